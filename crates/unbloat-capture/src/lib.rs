@@ -1,0 +1,1 @@
+//! Captured packets from files, streams and live interfaces, in time order.

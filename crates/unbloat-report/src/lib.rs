@@ -1,0 +1,1 @@
+//! Terminal verdict and one self-contained HTML report over the tables of a run.

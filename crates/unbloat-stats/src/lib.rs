@@ -1,0 +1,1 @@
+//! Quantiles, histograms, correlations and windowed extremes: plain state machines over numbers.

@@ -1,0 +1,15 @@
+//! Columns with names, units and meaning, and the rows that analyses write into them.
+//!
+//! A [`Table`] says what the columns are; [`Rows`] holds values for them, column by column. Names
+//! carry their unit as a suffix (`rtt_ms`, `rate_bps`, `start_ns`). Each row has an [`Order`], so
+//! rows from any number of shards merge into one sequence that does not depend on how many there
+//! were.
+
+mod rows;
+mod schema;
+
+pub use rows::{ColumnData, Order, RowWriter, Rows};
+pub use schema::{Column, ColumnType, Table};
+
+/// Version of the set of tables; raised when a column changes its meaning or goes.
+pub const SCHEMA_VERSION: u32 = 1;

@@ -1,0 +1,279 @@
+//! Values, column by column.
+
+use crate::{ColumnType, Table};
+
+/// Where a row stands in its table, whichever shard wrote it: the number of the packet at which
+/// it was written, then the number of the packet that began what it tells of.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Order {
+    pub written_at: u64,
+    pub subject: u64,
+}
+
+/// The values of one column; `None` is "unknown".
+#[derive(Clone, Debug, PartialEq)]
+pub enum ColumnData {
+    U64(Vec<Option<u64>>),
+    I64(Vec<Option<i64>>),
+    F64(Vec<Option<f64>>),
+    Bool(Vec<Option<bool>>),
+    /// The bytes of all texts in a row, and where each ends; `None` texts end where they begin.
+    Text {
+        bytes: String,
+        ends: Vec<(u32, bool)>,
+    },
+}
+
+impl ColumnData {
+    fn new(kind: ColumnType) -> ColumnData {
+        match kind {
+            ColumnType::U64 => ColumnData::U64(Vec::new()),
+            ColumnType::I64 => ColumnData::I64(Vec::new()),
+            ColumnType::F64 => ColumnData::F64(Vec::new()),
+            ColumnType::Bool => ColumnData::Bool(Vec::new()),
+            ColumnType::Text => ColumnData::Text {
+                bytes: String::new(),
+                ends: Vec::new(),
+            },
+        }
+    }
+
+    pub fn len(&self) -> usize {
+        match self {
+            ColumnData::U64(v) => v.len(),
+            ColumnData::I64(v) => v.len(),
+            ColumnData::F64(v) => v.len(),
+            ColumnData::Bool(v) => v.len(),
+            ColumnData::Text { ends, .. } => ends.len(),
+        }
+    }
+
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// Any numeric value as a float; `None` for nulls, texts and rows out of range.
+    pub fn as_f64(&self, row: usize) -> Option<f64> {
+        match self {
+            ColumnData::U64(v) => (*v.get(row)?).map(|x| x as f64),
+            ColumnData::I64(v) => (*v.get(row)?).map(|x| x as f64),
+            ColumnData::F64(v) => *v.get(row)?,
+            ColumnData::Bool(v) => (*v.get(row)?).map(|b| f64::from(u8::from(b))),
+            ColumnData::Text { .. } => None,
+        }
+    }
+
+    /// A text value; `None` for nulls, other types and rows out of range.
+    pub fn as_text(&self, row: usize) -> Option<&str> {
+        let ColumnData::Text { bytes, ends } = self else {
+            return None;
+        };
+        let &(end, known) = ends.get(row)?;
+        let start = if row == 0 { 0 } else { ends[row - 1].0 };
+        known.then(|| &bytes[start as usize..end as usize])
+    }
+
+    fn push_from(&mut self, other: &ColumnData, row: usize) {
+        match (self, other) {
+            (ColumnData::U64(a), ColumnData::U64(b)) => a.push(b[row]),
+            (ColumnData::I64(a), ColumnData::I64(b)) => a.push(b[row]),
+            (ColumnData::F64(a), ColumnData::F64(b)) => a.push(b[row]),
+            (ColumnData::Bool(a), ColumnData::Bool(b)) => a.push(b[row]),
+            (ColumnData::Text { bytes, ends }, ColumnData::Text { .. }) => {
+                let text = other.as_text(row);
+                bytes.push_str(text.unwrap_or_default());
+                ends.push((bytes.len() as u32, text.is_some()));
+            }
+            _ => unreachable!("rows of one table have the same column types"),
+        }
+    }
+
+    fn clear(&mut self) {
+        match self {
+            ColumnData::U64(v) => v.clear(),
+            ColumnData::I64(v) => v.clear(),
+            ColumnData::F64(v) => v.clear(),
+            ColumnData::Bool(v) => v.clear(),
+            ColumnData::Text { bytes, ends } => {
+                bytes.clear();
+                ends.clear();
+            }
+        }
+    }
+}
+
+/// Rows of one table.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Rows {
+    columns: Vec<ColumnData>,
+    order: Vec<Order>,
+}
+
+impl Rows {
+    pub fn new(table: &Table) -> Rows {
+        let columns = table
+            .columns
+            .iter()
+            .map(|c| ColumnData::new(c.kind))
+            .collect();
+        Rows {
+            columns,
+            order: Vec::new(),
+        }
+    }
+
+    pub fn len(&self) -> usize {
+        self.order.len()
+    }
+
+    pub fn is_empty(&self) -> bool {
+        self.order.is_empty()
+    }
+
+    pub fn columns(&self) -> &[ColumnData] {
+        &self.columns
+    }
+
+    pub fn order(&self) -> &[Order] {
+        &self.order
+    }
+
+    /// Begins a row; every column must be pushed once, in the table's order.
+    pub fn row(&mut self, order: Order) -> RowWriter<'_> {
+        debug_assert!(
+            self.columns.iter().all(|c| c.len() == self.order.len()),
+            "the row before this one was not finished"
+        );
+        self.order.push(order);
+        RowWriter {
+            columns: self.columns.iter_mut(),
+        }
+    }
+
+    /// Forgets the rows, keeps the memory.
+    pub fn clear(&mut self) {
+        self.columns.iter_mut().for_each(ColumnData::clear);
+        self.order.clear();
+    }
+
+    /// Copies row `row` of `other`, which belongs to the same table.
+    pub fn push_from(&mut self, other: &Rows, row: usize) {
+        for (a, b) in self.columns.iter_mut().zip(&other.columns) {
+            a.push_from(b, row);
+        }
+        self.order.push(other.order[row]);
+    }
+
+    /// Appends the rows of `parts`, sorted by their order; rows of equal order stay as they were
+    /// within their part, parts in the order given.
+    pub fn append_merged<'a>(&mut self, parts: impl IntoIterator<Item = &'a Rows>) {
+        let parts: Vec<&Rows> = parts.into_iter().filter(|p| !p.is_empty()).collect();
+        let mut index: Vec<(Order, u32, u32)> = Vec::new();
+        for (part, rows) in parts.iter().enumerate() {
+            let keys = rows.order.iter().enumerate();
+            index.extend(keys.map(|(row, &order)| (order, part as u32, row as u32)));
+        }
+        index.sort_unstable();
+        for (_, part, row) in index {
+            self.push_from(parts[part as usize], row as usize);
+        }
+    }
+}
+
+/// Writes one row, column by column.
+pub struct RowWriter<'a> {
+    columns: std::slice::IterMut<'a, ColumnData>,
+}
+
+macro_rules! pushers {
+    ($($method:ident, $variant:ident, $type:ty;)*) => {
+        $(#[inline]
+        pub fn $method(&mut self, value: impl Into<Option<$type>>) {
+            match self.columns.next() {
+                Some(ColumnData::$variant(column)) => column.push(value.into()),
+                _ => panic!(concat!("the schema has no ", stringify!($method), " column here")),
+            }
+        })*
+    };
+}
+
+impl RowWriter<'_> {
+    pushers! { u64, U64, u64; i64, I64, i64; f64, F64, f64; bool, Bool, bool; }
+
+    #[inline]
+    pub fn text<'t>(&mut self, value: impl Into<Option<&'t str>>) {
+        match self.columns.next() {
+            Some(ColumnData::Text { bytes, ends }) => {
+                let value = value.into();
+                bytes.push_str(value.unwrap_or_default());
+                ends.push((bytes.len() as u32, value.is_some()));
+            }
+            _ => panic!("the schema has no text column here"),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Column;
+
+    fn table() -> Table {
+        let columns = vec![
+            Column::u64("n", "a number"),
+            Column::text("name", "its name"),
+        ];
+        Table {
+            name: "numbers",
+            doc: "one row per number",
+            columns,
+        }
+    }
+
+    fn rows(values: &[(u64, Option<&str>)]) -> Rows {
+        let mut rows = Rows::new(&table());
+        for &(n, name) in values {
+            let mut row = rows.row(Order {
+                written_at: n,
+                subject: 0,
+            });
+            row.u64(n);
+            row.text(name);
+        }
+        rows
+    }
+
+    #[test]
+    fn texts_and_nulls_come_back_as_written() {
+        let rows = rows(&[(1, Some("one")), (2, None), (3, Some(""))]);
+        let [numbers, names] = rows.columns() else {
+            panic!("two columns")
+        };
+        assert_eq!(numbers.as_f64(2), Some(3.0));
+        assert_eq!(
+            (names.as_text(0), names.as_text(1), names.as_text(2)),
+            (Some("one"), None, Some(""))
+        );
+    }
+
+    #[test]
+    fn merging_does_not_depend_on_how_rows_were_split() {
+        let all = rows(&[(1, Some("a")), (2, None), (3, Some("c")), (4, Some("d"))]);
+        let (odd, even) = (
+            rows(&[(1, Some("a")), (3, Some("c"))]),
+            rows(&[(2, None), (4, Some("d"))]),
+        );
+        let mut merged = Rows::new(&table());
+        merged.append_merged([&even, &odd]);
+        assert_eq!(merged, all);
+    }
+
+    #[test]
+    #[should_panic(expected = "no u64 column here")]
+    fn a_value_of_the_wrong_type_is_our_own_bug() {
+        let mut rows = rows(&[]);
+        let mut row = rows.row(Order::default());
+        row.u64(1);
+        row.u64(2);
+    }
+}

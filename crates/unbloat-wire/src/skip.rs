@@ -1,0 +1,88 @@
+//! Why a packet gave no header. Nothing is dropped silently: each reason is counted and shown.
+
+use std::fmt;
+use std::ops::AddAssign;
+
+macro_rules! skip_reasons {
+    ($($(#[$doc:meta])* $variant:ident => $name:literal,)*) => {
+        /// Why a packet gave no header.
+        #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+        pub enum SkipReason { $($(#[$doc])* $variant,)* }
+
+        impl SkipReason {
+            pub const ALL: &'static [SkipReason] = &[$(SkipReason::$variant,)*];
+
+            /// The name in tables and reports.
+            pub fn name(self) -> &'static str {
+                match self { $(SkipReason::$variant => $name,)* }
+            }
+        }
+    };
+}
+
+skip_reasons! {
+    /// The capture's link type is none that we read.
+    LinkType => "link_type",
+    /// Too short for the link layer's header.
+    LinkCut => "link_cut",
+    /// ARP, LLDP, EAPOL and other frames that carry no IP.
+    NotIp => "not_ip",
+    /// Cut before the end of the IP header or its extension headers.
+    IpCut => "ip_cut",
+    /// An IP header that contradicts itself: version, header length, total length.
+    IpMalformed => "ip_malformed",
+    /// A later fragment: it has no transport header.
+    LaterFragment => "later_fragment",
+    /// Cut before the ports and sequence numbers.
+    TransportCut => "transport_cut",
+    /// A transport header that contradicts itself.
+    TransportMalformed => "transport_malformed",
+    /// Tunnels nested deeper than we follow.
+    TunnelDepth => "tunnel_depth",
+    /// A tunnel header that contradicts itself.
+    TunnelMalformed => "tunnel_malformed",
+    /// GTP-U that carries no user packet: echo, error indication, end marker.
+    GtpSignalling => "gtp_signalling",
+    /// Carried encrypted or otherwise opaque below IP's payload (ESP).
+    Opaque => "opaque",
+}
+
+/// How many packets were skipped for each reason.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct SkipCounts([u64; SkipReason::ALL.len()]);
+
+impl SkipCounts {
+    pub fn count(&mut self, reason: SkipReason) {
+        self.0[reason as usize] += 1;
+    }
+
+    pub fn get(&self, reason: SkipReason) -> u64 {
+        self.0[reason as usize]
+    }
+
+    pub fn total(&self) -> u64 {
+        self.0.iter().sum()
+    }
+
+    /// The reasons that occurred, with their counts.
+    pub fn iter(&self) -> impl Iterator<Item = (SkipReason, u64)> + '_ {
+        SkipReason::ALL
+            .iter()
+            .map(|&r| (r, self.get(r)))
+            .filter(|&(_, n)| n > 0)
+    }
+}
+
+impl AddAssign for SkipCounts {
+    fn add_assign(&mut self, other: SkipCounts) {
+        for (a, b) in self.0.iter_mut().zip(other.0) {
+            *a += b;
+        }
+    }
+}
+
+impl fmt::Display for SkipReason {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name())
+    }
+}
