@@ -6,9 +6,26 @@
 //! cannot be parsed is skipped with a reason that is counted.
 
 mod batch;
+mod frame;
+mod gtp;
+mod hash;
 mod header;
+mod ip;
+mod ipv6;
+mod link;
+mod options;
+mod parser;
+mod payload;
 mod skip;
+mod tcp;
+mod tunnel;
+mod udp;
+mod view;
 
 pub use batch::Batch;
+pub use hash::FlowHasher;
 pub use header::{Address, PacketFlags, PacketHeader, TcpFlags, protocol};
+pub use link::LinkType;
+pub use options::{SackBlock, SackBlocks, TcpOption, TcpOptions};
+pub use parser::{Parser, ParserParams};
 pub use skip::{SkipCounts, SkipReason};

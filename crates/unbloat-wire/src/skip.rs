@@ -33,7 +33,7 @@ skip_reasons! {
     IpMalformed => "ip_malformed",
     /// A later fragment: it has no transport header.
     LaterFragment => "later_fragment",
-    /// Cut before the ports and sequence numbers.
+    /// Cut before the end of what must be known: UDP's header, TCP's up to its window.
     TransportCut => "transport_cut",
     /// A transport header that contradicts itself.
     TransportMalformed => "transport_malformed",

@@ -1,0 +1,71 @@
+//! Which payloads are kept for application analyses: HTTP, TLS hellos, DNS, QUIC Initials.
+//!
+//! # References
+//! - RFC 9112 §3, §4 (HTTP/1.1), RFC 8446 §4, §5.1 (TLS), RFC 1035 §4.2.1, RFC 6762 §3 (DNS)
+//! - RFC 9000 §17.2, RFC 9369 §3.2 (QUIC long headers of versions 1 and 2)
+
+use crate::protocol;
+use crate::tcp::Transport;
+
+/// Most of a payload that is kept; a TLS hello with its server name or HTTP headers fit.
+pub(crate) const MAX_KEPT: usize = 2048;
+
+/// The beginning of the payload if an analysis reads such, else nothing.
+#[inline]
+pub(crate) fn worth_keeping<'a>(number: u8, transport: &Transport<'a>) -> &'a [u8] {
+    let bytes = transport.payload.bytes;
+    let keep = !bytes.is_empty()
+        && match number {
+            protocol::TCP => is_http(bytes) || is_tls_client_hello(bytes),
+            protocol::UDP => is_dns(transport) || is_quic_initial(transport),
+            _ => false,
+        };
+    if keep {
+        &bytes[..bytes.len().min(MAX_KEPT)]
+    } else {
+        &[]
+    }
+}
+
+fn is_http(bytes: &[u8]) -> bool {
+    const STARTS: [&[u8]; 9] = [
+        b"GET ",
+        b"HTTP/1.",
+        b"POST ",
+        b"PUT ",
+        b"HEAD ",
+        b"DELETE ",
+        b"OPTIONS ",
+        b"PATCH ",
+        b"CONNECT ",
+    ];
+    matches!(bytes[0], b'C' | b'D' | b'G' | b'H' | b'O' | b'P')
+        && STARTS.iter().any(|start| bytes.starts_with(start))
+}
+
+/// A handshake record of any 3.x version whose first message is a ClientHello.
+fn is_tls_client_hello(bytes: &[u8]) -> bool {
+    matches!(bytes, [0x16, 0x03, _, _, _, 0x01, ..])
+}
+
+fn is_dns(transport: &Transport<'_>) -> bool {
+    const DNS: [u16; 2] = [53, 5353];
+    DNS.contains(&transport.src_port) || DNS.contains(&transport.dst_port)
+}
+
+fn is_quic_initial(transport: &Transport<'_>) -> bool {
+    const QUIC: [u16; 2] = [443, 8443];
+    const VERSION_2: u32 = 0x6b33_43cf;
+    let on_port = QUIC.contains(&transport.src_port) || QUIC.contains(&transport.dst_port);
+    let Some(&[first, v0, v1, v2, v3]) = transport.payload.bytes.first_chunk() else {
+        return false;
+    };
+    let (long, packet_type) = (first & 0xc0 == 0xc0, first >> 4 & 3);
+    on_port
+        && long
+        && match u32::from_be_bytes([v0, v1, v2, v3]) {
+            0 => false,
+            VERSION_2 => packet_type == 1,
+            _ => packet_type == 0,
+        }
+}
