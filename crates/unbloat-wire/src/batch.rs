@@ -20,6 +20,8 @@ pub struct Batch {
     /// TCP options and beginnings of payload, pointed into by `PacketHeader::extra`.
     pub extra: Vec<u8>,
     pub skipped: SkipCounts,
+    /// The time of the first packet of the trace: all tables count from it.
+    pub origin: Time,
     /// The latest time seen in the trace so far, this batch included.
     pub watermark: Time,
 }

@@ -20,6 +20,7 @@ const ANY_OPTIONAL: u8 = 0x07;
 const HAS_EXTENSIONS: u8 = 0x04;
 
 /// The user's packet, with `PacketFlags` bits of the tunnel; `None` if this is no GTP-U.
+#[inline]
 pub(crate) fn user_packet(payload: View<'_>) -> Result<Option<(View<'_>, u16)>, SkipReason> {
     if payload.len < HEADER {
         return Ok(None);
@@ -47,6 +48,7 @@ pub(crate) fn user_packet(payload: View<'_>) -> Result<Option<(View<'_>, u16)>, 
 
 /// Steps over sequence number, N-PDU number and extension headers. One flag among three is enough
 /// for all four bytes to be there, and only the extension flag gives the last one a meaning.
+#[inline]
 fn past_optional(flags: u8, body: View<'_>) -> Result<(View<'_>, u16), SkipReason> {
     let mut tunnel = PacketFlags::GTP;
     if flags & ANY_OPTIONAL == 0 {

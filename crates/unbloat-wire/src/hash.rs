@@ -1,6 +1,7 @@
 //! The flow hash: keyed, and the same in both directions.
 
 use crate::Address;
+use crate::ip::AddressBits;
 
 /// Hashes protocol, addresses and ports.
 ///
@@ -24,14 +25,24 @@ impl FlowHasher {
 
     /// The hash of the flow between two ends, in either order.
     #[inline]
-    pub fn hash(&self, protocol: u8, a: (&Address, u16), b: (&Address, u16)) -> u64 {
+    pub fn hash(&self, protocol: u8, a: (Address, u16), b: (Address, u16)) -> u64 {
+        let bits = |address: Address| AddressBits(u128::from_be_bytes(address.0));
+        self.hash_bits(protocol, (bits(a.0), a.1), (bits(b.0), b.1))
+    }
+
+    #[inline]
+    pub(crate) fn hash_bits(
+        &self,
+        protocol: u8,
+        a: (AddressBits, u16),
+        b: (AddressBits, u16),
+    ) -> u64 {
         let ends = self.end(a).wrapping_add(self.end(b));
         fold(ends ^ self.keys[4], self.keys[5] ^ u64::from(protocol))
     }
 
     #[inline]
-    fn end(&self, (address, port): (&Address, u16)) -> u64 {
-        let bits = u128::from_ne_bytes(address.0);
+    fn end(&self, (AddressBits(bits), port): (AddressBits, u16)) -> u64 {
         let host = fold(
             bits as u64 ^ self.keys[0],
             (bits >> 64) as u64 ^ self.keys[1],
@@ -72,8 +83,8 @@ mod tests {
         ) {
             let (hasher, a, b) = (FlowHasher::with_seed(seed), Address(a), Address(b));
             prop_assert_eq!(
-                hasher.hash(proto, (&a, p), (&b, q)),
-                hasher.hash(proto, (&b, q), (&a, p))
+                hasher.hash(proto, (a, p), (b, q)),
+                hasher.hash(proto, (b, q), (a, p))
             );
         }
     }
@@ -85,7 +96,7 @@ mod tests {
         for host in 0..100 {
             for port in 0..1000 {
                 let client = v4(0x0a00_0000 + host);
-                let hash = hasher.hash(6, (&client, port), (&v4(0xc0a8_0001), 443));
+                let hash = hasher.hash(6, (client, port), (v4(0xc0a8_0001), 443));
                 all.insert(hash);
                 low.insert(hash as u32);
                 high.insert(hash >> 32);
@@ -106,18 +117,18 @@ mod tests {
         let hasher = FlowHasher::with_seed(2);
         let (a, b) = (v4(1), v4(2));
         assert_ne!(
-            hasher.hash(6, (&a, 1000), (&b, 2000)),
-            hasher.hash(6, (&a, 2000), (&b, 1000))
+            hasher.hash(6, (a, 1000), (b, 2000)),
+            hasher.hash(6, (a, 2000), (b, 1000))
         );
         assert_ne!(
-            hasher.hash(6, (&a, 1000), (&b, 2000)),
-            hasher.hash(17, (&a, 1000), (&b, 2000))
+            hasher.hash(6, (a, 1000), (b, 2000)),
+            hasher.hash(17, (a, 1000), (b, 2000))
         );
     }
 
     #[test]
     fn another_seed_gives_another_hash() {
-        let hash = |seed| FlowHasher::with_seed(seed).hash(6, (&v4(1), 1), (&v4(2), 2));
+        let hash = |seed| FlowHasher::with_seed(seed).hash(6, (v4(1), 1), (v4(2), 2));
         assert_ne!(hash(1), hash(2));
         assert_eq!(hash(1), hash(1));
     }

@@ -7,14 +7,26 @@
 //! A total length of 0 is not refused: segmentation offload leaves it so in captures made on the
 //! sending machine, and the record's length stands in.
 
-use crate::view::{View, be16};
-use crate::{Address, PacketFlags, SkipReason};
+use crate::view::{View, be16, be32};
+use crate::{PacketFlags, SkipReason};
+
+/// The octets of an [`crate::Address`] as a number. It stays in registers all the way into the hash and the
+/// header, where an array of bytes would go through the stack and wait for it at every step.
+#[derive(Clone, Copy)]
+pub(crate) struct AddressBits(pub(crate) u128);
+
+impl AddressBits {
+    #[inline]
+    pub(crate) fn octets(self) -> [u8; 16] {
+        self.0.to_be_bytes()
+    }
+}
 
 /// An IP packet whose transport header, or the first part of it, is in `payload`.
 #[derive(Clone, Copy)]
 pub(crate) struct Datagram<'a> {
-    pub(crate) src: Address,
-    pub(crate) dst: Address,
+    pub(crate) src: AddressBits,
+    pub(crate) dst: AddressBits,
     pub(crate) protocol: u8,
     pub(crate) tos: u8,
     pub(crate) ip_id: u16,
@@ -103,6 +115,6 @@ fn authenticated(datagram: Datagram<'_>) -> Result<Datagram<'_>, SkipReason> {
 }
 
 #[inline]
-fn mapped(header: &[u8; 20], at: usize) -> Address {
-    Address::v4([header[at], header[at + 1], header[at + 2], header[at + 3]])
+fn mapped(header: &[u8; 20], at: usize) -> AddressBits {
+    AddressBits(0xffff_0000_0000 | u128::from(be32(header, at)))
 }

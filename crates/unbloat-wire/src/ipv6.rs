@@ -7,9 +7,9 @@
 //! # Where we differ
 //! A jumbogram's length is taken from the record or the tunnel around it, not from its option.
 
-use crate::ip::{Datagram, next};
-use crate::view::{View, be16, be32};
-use crate::{Address, PacketFlags, SkipReason};
+use crate::ip::{AddressBits, Datagram, next};
+use crate::view::{View, be16, be32, be64};
+use crate::{PacketFlags, SkipReason};
 
 /// Extension headers followed; RFC 8200 §4.1 knows of seven in their order.
 const MAX_EXTENSIONS: usize = 16;
@@ -100,8 +100,6 @@ fn fragment(datagram: &mut Datagram<'_>, header: &[u8; 8]) -> Result<(), SkipRea
 }
 
 #[inline]
-fn address(header: &[u8; 40], at: usize) -> Address {
-    let mut octets = [0; 16];
-    octets.copy_from_slice(&header[at..at + 16]);
-    Address(octets)
+fn address(header: &[u8; 40], at: usize) -> AddressBits {
+    AddressBits(u128::from(be64(header, at)) << 64 | u128::from(be64(header, at + 8)))
 }

@@ -7,7 +7,9 @@ use crate::payload::worth_keeping;
 use crate::tcp::{Transport, tcp};
 use crate::udp::udp;
 use crate::view::View;
-use crate::{Batch, FlowHasher, LinkType, PacketFlags, PacketHeader, SkipReason, protocol};
+use crate::{
+    Address, Batch, FlowHasher, LinkType, PacketFlags, PacketHeader, SkipReason, protocol,
+};
 use crate::{gtp, tunnel};
 use unbloat_units::Time;
 
@@ -41,9 +43,6 @@ pub struct Parser {
     hasher: FlowHasher,
 }
 
-/// What a tunnel led to: its content, and flags that hold for all inside.
-type Inner<'a> = (Carrier, View<'a>, u16);
-
 impl Parser {
     pub fn new(params: ParserParams, hasher: FlowHasher) -> Parser {
         Parser { params, hasher }
@@ -58,33 +57,38 @@ impl Parser {
         batch.packets += 1;
         batch.wire_bytes += u64::from(wire_len);
         batch.watermark = batch.watermark.max(time);
-        match self.parse(link, data, wire_len, time, offset, &mut batch.extra) {
-            Ok(header) => batch.headers.push(header),
+        match self.innermost(link, View::record(data, wire_len)) {
+            Ok((datagram, transport)) => {
+                let kept = keep(datagram.protocol, &transport, &mut batch.extra);
+                let header = self.header(&datagram, &transport, &kept);
+                batch.headers.push(PacketHeader {
+                    time,
+                    wire_len,
+                    offset,
+                    ..header
+                });
+            }
             Err(reason) => batch.skipped.count(reason),
         }
     }
 
-    /// One record's innermost packet. Options and payload that analyses read are added to `extra`.
-    #[inline]
-    pub fn parse(
+    /// All of a header that the packet's bytes tell.
+    #[inline(always)]
+    fn header(
         &self,
-        link: LinkType,
-        data: &[u8],
-        wire_len: u32,
-        time: Time,
-        offset: u16,
-        extra: &mut Vec<u8>,
-    ) -> Result<PacketHeader, SkipReason> {
-        let (datagram, transport) = self.innermost(link, View::record(data, wire_len))?;
-        let mut header = PacketHeader {
-            time,
-            flow_hash: self.hasher.hash(
+        datagram: &Datagram<'_>,
+        transport: &Transport<'_>,
+        kept: &Kept,
+    ) -> PacketHeader {
+        PacketHeader {
+            time: Time::default(),
+            flow_hash: self.hasher.hash_bits(
                 datagram.protocol,
-                (&datagram.src, transport.src_port),
-                (&datagram.dst, transport.dst_port),
+                (datagram.src, transport.src_port),
+                (datagram.dst, transport.dst_port),
             ),
-            src: datagram.src,
-            dst: datagram.dst,
+            src: Address(datagram.src.octets()),
+            dst: Address(datagram.dst.octets()),
             src_port: transport.src_port,
             dst_port: transport.dst_port,
             seq: transport.seq,
@@ -92,24 +96,19 @@ impl Parser {
             tsval: transport.tsval,
             tsecr: transport.tsecr,
             payload_len: transport.payload.len,
-            wire_len,
+            wire_len: 0,
             window: transport.window,
             ip_id: datagram.ip_id,
-            flags: PacketFlags(datagram.flags.0 | transport.flags.0),
-            offset,
+            flags: PacketFlags(datagram.flags.0 | transport.flags.0 | kept.flags),
+            offset: 0,
             tcp_flags: transport.tcp_flags,
             protocol: datagram.protocol,
             tos: datagram.tos,
-            options_len: 0,
-            extra: 0,
-            extra_len: 0,
+            options_len: kept.options_len,
+            extra: kept.start,
+            extra_len: kept.len,
             header_len: (datagram.header_len + transport.header_len) as u16,
-        };
-        let payload = worth_keeping(datagram.protocol, &transport);
-        if !payload.is_empty() || !transport.options.is_empty() {
-            keep(&mut header, transport.options, payload, extra);
         }
-        Ok(header)
     }
 
     /// Goes down through the tunnels to the last IP packet and its transport header.
@@ -127,48 +126,33 @@ impl Parser {
                 (IpVersion::V6, packet) => ipv6(packet)?,
             };
             datagram.flags.set(tunnel_flags);
-            if datagram.protocol == protocol::TCP {
-                return Ok((datagram, tcp(datagram.payload)?));
-            }
-            match self.beyond_tcp(&datagram)? {
-                Below::Packet(transport) => return Ok((datagram, transport)),
-                Below::Tunnel((inner, content, flags)) => {
-                    (carrier, view) = (inner, content);
-                    tunnel_flags |= flags;
+            let payload = datagram.payload;
+            let (inner, content, flags) = match datagram.protocol {
+                protocol::TCP => return Ok((datagram, tcp(payload)?)),
+                protocol::UDP => {
+                    let transport = udp(payload, datagram.flags)?;
+                    match self.tunnel_in_udp(&transport)? {
+                        Some(inner) => inner,
+                        None => return Ok((datagram, transport)),
+                    }
                 }
-            }
+                number => match tunnel_in_ip(number, payload)? {
+                    Some((inner, content)) => (inner, content, 0),
+                    None => return Ok((datagram, Transport::portless(payload))),
+                },
+            };
+            (carrier, view) = (inner, content);
+            tunnel_flags |= flags;
         }
         Err(SkipReason::TunnelDepth)
     }
 
-    #[inline(never)]
-    fn beyond_tcp<'a>(&self, datagram: &Datagram<'a>) -> Result<Below<'a>, SkipReason> {
-        let payload = datagram.payload;
-        match datagram.protocol {
-            protocol::UDP => {
-                let transport = udp(datagram)?;
-                let inner = self.tunnel_in_udp(&transport)?;
-                Ok(inner.map_or(Below::Packet(transport), Below::Tunnel))
-            }
-            next::IPV4 | next::IPV6 => Ok(Below::Tunnel((Carrier::Ip, payload, 0))),
-            next::MPLS => Ok(Below::Tunnel((Carrier::Mpls, payload, 0))),
-            next::GRE => {
-                let (carrier, inner) = tunnel::gre(payload)?;
-                Ok(Below::Tunnel((carrier, inner, 0)))
-            }
-            next::ESP => Err(SkipReason::Opaque),
-            _ => Ok(Below::Packet(Transport {
-                payload,
-                ..Transport::default()
-            })),
-        }
-    }
-
+    /// Where a tunnel over UDP leads, with the flags of all inside.
     #[inline]
     fn tunnel_in_udp<'a>(
         &self,
         transport: &Transport<'a>,
-    ) -> Result<Option<Inner<'a>>, SkipReason> {
+    ) -> Result<Option<(Carrier, View<'a>, u16)>, SkipReason> {
         let (src, dst) = (transport.src_port, transport.dst_port);
         let gtp_ports = &self.params.gtp_ports;
         if gtp_ports.contains(&dst) || gtp_ports.contains(&src) {
@@ -183,21 +167,50 @@ impl Parser {
     }
 }
 
-/// What an IP packet carries: a transport header, or a tunnel.
-enum Below<'a> {
-    Packet(Transport<'a>),
-    Tunnel(Inner<'a>),
+/// Where a tunnel directly over IP leads.
+fn tunnel_in_ip(number: u8, payload: View<'_>) -> Result<Option<(Carrier, View<'_>)>, SkipReason> {
+    match number {
+        next::IPV4 | next::IPV6 => Ok(Some((Carrier::Ip, payload))),
+        next::MPLS => Ok(Some((Carrier::Mpls, payload))),
+        next::GRE => tunnel::gre(payload).map(Some),
+        next::ESP => Err(SkipReason::Opaque),
+        _ => Ok(None),
+    }
 }
 
-/// Adds options and payload to `extra` and points the header at them.
-#[inline(never)]
-fn keep(header: &mut PacketHeader, options: &[u8], payload: &[u8], extra: &mut Vec<u8>) {
-    header.extra = extra.len() as u32;
-    header.options_len = options.len() as u8;
-    header.extra_len = (options.len() + payload.len()) as u16;
-    if !payload.is_empty() {
-        header.flags.set(PacketFlags::APP_PAYLOAD);
+/// Where in the batch's `extra` a packet's options and payload went.
+#[derive(Default)]
+struct Kept {
+    start: u32,
+    len: u16,
+    options_len: u8,
+    flags: u16,
+}
+
+/// Adds options and payload that analyses read to `extra`; most packets have none.
+#[inline]
+fn keep(number: u8, transport: &Transport<'_>, extra: &mut Vec<u8>) -> Kept {
+    let payload = worth_keeping(number, transport);
+    if payload.is_empty() && transport.options.is_empty() {
+        Kept::default()
+    } else {
+        append(transport.options, payload, extra)
     }
+}
+
+#[inline(never)]
+fn append(options: &[u8], payload: &[u8], extra: &mut Vec<u8>) -> Kept {
+    let start = extra.len() as u32;
     extra.extend_from_slice(options);
     extra.extend_from_slice(payload);
+    Kept {
+        start,
+        len: (options.len() + payload.len()) as u16,
+        options_len: options.len() as u8,
+        flags: if payload.is_empty() {
+            0
+        } else {
+            PacketFlags::APP_PAYLOAD
+        },
+    }
 }

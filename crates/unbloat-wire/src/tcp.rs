@@ -31,6 +31,16 @@ pub(crate) struct Transport<'a> {
     pub(crate) payload: View<'a>,
 }
 
+impl<'a> Transport<'a> {
+    /// Of a protocol whose header is not read: all above IP is payload.
+    pub(crate) fn portless(payload: View<'a>) -> Transport<'a> {
+        Transport {
+            payload,
+            ..Transport::default()
+        }
+    }
+}
+
 /// Bytes up to and including the window.
 const FIXED: usize = 16;
 /// NOP, NOP, timestamps: how every common system lays the option out (RFC 7323 appendix A).

@@ -50,3 +50,9 @@ pub(crate) fn be16<const N: usize>(bytes: &[u8; N], at: usize) -> u16 {
 pub(crate) fn be32<const N: usize>(bytes: &[u8; N], at: usize) -> u32 {
     u32::from_be_bytes([bytes[at], bytes[at + 1], bytes[at + 2], bytes[at + 3]])
 }
+
+/// The 64-bit number at `at`.
+#[inline(always)]
+pub(crate) fn be64<const N: usize>(bytes: &[u8; N], at: usize) -> u64 {
+    u64::from(be32(bytes, at)) << 32 | u64::from(be32(bytes, at + 4))
+}
