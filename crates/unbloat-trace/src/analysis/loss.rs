@@ -1,0 +1,170 @@
+//! Retransmission, reordering, upstream loss, duplicate ACKs (§4.3, Fig. 14).
+//!
+//! The words are defined in [`crate::tcp`]. All counts are of packets with payload; a packet that
+//! holds old and new bytes counts as a retransmission. `retransmission_rate` is, as in the paper,
+//! retransmitted packets over all packets of the side. What the monitor cannot know is null: without
+//! any data of a side there are no counts for it.
+
+use super::{Analysis, Context, Event, Findings, Flow, per_side};
+use crate::tcp::{AckKind, DataKind, Segment, Side};
+use unbloat_table::{Column, RowWriter};
+
+pub(crate) struct Loss;
+
+#[derive(Default)]
+pub(crate) struct Light {
+    /// Present once anything but data in order was seen.
+    counts: Option<Box<[Counts; 2]>>,
+}
+
+#[derive(Clone, Copy, Default)]
+struct Counts {
+    retransmitted: u32,
+    spurious: u32,
+    reordered: u32,
+    upstream_lost: u32,
+    ambiguous: u32,
+    duplicated: u32,
+    dup_acks: u32,
+    missing: u64,
+}
+
+impl Light {
+    fn side(&mut self, side: Side) -> &mut Counts {
+        &mut self.counts.get_or_insert_default()[side.index()]
+    }
+
+    #[cold]
+    fn data(&mut self, seg: &Segment<'_>, flow: &Flow<'_>, cx: &mut Context<'_>) {
+        let counts = self.side(seg.side);
+        let (count, kind) = match seg.data {
+            DataKind::Retransmission => (&mut counts.retransmitted, "retransmission"),
+            DataKind::Reordered => (&mut counts.reordered, "reordering"),
+            DataKind::UpstreamLoss => (&mut counts.upstream_lost, "upstream_loss"),
+            DataKind::Ambiguous => (&mut counts.ambiguous, "ambiguous"),
+            DataKind::Duplicate => (&mut counts.duplicated, "duplicate"),
+            _ => return,
+        };
+        *count += 1;
+        let event = Event {
+            side: seg.side,
+            time: seg.now,
+            kind,
+            seq: Some(seg.header.seq),
+            value: Some(f64::from(seg.header.payload_len)),
+            detail: None,
+        };
+        cx.event(flow, event);
+    }
+
+    #[cold]
+    fn ack(&mut self, seg: &Segment<'_>, flow: &Flow<'_>, cx: &mut Context<'_>) {
+        let side = seg.side.other();
+        let counts = self.side(side);
+        counts.dup_acks += u32::from(seg.ack == AckKind::Duplicate);
+        counts.missing += u64::from(seg.missed);
+        let spurious = seg.dsack || seg.eifel;
+        counts.spurious += u32::from(spurious);
+        let mut event = |kind, value, detail| {
+            let seq = Some(seg.header.ack);
+            cx.event(
+                flow,
+                Event {
+                    side,
+                    time: seg.now,
+                    kind,
+                    seq,
+                    value,
+                    detail,
+                },
+            );
+        };
+        if spurious {
+            event(
+                "spurious",
+                None,
+                Some(if seg.dsack { "DSACK" } else { "Eifel" }),
+            );
+        }
+        if seg.missed > 0 {
+            event(
+                "hole",
+                Some(f64::from(seg.missed)),
+                Some("acknowledged, but not in the capture"),
+            );
+        }
+    }
+}
+
+impl Analysis for Loss {
+    type Light = Light;
+    type Deep = ();
+
+    fn columns(columns: &mut Vec<Column>) {
+        per_side!(columns,
+            u64 "retransmitted_" "_packets" "packets with bytes seen before: lost after the monitor, or sent again for nothing",
+            f64 "retransmission_rate_" "" "retransmitted packets over all packets of the side (section 4.3)",
+            u64 "spurious_" "_packets" "copies that the receiver did not need: DSACK, or Eifel by timestamps",
+            u64 "reordered_" "_packets" "overtaken before the monitor",
+            u64 "upstream_loss_" "_packets" "lost before the monitor and sent again",
+            u64 "ambiguous_" "_packets" "one of the two, nothing tells which",
+            u64 "duplicated_" "_packets" "captured twice: the same IP packet",
+            u64 "missing_" "_bytes" "acknowledged by the receiver and not in the capture",
+            u64 "dup_acks_" "" "duplicate ACKs about this side's data (section 5)",
+            f64 "dup_ack_ratio_" "" "duplicate ACKs per out-of-order packet, any kind (Fig. 14)",
+        );
+    }
+
+    #[inline]
+    fn on_segment(
+        light: &mut Light,
+        _: Option<&mut ()>,
+        seg: &Segment<'_>,
+        flow: &Flow<'_>,
+        cx: &mut Context<'_>,
+    ) {
+        if !matches!(seg.data, DataKind::None | DataKind::InOrder) && seg.header.payload_len > 0 {
+            light.data(seg, flow, cx);
+        }
+        if seg.ack == AckKind::Duplicate || seg.missed > 0 || seg.dsack || seg.eifel {
+            light.ack(seg, flow, cx);
+        }
+    }
+
+    fn finish(
+        light: &mut Light,
+        _: Option<&mut ()>,
+        flow: &Flow<'_>,
+        findings: &mut Findings,
+        _: &mut Context<'_>,
+        row: &mut RowWriter<'_>,
+    ) {
+        for side in Side::BOTH {
+            let known = flow.is_tcp() && flow.half(side).span().is_some();
+            let counts = light
+                .counts
+                .as_ref()
+                .map_or_else(Counts::default, |c| c[side.index()]);
+            let finding = &mut findings.sides[side.index()];
+            finding.retransmitted = u64::from(counts.retransmitted);
+            finding.upstream_losses = u64::from(counts.upstream_lost);
+            let packets = flow.core.packets[side.index()];
+            let count = |n: u32| known.then_some(u64::from(n));
+            row.u64(count(counts.retransmitted));
+            row.f64(
+                (known && packets > 0).then(|| f64::from(counts.retransmitted) / packets as f64),
+            );
+            row.u64(count(counts.spurious));
+            row.u64(count(counts.reordered));
+            row.u64(count(counts.upstream_lost));
+            row.u64(count(counts.ambiguous));
+            row.u64(count(counts.duplicated));
+            row.u64(known.then(|| counts.missing + flow.half(side).missing()));
+            row.u64(count(counts.dup_acks));
+            let disorder =
+                counts.retransmitted + counts.reordered + counts.upstream_lost + counts.ambiguous;
+            let ratio = f64::from(counts.dup_acks) / f64::from(disorder);
+            row.f64((known && disorder > 0).then_some(ratio));
+        }
+    }
+}

@@ -1,0 +1,168 @@
+//! Every analysis of a TCP flow: one file, and one line in the registry below.
+//!
+//! An analysis keeps what it needs per flow (`Light` for every live flow, so a few bytes; `Deep`
+//! only for flows that carried more than `deep_after`), sees each packet as a classified
+//! [`Segment`], and at the end of the flow writes its columns of the `flows` table. Rows of other
+//! tables it writes when it learns of them.
+
+mod closing;
+mod handshake;
+mod in_flight;
+mod loss;
+mod registry;
+mod rtt;
+mod volume;
+
+pub(crate) use registry::{Deep, Light, columns};
+pub(crate) use volume::protocol_name;
+
+use crate::flow::{EndCause, FlowCore};
+use crate::output::{SideTables, order};
+use crate::params::Params;
+use crate::tcp::{Half, Segment, Side};
+use crate::user::User;
+use unbloat_table::{Column, RowWriter};
+use unbloat_units::{Bytes, Delta, Rate, Seq, Time};
+
+/// One analysis. All functions are free of `self`: the state is the flow's.
+pub(crate) trait Analysis {
+    /// Kept for each live flow: a byte here is a byte for each of millions.
+    type Light: Default;
+    /// Kept for flows that carried more than `deep_after`.
+    type Deep: Default;
+
+    /// The columns that `finish` writes, in its order.
+    fn columns(columns: &mut Vec<Column>);
+
+    /// Called for each TCP packet of the flow, after it was classified.
+    fn on_segment(
+        light: &mut Self::Light,
+        deep: Option<&mut Self::Deep>,
+        seg: &Segment<'_>,
+        flow: &Flow<'_>,
+        cx: &mut Context<'_>,
+    );
+
+    /// Called once at the end of a flow, of any protocol: columns that make no sense for it are
+    /// written as nulls. Analyses later in the registry read what earlier ones put in `findings`.
+    fn finish(
+        light: &mut Self::Light,
+        deep: Option<&mut Self::Deep>,
+        flow: &Flow<'_>,
+        findings: &mut Findings,
+        cx: &mut Context<'_>,
+        row: &mut RowWriter<'_>,
+    );
+}
+
+/// A flow as analyses see it.
+pub(crate) struct Flow<'a> {
+    pub(crate) core: &'a FlowCore,
+    /// State of the data of each side; untouched for flows other than TCP.
+    pub(crate) halves: &'a [Half; 2],
+}
+
+impl Flow<'_> {
+    pub(crate) fn half(&self, side: Side) -> &Half {
+        &self.halves[side.index()]
+    }
+
+    pub(crate) fn is_tcp(&self) -> bool {
+        self.core.is_tcp()
+    }
+
+    /// Position of `seq` in the data of `side`, from the first byte seen.
+    pub(crate) fn position(&self, side: Side, seq: Seq) -> u64 {
+        // Flows of more than 4 GB wrap: the payload counted so far says how often.
+        let low = u64::from(seq.since(self.half(side).base()) as u32);
+        let counted = self.core.payload[side.index()];
+        let wraps = counted.saturating_sub(low) + (1 << 31) >> 32;
+        (wraps << 32) + low
+    }
+}
+
+/// What analyses act on besides the flow.
+pub(crate) struct Context<'a> {
+    pub(crate) params: &'a Params,
+    pub(crate) tables: &'a mut SideTables,
+    pub(crate) user: &'a mut User,
+    /// Time of the first packet of the trace.
+    pub(crate) origin: Time,
+    /// Number of the packet that is being looked at: rows are ordered by it.
+    pub(crate) number: u64,
+    /// Nobody reads the rows of the tables other than `flows`.
+    pub(crate) summary_only: bool,
+}
+
+/// An entry of the `events` table.
+pub(crate) struct Event<'a> {
+    pub(crate) side: Side,
+    pub(crate) time: Time,
+    pub(crate) kind: &'static str,
+    pub(crate) seq: Option<Seq>,
+    pub(crate) value: Option<f64>,
+    pub(crate) detail: Option<&'a str>,
+}
+
+impl Context<'_> {
+    /// Nanoseconds since the trace began, as in all time columns.
+    pub(crate) fn since_origin(&self, time: Time) -> i64 {
+        time.since(self.origin).as_ns()
+    }
+
+    pub(crate) fn event(&mut self, flow: &Flow<'_>, event: Event<'_>) {
+        if self.summary_only {
+            return;
+        }
+        let time_ns = self.since_origin(event.time);
+        let mut row = self
+            .tables
+            .events
+            .row(order(self.number, flow.core.flow_id));
+        row.u64(flow.core.flow_id);
+        row.text(event.side.name());
+        row.i64(time_ns);
+        row.text(event.kind);
+        row.u64(event.seq.map(|seq| flow.position(event.side, seq)));
+        row.f64(event.value);
+        row.text(event.detail);
+    }
+}
+
+/// What one analysis learns of a finished flow and later ones build on, for each side.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct SideFindings {
+    pub(crate) rtt_floor: Option<Delta>,
+    pub(crate) rtt_samples: u64,
+    pub(crate) added_p95: Option<Delta>,
+    pub(crate) retransmitted: u64,
+    pub(crate) upstream_losses: u64,
+    pub(crate) max_in_flight: Option<Bytes>,
+    pub(crate) bandwidth: Option<Rate>,
+    /// Share of the transfer in which less than one segment of receive window was left.
+    pub(crate) full_window_share: Option<f64>,
+}
+
+/// What is known of a finished flow so far.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Findings {
+    pub(crate) end: EndCause,
+    pub(crate) sides: [SideFindings; 2],
+    pub(crate) upstream_base: Option<Delta>,
+    pub(crate) downstream_base: Option<Delta>,
+}
+
+/// Milliseconds for a column.
+pub(crate) fn ms(delta: Option<Delta>) -> Option<f64> {
+    delta.map(Delta::as_ms)
+}
+
+/// Declares a column for each side: `per_side!(columns, u64, "dup_acks_", "", "duplicate ACKs")`
+/// makes `dup_acks_down` and `dup_acks_up`.
+macro_rules! per_side {
+    ($columns:expr, $($kind:ident $before:literal $after:literal $doc:literal,)*) => {
+        $($columns.push(unbloat_table::Column::$kind(concat!($before, "down", $after), $doc));)*
+        $($columns.push(unbloat_table::Column::$kind(concat!($before, "up", $after), $doc));)*
+    };
+}
+pub(crate) use per_side;

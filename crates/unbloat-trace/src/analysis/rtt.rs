@@ -1,0 +1,154 @@
+//! Round-trip times between the monitor and each end, and how far they rise above their floor (§4.3).
+//!
+//! A sample is the time from a data packet to the ACK that ends at its last byte, if no byte that
+//! the ACK covers was seen twice or late (Karn's rule). Downlink data gives the downstream RTT,
+//! uplink data the upstream RTT. The added delay is a sample less the flow's own smallest one: what
+//! queues, scheduling and delayed ACKs put on top of the path.
+
+use super::{Analysis, Context, Findings, Flow, ms, per_side};
+use crate::output::order;
+use crate::tcp::{RttSample, Segment, Side};
+use unbloat_stats::LogHistogram;
+use unbloat_table::{Column, RowWriter};
+use unbloat_units::{Delta, Time};
+
+pub(crate) struct Rtt;
+
+#[derive(Default)]
+pub(crate) struct Light {
+    sides: [Option<Box<Samples>>; 2],
+}
+
+/// All samples of one side, in microseconds, and those of the bin that is not over yet.
+#[derive(Default)]
+struct Samples {
+    all: LogHistogram,
+    bin: Bin,
+}
+
+#[derive(Clone, Copy, Default)]
+struct Bin {
+    number: i64,
+    last: Time,
+    sum: Delta,
+    min: Delta,
+    max: Delta,
+    in_flight: u64,
+    samples: u32,
+}
+
+impl Bin {
+    fn add(&mut self, sample: RttSample, now: Time) {
+        self.last = now;
+        self.sum += sample.rtt;
+        self.min = if self.samples == 0 {
+            sample.rtt
+        } else {
+            self.min.min(sample.rtt)
+        };
+        self.max = self.max.max(sample.rtt);
+        self.in_flight += u64::from(sample.in_flight);
+        self.samples += 1;
+    }
+
+    fn write(&mut self, side: Side, flow: &Flow<'_>, cx: &mut Context<'_>) {
+        let bin = std::mem::take(self);
+        if bin.samples == 0 || cx.summary_only {
+            return;
+        }
+        let n = f64::from(bin.samples);
+        let time_ns = cx.since_origin(bin.last);
+        let mut row = cx.tables.rtt.row(order(cx.number, flow.core.flow_id));
+        row.u64(flow.core.flow_id);
+        row.text(side.name());
+        row.text("ack");
+        row.i64(time_ns);
+        row.f64(bin.sum.as_ms() / n);
+        row.f64(bin.min.as_ms());
+        row.f64(bin.max.as_ms());
+        row.f64(bin.in_flight as f64 / n);
+        row.u64(u64::from(bin.samples));
+    }
+}
+
+/// The number of the bin that `now` lies in; with bins of zero width every sample has its own.
+pub(super) fn bin_number(now: Time, last_bin: i64, cx: &Context<'_>) -> i64 {
+    match cx.params.bin.as_ns() {
+        0 => last_bin + 1,
+        width => cx.since_origin(now).div_euclid(width),
+    }
+}
+
+impl Analysis for Rtt {
+    type Light = Light;
+    type Deep = ();
+
+    fn columns(columns: &mut Vec<Column>) {
+        per_side!(columns,
+            u64 "rtt_" "_samples" "round trips measured",
+            f64 "rtt_" "_min_ms" "the smallest: the floor",
+            f64 "rtt_" "_p50_ms" "median, within 0.8 %",
+            f64 "rtt_" "_p95_ms" "95th percentile, within 0.8 %",
+            f64 "rtt_" "_p99_ms" "99th percentile, within 0.8 %",
+            f64 "rtt_" "_max_ms" "the largest",
+            f64 "added_" "_p50_ms" "median delay over the floor",
+            f64 "added_" "_p95_ms" "95th percentile of it",
+            f64 "added_" "_p99_ms" "99th percentile of it",
+        );
+    }
+
+    #[inline]
+    fn on_segment(
+        light: &mut Light,
+        _: Option<&mut ()>,
+        seg: &Segment<'_>,
+        flow: &Flow<'_>,
+        cx: &mut Context<'_>,
+    ) {
+        let Some(sample) = seg.rtt else { return };
+        let side = seg.side.other();
+        let samples = light.sides[side.index()].get_or_insert_default();
+        samples.all.record(sample.rtt.as_us() as f64);
+        let number = bin_number(seg.now, samples.bin.number, cx);
+        if number != samples.bin.number {
+            samples.bin.write(side, flow, cx);
+            samples.bin.number = number;
+        }
+        samples.bin.add(sample, seg.now);
+    }
+
+    fn finish(
+        light: &mut Light,
+        _: Option<&mut ()>,
+        flow: &Flow<'_>,
+        findings: &mut Findings,
+        cx: &mut Context<'_>,
+        row: &mut RowWriter<'_>,
+    ) {
+        for side in Side::BOTH {
+            let mut samples = light.sides[side.index()].take();
+            if let Some(samples) = &mut samples {
+                samples.bin.write(side, flow, cx);
+                if side == Side::Down {
+                    cx.user.add_rtts(&samples.all);
+                }
+            }
+            let all = samples.as_ref().map(|s| &s.all);
+            let micros = |us: f64| Delta::us(us.round() as i64);
+            let floor = all.and_then(LogHistogram::min).map(micros);
+            let quantile = |q| all.and_then(|a| a.quantile(q)).map(micros);
+            let quantiles = [0.50, 0.95, 0.99].map(quantile);
+            let added = quantiles.map(|q| q.zip(floor).map(|(q, floor)| q - floor));
+            let finding = &mut findings.sides[side.index()];
+            finding.rtt_floor = floor;
+            finding.rtt_samples = all.map_or(0, LogHistogram::count);
+            finding.added_p95 = added[1];
+
+            row.u64(flow.is_tcp().then_some(finding.rtt_samples));
+            row.f64(ms(floor));
+            quantiles.into_iter().for_each(|q| row.f64(ms(q)));
+            row.f64(ms(all.and_then(LogHistogram::max).map(micros)));
+            added.into_iter().for_each(|a| row.f64(ms(a)));
+        }
+    }
+}

@@ -1,0 +1,211 @@
+//! A live flow: who, when, how much, and for TCP the state of both directions.
+
+use crate::analysis::{Deep, Light};
+use crate::orientation::Evidence;
+use crate::tcp::{DataKind, Half, Scale, Segment, Side};
+use unbloat_units::{Delta, Time};
+use unbloat_wire::{Address, PacketHeader, TcpOption, TcpOptions, protocol};
+
+/// Why a flow ended.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum EndCause {
+    /// FIN from both ends, or from one and then silence.
+    Fin,
+    Rst,
+    /// Silent for longer than `flow_idle`.
+    Idle,
+    /// A new handshake on the same addresses and ports.
+    Reuse,
+    /// Closed to stay within `max_flows`.
+    Evicted,
+    /// The trace ended while it lived.
+    #[default]
+    TraceEnd,
+}
+
+impl EndCause {
+    pub fn name(self) -> &'static str {
+        match self {
+            EndCause::Fin => "fin",
+            EndCause::Rst => "rst",
+            EndCause::Idle => "idle",
+            EndCause::Reuse => "reuse",
+            EndCause::Evicted => "evicted",
+            EndCause::TraceEnd => "trace_end",
+        }
+    }
+}
+
+/// What is known of any flow, whatever its protocol.
+#[derive(Clone, Debug)]
+pub struct FlowCore {
+    /// Number in the trace of its first packet: unique, and the same however the trace was cut.
+    pub flow_id: u64,
+    pub user_id: u64,
+    pub client: Address,
+    pub server: Address,
+    pub client_port: u16,
+    pub server_port: u16,
+    pub protocol: u8,
+    pub is_ipv6: bool,
+    pub evidence: Evidence,
+    /// FIN seen from the sender of each side, then RST in bit 2.
+    pub(crate) closed: u8,
+    /// Second of the trace in which downlink data was last counted for concurrency.
+    pub(crate) counted_second: u32,
+    pub start: Time,
+    pub last: Time,
+    /// First and last packet with payload.
+    pub payload_span: Option<(Time, Time)>,
+    /// Longest silence between two packets.
+    pub max_gap: Delta,
+    pub packets: [u64; 2],
+    pub payload: [u64; 2],
+    pub wire_bytes: u64,
+}
+
+pub(crate) const RST: u8 = 4;
+
+impl FlowCore {
+    pub(crate) fn new(
+        header: &PacketHeader,
+        flow_id: u64,
+        user_id: u64,
+        evidence: Evidence,
+    ) -> Self {
+        let up = header.is_uplink();
+        let ends = ((header.src, header.src_port), (header.dst, header.dst_port));
+        let ((client, client_port), (server, server_port)) =
+            if up { ends } else { (ends.1, ends.0) };
+        FlowCore {
+            flow_id,
+            user_id,
+            client,
+            server,
+            client_port,
+            server_port,
+            protocol: header.protocol,
+            is_ipv6: header.flags.has(unbloat_wire::PacketFlags::IPV6),
+            evidence,
+            closed: 0,
+            counted_second: u32::MAX,
+            start: header.time,
+            last: header.time,
+            payload_span: None,
+            max_gap: Delta::ZERO,
+            packets: [0; 2],
+            payload: [0; 2],
+            wire_bytes: 0,
+        }
+    }
+
+    #[inline]
+    pub(crate) fn matches(&self, header: &PacketHeader) -> bool {
+        let (client, server) = if header.is_uplink() {
+            (
+                (&header.src, header.src_port),
+                (&header.dst, header.dst_port),
+            )
+        } else {
+            (
+                (&header.dst, header.dst_port),
+                (&header.src, header.src_port),
+            )
+        };
+        *client.0 == self.client
+            && *server.0 == self.server
+            && (client.1, server.1) == (self.client_port, self.server_port)
+            && header.protocol == self.protocol
+    }
+
+    #[inline]
+    pub(crate) fn count(&mut self, header: &PacketHeader) {
+        let side = side_of(header).index();
+        self.packets[side] += 1;
+        self.wire_bytes += u64::from(header.wire_len);
+        // Captures merged from several interfaces step back in time now and then.
+        if header.time > self.last {
+            self.max_gap = self.max_gap.max(header.time.since(self.last));
+            self.last = header.time;
+        }
+        if header.payload_len > 0 {
+            self.payload[side] += u64::from(header.payload_len);
+            let first = self.payload_span.map_or(header.time, |(first, _)| first);
+            self.payload_span = Some((first, self.last));
+        }
+    }
+
+    /// The sender of `side` has sent its FIN.
+    pub(crate) fn is_finished(&self, side: Side) -> bool {
+        self.closed & (1 << side.index()) != 0
+    }
+
+    pub fn is_tcp(&self) -> bool {
+        self.protocol == protocol::TCP
+    }
+
+    pub fn duration(&self) -> Delta {
+        self.last.since(self.start)
+    }
+
+    /// From the first to the last packet with payload.
+    pub fn transfer_time(&self) -> Delta {
+        self.payload_span
+            .map_or(Delta::ZERO, |(first, last)| last.since(first))
+    }
+}
+
+/// The side that a packet's own data belongs to.
+#[inline]
+pub(crate) fn side_of(header: &PacketHeader) -> Side {
+    if header.is_uplink() {
+        Side::Up
+    } else {
+        Side::Down
+    }
+}
+
+/// The window scale that a SYN offers; it rules the window that its sender grants.
+fn offered_scale(options: &[u8]) -> Scale {
+    let shift = TcpOptions::new(options).find_map(|option| match option {
+        TcpOption::WindowScale(shift) => Some(shift),
+        _ => None,
+    });
+    shift.map_or(Scale::NotOffered, Scale::Shift)
+}
+
+/// A live TCP flow.
+pub(crate) struct TcpFlow {
+    pub(crate) core: FlowCore,
+    pub(crate) halves: [Half; 2],
+    pub(crate) light: Light,
+    pub(crate) deep: Option<Box<Deep>>,
+}
+
+impl TcpFlow {
+    /// Classifies the packet and moves both directions on.
+    #[inline]
+    pub(crate) fn track<'a>(&mut self, segment: Segment<'a>) -> Segment<'a> {
+        let mut seg = segment;
+        let side = seg.side;
+        let [down, up] = &mut self.halves;
+        let (own, acked) = match side {
+            Side::Down => (down, up),
+            Side::Up => (up, down),
+        };
+        if seg.header.tcp_flags.syn() {
+            acked.set_scale(offered_scale(seg.options));
+        }
+        let shift = acked.window_shift(own);
+        let last_ip_id = own.last_ip_id();
+        acked.on_ack(&mut seg, self.core.start, last_ip_id, shift);
+        own.on_data(&mut seg, self.core.start);
+        if seg.header.tcp_flags.fin() && seg.data != DataKind::Stray {
+            self.core.closed |= 1 << side.index();
+        }
+        if seg.header.tcp_flags.rst() {
+            self.core.closed |= RST;
+        }
+        seg
+    }
+}

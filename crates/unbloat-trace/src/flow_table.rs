@@ -1,0 +1,198 @@
+//! Live flows: found by hash, expired by silence.
+
+use crate::expiry::Expiry;
+use crate::index::{Index, prefetch};
+use crate::slab::Slab;
+use unbloat_units::Time;
+
+/// A flow and what the table and the shard need to know of it.
+#[derive(Debug)]
+pub(crate) struct Entry<F> {
+    pub(crate) hash: u64,
+    /// Slot of the user that it belongs to.
+    pub(crate) user: u32,
+    /// The second in which its turn at the expiry comes.
+    scheduled: i64,
+    pub(crate) flow: F,
+}
+
+#[derive(Debug)]
+pub(crate) struct FlowTable<F> {
+    index: Index,
+    slab: Slab<Entry<F>>,
+    expiry: Expiry,
+}
+
+impl<F> FlowTable<F> {
+    pub(crate) fn new(origin: Time) -> FlowTable<F> {
+        FlowTable {
+            index: Index::new(),
+            slab: Slab::new(),
+            expiry: Expiry::new(origin),
+        }
+    }
+
+    pub(crate) fn len(&self) -> usize {
+        self.slab.len()
+    }
+
+    #[inline]
+    pub(crate) fn prefetch_index(&self, hash: u64) {
+        self.index.prefetch(hash);
+    }
+
+    /// Asks for the lines of the flow that most likely has this hash.
+    #[inline]
+    pub(crate) fn prefetch_flow(&self, hash: u64) {
+        if let Some(entry) = self.index.likely(hash).and_then(|slot| self.slab.get(slot)) {
+            let lines = size_of::<Entry<F>>().div_ceil(64).min(8);
+            let base = std::ptr::from_ref(entry).cast::<u8>();
+            for line in 0..lines {
+                // SAFETY: the offset stays inside the entry, whose size bounds `lines`.
+                prefetch(unsafe { &*base.add(line * 64) });
+            }
+        }
+    }
+
+    #[inline]
+    pub(crate) fn find(&self, hash: u64, is_it: impl Fn(&F) -> bool) -> Option<u32> {
+        self.index.find(hash, |slot| {
+            self.slab.get(slot).is_some_and(|e| is_it(&e.flow))
+        })
+    }
+
+    #[inline]
+    pub(crate) fn get_mut(&mut self, slot: u32) -> Option<&mut Entry<F>> {
+        self.slab.get_mut(slot)
+    }
+
+    pub(crate) fn insert(&mut self, hash: u64, user: u32, deadline: Time, flow: F) -> u32 {
+        let slot = self.slab.insert(Entry {
+            hash,
+            user,
+            scheduled: 0,
+            flow,
+        });
+        let slab = &self.slab;
+        self.index
+            .insert(hash, slot, |s| slab.get(s).map_or(0, |e| e.hash));
+        self.schedule(slot, deadline);
+        slot
+    }
+
+    pub(crate) fn schedule(&mut self, slot: u32, deadline: Time) {
+        let scheduled = self.expiry.schedule(slot, deadline);
+        if let Some(entry) = self.slab.get_mut(slot) {
+            entry.scheduled = scheduled;
+        }
+    }
+
+    pub(crate) fn remove(&mut self, slot: u32) -> Option<Entry<F>> {
+        let hash = self.slab.get(slot)?.hash;
+        let slab = &self.slab;
+        self.index
+            .remove(hash, slot, |s| slab.get(s).map_or(0, |e| e.hash));
+        self.slab.remove(slot)
+    }
+
+    /// The next flow whose deadline, as `deadline` says, is past at `now`.
+    pub(crate) fn pop_expired(
+        &mut self,
+        now: Time,
+        deadline: impl Fn(&F) -> Time,
+    ) -> Option<Entry<F>> {
+        while let Some((slot, second)) = self.expiry.pop_due(now) {
+            if let Some(due) = self.turn(slot, second, &deadline) {
+                if due <= now {
+                    return self.remove(slot);
+                }
+                self.schedule(slot, due);
+            }
+        }
+        None
+    }
+
+    /// The flow that has been silent longest, to the second.
+    pub(crate) fn pop_oldest(&mut self, deadline: impl Fn(&F) -> Time) -> Option<Entry<F>> {
+        while let Some((slot, second)) = self.expiry.pop_next() {
+            if let Some(due) = self.turn(slot, second, &deadline) {
+                self.schedule(slot, due);
+                // Where it waits now is where it waited: no packet has come since.
+                if self.slab.get(slot).is_some_and(|e| e.scheduled == second) {
+                    return self.remove(slot);
+                }
+            }
+        }
+        None
+    }
+
+    fn turn(&self, slot: u32, second: i64, deadline: impl Fn(&F) -> Time) -> Option<Time> {
+        let entry = self.slab.get(slot).filter(|e| e.scheduled == second)?;
+        Some(deadline(&entry.flow))
+    }
+
+    /// Takes out all flows, in no particular order.
+    pub(crate) fn drain(&mut self) -> Vec<Entry<F>> {
+        let slots: Vec<u32> = self.slab.slots().collect();
+        slots
+            .into_iter()
+            .filter_map(|slot| self.remove(slot))
+            .collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use unbloat_units::Delta;
+
+    fn at(s: i64) -> Time {
+        Time::default() + Delta::secs(s)
+    }
+
+    /// Flows that are nothing but their deadline.
+    fn table(deadlines: &[i64]) -> FlowTable<Time> {
+        let mut table = FlowTable::new(at(0));
+        for (i, &s) in deadlines.iter().enumerate() {
+            table.insert(i as u64, 0, at(s), at(s));
+        }
+        table
+    }
+
+    #[test]
+    fn a_flow_that_lived_on_is_put_off() {
+        let mut table = table(&[5, 7]);
+        let slot = table.find(0, |_| true).unwrap();
+        table.get_mut(slot).unwrap().flow = at(60);
+        assert_eq!(
+            table.pop_expired(at(30), |f| *f).map(|e| e.flow),
+            Some(at(7))
+        );
+        assert!(table.pop_expired(at(30), |f| *f).is_none());
+        assert_eq!(
+            table.pop_expired(at(62), |f| *f).map(|e| e.flow),
+            Some(at(60))
+        );
+    }
+
+    #[test]
+    fn when_room_is_needed_the_longest_silent_goes_first() {
+        let mut table = table(&[50, 70, 60]);
+        let slot = table.find(0, |_| true).unwrap();
+        table.get_mut(slot).unwrap().flow = at(90);
+        let order: Vec<Time> = std::iter::from_fn(|| table.pop_oldest(|f| *f))
+            .map(|e| e.flow)
+            .collect();
+        assert_eq!(order, [at(60), at(70), at(90)]);
+    }
+
+    #[test]
+    fn a_slot_with_a_new_tenant_does_not_inherit_the_old_deadline() {
+        let mut table = table(&[5]);
+        let slot = table.find(0, |_| true).unwrap();
+        table.remove(slot);
+        table.insert(9, 0, at(100), at(100));
+        assert!(table.pop_expired(at(50), |f| *f).is_none());
+        assert_eq!(table.len(), 1);
+    }
+}

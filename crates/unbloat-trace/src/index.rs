@@ -1,0 +1,149 @@
+//! Where in a slab the flow of a hash lives.
+//!
+//! Open addressing with the hash kept beside the slot number, because the packets of many flows
+//! interleave and every look-up misses the cache: callers can ask for a line before they need it,
+//! which no general table offers. Hashes are keyed per run, so nobody outside can pile up
+//! collisions.
+
+/// Hash to slot. Several entries may share a hash; the caller tells them apart.
+#[derive(Clone, Debug)]
+pub(crate) struct Index {
+    /// High 32 bits of the hash, then slot + 1; 0 is free.
+    entries: Box<[u64]>,
+    len: usize,
+}
+
+const FREE: u64 = 0;
+
+impl Index {
+    pub(crate) fn new() -> Index {
+        Index {
+            entries: vec![FREE; 1 << 10].into(),
+            len: 0,
+        }
+    }
+
+    fn home(&self, hash: u64) -> usize {
+        hash as usize & (self.entries.len() - 1)
+    }
+
+    /// The slot that `hash` most likely has, without looking at the flow: for prefetching.
+    #[inline]
+    pub(crate) fn likely(&self, hash: u64) -> Option<u32> {
+        let entry = self.entries[self.home(hash)];
+        (entry != FREE).then(|| entry as u32 - 1)
+    }
+
+    #[inline]
+    pub(crate) fn prefetch(&self, hash: u64) {
+        prefetch(&self.entries[self.home(hash)]);
+    }
+
+    #[inline]
+    pub(crate) fn find(&self, hash: u64, mut is_it: impl FnMut(u32) -> bool) -> Option<u32> {
+        let tag = hash >> 32;
+        let mask = self.entries.len() - 1;
+        let mut at = self.home(hash);
+        loop {
+            let entry = self.entries[at];
+            if entry == FREE {
+                return None;
+            }
+            if entry >> 32 == tag && is_it(entry as u32 - 1) {
+                return Some(entry as u32 - 1);
+            }
+            at = (at + 1) & mask;
+        }
+    }
+
+    /// `hash_of` gives the full hash of a slot, for when the table grows.
+    pub(crate) fn insert(&mut self, hash: u64, slot: u32, hash_of: impl Fn(u32) -> u64) {
+        if self.len * 4 >= self.entries.len() * 3 {
+            self.grow(hash_of);
+        }
+        self.place(hash, slot);
+        self.len += 1;
+    }
+
+    fn place(&mut self, hash: u64, slot: u32) {
+        let mask = self.entries.len() - 1;
+        let mut at = self.home(hash);
+        while self.entries[at] != FREE {
+            at = (at + 1) & mask;
+        }
+        self.entries[at] = (hash >> 32 << 32) | u64::from(slot + 1);
+    }
+
+    fn grow(&mut self, hash_of: impl Fn(u32) -> u64) {
+        let old = std::mem::take(&mut self.entries);
+        self.entries = vec![FREE; old.len() * 2].into();
+        for entry in old.iter().filter(|&&e| e != FREE) {
+            let slot = *entry as u32 - 1;
+            self.place(hash_of(slot), slot);
+        }
+    }
+
+    /// Removes the entry of `slot`, and closes the hole so that every probe still finds its way.
+    pub(crate) fn remove(&mut self, hash: u64, slot: u32, hash_of: impl Fn(u32) -> u64) {
+        let mask = self.entries.len() - 1;
+        let mut hole = self.home(hash);
+        while self.entries[hole] as u32 != slot + 1 {
+            debug_assert!(self.entries[hole] != FREE, "the slot is in the table");
+            hole = (hole + 1) & mask;
+        }
+        let mut at = hole;
+        loop {
+            at = (at + 1) & mask;
+            let entry = self.entries[at];
+            if entry == FREE {
+                break;
+            }
+            let home = self.home(hash_of(entry as u32 - 1));
+            if at.wrapping_sub(home) & mask >= at.wrapping_sub(hole) & mask {
+                self.entries[hole] = entry;
+                hole = at;
+            }
+        }
+        self.entries[hole] = FREE;
+        self.len -= 1;
+    }
+}
+
+/// Asks the processor to fetch the line of `value`; does nothing where there is no such request.
+#[inline]
+pub(crate) fn prefetch<T>(value: &T) {
+    #[cfg(target_arch = "x86_64")]
+    // SAFETY: a prefetch of a valid reference; it has no effect but on caches.
+    unsafe {
+        use std::arch::x86_64::{_MM_HINT_T0, _mm_prefetch};
+        _mm_prefetch::<_MM_HINT_T0>(std::ptr::from_ref(value).cast());
+    }
+    #[cfg(not(target_arch = "x86_64"))]
+    let _ = value;
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Hashes that collide on purpose: home slots from a small range, equal tags.
+    fn hash_of(slot: u32) -> u64 {
+        u64::from(slot % 7) | (u64::from(slot % 3) << 40)
+    }
+
+    #[test]
+    fn what_was_put_in_is_found_until_it_is_taken_out() {
+        let mut index = Index::new();
+        for slot in 0..3000 {
+            index.insert(hash_of(slot), slot, hash_of);
+        }
+        for slot in (0..3000).step_by(2) {
+            index.remove(hash_of(slot), slot, hash_of);
+        }
+        for slot in 0..3000 {
+            let found = index.find(hash_of(slot), |s| s == slot);
+            assert_eq!(found, (slot % 2 == 1).then_some(slot));
+        }
+        assert_eq!(index.len, 1500);
+    }
+}

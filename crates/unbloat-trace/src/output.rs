@@ -1,0 +1,208 @@
+//! The tables that a shard writes.
+
+use crate::analysis;
+use unbloat_table::{Column, Order, Rows, Table};
+
+macro_rules! tables {
+    ($($(#[$doc:meta])* $name:ident: $about:literal, [$($kind:ident $column:literal $meaning:literal,)*];)*) => {
+        /// Rows of every table other than `flows`.
+        #[derive(Clone, Debug, PartialEq)]
+        pub struct SideTables { $($(#[$doc])* pub $name: Rows,)* }
+
+        fn side_tables() -> Vec<Table> {
+            vec![$(Table {
+                name: stringify!($name),
+                doc: $about,
+                columns: vec![$(Column::$kind($column, $meaning),)*],
+            },)*]
+        }
+
+        impl SideTables {
+            fn new() -> SideTables {
+                let mut tables = side_tables().into_iter();
+                SideTables { $($name: Rows::new(&tables.next().expect("one per field")),)* }
+            }
+
+            fn all(&self) -> Vec<&Rows> {
+                vec![$(&self.$name,)*]
+            }
+
+            fn all_mut(&mut self) -> Vec<&mut Rows> {
+                vec![$(&mut self.$name,)*]
+            }
+        }
+    };
+}
+
+tables! {
+    rtt: "Round trips between the monitor and a receiver, in bins of `bin`; bin 0 keeps each sample", [
+        u64 "flow_id" "the flow",
+        text "side" "down: downstream RTT, of data towards the client; up: upstream RTT",
+        text "method" "ack: Karn's rule on sequence numbers; timestamp: TSval to its echo; sack: SACK block of a duplicate ACK (section 5)",
+        i64 "time_ns" "of the last sample in the bin, since the trace began",
+        f64 "rtt_ms" "mean of the samples in the bin",
+        f64 "rtt_min_ms" "smallest",
+        f64 "rtt_max_ms" "largest",
+        f64 "in_flight_bytes" "mean of the unacknowledged bytes when the data of the samples passed (Fig. 10)",
+        u64 "samples" "how many samples the row stands for",
+    ];
+    in_flight: "Sender and receiver of one direction over time, in bins of `bin`", [
+        u64 "flow_id" "the flow",
+        text "side" "direction of the data",
+        i64 "time_ns" "of the last packet in the bin, since the trace began",
+        u64 "seq_bytes" "highest byte sent, from the first byte seen",
+        u64 "ack_bytes" "highest byte acknowledged, from the first byte seen",
+        u64 "window_edge_bytes" "right edge of the receive window, from the first byte seen; null if the scale is unknown",
+        u64 "in_flight_bytes" "most unacknowledged bytes in the bin",
+        u64 "payload_bytes" "payload that passed in the bin",
+        u64 "samples" "packets that the row stands for",
+    ];
+    bandwidth: "Estimates of the available bandwidth (section 6.1, formulas 1 and 2)", [
+        u64 "flow_id" "the flow; the last one where several were summed",
+        text "side" "direction of the data",
+        i64 "time_ns" "centre of the window, since the trace began",
+        f64 "window_ms" "length of the window by the receiver's clock",
+        f64 "bandwidth_bps" "receiving rate (formula 2)",
+        f64 "sending_bps" "sending rate (formula 1)",
+        f64 "resolution" "relative error from the timestamp tick",
+        text "admitted_by" "rate: sending rate of at least C; backlog: the queue never ran empty in the window",
+        u64 "flows" "concurrent flows of the user that were summed",
+    ];
+    events: "What happened to flows, one row each", [
+        u64 "flow_id" "the flow",
+        text "side" "direction of the data concerned",
+        i64 "time_ns" "since the trace began",
+        text "kind" "retransmission, spurious, reordering, upstream_loss, ambiguous, duplicate, hole, dup_ack_train, rto, slow_start, zero_window, full_window, delayed_close, ...",
+        u64 "seq_bytes" "position, from the first byte seen",
+        f64 "value" "size or strength; its meaning depends on the kind",
+        text "detail" "in words",
+    ];
+    users: "Client addresses between gaps of `user_idle`", [
+        u64 "user_id" "number of the user's first packet",
+        text "client" "address",
+        i64 "start_ns" "first packet, since the trace began",
+        i64 "end_ns" "last packet",
+        u64 "flows" "TCP and UDP flows begun",
+        u64 "payload_down_bytes" "towards the client",
+        u64 "payload_up_bytes" "from the client",
+        f64 "tick_ms" "timestamp tick G of the client's clock",
+        u64 "promotions" "times the radio was switched on (section 4.1)",
+        f64 "active_s" "time the radio carried data",
+        f64 "tail_s" "time the radio stayed on after data",
+        f64 "idle_s" "time the radio was off between the user's first and last packet",
+        f64 "energy_j" "radio energy by the power model",
+        f64 "avoidable_energy_j" "of it, what delayed FIN or RST packets cost",
+        f64 "added_down_p50_ms" "median delay over the flows' floors, downstream",
+        f64 "added_down_p95_ms" "95th percentile of it",
+        f64 "added_down_p99_ms" "99th percentile of it",
+        u64 "added_down_samples" "round trips that these percentiles rest on",
+    ];
+    radio: "State of each user's radio over time (section 4.1)", [
+        u64 "user_id" "the user",
+        i64 "time_ns" "when the state began, since the trace began",
+        text "state" "promotion, active, tail or idle",
+        f64 "duration_ms" "how long it lasted",
+    ];
+    concurrency: "How many flows downloaded at once, sampled every second in which one did (Fig. 6)", [
+        u64 "user_id" "the user",
+        u64 "concurrent_flows" "flows with downlink data in the last second",
+        u64 "seconds" "samples with that many",
+    ];
+    dns: "DNS look-ups (Fig. 7)", [
+        i64 "time_ns" "request, since the trace began",
+        text "client" "asking address",
+        text "server" "resolver",
+        text "name" "question",
+        text "type" "record type asked for",
+        text "rcode" "result; null if unanswered",
+        f64 "latency_ms" "request to response at the monitor; null if unanswered",
+        u64 "retries" "copies of the request before the response",
+    ];
+    http: "HTTP/1 exchanges whose heads were captured (section 7.1)", [
+        u64 "flow_id" "the flow",
+        i64 "time_ns" "request, since the trace began; null if unseen",
+        text "method" "request method",
+        text "host" "Host header",
+        text "path" "request target",
+        u64 "status" "response status",
+        text "content_type" "media type of the response",
+        text "content_class" "video, image, text, zip, audio, other or unknown",
+        u64 "content_length" "body length that the response states",
+        u64 "range_first" "first byte of the range asked for",
+        u64 "range_last" "last byte of the range asked for",
+        f64 "first_byte_ms" "request to response head",
+        u64 "body_bytes" "response bytes that passed, head excluded",
+        f64 "duration_ms" "request to last response byte",
+    ];
+    protocols: "Breakdown by protocol and service port (section 4.1)", [
+        text "protocol" "tcp, udp, icmp, ...",
+        text "application" "by server port",
+        u64 "flows" "flows begun",
+        u64 "packets" "packets",
+        u64 "wire_bytes" "bytes on the wire",
+        u64 "payload_bytes" "payload bytes",
+    ];
+}
+
+/// All tables, `flows` first: the fixed order in which outputs list them.
+pub fn all_tables() -> Vec<Table> {
+    let flows = Table {
+        name: "flows",
+        doc: "One row per flow, in the order in which flows ended",
+        columns: analysis::columns(),
+    };
+    std::iter::once(flows).chain(side_tables()).collect()
+}
+
+/// Rows that one shard wrote and nobody took yet.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Output {
+    pub flows: Rows,
+    pub side: SideTables,
+}
+
+impl Default for Output {
+    fn default() -> Output {
+        Output {
+            flows: Rows::new(&all_tables()[0]),
+            side: SideTables::new(),
+        }
+    }
+}
+
+impl Output {
+    /// Rows of each table, in the order of [`all_tables`].
+    pub fn tables(&self) -> Vec<&Rows> {
+        std::iter::once(&self.flows)
+            .chain(self.side.all())
+            .collect()
+    }
+
+    fn tables_mut(&mut self) -> Vec<&mut Rows> {
+        std::iter::once(&mut self.flows)
+            .chain(self.side.all_mut())
+            .collect()
+    }
+
+    /// Forgets the rows, keeps the memory.
+    pub fn clear(&mut self) {
+        self.tables_mut().into_iter().for_each(Rows::clear);
+    }
+
+    /// Appends what several shards wrote about the same batch, in an order that does not depend on
+    /// how many shards there are.
+    pub fn append_merged(&mut self, parts: &[&Output]) {
+        let sources: Vec<Vec<&Rows>> = parts.iter().map(|p| p.tables()).collect();
+        for (i, rows) in self.tables_mut().into_iter().enumerate() {
+            rows.append_merged(sources.iter().map(|tables| tables[i]));
+        }
+    }
+}
+
+/// The order of a row written at packet `number` about `subject`.
+pub(crate) fn order(number: u64, subject: u64) -> Order {
+    Order {
+        written_at: number,
+        subject,
+    }
+}

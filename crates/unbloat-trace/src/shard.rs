@@ -1,0 +1,423 @@
+//! One shard: the packets of some clients, in time order, to rows.
+
+use crate::analysis::{Context, Flow, Light};
+use crate::flow::{EndCause, FlowCore, RST, TcpFlow, side_of};
+use crate::flow_table::{Entry, FlowTable};
+use crate::orientation::{Evidence, Network, evidence};
+use crate::output::{Output, order};
+use crate::params::Params;
+use crate::protocols::Protocols;
+use crate::tcp::{AckKind, DataKind, Half, Segment};
+use crate::users::Users;
+use std::sync::Arc;
+use unbloat_units::{Delta, Time};
+use unbloat_wire::{Batch, PacketHeader, protocol};
+
+/// What a shard holds and what it had to give up.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct ShardStats {
+    pub live_flows: usize,
+    pub peak_flows: usize,
+    pub users: usize,
+    /// Flows closed early to stay within `max_flows`.
+    pub evicted_flows: u64,
+    pub evicted_users: u64,
+}
+
+/// Flows and users of one part of the clients.
+pub struct Shard {
+    params: Arc<Params>,
+    client_nets: Vec<Network>,
+    origin: Time,
+    tcp: FlowTable<TcpFlow>,
+    udp: FlowTable<FlowCore>,
+    users: Users,
+    protocols: Protocols,
+    output: Output,
+    stats: ShardStats,
+    summary_only: bool,
+}
+
+impl Shard {
+    /// `origin` is the time of the trace's first packet.
+    pub fn new(params: Arc<Params>, client_nets: Vec<Network>, origin: Time) -> Shard {
+        Shard {
+            users: Users::new(origin, params.user_idle, params.max_flows),
+            params,
+            client_nets,
+            origin,
+            tcp: FlowTable::new(origin),
+            udp: FlowTable::new(origin),
+            protocols: Protocols::default(),
+            output: Output::default(),
+            stats: ShardStats::default(),
+            summary_only: false,
+        }
+    }
+
+    /// Writes no rows but those of flows and users: for runs whose tables nobody keeps.
+    pub fn set_summary_only(&mut self) {
+        self.summary_only = true;
+    }
+
+    /// Takes in the packets of `batch` that belong to this shard, in order.
+    pub fn process(&mut self, batch: &Batch, mine: impl Iterator<Item = u32> + Clone) {
+        let mut ahead = mine.clone();
+        let mut further = mine.clone().skip(8);
+        // The first few are not asked for ahead; they would be needed at once.
+        ahead.by_ref().take(4).for_each(drop);
+        for i in mine {
+            if let Some(header) = further.next().and_then(|i| batch.headers.get(i as usize)) {
+                self.tcp.prefetch_index(header.flow_hash);
+            }
+            if let Some(header) = ahead.next().and_then(|i| batch.headers.get(i as usize)) {
+                self.tcp.prefetch_flow(header.flow_hash);
+            }
+            self.packet(batch, &batch.headers[i as usize]);
+        }
+    }
+
+    /// To be called after `process`, also when none of the batch's packets were this shard's.
+    pub fn end_batch(&mut self, batch: &Batch) {
+        let number = batch.first_packet + u64::from(batch.packets);
+        self.expire(batch.watermark, number);
+        self.users
+            .expire(batch.watermark, number, &mut self.output.side);
+    }
+
+    /// Ends everything that still lives. `number` is that of the packet after the last.
+    pub fn finish(&mut self, number: u64) {
+        let mut flows: Vec<(u64, AnyFlow)> = Vec::new();
+        flows.extend(
+            self.tcp
+                .drain()
+                .into_iter()
+                .map(|e| (e.flow.core.flow_id, AnyFlow::Tcp(e))),
+        );
+        flows.extend(
+            self.udp
+                .drain()
+                .into_iter()
+                .map(|e| (e.flow.flow_id, AnyFlow::Udp(e))),
+        );
+        flows.sort_unstable_by_key(|(id, _)| *id);
+        for (_, flow) in flows {
+            match flow {
+                AnyFlow::Tcp(entry) => self.end_tcp(entry, EndCause::TraceEnd, number),
+                AnyFlow::Udp(entry) => self.end_udp(entry, EndCause::TraceEnd, number),
+            }
+        }
+        self.users.finish(number, &mut self.output.side);
+    }
+
+    /// The rows written since they were last cleared.
+    pub fn output(&mut self) -> &mut Output {
+        &mut self.output
+    }
+
+    pub fn protocols(&self) -> &Protocols {
+        &self.protocols
+    }
+
+    pub fn stats(&self) -> ShardStats {
+        ShardStats {
+            live_flows: self.tcp.len() + self.udp.len(),
+            users: self.users.len(),
+            evicted_users: self.users.evicted(),
+            ..self.stats
+        }
+    }
+
+    #[inline]
+    fn packet(&mut self, batch: &Batch, header: &PacketHeader) {
+        let number = batch.number(header);
+        match header.protocol {
+            protocol::TCP => self.tcp_packet(batch, header, number),
+            protocol::UDP => self.udp_packet(header, number),
+            _ => self.protocols.packet(header),
+        }
+    }
+
+    #[inline]
+    fn tcp_packet(&mut self, batch: &Batch, header: &PacketHeader, number: u64) {
+        let found = self.tcp.find(header.flow_hash, |f| f.core.matches(header));
+        let slot = match found {
+            Some(slot) if !self.begins_anew(slot, header) => slot,
+            Some(slot) => {
+                let entry = self.tcp.remove(slot).expect("just found");
+                let idle = header.time.since(entry.flow.core.last) > self.params.flow_idle;
+                let cause = if idle {
+                    EndCause::Idle
+                } else {
+                    EndCause::Reuse
+                };
+                self.end_tcp(entry, cause, number);
+                self.begin_tcp(header, number)
+            }
+            None => self.begin_tcp(header, number),
+        };
+        let Entry { user, flow, .. } = self.tcp.get_mut(slot).expect("found or begun");
+        let user = self
+            .users
+            .on_packet(*user, header, number, &mut self.output.side);
+        let was_closed = is_closed(flow);
+        flow.core.count(header);
+        let segment = flow.track(begin_segment(batch, header, number));
+        if flow.deep.is_none()
+            && flow.core.payload[0] + flow.core.payload[1] >= self.params.deep_after.as_u64()
+        {
+            flow.deep = Some(Box::default());
+        }
+        user.on_flow_packet(&mut flow.core, header, self.origin);
+        let mut cx = Context {
+            params: &self.params,
+            tables: &mut self.output.side,
+            user,
+            origin: self.origin,
+            number,
+            summary_only: self.summary_only,
+        };
+        let view = Flow {
+            core: &flow.core,
+            halves: &flow.halves,
+        };
+        flow.light
+            .on_segment(flow.deep.as_deref_mut(), &segment, &view, &mut cx);
+        let closed_now = !was_closed && is_closed(flow);
+        self.protocols.packet(header);
+        if closed_now {
+            self.tcp
+                .schedule(slot, header.time + self.params.close_linger);
+        }
+    }
+
+    /// The packet cannot belong to the flow that has its addresses and ports.
+    fn begins_anew(&mut self, slot: u32, header: &PacketHeader) -> bool {
+        let idle = self.params.flow_idle;
+        let Some(Entry { flow, .. }) = self.tcp.get_mut(slot) else {
+            return true;
+        };
+        if header.time.since(flow.core.last) > idle {
+            return true;
+        }
+        let opening = header.tcp_flags.syn() && !header.tcp_flags.ack() && !header.tcp_flags.rst();
+        let half = &flow.halves[side_of(header).index()];
+        opening && half.span().is_some() && (!half.is_syn_seen() || half.base() != header.seq)
+    }
+
+    fn begin_tcp(&mut self, header: &PacketHeader, number: u64) -> u32 {
+        self.make_room(number);
+        let (core, user) = self.begin(header, number);
+        let flow = TcpFlow {
+            core,
+            halves: Default::default(),
+            light: Light::default(),
+            deep: None,
+        };
+        let deadline = header.time + self.params.flow_idle;
+        let slot = self.tcp.insert(header.flow_hash, user, deadline, flow);
+        self.note_peak();
+        slot
+    }
+
+    fn begin(&mut self, header: &PacketHeader, number: u64) -> (FlowCore, u32) {
+        let client = if header.is_uplink() {
+            header.src
+        } else {
+            header.dst
+        };
+        let user = self
+            .users
+            .join(client, header.time, number, &mut self.output.side);
+        let found: Evidence = evidence(header, &self.client_nets);
+        let core = FlowCore::new(header, number, self.users.id(user), found);
+        self.protocols.flow(&core);
+        (core, user)
+    }
+
+    fn udp_packet(&mut self, header: &PacketHeader, number: u64) {
+        let idle = self.params.flow_idle;
+        let mut slot = self.udp.find(header.flow_hash, |f| f.matches(header));
+        if let Some(old) = slot
+            && self
+                .udp
+                .get_mut(old)
+                .is_some_and(|e| header.time.since(e.flow.last) > idle)
+        {
+            let entry = self.udp.remove(old).expect("just found");
+            self.end_udp(entry, EndCause::Idle, number);
+            slot = None;
+        }
+        let slot = slot.unwrap_or_else(|| {
+            self.make_room(number);
+            let (core, user) = self.begin(header, number);
+            let slot = self
+                .udp
+                .insert(header.flow_hash, user, header.time + idle, core);
+            self.note_peak();
+            slot
+        });
+        let Entry { user, flow, .. } = self.udp.get_mut(slot).expect("found or begun");
+        let user = self
+            .users
+            .on_packet(*user, header, number, &mut self.output.side);
+        flow.count(header);
+        user.on_flow_packet(flow, header, self.origin);
+        self.protocols.packet(header);
+    }
+
+    fn note_peak(&mut self) {
+        self.stats.peak_flows = self.stats.peak_flows.max(self.tcp.len() + self.udp.len());
+    }
+
+    /// Closes the longest silent flow where the table is full.
+    fn make_room(&mut self, number: u64) {
+        if self.tcp.len() + self.udp.len() < self.params.max_flows {
+            return;
+        }
+        self.stats.evicted_flows += 1;
+        let params = Arc::clone(&self.params);
+        if self.tcp.len() >= self.udp.len() {
+            if let Some(entry) = self.tcp.pop_oldest(|f| tcp_deadline(f, &params)) {
+                self.end_tcp(entry, EndCause::Evicted, number);
+            }
+        } else if let Some(entry) = self.udp.pop_oldest(|f| f.last + params.flow_idle) {
+            self.end_udp(entry, EndCause::Evicted, number);
+        }
+    }
+
+    /// Ends what has been silent for too long at `now`, in the order in which it began.
+    fn expire(&mut self, now: Time, number: u64) {
+        let params = Arc::clone(&self.params);
+        let mut tcp: Vec<_> =
+            std::iter::from_fn(|| self.tcp.pop_expired(now, |f| tcp_deadline(f, &params)))
+                .collect();
+        tcp.sort_unstable_by_key(|e| e.flow.core.flow_id);
+        for entry in tcp {
+            self.end_tcp(entry, EndCause::Idle, number);
+        }
+        let mut udp: Vec<_> =
+            std::iter::from_fn(|| self.udp.pop_expired(now, |f| f.last + params.flow_idle))
+                .collect();
+        udp.sort_unstable_by_key(|e| e.flow.flow_id);
+        for entry in udp {
+            self.end_udp(entry, EndCause::Idle, number);
+        }
+    }
+
+    fn end_tcp(&mut self, entry: Entry<TcpFlow>, cause: EndCause, number: u64) {
+        let TcpFlow {
+            core,
+            halves,
+            mut light,
+            mut deep,
+        } = entry.flow;
+        let cause = match core.closed {
+            closed if closed & RST != 0 => EndCause::Rst,
+            0 => cause,
+            _ => EndCause::Fin,
+        };
+        self.write(
+            &core,
+            &halves,
+            &mut light,
+            deep.as_deref_mut(),
+            cause,
+            entry.user,
+            number,
+        );
+    }
+
+    fn end_udp(&mut self, entry: Entry<FlowCore>, cause: EndCause, number: u64) {
+        let halves = <[Half; 2]>::default();
+        self.write(
+            &entry.flow,
+            &halves,
+            &mut Light::default(),
+            None,
+            cause,
+            entry.user,
+            number,
+        );
+    }
+
+    #[expect(
+        clippy::too_many_arguments,
+        reason = "the parts of a flow that has left its table"
+    )]
+    fn write(
+        &mut self,
+        core: &FlowCore,
+        halves: &[Half; 2],
+        light: &mut Light,
+        deep: Option<&mut crate::analysis::Deep>,
+        cause: EndCause,
+        user: u32,
+        number: u64,
+    ) {
+        let mut cx = Context {
+            params: &self.params,
+            tables: &mut self.output.side,
+            user: self.users.get_mut(user),
+            origin: self.origin,
+            number,
+            summary_only: self.summary_only,
+        };
+        let mut row = self.output.flows.row(order(number, core.flow_id));
+        light.finish(deep, &Flow { core, halves }, cause, &mut cx, &mut row);
+        self.users.leave(user);
+    }
+}
+
+enum AnyFlow {
+    Tcp(Entry<TcpFlow>),
+    Udp(Entry<FlowCore>),
+}
+
+/// FIN from both ends, or a RST.
+fn is_closed(flow: &TcpFlow) -> bool {
+    flow.core.closed & RST != 0 || flow.core.closed & 3 == 3
+}
+
+fn tcp_deadline(flow: &TcpFlow, params: &Params) -> Time {
+    let timeout: Delta = if is_closed(flow) {
+        params.close_linger
+    } else {
+        params.flow_idle
+    };
+    flow.core.last + timeout.min(params.flow_idle)
+}
+
+fn begin_segment<'a>(batch: &'a Batch, header: &'a PacketHeader, number: u64) -> Segment<'a> {
+    let has_extra = header.extra_len > 0;
+    Segment {
+        header,
+        number,
+        now: header.time,
+        options: if has_extra {
+            batch.options(header)
+        } else {
+            &[]
+        },
+        payload: if has_extra {
+            batch.payload(header)
+        } else {
+            &[]
+        },
+        side: side_of(header),
+        data: DataKind::None,
+        advanced: 0,
+        in_flight: None,
+        since_last_copy: None,
+        ack: AckKind::None,
+        acked: 0,
+        acked_packets: 0,
+        acked_sent: None,
+        remaining: 0,
+        rtt: None,
+        dsack: false,
+        eifel: false,
+        missed: 0,
+        window: None,
+    }
+}

@@ -1,0 +1,466 @@
+//! One direction of data: the sender's sequence space and the receiver's answers to it.
+
+use super::gaps::{Above, Gaps};
+use super::ring::Ring;
+use super::segment::{AckKind, DataKind, RttSample, Segment};
+use unbloat_units::{Delta, Seq, Time};
+use unbloat_wire::{PacketFlags, PacketHeader, SackBlock};
+
+/// State of one direction of a flow. Small, because there are two for every live flow; what only
+/// flows in trouble need is kept aside.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Half {
+    ring: Ring,
+    trouble: Option<Box<Trouble>>,
+    /// The first byte of the direction that was seen; the SYN where there was one.
+    base: Seq,
+    /// One past the highest byte seen.
+    high: Seq,
+    /// The highest acknowledgement.
+    acked: Seq,
+    /// Timestamp and IP identification of the packet that reached `high`.
+    high_tsval: Seq,
+    /// The receiver's window field as it came last.
+    raw_window: u16,
+    /// IP identification of the last packet that the sender of this direction sent.
+    last_ip_id: u16,
+    dup_acks: u16,
+    scale: Scale,
+    known: u8,
+}
+
+/// What was seen of the receiver's window scale option (RFC 7323 §2).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) enum Scale {
+    /// Its SYN is not in the trace.
+    #[default]
+    Unseen,
+    /// Its SYN did not offer the option.
+    NotOffered,
+    Shift(u8),
+}
+
+const DATA: u8 = 1;
+const ACKED: u8 = 2;
+const SYN: u8 = 4;
+
+/// Positions further apart than the largest window (RFC 7323 §2.3: 1 GiB) are not of one
+/// connection.
+const MAX_WINDOW: u32 = 1 << 30;
+
+#[derive(Clone, Debug, Default)]
+struct Trouble {
+    gaps: Gaps,
+    /// Ends and timestamps of copies whose ACK is awaited.
+    copies: Vec<(Seq, Seq)>,
+}
+
+impl Trouble {
+    const MAX_COPIES: usize = 64;
+
+    /// Whether the ACK that covers copies echoes a timestamp older than the first of them.
+    fn settle_copies(&mut self, ack: Seq, tsecr: Seq) -> bool {
+        let mut eifel = false;
+        self.copies.retain(|&(end, tsval)| {
+            let covered = !end.after(ack);
+            eifel |= covered && tsecr.before(tsval);
+            !covered
+        });
+        eifel
+    }
+}
+
+/// Microseconds of a flow's life, wrapping.
+pub(crate) fn micros(start: Time, now: Time) -> u32 {
+    now.since(start).as_us() as u32
+}
+
+fn timestamp(header: &PacketHeader) -> Option<Seq> {
+    header
+        .flags
+        .has(PacketFlags::TIMESTAMPS)
+        .then_some(header.tsval)
+}
+
+/// The IP identification where it can tell packets apart; many senders leave it zero.
+fn ip_id(header: &PacketHeader) -> Option<u16> {
+    (header.flags.has(PacketFlags::IP_ID) && header.ip_id != 0).then_some(header.ip_id)
+}
+
+impl Half {
+    /// Bytes of sequence space covered, SYN and FIN included; `None` without any data.
+    pub(crate) fn span(&self) -> Option<u32> {
+        (self.known & DATA != 0).then(|| self.high.since(self.base) as u32)
+    }
+
+    /// Payload bytes of the span: SYN and, if `finished`, FIN take one number each.
+    pub(crate) fn unique_payload(&self, finished: bool) -> Option<u64> {
+        let controls = u32::from(self.is_syn_seen()) + u32::from(finished);
+        self.span()
+            .map(|span| u64::from(span.saturating_sub(controls)))
+    }
+
+    pub(crate) fn is_syn_seen(&self) -> bool {
+        self.known & SYN != 0
+    }
+
+    /// The first byte seen, from which positions are counted in tables.
+    pub(crate) fn base(&self) -> Seq {
+        self.base
+    }
+
+    pub(crate) fn high(&self) -> Seq {
+        self.high
+    }
+
+    pub(crate) fn acked(&self) -> Option<Seq> {
+        (self.known & ACKED != 0).then_some(self.acked)
+    }
+
+    pub(crate) fn is_outstanding(&self) -> bool {
+        self.known & (DATA | ACKED) == DATA | ACKED && self.high.after(self.acked)
+    }
+
+    /// Bytes below the highest that were never seen and never acknowledged.
+    pub(crate) fn missing(&self) -> u64 {
+        self.trouble.as_ref().map_or(0, |t| t.gaps.missing())
+    }
+
+    pub(crate) fn set_scale(&mut self, scale: Scale) {
+        self.scale = scale;
+    }
+
+    /// The receiver's scale, once both SYNs were seen; `other` is the opposite direction.
+    pub(crate) fn window_shift(&self, other: &Half) -> Option<u8> {
+        match (self.scale, other.scale) {
+            (Scale::Unseen, _) | (_, Scale::Unseen) => None,
+            (Scale::Shift(shift), Scale::Shift(_)) => Some(shift),
+            _ => Some(0),
+        }
+    }
+
+    /// Takes the sender's packet into account.
+    #[inline]
+    pub(crate) fn on_data(&mut self, seg: &mut Segment<'_>, start: Time) {
+        let header = seg.header;
+        let len = header.seq_len();
+        if len > 0 {
+            self.classify(seg, len, micros(start, seg.now));
+        }
+        if let Some(id) = ip_id(header) {
+            self.last_ip_id = id;
+        }
+        if self.known & ACKED != 0 && self.known & DATA != 0 {
+            seg.in_flight = Some(self.high.since(self.acked).max(0) as u32);
+        }
+    }
+
+    #[inline]
+    fn classify(&mut self, seg: &mut Segment<'_>, len: u32, now_us: u32) {
+        let header = seg.header;
+        let (begin, end) = (header.seq, header.seq + len);
+        if self.known & DATA == 0 {
+            self.begin(header, end);
+            seg.data = DataKind::InOrder;
+            seg.advanced = len;
+            self.remember(header, now_us);
+        } else if begin == self.high {
+            self.advance(header, end);
+            seg.data = DataKind::InOrder;
+            seg.advanced = len;
+            self.remember(header, now_us);
+        } else if begin.since(self.high).unsigned_abs() > MAX_WINDOW {
+            seg.data = DataKind::Stray;
+        } else if begin.after(self.high) {
+            self.open_gap(seg, begin);
+            self.advance(header, end);
+            seg.data = DataKind::AboveGap;
+            seg.advanced = len;
+            self.remember(header, now_us);
+        } else {
+            self.below(seg, begin, end, now_us);
+        }
+    }
+
+    fn begin(&mut self, header: &PacketHeader, end: Seq) {
+        self.base = header.seq;
+        self.known |= DATA;
+        if header.tcp_flags.syn() {
+            self.known |= SYN | ACKED;
+            self.acked = header.seq;
+        }
+        self.advance(header, end);
+    }
+
+    fn advance(&mut self, header: &PacketHeader, end: Seq) {
+        self.high = end;
+        self.high_tsval = header.tsval;
+    }
+
+    /// Keeps the packet until its ACK, if ACKs of this direction can be told.
+    fn remember(&mut self, header: &PacketHeader, now_us: u32) {
+        let in_flight = if self.known & ACKED != 0 {
+            self.high.since(self.acked).max(0) as u32
+        } else {
+            0
+        };
+        self.ring
+            .push(self.high, now_us, in_flight, ip_id(header).unwrap_or(0));
+    }
+
+    fn trouble(&mut self) -> &mut Trouble {
+        self.trouble.get_or_insert_default()
+    }
+
+    fn open_gap(&mut self, seg: &Segment<'_>, begin: Seq) {
+        let above = Above {
+            time: seg.now,
+            tsval: timestamp(seg.header),
+            ip_id: ip_id(seg.header),
+        };
+        let high = self.high;
+        self.trouble().gaps.open(high, begin, above);
+    }
+
+    /// A segment that begins below the highest byte seen.
+    #[cold]
+    fn below(&mut self, seg: &mut Segment<'_>, begin: Seq, end: Seq, now_us: u32) {
+        let header = seg.header;
+        let top = if end.after(self.high) { self.high } else { end };
+        seg.data = self.kind_below(seg, begin, end, top);
+        if matches!(seg.data, DataKind::Duplicate | DataKind::BeforeCapture) {
+            return;
+        }
+        if !matches!(seg.data, DataKind::KeepAlive) {
+            let last_us = self.ring.mark(begin, top, now_us);
+            seg.since_last_copy = last_us.map(|us| Delta::us(i64::from(now_us.wrapping_sub(us))));
+        }
+        if seg.data == DataKind::Retransmission
+            && let Some(tsval) = timestamp(header)
+        {
+            let copies = &mut self.trouble().copies;
+            if copies.len() < Trouble::MAX_COPIES {
+                copies.push((top, tsval));
+            }
+        }
+        if end.after(self.high) {
+            seg.advanced = end.since(self.high) as u32;
+            self.advance(header, end);
+            self.remember(header, now_us);
+        }
+    }
+
+    fn kind_below(&mut self, seg: &Segment<'_>, begin: Seq, end: Seq, top: Seq) -> DataKind {
+        let header = seg.header;
+        let filled = self.trouble.as_mut().and_then(|t| t.gaps.fill(begin, top));
+        if let Some((_, above)) = filled {
+            return told_apart(seg, &above);
+        }
+        if !end.after(self.base) {
+            return DataKind::BeforeCapture;
+        }
+        if self.is_keep_alive(header, begin, end) {
+            return DataKind::KeepAlive;
+        }
+        if self.raw_window == 0 && header.payload_len <= 1 && self.known & ACKED != 0 {
+            return DataKind::WindowProbe;
+        }
+        let same_id = |id| {
+            self.ring
+                .find(end)
+                .is_some_and(|p| p.end == end && p.ip_id == id)
+        };
+        if ip_id(header).is_some_and(same_id) {
+            return DataKind::Duplicate;
+        }
+        DataKind::Retransmission
+    }
+
+    /// At most one byte, the last one that is already acknowledged, and nothing outstanding.
+    fn is_keep_alive(&self, header: &PacketHeader, begin: Seq, end: Seq) -> bool {
+        header.payload_len <= 1
+            && header.tcp_flags.0 & 0x07 == 0
+            && !end.after(self.high)
+            && begin + 1 == self.high
+            && self.known & ACKED != 0
+            && self.acked == self.high
+    }
+
+    /// Takes the receiver's packet into account. `header` travels against this direction;
+    /// `last_ip_id` is that of the packet before it.
+    #[inline]
+    pub(crate) fn on_ack(
+        &mut self,
+        seg: &mut Segment<'_>,
+        start: Time,
+        last_ip_id: u16,
+        shift: Option<u8>,
+    ) {
+        let header = seg.header;
+        if header.tcp_flags.rst() || !header.tcp_flags.ack() {
+            if header.tcp_flags.syn() {
+                self.raw_window = header.window;
+                seg.window = Some(u32::from(header.window));
+            }
+            return;
+        }
+        let ack = header.ack;
+        if self.known & ACKED == 0 {
+            self.first_ack(seg, ack);
+        } else if ack == self.acked {
+            seg.ack = self.same_ack(seg, last_ip_id);
+        } else if ack.before(self.acked) || ack.since(self.acked) as u32 > MAX_WINDOW {
+            seg.ack = AckKind::Old;
+        } else {
+            self.advance_ack(seg, ack, micros(start, seg.now));
+        }
+        if seg.ack != AckKind::Old {
+            self.raw_window = header.window;
+            let scaled = if header.tcp_flags.syn() {
+                Some(0)
+            } else {
+                shift
+            };
+            seg.window = scaled.map(|s| u32::from(header.window) << s);
+        }
+        if self.known & DATA != 0 {
+            seg.remaining = self.high.since(self.acked).max(0) as u32;
+        }
+        if seg.header.options_len > 0 && !header.tcp_flags.syn() {
+            seg.dsack = reports_duplicate(seg, ack);
+        }
+    }
+
+    fn first_ack(&mut self, seg: &mut Segment<'_>, ack: Seq) {
+        let far = self.known & DATA != 0 && ack.since(self.high).unsigned_abs() > MAX_WINDOW;
+        if far {
+            seg.ack = AckKind::Old;
+            return;
+        }
+        seg.ack = AckKind::First;
+        self.known |= ACKED;
+        self.acked = ack;
+        // What was outstanding before the first ACK carries no in-flight figure: no samples.
+        self.ring.acknowledge(ack);
+        self.catch_up(ack);
+    }
+
+    fn same_ack(&mut self, seg: &Segment<'_>, last_ip_id: u16) -> AckKind {
+        if !seg.is_pure_ack() {
+            return AckKind::Same;
+        }
+        let again = ip_id(seg.header) == Some(last_ip_id);
+        let sacks = seg.header.options_len > 0;
+        let same_window = seg.header.window == self.raw_window;
+        if self.is_outstanding() && !again && (same_window || sacks) {
+            self.dup_acks = self.dup_acks.saturating_add(1);
+            AckKind::Duplicate
+        } else if same_window {
+            AckKind::Same
+        } else {
+            AckKind::WindowUpdate
+        }
+    }
+
+    #[inline]
+    fn advance_ack(&mut self, seg: &mut Segment<'_>, ack: Seq, now_us: u32) {
+        seg.ack = AckKind::Advance;
+        seg.acked = ack.since(self.acked) as u32;
+        self.acked = ack;
+        self.dup_acks = 0;
+        let popped = self.ring.acknowledge(ack);
+        seg.acked_packets = popped.packets;
+        if let Some(newest) = popped.newest {
+            let rtt = Delta::us(i64::from(now_us.wrapping_sub(newest.sent_us) as i32));
+            seg.acked_sent = Some(seg.now - rtt);
+            if popped.clean && newest.end == ack && !rtt.is_negative() {
+                seg.rtt = Some(RttSample {
+                    rtt,
+                    in_flight: newest.in_flight(),
+                });
+            }
+        }
+        if self.trouble.is_some() || ack.after(self.high) {
+            self.settle(seg, ack);
+        }
+    }
+
+    #[cold]
+    fn settle(&mut self, seg: &mut Segment<'_>, ack: Seq) {
+        let tsecr = seg
+            .header
+            .flags
+            .has(PacketFlags::TIMESTAMPS)
+            .then_some(seg.header.tsecr);
+        if let Some(trouble) = &mut self.trouble {
+            seg.missed = trouble.gaps.forget_below(ack);
+            seg.eifel = tsecr.is_some_and(|t| trouble.settle_copies(ack, t));
+        }
+        seg.missed += self.catch_up(ack);
+        if seg.missed > 0 {
+            seg.rtt = None;
+        }
+    }
+
+    /// The receiver has bytes that the capture never saw; returns how many.
+    fn catch_up(&mut self, ack: Seq) -> u32 {
+        if self.known & DATA == 0 || !ack.after(self.high) {
+            return 0;
+        }
+        let missed = ack.since(self.high) as u32;
+        self.high = ack;
+        missed
+    }
+
+    pub(crate) fn last_ip_id(&self) -> u16 {
+        self.last_ip_id
+    }
+
+    /// Duplicate ACKs since the last one that advanced.
+    pub(crate) fn dup_acks(&self) -> u16 {
+        self.dup_acks
+    }
+}
+
+/// Whether a segment that fills a gap was overtaken on its way or sent again.
+///
+/// TSval first: what was sent again is younger than what was seen above the gap. Ticks may be too
+/// coarse to tell, then the IP identification, which most senders count up per packet. Last, time:
+/// within 3 ms nobody can have learnt of the loss, but a packet may have been overtaken for longer,
+/// so beyond it the answer is "ambiguous".
+fn told_apart(seg: &Segment<'_>, above: &Above) -> DataKind {
+    const NOBODY_KNOWS_YET: Delta = Delta::ms(3);
+    if let (Some(tsval), Some(tsval_above)) = (timestamp(seg.header), above.tsval) {
+        if tsval.after(tsval_above) {
+            return DataKind::UpstreamLoss;
+        }
+        if tsval.before(tsval_above) {
+            return DataKind::Reordered;
+        }
+    }
+    if let (Some(id), Some(id_above)) = (ip_id(seg.header), above.ip_id) {
+        let ahead = id.wrapping_sub(id_above) as i16;
+        return if ahead > 0 {
+            DataKind::UpstreamLoss
+        } else {
+            DataKind::Reordered
+        };
+    }
+    if seg.now.since(above.time) < NOBODY_KNOWS_YET {
+        DataKind::Reordered
+    } else {
+        DataKind::Ambiguous
+    }
+}
+
+/// RFC 2883 §4: the first block lies below the ACK, or within the second block.
+fn reports_duplicate(seg: &Segment<'_>, ack: Seq) -> bool {
+    let mut blocks = seg.sack_blocks();
+    let Some(first) = blocks.next() else {
+        return false;
+    };
+    let below = first.left.before(ack) && !first.right.after(ack);
+    let is_in = |b: SackBlock| !first.left.before(b.left) && !first.right.after(b.right);
+    let within = blocks.next().is_some_and(is_in);
+    below || within
+}

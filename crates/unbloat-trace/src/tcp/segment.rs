@@ -1,0 +1,175 @@
+//! The facts about one packet that every analysis shares.
+
+use unbloat_units::{Delta, Time};
+use unbloat_wire::{PacketHeader, SackBlock, TcpOption, TcpOptions};
+
+/// A direction of data.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Side {
+    /// Towards the client. Its RTT, seen from the monitor, is the downstream RTT.
+    Down,
+    /// Towards the server. Its RTT is the upstream RTT.
+    Up,
+}
+
+impl Side {
+    pub const BOTH: [Side; 2] = [Side::Down, Side::Up];
+
+    pub const fn index(self) -> usize {
+        self as usize
+    }
+
+    pub const fn other(self) -> Side {
+        match self {
+            Side::Down => Side::Up,
+            Side::Up => Side::Down,
+        }
+    }
+
+    /// As in tables.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Side::Down => "down",
+            Side::Up => "up",
+        }
+    }
+}
+
+/// What the bytes of a segment are to the monitor.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum DataKind {
+    /// It carries nothing that takes sequence space.
+    #[default]
+    None,
+    /// It begins where the highest byte seen so far ended, or is the first.
+    InOrder,
+    /// It begins above that: bytes between were lost or overtaken before the monitor, or missed
+    /// by the capture.
+    AboveGap,
+    /// It fills a gap, late: it was sent before what has been seen above the gap.
+    Reordered,
+    /// It fills a gap: sent again after a loss before the monitor.
+    UpstreamLoss,
+    /// It fills a gap, and nothing tells which of the two it is.
+    Ambiguous,
+    /// At least one byte of it has been seen before.
+    Retransmission,
+    /// The very same IP packet once more: captured twice.
+    Duplicate,
+    /// One byte below the next, to provoke an ACK (RFC 9293 §3.8.4).
+    KeepAlive,
+    /// Sent into a closed window to provoke an ACK (RFC 9293 §3.8.6.1).
+    WindowProbe,
+    /// Before the first byte seen of this direction: nothing can be said of it.
+    BeforeCapture,
+    /// So far from everything seen that it belongs to no state we know.
+    Stray,
+}
+
+impl DataKind {
+    /// It took the sender forward.
+    pub const fn is_new(self) -> bool {
+        matches!(self, DataKind::InOrder | DataKind::AboveGap)
+    }
+
+    /// It came at its place in line: no reordering, loss or copy is in sight.
+    pub const fn is_disorder(self) -> bool {
+        matches!(
+            self,
+            DataKind::AboveGap
+                | DataKind::Reordered
+                | DataKind::UpstreamLoss
+                | DataKind::Ambiguous
+                | DataKind::Retransmission
+        )
+    }
+}
+
+/// What the acknowledgement number of a packet does for the opposite direction's data.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum AckKind {
+    /// No ACK flag.
+    #[default]
+    None,
+    /// The first ACK seen for this data: it tells where the receiver is, nothing more.
+    First,
+    /// It acknowledges new bytes.
+    Advance,
+    /// A duplicate ACK (RFC 5681 §2): see the module's table for how SACK changes it.
+    Duplicate,
+    /// Only the window changed.
+    WindowUpdate,
+    /// Nothing new: data in the other direction, or no data outstanding.
+    Same,
+    /// Below the highest ACK seen: overtaken on its way.
+    Old,
+}
+
+/// One round trip between the monitor and a receiver: data out, its ACK back.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct RttSample {
+    pub rtt: Delta,
+    /// Unacknowledged bytes when the data packet passed, itself included.
+    pub in_flight: u32,
+}
+
+/// A packet of a TCP flow and what it means.
+#[derive(Clone, Copy, Debug)]
+pub struct Segment<'a> {
+    pub header: &'a PacketHeader,
+    /// Number in the trace.
+    pub number: u64,
+    pub now: Time,
+    /// Raw TCP options where the fast path left them undecoded (SYN options, SACK blocks).
+    pub options: &'a [u8],
+    /// The beginning of the payload where it was captured and looks like a known protocol.
+    pub payload: &'a [u8],
+
+    /// The direction that this packet's own data belongs to. Its ACK is about the other.
+    pub side: Side,
+    pub data: DataKind,
+    /// Bytes of sequence space that this packet took the sender forward.
+    pub advanced: u32,
+    /// Unacknowledged bytes of `side` after this packet; unknown before the first ACK.
+    pub in_flight: Option<u32>,
+    /// For a retransmission: how long ago the bytes were last seen, where that is still known.
+    pub since_last_copy: Option<Delta>,
+
+    pub ack: AckKind,
+    /// Bytes of `side.other()` that this ACK newly acknowledges.
+    pub acked: u32,
+    /// Data packets among them.
+    pub acked_packets: u32,
+    /// When the newest data packet that it newly acknowledges passed the monitor.
+    pub acked_sent: Option<Time>,
+    /// Unacknowledged bytes of `side.other()` after this ACK.
+    pub remaining: u32,
+    /// A clean round trip of `side.other()`'s data that this ACK completes.
+    pub rtt: Option<RttSample>,
+    /// The ACK reports a segment received twice (RFC 2883).
+    pub dsack: bool,
+    /// The ACK of a retransmission echoes a timestamp older than the copy (RFC 3522): the original
+    /// had arrived, the copy was not needed.
+    pub eifel: bool,
+    /// Bytes that the receiver acknowledged and the capture never saw.
+    pub missed: u32,
+    /// Receive window in bytes that this packet grants to `side.other()`'s data, if the scale is
+    /// known.
+    pub window: Option<u32>,
+}
+
+impl Segment<'_> {
+    pub fn is_pure_ack(&self) -> bool {
+        self.header.payload_len == 0 && self.header.tcp_flags.0 & 0x07 == 0
+    }
+
+    /// SACK blocks of this packet's options.
+    pub fn sack_blocks(&self) -> impl Iterator<Item = SackBlock> {
+        let options = TcpOptions::new(self.options);
+        let sack = options.filter_map(|option| match option {
+            TcpOption::Sack(blocks) => Some(blocks),
+            _ => None,
+        });
+        sack.take(1).flatten()
+    }
+}

@@ -1,0 +1,125 @@
+//! A user: a client address until an hour's gap (§3.1), and what is known of its device and radio.
+
+mod concurrency;
+pub(crate) mod radio;
+
+use crate::flow::FlowCore;
+use crate::output::{SideTables, order};
+use concurrency::Concurrency;
+use unbloat_stats::LogHistogram;
+use unbloat_units::{Delta, Time};
+use unbloat_wire::{Address, PacketHeader};
+
+/// The tick of a device's timestamp clock, and how sure it is.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) struct Tick {
+    /// Seconds per tick: the paper's G of §4.2 and Formula 2.
+    pub(crate) value: Delta,
+    /// Relative error.
+    pub(crate) error: f64,
+}
+
+#[derive(Debug)]
+pub(crate) struct User {
+    pub(crate) user_id: u64,
+    pub(crate) address: Address,
+    pub(crate) start: Time,
+    pub(crate) last: Time,
+    /// Silence before the packet that is being looked at; `None` for the user's first.
+    silence: Option<Delta>,
+    /// Flows in the table that belong to this address.
+    pub(crate) live_flows: u32,
+    pub(crate) flows: u64,
+    packets: u64,
+    pub(crate) payload: [u64; 2],
+    tick: Option<Tick>,
+    concurrency: Concurrency,
+    /// Downstream round trips of all finished flows, in microseconds.
+    rtts: LogHistogram,
+}
+
+impl User {
+    pub(crate) fn new(user_id: u64, address: Address, now: Time) -> User {
+        User {
+            user_id,
+            address,
+            start: now,
+            last: now,
+            silence: None,
+            live_flows: 0,
+            flows: 0,
+            packets: 0,
+            payload: [0; 2],
+            tick: None,
+            concurrency: Concurrency::default(),
+            rtts: LogHistogram::new(),
+        }
+    }
+
+    #[inline]
+    pub(crate) fn count(&mut self, header: &PacketHeader, side: usize) {
+        let silence = header.time.since(self.last).max(Delta::ZERO);
+        self.silence = (self.packets > 0).then_some(silence);
+        self.packets += 1;
+        self.last = self.last.max(header.time);
+        self.payload[side] += u64::from(header.payload_len);
+    }
+
+    /// How long the user's radio had been silent before the packet that is being looked at.
+    pub(crate) fn silence_before(&self) -> Option<Delta> {
+        self.silence
+    }
+
+    pub(crate) fn tick(&self) -> Option<Tick> {
+        self.tick
+    }
+
+    /// Takes over the samples of a finished flow.
+    pub(crate) fn add_rtts(&mut self, rtts: &LogHistogram) {
+        self.rtts.merge(rtts);
+    }
+
+    /// Takes in a packet of one of the user's flows; `count` was called for it.
+    #[inline]
+    pub(crate) fn on_flow_packet(
+        &mut self,
+        flow: &mut FlowCore,
+        header: &PacketHeader,
+        origin: Time,
+    ) {
+        if header.payload_len > 0 && !header.is_uplink() {
+            self.concurrency.on_data(flow, header.time, origin);
+        }
+    }
+
+    /// Writes what is known of the user at the end of its session.
+    pub(crate) fn write(&mut self, number: u64, origin: Time, tables: &mut SideTables) {
+        let floor = self.rtts.min();
+        let added_ms = |q| Some((self.rtts.quantile(q)? - floor?) / 1e3);
+        let mut row = tables.users.row(order(number, self.user_id));
+        row.u64(self.user_id);
+        row.text(self.address.to_string().as_str());
+        row.i64(self.start.since(origin).as_ns());
+        row.i64(self.last.since(origin).as_ns());
+        row.u64(self.flows);
+        row.u64(self.payload[0]);
+        row.u64(self.payload[1]);
+        row.f64(self.tick.map(|t| t.value.as_ms()));
+        row.u64(None);
+        row.f64(None);
+        row.f64(None);
+        row.f64(None);
+        row.f64(None);
+        row.f64(None);
+        row.f64(added_ms(0.50));
+        row.f64(added_ms(0.95));
+        row.f64(added_ms(0.99));
+        row.u64(self.rtts.count());
+        for (flows, seconds) in self.concurrency.finish() {
+            let mut row = tables.concurrency.row(order(number, self.user_id));
+            row.u64(self.user_id);
+            row.u64(flows);
+            row.u64(seconds);
+        }
+    }
+}

@@ -1,0 +1,194 @@
+//! The users of a shard.
+
+use crate::expiry::Expiry;
+use crate::output::SideTables;
+use crate::slab::Slab;
+use crate::user::User;
+use hashbrown::HashMap;
+use unbloat_units::{Delta, Time};
+use unbloat_wire::{Address, PacketHeader};
+
+#[derive(Debug)]
+struct Entry {
+    user: User,
+    scheduled: i64,
+}
+
+/// Client addresses and their sessions.
+#[derive(Debug)]
+pub(crate) struct Users {
+    by_address: HashMap<Address, u32>,
+    slab: Slab<Entry>,
+    expiry: Expiry,
+    origin: Time,
+    idle: Delta,
+    max: usize,
+    evicted: u64,
+}
+
+impl Users {
+    pub(crate) fn new(origin: Time, idle: Delta, max: usize) -> Users {
+        Users {
+            by_address: HashMap::new(),
+            slab: Slab::new(),
+            expiry: Expiry::new(origin),
+            origin,
+            idle,
+            max,
+            evicted: 0,
+        }
+    }
+
+    pub(crate) fn len(&self) -> usize {
+        self.slab.len()
+    }
+
+    pub(crate) fn evicted(&self) -> u64 {
+        self.evicted
+    }
+
+    pub(crate) fn id(&self, slot: u32) -> u64 {
+        self.slab
+            .get(slot)
+            .expect("users outlive their flows")
+            .user
+            .user_id
+    }
+
+    pub(crate) fn get_mut(&mut self, slot: u32) -> &mut User {
+        &mut self
+            .slab
+            .get_mut(slot)
+            .expect("users outlive their flows")
+            .user
+    }
+
+    /// A new flow of this client: its user, known or new.
+    pub(crate) fn join(
+        &mut self,
+        address: Address,
+        now: Time,
+        number: u64,
+        tables: &mut SideTables,
+    ) -> u32 {
+        let slot = match self.by_address.get(&address) {
+            Some(&slot) => slot,
+            None => {
+                self.make_room(number, tables);
+                let user = User::new(number, address, now);
+                let slot = self.slab.insert(Entry { user, scheduled: 0 });
+                self.schedule(slot, now + self.idle);
+                self.by_address.insert(address, slot);
+                slot
+            }
+        };
+        self.renew(slot, now, number, tables);
+        let user = self.get_mut(slot);
+        user.live_flows += 1;
+        user.flows += 1;
+        slot
+    }
+
+    pub(crate) fn leave(&mut self, slot: u32) {
+        self.get_mut(slot).live_flows -= 1;
+    }
+
+    /// Counts a packet of one of the user's flows.
+    #[inline]
+    pub(crate) fn on_packet(
+        &mut self,
+        slot: u32,
+        header: &PacketHeader,
+        number: u64,
+        tables: &mut SideTables,
+    ) -> &mut User {
+        self.renew(slot, header.time, number, tables);
+        let user = self.get_mut(slot);
+        user.count(header, crate::flow::side_of(header).index());
+        user
+    }
+
+    /// After an hour's gap the address is another user.
+    #[inline]
+    fn renew(&mut self, slot: u32, now: Time, number: u64, tables: &mut SideTables) {
+        let (idle, origin) = (self.idle, self.origin);
+        let user = self.get_mut(slot);
+        if now.since(user.last) > idle {
+            user.write(number, origin, tables);
+            let live_flows = user.live_flows;
+            *user = User::new(number, user.address, now);
+            user.live_flows = live_flows;
+        }
+    }
+
+    fn schedule(&mut self, slot: u32, deadline: Time) {
+        let scheduled = self.expiry.schedule(slot, deadline);
+        if let Some(entry) = self.slab.get_mut(slot) {
+            entry.scheduled = scheduled;
+        }
+    }
+
+    /// Writes the rows of users that are gone, in the order in which they came.
+    pub(crate) fn expire(&mut self, now: Time, number: u64, tables: &mut SideTables) {
+        let mut gone = Vec::new();
+        while let Some((slot, second)) = self.expiry.pop_due(now) {
+            let Some(entry) = self.slab.get(slot).filter(|e| e.scheduled == second) else {
+                continue;
+            };
+            let due = entry.user.last + self.idle;
+            if due < now && entry.user.live_flows == 0 {
+                gone.extend(self.remove(slot));
+            } else {
+                // One with live flows stays until they go, whatever the timeouts are.
+                self.schedule(slot, due.max(now + Delta::secs(1)));
+            }
+        }
+        self.write_all(gone, number, tables);
+    }
+
+    fn make_room(&mut self, number: u64, tables: &mut SideTables) {
+        if self.slab.len() < self.max {
+            return;
+        }
+        // Users whose flows live are put off; there are fewer of them than there are users.
+        let mut put_off = Vec::new();
+        while let Some((slot, second)) = self.expiry.pop_next() {
+            let Some(entry) = self.slab.get(slot).filter(|e| e.scheduled == second) else {
+                continue;
+            };
+            if entry.user.live_flows == 0 {
+                self.evicted += 1;
+                let gone = self.remove(slot);
+                self.write_all(gone.into_iter().collect(), number, tables);
+                break;
+            }
+            put_off.push((slot, entry.user.last + self.idle));
+        }
+        for (slot, deadline) in put_off {
+            self.schedule(slot, deadline);
+        }
+    }
+
+    fn remove(&mut self, slot: u32) -> Option<User> {
+        let entry = self.slab.remove(slot)?;
+        self.by_address.remove(&entry.user.address);
+        Some(entry.user)
+    }
+
+    fn write_all(&self, mut users: Vec<User>, number: u64, tables: &mut SideTables) {
+        users.sort_unstable_by_key(|user| user.user_id);
+        for user in &mut users {
+            user.write(number, self.origin, tables);
+        }
+    }
+
+    /// Writes the rows of everybody who is left.
+    pub(crate) fn finish(&mut self, number: u64, tables: &mut SideTables) {
+        let slots: Vec<u32> = self.slab.slots().collect();
+        let users: Vec<User> = slots
+            .into_iter()
+            .filter_map(|slot| self.remove(slot))
+            .collect();
+        self.write_all(users, number, tables);
+    }
+}
