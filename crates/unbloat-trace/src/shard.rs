@@ -24,6 +24,17 @@ pub struct ShardStats {
     pub evicted_users: u64,
 }
 
+impl ShardStats {
+    /// Adds another shard's.
+    pub fn absorb(&mut self, other: ShardStats) {
+        self.live_flows += other.live_flows;
+        self.peak_flows += other.peak_flows;
+        self.users += other.users;
+        self.evicted_flows += other.evicted_flows;
+        self.evicted_users += other.evicted_users;
+    }
+}
+
 /// Flows and users of one part of the clients.
 pub struct Shard {
     params: Arc<Params>,

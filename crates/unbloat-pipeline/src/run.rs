@@ -1,0 +1,222 @@
+//! The whole way, from source to sink.
+
+use crate::Batches;
+use crate::deal::deal;
+use crate::threads::Workers;
+use std::sync::Arc;
+use unbloat_capture::{CaptureError, Notes, Progress, Source};
+use unbloat_trace::{Network, Orientation, Output, Params, Shard, ShardStats};
+use unbloat_units::Time;
+use unbloat_wire::{Batch, FlowHasher, Parser, ParserParams, SkipCounts};
+
+/// How to run.
+#[derive(Clone, Debug)]
+pub struct Settings {
+    pub params: Params,
+    pub parser: ParserParams,
+    /// Networks whose addresses are clients, whatever the handshake says.
+    pub client_nets: Vec<Network>,
+    /// 1 runs everything on the calling thread.
+    pub threads: usize,
+    /// Keys the flow hashes; nothing in the tables depends on it.
+    pub hash_seed: u64,
+    /// Nobody keeps the tables other than `flows`, `users` and the like: do not write them.
+    pub summary_only: bool,
+}
+
+/// Whether to go on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Control {
+    Continue,
+    /// End here: what is known so far becomes the result.
+    Stop,
+}
+
+/// What there is to know of a run beside its tables.
+#[derive(Clone, Debug, Default)]
+pub struct Outcome {
+    pub packets: u64,
+    /// Time of the first packet.
+    pub origin: Option<Time>,
+    pub skipped: SkipCounts,
+    pub notes: Notes,
+    pub stats: ShardStats,
+    /// The sink said stop.
+    pub interrupted: bool,
+}
+
+#[derive(Debug, thiserror::Error)]
+pub enum PipelineError<E> {
+    #[error(transparent)]
+    Capture(#[from] CaptureError),
+    /// The sink could not take the rows.
+    #[error(transparent)]
+    Sink(E),
+}
+
+/// Where a run stands, told to the sink with each output.
+#[derive(Clone, Copy, Debug)]
+pub struct Standing {
+    pub packets: u64,
+    pub progress: Progress,
+    /// Latest time seen, since the first packet.
+    pub elapsed_ns: i64,
+}
+
+/// Analyses all packets of `source`; `sink` gets the rows in the order of all tables, again and
+/// again, the last time with the rows of what still lived at the end.
+pub fn run<E>(
+    source: &mut dyn Source,
+    settings: &Settings,
+    sink: &mut dyn FnMut(&Output, Standing) -> Result<Control, E>,
+) -> Result<Outcome, PipelineError<E>> {
+    let parser = Parser::new(
+        settings.parser.clone(),
+        FlowHasher::with_seed(settings.hash_seed),
+    );
+    let orientation = Orientation::new(settings.client_nets.clone());
+    let mut batches = Batches::new(source, parser, orientation);
+    let mut first = Batch::default();
+    let more = batches.next_into(&mut first)?;
+    let origin = first.origin;
+    if settings.threads <= 1 {
+        alone(&mut batches, settings, first, more, origin, sink)
+    } else {
+        std::thread::scope(|scope| {
+            let shards = (0..settings.threads)
+                .map(|_| shard(settings, origin))
+                .collect();
+            let workers = Workers::start(scope, shards);
+            together(&mut batches, workers, first, more, sink)
+        })
+    }
+}
+
+fn shard(settings: &Settings, origin: Time) -> Shard {
+    let params = Arc::new(Params {
+        max_flows: settings.params.max_flows.div_ceil(settings.threads.max(1)),
+        ..settings.params.clone()
+    });
+    let mut shard = Shard::new(params, settings.client_nets.clone(), origin);
+    if settings.summary_only {
+        shard.set_summary_only();
+    }
+    shard
+}
+
+fn standing(batches: &mut Batches<'_>, batch: &Batch) -> Standing {
+    Standing {
+        packets: batches.packets(),
+        progress: batches.source().progress(),
+        elapsed_ns: batch.watermark.since(batch.origin).as_ns(),
+    }
+}
+
+fn alone<E>(
+    batches: &mut Batches<'_>,
+    settings: &Settings,
+    first: Batch,
+    mut more: bool,
+    origin: Time,
+    sink: &mut dyn FnMut(&Output, Standing) -> Result<Control, E>,
+) -> Result<Outcome, PipelineError<E>> {
+    let mut shard = shard(settings, origin);
+    let mut batch = first;
+    let interrupted = loop {
+        shard.process(&batch, 0..batch.headers.len() as u32);
+        shard.end_batch(&batch);
+        let now = standing(batches, &batch);
+        let control = sink(shard.output(), now).map_err(PipelineError::Sink)?;
+        shard.output().clear();
+        if control == Control::Stop || !more {
+            break control == Control::Stop;
+        }
+        more = batches.next_into(&mut batch)?;
+    };
+    let end = standing(batches, &batch);
+    finish(batches, vec![shard], end, interrupted, sink)
+}
+
+fn together<E>(
+    batches: &mut Batches<'_>,
+    mut workers: Workers<'_>,
+    first: Batch,
+    mut more: bool,
+    sink: &mut dyn FnMut(&Output, Standing) -> Result<Control, E>,
+) -> Result<Outcome, PipelineError<E>> {
+    let mut merged = Output::default();
+    let mut pool: Vec<Arc<Batch>> = Vec::new();
+    let mut batch = Arc::new(first);
+    let mut interrupted = false;
+    let mut alive = true;
+    while alive {
+        alive = workers
+            .submit(&batch, deal(&batch, workers.len()))
+            .is_some();
+        let now = standing(batches, &batch);
+        pool.push(batch);
+        let last = !more || interrupted;
+        while alive && !workers.is_idle() && (last || workers.is_full()) {
+            let Some(outputs) = workers.collect() else {
+                alive = false;
+                break;
+            };
+            merged.append_merged(&outputs.iter().collect::<Vec<_>>());
+            workers.recycle(outputs);
+            interrupted |= sink(&merged, now).map_err(PipelineError::Sink)? == Control::Stop;
+            merged.clear();
+        }
+        if last {
+            break;
+        }
+        batch = reuse(&mut pool);
+        let into = Arc::get_mut(&mut batch).expect("reuse gives one that nobody else holds");
+        more = batches.next_into(into)?;
+    }
+    let end = pool
+        .last()
+        .map(|last| standing(batches, last))
+        .expect("one batch was submitted");
+    finish(batches, workers.finish(), end, interrupted, sink)
+}
+
+/// A batch that all shards are done with, or a new one.
+fn reuse(pool: &mut Vec<Arc<Batch>>) -> Arc<Batch> {
+    let free = pool.iter().position(|batch| Arc::strong_count(batch) == 1);
+    free.map_or_else(Arc::default, |at| pool.swap_remove(at))
+}
+
+fn finish<E>(
+    batches: &mut Batches<'_>,
+    mut shards: Vec<Shard>,
+    end: Standing,
+    interrupted: bool,
+    sink: &mut dyn FnMut(&Output, Standing) -> Result<Control, E>,
+) -> Result<Outcome, PipelineError<E>> {
+    let number = batches.packets();
+    let mut protocols = unbloat_trace::Protocols::default();
+    let mut stats = ShardStats::default();
+    for shard in &mut shards {
+        let before = shard.stats();
+        shard.finish(number);
+        protocols.merge(shard.protocols());
+        stats.absorb(ShardStats {
+            live_flows: before.live_flows,
+            users: before.users,
+            ..shard.stats()
+        });
+    }
+    let mut merged = Output::default();
+    let outputs: Vec<&Output> = shards.iter_mut().map(|shard| &*shard.output()).collect();
+    merged.append_merged(&outputs);
+    protocols.write(&mut merged.side.protocols);
+    sink(&merged, end).map_err(PipelineError::Sink)?;
+    Ok(Outcome {
+        packets: number,
+        origin: batches.origin(),
+        skipped: batches.skipped(),
+        notes: batches.source().notes(),
+        stats,
+        interrupted,
+    })
+}
