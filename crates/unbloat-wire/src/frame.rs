@@ -161,3 +161,68 @@ fn mpls(view: View<'_>) -> Step<'_> {
 fn after(view: View<'_>, len: usize, carrier: Carrier) -> Step<'_> {
     Ok((carrier, view.skip(len).ok_or(SkipReason::LinkCut)?))
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::{cut, ethernet, packet, whole};
+
+    /// The skip reason, or the payload length, of an Ethernet frame with `framing` before IPv4.
+    fn framed(number: u16, framing: &[u8]) -> Result<u32, SkipReason> {
+        let frame = ethernet(number, &[framing, &packet()].concat());
+        whole(1, &frame).map(|header| header.payload_len)
+    }
+
+    #[test]
+    fn tags_labels_and_sessions_are_walked_over() {
+        let bridged = [&[0, 0, 1, 64, 0, 0, 0, 0][..], &ethernet(0x0800, &[])].concat();
+        let framings: [(u16, &[u8]); 11] = [
+            (0x8100, &[0, 5, 8, 0]),
+            (0x88a8, &[0, 5, 0x81, 0, 0, 6, 8, 0]),
+            (0x9100, &[0, 5, 0x81, 0, 0, 6, 8, 0]),
+            (0x8847, &[0, 0, 0x11, 64]),
+            (0x8847, &[0, 0, 0x10, 64, 0, 0, 0x21, 64]),
+            (0x8848, &bridged),
+            (0x8847, &[&[0, 0, 1, 64][..], &[0x2a; 12], &[8, 0]].concat()),
+            (0x8864, &[0x11, 0, 0, 1, 0, 59, 0x00, 0x21]),
+            (
+                0x8100,
+                &[0, 5, 0x88, 0x64, 0x11, 0, 0, 1, 0, 59, 0x00, 0x21],
+            ),
+            (65, &[0xaa, 0xaa, 0x03, 0, 0, 0, 8, 0]),
+            (60, &[0x06, 0x06, 0x03]),
+        ];
+        for (number, framing) in framings {
+            assert_eq!(framed(number, framing), Ok(5), "{number:#x} {framing:?}");
+        }
+    }
+
+    #[test]
+    fn frames_without_ip_are_counted_as_such() {
+        for (number, framing) in [
+            (0x0806, &[][..]),
+            (0x8863, &[0x11, 9, 0, 0, 0, 0]),
+            (0x8864, &[0x11, 0, 0, 1, 0, 59, 0xc0, 0x21]),
+            (0x8847, &[0, 0, 1, 64, 0x10]),
+            (38, &[0x42, 0x42, 0x03]),
+            (60, &[0xaa, 0xaa, 0x03, 0, 0, 0x0c, 8, 0]),
+        ] {
+            let found = framed(number, framing);
+            assert_eq!(found, Err(SkipReason::NotIp), "{number:#x} {framing:?}");
+        }
+        let encrypted = framed(0x8864, &[0x11, 0, 0, 1, 0, 59, 0x00, 0xfd]);
+        assert_eq!(encrypted, Err(SkipReason::Opaque));
+    }
+
+    #[test]
+    fn a_frame_cut_within_its_tags_is_cut_not_malformed() {
+        let frame = ethernet(
+            0x88a8,
+            &[&[0, 5, 0x81, 0, 0, 6, 8, 0], &packet()[..]].concat(),
+        );
+        for stored in 0..22 {
+            assert_eq!(cut(1, &frame, stored), Err(SkipReason::LinkCut), "{stored}");
+        }
+        assert_eq!(cut(1, &frame, 22), Err(SkipReason::IpCut));
+    }
+}

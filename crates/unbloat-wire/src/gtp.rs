@@ -89,3 +89,119 @@ fn cut(view: View<'_>, need: usize) -> SkipReason {
         SkipReason::IpCut
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::{cut, ipv4, packet, udp, whole};
+    use crate::{PacketHeader, protocol};
+
+    fn tunnel(flags: u8, kind: u8, content: &[u8]) -> Vec<u8> {
+        let [high, low] = (content.len() as u16).to_be_bytes();
+        let gtp = [&[flags, kind, high, low, 0, 0, 0, 1], content].concat();
+        ipv4(protocol::UDP, &udp(2152, 2152, &gtp))
+    }
+
+    fn user(flags: u8, optional: &[u8]) -> PacketHeader {
+        whole(101, &tunnel(flags, G_PDU, &[optional, &packet()].concat())).unwrap()
+    }
+
+    #[test]
+    fn the_user_s_packet_comes_out_whatever_the_optional_fields() {
+        for (flags, optional) in [
+            (0x30, &[][..]),
+            (0x31, &[0, 0, 7, 0x85]),
+            (0x32, &[0, 5, 0, 0]),
+            (0x34, &[0, 0, 0, 0]),
+            (0x36, &[0, 5, 0, 0xc0, 1, 0, 9, 0]),
+            (
+                0x34,
+                &[0, 0, 0, 0x40, 2, 0, 0, 0, 0, 0, 0, 0x40, 1, 0, 9, 0],
+            ),
+        ] {
+            let header = user(flags, optional);
+            assert_eq!(
+                (header.protocol, header.payload_len),
+                (6, 5),
+                "{optional:?}"
+            );
+            assert!(header.flags.has(PacketFlags::GTP));
+            assert_eq!(header.src.to_string(), "10.0.0.2");
+        }
+    }
+
+    #[test]
+    fn the_session_container_says_the_direction() {
+        let downlink = user(0x34, &[0, 0, 0, 0x85, 1, 0x00, 9, 0]).flags;
+        assert!(downlink.has(PacketFlags::TUNNEL_DOWNLINK));
+        assert!(!downlink.has(PacketFlags::TUNNEL_UPLINK));
+        let uplink = user(0x34, &[0, 0, 0, 0x85, 1, 0x10, 9, 0]).flags;
+        assert!(uplink.has(PacketFlags::TUNNEL_UPLINK));
+        assert!(!uplink.has(PacketFlags::TUNNEL_DOWNLINK));
+    }
+
+    #[test]
+    fn what_only_looks_like_a_tunnel_stays_udp() {
+        let mut wrong_length = tunnel(0x30, G_PDU, &packet());
+        wrong_length[31] += 1;
+        let wrong_version = tunnel(0x50, G_PDU, &packet());
+        let wrong_content = tunnel(0x30, G_PDU, &[0x75; 60]);
+        let wrong_type = tunnel(0x30, 99, &packet());
+        let short = ipv4(protocol::UDP, &udp(2152, 2152, &[0x30, 255, 0]));
+        for packet in [
+            wrong_length,
+            wrong_version,
+            wrong_content,
+            wrong_type,
+            short,
+        ] {
+            let header = whole(101, &packet).unwrap();
+            assert_eq!((header.protocol, header.dst_port), (protocol::UDP, 2152));
+            assert!(!header.flags.has(PacketFlags::GTP));
+        }
+    }
+
+    #[test]
+    fn the_gtp_port_inside_the_tunnel_is_a_port_like_any_other() {
+        let inner = ipv4(protocol::UDP, &udp(2152, 2152, b"not a tunnel"));
+        let header = whole(101, &tunnel(0x30, G_PDU, &inner)).unwrap();
+        assert_eq!((header.protocol, header.payload_len), (protocol::UDP, 12));
+        assert!(header.flags.has(PacketFlags::GTP));
+    }
+
+    #[test]
+    fn signalling_and_broken_extensions_are_skipped_with_their_reason() {
+        for kind in [1, 2, 26, 31, 254] {
+            let message = whole(101, &tunnel(0x32, kind, &[0; 8]));
+            assert_eq!(message, Err(SkipReason::GtpSignalling), "{kind}");
+        }
+        let empty_extension = tunnel(0x34, G_PDU, &[0, 0, 0, 0x85, 0, 0, 0, 0]);
+        assert_eq!(
+            whole(101, &empty_extension),
+            Err(SkipReason::TunnelMalformed)
+        );
+        let overlong_extension = tunnel(0x34, G_PDU, &[0, 0, 0, 0x85, 9, 0, 0, 0]);
+        assert_eq!(
+            whole(101, &overlong_extension),
+            Err(SkipReason::TunnelMalformed)
+        );
+    }
+
+    #[test]
+    fn a_cut_or_fragmented_tunnel_keeps_the_user_s_lengths() {
+        let mut frame = tunnel(0x30, G_PDU, &packet());
+        assert_eq!(cut(101, &frame, 36 + 36).unwrap().payload_len, 5);
+        for stored in 28..56 {
+            assert_eq!(cut(101, &frame, stored), Err(SkipReason::IpCut), "{stored}");
+        }
+        // The outer packet's first fragment ends eight bytes before the user's packet.
+        frame[6] = 0x20;
+        frame[3] -= 8;
+        let header = whole(101, &frame).unwrap();
+        assert_eq!(header.payload_len, 5);
+        assert!(
+            !header.flags.has(PacketFlags::FIRST_FRAGMENT),
+            "not the user's"
+        );
+    }
+}

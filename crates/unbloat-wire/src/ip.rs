@@ -118,3 +118,82 @@ fn authenticated(datagram: Datagram<'_>) -> Result<Datagram<'_>, SkipReason> {
 fn mapped(header: &[u8; 20], at: usize) -> AddressBits {
     AddressBits(0xffff_0000_0000 | u128::from(be32(header, at)))
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::{ACK, cut, ethernet, ipv4 as packet_of, packet, tcp, udp, whole};
+    use crate::{Address, SkipReason};
+
+    #[test]
+    fn the_header_gives_addresses_class_and_identification() {
+        let header = whole(101, &packet()).unwrap();
+        assert_eq!(header.src, Address::v4([10, 0, 0, 2]));
+        assert_eq!(header.dst, Address::v4([192, 0, 2, 1]));
+        assert_eq!((header.tos, header.ip_id), (0x2e, 0x1234));
+        assert!(header.flags.has(PacketFlags::IP_ID));
+        assert_eq!(header.header_len, 52);
+    }
+
+    #[test]
+    fn padding_is_no_payload_and_options_are_header() {
+        let mut padded = ethernet(0x0800, &packet_of(6, &tcp(ACK, &[], &[])));
+        padded.resize(60, 0);
+        assert_eq!(whole(1, &padded).unwrap().payload_len, 0);
+        let mut with_options = packet();
+        with_options.splice(20..20, [1; 8]);
+        (with_options[0], with_options[3]) = (0x47, 65);
+        let header = whole(101, &with_options).unwrap();
+        assert_eq!((header.payload_len, header.header_len), (5, 60));
+    }
+
+    #[test]
+    fn a_total_length_of_zero_means_the_record_s() {
+        let mut offloaded = packet();
+        offloaded[2..4].fill(0);
+        let header = cut(1, &ethernet(0x0800, &offloaded), 66).unwrap();
+        assert_eq!(header.payload_len, 5);
+    }
+
+    #[test]
+    fn only_the_first_fragment_has_a_transport_header() {
+        let mut first = packet_of(17, &udp(1000, 2000, &[0; 32]));
+        first[6..8].copy_from_slice(&[0x20, 0]);
+        first[25] = 200;
+        let header = whole(101, &first).unwrap();
+        assert!(header.flags.has(PacketFlags::FIRST_FRAGMENT));
+        assert_eq!(
+            header.payload_len, 192,
+            "as UDP tells for the whole datagram"
+        );
+        first[7] = 1;
+        assert_eq!(whole(101, &first), Err(SkipReason::LaterFragment));
+    }
+
+    #[test]
+    fn contradictions_are_malformed_and_missing_bytes_are_cut() {
+        for (at, value) in [(0, 0x65), (0, 0x44), (3, 19), (0, 0x4f)] {
+            let mut wrong = packet();
+            wrong[3] = 30;
+            wrong[at] = value;
+            let found = whole(1, &ethernet(0x0800, &wrong));
+            assert_eq!(found, Err(SkipReason::IpMalformed), "{at} {value:#x}");
+        }
+        assert_eq!(cut(101, &packet(), 19), Err(SkipReason::IpCut));
+    }
+
+    #[test]
+    fn an_authentication_header_is_stepped_over_and_esp_is_opaque() {
+        let segment = tcp(ACK, &[], b"abc");
+        let signed = [
+            &[6, 4, 0, 0, 0, 0, 0, 1, 0, 0, 0, 1][..],
+            &[9; 12],
+            &segment,
+        ]
+        .concat();
+        let header = whole(101, &packet_of(51, &signed)).unwrap();
+        assert_eq!((header.protocol, header.payload_len), (6, 3));
+        assert_eq!(header.header_len, 20 + 24 + 20);
+        assert_eq!(whole(101, &packet_of(50, &signed)), Err(SkipReason::Opaque));
+    }
+}

@@ -103,3 +103,79 @@ fn fragment(datagram: &mut Datagram<'_>, header: &[u8; 8]) -> Result<(), SkipRea
 fn address(header: &[u8; 40], at: usize) -> AddressBits {
     AddressBits(u128::from(be64(header, at)) << 64 | u128::from(be64(header, at + 8)))
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::{ACK, cut, ipv6 as packet_of, tcp, whole};
+
+    /// Hop-by-hop, routing, destination options and an atomic fragment before TCP.
+    fn chained() -> Vec<u8> {
+        let chain = [
+            &[43, 0, 1, 4, 0, 0, 0, 0][..],
+            &[60, 2, 0, 0, 0, 0, 0, 0],
+            &[0; 16],
+            &[44, 0, 1, 4, 0, 0, 0, 0],
+            &[6, 0, 0, 0, 0, 0, 0xab, 0xcd],
+            &tcp(ACK, &[], b"abcd"),
+        ];
+        packet_of(0, &chain.concat())
+    }
+
+    #[test]
+    fn the_header_gives_addresses_and_class() {
+        let header = whole(101, &packet_of(6, &tcp(ACK, &[], b"ab"))).unwrap();
+        assert_eq!(header.src.to_string(), "2001:db8::1");
+        assert_eq!(header.dst.to_string(), "2001:db8::2");
+        assert_eq!((header.tos, header.payload_len), (0x2e, 2));
+        assert_eq!((header.flags.0, header.ip_id), (PacketFlags::IPV6, 0));
+    }
+
+    #[test]
+    fn extension_headers_are_walked_and_counted_as_header() {
+        let header = whole(229, &chained()).unwrap();
+        assert_eq!((header.protocol, header.payload_len), (6, 4));
+        assert_eq!(header.header_len, 40 + 8 + 24 + 8 + 8 + 20);
+        assert!(header.flags.has(PacketFlags::IP_ID) && header.ip_id == 0xabcd);
+        assert!(!header.flags.has(PacketFlags::FIRST_FRAGMENT), "atomic");
+    }
+
+    #[test]
+    fn fragments_are_told_apart() {
+        let fragment = |low| {
+            let header = [6, 0, 0, low, 0, 0, 0, 1];
+            whole(
+                101,
+                &packet_of(44, &[&header, &tcp(ACK, &[], b"ab")[..]].concat()),
+            )
+        };
+        let first = fragment(1).unwrap();
+        assert!(first.flags.has(PacketFlags::FIRST_FRAGMENT));
+        assert_eq!(fragment(9), Err(SkipReason::LaterFragment));
+    }
+
+    #[test]
+    fn a_length_of_zero_means_the_record_s_unless_nothing_follows() {
+        let mut offloaded = chained();
+        offloaded[4..6].fill(0);
+        assert_eq!(whole(101, &offloaded).unwrap().payload_len, 4);
+        let mut empty = packet_of(next::NONE, &[0; 6]);
+        empty[5] = 0;
+        assert_eq!(whole(101, &empty).unwrap().payload_len, 0);
+    }
+
+    #[test]
+    fn endless_or_overlong_chains_are_malformed_and_cut_ones_are_cut() {
+        let endless = packet_of(60, &[60, 0, 1, 4, 0, 0, 0, 0].repeat(40));
+        assert_eq!(whole(101, &endless), Err(SkipReason::IpMalformed));
+        let overlong = packet_of(60, &[6, 9, 1, 4, 0, 0, 0, 0]);
+        assert_eq!(whole(101, &overlong), Err(SkipReason::IpMalformed));
+        for stored in 40..88 {
+            assert_eq!(
+                cut(101, &chained(), stored),
+                Err(SkipReason::IpCut),
+                "{stored}"
+            );
+        }
+    }
+}

@@ -18,6 +18,8 @@ mod parser;
 mod payload;
 mod skip;
 mod tcp;
+#[cfg(test)]
+mod testing;
 mod tunnel;
 mod udp;
 mod view;

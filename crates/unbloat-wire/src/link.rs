@@ -98,3 +98,53 @@ fn cooked<const LEN: usize>(
     let rest = frame.skip(LEN).ok_or(SkipReason::LinkCut)?;
     Ok((Carrier::EtherType(protocol), rest))
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::{packet, whole};
+
+    #[test]
+    fn every_link_type_leads_to_the_same_packet() {
+        let sll2 = [8, 0, 0, 0, 0, 0, 0, 2, 0, 1, 0, 6, 1, 2, 3, 4, 5, 6, 0, 0];
+        let sll = [0, 0, 0, 1, 0, 6, 1, 2, 3, 4, 5, 6, 0, 0, 8, 0];
+        let ethernet = [2, 2, 2, 2, 2, 2, 4, 4, 4, 4, 4, 4, 8, 0];
+        let framings: [(u16, &[u8]); 18] = [
+            (1, &ethernet),
+            (101, &[]),
+            (12, &[]),
+            (14, &[]),
+            (228, &[]),
+            (0, &[2, 0, 0, 0]),
+            (0, &[0, 0, 0, 2]),
+            (108, &[0, 0, 0, 2]),
+            (113, &sll),
+            (276, &sll2),
+            (9, &[0xff, 0x03, 0x00, 0x21]),
+            (9, &[0x00, 0x21]),
+            (9, &[0x21]),
+            (50, &[0xff, 0x03, 0x00, 0x21]),
+            (50, &[0x0f, 0x00, 0x08, 0x00]),
+            (50, &[0x8f, 0x00, 0x08, 0x00]),
+            (51, &[0x11, 0, 0, 1, 0, 59, 0x00, 0x21]),
+            (9, &[0xff, 0x03, 0x02, 0x81, 0, 0, 1, 64]),
+        ];
+        for (number, framing) in framings {
+            let header = whole(number, &[framing, &packet()].concat());
+            let header = header.unwrap_or_else(|reason| panic!("{number} {framing:?}: {reason}"));
+            assert_eq!(header.payload_len, 5, "{number} {framing:?}");
+            assert_eq!(header.wire_len as usize, framing.len() + 57);
+        }
+    }
+
+    #[test]
+    fn other_link_types_and_short_frames_are_skipped_with_their_reason() {
+        assert_eq!(LinkType::from(105), LinkType::Other(105));
+        assert_eq!(whole(105, &packet()), Err(SkipReason::LinkType));
+        for number in [0, 1, 9, 50, 51, 108, 113, 276] {
+            assert_eq!(whole(number, &[]), Err(SkipReason::LinkCut), "{number}");
+        }
+        assert_eq!(whole(101, &[]), Err(SkipReason::IpCut));
+        assert_eq!(whole(0, &[7, 0, 0, 0, 0x45]), Err(SkipReason::NotIp));
+    }
+}

@@ -128,7 +128,7 @@ impl Parser {
             datagram.flags.set(tunnel_flags);
             let payload = datagram.payload;
             let (inner, content, flags) = match datagram.protocol {
-                protocol::TCP => return Ok((datagram, tcp(payload)?)),
+                protocol::TCP => return Ok((datagram, tcp(payload, datagram.flags)?)),
                 protocol::UDP => {
                     let transport = udp(payload, datagram.flags)?;
                     match self.tunnel_in_udp(&transport)? {
@@ -212,5 +212,40 @@ fn append(options: &[u8], payload: &[u8], extra: &mut Vec<u8>) -> Kept {
         } else {
             PacketFlags::APP_PAYLOAD
         },
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::{packet, parser};
+
+    #[test]
+    fn every_record_counts_in_the_batch_whether_it_has_a_header_or_not() {
+        let mut batch = Batch::default();
+        let times = [5, 9, 7].map(Time::from_ns);
+        for (time, link) in times.into_iter().zip([101, 105, 101]) {
+            parser().push(&mut batch, link.into(), &packet(), 1000, time);
+        }
+        assert_eq!((batch.packets, batch.wire_bytes), (3, 3000));
+        assert_eq!(batch.skipped.get(SkipReason::LinkType), 1);
+        assert_eq!(batch.watermark, Time::from_ns(9));
+        let places: Vec<_> = batch.headers.iter().map(|h| (h.offset, h.time)).collect();
+        assert_eq!(places, [(0, times[0]), (2, times[2])]);
+        assert_eq!(batch.headers[0].wire_len, 1000);
+        assert_eq!(batch.headers[0].flow_hash, batch.headers[1].flow_hash);
+    }
+
+    #[test]
+    fn the_hash_is_that_of_the_innermost_packet_s_ends() {
+        let mut batch = Batch::default();
+        parser().push(&mut batch, 101.into(), &packet(), 57, Time::default());
+        let header = batch.headers[0];
+        let expected = FlowHasher::with_seed(1).hash(
+            header.protocol,
+            (header.dst, header.dst_port),
+            (header.src, header.src_port),
+        );
+        assert_eq!(header.flow_hash, expected);
     }
 }

@@ -69,3 +69,69 @@ fn is_quic_initial(transport: &Transport<'_>) -> bool {
             _ => packet_type == 0,
         }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::{ACK, TIMESTAMPS, ipv4, parser, tcp, udp};
+    use crate::{Batch, PacketFlags};
+    use unbloat_units::Time;
+
+    /// What is kept of a packet's payload.
+    fn kept(packet: &[u8]) -> Vec<u8> {
+        let mut batch = Batch::default();
+        parser().push(&mut batch, 101.into(), packet, 0, Time::default());
+        let header = batch.headers[0];
+        let payload = batch.payload(&header).to_vec();
+        assert_eq!(
+            header.flags.has(PacketFlags::APP_PAYLOAD),
+            !payload.is_empty()
+        );
+        payload
+    }
+
+    #[test]
+    fn requests_answers_and_tls_hellos_are_kept_and_other_bytes_are_not() {
+        for start in [
+            &b"GET / HTTP/1.1"[..],
+            b"POST /a",
+            b"HTTP/1.1 200 OK",
+            b"CONNECT a:443",
+            b"\x16\x03\x01\x02\x00\x01\x00",
+        ] {
+            assert_eq!(kept(&ipv4(6, &tcp(ACK, &TIMESTAMPS, start))), start);
+        }
+        for start in [
+            &b"GETTY"[..],
+            b"\x17\x03\x03",
+            b"\x16\x03\x03\0\x10\x02",
+            b"H",
+        ] {
+            assert!(kept(&ipv4(6, &tcp(ACK, &TIMESTAMPS, start))).is_empty());
+        }
+    }
+
+    #[test]
+    fn dns_and_quic_initials_are_kept() {
+        assert_eq!(kept(&ipv4(17, &udp(53, 4000, b"answer"))), b"answer");
+        assert_eq!(kept(&ipv4(17, &udp(5353, 5353, b"mdns"))), b"mdns");
+        let initials = [[0xc3, 0, 0, 0, 1], [0xd3, 0x6b, 0x33, 0x43, 0xcf]];
+        for initial in initials {
+            assert_eq!(kept(&ipv4(17, &udp(4000, 443, &initial))), initial);
+            assert!(kept(&ipv4(17, &udp(4000, 4001, &initial))).is_empty());
+        }
+        // Handshake, version negotiation, short header.
+        for other in [[0xe3, 0, 0, 0, 1], [0xc3, 0, 0, 0, 0], [0x43, 0, 0, 0, 1]] {
+            assert!(kept(&ipv4(17, &udp(4000, 443, &other))).is_empty());
+        }
+    }
+
+    #[test]
+    fn two_kilobytes_are_kept_and_padding_never() {
+        let long = [&b"GET /"[..], &[b'a'; 5000]].concat();
+        assert_eq!(kept(&ipv4(6, &tcp(ACK, &[], &long))), long[..MAX_KEPT]);
+        let mut padded = ipv4(17, &udp(53, 4000, b"dns"));
+        padded.extend([0; 20]);
+        assert_eq!(kept(&padded), b"dns");
+    }
+}

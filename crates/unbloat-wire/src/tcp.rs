@@ -47,10 +47,12 @@ const FIXED: usize = 16;
 const PADDED_TIMESTAMPS: u32 = 0x0101_080a;
 
 #[inline]
-pub(crate) fn tcp(view: View<'_>) -> Result<Transport<'_>, SkipReason> {
+pub(crate) fn tcp(view: View<'_>, ip_flags: PacketFlags) -> Result<Transport<'_>, SkipReason> {
     let header = view.bytes.first_chunk::<FIXED>().ok_or(too_short(view))?;
     let header_len = u32::from(header[12] >> 4) * 4;
-    if header_len < 20 || header_len > view.len {
+    // The rest of a header may be in the next fragment.
+    let whole = header_len <= view.len || ip_flags.has(PacketFlags::FIRST_FRAGMENT);
+    if header_len < 20 || !whole {
         return Err(SkipReason::TransportMalformed);
     }
     let mut segment = Transport {
@@ -75,7 +77,7 @@ pub(crate) fn tcp(view: View<'_>) -> Result<Transport<'_>, SkipReason> {
     }
     segment.payload = view.skip(header_len as usize).unwrap_or(View {
         bytes: &[],
-        len: view.len - header_len,
+        len: view.len.saturating_sub(header_len),
     });
     Ok(segment)
 }
@@ -116,5 +118,89 @@ fn too_short(view: View<'_>) -> SkipReason {
         SkipReason::TransportMalformed
     } else {
         SkipReason::TransportCut
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Batch;
+    use crate::testing::{ACK, TIMESTAMPS, cut, ipv4, packet, parser, tcp as segment_of, whole};
+    use unbloat_units::Time;
+
+    const SYN_OPTIONS: [u8; 20] = [
+        2, 4, 5, 180, 4, 2, 8, 10, 0, 0, 0, 7, 0, 0, 0, 0, 1, 3, 3, 7,
+    ];
+    const SACK: [u8; 12] = [1, 1, 5, 10, 0, 0, 0, 50, 0, 0, 0, 60];
+
+    #[test]
+    fn the_common_layout_gives_all_fields() {
+        let header = whole(101, &packet()).unwrap();
+        assert_eq!((header.src_port, header.dst_port), (40_000, 443));
+        assert_eq!((header.seq, header.ack), (Seq::new(1000), Seq::new(2000)));
+        assert_eq!((header.tsval, header.tsecr), (Seq::new(7), Seq::new(9)));
+        assert_eq!((header.window, header.tcp_flags), (512, TcpFlags(ACK)));
+        assert_eq!((header.payload_len, header.options_len), (5, 0));
+        assert!(header.flags.has(PacketFlags::TIMESTAMPS));
+    }
+
+    #[test]
+    fn timestamps_are_found_in_any_layout() {
+        let late = [&SACK[..], &TIMESTAMPS].concat();
+        let bare = [8, 10, 0, 0, 0, 7, 0, 0, 0, 9, 0, 0];
+        for options in [&late[..], &bare] {
+            let header = whole(101, &ipv4(6, &segment_of(ACK, options, &[]))).unwrap();
+            assert!(header.flags.has(PacketFlags::TIMESTAMPS));
+            assert_eq!((header.tsval, header.tsecr), (Seq::new(7), Seq::new(9)));
+        }
+    }
+
+    #[test]
+    fn options_of_syns_and_sacks_are_kept_and_others_are_not() {
+        let mut batch = Batch::default();
+        let options: [(u8, &[u8], bool); 4] = [
+            (TcpFlags::SYN, &SYN_OPTIONS, true),
+            (ACK, &TIMESTAMPS, false),
+            (ACK, &SACK, true),
+            (TcpFlags::SYN | ACK, &TIMESTAMPS, true),
+        ];
+        for (flags, bytes, _) in options {
+            let packet = ipv4(6, &segment_of(flags, bytes, b"hello"));
+            parser().push(&mut batch, 101.into(), &packet, 77, Time::default());
+        }
+        for (header, (_, bytes, kept)) in batch.headers.iter().zip(options) {
+            assert_eq!(header.flags.has(PacketFlags::SLOW_OPTIONS), kept);
+            assert_eq!(batch.options(header), if kept { bytes } else { &[] });
+        }
+    }
+
+    #[test]
+    fn a_cut_in_the_options_is_flagged_and_never_changes_the_payload_length() {
+        let packet = ipv4(
+            6,
+            &segment_of(ACK, &[&TIMESTAMPS[..], &SACK].concat(), b"hello"),
+        );
+        for stored in 36..64 {
+            let header = cut(101, &packet, stored).unwrap();
+            assert!(header.flags.has(PacketFlags::HEADER_CUT), "{stored}");
+            assert_eq!((header.payload_len, header.window), (5, 512));
+            assert_eq!(header.flags.has(PacketFlags::TIMESTAMPS), stored >= 52);
+        }
+        let header = cut(101, &packet, 64).unwrap();
+        assert!(!header.flags.has(PacketFlags::HEADER_CUT));
+        assert_eq!(cut(101, &packet, 35), Err(SkipReason::TransportCut));
+    }
+
+    #[test]
+    fn a_data_offset_that_cannot_be_is_malformed_unless_the_rest_is_another_fragment() {
+        let mut packet = ipv4(6, &segment_of(ACK, &[], &[]));
+        packet[32] = 0x40;
+        assert_eq!(whole(101, &packet), Err(SkipReason::TransportMalformed));
+        packet[32] = 0x80;
+        assert_eq!(whole(101, &packet), Err(SkipReason::TransportMalformed));
+        packet[6] = 0x20;
+        let header = whole(101, &packet).unwrap();
+        assert!(header.flags.has(PacketFlags::HEADER_CUT));
+        assert_eq!(header.payload_len, 0);
     }
 }

@@ -31,3 +31,34 @@ pub(crate) fn udp(view: View<'_>, ip_flags: PacketFlags) -> Result<Transport<'_>
         ..Transport::default()
     })
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::{cut, ipv4, udp as datagram_of, whole};
+
+    /// The payload length when the length field says `stated` and IP carries 20 bytes for it.
+    fn payload_len(stated: u8) -> Result<u32, SkipReason> {
+        let mut packet = ipv4(17, &datagram_of(1000, 2000, &[0; 12]));
+        packet[25] = stated;
+        whole(101, &packet).map(|header| header.payload_len)
+    }
+
+    #[test]
+    fn the_length_field_counts_unless_it_is_zero_or_beyond_ip() {
+        assert_eq!(payload_len(20), Ok(12));
+        assert_eq!(payload_len(15), Ok(7));
+        assert_eq!(payload_len(0), Ok(12));
+        assert_eq!(payload_len(21), Ok(12));
+        assert_eq!(payload_len(7), Err(SkipReason::TransportMalformed));
+    }
+
+    #[test]
+    fn ports_are_read_and_a_cut_header_is_skipped() {
+        let packet = ipv4(17, &datagram_of(1000, 2000, &[0; 12]));
+        let header = cut(101, &packet, 28).unwrap();
+        assert_eq!((header.src_port, header.dst_port), (1000, 2000));
+        assert_eq!((header.payload_len, header.header_len), (12, 28));
+        assert_eq!(cut(101, &packet, 27), Err(SkipReason::TransportCut));
+    }
+}

@@ -1,0 +1,5 @@
+//! The parser against laws and against another parser.
+
+mod laws;
+mod oracle;
+mod packets;
