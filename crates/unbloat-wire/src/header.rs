@@ -91,7 +91,8 @@ impl PacketFlags {
     pub const IP_ID: u16 = 1 << 3;
     /// A first fragment: `payload_len` counts all of the datagram only if it was told.
     pub const FIRST_FRAGMENT: u16 = 1 << 4;
-    /// The capture cut the TCP header or its options: fields beyond the cut are zero.
+    /// The capture, or a fragment's end, cut the TCP header in its options: what they would say is
+    /// unknown, and fields beyond the cut are zero.
     pub const HEADER_CUT: u16 = 1 << 5;
     /// Came out of a GTP-U tunnel.
     pub const GTP: u16 = 1 << 6;

@@ -8,7 +8,7 @@ pub(crate) const TIMESTAMPS: [u8; 12] = [1, 1, 8, 10, 0, 0, 0, 7, 0, 0, 0, 9];
 
 /// From port 40000 to 443.
 pub(crate) fn tcp(flags: u8, options: &[u8], payload: &[u8]) -> Vec<u8> {
-    let offset = (20 + options.len() as u8) / 4 << 4;
+    let offset = ((20 + options.len() as u8) / 4) << 4;
     let fixed = [
         0x9c, 0x40, 0x01, 0xbb, 0, 0, 3, 232, 0, 0, 7, 208, offset, flags, 2, 0, 0, 0, 0, 0,
     ];
