@@ -28,6 +28,8 @@ mod protocols;
 mod shard;
 mod slab;
 mod tcp;
+#[cfg(test)]
+mod testing;
 mod user;
 mod users;
 
