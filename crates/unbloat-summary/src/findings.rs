@@ -1,0 +1,219 @@
+//! What panels find: rows of the `summary` and `figures` tables.
+
+use unbloat_stats::{Cdf, LogHistogram};
+use unbloat_table::{Column, Order, Rows, Table};
+
+/// A curve keeps so many steps of its distribution; the share it shows is off by at most 1/256.
+const CURVE_PARTS: usize = 256;
+
+/// One headline number.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Metric {
+    pub group: String,
+    pub metric: String,
+    /// `None` when nothing of the kind was in the run.
+    pub value: Option<f64>,
+    pub unit: String,
+    /// The study's value, where its definition is the same.
+    pub paper: Option<f64>,
+    /// How many flows, pairs or bins the value rests on.
+    pub samples: u64,
+    pub doc: String,
+}
+
+/// One point of a curve.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Point {
+    pub x: f64,
+    pub y: f64,
+    /// For maps of counts, the count at this place.
+    pub weight: Option<f64>,
+}
+
+/// One curve of one figure. Series whose name begins with "paper" hold values read in the study.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Figure {
+    pub figure: String,
+    pub series: String,
+    pub points: Vec<Point>,
+}
+
+/// What all panels wrote.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub(crate) struct Findings {
+    pub(crate) metrics: Vec<Metric>,
+    pub(crate) figures: Vec<Figure>,
+    pub(crate) notes: Vec<String>,
+}
+
+/// Where the rows of one panel go.
+pub(crate) struct Group<'a> {
+    found: &'a mut Findings,
+    name: &'static str,
+}
+
+impl Findings {
+    pub(crate) fn group(&mut self, name: &'static str) -> Group<'_> {
+        Group { found: self, name }
+    }
+
+    pub(crate) fn note(&mut self, sentence: String) {
+        self.notes.push(sentence);
+    }
+
+    pub(crate) fn cdf(&mut self, figure: &str, series: &str, histogram: &LogHistogram) {
+        let thin = Cdf::of(histogram).thinned(CURVE_PARTS);
+        let points = thin.points().iter().map(|p| (p.value, p.share));
+        self.curve(figure, series, points.collect());
+    }
+
+    /// A curve, or marks when `series` begins with "paper"; an empty one is not written.
+    pub(crate) fn curve(&mut self, figure: &str, series: &str, points: Vec<(f64, f64)>) {
+        let point = |(x, y)| Point { x, y, weight: None };
+        self.points(figure, series, points.into_iter().map(point).collect());
+    }
+
+    pub(crate) fn points(&mut self, figure: &str, series: &str, points: Vec<Point>) {
+        if !points.is_empty() {
+            self.figures.push(Figure {
+                figure: figure.to_owned(),
+                series: series.to_owned(),
+                points,
+            });
+        }
+    }
+}
+
+impl Group<'_> {
+    pub(crate) fn number(
+        &mut self,
+        metric: &str,
+        value: Option<f64>,
+        (unit, paper): (&str, Option<f64>),
+        samples: u64,
+        doc: &str,
+    ) {
+        self.found.metrics.push(Metric {
+            group: self.name.to_owned(),
+            metric: metric.to_owned(),
+            value: value.filter(|v| v.is_finite()),
+            unit: unit.to_owned(),
+            paper,
+            samples,
+            doc: doc.to_owned(),
+        });
+    }
+
+    /// `part` of `whole` in percent.
+    pub(crate) fn share(
+        &mut self,
+        metric: &str,
+        (part, whole): (u64, u64),
+        paper: impl Into<Option<f64>>,
+        doc: &str,
+    ) {
+        let value = (whole > 0).then(|| 100.0 * part as f64 / whole as f64);
+        self.number(metric, value, ("%", paper.into()), whole, doc);
+    }
+
+    /// The `q`-quantile of what `histogram` recorded.
+    pub(crate) fn quantile(
+        &mut self,
+        metric: &str,
+        (histogram, q): (&LogHistogram, f64),
+        (unit, paper): (&str, Option<f64>),
+        doc: &str,
+    ) {
+        let value = histogram.quantile(q);
+        self.number(metric, value, (unit, paper), histogram.count(), doc);
+    }
+
+    pub(crate) fn count(&mut self, metric: &str, count: u64, unit: &str, doc: &str) {
+        self.number(metric, Some(count as f64), (unit, None), count, doc);
+    }
+}
+
+/// The table of headline numbers.
+pub fn summary_table() -> Table {
+    Table {
+        name: "summary",
+        doc: "one row per headline number, with the study's own beside it",
+        columns: vec![
+            Column::text(
+                "group",
+                "what the number is about, with the study's section or figure",
+            ),
+            Column::text("metric", "the number's name"),
+            Column::f64(
+                "value",
+                "the value in this run; null when nothing of the kind was seen",
+            ),
+            Column::text("unit", "unit of value and paper"),
+            Column::f64(
+                "paper",
+                "the value in the SIGCOMM 2013 study; null when not comparable",
+            ),
+            Column::u64(
+                "samples",
+                "how many flows, pairs or bins the value rests on",
+            ),
+            Column::text("doc", "definition"),
+        ],
+    }
+}
+
+/// The table of the figures' curves.
+pub fn figures_table() -> Table {
+    Table {
+        name: "figures",
+        doc: "one row per point of a curve, in the order of drawing",
+        columns: vec![
+            Column::text("figure", "number of the figure in the SIGCOMM 2013 study"),
+            Column::text(
+                "series",
+                "the curve; names that begin with 'paper' are the study's values",
+            ),
+            Column::f64("x", "abscissa, in the figure's unit"),
+            Column::f64("y", "ordinate, in the figure's unit"),
+            Column::f64("weight", "count at this place, in maps of counts"),
+        ],
+    }
+}
+
+pub fn summary_rows(metrics: &[Metric]) -> Rows {
+    let mut rows = Rows::new(&summary_table());
+    for (metric, order) in metrics.iter().zip(orders()) {
+        let mut row = rows.row(order);
+        row.text(metric.group.as_str());
+        row.text(metric.metric.as_str());
+        row.f64(metric.value);
+        row.text(metric.unit.as_str());
+        row.f64(metric.paper);
+        row.u64(metric.samples);
+        row.text(metric.doc.as_str());
+    }
+    rows
+}
+
+pub fn figures_rows(figures: &[Figure]) -> Rows {
+    let mut rows = Rows::new(&figures_table());
+    let points = figures
+        .iter()
+        .flat_map(|f| f.points.iter().map(move |p| (f, p)));
+    for ((figure, point), order) in points.zip(orders()) {
+        let mut row = rows.row(order);
+        row.text(figure.figure.as_str());
+        row.text(figure.series.as_str());
+        row.f64(point.x);
+        row.f64(point.y);
+        row.f64(point.weight);
+    }
+    rows
+}
+
+fn orders() -> impl Iterator<Item = Order> {
+    (0..).map(|written_at| Order {
+        written_at,
+        subject: 0,
+    })
+}

@@ -1,0 +1,92 @@
+//! Queueing delay of flows on both sides of the capture point (§4.3).
+
+use crate::SummaryParams;
+use crate::findings::Findings;
+use crate::panel::Panel;
+use crate::view::View;
+use unbloat_stats::LogHistogram;
+
+const SIDES: [(&str, &str); 2] = [("down", "downstream"), ("up", "upstream")];
+
+pub(crate) struct AddedDelay {
+    min_samples: u64,
+    sides: [Delays; 2],
+}
+
+#[derive(Default)]
+struct Delays {
+    p50: LogHistogram,
+    p95: LogHistogram,
+    p99: LogHistogram,
+}
+
+impl AddedDelay {
+    pub(crate) fn new(params: &SummaryParams) -> AddedDelay {
+        AddedDelay {
+            min_samples: params.min_rtt_samples,
+            sides: Default::default(),
+        }
+    }
+}
+
+impl Panel for AddedDelay {
+    fn title(&self) -> &'static str {
+        "the added delay (§4.3)"
+    }
+
+    fn needs(&self) -> &'static [(&'static str, &'static [&'static str])] {
+        const COLUMNS: &[&str] = &[
+            "protocol",
+            "rtt_down_samples",
+            "added_down_p50_ms",
+            "added_down_p95_ms",
+            "added_down_p99_ms",
+            "rtt_up_samples",
+            "added_up_p50_ms",
+            "added_up_p95_ms",
+            "added_up_p99_ms",
+        ];
+        &[("flows", COLUMNS)]
+    }
+
+    fn add(&mut self, _: &str, view: &View) {
+        for (delays, (side, _)) in self.sides.iter_mut().zip(SIDES) {
+            let samples = view.column(&format!("rtt_{side}_samples"));
+            let [p50, p95, p99] =
+                ["p50", "p95", "p99"].map(|p| view.column(&format!("added_{side}_{p}_ms")));
+            for row in view.tcp_rows() {
+                if samples.u64(row).unwrap_or(0) < self.min_samples {
+                    continue;
+                }
+                for (histogram, column) in [
+                    (&mut delays.p50, p50),
+                    (&mut delays.p95, p95),
+                    (&mut delays.p99, p99),
+                ] {
+                    if let Some(ms) = column.f64(row) {
+                        histogram.record(ms);
+                    }
+                }
+            }
+        }
+    }
+
+    fn finish(&self, found: &mut Findings) {
+        let mut group = found.group("Added delay (§4.3)");
+        let doc = format!(
+            "RTT over the flow's own floor, of flows with at least {} RTT samples on that side; median over flows.",
+            self.min_samples
+        );
+        for (delays, (_, side)) in self.sides.iter().zip(SIDES) {
+            let rows = [
+                ("p50", &delays.p50),
+                ("p95", &delays.p95),
+                ("p99", &delays.p99),
+            ];
+            for (name, histogram) in rows {
+                let metric = format!("{side}, flow's {name}");
+                group.quantile(&metric, (histogram, 0.5), ("ms", None), &doc);
+            }
+        }
+    }
+}

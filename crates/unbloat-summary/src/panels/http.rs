@@ -1,0 +1,53 @@
+//! HTTP content by class (§7.1).
+
+use crate::findings::Findings;
+use crate::panel::Panel;
+use crate::view::View;
+
+/// The classes in the study's order, with its share of HTTP bytes.
+const CLASSES: [(&str, f64); 7] = [
+    ("video", 37.8),
+    ("image", 19.5),
+    ("text", 11.8),
+    ("zip", 8.3),
+    ("audio", 6.5),
+    ("other", 5.6),
+    ("unknown", 10.5),
+];
+
+#[derive(Default)]
+pub(crate) struct Http {
+    bytes: [u64; CLASSES.len()],
+    responses: u64,
+}
+
+impl Panel for Http {
+    fn title(&self) -> &'static str {
+        "the HTTP content classes (§7.1)"
+    }
+
+    fn needs(&self) -> &'static [(&'static str, &'static [&'static str])] {
+        &[("http", &["content_class", "body_bytes"])]
+    }
+
+    fn add(&mut self, _: &str, view: &View) {
+        let (class, bytes) = (view.column("content_class"), view.column("body_bytes"));
+        for row in view.rows() {
+            let known = CLASSES.iter().position(|(name, _)| class.is(row, name));
+            let at = known.unwrap_or(CLASSES.len() - 1);
+            self.bytes[at] += bytes.u64(row).unwrap_or(0);
+            self.responses += 1;
+        }
+    }
+
+    fn finish(&self, found: &mut Findings) {
+        let total: u64 = self.bytes.iter().sum();
+        let doc =
+            "Bytes of response bodies by the class of their Content-Type; unencrypted HTTP/1 only.";
+        let mut group = found.group("HTTP content (§7.1)");
+        group.count("responses seen", self.responses, "", doc);
+        for ((class, paper), bytes) in CLASSES.into_iter().zip(self.bytes) {
+            group.share(class, (bytes, total), paper, doc);
+        }
+    }
+}

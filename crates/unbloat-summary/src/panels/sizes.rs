@@ -1,0 +1,127 @@
+//! Flow sizes and heavy hitters (§4.1, Fig. 2).
+
+use crate::SummaryParams;
+use crate::findings::{Findings, Group};
+use crate::panel::Panel;
+use crate::view::View;
+use unbloat_stats::LogHistogram;
+use unbloat_units::Bytes;
+
+pub(crate) struct Sizes {
+    down: Direction,
+    up: Direction,
+}
+
+struct Direction {
+    heavy_above: u64,
+    sizes: LogHistogram,
+    flows: u64,
+    empty: u64,
+    heavy: u64,
+    heavy_bytes: u64,
+    bytes: u64,
+}
+
+impl Sizes {
+    pub(crate) fn new(params: &SummaryParams) -> Sizes {
+        Sizes {
+            down: Direction::new(params.heavy_down),
+            up: Direction::new(params.heavy_up),
+        }
+    }
+}
+
+impl Direction {
+    fn new(heavy: Bytes) -> Direction {
+        Direction {
+            heavy_above: heavy.as_u64(),
+            sizes: LogHistogram::new(),
+            flows: 0,
+            empty: 0,
+            heavy: 0,
+            heavy_bytes: 0,
+            bytes: 0,
+        }
+    }
+
+    fn add(&mut self, bytes: u64) {
+        self.sizes.record(bytes as f64);
+        self.flows += 1;
+        self.empty += u64::from(bytes == 0);
+        self.bytes += bytes;
+        if bytes > self.heavy_above {
+            self.heavy += 1;
+            self.heavy_bytes += bytes;
+        }
+    }
+
+    fn finish(&self, group: &mut Group, way: &str, paper: [f64; 4]) {
+        let [p90, empty, heavy, heavy_bytes] = paper;
+        let size = "Size is TCP payload in one direction, without headers; repeated bytes count each time.";
+        let of = (&self.sizes, 0.9);
+        group.quantile(
+            &format!("90 % of flows carry at most, {way}"),
+            of,
+            ("B", Some(p90)),
+            size,
+        );
+        let none = "No payload: complete or incomplete handshakes only.";
+        group.share(
+            &format!("flows without {way} payload"),
+            (self.empty, self.flows),
+            empty,
+            none,
+        );
+        let above = Bytes::new(self.heavy_above);
+        let doc = format!("Heavy hitters: flows with more than {above} in this direction.");
+        group.share(
+            &format!("heavy hitters {way}, of flows"),
+            (self.heavy, self.flows),
+            heavy,
+            &doc,
+        );
+        let part = (self.heavy_bytes, self.bytes);
+        group.share(
+            &format!("heavy hitters {way}, of bytes"),
+            part,
+            heavy_bytes,
+            &doc,
+        );
+    }
+}
+
+impl Panel for Sizes {
+    fn title(&self) -> &'static str {
+        "Figure 2 (flow sizes)"
+    }
+
+    fn needs(&self) -> &'static [(&'static str, &'static [&'static str])] {
+        &[(
+            "flows",
+            &["protocol", "payload_up_bytes", "payload_down_bytes"],
+        )]
+    }
+
+    fn add(&mut self, _: &str, view: &View) {
+        let (up, down) = (
+            view.column("payload_up_bytes"),
+            view.column("payload_down_bytes"),
+        );
+        for row in view.tcp_rows() {
+            self.down.add(down.u64(row).unwrap_or(0));
+            self.up.add(up.u64(row).unwrap_or(0));
+        }
+    }
+
+    fn finish(&self, found: &mut Findings) {
+        let mut group = found.group("Flow size (Fig. 2)");
+        self.down
+            .finish(&mut group, "down", [35_900.0, 11.3, 0.6, 61.7]);
+        self.up.finish(&mut group, "up", [2_900.0, 10.9, 0.1, 63.9]);
+        found.cdf("2", "downlink", &self.down.sizes);
+        found.cdf("2", "uplink", &self.up.sizes);
+        let down = vec![(35_900.0, 0.9), (85_900.0, 0.95), (1e6, 0.994)];
+        found.curve("2", "paper: downlink", down);
+        found.curve("2", "paper: uplink", vec![(2_900.0, 0.9), (1e5, 0.999)]);
+    }
+}

@@ -1,0 +1,243 @@
+//! The one pass over a run's tables.
+
+use crate::SummaryParams;
+use crate::findings::{Figure, Findings, Metric};
+use crate::panel::{Panel, panels};
+use crate::verdict::{Judge, Verdict};
+use crate::view::View;
+use unbloat_table::{Rows, Table};
+
+/// Takes the rows of a run's tables, in any cut and any order of tables.
+pub struct Summary {
+    tables: Vec<Table>,
+    panels: Vec<Box<dyn Panel>>,
+    judge: Judge,
+    left_out: Vec<String>,
+}
+
+/// What a summary found.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Outcome {
+    pub metrics: Vec<Metric>,
+    pub figures: Vec<Figure>,
+    pub verdict: Verdict,
+    /// A sentence for each thing that is missing or drawn from a sample only.
+    pub left_out: Vec<String>,
+}
+
+impl Summary {
+    /// `tables` are the tables whose rows will come.
+    pub fn new(tables: &[Table], params: SummaryParams) -> Summary {
+        let mut left_out = Vec::new();
+        let mut kept = panels(&params);
+        kept.retain(|panel| match missing(tables, panel.needs()) {
+            None => true,
+            Some(what) => {
+                left_out.push(format!("{} is left out: {what}.", panel.title()));
+                false
+            }
+        });
+        if let Some(what) = missing(tables, Judge::NEEDS) {
+            left_out.push(format!("the verdict is inconclusive: {what}."));
+        }
+        Summary {
+            tables: tables.to_vec(),
+            panels: kept,
+            judge: Judge::new(params),
+            left_out,
+        }
+    }
+
+    /// Adds rows of the table `name`; rows of a table not named at the start are not looked at.
+    pub fn add(&mut self, name: &str, rows: &Rows) {
+        let Some(table) = self.tables.iter().find(|t| t.name == name) else {
+            return;
+        };
+        let view = View::new(table, rows);
+        let reads = |panel: &dyn Panel| panel.needs().iter().any(|(needed, _)| *needed == name);
+        for panel in self.panels.iter_mut().filter(|p| reads(p.as_ref())) {
+            panel.add(name, &view);
+        }
+        self.judge.add(name, &view);
+    }
+
+    /// What the rows so far say; more may be added afterwards (live capture).
+    pub fn finish(&self) -> Outcome {
+        let mut found = Findings::default();
+        self.panels.iter().for_each(|p| p.finish(&mut found));
+        let mut left_out = self.left_out.clone();
+        left_out.append(&mut found.notes);
+        Outcome {
+            metrics: found.metrics,
+            figures: found.figures,
+            verdict: self.judge.verdict(),
+            left_out,
+        }
+    }
+}
+
+/// The first table or columns that are needed and not there, as half a sentence.
+fn missing(tables: &[Table], needs: &[(&str, &[&str])]) -> Option<String> {
+    needs.iter().find_map(|(name, columns)| {
+        let Some(table) = tables.iter().find(|t| t.name == *name) else {
+            return Some(format!("the run has no table {name}"));
+        };
+        let lacking = columns.iter().filter(|c| table.column(c).is_none());
+        let lacking: Vec<&str> = lacking.copied().collect();
+        (!lacking.is_empty()).then(|| format!("table {name} has no column {}", lacking.join(", ")))
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::Value::{B, F, T, U};
+    use crate::testing::{Record, flows_table, rows};
+    use crate::{figures_rows, summary_rows};
+    use unbloat_table::Column;
+
+    fn value(outcome: &Outcome, group: &str, metric: &str) -> Option<f64> {
+        let found = outcome
+            .metrics
+            .iter()
+            .find(|m| m.group.starts_with(group) && m.metric == metric);
+        found
+            .unwrap_or_else(|| panic!("{group}: {metric} is there"))
+            .value
+    }
+
+    fn flows() -> Vec<Record> {
+        let flow = |i: u64| -> Record {
+            let mut record = vec![
+                ("payload_down_bytes", U(if i < 10 { 0 } else { i * 1000 })),
+                ("payload_up_bytes", U(500)),
+                ("duration_ms", F(i as f64 * 100.0)),
+                ("rate_down_bps", F(8e6 / i as f64)),
+                ("rate_up_bps", F(4e4 / i as f64)),
+                ("end_cause", T(if i <= 80 { "fin" } else { "rst" })),
+                ("syn_only", B(false)),
+                ("delayed_close", B(i > 90)),
+                ("close_delay_ms", F(20_000.0)),
+                ("close_energy_mj", F(1_000.0)),
+                ("last_payload_gap_ms", F(i as f64)),
+            ];
+            record.push(("handshake", T("complete")));
+            record.push(("handshake_down_ms", F(20.0)));
+            record.push(("handshake_up_ms", F(if i.is_multiple_of(4) { 10.0 } else { 60.0 })));
+            record.push(("pep", B(false)));
+            record
+        };
+        (1..=100).map(flow).collect()
+    }
+
+    fn outcome(parts: &[&[Record]]) -> Outcome {
+        let table = flows_table();
+        let mut summary = Summary::new(std::slice::from_ref(&table), SummaryParams::default());
+        parts
+            .iter()
+            .for_each(|part| summary.add("flows", &rows(&table, part)));
+        summary.finish()
+    }
+
+    #[test]
+    fn headline_numbers_follow_their_definitions() {
+        let outcome = outcome(&[&flows()]);
+        let near = |group, metric, want: f64| {
+            let got = value(&outcome, group, metric).unwrap();
+            assert!(
+                (got - want).abs() <= want.abs() * 0.008 + 1e-9,
+                "{metric}: {got}"
+            );
+        };
+        near("Flow size", "flows without down payload", 9.0);
+        near("Flow size", "90 % of flows carry at most, down", 90_000.0);
+        near("Flow duration", "flows of at most 5 s", 50.0);
+        near("Flow duration", "ended by FIN", 80.0);
+        near("Flow duration", "FIN or RST delayed beyond the tail", 10.0);
+        near("Flow duration", "radio energy for them", 10.0);
+        near("Handshake", "server further away than client", 75.0);
+        near("Flow rate", "log duration, rate, down", -1.0);
+        assert_eq!(
+            value(&outcome, "Flow rate", "log rate, size, up"),
+            None,
+            "size never varies"
+        );
+    }
+
+    #[test]
+    fn the_cut_of_the_rows_changes_nothing() {
+        let flows = flows();
+        let whole = outcome(&[&flows]);
+        assert_eq!(
+            outcome(&[&flows[..1], &flows[1..70], &[], &flows[70..]]),
+            whole
+        );
+    }
+
+    #[test]
+    fn a_missing_column_leaves_one_figure_out_and_says_which() {
+        let mut table = flows_table();
+        table.columns.retain(|c| c.name != "payload_up_bytes");
+        table.columns.push(Column::u64("something_else", ""));
+        let outcome = Summary::new(&[table], SummaryParams::default()).finish();
+        let sentence =
+            "Figure 2 (flow sizes) is left out: table flows has no column payload_up_bytes.";
+        assert!(
+            outcome.left_out.iter().any(|s| s == sentence),
+            "{:?}",
+            outcome.left_out
+        );
+        assert!(
+            outcome
+                .left_out
+                .iter()
+                .any(|s| s.contains("the run has no table dns"))
+        );
+        assert!(
+            !outcome
+                .metrics
+                .iter()
+                .any(|m| m.group.starts_with("Flow size"))
+        );
+        assert!(
+            outcome
+                .metrics
+                .iter()
+                .any(|m| m.group.starts_with("Flow duration"))
+        );
+    }
+
+    #[test]
+    fn an_empty_run_gives_nulls_and_no_invented_number() {
+        let outcome = outcome(&[]);
+        let numbers = outcome
+            .metrics
+            .iter()
+            .filter(|m| m.value.is_some_and(|v| v != 0.0));
+        assert_eq!(numbers.count(), 0);
+        let drawn = outcome
+            .figures
+            .iter()
+            .filter(|f| !f.series.starts_with("paper"));
+        assert_eq!(drawn.count(), 0);
+    }
+
+    #[test]
+    fn curves_rise_to_one_and_tables_hold_every_number() {
+        let outcome = outcome(&[&flows()]);
+        let cdf = outcome
+            .figures
+            .iter()
+            .find(|f| f.figure == "2" && f.series == "downlink")
+            .unwrap();
+        assert!(
+            cdf.points
+                .windows(2)
+                .all(|w| w[0].x < w[1].x && w[0].y < w[1].y)
+        );
+        assert_eq!(cdf.points.last().unwrap().y, 1.0);
+        assert_eq!(summary_rows(&outcome.metrics).len(), outcome.metrics.len());
+        let points: usize = outcome.figures.iter().map(|f| f.points.len()).sum();
+        assert_eq!(figures_rows(&outcome.figures).len(), points);
+    }
+}

@@ -1,0 +1,102 @@
+//! Small tables by column name, for tests.
+
+use unbloat_table::{Column, ColumnType, Order, Rows, Table};
+
+#[derive(Clone, Copy)]
+pub(crate) enum Value {
+    U(u64),
+    I(i64),
+    F(f64),
+    B(bool),
+    T(&'static str),
+}
+
+pub(crate) type Record = Vec<(&'static str, Value)>;
+
+/// The flows table with the columns that the panels read.
+pub(crate) fn flows_table() -> Table {
+    let mut columns = vec![
+        Column::u64("flow_id", ""),
+        Column::text("client", ""),
+        Column::text("server", ""),
+        Column::u64("server_port", ""),
+        Column::text("server_name", ""),
+        Column::text("protocol", ""),
+        Column::i64("start_ns", ""),
+        Column::i64("end_ns", ""),
+        Column::f64("duration_ms", ""),
+        Column::text("end_cause", ""),
+        Column::bool("syn_only", ""),
+        Column::u64("payload_up_bytes", ""),
+        Column::u64("payload_down_bytes", ""),
+        Column::f64("rate_up_bps", ""),
+        Column::f64("rate_down_bps", ""),
+        Column::f64("last_payload_gap_ms", ""),
+        Column::f64("close_delay_ms", ""),
+        Column::bool("delayed_close", ""),
+        Column::f64("close_energy_mj", ""),
+        Column::text("handshake", ""),
+        Column::bool("pep", ""),
+        Column::f64("handshake_up_ms", ""),
+        Column::f64("handshake_down_ms", ""),
+    ];
+    for name in SIDE_NAMES {
+        let column = if name.ends_with("samples") {
+            Column::u64
+        } else {
+            Column::f64
+        };
+        columns.push(column(name, ""));
+    }
+    Table {
+        name: "flows",
+        doc: "",
+        columns,
+    }
+}
+
+const SIDE_NAMES: [&str; 14] = [
+    "rtt_down_samples",
+    "rtt_down_min_ms",
+    "rtt_down_p50_ms",
+    "added_down_p50_ms",
+    "added_down_p95_ms",
+    "added_down_p99_ms",
+    "in_flight_down_p50_bytes",
+    "rtt_up_samples",
+    "rtt_up_min_ms",
+    "rtt_up_p50_ms",
+    "added_up_p50_ms",
+    "added_up_p95_ms",
+    "added_up_p99_ms",
+    "in_flight_up_p50_bytes",
+];
+
+/// One row for each record; what a record does not name is null, but a flow is TCP.
+pub(crate) fn rows(table: &Table, records: &[Record]) -> Rows {
+    let mut rows = Rows::new(table);
+    for (n, record) in records.iter().enumerate() {
+        let order = Order {
+            written_at: n as u64,
+            subject: 0,
+        };
+        let mut row = rows.row(order);
+        for column in &table.columns {
+            let value = record.iter().find(|(name, _)| *name == column.name);
+            match (column.kind, value.map(|(_, v)| *v)) {
+                (ColumnType::U64, Some(Value::U(x))) => row.u64(x),
+                (ColumnType::U64, _) => row.u64(None),
+                (ColumnType::I64, Some(Value::I(x))) => row.i64(x),
+                (ColumnType::I64, _) => row.i64(None),
+                (ColumnType::F64, Some(Value::F(x))) => row.f64(x),
+                (ColumnType::F64, _) => row.f64(None),
+                (ColumnType::Bool, Some(Value::B(x))) => row.bool(x),
+                (ColumnType::Bool, _) => row.bool(None),
+                (ColumnType::Text, Some(Value::T(x))) => row.text(x),
+                (ColumnType::Text, _) if column.name == "protocol" => row.text("tcp"),
+                (ColumnType::Text, _) => row.text(None),
+            }
+        }
+    }
+    rows
+}

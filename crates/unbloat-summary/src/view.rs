@@ -1,0 +1,65 @@
+//! Rows seen through their columns' names.
+
+use unbloat_table::{ColumnData, Rows, Table};
+
+pub(crate) struct View<'a> {
+    table: &'a Table,
+    rows: &'a Rows,
+}
+
+/// The values of one column; all unknown when the table has no such column.
+#[derive(Clone, Copy)]
+pub(crate) struct Values<'a>(Option<&'a ColumnData>);
+
+impl<'a> View<'a> {
+    pub(crate) fn new(table: &'a Table, rows: &'a Rows) -> View<'a> {
+        View { table, rows }
+    }
+
+    pub(crate) fn rows(&self) -> std::ops::Range<usize> {
+        0..self.rows.len()
+    }
+
+    pub(crate) fn column(&self, name: &str) -> Values<'a> {
+        let at = self.table.column(name);
+        Values(at.and_then(|i| self.rows.columns().get(i)))
+    }
+
+    /// The numbers of the rows of TCP flows.
+    pub(crate) fn tcp_rows(&self) -> impl Iterator<Item = usize> + use<'a> {
+        let protocol = self.column("protocol");
+        self.rows().filter(move |&row| protocol.is(row, "tcp"))
+    }
+}
+
+impl<'a> Values<'a> {
+    pub(crate) fn f64(&self, row: usize) -> Option<f64> {
+        self.0?.as_f64(row).filter(|x| x.is_finite())
+    }
+
+    pub(crate) fn u64(&self, row: usize) -> Option<u64> {
+        match self.0? {
+            ColumnData::U64(values) => *values.get(row)?,
+            other => other.as_f64(row).map(|x| x as u64),
+        }
+    }
+
+    pub(crate) fn i64(&self, row: usize) -> Option<i64> {
+        match self.0? {
+            ColumnData::I64(values) => *values.get(row)?,
+            other => other.as_f64(row).map(|x| x as i64),
+        }
+    }
+
+    pub(crate) fn text(&self, row: usize) -> Option<&'a str> {
+        self.0?.as_text(row)
+    }
+
+    pub(crate) fn is(&self, row: usize, text: &str) -> bool {
+        self.text(row) == Some(text)
+    }
+
+    pub(crate) fn is_true(&self, row: usize) -> bool {
+        matches!(self.0, Some(ColumnData::Bool(values)) if values.get(row) == Some(&Some(true)))
+    }
+}
