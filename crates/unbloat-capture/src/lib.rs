@@ -15,6 +15,8 @@ mod compression;
 mod error;
 mod format;
 mod input;
+#[cfg(target_os = "linux")]
+mod live;
 mod looks;
 mod merge;
 mod notes;
@@ -29,6 +31,8 @@ mod writer;
 
 pub use error::CaptureError;
 pub use input::Input;
+#[cfg(target_os = "linux")]
+pub use live::{LiveOptions, LiveSource};
 pub use merge::Trace;
 pub use notes::{Damage, DamageKind, Notes, Progress};
 pub use reader::{Reader, read_all};
