@@ -1,0 +1,144 @@
+//! Reading a run back, in pieces: a table of any length takes the memory of one row group's
+//! chosen columns.
+
+use crate::folder::RUN_FILE;
+use crate::info::{RunFile, RunVersion};
+use crate::{Batch, RunError, RunInfo, StoredTable};
+use parquet::arrow::ProjectionMask;
+use parquet::arrow::arrow_reader::{ParquetRecordBatchReader, ParquetRecordBatchReaderBuilder};
+use std::ffi::OsStr;
+use std::fs::{self, File};
+use std::io::ErrorKind;
+use std::path::{Path, PathBuf};
+use unbloat_table::SCHEMA_VERSION;
+
+/// Rows that are read at a time.
+const BATCH_ROWS: usize = 8192;
+
+/// A finished run.
+pub struct RunReader {
+    dir: PathBuf,
+    file: RunFile,
+}
+
+impl RunReader {
+    /// Opens the run in `dir`; refuses tables newer than this program's.
+    pub fn open(dir: &Path) -> Result<RunReader, RunError> {
+        let path = dir.join(RUN_FILE);
+        let text = fs::read(&path).map_err(|e| match e.kind() {
+            ErrorKind::NotFound | ErrorKind::NotADirectory => RunError::NotARun(dir.to_owned()),
+            _ => RunError::io(&path)(e),
+        })?;
+        let version: RunVersion = serde_json::from_slice(&text).map_err(RunError::json(&path))?;
+        if version.schema_version > SCHEMA_VERSION {
+            return Err(RunError::Newer {
+                path,
+                found: version.schema_version,
+                known: SCHEMA_VERSION,
+            });
+        }
+        let file = serde_json::from_slice(&text).map_err(RunError::json(&path))?;
+        Ok(RunReader {
+            dir: dir.to_owned(),
+            file,
+        })
+    }
+
+    pub fn info(&self) -> &RunInfo {
+        &self.file.info
+    }
+
+    pub fn tables(&self) -> &[StoredTable] {
+        &self.file.tables
+    }
+
+    /// A table by name.
+    pub fn table(&self, name: &str) -> Result<&StoredTable, RunError> {
+        let found = self.tables().iter().find(|t| t.schema.name == name);
+        found.ok_or_else(|| RunError::NoTable {
+            name: name.to_owned(),
+            have: self.table_names(),
+        })
+    }
+
+    /// All columns of a table.
+    pub fn read(&self, table: &str) -> Result<Batches, RunError> {
+        self.batches(self.table(table)?, |_| true)
+    }
+
+    /// Only the named columns, in the order of the table; no other is read from the disk.
+    pub fn read_columns(&self, table: &str, columns: &[&str]) -> Result<Batches, RunError> {
+        let stored = self.table(table)?;
+        let has = |name: &str| stored.schema.columns.iter().any(|c| c.name == name);
+        if let Some(missing) = columns.iter().find(|name| !has(name)) {
+            return Err(RunError::NoColumn {
+                table: table.to_owned(),
+                column: (*missing).to_owned(),
+            });
+        }
+        self.batches(stored, |name| columns.contains(&name))
+    }
+
+    fn batches(
+        &self,
+        table: &StoredTable,
+        wanted: impl Fn(&str) -> bool,
+    ) -> Result<Batches, RunError> {
+        let path = self.path_of(table)?;
+        let file = File::open(&path).map_err(RunError::io(&path))?;
+        let builder =
+            ParquetRecordBatchReaderBuilder::try_new(file).map_err(RunError::parquet(&path))?;
+        let leaves = builder.parquet_schema().columns().iter().enumerate();
+        let chosen: Vec<usize> = leaves
+            .filter(|(_, c)| wanted(c.name()))
+            .map(|(leaf, _)| leaf)
+            .collect();
+        let mask = ProjectionMask::leaves(builder.parquet_schema(), chosen);
+        let reader = builder
+            .with_projection(mask)
+            .with_batch_size(BATCH_ROWS)
+            .build()
+            .map_err(RunError::parquet(&path))?;
+        Ok(Batches {
+            table: table.schema.name.clone(),
+            path,
+            reader,
+        })
+    }
+
+    /// run.json may come from others: the file that it names must lie in the run's own folder.
+    fn path_of(&self, table: &StoredTable) -> Result<PathBuf, RunError> {
+        match Path::new(&table.file).file_name() == Some(OsStr::new(&table.file)) {
+            true => Ok(self.dir.join(&table.file)),
+            false => Err(RunError::BadName(table.file.clone())),
+        }
+    }
+
+    fn table_names(&self) -> String {
+        let names: Vec<&str> = self
+            .tables()
+            .iter()
+            .map(|t| t.schema.name.as_str())
+            .collect();
+        names.join(", ")
+    }
+}
+
+/// The rows of a table, some thousand at a time.
+pub struct Batches {
+    table: String,
+    path: PathBuf,
+    reader: ParquetRecordBatchReader,
+}
+
+impl Iterator for Batches {
+    type Item = Result<Batch, RunError>;
+
+    fn next(&mut self) -> Option<Result<Batch, RunError>> {
+        let batch = self.reader.next()?;
+        Some(match batch {
+            Ok(batch) => Batch::from_arrow(&self.table, &batch),
+            Err(e) => Err(RunError::parquet(&self.path)(e.into())),
+        })
+    }
+}

@@ -1,0 +1,177 @@
+//! Writing a run: rows come in pieces, the folder appears when it is whole.
+
+use crate::columns::Gathered;
+use crate::encoder::Encoder;
+use crate::folder::{RUN_FILE, parent_of};
+use crate::info::RunFile;
+use crate::{RunError, RunInfo, StoredTable, TableSchema};
+use std::ffi::OsString;
+use std::fs::{self, Permissions};
+use std::io::{self, ErrorKind};
+use std::ops::Range;
+use std::os::unix::fs::PermissionsExt;
+use std::path::{Path, PathBuf};
+use tempfile::TempDir;
+use unbloat_table::{ColumnData, Rows, Table};
+
+/// Rows go to the encoder in batches of at most so many rows, or bytes.
+const BATCH_ROWS: usize = 8192;
+const BATCH_BYTES: usize = 4 << 20;
+
+/// Writes a run folder. Until [`RunWriter::finish`] it lies beside its place under a hidden name;
+/// dropped before that, it vanishes.
+pub struct RunWriter {
+    dir: PathBuf,
+    hidden: TempDir,
+    tables: Vec<StoredTable>,
+    gathered: Vec<Gathered>,
+    /// `None` once it has failed.
+    encoder: Option<Encoder>,
+}
+
+impl RunWriter {
+    /// Begins a run that will be the folder `dir`, which must not exist or be empty (as
+    /// [`crate::fresh_dir`] makes it). `info` is what is known now: its program, version and
+    /// schema version go into each file.
+    pub fn create(dir: &Path, info: &RunInfo, tables: &[Table]) -> Result<RunWriter, RunError> {
+        refuse_used(dir)?;
+        let parent = parent_of(dir);
+        fs::create_dir_all(parent).map_err(RunError::io(parent))?;
+        let hidden = hidden_beside(dir, parent).map_err(RunError::io(dir))?;
+        let tables: Vec<StoredTable> = tables.iter().map(stored).collect();
+        let encoder = Encoder::start(hidden.path(), info, &tables)?;
+        Ok(RunWriter {
+            dir: dir.to_owned(),
+            gathered: tables.iter().map(|t| Gathered::new(&t.schema)).collect(),
+            hidden,
+            tables,
+            encoder: Some(encoder),
+        })
+    }
+
+    /// Appends rows to table number `table` of those given to [`RunWriter::create`].
+    ///
+    /// # Panics
+    /// If there is no such table, or the rows belong to another one.
+    pub fn append(&mut self, table: usize, rows: &Rows) -> Result<(), RunError> {
+        let mut start = 0;
+        while start < rows.len() {
+            let gathered = &mut self.gathered[table];
+            let space = BATCH_ROWS - gathered.rows();
+            let end = fitting(rows, start, rows.len().min(start + space));
+            gathered.append(rows.columns(), start..end);
+            start = end;
+            if gathered.rows() == BATCH_ROWS || gathered.bytes() >= BATCH_BYTES {
+                self.encode(table)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Writes what is left, then run.json, and puts the folder in its place, which it returns.
+    /// `info` tells how it ended; an interrupted run is as readable as a complete one.
+    pub fn finish(mut self, info: &RunInfo) -> Result<PathBuf, RunError> {
+        for table in 0..self.tables.len() {
+            self.encode(table)?;
+        }
+        let counts = self.encoder.take().ok_or(RunError::Abandoned)?.finish()?;
+        for (table, rows) in self.tables.iter_mut().zip(counts) {
+            table.rows = rows;
+        }
+        let file = RunFile {
+            info: info.clone(),
+            tables: self.tables,
+        };
+        write_run_file(&self.hidden.path().join(RUN_FILE), &file)?;
+        put_in_place(self.hidden, self.dir)
+    }
+
+    fn encode(&mut self, table: usize) -> Result<(), RunError> {
+        let encoder = self.encoder.as_ref().ok_or(RunError::Abandoned)?;
+        let gathered = &mut self.gathered[table];
+        if gathered.rows() == 0 || encoder.write(table, gathered.take()) {
+            return Ok(());
+        }
+        let failed = self.encoder.take().ok_or(RunError::Abandoned)?;
+        failed.finish().and(Err(RunError::Abandoned))
+    }
+}
+
+/// The end of the longest run of rows from `start`, found by halving, whose texts fit a batch; at
+/// least one row.
+fn fitting(rows: &Rows, start: usize, end: usize) -> usize {
+    let mut count = end - start;
+    while count > 1 && text_bytes(rows, start..start + count) > BATCH_BYTES {
+        count /= 2;
+    }
+    start + count
+}
+
+fn text_bytes(rows: &Rows, range: Range<usize>) -> usize {
+    let texts = rows.columns().iter().filter_map(|column| match column {
+        ColumnData::Text { ends, .. } => Some(ends),
+        _ => None,
+    });
+    let lengths = texts.map(|ends| {
+        let before = range.start.checked_sub(1).map_or(0, |row| ends[row].0);
+        (ends[range.end - 1].0 - before) as usize
+    });
+    lengths.sum()
+}
+
+fn stored(table: &Table) -> StoredTable {
+    StoredTable {
+        file: format!("{}.parquet", table.name),
+        rows: 0,
+        schema: TableSchema::from(table),
+    }
+}
+
+fn refuse_used(dir: &Path) -> Result<(), RunError> {
+    let used = match fs::read_dir(dir) {
+        Ok(mut entries) => entries.next().is_some(),
+        Err(e) => e.kind() != ErrorKind::NotFound,
+    };
+    match used {
+        true => Err(RunError::Taken(dir.to_owned())),
+        false => Ok(()),
+    }
+}
+
+fn hidden_beside(dir: &Path, parent: &Path) -> io::Result<TempDir> {
+    let mut prefix = OsString::from(".");
+    prefix.push(dir.file_name().unwrap_or_default());
+    prefix.push(".part-");
+    // The finished folder is as open to others as any: the umask decides.
+    tempfile::Builder::new()
+        .prefix(&prefix)
+        .permissions(Permissions::from_mode(0o777))
+        .tempdir_in(parent)
+}
+
+fn write_run_file(path: &Path, file: &RunFile) -> Result<(), RunError> {
+    let mut text = serde_json::to_vec_pretty(file).map_err(RunError::json(path))?;
+    text.push(b'\n');
+    fs::write(path, text).map_err(RunError::io(path))
+}
+
+/// A rename replaces an empty folder only: a run that got there first stays, and ours is kept.
+fn put_in_place(hidden: TempDir, dir: PathBuf) -> Result<PathBuf, RunError> {
+    match fs::rename(hidden.path(), &dir) {
+        Ok(()) => {
+            // Nothing is left to clean up where it was.
+            let _ = hidden.keep();
+            Ok(dir)
+        }
+        Err(e)
+            if matches!(
+                e.kind(),
+                ErrorKind::DirectoryNotEmpty | ErrorKind::NotADirectory
+            ) =>
+        {
+            let kept = hidden.keep();
+            Err(RunError::TakenMeanwhile { dir, kept })
+        }
+        Err(e) => Err(RunError::io(&dir)(e)),
+    }
+}
