@@ -8,10 +8,13 @@
 mod closing;
 mod handshake;
 mod in_flight;
+mod known_edge;
 mod loss;
 mod registry;
 mod rtt;
+mod slow_start;
 mod volume;
+mod window;
 
 pub(crate) use registry::{Deep, Light, columns};
 pub(crate) use volume::protocol_name;

@@ -65,4 +65,6 @@ analyses! {
     loss: super::loss::Loss,
     rtt: super::rtt::Rtt,
     in_flight: super::in_flight::InFlight,
+    window: super::window::Window,
+    slow_start: super::slow_start::SlowStart,
 }

@@ -22,6 +22,8 @@ pub(crate) struct Half {
     high_tsval: Seq,
     /// The receiver's window field as it came last.
     raw_window: u16,
+    /// Smallest clean round trip of this data, in microseconds; zero before the first.
+    rtt_floor_us: u32,
     /// IP identification of the last packet that the sender of this direction sent.
     last_ip_id: u16,
     dup_acks: u16,
@@ -137,6 +139,24 @@ impl Half {
             (Scale::Shift(shift), Scale::Shift(_)) => Some(shift),
             _ => Some(0),
         }
+    }
+
+    /// The receive window that rules this data as it was granted last, if the scale is known.
+    pub(crate) fn window(&self, other: &Half) -> Option<u32> {
+        self.window_shift(other)
+            .map(|shift| u32::from(self.raw_window) << shift)
+    }
+
+    /// Smallest clean round trip of this data so far.
+    pub(crate) fn rtt_floor(&self) -> Option<Delta> {
+        (self.rtt_floor_us > 0).then(|| Delta::us(i64::from(self.rtt_floor_us)))
+    }
+
+    /// When the outstanding packet that ends at `end` passed, in [`micros`], if its bytes were seen
+    /// once and in order.
+    pub(crate) fn sent_once(&self, end: Seq) -> Option<u32> {
+        let packet = self.ring.find(end)?;
+        (packet.end == end && packet.is_clean()).then_some(packet.sent_us)
     }
 
     /// Takes the sender's packet into account.
@@ -378,6 +398,10 @@ impl Half {
                     rtt,
                     in_flight: newest.in_flight(),
                 });
+                let us = (rtt.as_us() as u32).max(1);
+                if self.rtt_floor_us == 0 || us < self.rtt_floor_us {
+                    self.rtt_floor_us = us;
+                }
             }
         }
         if self.trouble.is_some() || ack.after(self.high) {
