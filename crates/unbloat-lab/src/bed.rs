@@ -1,0 +1,256 @@
+//! One run of one scenario: built, run, written down, torn down.
+
+use crate::clock::Clock;
+use crate::core::{Counts, Path, client_address};
+use crate::error::{LabError, at};
+use crate::kernel::{KernelLog, KernelReport};
+use crate::middlebox::{Lateness, Middlebox, MiddleboxReport};
+use crate::namespace::{self, Namespace};
+use crate::record::{Capture, Recorder, write_rates};
+use crate::scenario::Scenario;
+use crate::sink::DiskThread;
+use crate::tun::Tun;
+use crate::workload::{SERVER, WorkloadLog, run_clients, run_server};
+use serde_json::json;
+use std::fs;
+use std::path::PathBuf;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc;
+use std::thread::{Scope, ScopedJoinHandle};
+use std::time::Duration;
+
+const DEVICE: &str = "tun0";
+const MTU: u32 = 1410;
+
+/// What to run and where to put it.
+#[derive(Clone, Debug)]
+pub struct RunParams {
+    pub scenario: Scenario,
+    /// The scenario's name, for `run.json`.
+    pub name: String,
+    pub seed: u64,
+    pub length: Duration,
+    pub folder: PathBuf,
+    pub capture: Capture,
+    /// Record what the senders' kernels do (needs clang, libbpf's headers and BTF).
+    pub kernel: bool,
+}
+
+/// What the bed counted; also in `run.json`.
+#[derive(Clone, Copy, Debug)]
+pub struct BedReport {
+    pub counts: Counts,
+    /// Packets that are not TCP or UDP over IPv4 of a client, and were ignored.
+    pub foreign: u64,
+    /// Packets that the far device refused.
+    pub refused: u64,
+    /// Packets that the devices' own queues dropped before the bed saw them.
+    pub device_drops: u64,
+    /// Packets still on the path at the end.
+    pub inside: usize,
+    pub lateness: Lateness,
+    pub kernel: Option<KernelReport>,
+}
+
+/// Runs a bed until its time is over or `stop` becomes true.
+///
+/// Everything it makes in the system is gone when this returns, whatever happens.
+pub fn run(params: &RunParams, stop: &AtomicBool) -> Result<BedReport, LabError> {
+    // SAFETY: geteuid has no conditions and cannot fail.
+    if unsafe { libc::geteuid() } != 0 {
+        return Err(LabError::NotRoot);
+    }
+    fs::create_dir_all(&params.folder).map_err(at(&params.folder))?;
+    namespace::sweep();
+    let clock = Clock::start();
+    let client = Namespace::create("c")?;
+    let server = Namespace::create("s")?;
+    let kernel = params.kernel.then(|| KernelLog::load(&client, &server));
+    let kernel = kernel.transpose()?;
+    let report = run_between(params, stop, clock, [&client, &server], kernel)?;
+    write_summary(params, &report)?;
+    Ok(report)
+}
+
+fn run_between(
+    params: &RunParams,
+    stop: &AtomicBool,
+    clock: Clock,
+    [client, server]: [&Namespace; 2],
+    kernel: Option<KernelLog>,
+) -> Result<BedReport, LabError> {
+    let links = &params.scenario.path.clients;
+    let tuns = [Tun::create(client, DEVICE)?, Tun::create(server, DEVICE)?];
+    configure(links.len(), client, server)?;
+    let disk = DiskThread::start();
+    let start = clock.now();
+    let middlebox = Middlebox {
+        clock,
+        path: Path::new(&params.scenario.path, start, params.seed),
+        client: &tuns[0],
+        server: &tuns[1],
+        recorder: Recorder::create(&params.folder, &disk, params.capture)?,
+    };
+    let kernel_sink = disk.create(&params.folder.join("kernel.csv"))?;
+    let ends = Ends::default();
+    let (carried, logged) = std::thread::scope(|scope| {
+        // Whatever fails below, every thread is told to end before the scope waits for them.
+        let _all = ends.on_drop();
+        let carrying = scope.spawn(|| middlebox.run(&ends.middlebox));
+        let logging = kernel.map(|log| {
+            let end = &ends.kernel;
+            scope.spawn(move || log.run(clock, kernel_sink, end))
+        });
+        let serving = serve(scope, server, &ends.server)?;
+        client.within(|| browse(params, clock, stop))?;
+        end(&ends.server, serving, "server")??;
+        let carried = end(&ends.middlebox, carrying, "middlebox")?;
+        let logged = logging.map(|thread| {
+            let log = end(&ends.kernel, thread, "kernel log");
+            log.and_then(|finished| finished)
+        });
+        Ok::<_, LabError>((carried, logged.transpose()?))
+    })?;
+    write_rates(&params.folder, &disk, links, start, clock.now())?;
+    disk.finish(&params.folder)?;
+    let [client_drops, server_drops] =
+        [client, server].map(|side| namespace::transmit_drops(side, DEVICE));
+    Ok(BedReport::new(
+        carried,
+        client_drops? + server_drops?,
+        logged,
+    ))
+}
+
+/// The flags that end the threads, in the order in which they are to end.
+#[derive(Default)]
+struct Ends {
+    server: AtomicBool,
+    middlebox: AtomicBool,
+    kernel: AtomicBool,
+}
+
+struct EndAll<'a>(&'a Ends);
+
+impl Ends {
+    fn on_drop(&self) -> EndAll<'_> {
+        EndAll(self)
+    }
+}
+
+impl Drop for EndAll<'_> {
+    fn drop(&mut self) {
+        for flag in [&self.0.server, &self.0.middlebox, &self.0.kernel] {
+            flag.store(true, Ordering::Relaxed);
+        }
+    }
+}
+
+fn end<T>(
+    flag: &AtomicBool,
+    thread: ScopedJoinHandle<'_, T>,
+    what: &'static str,
+) -> Result<T, LabError> {
+    flag.store(true, Ordering::Relaxed);
+    thread.join().map_err(|_| LabError::Thread { what })
+}
+
+fn configure(clients: usize, client: &Namespace, server: &Namespace) -> Result<(), LabError> {
+    let link = format!("link set {DEVICE} mtu {MTU} txqueuelen 10000 up\n");
+    let addresses = (0..clients).map(client_address);
+    let addresses = addresses.map(|address| format!("addr add {address}/32 dev {DEVICE}\n"));
+    let route = format!("route add 10.99.0.0/16 dev {DEVICE}\n");
+    client.ip(&(link.clone() + &addresses.collect::<String>() + &route))?;
+    let address = format!("addr add {SERVER}/32 dev {DEVICE}\n");
+    server.ip(&(link + &address + &format!("route add 10.45.0.0/16 dev {DEVICE}\n")))
+}
+
+/// Starts the server and returns when its ports are open.
+fn serve<'scope>(
+    scope: &'scope Scope<'scope, '_>,
+    server: &'scope Namespace,
+    stop: &'scope AtomicBool,
+) -> Result<ScopedJoinHandle<'scope, Result<(), LabError>>, LabError> {
+    let (sender, ready) = mpsc::channel();
+    let thread = scope.spawn(move || {
+        server.enter()?;
+        run_server(stop, move || sender.send(()).unwrap_or_default())
+    });
+    if ready.recv().is_err() {
+        end(stop, thread, "server")??;
+        return Err(LabError::Thread { what: "server" });
+    }
+    Ok(thread)
+}
+
+fn browse(params: &RunParams, clock: Clock, stop: &AtomicBool) -> Result<(), LabError> {
+    let log = WorkloadLog::new(clock);
+    let clients = params.scenario.path.clients.len();
+    let traffic = &params.scenario.traffic;
+    run_clients(traffic, clients, params.seed, params.length, stop, &log)?;
+    log.write(&params.folder)
+}
+
+impl BedReport {
+    fn new(carried: MiddleboxReport, device_drops: u64, kernel: Option<KernelReport>) -> BedReport {
+        BedReport {
+            counts: carried.counts,
+            foreign: carried.foreign,
+            refused: carried.refused,
+            device_drops,
+            inside: carried.inside,
+            lateness: carried.lateness,
+            kernel,
+        }
+    }
+}
+
+fn write_summary(params: &RunParams, report: &BedReport) -> Result<(), LabError> {
+    let (counts, late) = (report.counts, report.lateness);
+    let kernel = report
+        .kernel
+        .map(|k| json!({"events": k.events, "lost": k.lost}));
+    let summary = json!({
+        "version": env!("CARGO_PKG_VERSION"),
+        "scenario": params.name,
+        "seed": params.seed,
+        "length_s": params.length.as_secs_f64(),
+        "capture": format!("{:?}", params.capture),
+        "client_tick_ms": params.scenario.path.client_tick_ms,
+        "packets": {
+            "accepted": counts.accepted,
+            "delivered": counts.delivered,
+            "dropped_upstream": counts.upstream,
+            "dropped_tail": counts.tail,
+            "dropped_downstream": counts.downstream,
+            "monitored": counts.monitored,
+            "inside_at_end": report.inside,
+            "foreign": report.foreign,
+            "refused_by_device": report.refused,
+            "dropped_by_device_queues": report.device_drops,
+        },
+        "lateness": {
+            "packets": late.packets,
+            "over_1_ms": late.over_1_ms,
+            "over_5_ms": late.over_5_ms,
+            "max_ms": late.max.as_ms(),
+        },
+        "kernel": kernel,
+        "path": format!("{:?}", summary_of_path(params)),
+        "traffic": format!("{:?}", params.scenario.traffic),
+    });
+    let path = params.folder.join("run.json");
+    fs::write(&path, format!("{summary:#}\n")).map_err(at(path))
+}
+
+/// The path without its clients' rates, which are in `rate.csv`.
+fn summary_of_path(params: &RunParams) -> impl std::fmt::Debug {
+    let path = &params.scenario.path;
+    (
+        path.wan_down,
+        path.wan_up,
+        path.access_down,
+        path.access_up,
+        path.radio,
+    )
+}
