@@ -43,7 +43,8 @@ struct Waiting {
 struct Lane {
     time: Time,
     rank: usize,
-    reader: Reader,
+    /// Boxed because lanes are moved at every change of turn.
+    reader: Box<Reader>,
 }
 
 /// A look at the beginning needs little more than the first packet.
@@ -115,7 +116,7 @@ impl Trace {
                 return true;
             }
             match lane.reader.peek_time() {
-                None => self.close(lane.reader),
+                None => self.close(*lane.reader),
                 Some(time) if self.until.is_some_and(|until| time < until) => {
                     self.current = Some(lane);
                     return true;
@@ -163,7 +164,10 @@ impl Trace {
     fn add_lane(&mut self, rank: usize, mut reader: Reader) {
         reader.widen(Window::CAPACITY);
         match reader.peek_time() {
-            Some(time) => self.lanes.push(Reverse(Lane { time, rank, reader })),
+            Some(time) => {
+                let reader = Box::new(reader);
+                self.lanes.push(Reverse(Lane { time, rank, reader }));
+            }
             None => self.close(reader),
         }
     }
