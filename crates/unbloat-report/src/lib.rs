@@ -1,1 +1,23 @@
-//! Terminal verdict and one self-contained HTML report over the tables of a run.
+//! What a person reads of a run: the verdict in the terminal, and one HTML file.
+//!
+//! The HTML file is self-contained: it fetches nothing, and its own policy forbids it to. It draws
+//! the figures of the SIGCOMM 2013 study for the run at hand with the study's values beside them,
+//! and time lines of a bounded number of flows, so that it stays below
+//! [`RenderOptions::LARGEST_FILE`] whether the run has 100 flows or 50 million. Charts are drawn by
+//! uPlot (MIT licence, `assets/uPlot.LICENSE`), embedded as released.
+
+mod chosen;
+mod columns;
+mod data;
+mod error;
+mod flows;
+mod html;
+mod numbers;
+mod page;
+mod render;
+mod series;
+mod terminal;
+
+pub use error::ReportError;
+pub use render::{RenderOptions, Rendered, render};
+pub use terminal::verdict_text;

@@ -11,7 +11,7 @@ use unbloat_stats::LogHistogram;
 /// So many suffering flows and candidate culprits are compared with each other.
 const COMPARED: usize = 512;
 /// So many users, flows and culprits are listed.
-const LISTED: usize = 20;
+const LISTED: usize = 10;
 
 pub(crate) struct Judge {
     params: SummaryParams,

@@ -1,0 +1,128 @@
+//! Which flows get a time line.
+
+use crate::columns::{Values, each_batch};
+use std::cmp::Ordering;
+use std::collections::BTreeSet;
+use unbloat_run::{RunError, RunReader};
+use unbloat_summary::Verdict;
+
+/// The flows with a time line, and how many there are in all.
+pub(crate) struct Chosen {
+    pub(crate) ids: BTreeSet<u64>,
+    pub(crate) of: u64,
+}
+
+/// Of the places that the verdict's own flows leave, this part goes to the flows that suffer most
+/// and the rest to the largest.
+const SUFFERERS: f64 = 0.75;
+
+/// At most `limit` flows: those that the verdict names, those with the largest added delay at p95,
+/// and those with the most payload.
+pub(crate) fn choose(
+    run: &RunReader,
+    verdict: Option<&Verdict>,
+    limit: usize,
+) -> Result<Chosen, RunError> {
+    let min_samples = verdict.map_or(1, |v| v.min_rtt_samples);
+    let mut worst = Top::new(limit);
+    let mut largest = Top::new(limit);
+    let mut of = 0;
+    const COLUMNS: &[&str] = &[
+        "flow_id",
+        "rtt_down_samples",
+        "rtt_up_samples",
+        "added_down_p95_ms",
+        "added_up_p95_ms",
+        "payload_down_bytes",
+        "payload_up_bytes",
+    ];
+    each_batch(run, "flows", COLUMNS, |batch| {
+        let [id, down_n, up_n, down_ms, up_ms, down, up] =
+            std::array::from_fn(|i| Values::of(batch, COLUMNS[i]));
+        of += batch.len() as u64;
+        for row in 0..batch.len() {
+            let Some(id) = id.u64(row) else { continue };
+            let judged = |n: &Values, ms: &Values| {
+                let enough = n.u64(row).is_some_and(|n| n >= min_samples);
+                ms.f64(row).filter(|_| enough).unwrap_or(0.0)
+            };
+            worst.offer(judged(&down_n, &down_ms).max(judged(&up_n, &up_ms)), id);
+            let payload = down.f64(row).unwrap_or(0.0) + up.f64(row).unwrap_or(0.0);
+            largest.offer(payload, id);
+        }
+    })?;
+    let mut ids: BTreeSet<u64> = verdict.map(named).unwrap_or_default();
+    let free = limit.saturating_sub(ids.len());
+    fill(
+        &mut ids,
+        &worst,
+        limit - (free as f64 * (1.0 - SUFFERERS)) as usize,
+    );
+    fill(&mut ids, &largest, limit);
+    fill(&mut ids, &worst, limit);
+    Ok(Chosen { ids, of })
+}
+
+fn named(verdict: &Verdict) -> BTreeSet<u64> {
+    let sufferers = verdict.flows.iter().map(|f| f.flow_id);
+    let culprits = verdict.culprits.iter().map(|c| c.flow_id);
+    sufferers.chain(culprits).collect()
+}
+
+fn fill(ids: &mut BTreeSet<u64>, from: &Top, until: usize) {
+    for id in from.sorted() {
+        if ids.len() >= until {
+            return;
+        }
+        ids.insert(id);
+    }
+}
+
+/// The ids of the largest positive keys; amortised constant time for each offer.
+struct Top {
+    limit: usize,
+    entries: Vec<(f64, u64)>,
+}
+
+impl Top {
+    fn new(limit: usize) -> Top {
+        Top {
+            limit,
+            entries: Vec::new(),
+        }
+    }
+
+    fn offer(&mut self, key: f64, id: u64) {
+        if key > 0.0 {
+            self.entries.push((key, id));
+        }
+        if self.entries.len() > 4 * self.limit + 64 {
+            self.entries.sort_unstable_by(larger_first);
+            self.entries.truncate(self.limit);
+        }
+    }
+
+    fn sorted(&self) -> impl Iterator<Item = u64> {
+        let mut entries = self.entries.clone();
+        entries.sort_unstable_by(larger_first);
+        entries.into_iter().map(|(_, id)| id)
+    }
+}
+
+fn larger_first(a: &(f64, u64), b: &(f64, u64)) -> Ordering {
+    b.0.total_cmp(&a.0).then(a.1.cmp(&b.1))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_largest_stay_and_ties_go_to_the_first_flow() {
+        let mut top = Top::new(3);
+        for id in 0..1000 {
+            top.offer(f64::from(id as u32 % 10), id);
+        }
+        assert_eq!(top.sorted().take(3).collect::<Vec<_>>(), [9, 19, 29]);
+    }
+}

@@ -1,0 +1,117 @@
+//! What the page's script gets.
+
+use crate::ReportError;
+use crate::chosen::Chosen;
+use crate::columns::{Values, each_batch};
+use crate::flows::{FlowRow, five_digits};
+use crate::series::FlowSeries;
+use serde::Serialize;
+use std::collections::BTreeMap;
+use unbloat_run::{RunError, RunReader};
+use unbloat_summary::{Metric, Verdict};
+
+#[derive(Serialize)]
+pub(crate) struct PageData {
+    /// Figure to its curves, in the order of the table.
+    pub(crate) figures: BTreeMap<String, Vec<Curve>>,
+    /// Name and meaning of the columns of table flows.
+    pub(crate) columns: Vec<(String, String)>,
+    pub(crate) flows: Vec<PageFlow>,
+    pub(crate) flows_total: u64,
+    pub(crate) threshold_ms: Option<f64>,
+}
+
+#[derive(Serialize)]
+pub(crate) struct Curve {
+    series: String,
+    x: Vec<f64>,
+    y: Vec<f64>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    weight: Vec<f64>,
+}
+
+#[derive(Serialize)]
+pub(crate) struct PageFlow {
+    id: u64,
+    values: Vec<serde_json::Value>,
+    #[serde(flatten)]
+    series: FlowSeries,
+}
+
+impl PageData {
+    pub(crate) fn new(
+        run: &RunReader,
+        verdict: Option<&Verdict>,
+        chosen: &Chosen,
+        flows: BTreeMap<u64, FlowRow>,
+        mut series: BTreeMap<u64, FlowSeries>,
+    ) -> Result<PageData, ReportError> {
+        let columns = run.table("flows").map(|t| t.schema.columns.as_slice());
+        let columns = columns.unwrap_or_default().iter();
+        let page_flow = |(id, flow): (u64, FlowRow)| PageFlow {
+            id,
+            values: flow.values,
+            series: series.remove(&id).unwrap_or_default(),
+        };
+        Ok(PageData {
+            figures: figures(run)?,
+            columns: columns.map(|c| (c.name.clone(), c.doc.clone())).collect(),
+            flows: flows.into_iter().map(page_flow).collect(),
+            flows_total: chosen.of,
+            threshold_ms: verdict.map(|v| v.threshold_ms),
+        })
+    }
+}
+
+/// The rows of table `summary`.
+pub(crate) fn metrics(run: &RunReader) -> Result<Vec<Metric>, RunError> {
+    const COLUMNS: &[&str] = &[
+        "group", "metric", "value", "unit", "paper", "samples", "doc",
+    ];
+    let mut metrics = Vec::new();
+    each_batch(run, "summary", COLUMNS, |batch| {
+        let [group, metric, value, unit, paper, samples, doc] =
+            std::array::from_fn(|i| Values::of(batch, COLUMNS[i]));
+        let text = |column: &Values, row| column.text(row).unwrap_or_default().to_owned();
+        metrics.extend((0..batch.len()).map(|row| Metric {
+            group: text(&group, row),
+            metric: text(&metric, row),
+            value: value.f64(row),
+            unit: text(&unit, row),
+            paper: paper.f64(row),
+            samples: samples.u64(row).unwrap_or(0),
+            doc: text(&doc, row),
+        }));
+    })?;
+    Ok(metrics)
+}
+
+fn figures(run: &RunReader) -> Result<BTreeMap<String, Vec<Curve>>, RunError> {
+    const COLUMNS: &[&str] = &["figure", "series", "x", "y", "weight"];
+    let mut figures: BTreeMap<String, Vec<Curve>> = BTreeMap::new();
+    each_batch(run, "figures", COLUMNS, |batch| {
+        let [figure, series, x, y, weight] = std::array::from_fn(|i| Values::of(batch, COLUMNS[i]));
+        for row in 0..batch.len() {
+            let (Some(figure), Some(series), Some(x), Some(y)) =
+                (figure.text(row), series.text(row), x.f64(row), y.f64(row))
+            else {
+                continue;
+            };
+            let curves = figures.entry(figure.to_owned()).or_default();
+            let at = curves.iter().position(|c| c.series == series);
+            let at = at.unwrap_or_else(|| {
+                curves.push(Curve {
+                    series: series.to_owned(),
+                    x: Vec::new(),
+                    y: Vec::new(),
+                    weight: Vec::new(),
+                });
+                curves.len() - 1
+            });
+            curves[at].x.push(five_digits(x));
+            curves[at].y.push(five_digits(y));
+            curves[at].weight.extend(weight.f64(row));
+        }
+    })?;
+    Ok(figures)
+}

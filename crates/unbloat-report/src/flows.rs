@@ -1,0 +1,79 @@
+//! All columns of the flows that get a time line.
+
+use crate::columns::Values;
+use serde_json::Value;
+use std::collections::{BTreeMap, BTreeSet};
+use unbloat_run::{RunError, RunReader};
+use unbloat_table::ColumnData;
+
+/// One flow: its values in the order of the table's columns.
+pub(crate) struct FlowRow {
+    pub(crate) start_ns: i64,
+    pub(crate) end_ns: i64,
+    /// An upper bound of how many bins its series can have.
+    pub(crate) packets: u64,
+    pub(crate) values: Vec<Value>,
+}
+
+pub(crate) fn flow_rows(
+    run: &RunReader,
+    ids: &BTreeSet<u64>,
+) -> Result<BTreeMap<u64, FlowRow>, RunError> {
+    let mut found = BTreeMap::new();
+    if ids.is_empty() {
+        return Ok(found);
+    }
+    for batch in run.read("flows")? {
+        let batch = batch?;
+        let id = Values::of(&batch, "flow_id");
+        let (start, end) = (Values::of(&batch, "start_ns"), Values::of(&batch, "end_ns"));
+        let packets = ["packets_up", "packets_down"].map(|name| Values::of(&batch, name));
+        for row in 0..batch.len() {
+            let Some(id) = id.u64(row).filter(|id| ids.contains(id)) else {
+                continue;
+            };
+            let values = batch.columns().iter().map(|column| json(column, row));
+            let flow = FlowRow {
+                start_ns: start.i64(row).unwrap_or(0),
+                end_ns: end.i64(row).unwrap_or(0),
+                packets: packets.iter().filter_map(|p| p.u64(row)).sum(),
+                values: values.collect(),
+            };
+            found.insert(id, flow);
+        }
+    }
+    Ok(found)
+}
+
+/// A value as JSON; floats with five significant digits, which no chart can show.
+fn json(column: &ColumnData, row: usize) -> Value {
+    match column {
+        ColumnData::U64(values) => values[row].into(),
+        ColumnData::I64(values) => values[row].into(),
+        ColumnData::Bool(values) => values[row].into(),
+        ColumnData::F64(values) => values[row].map(five_digits).into(),
+        ColumnData::Text { .. } => column.as_text(row).into(),
+    }
+}
+
+pub(crate) fn five_digits(x: f64) -> f64 {
+    if x == 0.0 || !x.is_finite() {
+        return x;
+    }
+    let scale = 10f64.powi(4 - x.abs().log10().floor() as i32);
+    let rounded = (x * scale).round() / scale;
+    if rounded.is_finite() { rounded } else { x }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn five_digits_are_kept() {
+        assert_eq!(five_digits(1_234_567.0), 1_234_600.0);
+        assert_eq!(five_digits(-0.001_234_567), -0.001_234_6);
+        assert_eq!(five_digits(0.0), 0.0);
+        assert_eq!(five_digits(1e-310), 1e-310);
+    }
+}

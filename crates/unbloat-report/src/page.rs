@@ -1,0 +1,365 @@
+//! The parts of the page that need no script: verdict, key numbers, what made the run.
+
+use crate::RenderOptions;
+use crate::html::escape;
+use crate::numbers::{human, three_digits};
+use unbloat_run::{Clock, Input, RunInfo, Status};
+use unbloat_summary::{Confidence, Delays, Metric, Side, Verdict, VerdictKind};
+
+pub(crate) struct Parts<'a> {
+    pub(crate) info: &'a RunInfo,
+    pub(crate) verdict: Option<&'a Verdict>,
+    pub(crate) metrics: &'a [Metric],
+    pub(crate) embedded: u64,
+    pub(crate) flows_total: u64,
+    pub(crate) options: &'a RenderOptions,
+}
+
+pub(crate) fn title(parts: &Parts) -> String {
+    escape(&format!("unbloat: {}", inputs(&parts.info.inputs)))
+}
+
+pub(crate) fn body(parts: &Parts) -> String {
+    let sections = [
+        header(parts),
+        parts.verdict.map(verdict).unwrap_or_default(),
+        time_lines(parts),
+        key_numbers(parts.metrics),
+        FIGURES.to_owned(),
+        left_out(&parts.options.left_out),
+        made_by(parts.info),
+    ];
+    format!("<main>\n{}</main>\n", sections.concat())
+}
+
+const FIGURES: &str = "<section id=\"figures-section\">\n<h2>Figures</h2>\n\
+    <p class=\"note\">As numbered in the SIGCOMM 2013 study. Rings mark values that its text gives. \
+    Drag to zoom, double-click to zoom out.</p>\n<div id=\"figures\"></div>\n\
+    <noscript><p>The figures and time lines are drawn by a script in this file; it is switched off here.</p></noscript>\n</section>\n";
+
+fn header(parts: &Parts) -> String {
+    let info = parts.info;
+    let start = info.trace_start.map(|t| t.rfc3339());
+    let start = start.map_or(String::new(), |t| format!(", from {}", second(&t)));
+    format!(
+        "<header><h1>unbloat</h1><p>{}: {} packets, {} flows{}</p></header>\n{}",
+        escape(&inputs(&info.inputs)),
+        three_digits(info.packets as f64),
+        three_digits(parts.flows_total as f64),
+        escape(&start),
+        warnings(info)
+    )
+}
+
+/// "2012-10-12T08:00:00.000000001Z" to the second.
+fn second(rfc3339: &str) -> String {
+    let date_and_time = rfc3339.split('.').next().unwrap_or(rfc3339);
+    format!(
+        "{} UTC",
+        date_and_time.replace('T', " ").trim_end_matches('Z')
+    )
+}
+
+fn inputs(inputs: &[Input]) -> String {
+    match inputs {
+        [] => "a run".to_owned(),
+        [one] => one.name.clone(),
+        [first, rest @ ..] => format!("{} and {} more", first.name, rest.len()),
+    }
+}
+
+fn warnings(info: &RunInfo) -> String {
+    let mut lines = Vec::new();
+    match info.status {
+        Status::Complete => {}
+        Status::Interrupted => {
+            lines.push("The run was stopped before the end of its input.".to_owned())
+        }
+        Status::Damaged => lines
+            .push("The input was cut or corrupt; this is what came before the damage.".to_owned()),
+    }
+    if info.lost_packets > 0 {
+        lines.push(format!(
+            "The kernel dropped {} packets of the live capture.",
+            three_digits(info.lost_packets as f64)
+        ));
+    }
+    if info.evicted_flows > 0 {
+        lines.push(format!(
+            "{} flows were closed early because of the memory limit.",
+            three_digits(info.evicted_flows as f64)
+        ));
+    }
+    lines.extend(info.damage.iter().cloned());
+    let items: Vec<String> = lines
+        .iter()
+        .map(|l| format!("<li>{}</li>", escape(l)))
+        .collect();
+    match items.is_empty() {
+        true => String::new(),
+        false => format!("<ul class=\"warnings\">{}</ul>\n", items.concat()),
+    }
+}
+
+fn verdict(verdict: &Verdict) -> String {
+    let class = match verdict.kind {
+        VerdictKind::Bloated => "bloated",
+        VerdictKind::Clean => "clean",
+        VerdictKind::Inconclusive => "inconclusive",
+    };
+    let sentences = verdict.sentences();
+    let sentences = sentences.iter().map(|s| match s.split_once(": ") {
+        Some((lead, rest)) if !lead.contains(' ') || lead == "How much" || lead == "Because of" => {
+            format!("<dt>{}</dt><dd>{}</dd>", escape(lead), escape(rest))
+        }
+        _ => format!("<dt></dt><dd class=\"note\">{}</dd>", escape(s)),
+    });
+    format!(
+        "<section class=\"verdict {class}\">\n<h2>{}</h2>\n{}<dl>{}</dl>\n{}</section>\n",
+        escape(&verdict.headline()),
+        tiles(verdict),
+        sentences.collect::<String>(),
+        verdict_tables(verdict)
+    )
+}
+
+/// The three numbers to see from afar.
+fn tiles(verdict: &Verdict) -> String {
+    let mut tiles = Vec::new();
+    if let Some(Delays { p95_ms, .. }) = verdict.added {
+        tiles.push((
+            human(p95_ms, "ms"),
+            "added delay, p95 of the median flow concerned",
+        ));
+    }
+    if let Some(bdp) = verdict.queue_bdp {
+        tiles.push((format!("{} BDP", three_digits(bdp)), "queue at p95"));
+    }
+    let judged = verdict.downstream.judged_flows + verdict.upstream.judged_flows;
+    let suffering = verdict.downstream.suffering_flows + verdict.upstream.suffering_flows;
+    if judged > 0 {
+        let share = three_digits((1000.0 * suffering as f64 / judged as f64).round() / 10.0);
+        tiles.push((format!("{share} %"), "of judged flows and sides suffer"));
+    }
+    if let Some(confidence) = verdict.confidence {
+        let word = match confidence {
+            Confidence::High => "high",
+            Confidence::Medium => "medium",
+            Confidence::Low => "low",
+        };
+        tiles.push((word.to_owned(), "confidence"));
+    }
+    let tiles = tiles.iter().map(|(number, label)| {
+        format!(
+            "<div><b>{}</b><span>{}</span></div>",
+            escape(number),
+            escape(label)
+        )
+    });
+    format!("<div class=\"tiles\">{}</div>\n", tiles.collect::<String>())
+}
+
+fn verdict_tables(verdict: &Verdict) -> String {
+    let users = verdict.users.iter().map(|u| {
+        let mut cells = vec![escape(&u.client), u.flows.to_string()];
+        cells.extend(delays(u.added));
+        cells
+    });
+    let flows = verdict.flows.iter().map(|f| {
+        let mut cells = vec![
+            flow_link(f.flow_id),
+            escape(&f.client),
+            escape(&f.server),
+            side(f.side),
+        ];
+        cells.extend(delays(f.added));
+        cells.push(f.queue_bdp.map(three_digits).unwrap_or_default());
+        cells
+    });
+    let culprits = verdict.culprits.iter().map(|c| {
+        vec![
+            flow_link(c.flow_id),
+            escape(&c.client),
+            escape(&c.server),
+            side(c.side),
+            human(c.queued_bytes, "B"),
+            human(c.overlap_s, "s"),
+            format!("{:.0} %", 100.0 * c.share),
+            c.victims.to_string(),
+        ]
+    });
+    [
+        folded(
+            "Because of: flows that keep bytes queued while others suffer",
+            "flow,client,server,side,queued,for,share of bytes x time,victims",
+            culprits.collect(),
+            true,
+        ),
+        folded(
+            "Flows that suffer most",
+            "flow,client,server,side,p50,p95,p99,BDPs at p95",
+            flows.collect(),
+            false,
+        ),
+        folded(
+            "Users that suffer most",
+            "client,flows,p50,p95,p99",
+            users.collect(),
+            false,
+        ),
+    ]
+    .concat()
+}
+
+fn delays(d: Delays) -> impl Iterator<Item = String> {
+    [d.p50_ms, d.p95_ms, d.p99_ms]
+        .into_iter()
+        .map(|ms| human(ms, "ms"))
+}
+
+fn side(side: Side) -> String {
+    match side {
+        Side::Downstream => "downstream".to_owned(),
+        Side::Upstream => "upstream".to_owned(),
+    }
+}
+
+fn flow_link(id: u64) -> String {
+    format!("<a href=\"#flow={id}\">{id}</a>")
+}
+
+/// A table that opens on demand; cells are HTML already.
+fn folded(title: &str, heads: &str, rows: Vec<Vec<String>>, open: bool) -> String {
+    if rows.is_empty() {
+        return String::new();
+    }
+    let heads: Vec<&str> = heads.split(',').collect();
+    let class = |i: usize| match heads[i] {
+        "client" | "server" | "side" => " class=\"text\"",
+        _ => "",
+    };
+    let head_cells = heads.iter().enumerate();
+    let head_cells = head_cells.map(|(i, h)| format!("<th{}>{}</th>", class(i), escape(h)));
+    let head_cells: String = head_cells.collect();
+    let row = |cells: &Vec<String>| {
+        let cells = cells.iter().enumerate();
+        let cells = cells.map(|(i, c)| format!("<td{}>{c}</td>", class(i)));
+        format!("<tr>{}</tr>\n", cells.collect::<String>())
+    };
+    let body: String = rows.iter().map(row).collect();
+    let open = if open { " open" } else { "" };
+    format!(
+        "<details{open}><summary>{} ({})</summary><div class=\"scroll\"><table><thead><tr>{head_cells}</tr></thead><tbody>\n{body}</tbody></table></div></details>\n",
+        escape(title),
+        rows.len()
+    )
+}
+
+fn time_lines(parts: &Parts) -> String {
+    let (embedded, total) = (parts.embedded, parts.flows_total);
+    let which = match parts.options.only_flow {
+        Some(_) => "the one asked for",
+        None if embedded == total => "all of them",
+        None => "those the verdict names, those with the largest added delay, and the largest",
+    };
+    let more = match embedded == total {
+        true => String::new(),
+        false => format!(
+            " For any other: <code>unbloat report {} --flow ID</code>.",
+            escape(&parts.options.run_name)
+        ),
+    };
+    format!(
+        "<section id=\"flows-section\">\n<h2>Time line of a flow</h2>\n\
+         <p class=\"note\">This file holds {} of {} flows: {which}.{more}</p>\n\
+         <div id=\"picker\"></div>\n<div id=\"timeline\"></div>\n</section>\n",
+        three_digits(embedded as f64),
+        three_digits(total as f64)
+    )
+}
+
+fn key_numbers(metrics: &[Metric]) -> String {
+    let groups = metrics
+        .chunk_by(|a, b| a.group == b.group)
+        .map(number_group);
+    let groups: String = groups.collect();
+    match groups.is_empty() {
+        true => String::new(),
+        false => format!(
+            "<section>\n<h2>Key numbers</h2>\n<p class=\"note\">Beside each number, where it is comparable, \
+             that of the SIGCOMM 2013 study of an LTE network. Open a name for its definition.</p>\n\
+             <div class=\"numbers\">\n{groups}</div>\n</section>\n"
+        ),
+    }
+}
+
+fn number_group(metrics: &[Metric]) -> String {
+    let rows = metrics.iter().map(|metric| {
+        let number = |x: Option<f64>| x.map(|x| escape(&human(x, &metric.unit)));
+        let unseen = || "<span class=\"none\">none seen</span>".to_owned();
+        format!(
+            "<tr><td><details><summary>{}</summary><p>{}</p></details></td><td>{}</td><td>{}</td><td>{}</td></tr>\n",
+            escape(&metric.metric),
+            escape(&metric.doc),
+            number(metric.value).unwrap_or_else(unseen),
+            number(metric.paper).unwrap_or_default(),
+            three_digits(metric.samples as f64),
+        )
+    });
+    let rows: String = rows.collect();
+    let name = metrics
+        .first()
+        .map(|m| escape(&m.group))
+        .unwrap_or_default();
+    format!(
+        "<table><thead><tr><th>{name}</th><th>this run</th><th>study</th><th>samples</th></tr></thead><tbody>\n{rows}</tbody></table>\n"
+    )
+}
+
+fn left_out(sentences: &[String]) -> String {
+    let items: String = sentences
+        .iter()
+        .map(|s| format!("<li>{}</li>", escape(s)))
+        .collect();
+    match sentences.is_empty() {
+        true => String::new(),
+        false => format!("<section><h2>Left out</h2><ul>{items}</ul></section>\n"),
+    }
+}
+
+fn made_by(info: &RunInfo) -> String {
+    let clock = match info.clock {
+        Clock::Capture => "of the capture",
+        Clock::Virtual => "of the simulator",
+        Clock::Real => "of this machine",
+    };
+    let mut facts = vec![
+        ("program", format!("{} {}", info.program, info.version)),
+        ("command", info.command.join(" ")),
+        ("clock", clock.to_owned()),
+        ("kernel", info.kernel.clone().unwrap_or_default()),
+        ("seed", info.seed.map(|s| s.to_string()).unwrap_or_default()),
+    ];
+    facts.extend(
+        info.inputs
+            .iter()
+            .take(20)
+            .map(|i| ("input", i.name.clone())),
+    );
+    let skipped = info.skipped.iter().filter(|(_, n)| **n > 0);
+    facts.extend(
+        skipped.map(|(why, n)| ("skipped packets", format!("{n} {}", why.replace('_', " ")))),
+    );
+    facts.extend(
+        info.options
+            .iter()
+            .map(|(name, value)| ("option", format!("{name} = {value}"))),
+    );
+    let rows = facts.iter().filter(|(_, value)| !value.is_empty());
+    let rows =
+        rows.map(|(name, value)| format!("<tr><th>{name}</th><td>{}</td></tr>\n", escape(value)));
+    format!(
+        "<section><details><summary>What made this report</summary><table class=\"facts\">{}</table></details></section>\n",
+        rows.collect::<String>()
+    )
+}

@@ -1,0 +1,139 @@
+//! A run to one HTML file.
+
+use crate::chosen::{Chosen, choose};
+use crate::data::{PageData, metrics};
+use crate::flows::flow_rows;
+use crate::html::{content_security_policy, script_json};
+use crate::series::flow_series;
+use crate::{ReportError, page};
+use std::io::{self, Write};
+use unbloat_run::RunReader;
+use unbloat_summary::Verdict;
+
+const CHARTS: &str = include_str!("../assets/uPlot.iife.min.js");
+const CHARTS_STYLE: &str = include_str!("../assets/uPlot.min.css");
+const SCRIPT: &str = include_str!("../assets/report.js");
+const STYLE: &str = include_str!("../assets/report.css");
+
+/// How much goes into the file.
+#[derive(Clone, Debug, PartialEq)]
+pub struct RenderOptions {
+    /// So many flows get a time line.
+    pub flows: usize,
+    /// Only this flow gets one.
+    pub only_flow: Option<u64>,
+    /// How the run is named in the command that gives another flow's time line.
+    pub run_name: String,
+    /// Sentences on what is left out of the summary.
+    pub left_out: Vec<String>,
+}
+
+impl Default for RenderOptions {
+    fn default() -> RenderOptions {
+        RenderOptions {
+            flows: 200,
+            only_flow: None,
+            run_name: "RUN".to_owned(),
+            left_out: Vec::new(),
+        }
+    }
+}
+
+impl RenderOptions {
+    /// No report with the default number of flows is larger, in bytes.
+    pub const LARGEST_FILE: u64 = 10_000_000;
+    /// Points of all time lines together, for each table.
+    const POINTS: u64 = 60_000;
+}
+
+/// What was written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Rendered {
+    /// Flows with a time line.
+    pub flows: u64,
+    /// Flows in the run.
+    pub flows_total: u64,
+    pub bytes: u64,
+}
+
+/// Writes the report of a run. Tables that the run does not have are left out of it.
+pub fn render(
+    run: &RunReader,
+    out: &mut dyn Write,
+    options: &RenderOptions,
+) -> Result<Rendered, ReportError> {
+    let verdict = verdict_of(run)?;
+    let mut chosen = match options.only_flow {
+        None => choose(run, verdict.as_ref(), options.flows)?,
+        Some(id) => Chosen {
+            ids: [id].into(),
+            of: run.table("flows").map_or(0, |t| t.rows),
+        },
+    };
+    let rows = flow_rows(run, &chosen.ids)?;
+    if let Some(id) = options.only_flow.filter(|id| !rows.contains_key(id)) {
+        return Err(ReportError::NoFlow(id));
+    }
+    chosen.ids.retain(|id| rows.contains_key(id));
+    let series = flow_series(run, &rows, RenderOptions::POINTS)?;
+    let embedded = rows.len() as u64;
+    let data = PageData::new(run, verdict.as_ref(), &chosen, rows, series)?;
+    let mut out = Counted { out, bytes: 0 };
+    let parts = page::Parts {
+        info: run.info(),
+        verdict: verdict.as_ref(),
+        metrics: &metrics(run)?,
+        embedded,
+        flows_total: chosen.of,
+        options,
+    };
+    write_page(&mut out, &parts, &data)?;
+    Ok(Rendered {
+        flows: embedded,
+        flows_total: chosen.of,
+        bytes: out.bytes,
+    })
+}
+
+fn verdict_of(run: &RunReader) -> Result<Option<Verdict>, ReportError> {
+    let stored = &run.info().verdict;
+    serde_json::from_value(stored.clone()).map_err(ReportError::Verdict)
+}
+
+fn write_page(out: &mut dyn Write, parts: &page::Parts, data: &PageData) -> io::Result<()> {
+    let policy = content_security_policy(&[CHARTS, SCRIPT]);
+    write!(
+        out,
+        "<!doctype html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n\
+         <meta http-equiv=\"Content-Security-Policy\" content=\"{policy}\">\n\
+         <meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n\
+         <meta name=\"color-scheme\" content=\"light dark\">\n\
+         <title>{}</title>\n<style>{CHARTS_STYLE}\n{STYLE}</style>\n</head>\n<body>\n",
+        page::title(parts)
+    )?;
+    out.write_all(page::body(parts).as_bytes())?;
+    let json = script_json(data)?;
+    write!(
+        out,
+        "<script type=\"application/json\" id=\"data\">{json}</script>\n\
+         <script>{CHARTS}</script>\n<script>{SCRIPT}</script>\n</body>\n</html>\n"
+    )
+}
+
+/// Counts what passes.
+struct Counted<'a> {
+    out: &'a mut dyn Write,
+    bytes: u64,
+}
+
+impl Write for Counted<'_> {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        let written = self.out.write(bytes)?;
+        self.bytes += written as u64;
+        Ok(written)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.out.flush()
+    }
+}
