@@ -195,6 +195,9 @@ impl TcpFlow {
         };
         if seg.header.tcp_flags.syn() {
             acked.set_scale(offered_scale(seg.options));
+            if !TcpOptions::new(seg.options).any(|option| option == TcpOption::SackPermitted) {
+                acked.refuse_sack();
+            }
         }
         let shift = acked.window_shift(own);
         let last_ip_id = own.last_ip_id();

@@ -7,7 +7,7 @@
 //!     .run()
 //! ```
 //! Words of a packet: `syn`, `fin`, `rst`, `first+length`, `ack N`, `win N` (raw field, else 1000),
-//! `ws N` and `mss N` (SYN options), `sack A-B,C-D`, `ts VALUE ECHO`, `id N` (IP identification).
+//! `ws N`, `mss N` and `sackok` (SYN options), `sack A-B,C-D`, `ts VALUE ECHO`, `id N` (IP identification).
 
 use crate::output::{Output, all_tables};
 use crate::{Params, Shard};
@@ -29,8 +29,8 @@ impl Script {
     /// Begins after a handshake with window scale 7 and an MSS of 1,460, at 0, 20 and 70 ms.
     pub(crate) fn opened() -> Script {
         Script::default()
-            .at(0.0, "> syn 0+0 mss 1460 ws 7")
-            .at(20.0, "< syn 0+0 ack 1 mss 1460 ws 7")
+            .at(0.0, "> syn 0+0 mss 1460 ws 7 sackok")
+            .at(20.0, "< syn 0+0 ack 1 mss 1460 ws 7 sackok")
             .at(70.0, "> 1+0 ack 1")
     }
 
@@ -121,6 +121,7 @@ fn read<'a>(
             header.ack = Seq::new(other) + number();
         }
         "win" => header.window = number() as u16,
+        "sackok" => options.extend([4, 2]),
         "ws" => options.extend([3, 3, number() as u8]),
         "mss" => {
             options.extend([2, 4]);

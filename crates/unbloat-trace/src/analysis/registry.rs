@@ -67,4 +67,5 @@ analyses! {
     in_flight: super::in_flight::InFlight,
     window: super::window::Window,
     slow_start: super::slow_start::SlowStart,
+    rto: super::rto::Rto,
 }

@@ -27,7 +27,7 @@ struct Samples {
 }
 
 #[derive(Clone, Copy, Default)]
-struct Bin {
+pub(super) struct Bin {
     number: i64,
     last: Time,
     sum: Delta,
@@ -38,7 +38,22 @@ struct Bin {
 }
 
 impl Bin {
-    fn add(&mut self, sample: RttSample, now: Time) {
+    /// Adds a sample taken at `now`; samples of an earlier bin are written first.
+    #[inline]
+    pub(super) fn add(
+        &mut self,
+        method: &str,
+        sample: RttSample,
+        now: Time,
+        side: Side,
+        flow: &Flow<'_>,
+        cx: &mut Context<'_>,
+    ) {
+        let number = bin_number(now, self.number, cx);
+        if number != self.number {
+            self.write(method, side, flow, cx);
+            self.number = number;
+        }
         self.last = now;
         self.sum += sample.rtt;
         self.min = if self.samples == 0 {
@@ -51,7 +66,13 @@ impl Bin {
         self.samples += 1;
     }
 
-    fn write(&mut self, side: Side, flow: &Flow<'_>, cx: &mut Context<'_>) {
+    pub(super) fn write(
+        &mut self,
+        method: &str,
+        side: Side,
+        flow: &Flow<'_>,
+        cx: &mut Context<'_>,
+    ) {
         let bin = std::mem::take(self);
         if bin.samples == 0 || cx.summary_only {
             return;
@@ -61,7 +82,7 @@ impl Bin {
         let mut row = cx.tables.rtt.row(order(cx.number, flow.core.flow_id));
         row.u64(flow.core.flow_id);
         row.text(side.name());
-        row.text("ack");
+        row.text(method);
         row.i64(time_ns);
         row.f64(bin.sum.as_ms() / n);
         row.f64(bin.min.as_ms());
@@ -109,12 +130,7 @@ impl Analysis for Rtt {
         let side = seg.side.other();
         let samples = light.sides[side.index()].get_or_insert_default();
         samples.all.record(sample.rtt.as_us() as f64);
-        let number = bin_number(seg.now, samples.bin.number, cx);
-        if number != samples.bin.number {
-            samples.bin.write(side, flow, cx);
-            samples.bin.number = number;
-        }
-        samples.bin.add(sample, seg.now);
+        samples.bin.add("ack", sample, seg.now, side, flow, cx);
     }
 
     fn finish(
@@ -128,7 +144,7 @@ impl Analysis for Rtt {
         for side in Side::BOTH {
             let mut samples = light.sides[side.index()].take();
             if let Some(samples) = &mut samples {
-                samples.bin.write(side, flow, cx);
+                samples.bin.write("ack", side, flow, cx);
                 if side == Side::Down {
                     cx.user.add_rtts(&samples.all);
                 }

@@ -45,6 +45,7 @@ pub(crate) enum Scale {
 const DATA: u8 = 1;
 const ACKED: u8 = 2;
 const SYN: u8 = 4;
+const NO_SACK: u8 = 8;
 
 /// Positions further apart than the largest window (RFC 7323 §2.3: 1 GiB) are not of one
 /// connection.
@@ -130,6 +131,15 @@ impl Half {
 
     pub(crate) fn set_scale(&mut self, scale: Scale) {
         self.scale = scale;
+    }
+
+    /// The receiver's SYN was seen and did not permit SACK.
+    pub(crate) fn refuse_sack(&mut self) {
+        self.known |= NO_SACK;
+    }
+
+    pub(crate) fn is_sack_refused(&self) -> bool {
+        self.known & NO_SACK != 0
     }
 
     /// The receiver's scale, once both SYNs were seen; `other` is the opposite direction.

@@ -22,5 +22,5 @@ mod half;
 mod ring;
 mod segment;
 
-pub(crate) use half::{Half, Scale};
+pub(crate) use half::{Half, Scale, micros};
 pub use segment::{AckKind, DataKind, RttSample, Segment, Side};

@@ -1,0 +1,252 @@
+//! What the sender of one side knew when it sent, and what made it send again.
+//!
+//! # How a timeout is told from a fast retransmission
+//! A sender repeats a segment because an ACK told it of a loss (fast retransmit, RACK, recovery), or
+//! because none came (RFC 6298 timeout, RFC 8985 tail loss probe). ACKs act on the sender one
+//! monitor-to-sender round trip after they passed the monitor; where segments carry timestamps, an
+//! ACK newer than the echo in the segment has not acted yet. From the ACKs that have acted follow
+//! the first unacknowledged byte and the time at which the timer was restarted last:
+//!
+//! 1. an ACK that acknowledged new bytes (RFC 6298 §5.3);
+//! 2. a SACK of data older than the last copy of the first unacknowledged segment, if the sender
+//!    is one that counts it (Linux since 3.12 does);
+//! 3. the last copy of the first unacknowledged segment (Linux restarts on retransmission);
+//! 4. a tail loss probe (RFC 8985 §7.3).
+//!
+//! A copy of the first unacknowledged segment is a timeout if for one smoothed round trip of the
+//! sender nothing told of its loss: RFC 6298 timeouts are longer than that by definition, and what
+//! ACKs cause comes within the RACK reordering window, a quarter of the smallest round trip. What
+//! tells of a loss is a SACK of anything sent later than the segment's last copy. The copy is a
+//! probe instead if it is the last segment too, and the first one since the last ACK.
+
+use super::Flow;
+use crate::tcp::{AckKind, Segment, Side};
+use std::collections::VecDeque;
+use unbloat_units::{Delta, Seq, Time};
+use unbloat_wire::{PacketFlags, SackBlock};
+
+/// Why a segment was sent again.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Cause {
+    /// The timer ran out, after so long; `repeated` without an ACK since the last time.
+    Timeout { after: Delta, repeated: bool },
+    /// A tail loss probe, so long after the timer's restart.
+    Probe { after: Delta },
+    /// ACKs told of a loss, and recovery begins.
+    FastRetransmit,
+    /// Part of a recovery that is under way.
+    Recovery,
+}
+
+/// An ACK on its way from the monitor to the sender.
+#[derive(Clone, Copy, Debug)]
+struct Notice {
+    passed: Time,
+    tsval: Option<Seq>,
+    ack: Seq,
+    /// Its first SACK block, unless that reports a duplicate.
+    sacked: Option<SackBlock>,
+}
+
+/// The sender of one side as far as the monitor can follow.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Sender {
+    on_their_way: VecDeque<Notice>,
+    una: Seq,
+    /// When the timer was restarted last, as a time at the monitor; SACKs apart.
+    restart: Time,
+    /// When a SACK restarted it, if this sender does so.
+    sack_restart: Time,
+    /// When something told of the loss of the first unacknowledged segment.
+    told: Time,
+    /// Highest byte sent when the first unacknowledged segment was sent again.
+    high_at_copy: Option<Seq>,
+    /// Beginnings of other segments that were sent again since.
+    later_copies: Vec<Seq>,
+    /// End of the recovery that is under way.
+    recovery: Option<Seq>,
+    /// ACKs with SACK blocks since the first unacknowledged byte moved.
+    sacks: u32,
+    probed: bool,
+    timeouts_in_a_row: u32,
+}
+
+impl Sender {
+    /// ACKs on their way beyond this are forgotten, the oldest at once taken as known.
+    const MAX_NOTICES: usize = 512;
+    /// Copies remembered in one recovery: a SACK of one of many that went out together is enough.
+    const MAX_COPIES: usize = 64;
+    /// Timers and schedulers of senders are not more precise than this.
+    const SHORTEST_TIMEOUT: Delta = Delta::ms(20);
+
+    /// Begins to watch at the first sign of trouble; `last_ack` passed before it.
+    pub(super) fn begin(side: Side, last_ack: Time, flow: &Flow<'_>) -> Sender {
+        let half = flow.half(side);
+        let restart = last_ack + delay(side, flow);
+        Sender {
+            una: half.acked().unwrap_or(half.base()),
+            restart,
+            sack_restart: restart,
+            told: restart,
+            ..Sender::default()
+        }
+    }
+
+    /// An ACK about this side's data passed the monitor.
+    pub(super) fn on_ack(&mut self, seg: &Segment<'_>) {
+        let header = seg.header;
+        let has_timestamps = header.flags.has(PacketFlags::TIMESTAMPS);
+        let is_news = seg.acked > 0 || seg.ack == AckKind::Duplicate;
+        if !is_news {
+            return;
+        }
+        if self.on_their_way.len() >= Self::MAX_NOTICES
+            && let Some(oldest) = self.on_their_way.pop_front()
+        {
+            self.learn(&oldest, oldest.passed);
+        }
+        let first_block = seg.sack_blocks().next();
+        self.on_their_way.push_back(Notice {
+            passed: seg.now,
+            tsval: has_timestamps.then_some(header.tsval),
+            ack: header.ack,
+            sacked: first_block.filter(|block| block.right.after(header.ack)),
+        });
+    }
+
+    /// Lets the sender learn what had reached it when it sent `seg`.
+    pub(super) fn catch_up(&mut self, seg: &Segment<'_>, flow: &Flow<'_>) {
+        let delay = delay(seg.side, flow);
+        let header = seg.header;
+        let echo = header
+            .flags
+            .has(PacketFlags::TIMESTAMPS)
+            .then_some(header.tsecr);
+        while let Some(&notice) = self.on_their_way.front() {
+            let acts = notice.passed + delay;
+            let is_newer = |(tsval, echo): (Seq, Seq)| tsval.after(echo);
+            if acts > seg.now || notice.tsval.zip(echo).is_some_and(is_newer) {
+                break;
+            }
+            self.on_their_way.pop_front();
+            self.learn(&notice, acts);
+        }
+    }
+
+    fn learn(&mut self, notice: &Notice, acts: Time) {
+        if notice.ack.after(self.una) {
+            self.una = notice.ack;
+            self.high_at_copy = None;
+            self.sacks = 0;
+            self.probed = false;
+            self.timeouts_in_a_row = 0;
+            self.restart = self.restart.max(acts);
+            self.told = self.told.max(acts);
+            if self.recovery.is_some_and(|end| !end.after(self.una)) {
+                self.recovery = None;
+            }
+        } else if let Some(block) = notice.sacked {
+            self.sacks += 1;
+            let tells = self.tells(block);
+            if tells {
+                self.told = self.told.max(acts);
+            }
+            if !tells || self.high_at_copy.is_none() {
+                self.sack_restart = self.sack_restart.max(acts);
+            }
+        }
+    }
+
+    /// Whether the block reports what was sent later than the last copy of the first unacknowledged
+    /// segment.
+    fn tells(&self, block: SackBlock) -> bool {
+        let Some(high) = self.high_at_copy else {
+            return true;
+        };
+        let holds = |&copy: &Seq| !copy.before(block.left) && copy.before(block.right);
+        block.right.after(high) || self.later_copies.iter().any(holds)
+    }
+
+    /// Judges a segment that fills a gap or repeats bytes. `srtt` is the sender's smoothed round
+    /// trip, where samples were taken.
+    pub(super) fn judge(
+        &mut self,
+        seg: &Segment<'_>,
+        srtt: Option<Delta>,
+        flow: &Flow<'_>,
+    ) -> Cause {
+        let half = flow.half(seg.side);
+        let end = seg.header.seq + seg.header.seq_len();
+        let is_head = !seg.header.seq.after(self.una);
+        let is_last = end == half.high();
+        let floor = half.rtt_floor().unwrap_or(Delta::ZERO) + delay(seg.side, flow);
+        if is_head && let Some(ago) = seg.since_last_copy {
+            self.restart = self.restart.max(seg.now - ago);
+        }
+        let shortest = srtt.unwrap_or(floor).max(Self::SHORTEST_TIMEOUT);
+        let is_calm = self.recovery.is_none() && self.sacks == 0 && !self.probed;
+        let cause = if seg.now.since(self.told.max(self.restart)) < shortest {
+            self.asked_for()
+        } else if is_last && is_calm && !is_sack_refused(flow) {
+            let after = seg.now.since(self.restart);
+            Cause::Probe { after }
+        } else if is_head {
+            let after = seg.now.since(self.restart_before(seg.now - shortest));
+            let repeated = self.timeouts_in_a_row > 0;
+            Cause::Timeout { after, repeated }
+        } else {
+            self.asked_for()
+        };
+        self.sent_again(cause, is_head, seg.header.seq, half.high(), seg.now);
+        cause
+    }
+
+    /// The restart of a timer that ran out at `latest` or later: SACKs after that cannot have
+    /// restarted it.
+    fn restart_before(&self, latest: Time) -> Time {
+        if self.sack_restart <= latest {
+            self.restart.max(self.sack_restart)
+        } else {
+            self.restart
+        }
+    }
+
+    fn asked_for(&self) -> Cause {
+        if self.recovery.is_some() {
+            Cause::Recovery
+        } else {
+            Cause::FastRetransmit
+        }
+    }
+
+    fn sent_again(&mut self, cause: Cause, is_head: bool, first: Seq, high: Seq, now: Time) {
+        match cause {
+            Cause::Probe { .. } => {
+                self.probed = true;
+                self.restart = now;
+            }
+            Cause::Timeout { .. } => {
+                self.timeouts_in_a_row += 1;
+                self.recovery = Some(high);
+            }
+            Cause::FastRetransmit => self.recovery = Some(high),
+            Cause::Recovery => {}
+        }
+        if is_head {
+            self.restart = now;
+            self.high_at_copy = Some(high);
+            self.later_copies.clear();
+        } else if self.later_copies.len() < Self::MAX_COPIES {
+            self.later_copies.push(first);
+        }
+    }
+}
+
+/// From an ACK at the monitor to the data that the sender sends on it.
+pub(super) fn delay(side: Side, flow: &Flow<'_>) -> Delta {
+    flow.half(side.other()).rtt_floor().unwrap_or(Delta::ZERO)
+}
+
+fn is_sack_refused(flow: &Flow<'_>) -> bool {
+    flow.halves.iter().any(crate::tcp::Half::is_sack_refused)
+}
