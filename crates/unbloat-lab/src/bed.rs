@@ -9,9 +9,9 @@ use crate::namespace::{self, Namespace};
 use crate::record::{Capture, Recorder, write_rates};
 use crate::scenario::Scenario;
 use crate::sink::DiskThread;
+use crate::summary;
 use crate::tun::Tun;
 use crate::workload::{SERVER, WorkloadLog, run_clients, run_server};
-use serde_json::json;
 use std::fs;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -68,7 +68,7 @@ pub fn run(params: &RunParams, stop: &AtomicBool) -> Result<BedReport, LabError>
     let kernel = params.kernel.then(|| KernelLog::load(&client, &server));
     let kernel = kernel.transpose()?;
     let report = run_between(params, stop, clock, [&client, &server], kernel)?;
-    write_summary(params, &report)?;
+    summary::write(params, &report)?;
     Ok(report)
 }
 
@@ -203,54 +203,4 @@ impl BedReport {
             kernel,
         }
     }
-}
-
-fn write_summary(params: &RunParams, report: &BedReport) -> Result<(), LabError> {
-    let (counts, late) = (report.counts, report.lateness);
-    let kernel = report
-        .kernel
-        .map(|k| json!({"events": k.events, "lost": k.lost}));
-    let summary = json!({
-        "version": env!("CARGO_PKG_VERSION"),
-        "scenario": params.name,
-        "seed": params.seed,
-        "length_s": params.length.as_secs_f64(),
-        "capture": format!("{:?}", params.capture),
-        "client_tick_ms": params.scenario.path.client_tick_ms,
-        "packets": {
-            "accepted": counts.accepted,
-            "delivered": counts.delivered,
-            "dropped_upstream": counts.upstream,
-            "dropped_tail": counts.tail,
-            "dropped_downstream": counts.downstream,
-            "monitored": counts.monitored,
-            "inside_at_end": report.inside,
-            "foreign": report.foreign,
-            "refused_by_device": report.refused,
-            "dropped_by_device_queues": report.device_drops,
-        },
-        "lateness": {
-            "packets": late.packets,
-            "over_1_ms": late.over_1_ms,
-            "over_5_ms": late.over_5_ms,
-            "max_ms": late.max.as_ms(),
-        },
-        "kernel": kernel,
-        "path": format!("{:?}", summary_of_path(params)),
-        "traffic": format!("{:?}", params.scenario.traffic),
-    });
-    let path = params.folder.join("run.json");
-    fs::write(&path, format!("{summary:#}\n")).map_err(at(path))
-}
-
-/// The path without its clients' rates, which are in `rate.csv`.
-fn summary_of_path(params: &RunParams) -> impl std::fmt::Debug {
-    let path = &params.scenario.path;
-    (
-        path.wan_down,
-        path.wan_up,
-        path.access_down,
-        path.access_up,
-        path.radio,
-    )
 }

@@ -19,6 +19,7 @@ mod pcap;
 pub mod record;
 mod scenario;
 mod sink;
+mod summary;
 mod tun;
 pub mod workload;
 

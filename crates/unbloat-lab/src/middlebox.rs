@@ -127,10 +127,11 @@ impl Outside<'_> {
                 continue;
             };
             let now = self.clock.now();
-            path.advance(now, self);
+            // Written before the path moves on, which may hand later packets to the same capture.
             if direction == Direction::Down {
                 self.at_server(now, &packet);
             }
+            path.advance(now, self);
             path.accept(now, packet, self);
         }
         true

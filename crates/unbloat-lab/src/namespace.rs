@@ -114,11 +114,15 @@ pub fn leftovers(pid: u32) -> Vec<String> {
 /// Removes what beds of processes that no longer live have left.
 pub(crate) fn sweep() {
     for name in everything() {
-        let dead = |pid| !Path::new(&format!("/proc/{pid}")).exists();
-        if maker(&name).is_some_and(dead) {
+        if maker(&name).is_some_and(is_dead) {
             drop(Namespace { name });
         }
     }
+}
+
+/// Gone, or a zombie, whose command line is empty.
+fn is_dead(pid: u32) -> bool {
+    fs::read(format!("/proc/{pid}/cmdline")).map_or(true, |line| line.is_empty())
 }
 
 fn everything() -> impl Iterator<Item = String> {
