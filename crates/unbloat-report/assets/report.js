@@ -43,12 +43,12 @@
   const figures = [
     { id: "2", title: "Flow size", x: ["payload", "bytes"], log: 1, least: 10 },
     { id: "3", title: "Flow duration, and silence before the end", x: ["time", "seconds"], log: 1, least: 0.001 },
-    { id: "4", title: "Radio of the median late close", x: ["time since the last payload", "seconds"], y: ["radio on", "plain"], radio: true },
+    { id: "4", title: "Radio of the median late close", x: ["time since the last payload", "seconds"], y: ["radio on", "plain"], radio: true, note: "On for a tail after the last payload, off, and on again for the FIN or RST and another tail." },
     { id: "5", title: "Flow rate", x: ["rate", "rate"], log: 1, least: 10 },
     { id: "6", title: "Concurrent flows of a user", x: ["flows with downlink data in the last second", "plain"], least: 0 },
     { id: "7", title: "Handshake RTT and DNS", x: ["time", "ms"], log: 1, least: 0.01 },
     { id: "8", title: "Handshake RTT to the server over that to the client", x: ["RTT(M-S) / RTT(C-M)", "plain"], least: 0, most: 10 },
-    { id: "10", title: "RTT against bytes in flight, downstream", x: ["bytes in flight", "bytes"], y: ["RTT", "ms"], log: 3, map: true },
+    { id: "10", title: "RTT against bytes in flight, downstream", x: ["bytes in flight", "bytes"], y: ["RTT", "ms"], log: 3, map: true, note: "Stronger colour: more samples." },
     { id: "13", title: "Bytes in flight of large flows", x: ["bytes in flight", "bytes"], log: 1, least: 1000 },
     { id: "14", title: "Duplicate ACKs and reordering in large flows", x: ["packets", "plain"], log: 1, least: 1 },
     { id: "19", title: "Bandwidth estimates", x: ["rate", "rate"], log: 1, least: 10000 },
@@ -124,6 +124,7 @@
       holder.append(element("div", { class: "empty" }, "Nothing of the kind in this run."));
       return;
     }
+    if (figure.note) holder.append(element("p", {}, figure.note));
     const cells = figure.map ? curves.find((c) => c.weight) : null;
     const lines = curves.filter((c) => c !== cells);
     const colour = (curve) => {
@@ -133,14 +134,14 @@
     };
     const steps = !figure.y;
     const series = lines.map((curve) => isPaper(curve)
-      ? { label: curve.series, stroke: colour(curve), paths: () => null, points: { show: true, size: 9, width: 2, fill: css("--paper"), stroke: colour(curve) } }
+      ? { label: curve.series, class: "paper", stroke: colour(curve), paths: () => null, points: { show: true, size: 9, width: 2, fill: css("--paper"), stroke: colour(curve) } }
       : { label: curve.series, stroke: colour(curve), width: 2, spanGaps: true, points: { show: curve.x.length < 2 }, paths: steps ? uPlot.paths.stepped({ align: 1 }) : undefined });
     const value = (kind) => (u, v) => (v === null || v === undefined ? "–" : format[kind](v));
     const yKind = figure.y ? figure.y[1] : "plain";
     series.forEach((s) => { s.value = value(yKind); });
     const tables = lines.map((curve) => curveData(figure, curve));
     const joined = tables.length ? uPlot.join(tables) : [[...cells.x].sort((a, b) => a - b), cells.x.map(() => null)];
-    const spread = (values) => { const v = values.filter((x) => x > 0); return [Math.min(...v) / 1.3, Math.max(...v) * 1.3]; };
+    const spread = (values) => { const v = values.filter((x) => x > 0); return uPlot.rangeLog(Math.min(...v) / 1.1, Math.max(...v) * 1.1, 10, false); };
     const xLog = (figure.log & 1) === 1, yLog = (figure.log & 2) === 2;
     const scales = {
       x: { time: false, distr: xLog ? 3 : 1 },

@@ -185,13 +185,13 @@ fn verdict_tables(verdict: &Verdict) -> String {
             human(c.queued_bytes, "B"),
             human(c.overlap_s, "s"),
             format!("{:.0} %", 100.0 * c.share),
-            c.victims.to_string(),
+            format!("{} ({})", c.victims, c.own_victims),
         ]
     });
     [
         folded(
             "Because of: flows that keep bytes queued while others suffer",
-            "flow,client,server,side,queued,for,share of bytes x time,victims",
+            "flow,client,server,side,queued,for,share of bytes x time,flows that wait meanwhile (of the same client)",
             culprits.collect(),
             true,
         ),

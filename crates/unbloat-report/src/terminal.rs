@@ -63,7 +63,7 @@ fn culprits(verdict: &Verdict) -> Vec<[String; 6]> {
             human(c.queued_bytes, "B"),
             human(c.overlap_s, "s"),
             format!("{:.0} %", 100.0 * c.share),
-            c.victims.to_string(),
+            format!("{} ({} own)", c.victims, c.own_victims),
             side(c.side).to_owned(),
         ]
     });

@@ -6,7 +6,7 @@ use crate::panels::*;
 use crate::view::View;
 
 pub(crate) trait Panel {
-    /// As in a sentence: "{title} is left out".
+    /// As in a sentence: "Left out: {title}, because ...".
     fn title(&self) -> &'static str;
     /// The tables it reads, each with the columns that it cannot do without.
     fn needs(&self) -> &'static [(&'static str, &'static [&'static str])];

@@ -33,12 +33,12 @@ impl Summary {
         kept.retain(|panel| match missing(tables, panel.needs()) {
             None => true,
             Some(what) => {
-                left_out.push(format!("{} is left out: {what}.", panel.title()));
+                left_out.push(format!("Left out: {}, because {what}.", panel.title()));
                 false
             }
         });
         if let Some(what) = missing(tables, Judge::NEEDS) {
-            left_out.push(format!("the verdict is inconclusive: {what}."));
+            left_out.push(format!("Inconclusive: the verdict, because {what}."));
         }
         Summary {
             tables: tables.to_vec(),
@@ -123,7 +123,10 @@ mod tests {
             ];
             record.push(("handshake", T("complete")));
             record.push(("handshake_down_ms", F(20.0)));
-            record.push(("handshake_up_ms", F(if i.is_multiple_of(4) { 10.0 } else { 60.0 })));
+            record.push((
+                "handshake_up_ms",
+                F(if i.is_multiple_of(4) { 10.0 } else { 60.0 }),
+            ));
             record.push(("pep", B(false)));
             record
         };
@@ -181,7 +184,7 @@ mod tests {
         table.columns.push(Column::u64("something_else", ""));
         let outcome = Summary::new(&[table], SummaryParams::default()).finish();
         let sentence =
-            "Figure 2 (flow sizes) is left out: table flows has no column payload_up_bytes.";
+            "Left out: Figure 2 (flow sizes), because table flows has no column payload_up_bytes.";
         assert!(
             outcome.left_out.iter().any(|s| s == sentence),
             "{:?}",

@@ -42,7 +42,7 @@ const OTHERS: [(&str, &str); 8] = [
     ),
     (
         "users",
-        "u:user_id t:client u:flows u:promotions f:active_s f:tail_s f:idle_s f:energy_j f:avoidable_energy_j f:added_down_p50_ms f:added_down_p95_ms f:added_down_p99_ms",
+        "u:user_id t:client u:flows u:promotions f:active_s f:tail_s f:idle_s f:energy_j f:avoidable_energy_j f:added_down_p50_ms f:added_down_p95_ms f:added_down_p99_ms u:added_down_samples",
     ),
     ("concurrency", "u:user_id u:concurrent_flows u:seconds"),
     ("dns", "f:latency_ms"),
@@ -218,7 +218,7 @@ fn flow(sink: &mut Sink, dice: &mut Dice, id: u64) {
         dice.around(5.0, 1.5)
     };
     let down = if bulk {
-        secs * 1.2e6
+        secs * dice.around(1.2e6, 0.2)
     } else {
         (dice.around(4000.0, 2.0) - 200.0).max(0.0)
     };
@@ -426,6 +426,7 @@ fn user(sink: &mut Sink, dice: &mut Dice, id: u64) {
             ("added_down_p50_ms", N(p95 / 3.0)),
             ("added_down_p95_ms", N(p95)),
             ("added_down_p99_ms", N(p95 * 1.5)),
+            ("added_down_samples", N(500.0)),
         ],
     );
     for (flows, seconds) in [(1.0, 72.0), (2.0, 17.0), (3.0, 7.0), (6.0, 4.0)] {

@@ -144,7 +144,11 @@ impl Judge {
             view.column("flows"),
         );
         let added = ["p50", "p95", "p99"].map(|p| view.column(&format!("added_down_{p}_ms")));
+        let samples = view.column("added_down_samples");
         for row in view.rows() {
+            if samples.u64(row) < Some(self.params.min_rtt_samples) {
+                continue;
+            }
             let [Some(p50_ms), Some(p95_ms), Some(p99_ms)] = added.map(|c| c.f64(row)) else {
                 continue;
             };
@@ -288,7 +292,7 @@ impl Judge {
     fn culprits(&self) -> Vec<Culprit> {
         let mut found: Vec<(f64, Culprit)> = Vec::new();
         for candidate in self.candidates.iter() {
-            let mut victims = 0;
+            let (mut victims, mut own_victims) = (0, 0);
             let mut spans = Vec::new();
             let mut suffers = false;
             for flow in self.flows.iter().filter(|f| f.side == candidate.side) {
@@ -297,13 +301,18 @@ impl Judge {
                 if from < to {
                     spans.push((from, to));
                     suffers |= flow.flow_id == candidate.flow_id;
-                    victims += u64::from(flow.flow_id != candidate.flow_id);
+                    let other = flow.flow_id != candidate.flow_id;
+                    victims += u64::from(other);
+                    own_victims += u64::from(other && flow.client == candidate.client);
                 }
             }
             let overlap_s = covered_ns(spans) as f64 / 1e9;
             let weight = candidate.queued_bytes * overlap_s;
             if weight > 0.0 {
-                found.push((weight, candidate.culprit(overlap_s, victims, suffers)));
+                found.push((
+                    weight,
+                    candidate.culprit(overlap_s, [victims, own_victims], suffers),
+                ));
             }
         }
         found.sort_by(|(a, x), (b, y)| b.total_cmp(a).then(x.flow_id.cmp(&y.flow_id)));
@@ -443,7 +452,7 @@ impl<'a> Names<'a> {
 }
 
 impl Candidate {
-    fn culprit(&self, overlap_s: f64, victims: u64, suffers: bool) -> Culprit {
+    fn culprit(&self, overlap_s: f64, [victims, own_victims]: [u64; 2], suffers: bool) -> Culprit {
         Culprit {
             flow_id: self.flow_id,
             client: self.client.clone(),
@@ -453,6 +462,7 @@ impl Candidate {
             overlap_s,
             share: 0.0,
             victims,
+            own_victims,
             suffers,
         }
     }

@@ -9,7 +9,7 @@
 //! 2. Added delay is RTT less the smallest RTT of the same flow and side. A judged flow *suffers*
 //!    on a side when the p95 of its added delay there exceeds `bloat_threshold` (100 ms). A user
 //!    suffers when the same holds for the added delay of all the user's downlink data (table
-//!    `users`).
+//!    `users`), again of at least `min_rtt_samples`.
 //! 3. *How much*: median over suffering flows of their p50, p95 and p99; in BDPs, p95 over the
 //!    whole path's floor. By Little's law queue = rate x added delay and BDP = rate x floor, so the
 //!    ratio needs no rate. The path's floor is the sum of both sides' smallest RTTs, of one side
@@ -115,6 +115,9 @@ pub struct Culprit {
     pub share: f64,
     /// Suffering flows listed that overlap it, itself not counted.
     pub victims: u64,
+    /// Those of the same client: where each client has its own queue, as in a cellular network, the
+    /// others wait for something else.
+    pub own_victims: u64,
     /// Whether it suffers itself.
     pub suffers: bool,
 }
