@@ -52,13 +52,15 @@ struct Notice {
 #[derive(Clone, Debug, Default)]
 pub(super) struct Sender {
     on_their_way: VecDeque<Notice>,
+    /// When a segment passed that the sender sent without knowing of these.
+    unknown_at: Time,
     una: Seq,
     /// When the timer was restarted last, as a time at the monitor; SACKs apart.
     restart: Time,
     /// When a SACK restarted it, if this sender does so.
     sack_restart: Time,
-    /// When something told of the loss of the first unacknowledged segment.
-    told: Time,
+    /// When something first told of the loss of the first unacknowledged segment's last copy.
+    told: Option<Time>,
     /// Highest byte sent when the first unacknowledged segment was sent again.
     high_at_copy: Option<Seq>,
     /// Beginnings of other segments that were sent again since.
@@ -76,6 +78,8 @@ impl Sender {
     const MAX_NOTICES: usize = 512;
     /// Copies remembered in one recovery: a SACK of one of many that went out together is enough.
     const MAX_COPIES: usize = 64;
+    /// Clocks of captures and paths are not exact; the floor of the delay is.
+    const JITTER: Delta = Delta::ms(1);
     /// Timers and schedulers of senders are not more precise than this.
     const SHORTEST_TIMEOUT: Delta = Delta::ms(20);
 
@@ -84,10 +88,10 @@ impl Sender {
         let half = flow.half(side);
         let restart = last_ack + delay(side, flow);
         Sender {
+            unknown_at: last_ack,
             una: half.acked().unwrap_or(half.base()),
             restart,
             sack_restart: restart,
-            told: restart,
             ..Sender::default()
         }
     }
@@ -123,9 +127,10 @@ impl Sender {
             .has(PacketFlags::TIMESTAMPS)
             .then_some(header.tsecr);
         while let Some(&notice) = self.on_their_way.front() {
-            let acts = notice.passed + delay;
+            let acts = (notice.passed + delay).max(self.unknown_at).min(seg.now);
             let is_newer = |(tsval, echo): (Seq, Seq)| tsval.after(echo);
-            if acts > seg.now || notice.tsval.zip(echo).is_some_and(is_newer) {
+            if notice.passed + delay > seg.now + Self::JITTER || notice.tsval.zip(echo).is_some_and(is_newer) {
+                self.unknown_at = seg.now;
                 break;
             }
             self.on_their_way.pop_front();
@@ -141,7 +146,7 @@ impl Sender {
             self.probed = false;
             self.timeouts_in_a_row = 0;
             self.restart = self.restart.max(acts);
-            self.told = self.told.max(acts);
+            self.told = None;
             if self.recovery.is_some_and(|end| !end.after(self.una)) {
                 self.recovery = None;
             }
@@ -149,7 +154,7 @@ impl Sender {
             self.sacks += 1;
             let tells = self.tells(block);
             if tells {
-                self.told = self.told.max(acts);
+                self.told.get_or_insert(acts);
             }
             if !tells || self.high_at_copy.is_none() {
                 self.sack_restart = self.sack_restart.max(acts);
@@ -183,9 +188,9 @@ impl Sender {
         if is_head && let Some(ago) = seg.since_last_copy {
             self.restart = self.restart.max(seg.now - ago);
         }
-        let shortest = srtt.unwrap_or(floor).max(Self::SHORTEST_TIMEOUT);
+        let shortest = floor.max(Self::SHORTEST_TIMEOUT);
         let is_calm = self.recovery.is_none() && self.sacks == 0 && !self.probed;
-        let cause = if seg.now.since(self.told.max(self.restart)) < shortest {
+        let cause = if seg.now.since(self.told.map_or(self.restart, |t| t.max(self.restart))) < shortest {
             self.asked_for()
         } else if is_last && is_calm && !is_sack_refused(flow) {
             let after = seg.now.since(self.restart);
@@ -234,6 +239,7 @@ impl Sender {
         }
         if is_head {
             self.restart = now;
+            self.told = None;
             self.high_at_copy = Some(high);
             self.later_copies.clear();
         } else if self.later_copies.len() < Self::MAX_COPIES {
