@@ -10,7 +10,7 @@
 //! | `server.pcap` | each packet at the server's device: the sender's own vantage (bare IP) |
 //! | `drops.csv` | each packet lost, and where: `upstream`, `tail`, `downstream` |
 //! | `reorders.csv` | each packet held back, and how many of its flow overtook it |
-//! | `promotions.csv` | each wait of an idle client's packet for the radio |
+//! | `promotions.csv` | each wait of a packet for the radio; `first` marks the one that started the promotion |
 //! | `rate.csv` | each change of a link's rate |
 //! | `queue.csv` | every 10 ms, each queue that holds bytes (and once when it is empty again) |
 //! | `deliveries.csv` | bytes that left each link in a 10 ms bin: the link's true throughput |
@@ -84,7 +84,7 @@ impl Recorder {
             )?,
             promotions: table(
                 "promotions.csv",
-                &format!("time_ns,{packet},silence_s,promotion_ms"),
+                &format!("time_ns,{packet},silence_s,promotion_ms,first"),
             )?,
             queue: table("queue.csv", "time_ns,direction,client,queue_bytes")?,
             deliveries: table(
@@ -125,13 +125,10 @@ impl Recorder {
                 let (place, row, hold) = (place.name(), Row(packet), hold.as_ms());
                 writeln!(self.reorders, "{ns},{place},{row},{hold},{overtaken_by}")
             }
-            Event::Promoted {
-                packet,
-                silence,
-                wait,
-            } => {
-                let (row, silence, wait) = (Row(packet), silence.as_secs(), wait.as_ms());
-                writeln!(self.promotions, "{ns},{row},{silence:.6},{wait:.6}")
+            Event::Promoted { packet, promotion } => {
+                let (row, first) = (Row(packet), promotion.first);
+                let (silence, wait) = (promotion.silence.as_secs(), promotion.wait.as_ms());
+                writeln!(self.promotions, "{ns},{row},{silence:.6},{wait:.6},{first}")
             }
             Event::Queue {
                 client,

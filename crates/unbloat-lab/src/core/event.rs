@@ -1,6 +1,6 @@
 //! Everything that happens to packets on the path; nothing is silent.
 
-use crate::core::{Direction, Packet};
+use crate::core::{Direction, Packet, Promotion};
 use unbloat_units::{Bytes, Delta, Time};
 
 /// Where on the path a packet was lost or held, as seen from the monitor.
@@ -38,11 +38,10 @@ pub enum Event<'a> {
         hold: Delta,
         overtaken_by: u32,
     },
-    /// An idle client's packet waits for the radio.
+    /// The packet waits for the client's radio.
     Promoted {
         packet: &'a Packet,
-        silence: Delta,
-        wait: Delta,
+        promotion: Promotion,
     },
     /// The last bit has left the client's link.
     Carried(&'a Packet),

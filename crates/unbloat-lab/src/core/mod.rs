@@ -18,7 +18,7 @@ pub use event::{Event, Observer, Place};
 pub use link::Link;
 pub use packet::{Direction, FiveTuple, Packet, client_address, client_index};
 pub use path::{AccessLink, Counts, Path, PathParams};
-pub use radio::{Radio, RadioParams};
+pub use radio::{Promotion, Radio, RadioParams};
 pub use schedule::RateSchedule;
 pub use segment::{Fate, Impairment, Outage, Segment};
 pub use ticks::Ticks;

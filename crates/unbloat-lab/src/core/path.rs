@@ -185,17 +185,10 @@ impl Path {
         self.ticks.coarsen(&mut packet);
         let client = &mut self.clients[packet.client];
         let radio = client.radio.as_mut();
-        if let Some((silence, wait)) = radio.and_then(|r| r.send(at, &mut self.rng)) {
-            client.link.up.hold(at + wait);
+        if let Some(promotion) = radio.and_then(|r| r.send(at, &mut self.rng)) {
+            client.link.up.hold(at + promotion.wait);
             let packet = &packet;
-            observer.event(
-                at,
-                Event::Promoted {
-                    packet,
-                    silence,
-                    wait,
-                },
-            );
+            observer.event(at, Event::Promoted { packet, promotion });
         }
         self.enter_link(at, packet, observer);
     }

@@ -14,11 +14,23 @@ pub struct RadioParams {
     pub tail: Delta,
 }
 
+/// Why a packet has to wait for the radio.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Promotion {
+    /// How long the client had been silent; zero for packets that queue behind the first.
+    pub silence: Delta,
+    /// From now to the end of the promotion.
+    pub wait: Delta,
+    /// Whether this is the packet that started it.
+    pub first: bool,
+}
+
 /// The radio of one client.
 #[derive(Clone, Debug)]
 pub struct Radio {
     params: RadioParams,
     last_active: Time,
+    ready_at: Time,
 }
 
 impl Radio {
@@ -27,6 +39,7 @@ impl Radio {
         Radio {
             params,
             last_active: start - params.tail,
+            ready_at: Time::MIN,
         }
     }
 
@@ -35,8 +48,15 @@ impl Radio {
         self.last_active = self.last_active.max(now);
     }
 
-    /// The client wants to send: how long it was silent and how long it must wait, if idle.
-    pub fn send(&mut self, now: Time, rng: &mut fastrand::Rng) -> Option<(Delta, Delta)> {
+    /// The client wants to send: why it must wait, if it must.
+    pub fn send(&mut self, now: Time, rng: &mut fastrand::Rng) -> Option<Promotion> {
+        if now < self.ready_at {
+            return Some(Promotion {
+                silence: Delta::ZERO,
+                wait: self.ready_at - now,
+                first: false,
+            });
+        }
         let silence = now.since(self.last_active);
         if silence <= self.params.tail {
             self.active(now);
@@ -44,8 +64,13 @@ impl Radio {
         }
         let mean = self.params.promotion.as_secs();
         let wait = Delta::from_secs_f64(mean * (0.7 + 0.6 * rng.f64()));
-        self.active(now + wait);
-        Some((silence, wait))
+        self.ready_at = now + wait;
+        self.active(self.ready_at);
+        Some(Promotion {
+            silence,
+            wait,
+            first: true,
+        })
     }
 }
 
@@ -54,7 +79,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn only_the_first_packet_after_the_tail_is_promoted() {
+    fn the_first_packet_after_the_tail_is_promoted_and_others_wait_out_the_rest() {
         let mut rng = fastrand::Rng::with_seed(3);
         let params = RadioParams {
             promotion: Delta::ms(400),
@@ -62,10 +87,14 @@ mod tests {
         };
         let start = Time::default();
         let mut radio = Radio::new(params, start);
-        let (_, wait) = radio.send(start + Delta::ms(1), &mut rng).unwrap();
-        assert!((Delta::ms(280)..=Delta::ms(520)).contains(&wait));
-        assert_eq!(radio.send(start + Delta::ms(100), &mut rng), None);
+        let first = radio.send(start + Delta::ms(1), &mut rng).unwrap();
+        assert!(first.first && (Delta::ms(280)..=Delta::ms(520)).contains(&first.wait));
+        let second = radio.send(start + Delta::ms(100), &mut rng).unwrap();
+        assert_eq!(
+            (second.first, second.wait),
+            (false, first.wait - Delta::ms(99))
+        );
         assert_eq!(radio.send(start + Delta::secs(2), &mut rng), None);
-        assert!(radio.send(start + Delta::secs(5), &mut rng).is_some());
+        assert!(radio.send(start + Delta::secs(5), &mut rng).unwrap().first);
     }
 }

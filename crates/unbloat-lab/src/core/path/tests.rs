@@ -159,7 +159,7 @@ fn an_idle_client_waits_for_the_radio_and_its_next_packets_queue_behind() {
         path.accept(at_ms(ms), segment(Direction::Up, 0, seq, 0), &mut seen);
     }
     path.advance(at_ms(3_000), &mut seen);
-    assert_eq!(times(&seen, "promoted"), [10.0]);
+    assert_eq!(times(&seen, "promoted"), [10.0, 20.0]);
     let monitored = times(&seen, "monitored");
     assert!((300.0..=550.0).contains(&monitored[0]), "{monitored:?}");
     assert!(monitored[1] - monitored[0] < 1.0, "{monitored:?}");
