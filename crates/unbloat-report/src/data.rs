@@ -4,6 +4,7 @@ use crate::ReportError;
 use crate::chosen::Chosen;
 use crate::columns::{Values, each_batch};
 use crate::flows::{FlowRow, five_digits};
+use crate::html::script_json;
 use crate::series::FlowSeries;
 use serde::Serialize;
 use std::collections::BTreeMap;
@@ -60,6 +61,20 @@ impl PageData {
             flows_total: chosen.of,
             threshold_ms: verdict.map(|v| v.threshold_ms),
         })
+    }
+}
+
+impl PageData {
+    /// As JSON of at most `limit` bytes if time lines can be thinned so far.
+    pub(crate) fn script_json(&mut self, limit: usize) -> serde_json::Result<String> {
+        let mut json = script_json(self)?;
+        let mut halvings = 0;
+        while json.len() > limit && halvings < 8 {
+            self.flows.iter_mut().for_each(|f| f.series.halve());
+            json = script_json(self)?;
+            halvings += 1;
+        }
+        Ok(json)
     }
 }
 

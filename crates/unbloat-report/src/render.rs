@@ -3,7 +3,7 @@
 use crate::chosen::{Chosen, choose};
 use crate::data::{PageData, metrics};
 use crate::flows::flow_rows;
-use crate::html::{content_security_policy, script_json};
+use crate::html::content_security_policy;
 use crate::series::flow_series;
 use crate::{ReportError, page};
 use std::io::{self, Write};
@@ -14,6 +14,9 @@ const CHARTS: &str = include_str!("../assets/uPlot.iife.min.js");
 const CHARTS_STYLE: &str = include_str!("../assets/uPlot.min.css");
 const SCRIPT: &str = include_str!("../assets/report.js");
 const STYLE: &str = include_str!("../assets/report.css");
+
+/// The rest of the file has a fixed number of rows.
+const LARGEST_DATA: usize = 9_000_000;
 
 /// How much goes into the file.
 #[derive(Clone, Debug, PartialEq)]
@@ -43,7 +46,7 @@ impl RenderOptions {
     /// No report with the default number of flows is larger, in bytes.
     pub const LARGEST_FILE: u64 = 10_000_000;
     /// Points of all time lines together, for each table.
-    const POINTS: u64 = 60_000;
+    const POINTS: u64 = 100_000;
 }
 
 /// What was written.
@@ -77,7 +80,7 @@ pub fn render(
     chosen.ids.retain(|id| rows.contains_key(id));
     let series = flow_series(run, &rows, RenderOptions::POINTS)?;
     let embedded = rows.len() as u64;
-    let data = PageData::new(run, verdict.as_ref(), &chosen, rows, series)?;
+    let mut data = PageData::new(run, verdict.as_ref(), &chosen, rows, series)?;
     let mut out = Counted { out, bytes: 0 };
     let parts = page::Parts {
         info: run.info(),
@@ -87,7 +90,7 @@ pub fn render(
         flows_total: chosen.of,
         options,
     };
-    write_page(&mut out, &parts, &data)?;
+    write_page(&mut out, &parts, &mut data)?;
     Ok(Rendered {
         flows: embedded,
         flows_total: chosen.of,
@@ -100,7 +103,7 @@ fn verdict_of(run: &RunReader) -> Result<Option<Verdict>, ReportError> {
     serde_json::from_value(stored.clone()).map_err(ReportError::Verdict)
 }
 
-fn write_page(out: &mut dyn Write, parts: &page::Parts, data: &PageData) -> io::Result<()> {
+fn write_page(out: &mut dyn Write, parts: &page::Parts, data: &mut PageData) -> io::Result<()> {
     let policy = content_security_policy(&[CHARTS, SCRIPT]);
     write!(
         out,
@@ -112,7 +115,7 @@ fn write_page(out: &mut dyn Write, parts: &page::Parts, data: &PageData) -> io::
         page::title(parts)
     )?;
     out.write_all(page::body(parts).as_bytes())?;
-    let json = script_json(data)?;
+    let json = data.script_json(LARGEST_DATA)?;
     write!(
         out,
         "<script type=\"application/json\" id=\"data\">{json}</script>\n\

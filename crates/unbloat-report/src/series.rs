@@ -6,7 +6,8 @@
 
 use crate::columns::{Values, each_batch};
 use crate::flows::{FlowRow, five_digits};
-use serde::Serialize;
+use serde::{Serialize, Serializer};
+use serde_json::Value;
 use std::collections::BTreeMap;
 use unbloat_run::{RunError, RunReader};
 
@@ -29,7 +30,7 @@ pub(crate) struct FlowSeries {
 #[derive(Default, Serialize)]
 struct SideSeries {
     rtt: Lines<3>,
-    in_flight: Lines<5>,
+    in_flight: Lines<4>,
     bandwidth: Lines<2>,
 }
 
@@ -37,17 +38,23 @@ struct SideSeries {
 #[derive(Serialize)]
 struct Lines<const N: usize> {
     t: Vec<i64>,
-    #[serde(serialize_with = "as_slice")]
+    #[serde(serialize_with = "shortest")]
     v: [Vec<Option<f64>>; N],
     #[serde(skip)]
     last_span: i64,
 }
 
-fn as_slice<S: serde::Serializer, const N: usize>(
+/// Whole numbers without a fraction: the file would be a fifth larger with them.
+fn shortest<S: Serializer, const N: usize>(
     lines: &[Vec<Option<f64>>; N],
     serializer: S,
 ) -> Result<S::Ok, S::Error> {
-    lines.as_slice().serialize(serializer)
+    let short = |value: &Option<f64>| match *value {
+        Some(x) if x.fract() == 0.0 && x.abs() < 9e15 => Value::from(x as i64),
+        other => Value::from(other),
+    };
+    let line = |values: &Vec<Option<f64>>| values.iter().map(short).collect::<Vec<Value>>();
+    serializer.collect_seq(lines.iter().map(line))
 }
 
 impl<const N: usize> Default for Lines<N> {
@@ -105,11 +112,36 @@ impl<const N: usize> Lines<N> {
             line.push(value);
         }
     }
+
+    fn halve(&mut self) {
+        every_second(&mut self.t);
+        self.v.iter_mut().for_each(every_second);
+    }
+}
+
+impl FlowSeries {
+    /// Drops every second point and the second half of the events.
+    pub(crate) fn halve(&mut self) {
+        for side in [&mut self.down, &mut self.up] {
+            side.rtt.halve();
+            side.in_flight.halve();
+            side.bandwidth.halve();
+        }
+        self.events.truncate(self.events.len() / 2);
+    }
 }
 
 /// Byte numbers are whole and stay exact; measured values need no more than five digits.
 fn five_or_whole(x: f64) -> f64 {
     if x.fract() == 0.0 { x } else { five_digits(x) }
+}
+
+fn every_second<T>(points: &mut Vec<T>) {
+    let mut keep = false;
+    points.retain(|_| {
+        keep = !keep;
+        keep
+    });
 }
 
 /// Series of all `flows`, of about `budget` points for each table.
@@ -141,10 +173,8 @@ pub(crate) fn flow_series(
         "ack_bytes",
         "window_edge_bytes",
         "in_flight_bytes",
-        "payload_bytes",
     ];
-    const LATEST_AND_MOST: [Merge; 5] =
-        [Merge::Max, Merge::Max, Merge::Last, Merge::Max, Merge::Last];
+    const LATEST_AND_MOST: [Merge; 4] = [Merge::Max, Merge::Max, Merge::Last, Merge::Max];
     lines(
         run,
         flows,
@@ -269,5 +299,7 @@ mod tests {
         assert_eq!(lines.v[0], [Some(5.0), Some(1.0)]);
         assert_eq!(lines.v[1], [Some(9.0), None]);
         assert_eq!(lines.v[2], [Some(9.0), Some(1.0)]);
+        lines.halve();
+        assert_eq!((lines.t, lines.v[2].len()), (vec![20], 1));
     }
 }

@@ -357,14 +357,14 @@ struct Life {
 fn bulk_series(sink: &mut Sink, dice: &mut Dice, life: &Life) {
     use Value::{N, T};
     let (mut sent, mut acked, mut fill) = (0.0, 0.0, 0.1);
-    let bins = (life.secs * 20.0) as u64;
+    let bins = (life.secs * 100.0) as u64;
     for bin in 0..bins {
-        let rate_bps = 1e7 * (1.0 + 0.4 * (bin as f64 / 40.0).sin()) * (0.9 + 0.2 * dice.roll());
-        fill += 0.01;
+        let rate_bps = 1e7 * (1.0 + 0.4 * (bin as f64 / 200.0).sin()) * (0.9 + 0.2 * dice.roll());
+        fill += 0.002;
         let moment = [
             ("flow_id", N(life.id as f64)),
             ("side", T("down".into())),
-            ("time_ns", N(life.start + bin as f64 * 50e6)),
+            ("time_ns", N(life.start + bin as f64 * 10e6)),
         ];
         if fill > 1.2 {
             fill = 0.5;
@@ -377,7 +377,7 @@ fn bulk_series(sink: &mut Sink, dice: &mut Dice, life: &Life) {
                 sink.put("events", &[moment.as_slice(), event.as_slice()].concat());
             }
         }
-        acked += rate_bps / 8.0 * 0.05;
+        acked += rate_bps / 8.0 * 0.01;
         let rtt = life.floor + life.added * fill;
         let in_flight = rate_bps / 8.0 * rtt / 1e3;
         sent = f64::max(sent, acked + in_flight);
@@ -393,10 +393,10 @@ fn bulk_series(sink: &mut Sink, dice: &mut Dice, life: &Life) {
             ("ack_bytes", N(acked)),
             ("window_edge_bytes", N(acked + 1_500_000.0)),
             ("in_flight_bytes", N(sent - acked)),
-            ("payload_bytes", N(rate_bps / 160.0)),
+            ("payload_bytes", N(rate_bps / 800.0)),
         ];
         sink.put("in_flight", &[moment.as_slice(), bytes.as_slice()].concat());
-        if bin.is_multiple_of(5) {
+        if bin.is_multiple_of(25) {
             let rates = [
                 ("bandwidth_bps", N(rate_bps)),
                 ("sending_bps", N(rate_bps * 3.0)),
