@@ -5,7 +5,7 @@ use crate::deal::deal;
 use crate::threads::Workers;
 use std::sync::Arc;
 use unbloat_capture::{CaptureError, Notes, Progress, Source};
-use unbloat_trace::{Network, Orientation, Output, Params, Shard, ShardStats};
+use unbloat_trace::{Network, Orientation, Output, Params, Protocols, Shard, ShardStats};
 use unbloat_units::Time;
 use unbloat_wire::{Batch, FlowHasher, Parser, ParserParams, SkipCounts};
 
@@ -186,6 +186,9 @@ fn reuse(pool: &mut Vec<Arc<Batch>>) -> Arc<Batch> {
     free.map_or_else(Arc::default, |at| pool.swap_remove(at))
 }
 
+/// Flows and users that end at once when the trace is over.
+const PIECE: usize = 4096;
+
 fn finish<E>(
     batches: &mut Batches<'_>,
     mut shards: Vec<Shard>,
@@ -194,23 +197,39 @@ fn finish<E>(
     sink: &mut dyn FnMut(&Output, Standing) -> Result<Control, E>,
 ) -> Result<Outcome, PipelineError<E>> {
     let number = batches.packets();
-    let mut protocols = unbloat_trace::Protocols::default();
+    let mut protocols = Protocols::default();
     let mut stats = ShardStats::default();
     for shard in &mut shards {
-        let before = shard.stats();
-        shard.finish(number);
         protocols.merge(shard.protocols());
-        stats.absorb(ShardStats {
-            live_flows: before.live_flows,
-            users: before.users,
-            ..shard.stats()
-        });
+        stats.absorb(shard.stats());
+        shard.begin_finish();
     }
     let mut merged = Output::default();
-    let outputs: Vec<&Output> = shards.iter_mut().map(|shard| &*shard.output()).collect();
-    merged.append_merged(&outputs);
-    protocols.write(&mut merged.side.protocols);
-    sink(&merged, end).map_err(PipelineError::Sink)?;
+    loop {
+        let cut = shards
+            .iter()
+            .filter_map(|shard| shard.cut_after(PIECE))
+            .min();
+        shards
+            .iter_mut()
+            .for_each(|shard| shard.finish_until(number, cut));
+        if let [shard] = &mut shards[..] {
+            std::mem::swap(&mut merged, shard.output());
+        } else {
+            let outputs: Vec<&Output> = shards.iter_mut().map(|shard| &*shard.output()).collect();
+            merged.append_merged(&outputs);
+            shards.iter_mut().for_each(|shard| shard.output().clear());
+        }
+        if cut.is_none() {
+            protocols.write(&mut merged.side.protocols);
+        }
+        // Told to stop or not, what lived is written.
+        sink(&merged, end).map_err(PipelineError::Sink)?;
+        merged.clear();
+        if cut.is_none() {
+            break;
+        }
+    }
     Ok(Outcome {
         packets: number,
         origin: batches.origin(),

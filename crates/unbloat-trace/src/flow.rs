@@ -185,8 +185,7 @@ pub(crate) struct TcpFlow {
 impl TcpFlow {
     /// Classifies the packet and moves both directions on.
     #[inline]
-    pub(crate) fn track<'a>(&mut self, segment: Segment<'a>) -> Segment<'a> {
-        let mut seg = segment;
+    pub(crate) fn track(&mut self, seg: &mut Segment<'_>) {
         let side = seg.side;
         let [down, up] = &mut self.halves;
         let (own, acked) = match side {
@@ -201,14 +200,13 @@ impl TcpFlow {
         }
         let shift = acked.window_shift(own);
         let last_ip_id = own.last_ip_id();
-        acked.on_ack(&mut seg, self.core.start, last_ip_id, shift);
-        own.on_data(&mut seg, self.core.start);
+        acked.on_ack(seg, self.core.start, last_ip_id, shift);
+        own.on_data(seg, self.core.start);
         if seg.header.tcp_flags.fin() && seg.data != DataKind::Stray {
             self.core.closed |= 1 << side.index();
         }
         if seg.header.tcp_flags.rst() {
             self.core.closed |= RST;
         }
-        seg
     }
 }

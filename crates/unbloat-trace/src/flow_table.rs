@@ -73,9 +73,7 @@ impl<F> FlowTable<F> {
             scheduled: 0,
             flow,
         });
-        let slab = &self.slab;
-        self.index
-            .insert(hash, slot, |s| slab.get(s).map_or(0, |e| e.hash));
+        self.index.insert(hash, slot);
         self.schedule(slot, deadline);
         slot
     }
@@ -87,24 +85,21 @@ impl<F> FlowTable<F> {
         }
     }
 
-    pub(crate) fn remove(&mut self, slot: u32) -> Option<Entry<F>> {
-        let hash = self.slab.get(slot)?.hash;
-        let slab = &self.slab;
-        self.index
-            .remove(hash, slot, |s| slab.get(s).map_or(0, |e| e.hash));
-        self.slab.remove(slot)
+    /// Forgets a flow.
+    pub(crate) fn remove(&mut self, slot: u32) {
+        if let Some(entry) = self.slab.get(slot) {
+            self.index.remove(entry.hash, slot);
+            self.slab.remove(slot);
+        }
     }
 
-    /// The next flow whose deadline, as `deadline` says, is past at `now`.
-    pub(crate) fn pop_expired(
-        &mut self,
-        now: Time,
-        deadline: impl Fn(&F) -> Time,
-    ) -> Option<Entry<F>> {
+    /// The next flow whose deadline, as `deadline` says, is past at `now`; to be removed by the
+    /// caller.
+    pub(crate) fn pop_expired(&mut self, now: Time, deadline: impl Fn(&F) -> Time) -> Option<u32> {
         while let Some((slot, second)) = self.expiry.pop_due(now) {
             if let Some(due) = self.turn(slot, second, &deadline) {
                 if due <= now {
-                    return self.remove(slot);
+                    return Some(slot);
                 }
                 self.schedule(slot, due);
             }
@@ -112,14 +107,14 @@ impl<F> FlowTable<F> {
         None
     }
 
-    /// The flow that has been silent longest, to the second.
-    pub(crate) fn pop_oldest(&mut self, deadline: impl Fn(&F) -> Time) -> Option<Entry<F>> {
+    /// The flow that has been silent longest, to the second; to be removed by the caller.
+    pub(crate) fn pop_oldest(&mut self, deadline: impl Fn(&F) -> Time) -> Option<u32> {
         while let Some((slot, second)) = self.expiry.pop_next() {
             if let Some(due) = self.turn(slot, second, &deadline) {
                 self.schedule(slot, due);
                 // Where it waits now is where it waited: no packet has come since.
                 if self.slab.get(slot).is_some_and(|e| e.scheduled == second) {
-                    return self.remove(slot);
+                    return Some(slot);
                 }
             }
         }
@@ -131,13 +126,11 @@ impl<F> FlowTable<F> {
         Some(deadline(&entry.flow))
     }
 
-    /// Takes out all flows, in no particular order.
-    pub(crate) fn drain(&mut self) -> Vec<Entry<F>> {
-        let slots: Vec<u32> = self.slab.slots().collect();
-        slots
-            .into_iter()
-            .filter_map(|slot| self.remove(slot))
-            .collect()
+    /// All flows and their slots, in no particular order.
+    pub(crate) fn iter(&self) -> impl Iterator<Item = (u32, &Entry<F>)> {
+        self.slab
+            .slots()
+            .filter_map(|slot| Some((slot, self.slab.get(slot)?)))
     }
 }
 
@@ -159,20 +152,25 @@ mod tests {
         table
     }
 
+    fn take(table: &mut FlowTable<Time>, slot: Option<u32>) -> Option<Time> {
+        let flow = table.get_mut(slot?)?.flow;
+        table.remove(slot?);
+        Some(flow)
+    }
+
+    fn end(table: &mut FlowTable<Time>, now: Time) -> Option<Time> {
+        let slot = table.pop_expired(now, |f| *f);
+        take(table, slot)
+    }
+
     #[test]
     fn a_flow_that_lived_on_is_put_off() {
         let mut table = table(&[5, 7]);
         let slot = table.find(0, |_| true).unwrap();
         table.get_mut(slot).unwrap().flow = at(60);
-        assert_eq!(
-            table.pop_expired(at(30), |f| *f).map(|e| e.flow),
-            Some(at(7))
-        );
-        assert!(table.pop_expired(at(30), |f| *f).is_none());
-        assert_eq!(
-            table.pop_expired(at(62), |f| *f).map(|e| e.flow),
-            Some(at(60))
-        );
+        assert_eq!(end(&mut table, at(30)), Some(at(7)));
+        assert_eq!(end(&mut table, at(30)), None);
+        assert_eq!(end(&mut table, at(62)), Some(at(60)));
     }
 
     #[test]
@@ -180,9 +178,11 @@ mod tests {
         let mut table = table(&[50, 70, 60]);
         let slot = table.find(0, |_| true).unwrap();
         table.get_mut(slot).unwrap().flow = at(90);
-        let order: Vec<Time> = std::iter::from_fn(|| table.pop_oldest(|f| *f))
-            .map(|e| e.flow)
-            .collect();
+        let order: Vec<Time> = std::iter::from_fn(|| {
+            let slot = table.pop_oldest(|f| *f);
+            take(&mut table, slot)
+        })
+        .collect();
         assert_eq!(order, [at(60), at(70), at(90)]);
     }
 
@@ -192,7 +192,7 @@ mod tests {
         let slot = table.find(0, |_| true).unwrap();
         table.remove(slot);
         table.insert(9, 0, at(100), at(100));
-        assert!(table.pop_expired(at(50), |f| *f).is_none());
+        assert_eq!(end(&mut table, at(50)), None);
         assert_eq!(table.len(), 1);
     }
 }

@@ -8,7 +8,8 @@
 /// Hash to slot. Several entries may share a hash; the caller tells them apart.
 #[derive(Clone, Debug)]
 pub(crate) struct Index {
-    /// High 32 bits of the hash, then slot + 1; 0 is free.
+    /// High half of the hash, which also says where the entry belongs, then slot + 1; 0 is free.
+    /// So neither growing nor removing has to look at a flow.
     entries: Box<[u64]>,
     len: usize,
 }
@@ -23,8 +24,9 @@ impl Index {
         }
     }
 
+    /// Where the entry of `hash`, or the entry itself, belongs.
     fn home(&self, hash: u64) -> usize {
-        hash as usize & (self.entries.len() - 1)
+        (hash >> 32) as usize & (self.entries.len() - 1)
     }
 
     /// The slot that `hash` most likely has, without looking at the flow: for prefetching.
@@ -56,35 +58,33 @@ impl Index {
         }
     }
 
-    /// `hash_of` gives the full hash of a slot, for when the table grows.
-    pub(crate) fn insert(&mut self, hash: u64, slot: u32, hash_of: impl Fn(u32) -> u64) {
+    pub(crate) fn insert(&mut self, hash: u64, slot: u32) {
         if self.len * 4 >= self.entries.len() * 3 {
-            self.grow(hash_of);
+            self.grow();
         }
-        self.place(hash, slot);
+        self.place((hash >> 32 << 32) | u64::from(slot + 1));
         self.len += 1;
     }
 
-    fn place(&mut self, hash: u64, slot: u32) {
+    fn place(&mut self, entry: u64) {
         let mask = self.entries.len() - 1;
-        let mut at = self.home(hash);
+        let mut at = self.home(entry);
         while self.entries[at] != FREE {
             at = (at + 1) & mask;
         }
-        self.entries[at] = (hash >> 32 << 32) | u64::from(slot + 1);
+        self.entries[at] = entry;
     }
 
-    fn grow(&mut self, hash_of: impl Fn(u32) -> u64) {
-        let old = std::mem::take(&mut self.entries);
-        self.entries = vec![FREE; old.len() * 2].into();
-        for entry in old.iter().filter(|&&e| e != FREE) {
-            let slot = *entry as u32 - 1;
-            self.place(hash_of(slot), slot);
-        }
+    fn grow(&mut self) {
+        let doubled = vec![FREE; self.entries.len() * 2].into();
+        let old = std::mem::replace(&mut self.entries, doubled);
+        old.iter()
+            .filter(|&&e| e != FREE)
+            .for_each(|&entry| self.place(entry));
     }
 
     /// Removes the entry of `slot`, and closes the hole so that every probe still finds its way.
-    pub(crate) fn remove(&mut self, hash: u64, slot: u32, hash_of: impl Fn(u32) -> u64) {
+    pub(crate) fn remove(&mut self, hash: u64, slot: u32) {
         let mask = self.entries.len() - 1;
         let mut hole = self.home(hash);
         while self.entries[hole] as u32 != slot + 1 {
@@ -98,7 +98,7 @@ impl Index {
             if entry == FREE {
                 break;
             }
-            let home = self.home(hash_of(entry as u32 - 1));
+            let home = self.home(entry);
             if at.wrapping_sub(home) & mask >= at.wrapping_sub(hole) & mask {
                 self.entries[hole] = entry;
                 hole = at;
@@ -126,19 +126,19 @@ pub(crate) fn prefetch<T>(value: &T) {
 mod tests {
     use super::*;
 
-    /// Hashes that collide on purpose: home slots from a small range, equal tags.
+    /// Hashes that collide on purpose: few places, equal tags.
     fn hash_of(slot: u32) -> u64 {
-        u64::from(slot % 7) | (u64::from(slot % 3) << 40)
+        u64::from(slot % 7) << 32 | u64::from(slot % 3)
     }
 
     #[test]
     fn what_was_put_in_is_found_until_it_is_taken_out() {
         let mut index = Index::new();
         for slot in 0..3000 {
-            index.insert(hash_of(slot), slot, hash_of);
+            index.insert(hash_of(slot), slot);
         }
         for slot in (0..3000).step_by(2) {
-            index.remove(hash_of(slot), slot, hash_of);
+            index.remove(hash_of(slot), slot);
         }
         for slot in 0..3000 {
             let found = index.find(hash_of(slot), |s| s == slot);

@@ -47,6 +47,8 @@ pub struct Shard {
     output: Output,
     stats: ShardStats,
     summary_only: bool,
+    /// What still lives at the end of the trace, the first last.
+    ending: Vec<Ending>,
 }
 
 impl Shard {
@@ -63,6 +65,7 @@ impl Shard {
             output: Output::default(),
             stats: ShardStats::default(),
             summary_only: false,
+            ending: Vec::new(),
         }
     }
 
@@ -96,29 +99,57 @@ impl Shard {
             .expire(batch.watermark, number, &mut self.output.side);
     }
 
-    /// Ends everything that still lives. `number` is that of the packet after the last.
-    pub fn finish(&mut self, number: u64) {
-        let mut flows: Vec<(u64, AnyFlow)> = Vec::new();
-        flows.extend(
-            self.tcp
-                .drain()
-                .into_iter()
-                .map(|e| (e.flow.core.flow_id, AnyFlow::Tcp(e))),
-        );
-        flows.extend(
-            self.udp
-                .drain()
-                .into_iter()
-                .map(|e| (e.flow.flow_id, AnyFlow::Udp(e))),
-        );
-        flows.sort_unstable_by_key(|(id, _)| *id);
-        for (_, flow) in flows {
-            match flow {
-                AnyFlow::Tcp(entry) => self.end_tcp(entry, EndCause::TraceEnd, number),
-                AnyFlow::Udp(entry) => self.end_udp(entry, EndCause::TraceEnd, number),
+    /// Lines up everything that still lives for its end, in the order in which it began.
+    pub fn begin_finish(&mut self) {
+        let tcp = self.tcp.iter().map(|(slot, e)| Ending {
+            users: false,
+            id: e.flow.core.flow_id,
+            udp: false,
+            slot,
+        });
+        let udp = self.udp.iter().map(|(slot, e)| Ending {
+            users: false,
+            id: e.flow.flow_id,
+            udp: true,
+            slot,
+        });
+        let users = self.users.iter().map(|(slot, id)| Ending {
+            users: true,
+            id,
+            udp: false,
+            slot,
+        });
+        self.ending = tcp.chain(udp).chain(users).collect();
+        self.ending.sort_unstable_by(|a, b| b.cmp(a));
+    }
+
+    /// Where to stop so that at most `n` of what is lined up ends; `None` when there is no more.
+    pub fn cut_after(&self, n: usize) -> Option<Cut> {
+        let at = self.ending.len().checked_sub(n + 1)?;
+        self.ending.get(at).map(|e| Cut(e.users, e.id))
+    }
+
+    /// Ends what is lined up before `cut`, or all of it: in pieces, because the rows of millions
+    /// of flows at once would take more memory than the flows. `number` is that of the packet
+    /// after the last.
+    pub fn finish_until(&mut self, number: u64, cut: Option<Cut>) {
+        while let Some(&Ending {
+            users,
+            id,
+            udp,
+            slot,
+        }) = self.ending.last()
+        {
+            if cut.is_some_and(|cut| Cut(users, id) >= cut) {
+                return;
+            }
+            self.ending.pop();
+            match (users, udp) {
+                (true, _) => self.users.end(slot, number, &mut self.output.side),
+                (false, false) => self.end_tcp(slot, EndCause::TraceEnd, number),
+                (false, true) => self.end_udp(slot, EndCause::TraceEnd, number),
             }
         }
-        self.users.finish(number, &mut self.output.side);
     }
 
     /// The rows written since they were last cleared.
@@ -155,14 +186,9 @@ impl Shard {
         let slot = match found {
             Some(slot) if !self.begins_anew(slot, header) => slot,
             Some(slot) => {
-                let entry = self.tcp.remove(slot).expect("just found");
-                let idle = header.time.since(entry.flow.core.last) > self.params.flow_idle;
-                let cause = if idle {
-                    EndCause::Idle
-                } else {
-                    EndCause::Reuse
-                };
-                self.end_tcp(entry, cause, number);
+                let opening = header.tcp_flags.syn() && !header.tcp_flags.ack();
+                let cause = if opening { EndCause::Reuse } else { EndCause::Idle };
+                self.end_tcp(slot, cause, number);
                 self.begin_tcp(header, number)
             }
             None => self.begin_tcp(header, number),
@@ -173,7 +199,8 @@ impl Shard {
             .on_packet(*user, header, number, &mut self.output.side);
         let was_closed = is_closed(flow);
         flow.core.count(header);
-        let segment = flow.track(begin_segment(batch, header, number));
+        let mut segment = begin_segment(batch, header, number);
+        flow.track(&mut segment);
         if flow.deep.is_none()
             && flow.core.payload[0] + flow.core.payload[1] >= self.params.deep_after.as_u64()
         {
@@ -255,8 +282,7 @@ impl Shard {
                 .get_mut(old)
                 .is_some_and(|e| header.time.since(e.flow.last) > idle)
         {
-            let entry = self.udp.remove(old).expect("just found");
-            self.end_udp(entry, EndCause::Idle, number);
+            self.end_udp(old, EndCause::Idle, number);
             slot = None;
         }
         let slot = slot.unwrap_or_else(|| {
@@ -289,101 +315,114 @@ impl Shard {
         self.stats.evicted_flows += 1;
         let params = Arc::clone(&self.params);
         if self.tcp.len() >= self.udp.len() {
-            if let Some(entry) = self.tcp.pop_oldest(|f| tcp_deadline(f, &params)) {
-                self.end_tcp(entry, EndCause::Evicted, number);
+            if let Some(slot) = self.tcp.pop_oldest(|f| tcp_deadline(f, &params)) {
+                self.end_tcp(slot, EndCause::Evicted, number);
             }
-        } else if let Some(entry) = self.udp.pop_oldest(|f| f.last + params.flow_idle) {
-            self.end_udp(entry, EndCause::Evicted, number);
+        } else if let Some(slot) = self.udp.pop_oldest(|f| f.last + params.flow_idle) {
+            self.end_udp(slot, EndCause::Evicted, number);
         }
     }
 
     /// Ends what has been silent for too long at `now`, in the order in which it began.
     fn expire(&mut self, now: Time, number: u64) {
         let params = Arc::clone(&self.params);
-        let mut tcp: Vec<_> =
-            std::iter::from_fn(|| self.tcp.pop_expired(now, |f| tcp_deadline(f, &params)))
-                .collect();
-        tcp.sort_unstable_by_key(|e| e.flow.core.flow_id);
-        for entry in tcp {
-            self.end_tcp(entry, EndCause::Idle, number);
+        let mut ended = Vec::new();
+        while let Some(slot) = self.tcp.pop_expired(now, |f| tcp_deadline(f, &params)) {
+            ended.extend(self.tcp.get_mut(slot).map(|e| (e.flow.core.flow_id, slot)));
         }
-        let mut udp: Vec<_> =
-            std::iter::from_fn(|| self.udp.pop_expired(now, |f| f.last + params.flow_idle))
-                .collect();
-        udp.sort_unstable_by_key(|e| e.flow.flow_id);
-        for entry in udp {
-            self.end_udp(entry, EndCause::Idle, number);
+        ended.sort_unstable();
+        for (_, slot) in ended.drain(..) {
+            self.end_tcp(slot, EndCause::Idle, number);
+        }
+        while let Some(slot) = self.udp.pop_expired(now, |f| f.last + params.flow_idle) {
+            ended.extend(self.udp.get_mut(slot).map(|e| (e.flow.flow_id, slot)));
+        }
+        ended.sort_unstable();
+        for (_, slot) in ended {
+            self.end_udp(slot, EndCause::Idle, number);
         }
     }
 
-    fn end_tcp(&mut self, entry: Entry<TcpFlow>, cause: EndCause, number: u64) {
+    /// Writes the row of a flow and forgets it. `cause` holds unless the flow closed itself.
+    fn end_tcp(&mut self, slot: u32, cause: EndCause, number: u64) {
+        let Some(Entry { user, flow, .. }) = self.tcp.get_mut(slot) else {
+            return;
+        };
         let TcpFlow {
             core,
             halves,
-            mut light,
-            mut deep,
-        } = entry.flow;
+            light,
+            deep,
+        } = flow;
         let cause = match core.closed {
             closed if closed & RST != 0 => EndCause::Rst,
             0 => cause,
             _ => EndCause::Fin,
         };
-        self.write(
-            &core,
-            &halves,
-            &mut light,
-            deep.as_deref_mut(),
-            cause,
-            entry.user,
-            number,
-        );
-    }
-
-    fn end_udp(&mut self, entry: Entry<FlowCore>, cause: EndCause, number: u64) {
-        let halves = <[Half; 2]>::default();
-        self.write(
-            &entry.flow,
-            &halves,
-            &mut Light::default(),
-            None,
-            cause,
-            entry.user,
-            number,
-        );
-    }
-
-    #[expect(
-        clippy::too_many_arguments,
-        reason = "the parts of a flow that has left its table"
-    )]
-    fn write(
-        &mut self,
-        core: &FlowCore,
-        halves: &[Half; 2],
-        light: &mut Light,
-        deep: Option<&mut crate::analysis::Deep>,
-        cause: EndCause,
-        user: u32,
-        number: u64,
-    ) {
         let mut cx = Context {
             params: &self.params,
             tables: &mut self.output.side,
-            user: self.users.get_mut(user),
+            user: self.users.get_mut(*user),
             origin: self.origin,
             number,
             summary_only: self.summary_only,
         };
         let mut row = self.output.flows.row(order(number, core.flow_id));
-        light.finish(deep, &Flow { core, halves }, cause, &mut cx, &mut row);
-        self.users.leave(user);
+        light.finish(
+            deep.as_deref_mut(),
+            &Flow { core, halves },
+            cause,
+            &mut cx,
+            &mut row,
+        );
+        self.users.leave(*user);
+        self.tcp.remove(slot);
+    }
+
+    fn end_udp(&mut self, slot: u32, cause: EndCause, number: u64) {
+        let Some(Entry {
+            user, flow: core, ..
+        }) = self.udp.get_mut(slot)
+        else {
+            return;
+        };
+        let mut cx = Context {
+            params: &self.params,
+            tables: &mut self.output.side,
+            user: self.users.get_mut(*user),
+            origin: self.origin,
+            number,
+            summary_only: self.summary_only,
+        };
+        let mut row = self.output.flows.row(order(number, core.flow_id));
+        let halves = <[Half; 2]>::default();
+        Light::default().finish(
+            None,
+            &Flow {
+                core,
+                halves: &halves,
+            },
+            cause,
+            &mut cx,
+            &mut row,
+        );
+        self.users.leave(*user);
+        self.udp.remove(slot);
     }
 }
 
-enum AnyFlow {
-    Tcp(Entry<TcpFlow>),
-    Udp(Entry<FlowCore>),
+/// Something that still lives at the end of the trace. Flows end before users, the first first.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+struct Ending {
+    users: bool,
+    id: u64,
+    udp: bool,
+    slot: u32,
 }
+
+/// A point in the order in which things end.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Cut(bool, u64);
 
 /// FIN from both ends, or a RST.
 fn is_closed(flow: &TcpFlow) -> bool {
@@ -399,6 +438,7 @@ fn tcp_deadline(flow: &TcpFlow, params: &Params) -> Time {
     flow.core.last + timeout.min(params.flow_idle)
 }
 
+#[inline(always)]
 fn begin_segment<'a>(batch: &'a Batch, header: &'a PacketHeader, number: u64) -> Segment<'a> {
     let has_extra = header.extra_len > 0;
     Segment {

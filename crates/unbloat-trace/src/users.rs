@@ -182,13 +182,15 @@ impl Users {
         }
     }
 
-    /// Writes the rows of everybody who is left.
-    pub(crate) fn finish(&mut self, number: u64, tables: &mut SideTables) {
-        let slots: Vec<u32> = self.slab.slots().collect();
-        let users: Vec<User> = slots
-            .into_iter()
-            .filter_map(|slot| self.remove(slot))
-            .collect();
-        self.write_all(users, number, tables);
+    /// Slots and ids of all users, in no particular order.
+    pub(crate) fn iter(&self) -> impl Iterator<Item = (u32, u64)> {
+        self.slab.slots().filter_map(|slot| Some((slot, self.slab.get(slot)?.user.user_id)))
+    }
+
+    /// Writes the rows of a user and forgets it.
+    pub(crate) fn end(&mut self, slot: u32, number: u64, tables: &mut SideTables) {
+        if let Some(mut user) = self.remove(slot) {
+            user.write(number, self.origin, tables);
+        }
     }
 }

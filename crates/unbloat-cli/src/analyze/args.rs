@@ -1,0 +1,185 @@
+//! Options of `unbloat analyze`.
+
+use clap::{Args as ClapArgs, ValueEnum};
+use std::net::IpAddr;
+use std::path::PathBuf;
+use unbloat_trace::{Network, Params};
+use unbloat_units::{Bytes, Delta, Rate};
+use unbloat_wire::ParserParams;
+
+/// Says from a packet capture who suffered from bufferbloat, how much, on which side of the capture
+/// point, and because of which flows.
+#[derive(ClapArgs)]
+#[command(after_help = "\
+Examples:
+  unbloat analyze capture.pcap                     verdict, report and tables in runs/
+  unbloat analyze 'ring.pcap*' --out run-1         rotated files as one trace
+  zcat big.pcap.gz | unbloat analyze -             standard input
+  unbloat analyze a.pcap --format csv --table flows > flows.csv
+  unbloat analyze a.pcap --client-net 10.0.0.0/8 --C '100 Mbit/s'
+Exit codes: 0 complete, 1 failed, 2 usage, 3 an input was cut or corrupt, 130 stopped by Ctrl-C")]
+pub struct Args {
+    /// Captures: pcap or pcapng, plain, gzip, zstd or lz4; patterns like 'cap*.pcap'; - for standard
+    /// input. Several are one trace in time order
+    #[arg(required = true)]
+    pub inputs: Vec<String>,
+
+    /// Folder for the run; it must not exist [default: an unused name in runs/]
+    #[arg(long, value_name = "DIR")]
+    pub out: Option<PathBuf>,
+
+    /// Write no folder and no report
+    #[arg(long, conflicts_with = "out")]
+    pub no_run: bool,
+
+    /// Print a table to standard output instead of the verdict
+    #[arg(long, value_enum)]
+    pub format: Option<Format>,
+
+    /// Which table `--format` prints
+    #[arg(long, default_value = "flows", requires = "format")]
+    pub table: String,
+
+    /// Threads that analyse
+    #[arg(long, default_value_t = 1, value_parser = clap::value_parser!(u16).range(1..=256))]
+    pub threads: u16,
+
+    /// Show no progress
+    #[arg(long, short)]
+    pub quiet: bool,
+
+    #[command(flatten)]
+    pub orientation: OrientationArgs,
+
+    #[command(flatten)]
+    pub params: ParamArgs,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum Format {
+    Table,
+    Json,
+    Jsonl,
+    Csv,
+}
+
+#[derive(ClapArgs)]
+#[command(next_help_heading = "Reading packets")]
+pub struct OrientationArgs {
+    /// Addresses in this network are clients, whoever sent the SYN; may be given several times
+    #[arg(long, value_name = "CIDR", value_parser = parse_network)]
+    pub client_net: Vec<Network>,
+
+    /// UDP ports that carry GTP-U
+    #[arg(long, value_name = "PORT", value_delimiter = ',', default_value = "2152")]
+    pub gtp_port: Vec<u16>,
+}
+
+impl OrientationArgs {
+    pub fn parser(&self) -> ParserParams {
+        ParserParams { gtp_ports: self.gtp_port.clone(), ..ParserParams::default() }
+    }
+}
+
+/// Parameters of the analyses, named as in Huang et al., SIGCOMM 2013.
+#[derive(ClapArgs)]
+#[command(next_help_heading = "Analyses (names and defaults of the SIGCOMM'13 LTE study)")]
+pub struct ParamArgs {
+    /// Windows with a lower sending rate give no bandwidth estimate; "learn" takes the fastest rate
+    /// at which the user was seen to receive
+    #[arg(long = "C", value_name = "RATE", default_value = "30 Mbit/s", value_parser = parse_c)]
+    c: LearntRate,
+
+    /// Packets at least this far apart give the timestamp tick G
+    #[arg(long = "delta-G", value_name = "SPAN", default_value = "3 s")]
+    delta_g: Delta,
+
+    /// Radio silence before a handshake that must include a promotion
+    #[arg(long = "T", value_name = "SPAN", default_value = "13 s")]
+    t: Delta,
+
+    /// How long the radio stays on after a packet
+    #[arg(long, value_name = "SPAN", default_value = "10 s")]
+    tail: Delta,
+
+    /// Rate in 100-200 ms over rate in 0-100 ms after duplicate ACKs that means a slow start
+    #[arg(long = "Rss-threshold", value_name = "RATIO", default_value_t = 1.5)]
+    rss_threshold: f64,
+
+    /// A large flow carries more than this downlink
+    #[arg(long, value_name = "SIZE", default_value = "1 MB")]
+    large_bytes: Bytes,
+
+    /// A large flow transfers for longer than this
+    #[arg(long, value_name = "SPAN", default_value = "5 s")]
+    large_duration: Delta,
+
+    /// Windows over which utilisation is sampled
+    #[arg(long, value_name = "SPAN", default_value = "250 ms")]
+    utilisation_window: Delta,
+
+    /// Server ports behind a performance-enhancing proxy
+    #[arg(long, value_name = "PORT", value_delimiter = ',', default_value = "80,8080")]
+    pep_ports: Vec<u16>,
+
+    /// A flow silent for this long has ended
+    #[arg(long, value_name = "SPAN", default_value = "1 h")]
+    flow_idle: Delta,
+
+    /// An address silent for this long is another user afterwards
+    #[arg(long, value_name = "SPAN", default_value = "1 h")]
+    user_idle: Delta,
+
+    /// Width of the bins of the tables rtt and in_flight; "0 ms" keeps every sample
+    #[arg(long, value_name = "SPAN", default_value = "10 ms")]
+    bin: Delta,
+
+    /// Live flows held at once; beyond it the longest silent are closed early, and counted
+    #[arg(long, value_name = "N", default_value_t = 2_000_000, value_parser = parse_count)]
+    max_flows: usize,
+}
+
+/// `C`, or the word that says it is to be learnt.
+#[derive(Clone, Copy, Debug)]
+struct LearntRate(Option<Rate>);
+
+impl ParamArgs {
+    pub fn params(&self) -> Params {
+        Params {
+            c: self.c.0,
+            delta_g: self.delta_g,
+            promotion_silence: self.t,
+            tail: self.tail,
+            rss_threshold: self.rss_threshold,
+            large_bytes: self.large_bytes,
+            large_duration: self.large_duration,
+            utilisation_window: self.utilisation_window,
+            pep_ports: self.pep_ports.clone(),
+            flow_idle: self.flow_idle,
+            user_idle: self.user_idle,
+            bin: self.bin,
+            max_flows: self.max_flows,
+            ..Params::default()
+        }
+    }
+}
+
+fn parse_c(text: &str) -> Result<LearntRate, String> {
+    if text == "learn" {
+        return Ok(LearntRate(None));
+    }
+    text.parse().map(|rate| LearntRate(Some(rate))).map_err(|e| format!("{e}, or \"learn\""))
+}
+
+fn parse_count(text: &str) -> Result<usize, String> {
+    let count: usize = text.replace('_', "").parse().map_err(|e| format!("{e}"))?;
+    if count == 0 { Err("at least 1 is needed".to_owned()) } else { Ok(count) }
+}
+
+fn parse_network(text: &str) -> Result<Network, String> {
+    let example = "write it like 10.0.0.0/8 or 2001:db8::/32";
+    let (ip, prefix) = text.split_once('/').ok_or(example)?;
+    let ip: IpAddr = ip.parse().map_err(|_| example)?;
+    let prefix: u8 = prefix.parse().map_err(|_| example)?;
+    Network::new(ip, prefix).ok_or_else(|| format!("/{prefix} is longer than the address"))
+}

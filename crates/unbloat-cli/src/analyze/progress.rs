@@ -1,0 +1,54 @@
+//! A progress bar with rate and time left, on standard error, for people only.
+
+use indicatif::{HumanCount, ProgressBar, ProgressDrawTarget, ProgressStyle};
+use std::time::{Duration, Instant};
+use unbloat_pipeline::Standing;
+
+pub struct Progress {
+    bar: ProgressBar,
+    begun: Instant,
+    drawn: Instant,
+}
+
+const EVERY: Duration = Duration::from_millis(100);
+
+impl Progress {
+    /// Draws on a terminal only; `quiet` draws nowhere.
+    pub fn new(quiet: bool) -> Progress {
+        let target = if quiet { ProgressDrawTarget::hidden() } else { ProgressDrawTarget::stderr() };
+        let bar = ProgressBar::with_draw_target(None, target);
+        let now = Instant::now();
+        Progress { bar, begun: now, drawn: now }
+    }
+
+    pub fn show(&mut self, standing: &Standing) {
+        if self.drawn.elapsed() < EVERY {
+            return;
+        }
+        self.drawn = Instant::now();
+        if self.bar.length().is_none() {
+            self.begin(standing);
+        }
+        self.bar.set_position(standing.progress.done.as_u64());
+        let rate = standing.packets as f64 / self.begun.elapsed().as_secs_f64();
+        let packets = HumanCount(standing.packets);
+        let rate = HumanCount(rate as u64);
+        self.bar.set_message(format!("{packets} packets, {rate}/s"));
+    }
+
+    fn begin(&self, standing: &Standing) {
+        let template = match standing.progress.total {
+            Some(total) => {
+                self.bar.set_length(total.as_u64());
+                "{bar:30} {percent:>3} %  {bytes}/{total_bytes}  {msg}  {eta} left"
+            }
+            None => "{spinner} {bytes}  {msg}  {elapsed}",
+        };
+        let style = ProgressStyle::with_template(template).expect("a template of ours");
+        self.bar.set_style(style);
+    }
+
+    pub fn finish(&self) {
+        self.bar.finish_and_clear();
+    }
+}

@@ -1,0 +1,27 @@
+//! What the exit code says.
+
+use std::process::ExitCode;
+
+/// How a command ended. Usage errors exit with 2, as clap does.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Exit {
+    /// 0: done, and nothing is missing.
+    Complete,
+    /// 1: it could not be done.
+    Failed,
+    /// 3: done, but an input was cut or corrupt; the result holds all that came before.
+    Damaged,
+    /// 130: stopped by Ctrl-C; the result holds what was known then.
+    Interrupted,
+}
+
+impl From<Exit> for ExitCode {
+    fn from(exit: Exit) -> ExitCode {
+        ExitCode::from(match exit {
+            Exit::Complete => 0,
+            Exit::Failed => 1,
+            Exit::Damaged => 3,
+            Exit::Interrupted => 130,
+        })
+    }
+}
