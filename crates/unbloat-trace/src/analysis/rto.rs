@@ -94,8 +94,7 @@ impl Watch {
         flow: &Flow<'_>,
         cx: &mut Context<'_>,
     ) {
-        let srtt = estimators.and_then(|e| e.acks.srtt());
-        let cause = self.sender.judge(seg, srtt, flow);
+        let cause = self.sender.judge(seg, flow);
         let (kind, value, detail) = match cause {
             Cause::Timeout { after, repeated } => {
                 self.timeouts += 1;

@@ -30,14 +30,10 @@ impl RtoEstimator {
         self.srtt += error / 8;
     }
 
-    /// Smoothed round trip; `None` before the first sample.
-    pub(super) fn srtt(&self) -> Option<Delta> {
-        (self.srtt > Delta::ZERO).then_some(self.srtt)
-    }
-
+    /// `None` before the first sample.
     pub(super) fn rto(&self) -> Option<Delta> {
         let term = (self.variance * 4).max(Self::MIN_VARIANCE_TERM);
-        self.srtt().map(|srtt| srtt + term)
+        (self.srtt > Delta::ZERO).then(|| self.srtt + term)
     }
 }
 

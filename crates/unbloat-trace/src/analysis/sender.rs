@@ -13,7 +13,7 @@
 //! 3. the last copy of the first unacknowledged segment (Linux restarts on retransmission);
 //! 4. a tail loss probe (RFC 8985 §7.3).
 //!
-//! A copy of the first unacknowledged segment is a timeout if for one smoothed round trip of the
+//! A copy of the first unacknowledged segment is a timeout if for one smallest round trip of the
 //! sender nothing told of its loss: RFC 6298 timeouts are longer than that by definition, and what
 //! ACKs cause comes within the RACK reordering window, a quarter of the smallest round trip. What
 //! tells of a loss is a SACK of anything sent later than the segment's last copy. The copy is a
@@ -48,6 +48,15 @@ struct Notice {
     sacked: Option<SackBlock>,
 }
 
+/// A segment that was sent again.
+#[derive(Clone, Copy, Debug)]
+struct Copy {
+    first: Seq,
+    end: Seq,
+    /// Highest byte sent before it.
+    high: Seq,
+}
+
 /// The sender of one side as far as the monitor can follow.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Sender {
@@ -61,10 +70,10 @@ pub(super) struct Sender {
     sack_restart: Time,
     /// When something first told of the loss of the first unacknowledged segment's last copy.
     told: Option<Time>,
-    /// Highest byte sent when the first unacknowledged segment was sent again.
-    high_at_copy: Option<Seq>,
-    /// Beginnings of other segments that were sent again since.
-    later_copies: Vec<Seq>,
+    /// When the newest ACK that it knows of reached it.
+    heard: Time,
+    /// What was sent again and is not acknowledged, in the order sent.
+    copies: Vec<Copy>,
     /// End of the recovery that is under way.
     recovery: Option<Seq>,
     /// ACKs with SACK blocks since the first unacknowledged byte moved.
@@ -76,10 +85,13 @@ pub(super) struct Sender {
 impl Sender {
     /// ACKs on their way beyond this are forgotten, the oldest at once taken as known.
     const MAX_NOTICES: usize = 512;
-    /// Copies remembered in one recovery: a SACK of one of many that went out together is enough.
-    const MAX_COPIES: usize = 64;
+    /// Copies remembered in one recovery, the first ones: they are acknowledged first.
+    const MAX_COPIES: usize = 256;
     /// Clocks of captures and paths are not exact; the floor of the delay is.
     const JITTER: Delta = Delta::ms(1);
+    /// By how much a timeout must exceed a round trip where ACKs come all the while. Those of Linux
+    /// exceed it by 200 ms.
+    const LONGER_IN_STREAM: Delta = Delta::ms(100);
     /// Timers and schedulers of senders are not more precise than this.
     const SHORTEST_TIMEOUT: Delta = Delta::ms(20);
 
@@ -89,6 +101,7 @@ impl Sender {
         let restart = last_ack + delay(side, flow);
         Sender {
             unknown_at: last_ack,
+            heard: restart,
             una: half.acked().unwrap_or(half.base()),
             restart,
             sack_restart: restart,
@@ -129,7 +142,9 @@ impl Sender {
         while let Some(&notice) = self.on_their_way.front() {
             let acts = (notice.passed + delay).max(self.unknown_at).min(seg.now);
             let is_newer = |(tsval, echo): (Seq, Seq)| tsval.after(echo);
-            if notice.passed + delay > seg.now + Self::JITTER || notice.tsval.zip(echo).is_some_and(is_newer) {
+            if notice.passed + delay > seg.now + Self::JITTER
+                || notice.tsval.zip(echo).is_some_and(is_newer)
+            {
                 self.unknown_at = seg.now;
                 break;
             }
@@ -139,9 +154,10 @@ impl Sender {
     }
 
     fn learn(&mut self, notice: &Notice, acts: Time) {
+        self.heard = self.heard.max(acts);
         if notice.ack.after(self.una) {
             self.una = notice.ack;
-            self.high_at_copy = None;
+            self.copies.retain(|copy| copy.end.after(notice.ack));
             self.sacks = 0;
             self.probed = false;
             self.timeouts_in_a_row = 0;
@@ -152,34 +168,25 @@ impl Sender {
             }
         } else if let Some(block) = notice.sacked {
             self.sacks += 1;
-            let tells = self.tells(block);
+            let copy = self.copies.iter().rposition(|c| !c.first.after(self.una));
+            let tells = copy.is_none_or(|copy| self.tells(block, copy));
             if tells {
                 self.told.get_or_insert(acts);
             }
-            if !tells || self.high_at_copy.is_none() {
+            if !tells || copy.is_none() {
                 self.sack_restart = self.sack_restart.max(acts);
             }
         }
     }
 
-    /// Whether the block reports what was sent later than the last copy of the first unacknowledged
-    /// segment.
-    fn tells(&self, block: SackBlock) -> bool {
-        let Some(high) = self.high_at_copy else {
-            return true;
-        };
-        let holds = |&copy: &Seq| !copy.before(block.left) && copy.before(block.right);
-        block.right.after(high) || self.later_copies.iter().any(holds)
+    /// Whether the block reports anything sent later than copy number `copy`.
+    fn tells(&self, block: SackBlock, copy: usize) -> bool {
+        let holds = |copy: &Copy| !copy.first.before(block.left) && copy.first.before(block.right);
+        block.right.after(self.copies[copy].high) || self.copies[copy + 1..].iter().any(holds)
     }
 
-    /// Judges a segment that fills a gap or repeats bytes. `srtt` is the sender's smoothed round
-    /// trip, where samples were taken.
-    pub(super) fn judge(
-        &mut self,
-        seg: &Segment<'_>,
-        srtt: Option<Delta>,
-        flow: &Flow<'_>,
-    ) -> Cause {
+    /// Judges a segment that fills a gap or repeats bytes.
+    pub(super) fn judge(&mut self, seg: &Segment<'_>, flow: &Flow<'_>) -> Cause {
         let half = flow.half(seg.side);
         let end = seg.header.seq + seg.header.seq_len();
         let is_head = !seg.header.seq.after(self.una);
@@ -190,7 +197,7 @@ impl Sender {
         }
         let shortest = floor.max(Self::SHORTEST_TIMEOUT);
         let is_calm = self.recovery.is_none() && self.sacks == 0 && !self.probed;
-        let cause = if seg.now.since(self.told.map_or(self.restart, |t| t.max(self.restart))) < shortest {
+        let cause = if self.is_asked_for(seg.now, shortest) {
             self.asked_for()
         } else if is_last && is_calm && !is_sack_refused(flow) {
             let after = seg.now.since(self.restart);
@@ -202,8 +209,25 @@ impl Sender {
         } else {
             self.asked_for()
         };
-        self.sent_again(cause, is_head, seg.header.seq, half.high(), seg.now);
+        let copy = Copy {
+            first: seg.header.seq,
+            end,
+            high: half.high(),
+        };
+        self.sent_again(cause, is_head, copy, seg.now);
         cause
+    }
+
+    /// Whether ACKs explain a copy of the first unacknowledged segment at `now`.
+    fn is_asked_for(&self, now: Time, shortest: Delta) -> bool {
+        let is_fresh = |since: Time, within: Delta| now.since(since) < within;
+        // ACKs that still come may tell of a copy that was lost before the monitor.
+        let within = if is_fresh(self.heard, shortest) {
+            shortest + Self::LONGER_IN_STREAM
+        } else {
+            shortest
+        };
+        is_fresh(self.restart, shortest) || self.told.is_some_and(|told| is_fresh(told, within))
     }
 
     /// The restart of a timer that ran out at `latest` or later: SACKs after that cannot have
@@ -224,7 +248,7 @@ impl Sender {
         }
     }
 
-    fn sent_again(&mut self, cause: Cause, is_head: bool, first: Seq, high: Seq, now: Time) {
+    fn sent_again(&mut self, cause: Cause, is_head: bool, copy: Copy, now: Time) {
         match cause {
             Cause::Probe { .. } => {
                 self.probed = true;
@@ -232,18 +256,17 @@ impl Sender {
             }
             Cause::Timeout { .. } => {
                 self.timeouts_in_a_row += 1;
-                self.recovery = Some(high);
+                self.recovery = Some(copy.high);
             }
-            Cause::FastRetransmit => self.recovery = Some(high),
+            Cause::FastRetransmit => self.recovery = Some(copy.high),
             Cause::Recovery => {}
         }
         if is_head {
             self.restart = now;
             self.told = None;
-            self.high_at_copy = Some(high);
-            self.later_copies.clear();
-        } else if self.later_copies.len() < Self::MAX_COPIES {
-            self.later_copies.push(first);
+        }
+        if self.copies.len() < Self::MAX_COPIES {
+            self.copies.push(copy);
         }
     }
 }
