@@ -13,6 +13,7 @@ mod dns_name;
 mod http;
 mod http_head;
 mod http_range;
+mod http_request_line;
 mod quic;
 mod quic_frames;
 mod quic_keys;
