@@ -40,3 +40,4 @@ pub use params::Params;
 pub use protocols::Protocols;
 pub use shard::{Cut, Shard, ShardStats};
 pub use tcp::Side;
+pub use user::power::PowerModel;

@@ -87,17 +87,17 @@ tables! {
         u64 "payload_up_bytes" "from the client",
         f64 "tick_ms" "timestamp tick G of the client's clock",
         u64 "promotions" "times the radio was switched on (section 4.1)",
-        f64 "active_s" "time the radio carried data",
-        f64 "tail_s" "time the radio stayed on after data",
-        f64 "idle_s" "time the radio was off between the user's first and last packet",
-        f64 "energy_j" "radio energy by the power model",
-        f64 "avoidable_energy_j" "of it, what delayed FIN or RST packets cost",
+        f64 "active_s" "time the radio carried packets at most `radio_active` apart",
+        f64 "tail_s" "time the radio stayed on after packets; the last tail counts in full",
+        f64 "idle_s" "time the radio was off between the user's first and last packet, promotions excluded",
+        f64 "energy_j" "radio energy by the power model, idle being free",
+        f64 "avoidable_energy_j" "of it, what packets of late closes added; negative where they saved a promotion",
         f64 "added_down_p50_ms" "median delay over the flows' floors, downstream",
         f64 "added_down_p95_ms" "95th percentile of it",
         f64 "added_down_p99_ms" "99th percentile of it",
         u64 "added_down_samples" "round trips that these percentiles rest on",
     ];
-    radio: "State of each user's radio over time (section 4.1)", [
+    radio: "State of each user's radio over time (section 4.1); tails below one second belong to the active time around them", [
         u64 "user_id" "the user",
         i64 "time_ns" "when the state began, since the trace began",
         text "state" "promotion, active, tail or idle",

@@ -1,5 +1,6 @@
 //! What an analyst may set, under the names of the papers, with the papers' values as defaults.
 
+use crate::user::power::PowerModel;
 use unbloat_units::{Bytes, Delta, Rate};
 
 /// Parameters of all passive analyses. Sections are those of Huang et al., SIGCOMM 2013.
@@ -16,6 +17,11 @@ pub struct Params {
     pub promotion_silence: Delta,
     /// How long the radio stays on after the last packet (§4.1: 10 s).
     pub tail: Delta,
+    /// Packets at most this far apart keep the radio receiving without a break (`T_i` of Huang et
+    /// al., MobiSys 2012, Table 2: 100 ms).
+    pub radio_active: Delta,
+    /// What the radio draws (Huang et al., MobiSys 2012, Tables 3 and 4).
+    pub power: PowerModel,
     /// `C`: windows in which the sender was slower tell nothing about the link (§6.1: 30 Mbit/s).
     /// `None` learns it: the fastest rate at which the same user was seen to receive.
     pub c: Option<Rate>,
@@ -47,6 +53,8 @@ impl Default for Params {
             close_linger: Delta::secs(10),
             promotion_silence: Delta::secs(13),
             tail: Delta::secs(10),
+            radio_active: Delta::ms(100),
+            power: PowerModel::default(),
             c: Some(Rate::mbps(30)),
             delta_g: Delta::secs(3),
             rss_threshold: 1.5,

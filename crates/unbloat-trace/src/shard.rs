@@ -55,7 +55,7 @@ impl Shard {
     /// `origin` is the time of the trace's first packet.
     pub fn new(params: Arc<Params>, client_nets: Vec<Network>, origin: Time) -> Shard {
         Shard {
-            users: Users::new(origin, params.user_idle, params.max_flows),
+            users: Users::new(origin, Arc::clone(&params)),
             params,
             client_nets,
             origin,
@@ -72,6 +72,7 @@ impl Shard {
     /// Writes no rows but those of flows and users: for runs whose tables nobody keeps.
     pub fn set_summary_only(&mut self) {
         self.summary_only = true;
+        self.users.set_summary_only();
     }
 
     /// Takes in the packets of `batch` that belong to this shard, in order.
@@ -206,7 +207,7 @@ impl Shard {
         {
             flow.deep = Some(Box::default());
         }
-        user.on_flow_packet(&mut flow.core, header, self.origin);
+        user.on_flow_packet(&mut flow.core, header, self.origin, &self.params);
         let mut cx = Context {
             params: &self.params,
             tables: &mut self.output.side,
@@ -299,7 +300,7 @@ impl Shard {
             .users
             .on_packet(*user, header, number, &mut self.output.side);
         flow.count(header);
-        user.on_flow_packet(flow, header, self.origin);
+        user.on_flow_packet(flow, header, self.origin, &self.params);
         self.protocols.packet(header);
     }
 

@@ -2,9 +2,11 @@
 
 use crate::expiry::Expiry;
 use crate::output::SideTables;
+use crate::params::Params;
 use crate::slab::Slab;
 use crate::user::User;
 use hashbrown::HashMap;
+use std::sync::Arc;
 use unbloat_units::{Delta, Time};
 use unbloat_wire::{Address, PacketHeader};
 
@@ -21,22 +23,27 @@ pub(crate) struct Users {
     slab: Slab<Entry>,
     expiry: Expiry,
     origin: Time,
-    idle: Delta,
-    max: usize,
+    params: Arc<Params>,
     evicted: u64,
+    summary_only: bool,
 }
 
 impl Users {
-    pub(crate) fn new(origin: Time, idle: Delta, max: usize) -> Users {
+    pub(crate) fn new(origin: Time, params: Arc<Params>) -> Users {
         Users {
             by_address: HashMap::new(),
             slab: Slab::new(),
             expiry: Expiry::new(origin),
             origin,
-            idle,
-            max,
+            params,
             evicted: 0,
+            summary_only: false,
         }
+    }
+
+    /// Writes no rows but those of users.
+    pub(crate) fn set_summary_only(&mut self) {
+        self.summary_only = true;
     }
 
     pub(crate) fn len(&self) -> usize {
@@ -75,9 +82,9 @@ impl Users {
             Some(&slot) => slot,
             None => {
                 self.make_room(number, tables);
-                let user = User::new(number, address, now);
+                let user = User::new(number, address, now, self.origin, &self.params);
                 let slot = self.slab.insert(Entry { user, scheduled: 0 });
-                self.schedule(slot, now + self.idle);
+                self.schedule(slot, now + self.params.user_idle);
                 self.by_address.insert(address, slot);
                 slot
             }
@@ -103,22 +110,38 @@ impl Users {
         tables: &mut SideTables,
     ) -> &mut User {
         self.renew(slot, header.time, number, tables);
-        let user = self.get_mut(slot);
+        let Users {
+            slab,
+            params,
+            origin,
+            summary_only,
+            ..
+        } = self;
+        let user = &mut slab.get_mut(slot).expect("users outlive their flows").user;
         user.count(header, crate::flow::side_of(header).index());
+        let rows = (!*summary_only).then_some(&mut tables.radio);
+        user.on_silence(number, *origin, params, rows);
         user
     }
 
     /// After an hour's gap the address is another user.
     #[inline]
     fn renew(&mut self, slot: u32, now: Time, number: u64, tables: &mut SideTables) {
-        let (idle, origin) = (self.idle, self.origin);
-        let user = self.get_mut(slot);
-        if now.since(user.last) > idle {
-            user.write(number, origin, tables);
-            let live_flows = user.live_flows;
-            *user = User::new(number, user.address, now);
-            user.live_flows = live_flows;
+        let idle = self.params.user_idle;
+        if now.since(self.get_mut(slot).last) > idle {
+            self.replace(slot, now, number, tables);
         }
+    }
+
+    #[cold]
+    fn replace(&mut self, slot: u32, now: Time, number: u64, tables: &mut SideTables) {
+        let (origin, params) = (self.origin, Arc::clone(&self.params));
+        let summary_only = self.summary_only;
+        let user = self.get_mut(slot);
+        user.write(number, origin, &params, tables, summary_only);
+        let live_flows = user.live_flows;
+        *user = User::new(number, user.address, now, origin, &params);
+        user.live_flows = live_flows;
     }
 
     fn schedule(&mut self, slot: u32, deadline: Time) {
@@ -135,7 +158,7 @@ impl Users {
             let Some(entry) = self.slab.get(slot).filter(|e| e.scheduled == second) else {
                 continue;
             };
-            let due = entry.user.last + self.idle;
+            let due = entry.user.last + self.params.user_idle;
             if due < now && entry.user.live_flows == 0 {
                 gone.extend(self.remove(slot));
             } else {
@@ -147,7 +170,7 @@ impl Users {
     }
 
     fn make_room(&mut self, number: u64, tables: &mut SideTables) {
-        if self.slab.len() < self.max {
+        if self.slab.len() < self.params.max_flows {
             return;
         }
         // Users whose flows live are put off; there are fewer of them than there are users.
@@ -162,7 +185,7 @@ impl Users {
                 self.write_all(gone.into_iter().collect(), number, tables);
                 break;
             }
-            put_off.push((slot, entry.user.last + self.idle));
+            put_off.push((slot, entry.user.last + self.params.user_idle));
         }
         for (slot, deadline) in put_off {
             self.schedule(slot, deadline);
@@ -178,19 +201,21 @@ impl Users {
     fn write_all(&self, mut users: Vec<User>, number: u64, tables: &mut SideTables) {
         users.sort_unstable_by_key(|user| user.user_id);
         for user in &mut users {
-            user.write(number, self.origin, tables);
+            user.write(number, self.origin, &self.params, tables, self.summary_only);
         }
     }
 
     /// Slots and ids of all users, in no particular order.
     pub(crate) fn iter(&self) -> impl Iterator<Item = (u32, u64)> {
-        self.slab.slots().filter_map(|slot| Some((slot, self.slab.get(slot)?.user.user_id)))
+        self.slab
+            .slots()
+            .filter_map(|slot| Some((slot, self.slab.get(slot)?.user.user_id)))
     }
 
     /// Writes the rows of a user and forgets it.
     pub(crate) fn end(&mut self, slot: u32, number: u64, tables: &mut SideTables) {
         if let Some(mut user) = self.remove(slot) {
-            user.write(number, self.origin, tables);
+            user.write(number, self.origin, &self.params, tables, self.summary_only);
         }
     }
 }

@@ -5,7 +5,6 @@
 
 use super::{Analysis, Context, Event, Findings, Flow};
 use crate::tcp::{Segment, Side};
-use crate::user::radio::PowerModel;
 use unbloat_table::{Column, RowWriter};
 use unbloat_units::Time;
 
@@ -76,7 +75,7 @@ impl Analysis for Closing {
         row.f64(delay.map(|d| d.as_ms()));
         let late = delay.map(|d| d > cx.params.tail);
         row.bool(late);
-        row.f64(delay.map(|d| PowerModel::LTE.late_close(d, cx.params.tail) * 1e3));
+        row.f64(delay.map(|d| cx.params.power.late_close_j(d, cx.params.tail) * 1e3));
         if let (Some(true), Some((time, by_client)), Some(delay)) = (late, light.closed, delay) {
             let side = if by_client { Side::Up } else { Side::Down };
             let value = Some(delay.as_ms());

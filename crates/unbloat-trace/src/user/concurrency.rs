@@ -1,6 +1,6 @@
 //! How many of a user's flows download at once (§4.1, Fig. 6).
 //!
-//! The paper samples points in time and counts the flows that had downlink data within the last
+//! The paper samples points in time and counts the TCP flows that had downlink data within the last
 //! second. We sample at the end of every second of the trace in which at least one flow had.
 
 use crate::flow::FlowCore;
@@ -23,6 +23,8 @@ impl Concurrency {
     #[inline]
     pub(crate) fn on_data(&mut self, flow: &mut FlowCore, now: Time, origin: Time) {
         let second = (now.since(origin).as_ns().max(0) / 1_000_000_000) as u32;
+        // Captures merged from several interfaces step back in time now and then.
+        let second = second.max(self.second);
         if flow.counted_second == second {
             return;
         }
@@ -50,5 +52,48 @@ impl Concurrency {
         self.sample();
         let counts = self.seconds.iter().enumerate().filter(|(_, n)| **n > 0);
         counts.map(|(at, &n)| (at as u64 + 1, u64::from(n)))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::orientation::Evidence;
+    use unbloat_units::Delta;
+    use unbloat_wire::PacketHeader;
+
+    /// Samples of a user whose flows have downlink data at these times in seconds.
+    fn sampled(data: &[(f64, usize)]) -> Vec<(u64, u64)> {
+        let header = PacketHeader::default();
+        let mut flows = vec![FlowCore::new(&header, 0, 0, Evidence::Port); 100];
+        let mut concurrency = Concurrency::default();
+        for &(s, flow) in data {
+            let now = Time::default() + Delta::from_secs_f64(s);
+            concurrency.on_data(&mut flows[flow], now, Time::default());
+        }
+        concurrency.finish().collect()
+    }
+
+    #[test]
+    fn flows_with_data_in_the_same_second_are_concurrent() {
+        let data = [(0.1, 0), (0.2, 1), (0.9, 0), (1.1, 1), (7.5, 2), (7.6, 0)];
+        assert_eq!(sampled(&data), [(1, 1), (2, 2)]);
+    }
+
+    #[test]
+    fn seconds_without_data_are_not_sampled() {
+        assert_eq!(sampled(&[]), []);
+        assert_eq!(sampled(&[(3.0, 0), (99.0, 0)]), [(1, 2)]);
+    }
+
+    #[test]
+    fn a_step_back_in_time_begins_no_new_sample() {
+        assert_eq!(sampled(&[(4.001, 0), (3.999, 1), (4.002, 0)]), [(2, 1)]);
+    }
+
+    #[test]
+    fn more_flows_than_are_told_apart_count_as_the_most() {
+        let data: Vec<(f64, usize)> = (0..100).map(|flow| (0.5, flow)).collect();
+        assert_eq!(sampled(&data), [(MOST as u64, 1)]);
     }
 }

@@ -1,12 +1,16 @@
 //! A user: a client address until an hour's gap (§3.1), and what is known of its device and radio.
 
 mod concurrency;
-pub(crate) mod radio;
+pub(crate) mod power;
+mod radio;
 
 use crate::flow::FlowCore;
 use crate::output::{SideTables, order};
+use crate::params::Params;
 use concurrency::Concurrency;
+use radio::{Radio, RadioRows};
 use unbloat_stats::LogHistogram;
+use unbloat_table::Rows;
 use unbloat_units::{Delta, Time};
 use unbloat_wire::{Address, PacketHeader};
 
@@ -34,12 +38,19 @@ pub(crate) struct User {
     pub(crate) payload: [u64; 2],
     tick: Option<Tick>,
     concurrency: Concurrency,
+    radio: Radio,
     /// Downstream round trips of all finished flows, in microseconds.
     rtts: LogHistogram,
 }
 
 impl User {
-    pub(crate) fn new(user_id: u64, address: Address, now: Time) -> User {
+    pub(crate) fn new(
+        user_id: u64,
+        address: Address,
+        now: Time,
+        origin: Time,
+        params: &Params,
+    ) -> User {
         User {
             user_id,
             address,
@@ -52,6 +63,7 @@ impl User {
             payload: [0; 2],
             tick: None,
             concurrency: Concurrency::default(),
+            radio: Radio::new(now, origin, params),
             rtts: LogHistogram::new(),
         }
     }
@@ -86,14 +98,61 @@ impl User {
         flow: &mut FlowCore,
         header: &PacketHeader,
         origin: Time,
+        params: &Params,
     ) {
-        if header.payload_len > 0 && !header.is_uplink() {
+        if header.payload_len > 0 && !header.is_uplink() && flow.is_tcp() {
             self.concurrency.on_data(flow, header.time, origin);
+        }
+        let closes_late = flow.closed != 0 && closes_late(flow, header, params.tail);
+        if closes_late || self.radio.is_closing_late() {
+            let silence = self.silence.unwrap_or(Delta::ZERO);
+            let last = self.last - silence;
+            self.radio.on_packet(closes_late, last, silence, params);
+        }
+    }
+
+    /// Takes the silence before the packet that is being looked at into the radio's account.
+    #[inline]
+    pub(crate) fn on_silence(
+        &mut self,
+        number: u64,
+        origin: Time,
+        params: &Params,
+        rows: Option<&mut Rows>,
+    ) {
+        let silence = self.silence.unwrap_or(Delta::ZERO);
+        if silence > params.radio_active {
+            let user_id = self.user_id;
+            let mut rows = RadioRows {
+                rows,
+                number,
+                user_id,
+                origin,
+            };
+            self.radio
+                .on_silence(self.last - silence, self.last, params, &mut rows);
         }
     }
 
     /// Writes what is known of the user at the end of its session.
-    pub(crate) fn write(&mut self, number: u64, origin: Time, tables: &mut SideTables) {
+    pub(crate) fn write(
+        &mut self,
+        number: u64,
+        origin: Time,
+        params: &Params,
+        tables: &mut SideTables,
+        summary_only: bool,
+    ) {
+        let mut radio_rows = RadioRows {
+            rows: (!summary_only).then_some(&mut tables.radio),
+            number,
+            user_id: self.user_id,
+            origin,
+        };
+        let span = (self.start, self.last);
+        let radio = self
+            .radio
+            .finish(span, self.payload, params, &mut radio_rows);
         let floor = self.rtts.min();
         let added_ms = |q| Some((self.rtts.quantile(q)? - floor?) / 1e3);
         let mut row = tables.users.row(order(number, self.user_id));
@@ -105,12 +164,12 @@ impl User {
         row.u64(self.payload[0]);
         row.u64(self.payload[1]);
         row.f64(self.tick.map(|t| t.value.as_ms()));
-        row.u64(None);
-        row.f64(None);
-        row.f64(None);
-        row.f64(None);
-        row.f64(None);
-        row.f64(None);
+        row.u64(radio.promotions);
+        row.f64(radio.active.as_secs());
+        row.f64(radio.tail.as_secs());
+        row.f64(radio.idle.as_secs());
+        row.f64(radio.energy_j);
+        row.f64(radio.avoidable_j);
         row.f64(added_ms(0.50));
         row.f64(added_ms(0.95));
         row.f64(added_ms(0.99));
@@ -122,4 +181,11 @@ impl User {
             row.u64(seconds);
         }
     }
+}
+
+/// Whether the packet, of a flow that has been closed, carries nothing and comes after the radio
+/// would have been off, had the flow been closed with its last payload (§4.1).
+fn closes_late(flow: &FlowCore, header: &PacketHeader, tail: Delta) -> bool {
+    let last_payload = flow.payload_span.map(|(_, last)| last);
+    header.payload_len == 0 && last_payload.is_some_and(|last| header.time.since(last) > tail)
 }
