@@ -75,7 +75,8 @@ impl Script {
         let mut shard = Shard::new(Arc::new(self.params), Vec::new(), Time::default());
         shard.process(&self.batch, 0..self.batch.packets);
         shard.end_batch(&self.batch);
-        shard.finish(u64::from(self.batch.packets));
+        shard.begin_finish();
+        shard.finish_until(u64::from(self.batch.packets), None);
         Results(std::mem::take(shard.output()))
     }
 }

@@ -70,6 +70,12 @@ impl Series {
     }
 }
 
+/// Share of the samples within 5 % of the 75th percentile.
+fn plateau_share(all: &LogHistogram) -> Option<f64> {
+    let level = all.quantile(0.75)?;
+    Some(all.share_at_most(1.05 * level)? - all.share_at_most(0.95 * level)?)
+}
+
 impl Analysis for InFlight {
     type Light = Light;
     type Deep = ();
@@ -126,6 +132,7 @@ impl Analysis for InFlight {
             let known = series.as_ref().filter(|s| !s.all.is_empty());
             findings.sides[side.index()].max_in_flight =
                 known.map(|s| Bytes::new(u64::from(s.max)));
+            findings.sides[side.index()].plateau_share = known.and_then(|s| plateau_share(&s.all));
             row.f64(known.and_then(|s| s.all.quantile(0.50)));
             row.f64(known.and_then(|s| s.all.quantile(0.95)));
             row.u64(known.map(|s| u64::from(s.max)));

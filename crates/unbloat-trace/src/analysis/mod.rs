@@ -9,7 +9,9 @@ mod closing;
 mod handshake;
 mod in_flight;
 mod known_edge;
+mod limit;
 mod loss;
+mod pattern;
 mod registry;
 mod rto;
 mod rto_estimator;
@@ -144,6 +146,8 @@ pub(crate) struct SideFindings {
     pub(crate) retransmitted: u64,
     pub(crate) upstream_losses: u64,
     pub(crate) max_in_flight: Option<Bytes>,
+    /// Share of data packets at which the bytes in flight were within 5 % of their 75th percentile.
+    pub(crate) plateau_share: Option<f64>,
     pub(crate) bandwidth: Option<Rate>,
     /// Share of the transfer in which less than one segment of receive window was left.
     pub(crate) full_window_share: Option<f64>,

@@ -68,4 +68,6 @@ analyses! {
     window: super::window::Window,
     slow_start: super::slow_start::SlowStart,
     rto: super::rto::Rto,
+    pattern: super::pattern::Pattern,
+    limit: super::limit::Limit,
 }

@@ -44,6 +44,7 @@ struct Estimators {
     bin: Bin,
 }
 
+#[derive(Default)]
 struct Watch {
     sender: Sender,
     timeouts: u32,
@@ -58,17 +59,6 @@ struct OpenTimeout {
     first: Seq,
     /// What the timer would have been with SACK samples.
     rto_with_sacks: Delta,
-}
-
-impl Default for Watch {
-    fn default() -> Watch {
-        Watch {
-            sender: Sender::default(),
-            timeouts: 0,
-            avoidable: 0,
-            open: None,
-        }
-    }
 }
 
 impl Watch {

@@ -141,7 +141,7 @@ impl Sender {
             .then_some(header.tsecr);
         while let Some(&notice) = self.on_their_way.front() {
             let acts = (notice.passed + delay).max(self.unknown_at).min(seg.now);
-            let is_newer = |(tsval, echo): (Seq, Seq)| tsval.after(echo);
+            let is_newer = |(sent, echoed): (Seq, Seq)| sent.after(echoed);
             if notice.passed + delay > seg.now + Self::JITTER
                 || notice.tsval.zip(echo).is_some_and(is_newer)
             {
@@ -181,7 +181,7 @@ impl Sender {
 
     /// Whether the block reports anything sent later than copy number `copy`.
     fn tells(&self, block: SackBlock, copy: usize) -> bool {
-        let holds = |copy: &Copy| !copy.first.before(block.left) && copy.first.before(block.right);
+        let holds = |c: &Copy| !c.first.before(block.left) && c.first.before(block.right);
         block.right.after(self.copies[copy].high) || self.copies[copy + 1..].iter().any(holds)
     }
 
@@ -191,7 +191,7 @@ impl Sender {
         let end = seg.header.seq + seg.header.seq_len();
         let is_head = !seg.header.seq.after(self.una);
         let is_last = end == half.high();
-        let floor = half.rtt_floor().unwrap_or(Delta::ZERO) + delay(seg.side, flow);
+        let floor = round_trip_floor(seg.side, flow);
         if is_head && let Some(ago) = seg.since_last_copy {
             self.restart = self.restart.max(seg.now - ago);
         }
@@ -269,6 +269,11 @@ impl Sender {
             self.copies.push(copy);
         }
     }
+}
+
+/// The smallest round trip of the sender: what the monitor saw of it below and above.
+pub(super) fn round_trip_floor(side: Side, flow: &Flow<'_>) -> Delta {
+    flow.half(side).rtt_floor().unwrap_or(Delta::ZERO) + delay(side, flow)
 }
 
 /// From an ACK at the monitor to the data that the sender sends on it.

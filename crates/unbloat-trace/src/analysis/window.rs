@@ -298,7 +298,7 @@ impl Analysis for Window {
             row.f64(share);
             let first = full.and_then(|f| f.first);
             let duration = flow.core.duration().as_secs();
-            let pct = |first: Time| 100.0 * first.since(flow.core.start).as_secs() / duration;
+            let pct = |time: Time| 100.0 * time.since(flow.core.start).as_secs() / duration;
             row.f64(first.map(pct).filter(|p| p.is_finite()));
             let count = |n: Option<u32>| known.then(|| u64::from(n.unwrap_or(0)));
             row.u64(count(watch.as_ref().map(|w| w.zero.count)));
