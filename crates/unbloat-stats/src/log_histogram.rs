@@ -9,6 +9,8 @@
 //! Up to [`LogHistogram::EXACT`] values are kept as they are: most flows have few samples, and 64
 //! values need less memory than any set of buckets. Only the range of buckets in use is stored.
 
+use smallvec::SmallVec;
+
 /// The values up to this one are counted as zero.
 const SMALLEST: f64 = 1.0 / (1u64 << 30) as f64;
 /// Values from this one on are counted as this one.
@@ -31,8 +33,9 @@ pub struct LogHistogram {
 
 #[derive(Clone, Debug)]
 enum Form {
-    Exact(Vec<f32>),
-    Buckets(Box<Buckets>),
+    /// The first few without an allocation: most flows have no more.
+    Exact(SmallVec<[f32; 10]>),
+    Buckets(Buckets),
 }
 
 #[derive(Clone, Debug)]
@@ -46,7 +49,7 @@ struct Buckets {
 
 impl Default for Form {
     fn default() -> Form {
-        Form::Exact(Vec::new())
+        Form::Exact(SmallVec::new())
     }
 }
 
@@ -60,8 +63,17 @@ impl LogHistogram {
         LogHistogram::default()
     }
 
+    #[inline]
     pub fn record(&mut self, value: f64) {
-        self.record_n(value, 1);
+        if let Form::Exact(values) = &mut self.form
+            && values.len() < Self::EXACT
+            && value > SMALLEST
+            && value < LARGEST
+        {
+            values.push(value as f32);
+        } else {
+            self.record_n(value, 1);
+        }
     }
 
     /// Records `value` as if it had been seen `times` times.
@@ -79,7 +91,7 @@ impl LogHistogram {
                 values.extend(std::iter::repeat_n(value as f32, times as usize));
                 return;
             }
-            self.form = Form::Buckets(Box::new(Buckets::of(values)));
+            self.form = Form::Buckets(Buckets::of(values));
         }
         if let Form::Buckets(buckets) = &mut self.form {
             // Through f32 like the exact values, so that the form never depends on the order.
@@ -93,7 +105,7 @@ impl LogHistogram {
             Form::Exact(values) => values.iter().for_each(|&v| self.record(f64::from(v))),
             Form::Buckets(theirs) => {
                 if let Form::Exact(values) = &self.form {
-                    self.form = Form::Buckets(Box::new(Buckets::of(values)));
+                    self.form = Form::Buckets(Buckets::of(values));
                 }
                 if let Form::Buckets(ours) = &mut self.form {
                     ours.merge(theirs);
@@ -134,6 +146,9 @@ impl LogHistogram {
 
     /// Several quantiles for the price of one.
     pub fn quantiles<const N: usize>(&self, qs: [f64; N]) -> Option<[f64; N]> {
+        if let Form::Exact(values) = &self.form {
+            return exact_quantiles(values, qs);
+        }
         let steps = self.steps();
         let total = steps.last()?.1;
         Some(qs.map(|q| {
@@ -189,8 +204,9 @@ impl LogHistogram {
     /// The memory held beside the struct itself.
     pub fn heap_bytes(&self) -> usize {
         match &self.form {
-            Form::Exact(values) => values.capacity() * size_of::<f32>(),
-            Form::Buckets(b) => size_of::<Buckets>() + b.counts.capacity() * size_of::<u32>(),
+            Form::Exact(values) if values.spilled() => values.capacity() * size_of::<f32>(),
+            Form::Exact(_) => 0,
+            Form::Buckets(b) => b.counts.capacity() * size_of::<u32>(),
         }
     }
 }
@@ -247,6 +263,20 @@ impl Buckets {
             .filter(|(_, n)| **n > 0)
             .map(move |(bucket, &n)| (middle_of(bucket).clamp(min, max), u64::from(n)))
     }
+}
+
+fn exact_quantiles<const N: usize>(values: &[f32], qs: [f64; N]) -> Option<[f64; N]> {
+    if values.is_empty() {
+        return None;
+    }
+    let mut room = [0.0; LogHistogram::EXACT];
+    let sorted = &mut room[..values.len()];
+    sorted.copy_from_slice(values);
+    sorted.sort_unstable_by(f32::total_cmp);
+    Some(qs.map(|q| {
+        let rank = (q * sorted.len() as f64).ceil() as usize;
+        f64::from(sorted[rank.clamp(1, sorted.len()) - 1])
+    }))
 }
 
 /// Bucket 0 is zero; then 64 buckets for each doubling from `SMALLEST` on.

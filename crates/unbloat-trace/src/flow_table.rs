@@ -44,12 +44,17 @@ impl<F> FlowTable<F> {
     /// Asks for the lines of the flow that most likely has this hash.
     #[inline]
     pub(crate) fn prefetch_flow(&self, hash: u64) {
-        if let Some(entry) = self.index.likely(hash).and_then(|slot| self.slab.get(slot)) {
-            let lines = size_of::<Entry<F>>().div_ceil(64).min(8);
-            let base = std::ptr::from_ref(entry).cast::<u8>();
-            for line in 0..lines {
-                // SAFETY: the offset stays inside the entry, whose size bounds `lines`.
-                prefetch(unsafe { &*base.add(line * 64) });
+        if let Some(slot) = self.index.likely(hash) {
+            self.prefetch_slot(slot);
+        }
+    }
+
+    /// Asks for the lines of a flow; looking at it here would wait for the first of them.
+    #[inline]
+    pub(crate) fn prefetch_slot(&self, slot: u32) {
+        if let Some(place) = self.slab.place(slot) {
+            for line in 0..size_of::<Entry<F>>() / 64 {
+                prefetch(place.wrapping_add(line * 64));
             }
         }
     }

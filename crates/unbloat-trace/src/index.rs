@@ -38,7 +38,7 @@ impl Index {
 
     #[inline]
     pub(crate) fn prefetch(&self, hash: u64) {
-        prefetch(&self.entries[self.home(hash)]);
+        prefetch(std::ptr::from_ref(&self.entries[self.home(hash)]).cast());
     }
 
     #[inline]
@@ -109,17 +109,17 @@ impl Index {
     }
 }
 
-/// Asks the processor to fetch the line of `value`; does nothing where there is no such request.
+/// Asks the processor to fetch the line at `place`; does nothing where there is no such request.
 #[inline]
-pub(crate) fn prefetch<T>(value: &T) {
+pub(crate) fn prefetch(place: *const u8) {
     #[cfg(target_arch = "x86_64")]
-    // SAFETY: a prefetch of a valid reference; it has no effect but on caches.
+    // SAFETY: a prefetch has no effect but on caches, whatever the address.
     unsafe {
         use std::arch::x86_64::{_MM_HINT_T0, _mm_prefetch};
-        _mm_prefetch::<_MM_HINT_T0>(std::ptr::from_ref(value).cast());
+        _mm_prefetch::<_MM_HINT_T0>(place.cast());
     }
     #[cfg(not(target_arch = "x86_64"))]
-    let _ = value;
+    let _ = place;
 }
 
 #[cfg(test)]

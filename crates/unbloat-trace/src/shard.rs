@@ -78,9 +78,9 @@ impl Shard {
     /// Takes in the packets of `batch` that belong to this shard, in order.
     pub fn process(&mut self, batch: &Batch, mine: impl Iterator<Item = u32> + Clone) {
         let mut ahead = mine.clone();
-        let mut further = mine.clone().skip(8);
+        let mut further = mine.clone().skip(2 * AHEAD);
         // The first few are not asked for ahead; they would be needed at once.
-        ahead.by_ref().take(4).for_each(drop);
+        ahead.by_ref().take(AHEAD).for_each(drop);
         for i in mine {
             if let Some(header) = further.next().and_then(|i| batch.headers.get(i as usize)) {
                 self.tcp.prefetch_index(header.flow_hash);
@@ -145,6 +145,10 @@ impl Shard {
                 return;
             }
             self.ending.pop();
+            let soon = self.ending.len().checked_sub(AHEAD).and_then(|i| self.ending.get(i));
+            if let Some(soon) = soon.filter(|e| !e.users && !e.udp) {
+                self.tcp.prefetch_slot(soon.slot);
+            }
             match (users, udp) {
                 (true, _) => self.users.end(slot, number, &mut self.output.side),
                 (false, false) => self.end_tcp(slot, EndCause::TraceEnd, number),
@@ -332,9 +336,13 @@ impl Shard {
             ended.extend(self.tcp.get_mut(slot).map(|e| (e.flow.core.flow_id, slot)));
         }
         ended.sort_unstable();
-        for (_, slot) in ended.drain(..) {
+        for (i, &(_, slot)) in ended.iter().enumerate() {
+            if let Some(&(_, soon)) = ended.get(i + AHEAD) {
+                self.tcp.prefetch_slot(soon);
+            }
             self.end_tcp(slot, EndCause::Idle, number);
         }
+        ended.clear();
         while let Some(slot) = self.udp.pop_expired(now, |f| f.last + params.flow_idle) {
             ended.extend(self.udp.get_mut(slot).map(|e| (e.flow.flow_id, slot)));
         }
@@ -412,6 +420,9 @@ impl Shard {
     }
 }
 
+/// How many flows ahead of the one at hand the memory is asked for.
+const AHEAD: usize = 4;
+
 /// Something that still lives at the end of the trace. Flows end before users, the first first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 struct Ending {
@@ -471,5 +482,16 @@ fn begin_segment<'a>(batch: &'a Batch, header: &'a PacketHeader, number: u64) ->
         eifel: false,
         missed: 0,
         window: None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_live_flow_takes_few_cache_lines() {
+        let size = size_of::<Entry<TcpFlow>>();
+        assert!(size <= 512, "{size} bytes, light state {}", size_of::<Light>());
     }
 }

@@ -5,7 +5,7 @@
 //! down the path it lacks what is still on the way to the monitor. SACKed bytes count, as in the
 //! paper; tshark leaves them out.
 
-use super::rtt::bin_number;
+use super::bin::BinEnd;
 use super::{Analysis, Context, Findings, Flow, per_side};
 use crate::output::order;
 use crate::tcp::{Segment, Side};
@@ -17,21 +17,27 @@ pub(crate) struct InFlight;
 
 #[derive(Default)]
 pub(crate) struct Light {
-    sides: [Option<Box<Series>>; 2],
+    max: [Option<u32>; 2],
+    /// For the `in_flight` table, where one is written.
+    series: [Option<Box<Series>>; 2],
+}
+
+/// Of large flows, the distribution over data packets.
+#[derive(Default)]
+pub(crate) struct Deep {
+    sides: [LogHistogram; 2],
 }
 
 #[derive(Default)]
 struct Series {
-    all: LogHistogram,
-    max: u32,
     /// Right edge of the receive window as last granted.
     window_edge: Option<Seq>,
+    end: BinEnd,
     bin: Bin,
 }
 
 #[derive(Clone, Copy, Default)]
 struct Bin {
-    number: i64,
     last: Time,
     in_flight: Option<u32>,
     payload: u64,
@@ -40,10 +46,8 @@ struct Bin {
 
 impl Series {
     fn turn(&mut self, side: Side, now: Time, flow: &Flow<'_>, cx: &mut Context<'_>) {
-        let number = bin_number(now, self.bin.number, cx);
-        if number != self.bin.number {
+        if self.end.is_over(now, cx) {
             self.write(side, flow, cx);
-            self.bin.number = number;
         }
         self.bin.last = now;
         self.bin.samples += 1;
@@ -51,7 +55,7 @@ impl Series {
 
     fn write(&mut self, side: Side, flow: &Flow<'_>, cx: &mut Context<'_>) {
         let bin = std::mem::take(&mut self.bin);
-        if bin.samples == 0 || cx.summary_only {
+        if bin.samples == 0 {
             return;
         }
         let half = flow.half(side);
@@ -78,64 +82,76 @@ fn plateau_share(all: &LogHistogram) -> Option<f64> {
 
 impl Analysis for InFlight {
     type Light = Light;
-    type Deep = ();
+    type Deep = Deep;
 
     fn columns(columns: &mut Vec<Column>) {
         per_side!(columns,
-            f64 "in_flight_" "_p50_bytes" "median over data packets, within 0.8 %",
-            f64 "in_flight_" "_p95_bytes" "95th percentile over data packets, within 0.8 %",
-            u64 "in_flight_" "_max_bytes" "the most",
+            f64 "in_flight_" "_p50_bytes" "median over data packets of a flow beyond deep_after, within 0.8 %",
+            f64 "in_flight_" "_p95_bytes" "95th percentile of it, within 0.8 %",
+            u64 "in_flight_" "_max_bytes" "the most, of any flow",
         );
     }
 
     #[inline]
     fn on_segment(
         light: &mut Light,
-        _: Option<&mut ()>,
+        deep: Option<&mut Deep>,
         seg: &Segment<'_>,
         flow: &Flow<'_>,
         cx: &mut Context<'_>,
     ) {
         if seg.header.payload_len > 0 {
-            let series = light.sides[seg.side.index()].get_or_insert_default();
-            series.turn(seg.side, seg.now, flow, cx);
-            series.bin.payload += u64::from(seg.header.payload_len);
-            if let Some(in_flight) = seg.in_flight {
-                series.all.record(f64::from(in_flight));
-                series.max = series.max.max(in_flight);
-                series.bin.in_flight = series.bin.in_flight.max(Some(in_flight));
+            let side = seg.side.index();
+            light.max[side] = light.max[side].max(seg.in_flight);
+            if let (Some(deep), Some(in_flight)) = (deep, seg.in_flight) {
+                deep.sides[side].record(f64::from(in_flight));
             }
         }
-        if let Some(series) = &mut light.sides[seg.side.other().index()] {
-            if seg.acked > 0 {
-                series.turn(seg.side.other(), seg.now, flow, cx);
-            }
-            if let Some(window) = seg.window {
-                series.window_edge = Some(seg.header.ack + window);
-            }
+        if !cx.summary_only {
+            light.follow(seg, flow, cx);
         }
     }
 
     fn finish(
         light: &mut Light,
-        _: Option<&mut ()>,
+        deep: Option<&mut Deep>,
         flow: &Flow<'_>,
         findings: &mut Findings,
         cx: &mut Context<'_>,
         row: &mut RowWriter<'_>,
     ) {
         for side in Side::BOTH {
-            let mut series = light.sides[side.index()].take();
-            if let Some(series) = &mut series {
+            if let Some(series) = &mut light.series[side.index()] {
                 series.write(side, flow, cx);
             }
-            let known = series.as_ref().filter(|s| !s.all.is_empty());
-            findings.sides[side.index()].max_in_flight =
-                known.map(|s| Bytes::new(u64::from(s.max)));
-            findings.sides[side.index()].plateau_share = known.and_then(|s| plateau_share(&s.all));
-            row.f64(known.and_then(|s| s.all.quantile(0.50)));
-            row.f64(known.and_then(|s| s.all.quantile(0.95)));
-            row.u64(known.map(|s| u64::from(s.max)));
+            let max = light.max[side.index()];
+            let all = deep.as_ref().map(|d| &d.sides[side.index()]);
+            let quantiles = all.and_then(|a| a.quantiles([0.50, 0.95]));
+            let finding = &mut findings.sides[side.index()];
+            finding.max_in_flight = max.map(|bytes| Bytes::new(u64::from(bytes)));
+            finding.plateau_share = all.and_then(plateau_share);
+            row.f64(quantiles.map(|[p50, _]| p50));
+            row.f64(quantiles.map(|[_, p95]| p95));
+            row.u64(max.map(u64::from));
+        }
+    }
+}
+
+impl Light {
+    fn follow(&mut self, seg: &Segment<'_>, flow: &Flow<'_>, cx: &mut Context<'_>) {
+        if seg.header.payload_len > 0 {
+            let series = self.series[seg.side.index()].get_or_insert_default();
+            series.turn(seg.side, seg.now, flow, cx);
+            series.bin.payload += u64::from(seg.header.payload_len);
+            series.bin.in_flight = series.bin.in_flight.max(seg.in_flight);
+        }
+        if let Some(series) = &mut self.series[seg.side.other().index()] {
+            if seg.acked > 0 {
+                series.turn(seg.side.other(), seg.now, flow, cx);
+            }
+            if let Some(window) = seg.window {
+                series.window_edge = Some(seg.header.ack + window);
+            }
         }
     }
 }

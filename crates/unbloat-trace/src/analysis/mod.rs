@@ -5,6 +5,7 @@
 //! [`Segment`], and at the end of the flow writes its columns of the `flows` table. Rows of other
 //! tables it writes when it learns of them.
 
+mod bin;
 mod closing;
 mod handshake;
 mod in_flight;

@@ -5,6 +5,7 @@
 //! uplink data the upstream RTT. The added delay is a sample less the flow's own smallest one: what
 //! queues, scheduling and delayed ACKs put on top of the path.
 
+use super::bin::BinEnd;
 use super::{Analysis, Context, Findings, Flow, ms, per_side};
 use crate::output::order;
 use crate::tcp::{RttSample, Segment, Side};
@@ -28,7 +29,7 @@ struct Samples {
 
 #[derive(Clone, Copy, Default)]
 pub(super) struct Bin {
-    number: i64,
+    end: BinEnd,
     last: Time,
     sum: Delta,
     min: Delta,
@@ -49,10 +50,11 @@ impl Bin {
         flow: &Flow<'_>,
         cx: &mut Context<'_>,
     ) {
-        let number = bin_number(now, self.number, cx);
-        if number != self.number {
+        if cx.summary_only {
+            return;
+        }
+        if self.end.is_over(now, cx) {
             self.write(method, side, flow, cx);
-            self.number = number;
         }
         self.last = now;
         self.sum += sample.rtt;
@@ -73,8 +75,12 @@ impl Bin {
         flow: &Flow<'_>,
         cx: &mut Context<'_>,
     ) {
-        let bin = std::mem::take(self);
-        if bin.samples == 0 || cx.summary_only {
+        let bin = *self;
+        *self = Bin {
+            end: bin.end,
+            ..Bin::default()
+        };
+        if bin.samples == 0 {
             return;
         }
         let n = f64::from(bin.samples);
@@ -89,14 +95,6 @@ impl Bin {
         row.f64(bin.max.as_ms());
         row.f64(bin.in_flight as f64 / n);
         row.u64(u64::from(bin.samples));
-    }
-}
-
-/// The number of the bin that `now` lies in; with bins of zero width every sample has its own.
-pub(super) fn bin_number(now: Time, last_bin: i64, cx: &Context<'_>) -> i64 {
-    match cx.params.bin.as_ns() {
-        0 => last_bin + 1,
-        width => cx.since_origin(now).div_euclid(width),
     }
 }
 
@@ -152,8 +150,8 @@ impl Analysis for Rtt {
             let all = samples.as_ref().map(|s| &s.all);
             let micros = |us: f64| Delta::us(us.round() as i64);
             let floor = all.and_then(LogHistogram::min).map(micros);
-            let quantile = |q| all.and_then(|a| a.quantile(q)).map(micros);
-            let quantiles = [0.50, 0.95, 0.99].map(quantile);
+            let quantiles = all.and_then(|a| a.quantiles([0.50, 0.95, 0.99]));
+            let quantiles = quantiles.map_or([None; 3], |qs| qs.map(|q| Some(micros(q))));
             let added = quantiles.map(|q| q.zip(floor).map(|(q, floor)| q - floor));
             let finding = &mut findings.sides[side.index()];
             finding.rtt_floor = floor;

@@ -51,6 +51,10 @@ impl Ring {
     const MAX: usize = 1 << 15;
 
     pub(super) fn push(&mut self, end: Seq, sent_us: u32, in_flight: u32, ip_id: u16) {
+        if self.packets.capacity() == 0 {
+            // An initial window (RFC 6928) fits without growing.
+            self.packets.reserve_exact(10);
+        }
         if self.packets.len() >= Self::MAX {
             self.packets.pop_back();
         }
