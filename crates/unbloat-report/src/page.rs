@@ -184,7 +184,7 @@ fn verdict_tables(verdict: &Verdict) -> String {
             side(c.side),
             human(c.queued_bytes, "B"),
             human(c.overlap_s, "s"),
-            format!("{:.0} %", 100.0 * c.share),
+            human(100.0 * c.share, "%"),
             format!("{} ({})", c.victims, c.own_victims),
         ]
     });

@@ -62,7 +62,7 @@ fn culprits(verdict: &Verdict) -> Vec<[String; 6]> {
             who(c.flow_id, &c.client, &c.server),
             human(c.queued_bytes, "B"),
             human(c.overlap_s, "s"),
-            format!("{:.0} %", 100.0 * c.share),
+            human(100.0 * c.share, "%"),
             format!("{} ({} own)", c.victims, c.own_victims),
             side(c.side).to_owned(),
         ]

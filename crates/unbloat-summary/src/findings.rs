@@ -124,7 +124,15 @@ impl Group<'_> {
         (unit, paper): (&str, Option<f64>),
         doc: &str,
     ) {
-        let value = histogram.quantile(q);
+        // Counts and bytes are whole; a sketch gives the middle of a bucket.
+        let whole = |value: f64| {
+            if matches!(unit, "" | "B") {
+                value.round()
+            } else {
+                value
+            }
+        };
+        let value = histogram.quantile(q).map(whole);
         self.number(metric, value, (unit, paper), histogram.count(), doc);
     }
 

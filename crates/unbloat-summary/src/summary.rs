@@ -4,12 +4,12 @@ use crate::SummaryParams;
 use crate::findings::{Figure, Findings, Metric};
 use crate::panel::{Panel, panels};
 use crate::verdict::{Judge, Verdict};
-use crate::view::View;
+use crate::view::{Index, View};
 use unbloat_table::{Rows, Table};
 
 /// Takes the rows of a run's tables, in any cut and any order of tables.
 pub struct Summary {
-    tables: Vec<Table>,
+    tables: Vec<(&'static str, Index)>,
     panels: Vec<Box<dyn Panel>>,
     judge: Judge,
     left_out: Vec<String>,
@@ -41,7 +41,7 @@ impl Summary {
             left_out.push(format!("Inconclusive: the verdict, because {what}."));
         }
         Summary {
-            tables: tables.to_vec(),
+            tables: tables.iter().map(|t| (t.name, Index::of(t))).collect(),
             panels: kept,
             judge: Judge::new(params),
             left_out,
@@ -50,10 +50,11 @@ impl Summary {
 
     /// Adds rows of the table `name`; rows of a table not named at the start are not looked at.
     pub fn add(&mut self, name: &str, rows: &Rows) {
-        let Some(table) = self.tables.iter().find(|t| t.name == name) else {
+        let found = self.tables.iter().find(|(table, _)| *table == name);
+        let Some((_, index)) = found.filter(|_| !rows.is_empty()) else {
             return;
         };
-        let view = View::new(table, rows);
+        let view = View::new(index, rows);
         let reads = |panel: &dyn Panel| panel.needs().iter().any(|(needed, _)| *needed == name);
         for panel in self.panels.iter_mut().filter(|p| reads(p.as_ref())) {
             panel.add(name, &view);

@@ -1,9 +1,21 @@
 //! Rows seen through their columns' names.
 
+use std::collections::HashMap;
 use unbloat_table::{ColumnData, Rows, Table};
 
+/// Where each column of a table is. Live capture brings a few rows at a time, so finding a column
+/// must not cost more than reading it.
+pub(crate) struct Index(HashMap<&'static str, usize>);
+
+impl Index {
+    pub(crate) fn of(table: &Table) -> Index {
+        let places = table.columns.iter().enumerate();
+        Index(places.map(|(i, c)| (c.name, i)).collect())
+    }
+}
+
 pub(crate) struct View<'a> {
-    table: &'a Table,
+    index: &'a Index,
     rows: &'a Rows,
 }
 
@@ -12,8 +24,8 @@ pub(crate) struct View<'a> {
 pub(crate) struct Values<'a>(Option<&'a ColumnData>);
 
 impl<'a> View<'a> {
-    pub(crate) fn new(table: &'a Table, rows: &'a Rows) -> View<'a> {
-        View { table, rows }
+    pub(crate) fn new(index: &'a Index, rows: &'a Rows) -> View<'a> {
+        View { index, rows }
     }
 
     pub(crate) fn rows(&self) -> std::ops::Range<usize> {
@@ -21,8 +33,8 @@ impl<'a> View<'a> {
     }
 
     pub(crate) fn column(&self, name: &str) -> Values<'a> {
-        let at = self.table.column(name);
-        Values(at.and_then(|i| self.rows.columns().get(i)))
+        let at = self.index.0.get(name);
+        Values(at.and_then(|&i| self.rows.columns().get(i)))
     }
 
     /// The numbers of the rows of TCP flows.

@@ -19,8 +19,6 @@ pub(crate) struct Judge {
     suffering_users: u64,
     users: Leaders<UserSufferer>,
     sides: [SideCount; 2],
-    /// Suffering flows by the side with the larger p95.
-    worse_side: [u64; 2],
     both_sides_judged: u64,
     judged_flows: u64,
     begun_before: u64,
@@ -117,7 +115,6 @@ impl Judge {
             suffering_users: 0,
             users: Leaders::new(LISTED),
             sides: Default::default(),
-            worse_side: [0; 2],
             both_sides_judged: 0,
             judged_flows: 0,
             begun_before: 0,
@@ -184,10 +181,6 @@ impl Judge {
             self.judged_flows += 1;
             self.begun_before += u64::from(handshake.is(row, "unseen"));
             self.both_sides_judged += u64::from(p95s.iter().all(Option::is_some));
-            let worst = usize::from(p95s[1] > p95s[0]);
-            if p95s[worst] > Some(self.params.bloat_threshold.as_ms()) {
-                self.worse_side[worst] += 1;
-            }
         }
     }
 
@@ -280,8 +273,9 @@ impl Judge {
     }
 
     fn where_it_is(&self) -> Vec<Side> {
-        let [down, up] = self.worse_side;
-        let is_named = [down > 0 && down * 4 > up, up > 0 && up * 4 > down];
+        let share = |n: SideCount| n.suffering_flows as f64 / n.judged_flows.max(1) as f64;
+        let [down, up] = self.sides.map(share);
+        let is_named = [down > 0.0 && 4.0 * down > up, up > 0.0 && 4.0 * up > down];
         let sides = SIDES.iter().zip(is_named);
         sides
             .filter(|(_, named)| *named)
@@ -334,7 +328,7 @@ impl Judge {
         if self.judged_flows > 0 && self.both_sides_judged == 0 {
             caveats.push("No flow has enough RTT samples on both sides of the capture point, so its sides are not compared within one flow.".to_owned());
         }
-        if self.worse_side[0] > 0 {
+        if self.sides[0].suffering_flows > 0 {
             caveats.push("Downstream RTTs include the way of the ACKs back, so an upload that fills the queue between client and capture point shows there as well.".to_owned());
         }
         if self
@@ -490,6 +484,7 @@ mod tests {
     use super::*;
     use crate::testing::Value::{F, I, T, U};
     use crate::testing::{Record, flows_table, rows};
+    use crate::view::Index;
 
     /// A flow from `start` to `end` seconds with an added p95 on the side towards the client.
     fn flow(id: u64, span: (i64, i64), p95_ms: f64, in_flight: f64) -> Record {
@@ -515,7 +510,10 @@ mod tests {
     fn verdict(records: &[Record]) -> Verdict {
         let table = flows_table();
         let mut judge = Judge::new(SummaryParams::default());
-        judge.add("flows", &View::new(&table, &rows(&table, records)));
+        judge.add(
+            "flows",
+            &View::new(&Index::of(&table), &rows(&table, records)),
+        );
         judge.verdict()
     }
 

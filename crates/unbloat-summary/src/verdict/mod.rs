@@ -14,8 +14,9 @@
 //!    whole path's floor. By Little's law queue = rate x added delay and BDP = rate x floor, so the
 //!    ratio needs no rate. The path's floor is the sum of both sides' smallest RTTs, of one side
 //!    and the other's handshake, or of one side alone when the other was never seen.
-//! 4. *Where*: each suffering flow counts for the side with its larger p95. One side is named when
-//!    it has at least four times as many flows as the other, else both.
+//! 4. *Where*: the side on which the larger share of its judged flows suffers; the other side as well
+//!    when its share is more than a quarter of that. Shares, because a capture of downloads has few
+//!    flows with enough RTT samples upstream.
 //! 5. *Because of*: a flow keeps `in_flight_p50 x added_p50 / rtt_p50` bytes in the queue (Little's
 //!    law again). Its weight is those bytes times the seconds in which it overlaps a suffering flow
 //!    on the same side. The flows with the largest weights are the culprits, with their share of

@@ -139,10 +139,10 @@ impl Culprit {
     fn phrase(&self) -> String {
         let (arrow, bytes) = (self.arrow(), Bytes::new(self.queued_bytes as u64));
         format!(
-            "flow {} ({arrow}) keeps {bytes} queued for {} s, {:.0} % of all queued bytes x time",
+            "flow {} ({arrow}) keeps {bytes} queued for {} s, {} % of all queued bytes x time",
             self.flow_id,
             digits(self.overlap_s),
-            100.0 * self.share
+            digits(100.0 * self.share)
         )
     }
 
