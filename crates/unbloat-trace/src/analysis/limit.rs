@@ -18,8 +18,8 @@
 //!
 //! # Where we differ
 //! T-RAT reads flights, which pacing and queues dissolve; spans need none. It works from either end
-//! without the other direction; we have both. A paced sender that keeps one BDP in flight (BBR)
-//! can look like a full sender buffer.
+//! without the other direction; we have both. A sender that is paced evenly (BBR at one BDP, rate
+//! limits of servers) can look like a full sender buffer.
 //!
 //! Only flows of more than `deep_after` bytes are followed, and only from there on.
 
@@ -119,7 +119,7 @@ impl Watch {
     fn pass(&mut self, side: Side, now: Time, flow: &Flow<'_>) {
         let last = self.last.replace(now).unwrap_or(now);
         let span = now.since(last).max(Delta::ZERO);
-        let free_from = match self.state {
+        let free_from = match std::mem::take(&mut self.state) {
             State::Free => last,
             State::Loss => {
                 self.add(Cause::Loss, span);
@@ -213,12 +213,20 @@ impl Watch {
             State::Full
         } else if !half.is_outstanding() {
             // An ACK needs that long until what it lets go comes by.
-            State::IdleFrom(now + answer)
+            self.idle_from(now + answer)
         } else if !self.last_is_full_sized {
-            State::IdleFrom(self.last_data + round_trip_floor(side, flow))
+            self.idle_from(self.last_data + round_trip_floor(side, flow))
         } else {
             State::Free
         };
+    }
+
+    /// Once idle, ACKs do not move the beginning.
+    fn idle_from(&self, from: Time) -> State {
+        match self.state {
+            State::IdleFrom(before) => State::IdleFrom(before.min(from)),
+            _ => State::IdleFrom(from),
+        }
     }
 
     #[cold]
@@ -315,7 +323,8 @@ impl Analysis for Limit {
         let watch = &mut deep.sides[acked.index()];
         // The time of a side runs from its first data on, until its last.
         if watch.last.is_some() && !matches!(seg.ack, AckKind::None | AckKind::Old) {
-            if flow.half(acked).is_outstanding() || seg.acked > 0 {
+            // Idle time counts once data ends it: after the last data there is no transfer.
+            if !matches!(watch.state, State::IdleFrom(_)) {
                 watch.pass(acked, seg.now, flow);
             }
             watch.on_ack(seg);
