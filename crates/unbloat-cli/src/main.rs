@@ -3,6 +3,9 @@
 
 mod analyze;
 mod exit;
+mod report;
+mod schema;
+mod stop;
 
 use clap::{Parser, Subcommand};
 use exit::Exit;
@@ -23,11 +26,15 @@ struct Cli {
 #[derive(Subcommand)]
 enum Command {
     Analyze(Box<analyze::Args>),
+    Report(report::Args),
+    Schema(schema::Args),
 }
 
 fn main() -> std::process::ExitCode {
     let exit = match Cli::parse().command {
-        Command::Analyze(args) => analyze::run(&args),
+        Command::Analyze(args) => analyze::run(&args).map_err(|e| e.to_string()),
+        Command::Report(args) => report::run(&args).map_err(|e| e.to_string()),
+        Command::Schema(args) => Ok(schema::run(&args)),
     };
     exit.unwrap_or_else(|error| {
         eprintln!("unbloat: {error}");

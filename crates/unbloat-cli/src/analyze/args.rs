@@ -1,8 +1,11 @@
 //! Options of `unbloat analyze`.
 
-use clap::{Args as ClapArgs, ValueEnum};
+use clap::Args as ClapArgs;
+use serde_json::{Value, json};
+use std::collections::BTreeMap;
 use std::net::IpAddr;
 use std::path::PathBuf;
+use unbloat_run::format::FormatKind;
 use unbloat_trace::{Network, Params};
 use unbloat_units::{Bytes, Delta, Rate};
 use unbloat_wire::ParserParams;
@@ -16,13 +19,30 @@ Examples:
   unbloat analyze 'ring.pcap*' --out run-1         rotated files as one trace
   zcat big.pcap.gz | unbloat analyze -             standard input
   unbloat analyze a.pcap --format csv --table flows > flows.csv
+  sudo unbloat analyze --live eth0 --duration '1 min'
   unbloat analyze a.pcap --client-net 10.0.0.0/8 --C '100 Mbit/s'
 Exit codes: 0 complete, 1 failed, 2 usage, 3 an input was cut or corrupt, 130 stopped by Ctrl-C")]
 pub struct Args {
     /// Captures: pcap or pcapng, plain, gzip, zstd or lz4; patterns like 'cap*.pcap'; - for standard
     /// input. Several are one trace in time order
-    #[arg(required = true)]
+    #[arg(required_unless_present = "live", conflicts_with = "live")]
     pub inputs: Vec<String>,
+
+    /// Analyse the packets of this interface as they pass, until Ctrl-C or --duration
+    #[arg(long, value_name = "IFACE")]
+    pub live: Option<String>,
+
+    /// Stop live analysis after this long
+    #[arg(long, value_name = "SPAN", requires = "live")]
+    pub duration: Option<Delta>,
+
+    /// Bytes of each packet to capture live: 256 hold all headers, tunnels included
+    #[arg(long, value_name = "BYTES", default_value_t = 256, requires = "live")]
+    pub snap_len: u32,
+
+    /// Capture live what is not for this machine, too
+    #[arg(long, requires = "live")]
+    pub promiscuous: bool,
 
     /// Folder for the run; it must not exist [default: an unused name in runs/]
     #[arg(long, value_name = "DIR")]
@@ -32,13 +52,23 @@ pub struct Args {
     #[arg(long, conflicts_with = "out")]
     pub no_run: bool,
 
-    /// Print a table to standard output instead of the verdict
-    #[arg(long, value_enum)]
-    pub format: Option<Format>,
+    /// Print a table to standard output instead of the verdict: table, json, jsonl or csv; no folder
+    /// is written unless --out is given
+    #[arg(long, value_name = "FORMAT", value_parser = parse_format)]
+    pub format: Option<FormatKind>,
 
-    /// Which table `--format` prints
+    /// Which table `--format` prints: flows, rtt, in_flight, bandwidth, events, users, radio,
+    /// concurrency, dns, http, protocols, summary or figures
     #[arg(long, default_value = "flows", requires = "format")]
     pub table: String,
+
+    /// Rows that `--format table` prints
+    #[arg(long, default_value_t = 40, requires = "format")]
+    pub rows: usize,
+
+    /// Added delay at the 95th percentile from which a flow or a user suffers
+    #[arg(long, value_name = "SPAN", default_value = "100 ms")]
+    pub bloat_threshold: Delta,
 
     /// Threads that analyse
     #[arg(long, default_value_t = 1, value_parser = clap::value_parser!(u16).range(1..=256))]
@@ -55,12 +85,36 @@ pub struct Args {
     pub params: ParamArgs,
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub enum Format {
-    Table,
-    Json,
-    Jsonl,
-    Csv,
+impl Args {
+    /// All options with the values in force, for run.json.
+    pub fn options(&self) -> BTreeMap<String, Value> {
+        let p = self.params.params();
+        let c =
+            p.c.map_or_else(|| "learn".to_owned(), |rate| rate.to_string());
+        [
+            ("C", json!(c)),
+            ("delta_G", json!(p.delta_g.to_string())),
+            ("T", json!(p.promotion_silence.to_string())),
+            ("tail", json!(p.tail.to_string())),
+            ("Rss_threshold", json!(p.rss_threshold)),
+            ("large_bytes", json!(p.large_bytes.to_string())),
+            ("large_duration", json!(p.large_duration.to_string())),
+            (
+                "utilisation_window",
+                json!(p.utilisation_window.to_string()),
+            ),
+            ("pep_ports", json!(p.pep_ports)),
+            ("flow_idle", json!(p.flow_idle.to_string())),
+            ("user_idle", json!(p.user_idle.to_string())),
+            ("bin", json!(p.bin.to_string())),
+            ("max_flows", json!(p.max_flows)),
+            ("bloat_threshold", json!(self.bloat_threshold.to_string())),
+            ("gtp_ports", json!(self.orientation.gtp_port)),
+            ("threads", json!(self.threads)),
+        ]
+        .map(|(name, value)| (name.to_owned(), value))
+        .into()
+    }
 }
 
 #[derive(ClapArgs)]
@@ -71,13 +125,21 @@ pub struct OrientationArgs {
     pub client_net: Vec<Network>,
 
     /// UDP ports that carry GTP-U
-    #[arg(long, value_name = "PORT", value_delimiter = ',', default_value = "2152")]
+    #[arg(
+        long,
+        value_name = "PORT",
+        value_delimiter = ',',
+        default_value = "2152"
+    )]
     pub gtp_port: Vec<u16>,
 }
 
 impl OrientationArgs {
     pub fn parser(&self) -> ParserParams {
-        ParserParams { gtp_ports: self.gtp_port.clone(), ..ParserParams::default() }
+        ParserParams {
+            gtp_ports: self.gtp_port.clone(),
+            ..ParserParams::default()
+        }
     }
 }
 
@@ -119,7 +181,12 @@ pub struct ParamArgs {
     utilisation_window: Delta,
 
     /// Server ports behind a performance-enhancing proxy
-    #[arg(long, value_name = "PORT", value_delimiter = ',', default_value = "80,8080")]
+    #[arg(
+        long,
+        value_name = "PORT",
+        value_delimiter = ',',
+        default_value = "80,8080"
+    )]
     pep_ports: Vec<u16>,
 
     /// A flow silent for this long has ended
@@ -164,16 +231,27 @@ impl ParamArgs {
     }
 }
 
+fn parse_format(text: &str) -> Result<FormatKind, String> {
+    let names: Vec<&str> = FormatKind::ALL.iter().map(|kind| kind.name()).collect();
+    FormatKind::from_name(text).ok_or_else(|| format!("one of {}", names.join(", ")))
+}
+
 fn parse_c(text: &str) -> Result<LearntRate, String> {
     if text == "learn" {
         return Ok(LearntRate(None));
     }
-    text.parse().map(|rate| LearntRate(Some(rate))).map_err(|e| format!("{e}, or \"learn\""))
+    text.parse()
+        .map(|rate| LearntRate(Some(rate)))
+        .map_err(|e| format!("{e}, or \"learn\""))
 }
 
 fn parse_count(text: &str) -> Result<usize, String> {
     let count: usize = text.replace('_', "").parse().map_err(|e| format!("{e}"))?;
-    if count == 0 { Err("at least 1 is needed".to_owned()) } else { Ok(count) }
+    if count == 0 {
+        Err("at least 1 is needed".to_owned())
+    } else {
+        Ok(count)
+    }
 }
 
 fn parse_network(text: &str) -> Result<Network, String> {

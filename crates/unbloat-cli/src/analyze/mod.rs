@@ -1,19 +1,22 @@
 //! `unbloat analyze`: captures in, verdict, report and tables out.
 
 mod args;
+mod input;
 mod progress;
 mod store;
 
 pub use args::Args;
+pub use store::{REPORT, terminal_width};
 
 use crate::exit::Exit;
+use crate::stop::stop_on_ctrl_c;
 use progress::Progress;
-use std::io::IsTerminal;
-use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
-use store::Store;
-use unbloat_capture::{CaptureError, Input, Trace};
+use std::sync::atomic::Ordering;
+use std::time::{Duration, Instant};
+use store::{Store, Stored};
+use unbloat_capture::CaptureError;
 use unbloat_pipeline::{Control, Outcome, PipelineError, Settings, Standing};
+use unbloat_report::{ReportError, verdict_text};
 use unbloat_run::RunError;
 use unbloat_trace::Output;
 
@@ -23,8 +26,10 @@ pub enum AnalyzeError {
     Capture(#[from] CaptureError),
     #[error(transparent)]
     Run(#[from] RunError),
-    #[error("cannot write to standard output: {0}")]
-    Stdout(#[from] std::io::Error),
+    #[error(transparent)]
+    Report(#[from] ReportError),
+    #[error("writing failed: {0}")]
+    Write(#[from] std::io::Error),
     #[error("there is no table {name:?}; there are {known}")]
     NoTable { name: String, known: String },
     #[error("cannot get random numbers from the system: {0}")]
@@ -42,23 +47,46 @@ impl From<PipelineError<AnalyzeError>> for AnalyzeError {
     }
 }
 
+/// How often a live verdict is drawn anew.
+const REDRAW: Duration = Duration::from_secs(1);
+
 pub fn run(args: &Args) -> Result<Exit, AnalyzeError> {
-    let inputs = Input::expand(&args.inputs)?;
-    let mut trace = Trace::open(&inputs)?;
-    let mut store = Store::open(args, &inputs)?;
+    let (mut source, inputs) = input::open(args)?;
+    let mut store = Store::open(args, inputs)?;
     let stop = stop_on_ctrl_c()?;
-    let mut progress = Progress::new(args.quiet || !std::io::stderr().is_terminal());
+    let mut progress = Progress::new(args.quiet, args.live.is_some());
     let settings = settings(args)?;
+    let (begun, mut drawn) = (Instant::now(), Instant::now());
     let mut sink = |output: &Output, standing: Standing| {
-        progress.show(&standing);
         store.take(output)?;
-        let stopped = stop.load(Ordering::Relaxed);
-        Ok(if stopped { Control::Stop } else { Control::Continue })
+        if args.live.is_some() && drawn.elapsed() > REDRAW {
+            drawn = Instant::now();
+            progress.redraw(
+                &verdict_text(&store.found().verdict, terminal_width()),
+                &standing,
+            );
+        }
+        progress.show(&standing);
+        let over = args
+            .duration
+            .is_some_and(|d| begun.elapsed().as_secs_f64() > d.as_secs());
+        let stopped = over || stop.load(Ordering::Relaxed);
+        Ok(if stopped {
+            Control::Stop
+        } else {
+            Control::Continue
+        })
     };
-    let outcome = unbloat_pipeline::run::<AnalyzeError>(&mut trace, &settings, &mut sink)?;
+    let mut outcome = unbloat_pipeline::run::<AnalyzeError>(&mut *source, &settings, &mut sink)?;
     progress.finish();
+    // Live capture has no end of its own: stopping it is how it is meant to end.
+    outcome.interrupted &= args.live.is_none();
     tell(&outcome);
-    store.finish(&outcome)?;
+    let stored = store.finish(&outcome)?;
+    if args.format.is_none() {
+        print!("{}", verdict_text(&stored.found.verdict, terminal_width()));
+    }
+    point_to(&stored);
     Ok(match &outcome {
         outcome if outcome.interrupted => Exit::Interrupted,
         outcome if !outcome.notes.damage.is_empty() => Exit::Damaged,
@@ -67,27 +95,23 @@ pub fn run(args: &Args) -> Result<Exit, AnalyzeError> {
 }
 
 fn settings(args: &Args) -> Result<Settings, AnalyzeError> {
+    let series = ["rtt", "in_flight", "bandwidth", "events", "radio"];
+    let printed = args.format.is_some() && series.contains(&args.table.as_str());
     Ok(Settings {
         params: args.params.params(),
         parser: args.orientation.parser(),
         client_nets: args.orientation.client_net.clone(),
         threads: usize::from(args.threads),
         hash_seed: getrandom::u64().map_err(AnalyzeError::Random)?,
-        summary_only: args.no_run && args.format.is_none(),
+        summary_only: args.no_run && !printed,
     })
 }
 
-/// The first Ctrl-C asks to stop and keep what is known; a second one ends at once.
-fn stop_on_ctrl_c() -> Result<Arc<AtomicBool>, AnalyzeError> {
-    let stop = Arc::new(AtomicBool::new(false));
-    let flag = Arc::clone(&stop);
-    ctrlc::set_handler(move || {
-        if flag.swap(true, Ordering::Relaxed) {
-            std::process::exit(130);
-        }
-        eprintln!("unbloat: stopping; what is known so far will be written (Ctrl-C again: at once)");
-    })?;
-    Ok(stop)
+fn point_to(stored: &Stored) {
+    if let Some(dir) = &stored.dir {
+        eprintln!("report  {}", dir.join(REPORT).display());
+        eprintln!("tables  {}", dir.display());
+    }
 }
 
 /// What the result does not show: packets that nobody could read, damage, flows given up.
@@ -96,9 +120,16 @@ fn tell(outcome: &Outcome) {
         eprintln!("unbloat: {damage}");
     }
     if outcome.skipped.total() > 0 {
-        let reasons: Vec<String> =
-            outcome.skipped.iter().map(|(reason, n)| format!("{n} {reason}")).collect();
-        eprintln!("unbloat: {} of {} packets carry no header for us: {}", outcome.skipped.total(), outcome.packets, reasons.join(", "));
+        let reasons: Vec<String> = outcome
+            .skipped
+            .iter()
+            .map(|(reason, n)| format!("{n} {reason}"))
+            .collect();
+        let (skipped, packets) = (outcome.skipped.total(), outcome.packets);
+        eprintln!(
+            "unbloat: {skipped} of {packets} packets were not analysed: {}",
+            reasons.join(", ")
+        );
     }
     if let Some(drops) = outcome.notes.kernel_drops.filter(|&n| n > 0) {
         eprintln!("unbloat: {drops} packets were dropped while capturing; counts are too low");
@@ -111,6 +142,9 @@ fn tell(outcome: &Outcome) {
         );
     }
     if outcome.interrupted {
-        eprintln!("unbloat: stopped after {} packets; the result ends there", outcome.packets);
+        eprintln!(
+            "unbloat: stopped after {} packets; the result ends there",
+            outcome.packets
+        );
     }
 }

@@ -1,5 +1,6 @@
 //! A progress bar with rate and time left, on standard error, for people only.
 
+use console::Term;
 use indicatif::{HumanCount, ProgressBar, ProgressDrawTarget, ProgressStyle};
 use std::time::{Duration, Instant};
 use unbloat_pipeline::Standing;
@@ -8,21 +9,48 @@ pub struct Progress {
     bar: ProgressBar,
     begun: Instant,
     drawn: Instant,
+    /// Where a live verdict is drawn, and how many lines it took.
+    term: Option<Term>,
+    lines: usize,
 }
 
 const EVERY: Duration = Duration::from_millis(100);
 
 impl Progress {
-    /// Draws on a terminal only; `quiet` draws nowhere.
-    pub fn new(quiet: bool) -> Progress {
-        let target = if quiet { ProgressDrawTarget::hidden() } else { ProgressDrawTarget::stderr() };
+    /// Draws on a terminal only, and nowhere if `quiet`.
+    pub fn new(quiet: bool, live: bool) -> Progress {
+        let target = if quiet {
+            ProgressDrawTarget::hidden()
+        } else {
+            ProgressDrawTarget::stderr()
+        };
         let bar = ProgressBar::with_draw_target(None, target);
         let now = Instant::now();
-        Progress { bar, begun: now, drawn: now }
+        let term = (live && !quiet).then(Term::stderr).filter(Term::is_term);
+        Progress {
+            bar,
+            begun: now,
+            drawn: now,
+            term,
+            lines: 0,
+        }
+    }
+
+    /// Draws the verdict of a live capture over the one before.
+    pub fn redraw(&mut self, verdict: &str, standing: &Standing) {
+        let Some(term) = &self.term else { return };
+        let text = format!(
+            "{verdict}\n{} packets so far\n",
+            HumanCount(standing.packets)
+        );
+        // A terminal that is gone is no reason to end the capture.
+        let _ = term.clear_last_lines(self.lines);
+        let _ = term.write_str(&text);
+        self.lines = text.lines().count();
     }
 
     pub fn show(&mut self, standing: &Standing) {
-        if self.drawn.elapsed() < EVERY {
+        if self.term.is_some() || self.drawn.elapsed() < EVERY {
             return;
         }
         self.drawn = Instant::now();

@@ -1,88 +1,215 @@
-//! Where the rows go.
+//! Where the rows go: the run folder, the summary, and standard output.
 
 use super::{AnalyzeError, Args};
 use std::collections::BTreeMap;
+use std::fs::File;
+use std::io::{BufWriter, Stdout, stdout};
 use std::path::{Path, PathBuf};
-use unbloat_capture::Input;
 use unbloat_pipeline::Outcome;
-use unbloat_run::{RunInfo, RunWriter, Status, TraceStart, fresh_dir, link_latest};
+use unbloat_report::{RenderOptions, render};
+use unbloat_run::format::{Bounds, FormatKind, TextWriter};
+use unbloat_run::{RunInfo, RunReader, RunWriter, Status, TraceStart, fresh_dir, link_latest};
+use unbloat_summary::{
+    Outcome as Found, Summary, SummaryParams, figures_rows, figures_table, summary_rows,
+    summary_table,
+};
+use unbloat_table::{Rows, Table};
 use unbloat_trace::{Output, all_tables};
 
+/// The name of the report in a run's folder.
+pub const REPORT: &str = "report.html";
+
 pub struct Store {
+    /// What the trace engine writes, then what the summary adds.
+    tables: Vec<Table>,
+    summary: Summary,
     run: Option<(RunWriter, RunInfo)>,
+    print: Option<Print>,
+}
+
+/// The table that goes to standard output.
+struct Print {
+    table: usize,
+    writer: TextWriter<BufWriter<Stdout>>,
+}
+
+/// What came of it all.
+pub struct Stored {
+    pub found: Found,
+    pub dir: Option<PathBuf>,
 }
 
 impl Store {
-    pub fn open(args: &Args, inputs: &[Input]) -> Result<Store, AnalyzeError> {
-        if args.no_run || args.format.is_some() && args.out.is_none() {
-            return Ok(Store { run: None });
-        }
-        let dir = match &args.out {
-            Some(dir) => dir.clone(),
-            None => fresh_dir(Path::new("runs"), &stem(inputs))?,
+    pub fn open(args: &Args, inputs: Vec<unbloat_run::Input>) -> Result<Store, AnalyzeError> {
+        let traced = all_tables();
+        let params = SummaryParams {
+            bloat_threshold: args.bloat_threshold,
+            tail: args.params.params().tail,
+            ..SummaryParams::default()
         };
-        let info = info(inputs);
-        let writer = RunWriter::create(&dir, &info, &all_tables())?;
-        Ok(Store { run: Some((writer, info)) })
+        let summary = Summary::new(&traced, params);
+        let mut tables = traced;
+        tables.extend([summary_table(), figures_table()]);
+        let print = args
+            .format
+            .map(|kind| Print::open(args, kind, &tables))
+            .transpose()?;
+        let wanted = !args.no_run && (print.is_none() || args.out.is_some());
+        let run = if wanted {
+            Some(open_run(args, inputs, &tables)?)
+        } else {
+            None
+        };
+        Ok(Store {
+            tables,
+            summary,
+            run,
+            print,
+        })
     }
 
     pub fn take(&mut self, output: &Output) -> Result<(), AnalyzeError> {
-        if let Some((writer, _)) = &mut self.run {
-            for (i, rows) in output.tables().into_iter().enumerate() {
-                if !rows.is_empty() {
-                    writer.append(i, rows)?;
-                }
+        for (i, rows) in output.tables().into_iter().enumerate() {
+            if !rows.is_empty() {
+                self.summary.add(self.tables[i].name, rows);
+                self.keep(i, rows)?;
             }
         }
         Ok(())
     }
 
-    pub fn finish(self, outcome: &Outcome) -> Result<Option<PathBuf>, AnalyzeError> {
-        let Some((writer, mut info)) = self.run else { return Ok(None) };
-        complete(&mut info, outcome);
-        let dir = writer.finish(&info)?;
-        link_latest(&dir)?;
-        eprintln!("unbloat: tables in {}", dir.display());
-        Ok(Some(dir))
+    /// What the rows say so far.
+    pub fn found(&self) -> Found {
+        self.summary.finish()
+    }
+
+    fn keep(&mut self, table: usize, rows: &Rows) -> Result<(), AnalyzeError> {
+        if let Some((writer, _)) = &mut self.run {
+            writer.append(table, rows)?;
+        }
+        if let Some(print) = self.print.as_mut().filter(|print| print.table == table) {
+            print.writer.append(rows.columns())?;
+        }
+        Ok(())
+    }
+
+    pub fn finish(mut self, outcome: &Outcome) -> Result<Stored, AnalyzeError> {
+        let found = self.summary.finish();
+        let own = self.tables.len() - 2;
+        self.keep(own, &summary_rows(&found.metrics))?;
+        self.keep(own + 1, &figures_rows(&found.figures))?;
+        if let Some(print) = self.print {
+            print.writer.finish()?;
+        }
+        let dir = match self.run {
+            None => None,
+            Some((writer, mut info)) => {
+                complete(&mut info, outcome);
+                info.verdict =
+                    serde_json::to_value(&found.verdict).map_err(std::io::Error::from)?;
+                let dir = writer.finish(&info)?;
+                report(&dir, &found)?;
+                link_latest(&dir)?;
+                Some(dir)
+            }
+        };
+        Ok(Stored { found, dir })
     }
 }
 
+impl Print {
+    fn open(args: &Args, kind: FormatKind, tables: &[Table]) -> Result<Print, AnalyzeError> {
+        let table = tables
+            .iter()
+            .position(|t| t.name == args.table)
+            .ok_or_else(|| {
+                let known: Vec<&str> = tables.iter().map(|t| t.name).collect();
+                AnalyzeError::NoTable {
+                    name: args.table.clone(),
+                    known: known.join(", "),
+                }
+            })?;
+        let bounds = Bounds {
+            width: terminal_width(),
+            rows: args.rows,
+        };
+        let mut writer = TextWriter::new(BufWriter::new(stdout()), kind, bounds);
+        writer.begin(&tables[table])?;
+        Ok(Print { table, writer })
+    }
+}
+
+/// Columns of the terminal; plenty where the output is read by no person.
+pub fn terminal_width() -> usize {
+    console::Term::stdout()
+        .size_checked()
+        .map_or(200, |(_, columns)| usize::from(columns))
+}
+
+fn open_run(
+    args: &Args,
+    inputs: Vec<unbloat_run::Input>,
+    tables: &[Table],
+) -> Result<(RunWriter, RunInfo), AnalyzeError> {
+    let dir = match &args.out {
+        Some(dir) => dir.clone(),
+        None => fresh_dir(Path::new("runs"), &stem(&inputs))?,
+    };
+    let command = std::env::args().collect();
+    let mut info = RunInfo::new("unbloat analyze", env!("CARGO_PKG_VERSION"), command);
+    info.inputs = inputs;
+    info.options = args.options();
+    let writer = RunWriter::create(&dir, &info, tables)?;
+    Ok((writer, info))
+}
+
+fn report(dir: &Path, found: &Found) -> Result<(), AnalyzeError> {
+    let options = RenderOptions {
+        run_name: dir.display().to_string(),
+        left_out: found.left_out.clone(),
+        ..RenderOptions::default()
+    };
+    let mut out = BufWriter::new(File::create(dir.join(REPORT))?);
+    render(&RunReader::open(dir)?, &mut out, &options)?;
+    Ok(std::io::Write::flush(&mut out)?)
+}
+
 /// Date and first input: `2026-11-21-capture`.
-fn stem(inputs: &[Input]) -> String {
-    let name = match inputs.first() {
-        Some(Input::File(path)) => path.file_name().map(|n| n.to_string_lossy().into_owned()),
-        _ => None,
-    };
-    let name = name.unwrap_or_else(|| "stdin".to_owned());
-    let name = name.split('.').next().filter(|n| !n.is_empty()).unwrap_or("capture").to_owned();
+fn stem(inputs: &[unbloat_run::Input]) -> String {
+    let name = inputs.first().map_or("", |input| input.name.as_str());
+    let name = Path::new(name)
+        .file_name()
+        .unwrap_or_default()
+        .to_string_lossy()
+        .into_owned();
+    let name = name
+        .split('.')
+        .next()
+        .filter(|n| !n.is_empty())
+        .unwrap_or("capture")
+        .to_owned();
     format!("{}-{name}", jiff::Timestamp::now().strftime("%Y-%m-%d"))
-}
-
-fn info(inputs: &[Input]) -> RunInfo {
-    let mut info = RunInfo::new("unbloat analyze", env!("CARGO_PKG_VERSION"), std::env::args().collect());
-    info.inputs = inputs.iter().map(described).collect();
-    info
-}
-
-fn described(input: &Input) -> unbloat_run::Input {
-    let size_bytes = match input {
-        Input::File(path) => std::fs::metadata(path).ok().map(|m| m.len()),
-        Input::Stdin => None,
-    };
-    unbloat_run::Input { name: input.to_string(), size_bytes }
 }
 
 fn complete(info: &mut RunInfo, outcome: &Outcome) {
     info.trace_start = outcome.origin.map(TraceStart);
     info.packets = outcome.packets;
-    let skipped = outcome.skipped.iter().map(|(reason, n)| (reason.name().to_owned(), n));
+    let skipped = outcome
+        .skipped
+        .iter()
+        .map(|(reason, n)| (reason.name().to_owned(), n));
     info.skipped = skipped.collect::<BTreeMap<_, _>>();
-    info.damage = outcome.notes.damage.iter().map(ToString::to_string).collect();
+    info.damage = outcome
+        .notes
+        .damage
+        .iter()
+        .map(ToString::to_string)
+        .collect();
     info.lost_packets = outcome.notes.kernel_drops.unwrap_or(0);
     info.evicted_flows = outcome.stats.evicted_flows;
     info.status = match outcome {
-        _ if outcome.interrupted => Status::Interrupted,
         _ if !outcome.notes.damage.is_empty() => Status::Damaged,
+        _ if outcome.interrupted => Status::Interrupted,
         _ => Status::Complete,
     };
 }

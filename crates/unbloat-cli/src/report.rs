@@ -1,0 +1,72 @@
+//! `unbloat report`: the report of a run once more, with other flows drawn.
+
+use crate::exit::Exit;
+use std::fs::File;
+use std::io::{BufWriter, Write};
+use std::path::PathBuf;
+use unbloat_report::{RenderOptions, ReportError, render};
+use unbloat_run::{RunError, RunReader};
+
+/// Draws the report of a run, or the time line of one of its flows.
+#[derive(clap::Args)]
+#[command(after_help = "\
+Examples:
+  unbloat report runs/latest --flow 4711         time line of one flow: report-4711.html
+  unbloat report runs/latest --flows 1000 --out big.html")]
+pub struct Args {
+    /// Folder of the run
+    run: PathBuf,
+
+    /// Draw the time line of this flow alone
+    #[arg(long, value_name = "FLOW_ID")]
+    flow: Option<u64>,
+
+    /// Flows that get a time line, those that suffered or did harm first
+    #[arg(long, value_name = "N", default_value_t = 200)]
+    flows: usize,
+
+    /// File to write [default: report.html in the run's folder, report-FLOW_ID.html with --flow]
+    #[arg(long, value_name = "FILE")]
+    out: Option<PathBuf>,
+}
+
+#[derive(Debug, thiserror::Error)]
+pub enum DrawError {
+    #[error(transparent)]
+    Run(#[from] RunError),
+    #[error(transparent)]
+    Report(#[from] ReportError),
+    #[error("cannot write {path}: {source}", path = path.display())]
+    Write {
+        path: PathBuf,
+        source: std::io::Error,
+    },
+}
+
+pub fn run(args: &Args) -> Result<Exit, DrawError> {
+    let reader = RunReader::open(&args.run)?;
+    let name = args
+        .flow
+        .map_or("report.html".to_owned(), |id| format!("report-{id}.html"));
+    let path = args.out.clone().unwrap_or_else(|| args.run.join(name));
+    let options = RenderOptions {
+        flows: args.flows,
+        only_flow: args.flow,
+        run_name: args.run.display().to_string(),
+        ..RenderOptions::default()
+    };
+    let failed = |source| DrawError::Write {
+        path: path.clone(),
+        source,
+    };
+    let mut out = BufWriter::new(File::create(&path).map_err(failed)?);
+    let rendered = render(&reader, &mut out, &options)?;
+    out.flush().map_err(failed)?;
+    eprintln!(
+        "{}: {} of {} flows drawn",
+        path.display(),
+        rendered.flows,
+        rendered.flows_total
+    );
+    Ok(Exit::Complete)
+}

@@ -1,0 +1,18 @@
+//! `unbloat schema`: the tables and columns of a run, with their meaning.
+
+use crate::exit::Exit;
+use unbloat_run::schema_markdown;
+use unbloat_summary::{figures_table, summary_table};
+use unbloat_trace::all_tables;
+
+/// Prints the tables and columns of a run, with units and meaning, as Markdown.
+#[derive(clap::Args)]
+#[command(after_help = "Example:\n  unbloat schema > schema.md")]
+pub struct Args {}
+
+pub fn run(_: &Args) -> Exit {
+    let mut tables = all_tables();
+    tables.extend([summary_table(), figures_table()]);
+    print!("{}", schema_markdown(&tables));
+    Exit::Complete
+}
