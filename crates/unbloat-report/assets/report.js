@@ -96,6 +96,8 @@
         if (figure.radio) kept.push([last[0] + 1e-6, point[1]]); else last[1] = point[1];
       } else kept.push(point);
     }
+    // A distribution rises from nothing at its smallest value.
+    if (!figure.y && !isPaper(curve) && kept.length) kept.unshift([kept[0][0] * (1 - 1e-6) - (kept[0][0] === 0 ? 1e-6 : 0), 0]);
     return [kept.map((p) => p[0]), kept.map((p) => p[1])];
   }
 
@@ -126,7 +128,8 @@
     }
     if (figure.note) holder.append(element("p", {}, figure.note));
     const cells = figure.map ? curves.find((c) => c.weight) : null;
-    const lines = curves.filter((c) => c !== cells);
+    const drawn = new Set(own.map((c) => c.series));
+    const lines = curves.filter((c) => c !== cells && (!isPaper(c) || drawn.has(c.series.replace(/^paper: /, ""))));
     const colour = (curve) => {
       const name = curve.series.replace(/^paper: /, "");
       const at = own.filter((c) => c !== cells).findIndex((c) => c.series === name);
