@@ -1,11 +1,12 @@
 //! Applies the rule to the rows of `flows` and `users`.
 
+use super::columns::{Candidate, Names, SIDES, SideColumns, most_samples};
 use super::leaders::Leaders;
 use super::{
     Confidence, Culprit, Delays, FlowSufferer, Side, SideCount, UserSufferer, Verdict, VerdictKind,
 };
 use crate::SummaryParams;
-use crate::view::{Values, View};
+use crate::view::View;
 use unbloat_stats::LogHistogram;
 
 /// So many suffering flows and candidate culprits are compared with each other.
@@ -38,61 +39,6 @@ struct Spread {
     queue_bdp: LogHistogram,
     samples: LogHistogram,
 }
-
-struct Candidate {
-    flow_id: u64,
-    client: String,
-    server: String,
-    side: Side,
-    queued_bytes: f64,
-    start_ns: i64,
-    end_ns: i64,
-}
-
-/// The columns of one side.
-struct SideColumns<'a> {
-    samples: Values<'a>,
-    floor: Values<'a>,
-    rtt_p50: Values<'a>,
-    added: [Values<'a>; 3],
-    in_flight: Values<'a>,
-    handshake: Values<'a>,
-}
-
-impl<'a> SideColumns<'a> {
-    fn of(view: &View<'a>, side: &str) -> SideColumns<'a> {
-        SideColumns {
-            samples: view.column(&format!("rtt_{side}_samples")),
-            floor: view.column(&format!("rtt_{side}_min_ms")),
-            rtt_p50: view.column(&format!("rtt_{side}_p50_ms")),
-            added: ["p50", "p95", "p99"].map(|p| view.column(&format!("added_{side}_{p}_ms"))),
-            in_flight: view.column(&format!("in_flight_{side}_p50_bytes")),
-            handshake: view.column(&format!("handshake_{side}_ms")),
-        }
-    }
-
-    fn floor_ms(&self, row: usize) -> Option<f64> {
-        self.floor.f64(row).or_else(|| self.handshake.f64(row))
-    }
-
-    fn delays(&self, row: usize) -> Option<Delays> {
-        let [p50, p95, p99] = &self.added;
-        Some(Delays {
-            p50_ms: p50.f64(row)?,
-            p95_ms: p95.f64(row)?,
-            p99_ms: p99.f64(row)?,
-        })
-    }
-
-    /// Rule 5: of the bytes in flight, those that wait.
-    fn queued_bytes(&self, row: usize) -> Option<f64> {
-        let (bytes, rtt) = (self.in_flight.f64(row)?, self.rtt_p50.f64(row)?);
-        let waiting = self.added[0].f64(row)? / rtt;
-        (rtt > 0.0).then(|| bytes * waiting.clamp(0.0, 1.0))
-    }
-}
-
-const SIDES: [(Side, &str); 2] = [(Side::Downstream, "down"), (Side::Upstream, "up")];
 
 impl Judge {
     pub(crate) const NEEDS: &[(&str, &[&str])] = &[(
@@ -361,112 +307,6 @@ impl Spread {
         })
     }
 }
-
-/// The columns that say which flow a row is.
-struct Names<'a> {
-    flow_id: Values<'a>,
-    client: Values<'a>,
-    server: Values<'a>,
-    server_port: Values<'a>,
-    server_name: Values<'a>,
-    start: Values<'a>,
-    end: Values<'a>,
-}
-
-impl<'a> Names<'a> {
-    fn of(view: &View<'a>) -> Names<'a> {
-        Names {
-            flow_id: view.column("flow_id"),
-            client: view.column("client"),
-            server: view.column("server"),
-            server_port: view.column("server_port"),
-            server_name: view.column("server_name"),
-            start: view.column("start_ns"),
-            end: view.column("end_ns"),
-        }
-    }
-
-    fn id(&self, row: usize) -> u64 {
-        self.flow_id.u64(row).unwrap_or(0)
-    }
-
-    fn span(&self, row: usize) -> (i64, i64) {
-        (
-            self.start.i64(row).unwrap_or(0),
-            self.end.i64(row).unwrap_or(0),
-        )
-    }
-
-    fn seconds(&self, row: usize) -> f64 {
-        let (start, end) = self.span(row);
-        end.saturating_sub(start) as f64 / 1e9
-    }
-
-    fn client(&self, row: usize) -> String {
-        self.client.text(row).unwrap_or("?").to_owned()
-    }
-
-    fn server(&self, row: usize) -> String {
-        let name = self.server_name.text(row).or_else(|| self.server.text(row));
-        let name = name.unwrap_or("?");
-        match self.server_port.u64(row) {
-            Some(port) if name.contains(':') => format!("[{name}]:{port}"),
-            Some(port) => format!("{name}:{port}"),
-            None => name.to_owned(),
-        }
-    }
-
-    fn sufferer(&self, row: usize, side: Side, rtt_samples: u64, added: Delays) -> FlowSufferer {
-        let (start_ns, end_ns) = self.span(row);
-        FlowSufferer {
-            flow_id: self.id(row),
-            client: self.client(row),
-            server: self.server(row),
-            side,
-            rtt_samples,
-            added,
-            queue_bdp: None,
-            start_ns,
-            end_ns,
-        }
-    }
-
-    fn candidate(&self, row: usize, side: Side, queued_bytes: f64) -> Candidate {
-        let (start_ns, end_ns) = self.span(row);
-        Candidate {
-            flow_id: self.id(row),
-            client: self.client(row),
-            server: self.server(row),
-            side,
-            queued_bytes,
-            start_ns,
-            end_ns,
-        }
-    }
-}
-
-impl Candidate {
-    fn culprit(&self, overlap_s: f64, [victims, own_victims]: [u64; 2], suffers: bool) -> Culprit {
-        Culprit {
-            flow_id: self.flow_id,
-            client: self.client.clone(),
-            server: self.server.clone(),
-            side: self.side,
-            queued_bytes: self.queued_bytes,
-            overlap_s,
-            share: 0.0,
-            victims,
-            own_victims,
-            suffers,
-        }
-    }
-}
-
-fn most_samples(sides: &[SideColumns; 2], row: usize) -> u64 {
-    let samples = sides.iter().filter_map(|s| s.samples.u64(row));
-    samples.max().unwrap_or(0)
-}
-
 /// How much time the spans cover together.
 fn covered_ns(mut spans: Vec<(i64, i64)>) -> i64 {
     spans.sort_unstable();

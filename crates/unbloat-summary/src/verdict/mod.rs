@@ -30,6 +30,7 @@
 //!
 //! Lists of flows and users are cut at a fixed length; counts, shares and medians are over all.
 
+mod columns;
 mod judge;
 mod leaders;
 mod sentences;
