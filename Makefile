@@ -1,0 +1,26 @@
+# Two commands do all set-up: `make demo` and `make test`.
+
+CAPTURE ?= captures/bloated-link.pcap.zst
+
+.PHONY: demo test check bench build
+
+## Builds unbloat and analyses a real capture: verdict, report, tables.
+demo: build
+	target/release/unbloat analyze $(CAPTURE)
+
+build:
+	tools/install build
+	cargo build --release --locked -p unbloat-cli
+
+## Installs what the tests need and runs all of them.
+test:
+	tools/install build test
+	cargo fmt --all --check
+	cargo xtask layers
+	cargo clippy --workspace --all-targets --locked -- -D warnings
+	cargo test --workspace --locked
+
+## Speed against tcptrace, tshark and tcpdump: see bench/README.md.
+bench: build
+	tools/install bench
+	cargo run --release --locked -p unbloat-bench -- analyze

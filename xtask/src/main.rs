@@ -1,0 +1,17 @@
+//! Chores of the repository.
+//!
+//! `cargo xtask layers` checks that dependencies point down and that pure crates stay pure.
+
+mod layers;
+
+use std::process::ExitCode;
+
+fn main() -> ExitCode {
+    match std::env::args().nth(1).as_deref() {
+        Some("layers") => layers::run(),
+        _ => {
+            eprintln!("usage: cargo xtask layers");
+            ExitCode::from(2)
+        }
+    }
+}
