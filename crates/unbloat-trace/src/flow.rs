@@ -1,6 +1,6 @@
 //! A live flow: who, when, how much, and for TCP the state of both directions.
 
-use crate::analysis::{Deep, Light};
+use crate::analysis::{Deep, Light, Naming};
 use crate::orientation::Evidence;
 use crate::tcp::{DataKind, Half, Scale, Segment, Side};
 use unbloat_units::{Delta, Time};
@@ -55,13 +55,16 @@ pub struct FlowCore {
     pub(crate) counted_second: u32,
     pub start: Time,
     pub last: Time,
-    /// First and last packet with payload.
-    pub payload_span: Option<(Time, Time)>,
+    /// First and last packet with payload; the end of time before there is one, which saves the
+    /// tag of an option in each of millions.
+    payload_times: (Time, Time),
     /// Longest silence between two packets.
     pub max_gap: Delta,
     pub packets: [u64; 2],
     pub payload: [u64; 2],
     pub wire_bytes: u64,
+    /// What the client called the server.
+    pub(crate) naming: Option<Box<Naming>>,
 }
 
 pub(crate) const RST: u8 = 4;
@@ -91,11 +94,12 @@ impl FlowCore {
             counted_second: u32::MAX,
             start: header.time,
             last: header.time,
-            payload_span: None,
+            payload_times: (Time::MAX, Time::MAX),
             max_gap: Delta::ZERO,
             packets: [0; 2],
             payload: [0; 2],
             wire_bytes: 0,
+            naming: None,
         }
     }
 
@@ -130,8 +134,7 @@ impl FlowCore {
         }
         if header.payload_len > 0 {
             self.payload[side] += u64::from(header.payload_len);
-            let first = self.payload_span.map_or(header.time, |(first, _)| first);
-            self.payload_span = Some((first, self.last));
+            self.payload_times = (self.payload_times.0.min(header.time), self.last);
         }
     }
 
@@ -148,9 +151,14 @@ impl FlowCore {
         self.last.since(self.start)
     }
 
+    /// First and last packet with payload.
+    pub fn payload_span(&self) -> Option<(Time, Time)> {
+        (self.payload_times.0 < Time::MAX).then_some(self.payload_times)
+    }
+
     /// From the first to the last packet with payload.
     pub fn transfer_time(&self) -> Delta {
-        self.payload_span
+        self.payload_span()
             .map_or(Delta::ZERO, |(first, last)| last.since(first))
     }
 }

@@ -17,6 +17,7 @@
 //! Performance", SIGCOMM 2013. Sections and figures in these docs are those of that paper.
 
 mod analysis;
+mod dns;
 mod expiry;
 mod flow;
 mod flow_table;

@@ -1,6 +1,7 @@
 //! One shard: the packets of some clients, in time order, to rows.
 
-use crate::analysis::{Context, Flow, Light};
+use crate::analysis::{Context, Flow, Light, observe_names};
+use crate::dns::{DnsRows, Lookups};
 use crate::flow::{EndCause, FlowCore, RST, TcpFlow, side_of};
 use crate::flow_table::{Entry, FlowTable};
 use crate::orientation::{Evidence, Network, evidence};
@@ -11,7 +12,7 @@ use crate::tcp::{AckKind, DataKind, Half, Segment};
 use crate::users::Users;
 use std::sync::Arc;
 use unbloat_units::{Delta, Time};
-use unbloat_wire::{Batch, PacketHeader, protocol};
+use unbloat_wire::{Batch, PacketFlags, PacketHeader, protocol};
 
 /// What a shard holds and what it had to give up.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -22,6 +23,8 @@ pub struct ShardStats {
     /// Flows closed early to stay within `max_flows`.
     pub evicted_flows: u64,
     pub evicted_users: u64,
+    /// DNS questions forgotten, without a row, to stay within bounds.
+    pub given_up_lookups: u64,
 }
 
 impl ShardStats {
@@ -32,6 +35,7 @@ impl ShardStats {
         self.users += other.users;
         self.evicted_flows += other.evicted_flows;
         self.evicted_users += other.evicted_users;
+        self.given_up_lookups += other.given_up_lookups;
     }
 }
 
@@ -43,6 +47,7 @@ pub struct Shard {
     tcp: FlowTable<TcpFlow>,
     udp: FlowTable<FlowCore>,
     users: Users,
+    lookups: Lookups,
     protocols: Protocols,
     output: Output,
     stats: ShardStats,
@@ -61,6 +66,7 @@ impl Shard {
             origin,
             tcp: FlowTable::new(origin),
             udp: FlowTable::new(origin),
+            lookups: Lookups::default(),
             protocols: Protocols::default(),
             output: Output::default(),
             stats: ShardStats::default(),
@@ -96,6 +102,9 @@ impl Shard {
     pub fn end_batch(&mut self, batch: &Batch) {
         let number = batch.first_packet + u64::from(batch.packets);
         self.expire(batch.watermark, number);
+        let tables = &mut self.output.side;
+        let mut out = DnsRows::new(tables, self.summary_only, number, self.origin);
+        self.lookups.expire(batch.watermark, &mut out);
         self.users
             .expire(batch.watermark, number, &mut self.output.side);
     }
@@ -134,6 +143,9 @@ impl Shard {
     /// of flows at once would take more memory than the flows. `number` is that of the packet
     /// after the last.
     pub fn finish_until(&mut self, number: u64, cut: Option<Cut>) {
+        let tables = &mut self.output.side;
+        let mut out = DnsRows::new(tables, self.summary_only, number, self.origin);
+        self.lookups.finish(&mut out);
         while let Some(&Ending {
             users,
             id,
@@ -171,6 +183,7 @@ impl Shard {
             live_flows: self.tcp.len() + self.udp.len(),
             users: self.users.len(),
             evicted_users: self.users.evicted(),
+            given_up_lookups: self.lookups.given_up(),
             ..self.stats
         }
     }
@@ -180,7 +193,7 @@ impl Shard {
         let number = batch.number(header);
         match header.protocol {
             protocol::TCP => self.tcp_packet(batch, header, number),
-            protocol::UDP => self.udp_packet(header, number),
+            protocol::UDP => self.udp_packet(batch, header, number),
             _ => self.protocols.packet(header),
         }
     }
@@ -212,6 +225,15 @@ impl Shard {
             flow.deep = Some(Box::default());
         }
         user.on_flow_packet(&mut flow.core, header, self.origin, &self.params);
+        if !segment.payload.is_empty() {
+            observe_names(&mut flow.core, header, segment.payload);
+            let own = &flow.halves[segment.side.index()];
+            let is_first = || own.is_syn_seen() && header.seq == own.base() + 1;
+            let tables = &mut self.output.side;
+            let mut out = DnsRows::new(tables, self.summary_only, number, self.origin);
+            self.lookups
+                .on_payload(header, segment.payload, is_first, &mut out);
+        }
         let mut cx = Context {
             params: &self.params,
             tables: &mut self.output.side,
@@ -278,7 +300,7 @@ impl Shard {
         (core, user)
     }
 
-    fn udp_packet(&mut self, header: &PacketHeader, number: u64) {
+    fn udp_packet(&mut self, batch: &Batch, header: &PacketHeader, number: u64) {
         let idle = self.params.flow_idle;
         let mut slot = self.udp.find(header.flow_hash, |f| f.matches(header));
         if let Some(old) = slot
@@ -305,6 +327,14 @@ impl Shard {
             .on_packet(*user, header, number, &mut self.output.side);
         flow.count(header);
         user.on_flow_packet(flow, header, self.origin, &self.params);
+        if header.flags.has(PacketFlags::APP_PAYLOAD) {
+            let payload = batch.payload(header);
+            observe_names(flow, header, payload);
+            let tables = &mut self.output.side;
+            let mut out = DnsRows::new(tables, self.summary_only, number, self.origin);
+            self.lookups
+                .on_payload(header, payload, || true, &mut out);
+        }
         self.protocols.packet(header);
     }
 

@@ -44,6 +44,16 @@ impl Script {
         self
     }
 
+    /// As `at`, with the beginning of the payload as captured; its length is that of `words`.
+    pub(crate) fn says(mut self, ms: f64, words: &str, payload: &str) -> Script {
+        self.packet(ms, words);
+        let header = self.batch.headers.last_mut().expect("just written");
+        header.flags.set(PacketFlags::APP_PAYLOAD);
+        header.extra_len += payload.len() as u16;
+        self.batch.extra.extend(payload.bytes());
+        self
+    }
+
     /// As `at`, for loops.
     pub(crate) fn packet(&mut self, ms: f64, words: &str) {
         let up = words.starts_with('>');

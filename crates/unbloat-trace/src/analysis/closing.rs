@@ -64,7 +64,7 @@ impl Analysis for Closing {
         row: &mut RowWriter<'_>,
     ) {
         let core = flow.core;
-        let last_payload = core.payload_span.map(|(_, last)| last);
+        let last_payload = core.payload_span().map(|(_, last)| last);
         row.f64(last_payload.map(|last| core.last.since(last).as_ms()));
         let delay = light
             .closed

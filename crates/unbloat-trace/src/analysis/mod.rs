@@ -8,11 +8,14 @@
 mod bin;
 mod closing;
 mod handshake;
+mod http;
+mod http_rows;
 mod in_flight;
 mod known_edge;
 mod limit;
 mod loss;
 mod pattern;
+mod names;
 mod registry;
 mod rto;
 mod rto_estimator;
@@ -22,6 +25,7 @@ mod slow_start;
 mod volume;
 mod window;
 
+pub(crate) use names::{Naming, observe as observe_names};
 pub(crate) use registry::{Deep, Light, columns};
 pub(crate) use volume::protocol_name;
 

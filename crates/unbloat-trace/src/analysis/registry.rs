@@ -70,4 +70,6 @@ analyses! {
     rto: super::rto::Rto,
     pattern: super::pattern::Pattern,
     limit: super::limit::Limit,
+    names: super::names::Names,
+    http: super::http::Http,
 }

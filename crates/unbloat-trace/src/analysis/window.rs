@@ -280,7 +280,7 @@ impl Analysis for Window {
             let known = flow.is_tcp() && half.span().is_some();
             let mut watch = sides.as_mut().map(|s| &mut s[side.index()]);
             if let Some(watch) = &mut watch {
-                let end = flow.core.payload_span.map_or(flow.core.last, |(_, l)| l);
+                let end = flow.core.payload_span().map_or(flow.core.last, |(_, l)| l);
                 let label = |kind| Label { kind, side, flow };
                 watch.full.finish(end, &label("full_window"), cx);
                 watch.zero.finish(flow.core.last, &label("zero_window"), cx);

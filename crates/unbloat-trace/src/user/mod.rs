@@ -1,6 +1,7 @@
 //! A user: a client address until an hour's gap (§3.1), and what is known of its device and radio.
 
 mod concurrency;
+mod periodic;
 pub(crate) mod power;
 mod radio;
 
@@ -8,6 +9,8 @@ use crate::flow::FlowCore;
 use crate::output::{SideTables, order};
 use crate::params::Params;
 use concurrency::Concurrency;
+use periodic::Periodic;
+pub(crate) use periodic::Rhythm;
 use radio::{Radio, RadioRows};
 use unbloat_stats::LogHistogram;
 use unbloat_table::Rows;
@@ -39,6 +42,8 @@ pub(crate) struct User {
     tick: Option<Tick>,
     concurrency: Concurrency,
     radio: Radio,
+    /// Of users that send range requests.
+    periodic: Option<Box<Periodic>>,
     /// Downstream round trips of all finished flows, in microseconds.
     rtts: LogHistogram,
 }
@@ -64,6 +69,7 @@ impl User {
             tick: None,
             concurrency: Concurrency::default(),
             radio: Radio::new(now, origin, params),
+            periodic: None,
             rtts: LogHistogram::new(),
         }
     }
@@ -89,6 +95,12 @@ impl User {
     /// Takes over the samples of a finished flow.
     pub(crate) fn add_rtts(&mut self, rtts: &LogHistogram) {
         self.rtts.merge(rtts);
+    }
+
+    /// A range request of the user to `host`.
+    pub(crate) fn on_range_request(&mut self, host: &str, now: Time) -> Rhythm {
+        let periodic = self.periodic.get_or_insert_default();
+        periodic.on_range_request(host, now)
     }
 
     /// Takes in a packet of one of the user's flows; `count` was called for it.
@@ -174,6 +186,10 @@ impl User {
         row.f64(added_ms(0.95));
         row.f64(added_ms(0.99));
         row.u64(self.rtts.count());
+        self.write_concurrency(number, tables);
+    }
+
+    fn write_concurrency(&mut self, number: u64, tables: &mut SideTables) {
         for (flows, seconds) in self.concurrency.finish() {
             let mut row = tables.concurrency.row(order(number, self.user_id));
             row.u64(self.user_id);
@@ -186,6 +202,6 @@ impl User {
 /// Whether the packet, of a flow that has been closed, carries nothing and comes after the radio
 /// would have been off, had the flow been closed with its last payload (§4.1).
 fn closes_late(flow: &FlowCore, header: &PacketHeader, tail: Delta) -> bool {
-    let last_payload = flow.payload_span.map(|(_, last)| last);
+    let last_payload = flow.payload_span().map(|(_, last)| last);
     header.payload_len == 0 && last_payload.is_some_and(|last| header.time.since(last) > tail)
 }
