@@ -34,7 +34,7 @@ struct Key {
     id: u16,
 }
 
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 struct Question {
     key: Key,
     time: Time,
@@ -113,7 +113,7 @@ fn message<'a>(
 }
 
 /// Questions that await their answers.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub(crate) struct Lookups {
     /// By the number of the packet that asked first: the oldest is the first.
     awaited: BTreeMap<u64, Question>,

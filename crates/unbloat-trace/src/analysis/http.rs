@@ -23,12 +23,12 @@ use unbloat_units::Delta;
 pub(crate) struct Http;
 
 /// Nothing but a pointer until a head is seen.
-#[derive(Default)]
+#[derive(Clone, Default)]
 pub(crate) struct Light {
     exchanges: Option<Box<Exchanges>>,
 }
 
-#[derive(Default)]
+#[derive(Clone, Default)]
 struct Exchanges {
     requests: u64,
     awaited: VecDeque<Request>,

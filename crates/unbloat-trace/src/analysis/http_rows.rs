@@ -6,6 +6,7 @@ use unbloat_app::{ByteRange, ContentClass, HttpRequest, HttpResponse};
 use unbloat_units::Time;
 
 /// A request that awaits its response.
+#[derive(Clone)]
 pub(super) struct Request {
     time: Time,
     method: Box<str>,
@@ -36,6 +37,7 @@ impl Request {
 }
 
 /// A response that is passing.
+#[derive(Clone)]
 pub(super) struct Response {
     pub(super) request: Option<Request>,
     time: Time,

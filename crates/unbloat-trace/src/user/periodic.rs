@@ -31,12 +31,12 @@ pub(crate) struct Rhythm {
     pub(crate) begins: bool,
 }
 
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub(super) struct Periodic {
     hosts: Vec<Host>,
 }
 
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 struct Host {
     name: Box<str>,
     /// When the round that is under way began.
