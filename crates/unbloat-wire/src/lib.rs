@@ -38,6 +38,7 @@ mod tcp;
 mod testing;
 mod tunnel;
 mod udp;
+mod usual;
 mod view;
 
 pub use batch::Batch;

@@ -10,7 +10,7 @@ use crate::view::View;
 use crate::{
     Address, Batch, FlowHasher, LinkType, PacketFlags, PacketHeader, SkipReason, protocol,
 };
-use crate::{gtp, tunnel};
+use crate::{gtp, tunnel, usual};
 use unbloat_units::Time;
 
 /// IP packets inside one another that are followed, the outermost included.
@@ -53,23 +53,60 @@ impl Parser {
     #[inline]
     pub fn push(&self, batch: &mut Batch, link: LinkType, data: &[u8], wire_len: u32, time: Time) {
         debug_assert!(batch.packets < Batch::PACKETS, "restart a full batch");
-        let offset = batch.packets as u16;
+        let place = Place {
+            offset: batch.packets as u16,
+            wire_len,
+            time,
+        };
         batch.packets += 1;
         batch.wire_bytes += u64::from(wire_len);
         batch.watermark = batch.watermark.max(time);
-        match self.innermost(link, View::record(data, wire_len)) {
-            Ok((datagram, transport)) => {
-                let kept = keep(datagram.protocol, &transport, &mut batch.extra);
-                let header = self.header(&datagram, &transport, &kept);
-                batch.headers.push(PacketHeader {
-                    time,
-                    wire_len,
-                    offset,
-                    ..header
-                });
-            }
+        let record = View::record(data, wire_len);
+        match self.usual(link, record) {
+            Some((datagram, transport)) => self.add(batch, place, &datagram, &transport),
+            None => self.push_unusual(batch, place, link, record),
+        }
+    }
+
+    #[inline(never)]
+    fn push_unusual(&self, batch: &mut Batch, place: Place, link: LinkType, record: View<'_>) {
+        match self.innermost(link, record) {
+            Ok((datagram, transport)) => self.add(batch, place, &datagram, &transport),
             Err(reason) => batch.skipped.count(reason),
         }
+    }
+
+    #[inline(always)]
+    fn add(
+        &self,
+        batch: &mut Batch,
+        place: Place,
+        datagram: &Datagram<'_>,
+        transport: &Transport<'_>,
+    ) {
+        let kept = keep(datagram.protocol, transport, &mut batch.extra);
+        let header = self.header(datagram, transport, &kept);
+        batch.headers.push(PacketHeader {
+            time: place.time,
+            wire_len: place.wire_len,
+            offset: place.offset,
+            ..header
+        });
+    }
+
+    /// What [`Parser::innermost`] would find, if the packet is one of the [`usual`] ones.
+    #[inline(always)]
+    fn usual<'a>(&self, link: LinkType, record: View<'a>) -> Option<(Datagram<'a>, Transport<'a>)> {
+        if link != LinkType::Ethernet {
+            return None;
+        }
+        let packet = usual::in_ethernet(record)?;
+        usual::tcp_in_ipv4(packet).or_else(|| {
+            let inner = usual::in_gtp(packet, &self.params.gtp_ports)?;
+            let (mut datagram, transport) = usual::tcp_in_ipv4(inner)?;
+            datagram.flags.set(PacketFlags::GTP);
+            Some((datagram, transport))
+        })
     }
 
     /// All of a header that the packet's bytes tell.
@@ -176,6 +213,14 @@ fn tunnel_in_ip(number: u8, payload: View<'_>) -> Result<Option<(Carrier, View<'
         next::ESP => Err(SkipReason::Opaque),
         _ => Ok(None),
     }
+}
+
+/// What the record says of a packet, whatever is in it.
+#[derive(Clone, Copy)]
+struct Place {
+    offset: u16,
+    wire_len: u32,
+    time: Time,
 }
 
 /// Where in the batch's `extra` a packet's options and payload went.

@@ -44,7 +44,7 @@ impl<'a> Transport<'a> {
 /// Bytes up to and including the window.
 const FIXED: usize = 16;
 /// NOP, NOP, timestamps: how every common system lays the option out (RFC 7323 appendix A).
-const PADDED_TIMESTAMPS: u32 = 0x0101_080a;
+pub(crate) const PADDED_TIMESTAMPS: u32 = 0x0101_080a;
 
 #[inline]
 pub(crate) fn tcp(view: View<'_>, ip_flags: PacketFlags) -> Result<Transport<'_>, SkipReason> {
