@@ -16,7 +16,7 @@ pub(crate) fn worth_keeping<'a>(number: u8, transport: &Transport<'a>) -> &'a [u
     let bytes = transport.payload.bytes;
     let keep = !bytes.is_empty()
         && match number {
-            protocol::TCP => is_http(bytes) || is_tls_client_hello(bytes),
+            protocol::TCP => is_http(bytes) || is_tls_client_hello(bytes) || is_dns(transport),
             protocol::UDP => is_dns(transport) || is_quic_initial(transport),
             _ => false,
         };
@@ -115,6 +115,9 @@ mod tests {
     fn dns_and_quic_initials_are_kept() {
         assert_eq!(kept(&ipv4(17, &udp(53, 4000, b"answer"))), b"answer");
         assert_eq!(kept(&ipv4(17, &udp(5353, 5353, b"mdns"))), b"mdns");
+        let mut over_tcp = tcp(ACK, &TIMESTAMPS, b"\0\x07message");
+        over_tcp[2..4].copy_from_slice(&[0, 53]);
+        assert_eq!(kept(&ipv4(6, &over_tcp)), b"\0\x07message");
         let initials = [[0xc3, 0, 0, 0, 1], [0xd3, 0x6b, 0x33, 0x43, 0xcf]];
         for initial in initials {
             assert_eq!(kept(&ipv4(17, &udp(4000, 443, &initial))), initial);
