@@ -70,17 +70,19 @@ pub fn run<E>(
     settings: &Settings,
     sink: &mut dyn FnMut(&Output, Standing) -> Result<Control, E>,
 ) -> Result<Outcome, PipelineError<E>> {
-    let parser = Parser::new(
-        settings.parser.clone(),
-        FlowHasher::with_seed(settings.hash_seed),
-    );
-    let orientation = Orientation::new(settings.client_nets.clone());
-    let mut batches = Batches::new(source, parser, orientation);
+    let mut batches = batches(source, settings);
     let mut first = Batch::default();
     let more = batches.next_into(&mut first)?;
     let origin = first.origin;
     if settings.threads <= 1 {
-        alone(&mut batches, settings, first, more, origin, sink)
+        alone(
+            &mut batches,
+            settings,
+            first,
+            more,
+            origin,
+            &mut |output, standing, _| sink(output, standing),
+        )
     } else {
         std::thread::scope(|scope| {
             let shards = (0..settings.threads)
@@ -90,6 +92,43 @@ pub fn run<E>(
             together(&mut batches, workers, first, more, sink)
         })
     }
+}
+
+/// As [`run`] on one thread, for sources that do not end: `sink` also gets the shard, to ask it
+/// for a [snapshot](Shard::snapshot) of what lives.
+pub fn run_live<E>(
+    source: &mut dyn Source,
+    settings: &Settings,
+    sink: &mut LiveSink<'_, E>,
+) -> Result<Outcome, PipelineError<E>> {
+    let mut batches = batches(source, settings);
+    let mut first = Batch::default();
+    let mut more = batches.next_into(&mut first)?;
+    // Nothing can be told of a trace without a packet: wait for the first.
+    while more && first.packets == 0 {
+        let now = standing(&mut batches, &first);
+        let nothing = Shard::new(Arc::default(), Vec::new(), Time::default());
+        let control = sink(&Output::default(), now, Some(&nothing)).map_err(PipelineError::Sink)?;
+        if control == Control::Stop {
+            break;
+        }
+        more = batches.next_into(&mut first)?;
+    }
+    let origin = first.origin;
+    alone(&mut batches, settings, first, more, origin, sink)
+}
+
+/// Takes rows, where the run stands, and, while it goes on, the shard that wrote them.
+type LiveSink<'a, E> = dyn FnMut(&Output, Standing, Option<&Shard>) -> Result<Control, E> + 'a;
+
+fn batches<'s>(source: &'s mut dyn Source, settings: &Settings) -> Batches<'s> {
+    let hasher = FlowHasher::with_seed(settings.hash_seed);
+    let parser = Parser::new(settings.parser.clone(), hasher);
+    Batches::new(
+        source,
+        parser,
+        Orientation::new(settings.client_nets.clone()),
+    )
 }
 
 fn shard(settings: &Settings, origin: Time) -> Shard {
@@ -118,7 +157,7 @@ fn alone<E>(
     first: Batch,
     mut more: bool,
     origin: Time,
-    sink: &mut dyn FnMut(&Output, Standing) -> Result<Control, E>,
+    sink: &mut LiveSink<'_, E>,
 ) -> Result<Outcome, PipelineError<E>> {
     let mut shard = shard(settings, origin);
     let mut batch = first;
@@ -126,15 +165,23 @@ fn alone<E>(
         shard.process(&batch, 0..batch.headers.len() as u32);
         shard.end_batch(&batch);
         let now = standing(batches, &batch);
-        let control = sink(shard.output(), now).map_err(PipelineError::Sink)?;
-        shard.output().clear();
+        let mut output = std::mem::take(shard.output());
+        let control = sink(&output, now, Some(&shard)).map_err(PipelineError::Sink)?;
+        output.clear();
+        *shard.output() = output;
         if control == Control::Stop || !more {
             break control == Control::Stop;
         }
         more = batches.next_into(&mut batch)?;
     };
     let end = standing(batches, &batch);
-    finish(batches, vec![shard], end, interrupted, sink)
+    finish(
+        batches,
+        vec![shard],
+        end,
+        interrupted,
+        &mut |output, now| sink(output, now, None),
+    )
 }
 
 fn together<E>(

@@ -62,6 +62,19 @@ impl Summary {
         self.judge.add(name, &view);
     }
 
+    /// The verdict as it would be with these further rows, which are then forgotten: in live
+    /// capture, those of flows that still live.
+    pub fn verdict_with<'r>(&self, more: impl IntoIterator<Item = (&'r str, &'r Rows)>) -> Verdict {
+        let mut judge = self.judge.clone();
+        for (name, rows) in more {
+            let found = self.tables.iter().find(|(table, _)| *table == name);
+            if let Some((_, index)) = found.filter(|_| !rows.is_empty()) {
+                judge.add(name, &View::new(index, rows));
+            }
+        }
+        judge.verdict()
+    }
+
     /// What the rows so far say; more may be added afterwards (live capture).
     pub fn finish(&self) -> Outcome {
         let mut found = Findings::default();

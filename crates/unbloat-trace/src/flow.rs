@@ -183,6 +183,7 @@ fn offered_scale(options: &[u8]) -> Scale {
 }
 
 /// A live TCP flow.
+#[derive(Clone)]
 pub(crate) struct TcpFlow {
     pub(crate) core: FlowCore,
     pub(crate) halves: [Half; 2],

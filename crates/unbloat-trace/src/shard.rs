@@ -1,5 +1,7 @@
 //! One shard: the packets of some clients, in time order, to rows.
 
+mod snapshot;
+
 use crate::analysis::{Context, Flow, Light, observe_names};
 use crate::dns::{DnsRows, Lookups};
 use crate::flow::{EndCause, FlowCore, RST, TcpFlow, side_of};

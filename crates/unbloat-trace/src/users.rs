@@ -62,6 +62,11 @@ impl Users {
             .user_id
     }
 
+    pub(crate) fn get(&self, slot: u32) -> &User {
+        &self.slab.get(slot).expect("users outlive their flows").user
+    }
+
+    #[inline]
     pub(crate) fn get_mut(&mut self, slot: u32) -> &mut User {
         &mut self
             .slab

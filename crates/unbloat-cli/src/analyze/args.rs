@@ -25,7 +25,11 @@ Exit codes: 0 complete, 1 failed, 2 usage, 3 an input was cut or corrupt, 130 st
 pub struct Args {
     /// Captures: pcap or pcapng, plain, gzip, zstd or lz4; patterns like 'cap*.pcap'; - for standard
     /// input. Several are one trace in time order
-    #[arg(required_unless_present = "live", conflicts_with = "live")]
+    #[arg(
+        value_name = "CAPTURE",
+        required_unless_present = "live",
+        conflicts_with = "live"
+    )]
     pub inputs: Vec<String>,
 
     /// Analyse the packets of this interface as they pass, until Ctrl-C or --duration
@@ -70,8 +74,8 @@ pub struct Args {
     #[arg(long, value_name = "SPAN", default_value = "100 ms")]
     pub bloat_threshold: Delta,
 
-    /// Threads that analyse
-    #[arg(long, default_value_t = 1, value_parser = clap::value_parser!(u16).range(1..=256))]
+    /// Threads that analyse files
+    #[arg(long, default_value_t = 1, conflicts_with = "live", value_parser = clap::value_parser!(u16).range(1..=256))]
     pub threads: u16,
 
     /// Show no progress

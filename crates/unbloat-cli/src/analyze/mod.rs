@@ -18,7 +18,7 @@ use unbloat_capture::CaptureError;
 use unbloat_pipeline::{Control, Outcome, PipelineError, Settings, Standing};
 use unbloat_report::{ReportError, verdict_text};
 use unbloat_run::RunError;
-use unbloat_trace::Output;
+use unbloat_trace::{Output, Shard};
 
 #[derive(Debug, thiserror::Error)]
 pub enum AnalyzeError {
@@ -57,14 +57,12 @@ pub fn run(args: &Args) -> Result<Exit, AnalyzeError> {
     let mut progress = Progress::new(args.quiet, args.live.is_some());
     let settings = settings(args)?;
     let (begun, mut drawn) = (Instant::now(), Instant::now());
-    let mut sink = |output: &Output, standing: Standing| {
+    let mut sink = |output: &Output, standing: Standing, shard: Option<&Shard>| {
         store.take(output)?;
-        if args.live.is_some() && drawn.elapsed() > REDRAW {
+        if let Some(shard) = shard.filter(|_| args.live.is_some() && drawn.elapsed() > REDRAW) {
+            let verdict = store.verdict_now(&shard.snapshot(standing.packets));
+            progress.redraw(&verdict_text(&verdict, terminal_width()), &standing);
             drawn = Instant::now();
-            progress.redraw(
-                &verdict_text(&store.found().verdict, terminal_width()),
-                &standing,
-            );
         }
         progress.show(&standing);
         let over = args
@@ -77,7 +75,12 @@ pub fn run(args: &Args) -> Result<Exit, AnalyzeError> {
             Control::Continue
         })
     };
-    let mut outcome = unbloat_pipeline::run::<AnalyzeError>(&mut *source, &settings, &mut sink)?;
+    let mut outcome = if args.live.is_some() {
+        unbloat_pipeline::run_live::<AnalyzeError>(&mut *source, &settings, &mut sink)?
+    } else {
+        let mut sink = |output: &Output, standing: Standing| sink(output, standing, None);
+        unbloat_pipeline::run::<AnalyzeError>(&mut *source, &settings, &mut sink)?
+    };
     progress.finish();
     // Live capture has no end of its own: stopping it is how it is meant to end.
     outcome.interrupted &= args.live.is_none();
@@ -131,8 +134,12 @@ fn tell(outcome: &Outcome) {
             reasons.join(", ")
         );
     }
-    if let Some(drops) = outcome.notes.kernel_drops.filter(|&n| n > 0) {
-        eprintln!("unbloat: {drops} packets were dropped while capturing; counts are too low");
+    match outcome.notes.kernel_drops {
+        None => {}
+        Some(0) => eprintln!("unbloat: no packet was dropped while capturing"),
+        Some(n) => {
+            eprintln!("unbloat: {n} packets were dropped while capturing; counts are too low")
+        }
     }
     let stats = &outcome.stats;
     if stats.evicted_flows + stats.evicted_users > 0 {

@@ -10,7 +10,7 @@ use unbloat_report::{RenderOptions, render};
 use unbloat_run::format::{Bounds, FormatKind, TextWriter};
 use unbloat_run::{RunInfo, RunReader, RunWriter, Status, TraceStart, fresh_dir, link_latest};
 use unbloat_summary::{
-    Outcome as Found, Summary, SummaryParams, figures_rows, figures_table, summary_rows,
+    Outcome as Found, Summary, SummaryParams, Verdict, figures_rows, figures_table, summary_rows,
     summary_table,
 };
 use unbloat_table::{Rows, Table};
@@ -78,9 +78,10 @@ impl Store {
         Ok(())
     }
 
-    /// What the rows say so far.
-    pub fn found(&self) -> Found {
-        self.summary.finish()
+    /// The verdict on what ended and what lives.
+    pub fn verdict_now(&self, living: &Output) -> Verdict {
+        let names = self.tables.iter().map(|table| table.name);
+        self.summary.verdict_with(names.zip(living.tables()))
     }
 
     fn keep(&mut self, table: usize, rows: &Rows) -> Result<(), AnalyzeError> {

@@ -134,6 +134,7 @@ impl<'a> Names<'a> {
         }
     }
 }
+#[derive(Clone)]
 pub(super) struct Candidate {
     pub(super) flow_id: u64,
     pub(super) client: String,

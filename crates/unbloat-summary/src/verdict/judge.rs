@@ -14,6 +14,7 @@ const COMPARED: usize = 512;
 /// So many users, flows and culprits are listed.
 const LISTED: usize = 10;
 
+#[derive(Clone)]
 pub(crate) struct Judge {
     params: SummaryParams,
     judged_users: u64,
@@ -31,7 +32,7 @@ pub(crate) struct Judge {
 }
 
 /// Sketches over flows.
-#[derive(Default)]
+#[derive(Clone, Default)]
 struct Spread {
     p50_ms: LogHistogram,
     p95_ms: LogHistogram,

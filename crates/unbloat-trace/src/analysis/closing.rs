@@ -10,7 +10,7 @@ use unbloat_units::Time;
 
 pub(crate) struct Closing;
 
-#[derive(Default)]
+#[derive(Clone, Default)]
 pub(crate) struct Light {
     /// The first FIN or RST, and who sent it.
     closed: Option<(Time, bool)>,

@@ -33,7 +33,7 @@ enum Stage {
     Repeated,
 }
 
-#[derive(Default)]
+#[derive(Clone, Default)]
 pub(crate) struct Light {
     stage: Stage,
     /// When the SYN and then the SYN-ACK passed.

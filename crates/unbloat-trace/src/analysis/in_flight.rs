@@ -15,7 +15,7 @@ use unbloat_units::{Bytes, Seq, Time};
 
 pub(crate) struct InFlight;
 
-#[derive(Default)]
+#[derive(Clone, Default)]
 pub(crate) struct Light {
     max: [Option<u32>; 2],
     /// For the `in_flight` table, where one is written.
@@ -23,12 +23,12 @@ pub(crate) struct Light {
 }
 
 /// Of large flows, the distribution over data packets.
-#[derive(Default)]
+#[derive(Clone, Default)]
 pub(crate) struct Deep {
     sides: [LogHistogram; 2],
 }
 
-#[derive(Default)]
+#[derive(Clone, Default)]
 struct Series {
     /// Right edge of the receive window as last granted.
     window_edge: Option<Seq>,

@@ -32,7 +32,7 @@ use unbloat_units::{Delta, Seq, Time};
 
 pub(crate) struct Limit;
 
-#[derive(Default)]
+#[derive(Clone, Default)]
 pub(crate) struct Deep {
     sides: [Watch; 2],
 }
@@ -68,7 +68,7 @@ enum State {
     IdleFrom(Time),
 }
 
-#[derive(Default)]
+#[derive(Clone, Default)]
 struct Watch {
     last: Option<Time>,
     state: State,
@@ -84,7 +84,7 @@ struct Watch {
 }
 
 /// Up to 100 ms.
-#[derive(Default)]
+#[derive(Clone, Default)]
 struct Slot {
     start: Time,
     /// The part that nothing but the slot's own looks can explain.
@@ -95,7 +95,7 @@ struct Slot {
 }
 
 /// Slots in which the bytes in flight stayed the same.
-#[derive(Default)]
+#[derive(Clone, Default)]
 struct Run {
     in_flight: u32,
     start: Time,

@@ -11,7 +11,7 @@ use unbloat_table::{Column, RowWriter};
 
 pub(crate) struct Loss;
 
-#[derive(Default)]
+#[derive(Clone, Default)]
 pub(crate) struct Light {
     /// Present once anything but data in order was seen.
     counts: Option<Box<[Counts; 2]>>,

@@ -8,11 +8,11 @@ use unbloat_table::{Column, RowWriter};
 macro_rules! analyses {
     ($($name:ident: $analysis:ty,)*) => {
         /// State of all analyses for one live flow.
-        #[derive(Default)]
+        #[derive(Clone, Default)]
         pub(crate) struct Light { $($name: <$analysis as Analysis>::Light,)* }
 
         /// State of all analyses for one large flow.
-        #[derive(Default)]
+        #[derive(Clone, Default)]
         pub(crate) struct Deep { $($name: <$analysis as Analysis>::Deep,)* }
 
         /// The columns of `flows`.

@@ -22,7 +22,7 @@ use unbloat_units::{Delta, Seq, Time};
 
 pub(crate) struct Rto;
 
-#[derive(Default)]
+#[derive(Clone, Default)]
 pub(crate) struct Light {
     /// When new bytes were acknowledged last, in microseconds of the flow's life.
     last_ack_us: [u32; 2],
@@ -30,12 +30,12 @@ pub(crate) struct Light {
     watch: Option<Box<[Watch; 2]>>,
 }
 
-#[derive(Default)]
+#[derive(Clone, Default)]
 pub(crate) struct Deep {
     sides: [Estimators; 2],
 }
 
-#[derive(Default)]
+#[derive(Clone, Default)]
 struct Estimators {
     acks: RtoEstimator,
     acks_and_sacks: RtoEstimator,
@@ -44,7 +44,7 @@ struct Estimators {
     bin: Bin,
 }
 
-#[derive(Default)]
+#[derive(Clone, Default)]
 struct Watch {
     sender: Sender,
     timeouts: u32,
@@ -53,6 +53,7 @@ struct Watch {
 }
 
 /// A timeout whose bytes are not acknowledged yet.
+#[derive(Clone)]
 struct OpenTimeout {
     at: Time,
     restart: Time,

@@ -15,13 +15,13 @@ use unbloat_units::{Delta, Time};
 
 pub(crate) struct Rtt;
 
-#[derive(Default)]
+#[derive(Clone, Default)]
 pub(crate) struct Light {
     sides: [Option<Box<Samples>>; 2],
 }
 
 /// All samples of one side, in microseconds, and those of the bin that is not over yet.
-#[derive(Default)]
+#[derive(Clone, Default)]
 struct Samples {
     all: LogHistogram,
     bin: Bin,

@@ -19,7 +19,7 @@ use unbloat_units::{Delta, Time};
 
 pub(crate) struct SlowStart;
 
-#[derive(Default)]
+#[derive(Clone, Default)]
 pub(crate) struct Light {
     /// Present from the first duplicate ACK on.
     trains: Option<Box<[Trains; 2]>>,

@@ -131,7 +131,7 @@ mod address_text {
     use std::fmt::Write;
     use unbloat_wire::Address;
 
-    #[derive(Default)]
+    #[derive(Clone, Default)]
     pub(super) struct Buffer(String);
 
     impl Buffer {

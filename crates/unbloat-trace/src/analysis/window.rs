@@ -22,7 +22,7 @@ use unbloat_wire::{TcpOption, TcpOptions};
 
 pub(crate) struct Window;
 
-#[derive(Default)]
+#[derive(Clone, Default)]
 pub(crate) struct Light {
     /// Window field of the receiver's first packet after its SYN; zero before it.
     initial: [u16; 2],
@@ -32,7 +32,7 @@ pub(crate) struct Light {
     watch: Option<Box<[Watch; 2]>>,
 }
 
-#[derive(Default)]
+#[derive(Clone, Default)]
 struct Watch {
     edge: KnownEdge,
     full: Periods,
@@ -41,7 +41,7 @@ struct Watch {
 }
 
 /// Times in which something held.
-#[derive(Default)]
+#[derive(Clone, Default)]
 struct Periods {
     since: Option<Time>,
     first: Option<Time>,

@@ -6,7 +6,7 @@
 use crate::flow::FlowCore;
 use unbloat_units::Time;
 
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub(crate) struct Concurrency {
     /// The second of the trace that is being counted, and the flows with data in it.
     second: u32,

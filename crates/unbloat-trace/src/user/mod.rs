@@ -1,5 +1,6 @@
 //! A user: a client address until an hour's gap (§3.1), and what is known of its device and radio.
 
+pub(crate) mod clock;
 mod concurrency;
 mod periodic;
 pub(crate) mod power;
@@ -26,7 +27,7 @@ pub(crate) struct Tick {
     pub(crate) error: f64,
 }
 
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct User {
     pub(crate) user_id: u64,
     pub(crate) address: Address,

@@ -54,7 +54,7 @@ impl RadioRows<'_> {
 }
 
 /// A radio between the user's first packet and now.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(super) struct Radio {
     /// Until when the table has been told.
     told: Time,
@@ -69,7 +69,7 @@ pub(super) struct Radio {
     avoidable_j: f64,
 }
 
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 struct LateClose {
     /// The last packet of anything else.
     useful: Time,

@@ -1,0 +1,222 @@
+//! The command as a user meets it: what it prints where, and how it exits.
+
+use std::fs;
+use std::io::Write;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output, Stdio};
+
+fn unbloat(args: &[&str]) -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_unbloat"));
+    command.args(args);
+    command
+}
+
+fn run(args: &[&str]) -> Output {
+    unbloat(args).output().expect("the command starts")
+}
+
+fn text(bytes: &[u8]) -> String {
+    String::from_utf8_lossy(bytes).into_owned()
+}
+
+fn root() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
+}
+
+/// The capture that ships with the project.
+fn capture() -> String {
+    root()
+        .join("captures/bloated-link.pcap.zst")
+        .display()
+        .to_string()
+}
+
+#[test]
+fn the_shipped_capture_is_bloated_downstream_and_the_run_is_whole() {
+    let dir = tempfile::tempdir().expect("a folder for the run");
+    let out = dir.path().join("run");
+    let output = run(&["analyze", &capture(), "--out", &out.display().to_string()]);
+    assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
+    assert!(
+        text(&output.stdout).starts_with("Bufferbloat downstream"),
+        "{}",
+        text(&output.stdout)
+    );
+    let info: serde_json::Value =
+        serde_json::from_slice(&fs::read(out.join("run.json")).expect("run.json")).expect("JSON");
+    assert_eq!(info["packets"], 90_064);
+    assert_eq!(info["status"], "complete");
+    assert_eq!(info["options"]["C"], "30.00 Mbit/s");
+    let report = fs::read_to_string(out.join("report.html")).expect("the report");
+    assert!(report.contains("Content-Security-Policy"));
+    for table in [
+        "flows",
+        "rtt",
+        "in_flight",
+        "bandwidth",
+        "events",
+        "users",
+        "summary",
+        "figures",
+    ] {
+        assert!(out.join(format!("{table}.parquet")).exists(), "{table}");
+    }
+}
+
+#[test]
+fn a_table_goes_to_standard_output_and_nothing_else_does() {
+    let output = run(&["analyze", &capture(), "--format", "csv", "--table", "flows"]);
+    let csv = text(&output.stdout);
+    let mut lines = csv.lines();
+    assert!(
+        lines
+            .next()
+            .expect("a header")
+            .starts_with("flow_id,user_id,client")
+    );
+    assert_eq!(lines.count(), 10);
+}
+
+#[test]
+fn every_format_tells_the_same_number_of_flows() {
+    let json = text(&run(&["analyze", &capture(), "--format", "json"]).stdout);
+    let json: serde_json::Value = serde_json::from_str(&json).expect("one JSON value");
+    assert_eq!(json["tables"]["flows"].as_array().map(Vec::len), Some(10));
+    let lines = text(&run(&["analyze", &capture(), "--format", "jsonl"]).stdout);
+    assert_eq!(lines.lines().count(), 10);
+}
+
+#[test]
+fn standard_input_gives_the_same_table_as_the_file() {
+    let file = run(&["analyze", &capture(), "--format", "csv"]).stdout;
+    let mut child = unbloat(&["analyze", "-", "--format", "csv"])
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::null())
+        .spawn()
+        .expect("the command starts");
+    let bytes = fs::read(capture()).expect("the capture");
+    let mut stdin = child.stdin.take().expect("piped");
+    std::thread::spawn(move || stdin.write_all(&bytes).expect("it reads all"));
+    let output = child.wait_with_output().expect("it ends");
+    assert!(!file.is_empty() && output.stdout == file);
+}
+
+#[test]
+fn a_cut_capture_is_analysed_up_to_the_cut_and_the_exit_code_says_so() {
+    let dir = tempfile::tempdir().expect("a folder");
+    let cut = dir.path().join("cut.pcap.zst");
+    let bytes = fs::read(capture()).expect("the capture");
+    fs::write(&cut, &bytes[..bytes.len() / 2]).expect("half of it");
+    let output = run(&["analyze", &cut.display().to_string(), "--no-run"]);
+    assert_eq!(output.status.code(), Some(3));
+    assert!(
+        text(&output.stderr).contains("stopped at byte"),
+        "{}",
+        text(&output.stderr)
+    );
+    assert!(
+        text(&output.stdout).starts_with("Bufferbloat"),
+        "{}",
+        text(&output.stdout)
+    );
+}
+
+#[test]
+fn ctrl_c_writes_what_is_known_and_says_so() {
+    let dir = tempfile::tempdir().expect("a folder");
+    let out = dir.path().join("run");
+    let mut child = unbloat(&["analyze", "-", "--out", &out.display().to_string()])
+        .stdin(Stdio::piped())
+        .stdout(Stdio::null())
+        .stderr(Stdio::piped())
+        .spawn()
+        .expect("the command starts");
+    let plain = Command::new("zstd")
+        .args(["-dc", &capture()])
+        .output()
+        .expect("zstd is installed");
+    let mut stdin = child.stdin.take().expect("piped");
+    stdin
+        .write_all(&plain.stdout[..4_000_000])
+        .expect("it reads");
+    let stopped = Command::new("kill")
+        .args(["-INT", &child.id().to_string()])
+        .status();
+    assert!(stopped.expect("kill is there").success());
+    std::thread::sleep(std::time::Duration::from_millis(300));
+    // It notices with the packets that come next. It may have ended: then nobody reads.
+    let _ = stdin.write_all(&plain.stdout[4_000_000..]);
+    drop(stdin);
+    let output = child.wait_with_output().expect("it ends");
+    assert_eq!(output.status.code(), Some(130), "{}", text(&output.stderr));
+    assert!(
+        text(&output.stderr).contains("the result ends there"),
+        "{}",
+        text(&output.stderr)
+    );
+    let info = fs::read_to_string(out.join("run.json")).expect("the run was written");
+    assert!(info.contains("\"interrupted\""), "{info}");
+}
+
+#[test]
+fn errors_name_the_fix() {
+    for (args, code, fix) in [
+        (vec!["analyze", "nowhere.pcap"], 1, "check the path"),
+        (vec!["analyze"], 2, "<CAPTURE>"),
+        (vec!["analyze", "a.pcap", "--C", "30"], 2, "20 Mbit/s"),
+        (
+            vec!["analyze", "a.pcap", "--client-net", "10.0.0.0"],
+            2,
+            "10.0.0.0/8",
+        ),
+        (vec!["analyze", "a.pcap", "--format", "xml"], 2, "jsonl"),
+    ] {
+        let output = run(&args);
+        let error = text(&output.stderr);
+        assert_eq!(output.status.code(), Some(code), "{args:?}: {error}");
+        assert!(error.contains(fix), "{args:?}: {error}");
+        assert!(output.stdout.is_empty(), "{args:?}");
+    }
+}
+
+#[test]
+fn an_existing_folder_is_never_overwritten() {
+    let dir = tempfile::tempdir().expect("a folder");
+    fs::write(dir.path().join("mine"), "keep").expect("a file in it");
+    let output = run(&[
+        "analyze",
+        &capture(),
+        "--out",
+        &dir.path().display().to_string(),
+    ]);
+    assert_eq!(output.status.code(), Some(1));
+    assert_eq!(
+        fs::read_to_string(dir.path().join("mine")).expect("still there"),
+        "keep"
+    );
+}
+
+#[test]
+fn every_command_shows_an_example() {
+    for command in ["analyze", "report", "schema"] {
+        let help = text(&run(&[command, "--help"]).stdout);
+        assert!(help.contains("Example"), "{command}");
+        assert!(help.contains(&format!("  unbloat {command}")), "{command}");
+    }
+}
+
+/// `docs/schema.md` is made by `unbloat schema`; UNBLOAT_BLESS=1 makes it anew.
+#[test]
+fn the_schema_page_is_the_one_that_the_command_prints() {
+    let page = root().join("docs/schema.md");
+    let printed = text(&run(&["schema"]).stdout);
+    if std::env::var_os("UNBLOAT_BLESS").is_some() {
+        fs::write(&page, &printed).expect("the page");
+    }
+    let stored = fs::read_to_string(&page).unwrap_or_default();
+    assert!(
+        stored == printed,
+        "docs/schema.md is stale: run UNBLOAT_BLESS=1 cargo test -p unbloat-cli"
+    );
+}
