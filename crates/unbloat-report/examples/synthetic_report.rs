@@ -16,10 +16,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let dir = tempfile::tempdir()?;
     let (run, outcome) = synthetic::write_run(dir.path(), flows.parse()?);
     print!("{}", verdict_text(&outcome.verdict, 100));
-    let options = RenderOptions {
-        left_out: outcome.left_out,
-        ..RenderOptions::default()
-    };
+    let options = RenderOptions::default();
     let begun = Instant::now();
     let mut out = BufWriter::new(File::create(file)?);
     let rendered = render(&synthetic::open(&run), &mut out, &options)?;

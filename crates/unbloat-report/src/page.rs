@@ -26,7 +26,7 @@ pub(crate) fn body(parts: &Parts) -> String {
         time_lines(parts),
         key_numbers(parts.metrics),
         FIGURES.to_owned(),
-        left_out(&parts.options.left_out),
+        left_out(&parts.info.left_out),
         made_by(parts.info),
     ];
     format!("<main>\n{}</main>\n", sections.concat())

@@ -27,8 +27,6 @@ pub struct RenderOptions {
     pub only_flow: Option<u64>,
     /// How the run is named in the command that gives another flow's time line.
     pub run_name: String,
-    /// Sentences on what is left out of the summary.
-    pub left_out: Vec<String>,
 }
 
 impl Default for RenderOptions {
@@ -37,7 +35,6 @@ impl Default for RenderOptions {
             flows: 200,
             only_flow: None,
             run_name: "RUN".to_owned(),
-            left_out: Vec::new(),
         }
     }
 }

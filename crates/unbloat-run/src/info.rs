@@ -41,6 +41,9 @@ pub struct RunInfo {
     /// What the program concluded, in its own form; null when it concludes nothing.
     #[serde(default)]
     pub verdict: Value,
+    /// A sentence for each thing that the summary and the verdict lack.
+    #[serde(default)]
+    pub left_out: Vec<String>,
 }
 
 /// Whose time the tables tell.
@@ -132,6 +135,7 @@ impl RunInfo {
             lost_packets: 0,
             evicted_flows: 0,
             verdict: Value::Null,
+            left_out: Vec::new(),
         }
     }
 }

@@ -72,7 +72,7 @@ tables! {
         u64 "flow_id" "the flow",
         text "side" "direction of the data concerned",
         i64 "time_ns" "since the trace began",
-        text "kind" "retransmission, spurious, reordering, upstream_loss, ambiguous, duplicate, hole, dup_ack_train, rto, slow_start, zero_window, full_window, delayed_close, ...",
+        text "kind" "retransmission, spurious, reordering, upstream_loss, ambiguous, duplicate, hole, dup_ack_train, fast_retransmit, tail_loss_probe, rto, slow_start, zero_window, full_window, reader_stall, periodic or delayed_close",
         u64 "seq_bytes" "position, from the first byte seen",
         f64 "value" "size or strength; its meaning depends on the kind",
         text "detail" "in words",

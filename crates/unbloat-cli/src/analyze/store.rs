@@ -108,8 +108,9 @@ impl Store {
                 complete(&mut info, outcome);
                 info.verdict =
                     serde_json::to_value(&found.verdict).map_err(std::io::Error::from)?;
+                info.left_out = found.left_out.clone();
                 let dir = writer.finish(&info)?;
-                report(&dir, &found)?;
+                report(&dir)?;
                 link_latest(&dir)?;
                 Some(dir)
             }
@@ -164,10 +165,9 @@ fn open_run(
     Ok((writer, info))
 }
 
-fn report(dir: &Path, found: &Found) -> Result<(), AnalyzeError> {
+fn report(dir: &Path) -> Result<(), AnalyzeError> {
     let options = RenderOptions {
         run_name: dir.display().to_string(),
-        left_out: found.left_out.clone(),
         ..RenderOptions::default()
     };
     let mut out = BufWriter::new(File::create(dir.join(REPORT))?);
