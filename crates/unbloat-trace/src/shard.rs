@@ -363,24 +363,26 @@ impl Shard {
     /// Ends what has been silent for too long at `now`, in the order in which it began.
     fn expire(&mut self, now: Time, number: u64) {
         let params = Arc::clone(&self.params);
+        // Of both protocols together: shards merge by the order in which rows stand.
         let mut ended = Vec::new();
         while let Some(slot) = self.tcp.pop_expired(now, |f| tcp_deadline(f, &params)) {
-            ended.extend(self.tcp.get_mut(slot).map(|e| (e.flow.core.flow_id, slot)));
+            let entry = self.tcp.get_mut(slot);
+            ended.extend(entry.map(|e| (e.flow.core.flow_id, false, slot)));
+        }
+        while let Some(slot) = self.udp.pop_expired(now, |f| f.last + params.flow_idle) {
+            let entry = self.udp.get_mut(slot);
+            ended.extend(entry.map(|e| (e.flow.flow_id, true, slot)));
         }
         ended.sort_unstable();
-        for (i, &(_, slot)) in ended.iter().enumerate() {
-            if let Some(&(_, soon)) = ended.get(i + AHEAD) {
+        for (i, &(_, is_udp, slot)) in ended.iter().enumerate() {
+            if let Some(&(_, false, soon)) = ended.get(i + AHEAD) {
                 self.tcp.prefetch_slot(soon);
             }
-            self.end_tcp(slot, EndCause::Idle, number);
-        }
-        ended.clear();
-        while let Some(slot) = self.udp.pop_expired(now, |f| f.last + params.flow_idle) {
-            ended.extend(self.udp.get_mut(slot).map(|e| (e.flow.flow_id, slot)));
-        }
-        ended.sort_unstable();
-        for (_, slot) in ended {
-            self.end_udp(slot, EndCause::Idle, number);
+            if is_udp {
+                self.end_udp(slot, EndCause::Idle, number);
+            } else {
+                self.end_tcp(slot, EndCause::Idle, number);
+            }
         }
     }
 

@@ -117,7 +117,10 @@ impl Watch {
 
     /// Gives the span since the last packet to what held in it.
     fn pass(&mut self, side: Side, now: Time, flow: &Flow<'_>) {
-        let last = self.last.replace(now).unwrap_or(now);
+        let last = self.last.replace(now).unwrap_or_else(|| {
+            (self.slot.start, self.run.start, self.last_data) = (now, now, now);
+            now
+        });
         let span = now.since(last).max(Delta::ZERO);
         let free_from = match std::mem::take(&mut self.state) {
             State::Free => last,
