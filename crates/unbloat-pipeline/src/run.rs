@@ -247,7 +247,6 @@ fn finish<E>(
     let mut protocols = Protocols::default();
     let mut stats = ShardStats::default();
     for shard in &mut shards {
-        protocols.merge(shard.protocols());
         stats.absorb(shard.stats());
         shard.begin_finish();
     }
@@ -268,6 +267,9 @@ fn finish<E>(
             shards.iter_mut().for_each(|shard| shard.output().clear());
         }
         if cut.is_none() {
+            for shard in &shards {
+                protocols.merge(shard.protocols());
+            }
             protocols.write(&mut merged.side.protocols);
         }
         // Told to stop or not, what lived is written.

@@ -192,6 +192,16 @@ pub(crate) struct TcpFlow {
 }
 
 impl TcpFlow {
+    /// Asks for the memory beside the flow that `header`, a packet of it, will touch.
+    #[inline]
+    pub(crate) fn prefetch(&self, header: &PacketHeader) {
+        let side = side_of(header);
+        self.halves[side.other().index()].prefetch_oldest();
+        if header.payload_len > 0 {
+            self.halves[side.index()].prefetch_newest();
+        }
+    }
+
     /// Classifies the packet and moves both directions on.
     #[inline]
     pub(crate) fn track(&mut self, seg: &mut Segment<'_>) {

@@ -59,8 +59,14 @@ impl<F> FlowTable<F> {
         }
     }
 
+    /// The flow that most likely has this hash: for prefetching what it points to.
     #[inline]
-    pub(crate) fn find(&self, hash: u64, is_it: impl Fn(&F) -> bool) -> Option<u32> {
+    pub(crate) fn likely(&self, hash: u64) -> Option<&Entry<F>> {
+        self.slab.get(self.index.likely(hash)?)
+    }
+
+    #[inline]
+    pub(crate) fn find(&self, hash: u64, mut is_it: impl FnMut(&F) -> bool) -> Option<u32> {
         self.index.find(hash, |slot| {
             self.slab.get(slot).is_some_and(|e| is_it(&e.flow))
         })

@@ -64,7 +64,7 @@ pub struct Protocols {
 }
 
 impl Protocols {
-    #[inline]
+    /// Counts a packet that belongs to no flow.
     pub(crate) fn packet(&mut self, header: &PacketHeader) {
         let port = if header.is_uplink() {
             header.dst_port
@@ -81,12 +81,17 @@ impl Protocols {
         counts.payload_bytes += u64::from(header.payload_len);
     }
 
+    /// Counts a flow that has ended, with all its packets.
     pub(crate) fn flow(&mut self, core: &FlowCore) {
         let at = (
             transport(core.protocol),
             application(core.protocol, core.server_port),
         );
-        self.counts[at.0][at.1].flows += 1;
+        let counts = &mut self.counts[at.0][at.1];
+        counts.flows += 1;
+        counts.packets += core.packets.iter().sum::<u64>();
+        counts.wire_bytes += core.wire_bytes;
+        counts.payload_bytes += core.payload.iter().sum::<u64>();
     }
 
     /// Adds what another shard counted.

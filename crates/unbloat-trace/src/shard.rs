@@ -85,16 +85,23 @@ impl Shard {
 
     /// Takes in the packets of `batch` that belong to this shard, in order.
     pub fn process(&mut self, batch: &Batch, mine: impl Iterator<Item = u32> + Clone) {
-        let mut ahead = mine.clone();
-        let mut further = mine.clone().skip(2 * AHEAD);
         // The first few are not asked for ahead; they would be needed at once.
-        ahead.by_ref().take(AHEAD).for_each(drop);
+        let mut soon = mine.clone().skip(AHEAD);
+        let mut later = mine.clone().skip(2 * AHEAD);
+        let mut last = mine.clone().skip(3 * AHEAD);
+        let header = |i: Option<u32>| batch.headers.get(i? as usize);
         for i in mine {
-            if let Some(header) = further.next().and_then(|i| batch.headers.get(i as usize)) {
+            if let Some(header) = header(last.next()) {
                 self.tcp.prefetch_index(header.flow_hash);
             }
-            if let Some(header) = ahead.next().and_then(|i| batch.headers.get(i as usize)) {
+            if let Some(header) = header(later.next()) {
                 self.tcp.prefetch_flow(header.flow_hash);
+            }
+            if let Some(header) = header(soon.next())
+                && let Some(entry) = self.tcp.likely(header.flow_hash)
+            {
+                self.users.prefetch(entry.user);
+                entry.flow.prefetch(header);
             }
             self.packet(batch, &batch.headers[i as usize]);
         }
@@ -176,6 +183,7 @@ impl Shard {
         &mut self.output
     }
 
+    /// Counts of the flows that have ended, and of packets that belong to none.
     pub fn protocols(&self) -> &Protocols {
         &self.protocols
     }
@@ -202,9 +210,15 @@ impl Shard {
 
     #[inline]
     fn tcp_packet(&mut self, batch: &Batch, header: &PacketHeader, number: u64) {
-        let found = self.tcp.find(header.flow_hash, |f| f.core.matches(header));
+        let idle = self.params.flow_idle;
+        let mut is_another = false;
+        let found = self.tcp.find(header.flow_hash, |flow| {
+            let found = flow.core.matches(header);
+            is_another = found && begins_anew(flow, header, idle);
+            found
+        });
         let slot = match found {
-            Some(slot) if !self.begins_anew(slot, header) => slot,
+            Some(slot) if !is_another => slot,
             Some(slot) => {
                 let opening = header.tcp_flags.syn() && !header.tcp_flags.ack();
                 let cause = if opening { EndCause::Reuse } else { EndCause::Idle };
@@ -251,25 +265,10 @@ impl Shard {
         flow.light
             .on_segment(flow.deep.as_deref_mut(), &segment, &view, &mut cx);
         let closed_now = !was_closed && is_closed(flow);
-        self.protocols.packet(header);
         if closed_now {
             self.tcp
                 .schedule(slot, header.time + self.params.close_linger);
         }
-    }
-
-    /// The packet cannot belong to the flow that has its addresses and ports.
-    fn begins_anew(&mut self, slot: u32, header: &PacketHeader) -> bool {
-        let idle = self.params.flow_idle;
-        let Some(Entry { flow, .. }) = self.tcp.get_mut(slot) else {
-            return true;
-        };
-        if header.time.since(flow.core.last) > idle {
-            return true;
-        }
-        let opening = header.tcp_flags.syn() && !header.tcp_flags.ack() && !header.tcp_flags.rst();
-        let half = &flow.halves[side_of(header).index()];
-        opening && half.span().is_some() && (!half.is_syn_seen() || half.base() != header.seq)
     }
 
     fn begin_tcp(&mut self, header: &PacketHeader, number: u64) -> u32 {
@@ -297,9 +296,7 @@ impl Shard {
             .users
             .join(client, header.time, number, &mut self.output.side);
         let found: Evidence = evidence(header, &self.client_nets);
-        let core = FlowCore::new(header, number, self.users.id(user), found);
-        self.protocols.flow(&core);
-        (core, user)
+        (FlowCore::new(header, number, self.users.id(user), found), user)
     }
 
     fn udp_packet(&mut self, batch: &Batch, header: &PacketHeader, number: u64) {
@@ -337,7 +334,6 @@ impl Shard {
             self.lookups
                 .on_payload(header, payload, || true, &mut out);
         }
-        self.protocols.packet(header);
     }
 
     fn note_peak(&mut self) {
@@ -418,6 +414,7 @@ impl Shard {
             &mut cx,
             &mut row,
         );
+        self.protocols.flow(core);
         self.users.leave(*user);
         self.tcp.remove(slot);
     }
@@ -449,6 +446,7 @@ impl Shard {
             &mut cx,
             &mut row,
         );
+        self.protocols.flow(core);
         self.users.leave(*user);
         self.udp.remove(slot);
     }
@@ -469,6 +467,17 @@ struct Ending {
 /// A point in the order in which things end.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Cut(bool, u64);
+
+/// The packet cannot belong to the flow that has its addresses and ports.
+#[inline]
+fn begins_anew(flow: &TcpFlow, header: &PacketHeader, idle: Delta) -> bool {
+    if header.time.since(flow.core.last) > idle {
+        return true;
+    }
+    let opening = header.tcp_flags.syn() && !header.tcp_flags.ack() && !header.tcp_flags.rst();
+    let half = &flow.halves[side_of(header).index()];
+    opening && half.span().is_some() && (!half.is_syn_seen() || half.base() != header.seq)
+}
 
 /// FIN from both ends, or a RST.
 fn is_closed(flow: &TcpFlow) -> bool {

@@ -1,6 +1,7 @@
 //! The users of a shard.
 
 use crate::expiry::Expiry;
+use crate::index::prefetch;
 use crate::output::SideTables;
 use crate::params::Params;
 use crate::slab::Slab;
@@ -15,6 +16,8 @@ struct Entry {
     user: User,
     scheduled: i64,
 }
+
+const PREFETCHED_LINES: usize = size_of::<Entry>().div_ceil(64);
 
 /// Client addresses and their sessions.
 #[derive(Debug)]
@@ -75,6 +78,16 @@ impl Users {
             .user
     }
 
+    /// Asks for the lines of a user that every packet touches.
+    #[inline]
+    pub(crate) fn prefetch(&self, slot: u32) {
+        if let Some(place) = self.slab.place(slot) {
+            for line in 0..PREFETCHED_LINES {
+                prefetch(place.wrapping_add(line * 64));
+            }
+        }
+    }
+
     /// A new flow of this client: its user, known or new.
     pub(crate) fn join(
         &mut self,
@@ -115,17 +128,14 @@ impl Users {
         tables: &mut SideTables,
     ) -> &mut User {
         self.renew(slot, header.time, number, tables);
-        let Users {
-            slab,
-            params,
-            origin,
-            summary_only,
-            ..
-        } = self;
+        let (origin, summary_only) = (self.origin, self.summary_only);
+        let Users { slab, params, .. } = self;
         let user = &mut slab.get_mut(slot).expect("users outlive their flows").user;
-        user.count(header, crate::flow::side_of(header).index());
-        let rows = (!*summary_only).then_some(&mut tables.radio);
-        user.on_silence(number, *origin, params, rows);
+        let silence = user.count(header, crate::flow::side_of(header).index());
+        if silence > params.radio_active {
+            let rows = (!summary_only).then_some(&mut tables.radio);
+            user.on_silence(silence, number, origin, params, rows);
+        }
         user
     }
 

@@ -169,6 +169,18 @@ impl Half {
         (packet.end == end && packet.is_clean()).then_some(packet.sent_us)
     }
 
+    /// Asks for the memory that an ACK touches first.
+    #[inline]
+    pub(crate) fn prefetch_oldest(&self) {
+        self.ring.prefetch_oldest();
+    }
+
+    /// Asks for the memory that a data packet touches first.
+    #[inline]
+    pub(crate) fn prefetch_newest(&self) {
+        self.ring.prefetch_newest();
+    }
+
     /// Takes the sender's packet into account.
     #[inline]
     pub(crate) fn on_data(&mut self, seg: &mut Segment<'_>, start: Time) {

@@ -1,5 +1,6 @@
 //! Data packets that are not acknowledged yet, in sequence order.
 
+use crate::index::prefetch;
 use std::collections::VecDeque;
 use unbloat_units::Seq;
 
@@ -46,6 +47,20 @@ pub(super) struct Acked {
 }
 
 impl Ring {
+    #[inline]
+    pub(super) fn prefetch_oldest(&self) {
+        if let Some(oldest) = self.packets.front() {
+            prefetch(std::ptr::from_ref(oldest).cast());
+        }
+    }
+
+    #[inline]
+    pub(super) fn prefetch_newest(&self) {
+        if let Some(newest) = self.packets.back() {
+            prefetch(std::ptr::from_ref(newest).cast());
+        }
+    }
+
     /// More packets in flight than this are kept merged in pairs: an ACK-less flood of data must
     /// not grow memory. At 1,460 bytes it is a window of 48 MB.
     const MAX: usize = 1 << 15;

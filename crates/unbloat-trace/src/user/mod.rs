@@ -75,13 +75,15 @@ impl User {
         }
     }
 
+    /// Returns the silence before the packet, zero for the user's first.
     #[inline]
-    pub(crate) fn count(&mut self, header: &PacketHeader, side: usize) {
+    pub(crate) fn count(&mut self, header: &PacketHeader, side: usize) -> Delta {
         let silence = header.time.since(self.last).max(Delta::ZERO);
         self.silence = (self.packets > 0).then_some(silence);
         self.packets += 1;
         self.last = self.last.max(header.time);
         self.payload[side] += u64::from(header.payload_len);
+        silence
     }
 
     /// How long the user's radio had been silent before the packet that is being looked at.
@@ -124,27 +126,25 @@ impl User {
         }
     }
 
-    /// Takes the silence before the packet that is being looked at into the radio's account.
-    #[inline]
+    /// Takes the silence before the packet that is being looked at, one longer than
+    /// `radio_active`, into the radio's account.
     pub(crate) fn on_silence(
         &mut self,
+        silence: Delta,
         number: u64,
         origin: Time,
         params: &Params,
         rows: Option<&mut Rows>,
     ) {
-        let silence = self.silence.unwrap_or(Delta::ZERO);
-        if silence > params.radio_active {
-            let user_id = self.user_id;
-            let mut rows = RadioRows {
-                rows,
-                number,
-                user_id,
-                origin,
-            };
-            self.radio
-                .on_silence(self.last - silence, self.last, params, &mut rows);
-        }
+        let user_id = self.user_id;
+        let mut rows = RadioRows {
+            rows,
+            number,
+            user_id,
+            origin,
+        };
+        self.radio
+            .on_silence(self.last - silence, self.last, params, &mut rows);
     }
 
     /// Writes what is known of the user at the end of its session.
