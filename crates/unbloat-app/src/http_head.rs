@@ -4,6 +4,7 @@
 //! sent, it does not judge it. A line of the head that is no field is passed over.
 
 use crate::text::Text;
+use memchr::memchr;
 
 /// One field line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -109,7 +110,7 @@ impl<'a> Iterator for Fields<'a> {
     fn next(&mut self) -> Option<Field<'a>> {
         while !self.ended {
             let line = self.next_line()?;
-            let Some(colon) = line.iter().position(|&b| b == b':') else {
+            let Some(colon) = memchr(b':', line) else {
                 continue;
             };
             return Some(Field {
@@ -123,7 +124,7 @@ impl<'a> Iterator for Fields<'a> {
 
 /// Length of the first line, its end included; `None` if it is cut.
 pub(crate) fn line_len(bytes: &[u8]) -> Option<usize> {
-    bytes.iter().position(|&b| b == b'\n').map(|n| n + 1)
+    memchr(b'\n', bytes).map(|n| n + 1)
 }
 
 #[cfg(test)]

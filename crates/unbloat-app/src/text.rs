@@ -1,6 +1,6 @@
 //! Bytes from a packet that are meant to be read by people.
 
-use std::fmt::{self, Write};
+use std::fmt;
 
 /// Bytes as they were sent; printing escapes whatever a terminal or a table could trip over.
 ///
@@ -16,11 +16,22 @@ impl<'a> Text<'a> {
 
 impl fmt::Display for Text<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.0.iter().try_for_each(|&byte| match byte {
-            b'\\' => f.write_str("\\\\"),
-            0x20..=0x7e => f.write_char(char::from(byte)),
-            _ => write!(f, "\\x{byte:02x}"),
-        })
+        let is_plain = |byte: &u8| matches!(byte, 0x20..=0x7e) && *byte != b'\\';
+        let mut rest = self.0;
+        while !rest.is_empty() {
+            let plain = rest.iter().take_while(|byte| is_plain(byte)).count();
+            let (run, others) = rest.split_at(plain);
+            f.write_str(std::str::from_utf8(run).map_err(|_| fmt::Error)?)?;
+            rest = others;
+            if let Some((byte, after)) = others.split_first() {
+                match byte {
+                    b'\\' => f.write_str("\\\\")?,
+                    _ => write!(f, "\\x{byte:02x}")?,
+                }
+                rest = after;
+            }
+        }
+        Ok(())
     }
 }
 

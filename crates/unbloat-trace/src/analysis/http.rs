@@ -263,20 +263,17 @@ fn on_segment(light: &mut Light, seg: &Segment<'_>, flow: &Flow<'_>, cx: &mut Co
     if let (Side::Down, Some(exchanges)) = (seg.side, &mut light.exchanges) {
         exchanges.on_data(seg, flow);
     }
-    if seg.payload.is_empty() || light.exchanges.is_none() && !begins_a_head(seg) {
+    if seg.payload.is_empty() {
         return;
     }
-    let exchanges = light.exchanges.get_or_insert_default();
+    let mut first = Exchanges::default();
+    let exchanges = light.exchanges.as_deref_mut().unwrap_or(&mut first);
     match seg.side {
         Side::Up => exchanges.on_requests(seg, flow, cx),
         Side::Down => exchanges.on_responses(seg, flow, cx),
     }
-}
-
-fn begins_a_head(seg: &Segment<'_>) -> bool {
-    match seg.side {
-        Side::Up => HttpRequest::parse(seg.payload).is_some(),
-        Side::Down => HttpResponse::parse(seg.payload).is_some(),
+    if first.requests > 0 || first.response.is_some() {
+        light.exchanges = Some(Box::new(first));
     }
 }
 
