@@ -8,6 +8,11 @@
 //! # References
 //! RFC 1035 §4.1.1 and §4.2 (identifiers, port 53, the length before messages over TCP), RFC 5452
 //! §9.1 (what an answer must match). Multicast DNS has no resolver and is left out.
+//!
+//! # Where we differ
+//! tshark's `dns.time` counts from the last question if the one before is more than 5 s older, knows
+//! no end of patience, takes a message in fragments or several segments at its last, and reads TCP
+//! connections whose beginning the capture missed.
 
 use crate::output::{SideTables, order};
 use hashbrown::HashMap;

@@ -16,7 +16,7 @@ pub(crate) fn worth_keeping<'a>(number: u8, transport: &Transport<'a>) -> &'a [u
     let bytes = transport.payload.bytes;
     let keep = !bytes.is_empty()
         && match number {
-            protocol::TCP => is_http(bytes) || is_tls_client_hello(bytes) || is_dns(transport),
+            protocol::TCP => is_http(bytes) || is_tls_client_hello(bytes) || is_dns_over_tcp(transport),
             protocol::UDP => is_dns(transport) || is_quic_initial(transport),
             _ => false,
         };
@@ -48,9 +48,14 @@ fn is_tls_client_hello(bytes: &[u8]) -> bool {
     matches!(bytes, [0x16, 0x03, _, _, _, 0x01, ..])
 }
 
+#[inline]
 fn is_dns(transport: &Transport<'_>) -> bool {
-    const DNS: [u16; 2] = [53, 5353];
-    DNS.contains(&transport.src_port) || DNS.contains(&transport.dst_port)
+    matches!(transport.src_port, 53 | 5353) || matches!(transport.dst_port, 53 | 5353)
+}
+
+#[inline]
+fn is_dns_over_tcp(transport: &Transport<'_>) -> bool {
+    transport.src_port == 53 || transport.dst_port == 53
 }
 
 fn is_quic_initial(transport: &Transport<'_>) -> bool {

@@ -10,6 +10,8 @@
 //! 1. Interim responses (RFC 9110 §15.2) have no row, but for 101, which ends the exchange.
 //! 2. A client that asks again although data came since it asked, and none of it a head, has had an
 //!    answer that the capture missed: its exchange ends without one.
+//! 3. tshark puts segments together first, so it reads heads that are spread over several, and says
+//!    when their last segment passed; without that it counts retransmitted heads again.
 
 use super::http_rows::{Request, Response, write};
 use super::{Analysis, Context, Event, Findings, Flow};
@@ -46,9 +48,10 @@ impl Exchanges {
 
     /// Reads the requests at the beginning of a segment, which may be several.
     fn on_requests(&mut self, seg: &Segment<'_>, flow: &Flow<'_>, cx: &mut Context<'_>) {
-        let mut at = flow.position(Side::Up, seg.header.seq);
-        let mut bytes = seg.payload;
+        let begin = flow.position(Side::Up, seg.header.seq);
+        let mut at = begin;
         while at >= self.upload_end
+            && let Some(bytes) = seg.payload.get((at - begin) as usize..)
             && let Some(request) = HttpRequest::parse(bytes)
         {
             self.on_request(&request, seg, flow, cx);
@@ -56,13 +59,8 @@ impl Exchanges {
             let Some(head_len) = request.head_len else {
                 return;
             };
-            at += (head_len as u64).saturating_add(body);
+            at = at.saturating_add(head_len as u64).saturating_add(body);
             self.upload_end = at;
-            let message_len = usize::try_from(body).map(|body| head_len.saturating_add(body));
-            bytes = message_len
-                .ok()
-                .and_then(|len| bytes.get(len..))
-                .unwrap_or_default();
         }
     }
 
@@ -232,7 +230,9 @@ impl Analysis for Http {
         flow: &Flow<'_>,
         cx: &mut Context<'_>,
     ) {
-        if light.exchanges.is_some() || !seg.payload.is_empty() {
+        let may_begin_a_head = !seg.payload.is_empty();
+        let may_go_on = seg.side == Side::Down && light.exchanges.is_some();
+        if (may_begin_a_head || may_go_on) && seg.header.payload_len > 0 {
             on_segment(light, seg, flow, cx);
         }
     }
@@ -257,7 +257,7 @@ impl Analysis for Http {
 
 /// A segment of a flow that speaks HTTP, or of one whose payload was kept.
 fn on_segment(light: &mut Light, seg: &Segment<'_>, flow: &Flow<'_>, cx: &mut Context<'_>) {
-    if seg.header.payload_len == 0 || !is_first_copy(seg.data) {
+    if !is_first_copy(seg.data) {
         return;
     }
     if let (Side::Down, Some(exchanges)) = (seg.side, &mut light.exchanges) {

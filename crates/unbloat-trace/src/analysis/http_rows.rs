@@ -2,14 +2,32 @@
 
 use super::{Context, Flow, ms};
 use crate::output::order;
-use unbloat_app::{ByteRange, ContentClass, HttpRequest, HttpResponse};
+use std::borrow::Cow;
+use unbloat_app::{ByteRange, ContentClass, HttpRequest, HttpResponse, Text};
 use unbloat_units::Time;
+
+/// The text as it prints; what needs no escapes, as almost all, is copied as a whole.
+fn owned(text: Text<'_>) -> Box<str> {
+    let is_plain = |&b: &u8| matches!(b, b' '..=b'~') && b != b'\\';
+    match std::str::from_utf8(text.as_bytes()) {
+        Ok(plain) if plain.as_bytes().iter().all(is_plain) => plain.into(),
+        _ => text.to_string().into_boxed_str(),
+    }
+}
+
+fn method(name: &str) -> Cow<'static, str> {
+    const COMMON: [&str; 4] = ["GET", "POST", "HEAD", "PUT"];
+    match COMMON.into_iter().find(|common| *common == name) {
+        Some(common) => Cow::Borrowed(common),
+        None => Cow::Owned(name.to_owned()),
+    }
+}
 
 /// A request that awaits its response.
 #[derive(Clone)]
 pub(super) struct Request {
     time: Time,
-    method: Box<str>,
+    method: Cow<'static, str>,
     pub(super) host: Option<Box<str>>,
     path: Option<Box<str>>,
     pub(super) is_range: bool,
@@ -20,12 +38,11 @@ pub(super) struct Request {
 
 impl Request {
     pub(super) fn new(head: &HttpRequest<'_>, time: Time, down_end: u64) -> Request {
-        let boxed = |text: unbloat_app::Text<'_>| text.to_string().into_boxed_str();
         Request {
             time,
-            method: head.method.into(),
-            host: head.host.map(boxed),
-            path: head.path.map(boxed),
+            method: method(head.method),
+            host: head.host.map(owned),
+            path: head.path.map(owned),
             is_range: head.range.is_some(),
             range: (
                 head.range.and_then(ByteRange::first),
@@ -60,7 +77,7 @@ impl Response {
         time: Time,
     ) -> Response {
         let body_begin = head.head_len.map(|len| at + len as u64);
-        let is_head = request.as_ref().is_some_and(|r| &*r.method == "HEAD");
+        let is_head = request.as_ref().is_some_and(|r| r.method == "HEAD");
         // RFC 9112 §6.3.
         let has_no_body = is_head || matches!(head.status, 100..200 | 204 | 304);
         let len = match (has_no_body, head.is_chunked) {
@@ -73,7 +90,7 @@ impl Response {
             time,
             last: time,
             status: head.status,
-            content_type: head.content_type.map(|t| t.to_string().into_boxed_str()),
+            content_type: head.content_type.map(owned),
             content_length: head.content_length,
             range: head.content_range.and_then(|r| r.span),
             body_begin,
@@ -118,7 +135,7 @@ pub(super) fn write(
     let mut row = cx.tables.http.row(order(cx.number, flow.core.flow_id));
     row.u64(flow.core.flow_id);
     row.i64(asked.map(|time| time.since(origin).as_ns()));
-    row.text(request.map(|r| &*r.method));
+    row.text(request.map(|r| r.method.as_ref()));
     row.text(request.and_then(|r| r.host.as_deref()));
     row.text(request.and_then(|r| r.path.as_deref()));
     row.u64(response.map(|r| u64::from(r.status)));
