@@ -64,6 +64,12 @@ impl Expiry {
         self.due.pop()
     }
 
+    /// The slot that comes up after `n` others, if it waits in the same bucket.
+    pub(crate) fn nth_next(&self, n: usize) -> Option<u32> {
+        let bucket = self.buckets.front()?;
+        bucket.len().checked_sub(n + 1).map(|at| bucket[at])
+    }
+
     /// The slot that comes up next, due or not, and its second.
     pub(crate) fn pop_next(&mut self) -> Option<(u32, i64)> {
         if let Some(due) = self.due.pop() {

@@ -200,6 +200,15 @@ impl TcpFlow {
         if header.payload_len > 0 {
             self.halves[side.index()].prefetch_newest();
         }
+        self.light.prefetch(side.other());
+    }
+
+    /// Asks for the memory beside the flow that its end will touch.
+    pub(crate) fn prefetch_all(&self) {
+        for side in Side::BOTH {
+            self.halves[side.index()].prefetch_oldest();
+            self.light.prefetch(side);
+        }
     }
 
     /// Classifies the packet and moves both directions on.
@@ -226,6 +235,10 @@ impl TcpFlow {
         }
         if seg.header.tcp_flags.rst() {
             self.core.closed |= RST;
+        }
+        if self.core.closed != 0 {
+            // Closed flows linger; what follows is a few stray packets.
+            self.halves.iter_mut().for_each(Half::release);
         }
     }
 }

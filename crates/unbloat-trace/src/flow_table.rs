@@ -23,6 +23,9 @@ pub(crate) struct FlowTable<F> {
     expiry: Expiry,
 }
 
+/// How many flows ahead of the one that has its turn the memory is asked for.
+const AHEAD: usize = 4;
+
 impl<F> FlowTable<F> {
     pub(crate) fn new(origin: Time) -> FlowTable<F> {
         FlowTable {
@@ -73,6 +76,11 @@ impl<F> FlowTable<F> {
     }
 
     #[inline]
+    pub(crate) fn get(&self, slot: u32) -> Option<&Entry<F>> {
+        self.slab.get(slot)
+    }
+
+    #[inline]
     pub(crate) fn get_mut(&mut self, slot: u32) -> Option<&mut Entry<F>> {
         self.slab.get_mut(slot)
     }
@@ -108,6 +116,9 @@ impl<F> FlowTable<F> {
     /// caller.
     pub(crate) fn pop_expired(&mut self, now: Time, deadline: impl Fn(&F) -> Time) -> Option<u32> {
         while let Some((slot, second)) = self.expiry.pop_due(now) {
+            if let Some(soon) = self.expiry.nth_next(AHEAD) {
+                self.prefetch_slot(soon);
+            }
             if let Some(due) = self.turn(slot, second, &deadline) {
                 if due <= now {
                     return Some(slot);

@@ -166,10 +166,11 @@ impl Shard {
                 return;
             }
             self.ending.pop();
-            let soon = self.ending.len().checked_sub(AHEAD).and_then(|i| self.ending.get(i));
-            if let Some(soon) = soon.filter(|e| !e.users && !e.udp) {
-                self.tcp.prefetch_slot(soon.slot);
-            }
+            let ahead = |n| {
+                let soon = self.ending.len().checked_sub(n).map(|i| self.ending[i]);
+                soon.filter(|e| !e.users && !e.udp).map(|e| e.slot)
+            };
+            self.prefetch_end(ahead(2 * AHEAD), ahead(AHEAD));
             match (users, udp) {
                 (true, _) => self.users.end(slot, number, &mut self.output.side),
                 (false, false) => self.end_tcp(slot, EndCause::TraceEnd, number),
@@ -371,14 +372,27 @@ impl Shard {
         }
         ended.sort_unstable();
         for (i, &(_, is_udp, slot)) in ended.iter().enumerate() {
-            if let Some(&(_, false, soon)) = ended.get(i + AHEAD) {
-                self.tcp.prefetch_slot(soon);
-            }
+            let ahead = |n| match ended.get(i + n) {
+                Some(&(_, false, slot)) => Some(slot),
+                _ => None,
+            };
+            self.prefetch_end(ahead(2 * AHEAD), ahead(AHEAD));
             if is_udp {
                 self.end_udp(slot, EndCause::Idle, number);
             } else {
                 self.end_tcp(slot, EndCause::Idle, number);
             }
+        }
+    }
+
+    /// Asks for the memory of TCP flows that end after some others.
+    fn prefetch_end(&self, later: Option<u32>, soon: Option<u32>) {
+        if let Some(slot) = later {
+            self.tcp.prefetch_slot(slot);
+        }
+        if let Some(entry) = soon.and_then(|slot| self.tcp.get(slot)) {
+            self.users.prefetch(entry.user);
+            entry.flow.prefetch_all();
         }
     }
 

@@ -2,7 +2,7 @@
 
 use super::{Analysis, Context, Findings, Flow};
 use crate::flow::EndCause;
-use crate::tcp::Segment;
+use crate::tcp::{Segment, Side};
 use unbloat_table::{Column, RowWriter};
 
 macro_rules! analyses {
@@ -36,6 +36,12 @@ macro_rules! analyses {
                     deep.as_deref_mut().map(|d| &mut d.$name),
                     seg, flow, cx,
                 );)*
+            }
+
+            /// Asks for the memory that an ACK of the data of `side` touches.
+            #[inline]
+            pub(crate) fn prefetch(&self, side: Side) {
+                self.rtt.prefetch(side);
             }
 
             /// Writes the flow's row.

@@ -7,6 +7,7 @@
 
 use super::bin::BinEnd;
 use super::{Analysis, Context, Findings, Flow, ms, per_side};
+use crate::index::prefetch;
 use crate::output::order;
 use crate::tcp::{RttSample, Segment, Side};
 use unbloat_stats::LogHistogram;
@@ -18,6 +19,17 @@ pub(crate) struct Rtt;
 #[derive(Clone, Default)]
 pub(crate) struct Light {
     sides: [Option<Box<Samples>>; 2],
+}
+
+impl Light {
+    #[inline]
+    pub(super) fn prefetch(&self, side: Side) {
+        if let Some(samples) = &self.sides[side.index()] {
+            let place = std::ptr::from_ref::<Samples>(samples).cast::<u8>();
+            prefetch(place);
+            prefetch(place.wrapping_add(64));
+        }
+    }
 }
 
 /// All samples of one side, in microseconds, and those of the bin that is not over yet.

@@ -169,6 +169,11 @@ impl Half {
         (packet.end == end && packet.is_clean()).then_some(packet.sent_us)
     }
 
+    /// Gives memory back that holds nothing.
+    pub(crate) fn release(&mut self) {
+        self.ring.release();
+    }
+
     /// Asks for the memory that an ACK touches first.
     #[inline]
     pub(crate) fn prefetch_oldest(&self) {

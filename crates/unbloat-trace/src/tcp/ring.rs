@@ -47,6 +47,13 @@ pub(super) struct Acked {
 }
 
 impl Ring {
+    /// Gives memory back that holds nothing.
+    pub(super) fn release(&mut self) {
+        if self.packets.is_empty() {
+            self.packets = VecDeque::new();
+        }
+    }
+
     #[inline]
     pub(super) fn prefetch_oldest(&self) {
         if let Some(oldest) = self.packets.front() {
@@ -67,8 +74,8 @@ impl Ring {
 
     pub(super) fn push(&mut self, end: Seq, sent_us: u32, in_flight: u32, ip_id: u16) {
         if self.packets.capacity() == 0 {
-            // An initial window (RFC 6928) fits without growing.
-            self.packets.reserve_exact(10);
+            // Half an initial window (RFC 6928): requests need no more, and responses grow it once.
+            self.packets.reserve_exact(5);
         }
         if self.packets.len() >= Self::MAX {
             self.packets.pop_back();
