@@ -15,6 +15,7 @@
 
 use super::{Analysis, Context, Findings, Flow};
 use crate::tcp::{Segment, Side};
+use std::num::NonZeroU32;
 use unbloat_table::{Column, RowWriter};
 use unbloat_units::{Delta, Seq, Time};
 use unbloat_wire::PacketFlags;
@@ -38,13 +39,27 @@ pub(crate) struct Light {
     stage: Stage,
     /// When the SYN and then the SYN-ACK passed.
     last_step: Time,
-    upstream: Delta,
-    downstream: Delta,
+    upstream: Micros,
+    downstream: Micros,
     syn_tsval: Option<Seq>,
-    /// Ticks of the client's clock from its SYN to its ACK.
-    ticks: Option<u32>,
-    /// The user's radio was silent for this long before the SYN.
-    silence: Option<Delta>,
+    /// Ticks of the client's clock from its SYN to its ACK; none are negative.
+    ticks: Option<NonZeroU32>,
+    /// The user's radio was silent for this long before the SYN; 0 at the user's first packet.
+    silence_ms: u32,
+}
+
+/// A span of up to 71 minutes; longer ones stay there.
+#[derive(Clone, Copy, Debug, Default)]
+struct Micros(u32);
+
+impl Micros {
+    fn of(span: Delta) -> Micros {
+        Micros(u32::try_from((span.as_ns() + 500) / 1000).unwrap_or(u32::MAX))
+    }
+
+    fn span(self) -> Delta {
+        Delta::us(i64::from(self.0))
+    }
 }
 
 impl Light {
@@ -55,18 +70,19 @@ impl Light {
             (Stage::Unseen, Side::Up, true) if !flags.ack() => {
                 self.stage = Stage::Syn;
                 self.syn_tsval = tsval(seg);
-                self.silence = cx.user.silence_before();
+                let silence = cx.user.silence_before().unwrap_or(Delta::ZERO);
+                self.silence_ms = u32::try_from(silence.as_us() / 1000).unwrap_or(u32::MAX);
             }
             (Stage::Syn | Stage::SynAck, Side::Up, true) => self.stage = Stage::Repeated,
             (Stage::Syn, Side::Down, true) if flags.ack() => {
                 self.stage = Stage::SynAck;
-                self.upstream = since;
+                self.upstream = Micros::of(since);
             }
             (Stage::SynAck, Side::Down, true) => self.stage = Stage::Repeated,
             (Stage::SynAck, Side::Up, false) if flags.ack() && !flags.rst() => {
                 self.stage = Stage::Complete;
-                self.downstream = since;
-                let ticks = |syn: Seq, ack: Seq| ack.since(syn).try_into().ok();
+                self.downstream = Micros::of(since);
+                let ticks = |syn: Seq, ack: Seq| NonZeroU32::new(ack.since(syn).try_into().ok()?);
                 self.ticks = self
                     .syn_tsval
                     .zip(tsval(seg))
@@ -77,12 +93,17 @@ impl Light {
         self.last_step = seg.now;
     }
 
+    fn silence(&self) -> Option<Delta> {
+        (self.silence_ms > 0).then(|| Delta::ms(i64::from(self.silence_ms)))
+    }
+
     fn promotion(&self, cx: &Context<'_>) -> Option<(Delta, Delta)> {
-        let silence = self.silence.filter(|&s| s > cx.params.promotion_silence)?;
-        debug_assert!(!silence.is_negative());
+        if self.silence()? <= cx.params.promotion_silence {
+            return None;
+        }
         let tick = cx.user.tick()?;
-        let by_client = tick.value * i64::from(self.ticks?);
-        let by_monitor = self.upstream + self.downstream;
+        let by_client = tick.value * i64::from(self.ticks?.get());
+        let by_monitor = self.upstream.span() + self.downstream.span();
         // Each of the two stamps is off by up to one tick.
         let error = Delta::from_secs_f64(by_client.as_secs() * tick.error) + tick.value;
         Some((by_client - by_monitor, error))
@@ -167,16 +188,16 @@ impl Analysis for Handshake {
         };
         row.text(flow.is_tcp().then_some(name));
         if complete {
-            findings.upstream_base = Some(light.upstream);
-            findings.downstream_base = Some(light.downstream);
+            findings.upstream_base = Some(light.upstream.span());
+            findings.downstream_base = Some(light.downstream.span());
         }
-        row.f64(complete.then(|| light.upstream.as_ms()));
-        row.f64(complete.then(|| light.downstream.as_ms()));
+        row.f64(complete.then(|| light.upstream.span().as_ms()));
+        row.f64(complete.then(|| light.downstream.span().as_ms()));
         row.bool(
             flow.is_tcp()
                 .then(|| cx.params.pep_ports.contains(&flow.core.server_port)),
         );
-        row.f64(light.silence.map(Delta::as_secs));
+        row.f64(light.silence().map(Delta::as_secs));
         let promotion = if complete { light.promotion(cx) } else { None };
         row.f64(promotion.map(|(delay, _)| delay.as_ms()));
         row.f64(promotion.map(|(_, error)| error.as_ms()));

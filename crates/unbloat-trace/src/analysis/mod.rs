@@ -5,6 +5,7 @@
 //! [`Segment`], and at the end of the flow writes its columns of the `flows` table. Rows of other
 //! tables it writes when it learns of them.
 
+mod bandwidth;
 mod bin;
 mod closing;
 mod handshake;
@@ -22,6 +23,7 @@ mod rto_estimator;
 mod rtt;
 mod sender;
 mod slow_start;
+mod tick;
 mod volume;
 mod window;
 

@@ -67,10 +67,12 @@ macro_rules! analyses {
 analyses! {
     volume: super::volume::Volume,
     closing: super::closing::Closing,
+    tick: super::tick::Tick,
     handshake: super::handshake::Handshake,
     loss: super::loss::Loss,
     rtt: super::rtt::Rtt,
     in_flight: super::in_flight::InFlight,
+    bandwidth: super::bandwidth::Bandwidth,
     window: super::window::Window,
     slow_start: super::slow_start::SlowStart,
     rto: super::rto::Rto,

@@ -34,7 +34,8 @@ const USABLE: f64 = 0.05;
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Estimate {
     pub(crate) raw_ns: f64,
-    /// Bound on the relative error: one tick and the variation of the least delays, over the window.
+    /// Bound on the relative error: one tick and the variation of the least delays, over the window;
+    /// or the disagreement of slopes, where that is more.
     pub(crate) error: f64,
 }
 
@@ -167,16 +168,19 @@ impl TickEstimator {
         if self.blocks.len() < Self::FEWEST || window <= 0 {
             return None;
         }
-        let raw_ns = self.median_slope(window / 2)?;
+        let (raw_ns, spread) = self.slope(window / 2)?;
         let mut residuals: Vec<f64> = self.blocks.iter().map(|p| p.residual(raw_ns)).collect();
         residuals.sort_unstable_by(f64::total_cmp);
         let tenth = residuals.len() / 10;
         let variation = residuals[residuals.len() - 1 - tenth] - residuals[tenth];
-        let error = (variation + raw_ns) / window as f64;
+        // A queue that builds up looks like a slower clock: then slopes disagree with each other.
+        let error = ((variation + raw_ns) / window as f64).max(2.0 * spread / raw_ns);
         (raw_ns > 0.0).then_some(Estimate { raw_ns, error })
     }
 
-    fn median_slope(&self, apart: i64) -> Option<f64> {
+    /// The median slope between blocks that lie `apart`, and from the tenth to the ninetieth
+    /// percentile.
+    fn slope(&self, apart: i64) -> Option<(f64, f64)> {
         let slope =
             |a: &Point, b: &Point| (b.ns - a.ns) as f64 / (b.ticks - a.ticks).max(1) as f64;
         let mut slopes = Vec::with_capacity(Self::BLOCKS * Self::BLOCKS / 4);
@@ -184,11 +188,9 @@ impl TickEstimator {
             let far = self.blocks[i + 1..].iter().filter(|b| b.ns - a.ns >= apart);
             slopes.extend(far.map(|b| slope(a, b)));
         }
-        if slopes.is_empty() {
-            return None;
-        }
-        let middle = slopes.len() / 2;
-        Some(*slopes.select_nth_unstable_by(middle, f64::total_cmp).1)
+        slopes.sort_unstable_by(f64::total_cmp);
+        let at = |share: usize| slopes.get(slopes.len() * share / 100).copied();
+        Some((at(50)?, at(90)? - at(10)?))
     }
 
     /// A clock of this tick that knows the least delay of the packets so far.

@@ -5,6 +5,7 @@ mod concurrency;
 mod periodic;
 pub(crate) mod power;
 mod radio;
+pub(crate) mod throughput;
 
 use crate::flow::FlowCore;
 use crate::output::{SideTables, order};
@@ -13,6 +14,8 @@ use concurrency::Concurrency;
 use periodic::Periodic;
 pub(crate) use periodic::Rhythm;
 use radio::{Radio, RadioRows};
+use throughput::Throughput;
+use crate::tcp::Side;
 use unbloat_stats::LogHistogram;
 use unbloat_table::Rows;
 use unbloat_units::{Delta, Time};
@@ -42,6 +45,8 @@ pub(crate) struct User {
     pub(crate) payload: [u64; 2],
     tick: Option<Tick>,
     concurrency: Concurrency,
+    /// Of users with large flows.
+    throughput: Option<Box<[Throughput; 2]>>,
     radio: Radio,
     /// Of users that send range requests.
     periodic: Option<Box<Periodic>>,
@@ -69,6 +74,7 @@ impl User {
             payload: [0; 2],
             tick: None,
             concurrency: Concurrency::default(),
+            throughput: None,
             radio: Radio::new(now, origin, params),
             periodic: None,
             rtts: LogHistogram::new(),
@@ -98,6 +104,19 @@ impl User {
     /// Takes over the samples of a finished flow.
     pub(crate) fn add_rtts(&mut self, rtts: &LogHistogram) {
         self.rtts.merge(rtts);
+    }
+
+    /// What the user's link delivered to the receivers of `side`.
+    pub(crate) fn throughput(&mut self, side: Side) -> &mut Throughput {
+        &mut self.throughput.get_or_insert_default()[side.index()]
+    }
+
+    /// Bytes that small flows delivered; they matter only beside large ones.
+    #[inline]
+    pub(crate) fn add_throughput(&mut self, side: Side, bytes: u32) {
+        if let Some(sides) = &mut self.throughput {
+            sides[side.index()].add(bytes);
+        }
     }
 
     /// A range request of the user to `host`.
