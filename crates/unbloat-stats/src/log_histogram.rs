@@ -65,15 +65,20 @@ impl LogHistogram {
 
     #[inline]
     pub fn record(&mut self, value: f64) {
-        if let Form::Exact(values) = &mut self.form
-            && values.len() < Self::EXACT
-            && value > SMALLEST
-            && value < LARGEST
-        {
-            values.push(value as f32);
-        } else {
-            self.record_n(value, 1);
+        if value > SMALLEST && value < LARGEST {
+            let is_done = match &mut self.form {
+                Form::Exact(values) if values.len() < Self::EXACT => {
+                    values.push(value as f32);
+                    true
+                }
+                Form::Exact(_) => false,
+                Form::Buckets(buckets) => buckets.add_within(value as f32),
+            };
+            if is_done {
+                return;
+            }
         }
+        self.record_n(value, 1);
     }
 
     /// Records `value` as if it had been seen `times` times.
@@ -230,6 +235,23 @@ impl Buckets {
         *slot = slot.saturating_add(times);
     }
 
+    /// Adds a value if its bucket is within the range in use; says whether it was.
+    #[inline]
+    fn add_within(&mut self, value: f32) -> bool {
+        let at = usize::from(bucket_of(value).wrapping_sub(self.first));
+        let Some(count) = self.counts.get_mut(at) else {
+            return false;
+        };
+        *count = count.saturating_add(1);
+        if value < self.min {
+            self.min = value;
+        }
+        if value > self.max {
+            self.max = value;
+        }
+        true
+    }
+
     fn merge(&mut self, other: &Buckets) {
         self.min = self.min.min(other.min);
         self.max = self.max.max(other.max);
@@ -280,6 +302,7 @@ fn exact_quantiles<const N: usize>(values: &[f32], qs: [f64; N]) -> Option<[f64;
 }
 
 /// Bucket 0 is zero; then 64 buckets for each doubling from `SMALLEST` on.
+#[inline]
 fn bucket_of(value: f32) -> u16 {
     let value = f64::from(value);
     if value <= SMALLEST {

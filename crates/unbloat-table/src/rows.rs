@@ -24,6 +24,20 @@ pub enum ColumnData {
     },
 }
 
+/// Column by column, because to look at each value's type anew costs more than to copy it.
+macro_rules! pick {
+    ($variant:ident, $values:ident, $sources:ident, $places:ident) => {{
+        let sources: Vec<&[_]> = $sources
+            .iter()
+            .map(|source| match source {
+                ColumnData::$variant(values) => values.as_slice(),
+                _ => unreachable!("rows of one table have the same column types"),
+            })
+            .collect();
+        $values.extend($places.map(|(source, row)| sources[source][row]));
+    }};
+}
+
 impl ColumnData {
     fn new(kind: ColumnType) -> ColumnData {
         match kind {
@@ -73,18 +87,24 @@ impl ColumnData {
         known.then(|| &bytes[start as usize..end as usize])
     }
 
-    fn push_from(&mut self, other: &ColumnData, row: usize) {
-        match (self, other) {
-            (ColumnData::U64(a), ColumnData::U64(b)) => a.push(b[row]),
-            (ColumnData::I64(a), ColumnData::I64(b)) => a.push(b[row]),
-            (ColumnData::F64(a), ColumnData::F64(b)) => a.push(b[row]),
-            (ColumnData::Bool(a), ColumnData::Bool(b)) => a.push(b[row]),
-            (ColumnData::Text { bytes, ends }, ColumnData::Text { .. }) => {
-                let text = other.as_text(row);
-                bytes.push_str(text.unwrap_or_default());
-                ends.push((bytes.len() as u32, text.is_some()));
+    /// Appends the values at (source, row), one for each of `places`; the sources have this type.
+    fn extend_picked(
+        &mut self,
+        sources: &[&ColumnData],
+        places: impl Iterator<Item = (usize, usize)>,
+    ) {
+        match self {
+            ColumnData::U64(v) => pick!(U64, v, sources, places),
+            ColumnData::I64(v) => pick!(I64, v, sources, places),
+            ColumnData::F64(v) => pick!(F64, v, sources, places),
+            ColumnData::Bool(v) => pick!(Bool, v, sources, places),
+            ColumnData::Text { bytes, ends } => {
+                for (source, row) in places {
+                    let text = sources[source].as_text(row);
+                    bytes.push_str(text.unwrap_or_default());
+                    ends.push((bytes.len() as u32, text.is_some()));
+                }
             }
-            _ => unreachable!("rows of one table have the same column types"),
         }
     }
 
@@ -159,7 +179,7 @@ impl Rows {
     /// Copies row `row` of `other`, which belongs to the same table.
     pub fn push_from(&mut self, other: &Rows, row: usize) {
         for (a, b) in self.columns.iter_mut().zip(&other.columns) {
-            a.push_from(b, row);
+            a.extend_picked(&[b], std::iter::once((0, row)));
         }
         self.order.push(other.order[row]);
     }
@@ -174,9 +194,12 @@ impl Rows {
             index.extend(keys.map(|(row, &order)| (order, part as u32, row as u32)));
         }
         index.sort_unstable();
-        for (_, part, row) in index {
-            self.push_from(parts[part as usize], row as usize);
+        for (c, column) in self.columns.iter_mut().enumerate() {
+            let sources: Vec<&ColumnData> = parts.iter().map(|p| &p.columns[c]).collect();
+            let places = index.iter().map(|&(_, part, row)| (part as usize, row as usize));
+            column.extend_picked(&sources, places);
         }
+        self.order.extend(index.iter().map(|(order, ..)| order));
     }
 }
 
