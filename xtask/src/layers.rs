@@ -26,7 +26,11 @@ pub(crate) fn run() -> ExitCode {
     for fault in &faults {
         eprintln!("layers: {fault}");
     }
-    if faults.is_empty() { ExitCode::SUCCESS } else { ExitCode::FAILURE }
+    if faults.is_empty() {
+        ExitCode::SUCCESS
+    } else {
+        ExitCode::FAILURE
+    }
 }
 
 fn members() -> Result<BTreeMap<String, Member>, String> {
@@ -37,8 +41,12 @@ fn members() -> Result<BTreeMap<String, Member>, String> {
         .map_err(|e| format!("cannot run cargo metadata: {e}"))?;
     let metadata: Value =
         serde_json::from_slice(&output.stdout).map_err(|e| format!("cargo metadata: {e}"))?;
-    let packages = metadata["packages"].as_array().ok_or("cargo metadata names no packages")?;
-    let ours = packages.iter().filter(|p| p["name"].as_str().is_some_and(|n| n != "xtask"));
+    let packages = metadata["packages"]
+        .as_array()
+        .ok_or("cargo metadata names no packages")?;
+    let ours = packages
+        .iter()
+        .filter(|p| p["name"].as_str().is_some_and(|n| n != "xtask"));
     ours.map(member).collect()
 }
 
@@ -46,12 +54,17 @@ fn member(package: &Value) -> Result<(String, Member), String> {
     let name = package["name"].as_str().unwrap_or_default().to_owned();
     let own = &package["metadata"]["unbloat"];
     let (Some(layer), Some(io)) = (own["layer"].as_u64(), own["io"].as_bool()) else {
-        return Err(format!("{name} lacks [package.metadata.unbloat] layer and io"));
+        return Err(format!(
+            "{name} lacks [package.metadata.unbloat] layer and io"
+        ));
     };
     let dependencies = package["dependencies"].as_array().into_iter().flatten();
     let normal = dependencies.filter(|d| d["kind"].is_null());
     let names = normal.filter_map(|d| d["name"].as_str());
-    let needs = names.filter(|n| n.starts_with("unbloat-")).map(str::to_owned).collect();
+    let needs = names
+        .filter(|n| n.starts_with("unbloat-"))
+        .map(str::to_owned)
+        .collect();
     Ok((name, Member { layer, io, needs }))
 }
 
@@ -66,7 +79,9 @@ fn faults(members: &BTreeMap<String, Member>) -> Vec<String> {
                 ));
             }
             if other.io && !member.io {
-                faults.push(format!("{name} is pure but depends on {need}, which does I/O"));
+                faults.push(format!(
+                    "{name} is pure but depends on {need}, which does I/O"
+                ));
             }
         }
     }
@@ -77,9 +92,15 @@ fn drawing(members: &BTreeMap<String, Member>) -> String {
     let mut layers: BTreeMap<u64, Vec<String>> = BTreeMap::new();
     for (name, member) in members {
         let mark = if member.io { "*" } else { "" };
-        layers.entry(member.layer).or_default().push(format!("{name}{mark}"));
+        layers
+            .entry(member.layer)
+            .or_default()
+            .push(format!("{name}{mark}"));
     }
-    let lines = layers.iter().rev().map(|(layer, names)| format!("{layer}  {}\n", names.join("  ")));
+    let lines = layers
+        .iter()
+        .rev()
+        .map(|(layer, names)| format!("{layer}  {}\n", names.join("  ")));
     format!("{}* does I/O\n", lines.collect::<String>())
 }
 
@@ -102,7 +123,11 @@ mod tests {
 
     #[test]
     fn sideways_upward_and_impure_arrows_are_faults() {
-        let members = world(&[("a", 1, true, &["b"]), ("b", 1, false, &["c"]), ("c", 0, true, &[])]);
+        let members = world(&[
+            ("a", 1, true, &["b"]),
+            ("b", 1, false, &["c"]),
+            ("c", 0, true, &[]),
+        ]);
         let found = faults(&members);
         assert_eq!(found.len(), 2);
         assert!(found[0].contains("arrows only point down") && found[1].contains("is pure"));

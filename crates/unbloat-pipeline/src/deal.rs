@@ -12,7 +12,7 @@ fn shard_of(header: &PacketHeader, shards: usize) -> usize {
     };
     let bits = u128::from_be_bytes(client.0);
     let folded = (bits as u64 ^ (bits >> 64) as u64).wrapping_mul(0x9E37_79B9_7F4A_7C15);
-    ((folded >> 32) * shards as u64 >> 32) as usize
+    (((folded >> 32) * shards as u64) >> 32) as usize
 }
 
 /// For each shard the positions of its packets in the batch.

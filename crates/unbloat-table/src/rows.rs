@@ -196,7 +196,9 @@ impl Rows {
         index.sort_unstable();
         for (c, column) in self.columns.iter_mut().enumerate() {
             let sources: Vec<&ColumnData> = parts.iter().map(|p| &p.columns[c]).collect();
-            let places = index.iter().map(|&(_, part, row)| (part as usize, row as usize));
+            let places = index
+                .iter()
+                .map(|&(_, part, row)| (part as usize, row as usize));
             column.extend_picked(&sources, places);
         }
         self.order.extend(index.iter().map(|(order, ..)| order));

@@ -69,7 +69,12 @@ impl<T> Slab<T> {
     #[inline]
     pub(crate) fn place(&self, slot: u32) -> Option<*const u8> {
         let chunk = self.chunks.get(slot as usize / CHUNK)?;
-        Some(chunk.get(slot as usize % CHUNK).map(std::ptr::from_ref)?.cast())
+        Some(
+            chunk
+                .get(slot as usize % CHUNK)
+                .map(std::ptr::from_ref)?
+                .cast(),
+        )
     }
 
     pub(crate) fn slots(&self) -> impl Iterator<Item = u32> {

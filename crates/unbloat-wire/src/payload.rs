@@ -16,7 +16,9 @@ pub(crate) fn worth_keeping<'a>(number: u8, transport: &Transport<'a>) -> &'a [u
     let bytes = transport.payload.bytes;
     let keep = !bytes.is_empty()
         && match number {
-            protocol::TCP => is_http(bytes) || is_tls_client_hello(bytes) || is_dns_over_tcp(transport),
+            protocol::TCP => {
+                is_http(bytes) || is_tls_client_hello(bytes) || is_dns_over_tcp(transport)
+            }
             protocol::UDP => is_dns(transport) || is_quic_initial(transport),
             _ => false,
         };

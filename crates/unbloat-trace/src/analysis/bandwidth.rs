@@ -241,8 +241,7 @@ impl Watch {
             bytes: seg.acked,
             packets: seg.acked_packets,
         };
-        let throughput = cx.user.throughput(side);
-        throughput.deliver(&delivery);
+        cx.user.throughput(side).deliver(&delivery);
         if seg.acked_packets < 2 || self.next.is_some_and(|next| received < next) {
             return;
         }

@@ -91,7 +91,7 @@ impl Flow<'_> {
         // Flows of more than 4 GB wrap: the payload counted so far says how often.
         let low = u64::from(seq.since(self.half(side).base()) as u32);
         let counted = self.core.payload[side.index()];
-        let wraps = counted.saturating_sub(low) + (1 << 31) >> 32;
+        let wraps = (counted.saturating_sub(low) + (1 << 31)) >> 32;
         (wraps << 32) + low
     }
 }

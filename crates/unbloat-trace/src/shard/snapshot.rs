@@ -12,8 +12,11 @@ impl Shard {
     /// them, without ending anything. Flows whose round trips nobody measured are left out. It
     /// copies the state of each flow that it shows, so it is for now and then.
     pub fn snapshot(&self, number: u64) -> Output {
-        let mut flows: Vec<_> =
-            self.tcp.iter().filter(|(_, entry)| entry.flow.core.payload != [0; 2]).collect();
+        let mut flows: Vec<_> = self
+            .tcp
+            .iter()
+            .filter(|(_, entry)| entry.flow.core.payload != [0; 2])
+            .collect();
         flows.sort_unstable_by_key(|(_, entry)| entry.flow.core.flow_id);
         let mut output = Output::default();
         let mut users: BTreeMap<u32, User> = BTreeMap::new();
@@ -38,7 +41,16 @@ impl Shard {
             summary_only: true,
         };
         let mut row = output.flows.row(order(number, flow.core.flow_id));
-        let view = Flow { core: &flow.core, halves: &flow.halves };
-        flow.light.finish(flow.deep.as_deref_mut(), &view, EndCause::TraceEnd, &mut cx, &mut row);
+        let view = Flow {
+            core: &flow.core,
+            halves: &flow.halves,
+        };
+        flow.light.finish(
+            flow.deep.as_deref_mut(),
+            &view,
+            EndCause::TraceEnd,
+            &mut cx,
+            &mut row,
+        );
     }
 }

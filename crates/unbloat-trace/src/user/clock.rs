@@ -181,8 +181,7 @@ impl TickEstimator {
     /// The median slope between blocks that lie `apart`, and from the tenth to the ninetieth
     /// percentile.
     fn slope(&self, apart: i64) -> Option<(f64, f64)> {
-        let slope =
-            |a: &Point, b: &Point| (b.ns - a.ns) as f64 / (b.ticks - a.ticks).max(1) as f64;
+        let slope = |a: &Point, b: &Point| (b.ns - a.ns) as f64 / (b.ticks - a.ticks).max(1) as f64;
         let mut slopes = Vec::with_capacity(Self::BLOCKS * Self::BLOCKS / 4);
         for (i, a) in self.blocks.iter().enumerate() {
             let far = self.blocks[i + 1..].iter().filter(|b| b.ns - a.ns >= apart);
@@ -304,7 +303,12 @@ mod tests {
 
     /// Packets every `gap` for `span` from a host whose tick is `tick_ns`, delayed by
     /// `delay(seconds)` in seconds; TSval begins near its wrap.
-    fn estimator(tick_ns: f64, gap_us: i64, span: f64, delay: impl Fn(f64) -> f64) -> TickEstimator {
+    fn estimator(
+        tick_ns: f64,
+        gap_us: i64,
+        span: f64,
+        delay: impl Fn(f64) -> f64,
+    ) -> TickEstimator {
         let mut estimator = TickEstimator::default();
         let mut i = 0;
         while (i * gap_us) as f64 / 1e6 <= span {
@@ -327,14 +331,23 @@ mod tests {
             let jitter = |s| 0.02 + 0.008 * noise(s);
             let estimate = estimator(tick_ns, 2400, 3.05, jitter).estimate().unwrap();
             let off = (estimate.raw_ns / tick_ns - 1.0).abs();
-            assert!(off < 1e-3 && off <= estimate.error, "{tick_ns}: {estimate:?}");
+            assert!(
+                off < 1e-3 && off <= estimate.error,
+                "{tick_ns}: {estimate:?}"
+            );
             assert_eq!(estimate.tick().unwrap().value.as_ns() as f64, tick_ns);
         }
     }
 
     #[test]
     fn a_queue_that_comes_and_goes_does_not_move_it() {
-        let queue = |s: f64| if (1.0..1.5).contains(&s) { 0.300 } else { 0.020 };
+        let queue = |s: f64| {
+            if (1.0..1.5).contains(&s) {
+                0.300
+            } else {
+                0.020
+            }
+        };
         let estimate = estimator(1e6, 1000, 3.2, queue).estimate().unwrap();
         assert!((estimate.raw_ns / 1e6 - 1.0).abs() < 1e-3, "{estimate:?}");
     }
@@ -343,7 +356,10 @@ mod tests {
     fn a_queue_that_builds_up_widens_the_bound() {
         let queue = |s: f64| 0.1 * (s - 2.0).clamp(0.0, 1.0);
         let estimate = estimator(1e6, 1000, 4.0, queue).estimate().unwrap();
-        assert!((estimate.raw_ns / 1e6 - 1.0).abs() <= estimate.error, "{estimate:?}");
+        assert!(
+            (estimate.raw_ns / 1e6 - 1.0).abs() <= estimate.error,
+            "{estimate:?}"
+        );
         assert!(estimate.error > 0.01);
     }
 
@@ -357,7 +373,9 @@ mod tests {
 
     #[test]
     fn an_uncommon_tick_is_left_as_measured() {
-        let estimate = estimator(1e9 / 1024.0, 700, 3.2, |_| 0.02).estimate().unwrap();
+        let estimate = estimator(1e9 / 1024.0, 700, 3.2, |_| 0.02)
+            .estimate()
+            .unwrap();
         let tick = estimate.tick().unwrap();
         assert!((tick.value.as_ns() - 976_562).abs() < 300, "{tick:?}");
     }

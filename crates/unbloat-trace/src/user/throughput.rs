@@ -159,10 +159,7 @@ impl Throughput {
         let bytes = Bytes::new(last.bytes - first.bytes);
         let received = bytes.over(span)?;
         self.fastest = self.fastest.max(received);
-        let flows = self
-            .flows
-            .iter()
-            .filter(|(_, last)| *last >= first.received);
+        let flows = self.flows.iter().filter(|flow| flow.1 >= first.received);
         Some(Window {
             centre: first.received + span / 2,
             length: span,
