@@ -536,6 +536,7 @@ fn begin_segment<'a>(batch: &'a Batch, header: &'a PacketHeader, number: u64) ->
         remaining: 0,
         rtt: None,
         dsack: false,
+        dsack_repeats: false,
         eifel: false,
         missed: 0,
         window: None,

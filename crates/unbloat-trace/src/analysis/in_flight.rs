@@ -39,6 +39,10 @@ struct Series {
 #[derive(Clone, Copy, Default)]
 struct Bin {
     last: Time,
+    /// Highest byte sent and acknowledged once the last packet had passed: a bin is written when
+    /// the next one begins, and then they have moved on.
+    high: Option<Seq>,
+    acked: Option<Seq>,
     in_flight: Option<u32>,
     payload: u64,
     samples: u32,
@@ -49,7 +53,10 @@ impl Series {
         if self.end.is_over(now, cx) {
             self.write(side, flow, cx);
         }
+        let half = flow.half(side);
         self.bin.last = now;
+        self.bin.high = half.span().map(|_| half.high());
+        self.bin.acked = half.acked();
         self.bin.samples += 1;
     }
 
@@ -58,15 +65,14 @@ impl Series {
         if bin.samples == 0 {
             return;
         }
-        let half = flow.half(side);
         let position = |seq| flow.position(side, seq);
         let time_ns = cx.since_origin(bin.last);
         let mut row = cx.tables.in_flight.row(order(cx.number, flow.core.flow_id));
         row.u64(flow.core.flow_id);
         row.text(side.name());
         row.i64(time_ns);
-        row.u64(half.span().map(|_| position(half.high())));
-        row.u64(half.acked().map(position));
+        row.u64(bin.high.map(position));
+        row.u64(bin.acked.map(position));
         row.u64(self.window_edge.map(position));
         row.u64(bin.in_flight.map(u64::from));
         row.u64(bin.payload);
@@ -153,5 +159,33 @@ impl Light {
                 series.window_edge = Some(seg.header.ack + window);
             }
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::testing::Script;
+    use unbloat_units::Delta;
+
+    #[test]
+    fn a_row_tells_of_its_own_time_and_not_of_the_packet_after_it() {
+        let results = Script::opened()
+            .with(|params| params.bin = Delta::ZERO)
+            .at(100.0, "< 1+1000 ack 1")
+            .at(101.0, "< 1001+500 ack 1")
+            .at(150.0, "> 1+0 ack 1001")
+            .at(900.0, "< 1501+1000 ack 1")
+            .run();
+        let column = |name| results.values("in_flight", name);
+        assert_eq!(column("time_ns"), [100e6, 101e6, 150e6, 900e6].map(Some));
+        assert_eq!(
+            column("seq_bytes"),
+            [1001.0, 1501.0, 1501.0, 2501.0].map(Some)
+        );
+        assert_eq!(column("ack_bytes"), [1.0, 1.0, 1001.0, 1001.0].map(Some));
+        assert_eq!(
+            column("in_flight_bytes"),
+            [Some(1000.0), Some(1500.0), None, Some(1500.0)]
+        );
     }
 }

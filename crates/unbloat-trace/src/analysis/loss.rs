@@ -8,6 +8,7 @@
 use super::{Analysis, Context, Event, Findings, Flow, per_side};
 use crate::tcp::{AckKind, DataKind, Segment, Side};
 use unbloat_table::{Column, RowWriter};
+use unbloat_wire::SackBlock;
 
 pub(crate) struct Loss;
 
@@ -63,7 +64,7 @@ impl Light {
         let counts = self.side(side);
         counts.dup_acks += u32::from(seg.ack == AckKind::Duplicate);
         counts.missing += u64::from(seg.missed);
-        let spurious = seg.dsack || seg.eifel;
+        let spurious = seg.dsack && !seg.dsack_repeats && !is_of_fin(seg, side, flow) || seg.eifel;
         counts.spurious += u32::from(spurious);
         let mut event = |kind, value, detail| {
             let seq = Some(seg.header.ack);
@@ -94,6 +95,13 @@ impl Light {
             );
         }
     }
+}
+
+/// A DSACK of a FIN alone: no packet with payload was sent again.
+fn is_of_fin(seg: &Segment<'_>, side: Side, flow: &Flow<'_>) -> bool {
+    let high = flow.half(side).high();
+    let is_last_number = |block: SackBlock| block.right == high && block.left + 1 == high;
+    flow.core.is_finished(side) && seg.sack_blocks().next().is_some_and(is_last_number)
 }
 
 impl Analysis for Loss {
@@ -166,5 +174,57 @@ impl Analysis for Loss {
             let ratio = f64::from(counts.dup_acks) / f64::from(disorder);
             row.f64((known && disorder > 0).then_some(ratio));
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::testing::Script;
+
+    /// A segment that is sent again although only its ACK was late; the ACK echoes the original.
+    fn needless() -> Script {
+        Script::opened()
+            .at(100.0, "< 1+1000 ack 1 ts 100 1")
+            .at(101.0, "< 1001+1000 ack 1 ts 101 1")
+            .at(400.0, "< 1+1000 ack 1 ts 400 1")
+            .at(420.0, "> 1+0 ack 2001 ts 10 100")
+    }
+
+    #[test]
+    fn a_copy_that_timestamps_and_dsack_both_show_to_be_needless_counts_once() {
+        let told_twice = needless()
+            .at(460.0, "> 1+0 ack 2001 sack 1-1001 ts 11 100")
+            .run();
+        assert_eq!(told_twice.flow("retransmitted_down_packets"), Some(1.0));
+        assert_eq!(told_twice.flow("spurious_down_packets"), Some(1.0));
+        assert_eq!(
+            told_twice.events("spurious")[0].detail.as_deref(),
+            Some("Eifel")
+        );
+        assert_eq!(needless().run().flow("spurious_down_packets"), Some(1.0));
+    }
+
+    #[test]
+    fn a_copy_told_by_dsack_does_not_count_again_when_its_ack_echoes_the_original() {
+        let results = Script::opened()
+            .at(100.0, "< 1+1000 ack 1 ts 100 1")
+            .at(101.0, "< 1001+1000 ack 1 ts 101 1")
+            .at(300.0, "< 1001+1000 ack 1 ts 300 1")
+            .at(350.0, "> 1+0 ack 1 sack 1001-2001,1001-2001 ts 10 1")
+            .at(400.0, "> 1+0 ack 2001 ts 11 100")
+            .run();
+        assert_eq!(results.flow("spurious_down_packets"), Some(1.0));
+    }
+
+    #[test]
+    fn a_fin_received_twice_is_no_packet_with_payload() {
+        let results = Script::opened()
+            .at(100.0, "< 1+1000 ack 1")
+            .at(150.0, "> 1+0 ack 1001")
+            .at(200.0, "< fin 1001+0 ack 1")
+            .at(500.0, "< fin 1001+0 ack 1")
+            .at(550.0, "> 1+0 ack 1002 sack 1001-1002")
+            .run();
+        assert_eq!(results.flow("spurious_down_packets"), Some(0.0));
     }
 }

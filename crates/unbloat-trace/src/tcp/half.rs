@@ -54,8 +54,11 @@ const MAX_WINDOW: u32 = 1 << 30;
 #[derive(Clone, Debug, Default)]
 struct Trouble {
     gaps: Gaps,
-    /// Ends and timestamps of copies whose ACK is awaited.
+    /// Ends and timestamps of copies of payload whose ACK is awaited.
     copies: Vec<(Seq, Seq)>,
+    /// Ends of copies that an echoed timestamp showed to be needless: they may still arrive, and
+    /// the DSACK then tells of the same copy again.
+    needless: Vec<Seq>,
 }
 
 impl Trouble {
@@ -64,12 +67,29 @@ impl Trouble {
     /// Whether the ACK that covers copies echoes a timestamp older than the first of them.
     fn settle_copies(&mut self, ack: Seq, tsecr: Seq) -> bool {
         let mut eifel = false;
+        let needless = &mut self.needless;
         self.copies.retain(|&(end, tsval)| {
             let covered = !end.after(ack);
-            eifel |= covered && tsecr.before(tsval);
+            // One ACK shows it of one copy; DSACKs tell of others that it covers.
+            if covered && !eifel && tsecr.before(tsval) {
+                eifel = true;
+                if needless.len() < Self::MAX_COPIES {
+                    needless.push(end);
+                }
+            }
             !covered
         });
         eifel
+    }
+
+    /// Whether a DSACK of the copy that ends at `end` is the first to tell that it was needless.
+    fn is_first_told(&mut self, end: Seq) -> bool {
+        self.copies.retain(|&(copy, _)| copy != end);
+        let told = self.needless.iter().position(|&copy| copy == end);
+        told.is_none_or(|at| {
+            self.needless.swap_remove(at);
+            false
+        })
     }
 }
 
@@ -283,6 +303,7 @@ impl Half {
             seg.since_last_copy = last_us.map(|us| Delta::us(i64::from(now_us.wrapping_sub(us))));
         }
         if seg.data == DataKind::Retransmission
+            && header.payload_len > 0
             && let Some(tsval) = timestamp(header)
         {
             let copies = &mut self.trouble().copies;
@@ -374,7 +395,12 @@ impl Half {
             seg.remaining = self.high.since(self.acked).max(0) as u32;
         }
         if seg.header.options_len > 0 && !header.tcp_flags.syn() {
-            seg.dsack = reports_duplicate(seg, ack);
+            let duplicate = reported_duplicate(seg, ack);
+            seg.dsack = duplicate.is_some();
+            seg.dsack_repeats = duplicate.is_some_and(|copy| {
+                let trouble = self.trouble.as_mut();
+                trouble.is_some_and(|trouble| !trouble.is_first_told(copy.right))
+            });
         }
     }
 
@@ -504,14 +530,13 @@ fn told_apart(seg: &Segment<'_>, above: &Above) -> DataKind {
     }
 }
 
-/// RFC 2883 §4: the first block lies below the ACK, or within the second block.
-fn reports_duplicate(seg: &Segment<'_>, ack: Seq) -> bool {
+/// The segment that was received twice. RFC 2883 §4: the first block, if it lies below the ACK or
+/// within the second block.
+fn reported_duplicate(seg: &Segment<'_>, ack: Seq) -> Option<SackBlock> {
     let mut blocks = seg.sack_blocks();
-    let Some(first) = blocks.next() else {
-        return false;
-    };
+    let first = blocks.next()?;
     let below = first.left.before(ack) && !first.right.after(ack);
     let is_in = |b: SackBlock| !first.left.before(b.left) && !first.right.after(b.right);
     let within = blocks.next().is_some_and(is_in);
-    below || within
+    (below || within).then_some(first)
 }

@@ -148,6 +148,8 @@ pub struct Segment<'a> {
     pub rtt: Option<RttSample>,
     /// The ACK reports a segment received twice (RFC 2883).
     pub dsack: bool,
+    /// That segment is a copy which an earlier ACK showed to be needless already (`eifel`).
+    pub dsack_repeats: bool,
     /// The ACK of a retransmission echoes a timestamp older than the copy (RFC 3522): the original
     /// had arrived, the copy was not needed.
     pub eifel: bool,
