@@ -148,6 +148,12 @@ fn tell(outcome: &Outcome) {
             stats.evicted_flows, stats.evicted_users
         );
     }
+    if stats.given_up_lookups > 0 {
+        eprintln!(
+            "unbloat: {} DNS look-ups were given up unanswered, too many were open",
+            stats.given_up_lookups
+        );
+    }
     if outcome.interrupted {
         eprintln!(
             "unbloat: stopped after {} packets; the result ends there",

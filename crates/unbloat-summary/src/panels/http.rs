@@ -27,12 +27,14 @@ impl Panel for Http {
     }
 
     fn needs(&self) -> &'static [(&'static str, &'static [&'static str])] {
-        &[("http", &["content_class", "body_bytes"])]
+        &[("http", &["status", "content_class", "body_bytes"])]
     }
 
     fn add(&mut self, _: &str, view: &View) {
         let (class, bytes) = (view.column("content_class"), view.column("body_bytes"));
-        for row in view.rows() {
+        let status = view.column("status");
+        // A request that nobody answered has no status.
+        for row in view.rows().filter(|&row| status.u64(row).is_some()) {
             let known = CLASSES.iter().position(|(name, _)| class.is(row, name));
             let at = known.unwrap_or(CLASSES.len() - 1);
             self.bytes[at] += bytes.u64(row).unwrap_or(0);
