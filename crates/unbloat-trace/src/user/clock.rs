@@ -123,11 +123,15 @@ impl TickEstimator {
             ns: now.since(start).as_ns(),
         };
         let residual = point.residual(self.slope);
-        if point.ns >= self.block_end {
-            self.begin_block(point);
-        } else if residual < self.least {
-            self.least = residual;
-            *self.blocks.last_mut().expect("its end was set with it") = point;
+        match self.blocks.last_mut() {
+            Some(block) if point.ns < self.block_end => {
+                if residual < self.least {
+                    self.least = residual;
+                    *block = point;
+                }
+            }
+            // Also where the clock of the capture has stepped back behind the origin.
+            _ => self.begin_block(point),
         }
     }
 
