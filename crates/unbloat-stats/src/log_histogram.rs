@@ -291,13 +291,16 @@ fn exact_quantiles<const N: usize>(values: &[f32], qs: [f64; N]) -> Option<[f64;
     if values.is_empty() {
         return None;
     }
-    let mut room = [0.0; LogHistogram::EXACT];
+    // None is negative, and such numbers sort as their bits do.
+    let mut room = [0; LogHistogram::EXACT];
     let sorted = &mut room[..values.len()];
-    sorted.copy_from_slice(values);
-    sorted.sort_unstable_by(f32::total_cmp);
+    for (bits, value) in sorted.iter_mut().zip(values) {
+        *bits = value.to_bits();
+    }
+    sorted.sort_unstable();
     Some(qs.map(|q| {
         let rank = (q * sorted.len() as f64).ceil() as usize;
-        f64::from(sorted[rank.clamp(1, sorted.len()) - 1])
+        f64::from(f32::from_bits(sorted[rank.clamp(1, sorted.len()) - 1]))
     }))
 }
 

@@ -173,13 +173,19 @@ pub(crate) fn side_of(header: &PacketHeader) -> Side {
     }
 }
 
-/// The window scale that a SYN offers; it rules the window that its sender grants.
-fn offered_scale(options: &[u8]) -> Scale {
-    let shift = TcpOptions::new(options).find_map(|option| match option {
-        TcpOption::WindowScale(shift) => Some(shift),
-        _ => None,
-    });
-    shift.map_or(Scale::NotOffered, Scale::Shift)
+/// What the options of a SYN say of the window that its sender grants, and whether it takes SACK.
+fn offers(options: &[u8]) -> (Scale, bool) {
+    let (mut scale, mut sack) = (Scale::NotOffered, false);
+    for option in TcpOptions::new(options) {
+        match option {
+            TcpOption::WindowScale(shift) if scale == Scale::NotOffered => {
+                scale = Scale::Shift(shift);
+            }
+            TcpOption::SackPermitted => sack = true,
+            _ => {}
+        }
+    }
+    (scale, sack)
 }
 
 /// A live TCP flow.
@@ -221,8 +227,9 @@ impl TcpFlow {
             Side::Up => (up, down),
         };
         if seg.header.tcp_flags.syn() {
-            acked.set_scale(offered_scale(seg.options));
-            if !TcpOptions::new(seg.options).any(|option| option == TcpOption::SackPermitted) {
+            let (scale, takes_sack) = offers(seg.options);
+            acked.set_scale(scale);
+            if !takes_sack {
                 acked.refuse_sack();
             }
         }

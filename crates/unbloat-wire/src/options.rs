@@ -71,8 +71,10 @@ impl<'a> Iterator for TcpOptions<'a> {
     type Item = TcpOption<'a>;
 
     fn next(&mut self) -> Option<TcpOption<'a>> {
-        let padding = self.0.iter().take_while(|&&kind| kind == NO_OPERATION);
-        let option = &self.0[padding.count()..];
+        let mut option = self.0;
+        while let [NO_OPERATION, rest @ ..] = option {
+            option = rest;
+        }
         let (kind, len) = match *option {
             [] | [_] | [END, ..] => return None,
             [kind, len, ..] => (kind, usize::from(len)),
