@@ -1,0 +1,131 @@
+//! Estimates of bandwidth against the rate of the bed's link.
+
+use super::Quantity;
+use crate::bed::Bed;
+use crate::score::{Score, Unit};
+use crate::statistics::mean;
+use std::collections::BTreeMap;
+use std::net::Ipv4Addr;
+use unbloat_units::Delta;
+
+pub(super) const QUANTITY: Quantity = Quantity {
+    name: "bandwidth",
+    beds: &["bulk", "steps", "ticks-1", "ticks-4", "ticks-10"],
+    definition: "As in section 6.2 of the paper: windows of 1.0 s (and 0.1 s) end to end; in each, of the samples of table \
+        `bandwidth` that average over as much, the one nearest to its centre against the mean rate of the client's downlink in that window. \
+        Windows without a sample are left out and counted. The link's rate counts IP bytes, so it is \
+        scaled by the payload's share of them.",
+    score,
+};
+
+/// Rate over time of one client's downlink.
+struct Link {
+    changes: Vec<(i64, f64)>,
+}
+
+impl Link {
+    /// Mean rate over a span.
+    fn mean_bps(&self, from: i64, until: i64) -> f64 {
+        let mut bits = 0.0;
+        for (i, &(begin, bps)) in self.changes.iter().enumerate() {
+            let end = self.changes.get(i + 1).map_or(i64::MAX, |next| next.0);
+            let span = end.min(until) - begin.max(from);
+            bits += bps * span.max(0) as f64;
+        }
+        bits / (until - from) as f64
+    }
+}
+
+fn links(bed: &Bed) -> BTreeMap<Ipv4Addr, Link> {
+    let mut links: BTreeMap<Ipv4Addr, Link> = BTreeMap::new();
+    for change in bed.truth.rates.iter().filter(|r| r.direction == "down") {
+        let link = links.entry(change.client).or_insert_with(|| Link {
+            changes: Vec::new(),
+        });
+        link.changes.push((change.time_ns, change.rate_bps));
+    }
+    links
+}
+
+/// Our samples of each client that average over about `window`, in time order.
+fn samples(bed: &Bed, window: Delta) -> BTreeMap<Ipv4Addr, Vec<(i64, f64)>> {
+    let is_as_long = |ms: f64| (0.8..1.2).contains(&(ms / window.as_ms()));
+    let mut samples: BTreeMap<Ipv4Addr, Vec<(i64, f64)>> = BTreeMap::new();
+    let down = bed
+        .at_monitor
+        .table("bandwidth")
+        .rows()
+        .filter(|r| r.text("side") == "down");
+    for row in down.filter(|r| r.number("window_ms").is_some_and(is_as_long)) {
+        let at = bed
+            .at_monitor
+            .data_tuple(row)
+            .zip(bed.at_monitor.time_ns(row));
+        if let Some(((tuple, time), bps)) = at.zip(row.number("bandwidth_bps")) {
+            samples
+                .entry(tuple.destination.0)
+                .or_default()
+                .push((time, bps));
+        }
+    }
+    samples
+        .values_mut()
+        .for_each(|s| s.sort_unstable_by_key(|s| s.0));
+    samples
+}
+
+/// Payload bytes over IP bytes of a full packet: 1,358 of 1,410.
+const PAYLOAD_SHARE: f64 = 1358.0 / 1410.0;
+
+fn score(bed: &Bed) -> Vec<Score> {
+    let links = links(bed);
+    let one = |window: Delta, measure| {
+        let by_client = samples(bed, window);
+        let mut errors = Vec::new();
+        let mut empty = 0;
+        for (client, samples) in &by_client {
+            let (Some(link), Some(first), Some(last)) =
+                (links.get(client), samples.first(), samples.last())
+            else {
+                continue;
+            };
+            let width = window.as_ns();
+            for from in (first.0..last.0).step_by(width as usize) {
+                let centre = from + width / 2;
+                let nearest = samples.iter().min_by_key(|s| (s.0 - centre).abs());
+                let Some(&(_, bps)) = nearest.filter(|s| (s.0 - centre).abs() <= width / 2) else {
+                    empty += 1;
+                    continue;
+                };
+                let truth = link.mean_bps(from, from + width) * PAYLOAD_SHARE;
+                errors.push((bps / truth - 1.0, truth));
+            }
+        }
+        let relative: Vec<f64> = errors.iter().map(|e| e.0.abs()).collect();
+        let bias = mean(&errors.iter().map(|e| e.0).collect::<Vec<_>>()).unwrap_or(0.0);
+        let score = Score::new(measure, Unit::Share, errors.len(), mean(&relative));
+        score.note(format!(
+            "bias {}; {empty} windows without a sample",
+            Unit::Share.show(bias)
+        ))
+    };
+    vec![
+        one(Delta::secs(1), "mean error, windows of 1.0 s").at_most(0.05),
+        one(Delta::ms(100), "mean error, windows of 0.1 s"),
+    ]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_mean_rate_weighs_each_step_by_its_time() {
+        let link = Link {
+            changes: vec![(0, 4.0), (100, 8.0)],
+        };
+        assert_eq!(link.mean_bps(0, 100), 4.0);
+        assert_eq!(link.mean_bps(50, 150), 6.0);
+        assert_eq!(link.mean_bps(500, 600), 8.0);
+    }
+}

@@ -1,0 +1,150 @@
+//! Retransmissions against the packets that were lost after the monitor.
+
+use super::{Quantity, is_down};
+use crate::bed::Bed;
+use crate::packets::Packet;
+use crate::score::{Score, Unit};
+use crate::statistics::share;
+use crate::truth::Fate;
+use crate::tuple::Tuple;
+use std::collections::{BTreeMap, BTreeSet};
+use unbloat_trace::Side;
+
+pub(super) const QUANTITY: Quantity = Quantity {
+    name: "retransmissions",
+    beds: &["bulk", "lossy", "rto", "upload", "mix"],
+    definition: "Data packets that the analyser counts as sent again, less those it calls spurious (DSACK or \
+        Eifel), against the data packets that the bed dropped after the monitor and that were sent \
+        again (and those few that reached the receiver, which refused them unread by PAWS, RFC 7323 section 5). n is the latter. tshark: `tcp.analysis.retransmission`; tcptrace: rexmt data pkts; \
+        both as excess over n and the copies that the bed knows to have been needless.",
+    score,
+};
+
+fn score(bed: &Bed) -> Vec<Score> {
+    Side::BOTH
+        .into_iter()
+        .filter_map(|side| one_side(bed, side))
+        .collect()
+}
+
+fn one_side(bed: &Bed, side: Side) -> Option<Score> {
+    let name = side.name();
+    let lost = || {
+        let drops = bed.truth.drops.iter();
+        drops.filter(move |d| d.direction == name && d.payload_bytes > 0 && !d.is_before_monitor())
+    };
+    let dropped = lost().count();
+    let again = lost().filter(|drop| is_sent_again(bed, drop)).count();
+    let counted = bed
+        .at_monitor
+        .total(&format!("retransmitted_{name}_packets"));
+    if again + counted == 0 {
+        return None;
+    }
+    let spurious = bed.at_monitor.total(&format!("spurious_{name}_packets"));
+    let copies = needless_copies(bed, side);
+    let truth = again + copies.refused;
+    let off = counted.abs_diff(truth + spurious);
+    let measure = match side {
+        Side::Down => "downlink, unexplained",
+        Side::Up => "uplink, unexplained",
+    };
+    let excess = |theirs: usize| {
+        let of_all = share(theirs, truth + copies.needless);
+        of_all.map(|s| format!("{:+.2} %", (s - 1.0) * 100.0))
+    };
+    let tshark = bed.tshark.as_ref().map(|tshark| {
+        let packets = tshark
+            .all
+            .iter()
+            .filter(|p| p.payload_bytes > 0 && p.is_retransmission);
+        packets
+            .filter(|p| is_down(p.tuple) == (side == Side::Down))
+            .count()
+    });
+    let tcptrace = bed.tcptrace.map(|t| match side {
+        Side::Down => t.down.retransmitted,
+        Side::Up => t.up.retransmitted,
+    });
+    let mut score = Score::new(
+        measure,
+        Unit::Share,
+        truth,
+        share(off, truth).or((off == 0).then_some(0.0)),
+    )
+    .at_most(0.01)
+    .note(format!(
+        "counted {counted}, {spurious} of them called spurious"
+    ))
+    .note(format!(
+        "the bed dropped {dropped}, of which {} were never sent again",
+        dropped - again
+    ))
+    .note(format!(
+        "{} arrivals were refused by the receiver's check of timestamps",
+        copies.refused
+    ))
+    .note(format!("{} copies were needless", copies.needless));
+    score.tshark = tshark.and_then(excess);
+    score.tcptrace = tcptrace.and_then(excess);
+    Some(score)
+}
+
+/// Whether any of its bytes passed the monitor later.
+fn is_sent_again(bed: &Bed, drop: &Fate) -> bool {
+    let later = bed
+        .monitor
+        .between(drop.tuple(), drop.time_ns + 1, i64::MAX);
+    let from = drop.seq;
+    let mut copies = later.filter(|p| {
+        p.payload_bytes > 0
+            && (p.seq.wrapping_sub(from) < drop.payload_bytes
+                || from.wrapping_sub(p.seq) < p.payload_bytes)
+    });
+    copies.next().is_some()
+}
+
+/// Copies that begin where a packet began that passed the monitor before and reached its receiver.
+struct Copies {
+    /// The receiver had refused what reached it: see [`is_refused`].
+    refused: usize,
+    needless: usize,
+}
+
+fn needless_copies(bed: &Bed, side: Side) -> Copies {
+    let drops = bed.truth.drops.iter().filter(|d| !d.is_before_monitor());
+    let lost: BTreeSet<(Tuple, u32, u16)> = drops.map(|d| (d.tuple(), d.seq, d.ip_id)).collect();
+    let mut arrived: BTreeMap<(Tuple, u32), &Packet> = BTreeMap::new();
+    let is_data = |p: &&Packet| p.payload_bytes > 0 && is_down(p.tuple) == (side == Side::Down);
+    let mut copies = Copies {
+        refused: 0,
+        needless: 0,
+    };
+    for packet in bed.monitor.all.iter().filter(is_data) {
+        let key = (packet.tuple, packet.seq);
+        match arrived.get(&key) {
+            Some(first) if is_refused(bed, first) => copies.refused += 1,
+            Some(_) => copies.needless += 1,
+            None => {}
+        }
+        if !lost.contains(&(packet.tuple, packet.seq, packet.ip_id)) {
+            arrived.insert(key, packet);
+        }
+    }
+    copies
+}
+
+/// Whether the receiver dropped `arrival` unread (PAWS, RFC 7323 section 5): its ACKs asked for these
+/// bytes and echoed a timestamp more than one tick newer than theirs.
+fn is_refused(bed: &Bed, arrival: &Packet) -> bool {
+    let Some((tsval, _)) = arrival.timestamps else {
+        return false;
+    };
+    let mut acks = bed
+        .monitor
+        .between(arrival.tuple.reversed(), arrival.time_ns, i64::MAX);
+    acks.any(|ack| {
+        let newer = |(_, tsecr): (u32, u32)| (2..1 << 31).contains(&tsecr.wrapping_sub(tsval));
+        ack.ack == arrival.seq && ack.timestamps.is_some_and(newer)
+    })
+}
