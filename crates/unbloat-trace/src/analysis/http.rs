@@ -95,6 +95,10 @@ impl Exchanges {
             }
         }
         if self.awaited.len() < Self::MAX_AWAITED && self.uncounted == 0 {
+            if self.awaited.capacity() == 0 {
+                // Hardly any client pipelines; without this there would be room for four.
+                self.awaited.reserve_exact(1);
+            }
             self.awaited.push_back(asked);
         } else {
             self.uncounted += 1;
