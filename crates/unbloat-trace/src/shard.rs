@@ -222,7 +222,11 @@ impl Shard {
             Some(slot) if !is_another => slot,
             Some(slot) => {
                 let opening = header.tcp_flags.syn() && !header.tcp_flags.ack();
-                let cause = if opening { EndCause::Reuse } else { EndCause::Idle };
+                let cause = if opening {
+                    EndCause::Reuse
+                } else {
+                    EndCause::Idle
+                };
                 self.end_tcp(slot, cause, number);
                 self.begin_tcp(header, number)
             }
@@ -297,7 +301,10 @@ impl Shard {
             .users
             .join(client, header.time, number, &mut self.output.side);
         let found: Evidence = evidence(header, &self.client_nets);
-        (FlowCore::new(header, number, self.users.id(user), found), user)
+        (
+            FlowCore::new(header, number, self.users.id(user), found),
+            user,
+        )
     }
 
     fn udp_packet(&mut self, batch: &Batch, header: &PacketHeader, number: u64) {
@@ -332,8 +339,7 @@ impl Shard {
             observe_names(flow, header, payload);
             let tables = &mut self.output.side;
             let mut out = DnsRows::new(tables, self.summary_only, number, self.origin);
-            self.lookups
-                .on_payload(header, payload, || true, &mut out);
+            self.lookups.on_payload(header, payload, || true, &mut out);
         }
     }
 
@@ -550,6 +556,10 @@ mod tests {
     #[test]
     fn a_live_flow_takes_few_cache_lines() {
         let size = size_of::<Entry<TcpFlow>>();
-        assert!(size <= 512, "{size} bytes, light state {}", size_of::<Light>());
+        assert!(
+            size <= 512,
+            "{size} bytes, light state {}",
+            size_of::<Light>()
+        );
     }
 }
