@@ -217,6 +217,19 @@ mod tests {
     }
 
     #[test]
+    fn an_ack_for_two_needed_copies_echoes_the_first_and_tells_nothing_of_the_second() {
+        let results = Script::opened()
+            .at(100.0, "< 1+1000 ack 1 ts 100 1")
+            .at(101.0, "< 1001+1000 ack 1 ts 101 1")
+            .at(400.0, "< 1+1000 ack 1 ts 400 1")
+            .at(405.0, "< 1001+1000 ack 1 ts 405 1")
+            .at(460.0, "> 1+0 ack 2001 ts 10 400")
+            .run();
+        assert_eq!(results.flow("retransmitted_down_packets"), Some(2.0));
+        assert_eq!(results.flow("spurious_down_packets"), Some(0.0));
+    }
+
+    #[test]
     fn a_fin_received_twice_is_no_packet_with_payload() {
         let results = Script::opened()
             .at(100.0, "< 1+1000 ack 1")

@@ -54,27 +54,37 @@ const MAX_WINDOW: u32 = 1 << 30;
 #[derive(Clone, Debug, Default)]
 struct Trouble {
     gaps: Gaps,
-    /// Ends and timestamps of copies of payload whose ACK is awaited.
-    copies: Vec<(Seq, Seq)>,
+    /// Copies of payload whose ACK is awaited.
+    copies: Vec<Copy>,
     /// Ends of copies that an echoed timestamp showed to be needless: they may still arrive, and
     /// the DSACK then tells of the same copy again.
     needless: Vec<Seq>,
 }
 
+#[derive(Clone, Copy, Debug)]
+struct Copy {
+    first: Seq,
+    end: Seq,
+    tsval: Seq,
+}
+
 impl Trouble {
     const MAX_COPIES: usize = 64;
 
-    /// Whether the ACK that covers copies echoes a timestamp older than the first of them.
-    fn settle_copies(&mut self, ack: Seq, tsecr: Seq) -> bool {
+    /// Whether an ACK from `before` to `ack` shows by its echo that a copy was needless.
+    ///
+    /// Of an ACK for several segments the echo is that of the first of them (RFC 7323 §4.3), so it
+    /// tells of a copy of that one only: it is older than the copy if an earlier one got through.
+    fn settle_copies(&mut self, before: Seq, ack: Seq, tsecr: Seq) -> bool {
         let mut eifel = false;
         let needless = &mut self.needless;
-        self.copies.retain(|&(end, tsval)| {
-            let covered = !end.after(ack);
-            // One ACK shows it of one copy; DSACKs tell of others that it covers.
-            if covered && !eifel && tsecr.before(tsval) {
+        self.copies.retain(|copy| {
+            let covered = !copy.end.after(ack);
+            let is_first = !copy.first.after(before);
+            if covered && is_first && !eifel && tsecr.before(copy.tsval) {
                 eifel = true;
                 if needless.len() < Self::MAX_COPIES {
-                    needless.push(end);
+                    needless.push(copy.end);
                 }
             }
             !covered
@@ -84,7 +94,7 @@ impl Trouble {
 
     /// Whether a DSACK of the copy that ends at `end` is the first to tell that it was needless.
     fn is_first_told(&mut self, end: Seq) -> bool {
-        self.copies.retain(|&(copy, _)| copy != end);
+        self.copies.retain(|copy| copy.end != end);
         let told = self.needless.iter().position(|&copy| copy == end);
         told.is_none_or(|at| {
             self.needless.swap_remove(at);
@@ -308,7 +318,11 @@ impl Half {
         {
             let copies = &mut self.trouble().copies;
             if copies.len() < Trouble::MAX_COPIES {
-                copies.push((top, tsval));
+                copies.push(Copy {
+                    first: begin,
+                    end: top,
+                    tsval,
+                });
             }
         }
         if end.after(self.high) {
@@ -469,9 +483,10 @@ impl Half {
             .flags
             .has(PacketFlags::TIMESTAMPS)
             .then_some(seg.header.tsecr);
+        let before = ack + seg.acked.wrapping_neg();
         if let Some(trouble) = &mut self.trouble {
             seg.missed = trouble.gaps.forget_below(ack);
-            seg.eifel = tsecr.is_some_and(|t| trouble.settle_copies(ack, t));
+            seg.eifel = tsecr.is_some_and(|t| trouble.settle_copies(before, ack, t));
         }
         seg.missed += self.catch_up(ack);
         if seg.missed > 0 {
