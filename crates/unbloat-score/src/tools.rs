@@ -93,9 +93,16 @@ impl Tshark {
         })
     }
 
-    pub(crate) fn by_time(&self) -> BTreeMap<(Tuple, i64), &TsharkPacket> {
-        let packets = self.all.iter();
-        packets.map(|p| ((p.tuple, p.time_ns), p)).collect()
+    /// Packets of one direction may pass at the same time.
+    pub(crate) fn by_time(&self) -> BTreeMap<(Tuple, i64), Vec<&TsharkPacket>> {
+        let mut by_time: BTreeMap<_, Vec<_>> = BTreeMap::new();
+        for packet in &self.all {
+            by_time
+                .entry((packet.tuple, packet.time_ns))
+                .or_default()
+                .push(packet);
+        }
+        by_time
     }
 }
 

@@ -1,6 +1,7 @@
 //! Gap fills: overtaken, or lost before the monitor and sent again?
 
 use super::Quantity;
+use crate::analysed::Row;
 use crate::bed::Bed;
 use crate::packets::Packet;
 use crate::score::{Score, Unit};
@@ -88,11 +89,7 @@ fn score(bed: &Bed) -> Vec<Score> {
     let [mut n, mut right, mut overtaken, mut tshark_right] = [0; 4];
     for (kind, truth) in RIGHT {
         for event in bed.at_monitor.events(kind) {
-            let at = bed
-                .at_monitor
-                .data_tuple(event)
-                .zip(bed.at_monitor.time_ns(event));
-            let Some(packet) = at.and_then(|(tuple, time)| bed.monitor.at(tuple, time)) else {
+            let Some(packet) = packet_of(bed, event) else {
                 continue;
             };
             let happened = record.happened(packet);
@@ -103,7 +100,8 @@ fn score(bed: &Bed) -> Vec<Score> {
             let theirs = tshark
                 .as_ref()
                 .and_then(|t| t.get(&(packet.tuple, packet.time_ns)));
-            tshark_right += usize::from(theirs.is_some_and(|t| match happened {
+            let theirs = theirs.map_or(&[][..], Vec::as_slice);
+            tshark_right += usize::from(theirs.iter().any(|t| match happened {
                 Happened::Overtaken => t.is_out_of_order,
                 Happened::Lost => t.is_retransmission,
                 Happened::Neither => false,
@@ -119,4 +117,15 @@ fn score(bed: &Bed) -> Vec<Score> {
     score.tshark = tshark.and_then(|_| show(tshark_right));
     score.tcptrace = bed.tcptrace.and_then(|_| show(overtaken));
     vec![score]
+}
+
+/// The packet that an event is about; several may have passed at the same time.
+fn packet_of<'a>(bed: &'a Bed, event: Row<'_>) -> Option<&'a Packet> {
+    let tuple = bed.at_monitor.data_tuple(event)?;
+    let time_ns = bed.at_monitor.time_ns(event)?;
+    let base = bed.monitor.of(tuple).next()?.seq;
+    let seq = base.wrapping_add(event.number("seq_bytes")? as u32);
+    bed.monitor
+        .between(tuple, time_ns, time_ns)
+        .find(|p| p.seq == seq)
 }

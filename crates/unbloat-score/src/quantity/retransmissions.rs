@@ -49,9 +49,9 @@ fn one_side(bed: &Bed, side: Side) -> Option<Score> {
         Side::Down => "downlink, unexplained",
         Side::Up => "uplink, unexplained",
     };
-    let excess = |theirs: usize| {
-        let of_all = share(theirs, truth + copies.needless);
-        of_all.map(|s| format!("{:+.2} %", (s - 1.0) * 100.0))
+    let of_truth = |theirs: usize| match truth + copies.needless {
+        0..20 => format!("{theirs} counted"),
+        all => format!("{:+.2} %", (theirs as f64 / all as f64 - 1.0) * 100.0),
     };
     let tshark = bed.tshark.as_ref().map(|tshark| {
         let packets = tshark
@@ -85,8 +85,8 @@ fn one_side(bed: &Bed, side: Side) -> Option<Score> {
         copies.refused
     ))
     .note(format!("{} copies were needless", copies.needless));
-    score.tshark = tshark.and_then(excess);
-    score.tcptrace = tcptrace.and_then(excess);
+    score.tshark = tshark.map(of_truth);
+    score.tcptrace = tcptrace.map(of_truth);
     Some(score)
 }
 

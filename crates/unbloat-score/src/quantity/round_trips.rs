@@ -72,7 +72,7 @@ fn score(bed: &Bed) -> Vec<Score> {
             ours,
             recorded,
             same_segment: recorded - first_to_last_ms(bed, ack, ours),
-            tshark: tshark.and_then(|t| t.ack_rtt_ms),
+            tshark: tshark.and_then(|t| t.iter().find_map(|p| p.ack_rtt_ms)),
         });
     }
     let p95 = |off: &dyn Fn(&Compared) -> Option<f64>| {
