@@ -230,6 +230,18 @@ mod tests {
     }
 
     #[test]
+    fn bytes_neither_seen_nor_acknowledged_are_missing_and_not_unique() {
+        let results = Script::opened()
+            .at(100.0, "< 1+1000 ack 1")
+            .at(102.0, "< 2001+1000 ack 1")
+            .at(150.0, "> 1+0 ack 1001 sack 2001-3001")
+            .at(160.0, "> rst 1+0 ack 1001")
+            .run();
+        assert_eq!(results.flow("missing_down_bytes"), Some(1000.0));
+        assert_eq!(results.flow("unique_down_bytes"), Some(2000.0));
+    }
+
+    #[test]
     fn a_fin_received_twice_is_no_packet_with_payload() {
         let results = Script::opened()
             .at(100.0, "< 1+1000 ack 1")

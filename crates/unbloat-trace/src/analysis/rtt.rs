@@ -178,3 +178,23 @@ impl Analysis for Rtt {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use crate::testing::Script;
+
+    #[test]
+    fn a_copy_of_what_is_acknowledged_leaves_the_next_sample_alone() {
+        let results = Script::opened()
+            .at(100.0, "< 1+1000 ack 1")
+            .at(130.0, "> 1+0 ack 1001")
+            .at(200.0, "< 1001+1000 ack 1")
+            .at(201.0, "< 1+1000 ack 1")
+            .at(240.0, "> 1+0 ack 2001")
+            .run();
+        assert_eq!(results.flow("retransmitted_down_packets"), Some(1.0));
+        // The SYN and both segments.
+        assert_eq!(results.flow("rtt_down_samples"), Some(3.0));
+        assert_eq!(results.flow("rtt_down_max_ms"), Some(50.0));
+    }
+}

@@ -126,11 +126,12 @@ impl Half {
         (self.known & DATA != 0).then(|| self.high.since(self.base) as u32)
     }
 
-    /// Payload bytes of the span: SYN and, if `finished`, FIN take one number each.
+    /// Payload bytes of the span, less those neither seen nor acknowledged; SYN and, if `finished`,
+    /// FIN take one number each.
     pub(crate) fn unique_payload(&self, finished: bool) -> Option<u64> {
         let controls = u32::from(self.is_syn_seen()) + u32::from(finished);
         self.span()
-            .map(|span| u64::from(span.saturating_sub(controls)))
+            .map(|span| u64::from(span.saturating_sub(controls)).saturating_sub(self.missing()))
     }
 
     pub(crate) fn is_syn_seen(&self) -> bool {
@@ -308,7 +309,9 @@ impl Half {
         if matches!(seg.data, DataKind::Duplicate | DataKind::BeforeCapture) {
             return;
         }
-        if !matches!(seg.data, DataKind::KeepAlive) {
+        // A copy of what is acknowledged says nothing of what is outstanding.
+        let is_needless = self.acked().is_some_and(|acked| !top.after(acked));
+        if !is_needless && !matches!(seg.data, DataKind::KeepAlive) {
             let last_us = self.ring.mark(begin, top, now_us);
             seg.since_last_copy = last_us.map(|us| Delta::us(i64::from(now_us.wrapping_sub(us))));
         }
