@@ -53,7 +53,6 @@ pub fn run(args: &Args) -> Result<Exit, DrawError> {
         flows: args.flows,
         only_flow: args.flow,
         run_name: args.run.display().to_string(),
-        ..RenderOptions::default()
     };
     let failed = |source| DrawError::Write {
         path: path.clone(),

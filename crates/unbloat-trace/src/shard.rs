@@ -238,7 +238,7 @@ impl Shard {
             .on_packet(*user, header, number, &mut self.output.side);
         let was_closed = is_closed(flow);
         flow.core.count(header);
-        let mut segment = begin_segment(batch, header, number);
+        let mut segment = begin_segment(batch, header);
         flow.track(&mut segment);
         if flow.deep.is_none()
             && flow.core.payload[0] + flow.core.payload[1] >= self.params.deep_after.as_u64()
@@ -322,11 +322,11 @@ impl Shard {
         let slot = slot.unwrap_or_else(|| {
             self.make_room(number);
             let (core, user) = self.begin(header, number);
-            let slot = self
+            let begun = self
                 .udp
                 .insert(header.flow_hash, user, header.time + idle, core);
             self.note_peak();
-            slot
+            begun
         });
         let Entry { user, flow, .. } = self.udp.get_mut(slot).expect("found or begun");
         let user = self
@@ -379,7 +379,7 @@ impl Shard {
         ended.sort_unstable();
         for (i, &(_, is_udp, slot)) in ended.iter().enumerate() {
             let ahead = |n| match ended.get(i + n) {
-                Some(&(_, false, slot)) => Some(slot),
+                Some(&(_, false, soon)) => Some(soon),
                 _ => None,
             };
             self.prefetch_end(ahead(2 * AHEAD), ahead(AHEAD));
@@ -514,11 +514,10 @@ fn tcp_deadline(flow: &TcpFlow, params: &Params) -> Time {
 }
 
 #[inline(always)]
-fn begin_segment<'a>(batch: &'a Batch, header: &'a PacketHeader, number: u64) -> Segment<'a> {
+fn begin_segment<'a>(batch: &'a Batch, header: &'a PacketHeader) -> Segment<'a> {
     let has_extra = header.extra_len > 0;
     Segment {
         header,
-        number,
         now: header.time,
         options: if has_extra {
             batch.options(header)

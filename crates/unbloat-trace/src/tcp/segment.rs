@@ -67,12 +67,7 @@ pub enum DataKind {
 }
 
 impl DataKind {
-    /// It took the sender forward.
-    pub const fn is_new(self) -> bool {
-        matches!(self, DataKind::InOrder | DataKind::AboveGap)
-    }
-
-    /// It came at its place in line: no reordering, loss or copy is in sight.
+    /// Reordering, loss or a copy is in sight.
     pub const fn is_disorder(self) -> bool {
         matches!(
             self,
@@ -117,8 +112,6 @@ pub struct RttSample {
 #[derive(Clone, Copy, Debug)]
 pub struct Segment<'a> {
     pub header: &'a PacketHeader,
-    /// Number in the trace.
-    pub number: u64,
     pub now: Time,
     /// Raw TCP options where the fast path left them undecoded (SYN options, SACK blocks).
     pub options: &'a [u8],
