@@ -49,6 +49,9 @@ enum Action {
         /// Folder of truth beds; made if there are none, which needs root [default: bench/data/beds]
         #[arg(long)]
         beds: Option<PathBuf>,
+        /// Folder for what is made on the way [default: bench/data]
+        #[arg(long, env = "UNBLOAT_BENCH_DATA")]
+        data: Option<PathBuf>,
     },
     /// Make one of the captures
     Make {
@@ -101,8 +104,8 @@ fn run(action: Action) -> Result<(), BenchError> {
             make_all(&params.data)?;
             speed::measure(&params)
         }
-        Action::Agreement { beds } => {
-            let data = bench.join("data");
+        Action::Agreement { beds, data } => {
+            let data = data.unwrap_or_else(|| bench.join("data"));
             std::fs::create_dir_all(&data).map_err(at(&data))?;
             agreement::compare_all(&agreement::AgreementParams {
                 base: bench.join("base/base.pcap.zst"),

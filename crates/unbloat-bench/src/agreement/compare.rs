@@ -52,14 +52,14 @@ pub fn compare(
     comparison
 }
 
-/// The total of a quantity, or its mean over the directions that have it.
-pub fn summary(flows: &Flows, quantity: &Quantity) -> f64 {
+/// The total of a quantity, or its mean over the directions that have it; `None` if none has.
+pub fn summary(flows: &Flows, quantity: &Quantity) -> Option<f64> {
     let directions = flows.values().flatten();
     let values: Vec<f64> = directions.filter_map(|d| (quantity.of)(d)).collect();
     let sum: f64 = values.iter().sum();
     match quantity.summary {
-        Summary::Total => sum,
-        Summary::Mean => sum / values.len() as f64,
+        Summary::Total => Some(sum),
+        Summary::Mean => (!values.is_empty()).then(|| sum / values.len() as f64),
     }
 }
 
@@ -101,6 +101,6 @@ mod tests {
             |d| d.tcptrace,
         );
         assert_eq!((other.directions, other.equal), (2, 1));
-        assert_eq!(summary(&flows([3, 4]), quantity), 7.0);
+        assert_eq!(summary(&flows([3, 4]), quantity), Some(7.0));
     }
 }

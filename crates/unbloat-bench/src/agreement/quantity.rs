@@ -50,6 +50,11 @@ fn dup_acks(r: &Recount) -> Defined {
     Defined::counts(dup.unbloat, dup.tcptrace, Some(dup.tshark))
 }
 
+fn zero_windows(r: &Recount) -> Defined {
+    let zero = r.zero_windows;
+    Defined::counts(zero.closings, zero.packets, Some(zero.packets))
+}
+
 fn rtt_samples(r: &Recount) -> Defined {
     Defined::counts(r.karn.count, r.tcptrace.count, Some(r.tshark.count))
 }
@@ -105,7 +110,10 @@ pub const QUANTITIES: [Quantity; 12] = [
         defined: Some(dup_acks),
         ..count("duplicate ACKs", |d| Some(d.dup_acks as f64))
     },
-    count("zero windows", |d| Some(d.zero_windows as f64)),
+    Quantity {
+        defined: Some(zero_windows),
+        ..count("zero windows", |d| Some(d.zero_windows as f64))
+    },
     Quantity {
         defined: Some(rtt_samples),
         ..count("RTT samples", |d| Some(d.rtt_samples as f64))

@@ -14,7 +14,9 @@ use std::net::{IpAddr, SocketAddrV4};
 use std::path::Path;
 use unbloat_capture::{Input, Reader, Source};
 use unbloat_units::{Seq, Time};
-use unbloat_wire::{Batch, FlowHasher, PacketHeader, Parser, ParserParams, protocol};
+use unbloat_wire::{Batch, FlowHasher, PacketHeader, Parser, ParserParams, TcpFlags, protocol};
+
+const ENDS: u8 = TcpFlags::SYN | TcpFlags::FIN | TcpFlags::RST;
 
 /// One direction of data, and the ACKs about it.
 #[derive(Clone, Debug, Default)]
@@ -24,6 +26,7 @@ pub struct Recount {
     /// SYNs and FINs without payload sent again.
     pub control_copies: u64,
     pub dup_acks: DupAcks,
+    pub zero_windows: ZeroWindows,
     /// RTT samples by three rules.
     pub karn: Samples,
     pub tcptrace: Samples,
@@ -39,6 +42,15 @@ pub struct DupAcks {
     pub tshark: u64,
     /// unbloat: data outstanding, no FIN or RST, the same window or SACK blocks.
     pub unbloat: u64,
+}
+
+/// Packets of the data's receiver, SYN, FIN and RST aside, with a window of zero.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct ZeroWindows {
+    /// tcptrace and tshark: all of them.
+    pub packets: u64,
+    /// unbloat: those before which the window was open.
+    pub closings: u64,
 }
 
 #[derive(Clone, Copy, Debug, Default)]
@@ -182,6 +194,10 @@ impl Half {
                 .tshark
                 .add(self.needless.swap_remove(i).1, header.time);
         }
+        if header.window == 0 && header.tcp_flags.0 & ENDS == 0 {
+            self.counts.zero_windows.packets += 1;
+            self.counts.zero_windows.closings += u64::from(self.window > 0);
+        }
         self.window = header.window;
     }
 
@@ -232,7 +248,7 @@ impl Half {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use unbloat_wire::{Address, TcpFlags};
+    use unbloat_wire::Address;
 
     const SERVER: [u8; 4] = [10, 0, 0, 1];
     const CLIENT: [u8; 4] = [10, 0, 0, 2];

@@ -81,10 +81,11 @@ fn equal(comparison: &Comparison) -> String {
     format!("{:.1} % of {directions}{explained}", permille / 10.0)
 }
 
-fn number(value: f64, quantity: &Quantity) -> String {
-    match quantity.summary {
-        Summary::Total => format!("{value:.0}"),
-        Summary::Mean => format!("{value:.2}"),
+fn number(value: Option<f64>, quantity: &Quantity) -> String {
+    match (value, quantity.summary) {
+        (None, _) => "-".to_owned(),
+        (Some(value), Summary::Total) => format!("{value:.0}"),
+        (Some(value), Summary::Mean) => format!("{value:.2}"),
     }
 }
 
