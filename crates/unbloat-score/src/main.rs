@@ -102,18 +102,29 @@ fn score(arguments: &Arguments, name: &str, secs: u64) -> Result<Vec<Score>, Sco
 }
 
 fn command(arguments: &Arguments) -> String {
-    let seed = arguments.seed;
     let only = match &arguments.only[..] {
         [] => String::new(),
         only => format!(" --only {}", only.join(",")),
     };
-    format!("cargo run --release -p unbloat-score --{only} --seed {seed} --doc docs/truth.md")
+    let beds = match arguments.bed {
+        Some(_) => "--bed DIR".to_owned(),
+        None => format!("--seed {}", arguments.seed),
+    };
+    format!("cargo run --release -p unbloat-score --{only} {beds} --doc docs/truth.md")
 }
 
+/// Beds that were made before say in their `run.json` how.
 fn listed(beds: &[(&str, u64)], arguments: &Arguments) -> String {
+    let how = match arguments.bed {
+        Some(_) => "as made before by `truth-bed` for these lengths".to_owned(),
+        None => format!("made for this with seed {}", arguments.seed),
+    };
     let beds: Vec<String> = beds
         .iter()
         .map(|(name, secs)| format!("{name} {secs} s"))
         .collect();
-    format!("{}; seed {}", beds.join(", "), arguments.seed)
+    format!(
+        "{}, {how}; without `--bed` the command makes them",
+        beds.join(", ")
+    )
 }
