@@ -15,7 +15,7 @@ const BEDS: [(&str, u64); 10] = [
     ("ticks-4", 20),
     ("ticks-10", 20),
     ("promotion", 45),
-    ("rto", 60),
+    ("rto", 90),
     ("upload", 30),
     ("mix", 60),
 ];
