@@ -201,8 +201,8 @@ mod tests {
         let slot = table.find(0, |_| true).unwrap();
         table.get_mut(slot).unwrap().flow = at(90);
         let order: Vec<Time> = std::iter::from_fn(|| {
-            let slot = table.pop_oldest(|f| *f);
-            take(&mut table, slot)
+            let oldest = table.pop_oldest(|f| *f);
+            take(&mut table, oldest)
         })
         .collect();
         assert_eq!(order, [at(60), at(70), at(90)]);
