@@ -64,7 +64,7 @@ impl Default for Params {
             pep_ports: vec![80, 8080],
             bin: Delta::ms(10),
             deep_after: Bytes::new(65_536),
-            max_flows: 2_000_000,
+            max_flows: 1_000_000,
         }
     }
 }

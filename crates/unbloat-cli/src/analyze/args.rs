@@ -206,7 +206,7 @@ pub struct ParamArgs {
     bin: Delta,
 
     /// Live flows held at once; beyond it the longest silent are closed early, and counted
-    #[arg(long, value_name = "N", default_value_t = 2_000_000, value_parser = parse_count)]
+    #[arg(long, value_name = "N", default_value_t = 1_000_000, value_parser = parse_count)]
     max_flows: usize,
 }
 
