@@ -1,0 +1,3 @@
+//! The disciplines, one file each.
+
+pub mod droptail;

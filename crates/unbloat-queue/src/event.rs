@@ -1,0 +1,68 @@
+//! What a queue tells of what it does.
+
+use crate::packet::Packet;
+use unbloat_units::Time;
+
+/// Why a packet was dropped or marked. The words are the same in tables, reports and tests.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Reason {
+    /// The queue had reached its limit in packets, bytes or memory.
+    Overflow,
+    /// The average or estimated queue was beyond the upper threshold: RED above its gentle range.
+    Forced,
+    /// Drawn by a probability that grows with the queue: RED, REM, PIE, DualPI2.
+    Early,
+    /// The packet had waited for longer than the target for an interval: CoDel.
+    Sojourn,
+    /// Drawn by BLUE within COBALT: overload that CoDel does not hold.
+    Blue,
+    /// Above the step threshold of the low-latency queue: DualPI2.
+    Step,
+    /// An ACK made superfluous by a later one: CAKE's filter.
+    AckFilter,
+}
+
+impl Reason {
+    pub const ALL: [Reason; 7] = [
+        Reason::Overflow,
+        Reason::Forced,
+        Reason::Early,
+        Reason::Sojourn,
+        Reason::Blue,
+        Reason::Step,
+        Reason::AckFilter,
+    ];
+
+    pub const fn name(self) -> &'static str {
+        match self {
+            Reason::Overflow => "overflow",
+            Reason::Forced => "forced",
+            Reason::Early => "early",
+            Reason::Sojourn => "sojourn",
+            Reason::Blue => "blue",
+            Reason::Step => "step",
+            Reason::AckFilter => "ack_filter",
+        }
+    }
+}
+
+/// A decision about one packet.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Event {
+    /// The packet is gone; the driver may free what it kept under its handle.
+    Dropped { packet: Packet, reason: Reason },
+    /// The packet now carries CE and goes on.
+    Marked { packet: Packet, reason: Reason },
+}
+
+/// Receives every decision at the moment when it is made.
+pub trait Observer {
+    fn event(&mut self, now: Time, event: Event);
+}
+
+/// Collects events: for tests and vectors.
+impl Observer for Vec<(Time, Event)> {
+    fn event(&mut self, now: Time, event: Event) {
+        self.push((now, event));
+    }
+}
