@@ -6,6 +6,7 @@
 //! with one.
 
 mod bytes;
+mod deserialize;
 mod parse;
 mod rate;
 mod seq;

@@ -1,0 +1,6 @@
+//! Scenario files: paths, endpoints, traffic and measurements in TOML.
+//!
+//! A scenario is text with units ("20 Mbit/s", "40 ms", "1.5 BDP"). Unknown keys are refused with
+//! the nearest name, every fault is one message with line, key and what is allowed.
+
+pub mod text;

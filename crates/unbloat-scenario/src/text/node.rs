@@ -1,0 +1,247 @@
+//! A tree of values that know where they were written.
+
+use super::error::{Error, Origin};
+use std::collections::BTreeMap;
+use toml::Spanned;
+use toml::de::{DeTable, DeValue};
+
+/// Arrays and tables nested deeper than this are no scenario.
+const MAX_DEPTH: usize = 32;
+
+/// A value and where it was written.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Node {
+    pub origin: Origin,
+    pub value: Value,
+}
+
+#[derive(Clone, Debug, PartialEq)]
+pub enum Value {
+    Text(String),
+    Integer(i64),
+    Float(f64),
+    Boolean(bool),
+    Array(Vec<Node>),
+    Table(BTreeMap<String, Node>),
+}
+
+impl Node {
+    pub fn table(origin: Origin) -> Node {
+        Node {
+            origin,
+            value: Value::Table(BTreeMap::new()),
+        }
+    }
+
+    pub fn text(origin: Origin, text: impl Into<String>) -> Node {
+        Node {
+            origin,
+            value: Value::Text(text.into()),
+        }
+    }
+
+    /// Reads a whole file.
+    pub fn parse(text: &str) -> Result<Node, Error> {
+        let table = DeTable::parse(text).map_err(|error| syntax(text, &error))?;
+        let lines = Lines::new(text);
+        from_table(
+            table.get_ref(),
+            Origin::Line(1),
+            &|at| Origin::Line(lines.of(at)),
+            0,
+        )
+    }
+
+    /// Reads `key=value` of the command line and puts it in place. What TOML would not take as a value is a text:
+    /// `link.down.rate=20 Mbit/s` needs no quotes.
+    pub fn set(&mut self, assignment: &str) -> Result<(), Error> {
+        let (key, value) = assignment.split_once('=').ok_or_else(|| {
+            let example = "write it like link.down.rate=\"20 Mbit/s\"";
+            Error::new(
+                Origin::Set,
+                "",
+                format!("{assignment:?} is no assignment; {example}"),
+            )
+        })?;
+        let node = value_of(value.trim(), &Origin::Set);
+        self.put(key.trim(), node)
+    }
+
+    /// Puts a value under a path of keys; tables that are missing on the way are made. A number in the path is an index
+    /// into an array that exists: `flow.0.cc`.
+    pub fn put(&mut self, path: &str, node: Node) -> Result<(), Error> {
+        let origin = node.origin.clone();
+        let mut at = self;
+        for key in path.split('.') {
+            at = at
+                .child(key)
+                .map_err(|message| Error::new(origin.clone(), path, message))?;
+        }
+        *at = node;
+        Ok(())
+    }
+
+    /// What stands under a path of keys.
+    pub fn get(&self, path: &str) -> Option<&Node> {
+        path.split('.').try_fold(self, |at, key| match &at.value {
+            Value::Table(table) => table.get(key),
+            Value::Array(items) => items.get(key.parse::<usize>().ok()?),
+            _ => None,
+        })
+    }
+
+    /// Takes a key out of a table.
+    pub fn take(&mut self, key: &str) -> Option<Node> {
+        match &mut self.value {
+            Value::Table(table) => table.remove(key),
+            _ => None,
+        }
+    }
+
+    pub fn as_text(&self) -> Option<&str> {
+        match &self.value {
+            Value::Text(text) => Some(text),
+            _ => None,
+        }
+    }
+
+    fn child(&mut self, key: &str) -> Result<&mut Node, String> {
+        if key.is_empty() {
+            return Err("the path of keys has an empty part".into());
+        }
+        match &mut self.value {
+            Value::Table(table) => Ok(table
+                .entry(key.to_owned())
+                .or_insert_with(|| Node::table(Origin::Nowhere))),
+            Value::Array(items) => {
+                let count = items.len();
+                let index = key.parse::<usize>().ok().filter(|index| *index < count);
+                let index = index.ok_or_else(|| {
+                    format!("{key:?} is no index into its {count} entries (from 0)")
+                })?;
+                Ok(&mut items[index])
+            }
+            _ => Err(format!("{key:?} lies below a plain value")),
+        }
+    }
+
+    /// What the value is, for messages.
+    pub fn kind(&self) -> String {
+        match &self.value {
+            Value::Text(text) => format!("the text {text:?}"),
+            Value::Integer(number) => format!("the number {number}"),
+            Value::Float(number) => format!("the number {number}"),
+            Value::Boolean(truth) => truth.to_string(),
+            Value::Array(_) => "an array".into(),
+            Value::Table(_) => "a table".into(),
+        }
+    }
+}
+
+fn value_of(text: &str, origin: &Origin) -> Node {
+    match DeValue::parse(text) {
+        Ok(value) => from_value(value.get_ref(), origin.clone(), &|_| origin.clone(), 0)
+            .unwrap_or_else(|_| Node::text(origin.clone(), text)),
+        Err(_) => Node::text(origin.clone(), text),
+    }
+}
+
+type OriginOf<'a> = &'a dyn Fn(&std::ops::Range<usize>) -> Origin;
+
+fn from_table(
+    table: &DeTable<'_>,
+    origin: Origin,
+    of: OriginOf<'_>,
+    depth: usize,
+) -> Result<Node, Error> {
+    let mut out = BTreeMap::new();
+    for (key, value) in table {
+        let name = key.get_ref().to_string();
+        out.insert(name, from_spanned(value, &of(&key.span()), of, depth + 1)?);
+    }
+    Ok(Node {
+        origin,
+        value: Value::Table(out),
+    })
+}
+
+fn from_spanned(
+    value: &Spanned<DeValue<'_>>,
+    key: &Origin,
+    of: OriginOf<'_>,
+    depth: usize,
+) -> Result<Node, Error> {
+    // Tables opened by a header are told by the header's key, values by themselves.
+    let origin = match value.get_ref() {
+        DeValue::Table(_) => key.clone(),
+        _ => of(&value.span()),
+    };
+    from_value(value.get_ref(), origin, of, depth)
+}
+
+fn from_value(
+    value: &DeValue<'_>,
+    origin: Origin,
+    of: OriginOf<'_>,
+    depth: usize,
+) -> Result<Node, Error> {
+    if depth > MAX_DEPTH {
+        return Err(Error::new(
+            origin,
+            "",
+            format!("nested more than {MAX_DEPTH} deep"),
+        ));
+    }
+    let value = match value {
+        DeValue::String(text) => Value::Text(text.to_string()),
+        DeValue::Boolean(truth) => Value::Boolean(*truth),
+        DeValue::Integer(number) => match i64::from_str_radix(number.as_str(), number.radix()) {
+            Ok(number) => Value::Integer(number),
+            Err(_) => return Err(Error::new(origin, "", format!("{number} is too large"))),
+        },
+        DeValue::Float(number) => match number.as_str().parse() {
+            Ok(number) => Value::Float(number),
+            Err(_) => return Err(Error::new(origin, "", format!("{number} is no number"))),
+        },
+        DeValue::Datetime(when) => {
+            return Err(Error::new(
+                origin,
+                "",
+                format!("{when} is a date, which no key takes"),
+            ));
+        }
+        DeValue::Array(items) => {
+            let items = items
+                .iter()
+                .map(|item| from_spanned(item, &of(&item.span()), of, depth + 1));
+            Value::Array(items.collect::<Result<_, _>>()?)
+        }
+        DeValue::Table(table) => return from_table(table, origin, of, depth),
+    };
+    Ok(Node { origin, value })
+}
+
+fn syntax(text: &str, error: &toml::de::Error) -> Error {
+    let line = error.span().map_or(1, |span| Lines::new(text).of(&span));
+    Error::new(Origin::Line(line), "", error.message().replace('\n', "; "))
+}
+
+/// Where lines begin.
+struct Lines {
+    starts: Vec<usize>,
+}
+
+impl Lines {
+    fn new(text: &str) -> Lines {
+        let breaks = text.bytes().enumerate().filter(|(_, byte)| *byte == b'\n');
+        Lines {
+            starts: std::iter::once(0)
+                .chain(breaks.map(|(at, _)| at + 1))
+                .collect(),
+        }
+    }
+
+    fn of(&self, span: &std::ops::Range<usize>) -> usize {
+        self.starts.partition_point(|start| *start <= span.start)
+    }
+}
