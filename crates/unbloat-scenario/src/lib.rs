@@ -3,4 +3,10 @@
 //! A scenario is text with units ("20 Mbit/s", "40 ms", "1.5 BDP"). Unknown keys are refused with
 //! the nearest name, every fault is one message with line, key and what is allowed.
 
+mod amount;
+pub mod score;
+mod sweep;
 pub mod text;
+
+pub use amount::{Amount, Limit};
+pub use sweep::{Axis, Point, Sweep};

@@ -67,18 +67,26 @@ impl Node {
         self.put(key.trim(), node)
     }
 
-    /// Puts a value under a path of keys; tables that are missing on the way are made. A number in the path is an index
-    /// into an array that exists: `flow.0.cc`.
+    /// Puts a value under a path of keys; tables that are missing on the way are made. In an array that exists, a number
+    /// is an index and `*` means every entry: `flow.0.cc`, `flow.*.cc`.
     pub fn put(&mut self, path: &str, node: Node) -> Result<(), Error> {
         let origin = node.origin.clone();
-        let mut at = self;
-        for key in path.split('.') {
-            at = at
-                .child(key)
-                .map_err(|message| Error::new(origin.clone(), path, message))?;
+        let keys: Vec<&str> = path.split('.').collect();
+        self.put_below(&keys, node)
+            .map_err(|message| Error::new(origin, path, message))
+    }
+
+    fn put_below(&mut self, keys: &[&str], node: Node) -> Result<(), String> {
+        let [key, below @ ..] = keys else {
+            *self = node;
+            return Ok(());
+        };
+        match &mut self.value {
+            Value::Array(items) if *key == "*" => items
+                .iter_mut()
+                .try_for_each(|item| item.put_below(below, node.clone())),
+            _ => self.child(key)?.put_below(below, node),
         }
-        *at = node;
-        Ok(())
     }
 
     /// What stands under a path of keys.

@@ -100,6 +100,15 @@ fn an_override_replaces_a_value_and_faults_in_it_say_so() {
         (Rate::mbps(5), 0.5)
     );
 
+    node.set("link.*.delay=7 ms").unwrap();
+    let everywhere: Links = read(&node, "").unwrap();
+    assert!(
+        everywhere
+            .link
+            .iter()
+            .all(|link| link.delay == Some(Delta::ms(7)))
+    );
+
     node.set("link.0.delya=1 ms").unwrap();
     let error = read::<Links>(&node, "").unwrap_err().to_string();
     assert!(
