@@ -20,10 +20,20 @@ pub enum Reason {
     Step,
     /// An ACK made superfluous by a later one: CAKE's filter.
     AckFilter,
+    /// Lost on the way, each packet by itself.
+    Random,
+    /// Lost on the way in the bad state of a two-state channel.
+    Burst,
+    /// Lost on the way while the path was out.
+    Outage,
+    /// Given up by the radio link after its last retransmission.
+    Radio,
+    /// Larger than what the link can ever send: more than the depth of a token bucket.
+    Oversize,
 }
 
 impl Reason {
-    pub const ALL: [Reason; 7] = [
+    pub const ALL: [Reason; 12] = [
         Reason::Overflow,
         Reason::Forced,
         Reason::Early,
@@ -31,6 +41,11 @@ impl Reason {
         Reason::Blue,
         Reason::Step,
         Reason::AckFilter,
+        Reason::Random,
+        Reason::Burst,
+        Reason::Outage,
+        Reason::Radio,
+        Reason::Oversize,
     ];
 
     pub const fn name(self) -> &'static str {
@@ -42,6 +57,11 @@ impl Reason {
             Reason::Blue => "blue",
             Reason::Step => "step",
             Reason::AckFilter => "ack_filter",
+            Reason::Random => "random",
+            Reason::Burst => "burst",
+            Reason::Outage => "outage",
+            Reason::Radio => "radio",
+            Reason::Oversize => "oversize",
         }
     }
 }

@@ -1,0 +1,3 @@
+//! Elements without a queue, one file each.
+
+pub mod delay;

@@ -1,0 +1,68 @@
+//! The list of elements: one line each.
+
+use crate::bottleneck::{self, Bottleneck};
+use crate::element;
+use crate::seam::{Element, Output};
+use crate::service::AnyService;
+use fastrand::Rng;
+use unbloat_queue::{AnyQueue, Backlog, Packet};
+use unbloat_units::{Delta, Time};
+
+macro_rules! elements {
+    ($($name:literal => $variant:ident($params:ty, $type:ty),)*) => {
+        /// Names as in scenarios and on the command line.
+        pub const NAMES: &[&str] = &[$($name,)*];
+
+        /// Which element, with what parameters.
+        #[derive(Clone, Debug, PartialEq)]
+        pub enum Config { $($variant($params),)* }
+
+        impl Config {
+            pub fn name(&self) -> &'static str {
+                match self { $(Config::$variant(_) => $name,)* }
+            }
+
+            /// The element as of `start`; what is random in it forks its generator from `rng`.
+            pub fn build(&self, start: Time, rng: &mut Rng) -> AnyElement {
+                match self {
+                    $(Config::$variant(params) => {
+                        AnyElement::$variant(Box::new(<$type>::build(params, start, rng)))
+                    })*
+                }
+            }
+        }
+
+        /// Any element, without a table of functions: hot loops stay monomorphic.
+        pub enum AnyElement { $($variant(Box<$type>),)* }
+
+        impl Element for AnyElement {
+            #[inline]
+            fn accept(&mut self, now: Time, packet: Packet, out: &mut impl Output) {
+                match self { $(AnyElement::$variant(one) => one.accept(now, packet, out),)* }
+            }
+
+            #[inline]
+            fn next_at(&self) -> Option<Time> {
+                match self { $(AnyElement::$variant(one) => one.next_at(),)* }
+            }
+
+            #[inline]
+            fn advance(&mut self, now: Time, out: &mut impl Output) {
+                match self { $(AnyElement::$variant(one) => one.advance(now, out),)* }
+            }
+
+            fn latency(&self) -> Delta {
+                match self { $(AnyElement::$variant(one) => one.latency(),)* }
+            }
+
+            fn backlog(&self) -> Backlog {
+                match self { $(AnyElement::$variant(one) => one.backlog(),)* }
+            }
+        }
+    };
+}
+
+elements! {
+    "bottleneck" => Bottleneck(bottleneck::Params, Bottleneck<AnyQueue, AnyService>),
+    "delay" => Delay(element::delay::Params, element::delay::Delay),
+}

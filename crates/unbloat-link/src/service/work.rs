@@ -1,0 +1,55 @@
+//! Work in bit nanoseconds per second: the unit in which rate times time is a whole number.
+
+use unbloat_units::{Delta, Rate, Time};
+
+/// Work of a byte: a link of 8 Gbit/s does it in a nanosecond.
+pub(crate) const PER_BYTE: i128 = 8_000_000_000;
+
+/// The whole nanoseconds after which a rate has done at least this, and what it has done beyond.
+/// `None` if it never will.
+#[inline]
+pub(crate) fn time_for(work: i128, rate: Rate) -> Option<(Delta, i128)> {
+    let bps = i128::from(rate.as_bps());
+    if work <= 0 {
+        return Some((Delta::ZERO, -work));
+    }
+    if bps == 0 {
+        return None;
+    }
+    let ns = match (u64::try_from(work), u64::try_from(bps)) {
+        // Almost always; a division of 128 bits costs several times as much.
+        (Ok(work), Ok(bps)) => i128::from(work.div_ceil(bps)),
+        _ => (work + bps - 1) / bps,
+    };
+    let beyond = ns * bps - work;
+    Some((Delta::ns(i64::try_from(ns).ok()?), beyond))
+}
+
+/// The point of a busy period at which a server stands: a whole nanosecond, and the work that it
+/// has already done on the next packet by then.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Ahead(i128);
+
+impl Ahead {
+    pub(crate) fn reset(&mut self) {
+        self.0 = 0;
+    }
+
+    /// What is left to do of a packet.
+    #[inline]
+    pub(crate) fn take(&mut self, wire_bytes: u64) -> i128 {
+        i128::from(wire_bytes) * PER_BYTE - std::mem::take(&mut self.0)
+    }
+
+    /// When `work` is done at `rate` from `start` on.
+    #[inline]
+    pub(crate) fn finish(&mut self, start: Time, work: i128, rate: Rate) -> Time {
+        match time_for(work, rate) {
+            Some((span, beyond)) => {
+                self.0 = beyond;
+                start + span
+            }
+            None => Time::MAX,
+        }
+    }
+}
