@@ -14,6 +14,7 @@ mod seam;
 pub mod service;
 #[cfg(test)]
 mod testing;
+pub mod trace;
 
 pub use bottleneck::{Bottleneck, Params as BottleneckParams};
 pub use framing::{Cells, Framing};

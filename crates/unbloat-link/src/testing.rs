@@ -9,6 +9,10 @@ pub(crate) fn at_us(us: i64) -> Time {
     Time::from_ns(us * 1_000)
 }
 
+pub(crate) fn at_ms(ms: i64) -> Time {
+    at_us(ms * 1_000)
+}
+
 pub(crate) fn packet(handle: u32, len: u32) -> Packet {
     Packet::new(handle, IpLen::new(len), FlowHash(1))
 }

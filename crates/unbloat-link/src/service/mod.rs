@@ -1,7 +1,12 @@
 //! Servers: how long the bytes of a packet take, one file each, and the list of them.
 
+pub mod bucket;
+pub mod chances;
 pub mod constant;
+pub mod markov;
+mod profile;
 mod registry;
+pub mod steps;
 mod work;
 
 pub use registry::{AnyService, Config, NAMES};

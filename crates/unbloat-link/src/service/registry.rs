@@ -1,6 +1,6 @@
 //! The list of servers: one line each.
 
-use super::{Service, constant};
+use super::{Service, bucket, chances, constant, markov, steps};
 use fastrand::Rng;
 use unbloat_units::Time;
 
@@ -53,4 +53,8 @@ macro_rules! services {
 
 services! {
     "constant" => Constant(constant::Constant),
+    "steps" => Steps(steps::Steps),
+    "chances" => Chances(chances::Chances),
+    "bucket" => Bucket(bucket::Bucket),
+    "markov" => Markov(markov::Markov),
 }

@@ -1,9 +1,14 @@
-//! Work in bit nanoseconds per second: the unit in which rate times time is a whole number.
+//! Work in bits times nanoseconds per second: the unit in which rate times time is a whole number.
 
 use unbloat_units::{Delta, Rate, Time};
 
 /// Work of a byte: a link of 8 Gbit/s does it in a nanosecond.
 pub(crate) const PER_BYTE: i128 = 8_000_000_000;
+
+/// What a rate does in a span; nothing in a negative one.
+pub(crate) fn done(rate: Rate, span: Delta) -> i128 {
+    i128::from(rate.as_bps()) * i128::from(span.as_ns().max(0))
+}
 
 /// The whole nanoseconds after which a rate has done at least this, and what it has done beyond.
 /// `None` if it never will.
@@ -16,13 +21,12 @@ pub(crate) fn time_for(work: i128, rate: Rate) -> Option<(Delta, i128)> {
     if bps == 0 {
         return None;
     }
-    let ns = match (u64::try_from(work), u64::try_from(bps)) {
-        // Almost always; a division of 128 bits costs several times as much.
-        (Ok(work), Ok(bps)) => i128::from(work.div_ceil(bps)),
-        _ => (work + bps - 1) / bps,
+    // Almost always 64 bits are enough; a division of 128 costs several times as much.
+    let ns = match u64::try_from(work) {
+        Ok(short) => i128::from(short.div_ceil(rate.as_bps())),
+        Err(_) => (work + bps - 1) / bps,
     };
-    let beyond = ns * bps - work;
-    Some((Delta::ns(i64::try_from(ns).ok()?), beyond))
+    Some((Delta::ns(i64::try_from(ns).ok()?), ns * bps - work))
 }
 
 /// The point of a busy period at which a server stands: a whole nanosecond, and the work that it
