@@ -1,0 +1,91 @@
+//! The list of congestion controls: one line each.
+
+use super::{AckKind, AckSample, Congestion, CwndEvent, Flow, Needs, RateSample, State};
+
+macro_rules! controls {
+    ($($name:literal => $variant:ident($module:ident::$type:ident),)*) => {
+        /// Names as in scenarios and on the command line.
+        pub const NAMES: &[&str] = &[$($name,)*];
+
+        /// Which control, with what parameters.
+        #[derive(Clone, Debug, PartialEq)]
+        pub enum Config { $($variant(super::$module::Params),)* }
+
+        impl Config {
+            /// The control of that name with the defaults of its reference.
+            pub fn named(name: &str) -> Option<Config> {
+                match name {
+                    $($name => Some(Config::$variant(Default::default())),)*
+                    _ => None,
+                }
+            }
+
+            pub fn name(&self) -> &'static str {
+                match self { $(Config::$variant(_) => $name,)* }
+            }
+
+            pub fn build(&self) -> AnyCongestion {
+                match self {
+                    $(Config::$variant(params) => {
+                        AnyCongestion::$variant(super::$module::$type::new(params.clone()))
+                    })*
+                }
+            }
+        }
+
+        /// Any control, without a table of functions: hot loops stay monomorphic.
+        #[derive(Clone, Debug)]
+        pub enum AnyCongestion { $($variant(super::$module::$type),)* }
+
+        impl Congestion for AnyCongestion {
+            fn needs(&self) -> Needs {
+                match self { $(AnyCongestion::$variant(c) => c.needs(),)* }
+            }
+
+            fn init(&mut self, flow: &mut Flow) {
+                match self { $(AnyCongestion::$variant(c) => c.init(flow),)* }
+            }
+
+            fn ssthresh(&mut self, flow: &mut Flow) -> u32 {
+                match self { $(AnyCongestion::$variant(c) => c.ssthresh(flow),)* }
+            }
+
+            #[inline]
+            fn avoid(&mut self, flow: &mut Flow, acked: u32) {
+                match self { $(AnyCongestion::$variant(c) => c.avoid(flow, acked),)* }
+            }
+
+            #[inline]
+            fn control(&mut self, flow: &mut Flow, sample: &RateSample) {
+                match self { $(AnyCongestion::$variant(c) => c.control(flow, sample),)* }
+            }
+
+            fn undo(&mut self, flow: &mut Flow) -> u32 {
+                match self { $(AnyCongestion::$variant(c) => c.undo(flow),)* }
+            }
+
+            fn set_state(&mut self, flow: &mut Flow, state: State) {
+                match self { $(AnyCongestion::$variant(c) => c.set_state(flow, state),)* }
+            }
+
+            fn on_event(&mut self, flow: &mut Flow, event: CwndEvent) {
+                match self { $(AnyCongestion::$variant(c) => c.on_event(flow, event),)* }
+            }
+
+            #[inline]
+            fn on_ack(&mut self, flow: &mut Flow, kind: AckKind) {
+                match self { $(AnyCongestion::$variant(c) => c.on_ack(flow, kind),)* }
+            }
+
+            #[inline]
+            fn acked(&mut self, flow: &mut Flow, sample: &AckSample) {
+                match self { $(AnyCongestion::$variant(c) => c.acked(flow, sample),)* }
+            }
+        }
+    };
+}
+
+controls! {
+    "newreno" => NewReno(newreno::NewReno),
+    "cubic" => Cubic(cubic::Cubic),
+}

@@ -1,0 +1,43 @@
+//! Rules for the receive window: one file each, one line in the registry.
+//!
+//! A rule says how large a window it would offer. The receiver does the rest: it subtracts what
+//! waits to be read, keeps silly windows away, scales, and never retracts what was offered, so that
+//! a smaller window takes effect only as data arrives (RFC 9293 section 3.8.6).
+
+mod registry;
+
+pub mod drs;
+pub mod fixed;
+
+pub use registry::{AnyRule, Config, NAMES};
+
+/// What a rule sees of its receiver.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct View {
+    /// Microseconds of a clock that never stands at zero.
+    pub now_us: u64,
+    /// Payload bytes of a full segment.
+    pub mss: u32,
+    /// Round-trip time as the receiver sees it, smoothed, times eight; zero while unknown.
+    pub rtt_us8: u32,
+    /// The sample of this segment, if it gave one, and the least sample so far.
+    pub rtt_us: Option<u32>,
+    pub min_rtt_us: u32,
+    /// Bytes that arrived in order, and of these how many the application has read.
+    pub received: u64,
+    pub read: u64,
+    /// The segment at hand was sent again.
+    pub is_retransmission: bool,
+}
+
+/// A rule for the receive window.
+pub trait Rule {
+    /// A segment with `bytes` of data has arrived, in order or not.
+    fn on_segment(&mut self, _view: &View, _bytes: u32) {}
+
+    /// The application has read.
+    fn on_read(&mut self, _view: &View) {}
+
+    /// The window to offer while nothing waits to be read, bytes.
+    fn window(&self) -> u32;
+}
