@@ -16,7 +16,7 @@ pub enum Reason {
     Sojourn,
     /// Drawn by BLUE within COBALT: overload that CoDel does not hold.
     Blue,
-    /// Above the step threshold of the low-latency queue: DualPI2.
+    /// Above a step threshold: DualPI2's low-latency queue, CoDel's `ce_threshold`.
     Step,
     /// An ACK made superfluous by a later one: CAKE's filter.
     AckFilter,

@@ -4,12 +4,21 @@
 //! `discipline/` and one line in `registry.rs`; it keeps `Params`, `State` and `Stats`, in that
 //! order, and hands every drop and mark with its reason to the [`Observer`].
 
+mod chain;
+mod device;
 pub mod discipline;
 mod event;
+mod fifo;
+mod fixed;
+pub mod law;
 mod packet;
 mod queue;
 mod registry;
+mod slab;
+#[cfg(test)]
+mod testkit;
 
+pub use device::Device;
 pub use event::{Event, Observer, Reason};
 pub use packet::{Dscp, Ecn, FlowHash, Host, IpLen, Packet, PureAck};
 pub use queue::{Backlog, Context, Queue};

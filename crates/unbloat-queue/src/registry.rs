@@ -64,4 +64,6 @@ macro_rules! disciplines {
 
 disciplines! {
     "droptail" => DropTail(droptail::DropTail),
+    "codel" => Codel(codel::Codel),
+    "fq_codel" => FqCodel(fq_codel::FqCodel),
 }

@@ -1,3 +1,5 @@
 //! The disciplines, one file each.
 
+pub mod codel;
 pub mod droptail;
+pub mod fq_codel;

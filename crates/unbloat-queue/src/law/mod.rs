@@ -1,0 +1,3 @@
+//! Control laws without a queue of their own: disciplines combine them.
+
+pub mod codel;
