@@ -65,4 +65,9 @@ macro_rules! elements {
 elements! {
     "bottleneck" => Bottleneck(bottleneck::Params, Bottleneck<AnyQueue, AnyService>),
     "delay" => Delay(element::delay::Params, element::delay::Delay),
+    "jitter" => Jitter(element::jitter::Params, element::jitter::Jitter),
+    "hold" => Hold(element::hold::Params, element::hold::Hold),
+    "loss" => Loss(element::loss::Params, element::loss::Loss),
+    "burst" => Burst(element::burst::Params, element::burst::Burst),
+    "outage" => Outage(element::outage::Params, element::outage::Outage),
 }

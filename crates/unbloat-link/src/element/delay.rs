@@ -1,10 +1,10 @@
 //! A fixed delay: propagation.
 
+use super::Ring;
 use crate::seam::{Element, Output};
 use fastrand::Rng;
-use std::collections::VecDeque;
 use unbloat_queue::{Backlog, Packet};
-use unbloat_units::{Bytes, Delta, Time};
+use unbloat_units::{Delta, Time};
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Params {
@@ -12,20 +12,18 @@ pub struct Params {
     pub delay: Delta,
 }
 
-/// Packets under way, in a ring: they leave in the order in which they came.
+/// Packets under way leave in the order in which they came.
 #[derive(Debug)]
 pub struct Delay {
     delay: Delta,
-    under_way: VecDeque<(Time, Packet)>,
-    bytes: Bytes,
+    under_way: Ring,
 }
 
 impl Delay {
     pub fn new(params: Params) -> Delay {
         Delay {
             delay: params.delay.max(Delta::ZERO),
-            under_way: VecDeque::new(),
-            bytes: Bytes::ZERO,
+            under_way: Ring::default(),
         }
     }
 
@@ -41,24 +39,17 @@ impl Element for Delay {
         if self.delay == Delta::ZERO {
             return out.deliver(now, packet);
         }
-        self.bytes += packet.len.bytes();
-        self.under_way.push_back((now + self.delay, packet));
+        self.under_way.push(now + self.delay, packet);
     }
 
     #[inline]
     fn next_at(&self) -> Option<Time> {
-        self.under_way.front().map(|(at, _)| *at)
+        self.under_way.next_at()
     }
 
     #[inline]
     fn advance(&mut self, now: Time, out: &mut impl Output) {
-        while let Some((at, packet)) = self.under_way.front().copied()
-            && at <= now
-        {
-            self.under_way.pop_front();
-            self.bytes = self.bytes - packet.len.bytes();
-            out.deliver(at, packet);
-        }
+        self.under_way.deliver_due(now, out);
     }
 
     fn latency(&self) -> Delta {
@@ -66,10 +57,7 @@ impl Element for Delay {
     }
 
     fn backlog(&self) -> Backlog {
-        Backlog {
-            packets: self.under_way.len() as u32,
-            bytes: self.bytes,
-        }
+        self.under_way.backlog()
     }
 }
 
@@ -77,6 +65,7 @@ impl Element for Delay {
 mod tests {
     use super::*;
     use crate::testing::{Log, at_us, packet};
+    use unbloat_units::Bytes;
 
     #[test]
     fn every_packet_leaves_after_the_delay_however_late_the_driver_looks() {
