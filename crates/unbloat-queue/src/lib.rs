@@ -17,6 +17,7 @@ mod registry;
 mod slab;
 #[cfg(test)]
 mod testkit;
+mod ticker;
 
 pub use device::Device;
 pub use event::{Event, Observer, Reason};

@@ -66,4 +66,5 @@ disciplines! {
     "droptail" => DropTail(droptail::DropTail),
     "codel" => Codel(codel::Codel),
     "fq_codel" => FqCodel(fq_codel::FqCodel),
+    "pie" => Pie(pie::Pie),
 }

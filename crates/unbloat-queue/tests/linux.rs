@@ -6,7 +6,8 @@ use fastrand::Rng;
 use std::fmt::Write;
 use unbloat_queue::{
     AnyQueue, Config, Context, Dscp, Ecn, Event, FlowHash, Host, IpLen, Observer, Packet, PureAck,
-    Queue, discipline::fq_codel,
+    Queue,
+    discipline::{fq_codel, pie},
 };
 use unbloat_units::{Delta, Rate, Seq, Time};
 
@@ -193,5 +194,30 @@ fn fq_codel_near_balance_serves_new_and_old_flows_in_the_order_of_linux() {
         &fq_codel(true, 10_240),
         &scenario,
         include_str!("vectors/fq_codel_few.txt"),
+    );
+}
+
+#[test]
+fn pie_draws_and_drops_as_linux_does() {
+    let scenario = Scenario::new(6, Delta::us(700), 5, 0);
+    agrees(
+        &Config::Pie(pie::Params::default()),
+        &scenario,
+        include_str!("vectors/pie.txt"),
+    );
+}
+
+#[test]
+fn pie_with_ecn_and_byte_mode_marks_as_linux_does() {
+    let scenario = Scenario::new(7, Delta::us(880), 5, 60);
+    let params = pie::Params {
+        ecn: true,
+        byte_mode: true,
+        ..pie::Params::default()
+    };
+    agrees(
+        &Config::Pie(params),
+        &scenario,
+        include_str!("vectors/pie_ecn.txt"),
     );
 }
