@@ -67,4 +67,5 @@ disciplines! {
     "codel" => Codel(codel::Codel),
     "fq_codel" => FqCodel(fq_codel::FqCodel),
     "pie" => Pie(pie::Pie),
+    "red" => Red(red::Red),
 }

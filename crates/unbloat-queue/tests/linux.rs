@@ -7,7 +7,7 @@ use std::fmt::Write;
 use unbloat_queue::{
     AnyQueue, Config, Context, Dscp, Ecn, Event, FlowHash, Host, IpLen, Observer, Packet, PureAck,
     Queue,
-    discipline::{fq_codel, pie},
+    discipline::{fq_codel, pie, red},
 };
 use unbloat_units::{Delta, Rate, Seq, Time};
 
@@ -220,4 +220,26 @@ fn pie_with_ecn_and_byte_mode_marks_as_linux_does() {
         &scenario,
         include_str!("vectors/pie_ecn.txt"),
     );
+}
+
+#[test]
+fn red_draws_and_drops_as_linux_does() {
+    let scenario = Scenario::new(8, Delta::us(800), 5, 0);
+    agrees(
+        &Config::Red(red::Params::default()),
+        &scenario,
+        include_str!("vectors/red.txt"),
+    );
+}
+
+#[test]
+fn adaptive_red_with_ecn_moves_its_probability_as_linux_does() {
+    let scenario = Scenario::new(9, Delta::us(700), 5, 60);
+    let params = red::Params {
+        ecn: true,
+        adaptive: true,
+        ..red::Params::default()
+    };
+    let linux = include_str!("vectors/red_adaptive_ecn.txt");
+    agrees(&Config::Red(params), &scenario, linux);
 }

@@ -4,3 +4,4 @@ pub mod codel;
 pub mod droptail;
 pub mod fq_codel;
 pub mod pie;
+pub mod red;
