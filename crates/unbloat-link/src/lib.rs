@@ -9,6 +9,7 @@ mod bottleneck;
 pub mod element;
 mod framing;
 mod path;
+pub mod radio;
 mod registry;
 mod seam;
 pub mod service;

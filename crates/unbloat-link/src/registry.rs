@@ -2,6 +2,7 @@
 
 use crate::bottleneck::{self, Bottleneck};
 use crate::element;
+use crate::radio;
 use crate::seam::{Element, Output};
 use crate::service::AnyService;
 use fastrand::Rng;
@@ -69,5 +70,7 @@ elements! {
     "hold" => Hold(element::hold::Params, element::hold::Hold),
     "loss" => Loss(element::loss::Params, element::loss::Loss),
     "burst" => Burst(element::burst::Params, element::burst::Burst),
+    "lte_downlink" => LteDownlink(radio::downlink::Params, radio::downlink::Downlink),
+    "lte_uplink" => LteUplink(radio::uplink::Params, radio::uplink::Uplink),
     "outage" => Outage(element::outage::Params, element::outage::Outage),
 }

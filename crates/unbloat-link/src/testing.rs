@@ -56,6 +56,11 @@ impl Log {
         dropped.collect()
     }
 
+    pub(crate) fn waits_at(&self, place: Place) -> Vec<(u32, Delta)> {
+        let there = self.waits.iter().filter(|(at, ..)| *at == place);
+        there.map(|(_, handle, wait)| (*handle, *wait)).collect()
+    }
+
     /// Packets and bytes that came out or were dropped.
     pub(crate) fn accounted(&self) -> (u64, Bytes) {
         let out = self.delivered.iter().map(|(_, packet)| packet.len.bytes());

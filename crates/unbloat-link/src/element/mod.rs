@@ -16,7 +16,7 @@ use fastrand::Rng;
 use unbloat_units::Delta;
 
 /// Draws only when the outcome is open, so that unused features leave the random stream alone.
-fn chance(probability: f64, rng: &mut Rng) -> bool {
+pub(crate) fn chance(probability: f64, rng: &mut Rng) -> bool {
     probability > 0.0 && (probability >= 1.0 || rng.f64() < probability)
 }
 

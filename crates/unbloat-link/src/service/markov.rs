@@ -59,7 +59,7 @@ impl Service for Markov {
 }
 
 #[derive(Clone, Debug)]
-struct Chain {
+pub(crate) struct Chain {
     states: Vec<State>,
     current: usize,
     until: Time,
@@ -67,7 +67,7 @@ struct Chain {
 }
 
 impl Chain {
-    fn new(states: Vec<State>, start: Time, rng: Rng) -> Chain {
+    pub(crate) fn new(states: Vec<State>, start: Time, rng: Rng) -> Chain {
         let mut chain = Chain {
             states,
             current: 0,

@@ -4,10 +4,10 @@ pub mod bucket;
 pub mod chances;
 pub mod constant;
 pub mod markov;
-mod profile;
+pub(crate) mod profile;
 mod registry;
 pub mod steps;
-mod work;
+pub(crate) mod work;
 
 pub use registry::{AnyService, Config, NAMES};
 

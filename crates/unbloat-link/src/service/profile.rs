@@ -8,6 +8,18 @@ pub(crate) trait Profile {
     /// The rate at `now` and when it changes; `Time::MAX` for never. `now` never steps back.
     fn step(&mut self, now: Time) -> (Rate, Time);
 
+    /// What is done from one point to a later one.
+    fn work(&mut self, from: Time, until: Time) -> i128 {
+        let (mut now, mut sum) = (from, 0);
+        while now < until {
+            let (rate, change) = self.step(now);
+            let end = change.min(until);
+            sum += work::done(rate, end - now);
+            now = end;
+        }
+        sum
+    }
+
     /// Leaps over a stretch in which less than `work` is done, if one is known: how long it is and
     /// the work done in it.
     fn leap(&self, work: i128) -> (Delta, i128) {

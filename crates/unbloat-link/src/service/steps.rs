@@ -60,16 +60,23 @@ impl Service for Steps {
 }
 
 #[derive(Clone, Debug)]
-struct Schedule {
+pub(crate) struct Schedule {
     start: Time,
-    /// When each step ends within the cycle, and its rate.
-    ends: Arc<[(Delta, Rate)]>,
+    ends: Arc<[End]>,
     cycle: Delta,
     cycle_work: i128,
 }
 
+/// The end of a step within the cycle, its rate, and what the cycle has done by then.
+#[derive(Clone, Copy, Debug)]
+struct End {
+    at: Delta,
+    rate: Rate,
+    work: i128,
+}
+
 impl Schedule {
-    fn new(steps: &[Step], start: Time) -> Schedule {
+    pub(crate) fn new(steps: &[Step], start: Time) -> Schedule {
         let mut cycle = Delta::ZERO;
         let mut cycle_work = 0;
         let steps = steps.iter().filter(|step| step.span > Delta::ZERO);
@@ -79,7 +86,11 @@ impl Schedule {
                 cycle += step.span;
                 // The sum of spans saturates at the end of time.
                 cycle_work += work::done(step.rate, cycle - before);
-                (cycle, step.rate)
+                End {
+                    at: cycle,
+                    rate: step.rate,
+                    work: cycle_work,
+                }
             })
             .collect();
         Schedule {
@@ -91,13 +102,31 @@ impl Schedule {
     }
 }
 
-impl Profile for Schedule {
-    fn step(&mut self, now: Time) -> (Rate, Time) {
+impl Schedule {
+    /// The step that `now` lies in and what is left of it.
+    fn find(&self, now: Time) -> (End, Delta) {
         let since = now.since(self.start).as_ns();
         let within = Delta::ns(since.rem_euclid(self.cycle.as_ns()));
-        let index = self.ends.partition_point(|(end, _)| *end <= within);
-        let (end, rate) = self.ends[index];
-        (rate, now + (end - within))
+        let index = self.ends.partition_point(|end| end.at <= within);
+        (self.ends[index], self.ends[index].at - within)
+    }
+
+    fn work_until(&self, now: Time) -> i128 {
+        let since = now.since(self.start).as_ns();
+        let cycles = since.div_euclid(self.cycle.as_ns());
+        let (end, left) = self.find(now);
+        i128::from(cycles) * self.cycle_work + end.work - work::done(end.rate, left)
+    }
+}
+
+impl Profile for Schedule {
+    fn step(&mut self, now: Time) -> (Rate, Time) {
+        let (end, left) = self.find(now);
+        (end.rate, now + left)
+    }
+
+    fn work(&mut self, from: Time, until: Time) -> i128 {
+        self.work_until(until) - self.work_until(from)
     }
 
     /// Whole cycles, so that a large packet over a slow link takes no more than two of them.
