@@ -1,0 +1,128 @@
+//! What happens when: a heap of tasks by time, those of the same time in the order in which they were planned.
+//!
+//! Four children to a node: half the levels of a binary heap, and the children of a node lie in one or two cache lines.
+
+use unbloat_units::Time;
+
+const CHILDREN: usize = 4;
+
+#[derive(Clone, Copy, Debug)]
+struct Entry<T> {
+    at: Time,
+    order: u64,
+    task: T,
+}
+
+impl<T> Entry<T> {
+    #[inline]
+    fn precedes(&self, other: &Entry<T>) -> bool {
+        (self.at, self.order) < (other.at, other.order)
+    }
+}
+
+/// Tasks to come.
+#[derive(Clone, Debug)]
+pub(crate) struct Agenda<T> {
+    heap: Vec<Entry<T>>,
+    planned: u64,
+}
+
+impl<T: Copy> Agenda<T> {
+    pub(crate) fn new() -> Agenda<T> {
+        Agenda {
+            heap: Vec::new(),
+            planned: 0,
+        }
+    }
+
+    #[inline]
+    pub(crate) fn plan(&mut self, at: Time, task: T) {
+        let entry = Entry {
+            at,
+            order: self.planned,
+            task,
+        };
+        self.planned += 1;
+        self.heap.push(entry);
+        self.rise(self.heap.len() - 1, entry);
+    }
+
+    pub(crate) fn next_at(&self) -> Option<Time> {
+        self.heap.first().map(|entry| entry.at)
+    }
+
+    #[inline]
+    pub(crate) fn take(&mut self) -> Option<(Time, T)> {
+        let first = *self.heap.first()?;
+        let last = self.heap.pop().expect("there is a first entry");
+        if !self.heap.is_empty() {
+            self.sink(last);
+        }
+        Some((first.at, first.task))
+    }
+
+    fn rise(&mut self, mut hole: usize, entry: Entry<T>) {
+        while hole > 0 {
+            let parent = (hole - 1) / CHILDREN;
+            if !entry.precedes(&self.heap[parent]) {
+                break;
+            }
+            self.heap[hole] = self.heap[parent];
+            hole = parent;
+        }
+        self.heap[hole] = entry;
+    }
+
+    /// Puts `entry` in place of the first one.
+    fn sink(&mut self, entry: Entry<T>) {
+        let mut hole = 0;
+        loop {
+            let first = hole * CHILDREN + 1;
+            let children = first..(first + CHILDREN).min(self.heap.len());
+            let Some(least) = children.reduce(|a, b| {
+                if self.heap[b].precedes(&self.heap[a]) {
+                    b
+                } else {
+                    a
+                }
+            }) else {
+                break;
+            };
+            if !self.heap[least].precedes(&entry) {
+                break;
+            }
+            self.heap[hole] = self.heap[least];
+            hole = least;
+        }
+        self.heap[hole] = entry;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use fastrand::Rng;
+
+    #[test]
+    fn tasks_come_by_time_and_then_as_planned() {
+        let mut rng = Rng::with_seed(7);
+        let mut agenda = Agenda::new();
+        let mut expected = Vec::new();
+        let mut taken = Vec::new();
+        for number in 0..5_000_u32 {
+            let at = Time::from_ns(rng.i64(0..200) + i64::from(number / 50));
+            agenda.plan(at, number);
+            expected.push((at, number));
+            if rng.u8(0..3) == 0 {
+                let (next, first) = agenda.take().unwrap();
+                assert!(expected.iter().all(|entry| (next, first) <= *entry));
+                expected.retain(|entry| *entry != (next, first));
+            }
+        }
+        while let Some(entry) = agenda.take() {
+            taken.push(entry);
+        }
+        expected.sort_unstable();
+        assert_eq!(taken, expected);
+    }
+}

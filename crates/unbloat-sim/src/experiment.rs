@@ -1,0 +1,40 @@
+//! What is to be simulated, with nothing left to look up.
+
+use unbloat_link::Config as Element;
+use unbloat_queue::{Dscp, Host};
+use unbloat_tcp::{receiver, sender};
+use unbloat_units::{Delta, Time};
+use unbloat_workload::Config as Workload;
+
+/// One path between clients and servers, and what they do on it.
+#[derive(Clone, Debug)]
+pub struct Experiment {
+    pub duration: Delta,
+    /// Left out of results.
+    pub warmup: Delta,
+    pub seed: u64,
+    /// What packets towards the client meet, in order.
+    pub down: Vec<Element>,
+    pub up: Vec<Element>,
+    pub flows: Vec<Flow>,
+    /// How often queues and windows are sampled; no value: never.
+    pub sample_every: Option<Delta>,
+}
+
+/// One workload and the connections that it uses.
+#[derive(Clone, Debug)]
+pub struct Flow {
+    pub name: String,
+    pub workload: Workload,
+    pub start: Time,
+    pub stop: Option<Time>,
+    /// Sender of each side's data: downlink, then uplink.
+    pub senders: [sender::Params; 2],
+    /// Receiver of each side's data: that of the downlink's is the client.
+    pub receivers: [receiver::Params; 2],
+    /// One-way delay of this flow besides that of the path, in each direction.
+    pub extra_delay: Delta,
+    pub client: Host,
+    pub server: Host,
+    pub dscp: Dscp,
+}

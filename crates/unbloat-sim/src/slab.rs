@@ -1,0 +1,60 @@
+//! Values in places that are used again, addressed by number.
+
+/// A slab; the number of a value stays the same until it is taken.
+#[derive(Clone, Debug)]
+pub(crate) struct Slab<T> {
+    places: Vec<T>,
+    free: Vec<u32>,
+}
+
+impl<T: Copy> Slab<T> {
+    pub(crate) fn new() -> Slab<T> {
+        Slab {
+            places: Vec::new(),
+            free: Vec::new(),
+        }
+    }
+
+    #[inline]
+    pub(crate) fn put(&mut self, value: T) -> u32 {
+        if let Some(place) = self.free.pop() {
+            self.places[place as usize] = value;
+            return place;
+        }
+        self.places.push(value);
+        (self.places.len() - 1) as u32
+    }
+
+    /// Takes the value out. Each number is taken once for each time that it was given.
+    #[inline]
+    pub(crate) fn take(&mut self, place: u32) -> T {
+        self.free.push(place);
+        self.places[place as usize]
+    }
+
+    pub(crate) fn get(&self, place: u32) -> &T {
+        &self.places[place as usize]
+    }
+
+    pub(crate) fn get_mut(&mut self, place: u32) -> &mut T {
+        &mut self.places[place as usize]
+    }
+
+    pub(crate) fn len(&self) -> usize {
+        self.places.len() - self.free.len()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn places_are_used_again() {
+        let mut slab = Slab::new();
+        let [a, b] = ["a", "b"].map(|text| slab.put(text));
+        assert_eq!(slab.take(a), "a");
+        let c = slab.put("c");
+        assert_eq!((c, *slab.get(b), slab.len()), (a, "b", 2));
+    }
+}

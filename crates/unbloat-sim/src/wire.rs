@@ -1,0 +1,203 @@
+//! The network between the hosts: both paths, the packets on them, and when something happens next.
+
+use crate::agenda::Agenda;
+use crate::body::{Body, ecn_of};
+use crate::record::PathRecord;
+use crate::slab::Slab;
+use std::collections::VecDeque;
+use unbloat_link::{Element, Output, Path, Place};
+use unbloat_queue::{Backlog, Dscp, Event, FlowHash, Host, IpLen, Observer, Packet, PureAck};
+use unbloat_units::{Delta, Time};
+use unbloat_workload::Direction;
+
+/// What is to be done at a time.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Task {
+    /// Packets may leave the path of that direction.
+    Path(Direction),
+    /// A packet enters the path after the delay of its own flow.
+    Enter(Direction, u32),
+    Sender(u32, Direction),
+    Receiver(u32, Direction),
+    /// The SYN of a connection went unanswered.
+    Handshake(u32),
+    Start(u32),
+    Stop(u32),
+    Wake {
+        flow: u32,
+        tag: u32,
+    },
+    Sample,
+}
+
+/// Where the packets of a flow go and how they are labelled.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Labels {
+    pub client: Host,
+    pub server: Host,
+    pub dscp: Dscp,
+    pub extra_delay: Delta,
+}
+
+/// A packet and what it carries, while it is on its way.
+#[derive(Clone, Copy, Debug)]
+struct Transit {
+    packet: Packet,
+    body: Body,
+}
+
+pub(crate) struct Wire {
+    pub now: Time,
+    pub agenda: Agenda<Task>,
+    pub inbox: VecDeque<(Packet, Body)>,
+    pub records: [PathRecord; 2],
+    paths: [Path; 2],
+    /// For each path the earliest wake-up that is planned.
+    armed: [Option<Time>; 2],
+    transits: Slab<Transit>,
+}
+
+impl Wire {
+    pub(crate) fn new(paths: [Path; 2], warm_at: Time) -> Wire {
+        Wire {
+            now: Time::from_ns(0),
+            agenda: Agenda::new(),
+            inbox: VecDeque::new(),
+            records: [PathRecord::new(warm_at), PathRecord::new(warm_at)],
+            paths,
+            armed: [None; 2],
+            transits: Slab::new(),
+        }
+    }
+
+    /// Sends a packet of `len` bytes; `key` tells flows apart.
+    pub(crate) fn send(
+        &mut self,
+        direction: Direction,
+        len: u32,
+        key: u64,
+        pure_ack: Option<PureAck>,
+        labels: &Labels,
+        body: Body,
+    ) {
+        let mut packet = Packet::new(0, IpLen::new(len), flow_hash(key, direction));
+        (packet.source, packet.destination) = match direction {
+            Direction::Down => (labels.server, labels.client),
+            Direction::Up => (labels.client, labels.server),
+        };
+        packet.dscp = labels.dscp;
+        packet.pure_ack = pure_ack;
+        if let Body::Data { segment, .. } = &body {
+            packet.ecn = ecn_of(segment.ecn);
+        }
+        packet.handle = self.transits.put(Transit { packet, body });
+        if labels.extra_delay > Delta::ZERO {
+            self.transits.get_mut(packet.handle).packet.handle = packet.handle;
+            self.agenda.plan(
+                self.now + labels.extra_delay,
+                Task::Enter(direction, packet.handle),
+            );
+        } else {
+            self.enter(direction, packet);
+        }
+    }
+
+    /// A packet that waited for its flow's own delay enters the path.
+    pub(crate) fn enter_delayed(&mut self, direction: Direction, handle: u32) {
+        let packet = self.transits.get(handle).packet;
+        self.enter(direction, packet);
+    }
+
+    fn enter(&mut self, direction: Direction, packet: Packet) {
+        let index = direction as usize;
+        let record = &mut self.records[index];
+        record.offered(self.now, packet.len.bytes());
+        let mut output = Collect {
+            record,
+            inbox: &mut self.inbox,
+            transits: &mut self.transits,
+        };
+        self.paths[index].accept(self.now, packet, &mut output);
+    }
+
+    /// Lets packets leave the path that are due. A wake-up for which there was an earlier one since is void.
+    pub(crate) fn wake(&mut self, direction: Direction) {
+        let index = direction as usize;
+        if self.armed[index] != Some(self.now) {
+            return;
+        }
+        self.armed[index] = None;
+        let mut output = Collect {
+            record: &mut self.records[index],
+            inbox: &mut self.inbox,
+            transits: &mut self.transits,
+        };
+        self.paths[index].advance(self.now, &mut output);
+    }
+
+    /// Plans the next wake-ups of both paths; to be called when all is done that is due now.
+    #[inline]
+    pub(crate) fn arm(&mut self) {
+        for direction in Direction::BOTH {
+            let index = direction as usize;
+            let Some(at) = self.paths[index].next_at() else {
+                continue;
+            };
+            if self.armed[index].is_none_or(|armed| at < armed) {
+                self.armed[index] = Some(at);
+                self.agenda.plan(at, Task::Path(direction));
+            }
+        }
+    }
+
+    pub(crate) fn backlog(&self, direction: Direction) -> Backlog {
+        self.paths[direction as usize].backlog()
+    }
+
+    /// Packets that are under way.
+    pub(crate) fn under_way(&self) -> usize {
+        self.transits.len()
+    }
+}
+
+/// Takes what a path gives out.
+struct Collect<'a> {
+    record: &'a mut PathRecord,
+    inbox: &'a mut VecDeque<(Packet, Body)>,
+    transits: &'a mut Slab<Transit>,
+}
+
+impl Observer for Collect<'_> {
+    fn event(&mut self, now: Time, event: Event) {
+        self.record.event(now, &event);
+        if let Event::Dropped { packet, .. } = event {
+            self.transits.take(packet.handle);
+        }
+    }
+}
+
+impl Output for Collect<'_> {
+    #[inline]
+    fn deliver(&mut self, at: Time, packet: Packet) {
+        self.record.delivered(at, packet.len.bytes());
+        self.inbox
+            .push_back((packet, self.transits.take(packet.handle).body));
+    }
+
+    #[inline]
+    fn waited(&mut self, at: Time, place: Place, _packet: &Packet, wait: Delta) {
+        self.record.waited(at, place, wait);
+    }
+}
+
+/// Spreads numbers of connections over 32 bits, apart for both directions.
+fn flow_hash(key: u64, direction: Direction) -> FlowHash {
+    let mixed = (key << 1 | direction as u64)
+        .wrapping_add(1)
+        .wrapping_mul(0x9e37_79b9_7f4a_7c15);
+    FlowHash(
+        (mixed ^ (mixed >> 29))
+            .wrapping_mul(0xbf58_476d_1ce4_e5b9)
+            .wrapping_shr(32) as u32,
+    )
+}

@@ -1,0 +1,99 @@
+//! Paths and flows that read like what they are.
+
+use unbloat_link::element::delay;
+use unbloat_link::service::{self, constant};
+use unbloat_link::{BottleneckParams, Config as Element, Framing};
+use unbloat_queue::{Dscp, Host};
+use unbloat_sim::{Experiment, Flow, Outcomes};
+use unbloat_tcp::{congestion, receiver, sender};
+use unbloat_units::{Bytes, Delta, Rate, Time};
+use unbloat_workload::Config as Workload;
+
+/// A queue in front of a rate, then a delay.
+pub fn link(rate: Rate, delay: Delta, queue: unbloat_queue::Config) -> Vec<Element> {
+    vec![
+        Element::Bottleneck(BottleneckParams {
+            queue,
+            service: service::Config::Constant(constant::Params { rate }),
+            framing: Framing::default(),
+        }),
+        Element::Delay(delay::Params { delay }),
+    ]
+}
+
+pub fn fifo(packets: u32) -> unbloat_queue::Config {
+    unbloat_queue::Config::DropTail(unbloat_queue::discipline::droptail::Params {
+        limit_packets: Some(packets),
+        limit_bytes: None,
+    })
+}
+
+/// A flow with everything at its default but the congestion control and a receiver that never limits.
+pub fn flow(name: &str, workload: Workload, control: &str) -> Flow {
+    let sender = sender::Params {
+        congestion: congestion::Config::named(control).expect("a control of that name"),
+        ..sender::Params::default()
+    };
+    let receiver = receiver::Params {
+        initial_window: 16 << 20,
+        window_scale: 12,
+        rule: unbloat_tcp::receive_window::Config::named("static").expect("a rule of that name"),
+        ..receiver::Params::default()
+    };
+    Flow {
+        name: name.into(),
+        workload,
+        start: Time::from_ns(0),
+        stop: None,
+        senders: [sender.clone(), sender],
+        receivers: [receiver.clone(), receiver],
+        extra_delay: Delta::ZERO,
+        client: Host(1),
+        server: Host(2),
+        dscp: Dscp(0),
+    }
+}
+
+pub fn experiment(
+    rate: Rate,
+    delay: Delta,
+    queue: unbloat_queue::Config,
+    flows: Vec<Flow>,
+) -> Experiment {
+    Experiment {
+        duration: Delta::secs(60),
+        warmup: Delta::ZERO,
+        seed: 1,
+        down: link(rate, delay, queue),
+        up: link(Rate::mbps(1_000), delay, fifo(10_000)),
+        flows,
+        sample_every: None,
+    }
+}
+
+pub fn metric(outcomes: &Outcomes, flow: usize, name: &str) -> f64 {
+    let metrics = &outcomes.flows[flow].metrics;
+    let found = metrics.iter().find(|metric| metric.name == name);
+    found
+        .unwrap_or_else(|| panic!("no {name} in {metrics:?}"))
+        .value
+}
+
+/// Packets and bytes of each direction came out, were dropped or are still under way.
+pub fn assert_conserved(outcomes: &Outcomes) {
+    let accounted: u64 = outcomes
+        .paths
+        .iter()
+        .map(|path| path.delivered_packets + path.dropped_packets)
+        .sum();
+    let offered: u64 = outcomes.paths.iter().map(|path| path.offered_packets).sum();
+    assert_eq!(offered, accounted + outcomes.under_way);
+    for path in &outcomes.paths {
+        assert!(
+            path.delivered_bytes + path.dropped_bytes <= path.offered_bytes,
+            "{path:?}"
+        );
+        let missing = path.offered_bytes - (path.delivered_bytes + path.dropped_bytes);
+        assert!(missing <= Bytes::new(outcomes.under_way * 65_535));
+    }
+}
