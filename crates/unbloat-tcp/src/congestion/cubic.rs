@@ -129,8 +129,8 @@ impl Cubic {
     fn count_on_curve(&self, flow: &Flow, now: u32) -> u32 {
         let curve = &self.curve;
         let elapsed = now.wrapping_sub(curve.epoch.unwrap_or(now)) as i32;
-        let ahead = (u64::from(self.min_rtt_us) * u64::from(flow.hz)).div_ceil(1_000_000);
-        let ticks = (i64::from(elapsed) + ahead as i64) as u64;
+        let ahead = flow.ticks(self.min_rtt_us);
+        let ticks = (i64::from(elapsed) + i64::from(ahead)) as u64;
         let t = (ticks << TIME_SHIFT) / u64::from(flow.hz);
         let k = u64::from(curve.k);
         let offset = t.abs_diff(k);

@@ -69,7 +69,8 @@ pub struct Flow {
 }
 
 impl Flow {
-    pub(crate) fn new(mss: u32, cwnd: u32, hz: u32) -> Flow {
+    /// A flow before its first segment.
+    pub fn new(mss: u32, cwnd: u32, hz: u32) -> Flow {
         Flow {
             cwnd,
             ssthresh: INFINITE_SSTHRESH,
@@ -135,6 +136,11 @@ impl Flow {
     /// Time in ticks of the coarse clock.
     pub fn jiffies(&self) -> u32 {
         (self.now_us * u64::from(self.hz) / 1_000_000) as u32
+    }
+
+    /// A span in ticks of the coarse clock, rounded up.
+    pub fn ticks(&self, us: u32) -> u32 {
+        us.div_ceil(1_000_000 / self.hz)
     }
 
     /// Slow start, one segment for each that was delivered; what is left over after the threshold

@@ -9,8 +9,13 @@ mod hystart;
 mod registry;
 mod sample;
 
+pub mod bic;
 pub mod cubic;
+pub mod hstcp;
+pub mod htcp;
 pub mod newreno;
+pub mod vegas;
+pub mod westwood;
 
 pub use flow::{Flow, INFINITE_SSTHRESH};
 pub use registry::{AnyCongestion, Config, NAMES};

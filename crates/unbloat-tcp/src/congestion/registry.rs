@@ -87,5 +87,10 @@ macro_rules! controls {
 
 controls! {
     "newreno" => NewReno(newreno::NewReno),
+    "vegas" => Vegas(vegas::Vegas),
+    "bic" => Bic(bic::Bic),
     "cubic" => Cubic(cubic::Cubic),
+    "htcp" => Htcp(htcp::Htcp),
+    "hstcp" => Hstcp(hstcp::Hstcp),
+    "westwood" => Westwood(westwood::Westwood),
 }
