@@ -1,0 +1,80 @@
+//! Asks the referee in a guest.
+
+use super::guest::Guest;
+use super::kernel::Kernel;
+use crate::error::{GuestError, at};
+use crate::inside::referee::{OUTCOME, SCENARIO};
+use crate::outcome::Outcome;
+use crate::scenario::Scenario;
+use crate::tc::{Discipline, Framing};
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+const PROGRAM: &str = "guest-init";
+/// The target whose standard library can be linked statically without further tools.
+const TARGET: &str = "x86_64-unknown-linux-gnu";
+
+/// What Linux does in that scenario. Builds kernel and program when they are missing.
+pub fn referee(scenario: &Scenario) -> Result<Outcome, GuestError> {
+    let framing = Framing(scenario.framing_bytes);
+    Discipline::parse(&scenario.queue, scenario.rate_bps, framing)?;
+    let guest = Guest::new(Kernel::ensure()?).seed(scenario.seed);
+    let input = serde_json::to_vec(scenario).expect("a scenario has plain fields");
+    let finished = guest.run(&referee_program()?, (SCENARIO, &input))?;
+    let path = finished.output().join(OUTCOME);
+    let text = fs::read(&path).map_err(at(path))?;
+    serde_json::from_slice(&text).map_err(|source| GuestError::Outcome { source })
+}
+
+/// The program that runs in the guest: under cargo built from the source at hand, else the one that lies
+/// beside the running executable.
+pub fn referee_program() -> Result<PathBuf, GuestError> {
+    match std::env::var_os("CARGO") {
+        Some(cargo) => build(Path::new(&cargo)),
+        None => beside(),
+    }
+}
+
+/// Static, optimised, and in a target folder of its own, whatever the calling build is.
+fn build(cargo: &Path) -> Result<PathBuf, GuestError> {
+    let workspace = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+    let target = std::env::var_os("CARGO_TARGET_DIR")
+        .map_or_else(|| workspace.join("target"), PathBuf::from);
+    let target = target.join("guest");
+    let output = Command::new(cargo)
+        .args([
+            "build",
+            "--release",
+            "--locked",
+            "--package",
+            "unbloat-guest",
+            "--bin",
+            PROGRAM,
+        ])
+        .args(["--target", TARGET])
+        .arg("--target-dir")
+        .arg(&target)
+        .current_dir(&workspace)
+        .env_remove("CARGO_ENCODED_RUSTFLAGS")
+        .env("RUSTFLAGS", "-C target-feature=+crt-static")
+        .output()
+        .map_err(|source| GuestError::Start {
+            command: cargo.display().to_string(),
+            source,
+        })?;
+    if !output.status.success() {
+        let log = String::from_utf8_lossy(&output.stderr).into_owned();
+        return Err(GuestError::Program { log });
+    }
+    Ok(target.join(TARGET).join("release").join(PROGRAM))
+}
+
+fn beside() -> Result<PathBuf, GuestError> {
+    let own = std::env::current_exe().map_err(at("/proc/self/exe"))?;
+    let program = own.with_file_name(PROGRAM);
+    if program.exists() {
+        return Ok(program);
+    }
+    Err(GuestError::NoProgram { beside: own })
+}

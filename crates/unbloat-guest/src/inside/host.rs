@@ -1,0 +1,95 @@
+//! One host of the bed: a network namespace with its devices.
+
+use super::fault::{Doing, Fault};
+use super::rtnetlink::{Mac, Rtnetlink};
+use nix::sched::{CloneFlags, setns, unshare};
+use std::fs::{self, File};
+use std::os::fd::AsFd;
+use std::path::Path;
+
+/// A namespace of this process. Sockets belong to the one in which they were opened.
+pub(crate) struct Host {
+    namespace: File,
+    pub(crate) netlink: Rtnetlink,
+}
+
+impl Host {
+    /// Makes a namespace and enters it.
+    pub(crate) fn new() -> Result<Host, Fault> {
+        unshare(CloneFlags::CLONE_NEWNET).doing(|| "making a network namespace".to_owned())?;
+        let namespace = File::open("/proc/thread-self/ns/net");
+        let namespace = namespace.doing(|| "opening a network namespace".to_owned())?;
+        for key in ["all", "default"] {
+            set(&format!("net/ipv6/conf/{key}/disable_ipv6"), "1")?;
+        }
+        set("net/ipv4/ip_forward", "1")?;
+        Ok(Host {
+            namespace,
+            netlink: Rtnetlink::open()?,
+        })
+    }
+
+    pub(crate) fn enter(&self) -> Result<(), Fault> {
+        setns(&self.namespace, CloneFlags::CLONE_NEWNET)
+            .doing(|| "entering a network namespace".to_owned())
+    }
+
+    /// Joins two hosts by a pair of devices; their MAC addresses follow from the names.
+    pub(crate) fn join(&self, name: &str, other: &Host, other_name: &str) -> Result<(), Fault> {
+        let ends = ((name, mac(name)), (other_name, mac(other_name)));
+        self.netlink.veth(ends.0, ends.1, other.namespace.as_fd())?;
+        for (host, device) in [(self, name), (other, other_name)] {
+            host.enter()?;
+            offloads_off(device)?;
+            host.netlink.up(index(device)?, true)?;
+        }
+        Ok(())
+    }
+}
+
+/// Locally administered, the same in each run.
+pub(crate) fn mac(name: &str) -> Mac {
+    let mut mac = [2, 0, 0, 0, 0, 0];
+    for (byte, letter) in mac[1..].iter_mut().zip(name.bytes()) {
+        *byte = letter;
+    }
+    mac
+}
+
+/// The index of a device of the entered host.
+pub(crate) fn index(name: &str) -> Result<u32, Fault> {
+    nix::net::if_::if_nametoindex(name).doing(|| format!("finding {name}"))
+}
+
+/// Sets what is below /proc/sys of the entered host.
+pub(crate) fn set(key: &str, value: &str) -> Result<(), Fault> {
+    fs::write(Path::new("/proc/sys").join(key), value).doing(|| format!("setting {key} to {value}"))
+}
+
+/// No segmentation after TCP, and no merging before it: queues see packets as on a wire.
+fn offloads_off(name: &str) -> Result<(), Fault> {
+    const SIOCETHTOOL: libc::c_ulong = 0x8946;
+    const SET_TSO: u32 = 0x1f;
+    const SET_GSO: u32 = 0x24;
+    const SET_GRO: u32 = 0x2c;
+    let socket = super::socket::udp()?;
+    for command in [SET_TSO, SET_GSO, SET_GRO] {
+        let mut value = [command, 0];
+        // SAFETY: an ifreq is plain data, for which zeros are valid.
+        let mut request: libc::ifreq = unsafe { std::mem::zeroed() };
+        for (to, from) in request.ifr_name.iter_mut().zip(name.bytes()) {
+            *to = from as libc::c_char;
+        }
+        request.ifr_ifru.ifru_data = value.as_mut_ptr().cast();
+        // SAFETY: the request names a device and points to an ethtool_value, which both outlive the call.
+        let result = unsafe {
+            libc::ioctl(
+                std::os::fd::AsRawFd::as_raw_fd(&socket),
+                SIOCETHTOOL,
+                &mut request,
+            )
+        };
+        nix::errno::Errno::result(result).doing(|| format!("switching offloads of {name} off"))?;
+    }
+    Ok(())
+}
