@@ -3,6 +3,7 @@
 
 mod analyze;
 mod exit;
+mod model;
 mod report;
 mod schema;
 mod stop;
@@ -26,6 +27,7 @@ struct Cli {
 #[derive(Subcommand)]
 enum Command {
     Analyze(Box<analyze::Args>),
+    Model(Box<model::Args>),
     Report(report::Args),
     Schema(schema::Args),
 }
@@ -33,6 +35,7 @@ enum Command {
 fn main() -> std::process::ExitCode {
     let exit = match Cli::parse().command {
         Command::Analyze(args) => analyze::run(&args).map_err(|e| e.to_string()),
+        Command::Model(args) => model::run(&args).map_err(|e| e.to_string()),
         Command::Report(args) => report::run(&args).map_err(|e| e.to_string()),
         Command::Schema(args) => Ok(schema::run(&args)),
     };

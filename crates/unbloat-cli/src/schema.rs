@@ -13,6 +13,7 @@ pub struct Args {}
 pub fn run(_: &Args) -> Exit {
     let mut tables = all_tables();
     tables.extend([summary_table(), figures_table()]);
+    tables.extend(crate::model::tables());
     print!("{}", schema_markdown(&tables));
     Exit::Complete
 }

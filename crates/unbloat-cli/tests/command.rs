@@ -171,6 +171,14 @@ fn errors_name_the_fix() {
             "10.0.0.0/8",
         ),
         (vec!["analyze", "a.pcap", "--format", "xml"], 2, "jsonl"),
+        (vec!["model", "--buffer", "many"], 2, "20..1000"),
+        (vec!["model", "--load", "0"], 2, "above 0"),
+        (vec!["model", "--hop", "1 Mbit/s"], 1, "must be faster"),
+        (
+            vec!["model", "--measured", "nowhere.csv"],
+            1,
+            "check the path",
+        ),
     ] {
         let output = run(&args);
         let error = text(&output.stderr);
@@ -178,6 +186,58 @@ fn errors_name_the_fix() {
         assert!(error.contains(fix), "{args:?}: {error}");
         assert!(output.stdout.is_empty(), "{args:?}");
     }
+}
+
+#[test]
+fn a_model_answers_in_words_and_leaves_a_run_with_figure_4() {
+    let dir = tempfile::tempdir().expect("a folder for the run");
+    let out = dir.path().join("run");
+    let folder = out.display().to_string();
+    let output = run(&[
+        "model", "--buffer", "1..50", "--load", "0.95", "--out", &folder,
+    ]);
+    assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
+    let said = text(&output.stdout);
+    assert!(said.contains("from 35 packets (52.5 kB)"), "{said}");
+    assert!(out.join("model.parquet").exists());
+    let report = fs::read_to_string(out.join("report.html")).expect("the report");
+    for curve in [
+        "M/M/1/K, load 0.95",
+        "M/D/1/K, load 0.95",
+        "Eq. 4, load 0.95",
+        "Eq. 5, load 0.95",
+    ] {
+        assert!(
+            report.contains(&format!("\"series\":\"{curve}\"")),
+            "{curve}"
+        );
+    }
+    assert!(
+        !report.contains("id=\"picker\""),
+        "there are no flows to pick from"
+    );
+}
+
+#[test]
+fn a_curve_that_the_model_printed_leads_back_to_its_buffer_and_rate() {
+    let loads = "0.3,0.6,0.8,0.95,1.05,1.5";
+    let asked = [
+        "model", "--rate", "7 Mbit/s", "--buffer", "60", "--format", "csv", "--load", loads,
+    ];
+    let curve: Vec<String> = text(&run(&asked).stdout)
+        .lines()
+        .filter(|line| line.starts_with("model,") || line.starts_with("mm1k,"))
+        .map(|line| format!("{line}\n"))
+        .collect();
+    assert_eq!(curve.len(), 7);
+    let dir = tempfile::tempdir().expect("a folder");
+    let file = dir.path().join("curve.csv");
+    fs::write(&file, curve.concat()).expect("a file in it");
+    let file = file.display().to_string();
+    let output = run(&["model", "--measured", &file, "--no-run"]);
+    let said = text(&output.stdout);
+    let fitted = "Measured curve: a buffer of 60 packets (90.0 kB) at 7.00 Mbit/s";
+    assert!(said.contains(fitted), "{said}{}", text(&output.stderr));
 }
 
 #[test]
@@ -199,7 +259,7 @@ fn an_existing_folder_is_never_overwritten() {
 
 #[test]
 fn every_command_shows_an_example() {
-    for command in ["analyze", "report", "schema"] {
+    for command in ["analyze", "model", "report", "schema"] {
         let help = text(&run(&[command, "--help"]).stdout);
         assert!(help.contains("Example"), "{command}");
         assert!(help.contains(&format!("  unbloat {command}")), "{command}");

@@ -113,6 +113,11 @@ impl Model for IppM1k {
         weighted.map(|(n, p)| n as f64 * p).sum()
     }
 
+    /// One transmission time for each packet found.
+    fn mean_wait(&self) -> f64 {
+        self.found_at_least[1..].iter().sum()
+    }
+
     fn wait_above(&self, time: f64) -> f64 {
         poisson::expectation(time, |stages| self.found(stages + 1))
     }
@@ -281,6 +286,7 @@ mod tests {
                 assert!(chain.number.iter().all(|p| *p >= 0.0 && p.is_finite()));
                 let on: f64 = chain.on.iter().sum();
                 assert_close(on, 0.4, 1e-11);
+                assert_close(1.0 + chain.mean_wait(), chain.mean_delay(), 1e-11);
                 assert_close(rho * (1.0 - chain.loss()), chain.utilisation(), 1e-11);
             }
         }

@@ -99,6 +99,15 @@ impl Model for Mm1k {
         }
     }
 
+    /// A packet that is let in finds what is in a queue of one place fewer, and waits for each.
+    fn mean_wait(&self) -> f64 {
+        let one_fewer = Mm1k {
+            capacity: self.capacity - 1,
+            ..*self
+        };
+        one_fewer.mean_number()
+    }
+
     /// Who finds n packets waits for n exponential times.
     fn wait_above(&self, time: f64) -> f64 {
         poisson::expectation(time, |stages| self.found_at_least(stages + 1))
@@ -268,6 +277,15 @@ mod tests {
         let queue = model(8.0 / 9.0, 3);
         assert!((queue.probability(0) - 0.295_740_37).abs() < 5e-9);
         assert!((queue.loss() - 0.207_707_91).abs() < 5e-9);
+    }
+
+    #[test]
+    fn little_s_law_and_what_arrivals_find_give_the_same_wait() {
+        for (rho, k) in [(0.3, 1), (0.95, 20), (1.0, 7), (1.2, 500)] {
+            let queue = model(rho, k);
+            assert!((queue.mean_wait() - (queue.mean_delay() - 1.0)).abs() < 1e-12 * k as f64);
+        }
+        assert_eq!(model(0.3, 1).mean_wait(), 0.0);
     }
 
     #[test]

@@ -55,9 +55,14 @@
     { id: "20", title: "Estimates over time, flow with most of them", x: ["time", "seconds"], y: ["rate", "mbit"] },
     { id: "21", title: "Bandwidth used of that available, large flows", x: ["used / available", "percent"], least: 0, most: 200 },
     { id: "22", title: "Estimates over time, two flows", x: ["time since its first estimate", "seconds"], y: ["rate", "mbit"] },
+    { id: "model-delay", of: "model", name: "CellNet 2012, Figure 4", title: "Mean delay", x: ["buffer, packets", "plain"], y: ["delay", "ms"], note: "Dashed: as published." },
+    { id: "model-throughput", of: "model", name: "CellNet 2012, Figure 4", title: "Throughput", x: ["buffer, packets", "plain"], y: ["throughput", "rate"], note: "Dashed: as published." },
+    { id: "model-fit", of: "model", name: "Measured curve", title: "Delay against throughput, and what explains it", x: ["throughput", "rate"], y: ["delay", "ms"] },
   ];
   const colours = ["--c1", "--c2", "--c3", "--c4", "--c5", "--c6"];
   const isPaper = (curve) => curve.series.startsWith("paper");
+  // The CellNet paper's equations, in the colour of the exact curve.
+  const isPublished = (curve) => /^Eq\. \d/.test(curve.series);
 
   function axes(figure) {
     const axis = (label, kind, size) => ({
@@ -120,7 +125,7 @@
 
   function drawFigure(figure, holder) {
     const curves = (data.figures[figure.id] || []).slice();
-    holder.replaceChildren(element("h3", {}, `Figure ${figure.id}. ${figure.title}`));
+    holder.replaceChildren(element("h3", {}, `${figure.name ?? `Figure ${figure.id}`}. ${figure.title}`));
     const own = curves.filter((c) => !isPaper(c));
     if (own.length === 0) {
       holder.append(element("div", { class: "empty" }, "Nothing of the kind in this run."));
@@ -131,14 +136,14 @@
     const drawn = new Set(own.map((c) => c.series));
     const lines = curves.filter((c) => c !== cells && (!isPaper(c) || drawn.has(c.series.replace(/^paper: /, ""))));
     const colour = (curve) => {
-      const name = curve.series.replace(/^paper: /, "");
-      const at = own.filter((c) => c !== cells).findIndex((c) => c.series === name);
+      const name = curve.series.replace(/^paper: /, "").replace(/^Eq\. \d/, "M/M/1/K");
+      const at = own.filter((c) => c !== cells && !isPublished(c)).findIndex((c) => c.series === name);
       return css(colours[(Math.max(at, 0) + (figure.map ? 1 : 0)) % colours.length]);
     };
     const steps = !figure.y;
     const series = lines.map((curve) => isPaper(curve)
       ? { label: curve.series, class: "paper", stroke: colour(curve), paths: () => null, points: { show: true, size: 9, width: 2, fill: css("--paper"), stroke: colour(curve) } }
-      : { label: curve.series, stroke: colour(curve), width: 2, spanGaps: true, points: { show: curve.x.length < 2 }, paths: steps ? uPlot.paths.stepped({ align: 1 }) : undefined });
+      : { label: curve.series, stroke: colour(curve), width: 2, spanGaps: true, dash: isPublished(curve) ? [6, 5] : undefined, points: { show: curve.x.length < 2 || curve.series === "measured" }, paths: steps ? uPlot.paths.stepped({ align: 1 }) : undefined });
     const value = (kind) => (u, v) => (v === null || v === undefined ? "–" : format[kind](v));
     const yKind = figure.y ? figure.y[1] : "plain";
     series.forEach((s) => { s.value = value(yKind); });
@@ -166,7 +171,9 @@
   function drawFigures() {
     const grid = document.getElementById("figures");
     grid.replaceChildren();
-    for (const figure of figures) {
+    // A capture's run shows which of the study's figures it lacks; a model's run has its own only.
+    const shown = figures.filter((f) => data.figures[f.id] || (!f.of && document.getElementById("picker")));
+    for (const figure of shown) {
       const holder = element("div", { class: "figure", id: `figure-${figure.id}` });
       grid.append(holder);
       drawFigure(figure, holder);
@@ -299,7 +306,7 @@
   function drawTimeline() {
     const holder = document.getElementById("timeline");
     const flow = picker.flow;
-    holder.replaceChildren();
+    if (holder) holder.replaceChildren();
     if (!flow) return;
     const button = (side, text) => element("button", { "aria-pressed": String(picker.side === side), onclick: () => { picker.side = side; drawTimeline(); } }, text);
     holder.append(element("div", { class: "bar" },
@@ -352,7 +359,7 @@
   }
 
   // ---- beginning, and again when colours or width change --------------------------------------
-  drawPicker();
+  if (document.getElementById("picker")) drawPicker();
   if (!pickFromAddress() && data.flows.length) pick([...data.flows].sort(compare)[0], false);
   drawFigures();
   addEventListener("hashchange", pickFromAddress);

@@ -5,6 +5,7 @@ use crate::chosen::Chosen;
 use crate::columns::{Values, each_batch};
 use crate::flows::{FlowRow, five_digits};
 use crate::html::script_json;
+use crate::model;
 use crate::series::FlowSeries;
 use serde::Serialize;
 use std::collections::BTreeMap;
@@ -29,6 +30,28 @@ pub(crate) struct Curve {
     y: Vec<f64>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
     weight: Vec<f64>,
+}
+
+impl Curve {
+    /// The curve of this name, made if there is none.
+    pub(crate) fn of<'a>(curves: &'a mut Vec<Curve>, series: &str) -> &'a mut Curve {
+        let at = curves.iter().position(|c| c.series == series);
+        let at = at.unwrap_or_else(|| {
+            curves.push(Curve {
+                series: series.to_owned(),
+                x: Vec::new(),
+                y: Vec::new(),
+                weight: Vec::new(),
+            });
+            curves.len() - 1
+        });
+        &mut curves[at]
+    }
+
+    pub(crate) fn push(&mut self, x: f64, y: f64) {
+        self.x.push(five_digits(x));
+        self.y.push(five_digits(y));
+    }
 }
 
 #[derive(Serialize)]
@@ -113,20 +136,11 @@ fn figures(run: &RunReader) -> Result<BTreeMap<String, Vec<Curve>>, RunError> {
                 continue;
             };
             let curves = figures.entry(figure.to_owned()).or_default();
-            let at = curves.iter().position(|c| c.series == series);
-            let at = at.unwrap_or_else(|| {
-                curves.push(Curve {
-                    series: series.to_owned(),
-                    x: Vec::new(),
-                    y: Vec::new(),
-                    weight: Vec::new(),
-                });
-                curves.len() - 1
-            });
-            curves[at].x.push(five_digits(x));
-            curves[at].y.push(five_digits(y));
-            curves[at].weight.extend(weight.f64(row));
+            let curve = Curve::of(curves, series);
+            curve.push(x, y);
+            curve.weight.extend(weight.f64(row));
         }
     })?;
+    model::add_figures(run, &mut figures)?;
     Ok(figures)
 }

@@ -12,6 +12,7 @@ mod data;
 mod error;
 mod flows;
 mod html;
+mod model;
 mod numbers;
 mod page;
 mod render;

@@ -3,20 +3,22 @@
 use crate::RenderOptions;
 use crate::html::escape;
 use crate::numbers::{human, three_digits};
-use unbloat_run::{Clock, Input, RunInfo, Status};
+use unbloat_run::{Clock, RunInfo, Status};
 use unbloat_summary::{Confidence, Delays, Metric, Side, Verdict, VerdictKind};
 
 pub(crate) struct Parts<'a> {
     pub(crate) info: &'a RunInfo,
     pub(crate) verdict: Option<&'a Verdict>,
     pub(crate) metrics: &'a [Metric],
+    /// A capture was analysed; otherwise there is nothing to say of packets and flows.
+    pub(crate) has_flows: bool,
     pub(crate) embedded: u64,
     pub(crate) flows_total: u64,
     pub(crate) options: &'a RenderOptions,
 }
 
 pub(crate) fn title(parts: &Parts) -> String {
-    escape(&format!("unbloat: {}", inputs(&parts.info.inputs)))
+    escape(&format!("unbloat: {}", inputs(parts.info)))
 }
 
 pub(crate) fn body(parts: &Parts) -> String {
@@ -25,25 +27,37 @@ pub(crate) fn body(parts: &Parts) -> String {
         parts.verdict.map(verdict).unwrap_or_default(),
         time_lines(parts),
         key_numbers(parts.metrics),
-        FIGURES.to_owned(),
+        figures(parts.has_flows),
         left_out(&parts.info.left_out),
         made_by(parts.info),
     ];
     format!("<main>\n{}</main>\n", sections.concat())
 }
 
-const FIGURES: &str = "<section id=\"figures-section\">\n<h2>Figures</h2>\n\
-    <p class=\"note\">As numbered in the SIGCOMM 2013 study. Rings mark values that its text gives. \
-    Drag to zoom, double-click to zoom out.</p>\n<div id=\"figures\"></div>\n\
-    <noscript><p>The figures and time lines are drawn by a script in this file; it is switched off here.</p></noscript>\n</section>\n";
+fn figures(has_flows: bool) -> String {
+    let study = match has_flows {
+        true => "As numbered in the SIGCOMM 2013 study. Rings mark values that its text gives. ",
+        false => "",
+    };
+    format!(
+        "<section id=\"figures-section\">\n<h2>Figures</h2>\n\
+         <p class=\"note\">{study}Drag to zoom, double-click to zoom out.</p>\n<div id=\"figures\"></div>\n\
+         <noscript><p>The figures and time lines are drawn by a script in this file; it is switched off here.</p></noscript>\n</section>\n"
+    )
+}
 
 fn header(parts: &Parts) -> String {
     let info = parts.info;
+    if !parts.has_flows {
+        let made_of = escape(&inputs(info));
+        let warnings = warnings(info);
+        return format!("<header><h1>unbloat</h1><p>{made_of}</p></header>\n{warnings}");
+    }
     let start = info.trace_start.map(|t| t.rfc3339());
     let start = start.map_or(String::new(), |t| format!(", from {}", second(&t)));
     format!(
         "<header><h1>unbloat</h1><p>{}: {} packets, {} flows{}</p></header>\n{}",
-        escape(&inputs(&info.inputs)),
+        escape(&inputs(info)),
         three_digits(info.packets as f64),
         three_digits(parts.flows_total as f64),
         escape(&start),
@@ -60,9 +74,9 @@ fn second(rfc3339: &str) -> String {
     )
 }
 
-fn inputs(inputs: &[Input]) -> String {
-    match inputs {
-        [] => "a run".to_owned(),
+fn inputs(info: &RunInfo) -> String {
+    match info.inputs.as_slice() {
+        [] => format!("a run of {}", info.program),
         [one] => one.name.clone(),
         [first, rest @ ..] => format!("{} and {} more", first.name, rest.len()),
     }
@@ -256,6 +270,9 @@ fn folded(title: &str, heads: &str, rows: Vec<Vec<String>>, open: bool) -> Strin
 }
 
 fn time_lines(parts: &Parts) -> String {
+    if !parts.has_flows {
+        return String::new();
+    }
     let (embedded, total) = (parts.embedded, parts.flows_total);
     let which = match parts.options.only_flow {
         Some(_) => "the one asked for",
@@ -279,30 +296,37 @@ fn time_lines(parts: &Parts) -> String {
 }
 
 fn key_numbers(metrics: &[Metric]) -> String {
+    let compared = metrics.iter().any(|metric| metric.paper.is_some());
     let groups = metrics
         .chunk_by(|a, b| a.group == b.group)
-        .map(number_group);
+        .map(|group| number_group(group, compared));
     let groups: String = groups.collect();
+    let study = match compared {
+        true => {
+            "Beside each number, where it is comparable, that of the SIGCOMM 2013 study of an LTE network. "
+        }
+        false => "",
+    };
     match groups.is_empty() {
         true => String::new(),
         false => format!(
-            "<section>\n<h2>Key numbers</h2>\n<p class=\"note\">Beside each number, where it is comparable, \
-             that of the SIGCOMM 2013 study of an LTE network. Open a name for its definition.</p>\n\
+            "<section>\n<h2>Key numbers</h2>\n<p class=\"note\">{study}Open a name for its definition.</p>\n\
              <div class=\"numbers\">\n{groups}</div>\n</section>\n"
         ),
     }
 }
 
-fn number_group(metrics: &[Metric]) -> String {
+fn number_group(metrics: &[Metric], compared: bool) -> String {
+    let study = |cell: String| if compared { cell } else { String::new() };
     let rows = metrics.iter().map(|metric| {
         let number = |x: Option<f64>| x.map(|x| escape(&human(x, &metric.unit)));
         let unseen = || "<span class=\"none\">none seen</span>".to_owned();
         format!(
-            "<tr><td><details><summary>{}</summary><p>{}</p></details></td><td>{}</td><td>{}</td><td>{}</td></tr>\n",
+            "<tr><td><details><summary>{}</summary><p>{}</p></details></td><td>{}</td>{}<td>{}</td></tr>\n",
             escape(&metric.metric),
             escape(&metric.doc),
             number(metric.value).unwrap_or_else(unseen),
-            number(metric.paper).unwrap_or_default(),
+            study(format!("<td>{}</td>", number(metric.paper).unwrap_or_default())),
             three_digits(metric.samples as f64),
         )
     });
@@ -312,7 +336,8 @@ fn number_group(metrics: &[Metric]) -> String {
         .map(|m| escape(&m.group))
         .unwrap_or_default();
     format!(
-        "<table><thead><tr><th>{name}</th><th>this run</th><th>study</th><th>samples</th></tr></thead><tbody>\n{rows}</tbody></table>\n"
+        "<table><thead><tr><th>{name}</th><th>this run</th>{}<th>samples</th></tr></thead><tbody>\n{rows}</tbody></table>\n",
+        study("<th>study</th>".to_owned())
     )
 }
 

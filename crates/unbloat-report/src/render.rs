@@ -83,6 +83,7 @@ pub fn render(
         info: run.info(),
         verdict: verdict.as_ref(),
         metrics: &metrics(run)?,
+        has_flows: run.table("flows").is_ok(),
         embedded,
         flows_total: chosen.of,
         options,

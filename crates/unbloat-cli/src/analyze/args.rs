@@ -235,7 +235,7 @@ impl ParamArgs {
     }
 }
 
-fn parse_format(text: &str) -> Result<FormatKind, String> {
+pub fn parse_format(text: &str) -> Result<FormatKind, String> {
     let names: Vec<&str> = FormatKind::ALL.iter().map(|kind| kind.name()).collect();
     FormatKind::from_name(text).ok_or_else(|| format!("one of {}", names.join(", ")))
 }

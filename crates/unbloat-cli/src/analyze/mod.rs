@@ -5,7 +5,7 @@ mod input;
 mod progress;
 mod store;
 
-pub use args::Args;
+pub use args::{Args, parse_format};
 pub use store::{REPORT, terminal_width};
 
 use crate::exit::Exit;
