@@ -68,4 +68,5 @@ disciplines! {
     "fq_codel" => FqCodel(fq_codel::FqCodel),
     "pie" => Pie(pie::Pie),
     "red" => Red(red::Red),
+    "cake" => Cake(cake::Cake),
 }

@@ -42,12 +42,10 @@ impl Default for List {
 
 impl List {
     #[inline]
-    #[cfg_attr(not(test), expect(dead_code, reason = "for the ACK filter"))]
     pub(crate) fn is_empty(&self) -> bool {
         self.head == NONE
     }
 
-    #[cfg_attr(not(test), expect(dead_code, reason = "for the ACK filter"))]
     pub(crate) fn first(&self) -> Option<Place> {
         (self.head != NONE).then_some(Place(self.head))
     }
@@ -108,12 +106,16 @@ impl Slab {
         packet
     }
 
-    #[cfg_attr(not(test), expect(dead_code, reason = "for the ACK filter"))]
+    /// The packet at the end.
+    pub(crate) fn last(&self, list: &List) -> Option<&Packet> {
+        let slot = self.slots.get(list.tail as usize)?;
+        Some(&slot.packet)
+    }
+
     pub(crate) fn packet(&self, Place(at): Place) -> &Packet {
         &self.slots[at as usize].packet
     }
 
-    #[cfg_attr(not(test), expect(dead_code, reason = "for the ACK filter"))]
     pub(crate) fn after(&self, Place(at): Place) -> Option<Place> {
         let next = self.slots[at as usize].next;
         (next != NONE).then_some(Place(next))

@@ -7,9 +7,9 @@ use std::fmt::Write;
 use unbloat_queue::{
     AnyQueue, Config, Context, Dscp, Ecn, Event, FlowHash, Host, IpLen, Observer, Packet, PureAck,
     Queue,
-    discipline::{fq_codel, pie, red},
+    discipline::{cake, fq_codel, pie, red},
 };
-use unbloat_units::{Delta, Rate, Seq, Time};
+use unbloat_units::{Bytes, Delta, Rate, Seq, Time};
 
 /// The arrivals that a vector was made with.
 struct Scenario {
@@ -242,4 +242,95 @@ fn adaptive_red_with_ecn_moves_its_probability_as_linux_does() {
     };
     let linux = include_str!("vectors/red_adaptive_ecn.txt");
     agrees(&Config::Red(params), &scenario, linux);
+}
+
+/// The shaper decides; the device below it is fast.
+fn shaped(seed: u64, mean_gap: Delta, flows: u32, ect0_percent: u32) -> Scenario {
+    Scenario {
+        rate: Rate::mbps(1_000),
+        ..Scenario::new(seed, mean_gap, flows, ect0_percent)
+    }
+}
+
+fn cake(rate: Rate) -> cake::Params {
+    cake::Params {
+        rate: Some(rate),
+        ..cake::Params::default()
+    }
+}
+
+#[test]
+fn cake_shapes_and_drops_as_linux_does() {
+    let params = cake::Params {
+        diffserv: cake::Diffserv::Besteffort,
+        ..cake(Rate::mbps(10))
+    };
+    let scenario = shaped(10, Delta::us(800), 5, 0);
+    agrees(
+        &Config::Cake(params),
+        &scenario,
+        include_str!("vectors/cake.txt"),
+    );
+}
+
+#[test]
+fn cake_with_three_tins_marks_as_linux_does() {
+    let scenario = shaped(11, Delta::us(700), 40, 60);
+    let linux = include_str!("vectors/cake_diffserv3_ecn.txt");
+    agrees(&Config::Cake(cake(Rate::mbps(10))), &scenario, linux);
+}
+
+#[test]
+fn cake_with_eight_tins_atm_cells_and_ack_filter_does_what_linux_does() {
+    let params = cake::Params {
+        diffserv: cake::Diffserv::Diffserv8,
+        isolation: cake::Isolation::DualSource,
+        overhead: Some(44),
+        cells: cake::Cells::Atm,
+        ack_filter: cake::AckFilter::Conservative,
+        ..cake(Rate::mbps(12))
+    };
+    let scenario = shaped(12, Delta::us(800), 60, 30);
+    let linux = include_str!("vectors/cake_diffserv8_atm_acks.txt");
+    agrees(&Config::Cake(params), &scenario, linux);
+}
+
+#[test]
+fn cake_behind_the_bottleneck_with_little_memory_cuts_whom_linux_cuts() {
+    let params = cake::Params {
+        diffserv: cake::Diffserv::Diffserv4,
+        isolation: cake::Isolation::DualDestination,
+        overhead: Some(30),
+        cells: cake::Cells::Ptm,
+        ack_filter: cake::AckFilter::Aggressive,
+        memory_limit: Some(Bytes::new(200_000)),
+        ingress: true,
+        ..cake(Rate::mbps(8))
+    };
+    let scenario = shaped(13, Delta::us(600), 30, 30);
+    let linux = include_str!("vectors/cake_diffserv4_memory_ingress.txt");
+    agrees(&Config::Cake(params), &scenario, linux);
+}
+
+#[test]
+fn cake_without_a_shaper_balances_its_tins_as_linux_does() {
+    let scenario = Scenario::new(14, Delta::us(700), 40, 30);
+    let linux = include_str!("vectors/cake_unlimited.txt");
+    agrees(&Config::Cake(cake::Params::default()), &scenario, linux);
+}
+
+#[test]
+fn cake_under_flows_that_do_not_respond_draws_blue_as_linux_does() {
+    let params = cake::Params {
+        diffserv: cake::Diffserv::Besteffort,
+        isolation: cake::Isolation::Flows,
+        memory_limit: Some(Bytes::new(60_000)),
+        ..cake(Rate::mbps(10))
+    };
+    let scenario = shaped(15, Delta::us(400), 3, 50);
+    agrees(
+        &Config::Cake(params),
+        &scenario,
+        include_str!("vectors/cake_blue.txt"),
+    );
 }

@@ -1,5 +1,6 @@
 //! The disciplines, one file each.
 
+pub mod cake;
 pub mod codel;
 pub mod droptail;
 pub mod fq_codel;

@@ -1,3 +1,4 @@
 //! Control laws without a queue of their own: disciplines combine them.
 
+pub mod cobalt;
 pub mod codel;
