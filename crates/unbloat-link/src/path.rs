@@ -14,7 +14,6 @@ use unbloat_units::{Delta, Time};
 /// but are told at the next call, at most one path delay later.
 pub struct Path {
     elements: Vec<AnyElement>,
-    /// For each element, the least time that the elements behind it take.
     latency_behind: Vec<Delta>,
 }
 
@@ -25,25 +24,49 @@ impl Path {
     }
 
     pub fn of(elements: Vec<AnyElement>) -> Path {
-        let mut latency_behind: Vec<Delta> = elements
-            .iter()
-            .rev()
-            .scan(Delta::ZERO, |behind, element| {
-                let mine = *behind;
-                *behind += element.latency();
-                Some(mine)
-            })
-            .collect();
-        latency_behind.reverse();
+        let latency_behind = latency_behind(&elements);
         Path {
             elements,
             latency_behind,
         }
     }
 
+    /// Lets the other direction of a phone use the radio of this one: the first `rrc` element of
+    /// each. Before any packet; then both paths must be driven in the order of time.
+    pub fn share_radio(&mut self, other: &mut Path) {
+        let radio = self.elements.iter().find_map(|element| match element {
+            AnyElement::Rrc(sleep) => Some(sleep),
+            _ => None,
+        });
+        for element in &mut other.elements {
+            if let (AnyElement::Rrc(theirs), Some(ours)) = (element, radio) {
+                theirs.share(ours);
+                break;
+            }
+        }
+        self.latency_behind = latency_behind(&self.elements);
+        other.latency_behind = latency_behind(&other.elements);
+    }
+
     pub fn elements(&self) -> &[AnyElement] {
         &self.elements
     }
+}
+
+/// For each element the least time that a packet takes from it to the end, or to the first element
+/// that must be met in time because another path meets it too.
+fn latency_behind(elements: &[AnyElement]) -> Vec<Delta> {
+    let mut behind = Delta::ZERO;
+    let mut list: Vec<Delta> = Vec::with_capacity(elements.len());
+    for element in elements.iter().rev() {
+        list.push(behind);
+        behind = match element.is_shared() {
+            true => Delta::ZERO,
+            false => behind + element.latency(),
+        };
+    }
+    list.reverse();
+    list
 }
 
 impl Element for Path {
@@ -75,6 +98,10 @@ impl Element for Path {
         self.elements
             .iter()
             .fold(Delta::ZERO, |sum, element| sum + element.latency())
+    }
+
+    fn is_shared(&self) -> bool {
+        self.elements.iter().any(Element::is_shared)
     }
 
     fn backlog(&self) -> Backlog {
@@ -118,10 +145,44 @@ impl<O: Output> Output for Feed<'_, O> {
 mod tests {
     use super::*;
     use crate::element::delay;
+    use crate::radio::rrc::{self, Direction};
+    use crate::radio::sleep;
     use crate::service::{self, constant};
     use crate::testing::{Log, at_us, drive, packet, run_until};
     use crate::{BottleneckParams, Framing};
     use unbloat_units::Rate;
+
+    fn phone(direction: Direction, wired_ms: i64) -> Path {
+        let delay = delay::Params {
+            delay: Delta::ms(wired_ms),
+        };
+        let rrc = sleep::Params {
+            rrc: rrc::Params::default(),
+            direction,
+        };
+        let mut configs = vec![Config::Delay(delay), Config::Rrc(rrc), Config::Delay(delay)];
+        if direction == Direction::Up {
+            configs.remove(0);
+        }
+        Path::build(&configs, Time::from_ns(0), &mut Rng::with_seed(1))
+    }
+
+    #[test]
+    fn both_directions_of_a_phone_wake_one_radio() {
+        let (mut up, mut down) = (phone(Direction::Up, 30), phone(Direction::Down, 30));
+        up.share_radio(&mut down);
+        let (mut sent, mut received) = (Log::default(), Log::default());
+        // Sent at 10 ms, passes at 270 ms. A packet for the phone from 5 ms on is at the radio at 35
+        // ms and passes with it, without a page; the driver is told to look at 35 ms, not at 65.
+        down.accept(at_us(5_000), packet(0, 40), &mut received);
+        assert_eq!(down.next_at(), Some(at_us(35_000)));
+        up.accept(at_us(10_000), packet(0, 40), &mut sent);
+        run_until(&mut down, Time::MAX, &mut received);
+        run_until(&mut up, Time::MAX, &mut sent);
+        assert_eq!(sent.departures(), [(at_us(300_000), 0)]);
+        assert_eq!(received.departures(), [(at_us(300_000), 0)]);
+        assert_eq!(received.waits_at(Place::Sleep), [(0, Delta::ms(235))]);
+    }
 
     fn dumbbell() -> Path {
         let bottleneck = BottleneckParams {

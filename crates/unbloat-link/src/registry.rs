@@ -56,6 +56,10 @@ macro_rules! elements {
                 match self { $(AnyElement::$variant(one) => one.latency(),)* }
             }
 
+            fn is_shared(&self) -> bool {
+                match self { $(AnyElement::$variant(one) => one.is_shared(),)* }
+            }
+
             fn backlog(&self) -> Backlog {
                 match self { $(AnyElement::$variant(one) => one.backlog(),)* }
             }
@@ -72,5 +76,6 @@ elements! {
     "burst" => Burst(element::burst::Params, element::burst::Burst),
     "lte_downlink" => LteDownlink(radio::downlink::Params, radio::downlink::Downlink),
     "lte_uplink" => LteUplink(radio::uplink::Params, radio::uplink::Uplink),
+    "rrc" => Rrc(radio::sleep::Params, radio::sleep::Sleep),
     "outage" => Outage(element::outage::Params, element::outage::Outage),
 }

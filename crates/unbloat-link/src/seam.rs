@@ -80,6 +80,12 @@ pub trait Element {
         Delta::ZERO
     }
 
+    /// Whether it shares state with an element on another path, so that packets must come to it in
+    /// the order of time of both.
+    fn is_shared(&self) -> bool {
+        false
+    }
+
     /// What is inside, in a queue or under way.
     fn backlog(&self) -> Backlog;
 }

@@ -3,7 +3,7 @@
 use fastrand::Rng;
 use std::sync::Arc;
 use unbloat_link::element::{burst, delay, hold, jitter, loss, outage};
-use unbloat_link::radio::{AirParams, Rates, downlink, uplink};
+use unbloat_link::radio::{AirParams, Rates, downlink, rrc, sleep, uplink};
 use unbloat_link::service::{self, bucket, chances, constant, markov, steps};
 use unbloat_link::trace::parse_mahimahi;
 use unbloat_link::{BottleneckParams, Config, Element, Framing, NAMES, Output, Path};
@@ -109,6 +109,13 @@ fn elements() -> Vec<Config> {
         }),
         Config::Loss(loss::Params { loss: 0.1 }),
         Config::Burst(burst::Params::of_loss_and_burst(0.1, 4.0)),
+        Config::Rrc(sleep::Params {
+            rrc: rrc::Params {
+                tail: Delta::ms(150),
+                ..rrc::Params::default()
+            },
+            direction: rrc::Direction::Down,
+        }),
         outage(outage::Effect::Lose(0.8)),
         outage(outage::Effect::Hold),
         Config::LteDownlink(downlink::Params {

@@ -21,7 +21,7 @@ pub(crate) fn chance(probability: f64, rng: &mut Rng) -> bool {
 }
 
 /// Uniform from zero to `most`, both included.
-fn uniform(most: Delta, rng: &mut Rng) -> Delta {
+pub(crate) fn uniform(most: Delta, rng: &mut Rng) -> Delta {
     match most.as_ns() {
         ns if ns > 0 => Delta::ns(rng.i64(0..=ns)),
         _ => Delta::ZERO,

@@ -6,14 +6,24 @@ mod capacity;
 pub mod downlink;
 mod grid;
 mod rlc;
+pub mod rrc;
 mod scheduler;
+pub mod sleep;
 pub mod uplink;
 
 pub use air::Params as AirParams;
 pub use bsr::Bsr;
 pub use capacity::Rates;
 
+use crate::element::uniform;
+use fastrand::Rng;
 use std::collections::VecDeque;
+use unbloat_units::Delta;
+
+/// Uniform between two spans, both included.
+fn uniform_between(shortest: Delta, longest: Delta, rng: &mut Rng) -> Delta {
+    shortest + uniform(longest - shortest, rng)
+}
 
 /// Takes the front if it is of this kind.
 fn pop_if<T>(list: &mut VecDeque<T>, is_of_kind: impl Fn(&T) -> bool) -> Option<T> {
