@@ -32,10 +32,6 @@ impl Windowed {
         self.update(window, Candidate { at, value }, |a, b| a <= b)
     }
 
-    #[cfg_attr(
-        not(test),
-        expect(dead_code, reason = "bandwidth filters will take it")
-    )]
     pub(crate) fn running_max(&mut self, window: u32, at: u32, value: u32) -> u32 {
         self.update(window, Candidate { at, value }, |a, b| a >= b)
     }

@@ -64,7 +64,7 @@ pub struct Flow {
     pub pacing_rate: u64,
     /// Segments are sent no faster than `pacing_rate`.
     pub is_paced: bool,
-    /// When the next paced segment may leave, in nanoseconds of the sender's clock.
+    /// When the next paced segment may leave, in nanoseconds of the clock of `now_us`.
     pub next_send_ns: u64,
 }
 
@@ -141,6 +141,11 @@ impl Flow {
     /// A span in ticks of the coarse clock, rounded up.
     pub fn ticks(&self, us: u32) -> u32 {
         us.div_ceil(1_000_000 / self.hz)
+    }
+
+    /// Time until pacing lets the next segment go.
+    pub fn pacing_wait_us(&self) -> u64 {
+        (self.next_send_ns / 1_000).saturating_sub(self.now_us)
     }
 
     /// Slow start, one segment for each that was delivered; what is left over after the threshold

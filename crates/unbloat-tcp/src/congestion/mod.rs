@@ -9,6 +9,7 @@ mod hystart;
 mod registry;
 mod sample;
 
+pub mod bbr;
 pub mod bic;
 pub mod cubic;
 pub mod hstcp;

@@ -93,4 +93,5 @@ controls! {
     "htcp" => Htcp(htcp::Htcp),
     "hstcp" => Hstcp(hstcp::Hstcp),
     "westwood" => Westwood(westwood::Westwood),
+    "bbr" => Bbr(bbr::Bbr),
 }

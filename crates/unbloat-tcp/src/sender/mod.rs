@@ -214,6 +214,9 @@ impl Sender {
         self.enter(now);
         let rtt_us = rtt.as_us().clamp(1, i64::from(u32::MAX)) as u32;
         self.take_rtt(rtt_us, rtt_us, false);
+        if self.stats.segments_sent == 0 {
+            self.congestion.init(&mut self.flow);
+        }
     }
 
     /// Appends data of the application to the stream.

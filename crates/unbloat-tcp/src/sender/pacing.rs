@@ -3,7 +3,7 @@
 //! # References
 //! Linux 6.12 `tcp_update_pacing_rate`, `tcp_update_skb_after_send`, `tcp_pacing_check`.
 
-use super::Sender;
+use super::{EPOCH_US, Sender};
 use unbloat_units::Time;
 
 /// Percent of a window a round, in slow start and after.
@@ -14,7 +14,7 @@ const UNPACED_SEGMENTS: u64 = 10;
 
 impl Sender {
     fn now_ns(&self) -> u64 {
-        self.now.as_ns() as u64
+        (self.now.as_ns() + EPOCH_US * 1_000) as u64
     }
 
     /// Whether pacing holds back the next segment.
@@ -35,7 +35,8 @@ impl Sender {
     /// When pacing lets the next segment go, while one waits for it.
     pub(super) fn pacing_timeout(&self) -> Option<Time> {
         let waits = self.stats.limit() == crate::event::Limit::Pacing;
-        (waits && self.flow.is_paced).then(|| Time::from_ns(self.flow.next_send_ns as i64))
+        (waits && self.flow.is_paced)
+            .then(|| Time::from_ns(self.flow.next_send_ns as i64 - EPOCH_US * 1_000))
     }
 
     /// Books the time that a segment of `len` bytes takes, before it is counted as sent.
