@@ -4,9 +4,13 @@
 //! the nearest name, every fault is one message with line, key and what is allowed.
 
 mod amount;
+mod build;
+mod experiment;
 pub mod score;
 mod sweep;
 pub mod text;
 
 pub use amount::{Amount, Limit};
+pub use build::{Files, build};
+pub use experiment::{Experiment, Flow};
 pub use sweep::{Axis, Point, Sweep};

@@ -4,10 +4,10 @@
 //! connection ends without FIN once both ends are through.
 
 use crate::body::{Body, SYN_BYTES, pure_ack};
-use crate::experiment::Flow;
 use crate::record::FlowRecord;
 use crate::wire::{Labels, Task, Wire};
 use std::collections::VecDeque;
+use unbloat_scenario::Flow;
 use unbloat_tcp::{Ack, Receiver, Segment, Sender};
 use unbloat_units::{Bytes, Delta, Time};
 use unbloat_workload::{Conn, Direction};

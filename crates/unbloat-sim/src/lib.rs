@@ -1,6 +1,6 @@
 //! Discrete-event simulation: workloads over TCP over queues and links, packet by packet.
 //!
-//! An [`Experiment`] says what is simulated, [`run`] does it in virtual time. The same experiment
+//! An [`Experiment`](unbloat_scenario::Experiment) says what is simulated, [`run`] does it in virtual time. The same experiment
 //! gives the same outcome to the last bit: time is in whole nanoseconds, tasks at the same time
 //! are done in the order in which they were planned, and every part draws from a generator of its
 //! own.
@@ -8,12 +8,10 @@
 mod agenda;
 mod body;
 mod connection;
-mod experiment;
 mod record;
 mod slab;
 mod wire;
 mod world;
 
-pub use experiment::{Experiment, Flow};
 pub use record::{FlowRecord, PathRecord, Sample, Waits, WindowSample};
 pub use world::{FlowOutcome, Outcomes, run};

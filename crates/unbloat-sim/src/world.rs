@@ -2,13 +2,13 @@
 
 use crate::body::{Body, arrived};
 use crate::connection::{Connection, Outcome};
-use crate::experiment::{Experiment, Flow};
 use crate::record::{FlowRecord, PathRecord, Sample, WindowSample};
 use crate::wire::{Labels, Task, Wire};
 use fastrand::Rng;
 use std::collections::VecDeque;
 use unbloat_link::Path;
 use unbloat_queue::Packet;
+use unbloat_scenario::{Experiment, Flow};
 use unbloat_units::{Bytes, Delta, Time};
 use unbloat_workload::{AnyWorkload, Conn, Direction, Happening, Metric, Network, Workload};
 

@@ -2,13 +2,15 @@
 
 mod component;
 mod error;
+mod keys;
 mod node;
 mod read;
 
 pub use component::Component;
 pub use error::{Error, Origin};
+pub use keys::Keys;
 pub use node::{Node, Value};
-pub use read::read;
+pub use read::{At, read};
 
 #[cfg(test)]
 mod tests;

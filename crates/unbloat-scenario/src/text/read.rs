@@ -18,10 +18,10 @@ pub fn read<'de, T: Deserialize<'de>>(node: &'de Node, key: &str) -> Result<T, E
     })
 }
 
-/// A value and its path of keys.
-struct At<'de> {
-    node: &'de Node,
-    key: String,
+/// A value and its path of keys: what serde reads from.
+pub struct At<'de> {
+    pub node: &'de Node,
+    pub key: String,
 }
 
 impl<'de> At<'de> {

@@ -4,7 +4,8 @@ use unbloat_link::element::delay;
 use unbloat_link::service::{self, constant};
 use unbloat_link::{BottleneckParams, Config as Element, Framing};
 use unbloat_queue::{Dscp, Host};
-use unbloat_sim::{Experiment, Flow, Outcomes};
+use unbloat_scenario::{Experiment, Flow};
+use unbloat_sim::Outcomes;
 use unbloat_tcp::{congestion, receiver, sender};
 use unbloat_units::{Bytes, Delta, Rate, Time};
 use unbloat_workload::Config as Workload;
@@ -61,6 +62,8 @@ pub fn experiment(
     flows: Vec<Flow>,
 ) -> Experiment {
     Experiment {
+        name: String::new(),
+        about: String::new(),
         duration: Delta::secs(60),
         warmup: Delta::ZERO,
         seed: 1,

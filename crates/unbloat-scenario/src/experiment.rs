@@ -1,4 +1,4 @@
-//! What is to be simulated, with nothing left to look up.
+//! What is to be run, with nothing left to look up.
 
 use unbloat_link::Config as Element;
 use unbloat_queue::{Dscp, Host};
@@ -9,6 +9,8 @@ use unbloat_workload::Config as Workload;
 /// One path between clients and servers, and what they do on it.
 #[derive(Clone, Debug)]
 pub struct Experiment {
+    pub name: String,
+    pub about: String,
     pub duration: Delta,
     /// Left out of results.
     pub warmup: Delta,

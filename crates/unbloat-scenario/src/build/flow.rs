@@ -1,0 +1,98 @@
+//! `[[flow]]`: who does what, from when to when, over which TCP.
+
+use super::tcp::ends;
+use crate::experiment::Flow;
+use crate::text::{At, Component, Error, Keys, Node};
+use std::collections::BTreeMap;
+use unbloat_queue::{Dscp, Host};
+use unbloat_units::{Delta, Time};
+use unbloat_workload::{Config as Workload, NAMES};
+
+/// More flows than this in a scenario are a slip of the pen.
+const MAX_FLOWS: usize = 10_000;
+
+/// Numbers for the names of hosts, in the order in which they are met.
+#[derive(Default)]
+pub(super) struct Hosts {
+    names: BTreeMap<String, u32>,
+}
+
+impl Hosts {
+    fn host(&mut self, name: String) -> Host {
+        let next = self.names.len() as u32;
+        Host(*self.names.entry(name).or_insert(next))
+    }
+}
+
+/// Adds the flows of one entry: `count` of them.
+pub(super) fn flows(
+    node: &Node,
+    key: &str,
+    hosts: &mut Hosts,
+    flows: &mut Vec<Flow>,
+) -> Result<(), Error> {
+    let mut keys = Keys::of(node, key)?;
+    let workload = workload(&mut keys)?;
+    let name: String = keys.or("name", workload.name().to_owned())?;
+    let count: usize = keys.or("count", 1)?;
+    if count == 0 || flows.len() + count > MAX_FLOWS {
+        return Err(keys.fault(format!(
+            "\"count\" must be from 1, and all flows together at most {MAX_FLOWS}"
+        )));
+    }
+    let origin = Time::from_ns(0);
+    let start: Delta = keys.or("start", Delta::ZERO)?;
+    let stagger: Delta = keys.or("stagger", Delta::ZERO)?;
+    let stop: Option<Delta> = keys.maybe("stop")?;
+    let ends = ends(&mut keys)?;
+    let flow = Flow {
+        name,
+        workload,
+        start: origin + start,
+        stop: stop.map(|stop| origin + stop),
+        senders: [ends.sender.clone(), ends.sender],
+        receivers: [ends.receiver.clone(), ends.receiver],
+        extra_delay: keys.or("delay", Delta::ZERO)?,
+        client: hosts.host(keys.or("client", "client".to_owned())?),
+        server: hosts.host(keys.or("server", "server".to_owned())?),
+        dscp: Dscp(keys.or("dscp", 0)?),
+    };
+    keys.end()?;
+    for number in 0..count {
+        flows.push(numbered(&flow, number, count, stagger));
+    }
+    Ok(())
+}
+
+fn numbered(flow: &Flow, number: usize, count: usize, stagger: Delta) -> Flow {
+    let name = if count == 1 {
+        flow.name.clone()
+    } else {
+        format!("{}_{}", flow.name, number + 1)
+    };
+    let start = (0..number).fold(flow.start, |at, _| at + stagger);
+    Flow {
+        name,
+        start,
+        ..flow.clone()
+    }
+}
+
+fn workload(keys: &mut Keys) -> Result<Workload, Error> {
+    let path = keys.path("app");
+    let Some(node) = keys.take("app") else {
+        return Err(keys.fault(format!(
+            "\"app\" is missing: what does the flow do? One of {}",
+            NAMES.join(", ")
+        )));
+    };
+    let Component { kind, params, .. } = Component::of(&node, &path, NAMES)?;
+    let read = Workload::read(
+        &kind,
+        At {
+            node: &params,
+            key: path,
+        },
+    );
+    read.expect("the component is one of the names")
+}

@@ -1,0 +1,13 @@
+//! From tables of keys to what simulator and lab run. Where a key's meaning is not its own, its unit or default stands in
+//! the crate that owns the part; here is only how it is written.
+
+mod element;
+mod experiment;
+mod flow;
+mod queue;
+mod tcp;
+
+pub use experiment::{Files, build};
+
+#[cfg(test)]
+mod tests;
