@@ -49,6 +49,14 @@ impl Bound {
         format!("{}{}", self.metric, self.suffix)
     }
 
+    /// Whether `a` lies further on the wrong side than `b`.
+    pub fn is_worse(&self, a: f64, b: f64) -> bool {
+        match self.comparison {
+            Comparison::Below | Comparison::AtMost => a > b,
+            Comparison::Above | Comparison::AtLeast => a < b,
+        }
+    }
+
     pub fn holds(&self, value: f64) -> bool {
         self.comparison.holds(value, self.value)
     }

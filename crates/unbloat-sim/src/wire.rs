@@ -7,7 +7,7 @@ use crate::slab::Slab;
 use std::collections::VecDeque;
 use unbloat_link::{Element, Output, Path, Place};
 use unbloat_queue::{Backlog, Dscp, Event, FlowHash, Host, IpLen, Observer, Packet, PureAck};
-use unbloat_units::{Delta, Time};
+use unbloat_units::{Bytes, Delta, Time};
 use unbloat_workload::Direction;
 
 /// What is to be done at a time.
@@ -154,9 +154,16 @@ impl Wire {
         self.paths[direction as usize].backlog()
     }
 
-    /// Packets that are under way.
-    pub(crate) fn under_way(&self) -> usize {
-        self.transits.len()
+    /// Packets on the paths; those that still wait for their flow's own delay do not count.
+    pub(crate) fn under_way(&self) -> u64 {
+        self.paths
+            .iter()
+            .map(|path| u64::from(path.backlog().packets))
+            .sum()
+    }
+
+    pub(crate) fn under_way_bytes(&self) -> Bytes {
+        self.paths.iter().map(|path| path.backlog().bytes).sum()
     }
 }
 

@@ -23,6 +23,7 @@ pub struct Outcomes {
     pub windows: Vec<WindowSample>,
     /// Packets that were under way when the run ended.
     pub under_way: u64,
+    pub under_way_bytes: Bytes,
     /// Tasks that were done.
     pub tasks: u64,
     pub end: Time,
@@ -312,7 +313,8 @@ impl<'e> World<'e> {
             });
         Outcomes {
             flows: flows.collect(),
-            under_way: self.wire.under_way() as u64,
+            under_way: self.wire.under_way(),
+            under_way_bytes: self.wire.under_way_bytes(),
             paths: self.wire.records,
             samples: self.samples,
             windows: self.windows,

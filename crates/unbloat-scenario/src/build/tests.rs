@@ -49,7 +49,10 @@ fn built(text: &str) -> Result<crate::Experiment, crate::text::Error> {
 #[test]
 fn a_scenario_becomes_paths_and_flows() {
     let experiment = built(TEXT).unwrap();
-    assert_eq!((experiment.duration, experiment.warmup), (Delta::secs(30), Delta::secs(5)));
+    assert_eq!(
+        (experiment.duration, experiment.warmup),
+        (Delta::secs(30), Delta::secs(5))
+    );
     let [Element::Bottleneck(down), Element::Delay(_)] = &experiment.down[..] else {
         panic!("{:?}", experiment.down);
     };
@@ -57,7 +60,12 @@ fn a_scenario_becomes_paths_and_flows() {
         panic!("{:?}", down.queue);
     };
     assert_eq!(fq_codel.law.target, Delta::ms(7));
-    let [Element::Bottleneck(up), Element::Burst(_), Element::Delay(_)] = &experiment.up[..] else {
+    let [
+        Element::Bottleneck(up),
+        Element::Burst(_),
+        Element::Delay(_),
+    ] = &experiment.up[..]
+    else {
         panic!("{:?}", experiment.up);
     };
     let Queue::DropTail(droptail) = &up.queue else {
@@ -65,33 +73,98 @@ fn a_scenario_becomes_paths_and_flows() {
     };
     // Twice 8 Mbit/s times 50 ms.
     assert_eq!(droptail.limit_bytes, Some(Bytes::new(100_000)));
-    assert_eq!(up.framing.wire_bytes(unbloat_queue::IpLen::new(1_500)), 33 * 53);
-    let names: Vec<_> = experiment.flows.iter().map(|flow| (flow.name.as_str(), flow.start)).collect();
+    assert_eq!(
+        up.framing.wire_bytes(unbloat_queue::IpLen::new(1_500)),
+        33 * 53
+    );
+    let names: Vec<_> = experiment
+        .flows
+        .iter()
+        .map(|flow| (flow.name.as_str(), flow.start))
+        .collect();
     let at = |s| Time::from_ns(0) + Delta::secs(s);
-    assert_eq!(names, [("bulk_1", at(0)), ("bulk_2", at(1)), ("call", at(0))]);
+    assert_eq!(
+        names,
+        [("bulk_1", at(0)), ("bulk_2", at(1)), ("call", at(0))]
+    );
     assert_eq!(experiment.flows[0].senders[1].congestion.name(), "vegas");
 }
 
 #[test]
 fn every_fault_is_one_message_with_line_key_and_what_is_allowed() {
     for (from, to, expected) in [
-        ("target = \"7 ms\"", "targte = \"7 ms\"", "line 10: link.down.queue.targte: unknown key \"targte\"; did you mean \"target\"?"),
-        ("\"fq_codel\"", "\"fqcodel\"", "line 10: link.down.queue: unknown kind \"fqcodel\"; did you mean \"fq_codel\"?"),
-        ("\"8 Mbit/s\"", "\"8 Mbps\"", "line 13: link.up.rate: \"8 Mbps\" is not a number with a unit"),
-        ("\"lte.down\"", "\"lte.donw\"", "line 8: link.down.trace: lte.donw: no such file"),
-        ("\"lte.down\"", "\"broken\"", "line 8: link.down.trace: broken: line 2: \"x\" is not a time"),
-        ("\"2 BDP\"", "\"2 BPD\"", "line 15: link.up.queue.limit: \"2 BPD\" is no size of a buffer"),
-        ("to_bad = 0.01", "to_bad = 1.5", "line 16: link.up.loss.to_bad: 1.5 is no share"),
-        ("\"vegas\"", "\"vega\"", "line 23: flow.0.cc: unknown kind \"vega\"; did you mean \"vegas\"?"),
-        ("count = 2", "count = 0", "line 19: flow.0: \"count\" must be from 1"),
+        (
+            "target = \"7 ms\"",
+            "targte = \"7 ms\"",
+            "line 10: link.down.queue.targte: unknown key \"targte\"; did you mean \"target\"?",
+        ),
+        (
+            "\"fq_codel\"",
+            "\"fqcodel\"",
+            "line 10: link.down.queue: unknown kind \"fqcodel\"; did you mean \"fq_codel\"?",
+        ),
+        (
+            "\"8 Mbit/s\"",
+            "\"8 Mbps\"",
+            "line 13: link.up.rate: \"8 Mbps\" is not a number with a unit",
+        ),
+        (
+            "\"lte.down\"",
+            "\"lte.donw\"",
+            "line 8: link.down.trace: lte.donw: no such file",
+        ),
+        (
+            "\"lte.down\"",
+            "\"broken\"",
+            "line 8: link.down.trace: broken: line 2: \"x\" is not a time",
+        ),
+        (
+            "\"2 BDP\"",
+            "\"2 BPD\"",
+            "line 15: link.up.queue.limit: \"2 BPD\" is no size of a buffer",
+        ),
+        (
+            "to_bad = 0.01",
+            "to_bad = 1.5",
+            "line 16: link.up.loss.to_bad: 1.5 is no share",
+        ),
+        (
+            "\"vegas\"",
+            "\"vega\"",
+            "line 23: flow.0.cc: unknown kind \"vega\"; did you mean \"vegas\"?",
+        ),
+        (
+            "count = 2",
+            "count = 0",
+            "line 19: flow.0: \"count\" must be from 1",
+        ),
         ("app = \"voice\"", "", "line 25: flow.1: \"app\" is missing"),
-        ("direction = \"up\"", "direction = \"left\"", "line 20: flow.0.app.direction: unknown value \"left\""),
-        ("rate = \"8 Mbit/s\"", "", "line 12: link.up: a queue without a rate never fills"),
-        ("[scenario]", "[scenari]", "line 2: scenari: unknown key \"scenari\"; did you mean \"scenario\"?"),
-        ("\"5 s\"", "\"30 s\"", "line 2: scenario: \"duration\" must be above 0 and longer than \"warmup\""),
+        (
+            "direction = \"up\"",
+            "direction = \"left\"",
+            "line 20: flow.0.app.direction: unknown value \"left\"",
+        ),
+        (
+            "rate = \"8 Mbit/s\"",
+            "",
+            "line 12: link.up: a queue without a rate never fills",
+        ),
+        (
+            "[scenario]",
+            "[scenari]",
+            "line 2: scenari: unknown key \"scenari\"; did you mean \"scenario\"?",
+        ),
+        (
+            "\"5 s\"",
+            "\"30 s\"",
+            "line 2: scenario: \"duration\" must be above 0 and longer than \"warmup\"",
+        ),
     ] {
         assert!(TEXT.contains(from), "{from}");
         let message = built(&TEXT.replacen(from, to, 1)).unwrap_err().to_string();
-        assert!(message.starts_with(expected), "{message}\ninstead of\n{expected}");
+        assert!(
+            message.starts_with(expected),
+            "{message}\ninstead of\n{expected}"
+        );
     }
 }

@@ -7,7 +7,7 @@ use unbloat_queue::{Dscp, Host};
 use unbloat_scenario::{Experiment, Flow};
 use unbloat_sim::Outcomes;
 use unbloat_tcp::{congestion, receiver, sender};
-use unbloat_units::{Bytes, Delta, Rate, Time};
+use unbloat_units::{Delta, Rate, Time};
 use unbloat_workload::Config as Workload;
 
 /// A queue in front of a rate, then a delay.
@@ -80,23 +80,4 @@ pub fn metric(outcomes: &Outcomes, flow: usize, name: &str) -> f64 {
     found
         .unwrap_or_else(|| panic!("no {name} in {metrics:?}"))
         .value
-}
-
-/// Packets and bytes of each direction came out, were dropped or are still under way.
-pub fn assert_conserved(outcomes: &Outcomes) {
-    let accounted: u64 = outcomes
-        .paths
-        .iter()
-        .map(|path| path.delivered_packets + path.dropped_packets)
-        .sum();
-    let offered: u64 = outcomes.paths.iter().map(|path| path.offered_packets).sum();
-    assert_eq!(offered, accounted + outcomes.under_way);
-    for path in &outcomes.paths {
-        assert!(
-            path.delivered_bytes + path.dropped_bytes <= path.offered_bytes,
-            "{path:?}"
-        );
-        let missing = path.offered_bytes - (path.delivered_bytes + path.dropped_bytes);
-        assert!(missing <= Bytes::new(outcomes.under_way * 65_535));
-    }
 }
