@@ -24,6 +24,7 @@ pub struct Bottleneck<Q, S> {
     service: S,
     framing: Framing,
     rng: Rng,
+    place: Place,
     server: Server,
 }
 
@@ -53,8 +54,14 @@ impl<Q: Queue, S: Service> Bottleneck<Q, S> {
             service,
             framing,
             rng,
+            place: Place::Queue,
             server: Server::Idle,
         }
+    }
+
+    /// Calls the queue by another name.
+    pub fn at(self, place: Place) -> Self {
+        Bottleneck { place, ..self }
     }
 
     pub fn queue(&self) -> &Q {
@@ -86,7 +93,7 @@ impl<Q: Queue, S: Service> Bottleneck<Q, S> {
             };
             return;
         };
-        out.waited(now, Place::Queue, &packet, now - packet.enqueued);
+        out.waited(now, self.place, &packet, now - packet.enqueued);
         let wire_bytes = self.framing.wire_bytes(packet.len);
         self.server = Server::Sends(self.service.finish(now, wire_bytes), packet);
     }

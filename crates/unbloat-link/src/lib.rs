@@ -6,6 +6,7 @@
 //! own view. A [`Path`] is a row of elements, built from their [`Config`]s.
 
 mod bottleneck;
+pub mod device;
 pub mod element;
 mod framing;
 mod path;

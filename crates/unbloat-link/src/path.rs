@@ -53,17 +53,19 @@ impl Path {
     }
 }
 
-/// For each element the least time that a packet takes from it to the end, or to the first element
-/// that must be met in time because another path meets it too.
+/// For each element the least time that a packet takes from it to the end of the path, or to the
+/// first element that is watched.
 fn latency_behind(elements: &[AnyElement]) -> Vec<Delta> {
     let mut behind = Delta::ZERO;
     let mut list: Vec<Delta> = Vec::with_capacity(elements.len());
     for element in elements.iter().rev() {
-        list.push(behind);
-        behind = match element.is_shared() {
-            true => Delta::ZERO,
-            false => behind + element.latency(),
-        };
+        if element.is_watched() {
+            list.push(Delta::ZERO);
+            behind = Delta::ZERO;
+        } else {
+            list.push(behind);
+            behind += element.latency();
+        }
     }
     list.reverse();
     list
@@ -100,8 +102,8 @@ impl Element for Path {
             .fold(Delta::ZERO, |sum, element| sum + element.latency())
     }
 
-    fn is_shared(&self) -> bool {
-        self.elements.iter().any(Element::is_shared)
+    fn is_watched(&self) -> bool {
+        self.elements.iter().any(Element::is_watched)
     }
 
     fn backlog(&self) -> Backlog {

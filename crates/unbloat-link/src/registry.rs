@@ -1,6 +1,7 @@
 //! The list of elements: one line each.
 
 use crate::bottleneck::{self, Bottleneck};
+use crate::device;
 use crate::element;
 use crate::radio;
 use crate::seam::{Element, Output};
@@ -56,8 +57,8 @@ macro_rules! elements {
                 match self { $(AnyElement::$variant(one) => one.latency(),)* }
             }
 
-            fn is_shared(&self) -> bool {
-                match self { $(AnyElement::$variant(one) => one.is_shared(),)* }
+            fn is_watched(&self) -> bool {
+                match self { $(AnyElement::$variant(one) => one.is_watched(),)* }
             }
 
             fn backlog(&self) -> Backlog {
@@ -76,6 +77,7 @@ elements! {
     "burst" => Burst(element::burst::Params, element::burst::Burst),
     "lte_downlink" => LteDownlink(radio::downlink::Params, radio::downlink::Downlink),
     "lte_uplink" => LteUplink(radio::uplink::Params, radio::uplink::Uplink),
+    "device" => Device(device::Params, device::Device),
     "rrc" => Rrc(radio::sleep::Params, radio::sleep::Sleep),
     "outage" => Outage(element::outage::Params, element::outage::Outage),
 }

@@ -6,6 +6,8 @@ use unbloat_units::{Delta, Time};
 /// Where a packet waited.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Place {
+    /// The send buffer of the socket: T_S, until the transport sends.
+    Socket,
     /// The queue in front of a bottleneck.
     Queue,
     /// The queue discipline of the sending device: T_Q of Guo et al., IMC 2016.
@@ -21,7 +23,8 @@ pub enum Place {
 }
 
 impl Place {
-    pub const ALL: [Place; 6] = [
+    pub const ALL: [Place; 7] = [
+        Place::Socket,
         Place::Queue,
         Place::Qdisc,
         Place::Driver,
@@ -32,6 +35,7 @@ impl Place {
 
     pub const fn name(self) -> &'static str {
         match self {
+            Place::Socket => "socket",
             Place::Queue => "queue",
             Place::Qdisc => "qdisc",
             Place::Driver => "driver",
@@ -80,9 +84,10 @@ pub trait Element {
         Delta::ZERO
     }
 
-    /// Whether it shares state with an element on another path, so that packets must come to it in
-    /// the order of time of both.
-    fn is_shared(&self) -> bool {
+    /// Whether it is seen otherwise than through the packets that leave: it shares state with an
+    /// element on another path, or a sender counts what it holds. A path brings such an element up to
+    /// date when something is due in it, not when a packet may leave the path.
+    fn is_watched(&self) -> bool {
         false
     }
 

@@ -2,6 +2,7 @@
 
 use fastrand::Rng;
 use std::sync::Arc;
+use unbloat_link::device::{self, modem};
 use unbloat_link::element::{burst, delay, hold, jitter, loss, outage};
 use unbloat_link::radio::{AirParams, Rates, downlink, rrc, sleep, uplink};
 use unbloat_link::service::{self, bucket, chances, constant, markov, steps};
@@ -80,6 +81,17 @@ fn elements() -> Vec<Config> {
     let rates = Rates::Constant(constant::Params {
         rate: Rate::mbps(12),
     });
+    let uplink = uplink::Params {
+        buffer: Bytes::new(20_000),
+        rates: rates.clone(),
+        air,
+        ..uplink::Params::default()
+    };
+    let device = |modem| device::Params {
+        qdisc: queue(),
+        ring: device::RingLimit::default(),
+        modem,
+    };
     let mut all: Vec<Config> = services().into_iter().map(bottleneck).collect();
     let outage = |effect| {
         Config::Outage(outage::Params {
@@ -109,6 +121,12 @@ fn elements() -> Vec<Config> {
         }),
         Config::Loss(loss::Params { loss: 0.1 }),
         Config::Burst(burst::Params::of_loss_and_burst(0.1, 4.0)),
+        Config::Device(device(modem::Config::LteUplink(uplink.clone()))),
+        Config::Device(device(modem::Config::Line(modem::Line {
+            buffer: Bytes::new(4_000),
+            service: services().remove(0),
+            framing: Framing::default(),
+        }))),
         Config::Rrc(sleep::Params {
             rrc: rrc::Params {
                 tail: Delta::ms(150),
@@ -120,15 +138,10 @@ fn elements() -> Vec<Config> {
         outage(outage::Effect::Hold),
         Config::LteDownlink(downlink::Params {
             queue: queue(),
-            rates: rates.clone(),
-            air,
-        }),
-        Config::LteUplink(uplink::Params {
-            buffer: Bytes::new(20_000),
             rates,
             air,
-            ..uplink::Params::default()
         }),
+        Config::LteUplink(uplink),
     ]);
     all
 }

@@ -19,7 +19,7 @@ pub enum When {
     /// After how long each begins, and how long it takes. Those that meet become one.
     At(Vec<(Delta, Delta)>),
     Random {
-        /// Mean of the exponential time from the end of one to the start of the next.
+        /// Mean of the exponential time from the end of one to the start of the next; at least 100 us.
         every: Delta,
         /// Lengths are uniform between these.
         shortest: Delta,
@@ -133,7 +133,8 @@ impl Windows {
         let Some((every, shortest, longest)) = self.random else {
             return self.listed.pop_front();
         };
-        // At least a microsecond each, so that time moves on.
+        // However short, time moves on.
+        let every = every.max(Delta::us(100));
         let wait = -(1.0 - self.rng.f64()).ln() * every.as_secs();
         let start = last_end + Delta::from_secs_f64(wait).max(Delta::us(1));
         let length = shortest + uniform(longest - shortest, &mut self.rng);

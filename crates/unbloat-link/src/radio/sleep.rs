@@ -69,7 +69,7 @@ impl Element for Sleep {
         }
     }
 
-    fn is_shared(&self) -> bool {
+    fn is_watched(&self) -> bool {
         Rc::strong_count(&self.radio) > 1
     }
 

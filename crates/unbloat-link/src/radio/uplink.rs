@@ -155,9 +155,14 @@ impl Uplink {
         self.buffer.backlog().bytes + Bytes::new(self.rlc.unsent())
     }
 
-    /// How much more fits into the buffer.
-    pub fn room(&self) -> Bytes {
-        self.limit - self.buffer.backlog().bytes
+    /// Bytes in the firmware buffer, without the packet that is being cut.
+    pub fn waiting(&self) -> Bytes {
+        self.buffer.backlog().bytes
+    }
+
+    /// The most that the firmware buffer holds.
+    pub fn limit(&self) -> Bytes {
+        self.limit
     }
 
     fn plan(&mut self, earliest: i64) {
@@ -443,6 +448,6 @@ mod tests {
         };
         let (link, log) = run(&small, &[(100, 1_500), (100, 1_500), (100, 1_000)]);
         assert_eq!(log.drops(), [(at_us(100), 1, Reason::Overflow)]);
-        assert_eq!((log.delivered.len(), link.room()), (2, Bytes::new(2_500)));
+        assert_eq!((log.delivered.len(), link.waiting()), (2, Bytes::ZERO));
     }
 }

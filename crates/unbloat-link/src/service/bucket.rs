@@ -118,7 +118,7 @@ impl Level {
     /// last nanosecond before `at`, when the bucket was just full enough: what flowed in since
     /// then stays even if the packet was as large as the bucket.
     fn take(&mut self, at: Time, need: i128) {
-        let flowed = self.tokens + done(self.rate, at - self.as_of) - need;
+        let flowed = self.tokens.saturating_add(done(self.rate, at - self.as_of)) - need;
         let one_ns = i128::from(self.rate.as_bps());
         let waited = self.tokens < need && flowed < one_ns;
         self.tokens = if waited {
@@ -130,7 +130,9 @@ impl Level {
     }
 
     fn fill(&mut self, now: Time) {
-        let flowed = self.tokens + done(self.rate, now - self.as_of);
+        let flowed = self
+            .tokens
+            .saturating_add(done(self.rate, now - self.as_of));
         self.tokens = flowed.min(self.depth);
         self.as_of = now;
     }

@@ -10,7 +10,7 @@ use unbloat_units::{Delta, Rate, Time};
 #[derive(Clone, Debug, PartialEq)]
 pub struct State {
     pub rate: Rate,
-    /// Mean of the exponential time in the state; at least 1 us.
+    /// Mean of the exponential time in the state; at least 100 us.
     pub mean_stay: Delta,
     /// Weight of each state as the next one, in their order; empty for all others alike.
     pub next: Vec<f64>,
@@ -22,7 +22,8 @@ pub struct Params {
     pub states: Vec<State>,
 }
 
-/// A link whose rate jumps between the states. Stays are rounded to whole nanoseconds.
+/// A link whose rate jumps between the states. Stays are rounded to whole nanoseconds. A packet that
+/// is not sent after a million jumps never leaves.
 #[derive(Clone, Debug)]
 pub struct Markov {
     chain: Chain,
@@ -123,7 +124,7 @@ fn draw_next(states: &[State], current: usize, rng: &mut Rng) -> Option<usize> {
 
 /// At least a nanosecond, so that a chain always moves on.
 fn exponential(mean: Delta, rng: &mut Rng) -> Delta {
-    let mean = mean.max(Delta::us(1));
+    let mean = mean.max(Delta::us(100));
     Delta::from_secs_f64(-(1.0 - rng.f64()).ln() * mean.as_secs()).max(Delta::ns(1))
 }
 

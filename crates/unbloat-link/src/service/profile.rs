@@ -20,6 +20,11 @@ pub(crate) trait Profile {
         sum
     }
 
+    /// After how many changes of the rate a packet that is still not sent never will be.
+    fn patience(&self) -> usize {
+        1_000_000
+    }
+
     /// Leaps over a stretch in which less than `work` is done, if one is known: how long it is and
     /// the work done in it.
     fn leap(&self, work: i128) -> (Delta, i128) {
@@ -40,7 +45,7 @@ pub(crate) fn finish(
     let (leap, leapt) = profile.leap(left);
     let mut now = begin + leap;
     left -= leapt;
-    loop {
+    for _ in 0..profile.patience() {
         let (rate, until) = profile.step(now);
         let at = ahead.finish(now, left, rate);
         if at <= until {
@@ -49,4 +54,5 @@ pub(crate) fn finish(
         left -= work::done(rate, until - now);
         now = until;
     }
+    Time::MAX
 }

@@ -18,9 +18,12 @@ pub struct Step {
 /// Shared, because one trace serves many runs.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Params {
-    /// Steps without a positive span are left out.
+    /// Steps without a positive span are left out; no rate is above 1 Pbit/s.
     pub steps: Arc<[Step]>,
 }
+
+/// 1 Pbit/s, so that the work of a cycle of any length can be summed up.
+const FASTEST: Rate = Rate::bps(1_000_000_000_000_000);
 
 /// A link whose rate follows the list from the time at which it was built, and starts anew at its
 /// end. A list without a rate above zero never delivers.
@@ -85,10 +88,11 @@ impl Schedule {
                 let before = cycle;
                 cycle += step.span;
                 // The sum of spans saturates at the end of time.
-                cycle_work += work::done(step.rate, cycle - before);
+                let rate = step.rate.min(FASTEST);
+                cycle_work += work::done(rate, cycle - before);
                 End {
                     at: cycle,
-                    rate: step.rate,
+                    rate,
                     work: cycle_work,
                 }
             })
@@ -127,6 +131,11 @@ impl Profile for Schedule {
 
     fn work(&mut self, from: Time, until: Time) -> i128 {
         self.work_until(until) - self.work_until(from)
+    }
+
+    /// After the leap there are at most two cycles to go.
+    fn patience(&self) -> usize {
+        2 * self.ends.len() + 2
     }
 
     /// Whole cycles, so that a large packet over a slow link takes no more than two of them.
