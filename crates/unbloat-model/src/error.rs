@@ -25,6 +25,8 @@ pub enum ModelError {
     Hop { hop: usize, load: f64 },
     #[error("{given} measured points do not determine the buffer; {needed} are needed")]
     TooFewPoints { given: usize, needed: usize },
+    #[error("{given} measured points are too many; average them to {most} or fewer")]
+    TooManyPoints { given: usize, most: usize },
     #[error("measured point {0} (counted from 1) needs a delay and a rate above zero")]
     Point(usize),
 }

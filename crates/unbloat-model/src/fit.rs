@@ -42,6 +42,8 @@ pub struct Fit {
 /// Loads between which points may lie, and in how many steps their curve is taken.
 const LIGHTEST: f64 = 0.001;
 const STEPS: usize = 400;
+/// More would take minutes, and say no more than their averages.
+const MOST_POINTS: usize = 1_000;
 /// Capacities that fit equally well to this are as good as each other.
 const SAME: f64 = 0.0001;
 /// Errors of measurement are taken to be at least this.
@@ -64,6 +66,10 @@ pub fn fit_buffer(
     if points.len() < needed {
         let given = points.len();
         return Err(ModelError::TooFewPoints { given, needed });
+    }
+    if points.len() > MOST_POINTS {
+        let (given, most) = (points.len(), MOST_POINTS);
+        return Err(ModelError::TooManyPoints { given, most });
     }
     let search = Search { logs, packet, rate };
     let most = search.most_places();

@@ -22,7 +22,7 @@
 //! | 1 | an on-off source is as a Poisson source of the same mean (its `lambda_eff`) | [`IppM1k`] | without bound: bursts of ten packets double the delay at load 0.5; see [`Ipp`] |
 //! | 2 | Eq. 2 divides the queue by the offered rate | by the accepted rate ([`Model::mean_delay`]) | Eq. 4 is too low by the lost share P_K: half at K = 1 and load 1, 2.7 % at K = 20 and load 0.95; see [`published`] |
 //! | 3 | Eq. 1: RTT is twice the way there | the way there, and a reply that meets no queue | up to twofold; see [`Route`] |
-//! | 4 | "delay grows faster than K" | at most like K/2, and for load < 1 no further than 1/(1 - load) | see [`figure4`] |
+//! | 4 | "delay grows faster than K" | never faster than K (half of it at load 1), and for load < 1 no further than 1/(1 - load) | see [`figure4`] |
 //! | 5 | times of transmission are exponential | packets of one size: [`Md1k`] | about half the wait |
 //!
 //! Equations 3 and 5 are exact for M/M/1/K.
@@ -32,6 +32,7 @@ mod buffer;
 mod error;
 pub mod figure4;
 mod fit;
+mod growing;
 mod ipp;
 mod ipp_m1k;
 mod kind;

@@ -9,6 +9,7 @@
 //! each boundary, which are sums of positive terms (what GTH elimination comes to here). The closed
 //! forms in the literature alternate in sign and lose all digits at a few tens of packets.
 
+use crate::growing::Growing;
 use crate::model::Model;
 use crate::{Capacity, Load, ModelError, poisson};
 
@@ -60,21 +61,17 @@ impl Md1k {
 /// (probability a_0), and up who has enough arrivals:
 /// `left[j+1] a_0 = left[0] P(A > j) + sum over i = 1..j of left[i] P(A > j - i + 1)`.
 fn left_behind(rho: f64, k: usize, tails: &[f64]) -> Vec<f64> {
-    /// Beyond it all is divided by it: probabilities grow with j at loads above 1.
-    const LARGE: f64 = 1e200;
     let none = (-rho).exp();
-    let mut left = vec![1.0];
+    let mut left = Growing::from_one(k);
     for j in 0..k - 1 {
-        let from_empty = left[0] * tails.get(j).copied().unwrap_or(0.0);
+        let before = left.values();
+        let from_empty = before[0] * tails.get(j).copied().unwrap_or(0.0);
         let reach = j.min(tails.len() - 1);
-        let nearest = left[j + 1 - reach..].iter().rev();
+        let nearest = before[j + 1 - reach..].iter().rev();
         let up: f64 = nearest.zip(&tails[1..]).map(|(p, tail)| p * tail).sum();
-        let next = (from_empty + up) / none;
-        left.push(next);
-        if next > LARGE {
-            left.iter_mut().for_each(|p| *p /= LARGE);
-        }
+        left.push((from_empty + up) / none);
     }
+    let mut left = left.into_values();
     let sum: f64 = left.iter().sum();
     left.iter_mut().for_each(|p| *p /= sum);
     left
@@ -206,6 +203,22 @@ mod tests {
                 assert_close(1.0 - queue.utilisation(), empty, 1e-9);
                 assert!((queue.loss() - full).abs() < 1e-11, "{rho} {k}");
             }
+        }
+    }
+
+    /// The same closed form with thousands of digits: `tests/reference.py md1k`.
+    #[test]
+    fn in_large_chains_all_digits_stay() {
+        for (rho, k, loss, utilisation) in [
+            (0.5, 100, 3.152953974817959e-55, 0.5),
+            (0.95, 200, 7.81194510731201e-11, 0.9499999999257864),
+            (0.99, 2000, 3.764748191410818e-20, 0.99),
+            (1.0, 1000, 0.0005000833472245374, 0.9994999166527755),
+            (1.2, 2000, 0.16666666666666663, 1.0),
+        ] {
+            let queue = model(rho, k);
+            assert_close(queue.loss(), loss, 2e-12);
+            assert_close(queue.utilisation(), utilisation, 2e-12);
         }
     }
 

@@ -355,7 +355,7 @@ fn left_out(sentences: &[String]) -> String {
 fn made_by(info: &RunInfo) -> String {
     let clock = match info.clock {
         Clock::Capture => "of the capture",
-        Clock::Virtual => "of the simulator",
+        Clock::Virtual => "virtual",
         Clock::Real => "of this machine",
     };
     let mut facts = vec![

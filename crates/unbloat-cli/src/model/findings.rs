@@ -103,13 +103,13 @@ impl Case {
         let delays =
             |[mean, p95]: [f64; 2]| format!("delay {} mean, {} p95", span(mean), span(p95));
         let mut lines = Vec::new();
-        if let Some((capacity, found)) = self.knee {
-            let what = format!("{} % of throughput", 100.0 * KNEE);
-            lines.push((
-                what,
-                format!("from {}: {}", buffer(question, capacity), delays(found)),
-            ));
-        }
+        let knee = match self.knee {
+            Some((capacity, found)) => {
+                format!("from {}: {}", buffer(question, capacity), delays(found))
+            }
+            None => format!("not with {} packets", Capacity::MOST),
+        };
+        lines.push((format!("{} % of throughput", 100.0 * KNEE), knee));
         let (capacity, found) = self.largest;
         let exact = found[0];
         let printed = published::mean_delay(self.load, capacity);
@@ -131,7 +131,8 @@ impl Case {
 }
 
 fn answer_text(question: &Question, answer: BufferAnswer) -> String {
-    let span = |transmissions: f64| short(question.link.span(transmissions));
+    // One packet more may not show in three digits.
+    let span = |transmissions: f64| rounded(question.link.span(transmissions), 5);
     match answer {
         BufferAnswer::Largest {
             capacity,
@@ -159,7 +160,11 @@ fn buffer(question: &Question, capacity: Capacity) -> String {
 
 /// A span to three digits.
 fn short(span: Delta) -> String {
+    rounded(span, 3)
+}
+
+fn rounded(span: Delta, digits: i32) -> String {
     let ns = span.as_ns() as f64;
-    let step = 10f64.powf((ns.abs().max(1.0).log10().floor() - 2.0).max(0.0));
+    let step = 10f64.powf((ns.abs().max(1.0).log10().floor() + 1.0 - f64::from(digits)).max(0.0));
     Delta::ns(((ns / step).round() * step) as i64).to_string()
 }
