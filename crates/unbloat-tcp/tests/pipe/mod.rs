@@ -142,13 +142,17 @@ impl Pipe {
             }
             What::Departure => self.depart(),
             What::SenderTimer => {
-                if self.sender.poll_timeout() == Some(self.now) {
+                if self.sender.poll_timeout().is_some_and(|at| at <= self.now) {
                     self.sender.on_timeout(self.now, &mut self.events);
                     self.pump();
                 }
             }
             What::ReceiverTimer => {
-                if self.receiver.poll_timeout() == Some(self.now) {
+                if self
+                    .receiver
+                    .poll_timeout()
+                    .is_some_and(|at| at <= self.now)
+                {
                     self.receiver.on_timeout(self.now);
                     self.answer();
                 }
