@@ -28,7 +28,6 @@ impl Fifo {
     }
 
     #[inline]
-    #[expect(dead_code, reason = "for DualPI2")]
     pub(crate) fn head(&self) -> Option<&Packet> {
         self.packets.front()
     }

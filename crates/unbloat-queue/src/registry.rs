@@ -68,5 +68,7 @@ disciplines! {
     "fq_codel" => FqCodel(fq_codel::FqCodel),
     "pie" => Pie(pie::Pie),
     "red" => Red(red::Red),
+    "rem" => Rem(rem::Rem),
     "cake" => Cake(cake::Cake),
+    "dualpi2" => DualPi2(dualpi2::DualPi2),
 }

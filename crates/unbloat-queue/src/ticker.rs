@@ -30,13 +30,16 @@ impl Ticker {
         Some(next)
     }
 
-    /// Leaves out all ticks that have fallen due: for a state that ticks no longer change.
-    pub(crate) fn skip(&mut self, now: Time) {
-        if let Some(next) = self.next
-            && next <= now
-        {
-            let missed = now.since(next).as_ns() / self.period.as_ns() + 1;
-            self.next = Some(next + self.period * missed);
+    /// Leaves out all ticks that have fallen due, and tells how many: for a state that ticks no
+    /// longer change, or change by a rule.
+    pub(crate) fn skip(&mut self, now: Time) -> i64 {
+        match self.next {
+            Some(next) if next <= now => {
+                let missed = now.since(next).as_ns() / self.period.as_ns() + 1;
+                self.next = Some(next + self.period * missed);
+                missed
+            }
+            _ => 0,
         }
     }
 }
@@ -53,7 +56,7 @@ mod tests {
         assert_eq!(ticker.due(at(620)), Some(at(600)));
         assert_eq!(ticker.due(at(620)), Some(at(615)));
         assert_eq!(ticker.due(at(620)), None);
-        ticker.skip(at(700));
+        assert_eq!(ticker.skip(at(700)), 5);
         assert_eq!(ticker.due(at(704)), None);
         assert_eq!(ticker.due(at(705)), Some(at(705)));
     }

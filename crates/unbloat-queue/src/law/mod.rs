@@ -2,3 +2,4 @@
 
 pub mod cobalt;
 pub mod codel;
+pub mod pi2;

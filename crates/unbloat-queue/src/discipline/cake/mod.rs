@@ -179,17 +179,17 @@ impl Cake {
             tin: number / QUEUES,
             flow: (number % QUEUES) as u16,
         };
+        let Some(packet) = self.take(at) else {
+            return self.backlogs.rebuild_next_time();
+        };
         let tin = &mut self.tins[at.tin];
-        let law = tin.law;
         let flow = &mut tin.flows[usize::from(at.flow)];
-        flow.law.overflowed(&law, now);
+        flow.law.overflowed(&tin.law, now);
         tin.stats.overflow_drops += 1;
-        if let Some(packet) = self.take(at) {
-            if self.params.ingress {
-                self.charge(at.tin, &packet, now, true);
-            }
-            cx.dropped(now, packet, Reason::Overflow);
+        if self.params.ingress {
+            self.charge(at.tin, &packet, now, true);
         }
+        cx.dropped(now, packet, Reason::Overflow);
     }
 
     fn filter_acks(&mut self, at: At, now: Time, cx: &mut Context<'_>) {

@@ -66,6 +66,11 @@ impl Backlogs {
         self.kept_for = self.kept_for.saturating_sub(1);
     }
 
+    /// The queue at the top was empty: the order has suffered.
+    pub(super) fn rebuild_next_time(&mut self) {
+        self.kept_for = 0;
+    }
+
     /// The queue at the top: with the most bytes, or nearly so.
     pub(super) fn largest(&mut self) -> usize {
         if self.heap.is_empty() {
