@@ -30,8 +30,6 @@ pub enum GuestError {
         path: PathBuf,
         source: std::io::Error,
     },
-    #[error("the guest's folder {} has a space or comma, which its kernel cannot be told; set TMPDIR to another", path.display())]
-    Folder { path: PathBuf },
     #[error("could not start {command}: {source}")]
     Start {
         command: String,

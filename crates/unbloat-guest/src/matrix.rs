@@ -58,7 +58,7 @@ pub fn matrix() -> Vec<(String, Scenario)> {
         }
     }
     // DCTCP lives on marks above a step.
-    let mut dctcp = short("codel ce_threshold 1ms ecn").flow("dctcp");
+    let mut dctcp = short("codel target 1s ce_threshold 6ms ecn").flow("dctcp");
     dctcp.ecn = true;
     all.push(("dctcp-over-step".to_owned(), dctcp));
     let reference = path(Delta::ms(50), Delta::ms(50), "pfifo limit 1000");

@@ -103,17 +103,18 @@ impl Guest {
         let console = folder.join("console");
         let console = File::create(&console).map_err(at(console))?;
         let errors = console.try_clone().map_err(at(folder))?;
-        let root = folder.join("root");
+        // The kernel draws its random numbers from its command line too, so that names no folder.
         Command::new(&self.kernel.image)
+            .current_dir(folder)
             .arg(format!("mem={}M", self.memory_mib))
             .arg("rootfstype=hostfs")
-            .arg(format!("rootflags={}", root.display()))
+            .arg("rootflags=/proc/self/cwd/root")
             .args(["rw", "init=/init", "quiet", "con=null", "con0=fd:0,fd:1"])
             .args([
                 "time-travel=inf-cpu",
                 &format!("time-travel-start={}", inside::EPOCH_NS),
             ])
-            .arg(format!("uml_dir={}/uml/", folder.display()))
+            .arg("uml_dir=/proc/self/cwd/uml/")
             .arg("umid=guest")
             .env_clear()
             .env("LD_PRELOAD", &self.kernel.shim)

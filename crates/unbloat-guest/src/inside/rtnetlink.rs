@@ -201,7 +201,7 @@ impl Rtnetlink {
         let flags = libc::NLM_F_REQUEST | libc::NLM_F_ACK | create;
         self.send(&message(kind, flags, header, list.as_bytes()))?;
         let reply = self.receive()?;
-        let error = messages(&reply).find(|&(kind, _)| kind == libc::NLMSG_ERROR as u16);
+        let error = messages(&reply).find(|message| message.0 == libc::NLMSG_ERROR as u16);
         let code =
             error.and_then(|(_, body)| Some(i32::from_ne_bytes(body.get(..4)?.try_into().ok()?)));
         match code {

@@ -9,7 +9,7 @@ const ETHERNET_HEADER: i32 = 14;
 /// The kernel's scheduler ticks (PSCHED_SHIFT 6).
 const NS_PER_TICK: u64 = 64;
 /// An HTB may catch up with so much lateness of its own timer; else it would fall behind its rate.
-const CATCH_UP_NS: u64 = 10_000;
+const CATCH_UP_NS: u64 = 2_048;
 
 /// Bytes that a rate counts for each packet besides IP.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

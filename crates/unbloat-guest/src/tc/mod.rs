@@ -25,8 +25,8 @@ impl Discipline {
     /// the framing unless they say what to count.
     pub fn parse(queue: &str, rate_bps: u64, framing: Framing) -> Result<Discipline, GuestError> {
         let words: Vec<_> = queue.split_whitespace().collect();
-        let (kind, rest) = words.split_first().unwrap_or((&"", &[]));
-        let read = match *kind {
+        let (name, rest) = words.split_first().unwrap_or((&"", &[]));
+        let read = match *name {
             "pfifo" => link::fifo(rest, value::count).map(|o| ("pfifo", o, false)),
             "bfifo" => link::fifo(rest, value::bytes).map(|o| ("bfifo", o, false)),
             "codel" => plain::options(words::CODEL, rest).map(|o| ("codel", o, false)),
