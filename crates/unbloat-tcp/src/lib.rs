@@ -15,6 +15,7 @@
 
 pub mod congestion;
 mod event;
+pub mod ledbat;
 pub mod receive_window;
 pub mod receiver;
 mod segment;

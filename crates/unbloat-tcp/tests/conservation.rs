@@ -10,11 +10,14 @@ use unbloat_tcp::sender::{EcnMode, Params};
 use unbloat_tcp::{Ecn, Segment, receiver};
 use unbloat_units::{Delta, Rate, Time};
 
+fn pick(rng: &mut Rng, values: &[f64]) -> f64 {
+    values[rng.usize(..values.len())]
+}
+
 /// A path drawn from `seed`: losses, reordering, small buffers, lost ACKs.
 fn path(seed: u64) -> Pipe {
     let mut rng = Rng::with_seed(seed);
     let rng = &mut rng;
-    let pick = |rng: &mut Rng, values: &[f64]| values[rng.usize(..values.len())];
     let mss = [200, 536, 1_448][rng.usize(..3)];
     let ecn = [EcnMode::Off, EcnMode::Classic, EcnMode::Accurate][rng.usize(..3)];
     let params = Params {

@@ -44,7 +44,9 @@ fn goodput_is_the_rate_when_the_buffer_holds_a_bdp() {
         pipe.run_until(secs(60));
         let goodput = (pipe.receiver.received() - before) as f64 * 8.0 / 40.0;
         let full = 10e6 * 1448.0 / 1500.0;
-        assert!(goodput > 0.95 * full, "{name}: {goodput}");
+        // A tenth of LEDBAT++'s time is for slowdowns.
+        let share = if *name == "ledbat" { 0.85 } else { 0.95 };
+        assert!(goodput > share * full, "{name}: {goodput}");
     }
 }
 

@@ -10,7 +10,7 @@
 //!    window grows by at least 5 % a round.
 //! 2. From Linux: the threshold is never set at the start (`initial_ssthresh`).
 
-use super::hystart::HyStart;
+use super::slow_start::{Detector, SlowStart};
 use super::{AckSample, Congestion, CwndEvent, Flow, State};
 
 /// Fixed point of beta and of C.
@@ -28,7 +28,8 @@ pub struct Params {
     pub fast_convergence: bool,
     /// Grow at least as Reno would.
     pub reno_friendly: bool,
-    pub hystart: bool,
+    /// HyStart as in Linux; RFC 9438 recommends HyStart++.
+    pub slow_start: SlowStart,
 }
 
 impl Default for Params {
@@ -38,7 +39,7 @@ impl Default for Params {
             scale: 41,
             fast_convergence: true,
             reno_friendly: true,
-            hystart: true,
+            slow_start: SlowStart::HyStart,
         }
     }
 }
@@ -46,7 +47,7 @@ impl Default for Params {
 #[derive(Clone, Debug)]
 pub struct Cubic {
     params: Params,
-    hystart: HyStart,
+    slow_start: Detector,
     min_rtt_us: u32,
     curve: Curve,
 }
@@ -72,8 +73,8 @@ struct Curve {
 impl Cubic {
     pub fn new(params: Params) -> Cubic {
         Cubic {
+            slow_start: Detector::new(params.slow_start),
             params,
-            hystart: HyStart::default(),
             min_rtt_us: 0,
             curve: Curve::default(),
         }
@@ -82,7 +83,7 @@ impl Cubic {
     fn forget(&mut self, flow: &Flow) {
         self.curve = Curve::default();
         self.min_rtt_us = 0;
-        self.hystart.reset(flow);
+        self.slow_start.reset(flow);
     }
 
     fn rtt_scale(&self) -> u64 {
@@ -172,7 +173,7 @@ impl Cubic {
 
 impl Congestion for Cubic {
     fn init(&mut self, flow: &mut Flow) {
-        self.hystart.reset(flow);
+        self.slow_start.reset(flow);
     }
 
     fn ssthresh(&mut self, flow: &mut Flow) -> u32 {
@@ -192,7 +193,7 @@ impl Congestion for Cubic {
         }
         let mut left = acked;
         if flow.is_in_slow_start() {
-            left = flow.slow_start(acked);
+            left = self.slow_start.grow(flow, acked);
             if left == 0 {
                 return;
             }
@@ -235,9 +236,7 @@ impl Congestion for Cubic {
         if self.min_rtt_us == 0 || self.min_rtt_us > rtt_us {
             self.min_rtt_us = rtt_us;
         }
-        if self.params.hystart {
-            self.hystart.acked(flow, rtt_us, self.min_rtt_us);
-        }
+        self.slow_start.acked(flow, rtt_us, self.min_rtt_us);
     }
 }
 

@@ -5,15 +5,17 @@
 //! segments, times in microseconds or in jiffies of [`Flow::hz`].
 
 mod flow;
-mod hystart;
 mod registry;
 mod sample;
+mod slow_start;
 
 pub mod bbr;
 pub mod bic;
 pub mod cubic;
+pub mod cubic2009;
 pub mod hstcp;
 pub mod htcp;
+pub mod ledbat;
 pub mod newreno;
 pub mod vegas;
 pub mod westwood;
@@ -21,6 +23,7 @@ pub mod westwood;
 pub use flow::{Flow, INFINITE_SSTHRESH};
 pub use registry::{AnyCongestion, Config, NAMES};
 pub use sample::{AckSample, RateSample};
+pub use slow_start::SlowStart;
 
 /// Where loss recovery stands (Linux `enum tcp_ca_state`), in the order of seriousness.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]

@@ -90,8 +90,10 @@ controls! {
     "vegas" => Vegas(vegas::Vegas),
     "bic" => Bic(bic::Bic),
     "cubic" => Cubic(cubic::Cubic),
+    "cubic2009" => Cubic2009(cubic2009::Cubic2009),
     "htcp" => Htcp(htcp::Htcp),
     "hstcp" => Hstcp(hstcp::Hstcp),
     "westwood" => Westwood(westwood::Westwood),
     "bbr" => Bbr(bbr::Bbr),
+    "ledbat" => Ledbat(ledbat::Ledbat),
 }

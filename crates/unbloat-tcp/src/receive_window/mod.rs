@@ -7,7 +7,10 @@
 mod registry;
 
 pub mod drs;
+pub mod drs2012;
+pub mod drwa;
 pub mod fixed;
+pub mod rledbat;
 
 pub use registry::{AnyRule, Config, NAMES};
 

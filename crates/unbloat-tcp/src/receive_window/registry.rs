@@ -59,4 +59,7 @@ macro_rules! rules {
 rules! {
     "static" => Static(fixed::Static),
     "drs" => Drs(drs::Drs),
+    "drs2012" => Drs2012(drs2012::Drs2012),
+    "drwa" => Drwa(drwa::Drwa),
+    "rledbat" => RLedbat(rledbat::RLedbat),
 }

@@ -19,7 +19,7 @@ const GSO_MAX_BYTES: u64 = 65_536;
 
 /// Detects the end of slow start by trains of ACKs and by growing delay.
 #[derive(Clone, Debug, Default)]
-pub(super) struct HyStart {
+pub(in crate::congestion) struct HyStart {
     is_found: bool,
     samples: u32,
     round_start_us: u64,
