@@ -1,7 +1,9 @@
 //! A queue in front of a server: where packets wait for a rate.
 //!
 //! The queue is asked for a packet when the server can take one, not before, so that disciplines
-//! decide at the moment of sending. The packet leaves when its last byte has been sent.
+//! decide at the moment of sending. The packet leaves when its last byte has been sent; while it is
+//! sent it no longer counts against the queue's limit (so a system of K places, as in M/M/1/K, has
+//! a queue of K - 1).
 
 use crate::framing::Framing;
 use crate::seam::{Element, Output, Place};
