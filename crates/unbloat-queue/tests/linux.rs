@@ -3,11 +3,12 @@
 //! the same nanosecond, and the same packets sent.
 
 use fastrand::Rng;
+use std::collections::BTreeSet;
 use std::fmt::Write;
 use unbloat_queue::{
     AnyQueue, Config, Context, Dscp, Ecn, Event, FlowHash, Host, IpLen, Observer, Packet, PureAck,
-    Queue,
-    discipline::{cake, fq_codel, pie, red},
+    Queue, Reason,
+    discipline::{cake, dualpi2, fq_codel, pie, red},
 };
 use unbloat_units::{Bytes, Delta, Rate, Seq, Time};
 
@@ -20,6 +21,8 @@ struct Scenario {
     flows: u32,
     ect0_percent: u32,
     ect1_percent: u32,
+    /// Shorter packets are pure ACKs.
+    acks_below: u32,
 }
 
 impl Scenario {
@@ -32,6 +35,7 @@ impl Scenario {
             flows,
             ect0_percent,
             ect1_percent: 0,
+            acks_below: 100,
         }
     }
 
@@ -63,10 +67,10 @@ impl Scenario {
                 packet.source = Host(flow % 7);
                 packet.destination = Host(flow % 5);
                 packet.dscp = Dscp((flow % 64) as u8);
-                packet.pure_ack = (len < 100).then_some(PureAck {
+                packet.pure_ack = (len < self.acks_below).then_some(PureAck {
                     ack: Seq::new(k * 100),
-                    sacked: 0,
-                    is_special: false,
+                    sacked: if k % 3 == 0 { k } else { 0 },
+                    is_special: k % 11 == 0,
                 });
                 (at, packet)
             })
@@ -76,19 +80,24 @@ impl Scenario {
 
 /// Writes events as the vectors have them.
 #[derive(Default)]
-struct Log(String);
+struct Log {
+    lines: String,
+    reasons: BTreeSet<Reason>,
+}
 
 impl Observer for Log {
     fn event(&mut self, now: Time, event: Event) {
-        let (kind, packet) = match event {
-            Event::Dropped { packet, .. } => ('x', packet),
-            Event::Marked { packet, .. } => ('m', packet),
+        let (kind, packet, reason) = match event {
+            Event::Dropped { packet, reason } => ('x', packet, reason),
+            Event::Marked { packet, reason } => ('m', packet, reason),
         };
-        writeln!(self.0, "{kind} {} {}", now.as_ns(), packet.handle).expect("a string takes all");
+        self.reasons.insert(reason);
+        writeln!(self.lines, "{kind} {} {}", now.as_ns(), packet.handle)
+            .expect("a string takes all");
     }
 }
 
-fn log_of(queue: &mut AnyQueue, scenario: &Scenario) -> String {
+fn log_of(queue: &mut AnyQueue, scenario: &Scenario) -> Log {
     let mut rng = Rng::with_seed(scenario.seed);
     let mut log = Log::default();
     let mut arrivals = scenario.arrivals().into_iter().peekable();
@@ -116,19 +125,21 @@ fn log_of(queue: &mut AnyQueue, scenario: &Scenario) -> String {
                 sum = (sum ^ word).wrapping_mul(0x100_0000_01b3);
             }
         } else {
-            writeln!(log.0, "= {sent} {sum}").expect("a string takes all");
-            return log.0;
+            writeln!(log.lines, "= {sent} {sum}").expect("a string takes all");
+            return log;
         }
     }
 }
 
+/// Fails at the first line that differs; what the run reached.
 #[track_caller]
-fn agrees(config: &Config, scenario: &Scenario, linux: &str) {
-    let ours = log_of(&mut config.build(), scenario);
-    for (number, (our, their)) in ours.lines().zip(linux.lines()).enumerate() {
+fn agrees(config: &Config, scenario: &Scenario, linux: &str) -> Vec<Reason> {
+    let Log { lines, reasons } = log_of(&mut config.build(), scenario);
+    for (number, (our, their)) in lines.lines().zip(linux.lines()).enumerate() {
         assert_eq!(our, their, "line {}: ours, Linux'", number + 1);
     }
-    assert_eq!(ours.lines().count(), linux.lines().count(), "lines");
+    assert_eq!(lines.lines().count(), linux.lines().count(), "lines");
+    reasons.into_iter().collect()
 }
 
 fn codel(ecn: bool, limit_packets: u32) -> Config {
@@ -180,11 +191,12 @@ fn fq_codel_drops_what_linux_drops() {
 #[test]
 fn fq_codel_with_ecn_relieves_the_flow_that_linux_relieves() {
     let scenario = Scenario::new(4, Delta::us(600), 40, 60);
-    agrees(
+    let reached = agrees(
         &fq_codel(true, 150),
         &scenario,
         include_str!("vectors/fq_codel_ecn.txt"),
     );
+    assert_eq!(reached, [Reason::Overflow, Reason::Sojourn]);
 }
 
 #[test]
@@ -225,11 +237,12 @@ fn pie_with_ecn_and_byte_mode_marks_as_linux_does() {
 #[test]
 fn red_draws_and_drops_as_linux_does() {
     let scenario = Scenario::new(8, Delta::us(800), 5, 0);
-    agrees(
+    let reached = agrees(
         &Config::Red(red::Params::default()),
         &scenario,
         include_str!("vectors/red.txt"),
     );
+    assert_eq!(reached, [Reason::Forced, Reason::Early]);
 }
 
 #[test]
@@ -290,9 +303,13 @@ fn cake_with_eight_tins_atm_cells_and_ack_filter_does_what_linux_does() {
         ack_filter: cake::AckFilter::Conservative,
         ..cake(Rate::mbps(12))
     };
-    let scenario = shaped(12, Delta::us(800), 60, 30);
+    let scenario = Scenario {
+        acks_below: 652,
+        ..shaped(12, Delta::us(700), 9, 30)
+    };
     let linux = include_str!("vectors/cake_diffserv8_atm_acks.txt");
-    agrees(&Config::Cake(params), &scenario, linux);
+    let reached = agrees(&Config::Cake(params), &scenario, linux);
+    assert_eq!(reached, [Reason::Sojourn, Reason::AckFilter]);
 }
 
 #[test]
@@ -309,7 +326,16 @@ fn cake_behind_the_bottleneck_with_little_memory_cuts_whom_linux_cuts() {
     };
     let scenario = shaped(13, Delta::us(600), 30, 30);
     let linux = include_str!("vectors/cake_diffserv4_memory_ingress.txt");
-    agrees(&Config::Cake(params), &scenario, linux);
+    let reached = agrees(&Config::Cake(params), &scenario, linux);
+    assert_eq!(
+        reached,
+        [
+            Reason::Overflow,
+            Reason::Sojourn,
+            Reason::Blue,
+            Reason::AckFilter
+        ]
+    );
 }
 
 #[test]
@@ -328,9 +354,40 @@ fn cake_under_flows_that_do_not_respond_draws_blue_as_linux_does() {
         ..cake(Rate::mbps(10))
     };
     let scenario = shaped(15, Delta::us(400), 3, 50);
-    agrees(
+    let reached = agrees(
         &Config::Cake(params),
         &scenario,
         include_str!("vectors/cake_blue.txt"),
     );
+    assert_eq!(reached, [Reason::Overflow, Reason::Sojourn, Reason::Blue]);
+}
+
+fn l4s(seed: u64, mean_gap: Delta, ect0_percent: u32, ect1_percent: u32) -> Scenario {
+    Scenario {
+        ect1_percent,
+        ..Scenario::new(seed, mean_gap, 10, ect0_percent)
+    }
+}
+
+#[test]
+fn dualpi2_couples_its_queues_as_linux_does() {
+    let scenario = l4s(16, Delta::us(800), 30, 30);
+    let config = Config::DualPi2(dualpi2::Params::default());
+    agrees(&config, &scenario, include_str!("vectors/dualpi2.txt"));
+}
+
+#[test]
+fn dualpi2_on_overload_marks_or_drops_l4s_as_linux_does() {
+    let marking = dualpi2::Params {
+        drop_on_overload: false,
+        limit_packets: 300,
+        ..dualpi2::Params::default()
+    };
+    let scenario = l4s(17, Delta::us(600), 20, 60);
+    let linux = include_str!("vectors/dualpi2_overload.txt");
+    agrees(&Config::DualPi2(marking), &scenario, linux);
+    let dropping = Config::DualPi2(dualpi2::Params::default());
+    let heavier = l4s(18, Delta::us(500), 20, 70);
+    let linux_dropping = include_str!("vectors/dualpi2_drop_on_overload.txt");
+    agrees(&dropping, &heavier, linux_dropping);
 }
