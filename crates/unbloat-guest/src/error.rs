@@ -46,7 +46,7 @@ pub enum GuestError {
     #[error("could not build the referee's program: {log}")]
     Program { log: String },
     #[error(
-        "the referee's program is not beside {}: build it with cargo build -p unbloat-guest",
+        "no static guest-init lies beside {}: run it by cargo, or build guest-init with RUSTFLAGS=\"-C target-feature=+crt-static\" and put it there",
         beside.display()
     )]
     NoProgram { beside: PathBuf },

@@ -10,6 +10,7 @@ use crate::tc::{Discipline, Framing};
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
+use std::sync::OnceLock;
 
 const PROGRAM: &str = "guest-init";
 /// The target whose standard library can be linked statically without further tools.
@@ -30,10 +31,15 @@ pub fn referee(scenario: &Scenario) -> Result<Outcome, GuestError> {
 /// The program that runs in the guest: under cargo built from the source at hand, else the one that lies
 /// beside the running executable.
 pub fn referee_program() -> Result<PathBuf, GuestError> {
-    match std::env::var_os("CARGO") {
-        Some(cargo) => build(Path::new(&cargo)),
-        None => beside(),
+    static FOUND: OnceLock<PathBuf> = OnceLock::new();
+    if let Some(program) = FOUND.get() {
+        return Ok(program.clone());
     }
+    let program = match std::env::var_os("CARGO") {
+        Some(cargo) => build(Path::new(&cargo))?,
+        None => beside()?,
+    };
+    Ok(FOUND.get_or_init(|| program).clone())
 }
 
 /// Static, optimised, and in a target folder of its own, whatever the calling build is.
@@ -73,8 +79,29 @@ fn build(cargo: &Path) -> Result<PathBuf, GuestError> {
 fn beside() -> Result<PathBuf, GuestError> {
     let own = std::env::current_exe().map_err(at("/proc/self/exe"))?;
     let program = own.with_file_name(PROGRAM);
-    if program.exists() {
-        return Ok(program);
+    match fs::read(&program) {
+        Ok(bytes) if is_static(&bytes) => Ok(program),
+        _ => Err(GuestError::NoProgram { beside: own }),
     }
-    Err(GuestError::NoProgram { beside: own })
+}
+
+/// Whether an executable names no loader (PT_INTERP, which linkers put near the beginning): a guest has none.
+fn is_static(executable: &[u8]) -> bool {
+    const LOADER: &[u8] = b"/ld-linux";
+    let beginning = &executable[..executable.len().min(8192)];
+    !beginning.windows(LOADER.len()).any(|bytes| bytes == LOADER)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_executable_that_needs_a_loader_is_not_static() {
+        // Test executables are linked as the machine links them: with its loader.
+        let own = fs::read(std::env::current_exe().unwrap()).unwrap();
+        assert!(!is_static(&own));
+        let guests = fs::read(referee_program().unwrap()).unwrap();
+        assert!(is_static(&guests));
+    }
 }
