@@ -253,3 +253,75 @@ impl Queue for FqCodel {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::packet::{FlowHash, IpLen};
+    use crate::testkit::{Run, bottleneck};
+    use unbloat_units::Rate;
+
+    fn burst(flow: u32, first: u32, count: u32) -> impl Iterator<Item = (Time, Packet)> {
+        (first..first + count).map(move |handle| {
+            let packet = Packet::new(handle, IpLen::new(1_500), FlowHash(flow));
+            (Time::from_ns(0), packet)
+        })
+    }
+
+    fn overflowed(run: &Run) -> Vec<u32> {
+        let drops = run.drops().into_iter();
+        drops
+            .filter(|(_, reason)| *reason == Reason::Overflow)
+            .map(|(handle, _)| handle)
+            .collect()
+    }
+
+    #[test]
+    fn flows_take_turns_and_a_new_flow_goes_before_them() {
+        let arrivals = burst(1, 0, 6).chain(burst(2, 10, 6)).chain([(
+            Time::from_ns(2_500_000),
+            Packet::new(99, IpLen::new(100), FlowHash(3)),
+        )]);
+        let run = bottleneck(
+            &mut FqCodel::new(Params::default()),
+            Rate::mbps(12),
+            arrivals,
+        );
+        // A packet takes 1 ms; 99 comes while the third one is sent.
+        assert_eq!(
+            run.sent_handles(),
+            [0, 10, 1, 99, 11, 2, 12, 3, 13, 4, 14, 5, 15]
+        );
+    }
+
+    #[test]
+    fn overload_halves_the_fattest_flow_by_a_batch_at_most() {
+        let dropped = |batch| {
+            let mut queue = FqCodel::new(Params {
+                limit_packets: 100,
+                drop_batch: batch,
+                ..Params::default()
+            });
+            let arrivals = burst(1, 0, 80).chain(burst(2, 100, 22));
+            let run = bottleneck(&mut queue, Rate::bps(1_000), arrivals);
+            let handles = overflowed(&run);
+            assert_eq!(queue.stats().overflow_drops, handles.len() as u64);
+            handles
+        };
+        // Half of the 80 packets go from the head, or what the batch allows.
+        assert_eq!(dropped(64), (0..40).collect::<Vec<_>>());
+        assert_eq!(dropped(5), (0..5).collect::<Vec<_>>());
+    }
+
+    #[test]
+    fn the_limit_of_memory_counts_what_packets_really_take() {
+        let mut queue = FqCodel::new(Params {
+            memory_limit: Bytes::new(10 * 2_304),
+            drop_batch: 1,
+            ..Params::default()
+        });
+        let run = bottleneck(&mut queue, Rate::bps(1_000), burst(1, 0, 13));
+        assert_eq!(overflowed(&run), [0, 1, 2]);
+        assert_eq!(queue.stats().overmemory_drops, 3);
+    }
+}

@@ -448,3 +448,106 @@ impl Queue for Cake {
         (self.packets > 0).then(|| self.held_until(now).unwrap_or(now))
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::packet::{FlowHash, Host, IpLen};
+    use crate::testkit::{bottleneck, paced};
+    use unbloat_units::Rate;
+
+    fn at_mbps(mbps: u64) -> Params {
+        Params {
+            rate: Some(Rate::mbps(mbps)),
+            ..Params::default()
+        }
+    }
+
+    #[test]
+    fn the_shaper_spaces_packets_by_their_length_on_the_link() {
+        // 1,500 bytes and 44 of overhead in 33 ATM cells: 1,749 bytes, 1.3992 ms at 10 Mbit/s.
+        let mut queue = Cake::new(Params {
+            overhead: Some(44),
+            cells: Cells::Atm,
+            ..at_mbps(10)
+        });
+        let arrivals = paced(Time::from_ns(0), Delta::ZERO, 60, 1_500);
+        let run = bottleneck(&mut queue, Rate::mbps(1_000), arrivals);
+        let sent = run.sent.len() as i64;
+        let last = run.sent[sent as usize - 1].0;
+        let expected = Delta::ns(1_399_200) * (sent - 1);
+        let off = (last.as_ns() - expected.as_ns()).abs();
+        // The time per byte is rounded down to a part in 2^31.
+        assert!(sent > 40 && off <= sent, "{sent} packets, {off} ns off");
+    }
+
+    #[test]
+    fn hosts_get_equal_shares_however_many_flows_they_have() {
+        // Host 1 has eight flows, host 2 one; all offer more than their share.
+        let arrivals = (0..18_000).map(|k| {
+            let flow = k % 9;
+            let packet = Packet {
+                source: Host(if flow == 8 { 2 } else { 1 }),
+                destination: Host(flow),
+                ..Packet::new(k, IpLen::new(1_500), FlowHash(flow))
+            };
+            (Time::from_ns(0) + Delta::us(200) * i64::from(k), packet)
+        });
+        let share = |isolation| {
+            let mut queue = Cake::new(Params {
+                isolation,
+                ..at_mbps(10)
+            });
+            let run = bottleneck(&mut queue, Rate::mbps(1_000), arrivals.clone());
+            let window = &run.sent[500..2_500];
+            let alone = window.iter().filter(|(_, p)| p.source == Host(2)).count();
+            alone as f64 / window.len() as f64
+        };
+        assert!((share(Isolation::TripleIsolate) - 0.5).abs() < 0.02);
+        assert!((share(Isolation::Flows) - 1.0 / 9.0).abs() < 0.01);
+    }
+
+    #[test]
+    fn a_tin_within_its_rate_goes_before_best_effort() {
+        let bulk = paced(Time::from_ns(0), Delta::us(600), 1_000, 1_500);
+        let voice = (0..50).map(|k| {
+            let packet = Packet {
+                dscp: Dscp(46),
+                ..Packet::new(10_000 + k, IpLen::new(200), FlowHash(77))
+            };
+            (Time::from_ns(0) + Delta::ms(10) * i64::from(k), packet)
+        });
+        let mut arrivals: Vec<_> = bulk.chain(voice).collect();
+        arrivals.sort_by_key(|(at, _)| *at);
+        let run = bottleneck(&mut Cake::new(at_mbps(10)), Rate::mbps(1_000), arrivals);
+        let waits = run
+            .sent
+            .iter()
+            .filter(|(_, packet)| packet.dscp == Dscp(46))
+            .map(|(at, packet)| at.since(packet.enqueued));
+        // At most for the packet before it: 1,514 bytes at 10 Mbit/s.
+        assert!(waits.max().is_some_and(|wait| wait <= Delta::us(1_212)));
+    }
+
+    #[test]
+    fn a_flow_that_does_not_respond_meets_blue_and_memory_stays_bounded() {
+        let mut queue = Cake::new(Params {
+            memory_limit: Some(Bytes::new(100_000)),
+            ..at_mbps(5)
+        });
+        let arrivals = paced(Time::from_ns(0), Delta::us(300), 20_000, 1_500);
+        bottleneck(&mut queue, Rate::mbps(1_000), arrivals);
+        let total = queue
+            .stats()
+            .fold(TinStats::default(), |sum, tin| TinStats {
+                blue_drops: sum.blue_drops + tin.blue_drops,
+                overflow_drops: sum.overflow_drops + tin.overflow_drops,
+                sent_packets: sum.sent_packets + tin.sent_packets,
+                ..sum
+            });
+        assert!(
+            total.blue_drops > 1_000 && total.overflow_drops > 1_000,
+            "{total:?}"
+        );
+    }
+}
