@@ -10,6 +10,7 @@ mod sample;
 mod slow_start;
 
 pub mod bbr;
+pub mod bbr3;
 pub mod bic;
 pub mod cubic;
 pub mod cubic2009;
@@ -17,6 +18,7 @@ pub mod hstcp;
 pub mod htcp;
 pub mod ledbat;
 pub mod newreno;
+pub mod prague;
 pub mod vegas;
 pub mod westwood;
 

@@ -95,5 +95,7 @@ controls! {
     "hstcp" => Hstcp(hstcp::Hstcp),
     "westwood" => Westwood(westwood::Westwood),
     "bbr" => Bbr(bbr::Bbr),
+    "bbr3" => Bbr3(bbr3::Bbr3),
     "ledbat" => Ledbat(ledbat::Ledbat),
+    "prague" => Prague(prague::Prague),
 }
