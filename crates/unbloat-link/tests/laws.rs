@@ -146,9 +146,22 @@ fn elements() -> Vec<Config> {
     all
 }
 
+/// A bottleneck with each of the queue disciplines.
+fn disciplines() -> Vec<Config> {
+    let with = |name: &&str| {
+        Config::Bottleneck(BottleneckParams {
+            queue: unbloat_queue::Config::named(name).unwrap(),
+            service: services().remove(0),
+            framing: Framing::default(),
+        })
+    };
+    unbloat_queue::NAMES.iter().map(with).collect()
+}
+
 /// Each element by itself, and all of them in a row.
 fn rows() -> Vec<Vec<Config>> {
-    let mut rows: Vec<Vec<Config>> = elements().into_iter().map(|one| vec![one]).collect();
+    let alone = elements().into_iter().chain(disciplines());
+    let mut rows: Vec<Vec<Config>> = alone.map(|one| vec![one]).collect();
     rows.push(elements());
     rows
 }

@@ -140,7 +140,10 @@ impl Profile for Schedule {
 
     /// Whole cycles, so that a large packet over a slow link takes no more than two of them.
     fn leap(&self, work: i128) -> (Delta, i128) {
-        let cycles = i64::try_from((work - 1).max(0) / self.cycle_work).unwrap_or(i64::MAX);
+        if work <= self.cycle_work {
+            return (Delta::ZERO, 0);
+        }
+        let cycles = i64::try_from((work - 1) / self.cycle_work).unwrap_or(i64::MAX);
         (self.cycle * cycles, self.cycle_work * i128::from(cycles))
     }
 }
