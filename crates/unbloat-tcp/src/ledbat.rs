@@ -149,6 +149,8 @@ impl Controller {
             self.slow_start(now_us, bytes, is_used);
         } else {
             self.avoid(window.max(1), bytes, is_used);
+            // What is given up is not for slow start to take back.
+            self.threshold = self.threshold.min(self.window >> FRACTION);
         }
         self.window = self.window.max((SLOW_SEGMENTS * self.mss) << FRACTION);
     }

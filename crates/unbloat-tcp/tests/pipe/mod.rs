@@ -4,7 +4,7 @@
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, VecDeque};
 use unbloat_tcp::sender::Params;
-use unbloat_tcp::{Ack, Event, Receiver, Segment, Sender, receiver};
+use unbloat_tcp::{Ack, Ecn, Event, Receiver, Segment, Sender, receiver};
 use unbloat_units::{Delta, Rate, Time};
 
 /// What happens to a segment at the entrance.
@@ -40,6 +40,9 @@ pub struct Pipe {
     pub rate: Rate,
     pub delay: Delta,
     pub limit: usize,
+    /// Segments that find this many waiting are marked with CE if they may be.
+    pub mark_above: Option<usize>,
+    pub marks: u64,
     /// The link stands still until then.
     pub outage_until: Time,
     /// The application reads at once.
@@ -79,6 +82,8 @@ impl Pipe {
             rate,
             delay,
             limit,
+            mark_above: None,
+            marks: 0,
             outage_until: now,
             reads: true,
             fate: Box::new(|_| Fate::Pass),
@@ -194,10 +199,17 @@ impl Pipe {
         }
     }
 
-    fn enqueue(&mut self, segment: Segment, late: Delta) {
+    fn enqueue(&mut self, mut segment: Segment, late: Delta) {
         if self.busy && self.queue.len() >= self.limit {
             self.drops += 1;
             return;
+        }
+        let is_long = self
+            .mark_above
+            .is_some_and(|limit| self.queue.len() > limit);
+        if is_long && segment.ecn != Ecn::NotEct {
+            segment.ecn = Ecn::Ce;
+            self.marks += 1;
         }
         self.queue.push_back((segment, late));
         if self.busy {
