@@ -11,6 +11,8 @@ pub enum Exit {
     Failed,
     /// 3: done, but an input was cut or corrupt; the result holds all that came before.
     Damaged,
+    /// 4: done, but a bound of the scenario was not kept.
+    OutOfBounds,
     /// 130: stopped by Ctrl-C; the result holds what was known then.
     Interrupted,
 }
@@ -21,6 +23,7 @@ impl From<Exit> for ExitCode {
             Exit::Complete => 0,
             Exit::Failed => 1,
             Exit::Damaged => 3,
+            Exit::OutOfBounds => 4,
             Exit::Interrupted => 130,
         })
     }

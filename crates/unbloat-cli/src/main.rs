@@ -6,6 +6,7 @@ mod exit;
 mod model;
 mod report;
 mod schema;
+mod sim;
 mod stop;
 
 use clap::{Parser, Subcommand};
@@ -30,6 +31,7 @@ enum Command {
     Model(Box<model::Args>),
     Report(report::Args),
     Schema(schema::Args),
+    Sim(Box<sim::Args>),
 }
 
 fn main() -> std::process::ExitCode {
@@ -38,6 +40,7 @@ fn main() -> std::process::ExitCode {
         Command::Model(args) => model::run(&args).map_err(|e| e.to_string()),
         Command::Report(args) => report::run(&args).map_err(|e| e.to_string()),
         Command::Schema(args) => Ok(schema::run(&args)),
+        Command::Sim(args) => sim::run(&args).map_err(|e| e.to_string()),
     };
     exit.unwrap_or_else(|error| {
         eprintln!("unbloat: {error}");

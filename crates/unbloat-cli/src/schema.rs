@@ -14,6 +14,7 @@ pub fn run(_: &Args) -> Exit {
     let mut tables = all_tables();
     tables.extend([summary_table(), figures_table()]);
     tables.extend(crate::model::tables());
+    tables.extend(crate::sim::tables());
     print!("{}", schema_markdown(&tables));
     Exit::Complete
 }

@@ -85,6 +85,27 @@ impl Sweep {
         }
     }
 
+    /// Puts `key=value` into the scenario; an array where the scenario has none becomes an axis of the sweep. A key that the
+    /// sweep varies is varied no longer.
+    pub fn set(&mut self, scenario: &mut Node, assignment: &str) -> Result<(), Error> {
+        let (key, node) = Node::assignment(assignment)?;
+        self.axes.retain(|axis| axis.key != key);
+        let has_array = scenario
+            .get(key)
+            .is_some_and(|node| matches!(node.value, Value::Array(_)));
+        match &node.value {
+            Value::Array(values) if !has_array && !values.is_empty() => {
+                let values = values.clone();
+                self.axes.push(Axis {
+                    key: key.to_owned(),
+                    values,
+                });
+                Ok(())
+            }
+            _ => scenario.put(key, node),
+        }
+    }
+
     /// How many combinations there are.
     pub fn points(&self) -> usize {
         self.axes.iter().map(|axis| axis.values.len()).product()
@@ -159,6 +180,18 @@ mod tests {
         seen.dedup();
         assert_eq!(seen.len(), 6);
         assert_eq!(texts(&scenario), ["1 Mbit/s", "cubic"]);
+    }
+
+    #[test]
+    fn an_array_given_on_the_command_line_is_swept_over() {
+        let mut scenario = Node::parse(TEXT).unwrap();
+        let mut sweep = Sweep::take(&mut scenario).unwrap();
+        sweep.set(&mut scenario, "link.down.rate=9 Mbit/s").unwrap();
+        assert_eq!((sweep.points(), &texts(&scenario)[0][..]), (3, "9 Mbit/s"));
+        sweep
+            .set(&mut scenario, "link.down.delay=[\"1 ms\", \"2 ms\"]")
+            .unwrap();
+        assert_eq!(sweep.points(), 6);
     }
 
     #[test]

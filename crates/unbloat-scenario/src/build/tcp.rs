@@ -2,7 +2,7 @@
 
 use crate::text::{Component, Error, Keys};
 use serde::Deserialize;
-use unbloat_tcp::congestion::{self, bic, cubic, htcp, vegas};
+use unbloat_tcp::congestion::{self, SlowStart, bic, cubic, htcp, vegas};
 use unbloat_tcp::receive_window::{self, drs, fixed};
 use unbloat_tcp::sender::EcnMode;
 use unbloat_tcp::{receiver, sender};
@@ -84,7 +84,7 @@ fn control(keys: &mut Keys) -> Result<congestion::Config, Error> {
             congestion::Config::Cubic(cubic::Params {
                 fast_convergence: params.or("fast_convergence", default.fast_convergence)?,
                 reno_friendly: params.or("reno_friendly", default.reno_friendly)?,
-                hystart: params.or("hystart", default.hystart)?,
+                slow_start: slow_start(&mut params)?,
                 ..default
             })
         }
@@ -107,6 +107,22 @@ fn control(keys: &mut Keys) -> Result<congestion::Config, Error> {
     };
     params.end()?;
     Ok(config)
+}
+
+#[derive(Clone, Copy, Debug, Deserialize)]
+#[serde(rename_all = "snake_case")]
+enum SlowStartName {
+    Standard,
+    Hystart,
+    HystartPlusPlus,
+}
+
+fn slow_start(params: &mut Keys) -> Result<SlowStart, Error> {
+    Ok(match params.or("slow_start", SlowStartName::Hystart)? {
+        SlowStartName::Standard => SlowStart::Standard,
+        SlowStartName::Hystart => SlowStart::HyStart,
+        SlowStartName::HystartPlusPlus => SlowStart::HyStartPlusPlus,
+    })
 }
 
 fn window_rule(keys: &mut Keys) -> Result<receive_window::Config, Error> {

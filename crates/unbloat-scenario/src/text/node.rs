@@ -2,6 +2,7 @@
 
 use super::error::{Error, Origin};
 use std::collections::BTreeMap;
+use std::fmt;
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
@@ -52,19 +53,18 @@ impl Node {
         )
     }
 
-    /// Reads `key=value` of the command line and puts it in place. What TOML would not take as a value is a text:
-    /// `link.down.rate=20 Mbit/s` needs no quotes.
-    pub fn set(&mut self, assignment: &str) -> Result<(), Error> {
-        let (key, value) = assignment.split_once('=').ok_or_else(|| {
+    /// Reads `key=value` of the command line. What TOML would not take as a value is a text: `link.down.rate=20 Mbit/s` needs no
+    /// quotes.
+    pub fn assignment(text: &str) -> Result<(&str, Node), Error> {
+        let (key, value) = text.split_once('=').ok_or_else(|| {
             let example = "write it like link.down.rate=\"20 Mbit/s\"";
             Error::new(
                 Origin::Set,
                 "",
-                format!("{assignment:?} is no assignment; {example}"),
+                format!("{text:?} is no assignment; {example}"),
             )
         })?;
-        let node = value_of(value.trim(), &Origin::Set);
-        self.put(key.trim(), node)
+        Ok((key.trim(), value_of(value.trim(), &Origin::Set)))
     }
 
     /// Puts a value under a path of keys; tables that are missing on the way are made. In an array that exists, a number
@@ -142,6 +142,29 @@ impl Node {
             Value::Boolean(truth) => truth.to_string(),
             Value::Array(_) => "an array".into(),
             Value::Table(_) => "a table".into(),
+        }
+    }
+}
+
+/// The value as it would be written on the command line.
+impl fmt::Display for Node {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match &self.value {
+            Value::Text(text) => f.write_str(text),
+            Value::Integer(number) => write!(f, "{number}"),
+            Value::Float(number) => write!(f, "{number}"),
+            Value::Boolean(truth) => write!(f, "{truth}"),
+            Value::Array(items) => {
+                let items: Vec<_> = items.iter().map(Node::to_string).collect();
+                write!(f, "[{}]", items.join(", "))
+            }
+            Value::Table(table) => {
+                let entries: Vec<_> = table
+                    .iter()
+                    .map(|(name, node)| format!("{name}={node}"))
+                    .collect();
+                write!(f, "{{{}}}", entries.join(", "))
+            }
         }
     }
 }

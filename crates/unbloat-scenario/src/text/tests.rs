@@ -92,15 +92,19 @@ fn a_unit_that_is_none_is_answered_with_those_that_are() {
 #[test]
 fn an_override_replaces_a_value_and_faults_in_it_say_so() {
     let mut node = Node::parse(GOOD).unwrap();
-    node.set("link.1.rate = 5 Mbit/s").unwrap();
-    node.set("link.0.loss=0.5").unwrap();
+    let set = |node: &mut Node, text: &str| {
+        let (key, value) = Node::assignment(text)?;
+        node.put(key, value)
+    };
+    set(&mut node, "link.1.rate = 5 Mbit/s").unwrap();
+    set(&mut node, "link.0.loss=0.5").unwrap();
     let links: Links = read(&node, "").unwrap();
     assert_eq!(
         (links.link[1].rate, links.link[0].loss),
         (Rate::mbps(5), 0.5)
     );
 
-    node.set("link.*.delay=7 ms").unwrap();
+    set(&mut node, "link.*.delay=7 ms").unwrap();
     let everywhere: Links = read(&node, "").unwrap();
     assert!(
         everywhere
@@ -109,13 +113,15 @@ fn an_override_replaces_a_value_and_faults_in_it_say_so() {
             .all(|link| link.delay == Some(Delta::ms(7)))
     );
 
-    node.set("link.0.delya=1 ms").unwrap();
+    set(&mut node, "link.0.delya=1 ms").unwrap();
     let error = read::<Links>(&node, "").unwrap_err().to_string();
     assert!(
         error.starts_with("--set: link.0.delya: unknown key \"delya\"; did you mean \"delay\"?"),
         "{error}"
     );
-    let outside = node.set("link.7.rate=1 Mbit/s").unwrap_err().to_string();
+    let outside = set(&mut node, "link.7.rate=1 Mbit/s")
+        .unwrap_err()
+        .to_string();
     assert!(outside.contains("no index into its 2 entries"), "{outside}");
 }
 

@@ -1,0 +1,74 @@
+//! Options of `unbloat sim`.
+
+use crate::analyze::parse_format;
+use std::num::NonZeroUsize;
+use std::path::PathBuf;
+use unbloat_run::format::FormatKind;
+
+/// Says what happens to delay and throughput if: another buffer, another queue discipline, another
+/// congestion control, another receive window, a worse radio. Runs a scenario in virtual time.
+#[derive(clap::Args)]
+#[command(after_help = "\
+Examples:
+  unbloat sim scenarios/bulk-and-call.toml
+  unbloat sim scenarios/bulk-and-call.toml --set link.down.queue=fq_codel
+  unbloat sim scenarios/bulk-and-call.toml --set 'link.down.queue.limit=[\"0.5 BDP\", \"4 BDP\"]'
+  unbloat sim scenarios/buffer-sweep.toml --repeats 10 --format csv > results.csv
+  unbloat sim scenarios/buffer-sweep.toml --show down.queue_delay_p95_ms,call.mos
+With [score] in the scenario the exit code is 4 when a bound is not kept.")]
+pub struct Args {
+    /// Scenario file (TOML)
+    pub scenario: PathBuf,
+
+    /// Put another value in place; an array is swept over where the key takes a single value. May be given several times
+    #[arg(long, value_name = "KEY=VALUE")]
+    pub set: Vec<String>,
+
+    /// Seed of the first repeat; the others count on from it [default: the scenario's]
+    #[arg(long)]
+    pub seed: Option<u64>,
+
+    /// Runs of each point, with a seed each [default: the scenario's]
+    #[arg(long)]
+    pub repeats: Option<u32>,
+
+    /// Runs at a time; changes nothing but the time taken [default: all cores]
+    #[arg(long)]
+    pub threads: Option<NonZeroUsize>,
+
+    /// Results to show for each point, as SUBJECT.METRIC, with commas
+    #[arg(long, value_name = "RESULTS", value_delimiter = ',')]
+    pub show: Vec<String>,
+
+    /// Folder for the run; it must not exist [default: an unused name in runs/]
+    #[arg(long, value_name = "DIR")]
+    pub out: Option<PathBuf>,
+
+    /// Write no folder and no report
+    #[arg(long, conflicts_with = "out")]
+    pub no_run: bool,
+
+    /// Print a table to standard output instead of the results in short: table, json, jsonl or csv;
+    /// no folder is written unless --out is given
+    #[arg(long, value_name = "FORMAT", value_parser = parse_format)]
+    pub format: Option<FormatKind>,
+
+    /// Which table `--format` prints: averages, results, points, queue_series or window_series
+    #[arg(long, default_value = "averages", requires = "format")]
+    pub table: String,
+
+    /// Rows that `--format table` prints
+    #[arg(long, default_value_t = 40, requires = "format")]
+    pub rows: usize,
+
+    /// No progress bar
+    #[arg(short, long)]
+    pub quiet: bool,
+}
+
+impl Args {
+    pub fn threads(&self) -> usize {
+        let all = || std::thread::available_parallelism().map_or(1, NonZeroUsize::get);
+        self.threads.map_or_else(all, NonZeroUsize::get)
+    }
+}

@@ -1,0 +1,116 @@
+//! From files and options to what is to be run.
+
+use super::{Args, SimError};
+use flate2::read::MultiGzDecoder;
+use std::fs::File;
+use std::io::Read;
+use std::path::{Path, PathBuf};
+use unbloat_scenario::score::{self, Bound};
+use unbloat_scenario::text::{Error, Node, Origin, Value};
+use unbloat_scenario::{Experiment, Sweep, build};
+
+/// Scenarios and traces larger than this are something else.
+const MAX_BYTES: u64 = 256 << 20;
+
+/// Everything that a campaign needs; every point was built once, so that faults come before the first run.
+pub struct Plan {
+    pub file: PathBuf,
+    pub sweep: Sweep,
+    pub bounds: Vec<Bound>,
+    pub points: Vec<Experiment>,
+    pub show: Vec<String>,
+    pub traces: Vec<PathBuf>,
+}
+
+impl Plan {
+    pub fn runs(&self) -> usize {
+        self.points.len() * self.sweep.repeats as usize
+    }
+
+    /// The experiment of a run: its point, with the seed of its repeat. All points have the same seeds, so that they differ by
+    /// what was changed and not by luck.
+    pub fn experiment(&self, run: usize) -> Experiment {
+        let repeats = self.sweep.repeats as usize;
+        let mut experiment = self.points[run / repeats].clone();
+        experiment.seed = experiment.seed.wrapping_add((run % repeats) as u64);
+        if self.runs() > 1 {
+            experiment.sample_every = None;
+        }
+        experiment
+    }
+}
+
+pub fn plan(args: &Args) -> Result<Plan, SimError> {
+    let file = args.scenario.clone();
+    let text = read(&file).map_err(|error| SimError::Read {
+        file: file.display().to_string(),
+        error,
+    })?;
+    let fault = |error: Error| SimError::Scenario {
+        file: file.display().to_string(),
+        error,
+    };
+    let text = String::from_utf8(text).map_err(|_| {
+        fault(Error::new(
+            Origin::Nowhere,
+            "",
+            "this is no text; a scenario is TOML",
+        ))
+    })?;
+    let mut scenario = Node::parse(&text).map_err(fault)?;
+    let bounds = score::take(&mut scenario).map_err(fault)?;
+    let mut sweep = Sweep::take(&mut scenario).map_err(fault)?;
+    for assignment in &args.set {
+        sweep.set(&mut scenario, assignment).map_err(fault)?;
+    }
+    if let Some(repeats) = args.repeats {
+        sweep.repeats = repeats.max(1);
+    }
+    let folder = file.parent().unwrap_or(Path::new("")).to_owned();
+    let files = |name: &str| read(&folder.join(name)).map_err(|error| error.to_string());
+    let points = (0..sweep.points()).map(|index| {
+        let point = sweep.point(index).apply(&scenario)?;
+        let mut experiment = build(&point, &files)?;
+        experiment.seed = args.seed.unwrap_or(experiment.seed);
+        Ok(experiment)
+    });
+    let points = points.collect::<Result<_, Error>>().map_err(fault)?;
+    Ok(Plan {
+        traces: traces(&scenario, &folder),
+        file,
+        sweep,
+        bounds,
+        points,
+        show: args.show.clone(),
+    })
+}
+
+/// The files that the scenario names.
+fn traces(scenario: &Node, folder: &Path) -> Vec<PathBuf> {
+    let named = ["link.down.trace", "link.up.trace"]
+        .into_iter()
+        .filter_map(|key| match &scenario.get(key)?.value {
+            Value::Text(name) => Some(folder.join(name)),
+            _ => None,
+        });
+    named.collect()
+}
+
+/// The contents of a file, unpacked if its name ends in `.gz`.
+fn read(path: &Path) -> Result<Vec<u8>, std::io::Error> {
+    let file = File::open(path)?;
+    let mut bytes = Vec::new();
+    let size = match path.extension() {
+        Some(ending) if ending == "gz" => MultiGzDecoder::new(file)
+            .take(MAX_BYTES + 1)
+            .read_to_end(&mut bytes)?,
+        _ => file.take(MAX_BYTES + 1).read_to_end(&mut bytes)?,
+    };
+    if size as u64 > MAX_BYTES {
+        return Err(std::io::Error::other(format!(
+            "longer than {} MB",
+            MAX_BYTES >> 20
+        )));
+    }
+    Ok(bytes)
+}

@@ -1,0 +1,210 @@
+//! The tables of a simulation's run.
+
+use super::averages::averages;
+use super::campaign::Campaign;
+use super::input::Plan;
+use unbloat_sim::Outcomes;
+use unbloat_table::{Column, Order, Rows, Table};
+
+/// The tables that only a simulation's run has.
+pub fn tables() -> [Table; 5] {
+    [
+        averages_table(),
+        results_table(),
+        points_table(),
+        queue_table(),
+        window_table(),
+    ]
+}
+
+fn averages_table() -> Table {
+    Table {
+        name: "averages",
+        doc: "one row per point of a sweep and result, over its repeats",
+        columns: vec![
+            Column::u64(
+                "point",
+                "number of the point, from 0; what it is stands in `points`",
+            ),
+            Column::text(
+                "subject",
+                "a flow by its name, a direction (down, up), or the whole run (all)",
+            ),
+            Column::text("metric", "name of the result, with its unit"),
+            Column::u64("runs", "repeats that have the result"),
+            Column::f64("mean", "mean over them"),
+            Column::f64(
+                "ci95",
+                "half width of the 95 % confidence interval of the mean (Student's t); null for a single run",
+            ),
+            Column::f64("min", "least"),
+            Column::f64("max", "most"),
+        ],
+    }
+}
+
+fn results_table() -> Table {
+    Table {
+        name: "results",
+        doc: "one row per run and result",
+        columns: vec![
+            Column::u64("run", "number of the run, from 0"),
+            Column::u64("point", "number of the point of the sweep"),
+            Column::u64("repeat", "number of the repeat of the point"),
+            Column::u64("seed", "seed of the run"),
+            Column::text(
+                "subject",
+                "a flow by its name, a direction (down, up), or the whole run (all)",
+            ),
+            Column::text("metric", "name of the result, with its unit"),
+            Column::f64("value", "the result"),
+        ],
+    }
+}
+
+fn points_table() -> Table {
+    Table {
+        name: "points",
+        doc: "one row per point of a sweep and key that it sets",
+        columns: vec![
+            Column::u64("point", "number of the point, from 0"),
+            Column::text("key", "path of the key in the scenario"),
+            Column::text("value", "value that it has at this point"),
+        ],
+    }
+}
+
+fn queue_table() -> Table {
+    Table {
+        name: "queue_series",
+        doc: "one row per sample and direction: what was on the path (a single run only)",
+        columns: vec![
+            Column::i64("time_ns", "time of the sample since the run began"),
+            Column::text("direction", "down or up"),
+            Column::u64(
+                "path_bytes",
+                "in queues and under way, all elements together",
+            ),
+            Column::u64("path_packets", "the same in packets"),
+        ],
+    }
+}
+
+fn window_table() -> Table {
+    Table {
+        name: "window_series",
+        doc: "one row per sample and connection: the state of its sender (a single run only)",
+        columns: vec![
+            Column::i64("time_ns", "time of the sample since the run began"),
+            Column::text("flow", "name of the flow"),
+            Column::u64("connection", "number of the connection in the run"),
+            Column::u64("cwnd_bytes", "congestion window"),
+            Column::u64("in_flight_bytes", "sent and not acknowledged"),
+            Column::f64("srtt_ms", "smoothed round-trip time"),
+        ],
+    }
+}
+
+/// All tables with their rows.
+pub fn all(plan: &Plan, campaign: &Campaign) -> Vec<(Table, Rows)> {
+    let [averages, results, points, queue, window] = tables();
+    let rows = [
+        averages_rows(&averages, campaign),
+        results_rows(&results, campaign),
+        points_rows(&points, plan),
+        queue_rows(&queue, campaign.outcomes.as_ref()),
+        window_rows(&window, campaign.outcomes.as_ref()),
+    ];
+    [averages, results, points, queue, window]
+        .into_iter()
+        .zip(rows)
+        .collect()
+}
+
+fn averages_rows(table: &Table, campaign: &Campaign) -> Rows {
+    let mut rows = Rows::new(table);
+    for (average, number) in averages(campaign).iter().zip(0..) {
+        let mut row = rows.row(order(number));
+        row.u64(average.point as u64);
+        row.text(average.subject.as_str());
+        row.text(average.metric.as_str());
+        row.u64(average.runs);
+        row.f64(average.mean);
+        row.f64(average.ci95);
+        row.f64(average.least);
+        row.f64(average.most);
+    }
+    rows
+}
+
+fn results_rows(table: &Table, campaign: &Campaign) -> Rows {
+    let mut rows = Rows::new(table);
+    let results = campaign
+        .runs
+        .iter()
+        .flat_map(|run| run.results.iter().map(move |result| (run, result)));
+    for ((run, result), number) in results.zip(0..) {
+        let mut row = rows.row(order(number));
+        row.u64(run.index as u64);
+        row.u64(run.point as u64);
+        row.u64(run.repeat);
+        row.u64(run.seed);
+        row.text(result.subject.as_str());
+        row.text(result.metric.as_str());
+        row.f64(result.value);
+    }
+    rows
+}
+
+fn points_rows(table: &Table, plan: &Plan) -> Rows {
+    let mut rows = Rows::new(table);
+    let points = (0..plan.sweep.points()).map(|index| plan.sweep.point(index));
+    for point in points {
+        for (key, value) in &point.values {
+            let mut row = rows.row(order(point.index as u64));
+            row.u64(point.index as u64);
+            row.text(key.as_str());
+            row.text(value.to_string().as_str());
+        }
+    }
+    rows
+}
+
+fn queue_rows(table: &Table, outcomes: Option<&Outcomes>) -> Rows {
+    let mut rows = Rows::new(table);
+    let samples = outcomes.iter().flat_map(|outcomes| &outcomes.samples);
+    for (sample, number) in samples.zip(0..) {
+        for (direction, name) in ["down", "up"].into_iter().enumerate() {
+            let mut row = rows.row(order(number));
+            row.i64(sample.at.as_ns());
+            row.text(name);
+            row.u64(sample.queue_bytes[direction].as_u64());
+            row.u64(u64::from(sample.queue_packets[direction]));
+        }
+    }
+    rows
+}
+
+fn window_rows(table: &Table, outcomes: Option<&Outcomes>) -> Rows {
+    let mut rows = Rows::new(table);
+    let Some(outcomes) = outcomes else {
+        return rows;
+    };
+    for (sample, number) in outcomes.windows.iter().zip(0..) {
+        let mut row = rows.row(order(number));
+        row.i64(sample.at.as_ns());
+        row.text(outcomes.flows[sample.flow as usize].name.as_str());
+        row.u64(u64::from(sample.conn));
+        row.u64(sample.cwnd_bytes.as_u64());
+        row.u64(sample.in_flight_bytes.as_u64());
+        row.f64(sample.srtt.as_ms());
+    }
+    rows
+}
+
+fn order(number: u64) -> Order {
+    Order {
+        written_at: number,
+        subject: 0,
+    }
+}

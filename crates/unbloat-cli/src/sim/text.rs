@@ -1,0 +1,159 @@
+//! The results in short.
+
+use super::averages::{Average, averages};
+use super::campaign::Campaign;
+use super::input::Plan;
+use comfy_table::{CellAlignment, Table, presets};
+use std::collections::BTreeMap;
+use std::fmt::Write;
+use unbloat_units::Rate;
+
+/// What is shown of a sweep unless `--show` says otherwise.
+const HEADLINES: [&str; 8] = [
+    "all.goodput_bps",
+    "all.jain_index",
+    "all.rpm",
+    "down.queue_delay_mean_ms",
+    "down.queue_delay_p95_ms",
+    "down.drops",
+    "up.queue_delay_p95_ms",
+    "up.drops",
+];
+
+pub fn text(plan: &Plan, campaign: &Campaign) -> String {
+    let found = averages(campaign);
+    let mut text = match plan.points.first() {
+        Some(first) if !first.name.is_empty() => {
+            format!("{}\n{}\n\n", first.name, first.about.trim())
+        }
+        _ => String::new(),
+    };
+    text += &if plan.points.len() == 1 {
+        single(&found)
+    } else {
+        sweep(plan, &found)
+    };
+    text += &judgements(plan, campaign);
+    text
+}
+
+/// One point: every result, a line each.
+fn single(found: &[Average]) -> String {
+    let mut table = table();
+    for average in found {
+        table.add_row([
+            average.subject.clone(),
+            average.metric.clone(),
+            shown(average),
+        ]);
+    }
+    align(&mut table, 2);
+    format!("{table}\n")
+}
+
+/// A sweep: a line for each point, a column for each key and result.
+fn sweep(plan: &Plan, found: &[Average]) -> String {
+    let named: BTreeMap<_, _> = found
+        .iter()
+        .map(|average| ((average.point, name(average)), average))
+        .collect();
+    let is_known = |column: &String| found.iter().any(|average| name(average) == *column);
+    let columns: Vec<String> = match plan.show.is_empty() {
+        true => HEADLINES
+            .map(str::to_owned)
+            .into_iter()
+            .filter(is_known)
+            .collect(),
+        false => plan.show.clone(),
+    };
+    let keys: Vec<_> = plan
+        .sweep
+        .axes
+        .iter()
+        .map(|axis| axis.key.clone())
+        .collect();
+    let mut table = table();
+    table.set_header(keys.iter().chain(&columns));
+    for index in 0..plan.sweep.points() {
+        let values = plan
+            .sweep
+            .point(index)
+            .values
+            .into_iter()
+            .map(|(_, value)| value.to_string());
+        let results = columns.iter().map(|column| {
+            named
+                .get(&(index, column.clone()))
+                .map_or("-".to_owned(), |average| shown(average))
+        });
+        table.add_row(values.chain(results));
+    }
+    align(&mut table, keys.len());
+    format!("{table}\n")
+}
+
+fn judgements(plan: &Plan, campaign: &Campaign) -> String {
+    let mut text = String::new();
+    for (bound, index) in plan.bounds.iter().zip(0..) {
+        let judged = campaign
+            .runs
+            .iter()
+            .filter_map(|run| Some((run, run.judgements.get(index)?)));
+        let broken: Vec<_> = judged.filter(|(_, judgement)| !judgement.holds).collect();
+        let _ = match broken.first() {
+            None => writeln!(text, "kept    {bound}"),
+            Some((run, judgement)) => {
+                let why = match &judgement.worst {
+                    Some(worst) => format!(
+                        "{} {} is {}",
+                        worst.subject,
+                        worst.metric,
+                        number(&worst.metric, worst.value)
+                    ),
+                    None => "no result has that name and unit; --format csv lists them".to_owned(),
+                };
+                let more = if broken.len() > 1 {
+                    format!(", and in {} more runs", broken.len() - 1)
+                } else {
+                    String::new()
+                };
+                writeln!(text, "BROKEN  {bound}: {why} (seed {}{more})", run.seed)
+            }
+        };
+    }
+    text
+}
+
+fn name(average: &Average) -> String {
+    format!("{}.{}", average.subject, average.metric)
+}
+
+/// Mean, and the interval where there are repeats.
+fn shown(average: &Average) -> String {
+    let mean = number(&average.metric, average.mean);
+    match average.ci95 {
+        Some(ci95) => format!("{mean} ± {}", number(&average.metric, ci95)),
+        None => mean,
+    }
+}
+
+fn number(metric: &str, value: f64) -> String {
+    match () {
+        () if metric.ends_with("_bps") => Rate::from_bps_f64(value).to_string(),
+        () if value.fract() == 0.0 && value.abs() < 1e15 => format!("{value}"),
+        () if value.abs() < 10.0 => format!("{value:.3}"),
+        () => format!("{value:.1}"),
+    }
+}
+
+fn table() -> Table {
+    let mut table = Table::new();
+    table.load_preset(presets::NOTHING);
+    table
+}
+
+fn align(table: &mut Table, texts: usize) {
+    for column in table.column_iter_mut().skip(texts) {
+        column.set_cell_alignment(CellAlignment::Right);
+    }
+}
