@@ -45,10 +45,15 @@ pub struct Pipe {
     pub marks: u64,
     /// The link stands still until then.
     pub outage_until: Time,
+    /// The application writes whenever the socket takes more.
+    pub writes: bool,
+    /// Segments that left the queue, and how long they had waited in all.
+    pub departed: u64,
+    pub waited: Delta,
     /// The application reads at once.
     pub reads: bool,
     fate: Box<dyn FnMut(&Segment) -> Fate>,
-    queue: VecDeque<(Segment, Delta)>,
+    queue: VecDeque<(Segment, Delta, Time)>,
     busy: bool,
     heap: BinaryHeap<Reverse<(Time, u64, What)>>,
     order: u64,
@@ -85,6 +90,9 @@ impl Pipe {
             mark_above: None,
             marks: 0,
             outage_until: now,
+            writes: false,
+            departed: 0,
+            waited: Delta::ZERO,
             reads: true,
             fate: Box::new(|_| Fate::Pass),
             queue: VecDeque::new(),
@@ -143,6 +151,9 @@ impl Pipe {
             What::AckArrival(n) => {
                 let ack = self.flying[n];
                 self.sender.on_ack(self.now, &ack, &mut self.events);
+                if self.writes {
+                    self.sender.write(self.now, self.sender.writable());
+                }
                 self.pump();
             }
             What::Departure => self.depart(),
@@ -211,7 +222,7 @@ impl Pipe {
             segment.ecn = Ecn::Ce;
             self.marks += 1;
         }
-        self.queue.push_back((segment, late));
+        self.queue.push_back((segment, late, self.now));
         if self.busy {
             self.peak = self.peak.max(self.queue.len());
         } else {
@@ -223,12 +234,14 @@ impl Pipe {
         self.busy = true;
         let ns = u64::from(self.queue[0].0.ip_len()) * 8 * 1_000_000_000 / self.rate.as_bps();
         let start = self.now.max(self.outage_until);
+        self.waited += start - self.queue[0].2;
+        self.departed += 1;
         self.at(start + Delta::ns(ns as i64), What::Departure);
     }
 
     fn depart(&mut self) {
         self.busy = false;
-        let (segment, late) = self.queue.pop_front().expect("the one in transmission");
+        let (segment, late, _) = self.queue.pop_front().expect("the one in transmission");
         self.segments.push(segment);
         self.at(
             self.now + self.delay + late,
