@@ -92,7 +92,7 @@ impl Sweep {
         self.axes.retain(|axis| axis.key != key);
         let has_array = scenario
             .get(key)
-            .is_some_and(|node| matches!(node.value, Value::Array(_)));
+            .is_some_and(|old| matches!(old.value, Value::Array(_)));
         match &node.value {
             Value::Array(values) if !has_array && !values.is_empty() => {
                 let values = values.clone();
