@@ -390,3 +390,46 @@ fn pacing_spreads_segments_over_the_round() {
     assert!(pipe.peak <= 2, "{}", pipe.peak);
     assert!(pipe.sender.flow().cwnd >= 80);
 }
+
+fn goodput_with_loss(name: &str, share: f64) -> f64 {
+    let mut rng = fastrand::Rng::with_seed(5);
+    let mut pipe =
+        Pipe::new(params(name), wide(), Rate::mbps(20), Delta::ms(50), 2_000).fate(move |_| {
+            if rng.f64() < share {
+                Fate::Drop
+            } else {
+                Fate::Pass
+            }
+        });
+    pipe.write(1 << 40);
+    pipe.run_until(at_ms(10_000));
+    goodput(&mut pipe, Delta::secs(200))
+}
+
+/// (Mathis et al., CCR 27(3), 1997): sqrt(3/2) segments a round trip over the root of the loss rate.
+#[test]
+fn reno_under_random_loss_gets_what_the_square_root_law_gives() {
+    for share in [0.001f64, 0.004, 0.01] {
+        let law = 1.5f64.sqrt() / share.sqrt() * 1_448.0 * 8.0 / 0.101;
+        let found = goodput_with_loss("newreno", share);
+        assert!(
+            (found / law - 1.0).abs() < 0.15,
+            "{share}: {found} for {law}"
+        );
+    }
+}
+
+/// Both keep sending by the rate; the third version bears losses up to 2 % (its section 2.8).
+#[test]
+fn bbr_bears_random_loss_and_keeps_queues_short() {
+    let full = 20e6 * 1_448.0 / 1_500.0;
+    for name in ["bbr", "bbr3"] {
+        let found = goodput_with_loss(name, 0.005);
+        assert!(found > 0.85 * full, "{name}: {found}");
+        let mut pipe = Pipe::new(params(name), wide(), Rate::mbps(10), Delta::ms(50), 2_000);
+        pipe.write(1 << 40);
+        pipe.run_until(at_ms(60_000));
+        let mean = pipe.waited.as_ms() / pipe.departed as f64;
+        assert!(mean < 20.0, "{name}: {mean} ms");
+    }
+}

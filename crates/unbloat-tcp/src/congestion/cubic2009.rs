@@ -285,3 +285,56 @@ impl Congestion for Cubic2009 {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn fresh() -> Flow {
+        let mut flow = Flow::new(1_448, 20, 250);
+        flow.now_us = 1_000_000;
+        flow.is_cwnd_limited = true;
+        flow
+    }
+
+    /// An ACK that is too far from the one before to belong to a train.
+    fn ack(cubic: &mut Cubic2009, flow: &mut Flow, ticks: u32) {
+        flow.now_us += 20_000;
+        let rtt_us = Some(ticks * 4_000);
+        cubic.acked(
+            flow,
+            &AckSample {
+                segments: 1,
+                rtt_us,
+            },
+        );
+    }
+
+    #[test]
+    fn slow_start_counts_acks_not_segments() {
+        let mut flow = fresh();
+        let mut cubic = Cubic2009::new(Params::default());
+        cubic.init(&mut flow);
+        for acked in [1, 2, 5] {
+            cubic.avoid(&mut flow, acked);
+        }
+        assert_eq!(flow.cwnd, 23);
+    }
+
+    /// 100 ms are 25 ticks; a sixteenth of 200 (three bits of fraction) is below the least of two ticks,
+    /// so that 27 ticks are allowed and 28 are not.
+    #[test]
+    fn slow_start_ends_when_a_round_is_two_ticks_longer() {
+        for (ticks, ends) in [(27, false), (28, true)] {
+            let mut flow = fresh();
+            let mut cubic = Cubic2009::new(Params::default());
+            cubic.init(&mut flow);
+            ack(&mut cubic, &mut flow, 25);
+            cubic.begin_round(&flow);
+            for _ in 0..9 {
+                ack(&mut cubic, &mut flow, ticks);
+            }
+            assert_eq!(flow.ssthresh == flow.cwnd, ends, "{ticks}");
+        }
+    }
+}
