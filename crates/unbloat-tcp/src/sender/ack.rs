@@ -4,7 +4,7 @@
 //! Linux 6.12 `tcp_ack`, `tcp_clean_rtx_queue`, `tcp_ack_update_rtt`; RFC 7323 section 4 (round-trip
 //! time by timestamps, used only where data was sent again).
 
-use super::scoreboard::{LOST, RETRANS, SACKED};
+use super::scoreboard::{Entry, Index, LOST, RETRANS, SACKED};
 use super::{EcnMode, Resend, Sender};
 use crate::congestion::{AckKind, AckSample, Congestion, State};
 use crate::event::{Event, Observer};
@@ -46,6 +46,17 @@ impl Seen {
     fn is_alarming(&self) -> bool {
         self.data_sacked || self.ece || self.dsack
     }
+}
+
+/// Segments that one acknowledgement took off the queue.
+#[derive(Clone, Copy, Debug, Default)]
+struct Acked {
+    segments: u32,
+    /// Times of those that were sent once and not selectively acknowledged before.
+    first_sent: Option<u64>,
+    last_sent: u64,
+    /// The lowest of them.
+    reordered_from: u64,
 }
 
 /// Round-trip times that one acknowledgement gives, microseconds.
@@ -212,10 +223,40 @@ impl Sender {
         observer: &mut dyn Observer,
     ) -> Option<u32> {
         let prior_sacked = self.flow.sacked_out;
+        let acked = self.pop_acked(seen);
+        // A lone short segment, alone in its round: most likely answered by a timer.
+        seen.maybe_delayed = acked.first_sent.is_some()
+            && !seen.retransmission_acked
+            && acked.segments == 1
+            && prior_sacked == 0
+            && self.flow.snd_una - prior_una < u64::from(self.params.mss)
+            && self.rate.prior_delivered() + 1 == self.flow.delivered
+            && !seen.is_alarming();
+        let rtts = self.measure(&acked, seen);
+        let (updated, rtt) = self.take_rtts(rtts, seen, observer);
+        if seen.data_acked {
+            seen.set_timer = true;
+            if acked.reordered_from < prior_highest {
+                self.note_reordering(acked.reordered_from);
+            }
+        } else if let (true, Some(sacked), Some(i)) = (updated, rtts.sacked, self.board.first()) {
+            // Data sent after the first segment has arrived: the timeout need not run on.
+            seen.set_timer |= sacked > self.since(self.board.get(i).sent_us);
+        }
+        let sample = AckSample {
+            segments: acked.segments,
+            rtt_us: rtt,
+        };
+        self.congestion.acked(&mut self.flow, &sample);
+        rtt
+    }
+
+    fn pop_acked(&mut self, seen: &mut Seen) -> Acked {
         let una = self.flow.snd_una;
-        let (mut first_sent, mut last_sent) = (None, 0);
-        let mut reordered_from = self.flow.snd_nxt;
-        let mut segments = 0;
+        let mut acked = Acked {
+            reordered_from: self.flow.snd_nxt,
+            ..Acked::default()
+        };
         while let Some(i) = self.board.first() {
             let entry = *self.board.get(i);
             if entry.end > una {
@@ -225,62 +266,53 @@ impl Sender {
                 seen.first_is_sacked = entry.has(SACKED);
                 break;
             }
-            if entry.was_retransmitted() {
-                self.flow.retrans_out -= u32::from(entry.has(RETRANS));
-                seen.retransmission_acked = true;
-            } else if !entry.has(SACKED) {
-                first_sent.get_or_insert(entry.sent_us);
-                last_sent = entry.sent_us;
-                reordered_from = reordered_from.min(entry.start());
-                seen.original_acked |= entry.end <= self.recovery.high_seq;
-            }
-            if entry.has(SACKED) {
-                self.flow.sacked_out -= 1;
-            } else {
-                self.deliver(1, seen);
-                if !self.is_spurious(&entry) {
-                    self.advance_rack(&entry);
-                }
-                self.sample_rate(i);
-            }
-            self.flow.lost_out -= u32::from(entry.has(LOST));
-            self.flow.packets_out -= 1;
-            segments += 1;
-            seen.data_acked = true;
+            self.count_acked(i, &entry, seen, &mut acked);
             self.board.pop();
         }
+        acked
+    }
+
+    fn count_acked(&mut self, i: Index, entry: &Entry, seen: &mut Seen, acked: &mut Acked) {
+        if entry.was_retransmitted() {
+            self.flow.retrans_out -= u32::from(entry.has(RETRANS));
+            seen.retransmission_acked = true;
+        } else if !entry.has(SACKED) {
+            acked.first_sent.get_or_insert(entry.sent_us);
+            acked.last_sent = entry.sent_us;
+            acked.reordered_from = acked.reordered_from.min(entry.start());
+            seen.original_acked |= entry.end <= self.recovery.high_seq;
+        }
+        if entry.has(SACKED) {
+            self.flow.sacked_out -= 1;
+        } else {
+            self.deliver(1, seen);
+            if !self.is_spurious(entry) {
+                self.advance_rack(entry);
+            }
+            self.sample_rate(i);
+        }
+        self.flow.lost_out -= u32::from(entry.has(LOST));
+        self.flow.packets_out -= 1;
+        acked.segments += 1;
+        seen.data_acked = true;
+    }
+
+    fn since(&self, sent_us: u64) -> u32 {
+        (self.flow.now_us - sent_us) as u32
+    }
+
+    /// Karn's rule: none from segments that were sent again.
+    fn measure(&self, acked: &Acked, seen: &Seen) -> Rtts {
         let mut rtts = Rtts::default();
-        let since = |sent: u64| (self.flow.now_us - sent) as u32;
-        if let Some(first) = first_sent.filter(|_| !seen.retransmission_acked) {
-            rtts.first = Some(since(first));
-            rtts.last = Some(since(last_sent));
-            // A lone short segment, alone in its round: most likely answered by a timer.
-            seen.maybe_delayed = segments == 1
-                && prior_sacked == 0
-                && una - prior_una < u64::from(self.params.mss)
-                && self.rate.prior_delivered() + 1 == self.flow.delivered
-                && !seen.is_alarming();
+        if let Some(first) = acked.first_sent.filter(|_| !seen.retransmission_acked) {
+            rtts.first = Some(self.since(first));
+            rtts.last = Some(self.since(acked.last_sent));
         }
         if let Some(first) = seen.first_sacked_us {
-            rtts.sacked = Some(since(first));
-            rtts.last = Some(since(seen.last_sacked_us));
+            rtts.sacked = Some(self.since(first));
+            rtts.last = Some(self.since(seen.last_sacked_us));
         }
-        let (updated, rtt) = self.take_rtts(rtts, seen, observer);
-        if seen.data_acked {
-            seen.set_timer = true;
-            if reordered_from < prior_highest {
-                self.note_reordering(reordered_from);
-            }
-        } else if let (true, Some(sacked), Some(i)) = (updated, rtts.sacked, self.board.first()) {
-            // Data sent after the first segment has arrived: the timeout need not run on.
-            seen.set_timer |= sacked > since_us(self.flow.now_us, self.board.get(i).sent_us);
-        }
-        let sample = AckSample {
-            segments,
-            rtt_us: rtt,
-        };
-        self.congestion.acked(&mut self.flow, &sample);
-        rtt
+        rtts
     }
 
     /// Chooses among samples; returns whether one was taken, and the one for congestion control.
@@ -331,7 +363,3 @@ impl Sender {
 
 /// How long a least round-trip time is remembered.
 const MIN_RTT_SECONDS: u32 = 300;
-
-fn since_us(now_us: u64, sent_us: u64) -> u32 {
-    (now_us - sent_us) as u32
-}
