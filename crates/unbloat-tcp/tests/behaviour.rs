@@ -433,3 +433,68 @@ fn bbr_bears_random_loss_and_keeps_queues_short() {
         assert!(mean < 20.0, "{name}: {mean} ms");
     }
 }
+
+/// RFC 8985 section 6.2: once reordering was seen, a quarter of the least round trip (101 ms) may pass,
+/// and 2 ms more for the timer; the D-SACK of each needless retransmission widens that by as much again.
+#[test]
+fn late_segments_are_waited_for_as_long_as_reordering_was_seen_to_take() {
+    for (late_ms, needless) in [(15, 1), (45, 1), (60, 2), (80, 3)] {
+        let mut pipe = Pipe::new(
+            params("newreno"),
+            window(60 * 1_448),
+            Rate::mbps(10),
+            Delta::ms(50),
+            2_000,
+        )
+        .fate(
+            move |segment| match segment.seq % (400 * 1_448) == 200 * 1_448 {
+                true if !segment.is_retransmission => Fate::Late(Delta::ms(late_ms)),
+                _ => Fate::Pass,
+            },
+        );
+        pipe.write(1_448 * 400 * 12);
+        pipe.run_until(at_ms(30_000));
+        let stats = pipe.sender.stats();
+        assert_eq!(pipe.sender.unacknowledged(), 0);
+        assert_eq!(stats.retransmissions, needless, "{late_ms} ms late");
+        assert_eq!(stats.undone, needless, "{late_ms} ms late");
+        assert_eq!(stats.duplicates_reported, needless, "{late_ms} ms late");
+    }
+}
+
+/// RFC 8985 section 7.2, with Linux's 2 ms: two smoothed round trips after the last ACK.
+#[test]
+fn a_probe_for_a_lost_tail_leaves_two_round_trips_and_two_ms_after_the_last_ack() {
+    let total = 1_448 * 40;
+    let mut pipe = Pipe::new(
+        params("newreno"),
+        wide(),
+        Rate::mbps(10),
+        Delta::ms(50),
+        1_000,
+    )
+    .fate(move |segment| match segment.end() > total - 3 * 1_448 {
+        true if !segment.is_retransmission => Fate::Drop,
+        _ => Fate::Pass,
+    });
+    pipe.write(total);
+    pipe.run_until(at_ms(3_000));
+    let mut last = None;
+    for &(at, event) in &pipe.events {
+        match event {
+            Event::Rtt { smoothed, .. } => last = Some((at, smoothed)),
+            Event::LossProbe { .. } => {
+                let (acked, smoothed) = last.expect("ACKs before the probe");
+                let expected = smoothed * 2 + Delta::ms(2);
+                let found = at - acked;
+                assert!(
+                    (found - expected).as_ns().abs() < 3_000,
+                    "{found} for {expected}"
+                );
+                return;
+            }
+            _ => {}
+        }
+    }
+    panic!("no probe");
+}
