@@ -82,6 +82,13 @@ impl<Q: Queue, S: Service> Bottleneck<Q, S> {
         };
     }
 
+    /// A free link takes a packet for which the queue has no place.
+    fn pass(&mut self, now: Time, mut packet: Packet, out: &mut impl Output) {
+        packet.enqueued = now;
+        let begin = self.service.ready(now, false);
+        self.send(begin.max(now), packet, out);
+    }
+
     fn begin(&mut self, now: Time, out: &mut impl Output) {
         let mut cx = Context {
             rng: &mut self.rng,
@@ -95,6 +102,10 @@ impl<Q: Queue, S: Service> Bottleneck<Q, S> {
             };
             return;
         };
+        self.send(now, packet, out);
+    }
+
+    fn send(&mut self, now: Time, packet: Packet, out: &mut impl Output) {
         out.waited(now, self.place, &packet, now - packet.enqueued);
         let wire_bytes = self.framing.wire_bytes(packet.len);
         self.server = Server::Sends(self.service.finish(now, wire_bytes), packet);
@@ -112,6 +123,9 @@ impl<Q: Queue, S: Service> Element for Bottleneck<Q, S> {
         let wire_bytes = self.framing.wire_bytes(packet.len);
         if self.service.longest().is_some_and(|max| wire_bytes > max) {
             return cx.dropped(now, packet, Reason::Oversize);
+        }
+        if matches!(self.server, Server::Idle) && self.queue.is_roomless() {
+            return self.pass(now, packet, out);
         }
         self.queue.enqueue(now, packet, &mut cx);
         if matches!(self.server, Server::Idle | Server::Held(_)) {

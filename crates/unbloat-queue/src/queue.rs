@@ -54,4 +54,9 @@ pub trait Queue {
     fn ready_at(&self, now: Time) -> Option<Time> {
         (self.backlog().packets > 0).then_some(now)
     }
+
+    /// Whether it has no place to wait at all, so that a packet passes if the link is free and is lost if not.
+    fn is_roomless(&self) -> bool {
+        false
+    }
 }

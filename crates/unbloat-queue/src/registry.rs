@@ -58,6 +58,11 @@ macro_rules! disciplines {
             fn ready_at(&self, now: Time) -> Option<Time> {
                 match self { $(AnyQueue::$variant(queue) => queue.ready_at(now),)* }
             }
+
+            #[inline]
+            fn is_roomless(&self) -> bool {
+                match self { $(AnyQueue::$variant(queue) => queue.is_roomless(),)* }
+            }
         }
     };
 }

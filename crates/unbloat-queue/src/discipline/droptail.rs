@@ -10,7 +10,8 @@ use crate::queue::{Backlog, Context, Queue};
 use std::collections::VecDeque;
 use unbloat_units::{Bytes, Time};
 
-/// The limits; at least one should be given, or memory is the limit.
+/// The limits; at least one should be given, or memory is the limit. With a limit of zero nothing waits: what meets a link that
+/// is busy is lost (Linux drops every packet).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Params {
     pub limit_bytes: Option<Bytes>,
@@ -78,6 +79,10 @@ impl Queue for DropTail {
             packets: self.packets.len() as u32,
             bytes: self.bytes,
         }
+    }
+
+    fn is_roomless(&self) -> bool {
+        self.params.limit_packets == Some(0) || self.params.limit_bytes == Some(Bytes::ZERO)
     }
 }
 
