@@ -48,7 +48,7 @@ fn main() {
 /// One point of the grid. Times are in mean times of transmission.
 fn row(name: &str, chain: Chain, most: u64) {
     let model = chain.model();
-    let packets = chain.packets_for(ERROR, 0.05).min(most);
+    let packets = chain.packets_for(ERROR, 1.0).min(most);
     let found = chain.simulate(packets);
     let (delay, expected) = (found.delay, model.mean_delay());
     println!(
