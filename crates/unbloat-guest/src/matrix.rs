@@ -1,6 +1,7 @@
 //! The scenarios whose outcomes are committed under `truth/`.
 
 use crate::scenario::Scenario;
+use std::ops::RangeInclusive;
 use unbloat_units::{Delta, Rate};
 
 /// Every discipline with CUBIC: name, `tc` words, ECN.
@@ -22,6 +23,10 @@ const QUEUES: &[(&str, &str, bool)] = &[
     ("tbf", "tbf rate 10mbit burst 1514 limit 150000", false),
 ];
 
+/// Those that draw lots, which one seed says little about.
+const DRAWING: &[&str] = &["pie", "pie-ecn", "red", "red-ecn"];
+const SEEDS: RangeInclusive<u64> = 2..=8;
+
 const RED: &str =
     "red limit 400000 min 30000 max 90000 avpkt 1000 burst 55 probability 0.02 bandwidth 10mbit";
 const RED_ECN: &str = "red limit 400000 min 30000 max 90000 avpkt 1000 burst 55 probability 0.02 bandwidth 10mbit ecn";
@@ -40,14 +45,25 @@ const CONTROLS: &[&str] = &[
     "nv",
 ];
 
-/// Names and scenarios, in the order of the table. All: 10 Mbit/s of IP packets, 60 s, seed 1, a sample
-/// a second.
+/// Names and scenarios, in the order of the table. All: 10 Mbit/s of IP packets, 60 s, a sample a second;
+/// seed 1 unless the name says another.
 pub fn matrix() -> Vec<(String, Scenario)> {
     let mut all = Vec::new();
     for &(name, queue, ecn) in QUEUES {
         let mut scenario = short(queue).flow("cubic");
         scenario.ecn = ecn;
-        all.push((format!("cubic-over-{name}"), scenario));
+        all.push((format!("cubic-over-{name}"), scenario.clone()));
+        let more = DRAWING.contains(&name).then_some(SEEDS);
+        all.extend(more.into_iter().flatten().map(|seed| {
+            let name = format!("cubic-over-{name}-seed-{seed}");
+            (
+                name,
+                Scenario {
+                    seed,
+                    ..scenario.clone()
+                },
+            )
+        }));
     }
     for (name, queue) in [
         ("pfifo-100", "pfifo limit 100"),

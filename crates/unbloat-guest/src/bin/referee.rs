@@ -101,7 +101,8 @@ const HEAD: &str = "\
 # What Linux does
 
 Outcomes of the kernel's own queues and congestion controls (Linux 6.12 of Debian, in virtual time), one
-file each. All: 10 Mbit/s of IP packets, 60 s, one seed; 40 ms one way, `reference-*` 50 ms each way.
+file each. All: 10 Mbit/s of IP packets, 60 s, seed 1 unless the name says another; 40 ms one way,
+`reference-*` 50 ms each way.
 `delay` is the time in the queue until transmission begins, of each packet that got through. The same
 command on the same kernel gives the same bytes:
 
