@@ -18,9 +18,25 @@ const SYN_TIMEOUT: Delta = Delta::secs(1);
 /// Sender and receiver of the data of one direction.
 struct Half {
     sender: Sender,
+    /// Bytes that the application has for the sender, beyond what its socket has taken.
+    waiting: u64,
     receiver: Receiver,
     sender_armed: Option<Time>,
     receiver_armed: Option<Time>,
+}
+
+impl Half {
+    /// The application writes as soon as the socket takes more.
+    #[inline]
+    fn fill_socket(&mut self, now: Time) {
+        if self.waiting > 0 {
+            let bytes = self.waiting.min(self.sender.writable());
+            if bytes > 0 {
+                self.waiting -= bytes;
+                self.sender.write(now, bytes);
+            }
+        }
+    }
 }
 
 /// A request and its response, by where they end in their streams.
@@ -84,6 +100,7 @@ impl Connection {
             let window = receiver.initial_window();
             Half {
                 sender: Sender::new(now, plan.senders[direction as usize].clone(), window),
+                waiting: 0,
                 receiver,
                 sender_armed: None,
                 receiver_armed: None,
@@ -197,7 +214,7 @@ impl Connection {
             && self
                 .halves
                 .iter()
-                .all(|half| half.sender.unacknowledged() == 0)
+                .all(|half| half.waiting + half.sender.unacknowledged() == 0)
     }
 
     fn write(
@@ -208,9 +225,9 @@ impl Connection {
         record: &mut FlowRecord,
     ) {
         if bytes > 0 {
-            self.halves[direction as usize]
-                .sender
-                .write(wire.now, bytes);
+            let half = &mut self.halves[direction as usize];
+            half.waiting += bytes;
+            half.fill_socket(wire.now);
             self.transmit(direction, wire, record);
         }
     }
@@ -269,13 +286,13 @@ impl Connection {
         wire: &mut Wire,
         record: &mut FlowRecord,
     ) {
-        self.halves[direction as usize]
-            .sender
-            .on_ack(wire.now, ack, record);
+        let half = &mut self.halves[direction as usize];
+        half.sender.on_ack(wire.now, ack, record);
+        half.fill_socket(wire.now);
         self.transmit(direction, wire, record);
     }
 
-    /// Data arrives; the application reads at once. Calls `tell` with what it means to the workload.
+    /// Data arrives; the application reads as soon as it is woken. Calls `tell` with what it means to the workload.
     pub(crate) fn on_data(
         &mut self,
         direction: Direction,
@@ -289,7 +306,11 @@ impl Connection {
             .on_segment(wire.now, segment);
         self.acknowledge(direction, wire);
         let receiver = &mut self.halves[direction as usize].receiver;
-        let bytes = receiver.read(wire.now, u64::MAX);
+        let bytes = if receiver.is_worth_reading() {
+            receiver.read(wire.now, u64::MAX)
+        } else {
+            0
+        };
         if bytes > 0 {
             let received = receiver.received();
             self.acknowledge(direction, wire);

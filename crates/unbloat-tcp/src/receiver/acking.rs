@@ -137,7 +137,10 @@ impl Receiver {
         }
         let unacked = self.data.next - self.window.updated;
         let size = self.acking.segment_size.max(SMALL_SEGMENT);
-        let is_second = unacked > u64::from(size) && self.target_window() >= self.window.granted;
+        // The application's reading will acknowledge it if the window cannot open before.
+        let is_asleep = self.readable() < u64::from(self.params.low_water);
+        let is_second =
+            unacked > u64::from(size) && (is_asleep || self.target_window() >= self.window.granted);
         let at_once = is_second || self.acking.quick > 0 || self.acking.now;
         if at_once || self.params.ack_every_segment {
             self.acking.due = true;
@@ -223,5 +226,68 @@ impl Receiver {
             let target = self.target_window();
             self.acking.due = target > 0 && u64::from(target) >= 2 * u64::from(offered);
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::{Params, Receiver};
+    use crate::receive_window::{Config, drs};
+    use crate::segment::{Ecn, Segment, Timestamps};
+    use unbloat_units::{Bytes, Delta, Time};
+
+    const MSS: u32 = 1_448;
+
+    fn segment(number: u64, now: Time, rtt: Delta) -> Segment {
+        Segment {
+            seq: number * u64::from(MSS),
+            len: MSS,
+            timestamps: Some(Timestamps {
+                value: Timestamps::clock(now),
+                echo: Timestamps::clock(now - rtt),
+            }),
+            ecn: Ecn::NotEct,
+            cwr: false,
+            push: false,
+            is_retransmission: false,
+        }
+    }
+
+    /// Segments of three rounds of slow start, 1.2 ms apart, to an application that waits for 16 KiB. What is
+    /// expected is what Linux 6.12 did: sixteen quick ACKs, five more while the window grows into what
+    /// segments turned out to cost, then every second segment, and single ones again once the third
+    /// read has made the window larger.
+    #[test]
+    fn a_connection_begins_with_the_acks_that_linux_sends() {
+        let start = Time::from_ns(0);
+        let mut receiver = Receiver::new(
+            start,
+            Params {
+                low_water: 16 << 10,
+                rule: Config::Drs(drs::Params {
+                    initial: Bytes::new(81_920),
+                    max: Bytes::new(3_932_160),
+                }),
+                ..Params::default()
+            },
+        );
+        let mut acks = Vec::new();
+        let mut number = 0;
+        for (round, count) in [(0, 10), (1, 20), (2, 20)] {
+            for place in 0..count {
+                let now = start + Delta::us(41_200) * (round + 1) + Delta::us(1_200) * place;
+                receiver.on_segment(now, &segment(number, now, Delta::ms(41)));
+                number += 1;
+                acks.extend(receiver.poll_ack(now));
+                if receiver.is_worth_reading() {
+                    receiver.read(now, u64::MAX);
+                    acks.extend(receiver.poll_ack(now));
+                }
+            }
+        }
+        let acked: Vec<u64> = acks.iter().map(|ack| ack.ack / u64::from(MSS)).collect();
+        let pairs = (23..=37).step_by(2);
+        let expected: Vec<u64> = (1..=21).chain(pairs).chain(38..=50).collect();
+        assert_eq!(acked, expected);
     }
 }

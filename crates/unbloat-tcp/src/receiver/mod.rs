@@ -38,6 +38,8 @@ pub struct Params {
     pub ecn: EcnMode,
     /// Acknowledge every segment.
     pub ack_every_segment: bool,
+    /// Bytes for which the application is woken (`SO_RCVLOWAT`); see [`Receiver::is_worth_reading`].
+    pub low_water: u32,
     /// Most ACKs that are held back while data arrives out of order (Linux `tcp_comp_sack_nr`);
     /// zero to send them all.
     pub compressed_acks: u8,
@@ -53,6 +55,7 @@ impl Default for Params {
             timestamps: true,
             ecn: EcnMode::Off,
             ack_every_segment: false,
+            low_water: 1,
             compressed_acks: 44,
         }
     }
@@ -230,6 +233,14 @@ impl Receiver {
     /// Bytes that have arrived in order and are not read.
     pub fn readable(&self) -> u64 {
         self.data.next - self.read
+    }
+
+    /// Whether an application that waits for data is woken: enough is there, or the window is used up.
+    pub fn is_worth_reading(&self) -> bool {
+        let readable = self.readable();
+        let left = self.window.offered(self.data.next);
+        readable >= u64::from(self.params.low_water)
+            || (readable > 0 && left <= self.acking.segment_size)
     }
 
     /// Bytes that have arrived in order so far.
