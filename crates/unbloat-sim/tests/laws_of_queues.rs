@@ -141,11 +141,11 @@ fn assert_close(chain: Chain) {
     let has_losses = model.loss() > 0.05;
     let found =
         chain.simulate(chain.packets_for(0.003, if has_losses { model.loss() } else { 1.0 }));
-    let close = |what: &str, found: Estimate, expected: f64| {
-        let (off, error) = (found.mean / expected - 1.0, found.error / expected);
+    let close = |what: &str, estimate: Estimate, expected: f64| {
+        let (off, error) = (estimate.mean / expected - 1.0, estimate.error / expected);
         assert!(
             off.abs() < 0.01 && error < 0.005,
-            "{what} of {chain:?}: {found:?} instead of {expected}"
+            "{what} of {chain:?}: {estimate:?} instead of {expected}"
         );
     };
     close("delay", found.delay, model.mean_delay());

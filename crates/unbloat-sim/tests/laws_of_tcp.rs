@@ -64,15 +64,16 @@ fn reno_saws_between_the_full_pipe_and_half_of_it_in_the_time_that_its_packets_t
     );
     let teeth = teeth(&run);
     assert!(teeth.len() > 20, "{teeth:?}");
-    let full = 40 + 1 + 60;
-    let growth: u64 = ((full + 1) / 2..=full).sum();
+    let full = 40 + 1 + 60_u64;
+    let half = full.div_ceil(2);
+    let growth: u64 = (half..=full).sum();
     let packet = Delta::us(1_200).as_secs();
     let period = |rounds: u64| (growth + rounds * (full + 1)) as f64 * packet;
     for pair in teeth.windows(2) {
         let (end, high, low) = pair[1];
         // The window may grow once more before the loss is seen.
         assert!(
-            (high == full + 1 || high == full + 2) && low == (full + 1) / 2,
+            (high == full + 1 || high == full + 2) && low == half,
             "{pair:?}"
         );
         let took = end.since(pair[0].0).as_secs();

@@ -200,9 +200,9 @@ fn a_static_window_has_a_knee_in_throughput_and_a_slope_in_round_trip_time() {
             let (wire, most) = (window * 1_500.0 / MSS, rate * MSS / 1_500.0 / 1e6);
             let bdp = rate / 8.0 * rtt_ms / 1e3;
             let found = format!("{rmem_max} of {bdp}: {goodput} Mbit/s, {rtt} ms");
-            let within = |value: f64, expected: f64, least: f64, most: f64| {
+            let within = |value: f64, expected: f64, low: f64, high: f64| {
                 let share = value / expected;
-                assert!((least..=most).contains(&share), "{found}; {expected}");
+                assert!((low..=high).contains(&share), "{found}; {expected}");
             };
             if wire < 0.9 * bdp {
                 sides[0] += 1;

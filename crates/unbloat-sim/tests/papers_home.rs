@@ -82,10 +82,10 @@ fn shaped_to_95_percent_delay_does_not_depend_on_the_load() {
         format!("{VIDEO}{FILE}"),
         FILE.repeat(4),
     ];
-    let idle = ping_ms(None, "");
+    let quiet = ping_ms(None, "");
     for load in &downloads {
         assert!(
-            ping_ms(None, load) > 10.0 * idle,
+            ping_ms(None, load) > 10.0 * quiet,
             "the modem's buffer fills"
         );
     }
