@@ -1,6 +1,6 @@
 //! What packets carry.
 
-use unbloat_queue::{Ecn, Packet};
+use unbloat_queue::Ecn;
 use unbloat_tcp::{self as tcp, Ack, Segment};
 use unbloat_units::{Seq, Time};
 use unbloat_workload::Direction;
@@ -55,8 +55,8 @@ pub(crate) fn ecn_of(ecn: tcp::Ecn) -> Ecn {
 }
 
 /// The segment as it arrives: marked if the packet was.
-pub(crate) fn arrived(mut segment: Segment, packet: &Packet) -> Segment {
-    if packet.ecn == Ecn::Ce {
+pub(crate) fn arrived(mut segment: Segment, is_marked: bool) -> Segment {
+    if is_marked {
         segment.ecn = tcp::Ecn::Ce;
     }
     segment

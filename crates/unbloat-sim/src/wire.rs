@@ -6,7 +6,7 @@ use crate::record::PathRecord;
 use crate::slab::Slab;
 use std::collections::VecDeque;
 use unbloat_link::{Element, Output, Path, Place};
-use unbloat_queue::{Backlog, Dscp, Event, FlowHash, Host, IpLen, Observer, Packet, PureAck};
+use unbloat_queue::{Backlog, Dscp, Ecn, Event, FlowHash, Host, IpLen, Observer, Packet, PureAck};
 use unbloat_units::{Bytes, Delta, Time};
 use unbloat_workload::Direction;
 
@@ -39,22 +39,25 @@ pub(crate) struct Labels {
     pub extra_delay: Delta,
 }
 
-/// A packet and what it carries, while it is on its way.
+/// A packet that has left its path.
 #[derive(Clone, Copy, Debug)]
-struct Transit {
-    packet: Packet,
-    body: Body,
+struct Arrival {
+    handle: u32,
+    is_marked: bool,
 }
 
 pub(crate) struct Wire {
     pub now: Time,
     pub agenda: Agenda<Task>,
-    pub inbox: VecDeque<(Packet, Body)>,
+    inbox: VecDeque<Arrival>,
     pub records: [PathRecord; 2],
     paths: [Path; 2],
     /// For each path the earliest wake-up that is planned.
     armed: [Option<Time>; 2],
-    transits: Slab<Transit>,
+    /// What packets carry, while they are on their way, by their handles.
+    bodies: Slab<Body>,
+    /// Packets that wait for their flow's own delay.
+    delayed: Slab<Packet>,
 }
 
 impl Wire {
@@ -66,7 +69,8 @@ impl Wire {
             records: [PathRecord::new(warm_at), PathRecord::new(warm_at)],
             paths,
             armed: [None; 2],
-            transits: Slab::new(),
+            bodies: Slab::new(),
+            delayed: Slab::new(),
         }
     }
 
@@ -90,22 +94,27 @@ impl Wire {
         if let Body::Data { segment, .. } = &body {
             packet.ecn = ecn_of(segment.ecn);
         }
-        packet.handle = self.transits.put(Transit { packet, body });
+        packet.handle = self.bodies.put(body);
         if labels.extra_delay > Delta::ZERO {
-            self.transits.get_mut(packet.handle).packet.handle = packet.handle;
-            self.agenda.plan(
-                self.now + labels.extra_delay,
-                Task::Enter(direction, packet.handle),
-            );
+            let place = self.delayed.put(packet);
+            self.agenda
+                .plan(self.now + labels.extra_delay, Task::Enter(direction, place));
         } else {
             self.enter(direction, packet);
         }
     }
 
     /// A packet that waited for its flow's own delay enters the path.
-    pub(crate) fn enter_delayed(&mut self, direction: Direction, handle: u32) {
-        let packet = self.transits.get(handle).packet;
+    pub(crate) fn enter_delayed(&mut self, direction: Direction, place: u32) {
+        let packet = self.delayed.take(place);
         self.enter(direction, packet);
+    }
+
+    /// What the next packet that has arrived carries, and whether it is marked.
+    #[inline]
+    pub(crate) fn receive(&mut self) -> Option<(Body, bool)> {
+        let arrival = self.inbox.pop_front()?;
+        Some((self.bodies.take(arrival.handle), arrival.is_marked))
     }
 
     fn enter(&mut self, direction: Direction, packet: Packet) {
@@ -115,7 +124,7 @@ impl Wire {
         let mut output = Collect {
             record,
             inbox: &mut self.inbox,
-            transits: &mut self.transits,
+            bodies: &mut self.bodies,
         };
         self.paths[index].accept(self.now, packet, &mut output);
     }
@@ -130,7 +139,7 @@ impl Wire {
         let mut output = Collect {
             record: &mut self.records[index],
             inbox: &mut self.inbox,
-            transits: &mut self.transits,
+            bodies: &mut self.bodies,
         };
         self.paths[index].advance(self.now, &mut output);
     }
@@ -170,15 +179,15 @@ impl Wire {
 /// Takes what a path gives out.
 struct Collect<'a> {
     record: &'a mut PathRecord,
-    inbox: &'a mut VecDeque<(Packet, Body)>,
-    transits: &'a mut Slab<Transit>,
+    inbox: &'a mut VecDeque<Arrival>,
+    bodies: &'a mut Slab<Body>,
 }
 
 impl Observer for Collect<'_> {
     fn event(&mut self, now: Time, event: Event) {
         self.record.event(now, &event);
         if let Event::Dropped { packet, .. } = event {
-            self.transits.take(packet.handle);
+            self.bodies.take(packet.handle);
         }
     }
 }
@@ -187,8 +196,10 @@ impl Output for Collect<'_> {
     #[inline]
     fn deliver(&mut self, at: Time, packet: Packet) {
         self.record.delivered(at, packet.len.bytes());
-        self.inbox
-            .push_back((packet, self.transits.take(packet.handle).body));
+        self.inbox.push_back(Arrival {
+            handle: packet.handle,
+            is_marked: packet.ecn == Ecn::Ce,
+        });
     }
 
     #[inline]

@@ -7,7 +7,6 @@ use crate::wire::{Labels, Task, Wire};
 use fastrand::Rng;
 use std::collections::VecDeque;
 use unbloat_link::Path;
-use unbloat_queue::Packet;
 use unbloat_scenario::{Experiment, Flow};
 use unbloat_units::{Bytes, Delta, Time};
 use unbloat_workload::{AnyWorkload, Conn, Direction, Happening, Metric, Network, Workload};
@@ -152,8 +151,8 @@ impl<'e> World<'e> {
     /// Handles what arrived and what it means to workloads, until nothing is left to do now.
     fn settle(&mut self) {
         loop {
-            if let Some((packet, body)) = self.wire.inbox.pop_front() {
-                self.arrive(&packet, body);
+            if let Some((body, is_marked)) = self.wire.receive() {
+                self.arrive(body, is_marked);
             } else if let Some((flow, happening)) = self.happenings.pop_front() {
                 self.with_app(flow, |workload, now, network| {
                     workload.on_happening(now, happening, network)
@@ -164,7 +163,7 @@ impl<'e> World<'e> {
         }
     }
 
-    fn arrive(&mut self, packet: &Packet, body: Body) {
+    fn arrive(&mut self, body: Body, is_marked: bool) {
         match body {
             Body::Syn { conn } => {
                 self.with_conn(conn, |connection, wire, _| connection.on_syn(wire))
@@ -192,7 +191,7 @@ impl<'e> World<'e> {
                 let (flow, number) = (connection.flow, connection.conn);
                 let record = &mut self.apps[flow as usize].record;
                 let happenings = &mut self.happenings;
-                let segment = arrived(segment, packet);
+                let segment = arrived(segment, is_marked);
                 connection.on_data(direction, &segment, &mut self.wire, record, |outcome| {
                     happenings.push_back((flow, happening(number, outcome)));
                 });
