@@ -18,6 +18,8 @@ pub struct Experiment {
     /// What packets towards the client meet, in order.
     pub down: Vec<Element>,
     pub up: Vec<Element>,
+    /// Whether the `rrc` elements of both directions are one radio's.
+    pub shares_radio: bool,
     pub flows: Vec<Flow>,
     /// How often queues and windows are sampled; no value: never.
     pub sample_every: Option<Delta>,

@@ -79,8 +79,11 @@ impl<'e> World<'e> {
         let start = Time::from_ns(0);
         let warm_at = start + experiment.warmup;
         let mut rng = Rng::with_seed(experiment.seed);
-        let down = Path::build(&experiment.down, start, &mut rng);
-        let up = Path::build(&experiment.up, start, &mut rng);
+        let mut down = Path::build(&experiment.down, start, &mut rng);
+        let mut up = Path::build(&experiment.up, start, &mut rng);
+        if experiment.shares_radio {
+            down.share_radio(&mut up);
+        }
         let mut wire = Wire::new([down, up], warm_at);
         let apps = experiment.flows.iter().zip(0..).map(|(plan, flow)| {
             wire.agenda.plan(plan.start, Task::Start(flow));

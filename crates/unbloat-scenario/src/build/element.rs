@@ -1,13 +1,17 @@
-//! `[link.down]` and `[link.up]`: what packets of one direction meet, in order: queue and rate, outages, loss, delay, jitter.
+//! `[link.down]` and `[link.up]`: what packets of one direction meet, in order: the sending device or the queue and its rate,
+//! outages, loss, delay, jitter, holds.
 
 use super::experiment::Files;
-use super::queue::{Scale, queue};
-use crate::text::{Component, Error, Keys, Node};
+use super::queue::{Scale, queue, shaped_rate};
+use super::radio::{Radio, radio};
+use super::ranges::{FASTEST, FRAME_BYTES, PERIOD, SIZE, SPAN};
+use super::server::{mean_rate, server};
+use crate::text::{Component, Error, Keys, Node, Value, read};
 use serde::Deserialize;
-use std::sync::Arc;
-use unbloat_link::element::{burst, delay, jitter, loss, outage};
-use unbloat_link::service::{bucket, chances, constant, markov, steps};
-use unbloat_link::trace::{parse_mahimahi, parse_rates};
+use unbloat_link::device::{self, RingLimit, modem};
+use unbloat_link::element::{burst, delay, hold, jitter, loss, outage};
+use unbloat_link::radio::rrc::Direction;
+use unbloat_link::service::constant;
 use unbloat_link::{BottleneckParams, Cells, Config, Framing, service};
 use unbloat_units::{Bytes, Delta, Rate};
 
@@ -15,21 +19,29 @@ use unbloat_units::{Bytes, Delta, Rate};
 pub(super) struct Link {
     keys: Keys,
     service: Option<service::Config>,
+    radio: Option<Radio>,
     rate: Rate,
     pub delay: Delta,
     behind: Vec<Config>,
 }
 
 impl Link {
-    pub(super) fn read(node: &Node, key: &str, files: Files<'_>) -> Result<Link, Error> {
+    pub(super) fn read(
+        node: &Node,
+        key: &str,
+        direction: Direction,
+        files: Files<'_>,
+    ) -> Result<Link, Error> {
         let mut keys = Keys::of(node, key)?;
         let service = server(&mut keys, files)?;
-        let delay = keys.or("delay", Delta::ZERO)?;
+        let radio = radio(&mut keys, direction, service.as_ref())?;
+        let delay = keys.within("delay", Delta::ZERO, &SPAN)?;
         let behind = behind(&mut keys, delay)?;
         let rate = service.as_ref().map_or(Rate::ZERO, mean_rate);
         Ok(Link {
             keys,
             service,
+            radio,
             rate,
             delay,
             behind,
@@ -39,147 +51,105 @@ impl Link {
     /// The elements, sizes of the queue taken by the base RTT of the whole path.
     pub(super) fn elements(mut self, base_rtt: Delta) -> Result<Vec<Config>, Error> {
         let node = self.keys.take("queue");
+        let device = Device::read(&mut self.keys)?;
         let framing = framing(&mut self.keys)?;
-        let mut elements = Vec::new();
-        match self.service {
-            Some(service) => {
-                let scale = Scale {
-                    rate: self.rate,
-                    base_rtt,
-                };
-                let queue = queue(node.as_ref(), &self.keys.path("queue"), scale)?;
-                elements.push(Config::Bottleneck(BottleneckParams {
-                    queue,
-                    service,
-                    framing,
-                }));
+        let scale = Scale {
+            rate: self.rate,
+            base_rtt,
+        };
+        let is_queued = node.is_some() || device.is_some();
+        let queue = queue(node.as_ref(), &self.keys.path("queue"), scale)?;
+        let first = match (self.radio, self.service, device) {
+            (Some(Radio::Down(_)), _, Some(_)) => {
+                return Err(self.keys.fault(
+                    "\"device\" is of the sender; it goes with a rate or a radio of link.up",
+                ));
             }
-            None if node.is_some() => {
-                return Err(self.keys.fault("a queue without a rate never fills; give \"rate\", \"trace\", \"steps\" or \"markov\""));
+            (Some(Radio::Down(params)), ..) => {
+                Some(Config::LteDownlink(params.into_downlink(queue)))
             }
-            None => {}
-        }
+            (Some(Radio::Up(params)), _, None) if !is_queued => Some(Config::LteUplink(*params)),
+            (Some(Radio::Up(params)), _, device) => {
+                let device = device.unwrap_or_default();
+                Some(device.feeding(queue, modem::Config::LteUplink(*params)))
+            }
+            (None, Some(service), Some(device)) => {
+                let line = device.line(service, framing);
+                Some(device.feeding(queue, modem::Config::Line(line)))
+            }
+            (None, Some(service), None) => Some(bottleneck(queue, service, framing)),
+            (None, None, None) if shaped_rate(&queue).is_some() => {
+                let service = service::Config::Constant(constant::Params { rate: FASTEST });
+                Some(bottleneck(queue, service, framing))
+            }
+            (None, None, _) if is_queued => {
+                return Err(self.keys.fault("a queue without a rate never fills; give \"rate\", \"trace\", \"steps\" or \"markov\", or to cake a \"rate\" of its own"));
+            }
+            (None, None, _) => None,
+        };
         self.keys.end()?;
-        elements.extend(self.behind);
-        Ok(elements)
+        Ok(first.into_iter().chain(self.behind).collect())
     }
 }
 
-#[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
-struct Step {
-    span: Delta,
-    rate: Rate,
+fn bottleneck(queue: unbloat_queue::Config, service: service::Config, framing: Framing) -> Config {
+    Config::Bottleneck(BottleneckParams {
+        queue,
+        service,
+        framing,
+    })
 }
 
-#[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
-struct State {
-    rate: Rate,
-    stay: Delta,
-    #[serde(default)]
-    next: Vec<f64>,
+/// What lies below the queue of a sending device.
+struct Device {
+    ring: RingLimit,
+    buffer: Bytes,
 }
 
-/// Rate, trace, steps or Markov chain: one of them, or no bottleneck in this direction.
-fn server(keys: &mut Keys, files: Files<'_>) -> Result<Option<service::Config>, Error> {
-    let rate: Option<Rate> = keys.maybe("rate")?;
-    let burst: Option<Bytes> = keys.maybe("burst")?;
-    let trace = keys.take("trace");
-    let list: Option<Vec<Step>> = keys.maybe("steps")?;
-    let states: Option<Vec<State>> = keys.maybe("markov")?;
-    let given = usize::from(rate.is_some())
-        + usize::from(trace.is_some())
-        + usize::from(list.is_some())
-        + usize::from(states.is_some());
-    if given > 1 {
-        return Err(keys.fault("more than one of \"rate\", \"trace\", \"steps\" and \"markov\""));
-    }
-    if rate == Some(Rate::ZERO) {
-        return Err(keys.fault("\"rate\" is 0; leave it out for a direction without a bottleneck"));
-    }
-    let constant = rate.map(|rate| match burst {
-        Some(burst) => service::Config::Bucket(bucket::Params {
-            rate,
-            burst,
-            peak: None,
-        }),
-        None => service::Config::Constant(constant::Params { rate }),
-    });
-    let traced = trace
-        .map(|node| trace_of(&node, &keys.path("trace"), files))
-        .transpose()?;
-    let stepped = list.map(|list| {
-        let steps = list.into_iter().map(|step| steps::Step {
-            span: step.span,
-            rate: step.rate,
-        });
-        service::Config::Steps(steps::Params {
-            steps: steps.collect(),
-        })
-    });
-    let chained = states.map(|states| {
-        let states = states.into_iter().map(|state| markov::State {
-            rate: state.rate,
-            mean_stay: state.stay,
-            next: state.next,
-        });
-        service::Config::Markov(markov::Params {
-            states: states.collect(),
-        })
-    });
-    Ok(constant.or(traced).or(stepped).or(chained))
-}
-
-/// A file of rates if its name ends in `.csv`, otherwise of the chances of mahimahi.
-fn trace_of(node: &Node, key: &str, files: Files<'_>) -> Result<service::Config, Error> {
-    let fault = |message: String| Error::new(node.origin.clone(), key, message);
-    let Some(name) = node.as_text() else {
-        return Err(fault(format!(
-            "{} where the name of a file is wanted",
-            node.kind()
-        )));
-    };
-    let bytes = files(name).map_err(|error| fault(format!("{name}: {error}")))?;
-    let inside = |error: unbloat_link::trace::TraceError| fault(format!("{name}: {error}"));
-    if name.trim_end_matches(".gz").ends_with(".csv") {
-        let steps = parse_rates(&bytes).map_err(inside)?;
-        return Ok(service::Config::Steps(steps::Params {
-            steps: steps.into(),
-        }));
-    }
-    let trace = Arc::new(parse_mahimahi(&bytes).map_err(inside)?);
-    Ok(service::Config::Chances(chances::Params { trace }))
-}
-
-/// Mean over the whole trace or list; for a Markov chain over its states by their stays, which is exact where each is visited as
-/// often as the others. It only serves to size buffers.
-fn mean_rate(service: &service::Config) -> Rate {
-    let mean = |parts: &mut dyn Iterator<Item = (Rate, Delta)>| {
-        let (bits, seconds) = parts.fold((0.0, 0.0), |(bits, seconds), (rate, span)| {
-            (
-                bits + rate.as_bps_f64() * span.as_secs(),
-                seconds + span.as_secs(),
-            )
-        });
-        Rate::from_bps_f64(if seconds > 0.0 { bits / seconds } else { 0.0 })
-    };
-    match service {
-        service::Config::Constant(params) => params.rate,
-        service::Config::Bucket(params) => params.rate,
-        service::Config::Chances(params) => {
-            let bytes = Bytes::new(params.trace.len() as u64 * 1_500);
-            bytes.over(params.trace.period()).unwrap_or(Rate::ZERO)
+impl Default for Device {
+    /// A ring as by default, and 64 kB of buffer behind it.
+    fn default() -> Device {
+        Device {
+            ring: RingLimit::default(),
+            buffer: Bytes::new(64_000),
         }
-        service::Config::Steps(params) => {
-            mean(&mut params.steps.iter().map(|step| (step.rate, step.span)))
+    }
+}
+
+impl Device {
+    /// `device = { ring_packets = 256, ring_bytes = "64 kB", buffer = "64 kB" }`.
+    fn read(keys: &mut Keys) -> Result<Option<Device>, Error> {
+        let path = keys.path("device");
+        let Some(node) = keys.take("device") else {
+            return Ok(None);
+        };
+        let mut keys = Keys::of(&node, &path)?;
+        let default = Device::default();
+        let device = Device {
+            ring: RingLimit {
+                packets: keys.within("ring_packets", default.ring.packets, &(1..=1_000_000))?,
+                bytes: keys.maybe_within("ring_bytes", &SIZE)?,
+            },
+            buffer: keys.within("buffer", default.buffer, &SIZE)?,
+        };
+        keys.end()?;
+        Ok(Some(device))
+    }
+
+    fn line(&self, service: service::Config, framing: Framing) -> modem::Line {
+        modem::Line {
+            buffer: self.buffer,
+            service,
+            framing,
         }
-        service::Config::Markov(params) => mean(
-            &mut params
-                .states
-                .iter()
-                .map(|state| (state.rate, state.mean_stay)),
-        ),
+    }
+
+    fn feeding(self, qdisc: unbloat_queue::Config, modem: modem::Config) -> Config {
+        Config::Device(device::Params {
+            qdisc,
+            ring: self.ring,
+            modem,
+        })
     }
 }
 
@@ -193,22 +163,12 @@ struct Outage {
 /// What lies behind the bottleneck.
 fn behind(keys: &mut Keys, delay: Delta) -> Result<Vec<Config>, Error> {
     let mut elements = Vec::new();
-    let outages: Vec<Outage> = keys.or("outages", Vec::new())?;
-    if !outages.is_empty() {
-        let when = outages
-            .into_iter()
-            .map(|outage| (outage.after, outage.lasts))
-            .collect();
-        elements.push(Config::Outage(outage::Params {
-            when: outage::When::At(when),
-            effect: outage::Effect::Hold,
-        }));
-    }
+    elements.extend(outages(keys)?.map(Config::Outage));
     elements.extend(losses(keys)?);
     if delay > Delta::ZERO {
         elements.push(Config::Delay(delay::Params { delay }));
     }
-    let most: Delta = keys.or("jitter", Delta::ZERO)?;
+    let most = keys.within("jitter", Delta::ZERO, &SPAN)?;
     let reorders = keys.or("reorders", false)?;
     if most > Delta::ZERO {
         elements.push(Config::Jitter(jitter::Params {
@@ -216,7 +176,70 @@ fn behind(keys: &mut Keys, delay: Delta) -> Result<Vec<Config>, Error> {
             reorders,
         }));
     }
+    elements.extend(held(keys)?.map(Config::Hold));
     Ok(elements)
+}
+
+/// `outages = [{ after = "10 s", lasts = "2 s" }]`, or a table for random ones and for those that lose packets.
+fn outages(keys: &mut Keys) -> Result<Option<outage::Params>, Error> {
+    let path = keys.path("outages");
+    let Some(node) = keys.take("outages") else {
+        return Ok(None);
+    };
+    if let Value::Array(_) = node.value {
+        let effect = outage::Effect::Hold;
+        let when = listed(&node, &path)?;
+        return Ok(Some(outage::Params { when, effect }));
+    }
+    let mut keys = Keys::of(&node, &path)?;
+    let list = keys.take("at");
+    let every = keys.maybe_within("every", &(Delta::us(100)..=*PERIOD.end()))?;
+    let shortest = keys.within("shortest", Delta::ms(100), &PERIOD)?;
+    let longest = keys.within("longest", Delta::secs(1).max(shortest), &PERIOD)?;
+    let when = match (list, every) {
+        (Some(list), None) => listed(&list, &keys.path("at"))?,
+        (None, Some(every)) if shortest <= longest => outage::When::Random {
+            every,
+            shortest,
+            longest,
+        },
+        (None, Some(_)) => return Err(keys.fault("\"shortest\" must not be above \"longest\"")),
+        _ => return Err(keys.fault("one of \"at\" and \"every\" is wanted")),
+    };
+    let lost = keys.maybe_share("loss")?;
+    let effect = lost.map_or(outage::Effect::Hold, outage::Effect::Lose);
+    keys.end()?;
+    Ok(Some(outage::Params { when, effect }))
+}
+
+fn listed(node: &Node, key: &str) -> Result<outage::When, Error> {
+    let outages: Vec<Outage> = read(node, key)?;
+    let is_sound = |one: &Outage| SPAN.contains(&one.after) && PERIOD.contains(&one.lasts);
+    if outages.is_empty() || !outages.iter().all(is_sound) {
+        let message = format!(
+            "outages like {{ after = \"10 s\", lasts = \"2 s\" }} are wanted, each from {} to {}",
+            PERIOD.start(),
+            PERIOD.end()
+        );
+        return Err(Error::new(node.origin.clone(), key, message));
+    }
+    let when = outages.into_iter().map(|one| (one.after, one.lasts));
+    Ok(outage::When::At(when.collect()))
+}
+
+/// `hold = { share = 0.01, delay = "50 ms" }`.
+fn held(keys: &mut Keys) -> Result<Option<hold::Params>, Error> {
+    let path = keys.path("hold");
+    let Some(node) = keys.take("hold") else {
+        return Ok(None);
+    };
+    let mut keys = Keys::of(&node, &path)?;
+    let params = hold::Params {
+        share: keys.share_or("share", 0.01)?,
+        hold: keys.within("delay", Delta::ms(50), &SPAN)?,
+    };
+    keys.end()?;
+    Ok(Some(params))
 }
 
 /// `loss = 0.01` or `loss = { kind = "burst", to_bad = 0.001, to_good = 0.1 }`.
@@ -264,8 +287,8 @@ fn framing(keys: &mut Keys) -> Result<Framing, Error> {
     };
     let mut params = Keys::of(&node, &path)?;
     let framing = Framing {
-        overhead: params.or("overhead_bytes", 0)?,
-        minimum: params.or("minimum_bytes", 0)?,
+        overhead: params.within("overhead_bytes", 0, &FRAME_BYTES)?,
+        minimum: params.within("minimum_bytes", 0, &FRAME_BYTES)?,
         cells: match params.or("cells", CellKind::None)? {
             CellKind::None => Cells::None,
             CellKind::Atm => Cells::Atm,

@@ -2,8 +2,12 @@
 
 use super::element::Link;
 use super::flow::{Hosts, flows};
+use super::radio::rrc;
+use super::ranges::{PERIOD, SPAN};
 use crate::experiment::Experiment;
 use crate::text::{Error, Keys, Node, Value};
+use unbloat_link::radio::rrc::Direction;
+use unbloat_link::radio::sleep;
 use unbloat_units::Delta;
 
 /// Gives the contents of a file that a scenario names, uncompressed.
@@ -24,39 +28,66 @@ pub fn build(scenario: &Node, files: Files<'_>) -> Result<Experiment, Error> {
     keys.end()?;
 
     let mut head = Keys::of(&head, "scenario")?;
-    let (down, up) = path(&links, files)?;
+    let path = path(&links, files)?;
     let experiment = Experiment {
         name: head.or("name", String::new())?,
         about: head.or("about", String::new())?,
-        duration: head.or("duration", Delta::secs(60))?,
-        warmup: head.or("warmup", Delta::ZERO)?,
+        duration: head.within("duration", Delta::secs(60), &PERIOD)?,
+        warmup: head.within("warmup", Delta::ZERO, &SPAN)?,
         seed: head.or("seed", 1)?,
-        sample_every: head.maybe("sample_every")?.or(Some(Delta::ms(10))),
-        down,
-        up,
+        sample_every: Some(head.within("sample_every", Delta::ms(10), &SPAN)?),
+        down: path.down,
+        up: path.up,
+        shares_radio: path.shares_radio,
         flows: all_flows(&entries)?,
     };
-    if experiment.duration <= Delta::ZERO || experiment.warmup >= experiment.duration {
-        return Err(head.fault("\"duration\" must be above 0 and longer than \"warmup\""));
+    if experiment.warmup >= experiment.duration {
+        return Err(head.fault("\"duration\" must be longer than \"warmup\""));
+    }
+    let samples = experiment.sample_every.map_or(0, |every| {
+        experiment.duration.as_ns() / every.as_ns().max(1)
+    });
+    if experiment.sample_every > Some(Delta::ZERO) && samples > MAX_SAMPLES {
+        return Err(head.fault(format!(
+            "{samples} samples; make \"sample_every\" longer, at most {MAX_SAMPLES} are taken (0 for none)"
+        )));
     }
     head.end()?;
     Ok(experiment)
 }
 
+/// More samples than this of each queue are a slip of the pen.
+const MAX_SAMPLES: i64 = 10_000_000;
+
 type Elements = Vec<unbloat_link::Config>;
 
-fn path(links: &Node, files: Files<'_>) -> Result<(Elements, Elements), Error> {
+struct BothWays {
+    down: Elements,
+    up: Elements,
+    shares_radio: bool,
+}
+
+fn path(links: &Node, files: Files<'_>) -> Result<BothWays, Error> {
     let mut keys = Keys::of(links, "link")?;
-    let mut link = |name: &'static str| -> Result<Link, Error> {
+    let mut link = |name: &'static str, direction| -> Result<Link, Error> {
         let node = keys
             .take(name)
             .unwrap_or_else(|| Node::table(keys.origin().clone()));
-        Link::read(&node, &keys.path(name), files)
+        Link::read(&node, &keys.path(name), direction, files)
     };
-    let (down, up) = (link("down")?, link("up")?);
+    let (down, up) = (link("down", Direction::Down)?, link("up", Direction::Up)?);
+    let rrc = rrc(&mut keys)?;
     keys.end()?;
     let base_rtt = down.delay + up.delay;
-    Ok((down.elements(base_rtt)?, up.elements(base_rtt)?))
+    let elements = |link: Link, direction| -> Result<Elements, Error> {
+        let asleep = rrc.map(|rrc| unbloat_link::Config::Rrc(sleep::Params { rrc, direction }));
+        Ok(asleep.into_iter().chain(link.elements(base_rtt)?).collect())
+    };
+    Ok(BothWays {
+        down: elements(down, Direction::Down)?,
+        up: elements(up, Direction::Up)?,
+        shares_radio: rrc.is_some(),
+    })
 }
 
 fn all_flows(entries: &Node) -> Result<Vec<crate::experiment::Flow>, Error> {

@@ -1,12 +1,13 @@
 //! `[[flow]]`: who does what, from when to when, over which TCP.
 
+use super::ranges::SPAN;
 use super::tcp::ends;
+use super::workload::workload;
 use crate::experiment::Flow;
-use crate::text::{At, Component, Error, Keys, Node};
+use crate::text::{Error, Keys, Node};
 use std::collections::BTreeMap;
 use unbloat_queue::{Dscp, Host};
 use unbloat_units::{Delta, Time};
-use unbloat_workload::{Config as Workload, NAMES};
 
 /// More flows than this in a scenario are a slip of the pen.
 const MAX_FLOWS: usize = 10_000;
@@ -35,15 +36,18 @@ pub(super) fn flows(
     let workload = workload(&mut keys)?;
     let name: String = keys.or("name", workload.name().to_owned())?;
     let count: usize = keys.or("count", 1)?;
-    if count == 0 || flows.len() + count > MAX_FLOWS {
+    if count == 0 || count > MAX_FLOWS - flows.len() {
         return Err(keys.fault(format!(
             "\"count\" must be from 1, and all flows together at most {MAX_FLOWS}"
         )));
     }
     let origin = Time::from_ns(0);
-    let start: Delta = keys.or("start", Delta::ZERO)?;
-    let stagger: Delta = keys.or("stagger", Delta::ZERO)?;
-    let stop: Option<Delta> = keys.maybe("stop")?;
+    let start: Delta = keys.within("start", Delta::ZERO, &SPAN)?;
+    let stagger: Delta = keys.within("stagger", Delta::ZERO, &SPAN)?;
+    let stop: Option<Delta> = keys.maybe_within("stop", &SPAN)?;
+    if stop.is_some_and(|stop| stop <= start) {
+        return Err(keys.fault("\"stop\" must be after \"start\""));
+    }
     let ends = ends(&mut keys)?;
     let flow = Flow {
         name,
@@ -52,10 +56,10 @@ pub(super) fn flows(
         stop: stop.map(|stop| origin + stop),
         senders: [ends.sender.clone(), ends.sender],
         receivers: [ends.receiver.clone(), ends.receiver],
-        extra_delay: keys.or("delay", Delta::ZERO)?,
+        extra_delay: keys.within("delay", Delta::ZERO, &SPAN)?,
         client: hosts.host(keys.or("client", "client".to_owned())?),
         server: hosts.host(keys.or("server", "server".to_owned())?),
-        dscp: Dscp(keys.or("dscp", 0)?),
+        dscp: Dscp(keys.within("dscp", 0, &(0..=63))?),
     };
     keys.end()?;
     for number in 0..count {
@@ -70,29 +74,10 @@ fn numbered(flow: &Flow, number: usize, count: usize, stagger: Delta) -> Flow {
     } else {
         format!("{}_{}", flow.name, number + 1)
     };
-    let start = (0..number).fold(flow.start, |at, _| at + stagger);
+    let start = flow.start + stagger * number as i64;
     Flow {
         name,
         start,
         ..flow.clone()
     }
-}
-
-fn workload(keys: &mut Keys) -> Result<Workload, Error> {
-    let path = keys.path("app");
-    let Some(node) = keys.take("app") else {
-        return Err(keys.fault(format!(
-            "\"app\" is missing: what does the flow do? One of {}",
-            NAMES.join(", ")
-        )));
-    };
-    let Component { kind, params, .. } = Component::of(&node, &path, NAMES)?;
-    let read = Workload::read(
-        &kind,
-        At {
-            node: &params,
-            key: path,
-        },
-    );
-    read.expect("the component is one of the names")
 }

@@ -5,9 +5,15 @@ mod element;
 mod experiment;
 mod flow;
 mod queue;
+mod radio;
+mod ranges;
+mod server;
 mod tcp;
+mod workload;
 
 pub use experiment::{Files, build};
 
+#[cfg(test)]
+mod registry_tests;
 #[cfg(test)]
 mod tests;

@@ -1,10 +1,15 @@
 //! The TCP of a flow: `cc`, `receive_window`, `ecn` and what else can be set of a sender.
 
+use super::ranges::{COUNT, PERIOD, SIZE, SPAN, WEIGHT};
 use crate::text::{Component, Error, Keys};
 use serde::Deserialize;
-use unbloat_tcp::congestion::{self, SlowStart, bic, cubic, htcp, vegas};
-use unbloat_tcp::receive_window::{self, drs, fixed};
-use unbloat_tcp::sender::EcnMode;
+use std::ops::RangeInclusive;
+use unbloat_tcp::congestion::{
+    self, SlowStart, bbr, bbr3, bic, cubic, cubic2009, htcp, newreno, prague, vegas,
+};
+use unbloat_tcp::ledbat;
+use unbloat_tcp::receive_window::{self, drs, drs2012, drwa, fixed, rledbat};
+use unbloat_tcp::sender::{EcnMode, RtoParams};
 use unbloat_tcp::{receiver, sender};
 use unbloat_units::Bytes;
 
@@ -29,28 +34,63 @@ pub(super) fn ends(keys: &mut Keys) -> Result<Ends, Error> {
         Ecn::Classic => EcnMode::Classic,
         Ecn::Accurate => EcnMode::Accurate,
     };
+    let mss = keys.within("mss_bytes", sender::Params::default().mss, &(64..=65_000))?;
+    let sender = sender_params(keys, ecn, mss)?;
+    let receiver = receiver_params(keys, &sender)?;
+    Ok(Ends { sender, receiver })
+}
+
+fn sender_params(keys: &mut Keys, ecn: EcnMode, mss: u32) -> Result<sender::Params, Error> {
     let default = sender::Params::default();
-    let sender = sender::Params {
+    let send_buffer = keys.within("send_buffer", Bytes::new(default.send_buffer), &SIZE)?;
+    Ok(sender::Params {
+        mss,
+        initial_window: keys.within("initial_window", default.initial_window, &COUNT)?,
         congestion: control(keys)?,
-        ecn,
-        initial_window: keys.or("initial_window", default.initial_window)?,
-        pacing: keys.or("pacing", default.pacing)?,
-        slow_start_after_idle: keys.or("slow_start_after_idle", default.slow_start_after_idle)?,
+        rto: timeout(keys, default.rto)?,
         timestamps: keys.or("timestamps", default.timestamps)?,
+        ecn,
+        reordering: keys.within("reordering", default.reordering, &COUNT)?,
+        max_reordering: keys.within("max_reordering", default.max_reordering, &COUNT)?,
         loss_probe: keys.or("loss_probe", default.loss_probe)?,
         frto: keys.or("frto", default.frto)?,
+        slow_start_after_idle: keys.or("slow_start_after_idle", default.slow_start_after_idle)?,
         rtt_from_sacks: keys.or("rtt_from_sacks", default.rtt_from_sacks)?,
-        ..default
+        pacing: keys.or("pacing", default.pacing)?,
+        hz: keys.within("kernel_hz", default.hz, &(1..=1_000))?,
+        send_buffer: send_buffer.as_u64(),
+    })
+}
+
+fn timeout(keys: &mut Keys, default: RtoParams) -> Result<RtoParams, Error> {
+    let rto = RtoParams {
+        min: keys.within("rto_min", default.min, &PERIOD)?,
+        max: keys.within("rto_max", default.max, &PERIOD)?,
+        initial: keys.within("rto_initial", default.initial, &PERIOD)?,
     };
+    if rto.min > rto.max {
+        return Err(keys.fault(format!(
+            "\"rto_min\" is {} and \"rto_max\" is {}; it must not be below",
+            rto.min, rto.max
+        )));
+    }
+    Ok(rto)
+}
+
+fn receiver_params(keys: &mut Keys, sender: &sender::Params) -> Result<receiver::Params, Error> {
+    let default = receiver::Params::default();
     let rule = window_rule(keys)?;
-    let receiver = receiver::Params {
+    Ok(receiver::Params {
+        mss: sender.mss,
         initial_window: initial_window(&rule),
         rule,
+        window_scale: keys.within("window_scale", default.window_scale, &(0..=14))?,
         timestamps: sender.timestamps,
-        ecn,
-        ..receiver::Params::default()
-    };
-    Ok(Ends { sender, receiver })
+        ecn: sender.ecn,
+        ack_every_segment: keys.or("ack_every_segment", default.ack_every_segment)?,
+        low_water: keys.within("read_at_least_bytes", default.low_water, &COUNT)?,
+        compressed_acks: keys.or("compressed_acks", default.compressed_acks)?,
+    })
 }
 
 /// A static window is offered from the beginning, as far as a SYN can say it (RFC 7323 section 2.2).
@@ -70,43 +110,94 @@ fn control(keys: &mut Keys) -> Result<congestion::Config, Error> {
     };
     let kind = component.kind.clone();
     let mut params = Keys::params(component, &path);
+    let keys = &mut params;
     let config = match kind.as_str() {
-        "vegas" => {
-            let default = vegas::Params::default();
-            congestion::Config::Vegas(vegas::Params {
-                alpha: params.or("alpha", default.alpha)?,
-                beta: params.or("beta", default.beta)?,
-                gamma: params.or("gamma", default.gamma)?,
-            })
-        }
-        "cubic" => {
-            let default = cubic::Params::default();
-            congestion::Config::Cubic(cubic::Params {
-                fast_convergence: params.or("fast_convergence", default.fast_convergence)?,
-                reno_friendly: params.or("reno_friendly", default.reno_friendly)?,
-                slow_start: slow_start(&mut params)?,
-                ..default
-            })
-        }
-        "bic" => {
-            let default = bic::Params::default();
-            let fast_convergence = params.or("fast_convergence", default.fast_convergence)?;
-            congestion::Config::Bic(bic::Params {
-                fast_convergence,
-                ..default
-            })
-        }
+        "newreno" => congestion::Config::NewReno(newreno::Params {
+            slow_start: slow_start(keys, SlowStart::Standard)?,
+        }),
+        "vegas" => congestion::Config::Vegas(vegas_params(keys)?),
+        "cubic" => congestion::Config::Cubic(cubic_params(keys)?),
+        "cubic2009" => congestion::Config::Cubic2009(cubic2009_params(keys)?),
+        "bic" => congestion::Config::Bic(bic_params(keys)?),
         "htcp" => {
             let default = htcp::Params::default();
             congestion::Config::Htcp(htcp::Params {
-                rtt_scaling: params.or("rtt_scaling", default.rtt_scaling)?,
-                bandwidth_switch: params.or("bandwidth_switch", default.bandwidth_switch)?,
+                rtt_scaling: keys.or("rtt_scaling", default.rtt_scaling)?,
+                bandwidth_switch: keys.or("bandwidth_switch", default.bandwidth_switch)?,
             })
         }
-        _ => named(&kind, &params, congestion::Config::named)?,
+        "bbr" => congestion::Config::Bbr(bbr::Params {
+            first_phase: keys.within("first_phase", 0, &(0..=6))?,
+        }),
+        "bbr3" => congestion::Config::Bbr3(bbr3::Params {
+            first_wait_ms: keys.within("first_wait_ms", 0, &(0..=1_000))?,
+        }),
+        "ledbat" => congestion::Config::Ledbat(ledbat_params(keys)?),
+        "prague" => {
+            let default = prague::Params::default();
+            congestion::Config::Prague(prague::Params {
+                gain_shift: keys.within("gain_shift", default.gain_shift, &(0..=10))?,
+                reference_rtt: keys.within("reference_rtt", default.reference_rtt, &SPAN)?,
+            })
+        }
+        _ => named(&kind, keys, congestion::Config::named)?,
     };
     params.end()?;
     Ok(config)
+}
+
+fn vegas_params(keys: &mut Keys) -> Result<vegas::Params, Error> {
+    let default = vegas::Params::default();
+    let params = vegas::Params {
+        alpha: keys.within("alpha", default.alpha, &WEIGHT)?,
+        beta: keys.within("beta", default.beta, &WEIGHT)?,
+        gamma: keys.within("gamma", default.gamma, &WEIGHT)?,
+    };
+    Ok(params)
+}
+
+/// In 1/1024.
+const PART: RangeInclusive<u32> = 1..=1_023;
+
+fn cubic_params(keys: &mut Keys) -> Result<cubic::Params, Error> {
+    let default = cubic::Params::default();
+    Ok(cubic::Params {
+        beta: keys.within("beta", default.beta, &PART)?,
+        scale: keys.within("scale", default.scale, &(1..=1_000))?,
+        fast_convergence: keys.or("fast_convergence", default.fast_convergence)?,
+        reno_friendly: keys.or("reno_friendly", default.reno_friendly)?,
+        slow_start: slow_start(keys, SlowStart::HyStart)?,
+    })
+}
+
+fn cubic2009_params(keys: &mut Keys) -> Result<cubic2009::Params, Error> {
+    let default = cubic2009::Params::default();
+    Ok(cubic2009::Params {
+        beta: keys.within("beta", default.beta, &PART)?,
+        scale: keys.within("scale", default.scale, &(1..=1_000))?,
+        hystart: keys.or("hystart", default.hystart)?,
+        delay_min_ticks: keys.within("delay_min_ticks", default.delay_min_ticks, &(0..=1_000))?,
+        delay_max_ticks: keys.within("delay_max_ticks", default.delay_max_ticks, &(0..=1_000))?,
+    })
+}
+
+fn bic_params(keys: &mut Keys) -> Result<bic::Params, Error> {
+    let default = bic::Params::default();
+    Ok(bic::Params {
+        beta: keys.within("beta", default.beta, &PART)?,
+        low_window: keys.within("low_window", default.low_window, &COUNT)?,
+        max_increment: keys.within("max_increment", default.max_increment, &COUNT)?,
+        smooth_part: keys.within("smooth_part", default.smooth_part, &COUNT)?,
+        fast_convergence: keys.or("fast_convergence", default.fast_convergence)?,
+    })
+}
+
+fn ledbat_params(keys: &mut Keys) -> Result<ledbat::Params, Error> {
+    let default = ledbat::Params::default();
+    Ok(ledbat::Params {
+        target: keys.within("target", default.target, &PERIOD)?,
+        slowdown: keys.or("slowdown", default.slowdown)?,
+    })
 }
 
 #[derive(Clone, Copy, Debug, Deserialize)]
@@ -117,11 +208,12 @@ enum SlowStartName {
     HystartPlusPlus,
 }
 
-fn slow_start(params: &mut Keys) -> Result<SlowStart, Error> {
-    Ok(match params.or("slow_start", SlowStartName::Hystart)? {
-        SlowStartName::Standard => SlowStart::Standard,
-        SlowStartName::Hystart => SlowStart::HyStart,
-        SlowStartName::HystartPlusPlus => SlowStart::HyStartPlusPlus,
+fn slow_start(keys: &mut Keys, default: SlowStart) -> Result<SlowStart, Error> {
+    Ok(match keys.maybe("slow_start")? {
+        None => default,
+        Some(SlowStartName::Standard) => SlowStart::Standard,
+        Some(SlowStartName::Hystart) => SlowStart::HyStart,
+        Some(SlowStartName::HystartPlusPlus) => SlowStart::HyStartPlusPlus,
     })
 }
 
@@ -132,22 +224,58 @@ fn window_rule(keys: &mut Keys) -> Result<receive_window::Config, Error> {
     };
     let Component { kind, .. } = component.clone();
     let mut params = Keys::params(component, &path);
+    let keys = &mut params;
     let config = match kind.as_str() {
-        "static" => {
-            let window: Bytes = params.or("window", fixed::Params::default().window)?;
-            receive_window::Config::Static(fixed::Params { window })
-        }
+        "static" => receive_window::Config::Static(fixed::Params {
+            window: keys.within("window", fixed::Params::default().window, &WINDOW)?,
+        }),
         "drs" => {
             let default = drs::Params::default();
-            receive_window::Config::Drs(drs::Params {
-                initial: params.or("initial", default.initial)?,
-                max: params.or("max", default.max)?,
+            let (initial, max) = window_bounds(keys, default.initial, default.max)?;
+            receive_window::Config::Drs(drs::Params { initial, max })
+        }
+        "drs2012" => {
+            let default = drs2012::Params::default();
+            let (initial, max) = window_bounds(keys, default.initial, default.max)?;
+            receive_window::Config::Drs2012(drs2012::Params { initial, max })
+        }
+        "drwa" => {
+            let default = drwa::Params::default();
+            let (initial, max) = window_bounds(keys, default.initial, default.max)?;
+            receive_window::Config::Drwa(drwa::Params {
+                lambda: keys.within("lambda", default.lambda, &(1..=1_000))?,
+                alpha_eighths: keys.within("alpha_eighths", default.alpha_eighths, &(0..=8))?,
+                initial,
+                max,
             })
         }
-        _ => named(&kind, &params, receive_window::Config::named)?,
+        "rledbat" => {
+            let default = rledbat::Params::default();
+            let (initial, max) = window_bounds(keys, default.initial, default.max)?;
+            receive_window::Config::RLedbat(rledbat::Params {
+                control: ledbat_params(keys)?,
+                initial,
+                max,
+            })
+        }
+        _ => named(&kind, keys, receive_window::Config::named)?,
     };
     params.end()?;
     Ok(config)
+}
+
+/// What 16 bits and a scale of 14 can say (RFC 7323 section 2.3).
+const WINDOW: RangeInclusive<Bytes> = Bytes::new(1)..=Bytes::mib(1_024);
+
+fn window_bounds(keys: &mut Keys, initial: Bytes, max: Bytes) -> Result<(Bytes, Bytes), Error> {
+    let max = keys.within("max", max, &WINDOW)?;
+    let initial = keys.within("initial", initial.min(max), &WINDOW)?;
+    if initial > max {
+        return Err(keys.fault(format!(
+            "\"initial\" is {initial} and \"max\" is {max}; it must not be above"
+        )));
+    }
+    Ok((initial, max))
 }
 
 /// A kind without parameters of its own.

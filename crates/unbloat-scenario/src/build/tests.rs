@@ -157,7 +157,68 @@ fn every_fault_is_one_message_with_line_key_and_what_is_allowed() {
         (
             "\"5 s\"",
             "\"30 s\"",
-            "line 2: scenario: \"duration\" must be above 0 and longer than \"warmup\"",
+            "line 2: scenario: \"duration\" must be longer than \"warmup\"",
+        ),
+        (
+            "\"30 s\"",
+            "\"0 s\"",
+            "line 4: scenario.duration: 0 s is out of range; from 1 us to 86400 s is allowed",
+        ),
+        ("\"30 s\"", "\"99999999 s\"", "line 4: scenario.duration: "),
+        (
+            "\"8 Mbit/s\"",
+            "\"0 bit/s\"",
+            "line 13: link.up.rate: 0 bit/s is out of range; from 1 bit/s to 1000.00 Gbit/s is allowed",
+        ),
+        (
+            "\"8 Mbit/s\"",
+            "\"99999 Gbit/s\"",
+            "line 13: link.up.rate: ",
+        ),
+        (
+            "overhead_bytes = 44",
+            "overhead_bytes = -1",
+            "line 17: link.up.framing.overhead_bytes: ",
+        ),
+        (
+            "\"5 s\"",
+            "\"5 s\"\nsample_every = \"1 ns\"",
+            "line 2: scenario: 30000000000 samples; make \"sample_every\" longer",
+        ),
+        (
+            "app = \"voice\"",
+            "app = { kind = \"ping\", every = \"0 s\" }",
+            "line 27: flow.1.app.every: 0 s is out of range; from 1 us to ",
+        ),
+        (
+            "app = \"voice\"",
+            "app = { kind = \"page\", levels = [1, 4000000000] }",
+            "line 27: flow.1.app.levels: levels of at least 1 object",
+        ),
+        (
+            "count = 2",
+            "count = 99999999999999",
+            "line 19: flow.0: \"count\" must be from 1",
+        ),
+        (
+            "alpha = 3",
+            "alpha = 99999999",
+            "line 23: flow.0.cc.alpha: 99999999 is out of range; from 0 to 1000000 is allowed",
+        ),
+        (
+            "trace = \"lte.down\"",
+            "radio = \"lte\"",
+            "line 8: link.down.radio: a radio wants a \"rate\"",
+        ),
+        (
+            "trace = \"lte.down\"",
+            "trace = \"lte.down\"\noutages = { every = \"1 s\", at = [] }",
+            "line 9: link.down.outages: one of \"at\" and \"every\" is wanted",
+        ),
+        (
+            "trace = \"lte.down\"",
+            "markov = [{ rate = \"0 bit/s\", stay = \"1 s\" }]",
+            "line 7: link.down: \"markov\" wants stays",
         ),
     ] {
         assert!(TEXT.contains(from), "{from}");

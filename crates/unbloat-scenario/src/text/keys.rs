@@ -5,6 +5,8 @@ use super::error::{Error, Origin, not_among};
 use super::node::{Node, Value};
 use super::read::read;
 use serde::de::DeserializeOwned;
+use std::fmt;
+use std::ops::RangeInclusive;
 
 /// A table that is being read.
 pub struct Keys {
@@ -68,21 +70,63 @@ impl Keys {
         self.maybe(name)?.ok_or_else(|| self.missing(name))
     }
 
+    /// A value within bounds, if there is one.
+    pub fn maybe_within<T>(
+        &mut self,
+        name: &'static str,
+        allowed: &RangeInclusive<T>,
+    ) -> Result<Option<T>, Error>
+    where
+        T: DeserializeOwned + PartialOrd + fmt::Display,
+    {
+        let origin = self.origin_of(name);
+        match self.maybe(name)? {
+            Some(value) if !allowed.contains(&value) => {
+                let (least, most) = (allowed.start(), allowed.end());
+                let message = format!("{value} is out of range; from {least} to {most} is allowed");
+                Err(Error::new(origin, self.path(name), message))
+            }
+            value => Ok(value),
+        }
+    }
+
+    /// A value within bounds.
+    pub fn within<T>(
+        &mut self,
+        name: &'static str,
+        default: T,
+        allowed: &RangeInclusive<T>,
+    ) -> Result<T, Error>
+    where
+        T: DeserializeOwned + PartialOrd + fmt::Display,
+    {
+        Ok(self.maybe_within(name, allowed)?.unwrap_or(default))
+    }
+
     /// A number from 0 to 1.
     pub fn share_or(&mut self, name: &'static str, default: f64) -> Result<f64, Error> {
-        let origin = self
-            .node
-            .get(name)
-            .map_or(Origin::Nowhere, |node| node.origin.clone());
-        let share = self.or(name, default)?;
-        if (0.0..=1.0).contains(&share) {
-            return Ok(share);
+        Ok(self.maybe_share(name)?.unwrap_or(default))
+    }
+
+    pub fn maybe_share(&mut self, name: &'static str) -> Result<Option<f64>, Error> {
+        let origin = self.origin_of(name);
+        match self.maybe(name)? {
+            Some(share) if !(0.0..=1.0).contains(&share) => Err(Error::new(
+                origin,
+                self.path(name),
+                format!("{share} is no share; a number from 0 to 1 is wanted"),
+            )),
+            share => Ok(share),
         }
-        Err(Error::new(
-            origin,
-            self.path(name),
-            format!("{share} is no share; a number from 0 to 1 is wanted"),
-        ))
+    }
+
+    /// Where a value was written.
+    pub fn origin_of(&self, name: &str) -> Origin {
+        let node = match &self.node.value {
+            Value::Table(table) => table.get(name),
+            _ => None,
+        };
+        node.map_or(self.origin.clone(), |node| node.origin.clone())
     }
 
     /// Takes a part that comes in kinds.
