@@ -82,7 +82,6 @@ pub fn experiment(load: Load, link: Element, seed: u64) -> Experiment {
         seed,
         down: vec![link],
         up: Vec::new(),
-        shares_radio: false,
         flows: vec![flow],
         shares_radio: false,
         sample_every: None,

@@ -69,7 +69,6 @@ pub fn experiment(
         seed: 1,
         down: link(rate, delay, queue),
         up: link(Rate::mbps(1_000), delay, fifo(10_000)),
-        shares_radio: false,
         flows,
         shares_radio: false,
         sample_every: None,
