@@ -22,7 +22,8 @@ const DRAIN: Delta = Delta::secs(3);
 /// Ticks per second of the referee's kernel.
 const HZ: u32 = 1_000;
 
-/// What our simulator is to do, if it has the queue and the control. Data goes up, because the referee's sender is the one that connects.
+/// What our simulator is to do, if it has the queue and the control. Data goes up, because the referee's
+/// sender is the one that connects.
 pub fn experiment(scenario: &Scenario) -> Option<Experiment> {
     let delta = |ns: u64| Delta::ns(i64::try_from(ns).expect("short"));
     let end = delta(scenario.length_ns);
@@ -47,6 +48,7 @@ pub fn experiment(scenario: &Scenario) -> Option<Experiment> {
         seed: scenario.seed,
         down: vec![wait(delta(scenario.return_delay_ns))],
         up: link(scenario, delta(scenario.forward_delay_ns))?,
+        shares_radio: false,
         flows: flows.collect::<Option<Vec<_>>>()?,
         sample_every: Some(delta(scenario.sample_every_ns)),
     })
