@@ -59,6 +59,14 @@
     { id: "model-throughput", of: "model", name: "CellNet 2012, Figure 4", title: "Throughput", x: ["buffer, packets", "plain"], y: ["throughput", "rate"], note: "Dashed: as published." },
     { id: "model-fit", of: "model", name: "Measured curve", title: "Delay against throughput, and what explains it", x: ["throughput", "rate"], y: ["delay", "ms"] },
   ];
+  const course = (id, title, y) => ({ id, of: "sim", name: "Over time", title, x: ["time", "seconds"], y, note: "Of samples between two points the largest." });
+  figures.push(
+    course("sim-backlog", "On the path, queued and under way", ["bytes", "bytes"]),
+    course("sim-srtt", "Smoothed round-trip time", ["RTT", "ms"]),
+    course("sim-cwnd", "Congestion window", ["window", "bytes"]),
+    course("sim-in-flight", "In flight", ["bytes", "bytes"]),
+    ...data.sweep.map((f) => ({ ...f, of: "sim" })),
+  );
   const colours = ["--c1", "--c2", "--c3", "--c4", "--c5", "--c6"];
   const isPaper = (curve) => curve.series.startsWith("paper");
   // The CellNet paper's equations, in the colour of the exact curve.
@@ -71,7 +79,12 @@
       values: (u, splits) => splits.map((v) => (v === null || v === undefined ? "" : format[kind](v))),
     });
     const y = figure.y || [CDF, "plain"];
-    return [axis(figure.x[0], figure.x[1], 32), axis(y[0], y[1], 66)];
+    const across = axis(figure.x[0], figure.x[1], 32);
+    if (figure.ticks) {
+      across.splits = () => figure.ticks.map((_, i) => i);
+      across.values = (u, splits) => splits.map((i) => figure.ticks[i]);
+    }
+    return [across, axis(y[0], y[1], 66)];
   }
 
   // The hovered value of each curve is that of its own nearest point, not of the common grid.
@@ -143,7 +156,7 @@
     const steps = !figure.y;
     const series = lines.map((curve) => isPaper(curve)
       ? { label: curve.series, class: "paper", stroke: colour(curve), paths: () => null, points: { show: true, size: 9, width: 2, fill: css("--paper"), stroke: colour(curve) } }
-      : { label: curve.series, stroke: colour(curve), width: 2, spanGaps: true, dash: isPublished(curve) ? [6, 5] : undefined, points: { show: curve.x.length < 2 || curve.series === "measured" }, paths: steps ? uPlot.paths.stepped({ align: 1 }) : undefined });
+      : { label: curve.series, stroke: colour(curve), width: 2, spanGaps: true, dash: isPublished(curve) ? [6, 5] : undefined, points: { show: curve.x.length < 2 || !!figure.ticks || curve.series === "measured" }, paths: steps ? uPlot.paths.stepped({ align: 1 }) : undefined });
     const value = (kind) => (u, v) => (v === null || v === undefined ? "–" : format[kind](v));
     const yKind = figure.y ? figure.y[1] : "plain";
     series.forEach((s) => { s.value = value(yKind); });
@@ -158,13 +171,34 @@
     if (steps) scales.y.range = [0, 1.02];
     if (figure.radio) scales.y.range = [0, 1.2];
     if (cells) { scales.x.range = spread(cells.x); scales.y.range = spread(cells.y); }
+    const bars = (u) => {
+      u.ctx.save();
+      u.ctx.lineWidth = 2;
+      for (const curve of lines.filter((c) => c.error)) {
+        u.ctx.strokeStyle = colour(curve);
+        u.ctx.beginPath();
+        curve.error.forEach((half, i) => {
+          const x = u.valToPos(curve.x[i], "x", true);
+          u.ctx.moveTo(x, u.valToPos(curve.y[i] - half, "y", true));
+          u.ctx.lineTo(x, u.valToPos(curve.y[i] + half, "y", true));
+        });
+        u.ctx.stroke();
+      }
+      u.ctx.restore();
+    };
+    if (figure.ticks) {
+      const margin = 0.3, last = figure.ticks.length - 1;
+      const tops = own.flatMap((c) => c.y.map((y, i) => y + (c.error ? c.error[i] : 0)));
+      scales.x.range = [-margin, last + margin];
+      scales.y.range = [0, Math.max(...tops, 1e-9) * 1.05];
+    }
     const chart = element("div");
     holder.append(chart);
     new uPlot({
       width: Math.max(280, holder.clientWidth), height: 270, scales, axes: axes(figure),
       series: [{ label: figure.x[0], value: value(figure.x[1]) }, ...series],
       cursor: { dataIdx: nearestOfOwn, points: { size: 6 } },
-      hooks: cells ? { drawAxes: [drawMap(figure, cells)] } : {},
+      hooks: cells ? { drawAxes: [drawMap(figure, cells)] } : figure.ticks ? { draw: [bars] } : {},
     }, joined, chart);
   }
 

@@ -7,6 +7,7 @@ use crate::flows::{FlowRow, five_digits};
 use crate::html::script_json;
 use crate::model;
 use crate::series::FlowSeries;
+use crate::sim::{self, SweepFigure};
 use serde::Serialize;
 use std::collections::BTreeMap;
 use unbloat_run::{RunError, RunReader};
@@ -16,6 +17,8 @@ use unbloat_summary::{Metric, Verdict};
 pub(crate) struct PageData {
     /// Figure to its curves, in the order of the table.
     pub(crate) figures: BTreeMap<String, Vec<Curve>>,
+    /// What the figures of a simulation's sweep are.
+    pub(crate) sweep: Vec<SweepFigure>,
     /// Name and meaning of the columns of table flows.
     pub(crate) columns: Vec<(String, String)>,
     pub(crate) flows: Vec<PageFlow>,
@@ -30,6 +33,9 @@ pub(crate) struct Curve {
     y: Vec<f64>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
     weight: Vec<f64>,
+    /// Half widths of the intervals around `y`.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    error: Vec<f64>,
 }
 
 impl Curve {
@@ -42,6 +48,7 @@ impl Curve {
                 x: Vec::new(),
                 y: Vec::new(),
                 weight: Vec::new(),
+                error: Vec::new(),
             });
             curves.len() - 1
         });
@@ -51,6 +58,11 @@ impl Curve {
     pub(crate) fn push(&mut self, x: f64, y: f64) {
         self.x.push(five_digits(x));
         self.y.push(five_digits(y));
+    }
+
+    pub(crate) fn push_with_error(&mut self, x: f64, y: f64, error: f64) {
+        self.push(x, y);
+        self.error.push(five_digits(error));
     }
 }
 
@@ -77,8 +89,11 @@ impl PageData {
             values: flow.values,
             series: series.remove(&id).unwrap_or_default(),
         };
+        let mut figures = figures(run)?;
+        let sweep = sim::add_sweep(run, &mut figures)?;
         Ok(PageData {
-            figures: figures(run)?,
+            figures,
+            sweep,
             columns: columns.map(|c| (c.name.clone(), c.doc.clone())).collect(),
             flows: flows.into_iter().map(page_flow).collect(),
             flows_total: chosen.of,
@@ -142,5 +157,6 @@ fn figures(run: &RunReader) -> Result<BTreeMap<String, Vec<Curve>>, RunError> {
         }
     })?;
     model::add_figures(run, &mut figures)?;
+    sim::add_courses(run, &mut figures)?;
     Ok(figures)
 }

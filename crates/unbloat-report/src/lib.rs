@@ -17,6 +17,7 @@ mod numbers;
 mod page;
 mod render;
 mod series;
+mod sim;
 mod terminal;
 
 pub use error::ReportError;

@@ -3,6 +3,7 @@
 use crate::RenderOptions;
 use crate::html::escape;
 use crate::numbers::{human, three_digits};
+use crate::sim::SimResult;
 use unbloat_run::{Clock, RunInfo, Status};
 use unbloat_summary::{Confidence, Delays, Metric, Side, Verdict, VerdictKind};
 
@@ -10,6 +11,8 @@ pub(crate) struct Parts<'a> {
     pub(crate) info: &'a RunInfo,
     pub(crate) verdict: Option<&'a Verdict>,
     pub(crate) metrics: &'a [Metric],
+    /// Of a single run of a simulation.
+    pub(crate) results: &'a [SimResult],
     /// A capture was analysed; otherwise there is nothing to say of packets and flows.
     pub(crate) has_flows: bool,
     pub(crate) embedded: u64,
@@ -27,7 +30,9 @@ pub(crate) fn body(parts: &Parts) -> String {
         parts.verdict.map(verdict).unwrap_or_default(),
         time_lines(parts),
         key_numbers(parts.metrics),
+        bounds(parts.info),
         figures(parts.has_flows),
+        results(parts.results),
         left_out(&parts.info.left_out),
         made_by(parts.info),
     ];
@@ -249,7 +254,7 @@ fn folded(title: &str, heads: &str, rows: Vec<Vec<String>>, open: bool) -> Strin
     }
     let heads: Vec<&str> = heads.split(',').collect();
     let class = |i: usize| match heads[i] {
-        "client" | "server" | "side" => " class=\"text\"",
+        "client" | "server" | "side" | "subject" | "result" => " class=\"text\"",
         _ => "",
     };
     let head_cells = heads.iter().enumerate();
@@ -339,6 +344,39 @@ fn number_group(metrics: &[Metric], compared: bool) -> String {
         "<table><thead><tr><th>{name}</th><th>this run</th>{}<th>samples</th></tr></thead><tbody>\n{rows}</tbody></table>\n",
         study("<th>study</th>".to_owned())
     )
+}
+
+/// Which bounds of its scenario a simulation kept.
+fn bounds(info: &RunInfo) -> String {
+    let lines = info.options.get("score").and_then(|list| list.as_array());
+    let items: String = lines
+        .into_iter()
+        .flatten()
+        .filter_map(|line| line.as_str())
+        .map(|line| format!("<li>{}</li>", escape(line)))
+        .collect();
+    match items.is_empty() {
+        true => String::new(),
+        false => format!("<section><h2>Bounds</h2><ul>{items}</ul></section>\n"),
+    }
+}
+
+fn results(results: &[SimResult]) -> String {
+    let rows = results.iter().map(|result| {
+        let mean = match result.metric.rsplit_once('_') {
+            Some((_, "ms")) => human(result.mean, "ms"),
+            Some((_, "bps")) => human(result.mean, "bit/s"),
+            Some((_, "bytes")) => human(result.mean, "B"),
+            _ => three_digits(result.mean),
+        };
+        [&result.subject, &result.metric, &mean]
+            .map(|cell| escape(cell))
+            .to_vec()
+    });
+    match folded("Results", "subject,result,value", rows.collect(), true) {
+        table if table.is_empty() => table,
+        table => format!("<section>{table}</section>\n"),
+    }
 }
 
 fn left_out(sentences: &[String]) -> String {

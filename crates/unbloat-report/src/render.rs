@@ -5,6 +5,7 @@ use crate::data::{PageData, metrics};
 use crate::flows::flow_rows;
 use crate::html::content_security_policy;
 use crate::series::flow_series;
+use crate::sim::single_results;
 use crate::{ReportError, page};
 use std::io::{self, Write};
 use unbloat_run::RunReader;
@@ -83,6 +84,7 @@ pub fn render(
         info: run.info(),
         verdict: verdict.as_ref(),
         metrics: &metrics(run)?,
+        results: &single_results(run)?,
         has_flows: run.table("flows").is_ok(),
         embedded,
         flows_total: chosen.of,

@@ -2,7 +2,7 @@
 
 use super::campaign::Campaign;
 use super::input::Plan;
-use super::{Args, SimError};
+use super::{Args, SimError, text};
 use crate::analyze::{REPORT, terminal_width};
 use serde_json::json;
 use std::collections::BTreeMap;
@@ -93,5 +93,12 @@ fn info(args: &Args, plan: &Plan, campaign: &Campaign) -> RunInfo {
         ("repeats".to_owned(), json!(plan.sweep.repeats)),
         ("points".to_owned(), json!(plan.sweep.points())),
     ]);
+    if !plan.bounds.is_empty() {
+        let score: Vec<_> = text::judgements(plan, campaign)
+            .lines()
+            .map(str::to_owned)
+            .collect();
+        info.options.insert("score".to_owned(), json!(score));
+    }
     info
 }

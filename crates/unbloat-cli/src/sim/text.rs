@@ -92,7 +92,8 @@ fn sweep(plan: &Plan, found: &[Average]) -> String {
     format!("{table}\n")
 }
 
-fn judgements(plan: &Plan, campaign: &Campaign) -> String {
+/// A line for each bound.
+pub fn judgements(plan: &Plan, campaign: &Campaign) -> String {
     let mut text = String::new();
     for (bound, index) in plan.bounds.iter().zip(0..) {
         let judged = campaign

@@ -1,0 +1,277 @@
+//! Figures of a simulation, from the tables that `unbloat sim` writes: courses of a single run, or results over a sweep.
+
+use crate::columns::{Values, each_batch};
+use crate::data::Curve;
+use serde::Serialize;
+use std::collections::BTreeMap;
+use unbloat_run::{RunError, RunReader};
+
+/// Points of a curve over time; of the samples between two points the largest is drawn, so that no peak is lost.
+const POINTS: usize = 1_000;
+
+/// Flows and points with curves of their own.
+const CURVES: usize = 12;
+
+/// Figures of a sweep.
+const FIGURES: usize = 12;
+
+/// Results worth a figure, in this order, by the name after the subject.
+const HEADLINES: [&str; 12] = [
+    "goodput_bps",
+    "queue_delay_mean_ms",
+    "queue_delay_p95_ms",
+    "rtt_mean_ms",
+    "rtt_p95_ms",
+    "jain_index",
+    "mos",
+    "load_p95_ms",
+    "fetch_p95_ms",
+    "stalls",
+    "drops",
+    "marks",
+];
+
+/// A figure that the page does not know beforehand.
+#[derive(Serialize)]
+pub(crate) struct SweepFigure {
+    id: String,
+    name: String,
+    title: String,
+    x: [String; 2],
+    y: [String; 2],
+    /// What stands at 0, 1, 2 ...
+    ticks: Vec<String>,
+    note: &'static str,
+}
+
+/// Adds the courses of a single run; none for other runs.
+pub(crate) fn add_courses(
+    run: &RunReader,
+    figures: &mut BTreeMap<String, Vec<Curve>>,
+) -> Result<(), RunError> {
+    for (figure, table, series, value) in [
+        ("sim-backlog", "queue_series", "direction", "path_bytes"),
+        ("sim-cwnd", "window_series", "flow", "cwnd_bytes"),
+        ("sim-in-flight", "window_series", "flow", "in_flight_bytes"),
+        ("sim-srtt", "window_series", "flow", "srtt_ms"),
+    ] {
+        let curves = courses(run, table, series, value)?;
+        if !curves.is_empty() {
+            figures.insert(figure.to_owned(), curves);
+        }
+    }
+    Ok(())
+}
+
+fn courses(
+    run: &RunReader,
+    table: &str,
+    series: &str,
+    value: &str,
+) -> Result<Vec<Curve>, RunError> {
+    let mut end = 0;
+    each_batch(run, table, &["time_ns"], |batch| {
+        let time = Values::of(batch, "time_ns");
+        end = (0..batch.len())
+            .filter_map(|row| time.i64(row))
+            .fold(end, i64::max);
+    })?;
+    let step = end / POINTS as i64 + 1;
+    let mut bins: BTreeMap<String, Vec<Option<f64>>> = BTreeMap::new();
+    each_batch(run, table, &["time_ns", series, value], |batch| {
+        let [time, name, y] = ["time_ns", series, value].map(|column| Values::of(batch, column));
+        for row in 0..batch.len() {
+            let (Some(at), Some(key), Some(y)) = (time.i64(row), name.text(row), y.f64(row)) else {
+                continue;
+            };
+            if !bins.contains_key(key) && bins.len() == CURVES {
+                continue;
+            }
+            let of_key = bins
+                .entry(key.to_owned())
+                .or_insert_with(|| vec![None; POINTS + 1]);
+            if let Some(bin) = of_key.get_mut((at / step) as usize) {
+                *bin = Some(bin.map_or(y, |old: f64| old.max(y)));
+            }
+        }
+    })?;
+    let mut curves = Vec::new();
+    for (key, values) in bins {
+        let curve = Curve::of(&mut curves, &key);
+        for (bin, y) in values.into_iter().enumerate() {
+            if let Some(y) = y {
+                curve.push((bin as i64 * step) as f64 / 1e9, y);
+            }
+        }
+    }
+    Ok(curves)
+}
+
+/// One figure for each headline result: the axis that varies fastest from left to right, a curve for each value of the others.
+pub(crate) fn add_sweep(
+    run: &RunReader,
+    figures: &mut BTreeMap<String, Vec<Curve>>,
+) -> Result<Vec<SweepFigure>, RunError> {
+    let (axis, points) = points(run)?;
+    let mut found: BTreeMap<(usize, String), Vec<Mean>> = BTreeMap::new();
+    const COLUMNS: [&str; 5] = ["point", "subject", "metric", "mean", "ci95"];
+    each_batch(run, "averages", &COLUMNS, |batch| {
+        let [point, subject, metric, mean, ci95] = COLUMNS.map(|column| Values::of(batch, column));
+        for row in 0..batch.len() {
+            let (Some(point), Some(subject), Some(metric), Some(mean)) = (
+                point.u64(row),
+                subject.text(row),
+                metric.text(row),
+                mean.f64(row),
+            ) else {
+                continue;
+            };
+            let rank = HEADLINES.iter().position(|headline| *headline == metric);
+            if let (Some(rank), Some(place)) = (rank, points.get(&point)) {
+                let of_figure = found.entry((rank, subject.to_owned())).or_default();
+                let (tick, series) = (place.tick, place.series.clone());
+                let ci95 = ci95.f64(row).unwrap_or(0.0);
+                of_figure.push(Mean {
+                    tick,
+                    series,
+                    mean,
+                    ci95,
+                });
+            }
+        }
+    })?;
+    // What never happened needs no figure.
+    found.retain(|_, means| means.iter().any(|one| one.mean != 0.0));
+    let mut drawn = Vec::new();
+    for ((rank, subject), means) in found.into_iter().take(FIGURES) {
+        let id = format!("sweep-{}", drawn.len());
+        let curves = figures.entry(id.clone()).or_default();
+        for one in means {
+            let curve = Curve::of(curves, &one.series);
+            curve.push_with_error(one.tick as f64, one.mean, one.ci95);
+        }
+        curves.truncate(CURVES);
+        let (title, unit) = words(HEADLINES[rank]);
+        drawn.push(SweepFigure {
+            id,
+            name: subject,
+            title: title.clone(),
+            x: [axis.key.clone(), "plain".to_owned()],
+            y: [title, unit.to_owned()],
+            ticks: axis.ticks.clone(),
+            note: "Bars: 95 % confidence interval of the mean over repeats.",
+        });
+    }
+    Ok(drawn)
+}
+
+struct Mean {
+    tick: usize,
+    series: String,
+    mean: f64,
+    ci95: f64,
+}
+
+/// The axis from left to right.
+#[derive(Default)]
+struct Axis {
+    key: String,
+    ticks: Vec<String>,
+}
+
+/// One result of a run.
+pub(crate) struct SimResult {
+    pub(crate) subject: String,
+    pub(crate) metric: String,
+    pub(crate) mean: f64,
+}
+
+/// The results of a simulation without a sweep; a sweep is drawn, not listed.
+pub(crate) fn single_results(run: &RunReader) -> Result<Vec<SimResult>, RunError> {
+    const COLUMNS: [&str; 3] = ["subject", "metric", "mean"];
+    let mut results = Vec::new();
+    if run.table("points").is_ok_and(|table| table.rows > 0) {
+        return Ok(results);
+    }
+    each_batch(run, "averages", &COLUMNS, |batch| {
+        let [subject, metric, mean] = COLUMNS.map(|column| Values::of(batch, column));
+        results.extend((0..batch.len()).filter_map(|row| {
+            Some(SimResult {
+                subject: subject.text(row)?.to_owned(),
+                metric: metric.text(row)?.to_owned(),
+                mean: mean.f64(row)?,
+            })
+        }));
+    })?;
+    Ok(results)
+}
+
+/// Where a point of the sweep is drawn.
+struct Place {
+    tick: usize,
+    series: String,
+}
+
+fn points(run: &RunReader) -> Result<(Axis, BTreeMap<u64, Place>), RunError> {
+    let mut values: BTreeMap<u64, Vec<(String, String)>> = BTreeMap::new();
+    each_batch(run, "points", &["point", "key", "value"], |batch| {
+        let [point, key, value] = ["point", "key", "value"].map(|column| Values::of(batch, column));
+        for row in 0..batch.len() {
+            if let (Some(point), Some(key), Some(value)) =
+                (point.u64(row), key.text(row), value.text(row))
+            {
+                let of_point = values.entry(point).or_default();
+                of_point.push((key.to_owned(), value.to_owned()));
+            }
+        }
+    })?;
+    let mut axis = Axis::default();
+    let mut places = BTreeMap::new();
+    for (point, mut pairs) in values {
+        let Some((key, value)) = pairs.pop() else {
+            continue;
+        };
+        let known = axis.ticks.iter().position(|tick| *tick == value);
+        let tick = known.unwrap_or_else(|| {
+            axis.ticks.push(value);
+            axis.ticks.len() - 1
+        });
+        axis.key = key;
+        let others: Vec<_> = pairs.into_iter().map(|(_, value)| value).collect();
+        let series = match others.is_empty() {
+            true => "mean".to_owned(),
+            false => others.join(", "),
+        };
+        places.insert(point, Place { tick, series });
+    }
+    Ok((axis, places))
+}
+
+/// Title and unit of a result's name.
+fn words(metric: &str) -> (String, &'static str) {
+    let (name, unit) = match metric.rsplit_once('_') {
+        Some((name, "bps")) => (name, "rate"),
+        Some((name, "ms")) => (name, "ms"),
+        _ => (metric, "plain"),
+    };
+    (name.replace('_', " "), unit)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_result_is_named_and_measured_by_its_suffix() {
+        let titles = ["goodput_bps", "rtt_p95_ms", "jain_index"].map(words);
+        let expected = [
+            ("goodput", "rate"),
+            ("rtt p95", "ms"),
+            ("jain index", "plain"),
+        ];
+        assert_eq!(
+            titles,
+            expected.map(|(title, unit)| (title.to_owned(), unit))
+        );
+    }
+}
