@@ -118,9 +118,9 @@ impl Default for Device {
 
 impl Device {
     /// `device = { ring_packets = 256, ring_bytes = "64 kB", buffer = "64 kB" }`.
-    fn read(keys: &mut Keys) -> Result<Option<Device>, Error> {
-        let path = keys.path("device");
-        let Some(node) = keys.take("device") else {
+    fn read(link: &mut Keys) -> Result<Option<Device>, Error> {
+        let path = link.path("device");
+        let Some(node) = link.take("device") else {
             return Ok(None);
         };
         let mut keys = Keys::of(&node, &path)?;
@@ -181,9 +181,9 @@ fn behind(keys: &mut Keys, delay: Delta) -> Result<Vec<Config>, Error> {
 }
 
 /// `outages = [{ after = "10 s", lasts = "2 s" }]`, or a table for random ones and for those that lose packets.
-fn outages(keys: &mut Keys) -> Result<Option<outage::Params>, Error> {
-    let path = keys.path("outages");
-    let Some(node) = keys.take("outages") else {
+fn outages(link: &mut Keys) -> Result<Option<outage::Params>, Error> {
+    let path = link.path("outages");
+    let Some(node) = link.take("outages") else {
         return Ok(None);
     };
     if let Value::Array(_) = node.value {
@@ -228,9 +228,9 @@ fn listed(node: &Node, key: &str) -> Result<outage::When, Error> {
 }
 
 /// `hold = { share = 0.01, delay = "50 ms" }`.
-fn held(keys: &mut Keys) -> Result<Option<hold::Params>, Error> {
-    let path = keys.path("hold");
-    let Some(node) = keys.take("hold") else {
+fn held(link: &mut Keys) -> Result<Option<hold::Params>, Error> {
+    let path = link.path("hold");
+    let Some(node) = link.take("hold") else {
         return Ok(None);
     };
     let mut keys = Keys::of(&node, &path)?;

@@ -79,9 +79,9 @@ fn path(links: &Node, files: Files<'_>) -> Result<BothWays, Error> {
     let rrc = rrc(&mut keys)?;
     keys.end()?;
     let base_rtt = down.delay + up.delay;
-    let elements = |link: Link, direction| -> Result<Elements, Error> {
+    let elements = |side: Link, direction| -> Result<Elements, Error> {
         let asleep = rrc.map(|rrc| unbloat_link::Config::Rrc(sleep::Params { rrc, direction }));
-        Ok(asleep.into_iter().chain(link.elements(base_rtt)?).collect())
+        Ok(asleep.into_iter().chain(side.elements(base_rtt)?).collect())
     };
     Ok(BothWays {
         down: elements(down, Direction::Down)?,

@@ -99,9 +99,9 @@ fn uplink(keys: &mut Keys, rates: Rates, air: AirParams) -> Result<uplink::Param
 }
 
 /// `[link.rrc]`: the states of the radio that both directions share; also `rrc = true`.
-pub(super) fn rrc(keys: &mut Keys) -> Result<Option<rrc::Params>, Error> {
-    let path = keys.path("rrc");
-    let Some(node) = keys.take("rrc") else {
+pub(super) fn rrc(above: &mut Keys) -> Result<Option<rrc::Params>, Error> {
+    let path = above.path("rrc");
+    let Some(node) = above.take("rrc") else {
         return Ok(None);
     };
     if let Value::Boolean(is_on) = node.value {
@@ -125,10 +125,10 @@ pub(super) fn rrc(keys: &mut Keys) -> Result<Option<rrc::Params>, Error> {
 }
 
 /// On unless it is `drx = false`.
-fn drx(keys: &mut Keys) -> Result<Option<rrc::Drx>, Error> {
-    let path = keys.path("drx");
+fn drx(above: &mut Keys) -> Result<Option<rrc::Drx>, Error> {
+    let path = above.path("drx");
     let default = rrc::Drx::default();
-    let node: Node = match keys.take("drx") {
+    let node: Node = match above.take("drx") {
         None => return Ok(Some(default)),
         Some(node) => node,
     };

@@ -103,9 +103,9 @@ fn initial_window(rule: &receive_window::Config) -> u32 {
 }
 
 /// CUBIC without another word: what most servers run.
-fn control(keys: &mut Keys) -> Result<congestion::Config, Error> {
-    let path = keys.path("cc");
-    let Some(component) = keys.component("cc", congestion::NAMES)? else {
+fn control(flow: &mut Keys) -> Result<congestion::Config, Error> {
+    let path = flow.path("cc");
+    let Some(component) = flow.component("cc", congestion::NAMES)? else {
         return Ok(congestion::Config::Cubic(Default::default()));
     };
     let kind = component.kind.clone();
@@ -217,9 +217,9 @@ fn slow_start(keys: &mut Keys, default: SlowStart) -> Result<SlowStart, Error> {
     })
 }
 
-fn window_rule(keys: &mut Keys) -> Result<receive_window::Config, Error> {
-    let path = keys.path("receive_window");
-    let Some(component) = keys.component("receive_window", receive_window::NAMES)? else {
+fn window_rule(flow: &mut Keys) -> Result<receive_window::Config, Error> {
+    let path = flow.path("receive_window");
+    let Some(component) = flow.component("receive_window", receive_window::NAMES)? else {
         return Ok(receive_window::Config::Drs(Default::default()));
     };
     let Component { kind, .. } = component.clone();

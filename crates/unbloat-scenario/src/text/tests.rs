@@ -92,9 +92,9 @@ fn a_unit_that_is_none_is_answered_with_those_that_are() {
 #[test]
 fn an_override_replaces_a_value_and_faults_in_it_say_so() {
     let mut node = Node::parse(GOOD).unwrap();
-    let set = |node: &mut Node, text: &str| {
+    let set = |scenario: &mut Node, text: &str| {
         let (key, value) = Node::assignment(text)?;
-        node.put(key, value)
+        scenario.put(key, value)
     };
     set(&mut node, "link.1.rate = 5 Mbit/s").unwrap();
     set(&mut node, "link.0.loss=0.5").unwrap();
