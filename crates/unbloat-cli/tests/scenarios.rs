@@ -108,3 +108,32 @@ fn a_fault_is_one_line_with_file_line_key_and_what_is_allowed() {
         assert!(message.contains(part), "{part} in {message}");
     }
 }
+
+#[test]
+fn the_report_draws_courses_of_one_run_and_results_of_a_sweep() {
+    let folder = tempfile::tempdir().unwrap();
+    let report = |scenario: &str, name: &str| {
+        let out = folder.path().join(name);
+        let place = format!("--out={}", out.display());
+        let short = ["--set=scenario.duration=12 s", "--quiet", &place];
+        assert!(sim(scenario, &short).status.success());
+        std::fs::read_to_string(out.join("report.html")).unwrap()
+    };
+    let single = report("bulk-and-call.toml", "single");
+    for part in [
+        "\"sim-backlog\":[",
+        "\"sim-srtt\":[",
+        "<td class=\"text\">goodput_bps</td>",
+    ] {
+        assert!(single.contains(part), "{part}");
+    }
+    let sweep = report("buffer-sweep.toml", "sweep");
+    for part in [
+        "\"sweep-0\":[",
+        "\"ticks\":[\"0.25 BDP\",\"1 BDP\",\"8 BDP\"]",
+        "\"error\":[",
+    ] {
+        assert!(sweep.contains(part), "{part}");
+    }
+    assert!(single.len().max(sweep.len()) < 1_000_000);
+}

@@ -237,7 +237,7 @@ fn points(run: &RunReader) -> Result<(Axis, BTreeMap<u64, Place>), RunError> {
             axis.ticks.len() - 1
         });
         axis.key = key;
-        let others: Vec<_> = pairs.into_iter().map(|(_, value)| value).collect();
+        let others: Vec<_> = pairs.into_iter().map(|(_, other)| other).collect();
         let series = match others.is_empty() {
             true => "mean".to_owned(),
             false => others.join(", "),
