@@ -40,9 +40,10 @@ tables! {
         text "side" "down: downstream RTT, of data towards the client; up: upstream RTT",
         text "method" "ack: Karn's rule on sequence numbers; timestamp: TSval to its echo; sack: SACK block of a duplicate ACK (section 5)",
         i64 "time_ns" "of the last sample in the bin, since the trace began",
-        f64 "rtt_ms" "mean of the samples in the bin",
+        f64 "rtt_ms" "mean of the samples in the bin, each from the newest segment that its ACK covers (as tshark and tcptrace)",
         f64 "rtt_min_ms" "smallest",
         f64 "rtt_max_ms" "largest",
+        f64 "rtt_from_oldest_ms" "mean from the oldest segment that each ACK newly covers, not from the newest as rtt_ms: includes the receiver's wait before a delayed ACK, as srtt and RTO of Linux do; method ack only",
         f64 "in_flight_bytes" "mean of the unacknowledged bytes when the data of the samples passed (Fig. 10)",
         u64 "samples" "how many samples the row stands for",
     ];

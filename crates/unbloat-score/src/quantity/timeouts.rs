@@ -11,7 +11,7 @@ use unbloat_units::Delta;
 
 pub(super) const QUANTITY: Quantity = Quantity {
     name: "retransmission timeouts",
-    beds: &["rto"],
+    beds: &["rto", "lossy", "mix"],
     definition: "Events `rto` of downlink data at the monitor against the server kernel's entries into the state Loss, \
         matched one to one by connection and time: the monitor sees the copy one path delay after \
         the timer ran out. Beside them the paper's detector, Rss > 1.5 (events `slow_start`), which \

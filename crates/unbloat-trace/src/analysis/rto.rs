@@ -147,7 +147,11 @@ impl Estimators {
         if let Some(rtt) = self.sack_sample(seg, flow) {
             self.acks_and_sacks.add(rtt + delay(side, flow));
             let in_flight = seg.remaining;
-            let sample = RttSample { rtt, in_flight };
+            let sample = RttSample {
+                rtt,
+                from_oldest: None,
+                in_flight,
+            };
             self.bin.add("sack", sample, seg.now, side, flow, cx);
         }
     }
@@ -218,7 +222,7 @@ impl Analysis for Rto {
         if let Some(deep) = &mut deep {
             let estimators = &mut deep.sides[acked.index()];
             if let Some(sample) = seg.rtt {
-                let rtt = sample.rtt + delay(acked, flow);
+                let rtt = sample.from_oldest.unwrap_or(sample.rtt) + delay(acked, flow);
                 estimators.acks.add(rtt);
                 estimators.acks_and_sacks.add(rtt);
             }

@@ -4,6 +4,12 @@
 //! the ACK covers was seen twice or late (Karn's rule). Downlink data gives the downstream RTT,
 //! uplink data the upstream RTT. The added delay is a sample less the flow's own smallest one: what
 //! queues, scheduling and delayed ACKs put on top of the path.
+//!
+//! # Where we differ
+//! RFC 6298 and Linux's timer measure from the first segment that an ACK newly covers
+//! (`tcp_clean_rtx_queue`: `seq_rtt` from `first_ackt`), so that the receiver's wait for a second
+//! segment counts; tshark, tcptrace and Linux's congestion controls measure from the last. The
+//! columns of `flows` are of the second kind, which says more of the path; the `rtt` table has both.
 
 use super::bin::BinEnd;
 use super::{Analysis, Context, Findings, Flow, ms, per_side};
@@ -44,6 +50,7 @@ pub(super) struct Bin {
     end: BinEnd,
     last: Time,
     sum: Delta,
+    sum_from_oldest: Option<Delta>,
     min: Delta,
     max: Delta,
     in_flight: u64,
@@ -70,6 +77,9 @@ impl Bin {
         }
         self.last = now;
         self.sum += sample.rtt;
+        self.sum_from_oldest = sample
+            .from_oldest
+            .map(|rtt| self.sum_from_oldest.unwrap_or_default() + rtt);
         self.min = if self.samples == 0 {
             sample.rtt
         } else {
@@ -105,6 +115,7 @@ impl Bin {
         row.f64(bin.sum.as_ms() / n);
         row.f64(bin.min.as_ms());
         row.f64(bin.max.as_ms());
+        row.f64(bin.sum_from_oldest.map(|sum| sum.as_ms() / n));
         row.f64(bin.in_flight as f64 / n);
         row.u64(u64::from(bin.samples));
     }
@@ -182,6 +193,19 @@ impl Analysis for Rtt {
 #[cfg(test)]
 mod tests {
     use crate::testing::Script;
+    use unbloat_units::Delta;
+
+    #[test]
+    fn an_ack_of_two_segments_is_measured_from_either() {
+        let results = Script::opened()
+            .with(|params| params.bin = Delta::ZERO)
+            .at(100.0, "< 1+1000 ack 1")
+            .at(104.0, "< 1001+1000 ack 1")
+            .at(150.0, "> 1+0 ack 2001")
+            .run();
+        let is_told = |name, ms| results.values("rtt", name).contains(&Some(ms));
+        assert!(is_told("rtt_ms", 46.0) && is_told("rtt_from_oldest_ms", 50.0));
+    }
 
     #[test]
     fn a_copy_of_what_is_acknowledged_leaves_the_next_sample_alone() {

@@ -461,11 +461,13 @@ impl Half {
         let popped = self.ring.acknowledge(ack);
         seg.acked_packets = popped.packets;
         if let Some(newest) = popped.newest {
-            let rtt = Delta::us(i64::from(now_us.wrapping_sub(newest.sent_us) as i32));
+            let since = |us: u32| Delta::us(i64::from(now_us.wrapping_sub(us) as i32));
+            let rtt = since(newest.sent_us);
             seg.acked_sent = Some(seg.now - rtt);
             if popped.clean && newest.end == ack && !rtt.is_negative() {
                 seg.rtt = Some(RttSample {
                     rtt,
+                    from_oldest: Some(since(popped.oldest_us)),
                     in_flight: newest.in_flight(),
                 });
                 let us = (rtt.as_us() as u32).max(1);

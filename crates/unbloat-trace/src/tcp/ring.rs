@@ -40,6 +40,8 @@ pub(super) struct Ring {
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Acked {
     pub(super) packets: u32,
+    /// When the oldest of them passed; means nothing without any.
+    pub(super) oldest_us: u32,
     /// The newest packet that is acknowledged completely.
     pub(super) newest: Option<Outstanding>,
     /// None of them was seen twice or late.
@@ -93,6 +95,7 @@ impl Ring {
     pub(super) fn acknowledge(&mut self, ack: Seq) -> Acked {
         let mut acked = Acked {
             clean: true,
+            oldest_us: self.packets.front().map_or(0, |oldest| oldest.sent_us),
             ..Acked::default()
         };
         while let Some(&front) = self.packets.front() {

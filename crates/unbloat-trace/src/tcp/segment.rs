@@ -103,7 +103,10 @@ pub enum AckKind {
 /// One round trip between the monitor and a receiver: data out, its ACK back.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct RttSample {
+    /// From the newest segment that the ACK answers.
     pub rtt: Delta,
+    /// From the oldest one that it newly covers; `None` for samples of one segment out of several.
+    pub from_oldest: Option<Delta>,
     /// Unacknowledged bytes when the data packet passed, itself included.
     pub in_flight: u32,
 }
