@@ -9,7 +9,7 @@
 //! Up to [`LogHistogram::EXACT`] values are kept as they are: most flows have few samples, and 64
 //! values need less memory than any set of buckets. Only the range of buckets in use is stored.
 
-use smallvec::SmallVec;
+use crate::values::Values;
 
 /// The values up to this one are counted as zero.
 const SMALLEST: f64 = 1.0 / (1u64 << 30) as f64;
@@ -33,9 +33,8 @@ pub struct LogHistogram {
 
 #[derive(Clone, Debug)]
 enum Form {
-    /// The first few without an allocation: most flows have no more.
-    Exact(SmallVec<[f32; 10]>),
-    Buckets(Buckets),
+    Exact(Values),
+    Buckets(Box<Buckets>),
 }
 
 #[derive(Clone, Debug)]
@@ -49,7 +48,7 @@ struct Buckets {
 
 impl Default for Form {
     fn default() -> Form {
-        Form::Exact(SmallVec::new())
+        Form::Exact(Values::default())
     }
 }
 
@@ -93,10 +92,10 @@ impl LogHistogram {
         };
         if let Form::Exact(values) = &mut self.form {
             if values.len() as u64 + times <= Self::EXACT as u64 {
-                values.extend(std::iter::repeat_n(value as f32, times as usize));
+                (0..times).for_each(|_| values.push(value as f32));
                 return;
             }
-            self.form = Form::Buckets(Buckets::of(values));
+            self.form = Form::Buckets(Box::new(Buckets::of(values)));
         }
         if let Form::Buckets(buckets) = &mut self.form {
             // Through f32 like the exact values, so that the form never depends on the order.
@@ -110,7 +109,7 @@ impl LogHistogram {
             Form::Exact(values) => values.iter().for_each(|&v| self.record(f64::from(v))),
             Form::Buckets(theirs) => {
                 if let Form::Exact(values) = &self.form {
-                    self.form = Form::Buckets(Buckets::of(values));
+                    self.form = Form::Buckets(Box::new(Buckets::of(values)));
                 }
                 if let Form::Buckets(ours) = &mut self.form {
                     ours.merge(theirs);
@@ -197,7 +196,7 @@ impl LogHistogram {
         };
         match &self.form {
             Form::Exact(values) => {
-                let mut sorted = values.clone();
+                let mut sorted = values.to_vec();
                 sorted.sort_by(f32::total_cmp);
                 sorted.iter().for_each(|&v| push(f64::from(v), 1));
             }
@@ -209,9 +208,17 @@ impl LogHistogram {
     /// The memory held beside the struct itself.
     pub fn heap_bytes(&self) -> usize {
         match &self.form {
-            Form::Exact(values) if values.spilled() => values.capacity() * size_of::<f32>(),
-            Form::Exact(_) => 0,
-            Form::Buckets(b) => b.counts.capacity() * size_of::<u32>(),
+            Form::Exact(values) => values.heap_bytes(),
+            Form::Buckets(b) => size_of::<Buckets>() + b.counts.capacity() * size_of::<u32>(),
+        }
+    }
+
+    /// Where the next value will be kept, if not in the struct itself: for prefetching.
+    #[inline]
+    pub fn aside(&self) -> Option<*const u8> {
+        match &self.form {
+            Form::Exact(values) => values.aside(),
+            Form::Buckets(b) => Some(std::ptr::from_ref(b.as_ref()).cast()),
         }
     }
 }
@@ -413,13 +420,13 @@ mod tests {
 
     #[test]
     fn a_small_flow_and_a_large_one_stay_compact() {
-        assert!(size_of::<LogHistogram>() <= 56);
+        assert!(size_of::<LogHistogram>() <= 16);
         assert_eq!(
-            histogram(&values(10)).heap_bytes(),
+            histogram(&values(3)).heap_bytes(),
             0,
-            "the first ten are kept inline"
+            "the first three are kept inline"
         );
-        assert!(histogram(&values(64)).heap_bytes() <= 256);
+        assert!(histogram(&values(64)).heap_bytes() <= 48 + 256);
         // 20 ms to 2 s, as the RTT of a bloated flow.
         let rtts: Vec<f64> = (0..100_000).map(|i| 20.0 + f64::from(i) * 0.0198).collect();
         assert!(histogram(&rtts).heap_bytes() < 4096);

@@ -202,17 +202,13 @@ impl TcpFlow {
     #[inline]
     pub(crate) fn prefetch(&self, header: &PacketHeader) {
         let side = side_of(header);
-        self.halves[side.other().index()].prefetch_oldest();
-        if header.payload_len > 0 {
-            self.halves[side.index()].prefetch_newest();
-        }
+        self.halves[side.other().index()].prefetch();
         self.light.prefetch(side.other());
     }
 
     /// Asks for the memory beside the flow that its end will touch.
     pub(crate) fn prefetch_all(&self) {
         for side in Side::BOTH {
-            self.halves[side.index()].prefetch_oldest();
             self.light.prefetch(side);
         }
     }
@@ -242,10 +238,6 @@ impl TcpFlow {
         }
         if seg.header.tcp_flags.rst() {
             self.core.closed |= RST;
-        }
-        if self.core.closed != 0 {
-            // Closed flows linger; what follows is a few stray packets.
-            self.halves.iter_mut().for_each(Half::release);
         }
     }
 }

@@ -15,7 +15,6 @@
 
 use super::{Analysis, Context, Findings, Flow};
 use crate::tcp::{Segment, Side};
-use std::num::NonZeroU32;
 use unbloat_table::{Column, RowWriter};
 use unbloat_units::{Delta, Seq, Time};
 use unbloat_wire::PacketFlags;
@@ -41,11 +40,40 @@ pub(crate) struct Light {
     last_step: Time,
     upstream: Micros,
     downstream: Micros,
-    syn_tsval: Option<Seq>,
-    /// Ticks of the client's clock from its SYN to its ACK; none are negative.
-    ticks: Option<NonZeroU32>,
+    clock: Clock,
     /// The user's radio was silent for this long before the SYN; 0 at the user's first packet.
     silence_ms: u32,
+}
+
+/// What the handshake tells of the client's clock.
+#[derive(Clone, Copy, Default)]
+enum Clock {
+    #[default]
+    Unknown,
+    /// What it showed in the SYN.
+    Syn(Seq),
+    /// Its ticks from the SYN to the ACK, at least one.
+    Ticks(u32),
+}
+
+impl Clock {
+    fn of_syn(tsval: Option<Seq>) -> Clock {
+        tsval.map_or(Clock::Unknown, Clock::Syn)
+    }
+
+    fn at_ack(self, tsval: Option<Seq>) -> Clock {
+        match (self, tsval) {
+            (Clock::Syn(syn), Some(ack)) if ack.after(syn) => Clock::Ticks(ack.since(syn) as u32),
+            _ => Clock::Unknown,
+        }
+    }
+
+    fn ticks(self) -> Option<u32> {
+        match self {
+            Clock::Ticks(ticks) => Some(ticks),
+            _ => None,
+        }
+    }
 }
 
 /// A span of up to 71 minutes; longer ones stay there.
@@ -69,7 +97,7 @@ impl Light {
         match (self.stage, seg.side, flags.syn()) {
             (Stage::Unseen, Side::Up, true) if !flags.ack() => {
                 self.stage = Stage::Syn;
-                self.syn_tsval = tsval(seg);
+                self.clock = Clock::of_syn(tsval(seg));
                 let silence = cx.user.silence_before().unwrap_or(Delta::ZERO);
                 self.silence_ms = u32::try_from(silence.as_us() / 1000).unwrap_or(u32::MAX);
             }
@@ -82,11 +110,7 @@ impl Light {
             (Stage::SynAck, Side::Up, false) if flags.ack() && !flags.rst() => {
                 self.stage = Stage::Complete;
                 self.downstream = Micros::of(since);
-                let ticks = |syn: Seq, ack: Seq| NonZeroU32::new(ack.since(syn).try_into().ok()?);
-                self.ticks = self
-                    .syn_tsval
-                    .zip(tsval(seg))
-                    .and_then(|(syn, ack)| ticks(syn, ack));
+                self.clock = self.clock.at_ack(tsval(seg));
             }
             _ => return,
         }
@@ -102,7 +126,7 @@ impl Light {
             return None;
         }
         let tick = cx.user.tick()?;
-        let by_client = tick.value * i64::from(self.ticks?.get());
+        let by_client = tick.value * i64::from(self.clock.ticks()?);
         let by_monitor = self.upstream.span() + self.downstream.span();
         // Each of the two stamps is off by up to one tick.
         let error = Delta::from_secs_f64(by_client.as_secs() * tick.error) + tick.value;

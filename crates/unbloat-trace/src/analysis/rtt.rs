@@ -24,25 +24,19 @@ pub(crate) struct Rtt;
 
 #[derive(Clone, Default)]
 pub(crate) struct Light {
-    sides: [Option<Box<Samples>>; 2],
+    /// All samples of each side, in microseconds.
+    sides: [LogHistogram; 2],
+    /// For the `rtt` table, where one is written: the bins that are not over yet.
+    bins: Option<Box<[Bin; 2]>>,
 }
 
 impl Light {
     #[inline]
     pub(super) fn prefetch(&self, side: Side) {
-        if let Some(samples) = &self.sides[side.index()] {
-            let place = std::ptr::from_ref::<Samples>(samples).cast::<u8>();
+        if let Some(place) = self.sides[side.index()].aside() {
             prefetch(place);
-            prefetch(place.wrapping_add(64));
         }
     }
-}
-
-/// All samples of one side, in microseconds, and those of the bin that is not over yet.
-#[derive(Clone, Default)]
-struct Samples {
-    all: LogHistogram,
-    bin: Bin,
 }
 
 #[derive(Clone, Copy, Default)]
@@ -149,9 +143,11 @@ impl Analysis for Rtt {
     ) {
         let Some(sample) = seg.rtt else { return };
         let side = seg.side.other();
-        let samples = light.sides[side.index()].get_or_insert_default();
-        samples.all.record(sample.rtt.as_us() as f64);
-        samples.bin.add("ack", sample, seg.now, side, flow, cx);
+        light.sides[side.index()].record(sample.rtt.as_us() as f64);
+        if !cx.summary_only {
+            let bins = light.bins.get_or_insert_default();
+            bins[side.index()].add("ack", sample, seg.now, side, flow, cx);
+        }
     }
 
     fn finish(
@@ -163,28 +159,27 @@ impl Analysis for Rtt {
         row: &mut RowWriter<'_>,
     ) {
         for side in Side::BOTH {
-            let mut samples = light.sides[side.index()].take();
-            if let Some(samples) = &mut samples {
-                samples.bin.write("ack", side, flow, cx);
-                if side == Side::Down {
-                    cx.user.add_rtts(&samples.all);
-                }
+            let all = &light.sides[side.index()];
+            if let Some(bins) = &mut light.bins {
+                bins[side.index()].write("ack", side, flow, cx);
             }
-            let all = samples.as_ref().map(|s| &s.all);
+            if side == Side::Down {
+                cx.user.add_rtts(all);
+            }
             let micros = |us: f64| Delta::us(us.round() as i64);
-            let floor = all.and_then(LogHistogram::min).map(micros);
-            let quantiles = all.and_then(|a| a.quantiles([0.50, 0.95, 0.99]));
+            let floor = all.min().map(micros);
+            let quantiles = all.quantiles([0.50, 0.95, 0.99]);
             let quantiles = quantiles.map_or([None; 3], |qs| qs.map(|q| Some(micros(q))));
             let added = quantiles.map(|q| q.zip(floor).map(|(q, floor)| q - floor));
             let finding = &mut findings.sides[side.index()];
             finding.rtt_floor = floor;
-            finding.rtt_samples = all.map_or(0, LogHistogram::count);
+            finding.rtt_samples = all.count();
             finding.added_p95 = added[1];
 
             row.u64(flow.is_tcp().then_some(finding.rtt_samples));
             row.f64(ms(floor));
             quantiles.into_iter().for_each(|q| row.f64(ms(q)));
-            row.f64(ms(all.and_then(LogHistogram::max).map(micros)));
+            row.f64(ms(all.max().map(micros)));
             added.into_iter().for_each(|a| row.f64(ms(a)));
         }
     }

@@ -197,24 +197,13 @@ impl Half {
     /// once and in order.
     pub(crate) fn sent_once(&self, end: Seq) -> Option<u32> {
         let packet = self.ring.find(end)?;
-        (packet.end == end && packet.is_clean()).then_some(packet.sent_us)
-    }
-
-    /// Gives memory back that holds nothing.
-    pub(crate) fn release(&mut self) {
-        self.ring.release();
+        (packet.end == end && packet.is_clean).then_some(packet.sent_us)
     }
 
     /// Asks for the memory that an ACK touches first.
     #[inline]
-    pub(crate) fn prefetch_oldest(&self) {
-        self.ring.prefetch_oldest();
-    }
-
-    /// Asks for the memory that a data packet touches first.
-    #[inline]
-    pub(crate) fn prefetch_newest(&self) {
-        self.ring.prefetch_newest();
+    pub(crate) fn prefetch(&self) {
+        self.ring.prefetch();
     }
 
     /// Takes the sender's packet into account.
@@ -468,7 +457,7 @@ impl Half {
                 seg.rtt = Some(RttSample {
                     rtt,
                     from_oldest: Some(since(popped.oldest_us)),
-                    in_flight: newest.in_flight(),
+                    in_flight: newest.in_flight,
                 });
                 let us = (rtt.as_us() as u32).max(1);
                 if self.rtt_floor_us == 0 || us < self.rtt_floor_us {
