@@ -2,7 +2,7 @@
 
 use crate::analysis::{Deep, Light, Naming};
 use crate::orientation::Evidence;
-use crate::tcp::{DataKind, Half, Scale, Segment, Side};
+use crate::tcp::{AckKind, DataKind, Half, Scale, Segment, Side};
 use unbloat_units::{Delta, Time};
 use unbloat_wire::{Address, PacketHeader, TcpOption, TcpOptions, protocol};
 
@@ -116,8 +116,10 @@ impl FlowCore {
                 (&header.src, header.src_port),
             )
         };
-        *client.0 == self.client
-            && *server.0 == self.server
+        // Without a branch for each: packets of other flows hardly ever get here.
+        let bits = |address: &Address| u128::from_ne_bytes(address.0);
+        let differ = bits(client.0) ^ bits(&self.client) | bits(server.0) ^ bits(&self.server);
+        differ == 0
             && (client.1, server.1) == (self.client_port, self.server_port)
             && header.protocol == self.protocol
     }
@@ -224,15 +226,18 @@ impl TcpFlow {
         };
         if seg.header.tcp_flags.syn() {
             let (scale, takes_sack) = offers(seg.options);
-            acked.set_scale(scale);
+            acked.set_scale(scale, own);
             if !takes_sack {
                 acked.refuse_sack();
             }
         }
-        let shift = acked.window_shift(own);
-        let last_ip_id = own.last_ip_id();
-        acked.on_ack(seg, self.core.start, last_ip_id, shift);
-        own.on_data(seg, self.core.start);
+        acked.on_ack(seg, own.last_ip_id());
+        own.on_data(seg);
+        seg.is_odd = !matches!(seg.data, DataKind::None | DataKind::InOrder)
+            || seg.ack == AckKind::Duplicate
+            || seg.dsack
+            || seg.eifel
+            || seg.missed > 0;
         if seg.header.tcp_flags.fin() && seg.data != DataKind::Stray {
             self.core.closed |= 1 << side.index();
         }

@@ -44,14 +44,6 @@ impl<F> FlowTable<F> {
         self.index.prefetch(hash);
     }
 
-    /// Asks for the lines of the flow that most likely has this hash.
-    #[inline]
-    pub(crate) fn prefetch_flow(&self, hash: u64) {
-        if let Some(slot) = self.index.likely(hash) {
-            self.prefetch_slot(slot);
-        }
-    }
-
     /// Asks for the lines of a flow; looking at it here would wait for the first of them.
     #[inline]
     pub(crate) fn prefetch_slot(&self, slot: u32) {
@@ -62,10 +54,31 @@ impl<F> FlowTable<F> {
         }
     }
 
-    /// The flow that most likely has this hash: for prefetching what it points to.
+    /// The slot of the flow that most likely has this hash; any other where there is none.
     #[inline]
-    pub(crate) fn likely(&self, hash: u64) -> Option<&Entry<F>> {
-        self.slab.get(self.index.likely(hash)?)
+    pub(crate) fn likely(&self, hash: u64) -> u32 {
+        self.index.likely(hash)
+    }
+
+    /// The flow of this hash that `is_it`. Of all flows one at most is; so it may be looked for at
+    /// `likely` first, whatever has happened there since that was asked for.
+    #[inline]
+    pub(crate) fn find_near(
+        &self,
+        likely: u32,
+        hash: u64,
+        is_it: impl Fn(&F) -> bool,
+    ) -> Option<(u32, &Entry<F>)> {
+        match self.slab.get(likely) {
+            Some(entry) if is_it(&entry.flow) => Some((likely, entry)),
+            _ => self.find_far(hash, is_it),
+        }
+    }
+
+    #[inline(never)]
+    fn find_far(&self, hash: u64, is_it: impl Fn(&F) -> bool) -> Option<(u32, &Entry<F>)> {
+        let slot = self.find(hash, is_it)?;
+        Some((slot, self.slab.get(slot)?))
     }
 
     #[inline]

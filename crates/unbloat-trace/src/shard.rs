@@ -1,5 +1,6 @@
 //! One shard: the packets of some clients, in time order, to rows.
 
+mod ahead;
 mod snapshot;
 
 use crate::analysis::{Context, Flow, Light, observe_names};
@@ -10,7 +11,7 @@ use crate::orientation::{Evidence, Network, evidence};
 use crate::output::{Output, order};
 use crate::params::Params;
 use crate::protocols::Protocols;
-use crate::tcp::{AckKind, DataKind, Half, Segment};
+use crate::tcp::{AckKind, DataKind, Half, Segment, micros};
 use crate::users::Users;
 use std::sync::Arc;
 use unbloat_units::{Delta, Time};
@@ -81,30 +82,6 @@ impl Shard {
     pub fn set_summary_only(&mut self) {
         self.summary_only = true;
         self.users.set_summary_only();
-    }
-
-    /// Takes in the packets of `batch` that belong to this shard, in order.
-    pub fn process(&mut self, batch: &Batch, mine: impl Iterator<Item = u32> + Clone) {
-        // The first few are not asked for ahead; they would be needed at once.
-        let mut soon = mine.clone().skip(AHEAD);
-        let mut later = mine.clone().skip(2 * AHEAD);
-        let mut last = mine.clone().skip(3 * AHEAD);
-        let header = |i: Option<u32>| batch.headers.get(i? as usize);
-        for i in mine {
-            if let Some(header) = header(last.next()) {
-                self.tcp.prefetch_index(header.flow_hash);
-            }
-            if let Some(header) = header(later.next()) {
-                self.tcp.prefetch_flow(header.flow_hash);
-            }
-            if let Some(header) = header(soon.next())
-                && let Some(entry) = self.tcp.likely(header.flow_hash)
-            {
-                self.users.prefetch(entry.user);
-                entry.flow.prefetch(header);
-            }
-            self.packet(batch, &batch.headers[i as usize]);
-        }
     }
 
     /// To be called after `process`, also when none of the batch's packets were this shard's.
@@ -199,25 +176,25 @@ impl Shard {
         }
     }
 
+    /// `likely` is where the packet's flow was when it was looked up ahead.
     #[inline]
-    fn packet(&mut self, batch: &Batch, header: &PacketHeader) {
+    fn packet(&mut self, batch: &Batch, header: &PacketHeader, likely: u32) {
         let number = batch.number(header);
         match header.protocol {
-            protocol::TCP => self.tcp_packet(batch, header, number),
+            protocol::TCP => self.tcp_packet(batch, header, number, likely),
             protocol::UDP => self.udp_packet(batch, header, number),
             _ => self.protocols.packet(header),
         }
     }
 
     #[inline]
-    fn tcp_packet(&mut self, batch: &Batch, header: &PacketHeader, number: u64) {
-        let idle = self.params.flow_idle;
-        let mut is_another = false;
-        let found = self.tcp.find(header.flow_hash, |flow| {
-            let found = flow.core.matches(header);
-            is_another = found && begins_anew(flow, header, idle);
-            found
-        });
+    fn tcp_packet(&mut self, batch: &Batch, header: &PacketHeader, number: u64, likely: u32) {
+        let found = self
+            .tcp
+            .find_near(likely, header.flow_hash, |flow| flow.core.matches(header));
+        let is_another =
+            found.is_some_and(|(_, entry)| begins_anew(&entry.flow, header, self.params.flow_idle));
+        let found = found.map(|(slot, _)| slot);
         let slot = match found {
             Some(slot) if !is_another => slot,
             Some(slot) => {
@@ -236,9 +213,10 @@ impl Shard {
         let user = self
             .users
             .on_packet(*user, header, number, &mut self.output.side);
-        let was_closed = is_closed(flow);
+        let may_close = header.tcp_flags.fin() || header.tcp_flags.rst();
+        let was_closed = may_close && is_closed(flow);
         flow.core.count(header);
-        let mut segment = begin_segment(batch, header);
+        let mut segment = begin_segment(batch, header, flow.core.start);
         flow.track(&mut segment);
         if flow.deep.is_none()
             && flow.core.payload[0] + flow.core.payload[1] >= self.params.deep_after.as_u64()
@@ -269,8 +247,7 @@ impl Shard {
         };
         flow.light
             .on_segment(flow.deep.as_deref_mut(), &segment, &view, &mut cx);
-        let closed_now = !was_closed && is_closed(flow);
-        if closed_now {
+        if may_close && !was_closed && is_closed(flow) {
             self.tcp
                 .schedule(slot, header.time + self.params.close_linger);
         }
@@ -514,11 +491,12 @@ fn tcp_deadline(flow: &TcpFlow, params: &Params) -> Time {
 }
 
 #[inline(always)]
-fn begin_segment<'a>(batch: &'a Batch, header: &'a PacketHeader) -> Segment<'a> {
+fn begin_segment<'a>(batch: &'a Batch, header: &'a PacketHeader, start: Time) -> Segment<'a> {
     let has_extra = header.extra_len > 0;
     Segment {
         header,
         now: header.time,
+        now_us: micros(start, header.time),
         options: if has_extra {
             batch.options(header)
         } else {
@@ -544,6 +522,7 @@ fn begin_segment<'a>(batch: &'a Batch, header: &'a PacketHeader) -> Segment<'a> 
         dsack_repeats: false,
         eifel: false,
         missed: 0,
+        is_odd: false,
         window: None,
     }
 }

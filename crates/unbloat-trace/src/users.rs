@@ -17,6 +17,45 @@ struct Entry {
     scheduled: i64,
 }
 
+/// What it takes to write of a user when packet `number` passes.
+struct Moment<'a> {
+    number: u64,
+    origin: Time,
+    params: &'a Params,
+    summary_only: bool,
+}
+
+impl Moment<'_> {
+    /// Counts a packet after a silence that is the end of the user or of its radio's activity.
+    #[cold]
+    fn after_silence(&self, user: &mut User, header: &PacketHeader, tables: &mut SideTables) {
+        self.renew(user, header.time, tables);
+        let silence = header.time.since(user.last);
+        user.count(header, silence);
+        if silence > self.params.radio_active {
+            let rows = (!self.summary_only).then_some(&mut tables.radio);
+            user.on_silence(silence, self.number, self.origin, self.params, rows);
+        }
+    }
+
+    /// After an hour's gap the address is another user.
+    fn renew(&self, user: &mut User, now: Time, tables: &mut SideTables) {
+        if now.since(user.last) <= self.params.user_idle {
+            return;
+        }
+        user.write(
+            self.number,
+            self.origin,
+            self.params,
+            tables,
+            self.summary_only,
+        );
+        let live_flows = user.live_flows;
+        *user = User::new(self.number, user.address, now, self.origin, self.params);
+        user.live_flows = live_flows;
+    }
+}
+
 const PREFETCHED_LINES: usize = size_of::<Entry>().div_ceil(64);
 
 /// Client addresses and their sessions.
@@ -29,6 +68,8 @@ pub(crate) struct Users {
     params: Arc<Params>,
     evicted: u64,
     summary_only: bool,
+    /// Silences up to this one need nothing but counting.
+    unnoticed: Delta,
 }
 
 impl Users {
@@ -38,6 +79,7 @@ impl Users {
             slab: Slab::new(),
             expiry: Expiry::new(origin),
             origin,
+            unnoticed: params.radio_active.min(params.user_idle),
             params,
             evicted: 0,
             summary_only: false,
@@ -107,8 +149,18 @@ impl Users {
                 slot
             }
         };
-        self.renew(slot, now, number, tables);
-        let user = self.get_mut(slot);
+        let moment = Moment {
+            number,
+            origin: self.origin,
+            params: &self.params,
+            summary_only: self.summary_only,
+        };
+        let user = &mut self
+            .slab
+            .get_mut(slot)
+            .expect("users outlive their flows")
+            .user;
+        moment.renew(user, now, tables);
         user.live_flows += 1;
         user.flows += 1;
         slot
@@ -127,36 +179,24 @@ impl Users {
         number: u64,
         tables: &mut SideTables,
     ) -> &mut User {
-        self.renew(slot, header.time, number, tables);
-        let (origin, summary_only) = (self.origin, self.summary_only);
-        let Users { slab, params, .. } = self;
-        let user = &mut slab.get_mut(slot).expect("users outlive their flows").user;
-        let silence = user.count(header, crate::flow::side_of(header).index());
-        if silence > params.radio_active {
-            let rows = (!summary_only).then_some(&mut tables.radio);
-            user.on_silence(silence, number, origin, params, rows);
+        let user = &mut self
+            .slab
+            .get_mut(slot)
+            .expect("users outlive their flows")
+            .user;
+        let silence = header.time.since(user.last);
+        if silence > self.unnoticed {
+            let moment = Moment {
+                number,
+                origin: self.origin,
+                params: &self.params,
+                summary_only: self.summary_only,
+            };
+            moment.after_silence(user, header, tables);
+        } else {
+            user.count(header, silence);
         }
         user
-    }
-
-    /// After an hour's gap the address is another user.
-    #[inline]
-    fn renew(&mut self, slot: u32, now: Time, number: u64, tables: &mut SideTables) {
-        let idle = self.params.user_idle;
-        if now.since(self.get_mut(slot).last) > idle {
-            self.replace(slot, now, number, tables);
-        }
-    }
-
-    #[cold]
-    fn replace(&mut self, slot: u32, now: Time, number: u64, tables: &mut SideTables) {
-        let (origin, params) = (self.origin, Arc::clone(&self.params));
-        let summary_only = self.summary_only;
-        let user = self.get_mut(slot);
-        user.write(number, origin, &params, tables, summary_only);
-        let live_flows = user.live_flows;
-        *user = User::new(number, user.address, now, origin, &params);
-        user.live_flows = live_flows;
     }
 
     fn schedule(&mut self, slot: u32, deadline: Time) {

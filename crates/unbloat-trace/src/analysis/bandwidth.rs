@@ -89,7 +89,13 @@ impl Mean {
 
 impl Watch {
     /// Follows order and disorder of the side's data; true while windows may grow.
+    #[inline]
     fn is_orderly(&mut self, seg: &Segment<'_>, flow: &Flow<'_>, side: Side) -> bool {
+        !seg.is_odd && self.recovering.is_none() || self.is_orderly_again(seg, flow, side)
+    }
+
+    #[cold]
+    fn is_orderly_again(&mut self, seg: &Segment<'_>, flow: &Flow<'_>, side: Side) -> bool {
         let half = flow.half(side);
         let lost = seg.side == side && seg.data.is_disorder();
         let told = seg.side != side && (seg.ack == AckKind::Duplicate || seg.missed > 0);

@@ -131,6 +131,9 @@ impl Analysis for Loss {
         flow: &Flow<'_>,
         cx: &mut Context<'_>,
     ) {
+        if !seg.is_odd {
+            return;
+        }
         if !matches!(seg.data, DataKind::None | DataKind::InOrder) && seg.header.payload_len > 0 {
             light.data(seg, flow, cx);
         }

@@ -16,7 +16,7 @@ use super::rto_estimator::RtoEstimator;
 use super::rtt::Bin;
 use super::sender::{Cause, Sender, delay};
 use super::{Analysis, Context, Event, Findings, Flow, per_side};
-use crate::tcp::{AckKind, DataKind, RttSample, Segment, Side, micros};
+use crate::tcp::{AckKind, DataKind, RttSample, Segment, Side};
 use unbloat_table::{Column, RowWriter};
 use unbloat_units::{Delta, Seq, Time};
 
@@ -137,7 +137,7 @@ impl Estimators {
         self.sacked = Some(first.right);
         let side = seg.side.other();
         let sent_us = flow.half(side).sent_once(first.right)?;
-        let rtt = micros(flow.core.start, seg.now).wrapping_sub(sent_us) as i32;
+        let rtt = seg.now_us.wrapping_sub(sent_us) as i32;
         (rtt >= 0).then(|| Delta::us(i64::from(rtt)))
     }
 
@@ -230,11 +230,12 @@ impl Analysis for Rto {
                 estimators.on_dup_ack(seg, flow, cx);
             }
         }
-        if light.watch.is_some() || is_dup_ack || is_sent_again(seg.data) {
+        let begins_trouble = seg.is_odd && (is_dup_ack || is_sent_again(seg.data));
+        if light.watch.is_some() || begins_trouble {
             light.watch(deep.as_deref(), seg, flow, cx);
         }
         if matches!(seg.ack, AckKind::First | AckKind::Advance) {
-            light.last_ack_us[acked.index()] = micros(flow.core.start, seg.now);
+            light.last_ack_us[acked.index()] = seg.now_us;
         }
     }
 

@@ -6,7 +6,7 @@
 //! has it from its first packet, and promotions need it.
 
 use super::{Analysis, Context, Findings, Flow, per_side};
-use crate::tcp::{Segment, Side, micros};
+use crate::tcp::{Segment, Side};
 use crate::user::clock::{Estimate, TickEstimator};
 use unbloat_table::{Column, RowWriter};
 use unbloat_units::{Delta, Seq};
@@ -56,7 +56,7 @@ impl Analysis for Tick {
         light: &mut Light,
         deep: Option<&mut Deep>,
         seg: &Segment<'_>,
-        flow: &Flow<'_>,
+        _: &Flow<'_>,
         _: &mut Context<'_>,
     ) {
         if !seg.header.flags.has(PacketFlags::TIMESTAMPS) {
@@ -64,7 +64,7 @@ impl Analysis for Tick {
         }
         let tsval = seg.header.tsval;
         if seg.side == Side::Up {
-            let end = (micros(flow.core.start, seg.now), tsval);
+            let end = (seg.now_us, tsval);
             match &mut light.ends {
                 Some([_, last]) => *last = end,
                 none => *none = Some([end, end]),

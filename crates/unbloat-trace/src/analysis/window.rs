@@ -164,7 +164,7 @@ impl Watch {
 fn begin(flow: &Flow<'_>) -> Box<[Watch; 2]> {
     Box::new(Side::BOTH.map(|side| {
         let half = flow.half(side);
-        let window = half.window(flow.half(side.other()));
+        let window = half.window();
         let edge = half.acked().zip(window).map(|(ack, w)| ack + w);
         Watch {
             edge: KnownEdge::new(edge),
@@ -201,10 +201,7 @@ impl Light {
             return true;
         }
         let own = flow.half(seg.side);
-        let half_used = |in_flight: u32| {
-            own.window(flow.half(seg.side.other()))
-                .is_some_and(|window| in_flight > window / 2)
-        };
+        let half_used = |in_flight: u32| own.window().is_some_and(|window| in_flight > window / 2);
         seg.advanced > 0 && seg.in_flight.is_some_and(half_used)
     }
 
@@ -276,7 +273,7 @@ impl Analysis for Window {
         let mut sides = light.watch.take();
         for side in Side::BOTH {
             let half = flow.half(side);
-            let shift = half.window_shift(flow.half(side.other()));
+            let shift = half.window_shift();
             let known = flow.is_tcp() && half.span().is_some();
             let mut watch = sides.as_mut().map(|s| &mut s[side.index()]);
             if let Some(watch) = &mut watch {

@@ -28,6 +28,8 @@ pub(crate) struct Half {
     last_ip_id: u16,
     dup_acks: u16,
     scale: Scale,
+    /// What [`Half::window_shift`] gives: every packet asks, but only SYNs change it.
+    shift: Option<u8>,
     known: u8,
 }
 
@@ -40,6 +42,17 @@ pub(crate) enum Scale {
     /// Its SYN did not offer the option.
     NotOffered,
     Shift(u8),
+}
+
+impl Scale {
+    /// The shift of the end that offered this, where the other end offered `other`.
+    fn with(self, other: Scale) -> Option<u8> {
+        match (self, other) {
+            (Scale::Unseen, _) | (_, Scale::Unseen) => None,
+            (Scale::Shift(shift), Scale::Shift(_)) => Some(shift),
+            _ => Some(0),
+        }
+    }
 }
 
 const DATA: u8 = 1;
@@ -160,8 +173,11 @@ impl Half {
         self.trouble.as_ref().map_or(0, |t| t.gaps.missing())
     }
 
-    pub(crate) fn set_scale(&mut self, scale: Scale) {
+    /// The receiver offers this in its SYN; `other` is the opposite direction.
+    pub(crate) fn set_scale(&mut self, scale: Scale, other: &mut Half) {
         self.scale = scale;
+        self.shift = scale.with(other.scale);
+        other.shift = other.scale.with(scale);
     }
 
     /// The receiver's SYN was seen and did not permit SACK.
@@ -173,19 +189,14 @@ impl Half {
         self.known & NO_SACK != 0
     }
 
-    /// The receiver's scale, once both SYNs were seen; `other` is the opposite direction.
-    pub(crate) fn window_shift(&self, other: &Half) -> Option<u8> {
-        match (self.scale, other.scale) {
-            (Scale::Unseen, _) | (_, Scale::Unseen) => None,
-            (Scale::Shift(shift), Scale::Shift(_)) => Some(shift),
-            _ => Some(0),
-        }
+    /// The receiver's scale, once both SYNs were seen.
+    pub(crate) fn window_shift(&self) -> Option<u8> {
+        self.shift
     }
 
     /// The receive window that rules this data as it was granted last, if the scale is known.
-    pub(crate) fn window(&self, other: &Half) -> Option<u32> {
-        self.window_shift(other)
-            .map(|shift| u32::from(self.raw_window) << shift)
+    pub(crate) fn window(&self) -> Option<u32> {
+        self.shift.map(|shift| u32::from(self.raw_window) << shift)
     }
 
     /// Smallest clean round trip of this data so far.
@@ -208,11 +219,11 @@ impl Half {
 
     /// Takes the sender's packet into account.
     #[inline]
-    pub(crate) fn on_data(&mut self, seg: &mut Segment<'_>, start: Time) {
+    pub(crate) fn on_data(&mut self, seg: &mut Segment<'_>) {
         let header = seg.header;
         let len = header.seq_len();
         if len > 0 {
-            self.classify(seg, len, micros(start, seg.now));
+            self.classify(seg, len, seg.now_us);
         }
         if let Some(id) = ip_id(header) {
             self.last_ip_id = id;
@@ -363,13 +374,7 @@ impl Half {
     /// Takes the receiver's packet into account. `header` travels against this direction;
     /// `last_ip_id` is that of the packet before it.
     #[inline]
-    pub(crate) fn on_ack(
-        &mut self,
-        seg: &mut Segment<'_>,
-        start: Time,
-        last_ip_id: u16,
-        shift: Option<u8>,
-    ) {
+    pub(crate) fn on_ack(&mut self, seg: &mut Segment<'_>, last_ip_id: u16) {
         let header = seg.header;
         if header.tcp_flags.rst() || !header.tcp_flags.ack() {
             if header.tcp_flags.syn() {
@@ -386,14 +391,14 @@ impl Half {
         } else if ack.before(self.acked) || ack.since(self.acked) as u32 > MAX_WINDOW {
             seg.ack = AckKind::Old;
         } else {
-            self.advance_ack(seg, ack, micros(start, seg.now));
+            self.advance_ack(seg, ack);
         }
         if seg.ack != AckKind::Old {
             self.raw_window = header.window;
             let scaled = if header.tcp_flags.syn() {
                 Some(0)
             } else {
-                shift
+                self.shift
             };
             seg.window = scaled.map(|s| u32::from(header.window) << s);
         }
@@ -442,7 +447,7 @@ impl Half {
     }
 
     #[inline]
-    fn advance_ack(&mut self, seg: &mut Segment<'_>, ack: Seq, now_us: u32) {
+    fn advance_ack(&mut self, seg: &mut Segment<'_>, ack: Seq) {
         seg.ack = AckKind::Advance;
         seg.acked = ack.since(self.acked) as u32;
         self.acked = ack;
@@ -450,7 +455,7 @@ impl Half {
         let popped = self.ring.acknowledge(ack);
         seg.acked_packets = popped.packets;
         if let Some(newest) = popped.newest {
-            let since = |us: u32| Delta::us(i64::from(now_us.wrapping_sub(us) as i32));
+            let since = |us: u32| Delta::us(i64::from(seg.now_us.wrapping_sub(us) as i32));
             let rtt = since(newest.sent_us);
             seg.acked_sent = Some(seg.now - rtt);
             if popped.clean && newest.end == ack && !rtt.is_negative() {
@@ -459,7 +464,7 @@ impl Half {
                     from_oldest: Some(since(popped.oldest_us)),
                     in_flight: newest.in_flight,
                 });
-                let us = (rtt.as_us() as u32).max(1);
+                let us = seg.now_us.wrapping_sub(newest.sent_us).max(1);
                 if self.rtt_floor_us == 0 || us < self.rtt_floor_us {
                     self.rtt_floor_us = us;
                 }

@@ -116,6 +116,8 @@ pub struct RttSample {
 pub struct Segment<'a> {
     pub header: &'a PacketHeader,
     pub now: Time,
+    /// The same in microseconds of the flow's life, wrapping.
+    pub now_us: u32,
     /// Raw TCP options where the fast path left them undecoded (SYN options, SACK blocks).
     pub options: &'a [u8],
     /// The beginning of the payload where it was captured and looks like a known protocol.
@@ -151,6 +153,9 @@ pub struct Segment<'a> {
     pub eifel: bool,
     /// Bytes that the receiver acknowledged and the capture never saw.
     pub missed: u32,
+    /// Any of: `data` is neither in order nor nothing, the ACK is a duplicate, or `dsack`, `eifel` or
+    /// `missed` say something. Most analyses have nothing to do where it is not set.
+    pub is_odd: bool,
     /// Receive window in bytes that this packet grants to `side.other()`'s data, if the scale is
     /// known.
     pub window: Option<u32>,

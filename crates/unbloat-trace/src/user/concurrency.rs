@@ -4,12 +4,14 @@
 //! second. We sample at the end of every second of the trace in which at least one flow had.
 
 use crate::flow::FlowCore;
-use unbloat_units::Time;
+use unbloat_units::{Delta, Time};
 
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug)]
 pub(crate) struct Concurrency {
     /// The second of the trace that is being counted, and the flows with data in it.
     second: u32,
+    /// When it is over: to divide each packet's time would cost more than all else here.
+    ends: Time,
     flows: u32,
     /// Seconds with 1, 2, 3, ... flows; the last place stands for all above.
     seconds: Vec<u32>,
@@ -18,13 +20,28 @@ pub(crate) struct Concurrency {
 /// More flows at once than this are counted as this many.
 const MOST: usize = 64;
 
+impl Default for Concurrency {
+    fn default() -> Concurrency {
+        Concurrency {
+            second: 0,
+            ends: Time::MIN,
+            flows: 0,
+            seconds: Vec::new(),
+        }
+    }
+}
+
 impl Concurrency {
     /// Takes in a packet with downlink payload.
     #[inline]
     pub(crate) fn on_data(&mut self, flow: &mut FlowCore, now: Time, origin: Time) {
-        let second = (now.since(origin).as_ns().max(0) / 1_000_000_000) as u32;
         // Captures merged from several interfaces step back in time now and then.
-        let second = second.max(self.second);
+        let second = if now < self.ends {
+            self.second
+        } else {
+            let second = (now.since(origin).as_ns().max(0) / 1_000_000_000) as u32;
+            second.max(self.second)
+        };
         if flow.counted_second == second {
             return;
         }
@@ -33,6 +50,7 @@ impl Concurrency {
             self.sample();
             self.second = second;
         }
+        self.ends = origin + Delta::secs(i64::from(second) + 1);
         self.flows += 1;
     }
 
@@ -59,7 +77,6 @@ impl Concurrency {
 mod tests {
     use super::*;
     use crate::orientation::Evidence;
-    use unbloat_units::Delta;
     use unbloat_wire::PacketHeader;
 
     /// Samples of a user whose flows have downlink data at these times in seconds.

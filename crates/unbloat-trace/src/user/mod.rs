@@ -36,8 +36,8 @@ pub(crate) struct User {
     pub(crate) address: Address,
     pub(crate) start: Time,
     pub(crate) last: Time,
-    /// Silence before the packet that is being looked at; `None` for the user's first.
-    silence: Option<Delta>,
+    /// Silence before the packet that is being looked at, zero for the user's first.
+    silence: Delta,
     /// Flows in the table that belong to this address.
     pub(crate) live_flows: u32,
     pub(crate) flows: u64,
@@ -67,7 +67,7 @@ impl User {
             address,
             start: now,
             last: now,
-            silence: None,
+            silence: Delta::ZERO,
             live_flows: 0,
             flows: 0,
             packets: 0,
@@ -81,20 +81,19 @@ impl User {
         }
     }
 
-    /// Returns the silence before the packet, zero for the user's first.
+    /// `silence` is the time since the user's last packet.
     #[inline]
-    pub(crate) fn count(&mut self, header: &PacketHeader, side: usize) -> Delta {
-        let silence = header.time.since(self.last).max(Delta::ZERO);
-        self.silence = (self.packets > 0).then_some(silence);
+    pub(crate) fn count(&mut self, header: &PacketHeader, silence: Delta) {
+        self.silence = silence.max(Delta::ZERO);
         self.packets += 1;
         self.last = self.last.max(header.time);
-        self.payload[side] += u64::from(header.payload_len);
-        silence
+        self.payload[usize::from(header.is_uplink())] += u64::from(header.payload_len);
     }
 
-    /// How long the user's radio had been silent before the packet that is being looked at.
+    /// How long the user's radio had been silent before the packet that is being looked at; `None`
+    /// for the user's first.
     pub(crate) fn silence_before(&self) -> Option<Delta> {
-        self.silence
+        (self.packets > 1).then_some(self.silence)
     }
 
     pub(crate) fn tick(&self) -> Option<Tick> {
@@ -139,9 +138,9 @@ impl User {
         }
         let closes_late = flow.closed != 0 && closes_late(flow, header, params.tail);
         if closes_late || self.radio.is_closing_late() {
-            let silence = self.silence.unwrap_or(Delta::ZERO);
-            let last = self.last - silence;
-            self.radio.on_packet(closes_late, last, silence, params);
+            let last = self.last - self.silence;
+            self.radio
+                .on_packet(closes_late, last, self.silence, params);
         }
     }
 
