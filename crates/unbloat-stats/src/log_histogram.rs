@@ -212,15 +212,6 @@ impl LogHistogram {
             Form::Buckets(b) => size_of::<Buckets>() + b.counts.capacity() * size_of::<u32>(),
         }
     }
-
-    /// Where the next value will be kept, if not in the struct itself: for prefetching.
-    #[inline]
-    pub fn aside(&self) -> Option<*const u8> {
-        match &self.form {
-            Form::Exact(values) => values.aside(),
-            Form::Buckets(b) => Some(std::ptr::from_ref(b.as_ref()).cast()),
-        }
-    }
 }
 
 impl Buckets {

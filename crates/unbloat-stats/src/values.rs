@@ -44,15 +44,6 @@ impl Values {
         }
     }
 
-    /// Where values lie that have no room here.
-    #[inline]
-    pub(crate) fn aside(&self) -> Option<*const u8> {
-        match self {
-            Values::Few { .. } => None,
-            Values::More(values) => Some(std::ptr::from_ref(values.as_ref()).cast()),
-        }
-    }
-
     pub(crate) fn heap_bytes(&self) -> usize {
         match self {
             Values::Few { .. } => 0,

@@ -200,19 +200,11 @@ pub(crate) struct TcpFlow {
 }
 
 impl TcpFlow {
-    /// Asks for the memory beside the flow that `header`, a packet of it, will touch.
+    /// Asks for the memory beside the flow that a packet of it touches.
     #[inline]
-    pub(crate) fn prefetch(&self, header: &PacketHeader) {
-        let side = side_of(header);
-        self.halves[side.other().index()].prefetch();
-        self.light.prefetch(side.other());
-    }
-
-    /// Asks for the memory beside the flow that its end will touch.
-    pub(crate) fn prefetch_all(&self) {
-        for side in Side::BOTH {
-            self.light.prefetch(side);
-        }
+    pub(crate) fn prefetch(&self) {
+        self.halves.iter().for_each(Half::prefetch);
+        self.light.prefetch();
     }
 
     /// Classifies the packet and moves both directions on.

@@ -375,7 +375,7 @@ impl Shard {
         }
         if let Some(entry) = soon.and_then(|slot| self.tcp.get(slot)) {
             self.users.prefetch(entry.user);
-            entry.flow.prefetch_all();
+            entry.flow.prefetch();
         }
     }
 

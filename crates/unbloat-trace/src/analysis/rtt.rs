@@ -13,7 +13,6 @@
 
 use super::bin::BinEnd;
 use super::{Analysis, Context, Findings, Flow, ms, per_side};
-use crate::index::prefetch;
 use crate::output::order;
 use crate::tcp::{RttSample, Segment, Side};
 use unbloat_stats::LogHistogram;
@@ -28,15 +27,6 @@ pub(crate) struct Light {
     sides: [LogHistogram; 2],
     /// For the `rtt` table, where one is written: the bins that are not over yet.
     bins: Option<Box<[Bin; 2]>>,
-}
-
-impl Light {
-    #[inline]
-    pub(super) fn prefetch(&self, side: Side) {
-        if let Some(place) = self.sides[side.index()].aside() {
-            prefetch(place);
-        }
-    }
 }
 
 #[derive(Clone, Copy, Default)]

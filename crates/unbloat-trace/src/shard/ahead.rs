@@ -47,10 +47,10 @@ impl Shard {
                 self.tcp.prefetch_index(header.flow_hash);
             }
             self.look_up(batch, &mut later);
-            for (header, slot) in soon.packets(batch) {
+            for (_, slot) in soon.packets(batch) {
                 if let Some(entry) = self.tcp.get(slot) {
                     self.users.prefetch(entry.user);
-                    entry.flow.prefetch(header);
+                    entry.flow.prefetch();
                 }
             }
             for (header, slot) in now.packets(batch) {
