@@ -8,7 +8,8 @@ use unbloat_units::Time;
 /// A flow and what the table and the shard need to know of it.
 #[derive(Debug)]
 pub(crate) struct Entry<F> {
-    pub(crate) hash: u64,
+    /// The half of its hash that the index goes by.
+    hash_high: u32,
     /// Slot of the user that it belongs to.
     pub(crate) user: u32,
     /// The second in which its turn at the expiry comes.
@@ -100,7 +101,7 @@ impl<F> FlowTable<F> {
 
     pub(crate) fn insert(&mut self, hash: u64, user: u32, deadline: Time, flow: F) -> u32 {
         let slot = self.slab.insert(Entry {
-            hash,
+            hash_high: (hash >> 32) as u32,
             user,
             scheduled: 0,
             flow,
@@ -120,7 +121,8 @@ impl<F> FlowTable<F> {
     /// Forgets a flow.
     pub(crate) fn remove(&mut self, slot: u32) {
         if let Some(entry) = self.slab.get(slot) {
-            self.index.remove(entry.hash, slot);
+            let hash = u64::from(entry.hash_high) << 32;
+            self.index.remove(hash, slot);
             self.slab.remove(slot);
         }
     }

@@ -535,7 +535,7 @@ mod tests {
     fn a_live_flow_takes_few_cache_lines() {
         let size = size_of::<Entry<TcpFlow>>();
         assert!(
-            size <= 512,
+            size <= 384,
             "{size} bytes, light state {}",
             size_of::<Light>()
         );

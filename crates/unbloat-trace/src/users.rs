@@ -1,12 +1,13 @@
 //! The users of a shard.
 
 use crate::expiry::Expiry;
-use crate::index::prefetch;
+use crate::index::{Index, prefetch};
 use crate::output::SideTables;
 use crate::params::Params;
 use crate::slab::Slab;
 use crate::user::User;
-use hashbrown::HashMap;
+use hashbrown::DefaultHashBuilder;
+use std::hash::BuildHasher;
 use std::sync::Arc;
 use unbloat_units::{Delta, Time};
 use unbloat_wire::{Address, PacketHeader};
@@ -61,7 +62,8 @@ const PREFETCHED_LINES: usize = size_of::<Entry>().div_ceil(64);
 /// Client addresses and their sessions.
 #[derive(Debug)]
 pub(crate) struct Users {
-    by_address: HashMap<Address, u32>,
+    by_address: Index,
+    hasher: DefaultHashBuilder,
     slab: Slab<Entry>,
     expiry: Expiry,
     origin: Time,
@@ -75,7 +77,8 @@ pub(crate) struct Users {
 impl Users {
     pub(crate) fn new(origin: Time, params: Arc<Params>) -> Users {
         Users {
-            by_address: HashMap::new(),
+            by_address: Index::new(),
+            hasher: DefaultHashBuilder::default(),
             slab: Slab::new(),
             expiry: Expiry::new(origin),
             origin,
@@ -138,14 +141,20 @@ impl Users {
         number: u64,
         tables: &mut SideTables,
     ) -> u32 {
-        let slot = match self.by_address.get(&address) {
-            Some(&slot) => slot,
+        let hash = self.hasher.hash_one(address.0);
+        let is_it = |slot| {
+            self.slab
+                .get(slot)
+                .is_some_and(|e| e.user.address == address)
+        };
+        let slot = match self.by_address.find(hash, is_it) {
+            Some(slot) => slot,
             None => {
                 self.make_room(number, tables);
                 let user = User::new(number, address, now, self.origin, &self.params);
                 let slot = self.slab.insert(Entry { user, scheduled: 0 });
                 self.schedule(slot, now + self.params.user_idle);
-                self.by_address.insert(address, slot);
+                self.by_address.insert(hash, slot);
                 slot
             }
         };
@@ -249,7 +258,8 @@ impl Users {
 
     fn remove(&mut self, slot: u32) -> Option<User> {
         let entry = self.slab.remove(slot)?;
-        self.by_address.remove(&entry.user.address);
+        let hash = self.hasher.hash_one(entry.user.address.0);
+        self.by_address.remove(hash, slot);
         Some(entry.user)
     }
 

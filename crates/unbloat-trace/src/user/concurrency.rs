@@ -13,8 +13,14 @@ pub(crate) struct Concurrency {
     /// When it is over: to divide each packet's time would cost more than all else here.
     ends: Time,
     flows: u32,
-    /// Seconds with 1, 2, 3, ... flows; the last place stands for all above.
-    seconds: Vec<u32>,
+    /// Seconds with one flow, all that most users have.
+    alone: u32,
+    /// Those with 2, 3, 4, ... flows; the last place stands for all above.
+    #[expect(
+        clippy::box_collection,
+        reason = "a pointer in each of millions of users"
+    )]
+    more: Option<Box<Vec<u32>>>,
 }
 
 /// More flows at once than this are counted as this many.
@@ -26,7 +32,8 @@ impl Default for Concurrency {
             second: 0,
             ends: Time::MIN,
             flows: 0,
-            seconds: Vec::new(),
+            alone: 0,
+            more: None,
         }
     }
 }
@@ -55,21 +62,27 @@ impl Concurrency {
     }
 
     fn sample(&mut self) {
-        let flows = std::mem::take(&mut self.flows) as usize;
-        if flows > 0 {
-            let at = flows.min(MOST) - 1;
-            if self.seconds.len() <= at {
-                self.seconds.resize(at + 1, 0);
+        match std::mem::take(&mut self.flows) as usize {
+            0 => {}
+            1 => self.alone += 1,
+            flows => {
+                let at = flows.min(MOST) - 2;
+                let more = self.more.get_or_insert_default();
+                if more.len() <= at {
+                    more.resize(at + 1, 0);
+                }
+                more[at] += 1;
             }
-            self.seconds[at] += 1;
         }
     }
 
     /// Numbers of flows that occurred, each with its seconds.
     pub(crate) fn finish(&mut self) -> impl Iterator<Item = (u64, u64)> {
         self.sample();
-        let counts = self.seconds.iter().enumerate().filter(|(_, n)| **n > 0);
-        counts.map(|(at, &n)| (at as u64 + 1, u64::from(n)))
+        let more = self.more.iter().flat_map(|more| more.iter());
+        let counts = std::iter::once(&self.alone).chain(more);
+        let numbered = (1..).zip(counts.map(|&n| u64::from(n)));
+        numbered.filter(|(_, n)| *n > 0)
     }
 }
 

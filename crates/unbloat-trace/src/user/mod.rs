@@ -40,7 +40,7 @@ pub(crate) struct User {
     silence: Delta,
     /// Flows in the table that belong to this address.
     pub(crate) live_flows: u32,
-    pub(crate) flows: u64,
+    pub(crate) flows: u32,
     packets: u64,
     pub(crate) payload: [u64; 2],
     tick: Option<Tick>,
@@ -191,7 +191,7 @@ impl User {
         row.text(self.address.to_string().as_str());
         row.i64(self.start.since(origin).as_ns());
         row.i64(self.last.since(origin).as_ns());
-        row.u64(self.flows);
+        row.u64(u64::from(self.flows));
         row.u64(self.payload[0]);
         row.u64(self.payload[1]);
         row.f64(self.tick.map(|t| t.value.as_ms()));
