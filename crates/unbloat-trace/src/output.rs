@@ -104,6 +104,13 @@ tables! {
         text "state" "promotion, active, tail or idle",
         f64 "duration_ms" "how long it lasted",
     ];
+    promotions: "Handshakes after `T` of radio silence whose promotion delay can be told, written once the client's tick is known (section 4.2, Fig. 9)", [
+        u64 "user_id" "the user",
+        u64 "flow_id" "the flow",
+        i64 "time_ns" "its first packet, since the trace began",
+        f64 "promotion_ms" "promotion delay of the radio: from SYN to ACK by the client's clock, less the same at the monitor",
+        f64 "promotion_error_ms" "bound on its error, from the tick and its estimate",
+    ];
     concurrency: "How many flows downloaded at once, sampled every second in which one did (Fig. 6)", [
         u64 "user_id" "the user",
         u64 "concurrent_flows" "flows with downlink data in the last second",

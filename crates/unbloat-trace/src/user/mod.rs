@@ -6,6 +6,7 @@ mod periodic;
 pub(crate) mod power;
 mod radio;
 pub(crate) mod throughput;
+pub(crate) mod waiting;
 
 use crate::flow::FlowCore;
 use crate::output::{SideTables, order};
@@ -44,6 +45,8 @@ pub(crate) struct User {
     packets: u64,
     pub(crate) payload: [u64; 2],
     tick: Option<Tick>,
+    /// Of users whose tick is wanted and unknown.
+    waiting: Option<Box<waiting::Waiting>>,
     concurrency: Concurrency,
     /// Of users with large flows.
     throughput: Option<Box<[Throughput; 2]>>,
@@ -73,6 +76,7 @@ impl User {
             packets: 0,
             payload: [0; 2],
             tick: None,
+            waiting: None,
             concurrency: Concurrency::default(),
             throughput: None,
             radio: Radio::new(now, origin, params),
