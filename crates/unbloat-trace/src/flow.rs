@@ -200,6 +200,21 @@ pub(crate) struct TcpFlow {
 }
 
 impl TcpFlow {
+    /// The packet belongs to this flow: it has its addresses and ports, and does not begin another
+    /// one on them.
+    #[inline]
+    pub(crate) fn continues_with(&self, header: &PacketHeader, idle: Delta) -> bool {
+        self.core.matches(header)
+            && header.time.since(self.core.last) <= idle
+            && !(header.tcp_flags.syn() && self.is_opened_anew_by(header))
+    }
+
+    fn is_opened_anew_by(&self, header: &PacketHeader) -> bool {
+        let opening = !header.tcp_flags.ack() && !header.tcp_flags.rst();
+        let half = &self.halves[side_of(header).index()];
+        opening && half.span().is_some() && (!half.is_syn_seen() || half.base() != header.seq)
+    }
+
     /// Asks for the memory beside the flow that a packet of it touches.
     #[inline]
     pub(crate) fn prefetch(&self) {
@@ -225,6 +240,9 @@ impl TcpFlow {
         }
         acked.on_ack(seg, own.last_ip_id());
         own.on_data(seg);
+        if self.deep.is_none() || self.core.closed != 0 {
+            acked.release_if_idle();
+        }
         seg.is_odd = !matches!(seg.data, DataKind::None | DataKind::InOrder)
             || seg.ack == AckKind::Duplicate
             || seg.dsack

@@ -61,27 +61,7 @@ impl<F> FlowTable<F> {
         self.index.likely(hash)
     }
 
-    /// The flow of this hash that `is_it`. Of all flows one at most is; so it may be looked for at
-    /// `likely` first, whatever has happened there since that was asked for.
-    #[inline]
-    pub(crate) fn find_near(
-        &self,
-        likely: u32,
-        hash: u64,
-        is_it: impl Fn(&F) -> bool,
-    ) -> Option<(u32, &Entry<F>)> {
-        match self.slab.get(likely) {
-            Some(entry) if is_it(&entry.flow) => Some((likely, entry)),
-            _ => self.find_far(hash, is_it),
-        }
-    }
-
-    #[inline(never)]
-    fn find_far(&self, hash: u64, is_it: impl Fn(&F) -> bool) -> Option<(u32, &Entry<F>)> {
-        let slot = self.find(hash, is_it)?;
-        Some((slot, self.slab.get(slot)?))
-    }
-
+    /// The slot of the flow of this hash that `is_it`.
     #[inline]
     pub(crate) fn find(&self, hash: u64, mut is_it: impl FnMut(&F) -> bool) -> Option<u32> {
         self.index.find(hash, |slot| {

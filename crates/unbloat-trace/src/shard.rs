@@ -1,18 +1,20 @@
 //! One shard: the packets of some clients, in time order, to rows.
 
 mod ahead;
+mod beside;
 mod snapshot;
 
 use crate::analysis::{Context, Flow, Light, observe_names};
 use crate::dns::{DnsRows, Lookups};
-use crate::flow::{EndCause, FlowCore, RST, TcpFlow, side_of};
+use crate::flow::{EndCause, FlowCore, RST, TcpFlow};
 use crate::flow_table::{Entry, FlowTable};
 use crate::orientation::{Evidence, Network, evidence};
 use crate::output::{Output, order};
 use crate::params::Params;
 use crate::protocols::Protocols;
-use crate::tcp::{AckKind, DataKind, Half, Segment, micros};
+use crate::tcp::Half;
 use crate::users::Users;
+use beside::Beside;
 use std::sync::Arc;
 use unbloat_units::{Delta, Time};
 use unbloat_wire::{Batch, PacketFlags, PacketHeader, protocol};
@@ -189,68 +191,51 @@ impl Shard {
 
     #[inline]
     fn tcp_packet(&mut self, batch: &Batch, header: &PacketHeader, number: u64, likely: u32) {
+        let mut slot = likely;
+        loop {
+            let (tcp, idle) = (&mut self.tcp, self.params.flow_idle);
+            let flow = tcp.get_mut(slot);
+            if let Some(entry) = flow.filter(|e| e.flow.continues_with(header, idle)) {
+                let mut beside = Beside {
+                    params: &self.params,
+                    users: &mut self.users,
+                    lookups: &mut self.lookups,
+                    tables: &mut self.output.side,
+                    origin: self.origin,
+                    number,
+                    summary_only: self.summary_only,
+                };
+                if beside.packet_closes(entry, batch, header) {
+                    let deadline = header.time + self.params.close_linger;
+                    self.tcp.schedule(slot, deadline);
+                }
+                return;
+            }
+            slot = self.find_or_begin_tcp(header, number);
+        }
+    }
+
+    /// Where the flow of the packet is, by now at least.
+    #[inline(never)]
+    fn find_or_begin_tcp(&mut self, header: &PacketHeader, number: u64) -> u32 {
         let found = self
             .tcp
-            .find_near(likely, header.flow_hash, |flow| flow.core.matches(header));
-        let is_another =
-            found.is_some_and(|(_, entry)| begins_anew(&entry.flow, header, self.params.flow_idle));
-        let found = found.map(|(slot, _)| slot);
-        let slot = match found {
-            Some(slot) if !is_another => slot,
-            Some(slot) => {
-                let opening = header.tcp_flags.syn() && !header.tcp_flags.ack();
-                let cause = if opening {
-                    EndCause::Reuse
-                } else {
-                    EndCause::Idle
-                };
-                self.end_tcp(slot, cause, number);
-                self.begin_tcp(header, number)
+            .find(header.flow_hash, |flow| flow.core.matches(header));
+        if let Some(slot) = found {
+            let idle = self.params.flow_idle;
+            let entry = self.tcp.get(slot);
+            if entry.is_some_and(|e| e.flow.continues_with(header, idle)) {
+                return slot;
             }
-            None => self.begin_tcp(header, number),
-        };
-        let Entry { user, flow, .. } = self.tcp.get_mut(slot).expect("found or begun");
-        let user = self
-            .users
-            .on_packet(*user, header, number, &mut self.output.side);
-        let may_close = header.tcp_flags.fin() || header.tcp_flags.rst();
-        let was_closed = may_close && is_closed(flow);
-        flow.core.count(header);
-        let mut segment = begin_segment(batch, header, flow.core.start);
-        flow.track(&mut segment);
-        if flow.deep.is_none()
-            && flow.core.payload[0] + flow.core.payload[1] >= self.params.deep_after.as_u64()
-        {
-            flow.deep = Some(Box::default());
+            let opening = header.tcp_flags.syn() && !header.tcp_flags.ack();
+            let cause = if opening {
+                EndCause::Reuse
+            } else {
+                EndCause::Idle
+            };
+            self.end_tcp(slot, cause, number);
         }
-        user.on_flow_packet(&mut flow.core, header, self.origin, &self.params);
-        if !segment.payload.is_empty() {
-            observe_names(&mut flow.core, header, segment.payload);
-            let own = &flow.halves[segment.side.index()];
-            let is_first = || own.is_syn_seen() && header.seq == own.base() + 1;
-            let tables = &mut self.output.side;
-            let mut out = DnsRows::new(tables, self.summary_only, number, self.origin);
-            self.lookups
-                .on_payload(header, segment.payload, is_first, &mut out);
-        }
-        let mut cx = Context {
-            params: &self.params,
-            tables: &mut self.output.side,
-            user,
-            origin: self.origin,
-            number,
-            summary_only: self.summary_only,
-        };
-        let view = Flow {
-            core: &flow.core,
-            halves: &flow.halves,
-        };
-        flow.light
-            .on_segment(flow.deep.as_deref_mut(), &segment, &view, &mut cx);
-        if may_close && !was_closed && is_closed(flow) {
-            self.tcp
-                .schedule(slot, header.time + self.params.close_linger);
-        }
+        self.begin_tcp(header, number)
     }
 
     fn begin_tcp(&mut self, header: &PacketHeader, number: u64) -> u32 {
@@ -465,17 +450,6 @@ struct Ending {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Cut(bool, u64);
 
-/// The packet cannot belong to the flow that has its addresses and ports.
-#[inline]
-fn begins_anew(flow: &TcpFlow, header: &PacketHeader, idle: Delta) -> bool {
-    if header.time.since(flow.core.last) > idle {
-        return true;
-    }
-    let opening = header.tcp_flags.syn() && !header.tcp_flags.ack() && !header.tcp_flags.rst();
-    let half = &flow.halves[side_of(header).index()];
-    opening && half.span().is_some() && (!half.is_syn_seen() || half.base() != header.seq)
-}
-
 /// FIN from both ends, or a RST.
 fn is_closed(flow: &TcpFlow) -> bool {
     flow.core.closed & RST != 0 || flow.core.closed & 3 == 3
@@ -488,43 +462,6 @@ fn tcp_deadline(flow: &TcpFlow, params: &Params) -> Time {
         params.flow_idle
     };
     flow.core.last + timeout.min(params.flow_idle)
-}
-
-#[inline(always)]
-fn begin_segment<'a>(batch: &'a Batch, header: &'a PacketHeader, start: Time) -> Segment<'a> {
-    let has_extra = header.extra_len > 0;
-    Segment {
-        header,
-        now: header.time,
-        now_us: micros(start, header.time),
-        options: if has_extra {
-            batch.options(header)
-        } else {
-            &[]
-        },
-        payload: if has_extra {
-            batch.payload(header)
-        } else {
-            &[]
-        },
-        side: side_of(header),
-        data: DataKind::None,
-        advanced: 0,
-        in_flight: None,
-        since_last_copy: None,
-        ack: AckKind::None,
-        acked: 0,
-        acked_packets: 0,
-        acked_sent: None,
-        remaining: 0,
-        rtt: None,
-        dsack: false,
-        dsack_repeats: false,
-        eifel: false,
-        missed: 0,
-        is_odd: false,
-        window: None,
-    }
 }
 
 #[cfg(test)]

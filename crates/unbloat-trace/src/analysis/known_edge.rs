@@ -46,6 +46,11 @@ impl KnownEdge {
         Some(known_at)
     }
 
+    /// The sender knows of all that was granted.
+    pub(super) fn is_settled(&self) -> bool {
+        self.on_its_way.is_empty()
+    }
+
     pub(super) fn known(&self) -> Option<Seq> {
         self.known
     }

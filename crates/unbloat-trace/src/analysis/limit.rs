@@ -171,6 +171,25 @@ impl Watch {
         }) as i32
     }
 
+    /// The side was idle, and an ACK of nothing new changes nothing of that: all that the data of
+    /// the other direction say to a side that only receives.
+    #[inline]
+    fn stays_idle(&self, side: Side, seg: &Segment<'_>, flow: &Flow<'_>) -> bool {
+        let State::IdleFrom(from) = self.state else {
+            return false;
+        };
+        let granted = seg.window.map(|window| seg.header.ack + window);
+        let is_known = match &self.edge {
+            Some(edge) => edge.is_settled() && (granted.is_none() || granted == edge.known()),
+            None => granted.is_none(),
+        };
+        seg.ack == AckKind::Same
+            && self.recovery.is_none()
+            && !flow.half(side).is_outstanding()
+            && is_known
+            && from <= seg.now + delay(side, flow)
+    }
+
     fn on_data(&mut self, seg: &Segment<'_>, flow: &Flow<'_>) {
         let len = seg.header.payload_len;
         self.mss = self.mss.max(len);
@@ -325,7 +344,10 @@ impl Analysis for Limit {
         let acked = seg.side.other();
         let watch = &mut deep.sides[acked.index()];
         // The time of a side runs from its first data on, until its last.
-        if watch.last.is_some() && !matches!(seg.ack, AckKind::None | AckKind::Old) {
+        if watch.last.is_some()
+            && !matches!(seg.ack, AckKind::None | AckKind::Old)
+            && !watch.stays_idle(acked, seg, flow)
+        {
             // Idle time counts once data ends it: after the last data there is no transfer.
             if !matches!(watch.state, State::IdleFrom(_)) {
                 watch.pass(acked, seg.now, flow);

@@ -73,7 +73,7 @@ macro_rules! analyses {
                 cx: &mut Context<'_>,
             ) {
                 let mut nothing = None;
-                let talk = if is_call(seg) && self.talk.is_none() {
+                let talk = if self.talk.is_none() && is_call(seg) {
                     nothing.insert(Talk::default())
                 } else {
                     self.talk.get_or_insert_default().as_mut()

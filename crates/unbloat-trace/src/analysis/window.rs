@@ -66,6 +66,11 @@ struct Label<'a, 'f> {
 }
 
 impl Periods {
+    #[inline]
+    fn holds(&self) -> bool {
+        self.since.is_some()
+    }
+
     fn begin(&mut self, now: Time) {
         if self.since.is_none() {
             self.since = Some(now);
@@ -120,12 +125,14 @@ impl Watch {
         let label = |kind| Label { kind, side, flow };
         if seg.header.window == 0 {
             self.zero.begin(seg.now);
-        } else {
+        } else if self.zero.holds() {
             self.zero.end(seg.now, &label("zero_window"), cx);
         }
         let Some(window) = seg.window else { return };
         if window >= u32::from(mss) {
-            self.stalled.end(seg.now, &label("reader_stall"), cx);
+            if self.stalled.holds() {
+                self.stalled.end(seg.now, &label("reader_stall"), cx);
+            }
         } else if seg.acked > 0 || seg.remaining > 0 {
             self.stalled.begin(seg.now);
         }
@@ -146,7 +153,7 @@ impl Watch {
             |edge: &KnownEdge| edge.known().is_some_and(|e| e.since(high) < i32::from(mss));
         let delay = flow.half(side.other()).rtt_floor().unwrap_or(Delta::ZERO);
         while let Some(known_at) = self.edge.learn(now, delay) {
-            if !is_full(&self.edge) {
+            if self.full.holds() && !is_full(&self.edge) {
                 let label = Label {
                     kind: "full_window",
                     side,

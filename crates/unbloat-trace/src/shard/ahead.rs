@@ -10,64 +10,66 @@ use unbloat_wire::{Batch, PacketHeader};
 /// Packets that take a step together.
 const GROUP: usize = 8;
 
-/// Packets on their way, as positions in the batch.
-#[derive(Clone, Copy, Default)]
-struct Group {
-    packets: [u32; GROUP],
+/// Packets on their way.
+#[derive(Clone, Copy)]
+struct Group<'b> {
+    headers: [&'b PacketHeader; GROUP],
     /// Where each packet's flow most likely is.
     slots: [u32; GROUP],
     len: usize,
 }
 
-impl Group {
-    fn take(packets: &mut impl Iterator<Item = u32>) -> Group {
-        let mut group = Group::default();
-        for (place, packet) in group.packets.iter_mut().zip(packets) {
-            *place = packet;
-            group.len += 1;
+impl<'b> Group<'b> {
+    /// `any` stands where there is no packet.
+    fn empty(any: &'b PacketHeader) -> Group<'b> {
+        Group {
+            headers: [any; GROUP],
+            slots: [0; GROUP],
+            len: 0,
         }
-        group
     }
 
     #[inline]
-    fn packets<'b>(&self, batch: &'b Batch) -> impl Iterator<Item = (&'b PacketHeader, u32)> {
-        let packets = self.packets.iter().zip(&self.slots).take(self.len);
-        packets.map(|(&at, &slot)| (&batch.headers[at as usize], slot))
+    fn fill(&mut self, batch: &'b Batch, packets: &mut impl Iterator<Item = u32>) {
+        self.len = 0;
+        for (place, packet) in self.headers.iter_mut().zip(packets) {
+            *place = &batch.headers[packet as usize];
+            self.len += 1;
+        }
     }
 }
 
 impl Shard {
     /// Takes in the packets of `batch` that belong to this shard, in order.
     pub fn process(&mut self, batch: &Batch, mine: impl Iterator<Item = u32>) {
+        let Some(any) = batch.headers.first() else {
+            return;
+        };
         let mut mine = mine;
-        let [mut now, mut soon, mut later] = [Group::default(); 3];
+        let mut groups = [Group::empty(any); 4];
         loop {
-            let last = Group::take(&mut mine);
-            for (header, _) in last.packets(batch) {
+            let [now, soon, later, last] = &mut groups;
+            last.fill(batch, &mut mine);
+            for header in &last.headers[..last.len] {
                 self.tcp.prefetch_index(header.flow_hash);
             }
-            self.look_up(batch, &mut later);
-            for (_, slot) in soon.packets(batch) {
+            for (header, slot) in later.headers.iter().zip(&mut later.slots).take(later.len) {
+                *slot = self.tcp.likely(header.flow_hash);
+                self.tcp.prefetch_slot(*slot);
+            }
+            for &slot in &soon.slots[..soon.len] {
                 if let Some(entry) = self.tcp.get(slot) {
                     self.users.prefetch(entry.user);
                     entry.flow.prefetch();
                 }
             }
-            for (header, slot) in now.packets(batch) {
+            for (header, &slot) in now.headers.iter().zip(&now.slots).take(now.len) {
                 self.packet(batch, header, slot);
             }
             if soon.len + later.len + last.len == 0 {
                 return;
             }
-            (now, soon, later) = (soon, later, last);
-        }
-    }
-
-    fn look_up(&self, batch: &Batch, group: &mut Group) {
-        for i in 0..group.len {
-            let header = &batch.headers[group.packets[i] as usize];
-            group.slots[i] = self.tcp.likely(header.flow_hash);
-            self.tcp.prefetch_slot(group.slots[i]);
+            groups.rotate_left(1);
         }
     }
 }

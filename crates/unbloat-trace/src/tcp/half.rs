@@ -211,6 +211,12 @@ impl Half {
         (packet.end == end && packet.is_clean).then_some(packet.sent_us)
     }
 
+    /// Gives memory back that holds nothing.
+    #[inline]
+    pub(crate) fn release_if_idle(&mut self) {
+        self.ring.release_if_idle();
+    }
+
     /// Asks for the memory that an ACK touches first.
     #[inline]
     pub(crate) fn prefetch(&self) {

@@ -20,8 +20,9 @@ pub(super) struct Outstanding {
     pub(super) is_clean: bool,
 }
 
-/// The oldest packet lies here, because most flows have no other; the rest is put aside, and the
-/// memory for it given back as soon as nothing is outstanding: idle flows hold none.
+/// The oldest packet lies here, because most flows have no other; the rest is put aside. The memory
+/// for it is given back whenever nothing is outstanding, but for large flows, which soon need it
+/// again.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Ring {
     oldest: Option<Outstanding>,
@@ -94,10 +95,15 @@ impl Ring {
             acked.newest = Some(oldest);
             self.oldest = self.later.as_mut().and_then(|later| later.pop_front());
         }
-        if self.oldest.is_none() {
+        acked
+    }
+
+    /// Gives memory back when nothing is outstanding.
+    #[inline]
+    pub(super) fn release_if_idle(&mut self) {
+        if self.oldest.is_none() && self.later.is_some() {
             self.later = None;
         }
-        acked
     }
 
     /// The packet that holds the byte before `end`, if it is still outstanding.
@@ -178,6 +184,7 @@ mod tests {
         assert!(ring.later.is_none());
         ring.push(Seq::new(200), 0, 200, 0);
         ring.acknowledge(Seq::new(200));
+        ring.release_if_idle();
         assert!(ring.later.is_none());
     }
 
