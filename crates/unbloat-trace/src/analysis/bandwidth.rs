@@ -23,15 +23,15 @@ use crate::output::order;
 use crate::params::Params;
 use crate::tcp::{AckKind, Segment, Side};
 use crate::user::clock::{ClockTracker, Estimate, TickEstimator};
-use crate::user::throughput::{Delivery, Throughput, Window};
+use crate::user::throughput::{Delivery, LENGTHS, Throughput, Window};
 use unbloat_table::{Column, RowWriter};
 use unbloat_units::{Bytes, Delta, Rate, Seq, Time};
 use unbloat_wire::PacketFlags;
 
 pub(crate) struct Bandwidth;
 
-/// Lengths of windows; the middle one is what utilisation is taken from (§6.3).
-const LENGTHS: [Delta; 3] = [Delta::ms(100), Delta::ms(250), Delta::ms(1000)];
+/// What utilisation is taken from (§6.3) is the middle one of `LENGTHS`.
+const MIDDLE: Delta = LENGTHS[1];
 /// Estimates are thinned to one per length in this time.
 const EVERY: Delta = Delta::ms(50);
 
@@ -252,9 +252,9 @@ impl Watch {
             return;
         }
         self.next = Some(received + EVERY);
-        for length in LENGTHS {
+        for which in 0..LENGTHS.len() {
             let throughput = cx.user.throughput(side);
-            let Some(window) = throughput.window(length) else {
+            let Some(window) = throughput.window(which) else {
                 return;
             };
             if let Some(admitted) = admitted(&window, throughput, cx.params) {
@@ -271,7 +271,7 @@ impl Watch {
         flow: &Flow<'_>,
         cx: &mut Context<'_>,
     ) {
-        if window.length < LENGTHS[1] + LENGTHS[1] / 5 {
+        if window.length < MIDDLE + MIDDLE / 5 {
             self.mean.add(window, cx);
         }
         if cx.summary_only {
