@@ -51,14 +51,14 @@ impl<'a> Values<'a> {
 
     pub(crate) fn u64(&self, row: usize) -> Option<u64> {
         match self.0? {
-            ColumnData::U64(values) => *values.get(row)?,
+            ColumnData::U64(values) => values.get(row),
             other => other.as_f64(row).map(|x| x as u64),
         }
     }
 
     pub(crate) fn i64(&self, row: usize) -> Option<i64> {
         match self.0? {
-            ColumnData::I64(values) => *values.get(row)?,
+            ColumnData::I64(values) => values.get(row),
             other => other.as_f64(row).map(|x| x as i64),
         }
     }
@@ -72,6 +72,6 @@ impl<'a> Values<'a> {
     }
 
     pub(crate) fn is_true(&self, row: usize) -> bool {
-        matches!(self.0, Some(ColumnData::Bool(values)) if values.get(row) == Some(&Some(true)))
+        matches!(self.0, Some(ColumnData::Bool(values)) if values.get(row) == Some(true))
     }
 }
