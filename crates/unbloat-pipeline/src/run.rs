@@ -1,7 +1,7 @@
 //! The whole way, from source to sink.
 
 use crate::Batches;
-use crate::deal::deal;
+use crate::deal::Dealt;
 use crate::threads::Workers;
 use std::sync::Arc;
 use unbloat_capture::{CaptureError, Notes, Progress, Source};
@@ -192,16 +192,16 @@ fn together<E>(
     sink: &mut dyn FnMut(&Output, Standing) -> Result<Control, E>,
 ) -> Result<Outcome, PipelineError<E>> {
     let mut merged = Output::default();
-    let mut pool: Vec<Arc<Batch>> = Vec::new();
-    let mut batch = Arc::new(first);
+    let mut pool: Vec<Arc<Dealt>> = Vec::new();
+    let mut dealt = Dealt::new(first);
+    dealt.deal(workers.len());
+    let mut dealt = Arc::new(dealt);
     let mut interrupted = false;
     let mut alive = true;
     while alive {
-        alive = workers
-            .submit(&batch, deal(&batch, workers.len()))
-            .is_some();
-        let now = standing(batches, &batch);
-        pool.push(batch);
+        alive = workers.submit(&dealt).is_some();
+        let now = standing(batches, &dealt.batch);
+        pool.push(dealt);
         let last = !more || interrupted;
         while alive && !workers.is_idle() && (last || workers.is_full()) {
             let Some(outputs) = workers.collect() else {
@@ -216,20 +216,21 @@ fn together<E>(
         if last {
             break;
         }
-        batch = reuse(&mut pool);
-        let into = Arc::get_mut(&mut batch).expect("reuse gives one that nobody else holds");
-        more = batches.next_into(into)?;
+        dealt = reuse(&mut pool);
+        let into = Arc::get_mut(&mut dealt).expect("reuse gives one that nobody else holds");
+        more = batches.next_into(&mut into.batch)?;
+        into.deal(workers.len());
     }
     let end = pool
         .last()
-        .map(|last| standing(batches, last))
+        .map(|last| standing(batches, &last.batch))
         .expect("one batch was submitted");
     finish(batches, workers.finish(), end, interrupted, sink)
 }
 
 /// A batch that all shards are done with, or a new one.
-fn reuse(pool: &mut Vec<Arc<Batch>>) -> Arc<Batch> {
-    let free = pool.iter().position(|batch| Arc::strong_count(batch) == 1);
+fn reuse(pool: &mut Vec<Arc<Dealt>>) -> Arc<Dealt> {
+    let free = pool.iter().position(|dealt| Arc::strong_count(dealt) == 1);
     free.map_or_else(Arc::default, |at| pool.swap_remove(at))
 }
 

@@ -1,22 +1,17 @@
 //! Shards on threads of their own.
 
+use crate::deal::Dealt;
 use crossbeam_channel::{Receiver, Sender, bounded};
 use std::sync::Arc;
 use std::thread::{Scope, ScopedJoinHandle};
 use unbloat_trace::{Output, Shard};
-use unbloat_wire::Batch;
 
 /// Batches that may wait for a shard: enough to even out their different pace, few enough to stay
 /// in the cache.
 const QUEUE: usize = 4;
 
-struct Work {
-    batch: Arc<Batch>,
-    hand: Vec<u32>,
-}
-
 struct Worker<'scope> {
-    work: Sender<Work>,
+    work: Sender<Arc<Dealt>>,
     done: Receiver<Output>,
     spare: Sender<Output>,
     thread: ScopedJoinHandle<'scope, Shard>,
@@ -30,11 +25,11 @@ pub(crate) struct Workers<'scope> {
 
 impl<'scope> Workers<'scope> {
     pub(crate) fn start(scope: &'scope Scope<'scope, '_>, shards: Vec<Shard>) -> Workers<'scope> {
-        let workers = shards.into_iter().map(|shard| {
-            let (work, work_in) = bounded::<Work>(QUEUE);
+        let workers = shards.into_iter().enumerate().map(|(number, shard)| {
+            let (work, work_in) = bounded(QUEUE);
             let (done_out, done) = bounded(QUEUE + 2);
             let (spare, spare_in) = bounded(QUEUE + 2);
-            let thread = scope.spawn(move || serve(shard, &work_in, &done_out, &spare_in));
+            let thread = scope.spawn(move || serve(number, shard, &work_in, &done_out, &spare_in));
             Worker {
                 work,
                 done,
@@ -62,15 +57,9 @@ impl<'scope> Workers<'scope> {
     }
 
     /// Hands out a batch. `None` when a shard has died; `finish` tells of what.
-    pub(crate) fn submit(&mut self, batch: &Arc<Batch>, hands: Vec<Vec<u32>>) -> Option<()> {
-        for (worker, hand) in self.workers.iter().zip(hands) {
-            worker
-                .work
-                .send(Work {
-                    batch: Arc::clone(batch),
-                    hand,
-                })
-                .ok()?;
+    pub(crate) fn submit(&mut self, dealt: &Arc<Dealt>) -> Option<()> {
+        for worker in &self.workers {
+            worker.work.send(Arc::clone(dealt)).ok()?;
         }
         self.in_flight += 1;
         Some(())
@@ -109,14 +98,16 @@ impl<'scope> Workers<'scope> {
 }
 
 fn serve(
+    number: usize,
     mut shard: Shard,
-    work: &Receiver<Work>,
+    work: &Receiver<Arc<Dealt>>,
     done: &Sender<Output>,
     spare: &Receiver<Output>,
 ) -> Shard {
-    while let Ok(Work { batch, hand }) = work.recv() {
-        shard.process(&batch, hand.into_iter());
-        shard.end_batch(&batch);
+    while let Ok(dealt) = work.recv() {
+        shard.process(&dealt.batch, dealt.hands[number].iter().copied());
+        shard.end_batch(&dealt.batch);
+        drop(dealt);
         let fresh = spare.try_recv().unwrap_or_default();
         if done.send(std::mem::replace(shard.output(), fresh)).is_err() {
             break;
