@@ -13,6 +13,7 @@ use unbloat_units::Seq;
 
 /// IPv4 of version 4 with a header of five words.
 const IPV4: u8 = 0x45;
+const PROTOCOL: usize = 9;
 const IP_HEADER: usize = 20;
 const TCP_HEADER: usize = 32;
 const HEADERS: usize = IP_HEADER + TCP_HEADER;
@@ -39,8 +40,14 @@ impl<'a> Usual<'a> {
         if be16(ethernet, 12) != ethertype::IPV4 {
             return None;
         }
-        Usual::tcp_in_ipv4(packet, 0)
-            .or_else(|| Usual::tcp_in_ipv4(in_gtp(packet, gtp_ports)?, PacketFlags::GTP))
+        match packet.get(PROTOCOL) {
+            Some(&protocol::TCP) => Usual::tcp_in_ipv4(packet, 0),
+            Some(&protocol::UDP) => {
+                let user = in_gtp(packet, gtp_ports)?;
+                Usual::tcp_in_ipv4(user, PacketFlags::GTP)
+            }
+            _ => None,
+        }
     }
 
     #[inline(always)]

@@ -118,7 +118,8 @@ impl Trouble {
 
 /// Microseconds of a flow's life, wrapping.
 pub(crate) fn micros(start: Time, now: Time) -> u32 {
-    now.since(start).as_us() as u32
+    // Wrapping as well, so that nothing has to saturate first.
+    Delta::ns(now.as_ns().wrapping_sub(start.as_ns())).as_us() as u32
 }
 
 fn timestamp(header: &PacketHeader) -> Option<Seq> {
