@@ -3,6 +3,7 @@
 use crate::Batches;
 use crate::deal::Dealt;
 use crate::threads::Workers;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use unbloat_capture::{CaptureError, Notes, Progress, Source};
 use unbloat_trace::{Network, Orientation, Output, Params, Protocols, Shard, ShardStats};
@@ -22,6 +23,9 @@ pub struct Settings {
     pub hash_seed: u64,
     /// Nobody keeps the tables other than `flows`, `users` and the like: do not write them.
     pub summary_only: bool,
+    /// Tables by name, each with the columns of it that are read: others stay unknown. `None` reads
+    /// all.
+    pub reads: Option<BTreeMap<&'static str, BTreeSet<&'static str>>>,
 }
 
 /// Whether to go on.
@@ -139,6 +143,14 @@ fn shard(settings: &Settings, origin: Time) -> Shard {
     let mut shard = Shard::new(params, settings.client_nets.clone(), origin);
     if settings.summary_only {
         shard.set_summary_only();
+    }
+    if let Some(reads) = &settings.reads {
+        let is_read = |table: &str, column: &str| {
+            let columns = reads.get(table);
+            columns.is_some_and(|columns| columns.contains(column))
+        };
+        let output = shard.output();
+        output.keep_only(|table, column| is_read(table.name, column.name));
     }
     shard
 }
@@ -261,7 +273,7 @@ fn finish<E>(
             .iter_mut()
             .for_each(|shard| shard.finish_until(number, cut));
         if let [shard] = &mut shards[..] {
-            std::mem::swap(&mut merged, shard.output());
+            merged = std::mem::take(shard.output());
         } else {
             let outputs: Vec<&Output> = shards.iter_mut().map(|shard| &*shard.output()).collect();
             merged.append_merged(&outputs);
@@ -276,6 +288,9 @@ fn finish<E>(
         // Told to stop or not, what lived is written.
         sink(&merged, end).map_err(PipelineError::Sink)?;
         merged.clear();
+        if let [shard] = &mut shards[..] {
+            *shard.output() = std::mem::take(&mut merged);
+        }
         if cut.is_none() {
             break;
         }

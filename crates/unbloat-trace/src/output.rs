@@ -192,6 +192,13 @@ impl Output {
             .collect()
     }
 
+    /// Forgets what is written into columns that `is_read` is false of.
+    pub fn keep_only(&mut self, is_read: impl Fn(&Table, &Column) -> bool) {
+        for (table, rows) in all_tables().iter().zip(self.tables_mut()) {
+            rows.keep_only(table, |column| is_read(table, column));
+        }
+    }
+
     /// Forgets the rows, keeps the memory.
     pub fn clear(&mut self) {
         self.tables_mut().into_iter().for_each(Rows::clear);

@@ -90,6 +90,7 @@ pub fn settings() -> Settings {
         threads: 1,
         hash_seed: 1,
         summary_only: false,
+        reads: None,
     }
 }
 
