@@ -59,7 +59,7 @@ pub enum PipelineError<E> {
 }
 
 /// Where a run stands, told to the sink with each output.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Default)]
 pub struct Standing {
     pub packets: u64,
     pub progress: Progress,

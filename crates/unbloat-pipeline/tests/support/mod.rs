@@ -60,6 +60,7 @@ impl Source for Played {
         Progress {
             done: Bytes::new(self.next as u64),
             total: None,
+            dropped: 0,
         }
     }
 
