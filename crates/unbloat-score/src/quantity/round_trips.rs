@@ -103,7 +103,7 @@ fn score(bed: &Bed) -> Vec<Score> {
         "{alone} samples of ours have no row in the kernel's record (handshake, close, or equal to its mean)"
     ))
     .note(format!(
-        "{untold} of the kernel's have none of ours (from SACK blocks or echoed timestamps)"
+        "{untold} of the kernel's have none of ours: Linux takes samples from SACK blocks and echoed timestamps too"
     ));
     let mut newest = Score::new(
         "the same of rtt_ms, from the newest segment",
