@@ -2,6 +2,7 @@
 
 mod ahead;
 mod beside;
+mod ending;
 mod snapshot;
 
 use crate::analysis::{Context, Flow, Light, observe_names};
@@ -15,6 +16,8 @@ use crate::protocols::Protocols;
 use crate::tcp::Half;
 use crate::users::Users;
 use beside::Beside;
+pub use ending::Cut;
+use ending::{Ending, Life};
 use std::sync::Arc;
 use unbloat_units::{Delta, Time};
 use unbloat_wire::{Batch, PacketFlags, PacketHeader, protocol};
@@ -99,32 +102,22 @@ impl Shard {
 
     /// Lines up everything that still lives for its end, in the order in which it began.
     pub fn begin_finish(&mut self) {
-        let tcp = self.tcp.iter().map(|(slot, e)| Ending {
-            users: false,
-            id: e.flow.core.flow_id,
-            udp: false,
-            slot,
-        });
-        let udp = self.udp.iter().map(|(slot, e)| Ending {
-            users: false,
-            id: e.flow.flow_id,
-            udp: true,
-            slot,
-        });
-        let users = self.users.iter().map(|(slot, id)| Ending {
-            users: true,
-            id,
-            udp: false,
-            slot,
-        });
-        self.ending = tcp.chain(udp).chain(users).collect();
+        let all = self.tcp.len() + self.udp.len() + self.users.len();
+        self.ending.reserve_exact(all);
+        let tcp = self.tcp.iter();
+        let tcp = tcp.map(|(slot, e)| Ending::new(Life::Tcp, e.flow.core.flow_id, slot));
+        let udp = self.udp.iter();
+        let udp = udp.map(|(slot, e)| Ending::new(Life::Udp, e.flow.flow_id, slot));
+        let users = self.users.iter();
+        let users = users.map(|(slot, id)| Ending::new(Life::User, id, slot));
+        self.ending.extend(tcp.chain(udp).chain(users));
         self.ending.sort_unstable_by(|a, b| b.cmp(a));
     }
 
     /// Where to stop so that at most `n` of what is lined up ends; `None` when there is no more.
     pub fn cut_after(&self, n: usize) -> Option<Cut> {
         let at = self.ending.len().checked_sub(n + 1)?;
-        self.ending.get(at).map(|e| Cut(e.users, e.id))
+        self.ending.get(at).map(|ending| ending.cut())
     }
 
     /// Ends what is lined up before `cut`, or all of it: in pieces, because the rows of millions
@@ -134,26 +127,21 @@ impl Shard {
         let tables = &mut self.output.side;
         let mut out = DnsRows::new(tables, self.summary_only, number, self.origin);
         self.lookups.finish(&mut out);
-        while let Some(&Ending {
-            users,
-            id,
-            udp,
-            slot,
-        }) = self.ending.last()
-        {
-            if cut.is_some_and(|cut| Cut(users, id) >= cut) {
+        while let Some(&ending) = self.ending.last() {
+            if cut.is_some_and(|cut| ending.cut() >= cut) {
                 return;
             }
             self.ending.pop();
             let ahead = |n| {
                 let soon = self.ending.len().checked_sub(n).map(|i| self.ending[i]);
-                soon.filter(|e| !e.users && !e.udp).map(|e| e.slot)
+                soon.filter(|e| e.life() == Life::Tcp).map(|e| e.slot)
             };
             self.prefetch_end(ahead(2 * AHEAD), ahead(AHEAD));
-            match (users, udp) {
-                (true, _) => self.users.end(slot, number, &mut self.output.side),
-                (false, false) => self.end_tcp(slot, EndCause::TraceEnd, number),
-                (false, true) => self.end_udp(slot, EndCause::TraceEnd, number),
+            let slot = ending.slot;
+            match ending.life() {
+                Life::Tcp => self.end_tcp(slot, EndCause::TraceEnd, number),
+                Life::Udp => self.end_udp(slot, EndCause::TraceEnd, number),
+                Life::User => self.users.end(slot, number, &mut self.output.side),
             }
         }
     }
@@ -436,19 +424,6 @@ impl Shard {
 
 /// How many flows ahead of the one at hand the memory is asked for.
 const AHEAD: usize = 4;
-
-/// Something that still lives at the end of the trace. Flows end before users, the first first.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-struct Ending {
-    users: bool,
-    id: u64,
-    udp: bool,
-    slot: u32,
-}
-
-/// A point in the order in which things end.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub struct Cut(bool, u64);
 
 /// FIN from both ends, or a RST.
 fn is_closed(flow: &TcpFlow) -> bool {
