@@ -2,7 +2,7 @@
 
 use crate::analysis::{Deep, Light, Naming};
 use crate::orientation::Evidence;
-use crate::tcp::{AckKind, DataKind, Half, Scale, Segment, Side};
+use crate::tcp::{AckKind, DataKind, Half, Kind, Scale, Segment, Side};
 use unbloat_units::{Delta, Time};
 use unbloat_wire::{Address, PacketHeader, TcpOption, TcpOptions, protocol};
 
@@ -175,6 +175,16 @@ pub(crate) fn side_of(header: &PacketHeader) -> Side {
     }
 }
 
+/// The direction of a packet's own data, and the one that its ACK is about.
+#[inline]
+fn both(halves: &mut [Half; 2], side: Side) -> (&mut Half, &mut Half) {
+    let [down, up] = halves;
+    match side {
+        Side::Down => (down, up),
+        Side::Up => (up, down),
+    }
+}
+
 /// What the options of a SYN say of the window that its sender grants, and whether it takes SACK.
 fn offers(options: &[u8]) -> (Scale, bool) {
     let (mut scale, mut sack) = (Scale::NotOffered, false);
@@ -224,13 +234,34 @@ impl TcpFlow {
 
     /// Classifies the packet and moves both directions on.
     #[inline]
-    pub(crate) fn track(&mut self, seg: &mut Segment<'_>) {
+    pub(crate) fn track(&mut self, seg: &mut Segment<'_>) -> Kind {
+        let header = seg.header;
+        if header.tcp_flags.is_plain_ack() && header.extra_len == 0 {
+            let (own, acked) = both(&mut self.halves, seg.side);
+            if header.payload_len == 0 {
+                if acked.is_advanced_by(header) {
+                    acked.on_next_ack(seg);
+                    own.on_no_data(seg);
+                    if self.deep.is_none() || self.core.closed != 0 {
+                        acked.release_if_idle();
+                    }
+                    seg.is_odd = seg.eifel || seg.missed > 0;
+                    return if seg.is_odd { Kind::Other } else { Kind::Ack };
+                }
+            } else if own.is_continued_by(header) && acked.is_acked_again_by(header) {
+                acked.on_ack_again(seg);
+                own.on_next_data(seg);
+                return Kind::Data;
+            }
+        }
+        self.track_other(seg);
+        Kind::Other
+    }
+
+    #[inline(never)]
+    fn track_other(&mut self, seg: &mut Segment<'_>) {
         let side = seg.side;
-        let [down, up] = &mut self.halves;
-        let (own, acked) = match side {
-            Side::Down => (down, up),
-            Side::Up => (up, down),
-        };
+        let (own, acked) = both(&mut self.halves, side);
         if seg.header.tcp_flags.syn() {
             let (scale, takes_sack) = offers(seg.options);
             acked.set_scale(scale, own);

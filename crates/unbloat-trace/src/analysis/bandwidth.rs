@@ -199,6 +199,21 @@ impl Analysis for Bandwidth {
         }
     }
 
+    #[inline]
+    fn on_data(
+        (): &mut (),
+        deep: Option<&mut Deep>,
+        seg: &Segment<'_>,
+        flow: &Flow<'_>,
+        cx: &mut Context<'_>,
+    ) {
+        if let Some(deep) = deep
+            && deep.sides.iter().any(|watch| watch.recovering.is_some())
+        {
+            Self::on_segment(&mut (), Some(deep), seg, flow, cx);
+        }
+    }
+
     fn finish(
         (): &mut (),
         deep: Option<&mut Deep>,

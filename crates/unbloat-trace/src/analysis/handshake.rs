@@ -232,6 +232,32 @@ impl Analysis for Handshake {
         }
     }
 
+    #[inline]
+    fn on_data(
+        light: &mut Light,
+        _: Option<&mut ()>,
+        seg: &Segment<'_>,
+        flow: &Flow<'_>,
+        cx: &mut Context<'_>,
+    ) {
+        if matches!(light.stage, Stage::Syn | Stage::SynAck) {
+            light.step(flow.core.flow_id, seg, cx);
+        }
+    }
+
+    #[inline]
+    fn on_ack(
+        light: &mut Light,
+        _: Option<&mut ()>,
+        seg: &Segment<'_>,
+        flow: &Flow<'_>,
+        cx: &mut Context<'_>,
+    ) {
+        if matches!(light.stage, Stage::Syn | Stage::SynAck) {
+            light.step(flow.core.flow_id, seg, cx);
+        }
+    }
+
     fn finish(
         light: &mut Light,
         _: Option<&mut ()>,

@@ -285,6 +285,29 @@ impl Analysis for Http {
         }
     }
 
+    #[inline]
+    fn on_data(
+        light: &mut Light,
+        _: Option<&mut ()>,
+        seg: &Segment<'_>,
+        flow: &Flow<'_>,
+        cx: &mut Context<'_>,
+    ) {
+        if seg.side == Side::Down && !cx.summary_only && light.heads.is_some() {
+            on_segment(light, seg, flow, cx);
+        }
+    }
+
+    #[inline]
+    fn on_ack(
+        _: &mut Light,
+        _: Option<&mut ()>,
+        _: &Segment<'_>,
+        _: &Flow<'_>,
+        _: &mut Context<'_>,
+    ) {
+    }
+
     fn finish(
         light: &mut Light,
         _: Option<&mut ()>,

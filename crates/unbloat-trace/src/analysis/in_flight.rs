@@ -107,12 +107,38 @@ impl Analysis for InFlight {
         cx: &mut Context<'_>,
     ) {
         if seg.header.payload_len > 0 {
-            let side = seg.side.index();
-            light.max[side] = light.max[side].max(seg.in_flight);
-            if let (Some(deep), Some(in_flight)) = (deep, seg.in_flight) {
-                deep.sides[side].record(f64::from(in_flight));
-            }
+            Self::on_data(light, deep, seg, flow, cx);
+        } else {
+            Self::on_ack(light, deep, seg, flow, cx);
         }
+    }
+
+    #[inline]
+    fn on_data(
+        light: &mut Light,
+        deep: Option<&mut Deep>,
+        seg: &Segment<'_>,
+        flow: &Flow<'_>,
+        cx: &mut Context<'_>,
+    ) {
+        let side = seg.side.index();
+        light.max[side] = light.max[side].max(seg.in_flight);
+        if let (Some(deep), Some(in_flight)) = (deep, seg.in_flight) {
+            deep.sides[side].record(f64::from(in_flight));
+        }
+        if !cx.summary_only {
+            light.follow(seg, flow, cx);
+        }
+    }
+
+    #[inline]
+    fn on_ack(
+        light: &mut Light,
+        _: Option<&mut Deep>,
+        seg: &Segment<'_>,
+        flow: &Flow<'_>,
+        cx: &mut Context<'_>,
+    ) {
         if !cx.summary_only {
             light.follow(seg, flow, cx);
         }

@@ -303,6 +303,34 @@ impl Watch {
     }
 }
 
+impl Deep {
+    /// Takes in the packet's own data.
+    #[inline]
+    fn on_data(&mut self, seg: &Segment<'_>, flow: &Flow<'_>) {
+        let watch = &mut self.sides[seg.side.index()];
+        watch.pass(seg.side, seg.now, flow);
+        watch.on_data(seg, flow);
+        watch.settle(seg.side, seg.now, flow);
+    }
+
+    /// Takes in its ACK.
+    #[inline]
+    fn on_ack(&mut self, seg: &Segment<'_>, flow: &Flow<'_>) {
+        let acked = seg.side.other();
+        let watch = &mut self.sides[acked.index()];
+        // The time of a side runs from its first data on, until its last.
+        if watch.last.is_none() {
+            return;
+        }
+        // Idle time counts once data ends it: after the last data there is no transfer.
+        if !matches!(watch.state, State::IdleFrom(_)) {
+            watch.pass(acked, seg.now, flow);
+        }
+        watch.on_ack(seg);
+        watch.settle(acked, seg.now, flow);
+    }
+}
+
 /// The cause with the largest share of at least a third.
 fn strongest(shares: [f64; CAUSES.len()]) -> &'static str {
     let known = CAUSES.iter().filter(|(cause, _)| *cause != Cause::Unknown);
@@ -336,24 +364,42 @@ impl Analysis for Limit {
     ) {
         let Some(deep) = deep else { return };
         if seg.header.payload_len > 0 {
-            let watch = &mut deep.sides[seg.side.index()];
-            watch.pass(seg.side, seg.now, flow);
-            watch.on_data(seg, flow);
-            watch.settle(seg.side, seg.now, flow);
+            deep.on_data(seg, flow);
         }
-        let acked = seg.side.other();
-        let watch = &mut deep.sides[acked.index()];
-        // The time of a side runs from its first data on, until its last.
-        if watch.last.is_some()
-            && !matches!(seg.ack, AckKind::None | AckKind::Old)
-            && !watch.stays_idle(acked, seg, flow)
+        let acked = &deep.sides[seg.side.other().index()];
+        if !matches!(seg.ack, AckKind::None | AckKind::Old)
+            && !acked.stays_idle(seg.side.other(), seg, flow)
         {
-            // Idle time counts once data ends it: after the last data there is no transfer.
-            if !matches!(watch.state, State::IdleFrom(_)) {
-                watch.pass(acked, seg.now, flow);
-            }
-            watch.on_ack(seg);
-            watch.settle(acked, seg.now, flow);
+            deep.on_ack(seg, flow);
+        }
+    }
+
+    #[inline]
+    fn on_data(
+        _: &mut (),
+        deep: Option<&mut Deep>,
+        seg: &Segment<'_>,
+        flow: &Flow<'_>,
+        _: &mut Context<'_>,
+    ) {
+        let Some(deep) = deep else { return };
+        deep.on_data(seg, flow);
+        let acked = seg.side.other();
+        if !deep.sides[acked.index()].stays_idle(acked, seg, flow) {
+            deep.on_ack(seg, flow);
+        }
+    }
+
+    #[inline]
+    fn on_ack(
+        _: &mut (),
+        deep: Option<&mut Deep>,
+        seg: &Segment<'_>,
+        flow: &Flow<'_>,
+        _: &mut Context<'_>,
+    ) {
+        if let Some(deep) = deep {
+            deep.on_ack(seg, flow);
         }
     }
 

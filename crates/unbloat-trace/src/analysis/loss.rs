@@ -142,6 +142,26 @@ impl Analysis for Loss {
         }
     }
 
+    #[inline]
+    fn on_data(
+        _: &mut Light,
+        _: Option<&mut ()>,
+        _: &Segment<'_>,
+        _: &Flow<'_>,
+        _: &mut Context<'_>,
+    ) {
+    }
+
+    #[inline]
+    fn on_ack(
+        _: &mut Light,
+        _: Option<&mut ()>,
+        _: &Segment<'_>,
+        _: &Flow<'_>,
+        _: &mut Context<'_>,
+    ) {
+    }
+
     fn finish(
         light: &mut Light,
         _: Option<&mut ()>,

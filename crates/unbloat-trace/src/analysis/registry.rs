@@ -4,7 +4,7 @@
 use super::{Analysis, Context, Findings, Flow};
 use crate::flow::EndCause;
 use crate::index::prefetch;
-use crate::tcp::{DataKind, Segment};
+use crate::tcp::{DataKind, Kind, Segment};
 use unbloat_table::{Column, RowWriter};
 
 /// The type of an analysis' state in [`Light`] itself.
@@ -64,8 +64,37 @@ macro_rules! analyses {
         }
 
         impl Light {
+            /// Shows all analyses a packet.
             #[inline]
-            pub(crate) fn on_segment(
+            pub(crate) fn on_packet(
+                &mut self,
+                kind: Kind,
+                mut deep: Option<&mut Deep>,
+                seg: &Segment<'_>,
+                flow: &Flow<'_>,
+                cx: &mut Context<'_>,
+            ) {
+                if kind == Kind::Other {
+                    return self.on_segment(deep, seg, flow, cx);
+                }
+                let talk = self.talk.get_or_insert_default().as_mut();
+                if kind == Kind::Data {
+                    $(<$analysis>::on_data(
+                        state!($place self talk $name),
+                        deep.as_deref_mut().map(|d| &mut d.$name),
+                        seg, flow, cx,
+                    );)*
+                } else {
+                    $(<$analysis>::on_ack(
+                        state!($place self talk $name),
+                        deep.as_deref_mut().map(|d| &mut d.$name),
+                        seg, flow, cx,
+                    );)*
+                }
+            }
+
+            #[inline(never)]
+            fn on_segment(
                 &mut self,
                 mut deep: Option<&mut Deep>,
                 seg: &Segment<'_>,

@@ -141,6 +141,16 @@ impl Estimators {
         (rtt >= 0).then(|| Delta::us(i64::from(rtt)))
     }
 
+    #[inline]
+    fn on_ack(&mut self, seg: &Segment<'_>, flow: &Flow<'_>) {
+        if let Some(sample) = seg.rtt {
+            let oldest = sample.from_oldest.unwrap_or(sample.rtt);
+            let rtt = oldest + delay(seg.side.other(), flow);
+            self.acks.add(rtt);
+            self.acks_and_sacks.add(rtt);
+        }
+    }
+
     #[cold]
     fn on_dup_ack(&mut self, seg: &Segment<'_>, flow: &Flow<'_>, cx: &mut Context<'_>) {
         let side = seg.side.other();
@@ -221,11 +231,7 @@ impl Analysis for Rto {
         let mut deep = deep;
         if let Some(deep) = &mut deep {
             let estimators = &mut deep.sides[acked.index()];
-            if let Some(sample) = seg.rtt {
-                let rtt = sample.from_oldest.unwrap_or(sample.rtt) + delay(acked, flow);
-                estimators.acks.add(rtt);
-                estimators.acks_and_sacks.add(rtt);
-            }
+            estimators.on_ack(seg, flow);
             if is_dup_ack {
                 estimators.on_dup_ack(seg, flow, cx);
             }
@@ -237,6 +243,38 @@ impl Analysis for Rto {
         if matches!(seg.ack, AckKind::First | AckKind::Advance) {
             light.last_ack_us[acked.index()] = seg.now_us;
         }
+    }
+
+    #[inline]
+    fn on_data(
+        light: &mut Light,
+        deep: Option<&mut Deep>,
+        seg: &Segment<'_>,
+        flow: &Flow<'_>,
+        cx: &mut Context<'_>,
+    ) {
+        if light.watch.is_some() {
+            light.watch(deep.as_deref(), seg, flow, cx);
+        }
+    }
+
+    #[inline]
+    fn on_ack(
+        light: &mut Light,
+        deep: Option<&mut Deep>,
+        seg: &Segment<'_>,
+        flow: &Flow<'_>,
+        cx: &mut Context<'_>,
+    ) {
+        let acked = seg.side.other().index();
+        let mut deep = deep;
+        if let Some(deep) = &mut deep {
+            deep.sides[acked].on_ack(seg, flow);
+        }
+        if light.watch.is_some() {
+            light.watch(deep.as_deref(), seg, flow, cx);
+        }
+        light.last_ack_us[acked] = seg.now_us;
     }
 
     fn finish(

@@ -140,6 +140,16 @@ impl Analysis for Rtt {
         }
     }
 
+    #[inline]
+    fn on_data(
+        _: &mut Light,
+        _: Option<&mut ()>,
+        _: &Segment<'_>,
+        _: &Flow<'_>,
+        _: &mut Context<'_>,
+    ) {
+    }
+
     fn finish(
         light: &mut Light,
         _: Option<&mut ()>,

@@ -198,18 +198,34 @@ impl Light {
     }
 
     #[inline]
+    fn note_mss(&mut self, seg: &Segment<'_>) {
+        if !self.mss_offered {
+            let payload = seg.header.payload_len.min(u32::from(u16::MAX)) as u16;
+            self.mss = self.mss.max(payload);
+        }
+    }
+
+    #[inline]
+    fn note_initial(&mut self, seg: &Segment<'_>) {
+        let initial = &mut self.initial[seg.side.other().index()];
+        if *initial == 0 && seg.header.tcp_flags.ack() {
+            *initial = seg.header.window;
+        }
+    }
+
+    #[inline]
     fn is_watch_due(&self, seg: &Segment<'_>, flow: &Flow<'_>) -> bool {
         let has_ack = seg.header.tcp_flags.ack() && !seg.header.tcp_flags.rst();
-        let is_closing = match seg.window {
+        has_ack && self.is_closing(seg) || seg.advanced > 0 && is_half_used(seg, flow)
+    }
+
+    /// The window that the packet grants falls below one segment.
+    #[inline]
+    fn is_closing(&self, seg: &Segment<'_>) -> bool {
+        match seg.window {
             Some(window) => window < u32::from(self.mss.max(1)),
             None => seg.header.window == 0,
-        };
-        if has_ack && is_closing {
-            return true;
         }
-        let own = flow.half(seg.side);
-        let half_used = |in_flight: u32| own.window().is_some_and(|window| in_flight > window / 2);
-        seg.advanced > 0 && seg.in_flight.is_some_and(half_used)
     }
 
     fn watch(&mut self, seg: &Segment<'_>, flow: &Flow<'_>, cx: &mut Context<'_>) {
@@ -226,6 +242,15 @@ impl Light {
             }
         }
     }
+}
+
+/// Half a window of what the packet's sender may send is in flight.
+#[inline]
+fn is_half_used(seg: &Segment<'_>, flow: &Flow<'_>) -> bool {
+    let window = flow.half(seg.side).window();
+    seg.in_flight
+        .zip(window)
+        .is_some_and(|(in_flight, window)| in_flight > window / 2)
 }
 
 impl Analysis for Window {
@@ -256,15 +281,38 @@ impl Analysis for Window {
             light.on_syn(seg);
             return;
         }
-        if !light.mss_offered {
-            let payload = seg.header.payload_len.min(u32::from(u16::MAX)) as u16;
-            light.mss = light.mss.max(payload);
-        }
-        let initial = &mut light.initial[seg.side.other().index()];
-        if *initial == 0 && flags.ack() {
-            *initial = seg.header.window;
-        }
+        light.note_mss(seg);
+        light.note_initial(seg);
         if light.watch.is_some() || light.is_watch_due(seg, flow) {
+            light.watch(seg, flow, cx);
+        }
+    }
+
+    #[inline]
+    fn on_data(
+        light: &mut Light,
+        _: Option<&mut ()>,
+        seg: &Segment<'_>,
+        flow: &Flow<'_>,
+        cx: &mut Context<'_>,
+    ) {
+        light.note_mss(seg);
+        light.note_initial(seg);
+        if light.watch.is_some() || light.is_closing(seg) || is_half_used(seg, flow) {
+            light.watch(seg, flow, cx);
+        }
+    }
+
+    #[inline]
+    fn on_ack(
+        light: &mut Light,
+        _: Option<&mut ()>,
+        seg: &Segment<'_>,
+        flow: &Flow<'_>,
+        cx: &mut Context<'_>,
+    ) {
+        light.note_initial(seg);
+        if light.watch.is_some() || light.is_closing(seg) {
             light.watch(seg, flow, cx);
         }
     }

@@ -7,7 +7,7 @@ use crate::flow::{TcpFlow, side_of};
 use crate::flow_table::Entry;
 use crate::output::SideTables;
 use crate::params::Params;
-use crate::tcp::{AckKind, DataKind, Segment, micros};
+use crate::tcp::{AckKind, DataKind, Kind, Segment, micros};
 use crate::users::Users;
 use unbloat_units::Time;
 use unbloat_wire::{Batch, PacketHeader};
@@ -40,14 +40,14 @@ impl Beside<'_> {
         let was_closed = may_close && is_closed(flow);
         flow.core.count(header);
         let mut segment = begin_segment(batch, header, flow.core.start);
-        flow.track(&mut segment);
+        let kind = flow.track(&mut segment);
         if flow.deep.is_none()
             && flow.core.payload[0] + flow.core.payload[1] >= self.params.deep_after.as_u64()
         {
             flow.deep = Some(Box::default());
         }
         user.on_flow_packet(&mut flow.core, header, self.origin, self.params);
-        if !segment.payload.is_empty() {
+        if kind == Kind::Other && !segment.payload.is_empty() {
             let out = DnsRows::new(self.tables, self.summary_only, self.number, self.origin);
             read_payload(flow, &segment, self.lookups, out);
         }
@@ -64,7 +64,7 @@ impl Beside<'_> {
             halves: &flow.halves,
         };
         flow.light
-            .on_segment(flow.deep.as_deref_mut(), &segment, &view, &mut cx);
+            .on_packet(kind, flow.deep.as_deref_mut(), &segment, &view, &mut cx);
         may_close && !was_closed && is_closed(flow)
     }
 }

@@ -18,8 +18,6 @@ pub(crate) struct Half {
     high: Seq,
     /// The highest acknowledgement.
     acked: Seq,
-    /// Timestamp and IP identification of the packet that reached `high`.
-    high_tsval: Seq,
     /// The receiver's window field as it came last.
     raw_window: u16,
     /// Smallest clean round trip of this data, in microseconds; zero before the first.
@@ -224,6 +222,42 @@ impl Half {
         self.ring.prefetch();
     }
 
+    /// The packet begins where the data ended so far, and what they ask for is known.
+    #[inline]
+    pub(crate) fn is_continued_by(&self, header: &PacketHeader) -> bool {
+        self.known & (DATA | ACKED) == DATA | ACKED && header.seq == self.high
+    }
+
+    /// [`Half::on_data`] for payload that continues the data.
+    #[inline]
+    pub(crate) fn on_next_data(&mut self, seg: &mut Segment<'_>) {
+        let header = seg.header;
+        self.high = header.seq + header.payload_len;
+        let in_flight = self.outstanding();
+        let id = ip_id(header);
+        let packet_id = id.unwrap_or(0);
+        self.ring.push(self.high, seg.now_us, in_flight, packet_id);
+        self.last_ip_id = id.unwrap_or(self.last_ip_id);
+        seg.data = DataKind::InOrder;
+        seg.advanced = header.payload_len;
+        seg.in_flight = Some(in_flight);
+    }
+
+    /// [`Half::on_data`] for a packet that takes no sequence space.
+    #[inline]
+    pub(crate) fn on_no_data(&mut self, seg: &mut Segment<'_>) {
+        if let Some(id) = ip_id(seg.header) {
+            self.last_ip_id = id;
+        }
+        if self.known & (DATA | ACKED) == DATA | ACKED {
+            seg.in_flight = Some(self.outstanding());
+        }
+    }
+
+    fn outstanding(&self) -> u32 {
+        self.high.since(self.acked).max(0) as u32
+    }
+
     /// Takes the sender's packet into account.
     #[inline]
     pub(crate) fn on_data(&mut self, seg: &mut Segment<'_>) {
@@ -232,12 +266,7 @@ impl Half {
         if len > 0 {
             self.classify(seg, len, seg.now_us);
         }
-        if let Some(id) = ip_id(header) {
-            self.last_ip_id = id;
-        }
-        if self.known & ACKED != 0 && self.known & DATA != 0 {
-            seg.in_flight = Some(self.high.since(self.acked).max(0) as u32);
-        }
+        self.on_no_data(seg);
     }
 
     #[inline]
@@ -250,7 +279,7 @@ impl Half {
             seg.advanced = len;
             self.remember(header, now_us);
         } else if begin == self.high {
-            self.advance(header, end);
+            self.advance(end);
             seg.data = DataKind::InOrder;
             seg.advanced = len;
             self.remember(header, now_us);
@@ -258,7 +287,7 @@ impl Half {
             seg.data = DataKind::Stray;
         } else if begin.after(self.high) {
             self.open_gap(seg, begin);
-            self.advance(header, end);
+            self.advance(end);
             seg.data = DataKind::AboveGap;
             seg.advanced = len;
             self.remember(header, now_us);
@@ -274,18 +303,17 @@ impl Half {
             self.known |= SYN | ACKED;
             self.acked = header.seq;
         }
-        self.advance(header, end);
+        self.advance(end);
     }
 
-    fn advance(&mut self, header: &PacketHeader, end: Seq) {
+    fn advance(&mut self, end: Seq) {
         self.high = end;
-        self.high_tsval = header.tsval;
     }
 
     /// Keeps the packet until its ACK, if ACKs of this direction can be told.
     fn remember(&mut self, header: &PacketHeader, now_us: u32) {
         let in_flight = if self.known & ACKED != 0 {
-            self.high.since(self.acked).max(0) as u32
+            self.outstanding()
         } else {
             0
         };
@@ -337,7 +365,7 @@ impl Half {
         }
         if end.after(self.high) {
             seg.advanced = end.since(self.high) as u32;
-            self.advance(header, end);
+            self.advance(end);
             self.remember(header, now_us);
         }
     }
@@ -378,6 +406,43 @@ impl Half {
             && self.acked == self.high
     }
 
+    /// The ACK is the one that was known.
+    #[inline]
+    pub(crate) fn is_acked_again_by(&self, header: &PacketHeader) -> bool {
+        self.known & ACKED != 0 && header.ack == self.acked
+    }
+
+    /// The ACK moves forward, as far as one may.
+    #[inline]
+    pub(crate) fn is_advanced_by(&self, header: &PacketHeader) -> bool {
+        let ahead = header.ack.since(self.acked);
+        self.known & ACKED != 0 && ahead > 0 && ahead.unsigned_abs() <= MAX_WINDOW
+    }
+
+    /// [`Half::on_ack`] where the ACK is the one that was known and comes with payload.
+    #[inline]
+    pub(crate) fn on_ack_again(&mut self, seg: &mut Segment<'_>) {
+        seg.ack = AckKind::Same;
+        self.grant(seg);
+    }
+
+    /// [`Half::on_ack`] where the ACK advances, without options that were kept.
+    #[inline]
+    pub(crate) fn on_next_ack(&mut self, seg: &mut Segment<'_>) {
+        self.advance_ack(seg, seg.header.ack);
+        self.grant(seg);
+    }
+
+    /// The window that a packet without SYN grants, and what is outstanding after it.
+    #[inline]
+    fn grant(&mut self, seg: &mut Segment<'_>) {
+        self.raw_window = seg.header.window;
+        seg.window = self.window();
+        if self.known & DATA != 0 {
+            seg.remaining = self.outstanding();
+        }
+    }
+
     /// Takes the receiver's packet into account. `header` travels against this direction;
     /// `last_ip_id` is that of the packet before it.
     #[inline]
@@ -410,7 +475,7 @@ impl Half {
             seg.window = scaled.map(|s| u32::from(header.window) << s);
         }
         if self.known & DATA != 0 {
-            seg.remaining = self.high.since(self.acked).max(0) as u32;
+            seg.remaining = self.outstanding();
         }
         if seg.header.options_len > 0 && !header.tcp_flags.syn() {
             let duplicate = reported_duplicate(seg, ack);

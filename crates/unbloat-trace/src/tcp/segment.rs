@@ -35,6 +35,17 @@ impl Side {
     }
 }
 
+/// What most packets are, told once so that each analysis need not ask.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Kind {
+    /// New payload in order, and an ACK of nothing new. No SYN, FIN or RST; nothing was kept of its
+    /// payload and its options.
+    Data,
+    /// No payload, and an ACK that advances. No SYN, FIN or RST, and nothing `is_odd`.
+    Ack,
+    Other,
+}
+
 /// What the bytes of a segment are to the monitor.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum DataKind {
