@@ -78,9 +78,9 @@ fn score(bed: &Bed) -> Vec<Score> {
     }
     let [mut n, mut equal] = [0; 2];
     let mut examples = Vec::new();
-    for (up, theirs) in &exchanged {
-        let ours = counted.get(up).copied().unwrap_or_default();
-        for ((column, &theirs), ours) in COLUMNS.into_iter().zip(theirs).zip(ours) {
+    for (up, sums) in &exchanged {
+        let of_flows = counted.get(up).copied().unwrap_or_default();
+        for ((column, &theirs), ours) in COLUMNS.into_iter().zip(sums).zip(of_flows) {
             n += 1;
             equal += usize::from(ours == theirs);
             if ours != theirs && examples.len() < 3 {
