@@ -77,6 +77,13 @@ impl LogHistogram {
                 return;
             }
         }
+        self.record_anew(value);
+    }
+
+    /// Of what the memory at hand is not enough for.
+    #[cold]
+    #[inline(never)]
+    fn record_anew(&mut self, value: f64) {
         self.record_n(value, 1);
     }
 

@@ -131,7 +131,7 @@ impl FlowCore {
         self.wire_bytes += u64::from(header.wire_len);
         // Captures merged from several interfaces step back in time now and then.
         if header.time > self.last {
-            self.max_gap = self.max_gap.max(header.time.since(self.last));
+            self.max_gap = self.max_gap.max(header.time.since_bounded(self.last));
             self.last = header.time;
         }
         if header.payload_len > 0 {
@@ -215,7 +215,7 @@ impl TcpFlow {
     #[inline]
     pub(crate) fn continues_with(&self, header: &PacketHeader, idle: Delta) -> bool {
         self.core.matches(header)
-            && header.time.since(self.core.last) <= idle
+            && header.time.since_bounded(self.core.last) <= idle
             && !(header.tcp_flags.syn() && self.is_opened_anew_by(header))
     }
 

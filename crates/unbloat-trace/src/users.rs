@@ -193,7 +193,7 @@ impl Users {
             .get_mut(slot)
             .expect("users outlive their flows")
             .user;
-        let silence = header.time.since(user.last);
+        let silence = header.time.since_bounded(user.last);
         if silence > self.unnoticed {
             let moment = Moment {
                 number,

@@ -116,12 +116,13 @@ impl Watch {
     }
 
     /// Gives the span since the last packet to what held in it.
+    #[inline]
     fn pass(&mut self, side: Side, now: Time, flow: &Flow<'_>) {
         let last = self.last.replace(now).unwrap_or_else(|| {
             (self.slot.start, self.run.start, self.last_data) = (now, now, now);
             now
         });
-        let span = now.since(last).max(Delta::ZERO);
+        let span = now.since_bounded(last).max(Delta::ZERO);
         let free_from = match std::mem::take(&mut self.state) {
             State::Free => last,
             State::Loss => {
@@ -140,13 +141,14 @@ impl Watch {
                 now
             }
         };
-        self.slot.free += now.since(free_from).max(Delta::ZERO);
-        if now.since(self.slot.start) >= SLOT {
+        self.slot.free += now.since_bounded(free_from).max(Delta::ZERO);
+        if now.since_bounded(self.slot.start) >= SLOT {
             self.close_slot(side, now, flow);
         }
     }
 
     /// When the sender learnt of room for a segment, or `now`.
+    #[cold]
     fn opened(&mut self, side: Side, now: Time, flow: &Flow<'_>) -> Time {
         let answer = delay(side, flow);
         let before = flow.half(side).high();
@@ -162,6 +164,7 @@ impl Watch {
         now
     }
 
+    #[inline]
     fn segment(&self) -> i32 {
         let is_offloaded = self.mss > LARGEST_SEGMENT;
         (if is_offloaded {
@@ -190,12 +193,15 @@ impl Watch {
             && from <= seg.now + delay(side, flow)
     }
 
+    #[inline]
     fn on_data(&mut self, seg: &Segment<'_>, flow: &Flow<'_>) {
         let len = seg.header.payload_len;
         self.mss = self.mss.max(len);
         if len > 0 && seg.advanced > 0 {
             self.last_data = seg.now;
-            self.last_is_full_sized = len.is_multiple_of(self.segment().unsigned_abs());
+            let segment = self.segment().unsigned_abs();
+            // Hardly ever is there anything to divide.
+            self.last_is_full_sized = len == segment || len.is_multiple_of(segment);
         }
         if let Some(in_flight) = seg.in_flight {
             self.slot.max_in_flight = self.slot.max_in_flight.max(in_flight);
@@ -205,6 +211,7 @@ impl Watch {
         }
     }
 
+    #[inline]
     fn on_ack(&mut self, seg: &Segment<'_>) {
         if let Some(window) = seg.window {
             let edge = seg.header.ack + window;
@@ -221,6 +228,7 @@ impl Watch {
         }
     }
 
+    #[inline(always)]
     fn settle(&mut self, side: Side, now: Time, flow: &Flow<'_>) {
         let half = flow.half(side);
         let answer = delay(side, flow);
@@ -305,7 +313,7 @@ impl Watch {
 
 impl Deep {
     /// Takes in the packet's own data.
-    #[inline]
+    #[inline(never)]
     fn on_data(&mut self, seg: &Segment<'_>, flow: &Flow<'_>) {
         let watch = &mut self.sides[seg.side.index()];
         watch.pass(seg.side, seg.now, flow);
@@ -314,7 +322,7 @@ impl Deep {
     }
 
     /// Takes in its ACK.
-    #[inline]
+    #[inline(never)]
     fn on_ack(&mut self, seg: &Segment<'_>, flow: &Flow<'_>) {
         let acked = seg.side.other();
         let watch = &mut self.sides[acked.index()];

@@ -71,6 +71,7 @@ impl Periods {
         self.since.is_some()
     }
 
+    #[inline(never)]
     fn begin(&mut self, now: Time) {
         if self.since.is_none() {
             self.since = Some(now);
@@ -79,6 +80,7 @@ impl Periods {
         }
     }
 
+    #[inline(never)]
     fn end(&mut self, now: Time, label: &Label<'_, '_>, cx: &mut Context<'_>) {
         let Some(since) = self.since.take() else {
             return;
@@ -119,7 +121,14 @@ impl Periods {
 }
 
 impl Watch {
+    /// A window of this size is open, as the last one was.
+    #[inline]
+    fn stays_open(&self, window: u32, mss: u16) -> bool {
+        window >= u32::from(mss.max(1)) && !self.zero.holds() && !self.stalled.holds()
+    }
+
     /// Takes in a window granted to the data of `side`.
+    #[cold]
     fn on_window(&mut self, seg: &Segment<'_>, mss: u16, flow: &Flow<'_>, cx: &mut Context<'_>) {
         let side = seg.side.other();
         let label = |kind| Label { kind, side, flow };
@@ -140,6 +149,7 @@ impl Watch {
     }
 
     /// Looks at what the sender of `side` could still send at `now`.
+    #[inline]
     fn on_time(
         &mut self,
         side: Side,
@@ -232,8 +242,13 @@ impl Light {
         let mss = self.mss;
         let sides = self.watch.get_or_insert_with(|| begin(flow));
         let flags = seg.header.tcp_flags;
-        if flags.ack() && !flags.syn() && !flags.rst() {
-            sides[seg.side.other().index()].on_window(seg, mss, flow, cx);
+        let acked = &mut sides[seg.side.other().index()];
+        match seg.window {
+            _ if !flags.ack() || flags.syn() || flags.rst() => {}
+            Some(window) if acked.stays_open(window, mss) => {
+                acked.edge.grant(seg.now, seg.header.ack + window);
+            }
+            _ => acked.on_window(seg, mss, flow, cx),
         }
         if seg.advanced > 0 {
             let watch = &mut sides[seg.side.index()];

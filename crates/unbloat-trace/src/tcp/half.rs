@@ -254,6 +254,7 @@ impl Half {
         }
     }
 
+    #[inline]
     fn outstanding(&self) -> u32 {
         self.high.since(self.acked).max(0) as u32
     }

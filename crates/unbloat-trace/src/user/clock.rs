@@ -130,7 +130,7 @@ impl TickEstimator {
         self.ticks += i64::from(ahead);
         let point = Point {
             ticks: self.ticks,
-            ns: now.since(start).as_ns(),
+            ns: now.since_bounded(start).as_ns(),
         };
         let residual = point.residual(self.slope);
         match self.blocks.last_mut() {
