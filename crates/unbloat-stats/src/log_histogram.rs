@@ -64,27 +64,27 @@ impl LogHistogram {
 
     #[inline]
     pub fn record(&mut self, value: f64) {
-        if value > SMALLEST && value < LARGEST {
-            let is_done = match &mut self.form {
-                Form::Exact(values) if values.len() < Self::EXACT => {
-                    values.push(value as f32);
-                    true
-                }
-                Form::Exact(_) => false,
-                Form::Buckets(buckets) => buckets.add_within(value as f32),
-            };
-            if is_done {
-                return;
-            }
+        if value > SMALLEST
+            && value < LARGEST
+            && let Form::Buckets(buckets) = &mut self.form
+            && buckets.add_within(value as f32)
+        {
+            return;
         }
-        self.record_anew(value);
+        self.record_one(value);
     }
 
-    /// Of what the memory at hand is not enough for.
-    #[cold]
+    /// Of few values, and of those that the buckets in use do not reach.
     #[inline(never)]
-    fn record_anew(&mut self, value: f64) {
-        self.record_n(value, 1);
+    fn record_one(&mut self, value: f64) {
+        match &mut self.form {
+            Form::Exact(values)
+                if value > SMALLEST && value < LARGEST && values.len() < Self::EXACT =>
+            {
+                values.push(value as f32);
+            }
+            _ => self.record_n(value, 1),
+        }
     }
 
     /// Records `value` as if it had been seen `times` times.
@@ -312,11 +312,12 @@ fn exact_quantiles<const N: usize>(values: &[f32], qs: [f64; N]) -> Option<[f64;
 /// Bucket 0 is zero; then 64 buckets for each doubling from `SMALLEST` on.
 #[inline]
 fn bucket_of(value: f32) -> u16 {
-    let value = f64::from(value);
-    if value <= SMALLEST {
+    const SHIFT: u32 = f32::MANTISSA_DIGITS - 1 - SUB_BITS;
+    const FIRST: u32 = (SMALLEST as f32).to_bits() >> SHIFT;
+    if value <= SMALLEST as f32 {
         return 0;
     }
-    let raw = (value.min(LARGEST).to_bits() >> SHIFT) - (SMALLEST.to_bits() >> SHIFT);
+    let raw = (value.min(LARGEST as f32).to_bits() >> SHIFT) - FIRST;
     raw as u16 + 1
 }
 

@@ -248,13 +248,13 @@ impl Analysis for Rto {
     #[inline]
     fn on_data(
         light: &mut Light,
-        deep: Option<&mut Deep>,
+        _: Option<&mut Deep>,
         seg: &Segment<'_>,
         flow: &Flow<'_>,
-        cx: &mut Context<'_>,
+        _: &mut Context<'_>,
     ) {
-        if light.watch.is_some() {
-            light.watch(deep.as_deref(), seg, flow, cx);
+        if let Some(sides) = &mut light.watch {
+            sides[seg.side.index()].sender.catch_up(seg, flow);
         }
     }
 
@@ -264,15 +264,14 @@ impl Analysis for Rto {
         deep: Option<&mut Deep>,
         seg: &Segment<'_>,
         flow: &Flow<'_>,
-        cx: &mut Context<'_>,
+        _: &mut Context<'_>,
     ) {
         let acked = seg.side.other().index();
-        let mut deep = deep;
-        if let Some(deep) = &mut deep {
+        if let Some(deep) = deep {
             deep.sides[acked].on_ack(seg, flow);
         }
-        if light.watch.is_some() {
-            light.watch(deep.as_deref(), seg, flow, cx);
+        if let Some(sides) = &mut light.watch {
+            sides[acked].on_ack(seg, flow);
         }
         light.last_ack_us[acked] = seg.now_us;
     }

@@ -138,7 +138,16 @@ impl Sender {
     }
 
     /// Lets the sender learn what had reached it when it sent `seg`.
+    #[inline]
     pub(super) fn catch_up(&mut self, seg: &Segment<'_>, flow: &Flow<'_>) {
+        if !self.on_their_way.is_empty() {
+            self.catch_up_with(seg, flow);
+        }
+    }
+
+    /// At least one ACK is on its way.
+    #[inline(never)]
+    fn catch_up_with(&mut self, seg: &Segment<'_>, flow: &Flow<'_>) {
         let delay = delay(seg.side, flow);
         let header = seg.header;
         let echo = header

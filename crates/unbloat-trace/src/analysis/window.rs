@@ -121,6 +121,24 @@ impl Periods {
 }
 
 impl Watch {
+    /// Takes in an ACK of the data of the side.
+    #[inline]
+    fn on_ack(&mut self, seg: &Segment<'_>, mss: u16, flow: &Flow<'_>, cx: &mut Context<'_>) {
+        match seg.window {
+            Some(window) if self.stays_open(window, mss) => {
+                self.edge.grant(seg.now, seg.header.ack + window);
+            }
+            _ => self.on_window(seg, mss, flow, cx),
+        }
+    }
+
+    /// Takes in data of the side that lie beyond all before.
+    fn on_data(&mut self, seg: &Segment<'_>, mss: u16, flow: &Flow<'_>, cx: &mut Context<'_>) {
+        if self.on_time(seg.side, seg.now, mss, flow, cx) {
+            self.full.begin(seg.now);
+        }
+    }
+
     /// A window of this size is open, as the last one was.
     #[inline]
     fn stays_open(&self, window: u32, mss: u16) -> bool {
@@ -242,19 +260,11 @@ impl Light {
         let mss = self.mss;
         let sides = self.watch.get_or_insert_with(|| begin(flow));
         let flags = seg.header.tcp_flags;
-        let acked = &mut sides[seg.side.other().index()];
-        match seg.window {
-            _ if !flags.ack() || flags.syn() || flags.rst() => {}
-            Some(window) if acked.stays_open(window, mss) => {
-                acked.edge.grant(seg.now, seg.header.ack + window);
-            }
-            _ => acked.on_window(seg, mss, flow, cx),
+        if flags.ack() && !flags.syn() && !flags.rst() {
+            sides[seg.side.other().index()].on_ack(seg, mss, flow, cx);
         }
         if seg.advanced > 0 {
-            let watch = &mut sides[seg.side.index()];
-            if watch.on_time(seg.side, seg.now, mss, flow, cx) {
-                watch.full.begin(seg.now);
-            }
+            sides[seg.side.index()].on_data(seg, mss, flow, cx);
         }
     }
 }
@@ -313,7 +323,10 @@ impl Analysis for Window {
     ) {
         light.note_mss(seg);
         light.note_initial(seg);
-        if light.watch.is_some() || light.is_closing(seg) || is_half_used(seg, flow) {
+        if let Some(sides) = &mut light.watch {
+            sides[seg.side.other().index()].on_ack(seg, light.mss, flow, cx);
+            sides[seg.side.index()].on_data(seg, light.mss, flow, cx);
+        } else if light.is_closing(seg) || is_half_used(seg, flow) {
             light.watch(seg, flow, cx);
         }
     }
@@ -327,7 +340,9 @@ impl Analysis for Window {
         cx: &mut Context<'_>,
     ) {
         light.note_initial(seg);
-        if light.watch.is_some() || light.is_closing(seg) {
+        if let Some(sides) = &mut light.watch {
+            sides[seg.side.other().index()].on_ack(seg, light.mss, flow, cx);
+        } else if light.is_closing(seg) {
             light.watch(seg, flow, cx);
         }
     }
