@@ -6,6 +6,7 @@ use proptest::prelude::*;
 use proptest::strategy::ValueTree;
 use proptest::test_runner::TestRunner;
 use std::collections::BTreeMap;
+use std::convert::Infallible;
 use std::net::IpAddr;
 use std::path::Path;
 use support::frames::{self, Tcp};
@@ -14,7 +15,8 @@ use support::tables::Tables;
 use support::world::{self, Addresses, Packet};
 use support::{Played, play, run, settings, with};
 use unbloat_capture::{Input, PcapWriter, Trace};
-use unbloat_trace::Params;
+use unbloat_pipeline::{Control, Standing};
+use unbloat_trace::{Output, Params};
 use unbloat_wire::{Batch, FlowHasher, Parser, ParserParams, TcpFlags, protocol};
 
 fn packets(steps: &[Step]) -> Vec<Packet> {
@@ -280,6 +282,48 @@ fn the_laws_hold_over_many_batches() {
     check_time_shift(&all, -1_234_567_890_123_456_789).unwrap();
     check_addresses(&world).unwrap();
     check_splits(&fileable(&world), &[1, 4095, 4096, 4097, 9000]).unwrap();
+}
+
+#[test]
+fn after_a_long_pause_what_was_silent_ends_in_pieces() {
+    const FLOWS: u32 = 6000;
+    let syn = Tcp {
+        flags: TcpFlags::SYN,
+        ..Tcp::default()
+    };
+    let packet = |n: u32, time_ns: i64| {
+        let client = IpAddr::from((0x0a00_0000 + n % 2500).to_be_bytes());
+        let ends = (client, IpAddr::from([192, 0, 2, 1]));
+        let ports = (20_000 + (n / 2500) as u16, 443);
+        let data = match n % 5 {
+            0 => frames::ip(ends, 17, 0, &frames::udp(ports, b"hello")),
+            _ => frames::ip(ends, 6, 0, &frames::tcp(ports, &syn, &[])),
+        };
+        let wire_len = data.len() as u32;
+        Packet {
+            time_ns,
+            link: 101,
+            data,
+            wire_len,
+        }
+    };
+    let mut packets: Vec<Packet> = (0..FLOWS).map(|n| packet(n, i64::from(n))).collect();
+    packets.extend((0..5000).map(|n| packet(n % 7, 3_600_000_000_000 + i64::from(n))));
+    for threads in 1..=3 {
+        let settings = with(|s| s.threads = threads);
+        let mut most = 0;
+        let source = &mut Played::new(&packets[..], usize::MAX);
+        let sink = &mut |output: &Output, _: Standing| {
+            let ended = [output.flows.len(), output.side.users.len()];
+            most = ended.into_iter().fold(most, usize::max);
+            Ok::<_, Infallible>(Control::Continue)
+        };
+        unbloat_pipeline::run(source, &settings, sink).unwrap();
+        // Pieces of 512, and the few that return.
+        assert!(most <= 520 * threads, "{most} rows at once");
+    }
+    check_threads(&packets).unwrap();
+    check_conservation(&packets).unwrap();
 }
 
 #[test]

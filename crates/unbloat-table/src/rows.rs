@@ -181,10 +181,24 @@ impl Rows {
     /// Appends the rows of `parts`, sorted by their order; rows of equal order stay as they were
     /// within their part, parts in the order given.
     pub fn append_merged<'a>(&mut self, parts: impl IntoIterator<Item = &'a Rows>) {
-        let parts: Vec<&Rows> = parts.into_iter().filter(|p| !p.is_empty()).collect();
+        let all = parts.into_iter().map(|part| (part, Order::default()));
+        self.append_merged_until(all, None);
+    }
+
+    /// As [`Rows::append_merged`], of rows whose order is before `until`, and of each part those from
+    /// the order on that stands with it.
+    pub fn append_merged_until<'a>(
+        &mut self,
+        parts: impl IntoIterator<Item = (&'a Rows, Order)>,
+        until: Option<Order>,
+    ) {
+        let parts = parts.into_iter().filter(|(part, _)| !part.is_empty());
+        let (parts, firsts): (Vec<&Rows>, Vec<Order>) = parts.unzip();
         let mut index: Vec<(Order, u32, u32)> = Vec::new();
-        for (part, rows) in parts.iter().enumerate() {
+        for (part, (rows, &from)) in parts.iter().zip(&firsts).enumerate() {
             let keys = rows.order.iter().enumerate();
+            let is_meant = |order| order >= from && until.is_none_or(|until| order < until);
+            let keys = keys.filter(|&(_, &order)| is_meant(order));
             index.extend(keys.map(|(row, &order)| (order, part as u32, row as u32)));
         }
         index.sort_unstable();
@@ -281,6 +295,24 @@ mod tests {
         let mut merged = Rows::new(&table());
         merged.append_merged([&even, &odd]);
         assert_eq!(merged, all);
+    }
+
+    #[test]
+    fn merging_in_pieces_is_merging_at_once() {
+        let (odd, even) = (
+            rows(&[(1, Some("a")), (3, None), (5, Some("e"))]),
+            rows(&[(2, None), (4, Some("d"))]),
+        );
+        let at = |n| Order {
+            written_at: n,
+            subject: 0,
+        };
+        let (mut once, mut pieces) = (Rows::new(&table()), Rows::new(&table()));
+        once.append_merged([&even, &odd]);
+        for (from, until) in [(at(0), Some(at(2))), (at(2), Some(at(5))), (at(5), None)] {
+            pieces.append_merged_until([(&even, from), (&odd, from)], until);
+        }
+        assert_eq!(pieces, once);
     }
 
     #[test]

@@ -1,6 +1,7 @@
 //! The tables that a shard writes.
 
 use crate::analysis;
+use crate::shard::Reached;
 use unbloat_table::{Column, Order, Rows, Table};
 
 macro_rules! tables {
@@ -22,6 +23,8 @@ macro_rules! tables {
                 let mut tables = side_tables().into_iter();
                 SideTables { $($name: Rows::new(&tables.next().expect("one per field")),)* }
             }
+
+            const NAMES: &[&str] = &[$(stringify!($name),)*];
 
             fn all(&self) -> Vec<&Rows> {
                 vec![$(&self.$name,)*]
@@ -207,11 +210,35 @@ impl Output {
     /// Appends what several shards wrote about the same batch, in an order that does not depend on
     /// how many shards there are.
     pub fn append_merged(&mut self, parts: &[&Output]) {
-        let sources: Vec<Vec<&Rows>> = parts.iter().map(|p| p.tables()).collect();
-        for (i, rows) in self.tables_mut().into_iter().enumerate() {
-            rows.append_merged(sources.iter().map(|tables| tables[i]));
+        let all: Vec<_> = parts.iter().map(|&part| (part, None)).collect();
+        self.append_merged_until(&all, None);
+    }
+
+    /// As [`Output::append_merged`], up to where one of the shards has stopped; with each part stands
+    /// how far its rows were taken before.
+    pub fn append_merged_until(
+        &mut self,
+        parts: &[(&Output, Option<Reached>)],
+        until: Option<Reached>,
+    ) {
+        let sources: Vec<Vec<&Rows>> = parts.iter().map(|(part, _)| part.tables()).collect();
+        let names = std::iter::once("flows").chain(SideTables::NAMES.iter().copied());
+        for (i, (name, rows)) in names.zip(self.tables_mut()).enumerate() {
+            let taken = parts.iter().map(|&(_, taken)| bound(name, taken));
+            let sources = sources.iter().map(|tables| tables[i]);
+            let sources = sources.zip(taken.map(Option::unwrap_or_default));
+            rows.append_merged_until(sources, bound(name, until));
         }
     }
+}
+
+/// Where the rows of a table stand that are written beyond `reached`.
+fn bound(table: &str, reached: Option<Reached>) -> Option<Order> {
+    reached.map(|reached| match table {
+        "users" | "radio" | "concurrency" => reached.in_users(),
+        "dns" => reached.in_lookups(),
+        _ => reached.in_flows(),
+    })
 }
 
 /// The order of a row written at packet `number` about `subject`.

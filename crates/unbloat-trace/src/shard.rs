@@ -16,7 +16,7 @@ use crate::protocols::Protocols;
 use crate::tcp::Half;
 use crate::users::Users;
 use beside::Beside;
-pub use ending::Cut;
+pub use ending::{Cut, Reached};
 use ending::{Ending, Life};
 use std::sync::Arc;
 use unbloat_units::{Delta, Time};
@@ -60,7 +60,7 @@ pub struct Shard {
     output: Output,
     stats: ShardStats,
     summary_only: bool,
-    /// What still lives at the end of the trace, the first last.
+    /// What is lined up for its end, the first last.
     ending: Vec<Ending>,
 }
 
@@ -89,15 +89,27 @@ impl Shard {
         self.users.set_summary_only();
     }
 
-    /// To be called after `process`, also when none of the batch's packets were this shard's.
-    pub fn end_batch(&mut self, batch: &Batch) {
+    /// Ends at most `n` of the flows and users that have been silent for too long, in the order in
+    /// which they began: in pieces, because after a long pause that may be all that live.
+    ///
+    /// To be called after `process`, also when none of the batch's packets were this shard's, and
+    /// again until it returns `None`; else it returns where it stopped.
+    pub fn end_batch(&mut self, batch: &Batch, n: usize) -> Option<Reached> {
         let number = batch.first_packet + u64::from(batch.packets);
-        self.expire(batch.watermark, number);
-        let tables = &mut self.output.side;
-        let mut out = DnsRows::new(tables, self.summary_only, number, self.origin);
-        self.lookups.expire(batch.watermark, &mut out);
-        self.users
-            .expire(batch.watermark, number, &mut self.output.side);
+        let now = batch.watermark;
+        if self.ending.is_empty() {
+            let tables = &mut self.output.side;
+            let mut out = DnsRows::new(tables, self.summary_only, number, self.origin);
+            self.lookups.expire(now, &mut out);
+            self.line_up_silent_flows(now);
+        }
+        for _ in 0..n {
+            let ending = self.next_silent(now)?;
+            self.ending.pop();
+            self.end(ending, EndCause::Idle, number);
+        }
+        let cut = self.next_silent(now)?.cut();
+        Some(Reached { number, cut })
     }
 
     /// Lines up everything that still lives for its end, in the order in which it began.
@@ -132,17 +144,22 @@ impl Shard {
                 return;
             }
             self.ending.pop();
-            let ahead = |n| {
-                let soon = self.ending.len().checked_sub(n).map(|i| self.ending[i]);
-                soon.filter(|e| e.life() == Life::Tcp).map(|e| e.slot)
-            };
-            self.prefetch_end(ahead(2 * AHEAD), ahead(AHEAD));
-            let slot = ending.slot;
-            match ending.life() {
-                Life::Tcp => self.end_tcp(slot, EndCause::TraceEnd, number),
-                Life::Udp => self.end_udp(slot, EndCause::TraceEnd, number),
-                Life::User => self.users.end(slot, number, &mut self.output.side),
-            }
+            self.end(ending, EndCause::TraceEnd, number);
+        }
+    }
+
+    /// Ends what was the last of those lined up.
+    fn end(&mut self, ending: Ending, cause: EndCause, number: u64) {
+        let ahead = |n| {
+            let soon = self.ending.len().checked_sub(n).map(|i| self.ending[i]);
+            soon.filter(|e| e.life() == Life::Tcp).map(|e| e.slot)
+        };
+        self.prefetch_end(ahead(2 * AHEAD), ahead(AHEAD));
+        let slot = ending.slot;
+        match ending.life() {
+            Life::Tcp => self.end_tcp(slot, cause, number),
+            Life::Udp => self.end_udp(slot, cause, number),
+            Life::User => self.users.end(slot, number, &mut self.output.side),
         }
     }
 
@@ -313,32 +330,32 @@ impl Shard {
         }
     }
 
-    /// Ends what has been silent for too long at `now`, in the order in which it began.
-    fn expire(&mut self, now: Time, number: u64) {
+    /// Lines up the flows that have been silent for too long at `now`, in the order in which they
+    /// began.
+    fn line_up_silent_flows(&mut self, now: Time) {
         let params = Arc::clone(&self.params);
-        // Of both protocols together: shards merge by the order in which rows stand.
-        let mut ended = Vec::new();
         while let Some(slot) = self.tcp.pop_expired(now, |f| tcp_deadline(f, &params)) {
-            let entry = self.tcp.get_mut(slot);
-            ended.extend(entry.map(|e| (e.flow.core.flow_id, false, slot)));
+            let entry = self.tcp.get(slot);
+            let ending = entry.map(|e| Ending::new(Life::Tcp, e.flow.core.flow_id, slot));
+            self.ending.extend(ending);
         }
         while let Some(slot) = self.udp.pop_expired(now, |f| f.last + params.flow_idle) {
-            let entry = self.udp.get_mut(slot);
-            ended.extend(entry.map(|e| (e.flow.flow_id, true, slot)));
+            let entry = self.udp.get(slot);
+            let ending = entry.map(|e| Ending::new(Life::Udp, e.flow.flow_id, slot));
+            self.ending.extend(ending);
         }
-        ended.sort_unstable();
-        for (i, &(_, is_udp, slot)) in ended.iter().enumerate() {
-            let ahead = |n| match ended.get(i + n) {
-                Some(&(_, false, soon)) => Some(soon),
-                _ => None,
-            };
-            self.prefetch_end(ahead(2 * AHEAD), ahead(AHEAD));
-            if is_udp {
-                self.end_udp(slot, EndCause::Idle, number);
-            } else {
-                self.end_tcp(slot, EndCause::Idle, number);
-            }
+        self.ending.sort_unstable_by(|a, b| b.cmp(a));
+    }
+
+    /// What ends next at `now`: of users it can be told once their flows have ended.
+    fn next_silent(&mut self, now: Time) -> Option<Ending> {
+        if self.ending.is_empty() {
+            let gone = self.users.take_expired(now).into_iter();
+            let gone = gone.map(|(id, slot)| Ending::new(Life::User, id, slot));
+            self.ending.extend(gone);
+            self.ending.sort_unstable_by(|a, b| b.cmp(a));
         }
+        self.ending.last().copied()
     }
 
     /// Asks for the memory of TCP flows that end after some others.

@@ -215,8 +215,8 @@ impl Users {
         }
     }
 
-    /// Writes the rows of users that are gone, in the order in which they came.
-    pub(crate) fn expire(&mut self, now: Time, number: u64, tables: &mut SideTables) {
+    /// Ids and slots of the users that are gone, each told once and to be ended by the caller.
+    pub(crate) fn take_expired(&mut self, now: Time) -> Vec<(u64, u32)> {
         let mut gone = Vec::new();
         while let Some((slot, second)) = self.expiry.pop_due(now) {
             let Some(entry) = self.slab.get(slot).filter(|e| e.scheduled == second) else {
@@ -224,13 +224,13 @@ impl Users {
             };
             let due = entry.user.last + self.params.user_idle;
             if due < now && entry.user.live_flows == 0 {
-                gone.extend(self.remove(slot));
+                gone.push((entry.user.user_id, slot));
             } else {
                 // One with live flows stays until they go, whatever the timeouts are.
                 self.schedule(slot, due.max(now + Delta::secs(1)));
             }
         }
-        self.write_all(gone, number, tables);
+        gone
     }
 
     fn make_room(&mut self, number: u64, tables: &mut SideTables) {
@@ -245,8 +245,7 @@ impl Users {
             };
             if entry.user.live_flows == 0 {
                 self.evicted += 1;
-                let gone = self.remove(slot);
-                self.write_all(gone.into_iter().collect(), number, tables);
+                self.end(slot, number, tables);
                 break;
             }
             put_off.push((slot, entry.user.last + self.params.user_idle));
@@ -261,13 +260,6 @@ impl Users {
         let hash = self.hasher.hash_one(entry.user.address.0);
         self.by_address.remove(hash, slot);
         Some(entry.user)
-    }
-
-    fn write_all(&self, mut users: Vec<User>, number: u64, tables: &mut SideTables) {
-        users.sort_unstable_by_key(|user| user.user_id);
-        for user in &mut users {
-            user.write(number, self.origin, &self.params, tables, self.summary_only);
-        }
     }
 
     /// Slots and ids of all users, in no particular order.

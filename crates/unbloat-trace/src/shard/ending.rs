@@ -1,6 +1,9 @@
-//! What still lives at the end of the trace, and when its turn to end is.
+//! What is lined up for its end, and when its turn is.
 
-/// 16 bytes, because there may be millions.
+use crate::output::order;
+use unbloat_table::Order;
+
+/// 16 bytes, because there may be millions of them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct Ending {
     cut: Cut,
@@ -19,6 +22,47 @@ pub(super) enum Life {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Cut(u64);
 
+/// How far a shard has come in ending what was silent when packet `number` was the next: all before
+/// `cut` has its rows.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Reached {
+    pub(super) number: u64,
+    pub(super) cut: Cut,
+}
+
+impl Reached {
+    /// Rows about flows that are still to come stand here or later.
+    pub(crate) fn in_flows(self) -> Order {
+        match self.cut.is_user() {
+            false => order(self.number, self.cut.id()),
+            true => order(self.number + 1, 0),
+        }
+    }
+
+    /// The same of look-ups, which end before flows and users.
+    pub(crate) fn in_lookups(self) -> Order {
+        order(self.number + 1, 0)
+    }
+
+    /// The same of users.
+    pub(crate) fn in_users(self) -> Order {
+        match self.cut.is_user() {
+            false => order(self.number, 0),
+            true => order(self.number, self.cut.id()),
+        }
+    }
+}
+
+impl Cut {
+    fn is_user(self) -> bool {
+        self.0 >> 63 == 1
+    }
+
+    fn id(self) -> u64 {
+        self.0 << 1 >> 2
+    }
+}
+
 impl Ending {
     /// The life of `id`, the number of its first packet.
     pub(super) fn new(life: Life, id: u64, slot: u32) -> Ending {
@@ -36,8 +80,8 @@ impl Ending {
     }
 
     pub(super) fn life(self) -> Life {
-        match (self.cut.0 >> 63, self.cut.0 & 1) {
-            (1, _) => Life::User,
+        match (self.cut.is_user(), self.cut.0 & 1) {
+            (true, _) => Life::User,
             (_, 1) => Life::Udp,
             _ => Life::Tcp,
         }
