@@ -258,8 +258,9 @@ impl TcpFlow {
         Kind::Other
     }
 
+    /// For packets of any kind.
     #[inline(never)]
-    fn track_other(&mut self, seg: &mut Segment<'_>) {
+    pub(crate) fn track_other(&mut self, seg: &mut Segment<'_>) {
         let side = seg.side;
         let (own, acked) = both(&mut self.halves, side);
         if seg.header.tcp_flags.syn() {

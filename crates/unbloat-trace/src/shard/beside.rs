@@ -114,3 +114,75 @@ fn begin_segment<'a>(batch: &'a Batch, header: &'a PacketHeader, start: Time) ->
         window: None,
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::flow::FlowCore;
+    use crate::orientation::Evidence;
+    use unbloat_units::{Delta, Seq};
+    use unbloat_wire::{PacketFlags, TcpFlags};
+
+    /// Packets around the places where the usual ends: old and new ones, with gaps and copies.
+    fn packets(n: u32) -> impl Iterator<Item = PacketHeader> {
+        let mut random = 1_u64;
+        let mut next = move |below: u64| {
+            random = random
+                .wrapping_mul(6_364_136_223_846_793_005)
+                .wrapping_add(1);
+            ((random >> 33) % below) as u32
+        };
+        let mut ends = [100_u32, 900];
+        (0..n).map(move |i| {
+            let up = next(2) as usize;
+            let mut header = PacketHeader {
+                time: Time::default() + Delta::ms(i64::from(i)),
+                ..PacketHeader::default()
+            };
+            if up == 1 {
+                header.flags.set(PacketFlags::UPLINK);
+            }
+            if next(2) == 0 {
+                header.flags.set(PacketFlags::IP_ID);
+                header.ip_id = next(3) as u16;
+            }
+            header.tcp_flags = TcpFlags(match next(60) {
+                0 => TcpFlags::RST,
+                1 => TcpFlags::ACK | TcpFlags::FIN,
+                2 => TcpFlags::SYN,
+                _ => TcpFlags::ACK,
+            });
+            header.payload_len = next(3) * 10;
+            header.window = next(2) as u16 * 50;
+            let off = if next(4) == 0 { next(5) * 10 } else { 20 };
+            header.seq = Seq::new(ends[up] + off - 20);
+            let acked = if next(3) == 0 { next(5) * 10 } else { 20 };
+            header.ack = Seq::new(ends[1 - up] + acked - 20);
+            ends[up] = ends[up].max(header.seq.raw() + header.payload_len);
+            header
+        })
+    }
+
+    #[test]
+    fn the_usual_ways_end_where_the_general_one_does() {
+        let batch = Batch::default();
+        let first = PacketHeader::default();
+        let core = FlowCore::new(&first, 0, 0, Evidence::Port);
+        let flow = TcpFlow {
+            core,
+            halves: Default::default(),
+            light: Default::default(),
+            deep: None,
+        };
+        let (mut usual, mut general) = (flow.clone(), flow);
+        let mut kinds = [0; 3];
+        for header in packets(20_000) {
+            let mut one = begin_segment(&batch, &header, Time::default());
+            let mut other = one;
+            kinds[usual.track(&mut one) as usize] += 1;
+            general.track_other(&mut other);
+            assert_eq!(format!("{one:?}"), format!("{other:?}"));
+        }
+        assert!(kinds.iter().all(|&n| n > 1000), "{kinds:?}");
+    }
+}
