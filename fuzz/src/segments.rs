@@ -41,7 +41,7 @@ pub fn tcp(bytes: &[u8]) {
             sent[2] += u64::from(header.wire_len);
         }
         shard.process(&batch, 0..batch.headers.len() as u32);
-        shard.end_batch(&batch);
+        while shard.end_batch(&batch, 64).is_some() {}
         assert!(shard.stats().live_flows <= MAX_FLOWS);
         take(shard.output(), &mut found);
         if batch.packets < BATCH {

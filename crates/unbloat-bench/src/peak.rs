@@ -35,6 +35,7 @@ pub fn analyse(
         threads: 1,
         hash_seed: 1,
         summary_only,
+        reads: None,
     };
     let mut trace = Trace::open(&[Input::File(capture.to_owned())])?;
     let mut sink = |output: &Output, _| {

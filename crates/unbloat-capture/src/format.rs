@@ -72,6 +72,17 @@ impl ByteOrder {
         }
     }
 
+    /// Four numbers behind one another: the order is asked for once.
+    #[inline(always)]
+    pub(crate) fn four_u32(self, bytes: &[u8; 16]) -> [u32; 4] {
+        let values = [0, 4, 8, 12].map(|at| u32::from_le_bytes(Self::array(bytes, at)));
+        if self.big_endian {
+            values.map(u32::swap_bytes)
+        } else {
+            values
+        }
+    }
+
     #[inline(always)]
     pub(crate) fn u64(self, bytes: &[u8], at: usize) -> u64 {
         let value = u64::from_le_bytes(Self::array(bytes, at));

@@ -250,6 +250,7 @@ impl Source for Trace {
         Progress {
             done: Bytes::new(self.closed_bytes + done),
             total: self.total_bytes.map(Bytes::new),
+            dropped: 0,
         }
     }
 

@@ -85,4 +85,6 @@ pub struct Progress {
     pub done: Bytes,
     /// `None` for standard input and live capture.
     pub total: Option<Bytes>,
+    /// Packets that the kernel has dropped so far in live capture.
+    pub dropped: u64,
 }

@@ -76,11 +76,10 @@ impl Pcap {
 impl Format for Pcap {
     #[inline(always)]
     fn step(&mut self, bytes: &[u8]) -> Step {
-        if bytes.len() < self.record_header {
+        let Some(header) = bytes.first_chunk::<RECORD_HEADER>() else {
             return Step::Need(self.record_header);
-        }
-        let mut captured = self.order.u32(bytes, 8);
-        let mut wire_len = self.order.u32(bytes, 12);
+        };
+        let [seconds, fraction, mut captured, mut wire_len] = self.order.four_u32(header);
         if self.lengths_may_be_swapped && captured > wire_len {
             (captured, wire_len) = (wire_len, captured);
         }
@@ -91,10 +90,9 @@ impl Format for Pcap {
         if bytes.len() < used {
             return Step::Need(used);
         }
-        let seconds = i64::from(self.order.u32(bytes, 0));
-        let fraction = i64::from(self.order.u32(bytes, 4)) * i64::from(self.ns_per_unit);
+        let fraction_ns = i64::from(fraction) * i64::from(self.ns_per_unit);
         Step::Frame(Frame {
-            time: Time::from_ns(seconds * 1_000_000_000 + fraction),
+            time: Time::from_ns(i64::from(seconds) * 1_000_000_000 + fraction_ns),
             link: self.link,
             wire_len,
             start: self.record_header,

@@ -67,13 +67,15 @@ impl Interface {
         self.drops = drops.or(self.drops);
     }
 
+    /// Bounded, because files may say anything.
     #[inline]
     pub(crate) fn time(&self, ticks: u64) -> Time {
         let ns = self.resolution.to_ns(ticks);
         if self.offset_seconds == 0 {
-            return Time::from_ns(ns);
+            return Time::from_ns(ns).bounded();
         }
-        Time::from_ns(ns.saturating_add(self.offset_seconds.saturating_mul(1_000_000_000)))
+        let offset_ns = self.offset_seconds.saturating_mul(1_000_000_000);
+        Time::from_ns(ns.saturating_add(offset_ns)).bounded()
     }
 
     /// What the snap length leaves of a packet.

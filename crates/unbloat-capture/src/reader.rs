@@ -331,6 +331,7 @@ impl Source for Reader {
         Progress {
             done: Bytes::new(self.stored_done.load(Relaxed)),
             total: self.stored_total.map(Bytes::new),
+            dropped: 0,
         }
     }
 

@@ -6,7 +6,7 @@ use unbloat_wire::LinkType;
 /// A packet as captured: borrowed from its source until the next one is asked for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Record<'a> {
-    /// When it was captured, since 1970-01-01 UTC.
+    /// When it was captured, since 1970-01-01 UTC, [`Time::bounded`].
     pub time: Time,
     /// How `data` begins.
     pub link: LinkType,

@@ -68,6 +68,8 @@ struct tcp_request_sock {
 
 struct sk_buff {
 	char cb[48];
+	__u16 network_header;
+	unsigned char *head;
 };
 
 struct tcp_skb_cb {
@@ -109,7 +111,7 @@ struct event {
 	__u8 retransmits;
 	__u8 backoff;
 	__u8 pending;
-	__u8 unused[2];
+	__u16 ip_id;
 };
 
 const volatile __u64 client_cookie = 0;
@@ -215,6 +217,15 @@ static __always_inline void report_sample(struct sock *sk, struct last *last, __
 	bpf_ringbuf_submit(e, 0);
 }
 
+static __always_inline __u16 ip_id(struct sk_buff *skb)
+{
+	unsigned char *ip = BPF_CORE_READ(skb, head) + BPF_CORE_READ(skb, network_header);
+	__be16 id = 0;
+
+	bpf_probe_read_kernel(&id, sizeof(id), ip + 4);
+	return __builtin_bswap16(id);
+}
+
 // Runs when a segment of an established connection has arrived, before it is processed.
 SEC("tp_btf/tcp_probe")
 int BPF_PROG(on_segment, struct sock *sk, struct sk_buff *skb)
@@ -237,6 +248,7 @@ int BPF_PROG(on_segment, struct sock *sk, struct sk_buff *skb)
 	if (!e)
 		return 0;
 	e->value = ack_seq;
+	e->ip_id = ip_id(skb);
 	bpf_ringbuf_submit(e, 0);
 	return 0;
 }

@@ -10,6 +10,7 @@ use crate::record::{Capture, Recorder, write_rates};
 use crate::scenario::Scenario;
 use crate::sink::DiskThread;
 use crate::summary;
+use crate::tap::{Tap, TapReport};
 use crate::tun::Tun;
 use crate::workload::{SERVER, WorkloadLog, run_clients, run_server};
 use std::fs;
@@ -50,6 +51,8 @@ pub struct BedReport {
     pub inside: usize,
     pub lateness: Lateness,
     pub kernel: Option<KernelReport>,
+    /// The server's own capture.
+    pub tap: TapReport,
 }
 
 /// Runs a bed until its time is over or `stop` becomes true.
@@ -91,9 +94,11 @@ fn run_between(
         server: &tuns[1],
         recorder: Recorder::create(&params.folder, &disk, params.capture)?,
     };
+    let tap = Tap::open(server, DEVICE)?;
+    let tap_sink = disk.create(&params.folder.join("server.pcap"))?;
     let kernel_sink = disk.create(&params.folder.join("kernel.csv"))?;
     let ends = Ends::default();
-    let (carried, logged) = std::thread::scope(|scope| {
+    let (carried, logged, tapped) = std::thread::scope(|scope| {
         // Whatever fails below, every thread is told to end before the scope waits for them.
         let _all = ends.on_drop();
         let carrying = scope.spawn(|| middlebox.run(&ends.middlebox));
@@ -101,15 +106,20 @@ fn run_between(
             let end = &ends.kernel;
             scope.spawn(move || log.run(clock, kernel_sink, end))
         });
+        let tapping = {
+            let (tap, end) = (&tap, &ends.tap);
+            scope.spawn(move || tap.run(clock, params.capture, tap_sink, end))
+        };
         let serving = serve(scope, server, &ends.server)?;
         client.within(|| browse(params, clock, stop))?;
         end(&ends.server, serving, "server")??;
         let carried = end(&ends.middlebox, carrying, "middlebox")?;
+        let tapped = end(&ends.tap, tapping, "server's capture")??;
         let logged = logging.map(|thread| {
             let log = end(&ends.kernel, thread, "kernel log");
             log.and_then(|finished| finished)
         });
-        Ok::<_, LabError>((carried, logged.transpose()?))
+        Ok::<_, LabError>((carried, logged.transpose()?, tapped))
     })?;
     write_rates(&params.folder, &disk, links, start, clock.now())?;
     disk.finish(&params.folder)?;
@@ -119,6 +129,7 @@ fn run_between(
         carried,
         client_drops? + server_drops?,
         logged,
+        tapped,
     ))
 }
 
@@ -127,6 +138,7 @@ fn run_between(
 struct Ends {
     server: AtomicBool,
     middlebox: AtomicBool,
+    tap: AtomicBool,
     kernel: AtomicBool,
 }
 
@@ -140,7 +152,13 @@ impl Ends {
 
 impl Drop for EndAll<'_> {
     fn drop(&mut self) {
-        for flag in [&self.0.server, &self.0.middlebox, &self.0.kernel] {
+        let Ends {
+            server,
+            middlebox,
+            tap,
+            kernel,
+        } = self.0;
+        for flag in [server, middlebox, tap, kernel] {
             flag.store(true, Ordering::Relaxed);
         }
     }
@@ -162,7 +180,8 @@ fn configure(clients: usize, client: &Namespace, server: &Namespace) -> Result<(
     let route = format!("route add 10.99.0.0/16 dev {DEVICE}\n");
     client.ip(&(link.clone() + &addresses.collect::<String>() + &route))?;
     let address = format!("addr add {SERVER}/32 dev {DEVICE}\n");
-    server.ip(&(link + &address + &format!("route add 10.45.0.0/16 dev {DEVICE}\n")))
+    server.ip(&(link + &address + &format!("route add 10.45.0.0/16 dev {DEVICE}\n")))?;
+    server.without_queue(DEVICE)
 }
 
 /// Starts the server and returns when its ports are open.
@@ -192,7 +211,12 @@ fn browse(params: &RunParams, clock: Clock, stop: &AtomicBool) -> Result<(), Lab
 }
 
 impl BedReport {
-    fn new(carried: MiddleboxReport, device_drops: u64, kernel: Option<KernelReport>) -> BedReport {
+    fn new(
+        carried: MiddleboxReport,
+        device_drops: u64,
+        kernel: Option<KernelReport>,
+        tap: TapReport,
+    ) -> BedReport {
         BedReport {
             counts: carried.counts,
             foreign: carried.foreign,
@@ -201,6 +225,7 @@ impl BedReport {
             inside: carried.inside,
             lateness: carried.lateness,
             kernel,
+            tap,
         }
     }
 }

@@ -1,5 +1,6 @@
 //! One clock for captures, truth files and kernel events.
 
+use crate::error::LabError;
 use nix::time::{ClockId, clock_gettime};
 use unbloat_units::{Delta, Time};
 
@@ -31,6 +32,17 @@ impl Clock {
 
     pub fn now(&self) -> Time {
         read(ClockId::CLOCK_MONOTONIC) + self.offset
+    }
+
+    /// Wall-clock stamps that the kernel gave are of this clock as long as nobody sets the system's
+    /// time: slewing moves both alike.
+    pub(crate) fn check(&self) -> Result<(), LabError> {
+        let apart = Clock::start().offset - self.offset;
+        let tolerated = Delta::us(10);
+        if apart > tolerated || Delta::ZERO - apart > tolerated {
+            return Err(LabError::ClockSet);
+        }
+        Ok(())
     }
 
     /// The same instant on this clock.

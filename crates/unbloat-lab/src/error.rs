@@ -37,6 +37,8 @@ pub enum LabError {
     },
     #[error("the {what} thread stopped early; see its message above")]
     Thread { what: &'static str },
+    #[error("the system's clock was set while the bed ran; its captures do not fit: run it again")]
+    ClockSet,
     #[error("could not set up {what}: {source}")]
     Socket {
         what: &'static str,

@@ -20,6 +20,7 @@ pub mod record;
 mod scenario;
 mod sink;
 mod summary;
+mod tap;
 mod tun;
 pub mod workload;
 
@@ -30,3 +31,4 @@ pub use middlebox::Lateness;
 pub use namespace::leftovers;
 pub use record::Capture;
 pub use scenario::{Named, SCENARIOS, Scenario};
+pub use tap::TapReport;

@@ -127,19 +127,10 @@ impl Outside<'_> {
                 continue;
             };
             let now = self.clock.now();
-            // Written before the path moves on, which may hand later packets to the same capture.
-            if direction == Direction::Down {
-                self.at_server(now, &packet);
-            }
             path.advance(now, self);
             path.accept(now, packet, self);
         }
         true
-    }
-
-    fn at_server(&mut self, now: Time, packet: &Packet) {
-        // As in the recorder: the disk thread reports its own failure.
-        let _ = self.recorder.at_server(now, packet);
     }
 
     fn hand_over(&mut self, planned: Time, packet: &Packet) {
@@ -147,10 +138,7 @@ impl Outside<'_> {
         self.lateness.note(now - planned);
         let taken = match packet.direction {
             Direction::Down => self.client.send(&packet.bytes),
-            Direction::Up => {
-                self.at_server(now, packet);
-                self.server.send(&packet.bytes)
-            }
+            Direction::Up => self.server.send(&packet.bytes),
         };
         self.refused += u64::from(!taken);
     }

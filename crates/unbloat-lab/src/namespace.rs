@@ -69,6 +69,20 @@ impl Namespace {
         let output = child.wait_with_output().map_err(no_ip)?;
         succeeded("ip -batch", output.status.success(), &output.stderr)
     }
+
+    /// Lets packets pass from sockets to the device's driver at once.
+    pub(crate) fn without_queue(&self, device: &str) -> Result<(), LabError> {
+        let arguments = ["-n", &self.name, "qdisc", "replace", "dev", device];
+        let output = Command::new("tc")
+            .args(arguments)
+            .args(["root", "noqueue"])
+            .output()
+            .map_err(|source| LabError::NoCommand {
+                command: "tc",
+                source,
+            })?;
+        succeeded("tc qdisc replace", output.status.success(), &output.stderr)
+    }
 }
 
 impl Drop for Namespace {

@@ -7,7 +7,7 @@
 //! | file | one row for |
 //! |---|---|
 //! | `monitor.pcap` | each packet at the moment it passes the monitor (Ethernet) |
-//! | `server.pcap` | each packet at the server's device: the sender's own vantage (bare IP) |
+//! | `server.pcap` | each packet as the server's kernel hands it to its device or takes it from there: the sender's own vantage (bare IP) |
 //! | `drops.csv` | each packet lost, and where: `upstream`, `tail`, `downstream` |
 //! | `reorders.csv` | each packet held back, and how many of its flow overtook it |
 //! | `promotions.csv` | each wait of a packet for the radio; `first` marks the one that started the promotion |
@@ -38,7 +38,7 @@ pub enum Capture {
 impl Capture {
     /// Snap length of frames in headers-only captures; the 14 bytes of Ethernet are not in the
     /// packet.
-    fn keep(self, packet: &Packet) -> usize {
+    pub(crate) fn keep(self, packet: &Packet) -> usize {
         match self {
             Capture::Headers => pcap::kept_bytes(packet, 128 - 14),
             Capture::Full => packet.bytes.len(),
@@ -50,7 +50,6 @@ impl Capture {
 pub(crate) struct Recorder {
     capture: Capture,
     monitor: Sink,
-    server: Sink,
     drops: Sink,
     reorders: Sink,
     promotions: Sink,
@@ -76,7 +75,6 @@ impl Recorder {
         let mut recorder = Recorder {
             capture,
             monitor: open("monitor.pcap")?,
-            server: open("server.pcap")?,
             drops: table("drops.csv", &format!("time_ns,where,{packet},tcp_flags"))?,
             reorders: table(
                 "reorders.csv",
@@ -95,14 +93,7 @@ impl Recorder {
             carried: BTreeMap::new(),
         };
         pcap::ethernet_header(&mut recorder.monitor).map_err(at(folder))?;
-        pcap::raw_header(&mut recorder.server).map_err(at(folder))?;
         Ok(recorder)
-    }
-
-    /// The packet crosses the server's device: read from it or about to be written to it.
-    pub(crate) fn at_server(&mut self, now: Time, packet: &Packet) -> io::Result<()> {
-        let keep = self.capture.keep(packet);
-        pcap::raw_record(&mut self.server, now, packet, keep)
     }
 
     fn write(&mut self, now: Time, event: Event<'_>) -> io::Result<()> {

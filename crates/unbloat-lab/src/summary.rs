@@ -15,6 +15,7 @@ pub(crate) fn write(params: &RunParams, report: &BedReport) -> Result<(), LabErr
         "capture": format!("{:?}", params.capture).to_lowercase(),
         "packets": packets(report),
         "lateness": lateness(report),
+        "server_capture": json!({"packets": report.tap.packets, "missed": report.tap.missed}),
         "kernel": report.kernel.map(|k| json!({"events": k.events, "lost": k.lost})),
         "path": path(&params.scenario.path),
         "traffic": params.scenario.traffic.iter().map(|t| format!("{t:?}")).collect::<Vec<_>>(),

@@ -38,6 +38,9 @@ fn a_bed_accounts_for_every_packet_and_leaves_nothing_behind() {
         (0, 0, 0)
     );
     assert_eq!(counts.delivered + dropped, counts.accepted);
+    let tapped = packets(&folder.path().join("server.pcap"));
+    assert_eq!((tapped, report.tap.missed), (report.tap.packets, 0));
+    assert!(tapped > 4_000, "{report:?}");
     assert_eq!(rows(folder.path(), "drops.csv"), dropped);
     assert_eq!(
         packets(&folder.path().join("monitor.pcap")),

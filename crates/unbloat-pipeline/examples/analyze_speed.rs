@@ -23,6 +23,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         threads,
         hash_seed: 1,
         summary_only: args.next().is_none(),
+        reads: None,
     };
     let mut trace = Trace::open(&[Input::File(capture.into())])?;
     let mut rows = 0;

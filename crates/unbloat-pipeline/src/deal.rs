@@ -15,14 +15,30 @@ fn shard_of(header: &PacketHeader, shards: usize) -> usize {
     (((folded >> 32) * shards as u64) >> 32) as usize
 }
 
-/// For each shard the positions of its packets in the batch.
-pub(crate) fn deal(batch: &Batch, shards: usize) -> Vec<Vec<u32>> {
-    let expected = batch.headers.len() / shards * 5 / 4;
-    let mut hands: Vec<Vec<u32>> = (0..shards).map(|_| Vec::with_capacity(expected)).collect();
-    for (i, header) in batch.headers.iter().enumerate() {
-        hands[shard_of(header, shards)].push(i as u32);
+/// A batch, and for each shard the positions of its packets. Used again and again, so that no memory
+/// wanders between threads.
+#[derive(Debug, Default)]
+pub(crate) struct Dealt {
+    pub(crate) batch: Batch,
+    pub(crate) hands: Vec<Vec<u32>>,
+}
+
+impl Dealt {
+    pub(crate) fn new(batch: Batch) -> Dealt {
+        Dealt {
+            batch,
+            hands: Vec::new(),
+        }
     }
-    hands
+
+    /// Deals the packets that are in the batch now.
+    pub(crate) fn deal(&mut self, shards: usize) {
+        self.hands.resize_with(shards, Vec::new);
+        self.hands.iter_mut().for_each(Vec::clear);
+        for (i, header) in self.batch.headers.iter().enumerate() {
+            self.hands[shard_of(header, shards)].push(i as u32);
+        }
+    }
 }
 
 #[cfg(test)]
@@ -56,7 +72,9 @@ mod tests {
             headers,
             ..Batch::default()
         };
-        let hands = deal(&batch, 2);
+        let mut dealt = Dealt::new(batch);
+        dealt.deal(2);
+        let hands = dealt.hands;
         assert_eq!(hands.iter().map(Vec::len).sum::<usize>(), 400);
         for hand in hands {
             assert!((100..=300).contains(&hand.len()), "{}", hand.len());

@@ -1,8 +1,9 @@
 //! The whole way, from source to sink.
 
 use crate::Batches;
-use crate::deal::deal;
-use crate::threads::Workers;
+use crate::deal::Dealt;
+use crate::threads::{PIECE, Workers};
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use unbloat_capture::{CaptureError, Notes, Progress, Source};
 use unbloat_trace::{Network, Orientation, Output, Params, Protocols, Shard, ShardStats};
@@ -22,6 +23,9 @@ pub struct Settings {
     pub hash_seed: u64,
     /// Nobody keeps the tables other than `flows`, `users` and the like: do not write them.
     pub summary_only: bool,
+    /// Tables by name, each with the columns of it that are read: others stay unknown. `None` reads
+    /// all.
+    pub reads: Option<BTreeMap<&'static str, BTreeSet<&'static str>>>,
 }
 
 /// Whether to go on.
@@ -55,7 +59,7 @@ pub enum PipelineError<E> {
 }
 
 /// Where a run stands, told to the sink with each output.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Default)]
 pub struct Standing {
     pub packets: u64,
     pub progress: Progress,
@@ -89,7 +93,8 @@ pub fn run<E>(
                 .map(|_| shard(settings, origin))
                 .collect();
             let workers = Workers::start(scope, shards);
-            together(&mut batches, workers, first, more, sink)
+            let merged = output(settings);
+            together(&mut batches, workers, first, more, merged, sink)
         })
     }
 }
@@ -140,7 +145,21 @@ fn shard(settings: &Settings, origin: Time) -> Shard {
     if settings.summary_only {
         shard.set_summary_only();
     }
+    *shard.output() = output(settings);
     shard
+}
+
+/// One without rows that keeps what is read.
+fn output(settings: &Settings) -> Output {
+    let mut output = Output::default();
+    if let Some(reads) = &settings.reads {
+        let is_read = |table: &str, column: &str| {
+            let columns = reads.get(table);
+            columns.is_some_and(|columns| columns.contains(column))
+        };
+        output.keep_only(|table, column| is_read(table.name, column.name));
+    }
+    output
 }
 
 fn standing(batches: &mut Batches<'_>, batch: &Batch) -> Standing {
@@ -161,16 +180,23 @@ fn alone<E>(
 ) -> Result<Outcome, PipelineError<E>> {
     let mut shard = shard(settings, origin);
     let mut batch = first;
+    let mut output = output(settings);
     let interrupted = loop {
         shard.process(&batch, 0..batch.headers.len() as u32);
-        shard.end_batch(&batch);
         let now = standing(batches, &batch);
-        let mut output = std::mem::take(shard.output());
-        let control = sink(&output, now, Some(&shard)).map_err(PipelineError::Sink)?;
-        output.clear();
-        *shard.output() = output;
-        if control == Control::Stop || !more {
-            break control == Control::Stop;
+        let mut is_stopped = false;
+        loop {
+            let reached = shard.end_batch(&batch, PIECE);
+            std::mem::swap(shard.output(), &mut output);
+            let control = sink(&output, now, Some(&shard)).map_err(PipelineError::Sink)?;
+            is_stopped |= control == Control::Stop;
+            output.clear();
+            if reached.is_none() {
+                break;
+            }
+        }
+        if is_stopped || !more {
+            break is_stopped;
         }
         more = batches.next_into(&mut batch)?;
     };
@@ -178,9 +204,9 @@ fn alone<E>(
     finish(
         batches,
         vec![shard],
-        end,
-        interrupted,
-        &mut |output, now| sink(output, now, None),
+        output,
+        (end, interrupted),
+        &mut |rows, now| sink(rows, now, None),
     )
 }
 
@@ -189,58 +215,54 @@ fn together<E>(
     mut workers: Workers<'_>,
     first: Batch,
     mut more: bool,
+    mut merged: Output,
     sink: &mut dyn FnMut(&Output, Standing) -> Result<Control, E>,
 ) -> Result<Outcome, PipelineError<E>> {
-    let mut merged = Output::default();
-    let mut pool: Vec<Arc<Batch>> = Vec::new();
-    let mut batch = Arc::new(first);
+    let mut pool: Vec<Arc<Dealt>> = Vec::new();
+    let mut dealt = Dealt::new(first);
+    dealt.deal(workers.len());
+    let mut dealt = Arc::new(dealt);
     let mut interrupted = false;
     let mut alive = true;
     while alive {
-        alive = workers
-            .submit(&batch, deal(&batch, workers.len()))
-            .is_some();
-        let now = standing(batches, &batch);
-        pool.push(batch);
+        alive = workers.submit(&dealt).is_some();
+        let now = standing(batches, &dealt.batch);
+        pool.push(dealt);
         let last = !more || interrupted;
         while alive && !workers.is_idle() && (last || workers.is_full()) {
-            let Some(outputs) = workers.collect() else {
-                alive = false;
-                break;
-            };
-            merged.append_merged(&outputs.iter().collect::<Vec<_>>());
-            workers.recycle(outputs);
-            interrupted |= sink(&merged, now).map_err(PipelineError::Sink)? == Control::Stop;
-            merged.clear();
+            let collected = workers.collect(&mut merged, &mut |rows| {
+                interrupted |= sink(rows, now)? == Control::Stop;
+                Ok(())
+            });
+            alive = collected.is_some();
+            collected.unwrap_or(Ok(())).map_err(PipelineError::Sink)?;
         }
         if last {
             break;
         }
-        batch = reuse(&mut pool);
-        let into = Arc::get_mut(&mut batch).expect("reuse gives one that nobody else holds");
-        more = batches.next_into(into)?;
+        dealt = reuse(&mut pool);
+        let into = Arc::get_mut(&mut dealt).expect("reuse gives one that nobody else holds");
+        more = batches.next_into(&mut into.batch)?;
+        into.deal(workers.len());
     }
     let end = pool
         .last()
-        .map(|last| standing(batches, last))
+        .map(|last| standing(batches, &last.batch))
         .expect("one batch was submitted");
-    finish(batches, workers.finish(), end, interrupted, sink)
+    finish(batches, workers.finish(), merged, (end, interrupted), sink)
 }
 
 /// A batch that all shards are done with, or a new one.
-fn reuse(pool: &mut Vec<Arc<Batch>>) -> Arc<Batch> {
-    let free = pool.iter().position(|batch| Arc::strong_count(batch) == 1);
+fn reuse(pool: &mut Vec<Arc<Dealt>>) -> Arc<Dealt> {
+    let free = pool.iter().position(|dealt| Arc::strong_count(dealt) == 1);
     free.map_or_else(Arc::default, |at| pool.swap_remove(at))
 }
-
-/// Flows and users that end at once when the trace is over: their rows stay in a core's own cache.
-const PIECE: usize = 512;
 
 fn finish<E>(
     batches: &mut Batches<'_>,
     mut shards: Vec<Shard>,
-    end: Standing,
-    interrupted: bool,
+    mut merged: Output,
+    (end, interrupted): (Standing, bool),
     sink: &mut dyn FnMut(&Output, Standing) -> Result<Control, E>,
 ) -> Result<Outcome, PipelineError<E>> {
     let number = batches.packets();
@@ -250,7 +272,6 @@ fn finish<E>(
         stats.absorb(shard.stats());
         shard.begin_finish();
     }
-    let mut merged = Output::default();
     loop {
         let cut = shards
             .iter()
@@ -260,7 +281,7 @@ fn finish<E>(
             .iter_mut()
             .for_each(|shard| shard.finish_until(number, cut));
         if let [shard] = &mut shards[..] {
-            std::mem::swap(&mut merged, shard.output());
+            std::mem::swap(shard.output(), &mut merged);
         } else {
             let outputs: Vec<&Output> = shards.iter_mut().map(|shard| &*shard.output()).collect();
             merged.append_merged(&outputs);

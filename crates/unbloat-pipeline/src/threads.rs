@@ -1,25 +1,46 @@
 //! Shards on threads of their own.
 
+use crate::deal::Dealt;
 use crossbeam_channel::{Receiver, Sender, bounded};
 use std::sync::Arc;
 use std::thread::{Scope, ScopedJoinHandle};
-use unbloat_trace::{Output, Shard};
-use unbloat_wire::Batch;
+use unbloat_trace::{Output, Reached, Shard};
 
 /// Batches that may wait for a shard: enough to even out their different pace, few enough to stay
 /// in the cache.
 const QUEUE: usize = 4;
 
-struct Work {
-    batch: Arc<Batch>,
-    hand: Vec<u32>,
+/// Flows and users that end at once: their rows stay in a core's own cache.
+pub(crate) const PIECE: usize = 512;
+
+/// Rows that a shard wrote about a batch.
+struct Part {
+    output: Output,
+    /// Where it stopped, if these are not all.
+    reached: Option<Reached>,
+    /// How far they are merged.
+    taken: Option<Reached>,
 }
 
 struct Worker<'scope> {
-    work: Sender<Work>,
-    done: Receiver<Output>,
+    work: Sender<Arc<Dealt>>,
+    done: Receiver<Part>,
     spare: Sender<Output>,
     thread: ScopedJoinHandle<'scope, Shard>,
+}
+
+impl Worker<'_> {
+    /// `None` when the shard has died.
+    fn next_part(&self) -> Option<Part> {
+        self.done.recv().ok()
+    }
+
+    /// Gives a buffer back.
+    fn recycle(&self, mut output: Output) {
+        output.clear();
+        // A worker that is gone needs none.
+        let _ = self.spare.try_send(output);
+    }
 }
 
 /// Several shards that work on the same batches at once.
@@ -30,11 +51,11 @@ pub(crate) struct Workers<'scope> {
 
 impl<'scope> Workers<'scope> {
     pub(crate) fn start(scope: &'scope Scope<'scope, '_>, shards: Vec<Shard>) -> Workers<'scope> {
-        let workers = shards.into_iter().map(|shard| {
-            let (work, work_in) = bounded::<Work>(QUEUE);
+        let workers = shards.into_iter().enumerate().map(|(number, shard)| {
+            let (work, work_in) = bounded(QUEUE);
             let (done_out, done) = bounded(QUEUE + 2);
             let (spare, spare_in) = bounded(QUEUE + 2);
-            let thread = scope.spawn(move || serve(shard, &work_in, &done_out, &spare_in));
+            let thread = scope.spawn(move || serve(number, shard, &work_in, &done_out, &spare_in));
             Worker {
                 work,
                 done,
@@ -62,35 +83,44 @@ impl<'scope> Workers<'scope> {
     }
 
     /// Hands out a batch. `None` when a shard has died; `finish` tells of what.
-    pub(crate) fn submit(&mut self, batch: &Arc<Batch>, hands: Vec<Vec<u32>>) -> Option<()> {
-        for (worker, hand) in self.workers.iter().zip(hands) {
-            worker
-                .work
-                .send(Work {
-                    batch: Arc::clone(batch),
-                    hand,
-                })
-                .ok()?;
+    pub(crate) fn submit(&mut self, dealt: &Arc<Dealt>) -> Option<()> {
+        for worker in &self.workers {
+            worker.work.send(Arc::clone(dealt)).ok()?;
         }
         self.in_flight += 1;
         Some(())
     }
 
-    /// What the shards wrote about the oldest batch that was handed out.
-    pub(crate) fn collect(&mut self) -> Option<Vec<Output>> {
+    /// Has what the shards wrote about the oldest batch that was handed out merged into `merged`, and
+    /// `take` called for it, piece by piece. `None` when a shard has died.
+    pub(crate) fn collect<E>(
+        &mut self,
+        merged: &mut Output,
+        take: &mut dyn FnMut(&Output) -> Result<(), E>,
+    ) -> Option<Result<(), E>> {
         self.in_flight -= 1;
-        self.workers
-            .iter()
-            .map(|worker| worker.done.recv().ok())
-            .collect()
-    }
-
-    /// Gives the buffers back.
-    pub(crate) fn recycle(&self, outputs: Vec<Output>) {
-        for (worker, mut output) in self.workers.iter().zip(outputs) {
-            output.clear();
-            // A worker that is gone needs no buffers.
-            let _ = worker.spare.try_send(output);
+        let parts = self.workers.iter().map(Worker::next_part);
+        let mut parts: Vec<Part> = parts.collect::<Option<_>>()?;
+        loop {
+            // Beyond this, rows of the shard that has come least far are still to come.
+            let until = parts.iter().filter_map(|part| part.reached).min();
+            let sources: Vec<_> = parts.iter().map(|p| (&p.output, p.taken)).collect();
+            merged.append_merged_until(&sources, until);
+            let result = take(merged);
+            merged.clear();
+            if until.is_none() || result.is_err() {
+                for (worker, part) in self.workers.iter().zip(parts) {
+                    worker.recycle(part.output);
+                }
+                return Some(result);
+            }
+            for (worker, part) in self.workers.iter().zip(&mut parts) {
+                part.taken = until;
+                if part.reached == until {
+                    let old = std::mem::replace(part, worker.next_part()?);
+                    worker.recycle(old.output);
+                }
+            }
         }
     }
 
@@ -109,16 +139,34 @@ impl<'scope> Workers<'scope> {
 }
 
 fn serve(
+    number: usize,
     mut shard: Shard,
-    work: &Receiver<Work>,
-    done: &Sender<Output>,
+    work: &Receiver<Arc<Dealt>>,
+    done: &Sender<Part>,
     spare: &Receiver<Output>,
 ) -> Shard {
-    while let Ok(Work { batch, hand }) = work.recv() {
-        shard.process(&batch, hand.into_iter());
-        shard.end_batch(&batch);
-        let fresh = spare.try_recv().unwrap_or_default();
-        if done.send(std::mem::replace(shard.output(), fresh)).is_err() {
+    let blank = shard.output().clone();
+    while let Ok(dealt) = work.recv() {
+        shard.process(&dealt.batch, dealt.hands[number].iter().copied());
+        let next = |from: &mut Shard| {
+            let reached = from.end_batch(&dealt.batch, PIECE);
+            let fresh = spare.try_recv().unwrap_or_else(|_| blank.clone());
+            Part {
+                output: std::mem::replace(from.output(), fresh),
+                reached,
+                taken: None,
+            }
+        };
+        let mut part = next(&mut shard);
+        while part.reached.is_some() {
+            if done.send(part).is_err() {
+                return shard;
+            }
+            part = next(&mut shard);
+        }
+        // Before the last part goes, so that the batch can be used again.
+        drop(dealt);
+        if done.send(part).is_err() {
             break;
         }
     }

@@ -6,6 +6,7 @@ use proptest::prelude::*;
 use proptest::strategy::ValueTree;
 use proptest::test_runner::TestRunner;
 use std::collections::BTreeMap;
+use std::convert::Infallible;
 use std::net::IpAddr;
 use std::path::Path;
 use support::frames::{self, Tcp};
@@ -14,6 +15,8 @@ use support::tables::Tables;
 use support::world::{self, Addresses, Packet};
 use support::{Played, play, run, settings, with};
 use unbloat_capture::{Input, PcapWriter, Trace};
+use unbloat_pipeline::{Control, Standing};
+use unbloat_trace::{Output, Params};
 use unbloat_wire::{Batch, FlowHasher, Parser, ParserParams, TcpFlags, protocol};
 
 fn packets(steps: &[Step]) -> Vec<Packet> {
@@ -282,6 +285,48 @@ fn the_laws_hold_over_many_batches() {
 }
 
 #[test]
+fn after_a_long_pause_what_was_silent_ends_in_pieces() {
+    const FLOWS: u32 = 6000;
+    let syn = Tcp {
+        flags: TcpFlags::SYN,
+        ..Tcp::default()
+    };
+    let packet = |n: u32, time_ns: i64| {
+        let client = IpAddr::from((0x0a00_0000 + n % 2500).to_be_bytes());
+        let ends = (client, IpAddr::from([192, 0, 2, 1]));
+        let ports = (20_000 + (n / 2500) as u16, 443);
+        let data = match n % 5 {
+            0 => frames::ip(ends, 17, 0, &frames::udp(ports, b"hello")),
+            _ => frames::ip(ends, 6, 0, &frames::tcp(ports, &syn, &[])),
+        };
+        let wire_len = data.len() as u32;
+        Packet {
+            time_ns,
+            link: 101,
+            data,
+            wire_len,
+        }
+    };
+    let mut packets: Vec<Packet> = (0..FLOWS).map(|n| packet(n, i64::from(n))).collect();
+    packets.extend((0..5000).map(|n| packet(n % 7, 3_600_000_000_000 + i64::from(n))));
+    for threads in 1..=3 {
+        let settings = with(|s| s.threads = threads);
+        let mut most = 0;
+        let source = &mut Played::new(&packets[..], usize::MAX);
+        let sink = &mut |output: &Output, _: Standing| {
+            let ended = [output.flows.len(), output.side.users.len()];
+            most = ended.into_iter().fold(most, usize::max);
+            Ok::<_, Infallible>(Control::Continue)
+        };
+        unbloat_pipeline::run(source, &settings, sink).unwrap();
+        // Pieces of 512, and the few that return.
+        assert!(most <= 520 * threads, "{most} rows at once");
+    }
+    check_threads(&packets).unwrap();
+    check_conservation(&packets).unwrap();
+}
+
+#[test]
 fn a_flood_of_handshakes_is_survived_and_what_was_given_up_is_told() {
     const FLOWS: u32 = 200_000;
     let syn = Tcp {
@@ -319,4 +364,51 @@ fn a_flood_of_handshakes_is_survived_and_what_was_given_up_is_told() {
         FLOWS as usize - 10_000
     );
     assert!(outcome.stats.evicted_users > 50_000, "{:?}", outcome.stats);
+}
+
+/// How `captures/README.md` says that it was made: 20 ms from server to monitor and 15 ms from there
+/// to clients, each way; 10 Mbit/s behind a queue of 1 MB in front of each of two clients.
+#[test]
+fn the_shipped_capture_obeys_the_path_that_it_was_taken_on() {
+    let shipped = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let shipped = shipped.join("../../captures/bloated-link.pcap.zst");
+    let mut trace = Trace::open(&[Input::File(shipped)]).expect("it ships");
+    let settings = with(|settings| settings.params = Params::default());
+    let (tables, _) = run(&mut trace, &settings);
+    let values = |table: &str, column: &str| -> Vec<f64> {
+        let column = tables.column(table, column);
+        (0..column.len())
+            .filter_map(|row| column.as_f64(row))
+            .collect()
+    };
+
+    // Nothing queues between server and monitor, and little towards the server.
+    let up = values("flows", "handshake_up_ms");
+    assert_eq!(up.len(), 10);
+    assert!(up.iter().all(|ms| (40.0..41.0).contains(ms)), "{up:?}");
+    // The path down and back, then the full queue's 800 ms and a delayed ACK's 40 ms on top.
+    let least = values("flows", "rtt_down_min_ms");
+    let smallest = least.iter().copied().fold(f64::MAX, f64::min);
+    assert!((30.0..31.0).contains(&smallest), "{least:?}");
+    let most = values("flows", "rtt_down_max_ms");
+    assert!(most.iter().all(|&ms| ms < 30.0 + 800.0 + 45.0), "{most:?}");
+    // Only the queue drops.
+    assert_eq!(tables.sum("flows", "retransmitted_up_packets"), 0);
+    assert_eq!(tables.sum("flows", "upstream_loss_down_packets"), 0);
+    assert!(tables.sum("flows", "retransmitted_down_packets") > 500);
+    // Of packets of 1,410 bytes 1,358 are payload.
+    let mut rates = values("bandwidth", "bandwidth_bps");
+    rates.sort_unstable_by(f64::total_cmp);
+    let payload_bps = 10e6 * 1358.0 / 1410.0;
+    let off = rates[rates.len() / 2] / payload_bps - 1.0;
+    assert!(off.abs() < 0.001, "{off}");
+    let carried_bits = 8.0 * tables.sum("flows", "payload_down_bytes") as f64;
+    let lasted_s = values("flows", "start_ns")
+        .iter()
+        .zip(values("flows", "duration_ms"))
+        .map(|(start, ms)| start / 1e9 + ms / 1e3)
+        .fold(0.0, f64::max);
+    // Copies that crossed the monitor before the queue dropped them do not cross the link.
+    assert!(carried_bits < 2.0 * payload_bps * lasted_s * 1.02);
+    assert!(carried_bits > 2.0 * payload_bps * lasted_s * 0.9);
 }

@@ -37,14 +37,14 @@ impl<'a> Values<'a> {
 
     pub(crate) fn u64(&self, row: usize) -> Option<u64> {
         match self.0? {
-            ColumnData::U64(values) => *values.get(row)?,
+            ColumnData::U64(values) => values.get(row),
             other => other.as_f64(row).map(|x| x as u64),
         }
     }
 
     pub(crate) fn i64(&self, row: usize) -> Option<i64> {
         match self.0? {
-            ColumnData::I64(values) => *values.get(row)?,
+            ColumnData::I64(values) => values.get(row),
             other => other.as_f64(row).map(|x| x as i64),
         }
     }

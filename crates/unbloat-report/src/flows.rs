@@ -48,11 +48,11 @@ pub(crate) fn flow_rows(
 /// A value as JSON; floats with five significant digits, which no chart can show.
 fn json(column: &ColumnData, row: usize) -> Value {
     match column {
-        ColumnData::U64(values) => values[row].into(),
-        ColumnData::I64(values) => values[row].into(),
-        ColumnData::Bool(values) => values[row].into(),
-        ColumnData::F64(values) => values[row].map(five_digits).into(),
-        ColumnData::Text { .. } => column.as_text(row).into(),
+        ColumnData::U64(values) => values.get(row).into(),
+        ColumnData::I64(values) => values.get(row).into(),
+        ColumnData::Bool(values) => values.get(row).into(),
+        ColumnData::F64(values) => values.get(row).map(five_digits).into(),
+        ColumnData::Text(texts) => texts.get(row).into(),
     }
 }
 

@@ -3,9 +3,9 @@
 use crate::RunError;
 use arrow_array::cast::AsArray;
 use arrow_array::types::{Float64Type, Int64Type, UInt64Type};
-use arrow_array::{Array, ArrowPrimitiveType, RecordBatch, StringArray};
+use arrow_array::{Array, ArrowPrimitiveType, RecordBatch};
 use arrow_schema::DataType;
-use unbloat_table::ColumnData;
+use unbloat_table::{ColumnData, Values};
 
 /// Some consecutive rows of a stored table; columns are found by name.
 #[derive(Clone, Debug, PartialEq)]
@@ -65,22 +65,11 @@ fn column_data(array: &dyn Array) -> Option<ColumnData> {
         DataType::Int64 => ColumnData::I64(plain::<Int64Type>(array)),
         DataType::Float64 => ColumnData::F64(plain::<Float64Type>(array)),
         DataType::Boolean => ColumnData::Bool(array.as_boolean().iter().collect()),
-        DataType::Utf8 => text(array.as_string()),
+        DataType::Utf8 => ColumnData::Text(array.as_string::<i32>().iter().collect()),
         _ => return None,
     })
 }
 
-fn plain<T: ArrowPrimitiveType>(array: &dyn Array) -> Vec<Option<T::Native>> {
+fn plain<T: ArrowPrimitiveType>(array: &dyn Array) -> Values<T::Native> {
     array.as_primitive::<T>().iter().collect()
-}
-
-fn text(array: &StringArray) -> ColumnData {
-    let mut bytes = String::with_capacity(array.value_data().len());
-    let mut ends = Vec::with_capacity(array.len());
-    for value in array {
-        bytes.push_str(value.unwrap_or_default());
-        // Arrow's own offsets within a batch are 31 bits wide.
-        ends.push((bytes.len() as u32, value.is_some()));
-    }
-    ColumnData::Text { bytes, ends }
 }

@@ -1,7 +1,7 @@
 //! Rows to Arrow arrays: rows that come in pieces of any size are gathered column by column.
 //!
-//! A column of `Option`s becomes one run of values and one bitmap of which are known, each in a
-//! loop without branches on the value.
+//! Values and the bitmap of which are known are copied whole; unknown values at the end, which rows
+//! do not store, are made up here.
 
 use arrow_array::{
     ArrayRef, BooleanArray, Float64Array, Int64Array, RecordBatch, StringArray, UInt64Array,
@@ -15,7 +15,7 @@ use std::collections::HashMap;
 use std::mem::take;
 use std::ops::Range;
 use std::sync::Arc;
-use unbloat_table::{ColumnData, ColumnType};
+use unbloat_table::{ColumnData, ColumnType, Texts};
 
 use crate::TableSchema;
 
@@ -126,21 +126,17 @@ impl Column {
     fn append(&mut self, data: &ColumnData, rows: Range<usize>) {
         let known = &mut self.known;
         match (&mut self.values, data) {
-            (Values::U64(to), ColumnData::U64(from)) => append_plain(to, known, &from[rows]),
-            (Values::I64(to), ColumnData::I64(from)) => append_plain(to, known, &from[rows]),
-            (Values::F64(to), ColumnData::F64(from)) => append_plain(to, known, &from[rows]),
+            (Values::U64(to), ColumnData::U64(from)) => append_plain(to, known, from, rows),
+            (Values::I64(to), ColumnData::I64(from)) => append_plain(to, known, from, rows),
+            (Values::F64(to), ColumnData::F64(from)) => append_plain(to, known, from, rows),
             (Values::Bool(to), ColumnData::Bool(from)) => {
-                let from = &from[rows];
-                append_known(known, from.len(), |i| from[i].is_some());
-                to.append_buffer(&BooleanBuffer::collect_bool(from.len(), |i| {
-                    from[i].unwrap_or_default()
-                }));
+                append_known(known, &rows, |row| from.is_known(row));
+                let value = |i| from.get(rows.start + i).unwrap_or_default();
+                to.append_buffer(&BooleanBuffer::collect_bool(rows.len(), value));
             }
-            (Values::Text { bytes, offsets }, ColumnData::Text { bytes: text, ends }) => {
-                let start = rows.start.checked_sub(1).map_or(0, |before| ends[before].0);
-                let ends = &ends[rows];
-                append_known(known, ends.len(), |i| ends[i].1);
-                append_text(bytes, offsets, text, start, ends);
+            (Values::Text { bytes, offsets }, ColumnData::Text(from)) => {
+                append_known(known, &rows, |row| from.is_known(row));
+                append_text(bytes, offsets, from, rows);
             }
             _ => unreachable!("rows of a table have the types of its schema"),
         }
@@ -169,37 +165,33 @@ impl Column {
 fn append_plain<T: Copy + Default>(
     to: &mut Vec<T>,
     known: &mut NullBufferBuilder,
-    from: &[Option<T>],
+    from: &unbloat_table::Values<T>,
+    rows: Range<usize>,
 ) {
-    to.extend(from.iter().map(|v| v.unwrap_or_default()));
-    append_known(known, from.len(), |i| from[i].is_some());
+    let wanted = to.len() + rows.len();
+    let stored = rows.end.min(from.plain().len());
+    to.extend_from_slice(&from.plain()[rows.start.min(stored)..stored]);
+    to.resize(wanted, T::default());
+    append_known(known, &rows, |row| from.is_known(row));
 }
 
-fn append_known(known: &mut NullBufferBuilder, rows: usize, is_known: impl FnMut(usize) -> bool) {
-    known.append_buffer(&NullBuffer::new(BooleanBuffer::collect_bool(
-        rows, is_known,
-    )));
+fn append_known(
+    known: &mut NullBufferBuilder,
+    rows: &Range<usize>,
+    is_known: impl Fn(usize) -> bool,
+) {
+    let bits = BooleanBuffer::collect_bool(rows.len(), |i| is_known(rows.start + i));
+    known.append_buffer(&NullBuffer::new(bits));
 }
 
-/// Texts lie one behind the other in `text`, the first from `start`, each up to its end.
-fn append_text(
-    bytes: &mut Vec<u8>,
-    offsets: &mut Vec<i32>,
-    text: &str,
-    start: u32,
-    ends: &[(u32, bool)],
-) {
-    let base = bytes.len();
-    let last = ends.last().map_or(start, |&(end, _)| end);
-    bytes.extend_from_slice(&text.as_bytes()[start as usize..last as usize]);
+fn append_text(bytes: &mut Vec<u8>, offsets: &mut Vec<i32>, from: &Texts, rows: Range<usize>) {
+    let (base, start) = (bytes.len(), from.start(rows.start));
+    bytes.extend_from_slice(&from.bytes().as_bytes()[start..from.start(rows.end)]);
     assert!(
         i32::try_from(bytes.len()).is_ok(),
         "batches are cut long before 2 GiB"
     );
-    offsets.extend(
-        ends.iter()
-            .map(|&(end, _)| (base + (end - start) as usize) as i32),
-    );
+    offsets.extend(rows.map(|row| (base + from.start(row + 1) - start) as i32));
 }
 
 #[cfg(test)]

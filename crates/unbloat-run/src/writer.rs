@@ -109,13 +109,10 @@ fn fitting(rows: &Rows, start: usize, end: usize) -> usize {
 
 fn text_bytes(rows: &Rows, range: Range<usize>) -> usize {
     let texts = rows.columns().iter().filter_map(|column| match column {
-        ColumnData::Text { ends, .. } => Some(ends),
+        ColumnData::Text(texts) => Some(texts),
         _ => None,
     });
-    let lengths = texts.map(|ends| {
-        let before = range.start.checked_sub(1).map_or(0, |row| ends[row].0);
-        (ends[range.end - 1].0 - before) as usize
-    });
+    let lengths = texts.map(|texts| texts.start(range.end) - texts.start(range.start));
     lengths.sum()
 }
 

@@ -129,7 +129,7 @@ fn the_parquet_crates_own_row_reader_agrees() {
         let ColumnData::U64(ids) = &written.columns()[0] else {
             panic!("ids are u64")
         };
-        assert_eq!(*fields[0], Field::ULong(ids[i].expect("known")));
+        assert_eq!(*fields[0], Field::ULong(ids.get(i).expect("known")));
         let name = written.columns()[4].as_text(i);
         let expected = name.map_or(Field::Null, |text| Field::Str(text.to_owned()));
         assert_eq!(*fields[4], expected);

@@ -66,6 +66,7 @@ impl Analysed {
             threads: 1,
             hash_seed: 1,
             summary_only: false,
+            reads: None,
         };
         let mut tables: Vec<Grid> = all_tables()
             .into_iter()

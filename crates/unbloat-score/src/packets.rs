@@ -24,11 +24,6 @@ pub(crate) struct Packet {
 }
 
 impl Packet {
-    /// One past its last byte.
-    pub(crate) fn end(&self) -> u32 {
-        self.seq.wrapping_add(self.payload_bytes)
-    }
-
     fn parse(time_ns: i64, ip: &[u8]) -> Option<Packet> {
         let header = usize::from(ip.first()? & 0x0f) * 4;
         if *ip.get(9)? != TCP {

@@ -55,6 +55,7 @@ rows! {
         snd_una: u32,
         snd_nxt: u32,
         srtt_us: u32,
+        ip_id: u16,
         end_seq: u32,
         value: u32,
     }

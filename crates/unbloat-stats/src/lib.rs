@@ -8,6 +8,7 @@ mod cdf;
 mod correlation;
 mod histogram2d;
 mod log_histogram;
+mod values;
 mod windowed_min;
 
 pub use cdf::{Cdf, CdfPoint};

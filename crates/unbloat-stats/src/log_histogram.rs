@@ -9,7 +9,7 @@
 //! Up to [`LogHistogram::EXACT`] values are kept as they are: most flows have few samples, and 64
 //! values need less memory than any set of buckets. Only the range of buckets in use is stored.
 
-use smallvec::SmallVec;
+use crate::values::Values;
 
 /// The values up to this one are counted as zero.
 const SMALLEST: f64 = 1.0 / (1u64 << 30) as f64;
@@ -33,9 +33,8 @@ pub struct LogHistogram {
 
 #[derive(Clone, Debug)]
 enum Form {
-    /// The first few without an allocation: most flows have no more.
-    Exact(SmallVec<[f32; 10]>),
-    Buckets(Buckets),
+    Exact(Values),
+    Buckets(Box<Buckets>),
 }
 
 #[derive(Clone, Debug)]
@@ -49,7 +48,7 @@ struct Buckets {
 
 impl Default for Form {
     fn default() -> Form {
-        Form::Exact(SmallVec::new())
+        Form::Exact(Values::default())
     }
 }
 
@@ -65,20 +64,27 @@ impl LogHistogram {
 
     #[inline]
     pub fn record(&mut self, value: f64) {
-        if value > SMALLEST && value < LARGEST {
-            let is_done = match &mut self.form {
-                Form::Exact(values) if values.len() < Self::EXACT => {
-                    values.push(value as f32);
-                    true
-                }
-                Form::Exact(_) => false,
-                Form::Buckets(buckets) => buckets.add_within(value as f32),
-            };
-            if is_done {
-                return;
-            }
+        if value > SMALLEST
+            && value < LARGEST
+            && let Form::Buckets(buckets) = &mut self.form
+            && buckets.add_within(value as f32)
+        {
+            return;
         }
-        self.record_n(value, 1);
+        self.record_one(value);
+    }
+
+    /// Of few values, and of those that the buckets in use do not reach.
+    #[inline(never)]
+    fn record_one(&mut self, value: f64) {
+        match &mut self.form {
+            Form::Exact(values)
+                if value > SMALLEST && value < LARGEST && values.len() < Self::EXACT =>
+            {
+                values.push(value as f32);
+            }
+            _ => self.record_n(value, 1),
+        }
     }
 
     /// Records `value` as if it had been seen `times` times.
@@ -93,10 +99,10 @@ impl LogHistogram {
         };
         if let Form::Exact(values) = &mut self.form {
             if values.len() as u64 + times <= Self::EXACT as u64 {
-                values.extend(std::iter::repeat_n(value as f32, times as usize));
+                (0..times).for_each(|_| values.push(value as f32));
                 return;
             }
-            self.form = Form::Buckets(Buckets::of(values));
+            self.form = Form::Buckets(Box::new(Buckets::of(values)));
         }
         if let Form::Buckets(buckets) = &mut self.form {
             // Through f32 like the exact values, so that the form never depends on the order.
@@ -110,7 +116,7 @@ impl LogHistogram {
             Form::Exact(values) => values.iter().for_each(|&v| self.record(f64::from(v))),
             Form::Buckets(theirs) => {
                 if let Form::Exact(values) = &self.form {
-                    self.form = Form::Buckets(Buckets::of(values));
+                    self.form = Form::Buckets(Box::new(Buckets::of(values)));
                 }
                 if let Form::Buckets(ours) = &mut self.form {
                     ours.merge(theirs);
@@ -197,7 +203,7 @@ impl LogHistogram {
         };
         match &self.form {
             Form::Exact(values) => {
-                let mut sorted = values.clone();
+                let mut sorted = values.to_vec();
                 sorted.sort_by(f32::total_cmp);
                 sorted.iter().for_each(|&v| push(f64::from(v), 1));
             }
@@ -209,9 +215,8 @@ impl LogHistogram {
     /// The memory held beside the struct itself.
     pub fn heap_bytes(&self) -> usize {
         match &self.form {
-            Form::Exact(values) if values.spilled() => values.capacity() * size_of::<f32>(),
-            Form::Exact(_) => 0,
-            Form::Buckets(b) => b.counts.capacity() * size_of::<u32>(),
+            Form::Exact(values) => values.heap_bytes(),
+            Form::Buckets(b) => size_of::<Buckets>() + b.counts.capacity() * size_of::<u32>(),
         }
     }
 }
@@ -307,11 +312,12 @@ fn exact_quantiles<const N: usize>(values: &[f32], qs: [f64; N]) -> Option<[f64;
 /// Bucket 0 is zero; then 64 buckets for each doubling from `SMALLEST` on.
 #[inline]
 fn bucket_of(value: f32) -> u16 {
-    let value = f64::from(value);
-    if value <= SMALLEST {
+    const SHIFT: u32 = f32::MANTISSA_DIGITS - 1 - SUB_BITS;
+    const FIRST: u32 = (SMALLEST as f32).to_bits() >> SHIFT;
+    if value <= SMALLEST as f32 {
         return 0;
     }
-    let raw = (value.min(LARGEST).to_bits() >> SHIFT) - (SMALLEST.to_bits() >> SHIFT);
+    let raw = (value.min(LARGEST as f32).to_bits() >> SHIFT) - FIRST;
     raw as u16 + 1
 }
 
@@ -413,13 +419,13 @@ mod tests {
 
     #[test]
     fn a_small_flow_and_a_large_one_stay_compact() {
-        assert!(size_of::<LogHistogram>() <= 56);
+        assert!(size_of::<LogHistogram>() <= 16);
         assert_eq!(
-            histogram(&values(10)).heap_bytes(),
+            histogram(&values(3)).heap_bytes(),
             0,
-            "the first ten are kept inline"
+            "the first three are kept inline"
         );
-        assert!(histogram(&values(64)).heap_bytes() <= 256);
+        assert!(histogram(&values(64)).heap_bytes() <= 48 + 256);
         // 20 ms to 2 s, as the RTT of a bloated flow.
         let rtts: Vec<f64> = (0..100_000).map(|i| 20.0 + f64::from(i) * 0.0198).collect();
         assert!(histogram(&rtts).heap_bytes() < 4096);

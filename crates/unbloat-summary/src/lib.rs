@@ -26,7 +26,7 @@ pub use findings::{
     Figure, Metric, Point, figures_rows, figures_table, summary_rows, summary_table,
 };
 pub use params::SummaryParams;
-pub use summary::{Outcome, Summary};
+pub use summary::{Outcome, Reads, Summary};
 pub use verdict::{
     Confidence, Culprit, Delays, FlowSufferer, Side, SideCount, UserSufferer, Verdict, VerdictKind,
 };

@@ -5,6 +5,7 @@ use crate::findings::{Figure, Findings, Metric};
 use crate::panel::{Panel, panels};
 use crate::verdict::{Judge, Verdict};
 use crate::view::{Index, View};
+use std::collections::{BTreeMap, BTreeSet};
 use unbloat_table::{Rows, Table};
 
 /// Takes the rows of a run's tables, in any cut and any order of tables.
@@ -24,6 +25,9 @@ pub struct Outcome {
     /// A sentence for each thing that is missing or drawn from a sample only.
     pub left_out: Vec<String>,
 }
+
+/// Tables by name, each with the columns of it that are read.
+pub type Reads = BTreeMap<&'static str, BTreeSet<&'static str>>;
 
 impl Summary {
     /// `tables` are the tables whose rows will come.
@@ -48,6 +52,26 @@ impl Summary {
         }
     }
 
+    /// A summary of nothing but the verdict.
+    pub fn of_verdict(tables: &[Table], params: SummaryParams) -> Summary {
+        Summary {
+            panels: Vec::new(),
+            ..Summary::new(tables, params)
+        }
+    }
+
+    /// What it reads of `tables`, those that it was made for: what it asks for when there are no
+    /// rows to add.
+    pub fn reads(&mut self, tables: &[Table]) -> Reads {
+        let read = tables.iter().map(|table| {
+            let asked = View::asked_by(table, |view| {
+                show(&mut self.panels, &mut self.judge, table.name, view);
+            });
+            (table.name, asked)
+        });
+        read.collect()
+    }
+
     /// Adds rows of the table `name`; rows of a table not named at the start are not looked at.
     pub fn add(&mut self, name: &str, rows: &Rows) {
         let found = self.tables.iter().find(|(table, _)| *table == name);
@@ -55,11 +79,7 @@ impl Summary {
             return;
         };
         let view = View::new(index, rows);
-        let reads = |panel: &dyn Panel| panel.needs().iter().any(|(needed, _)| *needed == name);
-        for panel in self.panels.iter_mut().filter(|p| reads(p.as_ref())) {
-            panel.add(name, &view);
-        }
-        self.judge.add(name, &view);
+        show(&mut self.panels, &mut self.judge, name, &view);
     }
 
     /// The verdict as it would be with these further rows, which are then forgotten: in live
@@ -88,6 +108,14 @@ impl Summary {
             left_out,
         }
     }
+}
+
+fn show(panels: &mut [Box<dyn Panel>], judge: &mut Judge, name: &str, view: &View) {
+    let reads = |panel: &dyn Panel| panel.needs().iter().any(|(needed, _)| *needed == name);
+    for panel in panels.iter_mut().filter(|p| reads(p.as_ref())) {
+        panel.add(name, view);
+    }
+    judge.add(name, view);
 }
 
 /// The first table or columns that are needed and not there, as half a sentence.

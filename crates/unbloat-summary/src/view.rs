@@ -1,6 +1,7 @@
 //! Rows seen through their columns' names.
 
-use std::collections::HashMap;
+use std::cell::RefCell;
+use std::collections::{BTreeSet, HashMap};
 use unbloat_table::{ColumnData, Rows, Table};
 
 /// Where each column of a table is. Live capture brings a few rows at a time, so finding a column
@@ -17,6 +18,8 @@ impl Index {
 pub(crate) struct View<'a> {
     index: &'a Index,
     rows: &'a Rows,
+    /// Where to note the columns that are asked for.
+    asked: Option<&'a RefCell<BTreeSet<&'static str>>>,
 }
 
 /// The values of one column; all unknown when the table has no such column.
@@ -25,7 +28,19 @@ pub(crate) struct Values<'a>(Option<&'a ColumnData>);
 
 impl<'a> View<'a> {
     pub(crate) fn new(index: &'a Index, rows: &'a Rows) -> View<'a> {
-        View { index, rows }
+        let asked = None;
+        View { index, rows, asked }
+    }
+
+    /// The columns that `reader` asks for, whatever the rows are.
+    pub(crate) fn asked_by(table: &Table, reader: impl FnOnce(&View)) -> BTreeSet<&'static str> {
+        let asked = RefCell::default();
+        reader(&View {
+            index: &Index::of(table),
+            rows: &Rows::new(table),
+            asked: Some(&asked),
+        });
+        asked.into_inner()
     }
 
     pub(crate) fn rows(&self) -> std::ops::Range<usize> {
@@ -33,8 +48,13 @@ impl<'a> View<'a> {
     }
 
     pub(crate) fn column(&self, name: &str) -> Values<'a> {
-        let at = self.index.0.get(name);
-        Values(at.and_then(|&i| self.rows.columns().get(i)))
+        let found = self.index.0.get_key_value(name);
+        Values(found.and_then(|(&known, &at)| {
+            if let Some(asked) = self.asked {
+                asked.borrow_mut().insert(known);
+            }
+            self.rows.columns().get(at)
+        }))
     }
 
     /// The numbers of the rows of TCP flows.
@@ -51,14 +71,14 @@ impl<'a> Values<'a> {
 
     pub(crate) fn u64(&self, row: usize) -> Option<u64> {
         match self.0? {
-            ColumnData::U64(values) => *values.get(row)?,
+            ColumnData::U64(values) => values.get(row),
             other => other.as_f64(row).map(|x| x as u64),
         }
     }
 
     pub(crate) fn i64(&self, row: usize) -> Option<i64> {
         match self.0? {
-            ColumnData::I64(values) => *values.get(row)?,
+            ColumnData::I64(values) => values.get(row),
             other => other.as_f64(row).map(|x| x as i64),
         }
     }
@@ -72,6 +92,6 @@ impl<'a> Values<'a> {
     }
 
     pub(crate) fn is_true(&self, row: usize) -> bool {
-        matches!(self.0, Some(ColumnData::Bool(values)) if values.get(row) == Some(&Some(true)))
+        matches!(self.0, Some(ColumnData::Bool(values)) if values.get(row) == Some(true))
     }
 }

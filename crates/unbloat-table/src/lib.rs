@@ -7,9 +7,11 @@
 
 mod rows;
 mod schema;
+mod values;
 
 pub use rows::{ColumnData, Order, RowWriter, Rows};
 pub use schema::{Column, ColumnType, Table};
+pub use values::{Texts, Values};
 
 /// Version of the set of tables; raised when a column changes its meaning or goes.
 pub const SCHEMA_VERSION: u32 = 1;

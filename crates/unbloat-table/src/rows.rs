@@ -1,6 +1,6 @@
 //! Values, column by column.
 
-use crate::{ColumnType, Table};
+use crate::{Column, ColumnType, Table, Texts, Values};
 
 /// Where a row stands in its table, whichever shard wrote it: the number of the packet at which
 /// it was written, then the number of the packet that began what it tells of.
@@ -10,56 +10,56 @@ pub struct Order {
     pub subject: u64,
 }
 
-/// The values of one column; `None` is "unknown".
+/// The values of one column.
 #[derive(Clone, Debug, PartialEq)]
 pub enum ColumnData {
-    U64(Vec<Option<u64>>),
-    I64(Vec<Option<i64>>),
-    F64(Vec<Option<f64>>),
-    Bool(Vec<Option<bool>>),
-    /// The bytes of all texts in a row, and where each ends; `None` texts end where they begin.
-    Text {
-        bytes: String,
-        ends: Vec<(u32, bool)>,
-    },
+    U64(Values<u64>),
+    I64(Values<i64>),
+    F64(Values<f64>),
+    Bool(Values<bool>),
+    Text(Texts),
+}
+
+/// Does the same for any type of column.
+macro_rules! each {
+    ($column:expr, $values:ident => $result:expr) => {
+        match $column {
+            ColumnData::U64($values) => $result,
+            ColumnData::I64($values) => $result,
+            ColumnData::F64($values) => $result,
+            ColumnData::Bool($values) => $result,
+            ColumnData::Text($values) => $result,
+        }
+    };
 }
 
 /// Column by column, because to look at each value's type anew costs more than to copy it.
 macro_rules! pick {
     ($variant:ident, $values:ident, $sources:ident, $places:ident) => {{
-        let sources: Vec<&[_]> = $sources
+        let sources: Vec<_> = $sources
             .iter()
             .map(|source| match source {
-                ColumnData::$variant(values) => values.as_slice(),
+                ColumnData::$variant(values) => values,
                 _ => unreachable!("rows of one table have the same column types"),
             })
             .collect();
-        $values.extend($places.map(|(source, row)| sources[source][row]));
+        $places.for_each(|(source, row)| $values.push(sources[source].get(row)));
     }};
 }
 
 impl ColumnData {
     fn new(kind: ColumnType) -> ColumnData {
         match kind {
-            ColumnType::U64 => ColumnData::U64(Vec::new()),
-            ColumnType::I64 => ColumnData::I64(Vec::new()),
-            ColumnType::F64 => ColumnData::F64(Vec::new()),
-            ColumnType::Bool => ColumnData::Bool(Vec::new()),
-            ColumnType::Text => ColumnData::Text {
-                bytes: String::new(),
-                ends: Vec::new(),
-            },
+            ColumnType::U64 => ColumnData::U64(Values::default()),
+            ColumnType::I64 => ColumnData::I64(Values::default()),
+            ColumnType::F64 => ColumnData::F64(Values::default()),
+            ColumnType::Bool => ColumnData::Bool(Values::default()),
+            ColumnType::Text => ColumnData::Text(Texts::default()),
         }
     }
 
     pub fn len(&self) -> usize {
-        match self {
-            ColumnData::U64(v) => v.len(),
-            ColumnData::I64(v) => v.len(),
-            ColumnData::F64(v) => v.len(),
-            ColumnData::Bool(v) => v.len(),
-            ColumnData::Text { ends, .. } => ends.len(),
-        }
+        each!(self, values => values.len())
     }
 
     pub fn is_empty(&self) -> bool {
@@ -69,22 +69,20 @@ impl ColumnData {
     /// Any numeric value as a float; `None` for nulls, texts and rows out of range.
     pub fn as_f64(&self, row: usize) -> Option<f64> {
         match self {
-            ColumnData::U64(v) => (*v.get(row)?).map(|x| x as f64),
-            ColumnData::I64(v) => (*v.get(row)?).map(|x| x as f64),
-            ColumnData::F64(v) => *v.get(row)?,
-            ColumnData::Bool(v) => (*v.get(row)?).map(|b| f64::from(u8::from(b))),
-            ColumnData::Text { .. } => None,
+            ColumnData::U64(v) => v.get(row).map(|x| x as f64),
+            ColumnData::I64(v) => v.get(row).map(|x| x as f64),
+            ColumnData::F64(v) => v.get(row),
+            ColumnData::Bool(v) => v.get(row).map(|b| f64::from(u8::from(b))),
+            ColumnData::Text(_) => None,
         }
     }
 
     /// A text value; `None` for nulls, other types and rows out of range.
     pub fn as_text(&self, row: usize) -> Option<&str> {
-        let ColumnData::Text { bytes, ends } = self else {
-            return None;
-        };
-        let &(end, known) = ends.get(row)?;
-        let start = if row == 0 { 0 } else { ends[row - 1].0 };
-        known.then(|| &bytes[start as usize..end as usize])
+        match self {
+            ColumnData::Text(texts) => texts.get(row),
+            _ => None,
+        }
     }
 
     /// Appends the values at (source, row), one for each of `places`; the sources have this type.
@@ -98,27 +96,16 @@ impl ColumnData {
             ColumnData::I64(v) => pick!(I64, v, sources, places),
             ColumnData::F64(v) => pick!(F64, v, sources, places),
             ColumnData::Bool(v) => pick!(Bool, v, sources, places),
-            ColumnData::Text { bytes, ends } => {
-                for (source, row) in places {
-                    let text = sources[source].as_text(row);
-                    bytes.push_str(text.unwrap_or_default());
-                    ends.push((bytes.len() as u32, text.is_some()));
-                }
-            }
+            ColumnData::Text(v) => pick!(Text, v, sources, places),
         }
     }
 
+    fn drop_all(&mut self) {
+        each!(self, values => values.drop_all());
+    }
+
     fn clear(&mut self) {
-        match self {
-            ColumnData::U64(v) => v.clear(),
-            ColumnData::I64(v) => v.clear(),
-            ColumnData::F64(v) => v.clear(),
-            ColumnData::Bool(v) => v.clear(),
-            ColumnData::Text { bytes, ends } => {
-                bytes.clear();
-                ends.clear();
-            }
-        }
+        each!(self, values => values.clear());
     }
 }
 
@@ -140,6 +127,13 @@ impl Rows {
             columns,
             order: Vec::new(),
         }
+    }
+
+    /// Forgets what is written into columns that `is_read` is false of: they stay unknown.
+    pub fn keep_only(&mut self, table: &Table, is_read: impl Fn(&Column) -> bool) {
+        let columns = self.columns.iter_mut().zip(&table.columns);
+        let unread = columns.filter(|(_, column)| !is_read(column));
+        unread.for_each(|(data, _)| data.drop_all());
     }
 
     pub fn len(&self) -> usize {
@@ -187,10 +181,24 @@ impl Rows {
     /// Appends the rows of `parts`, sorted by their order; rows of equal order stay as they were
     /// within their part, parts in the order given.
     pub fn append_merged<'a>(&mut self, parts: impl IntoIterator<Item = &'a Rows>) {
-        let parts: Vec<&Rows> = parts.into_iter().filter(|p| !p.is_empty()).collect();
+        let all = parts.into_iter().map(|part| (part, Order::default()));
+        self.append_merged_until(all, None);
+    }
+
+    /// As [`Rows::append_merged`], of rows whose order is before `until`, and of each part those from
+    /// the order on that stands with it.
+    pub fn append_merged_until<'a>(
+        &mut self,
+        parts: impl IntoIterator<Item = (&'a Rows, Order)>,
+        until: Option<Order>,
+    ) {
+        let parts = parts.into_iter().filter(|(part, _)| !part.is_empty());
+        let (parts, firsts): (Vec<&Rows>, Vec<Order>) = parts.unzip();
         let mut index: Vec<(Order, u32, u32)> = Vec::new();
-        for (part, rows) in parts.iter().enumerate() {
+        for (part, (rows, &from)) in parts.iter().zip(&firsts).enumerate() {
             let keys = rows.order.iter().enumerate();
+            let is_meant = |order| order >= from && until.is_none_or(|until| order < until);
+            let keys = keys.filter(|&(_, &order)| is_meant(order));
             index.extend(keys.map(|(row, &order)| (order, part as u32, row as u32)));
         }
         index.sort_unstable();
@@ -215,7 +223,7 @@ macro_rules! pushers {
         $(#[inline]
         pub fn $method(&mut self, value: impl Into<Option<$type>>) {
             match self.columns.next() {
-                Some(ColumnData::$variant(column)) => column.push(value.into()),
+                Some(ColumnData::$variant(values)) => values.push(value.into()),
                 _ => panic!(concat!("the schema has no ", stringify!($method), " column here")),
             }
         })*
@@ -228,11 +236,7 @@ impl RowWriter<'_> {
     #[inline]
     pub fn text<'t>(&mut self, value: impl Into<Option<&'t str>>) {
         match self.columns.next() {
-            Some(ColumnData::Text { bytes, ends }) => {
-                let value = value.into();
-                bytes.push_str(value.unwrap_or_default());
-                ends.push((bytes.len() as u32, value.is_some()));
-            }
+            Some(ColumnData::Text(texts)) => texts.push(value.into()),
             _ => panic!("the schema has no text column here"),
         }
     }
@@ -291,6 +295,36 @@ mod tests {
         let mut merged = Rows::new(&table());
         merged.append_merged([&even, &odd]);
         assert_eq!(merged, all);
+    }
+
+    #[test]
+    fn merging_in_pieces_is_merging_at_once() {
+        let (odd, even) = (
+            rows(&[(1, Some("a")), (3, None), (5, Some("e"))]),
+            rows(&[(2, None), (4, Some("d"))]),
+        );
+        let at = |n| Order {
+            written_at: n,
+            subject: 0,
+        };
+        let (mut once, mut pieces) = (Rows::new(&table()), Rows::new(&table()));
+        once.append_merged([&even, &odd]);
+        for (from, until) in [(at(0), Some(at(2))), (at(2), Some(at(5))), (at(5), None)] {
+            pieces.append_merged_until([(&even, from), (&odd, from)], until);
+        }
+        assert_eq!(pieces, once);
+    }
+
+    #[test]
+    fn columns_that_nobody_reads_stay_unknown() {
+        let mut few = Rows::new(&table());
+        few.keep_only(&table(), |column| column.name == "n");
+        few.append_merged([&rows(&[(7, Some("seven"))])]);
+        let [numbers, names] = few.columns() else {
+            panic!("two columns")
+        };
+        assert_eq!((numbers.as_f64(0), names.as_text(0)), (Some(7.0), None));
+        assert_eq!(names.len(), 1);
     }
 
     #[test]

@@ -2,7 +2,7 @@
 
 use crate::analysis::{Deep, Light, Naming};
 use crate::orientation::Evidence;
-use crate::tcp::{DataKind, Half, Scale, Segment, Side};
+use crate::tcp::{AckKind, DataKind, Half, Kind, Scale, Segment, Side};
 use unbloat_units::{Delta, Time};
 use unbloat_wire::{Address, PacketHeader, TcpOption, TcpOptions, protocol};
 
@@ -116,8 +116,10 @@ impl FlowCore {
                 (&header.src, header.src_port),
             )
         };
-        *client.0 == self.client
-            && *server.0 == self.server
+        // Without a branch for each: packets of other flows hardly ever get here.
+        let bits = |address: &Address| u128::from_ne_bytes(address.0);
+        let differ = bits(client.0) ^ bits(&self.client) | bits(server.0) ^ bits(&self.server);
+        differ == 0
             && (client.1, server.1) == (self.client_port, self.server_port)
             && header.protocol == self.protocol
     }
@@ -129,7 +131,7 @@ impl FlowCore {
         self.wire_bytes += u64::from(header.wire_len);
         // Captures merged from several interfaces step back in time now and then.
         if header.time > self.last {
-            self.max_gap = self.max_gap.max(header.time.since(self.last));
+            self.max_gap = self.max_gap.max(header.time.since_bounded(self.last));
             self.last = header.time;
         }
         if header.payload_len > 0 {
@@ -173,6 +175,16 @@ pub(crate) fn side_of(header: &PacketHeader) -> Side {
     }
 }
 
+/// The direction of a packet's own data, and the one that its ACK is about.
+#[inline]
+fn both(halves: &mut [Half; 2], side: Side) -> (&mut Half, &mut Half) {
+    let [down, up] = halves;
+    match side {
+        Side::Down => (down, up),
+        Side::Up => (up, down),
+    }
+}
+
 /// What the options of a SYN say of the window that its sender grants, and whether it takes SACK.
 fn offers(options: &[u8]) -> (Scale, bool) {
     let (mut scale, mut sack) = (Scale::NotOffered, false);
@@ -198,54 +210,81 @@ pub(crate) struct TcpFlow {
 }
 
 impl TcpFlow {
-    /// Asks for the memory beside the flow that `header`, a packet of it, will touch.
+    /// The packet belongs to this flow: it has its addresses and ports, and does not begin another
+    /// one on them.
     #[inline]
-    pub(crate) fn prefetch(&self, header: &PacketHeader) {
-        let side = side_of(header);
-        self.halves[side.other().index()].prefetch_oldest();
-        if header.payload_len > 0 {
-            self.halves[side.index()].prefetch_newest();
-        }
-        self.light.prefetch(side.other());
+    pub(crate) fn continues_with(&self, header: &PacketHeader, idle: Delta) -> bool {
+        self.core.matches(header)
+            && header.time.since_bounded(self.core.last) <= idle
+            && !(header.tcp_flags.syn() && self.is_opened_anew_by(header))
     }
 
-    /// Asks for the memory beside the flow that its end will touch.
-    pub(crate) fn prefetch_all(&self) {
-        for side in Side::BOTH {
-            self.halves[side.index()].prefetch_oldest();
-            self.light.prefetch(side);
-        }
+    fn is_opened_anew_by(&self, header: &PacketHeader) -> bool {
+        let opening = !header.tcp_flags.ack() && !header.tcp_flags.rst();
+        let half = &self.halves[side_of(header).index()];
+        opening && half.span().is_some() && (!half.is_syn_seen() || half.base() != header.seq)
+    }
+
+    /// Asks for the memory beside the flow that a packet of it touches.
+    #[inline]
+    pub(crate) fn prefetch(&self) {
+        self.halves.iter().for_each(Half::prefetch);
+        self.light.prefetch();
     }
 
     /// Classifies the packet and moves both directions on.
     #[inline]
-    pub(crate) fn track(&mut self, seg: &mut Segment<'_>) {
+    pub(crate) fn track(&mut self, seg: &mut Segment<'_>) -> Kind {
+        let header = seg.header;
+        if header.tcp_flags.is_plain_ack() && header.extra_len == 0 {
+            let (own, acked) = both(&mut self.halves, seg.side);
+            if header.payload_len == 0 {
+                if acked.is_advanced_by(header) {
+                    acked.on_next_ack(seg);
+                    own.on_no_data(seg);
+                    if self.deep.is_none() || self.core.closed != 0 {
+                        acked.release_if_idle();
+                    }
+                    seg.is_odd = seg.eifel || seg.missed > 0;
+                    return if seg.is_odd { Kind::Other } else { Kind::Ack };
+                }
+            } else if own.is_continued_by(header) && acked.is_acked_again_by(header) {
+                acked.on_ack_again(seg);
+                own.on_next_data(seg);
+                return Kind::Data;
+            }
+        }
+        self.track_other(seg);
+        Kind::Other
+    }
+
+    /// For packets of any kind.
+    #[inline(never)]
+    pub(crate) fn track_other(&mut self, seg: &mut Segment<'_>) {
         let side = seg.side;
-        let [down, up] = &mut self.halves;
-        let (own, acked) = match side {
-            Side::Down => (down, up),
-            Side::Up => (up, down),
-        };
+        let (own, acked) = both(&mut self.halves, side);
         if seg.header.tcp_flags.syn() {
             let (scale, takes_sack) = offers(seg.options);
-            acked.set_scale(scale);
+            acked.set_scale(scale, own);
             if !takes_sack {
                 acked.refuse_sack();
             }
         }
-        let shift = acked.window_shift(own);
-        let last_ip_id = own.last_ip_id();
-        acked.on_ack(seg, self.core.start, last_ip_id, shift);
-        own.on_data(seg, self.core.start);
+        acked.on_ack(seg, own.last_ip_id());
+        own.on_data(seg);
+        if self.deep.is_none() || self.core.closed != 0 {
+            acked.release_if_idle();
+        }
+        seg.is_odd = !matches!(seg.data, DataKind::None | DataKind::InOrder)
+            || seg.ack == AckKind::Duplicate
+            || seg.dsack
+            || seg.eifel
+            || seg.missed > 0;
         if seg.header.tcp_flags.fin() && seg.data != DataKind::Stray {
             self.core.closed |= 1 << side.index();
         }
         if seg.header.tcp_flags.rst() {
             self.core.closed |= RST;
-        }
-        if self.core.closed != 0 {
-            // Closed flows linger; what follows is a few stray packets.
-            self.halves.iter_mut().for_each(Half::release);
         }
     }
 }

@@ -8,7 +8,8 @@ use unbloat_units::Time;
 /// A flow and what the table and the shard need to know of it.
 #[derive(Debug)]
 pub(crate) struct Entry<F> {
-    pub(crate) hash: u64,
+    /// The half of its hash that the index goes by.
+    hash_high: u32,
     /// Slot of the user that it belongs to.
     pub(crate) user: u32,
     /// The second in which its turn at the expiry comes.
@@ -44,14 +45,6 @@ impl<F> FlowTable<F> {
         self.index.prefetch(hash);
     }
 
-    /// Asks for the lines of the flow that most likely has this hash.
-    #[inline]
-    pub(crate) fn prefetch_flow(&self, hash: u64) {
-        if let Some(slot) = self.index.likely(hash) {
-            self.prefetch_slot(slot);
-        }
-    }
-
     /// Asks for the lines of a flow; looking at it here would wait for the first of them.
     #[inline]
     pub(crate) fn prefetch_slot(&self, slot: u32) {
@@ -62,12 +55,13 @@ impl<F> FlowTable<F> {
         }
     }
 
-    /// The flow that most likely has this hash: for prefetching what it points to.
+    /// The slot of the flow that most likely has this hash; any other where there is none.
     #[inline]
-    pub(crate) fn likely(&self, hash: u64) -> Option<&Entry<F>> {
-        self.slab.get(self.index.likely(hash)?)
+    pub(crate) fn likely(&self, hash: u64) -> u32 {
+        self.index.likely(hash)
     }
 
+    /// The slot of the flow of this hash that `is_it`.
     #[inline]
     pub(crate) fn find(&self, hash: u64, mut is_it: impl FnMut(&F) -> bool) -> Option<u32> {
         self.index.find(hash, |slot| {
@@ -87,7 +81,7 @@ impl<F> FlowTable<F> {
 
     pub(crate) fn insert(&mut self, hash: u64, user: u32, deadline: Time, flow: F) -> u32 {
         let slot = self.slab.insert(Entry {
-            hash,
+            hash_high: (hash >> 32) as u32,
             user,
             scheduled: 0,
             flow,
@@ -107,7 +101,8 @@ impl<F> FlowTable<F> {
     /// Forgets a flow.
     pub(crate) fn remove(&mut self, slot: u32) {
         if let Some(entry) = self.slab.get(slot) {
-            self.index.remove(entry.hash, slot);
+            let hash = u64::from(entry.hash_high) << 32;
+            self.index.remove(hash, slot);
             self.slab.remove(slot);
         }
     }

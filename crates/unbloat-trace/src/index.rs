@@ -29,11 +29,20 @@ impl Index {
         (hash >> 32) as usize & (self.entries.len() - 1)
     }
 
-    /// The slot that `hash` most likely has, without looking at the flow: for prefetching.
+    /// The slot that `hash` most likely has, without looking at the flow; some number that is no
+    /// slot where nothing has its tag nearby.
     #[inline]
-    pub(crate) fn likely(&self, hash: u64) -> Option<u32> {
-        let entry = self.entries[self.home(hash)];
-        (entry != FREE).then(|| entry as u32 - 1)
+    pub(crate) fn likely(&self, hash: u64) -> u32 {
+        let mask = self.entries.len() - 1;
+        let mut at = self.home(hash);
+        loop {
+            let entry = self.entries[at & mask];
+            // A free place is no slot either: one less than 0 is more than there are.
+            if entry >> 32 == hash >> 32 || entry == FREE {
+                return (entry as u32).wrapping_sub(1);
+            }
+            at += 1;
+        }
     }
 
     #[inline]
@@ -59,7 +68,8 @@ impl Index {
     }
 
     pub(crate) fn insert(&mut self, hash: u64, slot: u32) {
-        if self.len * 4 >= self.entries.len() * 3 {
+        // Half full at most: a look-up then rarely has to step on from where it begins.
+        if self.len * 2 >= self.entries.len() {
             self.grow();
         }
         self.place((hash >> 32 << 32) | u64::from(slot + 1));

@@ -39,6 +39,6 @@ pub use orientation::{Evidence, Network, Orientation};
 pub use output::{Output, SideTables, all_tables};
 pub use params::Params;
 pub use protocols::Protocols;
-pub use shard::{Cut, Shard, ShardStats};
+pub use shard::{Cut, Reached, Shard, ShardStats};
 pub use tcp::Side;
 pub use user::power::PowerModel;

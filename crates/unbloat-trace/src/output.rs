@@ -1,6 +1,7 @@
 //! The tables that a shard writes.
 
 use crate::analysis;
+use crate::shard::Reached;
 use unbloat_table::{Column, Order, Rows, Table};
 
 macro_rules! tables {
@@ -23,6 +24,8 @@ macro_rules! tables {
                 SideTables { $($name: Rows::new(&tables.next().expect("one per field")),)* }
             }
 
+            const NAMES: &[&str] = &[$(stringify!($name),)*];
+
             fn all(&self) -> Vec<&Rows> {
                 vec![$(&self.$name,)*]
             }
@@ -40,9 +43,10 @@ tables! {
         text "side" "down: downstream RTT, of data towards the client; up: upstream RTT",
         text "method" "ack: Karn's rule on sequence numbers; timestamp: TSval to its echo; sack: SACK block of a duplicate ACK (section 5)",
         i64 "time_ns" "of the last sample in the bin, since the trace began",
-        f64 "rtt_ms" "mean of the samples in the bin",
+        f64 "rtt_ms" "mean of the samples in the bin, each from the newest segment that its ACK covers (as tshark and tcptrace)",
         f64 "rtt_min_ms" "smallest",
         f64 "rtt_max_ms" "largest",
+        f64 "rtt_from_oldest_ms" "mean from the oldest segment that each ACK newly covers, not from the newest as rtt_ms: includes the receiver's wait before a delayed ACK, as srtt and RTO of Linux do; method ack only",
         f64 "in_flight_bytes" "mean of the unacknowledged bytes when the data of the samples passed (Fig. 10)",
         u64 "samples" "how many samples the row stands for",
     ];
@@ -102,6 +106,13 @@ tables! {
         i64 "time_ns" "when the state began, since the trace began",
         text "state" "promotion, active, tail or idle",
         f64 "duration_ms" "how long it lasted",
+    ];
+    promotions: "Handshakes after `T` of radio silence whose promotion delay can be told, written once the client's tick is known (section 4.2, Fig. 9)", [
+        u64 "user_id" "the user",
+        u64 "flow_id" "the flow",
+        i64 "time_ns" "its first packet, since the trace began",
+        f64 "promotion_ms" "promotion delay of the radio: from SYN to ACK by the client's clock, less the same at the monitor",
+        f64 "promotion_error_ms" "bound on its error, from the tick and its estimate",
     ];
     concurrency: "How many flows downloaded at once, sampled every second in which one did (Fig. 6)", [
         u64 "user_id" "the user",
@@ -184,6 +195,13 @@ impl Output {
             .collect()
     }
 
+    /// Forgets what is written into columns that `is_read` is false of.
+    pub fn keep_only(&mut self, is_read: impl Fn(&Table, &Column) -> bool) {
+        for (table, rows) in all_tables().iter().zip(self.tables_mut()) {
+            rows.keep_only(table, |column| is_read(table, column));
+        }
+    }
+
     /// Forgets the rows, keeps the memory.
     pub fn clear(&mut self) {
         self.tables_mut().into_iter().for_each(Rows::clear);
@@ -192,11 +210,35 @@ impl Output {
     /// Appends what several shards wrote about the same batch, in an order that does not depend on
     /// how many shards there are.
     pub fn append_merged(&mut self, parts: &[&Output]) {
-        let sources: Vec<Vec<&Rows>> = parts.iter().map(|p| p.tables()).collect();
-        for (i, rows) in self.tables_mut().into_iter().enumerate() {
-            rows.append_merged(sources.iter().map(|tables| tables[i]));
+        let all: Vec<_> = parts.iter().map(|&part| (part, None)).collect();
+        self.append_merged_until(&all, None);
+    }
+
+    /// As [`Output::append_merged`], up to where one of the shards has stopped; with each part stands
+    /// how far its rows were taken before.
+    pub fn append_merged_until(
+        &mut self,
+        parts: &[(&Output, Option<Reached>)],
+        until: Option<Reached>,
+    ) {
+        let sources: Vec<Vec<&Rows>> = parts.iter().map(|(part, _)| part.tables()).collect();
+        let names = std::iter::once("flows").chain(SideTables::NAMES.iter().copied());
+        for (i, (name, rows)) in names.zip(self.tables_mut()).enumerate() {
+            let taken = parts.iter().map(|&(_, taken)| bound(name, taken));
+            let sources = sources.iter().map(|tables| tables[i]);
+            let sources = sources.zip(taken.map(Option::unwrap_or_default));
+            rows.append_merged_until(sources, bound(name, until));
         }
     }
+}
+
+/// Where the rows of a table stand that are written beyond `reached`.
+fn bound(table: &str, reached: Option<Reached>) -> Option<Order> {
+    reached.map(|reached| match table {
+        "users" | "radio" | "concurrency" => reached.in_users(),
+        "dns" => reached.in_lookups(),
+        _ => reached.in_flows(),
+    })
 }
 
 /// The order of a row written at packet `number` about `subject`.

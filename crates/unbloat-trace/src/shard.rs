@@ -1,17 +1,23 @@
 //! One shard: the packets of some clients, in time order, to rows.
 
+mod ahead;
+mod beside;
+mod ending;
 mod snapshot;
 
 use crate::analysis::{Context, Flow, Light, observe_names};
 use crate::dns::{DnsRows, Lookups};
-use crate::flow::{EndCause, FlowCore, RST, TcpFlow, side_of};
+use crate::flow::{EndCause, FlowCore, RST, TcpFlow};
 use crate::flow_table::{Entry, FlowTable};
 use crate::orientation::{Evidence, Network, evidence};
 use crate::output::{Output, order};
 use crate::params::Params;
 use crate::protocols::Protocols;
-use crate::tcp::{AckKind, DataKind, Half, Segment};
+use crate::tcp::Half;
 use crate::users::Users;
+use beside::Beside;
+pub use ending::{Cut, Reached};
+use ending::{Ending, Life};
 use std::sync::Arc;
 use unbloat_units::{Delta, Time};
 use unbloat_wire::{Batch, PacketFlags, PacketHeader, protocol};
@@ -54,7 +60,7 @@ pub struct Shard {
     output: Output,
     stats: ShardStats,
     summary_only: bool,
-    /// What still lives at the end of the trace, the first last.
+    /// What is lined up for its end, the first last.
     ending: Vec<Ending>,
 }
 
@@ -83,69 +89,47 @@ impl Shard {
         self.users.set_summary_only();
     }
 
-    /// Takes in the packets of `batch` that belong to this shard, in order.
-    pub fn process(&mut self, batch: &Batch, mine: impl Iterator<Item = u32> + Clone) {
-        // The first few are not asked for ahead; they would be needed at once.
-        let mut soon = mine.clone().skip(AHEAD);
-        let mut later = mine.clone().skip(2 * AHEAD);
-        let mut last = mine.clone().skip(3 * AHEAD);
-        let header = |i: Option<u32>| batch.headers.get(i? as usize);
-        for i in mine {
-            if let Some(header) = header(last.next()) {
-                self.tcp.prefetch_index(header.flow_hash);
-            }
-            if let Some(header) = header(later.next()) {
-                self.tcp.prefetch_flow(header.flow_hash);
-            }
-            if let Some(header) = header(soon.next())
-                && let Some(entry) = self.tcp.likely(header.flow_hash)
-            {
-                self.users.prefetch(entry.user);
-                entry.flow.prefetch(header);
-            }
-            self.packet(batch, &batch.headers[i as usize]);
-        }
-    }
-
-    /// To be called after `process`, also when none of the batch's packets were this shard's.
-    pub fn end_batch(&mut self, batch: &Batch) {
+    /// Ends at most `n` of the flows and users that have been silent for too long, in the order in
+    /// which they began: in pieces, because after a long pause that may be all that live.
+    ///
+    /// To be called after `process`, also when none of the batch's packets were this shard's, and
+    /// again until it returns `None`; else it returns where it stopped.
+    pub fn end_batch(&mut self, batch: &Batch, n: usize) -> Option<Reached> {
         let number = batch.first_packet + u64::from(batch.packets);
-        self.expire(batch.watermark, number);
-        let tables = &mut self.output.side;
-        let mut out = DnsRows::new(tables, self.summary_only, number, self.origin);
-        self.lookups.expire(batch.watermark, &mut out);
-        self.users
-            .expire(batch.watermark, number, &mut self.output.side);
+        let now = batch.watermark;
+        if self.ending.is_empty() {
+            let tables = &mut self.output.side;
+            let mut out = DnsRows::new(tables, self.summary_only, number, self.origin);
+            self.lookups.expire(now, &mut out);
+            self.line_up_silent_flows(now);
+        }
+        for _ in 0..n {
+            let ending = self.next_silent(now)?;
+            self.ending.pop();
+            self.end(ending, EndCause::Idle, number);
+        }
+        let cut = self.next_silent(now)?.cut();
+        Some(Reached { number, cut })
     }
 
     /// Lines up everything that still lives for its end, in the order in which it began.
     pub fn begin_finish(&mut self) {
-        let tcp = self.tcp.iter().map(|(slot, e)| Ending {
-            users: false,
-            id: e.flow.core.flow_id,
-            udp: false,
-            slot,
-        });
-        let udp = self.udp.iter().map(|(slot, e)| Ending {
-            users: false,
-            id: e.flow.flow_id,
-            udp: true,
-            slot,
-        });
-        let users = self.users.iter().map(|(slot, id)| Ending {
-            users: true,
-            id,
-            udp: false,
-            slot,
-        });
-        self.ending = tcp.chain(udp).chain(users).collect();
+        let all = self.tcp.len() + self.udp.len() + self.users.len();
+        self.ending.reserve_exact(all);
+        let tcp = self.tcp.iter();
+        let tcp = tcp.map(|(slot, e)| Ending::new(Life::Tcp, e.flow.core.flow_id, slot));
+        let udp = self.udp.iter();
+        let udp = udp.map(|(slot, e)| Ending::new(Life::Udp, e.flow.flow_id, slot));
+        let users = self.users.iter();
+        let users = users.map(|(slot, id)| Ending::new(Life::User, id, slot));
+        self.ending.extend(tcp.chain(udp).chain(users));
         self.ending.sort_unstable_by(|a, b| b.cmp(a));
     }
 
     /// Where to stop so that at most `n` of what is lined up ends; `None` when there is no more.
     pub fn cut_after(&self, n: usize) -> Option<Cut> {
         let at = self.ending.len().checked_sub(n + 1)?;
-        self.ending.get(at).map(|e| Cut(e.users, e.id))
+        self.ending.get(at).map(|ending| ending.cut())
     }
 
     /// Ends what is lined up before `cut`, or all of it: in pieces, because the rows of millions
@@ -155,27 +139,27 @@ impl Shard {
         let tables = &mut self.output.side;
         let mut out = DnsRows::new(tables, self.summary_only, number, self.origin);
         self.lookups.finish(&mut out);
-        while let Some(&Ending {
-            users,
-            id,
-            udp,
-            slot,
-        }) = self.ending.last()
-        {
-            if cut.is_some_and(|cut| Cut(users, id) >= cut) {
+        while let Some(&ending) = self.ending.last() {
+            if cut.is_some_and(|cut| ending.cut() >= cut) {
                 return;
             }
             self.ending.pop();
-            let ahead = |n| {
-                let soon = self.ending.len().checked_sub(n).map(|i| self.ending[i]);
-                soon.filter(|e| !e.users && !e.udp).map(|e| e.slot)
-            };
-            self.prefetch_end(ahead(2 * AHEAD), ahead(AHEAD));
-            match (users, udp) {
-                (true, _) => self.users.end(slot, number, &mut self.output.side),
-                (false, false) => self.end_tcp(slot, EndCause::TraceEnd, number),
-                (false, true) => self.end_udp(slot, EndCause::TraceEnd, number),
-            }
+            self.end(ending, EndCause::TraceEnd, number);
+        }
+    }
+
+    /// Ends what was the last of those lined up.
+    fn end(&mut self, ending: Ending, cause: EndCause, number: u64) {
+        let ahead = |n| {
+            let soon = self.ending.len().checked_sub(n).map(|i| self.ending[i]);
+            soon.filter(|e| e.life() == Life::Tcp).map(|e| e.slot)
+        };
+        self.prefetch_end(ahead(2 * AHEAD), ahead(AHEAD));
+        let slot = ending.slot;
+        match ending.life() {
+            Life::Tcp => self.end_tcp(slot, cause, number),
+            Life::Udp => self.end_udp(slot, cause, number),
+            Life::User => self.users.end(slot, number, &mut self.output.side),
         }
     }
 
@@ -199,81 +183,64 @@ impl Shard {
         }
     }
 
+    /// `likely` is where the packet's flow was when it was looked up ahead.
     #[inline]
-    fn packet(&mut self, batch: &Batch, header: &PacketHeader) {
+    fn packet(&mut self, batch: &Batch, header: &PacketHeader, likely: u32) {
         let number = batch.number(header);
         match header.protocol {
-            protocol::TCP => self.tcp_packet(batch, header, number),
+            protocol::TCP => self.tcp_packet(batch, header, number, likely),
             protocol::UDP => self.udp_packet(batch, header, number),
             _ => self.protocols.packet(header),
         }
     }
 
     #[inline]
-    fn tcp_packet(&mut self, batch: &Batch, header: &PacketHeader, number: u64) {
-        let idle = self.params.flow_idle;
-        let mut is_another = false;
-        let found = self.tcp.find(header.flow_hash, |flow| {
-            let found = flow.core.matches(header);
-            is_another = found && begins_anew(flow, header, idle);
-            found
-        });
-        let slot = match found {
-            Some(slot) if !is_another => slot,
-            Some(slot) => {
-                let opening = header.tcp_flags.syn() && !header.tcp_flags.ack();
-                let cause = if opening {
-                    EndCause::Reuse
-                } else {
-                    EndCause::Idle
+    fn tcp_packet(&mut self, batch: &Batch, header: &PacketHeader, number: u64, likely: u32) {
+        let mut slot = likely;
+        loop {
+            let (tcp, idle) = (&mut self.tcp, self.params.flow_idle);
+            let flow = tcp.get_mut(slot);
+            if let Some(entry) = flow.filter(|e| e.flow.continues_with(header, idle)) {
+                let mut beside = Beside {
+                    params: &self.params,
+                    users: &mut self.users,
+                    lookups: &mut self.lookups,
+                    tables: &mut self.output.side,
+                    origin: self.origin,
+                    number,
+                    summary_only: self.summary_only,
                 };
-                self.end_tcp(slot, cause, number);
-                self.begin_tcp(header, number)
+                if beside.packet_closes(entry, batch, header) {
+                    let deadline = header.time + self.params.close_linger;
+                    self.tcp.schedule(slot, deadline);
+                }
+                return;
             }
-            None => self.begin_tcp(header, number),
-        };
-        let Entry { user, flow, .. } = self.tcp.get_mut(slot).expect("found or begun");
-        let user = self
-            .users
-            .on_packet(*user, header, number, &mut self.output.side);
-        let was_closed = is_closed(flow);
-        flow.core.count(header);
-        let mut segment = begin_segment(batch, header);
-        flow.track(&mut segment);
-        if flow.deep.is_none()
-            && flow.core.payload[0] + flow.core.payload[1] >= self.params.deep_after.as_u64()
-        {
-            flow.deep = Some(Box::default());
+            slot = self.find_or_begin_tcp(header, number);
         }
-        user.on_flow_packet(&mut flow.core, header, self.origin, &self.params);
-        if !segment.payload.is_empty() {
-            observe_names(&mut flow.core, header, segment.payload);
-            let own = &flow.halves[segment.side.index()];
-            let is_first = || own.is_syn_seen() && header.seq == own.base() + 1;
-            let tables = &mut self.output.side;
-            let mut out = DnsRows::new(tables, self.summary_only, number, self.origin);
-            self.lookups
-                .on_payload(header, segment.payload, is_first, &mut out);
+    }
+
+    /// Where the flow of the packet is, by now at least.
+    #[inline(never)]
+    fn find_or_begin_tcp(&mut self, header: &PacketHeader, number: u64) -> u32 {
+        let found = self
+            .tcp
+            .find(header.flow_hash, |flow| flow.core.matches(header));
+        if let Some(slot) = found {
+            let idle = self.params.flow_idle;
+            let entry = self.tcp.get(slot);
+            if entry.is_some_and(|e| e.flow.continues_with(header, idle)) {
+                return slot;
+            }
+            let opening = header.tcp_flags.syn() && !header.tcp_flags.ack();
+            let cause = if opening {
+                EndCause::Reuse
+            } else {
+                EndCause::Idle
+            };
+            self.end_tcp(slot, cause, number);
         }
-        let mut cx = Context {
-            params: &self.params,
-            tables: &mut self.output.side,
-            user,
-            origin: self.origin,
-            number,
-            summary_only: self.summary_only,
-        };
-        let view = Flow {
-            core: &flow.core,
-            halves: &flow.halves,
-        };
-        flow.light
-            .on_segment(flow.deep.as_deref_mut(), &segment, &view, &mut cx);
-        let closed_now = !was_closed && is_closed(flow);
-        if closed_now {
-            self.tcp
-                .schedule(slot, header.time + self.params.close_linger);
-        }
+        self.begin_tcp(header, number)
     }
 
     fn begin_tcp(&mut self, header: &PacketHeader, number: u64) -> u32 {
@@ -363,32 +330,32 @@ impl Shard {
         }
     }
 
-    /// Ends what has been silent for too long at `now`, in the order in which it began.
-    fn expire(&mut self, now: Time, number: u64) {
+    /// Lines up the flows that have been silent for too long at `now`, in the order in which they
+    /// began.
+    fn line_up_silent_flows(&mut self, now: Time) {
         let params = Arc::clone(&self.params);
-        // Of both protocols together: shards merge by the order in which rows stand.
-        let mut ended = Vec::new();
         while let Some(slot) = self.tcp.pop_expired(now, |f| tcp_deadline(f, &params)) {
-            let entry = self.tcp.get_mut(slot);
-            ended.extend(entry.map(|e| (e.flow.core.flow_id, false, slot)));
+            let entry = self.tcp.get(slot);
+            let ending = entry.map(|e| Ending::new(Life::Tcp, e.flow.core.flow_id, slot));
+            self.ending.extend(ending);
         }
         while let Some(slot) = self.udp.pop_expired(now, |f| f.last + params.flow_idle) {
-            let entry = self.udp.get_mut(slot);
-            ended.extend(entry.map(|e| (e.flow.flow_id, true, slot)));
+            let entry = self.udp.get(slot);
+            let ending = entry.map(|e| Ending::new(Life::Udp, e.flow.flow_id, slot));
+            self.ending.extend(ending);
         }
-        ended.sort_unstable();
-        for (i, &(_, is_udp, slot)) in ended.iter().enumerate() {
-            let ahead = |n| match ended.get(i + n) {
-                Some(&(_, false, soon)) => Some(soon),
-                _ => None,
-            };
-            self.prefetch_end(ahead(2 * AHEAD), ahead(AHEAD));
-            if is_udp {
-                self.end_udp(slot, EndCause::Idle, number);
-            } else {
-                self.end_tcp(slot, EndCause::Idle, number);
-            }
+        self.ending.sort_unstable_by(|a, b| b.cmp(a));
+    }
+
+    /// What ends next at `now`: of users it can be told once their flows have ended.
+    fn next_silent(&mut self, now: Time) -> Option<Ending> {
+        if self.ending.is_empty() {
+            let gone = self.users.take_expired(now).into_iter();
+            let gone = gone.map(|(id, slot)| Ending::new(Life::User, id, slot));
+            self.ending.extend(gone);
+            self.ending.sort_unstable_by(|a, b| b.cmp(a));
         }
+        self.ending.last().copied()
     }
 
     /// Asks for the memory of TCP flows that end after some others.
@@ -398,7 +365,7 @@ impl Shard {
         }
         if let Some(entry) = soon.and_then(|slot| self.tcp.get(slot)) {
             self.users.prefetch(entry.user);
-            entry.flow.prefetch_all();
+            entry.flow.prefetch();
         }
     }
 
@@ -475,30 +442,6 @@ impl Shard {
 /// How many flows ahead of the one at hand the memory is asked for.
 const AHEAD: usize = 4;
 
-/// Something that still lives at the end of the trace. Flows end before users, the first first.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-struct Ending {
-    users: bool,
-    id: u64,
-    udp: bool,
-    slot: u32,
-}
-
-/// A point in the order in which things end.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub struct Cut(bool, u64);
-
-/// The packet cannot belong to the flow that has its addresses and ports.
-#[inline]
-fn begins_anew(flow: &TcpFlow, header: &PacketHeader, idle: Delta) -> bool {
-    if header.time.since(flow.core.last) > idle {
-        return true;
-    }
-    let opening = header.tcp_flags.syn() && !header.tcp_flags.ack() && !header.tcp_flags.rst();
-    let half = &flow.halves[side_of(header).index()];
-    opening && half.span().is_some() && (!half.is_syn_seen() || half.base() != header.seq)
-}
-
 /// FIN from both ends, or a RST.
 fn is_closed(flow: &TcpFlow) -> bool {
     flow.core.closed & RST != 0 || flow.core.closed & 3 == 3
@@ -513,41 +456,6 @@ fn tcp_deadline(flow: &TcpFlow, params: &Params) -> Time {
     flow.core.last + timeout.min(params.flow_idle)
 }
 
-#[inline(always)]
-fn begin_segment<'a>(batch: &'a Batch, header: &'a PacketHeader) -> Segment<'a> {
-    let has_extra = header.extra_len > 0;
-    Segment {
-        header,
-        now: header.time,
-        options: if has_extra {
-            batch.options(header)
-        } else {
-            &[]
-        },
-        payload: if has_extra {
-            batch.payload(header)
-        } else {
-            &[]
-        },
-        side: side_of(header),
-        data: DataKind::None,
-        advanced: 0,
-        in_flight: None,
-        since_last_copy: None,
-        ack: AckKind::None,
-        acked: 0,
-        acked_packets: 0,
-        acked_sent: None,
-        remaining: 0,
-        rtt: None,
-        dsack: false,
-        dsack_repeats: false,
-        eifel: false,
-        missed: 0,
-        window: None,
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -556,7 +464,7 @@ mod tests {
     fn a_live_flow_takes_few_cache_lines() {
         let size = size_of::<Entry<TcpFlow>>();
         assert!(
-            size <= 512,
+            size <= 384,
             "{size} bytes, light state {}",
             size_of::<Light>()
         );

@@ -3,8 +3,11 @@
 /// A slab; freed numbers are used again, last freed first.
 #[derive(Debug)]
 pub(crate) struct Slab<T> {
-    chunks: Vec<Vec<Option<T>>>,
+    /// Of a fixed length, so that nobody has to look how long one is.
+    chunks: Vec<Box<[Option<T>; CHUNK]>>,
     free: Vec<u32>,
+    /// The first slot that was never used.
+    fresh: usize,
     len: usize,
 }
 
@@ -15,6 +18,7 @@ impl<T> Slab<T> {
         Slab {
             chunks: Vec::new(),
             free: Vec::new(),
+            fresh: 0,
             len: 0,
         }
     }
@@ -25,25 +29,21 @@ impl<T> Slab<T> {
 
     pub(crate) fn insert(&mut self, value: T) -> u32 {
         self.len += 1;
-        if let Some(slot) = self.free.pop() {
-            self.chunks[slot as usize / CHUNK][slot as usize % CHUNK] = Some(value);
-            return slot;
+        let slot = self.free.pop().unwrap_or_else(|| {
+            self.fresh += 1;
+            (self.fresh - 1) as u32
+        });
+        let at = slot as usize / CHUNK;
+        if at == self.chunks.len() {
+            self.chunks.push(empty_chunk());
         }
-        if self.chunks.last().is_none_or(|chunk| chunk.len() == CHUNK) {
-            self.chunks.push(Vec::with_capacity(CHUNK));
-        }
-        let at = self.chunks.len() - 1;
-        let chunk = &mut self.chunks[at];
-        chunk.push(Some(value));
-        (at * CHUNK + chunk.len() - 1) as u32
+        self.chunks[at][slot as usize % CHUNK] = Some(value);
+        slot
     }
 
     pub(crate) fn remove(&mut self, slot: u32) -> Option<T> {
-        let value = self
-            .chunks
-            .get_mut(slot as usize / CHUNK)?
-            .get_mut(slot as usize % CHUNK)?
-            .take()?;
+        let chunk = self.chunks.get_mut(slot as usize / CHUNK)?;
+        let value = chunk[slot as usize % CHUNK].take()?;
         self.free.push(slot);
         self.len -= 1;
         Some(value)
@@ -51,38 +51,38 @@ impl<T> Slab<T> {
 
     #[inline]
     pub(crate) fn get(&self, slot: u32) -> Option<&T> {
-        self.chunks
-            .get(slot as usize / CHUNK)?
-            .get(slot as usize % CHUNK)?
-            .as_ref()
+        let chunk = self.chunks.get(slot as usize / CHUNK)?;
+        chunk[slot as usize % CHUNK].as_ref()
     }
 
     #[inline]
     pub(crate) fn get_mut(&mut self, slot: u32) -> Option<&mut T> {
-        self.chunks
-            .get_mut(slot as usize / CHUNK)?
-            .get_mut(slot as usize % CHUNK)?
-            .as_mut()
+        let chunk = self.chunks.get_mut(slot as usize / CHUNK)?;
+        chunk[slot as usize % CHUNK].as_mut()
     }
 
     /// Where the value of a slot lies, without looking whether there is one: for prefetching.
     #[inline]
     pub(crate) fn place(&self, slot: u32) -> Option<*const u8> {
         let chunk = self.chunks.get(slot as usize / CHUNK)?;
-        Some(
-            chunk
-                .get(slot as usize % CHUNK)
-                .map(std::ptr::from_ref)?
-                .cast(),
-        )
+        Some(std::ptr::from_ref(&chunk[slot as usize % CHUNK]).cast())
     }
 
     pub(crate) fn slots(&self) -> impl Iterator<Item = u32> {
-        let slots = self.chunks.iter().flatten().enumerate();
+        let slots = self.chunks.iter().flat_map(|chunk| chunk.iter());
+        let slots = slots.enumerate();
         slots
             .filter(|(_, value)| value.is_some())
             .map(|(slot, _)| slot as u32)
     }
+}
+
+fn empty_chunk<T>() -> Box<[Option<T>; CHUNK]> {
+    let slots: Box<[Option<T>]> = std::iter::repeat_with(|| None).take(CHUNK).collect();
+    let Ok(chunk) = slots.try_into() else {
+        unreachable!("so many were made");
+    };
+    chunk
 }
 
 #[cfg(test)]

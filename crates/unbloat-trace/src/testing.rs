@@ -84,7 +84,7 @@ impl Script {
     pub(crate) fn run(self) -> Results {
         let mut shard = Shard::new(Arc::new(self.params), Vec::new(), Time::default());
         shard.process(&self.batch, 0..self.batch.packets);
-        shard.end_batch(&self.batch);
+        while shard.end_batch(&self.batch, 1).is_some() {}
         shard.begin_finish();
         shard.finish_until(u64::from(self.batch.packets), None);
         Results(std::mem::take(shard.output()))

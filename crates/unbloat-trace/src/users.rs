@@ -1,12 +1,13 @@
 //! The users of a shard.
 
 use crate::expiry::Expiry;
-use crate::index::prefetch;
+use crate::index::{Index, prefetch};
 use crate::output::SideTables;
 use crate::params::Params;
 use crate::slab::Slab;
 use crate::user::User;
-use hashbrown::HashMap;
+use hashbrown::DefaultHashBuilder;
+use std::hash::BuildHasher;
 use std::sync::Arc;
 use unbloat_units::{Delta, Time};
 use unbloat_wire::{Address, PacketHeader};
@@ -17,27 +18,71 @@ struct Entry {
     scheduled: i64,
 }
 
+/// What it takes to write of a user when packet `number` passes.
+struct Moment<'a> {
+    number: u64,
+    origin: Time,
+    params: &'a Params,
+    summary_only: bool,
+}
+
+impl Moment<'_> {
+    /// Counts a packet after a silence that is the end of the user or of its radio's activity.
+    #[cold]
+    fn after_silence(&self, user: &mut User, header: &PacketHeader, tables: &mut SideTables) {
+        self.renew(user, header.time, tables);
+        let silence = header.time.since(user.last);
+        user.count(header, silence);
+        if silence > self.params.radio_active {
+            let rows = (!self.summary_only).then_some(&mut tables.radio);
+            user.on_silence(silence, self.number, self.origin, self.params, rows);
+        }
+    }
+
+    /// After an hour's gap the address is another user.
+    fn renew(&self, user: &mut User, now: Time, tables: &mut SideTables) {
+        if now.since(user.last) <= self.params.user_idle {
+            return;
+        }
+        user.write(
+            self.number,
+            self.origin,
+            self.params,
+            tables,
+            self.summary_only,
+        );
+        let live_flows = user.live_flows;
+        *user = User::new(self.number, user.address, now, self.origin, self.params);
+        user.live_flows = live_flows;
+    }
+}
+
 const PREFETCHED_LINES: usize = size_of::<Entry>().div_ceil(64);
 
 /// Client addresses and their sessions.
 #[derive(Debug)]
 pub(crate) struct Users {
-    by_address: HashMap<Address, u32>,
+    by_address: Index,
+    hasher: DefaultHashBuilder,
     slab: Slab<Entry>,
     expiry: Expiry,
     origin: Time,
     params: Arc<Params>,
     evicted: u64,
     summary_only: bool,
+    /// Silences up to this one need nothing but counting.
+    unnoticed: Delta,
 }
 
 impl Users {
     pub(crate) fn new(origin: Time, params: Arc<Params>) -> Users {
         Users {
-            by_address: HashMap::new(),
+            by_address: Index::new(),
+            hasher: DefaultHashBuilder::default(),
             slab: Slab::new(),
             expiry: Expiry::new(origin),
             origin,
+            unnoticed: params.radio_active.min(params.user_idle),
             params,
             evicted: 0,
             summary_only: false,
@@ -96,19 +141,35 @@ impl Users {
         number: u64,
         tables: &mut SideTables,
     ) -> u32 {
-        let slot = match self.by_address.get(&address) {
-            Some(&slot) => slot,
+        let hash = self.hasher.hash_one(address.0);
+        let is_it = |slot| {
+            self.slab
+                .get(slot)
+                .is_some_and(|e| e.user.address == address)
+        };
+        let slot = match self.by_address.find(hash, is_it) {
+            Some(slot) => slot,
             None => {
                 self.make_room(number, tables);
                 let user = User::new(number, address, now, self.origin, &self.params);
                 let slot = self.slab.insert(Entry { user, scheduled: 0 });
                 self.schedule(slot, now + self.params.user_idle);
-                self.by_address.insert(address, slot);
+                self.by_address.insert(hash, slot);
                 slot
             }
         };
-        self.renew(slot, now, number, tables);
-        let user = self.get_mut(slot);
+        let moment = Moment {
+            number,
+            origin: self.origin,
+            params: &self.params,
+            summary_only: self.summary_only,
+        };
+        let user = &mut self
+            .slab
+            .get_mut(slot)
+            .expect("users outlive their flows")
+            .user;
+        moment.renew(user, now, tables);
         user.live_flows += 1;
         user.flows += 1;
         slot
@@ -127,36 +188,24 @@ impl Users {
         number: u64,
         tables: &mut SideTables,
     ) -> &mut User {
-        self.renew(slot, header.time, number, tables);
-        let (origin, summary_only) = (self.origin, self.summary_only);
-        let Users { slab, params, .. } = self;
-        let user = &mut slab.get_mut(slot).expect("users outlive their flows").user;
-        let silence = user.count(header, crate::flow::side_of(header).index());
-        if silence > params.radio_active {
-            let rows = (!summary_only).then_some(&mut tables.radio);
-            user.on_silence(silence, number, origin, params, rows);
+        let user = &mut self
+            .slab
+            .get_mut(slot)
+            .expect("users outlive their flows")
+            .user;
+        let silence = header.time.since_bounded(user.last);
+        if silence > self.unnoticed {
+            let moment = Moment {
+                number,
+                origin: self.origin,
+                params: &self.params,
+                summary_only: self.summary_only,
+            };
+            moment.after_silence(user, header, tables);
+        } else {
+            user.count(header, silence);
         }
         user
-    }
-
-    /// After an hour's gap the address is another user.
-    #[inline]
-    fn renew(&mut self, slot: u32, now: Time, number: u64, tables: &mut SideTables) {
-        let idle = self.params.user_idle;
-        if now.since(self.get_mut(slot).last) > idle {
-            self.replace(slot, now, number, tables);
-        }
-    }
-
-    #[cold]
-    fn replace(&mut self, slot: u32, now: Time, number: u64, tables: &mut SideTables) {
-        let (origin, params) = (self.origin, Arc::clone(&self.params));
-        let summary_only = self.summary_only;
-        let user = self.get_mut(slot);
-        user.write(number, origin, &params, tables, summary_only);
-        let live_flows = user.live_flows;
-        *user = User::new(number, user.address, now, origin, &params);
-        user.live_flows = live_flows;
     }
 
     fn schedule(&mut self, slot: u32, deadline: Time) {
@@ -166,8 +215,8 @@ impl Users {
         }
     }
 
-    /// Writes the rows of users that are gone, in the order in which they came.
-    pub(crate) fn expire(&mut self, now: Time, number: u64, tables: &mut SideTables) {
+    /// Ids and slots of the users that are gone, each told once and to be ended by the caller.
+    pub(crate) fn take_expired(&mut self, now: Time) -> Vec<(u64, u32)> {
         let mut gone = Vec::new();
         while let Some((slot, second)) = self.expiry.pop_due(now) {
             let Some(entry) = self.slab.get(slot).filter(|e| e.scheduled == second) else {
@@ -175,13 +224,13 @@ impl Users {
             };
             let due = entry.user.last + self.params.user_idle;
             if due < now && entry.user.live_flows == 0 {
-                gone.extend(self.remove(slot));
+                gone.push((entry.user.user_id, slot));
             } else {
                 // One with live flows stays until they go, whatever the timeouts are.
                 self.schedule(slot, due.max(now + Delta::secs(1)));
             }
         }
-        self.write_all(gone, number, tables);
+        gone
     }
 
     fn make_room(&mut self, number: u64, tables: &mut SideTables) {
@@ -196,8 +245,7 @@ impl Users {
             };
             if entry.user.live_flows == 0 {
                 self.evicted += 1;
-                let gone = self.remove(slot);
-                self.write_all(gone.into_iter().collect(), number, tables);
+                self.end(slot, number, tables);
                 break;
             }
             put_off.push((slot, entry.user.last + self.params.user_idle));
@@ -209,15 +257,9 @@ impl Users {
 
     fn remove(&mut self, slot: u32) -> Option<User> {
         let entry = self.slab.remove(slot)?;
-        self.by_address.remove(&entry.user.address);
+        let hash = self.hasher.hash_one(entry.user.address.0);
+        self.by_address.remove(hash, slot);
         Some(entry.user)
-    }
-
-    fn write_all(&self, mut users: Vec<User>, number: u64, tables: &mut SideTables) {
-        users.sort_unstable_by_key(|user| user.user_id);
-        for user in &mut users {
-            user.write(number, self.origin, &self.params, tables, self.summary_only);
-        }
     }
 
     /// Slots and ids of all users, in no particular order.

@@ -32,6 +32,22 @@ impl Time {
     pub const fn since(self, earlier: Time) -> Delta {
         Delta(self.0.saturating_sub(earlier.0))
     }
+
+    /// The nearest time within 146 years of the origin.
+    pub const fn bounded(self) -> Time {
+        const BOUND: i64 = (1 << 62) - 1;
+        match self.0 {
+            ns if ns > BOUND => Time(BOUND),
+            ns if ns < -BOUND => Time(-BOUND),
+            _ => self,
+        }
+    }
+
+    /// [`Time::since`] of two times that are [`Time::bounded`], of which no difference has to
+    /// saturate: for what every packet asks. Of others it may wrap.
+    pub const fn since_bounded(self, earlier: Time) -> Delta {
+        Delta(self.0.wrapping_sub(earlier.0))
+    }
 }
 
 impl Delta {
@@ -230,5 +246,15 @@ mod tests {
     fn arithmetic_saturates_at_the_ends_of_time() {
         assert_eq!(Time::MAX + Delta::secs(1), Time::MAX);
         assert_eq!(Time::MAX.since(Time::MIN), Delta::MAX);
+    }
+
+    #[test]
+    fn differences_of_bounded_times_never_wrap() {
+        let (first, last) = (Time::MIN.bounded(), Time::MAX.bounded());
+        assert_eq!(last.since_bounded(first), last.since(first));
+        assert_eq!(first.since_bounded(last), first.since(last));
+        // Until 2106, the last second of a pcap file, nothing is bounded.
+        let end = Time::from_ns(i64::from(u32::MAX) * 1_000_000_000 + 999_999_999);
+        assert_eq!(end.bounded(), end);
     }
 }

@@ -37,17 +37,39 @@ impl FlowHasher {
         a: (AddressBits, u16),
         b: (AddressBits, u16),
     ) -> u64 {
-        let ends = self.end(a).wrapping_add(self.end(b));
+        self.both(protocol, self.end(a), self.end(b))
+    }
+
+    /// [`FlowHasher::hash`] of ends that are known to be of IPv4.
+    #[inline]
+    pub(crate) fn hash_v4(&self, protocol: u8, a: (u32, u16), b: (u32, u16)) -> u64 {
+        self.both(protocol, self.end_v4(a), self.end_v4(b))
+    }
+
+    #[inline]
+    fn both(&self, protocol: u8, a: u64, b: u64) -> u64 {
+        let ends = a.wrapping_add(b);
         fold(ends ^ self.keys[4], self.keys[5] ^ u64::from(protocol))
     }
 
     #[inline]
     fn end(&self, (AddressBits(bits), port): (AddressBits, u16)) -> u64 {
+        if bits >> 32 == 0xffff {
+            return self.end_v4((bits as u32, port));
+        }
         let host = fold(
             bits as u64 ^ self.keys[0],
             (bits >> 64) as u64 ^ self.keys[1],
         );
         fold(host ^ self.keys[2], u64::from(port) ^ self.keys[3])
+    }
+
+    /// Address and port fit one word; multiplied with itself under two keys, so that it is not
+    /// linear either.
+    #[inline]
+    fn end_v4(&self, (address, port): (u32, u16)) -> u64 {
+        let word = u64::from(address) << 16 | u64::from(port);
+        fold(word ^ self.keys[0], word ^ self.keys[1])
     }
 }
 

@@ -75,6 +75,11 @@ impl TcpFlags {
     pub const fn ack(self) -> bool {
         self.0 & Self::ACK != 0
     }
+
+    /// ACK and none of SYN, FIN and RST: neither the beginning nor an end of a connection.
+    pub const fn is_plain_ack(self) -> bool {
+        self.0 & (Self::ACK | Self::SYN | Self::FIN | Self::RST) == Self::ACK
+    }
 }
 
 /// Yes-or-no facts about a packet.

@@ -3,14 +3,15 @@
 use crate::frame::{Carrier, IpVersion, ip_in};
 use crate::ip::{Datagram, ipv4, next};
 use crate::ipv6::ipv6;
-use crate::payload::worth_keeping;
+use crate::payload::{is_tcp_worth_keeping, kept_of, worth_keeping};
 use crate::tcp::{Transport, tcp};
 use crate::udp::udp;
+use crate::usual::Usual;
 use crate::view::View;
 use crate::{
     Address, Batch, FlowHasher, LinkType, PacketFlags, PacketHeader, SkipReason, protocol,
 };
-use crate::{gtp, tunnel, usual};
+use crate::{gtp, tunnel};
 use unbloat_units::Time;
 
 /// IP packets inside one another that are followed, the outermost included.
@@ -61,10 +62,28 @@ impl Parser {
         batch.packets += 1;
         batch.wire_bytes += u64::from(wire_len);
         batch.watermark = batch.watermark.max(time);
-        let record = View::record(data, wire_len);
-        match self.usual(link, record) {
-            Some((datagram, transport)) => self.add(batch, place, &datagram, &transport),
-            None => self.push_unusual(batch, place, link, record),
+        let usual = match link {
+            LinkType::Ethernet => Usual::find(data, &self.params.gtp_ports),
+            _ => None,
+        };
+        match usual {
+            Some(packet) => self.push_usual(batch, place, &packet),
+            None => self.push_unusual(batch, place, link, View::record(data, wire_len)),
+        }
+    }
+
+    #[inline(always)]
+    fn push_usual(&self, batch: &mut Batch, place: Place, packet: &Usual<'_>) {
+        batch.headers.push(PacketHeader::default());
+        let Some(header) = batch.headers.last_mut() else {
+            return;
+        };
+        (header.time, header.wire_len, header.offset) = (place.time, place.wire_len, place.offset);
+        packet.write_to(header, &self.hasher);
+        if is_tcp_worth_keeping(packet.payload, packet.ports()) {
+            let kept = append(&[], kept_of(packet.payload), &mut batch.extra);
+            header.flags.set(kept.flags);
+            (header.extra, header.extra_len) = (kept.start, kept.len);
         }
     }
 
@@ -76,7 +95,6 @@ impl Parser {
         }
     }
 
-    #[inline(always)]
     fn add(
         &self,
         batch: &mut Batch,
@@ -94,23 +112,7 @@ impl Parser {
         });
     }
 
-    /// What [`Parser::innermost`] would find, if the packet is one of the [`usual`] ones.
-    #[inline(always)]
-    fn usual<'a>(&self, link: LinkType, record: View<'a>) -> Option<(Datagram<'a>, Transport<'a>)> {
-        if link != LinkType::Ethernet {
-            return None;
-        }
-        let packet = usual::in_ethernet(record)?;
-        usual::tcp_in_ipv4(packet).or_else(|| {
-            let inner = usual::in_gtp(packet, &self.params.gtp_ports)?;
-            let (mut datagram, transport) = usual::tcp_in_ipv4(inner)?;
-            datagram.flags.set(PacketFlags::GTP);
-            Some((datagram, transport))
-        })
-    }
-
     /// All of a header that the packet's bytes tell.
-    #[inline(always)]
     fn header(
         &self,
         datagram: &Datagram<'_>,

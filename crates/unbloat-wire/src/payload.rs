@@ -14,19 +14,24 @@ pub(crate) const MAX_KEPT: usize = 2048;
 #[inline]
 pub(crate) fn worth_keeping<'a>(number: u8, transport: &Transport<'a>) -> &'a [u8] {
     let bytes = transport.payload.bytes;
-    let keep = !bytes.is_empty()
-        && match number {
-            protocol::TCP => {
-                is_http(bytes) || is_tls_client_hello(bytes) || is_dns_over_tcp(transport)
-            }
-            protocol::UDP => is_dns(transport) || is_quic_initial(transport),
-            _ => false,
-        };
-    if keep {
-        &bytes[..bytes.len().min(MAX_KEPT)]
-    } else {
-        &[]
-    }
+    let ports = (transport.src_port, transport.dst_port);
+    let is_worth_it = match number {
+        protocol::TCP => is_tcp_worth_keeping(bytes, ports),
+        protocol::UDP => is_dns(transport) || is_quic_initial(transport),
+        _ => false,
+    };
+    if is_worth_it { kept_of(bytes) } else { &[] }
+}
+
+/// Whether the payload of a segment between `ports` begins with something that an analysis reads.
+#[inline]
+pub(crate) fn is_tcp_worth_keeping(bytes: &[u8], ports: (u16, u16)) -> bool {
+    !bytes.is_empty() && (is_http(bytes) || is_tls_client_hello(bytes) || is_dns_over_tcp(ports))
+}
+
+/// As much of it as is kept.
+pub(crate) fn kept_of(bytes: &[u8]) -> &[u8] {
+    &bytes[..bytes.len().min(MAX_KEPT)]
 }
 
 fn is_http(bytes: &[u8]) -> bool {
@@ -56,8 +61,8 @@ fn is_dns(transport: &Transport<'_>) -> bool {
 }
 
 #[inline]
-fn is_dns_over_tcp(transport: &Transport<'_>) -> bool {
-    transport.src_port == 53 || transport.dst_port == 53
+fn is_dns_over_tcp((src, dst): (u16, u16)) -> bool {
+    src == 53 || dst == 53
 }
 
 fn is_quic_initial(transport: &Transport<'_>) -> bool {

@@ -5,94 +5,125 @@
 //! three times the cost.
 
 use crate::frame::ethertype;
-use crate::ip::{AddressBits, Datagram};
-use crate::tcp::{PADDED_TIMESTAMPS, Transport};
-use crate::view::{View, be16, be32};
-use crate::{PacketFlags, TcpFlags, protocol};
+use crate::hash::FlowHasher;
+use crate::tcp::PADDED_TIMESTAMPS;
+use crate::view::{be16, be32};
+use crate::{Address, PacketFlags, PacketHeader, TcpFlags, protocol};
 use unbloat_units::Seq;
 
 /// IPv4 of version 4 with a header of five words.
 const IPV4: u8 = 0x45;
-/// More fragments, or an offset.
-const FRAGMENT: u16 = 0x3fff;
+const PROTOCOL: usize = 9;
 const IP_HEADER: usize = 20;
 const TCP_HEADER: usize = 32;
+const HEADERS: usize = IP_HEADER + TCP_HEADER;
 /// IP, UDP and GTP-U.
 const TUNNEL: usize = 36;
+/// More fragments, or an offset, then the time to live, then the protocol: as these four bytes stand
+/// behind one another, one comparison is enough.
+const FRAGMENT_AND_PROTOCOL: u32 = 0x3fff_00ff;
 
-/// The IPv4 packet that an Ethernet frame begins with.
-#[inline(always)]
-pub(crate) fn in_ethernet(frame: View<'_>) -> Option<View<'_>> {
-    let header = frame.bytes.first_chunk::<14>()?;
-    if be16(header, 12) != ethertype::IPV4 {
-        return None;
+/// A packet at whose places everything is as usual.
+pub(crate) struct Usual<'a> {
+    headers: &'a [u8; HEADERS],
+    /// What was captured of the payload.
+    pub(crate) payload: &'a [u8],
+    payload_len: u32,
+    tunnel_flags: u16,
+}
+
+impl<'a> Usual<'a> {
+    /// In an Ethernet frame, or in a GTP-U tunnel at one of `gtp_ports` within it.
+    #[inline(always)]
+    pub(crate) fn find(frame: &'a [u8], gtp_ports: &[u16]) -> Option<Usual<'a>> {
+        let (ethernet, packet) = frame.split_first_chunk::<14>()?;
+        if be16(ethernet, 12) != ethertype::IPV4 {
+            return None;
+        }
+        match packet.get(PROTOCOL) {
+            Some(&protocol::TCP) => Usual::tcp_in_ipv4(packet, 0),
+            Some(&protocol::UDP) => {
+                let user = in_gtp(packet, gtp_ports)?;
+                Usual::tcp_in_ipv4(user, PacketFlags::GTP)
+            }
+            _ => None,
+        }
     }
-    frame.skip(14)
+
+    #[inline(always)]
+    fn tcp_in_ipv4(packet: &'a [u8], tunnel_flags: u16) -> Option<Usual<'a>> {
+        /// The TCP header's length and flags.
+        const LENGTH_AND_SYN: u16 = 0xf000 | TcpFlags::SYN as u16;
+        let (headers, rest) = packet.split_first_chunk::<HEADERS>()?;
+        let is_usual = headers[0] == IPV4
+            && be32(headers, 6) & FRAGMENT_AND_PROTOCOL == u32::from(protocol::TCP)
+            && be16(headers, 32) & LENGTH_AND_SYN == 0x8000
+            && be32(headers, 40) == PADDED_TIMESTAMPS;
+        if !is_usual {
+            return None;
+        }
+        let payload_len = u32::from(be16(headers, 2)).checked_sub(HEADERS as u32)?;
+        Some(Usual {
+            headers,
+            payload: &rest[..rest.len().min(payload_len as usize)],
+            payload_len,
+            tunnel_flags,
+        })
+    }
+
+    pub(crate) fn ports(&self) -> (u16, u16) {
+        (be16(self.headers, 20), be16(self.headers, 22))
+    }
+
+    /// Writes what the headers say to a header that is all zeros. Field by field, because a header
+    /// that is first put together elsewhere would be copied.
+    #[inline(always)]
+    pub(crate) fn write_to(&self, header: &mut PacketHeader, hasher: &FlowHasher) {
+        let bytes = self.headers;
+        let (src, dst) = (be32(bytes, 12), be32(bytes, 16));
+        let (src_port, dst_port) = self.ports();
+        header.flow_hash = hasher.hash_v4(protocol::TCP, (src, src_port), (dst, dst_port));
+        header.src = mapped(src);
+        header.dst = mapped(dst);
+        header.src_port = src_port;
+        header.dst_port = dst_port;
+        header.seq = Seq::new(be32(bytes, 24));
+        header.ack = Seq::new(be32(bytes, 28));
+        header.tsval = Seq::new(be32(bytes, 44));
+        header.tsecr = Seq::new(be32(bytes, 48));
+        header.payload_len = self.payload_len;
+        header.window = be16(bytes, 34);
+        header.ip_id = be16(bytes, 4);
+        header.flags =
+            PacketFlags(PacketFlags::IP_ID | PacketFlags::TIMESTAMPS | self.tunnel_flags);
+        header.tcp_flags = TcpFlags(bytes[33]);
+        header.protocol = protocol::TCP;
+        header.tos = bytes[1];
+        header.header_len = HEADERS as u16;
+    }
+}
+
+#[inline(always)]
+fn mapped(v4: u32) -> Address {
+    Address((0xffff_0000_0000 | u128::from(v4)).to_be_bytes())
 }
 
 /// The user's packet in a tunnel between one of `ports` and any port.
 #[inline(always)]
-pub(crate) fn in_gtp<'a>(packet: View<'a>, ports: &[u16]) -> Option<View<'a>> {
-    let header = packet.bytes.first_chunk::<TUNNEL>()?;
-    let is_udp = header[0] == IPV4 && header[9] == protocol::UDP;
-    if !is_udp || be16(header, 6) & FRAGMENT != 0 {
-        return None;
-    }
-    let has_port = ports.contains(&be16(header, 22)) || ports.contains(&be16(header, 20));
+fn in_gtp<'a>(packet: &'a [u8], ports: &[u16]) -> Option<&'a [u8]> {
+    let header = packet.first_chunk::<TUNNEL>()?;
+    let is_udp =
+        header[0] == IPV4 && be32(header, 6) & FRAGMENT_AND_PROTOCOL == u32::from(protocol::UDP);
     // Version 1, no optional field, a user's packet.
     let is_user_data = be16(header, 28) == 0x30ff;
     let [total, udp, user] = [2, 24, 30].map(|at| u32::from(be16(header, at)));
     let lengths_agree = total == udp + 20 && udp == user + 16;
-    if has_port && is_user_data && lengths_agree {
-        packet.stated(total).skip(TUNNEL)
-    } else {
-        None
-    }
-}
-
-/// The packet's two headers, if they are as usual.
-#[inline(always)]
-pub(crate) fn tcp_in_ipv4(packet: View<'_>) -> Option<(Datagram<'_>, Transport<'_>)> {
-    let (ip, rest) = packet.bytes.split_first_chunk::<IP_HEADER>()?;
-    let tcp = rest.first_chunk::<TCP_HEADER>()?;
-    let total = u32::from(be16(ip, 2));
-    let is_usual = ip[0] == IPV4
-        && ip[9] == protocol::TCP
-        && be16(ip, 6) & FRAGMENT == 0
-        && total as usize >= IP_HEADER + TCP_HEADER
-        && tcp[12] >> 4 == 8
-        && tcp[13] & TcpFlags::SYN == 0
-        && be32(tcp, 20) == PADDED_TIMESTAMPS;
-    if !is_usual {
+    if !is_udp || !is_user_data || !lengths_agree {
         return None;
     }
-    let payload = packet.stated(total).skip(IP_HEADER)?;
-    let mapped = |at| AddressBits(0xffff_0000_0000 | u128::from(be32(ip, at)));
-    let datagram = Datagram {
-        src: mapped(12),
-        dst: mapped(16),
-        protocol: protocol::TCP,
-        tos: ip[1],
-        ip_id: be16(ip, 4),
-        flags: PacketFlags(PacketFlags::IP_ID),
-        header_len: IP_HEADER as u32,
-        payload,
-    };
-    let transport = Transport {
-        src_port: be16(tcp, 0),
-        dst_port: be16(tcp, 2),
-        seq: Seq::new(be32(tcp, 4)),
-        ack: Seq::new(be32(tcp, 8)),
-        tsval: Seq::new(be32(tcp, 24)),
-        tsecr: Seq::new(be32(tcp, 28)),
-        window: be16(tcp, 14),
-        tcp_flags: TcpFlags(tcp[13]),
-        flags: PacketFlags(PacketFlags::TIMESTAMPS),
-        header_len: TCP_HEADER as u32,
-        options: &[],
-        payload: payload.skip(TCP_HEADER)?,
-    };
-    Some((datagram, transport))
+    let has_port = ports.contains(&be16(header, 22)) || ports.contains(&be16(header, 20));
+    let stored = packet.len().min(total as usize);
+    has_port.then_some(&packet[TUNNEL..stored])
 }
 
 #[cfg(test)]

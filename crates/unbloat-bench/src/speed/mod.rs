@@ -152,17 +152,22 @@ fn memory(result: &SpeedResult) -> Memory {
     let rss = |capture| result.row(capture, UNBLOAT).and_then(Row::peak_rss);
     let (empty, many) = (rss("empty"), rss("many"));
     let (once, tenfold) = (rss("once"), rss("tenfold"));
-    let live = result.capture("many").map(|c| c.peak_live_flows as f64);
-    let above = many
-        .zip(empty)
-        .map(|(many, empty)| many.saturating_sub(empty) as f64);
+    let million = rss("million");
+    let live = |capture| Some(result.capture(capture)?.peak_live_flows as f64);
+    let point = |capture, bytes: Option<u64>| Some((live(capture)?, bytes? as f64));
+    let line = point("many", many).zip(point("million", million));
+    let slope = line.map(|((x0, y0), (x1, y1))| (y1 - y0) / (x1 - x0));
+    let charged = point("many", many).zip(empty);
     let growth = tenfold
         .zip(once)
         .map(|(ten, one)| (ten as f64 / one as f64 - 1.0) * 100.0);
     Memory {
         empty_rss_bytes: empty,
         many_rss_bytes: many,
-        bytes_per_live_flow: above.zip(live).map(|(bytes, flows)| bytes / flows),
+        million_rss_bytes: million,
+        bytes_per_live_flow: slope,
+        bytes_beside_flows: line.zip(slope).map(|(((x, y), _), slope)| y - slope * x),
+        charged_bytes_per_live_flow: charged.map(|((x, y), rest)| (y - rest as f64) / x),
         once_rss_bytes: once,
         tenfold_rss_bytes: tenfold,
         tenfold_growth_pct: growth,

@@ -151,13 +151,27 @@ fn memory(text: &mut String, result: &SpeedResult) {
     };
     line(text, format_args!("Memory of `{UNBLOAT}`, peak RSS:\n"));
     let per_flow = m.bytes_per_live_flow.unwrap_or(f64::NAN);
+    let live = |name| result.capture(name).map_or(0, |c| c.peak_live_flows);
     line(
         text,
         format_args!(
-            "- a live flow: ({} on `many` - {} on an empty capture) / {} flows alive at once = {per_flow:.0} B;",
+            "- a live flow: from {} on `many`, {} flows alive at once, to {} on `million`, {}: {per_flow:.0} B each, with its \
+             share of its user (a user has about two flows in both) and of every index; at no flow that line is at {:.1} MB;",
+            mb(m.many_rss_bytes),
+            live("many"),
+            mb(m.million_rss_bytes),
+            live("million"),
+            m.bytes_beside_flows.unwrap_or(f64::NAN) / 1e6,
+        ),
+    );
+    line(
+        text,
+        format_args!(
+            "- the same with all buffers charged to flows: ({} on `many` - {} on an empty capture) / {} flows = {:.0} B;",
             mb(m.many_rss_bytes),
             mb(m.empty_rss_bytes),
-            result.capture("many").map_or(0, |c| c.peak_live_flows),
+            live("many"),
+            m.charged_bytes_per_live_flow.unwrap_or(f64::NAN),
         ),
     );
     let growth = m.tenfold_growth_pct.unwrap_or(f64::NAN);

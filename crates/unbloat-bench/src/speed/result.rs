@@ -52,7 +52,13 @@ pub struct Row {
 pub struct Memory {
     pub empty_rss_bytes: Option<u64>,
     pub many_rss_bytes: Option<u64>,
+    pub million_rss_bytes: Option<u64>,
+    /// Slope of the peak from `many` to `million`, over flows alive at once.
     pub bytes_per_live_flow: Option<f64>,
+    /// What that line has left at no flow: buffers, batches, rows, the program itself.
+    pub bytes_beside_flows: Option<f64>,
+    /// All of `many` but what an empty capture takes, charged to its flows.
+    pub charged_bytes_per_live_flow: Option<f64>,
     pub once_rss_bytes: Option<u64>,
     pub tenfold_rss_bytes: Option<u64>,
     /// Growth of the peak when the trace grows tenfold at equal concurrency.

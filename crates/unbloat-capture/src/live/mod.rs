@@ -131,6 +131,7 @@ impl LiveSource {
             }
             self.ring.release();
             if self.ring.take() {
+                self.drops += self.ring.new_drops();
                 self.packets = Packets::of(self.ring.block().unwrap_or_default());
             } else if may_wait {
                 may_wait = false;
@@ -212,6 +213,7 @@ impl Source for LiveSource {
         Progress {
             done: self.captured,
             total: None,
+            dropped: self.drops,
         }
     }
 

@@ -62,7 +62,7 @@ pub struct Args {
     pub format: Option<FormatKind>,
 
     /// Which table `--format` prints: flows, rtt, in_flight, bandwidth, events, users, radio,
-    /// concurrency, dns, http, protocols, summary or figures
+    /// promotions, concurrency, dns, http, protocols, summary or figures
     #[arg(long, default_value = "flows", requires = "format")]
     pub table: String,
 

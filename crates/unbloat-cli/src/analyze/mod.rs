@@ -55,7 +55,7 @@ pub fn run(args: &Args) -> Result<Exit, AnalyzeError> {
     let mut store = Store::open(args, inputs)?;
     let stop = stop_on_ctrl_c()?;
     let mut progress = Progress::new(args.quiet, args.live.is_some());
-    let settings = settings(args)?;
+    let settings = settings(args, &mut store)?;
     let (begun, mut drawn) = (Instant::now(), Instant::now());
     let mut sink = |output: &Output, standing: Standing, shard: Option<&Shard>| {
         store.take(output)?;
@@ -97,8 +97,16 @@ pub fn run(args: &Args) -> Result<Exit, AnalyzeError> {
     })
 }
 
-fn settings(args: &Args) -> Result<Settings, AnalyzeError> {
-    let series = ["rtt", "in_flight", "bandwidth", "events", "radio"];
+fn settings(args: &Args, store: &mut Store) -> Result<Settings, AnalyzeError> {
+    let series = [
+        "rtt",
+        "in_flight",
+        "bandwidth",
+        "events",
+        "radio",
+        "dns",
+        "http",
+    ];
     let printed = args.format.is_some() && series.contains(&args.table.as_str());
     Ok(Settings {
         params: args.params.params(),
@@ -107,6 +115,7 @@ fn settings(args: &Args) -> Result<Settings, AnalyzeError> {
         threads: usize::from(args.threads),
         hash_seed: getrandom::u64().map_err(AnalyzeError::Random)?,
         summary_only: args.no_run && !printed,
+        reads: store.reads(args),
     })
 }
 

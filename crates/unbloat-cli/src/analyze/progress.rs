@@ -39,10 +39,7 @@ impl Progress {
     /// Draws the verdict of a live capture over the one before.
     pub fn redraw(&mut self, verdict: &str, standing: &Standing) {
         let Some(term) = &self.term else { return };
-        let text = format!(
-            "{verdict}\n{} packets so far\n",
-            HumanCount(standing.packets)
-        );
+        let text = format!("{verdict}\n{}\n", so_far(standing));
         // A terminal that is gone is no reason to end the capture.
         let _ = term.clear_last_lines(self.lines);
         let _ = term.write_str(&text);
@@ -78,5 +75,33 @@ impl Progress {
 
     pub fn finish(&self) {
         self.bar.finish_and_clear();
+    }
+}
+
+/// Below a live verdict: what it rests on, and what the kernel dropped before it could be looked at.
+fn so_far(standing: &Standing) -> String {
+    let packets = HumanCount(standing.packets);
+    match standing.progress.dropped {
+        0 => format!("{packets} packets so far"),
+        n => format!(
+            "{packets} packets so far, {} more dropped while capturing; counts are too low",
+            HumanCount(n)
+        ),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn drops_stand_below_the_live_verdict_as_soon_as_there_are_any() {
+        let mut standing = Standing {
+            packets: 1234,
+            ..Standing::default()
+        };
+        assert_eq!(so_far(&standing), "1,234 packets so far");
+        standing.progress.dropped = 56;
+        assert!(so_far(&standing).contains("56 more dropped"));
     }
 }

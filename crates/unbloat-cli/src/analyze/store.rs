@@ -10,8 +10,8 @@ use unbloat_report::{RenderOptions, render};
 use unbloat_run::format::{Bounds, FormatKind, TextWriter};
 use unbloat_run::{RunInfo, RunReader, RunWriter, Status, TraceStart, fresh_dir, link_latest};
 use unbloat_summary::{
-    Outcome as Found, Summary, SummaryParams, Verdict, figures_rows, figures_table, summary_rows,
-    summary_table,
+    Outcome as Found, Reads, Summary, SummaryParams, Verdict, figures_rows, figures_table,
+    summary_rows, summary_table,
 };
 use unbloat_table::{Rows, Table};
 use unbloat_trace::{Output, all_tables};
@@ -47,7 +47,11 @@ impl Store {
             tail: args.params.params().tail,
             ..SummaryParams::default()
         };
-        let summary = Summary::new(&traced, params);
+        let summary = if is_verdict_all(args) {
+            Summary::of_verdict(&traced, params)
+        } else {
+            Summary::new(&traced, params)
+        };
         let mut tables = traced;
         tables.extend([summary_table(), figures_table()]);
         let print = args
@@ -66,6 +70,11 @@ impl Store {
             run,
             print,
         })
+    }
+
+    /// Which columns come to be seen, where not all do.
+    pub fn reads(&mut self, args: &Args) -> Option<Reads> {
+        is_verdict_all(args).then(|| self.summary.reads(&all_tables()))
     }
 
     pub fn take(&mut self, output: &Output) -> Result<(), AnalyzeError> {
@@ -117,6 +126,11 @@ impl Store {
         };
         Ok(Stored { found, dir })
     }
+}
+
+/// Nothing is printed but the verdict, and nothing kept.
+fn is_verdict_all(args: &Args) -> bool {
+    args.no_run && args.format.is_none()
 }
 
 impl Print {

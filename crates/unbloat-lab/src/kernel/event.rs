@@ -8,7 +8,7 @@ use std::net::Ipv4Addr;
 
 pub(crate) const COLUMNS: &str = "time_ns,kind,side,protocol,source,source_port,destination,\
     destination_port,snd_una,snd_nxt,snd_cwnd,snd_ssthresh,packets_out,retrans_out,sacked_out,\
-    lost_out,srtt_us,high_seq,ca_state,retransmits,backoff,pending,seq,end_seq,value";
+    lost_out,srtt_us,high_seq,ca_state,retransmits,backoff,pending,ip_id,seq,end_seq,value";
 
 const KINDS: [&str; 5] = ["rtt", "ack", "ca_state", "retransmit", "synack_retransmit"];
 const SIDES: [&str; 2] = ["client", "server"];
@@ -42,7 +42,7 @@ pub(crate) struct Event {
     retransmits: u8,
     backoff: u8,
     pending: u8,
-    unused: [u8; 2],
+    ip_id: u16,
 }
 
 impl Event {
@@ -76,6 +76,7 @@ impl Event {
             u32::from(self.retransmits),
             u32::from(self.backoff),
             u32::from(self.pending),
+            u32::from(self.ip_id),
             self.seq,
             self.end_seq,
             self.value,

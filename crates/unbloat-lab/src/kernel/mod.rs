@@ -6,7 +6,7 @@
 //! | kind | when | `seq`, `end_seq` | `value` |
 //! |---|---|---|---|
 //! | `rtt` | a segment arrives from which the kernel takes an RTT sample; `srtt_us` includes it | its ACK number in `end_seq` | the sample in us |
-//! | `ack` | a segment arrives while data is out; state *before* it is processed | | its ACK number |
+//! | `ack` | a segment arrives while data is out; state *before* it is processed, `ip_id` names it | | its ACK number |
 //! | `ca_state` | the congestion state changes; `ca_state` is the old one | | the new one: 0 Open, 1 Disorder, 2 CWR, 3 Recovery, 4 Loss (= RTO) |
 //! | `retransmit` | after a copy was sent; `pending` 5 = tail loss probe | the range | |
 //! | `synack_retransmit` | after a SYN-ACK was repeated (no socket state yet) | the range | |

@@ -60,6 +60,7 @@ impl Source for Played {
         Progress {
             done: Bytes::new(self.next as u64),
             total: None,
+            dropped: 0,
         }
     }
 
@@ -90,6 +91,7 @@ pub fn settings() -> Settings {
         threads: 1,
         hash_seed: 1,
         summary_only: false,
+        reads: None,
     }
 }
 

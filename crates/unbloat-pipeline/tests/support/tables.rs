@@ -112,10 +112,10 @@ fn difference(
 
 fn cell(column: &ColumnData, row: usize) -> String {
     match column {
-        ColumnData::U64(values) => format!("{:?}", values[row]),
-        ColumnData::I64(values) => format!("{:?}", values[row]),
-        ColumnData::F64(values) => format!("{:?}", values[row]),
-        ColumnData::Bool(values) => format!("{:?}", values[row]),
-        ColumnData::Text { .. } => column.as_text(row).unwrap_or("null").to_owned(),
+        ColumnData::U64(values) => format!("{:?}", values.get(row)),
+        ColumnData::I64(values) => format!("{:?}", values.get(row)),
+        ColumnData::F64(values) => format!("{:?}", values.get(row)),
+        ColumnData::Bool(values) => format!("{:?}", values.get(row)),
+        ColumnData::Text(texts) => texts.get(row).unwrap_or("null").to_owned(),
     }
 }

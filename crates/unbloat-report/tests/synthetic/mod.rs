@@ -17,13 +17,13 @@ const FLOWS: &str = "u:flow_id u:user_id t:client u:client_port t:server u:serve
     i:start_ns i:end_ns f:duration_ms t:end_cause b:syn_only u:packets_up u:packets_down u:payload_up_bytes \
     u:payload_down_bytes f:rate_up_bps f:rate_down_bps f:last_payload_gap_ms f:max_gap_ms b:large_down \
     f:close_delay_ms b:delayed_close f:close_energy_mj t:handshake f:handshake_up_ms f:handshake_down_ms \
-    b:pep f:promotion_ms u:retransmitted_{s}_packets f:retransmission_rate_{s} u:reordered_{s}_packets \
+    b:pep u:retransmitted_{s}_packets f:retransmission_rate_{s} u:reordered_{s}_packets \
     u:upstream_loss_{s}_packets u:ambiguous_{s}_packets u:dup_acks_{s} f:dup_ack_ratio_{s} u:rtt_{s}_samples \
     f:rtt_{s}_min_ms f:rtt_{s}_p50_ms f:added_{s}_p50_ms f:added_{s}_p95_ms f:added_{s}_p99_ms \
     f:in_flight_{s}_p50_bytes f:utilisation_{s} f:tick_{s}_ms b:window_scale_{s}_known \
     u:window_{s}_initial_bytes f:full_window_{s}_share f:full_window_{s}_first_pct u:slow_starts_{s} \
     u:rtos_{s} u:avoidable_rtos_{s} t:pattern_{s} t:limit_{s}";
-const OTHERS: [(&str, &str); 8] = [
+const OTHERS: [(&str, &str); 9] = [
     (
         "rtt",
         "u:flow_id t:side i:time_ns f:rtt_ms f:rtt_min_ms f:rtt_max_ms f:in_flight_bytes",
@@ -44,6 +44,7 @@ const OTHERS: [(&str, &str); 8] = [
         "users",
         "u:user_id t:client u:flows u:promotions f:active_s f:tail_s f:idle_s f:energy_j f:avoidable_energy_j f:added_down_p50_ms f:added_down_p95_ms f:added_down_p99_ms u:added_down_samples",
     ),
+    ("promotions", "f:promotion_ms"),
     ("concurrency", "u:user_id u:concurrent_flows u:seconds"),
     ("dns", "f:latency_ms"),
     (
@@ -319,7 +320,10 @@ fn flow(sink: &mut Sink, dice: &mut Dice, id: u64) {
     ];
     values.extend(name.map(|n| ("server_name", T(n))));
     if id.is_multiple_of(9) {
-        values.push(("promotion_ms", N(dice.around(435.0, 0.3))));
+        sink.put(
+            "promotions",
+            &[("promotion_ms", N(dice.around(435.0, 0.3)))],
+        );
     }
     sink.put("flows", &values);
     sink.put("dns", &[("latency_ms", N(dice.around(3.0, 0.9)))]);

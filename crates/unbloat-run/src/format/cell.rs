@@ -20,11 +20,11 @@ impl<'a> Cell<'a> {
     /// The value of `column` at `row`, which must be within it.
     pub(super) fn of(column: &'a ColumnData, row: usize) -> Cell<'a> {
         let value = match column {
-            ColumnData::U64(v) => v[row].map(Cell::U64),
-            ColumnData::I64(v) => v[row].map(Cell::I64),
-            ColumnData::F64(v) => v[row].filter(|x| x.is_finite()).map(Cell::F64),
-            ColumnData::Bool(v) => v[row].map(Cell::Bool),
-            ColumnData::Text { .. } => column.as_text(row).map(Cell::Text),
+            ColumnData::U64(v) => v.get(row).map(Cell::U64),
+            ColumnData::I64(v) => v.get(row).map(Cell::I64),
+            ColumnData::F64(v) => v.get(row).filter(|x| x.is_finite()).map(Cell::F64),
+            ColumnData::Bool(v) => v.get(row).map(Cell::Bool),
+            ColumnData::Text(v) => v.get(row).map(Cell::Text),
         };
         value.unwrap_or(Cell::Unknown)
     }

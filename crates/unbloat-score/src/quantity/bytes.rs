@@ -6,7 +6,7 @@ use crate::score::{Score, Unit};
 use crate::statistics::share;
 use crate::truth::Request;
 use crate::tuple::Tuple;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 pub(super) const QUANTITY: Quantity = Quantity {
     name: "bytes conserved",
@@ -27,6 +27,8 @@ pub(super) const QUANTITY: Quantity = Quantity {
         tcptrace: the sum of its unique bytes over all connections.",
     score,
 };
+
+const COLUMNS: [&str; 2] = ["unique_down_bytes", "unique_up_bytes"];
 
 /// Bytes of one exchange, down and up, heads as the bed's server and client write them.
 fn exchange(request: &Request) -> [u64; 2] {
@@ -57,26 +59,28 @@ fn score(bed: &Bed) -> Vec<Score> {
         let sums = exchanged.entry(request.tuple()).or_default();
         *sums = [sums[0] + down, sums[1] + up];
     }
-    let whole = bed
+    let broken: BTreeSet<Tuple> = bed
         .truth
         .connections
         .iter()
-        .filter(|c| matches!(c.outcome.as_str(), "fin" | "late_fin"));
-    let truth: BTreeMap<Tuple, [u64; 2]> = whole
-        .filter_map(|c| Some((c.tuple(), *exchanged.get(&c.tuple())?)))
+        .filter(|c| !matches!(c.outcome.as_str(), "fin" | "late_fin"))
+        .map(|c| c.tuple())
         .collect();
+    exchanged.retain(|tuple, _| !broken.contains(tuple));
+    // Clients take ports again: all flows of a tuple against all connections of it.
+    let mut counted: BTreeMap<Tuple, [u64; 2]> = BTreeMap::new();
+    for flow in bed.at_monitor.table("flows").rows() {
+        if let Some(down) = bed.at_monitor.data_tuple(flow) {
+            let sums = counted.entry(down.reversed()).or_default();
+            let bytes = COLUMNS.map(|column| flow.count(column) as u64);
+            *sums = [sums[0] + bytes[0], sums[1] + bytes[1]];
+        }
+    }
     let [mut n, mut equal] = [0; 2];
     let mut examples = Vec::new();
-    for flow in bed.at_monitor.table("flows").rows() {
-        let up = bed.at_monitor.data_tuple(flow).map(Tuple::reversed);
-        let Some((up, sums)) = up.and_then(|up| Some((up, truth.get(&up)?))) else {
-            continue;
-        };
-        for (column, &theirs) in ["unique_down_bytes", "unique_up_bytes"]
-            .into_iter()
-            .zip(sums)
-        {
-            let ours = flow.count(column) as u64;
+    for (up, sums) in &exchanged {
+        let of_flows = counted.get(up).copied().unwrap_or_default();
+        for ((column, &theirs), ours) in COLUMNS.into_iter().zip(sums).zip(of_flows) {
             n += 1;
             equal += usize::from(ours == theirs);
             if ours != theirs && examples.len() < 3 {

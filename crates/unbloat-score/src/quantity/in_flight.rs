@@ -2,6 +2,7 @@
 
 use super::Quantity;
 use crate::bed::Bed;
+use crate::packets::Packet;
 use crate::score::{Score, Unit};
 use crate::statistics::share;
 use crate::tuple::Tuple;
@@ -10,21 +11,24 @@ use std::collections::BTreeMap;
 pub(super) const QUANTITY: Quantity = Quantity {
     name: "bytes in flight",
     beds: &["bulk", "lossy", "steps", "rto"],
-    definition: "At each ACK that the server's kernel processes: its `snd_nxt - snd_una` before it does, against the highest \
-        byte sent less the highest acknowledged in the last row of table `in_flight` before that ACK in \
-        the server's own capture.",
+    definition: "Each time the server's kernel processes an ACK while data is out: its `snd_nxt - snd_una` before it does, \
+        against table `in_flight` of the server's own capture: `seq_bytes` of the last row up to that moment less \
+        `ack_bytes` of the last row before that ACK. (ACKs may wait for the kernel while the socket is busy sending: \
+        what it sends until it looks at the ACK is in both figures.) The ACK is found by its IP identification.",
     score,
 };
 
-/// An ACK reaches the kernel so soon after it was captured, or is another one.
+/// An ACK reaches the kernel's TCP so soon after it was captured.
 const DELIVERY_NS: i64 = 20_000_000;
 
+/// Edges of a flow's downlink data after a packet.
 struct State {
     time_ns: i64,
-    in_flight: i64,
+    sent: u32,
+    acked: u32,
 }
 
-/// Our states of each flow's downlink data, in time order.
+/// Our states of each flow's downlink data, in the capture's order.
 fn states(bed: &Bed) -> BTreeMap<Tuple, Vec<State>> {
     let mut states: BTreeMap<Tuple, Vec<State>> = BTreeMap::new();
     for row in bed.at_server.table("in_flight").rows() {
@@ -33,21 +37,21 @@ fn states(bed: &Bed) -> BTreeMap<Tuple, Vec<State>> {
             .data_tuple(row)
             .zip(bed.at_server.time_ns(row));
         let edges = row.number("seq_bytes").zip(row.number("ack_bytes"));
-        let (Some((tuple, time_ns)), Some((seq, ack))) = (at, edges) else {
+        let (Some((tuple, time_ns)), Some((sent, acked))) = (at, edges) else {
             continue;
         };
-        let in_flight = (seq - ack) as i64;
-        states
-            .entry(tuple)
-            .or_default()
-            .push(State { time_ns, in_flight });
+        states.entry(tuple).or_default().push(State {
+            time_ns,
+            sent: sent as u64 as u32,
+            acked: acked as u64 as u32,
+        });
     }
     states
 }
 
 fn score(bed: &Bed) -> Vec<Score> {
     let states = states(bed);
-    let [mut n, mut equal, mut queued] = [0; 3];
+    let [mut n, mut equal, mut uncaptured, mut unstated] = [0; 4];
     let mut examples = Vec::new();
     let acks = bed
         .truth
@@ -59,40 +63,35 @@ fn score(bed: &Bed) -> Vec<Score> {
         let captured = bed
             .server
             .between(data.reversed(), row.time_ns - DELIVERY_NS, row.time_ns);
-        let Some(ack) = captured.filter(|p| p.ack == row.value).last() else {
+        let is_it = |p: &&Packet| p.ack == row.value && p.ip_id == row.ip_id;
+        let Some(ack) = captured.filter(is_it).last() else {
+            uncaptured += 1;
             continue;
         };
         let states = states.get(&data).map_or(&[][..], Vec::as_slice);
-        let next = states.partition_point(|s| s.time_ns < ack.time_ns);
-        let Some(ours) = next.checked_sub(1).map(|i| &states[i]) else {
+        let before = states[..states.partition_point(|s| s.time_ns < ack.time_ns)].last();
+        let until = states[..states.partition_point(|s| s.time_ns <= row.time_ns)].last();
+        let (Some(before), Some(until)) = (before, until) else {
+            unstated += 1;
             continue;
         };
-        let theirs = i64::from(row.snd_nxt.wrapping_sub(row.snd_una));
+        let ours = until.sent.wrapping_sub(before.acked);
+        let theirs = row.snd_nxt.wrapping_sub(row.snd_una);
         n += 1;
-        if ours.in_flight == theirs {
-            equal += 1;
-        } else if is_queued(bed, data, ack.time_ns, row.snd_nxt) {
-            queued += 1;
-        } else if examples.len() < 3 {
+        equal += usize::from(ours == theirs);
+        if ours != theirs && examples.len() < 3 {
             examples.push(format!(
-                "{data} at {}: ours {}, kernel {theirs}",
-                row.time_ns, ours.in_flight
+                "{data} at {}: ours {ours}, kernel {theirs}",
+                row.time_ns
             ));
         }
     }
-    let mut score = Score::new("equal or in the device's queue", Unit::Share, n, share(equal + queued, n))
-        .at_least(0.999)
+    let mut score = Score::new("equal to the byte", Unit::Share, n, share(equal, n))
+        .at_least(1.0)
+        .note(format!("{} differ", n - equal))
         .note(format!(
-            "{} equal outright; in {} more the kernel had sent what the capture, taken behind the device's queue, shows right after the ACK",
-            share(equal, n).map_or_else(String::new, |s| Unit::Share.show(s)),
-            queued
+            "left out: {uncaptured} ACKs that are not in the capture, {unstated} before our first row"
         ));
     score.notes.extend(examples);
     vec![score]
-}
-
-/// Whether the kernel's `snd_nxt` was still on its way to the capture when the ACK passed there.
-fn is_queued(bed: &Bed, data: Tuple, ack_ns: i64, snd_nxt: u32) -> bool {
-    let mut after = bed.server.between(data, ack_ns, ack_ns + DELIVERY_NS);
-    after.any(|p| p.end() == snd_nxt)
 }

@@ -4,55 +4,71 @@ use super::Quantity;
 use crate::analysed::Row;
 use crate::bed::Bed;
 use crate::score::{Score, Unit};
-use crate::statistics::quantile;
+use crate::statistics::{quantile, share};
 use crate::tuple::Tuple;
 use std::collections::BTreeMap;
 
 pub(super) const QUANTITY: Quantity = Quantity {
     name: "promotion delay",
     beds: &["promotion"],
-    definition: "`promotion_ms` of each flow whose SYN started a promotion, against how long the bed held that SYN. \
+    definition: "Each row of table `promotions`, by its flow's SYN, against how long the bed held that SYN. \
         `T` is the bed's tail. Neither tool has such a figure.",
     score,
 };
 
 fn score(bed: &Bed) -> Vec<Score> {
     let first = bed.truth.promotions.iter().filter(|p| p.first);
-    let mut truth: BTreeMap<(Tuple, u32), f64> = first
+    let truth: BTreeMap<(Tuple, u32), f64> = first
         .map(|p| ((p.tuple(), p.seq), p.promotion_ms))
         .collect();
+    let promoted = |row: Row<'_>| {
+        let up = bed.at_monitor.data_tuple(row).map(Tuple::reversed)?;
+        let syn = bed.monitor.of(up).next()?;
+        truth.get(&(syn.tuple, syn.seq))
+    };
     let mut errors = Vec::new();
+    let mut beyond_bound = 0;
     let mut invented = 0;
-    for flow in bed.at_monitor.table("flows").rows() {
-        let Some(ours) = flow.number("promotion_ms") else {
+    for row in bed.at_monitor.table("promotions").rows() {
+        let Some((ours, theirs)) = row.number("promotion_ms").zip(promoted(row)) else {
+            invented += 1;
             continue;
         };
-        let up = bed.at_monitor.data_tuple(flow).map(Tuple::reversed);
-        let syn = up.and_then(|up| bed.monitor.of(up).next());
-        match syn.and_then(|syn| truth.remove(&(syn.tuple, syn.seq))) {
-            Some(theirs) => errors.push((ours - theirs).abs()),
-            None => invented += 1,
-        }
+        let error = (ours - theirs).abs();
+        beyond_bound += usize::from(row.number("promotion_error_ms") < Some(error));
+        errors.push(error);
     }
-    let flows = || bed.at_monitor.table("flows").rows();
-    let silence_s = bed.path.radio.map_or(0.0, |radio| radio.tail.as_secs());
-    let is_untold = |flow: &Row<'_>| {
-        flow.number("promotion_ms").is_none()
-            && flow.text("handshake") == "complete"
-            && flow.number("silence_before_s") > Some(silence_s)
+    let syns = || {
+        let flows = bed.at_monitor.table("flows").rows();
+        flows.filter(|flow| promoted(*flow).is_some())
     };
-    let tickless = flows().filter(is_untold).count();
+    let is_complete = |flow: &Row<'_>| flow.text("handshake") == "complete";
+    let silence_s = bed.path.radio.map_or(0.0, |radio| radio.tail.as_secs());
+    let is_silent = |flow: &Row<'_>| flow.number("silence_before_s") > Some(silence_s);
+    let is_first = |flow: &Row<'_>| flow.number("silence_before_s").is_none();
+    let asked = syns().filter(|f| is_complete(f) && is_silent(f)).count();
+    let of_firsts = syns().filter(|f| is_complete(f) && is_first(f)).count();
+    let broken = syns().filter(|f| !is_complete(f)).count();
+    let early = syns()
+        .filter(|f| f.number("promotion_ms").is_some())
+        .count();
     let n = errors.len();
     let median = quantile(&mut errors, 0.5);
     let p90 = quantile(&mut errors, 0.9);
+    let largest = quantile(&mut errors, 1.0).map_or_else(String::new, |ms| Unit::Ms.show(ms));
     vec![
         Score::new("median error", Unit::Ms, n, median)
             .at_most(2.0)
             .note(format!("{invented} of ours without a promotion"))
-            .note(format!(
-                "{} promotions without our figure, {tickless} of them of complete handshakes after T of silence, whose client's tick was not known yet",
-                truth.len()
-            )),
+            .note(format!("the largest error is {largest}, {beyond_bound} exceed their stated bound")),
         Score::new("90th percentile of errors", Unit::Ms, n, p90).at_most(10.0),
+        Score::new("handshakes after T of silence with a figure", Unit::Share, asked, share(n, asked))
+            .note(format!("{early} of the {n} were told by their flow's end, the others later"))
+            .note(format!(
+                "{} promotions in all: {} began with another packet than a SYN, {of_firsts} with their user's first \
+                 packet, before which the silence is unknown, {broken} with a SYN that was not answered or sent twice",
+                truth.len(),
+                truth.len() - syns().count(),
+            )),
     ]
 }

@@ -12,10 +12,9 @@ pub(super) const QUANTITY: Quantity = Quantity {
     name: "round trips",
     beds: &["bulk", "lossy", "steps", "rto"],
     definition: "Each sample of downlink data in the server's own capture (table `rtt`, method `ack`) against the \
-        sample that the server's kernel took from the same ACK. For its timer the kernel measures from the \
-        first segment that the ACK covers (delayed ACKs included, on purpose), for congestion control from the last, as \
-        we do; its record has the first kind, so the time between the two segments, taken from the capture, is subtracted. \
-        As recorded, without that, is reported beside it. tshark: `tcp.analysis.ack_rtt` of the same ACKs.",
+        sample that the server's kernel took from the same ACK for its timer (srtt). The kernel measures from the oldest \
+        segment that the ACK newly covers, as `rtt_from_oldest_ms` does. `rtt_ms` and tshark's `tcp.analysis.ack_rtt`, from \
+        the newest, stand below it: they leave out the receiver's wait for a second segment.",
     score,
 };
 
@@ -38,11 +37,12 @@ fn kernel_samples(bed: &Bed) -> Samples {
     samples
 }
 
-/// One comparison: what we say, what the kernel recorded, and that less the wait of its first segment.
+/// One comparison: the kernel's sample, ours of the same kind, and ours and tshark's from the newest
+/// segment.
 struct Compared {
-    ours: f64,
-    recorded: f64,
-    same_segment: f64,
+    kernel: f64,
+    from_oldest: f64,
+    from_newest: f64,
     tshark: Option<f64>,
 }
 
@@ -58,10 +58,11 @@ fn score(bed: &Bed) -> Vec<Score> {
             .data_tuple(row)
             .zip(bed.at_server.time_ns(row));
         let ack = at.and_then(|(tuple, time)| bed.server.at(tuple.reversed(), time));
-        let (Some(ack), Some(ours)) = (ack, row.number("rtt_ms")) else {
+        let ours = row.number("rtt_ms").zip(row.number("rtt_from_oldest_ms"));
+        let (Some(ack), Some((from_newest, from_oldest))) = (ack, ours) else {
             continue;
         };
-        let Some(recorded) = nearest(&kernel, ack) else {
+        let Some(kernel) = nearest(&kernel, ack) else {
             alone += 1;
             continue;
         };
@@ -69,43 +70,49 @@ fn score(bed: &Bed) -> Vec<Score> {
             .as_ref()
             .and_then(|t| t.get(&(ack.tuple, ack.time_ns)));
         compared.push(Compared {
-            ours,
-            recorded,
-            same_segment: recorded - first_to_last_ms(bed, ack, ours),
+            kernel,
+            from_oldest,
+            from_newest,
             tshark: tshark.and_then(|t| t.iter().find_map(|p| p.ack_rtt_ms)),
         });
     }
-    let p95 = |off: &dyn Fn(&Compared) -> Option<f64>| {
-        quantile(
-            &mut compared.iter().filter_map(off).collect::<Vec<_>>(),
-            0.95,
-        )
+    let p95 = |of: &dyn Fn(&Compared) -> Option<f64>| {
+        let off = |c: &Compared| Some((of(c)? - c.kernel).abs());
+        let mut all: Vec<f64> = compared.iter().filter_map(off).collect();
+        quantile(&mut all, 0.95)
     };
     let n = compared.len();
-    let same = p95(&|c| Some((c.ours - c.same_segment).abs()));
-    let raw = p95(&|c| Some((c.ours - c.recorded).abs()));
-    let show = |ms| Unit::Ms.show(ms);
-    let mut from_same = Score::new("95th percentile of differences, same segment", Unit::Ms, n, same)
-        .at_most(1.0)
-        .note(format!("{alone} of our samples have no row in the kernel's record (handshake, close, or equal to its mean)"));
-    from_same.tshark = p95(&|c| Some((c.tshark? - c.same_segment).abs())).map(show);
-    let beyond = compared
+    let untold = kernel
+        .values()
+        .map(Vec::len)
+        .sum::<usize>()
+        .saturating_sub(n);
+    let far = compared
         .iter()
-        .filter(|c| (c.ours - c.recorded).abs() > 1.0);
-    let (far, larger) = beyond.fold((0, 0), |(far, larger), c| {
-        (far + 1, larger + usize::from(c.recorded > c.ours))
-    });
-    let mut as_recorded = Score::new(
-        "95th percentile of differences, as recorded",
+        .filter(|c| (c.from_oldest - c.kernel).abs() > 1.0)
+        .count();
+    let same = Score::new(
+        "95th percentile of differences",
         Unit::Ms,
         n,
-        raw,
+        p95(&|c| Some(c.from_oldest)),
     )
+    .at_most(1.0)
+    .note(format!("{far} differ by more than 1 ms"))
     .note(format!(
-        "of {far} beyond 1 ms the kernel's is larger in {larger}"
+        "{alone} samples of ours have no row in the kernel's record (handshake, close, or equal to its mean)"
+    ))
+    .note(format!(
+        "{untold} of the kernel's have none of ours: Linux takes samples from SACK blocks and echoed timestamps too"
     ));
-    as_recorded.tshark = p95(&|c| Some((c.tshark? - c.recorded).abs())).map(show);
-    vec![from_same, as_recorded]
+    let mut newest = Score::new(
+        "the same of rtt_ms, from the newest segment",
+        Unit::Ms,
+        n,
+        p95(&|c| Some(c.from_newest)),
+    );
+    newest.tshark = p95(&|c| c.tshark).map(|ms| Unit::Ms.show(ms));
+    vec![same, newest]
 }
 
 /// The kernel's sample from this ACK.
@@ -114,27 +121,4 @@ fn nearest(kernel: &Samples, ack: &Packet) -> Option<f64> {
     let delay = |&&(time, _): &&(i64, f64)| (time - ack.time_ns).abs();
     let nearest = candidates.iter().min_by_key(delay)?;
     (delay(&nearest) < DELIVERY_NS).then_some(nearest.1)
-}
-
-/// From the first to the last segment that the ACK newly covers, as they passed the capture; the last
-/// one passed `rtt_ms` before the ACK.
-fn first_to_last_ms(bed: &Bed, ack: &Packet, rtt_ms: f64) -> f64 {
-    let last_ns = ack.time_ns - (rtt_ms * 1e6) as i64;
-    let longest_ns = 10_000_000_000;
-    let acks = bed
-        .server
-        .between(ack.tuple, last_ns - longest_ns, ack.time_ns - 1);
-    // A SYN's ACK number is no number of this space, so only lower ones are asked.
-    let behind = acks
-        .map(|a| ack.ack.wrapping_sub(a.ack))
-        .filter(|&b| (b as i32) > 0);
-    let Some(behind) = behind.min() else {
-        return 0.0;
-    };
-    let before = ack.ack.wrapping_sub(behind);
-    let mut data = bed
-        .server
-        .between(ack.tuple.reversed(), last_ns - longest_ns, last_ns);
-    let first = data.find(|p| before.wrapping_sub(p.seq) < p.payload_bytes);
-    first.map_or(0.0, |first| (last_ns - first.time_ns) as f64 / 1e6)
 }

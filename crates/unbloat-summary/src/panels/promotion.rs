@@ -16,12 +16,12 @@ impl Panel for Promotion {
     }
 
     fn needs(&self) -> &'static [(&'static str, &'static [&'static str])] {
-        &[("flows", &["protocol", "promotion_ms"])]
+        &[("promotions", &["promotion_ms"])]
     }
 
     fn add(&mut self, _: &str, view: &View) {
         let delay = view.column("promotion_ms");
-        for row in view.tcp_rows() {
+        for row in view.rows() {
             if let Some(ms) = delay.f64(row) {
                 self.delays_ms.record(ms);
             }

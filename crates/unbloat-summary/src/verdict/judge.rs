@@ -388,6 +388,20 @@ mod tests {
     }
 
     #[test]
+    fn no_column_matters_but_those_that_it_asks_for() {
+        let table = flows_table();
+        let records = [flow(1, (0, 100), 400.0, 6e5), flow(2, (20, 40), 500.0, 3e3)];
+        let mut judge = Judge::new(SummaryParams::default());
+        let asked = View::asked_by(&table, |view| judge.add("flows", view));
+        assert!(!asked.contains("rate_up_bps"));
+        let mut few = unbloat_table::Rows::new(&table);
+        few.keep_only(&table, |column| asked.contains(column.name));
+        few.append_merged([&rows(&table, &records)]);
+        judge.add("flows", &View::new(&Index::of(&table), &few));
+        assert_eq!(judge.verdict(), verdict(&records));
+    }
+
+    #[test]
     fn a_full_window_while_nobody_suffers_is_no_culprit() {
         let verdict = verdict(&[flow(1, (0, 10), 400.0, 9e5), flow(2, (50, 90), 80.0, 9e5)]);
         assert_eq!(verdict.culprits.len(), 1);

@@ -23,15 +23,15 @@ use crate::output::order;
 use crate::params::Params;
 use crate::tcp::{AckKind, Segment, Side};
 use crate::user::clock::{ClockTracker, Estimate, TickEstimator};
-use crate::user::throughput::{Delivery, Throughput, Window};
+use crate::user::throughput::{Delivery, LENGTHS, Throughput, Window};
 use unbloat_table::{Column, RowWriter};
 use unbloat_units::{Bytes, Delta, Rate, Seq, Time};
 use unbloat_wire::PacketFlags;
 
 pub(crate) struct Bandwidth;
 
-/// Lengths of windows; the middle one is what utilisation is taken from (§6.3).
-const LENGTHS: [Delta; 3] = [Delta::ms(100), Delta::ms(250), Delta::ms(1000)];
+/// What utilisation is taken from (§6.3) is the middle one of `LENGTHS`.
+const MIDDLE: Delta = LENGTHS[1];
 /// Estimates are thinned to one per length in this time.
 const EVERY: Delta = Delta::ms(50);
 
@@ -89,7 +89,13 @@ impl Mean {
 
 impl Watch {
     /// Follows order and disorder of the side's data; true while windows may grow.
+    #[inline]
     fn is_orderly(&mut self, seg: &Segment<'_>, flow: &Flow<'_>, side: Side) -> bool {
+        !seg.is_odd && self.recovering.is_none() || self.is_orderly_again(seg, flow, side)
+    }
+
+    #[cold]
+    fn is_orderly_again(&mut self, seg: &Segment<'_>, flow: &Flow<'_>, side: Side) -> bool {
         let half = flow.half(side);
         let lost = seg.side == side && seg.data.is_disorder();
         let told = seg.side != side && (seg.ack == AckKind::Duplicate || seg.missed > 0);
@@ -193,6 +199,21 @@ impl Analysis for Bandwidth {
         }
     }
 
+    #[inline]
+    fn on_data(
+        (): &mut (),
+        deep: Option<&mut Deep>,
+        seg: &Segment<'_>,
+        flow: &Flow<'_>,
+        cx: &mut Context<'_>,
+    ) {
+        if let Some(deep) = deep
+            && deep.sides.iter().any(|watch| watch.recovering.is_some())
+        {
+            Self::on_segment(&mut (), Some(deep), seg, flow, cx);
+        }
+    }
+
     fn finish(
         (): &mut (),
         deep: Option<&mut Deep>,
@@ -246,9 +267,9 @@ impl Watch {
             return;
         }
         self.next = Some(received + EVERY);
-        for length in LENGTHS {
+        for which in 0..LENGTHS.len() {
             let throughput = cx.user.throughput(side);
-            let Some(window) = throughput.window(length) else {
+            let Some(window) = throughput.window(which) else {
                 return;
             };
             if let Some(admitted) = admitted(&window, throughput, cx.params) {
@@ -265,7 +286,7 @@ impl Watch {
         flow: &Flow<'_>,
         cx: &mut Context<'_>,
     ) {
-        if window.length < LENGTHS[1] + LENGTHS[1] / 5 {
+        if window.length < MIDDLE + MIDDLE / 5 {
             self.mean.add(window, cx);
         }
         if cx.summary_only {

@@ -55,6 +55,26 @@ impl Analysis for Closing {
         }
     }
 
+    #[inline]
+    fn on_data(
+        _: &mut Light,
+        _: Option<&mut ()>,
+        _: &Segment<'_>,
+        _: &Flow<'_>,
+        _: &mut Context<'_>,
+    ) {
+    }
+
+    #[inline]
+    fn on_ack(
+        _: &mut Light,
+        _: Option<&mut ()>,
+        _: &Segment<'_>,
+        _: &Flow<'_>,
+        _: &mut Context<'_>,
+    ) {
+    }
+
     fn finish(
         light: &mut Light,
         _: Option<&mut ()>,

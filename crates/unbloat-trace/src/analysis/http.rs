@@ -13,7 +13,7 @@
 //! 3. tshark puts segments together first, so it reads heads that are spread over several, and says
 //!    when their last segment passed; without that it counts retransmitted heads again.
 
-use super::http_rows::{Request, Response, write};
+use super::http_rows::{Request, Response, owned, write};
 use super::{Analysis, Context, Event, Findings, Flow};
 use crate::tcp::{DataKind, Segment, Side};
 use crate::user::Rhythm;
@@ -27,25 +27,22 @@ pub(crate) struct Http;
 /// Nothing but a pointer until a head is seen.
 #[derive(Clone, Default)]
 pub(crate) struct Light {
-    exchanges: Option<Box<Exchanges>>,
+    heads: Option<Box<Heads>>,
 }
 
+/// What the heads of a flow said.
 #[derive(Clone, Default)]
-struct Exchanges {
+struct Heads {
     requests: u64,
-    awaited: VecDeque<Request>,
-    /// Requests behind `awaited` that were only counted: their responses stand alone.
-    uncounted: u64,
-    response: Option<Response>,
+    has_responses: bool,
     /// Where the body of the last request ends.
     upload_end: u64,
     period: Option<Delta>,
+    /// What rows tell of; nobody pays for it where nobody reads them.
+    exchanges: Option<Box<Exchanges>>,
 }
 
-impl Exchanges {
-    /// Requests kept while they await responses; browsers never sent more than six or eight.
-    const MAX_AWAITED: usize = 16;
-
+impl Heads {
     /// Reads the requests at the beginning of a segment, which may be several.
     fn on_requests(&mut self, seg: &Segment<'_>, flow: &Flow<'_>, cx: &mut Context<'_>) {
         let begin = flow.position(Side::Up, seg.header.seq);
@@ -72,33 +69,80 @@ impl Exchanges {
         cx: &mut Context<'_>,
     ) {
         self.requests += 1;
+        if let (Some(host), Some(_)) = (request.host, request.range) {
+            self.on_range_request(&owned(host), seg, flow, cx);
+        }
+        if !cx.summary_only {
+            let exchanges = self.exchanges.get_or_insert_default();
+            exchanges.on_request(request, seg, flow, cx);
+        }
+    }
+
+    fn on_responses(&mut self, seg: &Segment<'_>, flow: &Flow<'_>, cx: &mut Context<'_>) {
+        if !cx.summary_only {
+            let exchanges = self.exchanges.get_or_insert_default();
+            exchanges.on_responses(seg, flow, cx);
+            self.has_responses |= exchanges.response.is_some();
+        } else if self.requests == 0 && !self.has_responses {
+            self.has_responses = HttpResponse::parse(seg.payload).is_some();
+        }
+    }
+
+    fn on_range_request(
+        &mut self,
+        host: &str,
+        seg: &Segment<'_>,
+        flow: &Flow<'_>,
+        cx: &mut Context<'_>,
+    ) {
+        let Rhythm { period, begins } = cx.user.on_range_request(host, seg.now);
+        self.period = period.or(self.period);
+        if begins {
+            let event = Event {
+                side: Side::Up,
+                time: seg.now,
+                kind: "periodic",
+                seq: Some(seg.header.seq),
+                value: period.map(Delta::as_ms),
+                detail: Some(host),
+            };
+            cx.event(flow, event);
+        }
+    }
+}
+
+/// Requests and the responses to them.
+#[derive(Clone, Default)]
+struct Exchanges {
+    awaited: VecDeque<Request>,
+    /// Requests behind `awaited` that were only counted: their responses stand alone.
+    uncounted: u64,
+    response: Option<Response>,
+}
+
+impl Exchanges {
+    /// Requests kept while they await responses; browsers never sent more than six or eight.
+    const MAX_AWAITED: usize = 16;
+
+    fn on_request(
+        &mut self,
+        request: &HttpRequest<'_>,
+        seg: &Segment<'_>,
+        flow: &Flow<'_>,
+        cx: &mut Context<'_>,
+    ) {
         let down_end = down_end(flow);
         if self.has_missed_a_head(down_end)
             && let Some(missed) = self.awaited.pop_front()
         {
             write(Some(&missed), None, down_end, flow, cx);
         }
-        let asked = Request::new(request, seg.now, down_end);
-        if let (Some(host), true) = (&asked.host, asked.is_range) {
-            let Rhythm { period, begins } = cx.user.on_range_request(host, seg.now);
-            self.period = period.or(self.period);
-            if begins {
-                let event = Event {
-                    side: Side::Up,
-                    time: seg.now,
-                    kind: "periodic",
-                    seq: Some(seg.header.seq),
-                    value: period.map(Delta::as_ms),
-                    detail: Some(host),
-                };
-                cx.event(flow, event);
-            }
-        }
         if self.awaited.len() < Self::MAX_AWAITED && self.uncounted == 0 {
             if self.awaited.capacity() == 0 {
                 // Hardly any client pipelines; without this there would be room for four.
                 self.awaited.reserve_exact(1);
             }
+            let asked = Request::new(request, seg.now, down_end);
             self.awaited.push_back(asked);
         } else {
             self.uncounted += 1;
@@ -235,10 +279,33 @@ impl Analysis for Http {
         cx: &mut Context<'_>,
     ) {
         let may_begin_a_head = !seg.payload.is_empty();
-        let may_go_on = seg.side == Side::Down && light.exchanges.is_some();
+        let may_go_on = seg.side == Side::Down && !cx.summary_only && light.heads.is_some();
         if (may_begin_a_head || may_go_on) && seg.header.payload_len > 0 {
             on_segment(light, seg, flow, cx);
         }
+    }
+
+    #[inline]
+    fn on_data(
+        light: &mut Light,
+        _: Option<&mut ()>,
+        seg: &Segment<'_>,
+        flow: &Flow<'_>,
+        cx: &mut Context<'_>,
+    ) {
+        if seg.side == Side::Down && !cx.summary_only && light.heads.is_some() {
+            on_segment(light, seg, flow, cx);
+        }
+    }
+
+    #[inline]
+    fn on_ack(
+        _: &mut Light,
+        _: Option<&mut ()>,
+        _: &Segment<'_>,
+        _: &Flow<'_>,
+        _: &mut Context<'_>,
+    ) {
     }
 
     fn finish(
@@ -249,13 +316,13 @@ impl Analysis for Http {
         cx: &mut Context<'_>,
         row: &mut RowWriter<'_>,
     ) {
-        let mut exchanges = light.exchanges.take();
-        if let Some(exchanges) = &mut exchanges {
+        let heads = light.heads.take();
+        let period = heads.as_ref().and_then(|h| h.period);
+        row.u64(heads.as_ref().map(|h| h.requests));
+        row.f64(period.map(Delta::as_secs));
+        if let Some(mut exchanges) = heads.and_then(|h| h.exchanges) {
             exchanges.finish(flow, cx);
         }
-        let period = exchanges.as_ref().and_then(|e| e.period);
-        row.u64(exchanges.map(|e| e.requests));
-        row.f64(period.map(Delta::as_secs));
     }
 }
 
@@ -264,20 +331,22 @@ fn on_segment(light: &mut Light, seg: &Segment<'_>, flow: &Flow<'_>, cx: &mut Co
     if !is_first_copy(seg.data) {
         return;
     }
-    if let (Side::Down, Some(exchanges)) = (seg.side, &mut light.exchanges) {
+    if let (Side::Down, Some(heads)) = (seg.side, &mut light.heads)
+        && let Some(exchanges) = &mut heads.exchanges
+    {
         exchanges.on_data(seg, flow);
     }
     if seg.payload.is_empty() {
         return;
     }
-    let mut first = Exchanges::default();
-    let exchanges = light.exchanges.as_deref_mut().unwrap_or(&mut first);
+    let mut first = Heads::default();
+    let heads = light.heads.as_deref_mut().unwrap_or(&mut first);
     match seg.side {
-        Side::Up => exchanges.on_requests(seg, flow, cx),
-        Side::Down => exchanges.on_responses(seg, flow, cx),
+        Side::Up => heads.on_requests(seg, flow, cx),
+        Side::Down => heads.on_responses(seg, flow, cx),
     }
-    if first.requests > 0 || first.response.is_some() {
-        light.exchanges = Some(Box::new(first));
+    if first.requests > 0 || first.has_responses {
+        light.heads = Some(Box::new(first));
     }
 }
 

@@ -7,7 +7,7 @@ use unbloat_app::{ByteRange, ContentClass, HttpRequest, HttpResponse, Text};
 use unbloat_units::Time;
 
 /// The text as it prints; what needs no escapes, as almost all, is copied as a whole.
-fn owned(text: Text<'_>) -> Box<str> {
+pub(super) fn owned(text: Text<'_>) -> Box<str> {
     let is_plain = |&b: &u8| matches!(b, b' '..=b'~') && b != b'\\';
     match std::str::from_utf8(text.as_bytes()) {
         Ok(plain) if plain.as_bytes().iter().all(is_plain) => plain.into(),
@@ -28,9 +28,8 @@ fn method(name: &str) -> Cow<'static, str> {
 pub(super) struct Request {
     time: Time,
     method: Cow<'static, str>,
-    pub(super) host: Option<Box<str>>,
+    host: Option<Box<str>>,
     path: Option<Box<str>>,
-    pub(super) is_range: bool,
     range: (Option<u64>, Option<u64>),
     /// Where the data towards the client ended when it passed.
     pub(super) down_end: u64,
@@ -43,7 +42,6 @@ impl Request {
             method: method(head.method),
             host: head.host.map(owned),
             path: head.path.map(owned),
-            is_range: head.range.is_some(),
             range: (
                 head.range.and_then(ByteRange::first),
                 head.range.and_then(ByteRange::last),

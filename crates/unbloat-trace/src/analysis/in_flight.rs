@@ -19,7 +19,7 @@ pub(crate) struct InFlight;
 pub(crate) struct Light {
     max: [Option<u32>; 2],
     /// For the `in_flight` table, where one is written.
-    series: [Option<Box<Series>>; 2],
+    series: Option<Box<[Option<Series>; 2]>>,
 }
 
 /// Of large flows, the distribution over data packets.
@@ -107,12 +107,38 @@ impl Analysis for InFlight {
         cx: &mut Context<'_>,
     ) {
         if seg.header.payload_len > 0 {
-            let side = seg.side.index();
-            light.max[side] = light.max[side].max(seg.in_flight);
-            if let (Some(deep), Some(in_flight)) = (deep, seg.in_flight) {
-                deep.sides[side].record(f64::from(in_flight));
-            }
+            Self::on_data(light, deep, seg, flow, cx);
+        } else {
+            Self::on_ack(light, deep, seg, flow, cx);
         }
+    }
+
+    #[inline]
+    fn on_data(
+        light: &mut Light,
+        deep: Option<&mut Deep>,
+        seg: &Segment<'_>,
+        flow: &Flow<'_>,
+        cx: &mut Context<'_>,
+    ) {
+        let side = seg.side.index();
+        light.max[side] = light.max[side].max(seg.in_flight);
+        if let (Some(deep), Some(in_flight)) = (deep, seg.in_flight) {
+            deep.sides[side].record(f64::from(in_flight));
+        }
+        if !cx.summary_only {
+            light.follow(seg, flow, cx);
+        }
+    }
+
+    #[inline]
+    fn on_ack(
+        light: &mut Light,
+        _: Option<&mut Deep>,
+        seg: &Segment<'_>,
+        flow: &Flow<'_>,
+        cx: &mut Context<'_>,
+    ) {
         if !cx.summary_only {
             light.follow(seg, flow, cx);
         }
@@ -127,7 +153,7 @@ impl Analysis for InFlight {
         row: &mut RowWriter<'_>,
     ) {
         for side in Side::BOTH {
-            if let Some(series) = &mut light.series[side.index()] {
+            if let Some(series) = light.series_of(side) {
                 series.write(side, flow, cx);
             }
             let max = light.max[side.index()];
@@ -144,14 +170,19 @@ impl Analysis for InFlight {
 }
 
 impl Light {
+    fn series_of(&mut self, side: Side) -> Option<&mut Series> {
+        self.series.as_mut()?[side.index()].as_mut()
+    }
+
     fn follow(&mut self, seg: &Segment<'_>, flow: &Flow<'_>, cx: &mut Context<'_>) {
         if seg.header.payload_len > 0 {
-            let series = self.series[seg.side.index()].get_or_insert_default();
+            let both = self.series.get_or_insert_default();
+            let series = both[seg.side.index()].get_or_insert_default();
             series.turn(seg.side, seg.now, flow, cx);
             series.bin.payload += u64::from(seg.header.payload_len);
             series.bin.in_flight = series.bin.in_flight.max(seg.in_flight);
         }
-        if let Some(series) = &mut self.series[seg.side.other().index()] {
+        if let Some(series) = self.series_of(seg.side.other()) {
             if seg.acked > 0 {
                 series.turn(seg.side.other(), seg.now, flow, cx);
             }

@@ -9,10 +9,20 @@ use unbloat_units::{Delta, Seq, Time};
 /// Without that delay a window looks open at the monitor while the sender, which has not heard of
 /// the ACK, stands still: at a monitor near the receiver a flow that is always limited would seem
 /// never to be.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug)]
 pub(super) struct KnownEdge {
     known: Option<Seq>,
+    /// The edge granted last, and when the first was that is on its way, the end of time if none is:
+    /// what nearly every packet asks for, without a look at the queue.
+    newest: Option<Seq>,
+    next: Time,
     on_its_way: VecDeque<(Time, Seq)>,
+}
+
+impl Default for KnownEdge {
+    fn default() -> KnownEdge {
+        KnownEdge::new(None)
+    }
 }
 
 impl KnownEdge {
@@ -23,27 +33,47 @@ impl KnownEdge {
     pub(super) fn new(known: Option<Seq>) -> KnownEdge {
         KnownEdge {
             known,
+            newest: known,
+            next: Time::MAX,
             on_its_way: VecDeque::new(),
         }
     }
 
+    #[inline]
     pub(super) fn grant(&mut self, now: Time, edge: Seq) {
+        if self.newest != Some(edge) {
+            self.push(now, edge);
+        }
+    }
+
+    fn push(&mut self, now: Time, edge: Seq) {
+        self.newest = Some(edge);
         let is_crowded = self.on_its_way.len() >= Self::MAX;
         match self.on_its_way.back_mut() {
-            Some((_, last)) if is_crowded || *last == edge => *last = edge,
-            None if self.known == Some(edge) => {}
-            _ => self.on_its_way.push_back((now, edge)),
+            Some((_, last)) if is_crowded => *last = edge,
+            Some(_) => self.on_its_way.push_back((now, edge)),
+            None => {
+                self.next = now;
+                self.on_its_way.push_back((now, edge));
+            }
         }
     }
 
     /// Lets the sender learn the next edge granted until `now - delay`; gives when it did.
+    #[inline]
     pub(super) fn learn(&mut self, now: Time, delay: Delta) -> Option<Time> {
-        let known_at = self.on_its_way.front()?.0 + delay;
+        let known_at = self.next + delay;
         if known_at > now {
             return None;
         }
-        self.known = self.on_its_way.pop_front().map(|(_, edge)| edge);
+        self.known = Some(self.on_its_way.pop_front()?.1);
+        self.next = self.on_its_way.front().map_or(Time::MAX, |next| next.0);
         Some(known_at)
+    }
+
+    /// The sender knows of all that was granted.
+    pub(super) fn is_settled(&self) -> bool {
+        self.on_its_way.is_empty()
     }
 
     pub(super) fn known(&self) -> Option<Seq> {

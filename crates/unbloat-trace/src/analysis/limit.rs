@@ -116,12 +116,13 @@ impl Watch {
     }
 
     /// Gives the span since the last packet to what held in it.
+    #[inline]
     fn pass(&mut self, side: Side, now: Time, flow: &Flow<'_>) {
         let last = self.last.replace(now).unwrap_or_else(|| {
             (self.slot.start, self.run.start, self.last_data) = (now, now, now);
             now
         });
-        let span = now.since(last).max(Delta::ZERO);
+        let span = now.since_bounded(last).max(Delta::ZERO);
         let free_from = match std::mem::take(&mut self.state) {
             State::Free => last,
             State::Loss => {
@@ -140,13 +141,14 @@ impl Watch {
                 now
             }
         };
-        self.slot.free += now.since(free_from).max(Delta::ZERO);
-        if now.since(self.slot.start) >= SLOT {
+        self.slot.free += now.since_bounded(free_from).max(Delta::ZERO);
+        if now.since_bounded(self.slot.start) >= SLOT {
             self.close_slot(side, now, flow);
         }
     }
 
     /// When the sender learnt of room for a segment, or `now`.
+    #[cold]
     fn opened(&mut self, side: Side, now: Time, flow: &Flow<'_>) -> Time {
         let answer = delay(side, flow);
         let before = flow.half(side).high();
@@ -162,6 +164,7 @@ impl Watch {
         now
     }
 
+    #[inline]
     fn segment(&self) -> i32 {
         let is_offloaded = self.mss > LARGEST_SEGMENT;
         (if is_offloaded {
@@ -171,12 +174,34 @@ impl Watch {
         }) as i32
     }
 
+    /// The side was idle, and an ACK of nothing new changes nothing of that: all that the data of
+    /// the other direction say to a side that only receives.
+    #[inline]
+    fn stays_idle(&self, side: Side, seg: &Segment<'_>, flow: &Flow<'_>) -> bool {
+        let State::IdleFrom(from) = self.state else {
+            return false;
+        };
+        let granted = seg.window.map(|window| seg.header.ack + window);
+        let is_known = match &self.edge {
+            Some(edge) => edge.is_settled() && (granted.is_none() || granted == edge.known()),
+            None => granted.is_none(),
+        };
+        seg.ack == AckKind::Same
+            && self.recovery.is_none()
+            && !flow.half(side).is_outstanding()
+            && is_known
+            && from <= seg.now + delay(side, flow)
+    }
+
+    #[inline]
     fn on_data(&mut self, seg: &Segment<'_>, flow: &Flow<'_>) {
         let len = seg.header.payload_len;
         self.mss = self.mss.max(len);
         if len > 0 && seg.advanced > 0 {
             self.last_data = seg.now;
-            self.last_is_full_sized = len.is_multiple_of(self.segment().unsigned_abs());
+            let segment = self.segment().unsigned_abs();
+            // Hardly ever is there anything to divide.
+            self.last_is_full_sized = len == segment || len.is_multiple_of(segment);
         }
         if let Some(in_flight) = seg.in_flight {
             self.slot.max_in_flight = self.slot.max_in_flight.max(in_flight);
@@ -186,6 +211,7 @@ impl Watch {
         }
     }
 
+    #[inline]
     fn on_ack(&mut self, seg: &Segment<'_>) {
         if let Some(window) = seg.window {
             let edge = seg.header.ack + window;
@@ -202,6 +228,7 @@ impl Watch {
         }
     }
 
+    #[inline(always)]
     fn settle(&mut self, side: Side, now: Time, flow: &Flow<'_>) {
         let half = flow.half(side);
         let answer = delay(side, flow);
@@ -284,6 +311,34 @@ impl Watch {
     }
 }
 
+impl Deep {
+    /// Takes in the packet's own data.
+    #[inline(never)]
+    fn on_data(&mut self, seg: &Segment<'_>, flow: &Flow<'_>) {
+        let watch = &mut self.sides[seg.side.index()];
+        watch.pass(seg.side, seg.now, flow);
+        watch.on_data(seg, flow);
+        watch.settle(seg.side, seg.now, flow);
+    }
+
+    /// Takes in its ACK.
+    #[inline(never)]
+    fn on_ack(&mut self, seg: &Segment<'_>, flow: &Flow<'_>) {
+        let acked = seg.side.other();
+        let watch = &mut self.sides[acked.index()];
+        // The time of a side runs from its first data on, until its last.
+        if watch.last.is_none() {
+            return;
+        }
+        // Idle time counts once data ends it: after the last data there is no transfer.
+        if !matches!(watch.state, State::IdleFrom(_)) {
+            watch.pass(acked, seg.now, flow);
+        }
+        watch.on_ack(seg);
+        watch.settle(acked, seg.now, flow);
+    }
+}
+
 /// The cause with the largest share of at least a third.
 fn strongest(shares: [f64; CAUSES.len()]) -> &'static str {
     let known = CAUSES.iter().filter(|(cause, _)| *cause != Cause::Unknown);
@@ -317,21 +372,42 @@ impl Analysis for Limit {
     ) {
         let Some(deep) = deep else { return };
         if seg.header.payload_len > 0 {
-            let watch = &mut deep.sides[seg.side.index()];
-            watch.pass(seg.side, seg.now, flow);
-            watch.on_data(seg, flow);
-            watch.settle(seg.side, seg.now, flow);
+            deep.on_data(seg, flow);
         }
+        let acked = &deep.sides[seg.side.other().index()];
+        if !matches!(seg.ack, AckKind::None | AckKind::Old)
+            && !acked.stays_idle(seg.side.other(), seg, flow)
+        {
+            deep.on_ack(seg, flow);
+        }
+    }
+
+    #[inline]
+    fn on_data(
+        _: &mut (),
+        deep: Option<&mut Deep>,
+        seg: &Segment<'_>,
+        flow: &Flow<'_>,
+        _: &mut Context<'_>,
+    ) {
+        let Some(deep) = deep else { return };
+        deep.on_data(seg, flow);
         let acked = seg.side.other();
-        let watch = &mut deep.sides[acked.index()];
-        // The time of a side runs from its first data on, until its last.
-        if watch.last.is_some() && !matches!(seg.ack, AckKind::None | AckKind::Old) {
-            // Idle time counts once data ends it: after the last data there is no transfer.
-            if !matches!(watch.state, State::IdleFrom(_)) {
-                watch.pass(acked, seg.now, flow);
-            }
-            watch.on_ack(seg);
-            watch.settle(acked, seg.now, flow);
+        if !deep.sides[acked.index()].stays_idle(acked, seg, flow) {
+            deep.on_ack(seg, flow);
+        }
+    }
+
+    #[inline]
+    fn on_ack(
+        _: &mut (),
+        deep: Option<&mut Deep>,
+        seg: &Segment<'_>,
+        flow: &Flow<'_>,
+        _: &mut Context<'_>,
+    ) {
+        if let Some(deep) = deep {
+            deep.on_ack(seg, flow);
         }
     }
 

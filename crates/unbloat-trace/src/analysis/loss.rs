@@ -131,12 +131,35 @@ impl Analysis for Loss {
         flow: &Flow<'_>,
         cx: &mut Context<'_>,
     ) {
+        if !seg.is_odd {
+            return;
+        }
         if !matches!(seg.data, DataKind::None | DataKind::InOrder) && seg.header.payload_len > 0 {
             light.data(seg, flow, cx);
         }
         if seg.ack == AckKind::Duplicate || seg.missed > 0 || seg.dsack || seg.eifel {
             light.ack(seg, flow, cx);
         }
+    }
+
+    #[inline]
+    fn on_data(
+        _: &mut Light,
+        _: Option<&mut ()>,
+        _: &Segment<'_>,
+        _: &Flow<'_>,
+        _: &mut Context<'_>,
+    ) {
+    }
+
+    #[inline]
+    fn on_ack(
+        _: &mut Light,
+        _: Option<&mut ()>,
+        _: &Segment<'_>,
+        _: &Flow<'_>,
+        _: &mut Context<'_>,
+    ) {
     }
 
     fn finish(

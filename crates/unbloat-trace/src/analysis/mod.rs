@@ -58,6 +58,31 @@ pub(crate) trait Analysis {
         cx: &mut Context<'_>,
     );
 
+    /// Called instead for [`Kind::Data`]: for half of all packets, most of which say nothing to most
+    /// analyses.
+    #[inline]
+    fn on_data(
+        light: &mut Self::Light,
+        deep: Option<&mut Self::Deep>,
+        seg: &Segment<'_>,
+        flow: &Flow<'_>,
+        cx: &mut Context<'_>,
+    ) {
+        Self::on_segment(light, deep, seg, flow, cx);
+    }
+
+    /// Called instead for [`Kind::Ack`].
+    #[inline]
+    fn on_ack(
+        light: &mut Self::Light,
+        deep: Option<&mut Self::Deep>,
+        seg: &Segment<'_>,
+        flow: &Flow<'_>,
+        cx: &mut Context<'_>,
+    ) {
+        Self::on_segment(light, deep, seg, flow, cx);
+    }
+
     /// Called once at the end of a flow, of any protocol: columns that make no sense for it are
     /// written as nulls. Analyses later in the registry read what earlier ones put in `findings`.
     fn finish(

@@ -16,7 +16,7 @@ use super::rto_estimator::RtoEstimator;
 use super::rtt::Bin;
 use super::sender::{Cause, Sender, delay};
 use super::{Analysis, Context, Event, Findings, Flow, per_side};
-use crate::tcp::{AckKind, DataKind, RttSample, Segment, Side, micros};
+use crate::tcp::{AckKind, DataKind, RttSample, Segment, Side};
 use unbloat_table::{Column, RowWriter};
 use unbloat_units::{Delta, Seq, Time};
 
@@ -137,8 +137,18 @@ impl Estimators {
         self.sacked = Some(first.right);
         let side = seg.side.other();
         let sent_us = flow.half(side).sent_once(first.right)?;
-        let rtt = micros(flow.core.start, seg.now).wrapping_sub(sent_us) as i32;
+        let rtt = seg.now_us.wrapping_sub(sent_us) as i32;
         (rtt >= 0).then(|| Delta::us(i64::from(rtt)))
+    }
+
+    #[inline]
+    fn on_ack(&mut self, seg: &Segment<'_>, flow: &Flow<'_>) {
+        if let Some(sample) = seg.rtt {
+            let oldest = sample.from_oldest.unwrap_or(sample.rtt);
+            let rtt = oldest + delay(seg.side.other(), flow);
+            self.acks.add(rtt);
+            self.acks_and_sacks.add(rtt);
+        }
     }
 
     #[cold]
@@ -147,7 +157,11 @@ impl Estimators {
         if let Some(rtt) = self.sack_sample(seg, flow) {
             self.acks_and_sacks.add(rtt + delay(side, flow));
             let in_flight = seg.remaining;
-            let sample = RttSample { rtt, in_flight };
+            let sample = RttSample {
+                rtt,
+                from_oldest: None,
+                in_flight,
+            };
             self.bin.add("sack", sample, seg.now, side, flow, cx);
         }
     }
@@ -217,21 +231,49 @@ impl Analysis for Rto {
         let mut deep = deep;
         if let Some(deep) = &mut deep {
             let estimators = &mut deep.sides[acked.index()];
-            if let Some(sample) = seg.rtt {
-                let rtt = sample.rtt + delay(acked, flow);
-                estimators.acks.add(rtt);
-                estimators.acks_and_sacks.add(rtt);
-            }
+            estimators.on_ack(seg, flow);
             if is_dup_ack {
                 estimators.on_dup_ack(seg, flow, cx);
             }
         }
-        if light.watch.is_some() || is_dup_ack || is_sent_again(seg.data) {
+        let begins_trouble = seg.is_odd && (is_dup_ack || is_sent_again(seg.data));
+        if light.watch.is_some() || begins_trouble {
             light.watch(deep.as_deref(), seg, flow, cx);
         }
         if matches!(seg.ack, AckKind::First | AckKind::Advance) {
-            light.last_ack_us[acked.index()] = micros(flow.core.start, seg.now);
+            light.last_ack_us[acked.index()] = seg.now_us;
         }
+    }
+
+    #[inline]
+    fn on_data(
+        light: &mut Light,
+        _: Option<&mut Deep>,
+        seg: &Segment<'_>,
+        flow: &Flow<'_>,
+        _: &mut Context<'_>,
+    ) {
+        if let Some(sides) = &mut light.watch {
+            sides[seg.side.index()].sender.catch_up(seg, flow);
+        }
+    }
+
+    #[inline]
+    fn on_ack(
+        light: &mut Light,
+        deep: Option<&mut Deep>,
+        seg: &Segment<'_>,
+        flow: &Flow<'_>,
+        _: &mut Context<'_>,
+    ) {
+        let acked = seg.side.other().index();
+        if let Some(deep) = deep {
+            deep.sides[acked].on_ack(seg, flow);
+        }
+        if let Some(sides) = &mut light.watch {
+            sides[acked].on_ack(seg, flow);
+        }
+        light.last_ack_us[acked] = seg.now_us;
     }
 
     fn finish(

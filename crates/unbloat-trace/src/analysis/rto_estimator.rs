@@ -9,31 +9,31 @@ use unbloat_units::Delta;
 /// with the RFC's weights, however many there are in a round trip.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct RtoEstimator {
-    srtt: Delta,
-    variance: Delta,
+    /// Both in nanoseconds: round trips are shorter than 71 minutes, so nothing has to saturate.
+    srtt: i64,
+    variance: i64,
 }
 
 impl RtoEstimator {
     const MIN_VARIANCE_TERM: Delta = Delta::ms(200);
 
+    #[inline]
     pub(super) fn add(&mut self, rtt: Delta) {
-        if self.srtt == Delta::ZERO {
-            *self = RtoEstimator {
-                srtt: rtt,
-                variance: rtt / 2,
-            };
+        let rtt = rtt.as_ns();
+        if self.srtt == 0 {
+            self.srtt = rtt;
+            self.variance = rtt / 2;
             return;
         }
         let error = rtt - self.srtt;
-        let magnitude = error.max(Delta::ZERO - error);
-        self.variance += (magnitude - self.variance) / 4;
+        self.variance += (error.abs() - self.variance) / 4;
         self.srtt += error / 8;
     }
 
     /// `None` before the first sample.
     pub(super) fn rto(&self) -> Option<Delta> {
-        let term = (self.variance * 4).max(Self::MIN_VARIANCE_TERM);
-        (self.srtt > Delta::ZERO).then(|| self.srtt + term)
+        let term = (Delta::ns(self.variance) * 4).max(Self::MIN_VARIANCE_TERM);
+        (self.srtt > 0).then(|| Delta::ns(self.srtt) + term)
     }
 }
 

@@ -4,10 +4,15 @@
 //! the ACK covers was seen twice or late (Karn's rule). Downlink data gives the downstream RTT,
 //! uplink data the upstream RTT. The added delay is a sample less the flow's own smallest one: what
 //! queues, scheduling and delayed ACKs put on top of the path.
+//!
+//! # Where we differ
+//! RFC 6298 and Linux's timer measure from the first segment that an ACK newly covers
+//! (`tcp_clean_rtx_queue`: `seq_rtt` from `first_ackt`), so that the receiver's wait for a second
+//! segment counts; tshark, tcptrace and Linux's congestion controls measure from the last. The
+//! columns of `flows` are of the second kind, which says more of the path; the `rtt` table has both.
 
 use super::bin::BinEnd;
 use super::{Analysis, Context, Findings, Flow, ms, per_side};
-use crate::index::prefetch;
 use crate::output::order;
 use crate::tcp::{RttSample, Segment, Side};
 use unbloat_stats::LogHistogram;
@@ -18,25 +23,10 @@ pub(crate) struct Rtt;
 
 #[derive(Clone, Default)]
 pub(crate) struct Light {
-    sides: [Option<Box<Samples>>; 2],
-}
-
-impl Light {
-    #[inline]
-    pub(super) fn prefetch(&self, side: Side) {
-        if let Some(samples) = &self.sides[side.index()] {
-            let place = std::ptr::from_ref::<Samples>(samples).cast::<u8>();
-            prefetch(place);
-            prefetch(place.wrapping_add(64));
-        }
-    }
-}
-
-/// All samples of one side, in microseconds, and those of the bin that is not over yet.
-#[derive(Clone, Default)]
-struct Samples {
-    all: LogHistogram,
-    bin: Bin,
+    /// All samples of each side, in microseconds.
+    sides: [LogHistogram; 2],
+    /// For the `rtt` table, where one is written: the bins that are not over yet.
+    bins: Option<Box<[Bin; 2]>>,
 }
 
 #[derive(Clone, Copy, Default)]
@@ -44,6 +34,7 @@ pub(super) struct Bin {
     end: BinEnd,
     last: Time,
     sum: Delta,
+    sum_from_oldest: Option<Delta>,
     min: Delta,
     max: Delta,
     in_flight: u64,
@@ -70,6 +61,9 @@ impl Bin {
         }
         self.last = now;
         self.sum += sample.rtt;
+        self.sum_from_oldest = sample
+            .from_oldest
+            .map(|rtt| self.sum_from_oldest.unwrap_or_default() + rtt);
         self.min = if self.samples == 0 {
             sample.rtt
         } else {
@@ -105,6 +99,7 @@ impl Bin {
         row.f64(bin.sum.as_ms() / n);
         row.f64(bin.min.as_ms());
         row.f64(bin.max.as_ms());
+        row.f64(bin.sum_from_oldest.map(|sum| sum.as_ms() / n));
         row.f64(bin.in_flight as f64 / n);
         row.u64(u64::from(bin.samples));
     }
@@ -138,9 +133,21 @@ impl Analysis for Rtt {
     ) {
         let Some(sample) = seg.rtt else { return };
         let side = seg.side.other();
-        let samples = light.sides[side.index()].get_or_insert_default();
-        samples.all.record(sample.rtt.as_us() as f64);
-        samples.bin.add("ack", sample, seg.now, side, flow, cx);
+        light.sides[side.index()].record(sample.rtt.as_us() as f64);
+        if !cx.summary_only {
+            let bins = light.bins.get_or_insert_default();
+            bins[side.index()].add("ack", sample, seg.now, side, flow, cx);
+        }
+    }
+
+    #[inline]
+    fn on_data(
+        _: &mut Light,
+        _: Option<&mut ()>,
+        _: &Segment<'_>,
+        _: &Flow<'_>,
+        _: &mut Context<'_>,
+    ) {
     }
 
     fn finish(
@@ -152,28 +159,27 @@ impl Analysis for Rtt {
         row: &mut RowWriter<'_>,
     ) {
         for side in Side::BOTH {
-            let mut samples = light.sides[side.index()].take();
-            if let Some(samples) = &mut samples {
-                samples.bin.write("ack", side, flow, cx);
-                if side == Side::Down {
-                    cx.user.add_rtts(&samples.all);
-                }
+            let all = &light.sides[side.index()];
+            if let Some(bins) = &mut light.bins {
+                bins[side.index()].write("ack", side, flow, cx);
             }
-            let all = samples.as_ref().map(|s| &s.all);
+            if side == Side::Down {
+                cx.user.add_rtts(all);
+            }
             let micros = |us: f64| Delta::us(us.round() as i64);
-            let floor = all.and_then(LogHistogram::min).map(micros);
-            let quantiles = all.and_then(|a| a.quantiles([0.50, 0.95, 0.99]));
+            let floor = all.min().map(micros);
+            let quantiles = all.quantiles([0.50, 0.95, 0.99]);
             let quantiles = quantiles.map_or([None; 3], |qs| qs.map(|q| Some(micros(q))));
             let added = quantiles.map(|q| q.zip(floor).map(|(q, floor)| q - floor));
             let finding = &mut findings.sides[side.index()];
             finding.rtt_floor = floor;
-            finding.rtt_samples = all.map_or(0, LogHistogram::count);
+            finding.rtt_samples = all.count();
             finding.added_p95 = added[1];
 
             row.u64(flow.is_tcp().then_some(finding.rtt_samples));
             row.f64(ms(floor));
             quantiles.into_iter().for_each(|q| row.f64(ms(q)));
-            row.f64(ms(all.and_then(LogHistogram::max).map(micros)));
+            row.f64(ms(all.max().map(micros)));
             added.into_iter().for_each(|a| row.f64(ms(a)));
         }
     }
@@ -182,6 +188,19 @@ impl Analysis for Rtt {
 #[cfg(test)]
 mod tests {
     use crate::testing::Script;
+    use unbloat_units::Delta;
+
+    #[test]
+    fn an_ack_of_two_segments_is_measured_from_either() {
+        let results = Script::opened()
+            .with(|params| params.bin = Delta::ZERO)
+            .at(100.0, "< 1+1000 ack 1")
+            .at(104.0, "< 1001+1000 ack 1")
+            .at(150.0, "> 1+0 ack 2001")
+            .run();
+        let is_told = |name, ms| results.values("rtt", name).contains(&Some(ms));
+        assert!(is_told("rtt_ms", 46.0) && is_told("rtt_from_oldest_ms", 50.0));
+    }
 
     #[test]
     fn a_copy_of_what_is_acknowledged_leaves_the_next_sample_alone() {

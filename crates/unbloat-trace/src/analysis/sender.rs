@@ -61,6 +61,8 @@ struct Copy {
 #[derive(Clone, Debug, Default)]
 pub(super) struct Sender {
     on_their_way: VecDeque<Notice>,
+    /// When the first of them passed; means nothing without any.
+    next: Time,
     /// When a segment passed that the sender sent without knowing of these.
     unknown_at: Time,
     una: Seq,
@@ -118,11 +120,15 @@ impl Sender {
             return;
         }
         if self.on_their_way.len() >= Self::MAX_NOTICES
-            && let Some(oldest) = self.on_their_way.pop_front()
+            && let Some(oldest) = self.pop()
         {
             self.learn(&oldest, oldest.passed);
         }
-        let first_block = seg.sack_blocks().next();
+        let has_options = header.options_len > 0;
+        let first_block = has_options.then(|| seg.sack_blocks().next()).flatten();
+        if self.on_their_way.is_empty() {
+            self.next = seg.now;
+        }
         self.on_their_way.push_back(Notice {
             passed: seg.now,
             tsval: has_timestamps.then_some(header.tsval),
@@ -132,25 +138,43 @@ impl Sender {
     }
 
     /// Lets the sender learn what had reached it when it sent `seg`.
+    #[inline]
     pub(super) fn catch_up(&mut self, seg: &Segment<'_>, flow: &Flow<'_>) {
+        if !self.on_their_way.is_empty() {
+            self.catch_up_with(seg, flow);
+        }
+    }
+
+    /// At least one ACK is on its way.
+    #[inline(never)]
+    fn catch_up_with(&mut self, seg: &Segment<'_>, flow: &Flow<'_>) {
         let delay = delay(seg.side, flow);
         let header = seg.header;
         let echo = header
             .flags
             .has(PacketFlags::TIMESTAMPS)
             .then_some(header.tsecr);
-        while let Some(&notice) = self.on_their_way.front() {
-            let acts = (notice.passed + delay).max(self.unknown_at).min(seg.now);
-            let is_newer = |(sent, echoed): (Seq, Seq)| sent.after(echoed);
-            if notice.passed + delay > seg.now + Self::JITTER
-                || notice.tsval.zip(echo).is_some_and(is_newer)
-            {
+        let is_newer = |(sent, echoed): (Seq, Seq)| sent.after(echoed);
+        while !self.on_their_way.is_empty() {
+            let is_early = self.next + delay > seg.now + Self::JITTER;
+            let tsval = || self.on_their_way.front().and_then(|notice| notice.tsval);
+            if is_early || tsval().zip(echo).is_some_and(is_newer) {
                 self.unknown_at = seg.now;
                 break;
             }
-            self.on_their_way.pop_front();
-            self.learn(&notice, acts);
+            let acts = (self.next + delay).max(self.unknown_at).min(seg.now);
+            if let Some(notice) = self.pop() {
+                self.learn(&notice, acts);
+            }
         }
+    }
+
+    fn pop(&mut self) -> Option<Notice> {
+        let notice = self.on_their_way.pop_front()?;
+        if let Some(next) = self.on_their_way.front() {
+            self.next = next.passed;
+        }
+        Some(notice)
     }
 
     fn learn(&mut self, notice: &Notice, acts: Time) {

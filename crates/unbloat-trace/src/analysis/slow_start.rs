@@ -172,6 +172,32 @@ impl Analysis for SlowStart {
         }
     }
 
+    #[inline]
+    fn on_data(
+        light: &mut Light,
+        _: Option<&mut ()>,
+        seg: &Segment<'_>,
+        flow: &Flow<'_>,
+        cx: &mut Context<'_>,
+    ) {
+        if let Some(sides) = &mut light.trains
+            && sides.iter().any(|s| s.current.is_some())
+        {
+            watch(sides, seg, flow, cx);
+        }
+    }
+
+    #[inline]
+    fn on_ack(
+        light: &mut Light,
+        _: Option<&mut ()>,
+        seg: &Segment<'_>,
+        flow: &Flow<'_>,
+        cx: &mut Context<'_>,
+    ) {
+        Self::on_data(light, None, seg, flow, cx);
+    }
+
     fn finish(
         light: &mut Light,
         _: Option<&mut ()>,

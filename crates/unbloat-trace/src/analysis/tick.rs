@@ -3,18 +3,21 @@
 //! Of large flows from the least delayed packets of many, see [`crate::user::clock`]; of small ones
 //! from the first and the last packet, and then only if that agrees with a tick that hosts use.
 //! Packets must lie at least `delta_G` apart. The client's tick is kept for its user: its next flow
-//! has it from its first packet, and promotions need it.
+//! has it from its first packet, and promotions need it. Where they do, shorter flows may limit it
+//! to one that hosts use, see [`crate::user::waiting`].
 
 use super::{Analysis, Context, Findings, Flow, per_side};
-use crate::tcp::{Segment, Side, micros};
+use crate::tcp::{Segment, Side};
 use crate::user::clock::{Estimate, TickEstimator};
+use crate::user::waiting::Answer;
 use unbloat_table::{Column, RowWriter};
-use unbloat_units::{Delta, Seq};
+use unbloat_units::{Delta, Seq, Time};
 use unbloat_wire::PacketFlags;
 
 pub(crate) struct Tick;
 
-/// First and last packet of the client with timestamps.
+/// First and last packet of the client with timestamps, the SYN apart: it may have waited for the
+/// radio after it was stamped.
 #[derive(Clone, Default)]
 pub(crate) struct Light {
     ends: Option<[(u32, Seq); 2]>,
@@ -27,6 +30,27 @@ pub(crate) struct Deep {
 }
 
 impl Light {
+    /// The flow has become large: its window begins with its first packet, unless that alone would
+    /// stand for most of it.
+    #[cold]
+    fn hand_over(
+        &self,
+        receiver: &mut TickEstimator,
+        now: Time,
+        flow: &Flow<'_>,
+        cx: &Context<'_>,
+    ) {
+        let first = self.ends.map(|[(us, tsval), _]| {
+            let time = flow.core.start + Delta::us(i64::from(us));
+            (time, tsval)
+        });
+        if let Some((time, tsval)) = first
+            && now.since(time) < cx.params.delta_g
+        {
+            receiver.begin(time, tsval);
+        }
+    }
+
     fn estimate(&self, delta_g: Delta) -> Option<Estimate> {
         let [(from, first), (until, last)] = self.ends?;
         let span = Delta::us(i64::from(until.wrapping_sub(from)));
@@ -57,21 +81,33 @@ impl Analysis for Tick {
         deep: Option<&mut Deep>,
         seg: &Segment<'_>,
         flow: &Flow<'_>,
-        _: &mut Context<'_>,
+        cx: &mut Context<'_>,
     ) {
         if !seg.header.flags.has(PacketFlags::TIMESTAMPS) {
             return;
         }
         let tsval = seg.header.tsval;
-        if seg.side == Side::Up {
-            let end = (micros(flow.core.start, seg.now), tsval);
+        if seg.side == Side::Up && !seg.header.tcp_flags.syn() {
+            let end = (seg.now_us, tsval);
             match &mut light.ends {
                 Some([_, last]) => *last = end,
                 none => *none = Some([end, end]),
             }
+            if let Some(sample) = seg.rtt {
+                cx.user.on_answer(Answer {
+                    flow_id: flow.core.flow_id,
+                    time: seg.now,
+                    tsval,
+                    rtt: sample.rtt,
+                });
+            }
         }
         if let Some(deep) = deep {
-            deep.receivers[seg.side.other().index()].push(seg.now, tsval);
+            let receiver = &mut deep.receivers[seg.side.other().index()];
+            if receiver.is_empty() && seg.side == Side::Up {
+                light.hand_over(receiver, seg.now, flow, cx);
+            }
+            receiver.push(seg.now, tsval);
         }
     }
 
@@ -99,5 +135,6 @@ impl Analysis for Tick {
             row.f64(estimate.map(|e| e.raw_ns / 1e6));
             row.f64(estimate.map(|e| e.error));
         }
+        cx.user.try_limits();
     }
 }

@@ -66,6 +66,12 @@ struct Label<'a, 'f> {
 }
 
 impl Periods {
+    #[inline]
+    fn holds(&self) -> bool {
+        self.since.is_some()
+    }
+
+    #[inline(never)]
     fn begin(&mut self, now: Time) {
         if self.since.is_none() {
             self.since = Some(now);
@@ -74,6 +80,7 @@ impl Periods {
         }
     }
 
+    #[inline(never)]
     fn end(&mut self, now: Time, label: &Label<'_, '_>, cx: &mut Context<'_>) {
         let Some(since) = self.since.take() else {
             return;
@@ -114,18 +121,45 @@ impl Periods {
 }
 
 impl Watch {
+    /// Takes in an ACK of the data of the side.
+    #[inline]
+    fn on_ack(&mut self, seg: &Segment<'_>, mss: u16, flow: &Flow<'_>, cx: &mut Context<'_>) {
+        match seg.window {
+            Some(window) if self.stays_open(window, mss) => {
+                self.edge.grant(seg.now, seg.header.ack + window);
+            }
+            _ => self.on_window(seg, mss, flow, cx),
+        }
+    }
+
+    /// Takes in data of the side that lie beyond all before.
+    fn on_data(&mut self, seg: &Segment<'_>, mss: u16, flow: &Flow<'_>, cx: &mut Context<'_>) {
+        if self.on_time(seg.side, seg.now, mss, flow, cx) {
+            self.full.begin(seg.now);
+        }
+    }
+
+    /// A window of this size is open, as the last one was.
+    #[inline]
+    fn stays_open(&self, window: u32, mss: u16) -> bool {
+        window >= u32::from(mss.max(1)) && !self.zero.holds() && !self.stalled.holds()
+    }
+
     /// Takes in a window granted to the data of `side`.
+    #[cold]
     fn on_window(&mut self, seg: &Segment<'_>, mss: u16, flow: &Flow<'_>, cx: &mut Context<'_>) {
         let side = seg.side.other();
         let label = |kind| Label { kind, side, flow };
         if seg.header.window == 0 {
             self.zero.begin(seg.now);
-        } else {
+        } else if self.zero.holds() {
             self.zero.end(seg.now, &label("zero_window"), cx);
         }
         let Some(window) = seg.window else { return };
         if window >= u32::from(mss) {
-            self.stalled.end(seg.now, &label("reader_stall"), cx);
+            if self.stalled.holds() {
+                self.stalled.end(seg.now, &label("reader_stall"), cx);
+            }
         } else if seg.acked > 0 || seg.remaining > 0 {
             self.stalled.begin(seg.now);
         }
@@ -133,6 +167,7 @@ impl Watch {
     }
 
     /// Looks at what the sender of `side` could still send at `now`.
+    #[inline]
     fn on_time(
         &mut self,
         side: Side,
@@ -146,7 +181,7 @@ impl Watch {
             |edge: &KnownEdge| edge.known().is_some_and(|e| e.since(high) < i32::from(mss));
         let delay = flow.half(side.other()).rtt_floor().unwrap_or(Delta::ZERO);
         while let Some(known_at) = self.edge.learn(now, delay) {
-            if !is_full(&self.edge) {
+            if self.full.holds() && !is_full(&self.edge) {
                 let label = Label {
                     kind: "full_window",
                     side,
@@ -164,7 +199,7 @@ impl Watch {
 fn begin(flow: &Flow<'_>) -> Box<[Watch; 2]> {
     Box::new(Side::BOTH.map(|side| {
         let half = flow.half(side);
-        let window = half.window(flow.half(side.other()));
+        let window = half.window();
         let edge = half.acked().zip(window).map(|(ack, w)| ack + w);
         Watch {
             edge: KnownEdge::new(edge),
@@ -191,21 +226,34 @@ impl Light {
     }
 
     #[inline]
+    fn note_mss(&mut self, seg: &Segment<'_>) {
+        if !self.mss_offered {
+            let payload = seg.header.payload_len.min(u32::from(u16::MAX)) as u16;
+            self.mss = self.mss.max(payload);
+        }
+    }
+
+    #[inline]
+    fn note_initial(&mut self, seg: &Segment<'_>) {
+        let initial = &mut self.initial[seg.side.other().index()];
+        if *initial == 0 && seg.header.tcp_flags.ack() {
+            *initial = seg.header.window;
+        }
+    }
+
+    #[inline]
     fn is_watch_due(&self, seg: &Segment<'_>, flow: &Flow<'_>) -> bool {
         let has_ack = seg.header.tcp_flags.ack() && !seg.header.tcp_flags.rst();
-        let is_closing = match seg.window {
+        has_ack && self.is_closing(seg) || seg.advanced > 0 && is_half_used(seg, flow)
+    }
+
+    /// The window that the packet grants falls below one segment.
+    #[inline]
+    fn is_closing(&self, seg: &Segment<'_>) -> bool {
+        match seg.window {
             Some(window) => window < u32::from(self.mss.max(1)),
             None => seg.header.window == 0,
-        };
-        if has_ack && is_closing {
-            return true;
         }
-        let own = flow.half(seg.side);
-        let half_used = |in_flight: u32| {
-            own.window(flow.half(seg.side.other()))
-                .is_some_and(|window| in_flight > window / 2)
-        };
-        seg.advanced > 0 && seg.in_flight.is_some_and(half_used)
     }
 
     fn watch(&mut self, seg: &Segment<'_>, flow: &Flow<'_>, cx: &mut Context<'_>) {
@@ -213,15 +261,21 @@ impl Light {
         let sides = self.watch.get_or_insert_with(|| begin(flow));
         let flags = seg.header.tcp_flags;
         if flags.ack() && !flags.syn() && !flags.rst() {
-            sides[seg.side.other().index()].on_window(seg, mss, flow, cx);
+            sides[seg.side.other().index()].on_ack(seg, mss, flow, cx);
         }
         if seg.advanced > 0 {
-            let watch = &mut sides[seg.side.index()];
-            if watch.on_time(seg.side, seg.now, mss, flow, cx) {
-                watch.full.begin(seg.now);
-            }
+            sides[seg.side.index()].on_data(seg, mss, flow, cx);
         }
     }
+}
+
+/// Half a window of what the packet's sender may send is in flight.
+#[inline]
+fn is_half_used(seg: &Segment<'_>, flow: &Flow<'_>) -> bool {
+    let window = flow.half(seg.side).window();
+    seg.in_flight
+        .zip(window)
+        .is_some_and(|(in_flight, window)| in_flight > window / 2)
 }
 
 impl Analysis for Window {
@@ -252,15 +306,43 @@ impl Analysis for Window {
             light.on_syn(seg);
             return;
         }
-        if !light.mss_offered {
-            let payload = seg.header.payload_len.min(u32::from(u16::MAX)) as u16;
-            light.mss = light.mss.max(payload);
-        }
-        let initial = &mut light.initial[seg.side.other().index()];
-        if *initial == 0 && flags.ack() {
-            *initial = seg.header.window;
-        }
+        light.note_mss(seg);
+        light.note_initial(seg);
         if light.watch.is_some() || light.is_watch_due(seg, flow) {
+            light.watch(seg, flow, cx);
+        }
+    }
+
+    #[inline]
+    fn on_data(
+        light: &mut Light,
+        _: Option<&mut ()>,
+        seg: &Segment<'_>,
+        flow: &Flow<'_>,
+        cx: &mut Context<'_>,
+    ) {
+        light.note_mss(seg);
+        light.note_initial(seg);
+        if let Some(sides) = &mut light.watch {
+            sides[seg.side.other().index()].on_ack(seg, light.mss, flow, cx);
+            sides[seg.side.index()].on_data(seg, light.mss, flow, cx);
+        } else if light.is_closing(seg) || is_half_used(seg, flow) {
+            light.watch(seg, flow, cx);
+        }
+    }
+
+    #[inline]
+    fn on_ack(
+        light: &mut Light,
+        _: Option<&mut ()>,
+        seg: &Segment<'_>,
+        flow: &Flow<'_>,
+        cx: &mut Context<'_>,
+    ) {
+        light.note_initial(seg);
+        if let Some(sides) = &mut light.watch {
+            sides[seg.side.other().index()].on_ack(seg, light.mss, flow, cx);
+        } else if light.is_closing(seg) {
             light.watch(seg, flow, cx);
         }
     }
@@ -276,7 +358,7 @@ impl Analysis for Window {
         let mut sides = light.watch.take();
         for side in Side::BOTH {
             let half = flow.half(side);
-            let shift = half.window_shift(flow.half(side.other()));
+            let shift = half.window_shift();
             let known = flow.is_tcp() && half.span().is_some();
             let mut watch = sides.as_mut().map(|s| &mut s[side.index()]);
             if let Some(watch) = &mut watch {

@@ -18,8 +18,6 @@ pub(crate) struct Half {
     high: Seq,
     /// The highest acknowledgement.
     acked: Seq,
-    /// Timestamp and IP identification of the packet that reached `high`.
-    high_tsval: Seq,
     /// The receiver's window field as it came last.
     raw_window: u16,
     /// Smallest clean round trip of this data, in microseconds; zero before the first.
@@ -28,6 +26,8 @@ pub(crate) struct Half {
     last_ip_id: u16,
     dup_acks: u16,
     scale: Scale,
+    /// What [`Half::window_shift`] gives: every packet asks, but only SYNs change it.
+    shift: Option<u8>,
     known: u8,
 }
 
@@ -40,6 +40,17 @@ pub(crate) enum Scale {
     /// Its SYN did not offer the option.
     NotOffered,
     Shift(u8),
+}
+
+impl Scale {
+    /// The shift of the end that offered this, where the other end offered `other`.
+    fn with(self, other: Scale) -> Option<u8> {
+        match (self, other) {
+            (Scale::Unseen, _) | (_, Scale::Unseen) => None,
+            (Scale::Shift(shift), Scale::Shift(_)) => Some(shift),
+            _ => Some(0),
+        }
+    }
 }
 
 const DATA: u8 = 1;
@@ -105,7 +116,8 @@ impl Trouble {
 
 /// Microseconds of a flow's life, wrapping.
 pub(crate) fn micros(start: Time, now: Time) -> u32 {
-    now.since(start).as_us() as u32
+    // Wrapping as well, so that nothing has to saturate first.
+    Delta::ns(now.as_ns().wrapping_sub(start.as_ns())).as_us() as u32
 }
 
 fn timestamp(header: &PacketHeader) -> Option<Seq> {
@@ -160,8 +172,11 @@ impl Half {
         self.trouble.as_ref().map_or(0, |t| t.gaps.missing())
     }
 
-    pub(crate) fn set_scale(&mut self, scale: Scale) {
+    /// The receiver offers this in its SYN; `other` is the opposite direction.
+    pub(crate) fn set_scale(&mut self, scale: Scale, other: &mut Half) {
         self.scale = scale;
+        self.shift = scale.with(other.scale);
+        other.shift = other.scale.with(scale);
     }
 
     /// The receiver's SYN was seen and did not permit SACK.
@@ -173,19 +188,14 @@ impl Half {
         self.known & NO_SACK != 0
     }
 
-    /// The receiver's scale, once both SYNs were seen; `other` is the opposite direction.
-    pub(crate) fn window_shift(&self, other: &Half) -> Option<u8> {
-        match (self.scale, other.scale) {
-            (Scale::Unseen, _) | (_, Scale::Unseen) => None,
-            (Scale::Shift(shift), Scale::Shift(_)) => Some(shift),
-            _ => Some(0),
-        }
+    /// The receiver's scale, once both SYNs were seen.
+    pub(crate) fn window_shift(&self) -> Option<u8> {
+        self.shift
     }
 
     /// The receive window that rules this data as it was granted last, if the scale is known.
-    pub(crate) fn window(&self, other: &Half) -> Option<u32> {
-        self.window_shift(other)
-            .map(|shift| u32::from(self.raw_window) << shift)
+    pub(crate) fn window(&self) -> Option<u32> {
+        self.shift.map(|shift| u32::from(self.raw_window) << shift)
     }
 
     /// Smallest clean round trip of this data so far.
@@ -197,40 +207,67 @@ impl Half {
     /// once and in order.
     pub(crate) fn sent_once(&self, end: Seq) -> Option<u32> {
         let packet = self.ring.find(end)?;
-        (packet.end == end && packet.is_clean()).then_some(packet.sent_us)
+        (packet.end == end && packet.is_clean).then_some(packet.sent_us)
     }
 
     /// Gives memory back that holds nothing.
-    pub(crate) fn release(&mut self) {
-        self.ring.release();
+    #[inline]
+    pub(crate) fn release_if_idle(&mut self) {
+        self.ring.release_if_idle();
     }
 
     /// Asks for the memory that an ACK touches first.
     #[inline]
-    pub(crate) fn prefetch_oldest(&self) {
-        self.ring.prefetch_oldest();
+    pub(crate) fn prefetch(&self) {
+        self.ring.prefetch();
     }
 
-    /// Asks for the memory that a data packet touches first.
+    /// The packet begins where the data ended so far, and what they ask for is known.
     #[inline]
-    pub(crate) fn prefetch_newest(&self) {
-        self.ring.prefetch_newest();
+    pub(crate) fn is_continued_by(&self, header: &PacketHeader) -> bool {
+        self.known & (DATA | ACKED) == DATA | ACKED && header.seq == self.high
+    }
+
+    /// [`Half::on_data`] for payload that continues the data.
+    #[inline]
+    pub(crate) fn on_next_data(&mut self, seg: &mut Segment<'_>) {
+        let header = seg.header;
+        self.high = header.seq + header.payload_len;
+        let in_flight = self.outstanding();
+        let id = ip_id(header);
+        let packet_id = id.unwrap_or(0);
+        self.ring.push(self.high, seg.now_us, in_flight, packet_id);
+        self.last_ip_id = id.unwrap_or(self.last_ip_id);
+        seg.data = DataKind::InOrder;
+        seg.advanced = header.payload_len;
+        seg.in_flight = Some(in_flight);
+    }
+
+    /// [`Half::on_data`] for a packet that takes no sequence space.
+    #[inline]
+    pub(crate) fn on_no_data(&mut self, seg: &mut Segment<'_>) {
+        if let Some(id) = ip_id(seg.header) {
+            self.last_ip_id = id;
+        }
+        if self.known & (DATA | ACKED) == DATA | ACKED {
+            seg.in_flight = Some(self.outstanding());
+        }
+    }
+
+    #[inline]
+    fn outstanding(&self) -> u32 {
+        self.high.since(self.acked).max(0) as u32
     }
 
     /// Takes the sender's packet into account.
     #[inline]
-    pub(crate) fn on_data(&mut self, seg: &mut Segment<'_>, start: Time) {
+    pub(crate) fn on_data(&mut self, seg: &mut Segment<'_>) {
         let header = seg.header;
         let len = header.seq_len();
         if len > 0 {
-            self.classify(seg, len, micros(start, seg.now));
+            self.classify(seg, len, seg.now_us);
         }
-        if let Some(id) = ip_id(header) {
-            self.last_ip_id = id;
-        }
-        if self.known & ACKED != 0 && self.known & DATA != 0 {
-            seg.in_flight = Some(self.high.since(self.acked).max(0) as u32);
-        }
+        self.on_no_data(seg);
     }
 
     #[inline]
@@ -243,7 +280,7 @@ impl Half {
             seg.advanced = len;
             self.remember(header, now_us);
         } else if begin == self.high {
-            self.advance(header, end);
+            self.advance(end);
             seg.data = DataKind::InOrder;
             seg.advanced = len;
             self.remember(header, now_us);
@@ -251,7 +288,7 @@ impl Half {
             seg.data = DataKind::Stray;
         } else if begin.after(self.high) {
             self.open_gap(seg, begin);
-            self.advance(header, end);
+            self.advance(end);
             seg.data = DataKind::AboveGap;
             seg.advanced = len;
             self.remember(header, now_us);
@@ -267,18 +304,17 @@ impl Half {
             self.known |= SYN | ACKED;
             self.acked = header.seq;
         }
-        self.advance(header, end);
+        self.advance(end);
     }
 
-    fn advance(&mut self, header: &PacketHeader, end: Seq) {
+    fn advance(&mut self, end: Seq) {
         self.high = end;
-        self.high_tsval = header.tsval;
     }
 
     /// Keeps the packet until its ACK, if ACKs of this direction can be told.
     fn remember(&mut self, header: &PacketHeader, now_us: u32) {
         let in_flight = if self.known & ACKED != 0 {
-            self.high.since(self.acked).max(0) as u32
+            self.outstanding()
         } else {
             0
         };
@@ -330,7 +366,7 @@ impl Half {
         }
         if end.after(self.high) {
             seg.advanced = end.since(self.high) as u32;
-            self.advance(header, end);
+            self.advance(end);
             self.remember(header, now_us);
         }
     }
@@ -371,16 +407,47 @@ impl Half {
             && self.acked == self.high
     }
 
+    /// The ACK is the one that was known.
+    #[inline]
+    pub(crate) fn is_acked_again_by(&self, header: &PacketHeader) -> bool {
+        self.known & ACKED != 0 && header.ack == self.acked
+    }
+
+    /// The ACK moves forward, as far as one may.
+    #[inline]
+    pub(crate) fn is_advanced_by(&self, header: &PacketHeader) -> bool {
+        let ahead = header.ack.since(self.acked);
+        self.known & ACKED != 0 && ahead > 0 && ahead.unsigned_abs() <= MAX_WINDOW
+    }
+
+    /// [`Half::on_ack`] where the ACK is the one that was known and comes with payload.
+    #[inline]
+    pub(crate) fn on_ack_again(&mut self, seg: &mut Segment<'_>) {
+        seg.ack = AckKind::Same;
+        self.grant(seg);
+    }
+
+    /// [`Half::on_ack`] where the ACK advances, without options that were kept.
+    #[inline]
+    pub(crate) fn on_next_ack(&mut self, seg: &mut Segment<'_>) {
+        self.advance_ack(seg, seg.header.ack);
+        self.grant(seg);
+    }
+
+    /// The window that a packet without SYN grants, and what is outstanding after it.
+    #[inline]
+    fn grant(&mut self, seg: &mut Segment<'_>) {
+        self.raw_window = seg.header.window;
+        seg.window = self.window();
+        if self.known & DATA != 0 {
+            seg.remaining = self.outstanding();
+        }
+    }
+
     /// Takes the receiver's packet into account. `header` travels against this direction;
     /// `last_ip_id` is that of the packet before it.
     #[inline]
-    pub(crate) fn on_ack(
-        &mut self,
-        seg: &mut Segment<'_>,
-        start: Time,
-        last_ip_id: u16,
-        shift: Option<u8>,
-    ) {
+    pub(crate) fn on_ack(&mut self, seg: &mut Segment<'_>, last_ip_id: u16) {
         let header = seg.header;
         if header.tcp_flags.rst() || !header.tcp_flags.ack() {
             if header.tcp_flags.syn() {
@@ -397,19 +464,19 @@ impl Half {
         } else if ack.before(self.acked) || ack.since(self.acked) as u32 > MAX_WINDOW {
             seg.ack = AckKind::Old;
         } else {
-            self.advance_ack(seg, ack, micros(start, seg.now));
+            self.advance_ack(seg, ack);
         }
         if seg.ack != AckKind::Old {
             self.raw_window = header.window;
             let scaled = if header.tcp_flags.syn() {
                 Some(0)
             } else {
-                shift
+                self.shift
             };
             seg.window = scaled.map(|s| u32::from(header.window) << s);
         }
         if self.known & DATA != 0 {
-            seg.remaining = self.high.since(self.acked).max(0) as u32;
+            seg.remaining = self.outstanding();
         }
         if seg.header.options_len > 0 && !header.tcp_flags.syn() {
             let duplicate = reported_duplicate(seg, ack);
@@ -453,7 +520,7 @@ impl Half {
     }
 
     #[inline]
-    fn advance_ack(&mut self, seg: &mut Segment<'_>, ack: Seq, now_us: u32) {
+    fn advance_ack(&mut self, seg: &mut Segment<'_>, ack: Seq) {
         seg.ack = AckKind::Advance;
         seg.acked = ack.since(self.acked) as u32;
         self.acked = ack;
@@ -461,14 +528,16 @@ impl Half {
         let popped = self.ring.acknowledge(ack);
         seg.acked_packets = popped.packets;
         if let Some(newest) = popped.newest {
-            let rtt = Delta::us(i64::from(now_us.wrapping_sub(newest.sent_us) as i32));
+            let since = |us: u32| Delta::us(i64::from(seg.now_us.wrapping_sub(us) as i32));
+            let rtt = since(newest.sent_us);
             seg.acked_sent = Some(seg.now - rtt);
             if popped.clean && newest.end == ack && !rtt.is_negative() {
                 seg.rtt = Some(RttSample {
                     rtt,
-                    in_flight: newest.in_flight(),
+                    from_oldest: Some(since(popped.oldest_us)),
+                    in_flight: newest.in_flight,
                 });
-                let us = (rtt.as_us() as u32).max(1);
+                let us = seg.now_us.wrapping_sub(newest.sent_us).max(1);
                 if self.rtt_floor_us == 0 || us < self.rtt_floor_us {
                     self.rtt_floor_us = us;
                 }

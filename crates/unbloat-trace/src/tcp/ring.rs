@@ -12,34 +12,33 @@ pub(super) struct Outstanding {
     /// When it passed, in microseconds of the flow's life, wrapping after 71 minutes: a round trip
     /// is shorter.
     pub(super) sent_us: u32,
-    /// Unacknowledged bytes then; the top bit says that its bytes were seen more than once, or
-    /// late, so that its ACK gives no RTT (Karn).
-    in_flight: u32,
+    /// Unacknowledged bytes then.
+    pub(super) in_flight: u32,
     /// IP identification of the packet, zero if it had none.
     pub(super) ip_id: u16,
+    /// Its bytes were seen once and in order; else its ACK gives no RTT (Karn).
+    pub(super) is_clean: bool,
 }
 
-const UNCLEAN: u32 = 1 << 31;
-
-impl Outstanding {
-    pub(super) fn in_flight(self) -> u32 {
-        self.in_flight & !UNCLEAN
-    }
-
-    pub(super) fn is_clean(self) -> bool {
-        self.in_flight & UNCLEAN == 0
-    }
-}
-
+/// The oldest packet lies here, because most flows have no other; the rest is put aside. The memory
+/// for it is given back whenever nothing is outstanding, but for large flows, which soon need it
+/// again.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Ring {
-    packets: VecDeque<Outstanding>,
+    oldest: Option<Outstanding>,
+    #[expect(
+        clippy::box_collection,
+        reason = "a pointer in each of millions of flows"
+    )]
+    later: Option<Box<VecDeque<Outstanding>>>,
 }
 
 /// What an ACK removed from the ring.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Acked {
     pub(super) packets: u32,
+    /// When the oldest of them passed; means nothing without any.
+    pub(super) oldest_us: u32,
     /// The newest packet that is acknowledged completely.
     pub(super) newest: Option<Outstanding>,
     /// None of them was seen twice or late.
@@ -47,24 +46,11 @@ pub(super) struct Acked {
 }
 
 impl Ring {
-    /// Gives memory back that holds nothing.
-    pub(super) fn release(&mut self) {
-        if self.packets.is_empty() {
-            self.packets = VecDeque::new();
-        }
-    }
-
+    /// Asks for the memory that an ACK touches, if it lies elsewhere.
     #[inline]
-    pub(super) fn prefetch_oldest(&self) {
-        if let Some(oldest) = self.packets.front() {
-            prefetch(std::ptr::from_ref(oldest).cast());
-        }
-    }
-
-    #[inline]
-    pub(super) fn prefetch_newest(&self) {
-        if let Some(newest) = self.packets.back() {
-            prefetch(std::ptr::from_ref(newest).cast());
+    pub(super) fn prefetch(&self) {
+        if let Some(later) = &self.later {
+            prefetch(std::ptr::from_ref(later.as_ref()).cast());
         }
     }
 
@@ -72,58 +58,79 @@ impl Ring {
     /// not grow memory. At 1,460 bytes it is a window of 48 MB.
     const MAX: usize = 1 << 15;
 
+    #[inline]
     pub(super) fn push(&mut self, end: Seq, sent_us: u32, in_flight: u32, ip_id: u16) {
-        if self.packets.capacity() == 0 {
-            // Half an initial window (RFC 6928): requests need no more, and responses grow it once.
-            self.packets.reserve_exact(5);
-        }
-        if self.packets.len() >= Self::MAX {
-            self.packets.pop_back();
-        }
-        let in_flight = in_flight.min(UNCLEAN - 1);
-        self.packets.push_back(Outstanding {
+        let packet = Outstanding {
             end,
             sent_us,
             in_flight,
             ip_id,
-        });
+            is_clean: true,
+        };
+        if self.oldest.is_none() {
+            self.oldest = Some(packet);
+            return;
+        }
+        let later = self.later.get_or_insert_default();
+        if later.len() >= Self::MAX - 1 {
+            later.pop_back();
+        }
+        later.push_back(packet);
     }
 
     /// Removes all packets up to `ack`.
+    #[inline]
     pub(super) fn acknowledge(&mut self, ack: Seq) -> Acked {
         let mut acked = Acked {
             clean: true,
+            oldest_us: self.oldest.map_or(0, |oldest| oldest.sent_us),
             ..Acked::default()
         };
-        while let Some(&front) = self.packets.front() {
-            if front.end.after(ack) {
+        while let Some(oldest) = self.oldest {
+            if oldest.end.after(ack) {
                 break;
             }
             acked.packets += 1;
-            acked.clean &= front.is_clean();
-            acked.newest = Some(front);
-            self.packets.pop_front();
-        }
-        if self.packets.is_empty() && self.packets.capacity() > 64 {
-            self.packets.shrink_to(16);
+            acked.clean &= oldest.is_clean;
+            acked.newest = Some(oldest);
+            self.oldest = self.later.as_mut().and_then(|later| later.pop_front());
         }
         acked
     }
 
+    /// Gives memory back when nothing is outstanding.
+    #[inline]
+    pub(super) fn release_if_idle(&mut self) {
+        if self.oldest.is_none() && self.later.is_some() {
+            self.later = None;
+        }
+    }
+
     /// The packet that holds the byte before `end`, if it is still outstanding.
     pub(super) fn find(&self, end: Seq) -> Option<Outstanding> {
-        let i = self.packets.partition_point(|p| p.end.before(end));
-        self.packets.get(i).copied()
+        let oldest = self.oldest.filter(|p| !p.end.before(end));
+        oldest.or_else(|| {
+            let later = self.later.as_ref()?;
+            let i = later.partition_point(|p| p.end.before(end));
+            later.get(i).copied()
+        })
     }
 
     /// Marks the packets that hold bytes of `start..end`, and the first one at or above `end`: an
     /// ACK that comes when a gap closes is not an answer to what lay above the gap. Returns when
     /// the marked packet was sent, and sets that to `now_us` where its bytes went out again.
     pub(super) fn mark(&mut self, start: Seq, end: Seq, now_us: u32) -> Option<u32> {
-        let from = self.packets.partition_point(|p| !p.end.after(start));
+        let later = self.later.as_deref_mut();
+        let from = later
+            .as_ref()
+            .map_or(0, |later| later.partition_point(|p| !p.end.after(start)));
+        let later = later
+            .into_iter()
+            .flat_map(|later| later.iter_mut().skip(from));
+        let oldest = self.oldest.iter_mut().filter(|p| p.end.after(start));
         let mut last_sent = None;
-        for packet in self.packets.iter_mut().skip(from) {
-            packet.in_flight |= UNCLEAN;
+        for packet in oldest.chain(later) {
+            packet.is_clean = false;
             if !packet.end.before(end) {
                 last_sent.get_or_insert(packet.sent_us);
                 if packet.end == end {
@@ -170,12 +177,24 @@ mod tests {
     }
 
     #[test]
+    fn a_packet_alone_needs_no_memory_aside_and_an_idle_flow_holds_none() {
+        assert_eq!(size_of::<Ring>(), 24);
+        let mut ring = Ring::default();
+        ring.push(Seq::new(100), 0, 100, 0);
+        assert!(ring.later.is_none());
+        ring.push(Seq::new(200), 0, 200, 0);
+        ring.acknowledge(Seq::new(200));
+        ring.release_if_idle();
+        assert!(ring.later.is_none());
+    }
+
+    #[test]
     fn memory_is_bounded_without_acks() {
         let mut ring = Ring::default();
         for i in 1..=(Ring::MAX as u32 * 2) {
             ring.push(Seq::new(i), i, i, 0);
         }
-        assert_eq!(ring.packets.len(), Ring::MAX);
+        assert_eq!(ring.later.as_ref().map(|l| l.len()), Some(Ring::MAX - 1));
         assert_eq!(
             ring.acknowledge(Seq::new(Ring::MAX as u32 * 2))
                 .newest

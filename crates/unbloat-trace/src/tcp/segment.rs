@@ -35,6 +35,17 @@ impl Side {
     }
 }
 
+/// What most packets are, told once so that each analysis need not ask.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Kind {
+    /// New payload in order, and an ACK of nothing new. No SYN, FIN or RST; nothing was kept of its
+    /// payload and its options.
+    Data,
+    /// No payload, and an ACK that advances. No SYN, FIN or RST, and nothing `is_odd`.
+    Ack,
+    Other,
+}
+
 /// What the bytes of a segment are to the monitor.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum DataKind {
@@ -103,7 +114,10 @@ pub enum AckKind {
 /// One round trip between the monitor and a receiver: data out, its ACK back.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct RttSample {
+    /// From the newest segment that the ACK answers.
     pub rtt: Delta,
+    /// From the oldest one that it newly covers; `None` for samples of one segment out of several.
+    pub from_oldest: Option<Delta>,
     /// Unacknowledged bytes when the data packet passed, itself included.
     pub in_flight: u32,
 }
@@ -113,6 +127,8 @@ pub struct RttSample {
 pub struct Segment<'a> {
     pub header: &'a PacketHeader,
     pub now: Time,
+    /// The same in microseconds of the flow's life, wrapping.
+    pub now_us: u32,
     /// Raw TCP options where the fast path left them undecoded (SYN options, SACK blocks).
     pub options: &'a [u8],
     /// The beginning of the payload where it was captured and looks like a known protocol.
@@ -148,6 +164,9 @@ pub struct Segment<'a> {
     pub eifel: bool,
     /// Bytes that the receiver acknowledged and the capture never saw.
     pub missed: u32,
+    /// Any of: `data` is neither in order nor nothing, the ACK is a duplicate, or `dsack`, `eifel` or
+    /// `missed` say something. Most analyses have nothing to do where it is not set.
+    pub is_odd: bool,
     /// Receive window in bytes that this packet grants to `side.other()`'s data, if the scale is
     /// known.
     pub window: Option<u32>,

@@ -19,7 +19,7 @@ use unbloat_units::{Delta, Seq, Time};
 
 /// Ticks that hosts use: Linux with `tcp_usec_ts`, most of today's hosts, Linux at 250 Hz, Linux at
 /// 100 Hz and old Windows, very old Windows.
-const COMMON: [Delta; 5] = [
+pub(super) const COMMON: [Delta; 5] = [
     Delta::us(1),
     Delta::ms(1),
     Delta::ms(4),
@@ -28,7 +28,7 @@ const COMMON: [Delta; 5] = [
 ];
 
 /// An estimate with a larger bound says too little to be used: a clock of 1,024 Hz is 2.4 % off.
-const USABLE: f64 = 0.05;
+pub(super) const USABLE: f64 = 0.05;
 
 /// A measured tick.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -103,6 +103,16 @@ impl TickEstimator {
     const FEWEST: usize = 8;
     const WIDTH: Delta = Delta::ms(100);
 
+    pub(crate) fn is_empty(&self) -> bool {
+        self.origin.is_none()
+    }
+
+    /// Begins with a packet that may be late in its tick, as any single one may.
+    pub(crate) fn begin(&mut self, now: Time, tsval: Seq) {
+        self.push(now, tsval);
+        self.begin_block(Point { ticks: 0, ns: 0 });
+    }
+
     /// Takes in a packet of the host. Only the first one of a tick tells when the tick began.
     #[inline]
     pub(crate) fn push(&mut self, now: Time, tsval: Seq) {
@@ -120,7 +130,7 @@ impl TickEstimator {
         self.ticks += i64::from(ahead);
         let point = Point {
             ticks: self.ticks,
-            ns: now.since(start).as_ns(),
+            ns: now.since_bounded(start).as_ns(),
         };
         let residual = point.residual(self.slope);
         match self.blocks.last_mut() {

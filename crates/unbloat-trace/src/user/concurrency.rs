@@ -4,27 +4,51 @@
 //! second. We sample at the end of every second of the trace in which at least one flow had.
 
 use crate::flow::FlowCore;
-use unbloat_units::Time;
+use unbloat_units::{Delta, Time};
 
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug)]
 pub(crate) struct Concurrency {
     /// The second of the trace that is being counted, and the flows with data in it.
     second: u32,
+    /// When it is over: to divide each packet's time would cost more than all else here.
+    ends: Time,
     flows: u32,
-    /// Seconds with 1, 2, 3, ... flows; the last place stands for all above.
-    seconds: Vec<u32>,
+    /// Seconds with one flow, all that most users have.
+    alone: u32,
+    /// Those with 2, 3, 4, ... flows; the last place stands for all above.
+    #[expect(
+        clippy::box_collection,
+        reason = "a pointer in each of millions of users"
+    )]
+    more: Option<Box<Vec<u32>>>,
 }
 
 /// More flows at once than this are counted as this many.
 const MOST: usize = 64;
 
+impl Default for Concurrency {
+    fn default() -> Concurrency {
+        Concurrency {
+            second: 0,
+            ends: Time::MIN,
+            flows: 0,
+            alone: 0,
+            more: None,
+        }
+    }
+}
+
 impl Concurrency {
     /// Takes in a packet with downlink payload.
     #[inline]
     pub(crate) fn on_data(&mut self, flow: &mut FlowCore, now: Time, origin: Time) {
-        let second = (now.since(origin).as_ns().max(0) / 1_000_000_000) as u32;
         // Captures merged from several interfaces step back in time now and then.
-        let second = second.max(self.second);
+        let second = if now < self.ends {
+            self.second
+        } else {
+            let second = (now.since(origin).as_ns().max(0) / 1_000_000_000) as u32;
+            second.max(self.second)
+        };
         if flow.counted_second == second {
             return;
         }
@@ -33,25 +57,32 @@ impl Concurrency {
             self.sample();
             self.second = second;
         }
+        self.ends = origin + Delta::secs(i64::from(second) + 1);
         self.flows += 1;
     }
 
     fn sample(&mut self) {
-        let flows = std::mem::take(&mut self.flows) as usize;
-        if flows > 0 {
-            let at = flows.min(MOST) - 1;
-            if self.seconds.len() <= at {
-                self.seconds.resize(at + 1, 0);
+        match std::mem::take(&mut self.flows) as usize {
+            0 => {}
+            1 => self.alone += 1,
+            flows => {
+                let at = flows.min(MOST) - 2;
+                let more = self.more.get_or_insert_default();
+                if more.len() <= at {
+                    more.resize(at + 1, 0);
+                }
+                more[at] += 1;
             }
-            self.seconds[at] += 1;
         }
     }
 
     /// Numbers of flows that occurred, each with its seconds.
     pub(crate) fn finish(&mut self) -> impl Iterator<Item = (u64, u64)> {
         self.sample();
-        let counts = self.seconds.iter().enumerate().filter(|(_, n)| **n > 0);
-        counts.map(|(at, &n)| (at as u64 + 1, u64::from(n)))
+        let more = self.more.iter().flat_map(|more| more.iter());
+        let counts = std::iter::once(&self.alone).chain(more);
+        let numbered = (1..).zip(counts.map(|&n| u64::from(n)));
+        numbered.filter(|(_, n)| *n > 0)
     }
 }
 
@@ -59,7 +90,6 @@ impl Concurrency {
 mod tests {
     use super::*;
     use crate::orientation::Evidence;
-    use unbloat_units::Delta;
     use unbloat_wire::PacketHeader;
 
     /// Samples of a user whose flows have downlink data at these times in seconds.

@@ -6,6 +6,7 @@ mod periodic;
 pub(crate) mod power;
 mod radio;
 pub(crate) mod throughput;
+pub(crate) mod waiting;
 
 use crate::flow::FlowCore;
 use crate::output::{SideTables, order};
@@ -36,14 +37,16 @@ pub(crate) struct User {
     pub(crate) address: Address,
     pub(crate) start: Time,
     pub(crate) last: Time,
-    /// Silence before the packet that is being looked at; `None` for the user's first.
-    silence: Option<Delta>,
+    /// Silence before the packet that is being looked at, zero for the user's first.
+    silence: Delta,
     /// Flows in the table that belong to this address.
     pub(crate) live_flows: u32,
-    pub(crate) flows: u64,
+    pub(crate) flows: u32,
     packets: u64,
     pub(crate) payload: [u64; 2],
     tick: Option<Tick>,
+    /// Of users whose tick is wanted and unknown.
+    waiting: Option<Box<waiting::Waiting>>,
     concurrency: Concurrency,
     /// Of users with large flows.
     throughput: Option<Box<[Throughput; 2]>>,
@@ -67,12 +70,13 @@ impl User {
             address,
             start: now,
             last: now,
-            silence: None,
+            silence: Delta::ZERO,
             live_flows: 0,
             flows: 0,
             packets: 0,
             payload: [0; 2],
             tick: None,
+            waiting: None,
             concurrency: Concurrency::default(),
             throughput: None,
             radio: Radio::new(now, origin, params),
@@ -81,20 +85,19 @@ impl User {
         }
     }
 
-    /// Returns the silence before the packet, zero for the user's first.
+    /// `silence` is the time since the user's last packet.
     #[inline]
-    pub(crate) fn count(&mut self, header: &PacketHeader, side: usize) -> Delta {
-        let silence = header.time.since(self.last).max(Delta::ZERO);
-        self.silence = (self.packets > 0).then_some(silence);
+    pub(crate) fn count(&mut self, header: &PacketHeader, silence: Delta) {
+        self.silence = silence.max(Delta::ZERO);
         self.packets += 1;
         self.last = self.last.max(header.time);
-        self.payload[side] += u64::from(header.payload_len);
-        silence
+        self.payload[usize::from(header.is_uplink())] += u64::from(header.payload_len);
     }
 
-    /// How long the user's radio had been silent before the packet that is being looked at.
+    /// How long the user's radio had been silent before the packet that is being looked at; `None`
+    /// for the user's first.
     pub(crate) fn silence_before(&self) -> Option<Delta> {
-        self.silence
+        (self.packets > 1).then_some(self.silence)
     }
 
     pub(crate) fn tick(&self) -> Option<Tick> {
@@ -139,9 +142,9 @@ impl User {
         }
         let closes_late = flow.closed != 0 && closes_late(flow, header, params.tail);
         if closes_late || self.radio.is_closing_late() {
-            let silence = self.silence.unwrap_or(Delta::ZERO);
-            let last = self.last - silence;
-            self.radio.on_packet(closes_late, last, silence, params);
+            let last = self.last - self.silence;
+            self.radio
+                .on_packet(closes_late, last, self.silence, params);
         }
     }
 
@@ -192,7 +195,7 @@ impl User {
         row.text(self.address.to_string().as_str());
         row.i64(self.start.since(origin).as_ns());
         row.i64(self.last.since(origin).as_ns());
-        row.u64(self.flows);
+        row.u64(u64::from(self.flows));
         row.u64(self.payload[0]);
         row.u64(self.payload[1]);
         row.f64(self.tick.map(|t| t.value.as_ms()));

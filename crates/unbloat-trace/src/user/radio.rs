@@ -59,13 +59,20 @@ pub(super) struct Radio {
     /// Until when the table has been told.
     told: Time,
     begins_with_promotion: bool,
-    promotions: u64,
+    promotions: u32,
     /// Silences longer than `radio_active`, and what of them was tail and promotion.
     silent: Delta,
     tail: Delta,
     promoting: Delta,
-    /// Packets of late closes since the last packet of anything else.
-    late: Option<LateClose>,
+    /// Of users with late closes.
+    late: Option<Box<Late>>,
+}
+
+/// What late closes cost.
+#[derive(Clone, Debug, Default)]
+struct Late {
+    /// Their packets since the last packet of anything else.
+    close: Option<LateClose>,
     avoidable_j: f64,
 }
 
@@ -94,12 +101,11 @@ impl Radio {
         Radio {
             told: now,
             begins_with_promotion,
-            promotions: u64::from(begins_with_promotion),
+            promotions: u32::from(begins_with_promotion),
             silent: Delta::ZERO,
             tail: Delta::ZERO,
             promoting: Delta::ZERO,
             late: None,
-            avoidable_j: 0.0,
         }
     }
 
@@ -118,7 +124,7 @@ impl Radio {
         self.silent += silence;
         self.tail += tail;
         self.promoting += promotion;
-        self.promotions += u64::from(silence > params.tail);
+        self.promotions += u32::from(silence > params.tail);
         if silence >= SHORTEST_ROW {
             self.tell(last, params, rows);
             rows.write("tail", last, last + tail);
@@ -139,7 +145,7 @@ impl Radio {
     /// Whether packets have to be shown to [`Radio::on_packet`] that belong to no late close.
     #[inline]
     pub(super) fn is_closing_late(&self) -> bool {
-        self.late.is_some()
+        self.late.as_ref().is_some_and(|late| late.close.is_some())
     }
 
     /// Takes in a packet `silence` after the user's one before it, which came at `last`.
@@ -151,16 +157,17 @@ impl Radio {
         silence: Delta,
         params: &Params,
     ) {
-        let late = self.late.get_or_insert(LateClose {
+        let late = self.late.get_or_insert_default();
+        let close = late.close.get_or_insert(LateClose {
             useful: last,
             spent_j: 0.0,
         });
-        late.spent_j += silence_j(silence, params);
+        close.spent_j += silence_j(silence, params);
         if !closes_late {
             // Without the late close the same silence would have been one.
-            let needed_j = silence_j(last.since(late.useful) + silence, params);
-            self.avoidable_j += late.spent_j - needed_j;
-            self.late = None;
+            let needed_j = silence_j(last.since(close.useful) + silence, params);
+            late.avoidable_j += close.spent_j - needed_j;
+            late.close = None;
         }
     }
 
@@ -178,15 +185,16 @@ impl Radio {
         let active = last.since(start) - self.silent;
         let tail = self.tail + params.tail;
         let on_j = power.active_w * active.as_secs() + power.tail_j(tail);
-        let promotions_j = self.promotions as f64 * power.promotion_j();
-        let late_j = self.late.take().map_or(0.0, |late| late.spent_j);
+        let promotions_j = f64::from(self.promotions) * power.promotion_j();
+        let late = *self.late.take().unwrap_or_default();
+        let late_j = late.close.map_or(0.0, |close| close.spent_j);
         RadioSums {
-            promotions: self.promotions,
+            promotions: u64::from(self.promotions),
             active,
             tail,
             idle: self.silent - self.tail - self.promoting,
             energy_j: promotions_j + on_j + power.transfer_j(down_bytes, up_bytes),
-            avoidable_j: self.avoidable_j + late_j,
+            avoidable_j: late.avoidable_j + late_j,
         }
     }
 }

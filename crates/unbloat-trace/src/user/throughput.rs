@@ -17,10 +17,17 @@ struct Mark {
     bytes: u64,
 }
 
+/// Lengths of windows.
+pub(crate) const LENGTHS: [Delta; 3] = [Delta::ms(100), Delta::ms(250), Delta::ms(1000)];
+
 /// Deliveries of one side of a user since the last disorder.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Throughput {
     marks: VecDeque<Mark>,
+    /// Marks that were there before these, and the mark, counted from the first of all, at which
+    /// the last window of each length began: the next one begins there or later.
+    gone: u64,
+    begins: [u64; LENGTHS.len()],
     bytes: u64,
     /// The link has had a queue since this mark was received.
     busy_since: Option<Time>,
@@ -68,6 +75,7 @@ impl Throughput {
 
     /// Order was lost: no window may span this moment.
     pub(crate) fn interrupt(&mut self) {
+        self.gone += self.marks.len() as u64;
         self.marks.clear();
         self.busy_since = None;
     }
@@ -111,6 +119,7 @@ impl Throughput {
             .is_some_and(|m| now.since(m.received) > Self::LONGEST)
         {
             self.marks.pop_front();
+            self.gone += 1;
         }
     }
 
@@ -144,13 +153,16 @@ impl Throughput {
         }
     }
 
-    /// The window that ends with the last mark and is as long as `length`, within a tenth.
-    pub(crate) fn window(&mut self, length: Delta) -> Option<Window> {
+    /// The window that ends with the last mark and is as long as `LENGTHS[which]`, within a tenth.
+    pub(crate) fn window(&mut self, which: usize) -> Option<Window> {
         let last = *self.marks.back()?;
-        let begin = last.received - length;
-        let from = self
-            .marks
-            .partition_point(|m| m.received < begin - length / 10);
+        let length = LENGTHS[which];
+        let earliest = last.received - length - length / 10;
+        let mut from = self.begins[which].saturating_sub(self.gone) as usize;
+        while self.marks.get(from)?.received < earliest {
+            from += 1;
+        }
+        self.begins[which] = self.gone + from as u64;
         let first = *self.marks.get(from)?;
         let span = last.received.since(first.received);
         if span < length - length / 10 {
@@ -201,7 +213,7 @@ mod tests {
         let mut link = Throughput::default();
         let queue = |pair| Delta::ms(if pair == 1 { 20 } else { 200 });
         deliveries(queue).for_each(|d| link.deliver(&d));
-        let window = link.window(Delta::ms(1000)).unwrap();
+        let window = link.window(2).unwrap();
         assert_eq!(window.received, Rate::mbps(8));
         assert!(window.is_backlogged && window.flows == 1);
         assert!(window.length >= Delta::ms(900) && window.length <= Delta::ms(1100));
@@ -211,19 +223,19 @@ mod tests {
     fn without_a_queue_nothing_is_backlogged() {
         let mut link = Throughput::default();
         deliveries(|_| Delta::ms(20)).for_each(|d| link.deliver(&d));
-        assert!(!link.window(Delta::ms(100)).unwrap().is_backlogged);
+        assert!(!link.window(0).unwrap().is_backlogged);
     }
 
     #[test]
     fn no_window_spans_disorder() {
         let mut link = Throughput::default();
         for (i, delivery) in deliveries(|_| Delta::ms(200)).enumerate() {
-            if i == 570 {
+            if i == 540 {
                 link.interrupt();
             }
             link.deliver(&delivery);
         }
-        assert_eq!(link.window(Delta::ms(1000)), None);
-        assert!(link.window(Delta::ms(50)).is_some());
+        assert_eq!(link.window(2), None);
+        assert!(link.window(0).is_some());
     }
 }
