@@ -129,12 +129,12 @@ fn name(average: &Average) -> String {
     format!("{}.{}", average.subject, average.metric)
 }
 
-/// Mean, and the interval where there are repeats.
+/// Mean, and the interval where repeats differ.
 fn shown(average: &Average) -> String {
     let mean = number(&average.metric, average.mean);
     match average.ci95 {
-        Some(ci95) => format!("{mean} ± {}", number(&average.metric, ci95)),
-        None => mean,
+        Some(ci95) if ci95 > 0.0 => format!("{mean} ± {}", number(&average.metric, ci95)),
+        _ => mean,
     }
 }
 
