@@ -4,6 +4,7 @@
 mod analyze;
 mod exit;
 mod model;
+mod output;
 mod report;
 mod schema;
 mod sim;

@@ -6,9 +6,9 @@ mod progress;
 mod store;
 
 pub use args::{Args, parse_format};
-pub use store::{REPORT, terminal_width};
 
 use crate::exit::Exit;
+use crate::output::{self, OutputError, terminal_width};
 use crate::stop::stop_on_ctrl_c;
 use progress::Progress;
 use std::sync::atomic::Ordering;
@@ -16,7 +16,7 @@ use std::time::{Duration, Instant};
 use store::{Store, Stored};
 use unbloat_capture::CaptureError;
 use unbloat_pipeline::{Control, Outcome, PipelineError, Settings, Standing};
-use unbloat_report::{ReportError, verdict_text};
+use unbloat_report::verdict_text;
 use unbloat_run::RunError;
 use unbloat_trace::{Output, Shard};
 
@@ -27,11 +27,9 @@ pub enum AnalyzeError {
     #[error(transparent)]
     Run(#[from] RunError),
     #[error(transparent)]
-    Report(#[from] ReportError),
+    Output(#[from] OutputError),
     #[error("writing failed: {0}")]
     Write(#[from] std::io::Error),
-    #[error("there is no table {name:?}; there are {known}")]
-    NoTable { name: String, known: String },
     #[error("cannot get random numbers from the system: {0}")]
     Random(getrandom::Error),
     #[error("cannot watch for Ctrl-C: {0}")]
@@ -121,8 +119,7 @@ fn settings(args: &Args, store: &mut Store) -> Result<Settings, AnalyzeError> {
 
 fn point_to(stored: &Stored) {
     if let Some(dir) = &stored.dir {
-        eprintln!("report  {}", dir.join(REPORT).display());
-        eprintln!("tables  {}", dir.display());
+        output::tell(dir);
     }
 }
 

@@ -1,23 +1,19 @@
 //! Where the rows go: the run folder, the summary, and standard output.
 
 use super::{AnalyzeError, Args};
+use crate::output::{Wanted, run_dir, write_report};
 use std::collections::BTreeMap;
-use std::fs::File;
-use std::io::{BufWriter, Stdout, stdout};
+use std::io::{BufWriter, Stdout};
 use std::path::{Path, PathBuf};
 use unbloat_pipeline::Outcome;
-use unbloat_report::{RenderOptions, render};
-use unbloat_run::format::{Bounds, FormatKind, TextWriter};
-use unbloat_run::{RunInfo, RunReader, RunWriter, Status, TraceStart, fresh_dir, link_latest};
+use unbloat_run::format::{FormatKind, TextWriter};
+use unbloat_run::{RunInfo, RunWriter, Status, TraceStart, link_latest};
 use unbloat_summary::{
     Outcome as Found, Reads, Summary, SummaryParams, Verdict, figures_rows, figures_table,
     summary_rows, summary_table,
 };
 use unbloat_table::{Rows, Table};
 use unbloat_trace::{Output, all_tables};
-
-/// The name of the report in a run's folder.
-pub const REPORT: &str = "report.html";
 
 pub struct Store {
     /// What the trace engine writes, then what the summary adds.
@@ -119,7 +115,7 @@ impl Store {
                     serde_json::to_value(&found.verdict).map_err(std::io::Error::from)?;
                 info.left_out = found.left_out.clone();
                 let dir = writer.finish(&info)?;
-                report(&dir)?;
+                write_report(&dir)?;
                 link_latest(&dir)?;
                 Some(dir)
             }
@@ -135,31 +131,14 @@ fn is_verdict_all(args: &Args) -> bool {
 
 impl Print {
     fn open(args: &Args, kind: FormatKind, tables: &[Table]) -> Result<Print, AnalyzeError> {
-        let table = tables
-            .iter()
-            .position(|t| t.name == args.table)
-            .ok_or_else(|| {
-                let known: Vec<&str> = tables.iter().map(|t| t.name).collect();
-                AnalyzeError::NoTable {
-                    name: args.table.clone(),
-                    known: known.join(", "),
-                }
-            })?;
-        let bounds = Bounds {
-            width: terminal_width(),
+        let wanted = Wanted {
+            table: &args.table,
+            kind,
             rows: args.rows,
         };
-        let mut writer = TextWriter::new(BufWriter::new(stdout()), kind, bounds);
-        writer.begin(&tables[table])?;
+        let (table, writer) = wanted.begin(tables.iter())?;
         Ok(Print { table, writer })
     }
-}
-
-/// Columns of the terminal; plenty where the output is read by no person.
-pub fn terminal_width() -> usize {
-    console::Term::stdout()
-        .size_checked()
-        .map_or(200, |(_, columns)| usize::from(columns))
 }
 
 fn open_run(
@@ -167,10 +146,7 @@ fn open_run(
     inputs: Vec<unbloat_run::Input>,
     tables: &[Table],
 ) -> Result<(RunWriter, RunInfo), AnalyzeError> {
-    let dir = match &args.out {
-        Some(dir) => dir.clone(),
-        None => fresh_dir(Path::new("runs"), &stem(&inputs))?,
-    };
+    let dir = run_dir(args.out.as_deref(), &stem(&inputs))?;
     let command = std::env::args().collect();
     let mut info = RunInfo::new("unbloat analyze", env!("CARGO_PKG_VERSION"), command);
     info.inputs = inputs;
@@ -179,17 +155,7 @@ fn open_run(
     Ok((writer, info))
 }
 
-fn report(dir: &Path) -> Result<(), AnalyzeError> {
-    let options = RenderOptions {
-        run_name: dir.display().to_string(),
-        ..RenderOptions::default()
-    };
-    let mut out = BufWriter::new(File::create(dir.join(REPORT))?);
-    render(&RunReader::open(dir)?, &mut out, &options)?;
-    Ok(std::io::Write::flush(&mut out)?)
-}
-
-/// Date and first input: `2026-11-21-capture`.
+/// The first input's name up to its first dot.
 fn stem(inputs: &[unbloat_run::Input]) -> String {
     let name = inputs.first().map_or("", |input| input.name.as_str());
     let name = Path::new(name)
@@ -197,13 +163,8 @@ fn stem(inputs: &[unbloat_run::Input]) -> String {
         .unwrap_or_default()
         .to_string_lossy()
         .into_owned();
-    let name = name
-        .split('.')
-        .next()
-        .filter(|n| !n.is_empty())
-        .unwrap_or("capture")
-        .to_owned();
-    format!("{}-{name}", jiff::Timestamp::now().strftime("%Y-%m-%d"))
+    let first = name.split('.').next().filter(|n| !n.is_empty());
+    first.unwrap_or("capture").to_owned()
 }
 
 fn complete(info: &mut RunInfo, outcome: &Outcome) {

@@ -4,22 +4,21 @@
 mod args;
 mod buffers;
 mod findings;
+mod info;
 mod measured;
 mod metrics;
 mod question;
 mod rows;
-mod store;
 
 pub use args::Args;
 pub use rows::tables;
 
 use crate::exit::Exit;
+use crate::output::{OutputError, Wanted, write_run};
 use findings::Findings;
 use measured::MeasuredError;
 use question::Question;
 use unbloat_model::ModelError;
-use unbloat_report::ReportError;
-use unbloat_run::RunError;
 
 #[derive(Debug, thiserror::Error)]
 pub enum ModelCommandError {
@@ -28,13 +27,7 @@ pub enum ModelCommandError {
     #[error(transparent)]
     Measured(#[from] MeasuredError),
     #[error(transparent)]
-    Run(#[from] RunError),
-    #[error(transparent)]
-    Report(#[from] ReportError),
-    #[error("writing failed: {0}")]
-    Write(#[from] std::io::Error),
-    #[error("there is no table {name:?}; there are {known}")]
-    NoTable { name: String, known: String },
+    Output(#[from] OutputError),
 }
 
 pub fn run(args: &Args) -> Result<Exit, ModelCommandError> {
@@ -42,12 +35,18 @@ pub fn run(args: &Args) -> Result<Exit, ModelCommandError> {
     let findings = Findings::of(&question)?;
     let all = rows::all(&question, &findings)?;
     if let Some(kind) = args.format {
-        store::print(args, kind, &all)?;
+        let wanted = Wanted {
+            table: &args.table,
+            kind,
+            rows: args.rows,
+        };
+        wanted.print(&all)?;
     } else {
         print!("{}", findings.text(&question));
     }
     if !args.no_run && (args.format.is_none() || args.out.is_some()) {
-        store::write(args, &question, &all)?;
+        let info = info::info(args, &question);
+        write_run(args.out.as_deref(), "model", &info, &all)?;
     }
     Ok(Exit::Complete)
 }

@@ -3,19 +3,18 @@
 mod args;
 mod averages;
 mod campaign;
+mod info;
 mod input;
 mod rows;
-mod store;
 mod text;
 
 pub use args::Args;
 pub use rows::tables;
 
 use crate::exit::Exit;
+use crate::output::{OutputError, Wanted, write_run};
 use crate::stop::stop_on_ctrl_c;
 use campaign::Campaign;
-use unbloat_report::ReportError;
-use unbloat_run::RunError;
 
 #[derive(Debug, thiserror::Error)]
 pub enum SimError {
@@ -27,15 +26,9 @@ pub enum SimError {
     #[error("cannot read {file}: {error}")]
     Read { file: String, error: std::io::Error },
     #[error(transparent)]
-    Run(#[from] RunError),
-    #[error(transparent)]
-    Report(#[from] ReportError),
-    #[error("writing failed: {0}")]
-    Write(#[from] std::io::Error),
+    Output(#[from] OutputError),
     #[error("cannot watch for Ctrl-C: {0}")]
     Signal(#[from] ctrlc::Error),
-    #[error("there is no table {name:?}; there are {known}")]
-    NoTable { name: String, known: String },
 }
 
 pub fn run(args: &Args) -> Result<Exit, SimError> {
@@ -44,11 +37,20 @@ pub fn run(args: &Args) -> Result<Exit, SimError> {
     let campaign = Campaign::run(&plan, args.threads(), args.quiet, &stop);
     let all = rows::all(&plan, &campaign);
     match args.format {
-        Some(kind) => store::print(args, kind, &all)?,
+        Some(kind) => {
+            let wanted = Wanted {
+                table: &args.table,
+                kind,
+                rows: args.rows,
+            };
+            wanted.print(&all)?;
+        }
         None => print!("{}", text::text(&plan, &campaign)),
     }
     if !args.no_run && (args.format.is_none() || args.out.is_some()) {
-        store::write(args, &plan, &campaign, &all)?;
+        let info = info::info(args, &plan, &campaign);
+        let stem = plan.file.file_stem().unwrap_or_default().to_string_lossy();
+        write_run(args.out.as_deref(), &format!("sim-{stem}"), &info, &all)?;
     }
     Ok(match () {
         () if campaign.is_cut => Exit::Interrupted,

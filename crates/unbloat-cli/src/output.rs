@@ -1,0 +1,127 @@
+//! Where tables go, whatever made them: standard output, and the run folder with its report.
+
+use std::fs::File;
+use std::io::{BufWriter, Stdout, Write, stdout};
+use std::path::{Path, PathBuf};
+use unbloat_report::{RenderOptions, ReportError, render};
+use unbloat_run::format::{Bounds, FormatKind, TextWriter};
+use unbloat_run::{Input, RunError, RunInfo, RunReader, RunWriter, fresh_dir, link_latest};
+use unbloat_table::{Rows, Table};
+
+/// The name of the report in a run's folder.
+pub const REPORT: &str = "report.html";
+
+#[derive(Debug, thiserror::Error)]
+pub enum OutputError {
+    #[error(transparent)]
+    Run(#[from] RunError),
+    #[error(transparent)]
+    Report(#[from] ReportError),
+    #[error("writing failed: {0}")]
+    Write(#[from] std::io::Error),
+    #[error("there is no table {name:?}; there are {known}")]
+    NoTable { name: String, known: String },
+}
+
+/// Which table `--format` prints, and how.
+pub struct Wanted<'a> {
+    pub table: &'a str,
+    pub kind: FormatKind,
+    /// Rows that an aligned table shows.
+    pub rows: usize,
+}
+
+impl Wanted<'_> {
+    /// The wanted table's place among `tables`, and a writer that has begun with it.
+    pub fn begin<'t>(
+        &self,
+        tables: impl Iterator<Item = &'t Table> + Clone,
+    ) -> Result<(usize, TextWriter<BufWriter<Stdout>>), OutputError> {
+        let mut numbered = tables.clone().enumerate();
+        let found = numbered.find(|(_, table)| table.name == self.table);
+        let (index, table) = found.ok_or_else(|| {
+            let known: Vec<&str> = tables.map(|table| table.name).collect();
+            OutputError::NoTable {
+                name: self.table.to_owned(),
+                known: known.join(", "),
+            }
+        })?;
+        let bounds = Bounds {
+            width: terminal_width(),
+            rows: self.rows,
+        };
+        let mut writer = TextWriter::new(BufWriter::new(stdout()), self.kind, bounds);
+        writer.begin(table)?;
+        Ok((index, writer))
+    }
+
+    /// Prints it from tables that are complete.
+    pub fn print(&self, all: &[(Table, Rows)]) -> Result<(), OutputError> {
+        let (index, mut writer) = self.begin(all.iter().map(|(table, _)| table))?;
+        writer.append(all[index].1.columns())?;
+        writer.finish()?;
+        Ok(())
+    }
+}
+
+/// Columns of the terminal; plenty where the output is read by no person.
+pub fn terminal_width() -> usize {
+    console::Term::stdout()
+        .size_checked()
+        .map_or(200, |(_, columns)| usize::from(columns))
+}
+
+/// Writes complete tables as a run with its report, and tells where: in `out`, or under an unused
+/// name in `runs/` that holds `stem`.
+pub fn write_run(
+    out: Option<&Path>,
+    stem: &str,
+    info: &RunInfo,
+    all: &[(Table, Rows)],
+) -> Result<(), OutputError> {
+    let place = run_dir(out, stem)?;
+    let tables: Vec<Table> = all.iter().map(|(table, _)| table.clone()).collect();
+    let mut writer = RunWriter::create(&place, info, &tables)?;
+    for (index, (_, rows)) in all.iter().enumerate() {
+        writer.append(index, rows)?;
+    }
+    let dir = writer.finish(info)?;
+    write_report(&dir)?;
+    link_latest(&dir)?;
+    tell(&dir);
+    Ok(())
+}
+
+/// The folder for a run: as asked for, or `runs/DATE-STEM`.
+pub fn run_dir(out: Option<&Path>, stem: &str) -> Result<PathBuf, OutputError> {
+    if let Some(dir) = out {
+        return Ok(dir.to_owned());
+    }
+    let today = jiff::Timestamp::now().strftime("%Y-%m-%d");
+    Ok(fresh_dir(Path::new("runs"), &format!("{today}-{stem}"))?)
+}
+
+/// Draws the report of a finished run into its folder.
+pub fn write_report(dir: &Path) -> Result<(), OutputError> {
+    let options = RenderOptions {
+        run_name: dir.display().to_string(),
+        ..RenderOptions::default()
+    };
+    let mut out = BufWriter::new(File::create(dir.join(REPORT))?);
+    render(&RunReader::open(dir)?, &mut out, &options)?;
+    Ok(out.flush()?)
+}
+
+/// Says where report and tables lie.
+pub fn tell(dir: &Path) {
+    eprintln!("report  {}", dir.join(REPORT).display());
+    eprintln!("tables  {}", dir.display());
+}
+
+/// A file that went into a run.
+pub fn input(path: &Path) -> Input {
+    Input {
+        name: path.display().to_string(),
+        size_bytes: path.metadata().ok().map(|meta| meta.len()),
+    }
+}
