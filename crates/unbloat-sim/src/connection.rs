@@ -1,7 +1,7 @@
 //! A connection: handshake, both directions of data, and whose turn it is to write.
 //!
-//! What is simplified: data of one direction and acknowledgements of the other travel in packets of their own, and a
-//! connection ends without FIN once both ends are through.
+//! Where this differs from TCP on the wire: data of one direction and acknowledgements of the other travel in packets of their
+//! own, and a connection ends without FIN once both ends are through.
 
 use crate::body::{Body, SYN_BYTES, pure_ack};
 use crate::record::FlowRecord;
@@ -260,8 +260,8 @@ impl Connection {
         }
     }
 
-    /// A timer of the sender, planned for now. One that moved back meanwhile is planned again, one for which an earlier one
-    /// was planned since is void.
+    /// Acts on a wake-up of the sender's timer. A wake-up that an earlier one has replaced is void; if the timer has moved to a
+    /// later time meanwhile, that time is planned.
     pub(crate) fn on_sender_timer(
         &mut self,
         direction: Direction,

@@ -63,7 +63,7 @@ impl PathRecord {
     }
 
     #[inline]
-    pub(crate) fn offered(&mut self, _now: Time, bytes: Bytes) {
+    pub(crate) fn offered(&mut self, bytes: Bytes) {
         self.offered_packets += 1;
         self.offered_bytes += bytes;
     }

@@ -37,7 +37,7 @@ pub fn results(outcomes: &Outcomes) -> Vec<RunResult> {
     results
 }
 
-/// Goodput of all flows together and how evenly those without end share it.
+/// Goodput of all flows together, how evenly they share it, and RPM by the first flow that measures round trips itself.
 fn overall(outcomes: &Outcomes) -> Vec<Metric> {
     let goodputs: Vec<f64> = outcomes
         .flows

@@ -120,7 +120,7 @@ impl Wire {
     fn enter(&mut self, direction: Direction, packet: Packet) {
         let index = direction as usize;
         let record = &mut self.records[index];
-        record.offered(self.now, packet.len.bytes());
+        record.offered(packet.len.bytes());
         let mut output = Collect {
             record,
             inbox: &mut self.inbox,

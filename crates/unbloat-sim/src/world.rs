@@ -176,10 +176,8 @@ impl<'e> World<'e> {
                     return;
                 };
                 let record = &mut self.apps[connection.flow as usize].record;
-                if connection.on_syn_ack(&mut self.wire, record).is_some() {
-                    let happening = Happening::Opened {
-                        conn: connection.conn,
-                    };
+                if let Some(outcome) = connection.on_syn_ack(&mut self.wire, record) {
+                    let happening = happening(connection.conn, outcome);
                     self.happenings.push_back((connection.flow, happening));
                 }
             }
