@@ -13,6 +13,7 @@
 //! compared with. A congestion control is one file under `congestion/` and one line in its
 //! registry; a rule for the receive window likewise under `receive_window/`.
 
+mod choices;
 pub mod congestion;
 mod event;
 pub mod ledbat;

@@ -1,41 +1,11 @@
 //! The list of congestion controls: one line each.
 
 use super::{AckKind, AckSample, Congestion, CwndEvent, Flow, Needs, RateSample, State};
+use crate::choices::choices;
 
 macro_rules! controls {
     ($($name:literal => $variant:ident($module:ident::$type:ident),)*) => {
-        /// Names as in scenarios and on the command line.
-        pub const NAMES: &[&str] = &[$($name,)*];
-
-        /// Which control, with what parameters.
-        #[derive(Clone, Debug, PartialEq)]
-        pub enum Config { $($variant(super::$module::Params),)* }
-
-        impl Config {
-            /// The control of that name with the defaults of its reference.
-            pub fn named(name: &str) -> Option<Config> {
-                match name {
-                    $($name => Some(Config::$variant(Default::default())),)*
-                    _ => None,
-                }
-            }
-
-            pub fn name(&self) -> &'static str {
-                match self { $(Config::$variant(_) => $name,)* }
-            }
-
-            pub fn build(&self) -> AnyCongestion {
-                match self {
-                    $(Config::$variant(params) => {
-                        AnyCongestion::$variant(super::$module::$type::new(params.clone()))
-                    })*
-                }
-            }
-        }
-
-        /// Any control, without a table of functions: hot loops stay monomorphic.
-        #[derive(Clone, Debug)]
-        pub enum AnyCongestion { $($variant(super::$module::$type),)* }
+        choices! { AnyCongestion: $($name => $variant($module::$type),)* }
 
         impl Congestion for AnyCongestion {
             fn needs(&self) -> Needs {
