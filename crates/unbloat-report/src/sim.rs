@@ -16,17 +16,18 @@ const CURVES: usize = 12;
 const FIGURES: usize = 12;
 
 /// Results worth a figure, in this order, by the name after the subject.
-const HEADLINES: [&str; 12] = [
+const HEADLINES: [&str; 13] = [
     "goodput_bps",
     "queue_delay_mean_ms",
     "queue_delay_p95_ms",
+    "load_time_p95_ms",
+    "page_load_p95_ms",
+    "fetch_p95_ms",
+    "mos",
+    "stalls",
     "rtt_mean_ms",
     "rtt_p95_ms",
     "jain_index",
-    "mos",
-    "load_p95_ms",
-    "fetch_p95_ms",
-    "stalls",
     "drops",
     "marks",
 ];
