@@ -57,7 +57,7 @@ fn every_example_runs_and_loses_no_packet_untold() {
         for experiment in short(&file) {
             assert_eq!(experiment.name, stem);
             let outcomes = unbloat_sim::run(&experiment);
-            assert!(unbloat_sim::is_conserved(&outcomes), "{stem}");
+            assert!(unbloat_outcome::is_conserved(&outcomes), "{stem}");
             let delivered: u64 = outcomes
                 .paths
                 .iter()

@@ -8,9 +8,9 @@ use crate::truth::Truth;
 use std::path::Path;
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
-use unbloat_lab::core::PathParams;
-use unbloat_lab::{Capture, RunParams, Scenario};
 use unbloat_trace::Params;
+use unbloat_truth::core::PathParams;
+use unbloat_truth::{Capture, RunParams, Scenario};
 use unbloat_units::Delta;
 
 /// Whether tshark and tcptrace are asked too.
@@ -46,7 +46,7 @@ impl Bed {
             capture: Capture::Headers,
             kernel: true,
         };
-        unbloat_lab::run(&params, &AtomicBool::new(false))?;
+        unbloat_truth::run(&params, &AtomicBool::new(false))?;
         Ok(())
     }
 

@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 use unbloat_capture::CaptureError;
-use unbloat_lab::LabError;
+use unbloat_truth::LabError;
 
 /// Why a bed could not be scored.
 #[derive(Debug, thiserror::Error)]

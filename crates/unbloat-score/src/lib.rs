@@ -1,6 +1,6 @@
 //! Scores the analyser against what truth beds recorded.
 //!
-//! A bed ([`unbloat_lab`]) is kernel TCP over an emulated path that logs what it did to every packet
+//! A bed ([`unbloat_truth`]) is kernel TCP over an emulated path that logs what it did to every packet
 //! and what the senders' kernels thought of it. Here the analyser reads the bed's captures, knowing
 //! nothing of that log, and each [`Quantity`] compares what it says with what happened. What tshark
 //! and tcptrace say of the same captures stands beside it where they claim the same thing.

@@ -49,7 +49,7 @@ pub fn document(scores: &[Score], command: &str, beds: &str) -> String {
     let mut text = format!(
         "# The analyser against the truth\n\n\
         Made by `{command}` (as root: it builds network namespaces). Do not edit; run it again.\n\n\
-        Kernel TCP runs over an emulated path that logs what it does to every packet (`unbloat-lab`). \
+        Kernel TCP runs over an emulated path that logs what it does to every packet (`unbloat-truth`). \
         The analyser reads the captures alone. tshark and tcptrace read the same captures; where a \
         cell of theirs is empty, they give no such figure.\n\n\
         Beds: {beds}.\n\n{}\n",

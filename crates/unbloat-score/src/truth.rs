@@ -1,4 +1,4 @@
-//! The bed's own record, read from its files (formats: `unbloat_lab::record`, `kernel`, `workload`).
+//! The bed's own record, read from its files (formats: `unbloat_truth::record`, `kernel`, `workload`).
 
 use crate::error::ScoreError;
 use crate::tuple::Tuple;

@@ -4,9 +4,9 @@
 //! own, and a connection ends without FIN once both ends are through.
 
 use crate::body::{Body, SYN_BYTES, pure_ack};
-use crate::record::FlowRecord;
 use crate::wire::{Labels, Task, Wire};
 use std::collections::VecDeque;
+use unbloat_outcome::FlowRecord;
 use unbloat_scenario::Flow;
 use unbloat_tcp::{Ack, Receiver, Segment, Sender};
 use unbloat_units::{Bytes, Delta, Time};

@@ -8,12 +8,8 @@
 mod agenda;
 mod body;
 mod connection;
-mod record;
-mod results;
 mod slab;
 mod wire;
 mod world;
 
-pub use record::{FlowRecord, PathRecord, Sample, Waits, WindowSample};
-pub use results::{Judgement, RunResult, is_conserved, jain_index, judge, results};
-pub use world::{FlowOutcome, Outcomes, run};
+pub use world::run;

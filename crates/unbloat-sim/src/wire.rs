@@ -2,10 +2,10 @@
 
 use crate::agenda::Agenda;
 use crate::body::{Body, ecn_of};
-use crate::record::PathRecord;
 use crate::slab::Slab;
 use std::collections::VecDeque;
 use unbloat_link::{Element, Output, Path, Place};
+use unbloat_outcome::PathRecord;
 use unbloat_queue::{Backlog, Dscp, Ecn, Event, FlowHash, Host, IpLen, Observer, Packet, PureAck};
 use unbloat_units::{Bytes, Delta, Time};
 use unbloat_workload::Direction;

@@ -2,40 +2,14 @@
 
 use crate::body::{Body, arrived};
 use crate::connection::{Connection, Outcome};
-use crate::record::{FlowRecord, PathRecord, Sample, WindowSample};
 use crate::wire::{Labels, Task, Wire};
 use fastrand::Rng;
 use std::collections::VecDeque;
 use unbloat_link::Path;
+use unbloat_outcome::{FlowOutcome, FlowRecord, Outcomes, Sample, WindowSample};
 use unbloat_scenario::{Experiment, Flow};
 use unbloat_units::{Bytes, Delta, Time};
-use unbloat_workload::{AnyWorkload, Conn, Direction, Happening, Metric, Network, Workload};
-
-/// What came of a run.
-#[derive(Clone, Debug)]
-pub struct Outcomes {
-    /// Downlink, then uplink.
-    pub paths: [PathRecord; 2],
-    /// In the order of the experiment's flows.
-    pub flows: Vec<FlowOutcome>,
-    pub samples: Vec<Sample>,
-    pub windows: Vec<WindowSample>,
-    /// Packets that were under way when the run ended.
-    pub under_way: u64,
-    pub under_way_bytes: Bytes,
-    /// Tasks that were done.
-    pub tasks: u64,
-    pub end: Time,
-    pub warm_at: Time,
-}
-
-#[derive(Clone, Debug)]
-pub struct FlowOutcome {
-    pub name: String,
-    pub record: FlowRecord,
-    /// As the workload tells them.
-    pub metrics: Vec<Metric>,
-}
+use unbloat_workload::{AnyWorkload, Conn, Direction, Happening, Network, Workload};
 
 /// Runs an experiment. The same experiment gives the same outcome, to the last bit.
 pub fn run(experiment: &Experiment) -> Outcomes {
@@ -341,10 +315,7 @@ impl App {
                 conns: Vec::new(),
                 is_stopped: false,
             },
-            record: FlowRecord {
-                warm_at,
-                ..FlowRecord::default()
-            },
+            record: FlowRecord::new(warm_at),
         }
     }
 }

@@ -4,7 +4,8 @@ mod support;
 
 use support::{experiment, fifo, flow, metric};
 use unbloat_link::Place;
-use unbloat_sim::{is_conserved, run};
+use unbloat_outcome::is_conserved;
+use unbloat_sim::run;
 use unbloat_units::{Delta, Rate};
 use unbloat_workload::Config as Workload;
 

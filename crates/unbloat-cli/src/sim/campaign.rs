@@ -4,7 +4,8 @@ use super::input::Plan;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
-use unbloat_sim::{Judgement, Outcomes, RunResult, judge, results, run};
+use unbloat_outcome::{Judgement, Outcomes, RunResult, judge, results};
+use unbloat_sim::run;
 
 /// One run and what came of it.
 pub struct Run {

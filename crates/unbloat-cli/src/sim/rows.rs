@@ -3,7 +3,7 @@
 use super::averages::averages;
 use super::campaign::Campaign;
 use super::input::Plan;
-use unbloat_sim::Outcomes;
+use unbloat_outcome::Outcomes;
 use unbloat_table::{Column, Order, Rows, Table};
 
 /// The tables that only a simulation's run has.

@@ -55,5 +55,5 @@ impl Quantity {
 
 /// Whether packets of this tuple travel towards the client.
 fn is_down(tuple: crate::tuple::Tuple) -> bool {
-    unbloat_lab::core::client_index(tuple.destination.0).is_some()
+    unbloat_truth::core::client_index(tuple.destination.0).is_some()
 }

@@ -3,7 +3,8 @@
 use super::{Load, experiment, line};
 use unbloat_link::Place;
 use unbloat_model::{Capacity, Ipp, IppM1k, Md1k, Mm1k, Model};
-use unbloat_sim::{Outcomes, is_conserved, run};
+use unbloat_outcome::{Outcomes, is_conserved};
+use unbloat_sim::run;
 use unbloat_units::Delta;
 use unbloat_workload::kind::onoff::Sizes;
 

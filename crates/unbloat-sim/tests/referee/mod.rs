@@ -7,7 +7,8 @@ use crate::support::metric;
 use std::collections::BTreeMap;
 use unbloat_guest::{Scenario, Summary, matrix};
 use unbloat_link::Place;
-use unbloat_sim::{Outcomes, WindowSample, run};
+use unbloat_outcome::{Outcomes, WindowSample};
+use unbloat_sim::run;
 use unbloat_workload::Direction;
 
 /// How often ours draws where the discipline draws lots; the kernel has drawn eight times.

@@ -2,9 +2,10 @@
 
 use flate2::read::GzDecoder;
 use std::io::Read;
+use unbloat_outcome::{Outcomes, is_conserved, results};
 use unbloat_scenario::text::Node;
 use unbloat_scenario::{Experiment, build};
-use unbloat_sim::{Outcomes, is_conserved, results, run};
+use unbloat_sim::run;
 
 /// Links may name the traces in `traces/`.
 pub fn experiment(text: &str) -> Experiment {
@@ -25,7 +26,7 @@ pub fn experiment(text: &str) -> Experiment {
 /// A run and what came of it.
 pub struct Run {
     pub outcomes: Outcomes,
-    named: Vec<unbloat_sim::RunResult>,
+    named: Vec<unbloat_outcome::RunResult>,
 }
 
 impl Run {

@@ -3,9 +3,9 @@
 use unbloat_link::element::delay;
 use unbloat_link::service::{self, constant};
 use unbloat_link::{BottleneckParams, Config as Element, Framing};
+use unbloat_outcome::Outcomes;
 use unbloat_queue::{Dscp, Host};
 use unbloat_scenario::{Experiment, Flow};
-use unbloat_sim::Outcomes;
 use unbloat_tcp::{congestion, receiver, sender};
 use unbloat_units::{Delta, Rate, Time};
 use unbloat_workload::Config as Workload;

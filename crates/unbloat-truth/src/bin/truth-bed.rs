@@ -6,7 +6,7 @@ use std::process::ExitCode;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
-use unbloat_lab::{Capture, LabError, RunParams, SCENARIOS, Scenario};
+use unbloat_truth::{Capture, LabError, RunParams, SCENARIOS, Scenario};
 
 /// Kernel TCP over an emulated path, with a record of everything that happened to it.
 #[derive(Parser)]
@@ -56,7 +56,7 @@ fn run(arguments: Arguments) -> Result<(), LabError> {
     if let Err(error) = handler {
         eprintln!("truth-bed: Ctrl-C will not tidy up ({error}); the next run will");
     }
-    let report = unbloat_lab::run(
+    let report = unbloat_truth::run(
         &RunParams {
             scenario,
             name: arguments.scenario,

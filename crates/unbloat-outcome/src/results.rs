@@ -1,7 +1,7 @@
 //! Named results of a run: what tables hold and bounds speak of.
 
+use crate::outcomes::{FlowOutcome, Outcomes};
 use crate::record::{FlowRecord, PathRecord, Waits};
-use crate::world::{FlowOutcome, Outcomes};
 use unbloat_link::Place;
 use unbloat_queue::Reason;
 use unbloat_units::{Bytes, Delta};

@@ -4,7 +4,7 @@ use std::fs;
 use std::path::Path;
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
-use unbloat_lab::{BedReport, Capture, RunParams, Scenario, leftovers};
+use unbloat_truth::{BedReport, Capture, RunParams, Scenario, leftovers};
 
 fn run(name: &str, seconds: u64, folder: &Path) -> BedReport {
     let seed = 5;
@@ -17,7 +17,7 @@ fn run(name: &str, seconds: u64, folder: &Path) -> BedReport {
         capture: Capture::Headers,
         kernel: true,
     };
-    unbloat_lab::run(&params, &AtomicBool::new(false)).expect("the bed runs")
+    unbloat_truth::run(&params, &AtomicBool::new(false)).expect("the bed runs")
 }
 
 #[test]

@@ -40,7 +40,7 @@ impl Waits {
 }
 
 impl PathRecord {
-    pub(crate) fn new(warm_at: Time) -> PathRecord {
+    pub fn new(warm_at: Time) -> PathRecord {
         PathRecord {
             warm_at,
             offered_packets: 0,
@@ -63,13 +63,13 @@ impl PathRecord {
     }
 
     #[inline]
-    pub(crate) fn offered(&mut self, bytes: Bytes) {
+    pub fn offered(&mut self, bytes: Bytes) {
         self.offered_packets += 1;
         self.offered_bytes += bytes;
     }
 
     #[inline]
-    pub(crate) fn delivered(&mut self, at: Time, bytes: Bytes) {
+    pub fn delivered(&mut self, at: Time, bytes: Bytes) {
         self.delivered_packets += 1;
         self.delivered_bytes += bytes;
         if at >= self.warm_at {
@@ -78,7 +78,7 @@ impl PathRecord {
     }
 
     #[inline]
-    pub(crate) fn waited(&mut self, at: Time, place: Place, wait: Delta) {
+    pub fn waited(&mut self, at: Time, place: Place, wait: Delta) {
         if at >= self.warm_at {
             let waits = &mut self.waits[place as usize];
             let ms = wait.as_ms();
@@ -88,7 +88,7 @@ impl PathRecord {
         }
     }
 
-    pub(crate) fn event(&mut self, at: Time, event: &Event) {
+    pub fn event(&mut self, at: Time, event: &Event) {
         let is_warm = u64::from(at >= self.warm_at);
         match event {
             Event::Dropped { packet, reason } => {
@@ -104,7 +104,7 @@ impl PathRecord {
 /// One flow: what its senders saw, downlink and uplink together.
 #[derive(Clone, Debug, Default)]
 pub struct FlowRecord {
-    pub(crate) warm_at: Time,
+    warm_at: Time,
     /// Round-trip times of data that was sent once, in ms, after the warm-up.
     pub rtt_ms: LogHistogram,
     pub rtt_sum_ms: f64,
@@ -114,15 +114,30 @@ pub struct FlowRecord {
     pub connections: u64,
 }
 
+impl FlowRecord {
+    pub fn new(warm_at: Time) -> FlowRecord {
+        FlowRecord {
+            warm_at,
+            ..FlowRecord::default()
+        }
+    }
+
+    /// A round trip of data that was sent once.
+    #[inline]
+    pub fn rtt(&mut self, at: Time, rtt: Delta) {
+        if at >= self.warm_at {
+            let ms = rtt.as_ms();
+            self.rtt_ms.record(ms);
+            self.rtt_sum_ms += ms;
+        }
+    }
+}
+
 impl unbloat_tcp::Observer for FlowRecord {
     #[inline]
     fn event(&mut self, now: Time, event: unbloat_tcp::Event) {
         match event {
-            unbloat_tcp::Event::Rtt { sample, .. } if now >= self.warm_at => {
-                let ms = sample.as_ms();
-                self.rtt_ms.record(ms);
-                self.rtt_sum_ms += ms;
-            }
+            unbloat_tcp::Event::Rtt { sample, .. } => self.rtt(now, sample),
             unbloat_tcp::Event::Retransmission { .. } => self.retransmissions += 1,
             unbloat_tcp::Event::Timeout { .. } => self.timeouts += 1,
             _ => {}

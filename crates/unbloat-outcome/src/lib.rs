@@ -1,0 +1,10 @@
+//! What came of an experiment: counts, distributions and series, and the named results that tables hold and bounds speak
+//! of. The simulator and the lab fill the same records, so that their runs can be laid side by side.
+
+mod outcomes;
+mod record;
+mod results;
+
+pub use outcomes::{FlowOutcome, Outcomes};
+pub use record::{FlowRecord, PathRecord, Sample, Waits, WindowSample};
+pub use results::{Judgement, RunResult, is_conserved, jain_index, judge, results};
