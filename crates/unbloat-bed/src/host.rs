@@ -1,0 +1,207 @@
+//! One host: a network namespace with its devices.
+
+use crate::error::BedError;
+use crate::link::{self, Counters, Mac};
+use crate::namespace::Namespace;
+use crate::netlink::{Mode, Netlink, Refusal};
+use crate::sysctl;
+use crate::tun::{self, Tun};
+use ipnet::IpNet;
+use netlink_packet_route::RouteNetlinkMessage;
+use netlink_packet_route::link::LinkAttribute;
+use std::net::IpAddr;
+use std::os::fd::{AsFd, OwnedFd};
+
+/// Which way packets go.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Route<'a> {
+    /// Out of this device: who is addressed is on the other side of it.
+    Device(&'a str),
+    /// To this host, which has a route.
+    Gateway(IpAddr),
+}
+
+/// A host of a bed. All of it goes away when it is dropped.
+#[derive(Debug)]
+pub struct Host {
+    role: String,
+    namespace: Namespace,
+    netlink: Netlink,
+}
+
+impl Host {
+    pub(crate) fn make(name: String, role: &str) -> Result<Host, BedError> {
+        let namespace = Namespace::make(name)?;
+        let netlink = namespace.within(Netlink::open)?;
+        let netlink = netlink.map_err(|source| BedError::Make {
+            name: namespace.name.clone(),
+            source,
+        })?;
+        let host = Host {
+            role: role.to_owned(),
+            namespace,
+            netlink,
+        };
+        host.within(|| {
+            for (key, value) in sysctl::PINNED {
+                host.pin(key, value)?;
+            }
+            Ok(())
+        })??;
+        host.up("lo")?;
+        Ok(host)
+    }
+
+    /// What the bed's maker called it.
+    pub fn role(&self) -> &str {
+        &self.role
+    }
+
+    /// The name by which `ip netns` knows it.
+    pub fn name(&self) -> &str {
+        &self.namespace.name
+    }
+
+    /// Runs `job` on a thread inside, where sockets and devices belong to this host.
+    pub fn within<T: Send>(&self, job: impl FnOnce() -> T + Send) -> Result<T, BedError> {
+        self.namespace.within(job)
+    }
+
+    /// Moves the calling thread, for good, into the host.
+    pub fn enter(&self) -> Result<(), BedError> {
+        self.namespace.enter()
+    }
+
+    /// A TUN device that is up. It is there as long as the descriptor.
+    pub fn tun(&self, name: &str, tun: &Tun) -> Result<OwnedFd, BedError> {
+        let fd = self.within(|| tun::make(name, tun))?;
+        let fd = fd.map_err(|source| match source.raw_os_error() {
+            Some(libc::ENOENT | libc::ENODEV | libc::ENXIO) => BedError::NoTun { source },
+            _ => BedError::Tun {
+                name: name.to_owned(),
+                source,
+            },
+        })?;
+        let attributes = vec![
+            LinkAttribute::Mtu(tun.mtu),
+            LinkAttribute::TxQueueLen(tun.queue_packets),
+        ];
+        let change = link::change(self.index(name)?, attributes);
+        self.tell(change, Mode::Change, || format!("set up {name}"))?;
+        self.up(name)?;
+        Ok(fd)
+    }
+
+    /// Joins two hosts by a pair of Ethernet devices that are up.
+    pub fn veth(&self, name: &str, other: &Host, other_name: &str) -> Result<(), BedError> {
+        let macs = [self.mac(name), other.mac(other_name)];
+        let there = other.namespace.file.as_fd();
+        let pair = link::veth(name, macs[0], other_name, macs[1], there);
+        self.tell(pair, Mode::Create, || format!("make {name}"))?;
+        self.up(name)?;
+        other.up(other_name)
+    }
+
+    /// The address of this host's device in a [`Host::veth`].
+    pub fn mac(&self, device: &str) -> Mac {
+        link::mac(&self.role, device)
+    }
+
+    /// Gives a device an address and the network that it is in.
+    pub fn address(&self, device: &str, address: IpNet) -> Result<(), BedError> {
+        let message = link::address(self.index(device)?, address);
+        self.tell(message, Mode::Create, || format!("add {address}"))
+    }
+
+    pub fn route(&self, to: IpNet, route: Route<'_>) -> Result<(), BedError> {
+        let message = match route {
+            Route::Device(name) => link::route(to, Some(self.index(name)?), None),
+            Route::Gateway(gateway) => link::route(to, None, Some(gateway)),
+        };
+        self.tell(message, Mode::Create, || format!("add the route to {to}"))
+    }
+
+    /// Tells who has an address, so that no packets ask for it.
+    pub fn neighbour(&self, device: &str, address: IpAddr, mac: Mac) -> Result<(), BedError> {
+        let message = link::neighbour(self.index(device)?, address, mac);
+        self.tell(message, Mode::Replace, || {
+            format!("add neighbour {address}")
+        })
+    }
+
+    pub fn up(&self, device: &str) -> Result<(), BedError> {
+        let message = link::switch(self.index(device)?, true);
+        self.tell(message, Mode::Change, || format!("switch {device} on"))
+    }
+
+    /// Lets nothing more into or out of a device.
+    pub fn down(&self, device: &str) -> Result<(), BedError> {
+        let message = link::switch(self.index(device)?, false);
+        self.tell(message, Mode::Change, || format!("switch {device} off"))
+    }
+
+    /// Sets what is at `key` below /proc/sys.
+    pub fn set(&self, key: &str, value: &str) -> Result<(), BedError> {
+        let set = self.within(|| sysctl::set(key, value))?;
+        set.map_err(|source| self.not_set(key, value, source))
+    }
+
+    /// Settings that decide what TCP does, as they are: for the run's record.
+    pub fn settings(&self) -> Result<Vec<(String, String)>, BedError> {
+        self.within(|| {
+            let keys = sysctl::PINNED.iter().map(|(key, _)| *key);
+            let read = keys.filter_map(|key| Some((key.to_owned(), sysctl::get(key).ok()?)));
+            read.collect()
+        })
+    }
+
+    pub fn counters(&self, device: &str) -> Result<Counters, BedError> {
+        Ok(self.device(device)?.1)
+    }
+
+    fn pin(&self, key: &str, value: &str) -> Result<(), BedError> {
+        match sysctl::set(key, value) {
+            Err(source) if source.kind() != std::io::ErrorKind::NotFound => {
+                Err(self.not_set(key, value, source))
+            }
+            _ => Ok(()),
+        }
+    }
+
+    fn not_set(&self, key: &str, value: &str, source: std::io::Error) -> BedError {
+        BedError::Sysctl {
+            host: self.role.clone(),
+            key: key.to_owned(),
+            value: value.to_owned(),
+            source,
+        }
+    }
+
+    fn index(&self, device: &str) -> Result<u32, BedError> {
+        Ok(self.device(device)?.0)
+    }
+
+    fn device(&self, name: &str) -> Result<(u32, Counters), BedError> {
+        let answers = self.netlink.ask(link::by_name(name));
+        let found = answers.ok().and_then(|a| a.iter().find_map(link::read));
+        found.ok_or_else(|| BedError::NoDevice {
+            host: self.role.clone(),
+            device: name.to_owned(),
+        })
+    }
+
+    fn tell(
+        &self,
+        message: RouteNetlinkMessage,
+        mode: Mode,
+        doing: impl FnOnce() -> String,
+    ) -> Result<(), BedError> {
+        let told = self.netlink.tell(message, mode);
+        told.map_err(|Refusal { source, detail }| BedError::Netlink {
+            host: self.role.clone(),
+            doing: doing(),
+            source,
+            detail,
+        })
+    }
+}

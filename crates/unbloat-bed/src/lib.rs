@@ -1,0 +1,38 @@
+//! Hosts made of network namespaces: devices, addresses, routes, queues, commands.
+//!
+//! A [`Bed`] makes [`Host`]s; each is a network namespace of its own, told what to have over netlink. All
+//! of it goes away when the host is dropped, on error and panic too. What a killed process left is
+//! removed when the next bed is made, by the mark in its name ([`Maker`], [`sweep`]).
+//!
+//! ```no_run
+//! # fn main() -> Result<(), Box<dyn std::error::Error>> {
+//! use unbloat_bed::{Bed, Route, Tun};
+//!
+//! let bed = Bed::new()?;
+//! let client = bed.host("client")?;
+//! let packets = client.tun("tun0", &Tun::default())?;
+//! client.address("tun0", "10.45.0.1/32".parse()?)?;
+//! client.route("10.99.0.0/16".parse()?, Route::Device("tun0"))?;
+//! let socket = client.within(|| std::net::UdpSocket::bind("10.45.0.1:0"))??;
+//! # Ok(())
+//! # }
+//! ```
+
+mod bed;
+mod error;
+mod host;
+mod link;
+mod maker;
+mod namespace;
+mod netlink;
+mod sweep;
+mod sysctl;
+mod tun;
+
+pub use bed::Bed;
+pub use error::BedError;
+pub use host::{Host, Route};
+pub use link::{Counters, Mac};
+pub use maker::Maker;
+pub use sweep::{Swept, leftovers, sweep};
+pub use tun::Tun;

@@ -1,0 +1,149 @@
+//! Network namespaces: made, entered, removed.
+
+use crate::error::{BedError, at};
+use nix::errno::Errno;
+use nix::mount::{MntFlags, MsFlags, mount, umount2};
+use nix::sched::{CloneFlags, setns, unshare};
+use std::fs::{self, File, OpenOptions};
+use std::io;
+use std::os::fd::AsRawFd;
+use std::path::{Path, PathBuf};
+
+/// Where `ip netns` looks for names.
+pub(crate) const FOLDER: &str = "/run/netns";
+
+/// A network namespace that goes away with this value.
+#[derive(Debug)]
+pub(crate) struct Namespace {
+    pub(crate) name: String,
+    pub(crate) file: File,
+    /// Its name in the file system, where there is one.
+    path: Option<PathBuf>,
+}
+
+impl Namespace {
+    /// Makes one. It is known to `ip netns` by its name unless /run/netns cannot be written.
+    pub(crate) fn make(name: String) -> Result<Namespace, BedError> {
+        let made = in_a_thread(|| {
+            unshare(CloneFlags::CLONE_NEWNET)?;
+            File::open("/proc/thread-self/ns/net")
+        })?;
+        let file = made.map_err(|source| refused(&name, source))?;
+        let mut namespace = Namespace {
+            name,
+            file,
+            path: None,
+        };
+        if can_be_named() {
+            namespace.give_name()?;
+        }
+        Ok(namespace)
+    }
+
+    /// A name is a file on which the namespace is mounted, as `ip netns add` does it.
+    fn give_name(&mut self) -> Result<(), BedError> {
+        let path = Path::new(FOLDER).join(&self.name);
+        let made = OpenOptions::new().write(true).create_new(true).open(&path);
+        made.map_err(|source| match source.kind() {
+            io::ErrorKind::AlreadyExists => BedError::Taken {
+                name: self.name.clone(),
+            },
+            _ => at(&path)(source),
+        })?;
+        self.path = Some(path.clone());
+        let source = format!("/proc/self/fd/{}", self.file.as_raw_fd());
+        let none: Option<&str> = None;
+        mount(Some(source.as_str()), &path, none, MsFlags::MS_BIND, none)
+            .map_err(|e| at(path)(e.into()))
+    }
+
+    /// Moves the calling thread into it.
+    pub(crate) fn enter(&self) -> Result<(), BedError> {
+        setns(&self.file, CloneFlags::CLONE_NEWNET).map_err(|e| BedError::Enter {
+            name: self.name.clone(),
+            source: e.into(),
+        })
+    }
+
+    pub(crate) fn within<T: Send>(&self, job: impl FnOnce() -> T + Send) -> Result<T, BedError> {
+        in_a_thread(|| self.enter().map(|()| job()))?
+    }
+}
+
+impl Drop for Namespace {
+    fn drop(&mut self) {
+        if let Some(path) = &self.path
+            && let Err(error) = remove_name(path)
+        {
+            eprintln!("could not remove namespace {}: {error}", self.name);
+        }
+    }
+}
+
+/// Takes the name away; the namespace itself ends with its last user.
+///
+/// It need not be mounted: a maker may have been killed before it was, and what was mounted in another
+/// mount namespace goes when the file is unlinked.
+pub(crate) fn remove_name(path: &Path) -> io::Result<()> {
+    match umount2(path, MntFlags::MNT_DETACH) {
+        Ok(()) | Err(Errno::EINVAL) => {}
+        Err(Errno::ENOENT) => return Ok(()),
+        Err(error) => return Err(error.into()),
+    }
+    match fs::remove_file(path) {
+        Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
+        _ => Ok(()),
+    }
+}
+
+/// Makes /run/netns ready as `ip netns add` does: mounts in it are seen in all mount namespaces.
+///
+/// False where it cannot be written, as in a guest over somebody's root file system. Namespaces are
+/// without names there, and end with the process.
+fn can_be_named() -> bool {
+    let none: Option<&str> = None;
+    let share = || {
+        mount(
+            none,
+            FOLDER,
+            none,
+            MsFlags::MS_SHARED | MsFlags::MS_REC,
+            none,
+        )
+    };
+    if fs::create_dir_all(FOLDER).is_err()
+        || nix::unistd::access(FOLDER, nix::unistd::AccessFlags::W_OK).is_err()
+    {
+        return false;
+    }
+    match share() {
+        Err(Errno::EINVAL) => {
+            let bind = MsFlags::MS_BIND | MsFlags::MS_REC;
+            mount(Some(FOLDER), FOLDER, none, bind, none).is_ok() && share().is_ok()
+        }
+        other => other.is_ok(),
+    }
+}
+
+/// Entering a namespace concerns a thread, so it is done in one that ends with it.
+fn in_a_thread<T: Send>(job: impl FnOnce() -> T + Send) -> Result<T, BedError> {
+    std::thread::scope(|scope| {
+        let thread = std::thread::Builder::new().name("unbloat-bed".to_owned());
+        let inside = thread.spawn_scoped(scope, job);
+        let inside = inside.map_err(|source| BedError::Thread { source })?;
+        inside
+            .join()
+            .or_else(|panic| std::panic::resume_unwind(panic))
+    })
+}
+
+fn refused(name: &str, source: io::Error) -> BedError {
+    match source.raw_os_error() {
+        Some(libc::EPERM) => BedError::NoPrivilege,
+        Some(libc::EINVAL | libc::ENOSYS) => BedError::NoNamespaces { source },
+        _ => BedError::Make {
+            name: name.to_owned(),
+            source,
+        },
+    }
+}

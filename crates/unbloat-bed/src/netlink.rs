@@ -1,0 +1,134 @@
+//! A netlink socket into the namespace in which it was opened: one question, one answer.
+
+use netlink_packet_core::{
+    ErrorMessage, NLM_F_ACK, NLM_F_CREATE, NLM_F_EXCL, NLM_F_REPLACE, NLM_F_REQUEST,
+    NetlinkMessage, NetlinkPayload, NlasIterator,
+};
+use netlink_packet_route::RouteNetlinkMessage;
+use netlink_sys::{Socket, SocketAddr, protocols::NETLINK_ROUTE};
+use std::io;
+use std::sync::Mutex;
+
+/// `NLMSGERR_ATTR_MSG`.
+const MESSAGE: u16 = 1;
+/// The header of the message that was refused, which stands in front of what the kernel says of it.
+const HEADER: usize = 16;
+
+/// What to do when there is already such a thing.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Mode {
+    /// Change what is there.
+    Change,
+    /// Refuse.
+    Create,
+    Replace,
+}
+
+/// What the kernel refused, in its own words where it has any.
+#[derive(Debug)]
+pub(crate) struct Refusal {
+    pub(crate) source: io::Error,
+    pub(crate) detail: Option<String>,
+}
+
+#[derive(Debug)]
+pub(crate) struct Netlink {
+    socket: Mutex<Socket>,
+}
+
+impl Netlink {
+    /// Into the calling thread's namespace.
+    pub(crate) fn open() -> io::Result<Netlink> {
+        let mut socket = Socket::new(NETLINK_ROUTE)?;
+        socket.bind_auto()?;
+        socket.connect(&SocketAddr::new(0, 0))?;
+        // Old kernels have neither, and then say less.
+        let _ = socket.set_ext_ack(true).and(socket.set_cap_ack(true));
+        Ok(Netlink {
+            socket: Mutex::new(socket),
+        })
+    }
+
+    /// Tells the kernel to do something.
+    pub(crate) fn tell(&self, message: RouteNetlinkMessage, mode: Mode) -> Result<(), Refusal> {
+        let flags = match mode {
+            Mode::Change => 0,
+            Mode::Create => NLM_F_CREATE | NLM_F_EXCL,
+            Mode::Replace => NLM_F_CREATE | NLM_F_REPLACE,
+        };
+        self.exchange(message, NLM_F_REQUEST | NLM_F_ACK | flags)?;
+        Ok(())
+    }
+
+    /// Asks for one thing.
+    pub(crate) fn ask(
+        &self,
+        message: RouteNetlinkMessage,
+    ) -> Result<Vec<RouteNetlinkMessage>, Refusal> {
+        self.exchange(message, NLM_F_REQUEST | NLM_F_ACK)
+    }
+
+    fn exchange(
+        &self,
+        message: RouteNetlinkMessage,
+        flags: u16,
+    ) -> Result<Vec<RouteNetlinkMessage>, Refusal> {
+        let mut request = NetlinkMessage::from(message);
+        request.header.flags = flags;
+        request.finalize();
+        let mut bytes = vec![0; request.buffer_len()];
+        request.serialize(&mut bytes);
+        let socket = self.socket.lock().unwrap_or_else(|e| e.into_inner());
+        socket.send(&bytes, 0)?;
+        let mut answers = Vec::new();
+        loop {
+            let (reply, _) = socket.recv_from_full()?;
+            if take(&reply, &mut answers)? {
+                return Ok(answers);
+            }
+        }
+    }
+}
+
+/// Reads the messages of one datagram; whether the answer ends with it.
+fn take(mut reply: &[u8], answers: &mut Vec<RouteNetlinkMessage>) -> Result<bool, Refusal> {
+    while !reply.is_empty() {
+        let message = NetlinkMessage::<RouteNetlinkMessage>::deserialize(reply);
+        let message = message.map_err(io::Error::other)?;
+        match message.payload {
+            NetlinkPayload::InnerMessage(inner) => answers.push(inner),
+            NetlinkPayload::Done(_) => return Ok(true),
+            NetlinkPayload::Error(error) if error.code.is_some() => return Err(error.into()),
+            NetlinkPayload::Error(_) => return Ok(true),
+            _ => {}
+        }
+        let length = (message.header.length as usize).next_multiple_of(4);
+        reply = reply.get(length.max(HEADER)..).unwrap_or_default();
+    }
+    Ok(false)
+}
+
+impl From<io::Error> for Refusal {
+    fn from(source: io::Error) -> Refusal {
+        Refusal {
+            source,
+            detail: None,
+        }
+    }
+}
+
+impl From<ErrorMessage> for Refusal {
+    fn from(error: ErrorMessage) -> Refusal {
+        let attributes = error.header.get(HEADER..).unwrap_or_default();
+        let mut attributes = NlasIterator::new(attributes).filter_map(Result::ok);
+        let said = attributes.find(|attribute| attribute.kind() == MESSAGE);
+        let detail = said.map(|said| {
+            let text = String::from_utf8_lossy(said.value());
+            text.trim_end_matches('\0').to_owned()
+        });
+        Refusal {
+            source: error.to_io(),
+            detail,
+        }
+    }
+}
