@@ -1,0 +1,164 @@
+//! One end of a connection.
+
+use crate::info::TcpInfo;
+use crate::plan::Tcp;
+use crate::sys;
+use socket2::{Domain, SockAddr, Socket, Type};
+use std::io;
+use std::net::{Ipv4Addr, SocketAddrV4};
+use std::os::fd::{AsFd, BorrowedFd};
+use std::time::Duration;
+
+/// More than a receive buffer holds, so that one call empties it.
+const READ_BYTES: usize = 1 << 28;
+/// Connections that wait to be taken.
+const BACKLOG: i32 = 1_024;
+
+pub(crate) fn address(host: Ipv4Addr, port: u16) -> SockAddr {
+    SockAddr::from(SocketAddrV4::new(host, port))
+}
+
+/// Listens for connections of a flow; they inherit what is set here.
+pub(crate) fn listen(host: Ipv4Addr, port: u16, tcp: &Tcp, dscp: u8) -> io::Result<Socket> {
+    let socket = open(tcp, dscp)?;
+    socket.set_reuse_address(true)?;
+    socket.bind(&address(host, port))?;
+    socket.listen(BACKLOG)?;
+    Ok(socket)
+}
+
+fn open(tcp: &Tcp, dscp: u8) -> io::Result<Socket> {
+    let socket = Socket::new(Domain::IPV4, Type::STREAM.nonblocking(), None)?;
+    let set = |level, name, value| sys::set_option(socket.as_fd(), level, name, value);
+    if let Some(name) = &tcp.congestion_control {
+        socket.set_tcp_congestion(name.as_bytes())?;
+    }
+    // The kernel doubles what it is given, for its own needs; what is meant here is all memory.
+    let half = |bytes: unbloat_units::Bytes| i32::try_from(bytes.as_u64() / 2).unwrap_or(i32::MAX);
+    if let Some(bytes) = tcp.send_buffer {
+        set(libc::SOL_SOCKET, libc::SO_SNDBUFFORCE, half(bytes))?;
+    }
+    if let Some(bytes) = tcp.receive_buffer {
+        set(libc::SOL_SOCKET, libc::SO_RCVBUFFORCE, half(bytes))?;
+    }
+    if let Some(bytes) = tcp.window_clamp {
+        let clamp = i32::try_from(bytes.as_u64()).unwrap_or(i32::MAX);
+        set(libc::IPPROTO_TCP, libc::TCP_WINDOW_CLAMP, clamp)?;
+    }
+    if let Some(mss) = tcp.mss {
+        set(libc::IPPROTO_TCP, libc::TCP_MAXSEG, mss as i32)?;
+    }
+    socket.set_tcp_nodelay(true)?;
+    if dscp > 0 {
+        socket.set_tos_v4(u32::from(dscp) << 2)?;
+    }
+    Ok(socket)
+}
+
+/// A socket, and what it has read and has yet to write.
+pub(crate) struct End {
+    pub(crate) socket: Socket,
+    to_write: u64,
+    is_writable: bool,
+    pub(crate) read: u64,
+    wakes_at: i32,
+}
+
+impl End {
+    pub(crate) fn new(socket: Socket) -> End {
+        End {
+            socket,
+            to_write: 0,
+            is_writable: false,
+            read: 0,
+            wakes_at: 1,
+        }
+    }
+
+    /// A socket that has begun to connect, from any port.
+    pub(crate) fn connect(
+        from: Ipv4Addr,
+        to: &SockAddr,
+        tcp: &Tcp,
+        dscp: u8,
+    ) -> io::Result<(End, u16)> {
+        let socket = open(tcp, dscp)?;
+        // The port is chosen with the peer in view, so that ports do not run out.
+        sys::set_option(
+            socket.as_fd(),
+            libc::IPPROTO_IP,
+            libc::IP_BIND_ADDRESS_NO_PORT,
+            1,
+        )?;
+        socket.bind(&address(from, 0))?;
+        match socket.connect(to) {
+            Err(error) if error.raw_os_error() != Some(libc::EINPROGRESS) => return Err(error),
+            _ => {}
+        }
+        let local = socket.local_addr()?.as_socket_ipv4();
+        let port = local.map_or(0, |address| address.port());
+        Ok((End::new(socket), port))
+    }
+
+    pub(crate) fn fd(&self) -> BorrowedFd<'_> {
+        self.socket.as_fd()
+    }
+
+    pub(crate) fn info(&self) -> Option<TcpInfo> {
+        TcpInfo::of(self.fd()).ok()
+    }
+
+    pub(crate) fn may_write(&mut self) {
+        self.is_writable = true;
+    }
+
+    /// Adds to what is to be written, and writes what the socket takes.
+    pub(crate) fn write(&mut self, bytes: u64, zeros: &[u8]) -> io::Result<()> {
+        self.to_write += bytes;
+        while self.is_writable && self.to_write > 0 {
+            let most = zeros
+                .len()
+                .min(usize::try_from(self.to_write).unwrap_or(usize::MAX));
+            let taken = sys::send(self.fd(), &zeros[..most])?.unwrap_or(0);
+            self.to_write -= taken as u64;
+            self.is_writable = taken == most;
+        }
+        Ok(())
+    }
+
+    /// Reads what is there; how many bytes.
+    pub(crate) fn discard(&mut self) -> io::Result<u64> {
+        let bytes = sys::discard(self.fd(), READ_BYTES)?.unwrap_or(0) as u64;
+        self.read += bytes;
+        Ok(bytes)
+    }
+
+    /// So many bytes are still to come: it is woken for `at_least` of them at a time while that is little of the whole, and
+    /// for each near the end.
+    pub(crate) fn expect(&mut self, to_come: u64, at_least: u64) -> io::Result<()> {
+        let is_long = to_come >= at_least.saturating_mul(8);
+        let wakes_at = if is_long { at_least as i32 } else { 1 };
+        if wakes_at != self.wakes_at {
+            self.wakes_at = wakes_at;
+            sys::set_option(
+                self.fd(),
+                libc::SOL_SOCKET,
+                libc::SO_RCVLOWAT,
+                wakes_at.max(1),
+            )?;
+        }
+        Ok(())
+    }
+
+    /// Closes it by a reset.
+    pub(crate) fn abort(self) {
+        // If it fails the connection ends by a FIN instead.
+        let _ = self.socket.set_linger(Some(Duration::ZERO));
+    }
+
+    pub(crate) fn congestion_control(&self) -> Option<String> {
+        let name = self.socket.tcp_congestion().ok()?;
+        let name = String::from_utf8_lossy(&name);
+        Some(name.trim_end_matches('\0').to_owned())
+    }
+}

@@ -1,0 +1,159 @@
+//! The kernel's account of a connection.
+
+use nix::errno::Errno;
+use std::io;
+use std::os::fd::{AsRawFd, BorrowedFd};
+use unbloat_units::{Bytes, Delta, Rate};
+
+/// Beyond what we read.
+const LENGTH: usize = 256;
+
+/// `struct tcp_info` (include/uapi/linux/tcp.h of 6.12), read by offsets: older kernels leave the later fields zero.
+#[derive(Clone, Copy, Debug)]
+pub struct TcpInfo([u8; LENGTH]);
+
+impl TcpInfo {
+    pub(crate) fn of(socket: BorrowedFd<'_>) -> io::Result<TcpInfo> {
+        let mut info = TcpInfo([0; LENGTH]);
+        let mut length = LENGTH as libc::socklen_t;
+        // SAFETY: the kernel writes at most the given length.
+        let result = unsafe {
+            let to = info.0.as_mut_ptr().cast();
+            libc::getsockopt(
+                socket.as_raw_fd(),
+                libc::IPPROTO_TCP,
+                libc::TCP_INFO,
+                to,
+                &mut length,
+            )
+        };
+        Errno::result(result)?;
+        Ok(info)
+    }
+
+    fn u32(&self, at: usize) -> u32 {
+        u32::from_ne_bytes(self.0[at..at + 4].try_into().expect("four bytes"))
+    }
+
+    fn u64(&self, at: usize) -> u64 {
+        u64::from_ne_bytes(self.0[at..at + 8].try_into().expect("eight bytes"))
+    }
+
+    fn us(&self, at: usize) -> Delta {
+        Delta::us(i64::from(self.u32(at)))
+    }
+
+    /// Of TCP's congestion state machine: open, disorder, CWR, recovery, loss.
+    pub fn congestion_state(&self) -> &'static str {
+        const NAMES: [&str; 5] = ["open", "disorder", "cwr", "recovery", "loss"];
+        NAMES.get(usize::from(self.0[1])).unwrap_or(&"unknown")
+    }
+
+    pub fn mss(&self) -> Bytes {
+        Bytes::new(u64::from(self.u32(16)))
+    }
+
+    fn segments(&self, at: usize) -> Bytes {
+        Bytes::new(u64::from(self.u32(at)) * self.mss().as_u64())
+    }
+
+    /// Sent and not acknowledged.
+    pub fn in_flight(&self) -> Bytes {
+        self.segments(24)
+    }
+
+    pub fn cwnd(&self) -> Bytes {
+        self.segments(80)
+    }
+
+    /// No value while it is unlimited.
+    pub fn ssthresh(&self) -> Option<Bytes> {
+        (self.u32(76) < 0x7fff_ffff).then(|| self.segments(76))
+    }
+
+    /// Smoothed.
+    pub fn rtt(&self) -> Delta {
+        self.us(68)
+    }
+
+    pub fn rtt_variation(&self) -> Delta {
+        self.us(72)
+    }
+
+    /// No value before the first sample.
+    pub fn min_rtt(&self) -> Option<Delta> {
+        (self.u32(148) != u32::MAX).then(|| self.us(148))
+    }
+
+    pub fn retransmission_timeout(&self) -> Delta {
+        self.us(8)
+    }
+
+    pub fn retransmissions(&self) -> u64 {
+        u64::from(self.u32(100))
+    }
+
+    pub fn timeouts(&self) -> u64 {
+        u64::from(u16::from_ne_bytes([self.0[240], self.0[241]]))
+    }
+
+    /// Segments with data that were sent, those sent again included.
+    pub fn data_segments(&self) -> u64 {
+        u64::from(self.u32(156))
+    }
+
+    /// Segments that arrived at the peer, as far as is known.
+    pub fn delivered_segments(&self) -> u64 {
+        u64::from(self.u32(192))
+    }
+
+    /// Of these those that were marked.
+    pub fn marked_segments(&self) -> u64 {
+        u64::from(self.u32(196))
+    }
+
+    pub fn received(&self) -> Bytes {
+        Bytes::new(self.u64(128))
+    }
+
+    pub fn sent(&self) -> Bytes {
+        Bytes::new(self.u64(200))
+    }
+
+    /// Written and not yet sent.
+    pub fn unsent(&self) -> Bytes {
+        Bytes::new(u64::from(self.u32(144)))
+    }
+
+    /// The window that the peer offers.
+    pub fn peer_window(&self) -> Bytes {
+        Bytes::new(u64::from(self.u32(228)))
+    }
+
+    pub fn pacing_rate(&self) -> Option<Rate> {
+        Self::rate(self.u64(104))
+    }
+
+    pub fn delivery_rate(&self) -> Option<Rate> {
+        Self::rate(self.u64(160))
+    }
+
+    fn rate(bytes_per_second: u64) -> Option<Rate> {
+        (bytes_per_second > 0 && bytes_per_second < u64::MAX / 8)
+            .then(|| Rate::bps(bytes_per_second * 8))
+    }
+
+    /// For how long it had something to send.
+    pub fn busy(&self) -> Delta {
+        self.long_us(168)
+    }
+
+    /// And of this for how long the peer's window held it back.
+    pub fn window_limited(&self) -> Delta {
+        self.long_us(176)
+    }
+
+    fn long_us(&self, at: usize) -> Delta {
+        Delta::us(i64::try_from(self.u64(at)).unwrap_or(i64::MAX / 1_000))
+    }
+}

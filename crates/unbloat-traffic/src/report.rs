@@ -1,0 +1,48 @@
+//! What came of a run.
+
+use crate::info::TcpInfo;
+use unbloat_stats::LogHistogram;
+use unbloat_units::{Delta, Time};
+use unbloat_workload::{AnyWorkload, Conn, Direction};
+
+/// Is told how connections do while the run goes on.
+pub trait Watch {
+    /// The state of the end of a connection that sends more; `id` numbers the connections of a run.
+    fn sample(&mut self, at: Time, flow: u32, id: u32, sender: Direction, info: &TcpInfo);
+
+    /// A connection ends: the last state of its server's and its client's end, as far as they are known.
+    fn ended(&mut self, at: Time, flow: u32, conn: Conn, ends: [Option<&TcpInfo>; 2]);
+
+    /// After each round of samples; true asks the run to end now.
+    fn tick(&mut self, at: Time) -> bool {
+        let _ = at;
+        false
+    }
+}
+
+/// What came of a run.
+pub struct Report {
+    /// In the order of the plans.
+    pub flows: Vec<FlowReport>,
+    /// How late timers were, in µs.
+    pub lateness_us: LogHistogram,
+    /// CPU time of the thread.
+    pub cpu: Delta,
+    /// When it ended.
+    pub end: Time,
+    /// It was ended before its time.
+    pub is_cut: bool,
+}
+
+/// What came of one flow.
+pub struct FlowReport {
+    /// Knows how it went for its user.
+    pub workload: AnyWorkload,
+    pub connections: u64,
+    /// Connections that the kernel gave up or refused.
+    pub failed: u64,
+    /// Datagrams that the kernel would not send.
+    pub unsent: u64,
+    /// The congestion control of its first connection, of the server's and the client's socket.
+    pub congestion_control: [Option<String>; 2],
+}
