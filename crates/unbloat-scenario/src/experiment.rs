@@ -21,6 +21,8 @@ pub struct Experiment {
     /// Whether the `rrc` elements of both directions are one radio's.
     pub shares_radio: bool,
     pub flows: Vec<Flow>,
+    /// Names of hosts by their numbers.
+    pub hosts: Vec<String>,
     /// How often queues and windows are sampled; no value: never.
     pub sample_every: Option<Delta>,
 }

@@ -4,7 +4,7 @@ use super::element::Link;
 use super::flow::{Hosts, flows};
 use super::radio::rrc;
 use super::ranges::{PERIOD, SPAN};
-use crate::experiment::Experiment;
+use crate::experiment::{Experiment, Flow};
 use crate::text::{Error, Keys, Node, Value};
 use unbloat_link::radio::rrc::Direction;
 use unbloat_link::radio::sleep;
@@ -29,6 +29,7 @@ pub fn build(scenario: &Node, files: Files<'_>) -> Result<Experiment, Error> {
 
     let mut head = Keys::of(&head, "scenario")?;
     let path = path(&links, files)?;
+    let (flows, hosts) = all_flows(&entries)?;
     let experiment = Experiment {
         name: head.or("name", String::new())?,
         about: head.or("about", String::new())?,
@@ -39,7 +40,8 @@ pub fn build(scenario: &Node, files: Files<'_>) -> Result<Experiment, Error> {
         down: path.down,
         up: path.up,
         shares_radio: path.shares_radio,
-        flows: all_flows(&entries)?,
+        flows,
+        hosts,
     };
     if experiment.warmup >= experiment.duration {
         return Err(head.fault("\"duration\" must be longer than \"warmup\""));
@@ -90,7 +92,8 @@ fn path(links: &Node, files: Files<'_>) -> Result<BothWays, Error> {
     })
 }
 
-fn all_flows(entries: &Node) -> Result<Vec<crate::experiment::Flow>, Error> {
+/// And the names of their hosts.
+fn all_flows(entries: &Node) -> Result<(Vec<Flow>, Vec<String>), Error> {
     let Value::Array(entries) = &entries.value else {
         return Err(Error::new(
             entries.origin.clone(),
@@ -102,5 +105,5 @@ fn all_flows(entries: &Node) -> Result<Vec<crate::experiment::Flow>, Error> {
     for (entry, index) in entries.iter().zip(0..) {
         flows(entry, &format!("flow.{index}"), &mut hosts, &mut all)?;
     }
-    Ok(all)
+    Ok((all, hosts.names()))
 }

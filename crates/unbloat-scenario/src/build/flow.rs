@@ -23,6 +23,13 @@ impl Hosts {
         let next = self.names.len() as u32;
         Host(*self.names.entry(name).or_insert(next))
     }
+
+    /// By number.
+    pub(super) fn names(self) -> Vec<String> {
+        let mut numbered: Vec<_> = self.names.into_iter().map(|(name, n)| (n, name)).collect();
+        numbered.sort_unstable();
+        numbered.into_iter().map(|(_, name)| name).collect()
+    }
 }
 
 /// Adds the flows of one entry: `count` of them.

@@ -229,3 +229,13 @@ fn every_fault_is_one_message_with_line_key_and_what_is_allowed() {
         );
     }
 }
+
+#[test]
+fn hosts_keep_their_names() {
+    let text = "[link.down]\nrate = \"1 Mbit/s\"\n[link.up]\nrate = \"1 Mbit/s\"\n[[flow]]\napp = \"ping\"\nclient = \"phone\"\n[[flow]]\napp = \"ping\"\nclient = \"laptop\"";
+    let experiment = built(text).unwrap();
+    let clients = experiment.flows.iter().map(|flow| flow.client.0 as usize);
+    let names: Vec<_> = clients.map(|n| experiment.hosts[n].as_str()).collect();
+    assert_eq!(names, ["phone", "laptop"]);
+    assert_eq!(experiment.hosts, ["phone", "server", "laptop"]);
+}

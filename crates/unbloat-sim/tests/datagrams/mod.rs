@@ -83,6 +83,7 @@ pub fn experiment(load: Load, link: Element, seed: u64) -> Experiment {
         down: vec![link],
         up: Vec::new(),
         flows: vec![flow],
+        hosts: Vec::new(),
         shares_radio: false,
         sample_every: None,
     }

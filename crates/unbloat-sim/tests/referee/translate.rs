@@ -50,6 +50,7 @@ pub fn experiment(scenario: &Scenario) -> Option<Experiment> {
         up: link(scenario, delta(scenario.forward_delay_ns))?,
         shares_radio: false,
         flows: flows.collect::<Option<Vec<_>>>()?,
+        hosts: Vec::new(),
         sample_every: Some(delta(scenario.sample_every_ns)),
     })
 }

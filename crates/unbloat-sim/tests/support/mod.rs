@@ -70,6 +70,7 @@ pub fn experiment(
         down: link(rate, delay, queue),
         up: link(Rate::mbps(1_000), delay, fifo(10_000)),
         flows,
+        hosts: Vec::new(),
         shares_radio: false,
         sample_every: None,
     }
