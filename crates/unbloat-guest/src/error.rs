@@ -39,6 +39,8 @@ pub enum GuestError {
         "the guest did not end within {limit:?} (a program that waits by spinning never ends in virtual time); its console ends:\n{console}"
     )]
     TimedOut { limit: Duration, console: String },
+    #[error("stopped")]
+    Stopped,
     #[error("the guest ended without a word; its console ends:\n{console}")]
     Died { console: String },
     #[error("in the guest: {message}")]

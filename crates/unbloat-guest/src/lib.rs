@@ -3,7 +3,8 @@
 //! A kernel built from Debian's source runs as an ordinary process (User Mode Linux) whose clock
 //! stands still while it computes and jumps when it waits: what happens in it depends neither on the
 //! machine's speed nor on its load, and an idle hour costs nothing. [`Kernel::ensure`] builds it once;
-//! [`Guest::run`] runs a static program in it as its only process.
+//! [`Guest::run`] runs a static program in it as its only process, [`Guest::run_over_host`] any program over
+//! the host's own files, with all that it may call.
 //!
 //! [`referee`] is what it is for: one [`Scenario`] (a bottleneck of some rate, delay and queue, and what
 //! is sent through it) in, one [`Outcome`] (goodput, every packet's delay and fate, windows) out.
@@ -31,6 +32,7 @@ pub use error::GuestError;
 pub use host::guest::{Finished, Guest};
 pub use host::kernel::Kernel;
 pub use host::referee::{referee, referee_program};
+pub use inside::{Folders, is_over_host, over_host};
 pub use matrix::matrix;
 pub use outcome::{
     Distribution, FlowOutcome, FlowSample, KernelCounters, Outcome, PacketFate, Ping, QueueOutcome,

@@ -2,24 +2,23 @@
 
 use super::folder;
 use super::kernel::Kernel;
+use super::process::{End, Process};
 use crate::error::{GuestError, at};
 use crate::inside;
-use nix::sys::signal::{Signal, killpg};
-use nix::unistd::Pid;
+use nix::unistd::{AccessFlags, access};
 use std::fs::{self, File};
-use std::os::unix::fs::PermissionsExt;
-use std::os::unix::process::CommandExt;
+use std::os::unix::fs::{PermissionsExt, symlink};
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Stdio};
+use std::process::{Command, Stdio};
+use std::sync::atomic::AtomicBool;
 use std::time::{Duration, Instant};
 use tempfile::TempDir;
 
-/// How often the host looks whether the guest has ended.
-const POLL: Duration = Duration::from_millis(2);
 /// Bytes of the console that an error shows.
 const TAIL: usize = 2000;
+static NEVER: AtomicBool = AtomicBool::new(false);
 
-/// A machine in which one program runs as the only process.
+/// A machine in which one program runs as the first process.
 #[derive(Clone, Debug)]
 pub struct Guest {
     kernel: Kernel,
@@ -32,6 +31,7 @@ pub struct Guest {
 #[derive(Debug)]
 pub struct Finished {
     folder: TempDir,
+    output: PathBuf,
     /// How long the host waited.
     pub host_time: Duration,
 }
@@ -48,6 +48,12 @@ impl Guest {
         }
     }
 
+    /// The most memory that the guest has.
+    pub fn memory_mib(mut self, memory_mib: u32) -> Guest {
+        self.memory_mib = memory_mib;
+        self
+    }
+
     /// The host's time after which the guest is killed.
     pub fn limit(mut self, limit: Duration) -> Guest {
         self.limit = limit;
@@ -60,37 +66,78 @@ impl Guest {
         self
     }
 
-    /// Runs `program`, a static executable, as the first process. It finds `input` as
+    /// Runs `program`, a static executable, as the first and only process. It finds `input` as
     /// `/in/<name>` and writes to `/out`, above all `/out/status`: "ok" or what went wrong. The guest
     /// sees neither the host's files nor its network.
     ///
     /// Blocks the calling thread; the guest dies with it, however it ends.
-    pub fn run(
-        &self,
-        program: &Path,
-        (name, input): (&str, &[u8]),
-    ) -> Result<Finished, GuestError> {
+    pub fn run(&self, program: &Path, input: (&str, &[u8])) -> Result<Finished, GuestError> {
         let folder = folder::make()?;
         let root = folder.path().join("root");
-        for sub in ["dev", "proc", "sys", "in", "out"] {
+        for sub in ["dev", "proc", "sys"] {
             let path = root.join(sub);
             fs::create_dir_all(&path).map_err(at(path))?;
         }
+        let output = exchange(&root, &[input])?;
         let init = root.join("init");
         fs::copy(program, &init).map_err(at(program))?;
         fs::set_permissions(&init, fs::Permissions::from_mode(0o755)).map_err(at(&init))?;
-        let path = root.join("in").join(name);
-        fs::write(&path, input).map_err(at(path))?;
+        let boot = ["rootflags=/proc/self/cwd/root", "rw", "init=/init"];
+        self.end(folder, output, &boot, &NEVER)
+    }
+
+    /// Runs `program`, any executable of the host, as the first process; it must begin with
+    /// [`inside::over_host`]. The guest's files are the host's, which it cannot change: /tmp and /run
+    /// are its own, and its output is the only folder of the host that it writes to. It does not see
+    /// the host's network. The guest is killed when `stop` is set.
+    ///
+    /// Blocks the calling thread; the guest dies with it, however it ends.
+    pub fn run_over_host(
+        &self,
+        program: &Path,
+        inputs: &[(&str, &[u8])],
+        stop: &AtomicBool,
+    ) -> Result<Finished, GuestError> {
+        let folder = folder::make()?;
+        let output = exchange(folder.path(), inputs)?;
+        let init = folder.path().join("init");
+        symlink(program, &init).map_err(at(init))?;
+        // Followed by the guest, whose root is the host's: no path of this run is in the kernel's command
+        // line.
+        let boot = [
+            "rootflags=/",
+            "ro",
+            "init=/proc/self/cwd/init",
+            inside::OVER_HOST,
+        ];
+        self.end(folder, output, &boot, stop)
+    }
+
+    fn end(
+        &self,
+        folder: TempDir,
+        output: PathBuf,
+        boot: &[&str],
+        stop: &AtomicBool,
+    ) -> Result<Finished, GuestError> {
         let begin = Instant::now();
-        let ended = self.wait(self.start(folder.path())?)?;
+        let mut process = Process::start(&mut self.command(folder.path(), boot)?)?;
+        let end = process.wait(self.limit, stop)?;
+        // Its folder goes after its last process.
+        drop(process);
         let finished = Finished {
             folder,
+            output,
             host_time: begin.elapsed(),
         };
         let console = finished.console_tail();
-        if !ended {
-            let limit = self.limit;
-            return Err(GuestError::TimedOut { limit, console });
+        match end {
+            End::Own => {}
+            End::Stopped => return Err(GuestError::Stopped),
+            End::TooLate => {
+                let limit = self.limit;
+                return Err(GuestError::TimedOut { limit, console });
+            }
         }
         match fs::read_to_string(finished.output().join(inside::STATUS)) {
             Ok(status) if status == "ok" => Ok(finished),
@@ -99,17 +146,18 @@ impl Guest {
         }
     }
 
-    fn start(&self, folder: &Path) -> Result<Child, GuestError> {
+    fn command(&self, folder: &Path, boot: &[&str]) -> Result<Command, GuestError> {
         let console = folder.join("console");
         let console = File::create(&console).map_err(at(console))?;
         let errors = console.try_clone().map_err(at(folder))?;
+        let mut command = Command::new(&self.kernel.image);
         // The kernel draws its random numbers from its command line too, so that names no folder.
-        Command::new(&self.kernel.image)
+        command
             .current_dir(folder)
             .arg(format!("mem={}M", self.memory_mib))
             .arg("rootfstype=hostfs")
-            .arg("rootflags=/proc/self/cwd/root")
-            .args(["rw", "init=/init", "quiet", "con=null", "con0=fd:0,fd:1"])
+            .args(boot)
+            .args(["quiet", "con=null", "con0=fd:0,fd:1"])
             .args([
                 "time-travel=inf-cpu",
                 &format!("time-travel-start={}", inside::EPOCH_NS),
@@ -117,49 +165,40 @@ impl Guest {
             .arg("uml_dir=/proc/self/cwd/uml/")
             .arg("umid=guest")
             .env_clear()
+            .env("TMPDIR", memory_folder())
             .env("LD_PRELOAD", &self.kernel.shim)
             .env("UNBLOAT_GUEST_SEED", self.seed.to_string())
             .stdin(Stdio::null())
             .stdout(console)
-            .stderr(errors)
-            .process_group(0)
-            .spawn()
-            .map_err(|source| GuestError::Start {
-                command: self.kernel.image.display().to_string(),
-                source,
-            })
-    }
-
-    /// Whether the guest ended by itself.
-    fn wait(&self, child: Child) -> Result<bool, GuestError> {
-        let mut child = Leash(child);
-        let begin = Instant::now();
-        while begin.elapsed() < self.limit {
-            if child.0.try_wait().map_err(at("the guest"))?.is_some() {
-                return Ok(true);
-            }
-            std::thread::sleep(POLL);
-        }
-        Ok(false)
+            .stderr(errors);
+        Ok(command)
     }
 }
 
-/// Kills the guest's processes when it goes.
-struct Leash(Child);
+/// Where the kernel keeps its memory, in a file without a name; on a disk it would be written out.
+fn memory_folder() -> &'static str {
+    const SHARED: &str = "/dev/shm";
+    let can_write = || access(SHARED, AccessFlags::W_OK).is_ok();
+    if can_write() { SHARED } else { "." }
+}
 
-impl Drop for Leash {
-    fn drop(&mut self) {
-        let group = Pid::from_raw(self.0.id() as i32);
-        // No such group: all have ended by themselves.
-        let _ = killpg(group, Signal::SIGKILL);
-        let _ = self.0.wait();
+/// Makes the folders through which host and guest exchange files; returns that of the output.
+fn exchange(base: &Path, inputs: &[(&str, &[u8])]) -> Result<PathBuf, GuestError> {
+    let [input, output] = ["in", "out"].map(|name| base.join(name));
+    for path in [&input, &output] {
+        fs::create_dir_all(path).map_err(at(path))?;
     }
+    for (name, bytes) in inputs {
+        let path = input.join(name);
+        fs::write(&path, bytes).map_err(at(path))?;
+    }
+    Ok(output)
 }
 
 impl Finished {
-    /// What the guest wrote to `/out`.
-    pub fn output(&self) -> PathBuf {
-        self.folder.path().join("root/out")
+    /// What the guest wrote to its output.
+    pub fn output(&self) -> &Path {
+        &self.output
     }
 
     fn console_tail(&self) -> String {

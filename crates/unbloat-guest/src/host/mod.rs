@@ -4,4 +4,5 @@ mod build;
 pub(crate) mod folder;
 pub(crate) mod guest;
 pub(crate) mod kernel;
+mod process;
 pub(crate) mod referee;

@@ -1,10 +1,11 @@
-//! What runs in the guest, as its first and only process.
+//! What runs in the guest, as its first process.
 
 mod agenda;
 mod bed;
 mod counters;
 mod fault;
 mod host;
+mod over_host;
 mod pairing;
 mod ping;
 pub(crate) mod referee;
@@ -17,6 +18,8 @@ mod transfer;
 use fault::{Doing, Fault};
 use nix::mount::{MsFlags, mount};
 use nix::sys::reboot::{RebootMode, reboot};
+pub(crate) use over_host::OVER_HOST;
+pub use over_host::{Folders, is_over_host, over_host};
 use std::fs;
 
 /// The guest's wall clock at the moment when its monotonic clock is zero, as the host sets it.
@@ -38,6 +41,10 @@ pub fn run_referee() -> ! {
     if let Err(error) = written {
         eprintln!("cannot write the status: {error}");
     }
+    switch_off()
+}
+
+fn switch_off() -> ! {
     nix::unistd::sync();
     let Err(error) = reboot(RebootMode::RB_POWER_OFF);
     panic!("a guest's first process may switch it off: {error}")

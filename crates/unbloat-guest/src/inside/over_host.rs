@@ -1,0 +1,78 @@
+//! A guest whose files are the host's: what its first process does before and after its work.
+
+use super::fault::{Doing, Fault};
+use super::{STATUS, switch_off};
+use nix::mount::{MsFlags, mount};
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+
+/// In the kernel's command line; the kernel hands it to the first process as environment.
+pub(crate) const OVER_HOST: &str = "UNBLOAT_GUEST=over-host";
+
+/// Where the guest's own files are, and what the host shows of the run's folder.
+const OWN: [&str; 3] = ["/tmp", "/run", "/var/tmp"];
+const FOLDER: &str = "/run/unbloat";
+
+/// The folders through which host and guest exchange files.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Folders {
+    pub input: PathBuf,
+    pub output: PathBuf,
+}
+
+/// In the first process of a guest over the host's files: does `work`, tells the host what came of it, and
+/// switches the guest off. In any other process: nothing.
+///
+/// To be called first in `main`, before there are threads.
+pub fn over_host(work: impl FnOnce(&Folders) -> Result<(), String>) {
+    if !is_over_host() {
+        return;
+    }
+    let folders = Folders {
+        input: Path::new(FOLDER).join("in"),
+        output: Path::new(FOLDER).join("out"),
+    };
+    let done = set_up(&folders).map_err(|fault| fault.to_string());
+    // A panic is told by its hook, on the console.
+    let verdict = match done.and_then(|()| work(&folders)) {
+        Ok(()) => "ok".to_owned(),
+        Err(message) => message,
+    };
+    if let Err(error) = fs::write(folders.output.join(STATUS), verdict) {
+        eprintln!("cannot write the status: {error}");
+    }
+    switch_off()
+}
+
+/// Whether this process is in a guest over the host's files, first or not: time is virtual there.
+pub fn is_over_host() -> bool {
+    let (name, value) = OVER_HOST.split_once('=').expect("a name and a value");
+    std::process::id() == 1 && std::env::var_os(name).is_some_and(|v| v == value)
+}
+
+fn set_up(folders: &Folders) -> Result<(), Fault> {
+    // The host's own are seen below; a root file system of the host may lack some of these folders.
+    mount_on("proc", "/proc", None)?;
+    mount_on("sysfs", "/sys", None)?;
+    for folder in OWN.iter().filter(|folder| Path::new(folder).is_dir()) {
+        mount_on("tmpfs", folder, None)?;
+    }
+    for (kind, folder) in [("devpts", "/dev/pts"), ("tmpfs", "/dev/shm")] {
+        fs::create_dir_all(folder).doing(|| format!("making {folder}"))?;
+        mount_on(kind, folder, None)?;
+    }
+    for (folder, name) in [(&folders.input, "in"), (&folders.output, "out")] {
+        fs::create_dir_all(folder).doing(|| format!("making {}", folder.display()))?;
+        // A path of the host's, looked up by the guest's kernel.
+        let of_host = format!("/proc/self/cwd/{name}");
+        mount_on("hostfs", &folder.to_string_lossy(), Some(&of_host))?;
+    }
+    Ok(())
+}
+
+fn mount_on(kind: &str, folder: &str, data: Option<&str>) -> Result<(), Fault> {
+    mount(Some(kind), folder, Some(kind), MsFlags::empty(), data)
+        .map_err(io::Error::from)
+        .doing(|| format!("mounting {kind} on {folder}"))
+}
