@@ -1,9 +1,13 @@
 //! A bed: hosts that belong together.
 
+use crate::dns::NameServer;
 use crate::error::{BedError, at};
 use crate::host::Host;
 use crate::maker::Maker;
+use crate::names::Names;
 use crate::sweep::{Swept, sweep};
+use std::net::IpAddr;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 
 const LONGEST_ROLE: usize = 63;
@@ -13,6 +17,7 @@ static NEXT: AtomicU32 = AtomicU32::new(0);
 #[derive(Debug)]
 pub struct Bed {
     mark: String,
+    names: Arc<Names>,
     swept: Swept,
 }
 
@@ -22,6 +27,7 @@ impl Bed {
         let maker = Maker::this().map_err(at("/proc/self/stat"))?;
         let number = NEXT.fetch_add(1, Ordering::Relaxed);
         Ok(Bed {
+            names: Arc::default(),
             mark: format!("{maker}-{number}"),
             swept: sweep(),
         })
@@ -37,6 +43,12 @@ impl Bed {
         &self.swept
     }
 
+    /// Lets commands on all hosts ask `host` at `address` for names, over the network: `client.lab` is
+    /// any address that host `client` has at that time. Until the server is dropped.
+    pub fn serve_names(&self, host: &Host, address: IpAddr) -> Result<NameServer, BedError> {
+        NameServer::start(host, address, self.names.clone())
+    }
+
     /// A new host, as `ip netns` knows it: `<mark>-<role>`. It goes away when it is dropped.
     pub fn host(&self, role: &str) -> Result<Host, BedError> {
         let is_fit = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-';
@@ -45,6 +57,6 @@ impl Bed {
                 role: role.to_owned(),
             });
         }
-        Host::make(format!("{}-{role}", self.mark), role)
+        Host::make(format!("{}-{role}", self.mark), role, self.names.clone())
     }
 }

@@ -1,6 +1,7 @@
 //! What can go wrong around a bed.
 
 use std::io;
+use std::net::IpAddr;
 use std::path::PathBuf;
 
 /// Why a bed could not be built.
@@ -41,6 +42,18 @@ pub enum BedError {
         host: String,
         key: String,
         value: String,
+        source: io::Error,
+    },
+    #[error("host {host} could not serve names at {address}: {source}; give it the address first")]
+    NameServer {
+        host: String,
+        address: IpAddr,
+        source: io::Error,
+    },
+    #[error("{host}: could not switch the offloads of {device} off: {source}")]
+    Offload {
+        host: String,
+        device: String,
         source: io::Error,
     },
     #[error("could not start a thread: {source}")]

@@ -1,16 +1,27 @@
 //! One host: a network namespace with its devices.
 
+use crate::command;
 use crate::error::BedError;
 use crate::link::{self, Counters, Mac};
+use crate::names::Names;
 use crate::namespace::Namespace;
 use crate::netlink::{Mode, Netlink, Refusal};
+use crate::offload;
+use crate::process::{self, VARIABLE};
 use crate::sysctl;
 use crate::tun::{self, Tun};
 use ipnet::IpNet;
 use netlink_packet_route::RouteNetlinkMessage;
 use netlink_packet_route::link::LinkAttribute;
+use std::ffi::OsStr;
 use std::net::IpAddr;
 use std::os::fd::{AsFd, OwnedFd};
+use std::process::Command;
+use std::sync::Arc;
+use std::time::Duration;
+
+/// For commands to put down what they are at when their host goes.
+const GRACE: Duration = Duration::from_millis(300);
 
 /// Which way packets go.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -27,10 +38,11 @@ pub struct Host {
     role: String,
     namespace: Namespace,
     netlink: Netlink,
+    names: Arc<Names>,
 }
 
 impl Host {
-    pub(crate) fn make(name: String, role: &str) -> Result<Host, BedError> {
+    pub(crate) fn make(name: String, role: &str, names: Arc<Names>) -> Result<Host, BedError> {
         let namespace = Namespace::make(name)?;
         let netlink = namespace.within(Netlink::open)?;
         let netlink = netlink.map_err(|source| BedError::Make {
@@ -41,6 +53,7 @@ impl Host {
             role: role.to_owned(),
             namespace,
             netlink,
+            names,
         };
         host.within(|| {
             for (key, value) in sysctl::PINNED {
@@ -110,7 +123,9 @@ impl Host {
     /// Gives a device an address and the network that it is in.
     pub fn address(&self, device: &str, address: IpNet) -> Result<(), BedError> {
         let message = link::address(self.index(device)?, address);
-        self.tell(message, Mode::Create, || format!("add {address}"))
+        self.tell(message, Mode::Create, || format!("add {address}"))?;
+        self.names.add(&self.role, address.addr());
+        Ok(())
     }
 
     pub fn route(&self, to: IpNet, route: Route<'_>) -> Result<(), BedError> {
@@ -140,6 +155,25 @@ impl Host {
         self.tell(message, Mode::Change, || format!("switch {device} off"))
     }
 
+    /// Makes a device carry packets as they are on a wire: TCP segments them itself, receives them one by
+    /// one, and checksums are in them. Do it at both ends of a [`Host::veth`].
+    pub fn offloads_off(&self, device: &str) -> Result<(), BedError> {
+        let done = self.within(|| offload::off(device))?;
+        done.map_err(|source| match source.raw_os_error() {
+            Some(libc::ENODEV) => self.no_device(device),
+            _ => BedError::Offload {
+                host: self.role.clone(),
+                device: device.to_owned(),
+                source,
+            },
+        })
+    }
+
+    /// Lets the host hand packets on that are for others: makes it a router.
+    pub fn forward(&self) -> Result<(), BedError> {
+        self.set("net/ipv4/ip_forward", "1")
+    }
+
     /// Sets what is at `key` below /proc/sys.
     pub fn set(&self, key: &str, value: &str) -> Result<(), BedError> {
         let set = self.within(|| sysctl::set(key, value))?;
@@ -157,6 +191,39 @@ impl Host {
 
     pub fn counters(&self, device: &str) -> Result<Counters, BedError> {
         Ok(self.device(device)?.1)
+    }
+
+    /// A command as if it ran on this host: in its network and under its name, with files of names of
+    /// its own (`client.lab` is the first address of host `client`). Where hosts get addresses later, a
+    /// running command does not learn of it without [`crate::Bed::serve_names`].
+    ///
+    /// Processes of a host end with it. `/sys` is the machine's, so that cgroups and BPF are at hand; for
+    /// the same reason, `/sys/class/net` does not show the host's devices. Set another user by the command
+    /// itself (`setpriv`), not by [`Command`]: entering needs root.
+    pub fn command(&self, program: impl AsRef<OsStr>) -> Result<Command, BedError> {
+        let namespace = self.namespace.file.try_clone();
+        let namespace = namespace.map_err(|source| BedError::Enter {
+            name: self.name().to_owned(),
+            source,
+        })?;
+        let mut command = Command::new(program);
+        command.env(VARIABLE, self.name());
+        let files = self.names.files(&self.role);
+        command::enter(&mut command, namespace.into(), &self.role, files);
+        Ok(command)
+    }
+
+    /// Ends all processes of this host: commands, what they started, and what others started in its
+    /// namespace. They are asked first, and killed if they do not end at once.
+    pub fn end_processes(&self) {
+        let namespace = self.namespace.identity();
+        process::end(
+            |process| {
+                process.host.as_deref() == Some(self.name())
+                    || namespace.is_some() && process.namespace == namespace
+            },
+            GRACE,
+        );
     }
 
     fn pin(&self, key: &str, value: &str) -> Result<(), BedError> {
@@ -184,10 +251,14 @@ impl Host {
     fn device(&self, name: &str) -> Result<(u32, Counters), BedError> {
         let answers = self.netlink.ask(link::by_name(name));
         let found = answers.ok().and_then(|a| a.iter().find_map(link::read));
-        found.ok_or_else(|| BedError::NoDevice {
+        found.ok_or_else(|| self.no_device(name))
+    }
+
+    fn no_device(&self, name: &str) -> BedError {
+        BedError::NoDevice {
             host: self.role.clone(),
             device: name.to_owned(),
-        })
+        }
     }
 
     fn tell(
@@ -203,5 +274,12 @@ impl Host {
             source,
             detail,
         })
+    }
+}
+
+impl Drop for Host {
+    fn drop(&mut self) {
+        self.end_processes();
+        self.names.remove(&self.role);
     }
 }

@@ -19,17 +19,23 @@
 //! ```
 
 mod bed;
+mod command;
+mod dns;
 mod error;
 mod host;
 mod link;
 mod maker;
+mod names;
 mod namespace;
 mod netlink;
+mod offload;
+mod process;
 mod sweep;
 mod sysctl;
 mod tun;
 
 pub use bed::Bed;
+pub use dns::NameServer;
 pub use error::BedError;
 pub use host::{Host, Route};
 pub use link::{Counters, Mac};

@@ -1,12 +1,16 @@
 //! Network namespaces: made, entered, removed.
 
 use crate::error::{BedError, at};
-use nix::errno::Errno;
-use nix::mount::{MntFlags, MsFlags, mount, umount2};
-use nix::sched::{CloneFlags, setns, unshare};
+use crate::process::{Identity, identity};
+use rustix::fs::{Access, access};
+use rustix::io::Errno;
+use rustix::mount::{
+    MountPropagationFlags, UnmountFlags, mount_bind, mount_bind_recursive, mount_change, unmount,
+};
+use rustix::thread::{LinkNameSpaceType, UnshareFlags, move_into_link_name_space, unshare_unsafe};
 use std::fs::{self, File, OpenOptions};
 use std::io;
-use std::os::fd::AsRawFd;
+use std::os::fd::{AsFd, AsRawFd};
 use std::path::{Path, PathBuf};
 
 /// Where `ip netns` looks for names.
@@ -25,7 +29,8 @@ impl Namespace {
     /// Makes one. It is known to `ip netns` by its name unless /run/netns cannot be written.
     pub(crate) fn make(name: String) -> Result<Namespace, BedError> {
         let made = in_a_thread(|| {
-            unshare(CloneFlags::CLONE_NEWNET)?;
+            // SAFETY: a new network namespace for one thread touches no memory nor descriptors.
+            unsafe { unshare_unsafe(UnshareFlags::NEWNET) }?;
             File::open("/proc/thread-self/ns/net")
         })?;
         let file = made.map_err(|source| refused(&name, source))?;
@@ -52,17 +57,20 @@ impl Namespace {
         })?;
         self.path = Some(path.clone());
         let source = format!("/proc/self/fd/{}", self.file.as_raw_fd());
-        let none: Option<&str> = None;
-        mount(Some(source.as_str()), &path, none, MsFlags::MS_BIND, none)
-            .map_err(|e| at(path)(e.into()))
+        mount_bind(source, &path).map_err(|e| at(path)(e.into()))
     }
 
     /// Moves the calling thread into it.
     pub(crate) fn enter(&self) -> Result<(), BedError> {
-        setns(&self.file, CloneFlags::CLONE_NEWNET).map_err(|e| BedError::Enter {
+        let kind = Some(LinkNameSpaceType::Network);
+        move_into_link_name_space(self.file.as_fd(), kind).map_err(|e| BedError::Enter {
             name: self.name.clone(),
             source: e.into(),
         })
+    }
+
+    pub(crate) fn identity(&self) -> Option<Identity> {
+        identity(format!("/proc/self/fd/{}", self.file.as_raw_fd()))
     }
 
     pub(crate) fn within<T: Send>(&self, job: impl FnOnce() -> T + Send) -> Result<T, BedError> {
@@ -85,9 +93,9 @@ impl Drop for Namespace {
 /// It need not be mounted: a maker may have been killed before it was, and what was mounted in another
 /// mount namespace goes when the file is unlinked.
 pub(crate) fn remove_name(path: &Path) -> io::Result<()> {
-    match umount2(path, MntFlags::MNT_DETACH) {
-        Ok(()) | Err(Errno::EINVAL) => {}
-        Err(Errno::ENOENT) => return Ok(()),
+    match unmount(path, UnmountFlags::DETACH) {
+        Ok(()) | Err(Errno::INVAL) => {}
+        Err(Errno::NOENT) => return Ok(()),
         Err(error) => return Err(error.into()),
     }
     match fs::remove_file(path) {
@@ -101,26 +109,13 @@ pub(crate) fn remove_name(path: &Path) -> io::Result<()> {
 /// False where it cannot be written, as in a guest over somebody's root file system. Namespaces are
 /// without names there, and end with the process.
 fn can_be_named() -> bool {
-    let none: Option<&str> = None;
-    let share = || {
-        mount(
-            none,
-            FOLDER,
-            none,
-            MsFlags::MS_SHARED | MsFlags::MS_REC,
-            none,
-        )
-    };
-    if fs::create_dir_all(FOLDER).is_err()
-        || nix::unistd::access(FOLDER, nix::unistd::AccessFlags::W_OK).is_err()
-    {
+    if fs::create_dir_all(FOLDER).is_err() || access(FOLDER, Access::WRITE_OK).is_err() {
         return false;
     }
+    let shared = MountPropagationFlags::SHARED | MountPropagationFlags::REC;
+    let share = || mount_change(FOLDER, shared);
     match share() {
-        Err(Errno::EINVAL) => {
-            let bind = MsFlags::MS_BIND | MsFlags::MS_REC;
-            mount(Some(FOLDER), FOLDER, none, bind, none).is_ok() && share().is_ok()
-        }
+        Err(Errno::INVAL) => mount_bind_recursive(FOLDER, FOLDER).is_ok() && share().is_ok(),
         other => other.is_ok(),
     }
 }

@@ -1,0 +1,123 @@
+//! Processes of a host: found and ended.
+//!
+//! A process is a host's if it is in its network namespace, or if its environment says so: a command of
+//! the user may make namespaces of its own. Commands that somebody started there by `ip netns exec` are
+//! in the namespace too, and go with it.
+
+use rustix::process::{Pid, PidfdFlags, Signal, pidfd_open, pidfd_send_signal};
+use std::fs;
+use std::os::fd::OwnedFd;
+use std::os::unix::fs::MetadataExt;
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+/// What tells a process whose it is: the name of its host.
+pub(crate) const VARIABLE: &str = "UNBLOAT_BED";
+const POLL: Duration = Duration::from_millis(2);
+/// For processes that are being killed to be gone; a kernel may be busy with them.
+const PATIENCE: Duration = Duration::from_secs(2);
+
+/// Which namespace a file is, among all of the machine.
+pub(crate) type Identity = (u64, u64);
+
+/// What is known of a process.
+#[derive(Debug)]
+pub(crate) struct Process {
+    handle: OwnedFd,
+    pub(crate) namespace: Option<Identity>,
+    /// The host for which it was started.
+    pub(crate) host: Option<String>,
+}
+
+/// The namespace that a file of `/proc/<pid>/ns` or /run/netns is.
+pub(crate) fn identity(path: impl AsRef<Path>) -> Option<Identity> {
+    let metadata = fs::metadata(path).ok()?;
+    Some((metadata.dev(), metadata.ino()))
+}
+
+/// Asks processes to end, and kills those that have not after `grace`. This process is not among them.
+pub(crate) fn end(is_meant: impl Fn(&Process) -> bool, grace: Duration) {
+    let begin = Instant::now();
+    let mut asked = false;
+    loop {
+        let found: Vec<_> = all().filter(|process| is_meant(process)).collect();
+        let waited = begin.elapsed();
+        if found.is_empty() || waited > grace + PATIENCE {
+            return;
+        }
+        let signal = match (waited < grace, asked) {
+            (true, false) => Some(Signal::TERM),
+            (true, true) => None,
+            (false, _) => Some(Signal::KILL),
+        };
+        asked = true;
+        for process in &found {
+            // One that has ended meanwhile needs no signal.
+            let _ = signal.map(|signal| pidfd_send_signal(&process.handle, signal));
+        }
+        std::thread::sleep(POLL);
+    }
+}
+
+fn all() -> impl Iterator<Item = Process> {
+    let own = std::process::id();
+    let entries = Path::new("/proc").read_dir().into_iter().flatten();
+    let numbers = entries.filter_map(|entry| entry.ok()?.file_name().to_str()?.parse().ok());
+    numbers
+        .filter(move |&pid| pid != own)
+        .filter_map(Process::open)
+}
+
+impl Process {
+    /// The handle comes first: what is read then is of the same process, or of none.
+    fn open(pid: u32) -> Option<Process> {
+        let handle = Pid::from_raw(pid.try_into().ok()?)?;
+        let handle = pidfd_open(handle, PidfdFlags::empty()).ok()?;
+        let folder = Path::new("/proc").join(pid.to_string());
+        Some(Process {
+            handle,
+            namespace: identity(folder.join("ns/net")),
+            host: host(&fs::read(folder.join("environ")).unwrap_or_default()),
+        })
+    }
+}
+
+fn host(environment: &[u8]) -> Option<String> {
+    let mut variables = environment.split(|&byte| byte == 0);
+    let value = variables.find_map(|v| v.strip_prefix(VARIABLE.as_bytes())?.strip_prefix(b"="))?;
+    String::from_utf8(value.to_vec()).ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::os::unix::process::ExitStatusExt;
+    use std::process::{Child, Command};
+
+    fn started(script: &str, host: &str) -> Child {
+        let mut command = Command::new("sh");
+        let child = command.args(["-c", script]).env(VARIABLE, host).spawn();
+        child.unwrap()
+    }
+
+    fn end_those_of(name: &str, grace: Duration) {
+        end(|process| process.host.as_deref() == Some(name), grace);
+    }
+
+    #[test]
+    fn what_was_started_for_a_host_ends_with_all_that_it_started() {
+        let mut child = started("sleep 97 & setsid sleep 97; true", "test-a");
+        let mut other = started("sleep 97", "test-b");
+        end_those_of("test-a", Duration::ZERO);
+        assert_eq!(child.wait().unwrap().signal(), Some(9));
+        assert!(other.try_wait().unwrap().is_none());
+        end_those_of("test-b", Duration::from_secs(1));
+        assert_eq!(other.wait().unwrap().signal(), Some(15));
+    }
+
+    #[test]
+    fn the_environment_is_searched_for_the_whole_name() {
+        assert_eq!(host(b"A=1\0UNBLOAT_BED=x\0B=2\0").as_deref(), Some("x"));
+        assert_eq!(host(b"NOT_UNBLOAT_BED=x\0UNBLOAT_BEDS=y\0"), None);
+    }
+}
