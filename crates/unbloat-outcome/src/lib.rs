@@ -4,7 +4,9 @@
 mod outcomes;
 mod record;
 mod results;
+mod snapshot;
 
 pub use outcomes::{FlowOutcome, Outcomes};
 pub use record::{FlowRecord, PathRecord, Sample, Waits, WindowSample};
 pub use results::{Judgement, RunResult, is_conserved, jain_index, judge, results};
+pub use snapshot::{FlowSnapshot, LatenessSnapshot, PathSnapshot, Snapshot};

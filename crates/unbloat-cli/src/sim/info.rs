@@ -5,7 +5,6 @@ use super::input::Plan;
 use super::{Args, text};
 use crate::output::input;
 use serde_json::json;
-use std::collections::BTreeMap;
 use unbloat_run::{Clock, RunInfo, Status};
 
 pub fn info(args: &Args, plan: &Plan, campaign: &Campaign) -> RunInfo {
@@ -23,7 +22,18 @@ pub fn info(args: &Args, plan: &Plan, campaign: &Campaign) -> RunInfo {
     };
     let files = std::iter::once(&plan.file).chain(&plan.traces);
     info.inputs = files.map(|path| input(path)).collect();
-    info.options = BTreeMap::from([
+    let scenario = plan.scenario.iter();
+    info.options = scenario
+        .map(|(path, value)| (path.clone(), json!(value)))
+        .collect();
+    if let Some(first) = plan.points.first() {
+        // Defaults included.
+        for (key, span) in [("duration", first.duration), ("warmup", first.warmup)] {
+            info.options
+                .insert(format!("scenario.{key}"), json!(span.to_string()));
+        }
+    }
+    info.options.extend([
         ("set".to_owned(), json!(args.set)),
         ("repeats".to_owned(), json!(plan.sweep.repeats)),
         ("points".to_owned(), json!(plan.sweep.points())),

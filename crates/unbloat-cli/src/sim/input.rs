@@ -20,6 +20,8 @@ pub struct Plan {
     pub points: Vec<Experiment>,
     pub show: Vec<String>,
     pub traces: Vec<PathBuf>,
+    /// Every value of the scenario by its path of keys, without what a sweep varies.
+    pub scenario: Vec<(String, String)>,
 }
 
 impl Plan {
@@ -77,12 +79,24 @@ pub fn plan(args: &Args) -> Result<Plan, SimError> {
     let points = points.collect::<Result<_, Error>>().map_err(fault)?;
     Ok(Plan {
         traces: traces(&scenario, &folder),
+        scenario: fixed(&scenario, &sweep),
         file,
         sweep,
         bounds,
         points,
         show: args.show.clone(),
     })
+}
+
+/// What holds at every point.
+fn fixed(scenario: &Node, sweep: &Sweep) -> Vec<(String, String)> {
+    let is_varied = |path: &str| {
+        let mut axes = sweep.axes.iter();
+        axes.any(|axis| path.starts_with(axis.key.as_str()))
+    };
+    let mut leaves = scenario.leaves();
+    leaves.retain(|(path, _)| !is_varied(path));
+    leaves
 }
 
 /// The files that the scenario names.

@@ -98,6 +98,34 @@ impl Node {
         })
     }
 
+    /// Every plain value below, and every array of such, with its path of keys: a whole scenario as one list.
+    pub fn leaves(&self) -> Vec<(String, String)> {
+        let mut leaves = Vec::new();
+        self.collect_leaves("", &mut leaves);
+        leaves
+    }
+
+    fn collect_leaves(&self, path: &str, leaves: &mut Vec<(String, String)>) {
+        let below = |key: &str| match path {
+            "" => key.to_owned(),
+            _ => format!("{path}.{key}"),
+        };
+        match &self.value {
+            Value::Table(table) => table
+                .iter()
+                .for_each(|(key, node)| node.collect_leaves(&below(key), leaves)),
+            Value::Array(items) if items.iter().any(Node::is_table) => items
+                .iter()
+                .enumerate()
+                .for_each(|(index, node)| node.collect_leaves(&below(&index.to_string()), leaves)),
+            _ => leaves.push((path.to_owned(), self.to_string())),
+        }
+    }
+
+    fn is_table(&self) -> bool {
+        matches!(self.value, Value::Table(_))
+    }
+
     /// Takes a key out of a table.
     pub fn take(&mut self, key: &str) -> Option<Node> {
         match &mut self.value {

@@ -130,3 +130,21 @@ fn deep_nesting_is_refused() {
     let deep = format!("a = {}1{}", "[".repeat(60), "]".repeat(60));
     assert!(Node::parse(&deep).is_err());
 }
+
+#[test]
+fn every_value_is_a_leaf_under_the_path_that_sets_it() {
+    let text = "[link.down]\nqueue = { kind = \"droptail\", limit = \"1 MB\" }\n[[flow]]\nname = \"a\"\nladder = [1, 2]";
+    let mut scenario = Node::parse(text).unwrap();
+    let leaves = scenario.leaves();
+    let expected = [
+        ("flow.0.ladder", "[1, 2]"),
+        ("flow.0.name", "a"),
+        ("link.down.queue.kind", "droptail"),
+        ("link.down.queue.limit", "1 MB"),
+    ];
+    assert_eq!(leaves, expected.map(|(k, v)| (k.to_owned(), v.to_owned())));
+    for (path, _) in &leaves {
+        let put = scenario.put(path, Node::text(Origin::Set, "new"));
+        assert!(put.is_ok() && scenario.get(path).unwrap().as_text() == Some("new"));
+    }
+}
