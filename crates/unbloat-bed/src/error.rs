@@ -56,6 +56,16 @@ pub enum BedError {
         device: String,
         source: io::Error,
     },
+    #[error("the queue \"{queue}\": {problem}")]
+    Queue { queue: String, problem: String },
+    #[error(
+        "this kernel has no queue \"{kind}\" (it has {}); run in the virtual lab, whose kernel has it, or load the module sch_{kind}",
+        known.join(", ")
+    )]
+    NoQueue {
+        kind: String,
+        known: Vec<&'static str>,
+    },
     #[error("could not start a thread: {source}")]
     Thread { source: io::Error },
     #[error("{}: {source}", path.display())]

@@ -37,7 +37,7 @@ pub enum Route<'a> {
 pub struct Host {
     role: String,
     namespace: Namespace,
-    netlink: Netlink,
+    pub(crate) netlink: Netlink,
     names: Arc<Names>,
 }
 
@@ -244,7 +244,7 @@ impl Host {
         }
     }
 
-    fn index(&self, device: &str) -> Result<u32, BedError> {
+    pub(crate) fn index(&self, device: &str) -> Result<u32, BedError> {
         Ok(self.device(device)?.0)
     }
 
@@ -261,19 +261,24 @@ impl Host {
         }
     }
 
-    fn tell(
+    pub(crate) fn tell(
         &self,
         message: RouteNetlinkMessage,
         mode: Mode,
         doing: impl FnOnce() -> String,
     ) -> Result<(), BedError> {
         let told = self.netlink.tell(message, mode);
-        told.map_err(|Refusal { source, detail }| BedError::Netlink {
+        told.map_err(|refusal| self.refused(doing(), refusal))
+    }
+
+    pub(crate) fn refused(&self, doing: String, refusal: Refusal) -> BedError {
+        let Refusal { source, detail } = refusal;
+        BedError::Netlink {
             host: self.role.clone(),
-            doing: doing(),
+            doing,
             source,
             detail,
-        })
+        }
     }
 }
 

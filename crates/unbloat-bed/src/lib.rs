@@ -18,6 +18,7 @@
 //! # }
 //! ```
 
+mod attributes;
 mod bed;
 mod command;
 mod dns;
@@ -30,15 +31,20 @@ mod namespace;
 mod netlink;
 mod offload;
 mod process;
+mod queue;
+mod shape;
 mod sweep;
 mod sysctl;
+pub mod tc;
 mod tun;
 
+pub use attributes::{Attributes, attribute};
 pub use bed::Bed;
 pub use dns::NameServer;
 pub use error::BedError;
 pub use host::{Host, Route};
 pub use link::{Counters, Mac};
 pub use maker::Maker;
+pub use queue::QueueCounters;
 pub use sweep::{Swept, leftovers, sweep};
 pub use tun::Tun;

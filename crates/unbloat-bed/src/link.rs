@@ -1,9 +1,11 @@
 //! Netlink messages about devices, addresses, routes and neighbours.
 
+use crate::attributes::attribute;
+use crate::netlink::Answer;
 use ipnet::IpNet;
 use netlink_packet_route::address::{AddressAttribute, AddressMessage};
 use netlink_packet_route::link::{
-    InfoData, InfoKind, InfoVeth, LinkAttribute, LinkFlags, LinkInfo, LinkMessage,
+    InfoData, InfoKind, InfoVeth, LinkAttribute, LinkFlags, LinkInfo, LinkMessage, Stats64,
 };
 use netlink_packet_route::neighbour::{NeighbourAttribute, NeighbourMessage, NeighbourState};
 use netlink_packet_route::route::{
@@ -53,25 +55,23 @@ pub(crate) fn by_name(name: &str) -> Message {
 }
 
 /// The index and the counters that an answer holds.
-pub(crate) fn read(message: &Message) -> Option<(u32, Counters)> {
-    let Message::NewLink(link) = message else {
-        return None;
-    };
-    let stats = link
-        .attributes
-        .iter()
-        .find_map(|attribute| match attribute {
-            LinkAttribute::Stats64(stats) => Some(Counters {
-                sent_packets: stats.tx_packets,
-                sent_bytes: stats.tx_bytes,
-                sent_dropped: stats.tx_dropped,
-                received_packets: stats.rx_packets,
-                received_bytes: stats.rx_bytes,
-                received_dropped: stats.rx_dropped,
-            }),
-            _ => None,
-        });
-    Some((link.header.index, stats.unwrap_or_default()))
+pub(crate) fn read(answer: &Answer) -> Option<(u32, Counters)> {
+    /// `struct ifinfomsg`, and where the index stands in it.
+    const FIXED: usize = 16;
+    const INDEX: usize = 4;
+    const IFLA_STATS64: u16 = 23;
+    let index = answer.word(INDEX)?;
+    let stats = attribute(answer.attributes(FIXED), IFLA_STATS64);
+    let stats = stats.and_then(|bytes| Stats64::parse(bytes).ok());
+    let counters = stats.map(|stats| Counters {
+        sent_packets: stats.tx_packets,
+        sent_bytes: stats.tx_bytes,
+        sent_dropped: stats.tx_dropped,
+        received_packets: stats.rx_packets,
+        received_bytes: stats.rx_bytes,
+        received_dropped: stats.rx_dropped,
+    });
+    Some((index, counters.unwrap_or_default()))
 }
 
 /// A pair of Ethernet devices, the other one in the namespace `there`.

@@ -1,8 +1,9 @@
 //! A netlink socket into the namespace in which it was opened: one question, one answer.
 
+use crate::attributes::attribute;
 use netlink_packet_core::{
-    ErrorMessage, NLM_F_ACK, NLM_F_CREATE, NLM_F_EXCL, NLM_F_REPLACE, NLM_F_REQUEST,
-    NetlinkMessage, NetlinkPayload, NlasIterator,
+    DecodeError, ErrorMessage, NLM_F_ACK, NLM_F_CREATE, NLM_F_DUMP, NLM_F_EXCL, NLM_F_REPLACE,
+    NLM_F_REQUEST, NetlinkDeserializable, NetlinkHeader, NetlinkMessage, NetlinkPayload,
 };
 use netlink_packet_route::RouteNetlinkMessage;
 use netlink_sys::{Socket, SocketAddr, protocols::NETLINK_ROUTE};
@@ -30,6 +31,10 @@ pub(crate) struct Refusal {
     pub(crate) source: io::Error,
     pub(crate) detail: Option<String>,
 }
+
+/// A message of the kernel, of which little is read: a newer one may say what the library cannot.
+#[derive(Debug)]
+pub(crate) struct Answer(pub(crate) Vec<u8>);
 
 #[derive(Debug)]
 pub(crate) struct Netlink {
@@ -61,18 +66,16 @@ impl Netlink {
     }
 
     /// Asks for one thing.
-    pub(crate) fn ask(
-        &self,
-        message: RouteNetlinkMessage,
-    ) -> Result<Vec<RouteNetlinkMessage>, Refusal> {
+    pub(crate) fn ask(&self, message: RouteNetlinkMessage) -> Result<Vec<Answer>, Refusal> {
         self.exchange(message, NLM_F_REQUEST | NLM_F_ACK)
     }
 
-    fn exchange(
-        &self,
-        message: RouteNetlinkMessage,
-        flags: u16,
-    ) -> Result<Vec<RouteNetlinkMessage>, Refusal> {
+    /// Asks for all of a kind.
+    pub(crate) fn list(&self, message: RouteNetlinkMessage) -> Result<Vec<Answer>, Refusal> {
+        self.exchange(message, NLM_F_REQUEST | NLM_F_DUMP)
+    }
+
+    fn exchange(&self, message: RouteNetlinkMessage, flags: u16) -> Result<Vec<Answer>, Refusal> {
         let mut request = NetlinkMessage::from(message);
         request.header.flags = flags;
         request.finalize();
@@ -91,9 +94,9 @@ impl Netlink {
 }
 
 /// Reads the messages of one datagram; whether the answer ends with it.
-fn take(mut reply: &[u8], answers: &mut Vec<RouteNetlinkMessage>) -> Result<bool, Refusal> {
+fn take(mut reply: &[u8], answers: &mut Vec<Answer>) -> Result<bool, Refusal> {
     while !reply.is_empty() {
-        let message = NetlinkMessage::<RouteNetlinkMessage>::deserialize(reply);
+        let message = NetlinkMessage::<Answer>::deserialize(reply);
         let message = message.map_err(io::Error::other)?;
         match message.payload {
             NetlinkPayload::InnerMessage(inner) => answers.push(inner),
@@ -108,6 +111,27 @@ fn take(mut reply: &[u8], answers: &mut Vec<RouteNetlinkMessage>) -> Result<bool
     Ok(false)
 }
 
+impl NetlinkDeserializable for Answer {
+    type Error = DecodeError;
+
+    fn deserialize(_: &NetlinkHeader, payload: &[u8]) -> Result<Answer, DecodeError> {
+        Ok(Answer(payload.to_vec()))
+    }
+}
+
+impl Answer {
+    /// The word at this place of the message's fixed part.
+    pub(crate) fn word(&self, at: usize) -> Option<u32> {
+        let bytes = self.0.get(at..at + 4)?;
+        Some(u32::from_ne_bytes(bytes.try_into().ok()?))
+    }
+
+    /// What follows the fixed part.
+    pub(crate) fn attributes(&self, fixed: usize) -> &[u8] {
+        self.0.get(fixed..).unwrap_or_default()
+    }
+}
+
 impl From<io::Error> for Refusal {
     fn from(source: io::Error) -> Refusal {
         Refusal {
@@ -119,11 +143,10 @@ impl From<io::Error> for Refusal {
 
 impl From<ErrorMessage> for Refusal {
     fn from(error: ErrorMessage) -> Refusal {
-        let attributes = error.header.get(HEADER..).unwrap_or_default();
-        let mut attributes = NlasIterator::new(attributes).filter_map(Result::ok);
-        let said = attributes.find(|attribute| attribute.kind() == MESSAGE);
-        let detail = said.map(|said| {
-            let text = String::from_utf8_lossy(said.value());
+        let said = error.header.get(HEADER..);
+        let said = said.and_then(|attributes| attribute(attributes, MESSAGE));
+        let detail = said.map(|text| {
+            let text = String::from_utf8_lossy(text);
             text.trim_end_matches('\0').to_owned()
         });
         Refusal {
