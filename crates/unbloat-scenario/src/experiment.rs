@@ -3,7 +3,7 @@
 use unbloat_link::Config as Element;
 use unbloat_queue::{Dscp, Host};
 use unbloat_tcp::{receiver, sender};
-use unbloat_units::{Delta, Time};
+use unbloat_units::{Delta, Rate, Time};
 use unbloat_workload::Config as Workload;
 
 /// One path between clients and servers, and what they do on it.
@@ -18,6 +18,8 @@ pub struct Experiment {
     /// What packets towards the client meet, in order.
     pub down: Vec<Element>,
     pub up: Vec<Element>,
+    /// Queues of the Linux kernel in front of the first elements of `down` and of `up`. Only a kernel can run them.
+    pub kernel_queues: [Option<KernelQueue>; 2],
     /// Whether the `rrc` elements of both directions are one radio's.
     pub shares_radio: bool,
     pub flows: Vec<Flow>,
@@ -25,6 +27,17 @@ pub struct Experiment {
     pub hosts: Vec<String>,
     /// How often queues and windows are sampled; no value: never.
     pub sample_every: Option<Delta>,
+}
+
+/// A queue discipline of the Linux kernel.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct KernelQueue {
+    /// As `tc` is told it: `fq_codel limit 1000`.
+    pub words: String,
+    /// At which it is emptied; none: as fast as it gives packets out, for it keeps to a rate by itself.
+    pub rate: Option<Rate>,
+    /// What the rate counts of a packet besides its length at IP level.
+    pub overhead_bytes: i32,
 }
 
 /// One workload and the connections that it uses.

@@ -2,6 +2,7 @@
 
 use super::element::Link;
 use super::flow::{Hosts, flows};
+use super::kernel_queue;
 use super::radio::rrc;
 use super::ranges::{PERIOD, SPAN};
 use crate::experiment::{Experiment, Flow};
@@ -19,7 +20,7 @@ pub fn build(scenario: &Node, files: Files<'_>) -> Result<Experiment, Error> {
     let head = keys
         .take("scenario")
         .unwrap_or_else(|| Node::table(keys.origin().clone()));
-    let links = keys
+    let mut links = keys
         .take("link")
         .ok_or_else(|| keys.fault("[link.down] and [link.up] are missing: the path"))?;
     let entries = keys
@@ -28,6 +29,7 @@ pub fn build(scenario: &Node, files: Files<'_>) -> Result<Experiment, Error> {
     keys.end()?;
 
     let mut head = Keys::of(&head, "scenario")?;
+    let kernel_queues = kernel_queue::take(&mut links)?;
     let path = path(&links, files)?;
     let (flows, hosts) = all_flows(&entries)?;
     let experiment = Experiment {
@@ -39,6 +41,7 @@ pub fn build(scenario: &Node, files: Files<'_>) -> Result<Experiment, Error> {
         sample_every: Some(head.within("sample_every", Delta::ms(10), &SPAN)?),
         down: path.down,
         up: path.up,
+        kernel_queues,
         shares_radio: path.shares_radio,
         flows,
         hosts,

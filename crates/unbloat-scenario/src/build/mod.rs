@@ -4,6 +4,7 @@
 mod element;
 mod experiment;
 mod flow;
+mod kernel_queue;
 mod queue;
 mod radio;
 mod ranges;

@@ -84,6 +84,7 @@ pub fn experiment(load: Load, link: Element, seed: u64) -> Experiment {
         up: Vec::new(),
         flows: vec![flow],
         hosts: Vec::new(),
+        kernel_queues: [None, None],
         shares_radio: false,
         sample_every: None,
     }

@@ -51,6 +51,7 @@ pub fn experiment(scenario: &Scenario) -> Option<Experiment> {
         shares_radio: false,
         flows: flows.collect::<Option<Vec<_>>>()?,
         hosts: Vec::new(),
+        kernel_queues: [None, None],
         sample_every: Some(delta(scenario.sample_every_ns)),
     })
 }

@@ -71,6 +71,7 @@ pub fn experiment(
         up: link(Rate::mbps(1_000), delay, fifo(10_000)),
         flows,
         hosts: Vec::new(),
+        kernel_queues: [None, None],
         shares_radio: false,
         sample_every: None,
     }
