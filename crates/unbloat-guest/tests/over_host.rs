@@ -44,6 +44,7 @@ fn inside(folders: &Folders) -> Result<(), String> {
     let (what, rest) = job.split_once(' ').unwrap_or((&job, ""));
     match what {
         "sh" => {
+            folders.empty_temporary()?;
             let output = Command::new("/bin/sh")
                 .args(["-c", rest])
                 .env("OUT", &folders.output)
@@ -66,7 +67,12 @@ fn inside(folders: &Folders) -> Result<(), String> {
 
 fn run(guest: Guest, job: &str) -> Result<Finished, GuestError> {
     let own = std::env::current_exe().unwrap();
-    guest.run_over_host(&own, &[("job", job.as_bytes())], &AtomicBool::new(false))
+    guest.run_over_host(
+        &own,
+        &[("job", job.as_bytes())],
+        &AtomicBool::new(false),
+        &|_| {},
+    )
 }
 
 fn guest() -> Guest {
@@ -141,7 +147,7 @@ fn what_is_stopped_ends() {
     let own = std::env::current_exe().unwrap();
     let stop = AtomicBool::new(true);
     let error = guest()
-        .run_over_host(&own, &[("job", b"spin")], &stop)
+        .run_over_host(&own, &[("job", b"spin")], &stop, &|_| {})
         .unwrap_err();
     assert!(matches!(error, GuestError::Stopped), "{error}");
 }

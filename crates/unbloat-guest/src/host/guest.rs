@@ -83,13 +83,14 @@ impl Guest {
         fs::copy(program, &init).map_err(at(program))?;
         fs::set_permissions(&init, fs::Permissions::from_mode(0o755)).map_err(at(&init))?;
         let boot = ["rootflags=/proc/self/cwd/root", "rw", "init=/init"];
-        self.end(folder, output, &boot, &NEVER)
+        self.end(folder, output, &boot, &NEVER, &|| {})
     }
 
     /// Runs `program`, any executable of the host, as the first process; it must begin with
-    /// [`inside::over_host`]. The guest's files are the host's, which it cannot change: /tmp and /run
-    /// are its own, and its output is the only folder of the host that it writes to. It does not see
-    /// the host's network. The guest is killed when `stop` is set.
+    /// [`inside::over_host`]. The guest's files are the host's, which it cannot change: /run is its
+    /// own, /tmp once it asks for that, and its output is the only folder of the host that it writes to. It does not see
+    /// the host's network. The guest is killed when `stop` is set; `waiting` is called now and then with
+    /// the folder of its output.
     ///
     /// Blocks the calling thread; the guest dies with it, however it ends.
     pub fn run_over_host(
@@ -97,6 +98,7 @@ impl Guest {
         program: &Path,
         inputs: &[(&str, &[u8])],
         stop: &AtomicBool,
+        waiting: &dyn Fn(&Path),
     ) -> Result<Finished, GuestError> {
         let folder = folder::make()?;
         let output = exchange(folder.path(), inputs)?;
@@ -110,7 +112,8 @@ impl Guest {
             "init=/proc/self/cwd/init",
             inside::OVER_HOST,
         ];
-        self.end(folder, output, &boot, stop)
+        let told = output.clone();
+        self.end(folder, output, &boot, stop, &|| waiting(&told))
     }
 
     fn end(
@@ -119,10 +122,11 @@ impl Guest {
         output: PathBuf,
         boot: &[&str],
         stop: &AtomicBool,
+        waiting: &dyn Fn(),
     ) -> Result<Finished, GuestError> {
         let begin = Instant::now();
         let mut process = Process::start(&mut self.command(folder.path(), boot)?)?;
-        let end = process.wait(self.limit, stop)?;
+        let end = process.wait(self.limit, stop, waiting)?;
         // Its folder goes after its last process.
         drop(process);
         let finished = Finished {

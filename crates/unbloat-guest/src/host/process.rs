@@ -14,6 +14,8 @@ use std::time::{Duration, Instant};
 
 /// How often the host looks whether the guest has ended.
 const POLL: Duration = Duration::from_millis(2);
+/// How often whoever waits is told so.
+const TELL: Duration = Duration::from_millis(100);
 
 /// Why a wait was over.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -41,14 +43,24 @@ impl Process {
         })
     }
 
-    pub(super) fn wait(&mut self, limit: Duration, stop: &AtomicBool) -> Result<End, GuestError> {
+    pub(super) fn wait(
+        &mut self,
+        limit: Duration,
+        stop: &AtomicBool,
+        waiting: &dyn Fn(),
+    ) -> Result<End, GuestError> {
         let begin = Instant::now();
+        let mut told = begin;
         while begin.elapsed() < limit {
             if self.0.try_wait().map_err(at("the guest"))?.is_some() {
                 return Ok(End::Own);
             }
             if stop.load(Ordering::Relaxed) {
                 return Ok(End::Stopped);
+            }
+            if told.elapsed() >= TELL {
+                waiting();
+                told = Instant::now();
             }
             std::thread::sleep(POLL);
         }

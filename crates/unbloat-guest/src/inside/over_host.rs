@@ -10,8 +10,10 @@ use std::path::{Path, PathBuf};
 /// In the kernel's command line; the kernel hands it to the first process as environment.
 pub(crate) const OVER_HOST: &str = "UNBLOAT_GUEST=over-host";
 
-/// Where the guest's own files are, and what the host shows of the run's folder.
-const OWN: [&str; 3] = ["/tmp", "/run", "/var/tmp"];
+/// Folders for passing files.
+const PASSING: [&str; 2] = ["/tmp", "/var/tmp"];
+const RUN: &str = "/run";
+/// What the host shows of the run's folder.
 const FOLDER: &str = "/run/unbloat";
 
 /// The folders through which host and guest exchange files.
@@ -19,6 +21,15 @@ const FOLDER: &str = "/run/unbloat";
 pub struct Folders {
     pub input: PathBuf,
     pub output: PathBuf,
+}
+
+impl Folders {
+    /// Gives the guest empty /tmp and /var/tmp of its own. Until then they are the host's, read-only like all else.
+    pub fn empty_temporary(&self) -> Result<(), String> {
+        let folders = PASSING.iter().filter(|folder| Path::new(folder).is_dir());
+        let mut mounts = folders.map(|folder| mount_on("tmpfs", folder, None));
+        mounts.try_for_each(|mounted| mounted.map_err(|fault| fault.to_string()))
+    }
 }
 
 /// In the first process of a guest over the host's files: does `work`, tells the host what came of it, and
@@ -52,12 +63,10 @@ pub fn is_over_host() -> bool {
 }
 
 fn set_up(folders: &Folders) -> Result<(), Fault> {
-    // The host's own are seen below; a root file system of the host may lack some of these folders.
+    // Of the host's that are seen until now.
     mount_on("proc", "/proc", None)?;
     mount_on("sysfs", "/sys", None)?;
-    for folder in OWN.iter().filter(|folder| Path::new(folder).is_dir()) {
-        mount_on("tmpfs", folder, None)?;
-    }
+    mount_on("tmpfs", RUN, None)?;
     for (kind, folder) in [("devpts", "/dev/pts"), ("tmpfs", "/dev/shm")] {
         fs::create_dir_all(folder).doing(|| format!("making {folder}"))?;
         mount_on(kind, folder, None)?;
