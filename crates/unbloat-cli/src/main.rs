@@ -3,6 +3,8 @@
 
 mod analyze;
 mod exit;
+mod experiment;
+mod lab;
 mod model;
 mod output;
 mod report;
@@ -29,6 +31,7 @@ struct Cli {
 #[derive(Subcommand)]
 enum Command {
     Analyze(Box<analyze::Args>),
+    Lab(lab::Args),
     Model(Box<model::Args>),
     Report(report::Args),
     Schema(schema::Args),
@@ -38,6 +41,7 @@ enum Command {
 fn main() -> std::process::ExitCode {
     let exit = match Cli::parse().command {
         Command::Analyze(args) => analyze::run(&args).map_err(|e| e.to_string()),
+        Command::Lab(args) => lab::run(&args).map_err(|e| e.to_string()),
         Command::Model(args) => model::run(&args).map_err(|e| e.to_string()),
         Command::Report(args) => report::run(&args).map_err(|e| e.to_string()),
         Command::Schema(args) => Ok(schema::run(&args)),

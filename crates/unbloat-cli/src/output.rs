@@ -71,14 +71,14 @@ pub fn terminal_width() -> usize {
         .map_or(200, |(_, columns)| usize::from(columns))
 }
 
-/// Writes complete tables as a run with its report, and tells where: in `out`, or under an unused
+/// Writes complete tables as a run with its report, and tells and returns where: in `out`, or under an unused
 /// name in `runs/` that holds `stem`.
 pub fn write_run(
     out: Option<&Path>,
     stem: &str,
     info: &RunInfo,
     all: &[(Table, Rows)],
-) -> Result<(), OutputError> {
+) -> Result<PathBuf, OutputError> {
     let place = run_dir(out, stem)?;
     let tables: Vec<Table> = all.iter().map(|(table, _)| table.clone()).collect();
     let mut writer = RunWriter::create(&place, info, &tables)?;
@@ -89,7 +89,7 @@ pub fn write_run(
     write_report(&dir)?;
     link_latest(&dir)?;
     tell(&dir);
-    Ok(())
+    Ok(dir)
 }
 
 /// The folder for a run: as asked for, or `runs/DATE-STEM`.

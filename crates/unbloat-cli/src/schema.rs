@@ -14,7 +14,8 @@ pub fn run(_: &Args) -> Exit {
     let mut tables = all_tables();
     tables.extend([summary_table(), figures_table()]);
     tables.extend(crate::model::tables());
-    tables.extend(crate::sim::tables());
+    tables.extend(crate::experiment::tables());
+    tables.extend(crate::lab::tables());
     print!("{}", schema_markdown(&tables));
     Exit::Complete
 }

@@ -131,6 +131,15 @@ impl FlowRecord {
             self.rtt_sum_ms += ms;
         }
     }
+
+    /// A round trip that so many segments shared, as far as is known.
+    pub fn rtts(&mut self, at: Time, rtt: Delta, segments: u64) {
+        if at >= self.warm_at && segments > 0 {
+            let ms = rtt.as_ms();
+            self.rtt_ms.record_n(ms, segments);
+            self.rtt_sum_ms += ms * segments as f64;
+        }
+    }
 }
 
 impl unbloat_tcp::Observer for FlowRecord {

@@ -1,60 +1,71 @@
 //! `unbloat sim`: scenarios in virtual time.
 
-mod args;
-mod averages;
-mod campaign;
-mod info;
-mod input;
-mod rows;
-mod text;
-
-pub use args::Args;
-pub use rows::tables;
-
 use crate::exit::Exit;
-use crate::output::{OutputError, Wanted, write_run};
+use crate::experiment::{self, Came, Common, ExperimentError, Progress, Runner};
 use crate::stop::stop_on_ctrl_c;
-use campaign::Campaign;
+use std::num::NonZeroUsize;
+use std::sync::atomic::AtomicBool;
+use unbloat_run::Clock;
+use unbloat_scenario::Experiment;
 
-#[derive(Debug, thiserror::Error)]
-pub enum SimError {
-    #[error("{file}: {error}")]
-    Scenario {
-        file: String,
-        error: unbloat_scenario::text::Error,
-    },
-    #[error("cannot read {file}: {error}")]
-    Read { file: String, error: std::io::Error },
-    #[error(transparent)]
-    Output(#[from] OutputError),
-    #[error("cannot watch for Ctrl-C: {0}")]
-    Signal(#[from] ctrlc::Error),
+/// Says what happens to delay and throughput if: another buffer, another queue discipline, another
+/// congestion control, another receive window, a worse radio. Runs a scenario in virtual time.
+#[derive(clap::Args)]
+#[command(after_help = "\
+Examples:
+  unbloat sim scenarios/bulk-and-call.toml
+  unbloat sim scenarios/bulk-and-call.toml --set link.down.queue=fq_codel
+  unbloat sim scenarios/bulk-and-call.toml --set 'link.down.queue.limit=[\"0.5 BDP\", \"4 BDP\"]'
+  unbloat sim scenarios/buffer-sweep.toml --repeats 10 --format csv > results.csv
+  unbloat sim scenarios/buffer-sweep.toml --show down.queue_delay_p95_ms,call.mos
+With [score] in the scenario the exit code is 4 when a bound is not kept.")]
+pub struct Args {
+    #[command(flatten)]
+    common: Common,
+
+    /// Runs at a time; changes nothing but the time taken [default: all cores]
+    #[arg(long)]
+    threads: Option<NonZeroUsize>,
 }
 
-pub fn run(args: &Args) -> Result<Exit, SimError> {
-    let plan = input::plan(args)?;
+pub fn run(args: &Args) -> Result<Exit, ExperimentError> {
+    let plan = experiment::plan(&args.common)?;
     let stop = stop_on_ctrl_c()?;
-    let campaign = Campaign::run(&plan, args.threads(), args.quiet, &stop);
-    let all = rows::all(&plan, &campaign);
-    match args.format {
-        Some(kind) => {
-            let wanted = Wanted {
-                table: &args.table,
-                kind,
-                rows: args.rows,
-            };
-            wanted.print(&all)?;
-        }
-        None => print!("{}", text::text(&plan, &campaign)),
+    let all = || std::thread::available_parallelism().map_or(1, NonZeroUsize::get);
+    let simulator = Simulator {
+        threads: args.threads.map_or_else(all, NonZeroUsize::get),
+    };
+    experiment::run(&args.common, &plan, &simulator, &stop).map(|(exit, _)| exit)
+}
+
+struct Simulator {
+    threads: usize,
+}
+
+impl Runner for Simulator {
+    fn command(&self) -> &'static str {
+        "unbloat sim"
     }
-    if !args.no_run && (args.format.is_none() || args.out.is_some()) {
-        let info = info::info(args, &plan, &campaign);
-        let stem = plan.file.file_stem().unwrap_or_default().to_string_lossy();
-        write_run(args.out.as_deref(), &format!("sim-{stem}"), &info, &all)?;
+
+    fn stem(&self) -> &'static str {
+        "sim"
     }
-    Ok(match () {
-        () if campaign.is_cut => Exit::Interrupted,
-        () if campaign.keeps_bounds() => Exit::Complete,
-        () => Exit::OutOfBounds,
-    })
+
+    fn clock(&self) -> Clock {
+        Clock::Virtual
+    }
+
+    fn at_a_time(&self) -> usize {
+        self.threads
+    }
+
+    fn run(
+        &self,
+        experiment: &Experiment,
+        _index: usize,
+        _stop: &AtomicBool,
+        _progress: &Progress,
+    ) -> Result<Came, ExperimentError> {
+        Ok(Came::of(unbloat_sim::run(experiment)))
+    }
 }

@@ -33,6 +33,9 @@ pub fn text(plan: &Plan, campaign: &Campaign) -> String {
     } else {
         sweep(plan, &found)
     };
+    for note in campaign.notes() {
+        let _ = writeln!(text, "{note}");
+    }
     text += &judgements(plan, campaign);
     text
 }

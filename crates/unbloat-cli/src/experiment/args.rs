@@ -1,22 +1,11 @@
-//! Options of `unbloat sim`.
+//! Options of whatever runs a scenario.
 
 use crate::analyze::parse_format;
-use std::num::NonZeroUsize;
 use std::path::PathBuf;
 use unbloat_run::format::FormatKind;
 
-/// Says what happens to delay and throughput if: another buffer, another queue discipline, another
-/// congestion control, another receive window, a worse radio. Runs a scenario in virtual time.
 #[derive(clap::Args)]
-#[command(after_help = "\
-Examples:
-  unbloat sim scenarios/bulk-and-call.toml
-  unbloat sim scenarios/bulk-and-call.toml --set link.down.queue=fq_codel
-  unbloat sim scenarios/bulk-and-call.toml --set 'link.down.queue.limit=[\"0.5 BDP\", \"4 BDP\"]'
-  unbloat sim scenarios/buffer-sweep.toml --repeats 10 --format csv > results.csv
-  unbloat sim scenarios/buffer-sweep.toml --show down.queue_delay_p95_ms,call.mos
-With [score] in the scenario the exit code is 4 when a bound is not kept.")]
-pub struct Args {
+pub struct Common {
     /// Scenario file (TOML)
     pub scenario: PathBuf,
 
@@ -31,10 +20,6 @@ pub struct Args {
     /// Runs of each point, with a seed each [default: the scenario's]
     #[arg(long)]
     pub repeats: Option<u32>,
-
-    /// Runs at a time; changes nothing but the time taken [default: all cores]
-    #[arg(long)]
-    pub threads: Option<NonZeroUsize>,
 
     /// Results to show for each point, as SUBJECT.METRIC, with commas
     #[arg(long, value_name = "RESULTS", value_delimiter = ',')]
@@ -53,7 +38,7 @@ pub struct Args {
     #[arg(long, value_name = "FORMAT", value_parser = parse_format)]
     pub format: Option<FormatKind>,
 
-    /// Which table `--format` prints: averages, results, points, queue_series or window_series
+    /// Which table `--format` prints: averages, results, points, queue_series, window_series ...
     #[arg(long, default_value = "averages", requires = "format")]
     pub table: String,
 
@@ -66,9 +51,9 @@ pub struct Args {
     pub quiet: bool,
 }
 
-impl Args {
-    pub fn threads(&self) -> usize {
-        let all = || std::thread::available_parallelism().map_or(1, NonZeroUsize::get);
-        self.threads.map_or_else(all, NonZeroUsize::get)
+impl Common {
+    /// Whether a folder is wanted.
+    pub fn writes_run(&self) -> bool {
+        !self.no_run && (self.format.is_none() || self.out.is_some())
     }
 }

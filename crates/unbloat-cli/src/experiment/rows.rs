@@ -1,4 +1,4 @@
-//! The tables of a simulation's run.
+//! The tables of a scenario's run.
 
 use super::averages::averages;
 use super::campaign::Campaign;
@@ -6,7 +6,7 @@ use super::input::Plan;
 use unbloat_outcome::Outcomes;
 use unbloat_table::{Column, Order, Rows, Table};
 
-/// The tables that only a simulation's run has.
+/// The tables that every run of a scenario has.
 pub fn tables() -> [Table; 5] {
     [
         averages_table(),
@@ -108,17 +108,19 @@ fn window_table() -> Table {
 /// All tables with their rows.
 pub fn all(plan: &Plan, campaign: &Campaign) -> Vec<(Table, Rows)> {
     let [averages, results, points, queue, window] = tables();
+    let outcomes = campaign.came.as_ref().map(|came| &came.outcomes);
     let rows = [
         averages_rows(&averages, campaign),
         results_rows(&results, campaign),
         points_rows(&points, plan),
-        queue_rows(&queue, campaign.outcomes.as_ref()),
-        window_rows(&window, campaign.outcomes.as_ref()),
+        queue_rows(&queue, outcomes),
+        window_rows(&window, outcomes),
     ];
-    [averages, results, points, queue, window]
+    let common = [averages, results, points, queue, window]
         .into_iter()
-        .zip(rows)
-        .collect()
+        .zip(rows);
+    let own = campaign.came.iter().flat_map(|came| came.tables.clone());
+    common.chain(own).collect()
 }
 
 fn averages_rows(table: &Table, campaign: &Campaign) -> Rows {
@@ -202,7 +204,8 @@ fn window_rows(table: &Table, outcomes: Option<&Outcomes>) -> Rows {
     rows
 }
 
-fn order(number: u64) -> Order {
+/// Rows in the order in which they are written.
+pub fn order(number: u64) -> Order {
     Order {
         written_at: number,
         subject: 0,

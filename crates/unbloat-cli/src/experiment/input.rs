@@ -1,6 +1,6 @@
 //! From files and options to what is to be run.
 
-use super::{Args, SimError};
+use super::{Common, ExperimentError};
 use flate2::read::MultiGzDecoder;
 use std::fs::File;
 use std::io::Read;
@@ -42,13 +42,13 @@ impl Plan {
     }
 }
 
-pub fn plan(args: &Args) -> Result<Plan, SimError> {
+pub fn plan(args: &Common) -> Result<Plan, ExperimentError> {
     let file = args.scenario.clone();
-    let text = read(&file).map_err(|error| SimError::Read {
+    let text = read(&file).map_err(|error| ExperimentError::Read {
         file: file.display().to_string(),
         error,
     })?;
-    let fault = |error: Error| SimError::Scenario {
+    let fault = |error: Error| ExperimentError::Scenario {
         file: file.display().to_string(),
         error,
     };

@@ -1,19 +1,20 @@
-//! What `run.json` says of a simulation's run.
+//! What `run.json` says of a scenario's run.
 
 use super::campaign::Campaign;
 use super::input::Plan;
-use super::{Args, text};
+use super::{Common, Runner, text};
 use crate::output::input;
 use serde_json::json;
-use unbloat_run::{Clock, RunInfo, Status};
+use unbloat_run::{RunInfo, Status};
 
-pub fn info(args: &Args, plan: &Plan, campaign: &Campaign) -> RunInfo {
+pub fn info(args: &Common, plan: &Plan, campaign: &Campaign, runner: &impl Runner) -> RunInfo {
     let mut info = RunInfo::new(
-        "unbloat sim",
+        runner.command(),
         env!("CARGO_PKG_VERSION"),
         std::env::args().collect(),
     );
-    info.clock = Clock::Virtual;
+    info.clock = runner.clock();
+    info.kernel = runner.kernel();
     info.seed = campaign.runs.first().map(|run| run.seed);
     info.status = if campaign.is_cut {
         Status::Interrupted
@@ -38,6 +39,10 @@ pub fn info(args: &Args, plan: &Plan, campaign: &Campaign) -> RunInfo {
         ("repeats".to_owned(), json!(plan.sweep.repeats)),
         ("points".to_owned(), json!(plan.sweep.points())),
     ]);
+    let facts = campaign.came.iter().flat_map(|came| &came.facts);
+    info.options
+        .extend(facts.map(|(key, value)| (key.clone(), value.clone())));
+    info.left_out = campaign.notes();
     if !plan.bounds.is_empty() {
         let score: Vec<_> = text::judgements(plan, campaign)
             .lines()

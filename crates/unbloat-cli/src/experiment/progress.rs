@@ -1,0 +1,58 @@
+//! How far a campaign is.
+
+use super::Runner;
+use super::input::Plan;
+use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+use std::sync::atomic::{AtomicU64, Ordering};
+use unbloat_units::Time;
+
+/// A bar over runs, or over the seconds of runs that take as long as they last.
+pub struct Progress {
+    bar: ProgressBar,
+    /// What counts as one run.
+    steps: u64,
+    /// Steps of the runs that are done.
+    done: AtomicU64,
+}
+
+impl Progress {
+    pub fn new(plan: &Plan, runner: &impl Runner, quiet: bool) -> Progress {
+        let runs = plan.runs() as u64;
+        let longest = plan.points.iter().map(|point| point.duration).max();
+        let steps = match runner.is_real_time() {
+            true => longest.map_or(1, |longest| (longest.as_secs() as u64).max(1)),
+            false => 1,
+        };
+        let is_short = runs == 1 && steps == 1;
+        let target = match quiet || is_short {
+            true => ProgressDrawTarget::hidden(),
+            false => ProgressDrawTarget::stderr(),
+        };
+        let template = match runner.is_real_time() {
+            true => "{bar:30} {percent:>3} %  {pos}/{len} s  {eta} left",
+            false => "{bar:30} {percent:>3} %  {pos}/{len} runs  {per_sec}  {eta} left",
+        };
+        let style = ProgressStyle::with_template(template).expect("a template of ours");
+        Progress {
+            bar: ProgressBar::with_draw_target(Some(runs * steps), target).with_style(style),
+            steps,
+            done: AtomicU64::new(0),
+        }
+    }
+
+    /// The run that is under way has come so far.
+    pub fn at(&self, at: Time) {
+        let seconds = (at.as_ns() / 1_000_000_000).max(0) as u64;
+        let done = self.done.load(Ordering::Relaxed);
+        self.bar.set_position(done + seconds.min(self.steps));
+    }
+
+    pub fn done(&self) {
+        let done = self.done.fetch_add(self.steps, Ordering::Relaxed);
+        self.bar.set_position(done + self.steps);
+    }
+
+    pub fn finish(&self) {
+        self.bar.finish_and_clear();
+    }
+}

@@ -1,0 +1,252 @@
+//! `unbloat lab run`: a scenario with the kernel's own TCP, in real time.
+
+use crate::exit::Exit;
+use crate::experiment::{self, Came, Common, ExperimentError, Progress, Runner, order};
+use crate::stop::stop_on_ctrl_c;
+use serde_json::{Value, json};
+use std::sync::atomic::AtomicBool;
+use unbloat_lab::{Options, Ran, TcpSample, Timing, lab_results};
+use unbloat_run::Clock;
+use unbloat_scenario::Experiment;
+use unbloat_table::{Column, Rows, Table};
+use unbloat_units::Delta;
+
+/// Runs a scenario as `sim` does, with the TCP of this machine's kernel between network namespaces, over the same queues and
+/// links in real time. Needs root.
+#[derive(clap::Args)]
+#[command(after_help = "\
+Examples:
+  unbloat lab run scenarios/bulk-and-call.toml
+  unbloat lab run scenarios/bulk-and-call.toml --set link.down.queue=fq_codel
+The subject `lab` tells how late the emulator was and what it cost; a run that is not to be trusted says so.
+With [score] in the scenario the exit code is 4 when a bound is not kept.")]
+pub struct Args {
+    #[command(flatten)]
+    common: Common,
+}
+
+pub fn run(args: &Args) -> Result<Exit, ExperimentError> {
+    let plan = experiment::plan(&args.common)?;
+    let stop = stop_on_ctrl_c()?;
+    let lab = Lab {
+        keeps_series: plan.runs() == 1,
+    };
+    experiment::run(&args.common, &plan, &lab, &stop).map(|(exit, _)| exit)
+}
+
+struct Lab {
+    keeps_series: bool,
+}
+
+impl Runner for Lab {
+    fn command(&self) -> &'static str {
+        "unbloat lab run"
+    }
+
+    fn stem(&self) -> &'static str {
+        "lab"
+    }
+
+    fn clock(&self) -> Clock {
+        Clock::Real
+    }
+
+    fn kernel(&self) -> Option<String> {
+        Some(unbloat_lab::kernel())
+    }
+
+    /// They would take each other's time.
+    fn at_a_time(&self) -> usize {
+        1
+    }
+
+    fn is_real_time(&self) -> bool {
+        true
+    }
+
+    fn run(
+        &self,
+        experiment: &Experiment,
+        _index: usize,
+        stop: &AtomicBool,
+        progress: &Progress,
+    ) -> Result<Came, ExperimentError> {
+        let options = Options {
+            timing: Timing::Spin,
+            keeps_series: self.keeps_series,
+        };
+        let ran = unbloat_lab::run(experiment, &options, stop, &|at| progress.at(at))?;
+        Ok(came(experiment, ran))
+    }
+}
+
+fn came(experiment: &Experiment, ran: Ran) -> Came {
+    let doubts = ran.verdict.doubts();
+    let notes = doubts
+        .iter()
+        .map(|doubt| format!("NOT TRUSTWORTHY  {doubt}"));
+    let differences = ran
+        .differences
+        .iter()
+        .map(|what| format!("DIFFERS  {what}"));
+    Came {
+        results: lab_results(&ran.verdict),
+        notes: notes.chain(differences).collect(),
+        facts: facts(experiment, &ran),
+        tables: vec![tcp_rows(experiment, &ran.tcp), lateness_rows(&ran)],
+        is_cut: ran.is_cut,
+        outcomes: ran.outcomes,
+    }
+}
+
+/// Conditions, for `run.json`.
+fn facts(experiment: &Experiment, ran: &Ran) -> Vec<(String, Value)> {
+    let controls = experiment.flows.iter().zip(&ran.controls);
+    let controls = controls.map(
+        |(flow, [server, client])| json!({ "flow": flow.name, "server": server, "client": client }),
+    );
+    let privileges = ran.verdict.emulator.privileges;
+    let mut facts = vec![
+        (
+            "lab.trustworthy".to_owned(),
+            json!(ran.verdict.is_trustworthy()),
+        ),
+        ("lab.doubts".to_owned(), json!(ran.verdict.doubts())),
+        ("lab.differences".to_owned(), json!(ran.differences)),
+        (
+            "lab.congestion_controls".to_owned(),
+            json!(controls.collect::<Vec<_>>()),
+        ),
+        (
+            "lab.real_time_class".to_owned(),
+            json!(privileges.is_realtime),
+        ),
+    ];
+    for (host, settings) in &ran.settings {
+        let settings = settings
+            .iter()
+            .map(|(key, value)| (key.clone(), json!(value)));
+        let settings: serde_json::Map<_, _> = settings.collect();
+        facts.push((format!("lab.settings.{host}"), Value::Object(settings)));
+    }
+    facts
+}
+
+/// The tables that only a lab's run has.
+pub fn tables() -> [Table; 2] {
+    [tcp_table(), lateness_table()]
+}
+
+fn tcp_table() -> Table {
+    Table {
+        name: "tcp_info_series",
+        doc: "one row per sample and connection: what the kernel says of its sender (TCP_INFO; a single run of the lab only)",
+        columns: vec![
+            Column::i64("time_ns", "time of the sample since the run began"),
+            Column::text("flow", "name of the flow"),
+            Column::u64("connection", "number of the connection in the run"),
+            Column::text("direction", "direction of the data: down or up"),
+            Column::text(
+                "state",
+                "of congestion avoidance: open, disorder, cwr, recovery or loss",
+            ),
+            Column::u64("cwnd_bytes", "congestion window"),
+            Column::u64(
+                "ssthresh_bytes",
+                "slow start threshold; null while there is none",
+            ),
+            Column::u64("in_flight_bytes", "sent and not acknowledged"),
+            Column::u64("unsent_bytes", "written and not sent"),
+            Column::u64("peer_window_bytes", "window that the receiver offers"),
+            Column::f64("srtt_ms", "smoothed round-trip time"),
+            Column::f64("rtt_variation_ms", "its mean deviation"),
+            Column::f64(
+                "min_rtt_ms",
+                "least round-trip time of late; null before the first",
+            ),
+            Column::f64("rto_ms", "retransmission timeout"),
+            Column::f64(
+                "delivery_rate_bps",
+                "of the last round; null before the first",
+            ),
+            Column::f64("pacing_rate_bps", "null where it does not pace"),
+            Column::u64("delivered_segments", "so far"),
+            Column::u64("retransmissions", "so far"),
+            Column::u64(
+                "marks",
+                "segments of which the receiver told a mark, so far",
+            ),
+            Column::f64("busy_ms", "time with something to send, so far"),
+            Column::f64(
+                "window_limited_ms",
+                "of it the time for which the peer's window held it back",
+            ),
+        ],
+    }
+}
+
+fn tcp_rows(experiment: &Experiment, samples: &[TcpSample]) -> (Table, Rows) {
+    let table = tcp_table();
+    let mut rows = Rows::new(&table);
+    for (sample, number) in samples.iter().zip(0..) {
+        let info = &sample.info;
+        let mut row = rows.row(order(number));
+        row.i64(sample.at.as_ns());
+        row.text(experiment.flows[sample.flow as usize].name.as_str());
+        row.u64(u64::from(sample.conn));
+        row.text(sample.sender.name());
+        row.text(info.congestion_state());
+        row.u64(info.cwnd().as_u64());
+        row.u64(info.ssthresh().map(|bytes| bytes.as_u64()));
+        row.u64(info.in_flight().as_u64());
+        row.u64(info.unsent().as_u64());
+        row.u64(info.peer_window().as_u64());
+        row.f64(info.rtt().as_ms());
+        row.f64(info.rtt_variation().as_ms());
+        row.f64(info.min_rtt().map(Delta::as_ms));
+        row.f64(info.retransmission_timeout().as_ms());
+        row.f64(info.delivery_rate().map(|rate| rate.as_bps_f64()));
+        row.f64(info.pacing_rate().map(|rate| rate.as_bps_f64()));
+        row.u64(info.delivered_segments());
+        row.u64(info.retransmissions());
+        row.u64(info.marked_segments());
+        row.f64(info.busy().as_ms());
+        row.f64(info.window_limited().as_ms());
+    }
+    (table, rows)
+}
+
+fn lateness_table() -> Table {
+    Table {
+        name: "lateness",
+        doc: "one row per thread of the lab and step of its distribution: how late it was (a single run of the lab only)",
+        columns: vec![
+            Column::text(
+                "thread",
+                "path: packets behind their logical departures; apps: wake-ups of workloads",
+            ),
+            Column::f64("up_to_us", "this late, or less"),
+            Column::u64("count", "so often, since the step before"),
+        ],
+    }
+}
+
+fn lateness_rows(ran: &Ran) -> (Table, Rows) {
+    let table = lateness_table();
+    let mut rows = Rows::new(&table);
+    let threads = [
+        ("path", &ran.verdict.emulator.lateness_us),
+        ("apps", &ran.verdict.app_lateness_us),
+    ];
+    for (thread, lateness) in threads {
+        let mut before = 0;
+        for (up_to_us, count) in lateness.steps() {
+            let mut row = rows.row(order(0));
+            row.text(thread);
+            row.f64(up_to_us);
+            row.u64(count - before);
+            before = count;
+        }
+    }
+    (table, rows)
+}

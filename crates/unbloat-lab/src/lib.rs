@@ -1,0 +1,19 @@
+//! An experiment with the kernel's own TCP.
+//!
+//! [`run`] takes what the simulator takes and gives what it gives: hosts in network namespaces ([`unbloat_bed`]), the path between
+//! them emulated by the simulator's own queues and links ([`unbloat_emulator`]), workloads on sockets ([`unbloat_traffic`]),
+//! and instruments. It runs on this machine's kernel in real time, and as it is in a guest's in virtual time.
+
+mod error;
+mod mapping;
+mod run;
+mod stage;
+mod verdict;
+mod watch;
+
+pub use error::LabError;
+pub use mapping::{ControlName, Mapping, kernel_control};
+pub use run::{Options, Ran, kernel, run};
+pub use unbloat_emulator::Timing;
+pub use verdict::{Verdict, lab_results};
+pub use watch::TcpSample;

@@ -1,0 +1,170 @@
+//! The hosts of an experiment and what joins them.
+//!
+//! Each host that is a client of some flow gets a network namespace with a TUN device of its own, and so does each that is a
+//! server; the emulator sits at the other ends of the devices. A host that is both gets one for each role.
+
+use crate::error::LabError;
+use crate::mapping::Mapping;
+use ipnet::{IpNet, Ipv4Net};
+use std::collections::BTreeMap;
+use std::fs::File;
+use std::net::{IpAddr, Ipv4Addr};
+use std::os::fd::OwnedFd;
+use unbloat_bed::{Bed, Host, Route, Tun};
+use unbloat_emulator::{ExtraDelay, Port, Side};
+use unbloat_scenario::Experiment;
+use unbloat_traffic::{Site, server_port};
+use unbloat_units::Delta;
+
+const DEVICE: &str = "path";
+/// Addresses that the emulator routes by their first two bytes: of servers, then of clients.
+const NETS: [u8; 2] = [99, 45];
+const SIDES: [Side; 2] = [Side::Server, Side::Client];
+/// Of a side.
+const MOST_HOSTS: usize = 60_000;
+
+/// A place where flows end, or a user's command runs.
+pub struct Place {
+    pub host: Host,
+    pub address: Ipv4Addr,
+}
+
+/// The hosts of a run. They go away when it is dropped.
+pub struct Stage {
+    /// Servers by their numbers in the experiment, then clients.
+    pub sides: [BTreeMap<u32, Place>; 2],
+    /// Their devices, each with the address behind it.
+    devices: Vec<(Side, Ipv4Addr, OwnedFd)>,
+    _bed: Bed,
+}
+
+impl Stage {
+    /// Makes what the experiment needs.
+    pub fn build(experiment: &Experiment, mapping: &Mapping) -> Result<Stage, LabError> {
+        let bed = Bed::new()?;
+        let mut sides = [BTreeMap::new(), BTreeMap::new()];
+        let mut devices = Vec::new();
+        for side in [0, 1] {
+            let numbers = experiment.flows.iter().map(|flow| match SIDES[side] {
+                Side::Server => flow.server.0,
+                Side::Client => flow.client.0,
+            });
+            let mut numbers: Vec<_> = numbers.collect();
+            numbers.sort_unstable();
+            numbers.dedup();
+            if numbers.len() > MOST_HOSTS {
+                return Err(LabError::Hosts {
+                    count: numbers.len(),
+                    most: MOST_HOSTS,
+                });
+            }
+            for (nth, number) in numbers.into_iter().enumerate() {
+                let name = role(experiment, side, number);
+                let host = bed.host(&name)?;
+                for (key, value) in mapping.settings_of((side, number)) {
+                    host.set(&key, value)?;
+                }
+                let address = address(NETS[side], nth);
+                devices.push((SIDES[side], address, join(&host, address)?));
+                sides[side].insert(number, Place { host, address });
+            }
+        }
+        Ok(Stage {
+            sides,
+            devices,
+            _bed: bed,
+        })
+    }
+
+    /// Where sockets are opened, and the numbers there of servers and clients.
+    pub fn sites(&self) -> Result<(Vec<Site>, [BTreeMap<u32, usize>; 2]), LabError> {
+        let mut sites = Vec::new();
+        let mut numbers = [BTreeMap::new(), BTreeMap::new()];
+        for (places, numbers) in self.sides.iter().zip(&mut numbers) {
+            for (number, place) in places {
+                numbers.insert(*number, sites.len());
+                let namespace = place
+                    .host
+                    .within(|| File::open("/proc/thread-self/ns/net"))?;
+                sites.push(Site {
+                    namespace: Some(namespace.map_err(LabError::File)?),
+                    address: place.address,
+                });
+            }
+        }
+        Ok((sites, numbers))
+    }
+
+    /// The emulator's ends of the devices.
+    pub fn ports(&self) -> Result<Vec<Port>, LabError> {
+        let port = |(side, address, fd): &(Side, Ipv4Addr, OwnedFd)| {
+            Ok(Port {
+                fd: fd.try_clone().map_err(LabError::File)?,
+                side: *side,
+                addresses: vec![IpNet::from(IpAddr::from(*address))],
+            })
+        };
+        self.devices.iter().map(port).collect()
+    }
+
+    /// Settings of TCP by hosts.
+    pub fn settings(&self) -> Result<BTreeMap<String, Vec<(String, String)>>, LabError> {
+        let places = self.sides.iter().flat_map(BTreeMap::values);
+        places
+            .map(|place| Ok((place.host.role().to_owned(), place.host.settings()?)))
+            .collect()
+    }
+
+    /// What delays single flows, by their ports.
+    pub fn extra_delays(&self, experiment: &Experiment) -> Vec<ExtraDelay> {
+        let flows = experiment.flows.iter().zip(0..);
+        let delayed = flows.filter(|(flow, _)| flow.extra_delay > Delta::ZERO);
+        let delays = delayed.filter_map(|(flow, number)| {
+            Some(ExtraDelay {
+                client: self.sides[1].get(&flow.client.0)?.address.into(),
+                server: self.sides[0].get(&flow.server.0)?.address.into(),
+                server_port: Some(server_port(number)),
+                delay: flow.extra_delay,
+            })
+        });
+        delays.collect()
+    }
+}
+
+/// Gives a host its device and address; what is behind the device is everyone else.
+fn join(host: &Host, address: Ipv4Addr) -> Result<OwnedFd, LabError> {
+    let tun = Tun {
+        offload: true,
+        ..Tun::default()
+    };
+    let fd = host.tun(DEVICE, &tun)?;
+    let own = Ipv4Net::new_assert(address, 32);
+    host.address(DEVICE, own.into())?;
+    host.route(Ipv4Net::default().into(), Route::Device(DEVICE))?;
+    Ok(fd)
+}
+
+fn address(net: u8, nth: usize) -> Ipv4Addr {
+    let [.., high, low] = (nth as u32 + 1).to_be_bytes();
+    Ipv4Addr::new(10, net, high, low)
+}
+
+/// A name that namespaces may have.
+fn role(experiment: &Experiment, side: usize, number: u32) -> String {
+    let fallback = ["server", "client"][side];
+    let name = experiment.hosts.get(number as usize);
+    let name = name.map_or(fallback, String::as_str).to_lowercase();
+    let fit: String = name
+        .chars()
+        .map(|c| if c.is_ascii_alphanumeric() { c } else { '-' })
+        .take(40)
+        .collect();
+    let is_plain = fit == name && !fit.is_empty();
+    let is_both = experiment.flows.iter().any(|flow| flow.client.0 == number)
+        && experiment.flows.iter().any(|flow| flow.server.0 == number);
+    match (is_plain, is_both) {
+        (true, false) => fit,
+        (true, true) => format!("{fit}-{fallback}"),
+        (false, _) => format!("{fit}-{fallback}-{number}"),
+    }
+}
