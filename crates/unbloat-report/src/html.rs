@@ -4,6 +4,7 @@ use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use serde::Serialize;
 use sha2::{Digest, Sha256};
+use std::io::{self, Write};
 
 /// `text` as the content of an element or of a quoted attribute. Host names and file names come
 /// from outside.
@@ -30,8 +31,33 @@ pub(crate) fn script_json(data: &impl Serialize) -> serde_json::Result<String> {
     Ok(serde_json::to_string(data)?.replace('<', "\\u003c"))
 }
 
+const CHARTS: &str = include_str!("../assets/uPlot.iife.min.js");
+const CHARTS_STYLE: &str = include_str!("../assets/uPlot.min.css");
+const STYLE: &str = include_str!("../assets/report.css");
+
+/// Writes a whole self-contained file. `title` and `body` are HTML, `json` is what the script finds in the element `data`.
+pub(crate) fn write_document(
+    out: &mut dyn Write,
+    title: &str,
+    body: &str,
+    json: &str,
+    script: &str,
+) -> io::Result<()> {
+    let policy = content_security_policy(&[CHARTS, script]);
+    write!(
+        out,
+        "<!doctype html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n\
+         <meta http-equiv=\"Content-Security-Policy\" content=\"{policy}\">\n\
+         <meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n\
+         <meta name=\"color-scheme\" content=\"light dark\">\n\
+         <title>{title}</title>\n<style>{CHARTS_STYLE}\n{STYLE}</style>\n</head>\n<body>\n{body}\
+         <script type=\"application/json\" id=\"data\">{json}</script>\n\
+         <script>{CHARTS}</script>\n<script>{script}</script>\n</body>\n</html>\n"
+    )
+}
+
 /// The policy of the file: nothing may be fetched or sent, and no script runs but these.
-pub(crate) fn content_security_policy(scripts: &[&str]) -> String {
+fn content_security_policy(scripts: &[&str]) -> String {
     let hashes = scripts.iter().map(|script| {
         let hash = STANDARD.encode(Sha256::digest(script.as_bytes()));
         format!("'sha256-{hash}'")

@@ -3,18 +3,17 @@
 use crate::chosen::{Chosen, choose};
 use crate::data::{PageData, metrics};
 use crate::flows::flow_rows;
-use crate::html::content_security_policy;
 use crate::series::flow_series;
 use crate::sim::single_results;
-use crate::{ReportError, page};
+use crate::{ReportError, html, page};
 use std::io::{self, Write};
 use unbloat_run::RunReader;
 use unbloat_summary::Verdict;
 
-const CHARTS: &str = include_str!("../assets/uPlot.iife.min.js");
-const CHARTS_STYLE: &str = include_str!("../assets/uPlot.min.css");
-const SCRIPT: &str = include_str!("../assets/report.js");
-const STYLE: &str = include_str!("../assets/report.css");
+const SCRIPT: &str = concat!(
+    include_str!("../assets/common.js"),
+    include_str!("../assets/report.js")
+);
 
 /// The rest of the file has a fixed number of rows.
 const LARGEST_DATA: usize = 9_000_000;
@@ -104,23 +103,8 @@ fn verdict_of(run: &RunReader) -> Result<Option<Verdict>, ReportError> {
 }
 
 fn write_page(out: &mut dyn Write, parts: &page::Parts, data: &mut PageData) -> io::Result<()> {
-    let policy = content_security_policy(&[CHARTS, SCRIPT]);
-    write!(
-        out,
-        "<!doctype html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n\
-         <meta http-equiv=\"Content-Security-Policy\" content=\"{policy}\">\n\
-         <meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n\
-         <meta name=\"color-scheme\" content=\"light dark\">\n\
-         <title>{}</title>\n<style>{CHARTS_STYLE}\n{STYLE}</style>\n</head>\n<body>\n",
-        page::title(parts)
-    )?;
-    out.write_all(page::body(parts).as_bytes())?;
     let json = data.script_json(LARGEST_DATA)?;
-    write!(
-        out,
-        "<script type=\"application/json\" id=\"data\">{json}</script>\n\
-         <script>{CHARTS}</script>\n<script>{SCRIPT}</script>\n</body>\n</html>\n"
-    )
+    html::write_document(out, &page::title(parts), &page::body(parts), &json, SCRIPT)
 }
 
 /// Counts what passes.
