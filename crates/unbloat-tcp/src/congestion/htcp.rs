@@ -151,7 +151,8 @@ impl Htcp {
         let elapsed = self.since_congestion(flow);
         if elapsed > hz {
             let d = elapsed - hz;
-            factor = 1 + (10 * d + (d / 2) * (d / 2) / hz) / hz;
+            // As in the kernel, the square may wrap: after minutes without congestion.
+            factor = 1 + (10 * d + (d / 2).wrapping_mul(d / 2) / hz) / hz;
         }
         if self.params.rtt_scaling && self.min_rtt > 0 {
             // 100 ms over the round-trip time, times eight.

@@ -1,0 +1,130 @@
+//! What the replayed functions run on.
+
+use crate::bpf::{self, Purpose};
+use crate::object::{Object, kernel_btf};
+use crate::{Control, ControlError};
+use std::collections::BTreeMap;
+use std::ffi::CString;
+use std::os::fd::{AsFd, OwnedFd};
+use std::process::Command;
+
+/// `struct call` of bpf/replay.h: same members, same order.
+#[repr(C)]
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Call {
+    pub snd_una: u32,
+    pub snd_nxt: u32,
+    pub cwnd: u32,
+    pub cwnd_cnt: u32,
+    pub cwnd_clamp: u32,
+    pub ssthresh: u32,
+    pub prior_cwnd: u32,
+    pub max_packets_out: u32,
+    pub mss: u32,
+    pub is_cwnd_limited: u32,
+    pub ca_state: u32,
+    pub jiffies: u32,
+    pub hz: u32,
+    pub first: u32,
+    pub second: u32,
+    pub result: u32,
+}
+
+pub(super) trait Machine {
+    /// Calls a hook, if the control has it.
+    fn call(&mut self, hook: &str, call: &mut Call);
+}
+
+/// BPF programs in the running kernel.
+pub(super) struct InKernel {
+    programs: BTreeMap<String, OwnedFd>,
+}
+
+impl InKernel {
+    pub(super) fn load(control: &'static str) -> Result<InKernel, ControlError> {
+        let replay = Control::named(control).expect("it is ours").replay;
+        let object = Object::relocate(control, replay, &kernel_btf()?, &[])?;
+        let load = |function: crate::object::Function<'_>| {
+            let program = object.load(&function, Purpose::Replay)?;
+            Ok((function.name.to_owned(), program))
+        };
+        let programs = object.functions().map(load).collect::<Result<_, _>>()?;
+        Ok(InKernel { programs })
+    }
+}
+
+impl Machine for InKernel {
+    fn call(&mut self, hook: &str, call: &mut Call) {
+        let Some(program) = self.programs.get(hook) else {
+            return;
+        };
+        // SAFETY: a call is integers without gaps, and any integers make a call.
+        let bytes = unsafe {
+            std::slice::from_raw_parts_mut(std::ptr::from_mut(call).cast(), size_of::<Call>())
+        };
+        bpf::run(program.as_fd(), bytes).expect("the kernel runs what it has loaded");
+    }
+}
+
+/// The same source as a shared library, in which undefined behaviour ends the process.
+pub(super) struct Library {
+    handle: *mut libc::c_void,
+    _folder: tempfile::TempDir,
+}
+
+impl Library {
+    pub(super) fn build(control: &str) -> Library {
+        let folder = tempfile::tempdir().expect("a folder");
+        let path = folder.path().join("control.so");
+        let source = format!("{}/bpf/{control}.bpf.c", env!("CARGO_MANIFEST_DIR"));
+        let status = Command::new("cc")
+            .args([
+                "-shared",
+                "-fPIC",
+                "-O1",
+                "-Wall",
+                "-Wextra",
+                "-Werror",
+                "-fno-strict-aliasing",
+            ])
+            .args(["-fsanitize=undefined", "-fsanitize-undefined-trap-on-error"])
+            .args(["-x", "c", &source, "-o"])
+            .arg(&path)
+            .status();
+        assert!(
+            status.is_ok_and(|s| s.success()),
+            "cc could not compile {source}"
+        );
+        let path = CString::new(path.into_os_string().into_encoded_bytes()).expect("no zeros");
+        // SAFETY: the library is ours and runs nothing when it is opened.
+        let handle = unsafe { libc::dlopen(path.as_ptr(), libc::RTLD_NOW | libc::RTLD_LOCAL) };
+        assert!(!handle.is_null(), "{path:?} cannot be opened");
+        Library {
+            handle,
+            _folder: folder,
+        }
+    }
+}
+
+impl Machine for Library {
+    fn call(&mut self, hook: &str, call: &mut Call) {
+        let name = CString::new(hook).expect("no zeros");
+        // SAFETY: the handle is open.
+        let symbol = unsafe { libc::dlsym(self.handle, name.as_ptr()) };
+        if symbol.is_null() {
+            return;
+        }
+        // SAFETY: bpf/hooks.h declares every function of such a library that is not static so.
+        let function: unsafe extern "C" fn(*mut Call) -> libc::c_int =
+            unsafe { std::mem::transmute(symbol) };
+        // SAFETY: the call is live and is of the structure that is declared there.
+        unsafe { function(call) };
+    }
+}
+
+impl Drop for Library {
+    fn drop(&mut self) {
+        // SAFETY: nothing of it is in use.
+        unsafe { libc::dlclose(self.handle) };
+    }
+}
