@@ -2,6 +2,7 @@
 //! for people to standard error.
 
 mod analyze;
+mod compare;
 mod exit;
 mod experiment;
 mod lab;
@@ -31,6 +32,7 @@ struct Cli {
 #[derive(Subcommand)]
 enum Command {
     Analyze(Box<analyze::Args>),
+    Compare(compare::Args),
     Lab(lab::Args),
     Model(Box<model::Args>),
     Report(report::Args),
@@ -41,6 +43,7 @@ enum Command {
 fn main() -> std::process::ExitCode {
     let exit = match Cli::parse().command {
         Command::Analyze(args) => analyze::run(&args).map_err(|e| e.to_string()),
+        Command::Compare(args) => compare::run(&args).map_err(|e| e.to_string()),
         Command::Lab(args) => lab::run(&args).map_err(|e| e.to_string()),
         Command::Model(args) => model::run(&args).map_err(|e| e.to_string()),
         Command::Report(args) => report::run(&args).map_err(|e| e.to_string()),

@@ -259,7 +259,7 @@ fn an_existing_folder_is_never_overwritten() {
 
 #[test]
 fn every_command_shows_an_example() {
-    for command in ["analyze", "model", "report", "schema"] {
+    for command in ["analyze", "compare", "model", "report", "schema"] {
         let help = text(&run(&[command, "--help"]).stdout);
         assert!(help.contains("Example"), "{command}");
         assert!(help.contains(&format!("  unbloat {command}")), "{command}");

@@ -58,7 +58,12 @@ pub(crate) fn conditions(a: &Facts, b: &Facts) -> Vec<Condition> {
         a: named(name, a),
         b: named(name, b),
     });
-    conditions.filter(|one| one.a != one.b).collect()
+    // How a lab was set up says nothing beside a run that is none.
+    let is_told =
+        |one: &Condition| !one.what.starts_with("lab.") || (one.a.is_some() && one.b.is_some());
+    conditions
+        .filter(|one| one.a != one.b && is_told(one))
+        .collect()
 }
 
 fn rank(name: &str) -> usize {

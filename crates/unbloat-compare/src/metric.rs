@@ -145,6 +145,7 @@ pub(crate) fn unit(metric: &str) -> &str {
         return unit;
     }
     match metric.rsplit_once('_') {
+        Some((_, "us")) => "µs",
         Some((_, "ms")) => "ms",
         Some((_, "s")) => "s",
         Some((_, "bps")) => "bit/s",
@@ -169,6 +170,7 @@ pub(crate) fn without_unit(metric: &str) -> &str {
 fn margin(metric: &str, topic: Topic, unit: &str) -> Margin {
     let (share, least) = match (unit, topic) {
         ("ms", _) => (0.10, 3.0),
+        ("µs", _) => (0.10, 50.0),
         ("s", _) => (0.10, 0.003),
         ("bit/s", _) => (0.05, 1_000.0),
         ("B", _) => (0.10, 3_000.0),

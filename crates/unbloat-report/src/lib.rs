@@ -8,6 +8,7 @@
 
 mod chosen;
 mod columns;
+mod comparison;
 mod data;
 mod error;
 mod flows;
@@ -20,6 +21,7 @@ mod series;
 mod sim;
 mod terminal;
 
+pub use comparison::{comparison_headline, comparison_text, render_comparison};
 pub use error::ReportError;
 pub use render::{RenderOptions, Rendered, render};
 pub use terminal::verdict_text;

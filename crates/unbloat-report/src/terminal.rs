@@ -86,7 +86,7 @@ fn side(side: Side) -> &'static str {
 }
 
 /// Names come from packets: a control character would steer the terminal.
-fn printable(text: &str) -> String {
+pub(crate) fn printable(text: &str) -> String {
     let safe = |c: char| if c.is_control() { '\u{fffd}' } else { c };
     text.chars().map(safe).collect()
 }
@@ -115,7 +115,7 @@ fn aligned<const N: usize>(text: &mut String, head: [&str; N], rows: Vec<[String
 }
 
 /// Breaks at spaces; following lines stand below the first word's end of "Who: ".
-fn wrap(text: &mut String, sentence: &str, width: usize) {
+pub(crate) fn wrap(text: &mut String, sentence: &str, width: usize) {
     let indent = "    ";
     let mut line = String::from("  ");
     for word in printable(sentence).split(' ') {

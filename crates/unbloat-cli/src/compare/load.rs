@@ -1,0 +1,195 @@
+//! From a run's folder to what can be compared of it.
+
+use super::SideBySideError;
+use serde_json::Value;
+use std::collections::BTreeMap;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::path::Path;
+use unbloat_compare::{Collector, Facts, Run, TABLES};
+use unbloat_run::{Clock, RunInfo, RunReader, Status};
+use unbloat_summary::Verdict;
+use unbloat_units::Delta;
+
+/// Options that tell of results, or of what stands elsewhere.
+const NO_SETTINGS: [&str; 6] = [
+    "set",
+    "points",
+    "score",
+    "lab.doubts",
+    "lab.differences",
+    "lab.trustworthy",
+];
+
+/// Sentences about damage that are told.
+const MOST_WARNINGS: usize = 5;
+
+pub fn load(dir: &Path) -> Result<Run, SideBySideError> {
+    let reader = RunReader::open(dir)?;
+    let info = reader.info();
+    let mut collector = Collector::new(facts(dir, info)?, warm_ns(info));
+    for table in reader.tables() {
+        collector.has_table(&table.schema.name);
+    }
+    for (table, columns) in TABLES {
+        // The decoder of Parquet is not ours, and has panicked on damaged files.
+        let read = catch_unwind(AssertUnwindSafe(|| {
+            add(&reader, &mut collector, dir, table, columns)
+        }));
+        read.map_err(|_| SideBySideError::Corrupt {
+            run: dir.to_owned(),
+            table,
+        })??;
+    }
+    let run = collector.finish();
+    match run.is_empty() {
+        true => Err(SideBySideError::Empty {
+            run: dir.to_owned(),
+            tables: names(&reader),
+        }),
+        false => Ok(run),
+    }
+}
+
+/// Hands a table's wanted columns over in pieces; nothing if the run does not have it.
+fn add(
+    reader: &RunReader,
+    collector: &mut Collector,
+    dir: &Path,
+    table: &str,
+    columns: &[&str],
+) -> Result<(), SideBySideError> {
+    let Ok(stored) = reader.table(table) else {
+        return Ok(());
+    };
+    let has = |name: &&&str| {
+        stored
+            .schema
+            .columns
+            .iter()
+            .any(|column| column.name == **name)
+    };
+    let known: Vec<&str> = columns.iter().filter(has).copied().collect();
+    for batch in reader.read_columns(table, &known)? {
+        let batch = batch?;
+        let added = collector.add(table, batch.names(), batch.columns());
+        added.map_err(|error| SideBySideError::Compare {
+            run: dir.to_owned(),
+            error,
+        })?;
+    }
+    Ok(())
+}
+
+fn names(reader: &RunReader) -> String {
+    let names: Vec<&str> = reader
+        .tables()
+        .iter()
+        .map(|table| table.schema.name.as_str())
+        .collect();
+    names.join(", ")
+}
+
+/// Results of scenarios leave the warm-up out: so do their series here.
+fn warm_ns(info: &RunInfo) -> i64 {
+    let text = info.options.get("scenario.warmup").and_then(Value::as_str);
+    let span = text.and_then(|text| text.parse::<Delta>().ok());
+    span.map_or(0, Delta::as_ns)
+}
+
+fn facts(dir: &Path, info: &RunInfo) -> Result<Facts, SideBySideError> {
+    let verdict: Option<Verdict> =
+        serde_json::from_value(info.verdict.clone()).map_err(|error| SideBySideError::Verdict {
+            run: dir.to_owned(),
+            error,
+        })?;
+    let sides = verdict
+        .iter()
+        .flat_map(|verdict| [("down", verdict.downstream), ("up", verdict.upstream)]);
+    Ok(Facts {
+        name: dir.display().to_string(),
+        clock: clock(info.clock).to_owned(),
+        settings: settings(info),
+        warnings: warnings(info),
+        verdict: verdict.as_ref().map(Verdict::headline),
+        suffering: sides
+            .map(|(side, count)| (side.to_owned(), count.suffering_flows, count.judged_flows))
+            .collect(),
+    })
+}
+
+fn clock(clock: Clock) -> &'static str {
+    match clock {
+        Clock::Capture => "the capture's",
+        Clock::Virtual => "virtual",
+        Clock::Real => "real",
+    }
+}
+
+fn settings(info: &RunInfo) -> BTreeMap<String, String> {
+    let inputs: Vec<&str> = info
+        .inputs
+        .iter()
+        .map(|input| input.name.as_str())
+        .collect();
+    let own = [
+        ("program", Some(info.program.clone())),
+        ("version", Some(info.version.clone())),
+        ("schema_version", Some(info.schema_version.to_string())),
+        ("seed", info.seed.map(|seed| seed.to_string())),
+        ("kernel", info.kernel.clone()),
+        (
+            "input",
+            Some(inputs.join(", ")).filter(|names| !names.is_empty()),
+        ),
+    ];
+    let own = own
+        .into_iter()
+        .filter_map(|(name, value)| Some((name.to_owned(), value?)));
+    let options = info
+        .options
+        .iter()
+        .filter(|(name, _)| !NO_SETTINGS.contains(&name.as_str()));
+    let options = options.map(|(name, value)| (name.clone(), plain(value)));
+    options.chain(own).collect()
+}
+
+fn plain(value: &Value) -> String {
+    match value {
+        Value::String(text) => text.clone(),
+        other => other.to_string(),
+    }
+}
+
+/// What makes the run less than whole.
+fn warnings(info: &RunInfo) -> Vec<String> {
+    let status = match info.status {
+        Status::Complete => None,
+        Status::Interrupted => Some("was stopped before its end.".to_owned()),
+        Status::Damaged => {
+            Some("its input was cut or corrupt; it holds what came before the damage.".to_owned())
+        }
+    };
+    let lost = (info.lost_packets > 0).then(|| {
+        format!(
+            "the kernel dropped {} packets of the live capture.",
+            info.lost_packets
+        )
+    });
+    let evicted = (info.evicted_flows > 0).then(|| {
+        format!(
+            "{} flows were closed early because of the memory limit.",
+            info.evicted_flows
+        )
+    });
+    let told = info
+        .damage
+        .iter()
+        .chain(&info.left_out)
+        .take(MOST_WARNINGS)
+        .cloned();
+    [status, lost, evicted]
+        .into_iter()
+        .flatten()
+        .chain(told)
+        .collect()
+}

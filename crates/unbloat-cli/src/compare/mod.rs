@@ -1,0 +1,128 @@
+//! `unbloat compare`: two runs side by side.
+
+mod args;
+mod load;
+
+pub use args::Args;
+
+use crate::exit::Exit;
+use crate::output::{OutputError, Wanted, terminal_width};
+use args::Format;
+use serde_json::{Value, json};
+use std::fs::File;
+use std::io::{BufWriter, Write, stdout};
+use std::path::{Path, PathBuf};
+use unbloat_compare::{CompareError, Comparison, Overall, all_rows, compare};
+use unbloat_report::{ReportError, comparison_headline, comparison_text, render_comparison};
+use unbloat_run::{Clock, Input, RunError, RunInfo, RunWriter};
+use unbloat_table::Table;
+
+/// What is written beside the tables.
+const PAGE: &str = "compare.html";
+const DOCUMENT: &str = "compare.json";
+
+#[derive(Debug, thiserror::Error)]
+pub enum SideBySideError {
+    #[error(transparent)]
+    Run(#[from] RunError),
+    #[error("{run}: {error}", run = .run.display())]
+    Compare { run: PathBuf, error: CompareError },
+    #[error(
+        "{run}: table {table} cannot be read; the file was changed after the run",
+        run = .run.display()
+    )]
+    Corrupt { run: PathBuf, table: &'static str },
+    #[error("{run}: the verdict in run.json cannot be read ({error}); make the run anew with this version", run = .run.display())]
+    Verdict {
+        run: PathBuf,
+        error: serde_json::Error,
+    },
+    #[error("{run}: nothing in this run can be compared; it has the tables {tables}", run = .run.display())]
+    Empty { run: PathBuf, tables: String },
+    #[error(transparent)]
+    Output(#[from] OutputError),
+    #[error(transparent)]
+    Report(#[from] ReportError),
+    #[error("writing failed: {0}")]
+    Write(#[from] std::io::Error),
+}
+
+pub fn run(args: &Args) -> Result<Exit, SideBySideError> {
+    let (a, b) = (load::load(&args.a)?, load::load(&args.b)?);
+    let comparison = compare(&a, &b, &args.within);
+    print(args, &comparison)?;
+    if let Some(dir) = &args.out {
+        write_folder(args, dir, &comparison)?;
+    }
+    Ok(match () {
+        () if comparison.verdict.overall == Overall::NothingInCommon => Exit::Failed,
+        () if comparison.judgements.iter().all(|one| one.holds) => Exit::Complete,
+        () => Exit::OutOfBounds,
+    })
+}
+
+fn print(args: &Args, comparison: &Comparison) -> Result<(), SideBySideError> {
+    let mut out = BufWriter::new(stdout());
+    match args.format {
+        None => {
+            let text = comparison_text(comparison, terminal_width(), args.rows);
+            out.write_all(text.as_bytes())?;
+        }
+        Some(Format::Html) => render_comparison(comparison, &mut out)?,
+        Some(Format::Json) => writeln!(out, "{:#}", document(comparison)?)?,
+        Some(Format::Rows(kind)) => {
+            let wanted = Wanted {
+                table: &args.table,
+                kind,
+                rows: args.rows,
+            };
+            wanted.print(&all_rows(comparison))?;
+        }
+    }
+    Ok(out.flush()?)
+}
+
+/// All of it as one object, see docs/compare.md.
+fn document(comparison: &Comparison) -> Result<Value, SideBySideError> {
+    let mut document = json!({ "headline": comparison_headline(comparison) });
+    let rest = serde_json::to_value(comparison).map_err(std::io::Error::from)?;
+    if let (Some(all), Value::Object(rest)) = (document.as_object_mut(), rest) {
+        all.extend(rest);
+    }
+    Ok(document)
+}
+
+/// A run of its own: tables, the page and the document.
+fn write_folder(args: &Args, dir: &Path, comparison: &Comparison) -> Result<(), SideBySideError> {
+    let mut info = RunInfo::new(
+        "unbloat compare",
+        env!("CARGO_PKG_VERSION"),
+        std::env::args().collect(),
+    );
+    info.clock = Clock::Virtual;
+    info.inputs = [&args.a, &args.b]
+        .map(|path| Input {
+            name: path.display().to_string(),
+            size_bytes: None,
+        })
+        .into();
+    let within: Vec<String> = args.within.iter().map(ToString::to_string).collect();
+    info.options.insert("within".to_owned(), json!(within));
+    let all = all_rows(comparison);
+    let tables: Vec<Table> = all.iter().map(|(table, _)| table.clone()).collect();
+    let mut writer = RunWriter::create(dir, &info, &tables)?;
+    for (index, (_, rows)) in all.iter().enumerate() {
+        writer.append(index, rows)?;
+    }
+    let written = writer.finish(&info)?;
+    let mut page = BufWriter::new(File::create(written.join(PAGE))?);
+    render_comparison(comparison, &mut page)?;
+    page.flush()?;
+    std::fs::write(
+        written.join(DOCUMENT),
+        format!("{:#}\n", document(comparison)?),
+    )?;
+    eprintln!("page    {}", written.join(PAGE).display());
+    eprintln!("tables  {}", written.display());
+    Ok(())
+}

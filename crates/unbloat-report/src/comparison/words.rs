@@ -1,0 +1,217 @@
+//! A comparison in words and numbers.
+
+use crate::numbers::{human, three_digits};
+use unbloat_compare::{
+    Comparison, Counts, Judgement, Noise, Outcome, Overall, Row, Topic, Verdict,
+};
+
+/// What two runs side by side come to, in one sentence.
+pub fn comparison_headline(comparison: &Comparison) -> String {
+    let verdict = &comparison.verdict;
+    let worse = || topics(comparison, Outcome::Worse);
+    let better = || topics(comparison, Outcome::Better);
+    let sentence = match verdict.overall {
+        Overall::Better => format!("B is better in {}", better()),
+        Overall::Worse => format!("B is worse in {}", worse()),
+        Overall::Mixed => format!("B is better in {}, and worse in {}", better(), worse()),
+        Overall::Changed => format!("B differs in {}", topics(comparison, Outcome::Changed)),
+        Overall::CannotTell => {
+            "Cannot tell: what may differ is within the runs' own noise".to_owned()
+        }
+        Overall::Same => "No difference that matters".to_owned(),
+        Overall::NothingInCommon => "The runs have no quantity in common".to_owned(),
+    };
+    match is_doubtful(verdict) {
+        true => format!("{sentence}: by one run each."),
+        false => format!("{sentence}."),
+    }
+}
+
+/// Whether all that differs rests on single values.
+pub(super) fn is_doubtful(verdict: &Verdict) -> bool {
+    let Counts {
+        better,
+        worse,
+        changed,
+        unrepeated,
+        ..
+    } = verdict.key;
+    unrepeated > 0 && unrepeated == better + worse + changed
+}
+
+fn topics(comparison: &Comparison, outcome: Outcome) -> String {
+    let leading = comparison.verdict.leading.iter();
+    let leading = leading.filter_map(|index| comparison.quantities.get(*index));
+    let named: Vec<&str> = leading
+        .filter(|row| row.outcome == outcome)
+        .map(|row| topic(row.topic))
+        .collect();
+    match named.as_slice() {
+        [] => "nothing".to_owned(),
+        [one] => (*one).to_owned(),
+        [rest @ .., last] => format!("{} and {last}", rest.join(", ")),
+    }
+}
+
+pub(super) fn topic(topic: Topic) -> &'static str {
+    match topic {
+        Topic::Throughput => "throughput",
+        Topic::Delay => "delay",
+        Topic::Application => "applications",
+        Topic::Loss => "loss",
+        Topic::Rtt => "round-trip times",
+        Topic::Queue => "backlog",
+        Topic::Window => "windows",
+        Topic::Other => "other things",
+    }
+}
+
+/// "down queue delay p95".
+pub(super) fn name(row: &Row) -> String {
+    let metric = quantity(&row.metric);
+    let statistic = match row.statistic {
+        "mean" | "value" | "share" => "",
+        "p50" if row.subject == "flows" || row.subject == "users" => " of the median one",
+        statistic => statistic,
+    };
+    let space = if statistic.is_empty() || statistic.starts_with(' ') {
+        ""
+    } else {
+        " "
+    };
+    let point = match row.point.as_str() {
+        "" => String::new(),
+        point => format!(" at {point}"),
+    };
+    format!("{} {metric}{space}{statistic}{point}", row.subject)
+}
+
+/// A metric's name without its unit: "queue delay p95".
+pub(super) fn quantity(metric: &str) -> String {
+    let bare = ["_us", "_ms", "_bps", "_bytes", "_packets", "_s", "_pct"]
+        .iter()
+        .find_map(|suffix| metric.strip_suffix(suffix));
+    let bare = bare.unwrap_or(metric);
+    bare.rsplit_once(" [")
+        .map_or(bare, |(name, _)| name)
+        .replace('_', " ")
+}
+
+pub(super) fn value(value: f64, row: &Row) -> String {
+    human(value, &row.unit)
+}
+
+/// "+306 ms".
+pub(super) fn difference(value: f64, unit: &str) -> String {
+    let sign = match value {
+        _ if value > 0.0 => "+",
+        _ if value < 0.0 => "-",
+        _ => "",
+    };
+    format!("{sign}{}", human(value.abs(), unit))
+}
+
+/// "+12 %", or "x19" where it is several times as much.
+pub(super) fn relative(row: &Row) -> String {
+    let times = row.b.value / row.a.value;
+    match row.relative {
+        _ if row.difference == 0.0 => String::new(),
+        Some(_) if times >= 3.0 => format!("x{}", three_digits(times)),
+        Some(share) => {
+            let percent = 100.0 * share;
+            let text = match percent.abs() {
+                100.0.. => format!("{percent:+.0}"),
+                0.095.. => format!("{percent:+.1}"),
+                _ => "0.0".to_owned(),
+            };
+            format!("{text} %")
+        }
+        None => String::new(),
+    }
+}
+
+/// What can be said, with a question mark where no noise is known.
+pub(super) fn says(row: &Row) -> String {
+    let word = match row.outcome {
+        Outcome::CannotTell => "cannot tell",
+        other => other.name(),
+    };
+    match row.outcome.differs() && row.noise == Noise::Unknown {
+        true => format!("{word}?"),
+        false => word.to_owned(),
+    }
+}
+
+/// "kept    goodput 5 %: all.goodput_bps +1.2 Mbit/s".
+pub(super) fn judgement(judgement: &Judgement) -> String {
+    let kept = if judgement.holds { "kept  " } else { "BROKEN" };
+    let why = match (&judgement.worst, judgement.difference) {
+        (Some(worst), Some(found)) => {
+            format!("{worst} {}", difference(found, &judgement.unit))
+        }
+        _ => "no quantity of both runs has that name and unit; --format csv lists them".to_owned(),
+    };
+    let doubt = match judgement.is_sure {
+        Some(false) => ", within what noise alone could turn over",
+        _ => "",
+    };
+    format!("{kept}  {}: {why}{doubt}", judgement.tolerance)
+}
+
+/// "84 quantities: 12 worse, 3 better, 9 cannot tell, 60 same".
+pub(super) fn tally(counts: &Counts) -> String {
+    let Counts {
+        better,
+        worse,
+        changed,
+        cannot_tell,
+        same,
+        ..
+    } = *counts;
+    let parts = [
+        (worse, "worse"),
+        (better, "better"),
+        (changed, "changed"),
+        (cannot_tell, "cannot tell"),
+        (same, "same"),
+    ];
+    let said: Vec<String> = parts
+        .iter()
+        .filter(|(count, _)| *count > 0)
+        .map(|(count, word)| format!("{count} {word}"))
+        .collect();
+    let total = better + worse + changed + cannot_tell + same;
+    let noun = if total == 1 { "quantity" } else { "quantities" };
+    match total {
+        0 => "no quantities".to_owned(),
+        _ => format!("{total} {noun}: {}", said.join(", ")),
+    }
+}
+
+/// Why a question mark stands behind some.
+pub(super) const QUESTION: &str = "With a question mark: a single value in each run, so that nothing tells how far repeats would differ; --repeats of sim and lab does.";
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn metrics_are_named_without_unit_and_underscores() {
+        assert_eq!(quantity("queue_delay_p95_ms"), "queue delay p95");
+        assert_eq!(quantity("RTT, median [ms]"), "RTT, median");
+        assert_eq!(quantity("jain_index"), "jain index");
+        assert_eq!(difference(-3.0, "ms"), "-3 ms");
+        assert_eq!(difference(2e6, "bit/s"), "+2.00 Mbit/s");
+    }
+
+    #[test]
+    fn the_tally_names_what_there_is() {
+        let counts = Counts {
+            worse: 2,
+            same: 40,
+            ..Counts::default()
+        };
+        assert_eq!(tally(&counts), "42 quantities: 2 worse, 40 same");
+        assert_eq!(tally(&Counts::default()), "no quantities");
+    }
+}
