@@ -134,15 +134,23 @@ impl Emulator {
         };
         let watch = Watch::start(&plane.devices, clock);
         while !stop.load(Ordering::Relaxed) {
-            plane.catch_up(clock.now());
-            plane.flush(&clock);
-            for device in alarm.ready() {
-                plane.read(device, &clock);
+            plane.bulk.update(clock.now());
+            if !plane.bulk.is_on() {
+                plane.catch_up(clock.now());
                 plane.flush(&clock);
             }
-            let latest = clock.now() + LONGEST_WAIT;
-            let until = plane.next_at().map_or(latest, |at| at.min(latest));
-            alarm.wait(&clock, until)?;
+            for device in alarm.ready() {
+                plane.read(device, &clock);
+            }
+            plane.catch_up(clock.now());
+            plane.flush(&clock);
+            let now = clock.now();
+            let latest = now + LONGEST_WAIT;
+            let next = plane.next_at().map_or(latest, |at| at.min(latest));
+            match plane.bulk.pause(now, next) {
+                Some(pause) => alarm.pause(&clock, pause)?,
+                None => alarm.wait(&clock, next)?,
+            }
             plane.books.counts.waits += 1;
         }
         let end = clock.now();

@@ -9,6 +9,7 @@
 
 mod arrival;
 mod books;
+mod bulk;
 mod checksum;
 mod clock;
 mod delays;

@@ -2,6 +2,7 @@
 
 use crate::arrival::Arrival;
 use crate::books::{Books, Parts};
+use crate::bulk::Bulk;
 use crate::clock::Clock;
 use crate::delays::Delays;
 use crate::departure::Head;
@@ -31,7 +32,7 @@ pub(crate) struct Plane<D> {
     is_joint: bool,
     store: Store,
     egress: Egress,
-    merges: bool,
+    pub bulk: Bulk,
 }
 
 impl<D: Device> Plane<D> {
@@ -42,7 +43,11 @@ impl<D: Device> Plane<D> {
         paths: [Path; 2],
         books: Books,
     ) -> Plane<D> {
+        let base_rtt = paths
+            .iter()
+            .fold(Delta::ZERO, |sum, path| sum + path.latency());
         Plane {
+            bulk: Bulk::new(base_rtt),
             devices,
             sides,
             routes,
@@ -54,7 +59,6 @@ impl<D: Device> Plane<D> {
             next_sample: Time::from_ns(0),
             store: Store::new(),
             egress: Egress::default(),
-            merges: false,
         }
     }
 
@@ -115,7 +119,7 @@ impl<D: Device> Plane<D> {
             store: &mut self.store,
             egress: &mut self.egress,
             books: &mut self.books,
-            merges: self.merges,
+            bulk: &mut self.bulk,
         };
         (&mut self.paths[direction as usize], exit)
     }
@@ -229,7 +233,7 @@ struct Exit<'a> {
     store: &'a mut Store,
     egress: &'a mut Egress,
     books: &'a mut Books,
-    merges: bool,
+    bulk: &'a mut Bulk,
 }
 
 impl Observer for Exit<'_> {
@@ -258,8 +262,10 @@ impl Output for Exit<'_> {
             };
             witness.delivered(self.direction, at, &packet, parts);
         }
+        self.bulk.carried(packet.len.bytes());
+        let merges = self.bulk.is_on();
         self.egress
-            .push(self.store, packet.handle, packet.flow, self.merges);
+            .push(self.store, packet.handle, packet.flow, merges);
     }
 
     #[inline]

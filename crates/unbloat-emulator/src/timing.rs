@@ -162,15 +162,17 @@ impl Alarm {
             return Ok(());
         }
         if self.rested > Time::MIN {
-            let rest = libc::timespec {
-                tv_sec: 0,
-                tv_nsec: REST.as_ns(),
-            };
-            // SAFETY: `rest` lives for the call, which concerns this thread alone.
-            unsafe { libc::nanosleep(&raw const rest, std::ptr::null_mut()) };
+            sleep(REST);
         }
         self.rested = clock.now();
         Ok(())
+    }
+
+    /// Waits whatever devices have, then looks at them.
+    pub(crate) fn pause(&mut self, clock: &impl Clock, span: Delta) -> Result<(), EmulatorError> {
+        sleep(span);
+        self.rested = clock.now();
+        self.look(Delta::ZERO)
     }
 
     /// Which devices have packets, waiting at most so long for one.
@@ -204,4 +206,13 @@ impl Alarm {
             .iter()
             .map(|event| event.u64 as usize)
     }
+}
+
+fn sleep(span: Delta) {
+    let span = libc::timespec {
+        tv_sec: 0,
+        tv_nsec: span.as_ns(),
+    };
+    // SAFETY: `span` lives for the call, which concerns this thread alone. An interrupted sleep is a short one.
+    unsafe { libc::nanosleep(&raw const span, std::ptr::null_mut()) };
 }
