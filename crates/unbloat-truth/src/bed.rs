@@ -5,7 +5,6 @@ use crate::core::{Counts, Path, client_address};
 use crate::error::{LabError, at};
 use crate::kernel::{KernelLog, KernelReport};
 use crate::middlebox::{Lateness, Middlebox, MiddleboxReport};
-use crate::namespace::{self, Namespace};
 use crate::record::{Capture, Recorder, write_rates};
 use crate::scenario::Scenario;
 use crate::sink::DiskThread;
@@ -13,12 +12,15 @@ use crate::summary;
 use crate::tap::{Tap, TapReport};
 use crate::tun::Tun;
 use crate::workload::{SERVER, WorkloadLog, run_clients, run_server};
+use ipnet::IpNet;
 use std::fs;
+use std::net::{IpAddr, Ipv4Addr};
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc;
 use std::thread::{Scope, ScopedJoinHandle};
 use std::time::Duration;
+use unbloat_bed::{Bed, Host, Route};
 
 const DEVICE: &str = "tun0";
 const MTU: u32 = 1410;
@@ -59,15 +61,11 @@ pub struct BedReport {
 ///
 /// Everything it makes in the system is gone when this returns, whatever happens.
 pub fn run(params: &RunParams, stop: &AtomicBool) -> Result<BedReport, LabError> {
-    // SAFETY: geteuid has no conditions and cannot fail.
-    if unsafe { libc::geteuid() } != 0 {
-        return Err(LabError::NotRoot);
-    }
     fs::create_dir_all(&params.folder).map_err(at(&params.folder))?;
-    namespace::sweep();
+    let bed = Bed::new()?;
     let clock = Clock::start();
-    let client = Namespace::create("c")?;
-    let server = Namespace::create("s")?;
+    let client = bed.host("client")?;
+    let server = bed.host("server")?;
     let kernel = params.kernel.then(|| KernelLog::load(&client, &server));
     let kernel = kernel.transpose()?;
     let report = run_between(params, stop, clock, [&client, &server], kernel)?;
@@ -79,12 +77,16 @@ fn run_between(
     params: &RunParams,
     stop: &AtomicBool,
     clock: Clock,
-    [client, server]: [&Namespace; 2],
+    [client, server]: [&Host; 2],
     kernel: Option<KernelLog>,
 ) -> Result<BedReport, LabError> {
     let links = &params.scenario.path.clients;
-    let tuns = [Tun::create(client, DEVICE)?, Tun::create(server, DEVICE)?];
-    configure(links.len(), client, server)?;
+    let addresses: Vec<_> = (0..links.len()).map(client_address).collect();
+    let tuns = [
+        connect(client, &addresses, "10.99.0.0/16")?,
+        connect(server, &[SERVER], "10.45.0.0/16")?,
+    ];
+    server.queue(DEVICE, "noqueue")?;
     let disk = DiskThread::start();
     let start = clock.now();
     let middlebox = Middlebox {
@@ -111,7 +113,7 @@ fn run_between(
             scope.spawn(move || tap.run(clock, params.capture, tap_sink, end))
         };
         let serving = serve(scope, server, &ends.server)?;
-        client.within(|| browse(params, clock, stop))?;
+        client.within(|| browse(params, clock, stop))??;
         end(&ends.server, serving, "server")??;
         let carried = end(&ends.middlebox, carrying, "middlebox")?;
         let tapped = end(&ends.tap, tapping, "server's capture")??;
@@ -123,14 +125,9 @@ fn run_between(
     })?;
     write_rates(&params.folder, &disk, links, start, clock.now())?;
     disk.finish(&params.folder)?;
-    let [client_drops, server_drops] =
-        [client, server].map(|side| namespace::transmit_drops(side, DEVICE));
-    Ok(BedReport::new(
-        carried,
-        client_drops? + server_drops?,
-        logged,
-        tapped,
-    ))
+    let [client_counts, server_counts] = [client, server].map(|side| side.counters(DEVICE));
+    let dropped = client_counts?.sent_dropped + server_counts?.sent_dropped;
+    Ok(BedReport::new(carried, dropped, logged, tapped))
 }
 
 /// The flags that end the threads, in the order in which they are to end.
@@ -173,21 +170,25 @@ fn end<T>(
     thread.join().map_err(|_| LabError::Thread { what })
 }
 
-fn configure(clients: usize, client: &Namespace, server: &Namespace) -> Result<(), LabError> {
-    let link = format!("link set {DEVICE} mtu {MTU} txqueuelen 10000 up\n");
-    let addresses = (0..clients).map(client_address);
-    let addresses = addresses.map(|address| format!("addr add {address}/32 dev {DEVICE}\n"));
-    let route = format!("route add 10.99.0.0/16 dev {DEVICE}\n");
-    client.ip(&(link.clone() + &addresses.collect::<String>() + &route))?;
-    let address = format!("addr add {SERVER}/32 dev {DEVICE}\n");
-    server.ip(&(link + &address + &format!("route add 10.45.0.0/16 dev {DEVICE}\n")))?;
-    server.without_queue(DEVICE)
+/// Gives a host its addresses, and a device that leads to the others'.
+fn connect(host: &Host, addresses: &[Ipv4Addr], others: &str) -> Result<Tun, LabError> {
+    let tun = unbloat_bed::Tun {
+        mtu: MTU,
+        ..unbloat_bed::Tun::default()
+    };
+    let fd = host.tun(DEVICE, &tun)?;
+    for address in addresses {
+        host.address(DEVICE, IpNet::from(IpAddr::from(*address)))?;
+    }
+    let others = others.parse().expect("a network");
+    host.route(others, Route::Device(DEVICE))?;
+    Ok(fd.into())
 }
 
 /// Starts the server and returns when its ports are open.
 fn serve<'scope>(
     scope: &'scope Scope<'scope, '_>,
-    server: &'scope Namespace,
+    server: &'scope Host,
     stop: &'scope AtomicBool,
 ) -> Result<ScopedJoinHandle<'scope, Result<(), LabError>>, LabError> {
     let (sender, ready) = mpsc::channel();

@@ -1,12 +1,13 @@
 //! What can go wrong around a bed.
 
 use std::path::PathBuf;
+use unbloat_bed::BedError;
 
 /// Why a bed could not be built or run.
 #[derive(Debug, thiserror::Error)]
 pub enum LabError {
-    #[error("a bed makes namespaces and devices: run it as root")]
-    NotRoot,
+    #[error(transparent)]
+    Bed(#[from] BedError),
     #[error("no scenario is called \"{name}\"; choose one of: {known}")]
     UnknownScenario { name: String, known: String },
     #[error("{}: {source}", path.display())]
@@ -21,16 +22,6 @@ pub enum LabError {
     },
     #[error("`{command}` failed: {stderr}")]
     Command { command: String, stderr: String },
-    #[error("could not enter network namespace {name}: {source}")]
-    Enter {
-        name: String,
-        source: std::io::Error,
-    },
-    #[error("could not make TUN device {name}: {source}; is /dev/net/tun there?")]
-    Tun {
-        name: String,
-        source: std::io::Error,
-    },
     #[error("the kernel refused the BPF programs ({source}); run with --no-kernel to go without")]
     Ebpf {
         source: Box<dyn std::error::Error + Send + Sync>,

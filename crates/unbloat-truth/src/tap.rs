@@ -8,7 +8,6 @@
 use crate::clock::Clock;
 use crate::core::{Direction, Packet};
 use crate::error::LabError;
-use crate::namespace::Namespace;
 use crate::pcap;
 use crate::record::Capture;
 use crate::sink::Sink;
@@ -20,6 +19,7 @@ use nix::sys::time::{TimeSpec, TimeVal};
 use std::io::{self, IoSliceMut};
 use std::os::fd::{AsRawFd, OwnedFd};
 use std::sync::atomic::{AtomicBool, Ordering};
+use unbloat_bed::Host;
 use unbloat_units::Time;
 
 const MAX_PACKET: usize = 2048;
@@ -42,11 +42,11 @@ pub(crate) struct Tap {
 }
 
 impl Tap {
-    pub(crate) fn open(server: &Namespace, device: &str) -> Result<Tap, LabError> {
+    pub(crate) fn open(server: &Host, device: &str) -> Result<Tap, LabError> {
         server.within(|| {
             let socket = open(device).map_err(failed)?;
             Ok(Tap { socket })
-        })
+        })?
     }
 
     /// Writes packets until `stop`, then those that are left.

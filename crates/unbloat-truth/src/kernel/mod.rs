@@ -20,7 +20,6 @@ mod event;
 
 use crate::clock::Clock;
 use crate::error::LabError;
-use crate::namespace::Namespace;
 use crate::sink::Sink;
 use aya::maps::{Array, MapData, RingBuf};
 use aya::programs::BtfTracePoint;
@@ -32,6 +31,7 @@ use std::os::fd::AsRawFd;
 use std::process::Command;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
+use unbloat_bed::Host;
 
 const SOURCE: &str = include_str!("../../bpf/sender.bpf.c");
 const TRACEPOINTS: [(&str, &str); 4] = [
@@ -56,7 +56,7 @@ pub(crate) struct KernelLog {
 
 impl KernelLog {
     /// Compiles, loads and attaches.
-    pub(crate) fn load(client: &Namespace, server: &Namespace) -> Result<KernelLog, LabError> {
+    pub(crate) fn load(client: &Host, server: &Host) -> Result<KernelLog, LabError> {
         let object = compile()?;
         let cookies = [cookie(client)?, cookie(server)?];
         let ebpf = attach(&object, cookies).map_err(|source| LabError::Ebpf { source })?;
@@ -153,10 +153,10 @@ fn compile() -> Result<Vec<u8>, LabError> {
 }
 
 /// The number by which the kernel knows a namespace, stable while it lives.
-fn cookie(namespace: &Namespace) -> Result<u64, LabError> {
+fn cookie(host: &Host) -> Result<u64, LabError> {
     const SO_NETNS_COOKIE: libc::c_int = 71;
     let what = "the namespace's cookie";
-    namespace.within(|| {
+    host.within(|| {
         let read = || -> io::Result<u64> {
             let socket = std::net::UdpSocket::bind("127.0.0.1:0")?;
             let mut cookie = 0u64;
@@ -177,5 +177,5 @@ fn cookie(namespace: &Namespace) -> Result<u64, LabError> {
             Ok(cookie)
         };
         read().map_err(|source| LabError::Socket { what, source })
-    })
+    })?
 }
