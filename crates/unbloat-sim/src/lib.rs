@@ -9,6 +9,7 @@ mod agenda;
 mod body;
 mod connection;
 mod slab;
+mod unsent;
 mod wire;
 mod world;
 

@@ -4,7 +4,7 @@ use crate::agenda::Agenda;
 use crate::body::{Body, ecn_of};
 use crate::slab::Slab;
 use std::collections::VecDeque;
-use unbloat_link::{Element, Output, Path, Place};
+use unbloat_link::{AnyElement, Element, Output, Path, Place};
 use unbloat_outcome::PathRecord;
 use unbloat_queue::{Backlog, Dscp, Ecn, Event, FlowHash, Host, IpLen, Observer, Packet, PureAck};
 use unbloat_units::{Bytes, Delta, Time};
@@ -108,6 +108,18 @@ impl Wire {
     pub(crate) fn enter_delayed(&mut self, direction: Direction, place: u32) {
         let packet = self.delayed.take(place);
         self.enter(direction, packet);
+    }
+
+    /// Whether the layers of the sending device are told apart in that direction.
+    pub(crate) fn begins_with_device(&self, direction: Direction) -> bool {
+        let mut elements = self.paths[direction as usize].elements().iter();
+        elements.any(|one| matches!(one, AnyElement::Device(_) | AnyElement::LteUplink(_)))
+    }
+
+    /// A segment has waited in its sender's socket until now.
+    #[inline]
+    pub(crate) fn waited_in_socket(&mut self, direction: Direction, wait: Delta) {
+        self.records[direction as usize].waited(self.now, Place::Socket, wait);
     }
 
     /// What the next packet that has arrived carries, and whether it is marked.

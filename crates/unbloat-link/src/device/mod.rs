@@ -10,7 +10,6 @@
 //! buffer takes the queue out of its hands.
 
 pub mod modem;
-pub mod socket;
 
 use crate::seam::{Element, Output, Place};
 use fastrand::Rng;

@@ -47,6 +47,31 @@ fn built(text: &str) -> Result<crate::Experiment, crate::text::Error> {
 }
 
 #[test]
+fn data_of_each_direction_may_have_a_tcp_of_its_own() {
+    let tables = "[flow.up]\ncc = \"bbr\"\nnotsent_lowat = \"64 kB\"\n[flow.down]\nreceive_window = \"drwa\"";
+    let text = format!("{TEXT}cc = \"vegas\"\nmss_bytes = 1400\n{tables}\n");
+    let call = &built(&text).unwrap().flows[2];
+    let senders = call.senders.each_ref();
+    let found = senders.map(|one| (one.congestion.name(), one.mss, one.notsent_lowat));
+    assert_eq!(
+        found,
+        [("vegas", 1_400, None), ("bbr", 1_400, Some(64_000))]
+    );
+    let rules = call.receivers.each_ref().map(|one| one.rule.name());
+    assert_eq!(rules, ["drwa", "drs"]);
+    let fault = built(&text.replace("notsent_lowat", "notsent_lowwat")).unwrap_err();
+    assert!(
+        fault
+            .to_string()
+            .contains("flow.1.up.notsent_lowwat: unknown key")
+            && fault
+                .to_string()
+                .contains("did you mean \"notsent_lowat\"?"),
+        "{fault}"
+    );
+}
+
+#[test]
 fn a_scenario_becomes_paths_and_flows() {
     let experiment = built(TEXT).unwrap();
     assert_eq!(
