@@ -15,6 +15,10 @@ pub struct Experiment {
     /// Left out of results.
     pub warmup: Delta,
     pub seed: u64,
+    /// Each flow begins (and ends) later by a random time up to this. Where nothing else is random, repeats would otherwise be
+    /// one and the same run; and flows that begin at the same instant stay in step with each other's packets (phase effects:
+    /// Floyd, Jacobson 1992). No value: none in a single run, [`Experiment::REPEATED_START_JITTER`] where runs are repeated.
+    pub start_jitter: Option<Delta>,
     /// What packets towards the client meet, in order.
     pub down: Vec<Element>,
     pub up: Vec<Element>,
@@ -23,6 +27,11 @@ pub struct Experiment {
     pub flows: Vec<Flow>,
     /// How often queues and windows are sampled; no value: never.
     pub sample_every: Option<Delta>,
+}
+
+impl Experiment {
+    /// A round trip or a few, and many packets at any rate of interest; little beside what is measured.
+    pub const REPEATED_START_JITTER: Delta = Delta::ms(100);
 }
 
 /// One workload and the connections that it uses.

@@ -11,6 +11,9 @@ use unbloat_scenario::{Experiment, Flow};
 use unbloat_units::{Bytes, Delta, Time};
 use unbloat_workload::{AnyWorkload, Conn, Direction, Happening, Network, Workload};
 
+/// Sets the seed of random starts apart, so that they change no other draw.
+const STARTS: u64 = 0x7374_6172_7473;
+
 /// Runs an experiment. The same experiment gives the same outcome, to the last bit.
 pub fn run(experiment: &Experiment) -> Outcomes {
     let mut world = World::new(experiment);
@@ -59,10 +62,13 @@ impl<'e> World<'e> {
             down.share_radio(&mut up);
         }
         let mut wire = Wire::new([down, up], warm_at);
+        let mut starts = Rng::with_seed(experiment.seed ^ STARTS);
+        let jitter_ns = experiment.start_jitter.map_or(0, Delta::as_ns);
         let apps = experiment.flows.iter().zip(0..).map(|(plan, flow)| {
-            wire.agenda.plan(plan.start, Task::Start(flow));
+            let late = Delta::ns(starts.i64(0..=jitter_ns));
+            wire.agenda.plan(plan.start + late, Task::Start(flow));
             if let Some(stop) = plan.stop {
-                wire.agenda.plan(stop, Task::Stop(flow));
+                wire.agenda.plan(stop + late, Task::Stop(flow));
             }
             App::new(flow, plan, warm_at, rng.fork())
         });

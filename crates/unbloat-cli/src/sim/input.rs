@@ -33,6 +33,10 @@ impl Plan {
         let repeats = self.sweep.repeats as usize;
         let mut experiment = self.points[run / repeats].clone();
         experiment.seed = experiment.seed.wrapping_add((run % repeats) as u64);
+        if repeats > 1 {
+            let jitter = Experiment::REPEATED_START_JITTER;
+            experiment.start_jitter.get_or_insert(jitter);
+        }
         if self.runs() > 1 {
             experiment.sample_every = None;
         }

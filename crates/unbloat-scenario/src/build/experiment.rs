@@ -35,6 +35,7 @@ pub fn build(scenario: &Node, files: Files<'_>) -> Result<Experiment, Error> {
         duration: head.within("duration", Delta::secs(60), &PERIOD)?,
         warmup: head.within("warmup", Delta::ZERO, &SPAN)?,
         seed: head.or("seed", 1)?,
+        start_jitter: head.maybe_within("start_jitter", &SPAN)?,
         sample_every: Some(head.within("sample_every", Delta::ms(10), &SPAN)?),
         down: path.down,
         up: path.up,

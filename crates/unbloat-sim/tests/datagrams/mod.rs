@@ -80,6 +80,7 @@ pub fn experiment(load: Load, link: Element, seed: u64) -> Experiment {
         duration: Delta::secs(60),
         warmup: Delta::ZERO,
         seed,
+        start_jitter: None,
         down: vec![link],
         up: Vec::new(),
         flows: vec![flow],

@@ -46,6 +46,7 @@ pub fn experiment(scenario: &Scenario) -> Option<Experiment> {
         duration: end + DRAIN,
         warmup: delta(scenario.warmup_ns),
         seed: scenario.seed,
+        start_jitter: None,
         down: vec![wait(delta(scenario.return_delay_ns))],
         up: link(scenario, delta(scenario.forward_delay_ns))?,
         shares_radio: false,

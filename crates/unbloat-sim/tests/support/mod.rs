@@ -67,6 +67,7 @@ pub fn experiment(
         duration: Delta::secs(60),
         warmup: Delta::ZERO,
         seed: 1,
+        start_jitter: None,
         down: link(rate, delay, queue),
         up: link(Rate::mbps(1_000), delay, fifo(10_000)),
         flows,
