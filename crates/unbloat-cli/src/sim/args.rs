@@ -29,7 +29,7 @@ pub struct Args {
     pub seed: Option<u64>,
 
     /// Runs of each point, with a seed each [default: the scenario's]
-    #[arg(long)]
+    #[arg(long, value_parser = clap::value_parser!(u32).range(1..))]
     pub repeats: Option<u32>,
 
     /// Runs at a time; changes nothing but the time taken [default: all cores]

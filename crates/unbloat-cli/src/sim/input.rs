@@ -68,7 +68,7 @@ pub fn plan(args: &Args) -> Result<Plan, SimError> {
         sweep.set(&mut scenario, assignment).map_err(fault)?;
     }
     if let Some(repeats) = args.repeats {
-        sweep.repeats = repeats.max(1);
+        sweep.repeat(repeats).map_err(fault)?;
     }
     let folder = file.parent().unwrap_or(Path::new("")).to_owned();
     let files = |name: &str| read(&folder.join(name)).map_err(|error| error.to_string());
