@@ -128,6 +128,36 @@ fn packets_and_bytes_are_conserved_over_a_phone() {
 }
 
 #[test]
+fn a_radio_carries_what_the_chances_of_a_trace_allow() {
+    let radio = "radio = { kind = \"lte\", bler = 0 }";
+    let sent = |radio: &str| {
+        let text = format!(
+            r#"
+            [scenario]
+            duration = "30 s"
+            [link.down]
+            trace = "mahimahi/Verizon-LTE-short.down.gz"
+            {radio}
+            [link.up]
+            trace = "mahimahi/Verizon-LTE-short.up.gz"
+            {radio}
+            [[flow]]
+            app = {{ kind = "onoff", rate = "40 Mbit/s", size = "1500 B" }}
+            [[flow]]
+            app = {{ kind = "onoff", rate = "40 Mbit/s", size = "1500 B", direction = "up" }}
+            "#
+        );
+        let run = Run::of(&text);
+        ["down", "up"].map(|way| run.get(way, "throughput_bps"))
+    };
+    let (plain, on_air) = (sent(""), sent(radio));
+    for (without, with) in plain.into_iter().zip(on_air) {
+        // Headers of blocks and reports take some of it.
+        assert!((0.97..1.0).contains(&(with / without)), "{without} {with}");
+    }
+}
+
+#[test]
 fn the_same_experiment_has_the_same_outcome_and_another_seed_another() {
     let text = crowd("cake", "bbr3", "drwa", "off");
     for mut plan in [experiment(&text), phone(&text)] {

@@ -232,8 +232,8 @@ fn every_fault_is_one_message_with_line_key_and_what_is_allowed() {
         ),
         (
             "trace = \"lte.down\"",
-            "radio = \"lte\"",
-            "line 8: link.down.radio: a radio wants a \"rate\"",
+            "rate = \"8 Mbit/s\"\nburst = \"9 kB\"\nradio = \"lte\"",
+            "line 10: link.down.radio: a radio wants a \"rate\"",
         ),
         (
             "trace = \"lte.down\"",
