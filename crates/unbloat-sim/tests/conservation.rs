@@ -129,7 +129,6 @@ fn packets_and_bytes_are_conserved_over_a_phone() {
 
 #[test]
 fn a_radio_carries_what_the_chances_of_a_trace_allow() {
-    let radio = "radio = { kind = \"lte\", bler = 0 }";
     let sent = |radio: &str| {
         let text = format!(
             r#"
@@ -150,7 +149,7 @@ fn a_radio_carries_what_the_chances_of_a_trace_allow() {
         let run = Run::of(&text);
         ["down", "up"].map(|way| run.get(way, "throughput_bps"))
     };
-    let (plain, on_air) = (sent(""), sent(radio));
+    let (plain, on_air) = (sent(""), sent("radio = { kind = \"lte\", bler = 0 }"));
     for (without, with) in plain.into_iter().zip(on_air) {
         // Headers of blocks and reports take some of it.
         assert!((0.97..1.0).contains(&(with / without)), "{without} {with}");
