@@ -6,5 +6,5 @@ mod record;
 mod results;
 
 pub use outcomes::{FlowOutcome, Outcomes};
-pub use record::{FlowRecord, PathRecord, Sample, Waits, WindowSample};
+pub use record::{FlowRecord, LayerSample, PathRecord, Sample, Waits, WindowSample};
 pub use results::{Judgement, RunResult, is_conserved, jain_index, judge, results};

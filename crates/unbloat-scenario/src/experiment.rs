@@ -6,6 +6,9 @@ use unbloat_tcp::{receiver, sender};
 use unbloat_units::{Delta, Time};
 use unbloat_workload::Config as Workload;
 
+/// What packets meet on one hop, in order.
+pub type Hop = Vec<Element>;
+
 /// One path between clients and servers, and what they do on it.
 #[derive(Clone, Debug)]
 pub struct Experiment {
@@ -19,9 +22,9 @@ pub struct Experiment {
     /// one and the same run; and flows that begin at the same instant stay in step with each other's packets (phase effects:
     /// Floyd, Jacobson 1992). No value: none in a single run, [`Experiment::REPEATED_START_JITTER`] where runs are repeated.
     pub start_jitter: Option<Delta>,
-    /// What packets towards the client meet, in order.
-    pub down: Vec<Element>,
-    pub up: Vec<Element>,
+    /// What packets towards the client meet, hop by hop in order.
+    pub down: Vec<Hop>,
+    pub up: Vec<Hop>,
     /// Whether the `rrc` elements of both directions are one radio's.
     pub shares_radio: bool,
     pub flows: Vec<Flow>,

@@ -8,6 +8,7 @@
 mod agenda;
 mod body;
 mod connection;
+mod route;
 mod slab;
 mod unsent;
 mod wire;

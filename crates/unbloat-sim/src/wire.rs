@@ -2,11 +2,12 @@
 
 use crate::agenda::Agenda;
 use crate::body::{Body, ecn_of};
+use crate::route::Route;
 use crate::slab::Slab;
 use std::collections::VecDeque;
-use unbloat_link::{AnyElement, Element, Output, Path, Place};
+use unbloat_link::{Output, Place};
 use unbloat_outcome::PathRecord;
-use unbloat_queue::{Backlog, Dscp, Ecn, Event, FlowHash, Host, IpLen, Observer, Packet, PureAck};
+use unbloat_queue::{Dscp, Ecn, Event, FlowHash, Host, IpLen, Observer, Packet, PureAck};
 use unbloat_units::{Bytes, Delta, Time};
 use unbloat_workload::Direction;
 
@@ -50,8 +51,8 @@ pub(crate) struct Wire {
     pub now: Time,
     pub agenda: Agenda<Task>,
     inbox: VecDeque<Arrival>,
-    pub records: [PathRecord; 2],
-    paths: [Path; 2],
+    records: [PathRecord; 2],
+    routes: [Route; 2],
     /// For each path the earliest wake-up that is planned.
     armed: [Option<Time>; 2],
     /// What packets carry, while they are on their way, by their handles.
@@ -61,13 +62,13 @@ pub(crate) struct Wire {
 }
 
 impl Wire {
-    pub(crate) fn new(paths: [Path; 2], warm_at: Time) -> Wire {
+    pub(crate) fn new(routes: [Route; 2], warm_at: Time) -> Wire {
         Wire {
             now: Time::from_ns(0),
             agenda: Agenda::new(),
             inbox: VecDeque::new(),
             records: [PathRecord::new(warm_at), PathRecord::new(warm_at)],
-            paths,
+            routes,
             armed: [None; 2],
             bodies: Slab::new(),
             delayed: Slab::new(),
@@ -112,8 +113,7 @@ impl Wire {
 
     /// Whether the layers of the sending device are told apart in that direction.
     pub(crate) fn begins_with_device(&self, direction: Direction) -> bool {
-        let mut elements = self.paths[direction as usize].elements().iter();
-        elements.any(|one| matches!(one, AnyElement::Device(_) | AnyElement::LteUplink(_)))
+        self.routes[direction as usize].begins_with_device()
     }
 
     /// A segment has waited in its sender's socket until now.
@@ -138,7 +138,7 @@ impl Wire {
             inbox: &mut self.inbox,
             bodies: &mut self.bodies,
         };
-        self.paths[index].accept(self.now, packet, &mut output);
+        self.routes[index].accept(self.now, packet, &mut output);
     }
 
     /// Lets packets leave the path that are due. A wake-up for which there was an earlier one since is void.
@@ -153,7 +153,7 @@ impl Wire {
             inbox: &mut self.inbox,
             bodies: &mut self.bodies,
         };
-        self.paths[index].advance(self.now, &mut output);
+        self.routes[index].advance(self.now, &mut output);
     }
 
     /// Plans the next wake-ups of both paths; to be called when all is done that is due now.
@@ -161,7 +161,7 @@ impl Wire {
     pub(crate) fn arm(&mut self) {
         for direction in Direction::BOTH {
             let index = direction as usize;
-            let Some(at) = self.paths[index].next_at() else {
+            let Some(at) = self.routes[index].next_at() else {
                 continue;
             };
             if self.armed[index].is_none_or(|armed| at < armed) {
@@ -171,25 +171,30 @@ impl Wire {
         }
     }
 
-    pub(crate) fn backlog(&self, direction: Direction) -> Backlog {
-        self.paths[direction as usize].backlog()
+    pub(crate) fn route(&self, direction: Direction) -> &Route {
+        &self.routes[direction as usize]
+    }
+
+    /// What each direction was like as a whole, and hop by hop.
+    pub(crate) fn into_records(self) -> ([PathRecord; 2], [Vec<PathRecord>; 2]) {
+        (self.records, self.routes.map(Route::into_records))
     }
 
     /// Packets on the paths; those that still wait for their flow's own delay do not count.
     pub(crate) fn under_way(&self) -> u64 {
-        self.paths
+        self.routes
             .iter()
-            .map(|path| u64::from(path.backlog().packets))
+            .map(|route| u64::from(route.backlog().packets))
             .sum()
     }
 
     pub(crate) fn under_way_bytes(&self) -> Bytes {
-        self.paths.iter().map(|path| path.backlog().bytes).sum()
+        self.routes.iter().map(|route| route.backlog().bytes).sum()
     }
 }
 
 /// Takes what a path gives out.
-struct Collect<'a> {
+pub(crate) struct Collect<'a> {
     record: &'a mut PathRecord,
     inbox: &'a mut VecDeque<Arrival>,
     bodies: &'a mut Slab<Body>,

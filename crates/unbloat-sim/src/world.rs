@@ -2,11 +2,11 @@
 
 use crate::body::{Body, arrived};
 use crate::connection::{Connection, Outcome};
+use crate::route::Route;
 use crate::wire::{Labels, Task, Wire};
 use fastrand::Rng;
 use std::collections::VecDeque;
-use unbloat_link::Path;
-use unbloat_outcome::{FlowOutcome, FlowRecord, Outcomes, Sample, WindowSample};
+use unbloat_outcome::{FlowOutcome, FlowRecord, LayerSample, Outcomes, Sample, WindowSample};
 use unbloat_scenario::{Experiment, Flow};
 use unbloat_units::{Bytes, Delta, Time};
 use unbloat_workload::{AnyWorkload, Conn, Direction, Happening, Network, Workload};
@@ -45,6 +45,7 @@ struct World<'e> {
     apps: Vec<App>,
     happenings: VecDeque<(u32, Happening)>,
     samples: Vec<Sample>,
+    layers: Vec<LayerSample>,
     windows: Vec<WindowSample>,
     end: Time,
     warm_at: Time,
@@ -56,8 +57,8 @@ impl<'e> World<'e> {
         let start = Time::from_ns(0);
         let warm_at = start + experiment.warmup;
         let mut rng = Rng::with_seed(experiment.seed);
-        let mut down = Path::build(&experiment.down, start, &mut rng);
-        let mut up = Path::build(&experiment.up, start, &mut rng);
+        let mut down = Route::new(&experiment.down, start, warm_at, &mut rng);
+        let mut up = Route::new(&experiment.up, start, warm_at, &mut rng);
         if experiment.shares_radio {
             down.share_radio(&mut up);
         }
@@ -86,6 +87,7 @@ impl<'e> World<'e> {
             apps,
             happenings: VecDeque::new(),
             samples: Vec::new(),
+            layers: Vec::new(),
             windows: Vec::new(),
             end: start + experiment.duration,
             warm_at,
@@ -251,12 +253,26 @@ impl<'e> World<'e> {
 
     fn sample(&mut self) {
         let at = self.wire.now;
-        let backlogs = Direction::BOTH.map(|direction| self.wire.backlog(direction));
+        let backlogs = Direction::BOTH.map(|direction| self.wire.route(direction).backlog());
         self.samples.push(Sample {
             at,
             queue_bytes: backlogs.map(|backlog| backlog.bytes),
             queue_packets: backlogs.map(|backlog| backlog.packets),
         });
+        for direction in Direction::BOTH {
+            let layers = &mut self.layers;
+            let route = self.wire.route(direction);
+            route.each_layer(|hop, place, backlog| {
+                layers.push(LayerSample {
+                    at,
+                    direction: direction as u8,
+                    hop,
+                    place,
+                    bytes: backlog.bytes,
+                    packets: backlog.packets,
+                });
+            });
+        }
         for (connection, conn) in self.conns.iter().zip(0..) {
             let Some(connection) = connection
                 .as_ref()
@@ -291,12 +307,17 @@ impl<'e> World<'e> {
                 metrics: app.workload.metrics(warm_at, end),
                 record: app.record,
             });
+        let flows = flows.collect();
+        let (under_way, under_way_bytes) = (self.wire.under_way(), self.wire.under_way_bytes());
+        let (paths, hops) = self.wire.into_records();
         Outcomes {
-            flows: flows.collect(),
-            under_way: self.wire.under_way(),
-            under_way_bytes: self.wire.under_way_bytes(),
-            paths: self.wire.records,
+            flows,
+            under_way,
+            under_way_bytes,
+            paths,
+            hops,
             samples: self.samples,
+            layers: self.layers,
             windows: self.windows,
             tasks: self.tasks,
             end,

@@ -101,22 +101,22 @@ fn phone(text: &str) -> Experiment {
     let rates = Rates::Constant(constant::Params {
         rate: Rate::mbps(10),
     });
-    plan.down = vec![
+    plan.down = vec![vec![
         core.clone(),
         Element::LteDownlink(downlink::Params {
             queue: queue("droptail"),
             rates: rates.clone(),
             air: AirParams::default(),
         }),
-    ];
-    plan.up = vec![
+    ]];
+    plan.up = vec![vec![
         Element::Device(device::Params {
             qdisc: queue("fq_codel"),
             ring: device::RingLimit::default(),
             modem: modem::Config::LteUplink(uplink::Params::default()),
         }),
         core,
-    ];
+    ]];
     plan
 }
 

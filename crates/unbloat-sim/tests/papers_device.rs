@@ -48,7 +48,7 @@ fn phone_with(flows: &str) -> Run {
         {flows}
         "#
     ));
-    plan.up.insert(0, phone());
+    plan.up[0].insert(0, phone());
     Run::from(&plan)
 }
 

@@ -91,13 +91,16 @@ pub fn plan(args: &Args) -> Result<Plan, SimError> {
 
 /// The files that the scenario names.
 fn traces(scenario: &Node, folder: &Path) -> Vec<PathBuf> {
-    let named = ["link.down.trace", "link.up.trace"]
-        .into_iter()
-        .filter_map(|key| match &scenario.get(key)?.value {
-            Value::Text(name) => Some(folder.join(name)),
-            _ => None,
-        });
-    named.collect()
+    let directions = ["link.down", "link.up"].map(|key| scenario.get(key));
+    let hops = directions.into_iter().flatten().flat_map(|direction| {
+        let several = direction.get("hop").map(|hop| &hop.value);
+        match several {
+            Some(Value::Array(hops)) => hops.iter().collect(),
+            _ => vec![direction],
+        }
+    });
+    let named = hops.filter_map(|hop| hop.get("trace")?.as_text());
+    named.map(|name| folder.join(name)).collect()
 }
 
 /// The contents of a file, unpacked if its name ends in `.gz`.

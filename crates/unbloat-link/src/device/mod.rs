@@ -168,6 +168,13 @@ impl Element for Device {
             bytes: sum.bytes + layer.bytes,
         })
     }
+
+    fn each_layer(&self, tell: &mut dyn FnMut(Place, Backlog)) {
+        let [qdisc, driver, _] = self.layers();
+        tell(Place::Qdisc, qdisc);
+        tell(Place::Driver, driver);
+        self.modem.each_layer(tell);
+    }
 }
 
 #[cfg(test)]

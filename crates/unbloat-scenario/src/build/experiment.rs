@@ -4,7 +4,7 @@ use super::element::Link;
 use super::flow::{Hosts, flows};
 use super::radio::rrc;
 use super::ranges::{PERIOD, SPAN};
-use crate::experiment::Experiment;
+use crate::experiment::{Experiment, Hop};
 use crate::text::{Error, Keys, Node, Value};
 use unbloat_link::radio::rrc::Direction;
 use unbloat_link::radio::sleep;
@@ -60,33 +60,44 @@ pub fn build(scenario: &Node, files: Files<'_>) -> Result<Experiment, Error> {
 /// More samples than this of each queue are a slip of the pen.
 const MAX_SAMPLES: i64 = 10_000_000;
 
-type Elements = Vec<unbloat_link::Config>;
-
 struct BothWays {
-    down: Elements,
-    up: Elements,
+    down: Vec<Hop>,
+    up: Vec<Hop>,
     shares_radio: bool,
 }
 
 fn path(links: &Node, files: Files<'_>) -> Result<BothWays, Error> {
     let mut keys = Keys::of(links, "link")?;
-    let mut link = |name: &'static str, direction| -> Result<Link, Error> {
+    let mut direction_of = |name: &'static str, direction| -> Result<Vec<Link>, Error> {
         let node = keys
             .take(name)
             .unwrap_or_else(|| Node::table(keys.origin().clone()));
-        Link::read(&node, &keys.path(name), direction, files)
+        Link::hops(&node, &keys.path(name), direction, files)
     };
-    let (down, up) = (link("down", Direction::Down)?, link("up", Direction::Up)?);
+    let (down, up) = (
+        direction_of("down", Direction::Down)?,
+        direction_of("up", Direction::Up)?,
+    );
     let rrc = rrc(&mut keys)?;
     keys.end()?;
-    let base_rtt = down.delay + up.delay;
-    let elements = |side: Link, direction| -> Result<Elements, Error> {
-        let asleep = rrc.map(|rrc| unbloat_link::Config::Rrc(sleep::Params { rrc, direction }));
-        Ok(asleep.into_iter().chain(side.elements(base_rtt)?).collect())
+    let delays = down.iter().chain(&up).map(|hop| hop.delay);
+    let base_rtt = delays.fold(Delta::ZERO, |sum, delay| sum + delay);
+    let elements = |side: Vec<Link>| -> Result<Vec<Hop>, Error> {
+        let hops = side.into_iter().map(|link| link.elements(base_rtt));
+        hops.collect()
     };
+    let (mut down, mut up) = (elements(down)?, elements(up)?);
+    if let Some(rrc) = rrc {
+        // The phone is at the end of one and at the beginning of the other.
+        let asleep = |direction| unbloat_link::Config::Rrc(sleep::Params { rrc, direction });
+        let ends = [down.last_mut(), up.first_mut()].into_iter().flatten();
+        for (hop, direction) in ends.zip([Direction::Down, Direction::Up]) {
+            hop.insert(0, asleep(direction));
+        }
+    }
     Ok(BothWays {
-        down: elements(down, Direction::Down)?,
-        up: elements(up, Direction::Up)?,
+        down,
+        up,
         shares_radio: rrc.is_some(),
     })
 }

@@ -81,7 +81,7 @@ pub fn experiment(load: Load, link: Element, seed: u64) -> Experiment {
         warmup: Delta::ZERO,
         seed,
         start_jitter: None,
-        down: vec![link],
+        down: vec![vec![link]],
         up: Vec::new(),
         flows: vec![flow],
         shares_radio: false,
@@ -97,8 +97,9 @@ pub type Arrivals = Vec<(Time, Bytes)>;
 pub fn arrivals(experiment: &Experiment) -> Arrivals {
     let start = Time::from_ns(0);
     let mut rng = Rng::with_seed(experiment.seed);
-    Path::build(&experiment.down, start, &mut rng);
-    Path::build(&experiment.up, start, &mut rng);
+    for hop in experiment.down.iter().chain(&experiment.up) {
+        Path::build(hop, start, &mut rng);
+    }
     let mut source = experiment.flows[0].workload.build();
     let mut notes = Notes {
         now: start,
