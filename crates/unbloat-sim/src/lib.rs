@@ -14,4 +14,4 @@ mod unsent;
 mod wire;
 mod world;
 
-pub use world::run;
+pub use world::{run, run_while};

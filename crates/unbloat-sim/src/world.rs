@@ -17,9 +17,19 @@ const STARTS: u64 = 0x7374_6172_7473;
 /// Runs an experiment. The same experiment gives the same outcome, to the last bit.
 pub fn run(experiment: &Experiment) -> Outcomes {
     let mut world = World::new(experiment);
-    world.run();
+    world.run(|_| true);
     world.outcomes()
 }
+
+/// Runs an experiment as long as it may: `may_go_on` is asked every few thousand tasks, with the number of those done. Without an
+/// outcome if it was stopped.
+pub fn run_while(experiment: &Experiment, may_go_on: impl FnMut(u64) -> bool) -> Option<Outcomes> {
+    let mut world = World::new(experiment);
+    world.run(may_go_on).then(|| world.outcomes())
+}
+
+/// Between two questions whether to go on: a few milliseconds.
+const TASKS_BETWEEN: u64 = 1 << 13;
 
 /// A workload and what belongs to it.
 struct App {
@@ -95,7 +105,8 @@ impl<'e> World<'e> {
         }
     }
 
-    fn run(&mut self) {
+    /// Returns whether it came to the end.
+    fn run(&mut self, mut may_go_on: impl FnMut(u64) -> bool) -> bool {
         while let Some(at) = self.wire.agenda.next_at()
             && at <= self.end
         {
@@ -104,11 +115,15 @@ impl<'e> World<'e> {
             };
             self.wire.now = now;
             self.tasks += 1;
+            if self.tasks.is_multiple_of(TASKS_BETWEEN) && !may_go_on(self.tasks) {
+                return false;
+            }
             self.act(task);
             self.settle();
             self.wire.arm();
         }
         self.wire.now = self.end;
+        true
     }
 
     fn act(&mut self, task: Task) {

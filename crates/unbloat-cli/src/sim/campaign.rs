@@ -5,7 +5,7 @@ use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use unbloat_outcome::{Judgement, Outcomes, RunResult, judge, results};
-use unbloat_sim::run;
+use unbloat_sim::run_while;
 
 /// One run and what came of it.
 pub struct Run {
@@ -77,7 +77,7 @@ fn take_next(
         return None;
     }
     let experiment = plan.experiment(index);
-    let outcomes = run(&experiment);
+    let outcomes = run_while(&experiment, |_| !stop.load(Ordering::Relaxed))?;
     let found = results(&outcomes);
     let repeats = plan.sweep.repeats as usize;
     let run = Run {

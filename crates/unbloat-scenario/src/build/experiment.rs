@@ -29,14 +29,14 @@ pub fn build(scenario: &Node, files: Files<'_>) -> Result<Experiment, Error> {
 
     let mut head = Keys::of(&head, "scenario")?;
     let path = path(&links, files)?;
-    let experiment = Experiment {
+    let mut experiment = Experiment {
         name: head.or("name", String::new())?,
         about: head.or("about", String::new())?,
         duration: head.within("duration", Delta::secs(60), &PERIOD)?,
         warmup: head.within("warmup", Delta::ZERO, &SPAN)?,
         seed: head.or("seed", 1)?,
         start_jitter: head.maybe_within("start_jitter", &SPAN)?,
-        sample_every: Some(head.within("sample_every", Delta::ms(10), &SPAN)?),
+        sample_every: None,
         down: path.down,
         up: path.up,
         shares_radio: path.shares_radio,
@@ -45,20 +45,28 @@ pub fn build(scenario: &Node, files: Files<'_>) -> Result<Experiment, Error> {
     if experiment.warmup >= experiment.duration {
         return Err(head.fault("\"duration\" must be longer than \"warmup\""));
     }
-    let samples = experiment.sample_every.map_or(0, |every| {
-        experiment.duration.as_ns() / every.as_ns().max(1)
-    });
-    if experiment.sample_every > Some(Delta::ZERO) && samples > MAX_SAMPLES {
-        return Err(head.fault(format!(
-            "{samples} samples; make \"sample_every\" longer, at most {MAX_SAMPLES} are taken (0 for none)"
-        )));
-    }
+    experiment.sample_every = Some(sample_every(&mut head, &experiment)?);
     head.end()?;
     Ok(experiment)
 }
 
-/// More samples than this of each queue are a slip of the pen.
-const MAX_SAMPLES: i64 = 10_000_000;
+/// More rows of samples than this are a slip of the pen: they are kept until the run is written.
+const MAX_ROWS: i64 = 10_000_000;
+
+/// As often as asked for; each 10 ms if nothing is said, or as often as there is room.
+fn sample_every(head: &mut Keys, experiment: &Experiment) -> Result<Delta, Error> {
+    let hops = experiment.down.len() + experiment.up.len();
+    // Both directions, the places of each hop, and the flows, most of which have one connection at a time.
+    let rows = (2 + 4 * hops + experiment.flows.len()) as i64;
+    let least = Delta::ns(experiment.duration.as_ns() / (MAX_ROWS / rows));
+    match head.maybe_within("sample_every", &SPAN)? {
+        None => Ok(least.max(Delta::ms(10))),
+        Some(every) if every > Delta::ZERO && every < least => Err(head.fault(format!(
+            "\"sample_every\" must be at least {least} here, or 0 s for never; {MAX_ROWS} rows are the most"
+        ))),
+        Some(every) => Ok(every),
+    }
+}
 
 struct BothWays {
     down: Vec<Hop>,

@@ -276,7 +276,7 @@ fn every_fault_is_one_message_with_line_key_and_what_is_allowed() {
         (
             "\"5 s\"",
             "\"5 s\"\nsample_every = \"1 ns\"",
-            "line 2: scenario: 30000000000 samples; make \"sample_every\" longer",
+            "line 2: scenario: \"sample_every\" must be at least 39 us here",
         ),
         (
             "app = \"voice\"",
