@@ -1,9 +1,9 @@
 //! What is written down of a run while it lasts.
 
 use crate::report::Counts;
-use unbloat_link::Place;
-use unbloat_outcome::{PathRecord, Sample};
-use unbloat_queue::{Backlog, Event, Packet};
+use unbloat_link::{Element, Place};
+use unbloat_outcome::{LayerSample, PathRecord, Route, Sample};
+use unbloat_queue::{Event, Packet};
 use unbloat_stats::LogHistogram;
 use unbloat_units::{Delta, Time};
 use unbloat_workload::Direction;
@@ -51,6 +51,7 @@ pub struct Parts<'a> {
 pub(crate) struct Books {
     pub paths: [PathRecord; 2],
     pub samples: Vec<Sample>,
+    pub layers: Vec<LayerSample>,
     pub counts: Counts,
     pub lateness_us: LogHistogram,
     pub witness: Option<Box<dyn Witness>>,
@@ -61,13 +62,27 @@ impl Books {
         Books {
             paths: [PathRecord::new(warm_at), PathRecord::new(warm_at)],
             samples: Vec::new(),
+            layers: Vec::new(),
             counts: Counts::default(),
             lateness_us: LogHistogram::new(),
             witness,
         }
     }
 
-    pub(crate) fn sample(&mut self, at: Time, backlogs: [Backlog; 2]) {
+    pub(crate) fn sample(&mut self, at: Time, paths: &[Route; 2]) {
+        let backlogs = paths.each_ref().map(Element::backlog);
+        for (path, direction) in paths.iter().zip(0..) {
+            path.each_layer(|hop, place, backlog| {
+                self.layers.push(LayerSample {
+                    at,
+                    direction,
+                    hop,
+                    place,
+                    bytes: backlog.bytes,
+                    packets: backlog.packets,
+                });
+            });
+        }
         self.samples.push(Sample {
             at,
             queue_bytes: backlogs.map(|backlog| backlog.bytes),

@@ -13,8 +13,8 @@ use crate::timing::{Alarm, Privileges, Timing};
 use fastrand::Rng;
 use std::os::fd::OwnedFd;
 use std::sync::atomic::{AtomicBool, Ordering};
-use unbloat_link::{Config, Element, Path};
-use unbloat_outcome::{PathRecord, Sample};
+use unbloat_link::{Config, Element};
+use unbloat_outcome::{LayerSample, PathRecord, Route, Sample};
 use unbloat_queue::Backlog;
 use unbloat_units::{Delta, Time};
 
@@ -24,8 +24,8 @@ const LONGEST_WAIT: Delta = Delta::ms(20);
 /// What is to be emulated.
 pub struct Setup {
     /// What packets towards the client meet, in order, as of the clock's zero.
-    pub down: Vec<Config>,
-    pub up: Vec<Config>,
+    pub down: Vec<Vec<Config>>,
+    pub up: Vec<Vec<Config>>,
     /// Whether the `rrc` elements of both directions are one radio's.
     pub shares_radio: bool,
     /// The same seed draws for the path as it does in the simulator.
@@ -44,7 +44,12 @@ pub struct Setup {
 
 impl Setup {
     /// A path between ports; the clock starts now, nothing is sampled.
-    pub fn new(down: Vec<Config>, up: Vec<Config>, ports: Vec<Port>, timing: Timing) -> Setup {
+    pub fn new(
+        down: Vec<Vec<Config>>,
+        up: Vec<Vec<Config>>,
+        ports: Vec<Port>,
+        timing: Timing,
+    ) -> Setup {
         Setup {
             down,
             up,
@@ -60,11 +65,11 @@ impl Setup {
         }
     }
 
-    fn paths(&self) -> [Path; 2] {
+    fn paths(&self) -> [Route; 2] {
         let start = Time::from_ns(0);
         let mut rng = Rng::with_seed(self.seed);
-        let mut down = Path::build(&self.down, start, &mut rng);
-        let mut up = Path::build(&self.up, start, &mut rng);
+        let mut down = Route::new(&self.down, start, self.warm_at, &mut rng);
+        let mut up = Route::new(&self.up, start, self.warm_at, &mut rng);
         if self.shares_radio {
             down.share_radio(&mut up);
         }
@@ -78,6 +83,9 @@ pub struct Emulated {
     /// Downlink, then uplink.
     pub paths: [PathRecord; 2],
     pub samples: Vec<Sample>,
+    pub layers: Vec<LayerSample>,
+    /// Each hop of both directions, where a direction has more than one.
+    pub hops: [Vec<PathRecord>; 2],
     /// What was on the paths at the end.
     pub inside: [Backlog; 2],
     pub end: Time,
@@ -160,7 +168,9 @@ impl Emulator {
             report: watch.report(&mut plane, privileges),
             inside: plane.inside(),
             paths: plane.books.paths,
+            hops: plane.paths.map(Route::into_records),
             samples: plane.books.samples,
+            layers: plane.books.layers,
             end,
             witness: plane.books.witness,
         })

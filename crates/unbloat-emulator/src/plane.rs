@@ -10,7 +10,8 @@ use crate::egress::Egress;
 use crate::port::{Device, Side};
 use crate::routes::Routes;
 use crate::store::Store;
-use unbloat_link::{Element, Output, Path, Place};
+use unbloat_link::{Element, Output, Place};
+use unbloat_outcome::Route;
 use unbloat_queue::{Backlog, Ecn, Event, Observer, Packet};
 use unbloat_units::{Delta, Time};
 use unbloat_workload::Direction;
@@ -23,7 +24,7 @@ pub(crate) struct Plane<D> {
     pub sides: Vec<Side>,
     /// Towards clients, towards servers.
     pub routes: [Routes; 2],
-    pub paths: [Path; 2],
+    pub paths: [Route; 2],
     pub delays: Delays,
     pub books: Books,
     pub sample_every: Option<Delta>,
@@ -40,7 +41,7 @@ impl<D: Device> Plane<D> {
         devices: Vec<D>,
         sides: Vec<Side>,
         routes: [Routes; 2],
-        paths: [Path; 2],
+        paths: [Route; 2],
         books: Books,
     ) -> Plane<D> {
         let base_rtt = paths
@@ -75,8 +76,7 @@ impl<D: Device> Plane<D> {
         {
             let at = self.next_sample;
             self.catch_up_paths(at);
-            let [down, up] = &self.paths;
-            self.books.sample(at, [down.backlog(), up.backlog()]);
+            self.books.sample(at, &self.paths);
             self.next_sample = at + every;
         }
         self.catch_up_paths(now);
@@ -113,7 +113,7 @@ impl<D: Device> Plane<D> {
         path.advance(now, &mut exit);
     }
 
-    fn exit(&mut self, direction: Direction) -> (&mut Path, Exit<'_>) {
+    fn exit(&mut self, direction: Direction) -> (&mut Route, Exit<'_>) {
         let exit = Exit {
             direction,
             store: &mut self.store,

@@ -10,8 +10,7 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::sync::atomic::{AtomicBool, Ordering};
 use unbloat_emulator::{Emulated, Emulator, Monotonic, Setup, Timing};
-use unbloat_link::Path;
-use unbloat_outcome::{FlowOutcome, Outcomes};
+use unbloat_outcome::{FlowOutcome, Outcomes, Route};
 use unbloat_scenario::Experiment;
 use unbloat_traffic::{Clock, Plan, Report, Settings, Traffic, monotonic};
 use unbloat_units::{Bytes, Delta, Time};
@@ -113,7 +112,8 @@ fn emulator(
 fn draws(experiment: &Experiment) -> Vec<Rng> {
     let mut rng = Rng::with_seed(experiment.seed);
     for elements in [&experiment.down, &experiment.up] {
-        drop(Path::build(elements, Time::from_ns(0), &mut rng));
+        let start = Time::from_ns(0);
+        drop(Route::new(elements, start, start, &mut rng));
     }
     experiment.flows.iter().map(|_| rng.fork()).collect()
 }
@@ -124,12 +124,13 @@ fn traffic(experiment: &Experiment, mapping: &Mapping, stage: &Stage) -> Result<
         .flows
         .iter()
         .zip(&mapping.tcp)
+        .zip(experiment.start_delays())
         .zip(draws(experiment));
-    let plans = flows.map(|((flow, tcp), rng)| Plan {
+    let plans = flows.map(|(((flow, tcp), late), rng)| Plan {
         name: flow.name.clone(),
         workload: flow.workload.clone(),
-        start: flow.start,
-        stop: flow.stop,
+        start: flow.start + late,
+        stop: flow.stop.map(|stop| stop + late),
         client: numbers[1][&flow.client.0],
         server: numbers[0][&flow.server.0],
         dscp: flow.dscp.0,
@@ -199,7 +200,9 @@ fn ran(
             .sum(),
         under_way_bytes: Bytes::new(inside.map(|backlog| backlog.bytes.as_u64()).sum()),
         paths: emulated.paths,
+        hops: emulated.hops,
         samples: emulated.samples,
+        layers: emulated.layers,
         windows,
         tasks: emulated.report.counts.waits,
         end,

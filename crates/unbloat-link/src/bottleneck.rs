@@ -165,4 +165,8 @@ impl<Q: Queue, S: Service> Element for Bottleneck<Q, S> {
         }
         backlog
     }
+
+    fn each_layer(&self, tell: &mut dyn FnMut(Place, Backlog)) {
+        tell(self.place, self.queue.backlog());
+    }
 }

@@ -113,6 +113,10 @@ impl Element for Path {
             bytes: sum.bytes + one.bytes,
         })
     }
+
+    fn each_layer(&self, tell: &mut dyn FnMut(Place, Backlog)) {
+        self.elements.iter().for_each(|one| one.each_layer(tell));
+    }
 }
 
 /// The output of one element that is the input of the next.

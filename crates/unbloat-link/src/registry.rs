@@ -4,7 +4,7 @@ use crate::bottleneck::{self, Bottleneck};
 use crate::device;
 use crate::element;
 use crate::radio;
-use crate::seam::{Element, Output};
+use crate::seam::{Element, Output, Place};
 use crate::service::AnyService;
 use fastrand::Rng;
 use unbloat_queue::{AnyQueue, Backlog, Packet};
@@ -63,6 +63,10 @@ macro_rules! elements {
 
             fn backlog(&self) -> Backlog {
                 match self { $(AnyElement::$variant(one) => one.backlog(),)* }
+            }
+
+            fn each_layer(&self, tell: &mut dyn FnMut(Place, Backlog)) {
+                match self { $(AnyElement::$variant(one) => one.each_layer(tell),)* }
             }
         }
     };

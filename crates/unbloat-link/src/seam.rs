@@ -93,4 +93,9 @@ pub trait Element {
 
     /// What is inside, in a queue or under way.
     fn backlog(&self) -> Backlog;
+
+    /// Tells what stands at each place of waiting; what is on its way between them is at none.
+    fn each_layer(&self, tell: &mut dyn FnMut(Place, Backlog)) {
+        let _ = tell;
+    }
 }

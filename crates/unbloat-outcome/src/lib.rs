@@ -4,9 +4,11 @@
 mod outcomes;
 mod record;
 mod results;
+mod route;
 mod snapshot;
 
 pub use outcomes::{FlowOutcome, Outcomes};
-pub use record::{FlowRecord, PathRecord, Sample, Waits, WindowSample};
+pub use record::{FlowRecord, LayerSample, PathRecord, Sample, Waits, WindowSample};
 pub use results::{Judgement, RunResult, is_conserved, jain_index, judge, results};
+pub use route::Route;
 pub use snapshot::{FlowSnapshot, LatenessSnapshot, PathSnapshot, Snapshot};

@@ -163,6 +163,19 @@ pub struct Sample {
     pub queue_packets: [u32; 2],
 }
 
+/// What waited at one place at one moment.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct LayerSample {
+    pub at: Time,
+    /// 0 for the downlink, 1 for the uplink.
+    pub direction: u8,
+    /// Number of the hop, from 1 for the first that packets meet.
+    pub hop: u8,
+    pub place: Place,
+    pub bytes: Bytes,
+    pub packets: u32,
+}
+
 /// The state of one sender at one moment.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct WindowSample {

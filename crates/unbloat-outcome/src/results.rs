@@ -7,7 +7,7 @@ use unbloat_queue::Reason;
 use unbloat_units::{Bytes, Delta};
 use unbloat_workload::Metric;
 
-/// One result: of a flow by its name, of a direction (`down`, `up`), or of the whole run (`all`).
+/// One result: of a flow by its name, of a direction (`down`, `up`) or of one of its hops (`down.hop2`), or of the whole run (`all`).
 #[derive(Clone, Debug, PartialEq)]
 pub struct RunResult {
     pub subject: String,
@@ -28,8 +28,12 @@ pub fn results(outcomes: &Outcomes) -> Vec<RunResult> {
         }));
     };
     add("all", overall(outcomes));
-    for (path, name) in outcomes.paths.iter().zip(["down", "up"]) {
+    let directions = outcomes.paths.iter().zip(&outcomes.hops);
+    for ((path, hops), name) in directions.zip(["down", "up"]) {
         add(name, path_metrics(path, span));
+        for (hop, number) in hops.iter().zip(1..) {
+            add(&format!("{name}.hop{number}"), path_metrics(hop, span));
+        }
     }
     for flow in &outcomes.flows {
         add(&flow.name, flow_metrics(flow));

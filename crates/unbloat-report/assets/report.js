@@ -26,6 +26,7 @@
   const course = (id, title, y) => ({ id, of: "sim", name: "Over time", title, x: ["time", "seconds"], y, note: "Of samples between two points the largest." });
   figures.push(
     course("sim-backlog", "On the path, queued and under way", ["bytes", "bytes"]),
+    course("sim-layers", "Backlog by hop and place", ["bytes", "bytes"]),
     course("sim-srtt", "Smoothed round-trip time", ["RTT", "ms"]),
     course("sim-cwnd", "Congestion window", ["window", "bytes"]),
     course("sim-in-flight", "In flight", ["bytes", "bytes"]),

@@ -4,7 +4,7 @@ use crate::columns::{Values, each_batch};
 use crate::data::Curve;
 use serde::Serialize;
 use std::collections::BTreeMap;
-use unbloat_run::{RunError, RunReader};
+use unbloat_run::{Batch, RunError, RunReader};
 
 /// Points of a curve over time; of the samples between two points the largest is drawn, so that no peak is lost.
 const POINTS: usize = 1_000;
@@ -45,33 +45,77 @@ pub(crate) struct SweepFigure {
     note: &'static str,
 }
 
+/// A value over time: what is drawn of a table.
+struct Course {
+    figure: &'static str,
+    table: &'static str,
+    value: &'static str,
+    /// The columns by which curves are told apart.
+    series: &'static [&'static str],
+    /// Of which curve a row is, if it is of any.
+    curve: fn(&Batch, usize) -> Option<String>,
+}
+
+const OF_PATH: &[&str] = &["direction", "hop", "place"];
+
+const COURSES: [Course; 5] = [
+    Course {
+        figure: "sim-backlog",
+        table: "queue_series",
+        value: "backlog_bytes",
+        series: OF_PATH,
+        curve: |batch, row| {
+            let is_whole = Values::of(batch, "place").text(row) == Some("path");
+            is_whole.then(|| direction(batch, row))?
+        },
+    },
+    Course {
+        figure: "sim-layers",
+        table: "queue_series",
+        value: "backlog_bytes",
+        series: OF_PATH,
+        curve: |batch, row| {
+            let hop = Values::of(batch, "hop").u64(row)?;
+            let place = Values::of(batch, "place").text(row)?;
+            Some(format!("{} {hop}: {place}", direction(batch, row)?))
+        },
+    },
+    of_flow("sim-cwnd", "cwnd_bytes"),
+    of_flow("sim-in-flight", "in_flight_bytes"),
+    of_flow("sim-srtt", "srtt_ms"),
+];
+
+const fn of_flow(figure: &'static str, value: &'static str) -> Course {
+    Course {
+        figure,
+        table: "window_series",
+        value,
+        series: &["flow"],
+        curve: |batch, row| Some(Values::of(batch, "flow").text(row)?.to_owned()),
+    }
+}
+
+fn direction(batch: &Batch, row: usize) -> Option<String> {
+    Some(Values::of(batch, "direction").text(row)?.to_owned())
+}
+
 /// Adds the courses of a single run; none for other runs.
 pub(crate) fn add_courses(
     run: &RunReader,
     figures: &mut BTreeMap<String, Vec<Curve>>,
 ) -> Result<(), RunError> {
-    for (figure, table, series, value) in [
-        ("sim-backlog", "queue_series", "direction", "path_bytes"),
-        ("sim-cwnd", "window_series", "flow", "cwnd_bytes"),
-        ("sim-in-flight", "window_series", "flow", "in_flight_bytes"),
-        ("sim-srtt", "window_series", "flow", "srtt_ms"),
-    ] {
-        let curves = courses(run, table, series, value)?;
+    for course in &COURSES {
+        let curves = curves(run, course)?;
         if !curves.is_empty() {
-            figures.insert(figure.to_owned(), curves);
+            figures.insert(course.figure.to_owned(), curves);
         }
     }
     Ok(())
 }
 
-fn courses(
-    run: &RunReader,
-    table: &str,
-    series: &str,
-    value: &str,
-) -> Result<Vec<Curve>, RunError> {
+fn curves(run: &RunReader, course: &Course) -> Result<Vec<Curve>, RunError> {
     let mut end = 0;
-    each_batch(run, table, &["time_ns"], |batch| {
+    each_batch(run, course.table, &["time_ns"], |batch| {
         let time = Values::of(batch, "time_ns");
         end = (0..batch.len())
             .filter_map(|row| time.i64(row))
@@ -79,18 +123,18 @@ fn courses(
     })?;
     let step = end / POINTS as i64 + 1;
     let mut bins: BTreeMap<String, Vec<Option<f64>>> = BTreeMap::new();
-    each_batch(run, table, &["time_ns", series, value], |batch| {
-        let [time, name, y] = ["time_ns", series, value].map(|column| Values::of(batch, column));
+    let columns = [&["time_ns", course.value], course.series].concat();
+    each_batch(run, course.table, &columns, |batch| {
+        let [time, y] = ["time_ns", course.value].map(|column| Values::of(batch, column));
         for row in 0..batch.len() {
-            let (Some(at), Some(key), Some(y)) = (time.i64(row), name.text(row), y.f64(row)) else {
+            let key = (course.curve)(batch, row);
+            let (Some(at), Some(key), Some(y)) = (time.i64(row), key, y.f64(row)) else {
                 continue;
             };
-            if !bins.contains_key(key) && bins.len() == CURVES {
+            if !bins.contains_key(&key) && bins.len() == CURVES {
                 continue;
             }
-            let of_key = bins
-                .entry(key.to_owned())
-                .or_insert_with(|| vec![None; POINTS + 1]);
+            let of_key = bins.entry(key).or_insert_with(|| vec![None; POINTS + 1]);
             if let Some(bin) = of_key.get_mut((at / step) as usize) {
                 *bin = Some(bin.map_or(y, |old: f64| old.max(y)));
             }

@@ -1,10 +1,14 @@
 //! What is to be run, with nothing left to look up.
 
+use fastrand::Rng;
 use unbloat_link::Config as Element;
 use unbloat_queue::{Dscp, Host};
 use unbloat_tcp::{receiver, sender};
 use unbloat_units::{Delta, Rate, Time};
 use unbloat_workload::Config as Workload;
+
+/// What packets meet on one hop, in order.
+pub type Hop = Vec<Element>;
 
 /// One path between clients and servers, and what they do on it.
 #[derive(Clone, Debug)]
@@ -15,9 +19,13 @@ pub struct Experiment {
     /// Left out of results.
     pub warmup: Delta,
     pub seed: u64,
-    /// What packets towards the client meet, in order.
-    pub down: Vec<Element>,
-    pub up: Vec<Element>,
+    /// Each flow begins (and ends) later by a random time up to this. Where nothing else is random, repeats would otherwise be
+    /// one and the same run; and flows that begin at the same instant stay in step with each other's packets (phase effects:
+    /// Floyd, Jacobson 1992). No value: none in a single run, [`Experiment::REPEATED_START_JITTER`] where runs are repeated.
+    pub start_jitter: Option<Delta>,
+    /// What packets towards the client meet, hop by hop in order.
+    pub down: Vec<Hop>,
+    pub up: Vec<Hop>,
     /// Queues of the Linux kernel in front of the first elements of `down` and of `up`. Only a kernel can run them.
     pub kernel_queues: [Option<KernelQueue>; 2],
     /// Whether the `rrc` elements of both directions are one radio's.
@@ -27,6 +35,22 @@ pub struct Experiment {
     pub hosts: Vec<String>,
     /// How often queues and windows are sampled; no value: never.
     pub sample_every: Option<Delta>,
+}
+
+impl Experiment {
+    /// A round trip or a few, and many packets at any rate of interest; little beside what is measured.
+    pub const REPEATED_START_JITTER: Delta = Delta::ms(100);
+
+    /// How much later than planned each flow begins and ends. Drawn apart from all else, so that it changes no other draw.
+    pub fn start_delays(&self) -> Vec<Delta> {
+        const STARTS: u64 = 0x7374_6172_7473;
+        let mut rng = Rng::with_seed(self.seed ^ STARTS);
+        let most_ns = self.start_jitter.map_or(0, Delta::as_ns);
+        self.flows
+            .iter()
+            .map(|_| Delta::ns(rng.i64(0..=most_ns)))
+            .collect()
+    }
 }
 
 /// A queue discipline of the Linux kernel.

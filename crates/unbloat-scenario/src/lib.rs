@@ -12,5 +12,5 @@ pub mod text;
 
 pub use amount::{Amount, Limit};
 pub use build::{Files, build};
-pub use experiment::{Experiment, Flow, KernelQueue};
+pub use experiment::{Experiment, Flow, Hop, KernelQueue};
 pub use sweep::{Axis, Point, Sweep};

@@ -49,15 +49,35 @@ impl Sweep {
             };
         }
         sweep.collect("", &node)?;
-        let runs = sweep
-            .axes
-            .iter()
-            .map(|axis| axis.values.len())
+        sweep
+            .check()
+            .map_err(|message| fault(&node, "", &message))?;
+        Ok(sweep)
+    }
+
+    /// Asks for so many runs of each point.
+    pub fn repeat(&mut self, repeats: u32) -> Result<(), Error> {
+        self.repeats = repeats.max(1);
+        let given = |message| Error::new(Origin::Nowhere, "--repeats", message);
+        self.check().map_err(given)
+    }
+
+    /// No more runs than anybody means.
+    fn check(&self) -> Result<(), String> {
+        let values = self.axes.iter().map(|axis| axis.values.len());
+        let runs = values
+            .chain([self.repeats as usize])
             .try_fold(1_usize, usize::checked_mul);
-        match runs.and_then(|runs| runs.checked_mul(sweep.repeats as usize)) {
-            Some(..=MAX_RUNS) => Ok(sweep),
-            _ => Err(fault(&node, "", &format!("more than {MAX_RUNS} runs"))),
+        if runs.is_some_and(|runs| runs <= MAX_RUNS) {
+            return Ok(());
         }
+        let axes = self.axes.iter();
+        let axes = axes.map(|axis| format!("{} values of {}", axis.values.len(), axis.key));
+        let factors: Vec<_> = axes.chain([format!("{} repeats", self.repeats)]).collect();
+        Err(format!(
+            "{} are more than {MAX_RUNS} runs, which is the most",
+            factors.join(" times ")
+        ))
     }
 
     fn collect(&mut self, path: &str, node: &Node) -> Result<(), Error> {
@@ -100,7 +120,8 @@ impl Sweep {
                     key: key.to_owned(),
                     values,
                 });
-                Ok(())
+                let given = |message| Error::new(Origin::Set, key, message);
+                self.check().map_err(given)
             }
             _ => scenario.put(key, node),
         }
@@ -205,5 +226,25 @@ mod tests {
             let error = Sweep::take(&mut scenario).unwrap_err().to_string();
             assert!(error.contains("sweep"), "{error}");
         }
+    }
+
+    #[test]
+    fn the_command_line_is_held_to_the_same_number_of_runs() {
+        let mut scenario = Node::parse(TEXT).unwrap();
+        let mut sweep = Sweep::take(&mut scenario).unwrap();
+        let fault = sweep.clone().repeat(200_000).unwrap_err().to_string();
+        assert_eq!(
+            fault,
+            "--repeats: 3 values of flow.0.cc times 2 values of link.down.rate times 200000 repeats are more than 1000000 runs, which is the most"
+        );
+        sweep.repeat(100_000).unwrap();
+        let swept = sweep
+            .set(&mut scenario, "link.down.delay=[\"1 ms\", \"2 ms\"]")
+            .unwrap_err()
+            .to_string();
+        assert!(
+            swept.starts_with("--set: link.down.delay: 3 values of"),
+            "{swept}"
+        );
     }
 }

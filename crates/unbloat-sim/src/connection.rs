@@ -4,6 +4,7 @@
 //! own, and a connection ends without FIN once both ends are through.
 
 use crate::body::{Body, SYN_BYTES, pure_ack};
+use crate::unsent::Unsent;
 use crate::wire::{Labels, Task, Wire};
 use std::collections::VecDeque;
 use unbloat_outcome::FlowRecord;
@@ -20,22 +21,29 @@ struct Half {
     sender: Sender,
     /// Bytes that the application has for the sender, beyond what its socket has taken.
     waiting: u64,
+    /// What the socket holds and has not sent, where that is told.
+    unsent: Option<Unsent>,
     receiver: Receiver,
     sender_armed: Option<Time>,
     receiver_armed: Option<Time>,
 }
 
 impl Half {
-    /// The application writes as soon as the socket takes more.
+    /// The application writes as soon as the socket takes more. Returns whether it did.
     #[inline]
-    fn fill_socket(&mut self, now: Time) {
-        if self.waiting > 0 {
-            let bytes = self.waiting.min(self.sender.writable());
-            if bytes > 0 {
-                self.waiting -= bytes;
-                self.sender.write(now, bytes);
-            }
+    fn fill_socket(&mut self, now: Time) -> bool {
+        if self.waiting == 0 {
+            return false;
         }
+        let bytes = self.waiting.min(self.sender.writable());
+        if bytes > 0 {
+            self.waiting -= bytes;
+            if let Some(unsent) = &mut self.unsent {
+                unsent.written(now, bytes);
+            }
+            self.sender.write(now, bytes);
+        }
+        bytes > 0
     }
 }
 
@@ -98,9 +106,12 @@ impl Connection {
         let half = |direction: Direction| {
             let receiver = Receiver::new(now, plan.receivers[direction as usize].clone());
             let window = receiver.initial_window();
+            let params = plan.senders[direction as usize].clone();
+            let is_told = params.notsent_lowat.is_some() || wire.begins_with_device(direction);
             Half {
-                sender: Sender::new(now, plan.senders[direction as usize].clone(), window),
+                sender: Sender::new(now, params, window),
                 waiting: 0,
+                unsent: is_told.then(Unsent::default),
                 receiver,
                 sender_armed: None,
                 receiver_armed: None,
@@ -232,11 +243,30 @@ impl Connection {
         }
     }
 
-    /// Sends what the sender of that direction may send.
+    /// Sends what the sender of that direction may send. Where little may wait in the socket, sending makes room for more.
     fn transmit(&mut self, direction: Direction, wire: &mut Wire, record: &mut FlowRecord) {
+        self.send(direction, wire, record);
+        while self.halves[direction as usize].fill_socket(wire.now) {
+            self.send(direction, wire, record);
+        }
+        let half = &mut self.halves[direction as usize];
+        if let Some(at) = half.sender.poll_timeout()
+            && half.sender_armed.is_none_or(|armed| at < armed)
+        {
+            half.sender_armed = Some(at);
+            wire.agenda
+                .plan(at.max(wire.now), Task::Sender(self.id, direction));
+        }
+    }
+
+    fn send(&mut self, direction: Direction, wire: &mut Wire, record: &mut FlowRecord) {
         let half = &mut self.halves[direction as usize];
         while let Some(segment) = half.sender.poll_transmit(wire.now, record) {
             record.segments += 1;
+            let unsent = half.unsent.as_mut();
+            if let Some(wait) = unsent.and_then(|unsent| unsent.sent(wire.now, segment.end())) {
+                wire.waited_in_socket(direction, wait);
+            }
             let body = Body::Data {
                 conn: self.id,
                 direction,
@@ -250,13 +280,6 @@ impl Connection {
                 &self.labels,
                 body,
             );
-        }
-        if let Some(at) = half.sender.poll_timeout()
-            && half.sender_armed.is_none_or(|armed| at < armed)
-        {
-            half.sender_armed = Some(at);
-            wire.agenda
-                .plan(at.max(wire.now), Task::Sender(self.id, direction));
         }
     }
 

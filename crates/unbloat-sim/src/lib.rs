@@ -9,7 +9,8 @@ mod agenda;
 mod body;
 mod connection;
 mod slab;
+mod unsent;
 mod wire;
 mod world;
 
-pub use world::run;
+pub use world::{run, run_while};

@@ -4,9 +4,9 @@ use crate::agenda::Agenda;
 use crate::body::{Body, ecn_of};
 use crate::slab::Slab;
 use std::collections::VecDeque;
-use unbloat_link::{Element, Output, Path, Place};
-use unbloat_outcome::PathRecord;
-use unbloat_queue::{Backlog, Dscp, Ecn, Event, FlowHash, Host, IpLen, Observer, Packet, PureAck};
+use unbloat_link::{Element, Output, Place};
+use unbloat_outcome::{PathRecord, Route};
+use unbloat_queue::{Dscp, Ecn, Event, FlowHash, Host, IpLen, Observer, Packet, PureAck};
 use unbloat_units::{Bytes, Delta, Time};
 use unbloat_workload::Direction;
 
@@ -50,8 +50,8 @@ pub(crate) struct Wire {
     pub now: Time,
     pub agenda: Agenda<Task>,
     inbox: VecDeque<Arrival>,
-    pub records: [PathRecord; 2],
-    paths: [Path; 2],
+    records: [PathRecord; 2],
+    routes: [Route; 2],
     /// For each path the earliest wake-up that is planned.
     armed: [Option<Time>; 2],
     /// What packets carry, while they are on their way, by their handles.
@@ -61,13 +61,13 @@ pub(crate) struct Wire {
 }
 
 impl Wire {
-    pub(crate) fn new(paths: [Path; 2], warm_at: Time) -> Wire {
+    pub(crate) fn new(routes: [Route; 2], warm_at: Time) -> Wire {
         Wire {
             now: Time::from_ns(0),
             agenda: Agenda::new(),
             inbox: VecDeque::new(),
             records: [PathRecord::new(warm_at), PathRecord::new(warm_at)],
-            paths,
+            routes,
             armed: [None; 2],
             bodies: Slab::new(),
             delayed: Slab::new(),
@@ -110,6 +110,17 @@ impl Wire {
         self.enter(direction, packet);
     }
 
+    /// Whether the layers of the sending device are told apart in that direction.
+    pub(crate) fn begins_with_device(&self, direction: Direction) -> bool {
+        self.routes[direction as usize].begins_with_device()
+    }
+
+    /// A segment has waited in its sender's socket until now.
+    #[inline]
+    pub(crate) fn waited_in_socket(&mut self, direction: Direction, wait: Delta) {
+        self.records[direction as usize].waited(self.now, Place::Socket, wait);
+    }
+
     /// What the next packet that has arrived carries, and whether it is marked.
     #[inline]
     pub(crate) fn receive(&mut self) -> Option<(Body, bool)> {
@@ -126,7 +137,7 @@ impl Wire {
             inbox: &mut self.inbox,
             bodies: &mut self.bodies,
         };
-        self.paths[index].accept(self.now, packet, &mut output);
+        self.routes[index].accept(self.now, packet, &mut output);
     }
 
     /// Lets packets leave the path that are due. A wake-up for which there was an earlier one since is void.
@@ -141,7 +152,7 @@ impl Wire {
             inbox: &mut self.inbox,
             bodies: &mut self.bodies,
         };
-        self.paths[index].advance(self.now, &mut output);
+        self.routes[index].advance(self.now, &mut output);
     }
 
     /// Plans the next wake-ups of both paths; to be called when all is done that is due now.
@@ -149,7 +160,7 @@ impl Wire {
     pub(crate) fn arm(&mut self) {
         for direction in Direction::BOTH {
             let index = direction as usize;
-            let Some(at) = self.paths[index].next_at() else {
+            let Some(at) = self.routes[index].next_at() else {
                 continue;
             };
             if self.armed[index].is_none_or(|armed| at < armed) {
@@ -159,20 +170,25 @@ impl Wire {
         }
     }
 
-    pub(crate) fn backlog(&self, direction: Direction) -> Backlog {
-        self.paths[direction as usize].backlog()
+    pub(crate) fn route(&self, direction: Direction) -> &Route {
+        &self.routes[direction as usize]
+    }
+
+    /// What each direction was like as a whole, and hop by hop.
+    pub(crate) fn into_records(self) -> ([PathRecord; 2], [Vec<PathRecord>; 2]) {
+        (self.records, self.routes.map(Route::into_records))
     }
 
     /// Packets on the paths; those that still wait for their flow's own delay do not count.
     pub(crate) fn under_way(&self) -> u64 {
-        self.paths
+        self.routes
             .iter()
-            .map(|path| u64::from(path.backlog().packets))
+            .map(|route| u64::from(route.backlog().packets))
             .sum()
     }
 
     pub(crate) fn under_way_bytes(&self) -> Bytes {
-        self.paths.iter().map(|path| path.backlog().bytes).sum()
+        self.routes.iter().map(|route| route.backlog().bytes).sum()
     }
 }
 

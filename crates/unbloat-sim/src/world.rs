@@ -5,8 +5,10 @@ use crate::connection::{Connection, Outcome};
 use crate::wire::{Labels, Task, Wire};
 use fastrand::Rng;
 use std::collections::VecDeque;
-use unbloat_link::Path;
-use unbloat_outcome::{FlowOutcome, FlowRecord, Outcomes, Sample, WindowSample};
+use unbloat_link::Element;
+use unbloat_outcome::{
+    FlowOutcome, FlowRecord, LayerSample, Outcomes, Route, Sample, WindowSample,
+};
 use unbloat_scenario::{Experiment, Flow};
 use unbloat_units::{Bytes, Delta, Time};
 use unbloat_workload::{AnyWorkload, Conn, Direction, Happening, Network, Workload};
@@ -14,9 +16,19 @@ use unbloat_workload::{AnyWorkload, Conn, Direction, Happening, Network, Workloa
 /// Runs an experiment. The same experiment gives the same outcome, to the last bit.
 pub fn run(experiment: &Experiment) -> Outcomes {
     let mut world = World::new(experiment);
-    world.run();
+    world.run(|_| true);
     world.outcomes()
 }
+
+/// Runs an experiment as long as it may: `may_go_on` is asked every few thousand tasks, with the number of those done. Without an
+/// outcome if it was stopped.
+pub fn run_while(experiment: &Experiment, may_go_on: impl FnMut(u64) -> bool) -> Option<Outcomes> {
+    let mut world = World::new(experiment);
+    world.run(may_go_on).then(|| world.outcomes())
+}
+
+/// Between two questions whether to go on: a few milliseconds.
+const TASKS_BETWEEN: u64 = 1 << 13;
 
 /// A workload and what belongs to it.
 struct App {
@@ -42,6 +54,7 @@ struct World<'e> {
     apps: Vec<App>,
     happenings: VecDeque<(u32, Happening)>,
     samples: Vec<Sample>,
+    layers: Vec<LayerSample>,
     windows: Vec<WindowSample>,
     end: Time,
     warm_at: Time,
@@ -53,16 +66,17 @@ impl<'e> World<'e> {
         let start = Time::from_ns(0);
         let warm_at = start + experiment.warmup;
         let mut rng = Rng::with_seed(experiment.seed);
-        let mut down = Path::build(&experiment.down, start, &mut rng);
-        let mut up = Path::build(&experiment.up, start, &mut rng);
+        let mut down = Route::new(&experiment.down, start, warm_at, &mut rng);
+        let mut up = Route::new(&experiment.up, start, warm_at, &mut rng);
         if experiment.shares_radio {
             down.share_radio(&mut up);
         }
         let mut wire = Wire::new([down, up], warm_at);
-        let apps = experiment.flows.iter().zip(0..).map(|(plan, flow)| {
-            wire.agenda.plan(plan.start, Task::Start(flow));
+        let flows = experiment.flows.iter().zip(experiment.start_delays());
+        let apps = flows.zip(0..).map(|((plan, late), flow)| {
+            wire.agenda.plan(plan.start + late, Task::Start(flow));
             if let Some(stop) = plan.stop {
-                wire.agenda.plan(stop, Task::Stop(flow));
+                wire.agenda.plan(stop + late, Task::Stop(flow));
             }
             App::new(flow, plan, warm_at, rng.fork())
         });
@@ -80,6 +94,7 @@ impl<'e> World<'e> {
             apps,
             happenings: VecDeque::new(),
             samples: Vec::new(),
+            layers: Vec::new(),
             windows: Vec::new(),
             end: start + experiment.duration,
             warm_at,
@@ -87,7 +102,8 @@ impl<'e> World<'e> {
         }
     }
 
-    fn run(&mut self) {
+    /// Returns whether it came to the end.
+    fn run(&mut self, mut may_go_on: impl FnMut(u64) -> bool) -> bool {
         while let Some(at) = self.wire.agenda.next_at()
             && at <= self.end
         {
@@ -96,11 +112,15 @@ impl<'e> World<'e> {
             };
             self.wire.now = now;
             self.tasks += 1;
+            if self.tasks.is_multiple_of(TASKS_BETWEEN) && !may_go_on(self.tasks) {
+                return false;
+            }
             self.act(task);
             self.settle();
             self.wire.arm();
         }
         self.wire.now = self.end;
+        true
     }
 
     fn act(&mut self, task: Task) {
@@ -245,12 +265,26 @@ impl<'e> World<'e> {
 
     fn sample(&mut self) {
         let at = self.wire.now;
-        let backlogs = Direction::BOTH.map(|direction| self.wire.backlog(direction));
+        let backlogs = Direction::BOTH.map(|direction| self.wire.route(direction).backlog());
         self.samples.push(Sample {
             at,
             queue_bytes: backlogs.map(|backlog| backlog.bytes),
             queue_packets: backlogs.map(|backlog| backlog.packets),
         });
+        for direction in Direction::BOTH {
+            let layers = &mut self.layers;
+            let route = self.wire.route(direction);
+            route.each_layer(|hop, place, backlog| {
+                layers.push(LayerSample {
+                    at,
+                    direction: direction as u8,
+                    hop,
+                    place,
+                    bytes: backlog.bytes,
+                    packets: backlog.packets,
+                });
+            });
+        }
         for (connection, conn) in self.conns.iter().zip(0..) {
             let Some(connection) = connection
                 .as_ref()
@@ -285,12 +319,17 @@ impl<'e> World<'e> {
                 metrics: app.workload.metrics(warm_at, end),
                 record: app.record,
             });
+        let flows = flows.collect();
+        let (under_way, under_way_bytes) = (self.wire.under_way(), self.wire.under_way_bytes());
+        let (paths, hops) = self.wire.into_records();
         Outcomes {
-            flows: flows.collect(),
-            under_way: self.wire.under_way(),
-            under_way_bytes: self.wire.under_way_bytes(),
-            paths: self.wire.records,
+            flows,
+            under_way,
+            under_way_bytes,
+            paths,
+            hops,
             samples: self.samples,
+            layers: self.layers,
             windows: self.windows,
             tasks: self.tasks,
             end,

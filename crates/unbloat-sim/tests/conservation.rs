@@ -10,7 +10,7 @@ use unbloat_link::service::constant;
 use unbloat_link::{Config as Element, element::delay};
 use unbloat_scenario::Experiment;
 use unbloat_sim::run;
-use unbloat_units::{Delta, Rate};
+use unbloat_units::{Delta, Rate, Time};
 
 /// Everybody at once: uploads, downloads, pages, calls and datagrams over links that lose and jitter.
 fn crowd(queue: &str, control: &str, window: &str, ecn: &str) -> String {
@@ -101,22 +101,22 @@ fn phone(text: &str) -> Experiment {
     let rates = Rates::Constant(constant::Params {
         rate: Rate::mbps(10),
     });
-    plan.down = vec![
+    plan.down = vec![vec![
         core.clone(),
         Element::LteDownlink(downlink::Params {
             queue: queue("droptail"),
             rates: rates.clone(),
             air: AirParams::default(),
         }),
-    ];
-    plan.up = vec![
+    ]];
+    plan.up = vec![vec![
         Element::Device(device::Params {
             qdisc: queue("fq_codel"),
             ring: device::RingLimit::default(),
             modem: modem::Config::LteUplink(uplink::Params::default()),
         }),
         core,
-    ];
+    ]];
     plan
 }
 
@@ -124,6 +124,35 @@ fn phone(text: &str) -> Experiment {
 fn packets_and_bytes_are_conserved_over_a_phone() {
     for control in ["cubic", "bbr"] {
         Run::from(&phone(&crowd("droptail", control, "drs", "off")));
+    }
+}
+
+#[test]
+fn a_radio_carries_what_the_chances_of_a_trace_allow() {
+    let sent = |radio: &str| {
+        let text = format!(
+            r#"
+            [scenario]
+            duration = "30 s"
+            [link.down]
+            trace = "mahimahi/Verizon-LTE-short.down.gz"
+            {radio}
+            [link.up]
+            trace = "mahimahi/Verizon-LTE-short.up.gz"
+            {radio}
+            [[flow]]
+            app = {{ kind = "onoff", rate = "40 Mbit/s", size = "1500 B" }}
+            [[flow]]
+            app = {{ kind = "onoff", rate = "40 Mbit/s", size = "1500 B", direction = "up" }}
+            "#
+        );
+        let run = Run::of(&text);
+        ["down", "up"].map(|way| run.get(way, "throughput_bps"))
+    };
+    let (plain, on_air) = (sent(""), sent("radio = { kind = \"lte\", bler = 0 }"));
+    for (without, with) in plain.into_iter().zip(on_air) {
+        // Headers of blocks and reports take some of it.
+        assert!((0.97..1.0).contains(&(with / without)), "{without} {with}");
     }
 }
 
@@ -136,4 +165,35 @@ fn the_same_experiment_has_the_same_outcome_and_another_seed_another() {
         plan.seed += 1;
         assert_ne!(format!("{:?}", run(&plan)), format!("{first:?}"));
     }
+}
+
+#[test]
+fn random_starts_make_runs_differ_in_which_nothing_else_is_random() {
+    let text = r#"
+        [scenario]
+        duration = "12 s"
+        [link.down]
+        rate = "8 Mbit/s"
+        delay = "15 ms"
+        queue = { kind = "codel" }
+        [[flow]]
+        app = "bulk"
+        count = 2
+        stop = "8 s"
+        "#;
+    let outcome = |jitter_ms: Option<i64>, seed| {
+        let mut plan = experiment(text);
+        (plan.start_jitter, plan.seed) = (jitter_ms.map(Delta::ms), seed);
+        run(&plan)
+    };
+    let shown = |jitter_ms, seed| format!("{:?}", outcome(jitter_ms, seed));
+    assert_eq!(shown(None, 1), shown(Some(0), 2), "nothing is random");
+    assert_eq!(shown(Some(100), 1), shown(Some(100), 1));
+    assert_ne!(shown(Some(100), 1), shown(Some(100), 2));
+    // Both begin and stop within the 100 ms: nothing is sent before the first, nothing arrives long after the last.
+    let outcomes = outcome(Some(100), 3);
+    let begun: Vec<_> = outcomes.windows.iter().map(|window| window.at).collect();
+    let at = |ms| Time::from_ns(0) + Delta::ms(ms);
+    assert!((at(30)..=at(140)).contains(&begun[0]), "{:?}", begun[0]);
+    assert!((at(8_000)..=at(8_100)).contains(begun.last().unwrap()));
 }

@@ -133,3 +133,55 @@ fn slow_start_fills_a_pipe_in_one_round_trip_for_each_doubling() {
         );
     }
 }
+
+/// Through coupled queues each flow keeps the window that its own law makes of its marks: p for L4S packets and a quarter of p^2 for
+/// classic ones (RFC 9332 section 2.1, k = 2). Prague's law stands in its file; CUBIC is in its region of Reno here: sqrt(3 / 2p).
+/// That the shares differ is for the round trips, of which only the classic one is lengthened by a queue.
+#[test]
+fn prague_and_cubic_share_coupled_queues_as_their_laws_say() {
+    let run = Run::of(
+        r#"
+        [scenario]
+        duration = "120 s"
+        warmup = "10 s"
+
+        [link.down]
+        rate = "40 Mbit/s"
+        delay = "10 ms"
+        queue = "dualpi2"
+
+        [link.up]
+        delay = "10 ms"
+
+        [[flow]]
+        name = "prague"
+        app = "bulk"
+        cc = "prague"
+        ecn = "accurate"
+
+        [[flow]]
+        name = "cubic"
+        app = "bulk"
+        ecn = "classic"
+        "#,
+    );
+    let window = |flow: &str| {
+        let bits = run.get(flow, "goodput_bps") * run.get(flow, "rtt_mean_ms") / 1e3;
+        bits / (8 * MSS) as f64
+    };
+    let rounds_per_reference = run.get("prague", "rtt_mean_ms") / 25.0;
+    let segments = run.get("prague", "goodput_bps") * 110.0 / (8 * MSS) as f64;
+    // A hundred or so of them are CUBIC's.
+    let p = (run.get("down", "marks_early") - 100.0) / segments;
+    let growth = (1.0 - p) * rounds_per_reference * rounds_per_reference;
+    let half = growth / rounds_per_reference;
+    let prague = (half + (half * half + 2.0 * growth).sqrt()) / p;
+    let cubic = 1.5_f64.sqrt() / (p / 2.0);
+    for (flow, expected) in [("prague", prague), ("cubic", cubic)] {
+        let found = window(flow);
+        assert!(
+            (found / expected - 1.0).abs() < 0.12,
+            "{flow}: {found}, by its law {expected}"
+        );
+    }
+}

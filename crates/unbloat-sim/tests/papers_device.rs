@@ -48,7 +48,7 @@ fn phone_with(flows: &str) -> Run {
         {flows}
         "#
     ));
-    plan.up.insert(0, phone());
+    plan.up[0].insert(0, phone());
     Run::from(&plan)
 }
 
@@ -109,4 +109,33 @@ fn datagrams_come_down_undisturbed_beside_an_upload() {
         |flows: &str| phone_with(&format!("{datagrams}{flows}")).get("datagrams", "delay_p95_ms");
     let (alone, beside) = (delay_ms(""), delay_ms(UPLOAD));
     assert!((beside / alone - 1.0).abs() < 0.05, "{alone} {beside}");
+}
+
+/// T_S, the first of the on-device delays: what an upload has written waits for all that is before it in the socket. A low-water mark
+/// leaves the other delays and the goodput as they are.
+#[test]
+fn a_low_water_mark_takes_the_wait_out_of_the_socket_and_nothing_else() {
+    let upload = r#"
+        [[flow]]
+        name = "upload"
+        app = { kind = "bulk", direction = "up" }
+        cc = "bbr"
+        "#;
+    let [plain, marked] = ["", "[flow.up]\nnotsent_lowat = \"64 kB\"\n"]
+        .map(|mark| phone_with(&format!("{upload}{mark}")));
+    let found = |run: &Run| {
+        let delays =
+            ["socket", "firmware"].map(|place| run.get("up", &format!("{place}_delay_mean_ms")));
+        (delays, run.get("upload", "goodput_bps"))
+    };
+    let (([socket, firmware], goodput), ([short, same], as_fast)) = (found(&plain), found(&marked));
+    // The socket holds 64 kB at most, and half of it at least.
+    let [least, most] = [32e3, 64e3].map(|bytes| bytes * 8e3 / as_fast);
+    assert!((least..most * 1.1).contains(&short), "{short}");
+    assert!(socket > 10.0 * short, "{socket}");
+    assert!((same / firmware - 1.0).abs() < 0.1, "{firmware} {same}");
+    assert!(
+        (as_fast / goodput - 1.0).abs() < 0.02,
+        "{goodput} {as_fast}"
+    );
 }

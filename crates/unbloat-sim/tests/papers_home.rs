@@ -55,8 +55,8 @@ fn ping_ms(sqm: Option<&str>, load: &str) -> f64 {
         "#
     ));
     if let Some(queue) = sqm {
-        plan.down.insert(0, shaper(queue, Rate::mbps(12)));
-        plan.up.insert(0, shaper(queue, Rate::mbps(1)));
+        plan.down[0].insert(0, shaper(queue, Rate::mbps(12)));
+        plan.up[0].insert(0, shaper(queue, Rate::mbps(1)));
     }
     Run::from(&plan).get("ping", "rtt_mean_ms")
 }

@@ -18,7 +18,7 @@ pub struct Common {
     pub seed: Option<u64>,
 
     /// Runs of each point, with a seed each [default: the scenario's]
-    #[arg(long)]
+    #[arg(long, value_parser = clap::value_parser!(u32).range(1..))]
     pub repeats: Option<u32>,
 
     /// Results to show for each point, as SUBJECT.METRIC, with commas

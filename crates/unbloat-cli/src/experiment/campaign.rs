@@ -131,7 +131,7 @@ fn take_next(
         return None;
     }
     let experiment = plan.experiment(index);
-    let came = runner.run(&experiment, index, stop, progress);
+    let came = runner.run(&experiment, index, stop, progress).transpose()?;
     progress.done();
     Some(came.map(|came| judged(plan, index, experiment.seed, came)))
 }

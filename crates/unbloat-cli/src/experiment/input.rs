@@ -35,6 +35,10 @@ impl Plan {
         let repeats = self.sweep.repeats as usize;
         let mut experiment = self.points[run / repeats].clone();
         experiment.seed = experiment.seed.wrapping_add((run % repeats) as u64);
+        if repeats > 1 {
+            let jitter = Experiment::REPEATED_START_JITTER;
+            experiment.start_jitter.get_or_insert(jitter);
+        }
         if self.runs() > 1 {
             experiment.sample_every = None;
         }
@@ -66,7 +70,7 @@ pub fn plan(args: &Common) -> Result<Plan, ExperimentError> {
         sweep.set(&mut scenario, assignment).map_err(fault)?;
     }
     if let Some(repeats) = args.repeats {
-        sweep.repeats = repeats.max(1);
+        sweep.repeat(repeats).map_err(fault)?;
     }
     let folder = file.parent().unwrap_or(Path::new("")).to_owned();
     let files = |name: &str| read(&folder.join(name)).map_err(|error| error.to_string());
@@ -101,13 +105,16 @@ fn fixed(scenario: &Node, sweep: &Sweep) -> Vec<(String, String)> {
 
 /// The files that the scenario names.
 fn traces(scenario: &Node, folder: &Path) -> Vec<PathBuf> {
-    let named = ["link.down.trace", "link.up.trace"]
-        .into_iter()
-        .filter_map(|key| match &scenario.get(key)?.value {
-            Value::Text(name) => Some(folder.join(name)),
-            _ => None,
-        });
-    named.collect()
+    let directions = ["link.down", "link.up"].map(|key| scenario.get(key));
+    let hops = directions.into_iter().flatten().flat_map(|direction| {
+        let several = direction.get("hop").map(|hop| &hop.value);
+        match several {
+            Some(Value::Array(hops)) => hops.iter().collect(),
+            _ => vec![direction],
+        }
+    });
+    let named = hops.filter_map(|hop| hop.get("trace")?.as_text());
+    named.map(|name| folder.join(name)).collect()
 }
 
 /// The contents of a file, unpacked if its name ends in `.gz`.

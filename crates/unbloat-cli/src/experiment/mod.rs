@@ -46,14 +46,14 @@ pub trait Runner: Sync {
         false
     }
 
-    /// Runs the experiment of that number.
+    /// Runs the experiment of that number. None: it was stopped, and there is nothing to tell of it.
     fn run(
         &self,
         experiment: &Experiment,
         index: usize,
         stop: &AtomicBool,
         progress: &Progress,
-    ) -> Result<Came, ExperimentError>;
+    ) -> Result<Option<Came>, ExperimentError>;
 }
 
 #[derive(Debug, thiserror::Error)]

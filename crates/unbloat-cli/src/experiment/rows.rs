@@ -5,6 +5,9 @@ use super::campaign::Campaign;
 use super::input::Plan;
 use unbloat_outcome::Outcomes;
 use unbloat_table::{Column, Order, Rows, Table};
+use unbloat_units::{Bytes, Time};
+
+const DIRECTIONS: [&str; 2] = ["down", "up"];
 
 /// The tables that every run of a scenario has.
 pub fn tables() -> [Table; 5] {
@@ -28,7 +31,7 @@ fn averages_table() -> Table {
             ),
             Column::text(
                 "subject",
-                "a flow by its name, a direction (down, up), or the whole run (all)",
+                "a flow by its name, a direction (down, up) or one of several hops (down.hop2), or the whole run (all)",
             ),
             Column::text("metric", "name of the result, with its unit"),
             Column::u64("runs", "repeats that have the result"),
@@ -54,7 +57,7 @@ fn results_table() -> Table {
             Column::u64("seed", "seed of the run"),
             Column::text(
                 "subject",
-                "a flow by its name, a direction (down, up), or the whole run (all)",
+                "a flow by its name, a direction (down, up) or one of several hops (down.hop2), or the whole run (all)",
             ),
             Column::text("metric", "name of the result, with its unit"),
             Column::f64("value", "the result"),
@@ -77,15 +80,20 @@ fn points_table() -> Table {
 fn queue_table() -> Table {
     Table {
         name: "queue_series",
-        doc: "one row per sample and direction: what was on the path (a single run only)",
+        doc: "one row per sample, direction and place: what was there (a single run only)",
         columns: vec![
             Column::i64("time_ns", "time of the sample since the run began"),
             Column::text("direction", "down or up"),
             Column::u64(
-                "path_bytes",
-                "in queues and under way, all elements together",
+                "hop",
+                "number of the hop, from 1 in the order in which packets meet them; null for the path as a whole",
             ),
-            Column::u64("path_packets", "the same in packets"),
+            Column::text(
+                "place",
+                "queue, qdisc, driver, firmware, radio or sleep; path: queued and under way, all places together",
+            ),
+            Column::u64("backlog_bytes", "what was there"),
+            Column::u64("backlog_packets", "the same in packets"),
         ],
     }
 }
@@ -174,14 +182,32 @@ fn points_rows(table: &Table, plan: &Plan) -> Rows {
 
 fn queue_rows(table: &Table, outcomes: Option<&Outcomes>) -> Rows {
     let mut rows = Rows::new(table);
-    let samples = outcomes.iter().flat_map(|outcomes| &outcomes.samples);
-    for (sample, number) in samples.zip(0..) {
-        for (direction, name) in ["down", "up"].into_iter().enumerate() {
-            let mut row = rows.row(order(number));
-            row.i64(sample.at.as_ns());
-            row.text(name);
-            row.u64(sample.queue_bytes[direction].as_u64());
-            row.u64(u64::from(sample.queue_packets[direction]));
+    let Some(outcomes) = outcomes else {
+        return rows;
+    };
+    let mut layers = outcomes.layers.iter().peekable();
+    let mut add = |number, at: Time, (direction, hop, place), bytes: Bytes, packets: u32| {
+        let mut row = rows.row(order(number));
+        row.i64(at.as_ns());
+        row.text(DIRECTIONS[usize::from(direction)]);
+        row.u64(hop);
+        row.text(place);
+        row.u64(bytes.as_u64());
+        row.u64(u64::from(packets));
+    };
+    for (sample, number) in outcomes.samples.iter().zip(0..) {
+        let wholes = sample.queue_bytes.into_iter().zip(sample.queue_packets);
+        for ((bytes, packets), direction) in wholes.zip(0_u8..) {
+            let whole: (u8, Option<u64>, &str) = (direction, None, "path");
+            add(number, sample.at, whole, bytes, packets);
+        }
+        while let Some(layer) = layers.next_if(|layer| layer.at == sample.at) {
+            let part = (
+                layer.direction,
+                Some(u64::from(layer.hop)),
+                layer.place.name(),
+            );
+            add(number, layer.at, part, layer.bytes, layer.packets);
         }
     }
     rows

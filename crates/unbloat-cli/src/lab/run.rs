@@ -70,13 +70,13 @@ impl Runner for Lab {
         _index: usize,
         stop: &AtomicBool,
         progress: &Progress,
-    ) -> Result<Came, ExperimentError> {
+    ) -> Result<Option<Came>, ExperimentError> {
         let options = Options {
             timing: Timing::Spin,
             keeps_series: self.keeps_series,
         };
         let ran = unbloat_lab::run(experiment, &options, stop, &|at| progress.at(at))?;
-        Ok(came(experiment, ran))
+        Ok(Some(came(experiment, ran)))
     }
 }
 

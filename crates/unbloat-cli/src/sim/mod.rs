@@ -4,7 +4,7 @@ use crate::exit::Exit;
 use crate::experiment::{self, Came, Common, ExperimentError, Progress, Runner};
 use crate::stop::stop_on_ctrl_c;
 use std::num::NonZeroUsize;
-use std::sync::atomic::AtomicBool;
+use std::sync::atomic::{AtomicBool, Ordering};
 use unbloat_run::Clock;
 use unbloat_scenario::Experiment;
 
@@ -63,9 +63,10 @@ impl Runner for Simulator {
         &self,
         experiment: &Experiment,
         _index: usize,
-        _stop: &AtomicBool,
+        stop: &AtomicBool,
         _progress: &Progress,
-    ) -> Result<Came, ExperimentError> {
-        Ok(Came::of(unbloat_sim::run(experiment)))
+    ) -> Result<Option<Came>, ExperimentError> {
+        let may_go_on = |_| !stop.load(Ordering::Relaxed);
+        Ok(unbloat_sim::run_while(experiment, may_go_on).map(Came::of))
     }
 }

@@ -10,7 +10,6 @@
 //! buffer takes the queue out of its hands.
 
 pub mod modem;
-pub mod socket;
 
 use crate::seam::{Element, Output, Place};
 use fastrand::Rng;
@@ -168,6 +167,13 @@ impl Element for Device {
             packets: sum.packets + layer.packets,
             bytes: sum.bytes + layer.bytes,
         })
+    }
+
+    fn each_layer(&self, tell: &mut dyn FnMut(Place, Backlog)) {
+        let [qdisc, driver, _] = self.layers();
+        tell(Place::Qdisc, qdisc);
+        tell(Place::Driver, driver);
+        self.modem.each_layer(tell);
     }
 }
 

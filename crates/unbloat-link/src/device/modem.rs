@@ -111,4 +111,11 @@ impl Element for AnyModem {
             AnyModem::Line { link, .. } => link.backlog(),
         }
     }
+
+    fn each_layer(&self, tell: &mut dyn FnMut(Place, Backlog)) {
+        match self {
+            AnyModem::LteUplink(phone) => phone.each_layer(tell),
+            AnyModem::Line { link, .. } => link.each_layer(tell),
+        }
+    }
 }

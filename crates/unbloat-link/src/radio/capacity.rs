@@ -1,21 +1,28 @@
 //! How many bytes a TTI carries.
 
 use super::grid::Grid;
+use crate::service::chances::{self, CHANCE_BYTES};
 use crate::service::constant;
 use crate::service::markov::{self, Chain};
 use crate::service::profile::Profile;
 use crate::service::steps::{self, Schedule};
 use crate::service::work::{self, PER_BYTE};
+use crate::trace::Chances as Trace;
 use fastrand::Rng;
+use std::sync::Arc;
 use unbloat_units::{Rate, Time};
 
 /// The rate of the radio link over time: what the scheduler has for this user at the MAC layer,
 /// headers of MAC and RLC included, retransmissions not yet taken off.
+///
+/// Chances of a trace were recorded behind a radio: each is 1,500 bytes of the block that is on the air just
+/// before its time. What failed and came again is already in their times, so a trace goes with a `bler` of 0 unless the link is to be worse.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Rates {
     Constant(constant::Params),
     Steps(steps::Params),
     Markov(markov::Params),
+    Chances(chances::Params),
 }
 
 /// Whole bytes for each TTI, so that over any run of TTIs in use their sum is the integral of the
@@ -33,6 +40,7 @@ enum AnyRates {
     Constant(Rate),
     Steps(Schedule),
     Markov(Chain),
+    Chances { trace: Arc<Trace>, start: Time },
 }
 
 impl Capacity {
@@ -47,6 +55,10 @@ impl Capacity {
             Rates::Markov(params) => {
                 AnyRates::Markov(Chain::new(params.states.clone(), start, rng.fork()))
             }
+            Rates::Chances(params) => AnyRates::Chances {
+                trace: Arc::clone(&params.trace),
+                start,
+            },
         };
         Capacity {
             rates,
@@ -68,6 +80,10 @@ impl Capacity {
                 AnyRates::Constant(rate) => work::done(*rate, until - from),
                 AnyRates::Steps(schedule) => schedule.work(from, until),
                 AnyRates::Markov(chain) => chain.work(from, until),
+                AnyRates::Chances { trace, start } => {
+                    let count = trace.until(until - *start) - trace.until(from - *start);
+                    count * i128::from(CHANCE_BYTES) * PER_BYTE
+                }
             };
         self.carry = work % PER_BYTE;
         u64::try_from(work / PER_BYTE).unwrap_or(u64::MAX)
@@ -96,6 +112,18 @@ mod tests {
         let sum: u64 = (0..73).map(|tti| capacity.bytes(tti)).sum();
         let work = 20 * (700_000 * 9_999_999i128 + 2_500_000 * 3_333_333);
         assert_eq!(i128::from(sum), work / PER_BYTE);
+    }
+
+    #[test]
+    fn chances_of_a_trace_are_bytes_of_the_block_at_whose_end_they_are() {
+        let trace = Arc::new(crate::trace::parse_mahimahi(b"0\n1\n1\n4\n").unwrap());
+        let rates = Rates::Chances(chances::Params { trace });
+        let start = Time::from_ns(0);
+        let mut capacity = Capacity::new(&rates, Grid::new(start), start, &mut Rng::with_seed(0));
+        // Chances are at 1, 1, 4, 4 (0 of the next pass), 5, 5, 8, 8; that at 0 is over when the first block begins.
+        let chances = [2, 0, 0, 2, 2, 0, 0, 2];
+        let bytes = [0, 1, 2, 3, 4, 5, 6, 7].map(|tti| capacity.bytes(tti));
+        assert_eq!(bytes, chances.map(|count| count * 1_500));
     }
 
     #[test]

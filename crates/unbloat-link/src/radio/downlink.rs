@@ -128,6 +128,11 @@ impl Element for Downlink {
             bytes: queued.bytes + inside.bytes,
         }
     }
+
+    fn each_layer(&self, tell: &mut dyn FnMut(Place, Backlog)) {
+        tell(Place::Queue, self.queue.backlog());
+        tell(Place::Radio, self.rlc.inside());
+    }
 }
 
 #[cfg(test)]

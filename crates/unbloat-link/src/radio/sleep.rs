@@ -79,4 +79,8 @@ impl Element for Sleep {
             bytes: self.bytes,
         }
     }
+
+    fn each_layer(&self, tell: &mut dyn FnMut(Place, Backlog)) {
+        tell(Place::Sleep, self.backlog());
+    }
 }

@@ -298,6 +298,11 @@ impl Element for Uplink {
             bytes: waiting.bytes + inside.bytes,
         }
     }
+
+    fn each_layer(&self, tell: &mut dyn FnMut(Place, Backlog)) {
+        tell(Place::Firmware, self.buffer.backlog());
+        tell(Place::Radio, self.rlc.inside());
+    }
 }
 
 /// What the headers of a block take beside its data.

@@ -25,6 +25,13 @@ impl Chances {
         self.at(self.len() - 1)
     }
 
+    /// How many chances there are up to a time since the start, that time included, in all passes.
+    pub(crate) fn until(&self, span: Delta) -> i128 {
+        let (span, period) = (span.as_ns(), self.period().as_ns());
+        let within = self.first_after(Delta::ns(span.rem_euclid(period)));
+        i128::from(span.div_euclid(period)) * self.len() as i128 + within as i128
+    }
+
     /// Index of the first chance after `within`; the length if there is none.
     pub(crate) fn first_after(&self, within: Delta) -> usize {
         self.at_ms

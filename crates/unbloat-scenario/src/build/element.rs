@@ -25,13 +25,37 @@ pub(super) struct Link {
     behind: Vec<Config>,
 }
 
+/// More hops than this in a direction are a slip of the pen: packets live for 255.
+const MAX_HOPS: usize = 255;
+
 impl Link {
-    pub(super) fn read(
+    /// The hops of a direction: one, or those of `[[link.down.hop]]`.
+    pub(super) fn hops(
         node: &Node,
         key: &str,
         direction: Direction,
         files: Files<'_>,
-    ) -> Result<Link, Error> {
+    ) -> Result<Vec<Link>, Error> {
+        let mut keys = Keys::of(node, key)?;
+        let path = keys.path("hop");
+        let Some(list) = keys.take("hop") else {
+            return Ok(vec![Link::read(node, key, direction, files)?]);
+        };
+        let Value::Array(hops) = &list.value else {
+            let message = format!("an array is wanted; write [[{path}]], once for each hop");
+            return Err(Error::new(list.origin, path, message));
+        };
+        if hops.is_empty() || hops.len() > MAX_HOPS {
+            let message = format!("from 1 to {MAX_HOPS} hops are wanted");
+            return Err(Error::new(list.origin, path, message));
+        }
+        keys.end()?;
+        let hops = hops.iter().zip(0..);
+        hops.map(|(hop, index)| Link::read(hop, &format!("{path}.{index}"), direction, files))
+            .collect()
+    }
+
+    fn read(node: &Node, key: &str, direction: Direction, files: Files<'_>) -> Result<Link, Error> {
         let mut keys = Keys::of(node, key)?;
         let service = server(&mut keys, files)?;
         let radio = radio(&mut keys, direction, service.as_ref())?;

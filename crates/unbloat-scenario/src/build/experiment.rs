@@ -5,7 +5,7 @@ use super::flow::{Hosts, flows};
 use super::kernel_queue;
 use super::radio::rrc;
 use super::ranges::{PERIOD, SPAN};
-use crate::experiment::{Experiment, Flow};
+use crate::experiment::{Experiment, Flow, Hop};
 use crate::text::{Error, Keys, Node, Value};
 use unbloat_link::radio::rrc::Direction;
 use unbloat_link::radio::sleep;
@@ -32,13 +32,14 @@ pub fn build(scenario: &Node, files: Files<'_>) -> Result<Experiment, Error> {
     let kernel_queues = kernel_queue::take(&mut links)?;
     let path = path(&links, files)?;
     let (flows, hosts) = all_flows(&entries)?;
-    let experiment = Experiment {
+    let mut experiment = Experiment {
         name: head.or("name", String::new())?,
         about: head.or("about", String::new())?,
         duration: head.within("duration", Delta::secs(60), &PERIOD)?,
         warmup: head.within("warmup", Delta::ZERO, &SPAN)?,
         seed: head.or("seed", 1)?,
-        sample_every: Some(head.within("sample_every", Delta::ms(10), &SPAN)?),
+        start_jitter: head.maybe_within("start_jitter", &SPAN)?,
+        sample_every: None,
         down: path.down,
         up: path.up,
         kernel_queues,
@@ -49,48 +50,67 @@ pub fn build(scenario: &Node, files: Files<'_>) -> Result<Experiment, Error> {
     if experiment.warmup >= experiment.duration {
         return Err(head.fault("\"duration\" must be longer than \"warmup\""));
     }
-    let samples = experiment.sample_every.map_or(0, |every| {
-        experiment.duration.as_ns() / every.as_ns().max(1)
-    });
-    if experiment.sample_every > Some(Delta::ZERO) && samples > MAX_SAMPLES {
-        return Err(head.fault(format!(
-            "{samples} samples; make \"sample_every\" longer, at most {MAX_SAMPLES} are taken (0 for none)"
-        )));
-    }
+    experiment.sample_every = Some(sample_every(&mut head, &experiment)?);
     head.end()?;
     Ok(experiment)
 }
 
-/// More samples than this of each queue are a slip of the pen.
-const MAX_SAMPLES: i64 = 10_000_000;
+/// More rows of samples than this are a slip of the pen: they are kept until the run is written.
+const MAX_ROWS: i64 = 10_000_000;
 
-type Elements = Vec<unbloat_link::Config>;
+/// As often as asked for; each 10 ms if nothing is said, or as often as there is room.
+fn sample_every(head: &mut Keys, experiment: &Experiment) -> Result<Delta, Error> {
+    let hops = experiment.down.len() + experiment.up.len();
+    // Both directions, the places of each hop, and the flows, most of which have one connection at a time.
+    let rows = (2 + 4 * hops + experiment.flows.len()) as i64;
+    let least = Delta::ns(experiment.duration.as_ns() / (MAX_ROWS / rows));
+    match head.maybe_within("sample_every", &SPAN)? {
+        None => Ok(least.max(Delta::ms(10))),
+        Some(every) if every > Delta::ZERO && every < least => Err(head.fault(format!(
+            "\"sample_every\" must be at least {least} here, or 0 s for never; {MAX_ROWS} rows are the most"
+        ))),
+        Some(every) => Ok(every),
+    }
+}
 
 struct BothWays {
-    down: Elements,
-    up: Elements,
+    down: Vec<Hop>,
+    up: Vec<Hop>,
     shares_radio: bool,
 }
 
 fn path(links: &Node, files: Files<'_>) -> Result<BothWays, Error> {
     let mut keys = Keys::of(links, "link")?;
-    let mut link = |name: &'static str, direction| -> Result<Link, Error> {
+    let mut direction_of = |name: &'static str, direction| -> Result<Vec<Link>, Error> {
         let node = keys
             .take(name)
             .unwrap_or_else(|| Node::table(keys.origin().clone()));
-        Link::read(&node, &keys.path(name), direction, files)
+        Link::hops(&node, &keys.path(name), direction, files)
     };
-    let (down, up) = (link("down", Direction::Down)?, link("up", Direction::Up)?);
+    let (down, up) = (
+        direction_of("down", Direction::Down)?,
+        direction_of("up", Direction::Up)?,
+    );
     let rrc = rrc(&mut keys)?;
     keys.end()?;
-    let base_rtt = down.delay + up.delay;
-    let elements = |side: Link, direction| -> Result<Elements, Error> {
-        let asleep = rrc.map(|rrc| unbloat_link::Config::Rrc(sleep::Params { rrc, direction }));
-        Ok(asleep.into_iter().chain(side.elements(base_rtt)?).collect())
+    let delays = down.iter().chain(&up).map(|hop| hop.delay);
+    let base_rtt = delays.fold(Delta::ZERO, |sum, delay| sum + delay);
+    let elements = |side: Vec<Link>| -> Result<Vec<Hop>, Error> {
+        let hops = side.into_iter().map(|link| link.elements(base_rtt));
+        hops.collect()
     };
+    let (mut down, mut up) = (elements(down)?, elements(up)?);
+    if let Some(rrc) = rrc {
+        // The phone is at the end of one and at the beginning of the other.
+        let asleep = |direction| unbloat_link::Config::Rrc(sleep::Params { rrc, direction });
+        let ends = [down.last_mut(), up.first_mut()].into_iter().flatten();
+        for (hop, direction) in ends.zip([Direction::Down, Direction::Up]) {
+            hop.insert(0, asleep(direction));
+        }
+    }
     Ok(BothWays {
-        down: elements(down, Direction::Down)?,
-        up: elements(up, Direction::Up)?,
+        down,
+        up,
         shares_radio: rrc.is_some(),
     })
 }

@@ -1,7 +1,7 @@
 //! `[[flow]]`: who does what, from when to when, over which TCP.
 
 use super::ranges::SPAN;
-use super::tcp::ends;
+use super::tcp::ends_of_both;
 use super::workload::workload;
 use crate::experiment::Flow;
 use crate::text::{Error, Keys, Node};
@@ -55,14 +55,14 @@ pub(super) fn flows(
     if stop.is_some_and(|stop| stop <= start) {
         return Err(keys.fault("\"stop\" must be after \"start\""));
     }
-    let ends = ends(&mut keys)?;
+    let [down, up] = ends_of_both(&mut keys)?;
     let flow = Flow {
         name,
         workload,
         start: origin + start,
         stop: stop.map(|stop| origin + stop),
-        senders: [ends.sender.clone(), ends.sender],
-        receivers: [ends.receiver.clone(), ends.receiver],
+        senders: [down.sender, up.sender],
+        receivers: [down.receiver, up.receiver],
         extra_delay: keys.within("delay", Delta::ZERO, &SPAN)?,
         client: hosts.host(keys.or("client", "client".to_owned())?),
         server: hosts.host(keys.or("server", "server".to_owned())?),

@@ -58,8 +58,9 @@ fn rates(keys: &Keys, service: Option<&service::Config>) -> Result<Rates, Error>
         Some(service::Config::Constant(params)) => Ok(Rates::Constant(*params)),
         Some(service::Config::Steps(params)) => Ok(Rates::Steps(params.clone())),
         Some(service::Config::Markov(params)) => Ok(Rates::Markov(params.clone())),
+        Some(service::Config::Chances(params)) => Ok(Rates::Chances(params.clone())),
         _ => Err(keys.fault(
-            "a radio wants a \"rate\" without \"burst\", \"steps\", \"markov\" or a \"trace\" of rates (.csv)",
+            "a radio wants a \"rate\" without \"burst\", \"steps\", \"markov\" or a \"trace\"",
         )),
     }
 }

@@ -22,13 +22,32 @@ enum Ecn {
     Accurate,
 }
 
-/// Both ends of a connection.
+/// Both ends of the data of one direction.
+#[derive(Clone)]
 pub(super) struct Ends {
     pub sender: sender::Params,
     pub receiver: receiver::Params,
 }
 
-pub(super) fn ends(keys: &mut Keys) -> Result<Ends, Error> {
+/// Ends of the data of each direction: what stands in the flow holds for both, what stands in `[flow.down]` or `[flow.up]` for
+/// that one alone.
+pub(super) fn ends_of_both(keys: &mut Keys) -> Result<[Ends; 2], Error> {
+    let sides = ["down", "up"].map(|name| (keys.path(name), keys.take(name)));
+    let common = keys.rest();
+    let both = ends(keys)?;
+    let [down, up] = sides.map(|(path, side)| -> Result<Ends, Error> {
+        let Some(side) = side else {
+            return Ok(both.clone());
+        };
+        let mut own = Keys::of(&side, &path)?.or_else_from(common.clone());
+        let ends = ends(&mut own)?;
+        own.end()?;
+        Ok(ends)
+    });
+    Ok([down?, up?])
+}
+
+fn ends(keys: &mut Keys) -> Result<Ends, Error> {
     let ecn = match keys.or("ecn", Ecn::default())? {
         Ecn::Off => EcnMode::Off,
         Ecn::Classic => EcnMode::Classic,
@@ -43,6 +62,7 @@ pub(super) fn ends(keys: &mut Keys) -> Result<Ends, Error> {
 fn sender_params(keys: &mut Keys, ecn: EcnMode, mss: u32) -> Result<sender::Params, Error> {
     let default = sender::Params::default();
     let send_buffer = keys.within("send_buffer", Bytes::new(default.send_buffer), &SIZE)?;
+    let notsent_lowat: Option<Bytes> = keys.maybe_within("notsent_lowat", &SIZE)?;
     Ok(sender::Params {
         mss,
         initial_window: keys.within("initial_window", default.initial_window, &COUNT)?,
@@ -59,6 +79,7 @@ fn sender_params(keys: &mut Keys, ecn: EcnMode, mss: u32) -> Result<sender::Para
         pacing: keys.or("pacing", default.pacing)?,
         hz: keys.within("kernel_hz", default.hz, &(1..=1_000))?,
         send_buffer: send_buffer.as_u64(),
+        notsent_lowat: notsent_lowat.map(Bytes::as_u64),
     })
 }
 

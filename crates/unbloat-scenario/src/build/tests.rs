@@ -47,13 +47,106 @@ fn built(text: &str) -> Result<crate::Experiment, crate::text::Error> {
 }
 
 #[test]
+fn a_direction_may_have_several_hops() {
+    let text = r#"
+        [link.rrc]
+        [[link.down.hop]]
+        rate = "8 Mbit/s"
+        delay = "10 ms"
+        [[link.down.hop]]
+        rate = "16 Mbit/s"
+        delay = "30 ms"
+        queue = { kind = "droptail", limit = "1 BDP" }
+        [[link.up.hop]]
+        delay = "20 ms"
+        [[link.up.hop]]
+        delay = "40 ms"
+        [[flow]]
+        app = "bulk"
+        "#;
+    let experiment = built(text).unwrap();
+    let names = |hops: &[crate::Hop]| -> Vec<Vec<_>> {
+        let hop = |hop: &crate::Hop| hop.iter().map(Element::name).collect();
+        hops.iter().map(hop).collect()
+    };
+    let line = ["bottleneck", "delay"];
+    assert_eq!(
+        names(&experiment.down),
+        [&line[..], &["rrc", "bottleneck", "delay"]]
+    );
+    assert_eq!(names(&experiment.up), [&["rrc", "delay"][..], &["delay"]]);
+    let Element::Bottleneck(second) = &experiment.down[1][1] else {
+        panic!("{:?}", experiment.down);
+    };
+    let Queue::DropTail(droptail) = &second.queue else {
+        panic!("{:?}", second.queue);
+    };
+    // 16 Mbit/s times 100 ms, of all hops there and back.
+    assert_eq!(droptail.limit_bytes, Some(Bytes::new(200_000)));
+    for (from, to, expected) in [
+        (
+            "[link.rrc]",
+            "[link.down]\nrate = \"1 Mbit/s\"\n",
+            "line 3: link.down.rate: unknown key \"rate\"",
+        ),
+        (
+            "delay = \"30 ms\"",
+            "delai = \"30 ms\"",
+            "line 8: link.down.hop.1.delai: unknown key",
+        ),
+        (
+            "rate = \"8 Mbit/s\"",
+            "hop = [{ }]",
+            "line 4: link.down.hop.0.hop: unknown key",
+        ),
+        (
+            "[[link.up.hop]]\n        delay = \"20 ms\"\n        [[link.up.hop]]\n        delay = \"40 ms\"",
+            "[link.up]\nhop = []",
+            "line 11: link.up.hop: from 1 to 255 hops",
+        ),
+    ] {
+        assert!(text.contains(from), "{from}");
+        let fault = built(&text.replace(from, to)).unwrap_err().to_string();
+        assert!(
+            fault.starts_with(expected),
+            "{fault}\ninstead of\n{expected}"
+        );
+    }
+}
+
+#[test]
+fn data_of_each_direction_may_have_a_tcp_of_its_own() {
+    let tables = "[flow.up]\ncc = \"bbr\"\nnotsent_lowat = \"64 kB\"\n[flow.down]\nreceive_window = \"drwa\"";
+    let text = format!("{TEXT}cc = \"vegas\"\nmss_bytes = 1400\n{tables}\n");
+    let call = &built(&text).unwrap().flows[2];
+    let senders = call.senders.each_ref();
+    let found = senders.map(|one| (one.congestion.name(), one.mss, one.notsent_lowat));
+    assert_eq!(
+        found,
+        [("vegas", 1_400, None), ("bbr", 1_400, Some(64_000))]
+    );
+    let rules = call.receivers.each_ref().map(|one| one.rule.name());
+    assert_eq!(rules, ["drwa", "drs"]);
+    let fault = built(&text.replace("notsent_lowat", "notsent_lowwat")).unwrap_err();
+    assert!(
+        fault
+            .to_string()
+            .contains("flow.1.up.notsent_lowwat: unknown key")
+            && fault
+                .to_string()
+                .contains("did you mean \"notsent_lowat\"?"),
+        "{fault}"
+    );
+}
+
+#[test]
 fn a_scenario_becomes_paths_and_flows() {
     let experiment = built(TEXT).unwrap();
     assert_eq!(
         (experiment.duration, experiment.warmup),
         (Delta::secs(30), Delta::secs(5))
     );
-    let [Element::Bottleneck(down), Element::Delay(_)] = &experiment.down[..] else {
+    let [Element::Bottleneck(down), Element::Delay(_)] = &experiment.down[0][..] else {
         panic!("{:?}", experiment.down);
     };
     let Queue::FqCodel(fq_codel) = &down.queue else {
@@ -64,7 +157,7 @@ fn a_scenario_becomes_paths_and_flows() {
         Element::Bottleneck(up),
         Element::Burst(_),
         Element::Delay(_),
-    ] = &experiment.up[..]
+    ] = &experiment.up[0][..]
     else {
         panic!("{:?}", experiment.up);
     };
@@ -183,7 +276,7 @@ fn every_fault_is_one_message_with_line_key_and_what_is_allowed() {
         (
             "\"5 s\"",
             "\"5 s\"\nsample_every = \"1 ns\"",
-            "line 2: scenario: 30000000000 samples; make \"sample_every\" longer",
+            "line 2: scenario: \"sample_every\" must be at least 39 us here",
         ),
         (
             "app = \"voice\"",
@@ -207,8 +300,8 @@ fn every_fault_is_one_message_with_line_key_and_what_is_allowed() {
         ),
         (
             "trace = \"lte.down\"",
-            "radio = \"lte\"",
-            "line 8: link.down.radio: a radio wants a \"rate\"",
+            "rate = \"8 Mbit/s\"\nburst = \"9 kB\"\nradio = \"lte\"",
+            "line 10: link.down.radio: a radio wants a \"rate\"",
         ),
         (
             "trace = \"lte.down\"",

@@ -13,6 +13,8 @@ pub struct Keys {
     key: String,
     origin: Origin,
     node: Node,
+    /// Where a key is looked for that the table does not have.
+    above: Option<Node>,
     asked: Vec<&'static str>,
 }
 
@@ -39,8 +41,22 @@ impl Keys {
             key: key.to_owned(),
             origin: node.origin.clone(),
             node,
+            above: None,
             asked: Vec::new(),
         }
+    }
+
+    /// Looks for keys in `above` that this table does not have; those there need not all be asked for.
+    pub fn or_else_from(self, above: Node) -> Keys {
+        Keys {
+            above: Some(above),
+            ..self
+        }
+    }
+
+    /// The keys that were not taken yet.
+    pub fn rest(&self) -> Node {
+        self.node.clone()
     }
 
     /// Path of a key of this table.
@@ -54,7 +70,8 @@ impl Keys {
     /// Takes a value as it stands.
     pub fn take(&mut self, name: &'static str) -> Option<Node> {
         self.asked.push(name);
-        self.node.take(name)
+        let own = self.node.take(name);
+        own.or_else(|| self.above.as_mut()?.take(name))
     }
 
     pub fn maybe<T: DeserializeOwned>(&mut self, name: &'static str) -> Result<Option<T>, Error> {
@@ -122,11 +139,12 @@ impl Keys {
 
     /// Where a value was written.
     pub fn origin_of(&self, name: &str) -> Origin {
-        let node = match &self.node.value {
-            Value::Table(table) => table.get(name),
+        let of = |node: &Node| match &node.value {
+            Value::Table(table) => table.get(name).map(|value| value.origin.clone()),
             _ => None,
         };
-        node.map_or(self.origin.clone(), |node| node.origin.clone())
+        let above = || self.above.as_ref().and_then(of);
+        of(&self.node).or_else(above).unwrap_or(self.origin.clone())
     }
 
     /// Takes a part that comes in kinds.

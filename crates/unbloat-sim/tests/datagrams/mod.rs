@@ -80,7 +80,8 @@ pub fn experiment(load: Load, link: Element, seed: u64) -> Experiment {
         duration: Delta::secs(60),
         warmup: Delta::ZERO,
         seed,
-        down: vec![link],
+        start_jitter: None,
+        down: vec![vec![link]],
         up: Vec::new(),
         flows: vec![flow],
         hosts: Vec::new(),
@@ -98,8 +99,9 @@ pub type Arrivals = Vec<(Time, Bytes)>;
 pub fn arrivals(experiment: &Experiment) -> Arrivals {
     let start = Time::from_ns(0);
     let mut rng = Rng::with_seed(experiment.seed);
-    Path::build(&experiment.down, start, &mut rng);
-    Path::build(&experiment.up, start, &mut rng);
+    for hop in experiment.down.iter().chain(&experiment.up) {
+        Path::build(hop, start, &mut rng);
+    }
     let mut source = experiment.flows[0].workload.build();
     let mut notes = Notes {
         now: start,

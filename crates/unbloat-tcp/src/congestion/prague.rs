@@ -2,7 +2,10 @@
 //!
 //! # References
 //! draft-briscoe-iccrg-prague-congestion-control-04 (sections 2.4.2 to 2.4.4), RFC 9331 (the
-//! requirements), RFC 8257 (DCTCP, whose average it takes): gain 1/16, reference round-trip time 25 ms.
+//! requirements), RFC 8257 (DCTCP, whose average it takes): gain 1/16, reference round-trip time 25 ms. Where the draft
+//! leaves a choice, the module of the L4S team for Linux (version 0.7): the window has fractions, because most reductions are of
+//! a segment or two and rounding them down would leave a third more than a fair share; and one reduction in a reference
+//! round-trip time, as growth is counted, so that shorter paths have the share of one of that length.
 //!
 //! # Where we differ
 //! 1. Loss halves the window, as in Reno; the draft leaves a choice.
@@ -47,7 +50,9 @@ pub struct Prague {
     seen_ce: u32,
     /// No second reduction before this is delivered.
     reduced_until: u32,
-    growth: u64,
+    reduced_at_us: u64,
+    /// The window in units of 1/2^20 segments; the flow's is rounded up.
+    window: u64,
 }
 
 impl Prague {
@@ -61,7 +66,8 @@ impl Prague {
             round_ce: 0,
             seen_ce: 0,
             reduced_until: 0,
-            growth: 0,
+            reduced_at_us: 0,
+            window: 0,
         }
     }
 
@@ -91,13 +97,27 @@ impl Prague {
     fn reduce_for_marks(&mut self, flow: &mut Flow, sample: &RateSample) {
         // The first mark ever: as much as all marked.
         let alpha = *self.alpha.get_or_insert(ONE);
-        if sample.prior_delivered < self.reduced_until {
+        let is_early = flow.now_us < self.reduced_at_us + self.reference_us();
+        if sample.prior_delivered < self.reduced_until || is_early {
             return;
         }
         self.reduced_until = flow.delivered;
-        let reduction = (u64::from(flow.cwnd) * alpha) >> (SHIFT + 1);
-        flow.cwnd = (flow.cwnd - reduction as u32).max(2);
+        self.reduced_at_us = flow.now_us;
+        self.window -= (self.window * alpha + ONE) >> (SHIFT + 1);
+        self.show(flow);
         flow.ssthresh = flow.cwnd;
+    }
+
+    /// Takes over what others made of the window: loss, a timeout, a pause.
+    fn follow(&mut self, flow: &Flow) {
+        if self.window.div_ceil(ONE) != u64::from(flow.cwnd) {
+            self.window = u64::from(flow.cwnd) << SHIFT;
+        }
+    }
+
+    fn show(&mut self, flow: &mut Flow) {
+        self.window = self.window.max(2 * ONE);
+        flow.cwnd = (self.window.div_ceil(ONE) as u32).min(flow.cwnd_clamp);
     }
 
     fn grow(&mut self, flow: &mut Flow, segments: u32) {
@@ -107,14 +127,14 @@ impl Prague {
         let mut left = segments;
         if flow.is_in_slow_start() {
             left = flow.slow_start(segments);
+            self.follow(flow);
         }
         // One segment a round, less by the square of how much shorter than the reference it is.
         let rtt = u64::from(flow.srtt_us8 >> 3).max(1);
         let ratio = (rtt << 10) / rtt.max(self.reference_us());
-        self.growth += u64::from(left) * ratio * ratio / u64::from(flow.cwnd.max(1));
-        flow.cwnd += (self.growth >> SHIFT) as u32;
-        self.growth &= ONE - 1;
-        flow.cwnd = flow.cwnd.min(flow.cwnd_clamp);
+        let step = u64::from(left) * ratio * ratio;
+        self.window += (step << SHIFT) / self.window.max(ONE);
+        self.show(flow);
     }
 }
 
@@ -144,6 +164,7 @@ impl Congestion for Prague {
     fn control(&mut self, flow: &mut Flow, sample: &RateSample) {
         let marked = flow.delivered_ce - self.seen_ce;
         self.seen_ce = flow.delivered_ce;
+        self.follow(flow);
         self.update_alpha(flow, sample);
         if marked > 0 {
             self.reduce_for_marks(flow, sample);
@@ -170,6 +191,69 @@ impl Congestion for Prague {
             }
             State::Loss => flow.ssthresh = (flow.prior_cwnd / 2).max(2),
             State::Open | State::Disorder | State::Cwr => {}
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use fastrand::Rng;
+    use std::collections::VecDeque;
+
+    /// Mean window where each segment is marked with probability `p` and acknowledged `rtt_us` later.
+    fn mean_window(p: f64, rtt_us: u64) -> f64 {
+        let mut rng = Rng::with_seed(3);
+        let mut prague = Prague::new(Params::default());
+        let mut flow = Flow::new(1_448, 10, 250);
+        prague.init(&mut flow);
+        (flow.srtt_us8, flow.is_cwnd_limited) = (8 * rtt_us as u32, true);
+        // The deliveries known when each segment in flight was sent, and when it was.
+        let mut sent = VecDeque::new();
+        let (mut sum, mut count) = (0.0, 0);
+        for step in 0..400_000 {
+            while sent.len() < flow.cwnd as usize {
+                sent.push_back((flow.delivered, flow.now_us));
+            }
+            let Some((prior_delivered, at_us)) = sent.pop_front() else {
+                break;
+            };
+            // Paced: what is sent at once comes spread over the round.
+            let gap_us = rtt_us / u64::from(flow.cwnd);
+            flow.now_us = (flow.now_us + gap_us).max(at_us + rtt_us - gap_us);
+            flow.delivered += 1;
+            flow.delivered_ce += u32::from(rng.f64() < p);
+            let sample = RateSample {
+                prior_delivered,
+                acked_sacked: 1,
+                ..RateSample::default()
+            };
+            prague.control(&mut flow, &sample);
+            if step > 40_000 {
+                sum += f64::from(flow.cwnd) * gap_us as f64;
+                count += gap_us;
+            }
+        }
+        sum / count as f64
+    }
+
+    /// Growth is (1 - p) s^2 a round, with s the round-trip time over the reference, and a reduction by a half of p comes once in
+    /// 1/s rounds and the wait for the next mark, 1/(p w) rounds: (p w)^2 / 2 = (1 - p) s^2 (p w / s + 1).
+    fn law(p: f64, s: f64) -> f64 {
+        let growth = (1.0 - p) * s * s;
+        let half = growth / s;
+        (half + (half * half + 2.0 * growth).sqrt()) / p
+    }
+
+    #[test]
+    fn under_random_marks_the_window_is_that_of_growth_and_reductions_in_balance() {
+        for (p, rtt_ms) in [(0.02, 25), (0.05, 25), (0.1, 25), (0.05, 21), (0.02, 10)] {
+            let s = rtt_ms as f64 / 25.0;
+            let (found, expected) = (mean_window(p, rtt_ms * 1_000), law(p, s));
+            assert!(
+                (found / expected - 1.0).abs() < 0.1,
+                "{p} {rtt_ms}: {found} {expected}"
+            );
         }
     }
 }

@@ -89,6 +89,8 @@ pub struct Params {
     pub hz: u32,
     /// Bytes that the socket takes beyond what is acknowledged: see [`Sender::writable`].
     pub send_buffer: u64,
+    /// TCP_NOTSENT_LOWAT: bytes that the socket takes beyond what was sent; no value: only `send_buffer` counts.
+    pub notsent_lowat: Option<u64>,
 }
 
 impl Default for Params {
@@ -110,6 +112,7 @@ impl Default for Params {
             hz: 250,
             // What 4 MiB (`tcp_wmem`) hold where 1,448 bytes cost 2,434 of memory, as measured.
             send_buffer: 1_723 * 1_448,
+            notsent_lowat: None,
         }
     }
 }
@@ -269,15 +272,20 @@ impl Sender {
         self.written - self.flow.snd_nxt
     }
 
-    /// Bytes that an application may write to a socket now: none until a third of the buffer is free
-    /// (Linux `sk_stream_write_space`). `write` takes more, for sources that have no socket.
+    /// Bytes that an application may write to a socket now: none until a third of the buffer is free and, with a low-water mark,
+    /// less than half of it waits to be sent (Linux `sk_stream_write_space`, `__sk_stream_memory_free`). A write stops exactly
+    /// at a limit, where Linux fills the segment that it has begun. `write` takes more, for sources that have no socket.
     pub fn writable(&self) -> u64 {
-        let free = self
-            .params
-            .send_buffer
-            .saturating_sub(self.unacknowledged());
-        if 3 * free >= self.params.send_buffer {
-            free
+        let Params {
+            send_buffer,
+            notsent_lowat,
+            ..
+        } = self.params;
+        let free = send_buffer.saturating_sub(self.unacknowledged());
+        let below_mark = notsent_lowat.map_or(u64::MAX, |mark| mark.saturating_sub(self.unsent()));
+        let is_below_half = notsent_lowat.is_none_or(|mark| 2 * self.unsent() < mark);
+        if 3 * free >= send_buffer && is_below_half {
+            free.min(below_mark)
         } else {
             0
         }
