@@ -1,6 +1,9 @@
 //! Why a lab could not run.
 
+use std::path::PathBuf;
 use unbloat_bed::BedError;
+use unbloat_capture::CaptureError;
+use unbloat_control::ControlError;
 use unbloat_emulator::EmulatorError;
 use unbloat_traffic::TrafficError;
 
@@ -9,13 +12,11 @@ pub enum LabError {
     #[error("flow {flow:?}: {what} is something that no Linux kernel does; unbloat sim does")]
     OnlySim { flow: String, what: String },
     #[error(
-        "this kernel has no congestion control {kernel:?} (cc = {scenario:?}); it has {available}. \
-         Run unbloat lab run --virtual, whose kernel has it, or unbloat sim"
+        "cc = {scenario:?}: {source}. The kernel of unbloat lab run --virtual has it, and unbloat sim does"
     )]
     NoControl {
         scenario: &'static str,
-        kernel: &'static str,
-        available: String,
+        source: ControlError,
     },
     #[error("{count} hosts on one side; the lab has addresses for {most}")]
     Hosts { count: usize, most: usize },
@@ -25,6 +26,13 @@ pub enum LabError {
     Emulator(#[from] EmulatorError),
     #[error(transparent)]
     Traffic(#[from] TrafficError),
+    #[error(transparent)]
+    Capture(#[from] CaptureError),
+    #[error("cannot write {}: {source}", path.display())]
+    Write {
+        path: PathBuf,
+        source: std::io::Error,
+    },
     #[error("cannot open what belongs to a host: {0}")]
     File(std::io::Error),
     #[error("cannot start a thread: {0}")]

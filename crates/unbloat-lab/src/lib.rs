@@ -4,16 +4,20 @@
 //! them emulated by the simulator's own queues and links ([`unbloat_emulator`]), workloads on sockets ([`unbloat_traffic`]),
 //! and instruments. It runs on this machine's kernel in real time, and as it is in a guest's in virtual time.
 
+mod capture;
+mod controls;
 mod error;
+mod live;
 mod mapping;
 mod run;
 mod stage;
 mod verdict;
 mod watch;
 
+pub use capture::{CaptureFile, Captures};
 pub use error::LabError;
 pub use mapping::{ControlName, Mapping, kernel_control};
-pub use run::{Options, Ran, kernel, run};
+pub use run::{Options, Ran, Watcher, kernel, run};
 pub use unbloat_emulator::Timing;
 pub use verdict::{Verdict, lab_results};
 pub use watch::TcpSample;

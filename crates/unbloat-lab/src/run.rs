@@ -1,16 +1,19 @@
 //! The run itself: a thread that carries packets, a thread that sends and receives them.
 
+use crate::capture::{CaptureFile, Captures, HostCaptures, path_capture};
+use crate::controls::Controls;
 use crate::error::LabError;
+use crate::live::{LivePath, Witnesses};
 use crate::mapping::Mapping;
 use crate::stage::Stage;
 use crate::verdict::Verdict;
 use crate::watch::{Keeper, TcpSample};
 use fastrand::Rng;
 use std::collections::BTreeMap;
-use std::fs;
 use std::sync::atomic::{AtomicBool, Ordering};
-use unbloat_emulator::{Emulated, Emulator, Monotonic, Setup, Timing};
-use unbloat_outcome::{FlowOutcome, Outcomes, Route};
+use std::time::SystemTime;
+use unbloat_emulator::{Emulated, Emulator, Monotonic, Setup, Timing, Witness};
+use unbloat_outcome::{FlowOutcome, Outcomes, Route, Snapshot};
 use unbloat_scenario::Experiment;
 use unbloat_traffic::{Clock, Plan, Report, Settings, Traffic, monotonic};
 use unbloat_units::{Bytes, Delta, Time};
@@ -23,12 +26,18 @@ const NICE: libc::c_int = -20;
 const SAMPLE_EVERY: Delta = Delta::ms(10);
 
 /// How an experiment is run.
-#[derive(Clone, Copy, Debug)]
-pub struct Options {
+#[derive(Clone)]
+pub struct Options<'a> {
     pub timing: Timing,
     /// Keep series of queues and connections.
     pub keeps_series: bool,
+    pub captures: Option<Captures>,
+    /// Is told ten times a second how it goes.
+    pub watcher: Option<Watcher<'a>>,
 }
+
+/// Whoever is told how a run goes.
+pub type Watcher<'a> = &'a (dyn Fn(&Snapshot) + Sync);
 
 /// What came of a run.
 pub struct Ran {
@@ -41,71 +50,155 @@ pub struct Ran {
     pub controls: Vec<[Option<String>; 2]>,
     /// Settings of TCP by hosts.
     pub settings: BTreeMap<String, Vec<(String, String)>>,
+    pub captures: Vec<CaptureFile>,
+    /// The run's zero on the wall clock.
+    pub zero: Time,
     /// It was stopped before its end.
     pub is_cut: bool,
 }
 
-/// Runs an experiment, until its end or until `stop`; tells from time to time how far it is.
+/// Runs an experiment, until its end or until `stop`.
 pub fn run(
     experiment: &Experiment,
-    options: &Options,
+    options: &Options<'_>,
     stop: &AtomicBool,
-    progress: &(dyn Fn(Time) + Sync),
 ) -> Result<Ran, LabError> {
-    let mapping = Mapping::of(&experiment.flows)?;
-    check_controls(&mapping)?;
+    let mut mapping = Mapping::of(&experiment.flows)?;
+    let controls = Controls::provide(&mut mapping)?;
+    mapping.differences.extend(controls.stand_ins());
     let stage = Stage::build(experiment, &mapping)?;
     let zero = monotonic() + HEAD_START;
-    let emulator = emulator(experiment, options, &stage, zero)?;
+    let live = LivePath::default();
+    let mut keeper = Keeper::new(experiment, options, live.clone(), stop);
+    let crew = Crew {
+        experiment,
+        options,
+        stage: &stage,
+        zero,
+        over: AtomicBool::new(false),
+    };
     let traffic = traffic(experiment, &mapping, &stage)?;
-    let mut keeper = Keeper::new(experiment, options.keeps_series, stop, progress);
-    let (emulated, report) = carry(emulator, traffic, Clock::from(zero), &mut keeper)?;
+    let carried = crew.carry(traffic, live, &mut keeper)?;
     let settings = stage.settings()?;
-    Ok(ran(experiment, mapping, emulated, report, keeper, settings))
+    Ok(ran(experiment, mapping, carried, keeper, settings))
 }
 
-/// Lets both threads run: packets are carried for as long as there is traffic.
-fn carry(
-    emulator: Emulator,
-    traffic: Traffic,
-    clock: Clock,
-    keeper: &mut Keeper<'_>,
-) -> Result<(Emulated, Report), LabError> {
-    let over = AtomicBool::new(false);
-    std::thread::scope(|scope| {
-        let thread = |name: &str| std::thread::Builder::new().name(name.to_owned());
-        let path = thread("path").spawn_scoped(scope, || emulator.run(&over));
-        let path = path.map_err(LabError::Thread)?;
-        let apps = thread("apps").spawn_scoped(scope, || {
-            // SAFETY: the call takes numbers. It concerns this thread, and does nothing where it is not permitted.
-            unsafe { libc::setpriority(libc::PRIO_PROCESS, 0, NICE) };
-            traffic.run(clock, keeper)
-        });
-        let report = apps.map(|apps| apps.join());
-        over.store(true, Ordering::Relaxed);
-        let emulated = path.join().map_err(|_| LabError::Panicked)??;
-        let report = report.map_err(LabError::Thread)?;
-        let report = report.map_err(|_| LabError::Panicked)??;
-        Ok((emulated, report))
-    })
-}
-
-fn emulator(
-    experiment: &Experiment,
-    options: &Options,
-    stage: &Stage,
+/// What the threads of a run brought back.
+struct Carried {
+    emulated: Emulated,
+    report: Report,
+    captures: Vec<CaptureFile>,
     zero: Time,
-) -> Result<Emulator, LabError> {
-    let (down, up) = (experiment.down.clone(), experiment.up.clone());
-    Ok(Emulator::new(Setup {
-        shares_radio: experiment.shares_radio,
-        seed: experiment.seed,
-        clock: Monotonic::since(zero.as_ns()),
-        warm_at: Time::from_ns(0) + experiment.warmup,
-        sample_every: experiment.sample_every.filter(|_| options.keeps_series),
-        extra_delays: stage.extra_delays(experiment),
-        ..Setup::new(down, up, stage.ports()?, options.timing)
-    })?)
+}
+
+/// The threads of a run: one carries packets, one lets workloads send and receive them, others write down what passes. All
+/// go on for as long as there is traffic.
+struct Crew<'a> {
+    experiment: &'a Experiment,
+    options: &'a Options<'a>,
+    stage: &'a Stage,
+    /// The run's, on the monotonic clock.
+    zero: Time,
+    over: AtomicBool,
+}
+
+impl Crew<'_> {
+    fn carry(
+        &self,
+        traffic: Traffic,
+        live: LivePath,
+        keeper: &mut Keeper<'_>,
+    ) -> Result<Carried, LabError> {
+        let wall_zero = wall(self.zero);
+        let mut witnesses: Vec<Box<dyn Witness>> = Vec::new();
+        if self.options.watcher.is_some() {
+            witnesses.push(Box::new(live));
+        }
+        std::thread::scope(|scope| {
+            // Also when something fails: nobody would ever end.
+            let over = SetOnDrop(&self.over);
+            let thread = |name: &str| std::thread::Builder::new().name(name.to_owned());
+            let mut taps = Vec::new();
+            let mut hosts = None;
+            if let Some(captures) = &self.options.captures {
+                let (witness, files) = path_capture(captures, wall_zero);
+                witnesses.push(Box::new(witness));
+                let tap = thread("path-capture").spawn_scoped(scope, || files.write());
+                taps.push(tap.map_err(LabError::Thread)?);
+                hosts = Some(HostCaptures::begin(
+                    scope, self.stage, captures, &self.over,
+                )?);
+            }
+            let emulator = self.emulator(witnesses)?;
+            let path = thread("path").spawn_scoped(scope, || {
+                let emulated = emulator.run(&self.over)?;
+                // Whoever writes captures ends when the last witness is gone.
+                Ok::<_, LabError>(Emulated {
+                    witness: None,
+                    ..emulated
+                })
+            });
+            let path = path.map_err(LabError::Thread)?;
+            let clock = Clock::from(self.zero);
+            let apps = thread("apps").spawn_scoped(scope, move || {
+                // SAFETY: the call takes numbers. It concerns this thread, and does nothing where it is not permitted.
+                unsafe { libc::setpriority(libc::PRIO_PROCESS, 0, NICE) };
+                traffic.run(clock, keeper)
+            });
+            let report = apps.map(|apps| apps.join());
+            drop(over);
+            let emulated = path.join().map_err(|_| LabError::Panicked)??;
+            let mut captures = hosts.map_or(Ok(Vec::new()), HostCaptures::finish)?;
+            for tap in taps {
+                captures.extend(tap.join().map_err(|_| LabError::Panicked)??);
+            }
+            let report = report.map_err(LabError::Thread)?;
+            let report = report.map_err(|_| LabError::Panicked)??;
+            Ok(Carried {
+                emulated,
+                report,
+                captures,
+                zero: wall_zero,
+            })
+        })
+    }
+
+    fn emulator(&self, mut witnesses: Vec<Box<dyn Witness>>) -> Result<Emulator, LabError> {
+        let experiment = self.experiment;
+        let (down, up) = (experiment.down.clone(), experiment.up.clone());
+        let ports = self.stage.ports()?;
+        let witness = match witnesses.len() {
+            0 | 1 => witnesses.pop(),
+            _ => Some(Box::new(Witnesses(witnesses)) as Box<dyn Witness>),
+        };
+        Ok(Emulator::new(Setup {
+            shares_radio: experiment.shares_radio,
+            seed: experiment.seed,
+            clock: Monotonic::since(self.zero.as_ns()),
+            warm_at: Time::from_ns(0) + experiment.warmup,
+            sample_every: experiment
+                .sample_every
+                .filter(|_| self.options.keeps_series),
+            extra_delays: self.stage.extra_delays(experiment),
+            witness,
+            ..Setup::new(down, up, ports, self.options.timing)
+        })?)
+    }
+}
+
+struct SetOnDrop<'a>(&'a AtomicBool);
+
+impl Drop for SetOnDrop<'_> {
+    fn drop(&mut self) {
+        self.0.store(true, Ordering::Relaxed);
+    }
+}
+
+/// What the wall clock shows when the monotonic one shows `at`.
+fn wall(at: Time) -> Time {
+    let since_epoch = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH);
+    let now = since_epoch.map_or(0, |since| since.as_nanos() as i64);
+    Time::from_ns(now) + at.since(monotonic())
 }
 
 /// A generator for each flow that draws as in the simulator: there the path forks its own from the same one before.
@@ -145,32 +238,16 @@ fn traffic(experiment: &Experiment, mapping: &Mapping, stage: &Stage) -> Result<
     Ok(Traffic::new(plans.collect(), sites, settings)?)
 }
 
-fn check_controls(mapping: &Mapping) -> Result<(), LabError> {
-    let available = fs::read_to_string("/proc/sys/net/ipv4/tcp_available_congestion_control")
-        .unwrap_or_default();
-    for control in &mapping.controls {
-        if !available
-            .split_whitespace()
-            .any(|name| name == control.kernel)
-        {
-            return Err(LabError::NoControl {
-                scenario: control.scenario,
-                kernel: control.kernel,
-                available: available.trim().to_owned(),
-            });
-        }
-    }
-    Ok(())
-}
-
 fn ran(
     experiment: &Experiment,
     mapping: Mapping,
-    emulated: Emulated,
-    report: Report,
+    carried: Carried,
     keeper: Keeper<'_>,
     settings: BTreeMap<String, Vec<(String, String)>>,
 ) -> Ran {
+    let Carried {
+        emulated, report, ..
+    } = carried;
     let (warm_at, end) = (Time::from_ns(0) + experiment.warmup, report.end);
     let windows = keeper.windows();
     let controls = report
@@ -219,6 +296,8 @@ fn ran(
         differences: mapping.differences.into_iter().collect(),
         controls,
         settings,
+        captures: carried.captures,
+        zero: carried.zero,
         is_cut: report.is_cut,
     }
 }

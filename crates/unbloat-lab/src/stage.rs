@@ -16,7 +16,8 @@ use unbloat_scenario::Experiment;
 use unbloat_traffic::{Site, server_port};
 use unbloat_units::Delta;
 
-const DEVICE: &str = "path";
+/// Of every host, towards the path.
+pub(crate) const DEVICE: &str = "path";
 /// Addresses that the emulator routes by their first two bytes: of servers, then of clients.
 const NETS: [u8; 2] = [99, 45];
 const SIDES: [Side; 2] = [Side::Server, Side::Client];

@@ -1,10 +1,12 @@
 //! What connections do while a run goes on: series and records.
 
+use crate::live::LivePath;
+use crate::run::Options;
 use std::sync::atomic::{AtomicBool, Ordering};
-use unbloat_outcome::{FlowRecord, WindowSample};
+use unbloat_outcome::{FlowRecord, FlowSnapshot, Snapshot, WindowSample};
 use unbloat_scenario::Experiment;
 use unbloat_traffic::{TcpInfo, Watch};
-use unbloat_units::Time;
+use unbloat_units::{Bytes, Delta, Time};
 use unbloat_workload::{Conn, Direction};
 
 /// The kernel's account of one end of a connection at one moment.
@@ -18,36 +20,74 @@ pub struct TcpSample {
     pub info: TcpInfo,
 }
 
+/// How often whoever watches is told.
+const TELL_EVERY: Delta = Delta::ms(100);
+
 /// Keeps what it is told.
-pub struct Keeper<'a> {
+pub(crate) struct Keeper<'a> {
+    experiment: &'a Experiment,
     stop: &'a AtomicBool,
-    progress: &'a (dyn Fn(Time) + Sync),
-    keeps_series: bool,
-    pub records: Vec<FlowRecord>,
-    pub samples: Vec<TcpSample>,
+    options: &'a Options<'a>,
+    path: LivePath,
+    pub(crate) records: Vec<FlowRecord>,
+    pub(crate) samples: Vec<TcpSample>,
     /// By connection: segments delivered when last looked.
     delivered: Vec<u64>,
+    flows: Vec<FlowSnapshot>,
+    tell_at: Time,
 }
 
 impl<'a> Keeper<'a> {
-    pub fn new(
-        experiment: &Experiment,
-        keeps_series: bool,
+    pub(crate) fn new(
+        experiment: &'a Experiment,
+        options: &'a Options<'a>,
+        path: LivePath,
         stop: &'a AtomicBool,
-        progress: &'a (dyn Fn(Time) + Sync),
     ) -> Self {
-        let warm_at = Time::from_ns(0) + experiment.warmup;
+        let start = Time::from_ns(0);
+        let named = experiment.flows.iter().map(|flow| FlowSnapshot {
+            name: flow.name.clone(),
+            ..FlowSnapshot::default()
+        });
         Keeper {
+            experiment,
             stop,
-            progress,
-            keeps_series,
-            records: vec![FlowRecord::new(warm_at); experiment.flows.len()],
+            options,
+            path,
+            records: vec![FlowRecord::new(start + experiment.warmup); experiment.flows.len()],
             samples: Vec::new(),
             delivered: Vec::new(),
+            flows: named.collect(),
+            tell_at: start,
         }
     }
 
-    pub fn windows(&self) -> Vec<WindowSample> {
+    /// Segments that a connection delivered since it was last asked.
+    fn newly_delivered(&mut self, id: u32, info: &TcpInfo) -> u64 {
+        let index = id as usize;
+        if index >= self.delivered.len() {
+            self.delivered.resize(index + 1, 0);
+        }
+        let delivered = info.delivered_segments();
+        delivered.saturating_sub(std::mem::replace(&mut self.delivered[index], delivered))
+    }
+
+    fn tell(&mut self, at: Time) {
+        if let Some(watcher) = self.options.watcher {
+            watcher(&Snapshot {
+                at,
+                duration: Some(self.experiment.duration),
+                paths: self.path.snapshot(),
+                flows: self.flows.clone(),
+                lateness: None,
+            });
+        }
+        for flow in &mut self.flows {
+            (flow.connections, flow.cwnd_bytes, flow.in_flight_bytes) = (0, None, None);
+        }
+    }
+
+    pub(crate) fn windows(&self) -> Vec<WindowSample> {
         let window = |sample: &TcpSample| WindowSample {
             at: sample.at,
             flow: sample.flow,
@@ -63,15 +103,9 @@ impl<'a> Keeper<'a> {
 impl Watch for Keeper<'_> {
     /// The kernel tells a smoothed round-trip time; it counts for every segment that was delivered meanwhile.
     fn sample(&mut self, at: Time, flow: u32, id: u32, sender: Direction, info: &TcpInfo) {
-        let index = id as usize;
-        if index >= self.delivered.len() {
-            self.delivered.resize(index + 1, 0);
-        }
-        let delivered = info.delivered_segments();
-        let more = delivered.saturating_sub(self.delivered[index]);
-        self.delivered[index] = delivered;
+        let more = self.newly_delivered(id, info);
         self.records[flow as usize].rtts(at, info.rtt(), more);
-        if self.keeps_series {
+        if self.options.keeps_series {
             self.samples.push(TcpSample {
                 at,
                 flow,
@@ -79,6 +113,17 @@ impl Watch for Keeper<'_> {
                 sender,
                 info: *info,
             });
+        }
+        let state = &mut self.flows[flow as usize];
+        state.delivered_bytes += Bytes::new(more * info.mss().as_u64());
+        if at >= self.tell_at {
+            let sum = |sum: Option<Bytes>, more| Some(sum.unwrap_or(Bytes::ZERO) + more);
+            state.connections += 1;
+            state.cwnd_bytes = sum(state.cwnd_bytes, info.cwnd());
+            state.in_flight_bytes = sum(state.in_flight_bytes, info.in_flight());
+            state.srtt = Some(info.rtt());
+            state.retransmissions =
+                self.records[flow as usize].retransmissions + info.retransmissions();
         }
     }
 
@@ -92,7 +137,10 @@ impl Watch for Keeper<'_> {
     }
 
     fn tick(&mut self, at: Time) -> bool {
-        (self.progress)(at);
+        if at >= self.tell_at {
+            self.tell(at);
+            self.tell_at = at + TELL_EVERY;
+        }
         self.stop.load(Ordering::Relaxed)
     }
 }

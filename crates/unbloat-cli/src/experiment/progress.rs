@@ -47,6 +47,11 @@ impl Progress {
         self.bar.set_position(done + seconds.min(self.steps));
     }
 
+    /// Somebody looks.
+    pub fn is_shown(&self) -> bool {
+        !self.bar.is_hidden()
+    }
+
     pub fn done(&self) {
         let done = self.done.fetch_add(self.steps, Ordering::Relaxed);
         self.bar.set_position(done + self.steps);

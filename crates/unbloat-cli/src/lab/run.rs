@@ -2,10 +2,14 @@
 
 use crate::exit::Exit;
 use crate::experiment::{self, Came, Common, ExperimentError, Progress, Runner, order};
+use crate::output::OutputError;
 use crate::stop::stop_on_ctrl_c;
 use serde_json::{Value, json};
+use std::path::Path;
 use std::sync::atomic::AtomicBool;
-use unbloat_lab::{Options, Ran, TcpSample, Timing, lab_results};
+use tempfile::TempDir;
+use unbloat_lab::{Captures, Options, Ran, TcpSample, Timing, lab_results};
+use unbloat_outcome::Snapshot;
 use unbloat_run::Clock;
 use unbloat_scenario::Experiment;
 use unbloat_table::{Column, Rows, Table};
@@ -18,24 +22,127 @@ use unbloat_units::Delta;
 Examples:
   unbloat lab run scenarios/bulk-and-call.toml
   unbloat lab run scenarios/bulk-and-call.toml --set link.down.queue=fq_codel
+  unbloat lab run scenarios/lte-download.toml --capture headers --analyze
 The subject `lab` tells how late the emulator was and what it cost; a run that is not to be trusted says so.
 With [score] in the scenario the exit code is 4 when a bound is not kept.")]
 pub struct Args {
     #[command(flatten)]
     common: Common,
+
+    /// Capture at each host and at both ends of the path: pcap files in the run's folder
+    #[arg(long, value_name = "WHAT", conflicts_with = "no_run")]
+    capture: Option<Capture>,
+
+    /// Give the captures to `unbloat analyze`: a run each below the run's folder
+    #[arg(long, conflicts_with = "no_run")]
+    analyze: bool,
+
+    /// Time is virtual: never watch the clock, only sleep
+    #[arg(long, hide = true)]
+    virtual_time: bool,
+}
+
+/// How much of each packet is captured.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
+enum Capture {
+    /// The first 256 bytes
+    Headers,
+    /// Everything
+    Full,
+}
+
+impl Capture {
+    fn snap_len(self) -> u32 {
+        match self {
+            Capture::Headers => 256,
+            Capture::Full => 262_144,
+        }
+    }
 }
 
 pub fn run(args: &Args) -> Result<Exit, ExperimentError> {
     let plan = experiment::plan(&args.common)?;
+    let capture = args.capture.or(args.analyze.then_some(Capture::Headers));
+    if capture.is_some() && (plan.runs() > 1 || !args.common.writes_run()) {
+        return Err(ExperimentError::Captures);
+    }
     let stop = stop_on_ctrl_c()?;
+    let captures = capture.map(|capture| captures(&args.common, capture));
+    let captures = captures.transpose()?;
     let lab = Lab {
         keeps_series: plan.runs() == 1,
+        is_virtual: args.virtual_time,
+        captures: captures.as_ref().map(|(_, captures)| captures.clone()),
     };
-    experiment::run(&args.common, &plan, &lab, &stop).map(|(exit, _)| exit)
+    let (exit, dir) = experiment::run(&args.common, &plan, &lab, &stop)?;
+    if let (Some((_, captures)), Some(dir)) = (&captures, &dir) {
+        keep(captures, dir, args.analyze)?;
+    }
+    Ok(exit)
+}
+
+/// A place for captures until the run's folder is there, on the same file system.
+fn captures(args: &Common, capture: Capture) -> Result<(TempDir, Captures), ExperimentError> {
+    let failed = |error| ExperimentError::Output(OutputError::Write(error));
+    let parent = args.out.as_deref().and_then(Path::parent);
+    let parent = parent.unwrap_or(Path::new("runs"));
+    let parent = if parent.as_os_str().is_empty() {
+        Path::new(".")
+    } else {
+        parent
+    };
+    std::fs::create_dir_all(parent).map_err(failed)?;
+    let folder = tempfile::Builder::new()
+        .prefix(".captures-")
+        .tempdir_in(parent);
+    let folder = folder.map_err(failed)?;
+    let captures = Captures {
+        folder: folder.path().to_owned(),
+        snap_len: capture.snap_len(),
+    };
+    Ok((folder, captures))
+}
+
+/// Moves captures into the run's folder, and has them analysed if that is wanted.
+fn keep(captures: &Captures, dir: &Path, analyze: bool) -> Result<(), ExperimentError> {
+    let failed = |error| ExperimentError::Output(OutputError::Write(error));
+    let mut names = Vec::new();
+    for entry in captures.folder.read_dir().map_err(failed)? {
+        names.push(entry.map_err(failed)?.file_name());
+    }
+    names.sort();
+    for name in names {
+        let file = dir.join(&name);
+        std::fs::rename(captures.folder.join(&name), &file).map_err(failed)?;
+        eprintln!("capture {}", file.display());
+        if analyze {
+            let out = dir
+                .join("analyze")
+                .join(file.file_stem().unwrap_or_default());
+            std::fs::create_dir_all(dir.join("analyze")).map_err(failed)?;
+            analyze_capture(&file, &out).map_err(failed)?;
+        }
+    }
+    Ok(())
+}
+
+/// As its user would have it done.
+fn analyze_capture(file: &Path, out: &Path) -> std::io::Result<()> {
+    let mut command = std::process::Command::new(std::env::current_exe()?);
+    command.arg("analyze").arg(file).arg("--out").arg(out);
+    let done = command.stdout(std::process::Stdio::null()).output()?;
+    match done.status.success() {
+        true => Ok(()),
+        false => Err(std::io::Error::other(
+            String::from_utf8_lossy(&done.stderr).into_owned(),
+        )),
+    }
 }
 
 struct Lab {
     keeps_series: bool,
+    is_virtual: bool,
+    captures: Option<Captures>,
 }
 
 impl Runner for Lab {
@@ -48,7 +155,10 @@ impl Runner for Lab {
     }
 
     fn clock(&self) -> Clock {
-        Clock::Real
+        match self.is_virtual {
+            true => Clock::Virtual,
+            false => Clock::Real,
+        }
     }
 
     fn kernel(&self) -> Option<String> {
@@ -71,11 +181,18 @@ impl Runner for Lab {
         stop: &AtomicBool,
         progress: &Progress,
     ) -> Result<Option<Came>, ExperimentError> {
-        let options = Options {
-            timing: Timing::Spin,
-            keeps_series: self.keeps_series,
+        let watcher = |snapshot: &Snapshot| progress.at(snapshot.at);
+        let timing = match self.is_virtual {
+            true => Timing::Sleep,
+            false => Timing::Spin,
         };
-        let ran = unbloat_lab::run(experiment, &options, stop, &|at| progress.at(at))?;
+        let options = Options {
+            timing,
+            keeps_series: self.keeps_series,
+            captures: self.captures.clone(),
+            watcher: progress.is_shown().then_some(&watcher),
+        };
+        let ran = unbloat_lab::run(experiment, &options, stop)?;
         Ok(Some(came(experiment, ran)))
     }
 }
