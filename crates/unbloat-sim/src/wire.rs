@@ -55,6 +55,8 @@ pub(crate) struct Wire {
     routes: [Route; 2],
     /// For each path the earliest wake-up that is planned.
     armed: [Option<Time>; 2],
+    /// Whether something was done on it since wake-ups were planned.
+    is_touched: [bool; 2],
     /// What packets carry, while they are on their way, by their handles.
     bodies: Slab<Body>,
     /// Packets that wait for their flow's own delay.
@@ -70,6 +72,7 @@ impl Wire {
             records: [PathRecord::new(warm_at), PathRecord::new(warm_at)],
             routes,
             armed: [None; 2],
+            is_touched: [false; 2],
             bodies: Slab::new(),
             delayed: Slab::new(),
         }
@@ -131,6 +134,7 @@ impl Wire {
 
     fn enter(&mut self, direction: Direction, packet: Packet) {
         let index = direction as usize;
+        self.is_touched[index] = true;
         let record = &mut self.records[index];
         record.offered(packet.len.bytes());
         let mut output = Collect {
@@ -148,6 +152,7 @@ impl Wire {
             return;
         }
         self.armed[index] = None;
+        self.is_touched[index] = true;
         let mut output = Collect {
             record: &mut self.records[index],
             inbox: &mut self.inbox,
@@ -161,6 +166,9 @@ impl Wire {
     pub(crate) fn arm(&mut self) {
         for direction in Direction::BOTH {
             let index = direction as usize;
+            if !std::mem::take(&mut self.is_touched[index]) {
+                continue;
+            }
             let Some(at) = self.routes[index].next_at() else {
                 continue;
             };

@@ -77,7 +77,7 @@ fn take_next(
         return None;
     }
     let experiment = plan.experiment(index);
-    let outcomes = run_while(&experiment, |_| !stop.load(Ordering::Relaxed))?;
+    let outcomes = run_while(&experiment, &mut |_| !stop.load(Ordering::Relaxed))?;
     let found = results(&outcomes);
     let repeats = plan.sweep.repeats as usize;
     let run = Run {
