@@ -115,17 +115,20 @@ fn window_table() -> Table {
 
 /// All tables with their rows.
 pub fn all(plan: &Plan, campaign: &Campaign) -> Vec<(Table, Rows)> {
-    let [averages, results, points, queue, window] = tables();
-    let rows = [
-        averages_rows(&averages, campaign),
-        results_rows(&results, campaign),
-        points_rows(&points, plan),
-        queue_rows(&queue, campaign.outcomes.as_ref()),
-        window_rows(&window, campaign.outcomes.as_ref()),
+    let outcomes = campaign.outcomes.as_ref();
+    let fill: [&dyn Fn(&Table) -> Rows; 5] = [
+        &|table| averages_rows(table, campaign),
+        &|table| results_rows(table, campaign),
+        &|table| points_rows(table, plan),
+        &|table| queue_rows(table, outcomes),
+        &|table| window_rows(table, outcomes),
     ];
-    [averages, results, points, queue, window]
-        .into_iter()
-        .zip(rows)
+    let filled = tables().into_iter().zip(fill);
+    filled
+        .map(|(table, rows_of)| {
+            let rows = rows_of(&table);
+            (table, rows)
+        })
         .collect()
 }
 
