@@ -1,4 +1,5 @@
-//! `docs/scenario.md` names every key that the code asks for: a key that nobody knows is answered with those that are allowed.
+//! `docs/scenario.md` names every key that the code asks for (a key that nobody knows is answered with those that are allowed), and
+//! its default (a scenario that writes it down is the same as one that does not).
 
 use std::path::Path;
 use unbloat_scenario::build;
@@ -39,7 +40,7 @@ fn tables() -> Vec<(String, String)> {
             "[scenario]".to_owned(),
             scenario("zzz = 1", "", "", "", BULK),
         ),
-        ("[link.down]".to_owned(), link("zzz = 1".to_owned())),
+        ("[link.down]".to_owned(), link(format!("{RATE}\nzzz = 1"))),
         ("[[flow]]".to_owned(), flow(format!("{BULK}\nzzz = 1"))),
         (
             "[link.rrc]".to_owned(),
@@ -101,4 +102,82 @@ fn every_key_stands_in_the_document() {
         "docs/scenario.md lacks\n{}",
         missing.join("\n")
     );
+}
+
+/// Defaults that are told in words, or that are not a value that could be written.
+const IN_WORDS: &[&str] = &[
+    "none",
+    "required",
+    "empty",
+    "on",
+    "name of the app",
+    "the link's rate",
+    "the device's header",
+    "rtt / 20",
+    "4 times rate times rtt, at least 4 MiB",
+    "8, 16, 32, 64 KiB",
+    "0.4 to 6 Mbit/s",
+    "0 s; 100 ms with `repeats`",
+    "10 ms, longer for many flows or hours",
+];
+
+/// The default as it is written in a scenario.
+fn written(default: &str) -> String {
+    let without_commas = default.replace(',', "");
+    let is_plain = default.starts_with('[')
+        || ["true", "false"].contains(&default)
+        || without_commas.parse::<f64>().is_ok();
+    match default.starts_with('[') {
+        true => default.to_owned(),
+        false if is_plain => without_commas,
+        false => format!("\"{without_commas}\""),
+    }
+}
+
+#[test]
+fn every_default_is_the_one_that_the_document_says() {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/scenario.md");
+    let document = std::fs::read_to_string(path).unwrap();
+    let tables = tables();
+    let built = |text: &str| {
+        let experiment = Node::parse(text).and_then(|node| build(&node, &|_| Err(String::new())));
+        experiment.map(|experiment| format!("{experiment:?}"))
+    };
+    let (mut compared, mut wrong) = (0, Vec::new());
+    for row in document.lines().filter(|line| line.starts_with("| `")) {
+        let cells: Vec<_> = row
+            .split(" | ")
+            .map(|cell| cell.trim_matches(['|', ' ']))
+            .collect();
+        let [table, key, default, _] = cells[..] else {
+            panic!("{row}");
+        };
+        let is_same_as_none = (table, key) == ("`[link.down]`", "`loss`");
+        if IN_WORDS.contains(&default) || is_same_as_none {
+            continue;
+        }
+        let (table, key) = (table.trim_matches('`'), key.trim_matches('`'));
+        let (_, text) = tables.iter().find(|(name, _)| name == table).expect(row);
+        let without = text.replace(", zzz = 1", "").replace("zzz = 1", "");
+        // What the scenario says anyway would be said twice.
+        let line = format!("\n{key} = ");
+        if without.contains(&line) {
+            continue;
+        }
+        let with = text.replace("zzz = 1", &format!("{key} = {}", written(default)));
+        compared += 1;
+        if built(&with) != built(&without) || built(&with).is_err() {
+            let fault = built(&with).err();
+            wrong.push(format!(
+                "{row} {}",
+                fault.map_or(String::new(), |fault| fault.to_string())
+            ));
+        }
+    }
+    assert!(
+        wrong.is_empty(),
+        "not so by the code:\n{}",
+        wrong.join("\n")
+    );
+    assert!(compared > 150, "{compared} defaults");
 }

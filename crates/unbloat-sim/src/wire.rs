@@ -54,6 +54,8 @@ pub(crate) struct Wire {
     routes: [Route; 2],
     /// For each path the earliest wake-up that is planned.
     armed: [Option<Time>; 2],
+    /// Whether something was done on it since wake-ups were planned.
+    is_touched: [bool; 2],
     /// What packets carry, while they are on their way, by their handles.
     bodies: Slab<Body>,
     /// Packets that wait for their flow's own delay.
@@ -69,6 +71,7 @@ impl Wire {
             records: [PathRecord::new(warm_at), PathRecord::new(warm_at)],
             routes,
             armed: [None; 2],
+            is_touched: [false; 2],
             bodies: Slab::new(),
             delayed: Slab::new(),
         }
@@ -130,6 +133,7 @@ impl Wire {
 
     fn enter(&mut self, direction: Direction, packet: Packet) {
         let index = direction as usize;
+        self.is_touched[index] = true;
         let record = &mut self.records[index];
         record.offered(packet.len.bytes());
         let mut output = Collect {
@@ -147,6 +151,7 @@ impl Wire {
             return;
         }
         self.armed[index] = None;
+        self.is_touched[index] = true;
         let mut output = Collect {
             record: &mut self.records[index],
             inbox: &mut self.inbox,
@@ -160,6 +165,9 @@ impl Wire {
     pub(crate) fn arm(&mut self) {
         for direction in Direction::BOTH {
             let index = direction as usize;
+            if !std::mem::take(&mut self.is_touched[index]) {
+                continue;
+            }
             let Some(at) = self.routes[index].next_at() else {
                 continue;
             };

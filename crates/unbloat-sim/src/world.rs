@@ -15,14 +15,16 @@ use unbloat_workload::{AnyWorkload, Conn, Direction, Happening, Network, Workloa
 
 /// Runs an experiment. The same experiment gives the same outcome, to the last bit.
 pub fn run(experiment: &Experiment) -> Outcomes {
-    let mut world = World::new(experiment);
-    world.run(|_| true);
-    world.outcomes()
+    let outcomes = run_while(experiment, &mut |_| true);
+    outcomes.expect("nobody stopped it")
 }
 
 /// Runs an experiment as long as it may: `may_go_on` is asked every few thousand tasks, with the number of those done. Without an
 /// outcome if it was stopped.
-pub fn run_while(experiment: &Experiment, may_go_on: impl FnMut(u64) -> bool) -> Option<Outcomes> {
+pub fn run_while(
+    experiment: &Experiment,
+    may_go_on: &mut dyn FnMut(u64) -> bool,
+) -> Option<Outcomes> {
     let mut world = World::new(experiment);
     world.run(may_go_on).then(|| world.outcomes())
 }
@@ -103,7 +105,8 @@ impl<'e> World<'e> {
     }
 
     /// Returns whether it came to the end.
-    fn run(&mut self, mut may_go_on: impl FnMut(u64) -> bool) -> bool {
+    #[inline(always)]
+    fn run(&mut self, may_go_on: &mut dyn FnMut(u64) -> bool) -> bool {
         while let Some(at) = self.wire.agenda.next_at()
             && at <= self.end
         {

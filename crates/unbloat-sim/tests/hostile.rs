@@ -158,7 +158,7 @@ fn what_can_be_built_of_damaged_scenarios_runs_and_conserves() {
         experiment.duration = experiment.duration.min(Delta::secs(1));
         experiment.warmup = Delta::ZERO;
         runs += 1;
-        if let Some(outcomes) = run_while(&experiment, |tasks| tasks < TASKS) {
+        if let Some(outcomes) = run_while(&experiment, &mut |tasks| tasks < TASKS) {
             ended += 1;
             assert!(is_conserved(&outcomes), "{seed}: {text}");
             for result in unbloat_outcome::results(&outcomes) {

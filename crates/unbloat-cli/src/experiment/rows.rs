@@ -115,20 +115,20 @@ fn window_table() -> Table {
 
 /// All tables with their rows.
 pub fn all(plan: &Plan, campaign: &Campaign) -> Vec<(Table, Rows)> {
-    let [averages, results, points, queue, window] = tables();
     let outcomes = campaign.came.as_ref().map(|came| &came.outcomes);
-    let rows = [
-        averages_rows(&averages, campaign),
-        results_rows(&results, campaign),
-        points_rows(&points, plan),
-        queue_rows(&queue, outcomes),
-        window_rows(&window, outcomes),
+    let fill: [&dyn Fn(&Table) -> Rows; 5] = [
+        &|table| averages_rows(table, campaign),
+        &|table| results_rows(table, campaign),
+        &|table| points_rows(table, plan),
+        &|table| queue_rows(table, outcomes),
+        &|table| window_rows(table, outcomes),
     ];
-    let common = [averages, results, points, queue, window]
-        .into_iter()
-        .zip(rows);
+    let filled = tables().into_iter().zip(fill).map(|(table, rows_of)| {
+        let rows = rows_of(&table);
+        (table, rows)
+    });
     let own = campaign.came.iter().flat_map(|came| came.tables.clone());
-    common.chain(own).collect()
+    filled.chain(own).collect()
 }
 
 fn averages_rows(table: &Table, campaign: &Campaign) -> Rows {

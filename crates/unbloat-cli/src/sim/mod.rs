@@ -66,7 +66,7 @@ impl Runner for Simulator {
         stop: &AtomicBool,
         _progress: &Progress,
     ) -> Result<Option<Came>, ExperimentError> {
-        let may_go_on = |_| !stop.load(Ordering::Relaxed);
-        Ok(unbloat_sim::run_while(experiment, may_go_on).map(Came::of))
+        let mut may_go_on = |_| !stop.load(Ordering::Relaxed);
+        Ok(unbloat_sim::run_while(experiment, &mut may_go_on).map(Came::of))
     }
 }

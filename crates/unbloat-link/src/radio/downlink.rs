@@ -13,6 +13,7 @@ use super::air::{self, Air, Block, Outcome};
 use super::capacity::{Capacity, Rates};
 use super::grid::{Grid, PROCESSING, TTI};
 use super::rlc::Rlc;
+use super::station::Station;
 use crate::seam::{Element, Output, Place};
 use fastrand::Rng;
 use unbloat_queue::{AnyQueue, Backlog, Context, Packet, Queue};
@@ -61,6 +62,26 @@ impl Downlink {
         let candidates = [queued, begun, self.air.next_again()];
         self.next = candidates.into_iter().flatten().min();
     }
+}
+
+impl Station for Downlink {
+    type Report = ();
+
+    fn grid(&self) -> Grid {
+        self.grid
+    }
+
+    fn air(&self) -> &Air<()> {
+        &self.air
+    }
+
+    fn air_mut(&mut self) -> &mut Air<()> {
+        &mut self.air
+    }
+
+    fn next_tti(&self) -> Option<i64> {
+        self.next
+    }
 
     fn tti(&mut self, tti: i64, out: &mut impl Output) {
         let now = self.grid.time(tti);
@@ -101,20 +122,11 @@ impl Element for Downlink {
     }
 
     fn next_at(&self) -> Option<Time> {
-        let tti = self.next.map(|tti| self.grid.time(tti));
-        tti.into_iter().chain(self.air.next_at()).min()
+        self.due()
     }
 
     fn advance(&mut self, now: Time, out: &mut impl Output) {
-        while let Some(at) = self.next_at()
-            && at <= now
-        {
-            match (self.air.outcome(at), self.next) {
-                (Some(outcome), _) => self.outcome(at, outcome, out),
-                (None, Some(tti)) => self.tti(tti, out),
-                (None, None) => return,
-            }
-        }
+        self.catch_up(now, out);
     }
 
     fn latency(&self) -> Delta {

@@ -9,6 +9,7 @@ mod rlc;
 pub mod rrc;
 mod scheduler;
 pub mod sleep;
+mod station;
 pub mod uplink;
 
 pub use air::Params as AirParams;

@@ -25,6 +25,7 @@ use super::grid::{ANSWER, Grid, PROCESSING, TTI};
 use super::pop_if;
 use super::rlc::{HEADER, Rlc};
 use super::scheduler::{Grant, Scheduler};
+use super::station::Station;
 use crate::seam::{Element, Output, Place};
 use fastrand::Rng;
 use std::collections::VecDeque;
@@ -180,27 +181,6 @@ impl Uplink {
         self.next = candidates.into_iter().flatten().min();
     }
 
-    fn tti(&mut self, tti: i64, out: &mut impl Output) {
-        let now = self.grid.time(tti);
-        if self.buffered() > Bytes::ZERO && self.timers.again_at <= now {
-            self.timers.is_regular = true;
-        }
-        let is_taken = self.air.is_taken(tti + ANSWER);
-        if let Some(grant) = self.scheduler.grant(tti, is_taken) {
-            self.grants.push_back(grant);
-        }
-        if let Some(block) = self.air.take_again(tti) {
-            self.air.send(tti, block);
-        } else if let Some(grant) = pop_if(&mut self.grants, |grant| grant.tti == tti) {
-            self.send(now, grant, out);
-        } else if self.timers.is_regular && self.timers.request_from(tti) == tti {
-            self.stats.requests += 1;
-            self.scheduler.request(tti);
-        }
-        self.done = tti;
-        self.plan(tti + 1);
-    }
-
     /// Fills a grant: a report that is due, then data, then a report if there is room left.
     fn send(&mut self, now: Time, grant: Grant, out: &mut impl Output) {
         let is_due = self.timers.is_regular || self.timers.periodic_at <= now;
@@ -222,23 +202,6 @@ impl Uplink {
         self.stats.padding += Bytes::new(grant.bytes - used);
         self.air.send(grant.tti, Block::new(contents, report));
     }
-
-    fn outcome(&mut self, now: Time, outcome: Outcome<Option<Report>>, out: &mut impl Output) {
-        match outcome {
-            Outcome::Decoded(block) => {
-                self.rlc.received(now, block.contents, out);
-                if let Some(report) = block.report {
-                    self.scheduler.report(report);
-                }
-            }
-            Outcome::Missing(block) => {
-                let was_empty = self.buffered() == Bytes::ZERO;
-                self.rlc.missing(now, block.contents, out);
-                self.timers.is_regular |= was_empty && self.buffered() > Bytes::ZERO;
-            }
-        }
-        self.plan(self.grid.from(now).max(self.done + 1));
-    }
 }
 
 impl Timers {
@@ -258,6 +221,64 @@ impl Timers {
     }
 }
 
+impl Station for Uplink {
+    type Report = Option<Report>;
+
+    fn grid(&self) -> Grid {
+        self.grid
+    }
+
+    fn air(&self) -> &Air<Option<Report>> {
+        &self.air
+    }
+
+    fn air_mut(&mut self) -> &mut Air<Option<Report>> {
+        &mut self.air
+    }
+
+    fn next_tti(&self) -> Option<i64> {
+        self.next
+    }
+
+    fn tti(&mut self, tti: i64, out: &mut impl Output) {
+        let now = self.grid.time(tti);
+        if self.buffered() > Bytes::ZERO && self.timers.again_at <= now {
+            self.timers.is_regular = true;
+        }
+        let is_taken = self.air.is_taken(tti + ANSWER);
+        if let Some(grant) = self.scheduler.grant(tti, is_taken) {
+            self.grants.push_back(grant);
+        }
+        if let Some(block) = self.air.take_again(tti) {
+            self.air.send(tti, block);
+        } else if let Some(grant) = pop_if(&mut self.grants, |grant| grant.tti == tti) {
+            self.send(now, grant, out);
+        } else if self.timers.is_regular && self.timers.request_from(tti) == tti {
+            self.stats.requests += 1;
+            self.scheduler.request(tti);
+        }
+        self.done = tti;
+        self.plan(tti + 1);
+    }
+
+    fn outcome(&mut self, now: Time, outcome: Outcome<Option<Report>>, out: &mut impl Output) {
+        match outcome {
+            Outcome::Decoded(block) => {
+                self.rlc.received(now, block.contents, out);
+                if let Some(report) = block.report {
+                    self.scheduler.report(report);
+                }
+            }
+            Outcome::Missing(block) => {
+                let was_empty = self.buffered() == Bytes::ZERO;
+                self.rlc.missing(now, block.contents, out);
+                self.timers.is_regular |= was_empty && self.buffered() > Bytes::ZERO;
+            }
+        }
+        self.plan(self.grid.from(now).max(self.done + 1));
+    }
+}
+
 impl Element for Uplink {
     fn accept(&mut self, now: Time, packet: Packet, out: &mut impl Output) {
         self.advance(now, out);
@@ -271,20 +292,11 @@ impl Element for Uplink {
     }
 
     fn next_at(&self) -> Option<Time> {
-        let tti = self.next.map(|tti| self.grid.time(tti));
-        tti.into_iter().chain(self.air.next_at()).min()
+        self.due()
     }
 
     fn advance(&mut self, now: Time, out: &mut impl Output) {
-        while let Some(at) = self.next_at()
-            && at <= now
-        {
-            match (self.air.outcome(at), self.next) {
-                (Some(outcome), _) => self.outcome(at, outcome, out),
-                (None, Some(tti)) => self.tti(tti, out),
-                (None, None) => return,
-            }
-        }
+        self.catch_up(now, out);
     }
 
     fn latency(&self) -> Delta {
