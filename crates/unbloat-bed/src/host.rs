@@ -8,6 +8,7 @@ use crate::namespace::Namespace;
 use crate::netlink::{Mode, Netlink, Refusal};
 use crate::offload;
 use crate::process::{self, VARIABLE};
+use crate::sweep::sweep;
 use crate::sysctl;
 use crate::tun::{self, Tun};
 use ipnet::IpNet;
@@ -15,7 +16,7 @@ use netlink_packet_route::RouteNetlinkMessage;
 use netlink_packet_route::link::LinkAttribute;
 use std::ffi::OsStr;
 use std::net::IpAddr;
-use std::os::fd::{AsFd, OwnedFd};
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::process::Command;
 use std::sync::Arc;
 use std::time::Duration;
@@ -73,6 +74,11 @@ impl Host {
     /// The name by which `ip netns` knows it.
     pub fn name(&self) -> &str {
         &self.namespace.name
+    }
+
+    /// The namespace, for what enters it by itself.
+    pub fn namespace(&self) -> BorrowedFd<'_> {
+        self.namespace.file.as_fd()
     }
 
     /// Runs `job` on a thread inside, where sockets and devices belong to this host.
@@ -216,6 +222,11 @@ impl Host {
     /// Ends all processes of this host: commands, what they started, and what others started in its
     /// namespace. They are asked first, and killed if they do not end at once.
     pub fn end_processes(&self) {
+        self.end_all();
+    }
+
+    /// Whether there were any.
+    fn end_all(&self) -> bool {
         let namespace = self.namespace.identity();
         process::end(
             |process| {
@@ -223,7 +234,7 @@ impl Host {
                     || namespace.is_some() && process.namespace == namespace
             },
             GRACE,
-        );
+        )
     }
 
     fn pin(&self, key: &str, value: &str) -> Result<(), BedError> {
@@ -284,7 +295,10 @@ impl Host {
 
 impl Drop for Host {
     fn drop(&mut self) {
-        self.end_processes();
+        // Among what has ended may have been somebody with a bed inside this one.
+        if self.end_all() {
+            sweep();
+        }
         self.names.remove(&self.role);
     }
 }

@@ -36,14 +36,15 @@ pub(crate) fn identity(path: impl AsRef<Path>) -> Option<Identity> {
 }
 
 /// Asks processes to end, and kills those that have not after `grace`. This process is not among them.
-pub(crate) fn end(is_meant: impl Fn(&Process) -> bool, grace: Duration) {
+/// Whether there were any.
+pub(crate) fn end(is_meant: impl Fn(&Process) -> bool, grace: Duration) -> bool {
     let begin = Instant::now();
     let mut asked = false;
     loop {
         let found: Vec<_> = all().filter(|process| is_meant(process)).collect();
         let waited = begin.elapsed();
         if found.is_empty() || waited > grace + PATIENCE {
-            return;
+            return asked;
         }
         let signal = match (waited < grace, asked) {
             (true, false) => Some(Signal::TERM),

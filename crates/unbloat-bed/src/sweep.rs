@@ -37,13 +37,13 @@ fn places() -> Vec<Place> {
         let folders = mounted(&mounts, kind).into_iter();
         folders.map(move |folder| Place { folder, remove })
     };
-    let names = Place {
+    let names = namespace::is_of_this_kernel().then(|| Place {
         folder: PathBuf::from(namespace::FOLDER),
         remove: remove_name,
-    };
+    });
     let groups = of("cgroup2", remove_group);
     let pins = of("bpf", |pin| fs::remove_file(pin));
-    [names].into_iter().chain(groups).chain(pins).collect()
+    names.into_iter().chain(groups).chain(pins).collect()
 }
 
 /// Removes what carries the mark of a process that no longer lives.
