@@ -18,12 +18,10 @@ use unbloat_outcome::{FlowOutcome, Outcomes, Snapshot};
 use unbloat_scenario::Experiment;
 use unbloat_traffic::{Clock, Plan, Report, Settings, Traffic, monotonic};
 use unbloat_units::{Bytes, Delta, Time};
-use unbloat_workload::Workload;
+use unbloat_workload::{Metric, Workload};
 
 /// From the making of the threads to the run's zero.
 const HEAD_START: Delta = Delta::ms(20);
-/// Of workloads in real time: before everything else of the normal class.
-const NICE: libc::c_int = -20;
 const SAMPLE_EVERY: Delta = Delta::ms(10);
 
 /// How an experiment is run.
@@ -78,7 +76,7 @@ pub fn run(
         zero,
         over: AtomicBool::new(false),
     };
-    let traffic = traffic(experiment, &mapping, &stage)?;
+    let traffic = traffic(options, experiment, &mapping, &stage)?;
     let carried = crew.carry(traffic, live, &mut keeper)?;
     let settings = stage.settings()?;
     Ok(ran(experiment, mapping, carried, keeper, settings))
@@ -141,11 +139,7 @@ impl Crew<'_> {
             });
             let path = path.map_err(LabError::Thread)?;
             let clock = Clock::from(self.zero);
-            let apps = thread("apps").spawn_scoped(scope, move || {
-                // SAFETY: the call takes numbers. It concerns this thread, and does nothing where it is not permitted.
-                unsafe { libc::setpriority(libc::PRIO_PROCESS, 0, NICE) };
-                traffic.run(clock, keeper)
-            });
+            let apps = thread("apps").spawn_scoped(scope, move || traffic.run(clock, keeper));
             let report = apps.map(|apps| apps.join());
             drop(over);
             let emulated = path.join().map_err(|_| LabError::Panicked)??;
@@ -211,7 +205,12 @@ fn draws(experiment: &Experiment) -> Vec<Rng> {
     experiment.flows.iter().map(|_| rng.fork()).collect()
 }
 
-fn traffic(experiment: &Experiment, mapping: &Mapping, stage: &Stage) -> Result<Traffic, LabError> {
+fn traffic(
+    options: &Options<'_>,
+    experiment: &Experiment,
+    mapping: &Mapping,
+    stage: &Stage,
+) -> Result<Traffic, LabError> {
     let (sites, numbers) = stage.sites()?;
     let flows = experiment
         .flows
@@ -232,6 +231,7 @@ fn traffic(experiment: &Experiment, mapping: &Mapping, stage: &Stage) -> Result<
     let every = experiment.sample_every.filter(|every| *every > Delta::ZERO);
     let settings = Settings {
         sample_every: every.unwrap_or(SAMPLE_EVERY),
+        is_realtime: options.timing == Timing::Spin,
         ..Settings::new(experiment.duration)
     };
     Ok(Traffic::new(plans.collect(), sites, settings)?)
@@ -261,9 +261,16 @@ fn ran(
         .zip(keeper.records);
     let flows = parts.map(|((plan, flow), mut record)| {
         record.connections = flow.connections;
+        let mut metrics = flow.workload.metrics(warm_at, end);
+        let troubles = [
+            ("failed_connections", flow.failed),
+            ("unsent_datagrams", flow.unsent),
+        ];
+        let troubles = troubles.into_iter().filter(|(_, count)| *count > 0);
+        metrics.extend(troubles.map(|(name, count)| Metric::new(name, count as f64)));
         FlowOutcome {
             name: plan.name.clone(),
-            metrics: flow.workload.metrics(warm_at, end),
+            metrics,
             record,
         }
     });
