@@ -20,11 +20,15 @@ mod emulator;
 mod error;
 mod ip;
 mod plane;
+#[cfg(test)]
+mod plane_tests;
 mod port;
 mod report;
 mod routes;
 mod store;
 mod tcp;
+#[cfg(test)]
+mod testing;
 mod timing;
 mod vnet;
 

@@ -220,6 +220,12 @@ impl<D: Device> Plane<D> {
         egress.flush(store, devices, clock, books);
     }
 
+    /// Packets in memory.
+    #[cfg(test)]
+    pub(crate) fn kept(&self) -> usize {
+        self.store.len()
+    }
+
     /// What is on the path.
     pub(crate) fn inside(&self) -> [Backlog; 2] {
         let [down, up] = &self.paths;
