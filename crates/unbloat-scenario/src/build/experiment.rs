@@ -66,13 +66,18 @@ const MAX_SAMPLES: i64 = 10_000_000;
 
 type Elements = Vec<unbloat_link::Config>;
 
-struct BothWays {
-    down: Elements,
-    up: Elements,
-    shares_radio: bool,
+/// Both directions of a path.
+#[derive(Clone, Debug)]
+pub struct BothWays {
+    /// What packets towards the client meet, in order.
+    pub down: Elements,
+    pub up: Elements,
+    /// Whether the `rrc` elements of both directions are one radio's.
+    pub shares_radio: bool,
 }
 
-fn path(links: &Node, files: Files<'_>) -> Result<BothWays, Error> {
+/// Makes a path of what stands under `[link]`, without anybody who uses it.
+pub fn path(links: &Node, files: Files<'_>) -> Result<BothWays, Error> {
     let mut keys = Keys::of(links, "link")?;
     let mut link = |name: &'static str, direction| -> Result<Link, Error> {
         let node = keys
