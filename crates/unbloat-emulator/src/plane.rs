@@ -7,7 +7,10 @@ use crate::clock::Clock;
 use crate::delays::Delays;
 use crate::departure::Head;
 use crate::egress::Egress;
+use crate::emulator::Emulated;
+use crate::flight::Flight;
 use crate::port::{Device, Side};
+use crate::report::Report;
 use crate::routes::Routes;
 use crate::store::Store;
 use unbloat_link::{Element, Output, Path, Place};
@@ -27,6 +30,8 @@ pub(crate) struct Plane<D> {
     pub delays: Delays,
     pub books: Books,
     pub sample_every: Option<Delta>,
+    /// What is left of the paths where their last delay is the devices' matter.
+    pub flights: [Flight; 2],
     next_sample: Time,
     /// What one path does shows on the other, so both are driven in the order of time.
     is_joint: bool,
@@ -56,6 +61,7 @@ impl<D: Device> Plane<D> {
             delays: Delays::default(),
             books,
             sample_every: None,
+            flights: Default::default(),
             next_sample: Time::from_ns(0),
             store: Store::new(),
             egress: Egress::default(),
@@ -75,8 +81,8 @@ impl<D: Device> Plane<D> {
         {
             let at = self.next_sample;
             self.catch_up_paths(at);
-            let [down, up] = &self.paths;
-            self.books.sample(at, [down.backlog(), up.backlog()]);
+            let backlogs = self.inside(at);
+            self.books.sample(at, backlogs);
             self.next_sample = at + every;
         }
         self.catch_up_paths(now);
@@ -120,6 +126,7 @@ impl<D: Device> Plane<D> {
             egress: &mut self.egress,
             books: &mut self.books,
             bulk: &mut self.bulk,
+            flight: &mut self.flights[direction as usize],
         };
         (&mut self.paths[direction as usize], exit)
     }
@@ -227,9 +234,24 @@ impl<D: Device> Plane<D> {
     }
 
     /// What is on the path.
-    pub(crate) fn inside(&self) -> [Backlog; 2] {
-        let [down, up] = &self.paths;
-        [down.backlog(), up.backlog()]
+    pub(crate) fn inside(&mut self, now: Time) -> [Backlog; 2] {
+        let [down, up] = [0, 1].map(|way: usize| {
+            let on_path = self.paths[way].backlog();
+            self.flights[way].add_to(now, on_path)
+        });
+        [down, up]
+    }
+
+    /// The end of the run.
+    pub(crate) fn ended(mut self, report: Report, end: Time) -> Emulated {
+        Emulated {
+            report,
+            inside: self.inside(end),
+            paths: self.books.paths,
+            samples: self.books.samples,
+            end,
+            witness: self.books.witness,
+        }
     }
 }
 
@@ -240,6 +262,7 @@ struct Exit<'a> {
     egress: &'a mut Egress,
     books: &'a mut Books,
     bulk: &'a mut Bulk,
+    flight: &'a mut Flight,
 }
 
 impl Observer for Exit<'_> {
@@ -257,6 +280,7 @@ impl Observer for Exit<'_> {
 impl Output for Exit<'_> {
     #[inline]
     fn deliver(&mut self, at: Time, packet: Packet) {
+        let at = self.flight.begin(at, packet.len.bytes());
         self.books.paths[self.direction as usize].delivered(at, packet.len.bytes());
         self.store.depart(packet.handle, at, packet.ecn == Ecn::Ce);
         if let Some(witness) = &mut self.books.witness {
