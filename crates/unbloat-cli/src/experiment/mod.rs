@@ -11,9 +11,9 @@ mod text;
 
 pub use args::Common;
 pub use campaign::Came;
-pub use input::{Plan, plan};
+pub use input::{Plan, plan, read};
 pub use progress::Progress;
-pub use rows::{order, tables};
+pub use rows::{order, queue_rows, tables};
 
 use crate::exit::Exit;
 use crate::output::{OutputError, Wanted, write_run};

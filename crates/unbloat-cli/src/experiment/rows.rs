@@ -172,7 +172,8 @@ fn points_rows(table: &Table, plan: &Plan) -> Rows {
     rows
 }
 
-fn queue_rows(table: &Table, outcomes: Option<&Outcomes>) -> Rows {
+/// What stood on the path, in both directions.
+pub fn queue_rows(table: &Table, outcomes: Option<&Outcomes>) -> Rows {
     let mut rows = Rows::new(table);
     let samples = outcomes.iter().flat_map(|outcomes| &outcomes.samples);
     for (sample, number) in samples.zip(0..) {

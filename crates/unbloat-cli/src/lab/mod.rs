@@ -1,6 +1,7 @@
 //! `unbloat lab`: scenarios with the kernel's own TCP.
 
 mod run;
+mod shell;
 
 pub use run::tables;
 
@@ -18,10 +19,20 @@ pub struct Args {
 #[derive(Subcommand)]
 enum Command {
     Run(Box<run::Args>),
+    Shell(Box<shell::Args>),
 }
 
-pub fn run(args: &Args) -> Result<Exit, ExperimentError> {
-    match &args.command {
-        Command::Run(args) => run::run(args),
-    }
+#[derive(Debug, thiserror::Error)]
+pub enum LabError {
+    #[error(transparent)]
+    Run(#[from] ExperimentError),
+    #[error(transparent)]
+    Shell(#[from] shell::ShellError),
+}
+
+pub fn run(args: &Args) -> Result<Exit, LabError> {
+    Ok(match &args.command {
+        Command::Run(args) => run::run(args)?,
+        Command::Shell(args) => shell::run(args)?,
+    })
 }
