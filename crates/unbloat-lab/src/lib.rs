@@ -6,6 +6,7 @@
 
 mod capture;
 mod controls;
+mod ends;
 mod error;
 mod live;
 mod mapping;

@@ -12,7 +12,9 @@ use fastrand::Rng;
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::SystemTime;
-use unbloat_emulator::{Emulated, Emulator, Monotonic, Setup, Timing, Witness};
+use unbloat_emulator::{
+    Ahead, Emulated, Emulator, EmulatorError, Monotonic, Setup, Timing, Witness,
+};
 use unbloat_link::Path;
 use unbloat_outcome::{FlowOutcome, Outcomes, Snapshot};
 use unbloat_scenario::Experiment;
@@ -27,6 +29,7 @@ const SAMPLE_EVERY: Delta = Delta::ms(10);
 /// How an experiment is run.
 #[derive(Clone)]
 pub struct Options<'a> {
+    /// [`Timing::Sleep`] where the kernel's time is virtual.
     pub timing: Timing,
     /// Keep series of queues and connections.
     pub keeps_series: bool,
@@ -65,7 +68,7 @@ pub fn run(
     let mut mapping = Mapping::of(&experiment.flows)?;
     let controls = Controls::provide(&mut mapping)?;
     mapping.differences.extend(controls.stand_ins());
-    let stage = Stage::build(experiment, &mapping)?;
+    let stage = Stage::build(experiment, &mapping, options.timing)?;
     let zero = monotonic() + HEAD_START;
     let live = LivePath::default();
     let mut keeper = Keeper::new(experiment, options, live.clone(), stop);
@@ -158,15 +161,15 @@ impl Crew<'_> {
         })
     }
 
-    fn emulator(&self, mut witnesses: Vec<Box<dyn Witness>>) -> Result<Emulator, LabError> {
+    fn emulator(&self, mut witnesses: Vec<Box<dyn Witness>>) -> Result<Carrier, LabError> {
         let experiment = self.experiment;
         let (down, up) = (experiment.down.clone(), experiment.up.clone());
-        let ports = self.stage.ports()?;
+        let ports = self.stage.ends.ports()?;
         let witness = match witnesses.len() {
             0 | 1 => witnesses.pop(),
             _ => Some(Box::new(Witnesses(witnesses)) as Box<dyn Witness>),
         };
-        Ok(Emulator::new(Setup {
+        let setup = Setup {
             shares_radio: experiment.shares_radio,
             seed: experiment.seed,
             clock: Monotonic::since(self.zero.as_ns()),
@@ -177,7 +180,26 @@ impl Crew<'_> {
             extra_delays: self.stage.extra_delays(experiment),
             witness,
             ..Setup::new(down, up, ports, self.options.timing)
-        })?)
+        };
+        Ok(match self.stage.ends.wires()? {
+            Some(wires) => Carrier::Ahead(Ahead::new(setup, wires)?),
+            None => Carrier::Live(Emulator::new(setup)?),
+        })
+    }
+}
+
+/// What carries packets, as time is.
+enum Carrier {
+    Live(Emulator),
+    Ahead(Ahead),
+}
+
+impl Carrier {
+    fn run(self, stop: &AtomicBool) -> Result<Emulated, EmulatorError> {
+        match self {
+            Carrier::Live(emulator) => emulator.run(stop),
+            Carrier::Ahead(ahead) => ahead.run(stop),
+        }
     }
 }
 

@@ -108,19 +108,27 @@ fn window_table() -> Table {
 /// All tables with their rows.
 pub fn all(plan: &Plan, campaign: &Campaign) -> Vec<(Table, Rows)> {
     let [averages, results, points, queue, window] = tables();
-    let outcomes = campaign.came.as_ref().map(|came| &came.outcomes);
     let rows = [
         averages_rows(&averages, campaign),
         results_rows(&results, campaign),
         points_rows(&points, plan),
-        queue_rows(&queue, outcomes),
-        window_rows(&window, outcomes),
     ];
-    let common = [averages, results, points, queue, window]
-        .into_iter()
-        .zip(rows);
-    let own = campaign.came.iter().flat_map(|came| came.tables.clone());
-    common.chain(own).collect()
+    let mut all: Vec<_> = [averages, results, points].into_iter().zip(rows).collect();
+    match &campaign.came {
+        Some(came) => all.extend(came.tables.iter().cloned()),
+        None => all.extend([queue, window].map(|table| {
+            let none = Rows::new(&table);
+            (table, none)
+        })),
+    }
+    all
+}
+
+/// The series of a single run.
+pub fn series(outcomes: &Outcomes) -> Vec<(Table, Rows)> {
+    let (queue, window) = (queue_table(), window_table());
+    let rows = [queue_rows(&queue, outcomes), window_rows(&window, outcomes)];
+    [queue, window].into_iter().zip(rows).collect()
 }
 
 fn averages_rows(table: &Table, campaign: &Campaign) -> Rows {
@@ -173,10 +181,9 @@ fn points_rows(table: &Table, plan: &Plan) -> Rows {
 }
 
 /// What stood on the path, in both directions.
-pub fn queue_rows(table: &Table, outcomes: Option<&Outcomes>) -> Rows {
+pub fn queue_rows(table: &Table, outcomes: &Outcomes) -> Rows {
     let mut rows = Rows::new(table);
-    let samples = outcomes.iter().flat_map(|outcomes| &outcomes.samples);
-    for (sample, number) in samples.zip(0..) {
+    for (sample, number) in outcomes.samples.iter().zip(0..) {
         for (direction, name) in ["down", "up"].into_iter().enumerate() {
             let mut row = rows.row(order(number));
             row.i64(sample.at.as_ns());
@@ -188,11 +195,8 @@ pub fn queue_rows(table: &Table, outcomes: Option<&Outcomes>) -> Rows {
     rows
 }
 
-fn window_rows(table: &Table, outcomes: Option<&Outcomes>) -> Rows {
+fn window_rows(table: &Table, outcomes: &Outcomes) -> Rows {
     let mut rows = Rows::new(table);
-    let Some(outcomes) = outcomes else {
-        return rows;
-    };
     for (sample, number) in outcomes.windows.iter().zip(0..) {
         let mut row = rows.row(order(number));
         row.i64(sample.at.as_ns());

@@ -1,8 +1,13 @@
 //! `unbloat lab`: scenarios with the kernel's own TCP.
 
+mod handed;
+mod inside;
+mod kernel;
 mod run;
 mod shell;
+mod virtually;
 
+pub use inside::{Job, inside};
 pub use run::tables;
 
 use crate::exit::Exit;
@@ -20,6 +25,7 @@ pub struct Args {
 enum Command {
     Run(Box<run::Args>),
     Shell(Box<shell::Args>),
+    Kernel(kernel::Args),
 }
 
 #[derive(Debug, thiserror::Error)]
@@ -34,5 +40,6 @@ pub fn run(args: &Args) -> Result<Exit, LabError> {
     Ok(match &args.command {
         Command::Run(args) => run::run(args)?,
         Command::Shell(args) => shell::run(args)?,
+        Command::Kernel(args) => kernel::run(args)?,
     })
 }

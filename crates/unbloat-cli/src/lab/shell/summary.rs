@@ -91,7 +91,7 @@ pub fn write(
     let [_, results, _, queue, _] = tables();
     let rows = [
         results_rows(&results, args.seed, &outcomes),
-        queue_rows(&queue, Some(&outcomes)),
+        queue_rows(&queue, &outcomes),
     ];
     let all: Vec<(Table, Rows)> = [results, queue].into_iter().zip(rows).collect();
     write_run(Some(out), "lab-shell", &info, &all)?;
