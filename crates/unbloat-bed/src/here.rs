@@ -12,9 +12,9 @@ use std::net::Ipv4Addr;
 use std::os::fd::OwnedFd;
 
 const NAME: &str = "this process's network";
-const ROUTES: &str = "/proc/self/net/route";
+const ROUTES: &str = "/proc/thread-self/net/route";
 
-/// The network namespace of the process. Only what goes away by itself can be made here, so that nothing
+/// The network namespace of the calling thread. Only what goes away by itself can be made here, so that nothing
 /// is left of it when the process is killed.
 #[derive(Debug)]
 pub struct Here {

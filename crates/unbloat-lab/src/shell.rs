@@ -80,9 +80,16 @@ impl Shell {
         self.outside
     }
 
+    /// Runs `job` on a thread inside.
+    pub fn within<T: Send>(&self, job: impl FnOnce() -> T + Send) -> Result<T, LabError> {
+        Ok(self.host.within(job)?)
+    }
+
     /// A command in this network, and otherwise as the caller's; it ends with the process that started it.
     pub fn command(&self, program: impl AsRef<OsStr>) -> Result<Command, LabError> {
-        let namespace = self.host.within(|| File::open("/proc/thread-self/ns/net"))?;
+        let namespace = self
+            .host
+            .within(|| File::open("/proc/thread-self/ns/net"))?;
         let namespace = namespace.map_err(LabError::File)?;
         let mut command = Command::new(program);
         command.env(BASE_VARIABLE, self.outside.to_string());
@@ -157,7 +164,9 @@ fn free(known: &[(String, Ipv4Net)]) -> Result<impl Iterator<Item = Ipv4Net>, La
     let all = parent.unwrap_or(ALL).subnets(len);
     Ok(all.into_iter().flatten().filter(move |net| {
         let is_own = own.is_some_and(|(a, b)| net.contains(&a) || net.contains(&b));
-        let is_used = used.iter().any(|used| used.contains(net) || net.contains(used));
+        let is_used = used
+            .iter()
+            .any(|used| used.contains(net) || net.contains(used));
         !is_own && !is_used
     }))
 }
@@ -179,7 +188,10 @@ fn device() -> Tun {
 fn join(host: &Host, net: Ipv4Net) -> Result<OwnedFd, LabError> {
     let fd = host.tun(DEVICE, &device())?;
     let (_, address) = ends(net);
-    host.address(DEVICE, Ipv4Net::new_assert(address, net.prefix_len()).into())?;
+    host.address(
+        DEVICE,
+        Ipv4Net::new_assert(address, net.prefix_len()).into(),
+    )?;
     host.route(Ipv4Net::default().into(), Route::Device(DEVICE))?;
     host.forward()?;
     Ok(fd)
@@ -199,7 +211,10 @@ mod tests {
 
     #[test]
     fn a_shell_takes_a_network_that_nobody_has_a_route_to() {
-        assert_eq!(first(&[("eth0", "192.168.0.0/24")]).unwrap(), "100.64.0.0/16");
+        assert_eq!(
+            first(&[("eth0", "192.168.0.0/24")]).unwrap(),
+            "100.64.0.0/16"
+        );
         let used = [("ub-shell0", "100.64.0.0/16"), ("vpn", "100.65.3.4/32")];
         assert_eq!(first(&used).unwrap(), "100.66.0.0/16");
     }
@@ -212,7 +227,12 @@ mod tests {
             nets.push(net.clone());
             parent = net;
         }
-        let expected = ["100.64.16.0/20", "100.64.17.0/24", "100.64.17.16/28", "100.64.17.20/30"];
+        let expected = [
+            "100.64.16.0/20",
+            "100.64.17.0/24",
+            "100.64.17.16/28",
+            "100.64.17.20/30",
+        ];
         assert_eq!(nets, expected);
     }
 }

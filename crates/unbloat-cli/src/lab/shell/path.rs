@@ -16,13 +16,21 @@ pub fn of(args: &Args) -> Result<(BothWays, Node), ShellError> {
         args.up.is_some() || args.rate_up.is_some(),
     ];
     let sides = [
-        ("link.down", &args.down, &args.rate_down, args.queue.as_ref()),
+        (
+            "link.down",
+            &args.down,
+            &args.rate_down,
+            args.queue.as_ref(),
+        ),
         ("link.up", &args.up, &args.rate_up, up_queue),
     ];
     for ((link, trace, rate, queue), is_limited) in sides.into_iter().zip(is_limited) {
         let values = [
             ("delay", args.delay.clone()),
-            ("trace", trace.as_ref().map(|path| path.display().to_string())),
+            (
+                "trace",
+                trace.as_ref().map(|path| path.display().to_string()),
+            ),
             ("rate", rate.as_deref().map(rate_of)),
             ("loss", args.loss.map(|loss| loss.to_string())),
         ];
@@ -38,7 +46,9 @@ pub fn of(args: &Args) -> Result<(BothWays, Node), ShellError> {
     for assignment in &args.set {
         put(&mut root, assignment)?;
     }
-    let links = root.take("link").unwrap_or_else(|| Node::table(Origin::Set));
+    let links = root
+        .take("link")
+        .unwrap_or_else(|| Node::table(Origin::Set));
     if !matches!(&root.value, Value::Table(rest) if rest.is_empty()) {
         return Err(ShellError::OnlyLink);
     }
@@ -114,7 +124,10 @@ mod tests {
     #[test]
     fn faults_name_the_key() {
         let fault = shell("--rate-down 20mbit --queue droptial:1MB").unwrap_err();
-        assert!(fault.contains("link.down.queue") && fault.contains("droptail"), "{fault}");
+        assert!(
+            fault.contains("link.down.queue") && fault.contains("droptail"),
+            "{fault}"
+        );
         let fault = shell("--set flow.cc=reno").unwrap_err();
         assert!(fault.contains("link."), "{fault}");
     }

@@ -66,12 +66,7 @@ fn direction(path: &PathRecord, wall: Delta) -> String {
 }
 
 /// Keeps what came of it as a run: named results, and what stood on the path over time.
-pub fn write(
-    args: &Args,
-    out: &Path,
-    links: &Node,
-    emulated: Emulated,
-) -> Result<(), OutputError> {
+pub fn write(args: &Args, out: &Path, links: &Node, emulated: Emulated) -> Result<(), OutputError> {
     let report = &emulated.report;
     let doubts: Vec<String> = report.doubts().iter().map(ToString::to_string).collect();
     let words = std::env::args().collect();
@@ -115,9 +110,11 @@ fn outcomes(emulated: Emulated) -> Outcomes {
 
 fn results_rows(table: &Table, seed: u64, outcomes: &Outcomes) -> Rows {
     let mut rows = Rows::new(table);
-    for (result, number) in results(outcomes).iter().zip(0..) {
-        let mut row = rows.row(order(number));
-        [0, 0, 0, seed].map(|one| row.u64(one));
+    for (result, place) in results(outcomes).iter().zip(0..) {
+        let mut row = rows.row(order(place));
+        for number in [0, 0, 0, seed] {
+            row.u64(number);
+        }
         row.text(result.subject.as_str());
         row.text(result.metric.as_str());
         row.f64(result.value);
