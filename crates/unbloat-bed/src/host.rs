@@ -92,10 +92,14 @@ impl Host {
     }
 
     /// A TUN device that is up. It is there as long as the descriptor.
+    ///
+    /// It has no queue besides the one that the descriptor is read from, whatever this system gives to
+    /// new devices: packets come from sockets at once.
     pub fn tun(&self, name: &str, tun: &Tun) -> Result<OwnedFd, BedError> {
         let fd = self.within(|| tun::make(name, tun))?;
         let fd = fd.map_err(|source| match source.raw_os_error() {
             Some(libc::ENOENT | libc::ENODEV | libc::ENXIO) => BedError::NoTun { source },
+            Some(libc::EPERM) => BedError::NoPrivilege,
             _ => BedError::Tun {
                 name: name.to_owned(),
                 source,
@@ -107,6 +111,7 @@ impl Host {
         ];
         let change = link::change(self.index(name)?, attributes);
         self.tell(change, Mode::Change, || format!("set up {name}"))?;
+        self.queue(name, "noqueue")?;
         self.up(name)?;
         Ok(fd)
     }
@@ -140,6 +145,12 @@ impl Host {
             Route::Gateway(gateway) => link::route(to, None, Some(gateway)),
         };
         self.tell(message, Mode::Create, || format!("add the route to {to}"))
+    }
+
+    /// Sets how long a packet of a device may be, in bytes of IP.
+    pub fn mtu(&self, device: &str, bytes: u32) -> Result<(), BedError> {
+        let message = link::change(self.index(device)?, vec![LinkAttribute::Mtu(bytes)]);
+        self.tell(message, Mode::Change, || format!("set the MTU of {device}"))
     }
 
     /// Tells who has an address, so that no packets ask for it.
