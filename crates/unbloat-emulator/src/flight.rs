@@ -54,7 +54,7 @@ mod tests {
     fn packets_are_under_way_until_they_arrive() {
         let mut flight = Flight::default();
         flight.set_delay(Delta::ms(20), true);
-        let at = |ms| Time::from_ns(ms * 1_000_000);
+        let at = |ms: i64| Time::from_ns(ms * 1_000_000);
         assert_eq!(flight.begin(at(0), Bytes::new(100)), at(20));
         assert_eq!(flight.begin(at(5), Bytes::new(50)), at(25));
         let path = Backlog {

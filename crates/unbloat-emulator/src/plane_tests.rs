@@ -89,7 +89,7 @@ fn a_large_packet_is_so_many_packets_of_the_model() {
         send(&plane, tcp(shape));
         turn(&mut plane, at_us(0));
         assert!(received(&plane).is_empty(), "none has been sent yet");
-        assert_eq!(plane.inside()[0].packets, 11);
+        assert_eq!(plane.inside(at_us(0))[0].packets, 11);
         turn(&mut plane, at_us(20_000));
         let packets = received(&plane);
         assert_eq!(
@@ -292,13 +292,13 @@ fn what_is_offered_is_delivered_dropped_or_inside_and_memory_is_given_back() {
                 ..Tcp::default()
             }),
         );
-        turn(&mut plane, at_us(step * 700));
+        let now = at_us(step * 700);
+        turn(&mut plane, now);
+        let inside = plane.inside(now)[0].packets;
         let [record, _] = &plane.books.paths;
-        let known = record.delivered_packets
-            + record.dropped_packets
-            + u64::from(plane.inside()[0].packets);
+        let known = record.delivered_packets + record.dropped_packets + u64::from(inside);
         assert_eq!(record.offered_packets, known);
-        assert_eq!(plane.kept(), plane.inside()[0].packets as usize);
+        assert_eq!(plane.kept(), inside as usize);
         plane.devices[0].written.take();
     }
     let [record, _] = &plane.books.paths;

@@ -47,7 +47,7 @@ impl Device for Pipe {
         Ok(len)
     }
 
-    fn write(&self, parts: &[IoSlice<'_>]) -> bool {
+    fn write(&self, parts: &[IoSlice<'_>], _due: Time) -> bool {
         self.written
             .borrow_mut()
             .push(parts.iter().flat_map(|part| part.iter().copied()).collect());
