@@ -1,4 +1,4 @@
-//! Attributes of netlink messages of which the library knows no names: a type and bytes.
+//! Attributes of netlink messages of which the library has no names: a type and bytes.
 
 use netlink_packet_core::{DefaultNla, Emitable, NLA_HEADER_SIZE, NlasIterator};
 
@@ -24,6 +24,15 @@ impl Attributes {
         self.bytes(kind, &value.to_ne_bytes())
     }
 
+    /// Text with a zero at its end.
+    pub fn text(self, kind: u16, value: &str) -> Attributes {
+        self.bytes(kind, &[value.as_bytes(), &[0]].concat())
+    }
+
+    pub fn nested(self, kind: u16, inner: &Attributes) -> Attributes {
+        self.bytes(kind, &inner.to_bytes())
+    }
+
     /// As they stand in a message.
     pub fn to_bytes(&self) -> Vec<u8> {
         let list = self.0.as_slice();
@@ -47,8 +56,8 @@ mod tests {
 
     #[test]
     fn what_is_written_is_read_back() {
-        let inner = Attributes::new().u32(1, 7).to_bytes();
-        let bytes = Attributes::new().bytes(1, b"codel\0").bytes(2, &inner);
+        let inner = Attributes::new().u32(1, 7);
+        let bytes = Attributes::new().text(1, "codel").nested(2, &inner);
         let bytes = bytes.to_bytes();
         assert_eq!(bytes.len(), 12 + 12);
         assert_eq!(attribute(&bytes, 1), Some(&b"codel\0"[..]));

@@ -8,6 +8,7 @@ use crate::namespace::Namespace;
 use crate::netlink::{Mode, Netlink, Refusal};
 use crate::offload;
 use crate::process::{self, VARIABLE};
+use crate::sweep::sweep;
 use crate::sysctl;
 use crate::tun::{self, Tun};
 use ipnet::IpNet;
@@ -15,7 +16,7 @@ use netlink_packet_route::RouteNetlinkMessage;
 use netlink_packet_route::link::LinkAttribute;
 use std::ffi::OsStr;
 use std::net::IpAddr;
-use std::os::fd::{AsFd, OwnedFd};
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::process::Command;
 use std::sync::Arc;
 use std::time::Duration;
@@ -75,6 +76,11 @@ impl Host {
         &self.namespace.name
     }
 
+    /// The namespace, for what enters it by itself.
+    pub fn namespace(&self) -> BorrowedFd<'_> {
+        self.namespace.file.as_fd()
+    }
+
     /// Runs `job` on a thread inside, where sockets and devices belong to this host.
     pub fn within<T: Send>(&self, job: impl FnOnce() -> T + Send) -> Result<T, BedError> {
         self.namespace.within(job)
@@ -86,10 +92,14 @@ impl Host {
     }
 
     /// A TUN device that is up. It is there as long as the descriptor.
+    ///
+    /// It has no queue besides the one that the descriptor is read from, whatever this system gives to
+    /// new devices: packets come from sockets at once.
     pub fn tun(&self, name: &str, tun: &Tun) -> Result<OwnedFd, BedError> {
         let fd = self.within(|| tun::make(name, tun))?;
         let fd = fd.map_err(|source| match source.raw_os_error() {
             Some(libc::ENOENT | libc::ENODEV | libc::ENXIO) => BedError::NoTun { source },
+            Some(libc::EPERM) => BedError::NoPrivilege,
             _ => BedError::Tun {
                 name: name.to_owned(),
                 source,
@@ -101,6 +111,7 @@ impl Host {
         ];
         let change = link::change(self.index(name)?, attributes);
         self.tell(change, Mode::Change, || format!("set up {name}"))?;
+        self.queue(name, "noqueue")?;
         self.up(name)?;
         Ok(fd)
     }
@@ -134,6 +145,12 @@ impl Host {
             Route::Gateway(gateway) => link::route(to, None, Some(gateway)),
         };
         self.tell(message, Mode::Create, || format!("add the route to {to}"))
+    }
+
+    /// Sets how long a packet of a device may be, in bytes of IP.
+    pub fn mtu(&self, device: &str, bytes: u32) -> Result<(), BedError> {
+        let message = link::change(self.index(device)?, vec![LinkAttribute::Mtu(bytes)]);
+        self.tell(message, Mode::Change, || format!("set the MTU of {device}"))
     }
 
     /// Tells who has an address, so that no packets ask for it.
@@ -216,6 +233,11 @@ impl Host {
     /// Ends all processes of this host: commands, what they started, and what others started in its
     /// namespace. They are asked first, and killed if they do not end at once.
     pub fn end_processes(&self) {
+        self.end_all();
+    }
+
+    /// Whether there were any.
+    fn end_all(&self) -> bool {
         let namespace = self.namespace.identity();
         process::end(
             |process| {
@@ -223,7 +245,7 @@ impl Host {
                     || namespace.is_some() && process.namespace == namespace
             },
             GRACE,
-        );
+        )
     }
 
     fn pin(&self, key: &str, value: &str) -> Result<(), BedError> {
@@ -284,7 +306,10 @@ impl Host {
 
 impl Drop for Host {
     fn drop(&mut self) {
-        self.end_processes();
+        // Among what has ended may have been somebody with a bed inside this one.
+        if self.end_all() {
+            sweep();
+        }
         self.names.remove(&self.role);
     }
 }

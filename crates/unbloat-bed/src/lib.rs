@@ -4,6 +4,11 @@
 //! of it goes away when the host is dropped, on error and panic too. What a killed process left is
 //! removed when the next bed is made, by the mark in its name ([`Maker`], [`sweep`]).
 //!
+//! A program that is to tidy up at Ctrl-C sets a flag in its handler, calls [`Host::end_processes`] if it
+//! waits for a command, and lets its hosts be dropped.
+//!
+//! In a guest over somebody's root file system, hosts have no names; all else is the same.
+//!
 //! ```no_run
 //! # fn main() -> Result<(), Box<dyn std::error::Error>> {
 //! use unbloat_bed::{Bed, Route, Tun};
@@ -23,6 +28,7 @@ mod bed;
 mod command;
 mod dns;
 mod error;
+mod here;
 mod host;
 mod link;
 mod maker;
@@ -42,6 +48,7 @@ pub use attributes::{Attributes, attribute};
 pub use bed::Bed;
 pub use dns::NameServer;
 pub use error::BedError;
+pub use here::Here;
 pub use host::{Host, Route};
 pub use link::{Counters, Mac};
 pub use maker::Maker;

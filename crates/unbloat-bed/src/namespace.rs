@@ -2,7 +2,7 @@
 
 use crate::error::{BedError, at};
 use crate::process::{Identity, identity};
-use rustix::fs::{Access, access};
+use rustix::fs::{Access, FlockOperation, access, flock, statfs};
 use rustix::io::Errno;
 use rustix::mount::{
     MountPropagationFlags, UnmountFlags, mount_bind, mount_bind_recursive, mount_change, unmount,
@@ -109,15 +109,28 @@ pub(crate) fn remove_name(path: &Path) -> io::Result<()> {
 /// False where it cannot be written, as in a guest over somebody's root file system. Namespaces are
 /// without names there, and end with the process.
 fn can_be_named() -> bool {
-    if fs::create_dir_all(FOLDER).is_err() || access(FOLDER, Access::WRITE_OK).is_err() {
+    if fs::create_dir_all(FOLDER).is_err() || !is_of_this_kernel() {
         return false;
     }
+    let Ok(folder) = File::open(FOLDER) else {
+        return false;
+    };
+    // Another process may be at it; the lock goes with the file.
+    let locked = flock(&folder, FlockOperation::LockExclusive);
     let shared = MountPropagationFlags::SHARED | MountPropagationFlags::REC;
     let share = || mount_change(FOLDER, shared);
-    match share() {
+    match locked.and_then(|()| share()) {
         Err(Errno::INVAL) => mount_bind_recursive(FOLDER, FOLDER).is_ok() && share().is_ok(),
         other => other.is_ok(),
     }
+}
+
+/// Whether /run/netns can be written and its names are this kernel's: a guest of User Mode Linux may see
+/// its host's folder, whose namespaces and processes are none of its own.
+pub(crate) fn is_of_this_kernel() -> bool {
+    const HOSTFS: i64 = 0x00c0_ffee;
+    let kind = statfs(FOLDER).map(|found| found.f_type);
+    kind.is_ok_and(|kind| kind != HOSTFS) && access(FOLDER, Access::WRITE_OK).is_ok()
 }
 
 /// Entering a namespace concerns a thread, so it is done in one that ends with it.

@@ -36,14 +36,15 @@ pub(crate) fn identity(path: impl AsRef<Path>) -> Option<Identity> {
 }
 
 /// Asks processes to end, and kills those that have not after `grace`. This process is not among them.
-pub(crate) fn end(is_meant: impl Fn(&Process) -> bool, grace: Duration) {
+/// Whether there were any.
+pub(crate) fn end(is_meant: impl Fn(&Process) -> bool, grace: Duration) -> bool {
     let begin = Instant::now();
     let mut asked = false;
     loop {
         let found: Vec<_> = all().filter(|process| is_meant(process)).collect();
         let waited = begin.elapsed();
         if found.is_empty() || waited > grace + PATIENCE {
-            return;
+            return asked;
         }
         let signal = match (waited < grace, asked) {
             (true, false) => Some(Signal::TERM),
@@ -61,22 +62,25 @@ pub(crate) fn end(is_meant: impl Fn(&Process) -> bool, grace: Duration) {
 
 fn all() -> impl Iterator<Item = Process> {
     let own = std::process::id();
+    let own_namespace = identity("/proc/self/ns/net");
     let entries = Path::new("/proc").read_dir().into_iter().flatten();
     let numbers = entries.filter_map(|entry| entry.ok()?.file_name().to_str()?.parse().ok());
     numbers
         .filter(move |&pid| pid != own)
-        .filter_map(Process::open)
+        .filter_map(move |pid| Process::open(pid, own_namespace))
 }
 
 impl Process {
     /// The handle comes first: what is read then is of the same process, or of none.
-    fn open(pid: u32) -> Option<Process> {
+    ///
+    /// Who shares the network of this process is not told by it: that may be the whole machine.
+    fn open(pid: u32, own_namespace: Option<Identity>) -> Option<Process> {
         let handle = Pid::from_raw(pid.try_into().ok()?)?;
         let handle = pidfd_open(handle, PidfdFlags::empty()).ok()?;
         let folder = Path::new("/proc").join(pid.to_string());
         Some(Process {
             handle,
-            namespace: identity(folder.join("ns/net")),
+            namespace: identity(folder.join("ns/net")).filter(|n| Some(*n) != own_namespace),
             host: host(&fs::read(folder.join("environ")).unwrap_or_default()),
         })
     }
@@ -113,6 +117,13 @@ mod tests {
         assert!(other.try_wait().unwrap().is_none());
         end_those_of("test-b", Duration::from_secs(1));
         assert_eq!(other.wait().unwrap().signal(), Some(15));
+    }
+
+    #[test]
+    fn nobody_is_found_by_the_network_of_this_process() {
+        let own = identity("/proc/self/ns/net");
+        assert!(own.is_some());
+        assert!(all().all(|process| process.namespace != own));
     }
 
     #[test]

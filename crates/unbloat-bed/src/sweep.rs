@@ -37,19 +37,20 @@ fn places() -> Vec<Place> {
         let folders = mounted(&mounts, kind).into_iter();
         folders.map(move |folder| Place { folder, remove })
     };
-    let names = Place {
+    let names = namespace::is_of_this_kernel().then(|| Place {
         folder: PathBuf::from(namespace::FOLDER),
         remove: remove_name,
-    };
+    });
     let groups = of("cgroup2", remove_group);
     let pins = of("bpf", |pin| fs::remove_file(pin));
-    [names].into_iter().chain(groups).chain(pins).collect()
+    names.into_iter().chain(groups).chain(pins).collect()
 }
 
 /// Removes what carries the mark of a process that no longer lives.
 ///
 /// That is: network namespaces, processes in them or of their commands, control groups (at the top of
-/// cgroup2) and pinned BPF objects (at the top of bpffs).
+/// cgroup2) and pinned BPF objects (at the top of bpffs). Containers that share these folders must also
+/// share their process numbers: a maker that cannot be seen is taken for dead.
 pub fn sweep() -> Swept {
     let dead: Vec<_> = marked().filter(|found| !found.maker.is_alive()).collect();
     let identities = dead
@@ -60,6 +61,8 @@ pub fn sweep() -> Swept {
     for Found { path, remove, .. } in dead {
         match remove(&path) {
             Ok(()) => swept.removed.push(path),
+            // Somebody else sweeps at this moment.
+            Err(error) if error.kind() == io::ErrorKind::NotFound => {}
             Err(error) => swept.kept.push((path, error)),
         }
     }

@@ -1,5 +1,7 @@
 //! What hosts can do. Needs root, and says so when it is skipped.
 
+use rustix::net::sockopt;
+use rustix::thread::{CapabilitySet, capabilities, set_capabilities};
 use std::fs::File;
 use std::io::{Read, Write};
 use std::net::{TcpListener, TcpStream, UdpSocket};
@@ -135,6 +137,41 @@ fn what_cannot_be_is_told_in_words() {
     assert!(route.contains("could not add the route"), "{route}");
     let setting = of(host.set("net/ipv4/tcp_sack", "yes").unwrap_err());
     assert!(setting.contains("net/ipv4/tcp_sack"), "{setting}");
+}
+
+#[test]
+fn a_socket_of_a_host_may_use_any_congestion_control() {
+    if !is_root() {
+        return;
+    }
+    let bed = Bed::new().unwrap();
+    let host = bed.host("a").unwrap();
+    let available = "/proc/sys/net/ipv4/tcp_available_congestion_control";
+    let available = std::fs::read_to_string(available).unwrap();
+    host.within(|| {
+        let socket = TcpListener::bind("127.0.0.1:0").unwrap();
+        for control in available.split_whitespace() {
+            sockopt::set_tcp_congestion(&socket, control).unwrap();
+            assert_eq!(sockopt::tcp_congestion(&socket).unwrap(), control);
+        }
+    })
+    .unwrap();
+}
+
+#[test]
+fn who_may_not_make_namespaces_is_told_to_run_it_as_root() {
+    if !is_root() {
+        return;
+    }
+    let refused = std::thread::spawn(|| {
+        // Capabilities are a thread's own.
+        let mut sets = capabilities(None).unwrap();
+        sets.effective = CapabilitySet::empty();
+        set_capabilities(None, sets).unwrap();
+        Bed::new().unwrap().host("a").unwrap_err().to_string()
+    });
+    let message = refused.join().unwrap();
+    assert!(message.contains("run as root"), "{message}");
 }
 
 #[test]

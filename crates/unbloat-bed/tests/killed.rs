@@ -73,6 +73,37 @@ fn what_lives_or_is_not_ours_is_not_swept() {
     child.wait().unwrap();
 }
 
+#[test]
+fn a_bed_within_a_bed_goes_with_it() {
+    // SAFETY: as above.
+    if unsafe { libc::geteuid() } != 0 {
+        eprintln!("skipped 1 test: a bed makes namespaces and needs root");
+        return;
+    }
+    let bed = Bed::new().unwrap();
+    let outer = bed.host("outer").unwrap();
+    let mut command = outer.command(std::env::current_exe().unwrap()).unwrap();
+    command
+        .args(["--exact", "victim", "--ignored"])
+        .env(VICTIM, "1");
+    let mut inner = command.stdout(Stdio::null()).spawn().unwrap();
+    let begin = Instant::now();
+    // The namespace of its last host, as it is seen from outside.
+    let is_built = || {
+        let names = unbloat_bed::leftovers(inner.id());
+        names
+            .iter()
+            .any(|path| path.to_string_lossy().ends_with("-server"))
+    };
+    while !is_built() {
+        assert!(begin.elapsed() < Duration::from_secs(20), "it is not built");
+        sleep(Duration::from_millis(5));
+    }
+    drop(outer);
+    assert!(!inner.wait().unwrap().success());
+    assert_eq!(marked(&[inner.id()].into()), BTreeSet::new());
+}
+
 /// Not a test: what is killed in one.
 #[test]
 #[ignore = "runs as a process of its own"]

@@ -3,7 +3,7 @@
 use std::net::UdpSocket;
 use std::time::{Duration, Instant};
 use unbloat_bed::tc::Framing;
-use unbloat_bed::{Bed, Host};
+use unbloat_bed::{Bed, Host, Tun};
 use unbloat_units::Rate;
 
 /// Says that a test is left out; the runner's log counts these lines.
@@ -89,6 +89,25 @@ fn a_shaper_of_its_own_stands_by_itself() {
     // Another one takes its place.
     client.queue("eth0", "pfifo limit 7").unwrap();
     assert_eq!(client.queue_counters("eth0").unwrap().kind, "pfifo");
+}
+
+#[test]
+fn a_tun_device_has_no_queue_until_it_is_given_one() {
+    if !is_root() {
+        return;
+    }
+    let bed = Bed::new().unwrap();
+    let host = bed.host("client").unwrap();
+    let _tun = host.tun("tun0", &Tun::default()).unwrap();
+    assert_eq!(host.queue_counters("tun0").unwrap().kind, "noqueue");
+    for (words, kind) in [
+        ("pfifo limit 7", "pfifo"),
+        ("pfifo", "pfifo"),
+        ("noqueue", "noqueue"),
+    ] {
+        host.queue("tun0", words).unwrap();
+        assert_eq!(host.queue_counters("tun0").unwrap().kind, kind);
+    }
 }
 
 #[test]

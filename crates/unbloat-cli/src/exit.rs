@@ -15,6 +15,8 @@ pub enum Exit {
     OutOfBounds,
     /// 130: stopped by Ctrl-C; the result holds what was known then.
     Interrupted,
+    /// What a command that was run for the user ended with.
+    Of(u8),
 }
 
 impl From<Exit> for ExitCode {
@@ -25,6 +27,7 @@ impl From<Exit> for ExitCode {
             Exit::Damaged => 3,
             Exit::OutOfBounds => 4,
             Exit::Interrupted => 130,
+            Exit::Of(code) => code,
         })
     }
 }

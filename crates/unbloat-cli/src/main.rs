@@ -41,6 +41,17 @@ enum Command {
 }
 
 fn main() -> std::process::ExitCode {
+    // As the first process of a guest it runs one experiment there, and does not return.
+    unbloat_guest::over_host(|folders| {
+        let job = lab::Job::read(folders)?;
+        match Cli::try_parse_from(&job.arguments) {
+            Ok(Cli {
+                command: Command::Lab(args),
+            }) => lab::inside(&args, &job, folders),
+            Ok(_) => Err("only experiments are run in guests".to_owned()),
+            Err(error) => Err(error.to_string()),
+        }
+    });
     let exit = match Cli::parse().command {
         Command::Analyze(args) => analyze::run(&args).map_err(|e| e.to_string()),
         Command::Compare(args) => compare::run(&args).map_err(|e| e.to_string()),

@@ -180,6 +180,22 @@ mod tests {
     use super::*;
 
     #[test]
+    fn a_kernel_without_the_structure_is_said_to_lack_it() {
+        let error = Structure::of("vegas", &btf::smallest()).err().unwrap();
+        let text = error.to_string();
+        assert!(text.contains("Linux 6.4 or newer"), "{text}");
+        assert!(text.contains("modprobe tcp_vegas"), "{text}");
+    }
+
+    #[test]
+    fn a_build_without_clang_says_what_to_do() {
+        let error = Object::relocate("vegas", &[], &btf::smallest(), &[])
+            .err()
+            .unwrap();
+        assert!(error.to_string().contains("tools/install build"), "{error}");
+    }
+
+    #[test]
     fn every_name_fits_the_kernel() {
         for control in crate::Control::NAMES {
             assert!(name(control, NAMES - 1).len() < NAME_BYTES, "{control}");

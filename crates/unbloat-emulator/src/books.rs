@@ -1,9 +1,9 @@
 //! What is written down of a run while it lasts.
 
 use crate::report::Counts;
-use unbloat_link::{Element, Place};
+use unbloat_link::Place;
 use unbloat_outcome::{LayerSample, PathRecord, Route, Sample};
-use unbloat_queue::{Event, Packet};
+use unbloat_queue::{Backlog, Event, Packet};
 use unbloat_stats::LogHistogram;
 use unbloat_units::{Delta, Time};
 use unbloat_workload::Direction;
@@ -69,8 +69,8 @@ impl Books {
         }
     }
 
-    pub(crate) fn sample(&mut self, at: Time, paths: &[Route; 2]) {
-        let backlogs = paths.each_ref().map(Element::backlog);
+    /// `backlogs`: what is on the paths and behind them, all together.
+    pub(crate) fn sample(&mut self, at: Time, backlogs: [Backlog; 2], paths: &[Route; 2]) {
         for (path, direction) in paths.iter().zip(0..) {
             path.each_layer(|hop, place, backlog| {
                 self.layers.push(LayerSample {

@@ -39,8 +39,12 @@ impl Clock for Monotonic {
 }
 
 #[inline]
-fn monotonic_ns() -> i64 {
+pub(crate) fn monotonic_ns() -> i64 {
     read(libc::CLOCK_MONOTONIC)
+}
+
+pub(crate) fn realtime_ns() -> i64 {
+    read(libc::CLOCK_REALTIME)
 }
 
 /// CPU time of the calling thread, kernel's share included, in ns.

@@ -103,3 +103,43 @@ impl Ord for Waiting {
         (self.enters, self.order).cmp(&(other.enters, other.order))
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use unbloat_queue::{FlowHash, IpLen};
+
+    fn at_ms(ms: i64) -> Time {
+        Time::from_ns(0) + Delta::ms(ms)
+    }
+
+    #[test]
+    fn a_port_of_a_server_goes_before_all_its_ports() {
+        let extra = |server_port, ms| ExtraDelay {
+            client: "10.45.0.1".parse().unwrap(),
+            server: "10.99.0.1".parse().unwrap(),
+            server_port,
+            delay: Delta::ms(ms),
+        };
+        let delays = Delays::new(&[extra(None, 5), extra(Some(80), 30)]);
+        let [client, server] = ["10.45.0.1", "10.99.0.1"].map(|text| of_ip(text.parse().unwrap()));
+        assert_eq!(delays.of(client, server, 80), Delta::ms(30));
+        assert_eq!(delays.of(client, server, 443), Delta::ms(5));
+        assert_eq!(delays.of(server, client, 80), Delta::ZERO);
+    }
+
+    #[test]
+    fn packets_enter_in_the_order_of_time_and_then_of_arrival() {
+        let mut delays = Delays::default();
+        for (handle, ms) in [(0, 30), (1, 10), (2, 10), (3, 20)] {
+            let packet = Packet::new(handle, IpLen::new(100), FlowHash(1));
+            delays.put(at_ms(ms), Direction::Down, packet);
+        }
+        assert_eq!(delays.next_at(), Some(at_ms(10)));
+        let mut order = Vec::new();
+        while let Some((at, _, packet)) = delays.take(at_ms(25)) {
+            order.push((at, packet.handle));
+        }
+        assert_eq!(order, [(at_ms(10), 1), (at_ms(10), 2), (at_ms(20), 3)]);
+    }
+}

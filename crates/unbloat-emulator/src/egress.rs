@@ -79,7 +79,8 @@ impl Egress {
             let mut next = Some(row.first);
             while let Some(handle) = next {
                 let segment = store.segment(handle);
-                books.handed(handed, segment.departs, is_taken);
+                let leaves = device.leaves_at(handed, segment.departs);
+                books.handed(leaves, segment.departs, is_taken);
                 next = segment.next;
                 store.release(handle);
             }
@@ -113,26 +114,28 @@ impl Row {
     /// Whether the device took it.
     fn write(&self, store: &Store, device: &impl Device) -> bool {
         let (first, last) = (store.segment(self.first), store.segment(self.last));
+        let due = first.departs;
         let mut head = Head::of_row(store, first, last, self.payload);
         if !device.has_header() {
             // To such a device nothing is merged.
             let payload = store.payload(first);
             head.finish(payload);
-            return device.write(&[IoSlice::new(head.bytes()), IoSlice::new(payload)]);
+            return device.write(&[IoSlice::new(head.bytes()), IoSlice::new(payload)], due);
         }
         let vnet = head.vnet.bytes();
         if self.first == self.last {
-            return device.write(&[
+            let parts = [
                 IoSlice::new(&vnet),
                 IoSlice::new(head.bytes()),
                 IoSlice::new(store.payload(first)),
-            ]);
+            ];
+            return device.write(&parts, due);
         }
         let mut parts = [IoSlice::new(&[]); PIECES + 2];
         parts[0] = IoSlice::new(&vnet);
         parts[1] = IoSlice::new(head.bytes());
         let count = 2 + self.gather(store, &mut parts[2..]);
-        device.write(&parts[..count])
+        device.write(&parts[..count], due)
     }
 
     /// The payload of the row in as few pieces as it lies in; how many.

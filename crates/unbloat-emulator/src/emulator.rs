@@ -6,11 +6,12 @@ use crate::delays::{Delays, ExtraDelay};
 use crate::devices::{drops, starved};
 use crate::error::EmulatorError;
 use crate::plane::Plane;
-use crate::port::{Port, Side, Tun, TunError};
+use crate::port::{Device, Port, Side, Tun, TunError};
 use crate::report::Report;
 use crate::routes::Routes;
 use crate::timing::{Alarm, Privileges, Timing};
 use fastrand::Rng;
+use ipnet::IpNet;
 use std::os::fd::OwnedFd;
 use std::sync::atomic::{AtomicBool, Ordering};
 use unbloat_link::{Config, Element};
@@ -75,6 +76,20 @@ impl Setup {
         }
         [down, up]
     }
+
+    pub(crate) fn plane<D: Device>(
+        self,
+        devices: Vec<D>,
+        sides: Vec<Side>,
+        routes: [Routes; 2],
+    ) -> Plane<D> {
+        let paths = self.paths();
+        let books = Books::new(self.warm_at, self.witness);
+        let mut plane = Plane::new(devices, sides, routes, paths, books);
+        plane.sample_every = self.sample_every.filter(|every| *every > Delta::ZERO);
+        plane.delays = Delays::new(&self.extra_delays);
+        plane
+    }
 }
 
 /// What came of a run.
@@ -102,27 +117,12 @@ pub struct Emulator {
 
 impl Emulator {
     pub fn new(mut setup: Setup) -> Result<Emulator, EmulatorError> {
-        let mut routes = [Routes::default(), Routes::default()];
-        let (mut devices, mut sides) = (Vec::new(), Vec::new());
-        for (port, number) in std::mem::take(&mut setup.ports).into_iter().zip(0_u16..) {
-            let towards = match port.side {
-                Side::Client => 0,
-                Side::Server => 1,
-            };
-            for prefix in port.addresses {
-                routes[towards].add(prefix, number)?;
-            }
-            devices.push(tun(port.fd, number.into())?);
-            sides.push(port.side);
-        }
-        for (side, missing) in [
-            (Side::Client, "the client's side"),
-            (Side::Server, "the server's side"),
-        ] {
-            if !sides.contains(&side) {
-                return Err(EmulatorError::NoPort { missing });
-            }
-        }
+        let ports = std::mem::take(&mut setup.ports);
+        let routes = routes(ports.iter().map(|port| (port.side, port.addresses.clone())))?;
+        let sides = ports.iter().map(|port| port.side).collect();
+        let devices = ports.into_iter().zip(0..);
+        let devices = devices.map(|(port, number)| tun(port.fd, number));
+        let devices = devices.collect::<Result<_, _>>()?;
         Ok(Emulator {
             setup,
             devices,
@@ -164,26 +164,40 @@ impl Emulator {
         let end = clock.now();
         plane.catch_up(end);
         plane.flush(&clock);
-        Ok(Emulated {
-            report: watch.report(&mut plane, privileges),
-            inside: plane.inside(),
-            paths: plane.books.paths,
-            hops: plane.paths.map(Route::into_records),
-            samples: plane.books.samples,
-            layers: plane.books.layers,
-            end,
-            witness: plane.books.witness,
-        })
+        let report = watch.report(&mut plane, privileges);
+        Ok(plane.ended(report, end))
     }
 
     fn plane(self) -> Plane<Tun> {
-        let paths = self.setup.paths();
-        let books = Books::new(self.setup.warm_at, self.setup.witness);
-        let mut plane = Plane::new(self.devices, self.sides, self.routes, paths, books);
-        plane.sample_every = self.setup.sample_every.filter(|every| *every > Delta::ZERO);
-        plane.delays = Delays::new(&self.setup.extra_delays);
-        plane
+        self.setup.plane(self.devices, self.sides, self.routes)
     }
+}
+
+/// The ports of both sides by the addresses behind them: towards clients, towards servers.
+pub(crate) fn routes(
+    ports: impl Iterator<Item = (Side, Vec<IpNet>)>,
+) -> Result<[Routes; 2], EmulatorError> {
+    let mut routes = [Routes::default(), Routes::default()];
+    let mut is_there = [false; 2];
+    for ((side, addresses), number) in ports.zip(0_u16..) {
+        let towards = match side {
+            Side::Client => 0,
+            Side::Server => 1,
+        };
+        is_there[towards] = true;
+        for prefix in addresses {
+            routes[towards].add(prefix, number)?;
+        }
+    }
+    for (has_port, missing) in is_there
+        .iter()
+        .zip(["the client's side", "the server's side"])
+    {
+        if !has_port {
+            return Err(EmulatorError::NoPort { missing });
+        }
+    }
+    Ok(routes)
 }
 
 /// What was counted when the run began.

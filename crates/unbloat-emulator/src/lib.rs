@@ -7,6 +7,7 @@
 //!
 //! TCP may come in packets of 64 kB (TSO): each is one read, but the model sees its segments one by one.
 
+mod ahead;
 mod arrival;
 mod books;
 mod bulk;
@@ -18,16 +19,23 @@ mod devices;
 mod egress;
 mod emulator;
 mod error;
+mod flight;
 mod ip;
 mod plane;
+#[cfg(test)]
+mod plane_tests;
 mod port;
 mod report;
+mod ring;
 mod routes;
 mod store;
 mod tcp;
+#[cfg(test)]
+mod testing;
 mod timing;
 mod vnet;
 
+pub use ahead::{Ahead, Wire};
 pub use books::{Parts, Witness};
 pub use clock::{Clock, Monotonic};
 pub use delays::ExtraDelay;

@@ -7,7 +7,10 @@ use crate::clock::Clock;
 use crate::delays::Delays;
 use crate::departure::Head;
 use crate::egress::Egress;
+use crate::emulator::Emulated;
+use crate::flight::Flight;
 use crate::port::{Device, Side};
+use crate::report::Report;
 use crate::routes::Routes;
 use crate::store::Store;
 use unbloat_link::{Element, Output, Place};
@@ -28,6 +31,8 @@ pub(crate) struct Plane<D> {
     pub delays: Delays,
     pub books: Books,
     pub sample_every: Option<Delta>,
+    /// What is left of the paths where their last delay is the devices' matter.
+    pub flights: [Flight; 2],
     next_sample: Time,
     /// What one path does shows on the other, so both are driven in the order of time.
     is_joint: bool,
@@ -57,6 +62,7 @@ impl<D: Device> Plane<D> {
             delays: Delays::default(),
             books,
             sample_every: None,
+            flights: Default::default(),
             next_sample: Time::from_ns(0),
             store: Store::new(),
             egress: Egress::default(),
@@ -76,7 +82,8 @@ impl<D: Device> Plane<D> {
         {
             let at = self.next_sample;
             self.catch_up_paths(at);
-            self.books.sample(at, &self.paths);
+            let backlogs = self.inside(at);
+            self.books.sample(at, backlogs, &self.paths);
             self.next_sample = at + every;
         }
         self.catch_up_paths(now);
@@ -120,6 +127,7 @@ impl<D: Device> Plane<D> {
             egress: &mut self.egress,
             books: &mut self.books,
             bulk: &mut self.bulk,
+            flight: &mut self.flights[direction as usize],
         };
         (&mut self.paths[direction as usize], exit)
     }
@@ -220,10 +228,33 @@ impl<D: Device> Plane<D> {
         egress.flush(store, devices, clock, books);
     }
 
+    /// Packets in memory.
+    #[cfg(test)]
+    pub(crate) fn kept(&self) -> usize {
+        self.store.len()
+    }
+
     /// What is on the path.
-    pub(crate) fn inside(&self) -> [Backlog; 2] {
-        let [down, up] = &self.paths;
-        [down.backlog(), up.backlog()]
+    pub(crate) fn inside(&mut self, now: Time) -> [Backlog; 2] {
+        let [down, up] = [0, 1].map(|way: usize| {
+            let on_path = self.paths[way].backlog();
+            self.flights[way].add_to(now, on_path)
+        });
+        [down, up]
+    }
+
+    /// The end of the run.
+    pub(crate) fn ended(mut self, report: Report, end: Time) -> Emulated {
+        Emulated {
+            report,
+            inside: self.inside(end),
+            paths: self.books.paths,
+            hops: self.paths.map(Route::into_records),
+            samples: self.books.samples,
+            layers: self.books.layers,
+            end,
+            witness: self.books.witness,
+        }
     }
 }
 
@@ -234,6 +265,7 @@ struct Exit<'a> {
     egress: &'a mut Egress,
     books: &'a mut Books,
     bulk: &'a mut Bulk,
+    flight: &'a mut Flight,
 }
 
 impl Observer for Exit<'_> {
@@ -251,6 +283,7 @@ impl Observer for Exit<'_> {
 impl Output for Exit<'_> {
     #[inline]
     fn deliver(&mut self, at: Time, packet: Packet) {
+        let at = self.flight.begin(at, packet.len.bytes());
         self.books.paths[self.direction as usize].delivered(at, packet.len.bytes());
         self.store.depart(packet.handle, at, packet.ecn == Ecn::Ce);
         if let Some(witness) = &mut self.books.witness {

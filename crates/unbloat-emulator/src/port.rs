@@ -6,6 +6,7 @@ use std::fs::File;
 use std::io::{self, IoSlice, Read, Write};
 use std::net::IpAddr;
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd, RawFd};
+use unbloat_units::Time;
 
 /// A device behind which packets are exchanged, and a row of addresses there.
 #[derive(Debug)]
@@ -44,8 +45,12 @@ pub(crate) trait Device {
     /// Whether a vnet header stands before each packet.
     fn has_header(&self) -> bool;
     fn read(&self, room: &mut [u8]) -> io::Result<usize>;
-    /// Whether the device took the packet.
-    fn write(&self, parts: &[IoSlice<'_>]) -> bool;
+    /// Whether the device took the packet, which is due then.
+    fn write(&self, parts: &[IoSlice<'_>], due: Time) -> bool;
+    /// When a packet leaves that is handed over now.
+    fn leaves_at(&self, now: Time, _due: Time) -> Time {
+        now
+    }
 }
 
 /// A TUN device.
@@ -150,7 +155,7 @@ impl Device for Tun {
     }
 
     #[inline]
-    fn write(&self, parts: &[IoSlice<'_>]) -> bool {
+    fn write(&self, parts: &[IoSlice<'_>], _due: Time) -> bool {
         (&self.file).write_vectored(parts).is_ok()
     }
 }

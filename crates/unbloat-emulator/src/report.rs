@@ -122,3 +122,76 @@ impl fmt::Display for Doubt {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A minute over a path of 40 ms, all packets 20 us late.
+    fn quiet() -> Report {
+        let mut lateness_us = LogHistogram::new();
+        lateness_us.record_n(20.0, 10_000);
+        Report {
+            counts: Counts {
+                handed: 10_000,
+                ..Counts::default()
+            },
+            lateness_us,
+            wall: Delta::secs(60),
+            cpu: Delta::secs(3),
+            starved: Some(Delta::ms(5)),
+            device_drops: 0,
+            privileges: Privileges::default(),
+            base_rtt: Delta::ms(40),
+        }
+    }
+
+    #[test]
+    fn a_quiet_run_is_trusted() {
+        let report = quiet();
+        assert_eq!(report.doubts(), []);
+        assert_eq!(report.lateness_bound(), Delta::us(400));
+        assert_eq!(report.cpu_per_packet(), Some(Delta::us(300)));
+    }
+
+    #[test]
+    fn one_packet_in_a_hundred_may_be_late_but_not_more() {
+        let mut report = quiet();
+        report.lateness_us.record_n(5_000.0, 100);
+        assert_eq!(report.doubts(), []);
+        report.lateness_us.record_n(5_000.0, 10);
+        assert!(
+            matches!(report.doubts()[..], [Doubt::Late { bound, .. }] if bound == Delta::us(400))
+        );
+    }
+
+    #[test]
+    fn short_paths_are_judged_by_the_floor() {
+        let report = Report {
+            base_rtt: Delta::ms(1),
+            ..quiet()
+        };
+        assert_eq!(report.lateness_bound(), Report::LATENESS_FLOOR);
+        assert_eq!(report.doubts(), []);
+    }
+
+    #[test]
+    fn starving_toiling_and_losing_are_reasons_each() {
+        let report = Report {
+            starved: Some(Delta::secs(2)),
+            cpu: Delta::secs(56),
+            device_drops: 3,
+            ..quiet()
+        };
+        let said: Vec<String> = report.doubts().iter().map(ToString::to_string).collect();
+        assert_eq!(said.len(), 3);
+        assert!(said[0].contains("waited for a CPU 3.3 %"), "{said:?}");
+        assert!(said[1].contains("busy 93 %"), "{said:?}");
+        assert!(said[2].starts_with("3 packets were lost"), "{said:?}");
+        let unknown = Report {
+            starved: None,
+            ..quiet()
+        };
+        assert_eq!(unknown.doubts(), []);
+    }
+}

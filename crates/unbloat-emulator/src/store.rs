@@ -192,6 +192,12 @@ impl Store {
         segment.is_marked = is_marked;
     }
 
+    /// Packets in it.
+    #[cfg(test)]
+    pub(crate) fn len(&self) -> usize {
+        self.segments.len() - self.free.len()
+    }
+
     /// Whether both are segments of one large packet.
     pub(crate) fn share_header(&self, first: &Segment, second: &Segment) -> bool {
         first.is_shared() && first.chunk == second.chunk && first.head == second.head

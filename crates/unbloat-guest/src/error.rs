@@ -2,6 +2,7 @@
 
 use std::path::PathBuf;
 use std::time::Duration;
+use unbloat_bed::BedError;
 
 /// Why a guest's kernel could not be built, or a guest not run.
 #[derive(Debug, thiserror::Error)]
@@ -52,8 +53,8 @@ pub enum GuestError {
         beside.display()
     )]
     NoProgram { beside: PathBuf },
-    #[error("the queue \"{queue}\": {problem}")]
-    Queue { queue: String, problem: String },
+    #[error(transparent)]
+    Queue(#[from] BedError),
     #[error("the guest wrote an outcome that cannot be read: {source}")]
     Outcome { source: serde_json::Error },
 }

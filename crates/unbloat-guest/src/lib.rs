@@ -22,11 +22,9 @@ mod error;
 mod host;
 pub mod inside;
 mod matrix;
-mod netlink;
 mod outcome;
 mod scenario;
 mod summary;
-pub mod tc;
 
 pub use error::GuestError;
 pub use host::guest::{Finished, Guest};

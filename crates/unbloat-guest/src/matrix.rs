@@ -108,8 +108,8 @@ fn path(forward: Delta, back: Delta, queue: &str) -> Scenario {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::tc::{Discipline, Framing};
     use std::collections::BTreeSet;
+    use unbloat_bed::tc::{Discipline, Framing};
 
     #[test]
     fn names_are_distinct_and_queues_are_understood() {

@@ -33,6 +33,10 @@ pub enum LabError {
         path: PathBuf,
         source: std::io::Error,
     },
+    #[error("there is a route to every network within {within} already; end a shell first")]
+    NoNetwork { within: ipnet::Ipv4Net },
+    #[error("this shell is in so many others that its network has no addresses left for another")]
+    TooDeep,
     #[error("cannot open what belongs to a host: {0}")]
     File(std::io::Error),
     #[error("cannot start a thread: {0}")]

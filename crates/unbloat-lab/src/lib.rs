@@ -6,10 +6,12 @@
 
 mod capture;
 mod controls;
+mod ends;
 mod error;
 mod live;
 mod mapping;
 mod run;
+mod shell;
 mod stage;
 mod verdict;
 mod watch;
@@ -18,6 +20,7 @@ pub use capture::{CaptureFile, Captures};
 pub use error::LabError;
 pub use mapping::{ControlName, Mapping, kernel_control};
 pub use run::{Options, Ran, Watcher, kernel, run};
-pub use unbloat_emulator::Timing;
+pub use shell::Shell;
+pub use unbloat_emulator::{Doubt, Emulated, Report, Timing};
 pub use verdict::{Verdict, lab_results};
 pub use watch::TcpSample;

@@ -12,22 +12,23 @@ use fastrand::Rng;
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::SystemTime;
-use unbloat_emulator::{Emulated, Emulator, Monotonic, Setup, Timing, Witness};
+use unbloat_emulator::{
+    Ahead, Emulated, Emulator, EmulatorError, Monotonic, Setup, Timing, Witness,
+};
 use unbloat_outcome::{FlowOutcome, Outcomes, Route, Snapshot};
 use unbloat_scenario::Experiment;
 use unbloat_traffic::{Clock, Plan, Report, Settings, Traffic, monotonic};
 use unbloat_units::{Bytes, Delta, Time};
-use unbloat_workload::Workload;
+use unbloat_workload::{Metric, Workload};
 
 /// From the making of the threads to the run's zero.
 const HEAD_START: Delta = Delta::ms(20);
-/// Of workloads in real time: before everything else of the normal class.
-const NICE: libc::c_int = -20;
 const SAMPLE_EVERY: Delta = Delta::ms(10);
 
 /// How an experiment is run.
 #[derive(Clone)]
 pub struct Options<'a> {
+    /// [`Timing::Sleep`] where the kernel's time is virtual.
     pub timing: Timing,
     /// Keep series of queues and connections.
     pub keeps_series: bool,
@@ -66,7 +67,7 @@ pub fn run(
     let mut mapping = Mapping::of(&experiment.flows)?;
     let controls = Controls::provide(&mut mapping)?;
     mapping.differences.extend(controls.stand_ins());
-    let stage = Stage::build(experiment, &mapping)?;
+    let stage = Stage::build(experiment, &mapping, options.timing)?;
     let zero = monotonic() + HEAD_START;
     let live = LivePath::default();
     let mut keeper = Keeper::new(experiment, options, live.clone(), stop);
@@ -77,7 +78,7 @@ pub fn run(
         zero,
         over: AtomicBool::new(false),
     };
-    let traffic = traffic(experiment, &mapping, &stage)?;
+    let traffic = traffic(options, experiment, &mapping, &stage)?;
     let carried = crew.carry(traffic, live, &mut keeper)?;
     let settings = stage.settings()?;
     Ok(ran(experiment, mapping, carried, keeper, settings))
@@ -140,11 +141,7 @@ impl Crew<'_> {
             });
             let path = path.map_err(LabError::Thread)?;
             let clock = Clock::from(self.zero);
-            let apps = thread("apps").spawn_scoped(scope, move || {
-                // SAFETY: the call takes numbers. It concerns this thread, and does nothing where it is not permitted.
-                unsafe { libc::setpriority(libc::PRIO_PROCESS, 0, NICE) };
-                traffic.run(clock, keeper)
-            });
+            let apps = thread("apps").spawn_scoped(scope, move || traffic.run(clock, keeper));
             let report = apps.map(|apps| apps.join());
             drop(over);
             let emulated = path.join().map_err(|_| LabError::Panicked)??;
@@ -163,15 +160,15 @@ impl Crew<'_> {
         })
     }
 
-    fn emulator(&self, mut witnesses: Vec<Box<dyn Witness>>) -> Result<Emulator, LabError> {
+    fn emulator(&self, mut witnesses: Vec<Box<dyn Witness>>) -> Result<Carrier, LabError> {
         let experiment = self.experiment;
         let (down, up) = (experiment.down.clone(), experiment.up.clone());
-        let ports = self.stage.ports()?;
+        let ports = self.stage.ends.ports()?;
         let witness = match witnesses.len() {
             0 | 1 => witnesses.pop(),
             _ => Some(Box::new(Witnesses(witnesses)) as Box<dyn Witness>),
         };
-        Ok(Emulator::new(Setup {
+        let setup = Setup {
             shares_radio: experiment.shares_radio,
             seed: experiment.seed,
             clock: Monotonic::since(self.zero.as_ns()),
@@ -182,7 +179,26 @@ impl Crew<'_> {
             extra_delays: self.stage.extra_delays(experiment),
             witness,
             ..Setup::new(down, up, ports, self.options.timing)
-        })?)
+        };
+        Ok(match self.stage.ends.wires()? {
+            Some(wires) => Carrier::Ahead(Ahead::new(setup, wires)?),
+            None => Carrier::Live(Emulator::new(setup)?),
+        })
+    }
+}
+
+/// What carries packets, as time is.
+enum Carrier {
+    Live(Emulator),
+    Ahead(Ahead),
+}
+
+impl Carrier {
+    fn run(self, stop: &AtomicBool) -> Result<Emulated, EmulatorError> {
+        match self {
+            Carrier::Live(emulator) => emulator.run(stop),
+            Carrier::Ahead(ahead) => ahead.run(stop),
+        }
     }
 }
 
@@ -211,7 +227,12 @@ fn draws(experiment: &Experiment) -> Vec<Rng> {
     experiment.flows.iter().map(|_| rng.fork()).collect()
 }
 
-fn traffic(experiment: &Experiment, mapping: &Mapping, stage: &Stage) -> Result<Traffic, LabError> {
+fn traffic(
+    options: &Options<'_>,
+    experiment: &Experiment,
+    mapping: &Mapping,
+    stage: &Stage,
+) -> Result<Traffic, LabError> {
     let (sites, numbers) = stage.sites()?;
     let flows = experiment
         .flows
@@ -233,6 +254,7 @@ fn traffic(experiment: &Experiment, mapping: &Mapping, stage: &Stage) -> Result<
     let every = experiment.sample_every.filter(|every| *every > Delta::ZERO);
     let settings = Settings {
         sample_every: every.unwrap_or(SAMPLE_EVERY),
+        is_realtime: options.timing == Timing::Spin,
         ..Settings::new(experiment.duration)
     };
     Ok(Traffic::new(plans.collect(), sites, settings)?)
@@ -262,9 +284,16 @@ fn ran(
         .zip(keeper.records);
     let flows = parts.map(|((plan, flow), mut record)| {
         record.connections = flow.connections;
+        let mut metrics = flow.workload.metrics(warm_at, end);
+        let troubles = [
+            ("failed_connections", flow.failed),
+            ("unsent_datagrams", flow.unsent),
+        ];
+        let troubles = troubles.into_iter().filter(|(_, count)| *count > 0);
+        metrics.extend(troubles.map(|(name, count)| Metric::new(name, count as f64)));
         FlowOutcome {
             name: plan.name.clone(),
-            metrics: flow.workload.metrics(warm_at, end),
+            metrics,
             record,
         }
     });

@@ -1,17 +1,17 @@
 //! The hosts of an experiment and what joins them.
 //!
-//! Each host that is a client of some flow gets a network namespace with a TUN device of its own, and so does each that is a
-//! server; the emulator sits at the other ends of the devices. A host that is both gets one for each role.
+//! Each host that is a client of some flow gets a network namespace with a device of its own, and so does each that is a
+//! server; the emulator sits at the other ends of the devices. A host that is both gets one for each role. Where a queue is the
+//! kernel's, a router stands between the hosts of the sending side and the emulator.
 
+use crate::ends::Ends;
 use crate::error::LabError;
 use crate::mapping::Mapping;
-use ipnet::{IpNet, Ipv4Net};
 use std::collections::BTreeMap;
 use std::fs::File;
-use std::net::{IpAddr, Ipv4Addr};
-use std::os::fd::OwnedFd;
-use unbloat_bed::{Bed, Host, Route, Tun};
-use unbloat_emulator::{ExtraDelay, Port, Side};
+use std::net::Ipv4Addr;
+use unbloat_bed::{Bed, Host};
+use unbloat_emulator::{ExtraDelay, Side, Timing};
 use unbloat_scenario::Experiment;
 use unbloat_traffic::{Site, server_port};
 use unbloat_units::Delta;
@@ -34,17 +34,20 @@ pub struct Place {
 pub struct Stage {
     /// Servers by their numbers in the experiment, then clients.
     pub sides: [BTreeMap<u32, Place>; 2],
-    /// Their devices, each with the address behind it.
-    devices: Vec<(Side, Ipv4Addr, OwnedFd)>,
+    pub(crate) ends: Ends,
     _bed: Bed,
 }
 
 impl Stage {
     /// Makes what the experiment needs.
-    pub fn build(experiment: &Experiment, mapping: &Mapping) -> Result<Stage, LabError> {
+    pub fn build(
+        experiment: &Experiment,
+        mapping: &Mapping,
+        timing: Timing,
+    ) -> Result<Stage, LabError> {
         let bed = Bed::new()?;
         let mut sides = [BTreeMap::new(), BTreeMap::new()];
-        let mut devices = Vec::new();
+        let mut ends = Ends::new(&bed, timing == Timing::Sleep)?;
         for side in [0, 1] {
             let numbers = experiment.flows.iter().map(|flow| match SIDES[side] {
                 Side::Server => flow.server.0,
@@ -66,13 +69,14 @@ impl Stage {
                     host.set(&key, value)?;
                 }
                 let address = address(NETS[side], nth);
-                devices.push((SIDES[side], address, join(&host, address)?));
                 sides[side].insert(number, Place { host, address });
             }
+            let queue = experiment.kernel_queues[side].as_ref();
+            ends.join(&bed, SIDES[side], sides[side].values(), queue)?;
         }
         Ok(Stage {
             sides,
-            devices,
+            ends,
             _bed: bed,
         })
     }
@@ -94,18 +98,6 @@ impl Stage {
             }
         }
         Ok((sites, numbers))
-    }
-
-    /// The emulator's ends of the devices.
-    pub fn ports(&self) -> Result<Vec<Port>, LabError> {
-        let port = |(side, address, fd): &(Side, Ipv4Addr, OwnedFd)| {
-            Ok(Port {
-                fd: fd.try_clone().map_err(LabError::File)?,
-                side: *side,
-                addresses: vec![IpNet::from(IpAddr::from(*address))],
-            })
-        };
-        self.devices.iter().map(port).collect()
     }
 
     /// Settings of TCP by hosts.
@@ -130,19 +122,6 @@ impl Stage {
         });
         delays.collect()
     }
-}
-
-/// Gives a host its device and address; what is behind the device is everyone else.
-fn join(host: &Host, address: Ipv4Addr) -> Result<OwnedFd, LabError> {
-    let tun = Tun {
-        offload: true,
-        ..Tun::default()
-    };
-    let fd = host.tun(DEVICE, &tun)?;
-    let own = Ipv4Net::new_assert(address, 32);
-    host.address(DEVICE, own.into())?;
-    host.route(Ipv4Net::default().into(), Route::Device(DEVICE))?;
-    Ok(fd)
 }
 
 fn address(net: u8, nth: usize) -> Ipv4Addr {

@@ -18,13 +18,30 @@ impl Verdict {
     /// Every reason not to believe the run.
     pub fn doubts(&self) -> Vec<String> {
         let doubts = self.emulator.doubts();
-        doubts.iter().map(ToString::to_string).collect()
+        let late = self.app_lateness_us.quantile(0.99).unwrap_or(0.0);
+        let bound_us = self.app_bound().as_ns() as f64 / 1e3;
+        let apps = (late > bound_us).then(|| {
+            format!(
+                "1 in 100 wake-ups of the applications came more than {:.1} ms late, and {:.1} ms is the bound",
+                late / 1e3,
+                bound_us / 1e3
+            )
+        });
+        doubts.iter().map(ToString::to_string).chain(apps).collect()
+    }
+
+    /// How late applications may be woken: what real ones bear is more than what the path may add.
+    fn app_bound(&self) -> Delta {
+        (self.emulator.base_rtt / 20).max(APP_FLOOR)
     }
 
     pub fn is_trustworthy(&self) -> bool {
-        self.emulator.doubts().is_empty()
+        self.doubts().is_empty()
     }
 }
+
+/// Lateness of applications that is never held against a run.
+const APP_FLOOR: Delta = Delta::ms(1);
 
 /// Results of the lab itself, as of the subject `lab`: bounds may speak of them.
 pub fn lab_results(verdict: &Verdict) -> Vec<RunResult> {

@@ -56,6 +56,8 @@ pub(crate) struct Wire {
     armed: [Option<Time>; 2],
     /// Whether something was done on it since wake-ups were planned.
     is_touched: [bool; 2],
+    /// What is done on one may change when something is due on the other: they share a radio.
+    is_joint: bool,
     /// What packets carry, while they are on their way, by their handles.
     bodies: Slab<Body>,
     /// Packets that wait for their flow's own delay.
@@ -64,6 +66,7 @@ pub(crate) struct Wire {
 
 impl Wire {
     pub(crate) fn new(routes: [Route; 2], warm_at: Time) -> Wire {
+        let is_joint = routes.iter().any(Element::is_watched);
         Wire {
             now: Time::from_ns(0),
             agenda: Agenda::new(),
@@ -72,6 +75,7 @@ impl Wire {
             routes,
             armed: [None; 2],
             is_touched: [false; 2],
+            is_joint,
             bodies: Slab::new(),
             delayed: Slab::new(),
         }
@@ -165,7 +169,7 @@ impl Wire {
     pub(crate) fn arm(&mut self) {
         for direction in Direction::BOTH {
             let index = direction as usize;
-            if !std::mem::take(&mut self.is_touched[index]) {
+            if !std::mem::take(&mut self.is_touched[index]) && !self.is_joint {
                 continue;
             }
             let Some(at) = self.routes[index].next_at() else {

@@ -13,6 +13,11 @@ fn read(clock: ClockId) -> Time {
     Time::from_ns(now.tv_sec() * 1_000_000_000 + now.tv_nsec())
 }
 
+/// CPU time of this thread, the kernel's share included.
+pub(crate) fn thread_cpu() -> Delta {
+    read(ClockId::CLOCK_THREAD_CPUTIME_ID).since(Time::from_ns(0))
+}
+
 /// Counts from the moment when a run began.
 #[derive(Clone, Copy, Debug)]
 pub struct Clock {

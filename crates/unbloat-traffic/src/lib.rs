@@ -10,6 +10,7 @@
 
 mod agenda;
 mod app;
+mod class;
 mod clock;
 mod connection;
 mod datagrams;

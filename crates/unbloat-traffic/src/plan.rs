@@ -55,6 +55,8 @@ pub struct Settings {
     /// Long transfers wake their reader when so much waits (`SO_RCVLOWAT`). More would make it read so late that the window
     /// suffers: at 256 kB it costs 7 % of goodput.
     pub read_at_least: Bytes,
+    /// Ask for the real-time class. It is given up by a thread that works too much for it.
+    pub is_realtime: bool,
 }
 
 impl Settings {
@@ -63,6 +65,7 @@ impl Settings {
             duration,
             sample_every: Delta::ms(10),
             read_at_least: Bytes::kib(16),
+            is_realtime: false,
         }
     }
 }

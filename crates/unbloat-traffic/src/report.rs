@@ -28,6 +28,8 @@ pub struct Report {
     pub lateness_us: LogHistogram,
     /// CPU time of the thread.
     pub cpu: Delta,
+    /// It was of the real-time class to the end.
+    pub is_realtime: bool,
     /// When it ended.
     pub end: Time,
     /// It was ended before its time.

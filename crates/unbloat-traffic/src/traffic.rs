@@ -2,7 +2,8 @@
 
 use crate::agenda::{Agenda, Task};
 use crate::app::{App, Ports};
-use crate::clock::Clock;
+use crate::class::Class;
+use crate::clock::{Clock, thread_cpu};
 use crate::connection::{Connection, Outcome};
 use crate::end::{End, listen};
 use crate::error::{Doing, TrafficError};
@@ -12,7 +13,6 @@ use crate::report::{Report, Watch};
 use crate::sys;
 use nix::sched::{CloneFlags, setns};
 use nix::sys::resource::{Resource, getrlimit, setrlimit};
-use nix::time::{ClockId, clock_gettime};
 use socket2::Socket;
 use std::collections::{HashMap, VecDeque};
 use std::io;
@@ -35,6 +35,7 @@ pub struct Traffic {
     apps: Vec<App>,
     net: Net,
     lateness_us: LogHistogram,
+    class: Class,
     is_over: bool,
     is_cut: bool,
 }
@@ -88,6 +89,7 @@ impl Traffic {
             plans,
             settings,
             lateness_us: LogHistogram::new(),
+            class: Class::take(false, Time::from_ns(0)),
             is_over: false,
             is_cut: false,
         })
@@ -98,6 +100,7 @@ impl Traffic {
         sys::exact_timers();
         raise_file_limit();
         self.net.clock = clock;
+        self.class = Class::take(self.settings.is_realtime, clock.now());
         self.plan();
         while !self.is_over {
             self.turn(watch)?;
@@ -110,6 +113,7 @@ impl Traffic {
             flows: self.apps.into_iter().map(App::report).collect(),
             lateness_us: self.lateness_us,
             cpu: thread_cpu(),
+            is_realtime: self.class.is_realtime(),
             end,
             is_cut: self.is_cut,
         })
@@ -314,6 +318,7 @@ impl Traffic {
                 watch.sample(now, connection.flow, id, sender, &info);
             }
         }
+        self.class.look(now);
         if watch.tick(now) {
             self.is_cut = true;
             self.is_over = true;
@@ -421,11 +426,6 @@ impl Net {
 
 fn slot(conns: &mut [Option<Box<Connection>>], id: u32) -> Option<&mut Connection> {
     conns.get_mut(id as usize)?.as_deref_mut()
-}
-
-fn thread_cpu() -> Delta {
-    let cpu = clock_gettime(ClockId::CLOCK_THREAD_CPUTIME_ID).expect("Linux has this clock");
-    Delta::ns(cpu.tv_sec() * 1_000_000_000 + cpu.tv_nsec())
 }
 
 /// A connection takes two files; if it cannot be raised, a fault says that there are too many.

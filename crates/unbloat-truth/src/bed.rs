@@ -86,7 +86,6 @@ fn run_between(
         connect(client, &addresses, "10.99.0.0/16")?,
         connect(server, &[SERVER], "10.45.0.0/16")?,
     ];
-    server.queue(DEVICE, "noqueue")?;
     let disk = DiskThread::start();
     let start = clock.now();
     let middlebox = Middlebox {

@@ -3,7 +3,7 @@
 //! The kernel hands a copy of each packet to this socket while it sends it, before the socket that
 //! sent it is let go, and of each packet that arrives before TCP sees it. So at any moment at which
 //! the kernel looks at a connection's state, everything that the state says was sent has been
-//! tapped. (The device must not have a queue of its own in front: see [`crate::bed`].)
+//! tapped. (The device has no queue of its own in front: see [`Host::tun`].)
 
 use crate::clock::Clock;
 use crate::core::{Direction, Packet};

@@ -53,6 +53,7 @@ fn append(list: Attributes, word: &Word, argument: &str) -> Option<Attributes> {
     let value = match word.value {
         Value::Count => value::count(argument)?,
         Value::Micros => value::micros(argument)?,
+        Value::Nanos => value::nanos(argument)?,
         Value::Bytes => value::bytes(argument)?,
         Value::Rate => u32::try_from(value::bits_per_second(argument)? / 8).ok()?,
         Value::Rate64 => {

@@ -46,6 +46,11 @@ pub(super) fn micros(text: &str) -> Option<u32> {
     whole(scaled(text, TIMES)?)
 }
 
+/// Nanoseconds; a bare number counts microseconds.
+pub(super) fn nanos(text: &str) -> Option<u32> {
+    whole(scaled(text, TIMES)? * 1e3)
+}
+
 /// Bytes; suffixes count in 1024.
 pub(super) fn bytes(text: &str) -> Option<u32> {
     whole(scaled(text, SIZES)?)

@@ -6,6 +6,7 @@
 pub(super) enum Value {
     Count,
     Micros,
+    Nanos,
     Bytes,
     /// Bytes per second in 32 bits.
     Rate,
@@ -77,6 +78,8 @@ pub(super) const FQ: &[Word] = words! {
     "orphan_mask" 10 Count;
     "low_rate_threshold" 11 Rate;
     "ce_threshold" 12 Micros;
+    "timer_slack" 13 Nanos;
+    "horizon" 14 Micros;
 };
 
 /// `nat` is left out: the guest's kernel tracks no connections.

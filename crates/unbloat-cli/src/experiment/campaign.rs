@@ -2,6 +2,7 @@
 
 use super::input::Plan;
 use super::progress::Progress;
+use super::rows::series;
 use super::{ExperimentError, Runner};
 use serde_json::Value;
 use std::collections::BTreeSet;
@@ -12,12 +13,10 @@ use unbloat_table::{Rows, Table};
 
 /// What came of an experiment, whatever ran it.
 pub struct Came {
-    pub outcomes: Outcomes,
-    /// Results besides those that all runs have.
     pub results: Vec<RunResult>,
     /// What is to be known of the run before it is believed, a sentence each.
     pub notes: Vec<String>,
-    /// Tables besides those that all runs have.
+    /// Series, and what else only a single run has.
     pub tables: Vec<(Table, Rows)>,
     /// Conditions, for `run.json`.
     pub facts: Vec<(String, Value)>,
@@ -26,12 +25,12 @@ pub struct Came {
 }
 
 impl Came {
-    pub fn of(outcomes: Outcomes) -> Came {
+    /// What all runs have.
+    pub fn of(outcomes: &Outcomes) -> Came {
         Came {
-            outcomes,
-            results: Vec::new(),
+            results: results(outcomes),
             notes: Vec::new(),
-            tables: Vec::new(),
+            tables: series(outcomes),
             facts: Vec::new(),
             is_cut: false,
         }
@@ -137,16 +136,14 @@ fn take_next(
 }
 
 fn judged(plan: &Plan, index: usize, seed: u64, came: Came) -> Done {
-    let mut found = results(&came.outcomes);
-    found.extend(came.results.iter().cloned());
     let repeats = plan.sweep.repeats as usize;
     let run = Run {
         index,
         point: index / repeats,
         repeat: (index % repeats) as u64,
         seed,
-        judgements: judge(&plan.bounds, &found),
-        results: found,
+        judgements: judge(&plan.bounds, &came.results),
+        results: came.results.clone(),
         notes: came.notes.clone(),
         is_cut: came.is_cut,
     };

@@ -118,7 +118,7 @@ fn traces(scenario: &Node, folder: &Path) -> Vec<PathBuf> {
 }
 
 /// The contents of a file, unpacked if its name ends in `.gz`.
-fn read(path: &Path) -> Result<Vec<u8>, std::io::Error> {
+pub fn read(path: &Path) -> Result<Vec<u8>, std::io::Error> {
     let file = File::open(path)?;
     let mut bytes = Vec::new();
     let size = match path.extension() {

@@ -11,9 +11,9 @@ mod text;
 
 pub use args::Common;
 pub use campaign::Came;
-pub use input::{Plan, plan};
+pub use input::{Plan, plan, read};
 pub use progress::Progress;
-pub use rows::{order, tables};
+pub use rows::{order, queue_rows, tables};
 
 use crate::exit::Exit;
 use crate::output::{OutputError, Wanted, write_run};
@@ -73,6 +73,27 @@ pub enum ExperimentError {
         "captures are of a single run with a folder: leave out --repeats, [sweep] and arrays in --set, and give --out where --format is given"
     )]
     Captures,
+    #[error(
+        "{file}: link.{direction}.queue: the simulator has no kernel and so no {words:?}; run it with unbloat lab run --virtual, or give \"kind\" instead of \"kernel\""
+    )]
+    KernelQueue {
+        file: String,
+        direction: &'static str,
+        words: String,
+    },
+    #[error(transparent)]
+    Guest(#[from] unbloat_guest::GuestError),
+    #[error(
+        "time stood still in the guest for {} s, {at} after the beginning: something in it waits by spinning", patience.as_secs()
+    )]
+    Stalled {
+        at: unbloat_units::Delta,
+        patience: std::time::Duration,
+    },
+    #[error("the guest handed back what cannot be read: {0}")]
+    HandedBack(String),
+    #[error("{}: arguments of a virtual run are handed to a guest, which takes text only", argument.to_string_lossy())]
+    Argument { argument: std::ffi::OsString },
     #[error(transparent)]
     Lab(#[from] unbloat_lab::LabError),
 }

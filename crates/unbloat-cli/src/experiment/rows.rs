@@ -115,20 +115,28 @@ fn window_table() -> Table {
 
 /// All tables with their rows.
 pub fn all(plan: &Plan, campaign: &Campaign) -> Vec<(Table, Rows)> {
-    let outcomes = campaign.came.as_ref().map(|came| &came.outcomes);
-    let fill: [&dyn Fn(&Table) -> Rows; 5] = [
-        &|table| averages_rows(table, campaign),
-        &|table| results_rows(table, campaign),
-        &|table| points_rows(table, plan),
-        &|table| queue_rows(table, outcomes),
-        &|table| window_rows(table, outcomes),
+    let [averages, results, points, queue, window] = tables();
+    let rows = [
+        averages_rows(&averages, campaign),
+        results_rows(&results, campaign),
+        points_rows(&points, plan),
     ];
-    let filled = tables().into_iter().zip(fill).map(|(table, rows_of)| {
-        let rows = rows_of(&table);
-        (table, rows)
-    });
-    let own = campaign.came.iter().flat_map(|came| came.tables.clone());
-    filled.chain(own).collect()
+    let mut all: Vec<_> = [averages, results, points].into_iter().zip(rows).collect();
+    match &campaign.came {
+        Some(came) => all.extend(came.tables.iter().cloned()),
+        None => all.extend([queue, window].map(|table| {
+            let none = Rows::new(&table);
+            (table, none)
+        })),
+    }
+    all
+}
+
+/// The series of a single run.
+pub fn series(outcomes: &Outcomes) -> Vec<(Table, Rows)> {
+    let (queue, window) = (queue_table(), window_table());
+    let rows = [queue_rows(&queue, outcomes), window_rows(&window, outcomes)];
+    [queue, window].into_iter().zip(rows).collect()
 }
 
 fn averages_rows(table: &Table, campaign: &Campaign) -> Rows {
@@ -180,11 +188,9 @@ fn points_rows(table: &Table, plan: &Plan) -> Rows {
     rows
 }
 
-fn queue_rows(table: &Table, outcomes: Option<&Outcomes>) -> Rows {
+/// What stood on the path, in both directions.
+pub fn queue_rows(table: &Table, outcomes: &Outcomes) -> Rows {
     let mut rows = Rows::new(table);
-    let Some(outcomes) = outcomes else {
-        return rows;
-    };
     let mut layers = outcomes.layers.iter().peekable();
     let mut add = |number, at: Time, (direction, hop, place), bytes: Bytes, packets: u32| {
         let mut row = rows.row(order(number));
@@ -213,11 +219,8 @@ fn queue_rows(table: &Table, outcomes: Option<&Outcomes>) -> Rows {
     rows
 }
 
-fn window_rows(table: &Table, outcomes: Option<&Outcomes>) -> Rows {
+fn window_rows(table: &Table, outcomes: &Outcomes) -> Rows {
     let mut rows = Rows::new(table);
-    let Some(outcomes) = outcomes else {
-        return rows;
-    };
     for (sample, number) in outcomes.windows.iter().zip(0..) {
         let mut row = rows.row(order(number));
         row.i64(sample.at.as_ns());

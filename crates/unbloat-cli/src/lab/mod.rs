@@ -1,7 +1,13 @@
 //! `unbloat lab`: scenarios with the kernel's own TCP.
 
+mod handed;
+mod inside;
+mod kernel;
 mod run;
+mod shell;
+mod virtually;
 
+pub use inside::{Job, inside};
 pub use run::tables;
 
 use crate::exit::Exit;
@@ -18,10 +24,22 @@ pub struct Args {
 #[derive(Subcommand)]
 enum Command {
     Run(Box<run::Args>),
+    Shell(Box<shell::Args>),
+    Kernel(kernel::Args),
 }
 
-pub fn run(args: &Args) -> Result<Exit, ExperimentError> {
-    match &args.command {
-        Command::Run(args) => run::run(args),
-    }
+#[derive(Debug, thiserror::Error)]
+pub enum LabError {
+    #[error(transparent)]
+    Run(#[from] ExperimentError),
+    #[error(transparent)]
+    Shell(#[from] shell::ShellError),
+}
+
+pub fn run(args: &Args) -> Result<Exit, LabError> {
+    Ok(match &args.command {
+        Command::Run(args) => run::run(args)?,
+        Command::Shell(args) => shell::run(args)?,
+        Command::Kernel(args) => kernel::run(args)?,
+    })
 }

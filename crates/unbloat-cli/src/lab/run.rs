@@ -1,5 +1,6 @@
-//! `unbloat lab run`: a scenario with the kernel's own TCP, in real time.
+//! `unbloat lab run`: a scenario with the kernel's own TCP.
 
+use super::virtually::VirtualLab;
 use crate::exit::Exit;
 use crate::experiment::{self, Came, Common, ExperimentError, Progress, Runner, order};
 use crate::output::OutputError;
@@ -16,18 +17,24 @@ use unbloat_table::{Column, Rows, Table};
 use unbloat_units::Delta;
 
 /// Runs a scenario as `sim` does, with the TCP of this machine's kernel between network namespaces, over the same queues and
-/// links in real time. Needs root.
+/// links: in real time, which needs root, or in virtual time.
 #[derive(clap::Args)]
 #[command(after_help = "\
 Examples:
   unbloat lab run scenarios/bulk-and-call.toml
   unbloat lab run scenarios/bulk-and-call.toml --set link.down.queue=fq_codel
   unbloat lab run scenarios/lte-download.toml --capture headers --analyze
+  unbloat lab run --virtual scenarios/bulk-and-call.toml --set 'link.down.queue={ kernel = \"fq_codel\" }'
 The subject `lab` tells how late the emulator was and what it cost; a run that is not to be trusted says so.
 With [score] in the scenario the exit code is 4 when a bound is not kept.")]
 pub struct Args {
     #[command(flatten)]
-    common: Common,
+    pub common: Common,
+
+    /// In virtual time, in a kernel of its own (see `lab kernel`): exact, whatever else the machine does, and soon over. Runs of
+    /// a sweep are spread over the cores
+    #[arg(long = "virtual")]
+    is_virtual: bool,
 
     /// Capture at each host and at both ends of the path: pcap files in the run's folder
     #[arg(long, value_name = "WHAT", conflicts_with = "no_run")]
@@ -36,10 +43,6 @@ pub struct Args {
     /// Give the captures to `unbloat analyze`: a run each below the run's folder
     #[arg(long, conflicts_with = "no_run")]
     analyze: bool,
-
-    /// Time is virtual: never watch the clock, only sleep
-    #[arg(long, hide = true)]
-    virtual_time: bool,
 }
 
 /// How much of each packet is captured.
@@ -69,12 +72,17 @@ pub fn run(args: &Args) -> Result<Exit, ExperimentError> {
     let stop = stop_on_ctrl_c()?;
     let captures = capture.map(|capture| captures(&args.common, capture));
     let captures = captures.transpose()?;
-    let lab = Lab {
-        keeps_series: plan.runs() == 1,
-        is_virtual: args.virtual_time,
-        captures: captures.as_ref().map(|(_, captures)| captures.clone()),
+    let into = captures.as_ref().map(|(_, captures)| captures.clone());
+    let (exit, dir) = if args.is_virtual {
+        let lab = VirtualLab::new(&plan, into)?;
+        experiment::run(&args.common, &plan, &lab, &stop)?
+    } else {
+        let lab = Lab {
+            keeps_series: plan.runs() == 1,
+            captures: into,
+        };
+        experiment::run(&args.common, &plan, &lab, &stop)?
     };
-    let (exit, dir) = experiment::run(&args.common, &plan, &lab, &stop)?;
     if let (Some((_, captures)), Some(dir)) = (&captures, &dir) {
         keep(captures, dir, args.analyze)?;
     }
@@ -141,7 +149,6 @@ fn analyze_capture(file: &Path, out: &Path) -> std::io::Result<()> {
 
 struct Lab {
     keeps_series: bool,
-    is_virtual: bool,
     captures: Option<Captures>,
 }
 
@@ -155,10 +162,7 @@ impl Runner for Lab {
     }
 
     fn clock(&self) -> Clock {
-        match self.is_virtual {
-            true => Clock::Virtual,
-            false => Clock::Real,
-        }
+        Clock::Real
     }
 
     fn kernel(&self) -> Option<String> {
@@ -182,12 +186,8 @@ impl Runner for Lab {
         progress: &Progress,
     ) -> Result<Option<Came>, ExperimentError> {
         let watcher = |snapshot: &Snapshot| progress.at(snapshot.at);
-        let timing = match self.is_virtual {
-            true => Timing::Sleep,
-            false => Timing::Spin,
-        };
         let options = Options {
-            timing,
+            timing: Timing::Spin,
             keeps_series: self.keeps_series,
             captures: self.captures.clone(),
             watcher: progress.is_shown().then_some(&watcher),
@@ -197,7 +197,8 @@ impl Runner for Lab {
     }
 }
 
-fn came(experiment: &Experiment, ran: Ran) -> Came {
+/// For tables and `run.json`.
+pub fn came(experiment: &Experiment, ran: Ran) -> Came {
     let doubts = ran.verdict.doubts();
     let notes = doubts
         .iter()
@@ -206,14 +207,16 @@ fn came(experiment: &Experiment, ran: Ran) -> Came {
         .differences
         .iter()
         .map(|what| format!("DIFFERS  {what}"));
-    Came {
-        results: lab_results(&ran.verdict),
+    let mut came = Came {
         notes: notes.chain(differences).collect(),
         facts: facts(experiment, &ran),
-        tables: vec![tcp_rows(experiment, &ran.tcp), lateness_rows(&ran)],
         is_cut: ran.is_cut,
-        outcomes: ran.outcomes,
-    }
+        ..Came::of(&ran.outcomes)
+    };
+    came.results.extend(lab_results(&ran.verdict));
+    came.tables
+        .extend([tcp_rows(experiment, &ran.tcp), lateness_rows(&ran)]);
+    came
 }
 
 /// Conditions, for `run.json`.

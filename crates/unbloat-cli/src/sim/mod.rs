@@ -1,7 +1,7 @@
 //! `unbloat sim`: scenarios in virtual time.
 
 use crate::exit::Exit;
-use crate::experiment::{self, Came, Common, ExperimentError, Progress, Runner};
+use crate::experiment::{self, Came, Common, ExperimentError, Plan, Progress, Runner};
 use crate::stop::stop_on_ctrl_c;
 use std::num::NonZeroUsize;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -30,12 +30,30 @@ pub struct Args {
 
 pub fn run(args: &Args) -> Result<Exit, ExperimentError> {
     let plan = experiment::plan(&args.common)?;
+    refuse_kernel_queues(&plan)?;
     let stop = stop_on_ctrl_c()?;
     let all = || std::thread::available_parallelism().map_or(1, NonZeroUsize::get);
     let simulator = Simulator {
         threads: args.threads.map_or_else(all, NonZeroUsize::get),
     };
     experiment::run(&args.common, &plan, &simulator, &stop).map(|(exit, _)| exit)
+}
+
+fn refuse_kernel_queues(plan: &Plan) -> Result<(), ExperimentError> {
+    let directions = plan
+        .points
+        .iter()
+        .flat_map(|point| point.kernel_queues.iter().zip(["down", "up"]));
+    for (queue, direction) in directions {
+        if let Some(queue) = queue {
+            return Err(ExperimentError::KernelQueue {
+                file: plan.file.display().to_string(),
+                direction,
+                words: queue.words.clone(),
+            });
+        }
+    }
+    Ok(())
 }
 
 struct Simulator {
@@ -67,6 +85,6 @@ impl Runner for Simulator {
         _progress: &Progress,
     ) -> Result<Option<Came>, ExperimentError> {
         let mut may_go_on = |_| !stop.load(Ordering::Relaxed);
-        Ok(unbloat_sim::run_while(experiment, &mut may_go_on).map(Came::of))
+        Ok(unbloat_sim::run_while(experiment, &mut may_go_on).map(|outcomes| Came::of(&outcomes)))
     }
 }

@@ -35,7 +35,7 @@ impl Kernel {
             return Err(GuestError::Architecture { architecture });
         }
         fs::create_dir_all(cache).map_err(at(cache))?;
-        let shim = cache.join(format!("shim-{:016x}.so", fingerprint(&[SHIM])));
+        let shim = shim_in(cache);
         if let Some(image) = newest(cache).filter(|_| shim.exists()) {
             return Ok(Kernel { image, shim });
         }
@@ -48,6 +48,37 @@ impl Kernel {
             build_shim(&shim)?;
         }
         Ok(Kernel { image, shim })
+    }
+
+    /// The one in the cache, if it was built.
+    pub fn find() -> Result<Option<Kernel>, GuestError> {
+        let cache = cache()?;
+        let shim = shim_in(&cache);
+        let image = newest(&cache).filter(|_| shim.exists());
+        Ok(image.map(|image| Kernel { image, shim }))
+    }
+
+    /// Empties the cache; returns what was removed.
+    pub fn remove() -> Result<Vec<PathBuf>, GuestError> {
+        let cache = cache()?;
+        if !cache.is_dir() {
+            return Ok(Vec::new());
+        }
+        let _lock = lock(&cache)?;
+        let mut removed = Vec::new();
+        for entry in cache.read_dir().map_err(at(&cache))?.flatten() {
+            let name = entry.file_name();
+            let name = name.to_string_lossy();
+            if !["linux-", "shim-"]
+                .iter()
+                .any(|ours| name.starts_with(ours))
+            {
+                continue;
+            }
+            fs::remove_file(entry.path()).map_err(at(entry.path()))?;
+            removed.push(entry.path());
+        }
+        Ok(removed)
     }
 
     /// The executable.
@@ -95,6 +126,10 @@ fn newest(cache: &Path) -> Option<PathBuf> {
         name.is_some_and(|name| name.starts_with(&prefix))
     });
     ours.max_by_key(|path| path.metadata().and_then(|m| m.modified()).ok())
+}
+
+fn shim_in(cache: &Path) -> PathBuf {
+    cache.join(format!("shim-{:016x}.so", fingerprint(&[SHIM])))
 }
 
 fn prefix() -> String {

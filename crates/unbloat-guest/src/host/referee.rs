@@ -6,11 +6,11 @@ use crate::error::{GuestError, at};
 use crate::inside::referee::{OUTCOME, SCENARIO};
 use crate::outcome::Outcome;
 use crate::scenario::Scenario;
-use crate::tc::{Discipline, Framing};
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::OnceLock;
+use unbloat_bed::tc::{Discipline, Framing};
 
 const PROGRAM: &str = "guest-init";
 /// The target whose standard library can be linked statically without further tools.

@@ -7,8 +7,8 @@ use super::rtnetlink::ROOT;
 use super::tap::Tap;
 use crate::outcome::KernelCounters;
 use crate::scenario::Scenario;
-use crate::tc::{self, Discipline, Framing};
 use std::net::Ipv4Addr;
+use unbloat_bed::tc::{self, Discipline, Framing, Netem};
 
 pub(crate) const SENDER: Ipv4Addr = Ipv4Addr::new(10, 0, 1, 1);
 pub(crate) const RECEIVER: Ipv4Addr = Ipv4Addr::new(10, 0, 3, 2);
@@ -83,23 +83,30 @@ impl Bed {
 
     fn shape(&mut self, scenario: &Scenario, framing: Framing) -> Result<(), Fault> {
         self.delay.enter()?;
-        let transmission = Some((scenario.rate_bps, framing));
-        let forward = tc::netem(scenario.forward_delay_ns, transmission);
-        let back = tc::netem(scenario.return_delay_ns, None);
+        let forward = Netem {
+            delay_ns: scenario.forward_delay_ns,
+            rate_bps: Some(scenario.rate_bps),
+            framing,
+            ..Netem::default()
+        };
+        let back = Netem {
+            delay_ns: scenario.return_delay_ns,
+            ..Netem::default()
+        };
         for (device, netem) in [("d1", forward), ("d0", back)] {
             let at = (ROOT, HANDLE_1);
             self.delay
                 .netlink
-                .qdisc(index(device)?, at, "netem", &netem, None)?;
+                .qdisc(index(device)?, at, "netem", &netem.options(), None)?;
         }
         self.router.enter()?;
         self.queue_device = index("r1")?;
         let (device, netlink) = (self.queue_device, &self.router.netlink);
         let (kind, options) = (self.queue.kind, &self.queue.options[..]);
-        let table = tc::size_table(framing);
+        let table = tc::size_table(framing).to_bytes();
         if self.queue.shapes {
             // Cake reads lengths by itself.
-            let table = (kind != "cake").then_some(&table);
+            let table = (kind != "cake").then_some(&table[..]);
             return netlink.qdisc(device, (ROOT, HANDLE_1), kind, options, table);
         }
         netlink.qdisc(device, (ROOT, HANDLE_1), "htb", &tc::htb(), Some(&table))?;

@@ -70,7 +70,7 @@ fn number(bytes: &[u8], at: usize, width: usize) -> u64 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::netlink::Attributes;
+    use unbloat_bed::Attributes;
 
     #[test]
     fn statistics_are_found_by_their_offsets() {
@@ -85,7 +85,7 @@ mod tests {
             .bytes(QUEUE, &words(&[2, 3000, 7, 0, 5]))
             .bytes(APPLICATION, &words(&[1500, 4, 3, 0, 0, 6, 8, 1, 0]));
         let attributes = Attributes::new().nested(libc::TCA_STATS2, &parts);
-        let counters = read("codel", attributes.as_bytes());
+        let counters = read("codel", &attributes.to_bytes());
         assert_eq!(
             (counters.backlog_packets, counters.backlog_bytes),
             (2, 3000)

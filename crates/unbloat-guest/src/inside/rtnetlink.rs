@@ -1,11 +1,11 @@
 //! Links, addresses, routes, neighbours and queue disciplines over a netlink socket.
 
 use super::fault::{Doing, Fault, fault};
-use crate::netlink::{Attributes, attribute};
 use nix::sys::socket::{self, AddressFamily, MsgFlags, SockFlag, SockProtocol, SockType};
 use std::io;
 use std::net::Ipv4Addr;
 use std::os::fd::{AsRawFd, BorrowedFd, OwnedFd};
+use unbloat_bed::{Attributes, attribute};
 
 const IFLA_ADDRESS: u16 = 1;
 const IFLA_IFNAME: u16 = 3;
@@ -54,7 +54,7 @@ impl Rtnetlink {
         };
         let peer = end(peer_name, peer_mac).u32(IFLA_NET_NS_FD, there.as_raw_fd() as u32);
         let mut peer_body = vec![0; 16];
-        peer_body.extend_from_slice(peer.as_bytes());
+        peer_body.extend_from_slice(&peer.to_bytes());
         let data = Attributes::new().bytes(VETH_INFO_PEER, &peer_body);
         let info = Attributes::new()
             .text(IFLA_INFO_KIND, "veth")
@@ -126,14 +126,14 @@ impl Rtnetlink {
         (parent, handle): (u32, u32),
         kind: &str,
         options: &[u8],
-        size_table: Option<&Attributes>,
+        size_table: Option<&[u8]>,
     ) -> Result<(), Fault> {
         let mut list = Attributes::new().text(libc::TCA_KIND, kind);
         if !options.is_empty() {
             list = list.bytes(libc::TCA_OPTIONS, options);
         }
         if let Some(table) = size_table {
-            list = list.nested(libc::TCA_STAB, table);
+            list = list.bytes(libc::TCA_STAB, table);
         }
         self.change(
             libc::RTM_NEWQDISC,
@@ -199,7 +199,7 @@ impl Rtnetlink {
             0
         };
         let flags = libc::NLM_F_REQUEST | libc::NLM_F_ACK | create;
-        self.send(&message(kind, flags, header, list.as_bytes()))?;
+        self.send(&message(kind, flags, header, &list.to_bytes()))?;
         let reply = self.receive()?;
         let error = messages(&reply).find(|message| message.0 == libc::NLMSG_ERROR as u16);
         let code =

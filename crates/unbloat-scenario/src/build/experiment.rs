@@ -73,13 +73,18 @@ fn sample_every(head: &mut Keys, experiment: &Experiment) -> Result<Delta, Error
     }
 }
 
-struct BothWays {
-    down: Vec<Hop>,
-    up: Vec<Hop>,
-    shares_radio: bool,
+/// Both directions of a path.
+#[derive(Clone, Debug)]
+pub struct BothWays {
+    /// What packets towards the client meet, hop by hop in order.
+    pub down: Vec<Hop>,
+    pub up: Vec<Hop>,
+    /// Whether the `rrc` elements of both directions are one radio's.
+    pub shares_radio: bool,
 }
 
-fn path(links: &Node, files: Files<'_>) -> Result<BothWays, Error> {
+/// Makes a path of what stands under `[link]`, without anybody who uses it.
+pub fn path(links: &Node, files: Files<'_>) -> Result<BothWays, Error> {
     let mut keys = Keys::of(links, "link")?;
     let mut direction_of = |name: &'static str, direction| -> Result<Vec<Link>, Error> {
         let node = keys

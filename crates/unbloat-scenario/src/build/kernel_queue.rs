@@ -2,6 +2,7 @@
 
 use crate::experiment::KernelQueue;
 use crate::text::{Error, Keys, Node, Value, read};
+use serde::de::DeserializeOwned;
 use unbloat_units::Rate;
 
 /// What a kernel's queue cannot stand in front of: it knows one constant rate.
@@ -41,7 +42,7 @@ fn take_one(link: &mut Node, key: &str) -> Result<Option<KernelQueue>, Error> {
     let mut keys = Keys::of(&node, &path)?;
     let words: String = keys.need("kernel")?;
     let fault = |message: &str| Error::new(node.origin.clone(), path.clone(), message);
-    if let Some(refused) = REFUSED.iter().find(|key| link.get(key).is_some()) {
+    if let Some(refused) = REFUSED.iter().find(|name| link.get(name).is_some()) {
         let message =
             format!("a kernel's queue stands in front of a constant rate, not of {refused:?}");
         return Err(fault(&message));
@@ -51,11 +52,8 @@ fn take_one(link: &mut Node, key: &str) -> Result<Option<KernelQueue>, Error> {
             "a kernel's queue counts bytes, not cells; cake has a word for them",
         ));
     }
-    let of_link = |name: &str| link.get(name).map(|node| (node, format!("{key}.{name}")));
-    let rate: Option<Rate> = of_link("rate")
-        .map(|(node, key)| read(node, &key))
-        .transpose()?;
-    let overhead = of_link("framing.overhead_bytes").map(|(node, key)| read(node, &key));
+    let rate: Option<Rate> = of_link(link, key, "rate")?;
+    let overhead: Option<i32> = of_link(link, key, "framing.overhead_bytes")?;
     let is_shaping = words.split_whitespace().any(|word| SHAPING.contains(&word));
     if words.trim().is_empty() {
         return Err(fault(
@@ -71,8 +69,16 @@ fn take_one(link: &mut Node, key: &str) -> Result<Option<KernelQueue>, Error> {
     Ok(Some(KernelQueue {
         words,
         rate,
-        overhead_bytes: overhead.transpose()?.unwrap_or(0),
+        overhead_bytes: overhead.unwrap_or(0),
     }))
+}
+
+/// A value of the link, which stays there.
+fn of_link<T: DeserializeOwned>(link: &Node, key: &str, name: &str) -> Result<Option<T>, Error> {
+    let value = link.get(name);
+    value
+        .map(|value| read(value, &format!("{key}.{name}")))
+        .transpose()
 }
 
 #[cfg(test)]

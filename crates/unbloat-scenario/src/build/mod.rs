@@ -12,7 +12,7 @@ mod server;
 mod tcp;
 mod workload;
 
-pub use experiment::{Files, build};
+pub use experiment::{BothWays, Files, build, path};
 
 #[cfg(test)]
 mod registry_tests;

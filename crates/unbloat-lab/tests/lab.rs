@@ -1,0 +1,191 @@
+//! Experiments on this machine's kernel. They need root; without it they say so and pass.
+
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use unbloat_lab::{Captures, LabError, Options, Ran, Timing, run};
+use unbloat_link::Place;
+use unbloat_outcome::{Outcomes, Snapshot, is_conserved};
+use unbloat_scenario::text::Node;
+use unbloat_scenario::{Experiment, build};
+use unbloat_units::{Delta, Time};
+
+const LINE: &str = r#"
+    [scenario]
+    duration = "4 s"
+    warmup = "1 s"
+    [link.down]
+    rate = "10 Mbit/s"
+    delay = "10 ms"
+    queue = { kind = "droptail", limit = "60 packets" }
+    [link.up]
+    rate = "10 Mbit/s"
+    delay = "10 ms"
+"#;
+
+fn experiment(flows: &str) -> Experiment {
+    let scenario = Node::parse(&format!("{LINE}{flows}")).unwrap();
+    build(&scenario, &|name| Err(format!("no file {name}"))).unwrap()
+}
+
+fn options() -> Options<'static> {
+    Options {
+        timing: Timing::Spin,
+        keeps_series: true,
+        captures: None,
+        watcher: None,
+    }
+}
+
+/// One experiment after the other: they would take each other's time. None without root.
+fn turn() -> Option<MutexGuard<'static, ()>> {
+    static TURN: Mutex<()> = Mutex::new(());
+    if !nix::unistd::geteuid().is_root() {
+        eprintln!("not root: nothing is tried");
+        return None;
+    }
+    Some(TURN.lock().unwrap_or_else(PoisonError::into_inner))
+}
+
+fn done(experiment: &Experiment, options: &Options<'_>) -> Ran {
+    run(experiment, options, &AtomicBool::new(false)).unwrap()
+}
+
+fn goodput(outcomes: &Outcomes, flow: usize) -> f64 {
+    let metrics = &outcomes.flows[flow].metrics;
+    let found = metrics.iter().find(|metric| metric.name == "goodput_bps");
+    found.unwrap().value
+}
+
+/// Wide enough for a machine that does much else at the same time.
+fn is_near(ours: f64, theirs: f64) -> bool {
+    (ours - theirs).abs() < 0.1 * theirs
+}
+
+#[test]
+fn a_download_does_as_in_the_simulator() {
+    let Some(_turn) = turn() else { return };
+    let experiment = experiment("[[flow]]\napp = \"bulk\"\n[[flow]]\napp = \"ping\"");
+    let (ran, simulated) = (done(&experiment, &options()), unbloat_sim::run(&experiment));
+    let ours = goodput(&ran.outcomes, 0);
+    assert!(is_near(ours, goodput(&simulated, 0)), "{ours}");
+    let waits = |outcomes: &Outcomes| {
+        outcomes.paths[0]
+            .waits(Place::Queue)
+            .unwrap()
+            .mean_ms()
+            .unwrap()
+    };
+    let [lab, sim] = [&ran.outcomes, &simulated].map(waits);
+    assert!(
+        (lab - sim).abs() < 0.2 * sim,
+        "{lab} ms, and in the simulator {sim} ms"
+    );
+    assert!(is_conserved(&ran.outcomes));
+    assert_eq!(ran.controls[0][0].as_deref(), Some("cubic"));
+    assert!(ran.tcp.len() > 300 && ran.outcomes.samples.len() > 300);
+    assert!(ran.differences.is_empty(), "{:?}", ran.differences);
+}
+
+#[test]
+fn uploads_calls_and_pages_of_several_hosts_share_the_path() {
+    let Some(_turn) = turn() else { return };
+    let experiment = experiment(
+        "[[flow]]\napp = { kind = \"bulk\", direction = \"up\" }\nclient = \"phone\"\n\
+         [[flow]]\napp = \"voice\"\nclient = \"laptop\"\ndelay = \"5 ms\"\n\
+         [[flow]]\napp = { kind = \"page\", levels = [1, 6], object_size = \"20 kB\", pause = \"500 ms\" }\nclient = \"laptop\"\nserver = \"Web 1\"",
+    );
+    let ran = done(&experiment, &options());
+    assert!(goodput(&ran.outcomes, 0) > 8e6);
+    let found = |flow: usize, name: &str| {
+        let metrics = &ran.outcomes.flows[flow].metrics;
+        metrics
+            .iter()
+            .find(|metric| metric.name == name)
+            .map(|metric| metric.value)
+    };
+    assert!(found(1, "mos").is_some_and(|mos| mos > 1.0));
+    assert!(found(2, "page_load_p50_ms").is_some());
+    let hosts: Vec<_> = ran.settings.keys().map(String::as_str).collect();
+    assert_eq!(hosts, ["laptop", "phone", "server", "web-1-server-3"]);
+}
+
+#[test]
+fn a_run_that_is_stopped_tells_what_is_known() {
+    let Some(_turn) = turn() else { return };
+    let experiment = experiment("[[flow]]\napp = \"bulk\"");
+    let (stop, told) = (AtomicBool::new(false), AtomicU64::new(0));
+    let watcher = |snapshot: &Snapshot| {
+        told.fetch_add(1, Ordering::Relaxed);
+        if snapshot.at > Time::from_ns(0) + Delta::secs(2) {
+            assert!(snapshot.paths[0].delivered_bytes > unbloat_units::Bytes::ZERO);
+            stop.store(true, Ordering::Relaxed);
+        }
+    };
+    let options = Options {
+        watcher: Some(&watcher),
+        ..options()
+    };
+    let ran = run(&experiment, &options, &stop).unwrap();
+    assert!(ran.is_cut && ran.outcomes.end < Time::from_ns(0) + Delta::ms(3_500));
+    assert!(told.load(Ordering::Relaxed) > 5);
+    assert!(goodput(&ran.outcomes, 0) > 5e6);
+}
+
+#[test]
+fn captures_hold_what_passed() {
+    let Some(_turn) = turn() else { return };
+    let folder = tempfile::tempdir().unwrap();
+    let options = Options {
+        captures: Some(Captures {
+            folder: folder.path().to_owned(),
+            snap_len: 256,
+        }),
+        ..options()
+    };
+    let ran = done(
+        &experiment("[[flow]]\napp = { kind = \"finite\", size = \"300 kB\" }"),
+        &options,
+    );
+    let names: Vec<_> = ran.captures.iter().map(|file| file.name.as_str()).collect();
+    assert_eq!(
+        names,
+        ["server", "client", "path-server-side", "path-client-side"]
+    );
+    let [down, up] = &ran.outcomes.paths;
+    let path = ran.captures[2].packets;
+    assert_eq!(path, down.offered_packets + up.delivered_packets);
+    for file in &ran.captures {
+        assert!(file.packets > 20 && file.missed == 0, "{file:?}");
+        assert!(file.path.metadata().unwrap().len() > 24 + 16 * file.packets);
+    }
+}
+
+#[test]
+fn what_no_kernel_does_is_refused_by_name() {
+    for (key, told) in [
+        ("cc = \"ledbat\"", "cc = \"ledbat\""),
+        ("cc = \"bbr3\"", "cc = \"bbr3\""),
+        ("receive_window = \"drwa\"", "receive_window = \"drwa\""),
+        ("ecn = \"accurate\"", "ecn = \"accurate\""),
+    ] {
+        let experiment = experiment(&format!("[[flow]]\napp = \"bulk\"\n{key}"));
+        let refused = run(&experiment, &options(), &AtomicBool::new(false));
+        let error = refused.err().unwrap();
+        assert!(matches!(error, LabError::OnlySim { .. }), "{error}");
+        assert!(error.to_string().contains(told), "{error}");
+    }
+}
+
+#[test]
+fn what_the_kernel_cannot_be_told_is_named() {
+    let experiment = experiment(
+        "[[flow]]\nname = \"odd\"\napp = \"bulk\"\ninitial_window = 4\ncc = { kind = \"cubic\", beta = 500 }",
+    );
+    let mapping = unbloat_lab::Mapping::of(&experiment.flows).unwrap();
+    let named: Vec<_> = mapping.differences.iter().map(String::as_str).collect();
+    let expected = [
+        "odd: initial_window is the kernel's own",
+        "odd: parameters of cc \"cubic\" are those of the kernel",
+    ];
+    assert_eq!(named, expected);
+}
