@@ -1,5 +1,6 @@
 //! The run itself: a thread that carries packets, a thread that sends and receives them.
 
+use crate::beside::{Beside, Commands, Ended};
 use crate::capture::{CaptureFile, Captures, HostCaptures, path_capture};
 use crate::controls::Controls;
 use crate::error::LabError;
@@ -34,6 +35,8 @@ pub struct Options<'a> {
     /// Keep series of queues and connections.
     pub keeps_series: bool,
     pub captures: Option<Captures>,
+    /// Users' own commands, from the run's beginning to its end.
+    pub beside: Vec<Beside>,
     /// Is told ten times a second how it goes.
     pub watcher: Option<Watcher<'a>>,
 }
@@ -53,6 +56,7 @@ pub struct Ran {
     /// Settings of TCP by hosts.
     pub settings: BTreeMap<String, Vec<(String, String)>>,
     pub captures: Vec<CaptureFile>,
+    pub beside: Vec<Ended>,
     /// The run's zero on the wall clock.
     pub zero: Time,
     /// It was stopped before its end.
@@ -90,6 +94,7 @@ struct Carried {
     emulated: Emulated,
     report: Report,
     captures: Vec<CaptureFile>,
+    beside: Vec<Ended>,
     zero: Time,
 }
 
@@ -141,9 +146,11 @@ impl Crew<'_> {
                 })
             });
             let path = path.map_err(LabError::Thread)?;
+            let beside = Commands::start(&self.options.beside, self.stage)?;
             let clock = Clock::from(self.zero);
             let apps = thread("apps").spawn_scoped(scope, move || traffic.run(clock, keeper));
             let report = apps.map(|apps| apps.join());
+            let beside = beside.finish();
             drop(over);
             let emulated = path.join().map_err(|_| LabError::Panicked)??;
             let mut captures = hosts.map_or(Ok(Vec::new()), HostCaptures::finish)?;
@@ -156,6 +163,7 @@ impl Crew<'_> {
                 emulated,
                 report,
                 captures,
+                beside,
                 zero: wall_zero,
             })
         })
@@ -323,6 +331,7 @@ fn ran(
         controls,
         settings,
         captures: carried.captures,
+        beside: carried.beside,
         zero: carried.zero,
         is_cut: report.is_cut,
     }
