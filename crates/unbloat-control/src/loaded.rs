@@ -15,8 +15,8 @@ const KEPT_OPS: &str = "bpf_struct_ops_tcp_congestion_ops";
 const NON_RESTRICTED: u32 = 1;
 /// Longest name of a congestion control with its final zero.
 const NAME_BYTES: usize = 16;
-/// The kernel warns when names fill more than 128 places.
-const NAMES: u32 = 64;
+/// How often one control can be loaded at a time. The kernel warns when its list grows beyond 128 names.
+const NAMES: u32 = 20;
 
 /// A congestion control that the kernel has while this lives.
 ///

@@ -44,7 +44,7 @@ fn is_kept(name: &str) -> bool {
 }
 
 fn becomes(condition: impl Fn() -> bool) -> bool {
-    let end = Instant::now() + Duration::from_secs(20);
+    let end = Instant::now() + Duration::from_secs(60);
     while !condition() {
         if Instant::now() > end {
             return false;

@@ -37,6 +37,13 @@ pub enum LabError {
     NoNetwork { within: ipnet::Ipv4Net },
     #[error("this shell is in so many others that its network has no addresses left for another")]
     TooDeep,
+    #[error("no host {host:?} is there; there are {known}")]
+    NoHost { host: String, known: String },
+    #[error("cannot start {command:?}: {source}")]
+    Command {
+        command: String,
+        source: std::io::Error,
+    },
     #[error("cannot open what belongs to a host: {0}")]
     File(std::io::Error),
     #[error("cannot start a thread: {0}")]

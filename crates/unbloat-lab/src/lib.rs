@@ -4,6 +4,7 @@
 //! them emulated by the simulator's own queues and links ([`unbloat_emulator`]), workloads on sockets ([`unbloat_traffic`]),
 //! and instruments. It runs on this machine's kernel in real time, and as it is in a guest's in virtual time.
 
+mod beside;
 mod capture;
 mod controls;
 mod ends;
@@ -16,6 +17,7 @@ mod stage;
 mod verdict;
 mod watch;
 
+pub use beside::{Beside, Ended};
 pub use capture::{CaptureFile, Captures};
 pub use error::LabError;
 pub use mapping::{ControlName, Mapping, kernel_control};

@@ -29,7 +29,7 @@ pub struct ControlName {
 }
 
 /// The kernel's name of a congestion control of scenarios; none: the kernel never had it.
-pub fn kernel_control(scenario: &str) -> Option<ControlName> {
+pub fn kernel_control(name: &str) -> Option<ControlName> {
     const NAMES: [(&str, &str); 8] = [
         ("newreno", "reno"),
         ("cubic", "cubic"),
@@ -40,7 +40,7 @@ pub fn kernel_control(scenario: &str) -> Option<ControlName> {
         ("hstcp", "highspeed"),
         ("westwood", "westwood"),
     ];
-    let found = NAMES.into_iter().find(|(name, _)| *name == scenario);
+    let found = NAMES.into_iter().find(|(scenario, _)| *scenario == name);
     found.map(|(scenario, kernel)| ControlName { scenario, kernel })
 }
 

@@ -1,5 +1,6 @@
 //! The run itself: a thread that carries packets, a thread that sends and receives them.
 
+use crate::beside::{Beside, Commands, Ended};
 use crate::capture::{CaptureFile, Captures, HostCaptures, path_capture};
 use crate::controls::Controls;
 use crate::error::LabError;
@@ -33,6 +34,8 @@ pub struct Options<'a> {
     /// Keep series of queues and connections.
     pub keeps_series: bool,
     pub captures: Option<Captures>,
+    /// Users' own commands, from the run's beginning to its end.
+    pub beside: Vec<Beside>,
     /// Is told ten times a second how it goes.
     pub watcher: Option<Watcher<'a>>,
 }
@@ -52,6 +55,7 @@ pub struct Ran {
     /// Settings of TCP by hosts.
     pub settings: BTreeMap<String, Vec<(String, String)>>,
     pub captures: Vec<CaptureFile>,
+    pub beside: Vec<Ended>,
     /// The run's zero on the wall clock.
     pub zero: Time,
     /// It was stopped before its end.
@@ -89,6 +93,7 @@ struct Carried {
     emulated: Emulated,
     report: Report,
     captures: Vec<CaptureFile>,
+    beside: Vec<Ended>,
     zero: Time,
 }
 
@@ -140,9 +145,11 @@ impl Crew<'_> {
                 })
             });
             let path = path.map_err(LabError::Thread)?;
+            let beside = Commands::start(&self.options.beside, self.stage)?;
             let clock = Clock::from(self.zero);
             let apps = thread("apps").spawn_scoped(scope, move || traffic.run(clock, keeper));
             let report = apps.map(|apps| apps.join());
+            let beside = beside.finish();
             drop(over);
             let emulated = path.join().map_err(|_| LabError::Panicked)??;
             let mut captures = hosts.map_or(Ok(Vec::new()), HostCaptures::finish)?;
@@ -155,6 +162,7 @@ impl Crew<'_> {
                 emulated,
                 report,
                 captures,
+                beside,
                 zero: wall_zero,
             })
         })
@@ -326,6 +334,7 @@ fn ran(
         controls,
         settings,
         captures: carried.captures,
+        beside: carried.beside,
         zero: carried.zero,
         is_cut: report.is_cut,
     }

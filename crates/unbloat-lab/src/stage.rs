@@ -30,6 +30,9 @@ pub struct Place {
     pub address: Ipv4Addr,
 }
 
+/// Numbers of sites by those of hosts.
+pub type Numbers = BTreeMap<u32, usize>;
+
 /// The hosts of a run. They go away when it is dropped.
 pub struct Stage {
     /// Servers by their numbers in the experiment, then clients.
@@ -82,10 +85,10 @@ impl Stage {
     }
 
     /// Where sockets are opened, and the numbers there of servers and clients.
-    pub fn sites(&self) -> Result<(Vec<Site>, [BTreeMap<u32, usize>; 2]), LabError> {
+    pub fn sites(&self) -> Result<(Vec<Site>, [Numbers; 2]), LabError> {
         let mut sites = Vec::new();
-        let mut numbers = [BTreeMap::new(), BTreeMap::new()];
-        for (places, numbers) in self.sides.iter().zip(&mut numbers) {
+        let mut all = [Numbers::new(), Numbers::new()];
+        for (places, numbers) in self.sides.iter().zip(&mut all) {
             for (number, place) in places {
                 numbers.insert(*number, sites.len());
                 let namespace = place
@@ -97,7 +100,20 @@ impl Stage {
                 });
             }
         }
-        Ok((sites, numbers))
+        Ok((sites, all))
+    }
+
+    /// The host of that name.
+    pub fn place(&self, name: &str) -> Result<&Place, LabError> {
+        let places = || self.sides.iter().flat_map(BTreeMap::values);
+        let found = places().find(|place| place.host.role() == name);
+        found.ok_or_else(|| {
+            let known: Vec<_> = places().map(|place| place.host.role()).collect();
+            LabError::NoHost {
+                host: name.to_owned(),
+                known: known.join(", "),
+            }
+        })
     }
 
     /// Settings of TCP by hosts.

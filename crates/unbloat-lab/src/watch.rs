@@ -117,7 +117,7 @@ impl Watch for Keeper<'_> {
         let state = &mut self.flows[flow as usize];
         state.delivered_bytes += Bytes::new(more * info.mss().as_u64());
         if at >= self.tell_at {
-            let sum = |sum: Option<Bytes>, more| Some(sum.unwrap_or(Bytes::ZERO) + more);
+            let sum = |sum: Option<Bytes>, bytes| Some(sum.unwrap_or(Bytes::ZERO) + bytes);
             state.connections += 1;
             state.cwnd_bytes = sum(state.cwnd_bytes, info.cwnd());
             state.in_flight_bytes = sum(state.in_flight_bytes, info.in_flight());

@@ -2,7 +2,7 @@
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
-use unbloat_lab::{Captures, LabError, Options, Ran, Timing, run};
+use unbloat_lab::{Beside, Captures, LabError, Options, Ran, Timing, run};
 use unbloat_link::Place;
 use unbloat_outcome::{Outcomes, Snapshot, is_conserved};
 use unbloat_scenario::text::Node;
@@ -32,6 +32,7 @@ fn options() -> Options<'static> {
         timing: Timing::Spin,
         keeps_series: true,
         captures: None,
+        beside: Vec::new(),
         watcher: None,
     }
 }
@@ -158,6 +159,28 @@ fn captures_hold_what_passed() {
         assert!(file.packets > 20 && file.missed == 0, "{file:?}");
         assert!(file.path.metadata().unwrap().len() > 24 + 16 * file.packets);
     }
+}
+
+#[test]
+fn a_command_runs_beside_the_flows_and_ends_with_them() {
+    let Some(_turn) = turn() else { return };
+    let folder = tempfile::tempdir().unwrap();
+    let seen = folder.path().join("seen");
+    let beside = |text: String| text.parse::<Beside>().unwrap();
+    let options = Options {
+        beside: vec![
+            beside(format!(
+                "client: cat /proc/net/route > {}; exit 3",
+                seen.display()
+            )),
+            beside("server: sleep 1000".to_owned()),
+        ],
+        ..options()
+    };
+    let ran = done(&experiment("[[flow]]\napp = \"ping\""), &options);
+    let codes: Vec<_> = ran.beside.iter().map(|ended| ended.exit_code).collect();
+    assert_eq!(codes, [Some(3), None]);
+    assert!(std::fs::read_to_string(&seen).unwrap().contains("path"));
 }
 
 #[test]

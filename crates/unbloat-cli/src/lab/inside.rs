@@ -63,6 +63,7 @@ pub fn inside(args: &Args, job: &Job, folders: &Folders) -> Result<(), String> {
         timing: Timing::Sleep,
         keeps_series: plan.runs() == 1,
         captures,
+        beside: args.beside.clone(),
         watcher: Some(&|snapshot| teller.at(snapshot.at)),
     };
     let ran = unbloat_lab::run(&experiment, &options, &AtomicBool::new(false));

@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 use std::path::Path;
 use std::sync::atomic::AtomicBool;
 use tempfile::TempDir;
-use unbloat_lab::{Captures, Options, Ran, TcpSample, Timing, lab_results};
+use unbloat_lab::{Beside, Captures, Options, Ran, TcpSample, Timing, lab_results};
 use unbloat_outcome::Snapshot;
 use unbloat_run::Clock;
 use unbloat_scenario::Experiment;
@@ -24,6 +24,7 @@ Examples:
   unbloat lab run scenarios/bulk-and-call.toml
   unbloat lab run scenarios/bulk-and-call.toml --set link.down.queue=fq_codel
   unbloat lab run scenarios/lte-download.toml --capture headers --analyze
+  unbloat lab run scenarios/bulk-and-call.toml --beside 'client: ping -i 0.2 server.lab'
   unbloat lab run --virtual scenarios/bulk-and-call.toml --set 'link.down.queue={ kernel = \"fq_codel\" }'
 The subject `lab` tells how late the emulator was and what it cost; a run that is not to be trusted says so.
 With [score] in the scenario the exit code is 4 when a bound is not kept.")]
@@ -35,6 +36,11 @@ pub struct Args {
     /// a sweep are spread over the cores
     #[arg(long = "virtual")]
     is_virtual: bool,
+
+    /// Run a command on a host from the run's beginning to its end, in its network; may be given several times. Other hosts go
+    /// by NAME.lab
+    #[arg(long, value_name = "HOST: COMMAND")]
+    pub beside: Vec<Beside>,
 
     /// Capture at each host and at both ends of the path: pcap files in the run's folder
     #[arg(long, value_name = "WHAT", conflicts_with = "no_run")]
@@ -80,6 +86,7 @@ pub fn run(args: &Args) -> Result<Exit, ExperimentError> {
         let lab = Lab {
             keeps_series: plan.runs() == 1,
             captures: into,
+            beside: args.beside.clone(),
         };
         experiment::run(&args.common, &plan, &lab, &stop)?
     };
@@ -150,6 +157,7 @@ fn analyze_capture(file: &Path, out: &Path) -> std::io::Result<()> {
 struct Lab {
     keeps_series: bool,
     captures: Option<Captures>,
+    beside: Vec<Beside>,
 }
 
 impl Runner for Lab {
@@ -190,6 +198,7 @@ impl Runner for Lab {
             timing: Timing::Spin,
             keeps_series: self.keeps_series,
             captures: self.captures.clone(),
+            beside: self.beside.clone(),
             watcher: progress.is_shown().then_some(&watcher),
         };
         let ran = unbloat_lab::run(experiment, &options, stop)?;

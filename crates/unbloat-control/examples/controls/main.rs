@@ -84,7 +84,7 @@ fn head(seconds: u64) -> Result<String, Fault> {
     )?;
     writeln!(
         head,
-        "| control | is | buffer, packets | goodput, Mbit/s | mean wait, ms | p95 wait, ms | dropped | latest p99, us |"
+        "| control | is | buffer, packets | goodput, Mbit/s | mean wait, ms | p95 wait, ms | dropped | late p99, us |"
     )?;
     writeln!(head, "|---|---|---|---|---|---|---|---|")?;
     Ok(head)

@@ -11,6 +11,7 @@ mod pair;
 #[path = "../../../unbloat-tcp/tests/replay/mod.rs"]
 mod sender;
 
+use crate::ControlError;
 use foreign::Foreign;
 use machine::{InKernel, Library};
 use pair::Pair;
@@ -23,7 +24,7 @@ fn kernel_machine(control: &'static str) -> Option<InKernel> {
     static SKIPPED: AtomicUsize = AtomicUsize::new(0);
     match InKernel::load(control) {
         Ok(machine) => Some(machine),
-        Err(error @ crate::ControlError::Privilege) => {
+        Err(error @ (ControlError::Privilege | ControlError::NoBtf { .. })) => {
             let count = SKIPPED.fetch_add(1, Ordering::Relaxed) + 1;
             eprintln!("skipped {count} replays so far: {error}");
             None

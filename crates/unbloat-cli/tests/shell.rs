@@ -1,0 +1,140 @@
+//! `unbloat lab shell` as users call it. Needs root.
+
+use std::os::unix::process::ExitStatusExt;
+use std::process::{Child, Command, Output, Stdio};
+use std::time::{Duration, Instant};
+
+fn is_root() -> bool {
+    // SAFETY: the call has no arguments and cannot fail.
+    unsafe { libc::geteuid() == 0 }
+}
+
+fn shell(options: &[&str], script: &str) -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_unbloat"));
+    command.args(["lab", "shell"]).args(options);
+    command.args(["--", "sh", "-c", script]);
+    command
+}
+
+fn run(options: &[&str], script: &str) -> (Output, String) {
+    let output = shell(options, script).output().unwrap();
+    let said = String::from_utf8_lossy(&output.stderr).into_owned();
+    (output, said)
+}
+
+/// Devices of shells in this network, with their makers' networks.
+fn devices() -> usize {
+    let table = std::fs::read_to_string("/proc/net/dev").unwrap();
+    table
+        .lines()
+        .filter(|line| line.contains("ub-shell"))
+        .count()
+}
+
+fn wait_for(what: &str, mut is_so: impl FnMut() -> bool) {
+    let begin = Instant::now();
+    while !is_so() {
+        assert!(begin.elapsed() < Duration::from_secs(20), "{what}");
+        std::thread::sleep(Duration::from_millis(20));
+    }
+}
+
+/// Starts a command that says when it runs and then sleeps.
+fn sleeping() -> (Child, i32) {
+    let mut child = shell(&["-q"], "echo $$; exec sleep 60")
+        .stdout(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut line = String::new();
+    let stdout = child.stdout.as_mut().unwrap();
+    std::io::BufRead::read_line(&mut std::io::BufReader::new(stdout), &mut line).unwrap();
+    (child, line.trim().parse().unwrap())
+}
+
+fn is_alive(pid: i32) -> bool {
+    // A zombie has no command line.
+    std::fs::read(format!("/proc/{pid}/cmdline")).is_ok_and(|line| !line.is_empty())
+}
+
+#[test]
+fn exit_codes_and_output_are_the_commands() {
+    if !is_root() {
+        return;
+    }
+    let (output, said) = run(
+        &[
+            "--rate-down",
+            "20mbit",
+            "--delay",
+            "5ms",
+            "--queue",
+            "codel",
+        ],
+        "echo $UNBLOAT_BASE; exit 7",
+    );
+    assert_eq!(output.status.code(), Some(7), "{said}");
+    assert!(String::from_utf8_lossy(&output.stdout).starts_with("100."));
+    assert!(
+        said.contains("trustworthy") || said.contains("TRUSTWORTHY"),
+        "{said}"
+    );
+    let (output, said) = run(&["-q"], "kill -TERM $$");
+    assert_eq!((output.status.code(), said.as_str()), (Some(128 + 15), ""));
+    let (output, said) = run(&["-q"], "no-such-command");
+    assert_eq!(output.status.code(), Some(127), "{said}");
+}
+
+#[test]
+fn faults_are_told_before_anything_is_made() {
+    for (options, hint) in [
+        (&["--rate-down", "20mbps"][..], "Mbit/s"),
+        (&["--rate-down", "1mbit", "--queue", "codle"], "codel"),
+        (&["--down", "/no/such/trace"], "/no/such/trace"),
+        (&["--set", "link.down.dealy=5ms"], "delay"),
+    ] {
+        let (output, said) = run(options, "true");
+        assert_eq!(output.status.code(), Some(1), "{said}");
+        assert!(said.contains(hint), "{said}");
+    }
+}
+
+#[test]
+fn a_request_to_end_ends_the_command_and_takes_everything_away() {
+    if !is_root() {
+        return;
+    }
+    let (mut child, sleeper) = sleeping();
+    // SAFETY: the process is our child and not yet waited for.
+    unsafe { libc::kill(child.id() as i32, libc::SIGTERM) };
+    assert_eq!(child.wait().unwrap().code(), Some(128 + 15));
+    assert!(!is_alive(sleeper));
+}
+
+#[test]
+fn a_killed_shell_leaves_no_device_and_no_command() {
+    if !is_root() {
+        return;
+    }
+    let (mut child, sleeper) = sleeping();
+    assert!(devices() > 0);
+    child.kill().unwrap();
+    assert_eq!(child.wait().unwrap().signal(), Some(9));
+    wait_for("the command has ended", || !is_alive(sleeper));
+    // Its name in /run/netns goes when the next bed is made.
+    let (output, said) = run(&["-q"], "true");
+    assert!(output.status.success(), "{said}");
+    let left = unbloat_names(child.id());
+    assert!(left.is_empty(), "{left:?}");
+}
+
+/// Network namespaces that carry the mark of a process.
+fn unbloat_names(pid: u32) -> Vec<String> {
+    let entries = std::path::Path::new("/run/netns")
+        .read_dir()
+        .into_iter()
+        .flatten();
+    let names = entries.filter_map(|entry| entry.ok()?.file_name().into_string().ok());
+    names
+        .filter(|name| name.starts_with(&format!("ub-{pid}-")))
+        .collect()
+}
