@@ -61,8 +61,8 @@ mod tests {
             packets: 1,
             bytes: Bytes::new(10),
         };
-        let all = |flight: &mut Flight, ms| {
-            let backlog = flight.add_to(at(ms), path);
+        let all = |under_way: &mut Flight, ms| {
+            let backlog = under_way.add_to(at(ms), path);
             (backlog.packets, backlog.bytes.as_u64())
         };
         assert_eq!(all(&mut flight, 19), (3, 160));
