@@ -62,7 +62,10 @@ fn a_run_has_series_captures_analyses_and_bounds() {
         text.contains("BROKEN  goodput > 1 Gbit/s: all goodput_bps is 9."),
         "{text}"
     );
-    assert!(text.contains("kept    lab.lateness_p99_us < 1000000"), "{text}");
+    assert!(
+        text.contains("kept    lab.lateness_p99_us < 1000000"),
+        "{text}"
+    );
     assert!(told.contains("beside the flows"), "{told}");
     let run = folder.path().join("run");
     for name in [

@@ -78,10 +78,11 @@ fn exit_codes_and_output_are_the_commands() {
         said.contains("trustworthy") || said.contains("TRUSTWORTHY"),
         "{said}"
     );
-    let (output, said) = run(&["-q"], "kill -TERM $$");
-    assert_eq!((output.status.code(), said.as_str()), (Some(128 + 15), ""));
-    let (output, said) = run(&["-q"], "no-such-command");
-    assert_eq!(output.status.code(), Some(127), "{said}");
+    let (killed, silence) = run(&["-q"], "kill -TERM $$");
+    let outcome = (killed.status.code(), silence.as_str());
+    assert_eq!(outcome, (Some(128 + 15), ""));
+    let (missing, complaint) = run(&["-q"], "no-such-command");
+    assert_eq!(missing.status.code(), Some(127), "{complaint}");
 }
 
 #[test]
