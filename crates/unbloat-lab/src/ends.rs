@@ -140,7 +140,7 @@ impl Ends {
 
 /// Puts a host behind a router.
 fn behind(router: &Host, device: &str, place: &Place) -> Result<(), LabError> {
-    let Place { host, address } = place;
+    let Place { host, address, .. } = place;
     host.veth(DEVICE, router, device)?;
     host.offloads_off(DEVICE)?;
     router.offloads_off(device)?;

@@ -28,6 +28,8 @@ const MOST_HOSTS: usize = 60_000;
 pub struct Place {
     pub host: Host,
     pub address: Ipv4Addr,
+    /// Whether its device towards the path is an Ethernet device; else packets begin with their IP headers.
+    pub(crate) is_on_ethernet: bool,
 }
 
 /// Numbers of sites by those of hosts.
@@ -52,6 +54,7 @@ impl Stage {
         let mut sides = [BTreeMap::new(), BTreeMap::new()];
         let mut ends = Ends::new(&bed, timing == Timing::Sleep)?;
         for side in [0, 1] {
+            let queue = experiment.kernel_queues[side].as_ref();
             let numbers = experiment.flows.iter().map(|flow| match SIDES[side] {
                 Side::Server => flow.server.0,
                 Side::Client => flow.client.0,
@@ -72,9 +75,13 @@ impl Stage {
                     host.set(&key, value)?;
                 }
                 let address = address(NETS[side], nth);
-                sides[side].insert(number, Place { host, address });
+                let place = Place {
+                    host,
+                    address,
+                    is_on_ethernet: timing == Timing::Sleep || queue.is_some(),
+                };
+                sides[side].insert(number, place);
             }
-            let queue = experiment.kernel_queues[side].as_ref();
             ends.join(&bed, SIDES[side], sides[side].values(), queue)?;
         }
         Ok(Stage {

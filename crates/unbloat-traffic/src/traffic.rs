@@ -36,6 +36,8 @@ pub struct Traffic {
     net: Net,
     lateness_us: LogHistogram,
     class: Class,
+    /// When the last wait ended.
+    looked_at: Time,
     is_over: bool,
     is_cut: bool,
 }
@@ -90,6 +92,7 @@ impl Traffic {
             settings,
             lateness_us: LogHistogram::new(),
             class: Class::take(false, Time::from_ns(0)),
+            looked_at: Time::from_ns(0),
             is_over: false,
             is_cut: false,
         })
@@ -100,7 +103,8 @@ impl Traffic {
         sys::exact_timers();
         raise_file_limit();
         self.net.clock = clock;
-        self.class = Class::take(self.settings.is_realtime, clock.now());
+        self.looked_at = clock.now();
+        self.class = Class::take(self.settings.is_realtime, self.looked_at);
         self.plan();
         while !self.is_over {
             self.turn(watch)?;
@@ -138,13 +142,13 @@ impl Traffic {
     /// Waits for what comes next and handles it.
     fn turn(&mut self, watch: &mut dyn Watch) -> Result<(), TrafficError> {
         let events = self.net.poll.wait(self.time_left())?;
-        let woke_at = self.net.clock.now();
+        self.looked_at = self.net.clock.now();
         for event in events {
-            self.handle(event, woke_at)?;
-            self.settle(woke_at, watch);
+            self.handle(event, self.looked_at)?;
+            self.settle(self.looked_at, watch);
         }
         for _ in 0..TASKS {
-            let now = self.net.clock.now();
+            let now = self.now();
             let Some((at, task)) = self.net.agenda.due(now) else {
                 break;
             };
@@ -154,9 +158,18 @@ impl Traffic {
         self.net.fault.take().map_or(Ok(()), Err)
     }
 
+    /// The time now, or that of the last wake-up where nobody asks for promptness: in virtual time to work takes none, and to
+    /// look at the clock takes longer than all else.
+    fn now(&self) -> Time {
+        match self.settings.is_realtime {
+            true => self.net.clock.now(),
+            false => self.looked_at,
+        }
+    }
+
     /// Until the next task is due.
     fn time_left(&self) -> Delta {
-        let now = self.net.clock.now();
+        let now = self.now();
         let next = self.net.agenda.next_at();
         next.map_or(LONGEST_WAIT, |at| at.since(now).min(LONGEST_WAIT))
     }

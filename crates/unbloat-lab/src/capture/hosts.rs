@@ -1,6 +1,6 @@
 //! What a packet capture on each host sees.
 
-use super::{CaptureFile, Captures, RAW_IP, unwritable};
+use super::{CaptureFile, Captures, ETHERNET, RAW_IP, unwritable};
 use crate::error::LabError;
 use crate::stage::{DEVICE, Place, Stage};
 use std::fs::File;
@@ -33,10 +33,14 @@ impl<'scope> HostCaptures<'scope> {
         let places = stage.sides.iter().flat_map(|side| side.values());
         let threads = places.map(|place| {
             let source = open(place, captures)?;
+            let link = match place.is_on_ethernet {
+                true => ETHERNET,
+                false => RAW_IP,
+            };
             let path = captures.folder.join(format!("{}.pcap", place.host.role()));
             let name = place.host.role().to_owned();
             let thread = std::thread::Builder::new().name("capture".to_owned());
-            let capture = move || write(source, name, path, captures.snap_len, over);
+            let capture = move || write(source, name, path, (link, captures.snap_len), over);
             thread
                 .spawn_scoped(scope, capture)
                 .map_err(LabError::Thread)
@@ -70,11 +74,11 @@ fn write(
     mut source: LiveSource,
     name: String,
     path: PathBuf,
-    snap_len: u32,
+    (link, snap_len): (u16, u32),
     over: &AtomicBool,
 ) -> Result<CaptureFile, LabError> {
     let file = File::create(&path).map_err(unwritable(&path))?;
-    let writer = PcapWriter::new(BufWriter::new(file), RAW_IP, snap_len);
+    let writer = PcapWriter::new(BufWriter::new(file), link, snap_len);
     let mut writer = writer.map_err(unwritable(&path))?;
     let mut packets = 0;
     loop {

@@ -35,6 +35,8 @@ pub struct CaptureFile {
 
 /// LINKTYPE_RAW: the packet begins with its IP header.
 const RAW_IP: u16 = 101;
+/// LINKTYPE_ETHERNET
+const ETHERNET: u16 = 1;
 
 fn unwritable(path: &Path) -> impl FnOnce(std::io::Error) -> LabError {
     let path = path.to_owned();
