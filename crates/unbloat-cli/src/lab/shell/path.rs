@@ -11,10 +11,6 @@ use unbloat_units::Rate;
 pub fn of(args: &Args) -> Result<(BothWays, Node), ShellError> {
     let mut root = Node::table(Origin::Set);
     let up_queue = args.up_queue.as_ref().or(args.queue.as_ref());
-    let is_limited = [
-        args.down.is_some() || args.rate_down.is_some(),
-        args.up.is_some() || args.rate_up.is_some(),
-    ];
     let sides = [
         (
             "link.down",
@@ -24,7 +20,8 @@ pub fn of(args: &Args) -> Result<(BothWays, Node), ShellError> {
         ),
         ("link.up", &args.up, &args.rate_up, up_queue),
     ];
-    for ((link, trace, rate, queue), is_limited) in sides.into_iter().zip(is_limited) {
+    for (link, trace, rate, queue) in sides {
+        let is_limited = trace.is_some() || rate.is_some();
         let values = [
             ("delay", args.delay.clone()),
             (
@@ -128,7 +125,7 @@ mod tests {
             fault.contains("link.down.queue") && fault.contains("droptail"),
             "{fault}"
         );
-        let fault = shell("--set flow.cc=reno").unwrap_err();
-        assert!(fault.contains("link."), "{fault}");
+        let refused = shell("--set flow.cc=reno").unwrap_err();
+        assert!(refused.contains("link."), "{refused}");
     }
 }
