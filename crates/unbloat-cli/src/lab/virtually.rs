@@ -33,8 +33,8 @@ pub struct VirtualLab {
 impl VirtualLab {
     /// Builds the guest's kernel if it is missing.
     pub fn new(plan: &Plan, captures: Option<Captures>) -> Result<VirtualLab, ExperimentError> {
-        let arguments = std::env::args_os().map(|argument| {
-            let text = argument.into_string();
+        let arguments = std::env::args_os().map(|raw| {
+            let text = raw.into_string();
             text.map_err(|argument| ExperimentError::Argument { argument })
         });
         Ok(VirtualLab {
