@@ -106,10 +106,12 @@ impl Sweep {
     }
 
     /// Puts `key=value` into the scenario; an array where the scenario has none becomes an axis of the sweep. A key that the
-    /// sweep varies is varied no longer.
+    /// sweep varies, and one within a table that is put there, is varied no longer.
     pub fn set(&mut self, scenario: &mut Node, assignment: &str) -> Result<(), Error> {
         let (key, node) = Node::assignment(assignment)?;
-        self.axes.retain(|axis| axis.key != key);
+        let is_within = |rest: &str| rest.is_empty() || rest.starts_with('.');
+        self.axes
+            .retain(|axis| !axis.key.strip_prefix(key).is_some_and(is_within));
         let has_array = scenario
             .get(key)
             .is_some_and(|old| matches!(old.value, Value::Array(_)));
@@ -213,6 +215,16 @@ mod tests {
             .set(&mut scenario, "link.down.delay=[\"1 ms\", \"2 ms\"]")
             .unwrap();
         assert_eq!(sweep.points(), 6);
+    }
+
+    #[test]
+    fn a_table_given_on_the_command_line_ends_sweeps_within_it() {
+        let mut scenario = Node::parse(TEXT).unwrap();
+        let mut sweep = Sweep::take(&mut scenario).unwrap();
+        sweep
+            .set(&mut scenario, "link.down={rate=\"9 Mbit/s\"}")
+            .unwrap();
+        assert_eq!((sweep.points(), &texts(&scenario)[0][..]), (3, "9 Mbit/s"));
     }
 
     #[test]
