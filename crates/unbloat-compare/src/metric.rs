@@ -78,11 +78,11 @@ pub(crate) struct Meaning {
 use Goal::{Less, More, Neither};
 use Topic::{Application, Delay, Loss, Other, Queue, Rtt, Throughput, Window};
 
-/// Part of a name, and what it means; the first that fits holds. Of key results, quantiles other than p50, p95 and p99 and
-/// means beside them are not key.
+/// Part of a name, and what it means; the first that fits holds.
 const RULES: &[(&str, Topic, Goal, bool)] = &[
     ("goodput", Throughput, More, true),
-    ("throughput", Throughput, More, true),
+    // Of acknowledgements and copies, too: more of it is no good by itself.
+    ("throughput", Throughput, Neither, false),
     ("retransmi", Loss, Less, true),
     ("late_share", Application, Less, true),
     ("suffering", Delay, Less, true),
@@ -125,9 +125,12 @@ const RULES: &[(&str, Topic, Goal, bool)] = &[
 pub(crate) fn meaning(metric: &str) -> Meaning {
     let rule = RULES.iter().find(|(part, ..)| metric.contains(part));
     let &(_, topic, goal, is_key) = rule.unwrap_or(&("", Other, Neither, false));
-    let is_minor = ["_max", "_min", "drops_", "marks_"]
-        .iter()
-        .any(|part| metric.contains(part));
+    // Quantiles and wholes say it better.
+    let is_minor = [
+        "_mean", "_max", "_min", "drops_", "marks_", "mos_", "_packets",
+    ]
+    .iter()
+    .any(|part| metric.contains(part));
     Meaning {
         topic,
         goal,
@@ -195,10 +198,10 @@ mod tests {
         for (name, topic, goal, unit, is_key) in [
             ("goodput_bps", Throughput, More, "bit/s", true),
             ("queue_delay_p95_ms", Delay, Less, "ms", true),
-            ("queue_delay_max_ms", Delay, Less, "ms", false),
+            ("queue_delay_mean_ms", Delay, Less, "ms", false),
             ("retransmission_rate_down", Loss, Less, "", true),
             ("rate_down_bps", Throughput, More, "bit/s", false),
-            ("mos_down", Application, More, "", true),
+            ("mos_down", Application, More, "", false),
             ("page_load_p95_ms", Application, Less, "ms", true),
             ("stalled_ms", Application, Less, "ms", true),
             ("rtt_p95_ms", Rtt, Less, "ms", true),

@@ -149,7 +149,11 @@ fn settings(info: &RunInfo) -> BTreeMap<String, String> {
         .options
         .iter()
         .filter(|(name, _)| !NO_SETTINGS.contains(&name.as_str()));
-    let options = options.map(|(name, value)| (name.clone(), plain(value)));
+    // A component's kind may be written either way: queue = "codel", queue = { kind = "codel" }.
+    let options = options.map(|(name, value)| {
+        let name = name.strip_suffix(".kind").unwrap_or(name);
+        (name.to_owned(), plain(value))
+    });
     options.chain(own).collect()
 }
 

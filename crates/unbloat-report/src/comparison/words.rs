@@ -92,9 +92,11 @@ pub(super) fn quantity(metric: &str) -> String {
         .iter()
         .find_map(|suffix| metric.strip_suffix(suffix));
     let bare = bare.unwrap_or(metric);
-    bare.rsplit_once(" [")
-        .map_or(bare, |(name, _)| name)
-        .replace('_', " ")
+    let bare = bare.rsplit_once(" [").map_or(bare, |(name, _)| name);
+    match bare {
+        "path" => "backlog".to_owned(),
+        bare => bare.replace('_', " "),
+    }
 }
 
 pub(super) fn value(value: f64, row: &Row) -> String {
@@ -200,6 +202,7 @@ mod tests {
         assert_eq!(quantity("queue_delay_p95_ms"), "queue delay p95");
         assert_eq!(quantity("RTT, median [ms]"), "RTT, median");
         assert_eq!(quantity("jain_index"), "jain index");
+        assert_eq!(quantity("path_bytes"), "backlog");
         assert_eq!(difference(-3.0, "ms"), "-3 ms");
         assert_eq!(difference(2e6, "bit/s"), "+2.00 Mbit/s");
     }
