@@ -4,7 +4,7 @@ use crate::analyze::parse_format;
 use std::path::PathBuf;
 use unbloat_run::format::FormatKind;
 
-#[derive(clap::Args)]
+#[derive(clap::Args, Clone)]
 pub struct Common {
     /// Scenario file (TOML)
     pub scenario: PathBuf,

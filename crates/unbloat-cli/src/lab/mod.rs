@@ -3,6 +3,7 @@
 mod handed;
 mod inside;
 mod kernel;
+mod live;
 mod run;
 mod shell;
 mod virtually;

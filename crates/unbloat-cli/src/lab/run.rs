@@ -1,5 +1,6 @@
 //! `unbloat lab run`: a scenario with the kernel's own TCP.
 
+use super::live::Live;
 use super::virtually::VirtualLab;
 use crate::exit::Exit;
 use crate::experiment::{self, Came, Common, ExperimentError, Progress, Runner, order};
@@ -26,6 +27,7 @@ Examples:
   unbloat lab run scenarios/lte-download.toml --capture headers --analyze
   unbloat lab run scenarios/bulk-and-call.toml --beside 'client: ping -i 0.2 server.lab'
   unbloat lab run --virtual scenarios/bulk-and-call.toml --set 'link.down.queue={ kernel = \"fq_codel\" }'
+  unbloat lab run scenarios/home-line-sqm.toml --live
 The subject `lab` tells how late the emulator was and what it cost; a run that is not to be trusted says so.
 With [score] in the scenario the exit code is 4 when a bound is not kept.")]
 pub struct Args {
@@ -34,7 +36,7 @@ pub struct Args {
 
     /// In virtual time, in a kernel of its own (see `lab kernel`): exact, whatever else the machine does, and soon over. Runs of
     /// a sweep are spread over the cores
-    #[arg(long = "virtual")]
+    #[arg(long = "virtual", conflicts_with_all = ["live", "live_json"])]
     is_virtual: bool,
 
     /// Run a command on a host from the run's beginning to its end, in its network; may be given several times. Other hosts go
@@ -49,6 +51,9 @@ pub struct Args {
     /// Give the captures to `unbloat analyze`: a run each below the run's folder
     #[arg(long, conflicts_with = "no_run")]
     analyze: bool,
+
+    #[command(flatten)]
+    live: Live,
 }
 
 /// How much of each packet is captured.
@@ -84,11 +89,15 @@ pub fn run(args: &Args) -> Result<Exit, ExperimentError> {
         experiment::run(&args.common, &plan, &lab, &stop)?
     } else {
         let lab = Lab {
+            live: args.live.clone(),
             keeps_series: plan.runs() == 1,
             captures: into,
             beside: args.beside.clone(),
         };
-        experiment::run(&args.common, &plan, &lab, &stop)?
+        // Two cannot draw on one terminal.
+        let mut common = args.common.clone();
+        common.quiet |= args.live.takes_terminal();
+        experiment::run(&common, &plan, &lab, &stop)?
     };
     if let (Some((_, captures)), Some(dir)) = (&captures, &dir) {
         keep(captures, dir, args.analyze)?;
@@ -155,6 +164,7 @@ fn analyze_capture(file: &Path, out: &Path) -> std::io::Result<()> {
 }
 
 struct Lab {
+    live: Live,
     keeps_series: bool,
     captures: Option<Captures>,
     beside: Vec<Beside>,
@@ -193,15 +203,22 @@ impl Runner for Lab {
         stop: &AtomicBool,
         progress: &Progress,
     ) -> Result<Option<Came>, ExperimentError> {
-        let watcher = |snapshot: &Snapshot| progress.at(snapshot.at);
-        let options = Options {
-            timing: Timing::Spin,
-            keeps_series: self.keeps_series,
-            captures: self.captures.clone(),
-            beside: self.beside.clone(),
-            watcher: progress.is_shown().then_some(&watcher),
-        };
-        let ran = unbloat_lab::run(experiment, &options, stop)?;
+        let is_watched = progress.is_shown() || self.live.is_wanted();
+        let ran = self.live.during(&experiment.name, stop, |tell| {
+            let watcher = |snapshot: &Snapshot| {
+                progress.at(snapshot.at);
+                tell(snapshot);
+            };
+            let options = Options {
+                timing: Timing::Spin,
+                keeps_series: self.keeps_series,
+                captures: self.captures.clone(),
+                beside: self.beside.clone(),
+                watcher: is_watched.then_some(&watcher),
+            };
+            unbloat_lab::run(experiment, &options, stop)
+        });
+        let ran = ran.map_err(OutputError::Write)??;
         Ok(Some(came(experiment, ran)))
     }
 }
