@@ -285,7 +285,10 @@ impl Sides<'_> {
         let mut distributions = Vec::new();
         for (name, left, right) in self.both(&a.spreads, &b.spreads, "") {
             for (statistic, q) in [("p50", 0.5), ("p95", 0.95)] {
-                if let (Some(x), Some(y)) = (quantile(left, q), quantile(right, q)) {
+                // Of a few values p95 is the largest one, and says nothing of others.
+                let is_told = |of: &Estimate| q == 0.5 || of.interval.is_some();
+                let of_both = quantile(left, q).zip(quantile(right, q));
+                if let Some((x, y)) = of_both.filter(|(x, y)| is_told(x) && is_told(y)) {
                     self.row("", name, statistic, &x, &y, difference(&x, &y));
                 }
             }

@@ -123,7 +123,11 @@ const RULES: &[(&str, Topic, Goal, bool)] = &[
 ];
 
 pub(crate) fn meaning(metric: &str) -> Meaning {
-    let rule = RULES.iter().find(|(part, ..)| metric.contains(part));
+    // Headline numbers have names in words, in which any part of a name may stand by chance.
+    let is_in_words = metric.contains(' ');
+    let rule = RULES
+        .iter()
+        .find(|(part, ..)| !is_in_words && metric.contains(part));
     let &(_, topic, goal, is_key) = rule.unwrap_or(&("", Other, Neither, false));
     // Quantiles and wholes say it better.
     let is_minor = [
@@ -207,6 +211,7 @@ mod tests {
             ("rtt_p95_ms", Rtt, Less, "ms", true),
             ("cwnd_bytes", Window, Neither, "B", true),
             ("segments", Other, Neither, "", false),
+            ("flows of at most 5 s [%]", Other, Neither, "%", false),
         ] {
             let found = meaning(name);
             assert_eq!(

@@ -124,5 +124,14 @@ mod tests {
         assert_eq!(read["flows"][0]["name"], "evil\n\"name\"");
         assert_eq!(read["lateness"]["p99_us"], 23.5);
         assert!(read["down"]["rate_bps"].is_null());
+        let page = include_str!("../../../docs/live.md");
+        for object in [&read, &read["down"], &read["flows"][0], &read["lateness"]] {
+            for name in object.as_object().unwrap().keys() {
+                assert!(
+                    page.contains(&format!("`{name}`")),
+                    "docs/live.md lacks {name}"
+                );
+            }
+        }
     }
 }

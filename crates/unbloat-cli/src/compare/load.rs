@@ -31,7 +31,7 @@ pub fn load(dir: &Path) -> Result<Run, SideBySideError> {
         collector.has_table(&table.schema.name);
     }
     for (table, columns) in TABLES {
-        // The decoder of Parquet is not ours, and has panicked on damaged files.
+        // The decoder of Parquet is not ours: should it panic, that still is but a file that cannot be read.
         let read = catch_unwind(AssertUnwindSafe(|| {
             add(&reader, &mut collector, dir, table, columns)
         }));
@@ -148,7 +148,7 @@ fn settings(info: &RunInfo) -> BTreeMap<String, String> {
     let options = info
         .options
         .iter()
-        .filter(|(name, _)| !NO_SETTINGS.contains(&name.as_str()));
+        .filter(|(name, value)| !NO_SETTINGS.contains(&name.as_str()) && !value.is_null());
     // A component's kind may be written either way: queue = "codel", queue = { kind = "codel" }.
     let options = options.map(|(name, value)| {
         let name = name.strip_suffix(".kind").unwrap_or(name);

@@ -16,7 +16,13 @@ pub fn comparison_headline(comparison: &Comparison) -> String {
         Overall::Mixed => format!("B is better in {}, and worse in {}", better(), worse()),
         Overall::Changed => format!("B differs in {}", topics(comparison, Outcome::Changed)),
         Overall::CannotTell => {
-            "Cannot tell: what may differ is within the runs' own noise".to_owned()
+            let Counts {
+                cannot_tell, same, ..
+            } = verdict.key;
+            format!(
+                "No difference found, but {cannot_tell} of {} key quantities are too noisy to tell",
+                cannot_tell + same
+            )
         }
         Overall::Same => "No difference that matters".to_owned(),
         Overall::NothingInCommon => "The runs have no quantity in common".to_owned(),
@@ -71,10 +77,11 @@ pub(super) fn name(row: &Row) -> String {
     let metric = quantity(&row.metric);
     let statistic = match row.statistic {
         "mean" | "value" | "share" => "",
-        "p50" if row.subject == "flows" || row.subject == "users" => " of the median one",
+        "p50" if is_of_many(row) => ": median",
+        "p95" if is_of_many(row) => ": p95",
         statistic => statistic,
     };
-    let space = if statistic.is_empty() || statistic.starts_with(' ') {
+    let space = if statistic.is_empty() || statistic.starts_with(':') {
         ""
     } else {
         " "
@@ -84,6 +91,11 @@ pub(super) fn name(row: &Row) -> String {
         point => format!(" at {point}"),
     };
     format!("{} {metric}{space}{statistic}{point}", row.subject)
+}
+
+/// Whether a value is of a distribution over flows or users.
+fn is_of_many(row: &Row) -> bool {
+    matches!(row.subject.as_str(), "flows" | "users")
 }
 
 /// A metric's name without its unit: "queue delay p95".
