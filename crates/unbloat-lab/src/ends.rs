@@ -29,8 +29,15 @@ pub(crate) struct Ends {
     wires: Vec<(Side, Vec<Ipv4Addr>, String, [u8; 6])>,
     /// Where the wires end, in virtual time.
     path: Option<Host>,
-    /// In front of servers, in front of clients; each with the rate of what is behind its queue.
-    pub routers: [Option<Host>; 2],
+    /// In front of servers, in front of clients.
+    pub routers: [Option<Router>; 2],
+}
+
+/// Where a queue of the kernel's stands, on the device towards the emulator.
+pub(crate) struct Router {
+    pub host: Host,
+    /// The devices towards its hosts, with their addresses.
+    pub hosts: Vec<(String, Ipv4Addr)>,
 }
 
 impl Ends {
@@ -64,12 +71,14 @@ impl Ends {
         };
         let router = bed.host(role)?;
         router.forward()?;
-        let mut addresses = Vec::new();
+        let mut hosts = Vec::new();
         for (nth, place) in places.enumerate() {
-            behind(&router, &format!("host{nth}"), place)?;
-            addresses.push(place.address);
+            let device = format!("host{nth}");
+            behind(&router, &device, place)?;
+            hosts.push((device, place.address));
         }
-        self.attach(&router, side, addresses)?;
+        let addresses = hosts.iter().map(|(_, address)| *address);
+        self.attach(&router, side, addresses.collect())?;
         let on_tun = if self.path.is_some() {
             0
         } else {
@@ -86,7 +95,10 @@ impl Ends {
             Some(rate) => router.bottleneck(DEVICE, &queue.words, rate, framing)?,
             None => router.bottleneck(DEVICE, &queue.words, Rate::ZERO, framing)?,
         }
-        self.routers[index] = Some(router);
+        self.routers[index] = Some(Router {
+            host: router,
+            hosts,
+        });
         Ok(())
     }
 

@@ -9,6 +9,7 @@ mod capture;
 mod controls;
 mod ends;
 mod error;
+mod kernel_queue;
 mod live;
 mod mapping;
 mod run;

@@ -4,6 +4,7 @@ use crate::beside::{Beside, Commands, Ended};
 use crate::capture::{CaptureFile, Captures, HostCaptures, path_capture};
 use crate::controls::Controls;
 use crate::error::LabError;
+use crate::kernel_queue::{QueueTruth, QueueWatch};
 use crate::live::{LivePath, Witnesses};
 use crate::mapping::Mapping;
 use crate::stage::Stage;
@@ -92,6 +93,7 @@ pub fn run(
 struct Carried {
     emulated: Emulated,
     report: Report,
+    queues: Vec<QueueTruth>,
     captures: Vec<CaptureFile>,
     beside: Vec<Ended>,
     zero: Time,
@@ -135,6 +137,11 @@ impl Crew<'_> {
                     scope, self.stage, captures, &self.over,
                 )?);
             }
+            let queues = QueueWatch::begin(scope, self.stage, wall_zero, &self.over)?;
+            let queues = queues.map(|(watch, witness)| {
+                witnesses.push(Box::new(witness));
+                watch
+            });
             let emulator = self.emulator(witnesses)?;
             let path = thread("path").spawn_scoped(scope, || {
                 let emulated = emulator.run(&self.over)?;
@@ -152,6 +159,7 @@ impl Crew<'_> {
             let beside = beside.finish();
             drop(over);
             let emulated = path.join().map_err(|_| LabError::Panicked)??;
+            let queues = queues.map_or(Ok(Vec::new()), |queues| queues.finish(self.stage))?;
             let mut captures = hosts.map_or(Ok(Vec::new()), HostCaptures::finish)?;
             for tap in taps {
                 captures.extend(tap.join().map_err(|_| LabError::Panicked)??);
@@ -161,6 +169,7 @@ impl Crew<'_> {
             Ok(Carried {
                 emulated,
                 report,
+                queues,
                 captures,
                 beside,
                 zero: wall_zero,
@@ -276,8 +285,14 @@ fn ran(
     settings: BTreeMap<String, Vec<(String, String)>>,
 ) -> Ran {
     let Carried {
-        emulated, report, ..
+        mut emulated,
+        report,
+        queues,
+        ..
     } = carried;
+    for queue in queues {
+        queue.tell(&mut emulated.paths, &mut emulated.samples);
+    }
     let (warm_at, end) = (Time::from_ns(0) + experiment.warmup, report.end);
     let windows = keeper.windows();
     let controls = report

@@ -62,6 +62,11 @@ impl PathRecord {
         (!waits.ms.is_empty()).then_some(waits)
     }
 
+    /// Leaves out what was told of a place: it is better known from elsewhere.
+    pub fn forget_waits(&mut self, place: Place) {
+        self.waits[place as usize] = Waits::default();
+    }
+
     #[inline]
     pub fn offered(&mut self, bytes: Bytes) {
         self.offered_packets += 1;
