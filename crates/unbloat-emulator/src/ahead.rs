@@ -27,7 +27,7 @@ use unbloat_units::{Delta, Time};
 const SHORTEST: Delta = Delta::us(100);
 /// How often the thread looks whether it is to stop.
 const LONGEST_WAIT: Delta = Delta::ms(100);
-/// Rings hold the packets of so long a time at 100 Mbit/s.
+/// Rings hold the full packets of so long a time at 900 Mbit/s.
 const LONGEST_SLEEP: Delta = Delta::ms(50);
 
 /// One end of an Ethernet pair, at whose other end is a host. It must have the queue discipline `fq`, whose timers are not to
