@@ -12,7 +12,7 @@ const ENDS: Rate = Rate::mbps(100);
 /// Over which the rate is taken.
 const WINDOW: Delta = Delta::ms(5);
 /// Shortest and longest time from one wake-up to the next.
-const PAUSES: [Delta; 2] = [Delta::us(20), Delta::us(150)];
+const PAUSES: [Delta; 2] = [Delta::us(20), Delta::us(200)];
 
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Bulk {
@@ -23,13 +23,13 @@ pub(crate) struct Bulk {
 }
 
 impl Bulk {
-    /// Pauses are a third of the lateness for which a run is still trusted, a hundredth of the base round-trip time; within
+    /// Pauses are two fifths of the lateness for which a run is still trusted, a hundredth of the base round-trip time; within
     /// bounds.
     pub(crate) fn new(base_rtt: Delta) -> Bulk {
         let [shortest, longest] = PAUSES;
         Bulk {
             is_on: false,
-            pause: (base_rtt / 300).max(shortest).min(longest),
+            pause: (base_rtt / 250).max(shortest).min(longest),
             begun: Time::from_ns(0),
             bytes: Bytes::ZERO,
         }
@@ -83,12 +83,12 @@ mod tests {
 
     #[test]
     fn the_thread_pauses_only_while_bulk_is_carried_and_more_is_due_soon() {
-        let mut bulk = Bulk::new(Delta::ms(15));
+        let mut bulk = Bulk::new(Delta::ms(10));
         let (now, soon) = (at_ms(1), at_ms(1) + Delta::us(5));
         assert_eq!(bulk.pause(now, soon), None);
         bulk.carried(Bytes::new(10_000_000));
         bulk.update(at_ms(5));
-        assert_eq!(bulk.pause(now, soon), Some(Delta::us(50)));
+        assert_eq!(bulk.pause(now, soon), Some(Delta::us(40)));
         assert_eq!(bulk.pause(now, at_ms(2)), None);
     }
 }

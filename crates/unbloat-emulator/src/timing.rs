@@ -31,6 +31,8 @@ const LONGEST_WORK: Delta = Delta::ms(9);
 const REST: Delta = Delta::us(500);
 /// Devices told of in one look.
 const EVENTS: usize = 64;
+/// So many devices are read without a look.
+const FEW: usize = 4;
 /// SCHED_FIFO: above everything of the normal class, below the kernel's own threads.
 const PRIORITY: libc::c_int = 5;
 
@@ -67,6 +69,7 @@ pub(crate) struct Alarm {
     epoll: OwnedFd,
     events: [libc::epoll_event; EVENTS],
     ready: usize,
+    devices: usize,
     timing: Timing,
     /// When the thread last came back from a wait that was one.
     rested: Time,
@@ -106,6 +109,7 @@ impl Alarm {
             epoll: epoll().map_err(EmulatorError::Wait)?,
             events: [libc::epoll_event { events: 0, u64: 0 }; EVENTS],
             ready: 0,
+            devices: devices.len(),
             timing,
             rested: Time::MIN,
             earned: Time::MIN,
@@ -168,11 +172,18 @@ impl Alarm {
         Ok(())
     }
 
-    /// Waits whatever devices have, then looks at them.
+    /// Waits whatever devices have, then looks at them. Of few, all are taken to have packets: that is cheaper than to ask.
     pub(crate) fn pause(&mut self, clock: &impl Clock, span: Delta) -> Result<(), EmulatorError> {
         sleep(span);
         self.rested = clock.now();
-        self.look(Delta::ZERO)
+        if self.devices > FEW {
+            return self.look(Delta::ZERO);
+        }
+        self.ready = self.devices;
+        for (event, number) in self.events[..self.devices].iter_mut().zip(0..) {
+            event.u64 = number;
+        }
+        Ok(())
     }
 
     /// Which devices have packets, waiting at most so long for one.
