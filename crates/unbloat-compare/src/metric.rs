@@ -113,6 +113,7 @@ const RULES: &[(&str, Topic, Goal, bool)] = &[
     ("rtt", Rtt, Less, true),
     ("handshake", Rtt, Less, false),
     ("path_", Queue, Less, true),
+    ("_backlog", Queue, Less, false),
     ("full_window", Window, Neither, false),
     ("in_flight", Window, Neither, false),
     ("cwnd", Window, Neither, true),

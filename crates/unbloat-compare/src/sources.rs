@@ -21,7 +21,14 @@ pub(crate) const MODEL: [&str; 6] = [
     "wait_mean_ms",
     "wait_p95_ms",
 ];
-pub(crate) const QUEUE: [&str; 4] = ["time_ns", "direction", "path_bytes", "path_packets"];
+pub(crate) const QUEUE: [&str; 6] = [
+    "time_ns",
+    "direction",
+    "hop",
+    "place",
+    "backlog_bytes",
+    "backlog_packets",
+];
 pub(crate) const WINDOW: [&str; 5] = [
     "time_ns",
     "flow",
@@ -185,9 +192,26 @@ pub(crate) fn model(to: &mut Collector, piece: &Piece) -> Result<(), CompareErro
     Ok(())
 }
 
+/// The path as a whole, and each place on it by its hop.
 pub(crate) fn queue(to: &mut Collector, piece: &Piece) -> Result<(), CompareError> {
-    let columns = ["path_bytes", "path_packets"];
-    courses(to, piece, piece.text("direction")?, &columns)
+    let (time, hop) = (piece.time("time_ns")?, piece.whole("hop")?);
+    let (direction, place) = (piece.text("direction")?, piece.text("place")?);
+    for (column, unit) in [("backlog_bytes", "bytes"), ("backlog_packets", "packets")] {
+        let values = piece.number(column)?;
+        for row in piece.rows() {
+            let names = direction.as_text(row).zip(place.as_text(row));
+            if let (Some(at), Some((side, place)), Some(value)) =
+                (time.get(row), names, values.as_f64(row))
+            {
+                let metric = match hop.get(row) {
+                    None => format!("{}_{unit}", short(place)),
+                    Some(hop) => format!("{}_{hop}_backlog_{unit}", short(place)),
+                };
+                to.course(piece.table, Name::new(short(side), metric), at, value, 1);
+            }
+        }
+    }
+    Ok(())
 }
 
 /// All connections of a flow together: each sample of each counts.

@@ -98,8 +98,10 @@ fn queue(rows: &[(i64, bool, u64)]) -> Piece {
                 ColumnData::I64(rows.iter().map(|row| Some(row.0)).collect()),
             ),
             ("direction", texts(&directions)),
-            ("path_bytes", bytes()),
-            ("path_packets", bytes()),
+            ("hop", ColumnData::U64(rows.iter().map(|_| None).collect())),
+            ("place", texts(&vec!["path".to_owned(); rows.len()])),
+            ("backlog_bytes", bytes()),
+            ("backlog_packets", bytes()),
         ],
     }
 }
