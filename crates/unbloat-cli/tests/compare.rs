@@ -316,8 +316,8 @@ fn hostile_folders_give_errors_and_never_a_panic() {
         swapped.join("results.parquet"),
     )
     .expect("a copy");
-    let error = survives(&["compare", &a, &swapped.display().to_string()]);
-    assert!(error.contains("table results has no column"), "{error}");
+    let wrong = survives(&["compare", &a, &swapped.display().to_string()]);
+    assert!(wrong.contains("table results has no column"), "{wrong}");
     let whole = fs::read(Path::new(&a).join("results.parquet")).expect("a table");
     let damaged = runs.copy(&a, "damaged");
     let path = damaged.display().to_string();

@@ -195,11 +195,11 @@ pub(crate) fn model(to: &mut Collector, piece: &Piece) -> Result<(), CompareErro
 /// The path as a whole, and each place on it by its hop.
 pub(crate) fn queue(to: &mut Collector, piece: &Piece) -> Result<(), CompareError> {
     let (time, hop) = (piece.time("time_ns")?, piece.whole("hop")?);
-    let (direction, place) = (piece.text("direction")?, piece.text("place")?);
+    let (directions, places) = (piece.text("direction")?, piece.text("place")?);
     for (column, unit) in [("backlog_bytes", "bytes"), ("backlog_packets", "packets")] {
         let values = piece.number(column)?;
         for row in piece.rows() {
-            let names = direction.as_text(row).zip(place.as_text(row));
+            let names = directions.as_text(row).zip(places.as_text(row));
             if let (Some(at), Some((side, place)), Some(value)) =
                 (time.get(row), names, values.as_f64(row))
             {

@@ -42,7 +42,7 @@ fn run(name: &str, pieces: &[Piece]) -> Run {
         let (names, columns): (Vec<String>, Vec<ColumnData>) = piece
             .columns
             .iter()
-            .map(|(name, data)| ((*name).to_owned(), data.clone()))
+            .map(|(column, data)| ((*column).to_owned(), data.clone()))
             .unzip();
         collector.has_table(piece.table);
         collector
