@@ -1,10 +1,13 @@
 //! What hosts can do. Needs root, and says so when it is skipped.
 
 use rustix::net::sockopt;
-use rustix::thread::{CapabilitySet, capabilities, set_capabilities};
+use rustix::thread::{
+    CapabilitySet, LinkNameSpaceType, capabilities, move_into_link_name_space, set_capabilities,
+};
 use std::fs::File;
 use std::io::{Read, Write};
 use std::net::{TcpListener, TcpStream, UdpSocket};
+use std::os::fd::AsFd;
 use std::path::PathBuf;
 use std::time::Duration;
 use unbloat_bed::{Bed, BedError, Host, Route, Tun, leftovers};
@@ -101,6 +104,26 @@ fn a_host_is_known_to_the_system_while_it_is_there() {
     assert!(is_left(&name));
     drop(host);
     assert!(!is_left(&name));
+}
+
+#[test]
+fn connections_that_nobody_owns_do_not_keep_a_host_that_goes() {
+    if !is_root() {
+        return;
+    }
+    let bed = Bed::new().unwrap();
+    let host = bed.host("client").unwrap();
+    let held = host.namespace().try_clone_to_owned().unwrap();
+    drop(host);
+    let retries = std::thread::scope(|scope| {
+        let inside = scope.spawn(|| {
+            let network = Some(LinkNameSpaceType::Network);
+            move_into_link_name_space(held.as_fd(), network).unwrap();
+            std::fs::read_to_string("/proc/sys/net/ipv4/tcp_orphan_retries").unwrap()
+        });
+        inside.join().unwrap()
+    });
+    assert_eq!(retries.trim(), "1");
 }
 
 #[test]
