@@ -68,8 +68,9 @@ pub(crate) struct QueueWatch<'scope> {
 pub(crate) struct QueueTruth {
     direction: Direction,
     /// When each packet that got through came and went, and its length.
-    passed: Vec<(Time, Time, u32)>,
-    dropped: u64,
+    passed: Passed,
+    /// Those that it dropped, as they came.
+    dropped: Vec<Seen>,
     kind: String,
 }
 
@@ -121,10 +122,14 @@ impl<'scope> QueueWatch<'scope> {
             before.sort_by_key(|seen| seen.at);
             let behind = self.behind[direction as usize].lock();
             let counters = router.host.queue_counters(crate::stage::DEVICE)?;
+            let behind = behind.unwrap_or_else(PoisonError::into_inner);
+            let (passed, mut dropped) = pair(&before, &behind);
+            // What came last of those that never went still stands there.
+            dropped.truncate(counters.dropped as usize);
             truths.push(QueueTruth {
                 direction,
-                passed: pair(&before, &behind.unwrap_or_else(PoisonError::into_inner)),
-                dropped: counters.dropped.into(),
+                passed,
+                dropped,
                 kind: counters.kind,
             });
         }
@@ -134,15 +139,19 @@ impl<'scope> QueueWatch<'scope> {
 
 impl QueueTruth {
     /// Puts it in the place of what the emulator knows: the link behind the queue, where nothing waits.
-    pub(crate) fn tell(&self, paths: &mut [PathRecord; 2], samples: &mut [Sample]) {
+    pub(crate) fn tell(&self, warm_at: Time, paths: &mut [PathRecord; 2], samples: &mut [Sample]) {
         let path = &mut paths[self.direction as usize];
         path.forget_waits(Place::Queue);
         for (came, went, _) in &self.passed {
             path.waited(*went, Place::Queue, *went - *came);
         }
-        path.offered_packets += self.dropped;
-        path.dropped_packets += self.dropped;
-        path.drops[self.reason() as usize] += self.dropped;
+        for dropped in &self.dropped {
+            let bytes = Bytes::new(u64::from(dropped.len));
+            path.offered(bytes);
+            path.dropped_packets += 1;
+            path.dropped_bytes += bytes;
+            path.drops[self.reason() as usize] += u64::from(dropped.at >= warm_at);
+        }
         let came = Course::of(self.passed.iter().map(|(came, _, len)| (*came, *len)));
         let went = Course::of(self.passed.iter().map(|(_, went, len)| (*went, *len)));
         for sample in samples {
@@ -233,8 +242,10 @@ fn key(ip: &[u8]) -> Option<u64> {
     }))
 }
 
-/// When each packet came and went, by its coming. Equal packets keep their order.
-fn pair(before: &[Seen], behind: &[Seen]) -> Vec<(Time, Time, u32)> {
+type Passed = Vec<(Time, Time, u32)>;
+
+/// When each packet came and went, and those that never went, both by their coming. Equal packets keep their order.
+fn pair(before: &[Seen], behind: &[Seen]) -> (Passed, Vec<Seen>) {
     let mut waiting: HashMap<u64, VecDeque<Seen>> = HashMap::new();
     for seen in before {
         waiting.entry(seen.key).or_default().push_back(*seen);
@@ -245,7 +256,9 @@ fn pair(before: &[Seen], behind: &[Seen]) -> Vec<(Time, Time, u32)> {
     });
     let mut passed: Vec<_> = went.collect();
     passed.sort_by_key(|(came, ..)| *came);
-    passed
+    let mut lost: Vec<_> = waiting.into_values().flatten().collect();
+    lost.sort_by_key(|seen| (seen.at, seen.key));
+    (passed, lost)
 }
 
 #[cfg(test)]
@@ -261,11 +274,10 @@ mod tests {
         };
         let before = [seen(0, 1), seen(1, 2), seen(2, 3), seen(3, 1)];
         let behind = [seen(5, 3), seen(6, 1), seen(9, 1)];
-        let waits: Vec<_> = pair(&before, &behind)
-            .iter()
-            .map(|(came, went, _)| *went - *came)
-            .collect();
+        let (passed, lost) = pair(&before, &behind);
+        let waits: Vec<_> = passed.iter().map(|(came, went, _)| *went - *came).collect();
         assert_eq!(waits, [6, 3, 6].map(Delta::ms));
+        assert_eq!(lost, [before[1]]);
     }
 
     #[test]

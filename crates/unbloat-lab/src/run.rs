@@ -290,10 +290,11 @@ fn ran(
         queues,
         ..
     } = carried;
+    let warm_at = Time::from_ns(0) + experiment.warmup;
     for queue in queues {
-        queue.tell(&mut emulated.paths, &mut emulated.samples);
+        queue.tell(warm_at, &mut emulated.paths, &mut emulated.samples);
     }
-    let (warm_at, end) = (Time::from_ns(0) + experiment.warmup, report.end);
+    let end = report.end;
     let windows = keeper.windows();
     let controls = report
         .flows
