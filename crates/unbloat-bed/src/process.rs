@@ -101,7 +101,14 @@ mod tests {
     fn started(script: &str, host: &str) -> Child {
         let mut command = Command::new("sh");
         let child = command.args(["-c", script]).env(VARIABLE, host).spawn();
-        child.unwrap()
+        let child = child.unwrap();
+        // Between its exec and the laying out of its memory its environment reads as empty.
+        let environment = format!("/proc/{}/environ", child.id());
+        let is_seen = || super::host(&fs::read(&environment).unwrap()).as_deref() == Some(host);
+        while !is_seen() {
+            std::thread::sleep(POLL);
+        }
+        child
     }
 
     fn end_those_of(name: &str, grace: Duration) {
