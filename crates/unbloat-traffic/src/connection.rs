@@ -4,7 +4,7 @@ use crate::end::End;
 use std::collections::VecDeque;
 use std::io;
 use unbloat_units::Bytes;
-use unbloat_workload::{Conn, Direction};
+use unbloat_workload::{Conn, Direction, Happening};
 
 /// A request and its response, by where they end in their streams.
 #[derive(Clone, Copy, Debug)]
@@ -13,14 +13,6 @@ struct Exchange {
     response: u64,
     response_end: u64,
     is_answered: bool,
-}
-
-/// What came of a step, for the workload.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Outcome {
-    Opened,
-    Read(Direction, Bytes),
-    Done,
 }
 
 pub(crate) struct Connection {
@@ -98,11 +90,11 @@ impl Connection {
         &mut self,
         direction: Direction,
         zeros: &[u8],
-        tell: &mut impl FnMut(Outcome),
+        tell: &mut impl FnMut(Happening),
     ) -> io::Result<()> {
         if direction == Direction::Up && !self.is_open {
             self.is_open = true;
-            tell(Outcome::Opened);
+            tell(Happening::Opened { conn: self.conn });
         }
         match direction {
             Direction::Up => Some(&mut self.client),
@@ -119,7 +111,7 @@ impl Connection {
         &mut self,
         sender: Direction,
         zeros: &[u8],
-        tell: &mut impl FnMut(Outcome),
+        tell: &mut impl FnMut(Happening),
     ) -> io::Result<()> {
         let (end, direction) = match sender {
             Direction::Down => (self.server.as_mut(), Direction::Up),
@@ -129,7 +121,11 @@ impl Connection {
         if bytes == 0 {
             return Ok(());
         }
-        tell(Outcome::Read(direction, Bytes::new(bytes)));
+        tell(Happening::Read {
+            conn: self.conn,
+            direction,
+            bytes: Bytes::new(bytes),
+        });
         if direction == Direction::Up {
             self.answer(zeros)?;
         }
@@ -152,13 +148,13 @@ impl Connection {
     }
 
     /// An exchange without response is done as soon as the request is there.
-    fn finish(&mut self, tell: &mut impl FnMut(Outcome)) {
+    fn finish(&mut self, tell: &mut impl FnMut(Happening)) {
         while let Some(exchange) = self.exchanges.front()
             && exchange.is_answered
             && exchange.response_end <= self.client.read
         {
             self.exchanges.pop_front();
-            tell(Outcome::Done);
+            tell(Happening::Done { conn: self.conn });
         }
     }
 

@@ -4,7 +4,7 @@ use crate::agenda::{Agenda, Task};
 use crate::app::{App, Ports};
 use crate::class::Class;
 use crate::clock::{Clock, thread_cpu};
-use crate::connection::{Connection, Outcome};
+use crate::connection::Connection;
 use crate::end::{End, listen};
 use crate::error::{Doing, TrafficError};
 use crate::plan::{Plan, Settings, Site, server_port};
@@ -376,7 +376,7 @@ impl Net {
     pub(crate) fn step(
         &mut self,
         id: u32,
-        act: impl FnOnce(&mut Connection, &[u8], &mut dyn FnMut(Outcome)) -> io::Result<()>,
+        act: impl FnOnce(&mut Connection, &[u8], &mut dyn FnMut(Happening)) -> io::Result<()>,
     ) {
         let now = self.clock.now();
         self.step_at(now, id, act);
@@ -386,24 +386,13 @@ impl Net {
         &mut self,
         now: Time,
         id: u32,
-        act: impl FnOnce(&mut Connection, &[u8], &mut dyn FnMut(Outcome)) -> io::Result<()>,
+        act: impl FnOnce(&mut Connection, &[u8], &mut dyn FnMut(Happening)) -> io::Result<()>,
     ) {
         let Some(connection) = slot(&mut self.conns, id) else {
             return;
         };
-        let (flow, conn, happenings) = (connection.flow, connection.conn, &mut self.happenings);
-        let mut tell = |outcome| {
-            let happening = match outcome {
-                Outcome::Opened => Happening::Opened { conn },
-                Outcome::Read(direction, bytes) => Happening::Read {
-                    conn,
-                    direction,
-                    bytes,
-                },
-                Outcome::Done => Happening::Done { conn },
-            };
-            happenings.push_back((flow, now, happening));
-        };
+        let (flow, happenings) = (connection.flow, &mut self.happenings);
+        let mut tell = |happening| happenings.push_back((flow, now, happening));
         let done =
             act(connection, &self.zeros, &mut tell).and_then(|()| connection.shut_if_through());
         if done.is_err() {
