@@ -6,7 +6,6 @@ use crate::netlink::{Mode, Netlink};
 use crate::tun::{self, Tun};
 use ipnet::{IpNet, Ipv4Net};
 use netlink_packet_route::RouteNetlinkMessage;
-use netlink_packet_route::link::LinkAttribute;
 use std::fs;
 use std::net::Ipv4Addr;
 use std::os::fd::OwnedFd;
@@ -36,20 +35,13 @@ impl Here {
         let fd = match tun::make(name, tun) {
             Err(error) if error.raw_os_error() == Some(libc::EBUSY) => return Ok(None),
             made => made.map_err(|source| match source.raw_os_error() {
-                Some(libc::ENOENT | libc::ENODEV | libc::ENXIO) => BedError::NoTun { source },
-                Some(libc::EPERM | libc::EACCES) => BedError::NoPrivilege,
-                _ => BedError::Tun {
-                    name: name.to_owned(),
-                    source,
-                },
+                Some(libc::EACCES) => BedError::NoPrivilege,
+                _ => tun::not_made(name, source),
             })?,
         };
         let index = self.index(name)?;
-        let attributes = vec![
-            LinkAttribute::Mtu(tun.mtu),
-            LinkAttribute::TxQueueLen(tun.queue_packets),
-        ];
-        self.tell(link::change(index, attributes), Mode::Change, name)?;
+        let change = link::change(index, tun.attributes());
+        self.tell(change, Mode::Change, name)?;
         self.tell(link::switch(index, true), Mode::Change, name)?;
         self.tell(link::address(index, net), Mode::Create, name)?;
         Ok(Some(fd))
@@ -63,8 +55,7 @@ impl Here {
     }
 
     fn index(&self, device: &str) -> Result<u32, BedError> {
-        let answers = self.netlink.ask(link::by_name(device));
-        let found = answers.ok().and_then(|a| a.iter().find_map(link::read));
+        let found = link::find(&self.netlink, device);
         let no_device = || BedError::NoDevice {
             host: NAME.to_owned(),
             device: device.to_owned(),
@@ -74,12 +65,7 @@ impl Here {
 
     fn tell(&self, message: RouteNetlinkMessage, mode: Mode, device: &str) -> Result<(), BedError> {
         let told = self.netlink.tell(message, mode);
-        told.map_err(|refusal| BedError::Netlink {
-            host: NAME.to_owned(),
-            doing: format!("set up {device}"),
-            source: refusal.source,
-            detail: refusal.detail,
-        })
+        told.map_err(|refusal| refusal.into_error(NAME, format!("set up {device}")))
     }
 }
 

@@ -97,19 +97,8 @@ impl Host {
     /// new devices: packets come from sockets at once.
     pub fn tun(&self, name: &str, tun: &Tun) -> Result<OwnedFd, BedError> {
         let fd = self.within(|| tun::make(name, tun))?;
-        let fd = fd.map_err(|source| match source.raw_os_error() {
-            Some(libc::ENOENT | libc::ENODEV | libc::ENXIO) => BedError::NoTun { source },
-            Some(libc::EPERM) => BedError::NoPrivilege,
-            _ => BedError::Tun {
-                name: name.to_owned(),
-                source,
-            },
-        })?;
-        let attributes = vec![
-            LinkAttribute::Mtu(tun.mtu),
-            LinkAttribute::TxQueueLen(tun.queue_packets),
-        ];
-        let change = link::change(self.index(name)?, attributes);
+        let fd = fd.map_err(|source| tun::not_made(name, source))?;
+        let change = link::change(self.index(name)?, tun.attributes());
         self.tell(change, Mode::Change, || format!("set up {name}"))?;
         self.queue(name, "noqueue")?;
         self.up(name)?;
@@ -271,8 +260,7 @@ impl Host {
     }
 
     fn device(&self, name: &str) -> Result<(u32, Counters), BedError> {
-        let answers = self.netlink.ask(link::by_name(name));
-        let found = answers.ok().and_then(|a| a.iter().find_map(link::read));
+        let found = link::find(&self.netlink, name);
         found.ok_or_else(|| self.no_device(name))
     }
 
@@ -294,13 +282,7 @@ impl Host {
     }
 
     pub(crate) fn refused(&self, doing: String, refusal: Refusal) -> BedError {
-        let Refusal { source, detail } = refusal;
-        BedError::Netlink {
-            host: self.role.clone(),
-            doing,
-            source,
-            detail,
-        }
+        refusal.into_error(&self.role, doing)
     }
 }
 

@@ -1,7 +1,7 @@
 //! Netlink messages about devices, addresses, routes and neighbours.
 
 use crate::attributes::attribute;
-use crate::netlink::Answer;
+use crate::netlink::{Answer, Netlink};
 use ipnet::IpNet;
 use netlink_packet_route::address::{AddressAttribute, AddressMessage};
 use netlink_packet_route::link::{
@@ -45,8 +45,14 @@ pub(crate) fn mac(host: &str, device: &str) -> Mac {
     [2, a, b, c, d, e]
 }
 
+/// The index and the counters of the device of that name.
+pub(crate) fn find(netlink: &Netlink, name: &str) -> Option<(u32, Counters)> {
+    let answers = netlink.ask(by_name(name)).ok()?;
+    answers.iter().find_map(read)
+}
+
 /// Asks for the device of that name.
-pub(crate) fn by_name(name: &str) -> Message {
+fn by_name(name: &str) -> Message {
     let mut message = LinkMessage::default();
     message
         .attributes
@@ -55,7 +61,7 @@ pub(crate) fn by_name(name: &str) -> Message {
 }
 
 /// The index and the counters that an answer holds.
-pub(crate) fn read(answer: &Answer) -> Option<(u32, Counters)> {
+fn read(answer: &Answer) -> Option<(u32, Counters)> {
     /// `struct ifinfomsg`, and where the index stands in it.
     const FIXED: usize = 16;
     const INDEX: usize = 4;

@@ -1,6 +1,7 @@
 //! A netlink socket into the namespace in which it was opened: one question, one answer.
 
 use crate::attributes::attribute;
+use crate::error::BedError;
 use netlink_packet_core::{
     DecodeError, ErrorMessage, NLM_F_ACK, NLM_F_CREATE, NLM_F_DUMP, NLM_F_EXCL, NLM_F_REPLACE,
     NLM_F_REQUEST, NetlinkDeserializable, NetlinkHeader, NetlinkMessage, NetlinkPayload,
@@ -30,6 +31,18 @@ pub(crate) enum Mode {
 pub(crate) struct Refusal {
     pub(crate) source: io::Error,
     pub(crate) detail: Option<String>,
+}
+
+impl Refusal {
+    /// As it is told to whoever wanted it done.
+    pub(crate) fn into_error(self, host: &str, doing: String) -> BedError {
+        BedError::Netlink {
+            host: host.to_owned(),
+            doing,
+            source: self.source,
+            detail: self.detail,
+        }
+    }
 }
 
 /// A message of the kernel, of which little is read: a newer one may say what the library cannot.

@@ -4,7 +4,9 @@
 //! the user may make namespaces of its own. Commands that somebody started there by `ip netns exec` are
 //! in the namespace too, and go with it.
 
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::process::{Pid, PidfdFlags, Signal, pidfd_open, pidfd_send_signal};
+use std::collections::BTreeMap;
 use std::fs;
 use std::os::fd::OwnedFd;
 use std::os::unix::fs::MetadataExt;
@@ -23,6 +25,7 @@ pub(crate) type Identity = (u64, u64);
 /// What is known of a process.
 #[derive(Debug)]
 pub(crate) struct Process {
+    pid: u32,
     handle: OwnedFd,
     pub(crate) namespace: Option<Identity>,
     /// The host for which it was started.
@@ -37,27 +40,41 @@ pub(crate) fn identity(path: impl AsRef<Path>) -> Option<Identity> {
 
 /// Asks processes to end, and kills those that have not after `grace`. This process is not among them.
 /// Whether there were any.
+///
+/// It waits until they are gone: one that is on its way out shows neither namespace nor environment, but
+/// what it made is not yet an orphan's.
 pub(crate) fn end(is_meant: impl Fn(&Process) -> bool, grace: Duration) -> bool {
     let begin = Instant::now();
-    let mut asked = false;
+    let mut asked = BTreeMap::new();
     loop {
         let found: Vec<_> = all().filter(|process| is_meant(process)).collect();
         let waited = begin.elapsed();
-        if found.is_empty() || waited > grace + PATIENCE {
-            return asked;
+        let are_gone = found.is_empty() && asked.values().all(is_gone);
+        if are_gone || waited > grace + PATIENCE {
+            return !asked.is_empty();
         }
-        let signal = match (waited < grace, asked) {
-            (true, false) => Some(Signal::TERM),
-            (true, true) => None,
+        let signal = match (waited < grace, asked.is_empty()) {
+            (true, true) => Some(Signal::TERM),
+            (true, false) => None,
             (false, _) => Some(Signal::KILL),
         };
-        asked = true;
         for process in &found {
             // One that has ended meanwhile needs no signal.
             let _ = signal.map(|signal| pidfd_send_signal(&process.handle, signal));
         }
+        asked.extend(
+            found
+                .into_iter()
+                .map(|process| (process.pid, process.handle)),
+        );
         std::thread::sleep(POLL);
     }
+}
+
+/// A process that has ended can be waited for, which its handle tells.
+fn is_gone(handle: &OwnedFd) -> bool {
+    let mut handles = [PollFd::new(handle, PollFlags::IN)];
+    poll(&mut handles, Some(&Timespec::default())).is_ok_and(|ready| ready > 0)
 }
 
 fn all() -> impl Iterator<Item = Process> {
@@ -79,6 +96,7 @@ impl Process {
         let handle = pidfd_open(handle, PidfdFlags::empty()).ok()?;
         let folder = Path::new("/proc").join(pid.to_string());
         Some(Process {
+            pid,
             handle,
             namespace: identity(folder.join("ns/net")).filter(|n| Some(*n) != own_namespace),
             host: host(&fs::read(folder.join("environ")).unwrap_or_default()),

@@ -1,5 +1,7 @@
 //! TUN devices: a descriptor at which a program reads and writes what a host sends and receives.
 
+use crate::error::BedError;
+use netlink_packet_route::link::LinkAttribute;
 use std::fs::{File, OpenOptions};
 use std::io;
 use std::os::fd::{AsRawFd, OwnedFd};
@@ -25,6 +27,16 @@ impl Default for Tun {
             queue_packets: 10_000,
             offload: false,
         }
+    }
+}
+
+impl Tun {
+    /// What the device is told once it is there.
+    pub(crate) fn attributes(&self) -> Vec<LinkAttribute> {
+        vec![
+            LinkAttribute::Mtu(self.mtu),
+            LinkAttribute::TxQueueLen(self.queue_packets),
+        ]
     }
 }
 
@@ -55,8 +67,20 @@ pub(crate) fn make(name: &str, tun: &Tun) -> io::Result<OwnedFd> {
     Ok(file.into())
 }
 
+/// Why there is no device, in the bed's words.
+pub(crate) fn not_made(name: &str, source: io::Error) -> BedError {
+    match source.raw_os_error() {
+        Some(libc::ENOENT | libc::ENODEV | libc::ENXIO) => BedError::NoTun { source },
+        Some(libc::EPERM) => BedError::NoPrivilege,
+        _ => BedError::Tun {
+            name: name.to_owned(),
+            source,
+        },
+    }
+}
+
 /// The file with which devices are made.
-pub(crate) fn open() -> io::Result<File> {
+fn open() -> io::Result<File> {
     let mut options = OpenOptions::new();
     options
         .read(true)
