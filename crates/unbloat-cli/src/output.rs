@@ -79,17 +79,25 @@ pub fn write_run(
     info: &RunInfo,
     all: &[(Table, Rows)],
 ) -> Result<PathBuf, OutputError> {
-    let place = run_dir(out, stem)?;
-    let tables: Vec<Table> = all.iter().map(|(table, _)| table.clone()).collect();
-    let mut writer = RunWriter::create(&place, info, &tables)?;
-    for (index, (_, rows)) in all.iter().enumerate() {
-        writer.append(index, rows)?;
-    }
-    let dir = writer.finish(info)?;
+    let dir = write_tables(&run_dir(out, stem)?, info, all)?;
     write_report(&dir)?;
     link_latest(&dir)?;
     tell(&dir);
     Ok(dir)
+}
+
+/// Writes complete tables as a run without a report, and returns where.
+pub fn write_tables(
+    place: &Path,
+    info: &RunInfo,
+    all: &[(Table, Rows)],
+) -> Result<PathBuf, RunError> {
+    let tables: Vec<Table> = all.iter().map(|(table, _)| table.clone()).collect();
+    let mut writer = RunWriter::create(place, info, &tables)?;
+    for (index, (_, rows)) in all.iter().enumerate() {
+        writer.append(index, rows)?;
+    }
+    writer.finish(info)
 }
 
 /// The folder for a run: as asked for, or `runs/DATE-STEM`.

@@ -42,17 +42,15 @@ const LAST: [&str; 6] = [
 
 /// Everything that differs, what explains most first.
 pub(crate) fn conditions(a: &Facts, b: &Facts) -> Vec<Condition> {
-    let mut settings: Vec<&String> = a.settings.keys().chain(b.settings.keys()).collect();
-    settings.sort_by_key(|name| (rank(name), name.as_str()));
-    settings.dedup();
+    let clock = "clock".to_owned();
+    let settings = a.settings.keys().chain(b.settings.keys());
+    let mut names: Vec<&String> = settings.chain([&clock]).collect();
+    names.sort_by_key(|name| (rank(name), name.as_str()));
+    names.dedup();
     let named = |name: &str, of: &Facts| match name {
         "clock" => Some(of.clock.clone()),
         _ => of.settings.get(name).cloned(),
     };
-    let clock = "clock".to_owned();
-    let mut names = vec![&clock];
-    names.extend(settings);
-    names.sort_by_key(|name| rank(name));
     let conditions = names.into_iter().map(|name| Condition {
         what: name.clone(),
         a: named(name, a),

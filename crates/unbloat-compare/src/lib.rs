@@ -29,7 +29,7 @@ pub use compare::{
 pub use conditions::{Condition, Facts};
 pub use error::{CompareError, ToleranceError};
 pub use estimate::{Estimate, Noise};
-pub use metric::{Goal, Topic};
+pub use metric::{Goal, Topic, without_unit};
 pub use run::Run;
 pub use tables::{all_rows, all_tables};
 pub use tolerance::{Judgement, Tolerance};

@@ -165,7 +165,7 @@ pub(crate) fn unit(metric: &str) -> &str {
 }
 
 /// A name without the unit that it ends with.
-pub(crate) fn without_unit(metric: &str) -> &str {
+pub fn without_unit(metric: &str) -> &str {
     match unit(metric) {
         "" => metric,
         _ if metric.ends_with(']') => metric,

@@ -6,7 +6,7 @@ mod load;
 pub use args::Args;
 
 use crate::exit::Exit;
-use crate::output::{OutputError, Wanted, terminal_width};
+use crate::output::{OutputError, Wanted, terminal_width, write_tables};
 use args::Format;
 use serde_json::{Value, json};
 use std::fs::File;
@@ -14,8 +14,7 @@ use std::io::{BufWriter, Write, stdout};
 use std::path::{Path, PathBuf};
 use unbloat_compare::{CompareError, Comparison, Overall, all_rows, compare};
 use unbloat_report::{ReportError, comparison_headline, comparison_text, render_comparison};
-use unbloat_run::{Clock, Input, RunError, RunInfo, RunWriter};
-use unbloat_table::Table;
+use unbloat_run::{Clock, Input, RunError, RunInfo};
 
 /// What is written beside the tables.
 const PAGE: &str = "compare.html";
@@ -108,13 +107,7 @@ fn write_folder(args: &Args, dir: &Path, comparison: &Comparison) -> Result<(), 
         .into();
     let within: Vec<String> = args.within.iter().map(ToString::to_string).collect();
     info.options.insert("within".to_owned(), json!(within));
-    let all = all_rows(comparison);
-    let tables: Vec<Table> = all.iter().map(|(table, _)| table.clone()).collect();
-    let mut writer = RunWriter::create(dir, &info, &tables)?;
-    for (index, (_, rows)) in all.iter().enumerate() {
-        writer.append(index, rows)?;
-    }
-    let written = writer.finish(&info)?;
+    let written = write_tables(dir, &info, &all_rows(comparison))?;
     let mut page = BufWriter::new(File::create(written.join(PAGE))?);
     render_comparison(comparison, &mut page)?;
     page.flush()?;

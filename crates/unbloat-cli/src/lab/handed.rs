@@ -1,12 +1,13 @@
 //! What came of an experiment, handed from a guest to the host: tables as a run's folder, the rest beside it.
 
 use crate::experiment::{Came, order};
+use crate::output::write_tables;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use std::fs;
 use std::path::Path;
 use unbloat_outcome::RunResult;
-use unbloat_run::{RunInfo, RunReader, RunWriter};
+use unbloat_run::{RunInfo, RunReader};
 use unbloat_table::{ColumnData, Rows, Table};
 
 const TABLES: &str = "tables";
@@ -35,15 +36,9 @@ pub fn write(folder: &Path, came: &Came) -> Result<(), String> {
     };
     let text = serde_json::to_vec(&rest).map_err(|error| error.to_string())?;
     fs::write(folder.join(REST), text).map_err(|error| error.to_string())?;
-    let tables: Vec<_> = came.tables.iter().map(|(table, _)| table.clone()).collect();
     let info = RunInfo::new("unbloat lab run", env!("CARGO_PKG_VERSION"), Vec::new());
-    let fault = |error: unbloat_run::RunError| error.to_string();
-    let mut writer = RunWriter::create(&folder.join(TABLES), &info, &tables).map_err(fault)?;
-    for (index, (_, rows)) in came.tables.iter().enumerate() {
-        writer.append(index, rows).map_err(fault)?;
-    }
-    writer.finish(&info).map_err(fault)?;
-    Ok(())
+    let written = write_tables(&folder.join(TABLES), &info, &came.tables);
+    written.map(|_| ()).map_err(|error| error.to_string())
 }
 
 /// On the host. `tables` are all that there may be; those that are there come in their order.

@@ -2,7 +2,7 @@
 
 use crate::numbers::{human, three_digits};
 use unbloat_compare::{
-    Comparison, Counts, Judgement, Noise, Outcome, Overall, Row, Topic, Verdict,
+    Comparison, Counts, Judgement, Noise, Outcome, Overall, Row, Topic, Verdict, without_unit,
 };
 
 /// What two runs side by side come to, in one sentence.
@@ -100,10 +100,7 @@ fn is_of_many(row: &Row) -> bool {
 
 /// A metric's name without its unit: "queue delay p95".
 pub(super) fn quantity(metric: &str) -> String {
-    let bare = ["_us", "_ms", "_bps", "_bytes", "_packets", "_s", "_pct"]
-        .iter()
-        .find_map(|suffix| metric.strip_suffix(suffix));
-    let bare = bare.unwrap_or(metric);
+    let bare = without_unit(metric);
     let bare = bare.rsplit_once(" [").map_or(bare, |(name, _)| name);
     match bare {
         "path" => "backlog".to_owned(),
