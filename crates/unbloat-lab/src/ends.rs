@@ -79,22 +79,12 @@ impl Ends {
         }
         let addresses = hosts.iter().map(|(_, address)| *address);
         self.attach(&router, side, addresses.collect())?;
-        let on_tun = if self.path.is_some() {
-            0
-        } else {
-            ETHERNET_HEADER
-        };
         // Cake reads lengths by itself.
-        let on_tun = if queue.words.starts_with("cake") {
-            0
-        } else {
-            on_tun
-        };
+        let is_short = self.path.is_none() && !queue.words.starts_with("cake");
+        let on_tun = if is_short { ETHERNET_HEADER } else { 0 };
         let framing = Framing(queue.overhead_bytes + on_tun);
-        match queue.rate {
-            Some(rate) => router.bottleneck(DEVICE, &queue.words, rate, framing)?,
-            None => router.bottleneck(DEVICE, &queue.words, Rate::ZERO, framing)?,
-        }
+        let rate = queue.rate.unwrap_or(Rate::ZERO);
+        router.bottleneck(DEVICE, &queue.words, rate, framing)?;
         self.routers[index] = Some(Router {
             host: router,
             hosts,

@@ -13,7 +13,7 @@ use unbloat_capture::{LiveOptions, LiveSource, Source};
 use unbloat_emulator::{Parts, Witness};
 use unbloat_link::Place;
 use unbloat_outcome::{PathRecord, Sample};
-use unbloat_queue::{Packet, Reason};
+use unbloat_queue::{Event, FlowHash, IpLen, Packet, Reason};
 use unbloat_units::{Bytes, Delta, Time};
 use unbloat_workload::Direction;
 
@@ -139,18 +139,17 @@ impl<'scope> QueueWatch<'scope> {
 
 impl QueueTruth {
     /// Puts it in the place of what the emulator knows: the link behind the queue, where nothing waits.
-    pub(crate) fn tell(&self, warm_at: Time, paths: &mut [PathRecord; 2], samples: &mut [Sample]) {
+    pub(crate) fn tell(&self, paths: &mut [PathRecord; 2], samples: &mut [Sample]) {
         let path = &mut paths[self.direction as usize];
         path.forget_waits(Place::Queue);
         for (came, went, _) in &self.passed {
             path.waited(*went, Place::Queue, *went - *came);
         }
         for dropped in &self.dropped {
-            let bytes = Bytes::new(u64::from(dropped.len));
-            path.offered(bytes);
-            path.dropped_packets += 1;
-            path.dropped_bytes += bytes;
-            path.drops[self.reason() as usize] += u64::from(dropped.at >= warm_at);
+            let packet = Packet::new(0, IpLen::new(dropped.len), FlowHash(0));
+            let reason = self.reason();
+            path.offered(packet.len.bytes());
+            path.event(dropped.at, &Event::Dropped { packet, reason });
         }
         let came = Course::of(self.passed.iter().map(|(came, _, len)| (*came, *len)));
         let went = Course::of(self.passed.iter().map(|(_, went, len)| (*went, *len)));

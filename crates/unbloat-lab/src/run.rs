@@ -292,7 +292,7 @@ fn ran(
     } = carried;
     let warm_at = Time::from_ns(0) + experiment.warmup;
     for queue in queues {
-        queue.tell(warm_at, &mut emulated.paths, &mut emulated.samples);
+        queue.tell(&mut emulated.paths, &mut emulated.samples);
     }
     let end = report.end;
     let windows = keeper.windows();
