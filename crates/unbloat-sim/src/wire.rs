@@ -54,10 +54,6 @@ pub(crate) struct Wire {
     routes: [Route; 2],
     /// For each path the earliest wake-up that is planned.
     armed: [Option<Time>; 2],
-    /// Whether something was done on it since wake-ups were planned.
-    is_touched: [bool; 2],
-    /// What is done on one may change when something is due on the other: they share a radio.
-    is_joint: bool,
     /// What packets carry, while they are on their way, by their handles.
     bodies: Slab<Body>,
     /// Packets that wait for their flow's own delay.
@@ -66,7 +62,6 @@ pub(crate) struct Wire {
 
 impl Wire {
     pub(crate) fn new(routes: [Route; 2], warm_at: Time) -> Wire {
-        let is_joint = routes.iter().any(Element::is_watched);
         Wire {
             now: Time::from_ns(0),
             agenda: Agenda::new(),
@@ -74,8 +69,6 @@ impl Wire {
             records: [PathRecord::new(warm_at), PathRecord::new(warm_at)],
             routes,
             armed: [None; 2],
-            is_touched: [false; 2],
-            is_joint,
             bodies: Slab::new(),
             delayed: Slab::new(),
         }
@@ -137,7 +130,6 @@ impl Wire {
 
     fn enter(&mut self, direction: Direction, packet: Packet) {
         let index = direction as usize;
-        self.is_touched[index] = true;
         let record = &mut self.records[index];
         record.offered(packet.len.bytes());
         let mut output = Collect {
@@ -155,7 +147,6 @@ impl Wire {
             return;
         }
         self.armed[index] = None;
-        self.is_touched[index] = true;
         let mut output = Collect {
             record: &mut self.records[index],
             inbox: &mut self.inbox,
@@ -169,9 +160,6 @@ impl Wire {
     pub(crate) fn arm(&mut self) {
         for direction in Direction::BOTH {
             let index = direction as usize;
-            if !std::mem::take(&mut self.is_touched[index]) && !self.is_joint {
-                continue;
-            }
             let Some(at) = self.routes[index].next_at() else {
                 continue;
             };
