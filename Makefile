@@ -18,7 +18,7 @@ test:
 	cargo fmt --all --check
 	cargo xtask layers
 	cargo clippy --workspace --all-targets --locked -- -D warnings
-	cargo test --workspace --locked
+	cargo test --workspace --locked --no-fail-fast
 
 ## Speed against tcptrace, tshark and tcpdump: see bench/README.md.
 bench: build
