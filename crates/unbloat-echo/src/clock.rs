@@ -1,0 +1,1 @@
+//! One-way delays between two clocks.
