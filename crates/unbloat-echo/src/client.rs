@@ -12,6 +12,7 @@
 //! | stops when the server restricts anything, unless told otherwise | goes on with less, never with more, and tells what was agreed | the caller decides whether less is enough |
 //! | a request is lost when the test is over | also as soon as a later reply says so, until its own reply comes nevertheless | to be seen while it happens |
 
+mod demand;
 mod session;
 
 use crate::Clocks;
@@ -101,6 +102,8 @@ pub struct Client {
     plan: Plan,
     state: State,
     session: Session,
+    /// The caller says when requests are sent.
+    is_on_demand: bool,
 }
 
 #[derive(Clone, Debug)]
@@ -130,6 +133,7 @@ impl Client {
                 next: Time::MIN,
             },
             session: Session::default(),
+            is_on_demand: false,
         }
     }
 
@@ -184,6 +188,9 @@ impl Client {
     }
 
     fn run(&mut self, now: Clocks, out: &mut Vec<u8>) -> Poll {
+        if self.is_on_demand {
+            return Poll::Wait(Time::MAX);
+        }
         match self.session.next_request(now.mono) {
             Some(due) if now.mono < due => Poll::Wait(due),
             Some(_) => {

@@ -66,15 +66,32 @@ impl Session {
             self.next = now;
             return Some(now);
         };
-        let over = self.next - start >= self.params.duration || self.echoes.len() >= MAX_ECHOES;
+        let over = self.next - start >= self.params.duration || self.is_full();
         (!over).then_some(self.next)
     }
 
     /// Writes the request that is due, and sets when the next is: at the next multiple of the interval, or the one after
     /// that if more than half of the way to it has gone.
     pub(super) fn request(&mut self, now: Clocks, key: Option<&Key>, out: &mut Vec<u8>) {
+        self.book(now, self.params.length, key, out);
+        self.pace.worst = self.pace.worst.max(now.mono - self.next);
+        let interval = self.params.interval.max(Delta::ns(1));
+        let late = (now.mono - self.next).as_ns() + interval.as_ns() / 2;
+        let slots = late / interval.as_ns();
+        self.pace.missed += slots as u64;
+        self.next += interval * (slots + 1);
+    }
+
+    /// Writes a request of that length, whenever it is due, and tells its number.
+    pub(super) fn book(
+        &mut self,
+        now: Clocks,
+        length: u16,
+        key: Option<&Key>,
+        out: &mut Vec<u8>,
+    ) -> u32 {
         let seq = self.echoes.len() as u32;
-        let len = usize::from(self.params.length);
+        let len = usize::from(length);
         encode_echo(self.token, seq, len, self.layout, key, out);
         self.echoes.push(Echo {
             seq,
@@ -89,12 +106,12 @@ impl Session {
             received_count: None,
         });
         self.unanswered += 1;
-        self.pace.worst = self.pace.worst.max(now.mono - self.next);
-        let interval = self.params.interval.max(Delta::ns(1));
-        let late = (now.mono - self.next).as_ns() + interval.as_ns() / 2;
-        let slots = late / interval.as_ns();
-        self.pace.missed += slots as u64;
-        self.next += interval * (slots + 1);
+        seq
+    }
+
+    /// No further request can be booked.
+    pub(super) fn is_full(&self) -> bool {
+        self.echoes.len() >= MAX_ECHOES
     }
 
     pub(super) fn reply(&mut self, reply: &EchoReply, received: Clocks) -> Event {
