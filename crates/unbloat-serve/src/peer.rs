@@ -1,0 +1,262 @@
+//! One connection of a client: what is known of it, and what can be asked of its socket.
+
+use crate::admission::Full;
+use crate::gate::Gate;
+use nix::sys::socket::{setsockopt, sockopt::TcpCongestion};
+use serde::Serialize;
+use std::collections::BTreeMap;
+use std::ffi::OsString;
+use std::io;
+use std::net::IpAddr;
+use std::os::fd::{AsRawFd, BorrowedFd, RawFd};
+use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Instant;
+use tokio::net::TcpStream;
+use unbloat_traffic::TcpInfo;
+use unbloat_units::{Bytes, Delta, Rate};
+
+/// A segment: holding less than one would hold all.
+const LEAST_UNSENT: u64 = 1_448;
+
+pub struct Peer {
+    pub number: u64,
+    pub address: IpAddr,
+    /// Why it gets no answer but this.
+    pub refused: Option<Full>,
+    pub is_encrypted: bool,
+    socket: Mutex<Option<RawFd>>,
+    gate: Gate,
+    unsent: Unsent,
+    work: Mutex<Work>,
+}
+
+/// How much may wait unsent in the kernel; nothing holds it while `ms` is 0.
+#[derive(Default)]
+struct Unsent {
+    ms: AtomicU32,
+    limit: AtomicU64,
+}
+
+/// Requests whose answers are not yet complete, by number, with the moment when they must be.
+struct Work {
+    next: u64,
+    ends: BTreeMap<u64, Instant>,
+    idle_since: Instant,
+}
+
+/// A request that is being answered, until dropped.
+pub struct Busy {
+    peer: Arc<Peer>,
+    number: u64,
+}
+
+impl Drop for Busy {
+    fn drop(&mut self) {
+        let mut work = lock(&self.peer.work);
+        work.ends.remove(&self.number);
+        work.idle_since = Instant::now();
+    }
+}
+
+/// What a connection does at a moment.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Activity {
+    Busy { until: Instant },
+    Idle { since: Instant },
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+impl Peer {
+    pub fn new(number: u64, address: IpAddr, is_encrypted: bool, refused: Option<Full>) -> Peer {
+        Peer {
+            number,
+            address: address.to_canonical(),
+            refused,
+            is_encrypted,
+            socket: Mutex::new(None),
+            gate: Gate::default(),
+            unsent: Unsent::default(),
+            work: Mutex::new(Work {
+                next: 0,
+                ends: BTreeMap::new(),
+                idle_since: Instant::now(),
+            }),
+        }
+    }
+
+    /// Known until [`Peer::forget_socket`].
+    pub fn know_socket(&self, stream: &TcpStream) {
+        *lock(&self.socket) = Some(stream.as_raw_fd());
+    }
+
+    pub fn forget_socket(&self) {
+        *lock(&self.socket) = None;
+    }
+
+    fn with_socket<T>(
+        &self,
+        ask: impl FnOnce(BorrowedFd<'_>) -> io::Result<T>,
+    ) -> Option<io::Result<T>> {
+        let socket = lock(&self.socket);
+        // SAFETY: it is open until it is forgotten, which waits for this lock.
+        let borrowed = unsafe { BorrowedFd::borrow_raw((*socket)?) };
+        Some(ask(borrowed))
+    }
+
+    pub fn gate(&self) -> &Gate {
+        &self.gate
+    }
+
+    /// A request began whose answer must be complete at `until`.
+    pub fn begin(self: &Arc<Self>, until: Instant) -> Busy {
+        let mut work = lock(&self.work);
+        let number = work.next;
+        work.next += 1;
+        work.ends.insert(number, until);
+        Busy {
+            peer: Arc::clone(self),
+            number,
+        }
+    }
+
+    pub fn activity(&self) -> Activity {
+        let work = lock(&self.work);
+        match work.ends.values().min() {
+            Some(&until) => Activity::Busy { until },
+            None => Activity::Idle {
+                since: work.idle_since,
+            },
+        }
+    }
+
+    /// Has the kernel send this connection's data by another congestion control; over QUIC nothing happens.
+    pub fn set_congestion_control(&self, name: &str) -> io::Result<()> {
+        let name = OsString::from(name);
+        self.with_socket(|socket| Ok(setsockopt(&socket, TcpCongestion, &name)?))
+            .unwrap_or(Ok(()))
+    }
+
+    /// From now on at most `ms` of this connection's rate wait unsent.
+    pub fn hold_unsent(&self, ms: u16) {
+        self.unsent.ms.store(u32::from(ms), Ordering::Relaxed);
+        self.adapt_unsent();
+    }
+
+    pub fn holds_unsent(&self) -> bool {
+        self.unsent.ms.load(Ordering::Relaxed) > 0
+    }
+
+    /// Fits the bound to the rate as it is now, and says it; half of it is the kernel's, the rest is for the piece
+    /// that is being written.
+    pub fn adapt_unsent(&self) -> Option<Bytes> {
+        let span = Delta::ms(i64::from(self.unsent.ms.load(Ordering::Relaxed)));
+        let whole = self.with_socket(|socket| {
+            let bytes = unsent_bytes(&TcpInfo::of(socket)?, span);
+            let before = self.unsent.limit.swap(bytes, Ordering::Relaxed);
+            if before.abs_diff(bytes) > before / 16 {
+                let half = (bytes / 2).max(LEAST_UNSENT);
+                set_notsent_lowat(socket, u32::try_from(half).unwrap_or(u32::MAX))?;
+            }
+            Ok(Bytes::new(bytes))
+        });
+        whole?.ok()
+    }
+
+    pub fn tcp(&self) -> Option<TcpAccount> {
+        let held = self.holds_unsent();
+        let limit = held.then(|| self.unsent.limit.load(Ordering::Relaxed));
+        let account = self.with_socket(|socket| {
+            let name = nix::sys::socket::getsockopt(&socket, TcpCongestion)?;
+            let name = name.to_string_lossy().trim_end_matches('\0').to_owned();
+            Ok(TcpAccount::of(&TcpInfo::of(socket)?, name, limit))
+        });
+        account?.ok()
+    }
+}
+
+/// What `span` of the connection's rate is.
+///
+/// The draft takes goodput, which falls when we hold the sender too short. The window over the round-trip time does
+/// not, and is the rate while a queue stands; BBR's window is twice that, its pacing is not.
+fn unsent_bytes(info: &TcpInfo, span: Delta) -> u64 {
+    let by_window = info.cwnd().over(info.rtt().max(Delta::us(100)));
+    let rates = [by_window, info.pacing_rate()];
+    let rate = rates.into_iter().flatten().map(Rate::as_bps).min();
+    let bits = u128::from(rate.unwrap_or(0)) * u128::from(span.as_ns().unsigned_abs());
+    let bytes = u64::try_from(bits / 8_000_000_000).unwrap_or(u64::MAX);
+    bytes.max(2 * LEAST_UNSENT)
+}
+
+fn set_notsent_lowat(socket: BorrowedFd<'_>, bytes: u32) -> io::Result<()> {
+    // SAFETY: the value is an int and its length is given.
+    let result = unsafe {
+        let to = std::ptr::from_ref(&bytes).cast();
+        libc::setsockopt(
+            socket.as_raw_fd(),
+            libc::IPPROTO_TCP,
+            libc::TCP_NOTSENT_LOWAT,
+            to,
+            4,
+        )
+    };
+    nix::errno::Errno::result(result)?;
+    Ok(())
+}
+
+/// The kernel's account of a socket, as `docs/protocol.md` names it.
+#[derive(Clone, Debug, Serialize)]
+pub struct TcpAccount {
+    congestion_control: String,
+    congestion_state: &'static str,
+    mss_bytes: u64,
+    rtt_ms: f64,
+    rtt_variation_ms: f64,
+    min_rtt_ms: Option<f64>,
+    cwnd_bytes: u64,
+    in_flight_bytes: u64,
+    unsent_bytes: u64,
+    unsent_limit_bytes: Option<u64>,
+    sent_bytes: u64,
+    acked_bytes: u64,
+    received_bytes: u64,
+    retransmissions: u64,
+    pacing_rate_bps: Option<u64>,
+    delivery_rate_bps: Option<u64>,
+    busy_ms: f64,
+    window_limited_ms: f64,
+    buffer_limited_ms: f64,
+}
+
+impl TcpAccount {
+    fn of(
+        info: &TcpInfo,
+        congestion_control: String,
+        unsent_limit_bytes: Option<u64>,
+    ) -> TcpAccount {
+        TcpAccount {
+            congestion_control,
+            congestion_state: info.congestion_state(),
+            mss_bytes: info.mss().as_u64(),
+            rtt_ms: info.rtt().as_ms(),
+            rtt_variation_ms: info.rtt_variation().as_ms(),
+            min_rtt_ms: info.min_rtt().map(Delta::as_ms),
+            cwnd_bytes: info.cwnd().as_u64(),
+            in_flight_bytes: info.in_flight().as_u64(),
+            unsent_bytes: info.unsent().as_u64(),
+            unsent_limit_bytes,
+            sent_bytes: info.sent().as_u64(),
+            acked_bytes: info.acked().as_u64(),
+            received_bytes: info.received().as_u64(),
+            retransmissions: info.retransmissions(),
+            pacing_rate_bps: info.pacing_rate().map(Rate::as_bps),
+            delivery_rate_bps: info.delivery_rate().map(Rate::as_bps),
+            busy_ms: info.busy().as_ms(),
+            window_limited_ms: info.window_limited().as_ms(),
+            buffer_limited_ms: info.buffer_limited().as_ms(),
+        }
+    }
+}
