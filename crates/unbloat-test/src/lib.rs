@@ -1,0 +1,32 @@
+//! Latency under load on a live path.
+//!
+//! [`measure`] runs the stages of a [`Plan`] against a [`Target`]: load by HTTP, datagrams at a fixed pace on a thread of their own,
+//! probes within and beside the load, and the kernel's account of each connection. It concludes nothing.
+
+mod account;
+mod echo;
+mod error;
+mod flow;
+mod host;
+mod http;
+mod load;
+mod measure;
+mod measured;
+mod options;
+mod plan;
+mod probes;
+mod sampler;
+mod service;
+mod socket;
+mod stamped;
+mod target;
+mod thread;
+mod tls;
+mod upload;
+
+pub use error::TestError;
+pub use measure::{Progress, measure};
+pub use measured::*;
+pub use options::{Flows, Http, IpVersion, Options, Probing, Trust};
+pub use plan::{Direction, Load, Plan, Stack, Stage};
+pub use target::{Origin, PORT, Target, TargetError};
