@@ -78,8 +78,9 @@ async function measures(tab) {
   assert.match(await tab.evaluate("document.getElementById('plot').getAttribute('aria-label')"), /Without load an answer takes|No verdict/);
 }
 
-const kept = async (tab) => JSON.parse((await tab.evaluate("localStorage.getItem('unbloat.runs')")) ?? "[]");
-const entries = (tab) => tab.evaluate("document.querySelectorAll('#history li').length");
+async function kept(tab) {
+  return JSON.parse((await tab.evaluate("localStorage.getItem('unbloat.runs')")) ?? "[]");
+}
 
 async function keepsHistory(tab) {
   const before = await tab.evaluate("document.getElementById('words').textContent");
@@ -112,5 +113,6 @@ async function looks(tab) {
 
 async function forgets(tab) {
   await tab.evaluate("document.querySelector('#history li button:last-child').click()");
-  assert.deepEqual([await entries(tab), (await kept(tab)).length], [0, 0]);
+  const entries = await tab.evaluate("document.querySelectorAll('#history li').length");
+  assert.deepEqual([entries, (await kept(tab)).length], [0, 0]);
 }
