@@ -300,9 +300,7 @@ fn shown(asset: &'static page::Asset) -> Response<Answer> {
         HeaderValue::from_static(asset.kind),
         asset.text,
     );
-    let policy = HeaderValue::from_static(
-        "default-src 'self'; connect-src 'self' ws: wss:; style-src 'self' 'unsafe-inline'; script-src 'self' 'unsafe-inline'; img-src 'self' data:",
-    );
+    let policy = HeaderValue::from_static(page::POLICY);
     response
         .headers_mut()
         .insert(CONTENT_SECURITY_POLICY, policy);

@@ -30,24 +30,30 @@ export function rate(readings, from_ms, to_ms) {
   return ((counted(readings, to_ms) - counted(readings, from_ms)) * 8000) / (to_ms - from_ms);
 }
 
-/** With the digits that mean something: 3.4 ms, 34 ms, 1.2 s. */
+const NONE = "–";
+
+/** With the digits that mean something: 3.4 ms, 34 ms, 1.23 s. The space does not break. */
 export function delayText(ms) {
-  if (ms === null) return "–";
-  if (ms < 10) return `${ms.toFixed(1)} ms`;
-  return ms < 1000 ? `${Math.round(ms)} ms` : `${(ms / 1000).toFixed(ms < 10000 ? 2 : 1)} s`;
+  if (ms === null) return NONE;
+  return ms < 1000 ? `${msText(ms)}\u00a0ms` : `${(ms / 1000).toFixed(ms < 10000 ? 2 : 1)}\u00a0s`;
+}
+
+/** ms without the unit. */
+export function msText(ms) {
+  return ms === null ? NONE : ms.toFixed(ms < 10 ? 1 : 0);
 }
 
 /** Mbit/s in three digits, without the unit. */
 export function mbits(bps) {
-  if (bps === null) return "–";
+  if (bps === null) return NONE;
   const value = bps / 1e6;
   return value.toFixed(value < 10 ? 2 : value < 100 ? 1 : 0);
 }
 
-/** The next of 1, 2, 5, 10, 20, … at or above a number. */
+/** The next of 1, 2, 4, 6, 8, 10, 20, … at or above a number: half of it is as round. */
 export function roundUp(value) {
   if (!(value > 0)) return 1;
   const power = 10 ** Math.floor(Math.log10(value));
-  const step = [1, 2, 5, 10].find((s) => s * power >= value * (1 - 1e-9));
+  const step = [1, 2, 4, 6, 8, 10].find((s) => s * power >= value * (1 - 1e-9));
   return step * power;
 }

@@ -1,6 +1,6 @@
 // Puts a run on the page. Text goes in as text: nothing that a server or the store said is ever taken for HTML.
 
-import { delayText, mbits } from "./numbers.js";
+import { delayText, mbits, msText } from "./numbers.js";
 import { draw } from "./plot.js";
 import { advice, RULE } from "./verdict.js";
 
@@ -31,7 +31,7 @@ export function showResult({ summary, verdict, doubts }) {
 
 function row(stage) {
   const tr = element("tr", "");
-  const added = [stage.added_p50_ms, stage.added_p95_ms, stage.added_p99_ms].map(delayText);
+  const added = [stage.added_p50_ms, stage.added_p95_ms, stage.added_p99_ms].map(msText);
   const rates = [stage.down_bps, stage.up_bps].map(mbits);
   tr.append(element("th", STAGE_WORDS[stage.name] ?? "", { scope: "row" }), ...[...added, ...rates].map((text) => element("td", text)));
   return tr;

@@ -8,7 +8,7 @@ const STEPS = [["A+", 5], ["A", 30], ["B", 60], ["C", 200], ["D", 400]];
 
 export const RULE =
   "Grade by DSLReports' table, from the mean of the average delays that download and upload add: " +
-  "below 5 ms A+, below 30 ms A, below 60 ms B, below 200 ms C, below 400 ms D, else F.";
+  "below 5\u00a0ms A+, below 30\u00a0ms A, below 60\u00a0ms B, below 200\u00a0ms C, below 400\u00a0ms D, else F.";
 
 /** From here on a direction is called bloated: what is worse than A. */
 const BLOATED_MS = 30;
@@ -57,7 +57,7 @@ function headline(bloated) {
 
 function sentence(what, stage) {
   const rate = stage.down_bps ?? stage.up_bps;
-  const at = rate === null ? "" : ` at ${mbits(rate)} Mbit/s`;
+  const at = rate === null ? "" : ` at ${mbits(rate)}\u00a0Mbit/s`;
   return `While ${what} runs${at}, everything else waits ${delayText(stage.added_p50_ms)} longer, one in twenty ${delayText(stage.added_p95_ms)}.`;
 }
 
@@ -67,7 +67,7 @@ export function advice(summary, said) {
   if (said.kind === "clean") return ["Nothing needs to be done. If calls or games still falter, test again while they do."];
   const rates = said.bloated.map((name) => shaper(find(summary, name)));
   return [
-    `In the router, switch on smart queue management (SQM with CAKE or FQ-CoDel) and set ${rates.join(" and ")}: 95 % of what was measured. Then test again; if the delay is still there, set less.`,
+    `In the router, switch on smart queue management (SQM with CAKE or FQ-CoDel) and set ${rates.join(" and ")}: 95\u00a0% of what was measured. Then test again; if the delay is still there, set less.`,
     "On Wi-Fi, test once more by cable or beside the access point: if the delay is gone, the queue was in the Wi-Fi, and a shaper in the router will not empty it.",
     "On a mobile network the queue is the operator's or the phone's: let backups and downloads run slower than the line, or at another time.",
     "On a computer, “unbloat locate” says at which hop the queue stands, and “unbloat test” tells the directions apart by one-way delays.",
@@ -76,7 +76,7 @@ export function advice(summary, said) {
 
 function shaper(stage) {
   const rate = stage.name === "down" ? stage.down_bps : stage.up_bps;
-  return `${stage.name === "down" ? "download" : "upload"} to ${rate === null ? "a little less than the line has" : `${mbits(rate * SHAPED)} Mbit/s`}`;
+  return `${stage.name === "down" ? "download" : "upload"} to ${rate === null ? "a little less than the line has" : `${mbits(rate * SHAPED)}\u00a0Mbit/s`}`;
 }
 
 /**
@@ -110,7 +110,7 @@ function ofAnswers(summary) {
     if (came < 0.3 * due) found.push(doubt(`Only ${came} of ${Math.round(due)} messages came back ${words}.`, true));
     else if (came < 0.8 * due) found.push(doubt(`Only ${came} of ${Math.round(due)} messages came back ${words}.`));
     if (stage.held > MOST_HELD * came) found.push(doubt(`Answers came in bursts ${words}: this browser or its device was too busy to measure.`, true));
-    else if (stage.held > 0.05 * came) found.push(doubt(`${Math.round((100 * stage.held) / came)} % of the answers ${words} waited for a lost packet to be sent again; they are left out.`));
+    else if (stage.held > 0.05 * came) found.push(doubt(`${Math.round((100 * stage.held) / came)}\u00a0% of the answers ${words} waited for a lost packet to be sent again; they are left out.`));
     if (stage.name === "idle" && stage.added_p95_ms > 30) found.push(doubt(`The delay was unsteady before any load: one in twenty answers took ${delayText(stage.added_p95_ms)} longer. Something else uses the network, or the radio is weak.`));
     if (stage.growing) found.push(doubt(`The delay was still growing at the end ${words}: the buffer is larger than this test could fill, so the truth is worse.`));
     return found;
@@ -126,7 +126,7 @@ function ofLoads(summary, watched) {
       if (stage.name === "idle" || !loads) continue;
       const serious = stage.name !== "both";
       if (bps === null || bps < 1000) found.push(doubt(`The ${word} carried nothing ${STAGE_WORDS[stage.name]}.`, serious));
-      else if (watched.limit_bps !== null && bps > 0.9 * watched.limit_bps) found.push(doubt(`The server's own limit of ${mbits(watched.limit_bps)} Mbit/s held the ${word} back: your line may carry more, and be bloated then.`));
+      else if (watched.limit_bps !== null && bps > 0.9 * watched.limit_bps) found.push(doubt(`The server's own limit of ${mbits(watched.limit_bps)}\u00a0Mbit/s held the ${word} back: your line may carry more, and be bloated then.`));
     }
   }
   if (!watched.from_account) found.push(doubt("The server gave no account of uploads: their rates are not known."));

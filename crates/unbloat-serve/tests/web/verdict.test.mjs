@@ -23,7 +23,7 @@ test("grades are DSLReports' at their edges", () => {
 test("the grade is of the mean of both directions", () => {
   const said = verdict(summary(100, 400), []);
   assert.deepEqual([said.kind, said.grade, said.grade_mean_ms, said.headline], ["bloated", "D", 250, "Bloated in both directions"]);
-  assert.match(said.words, /download runs at 20.0 Mbit\/s, everything else waits 100 ms longer/);
+  assert.match(said.words, /download runs at 20.0\sMbit\/s, everything else waits 100\sms longer/);
 });
 
 test("the direction that is bloated is named, and only it is to be shaped", () => {
@@ -31,7 +31,7 @@ test("the direction that is bloated is named, and only it is to be shaped", () =
   const said = verdict(only, []);
   assert.deepEqual([said.headline, said.bloated], ["Bloated when uploading", ["up"]]);
   const words = advice(only, said)[0];
-  assert.match(words, /upload to 4.75 Mbit\/s/);
+  assert.match(words, /upload to 4.75\sMbit\/s/);
   assert.doesNotMatch(words, /download to/);
 });
 
