@@ -31,7 +31,7 @@ use unbloat_units::{Delta, Time};
 pub struct Plan {
     pub duration: Delta,
     pub interval: Delta,
-    /// UDP payload of request and reply; at least their header of 72 bytes (88 with a key).
+    /// UDP payload of request and reply; at least their header of 60 bytes (76 with a key).
     pub length: u16,
     /// DSCP and ECN of requests; the server uses the same if it can.
     pub tos: u8,

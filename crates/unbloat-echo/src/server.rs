@@ -287,20 +287,26 @@ impl Server {
             let max = self.limits.max_length;
             return Err(Denial::Long { len, max });
         }
-        let limits = self.limits.clone();
-        let (session, refused) = self.session(&echo, key)?;
+        let mut fresh = self.first_use(&echo, key)?;
+        let refused = fresh.is_some() && !self.has_room(echo.from);
+        if let Some(session) = fresh.take_if(|_| !refused) {
+            self.next_idle = self.next_idle.min(session.last_used + self.limits.idle);
+            self.sessions.insert(echo.token, session);
+        }
+        let known = self.sessions.get_mut(&echo.token);
+        let session = fresh.as_mut().or(known).ok_or(Denial::Token)?;
         let layout = session.layout;
         let needed = layout.header_len();
         if len < needed {
             return Err(Denial::Short { len, needed });
         }
-        if !session.earns(echo.received.mono, &limits) {
-            let min = limits.min_interval;
+        if !session.earns(echo.received.mono, &self.limits) {
+            let min = self.limits.min_interval;
             return Err(Denial::Interval { min });
         }
         session.book(echo.seq);
         let age = echo.received.mono - session.first_used;
-        let last = refused || age > limits.max_duration + DURATION_GRACE;
+        let last = refused || age > self.limits.max_duration + DURATION_GRACE;
         let reply = EchoReply {
             token: echo.token,
             seq: echo.seq,
@@ -320,30 +326,20 @@ impl Server {
         Ok(Answer::Send { tos })
     }
 
-    /// The session of an echo: the one that is, or that which its token allows; whether there is no room for that.
-    fn session(
-        &mut self,
-        echo: &Arrived,
-        key: Option<usize>,
-    ) -> Result<(&mut Session, bool), Denial> {
-        let known = self.sessions.get(&echo.token);
-        if known.is_some_and(|session| session.from != echo.from || session.key != key) {
-            return Err(Denial::Token);
+    /// The session that a token allows which was not used yet; none if it was, by the same client.
+    fn first_use(&self, echo: &Arrived, key: Option<usize>) -> Result<Option<Session>, Denial> {
+        if let Some(known) = self.sessions.get(&echo.token) {
+            let is_same = known.from == echo.from && known.key == key;
+            return is_same.then_some(None).ok_or(Denial::Token);
         }
-        let mut refused = false;
-        if known.is_none() {
-            let now = echo.received.mono;
-            let (layout, dscp) = self
-                .tokens
-                .accept(echo.token, echo.from, key, now)
-                .ok_or(Denial::Token)?;
-            refused = !self.has_room(echo.from);
-            let session = Session::new(echo.from, layout, dscp, key, now, self.limits.burst);
-            self.next_idle = self.next_idle.min(now + self.limits.idle);
-            self.sessions.insert(echo.token, session);
-        }
-        let session = self.sessions.get_mut(&echo.token).expect("is there");
-        Ok((session, refused))
+        let now = echo.received.mono;
+        let (layout, dscp) = self
+            .tokens
+            .accept(echo.token, echo.from, key, now)
+            .ok_or(Denial::Token)?;
+        let burst = self.limits.burst;
+        let session = Session::new(echo.from, layout, dscp, key, now, burst);
+        Ok(Some(session))
     }
 
     fn has_room(&self, from: SocketAddr) -> bool {
@@ -386,3 +382,6 @@ fn host(address: IpAddr) -> IpAddr {
         v4 => v4,
     }
 }
+
+#[cfg(test)]
+mod tests;

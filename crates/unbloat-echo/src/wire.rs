@@ -40,3 +40,6 @@ pub(crate) mod flag {
     pub(crate) const HMAC: u8 = 8;
     pub(crate) const ALL: u8 = OPEN | REPLY | CLOSE | HMAC;
 }
+
+#[cfg(test)]
+mod tests;

@@ -6,7 +6,7 @@ use unbloat_units::{Delta, Time};
 
 /// Addresses in one generation.
 const ADDRESSES: usize = 4096;
-/// How long credit lasts, at least; irtt's client tries again after 1, 2 and 4 s.
+/// How long credit lasts, at least, and half of how long at most; irtt's client tries again after 1, 2 and 4 s.
 const LASTS: Delta = Delta::secs(10);
 
 /// Bytes that came from addresses and were not answered yet.
@@ -39,8 +39,16 @@ impl Credit {
         left.is_some()
     }
 
+    #[cfg(test)]
+    pub(super) fn addresses(&self) -> usize {
+        self.young.len() + self.old.len()
+    }
+
     fn turn(&mut self, now: Time) {
         let turned = *self.turned.get_or_insert(now);
+        if now - turned >= LASTS * 2 {
+            self.young.clear();
+        }
         if self.young.len() >= ADDRESSES || now - turned >= LASTS {
             self.old = std::mem::take(&mut self.young);
             self.turned = Some(now);
