@@ -14,9 +14,9 @@ pub struct Account {
     pub lost_down: u64,
     /// Lost in a direction that nothing tells.
     pub lost_somewhere: u64,
-    /// Requests that came to the server again: by replies with stamps of their own, or by the server's count if that tells more.
+    /// Requests that came to the server again: by its count, or by replies with stamps of their own if it tells none.
     pub duplicates_up: u64,
-    /// Replies that came again with the same stamps.
+    /// Replies that came again.
     pub duplicates_down: u64,
     /// Requests that reached the server after a later one.
     pub reordered_up: u64,
@@ -35,10 +35,9 @@ impl Account {
         for echo in echoes {
             account.add(echo);
         }
-        let counted = echoes.iter().filter_map(|echo| echo.received_count).max();
-        let once = account.sent - account.lost_up;
-        let by_count = counted.map_or(0, |count| u64::from(count).saturating_sub(once));
-        account.duplicates_up = account.duplicates_up.max(by_count);
+        if let Some(count) = echoes.iter().filter_map(|echo| echo.received_count).max() {
+            account.settle_duplicates(u64::from(count));
+        }
         (account.reordered_up, account.reordered_down) = reordered(echoes);
         account
     }
@@ -54,6 +53,13 @@ impl Account {
         self.late += u64::from(echo.late);
         self.duplicates_up += u64::from(echo.duplicates_up);
         self.duplicates_down += u64::from(echo.duplicates_down);
+    }
+
+    /// The server's count knows of duplicates whose replies were lost, and that a reply to one may itself have come twice.
+    fn settle_duplicates(&mut self, count: u64) {
+        let up = count.saturating_sub(self.sent - self.lost_up);
+        self.duplicates_down += self.duplicates_up.saturating_sub(up);
+        self.duplicates_up = up;
     }
 
     /// Share of requests that never reached the server, of those whose fate is known. None without any.

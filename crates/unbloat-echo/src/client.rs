@@ -347,3 +347,6 @@ fn no_more_than(asked: &Params, got: Params) -> Result<Params, ClientError> {
     }
     Ok(got)
 }
+
+#[cfg(test)]
+mod tests;

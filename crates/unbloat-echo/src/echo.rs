@@ -25,9 +25,9 @@ pub struct Echo {
     pub fate: Fate,
     /// Its reply came after that of a later request.
     pub late: bool,
-    /// Further replies with stamps of their own: the request came to the server again.
+    /// Further replies with a count or stamps of their own: the request came to the server again.
     pub duplicates_up: u32,
-    /// Further replies with the stamps of the first: the reply came again. Also all of a server that tells no times.
+    /// Further replies that equal the first: the reply came again. Also all of a server that tells neither.
     pub duplicates_down: u32,
     /// Requests that had reached the server by then, duplicates included, if the server tells.
     pub received_count: Option<u32>,

@@ -120,7 +120,9 @@ impl Session {
             return Event::Stray;
         };
         if echo.received.is_some() {
-            let same = echo.server_received == reply.received && echo.server_sent == reply.sent;
+            let same = echo.received_count == reply.received_count
+                && echo.server_received == reply.received
+                && echo.server_sent == reply.sent;
             let duplicates = match same {
                 true => &mut echo.duplicates_down,
                 false => &mut echo.duplicates_up,
