@@ -109,7 +109,7 @@ impl Correction {
             drift_error: (high - low) / 2.0,
             span,
             noise: ns(2.0 * noise),
-            slack: ns(shortest - base - sum(drift)),
+            slack: ns((shortest - base - sum(drift)).max(0.0)),
         })
     }
 
@@ -138,10 +138,11 @@ impl Correction {
         self.first.up + self.first.down + ns(self.up_floor + self.down_floor)
     }
 
-    /// Added delays are within that of the truth, given that each direction was idle at some time: what the drift's error
-    /// makes of the whole span, and the noise.
+    /// Added delays are within that of the truth, given that both directions were idle at one time: what the drift's error
+    /// makes of the whole span, the noise, and twice the slack (of a rate that changed while a direction was loaded, the shortest
+    /// round trip shows a part).
     pub fn error(&self) -> Delta {
-        self.noise + ns(self.drift_error * self.span.as_ns() as f64)
+        self.noise + self.slack * 2 + ns(self.drift_error * self.span.as_ns() as f64)
     }
 }
 

@@ -10,6 +10,8 @@ const TEN_MS: i64 = 10_000_000;
 struct World {
     seconds: i64,
     drift_ppm: f64,
+    /// From half of the time on.
+    slewed_ppm: f64,
     /// Idle delays, ms.
     idle: [f64; 2],
     /// Queueing delay in ms at a time in s, up and down.
@@ -24,6 +26,7 @@ impl Default for World {
         World {
             seconds: 30,
             drift_ppm: 0.0,
+            slewed_ppm: 0.0,
             idle: [10.0, 10.0],
             queue: |_| [0.0, 0.0],
             jitter_us: 30.0,
@@ -61,7 +64,8 @@ impl World {
     }
 
     fn server_time(&self, true_ns: i64) -> Time {
-        let gained = true_ns as f64 * self.drift_ppm * 1e-6;
+        let after_half = (true_ns - self.seconds * 500_000_000).max(0);
+        let gained = (true_ns as f64 * self.drift_ppm + after_half as f64 * self.slewed_ppm) * 1e-6;
         Time::from_ns(7_777_000_000_000 + true_ns + gained as i64)
     }
 
@@ -265,6 +269,23 @@ fn a_step_of_a_wall_clock_changes_nothing_where_there_are_monotonic_ones() {
     }
     let (worst, _) = error_of(&lived);
     assert!(worst < 0.15, "{worst} ms");
+}
+
+#[test]
+fn a_clock_that_is_slewed_during_the_test_is_told_by_the_error() {
+    for slewed_ppm in [-500.0, -50.0, 50.0, 500.0] {
+        let world = World {
+            slewed_ppm,
+            queue: stages,
+            ..World::default()
+        };
+        let (worst, correction) = world.error();
+        assert!(worst > slewed_ppm.abs() * 1e-3, "{worst}");
+        assert!(
+            worst <= correction.error().as_ms(),
+            "{worst} {correction:?}"
+        );
+    }
 }
 
 #[test]
