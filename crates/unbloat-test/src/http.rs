@@ -28,8 +28,6 @@ use unbloat_units::Delta;
 
 /// What may be on its way to us on an HTTP/2 connection: never what limits it.
 const WINDOW: u32 = 16 << 20;
-/// TLS records that wait in this process for the socket: what is there delays probes on the same connection.
-const TLS_BUFFER: usize = 16 * 1024;
 /// Unsent data of one stream in HTTP/2's own buffer.
 const STREAM_BUFFER: usize = 32 * 1024;
 const PATIENCE: Duration = Duration::from_secs(15);
@@ -85,7 +83,9 @@ impl Dialer {
             None => shake(stream, http).await?,
             Some(config) => {
                 let shaking = self.clock.now();
-                let tls = self.shake_tls(stream, config.clone()).await?;
+                let tls = self
+                    .shake_tls(stream, config.clone(), settings.tls_buffer)
+                    .await?;
                 opened.tls = Some(self.clock.now().since(shaking));
                 let (_, session) = tls.get_ref();
                 let is_13 = session.protocol_version() == Some(rustls::ProtocolVersion::TLSv1_3);
@@ -108,11 +108,15 @@ impl Dialer {
         &self,
         stream: TcpStream,
         config: Arc<ClientConfig>,
+        buffer: Option<usize>,
     ) -> io::Result<TlsStream<TcpStream>> {
         let name = ServerName::try_from(self.origin.host.clone())
             .map_err(|error| io::Error::new(io::ErrorKind::InvalidInput, error))?;
-        let limit =
-            |session: &mut rustls::ClientConnection| session.set_buffer_limit(Some(TLS_BUFFER));
+        let limit = |session: &mut rustls::ClientConnection| {
+            if buffer.is_some() {
+                session.set_buffer_limit(buffer);
+            }
+        };
         let shaking = TlsConnector::from(config).connect_with(name, stream, limit);
         let shaken = tokio::time::timeout(PATIENCE, shaking).await;
         shaken.unwrap_or_else(|_| Err(io::ErrorKind::TimedOut.into()))

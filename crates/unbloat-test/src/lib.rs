@@ -1,11 +1,13 @@
 //! Latency under load on a live path.
 //!
 //! [`measure`] runs the stages of a [`Plan`] against a [`Target`]: load by HTTP, datagrams at a fixed pace on a thread of their own,
-//! probes within and beside the load, and the kernel's account of each connection. It concludes nothing.
+//! probes within and beside the load, and the kernel's account of each connection. It concludes nothing; [`findings`] does, of what was
+//! [`Measured`] and nothing else.
 
 mod account;
 mod echo;
 mod error;
+mod findings;
 mod flow;
 mod host;
 mod http;
@@ -25,6 +27,7 @@ mod tls;
 mod upload;
 
 pub use error::TestError;
+pub use findings::{EchoAccount, Findings, Idle, LoadFindings, findings};
 pub use measure::{Progress, measure};
 pub use measured::*;
 pub use options::{Flows, Http, IpVersion, Options, Probing, Trust};

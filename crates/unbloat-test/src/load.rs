@@ -6,7 +6,7 @@ use crate::options::Http;
 use crate::plan::{Direction, Stack};
 use crate::service::Service;
 use crate::socket::{self, Settings};
-use crate::upload::{Body, LARGEST_PIECE, noise};
+use crate::upload::{Body, noise};
 use bytes::Bytes;
 use http_body_util::BodyExt;
 use hyper::{Method, Response, body::Incoming};
@@ -63,10 +63,14 @@ impl Carrier {
     }
 
     async fn carry(&self, flow: &Arc<Flow>) -> io::Result<()> {
-        let connection = self.dialer.open(self.http, &self.settings).await?;
+        let connection = self
+            .dialer
+            .open(self.http, &self.settings.for_stack(flow.stack))
+            .await?;
         let (mut sender, handle) = connection.into_parts();
         if flow.stack == Stack::NetworkOnly {
-            socket::limit_unsent(handle.as_fd(), None)?;
+            let bytes = socket::limit_unsent(handle.as_fd(), None)?;
+            flow.pace.set_piece(bytes as usize);
         }
         flow.give_socket(handle);
         if let Some(shared) = sender.share() {
@@ -98,7 +102,6 @@ impl Carrier {
 
     async fn upload(&self, flow: &Flow, sender: &mut Sender) -> io::Result<()> {
         let path = self.service.load_path(flow);
-        flow.pace.set_piece(LARGEST_PIECE);
         let body = Body::endless(flow.pace.clone(), self.data.clone());
         let response = self.ask(sender, (Method::POST, &path), body).await?;
         accepted(response).await.map(drop)

@@ -35,26 +35,29 @@ pub struct Trust {
     pub is_blind: bool,
 }
 
-/// How many connections load one direction.
+/// How many connections load one direction, by the draft's names INP, INC an interval, MNP.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Flows {
-    /// As draft-ietf-ippm-responsiveness-09 has it: INP at first, INC more at each interval, MNP at most.
+    /// So many at first, more at each interval of the plan, and so many at most.
     Ramp { first: u16, more: u16, most: u16 },
     /// So many from the beginning.
     Fixed(u16),
 }
 
-impl Default for Flows {
-    fn default() -> Flows {
-        Flows::Ramp {
-            first: 1,
-            more: 1,
-            most: 16,
-        }
-    }
-}
-
 impl Flows {
+    /// draft-ietf-ippm-responsiveness-09: INP 1, INC 1, MNP 16.
+    pub const DRAFT: Flows = Flows::Ramp {
+        first: 1,
+        more: 1,
+        most: 16,
+    };
+    /// For stages of seconds, in which the draft's ramp has not filled a queue: the same most, four times as steep.
+    pub const STEEP: Flows = Flows::Ramp {
+        first: 4,
+        more: 4,
+        most: 16,
+    };
+
     /// How many there are to be after so many whole intervals.
     pub fn after(self, intervals: u64) -> u16 {
         match self {
@@ -134,7 +137,7 @@ impl Options {
             http: Http::Two,
             trust: Trust::default(),
             token: None,
-            flows: Flows::default(),
+            flows: Flows::STEEP,
             probing: Probing::default(),
             congestion_control: None,
             receive_window: None,
@@ -149,7 +152,7 @@ mod tests {
 
     #[test]
     fn flows_ramp_to_their_most_and_stay() {
-        let ramp = Flows::default();
+        let ramp = Flows::DRAFT;
         assert_eq!(
             [0, 1, 15, 16, u64::MAX].map(|n| ramp.after(n)),
             [1, 2, 16, 16, 16]

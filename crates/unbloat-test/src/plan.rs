@@ -1,5 +1,6 @@
 //! The stages of a test, one after the other.
 
+pub use unbloat_responsiveness::Direction;
 use unbloat_units::Delta;
 
 /// What loads the path during a stage.
@@ -25,24 +26,6 @@ impl Load {
         match direction {
             Direction::Down => matches!(self, Load::Down | Load::Both),
             Direction::Up => matches!(self, Load::Up | Load::Both),
-        }
-    }
-}
-
-/// Down is towards this client.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum Direction {
-    Down,
-    Up,
-}
-
-impl Direction {
-    pub const BOTH: [Direction; 2] = [Direction::Down, Direction::Up];
-
-    pub const fn name(self) -> &'static str {
-        match self {
-            Direction::Down => "down",
-            Direction::Up => "up",
         }
     }
 }

@@ -10,7 +10,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::JoinHandle;
 use std::time::Duration;
 use unbloat_traffic::{Clock, TcpInfo};
-use unbloat_units::{Bytes, Delta, Rate};
+use unbloat_units::{Bytes, Delta};
 
 const EVERY: Duration = Duration::from_millis(10);
 /// Counts of bytes are of every so many looks: 50 ms, as the server's account.
@@ -77,7 +77,7 @@ impl Samples {
             self.counts.push(count(Counter::Acknowledged, info.acked()));
         }
         if flow.direction == Direction::Up && flow.stack == Stack::NetworkOnly {
-            tune(flow, info.delivery_rate());
+            tune(flow, &info);
         }
         self.kernel.push(KernelSample {
             at,
@@ -90,7 +90,12 @@ impl Samples {
 }
 
 /// draft-ietf-ippm-responsiveness-09: 5 ms of its rate, set anew as the rate is.
-fn tune(flow: &Flow, rate: Option<Rate>) {
+///
+/// The draft takes goodput, which falls when the sender is held too short and stays there. The window over the round-trip time does
+/// not, and is the rate while a queue stands; of BBR, whose window is twice that, it is the pacing.
+fn tune(flow: &Flow, info: &TcpInfo) {
+    let by_window = info.cwnd().over(info.rtt());
+    let rate = [by_window, info.pacing_rate()].into_iter().flatten().min();
     let limited = flow.with_socket(|socket| socket::limit_unsent(socket.as_fd(), rate));
     if let Some(Ok(bytes)) = limited {
         flow.pace.set_piece(bytes as usize);

@@ -2,6 +2,7 @@
 
 use crate::error::TestError;
 use crate::options::Options;
+use crate::plan::Stack;
 use socket2::{Domain, Protocol, Socket, Type};
 use std::io;
 use std::net::SocketAddr;
@@ -13,9 +14,11 @@ use unbloat_units::{Bytes, Delta, Rate};
 /// Before a path is called dead.
 const PATIENCE: Duration = Duration::from_secs(15);
 /// Unsent data of a connection whose rate nobody knows yet.
-const FIRST_UNSENT: u32 = 16 * 1024;
+const FIRST_UNSENT: u32 = 4 * 1_448;
 /// No less than a segment.
 const LEAST_UNSENT: u32 = 1_448;
+/// Small enough not to delay probes, large enough for a gigabit.
+const SMALL_TLS_BUFFER: usize = 4 * 1024;
 /// TCP_REPLENISH_TIME of draft-ietf-ippm-responsiveness-09.
 const REPLENISH: Delta = Delta::ms(5);
 
@@ -24,15 +27,26 @@ const REPLENISH: Delta = Delta::ms(5);
 pub struct Settings {
     congestion_control: Option<String>,
     receive_window: Option<u32>,
+    /// Bytes that TLS may hold back while the socket takes none; rustls's own bound where there is none.
+    pub tls_buffer: Option<usize>,
 }
 
 impl Settings {
+    /// The same, for a stack of that kind.
+    pub fn for_stack(&self, stack: Stack) -> Settings {
+        Settings {
+            tls_buffer: (stack == Stack::NetworkOnly).then_some(SMALL_TLS_BUFFER),
+            ..self.clone()
+        }
+    }
+
     /// Refuses a congestion control that this kernel does not have before anything is measured.
     pub fn of(options: &Options) -> Result<Settings, TestError> {
         let window = options.receive_window.map(Bytes::as_u64);
         let settings = Settings {
             congestion_control: options.congestion_control.clone(),
             receive_window: window.map(|bytes| u32::try_from(bytes).unwrap_or(u32::MAX)),
+            tls_buffer: None,
         };
         if let Some(name) = &settings.congestion_control {
             let try_it = || {
