@@ -3,6 +3,7 @@
 use crate::series::{Answers, Sample, Series};
 use crate::statistic::{median, quantile};
 use crate::verdict::Params;
+use std::collections::BTreeMap;
 use std::net::IpAddr;
 use unbloat_units::Delta;
 
@@ -60,8 +61,8 @@ pub struct HopReport {
     pub idle_p50: Option<Delta>,
     pub loaded_p50: Option<Delta>,
     pub loaded_p95: Option<Delta>,
-    /// Median under load less median when idle; of an erratic hop, whose median is its own doing, the lower
-    /// sixth (quantile 0.15) of both.
+    /// Median under load less median when idle; of an erratic hop, whose median is its own doing, the least
+    /// by which it stands out from a later hop, round by round.
     pub added: Option<Delta>,
     /// What of it is certain to be the path's: no more than at any later hop.
     pub persisting: Option<Delta>,
@@ -73,12 +74,29 @@ pub(crate) struct Hop {
     pub(crate) report: HopReport,
     pub(crate) idle: Vec<Sample>,
     pub(crate) loaded: Vec<Sample>,
-    /// The quantile at which idle and loaded are compared.
-    pub(crate) compared_at: f64,
+    pub(crate) compared: Compared,
 }
 
-/// Waiting for a processor adds to an answer and never takes from it, so the lower end has least of it.
-const ERRATIC: f64 = 0.15;
+/// How idle and loaded are compared.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) enum Compared {
+    Medians,
+    /// Waiting for a processor adds to an answer and never takes from it, so the lower end has least of it.
+    LowEnds,
+    /// What is left when the delay of another hop in the same round is taken away, so that ups and downs of a
+    /// queue are no matter: the number of that hop, and the quantile of what is left.
+    Beside(u8, f64),
+}
+
+impl Compared {
+    pub(crate) const fn quantile(self) -> f64 {
+        match self {
+            Compared::Medians => 0.5,
+            Compared::LowEnds => 0.15,
+            Compared::Beside(_, quantile) => quantile,
+        }
+    }
+}
 
 impl Hop {
     pub(crate) fn new(series: &Series, params: &Params) -> Hop {
@@ -107,7 +125,7 @@ impl Hop {
             report,
             idle,
             loaded,
-            compared_at: 0.5,
+            compared: Compared::Medians,
         }
     }
 
@@ -115,13 +133,51 @@ impl Hop {
         self.report.added.unwrap_or_default().as_ms()
     }
 
-    /// Its idle round trips vary more than any that go through it.
-    pub(crate) fn set_erratic(&mut self) {
+    /// Its idle round trips vary more than any that go through it. `steady` is a later hop whose do not.
+    pub(crate) fn set_erratic(&mut self, steady: Option<&Hop>) {
+        const LOW_END: f64 = 0.1;
         self.report.kind = HopKind::SlowPath;
-        self.compared_at = ERRATIC;
-        let low = |samples: &[Sample]| quantile_of(samples, ERRATIC);
-        let both = low(&self.idle).zip(low(&self.loaded));
-        self.report.added = both.map(|(before, after)| from_ms(after - before));
+        if !steady.is_some_and(|steady| self.compare_beside(steady, LOW_END)) {
+            self.compared = Compared::LowEnds;
+            self.report.added = self.stands_out(0.0);
+        }
+    }
+
+    /// It has answered seldom: what the queue happened to be then must not count.
+    pub(crate) fn compare_with(&mut self, steady: &Hop) {
+        self.compare_beside(steady, 0.5);
+    }
+
+    /// False where too few rounds have answers of both.
+    fn compare_beside(&mut self, steady: &Hop, quantile: f64) -> bool {
+        let Some(left) = self.beside(steady) else {
+            return false;
+        };
+        self.loaded = left;
+        self.compared = Compared::Beside(steady.report.hop, quantile);
+        self.report.added = self.stands_out(steady.added_ms());
+        true
+    }
+
+    fn stands_out(&self, base_ms: f64) -> Option<Delta> {
+        let at = |samples: &[Sample]| quantile_of(samples, self.compared.quantile());
+        let both = at(&self.idle).zip(at(&self.loaded));
+        both.map(|(before, after)| from_ms(after - before + base_ms))
+    }
+
+    /// What its round trips under load are beyond what that hop's are longer than when idle, where most rounds
+    /// have both.
+    fn beside(&self, steady: &Hop) -> Option<Vec<Sample>> {
+        let idle = quantile_of(&steady.idle, 0.5)?;
+        let added: BTreeMap<u32, f64> = steady
+            .loaded
+            .iter()
+            .map(|&(round, rtt)| (round, rtt - idle))
+            .collect();
+        let both = self.loaded.iter();
+        let left = both.filter_map(|&(round, rtt)| Some((round, rtt - added.get(&round)?)));
+        let left: Vec<Sample> = left.collect();
+        (left.len() * 3 > self.loaded.len() * 2).then_some(left)
     }
 
     /// How far the middle half of its idle round trips lies apart, in ms.

@@ -59,19 +59,23 @@ impl LayerDelay {
 
 impl Layers {
     /// The layer in which most of a delay is spent that probes have before they reach the first hop. Probes
-    /// do not wait in the sockets of others, so a socket is never meant here.
-    pub(crate) fn holding(&self, added: Delta) -> Option<Layer> {
+    /// do not wait in the sockets of others, so a socket is never meant here. Under load both ways a part of
+    /// the delay may be the gateway's: a fifth in a layer is enough to name it, and what is in none may be
+    /// anywhere.
+    pub(crate) fn holding(&self, added: Delta, is_both_ways: bool) -> Option<Layer> {
         let of = |layer: &Option<LayerDelay>| layer.as_ref().and_then(LayerDelay::added);
-        let is_most = |part: Delta| part * 2 > added;
+        let parts = if is_both_ways { 5 } else { 2 };
+        let is_most = |part: Delta| part * parts > added;
         let qdisc = of(&self.qdisc)?;
         if is_most(qdisc) {
             return Some(Layer::Qdisc);
         }
-        Some(match of(&self.driver) {
-            Some(driver) if is_most(driver) => Layer::Driver,
-            Some(_) => Layer::Below,
-            None => Layer::DriverOrBelow,
-        })
+        match of(&self.driver) {
+            Some(driver) if is_most(driver) => Some(Layer::Driver),
+            _ if is_both_ways => None,
+            Some(_) => Some(Layer::Below),
+            None => Some(Layer::DriverOrBelow),
+        }
     }
 }
 
@@ -93,11 +97,14 @@ mod tests {
             driver,
             socket: delay(500),
         };
-        let holding = |all: Layers| all.holding(Delta::ms(80));
+        let holding = |all: Layers| all.holding(Delta::ms(80), false);
         assert_eq!(holding(layers(delay(75), None)), Some(Layer::Qdisc));
         assert_eq!(holding(layers(delay(3), delay(70))), Some(Layer::Driver));
         assert_eq!(holding(layers(delay(3), delay(2))), Some(Layer::Below));
         assert_eq!(holding(layers(delay(3), None)), Some(Layer::DriverOrBelow));
         assert_eq!(holding(layers(None, delay(70))), None);
+        let both_ways = |all: Layers| all.holding(Delta::ms(80), true);
+        assert_eq!(both_ways(layers(delay(30), None)), Some(Layer::Qdisc));
+        assert_eq!(both_ways(layers(delay(3), delay(2))), None);
     }
 }

@@ -3,7 +3,7 @@
 //! Rounds are drawn in blocks, for a queue of now is much like that of a moment ago, and the same rounds
 //! for all hops: they saw the same queue, so its ups and downs cancel between them.
 
-use crate::hop::Hop;
+use crate::hop::{Compared, Hop};
 use crate::series::Sample;
 use crate::statistic::quantile;
 use fastrand::Rng;
@@ -53,16 +53,26 @@ pub(crate) fn added(hops: &[&Hop], replicates: usize, block: usize, seed: u64) -
     let mut buffer = Vec::new();
     let mut one = |_| {
         let draws = [idle, loaded].map(|count| Draw::new(count, block, &mut rng));
-        let at = |hop: &&Hop| {
-            let q = hop.compared_at;
+        let mut at = |hop: &Hop| {
+            let q = hop.compared.quantile();
             let in_idle = draws[0].quantile(&hop.idle, q, &mut buffer);
             let under_load = draws[1].quantile(&hop.loaded, q, &mut buffer);
-            let drawn = under_load
-                .zip(in_idle)
-                .map(|(after, before)| after - before);
-            drawn.unwrap_or_else(|| hop.added_ms())
+            Some(under_load? - in_idle?)
         };
-        hops.iter().map(at).collect()
+        let own: Vec<Option<f64>> = hops.iter().map(|hop| at(hop)).collect();
+        let steady = |number: u8| {
+            let place = hops.iter().position(|hop| hop.report.hop == number);
+            place.and_then(|place| own[place])
+        };
+        let with_base = |(hop, alone): (&&Hop, &Option<f64>)| {
+            let base = match hop.compared {
+                Compared::Beside(number, _) => steady(number),
+                _ => Some(0.0),
+            };
+            let both = alone.zip(base).map(|(alone, base)| alone + base);
+            both.unwrap_or_else(|| hop.added_ms())
+        };
+        hops.iter().zip(&own).map(with_base).collect()
     };
     (0..replicates).map(&mut one).collect()
 }

@@ -133,6 +133,7 @@ pub fn locate(evidence: &Evidence, load: Phase, params: &Params) -> Verdict {
     let asked = series.iter().filter(|one| one.hop <= last);
     let mut hops: Vec<Hop> = asked.map(|one| Hop::new(one, params)).collect();
     mark_erratic(&mut hops, params);
+    compare_seldom(&mut hops);
     mark_other_ways(&mut hops, params);
     let finding = find(evidence, load, &hops, params);
     mark_persisting(&mut hops, params);
@@ -167,12 +168,36 @@ fn mark_other_ways(hops: &mut [Hop], params: &Params) {
 /// A hop whose idle round trips vary much more than those of a later hop, which go the same way and further.
 fn mark_erratic(hops: &mut [Hop], params: &Params) {
     let mut narrowest = f64::INFINITY;
-    for hop in hops.iter_mut().rev().filter(|hop| hop.is_used()) {
+    for at in (0..hops.len()).rev() {
+        let (until, behind) = hops.split_at_mut(at + 1);
+        let hop = &mut until[at];
+        if !hop.is_used() {
+            continue;
+        }
         let spread = hop.idle_spread();
         if spread > 2.0 * narrowest + params.min_step.as_ms() / 2.0 {
-            hop.set_erratic();
+            let is_steady = |one: &&Hop| one.report.kind == HopKind::Plain;
+            hop.set_erratic(behind.iter().find(is_steady));
         }
         narrowest = narrowest.min(spread);
+    }
+}
+
+/// Hops that answered seldom are compared with the nearest one that answered always.
+fn compare_seldom(hops: &mut [Hop]) {
+    for at in 0..hops.len() {
+        let (before, rest) = hops.split_at_mut(at);
+        let Some((hop, behind)) = rest.split_first_mut() else {
+            return;
+        };
+        if hop.report.kind == HopKind::RateLimited {
+            let is_steady = |one: &&Hop| one.report.kind == HopKind::Plain;
+            let steady = before.iter().rev().find(is_steady);
+            let steady = steady.or_else(|| behind.iter().find(is_steady));
+            steady
+                .into_iter()
+                .for_each(|steady| hop.compare_with(steady));
+        }
     }
 }
 
@@ -265,7 +290,7 @@ fn decide(
         confidence,
         agreement: shares[first],
         layer: (found.place.from == Node::ThisHost && load != Phase::Down)
-            .then(|| evidence.layers.holding(found.added))
+            .then(|| evidence.layers.holding(found.added, load == Phase::Both))
             .flatten(),
         others: others.filter(is_real).collect(),
         step: found,
