@@ -9,8 +9,8 @@ use fastrand::Rng;
 use std::rc::Rc;
 use tokio::sync::mpsc::{UnboundedSender, unbounded_channel};
 use tokio::sync::watch::Receiver;
-use unbloat_units::{Delta, Time};
-use unbloat_workload::{AnyWorkload, Happening, Metric, Workload};
+use unbloat_units::{Bytes, Delta, Time};
+use unbloat_workload::{AnyWorkload, Conn, Direction, Happening, Metric, Network, Workload};
 
 /// Notes of one application that are kept.
 const MOST_NOTES: usize = 4;
@@ -92,8 +92,8 @@ impl Ready {
             unsent: 0,
             notes: Vec::new(),
         };
-        let datagrams = match self.datagrams {
-            Ok(datagrams) => datagrams,
+        let opened = match self.datagrams {
+            Ok(opened) => opened,
             Err(why) => {
                 report.notes.push(why);
                 return report;
@@ -101,7 +101,7 @@ impl Ready {
         };
         let (sender, mut told) = unbounded_channel();
         let tell = Tell { clock, sender };
-        let mut line = Line::new(server, tell, rng, datagrams);
+        let mut line = Line::new(server, tell, rng, opened);
         let mut workload = self.app.config.build();
         let begin = clock.now();
         workload.start(begin, &mut line);
@@ -128,7 +128,7 @@ impl Ready {
         settle(&mut workload, &mut line).await;
         report.metrics = workload.metrics(begin, end);
         report.connections = line.connections;
-        report.unsent = line.datagrams.map_or(0, |datagrams| datagrams.unsent);
+        report.unsent = line.datagrams.map_or(0, |echoes| echoes.unsent);
         report
     }
 }
@@ -168,9 +168,9 @@ async fn settle(workload: &mut AnyWorkload, line: &mut Line) {
         return;
     };
     datagrams.close().await;
-    datagrams.tell(&mut |datagrams, at, happening| {
+    datagrams.tell(&mut |echoes, at, happening| {
         // What it asks for now, it asks of an echo that has been.
-        let mut echo = Answering(datagrams, &mut *line);
+        let mut echo = Answering(echoes, &mut *line);
         workload.on_happening(at, happening, &mut echo);
     });
     line.datagrams = Some(datagrams);
@@ -179,23 +179,12 @@ async fn settle(workload: &mut AnyWorkload, line: &mut Line) {
 /// The network of a workload whose time is over: only the other direction of an echo can still be had.
 struct Answering<'a>(&'a mut Datagrams, &'a mut Line);
 
-impl unbloat_workload::Network for Answering<'_> {
-    fn exchange(
-        &mut self,
-        _: unbloat_workload::Conn,
-        _: unbloat_units::Bytes,
-        _: unbloat_units::Bytes,
-    ) {
-    }
+impl Network for Answering<'_> {
+    fn exchange(&mut self, _: Conn, _: Bytes, _: Bytes) {}
 
-    fn close(&mut self, _: unbloat_workload::Conn) {}
+    fn close(&mut self, _: Conn) {}
 
-    fn datagram(
-        &mut self,
-        direction: unbloat_workload::Direction,
-        number: u64,
-        size: unbloat_units::Bytes,
-    ) {
+    fn datagram(&mut self, direction: Direction, number: u64, size: Bytes) {
         self.0.ask(direction, number, size);
     }
 

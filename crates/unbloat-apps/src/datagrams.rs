@@ -207,7 +207,7 @@ impl Datagrams {
                 };
                 let arrived = match direction {
                     Direction::Up => Some((way.sent + way.up, way.up)),
-                    Direction::Down => way.down.map(|(at, delay)| (at, delay)),
+                    Direction::Down => way.down,
                 };
                 if let Some((at, delay)) = arrived.filter(|_| asked.wanted[direction as usize]) {
                     let happening = Happening::Arrived {
