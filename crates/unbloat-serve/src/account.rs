@@ -1,6 +1,6 @@
 //! The account of a session: a line of JSON every 50 ms.
 
-use crate::peer::{Busy, Peer, TcpAccount};
+use crate::peer::{Busy, Peer, QuicAccount, TcpAccount};
 use crate::session::{Flow, Watching};
 use bytes::Bytes;
 use http_body::Frame;
@@ -64,12 +64,17 @@ struct Entry {
     start_ns: i64,
     last_ns: u64,
     tcp: Option<TcpAccount>,
+    quic: Option<QuicAccount>,
 }
 
 impl Entry {
     fn of(number: u16, flow: &Flow) -> Entry {
         let end = flow.end();
         let open = end.is_none();
+        let (tcp, quic) = match end {
+            Some(end) => (end.tcp, end.quic),
+            None => (flow.peer.tcp(), flow.peer.quic()),
+        };
         Entry {
             flow: number,
             direction: flow.direction.name(),
@@ -78,7 +83,8 @@ impl Entry {
             bytes: flow.bytes.load(Ordering::Relaxed),
             start_ns: flow.start_ns,
             last_ns: flow.last_ns(),
-            tcp: end.map_or_else(|| flow.peer.tcp(), |end| end.tcp),
+            tcp,
+            quic,
         }
     }
 }

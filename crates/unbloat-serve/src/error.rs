@@ -19,6 +19,8 @@ pub enum ServeError {
     Pem(rustls::pki_types::pem::Error),
     #[error("certificate and key do not serve: {0}")]
     Tls(#[from] rustls::Error),
+    #[error("the certificate's key does not serve for QUIC")]
+    Quic,
     #[error("cannot start threads: {0}")]
     Threads(io::Error),
 }

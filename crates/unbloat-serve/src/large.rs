@@ -21,6 +21,11 @@ static NOISE: LazyLock<Vec<u8>> = LazyLock::new(|| {
     noise
 });
 
+/// So many random bytes, up to 1 MiB.
+pub fn noise(bytes: usize) -> Bytes {
+    Bytes::from_static(&NOISE[..bytes])
+}
+
 /// One piece: several frames of HTTP/2, written at once.
 const PIECE: usize = 64 << 10;
 

@@ -22,7 +22,7 @@ use tokio::time::{sleep, timeout};
 use tokio_rustls::TlsAcceptor;
 
 /// For a header with all its fields, in HTTP/1.1 and HTTP/2.
-const HEADER_BYTES: u32 = 16 << 10;
+pub const HEADER_BYTES: u32 = 16 << 10;
 const HEADER_FIELDS: usize = 64;
 
 /// For uploads: 8 MB a round trip are 1.3 Gbit/s over 50 ms. They are read as they come, so nobody is owed as much.
@@ -30,10 +30,10 @@ const STREAM_WINDOW: u32 = 8 << 20;
 const CONNECTION_WINDOW: u32 = 16 << 20;
 
 /// Loads and probes of one client: the draft has 16 and 100 a second.
-const STREAMS: u32 = 128;
+pub const STREAMS: u32 = 128;
 
 /// How often a connection is looked at.
-const LOOKS: Duration = Duration::from_secs(1);
+pub const LOOKS: Duration = Duration::from_secs(1);
 
 /// What a transfer may take to end by itself once its time is over.
 const GRACE: Duration = Duration::from_secs(5);
@@ -51,7 +51,8 @@ pub async fn accept(shared: Arc<Shared>, listener: TcpListener, tls: Option<TlsA
         };
         count(&shared.counters.accepted, 1);
         let number = shared.next_number();
-        let peer = Peer::new(number, from.ip(), tls.is_some(), refused);
+        let mut peer = Peer::new(number, from, tls.is_some(), refused);
+        peer.to = stream.local_addr().ok();
         let connection = connection(
             Arc::clone(&shared),
             stream,

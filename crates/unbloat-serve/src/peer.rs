@@ -7,7 +7,7 @@ use serde::Serialize;
 use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::io;
-use std::net::IpAddr;
+use std::net::SocketAddr;
 use std::os::fd::{AsRawFd, BorrowedFd, RawFd};
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -21,11 +21,14 @@ const LEAST_UNSENT: u64 = 1_448;
 
 pub struct Peer {
     pub number: u64,
-    pub address: IpAddr,
+    pub from: SocketAddr,
+    /// Which of our addresses it came to, as far as is known.
+    pub to: Option<SocketAddr>,
     /// Why it gets no answer but this.
     pub refused: Option<Full>,
     pub is_encrypted: bool,
     socket: Mutex<Option<RawFd>>,
+    quic: Option<quinn::Connection>,
     gate: Gate,
     unsent: Unsent,
     work: Mutex<Work>,
@@ -71,13 +74,15 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 }
 
 impl Peer {
-    pub fn new(number: u64, address: IpAddr, is_encrypted: bool, refused: Option<Full>) -> Peer {
+    pub fn new(number: u64, from: SocketAddr, is_encrypted: bool, refused: Option<Full>) -> Peer {
         Peer {
             number,
-            address: address.to_canonical(),
+            from: SocketAddr::new(from.ip().to_canonical(), from.port()),
+            to: None,
             refused,
             is_encrypted,
             socket: Mutex::new(None),
+            quic: None,
             gate: Gate::default(),
             unsent: Unsent::default(),
             work: Mutex::new(Work {
@@ -86,6 +91,11 @@ impl Peer {
                 idle_since: Instant::now(),
             }),
         }
+    }
+
+    pub fn over_quic(mut self, connection: quinn::Connection) -> Peer {
+        self.quic = Some(connection);
+        self
     }
 
     /// Known until [`Peer::forget_socket`].
@@ -166,6 +176,23 @@ impl Peer {
         whole?.ok()
     }
 
+    pub fn info(&self) -> Option<TcpInfo> {
+        self.with_socket(TcpInfo::of)?.ok()
+    }
+
+    pub fn quic(&self) -> Option<QuicAccount> {
+        let path = self.quic.as_ref()?.stats().path;
+        Some(QuicAccount {
+            rtt_ms: path.rtt.as_secs_f64() * 1e3,
+            min_rtt_ms: path.min_rtt.as_secs_f64() * 1e3,
+            cwnd_bytes: path.cwnd,
+            sent_packets: path.sent_packets,
+            lost_packets: path.lost_packets,
+            congestion_events: path.congestion_events,
+            mtu_bytes: path.current_mtu,
+        })
+    }
+
     pub fn tcp(&self) -> Option<TcpAccount> {
         let held = self.holds_unsent();
         let limit = held.then(|| self.unsent.limit.load(Ordering::Relaxed));
@@ -205,6 +232,18 @@ fn set_notsent_lowat(socket: BorrowedFd<'_>, bytes: u32) -> io::Result<()> {
     };
     nix::errno::Errno::result(result)?;
     Ok(())
+}
+
+/// The account of a QUIC connection, as `docs/protocol.md` names it.
+#[derive(Clone, Debug, Serialize)]
+pub struct QuicAccount {
+    rtt_ms: f64,
+    min_rtt_ms: f64,
+    cwnd_bytes: u64,
+    sent_packets: u64,
+    lost_packets: u64,
+    congestion_events: u64,
+    mtu_bytes: u16,
 }
 
 /// The kernel's account of a socket, as `docs/protocol.md` names it.

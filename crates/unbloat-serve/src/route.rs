@@ -1,5 +1,6 @@
 //! Which answer a path names.
 
+use crate::ndt7::Test;
 use crate::session::Id;
 use hyper::Method;
 
@@ -14,6 +15,9 @@ pub enum Route {
     Session(Id),
     CloseSession(Id),
     Account(Id),
+    Echo,
+    Ndt7Locate,
+    Ndt7(Test),
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -35,6 +39,10 @@ impl Route {
             "/.well-known/nq" => reads(Route::Nq),
             "/small" => reads(Route::Small),
             "/large" => reads(Route::Large),
+            "/unbloat/v1/ws" => reads(Route::Echo),
+            "/ndt7" => reads(Route::Ndt7Locate),
+            "/ndt/v7/download" => reads(Route::Ndt7(Test::Download)),
+            "/ndt/v7/upload" => reads(Route::Ndt7(Test::Upload)),
             "/upload" => posts(Route::Upload),
             "/unbloat/v1/session" => posts(Route::OpenSession),
             _ => match path.strip_prefix("/unbloat/v1/session/") {
@@ -49,7 +57,7 @@ impl Route {
 
     /// Whether it may be had without a token.
     pub fn is_public(self) -> bool {
-        matches!(self, Route::Page(_))
+        matches!(self, Route::Page(_) | Route::Ndt7Locate)
     }
 
     /// The session that the path names.

@@ -5,24 +5,27 @@ use crate::admission::Full;
 use crate::answer::{Answer, BYTES, JSON, LINES, answer, json, no_method, refusal, text};
 use crate::counters::count;
 use crate::large::Large;
-use crate::options::LARGE;
+use crate::options::{LARGE, duration};
 use crate::peer::Peer;
 use crate::query::Query;
 use crate::route::{Lost, Route};
 use crate::session::{Direction, Id, NoFlow, Session, Transfer};
 use crate::shared::Shared;
+use crate::socket::Handshake;
 use crate::tokens::bearer;
 use crate::upload::upload;
-use crate::{host, page};
+use crate::{host, ndt7, page, socket};
 use bytes::Bytes;
 use http_body::Body;
 use hyper::header::{AUTHORIZATION, CONTENT_SECURITY_POLICY, HeaderValue};
 use hyper::http::request::Parts;
+use hyper::http::uri::Authority;
 use hyper::{Request, Response, StatusCode};
 use serde_json::json as object;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Instant;
+use tokio::time::timeout;
 
 type Refused = Box<Response<Answer>>;
 
@@ -160,25 +163,22 @@ impl<'a> Asked<'a> {
                 Ok(answer(StatusCode::NO_CONTENT, JSON, Answer::Text(None)))
             }
             Route::Account(_) => self.account(),
+            Route::Echo => self.echo(),
+            Route::Ndt7Locate => self.ndt7_locate(),
+            Route::Ndt7(test) => self.ndt7(test),
         }
     }
 
     /// draft-ietf-ippm-responsiveness-09, 5; `urls` also has the keys of the draft's older versions, by which others'
     /// clients still go.
     fn nq(&self) -> Result<Response<Answer>, Refused> {
-        let Some(authority) = host::asked(self.parts) else {
-            return refuse(StatusCode::BAD_REQUEST, "the request names no host");
-        };
+        let authority = self.authority()?;
         let scheme = if self.peer.is_encrypted {
             "https"
         } else {
             "http"
         };
-        let token = self.query.token.as_deref();
-        let token = token.map_or_else(String::new, |token| {
-            let pair = form_urlencoded::byte_serialize(token.as_bytes());
-            format!("?token={}", pair.collect::<String>())
-        });
+        let token = self.token_query();
         let url = |path: &str| format!("{scheme}://{authority}/{path}{token}");
         let (small, large, upload) = (url("small"), url("large"), url("upload"));
         let urls = object!({
@@ -186,6 +186,22 @@ impl<'a> Asked<'a> {
             "small_https_download_url": small, "large_https_download_url": large, "https_upload_url": upload,
         });
         Ok(json(StatusCode::OK, &object!({"version": 1, "urls": urls})))
+    }
+
+    fn authority(&self) -> Result<Authority, Refused> {
+        match host::asked(self.parts) {
+            Some(authority) => Ok(authority),
+            None => refuse(StatusCode::BAD_REQUEST, "the request names no host"),
+        }
+    }
+
+    /// What URLs that we hand out carry, so that they may be used.
+    fn token_query(&self) -> String {
+        let token = self.query.token.as_deref();
+        token.map_or_else(String::new, |token| {
+            let value = form_urlencoded::byte_serialize(token.as_bytes());
+            format!("?token={}", value.collect::<String>())
+        })
     }
 
     fn large(&self) -> Result<Response<Answer>, Refused> {
@@ -242,7 +258,10 @@ impl<'a> Asked<'a> {
         if self.shared.memory_is_full.load(Ordering::Relaxed) {
             return full(Full::All, "memory");
         }
-        let opened = self.shared.sessions.open(self.peer.address, Instant::now());
+        let opened = self
+            .shared
+            .sessions
+            .open(self.peer.from.ip(), Instant::now());
         match opened {
             Ok(session) => Ok(self.shown_session(&session, StatusCode::CREATED)),
             Err(why) => full(why, "sessions"),
@@ -273,6 +292,58 @@ impl<'a> Asked<'a> {
             },
         });
         json(status, &value)
+    }
+
+    fn echo(&self) -> Result<Response<Answer>, Refused> {
+        let (upgrade, response) = Handshake::of(self.parts, None)?.split();
+        let busy = self.peer.begin(self.shared.transfer_end(Instant::now()));
+        let limit = duration(self.shared.limits.session_time);
+        tokio::spawn(async move {
+            let _busy = busy;
+            if let Some(stream) = Handshake::stream(upgrade, socket::LONGEST).await {
+                // Out of time: the client finds the connection closed.
+                let _ = timeout(limit, socket::echo(stream)).await;
+            }
+        });
+        Ok(response)
+    }
+
+    fn ndt7(&self, test: ndt7::Test) -> Result<Response<Answer>, Refused> {
+        let (upgrade, response) = Handshake::of(self.parts, Some(ndt7::PROTOCOL))?.split();
+        let place = match self.shared.ndt7.admit(self.peer.from.ip()) {
+            Ok(place) => place,
+            Err(why) => return full(why, "tests by ndt7"),
+        };
+        let (shared, peer) = (Arc::clone(self.shared), Arc::clone(self.peer));
+        tokio::spawn(async move {
+            let _place = place;
+            if let Some(stream) = Handshake::stream(upgrade, ndt7::LONGEST).await {
+                // Out of time: the client finds the connection closed.
+                let _ = timeout(ndt7::HARD_END, ndt7::run(test, &shared, &peer, stream)).await;
+            }
+        });
+        Ok(response)
+    }
+
+    /// What M-Lab's locate services answer, version 1 (`fqdn`) and 2 (`results`).
+    fn ndt7_locate(&self) -> Result<Response<Answer>, Refused> {
+        if self.shared.ndt7.taken() >= ndt7::MOST {
+            return Ok(answer(StatusCode::NO_CONTENT, JSON, Answer::Text(None)));
+        }
+        let authority = self.authority()?;
+        let scheme = if self.peer.is_encrypted { "wss" } else { "ws" };
+        let token = self.token_query();
+        let mut urls = serde_json::Map::new();
+        for path in ["/ndt/v7/download", "/ndt/v7/upload"] {
+            let url = format!("{scheme}://{authority}{path}{token}");
+            urls.insert(format!("{scheme}://{path}"), url.into());
+        }
+        let machine = authority.host();
+        let results = object!([{"machine": machine, "urls": urls}]);
+        Ok(json(
+            StatusCode::OK,
+            &object!({"fqdn": authority.as_str(), "results": results}),
+        ))
     }
 
     fn account(&self) -> Result<Response<Answer>, Refused> {

@@ -2,7 +2,7 @@
 
 use crate::admission::{Admission, Full, Ticket};
 use crate::options::{Limits, duration};
-use crate::peer::{Peer, TcpAccount};
+use crate::peer::{Peer, QuicAccount, TcpAccount};
 use std::collections::{BTreeMap, HashMap};
 use std::fmt;
 use std::net::IpAddr;
@@ -93,6 +93,7 @@ pub struct Flow {
 pub struct End {
     at: Instant,
     pub tcp: Option<TcpAccount>,
+    pub quic: Option<QuicAccount>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -272,6 +273,7 @@ impl Drop for Transfer {
         *lock(&self.flow.end) = Some(End {
             at: Instant::now(),
             tcp: self.flow.peer.tcp(),
+            quic: self.flow.peer.quic(),
         });
         self.session.left();
     }
@@ -294,7 +296,7 @@ mod tests {
     const ADDRESS: IpAddr = IpAddr::V4(std::net::Ipv4Addr::LOCALHOST);
 
     fn peer() -> Arc<Peer> {
-        Arc::new(Peer::new(0, ADDRESS, true, None))
+        Arc::new(Peer::new(0, (ADDRESS, 1).into(), true, None))
     }
 
     fn sessions() -> Sessions {

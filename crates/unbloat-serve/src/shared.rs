@@ -21,6 +21,8 @@ pub struct Shared {
     pub connections: Arc<Admission>,
     /// Those that are only told that they are refused.
     pub lobby: Arc<Admission>,
+    /// Tests by ndt7.
+    pub ndt7: Arc<Admission>,
     pub down: Bucket,
     pub up: Bucket,
     pub echo_port: Option<u16>,
@@ -37,6 +39,7 @@ impl Shared {
             sessions: Sessions::new(&limits),
             connections: Admission::new(limits.connections, limits.connections_per_address),
             lobby: Admission::new(TOLD, TOLD / 4),
+            ndt7: Admission::new(crate::ndt7::MOST, limits.connections_per_address),
             down: Bucket::new(limits.rate, now),
             up: Bucket::new(limits.rate, now),
             echo_port,
