@@ -14,6 +14,8 @@ const RECENT: Delta = Delta::secs(2);
 pub(crate) struct Book {
     pub(crate) records: Vec<Record>,
     pub(crate) counts: Counts,
+    /// This host's own address on the path: errors from there are no hop's.
+    pub(crate) own: Option<IpAddr>,
     /// Who answered for a hop last.
     pub(crate) addresses: BTreeMap<u8, IpAddr>,
     /// Probes from this one on are sent one at a time: any answer is for the last.
@@ -51,6 +53,10 @@ impl Book {
             }
             Origin::Reply(from) if from == target => (form.reply(incoming.data), from, true),
             Origin::Reply(_) => (Id::Foreign, target, false),
+            Origin::Error { from, .. } if Some(from) == self.own => {
+                self.counts.refused += 1;
+                return None;
+            }
             Origin::Error { from, is_end } => (form.quoted(incoming.data), from, is_end),
             Origin::Other => {
                 self.counts.malformed += 1;
@@ -215,6 +221,9 @@ mod tests {
         assert_eq!(take(&mut book, EXPIRED, &[9], 16), None);
         assert_eq!(take(&mut book, Origin::Reply(ROUTER), &[0, 0], 16), None);
         assert_eq!(take(&mut book, Origin::Other, &[0, 0], 16), None);
+        book.own = Some(ROUTER);
+        assert_eq!(take(&mut book, EXPIRED, &[0, 0], 16), None);
+        assert_eq!(book.counts.refused, 1);
         let counts = book.counts;
         assert_eq!(
             (

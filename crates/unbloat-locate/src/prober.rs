@@ -4,7 +4,7 @@ use crate::answers::{Answered, Book};
 use crate::error::LocateError;
 use crate::options::{Kind, Options};
 use crate::record::Record;
-use crate::socket::{Asker, Reader};
+use crate::socket::{Asker, Reader, source};
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use std::net::IpAddr;
 use std::os::fd::AsFd;
@@ -43,7 +43,10 @@ impl Prober {
             peer: peer.transpose()?,
             target: options.target,
             reader: Reader::new(),
-            book: Book::default(),
+            book: Book {
+                own: source(options.target).ok(),
+                ..Book::default()
+            },
         })
     }
 

@@ -57,7 +57,7 @@ fn plausible(span: Delta) -> Option<Delta> {
 pub struct Counts {
     pub sent: u64,
     pub answered: u64,
-    /// Probes that this host's own queue or filter refused.
+    /// Probes that this host itself refused: its queue or filter, or nobody is there to hand them to.
     pub refused: u64,
     /// Answers to a probe that was answered before.
     pub repeated: u64,

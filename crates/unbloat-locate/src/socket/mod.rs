@@ -13,7 +13,7 @@ use crate::error::LocateError;
 use crate::options::Kind;
 use socket2::{SockAddr, Socket};
 use std::io;
-use std::net::{IpAddr, SocketAddr};
+use std::net::{IpAddr, SocketAddr, UdpSocket};
 
 /// Which probe a packet belongs to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -163,6 +163,14 @@ impl Mark {
         let at = packet.len().checked_sub(Mark::BYTES);
         at.map_or(Id::Foreign, |at| self.read(&packet[at..]))
     }
+}
+
+/// The address that packets to there have as theirs.
+pub(crate) fn source(to: IpAddr) -> io::Result<IpAddr> {
+    let socket = UdpSocket::bind(any_of(to))?;
+    // No packet is sent: any port will do.
+    socket.connect((to, 9))?;
+    Ok(socket.local_addr()?.ip())
 }
 
 fn any_of(target: IpAddr) -> SocketAddr {

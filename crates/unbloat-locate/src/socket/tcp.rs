@@ -3,10 +3,10 @@
 //! A port is held by a socket that neither listens nor connects, so that nobody else has it and the kernel
 //! takes back (RST) what the far end would open.
 
-use super::{Asker, Form, Id, checksum, setup};
+use super::{Asker, Form, Id, checksum, setup, source};
 use socket2::{Domain, Protocol, SockFilter, Socket, Type};
 use std::io;
-use std::net::{IpAddr, SocketAddr, UdpSocket};
+use std::net::{IpAddr, SocketAddr};
 
 const HEADER: usize = 20;
 const FIN_SYN_RST_ACK: u8 = 0x17;
@@ -26,7 +26,7 @@ pub(super) fn open(target: IpAddr, port: u16) -> io::Result<Asker> {
     let to: SocketAddr = (target, port).into();
     let domain = Domain::for_address(to);
     let held = Socket::new(domain, Type::STREAM, Some(Protocol::TCP))?;
-    held.bind(&(source(to)?, 0).into_address().into())?;
+    held.bind(&SocketAddr::from((source(target)?, 0)).into())?;
     let from = held
         .local_addr()?
         .as_socket()
@@ -35,8 +35,8 @@ pub(super) fn open(target: IpAddr, port: u16) -> io::Result<Asker> {
     setup::prepare(&socket, target.is_ipv6())?;
     // Or it would be given every segment from there, those of the load too.
     socket.attach_filter(&filter(target.is_ipv6(), from.port()))?;
-    socket.bind(&(from.ip(), 0).into_address().into())?;
-    socket.connect(&(target, 0).into_address().into())?;
+    socket.bind(&SocketAddr::from((from.ip(), 0)).into())?;
+    socket.connect(&SocketAddr::from((target, 0)).into())?;
     let base = getrandom::u32().map_err(io::Error::other)?;
     let form = Tcp {
         from,
@@ -50,23 +50,6 @@ pub(super) fn open(target: IpAddr, port: u16) -> io::Result<Asker> {
         to: None,
         is_v6: target.is_ipv6(),
     })
-}
-
-trait IntoAddress {
-    fn into_address(self) -> SocketAddr;
-}
-
-impl IntoAddress for (IpAddr, u16) {
-    fn into_address(self) -> SocketAddr {
-        self.into()
-    }
-}
-
-/// The address that packets to there have as theirs.
-fn source(to: SocketAddr) -> io::Result<IpAddr> {
-    let socket = UdpSocket::bind(super::any_of(to.ip()))?;
-    socket.connect(to)?;
-    Ok(socket.local_addr()?.ip())
 }
 
 /// Lets through what is for this port. What a raw socket is given begins with the IPv4 header, but not with
