@@ -243,7 +243,7 @@ mod tests {
     #[test]
     fn intervals_hold_the_truth_nearly_as_often_as_they_say() {
         let mut rng = fastrand::Rng::with_seed(11);
-        let trials = 100;
+        let trials = 60;
         let held = (0..trials).filter(|_| {
             let mut state = 0.0;
             let mut step = |_| {
@@ -251,8 +251,15 @@ mod tests {
                 state = 0.97 * state + noise;
                 100.0 + state
             };
-            let loaded = series((0..2000).map(&mut step));
-            let p50 = of(&series([20.0; 100]), &loaded).p50;
+            let loaded = series((0..1000).map(&mut step));
+            let of = |samples| Series { samples, lost: 0 };
+            let spread = Spread {
+                resamples: 100,
+                ..Spread::default()
+            };
+            let p50 = added(of(&series([20.0; 10])), of(&loaded), &spread)
+                .unwrap()
+                .p50;
             p50.low <= Delta::ms(80) && Delta::ms(80) <= p50.high
         });
         let share = held.count() as f64 / f64::from(trials);

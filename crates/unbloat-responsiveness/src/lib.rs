@@ -8,7 +8,8 @@
 //! - [`grade`]: marks by the named rule of others, with the rule in words,
 //! - [`distrust`]: why a run is not to be believed,
 //! - [`Split`]: what waits in the end hosts, and what in the network,
-//! - [`advise`]: which cure fits, with its evidence.
+//! - [`advise`]: which cure fits, with its evidence,
+//! - [`verdict`]: all of it in words.
 
 mod added;
 mod advice;
@@ -20,6 +21,7 @@ mod quantile;
 mod rpm;
 mod split;
 mod stability;
+mod verdict;
 
 pub use added::{Added, Estimate, Sample, Series, Spread, added};
 pub use advice::{Advice, Cure, Evidence, LoadedDirection, Queue, advise};
@@ -31,3 +33,4 @@ pub use quantile::quantile;
 pub use rpm::{Class, Confidence, ForeignProbe, Means, Probes, Rpm, Tls, trimmed_mean};
 pub use split::{Share, Split, StackView};
 pub use stability::{Interval, Phase, Stability};
+pub use verdict::{Verdict, verdict};
