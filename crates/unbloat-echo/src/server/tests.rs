@@ -225,6 +225,17 @@ fn a_token_works_only_from_its_address_and_for_half_a_minute() {
 }
 
 #[test]
+fn a_second_session_from_one_address_begins_to_count_anew() {
+    let mut bed = Bed::new(Limits::default());
+    let first = bed.open(A, 0);
+    bed.echo(A, first, 0, 10).unwrap();
+    let second = bed.open(A, 1_000);
+    assert_ne!(first, second);
+    bed.echo(A, second, 0, 1_010).unwrap();
+    assert_eq!(bed.echoed().received_count, Some(1));
+}
+
+#[test]
 fn requests_faster_than_agreed_are_dropped_after_a_burst() {
     let mut bed = Bed::new(Limits::default());
     let token = bed.open(A, 0);
@@ -439,7 +450,7 @@ fn no_address_ever_gets_more_than_it_sent() {
     }
     let tally = bed.server.tally();
     assert!(
-        tally.echoed > 1_000 && tally.opened > 1_000 && tally.closed > 10,
+        tally.echoed > 1_000 && tally.opened > 500 && tally.closed > 10,
         "{tally:?}"
     );
     assert!(tally.bytes_out <= tally.bytes_in);

@@ -9,8 +9,9 @@ const EPOCH: Delta = Delta::secs(16);
 
 /// Gives and knows tokens.
 ///
-/// From the lowest byte: what the echo packets look like, DSCP and ECN, and 48 bits of HMAC-MD5 over these, the
-/// address, the number of the key and the time. Who does not get what is sent to the address has to guess them.
+/// From the lowest byte: what the echo packets look like, DSCP and ECN, the millisecond (so that one session after another from
+/// one address are two), and 40 bits of HMAC-MD5 over these, the address, the number of the key and the time. Who does not
+/// get what is sent to the address has to guess them, and would gain an echo of the size of his own packet.
 #[derive(Clone, Debug)]
 pub(super) struct Tokens {
     secret: Key,
@@ -31,7 +32,8 @@ impl Tokens {
         key: Option<usize>,
         now: Time,
     ) -> u64 {
-        let agreed = [packed(layout), dscp];
+        let millisecond = (now.as_ns() / 1_000_000) as u8;
+        let agreed = [packed(layout), dscp, millisecond];
         self.token(address, agreed, key, epoch(now))
     }
 
@@ -43,16 +45,17 @@ impl Tokens {
         key: Option<usize>,
         now: Time,
     ) -> Option<(Layout, u8)> {
-        let [look, dscp, ..] = token.to_le_bytes();
+        let [look, dscp, millisecond, ..] = token.to_le_bytes();
         let layout = unpacked(look, key.is_some())?;
+        let agreed = [look, dscp, millisecond];
         let current = epoch(now);
         let mut epochs = [current, current - 1].into_iter();
         epochs
-            .any(|epoch| self.token(address, [look, dscp], key, epoch) == token)
+            .any(|epoch| self.token(address, agreed, key, epoch) == token)
             .then_some((layout, dscp))
     }
 
-    fn token(&self, address: SocketAddr, agreed: [u8; 2], key: Option<usize>, epoch: i64) -> u64 {
+    fn token(&self, address: SocketAddr, agreed: [u8; 3], key: Option<usize>, epoch: i64) -> u64 {
         let mut text = Vec::with_capacity(48);
         text.extend_from_slice(&agreed);
         text.extend_from_slice(&epoch.to_le_bytes());
@@ -63,8 +66,9 @@ impl Tokens {
             std::net::IpAddr::V6(ip) => text.extend_from_slice(&ip.octets()),
         }
         let code = self.secret.code(&text);
-        let mut token = [agreed[0], agreed[1], 0, 0, 0, 0, 0, 0];
-        token[2..].copy_from_slice(&code[..6]);
+        let mut token = [0; 8];
+        token[..3].copy_from_slice(&agreed);
+        token[3..].copy_from_slice(&code[..5]);
         u64::from_le_bytes(token)
     }
 }
