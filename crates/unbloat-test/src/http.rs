@@ -65,6 +65,17 @@ impl Dialer {
         })
     }
 
+    /// The same server for applications, which open connections of their own.
+    pub fn for_apps(&self, token: Option<&str>, echo: Option<SocketAddr>) -> unbloat_apps::Server {
+        unbloat_apps::Server {
+            address: self.address,
+            host: self.origin.host.clone(),
+            tls: self.tls.clone(),
+            token: token.map(str::to_owned),
+            echo,
+        }
+    }
+
     /// Opens a connection of `http`, which TLS may overrule by what the server knows.
     pub async fn open(&self, http: Http, settings: &Settings) -> io::Result<Connection> {
         let begin = self.clock.now();

@@ -1,5 +1,6 @@
 //! A whole test: stages one after the other, with all that watches them.
 
+mod apps;
 mod collect;
 mod meet;
 mod stage;
@@ -7,7 +8,7 @@ mod stage;
 use crate::echo::Echoing;
 use crate::error::TestError;
 use crate::load::Carrier;
-use crate::measured::{Measured, Server, StageRun};
+use crate::measured::{AppRun, Measured, Server, StageRun};
 use crate::options::Options;
 use crate::plan::{Load, Stack};
 use crate::probes::Prober;
@@ -82,6 +83,7 @@ struct Test<'a> {
     echoing: Option<Echoing>,
     account: Option<(Arc<Mutex<account::Account>>, tokio::task::JoinHandle<()>)>,
     sampler: Option<Sampler>,
+    apps: Vec<AppRun>,
     lacks: Vec<String>,
 }
 
@@ -104,8 +106,10 @@ impl<'a> Test<'a> {
             echoing: None,
             account: None,
             sampler: None,
+            apps: Vec::new(),
             lacks: met.lacks,
         };
+        test.check_apps();
         if let Some(of_test) = &test.carrier {
             test.sampler =
                 Some(Sampler::begin(of_test.flows.clone(), clock).map_err(TestError::Begin)?);
@@ -198,6 +202,7 @@ impl<'a> Test<'a> {
             probes,
             counts,
             kernel,
+            apps: self.apps,
             lacks: self.lacks,
             is_cut,
         }

@@ -19,10 +19,19 @@ pub struct Measured {
     pub probes: Vec<Probe>,
     pub counts: Vec<Count>,
     pub kernel: Vec<KernelSample>,
+    pub apps: Vec<AppRun>,
     /// Sentences: what this server or this system could not give.
     pub lacks: Vec<String>,
     /// It was stopped before its end.
     pub is_cut: bool,
+}
+
+/// How an application went during one stage.
+#[derive(Clone, Debug, PartialEq)]
+pub struct AppRun {
+    /// Number in [`Measured::stages`].
+    pub stage: usize,
+    pub report: unbloat_apps::AppReport,
 }
 
 /// Who answered.

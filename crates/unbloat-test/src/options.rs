@@ -120,6 +120,8 @@ pub struct Options {
     pub receive_window: Option<Bytes>,
     /// Keep to one version of IP.
     pub ip: Option<IpVersion>,
+    /// Beside the load of every stage but a first idle one, against which delay is judged.
+    pub apps: Vec<unbloat_apps::App>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -142,6 +144,7 @@ impl Options {
             congestion_control: None,
             receive_window: None,
             ip: None,
+            apps: Vec::new(),
         }
     }
 }

@@ -48,7 +48,7 @@ fn probe(kind: ProbeKind, at: Time, ms: i64) -> Probe {
 }
 
 /// Idle 3 s, then 10 s of download at 48 Mbit/s that adds 160 ms, own probes of 400 ms.
-fn downloaded() -> Measured {
+pub(crate) fn downloaded() -> Measured {
     let mut options = Options::of("box".parse().unwrap());
     options.plan.interval = Delta::secs(1);
     let idle = (0..300).map(|seq| echo(seq, 0, 0));
@@ -100,6 +100,7 @@ fn downloaded() -> Measured {
         probes: quiet.chain(busy).collect(),
         counts: counts.collect(),
         kernel: Vec::new(),
+        apps: Vec::new(),
         lacks: Vec::new(),
         is_cut: false,
     }

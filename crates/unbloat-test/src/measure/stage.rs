@@ -30,6 +30,7 @@ impl Test<'_> {
         progress: &mut dyn FnMut(&Progress),
     ) -> StageRun {
         let planned = self.options.plan.stages[number];
+        let apps = self.start_apps(run, planned.load);
         let before = Ticks::now();
         let begin = self.clock.now();
         let probing = self.prober.as_ref().map(|prober| prober.begin());
@@ -73,6 +74,7 @@ impl Test<'_> {
         }
         probing.inspect(JoinHandle::abort);
         let end = self.clock.now();
+        self.end_apps(run, apps);
         loads.end(end);
         let spent = before
             .zip(Ticks::now())
