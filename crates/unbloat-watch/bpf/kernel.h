@@ -63,6 +63,7 @@ struct sk_buff {
 	struct sock *sk;
 	s64 tstamp;
 	u32 len;
+	u32 data_len;
 	u16 network_header;
 	u32 end;
 	u8 *head;
@@ -78,11 +79,11 @@ struct sk_buff___old {
 
 struct skb_shared_info {
 	u16 gso_size;
-	u16 gso_segs;
 };
 
 struct tcp_sock {
 	u32 snd_nxt;
+	u32 total_retrans;
 };
 
 #pragma clang attribute pop

@@ -7,7 +7,6 @@
 
 #define TCP 6
 #define UDP 17
-#define TCP_HEADER 20
 #define SYN 0x02
 #define FIN 0x01
 
@@ -69,47 +68,66 @@ struct ipv6 {
 	u8 to[16];
 };
 
+// What most packets begin with; more is read of those that begin otherwise.
+struct start {
+	union {
+		struct {
+			struct ipv4 ip;
+			struct tcp_fields transport;
+		} four;
+		struct ipv6 six;
+	};
+};
+
 #define copy(to, from) __builtin_memcpy((to), (from), sizeof(from))
 
 // The bytes of the IP header; zero for what is not IP.
-INLINE u32 read_ip(struct packet *packet, const u8 *ip)
+INLINE u32 read_ip(struct packet *packet, struct tcp_fields *transport, const u8 *ip)
 {
 	struct key *key = &packet->key;
-	union {
-		struct ipv4 four;
-		struct ipv6 six;
-	} header;
+	struct start start;
 
-	if (bpf_probe_read_kernel(&header.four, sizeof(header.four), ip))
+	// Behind a packet that is shorter lie bytes of the same buffer.
+	if (bpf_probe_read_kernel(&start, sizeof(start), ip))
 		return 0;
-	key->version = header.four.version_and_length >> 4;
+	key->version = start.four.ip.version_and_length >> 4;
 	if (key->version == 4) {
-		u32 length = (header.four.version_and_length & 15) * 4;
-		copy(key->from, header.four.from);
-		copy(key->to, header.four.to);
-		key->protocol = header.four.protocol;
-		packet->is_fragment = (header.four.fragment & __builtin_bswap16(0x3fff)) != 0;
+		u32 length = (start.four.ip.version_and_length & 15) * 4;
+		copy(key->from, start.four.ip.from);
+		copy(key->to, start.four.ip.to);
+		key->protocol = start.four.ip.protocol;
+		packet->is_fragment = (start.four.ip.fragment & __builtin_bswap16(0x3fff)) != 0;
+		*transport = start.four.transport;
+		if (length != sizeof(struct ipv4))
+			bpf_probe_read_kernel(transport, sizeof(*transport), ip + length);
 		return length;
 	}
-	if (key->version != 6 || bpf_probe_read_kernel(&header.six, sizeof(header.six), ip))
+	if (key->version != 6)
 		return 0;
-	copy(key->from, header.six.from);
-	copy(key->to, header.six.to);
-	key->protocol = header.six.next;
-	return sizeof(header.six);
+	copy(key->from, start.six.from);
+	copy(key->to, start.six.to);
+	key->protocol = start.six.next;
+	bpf_probe_read_kernel(transport, sizeof(*transport), ip + sizeof(struct ipv6));
+	return sizeof(struct ipv6);
 }
+
+// No packet of two segments is as short.
+#define SMALLEST_GSO 128
 
 // How many segments the device will make of it, or was given already as one.
 INLINE u32 segments(const struct sk_buff *skb)
 {
 	const struct skb_shared_info *shared = (const void *)(skb->head + skb->end);
-	u16 size = 0, count = 0;
+	// They stand side by side, and a read costs more than what it reads.
+	struct {
+		u16 size;
+		u16 count;
+	} gso = {};
 
-	bpf_probe_read_kernel(&size, sizeof(size), &shared->gso_size);
-	if (!size)
+	if (skb->data_len == 0 && skb->len <= SMALLEST_GSO)
 		return 1;
-	bpf_probe_read_kernel(&count, sizeof(count), &shared->gso_segs);
-	return count ? count : 1;
+	bpf_probe_read_kernel(&gso, sizeof(gso), &shared->gso_size);
+	return gso.size && gso.count ? gso.count : 1;
 }
 
 // Whether it is a packet of IP.
@@ -122,15 +140,13 @@ INLINE int read_packet(struct packet *packet, const struct sk_buff *skb, u32 ifi
 
 	__builtin_memset(packet, 0, sizeof(*packet));
 	packet->key.ifindex = ifindex;
-	length = read_ip(packet, ip);
+	length = read_ip(packet, &fields, ip);
 	if (!length)
 		return 0;
 	packet->packets = segments(skb);
 	packet->bytes = skb->len;
 	// Only a first fragment has ports: a flow would be two.
 	if (packet->is_fragment || (packet->key.protocol != TCP && packet->key.protocol != UDP))
-		return 1;
-	if (bpf_probe_read_kernel(&fields, packet->key.protocol == TCP ? 16 : 8, ip + length))
 		return 1;
 	packet->key.from_port = fields.from_port;
 	packet->key.to_port = fields.to_port;

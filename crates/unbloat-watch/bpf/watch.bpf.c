@@ -11,9 +11,9 @@
 // TCP stamps each packet when it hands it down (skb->tstamp), and segments of it inherit the stamp: T_Q of
 // TCP is known without remembering packets. Others are remembered by their address while they wait.
 //
-// One segment of each TCP connection is timed at once. Its acknowledgement gives RTT_Q, since TCP handed it
-// down, and RTT_F, since the driver got it. A segment that is sent again, or that follows a hole, is given
-// up (Karn), so that waiting for a retransmission does not count as delay.
+// One segment of each TCP connection is timed at once, and not more than one in a millisecond. Its
+// acknowledgement gives RTT_Q, since TCP handed it down, and RTT_F, since the driver got it. It counts only
+// if nothing was sent again in between (Karn): waiting for a retransmission is no delay of a layer.
 #include "packet.h"
 
 char LICENSE[] SECTION("license") = "Dual MIT/GPL";
@@ -32,7 +32,7 @@ struct times {
 };
 
 struct counts {
-	// Given to the discipline, to the driver, let go by the driver.
+	// Given to the discipline (but for what TCP has stamped), to the driver, let go by the driver.
 	u64 entered_bytes;
 	u64 entered_packets;
 	u64 left_bytes;
@@ -41,6 +41,8 @@ struct counts {
 	u64 done_packets;
 	// Left the discipline, nobody knows when it had come.
 	u64 untimed_packets;
+	// When a segment was last timed.
+	u64 timed_ns;
 	struct times qdisc;
 	struct times driver;
 	struct times rtt_q;
@@ -68,6 +70,9 @@ struct timed {
 	u64 sent_ns;
 	struct key key;
 	u32 end;
+	// How much its connection had sent again.
+	u32 repeated;
+	u32 zero;
 	// Whether it is under way.
 	u64 is_open;
 };
@@ -77,8 +82,9 @@ MAP(flows, LRU_PERCPU_HASH, 4096, struct key, struct counts);
 MAP(waiting, LRU_HASH, 16384, u64, struct waiting);
 MAP(held, LRU_HASH, 16384, u64, struct held);
 MAP(timed, LRU_HASH, 4096, u64, struct timed);
-// Devices of which it can be told when their driver lets go of a packet.
+// Devices of which it can be told when their driver lets go of a packet; whether there are any.
 MAP(holding, HASH, 256, u32, u32);
+MAP(any_holding, ARRAY, 1, u32, u32);
 // What a flow begins with, too large for a program's stack.
 MAP(nothing, ARRAY, 1, u32, struct counts);
 
@@ -147,22 +153,20 @@ INLINE u64 handed_down(const struct sk_buff *skb)
 SECTION("tp_btf/net_dev_queue") int net_dev_queue(u64 *context)
 {
 	const struct sk_buff *skb = (const void *)context[0];
-	u32 ifindex = skb->dev->ifindex;
+	const struct net_device *device = skb->dev;
+	u64 address = context[0];
+	struct waiting since = {};
 	struct packet packet;
 	struct counts *counts;
 
-	if (!is_watched(skb->dev) || !read_packet(&packet, skb, ifindex))
+	// Of what TCP has stamped, TCP knows how much it was.
+	if (!is_watched(device) || handed_down(skb) || !read_packet(&packet, skb, device->ifindex))
 		return 0;
-	if (!handed_down(skb)) {
-		u64 address = (u64)skb;
-		struct waiting since = {
-			.since_ns = bpf_ktime_get_ns(),
-			.ifindex = ifindex,
-			.from_port = packet.key.from_port,
-			.to_port = packet.key.to_port,
-		};
-		bpf_map_update_elem(&waiting, &address, &since, 0);
-	}
+	since.since_ns = bpf_ktime_get_ns();
+	since.ifindex = packet.key.ifindex;
+	since.from_port = packet.key.from_port;
+	since.to_port = packet.key.to_port;
+	bpf_map_update_elem(&waiting, &address, &since, 0);
 	counts = counts_of(&packet.key);
 	if (!counts)
 		return 0;
@@ -189,32 +193,49 @@ INLINE u64 entered(const struct sk_buff *skb, const struct packet *packet)
 
 // A segment whose acknowledgement has not come after this long is given up.
 #define LONGEST_NS 60000000000ULL
+// Between two segments that are timed.
+#define SHORTEST_NS 1000000ULL
 
-// Begins to time a segment of the connection, or gives up the one that is timed.
-INLINE void time_segment(const struct sk_buff *skb, const struct packet *packet, u64 queued, u64 now)
+// How many segments a connection has sent again. To the verifier a socket is not yet one of TCP.
+INLINE u32 repeated(u64 socket)
 {
-	u64 socket = (u64)skb->sk;
-	struct timed *old = bpf_map_lookup_elem(&timed, &socket);
+	const struct tcp_sock *sender = (const void *)socket;
+	u32 count = 0;
+
+	bpf_probe_read_kernel(&count, sizeof(count), &sender->total_retrans);
+	return count;
+}
+
+// Begins to time a segment of the connection, unless one is timed.
+INLINE void time_segment(struct counts *counts, u64 socket, const struct packet *packet, u64 queued,
+			 u64 now)
+{
+	struct timed *old;
 	struct timed new = {
 		.queued_ns = queued,
 		.sent_ns = now,
 		.key = packet->key,
 		.end = packet->end,
-		.is_open = 1,
 	};
 
+	if (now - counts->timed_ns < SHORTEST_NS)
+		return;
+	old = bpf_map_lookup_elem(&timed, &socket);
 	if (old && old->is_open && now - old->sent_ns < LONGEST_NS &&
-	    old->key.from_port == packet->key.from_port && old->key.to_port == packet->key.to_port) {
-		// The same segment leaves by a device below the first: what counts is the last one.
-		int goes_on = old->key.ifindex != packet->key.ifindex && old->end == packet->end;
-		int is_repeated = old->key.ifindex == packet->key.ifindex &&
-				  (s32)(packet->first - old->end) < 0;
-		if (is_repeated)
-			old->is_open = 0;
-		if (!goes_on)
-			return;
+	    old->key.from_port == packet->key.from_port && old->key.to_port == packet->key.to_port &&
+	    // The same segment leaves by a device below the first: what counts is the last one.
+	    (old->key.ifindex == packet->key.ifindex || old->end != packet->end))
+		return;
+	counts->timed_ns = now;
+	new.repeated = repeated(socket);
+	if (!old) {
+		new.is_open = 1;
+		bpf_map_update_elem(&timed, &socket, &new, 0);
+		return;
 	}
-	bpf_map_update_elem(&timed, &socket, &new, 0);
+	*old = new;
+	// Others read it as soon as it is open.
+	__sync_fetch_and_add(&old->is_open, 1);
 }
 
 INLINE void hold(const struct sk_buff *skb, const struct packet *packet, u64 now)
@@ -234,9 +255,10 @@ SECTION("tp_btf/net_dev_start_xmit") int net_dev_start_xmit(u64 *context)
 {
 	const struct sk_buff *skb = (const void *)context[0];
 	const struct net_device *device = (const void *)context[1];
-	u32 ifindex = device->ifindex;
+	u32 ifindex = device->ifindex, first = 0, *any;
 	struct packet packet;
 	struct counts *counts;
+	const struct sock *sender;
 	u64 now, queued, since;
 
 	if (!is_watched(device) || !read_packet(&packet, skb, ifindex))
@@ -253,9 +275,11 @@ SECTION("tp_btf/net_dev_start_xmit") int net_dev_start_xmit(u64 *context)
 		counts->untimed_packets += packet.packets;
 	counts->left_bytes += packet.bytes;
 	counts->left_packets += packet.packets;
-	if (queued && packet.has_data && skb->sk)
-		time_segment(skb, &packet, queued, now);
-	if (bpf_map_lookup_elem(&holding, &ifindex))
+	sender = skb->sk;
+	if (queued && packet.has_data && sender)
+		time_segment(counts, (u64)sender, &packet, queued, now);
+	any = bpf_map_lookup_elem(&any_holding, &first);
+	if (any && *any && bpf_map_lookup_elem(&holding, &ifindex))
 		hold(skb, &packet, now);
 	return 0;
 }
@@ -299,12 +323,13 @@ SECTION("tp_btf/tcp_probe") int tcp_probe(u64 *context)
 
 	if (!segment || !segment->is_open || bpf_probe_read_kernel(&fields, sizeof(fields), skb->data))
 		return 0;
-	// To the verifier the socket is not yet one of TCP.
 	bpf_probe_read_kernel(&next, sizeof(next), &sender->snd_nxt);
 	acknowledged = __builtin_bswap32(fields.acknowledged);
 	if ((s32)(acknowledged - segment->end) < 0 || (s32)(next - acknowledged) < 0)
 		return 0;
 	segment->is_open = 0;
+	if (repeated(socket) != segment->repeated)
+		return 0;
 	counts = counts_of(&segment->key);
 	if (!counts || fields.to_port != segment->key.from_port || fields.from_port != segment->key.to_port)
 		return 0;

@@ -132,6 +132,8 @@ pub(crate) struct Counts {
     pub(crate) done_bytes: u64,
     pub(crate) done_packets: u64,
     pub(crate) untimed_packets: u64,
+    /// Of no use here.
+    timed_ns: u64,
     pub(crate) qdisc: Times,
     pub(crate) driver: Times,
     pub(crate) rtt_q: Times,

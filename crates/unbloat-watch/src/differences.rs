@@ -32,6 +32,15 @@ pub(crate) fn interface(
         .zip(queue_before)
         .filter(|(queue, _)| queue.kind != "noqueue");
     let left = left.and_then(|(now, then)| grown(now.left, then.left, span));
+    // What is still there has entered too, and has not left.
+    let entered = device
+        .queue
+        .as_ref()
+        .zip(queue_before)
+        .and_then(|(now, then)| {
+            let so_far = |seen: &Queue| Bytes::new(seen.left.as_u64() + seen.backlog.as_u64());
+            grown(so_far(now), so_far(then), span).filter(|_| left.is_some())
+        });
     let by_sum = |bytes: fn(&Counts) -> u64| sum.and_then(|sum| Bytes::new(bytes(sum)).over(span));
     let queue = queue.map(|queue| queue_layer(queue, queue_before, left));
     let wait = queue
@@ -51,7 +60,7 @@ pub(crate) fn interface(
         driver_bytes: device.driver.map(|bytes| (bytes.in_flight, bytes.limit)),
         dropped: before.map_or(0, |before| device.dropped.saturating_sub(before.dropped)),
         rates: Rates {
-            entered: by_sum(|counts| counts.entered_bytes),
+            entered,
             left: left.or_else(|| by_sum(|counts| counts.left_bytes)),
             done: sent,
             ..Rates::default()
@@ -83,7 +92,8 @@ pub(crate) fn rates(
     Rates {
         written: both.and_then(|(now, then)| grown(now.written(), then.written(), span)),
         sent: both.and_then(|(now, then)| grown(now.sent, then.sent, span)),
-        entered: counted(|now| now.entered_bytes),
+        // Of its own TCP this host knows by TCP.
+        entered: counted(|now| now.entered_bytes).filter(|_| tcp.is_none()),
         left: counted(|now| now.left_bytes),
         done: counted(|now| now.done_bytes).filter(|_| tells),
         acknowledged: both.and_then(|(now, then)| grown(now.acknowledged, then.acknowledged, span)),

@@ -71,7 +71,14 @@ fn is_denied(error: &(dyn std::error::Error + 'static)) -> bool {
         .any(|cause| cause.kind() == io::ErrorKind::PermissionDenied)
 }
 
+/// What the verifier writes is long; its last lines say why.
 fn chain(error: &(dyn std::error::Error + 'static)) -> String {
+    const LINES: usize = 8;
     let all: Vec<String> = causes(error).map(ToString::to_string).collect();
-    all.join(": ")
+    let all = all.join(": ");
+    let lines: Vec<&str> = all.trim_end().lines().collect();
+    match lines.len() {
+        0..=LINES => all,
+        many => format!("{} ...\n{}", lines[0], lines[many - LINES..].join("\n")),
+    }
 }

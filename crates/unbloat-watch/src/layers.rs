@@ -25,8 +25,9 @@
 //! # Where we differ
 //!
 //! 1. The paper's T_Q begins at `dev_queue_xmit`; what lies between it and TCP's stamp is microseconds of the same processor.
-//! 2. One segment of a connection is timed at once, and is given up when anything before it is sent again (Karn): waiting for
-//!    a retransmission is no delay of a layer. RTT_Q - RTT_F is so T_Q of the very same segment.
+//! 2. One segment of a connection is timed at once, not more than one in a millisecond, and it is given up when anything is sent
+//!    again meanwhile (Karn): waiting for a retransmission is no delay of a layer. RTT_Q - RTT_F is so T_Q of the very same
+//!    segment.
 //! 3. A driver frees a packet when its device says that it was sent, or has copied it: T_D holds then the driver's ring, and of
 //!    T_F what the device owns up to. A modem that copies at once and queues inside hides T_F in RTT_B, as on the paper's phones
 //!    without their diagnostic interface.
@@ -200,7 +201,7 @@ pub struct Rates {
     pub written: Option<Rate>,
     /// Sent by TCP, repeated bytes too.
     pub sent: Option<Rate>,
-    /// Given to the discipline; with headers, as all below.
+    /// Given to the discipline; with headers, as all below. Not known of this host's own TCP, of which `sent` tells as much.
     pub entered: Option<Rate>,
     /// Given by the discipline to the driver.
     pub left: Option<Rate>,

@@ -2,7 +2,7 @@
 
 use crate::counts::{Counts, Key};
 use crate::error::ProbesError;
-use aya::maps::{HashMap, MapData, MapError, PerCpuHashMap};
+use aya::maps::{Array, HashMap, MapData, MapError, PerCpuHashMap};
 use aya::programs::BtfTracePoint;
 use aya::{Btf, Ebpf, EbpfLoader, Pod};
 use std::collections::{BTreeMap, BTreeSet};
@@ -38,6 +38,7 @@ pub(crate) struct Probes {
     btf: Btf,
     flows: PerCpuHashMap<MapData, Key, Counts>,
     holding: HashMap<MapData, u32, u32>,
+    any_holding: Array<MapData, u32>,
     held: BTreeSet<u32>,
     most_flows: usize,
 }
@@ -65,6 +66,7 @@ impl Probes {
         Ok(Probes {
             flows: PerCpuHashMap::try_from(map("flows")?)?,
             holding: HashMap::try_from(map("holding")?)?,
+            any_holding: Array::try_from(map("any_holding")?)?,
             bpf,
             btf,
             held: BTreeSet::new(),
@@ -76,6 +78,7 @@ impl Probes {
     pub(crate) fn hold(&mut self, ifindex: u32) -> Result<(), ProbesError> {
         if self.held.is_empty() {
             attach(&mut self.bpf, &self.btf, HOLDING)?;
+            self.any_holding.set(0, 1, 0)?;
         }
         // Beyond the map's room devices come and go in vain; the first ones are watched.
         if self.held.insert(ifindex) && self.held.len() <= MOST_HOLDING {
