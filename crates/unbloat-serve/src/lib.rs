@@ -12,6 +12,8 @@ mod certificate;
 mod counters;
 mod echo;
 mod error;
+#[cfg(feature = "fuzz")]
+pub mod fuzz;
 mod gate;
 mod host;
 mod large;

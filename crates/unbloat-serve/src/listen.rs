@@ -101,9 +101,9 @@ async fn connection(
     count(&shared.counters.failed, u64::from(ended.is_err()));
 }
 
-struct Failed;
+pub struct Failed;
 
-async fn http<S>(shared: &Arc<Shared>, stream: S, peer: Arc<Peer>) -> Result<(), Failed>
+pub async fn http<S>(shared: &Arc<Shared>, stream: S, peer: Arc<Peer>) -> Result<(), Failed>
 where
     S: AsyncRead + AsyncWrite + Unpin + Send + 'static,
 {

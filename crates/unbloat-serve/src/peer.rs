@@ -28,6 +28,8 @@ pub struct Peer {
     pub refused: Option<Full>,
     pub is_encrypted: bool,
     socket: Mutex<Option<RawFd>>,
+    /// Of the socket when it was closed: its transfers end after it.
+    last: Mutex<Option<TcpAccount>>,
     quic: Option<quinn::Connection>,
     gate: Gate,
     unsent: Unsent,
@@ -82,6 +84,7 @@ impl Peer {
             refused,
             is_encrypted,
             socket: Mutex::new(None),
+            last: Mutex::new(None),
             quic: None,
             gate: Gate::default(),
             unsent: Unsent::default(),
@@ -103,7 +106,9 @@ impl Peer {
         *lock(&self.socket) = Some(stream.as_raw_fd());
     }
 
+    /// Before it is closed.
     pub fn forget_socket(&self) {
+        *lock(&self.last) = self.tcp();
         *lock(&self.socket) = None;
     }
 
@@ -201,7 +206,10 @@ impl Peer {
             let name = name.to_string_lossy().trim_end_matches('\0').to_owned();
             Ok(TcpAccount::of(&TcpInfo::of(socket)?, name, limit))
         });
-        account?.ok()
+        match account {
+            Some(account) => account.ok(),
+            None => lock(&self.last).clone(),
+        }
     }
 }
 
