@@ -8,7 +8,7 @@ use crate::record::{Counts, Record};
 use crate::snapshot::{HopLine, Snapshot};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
-use unbloat_hop::{Evidence, LayerDelay, Layers, PEER, Phase, Verdict, locate};
+use unbloat_hop::{Evidence, LayerDelay, Layers, PEER, Params, Phase, Verdict, locate};
 
 /// Between two snapshots.
 const TELL_EVERY: Duration = Duration::from_millis(250);
@@ -25,6 +25,14 @@ pub struct Located {
     pub counts: Counts,
     /// It was stopped: loads that were not measured have no verdict.
     pub is_cut: bool,
+}
+
+impl Located {
+    /// Judges anew, with what somebody has measured of this host's driver under each load.
+    pub fn explain(&mut self, params: &Params, driver: impl Fn(Phase) -> Option<LayerDelay>) {
+        let loads: Vec<Phase> = self.verdicts.iter().map(|verdict| verdict.load).collect();
+        self.verdicts = verdicts(&self.records, self.far_end, &loads, params, driver);
+    }
 }
 
 /// Who is told how the run stands.
@@ -154,23 +162,40 @@ impl Run<'_> {
         // What cannot be read any more is missed, no more.
         let _ = self.prober.wait(Instant::now() + LAST, |_| {});
         let records = self.prober.book.records;
-        let mut evidence = Evidence {
-            probes: records.iter().filter_map(Record::probe).collect(),
-            far_end: self.way.far_end,
-            layers: Layers::default(),
-        };
-        let verdicts = done.iter().map(|&load| {
-            evidence.layers.qdisc = qdisc(&records, load);
-            locate(&evidence, load, &self.options.params)
-        });
         Located {
-            verdicts: verdicts.collect(),
+            verdicts: verdicts(
+                &records,
+                self.way.far_end,
+                &done,
+                &self.options.params,
+                |_| None,
+            ),
             far_end: self.way.far_end,
             is_cut: done.len() < self.options.loads.len(),
             counts: self.prober.book.counts,
             records,
         }
     }
+}
+
+fn verdicts(
+    records: &[Record],
+    far_end: Option<u8>,
+    loads: &[Phase],
+    params: &Params,
+    driver: impl Fn(Phase) -> Option<LayerDelay>,
+) -> Vec<Verdict> {
+    let mut evidence = Evidence {
+        probes: records.iter().filter_map(Record::probe).collect(),
+        far_end,
+        layers: Layers::default(),
+    };
+    let judge = |&load: &Phase| {
+        evidence.layers.qdisc = qdisc(records, load);
+        evidence.layers.driver = driver(load);
+        locate(&evidence, load, params)
+    };
+    loads.iter().map(judge).collect()
 }
 
 /// What probes have waited in this host's queue discipline; None where the kernel gave no stamps.
