@@ -14,6 +14,7 @@ mod views;
 use crate::measured::{Counter, Measured, StageRun};
 use crate::plan::{Direction, Load, Plan, Stack};
 pub use echoes::EchoAccount;
+pub(crate) use goodput::Curves;
 use unbloat_responsiveness::{
     Added, Advice, Checks, Confidence, Distrust, Facts, LoadChecks, LoadedDirection, LoadedRtt,
     Mark, Means, Params, Queue, Rpm, Rule, Split, StackView, advise, distrust, grade,
@@ -350,3 +351,5 @@ fn directions(
 
 #[cfg(test)]
 mod tests;
+#[cfg(test)]
+pub(crate) use tests::downloaded as sample;

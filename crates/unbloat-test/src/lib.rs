@@ -5,12 +5,15 @@
 //! [`Measured`] and nothing else.
 
 mod account;
+mod apple;
 mod echo;
 mod error;
 mod findings;
+mod flent;
 mod flow;
 mod host;
 mod http;
+mod json;
 mod load;
 mod measure;
 mod measured;
@@ -21,15 +24,22 @@ mod sampler;
 mod service;
 mod socket;
 mod stamped;
+pub mod tables;
 mod target;
+mod text;
 mod thread;
 mod tls;
 mod upload;
 
+pub use apple::apple_json;
 pub use error::TestError;
 pub use findings::{EchoAccount, Findings, Idle, LoadFindings, findings};
+pub use flent::flent;
+pub use json::{SCHEMA, json};
 pub use measure::{Progress, measure};
 pub use measured::*;
 pub use options::{Flows, Http, IpVersion, Options, Probing, Trust};
 pub use plan::{Direction, Load, Plan, Stack, Stage};
 pub use target::{Origin, PORT, Target, TargetError};
+pub use text::text;
+pub use unbloat_responsiveness::{Distrust, Rule};
