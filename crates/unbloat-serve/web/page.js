@@ -101,13 +101,13 @@ function open(made) {
 
 function fail(error) {
   if (error.name === "AbortError") return status("Stopped. Nothing was kept.");
-  if (error.status === 401) return askToken(error.message);
+  if (error.status === 401) return askToken();
   status(`It did not work: ${error.message}`);
 }
 
-function askToken(why) {
+function askToken() {
   status("This server is not open to everybody.");
-  find("token-why").textContent = token() ? `Not with this one. ${why}` : "Who runs the server can give you one.";
+  find("token-why").textContent = token() ? "The server does not know this one." : "Who runs the server can give you one.";
   find("token-form").hidden = false;
   find("token").focus();
 }

@@ -2,8 +2,8 @@
 //
 // A worker, so that neither painting nor the load delays a stamp. WebSockets, because each has a connection of its own over
 // HTTP/1.1: over the browser's one HTTP/2 connection to this server answers would queue behind the load's own bytes.
-// Several, because TCP hands over in order: what a lost packet holds back is one lane's, and the others show it (see `held`
-// in stages.js). Still this is TCP: a message that was lost itself comes late instead of never.
+// Many, because TCP hands over in order and sends little at a time after a loss: what waits for that is one lane's, and the
+// others show it (see `held` in stages.js).
 //
 // In: { open: url } once, { finish: true } once. Out: { ready }, { sample: { lane, sent_ms, rtt_ms } },
 // { lost_lane }, { failed }, { finished: { unanswered: [sent_ms], late_p95_ms } }.

@@ -55,7 +55,7 @@ function entry(run, on) {
   const when = new Date(run.taken_at).toLocaleString([], { dateStyle: "medium", timeStyle: "short" });
   const what = element("div", `${run.verdict.headline}, ${when}`, { className: "what" });
   const stage = (name) => run.summary.stages.find((s) => s.name === name);
-  what.append(element("span", `added p50 ${delayText(stage("down").added_p50_ms)} down, ${delayText(stage("up").added_p50_ms)} up`));
+  what.append(element("span", `${delayText(stage("down").added_p50_ms)} added by downloads, ${delayText(stage("up").added_p50_ms)} by uploads`));
   const small = { type: "button", className: "small" };
   const show = element("button", "Show", { ...small, ariaLabel: `Show the test of ${when}`, onclick: () => on.open(run) });
   const remove = element("button", "Delete", { ...small, ariaLabel: `Delete the test of ${when}`, onclick: () => on.remove(run) });

@@ -16,12 +16,16 @@ export const GLANCE = [stage("idle", false, false, 2), stage("down", true, false
 /** What a load needs until its rate and its queue stand, by a stage's length: not counted. */
 export const rampMs = (stage_ms) => Math.min(2000, 0.4 * stage_ms);
 
-/** Messages leave this often, over all lanes together, each lane in its turn. */
+/**
+ * Messages leave this often, over all lanes together, each lane in its turn: so many lanes that each has few messages under
+ * way even in a long queue. TCP that lost a packet lets no more than two or three segments go at a time.
+ */
 export const INTERVAL_MS = 20;
-export const LANES = 4;
+export const LANES = 8;
 
-/** Answers of a lane that lie closer together than this came in one breath. */
-const BREATH_MS = 3;
+/** Who overtook left at least so much later and came at least so much earlier: less is the order in which a browser hands over. */
+const LATER_MS = 2 * INTERVAL_MS;
+const EARLIER_MS = 10;
 
 /** The part of a stage whose samples count. */
 export function window(stage) {
@@ -30,38 +34,29 @@ export function window(stage) {
 }
 
 /**
- * The samples that a lost packet held back. TCP hands over in order: behind a lost segment a lane's answers wait for
- * its retransmission, then come in one breath. That is a wait of this lane, not of the queue, where all lanes stand in
- * one line; so a sample is held if another of its lane came with it *and* another lane's later message overtook it.
- * A path that stands still as a whole (a radio, a pause of the browser) holds all lanes: nothing overtakes, all count.
+ * The samples that their own connection held back. TCP hands over in order: behind a lost segment a lane's answers wait for
+ * its retransmission, and messages for leave to go. Those are waits of one lane, not of the queue, where all lanes stand in
+ * one line; so a sample is held if later messages of at least half of the other lanes overtook it. A path that stands
+ * still as a whole (a radio, a pause of the browser) holds all lanes: nothing overtakes, all count.
  */
 export function held(samples) {
   const byArrival = [...samples].sort((a, b) => arrival(a) - arrival(b));
-  const breathed = inOneBreath(byArrival);
   const found = new Set();
-  // Of what arrived until now: when the message was sent that was sent last, for every lane.
+  // Of what had arrived clearly before: when the message was sent that was sent last, for every lane.
   const latest = new Map();
+  let before = 0;
   for (const sample of byArrival) {
-    const overtaken = [...latest].some(([lane, sent_ms]) => lane !== sample.lane && sent_ms > sample.sent_ms + INTERVAL_MS);
-    if (overtaken && breathed.has(sample)) found.add(sample);
-    latest.set(sample.lane, Math.max(sample.sent_ms, latest.get(sample.lane) ?? -Infinity));
+    for (; arrival(byArrival[before]) < arrival(sample) - EARLIER_MS; before += 1) {
+      const { lane, sent_ms } = byArrival[before];
+      latest.set(lane, Math.max(sent_ms, latest.get(lane) ?? -Infinity));
+    }
+    const overtaking = [...latest].filter(([lane, sent_ms]) => lane !== sample.lane && sent_ms > sample.sent_ms + LATER_MS);
+    if (overtaking.length >= (LANES - 1) / 2) found.add(sample);
   }
   return found;
 }
 
 const arrival = (sample) => sample.sent_ms + sample.rtt_ms;
-
-/** Samples that came together with another of their lane. */
-function inOneBreath(byArrival) {
-  const found = new Set();
-  const before = new Map();
-  for (const sample of byArrival) {
-    const last = before.get(sample.lane);
-    if (last && arrival(sample) < arrival(last) + BREATH_MS) found.add(last).add(sample);
-    before.set(sample.lane, sample);
-  }
-  return found;
-}
 
 /** What a run says of its stages. `down` and `up` are readings of counters of received bytes. */
 export function summary({ stages, samples, unanswered, down, up }) {

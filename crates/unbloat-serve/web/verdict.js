@@ -16,7 +16,11 @@ const BLOATED_MS = 30;
 /** Of the sum of what the wire carries, for a shaper. */
 const SHAPED = 0.95;
 
-/** Of a stage's samples: more held back than this is no loss that a load could run with, but a browser that falls behind. */
+/** Of the timer that sends: from here on the browser has other things to do, from there on too many. */
+const BUSY_MS = 8;
+const TOO_BUSY_MS = 50;
+
+/** Of a stage's samples in a busy browser: more held back than this is no loss, but the browser falling behind. */
 const MOST_HELD = 0.25;
 
 export function grade(mean_ms) {
@@ -86,7 +90,7 @@ function shaper(stage) {
  * `lanes_lost`, `network_changed`, `from_account` (whether uploads were counted by the server), `limit_bps` (the server's, or null).
  */
 export function doubts(summary, watched) {
-  return [...ofPage(watched), ...ofAnswers(summary), ...ofLoads(summary, watched)];
+  return [...ofPage(watched), ...ofAnswers(summary, watched), ...ofLoads(summary, watched)];
 }
 
 const doubt = (text, serious = false) => ({ text, serious });
@@ -94,23 +98,23 @@ const doubt = (text, serious = false) => ({ text, serious });
 function ofPage(watched) {
   const found = [];
   if (watched.hidden_ms > 500) found.push(doubt(`This page was in the background for ${delayText(watched.hidden_ms)}: browsers slow such pages down.`, true));
-  if (watched.late_p95_ms > 50) found.push(doubt(`This browser was too busy: one in twenty messages left ${delayText(watched.late_p95_ms)} late.`, true));
-  else if (watched.late_p95_ms > 8) found.push(doubt(`This browser was busy: one in twenty messages left ${delayText(watched.late_p95_ms)} late, and answers may have waited as long.`));
+  if (watched.late_p95_ms > TOO_BUSY_MS) found.push(doubt(`This browser or its device was too busy: one in twenty messages left ${delayText(watched.late_p95_ms)} late.`, true));
+  else if (watched.late_p95_ms > BUSY_MS) found.push(doubt(`This browser was busy: one in twenty messages left ${delayText(watched.late_p95_ms)} late, and answers may have waited as long.`));
   if (watched.network_changed) found.push(doubt("The device changed its network during the test.", true));
   if (watched.lanes_lost > 0) found.push(doubt(`${watched.lanes_lost} of the connections that measure delay broke.`));
   return found;
 }
 
-function ofAnswers(summary) {
+function ofAnswers(summary, watched) {
   return summary.stages.flatMap((stage) => {
     const found = [];
     const due = (stage.seconds * 1000) / INTERVAL_MS;
     const came = stage.samples + stage.held;
     const words = STAGE_WORDS[stage.name];
-    if (came < 0.3 * due) found.push(doubt(`Only ${came} of ${Math.round(due)} messages came back ${words}.`, true));
+    if (stage.samples < 0.2 * due) found.push(doubt(`Only ${stage.samples} of ${Math.round(due)} messages told the delay ${words}.`, true));
     else if (came < 0.8 * due) found.push(doubt(`Only ${came} of ${Math.round(due)} messages came back ${words}.`));
-    if (stage.held > MOST_HELD * came) found.push(doubt(`Answers came in bursts ${words}: this browser or its device was too busy to measure.`, true));
-    else if (stage.held > 0.05 * came) found.push(doubt(`${Math.round((100 * stage.held) / came)}\u00a0% of the answers ${words} waited for a lost packet to be sent again; they are left out.`));
+    if (stage.held > MOST_HELD * came && watched.late_p95_ms > BUSY_MS) found.push(doubt(`Answers came in bursts ${words}: this browser or its device was too busy to measure.`, true));
+    else if (stage.held > 0.05 * came) found.push(doubt(`${Math.round((100 * stage.held) / came)}\u00a0% of the answers ${words} waited for their own connection, which had lost packets; they are left out.`));
     if (stage.name === "idle" && stage.added_p95_ms > 30) found.push(doubt(`The delay was unsteady before any load: one in twenty answers took ${delayText(stage.added_p95_ms)} longer. Something else uses the network, or the radio is weak.`));
     if (stage.growing) found.push(doubt(`The delay was still growing at the end ${words}: the buffer is larger than this test could fill, so the truth is worse.`));
     return found;
