@@ -2,6 +2,7 @@
 //! for people to standard error.
 
 mod analyze;
+mod campaign;
 mod compare;
 mod exit;
 mod experiment;
@@ -32,6 +33,7 @@ struct Cli {
 #[derive(Subcommand)]
 enum Command {
     Analyze(Box<analyze::Args>),
+    Campaign(Box<campaign::Args>),
     Compare(compare::Args),
     Lab(lab::Args),
     Model(Box<model::Args>),
@@ -54,6 +56,7 @@ fn main() -> std::process::ExitCode {
     });
     let exit = match Cli::parse().command {
         Command::Analyze(args) => analyze::run(&args).map_err(|e| e.to_string()),
+        Command::Campaign(args) => campaign::run(&args).map_err(|e| e.to_string()),
         Command::Compare(args) => compare::run(&args).map_err(|e| e.to_string()),
         Command::Lab(args) => lab::run(&args).map_err(|e| e.to_string()),
         Command::Model(args) => model::run(&args).map_err(|e| e.to_string()),

@@ -16,8 +16,11 @@ const CURVES: usize = 12;
 const FIGURES: usize = 12;
 
 /// Results worth a figure, in this order, by the name after the subject.
-const HEADLINES: [&str; 13] = [
+const HEADLINES: [&str; 16] = [
     "goodput_bps",
+    "added_p50_ms",
+    "added_p95_ms",
+    "rpm",
     "queue_delay_mean_ms",
     "queue_delay_p95_ms",
     "load_time_p95_ms",
