@@ -73,20 +73,32 @@ fn the_logic_of_the_page_is_right() {
     succeed(Command::new("node").arg("--test").args(tests));
 }
 
-/// Two hosts; packets wait for the link of each direction in a buffer that is much too large. CUBIC fills it.
-fn bloated(bed: &Bed) -> [Host; 2] {
-    let hosts = ["client", "server"].map(|role| bed.host(role).unwrap());
-    hosts[0].veth("eth0", &hosts[1], "eth0").unwrap();
-    let sides = [("10.45.0.1/24", UP_MBPS), ("10.45.0.2/24", DOWN_MBPS)];
-    for (host, (address, mbps)) in hosts.iter().zip(sides) {
-        host.address("eth0", address.parse().unwrap()).unwrap();
+/// Client, router, server. Packets wait for the router's link of each direction in a buffer that is much too large; CUBIC
+/// fills it.
+fn bloated(bed: &Bed) -> [Host; 3] {
+    let hosts = ["client", "router", "server"].map(|role| bed.host(role).unwrap());
+    let [client, router, server] = &hosts;
+    router.forward().unwrap();
+    let sides = [
+        (client, "left", "10.45.1.1", "10.45.1.2", DOWN_MBPS),
+        (server, "right", "10.45.2.1", "10.45.2.2", UP_MBPS),
+    ];
+    for (host, device, address, gateway, mbps) in sides {
+        host.veth("eth0", router, device).unwrap();
+        host.address("eth0", format!("{address}/24").parse().unwrap())
+            .unwrap();
+        router
+            .address(device, format!("{gateway}/24").parse().unwrap())
+            .unwrap();
         host.offloads_off("eth0").unwrap();
+        router.offloads_off(device).unwrap();
         let buffer = format!("bfifo limit {BUFFER_BYTES}");
         let rate = Rate::bps((mbps * 1e6) as u64);
-        host.bottleneck("eth0", &buffer, rate, Framing::default())
+        router
+            .bottleneck(device, &buffer, rate, Framing::default())
             .unwrap();
-        let cubic = "route change 10.45.0.0/24 dev eth0 congctl cubic";
-        succeed(host.command("ip").unwrap().args(cubic.split(' ')));
+        let route = format!("route add 10.45.0.0/16 via {gateway} congctl cubic");
+        succeed(host.command("ip").unwrap().args(route.split(' ')));
     }
     hosts
 }
@@ -145,11 +157,11 @@ fn in_chromium_the_page_tells_a_bloated_link_from_its_directions_and_behaves() {
         return;
     }
     let bed = Bed::new().unwrap();
-    let [client, server] = bloated(&bed);
+    let [client, _router, server] = bloated(&bed);
     let kept = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join("page");
     fs::create_dir_all(&kept).unwrap();
     serving(&server, |address| {
-        let url = format!("https://10.45.0.2:{}/?glance", address.port());
+        let url = format!("https://10.45.2.1:{}/?glance", address.port());
         let mut node = client.command("node").unwrap();
         succeed(
             node.arg(folder().join("browser.mjs"))
@@ -162,14 +174,14 @@ fn in_chromium_the_page_tells_a_bloated_link_from_its_directions_and_behaves() {
     let run: Value = serde_json::from_slice(&run).unwrap();
     let verdict = &run["verdict"];
     if verdict["kind"] == "inconclusive" {
-        // The one reason that a sound page has here.
+        // The one reason that a sound page may have here.
         assert!(
             verdict["words"].as_str().unwrap().contains("too busy"),
             "{verdict}"
         );
         return;
     }
-    assert_eq!(verdict["headline"], "Bloated in both directions", "{run}");
+    assert_eq!(verdict["kind"], "bloated", "{run}");
     assert_eq!(run["protocol"], "h2");
     is_plausible(&run, "down", DOWN_MBPS);
     is_plausible(&run, "up", UP_MBPS);

@@ -64,7 +64,8 @@ function send(due_ms) {
     socket.send(message.buffer);
   }
   next += 1;
-  const missed = Math.floor((now() - due_ms) / INTERVAL_MS);
+  // Timers may be early, too.
+  const missed = Math.max(0, Math.floor((now() - due_ms) / INTERVAL_MS));
   const next_ms = due_ms + (missed + 1) * INTERVAL_MS;
   setTimeout(send, next_ms - now(), next_ms);
 }
