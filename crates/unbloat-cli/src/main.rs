@@ -13,6 +13,7 @@ mod report;
 mod schema;
 mod sim;
 mod stop;
+mod watch;
 
 use clap::{Parser, Subcommand};
 use exit::Exit;
@@ -40,6 +41,7 @@ enum Command {
     Report(report::Args),
     Schema(schema::Args),
     Sim(Box<sim::Args>),
+    Watch(watch::Args),
 }
 
 fn main() -> std::process::ExitCode {
@@ -63,6 +65,7 @@ fn main() -> std::process::ExitCode {
         Command::Report(args) => report::run(&args).map_err(|e| e.to_string()),
         Command::Schema(args) => Ok(schema::run(&args)),
         Command::Sim(args) => sim::run(&args).map_err(|e| e.to_string()),
+        Command::Watch(args) => watch::run(&args).map_err(|e| e.to_string()),
     };
     exit.unwrap_or_else(|error| {
         eprintln!("unbloat: {error}");

@@ -263,3 +263,124 @@ impl Key {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::devices::Queue;
+    use crate::layers::Layer;
+    use unbloat_units::{Bytes, Rate};
+
+    fn flow() -> Flow {
+        Flow {
+            protocol: Protocol::TCP,
+            from: "10.0.0.1:4000".parse().unwrap(),
+            to: "10.0.0.2:443".parse().unwrap(),
+        }
+    }
+
+    /// A device that has sent `left` bytes and holds 25 kB, and a connection with as much acknowledged.
+    fn sight(ms: i64, left: u64, rtt_ms: i64) -> Sight {
+        let queue = Queue {
+            kind: "tbf".to_owned(),
+            backlog: Bytes::new(25_000),
+            packets: 20,
+            left: Bytes::new(left),
+            dropped: left / 100_000,
+        };
+        let device = Device {
+            name: "wan0".to_owned(),
+            queue: Some(queue),
+            ..Device::default()
+        };
+        let tcp = TcpState {
+            queued: Bytes::new(40_000),
+            unsent: Bytes::new(10_000),
+            in_flight: Bytes::new(30_000),
+            cwnd: Bytes::new(30_000),
+            rtt: Some(Delta::ms(rtt_ms)),
+            min_rtt: Some(Delta::ms(20)),
+            delivery_rate: None,
+            sent: Bytes::new(left),
+            acknowledged: Bytes::new(left),
+            retransmissions: 0,
+        };
+        let state = SocketState {
+            flow: flow(),
+            inode: 7,
+            below: Bytes::new(25_000),
+            tcp: Some(tcp),
+        };
+        Sight {
+            at: Time::from_ns(ms * 1_000_000),
+            devices: [(2, device)].into(),
+            counted: None,
+            sockets: [(flow(), state)].into(),
+        }
+    }
+
+    #[test]
+    fn without_programs_layers_come_out_of_backlogs_and_rates() {
+        let mut account = Account::default();
+        let filter = Filter::default();
+        account.settle(sight(1_000, 0, 120), &filter, |_| Some(2));
+        let layers = account.settle(sight(2_000, 250_000, 120), &filter, |_| Some(2));
+        assert_eq!(layers.span, Delta::secs(1));
+        let queue = layers.interfaces[0].queue.as_ref().unwrap();
+        // 25 kB at 2 Mbit/s.
+        assert_eq!((queue.wait, queue.dropped), (Some(Delta::ms(100)), 2));
+        let flow = &layers.flows[0];
+        assert_eq!(flow.delay(Layer::Socket), Some(Delta::ms(40)));
+        assert_eq!(flow.qdisc, Some(Wait::Estimated(Delta::ms(100))));
+        assert_eq!(flow.round_trip.rtt_f, Some(Wait::Estimated(Delta::ms(20))));
+        assert_eq!(flow.round_trip.added, Some(Delta::ZERO));
+        assert_eq!(flow.rates.acknowledged, Some(Rate::mbps(2)));
+        assert_eq!(flow.worst(), Some((Layer::Qdisc, Delta::ms(100))));
+        assert_eq!(account.inode(&flow.flow), Some(7));
+    }
+
+    #[test]
+    fn what_takes_longer_than_ever_behind_the_driver_is_below() {
+        let mut account = Account::default();
+        let filter = Filter::default();
+        account.settle(sight(1_000, 0, 120), &filter, |_| Some(2));
+        account.settle(sight(2_000, 250_000, 120), &filter, |_| Some(2));
+        let layers = account.settle(sight(3_000, 500_000, 420), &filter, |_| Some(2));
+        let flow = &layers.flows[0];
+        assert_eq!(flow.round_trip.added, Some(Delta::ms(300)));
+        assert_eq!(flow.worst(), Some((Layer::Below, Delta::ms(300))));
+    }
+
+    #[test]
+    fn only_what_is_wanted_is_told_of() {
+        let mut account = Account::default();
+        let other = Filter {
+            interface: Some("lan0".to_owned()),
+            ..Filter::default()
+        };
+        account.settle(sight(1_000, 0, 120), &other, |_| Some(2));
+        let layers = account.settle(sight(2_000, 250_000, 120), &other, |_| Some(2));
+        assert!(layers.flows.is_empty() && layers.interfaces.is_empty());
+    }
+
+    #[test]
+    fn a_socket_that_sends_to_many_is_found_by_its_own_end() {
+        let mut sight = sight(0, 0, 1);
+        let state = sight.sockets.remove(&flow()).unwrap();
+        let udp = |from: &str, to: &str| Flow {
+            protocol: Protocol::UDP,
+            from: from.parse().unwrap(),
+            to: to.parse().unwrap(),
+        };
+        for (bound, peer) in [
+            ("0.0.0.0:53", "0.0.0.0:0"),
+            ("[::]:53", "[::]:0"),
+            ("10.0.0.1:53", "0.0.0.0:0"),
+        ] {
+            sight.sockets = [(udp(bound, peer), state)].into();
+            let flow = udp("10.0.0.1:53", "10.9.9.9:1234");
+            assert_eq!(sight.socket(&flow), Some(&state), "{bound}");
+            assert_eq!(sight.socket(&udp("10.0.0.1:54", "10.9.9.9:1")), None);
+        }
+    }
+}

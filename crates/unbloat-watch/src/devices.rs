@@ -26,7 +26,7 @@ const QUEUE: u16 = 3;
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Device {
     pub(crate) name: String,
-    address: Vec<u8>,
+    pub(crate) address: Vec<u8>,
     /// Whether it is a piece of hardware, or a program behind a TUN or TAP device: then the time until the driver lets go
     /// of a packet is a time in its queue, and not the packet's way through another part of this kernel.
     pub(crate) is_end: bool,
