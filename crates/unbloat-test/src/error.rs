@@ -49,7 +49,9 @@ pub enum TestError {
     },
     #[error("{0} echoes no datagrams there: {1}")]
     NoEcho(String, String),
-    #[error("{target} can be loaded by nothing that this test speaks over it: {reason}")]
+    #[error(
+        "this test cannot measure {target}: {reason}; take HTTP/1.1 or 2 of a responsiveness server, or irtt"
+    )]
     Unsupported {
         target: Target,
         reason: &'static str,

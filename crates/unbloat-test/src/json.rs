@@ -1,5 +1,6 @@
 //! What was found, as JSON of a schema of our own: docs/test.md has each field.
 
+use crate::applications;
 use crate::findings::{Findings, Idle, LoadFindings};
 use crate::measured::{Counter, Measured};
 use crate::plan::Direction;
@@ -37,6 +38,7 @@ pub fn json(measured: &Measured, findings: &Findings) -> Value {
         "idle": idle(&findings.idle),
         "loads": findings.loads.iter().map(|found| load(measured, found)).collect::<Vec<_>>(),
         "splits": findings.splits.iter().map(|(direction, split)| splits(*direction, split)).collect::<Vec<_>>(),
+        "applications": applications::json(measured),
         "grade": {
             "rule": findings.rule.name(),
             "rule_in_words": findings.rule.in_words(),

@@ -6,6 +6,7 @@
 
 mod account;
 mod apple;
+mod applications;
 mod echo;
 mod error;
 mod findings;

@@ -149,8 +149,6 @@ pub enum ProbeKind {
     Foreign,
     /// On a load connection, among its data.
     SelfHttp,
-    /// ICMP echo.
-    Icmp,
 }
 
 impl ProbeKind {
@@ -158,12 +156,11 @@ impl ProbeKind {
         match self {
             ProbeKind::Foreign => "foreign",
             ProbeKind::SelfHttp => "self",
-            ProbeKind::Icmp => "icmp",
         }
     }
 }
 
-/// One probe of HTTP or ICMP.
+/// One probe of HTTP.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Probe {
     pub kind: ProbeKind,
@@ -176,7 +173,7 @@ pub struct Probe {
     pub tls: Option<Delta>,
     /// Round trips that this handshake takes.
     pub tls_round_trips: u8,
-    /// From request to the end of its answer; of ICMP, from request to reply.
+    /// From request to the end of its answer.
     pub answer: Option<Delta>,
     /// Why there is none.
     pub failure: Option<String>,

@@ -82,7 +82,6 @@ pub struct Probing {
     pub pairs_per_s: u16,
     /// Share of the capacity that such probes may take: draft-09's PTC.
     pub share: f64,
-    pub icmp: bool,
 }
 
 impl Probing {
@@ -96,7 +95,6 @@ impl Default for Probing {
             echo_bytes: 0,
             pairs_per_s: Probing::DEFAULT_PAIRS_PER_S,
             share: 0.05,
-            icmp: true,
         }
     }
 }

@@ -1,5 +1,6 @@
 //! The tables of a test's run.
 
+use crate::applications;
 use crate::findings::{Curves, Findings, LoadFindings};
 use crate::measured::{Measured, StageRun};
 use crate::plan::{Direction, Load};
@@ -11,7 +12,7 @@ use unbloat_units::{Delta, Rate, Time};
 const GOODPUT_EVERY: Delta = Delta::ms(100);
 
 /// All of them, as every test's run has them.
-pub fn tables() -> [Table; 6] {
+pub fn tables() -> [Table; 7] {
     [
         stages(),
         load_flows(),
@@ -19,12 +20,13 @@ pub fn tables() -> [Table; 6] {
         probes(),
         goodput_series(),
         tcp_series(),
+        applications::table(),
     ]
 }
 
 /// With their rows.
 pub fn rows(measured: &Measured, findings: &Findings) -> Vec<(Table, Rows)> {
-    let [stages, flows, echoes, probes, goodput, tcp] = tables();
+    let [stages, flows, echoes, probes, goodput, tcp, apps] = tables();
     let rows = [
         stage_rows(&stages, measured, findings),
         flow_rows(&flows, measured),
@@ -32,8 +34,9 @@ pub fn rows(measured: &Measured, findings: &Findings) -> Vec<(Table, Rows)> {
         probe_rows(&probes, measured),
         goodput_rows(&goodput, measured),
         tcp_rows(&tcp, measured),
+        applications::rows(&apps, measured),
     ];
-    [stages, flows, echoes, probes, goodput, tcp]
+    [stages, flows, echoes, probes, goodput, tcp, apps]
         .into_iter()
         .zip(rows)
         .collect()
@@ -165,13 +168,13 @@ fn echoes() -> Table {
 fn probes() -> Table {
     Table {
         name: "probes",
-        doc: "one row per probe by HTTP or ICMP; kinds wait in different places and are never averaged together",
+        doc: "one row per probe by HTTP; kinds wait in different places and are never averaged together",
         columns: vec![
             Column::i64("time_ns", "when it began, since the test began"),
             Column::u64("stage", "number of the stage; null between stages"),
             Column::text(
                 "kind",
-                "foreign: a connection of its own; self: a request on a load connection (with HTTP/1.1 TCP's own round trip); icmp",
+                "foreign: a connection of its own; self: a request on a load connection (with HTTP/1.1 TCP's own round trip)",
             ),
             Column::u64("flow", "load connection that carried it"),
             Column::f64(

@@ -1,5 +1,6 @@
 //! What was found, for people.
 
+use crate::applications;
 use crate::findings::{Findings, LoadFindings};
 use crate::measured::{Counter, Measured};
 use crate::plan::{Direction, Load, Stack};
@@ -13,6 +14,7 @@ pub fn text(measured: &Measured, findings: &Findings) -> String {
     headline(&mut text, findings);
     loads(&mut text, findings);
     sockets(&mut text, findings);
+    text += &applications::text(measured);
     doubts(&mut text, measured, findings);
     text += "what to do\n";
     for advice in &findings.advice {
@@ -85,7 +87,7 @@ fn load(text: &mut String, found: &LoadFindings) {
                 Some(Counter::Acknowledged) => ", as acknowledged by the server's TCP",
                 _ => "",
             };
-            let _ = writeln!(text, "  goodput {:<4}{rate}{counted}", direction.name());
+            let _ = writeln!(text, "  goodput {:<5}{rate}{counted}", direction.name());
         }
     }
     loss(text, found);

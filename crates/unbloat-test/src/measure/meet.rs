@@ -4,7 +4,7 @@ use crate::error::TestError;
 use crate::http::Dialer;
 use crate::load::Carrier;
 use crate::measured::Server;
-use crate::options::{IpVersion, Options};
+use crate::options::{Http, IpVersion, Options};
 use crate::service;
 use crate::socket::Settings;
 use crate::target::{Origin, Target};
@@ -22,6 +22,9 @@ pub(super) struct Met {
 
 pub(super) async fn meet(options: &Options, clock: Clock) -> Result<Met, TestError> {
     let settings = Settings::of(options)?;
+    if options.http == Http::Three {
+        return Err(unsupported(options, "load over HTTP/3 is not known to it"));
+    }
     let mut met = match &options.target {
         Target::Responsiveness(origin) => responsiveness(options, origin, settings, clock).await?,
         Target::Irtt { host, port } => Met {
@@ -32,12 +35,7 @@ pub(super) async fn meet(options: &Options, clock: Clock) -> Result<Met, TestErr
                 "load: an irtt server echoes datagrams and carries nothing else".to_owned(),
             ],
         },
-        Target::Ndt7(_) => {
-            return Err(TestError::Unsupported {
-                target: options.target.clone(),
-                reason: "ndt7 is not spoken yet",
-            });
-        }
+        Target::Ndt7(_) => return Err(unsupported(options, "ndt7 is not known to it")),
     };
     if let Some((host, port)) = &options.echo {
         met.echo = Some(address(host, *port, options.ip).await?);
@@ -97,6 +95,13 @@ async fn responsiveness(
         echo,
         lacks,
     })
+}
+
+fn unsupported(options: &Options, reason: &'static str) -> TestError {
+    TestError::Unsupported {
+        target: options.target.clone(),
+        reason,
+    }
 }
 
 fn refused(dialer: &Dialer, options: &Options, error: io::Error) -> TestError {
