@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 use unbloat_apps::{App, ChoiceError};
 use unbloat_campaign::{Flows, Http, Load, PlanName, Settings, Stack};
-use unbloat_test::{Options, Plan, Stage, Target, TargetError, Trust};
+use unbloat_test::{Options, Plan, Target, TargetError, Trust};
 
 #[derive(Debug, thiserror::Error)]
 pub enum SettingsError {
@@ -66,21 +66,15 @@ fn plan(settings: &Settings, has_apps: bool) -> Plan {
             .as_ref()
             .is_none_or(|loads| loads.contains(&load))
     };
-    let longest = plan.stages.iter().map(|stage| stage.lasts).max();
+    if has_apps && wants(Load::Idle) {
+        plan = plan.with_idle_for_apps();
+    }
     plan.stages.retain(|stage| match stage.load {
         unbloat_test::Load::Idle => true,
         unbloat_test::Load::Down => wants(Load::Down),
         unbloat_test::Load::Up => wants(Load::Up),
         unbloat_test::Load::Both => wants(Load::Both),
     });
-    if let (true, Some(lasts)) = (has_apps && wants(Load::Idle), longest) {
-        let quiet = Stage {
-            load: unbloat_test::Load::Idle,
-            stack,
-            lasts,
-        };
-        plan.stages.insert(1, quiet);
-    }
     plan
 }
 
