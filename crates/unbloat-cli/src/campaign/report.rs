@@ -111,12 +111,12 @@ fn tables(campaign: &Campaign, found: &[Finding], runs: &[Run]) -> Vec<(Table, R
             row.text(&value[..]);
         }
     }
-    let [of_averages, of_results, of_points] = rows;
+    let [mean_rows, run_rows, point_rows] = rows;
     vec![
         findings_table(&cells, found),
-        (averages, of_averages),
-        (results, of_results),
-        (points, of_points),
+        (averages, mean_rows),
+        (results, run_rows),
+        (points, point_rows),
     ]
 }
 
