@@ -13,6 +13,7 @@ mod report;
 mod schema;
 mod sim;
 mod stop;
+mod test;
 mod watch;
 
 use clap::{Parser, Subcommand};
@@ -41,6 +42,7 @@ enum Command {
     Report(report::Args),
     Schema(schema::Args),
     Sim(Box<sim::Args>),
+    Test(Box<test::Args>),
     Watch(watch::Args),
 }
 
@@ -65,6 +67,7 @@ fn main() -> std::process::ExitCode {
         Command::Report(args) => report::run(&args).map_err(|e| e.to_string()),
         Command::Schema(args) => Ok(schema::run(&args)),
         Command::Sim(args) => sim::run(&args).map_err(|e| e.to_string()),
+        Command::Test(args) => test::run(&args).map_err(|e| e.to_string()),
         Command::Watch(args) => watch::run(&args).map_err(|e| e.to_string()),
     };
     exit.unwrap_or_else(|error| {
