@@ -7,6 +7,7 @@ mod compare;
 mod exit;
 mod experiment;
 mod lab;
+mod locate;
 mod model;
 mod output;
 mod report;
@@ -38,6 +39,7 @@ enum Command {
     Campaign(Box<campaign::Args>),
     Compare(compare::Args),
     Lab(lab::Args),
+    Locate(Box<locate::Args>),
     Model(Box<model::Args>),
     Report(report::Args),
     Schema(schema::Args),
@@ -63,6 +65,7 @@ fn main() -> std::process::ExitCode {
         Command::Campaign(args) => campaign::run(&args).map_err(|e| e.to_string()),
         Command::Compare(args) => compare::run(&args).map_err(|e| e.to_string()),
         Command::Lab(args) => lab::run(&args).map_err(|e| e.to_string()),
+        Command::Locate(args) => locate::run(&args).map_err(|e| e.to_string()),
         Command::Model(args) => model::run(&args).map_err(|e| e.to_string()),
         Command::Report(args) => report::run(&args).map_err(|e| e.to_string()),
         Command::Schema(args) => Ok(schema::run(&args)),

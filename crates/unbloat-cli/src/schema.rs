@@ -18,6 +18,7 @@ pub fn run(_: &Args) -> Exit {
     tables.extend(crate::lab::tables());
     tables.extend(unbloat_test::tables::tables());
     tables.extend(unbloat_compare::all_tables());
+    tables.extend(unbloat_locate::tables::all_tables());
     print!("{}", schema_markdown(&tables));
     Exit::Complete
 }
