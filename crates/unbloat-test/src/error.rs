@@ -18,9 +18,10 @@ pub enum TestError {
     )]
     Connect { to: SocketAddr, source: io::Error },
     #[error(
-        "{to} shows a certificate that is not believed ({source}); give --ca FILE or --pin SHA256 (unbloat serve prints it), or --insecure to believe anybody"
+        "{to} shows a certificate that is not believed ({}); give --ca FILE or --pin SHA256 (unbloat serve prints it), or --insecure to believe anybody",
+        said(.reason)
     )]
-    Certificate { to: String, source: io::Error },
+    Certificate { to: String, reason: String },
     #[error("cannot read {path}: {reason}", path = path.display())]
     Authorities { path: PathBuf, reason: String },
     #[error("this system knows no certificate authorities; give --ca FILE, or --pin SHA256")]
@@ -61,10 +62,13 @@ pub enum TestError {
 }
 
 /// What a server says, as far as it fits one line of ours.
+fn said(text: &str) -> String {
+    text.chars().filter(|c| !c.is_control()).take(200).collect()
+}
+
 fn words(text: &str) -> String {
-    let said: String = text.chars().filter(|c| !c.is_control()).take(200).collect();
-    match said.is_empty() {
-        true => String::new(),
-        false => format!(": {said}"),
+    match said(text) {
+        said if said.is_empty() => said,
+        said => format!(": {said}"),
     }
 }

@@ -111,7 +111,7 @@ fn refused(dialer: &Dialer, options: &Options, error: io::Error) -> TestError {
     match inner {
         Some(rustls::Error::InvalidCertificate(_)) => TestError::Certificate {
             to: dialer.origin.authority(),
-            source: error,
+            reason: error.to_string(),
         },
         Some(_) => TestError::Http {
             to: dialer.origin.authority(),
