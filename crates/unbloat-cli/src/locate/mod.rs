@@ -20,6 +20,9 @@ use unbloat_run::{Clock, RunInfo, Status};
 use unbloat_test::TargetError;
 use view::View;
 
+/// The verdicts in a run's folder.
+const VERDICTS: &str = "locate.json";
+
 #[derive(Debug, thiserror::Error)]
 pub enum CommandError {
     #[error(transparent)]
@@ -60,7 +63,10 @@ pub fn run(args: &Args) -> Result<Exit, CommandError> {
     print(args, &wish, &located)?;
     if args.writes_run() {
         let info = info(args, &wish, &located);
-        write_run(args.out.as_deref(), "locate", &info, &tables::all(&located))?;
+        let all = tables::all(&located);
+        let dir = write_run(args.out.as_deref(), "locate", &info, &all)?;
+        let text = format!("{:#}\n", json::object(&wish.options, &located));
+        std::fs::write(dir.join(VERDICTS), text).map_err(OutputError::Write)?;
     }
     Ok(match located.is_cut {
         true => Exit::Interrupted,
@@ -90,7 +96,6 @@ fn info(args: &Args, wish: &Wish, located: &Located) -> RunInfo {
     info.clock = Clock::Real;
     info.seed = Some(wish.options.params.seed);
     info.options = args.settings(wish);
-    info.verdict = json::object(&wish.options, located);
     if located.is_cut {
         info.status = Status::Interrupted;
     }
