@@ -12,6 +12,7 @@ mod model;
 mod output;
 mod report;
 mod schema;
+mod serve;
 mod sim;
 mod stop;
 mod test;
@@ -43,6 +44,7 @@ enum Command {
     Model(Box<model::Args>),
     Report(report::Args),
     Schema(schema::Args),
+    Serve(Box<serve::Args>),
     Sim(Box<sim::Args>),
     Test(Box<test::Args>),
     Watch(watch::Args),
@@ -69,6 +71,7 @@ fn main() -> std::process::ExitCode {
         Command::Model(args) => model::run(&args).map_err(|e| e.to_string()),
         Command::Report(args) => report::run(&args).map_err(|e| e.to_string()),
         Command::Schema(args) => Ok(schema::run(&args)),
+        Command::Serve(args) => serve::run(&args).map_err(|e| e.to_string()),
         Command::Sim(args) => sim::run(&args).map_err(|e| e.to_string()),
         Command::Test(args) => test::run(&args).map_err(|e| e.to_string()),
         Command::Watch(args) => watch::run(&args).map_err(|e| e.to_string()),

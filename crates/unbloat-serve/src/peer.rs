@@ -11,7 +11,7 @@ use std::net::SocketAddr;
 use std::os::fd::{AsRawFd, BorrowedFd, RawFd};
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 use tokio::net::TcpStream;
 use unbloat_traffic::TcpInfo;
 use unbloat_units::{Bytes, Delta, Rate};
@@ -41,6 +41,32 @@ pub struct Peer {
 struct Unsent {
     ms: AtomicU32,
     limit: AtomicU64,
+    goodput: Mutex<Goodput>,
+}
+
+/// What was acknowledged, over spans of [`SPAN`] or more.
+#[derive(Default)]
+struct Goodput {
+    from: Option<(Instant, u64)>,
+    rate: Option<Rate>,
+}
+
+const SPAN: Duration = Duration::from_millis(50);
+
+impl Goodput {
+    /// None before the first span has passed.
+    fn update(&mut self, acked: u64, now: Instant) -> Option<Rate> {
+        match self.from {
+            None => self.from = Some((now, acked)),
+            Some((from, before)) if now >= from + SPAN => {
+                let bits = 8.0 * acked.saturating_sub(before) as f64;
+                self.rate = Some(Rate::from_bps_f64(bits / (now - from).as_secs_f64()));
+                self.from = Some((now, acked));
+            }
+            Some(_) => {}
+        }
+        self.rate
+    }
 }
 
 /// Requests whose answers are not yet complete, by number, with the moment when they must be.
@@ -170,7 +196,9 @@ impl Peer {
     pub fn adapt_unsent(&self) -> Option<Bytes> {
         let span = Delta::ms(i64::from(self.unsent.ms.load(Ordering::Relaxed)));
         let whole = self.with_socket(|socket| {
-            let bytes = unsent_bytes(&TcpInfo::of(socket)?, span);
+            let info = TcpInfo::of(socket)?;
+            let goodput = lock(&self.unsent.goodput).update(info.acked().as_u64(), Instant::now());
+            let bytes = unsent_bytes(goodput.or_else(|| window_rate(&info)), span);
             let before = self.unsent.limit.swap(bytes, Ordering::Relaxed);
             if before.abs_diff(bytes) > before / 16 {
                 let half = (bytes / 2).max(LEAST_UNSENT);
@@ -213,17 +241,19 @@ impl Peer {
     }
 }
 
-/// What `span` of the connection's rate is.
-///
-/// The draft takes goodput, which falls when we hold the sender too short. The window over the round-trip time does
-/// not, and is the rate while a queue stands; BBR's window is twice that, its pacing is not.
-fn unsent_bytes(info: &TcpInfo, span: Delta) -> u64 {
-    let by_window = info.cwnd().over(info.rtt().max(Delta::us(100)));
-    let rates = [by_window, info.pacing_rate()];
-    let rate = rates.into_iter().flatten().map(Rate::as_bps).min();
-    let bits = u128::from(rate.unwrap_or(0)) * u128::from(span.as_ns().unsigned_abs());
+/// What `span` of a rate is.
+fn unsent_bytes(rate: Option<Rate>, span: Delta) -> u64 {
+    let bps = rate.map_or(0, Rate::as_bps);
+    let bits = u128::from(bps) * u128::from(span.as_ns().unsigned_abs());
     let bytes = u64::try_from(bits / 8_000_000_000).unwrap_or(u64::MAX);
     bytes.max(2 * LEAST_UNSENT)
+}
+
+/// The rate of a connection that has no goodput yet: its window over its round-trip time. BBR's window is twice what
+/// it sends in that time, its pacing is not.
+fn window_rate(info: &TcpInfo) -> Option<Rate> {
+    let by_window = info.cwnd().over(info.rtt().max(Delta::us(100)));
+    [by_window, info.pacing_rate()].into_iter().flatten().min()
 }
 
 fn set_notsent_lowat(socket: BorrowedFd<'_>, bytes: u32) -> io::Result<()> {
@@ -305,5 +335,42 @@ impl TcpAccount {
             window_limited_ms: info.window_limited().as_ms(),
             buffer_limited_ms: info.buffer_limited().as_ms(),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_bound_is_a_span_of_goodput_and_never_less_than_two_segments() {
+        let begun = Instant::now();
+        let mut goodput = Goodput::default();
+        assert_eq!(goodput.update(1_000, begun), None);
+        assert_eq!(goodput.update(2_000, begun + SPAN / 2), None);
+        let rate = goodput.update(626_000, begun + SPAN).unwrap();
+        assert_eq!(rate, Rate::mbps(100));
+        assert_eq!(
+            unsent_bytes(Some(rate), Delta::ms(5)),
+            62_500,
+            "as the draft has it"
+        );
+        assert_eq!(
+            unsent_bytes(Some(Rate::mbps(1)), Delta::ms(1)),
+            2 * LEAST_UNSENT
+        );
+        assert_eq!(unsent_bytes(None, Delta::ms(5)), 2 * LEAST_UNSENT);
+    }
+
+    #[test]
+    fn a_connection_without_a_socket_has_no_account() {
+        let peer = Arc::new(Peer::new(1, ([127, 0, 0, 1], 1).into(), true, None));
+        assert!(peer.tcp().is_none() && peer.quic().is_none() && peer.info().is_none());
+        assert!(peer.set_congestion_control("cubic").is_ok());
+        let until = Instant::now() + SPAN;
+        let busy = peer.begin(until);
+        assert_eq!(peer.activity(), Activity::Busy { until });
+        drop(busy);
+        assert!(matches!(peer.activity(), Activity::Idle { .. }));
     }
 }

@@ -80,7 +80,7 @@ fn account(server: &Running, id: &str) -> impl Iterator<Item = Value> {
     let mut stream = server.connect();
     write!(
         stream,
-        "GET /unbloat/v1/session/{id}/account HTTP/1.1\r\nhost: a\r\n\r\n"
+        "GET /unbloat/v1/session/{id}/account HTTP/1.1\r\nhost: a\r\nconnection: close\r\n\r\n"
     )
     .unwrap();
     let lines = BufReader::new(stream).lines();
@@ -208,7 +208,9 @@ fn limits_refuse_with_their_reason() {
         "{}",
         cut.body.len()
     );
-    let mut long = b"POST /upload HTTP/1.1\r\nhost: a\r\nconnection: close\r\ncontent-length: 5000\r\n\r\n".to_vec();
+    let mut long =
+        b"POST /upload HTTP/1.1\r\nhost: a\r\nconnection: close\r\ncontent-length: 5000\r\n\r\n"
+            .to_vec();
     long.resize(long.len() + 4000, 0);
     let early = server.send(&long);
     assert!(early.json()["received_bytes"].as_u64().unwrap() >= 1000);
