@@ -9,7 +9,7 @@ use unbloat_units::{Bytes, Delta, Rate};
 /// browsers.
 ///
 /// Strangers may use it. What they may have is bounded by the limits below; beyond these a connection gets at most
-/// 16 kB and 64 fields of header, 128 requests at a time, 30 s without a request and 10 s for TLS and a header; the echo
+/// 16 kB (HTTP/1.1: 128 kB) and 64 fields of header, 128 requests at a time, 30 s without a request and 10 s for TLS and a header; the echo
 /// answers only who proved its address, at most 100 packets a second each, none longer than what came.
 #[derive(clap::Args)]
 #[command(after_help = "\
