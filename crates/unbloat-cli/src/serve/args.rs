@@ -15,7 +15,7 @@ use unbloat_units::{Bytes, Delta, Rate};
 #[command(after_help = "\
 Examples:
   unbloat serve
-  unbloat serve --name test.example.net --token-file tokens --rate 200mbps
+  unbloat serve --name test.example.net --token-file tokens --rate '200 Mbit/s'
   unbloat serve --cert chain.pem --key key.pem --listen 0.0.0.0:443
   unbloat serve --listen 10.0.0.1:4043 --plain 10.0.0.1:4080 --json
 The other side:
