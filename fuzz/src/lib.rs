@@ -1,6 +1,7 @@
 //! What must hold for any bytes at all; shared by the fuzz targets and by the test that replays
 //! their corpora.
 
+mod echo;
 mod segments;
 
 use unbloat_app::{
@@ -10,17 +11,19 @@ use unbloat_capture::read_all;
 use unbloat_units::Time;
 use unbloat_wire::{Batch, FlowHasher, LinkType, Parser, ParserParams};
 
+pub use echo::echo;
 pub use segments::tcp;
 
 /// A check, by the name of its corpus.
 pub type Check = fn(&[u8]);
 
 /// All checks.
-pub const ALL: [(&str, Check); 4] = [
+pub const ALL: [(&str, Check); 5] = [
     ("capture", capture),
     ("parse", parse),
     ("tcp", tcp),
     ("app", app),
+    ("echo", echo),
 ];
 
 fn parser() -> Parser {

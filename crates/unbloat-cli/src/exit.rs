@@ -13,6 +13,8 @@ pub enum Exit {
     Damaged,
     /// 4: done, but a bound of the scenario was not kept.
     OutOfBounds,
+    /// 5: done, but what was measured is not to be trusted, as is said.
+    Untrusted,
     /// 130: stopped by Ctrl-C; the result holds what was known then.
     Interrupted,
     /// What a command that was run for the user ended with.
@@ -26,6 +28,7 @@ impl From<Exit> for ExitCode {
             Exit::Failed => 1,
             Exit::Damaged => 3,
             Exit::OutOfBounds => 4,
+            Exit::Untrusted => 5,
             Exit::Interrupted => 130,
             Exit::Of(code) => code,
         })

@@ -2,16 +2,21 @@
 //! for people to standard error.
 
 mod analyze;
+mod campaign;
 mod compare;
 mod exit;
 mod experiment;
 mod lab;
+mod locate;
 mod model;
 mod output;
 mod report;
 mod schema;
+mod serve;
 mod sim;
 mod stop;
+mod test;
+mod watch;
 
 use clap::{Parser, Subcommand};
 use exit::Exit;
@@ -32,12 +37,17 @@ struct Cli {
 #[derive(Subcommand)]
 enum Command {
     Analyze(Box<analyze::Args>),
+    Campaign(Box<campaign::Args>),
     Compare(compare::Args),
     Lab(lab::Args),
+    Locate(Box<locate::Args>),
     Model(Box<model::Args>),
     Report(report::Args),
     Schema(schema::Args),
+    Serve(Box<serve::Args>),
     Sim(Box<sim::Args>),
+    Test(Box<test::Args>),
+    Watch(watch::Args),
 }
 
 fn main() -> std::process::ExitCode {
@@ -54,12 +64,17 @@ fn main() -> std::process::ExitCode {
     });
     let exit = match Cli::parse().command {
         Command::Analyze(args) => analyze::run(&args).map_err(|e| e.to_string()),
+        Command::Campaign(args) => campaign::run(&args).map_err(|e| e.to_string()),
         Command::Compare(args) => compare::run(&args).map_err(|e| e.to_string()),
         Command::Lab(args) => lab::run(&args).map_err(|e| e.to_string()),
+        Command::Locate(args) => locate::run(&args).map_err(|e| e.to_string()),
         Command::Model(args) => model::run(&args).map_err(|e| e.to_string()),
         Command::Report(args) => report::run(&args).map_err(|e| e.to_string()),
         Command::Schema(args) => Ok(schema::run(&args)),
+        Command::Serve(args) => serve::run(&args).map_err(|e| e.to_string()),
         Command::Sim(args) => sim::run(&args).map_err(|e| e.to_string()),
+        Command::Test(args) => test::run(&args).map_err(|e| e.to_string()),
+        Command::Watch(args) => watch::run(&args).map_err(|e| e.to_string()),
     };
     exit.unwrap_or_else(|error| {
         eprintln!("unbloat: {error}");

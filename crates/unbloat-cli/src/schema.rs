@@ -16,7 +16,9 @@ pub fn run(_: &Args) -> Exit {
     tables.extend(crate::model::tables());
     tables.extend(crate::experiment::tables());
     tables.extend(crate::lab::tables());
+    tables.extend(unbloat_test::tables::tables());
     tables.extend(unbloat_compare::all_tables());
+    tables.extend(unbloat_locate::tables::all_tables());
     print!("{}", schema_markdown(&tables));
     Exit::Complete
 }

@@ -83,6 +83,28 @@ fn exit_codes_and_output_are_the_commands() {
 }
 
 #[test]
+fn a_series_tells_what_passed_and_how_long_it_waited() {
+    if !is_root() {
+        return;
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("series.csv");
+    let options = ["--rate-up", "1mbit", "--series", file.to_str().unwrap()];
+    let (output, said) = run(
+        &options,
+        "bash -c 'echo one datagram > /dev/udp/$UNBLOAT_BASE/9; sleep 0.1'",
+    );
+    assert!(output.status.success(), "{said}");
+    let series = std::fs::read_to_string(&file).unwrap();
+    let mut lines = series.lines();
+    let header = "time_ns,monotonic_ns,direction,wait_ms,bytes,tcp_bytes,drops";
+    assert_eq!(lines.next(), Some(header));
+    // IP and UDP take 28 bytes.
+    let passed = |line: &&str| line.contains(",up,0.0,41,0,0") || line.contains(",up,0,41,0,0");
+    assert!(lines.any(|line| passed(&line)), "{series}");
+}
+
+#[test]
 fn faults_are_told_before_anything_is_made() {
     for (options, hint) in [
         (&["--rate-down", "20mbps"][..], "Mbit/s"),

@@ -7,6 +7,7 @@
 //! parent's: so whoever knows the way to the outer one knows the way to the inner one, and nothing is translated.
 
 use crate::error::LabError;
+use crate::path_series::{PathSeries, recorder};
 use crate::stage::DEVICE;
 use ipnet::{IpNet, Ipv4Net};
 use std::ffi::OsStr;
@@ -17,11 +18,12 @@ use std::os::unix::process::CommandExt;
 use std::process::Command;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::Receiver;
 use std::thread::JoinHandle;
 use unbloat_bed::{Bed, Here, Host, Route, Tun};
-use unbloat_emulator::{Emulated, Emulator, EmulatorError, Port, Setup, Side, Timing};
+use unbloat_emulator::{Emulated, Emulator, EmulatorError, Port, Setup, Side, Timing, Witness};
 use unbloat_scenario::BothWays;
-use unbloat_units::Delta;
+use unbloat_units::{Delta, Time};
 
 /// Carrier-grade NAT's addresses (RFC 6598): nobody's on the Internet.
 const ALL: Ipv4Net = Ipv4Net::new_assert(Ipv4Addr::new(100, 64, 0, 0), 10);
@@ -37,12 +39,32 @@ pub struct Shell {
     outside: Ipv4Addr,
     stop: Arc<AtomicBool>,
     carrier: Option<JoinHandle<Result<Emulated, EmulatorError>>>,
+    series: Option<Receiver<PathSeries>>,
+    zero: Time,
     _bed: Bed,
+}
+
+/// What came of a shell.
+pub struct Closed {
+    pub emulated: Emulated,
+    /// Where it was [`Shell::recorded`].
+    pub series: Option<PathSeries>,
+    /// Zero of all times, on `CLOCK_MONOTONIC`.
+    pub zero: Time,
 }
 
 impl Shell {
     /// Makes the network and begins to carry packets.
     pub fn open(path: BothWays, seed: u64) -> Result<Shell, LabError> {
+        Self::make(path, seed, false)
+    }
+
+    /// The same, which also writes down what the path does over time.
+    pub fn recorded(path: BothWays, seed: u64) -> Result<Shell, LabError> {
+        Self::make(path, seed, true)
+    }
+
+    fn make(path: BothWays, seed: u64, is_recorded: bool) -> Result<Shell, LabError> {
         let bed = Bed::new()?;
         let (net, outer) = claim(&Here::open()?)?;
         let host = bed.host("shell")?;
@@ -56,12 +78,16 @@ impl Shell {
             port(inner, Side::Client, net.into()),
             port(outer, Side::Server, Ipv4Net::default().into()),
         ];
-        let emulator = Emulator::new(Setup {
+        let (witness, series) = is_recorded.then(recorder).unzip();
+        let setup = Setup {
             shares_radio: path.shares_radio,
             seed,
             sample_every: Some(SAMPLE_EVERY),
+            witness: witness.map(|witness| Box::new(witness) as Box<dyn Witness>),
             ..Setup::new(path.down, path.up, ports, Timing::Spin)
-        })?;
+        };
+        let zero = Time::from_ns(setup.clock.zero_ns());
+        let emulator = Emulator::new(setup)?;
         let stop = Arc::new(AtomicBool::new(false));
         let seen = stop.clone();
         let thread = std::thread::Builder::new().name("path".to_owned());
@@ -71,6 +97,8 @@ impl Shell {
             outside: ends(net).0,
             stop,
             carrier: Some(carrier.map_err(LabError::Thread)?),
+            series,
+            zero,
             _bed: bed,
         })
     }
@@ -110,11 +138,18 @@ impl Shell {
     }
 
     /// Stops carrying packets; what came of it.
-    pub fn close(mut self) -> Result<Emulated, LabError> {
+    pub fn close(mut self) -> Result<Closed, LabError> {
         self.stop.store(true, Ordering::Relaxed);
         let carrier = self.carrier.take().ok_or(LabError::Panicked)?;
-        let emulated = carrier.join().map_err(|_| LabError::Panicked)?;
-        Ok(emulated?)
+        let mut emulated = carrier.join().map_err(|_| LabError::Panicked)??;
+        // It hands its series over when it goes.
+        drop(emulated.witness.take());
+        let series = self.series.take();
+        Ok(Closed {
+            emulated,
+            series: series.and_then(|series| series.recv().ok()),
+            zero: self.zero,
+        })
     }
 }
 

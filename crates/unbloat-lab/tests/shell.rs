@@ -58,7 +58,7 @@ fn the_outermost_network_is_reached_through_every_shell_and_all_their_delays() {
     drop(stream);
     echo.join().unwrap();
     for (shell, rtt) in [(inner, 30), (outer, 20)] {
-        let emulated = shell.close().unwrap();
+        let emulated = shell.close().unwrap().emulated;
         assert_eq!(emulated.report.base_rtt, Delta::ms(rtt));
         assert!(
             emulated

@@ -1,13 +1,13 @@
 //! The terminal, taken over and given back.
 
 use crate::{Live, draw};
-use ratatui::Terminal;
 use ratatui::backend::CrosstermBackend;
 use ratatui::crossterm::event::{self, Event, KeyCode, KeyEvent, KeyEventKind, KeyModifiers};
 use ratatui::crossterm::execute;
 use ratatui::crossterm::terminal::{
     EnterAlternateScreen, LeaveAlternateScreen, disable_raw_mode, enable_raw_mode,
 };
+use ratatui::{Frame, Terminal};
 use std::io::{self, IsTerminal, Stderr, stderr};
 use std::panic;
 use std::time::Duration;
@@ -41,7 +41,12 @@ impl Screen {
     }
 
     pub fn show(&mut self, live: &Live) -> io::Result<()> {
-        self.terminal.draw(|frame| draw(live, frame)).map(|_| ())
+        self.draw(|frame| draw(live, frame))
+    }
+
+    /// Shows a frame that somebody else fills.
+    pub fn draw(&mut self, fill: impl FnOnce(&mut Frame<'_>)) -> io::Result<()> {
+        self.terminal.draw(fill).map(|_| ())
     }
 
     /// Waits so long for keys; whether one of them asks to end the run.

@@ -219,16 +219,16 @@ fn table(live: &Live, area: Rect, frame: &mut Frame<'_>) {
     );
 }
 
-fn bytes(value: Option<Bytes>) -> String {
+pub(crate) fn bytes(value: Option<Bytes>) -> String {
     value.map_or("-".to_owned(), |value| value.to_string())
 }
 
-fn per_second(rate: Option<Rate>) -> String {
+pub(crate) fn per_second(rate: Option<Rate>) -> String {
     rate.map_or("-".to_owned(), |rate| rate.to_string())
 }
 
 /// Three digits: "338 ms", "1.23 ms", "23.4 µs".
-fn span(span: Delta) -> String {
+pub(crate) fn span(span: Delta) -> String {
     let ns = span.as_ns() as f64;
     let (value, unit) = match ns.abs() {
         1e9.. => (ns / 1e9, "s"),
@@ -243,7 +243,7 @@ fn span(span: Delta) -> String {
 }
 
 /// Names come from scenarios and commands: a control character would steer the terminal.
-fn printable(text: &str) -> String {
+pub(crate) fn printable(text: &str) -> String {
     let safe = |c: char| if c.is_control() { '\u{fffd}' } else { c };
     text.chars().map(safe).collect()
 }

@@ -30,6 +30,8 @@
     course("sim-srtt", "Smoothed round-trip time", ["RTT", "ms"]),
     course("sim-cwnd", "Congestion window", ["window", "bytes"]),
     course("sim-in-flight", "In flight", ["bytes", "bytes"]),
+    course("test-added", "Delay added one way", ["added delay", "ms"]),
+    course("test-goodput", "Goodput of the load, stage by stage", ["rate", "rate"]),
     ...data.sweep.map((f) => ({ ...f, of: "sim" })),
   );
   const colours = ["--c1", "--c2", "--c3", "--c4", "--c5", "--c6"];

@@ -6,6 +6,7 @@
 //! [`RenderOptions::LARGEST_FILE`] whether the run has 100 flows or 50 million. Charts are drawn by
 //! uPlot (MIT licence, `assets/uPlot.LICENSE`), embedded as released.
 
+mod campaign;
 mod chosen;
 mod columns;
 mod comparison;

@@ -1,6 +1,7 @@
 //! The parts of the page that need no script: verdict, key numbers, what made the run.
 
 use crate::RenderOptions;
+use crate::campaign::Campaign;
 use crate::html::escape;
 use crate::numbers::{human, three_digits};
 use crate::sim::SimResult;
@@ -13,6 +14,7 @@ pub(crate) struct Parts<'a> {
     pub(crate) metrics: &'a [Metric],
     /// Of a single run of a simulation.
     pub(crate) results: &'a [SimResult],
+    pub(crate) campaign: &'a Campaign,
     /// A capture was analysed; otherwise there is nothing to say of packets and flows.
     pub(crate) has_flows: bool,
     pub(crate) embedded: u64,
@@ -31,6 +33,7 @@ pub(crate) fn body(parts: &Parts) -> String {
         time_lines(parts),
         key_numbers(parts.metrics),
         bounds(parts.info),
+        medians(parts.campaign),
         figures(parts.has_flows),
         results(parts.results),
         left_out(&parts.info.left_out),
@@ -254,7 +257,9 @@ fn folded(title: &str, heads: &str, rows: Vec<Vec<String>>, open: bool) -> Strin
     }
     let heads: Vec<&str> = heads.split(',').collect();
     let class = |i: usize| match heads[i] {
-        "client" | "server" | "side" | "subject" | "result" => " class=\"text\"",
+        "client" | "server" | "side" | "subject" | "result" | "combination" | "load" => {
+            " class=\"text\""
+        }
         _ => "",
     };
     let head_cells = heads.iter().enumerate();
@@ -374,6 +379,22 @@ fn results(results: &[SimResult]) -> String {
             .to_vec()
     });
     match folded("Results", "subject,result,value", rows.collect(), true) {
+        table if table.is_empty() => table,
+        table => format!("<section>{table}</section>\n"),
+    }
+}
+
+/// A campaign's first table: what it was made for.
+fn medians(campaign: &Campaign) -> String {
+    let heads = campaign.heads.join(",");
+    let escaped = |line: &Vec<String>| line.iter().map(|cell| escape(cell)).collect();
+    let rows: Vec<Vec<String>> = campaign.lines.iter().map(escaped).collect();
+    match folded(
+        "Medians over repeats, and what they lie between",
+        &heads,
+        rows,
+        true,
+    ) {
         table if table.is_empty() => table,
         table => format!("<section>{table}</section>\n"),
     }

@@ -1,5 +1,6 @@
 //! A run to one HTML file.
 
+use crate::campaign::campaign;
 use crate::chosen::{Chosen, choose};
 use crate::data::{PageData, metrics};
 use crate::flows::flow_rows;
@@ -84,6 +85,7 @@ pub fn render(
         verdict: verdict.as_ref(),
         metrics: &metrics(run)?,
         results: &single_results(run)?,
+        campaign: &campaign(run)?,
         has_flows: run.table("flows").is_ok(),
         embedded,
         flows_total: chosen.of,

@@ -1,4 +1,4 @@
-//! Figures of a simulation, from the tables that `unbloat sim` writes: courses of a single run, or results over a sweep.
+//! Figures of a simulation or a test, from the tables that `unbloat sim` and its like write: courses of a single run, or results over a sweep.
 
 use crate::columns::{Values, each_batch};
 use crate::data::Curve;
@@ -16,8 +16,11 @@ const CURVES: usize = 12;
 const FIGURES: usize = 12;
 
 /// Results worth a figure, in this order, by the name after the subject.
-const HEADLINES: [&str; 13] = [
+const HEADLINES: [&str; 16] = [
     "goodput_bps",
+    "added_p50_ms",
+    "added_p95_ms",
+    "rpm",
     "queue_delay_mean_ms",
     "queue_delay_p95_ms",
     "load_time_p95_ms",
@@ -58,7 +61,7 @@ struct Course {
 
 const OF_PATH: &[&str] = &["direction", "hop", "place"];
 
-const COURSES: [Course; 5] = [
+const COURSES: [Course; 8] = [
     Course {
         figure: "sim-backlog",
         table: "queue_series",
@@ -83,7 +86,27 @@ const COURSES: [Course; 5] = [
     of_flow("sim-cwnd", "cwnd_bytes"),
     of_flow("sim-in-flight", "in_flight_bytes"),
     of_flow("sim-srtt", "srtt_ms"),
+    of_datagrams("added_down_ms", |_, _| Some("down".to_owned())),
+    of_datagrams("added_up_ms", |_, _| Some("up".to_owned())),
+    Course {
+        figure: "test-goodput",
+        table: "goodput_series",
+        value: "goodput_bps",
+        series: &["direction"],
+        curve: direction,
+    },
 ];
+
+/// What load adds one way to the datagrams of a test.
+const fn of_datagrams(value: &'static str, curve: fn(&Batch, usize) -> Option<String>) -> Course {
+    Course {
+        figure: "test-added",
+        table: "echoes",
+        value,
+        series: &[],
+        curve,
+    }
+}
 
 const fn of_flow(figure: &'static str, value: &'static str) -> Course {
     Course {
@@ -107,7 +130,8 @@ pub(crate) fn add_courses(
     for course in &COURSES {
         let curves = curves(run, course)?;
         if !curves.is_empty() {
-            figures.insert(course.figure.to_owned(), curves);
+            let of_figure = figures.entry(course.figure.to_owned());
+            of_figure.or_default().extend(curves);
         }
     }
     Ok(())

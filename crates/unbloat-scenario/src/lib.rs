@@ -11,6 +11,6 @@ mod sweep;
 pub mod text;
 
 pub use amount::{Amount, Limit};
-pub use build::{BothWays, Files, build, path};
+pub use build::{BothWays, Files, build, path, workload_of};
 pub use experiment::{Experiment, Flow, Hop, KernelQueue};
 pub use sweep::{Axis, Point, Sweep};

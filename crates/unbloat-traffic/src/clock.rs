@@ -35,7 +35,7 @@ impl Clock {
     }
 
     /// What the wall clock is ahead of this one: stamps of packets are by the wall clock.
-    pub(crate) fn wall_ahead(self) -> Delta {
+    pub fn wall_ahead(self) -> Delta {
         read(ClockId::CLOCK_REALTIME).since(self.now())
     }
 }

@@ -13,7 +13,8 @@ const LENGTH: usize = 256;
 pub struct TcpInfo([u8; LENGTH]);
 
 impl TcpInfo {
-    pub(crate) fn of(socket: BorrowedFd<'_>) -> io::Result<TcpInfo> {
+    /// Of a TCP socket, as it is now.
+    pub fn of(socket: BorrowedFd<'_>) -> io::Result<TcpInfo> {
         let mut info = TcpInfo([0; LENGTH]);
         let mut length = LENGTH as libc::socklen_t;
         // SAFETY: the kernel writes at most the given length.
@@ -116,6 +117,11 @@ impl TcpInfo {
         Bytes::new(self.u64(128))
     }
 
+    /// Of what was sent, what the peer's kernel has.
+    pub fn acked(&self) -> Bytes {
+        Bytes::new(self.u64(120))
+    }
+
     pub fn sent(&self) -> Bytes {
         Bytes::new(self.u64(200))
     }
@@ -151,6 +157,11 @@ impl TcpInfo {
     /// And of this for how long the peer's window held it back.
     pub fn window_limited(&self) -> Delta {
         self.long_us(176)
+    }
+
+    /// And for how long its own send buffer did.
+    pub fn buffer_limited(&self) -> Delta {
+        self.long_us(184)
     }
 
     fn long_us(&self, at: usize) -> Delta {

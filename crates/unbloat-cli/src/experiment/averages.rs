@@ -59,7 +59,7 @@ fn of_point(point: usize, runs: &[&Run]) -> Vec<Average> {
 }
 
 /// Mean and half width by Student's t, as for independent normal values.
-fn mean_and_interval(values: &[f64]) -> (f64, Option<f64>) {
+pub fn mean_and_interval(values: &[f64]) -> (f64, Option<f64>) {
     use statrs::distribution::{ContinuousCDF, StudentsT};
     let count = values.len() as f64;
     let mean = values.iter().sum::<f64>() / count;

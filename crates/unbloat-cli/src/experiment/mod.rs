@@ -10,6 +10,7 @@ mod rows;
 mod text;
 
 pub use args::Common;
+pub use averages::mean_and_interval;
 pub use campaign::Came;
 pub use input::{Plan, plan, read};
 pub use progress::Progress;

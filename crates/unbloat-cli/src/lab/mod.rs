@@ -9,11 +9,11 @@ mod shell;
 mod virtually;
 
 pub use inside::{Job, inside};
-pub use run::tables;
 
 use crate::exit::Exit;
 use crate::experiment::ExperimentError;
 use clap::Subcommand;
+use unbloat_table::Table;
 
 /// Runs the scenarios of `sim` with the kernel's own TCP and real applications, over an emulated path.
 #[derive(clap::Args)]
@@ -35,6 +35,13 @@ pub enum LabError {
     Run(#[from] ExperimentError),
     #[error(transparent)]
     Shell(#[from] shell::ShellError),
+}
+
+/// The tables that only a lab has.
+pub fn tables() -> Vec<Table> {
+    let mut tables = run::tables().to_vec();
+    tables.push(shell::table());
+    tables
 }
 
 pub fn run(args: &Args) -> Result<Exit, LabError> {

@@ -13,6 +13,7 @@ mod tcp;
 mod workload;
 
 pub use experiment::{BothWays, Files, build, path};
+pub use workload::workload_of;
 
 #[cfg(test)]
 mod registry_tests;

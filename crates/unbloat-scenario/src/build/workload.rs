@@ -21,13 +21,18 @@ pub(super) fn workload(keys: &mut Keys) -> Result<Workload, Error> {
             NAMES.join(", ")
         )));
     };
-    let Component { kind, params, .. } = Component::of(&node, &path, NAMES)?;
-    let key = path.clone();
+    workload_of(&node, &path)
+}
+
+/// A workload as it stands under `path`: its kind, or a table of its kind and parameters.
+pub fn workload_of(node: &Node, path: &str) -> Result<Workload, Error> {
+    let Component { kind, params, .. } = Component::of(node, path, NAMES)?;
+    let key = path.to_owned();
     let at = At { node: &params, key };
     let workload = Workload::read(&kind, at).expect("the component is one of the names")?;
     let check = Check {
         params: &params,
-        path,
+        path: path.to_owned(),
     };
     check.bounds(&workload)?;
     Ok(workload)

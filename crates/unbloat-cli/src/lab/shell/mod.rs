@@ -1,8 +1,11 @@
 //! `unbloat lab shell`: any command behind an emulated path.
 
 mod path;
+mod series;
 mod signals;
 mod summary;
+
+pub use series::table;
 
 use crate::exit::Exit;
 use crate::output::OutputError;
@@ -72,6 +75,10 @@ pub struct Args {
     #[arg(long, value_name = "DIR")]
     out: Option<PathBuf>,
 
+    /// Write what the path did in every 10 ms to this file, as CSV: waits, bytes and drops of each direction
+    #[arg(long, value_name = "FILE")]
+    series: Option<PathBuf>,
+
     /// No summary
     #[arg(short, long)]
     quiet: bool,
@@ -101,14 +108,21 @@ pub enum ShellError {
 pub fn run(args: &Args) -> Result<Exit, ShellError> {
     let (path, links) = path::of(args)?;
     signals::watch();
-    let shell = Shell::open(path, args.seed)?;
+    let is_kept = args.out.is_some() || args.series.is_some();
+    let shell = match is_kept {
+        true => Shell::recorded(path, args.seed)?,
+        false => Shell::open(path, args.seed)?,
+    };
     let status = call(&shell, &args.command)?;
-    let emulated = shell.close()?;
+    let closed = shell.close()?;
     if !args.quiet {
-        eprint!("{}", summary::text(&links, &emulated));
+        eprint!("{}", summary::text(&links, &closed.emulated));
+    }
+    if let Some(file) = &args.series {
+        series::write(file, &closed)?;
     }
     if let Some(out) = &args.out {
-        summary::write(args, out, &links, emulated)?;
+        summary::write(args, out, &links, closed)?;
     }
     Ok(Exit::Of(code(status)))
 }

@@ -1,12 +1,12 @@
 //! What came of a shell: a few lines, and a run folder.
 
-use super::Args;
+use super::{Args, series};
 use crate::experiment::{order, queue_rows, tables};
 use crate::output::{OutputError, write_run};
 use serde_json::json;
 use std::fmt::Write;
 use std::path::Path;
-use unbloat_lab::Emulated;
+use unbloat_lab::{Closed, Emulated};
 use unbloat_link::Place;
 use unbloat_outcome::{Outcomes, PathRecord, results};
 use unbloat_queue::Reason;
@@ -66,7 +66,9 @@ fn direction(path: &PathRecord, wall: Delta) -> String {
 }
 
 /// Keeps what came of it as a run: named results, and what stood on the path over time.
-pub fn write(args: &Args, out: &Path, links: &Node, emulated: Emulated) -> Result<(), OutputError> {
+pub fn write(args: &Args, out: &Path, links: &Node, closed: Closed) -> Result<(), OutputError> {
+    let path = series::rows(&closed);
+    let emulated = closed.emulated;
     let report = &emulated.report;
     let doubts: Vec<String> = report.doubts().iter().map(ToString::to_string).collect();
     let words = std::env::args().collect();
@@ -88,7 +90,8 @@ pub fn write(args: &Args, out: &Path, links: &Node, emulated: Emulated) -> Resul
         results_rows(&results, args.seed, &outcomes),
         queue_rows(&queue, &outcomes),
     ];
-    let all: Vec<(Table, Rows)> = [results, queue].into_iter().zip(rows).collect();
+    let mut all: Vec<(Table, Rows)> = [results, queue].into_iter().zip(rows).collect();
+    all.push(path);
     write_run(Some(out), "lab-shell", &info, &all)?;
     Ok(())
 }

@@ -1,0 +1,79 @@
+"""Our own pair, `unbloat serve` and `unbloat test`, as the other tools are run."""
+
+import json
+from pathlib import Path
+
+from tools import SERVER_PORTS, Reading, Tool, ways
+
+# A run that distrusts itself still says what it saw.
+UNTRUSTED = 5
+
+
+class Result:
+    """What `unbloat test --json` says."""
+
+    def __init__(self, data):
+        self.data = data
+
+    def alone(self, way):
+        """The stage that loads this direction alone."""
+        return next((load for load in self.data["loads"] if load["load"] == way), None)
+
+    def goodput_bps(self, way):
+        load = self.alone(way)
+        return load[way]["goodput_bps"] if load else None
+
+    def added_p95_ms(self, way):
+        """One way; there and back where the server does not tell directions apart."""
+        load = self.alone(way)
+        added = load and (load[way]["added"] or load["added_rtt"])
+        return added["p95"]["ms"] if added else None
+
+    def readings(self):
+        begun = self.data["begun_ns"] / 1e9
+        for load in self.data["loads"]:
+            end = begun + load["begin_s"] + load["lasted_s"]
+            window = (end - load["judged_s"], end)
+            for way in ways(load["load"]):
+                added = load[way]["added"]
+                p50, p95 = (added[key]["ms"] if added else None for key in ("p50", "p95"))
+                yield Reading(load["load"], way, p50, p95, load[way]["goodput_bps"], window, "wall")
+
+
+class Unbloat(Tool):
+    name = "unbloat"
+    about = ("`unbloat test` as it is by default: `added` and `goodput_bps` of its JSON, over the part of each stage that it judges; goodput is of "
+             "the receiving application, so without TLS and HTTP framing (0.3 %)")
+
+    def __init__(self, program):
+        self.program = program
+
+    def server(self, address, *options):
+        at = [f"--{key}={address}:{SERVER_PORTS[name]}" for key, name in (("listen", "unbloat"), ("echo", "irtt"))]
+        return [self.program, "serve", "--json", *at, *options]
+
+    def serve(self, bed, *options):
+        bed.serve(self.server(bed.address, *options), SERVER_PORTS["unbloat"])
+
+    def trust(self, said):
+        """From what the server printed, the options that make a client believe it and no other."""
+        line = next(line for line in Path(said).read_text().splitlines() if line.startswith("{"))
+        return ["--pin", json.loads(line)["fingerprint"]]
+
+    def command(self, target, *options):
+        return [self.program, "test", target, "--json", "--quiet", "--congestion-control", "cubic", *options]
+
+    def test(self, bed, target, *options):
+        done = bed.client(self.command(target, *options))
+        (bed.folder / "unbloat.json").write_text(done.stdout)
+        if done.returncode not in (0, UNTRUSTED):
+            raise RuntimeError(f"ended with {done.returncode}: {done.stderr.strip()[-300:]}")
+        return Result(json.loads(done.stdout))
+
+    def own(self, bed, *options):
+        """Both ends ours."""
+        self.serve(bed)
+        return self.test(bed, bed.address, *self.trust(bed.folder / f"server-{Path(self.program).name}.txt"), *options)
+
+    def run(self, bed):
+        return list(self.own(bed).readings())

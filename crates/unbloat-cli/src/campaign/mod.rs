@@ -1,0 +1,122 @@
+//! `unbloat campaign`: many tests by one file, taken up again where they were left, and one report.
+
+mod args;
+mod folder;
+mod hooks;
+mod live;
+mod measure;
+mod readings;
+mod report;
+mod settings;
+mod text;
+mod work;
+
+pub use args::Args;
+
+use crate::exit::Exit;
+use crate::output::OutputError;
+use crate::stop::stop_on_ctrl_c;
+use folder::Folder;
+use live::Live;
+use std::path::PathBuf;
+use unbloat_campaign::{Campaign, Only};
+use unbloat_run::RunError;
+
+#[derive(Debug, thiserror::Error)]
+pub enum CommandError {
+    #[error("cannot read {file}: {error}")]
+    Read { file: String, error: std::io::Error },
+    #[error("{file}: {error}")]
+    Campaign {
+        file: String,
+        error: unbloat_scenario::text::Error,
+    },
+    #[error("--only: {0}")]
+    Only(String),
+    #[error("{cell}: {error}")]
+    Settings {
+        cell: String,
+        error: settings::SettingsError,
+    },
+    #[error(
+        "this campaign runs commands on this machine:\n{0}give --run-commands if they are what you want"
+    )]
+    Commands(String),
+    #[error("the command {command:?} {why}; nothing is measured without it")]
+    Hook { command: String, why: String },
+    #[error("{folder} cannot be used: {error}")]
+    Folder {
+        folder: PathBuf,
+        error: std::io::Error,
+    },
+    #[error("another unbloat measures into {0}")]
+    Busy(PathBuf),
+    #[error("{run}: {error}; what was measured before is kept, call again to go on")]
+    Measure {
+        run: String,
+        error: Box<dyn std::error::Error + Send + Sync>,
+    },
+    #[error(
+        "the next run is of {0}, which is changed by hand, and nobody can be asked: standard input is no terminal. Give --only {0} once it is so"
+    )]
+    ByHand(String),
+    #[error("Ctrl-C cannot be caught: {0}")]
+    Signal(#[from] ctrlc::Error),
+    #[error(transparent)]
+    Run(#[from] RunError),
+    #[error(transparent)]
+    Output(#[from] OutputError),
+}
+
+pub fn run(args: &Args) -> Result<Exit, CommandError> {
+    let campaign = read(args)?;
+    let only = args.only.iter().map(|text| Only::parse(text, &campaign));
+    let only: Vec<Only> = only.collect::<Result<_, _>>().map_err(CommandError::Only)?;
+    let folder = Folder::open(&place(args))?;
+    let left = campaign.left(&folder.done()?, &only);
+    let mut live = Live::new(&campaign, args.token.clone())?;
+    if args.order {
+        print!("{}", text::order(&campaign, &left, &live));
+        return Ok(Exit::Complete);
+    }
+    let mut is_cut = false;
+    if !args.report && !left.is_empty() {
+        hooks::consent(&campaign, args.run_commands)?;
+        let stop = stop_on_ctrl_c()?;
+        let now = &left[..left.len().min(args.most.unwrap_or(usize::MAX))];
+        let work = work::Work {
+            campaign: &campaign,
+            folder: &folder,
+            only: &only,
+            is_quiet: args.quiet,
+            stop: &stop,
+        };
+        is_cut = work.all(now, &mut live)?;
+    }
+    report::make(args, &campaign, &folder)?;
+    Ok(if is_cut {
+        Exit::Interrupted
+    } else {
+        Exit::Complete
+    })
+}
+
+fn read(args: &Args) -> Result<Campaign, CommandError> {
+    let file = args.campaign.display().to_string();
+    let text = std::fs::read_to_string(&args.campaign).map_err(|error| CommandError::Read {
+        file: file.clone(),
+        error,
+    })?;
+    Campaign::parse(&text).map_err(|error| CommandError::Campaign { file, error })
+}
+
+/// Always the same for one file: what was begun there is gone on with.
+fn place(args: &Args) -> PathBuf {
+    let stem = args
+        .campaign
+        .file_stem()
+        .unwrap_or_default()
+        .to_string_lossy();
+    let usual = || PathBuf::from("runs").join(format!("campaign-{stem}"));
+    args.out.clone().unwrap_or_else(usual)
+}

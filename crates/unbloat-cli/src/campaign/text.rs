@@ -1,0 +1,328 @@
+//! The report as text: a line for each combination and load, a column for each number.
+
+use super::measure::Measure;
+use comfy_table::{CellAlignment, Table, presets};
+use std::collections::{BTreeMap, BTreeSet};
+use std::fmt::Write;
+use unbloat_campaign::{Campaign, Finding, Job, Run};
+use unbloat_units::{Delta, Rate};
+
+/// What is shown unless the campaign says otherwise, as far as it is there.
+const HEADLINES: [&str; 22] = [
+    "all.rtt_p50_ms",
+    "down.goodput_bps",
+    "up.goodput_bps",
+    "down.added_p50_ms",
+    "down.added_p95_ms",
+    "up.added_p50_ms",
+    "up.added_p95_ms",
+    "down.loss_share",
+    "up.loss_share",
+    "all.rpm",
+    "*.load_time_p50_ms",
+    "*.load_time_p95_ms",
+    "*.page_load_p50_ms",
+    "*.fetch_p50_ms",
+    "*.completion_ms",
+    "*.stalls",
+    "*.stalled_ms",
+    "*.bitrate_mean_bps",
+    "*.mos",
+    "*.lag_up_p95_ms",
+    "*.lag_down_p95_ms",
+    "*.rtt_p95_ms",
+];
+
+const LOADS: [&str; 4] = ["idle", "down", "up", "both"];
+
+/// What is left in its order, and how long that takes.
+pub fn order(campaign: &Campaign, left: &[Job], measure: &impl Measure) -> String {
+    let cells = campaign.cells();
+    let mut text = String::new();
+    let mut whole = Delta::ZERO;
+    // Writing to a String cannot fail.
+    for job in left {
+        let cell = &cells[job.cell];
+        let lasts = measure.lasts(cell) + campaign.pause;
+        whole += lasts;
+        let _ = writeln!(
+            text,
+            "{:>6}  {}  {}",
+            format!("{:.0} s", lasts.as_secs()),
+            cell.run_name(job.repeat),
+            cell.title()
+        );
+    }
+    let (count, all) = (left.len(), campaign.runs());
+    let _ = writeln!(
+        text,
+        "{count} of {all} runs are left, about {}",
+        hours(whole)
+    );
+    text
+}
+
+fn hours(span: Delta) -> String {
+    let minutes = (span.as_secs() / 60.0).ceil() as u64;
+    match minutes {
+        0..60 => format!("{minutes} min"),
+        _ => format!("{} h {} min", minutes / 60, minutes % 60),
+    }
+}
+
+/// Medians, with least and greatest where repeats differ.
+pub fn text(campaign: &Campaign, found: &[Finding], runs: &[Run], foreign: usize) -> String {
+    let mut text = String::new();
+    if !campaign.name.is_empty() {
+        let _ = writeln!(text, "{}\n{}\n", campaign.name, campaign.about.trim());
+    }
+    match found.is_empty() {
+        true => text += "Nothing is measured yet.\n",
+        false => {
+            let _ = writeln!(text, "{}\n", table(campaign, found));
+            text += "Medians over repeats, in brackets the least and the greatest.\n";
+        }
+    }
+    let _ = writeln!(
+        text,
+        "{} of {} runs are finished.",
+        runs.len(),
+        campaign.runs()
+    );
+    if foreign > 0 {
+        let _ = writeln!(
+            text,
+            "{foreign} finished runs in the folder belong to combinations that the file no longer has."
+        );
+    }
+    for (note, count) in notes(runs) {
+        let _ = writeln!(text, "In {count} of {} runs: {note}", runs.len());
+    }
+    text
+}
+
+fn notes(runs: &[Run]) -> Vec<(&str, usize)> {
+    let mut counts: BTreeMap<&str, usize> = BTreeMap::new();
+    for run in runs {
+        let unique: BTreeSet<&str> = run.notes.iter().map(String::as_str).collect();
+        unique
+            .into_iter()
+            .for_each(|note| *counts.entry(note).or_default() += 1);
+    }
+    let mut notes: Vec<_> = counts.into_iter().collect();
+    notes.sort_by_key(|(note, count)| (std::cmp::Reverse(*count), *note));
+    notes
+}
+
+/// Names of the numbers that are shown, in their order.
+pub fn columns(campaign: &Campaign, found: &[Finding]) -> Vec<String> {
+    let mut known: Vec<(String, &Finding)> = Vec::new();
+    for finding in found {
+        let name = name(finding);
+        if !known.iter().any(|(other, _)| *other == name) {
+            known.push((name, finding));
+        }
+    }
+    let fits = |pattern: &str, name: &str, finding: &Finding| match pattern.strip_prefix("*.") {
+        Some(metric) => {
+            finding.metric == metric && !["all", "down", "up"].contains(&&finding.subject[..])
+        }
+        None => pattern == name,
+    };
+    let patterns: Vec<&str> = match campaign.show.is_empty() {
+        true => HEADLINES.to_vec(),
+        false => campaign.show.iter().map(String::as_str).collect(),
+    };
+    let of_pattern = |pattern: &&str| {
+        let fitting = known
+            .iter()
+            .filter(|(name, finding)| fits(pattern, name, finding));
+        fitting.map(|(name, _)| name.clone()).collect::<Vec<_>>()
+    };
+    patterns.iter().flat_map(of_pattern).collect()
+}
+
+/// One line of the report.
+pub struct Line {
+    /// Of each axis with several values, then the load.
+    pub labels: Vec<String>,
+    pub runs: usize,
+    /// Of each column: median, and where repeats differ least and greatest.
+    pub values: Vec<Option<String>>,
+}
+
+/// Headers and lines, for text and HTML alike.
+pub fn lines(
+    campaign: &Campaign,
+    found: &[Finding],
+    columns: &[String],
+) -> (Vec<String>, Vec<Line>) {
+    let axes: Vec<&str> = campaign
+        .axes
+        .iter()
+        .filter(|axis| axis.values.len() > 1)
+        .map(|axis| axis.name.as_str())
+        .collect();
+    let cells = campaign.cells();
+    let named: BTreeMap<(usize, &str, String), &Finding> = found
+        .iter()
+        .map(|finding| ((finding.cell, &finding.load[..], name(finding)), finding))
+        .collect();
+    let mut lines = Vec::new();
+    for cell in &cells {
+        for load in LOADS {
+            let of_line = columns
+                .iter()
+                .map(|column| named.get(&(cell.index, load, column.clone())).copied());
+            let of_line: Vec<Option<&Finding>> = of_line.collect();
+            let Some(runs) = of_line
+                .iter()
+                .flatten()
+                .map(|finding| finding.values.len())
+                .max()
+            else {
+                continue;
+            };
+            let labels = axes
+                .iter()
+                .map(|axis| cell.value(axis).unwrap_or_default().to_owned());
+            lines.push(Line {
+                labels: labels.chain([load.to_owned()]).collect(),
+                runs,
+                values: of_line.iter().map(|finding| finding.map(shown)).collect(),
+            });
+        }
+    }
+    let headers = axes.iter().map(|axis| (*axis).to_owned());
+    (
+        headers
+            .chain(["load".to_owned(), "runs".to_owned()])
+            .chain(columns.iter().cloned())
+            .collect(),
+        lines,
+    )
+}
+
+fn table(campaign: &Campaign, found: &[Finding]) -> Table {
+    let (headers, lines) = lines(campaign, found, &columns(campaign, found));
+    let mut table = Table::new();
+    table.load_preset(presets::NOTHING);
+    table.set_header(headers);
+    let mut texts = 0;
+    for line in lines {
+        texts = line.labels.len();
+        let values = line
+            .values
+            .into_iter()
+            .map(|value| value.unwrap_or_else(|| "-".to_owned()));
+        table.add_row(
+            line.labels
+                .into_iter()
+                .chain([line.runs.to_string()])
+                .chain(values),
+        );
+    }
+    for column in table.column_iter_mut().skip(texts) {
+        column.set_cell_alignment(CellAlignment::Right);
+    }
+    table
+}
+
+fn name(finding: &Finding) -> String {
+    format!("{}.{}", finding.subject, finding.metric)
+}
+
+fn shown(finding: &Finding) -> String {
+    let number = |value| number(&finding.metric, value);
+    let (median, least, most) = (
+        number(finding.median()),
+        number(finding.least()),
+        number(finding.most()),
+    );
+    match least == most {
+        true => median,
+        false => format!("{median} [{least}, {most}]"),
+    }
+}
+
+fn number(metric: &str, value: f64) -> String {
+    match () {
+        () if metric.ends_with("_bps") => Rate::from_bps_f64(round(value)).to_string(),
+        () if value.fract() == 0.0 && value.abs() < 1e15 => format!("{value}"),
+        () if value.abs() < 0.1 => format!("{value:.4}"),
+        () if value.abs() < 10.0 => format!("{value:.2}"),
+        () => format!("{value:.1}"),
+    }
+}
+
+/// To three digits: more is not measured.
+fn round(value: f64) -> f64 {
+    if value <= 0.0 {
+        return 0.0;
+    }
+    let unit = 10_f64.powf(value.log10().floor() - 2.0);
+    (value / unit).round() * unit
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use unbloat_campaign::{Reading, table1};
+
+    fn found() -> (Campaign, Vec<Run>) {
+        let text = "server = \"b\"\nname = \"Two\"\nrepeats = 2\nlabels.queue = [\"as is\", \"sqm\"]\nlabels.who = [\"me\"]";
+        let reading = |load: &str, subject: &str, metric: &str, value| Reading {
+            load: load.to_owned(),
+            subject: subject.to_owned(),
+            metric: metric.to_owned(),
+            value,
+        };
+        let run = |cell, repeat, value: f64| Run {
+            cell,
+            repeat,
+            readings: vec![
+                reading("up", "up", "added_p95_ms", value),
+                reading("up", "up", "goodput_bps", 9_561_234.0),
+                reading("idle", "all", "rtt_p50_ms", 20.5),
+                reading("up", "call", "mos", 1.23),
+                reading("up", "call", "lost_share_up", 0.5),
+            ],
+            notes: vec!["the CPU was busy".to_owned()],
+        };
+        let runs = vec![run(0, 0, 240.0), run(0, 1, 238.25), run(1, 0, 5.0)];
+        (Campaign::parse(text).unwrap(), runs)
+    }
+
+    #[test]
+    fn a_line_is_a_combination_under_a_load() {
+        let (campaign, runs) = found();
+        let shown = text(&campaign, &table1(&runs), &runs, 1);
+        let expected = [
+            "queue load runs all.rtt_p50_ms up.goodput_bps up.added_p95_ms call.mos",
+            "as is idle 2 20.5 - - -",
+            "as is up 2 - 9.56 Mbit/s 239.1 [238.2, 240] 1.23",
+            "sqm idle 1 20.5 - - -",
+            "sqm up 1 - 9.56 Mbit/s 5 1.23",
+        ];
+        let lines: Vec<String> = shown
+            .lines()
+            .map(|line| line.split_whitespace().collect::<Vec<_>>().join(" "))
+            .collect();
+        for line in expected {
+            assert!(lines.iter().any(|found| found == line), "{line}\n{shown}");
+        }
+        assert!(shown.contains("3 of 4 runs are finished"));
+        assert!(shown.contains("1 finished runs in the folder belong"));
+        assert!(shown.contains("In 3 of 3 runs: the CPU was busy"));
+    }
+
+    #[test]
+    fn a_campaign_chooses_its_columns() {
+        let (mut campaign, runs) = found();
+        campaign.show = vec!["call.lost_share_up".to_owned(), "*.mos".to_owned()];
+        assert_eq!(
+            columns(&campaign, &table1(&runs)),
+            ["call.lost_share_up", "call.mos"]
+        );
+    }
+}

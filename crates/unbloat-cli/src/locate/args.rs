@@ -1,0 +1,253 @@
+//! Options of `unbloat locate`.
+
+use super::CommandError;
+use crate::analyze::parse_format;
+use serde_json::{Value, json};
+use std::collections::BTreeMap;
+use std::net::{IpAddr, ToSocketAddrs};
+use std::path::PathBuf;
+use std::time::Duration;
+use unbloat_hop::Phase;
+use unbloat_locate::{Kind, Options};
+use unbloat_run::format::FormatKind;
+use unbloat_test::{Flows, Target, Trust};
+use unbloat_units::Delta;
+
+/// Says at which hop the queue stands that load fills, for each direction, and in which layer if it is this host's own.
+///
+/// Every hop on the way is asked ten times a second while nothing is sent, then while a download and an upload run
+/// against `unbloat serve` on HOST (or any server of the responsiveness draft, or of ndt7). The queue is at the first hop whose
+/// added delay persists at all later ones; a router that only answers slowly is none. About 35 seconds.
+#[derive(clap::Args)]
+#[command(after_help = "\
+Examples:
+  unbloat locate server.example
+  unbloat locate server.example --peer 192.168.1.20    tells Wi-Fi from the access line
+  unbloat locate server.example --load up --probe icmp
+  unbloat locate https://rpm.example/config --no-run --json | jq '.verdicts[].text'
+A verdict looks like this:
+  During upload: the queue is between hop 1, your gateway (192.168.1.1) and hop 2 (10.64.0.1); hop 1, your
+  gateway (192.168.1.1) holds it. It adds 214.3 ms (205.1 to 220.7); 100 % of drawings agree
+What that rests on is told in docs/locate.md.")]
+pub struct Args {
+    /// Server that the path leads to and that carries the load: HOST, HOST:PORT, https://HOST/PATH or ndt7://HOST
+    target: String,
+
+    /// What probes are: udp, icmp or tcp (needs root)
+    #[arg(long, default_value = "udp")]
+    probe: Kind,
+
+    /// Port of UDP and TCP probes [default: 33434; tcp: that of the load]
+    #[arg(long)]
+    port: Option<u16>,
+
+    /// Directions to load, one after the other: down, up, both; several with commas
+    #[arg(long, value_name = "WHICH", value_delimiter = ',', default_value = "down,up", value_parser = phase)]
+    load: Vec<Phase>,
+
+    /// A second node in your network to ask as well: what it has in common with the path is your own link
+    #[arg(long, value_name = "HOST")]
+    peer: Option<String>,
+
+    /// How long to measure each of idle and load
+    #[arg(long, value_name = "SPAN", default_value = "8 s")]
+    span: Delta,
+
+    /// Between two probes to one hop
+    #[arg(long, value_name = "SPAN", default_value = "100 ms")]
+    interval: Delta,
+
+    /// Probes a second to all hops together, at most
+    #[arg(long, value_name = "N", default_value_t = 250)]
+    rate: u32,
+
+    /// Hops to look for the server at most
+    #[arg(long, value_name = "N", default_value_t = 30)]
+    hops: u8,
+
+    /// Connections that load one direction
+    #[arg(long, value_name = "N", default_value_t = 8, value_parser = clap::value_parser!(u16).range(1..=64))]
+    flows: u16,
+
+    /// Keep to IPv4
+    #[arg(short = '4', long = "ipv4", conflicts_with = "is_v6")]
+    is_v4: bool,
+
+    /// Keep to IPv6
+    #[arg(short = '6', long = "ipv6")]
+    is_v6: bool,
+
+    /// Believe certificates of these authorities (PEM) in place of the system's
+    #[arg(long, value_name = "FILE")]
+    ca: Option<PathBuf>,
+
+    /// Believe the one certificate with this SHA-256, which unbloat serve prints
+    #[arg(long, value_name = "SHA256", value_parser = fingerprint)]
+    pin: Option<[u8; 32]>,
+
+    /// Believe any certificate
+    #[arg(long)]
+    insecure: bool,
+
+    /// What the server knows you by
+    #[arg(long)]
+    token: Option<String>,
+
+    /// Print one JSON object instead of the verdicts
+    #[arg(long, conflicts_with = "format")]
+    pub json: bool,
+
+    /// Folder for the run; it must not exist [default: an unused name in runs/]
+    #[arg(long, value_name = "DIR")]
+    pub out: Option<PathBuf>,
+
+    /// Write no folder and no report
+    #[arg(long, conflicts_with = "out")]
+    no_run: bool,
+
+    /// Print a table to standard output instead of the verdicts: table, json, jsonl or csv; no folder is written unless --out
+    /// is given
+    #[arg(long, value_name = "FORMAT", value_parser = parse_format)]
+    pub format: Option<FormatKind>,
+
+    /// Which table `--format` prints: hops or hop_probes
+    #[arg(long, default_value = "hops", requires = "format")]
+    pub table: String,
+
+    /// Rows that `--format table` prints
+    #[arg(long, default_value_t = 60, requires = "format")]
+    pub rows: usize,
+}
+
+/// What the arguments come to.
+pub struct Wish {
+    pub options: Options,
+    pub load: unbloat_test::Options,
+    pub peer_name: Option<String>,
+}
+
+impl Args {
+    pub fn writes_run(&self) -> bool {
+        !self.no_run && (self.format.is_none() || self.out.is_some())
+    }
+
+    pub fn wish(&self) -> Result<Wish, CommandError> {
+        let target: Target = self.target.parse()?;
+        let (host, load_port) = match &target {
+            Target::Responsiveness(origin) | Target::Ndt7(origin) => (&origin.host, origin.port),
+            Target::Irtt { host, port } => (host, *port),
+        };
+        let mut options = Options::new(self.resolve(host)?);
+        options.kind = self.probe;
+        let usual = match self.probe {
+            Kind::Tcp => load_port,
+            Kind::Udp | Kind::Icmp => options.port,
+        };
+        options.port = self.port.unwrap_or(usual);
+        options.peer = self
+            .peer
+            .as_ref()
+            .map(|peer| self.resolve(peer))
+            .transpose()?;
+        options.interval = duration(self.interval);
+        options.most_per_second = self.rate;
+        options.most_hops = self.hops;
+        options.loads = self.load.clone();
+        (options.idle, options.loaded) = (duration(self.span), duration(self.span));
+        Ok(Wish {
+            load: self.load_options(target, options.target),
+            options,
+            peer_name: self.peer.clone(),
+        })
+    }
+
+    fn load_options(&self, target: Target, address: IpAddr) -> unbloat_test::Options {
+        let mut load = unbloat_test::Options::of(target);
+        load.trust = Trust {
+            ca: self.ca.clone(),
+            pin: self.pin,
+            is_blind: self.insecure,
+        };
+        load.token = self.token.clone();
+        load.flows = Flows::Fixed(self.flows);
+        // The load takes the way that is probed.
+        load.ip = Some(match address {
+            IpAddr::V4(_) => unbloat_test::IpVersion::Four,
+            IpAddr::V6(_) => unbloat_test::IpVersion::Six,
+        });
+        load.probing.pairs_per_s = 1;
+        load.probing.echo_every = Delta::ms(200);
+        load
+    }
+
+    fn resolve(&self, host: &str) -> Result<IpAddr, CommandError> {
+        let found = (host, 0).to_socket_addrs();
+        let mut found = found.map_err(|source| CommandError::Name {
+            host: host.to_owned(),
+            source,
+        })?;
+        let is_wanted = |address: &IpAddr| match address {
+            IpAddr::V4(_) => !self.is_v6,
+            IpAddr::V6(_) => !self.is_v4,
+        };
+        let wanted = found.find_map(|address| Some(address.ip()).filter(is_wanted));
+        wanted.ok_or_else(|| CommandError::NoAddress {
+            host: host.to_owned(),
+        })
+    }
+
+    /// For the run's record.
+    pub fn settings(&self, wish: &Wish) -> BTreeMap<String, Value> {
+        let Options {
+            target,
+            kind,
+            port,
+            peer,
+            interval,
+            idle,
+            loaded,
+            fill,
+            ..
+        } = &wish.options;
+        let loads: Vec<_> = self.load.iter().map(|load| load.name()).collect();
+        [
+            ("target", json!(self.target)),
+            ("address", json!(target)),
+            ("probe", json!(kind.name())),
+            ("port", json!(port)),
+            ("peer", json!(peer)),
+            ("load", json!(loads)),
+            ("flows", json!(self.flows)),
+            ("interval_ms", json!(interval.as_millis() as u64)),
+            ("idle_ms", json!(idle.as_millis() as u64)),
+            ("loaded_ms", json!(loaded.as_millis() as u64)),
+            ("fill_ms", json!(fill.as_millis() as u64)),
+        ]
+        .map(|(name, value)| (name.to_owned(), value))
+        .into()
+    }
+}
+
+fn duration(span: Delta) -> Duration {
+    Duration::from_nanos(u64::try_from(span.as_ns()).unwrap_or_default())
+}
+
+fn phase(text: &str) -> Result<Phase, String> {
+    let all = [Phase::Down, Phase::Up, Phase::Both];
+    let found = all.into_iter().find(|phase| phase.name() == text);
+    found.ok_or_else(|| "write down, up or both".to_owned())
+}
+
+fn fingerprint(text: &str) -> Result<[u8; 32], String> {
+    let digits: Vec<u8> = text.bytes().filter(|byte| *byte != b':').collect();
+    let problem = || "a SHA-256 has 64 hexadecimal digits".to_owned();
+    let mut bytes = [0; 32];
+    if digits.len() != 64 {
+        return Err(problem());
+    }
+    for (byte, pair) in bytes.iter_mut().zip(digits.chunks(2)) {
+        let pair = std::str::from_utf8(pair).map_err(|_| problem())?;
+        *byte = u8::from_str_radix(pair, 16).map_err(|_| problem())?;
+    }
+    Ok(bytes)
+}

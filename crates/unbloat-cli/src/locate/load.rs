@@ -1,0 +1,118 @@
+//! The load of a run: a stage of `unbloat test` that lasts until it is stopped.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::{RecvTimeoutError, SyncSender, sync_channel};
+use std::thread::JoinHandle;
+use std::time::{Duration, Instant};
+use unbloat_hop::Phase;
+use unbloat_test::{Options, Plan, Progress, Stack, Stage};
+use unbloat_units::{Delta, Rate};
+
+/// Longer than any run.
+const LASTS: Delta = Delta::secs(900);
+/// For the server to be found and data to flow.
+const PATIENCE: Duration = Duration::from_secs(15);
+
+pub struct ServerLoad {
+    options: Options,
+    running: Option<Running>,
+}
+
+struct Running {
+    stop: Arc<AtomicBool>,
+    thread: JoinHandle<Result<(), String>>,
+}
+
+impl ServerLoad {
+    pub fn new(options: Options) -> ServerLoad {
+        ServerLoad {
+            options,
+            running: None,
+        }
+    }
+}
+
+impl unbloat_locate::Load for ServerLoad {
+    fn start(&mut self, direction: Phase) -> Result<(), String> {
+        let mut options = self.options.clone();
+        options.plan = plan(direction);
+        let stop = Arc::new(AtomicBool::new(false));
+        let (flows, has_begun) = sync_channel(1);
+        let told = stop.clone();
+        let thread = std::thread::spawn(move || carry(&options, &told, &flows));
+        self.running = Some(Running { stop, thread });
+        self.await_data(&has_begun, direction)
+    }
+
+    fn stop(&mut self) {
+        if let Some(running) = self.running.take() {
+            running.stop.store(true, Ordering::Relaxed);
+            // What it says now concerns nobody: it has loaded the path for as long as it was wanted.
+            let _ = running.thread.join();
+        }
+    }
+}
+
+impl ServerLoad {
+    fn await_data(
+        &mut self,
+        has_begun: &std::sync::mpsc::Receiver<()>,
+        direction: Phase,
+    ) -> Result<(), String> {
+        let until = Instant::now() + PATIENCE;
+        match has_begun.recv_timeout(until.saturating_duration_since(Instant::now())) {
+            Ok(()) => Ok(()),
+            Err(RecvTimeoutError::Timeout) => {
+                self.running
+                    .iter()
+                    .for_each(|one| one.stop.store(true, Ordering::Relaxed));
+                Err(format!(
+                    "no data flows {direction} within {} s",
+                    PATIENCE.as_secs()
+                ))
+            }
+            Err(RecvTimeoutError::Disconnected) => {
+                let ended = self.running.take().map(|running| running.thread.join());
+                match ended {
+                    Some(Ok(Err(message))) => Err(message),
+                    _ => Err("it ended before it began".to_owned()),
+                }
+            }
+        }
+    }
+}
+
+fn plan(direction: Phase) -> Plan {
+    let load = match direction {
+        Phase::Idle => unbloat_test::Load::Idle,
+        Phase::Down => unbloat_test::Load::Down,
+        Phase::Up => unbloat_test::Load::Up,
+        Phase::Both => unbloat_test::Load::Both,
+    };
+    Plan {
+        stages: vec![Stage {
+            load,
+            // What waits in sockets delays nobody on the path.
+            stack: Stack::NetworkOnly,
+            lasts: LASTS,
+        }],
+        interval: Delta::secs(1),
+        name: "locate",
+    }
+}
+
+fn carry(options: &Options, stop: &AtomicBool, flows: &SyncSender<()>) -> Result<(), String> {
+    let mut on_progress = |progress: &Progress| {
+        if progress.down.max(progress.up) > Rate::ZERO {
+            // It is told once, and full ever after.
+            let _ = flows.try_send(());
+        }
+    };
+    let measured = unbloat_test::measure(options, stop, &mut on_progress);
+    let measured = measured.map_err(|error| error.to_string())?;
+    match measured.lacks.first() {
+        Some(lack) if !stop.load(Ordering::Relaxed) => Err(lack.clone()),
+        _ => Ok(()),
+    }
+}

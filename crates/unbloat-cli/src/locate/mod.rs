@@ -1,0 +1,103 @@
+//! `unbloat locate`: at which hop of a path, and in which layer of this host, the queue stands.
+
+mod args;
+mod driver;
+mod json;
+mod load;
+mod text;
+mod view;
+
+pub use args::Args;
+
+use crate::exit::Exit;
+use crate::output::{OutputError, Wanted, write_run};
+use crate::stop::stop_on_ctrl_c;
+use args::Wish;
+use driver::DriverWatch;
+use load::ServerLoad;
+use unbloat_locate::{LocateError, Located, tables};
+use unbloat_run::{Clock, RunInfo, Status};
+use unbloat_test::TargetError;
+use view::View;
+
+/// The verdicts in a run's folder.
+const VERDICTS: &str = "locate.json";
+
+#[derive(Debug, thiserror::Error)]
+pub enum CommandError {
+    #[error(transparent)]
+    Target(#[from] TargetError),
+    #[error(transparent)]
+    Locate(#[from] LocateError),
+    #[error(transparent)]
+    Output(#[from] OutputError),
+    #[error("cannot find {host}: {source}")]
+    Name {
+        host: String,
+        source: std::io::Error,
+    },
+    #[error("{host} has no address of the wanted version of IP")]
+    NoAddress { host: String },
+    #[error("Ctrl-C cannot be caught: {0}")]
+    Signal(#[from] ctrlc::Error),
+}
+
+pub fn run(args: &Args) -> Result<Exit, CommandError> {
+    let wish = args.wish()?;
+    let stop = stop_on_ctrl_c()?;
+    let mut load = ServerLoad::new(wish.load.clone());
+    let mut view = View::new(wish.peer_name.is_some());
+    let mut driver = DriverWatch::open(wish.options.target);
+    let located = unbloat_locate::run(
+        &wish.options,
+        &mut load,
+        &mut |snapshot| {
+            let is_new = view.show(snapshot);
+            driver.look(snapshot.stage, is_new);
+        },
+        &stop,
+    );
+    view.close();
+    let mut located = located?;
+    located.explain(&wish.options.params, |load| driver.under(load));
+    print(args, &wish, &located)?;
+    if args.writes_run() {
+        let info = info(args, &wish, &located);
+        let all = tables::all(&located);
+        let dir = write_run(args.out.as_deref(), "locate", &info, &all)?;
+        let text = format!("{:#}\n", json::object(&wish.options, &located));
+        std::fs::write(dir.join(VERDICTS), text).map_err(OutputError::Write)?;
+    }
+    Ok(match located.is_cut {
+        true => Exit::Interrupted,
+        false => Exit::Complete,
+    })
+}
+
+fn print(args: &Args, wish: &Wish, located: &Located) -> Result<(), OutputError> {
+    if let Some(kind) = args.format {
+        let wanted = Wanted {
+            table: &args.table,
+            kind,
+            rows: args.rows,
+        };
+        return wanted.print(&tables::all(located));
+    }
+    match args.json {
+        true => println!("{}", json::object(&wish.options, located)),
+        false => print!("{}", text::text(located)),
+    }
+    Ok(())
+}
+
+fn info(args: &Args, wish: &Wish, located: &Located) -> RunInfo {
+    let command = std::env::args().collect();
+    let mut info = RunInfo::new("unbloat locate", env!("CARGO_PKG_VERSION"), command);
+    info.clock = Clock::Real;
+    info.seed = Some(wish.options.params.seed);
+    info.options = args.settings(wish);
+    if located.is_cut {
+        info.status = Status::Interrupted;
+    }
+    info
+}

@@ -1,0 +1,71 @@
+//! Verdicts and what they rest on, for people.
+
+use std::fmt::Write;
+use unbloat_hop::{HopReport, Verdict};
+use unbloat_locate::Located;
+use unbloat_units::Delta;
+
+/// A table of hops and a sentence for each load, then what was odd.
+pub fn text(located: &Located) -> String {
+    let mut text = String::new();
+    for verdict in &located.verdicts {
+        // To a string there is nothing that can fail.
+        let _ = block(&mut text, verdict);
+    }
+    if located.verdicts.is_empty() {
+        text += "No load was measured: there is no verdict.\n";
+    }
+    let counts = located.counts;
+    let odd = [
+        (counts.foreign, "answers to nothing that was asked"),
+        (counts.ambiguous, "answers that quote too little to be used"),
+        (counts.malformed, "messages that are no answers"),
+        (counts.repeated, "answers that came twice"),
+        (
+            counts.refused,
+            "probes that this host itself refused or found nobody to hand to",
+        ),
+    ];
+    for (count, what) in odd.into_iter().filter(|(count, _)| *count > 0) {
+        let _ = writeln!(text, "{count} {what}");
+    }
+    text
+}
+
+fn block(text: &mut String, verdict: &Verdict) -> std::fmt::Result {
+    writeln!(text, "{verdict}")?;
+    writeln!(
+        text,
+        "  hop  address                    idle     load    added  of the path  answered  kind"
+    )?;
+    for hop in &verdict.hops {
+        line(text, hop)?;
+    }
+    writeln!(text)
+}
+
+fn line(text: &mut String, hop: &HopReport) -> std::fmt::Result {
+    let ms = |delta: Option<Delta>| delta.map_or("-".to_owned(), |d| format!("{:.1}", d.as_ms()));
+    let number = match hop.hop {
+        unbloat_hop::PEER => "peer".to_owned(),
+        number => number.to_string(),
+    };
+    let mut address = hop
+        .addresses
+        .first()
+        .map_or("-".to_owned(), ToString::to_string);
+    if hop.addresses.len() > 1 {
+        let _ = write!(address, " +{}", hop.addresses.len() - 1);
+    }
+    let sent = (hop.idle_sent + hop.loaded_sent).max(1);
+    let answered = 100 * (hop.idle_answered + hop.loaded_answered) / sent;
+    writeln!(
+        text,
+        "  {number:>4} {address:<24} {:>7}  {:>7}  {:>7}  {:>11}  {answered:>6} %  {}",
+        ms(hop.idle_p50),
+        ms(hop.loaded_p50),
+        ms(hop.added),
+        ms(hop.persisting),
+        hop.kind.name()
+    )
+}

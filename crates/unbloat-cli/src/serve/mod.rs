@@ -1,0 +1,94 @@
+//! `unbloat serve`: the other end of a live test.
+
+mod args;
+
+pub use args::Args;
+
+use crate::exit::Exit;
+use crate::stop::stop_on_ctrl_c;
+use args::ArgsError;
+use indicatif::{HumanBytes, ProgressBar, ProgressDrawTarget, ProgressStyle};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+use unbloat_serve::{Addresses, Counts, ServeError, Server};
+
+const REDRAWS: Duration = Duration::from_millis(500);
+
+#[derive(Debug, thiserror::Error)]
+pub enum CommandError {
+    #[error(transparent)]
+    Args(#[from] ArgsError),
+    #[error(transparent)]
+    Serve(#[from] ServeError),
+    #[error("cannot write where it listens: {0}")]
+    Json(#[from] serde_json::Error),
+    #[error("cannot be told to stop: {0}")]
+    Stop(#[from] ctrlc::Error),
+}
+
+pub fn run(args: &Args) -> Result<Exit, CommandError> {
+    let server = Server::bind(&args.options()?)?;
+    let at = server.addresses();
+    if args.is_json() {
+        println!("{}", serde_json::to_string(at)?);
+    }
+    announce(at);
+    let stop = stop_on_ctrl_c()?;
+    let counts = server.counts();
+    let is_over = AtomicBool::new(false);
+    let ended = std::thread::scope(|scope| {
+        scope.spawn(|| show(&counts, &is_over));
+        let ended = server.run(&stop);
+        is_over.store(true, Ordering::Relaxed);
+        ended
+    });
+    ended?;
+    eprintln!("{}", sum(&counts()));
+    Ok(Exit::Complete)
+}
+
+fn announce(at: &Addresses) {
+    eprintln!("listening on {} (TLS over TCP; QUIC over UDP)", at.tls);
+    if let Some(plain) = at.plain {
+        eprintln!("             {plain} (TCP without TLS)");
+    }
+    if let Some(echo) = at.echo {
+        eprintln!("             {echo} (irtt over UDP)");
+    }
+    eprintln!("certificate  SHA-256 {}", at.fingerprint);
+}
+
+/// Redraws a line for people, at a terminal only.
+fn show(counts: &(impl Fn() -> Counts + Sync), is_over: &AtomicBool) {
+    let target = ProgressDrawTarget::stderr();
+    let bar = ProgressBar::with_draw_target(None, target);
+    let style = ProgressStyle::with_template("{spinner} {msg}").expect("a template of ours");
+    bar.set_style(style);
+    while !is_over.load(Ordering::Relaxed) {
+        bar.set_message(now(&counts()));
+        bar.tick();
+        std::thread::sleep(REDRAWS);
+    }
+    bar.finish_and_clear();
+}
+
+fn now(counts: &Counts) -> String {
+    format!(
+        "{} connections, {} sessions  {}",
+        counts.connections,
+        counts.sessions,
+        sum(counts)
+    )
+}
+
+fn sum(counts: &Counts) -> String {
+    format!(
+        "{} requests, {} down, {} up, {} echoes, {} refused, {} failed",
+        counts.requests,
+        HumanBytes(counts.down_bytes),
+        HumanBytes(counts.up_bytes),
+        counts.echoed,
+        counts.refused,
+        counts.failed
+    )
+}

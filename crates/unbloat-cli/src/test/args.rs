@@ -1,0 +1,289 @@
+//! What the user says.
+
+use std::path::PathBuf;
+use unbloat_test::{Flows, Http, IpVersion, Options, Plan, Rule, Stack, Target, Trust};
+use unbloat_units::{Bytes, Delta};
+
+/// Says how much delay load adds on the path to a server, in which direction, and what to do about it.
+#[derive(clap::Args)]
+#[command(after_help = "\
+Examples:
+  unbloat test box                          half a minute against `unbloat serve` on box
+  unbloat test box --glance --json          ten seconds, for programs
+  unbloat test box --stack both             what waits in sockets told apart from the network
+  unbloat test https://nq.example.net/.well-known/nq --echo box:2112
+  unbloat test irtt://box                   the idle path alone
+  unbloat test box --congestion-control cubic --congestion-control bbr
+Nothing is sent to anybody but the server that is named. The exit code is 5 when the run is not to be trusted.")]
+pub struct Args {
+    /// Server: HOST or HOST:PORT of `unbloat serve`, https://HOST/PATH of a responsiveness server, irtt://HOST
+    #[arg(value_name = "HOST|URL")]
+    pub target: Target,
+
+    /// About ten seconds
+    #[arg(long, conflicts_with = "draft")]
+    glance: bool,
+
+    /// As draft-ietf-ippm-responsiveness-09 asks: intervals of 5 s, its own ramp, a minute and a half
+    #[arg(long)]
+    draft: bool,
+
+    /// Length of each stage, 0 s for none: idle,down,up,both
+    #[arg(long, value_name = "TIMES", value_delimiter = ',', conflicts_with_all = ["glance", "draft"])]
+    stages: Vec<Delta>,
+
+    /// HTTP that carries the load
+    #[arg(long, value_name = "VERSION", default_value = "2", value_parser = ["1.1", "2"])]
+    http: String,
+
+    /// Senders' buffers: network-only holds them at 5 ms, as-is leaves them alone, both runs both
+    #[arg(long, value_name = "KIND", default_value = "network-only", value_parser = ["as-is", "network-only", "both"])]
+    stack: String,
+
+    /// Load connections each way from the beginning on, in place of a ramp to 16
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=256))]
+    flows: Option<u16>,
+
+    /// Congestion control of load, here and asked of the server; several are tested one after the other
+    #[arg(long, value_name = "NAME")]
+    pub congestion_control: Vec<String>,
+
+    /// Static receive window of each load connection; several are tested one after the other
+    #[arg(long, value_name = "SIZE")]
+    pub receive_window: Vec<Bytes>,
+
+    /// An irtt server that echoes datagrams, where the server itself has none
+    #[arg(long, value_name = "HOST:PORT")]
+    echo: Option<String>,
+
+    /// Between datagrams
+    #[arg(long, value_name = "TIME", default_value = "10ms")]
+    interval: Delta,
+
+    /// Believe these certificate authorities (PEM) in place of the system's
+    #[arg(long, value_name = "FILE")]
+    ca: Option<PathBuf>,
+
+    /// Believe only the certificate with this SHA-256
+    #[arg(long, value_name = "SHA256")]
+    pin: Option<String>,
+
+    /// Believe any certificate
+    #[arg(long)]
+    insecure: bool,
+
+    /// Token that the server asks for
+    #[arg(long, value_name = "TOKEN")]
+    token: Option<String>,
+
+    /// IPv4 only
+    #[arg(short = '4', conflicts_with = "six")]
+    four: bool,
+
+    /// IPv6 only
+    #[arg(short = '6')]
+    six: bool,
+
+    /// Applications beside the load, and once without: web, page, video, voice, game, finite, ranges, ping, with commas
+    #[arg(long, value_name = "APPS")]
+    with: Option<String>,
+
+    /// Whose marks: dslreports, libreqos_readme, libreqos_shipped, draft_09, aim, qoo
+    #[arg(long, value_name = "RULE", default_value = "dslreports")]
+    grade: String,
+
+    /// Print JSON of schema unbloat.test/1 (docs/test.md) in place of text
+    #[arg(long)]
+    pub json: bool,
+
+    /// Print JSON with the keys of Apple's networkQuality
+    #[arg(long, conflicts_with = "json")]
+    pub apple_json: bool,
+
+    /// Write a file that flent opens and plots
+    #[arg(long, value_name = "FILE")]
+    pub flent: Option<PathBuf>,
+
+    /// Folder of the run; it must not exist [default: runs/DATE-test, none with --json and --apple-json]
+    #[arg(long, value_name = "DIR")]
+    pub out: Option<PathBuf>,
+
+    /// No progress
+    #[arg(short, long)]
+    pub quiet: bool,
+}
+
+#[derive(Debug, thiserror::Error)]
+pub enum ArgsError {
+    #[error("--pin wants 64 hexadecimal digits, as unbloat serve prints them")]
+    Pin,
+    #[error("--echo wants HOST:PORT")]
+    Echo,
+    #[error("--stages wants four times: idle,down,up,both")]
+    Stages,
+    #[error("there is no rule {0:?}; there are {1}")]
+    Rule(String, String),
+    #[error("--with: {0}")]
+    With(#[from] unbloat_apps::ChoiceError),
+    #[error("--interval wants 1 ms to 1 s")]
+    Interval,
+}
+
+impl Args {
+    /// One test for each combination of congestion control and receive window.
+    pub fn options(&self) -> Result<Vec<Options>, ArgsError> {
+        let first = self.first()?;
+        let controls = some_or_none(&self.congestion_control);
+        let windows = some_or_none(&self.receive_window);
+        let all = controls.iter().flat_map(|control| {
+            windows.iter().map(|window| Options {
+                congestion_control: control.clone(),
+                receive_window: *window,
+                ..first.clone()
+            })
+        });
+        Ok(all.collect())
+    }
+
+    fn first(&self) -> Result<Options, ArgsError> {
+        let mut options = Options::of(self.target.clone());
+        options.plan = self.plan()?;
+        options.http = match &self.http[..] {
+            "1.1" => Http::One,
+            _ => Http::Two,
+        };
+        options.flows = match (self.flows, self.draft) {
+            (Some(flows), _) => Flows::Fixed(flows),
+            (None, true) => Flows::DRAFT,
+            (None, false) => Flows::STEEP,
+        };
+        if !(Delta::ms(1)..=Delta::secs(1)).contains(&self.interval) {
+            return Err(ArgsError::Interval);
+        }
+        options.probing.echo_every = self.interval;
+        options.echo = self.echo.as_deref().map(host_and_port).transpose()?;
+        options.trust = Trust {
+            ca: self.ca.clone(),
+            pin: self.pin.as_deref().map(fingerprint).transpose()?,
+            is_blind: self.insecure,
+        };
+        options.token = self.token.clone();
+        options.apps = unbloat_apps::App::list(self.with.as_deref().unwrap_or_default())?;
+        if !options.apps.is_empty() {
+            options.plan = options.plan.with_idle_for_apps();
+        }
+        options.ip = match (self.four, self.six) {
+            (true, _) => Some(IpVersion::Four),
+            (_, true) => Some(IpVersion::Six),
+            _ => None,
+        };
+        Ok(options)
+    }
+
+    fn plan(&self) -> Result<Plan, ArgsError> {
+        let stacks: &[Stack] = match &self.stack[..] {
+            "as-is" => &[Stack::AsIs],
+            "both" => &[Stack::NetworkOnly, Stack::AsIs],
+            _ => &[Stack::NetworkOnly],
+        };
+        if !self.stages.is_empty() {
+            let lengths: [Delta; 4] = self
+                .stages
+                .clone()
+                .try_into()
+                .map_err(|_| ArgsError::Stages)?;
+            return Ok(Plan::of("stages", Delta::secs(1), lengths, stacks));
+        }
+        Ok(match (self.glance, self.draft) {
+            (true, _) => Plan::glance(stacks),
+            (_, true) => Plan::draft(stacks),
+            _ => Plan::usual(stacks),
+        })
+    }
+
+    pub fn rule(&self) -> Result<Rule, ArgsError> {
+        Rule::named(&self.grade).ok_or_else(|| {
+            let known: Vec<&str> = Rule::ALL.iter().map(|rule| rule.name()).collect();
+            ArgsError::Rule(self.grade.clone(), known.join(", "))
+        })
+    }
+}
+
+fn some_or_none<T: Clone>(values: &[T]) -> Vec<Option<T>> {
+    match values.is_empty() {
+        true => vec![None],
+        false => values.iter().cloned().map(Some).collect(),
+    }
+}
+
+fn host_and_port(text: &str) -> Result<(String, u16), ArgsError> {
+    let (host, port) = text.rsplit_once(':').ok_or(ArgsError::Echo)?;
+    let port = port.parse().map_err(|_| ArgsError::Echo)?;
+    Ok((host.trim_matches(['[', ']']).to_owned(), port))
+}
+
+fn fingerprint(text: &str) -> Result<[u8; 32], ArgsError> {
+    let digits: String = text.chars().filter(|c| *c != ':').collect();
+    if digits.len() != 64 || !digits.bytes().all(|byte| byte.is_ascii_hexdigit()) {
+        return Err(ArgsError::Pin);
+    }
+    let byte =
+        |i: usize| u8::from_str_radix(&digits[2 * i..2 * i + 2], 16).expect("hexadecimal digits");
+    Ok(std::array::from_fn(byte))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use clap::Parser;
+
+    #[derive(Parser)]
+    struct Wrapped {
+        #[command(flatten)]
+        args: Args,
+    }
+
+    fn options(words: &str) -> Result<Vec<Options>, String> {
+        let words = ["test"].into_iter().chain(words.split_whitespace());
+        let args = Wrapped::try_parse_from(words)
+            .map_err(|error| error.to_string())?
+            .args;
+        args.options().map_err(|error| error.to_string())
+    }
+
+    #[test]
+    fn repeated_keys_are_a_sweep_of_all_combinations() {
+        let all = options(
+            "box --congestion-control cubic --congestion-control bbr --receive-window 64KiB --receive-window 1MB",
+        );
+        let all = all.unwrap();
+        let pairs: Vec<_> = all
+            .iter()
+            .map(|o| (o.congestion_control.clone().unwrap(), o.receive_window))
+            .collect();
+        assert_eq!(pairs.len(), 4);
+        assert_eq!(pairs[1], ("cubic".to_owned(), Some(Bytes::new(1_000_000))));
+    }
+
+    #[test]
+    fn what_cannot_be_meant_is_refused_with_what_can() {
+        for (words, why) in [
+            ("", "required"),
+            ("box --pin 12", "64 hexadecimal"),
+            ("box --echo there", "HOST:PORT"),
+            ("box --stages 1s,2s", "four times"),
+            ("ftp://box", "there are https"),
+            ("box --glance --draft", "cannot be used"),
+            ("box --interval 10us", "1 ms to 1 s"),
+        ] {
+            let refused = options(words).unwrap_err();
+            assert!(refused.contains(why), "{words}: {refused}");
+        }
+    }
+
+    #[test]
+    fn a_fingerprint_may_have_colons() {
+        let pin = "ab:".repeat(31) + "ab";
+        assert_eq!(fingerprint(&pin).unwrap(), [0xab; 32]);
+    }
+}

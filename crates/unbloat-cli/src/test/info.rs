@@ -1,0 +1,66 @@
+//! What `run.json` says of a test.
+
+use serde_json::json;
+use unbloat_run::{Clock, RunInfo, Status, TraceStart};
+use unbloat_test::{Findings, Measured};
+use unbloat_units::Time;
+
+pub fn info(measured: &Measured, findings: &Findings) -> RunInfo {
+    let words = std::env::args().map(|word| word.to_owned());
+    let mut info = RunInfo::new("unbloat test", env!("CARGO_PKG_VERSION"), hidden(words));
+    info.clock = Clock::Real;
+    info.trace_start = Some(TraceStart(Time::from_ns(measured.begun_ns)));
+    if measured.is_cut {
+        info.status = Status::Interrupted;
+    }
+    let options = &measured.options;
+    info.options = [
+        ("target", json!(options.target.to_string())),
+        ("plan", json!(options.plan.name)),
+        ("interval_ms", json!(options.plan.interval.as_ms())),
+        ("http", json!(options.http.name())),
+        ("congestion_control", json!(options.congestion_control)),
+        (
+            "receive_window_bytes",
+            json!(options.receive_window.map(|window| window.as_u64())),
+        ),
+        ("echo_every_ms", json!(options.probing.echo_every.as_ms())),
+        (
+            "server",
+            json!(measured.server.address.map(|address| address.to_string())),
+        ),
+        ("findings", unbloat_test::json(measured, findings)),
+    ]
+    .map(|(key, value)| (key.to_owned(), value))
+    .into();
+    let doubts = findings.distrust.iter().map(ToString::to_string);
+    info.left_out = doubts.chain(measured.lacks.iter().cloned()).collect();
+    info
+}
+
+/// Without the token, which is nobody's who reads the run.
+fn hidden(words: impl Iterator<Item = String>) -> Vec<String> {
+    let mut is_next = false;
+    let hide = |word: String| {
+        let shown = match (is_next, word.split_once('=')) {
+            (true, _) => "…".to_owned(),
+            (false, Some(("--token", _))) => "--token=…".to_owned(),
+            _ => word.clone(),
+        };
+        is_next = word == "--token";
+        shown
+    };
+    words.map(hide).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn tokens_do_not_reach_the_run() {
+        let words = ["test", "--token", "secret", "box", "--token=secret"];
+        let shown = hidden(words.map(str::to_owned).into_iter()).join(" ");
+        assert_eq!(shown, "test --token … box --token=…");
+    }
+}

@@ -1,0 +1,152 @@
+//! `unbloat test`: latency under load on a live path.
+
+mod args;
+mod info;
+mod progress;
+
+use crate::exit::Exit;
+use crate::output::{OutputError, write_run};
+use crate::stop::stop_on_ctrl_c;
+pub use args::Args;
+use progress::Line;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, Ordering};
+use unbloat_test::{Distrust, Findings, Measured, Options, Rule, TestError};
+
+#[derive(Debug, thiserror::Error)]
+pub enum RunTestError {
+    #[error(transparent)]
+    Args(#[from] args::ArgsError),
+    #[error(transparent)]
+    Test(#[from] TestError),
+    #[error(transparent)]
+    Output(#[from] OutputError),
+    #[error("cannot watch for Ctrl-C: {0}")]
+    Signal(#[from] ctrlc::Error),
+    #[error("cannot write {path}: {source}", path = path.display())]
+    Write {
+        path: PathBuf,
+        source: std::io::Error,
+    },
+}
+
+pub fn run(args: &Args) -> Result<Exit, RunTestError> {
+    let (all, rule) = (args.options()?, args.rule()?);
+    let stop = stop_on_ctrl_c()?;
+    let mut exit = Exit::Complete;
+    for (number, options) in all.iter().enumerate() {
+        if stop.load(Ordering::Relaxed) {
+            break;
+        }
+        if all.len() > 1 {
+            eprintln!("{}", point(options));
+        }
+        let place = (all.len() > 1).then_some(number);
+        exit = worse(exit, one(args, options, rule, place, &stop)?);
+    }
+    Ok(exit)
+}
+
+fn one(
+    args: &Args,
+    options: &Options,
+    rule: Rule,
+    place: Option<usize>,
+    stop: &AtomicBool,
+) -> Result<Exit, RunTestError> {
+    let line = Line::new(args.quiet);
+    let measured = unbloat_test::measure(options, stop, &mut |at| line.show(at));
+    line.finish();
+    let measured = measured?;
+    let findings = unbloat_test::findings(&measured, rule);
+    if args.json {
+        println!("{}", unbloat_test::json(&measured, &findings));
+    } else if args.apple_json {
+        println!("{}", unbloat_test::apple_json(&measured, &findings));
+    } else {
+        print!("{}", unbloat_test::text(&measured, &findings));
+    }
+    write(args, place, &measured, &findings)?;
+    Ok(
+        match (
+            measured.is_cut,
+            findings.distrust.iter().any(Distrust::is_fatal),
+        ) {
+            (true, _) => Exit::Interrupted,
+            (false, true) => Exit::Untrusted,
+            (false, false) => Exit::Complete,
+        },
+    )
+}
+
+fn write(
+    args: &Args,
+    place: Option<usize>,
+    measured: &Measured,
+    findings: &Findings,
+) -> Result<(), RunTestError> {
+    if let Some(path) = &args.flent {
+        let path = numbered(path, place);
+        let file = unbloat_test::flent(measured);
+        std::fs::write(&path, file).map_err(|source| RunTestError::Write { path, source })?;
+    }
+    let is_for_programs = args.json || args.apple_json;
+    if args.out.is_some() || !is_for_programs {
+        let out = args.out.as_deref().map(|out| numbered(out, place));
+        let rows = unbloat_test::tables::rows(measured, findings);
+        write_run(
+            out.as_deref(),
+            "test",
+            &info::info(measured, findings),
+            &rows,
+        )?;
+    }
+    Ok(())
+}
+
+/// A sweep's files are told apart by numbers before their endings.
+fn numbered(path: &Path, place: Option<usize>) -> PathBuf {
+    let Some(place) = place else {
+        return path.to_owned();
+    };
+    let name = path
+        .file_name()
+        .map_or_else(String::new, |name| name.to_string_lossy().into_owned());
+    let name = match name.split_once('.') {
+        Some((stem, ending)) => format!("{stem}-{place}.{ending}"),
+        None => format!("{name}-{place}"),
+    };
+    path.with_file_name(name)
+}
+
+fn point(options: &Options) -> String {
+    let control = options
+        .congestion_control
+        .as_ref()
+        .map(|name| format!("congestion control {name}"));
+    let window = options
+        .receive_window
+        .map(|window| format!("receive window {window}"));
+    let said: Vec<String> = control.into_iter().chain(window).collect();
+    format!("unbloat: {}", said.join(", "))
+}
+
+fn worse(one: Exit, other: Exit) -> Exit {
+    match one {
+        Exit::Complete => other,
+        _ => one,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn files_of_a_sweep_keep_their_endings() {
+        let path = Path::new("a/b.flent.gz");
+        assert_eq!(numbered(path, Some(2)), Path::new("a/b-2.flent.gz"));
+        assert_eq!(numbered(path, None), path);
+        assert_eq!(numbered(Path::new("run"), Some(0)), Path::new("run-0"));
+    }
+}

@@ -1,0 +1,143 @@
+//! `unbloat watch`: where this host's packets wait.
+
+mod args;
+mod text;
+
+pub use args::Args;
+
+use crate::exit::Exit;
+use crate::stop::stop_on_ctrl_c;
+use std::io::{self, IsTerminal, Write, stdout};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread::sleep;
+use std::time::{Duration, Instant};
+use unbloat_live::Screen;
+use unbloat_live::host::{HostLive, draw_host, host_line};
+use unbloat_watch::{Layers, Watch, WatchError};
+
+/// How often it is asked whether to stop.
+const NAP: Duration = Duration::from_millis(50);
+
+#[derive(Debug, thiserror::Error)]
+pub enum CommandError {
+    #[error(transparent)]
+    Watch(#[from] WatchError),
+    #[error("Ctrl-C cannot be caught: {0}")]
+    Signal(#[from] ctrlc::Error),
+    #[error("writing failed: {0}")]
+    Write(#[from] io::Error),
+    #[error(
+        "the live view needs a terminal on standard input and standard error; --json prints lines, --once a table"
+    )]
+    NoTerminal,
+}
+
+pub fn run(args: &Args) -> Result<Exit, CommandError> {
+    let has_terminal = io::stdin().is_terminal() && io::stderr().is_terminal();
+    if !args.json && !args.once && !has_terminal {
+        return Err(CommandError::NoTerminal);
+    }
+    let stop = stop_on_ctrl_c()?;
+    let watch = Watch::open(&args.options())?;
+    let blind = watch.blind().map(ToString::to_string);
+    if let (Some(why), true) = (&blind, args.json || args.once) {
+        eprintln!("unbloat: waits are estimated from the kernel's statistics, not measured: {why}");
+    }
+    let looks = Looks {
+        watch,
+        every: args.every(),
+        end: args
+            .seconds
+            .map(|seconds| Instant::now() + Duration::from_secs_f64(seconds)),
+    };
+    match (args.json, args.once) {
+        (true, _) => lines(looks, args.once, blind.is_none(), &stop),
+        (false, true) => once(looks, &stop),
+        (false, false) => screen(looks, blind, &stop),
+    }
+}
+
+/// When to look, and at what.
+struct Looks {
+    watch: Watch,
+    every: Duration,
+    end: Option<Instant>,
+}
+
+impl Looks {
+    /// Waits until it is time to look, by `nap`, which tells whether to stop. None at the end.
+    fn next(
+        &mut self,
+        mut nap: impl FnMut(Duration) -> io::Result<bool>,
+    ) -> Result<Option<Layers>, CommandError> {
+        let mut due = Instant::now() + self.every;
+        if let Some(end) = self.end {
+            if Instant::now() >= end {
+                return Ok(None);
+            }
+            due = due.min(end);
+        }
+        loop {
+            let left = due.saturating_duration_since(Instant::now());
+            if left.is_zero() {
+                return Ok(Some(self.watch.look()?));
+            }
+            if nap(left.min(NAP))? {
+                return Ok(None);
+            }
+        }
+    }
+}
+
+/// A line of JSON for each look; a reader that goes away ends them.
+fn lines(
+    mut looks: Looks,
+    once: bool,
+    is_measured: bool,
+    stop: &AtomicBool,
+) -> Result<Exit, CommandError> {
+    let mut out = stdout().lock();
+    while let Some(layers) = looks.next(|span| Ok(rest(span, stop)))? {
+        let written =
+            writeln!(out, "{}", host_line(&layers, is_measured)).and_then(|()| out.flush());
+        match written {
+            Err(error) if error.kind() == io::ErrorKind::BrokenPipe => return Ok(Exit::Complete),
+            written => written?,
+        }
+        if once {
+            break;
+        }
+    }
+    Ok(Exit::Complete)
+}
+
+fn once(mut looks: Looks, stop: &AtomicBool) -> Result<Exit, CommandError> {
+    let Some(layers) = looks.next(|span| Ok(rest(span, stop)))? else {
+        return Ok(Exit::Interrupted);
+    };
+    stdout().lock().write_all(text::text(&layers).as_bytes())?;
+    Ok(Exit::Complete)
+}
+
+fn screen(
+    mut looks: Looks,
+    blind: Option<String>,
+    stop: &AtomicBool,
+) -> Result<Exit, CommandError> {
+    let mut screen = Screen::open()?;
+    let mut live = HostLive::new("unbloat watch", blind);
+    screen.draw(|frame| draw_host(&live, frame))?;
+    while let Some(layers) =
+        looks.next(|span| Ok(screen.asks_to_end(span)? || stop.load(Ordering::Relaxed)))?
+    {
+        live.take(layers);
+        screen.draw(|frame| draw_host(&live, frame))?;
+    }
+    Ok(Exit::Complete)
+}
+
+/// Sleeps; whether to stop.
+fn rest(span: Duration, stop: &AtomicBool) -> bool {
+    sleep(span);
+    stop.load(Ordering::Relaxed)
+}

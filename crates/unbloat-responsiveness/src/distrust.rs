@@ -1,0 +1,315 @@
+//! Why a run is not to be believed.
+
+use crate::direction::Direction;
+use std::fmt;
+use unbloat_units::Delta;
+
+/// Beyond, probes wait for a CPU.
+const BUSY: f64 = 0.9;
+/// Beyond, a hypervisor's other guests do.
+const STOLEN: f64 = 0.05;
+/// Beyond, so many probes left late that percentiles are those of this machine.
+const LATE: f64 = 0.02;
+/// Fewer leave the 95th percentile to a handful.
+const ENOUGH: usize = 100;
+/// Of the time that load was sent: beyond, a window or buffer held it back and not the network.
+const HELD_BACK: f64 = 0.5;
+/// Smaller doubt changes no verdict.
+const CLOCK: Delta = Delta::ms(2);
+/// From median to 95th percentile without load: beyond, something else loads the path.
+const QUIET: Delta = Delta::ms(20);
+
+/// What to look at. None is "not known", and no reason for distrust.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Checks {
+    /// Share of all CPUs' time, in the busiest stage.
+    pub cpu_busy: Option<f64>,
+    /// Share that a hypervisor gave to others.
+    pub cpu_stolen: Option<f64>,
+    /// Share of probes that left late.
+    pub late: Option<f64>,
+    /// How far one-way delays may be off by the clocks; the caller gives none where it uses none.
+    pub clock_error: Option<Delta>,
+    /// One-way delays were wanted and could not be had.
+    pub clock_failed: bool,
+    /// Of delay without load, from median to 95th percentile.
+    pub idle_spread: Option<Delta>,
+    pub idle_samples: usize,
+    pub loads: Vec<LoadChecks>,
+    /// Somebody stopped it.
+    pub is_cut: bool,
+}
+
+/// Of one direction's stage.
+#[derive(Clone, Debug, PartialEq)]
+pub struct LoadChecks {
+    pub direction: Direction,
+    /// Goodput became stable.
+    pub is_saturated: bool,
+    /// Responsiveness did too. None where it was not measured.
+    pub is_stable: Option<bool>,
+    pub flows: usize,
+    /// Those that ended before the stage.
+    pub failed: usize,
+    /// Delays under load.
+    pub samples: usize,
+    /// Share of the time for which load was there that windows and buffers of the end hosts held it back.
+    pub held_back: Option<f64>,
+}
+
+/// One reason.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Distrust {
+    Cut,
+    CpuBusy {
+        busy: f64,
+    },
+    CpuStolen {
+        stolen: f64,
+    },
+    LateProbes {
+        share: f64,
+    },
+    NoLoad {
+        direction: Direction,
+    },
+    FlowsFailed {
+        direction: Direction,
+        failed: usize,
+        of: usize,
+    },
+    NotSaturated {
+        direction: Direction,
+    },
+    HeldBack {
+        direction: Direction,
+        share: f64,
+    },
+    Unstable {
+        direction: Direction,
+    },
+    FewSamples {
+        direction: Direction,
+        samples: usize,
+    },
+    FewIdleSamples {
+        samples: usize,
+    },
+    ClockFailed,
+    ClockUnsure {
+        error: Delta,
+    },
+    IdleNotQuiet {
+        spread: Delta,
+    },
+}
+
+impl Distrust {
+    /// The numbers of this run mean nothing; otherwise they are only less sure.
+    pub fn is_fatal(&self) -> bool {
+        match self {
+            Distrust::CpuBusy { .. }
+            | Distrust::NoLoad { .. }
+            | Distrust::FewSamples { .. }
+            | Distrust::FewIdleSamples { .. } => true,
+            Distrust::FlowsFailed { failed, of, .. } => failed == of,
+            _ => false,
+        }
+    }
+}
+
+/// All reasons that there are, the fatal ones first.
+pub fn distrust(checks: &Checks) -> Vec<Distrust> {
+    let mut reasons = Vec::new();
+    reasons.extend(checks.is_cut.then_some(Distrust::Cut));
+    let busy = checks.cpu_busy.filter(|&busy| busy > BUSY);
+    reasons.extend(busy.map(|busy| Distrust::CpuBusy { busy }));
+    let stolen = checks.cpu_stolen.filter(|&stolen| stolen > STOLEN);
+    reasons.extend(stolen.map(|stolen| Distrust::CpuStolen { stolen }));
+    let late = checks.late.filter(|&share| share > LATE);
+    reasons.extend(late.map(|share| Distrust::LateProbes { share }));
+    if checks.idle_samples < ENOUGH {
+        let samples = checks.idle_samples;
+        reasons.push(Distrust::FewIdleSamples { samples });
+    }
+    reasons.extend(checks.loads.iter().flat_map(of_load));
+    reasons.extend(checks.clock_failed.then_some(Distrust::ClockFailed));
+    let error = checks.clock_error.filter(|&error| error > CLOCK);
+    reasons.extend(error.map(|error| Distrust::ClockUnsure { error }));
+    let spread = checks.idle_spread.filter(|&spread| spread > QUIET);
+    reasons.extend(spread.map(|spread| Distrust::IdleNotQuiet { spread }));
+    reasons.sort_by_key(|reason| !reason.is_fatal());
+    reasons
+}
+
+fn of_load(load: &LoadChecks) -> Vec<Distrust> {
+    let direction = load.direction;
+    if load.flows == 0 {
+        return vec![Distrust::NoLoad { direction }];
+    }
+    let mut reasons = Vec::new();
+    if load.failed > 0 {
+        let (failed, of) = (load.failed, load.flows);
+        reasons.push(Distrust::FlowsFailed {
+            direction,
+            failed,
+            of,
+        });
+    }
+    if load.samples < ENOUGH {
+        let samples = load.samples;
+        reasons.push(Distrust::FewSamples { direction, samples });
+    }
+    if !load.is_saturated {
+        reasons.push(Distrust::NotSaturated { direction });
+    } else if load.is_stable == Some(false) {
+        reasons.push(Distrust::Unstable { direction });
+    }
+    let held = load.held_back.filter(|&share| share > HELD_BACK);
+    reasons.extend(held.map(|share| Distrust::HeldBack { direction, share }));
+    reasons
+}
+
+impl fmt::Display for Distrust {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match *self {
+            Distrust::Cut => write!(f, "the test was stopped before its end"),
+            Distrust::CpuBusy { busy } => write!(
+                f,
+                "this machine's CPUs were {} busy: delays may be its own; close other programs or test from another one",
+                percent(busy)
+            ),
+            Distrust::CpuStolen { stolen } => write!(
+                f,
+                "the hypervisor gave {} of this machine's time to others: delays may be theirs",
+                percent(stolen)
+            ),
+            Distrust::LateProbes { share } => write!(
+                f,
+                "{} of the probes left late: this machine did not keep the pace",
+                percent(share)
+            ),
+            Distrust::NoLoad { direction } => {
+                write!(f, "no {} ran: nothing is known about it", direction.load())
+            }
+            Distrust::FlowsFailed {
+                direction,
+                failed,
+                of,
+            } => write!(
+                f,
+                "{failed} of {of} connections of the {} ended early: the load was less than it should be",
+                direction.load()
+            ),
+            Distrust::NotSaturated { direction } => write!(
+                f,
+                "the {} was still growing at the end: under full load delay may be longer; let it run longer",
+                direction.load()
+            ),
+            Distrust::HeldBack { direction, share } => write!(
+                f,
+                "windows and buffers of the end hosts held the {} back for {} of its time: the path may not have been full",
+                direction.load(),
+                percent(share)
+            ),
+            Distrust::Unstable { direction } => write!(
+                f,
+                "responsiveness during the {} did not settle: let it run longer",
+                direction.load()
+            ),
+            Distrust::FewSamples { direction, samples } => write!(
+                f,
+                "{samples} delays during the {} are too few for a 95th percentile: {ENOUGH} are needed",
+                direction.load()
+            ),
+            Distrust::FewIdleSamples { samples } => write!(
+                f,
+                "{samples} delays without load are too few to compare with: {ENOUGH} are needed"
+            ),
+            Distrust::ClockFailed => write!(
+                f,
+                "the server tells no times of its own: directions are told apart only by which one was loaded"
+            ),
+            Distrust::ClockUnsure { error } => write!(
+                f,
+                "the two clocks could be set against each other only to {error}: no direction was idle for long enough"
+            ),
+            Distrust::IdleNotQuiet { spread } => write!(
+                f,
+                "delay varied by {spread} without our load: something else uses the path; stop it or take added delay as the least"
+            ),
+        }
+    }
+}
+
+fn percent(share: f64) -> String {
+    format!("{:.0} %", 100.0 * share)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn good() -> Checks {
+        Checks {
+            cpu_busy: Some(0.3),
+            idle_samples: 300,
+            loads: vec![LoadChecks {
+                direction: Direction::Up,
+                is_saturated: true,
+                is_stable: Some(true),
+                flows: 4,
+                failed: 0,
+                samples: 1000,
+                held_back: Some(0.1),
+            }],
+            ..Checks::default()
+        }
+    }
+
+    #[test]
+    fn a_good_run_is_trusted_and_what_is_unknown_is_no_reason() {
+        assert_eq!(distrust(&good()), []);
+        let unknown = Checks {
+            cpu_busy: None,
+            ..good()
+        };
+        assert_eq!(distrust(&unknown), []);
+    }
+
+    #[test]
+    fn each_fault_has_its_reason_and_fatal_ones_come_first() {
+        let mut bad = good();
+        bad.idle_spread = Some(Delta::ms(80));
+        bad.clock_error = Some(Delta::ms(30));
+        bad.late = Some(0.1);
+        bad.cpu_stolen = Some(0.2);
+        bad.cpu_busy = Some(0.99);
+        let load = &mut bad.loads[0];
+        (load.is_saturated, load.failed, load.samples) = (false, 4, 20);
+        load.held_back = Some(0.9);
+        let reasons = distrust(&bad);
+        assert_eq!(reasons.len(), 9);
+        let fatal: Vec<bool> = reasons.iter().map(Distrust::is_fatal).collect();
+        assert_eq!(fatal[..3], [true; 3]);
+        assert_eq!(fatal[3..], [false; 6]);
+    }
+
+    #[test]
+    fn a_flow_that_fails_among_others_is_doubt_only() {
+        let mut one = good();
+        one.loads[0].failed = 1;
+        let reasons = distrust(&one);
+        assert_eq!(reasons.len(), 1);
+        assert!(!reasons[0].is_fatal());
+        assert!(reasons[0].to_string().contains("1 of 4"), "{}", reasons[0]);
+    }
+
+    #[test]
+    fn a_load_that_never_ran_says_only_that() {
+        let mut none = good();
+        none.loads[0].flows = 0;
+        let direction = Direction::Up;
+        assert_eq!(distrust(&none), [Distrust::NoLoad { direction }]);
+    }
+}

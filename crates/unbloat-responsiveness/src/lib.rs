@@ -1,0 +1,36 @@
+//! What load does to delay, from what probes saw: numbers, how sure they are, what they are worth, and what would help.
+//!
+//! Nothing here sends or waits. [`Stability`] says when a stage has run long enough and is told what happens; everything else
+//! is a function of what was measured:
+//!
+//! - [`Probes`] to [`Rpm`], by the draft and as older clients count,
+//! - [`added`]: series of delays without and with load to added delay, with intervals of confidence,
+//! - [`grade`]: marks by the named rule of others, with the rule in words,
+//! - [`distrust`]: why a run is not to be believed,
+//! - [`Split`]: what waits in the end hosts, and what in the network,
+//! - [`advise`]: which cure fits, with its evidence,
+//! - [`verdict`]: all of it in words.
+
+mod added;
+mod advice;
+mod direction;
+mod distrust;
+mod grade;
+mod params;
+mod quantile;
+mod rpm;
+mod split;
+mod stability;
+mod verdict;
+
+pub use added::{Added, Estimate, Sample, Series, Spread, added};
+pub use advice::{Advice, Cure, Evidence, LoadedDirection, Queue, advise};
+pub use direction::Direction;
+pub use distrust::{Checks, Distrust, LoadChecks, distrust};
+pub use grade::{Facts, LoadedRtt, Mark, Rule, grade};
+pub use params::Params;
+pub use quantile::quantile;
+pub use rpm::{Class, Confidence, ForeignProbe, Means, Probes, Rpm, Tls, trimmed_mean};
+pub use split::{Share, Split, StackView};
+pub use stability::{Interval, Phase, Stability};
+pub use verdict::{Verdict, verdict};

@@ -1,0 +1,41 @@
+//! The other end of a live test. One process speaks what others' clients know (responsiveness, ndt7,
+//! irtt) and gives ours an account of every transfer: `docs/protocol.md` has each path and field.
+//!
+//! A [`Server`] is bound by [`Server::bind`], says where by [`Server::addresses`], and serves until it is told to
+//! stop. Everything that comes from outside is bounded by [`Limits`].
+
+mod account;
+mod admission;
+mod answer;
+mod bucket;
+mod certificate;
+mod counters;
+mod echo;
+mod error;
+#[cfg(feature = "fuzz")]
+pub mod fuzz;
+mod gate;
+mod host;
+mod large;
+mod listen;
+mod memory;
+mod ndt7;
+mod options;
+mod page;
+mod peer;
+mod query;
+mod quic;
+mod route;
+mod server;
+mod service;
+mod session;
+mod shared;
+mod socket;
+mod tokens;
+mod upload;
+mod wire;
+
+pub use counters::Counts;
+pub use error::ServeError;
+pub use options::{Certificate, Limits, Options};
+pub use server::{Addresses, Server};

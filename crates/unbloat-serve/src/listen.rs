@@ -1,0 +1,154 @@
+//! Connections over TCP: let in or not, encrypted or not, watched until they end.
+
+use crate::admission::{Full, Ticket};
+use crate::counters::count;
+use crate::options::duration;
+use crate::peer::{Activity, Peer};
+use crate::service::serve;
+use crate::shared::Shared;
+use crate::wire::{Flushing, Known};
+use hyper::service::service_fn;
+use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
+use hyper_util::server::conn::auto::Builder;
+use std::convert::Infallible;
+use std::net::IpAddr;
+use std::pin::pin;
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::time::{Duration, Instant};
+use tokio::io::{AsyncRead, AsyncWrite};
+use tokio::net::{TcpListener, TcpStream};
+use tokio::time::{sleep, timeout};
+use tokio_rustls::TlsAcceptor;
+
+/// For a header with all its fields in HTTP/2 and 3. In HTTP/1.1 it is bounded by the buffer that it is read to, which
+/// bodies share and want larger.
+pub const HEADER_BYTES: u32 = 16 << 10;
+const HTTP1_BUFFER: usize = 128 << 10;
+const HEADER_FIELDS: usize = 64;
+
+/// For uploads: 8 MB a round trip are 1.3 Gbit/s over 50 ms. They are read as they come, so nobody is owed as much.
+const STREAM_WINDOW: u32 = 8 << 20;
+const CONNECTION_WINDOW: u32 = 16 << 20;
+
+/// Loads and probes of one client: the draft has 16 and 100 a second.
+pub const STREAMS: u32 = 128;
+
+/// How often a connection is looked at.
+pub const LOOKS: Duration = Duration::from_secs(1);
+
+/// What a transfer may take to end by itself once its time is over.
+const GRACE: Duration = Duration::from_secs(5);
+
+pub async fn accept(shared: Arc<Shared>, listener: TcpListener, tls: Option<TlsAcceptor>) {
+    loop {
+        let Ok((stream, from)) = listener.accept().await else {
+            // No files left, or the connection is gone already: others end meanwhile.
+            sleep(Duration::from_millis(20)).await;
+            continue;
+        };
+        let Some((place, refused)) = place(&shared, from.ip()) else {
+            count(&shared.counters.refused, 1);
+            continue;
+        };
+        count(&shared.counters.accepted, 1);
+        let number = shared.next_number();
+        let mut peer = Peer::new(number, from, tls.is_some(), refused);
+        peer.to = stream.local_addr().ok();
+        let connection = connection(
+            Arc::clone(&shared),
+            stream,
+            Arc::new(peer),
+            place,
+            tls.clone(),
+        );
+        tokio::spawn(connection);
+    }
+}
+
+/// A place in the house, or in the lobby with the reason why; none if that is full too.
+pub fn place(shared: &Shared, address: IpAddr) -> Option<(Ticket, Option<Full>)> {
+    let admitted = if shared.memory_is_full.load(Ordering::Relaxed) {
+        Err(Full::All)
+    } else {
+        shared.connections.admit(address)
+    };
+    match admitted {
+        Ok(place) => Some((place, None)),
+        Err(why) => Some((shared.lobby.admit(address).ok()?, Some(why))),
+    }
+}
+
+async fn connection(
+    shared: Arc<Shared>,
+    stream: TcpStream,
+    peer: Arc<Peer>,
+    place: Ticket,
+    tls: Option<TlsAcceptor>,
+) {
+    // Refused only for a connection that is gone.
+    let _ = stream.set_nodelay(true);
+    peer.know_socket(&stream);
+    let known = Known::new(stream, Arc::clone(&peer), place);
+    let ended = match tls {
+        None => http(&shared, known, peer).await,
+        Some(tls) => {
+            let limit = duration(shared.limits.header_time);
+            match timeout(limit, tls.accept(known)).await {
+                Ok(Ok(encrypted)) => http(&shared, encrypted, peer).await,
+                _ => Err(Failed),
+            }
+        }
+    };
+    count(&shared.counters.failed, u64::from(ended.is_err()));
+}
+
+pub struct Failed;
+
+pub async fn http<S>(shared: &Arc<Shared>, stream: S, peer: Arc<Peer>) -> Result<(), Failed>
+where
+    S: AsyncRead + AsyncWrite + Unpin + Send + 'static,
+{
+    let service = service_fn(|request| {
+        let answer = serve(Arc::clone(shared), Arc::clone(&peer), request);
+        async move { Ok::<_, Infallible>(answer.await) }
+    });
+    let io = TokioIo::new(Flushing::new(stream, Arc::clone(&peer)));
+    let builder = builder(shared);
+    let mut connection = pin!(builder.serve_connection_with_upgrades(io, service));
+    loop {
+        match timeout(LOOKS, connection.as_mut()).await {
+            Ok(ended) => return ended.map_err(|_| Failed),
+            Err(_) if !is_over(shared, &peer, Instant::now()) => {}
+            Err(_) => return Err(Failed),
+        }
+    }
+}
+
+fn builder(shared: &Shared) -> Builder<TokioExecutor> {
+    let mut builder = Builder::new(TokioExecutor::new());
+    builder
+        .http1()
+        .timer(TokioTimer::new())
+        .header_read_timeout(duration(shared.limits.header_time))
+        .max_headers(HEADER_FIELDS)
+        .max_buf_size(HTTP1_BUFFER);
+    builder
+        .http2()
+        .timer(TokioTimer::new())
+        .max_header_list_size(HEADER_BYTES)
+        .max_concurrent_streams(STREAMS)
+        .max_local_error_reset_streams(64)
+        .initial_stream_window_size(STREAM_WINDOW)
+        .initial_connection_window_size(CONNECTION_WINDOW);
+    builder
+}
+
+/// Whether a connection was idle for too long, or works at something whose time is over. A client that sends a
+/// request's header byte by byte is idle.
+pub fn is_over(shared: &Shared, peer: &Peer, now: Instant) -> bool {
+    match peer.activity() {
+        Activity::Busy { until } => now > until + GRACE,
+        Activity::Idle { since } => now > since + duration(shared.limits.idle),
+    }
+}

@@ -1,0 +1,120 @@
+//! Where to listen, as whom, and what strangers may have.
+
+use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr};
+use unbloat_units::{Bytes, Delta, Rate};
+
+/// The number of bytes of a large answer: what the draft asks for ("at least 8 GB") and Apple's and others' servers
+/// send.
+pub const LARGE: u64 = 8 << 30;
+
+/// How the server proves who it is.
+#[derive(Clone, Debug)]
+pub enum Certificate {
+    /// Made at the start and signed by itself, for `localhost`, the addresses it listens on and these names.
+    Made { names: Vec<String> },
+    /// Chain and key in PEM.
+    Given { chain: Vec<u8>, key: Vec<u8> },
+}
+
+#[derive(Clone, Debug)]
+pub struct Options {
+    /// TCP with TLS, and QUIC at the same port of UDP. Port 0: one that is free for both.
+    pub listen: SocketAddr,
+    /// HTTP without TLS, for test beds.
+    pub plain: Option<SocketAddr>,
+    /// irtt.
+    pub echo: Option<SocketAddr>,
+    pub certificate: Certificate,
+    /// Who may use it; everybody if there are none.
+    pub tokens: Vec<String>,
+    pub limits: Limits,
+    /// Threads that serve, beside that of the echo.
+    pub threads: usize,
+}
+
+impl Options {
+    /// On the loopback device, at ports that are free: for tests.
+    pub fn loopback() -> Options {
+        let free = SocketAddr::from((Ipv4Addr::LOCALHOST, 0));
+        Options {
+            listen: free,
+            plain: Some(free),
+            echo: Some(free),
+            threads: 1,
+            ..Options::default()
+        }
+    }
+}
+
+impl Default for Options {
+    /// On all addresses, at the ports that `docs/protocol.md` names.
+    fn default() -> Options {
+        let all = |port| SocketAddr::from((Ipv6Addr::UNSPECIFIED, port));
+        Options {
+            listen: all(4043),
+            plain: None,
+            echo: Some(all(2112)),
+            certificate: Certificate::Made { names: Vec::new() },
+            tokens: Vec::new(),
+            limits: Limits::default(),
+            threads: std::thread::available_parallelism().map_or(1, usize::from),
+        }
+    }
+}
+
+/// What strangers may have. An address is an IPv4 address or the first 64 bits of an IPv6 address.
+#[derive(Clone, Debug)]
+pub struct Limits {
+    /// At a time.
+    pub connections: usize,
+    /// A probe of the draft is a connection, and there are up to 100 a second.
+    pub connections_per_address: usize,
+    pub sessions: usize,
+    pub sessions_per_address: usize,
+    /// Under way and ended within ten seconds.
+    pub flows_per_session: usize,
+    /// How long a session lives that nothing uses.
+    pub session_idle: Delta,
+    /// How long it lives at most.
+    pub session_time: Delta,
+    /// How long a download or upload may take.
+    pub transfer_time: Delta,
+    /// How much an upload may bring.
+    pub transfer_bytes: Bytes,
+    /// How long a connection may be without a request.
+    pub idle: Delta,
+    /// How long TLS and a request's header may take.
+    pub header_time: Delta,
+    /// Of all clients together, each way.
+    pub rate: Option<Rate>,
+    /// Of this process; beyond it no more connections and sessions.
+    pub memory: Bytes,
+    /// Clients of the echo at a time.
+    pub echo_clients: usize,
+}
+
+impl Default for Limits {
+    fn default() -> Limits {
+        Limits {
+            connections: 4096,
+            connections_per_address: 256,
+            sessions: 1000,
+            sessions_per_address: 32,
+            flows_per_session: 256,
+            session_idle: Delta::secs(120),
+            session_time: Delta::secs(3600),
+            transfer_time: Delta::secs(60),
+            transfer_bytes: Bytes::new(LARGE),
+            idle: Delta::secs(30),
+            header_time: Delta::secs(10),
+            rate: None,
+            memory: Bytes::mib(1024),
+            echo_clients: 1000,
+        }
+    }
+}
+
+/// As the standard library has spans; a negative one is none.
+pub fn duration(span: Delta) -> std::time::Duration {
+    std::time::Duration::from_nanos(u64::try_from(span.as_ns()).unwrap_or(0))
+}

@@ -1,0 +1,224 @@
+//! What clients get.
+
+mod common;
+
+use common::{Reply, Running, until};
+use serde_json::Value;
+use std::io::{BufRead, BufReader, Read, Write};
+use unbloat_serve::{Limits, Options};
+use unbloat_units::{Delta, Rate};
+
+#[test]
+fn the_discovery_names_six_urls_of_the_host_that_was_asked() {
+    let server = Running::new(&Options::loopback());
+    let reply = server.ask("GET", "/.well-known/nq");
+    assert_eq!(reply.status, 200);
+    assert!(reply.head.contains("content-type: application/json"));
+    let nq = reply.json();
+    assert_eq!(nq["version"], 1);
+    let urls = nq["urls"].as_object().unwrap();
+    assert_eq!(urls.len(), 6);
+    assert_eq!(
+        urls["small_https_download_url"],
+        "http://test.example:1/small"
+    );
+    assert_eq!(urls["upload_url"], urls["https_upload_url"]);
+}
+
+#[test]
+fn bodies_have_the_sizes_that_were_asked_for() {
+    let server = Running::new(&Options::loopback());
+    assert_eq!(server.ask("GET", "/small").body.len(), 1);
+    assert_eq!(
+        server.ask("GET", "/large?bytes=3000001").body.len(),
+        3_000_001
+    );
+    let head = server.ask("HEAD", "/large");
+    assert!(
+        head.head.contains("content-length: 8589934592"),
+        "{}",
+        head.head
+    );
+    assert!(head.body.is_empty());
+    let mut upload =
+        b"POST /upload HTTP/1.1\r\nhost: a\r\nconnection: close\r\ncontent-length: 2000003\r\n\r\n"
+            .to_vec();
+    upload.resize(upload.len() + 2_000_003, 7);
+    assert_eq!(server.send(&upload).json()["received_bytes"], 2_000_003);
+    until("counted", || server.counts().down_bytes == 3_000_001);
+    assert_eq!(server.counts().up_bytes, 2_000_003);
+}
+
+#[test]
+fn what_is_not_there_or_not_so_is_refused_in_words() {
+    let server = Running::new(&Options::loopback());
+    assert_eq!(server.ask("GET", "/nothing").status, 404);
+    let method = server.ask("DELETE", "/small");
+    assert_eq!(method.status, 405);
+    assert!(method.head.contains("allow: GET, HEAD"));
+    let twice = server.ask("GET", "/large?bytes=1&bytes=2");
+    assert_eq!(
+        (twice.status, twice.text().as_str()),
+        (400, "bytes stands twice in the query\n")
+    );
+    assert_eq!(server.ask("GET", "/large?bytes=8589934593").status, 400);
+    let control = server.ask("GET", "/large?bytes=1&congestion_control=nosuch");
+    assert_eq!(control.status, 400);
+    assert!(control.text().starts_with("congestion control nosuch: "));
+    let session = "00000000000000000000000000000000";
+    assert_eq!(
+        server
+            .ask("GET", &format!("/large?session={session}&flow=1"))
+            .status,
+        404
+    );
+    assert_eq!(server.ask("GET", "/unbloat/v1/ws").status, 400);
+}
+
+/// Lines of an account, as they come.
+fn account(server: &Running, id: &str) -> impl Iterator<Item = Value> {
+    let mut stream = server.connect();
+    write!(
+        stream,
+        "GET /unbloat/v1/session/{id}/account HTTP/1.1\r\nhost: a\r\nconnection: close\r\n\r\n"
+    )
+    .unwrap();
+    let lines = BufReader::new(stream).lines();
+    // Between lines stand the lengths of chunks and the head.
+    let lines = lines.map_while(Result::ok);
+    lines
+        .filter(|l| l.starts_with("{"))
+        .map(|l| serde_json::from_str(&l).unwrap())
+}
+
+#[test]
+fn the_account_tells_of_both_directions_with_the_kernels_view() {
+    let server = Running::new(&Options::loopback());
+    let id = server.session();
+    let mut lines = account(&server, &id);
+    assert_eq!(lines.next().unwrap()["flows"], Value::Array(vec![]));
+    let mut up = server.connect();
+    write!(
+        up,
+        "POST /upload?session={id}&flow=2 HTTP/1.1\r\nhost: a\r\ncontent-length: 1000000\r\n\r\n"
+    )
+    .unwrap();
+    up.write_all(&[1; 400_000]).unwrap();
+    let mut down = server.connect();
+    write!(
+        down,
+        "GET /large?session={id}&flow=1&unsent_ms=5 HTTP/1.1\r\nhost: a\r\n\r\n"
+    )
+    .unwrap();
+    down.read_exact(&mut [0; 500_000]).unwrap();
+    let line = lines.find(|l| l["flows"][1]["bytes"] == 400_000).unwrap();
+    let (first, second) = (&line["flows"][0], &line["flows"][1]);
+    assert_eq!(
+        (&first["flow"], &first["direction"]),
+        (&1.into(), &"down".into())
+    );
+    assert!(first["bytes"].as_u64().unwrap() >= 400_000);
+    assert!(first["tcp"]["acked_bytes"].as_u64().unwrap() > 0);
+    assert!(first["tcp"]["unsent_limit_bytes"].as_u64().unwrap() > 0);
+    assert_eq!(
+        (&second["flow"], &second["direction"]),
+        (&2.into(), &"up".into())
+    );
+    assert!(second["open"].as_bool().unwrap() && second["quic"].is_null());
+    assert_eq!(second["tcp"]["unsent_limit_bytes"], Value::Null);
+    assert!(second["tcp"]["received_bytes"].as_u64().unwrap() >= 400_000);
+    assert_ne!(first["connection"], second["connection"]);
+    let again = server.ask("GET", &format!("/large?session={id}&flow=1"));
+    assert_eq!(again.status, 409, "the flow is under way");
+    let other = server.ask("GET", &format!("/unbloat/v1/session/{id}/account"));
+    assert_eq!(other.status, 409, "one account at a time");
+    drop(down);
+    let ended = lines.find(|l| l["flows"][0]["open"] == false).unwrap();
+    assert!(ended["flows"][0]["tcp"]["congestion_control"].is_string());
+    assert_eq!(
+        server
+            .ask("DELETE", &format!("/unbloat/v1/session/{id}"))
+            .status,
+        204
+    );
+    assert!(lines.all(|_| true), "and the account ends");
+    assert_eq!(
+        server
+            .ask("GET", &format!("/unbloat/v1/session/{id}"))
+            .status,
+        404
+    );
+}
+
+#[test]
+fn tokens_keep_strangers_out_and_are_handed_on() {
+    let options = Options {
+        tokens: vec!["open sesame".to_owned()],
+        ..Options::loopback()
+    };
+    let server = Running::new(&options);
+    assert_eq!(server.ask("GET", "/small").status, 401);
+    assert_eq!(server.ask("GET", "/small?token=guess").status, 401);
+    assert_eq!(server.ask("GET", "/small?token=open+sesame").status, 200);
+    assert_eq!(server.ask("GET", "/").status, 200);
+    let bearer = b"GET /small HTTP/1.1\r\nhost: a\r\nconnection: close\r\nauthorization: Bearer open sesame\r\n\r\n";
+    assert_eq!(server.send(bearer).status, 200);
+    let nq = server
+        .ask("GET", "/.well-known/nq?token=open%20sesame")
+        .json();
+    let small = nq["urls"]["small_download_url"]
+        .as_str()
+        .unwrap()
+        .to_owned();
+    let path = small.strip_prefix("http://test.example:1").unwrap();
+    assert_eq!(server.ask("GET", path).status, 200);
+    let session = server
+        .ask("POST", "/unbloat/v1/session?token=open%20sesame")
+        .json();
+    let id = session["session"].as_str().unwrap();
+    let reply = server.ask("GET", &format!("/large?bytes=5&session={id}&flow=0"));
+    assert_eq!(reply.body.len(), 5, "a session takes a token's place");
+}
+
+#[test]
+fn limits_refuse_with_their_reason() {
+    let limits = Limits {
+        connections_per_address: 3,
+        sessions_per_address: 1,
+        transfer_time: Delta::ms(200),
+        transfer_bytes: unbloat_units::Bytes::new(1000),
+        rate: Some(Rate::mbps(800)),
+        ..Limits::default()
+    };
+    let server = Running::new(&Options {
+        limits,
+        ..Options::loopback()
+    });
+    server.session();
+    let more = server.ask("POST", "/unbloat/v1/session");
+    assert_eq!(
+        (more.status, more.text().contains("your address")),
+        (429, true)
+    );
+    assert!(more.head.contains("retry-after: "));
+    let cut = server.ask("GET", "/large");
+    assert_eq!(cut.status, 200);
+    assert!(
+        !cut.body.is_empty() && cut.body.len() < 1 << 30,
+        "{}",
+        cut.body.len()
+    );
+    let mut long =
+        b"POST /upload HTTP/1.1\r\nhost: a\r\nconnection: close\r\ncontent-length: 5000\r\n\r\n"
+            .to_vec();
+    long.resize(long.len() + 4000, 0);
+    let early = server.send(&long);
+    assert!(early.json()["received_bytes"].as_u64().unwrap() >= 1000);
+    until("closed", || server.counts().connections == 0);
+    let held: Vec<_> = (0..3).map(|_| server.connect()).collect();
+    until("held", || server.counts().connections == 3);
+    let refused: Reply = server.ask("GET", "/small");
+    assert_eq!(refused.status, 429);
+    assert!(refused.text().contains("connections"));
+    drop(held);
+}

@@ -1,0 +1,40 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { byPage, Lines, Received } from "../../web/account.js";
+
+const flow = (number, bytes, more = {}) => ({ flow: number, direction: "up", bytes, open: true, ...more });
+const line = (time_ns, ...flows) => JSON.stringify({ time_ns, flows });
+
+test("lines come out of pieces cut anywhere", () => {
+  const lines = new Lines();
+  assert.deepEqual(lines.push('{"a"'), []);
+  assert.deepEqual(lines.push(":1}\n{}\n{"), ['{"a":1}', "{}"]);
+  assert.deepEqual(lines.push("}\n"), ["{}"]);
+});
+
+test("a line without end is refused before it fills the memory", () => {
+  const lines = new Lines();
+  assert.throws(() => {
+    for (;;) lines.push("x".repeat(100_000));
+  }, /does not end/);
+});
+
+test("uploads that have left the account still count, downloads do not", () => {
+  const received = new Received();
+  assert.deepEqual(received.read(line(5e9, flow(1, 100), flow(2, 50), flow(9, 7000, { direction: "down" }))), { server_ms: 5000, bytes: 150 });
+  assert.deepEqual(received.read(line(6e9, flow(2, 80), flow(3, 1))), { server_ms: 6000, bytes: 181 });
+});
+
+test("what is no line of an account is passed over", () => {
+  const received = new Received();
+  for (const text of ["", "{", "null", "[]", '{"time_ns":"x","flows":[]}', '{"time_ns":1}']) assert.equal(received.read(text), null);
+  assert.deepEqual(received.read('{"time_ns":1000000,"flows":[null,{"flow":1,"direction":"up","bytes":"9"}]}'), { server_ms: 1, bytes: 0 });
+});
+
+test("the fastest line tells the clocks apart, and late lines are placed where they were written", () => {
+  const placed = byPage([
+    { arrived_ms: 120, server_ms: 9100, bytes: 0 },
+    { arrived_ms: 700, server_ms: 9200, bytes: 10 },
+  ]);
+  assert.deepEqual(placed, [{ at_ms: 120, bytes: 0 }, { at_ms: 220, bytes: 10 }]);
+});

@@ -1,0 +1,47 @@
+// The server's account of uploads: what it received, by its own clock. See docs/protocol.md, "Account".
+
+/** Longer is none of our server's. */
+const LINE_CHARACTERS = 1 << 20;
+
+/** Lines out of pieces of text. */
+export class Lines {
+  #rest = "";
+
+  /** The lines that end in this piece. */
+  push(piece) {
+    const lines = (this.#rest + piece).split("\n");
+    this.#rest = lines.pop();
+    if (this.#rest.length > LINE_CHARACTERS) throw new Error("a line of the account does not end");
+    return lines;
+  }
+}
+
+/** Bytes of all uploads of a session, those that have left the account included. */
+export class Received {
+  #flows = new Map();
+
+  /** From a line to `{ server_ms, bytes }`; null from what is none. */
+  read(line) {
+    let said;
+    try {
+      said = JSON.parse(line);
+    } catch {
+      return null;
+    }
+    if (!Number.isFinite(said?.time_ns) || !Array.isArray(said.flows)) return null;
+    for (const flow of said.flows) {
+      if (flow?.direction === "up" && Number.isFinite(flow.bytes)) this.#flows.set(flow.flow, flow.bytes);
+    }
+    const bytes = [...this.#flows.values()].reduce((sum, value) => sum + value, 0);
+    return { server_ms: said.time_ns / 1e6, bytes };
+  }
+}
+
+/**
+ * Readings by the page's clock from `[{ arrived_ms, server_ms, bytes }]`. The line that was fastest gives the difference of
+ * the clocks, too large by its way: tens of ms beside seconds. Lines that waited in a queue are placed rightly so.
+ */
+export function byPage(lines) {
+  const ahead = Math.min(...lines.map((line) => line.arrived_ms - line.server_ms));
+  return lines.map((line) => ({ at_ms: line.server_ms + ahead, bytes: line.bytes }));
+}

@@ -1,0 +1,227 @@
+// One run: session, workers, stages, and what was seen meanwhile.
+
+import { byPage } from "./account.js";
+import { now } from "./clock.js";
+import { INTERVAL_MS, LANES, summary } from "./stages.js";
+
+/** HTTP/1.1 gets six connections from a browser, and the account has one of them. */
+const TRANSFERS = 4;
+/** Streams of the one HTTP/2 connection: a second only fills the gaps of the first. */
+const STREAMS = 2;
+
+/** Between stages: until delay is what it was, at most so long. */
+const PAUSE_MS = 5000;
+const CALM_MS = 400;
+
+/** For answers and account after the last stage. */
+const LAST_MS = 4000;
+
+const HTTP2 = "h2";
+
+/** The server refused: `status` is 401 if it wants a token or another. */
+export class Refused extends Error {
+  constructor(status, words) {
+    super(words);
+    this.status = status;
+  }
+}
+
+export class Run {
+  #stopping = new AbortController();
+  #session = null;
+  #start_ms = now();
+  #probe = null;
+  #load = null;
+  #samples = [];
+  #stages = [];
+  #down = [];
+  #account = [];
+  #failures = [];
+  #lanesLost = 0;
+  #finished = null;
+  #networkChanged = false;
+  #hidden_ms = 0;
+  #hiddenSince_ms = document.hidden ? now() : null;
+
+  /** `on` may have `stage(stage)`: one began or (with `end_ms`) ended. */
+  constructor({ plan, token, on }) {
+    this.plan = plan;
+    this.token = token;
+    this.on = on;
+  }
+
+  /** Until the end, or rejects: with `Refused`, or an AbortError after `stop()`. */
+  async all() {
+    document.addEventListener("visibilitychange", this.#seen);
+    navigator.connection?.addEventListener("change", this.#changed);
+    try {
+      await this.#open();
+      for (const stage of this.plan) await this.#stage(stage);
+      return await this.#result();
+    } finally {
+      this.#close();
+    }
+  }
+
+  stop() {
+    this.#stopping.abort();
+  }
+
+  /** What there is by now, on the page's time from the run's start: for the plot. */
+  seen() {
+    const up = this.#account.length > 0 ? byPage(this.#account) : [];
+    return { stages: this.#stages, samples: this.#samples, down: this.#down, up, now_ms: this.#time() };
+  }
+
+  /** When its time 0 was. */
+  get started() {
+    return new Date(this.#start_ms);
+  }
+
+  #time = (at_ms = now()) => at_ms - this.#start_ms;
+
+  #seen = () => {
+    if (document.hidden) this.#hiddenSince_ms ??= now();
+    else this.#endHidden();
+  };
+
+  #endHidden() {
+    if (this.#hiddenSince_ms !== null) this.#hidden_ms += now() - this.#hiddenSince_ms;
+    this.#hiddenSince_ms = null;
+  }
+
+  #changed = () => {
+    this.#networkChanged = true;
+  };
+
+  async #open() {
+    this.#session = await this.#begin();
+    const protocol = performance.getEntriesByName(new URL("/unbloat/v1/session", location.href).href).at(-1)?.nextHopProtocol;
+    this.protocol = protocol ?? "";
+    this.#load = this.#worker("load.js", this.#fromLoad);
+    this.#probe = this.#worker("probe.js", this.#fromProbe);
+    this.#load.postMessage({ begin: { session: this.#session.session, token: this.token, isHttp2: this.protocol === HTTP2 } });
+    const socket = new URL(`/unbloat/v1/ws?session=${this.#session.session}`, location.href);
+    socket.protocol = location.protocol === "https:" ? "wss:" : "ws:";
+    this.#probe.postMessage({ open: socket.href });
+    await Promise.all([this.#load.ready, this.#probe.ready]);
+    this.#start_ms = now();
+    this.#samples = [];
+    this.#down = [];
+  }
+
+  async #begin() {
+    const headers = this.token ? { Authorization: `Bearer ${this.token}` } : {};
+    const response = await fetch("/unbloat/v1/session", { method: "POST", headers, signal: this.#stopping.signal });
+    if (!response.ok) throw new Refused(response.status, (await response.text()).trim().slice(0, 300));
+    const session = await response.json();
+    if (session.version !== 1 || !/^[0-9a-f]{32}$/.test(session.session)) throw new Refused(0, "this page does not know the server's version");
+    return session;
+  }
+
+  /** With `ready`, a promise that the worker's own words settle. */
+  #worker(file, take) {
+    const worker = new Worker(file, { type: "module" });
+    worker.ready = new Promise((resolve, reject) => {
+      worker.onmessage = ({ data }) => {
+        if (data.ready) resolve();
+        if (data.failed) reject(new Refused(0, data.failed));
+        take(data);
+      };
+      worker.onerror = (event) => reject(new Refused(0, event.message || `${file} did not start`));
+      this.#stopping.signal.addEventListener("abort", () => reject(this.#stopping.signal.reason));
+    });
+    // Somebody may have stopped before anyone waits.
+    worker.ready.catch(() => {});
+    return worker;
+  }
+
+  #fromProbe = (data) => {
+    if (data.sample) this.#samples.push({ ...data.sample, sent_ms: this.#time(data.sample.sent_ms) });
+    if (data.lost_lane !== undefined) this.#lanesLost += 1;
+    if (data.finished) this.#finished = data.finished;
+  };
+
+  #fromLoad = (data) => {
+    if (data.down) this.#down.push({ ...data.down, at_ms: this.#time(data.down.at_ms) });
+    if (data.account) this.#account.push({ ...data.account, arrived_ms: this.#time(data.account.arrived_ms) });
+    if (data.trouble) this.#failures.push(data.trouble);
+  };
+
+  async #stage({ name, down, up, seconds }) {
+    const each = this.protocol === HTTP2 ? STREAMS : TRANSFERS / (down && up ? 2 : 1);
+    const stage = { name, down, up, start_ms: this.#time(), end_ms: null };
+    this.#stages.push(stage);
+    this.#load.postMessage({ load: { down: down ? each : 0, up: up ? each : 0 } });
+    this.on.stage(stage);
+    await this.#sleep(seconds * 1000);
+    stage.end_ms = this.#time();
+    this.#load.postMessage({ load: { down: 0, up: 0 } });
+    this.on.stage(stage);
+    const isLast = name === this.plan.at(-1).name;
+    if ((down || up) && !isLast) await this.#until(() => this.#isCalm(), PAUSE_MS);
+  }
+
+  #isCalm() {
+    const idle = this.#stages[0];
+    const before = this.#samples.filter((s) => s.sent_ms < idle.end_ms).map((s) => s.rtt_ms);
+    const most_ms = 1.25 * Math.max(...before.slice(-50)) + 10;
+    const recent = this.#samples.filter((s) => s.sent_ms + s.rtt_ms > this.#time() - CALM_MS);
+    return recent.length > CALM_MS / INTERVAL_MS / 2 && recent.every((s) => s.rtt_ms < most_ms);
+  }
+
+  async #result() {
+    this.#probe.postMessage({ finish: true });
+    const end_ms = this.#stages.at(-1).end_ms;
+    const accountIsThere = () => this.#account.length === 0 || byPage(this.#account).at(-1).at_ms >= end_ms;
+    await this.#until(() => this.#finished !== null && accountIsThere(), LAST_MS);
+    this.#endHidden();
+    const seen = this.seen();
+    const unanswered = (this.#finished?.unanswered ?? []).map((at) => this.#time(at));
+    return { summary: summary({ ...seen, unanswered }), watched: this.#watched(), seen };
+  }
+
+  #watched() {
+    return {
+      hidden_ms: this.#hidden_ms,
+      late_p95_ms: this.#finished?.late_p95_ms ?? 0,
+      failures: this.#failures,
+      lanes_lost: Math.min(this.#lanesLost, LANES),
+      network_changed: this.#networkChanged,
+      from_account: this.#account.length > 0,
+      limit_bps: this.#session.limits?.rate_bps ?? null,
+    };
+  }
+
+  /** Rejects when stopped. */
+  #sleep(ms) {
+    const { signal } = this.#stopping;
+    return new Promise((resolve, reject) => {
+      signal.throwIfAborted();
+      const stopped = () => {
+        clearTimeout(timer);
+        reject(signal.reason);
+      };
+      const timer = setTimeout(() => {
+        signal.removeEventListener("abort", stopped);
+        resolve();
+      }, ms);
+      signal.addEventListener("abort", stopped, { once: true });
+    });
+  }
+
+  async #until(holds, most_ms) {
+    const until_ms = now() + most_ms;
+    while (!holds() && now() < until_ms) await this.#sleep(50);
+  }
+
+  /** Whatever happened: transfers and sockets end with their workers, the session by request. */
+  #close() {
+    this.#stopping.abort();
+    this.#load?.terminate();
+    this.#probe?.terminate();
+    document.removeEventListener("visibilitychange", this.#seen);
+    navigator.connection?.removeEventListener("change", this.#changed);
+    if (this.#session) fetch(`/unbloat/v1/session/${this.#session.session}`, { method: "DELETE", keepalive: true }).catch(() => {});
+  }
+}

@@ -1,0 +1,65 @@
+// Puts a run on the page. Text goes in as text: nothing that a server or the store said is ever taken for HTML.
+
+import { delayText, mbits, msText } from "./numbers.js";
+import { draw } from "./plot.js";
+import { advice, RULE } from "./verdict.js";
+
+const STAGE_WORDS = { idle: "none", down: "download", up: "upload", both: "both" };
+
+export const find = (id) => document.getElementById(id);
+
+export function element(name, text, more = {}) {
+  return Object.assign(document.createElement(name), { textContent: text, ...more });
+}
+
+const items = (list, texts) => list.replaceChildren(...texts.map((text) => element("li", text)));
+
+/** `record` as `record.js` makes it. */
+export function showResult({ summary, verdict, doubts }) {
+  const result = find("result");
+  result.className = verdict.kind;
+  find("grade").textContent = verdict.grade ?? "";
+  find("headline").textContent = verdict.headline;
+  find("words").textContent = verdict.words;
+  find("rule").textContent = verdict.grade ? `${RULE} Here: ${delayText(verdict.grade_mean_ms)}.` : RULE;
+  items(find("doubts"), doubts.map((doubt) => doubt.text));
+  find("doubts-block").hidden = doubts.length === 0;
+  items(find("advice"), advice(summary, verdict));
+  find("numbers").tBodies[0].replaceChildren(...summary.stages.map(row));
+  result.hidden = false;
+}
+
+function row(stage) {
+  const tr = element("tr", "");
+  const added = [stage.added_p50_ms, stage.added_p95_ms, stage.added_p99_ms].map(msText);
+  const rates = [stage.down_bps, stage.up_bps].map(mbits);
+  tr.append(element("th", STAGE_WORDS[stage.name] ?? "", { scope: "row" }), ...[...added, ...rates].map((text) => element("td", text)));
+  return tr;
+}
+
+/** Draws, and says the same to those who do not see it. */
+export function showPlot(seen, end_ms, words) {
+  find("plot-block").hidden = false;
+  const canvas = find("plot");
+  canvas.setAttribute("aria-label", words);
+  draw(canvas, seen, end_ms);
+}
+
+/** `on`: `{ open(run), remove(run) }`. */
+export function showHistory(runs, on) {
+  find("history-block").hidden = runs.length === 0;
+  find("history").replaceChildren(...runs.map((run) => entry(run, on)));
+}
+
+function entry(run, on) {
+  const when = new Date(run.taken_at).toLocaleString([], { dateStyle: "medium", timeStyle: "short" });
+  const what = element("div", `${run.verdict.headline}, ${when}`, { className: "what" });
+  const stage = (name) => run.summary.stages.find((s) => s.name === name);
+  what.append(element("span", `${delayText(stage("down").added_p50_ms)} added by downloads, ${delayText(stage("up").added_p50_ms)} by uploads`));
+  const small = { type: "button", className: "small" };
+  const show = element("button", "Show", { ...small, ariaLabel: `Show the test of ${when}`, onclick: () => on.open(run) });
+  const remove = element("button", "Delete", { ...small, ariaLabel: `Delete the test of ${when}`, onclick: () => on.remove(run) });
+  const li = element("li", "");
+  li.append(element("span", run.verdict.grade ?? "?", { className: "grade" }), what, show, remove);
+  return li;
+}

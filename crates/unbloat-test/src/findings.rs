@@ -1,0 +1,355 @@
+//! From what was measured to what it means: no sockets, no clocks.
+//!
+//! # What counts as loaded
+//!
+//! A stage begins with connections that start and a queue that fills. Judged is what comes after: from when goodput has first reached
+//! nine tenths of what it reaches at its best (90th percentile of quarter seconds), but not before three tenths of the stage
+//! and not after half of it. Responsiveness has its own rule, the draft's: the last MAD intervals.
+
+mod echoes;
+mod goodput;
+mod responsiveness;
+mod views;
+
+use crate::measured::{Counter, Measured, StageRun};
+use crate::plan::{Direction, Load, Plan, Stack};
+pub use echoes::EchoAccount;
+pub(crate) use goodput::Curves;
+use unbloat_responsiveness::{
+    Added, Advice, Checks, Confidence, Distrust, Facts, LoadChecks, LoadedDirection, LoadedRtt,
+    Mark, Means, Params, Queue, Rpm, Rule, Split, StackView, advise, distrust, grade,
+};
+use unbloat_units::{Delta, Rate, Time};
+
+/// What a test found.
+#[derive(Clone, Debug)]
+pub struct Findings {
+    pub idle: Idle,
+    /// Of each stage with load, in the order of the stages.
+    pub loads: Vec<LoadFindings>,
+    /// What waits where, for each direction that was loaded alone.
+    pub splits: Vec<(Direction, Split)>,
+    pub rule: Rule,
+    pub marks: Vec<Mark>,
+    pub distrust: Vec<Distrust>,
+    pub advice: Vec<Advice>,
+}
+
+/// The path at rest.
+#[derive(Clone, Debug, Default)]
+pub struct Idle {
+    /// Quantiles 0.5, 0.95, 0.99 of the round trip.
+    pub rtt: Option<[Delta; 3]>,
+    /// Mean difference of successive round trips.
+    pub jitter: Option<Delta>,
+    pub account: EchoAccount,
+    /// Medians of round trips by kind of probe.
+    pub view: StackView,
+}
+
+/// One loaded stage.
+#[derive(Clone, Debug)]
+pub struct LoadFindings {
+    /// Its number in [`Measured::stages`].
+    pub stage: usize,
+    pub load: Load,
+    pub stack: Stack,
+    /// What is judged.
+    pub from: Time,
+    pub to: Time,
+    /// Down and up, of the receiving application as far as `counters` say so.
+    pub goodput: [Option<Rate>; 2],
+    pub counters: [Option<Counter>; 2],
+    /// Of datagrams, one way: down and up.
+    pub added: [Option<Added>; 2],
+    /// There and back.
+    pub added_rtt: Option<Added>,
+    pub loaded_rtt: Option<LoadedRtt>,
+    pub account: EchoAccount,
+    pub rpm: Option<Rpm>,
+    pub rpm_legacy: Option<Rpm>,
+    pub means: Option<Means>,
+    pub confidence: Confidence,
+    pub is_saturated: bool,
+    /// What load added to each kind of round trip.
+    pub view: StackView,
+    pub flows: usize,
+    pub failed: usize,
+    /// Share of the senders' busy time for which windows held them back.
+    pub held_back: Option<f64>,
+}
+
+/// Concludes, with marks by `rule`.
+pub fn findings(measured: &Measured, rule: Rule) -> Findings {
+    let idle = idle(measured);
+    let stages = measured.stages.iter().enumerate();
+    let loaded = stages.filter(|(_, stage)| stage.load != Load::Idle);
+    let loads: Vec<LoadFindings> = loaded
+        .map(|(i, stage)| load(measured, &idle, i, stage))
+        .collect();
+    let splits = splits(&loads);
+    let checks = checks(measured, &idle, &loads);
+    let reasons = distrust(&checks);
+    Findings {
+        marks: grade(rule, &facts(&idle, &loads)),
+        advice: advise(&directions(&idle, &loads, &splits), &reasons),
+        distrust: reasons,
+        idle,
+        loads,
+        splits,
+        rule,
+    }
+}
+
+impl Findings {
+    /// The stage that loads this direction alone; with senders held short, if there is such a one.
+    pub fn of(&self, direction: Direction) -> Option<&LoadFindings> {
+        let alone = alone(direction);
+        let mut stages = self.loads.iter().filter(move |found| found.load == alone);
+        let first = stages.clone().next();
+        stages
+            .find(|found| found.stack == Stack::NetworkOnly)
+            .or(first)
+    }
+
+    /// The worst stage's.
+    pub fn confidence(&self) -> Option<Confidence> {
+        self.loads.iter().map(|found| found.confidence).min()
+    }
+}
+
+impl LoadFindings {
+    /// What the load added to the delay of that direction: one way if that is known, else there and back.
+    pub fn added_of(&self, direction: Direction) -> Option<&Added> {
+        self.added[direction as usize]
+            .as_ref()
+            .or(self.added_rtt.as_ref())
+    }
+}
+
+impl Plan {
+    /// The draft's parameters with this plan's interval.
+    pub fn params(&self) -> Params {
+        Params {
+            interval: self.interval,
+            ..Params::default()
+        }
+    }
+}
+
+const fn alone(direction: Direction) -> Load {
+    match direction {
+        Direction::Down => Load::Down,
+        Direction::Up => Load::Up,
+    }
+}
+
+fn idle(measured: &Measured) -> Idle {
+    let Some(stage) = measured
+        .stages
+        .iter()
+        .find(|stage| stage.load == Load::Idle)
+    else {
+        return Idle::default();
+    };
+    let span = (stage.begin, stage.end);
+    Idle {
+        rtt: echoes::rtt_quantiles(measured, span),
+        jitter: echoes::jitter(measured, span),
+        account: echoes::account(measured, span),
+        view: views::medians(measured, span, None),
+    }
+}
+
+fn load(measured: &Measured, idle: &Idle, number: usize, stage: &StageRun) -> LoadFindings {
+    let from = goodput::loaded_from(measured, number, stage);
+    let span = (from, stage.end);
+    let quiet = measured
+        .stages
+        .iter()
+        .find(|other| other.load == Load::Idle);
+    let still = quiet.map(|other| (other.begin, other.end));
+    let of_stage = measured.flows.iter().filter(|flow| flow.stage == number);
+    let goodput = Direction::BOTH.map(|direction| {
+        stage
+            .load
+            .has(direction)
+            .then(|| goodput::over(measured, number, direction, span))
+            .flatten()
+    });
+    let responded = responsiveness::of(measured, number, stage);
+    let medians = views::medians(measured, span, Some(number));
+    LoadFindings {
+        stage: number,
+        load: stage.load,
+        stack: stage.stack,
+        from,
+        to: stage.end,
+        goodput: goodput.map(|found| found.map(|(rate, _)| rate)),
+        counters: goodput.map(|found| found.map(|(_, counter)| counter)),
+        added: Direction::BOTH
+            .map(|direction| echoes::added_one_way(measured, still, span, direction)),
+        added_rtt: echoes::added_rtt(measured, still, span),
+        loaded_rtt: echoes::loaded_rtt(measured, span),
+        account: echoes::account(measured, span),
+        rpm: responded.rpm,
+        rpm_legacy: responded.legacy,
+        means: responded.means,
+        confidence: responded.confidence,
+        is_saturated: responded.is_saturated,
+        view: views::less(&medians, &idle.view),
+        flows: of_stage.clone().count(),
+        failed: of_stage.filter(|flow| flow.failure.is_some()).count(),
+        held_back: views::held_back(measured, number, stage.stack),
+    }
+}
+
+/// As the stacks are against network only, where both were run; else what one run tells.
+fn splits(loads: &[LoadFindings]) -> Vec<(Direction, Split)> {
+    let of = |direction, stack| {
+        let load = alone(direction);
+        loads
+            .iter()
+            .find(|found| found.load == load && found.stack == stack)
+            .map(|found| &found.view)
+    };
+    let split = |direction: Direction| {
+        let (as_is, bare) = (
+            of(direction, Stack::AsIs),
+            of(direction, Stack::NetworkOnly),
+        );
+        let split = match (as_is, bare) {
+            (Some(as_is), bare) => Split::of(as_is, bare),
+            (None, Some(bare)) => Split::of(bare, None),
+            (None, None) => None,
+        };
+        Some((direction, split?))
+    };
+    Direction::BOTH.into_iter().filter_map(split).collect()
+}
+
+fn checks(measured: &Measured, idle: &Idle, loads: &[LoadFindings]) -> Checks {
+    let hosts = || measured.stages.iter().map(|stage| stage.host);
+    let most = |share: fn(&crate::measured::HostLoad) -> Option<f64>| {
+        hosts().filter_map(|host| share(&host)).reduce(f64::max)
+    };
+    let sends: u64 = hosts().map(|host| host.sends).sum();
+    let late: u64 = hosts().map(|host| host.late_sends).sum();
+    let has_echo = measured.server.echo.is_some();
+    let idle_samples = match has_echo {
+        true => idle.account.back as usize,
+        // Probes are few by design; then nothing is said of their number.
+        false => usize::MAX,
+    };
+    Checks {
+        cpu_busy: most(|host| host.busy),
+        cpu_stolen: most(|host| host.stolen),
+        late: (sends > 0).then(|| late as f64 / sends as f64),
+        clock_error: measured.clocks.map(|clocks| clocks.error),
+        clock_failed: has_echo && measured.clocks.is_none(),
+        idle_spread: idle.rtt.map(|[p50, p95, _]| p95 - p50),
+        idle_samples,
+        loads: loads
+            .iter()
+            .flat_map(|found| load_checks(measured, found))
+            .collect(),
+        is_cut: measured.is_cut,
+    }
+}
+
+fn load_checks(measured: &Measured, found: &LoadFindings) -> Vec<LoadChecks> {
+    let has_echo = measured.server.echo.is_some();
+    let one = |direction| {
+        let flows = measured
+            .flows
+            .iter()
+            .filter(|flow| flow.stage == found.stage && flow.direction == direction);
+        LoadChecks {
+            direction,
+            is_saturated: found.is_saturated,
+            is_stable: found.rpm.map(|_| found.confidence == Confidence::High),
+            flows: flows.clone().count(),
+            failed: flows.filter(|flow| flow.failure.is_some()).count(),
+            samples: if has_echo {
+                found.account.back as usize
+            } else {
+                usize::MAX
+            },
+            held_back: found.held_back,
+        }
+    };
+    // Stages of both directions tell of each of them once more.
+    let alone = Direction::BOTH
+        .into_iter()
+        .filter(|&direction| alone(direction) == found.load);
+    alone.map(one).collect()
+}
+
+fn facts(idle: &Idle, loads: &[LoadFindings]) -> Facts {
+    let of = |load: Load| {
+        let mut found = loads.iter().filter(move |found| found.load == load);
+        let first = found.clone().next();
+        found
+            .find(|found| found.stack == Stack::NetworkOnly)
+            .or(first)
+    };
+    let [down, up, both] = [Load::Down, Load::Up, Load::Both].map(of);
+    let added = |found: Option<&LoadFindings>| Some(found?.added_rtt?.mean.value);
+    let rpm = |found: Option<&LoadFindings>| found?.rpm;
+    let worst = loads
+        .iter()
+        .filter_map(|found| found.loaded_rtt)
+        .max_by_key(|rtt| rtt.p95);
+    Facts {
+        idle_rtt: idle.rtt.map(|[p50, ..]| p50),
+        added_down: added(down),
+        added_up: added(up),
+        added_both: added(both),
+        loaded_rtt: worst,
+        jitter: idle.jitter,
+        loss: echoes::loss(
+            loads
+                .iter()
+                .map(|found| &found.account)
+                .chain([&idle.account]),
+        ),
+        down: down.and_then(|found| found.goodput[0]),
+        up: up.and_then(|found| found.goodput[1]),
+        rpm_down: rpm(down),
+        rpm_up: rpm(up),
+        rpm_both: rpm(both),
+    }
+}
+
+fn directions(
+    idle: &Idle,
+    loads: &[LoadFindings],
+    splits: &[(Direction, Split)],
+) -> Vec<LoadedDirection> {
+    let one = |direction: Direction| {
+        let load = alone(direction);
+        let mut found = loads.iter().filter(|found| found.load == load);
+        let first = found.clone().next();
+        let found = found
+            .find(|found| found.stack == Stack::NetworkOnly)
+            .or(first)?;
+        Some(LoadedDirection {
+            direction,
+            goodput: found.goodput[direction as usize]?,
+            is_steady: found.is_saturated,
+            added_p95: found.added_of(direction)?.p95.value,
+            idle_rtt: idle.rtt.map_or(Delta::ZERO, |[p50, ..]| p50),
+            split: splits
+                .iter()
+                .find(|(of, _)| *of == direction)
+                .map(|(_, split)| *split),
+            queue: Queue::Unknown,
+        })
+    };
+    Direction::BOTH.into_iter().filter_map(one).collect()
+}
+
+#[cfg(test)]
+mod tests;
+#[cfg(test)]
+pub(crate) use tests::downloaded as sample;

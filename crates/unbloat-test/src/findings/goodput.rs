@@ -1,0 +1,118 @@
+//! What receiving applications got, and from when on a stage was loaded.
+
+use crate::measured::{Count, Counter, Measured, StageRun};
+use crate::plan::Direction;
+use std::collections::BTreeMap;
+use unbloat_units::{Bytes, Delta, Rate, Time};
+
+const BIN: Delta = Delta::ms(250);
+
+/// Bytes of all flows of a stage and direction by one counter, as curves over time.
+pub(crate) struct Curves {
+    pub(crate) counter: Counter,
+    flows: Vec<Vec<(Time, u64)>>,
+}
+
+impl Curves {
+    /// By the counter nearest to the receiving application that there is.
+    pub(crate) fn of(measured: &Measured, stage: usize, direction: Direction) -> Option<Curves> {
+        let flows: Vec<u16> = measured
+            .flows
+            .iter()
+            .filter(|flow| flow.stage == stage && flow.direction == direction)
+            .map(|flow| flow.flow)
+            .collect();
+        let counters: &[Counter] = match direction {
+            Direction::Down => &[Counter::ClientRead],
+            Direction::Up => &[Counter::ServerRead, Counter::Acknowledged],
+        };
+        let is_of = |count: &&Count| {
+            count.direction == direction && flows.binary_search(&count.flow).is_ok()
+        };
+        counters.iter().find_map(|&counter| {
+            let counts = measured
+                .counts
+                .iter()
+                .filter(is_of)
+                .filter(|count| count.counter == counter);
+            let mut curves: BTreeMap<u16, Vec<(Time, u64)>> = BTreeMap::new();
+            for count in counts {
+                curves
+                    .entry(count.flow)
+                    .or_default()
+                    .push((count.at, count.bytes.as_u64()));
+            }
+            (!curves.is_empty()).then(|| Curves {
+                counter,
+                flows: curves.into_values().collect(),
+            })
+        })
+    }
+
+    /// Between two times, in proportion where a count is older.
+    pub(crate) fn bytes(&self, from: Time, to: Time) -> Bytes {
+        let bytes = self
+            .flows
+            .iter()
+            .map(|curve| at(curve, to) - at(curve, from));
+        Bytes::new(bytes.sum::<f64>().max(0.0).round() as u64)
+    }
+
+    /// Mean rates of equal parts, each with its begin.
+    pub(crate) fn rates(&self, (from, to): (Time, Time), each: Delta) -> Vec<(Time, Rate)> {
+        let parts = to.since(from).as_ns().max(0) / each.as_ns().max(1);
+        let rate = |part: i64| {
+            let begin = from + each * part;
+            let rate = self
+                .bytes(begin, begin + each)
+                .over(each)
+                .unwrap_or(Rate::ZERO);
+            (begin, rate)
+        };
+        (0..parts).map(rate).collect()
+    }
+}
+
+/// Of a curve that never falls, nothing before its first point.
+fn at(curve: &[(Time, u64)], time: Time) -> f64 {
+    let after = curve.partition_point(|(at, _)| *at <= time);
+    let before = after.checked_sub(1).map(|i| curve[i]);
+    match (before, curve.get(after)) {
+        (None, _) => 0.0,
+        (Some((_, bytes)), None) => bytes as f64,
+        (Some((t0, b0)), Some(&(t1, b1))) => {
+            let share = time.since(t0).as_secs() / t1.since(t0).as_secs();
+            b0 as f64 + share * (b1 as f64 - b0 as f64)
+        }
+    }
+}
+
+pub(super) fn over(
+    measured: &Measured,
+    stage: usize,
+    direction: Direction,
+    (from, to): (Time, Time),
+) -> Option<(Rate, Counter)> {
+    let curves = Curves::of(measured, stage, direction)?;
+    let rate = curves.bytes(from, to).over(to.since(from))?;
+    Some((rate, curves.counter))
+}
+
+/// See the rule in [`super`].
+pub(super) fn loaded_from(measured: &Measured, number: usize, stage: &StageRun) -> Time {
+    let lasts = stage.end.since(stage.begin);
+    let [least, most] = [stage.begin + lasts * 3 / 10, stage.begin + lasts / 2];
+    let reached = Direction::BOTH.into_iter().filter_map(|direction| {
+        let curves = Curves::of(measured, number, direction)?;
+        let rates = curves.rates((stage.begin, stage.end), BIN);
+        let mut sorted: Vec<Rate> = rates.iter().map(|(_, rate)| *rate).collect();
+        sorted.sort_unstable();
+        let best = *sorted.get(sorted.len() * 9 / 10)?;
+        let enough = Rate::from_bps_f64(0.9 * best.as_bps_f64());
+        rates
+            .iter()
+            .find(|(_, rate)| *rate >= enough)
+            .map(|(begin, _)| *begin)
+    });
+    reached.max().unwrap_or(least).clamp(least, most)
+}

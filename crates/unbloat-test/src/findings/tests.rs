@@ -1,0 +1,190 @@
+//! Findings of tests that never ran, in virtual time.
+
+use super::*;
+use crate::measured::{Clocks, Count, Echo, Fate, FlowRun, HostLoad, Probe, ProbeKind, Server};
+use crate::options::Options;
+use unbloat_units::Bytes;
+
+fn at_ms(ms: i64) -> Time {
+    Time::from_ns(ms * 1_000_000)
+}
+
+fn stage(load: Load, begin_ms: i64, end_ms: i64) -> StageRun {
+    StageRun {
+        load,
+        stack: Stack::NetworkOnly,
+        begin: at_ms(begin_ms),
+        end: at_ms(end_ms),
+        host: HostLoad::default(),
+    }
+}
+
+fn echo(seq: u64, down_ms: i64, up_ms: i64) -> Echo {
+    Echo {
+        seq,
+        sent: at_ms(seq as i64 * 10),
+        fate: Fate::Back,
+        rtt: Some(Delta::ms(20 + down_ms + up_ms)),
+        added_up: Some(Delta::ms(up_ms)),
+        added_down: Some(Delta::ms(down_ms)),
+        reordered_up: false,
+        reordered_down: false,
+        duplicates: 0,
+    }
+}
+
+fn probe(kind: ProbeKind, at: Time, ms: i64) -> Probe {
+    let is_foreign = kind == ProbeKind::Foreign;
+    Probe {
+        kind,
+        sent: at,
+        flow: None,
+        tcp: is_foreign.then(|| Delta::ms(ms)),
+        tls: is_foreign.then(|| Delta::ms(ms)),
+        tls_round_trips: 1,
+        answer: Some(Delta::ms(ms)),
+        failure: None,
+    }
+}
+
+/// Idle 3 s, then 10 s of download at 48 Mbit/s that adds 160 ms, own probes of 400 ms.
+pub(crate) fn downloaded() -> Measured {
+    let mut options = Options::of("box".parse().unwrap());
+    options.plan.interval = Delta::secs(1);
+    let idle = (0..300).map(|seq| echo(seq, 0, 0));
+    let loaded = (300..1300).map(|seq| echo(seq, 160, 0));
+    let quiet = (0..30).map(|i| probe(ProbeKind::Foreign, at_ms(i * 100), 20));
+    let busy = (0..100).flat_map(|i| {
+        let at = at_ms(3_000 + i * 100);
+        [
+            probe(ProbeKind::Foreign, at, 180),
+            probe(ProbeKind::SelfHttp, at, 400),
+        ]
+    });
+    let counts = (0..=200).map(|i| Count {
+        at: at_ms(3_000 + i * 50),
+        flow: 0,
+        direction: Direction::Down,
+        counter: Counter::ClientRead,
+        bytes: Rate::mbps(48) * Delta::ms(i * 50),
+    });
+    Measured {
+        options,
+        begun_ns: 0,
+        server: Server {
+            echo: Some("127.0.0.1:1".parse().unwrap()),
+            echo_has_stamps: true,
+            ..Server::default()
+        },
+        stages: vec![
+            stage(Load::Idle, 0, 3_000),
+            stage(Load::Down, 3_000, 13_000),
+        ],
+        flows: vec![FlowRun {
+            flow: 0,
+            stage: 1,
+            direction: Direction::Down,
+            begin: at_ms(3_000),
+            ready: None,
+            end: at_ms(13_000),
+            bytes: Bytes::new(60_000_000),
+            congestion_control: None,
+            failure: None,
+        }],
+        echoes: idle.chain(loaded).collect(),
+        clocks: Some(Clocks {
+            drift_ppm: 0.0,
+            error: Delta::us(20),
+            idle_rtt: Delta::ms(20),
+        }),
+        probes: quiet.chain(busy).collect(),
+        counts: counts.collect(),
+        kernel: Vec::new(),
+        apps: Vec::new(),
+        lacks: Vec::new(),
+        is_cut: false,
+    }
+}
+
+#[test]
+fn a_full_queue_down_is_found_down_and_not_up() {
+    let found = findings(&downloaded(), Rule::DslReports);
+    let down = found.of(Direction::Down).unwrap();
+    let [added_down, added_up] = down.added.unwrap_both();
+    assert_eq!(added_down.p50.value, Delta::ms(160));
+    assert_eq!(added_up.p99.value, Delta::ZERO);
+    assert_eq!(down.added_rtt.unwrap().p95.value, Delta::ms(160));
+    assert_eq!(found.idle.rtt.unwrap()[0], Delta::ms(20));
+    assert_eq!(down.goodput[0], Some(Rate::mbps(48)));
+    assert_eq!(down.goodput[1], None);
+}
+
+trait UnwrapBoth {
+    fn unwrap_both(self) -> [Added; 2];
+}
+
+impl UnwrapBoth for [Option<Added>; 2] {
+    fn unwrap_both(self) -> [Added; 2] {
+        self.map(|one| one.expect("it was measured"))
+    }
+}
+
+#[test]
+fn responsiveness_is_the_draft_s_with_the_older_number_beside_it() {
+    let found = findings(&downloaded(), Rule::Draft09);
+    let down = found.of(Direction::Down).unwrap();
+    // 60000/180 and 60000/400, their mean; and 60000 over the mean of 180 and 400.
+    assert_eq!(down.rpm.unwrap().as_f64().round(), 242.0);
+    assert_eq!(down.rpm_legacy.unwrap().as_f64().round(), 207.0);
+    assert_eq!(found.confidence(), Some(Confidence::High));
+}
+
+#[test]
+fn what_waits_in_sockets_is_told_apart_from_the_network() {
+    let found = findings(&downloaded(), Rule::DslReports);
+    let [(Direction::Down, split)] = found.splits[..] else {
+        panic!("one direction was loaded alone");
+    };
+    assert_eq!(split.shared.delay, Delta::ms(160));
+    // 400 ms less the 20 of an idle request, less what all wait.
+    assert_eq!(split.sockets.unwrap().delay, Delta::ms(220));
+}
+
+#[test]
+fn judged_is_only_what_comes_after_the_ramp() {
+    let mut measured = downloaded();
+    // Nothing moves in the first four seconds.
+    for count in &mut measured.counts {
+        let moved = count.at.since(at_ms(7_000)).max(Delta::ZERO);
+        count.bytes = Rate::mbps(48) * moved;
+    }
+    let found = findings(&measured, Rule::DslReports);
+    let down = found.of(Direction::Down).unwrap();
+    assert_eq!(down.from, at_ms(7_000));
+    assert_eq!(down.goodput[0], Some(Rate::mbps(48)));
+}
+
+#[test]
+fn failed_flows_and_a_stopped_test_are_reasons_for_distrust() {
+    let mut measured = downloaded();
+    measured.flows[0].failure = Some("reset".to_owned());
+    measured.is_cut = true;
+    let found = findings(&measured, Rule::DslReports);
+    assert!(found.distrust.contains(&Distrust::Cut));
+    let failed = Distrust::FlowsFailed {
+        direction: Direction::Down,
+        failed: 1,
+        of: 1,
+    };
+    assert!(found.distrust.contains(&failed), "{:?}", found.distrust);
+}
+
+#[test]
+fn nothing_measured_is_nothing_found() {
+    let mut measured = downloaded();
+    measured.stages.clear();
+    measured.echoes.clear();
+    let found = findings(&measured, Rule::DslReports);
+    assert!(found.loads.is_empty() && found.marks.is_empty());
+    assert!(found.idle.rtt.is_none());
+}

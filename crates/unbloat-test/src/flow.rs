@@ -1,0 +1,126 @@
+//! Load connections that live, as those see them who do not carry their data.
+
+use crate::measured::FlowRun;
+use crate::plan::{Direction, Stack};
+use crate::socket;
+use crate::upload::Pace;
+use std::os::fd::{AsFd, OwnedFd};
+use std::sync::atomic::{AtomicI64, AtomicU16, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+use unbloat_units::{Bytes, Time};
+
+/// One load connection.
+#[derive(Debug)]
+pub struct Flow {
+    pub number: u16,
+    pub stage: usize,
+    pub direction: Direction,
+    pub stack: Stack,
+    begin: Time,
+    /// Bytes of the body: read (down) or given to HTTP (up).
+    pub pace: Arc<Pace>,
+    /// When the first of them moved; negative while none has.
+    ready_ns: AtomicI64,
+    /// Of TCP alone.
+    socket: Mutex<Option<OwnedFd>>,
+    end: Mutex<Option<End>>,
+}
+
+#[derive(Clone, Debug)]
+struct End {
+    at: Time,
+    failure: Option<String>,
+    congestion_control: Option<String>,
+}
+
+impl Flow {
+    /// Counts bytes that were read.
+    pub fn read(&self, bytes: usize, now: Time) {
+        if self.pace.bytes.fetch_add(bytes as u64, Ordering::Relaxed) == 0 {
+            self.ready_ns.store(now.as_ns(), Ordering::Relaxed);
+        }
+    }
+
+    pub fn give_socket(&self, socket: OwnedFd) {
+        *lock(&self.socket) = Some(socket);
+    }
+
+    /// Looks at the socket, if it is there still.
+    pub fn with_socket<T>(&self, look: impl FnOnce(&OwnedFd) -> T) -> Option<T> {
+        lock(&self.socket).as_ref().map(look)
+    }
+
+    /// Ends it once: the socket is let go, and its connection closes when its carrier lets go, too.
+    pub fn end(&self, at: Time, failure: Option<String>) {
+        let mut end = lock(&self.end);
+        if end.is_none() {
+            let socket = lock(&self.socket).take();
+            *end = Some(End {
+                at,
+                failure,
+                congestion_control: socket
+                    .and_then(|socket| socket::congestion_control(socket.as_fd())),
+            });
+        }
+    }
+
+    pub fn is_open(&self) -> bool {
+        lock(&self.end).is_none()
+    }
+
+    fn run(&self, now: Time) -> FlowRun {
+        let end = lock(&self.end).clone();
+        let ready = self.ready_ns.load(Ordering::Relaxed);
+        FlowRun {
+            flow: self.number,
+            stage: self.stage,
+            direction: self.direction,
+            begin: self.begin,
+            ready: (ready >= 0).then(|| Time::from_ns(ready)),
+            end: end.as_ref().map_or(now, |end| end.at),
+            bytes: Bytes::new(self.pace.bytes.load(Ordering::Relaxed)),
+            congestion_control: end.as_ref().and_then(|end| end.congestion_control.clone()),
+            failure: end.and_then(|end| end.failure),
+        }
+    }
+}
+
+/// All load connections of a test.
+#[derive(Debug, Default)]
+pub struct Flows {
+    all: Mutex<Vec<Arc<Flow>>>,
+    next: AtomicU16,
+}
+
+impl Flows {
+    pub fn begin(&self, stage: usize, direction: Direction, stack: Stack, now: Time) -> Arc<Flow> {
+        let flow = Arc::new(Flow {
+            number: self.next.fetch_add(1, Ordering::Relaxed),
+            stage,
+            direction,
+            stack,
+            begin: now,
+            pace: Arc::default(),
+            ready_ns: AtomicI64::new(-1),
+            socket: Mutex::default(),
+            end: Mutex::default(),
+        });
+        lock(&self.all).push(flow.clone());
+        flow
+    }
+
+    /// Those that have not ended.
+    pub fn open(&self) -> Vec<Arc<Flow>> {
+        let all = lock(&self.all);
+        all.iter().filter(|flow| flow.is_open()).cloned().collect()
+    }
+
+    pub fn runs(&self, now: Time) -> Vec<FlowRun> {
+        lock(&self.all).iter().map(|flow| flow.run(now)).collect()
+    }
+}
+
+/// A lock whose holder panicked guards plain data that is whole all the same.
+pub fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}

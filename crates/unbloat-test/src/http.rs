@@ -1,0 +1,259 @@
+//! Connections of HTTP/1.1 and HTTP/2, opened step by step so that each step can be timed.
+
+use crate::error::TestError;
+use crate::options::{Http, Options};
+use crate::socket::{self, Settings};
+use crate::target::Origin;
+use crate::tls;
+use crate::upload::Body;
+use bytes::Bytes;
+use http_body_util::{BodyExt, Limited};
+use hyper::body::Incoming;
+use hyper::client::conn::{http1, http2};
+use hyper::{Method, Request, Response};
+use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
+use rustls::ClientConfig;
+use rustls::pki_types::ServerName;
+use std::io;
+use std::net::SocketAddr;
+use std::os::fd::OwnedFd;
+use std::sync::Arc;
+use std::time::Duration;
+use tokio::io::{AsyncRead, AsyncWrite};
+use tokio::net::TcpStream;
+use tokio_rustls::TlsConnector;
+use tokio_rustls::client::TlsStream;
+use unbloat_traffic::Clock;
+use unbloat_units::Delta;
+
+/// What may be on its way to us on an HTTP/2 connection: never what limits it.
+const WINDOW: u32 = 16 << 20;
+/// Unsent data of one stream in HTTP/2's own buffer.
+const STREAM_BUFFER: usize = 32 * 1024;
+const PATIENCE: Duration = Duration::from_secs(15);
+
+/// How to reach a server: where, and by which TLS.
+#[derive(Clone)]
+pub struct Dialer {
+    pub origin: Origin,
+    pub address: SocketAddr,
+    pub clock: Clock,
+    tls: Option<Arc<ClientConfig>>,
+}
+
+impl Dialer {
+    pub fn new(
+        options: &Options,
+        origin: Origin,
+        address: SocketAddr,
+        clock: Clock,
+    ) -> Result<Dialer, TestError> {
+        let alpn: &[&str] = match options.http {
+            Http::One => &["http/1.1"],
+            Http::Two => &["h2"],
+            Http::Three => &["h2", "http/1.1"],
+        };
+        let tls = origin
+            .is_tls
+            .then(|| tls::config(&options.trust, alpn))
+            .transpose()?;
+        Ok(Dialer {
+            origin,
+            address,
+            clock,
+            tls: tls.map(Arc::new),
+        })
+    }
+
+    /// The same server for applications, which open connections of their own.
+    pub fn for_apps(&self, token: Option<&str>, echo: Option<SocketAddr>) -> unbloat_apps::Server {
+        unbloat_apps::Server {
+            address: self.address,
+            host: self.origin.host.clone(),
+            tls: self.tls.clone(),
+            token: token.map(str::to_owned),
+            echo,
+        }
+    }
+
+    /// Opens a connection of `http`, which TLS may overrule by what the server knows.
+    pub async fn open(&self, http: Http, settings: &Settings) -> io::Result<Connection> {
+        let begin = self.clock.now();
+        let stream = socket::connect(self.address, settings).await?;
+        let tcp = self.clock.now().since(begin);
+        let handle = socket::handle(&stream)?;
+        let mut opened = Connection {
+            sender: None,
+            handle,
+            tcp,
+            tls: None,
+            tls_round_trips: 0,
+            tls_version: None,
+        };
+        opened.sender = Some(match &self.tls {
+            None => shake(stream, http).await?,
+            Some(config) => {
+                let shaking = self.clock.now();
+                let tls = self
+                    .shake_tls(stream, config.clone(), settings.tls_buffer)
+                    .await?;
+                opened.tls = Some(self.clock.now().since(shaking));
+                let (_, session) = tls.get_ref();
+                let is_13 = session.protocol_version() == Some(rustls::ProtocolVersion::TLSv1_3);
+                opened.tls_round_trips = if is_13 { 1 } else { 2 };
+                opened.tls_version = session
+                    .protocol_version()
+                    .and_then(|version| version.as_str());
+                let http = match session.alpn_protocol() {
+                    Some(b"h2") => Http::Two,
+                    Some(_) => Http::One,
+                    None => http,
+                };
+                shake(tls, http).await?
+            }
+        });
+        Ok(opened)
+    }
+
+    async fn shake_tls(
+        &self,
+        stream: TcpStream,
+        config: Arc<ClientConfig>,
+        buffer: Option<usize>,
+    ) -> io::Result<TlsStream<TcpStream>> {
+        let name = ServerName::try_from(self.origin.host.clone())
+            .map_err(|error| io::Error::new(io::ErrorKind::InvalidInput, error))?;
+        let limit = |session: &mut rustls::ClientConnection| {
+            if buffer.is_some() {
+                session.set_buffer_limit(buffer);
+            }
+        };
+        let shaking = TlsConnector::from(config).connect_with(name, stream, limit);
+        let shaken = tokio::time::timeout(PATIENCE, shaking).await;
+        shaken.unwrap_or_else(|_| Err(io::ErrorKind::TimedOut.into()))
+    }
+}
+
+/// A connection that stands, and how long its parts took.
+pub struct Connection {
+    sender: Option<Sender>,
+    /// Another handle of its socket.
+    pub handle: OwnedFd,
+    pub tcp: Delta,
+    pub tls: Option<Delta>,
+    pub tls_round_trips: u8,
+    pub tls_version: Option<&'static str>,
+}
+
+impl Connection {
+    pub fn http(&self) -> Http {
+        match self.sender {
+            Some(Sender::Two(_)) => Http::Two,
+            _ => Http::One,
+        }
+    }
+
+    /// What sends requests over it; the connection ends when the last of them is dropped.
+    pub fn into_parts(self) -> (Sender, OwnedFd) {
+        (self.sender.expect("it was opened"), self.handle)
+    }
+}
+
+/// Sends requests over one connection.
+pub enum Sender {
+    One(http1::SendRequest<Body>),
+    Two(http2::SendRequest<Body>),
+}
+
+impl Sender {
+    /// Another one for the same connection, if requests may share it.
+    pub fn share(&self) -> Option<Sender> {
+        match self {
+            Sender::One(_) => None,
+            Sender::Two(sender) => Some(Sender::Two(sender.clone())),
+        }
+    }
+
+    pub async fn send(&mut self, request: Request<Body>) -> io::Result<Response<Incoming>> {
+        let sent = match self {
+            Sender::One(sender) => {
+                sender.ready().await.map_err(io::Error::other)?;
+                sender.send_request(request).await
+            }
+            Sender::Two(sender) => {
+                sender.ready().await.map_err(io::Error::other)?;
+                sender.send_request(request).await
+            }
+        };
+        sent.map_err(io::Error::other)
+    }
+}
+
+async fn shake<S>(stream: S, http: Http) -> io::Result<Sender>
+where
+    S: AsyncRead + AsyncWrite + Unpin + Send + 'static,
+{
+    let stream = TokioIo::new(stream);
+    if http == Http::One {
+        let (sender, connection) = http1::handshake(stream).await.map_err(io::Error::other)?;
+        tokio::spawn(connection);
+        return Ok(Sender::One(sender));
+    }
+    let (sender, connection) = http2::Builder::new(TokioExecutor::new())
+        .timer(TokioTimer::new())
+        .initial_stream_window_size(WINDOW)
+        .initial_connection_window_size(WINDOW)
+        .max_send_buf_size(STREAM_BUFFER)
+        .handshake(stream)
+        .await
+        .map_err(io::Error::other)?;
+    tokio::spawn(connection);
+    Ok(Sender::Two(sender))
+}
+
+/// A request as every test sends it: no coding, no priority.
+pub fn request(
+    origin: &Origin,
+    (method, path): (Method, &str),
+    token: Option<&str>,
+    body: Body,
+) -> io::Result<Request<Body>> {
+    let mut builder = Request::builder()
+        .method(method)
+        .uri(origin.url(path))
+        .header("accept-encoding", "identity")
+        .header("user-agent", concat!("unbloat/", env!("CARGO_PKG_VERSION")));
+    if let Some(token) = token {
+        builder = builder.header("authorization", format!("Bearer {token}"));
+    }
+    builder.body(body).map_err(io::Error::other)
+}
+
+/// As [`request`], in the form of HTTP/1.1 where the connection is one.
+pub fn fit(mut request: Request<Body>, sender: &Sender) -> io::Result<Request<Body>> {
+    if let Sender::One(_) = sender {
+        let host = request
+            .uri()
+            .authority()
+            .map(|authority| authority.as_str().to_owned());
+        let path = request
+            .uri()
+            .path_and_query()
+            .map_or("/", |path| path.as_str());
+        let uri = path.parse().map_err(io::Error::other)?;
+        let host = host.unwrap_or_default().parse().map_err(io::Error::other)?;
+        *request.uri_mut() = uri;
+        request.headers_mut().insert("host", host);
+    }
+    Ok(request)
+}
+
+/// A whole body of at most so many bytes.
+pub async fn whole(body: Incoming, most: usize) -> io::Result<Bytes> {
+    let read = tokio::time::timeout(PATIENCE, Limited::new(body, most).collect()).await;
+    match read {
+        Ok(Ok(collected)) => Ok(collected.to_bytes()),
+        Ok(Err(error)) => Err(io::Error::other(error)),
+        Err(_) => Err(io::ErrorKind::TimedOut.into()),
+    }
+}

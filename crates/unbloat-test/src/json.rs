@@ -1,0 +1,168 @@
+//! What was found, as JSON of a schema of our own: docs/test.md has each field.
+
+use crate::applications;
+use crate::findings::{Findings, Idle, LoadFindings};
+use crate::measured::{Counter, Measured};
+use crate::plan::Direction;
+use serde_json::{Value, json};
+use unbloat_responsiveness::{Added, Estimate, Means, Share, Split, StackView};
+use unbloat_units::{Delta, Rate};
+
+/// Raised when a field changes its meaning or goes.
+pub const SCHEMA: &str = "unbloat.test/1";
+
+/// The whole document.
+pub fn json(measured: &Measured, findings: &Findings) -> Value {
+    let options = &measured.options;
+    let server = &measured.server;
+    json!({
+        "schema": SCHEMA,
+        "begun_ns": measured.begun_ns,
+        "target": options.target.to_string(),
+        "server": {
+            "address": server.address.map(|address| address.to_string()),
+            "http": server.http.map(|http| http.name()),
+            "tls": server.tls,
+            "has_account": server.has_account,
+            "echo": server.echo.map(|address| address.to_string()),
+        },
+        "plan": options.plan.name,
+        "interval_ms": options.plan.interval.as_ms(),
+        "congestion_control": options.congestion_control,
+        "receive_window_bytes": options.receive_window.map(unbloat_units::Bytes::as_u64),
+        "is_cut": measured.is_cut,
+        "clocks": measured.clocks.map(|clocks| json!({
+            "drift_ppm": number(clocks.drift_ppm),
+            "error_ms": ms(clocks.error),
+        })),
+        "idle": idle(&findings.idle),
+        "loads": findings.loads.iter().map(|found| load(measured, found)).collect::<Vec<_>>(),
+        "splits": findings.splits.iter().map(|(direction, split)| splits(*direction, split)).collect::<Vec<_>>(),
+        "applications": applications::json(measured),
+        "grade": {
+            "rule": findings.rule.name(),
+            "rule_in_words": findings.rule.in_words(),
+            "marks": findings.marks.iter().map(|mark| json!({
+                "of": mark.of, "mark": mark.mark, "because": mark.because,
+            })).collect::<Vec<_>>(),
+        },
+        "confidence": findings.confidence().map(|confidence| confidence.name()),
+        "distrust": findings.distrust.iter().map(|reason| json!({
+            "is_fatal": reason.is_fatal(), "reason": reason.to_string(),
+        })).collect::<Vec<_>>(),
+        "advice": findings.advice.iter().map(|advice| json!({
+            "cure": advice.cure.to_string(),
+            "evidence": advice.evidence.iter().map(|evidence| evidence.0.as_str()).collect::<Vec<_>>(),
+        })).collect::<Vec<_>>(),
+        "lacks": measured.lacks,
+    })
+}
+
+fn idle(idle: &Idle) -> Value {
+    json!({
+        "rtt_p50_ms": idle.rtt.map(|[p50, ..]| ms(p50)),
+        "rtt_p95_ms": idle.rtt.map(|[_, p95, _]| ms(p95)),
+        "rtt_p99_ms": idle.rtt.map(|[.., p99]| ms(p99)),
+        "jitter_ms": idle.jitter.map(ms),
+        "datagrams": idle.account.sent,
+        "probes": view(&idle.view),
+    })
+}
+
+fn load(measured: &Measured, found: &LoadFindings) -> Value {
+    let stage = &measured.stages[found.stage];
+    let [loss_down, loss_up] = found.account.loss();
+    json!({
+        "stage": found.stage,
+        "load": found.load.name(),
+        "stack": found.stack.name(),
+        "begin_s": stage.begin.since(unbloat_units::Time::from_ns(0)).as_secs(),
+        "lasted_s": stage.end.since(stage.begin).as_secs(),
+        "judged_s": found.to.since(found.from).as_secs(),
+        "down": direction(found, Direction::Down, loss_down, found.account.reordered_down),
+        "up": direction(found, Direction::Up, loss_up, found.account.reordered_up),
+        "added_rtt": found.added_rtt.as_ref().map(added),
+        "datagrams": found.account.sent,
+        "rpm": found.rpm.map(|rpm| number(rpm.as_f64())),
+        "rpm_class": found.rpm.map(|rpm| rpm.class().name()),
+        "rpm_legacy": found.rpm_legacy.map(|rpm| number(rpm.as_f64())),
+        "trimmed_means": found.means.as_ref().map(means),
+        "confidence": found.confidence.name(),
+        "is_saturated": found.is_saturated,
+        "added_by_probe": view(&found.view),
+        "flows": found.flows,
+        "failed_flows": found.failed,
+        "held_back": found.held_back.map(number),
+        "cpu_busy": stage.host.busy.map(number),
+        "cpu_stolen": stage.host.stolen.map(number),
+        "own_cpus": stage.host.own_cpus.map(number),
+        "late_sends": stage.host.late_sends,
+    })
+}
+
+fn direction(
+    found: &LoadFindings,
+    direction: Direction,
+    loss: Option<f64>,
+    reordered: u64,
+) -> Value {
+    let at = direction as usize;
+    json!({
+        "goodput_bps": found.goodput[at].map(Rate::as_bps),
+        "counter": found.counters[at].map(Counter::name),
+        "added": found.added[at].as_ref().map(added),
+        "loss": loss.map(number),
+        "reordered": reordered,
+    })
+}
+
+fn added(added: &Added) -> Value {
+    let estimate = |estimate: &Estimate| json!({"ms": ms(estimate.value), "low_ms": ms(estimate.low), "high_ms": ms(estimate.high)});
+    json!({
+        "p50": estimate(&added.p50),
+        "p95": estimate(&added.p95),
+        "p99": estimate(&added.p99),
+        "mean": estimate(&added.mean),
+        "max_ms": ms(added.max),
+        "samples": added.samples,
+    })
+}
+
+fn means(means: &Means) -> Value {
+    json!({
+        "tcp_f_ms": ms(means.tcp),
+        "tls_f_ms": means.tls.map(ms),
+        "http_f_ms": ms(means.http),
+        "http_l_ms": ms(means.own),
+    })
+}
+
+fn view(view: &StackView) -> Value {
+    json!({
+        "udp_ms": view.udp.map(ms),
+        "foreign_ms": view.foreign.map(ms),
+        "tcp_ms": view.tcp.map(ms),
+        "self_ms": view.own.map(ms),
+    })
+}
+
+fn splits(direction: Direction, split: &Split) -> Value {
+    let share =
+        |share: &Share| json!({"place": share.place, "ms": ms(share.delay), "from": share.from});
+    json!({
+        "direction": direction.name(),
+        "shared": share(&split.shared),
+        "own_queue": split.own_queue.as_ref().map(share),
+        "sockets": split.sockets.as_ref().map(share),
+        "setup": split.setup.as_ref().map(share),
+    })
+}
+
+/// To the microsecond: more was not measured.
+fn ms(span: Delta) -> f64 {
+    (span.as_ms() * 1e3).round() / 1e3
+}
+
+fn number(value: f64) -> f64 {
+    (value * 1e4).round() / 1e4
+}

@@ -1,0 +1,46 @@
+//! Latency under load on a live path.
+//!
+//! [`measure`] runs the stages of a [`Plan`] against a [`Target`]: load by HTTP, datagrams at a fixed pace on a thread of their own,
+//! probes within and beside the load, and the kernel's account of each connection. It concludes nothing; [`findings`] does, of what was
+//! [`Measured`] and nothing else.
+
+mod account;
+mod apple;
+mod applications;
+mod echo;
+mod error;
+mod findings;
+mod flent;
+mod flow;
+mod host;
+mod http;
+mod json;
+mod load;
+mod measure;
+mod measured;
+mod options;
+mod plan;
+mod probes;
+mod sampler;
+mod service;
+mod socket;
+mod stamped;
+pub mod tables;
+mod target;
+mod text;
+mod thread;
+mod tls;
+mod upload;
+
+pub use apple::apple_json;
+pub use error::TestError;
+pub use findings::{EchoAccount, Findings, Idle, LoadFindings, findings};
+pub use flent::flent;
+pub use json::{SCHEMA, json};
+pub use measure::{Progress, measure};
+pub use measured::*;
+pub use options::{Flows, Http, IpVersion, Options, Probing, Trust};
+pub use plan::{Direction, Load, Plan, Stack, Stage};
+pub use target::{Origin, PORT, Target, TargetError};
+pub use text::text;
+pub use unbloat_responsiveness::{Distrust, Rule};

@@ -1,0 +1,120 @@
+//! Every 10 ms: what the kernel says of our load connections, what they have carried, and how much may wait in them.
+
+use crate::flow::{Flow, Flows};
+use crate::measured::{Count, Counter, KernelSample, KernelState, Side};
+use crate::plan::{Direction, Stack};
+use crate::socket;
+use std::os::fd::AsFd;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread::JoinHandle;
+use std::time::Duration;
+use unbloat_traffic::{Clock, TcpInfo};
+use unbloat_units::{Bytes, Delta};
+
+const EVERY: Duration = Duration::from_millis(10);
+/// Counts of bytes are of every so many looks: 50 ms, as the server's account.
+const COUNTED_EVERY: u64 = 5;
+
+/// Looks at flows until it is stopped.
+pub struct Sampler {
+    stop: Arc<AtomicBool>,
+    thread: JoinHandle<Samples>,
+}
+
+#[derive(Default)]
+pub struct Samples {
+    pub kernel: Vec<KernelSample>,
+    pub counts: Vec<Count>,
+}
+
+impl Sampler {
+    pub fn begin(flows: Arc<Flows>, clock: Clock) -> std::io::Result<Sampler> {
+        let stop = Arc::new(AtomicBool::new(false));
+        let stopped = stop.clone();
+        let thread = std::thread::Builder::new()
+            .name("kernel view".into())
+            .spawn(move || {
+                let mut samples = Samples::default();
+                for look in 0.. {
+                    if stopped.load(Ordering::Relaxed) {
+                        break;
+                    }
+                    for flow in flows.open() {
+                        samples.look(&flow, clock, look % COUNTED_EVERY == 0);
+                    }
+                    std::thread::sleep(EVERY);
+                }
+                samples
+            })?;
+        Ok(Sampler { stop, thread })
+    }
+
+    pub fn end(self) -> Samples {
+        self.stop.store(true, Ordering::Relaxed);
+        self.thread.join().unwrap_or_default()
+    }
+}
+
+impl Samples {
+    fn look(&mut self, flow: &Flow, clock: Clock, counts: bool) {
+        let at = clock.now();
+        let count = |counter, bytes| Count {
+            at,
+            flow: flow.number,
+            direction: flow.direction,
+            counter,
+            bytes,
+        };
+        if counts && flow.direction == Direction::Down {
+            let read = Bytes::new(flow.pace.bytes.load(Ordering::Relaxed));
+            self.counts.push(count(Counter::ClientRead, read));
+        }
+        let Some(Ok(info)) = flow.with_socket(|socket| TcpInfo::of(socket.as_fd())) else {
+            return;
+        };
+        if counts && flow.direction == Direction::Up {
+            self.counts.push(count(Counter::Acknowledged, info.acked()));
+        }
+        if flow.direction == Direction::Up && flow.stack == Stack::NetworkOnly {
+            tune(flow, &info);
+        }
+        self.kernel.push(KernelSample {
+            at,
+            side: Side::Client,
+            flow: flow.number,
+            direction: flow.direction,
+            state: state(&info),
+        });
+    }
+}
+
+/// draft-ietf-ippm-responsiveness-09: 5 ms of its rate, set anew as the rate is.
+///
+/// The draft takes goodput, which falls when the sender is held too short and stays there. The window over the round-trip time does
+/// not, and is the rate while a queue stands; of BBR, whose window is twice that, it is the pacing.
+fn tune(flow: &Flow, info: &TcpInfo) {
+    let by_window = info.cwnd().over(info.rtt());
+    let rate = [by_window, info.pacing_rate()].into_iter().flatten().min();
+    let limited = flow.with_socket(|socket| socket::limit_unsent(socket.as_fd(), rate));
+    if let Some(Ok(bytes)) = limited {
+        flow.pace.set_piece(bytes as usize);
+    }
+}
+
+fn state(info: &TcpInfo) -> KernelState {
+    KernelState {
+        rtt: Some(info.rtt()).filter(|rtt| *rtt > Delta::ZERO),
+        min_rtt: info.min_rtt(),
+        cwnd: info.cwnd(),
+        in_flight: info.in_flight(),
+        unsent: info.unsent(),
+        acked: info.acked(),
+        received: info.received(),
+        retransmissions: info.retransmissions(),
+        delivery_rate: info.delivery_rate(),
+        busy: Some(info.busy()),
+        window_limited: Some(info.window_limited()),
+        buffer_limited: Some(info.buffer_limited()),
+    }
+}

@@ -1,0 +1,287 @@
+//! What a server of the responsiveness draft offers, and a session where it is ours.
+
+use crate::error::TestError;
+use crate::flow::Flow;
+use crate::http::{self, Sender};
+use crate::options::Options;
+use crate::plan::{Direction, Stack};
+use crate::target::Origin;
+use crate::upload::Body;
+use hyper::{Method, StatusCode, Uri};
+use serde::Deserialize;
+use std::fmt::Write;
+use std::io;
+
+/// A description is some hundred bytes long.
+const LARGEST_CONFIG: usize = 64 * 1024;
+const SESSION_PATH: &str = "/unbloat/v1/session";
+/// Version of the session protocol, docs/protocol.md.
+const SESSION_VERSION: u32 = 1;
+
+/// Paths of one server, all on the host that was asked.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Service {
+    pub small: String,
+    pub large: String,
+    pub upload: String,
+    /// Of all three.
+    pub port: u16,
+    /// Connect there instead, and keep the URLs.
+    pub endpoint: Option<String>,
+    pub session: Option<Session>,
+    pub token: Option<String>,
+    congestion_control: Option<String>,
+}
+
+/// A session on a server of ours.
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
+pub struct Session {
+    #[serde(rename = "session")]
+    pub id: String,
+    version: u32,
+    pub echo_port: Option<u16>,
+}
+
+impl Session {
+    pub fn path(&self) -> String {
+        format!("{SESSION_PATH}/{}", self.id)
+    }
+}
+
+#[derive(Deserialize)]
+struct Config {
+    version: u32,
+    urls: Urls,
+    test_endpoint: Option<String>,
+}
+
+/// Keys of the draft, and those that its clients and servers used before.
+#[derive(Deserialize)]
+struct Urls {
+    small_download_url: Option<String>,
+    large_download_url: Option<String>,
+    upload_url: Option<String>,
+    small_https_download_url: Option<String>,
+    large_https_download_url: Option<String>,
+    https_upload_url: Option<String>,
+}
+
+impl Service {
+    /// Reads a description (draft-ietf-ippm-responsiveness-09, 5); why not, in words.
+    pub fn parse(text: &[u8], origin: &Origin, options: &Options) -> Result<Service, String> {
+        let config: Config = serde_json::from_slice(text).map_err(|error| error.to_string())?;
+        if config.version != 1 {
+            return Err(format!(
+                "it is of version {}, this test knows 1",
+                config.version
+            ));
+        }
+        let urls = config.urls;
+        let place = |new: Option<String>, old: Option<String>, key: &str| {
+            let url = new.or(old).ok_or_else(|| format!("it lacks {key}"))?;
+            place_on(origin, &url)
+        };
+        let [(port, small), (of_large, large), (of_upload, upload)] = [
+            place(
+                urls.small_download_url,
+                urls.small_https_download_url,
+                "small_download_url",
+            )?,
+            place(
+                urls.large_download_url,
+                urls.large_https_download_url,
+                "large_download_url",
+            )?,
+            place(urls.upload_url, urls.https_upload_url, "upload_url")?,
+        ];
+        if [of_large, of_upload] != [port; 2] {
+            return Err("its URLs have different ports".to_owned());
+        }
+        Ok(Service {
+            small,
+            large,
+            upload,
+            port,
+            endpoint: config.test_endpoint.filter(|endpoint| is_name(endpoint)),
+            session: None,
+            token: options.token.clone(),
+            congestion_control: options.congestion_control.clone(),
+        })
+    }
+
+    /// Where a flow's data comes from or goes to, with what is asked of a server of ours.
+    pub fn load_path(&self, flow: &Flow) -> String {
+        let base = match flow.direction {
+            Direction::Down => &self.large,
+            Direction::Up => &self.upload,
+        };
+        let Some(session) = &self.session else {
+            return base.clone();
+        };
+        let separator = if base.contains('?') { '&' } else { '?' };
+        let mut path = format!(
+            "{base}{separator}session={}&flow={}",
+            session.id, flow.number
+        );
+        if flow.direction == Direction::Down {
+            if flow.stack == Stack::NetworkOnly {
+                path += "&unsent_ms=5";
+            }
+            if let Some(name) = &self.congestion_control {
+                // Names of congestion controls need no escaping; others are refused before.
+                let _ = write!(path, "&congestion_control={name}");
+            }
+        }
+        path
+    }
+}
+
+/// Port and path of a URL that must be on the server that was asked (the draft: all on one host).
+fn place_on(origin: &Origin, url: &str) -> Result<(u16, String), String> {
+    let uri: Uri = url.parse().map_err(|_| format!("{url:?} is no URL"))?;
+    let host = uri.host().ok_or_else(|| format!("{url:?} names no host"))?;
+    if !host
+        .trim_matches(['[', ']'])
+        .eq_ignore_ascii_case(&origin.host)
+    {
+        return Err(format!("its URLs are on another host, {host}"));
+    }
+    let usual = if uri.scheme_str() == Some("http") {
+        80
+    } else {
+        443
+    };
+    let path = uri.path_and_query().map_or("/", |path| path.as_str());
+    Ok((uri.port_u16().unwrap_or(usual), path.to_owned()))
+}
+
+fn is_name(endpoint: &str) -> bool {
+    let is_fit = |c: char| c.is_ascii_alphanumeric() || ".-:".contains(c);
+    !endpoint.is_empty() && endpoint.len() < 256 && endpoint.chars().all(is_fit)
+}
+
+/// Asks for the description.
+pub async fn describe(
+    sender: &mut Sender,
+    origin: &Origin,
+    options: &Options,
+) -> Result<Service, TestError> {
+    let url = origin.url(&origin.path);
+    let answer = get(sender, origin, (Method::GET, &origin.path), options).await;
+    let (status, text) = answer.map_err(|error| TestError::Http {
+        to: origin.authority(),
+        wanted: options.http.name(),
+        reason: crate::load::root(&error),
+    })?;
+    if !status.is_success() {
+        return Err(TestError::Refused {
+            url,
+            status: status.as_u16(),
+            text: String::from_utf8_lossy(&text).into_owned(),
+        });
+    }
+    Service::parse(&text, origin, options).map_err(|reason| TestError::Config { url, reason })
+}
+
+/// Asks for a session; none where the server knows of no such thing.
+pub async fn session(
+    sender: &mut Sender,
+    origin: &Origin,
+    options: &Options,
+) -> Result<Option<Session>, TestError> {
+    let answer = get(sender, origin, (Method::POST, SESSION_PATH), options).await;
+    let Ok((status, text)) = answer else {
+        return Ok(None);
+    };
+    if matches!(
+        status,
+        StatusCode::UNAUTHORIZED | StatusCode::TOO_MANY_REQUESTS | StatusCode::SERVICE_UNAVAILABLE
+    ) {
+        return Err(TestError::Refused {
+            url: origin.url(SESSION_PATH),
+            status: status.as_u16(),
+            text: String::from_utf8_lossy(&text).into_owned(),
+        });
+    }
+    let session: Option<Session> = serde_json::from_slice(&text).ok();
+    let is_ours = |given: &Session| {
+        given.version == SESSION_VERSION
+            && (1..=64).contains(&given.id.len())
+            && given.id.bytes().all(|byte| byte.is_ascii_hexdigit())
+    };
+    Ok(session.filter(|session| status.is_success() && is_ours(session)))
+}
+
+async fn get(
+    sender: &mut Sender,
+    origin: &Origin,
+    what: (Method, &str),
+    options: &Options,
+) -> io::Result<(StatusCode, bytes::Bytes)> {
+    let request = http::request(origin, what, options.token.as_deref(), Body::Empty)?;
+    let response = sender.send(http::fit(request, sender)?).await?;
+    let status = response.status();
+    Ok((
+        status,
+        http::whole(response.into_body(), LARGEST_CONFIG).await?,
+    ))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::target::Target;
+
+    fn parse(text: &str) -> Result<Service, String> {
+        let target: Target = "box".parse().unwrap();
+        let Target::Responsiveness(origin) = target.clone() else {
+            panic!("a bare host is such a server");
+        };
+        Service::parse(text.as_bytes(), &origin, &Options::of(target))
+    }
+
+    const URLS: &str = r#""small_download_url":"https://box:4043/s","large_download_url":"https://box:4043/l?a=b","upload_url":"https://BOX:4043/u""#;
+
+    #[test]
+    fn a_description_gives_three_paths_and_may_hold_more() {
+        let text = format!(
+            r#"{{"version":1,"urls":{{{URLS},"new":1}},"test_endpoint":"edge.box","more":[]}}"#
+        );
+        let service = parse(&text).unwrap();
+        assert_eq!(
+            [&service.small, &service.large, &service.upload],
+            ["/s", "/l?a=b", "/u"]
+        );
+        assert_eq!(service.endpoint.as_deref(), Some("edge.box"));
+    }
+
+    #[test]
+    fn the_older_keys_do_where_the_draft_s_are_missing() {
+        let text = r#"{"version":1,"urls":{"small_https_download_url":"https://box/s",
+            "large_https_download_url":"https://box/l","https_upload_url":"https://box/u"}}"#;
+        assert_eq!(parse(text).unwrap().large, "/l");
+    }
+
+    #[test]
+    fn what_the_draft_refuses_is_refused() {
+        for (text, why) in [
+            (format!(r#"{{"version":2,"urls":{{{URLS}}}}}"#), "version 2"),
+            (r#"{"version":1,"urls":{}}"#.to_owned(), "lacks small"),
+            (
+                format!(r#"{{"version":1,"urls":{{{URLS},"upload_url":"x"}}}}"#),
+                "duplicate",
+            ),
+            (
+                format!(
+                    r#"{{"version":1,"urls":{{{}}}}}"#,
+                    URLS.replace("BOX", "elsewhere")
+                ),
+                "another host",
+            ),
+            ("[1".to_owned(), "EOF"),
+        ] {
+            let error = parse(&text).unwrap_err();
+            assert!(error.contains(why), "{text}: {error}");
+        }
+    }
+}

@@ -1,0 +1,143 @@
+//! TCP sockets as tests want them: what has to be set before the connection is there, and what is set while it lives.
+
+use crate::error::TestError;
+use crate::options::Options;
+use crate::plan::Stack;
+use socket2::{Domain, Protocol, Socket, Type};
+use std::io;
+use std::net::SocketAddr;
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
+use std::time::Duration;
+use tokio::net::{TcpSocket, TcpStream};
+use unbloat_units::{Bytes, Delta, Rate};
+
+/// Before a path is called dead.
+const PATIENCE: Duration = Duration::from_secs(15);
+/// Unsent data of a connection whose rate nobody knows yet.
+const FIRST_UNSENT: u32 = 4 * 1_448;
+/// No less than a segment.
+const LEAST_UNSENT: u32 = 1_448;
+/// Small enough not to delay probes, large enough for a gigabit.
+const SMALL_TLS_BUFFER: usize = 4 * 1024;
+/// TCP_REPLENISH_TIME of draft-ietf-ippm-responsiveness-09.
+const REPLENISH: Delta = Delta::ms(5);
+
+/// What load connections are given.
+#[derive(Clone, Debug, Default)]
+pub struct Settings {
+    congestion_control: Option<String>,
+    receive_window: Option<u32>,
+    /// Bytes that TLS may hold back while the socket takes none; rustls's own bound where there is none.
+    pub tls_buffer: Option<usize>,
+}
+
+impl Settings {
+    /// The same, for a stack of that kind.
+    pub fn for_stack(&self, stack: Stack) -> Settings {
+        Settings {
+            tls_buffer: (stack == Stack::NetworkOnly).then_some(SMALL_TLS_BUFFER),
+            ..self.clone()
+        }
+    }
+
+    /// Refuses a congestion control that this kernel does not have before anything is measured.
+    pub fn of(options: &Options) -> Result<Settings, TestError> {
+        let window = options.receive_window.map(Bytes::as_u64);
+        let settings = Settings {
+            congestion_control: options.congestion_control.clone(),
+            receive_window: window.map(|bytes| u32::try_from(bytes).unwrap_or(u32::MAX)),
+            tls_buffer: None,
+        };
+        if let Some(name) = &settings.congestion_control {
+            let try_it = || {
+                Socket::new(Domain::IPV4, Type::STREAM, None)?.set_tcp_congestion(name.as_bytes())
+            };
+            try_it().map_err(|source| TestError::CongestionControl {
+                name: name.clone(),
+                available: available_controls(),
+                source,
+            })?;
+        }
+        Ok(settings)
+    }
+}
+
+fn available_controls() -> String {
+    let path = "/proc/sys/net/ipv4/tcp_available_congestion_control";
+    let names = std::fs::read_to_string(path).unwrap_or_default();
+    names.trim().to_owned()
+}
+
+/// Connects; resets what is not sent when it is closed, so that one stage's data does not stand in the way of the next.
+pub async fn connect(to: SocketAddr, settings: &Settings) -> io::Result<TcpStream> {
+    let domain = Domain::for_address(to);
+    let socket = Socket::new(domain, Type::STREAM.nonblocking(), Some(Protocol::TCP))?;
+    socket.set_tcp_nodelay(true)?;
+    socket.set_linger(Some(Duration::ZERO))?;
+    if let Some(name) = &settings.congestion_control {
+        socket.set_tcp_congestion(name.as_bytes())?;
+    }
+    if let Some(window) = settings.receive_window {
+        // The buffer first: the kernel then no longer tunes it.
+        socket.set_recv_buffer_size(window as usize)?;
+        set_option(socket.as_fd(), libc::TCP_WINDOW_CLAMP, window)?;
+    }
+    let socket = TcpSocket::from_std_stream(socket.into());
+    match tokio::time::timeout(PATIENCE, socket.connect(to)).await {
+        Ok(connected) => connected,
+        Err(_) => Err(io::ErrorKind::TimedOut.into()),
+    }
+}
+
+/// A handle of the same socket, to ask and to tune it while others use it.
+pub fn handle(stream: &TcpStream) -> io::Result<OwnedFd> {
+    stream.as_fd().try_clone_to_owned()
+}
+
+/// Lets no more than 5 ms of its rate wait unsent in the socket.
+pub fn limit_unsent(socket: BorrowedFd<'_>, rate: Option<Rate>) -> io::Result<u32> {
+    let bytes = rate.map_or(FIRST_UNSENT, |rate| {
+        let bytes = (rate * REPLENISH).as_u64();
+        u32::try_from(bytes).unwrap_or(u32::MAX).max(LEAST_UNSENT)
+    });
+    set_option(socket, libc::TCP_NOTSENT_LOWAT, bytes)?;
+    Ok(bytes)
+}
+
+/// Which congestion control it has.
+pub fn congestion_control(socket: BorrowedFd<'_>) -> Option<String> {
+    let mut name = [0_u8; 16];
+    let mut length = name.len() as libc::socklen_t;
+    // SAFETY: the kernel writes at most the given length.
+    let result = unsafe {
+        libc::getsockopt(
+            socket.as_raw_fd(),
+            libc::IPPROTO_TCP,
+            libc::TCP_CONGESTION,
+            name.as_mut_ptr().cast(),
+            &raw mut length,
+        )
+    };
+    let name = name
+        .split(|&byte| byte == 0)
+        .next()
+        .filter(|name| result == 0 && !name.is_empty());
+    name.map(|name| String::from_utf8_lossy(name).into_owned())
+}
+
+fn set_option(socket: BorrowedFd<'_>, name: i32, value: u32) -> io::Result<()> {
+    // SAFETY: the value is an int and its length is given.
+    let result = unsafe {
+        libc::setsockopt(
+            socket.as_raw_fd(),
+            libc::IPPROTO_TCP,
+            name,
+            std::ptr::from_ref(&value).cast(),
+            4,
+        )
+    };
+    match result {
+        0 => Ok(()),
+        _ => Err(io::Error::last_os_error()),
+    }
+}

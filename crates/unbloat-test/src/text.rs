@@ -1,0 +1,171 @@
+//! What was found, for people.
+
+use crate::applications;
+use crate::findings::{Findings, LoadFindings};
+use crate::measured::{Counter, Measured};
+use crate::plan::{Direction, Load, Stack};
+use std::fmt::Write;
+use unbloat_responsiveness::{Added, Distrust};
+use unbloat_units::Delta;
+
+/// Headline first, then how sure it is, then what to do.
+pub fn text(measured: &Measured, findings: &Findings) -> String {
+    let mut text = String::new();
+    headline(&mut text, findings);
+    loads(&mut text, findings);
+    sockets(&mut text, findings);
+    text += &applications::text(measured);
+    doubts(&mut text, measured, findings);
+    text += "what to do\n";
+    for advice in &findings.advice {
+        let _ = writeln!(text, "  {}", advice.cure);
+        for evidence in &advice.evidence {
+            let _ = writeln!(text, "      because {}", evidence.0);
+        }
+    }
+    text
+}
+
+fn headline(text: &mut String, findings: &Findings) {
+    let marks: Vec<String> = findings
+        .marks
+        .iter()
+        .map(|mark| format!("{} {} ({})", mark.of, mark.mark, mark.because))
+        .collect();
+    if !marks.is_empty() {
+        let _ = writeln!(text, "grade    {}", marks.join("; "));
+        let _ = writeln!(text, "         by {}", findings.rule.in_words());
+    }
+    if let Some([p50, p95, _]) = findings.idle.rtt {
+        let _ = writeln!(text, "at rest  round trip {}, p95 {}", ms(p50), ms(p95));
+    } else if let Some(trip) = findings.idle.view.foreign {
+        let _ = writeln!(text, "at rest  round trip {} by probes of HTTP", ms(trip));
+    }
+}
+
+fn loads(text: &mut String, findings: &Findings) {
+    let several = findings
+        .loads
+        .iter()
+        .any(|found| found.stack == Stack::AsIs);
+    for found in &findings.loads {
+        let name = match found.load {
+            Load::Idle => continue,
+            Load::Down => "download",
+            Load::Up => "upload",
+            Load::Both => "both",
+        };
+        let stack = match (several, found.stack) {
+            (false, _) => "",
+            (true, Stack::AsIs) => ", sockets as they are",
+            (true, Stack::NetworkOnly) => ", sockets held at 5 ms",
+        };
+        let _ = writeln!(text, "{name}{stack}");
+        load(text, found);
+    }
+}
+
+fn load(text: &mut String, found: &LoadFindings) {
+    let one_way = found.added.iter().any(Option::is_some);
+    for direction in Direction::BOTH {
+        if let Some(added) = &found.added[direction as usize] {
+            let _ = writeln!(text, "  added {:<5} {}", direction.name(), quantiles(added));
+        }
+    }
+    if let (Some(added), false) = (&found.added_rtt, one_way) {
+        let _ = writeln!(text, "  added       {} there and back", quantiles(added));
+    } else if let (None, Some(foreign)) = (&found.added_rtt, found.view.foreign) {
+        let _ = writeln!(
+            text,
+            "  added       p50 {} there and back, by foreign probes",
+            ms(foreign)
+        );
+    }
+    for direction in Direction::BOTH {
+        if let Some(rate) = found.goodput[direction as usize] {
+            let counted = match found.counters[direction as usize] {
+                Some(Counter::Acknowledged) => ", as acknowledged by the server's TCP",
+                _ => "",
+            };
+            let _ = writeln!(text, "  goodput {:<5}{rate}{counted}", direction.name());
+        }
+    }
+    loss(text, found);
+    if let Some(rpm) = found.rpm {
+        let legacy = found.rpm_legacy.map_or(String::new(), |legacy| {
+            format!(" (older formula: {legacy})")
+        });
+        let _ = writeln!(
+            text,
+            "  responsiveness {rpm}, {}, confidence {}, by draft-09{legacy}",
+            rpm.class().name(),
+            found.confidence.name()
+        );
+    }
+}
+
+fn loss(text: &mut String, found: &LoadFindings) {
+    let account = &found.account;
+    let told = match account.loss() {
+        [Some(down), Some(up)] => format!("{} down, {} up", percent(down), percent(up)),
+        _ if account.sent > 0 => percent(account.lost as f64 / account.sent as f64),
+        _ => return,
+    };
+    let _ = write!(text, "  lost    {told}");
+    if account.reordered_down + account.reordered_up > 0 {
+        let (down, up) = (account.reordered_down, account.reordered_up);
+        let _ = write!(text, "; overtaken {down} down, {up} up of {}", account.sent);
+    }
+    text.push('\n');
+}
+
+fn sockets(text: &mut String, findings: &Findings) {
+    for (direction, split) in &findings.splits {
+        let _ = writeln!(text, "{}: {}", direction.load(), split.in_words());
+    }
+}
+
+fn doubts(text: &mut String, measured: &Measured, findings: &Findings) {
+    if !findings.distrust.is_empty() {
+        let fatal = findings.distrust.iter().any(Distrust::is_fatal);
+        *text += if fatal {
+            "not to be trusted\n"
+        } else {
+            "with care\n"
+        };
+        for reason in &findings.distrust {
+            let _ = writeln!(text, "  {reason}");
+        }
+    }
+    if !measured.lacks.is_empty() {
+        *text += "could not be measured\n";
+        for lack in &measured.lacks {
+            let _ = writeln!(text, "  {lack}");
+        }
+    }
+}
+
+fn quantiles(added: &Added) -> String {
+    let (p50, p95, p99) = (added.p50.value, added.p95.value, added.p99.value);
+    let (low, high) = (added.p95.low, added.p95.high);
+    format!(
+        "p50 {}  p95 {} ({} to {})  p99 {}",
+        ms(p50),
+        ms(p95),
+        ms(low),
+        ms(high),
+        ms(p99)
+    )
+}
+
+fn ms(span: Delta) -> String {
+    let ms = span.as_ms();
+    match ms.abs() {
+        10.0.. => format!("{ms:.0} ms"),
+        _ => format!("{ms:.1} ms"),
+    }
+}
+
+fn percent(share: f64) -> String {
+    format!("{:.2} %", 100.0 * share)
+}

@@ -1,0 +1,154 @@
+//! A whole test against a server of ours over the loopback device: what comes of it, never how fast.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread::JoinHandle;
+use unbloat_serve::Server;
+use unbloat_test::{
+    Counter, Direction, Fate, Flows, Http, Load, Measured, Options, Plan, ProbeKind, Rule, Side,
+    Stack, TestError, measure,
+};
+use unbloat_units::Delta;
+
+struct Served {
+    options: Options,
+    stop: Arc<AtomicBool>,
+    thread: Option<JoinHandle<()>>,
+}
+
+/// A server, and options of a test of a second and a half against it.
+fn served() -> Served {
+    let server = Server::bind(&unbloat_serve::Options::loopback()).unwrap();
+    let addresses = server.addresses();
+    let target = format!("localhost:{}", addresses.tls.port());
+    let mut options = Options::of(target.parse().unwrap());
+    options.trust.pin = Some(pin(&addresses.fingerprint));
+    options.ip = Some(unbloat_test::IpVersion::Four);
+    let lengths = [300, 400, 400, 400].map(Delta::ms);
+    options.plan = Plan::of("short", Delta::ms(100), lengths, &[Stack::NetworkOnly]);
+    options.flows = Flows::Fixed(2);
+    let stop = Arc::new(AtomicBool::new(false));
+    let of_server = stop.clone();
+    let thread = std::thread::spawn(move || server.run(&of_server).unwrap());
+    Served {
+        options,
+        stop,
+        thread: Some(thread),
+    }
+}
+
+impl Drop for Served {
+    fn drop(&mut self) {
+        self.stop.store(true, Ordering::Relaxed);
+        let _ = self.thread.take().map(JoinHandle::join);
+    }
+}
+
+fn pin(hex: &str) -> [u8; 32] {
+    std::array::from_fn(|i| u8::from_str_radix(&hex[2 * i..2 * i + 2], 16).unwrap())
+}
+
+fn run(options: &Options) -> Measured {
+    measure(options, &AtomicBool::new(false), &mut |_| {}).unwrap()
+}
+
+fn check_loads(measured: &Measured) {
+    let loads: Vec<Load> = measured.stages.iter().map(|stage| stage.load).collect();
+    assert_eq!(loads, [Load::Idle, Load::Down, Load::Up, Load::Both]);
+    assert!(
+        measured
+            .stages
+            .windows(2)
+            .all(|pair| pair[0].end <= pair[1].begin)
+    );
+    assert_eq!(measured.flows.len(), 8);
+    for flow in &measured.flows {
+        assert_eq!(flow.failure, None);
+        assert!(measured.stages[flow.stage].load.has(flow.direction));
+    }
+    for direction in Direction::BOTH {
+        let of_direction = measured
+            .flows
+            .iter()
+            .filter(|flow| flow.direction == direction);
+        assert!(of_direction.map(|flow| flow.bytes.as_u64()).sum::<u64>() > 0);
+    }
+    let probes = |kind| {
+        measured
+            .probes
+            .iter()
+            .filter(move |probe| probe.kind == kind)
+    };
+    for kind in [ProbeKind::Foreign, ProbeKind::SelfHttp] {
+        assert!(probes(kind).any(|probe| probe.answer.is_some()), "{kind:?}");
+    }
+    assert!(probes(ProbeKind::Foreign).all(|probe| probe.flow.is_none()));
+    assert!(probes(ProbeKind::SelfHttp).all(|probe| probe.tcp.is_none()));
+}
+
+#[test]
+fn a_test_of_our_server_sees_both_directions_from_both_ends() {
+    let served = served();
+    let measured = run(&served.options);
+    check_loads(&measured);
+    assert!(measured.server.has_account);
+    let counters = [
+        Counter::ClientRead,
+        Counter::ServerRead,
+        Counter::Acknowledged,
+    ];
+    for counter in counters {
+        let counts = measured
+            .counts
+            .iter()
+            .filter(|count| count.counter == counter);
+        assert!(
+            counts.clone().any(|count| count.bytes.as_u64() > 0),
+            "{counter:?}"
+        );
+    }
+    for side in [Side::Client, Side::Server] {
+        assert!(
+            measured.kernel.iter().any(|sample| sample.side == side),
+            "{side:?}"
+        );
+    }
+    let back = measured
+        .echoes
+        .iter()
+        .filter(|echo| echo.fate == Fate::Back);
+    assert!(back.clone().count() > 10 && back.clone().all(|echo| echo.added_up.is_some()));
+    let findings = unbloat_test::findings(&measured, Rule::DslReports);
+    assert_eq!(findings.loads.len(), 3);
+    let json = unbloat_test::json(&measured, &findings);
+    assert_eq!(json["schema"], "unbloat.test/1");
+}
+
+#[test]
+fn http_1_has_tcp_s_own_round_trip_for_self_probes() {
+    let mut served = served();
+    served.options.http = Http::One;
+    let measured = run(&served.options);
+    check_loads(&measured);
+    assert_eq!(measured.server.http, Some(Http::One));
+}
+
+#[test]
+fn a_certificate_that_is_not_believed_ends_it_with_the_way_out() {
+    let mut served = served();
+    served.options.trust.pin = Some([0; 32]);
+    let error = measure(&served.options, &AtomicBool::new(false), &mut |_| {}).unwrap_err();
+    assert!(matches!(error, TestError::Certificate { .. }), "{error}");
+    assert!(error.to_string().contains("--pin"), "{error}");
+}
+
+#[test]
+fn a_stopped_test_has_what_was_seen_until_then() {
+    let served = served();
+    let stop = AtomicBool::new(false);
+    let mut halt =
+        |at: &unbloat_test::Progress| stop.store(at.load == Load::Down, Ordering::Relaxed);
+    let measured = measure(&served.options, &stop, &mut halt).unwrap();
+    assert!(measured.is_cut);
+    assert_eq!(measured.stages.len(), 2);
+}
