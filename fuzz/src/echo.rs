@@ -60,7 +60,9 @@ fn opened() -> Client {
     out[3] = 3;
     out.extend([1, 0, 0, 0, 0, 0, 0, 0]);
     // Version 1, 10 s, 10 ms, both statistics, both stamps, both clocks.
-    out.extend([1, 2, 2, 0x80, 0x90, 0xdf, 0xc0, 0x4a, 3, 0x80, 0xda, 0xc4, 9]);
+    out.extend([
+        1, 2, 2, 0x80, 0x90, 0xdf, 0xc0, 0x4a, 3, 0x80, 0xda, 0xc4, 9,
+    ]);
     out.extend([5, 6, 6, 6, 7, 6]);
     let event = client.on_packet(&out, begin);
     assert_eq!(event, Ok(unbloat_echo::Event::Opened));

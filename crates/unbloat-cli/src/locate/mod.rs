@@ -59,7 +59,7 @@ pub fn run(args: &Args) -> Result<Exit, CommandError> {
     );
     view.close();
     let mut located = located?;
-    located.explain(&wish.options.params, |load| driver.under(load));
+    located.explain(&wish.options.params, |phase| driver.under(phase));
     print(args, &wish, &located)?;
     if args.writes_run() {
         let info = info(args, &wish, &located);
