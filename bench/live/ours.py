@@ -1,6 +1,7 @@
 """Our own pair, `unbloat serve` and `unbloat test`, as the other tools are run."""
 
 import json
+import time
 from pathlib import Path
 
 from tools import SERVER_PORTS, Reading, Tool, ways
@@ -24,10 +25,14 @@ class Result:
         return load[way]["goodput_bps"] if load else None
 
     def added_p95_ms(self, way):
-        """One way; there and back where the server does not tell directions apart."""
+        """One way, by datagrams; None where the server has no echo."""
         load = self.alone(way)
-        added = load and (load[way]["added"] or load["added_rtt"])
-        return added["p95"]["ms"] if added else None
+        return load[way]["added"]["p95"]["ms"] if load and load[way]["added"] else None
+
+    def added_by_probe_ms(self, way, kind):
+        """There and back, the median of probes of that kind."""
+        load = self.alone(way)
+        return load["added_by_probe"][f"{kind}_ms"] if load else None
 
     def readings(self):
         begun = self.data["begun_ns"] / 1e9
@@ -56,9 +61,13 @@ class Unbloat(Tool):
         bed.serve(self.server(bed.address, *options), SERVER_PORTS["unbloat"])
 
     def trust(self, said):
-        """From what the server printed, the options that make a client believe it and no other."""
-        line = next(line for line in Path(said).read_text().splitlines() if line.startswith("{"))
-        return ["--pin", json.loads(line)["fingerprint"]]
+        """From what the server printed, or is about to, the options that make a client believe it and no other."""
+        for _ in range(100):
+            lines = [line for line in Path(said).read_text().splitlines() if line.startswith("{")]
+            if lines:
+                return ["--pin", json.loads(lines[0])["fingerprint"]]
+            time.sleep(0.05)
+        raise RuntimeError(f"no fingerprint in {said}")
 
     def command(self, target, *options):
         return [self.program, "test", target, "--json", "--quiet", "--congestion-control", "cubic", *options]

@@ -13,17 +13,19 @@ use unbloat_wire::{Batch, FlowHasher, LinkType, Parser, ParserParams};
 
 pub use echo::echo;
 pub use segments::tcp;
+pub use unbloat_serve::fuzz::connection as serve;
 
 /// A check, by the name of its corpus.
 pub type Check = fn(&[u8]);
 
 /// All checks.
-pub const ALL: [(&str, Check); 5] = [
+pub const ALL: [(&str, Check); 6] = [
     ("capture", capture),
     ("parse", parse),
     ("tcp", tcp),
     ("app", app),
     ("echo", echo),
+    ("serve", serve),
 ];
 
 fn parser() -> Parser {

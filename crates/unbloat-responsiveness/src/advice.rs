@@ -324,7 +324,10 @@ mod tests {
 
     #[test]
     fn a_run_that_means_nothing_gets_no_other_advice() {
-        let fatal = [Distrust::CpuBusy { busy: 0.99 }];
+        let fatal = [Distrust::CpuBusy {
+            busy: 0.99,
+            late: Some(0.1),
+        }];
         let advice = advise(&[load(Direction::Up, 10, 240)], &fatal);
         assert_eq!(advice[0].cure, Cure::Again);
         assert!(advice[0].evidence[0].0.contains("99 %"));

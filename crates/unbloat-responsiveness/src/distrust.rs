@@ -4,7 +4,7 @@ use crate::direction::Direction;
 use std::fmt;
 use unbloat_units::Delta;
 
-/// Beyond, probes wait for a CPU.
+/// Beyond, probes may wait for a CPU; whether they did is told by those that left late.
 const BUSY: f64 = 0.9;
 /// Beyond, a hypervisor's other guests do.
 const STOLEN: f64 = 0.05;
@@ -26,7 +26,7 @@ pub struct Checks {
     pub cpu_busy: Option<f64>,
     /// Share that a hypervisor gave to others.
     pub cpu_stolen: Option<f64>,
-    /// Share of probes that left late.
+    /// Share of probes that left late, in the worst stage.
     pub late: Option<f64>,
     /// How far one-way delays may be off by the clocks; the caller gives none where it uses none.
     pub clock_error: Option<Delta>,
@@ -61,8 +61,11 @@ pub struct LoadChecks {
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Distrust {
     Cut,
+    /// Busy is no fault as long as probes left in time: load of a fast path takes whole CPUs.
     CpuBusy {
         busy: f64,
+        /// Share of probes that left late, if that is known.
+        late: Option<f64>,
     },
     CpuStolen {
         stolen: f64,
@@ -108,8 +111,8 @@ impl Distrust {
     /// The numbers of this run mean nothing; otherwise they are only less sure.
     pub fn is_fatal(&self) -> bool {
         match self {
-            Distrust::CpuBusy { .. }
-            | Distrust::NoLoad { .. }
+            Distrust::CpuBusy { late, .. } => is_late(*late),
+            Distrust::NoLoad { .. }
             | Distrust::FewSamples { .. }
             | Distrust::FewIdleSamples { .. } => true,
             Distrust::FlowsFailed { failed, of, .. } => failed == of,
@@ -123,7 +126,10 @@ pub fn distrust(checks: &Checks) -> Vec<Distrust> {
     let mut reasons = Vec::new();
     reasons.extend(checks.is_cut.then_some(Distrust::Cut));
     let busy = checks.cpu_busy.filter(|&busy| busy > BUSY);
-    reasons.extend(busy.map(|busy| Distrust::CpuBusy { busy }));
+    reasons.extend(busy.map(|busy| Distrust::CpuBusy {
+        busy,
+        late: checks.late,
+    }));
     let stolen = checks.cpu_stolen.filter(|&stolen| stolen > STOLEN);
     reasons.extend(stolen.map(|stolen| Distrust::CpuStolen { stolen }));
     let late = checks.late.filter(|&share| share > LATE);
@@ -140,6 +146,10 @@ pub fn distrust(checks: &Checks) -> Vec<Distrust> {
     reasons.extend(spread.map(|spread| Distrust::IdleNotQuiet { spread }));
     reasons.sort_by_key(|reason| !reason.is_fatal());
     reasons
+}
+
+fn is_late(share: Option<f64>) -> bool {
+    share.is_some_and(|share| share > LATE)
 }
 
 fn of_load(load: &LoadChecks) -> Vec<Distrust> {
@@ -174,11 +184,23 @@ impl fmt::Display for Distrust {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match *self {
             Distrust::Cut => write!(f, "the test was stopped before its end"),
-            Distrust::CpuBusy { busy } => write!(
-                f,
-                "this machine's CPUs were {} busy: delays may be its own; close other programs or test from another one",
-                percent(busy)
-            ),
+            Distrust::CpuBusy { busy, late } => {
+                write!(f, "this machine's CPUs were {} busy", percent(busy))?;
+                match late {
+                    Some(_) if is_late(late) => write!(
+                        f,
+                        " and probes left late: delays may be its own; close other programs or test from another one"
+                    ),
+                    Some(_) => write!(
+                        f,
+                        ", but probes left in time: goodput may be this machine's limit, delays are the path's"
+                    ),
+                    None => write!(
+                        f,
+                        ", and whether probes left in time is not known: delays may be its own"
+                    ),
+                }
+            }
             Distrust::CpuStolen { stolen } => write!(
                 f,
                 "the hypervisor gave {} of this machine's time to others: delays may be theirs",
@@ -293,6 +315,33 @@ mod tests {
         let fatal: Vec<bool> = reasons.iter().map(Distrust::is_fatal).collect();
         assert_eq!(fatal[..3], [true; 3]);
         assert_eq!(fatal[3..], [false; 6]);
+    }
+
+    #[test]
+    fn a_busy_machine_is_a_warning_until_probes_leave_late() {
+        let busy = |late| {
+            let checks = Checks {
+                cpu_busy: Some(0.97),
+                late,
+                ..good()
+            };
+            distrust(&checks)
+        };
+        for (late, words) in [(Some(0.0), "left in time"), (None, "not known")] {
+            let reasons = busy(late);
+            assert_eq!(reasons.len(), 1);
+            assert!(!reasons[0].is_fatal());
+            let said = reasons[0].to_string();
+            assert!(said.contains("97 %") && said.contains(words), "{said}");
+        }
+        let late = busy(Some(0.05));
+        assert!(late[0].is_fatal() && late[0].to_string().contains("left late"));
+        assert_eq!(late[1], Distrust::LateProbes { share: 0.05 });
+        let idle = Checks {
+            late: Some(0.05),
+            ..good()
+        };
+        assert!(!distrust(&idle)[0].is_fatal());
     }
 
     #[test]

@@ -119,7 +119,10 @@ mod tests {
 
     #[test]
     fn a_run_that_means_nothing_has_no_verdict_and_says_why() {
-        let busy = [Distrust::CpuBusy { busy: 0.95 }];
+        let busy = [Distrust::CpuBusy {
+            busy: 0.95,
+            late: Some(0.1),
+        }];
         let of_busy = verdict(&[load(Direction::Up, 900)], &busy);
         assert!(of_busy.headline.contains("no verdict"));
         assert!(of_busy.doubts[0].contains("95 %"));

@@ -233,8 +233,9 @@ fn checks(measured: &Measured, idle: &Idle, loads: &[LoadFindings]) -> Checks {
     let most = |share: fn(&crate::measured::HostLoad) -> Option<f64>| {
         hosts().filter_map(|host| share(&host)).reduce(f64::max)
     };
-    let sends: u64 = hosts().map(|host| host.sends).sum();
-    let late: u64 = hosts().map(|host| host.late_sends).sum();
+    // Of fewer sends one that is late would be a fault.
+    let paced = hosts().filter(|host| host.sends >= 100);
+    let late = paced.map(|host| host.late_sends as f64 / host.sends as f64);
     let has_echo = measured.server.echo.is_some();
     let idle_samples = match has_echo {
         true => idle.account.back as usize,
@@ -244,7 +245,7 @@ fn checks(measured: &Measured, idle: &Idle, loads: &[LoadFindings]) -> Checks {
     Checks {
         cpu_busy: most(|host| host.busy),
         cpu_stolen: most(|host| host.stolen),
-        late: (sends > 0).then(|| late as f64 / sends as f64),
+        late: late.reduce(f64::max),
         clock_error: measured.clocks.map(|clocks| clocks.error),
         clock_failed: has_echo && measured.clocks.is_none(),
         idle_spread: idle.rtt.map(|[p50, p95, _]| p95 - p50),

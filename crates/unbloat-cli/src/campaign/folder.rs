@@ -14,9 +14,14 @@ use std::fs::{self, File};
 use std::io;
 use std::os::fd::AsRawFd;
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 use unbloat_campaign::{Campaign, Reading, Run};
 use unbloat_run::{RunError, RunInfo, RunReader};
 use unbloat_table::{Column, Order, Rows, Table};
+
+/// How often the lock is asked for, and how long apart.
+const PATIENCE: u32 = 20;
+const NAP: Duration = Duration::from_millis(50);
 
 pub struct Folder {
     dir: PathBuf,
@@ -33,8 +38,7 @@ impl Folder {
         };
         fs::create_dir_all(dir.join("cells")).map_err(failed)?;
         let lock = File::create(dir.join("lock")).map_err(failed)?;
-        // SAFETY: the call concerns an open file and takes no memory.
-        if unsafe { libc::flock(lock.as_raw_fd(), libc::LOCK_EX | libc::LOCK_NB) } != 0 {
+        if !is_locked(&lock) {
             return Err(CommandError::Busy(dir.to_owned()));
         }
         let folder = Folder {
@@ -109,6 +113,17 @@ impl Folder {
         }
         Ok((runs, done.len()))
     }
+}
+
+/// Takes the lock, waiting a little: a process that is just ending, or one that another thread is just starting, may still hold it.
+fn is_locked(lock: &File) -> bool {
+    (0..PATIENCE).any(|number| {
+        if number > 0 {
+            std::thread::sleep(NAP);
+        }
+        // SAFETY: the call concerns an open file and takes no memory.
+        unsafe { libc::flock(lock.as_raw_fd(), libc::LOCK_EX | libc::LOCK_NB) == 0 }
+    })
 }
 
 const READINGS: &str = "readings";
