@@ -21,6 +21,8 @@ mod measured;
 mod options;
 mod plan;
 mod probes;
+mod quic;
+mod retries;
 mod sampler;
 mod service;
 mod socket;

@@ -1,7 +1,7 @@
 //! Load of one stage: connections that carry data as fast as the path lets them.
 
 use crate::flow::{Flow, Flows};
-use crate::http::{self, Dialer, Sender};
+use crate::http::{self, Dialer, Incoming, Link, Sender};
 use crate::options::Http;
 use crate::plan::{Direction, Stack};
 use crate::service::Service;
@@ -9,7 +9,7 @@ use crate::socket::{self, Settings};
 use crate::upload::{Body, noise};
 use bytes::Bytes;
 use http_body_util::BodyExt;
-use hyper::{Method, Response, body::Incoming};
+use hyper::{Method, Response};
 use std::io;
 use std::os::fd::AsFd;
 use std::sync::Arc;
@@ -67,12 +67,12 @@ impl Carrier {
             .dialer
             .open(self.http, &self.settings.for_stack(flow.stack))
             .await?;
-        let (mut sender, handle) = connection.into_parts();
-        if flow.stack == Stack::NetworkOnly {
+        let (mut sender, link) = connection.into_parts();
+        if let (Stack::NetworkOnly, Link::Tcp(handle)) = (flow.stack, &link) {
             let bytes = socket::limit_unsent(handle.as_fd(), None)?;
             flow.pace.set_piece(bytes as usize);
         }
-        flow.give_socket(handle);
+        flow.give(link);
         if let Some(shared) = sender.share() {
             crate::flow::lock(&self.shared).push((flow.clone(), shared));
         }

@@ -9,7 +9,7 @@ use crate::echo::Echoing;
 use crate::error::TestError;
 use crate::load::Carrier;
 use crate::measured::{AppRun, Measured, Server, StageRun};
-use crate::options::Options;
+use crate::options::{Http, Options};
 use crate::plan::{Load, Stack};
 use crate::probes::Prober;
 use crate::sampler::Sampler;
@@ -63,8 +63,12 @@ pub fn measure(
     let begun_ns = wall.map_or(0, |since| {
         i64::try_from(since.as_nanos()).unwrap_or(i64::MAX)
     });
+    let mut options = options.clone();
+    if options.http == Http::Three {
+        options.plan = options.plan.as_is();
+    }
     let measured = runtime.block_on(async {
-        let test = Test::begin(options, clock, stop).await?;
+        let test = Test::begin(&options, clock, stop).await?;
         Ok(test.run(begun_ns, stop, progress).await)
     });
     // What hangs in a dead connection is not waited for.

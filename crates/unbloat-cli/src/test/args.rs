@@ -32,8 +32,8 @@ pub struct Args {
     #[arg(long, value_name = "TIMES", value_delimiter = ',', conflicts_with_all = ["glance", "draft"])]
     stages: Vec<Delta>,
 
-    /// HTTP that carries the load
-    #[arg(long, value_name = "VERSION", default_value = "2", value_parser = ["1.1", "2"])]
+    /// HTTP that carries the load: 3 is over QUIC, whose senders' buffers stay as they are
+    #[arg(long, value_name = "VERSION", default_value = "2", value_parser = ["1.1", "2", "3"])]
     http: String,
 
     /// Senders' buffers: network-only holds them at 5 ms, as-is leaves them alone, both runs both
@@ -150,6 +150,7 @@ impl Args {
         options.plan = self.plan()?;
         options.http = match &self.http[..] {
             "1.1" => Http::One,
+            "3" => Http::Three,
             _ => Http::Two,
         };
         options.flows = match (self.flows, self.draft) {
