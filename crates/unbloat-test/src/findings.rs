@@ -153,11 +153,13 @@ fn idle(measured: &Measured) -> Idle {
         return Idle::default();
     };
     let span = (stage.begin, stage.end);
+    let mut view = views::medians(measured, span, None);
+    view.tcp = view.tcp.or_else(|| views::least_tcp(measured));
     Idle {
         rtt: echoes::rtt_quantiles(measured, span),
         jitter: echoes::jitter(measured, span),
         account: echoes::account(measured, span),
-        view: views::medians(measured, span, None),
+        view,
     }
 }
 

@@ -36,6 +36,11 @@ pub const PATIENCE: Duration = Duration::from_secs(15);
 /// The body of an answer: of HTTP/1.1 and 2, or of 3.
 pub type Incoming = Either<hyper::body::Incoming, quic::Download>;
 
+/// What bytes go through both ways.
+pub trait Duplex: AsyncRead + AsyncWrite + Send + Unpin {}
+
+impl<T: AsyncRead + AsyncWrite + Send + Unpin> Duplex for T {}
+
 /// How to reach a server: where, and by which TLS, over TCP and over QUIC.
 #[derive(Clone)]
 pub struct Dialer {
@@ -126,6 +131,17 @@ impl Dialer {
             }
         });
         Ok(opened)
+    }
+
+    /// A stream for what is no plain request, with TLS where the server has it.
+    pub async fn stream(&self, settings: &Settings) -> io::Result<(Box<dyn Duplex>, OwnedFd)> {
+        let stream = socket::connect(self.address, settings).await?;
+        let handle = socket::handle(&stream)?;
+        let Some(config) = &self.tls else {
+            return Ok((Box::new(stream), handle));
+        };
+        let shaken = self.shake_tls(stream, config.clone(), settings.tls_buffer);
+        Ok((Box::new(shaken.await?), handle))
     }
 
     async fn open_quic(&self, settings: &Settings) -> io::Result<Connection> {

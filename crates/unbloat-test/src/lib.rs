@@ -18,6 +18,7 @@ mod json;
 mod load;
 mod measure;
 mod measured;
+mod ndt7;
 mod options;
 mod plan;
 mod probes;

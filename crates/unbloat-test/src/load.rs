@@ -2,6 +2,7 @@
 
 use crate::flow::{Flow, Flows};
 use crate::http::{self, Dialer, Incoming, Link, Sender};
+use crate::ndt7::{self, Notes};
 use crate::options::Http;
 use crate::plan::{Direction, Stack};
 use crate::service::Service;
@@ -25,7 +26,9 @@ pub struct Carrier {
     pub flows: Arc<Flows>,
     /// Connections that self probes may use.
     pub shared: Mutex<Vec<(Arc<Flow>, Sender)>>,
-    data: Bytes,
+    pub data: Bytes,
+    /// Carries by ndt7 in place of HTTP, and has there what the server says.
+    pub ndt7: Option<Mutex<Notes>>,
 }
 
 impl Carrier {
@@ -38,6 +41,7 @@ impl Carrier {
             flows: Arc::default(),
             shared: Mutex::default(),
             data: noise(),
+            ndt7: None,
         }
     }
 
@@ -63,6 +67,9 @@ impl Carrier {
     }
 
     async fn carry(&self, flow: &Arc<Flow>) -> io::Result<()> {
+        if let Some(notes) = &self.ndt7 {
+            return ndt7::carry(self, notes, flow).await;
+        }
         let connection = self
             .dialer
             .open(self.http, &self.settings.for_stack(flow.stack))

@@ -143,6 +143,15 @@ impl Plan {
         self
     }
 
+    /// For servers that carry one direction at a time and no longer than that.
+    pub fn one_way(mut self, most: Delta) -> Plan {
+        self.stages.retain(|stage| stage.load != Load::Both);
+        for stage in &mut self.stages {
+            stage.lasts = stage.lasts.min(most);
+        }
+        self
+    }
+
     /// What it takes, without the pauses between stages.
     pub fn lasts(&self) -> Delta {
         let spans = self.stages.iter().map(|stage| stage.lasts);

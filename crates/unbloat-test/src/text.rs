@@ -80,6 +80,12 @@ fn load(text: &mut String, found: &LoadFindings) {
             "  added       p50 {} there and back, by foreign probes",
             ms(foreign)
         );
+    } else if let (None, Some(tcp)) = (&found.added_rtt, found.view.tcp) {
+        let _ = writeln!(
+            text,
+            "  added       p50 {} there and back, by TCP's own round trip (TCP_INFO) less its least",
+            ms(tcp)
+        );
     }
     for direction in Direction::BOTH {
         if let Some(rate) = found.goodput[direction as usize] {

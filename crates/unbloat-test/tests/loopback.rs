@@ -171,6 +171,39 @@ fn http_3_does_not_go_with_what_is_tcp_s() {
 }
 
 #[test]
+fn ndt7_is_one_connection_each_way_and_what_both_kernels_say() {
+    let mut served = served();
+    let port = served.options.target.to_string();
+    let port = port
+        .split([':', '/'])
+        .find_map(|part| part.parse::<u16>().ok());
+    served.options.target = format!("ndt7://localhost:{}", port.unwrap())
+        .parse()
+        .unwrap();
+    let measured = run(&served.options);
+    let loads: Vec<Load> = measured.stages.iter().map(|stage| stage.load).collect();
+    assert_eq!(loads, [Load::Idle, Load::Down, Load::Up]);
+    assert_eq!(measured.flows.len(), 2);
+    for flow in &measured.flows {
+        assert_eq!(flow.failure, None);
+        assert!(flow.bytes.as_u64() > 0);
+    }
+    assert!(measured.probes.is_empty() && measured.echoes.is_empty());
+    for side in [Side::Client, Side::Server] {
+        let mut samples = measured.kernel.iter();
+        assert!(
+            samples.any(|sample| sample.side == side && sample.state.rtt.is_some()),
+            "{side:?}"
+        );
+    }
+    let findings = unbloat_test::findings(&measured, Rule::DslReports);
+    assert_eq!(findings.loads.len(), 2);
+    assert!(findings.loads.iter().all(|load| load.view.tcp.is_some()));
+    let told = unbloat_test::text(&measured, &findings);
+    assert!(told.contains("TCP_INFO"), "{told}");
+}
+
+#[test]
 fn a_certificate_that_is_not_believed_ends_it_with_the_way_out() {
     let mut served = served();
     served.options.trust.pin = Some([0; 32]);

@@ -12,11 +12,12 @@ Examples:
   unbloat test box --glance --json          ten seconds, for programs
   unbloat test box --stack both             what waits in sockets told apart from the network
   unbloat test https://nq.example.net/.well-known/nq --echo box:2112
+  unbloat test ndt7://ndt.example.net       goodput each way, and what TCP says of its round trip
   unbloat test irtt://box                   the idle path alone
   unbloat test box --congestion-control cubic --congestion-control bbr
 Nothing is sent to anybody but the server that is named. The exit code is 5 when the run is not to be trusted.")]
 pub struct Args {
-    /// Server: HOST or HOST:PORT of `unbloat serve`, https://HOST/PATH of a responsiveness server, irtt://HOST
+    /// Server: HOST or HOST:PORT of `unbloat serve`, https://HOST/PATH of a responsiveness server, ndt7://HOST, irtt://HOST
     #[arg(value_name = "HOST|URL")]
     pub target: Target,
 

@@ -4,15 +4,20 @@ use crate::error::TestError;
 use crate::http::Dialer;
 use crate::load::Carrier;
 use crate::measured::Server;
+use crate::ndt7::{self, Refusal};
 use crate::options::{Http, IpVersion, Options};
-use crate::service;
+use crate::plan::Direction;
+use crate::service::{self, Service};
 use crate::socket::Settings;
 use crate::target::{Origin, Target};
 use std::io;
 use std::net::SocketAddr;
+use std::sync::Mutex;
 use unbloat_traffic::Clock;
 
 const QUIC_LACKS: &str = "the kernel's view, and the limit of 5 ms on what waits unsent: QUIC lives in programs, not in the kernel, so senders' buffers are as their libraries have them";
+
+const NDT7_LACKS: &str = "probes, responsiveness and grades: ndt7 has none of them, so added delay is TCP's own round trip (TCP_INFO) under load less its least, which holds what waits in the load's own queue, too; one connection, one way at a time (--echo HOST:PORT adds datagrams)";
 
 /// Whom a test deals with.
 pub(super) struct Met {
@@ -34,12 +39,7 @@ pub(super) async fn meet(options: &Options, clock: Clock) -> Result<Met, TestErr
                 "load: an irtt server echoes datagrams and carries nothing else".to_owned(),
             ],
         },
-        Target::Ndt7(_) => {
-            return Err(TestError::Unsupported {
-                target: options.target.clone(),
-                reason: "ndt7 is not known to it",
-            });
-        }
+        Target::Ndt7(origin) => of_ndt7(options, origin, settings, clock).await?,
     };
     if let Some((host, port)) = &options.echo {
         met.echo = Some(address(host, *port, options.ip).await?);
@@ -113,6 +113,51 @@ async fn responsiveness(
         carrier: Some(carrier),
         echo,
         lacks,
+    })
+}
+
+async fn of_ndt7(
+    options: &Options,
+    origin: &Origin,
+    settings: Settings,
+    clock: Clock,
+) -> Result<Met, TestError> {
+    if options.http == Http::Three {
+        return Err(TestError::Unsupported {
+            target: options.target.clone(),
+            reason: "ndt7 goes over HTTP/1.1 alone",
+        });
+    }
+    let options = &Options {
+        http: Http::One,
+        ..options.clone()
+    };
+    let to = address(&origin.host, origin.port, options.ip).await?;
+    let dialer = Dialer::new(options, origin.clone(), to, clock)?;
+    let service = Service::ndt7(origin.port, options);
+    // An upload that sends nothing shows whether the server speaks it.
+    let stream = dialer.stream(&Settings::default()).await;
+    let (stream, _) = stream.map_err(|error| refused(&dialer, options, error))?;
+    let upgraded = ndt7::upgrade(stream, &dialer, &service, Direction::Up).await;
+    upgraded.map_err(|refusal| match refusal {
+        Refusal::Status(status) => TestError::Refused {
+            url: origin.url(&service.upload),
+            status,
+            text: String::new(),
+        },
+        Refusal::Failed(error) => refused(&dialer, options, error),
+    })?;
+    let mut carrier = Carrier::new(dialer, service, settings, Http::One);
+    carrier.ndt7 = Some(Mutex::default());
+    Ok(Met {
+        server: Server {
+            address: Some(to),
+            http: Some(Http::One),
+            ..Server::default()
+        },
+        carrier: Some(carrier),
+        echo: None,
+        lacks: vec![NDT7_LACKS.to_owned()],
     })
 }
 
