@@ -20,7 +20,7 @@ use tokio::time::timeout;
 
 /// Of one stream; of the connection it is [`WINDOW`].
 const STREAM_WINDOW: u32 = 8 << 20;
-/// Given to QUIC and not yet acknowledged. Streams take turns by packets, so probes do not wait behind it.
+/// Given to QUIC and not yet acknowledged. Streams take turns by packets, so a probe does not wait for all of it.
 const SEND_WINDOW: u64 = 4 << 20;
 /// H3_NO_ERROR, RFC 9114, 8.1.
 const NO_ERROR: u32 = 0x100;

@@ -16,7 +16,9 @@ pub fn text(measured: &Measured, findings: &Findings) -> String {
     sockets(&mut text, findings);
     text += &applications::text(measured);
     doubts(&mut text, measured, findings);
-    text += "what to do\n";
+    if !findings.advice.is_empty() {
+        text += "what to do\n";
+    }
     for advice in &findings.advice {
         let _ = writeln!(text, "  {}", advice.cure);
         for evidence in &advice.evidence {

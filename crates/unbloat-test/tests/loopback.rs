@@ -201,6 +201,7 @@ fn ndt7_is_one_connection_each_way_and_what_both_kernels_say() {
     assert!(findings.loads.iter().all(|load| load.view.tcp.is_some()));
     let told = unbloat_test::text(&measured, &findings);
     assert!(told.contains("TCP_INFO"), "{told}");
+    assert!(!told.contains("tells nothing"), "{told}");
 }
 
 #[test]
