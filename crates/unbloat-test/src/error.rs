@@ -50,9 +50,7 @@ pub enum TestError {
     },
     #[error("{0} echoes no datagrams there: {1}")]
     NoEcho(String, String),
-    #[error(
-        "this test cannot measure {target}: {reason}; take HTTP/1.1 or 2 of a responsiveness server, or irtt"
-    )]
+    #[error("cannot measure {target} so: {reason}")]
     Unsupported {
         target: Target,
         reason: &'static str,

@@ -12,6 +12,7 @@ mod responsiveness;
 mod views;
 
 use crate::measured::{Counter, Measured, StageRun};
+use crate::options::Http;
 use crate::plan::{Direction, Load, Plan, Stack};
 pub use echoes::EchoAccount;
 pub(crate) use goodput::Curves;
@@ -90,9 +91,10 @@ pub fn findings(measured: &Measured, rule: Rule) -> Findings {
     let splits = splits(&loads);
     let checks = checks(measured, &idle, &loads);
     let reasons = distrust(&checks);
+    let advice = advice(measured, (&idle, &loads, &splits), &reasons);
     Findings {
         marks: grade(rule, &facts(&idle, &loads)),
-        advice: advise(&directions(&idle, &loads, &splits), &reasons),
+        advice,
         distrust: reasons,
         idle,
         loads,
@@ -153,11 +155,13 @@ fn idle(measured: &Measured) -> Idle {
         return Idle::default();
     };
     let span = (stage.begin, stage.end);
+    let mut view = views::medians(measured, span, None);
+    view.tcp = view.tcp.or_else(|| views::least_tcp(measured));
     Idle {
         rtt: echoes::rtt_quantiles(measured, span),
         jitter: echoes::jitter(measured, span),
         account: echoes::account(measured, span),
-        view: views::medians(measured, span, None),
+        view,
     }
 }
 
@@ -319,6 +323,24 @@ fn facts(idle: &Idle, loads: &[LoadFindings]) -> Facts {
         rpm_down: rpm(down),
         rpm_up: rpm(up),
         rpm_both: rpm(both),
+    }
+}
+
+/// None where loads ran but nothing says what they added to the delay of others, as with ndt7 alone.
+fn advice(
+    measured: &Measured,
+    (idle, loads, splits): (&Idle, &[LoadFindings], &[(Direction, Split)]),
+    reasons: &[Distrust],
+) -> Vec<Advice> {
+    let mut directions = directions(idle, loads, splits);
+    if measured.server.http == Some(Http::Three) {
+        // What waits in senders is cured by options of TCP's sockets, which QUIC does not have.
+        directions.iter_mut().for_each(|one| one.split = None);
+    }
+    let is_fatal = reasons.iter().any(Distrust::is_fatal);
+    match directions.is_empty() && !loads.is_empty() && !is_fatal {
+        true => Vec::new(),
+        false => advise(&directions, reasons),
     }
 }
 

@@ -1,9 +1,10 @@
 //! Load connections that live, as those see them who do not carry their data.
 
+use crate::http::Link;
 use crate::measured::FlowRun;
 use crate::plan::{Direction, Stack};
-use crate::socket;
 use crate::upload::Pace;
+use crate::{quic, socket};
 use std::os::fd::{AsFd, OwnedFd};
 use std::sync::atomic::{AtomicI64, AtomicU16, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -21,8 +22,7 @@ pub struct Flow {
     pub pace: Arc<Pace>,
     /// When the first of them moved; negative while none has.
     ready_ns: AtomicI64,
-    /// Of TCP alone.
-    socket: Mutex<Option<OwnedFd>>,
+    link: Mutex<Option<Link>>,
     end: Mutex<Option<End>>,
 }
 
@@ -41,25 +41,34 @@ impl Flow {
         }
     }
 
-    pub fn give_socket(&self, socket: OwnedFd) {
-        *lock(&self.socket) = Some(socket);
+    pub fn give(&self, link: Link) {
+        *lock(&self.link) = Some(link);
     }
 
-    /// Looks at the socket, if it is there still.
+    /// Looks at the socket, if it is one of TCP and there still.
     pub fn with_socket<T>(&self, look: impl FnOnce(&OwnedFd) -> T) -> Option<T> {
-        lock(&self.socket).as_ref().map(look)
+        match &*lock(&self.link) {
+            Some(Link::Tcp(socket)) => Some(look(socket)),
+            _ => None,
+        }
     }
 
-    /// Ends it once: the socket is let go, and its connection closes when its carrier lets go, too.
+    /// Ends it once. A socket is let go, and its connection closes when its carrier lets go, too; QUIC's closes at once.
     pub fn end(&self, at: Time, failure: Option<String>) {
         let mut end = lock(&self.end);
         if end.is_none() {
-            let socket = lock(&self.socket).take();
+            let congestion_control = match lock(&self.link).take() {
+                Some(Link::Tcp(socket)) => socket::congestion_control(socket.as_fd()),
+                Some(Link::Quic(connection)) => {
+                    quic::close(&connection);
+                    None
+                }
+                None => None,
+            };
             *end = Some(End {
                 at,
                 failure,
-                congestion_control: socket
-                    .and_then(|socket| socket::congestion_control(socket.as_fd())),
+                congestion_control,
             });
         }
     }
@@ -102,7 +111,7 @@ impl Flows {
             begin: now,
             pace: Arc::default(),
             ready_ns: AtomicI64::new(-1),
-            socket: Mutex::default(),
+            link: Mutex::default(),
             end: Mutex::default(),
         });
         lock(&self.all).push(flow.clone());

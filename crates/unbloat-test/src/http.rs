@@ -1,17 +1,18 @@
-//! Connections of HTTP/1.1 and HTTP/2, opened step by step so that each step can be timed.
+//! Connections of HTTP/1.1, 2 and 3, opened step by step so that each step can be timed.
 
 use crate::error::TestError;
 use crate::options::{Http, Options};
+use crate::quic;
 use crate::socket::{self, Settings};
 use crate::target::Origin;
 use crate::tls;
 use crate::upload::Body;
 use bytes::Bytes;
-use http_body_util::{BodyExt, Limited};
-use hyper::body::Incoming;
+use http_body_util::{BodyExt, Either, Limited};
 use hyper::client::conn::{http1, http2};
 use hyper::{Method, Request, Response};
 use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
+use quinn::crypto::rustls::QuicClientConfig;
 use rustls::ClientConfig;
 use rustls::pki_types::ServerName;
 use std::io;
@@ -26,19 +27,29 @@ use tokio_rustls::client::TlsStream;
 use unbloat_traffic::Clock;
 use unbloat_units::Delta;
 
-/// What may be on its way to us on an HTTP/2 connection: never what limits it.
-const WINDOW: u32 = 16 << 20;
+/// What may be on its way to us on a connection of HTTP/2 or 3: never what limits it.
+pub const WINDOW: u32 = 16 << 20;
 /// Unsent data of one stream in HTTP/2's own buffer.
 const STREAM_BUFFER: usize = 32 * 1024;
-const PATIENCE: Duration = Duration::from_secs(15);
+pub const PATIENCE: Duration = Duration::from_secs(15);
 
-/// How to reach a server: where, and by which TLS.
+/// The body of an answer: of HTTP/1.1 and 2, or of 3.
+pub type Incoming = Either<hyper::body::Incoming, quic::Download>;
+
+/// What bytes go through both ways.
+pub trait Duplex: AsyncRead + AsyncWrite + Send + Unpin {}
+
+impl<T: AsyncRead + AsyncWrite + Send + Unpin> Duplex for T {}
+
+/// How to reach a server: where, and by which TLS, over TCP and over QUIC.
 #[derive(Clone)]
 pub struct Dialer {
     pub origin: Origin,
     pub address: SocketAddr,
     pub clock: Clock,
     tls: Option<Arc<ClientConfig>>,
+    /// Where load is to go over HTTP/3.
+    quic: Option<Arc<QuicClientConfig>>,
 }
 
 impl Dialer {
@@ -57,11 +68,16 @@ impl Dialer {
             .is_tls
             .then(|| tls::config(&options.trust, alpn))
             .transpose()?;
+        let quic = (origin.is_tls && options.http == Http::Three)
+            .then(|| tls::config(&options.trust, &["h3"]))
+            .transpose()?
+            .and_then(quic::crypto);
         Ok(Dialer {
             origin,
             address,
             clock,
             tls: tls.map(Arc::new),
+            quic,
         })
     }
 
@@ -78,14 +94,16 @@ impl Dialer {
 
     /// Opens a connection of `http`, which TLS may overrule by what the server knows.
     pub async fn open(&self, http: Http, settings: &Settings) -> io::Result<Connection> {
+        if http == Http::Three {
+            return self.open_quic(settings).await;
+        }
         let begin = self.clock.now();
         let stream = socket::connect(self.address, settings).await?;
         let tcp = self.clock.now().since(begin);
-        let handle = socket::handle(&stream)?;
         let mut opened = Connection {
             sender: None,
-            handle,
-            tcp,
+            link: Link::Tcp(socket::handle(&stream)?),
+            tcp: Some(tcp),
             tls: None,
             tls_round_trips: 0,
             tls_version: None,
@@ -115,6 +133,32 @@ impl Dialer {
         Ok(opened)
     }
 
+    /// A stream for what is no plain request, with TLS where the server has it.
+    pub async fn stream(&self, settings: &Settings) -> io::Result<(Box<dyn Duplex>, OwnedFd)> {
+        let stream = socket::connect(self.address, settings).await?;
+        let handle = socket::handle(&stream)?;
+        let Some(config) = &self.tls else {
+            return Ok((Box::new(stream), handle));
+        };
+        let shaken = self.shake_tls(stream, config.clone(), settings.tls_buffer);
+        Ok((Box::new(shaken.await?), handle))
+    }
+
+    async fn open_quic(&self, settings: &Settings) -> io::Result<Connection> {
+        let crypto = self.quic.clone().ok_or(io::ErrorKind::Unsupported)?;
+        let begin = self.clock.now();
+        let to = (self.address, &self.origin.host[..]);
+        let opened = quic::connect(to, crypto, settings.receive_window).await?;
+        Ok(Connection {
+            sender: Some(Sender::Three(opened.sender)),
+            link: Link::Quic(opened.connection),
+            tcp: None,
+            tls: Some(self.clock.now().since(begin)),
+            tls_round_trips: opened.round_trips,
+            tls_version: Some("TLSv1_3"),
+        })
+    }
+
     async fn shake_tls(
         &self,
         stream: TcpStream,
@@ -134,12 +178,20 @@ impl Dialer {
     }
 }
 
+/// What carries a connection, for those who ask or end it.
+#[derive(Debug)]
+pub enum Link {
+    /// Another handle of the socket.
+    Tcp(OwnedFd),
+    Quic(quinn::Connection),
+}
+
 /// A connection that stands, and how long its parts took.
 pub struct Connection {
     sender: Option<Sender>,
-    /// Another handle of its socket.
-    pub handle: OwnedFd,
-    pub tcp: Delta,
+    link: Link,
+    /// None where QUIC does the handshakes of both in one: that is `tls`.
+    pub tcp: Option<Delta>,
     pub tls: Option<Delta>,
     pub tls_round_trips: u8,
     pub tls_version: Option<&'static str>,
@@ -149,13 +201,14 @@ impl Connection {
     pub fn http(&self) -> Http {
         match self.sender {
             Some(Sender::Two(_)) => Http::Two,
+            Some(Sender::Three(_)) => Http::Three,
             _ => Http::One,
         }
     }
 
     /// What sends requests over it; the connection ends when the last of them is dropped.
-    pub fn into_parts(self) -> (Sender, OwnedFd) {
-        (self.sender.expect("it was opened"), self.handle)
+    pub fn into_parts(self) -> (Sender, Link) {
+        (self.sender.expect("it was opened"), self.link)
     }
 }
 
@@ -163,6 +216,7 @@ impl Connection {
 pub enum Sender {
     One(http1::SendRequest<Body>),
     Two(http2::SendRequest<Body>),
+    Three(quic::Sender),
 }
 
 impl Sender {
@@ -171,6 +225,7 @@ impl Sender {
         match self {
             Sender::One(_) => None,
             Sender::Two(sender) => Some(Sender::Two(sender.clone())),
+            Sender::Three(sender) => Some(Sender::Three(sender.clone())),
         }
     }
 
@@ -184,8 +239,10 @@ impl Sender {
                 sender.ready().await.map_err(io::Error::other)?;
                 sender.send_request(request).await
             }
+            Sender::Three(sender) => return quic::send(sender, request).await,
         };
-        sent.map_err(io::Error::other)
+        let response = sent.map_err(io::Error::other)?;
+        Ok(response.map(Either::Left))
     }
 }
 

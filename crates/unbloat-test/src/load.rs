@@ -1,7 +1,8 @@
 //! Load of one stage: connections that carry data as fast as the path lets them.
 
 use crate::flow::{Flow, Flows};
-use crate::http::{self, Dialer, Sender};
+use crate::http::{self, Dialer, Incoming, Link, Sender};
+use crate::ndt7::{self, Notes};
 use crate::options::Http;
 use crate::plan::{Direction, Stack};
 use crate::service::Service;
@@ -9,7 +10,7 @@ use crate::socket::{self, Settings};
 use crate::upload::{Body, noise};
 use bytes::Bytes;
 use http_body_util::BodyExt;
-use hyper::{Method, Response, body::Incoming};
+use hyper::{Method, Response};
 use std::io;
 use std::os::fd::AsFd;
 use std::sync::Arc;
@@ -25,7 +26,9 @@ pub struct Carrier {
     pub flows: Arc<Flows>,
     /// Connections that self probes may use.
     pub shared: Mutex<Vec<(Arc<Flow>, Sender)>>,
-    data: Bytes,
+    pub data: Bytes,
+    /// Carries by ndt7 in place of HTTP, and has there what the server says.
+    pub ndt7: Option<Mutex<Notes>>,
 }
 
 impl Carrier {
@@ -38,6 +41,7 @@ impl Carrier {
             flows: Arc::default(),
             shared: Mutex::default(),
             data: noise(),
+            ndt7: None,
         }
     }
 
@@ -63,16 +67,19 @@ impl Carrier {
     }
 
     async fn carry(&self, flow: &Arc<Flow>) -> io::Result<()> {
+        if let Some(notes) = &self.ndt7 {
+            return ndt7::carry(self, notes, flow).await;
+        }
         let connection = self
             .dialer
             .open(self.http, &self.settings.for_stack(flow.stack))
             .await?;
-        let (mut sender, handle) = connection.into_parts();
-        if flow.stack == Stack::NetworkOnly {
+        let (mut sender, link) = connection.into_parts();
+        if let (Stack::NetworkOnly, Link::Tcp(handle)) = (flow.stack, &link) {
             let bytes = socket::limit_unsent(handle.as_fd(), None)?;
             flow.pace.set_piece(bytes as usize);
         }
-        flow.give_socket(handle);
+        flow.give(link);
         if let Some(shared) = sender.share() {
             crate::flow::lock(&self.shared).push((flow.clone(), shared));
         }

@@ -9,10 +9,12 @@ use crate::echo::Echoing;
 use crate::error::TestError;
 use crate::load::Carrier;
 use crate::measured::{AppRun, Measured, Server, StageRun};
-use crate::options::Options;
+use crate::ndt7;
+use crate::options::{Flows, Http, Options};
 use crate::plan::{Load, Stack};
 use crate::probes::Prober;
 use crate::sampler::Sampler;
+use crate::target::Target;
 use crate::{account, echo};
 use collect::Collected;
 use std::net::SocketAddr;
@@ -63,13 +65,26 @@ pub fn measure(
     let begun_ns = wall.map_or(0, |since| {
         i64::try_from(since.as_nanos()).unwrap_or(i64::MAX)
     });
+    let options = fitted(options);
     let measured = runtime.block_on(async {
-        let test = Test::begin(options, clock, stop).await?;
+        let test = Test::begin(&options, clock, stop).await?;
         Ok(test.run(begun_ns, stop, progress).await)
     });
     // What hangs in a dead connection is not waited for.
     runtime.shutdown_background();
     measured
+}
+
+/// As the server's protocol lets it be measured.
+fn fitted(options: &Options) -> Options {
+    let mut fitted = options.clone();
+    if let Target::Ndt7(_) = options.target {
+        fitted.flows = Flows::Fixed(1);
+        fitted.plan = options.plan.clone().as_is().one_way(ndt7::LASTS);
+    } else if options.http == Http::Three {
+        fitted.plan = options.plan.clone().as_is();
+    }
+    fitted
 }
 
 /// A test under way.
@@ -101,6 +116,7 @@ impl<'a> Test<'a> {
             server: met.server,
             prober: carrier
                 .as_ref()
+                .filter(|carrier| carrier.ndt7.is_none())
                 .map(|carrier| Arc::new(Prober::new(carrier.clone(), options.probing))),
             carrier,
             echoing: None,

@@ -167,7 +167,7 @@ pub struct Probe {
     pub sent: Time,
     /// The load connection that carried it.
     pub flow: Option<u16>,
-    /// Of a foreign probe: until the connection stood.
+    /// Of a foreign probe: until the connection stood. None with HTTP/3.
     pub tcp: Option<Delta>,
     /// And TLS on it (with HTTP/3: QUIC's handshake, both in one).
     pub tls: Option<Delta>,

@@ -129,6 +129,29 @@ impl Plan {
         self
     }
 
+    /// For senders whose buffers cannot be held: each load once, as the stacks are.
+    pub fn as_is(mut self) -> Plan {
+        let mut seen = Vec::new();
+        self.stages.retain(|stage| {
+            let is_new = stage.load == Load::Idle || !seen.contains(&stage.load);
+            seen.push(stage.load);
+            is_new
+        });
+        for stage in &mut self.stages {
+            stage.stack = Stack::AsIs;
+        }
+        self
+    }
+
+    /// For servers that carry one direction at a time and no longer than that.
+    pub fn one_way(mut self, most: Delta) -> Plan {
+        self.stages.retain(|stage| stage.load != Load::Both);
+        for stage in &mut self.stages {
+            stage.lasts = stage.lasts.min(most);
+        }
+        self
+    }
+
     /// What it takes, without the pauses between stages.
     pub fn lasts(&self) -> Delta {
         let spans = self.stages.iter().map(|stage| stage.lasts);
@@ -155,5 +178,13 @@ mod tests {
         assert_eq!(plan.stages.len(), 7);
         let idle = plan.stages.iter().filter(|stage| stage.load == Load::Idle);
         assert_eq!(idle.count(), 1);
+    }
+
+    #[test]
+    fn senders_that_cannot_be_held_are_loaded_once() {
+        let both = Plan::usual(&[Stack::NetworkOnly, Stack::AsIs]);
+        let plan = both.with_idle_for_apps().as_is();
+        assert_eq!(plan.stages.len(), 5);
+        assert!(plan.stages.iter().all(|stage| stage.stack == Stack::AsIs));
     }
 }

@@ -89,7 +89,7 @@ impl Prober {
                 .dialer
                 .open(self.carrier.http, &Settings::default())
                 .await?;
-            probe.tcp = Some(connection.tcp);
+            probe.tcp = connection.tcp;
             probe.tls = connection.tls;
             probe.tls_round_trips = connection.tls_round_trips;
             self.small(connection).await

@@ -3,6 +3,7 @@
 use crate::error::TestError;
 use crate::flow::Flow;
 use crate::http::{self, Sender};
+use crate::ndt7;
 use crate::options::Options;
 use crate::plan::{Direction, Stack};
 use crate::target::Origin;
@@ -21,6 +22,7 @@ const SESSION_VERSION: u32 = 1;
 /// Paths of one server, all on the host that was asked.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Service {
+    /// Empty where there is no such thing.
     pub small: String,
     pub large: String,
     pub upload: String,
@@ -107,6 +109,20 @@ impl Service {
             token: options.token.clone(),
             congestion_control: options.congestion_control.clone(),
         })
+    }
+
+    /// What a server of ndt7 has: all paths are the protocol's.
+    pub fn ndt7(port: u16, options: &Options) -> Service {
+        Service {
+            small: String::new(),
+            large: ndt7::DOWNLOAD.to_owned(),
+            upload: ndt7::UPLOAD.to_owned(),
+            port,
+            endpoint: None,
+            session: None,
+            token: options.token.clone(),
+            congestion_control: None,
+        }
     }
 
     /// Where a flow's data comes from or goes to, with what is asked of a server of ours.

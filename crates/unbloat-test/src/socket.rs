@@ -26,7 +26,7 @@ const REPLENISH: Delta = Delta::ms(5);
 #[derive(Clone, Debug, Default)]
 pub struct Settings {
     congestion_control: Option<String>,
-    receive_window: Option<u32>,
+    pub receive_window: Option<u32>,
     /// Bytes that TLS may hold back while the socket takes none; rustls's own bound where there is none.
     pub tls_buffer: Option<usize>,
 }

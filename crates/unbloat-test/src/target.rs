@@ -62,7 +62,9 @@ impl fmt::Display for Target {
 /// Why a text names no server.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum TargetError {
-    #[error("{0:?} names no server; give HOST, HOST:PORT, https://HOST/PATH or irtt://HOST")]
+    #[error(
+        "{0:?} names no server; give HOST, HOST:PORT, https://HOST/PATH, ndt7://HOST or irtt://HOST"
+    )]
     NoHost(String),
     #[error("{0:?} has user or password in it, which no test sends; leave them out")]
     Credentials(String),

@@ -16,7 +16,9 @@ pub fn text(measured: &Measured, findings: &Findings) -> String {
     sockets(&mut text, findings);
     text += &applications::text(measured);
     doubts(&mut text, measured, findings);
-    text += "what to do\n";
+    if !findings.advice.is_empty() {
+        text += "what to do\n";
+    }
     for advice in &findings.advice {
         let _ = writeln!(text, "  {}", advice.cure);
         for evidence in &advice.evidence {
@@ -79,6 +81,12 @@ fn load(text: &mut String, found: &LoadFindings) {
             text,
             "  added       p50 {} there and back, by foreign probes",
             ms(foreign)
+        );
+    } else if let (None, Some(tcp)) = (&found.added_rtt, found.view.tcp) {
+        let _ = writeln!(
+            text,
+            "  added       p50 {} there and back, by TCP's own round trip (TCP_INFO) less its least",
+            ms(tcp)
         );
     }
     for direction in Direction::BOTH {

@@ -134,6 +134,77 @@ fn http_1_has_tcp_s_own_round_trip_for_self_probes() {
 }
 
 #[test]
+fn http_3_carries_load_and_probes_over_connections_of_quic() {
+    let mut served = served();
+    served.options.http = Http::Three;
+    let measured = run(&served.options);
+    check_loads(&measured);
+    assert_eq!(measured.server.http, Some(Http::Three));
+    let foreign = measured
+        .probes
+        .iter()
+        .filter(|probe| probe.kind == ProbeKind::Foreign && probe.answer.is_some());
+    for probe in foreign {
+        // The server wants each address proved: one round trip more.
+        assert_eq!((probe.tcp, probe.tls_round_trips), (None, 2));
+        assert!(probe.tls.is_some());
+    }
+    let has = |counter| {
+        let mut counts = measured.counts.iter();
+        counts.any(|count| count.counter == counter && count.bytes.as_u64() > 0)
+    };
+    assert!(has(Counter::ClientRead) && has(Counter::ServerRead));
+    assert!(measured.kernel.is_empty() && !has(Counter::Acknowledged));
+    let stacks = measured.stages.iter().map(|stage| stage.stack);
+    assert!(stacks.into_iter().all(|stack| stack == Stack::AsIs));
+    assert!(measured.lacks.iter().any(|lack| lack.contains("unsent")));
+}
+
+#[test]
+fn http_3_does_not_go_with_what_is_tcp_s() {
+    let mut served = served();
+    served.options.http = Http::Three;
+    served.options.congestion_control = Some("reno".to_owned());
+    let error = measure(&served.options, &AtomicBool::new(false), &mut |_| {}).unwrap_err();
+    assert!(matches!(error, TestError::Unsupported { .. }), "{error}");
+    assert!(error.to_string().contains("QUIC"), "{error}");
+}
+
+#[test]
+fn ndt7_is_one_connection_each_way_and_what_both_kernels_say() {
+    let mut served = served();
+    let port = served.options.target.to_string();
+    let port = port
+        .split([':', '/'])
+        .find_map(|part| part.parse::<u16>().ok());
+    served.options.target = format!("ndt7://localhost:{}", port.unwrap())
+        .parse()
+        .unwrap();
+    let measured = run(&served.options);
+    let loads: Vec<Load> = measured.stages.iter().map(|stage| stage.load).collect();
+    assert_eq!(loads, [Load::Idle, Load::Down, Load::Up]);
+    assert_eq!(measured.flows.len(), 2);
+    for flow in &measured.flows {
+        assert_eq!(flow.failure, None);
+        assert!(flow.bytes.as_u64() > 0);
+    }
+    assert!(measured.probes.is_empty() && measured.echoes.is_empty());
+    for side in [Side::Client, Side::Server] {
+        let mut samples = measured.kernel.iter();
+        assert!(
+            samples.any(|sample| sample.side == side && sample.state.rtt.is_some()),
+            "{side:?}"
+        );
+    }
+    let findings = unbloat_test::findings(&measured, Rule::DslReports);
+    assert_eq!(findings.loads.len(), 2);
+    assert!(findings.loads.iter().all(|load| load.view.tcp.is_some()));
+    let told = unbloat_test::text(&measured, &findings);
+    assert!(told.contains("TCP_INFO"), "{told}");
+    assert!(!told.contains("tells nothing"), "{told}");
+}
+
+#[test]
 fn a_certificate_that_is_not_believed_ends_it_with_the_way_out() {
     let mut served = served();
     served.options.trust.pin = Some([0; 32]);

@@ -12,11 +12,12 @@ Examples:
   unbloat test box --glance --json          ten seconds, for programs
   unbloat test box --stack both             what waits in sockets told apart from the network
   unbloat test https://nq.example.net/.well-known/nq --echo box:2112
+  unbloat test ndt7://ndt.example.net       goodput each way, and what TCP says of its round trip
   unbloat test irtt://box                   the idle path alone
   unbloat test box --congestion-control cubic --congestion-control bbr
 Nothing is sent to anybody but the server that is named. The exit code is 5 when the run is not to be trusted.")]
 pub struct Args {
-    /// Server: HOST or HOST:PORT of `unbloat serve`, https://HOST/PATH of a responsiveness server, irtt://HOST
+    /// Server: HOST or HOST:PORT of `unbloat serve`, https://HOST/PATH of a responsiveness server, ndt7://HOST, irtt://HOST
     #[arg(value_name = "HOST|URL")]
     pub target: Target,
 
@@ -32,8 +33,8 @@ pub struct Args {
     #[arg(long, value_name = "TIMES", value_delimiter = ',', conflicts_with_all = ["glance", "draft"])]
     stages: Vec<Delta>,
 
-    /// HTTP that carries the load
-    #[arg(long, value_name = "VERSION", default_value = "2", value_parser = ["1.1", "2"])]
+    /// HTTP that carries the load: 3 is over QUIC, whose senders' buffers stay as they are
+    #[arg(long, value_name = "VERSION", default_value = "2", value_parser = ["1.1", "2", "3"])]
     http: String,
 
     /// Senders' buffers: network-only holds them at 5 ms, as-is leaves them alone, both runs both
@@ -150,6 +151,7 @@ impl Args {
         options.plan = self.plan()?;
         options.http = match &self.http[..] {
             "1.1" => Http::One,
+            "3" => Http::Three,
             _ => Http::Two,
         };
         options.flows = match (self.flows, self.draft) {

@@ -72,17 +72,24 @@ fn completed<'a>(measured: &'a Measured, stage: &StageRun) -> Vec<(Time, &'a Pro
     done.collect()
 }
 
-/// A foreign probe that went through.
+/// A foreign probe that went through. QUIC's handshake, which has TLS within, stands where TCP's does without TLS: one round trip of it.
 pub(super) fn foreign(probe: &Probe) -> Option<ForeignProbe> {
     if probe.kind != ProbeKind::Foreign {
         return None;
     }
-    let tls = probe.tls.map(|took| Tls {
+    let (Some(tcp), tls) = (probe.tcp, probe.tls) else {
+        return Some(ForeignProbe {
+            tcp: probe.tls? / i64::from(probe.tls_round_trips.max(1)),
+            tls: None,
+            http: probe.answer?,
+        });
+    };
+    let tls = tls.map(|took| Tls {
         took,
         round_trips: probe.tls_round_trips,
     });
     Some(ForeignProbe {
-        tcp: probe.tcp?,
+        tcp,
         tls,
         http: probe.answer?,
     })

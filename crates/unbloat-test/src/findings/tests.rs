@@ -151,6 +151,20 @@ fn what_waits_in_sockets_is_told_apart_from_the_network() {
 }
 
 #[test]
+fn senders_of_quic_are_not_told_of_tcp_s_options() {
+    let mut measured = downloaded();
+    let is_told = |seen: &Measured| {
+        let found = findings(seen, Rule::DslReports);
+        let mut cures = found.advice.iter().map(|advice| advice.cure.to_string());
+        cures.any(|cure| cure.contains("TCP_NOTSENT_LOWAT"))
+    };
+    assert!(is_told(&measured));
+    measured.server.http = Some(Http::Three);
+    assert!(!is_told(&measured));
+    assert!(!findings(&measured, Rule::DslReports).advice.is_empty());
+}
+
+#[test]
 fn judged_is_only_what_comes_after_the_ramp() {
     let mut measured = downloaded();
     // Nothing moves in the first four seconds.

@@ -50,6 +50,12 @@ pub(super) fn medians(measured: &Measured, span: (Time, Time), stage: Option<usi
     }
 }
 
+/// The least that TCP has seen on load connections: what stands for the path at rest where no probe was there.
+pub(super) fn least_tcp(measured: &Measured) -> Option<Delta> {
+    let samples = measured.kernel.iter();
+    samples.filter_map(|sample| sample.state.min_rtt).min()
+}
+
 fn median(mut values: Vec<Delta>) -> Option<Delta> {
     quantile(&mut values, 0.5)
 }

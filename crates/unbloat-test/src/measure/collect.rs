@@ -54,6 +54,11 @@ impl Test<'_> {
             .map_or_else(Vec::new, |prober| prober.take());
         if let Some(carrier) = &self.carrier {
             collected.flows = carrier.flows.runs(self.clock.now());
+            if let Some(notes) = &carrier.ndt7 {
+                let notes = std::mem::take(&mut *lock(notes));
+                collected.counts.extend(notes.counts);
+                collected.kernel.extend(notes.kernel);
+            }
         }
         collected
             .counts

@@ -4,13 +4,20 @@ use crate::error::TestError;
 use crate::http::Dialer;
 use crate::load::Carrier;
 use crate::measured::Server;
+use crate::ndt7::{self, Refusal};
 use crate::options::{Http, IpVersion, Options};
-use crate::service;
+use crate::plan::Direction;
+use crate::service::{self, Service};
 use crate::socket::Settings;
 use crate::target::{Origin, Target};
 use std::io;
 use std::net::SocketAddr;
+use std::sync::Mutex;
 use unbloat_traffic::Clock;
+
+const QUIC_LACKS: &str = "the kernel's view, and the limit of 5 ms on what waits unsent: QUIC lives in programs, not in the kernel, so senders' buffers are as their libraries have them";
+
+const NDT7_LACKS: &str = "probes, responsiveness and grades: ndt7 has none of them, so added delay is TCP's own round trip (TCP_INFO) under load less its least, which holds what waits in the load's own queue, too; one connection, one way at a time (--echo HOST:PORT adds datagrams)";
 
 /// Whom a test deals with.
 pub(super) struct Met {
@@ -22,9 +29,6 @@ pub(super) struct Met {
 
 pub(super) async fn meet(options: &Options, clock: Clock) -> Result<Met, TestError> {
     let settings = Settings::of(options)?;
-    if options.http == Http::Three {
-        return Err(unsupported(options, "load over HTTP/3 is not known to it"));
-    }
     let mut met = match &options.target {
         Target::Responsiveness(origin) => responsiveness(options, origin, settings, clock).await?,
         Target::Irtt { host, port } => Met {
@@ -35,7 +39,7 @@ pub(super) async fn meet(options: &Options, clock: Clock) -> Result<Met, TestErr
                 "load: an irtt server echoes datagrams and carries nothing else".to_owned(),
             ],
         },
-        Target::Ndt7(_) => return Err(unsupported(options, "ndt7 is not known to it")),
+        Target::Ndt7(origin) => of_ndt7(options, origin, settings, clock).await?,
     };
     if let Some((host, port)) = &options.echo {
         met.echo = Some(address(host, *port, options.ip).await?);
@@ -49,11 +53,22 @@ async fn responsiveness(
     settings: Settings,
     clock: Clock,
 ) -> Result<Met, TestError> {
+    if let Some(reason) = unfit(options, origin) {
+        return Err(TestError::Unsupported {
+            target: options.target.clone(),
+            reason,
+        });
+    }
     let first = address(&origin.host, origin.port, options.ip).await?;
     let mut dialer = Dialer::new(options, origin.clone(), first, clock)?;
-    let connection = dialer.open(options.http, &Settings::default()).await;
+    // QUIC's service is found over TCP, as browsers do.
+    let met_by = match options.http {
+        Http::Three => Http::Two,
+        http => http,
+    };
+    let connection = dialer.open(met_by, &Settings::default()).await;
     let connection = connection.map_err(|error| refused(&dialer, options, error))?;
-    let spoken = connection.http();
+    let mut spoken = connection.http();
     let tls = connection.tls_version.map(str::to_owned);
     let (mut sender, _) = connection.into_parts();
     let mut service = service::describe(&mut sender, origin, options).await?;
@@ -64,6 +79,10 @@ async fn responsiveness(
         dialer.address = address(endpoint, service.port, options.ip).await?;
     }
     let mut lacks = Vec::new();
+    if options.http == Http::Three {
+        spoken = over_quic(&dialer, options).await?;
+        lacks.push(QUIC_LACKS.to_owned());
+    }
     let port = service
         .session
         .as_ref()
@@ -71,7 +90,7 @@ async fn responsiveness(
     let echo = port.map(|port| SocketAddr::new(dialer.address.ip(), port));
     if service.session.is_none() {
         lacks.push(
-            "the server's side: no sessions there, so goodput up is what its TCP acknowledged, and its sockets are as they are"
+            "the server's side: no sessions there, so goodput up is what its TCP acknowledged (over HTTP/3: not known), and its sockets are as they are"
                 .to_owned(),
         );
     }
@@ -97,11 +116,75 @@ async fn responsiveness(
     })
 }
 
-fn unsupported(options: &Options, reason: &'static str) -> TestError {
-    TestError::Unsupported {
-        target: options.target.clone(),
-        reason,
+async fn of_ndt7(
+    options: &Options,
+    origin: &Origin,
+    settings: Settings,
+    clock: Clock,
+) -> Result<Met, TestError> {
+    if options.http == Http::Three {
+        return Err(TestError::Unsupported {
+            target: options.target.clone(),
+            reason: "ndt7 goes over HTTP/1.1 alone",
+        });
     }
+    let options = &Options {
+        http: Http::One,
+        ..options.clone()
+    };
+    let to = address(&origin.host, origin.port, options.ip).await?;
+    let dialer = Dialer::new(options, origin.clone(), to, clock)?;
+    let service = Service::ndt7(origin.port, options);
+    // An upload that sends nothing shows whether the server speaks it.
+    let stream = dialer.stream(&Settings::default()).await;
+    let (stream, _) = stream.map_err(|error| refused(&dialer, options, error))?;
+    let upgraded = ndt7::upgrade(stream, &dialer, &service, Direction::Up).await;
+    upgraded.map_err(|refusal| match refusal {
+        Refusal::Status(status) => TestError::Refused {
+            url: origin.url(&service.upload),
+            status,
+            text: String::new(),
+        },
+        Refusal::Failed(error) => refused(&dialer, options, error),
+    })?;
+    let mut carrier = Carrier::new(dialer, service, settings, Http::One);
+    carrier.ndt7 = Some(Mutex::default());
+    Ok(Met {
+        server: Server {
+            address: Some(to),
+            http: Some(Http::One),
+            ..Server::default()
+        },
+        carrier: Some(carrier),
+        echo: None,
+        lacks: vec![NDT7_LACKS.to_owned()],
+    })
+}
+
+/// Why HTTP/3 does not go with the rest of what is wanted.
+fn unfit(options: &Options, origin: &Origin) -> Option<&'static str> {
+    if options.http != Http::Three {
+        None
+    } else if !origin.is_tls {
+        Some("HTTP/3 has no form without TLS; take HTTP/1.1 or 2")
+    } else if options.congestion_control.is_some() {
+        Some(
+            "congestion controls are TCP's, and QUIC here has its own cubic; leave it out or take HTTP/1.1 or 2",
+        )
+    } else {
+        None
+    }
+}
+
+/// Tries whether the server speaks HTTP/3 where it is to carry load.
+async fn over_quic(dialer: &Dialer, options: &Options) -> Result<Http, TestError> {
+    let opened = dialer.open(Http::Three, &Settings::default()).await;
+    let opened = opened.map_err(|error| TestError::Http {
+        to: dialer.origin.authority(),
+        wanted: options.http.name(),
+        reason: crate::load::root(&error),
+    })?;
+    Ok(opened.http())
 }
 
 fn refused(dialer: &Dialer, options: &Options, error: io::Error) -> TestError {
