@@ -180,10 +180,57 @@ fn tokens_keep_strangers_out_and_are_handed_on() {
     assert_eq!(reply.body.len(), 5, "a session takes a token's place");
 }
 
+/// A connection whose upload is under way.
+fn uploading(server: &Running) -> std::net::TcpStream {
+    let before = server.counts().up_bytes;
+    let mut stream = server.connect();
+    stream
+        .write_all(b"POST /upload HTTP/1.1\r\nhost: a\r\ncontent-length: 900\r\n\r\n.")
+        .unwrap();
+    until("begun", || server.counts().up_bytes > before);
+    stream
+}
+
+#[test]
+fn who_is_idle_longest_gives_way_in_the_words_of_its_protocol() {
+    let limits = Limits {
+        connections_per_address: 3,
+        ..Limits::default()
+    };
+    let server = Running::new(&Options {
+        limits,
+        ..Options::loopback()
+    });
+    let mut load = uploading(&server);
+    let mut first = server.connect();
+    first
+        .write_all(b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n\0\0\0\x04\0\0\0\0\0")
+        .unwrap();
+    // Its settings: it has been heard.
+    first.read_exact(&mut [0; 9]).unwrap();
+    let mut second = server.connect();
+    second
+        .write_all(b"GET /small HTTP/1.1\r\nhost: a\r\n\r\n")
+        .unwrap();
+    assert!(second.read(&mut [0; 4096]).unwrap() > 0);
+    assert_eq!(server.ask("GET", "/small").status, 200);
+    let mut last = Vec::new();
+    let _ = first.read_to_end(&mut last);
+    // Length 8, kind 7, of the connection (RFC 9113, 6.8).
+    let goaway = [0, 0, 8, 7, 0, 0, 0, 0, 0];
+    assert!(last.windows(9).any(|w| w == goaway), "{last:?}");
+    until("two stay", || server.counts().connections == 2);
+    second
+        .write_all(b"GET /small HTTP/1.1\r\nhost: a\r\n\r\n")
+        .unwrap();
+    assert!(second.read(&mut [0; 4096]).unwrap() > 0, "it stayed");
+    load.write_all(&[0; 899]).unwrap();
+    assert!(load.read(&mut [0; 4096]).unwrap() > 0, "the load as well");
+}
+
 #[test]
 fn limits_refuse_with_their_reason() {
     let limits = Limits {
-        connections_per_address: 3,
         sessions_per_address: 1,
         transfer_time: Delta::ms(200),
         transfer_bytes: unbloat_units::Bytes::new(1000),
@@ -214,9 +261,19 @@ fn limits_refuse_with_their_reason() {
     long.resize(long.len() + 4000, 0);
     let early = server.send(&long);
     assert!(early.json()["received_bytes"].as_u64().unwrap() >= 1000);
-    until("closed", || server.counts().connections == 0);
-    let held: Vec<_> = (0..3).map(|_| server.connect()).collect();
-    until("held", || server.counts().connections == 3);
+}
+
+#[test]
+fn nobody_who_works_gives_way() {
+    let limits = Limits {
+        connections_per_address: 3,
+        ..Limits::default()
+    };
+    let server = Running::new(&Options {
+        limits,
+        ..Options::loopback()
+    });
+    let held: Vec<_> = (0..3).map(|_| uploading(&server)).collect();
     let refused: Reply = server.ask("GET", "/small");
     assert_eq!(refused.status, 429);
     assert!(refused.text().contains("connections"));
