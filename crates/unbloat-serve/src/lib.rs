@@ -15,6 +15,7 @@ mod error;
 #[cfg(feature = "fuzz")]
 pub mod fuzz;
 mod gate;
+mod guests;
 mod host;
 mod large;
 mod listen;

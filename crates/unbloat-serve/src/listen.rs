@@ -40,6 +40,10 @@ pub const LOOKS: Duration = Duration::from_secs(1);
 /// What a transfer may take to end by itself once its time is over.
 const GRACE: Duration = Duration::from_secs(5);
 
+/// How long a connection that gives way may take to close as its protocol has it: GOAWAY, and what was asked before that.
+/// If many give way at a time, what can be written at once is all.
+const FAREWELL: Duration = Duration::from_millis(200);
+
 pub async fn accept(shared: Arc<Shared>, listener: TcpListener, tls: Option<TlsAcceptor>) {
     loop {
         let Ok((stream, from)) = listener.accept().await else {
@@ -89,14 +93,19 @@ async fn connection(
     // Refused only for a connection that is gone.
     let _ = stream.set_nodelay(true);
     peer.know_socket(&stream);
+    let place = shared.connections.place(&peer, place);
     let known = Known::new(stream, Arc::clone(&peer), place);
     let ended = match tls {
         None => http(&shared, known, peer).await,
         Some(tls) => {
             let limit = duration(shared.limits.header_time);
-            match timeout(limit, tls.accept(known)).await {
-                Ok(Ok(encrypted)) => http(&shared, encrypted, peer).await,
-                _ => Err(Failed),
+            let accepted = tokio::select! {
+                accepted = timeout(limit, tls.accept(known)) => accepted.ok().and_then(Result::ok),
+                () = peer.sent_away() => None,
+            };
+            match accepted {
+                Some(encrypted) => http(&shared, encrypted, peer).await,
+                None => Err(Failed),
             }
         }
     };
@@ -117,7 +126,18 @@ where
     let builder = builder(shared);
     let mut connection = pin!(builder.serve_connection_with_upgrades(io, service));
     loop {
-        match timeout(LOOKS, connection.as_mut()).await {
+        let looked = tokio::select! {
+            looked = timeout(LOOKS, connection.as_mut()) => looked,
+            () = peer.sent_away() => {
+                connection.as_mut().graceful_shutdown();
+                // Its place is another's already: whether it ended well is its own affair.
+                let place = shared.leaving.admit(peer.from.ip());
+                let patience = if place.is_ok() { FAREWELL } else { Duration::ZERO };
+                let _ = timeout(patience, connection).await;
+                return Ok(());
+            }
+        };
+        match looked {
             Ok(ended) => return ended.map_err(|_| Failed),
             Err(_) if !is_over(shared, &peer, Instant::now()) => {}
             Err(_) => return Err(Failed),

@@ -67,7 +67,8 @@ impl Default for Options {
 pub struct Limits {
     /// At a time.
     pub connections: usize,
-    /// A probe of the draft is a connection, and there are up to 100 a second.
+    /// A probe of the draft is a connection, there are up to 100 a second, and some clients leave them open: beyond this
+    /// the longest idle gives way, and 10 s of probes stay.
     pub connections_per_address: usize,
     pub sessions: usize,
     pub sessions_per_address: usize,
@@ -97,7 +98,7 @@ impl Default for Limits {
     fn default() -> Limits {
         Limits {
             connections: 4096,
-            connections_per_address: 256,
+            connections_per_address: 1024,
             sessions: 1000,
             sessions_per_address: 32,
             flows_per_session: 256,

@@ -9,10 +9,11 @@ use std::ffi::OsString;
 use std::io;
 use std::net::SocketAddr;
 use std::os::fd::{AsRawFd, BorrowedFd, RawFd};
-use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 use tokio::net::TcpStream;
+use tokio::sync::Notify;
 use unbloat_traffic::TcpInfo;
 use unbloat_units::{Bytes, Delta, Rate};
 
@@ -34,6 +35,8 @@ pub struct Peer {
     gate: Gate,
     unsent: Unsent,
     work: Mutex<Work>,
+    is_sent_away: AtomicBool,
+    sent_away: Notify,
 }
 
 /// How much may wait unsent in the kernel; nothing holds it while `ms` is 0.
@@ -119,6 +122,8 @@ impl Peer {
                 ends: BTreeMap::new(),
                 idle_since: Instant::now(),
             }),
+            is_sent_away: AtomicBool::new(false),
+            sent_away: Notify::new(),
         }
     }
 
@@ -161,6 +166,23 @@ impl Peer {
         Busy {
             peer: Arc::clone(self),
             number,
+        }
+    }
+
+    /// Its place is another's: it is to close.
+    pub fn send_away(&self) {
+        self.is_sent_away.store(true, Ordering::Release);
+        self.sent_away.notify_one();
+    }
+
+    pub fn is_sent_away(&self) -> bool {
+        self.is_sent_away.load(Ordering::Acquire)
+    }
+
+    /// Ready once it is to close.
+    pub async fn sent_away(&self) {
+        while !self.is_sent_away() {
+            self.sent_away.notified().await;
         }
     }
 

@@ -98,7 +98,7 @@ pub async fn accept(shared: Arc<Shared>, endpoint: Endpoint) {
 async fn connection(
     shared: &Arc<Shared>,
     incoming: quinn::Incoming,
-    _place: Ticket,
+    place: Ticket,
     refused: Option<Full>,
 ) -> Option<()> {
     let from = incoming.remote_address();
@@ -107,12 +107,20 @@ async fn connection(
     let quic = timeout(limit, connecting).await.ok()?.ok()?;
     let peer = Peer::new(shared.next_number(), from, true, refused).over_quic(quic.clone());
     let peer = Arc::new(peer);
+    let _place = shared.connections.place(&peer, place);
     let mut builder = h3::server::builder();
     let builder = builder.max_field_section_size(u64::from(HEADER_BYTES));
     let built = builder.build::<_, Bytes>(h3_quinn::Connection::new(quic.clone()));
     let mut http = timeout(limit, built).await.ok()?.ok()?;
     loop {
-        match timeout(LOOKS, http.accept()).await {
+        let looked = tokio::select! {
+            looked = timeout(LOOKS, http.accept()) => looked,
+            () = peer.sent_away() => {
+                quic.close(VarInt::from_u32(0x100), b"idle longest of its address");
+                return Some(());
+            }
+        };
+        match looked {
             Ok(Ok(Some(resolver))) => {
                 tokio::spawn(request(Arc::clone(shared), Arc::clone(&peer), resolver));
             }

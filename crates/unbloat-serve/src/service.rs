@@ -315,8 +315,9 @@ impl<'a> Asked<'a> {
             Err(why) => return full(why, "tests by ndt7"),
         };
         let (shared, peer) = (Arc::clone(self.shared), Arc::clone(self.peer));
+        let busy = self.peer.begin(Instant::now() + ndt7::HARD_END);
         tokio::spawn(async move {
-            let _place = place;
+            let _held = (place, busy);
             if let Some(stream) = Handshake::stream(upgrade, ndt7::LONGEST).await {
                 // Out of time: the client finds the connection closed.
                 let _ = timeout(ndt7::HARD_END, ndt7::run(test, &shared, &peer, stream)).await;

@@ -3,6 +3,7 @@
 use crate::admission::Admission;
 use crate::bucket::Bucket;
 use crate::counters::{Counters, Counts};
+use crate::guests::Guests;
 use crate::options::{Limits, duration};
 use crate::session::Sessions;
 use crate::tokens::Tokens;
@@ -18,9 +19,11 @@ pub struct Shared {
     pub counters: Counters,
     pub tokens: Tokens,
     pub sessions: Sessions,
-    pub connections: Arc<Admission>,
+    pub connections: Arc<Guests>,
     /// Those that are only told that they are refused.
     pub lobby: Arc<Admission>,
+    /// Those that were sent away and may say so.
+    pub leaving: Arc<Admission>,
     /// Tests by ndt7.
     pub ndt7: Arc<Admission>,
     pub down: Bucket,
@@ -37,8 +40,9 @@ impl Shared {
             counters: Counters::default(),
             tokens: Tokens::new(tokens),
             sessions: Sessions::new(&limits),
-            connections: Admission::new(limits.connections, limits.connections_per_address),
+            connections: Guests::new(limits.connections, limits.connections_per_address),
             lobby: Admission::new(TOLD, TOLD / 4),
+            leaving: Admission::new(TOLD, TOLD),
             ndt7: Admission::new(crate::ndt7::MOST, limits.connections_per_address),
             down: Bucket::new(limits.rate, now),
             up: Bucket::new(limits.rate, now),
@@ -59,7 +63,7 @@ impl Shared {
     }
 
     pub fn counts(&self) -> Counts {
-        let connections = self.connections.taken() + self.lobby.taken();
+        let connections = self.connections.count() + self.lobby.taken();
         self.counters.read(connections, self.sessions.count())
     }
 

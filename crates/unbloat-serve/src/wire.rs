@@ -1,6 +1,6 @@
 //! A connection's bytes on their way through: who counts them, and who hears that they are gone.
 
-use crate::admission::Ticket;
+use crate::guests::Place;
 use crate::peer::Peer;
 use std::io;
 use std::pin::Pin;
@@ -13,11 +13,11 @@ use tokio::net::TcpStream;
 pub struct Known {
     stream: TcpStream,
     peer: Arc<Peer>,
-    _place: Ticket,
+    _place: Place,
 }
 
 impl Known {
-    pub fn new(stream: TcpStream, peer: Arc<Peer>, place: Ticket) -> Known {
+    pub fn new(stream: TcpStream, peer: Arc<Peer>, place: Place) -> Known {
         Known {
             stream,
             peer,

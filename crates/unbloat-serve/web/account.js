@@ -16,6 +16,9 @@ export class Lines {
   }
 }
 
+/** Lines have lists only of what is new. */
+const list = (value) => (Array.isArray(value) ? value : []);
+
 /** Bytes of all uploads of a session, those that have left the account included. */
 export class Received {
   #flows = new Map();
@@ -28,9 +31,12 @@ export class Received {
     } catch {
       return null;
     }
-    if (!Number.isFinite(said?.time_ns) || !Array.isArray(said.flows)) return null;
-    for (const flow of said.flows) {
+    if (!Number.isFinite(said?.time_ns)) return null;
+    for (const flow of list(said.flows)) {
       if (flow?.direction === "up" && Number.isFinite(flow.bytes)) this.#flows.set(flow.flow, flow.bytes);
+    }
+    for (const [number, bytes] of list(said.bytes).filter(Array.isArray)) {
+      if (this.#flows.has(number) && Number.isFinite(bytes)) this.#flows.set(number, bytes);
     }
     const bytes = [...this.#flows.values()].reduce((sum, value) => sum + value, 0);
     return { server_ms: said.time_ns / 1e6, bytes };

@@ -12,30 +12,45 @@ use crate::upload::Body;
 use http_body_util::BodyExt;
 use hyper::Method;
 use serde::Deserialize;
+use std::collections::BTreeMap;
 use std::io;
 use std::sync::{Arc, Mutex};
 use tokio::task::JoinHandle;
 use unbloat_traffic::Clock;
 use unbloat_units::{Bytes, Delta, Rate, Time};
 
-/// A line is some kilobytes for 16 flows.
+/// A line is some kilobytes where 16 flows begin.
 const LONGEST_LINE: usize = 256 * 1024;
 /// Lines of half an hour.
 const MOST_LINES: usize = 36_000;
+/// Open at a time: no plan has as many.
+const MOST_FLOWS: usize = 1_024;
 
+/// What is new since the line before.
 #[derive(Deserialize)]
 struct Line {
     time_ns: i64,
+    #[serde(default)]
     flows: Vec<FlowLine>,
+    #[serde(default)]
+    bytes: Vec<(u16, u64)>,
+    #[serde(default)]
+    connections: Vec<ConnectionLine>,
 }
 
+/// Of a flow that began or ended.
 #[derive(Deserialize)]
 struct FlowLine {
     flow: u16,
     direction: Word,
+    connection: u64,
     open: bool,
     bytes: u64,
-    last_ns: i64,
+}
+
+#[derive(Deserialize)]
+struct ConnectionLine {
+    connection: u64,
     tcp: Option<Tcp>,
 }
 
@@ -46,7 +61,8 @@ enum Word {
     Up,
 }
 
-#[derive(Deserialize)]
+/// None is what was told before.
+#[derive(Default, Deserialize)]
 struct Tcp {
     rtt_ms: Option<f64>,
     min_rtt_ms: Option<f64>,
@@ -68,10 +84,19 @@ pub struct Account {
     pub counts: Vec<Count>,
     pub kernel: Vec<KernelSample>,
     lines: usize,
+    open: BTreeMap<u16, OpenFlow>,
+    /// Of connections with open flows.
+    connections: BTreeMap<u64, Tcp>,
     /// The least that our clock was ahead of the server's when a line came: their difference and the way of the fastest line.
     ahead: Option<Delta>,
     /// Why it ended.
     pub failure: Option<String>,
+}
+
+struct OpenFlow {
+    direction: Direction,
+    connection: u64,
+    bytes: u64,
 }
 
 impl Account {
@@ -84,35 +109,69 @@ impl Account {
         }
         let ahead = now.since(Time::from_ns(line.time_ns));
         self.ahead = Some(self.ahead.map_or(ahead, |least| least.min(ahead)));
-        for flow in line.flows {
-            // What has ended says the same in each line.
-            if !flow.open && line.time_ns.saturating_sub(flow.last_ns) > 1_000_000_000 {
-                continue;
+        let at = Time::from_ns(line.time_ns);
+        for flow in &line.flows {
+            self.take_flow(at, flow)?;
+        }
+        for (number, bytes) in line.bytes {
+            if let Some(flow) = self.open.get_mut(&number) {
+                flow.bytes = bytes;
             }
-            let at = Time::from_ns(line.time_ns);
-            let direction = match flow.direction {
-                Word::Down => Direction::Down,
-                Word::Up => Direction::Up,
-            };
-            if let Word::Up = flow.direction {
-                self.counts.push(Count {
-                    at,
-                    flow: flow.flow,
-                    direction,
-                    counter: Counter::ServerRead,
-                    bytes: Bytes::new(flow.bytes),
-                });
+        }
+        // What is not named stands still.
+        let open = self.open.iter();
+        self.counts
+            .extend(open.filter_map(|(number, flow)| flow.count(at, *number)));
+        for connection in line.connections {
+            if let Some(tcp) = connection.tcp {
+                self.take_tcp(at, connection.connection, tcp);
             }
-            self.kernel
-                .extend(flow.tcp.filter(|_| flow.open).map(|tcp| KernelSample {
-                    at,
-                    side: Side::Server,
-                    flow: flow.flow,
-                    direction,
-                    state: tcp.state(),
-                }));
         }
         Ok(())
+    }
+
+    fn take_flow(&mut self, at: Time, said: &FlowLine) -> Result<(), String> {
+        let flow = OpenFlow {
+            direction: match said.direction {
+                Word::Down => Direction::Down,
+                Word::Up => Direction::Up,
+            },
+            connection: said.connection,
+            bytes: said.bytes,
+        };
+        if said.open {
+            self.open.insert(said.flow, flow);
+        } else {
+            self.counts.extend(flow.count(at, said.flow));
+            self.open.remove(&said.flow);
+            let is_used = |number: &u64| self.open.values().any(|open| open.connection == *number);
+            self.connections.retain(|number, _| is_used(number));
+        }
+        match self.open.len() > MOST_FLOWS {
+            true => Err("it has more flows than any test".to_owned()),
+            false => Ok(()),
+        }
+    }
+
+    fn take_tcp(&mut self, at: Time, connection: u64, new: Tcp) {
+        let mut flows = self
+            .open
+            .iter()
+            .filter(|(_, flow)| flow.connection == connection)
+            .peekable();
+        if flows.peek().is_none() {
+            return;
+        }
+        let tcp = self.connections.entry(connection).or_default();
+        tcp.update(new);
+        let state = tcp.state();
+        self.kernel.extend(flows.map(|(number, flow)| KernelSample {
+            at,
+            side: Side::Server,
+            flow: *number,
+            direction: flow.direction,
+            state,
+        }));
     }
 
     /// Both lists by our clock. The difference is known but for the way of the fastest line, an idle one-way delay.
@@ -130,7 +189,37 @@ impl Account {
     }
 }
 
+impl OpenFlow {
+    /// Of an upload: what the server's application got.
+    fn count(&self, at: Time, number: u16) -> Option<Count> {
+        (self.direction == Direction::Up).then_some(Count {
+            at,
+            flow: number,
+            direction: self.direction,
+            counter: Counter::ServerRead,
+            bytes: Bytes::new(self.bytes),
+        })
+    }
+}
+
 impl Tcp {
+    fn update(&mut self, new: Tcp) {
+        *self = Tcp {
+            rtt_ms: new.rtt_ms.or(self.rtt_ms),
+            min_rtt_ms: new.min_rtt_ms.or(self.min_rtt_ms),
+            cwnd_bytes: new.cwnd_bytes.or(self.cwnd_bytes),
+            in_flight_bytes: new.in_flight_bytes.or(self.in_flight_bytes),
+            unsent_bytes: new.unsent_bytes.or(self.unsent_bytes),
+            acked_bytes: new.acked_bytes.or(self.acked_bytes),
+            received_bytes: new.received_bytes.or(self.received_bytes),
+            retransmissions: new.retransmissions.or(self.retransmissions),
+            delivery_rate_bps: new.delivery_rate_bps.or(self.delivery_rate_bps),
+            busy_ms: new.busy_ms.or(self.busy_ms),
+            window_limited_ms: new.window_limited_ms.or(self.window_limited_ms),
+            buffer_limited_ms: new.buffer_limited_ms.or(self.buffer_limited_ms),
+        };
+    }
+
     fn state(&self) -> KernelState {
         let span = |ms: Option<f64>| {
             ms.filter(|ms| ms.is_finite())
@@ -215,19 +304,15 @@ mod tests {
     #[test]
     fn times_of_the_server_become_ours_by_the_fastest_line() {
         let mut account = Account::default();
-        let line = |ms: i64, bytes| {
-            format!(
-                r#"{{"time_ns":{},"flows":[{{"flow":3,"direction":"up","connection":1,"open":true,"bytes":{bytes},
-                "start_ns":0,"last_ns":0,"tcp":{{"rtt_ms":12.5,"cwnd_bytes":9}},"quic":null}}]}}"#,
-                ms * 1_000_000
-            )
-        };
+        let line = |ms: i64, more: &str| format!(r#"{{"time_ns":{}{more}}}"#, ms * 1_000_000);
+        let begun = r#","flows":[{"flow":3,"direction":"up","connection":1,"open":true,"bytes":10,"start_ns":0,"last_ns":0}],
+            "connections":[{"connection":1,"tcp":{"rtt_ms":12.5,"cwnd_bytes":9}}]"#;
         // The second line came fastest: 1000 ms ahead, of which some are its way.
         account
-            .take(line(9_000, 10).as_bytes(), at(10_040))
+            .take(line(9_000, begun).as_bytes(), at(10_040))
             .unwrap();
         account
-            .take(line(9_050, 20).as_bytes(), at(10_050))
+            .take(line(9_050, r#","bytes":[[3,20]]"#).as_bytes(), at(10_050))
             .unwrap();
         let (counts, kernel) = account.by_our_clock();
         assert_eq!([counts[0].at, counts[1].at], [at(10_000), at(10_050)]);
@@ -237,13 +322,52 @@ mod tests {
     }
 
     #[test]
+    fn what_a_line_does_not_name_is_as_it_was_until_its_flow_ends() {
+        let mut account = Account::default();
+        let flow = |number, open, bytes| {
+            format!(
+                r#"{{"flow":{number},"direction":"up","connection":1,"open":{open},"bytes":{bytes}}}"#
+            )
+        };
+        let lines = [
+            format!(
+                r#"{{"time_ns":1,"flows":[{},{}]}}"#,
+                flow(3, true, 0),
+                flow(4, true, 0)
+            ),
+            r#"{"time_ns":2,"connections":[{"connection":1,"tcp":{"rtt_ms":1.5,"cwnd_bytes":9}}]}"#
+                .to_owned(),
+            r#"{"time_ns":3,"bytes":[[3,7],[99,1]],"connections":[{"connection":2,"tcp":{}}]}"#
+                .to_owned(),
+            format!(r#"{{"time_ns":4,"flows":[{}]}}"#, flow(4, false, 5)),
+            r#"{"time_ns":5,"connections":[{"connection":1,"tcp":{"cwnd_bytes":8}}]}"#.to_owned(),
+        ];
+        for line in lines {
+            account.take(line.as_bytes(), at(0)).unwrap();
+        }
+        let counts = |number| {
+            let of = account.counts.iter().filter(move |c| c.flow == number);
+            of.map(|c| c.bytes.as_u64()).collect::<Vec<_>>()
+        };
+        assert_eq!(counts(3), [0, 0, 7, 7, 7]);
+        assert_eq!(counts(4), [0, 0, 0, 5]);
+        let kernel = account.kernel.iter();
+        let told = kernel.map(|s| (s.flow, s.state.cwnd.as_u64(), s.state.rtt));
+        let rtt = Some(Delta::us(1_500));
+        assert_eq!(
+            told.collect::<Vec<_>>(),
+            [(3, 9, rtt), (4, 9, rtt), (3, 8, rtt)]
+        );
+    }
+
+    #[test]
     fn a_line_that_is_none_ends_it_with_a_reason() {
         let mut account = Account::default();
         assert!(
             account
-                .take(b"{\"time_ns\":1}", at(0))
+                .take(b"{\"flows\":[]}", at(0))
                 .unwrap_err()
-                .contains("flows")
+                .contains("time_ns")
         );
         assert!(account.counts.is_empty());
     }

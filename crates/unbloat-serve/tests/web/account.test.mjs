@@ -3,7 +3,7 @@ import { test } from "node:test";
 import { byPage, Lines, Received } from "../../web/account.js";
 
 const flow = (number, bytes, more = {}) => ({ flow: number, direction: "up", bytes, open: true, ...more });
-const line = (time_ns, ...flows) => JSON.stringify({ time_ns, flows });
+const line = (time_ns, flows, bytes) => JSON.stringify({ time_ns, flows, bytes });
 
 test("lines come out of pieces cut anywhere", () => {
   const lines = new Lines();
@@ -21,14 +21,15 @@ test("a line without end is refused before it fills the memory", () => {
 
 test("uploads that have left the account still count, downloads do not", () => {
   const received = new Received();
-  assert.deepEqual(received.read(line(5e9, flow(1, 100), flow(2, 50), flow(9, 7000, { direction: "down" }))), { server_ms: 5000, bytes: 150 });
-  assert.deepEqual(received.read(line(6e9, flow(2, 80), flow(3, 1))), { server_ms: 6000, bytes: 181 });
+  assert.deepEqual(received.read(line(5e9, [flow(1, 100), flow(2, 50), flow(9, 7000, { direction: "down" })])), { server_ms: 5000, bytes: 150 });
+  assert.deepEqual(received.read(line(6e9, [flow(1, 110, { open: false }), flow(3, 1)], [[2, 80], [9, 8000]])), { server_ms: 6000, bytes: 191 });
+  assert.deepEqual(received.read(line(7e9)), { server_ms: 7000, bytes: 191 });
 });
 
 test("what is no line of an account is passed over", () => {
   const received = new Received();
-  for (const text of ["", "{", "null", "[]", '{"time_ns":"x","flows":[]}', '{"time_ns":1}']) assert.equal(received.read(text), null);
-  assert.deepEqual(received.read('{"time_ns":1000000,"flows":[null,{"flow":1,"direction":"up","bytes":"9"}]}'), { server_ms: 1, bytes: 0 });
+  for (const text of ["", "{", "null", "[]", '{"time_ns":"x","flows":[]}', '{"flows":[]}']) assert.equal(received.read(text), null);
+  assert.deepEqual(received.read('{"time_ns":1000000,"flows":[null,{"flow":1,"direction":"up","bytes":"9"}],"bytes":[null,[1,5]]}'), { server_ms: 1, bytes: 0 });
 });
 
 test("the fastest line tells the clocks apart, and late lines are placed where they were written", () => {
