@@ -1,5 +1,5 @@
 //! The page: its logic in node, and all of it in Chromium behind a bloated link of the kernel. `bench/live/browser` holds it
-//! against an emulated path more exactly.
+//! against an emulated path, in numbers: here only what holds on a machine that has other things to do.
 
 use serde_json::Value;
 use std::fs;
@@ -137,20 +137,6 @@ fn stage<'a>(run: &'a Value, name: &str) -> &'a Value {
     stages.iter().find(|s| s["name"] == name).unwrap()
 }
 
-/// Of a direction: added delay between a fraction of a full buffer's and a little more, and the link's rate. Wide, for
-/// the machine may have other things to do.
-fn is_plausible(run: &Value, name: &str, mbps: f64) {
-    let stage = stage(run, name);
-    let full_ms = BUFFER_BYTES * 8.0 / (mbps * 1e3);
-    let added_ms = stage["added_p50_ms"].as_f64().unwrap();
-    assert!(
-        (0.25 * full_ms..1.2 * full_ms + 30.0).contains(&added_ms),
-        "{name}: {stage}"
-    );
-    let rate = stage[format!("{name}_bps")].as_f64().unwrap() / 1e6;
-    assert!((0.5 * mbps..1.05 * mbps).contains(&rate), "{name}: {stage}");
-}
-
 #[test]
 fn in_chromium_the_page_tells_a_bloated_link_from_its_directions_and_behaves() {
     if !is_root() || !have(&["node", "chromium", "ip"]) {
@@ -183,8 +169,6 @@ fn in_chromium_the_page_tells_a_bloated_link_from_its_directions_and_behaves() {
     }
     assert_eq!(verdict["kind"], "bloated", "{run}");
     assert_eq!(run["protocol"], "h2");
-    is_plausible(&run, "down", DOWN_MBPS);
-    is_plausible(&run, "up", UP_MBPS);
     let added = |name| stage(&run, name)["added_p50_ms"].as_f64().unwrap();
     assert!(added("up") > added("down"), "{run}");
 }

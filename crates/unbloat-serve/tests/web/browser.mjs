@@ -12,6 +12,8 @@ const [url, folder, token] = process.argv.slice(2);
 const PHONE = { width: 360, height: 740 };
 const DESK = { width: 1100, height: 900 };
 const LONGEST_MS = 90_000;
+/** For what happens at once, on a machine that has other things to do. */
+const ANSWER_MS = 30_000;
 
 const chromium = new Chromium();
 try {
@@ -48,23 +50,24 @@ async function press(tab, key) {
   for (const name of ["Tab", key]) {
     const [windowsVirtualKeyCode, text] = keys[name];
     for (const type of ["keyDown", "keyUp"]) await tab.call("Input.dispatchKeyEvent", { type, key: name, code: name, windowsVirtualKeyCode, text });
+    // Before the next key: what that one starts may move the focus.
+    if (name === "Tab") assert.equal(await tab.evaluate("document.activeElement.id"), "start");
   }
-  assert.equal(await tab.evaluate("document.activeElement.id"), "start");
 }
 
 async function giveToken(tab, text) {
   const submit = (value) => tab.evaluate(`document.getElementById("token").value = ${JSON.stringify(value)}; document.getElementById("token-form").requestSubmit()`);
   const isAsked = "!document.getElementById('token-form').hidden && document.getElementById('token-why').textContent";
   await press(tab, "Enter");
-  await tab.until(isAsked, 10_000);
+  await tab.until(isAsked, ANSWER_MS);
   await submit("not this one");
-  assert.match(await tab.until(isAsked, 10_000), /does not know this one/);
+  assert.match(await tab.until(isAsked, ANSWER_MS), /does not know this one/);
   await fits(tab, "token");
   await submit(text);
 }
 
 async function measures(tab) {
-  await tab.until("document.getElementById('start').textContent === 'Stop'", 5000);
+  await tab.until("document.getElementById('start').textContent === 'Stop'", ANSWER_MS);
   await tab.until("document.getElementById('status').textContent.startsWith('Uploading')", LONGEST_MS);
   await fits(tab, "under-way");
   await tab.until("document.getElementById('start').textContent === 'Start'", LONGEST_MS);
@@ -85,7 +88,7 @@ async function kept(tab) {
 async function keepsHistory(tab) {
   const before = await tab.evaluate("document.getElementById('words').textContent");
   await tab.open(url);
-  await tab.until("document.querySelectorAll('#history li').length === 1", 10_000);
+  await tab.until("document.querySelectorAll('#history li').length === 1", ANSWER_MS);
   assert.equal(await tab.evaluate("document.getElementById('result').hidden"), true);
   await tab.evaluate("document.querySelector('#history button').click()");
   assert.equal(await tab.evaluate("document.getElementById('words').textContent"), before);
@@ -95,7 +98,7 @@ async function stops(tab) {
   await tab.evaluate("document.getElementById('start').click()");
   await tab.until("document.getElementById('status').textContent.startsWith('Downloading')", LONGEST_MS);
   await tab.evaluate("document.getElementById('start').click()");
-  await tab.until("document.getElementById('start').textContent === 'Start'", 2000);
+  await tab.until("document.getElementById('start').textContent === 'Start'", ANSWER_MS);
   assert.match(await tab.evaluate("document.getElementById('status').textContent"), /^Stopped/);
   assert.equal((await kept(tab)).length, 1, "a run that was stopped is not kept");
 }
