@@ -160,11 +160,10 @@ fn in_chromium_the_page_tells_a_bloated_link_from_its_directions_and_behaves() {
     let run: Value = serde_json::from_slice(&run).unwrap();
     let verdict = &run["verdict"];
     if verdict["kind"] == "inconclusive" {
-        // The one reason that a sound page may have here.
-        assert!(
-            verdict["words"].as_str().unwrap().contains("too busy"),
-            "{verdict}"
-        );
+        // The reasons that a sound page may have here.
+        let words = verdict["words"].as_str().unwrap();
+        let may_say = ["too busy", "messages told the delay"];
+        assert!(may_say.iter().any(|why| words.contains(why)), "{verdict}");
         return;
     }
     assert_eq!(verdict["kind"], "bloated", "{run}");
