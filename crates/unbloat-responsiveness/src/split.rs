@@ -46,6 +46,9 @@ pub struct Split {
     pub own_queue: Option<Share>,
     /// In sockets, TLS and HTTP of the end hosts: hurts only what shares a connection with bulk data.
     pub sockets: Option<Share>,
+    /// Behind data of the same connection although sockets hold little: lost segments that those behind them wait for, TLS
+    /// records, HTTP. Only known where nothing but the network was measured; it is no fault of the sockets.
+    pub same_connection: Option<Share>,
     /// In setting up connections: a busy server or client.
     pub setup: Option<Share>,
 }
@@ -66,6 +69,7 @@ impl Split {
                 share("the load's own queue in the network", tcp - delay, from)
             }),
             sockets: sockets(as_is, network_only, delay),
+            same_connection: None,
             setup: as_is.udp.zip(as_is.foreign).map(|(udp, foreign)| {
                 let from = "foreign probes less UDP";
                 share("setting up connections", foreign - udp, from)
@@ -73,9 +77,29 @@ impl Split {
         })
     }
 
+    /// From the run for the network only, where there was no other: of sockets as they are it says nothing.
+    pub fn of_network_only(view: &StackView) -> Option<Split> {
+        let split = Split::of(view, None)?;
+        let behind = |share: Share| Share {
+            place: "the same connection, behind what was lost, in TLS and in HTTP",
+            ..share
+        };
+        Some(Split {
+            sockets: None,
+            same_connection: split.sockets.map(behind),
+            ..split
+        })
+    }
+
     /// All places in which something notable waits, the longest first.
     pub fn notable(&self) -> Vec<Share> {
-        let all = [Some(self.shared), self.own_queue, self.sockets, self.setup];
+        let all = [
+            Some(self.shared),
+            self.own_queue,
+            self.sockets,
+            self.same_connection,
+            self.setup,
+        ];
         let mut notable: Vec<Share> = all.into_iter().flatten().collect();
         notable.retain(|share| share.delay >= NOTABLE);
         notable.sort_by_key(|share| -share.delay.as_ns());
@@ -181,6 +205,14 @@ mod tests {
             (None, None, None)
         );
         assert_eq!(Split::of(&StackView::default(), None), None);
+    }
+
+    #[test]
+    fn with_little_unsent_sockets_are_not_blamed_for_what_waits_behind_losses() {
+        let split = Split::of_network_only(&view(160, 162, 161, 300)).unwrap();
+        assert_eq!(split.sockets, None);
+        assert_eq!(split.same_connection.unwrap().delay, Delta::ms(139));
+        assert!(split.in_words().contains("behind what was lost"));
     }
 
     #[test]

@@ -224,7 +224,7 @@ fn splits(loads: &[LoadFindings]) -> Vec<(Direction, Split)> {
         );
         let split = match (as_is, bare) {
             (Some(as_is), bare) => Split::of(as_is, bare),
-            (None, Some(bare)) => Split::of(bare, None),
+            (None, Some(bare)) => Split::of_network_only(bare),
             (None, None) => None,
         };
         Some((direction, split?))

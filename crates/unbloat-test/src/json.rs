@@ -154,6 +154,7 @@ fn splits(direction: Direction, split: &Split) -> Value {
         "shared": share(&split.shared),
         "own_queue": split.own_queue.as_ref().map(share),
         "sockets": split.sockets.as_ref().map(share),
+        "same_connection": split.same_connection.as_ref().map(share),
         "setup": split.setup.as_ref().map(share),
     })
 }

@@ -141,18 +141,32 @@ fn responsiveness_is_the_draft_s_with_the_older_number_beside_it() {
 
 #[test]
 fn what_waits_in_sockets_is_told_apart_from_the_network() {
-    let found = findings(&downloaded(), Rule::DslReports);
-    let [(Direction::Down, split)] = found.splits[..] else {
-        panic!("one direction was loaded alone");
+    let of_one_direction = |measured: &Measured| {
+        let [(Direction::Down, split)] = findings(measured, Rule::DslReports).splits[..] else {
+            panic!("one direction was loaded alone");
+        };
+        split
     };
-    assert_eq!(split.shared.delay, Delta::ms(160));
+    let limited = of_one_direction(&downloaded());
+    assert_eq!(limited.shared.delay, Delta::ms(160));
+    assert_eq!(limited.sockets, None);
     // 400 ms less the 20 of an idle request, less what all wait.
-    assert_eq!(split.sockets.unwrap().delay, Delta::ms(220));
+    assert_eq!(limited.same_connection.unwrap().delay, Delta::ms(220));
+
+    let as_it_is = of_one_direction(&with_sockets_as_they_are());
+    assert_eq!(as_it_is.sockets.unwrap().delay, Delta::ms(220));
+    assert_eq!(as_it_is.same_connection, None);
+}
+
+fn with_sockets_as_they_are() -> Measured {
+    let mut measured = downloaded();
+    measured.stages[1].stack = Stack::AsIs;
+    measured
 }
 
 #[test]
 fn senders_of_quic_are_not_told_of_tcp_s_options() {
-    let mut measured = downloaded();
+    let mut measured = with_sockets_as_they_are();
     let is_told = |seen: &Measured| {
         let found = findings(seen, Rule::DslReports);
         let mut cures = found.advice.iter().map(|advice| advice.cure.to_string());
