@@ -10,6 +10,7 @@ const CONTROLS: [&str; 5] = ["vegas", "bic", "htcp", "highspeed", "westwood"];
 
 fn main() {
     println!("cargo::rerun-if-changed=bpf");
+    println!("cargo::rerun-if-changed=../../bpf");
     let out = std::env::var("OUT_DIR").expect("cargo sets it");
     let has_clang = Command::new("clang").arg("--version").output().is_ok();
     if !has_clang {

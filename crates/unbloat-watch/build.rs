@@ -7,6 +7,7 @@ use std::process::Command;
 
 fn main() {
     println!("cargo::rerun-if-changed=bpf");
+    println!("cargo::rerun-if-changed=../../bpf");
     let out = std::env::var("OUT_DIR").expect("cargo sets it");
     let object = Path::new(&out).join("watch.o");
     let has_clang = Command::new("clang").arg("--version").output().is_ok();

@@ -169,7 +169,7 @@ async fn settle(workload: &mut AnyWorkload, line: &mut Line) {
     };
     datagrams.close().await;
     datagrams.tell(&mut |echoes, at, happening| {
-        // What it asks for now, it asks of an echo that has been.
+        // Nothing can be sent any more: what it asks for in answer is had of the echo that is being told, or not at all.
         let mut echo = Answering(echoes, &mut *line);
         workload.on_happening(at, happening, &mut echo);
     });

@@ -1,10 +1,10 @@
 //! What would help, and why we think so.
 
-use crate::direction::Direction;
 use crate::distrust::Distrust;
 use crate::split::Split;
 use std::fmt;
 use unbloat_units::{Bytes, Delta, Rate};
+use unbloat_workload::Direction;
 
 /// The 95th percentile of added delay that calls and games do not notice: DSLReports' A.
 const UNNOTICED: Delta = Delta::ms(30);

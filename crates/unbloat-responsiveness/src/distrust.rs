@@ -1,8 +1,8 @@
 //! Why a run is not to be believed.
 
-use crate::direction::Direction;
 use std::fmt;
 use unbloat_units::Delta;
+use unbloat_workload::Direction;
 
 /// Beyond, probes may wait for a CPU; whether they did is told by those that left late.
 const BUSY: f64 = 0.9;

@@ -13,7 +13,6 @@
 
 mod added;
 mod advice;
-mod direction;
 mod distrust;
 mod grade;
 mod params;
@@ -25,7 +24,6 @@ mod verdict;
 
 pub use added::{Added, Estimate, Sample, Series, Spread, added};
 pub use advice::{Advice, Cure, Evidence, LoadedDirection, Queue, advise};
-pub use direction::Direction;
 pub use distrust::{Checks, Distrust, LoadChecks, distrust};
 pub use grade::{Facts, LoadedRtt, Mark, Rule, grade};
 pub use params::Params;
@@ -33,4 +31,5 @@ pub use quantile::quantile;
 pub use rpm::{Class, Confidence, ForeignProbe, Means, Probes, Rpm, Tls, trimmed_mean};
 pub use split::{Share, Split, StackView};
 pub use stability::{Interval, Phase, Stability};
+pub use unbloat_workload::Direction;
 pub use verdict::{Verdict, verdict};

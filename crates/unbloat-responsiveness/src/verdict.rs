@@ -76,9 +76,9 @@ fn place(load: &LoadedDirection) -> Option<String> {
 mod tests {
     use super::*;
     use crate::advice::Queue;
-    use crate::direction::Direction;
     use crate::split::{Split, StackView};
     use unbloat_units::Rate;
+    use unbloat_workload::Direction;
 
     fn load(direction: Direction, added_ms: i64) -> LoadedDirection {
         LoadedDirection {

@@ -243,8 +243,9 @@ fn changed(now: &Map<String, Value>, before: &Map<String, Value>) -> Map<String,
 mod tests {
     use super::*;
     use crate::options::Limits;
-    use crate::session::{Direction, Sessions};
+    use crate::session::Sessions;
     use serde_json::json;
+    use unbloat_workload::Direction;
 
     #[test]
     fn only_what_is_new_is_told_and_an_end_once() {

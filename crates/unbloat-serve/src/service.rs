@@ -9,7 +9,7 @@ use crate::options::{LARGE, duration};
 use crate::peer::Peer;
 use crate::query::Query;
 use crate::route::{Lost, Route};
-use crate::session::{Direction, Id, NoFlow, Session, Transfer};
+use crate::session::{Id, NoFlow, Session, Transfer};
 use crate::shared::Shared;
 use crate::socket::Handshake;
 use crate::tokens::bearer;
@@ -26,6 +26,7 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Instant;
 use tokio::time::timeout;
+use unbloat_workload::Direction;
 
 type Refused = Box<Response<Answer>>;
 

@@ -3,7 +3,7 @@
 use socket2::SockRef;
 use std::io;
 use std::os::fd::{AsRawFd, BorrowedFd};
-use unbloat_traffic::Clock;
+use unbloat_traffic::{Clock, kernel_stamp};
 use unbloat_units::{Delta, Time};
 
 /// What waits to be read is not lost for lack of memory.
@@ -56,23 +56,10 @@ pub fn receive(
             _ => Err(error),
         };
     }
-    let at = kernel_time(&header).map(|wall| wall - clock.wall_ahead());
+    // SAFETY: the call above wrote it, and nothing else was asked for when the socket was made.
+    let stamp = unsafe { kernel_stamp(&header) };
+    let at = stamp.map(|wall| wall - clock.wall_ahead());
     Ok(Some((read as usize, at.unwrap_or_else(|| clock.now()))))
-}
-
-fn kernel_time(header: &libc::msghdr) -> Option<Time> {
-    // SAFETY: the kernel wrote the header's control messages, and CMSG_FIRSTHDR checks their length; the only one that was
-    // asked for holds a timespec.
-    let time = unsafe {
-        let control = libc::CMSG_FIRSTHDR(header);
-        if control.is_null() || (*control).cmsg_type != libc::SCM_TIMESTAMPNS {
-            return None;
-        }
-        libc::CMSG_DATA(control)
-            .cast::<libc::timespec>()
-            .read_unaligned()
-    };
-    Some(Time::from_ns(time.tv_sec * 1_000_000_000 + time.tv_nsec))
 }
 
 /// Until something can be read, or for so long.

@@ -8,7 +8,7 @@ use socket2::{Domain, Socket, Type};
 use std::io;
 use std::net::Ipv4Addr;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd};
-use unbloat_units::{Bytes, Delta, Time};
+use unbloat_units::{Bytes, Time};
 
 /// IP and UDP.
 const HEADERS: usize = 28;
@@ -98,12 +98,14 @@ impl Port {
             let ahead = clock.wall_ahead();
             for (header, label) in headers.iter().zip(&labels).take(count) {
                 if header.msg_len as usize >= LABEL {
+                    // SAFETY: the call above wrote it, and nothing else was asked for when the socket was made.
+                    let stamp = unsafe { kernel_stamp(&header.msg_hdr) };
                     take(Arrival {
                         number: u64::from_le_bytes(label[..8].try_into().expect("eight bytes")),
                         sent: Time::from_ns(i64::from_le_bytes(
                             label[8..].try_into().expect("eight bytes"),
                         )),
-                        at: stamp(&header.msg_hdr, ahead).unwrap_or_else(|| clock.now()),
+                        at: stamp.map_or_else(|| clock.now(), |wall| wall - ahead),
                     });
                 }
             }
@@ -132,10 +134,14 @@ impl Port {
     }
 }
 
-/// When the kernel received it, by the run's clock, which the wall clock is `ahead` of.
-fn stamp(header: &libc::msghdr, ahead: Delta) -> Option<Time> {
-    // SAFETY: the kernel wrote the header's control messages, and CMSG_FIRSTHDR checks their length; the only one that was
-    // asked for holds a timespec.
+/// When the kernel received what was read with this header, by the wall clock.
+///
+/// # Safety
+/// The kernel must have written the header's control messages, into memory that still lives, and the socket must have been
+/// asked for `SO_TIMESTAMPNS` and no other of them.
+pub unsafe fn kernel_stamp(header: &libc::msghdr) -> Option<Time> {
+    // SAFETY: CMSG_FIRSTHDR checks the length of what the caller vouches for; the only message that was asked for holds a
+    // timespec.
     let time = unsafe {
         let control = libc::CMSG_FIRSTHDR(header);
         if control.is_null() || (*control).cmsg_type != libc::SCM_TIMESTAMPNS {
@@ -145,5 +151,5 @@ fn stamp(header: &libc::msghdr, ahead: Delta) -> Option<Time> {
             .cast::<libc::timespec>()
             .read_unaligned()
     };
-    Some(Time::from_ns(time.tv_sec * 1_000_000_000 + time.tv_nsec) - ahead)
+    Some(Time::from_ns(time.tv_sec * 1_000_000_000 + time.tv_nsec))
 }

@@ -24,7 +24,7 @@ mod sys;
 mod traffic;
 
 pub use clock::{Clock, monotonic};
-pub use datagrams::LEAST_DATAGRAM;
+pub use datagrams::{LEAST_DATAGRAM, kernel_stamp};
 pub use error::TrafficError;
 pub use info::TcpInfo;
 pub use plan::{FIRST_PORT, Plan, Settings, Site, Tcp, server_port};

@@ -27,6 +27,14 @@ impl Direction {
             Direction::Up => "up",
         }
     }
+
+    /// What loads it.
+    pub const fn load(self) -> &'static str {
+        match self {
+            Direction::Down => "download",
+            Direction::Up => "upload",
+        }
+    }
 }
 
 /// What a workload asks for. Everything begins at the client.
