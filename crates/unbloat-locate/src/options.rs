@@ -55,8 +55,8 @@ impl FromStr for Kind {
 pub trait Load {
     /// Begins; returns when data flows.
     fn start(&mut self, direction: Phase) -> Result<(), String>;
-    /// Ends what was begun.
-    fn stop(&mut self);
+    /// Ends what was begun. An error if it had ended before: then what was measured was not under load.
+    fn stop(&mut self) -> Result<(), String>;
 }
 
 /// What a run is at.
@@ -122,7 +122,7 @@ impl Options {
     }
 
     /// Refuses what would take forever, flood, or measure nothing.
-    pub(crate) fn check(&self) -> Result<(), LocateError> {
+    pub fn check(&self) -> Result<(), LocateError> {
         const LONGEST: Duration = Duration::from_secs(600);
         let refuse = |what: String, bound| Err(LocateError::Option { what, bound });
         let shortest = Duration::from_millis(500);
