@@ -38,14 +38,14 @@ const HEADLINES: [&str; 16] = [
 /// A figure that the page does not know beforehand.
 #[derive(Serialize)]
 pub(crate) struct SweepFigure {
-    id: String,
-    name: String,
-    title: String,
-    x: [String; 2],
-    y: [String; 2],
+    pub(crate) id: String,
+    pub(crate) name: String,
+    pub(crate) title: String,
+    pub(crate) x: [String; 2],
+    pub(crate) y: [String; 2],
     /// What stands at 0, 1, 2 ...
-    ticks: Vec<String>,
-    note: &'static str,
+    pub(crate) ticks: Vec<String>,
+    pub(crate) note: &'static str,
 }
 
 /// A value over time: what is drawn of a table.
