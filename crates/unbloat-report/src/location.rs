@@ -140,19 +140,10 @@ pub(crate) fn add_figures(
         if drawn.iter().all(|figure| figure.id != id) {
             drawn.push(figure(&id, trip_title(&hop.load), "round trip", TRIP_NOTE));
         }
-        let values = [
-            ("idle, median", hop.idle_ms),
-            ("under load, median", hop.loaded_ms),
-            ("under load, p95", hop.loaded_p95_ms),
-        ];
-        let curves = figures.entry(id).or_default();
-        for (series, ms) in values {
-            ms.into_iter()
-                .for_each(|ms| Curve::of(curves, series).push(at, ms));
-        }
+        add_trips(hop, at, figures.entry(id).or_default());
         if let Some(ms) = hop.persisting_ms {
-            let curves = figures.entry(ADDED.to_owned()).or_default();
-            let curve = Curve::of(curves, during(&hop.load));
+            let added = figures.entry(ADDED.to_owned()).or_default();
+            let curve = Curve::of(added, during(&hop.load));
             if curve.is_empty() {
                 curve.push(0.0, 0.0);
             }
@@ -168,6 +159,19 @@ pub(crate) fn add_figures(
         one.ticks = std::iter::once("here".to_owned()).chain(names).collect();
     }
     Ok(drawn)
+}
+
+fn add_trips(hop: &Hop, at: f64, curves: &mut Vec<Curve>) {
+    let values = [
+        ("idle, median", hop.idle_ms),
+        ("under load, median", hop.loaded_ms),
+        ("under load, p95", hop.loaded_p95_ms),
+    ];
+    for (series, ms) in values {
+        if let Some(ms) = ms {
+            Curve::of(curves, series).push(at, ms);
+        }
+    }
 }
 
 const ADDED: &str = "locate-added";

@@ -33,7 +33,7 @@ fn main() -> Result<(), Fault> {
     let is_lan = words.next_if(|word| word == "lan").is_some();
     let arguments: Vec<u64> = words.map(|a| a.parse()).collect::<Result<_, _>>()?;
     let of = |at: usize, or| arguments.get(at).copied().unwrap_or(or);
-    let (trials, at_a_time, first) = (of(0, 100), of(1, 2), of(2, 0));
+    let (trials, at_a_time, first) = (of(0, 115), of(1, 2), of(2, 0));
     let kernel = (!is_here).then(Kernel::ensure).transpose()?;
     if is_lan {
         return lans(kernel.as_ref());
