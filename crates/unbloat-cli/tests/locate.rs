@@ -185,7 +185,7 @@ fn a_run_gives_one_object_a_folder_and_a_report() {
     assert_eq!(keys(verdict), ["finding", "hops", "load", "text"]);
     assert_eq!(verdict["load"], "up");
     let hop = &verdict["hops"][1];
-    let expected = [
+    let of_hop = [
         "added_ms",
         "addresses",
         "hop",
@@ -199,7 +199,7 @@ fn a_run_gives_one_object_a_folder_and_a_report() {
         "loaded_sent",
         "persisting_ms",
     ];
-    assert_eq!(keys(hop), expected);
+    assert_eq!(keys(hop), of_hop);
     assert_eq!(hop["addresses"][0], SERVER);
     let read = |name: &str| std::fs::read_to_string(format!("{out}/{name}")).expect(name);
     let stored: Value = serde_json::from_str(&read("locate.json")).expect("JSON");
