@@ -124,7 +124,7 @@ impl Path {
 
     fn locate(&self, args: &[&str]) -> Command {
         let mut command = self.host.command(UNBLOAT).expect("a command");
-        command.args(["locate", SERVER, "--insecure", "--span", "2 s"]);
+        command.args(["locate", SERVER, "--insecure", "--span", "1 s"]);
         command.args(args);
         command.stdin(Stdio::null()).stdout(Stdio::piped());
         command.stderr(Stdio::piped());

@@ -117,8 +117,8 @@ impl Options {
     /// How long all stages after the discovery take.
     pub fn length(&self) -> Duration {
         let count = u32::try_from(self.loads.len()).unwrap_or(u32::MAX);
-        let each = self.fill + self.loaded + self.drain;
-        self.idle + each.saturating_mul(count)
+        let drains = self.drain.saturating_mul(count.saturating_sub(1));
+        self.idle + (self.fill + self.loaded).saturating_mul(count) + drains
     }
 
     /// Refuses what would take forever, flood, or measure nothing.

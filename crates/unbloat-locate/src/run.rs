@@ -139,7 +139,11 @@ impl Run<'_> {
         self.measure(Stage::Fill(direction), self.options.fill)?;
         self.measure(Stage::Measure(direction), self.options.loaded)?;
         loading.stop().map_err(failed)?;
-        self.measure(Stage::Drain, self.options.drain)
+        match self.options.loads.last() == Some(&direction) {
+            // Nothing is measured any more.
+            true => Ok(()),
+            false => self.measure(Stage::Drain, self.options.drain),
+        }
     }
 
     /// Asks all hops in turn, evenly over each round, for so long.

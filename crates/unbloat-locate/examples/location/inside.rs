@@ -27,8 +27,17 @@ pub struct Outcome {
     /// Of each load.
     pub judged: Vec<Judged>,
     pub verdict: String,
-    /// Of each hop: kind, answers when idle and under load, delay when idle and added, in ms.
-    pub hops: Vec<(u8, String, usize, usize, Option<f64>, Option<f64>)>,
+    pub hops: Vec<Hop>,
+}
+
+#[derive(Debug, Serialize, Deserialize)]
+pub struct Hop {
+    hop: u8,
+    kind: String,
+    idle_answered: usize,
+    loaded_answered: usize,
+    idle_p50_ms: Option<f64>,
+    added_ms: Option<f64>,
 }
 
 /// In the guest.
@@ -78,9 +87,14 @@ pub fn outcome(job: &Job) -> Result<Outcome, Fault> {
     let hop = |hop: &unbloat_hop::HopReport| {
         let ms =
             |delta: Option<unbloat_units::Delta>| delta.map(|d| (d.as_ms() * 10.0).round() / 10.0);
-        let (idle, loaded) = (hop.idle_answered, hop.loaded_answered);
-        let kind = hop.kind.name().to_owned();
-        (hop.hop, kind, idle, loaded, ms(hop.idle_p50), ms(hop.added))
+        Hop {
+            hop: hop.hop,
+            kind: hop.kind.name().to_owned(),
+            idle_answered: hop.idle_answered,
+            loaded_answered: hop.loaded_answered,
+            idle_p50_ms: ms(hop.idle_p50),
+            added_ms: ms(hop.added),
+        }
     };
     let said: Vec<String> = located.verdicts.iter().map(ToString::to_string).collect();
     let hops = located.verdicts.iter().flat_map(|verdict| &verdict.hops);
