@@ -7,7 +7,7 @@ use crate::flows::{FlowRow, five_digits};
 use crate::html::script_json;
 use crate::model;
 use crate::series::FlowSeries;
-use crate::sim::{self, SweepFigure};
+use crate::sim::{self, StageMark, SweepFigure};
 use serde::Serialize;
 use std::collections::BTreeMap;
 use unbloat_run::{RunError, RunReader};
@@ -19,6 +19,8 @@ pub(crate) struct PageData {
     pub(crate) figures: BTreeMap<String, Vec<Curve>>,
     /// What the figures of a simulation's sweep are.
     pub(crate) sweep: Vec<SweepFigure>,
+    /// What a test did when.
+    pub(crate) stages: Vec<StageMark>,
     /// Name and meaning of the columns of table flows.
     pub(crate) columns: Vec<(String, String)>,
     pub(crate) flows: Vec<PageFlow>,
@@ -94,6 +96,7 @@ impl PageData {
         Ok(PageData {
             figures,
             sweep,
+            stages: sim::stages(run)?,
             columns: columns.map(|c| (c.name.clone(), c.doc.clone())).collect(),
             flows: flows.into_iter().map(page_flow).collect(),
             flows_total: chosen.of,

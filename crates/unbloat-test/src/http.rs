@@ -1,6 +1,7 @@
 //! Connections of HTTP/1.1, 2 and 3, opened step by step so that each step can be timed.
 
 use crate::error::TestError;
+use crate::held::Held;
 use crate::options::{Http, Options};
 use crate::quic;
 use crate::socket::{self, Settings};
@@ -21,7 +22,6 @@ use std::os::fd::OwnedFd;
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::io::{AsyncRead, AsyncWrite};
-use tokio::net::TcpStream;
 use tokio_rustls::TlsConnector;
 use tokio_rustls::client::TlsStream;
 use unbloat_traffic::Clock;
@@ -100,9 +100,11 @@ impl Dialer {
         let begin = self.clock.now();
         let stream = socket::connect(self.address, settings).await?;
         let tcp = self.clock.now().since(begin);
+        let handle = socket::handle(&stream)?;
+        let stream = Held::new(stream, settings.tls_buffer.is_some());
         let mut opened = Connection {
             sender: None,
-            link: Link::Tcp(socket::handle(&stream)?),
+            link: Link::Tcp(handle),
             tcp: Some(tcp),
             tls: None,
             tls_round_trips: 0,
@@ -137,6 +139,7 @@ impl Dialer {
     pub async fn stream(&self, settings: &Settings) -> io::Result<(Box<dyn Duplex>, OwnedFd)> {
         let stream = socket::connect(self.address, settings).await?;
         let handle = socket::handle(&stream)?;
+        let stream = Held::new(stream, settings.tls_buffer.is_some());
         let Some(config) = &self.tls else {
             return Ok((Box::new(stream), handle));
         };
@@ -161,10 +164,10 @@ impl Dialer {
 
     async fn shake_tls(
         &self,
-        stream: TcpStream,
+        stream: Held,
         config: Arc<ClientConfig>,
         buffer: Option<usize>,
-    ) -> io::Result<TlsStream<TcpStream>> {
+    ) -> io::Result<TlsStream<Held>> {
         let name = ServerName::try_from(self.origin.host.clone())
             .map_err(|error| io::Error::new(io::ErrorKind::InvalidInput, error))?;
         let limit = |session: &mut rustls::ClientConnection| {

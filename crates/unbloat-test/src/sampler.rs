@@ -29,7 +29,8 @@ pub struct Samples {
 }
 
 impl Sampler {
-    pub fn begin(flows: Arc<Flows>, clock: Clock) -> std::io::Result<Sampler> {
+    /// `window` is the largest that downloads' sockets are to offer.
+    pub fn begin(flows: Arc<Flows>, clock: Clock, window: Option<u32>) -> std::io::Result<Sampler> {
         let stop = Arc::new(AtomicBool::new(false));
         let stopped = stop.clone();
         let thread = std::thread::Builder::new()
@@ -41,6 +42,12 @@ impl Sampler {
                         break;
                     }
                     for flow in flows.open() {
+                        if let (Direction::Down, Some(window)) = (flow.direction, window) {
+                            // It was accepted when the socket was made.
+                            flow.with_socket(|socket| {
+                                socket::clamp_window(socket.as_fd(), window).ok()
+                            });
+                        }
                         samples.look(&flow, clock, look % COUNTED_EVERY == 0);
                     }
                     std::thread::sleep(EVERY);
@@ -96,9 +103,9 @@ impl Samples {
 fn tune(flow: &Flow, info: &TcpInfo) {
     let by_window = info.cwnd().over(info.rtt());
     let rate = [by_window, info.pacing_rate()].into_iter().flatten().min();
-    let limited = flow.with_socket(|socket| socket::limit_unsent(socket.as_fd(), rate));
+    let limited = flow.with_socket(|socket| socket::limit_unsent(socket.as_fd(), rate, info.mss()));
     if let Some(Ok(bytes)) = limited {
-        flow.pace.set_piece(bytes as usize);
+        flow.pace.set_piece(bytes as usize / 2);
     }
 }
 
