@@ -1,5 +1,6 @@
 //! A connection on which no more is written than its socket's bound on unsent data allows.
 
+use crate::socket::unsent_limit;
 use std::io;
 use std::os::fd::AsFd;
 use std::pin::Pin;
@@ -11,17 +12,23 @@ use unbloat_traffic::wants_more;
 pub struct Held {
     stream: TcpStream,
     is_held: bool,
+    /// Bytes that may be written before the socket is asked again.
+    room: usize,
 }
 
 impl Held {
     /// Not held, it is a stream as any other.
     pub fn new(stream: TcpStream, is_held: bool) -> Held {
-        Held { stream, is_held }
+        Held {
+            stream,
+            is_held,
+            room: 0,
+        }
     }
 
-    /// Ready once the kernel would wake a writer.
-    fn poll_room(&self, context: &mut Context<'_>) -> Poll<io::Result<()>> {
-        if !self.is_held {
+    /// Ready once the kernel would wake a writer, and then for the half of the bound that is free at least.
+    fn poll_room(&mut self, context: &mut Context<'_>) -> Poll<io::Result<()>> {
+        if !self.is_held || self.room > 0 {
             return Poll::Ready(Ok(()));
         }
         loop {
@@ -35,8 +42,17 @@ impl Held {
             });
             match looked {
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
-                looked => return Poll::Ready(looked),
+                looked => {
+                    self.room = unsent_limit(self.stream.as_fd()) as usize / 2;
+                    return Poll::Ready(looked);
+                }
             }
+        }
+    }
+
+    fn spend(&mut self, written: &Poll<io::Result<usize>>) {
+        if let Poll::Ready(Ok(bytes)) = written {
+            self.room = self.room.saturating_sub(*bytes);
         }
     }
 }
@@ -58,7 +74,9 @@ impl AsyncWrite for Held {
         bytes: &[u8],
     ) -> Poll<io::Result<usize>> {
         ready!(self.poll_room(context))?;
-        Pin::new(&mut self.stream).poll_write(context, bytes)
+        let written = Pin::new(&mut self.stream).poll_write(context, bytes);
+        self.spend(&written);
+        written
     }
 
     fn poll_write_vectored(
@@ -67,7 +85,9 @@ impl AsyncWrite for Held {
         pieces: &[io::IoSlice<'_>],
     ) -> Poll<io::Result<usize>> {
         ready!(self.poll_room(context))?;
-        Pin::new(&mut self.stream).poll_write_vectored(context, pieces)
+        let written = Pin::new(&mut self.stream).poll_write_vectored(context, pieces);
+        self.spend(&written);
+        written
     }
 
     fn is_write_vectored(&self) -> bool {

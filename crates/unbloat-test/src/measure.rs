@@ -130,14 +130,10 @@ impl<'a> Test<'a> {
         };
         test.check_apps();
         if let Some(of_test) = &test.carrier {
-            test.sampler = Some(
-                Sampler::begin(
-                    of_test.flows.clone(),
-                    clock,
-                    of_test.settings.receive_window,
-                )
-                .map_err(TestError::Begin)?,
-            );
+            let (flows, beside) = (of_test.flows.clone(), of_test.dialer.beside.clone());
+            let window = of_test.settings.receive_window;
+            let sampler = Sampler::begin(flows, beside, clock, window);
+            test.sampler = Some(sampler.map_err(TestError::Begin)?);
             let has_session = of_test.service.session.is_some();
             test.account =
                 has_session.then(|| account::read(of_test.dialer.clone(), of_test.service.clone()));
@@ -227,6 +223,7 @@ impl<'a> Test<'a> {
             clocks,
             probes,
             counts,
+            beside,
             kernel,
         } = collected;
         Measured {
@@ -239,6 +236,7 @@ impl<'a> Test<'a> {
             clocks,
             probes,
             counts,
+            beside,
             kernel,
             apps: self.apps,
             lacks: self.lacks,

@@ -1,7 +1,8 @@
 //! Every 10 ms: what the kernel says of our load connections, what they have carried, and how much may wait in them.
 
+use crate::beside::Tally;
 use crate::flow::{Flow, Flows};
-use crate::measured::{Count, Counter, KernelSample, KernelState, Side};
+use crate::measured::{Beside, Count, Counter, KernelSample, KernelState, Side};
 use crate::plan::{Direction, Stack};
 use crate::socket;
 use std::os::fd::AsFd;
@@ -26,11 +27,17 @@ pub struct Sampler {
 pub struct Samples {
     pub kernel: Vec<KernelSample>,
     pub counts: Vec<Count>,
+    pub beside: Vec<Beside>,
 }
 
 impl Sampler {
     /// `window` is the largest that downloads' sockets are to offer.
-    pub fn begin(flows: Arc<Flows>, clock: Clock, window: Option<u32>) -> std::io::Result<Sampler> {
+    pub fn begin(
+        flows: Arc<Flows>,
+        beside: Tally,
+        clock: Clock,
+        window: Option<u32>,
+    ) -> std::io::Result<Sampler> {
         let stop = Arc::new(AtomicBool::new(false));
         let stopped = stop.clone();
         let thread = std::thread::Builder::new()
@@ -41,6 +48,7 @@ impl Sampler {
                     if stopped.load(Ordering::Relaxed) {
                         break;
                     }
+                    let counts = look % COUNTED_EVERY == 0;
                     for flow in flows.open() {
                         if let (Direction::Down, Some(window)) = (flow.direction, window) {
                             // It was accepted when the socket was made.
@@ -48,7 +56,10 @@ impl Sampler {
                                 socket::clamp_window(socket.as_fd(), window).ok()
                             });
                         }
-                        samples.look(&flow, clock, look % COUNTED_EVERY == 0);
+                        samples.look(&flow, clock, counts);
+                    }
+                    if counts {
+                        samples.beside.push(beside.look(clock.now()));
                     }
                     std::thread::sleep(EVERY);
                 }

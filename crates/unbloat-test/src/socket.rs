@@ -102,6 +102,23 @@ pub fn limit_unsent(socket: BorrowedFd<'_>, rate: Option<Rate>, segment: Bytes) 
     Ok(bytes)
 }
 
+/// The bound on unsent data that is in force; 0 where none was set.
+pub fn unsent_limit(socket: BorrowedFd<'_>) -> u32 {
+    let mut bytes: u32 = 0;
+    let mut length = size_of::<u32>() as libc::socklen_t;
+    // SAFETY: the kernel writes at most the given length, which is that of the value.
+    let result = unsafe {
+        libc::getsockopt(
+            socket.as_raw_fd(),
+            libc::IPPROTO_TCP,
+            libc::TCP_NOTSENT_LOWAT,
+            (&raw mut bytes).cast(),
+            &raw mut length,
+        )
+    };
+    if result == 0 { bytes } else { 0 }
+}
+
 /// The largest window that it offers. Linux since 6.6 forgets it when packets turn out larger or smaller than it took them for
 /// (`tcp_measure_rcv_mss`), so it has to be said again.
 pub fn clamp_window(socket: BorrowedFd<'_>, window: u32) -> io::Result<()> {
