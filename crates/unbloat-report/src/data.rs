@@ -6,7 +6,7 @@ use crate::columns::{Values, each_batch};
 use crate::flows::{FlowRow, five_digits};
 use crate::html::script_json;
 use crate::series::FlowSeries;
-use crate::sim::{self, SweepFigure};
+use crate::sim::{self, StageMark, SweepFigure};
 use crate::{location, model};
 use serde::Serialize;
 use std::collections::BTreeMap;
@@ -19,6 +19,8 @@ pub(crate) struct PageData {
     pub(crate) figures: BTreeMap<String, Vec<Curve>>,
     /// What the figures are that the page does not know beforehand: of a simulation's sweep, of a path's hops.
     pub(crate) sweep: Vec<SweepFigure>,
+    /// What a test did when.
+    pub(crate) stages: Vec<StageMark>,
     /// Name and meaning of the columns of table flows.
     pub(crate) columns: Vec<(String, String)>,
     pub(crate) flows: Vec<PageFlow>,
@@ -99,6 +101,7 @@ impl PageData {
         Ok(PageData {
             figures,
             sweep,
+            stages: sim::stages(run)?,
             columns: columns.map(|c| (c.name.clone(), c.doc.clone())).collect(),
             flows: flows.into_iter().map(page_flow).collect(),
             flows_total: chosen.of,

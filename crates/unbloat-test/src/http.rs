@@ -2,6 +2,7 @@
 
 use crate::beside::{Counted, Tally};
 use crate::error::TestError;
+use crate::held::Held;
 use crate::options::{Http, Options};
 use crate::quic;
 use crate::socket::{self, Settings};
@@ -118,9 +119,11 @@ impl Dialer {
         let begin = self.clock.now();
         let stream = socket::connect(self.address, settings).await?;
         let tcp = self.clock.now().since(begin);
+        let handle = socket::handle(&stream)?;
+        let stream = Held::new(stream, settings.tls_buffer.is_some());
         let mut opened = Connection {
             sender: None,
-            link: Link::Tcp(socket::handle(&stream)?),
+            link: Link::Tcp(handle),
             tcp: Some(tcp),
             tls: None,
             tls_round_trips: 0,
@@ -156,6 +159,7 @@ impl Dialer {
     pub async fn stream(&self, settings: &Settings) -> io::Result<(Box<dyn Duplex>, OwnedFd)> {
         let stream = socket::connect(self.address, settings).await?;
         let handle = socket::handle(&stream)?;
+        let stream = Held::new(stream, settings.tls_buffer.is_some());
         let Some(config) = &self.tls else {
             return Ok((Box::new(stream), handle));
         };

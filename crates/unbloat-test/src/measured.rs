@@ -152,6 +152,8 @@ pub enum ProbeKind {
     Foreign,
     /// On a load connection, among its data.
     SelfHttp,
+    /// An echo request of ICMP: the answer is the system's, and networks may treat it otherwise.
+    Icmp,
 }
 
 impl ProbeKind {
@@ -159,11 +161,12 @@ impl ProbeKind {
         match self {
             ProbeKind::Foreign => "foreign",
             ProbeKind::SelfHttp => "self",
+            ProbeKind::Icmp => "icmp",
         }
     }
 }
 
-/// One probe of HTTP.
+/// One probe of HTTP or ICMP.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Probe {
     pub kind: ProbeKind,

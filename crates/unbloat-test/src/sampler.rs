@@ -31,7 +31,13 @@ pub struct Samples {
 }
 
 impl Sampler {
-    pub fn begin(flows: Arc<Flows>, beside: Tally, clock: Clock) -> std::io::Result<Sampler> {
+    /// `window` is the largest that downloads' sockets are to offer.
+    pub fn begin(
+        flows: Arc<Flows>,
+        beside: Tally,
+        clock: Clock,
+        window: Option<u32>,
+    ) -> std::io::Result<Sampler> {
         let stop = Arc::new(AtomicBool::new(false));
         let stopped = stop.clone();
         let thread = std::thread::Builder::new()
@@ -44,6 +50,12 @@ impl Sampler {
                     }
                     let counts = look % COUNTED_EVERY == 0;
                     for flow in flows.open() {
+                        if let (Direction::Down, Some(window)) = (flow.direction, window) {
+                            // It was accepted when the socket was made.
+                            flow.with_socket(|socket| {
+                                socket::clamp_window(socket.as_fd(), window).ok()
+                            });
+                        }
                         samples.look(&flow, clock, counts);
                     }
                     if counts {
@@ -102,9 +114,9 @@ impl Samples {
 fn tune(flow: &Flow, info: &TcpInfo) {
     let by_window = info.cwnd().over(info.rtt());
     let rate = [by_window, info.pacing_rate()].into_iter().flatten().min();
-    let limited = flow.with_socket(|socket| socket::limit_unsent(socket.as_fd(), rate));
+    let limited = flow.with_socket(|socket| socket::limit_unsent(socket.as_fd(), rate, info.mss()));
     if let Some(Ok(bytes)) = limited {
-        flow.pace.set_piece(bytes as usize);
+        flow.pace.set_piece(bytes as usize / 2);
     }
 }
 

@@ -4,7 +4,9 @@ use super::Test;
 use crate::echo::Echoed;
 use crate::flow::lock;
 use crate::http;
-use crate::measured::{Beside, Clocks, Count, Echo, Fate, FlowRun, KernelSample, Probe, StageRun};
+use crate::measured::{
+    Beside, Clocks, Count, Echo, Fate, FlowRun, KernelSample, Probe, ProbeKind, StageRun,
+};
 use crate::upload::Body;
 use hyper::Method;
 use std::time::Duration;
@@ -38,6 +40,14 @@ impl Test<'_> {
             collected.kernel = samples.kernel;
             collected.beside = samples.beside;
         }
+        collected.probes = self
+            .prober
+            .as_ref()
+            .map_or_else(Vec::new, |prober| prober.take());
+        if let Some(pinging) = self.pinging.take() {
+            let pings = tokio::task::block_in_place(|| pinging.end());
+            self.take_pings(pings, &mut collected);
+        }
         if let Some((account, task)) = self.account.take() {
             task.abort();
             let account = std::mem::take(&mut *lock(&account));
@@ -45,14 +55,11 @@ impl Test<'_> {
                 self.lacks
                     .push(format!("the server's account ended early: {failure}"));
             }
-            let (counts, kernel) = account.by_our_clock();
+            let way = self.least_rtt(&collected).unwrap_or(Delta::ZERO) / 2;
+            let (counts, kernel) = account.by_our_clock(way);
             collected.counts.extend(counts);
             collected.kernel.extend(kernel);
         }
-        collected.probes = self
-            .prober
-            .as_ref()
-            .map_or_else(Vec::new, |prober| prober.take());
         if let Some(carrier) = &self.carrier {
             collected.flows = carrier.flows.runs(self.clock.now());
             if let Some(notes) = &carrier.ndt7 {
@@ -69,6 +76,29 @@ impl Test<'_> {
             .sort_by_key(|sample| (sample.at, sample.flow, sample.side));
         let _ = tokio::time::timeout(PATIENCE, self.forget()).await;
         collected
+    }
+
+    fn take_pings(&mut self, pings: Vec<Probe>, into: &mut Collected) {
+        if !pings.is_empty() && pings.iter().all(|ping| ping.answer.is_none()) {
+            self.lacks
+                .push("ICMP: the server answers no echo requests".to_owned());
+        }
+        into.probes.extend(pings);
+        into.probes.sort_by_key(|probe| (probe.sent, probe.kind));
+    }
+
+    /// Of whatever went to the server itself and back.
+    fn least_rtt(&self, collected: &Collected) -> Option<Delta> {
+        let is_own_echo = self.options.echo.is_none();
+        let echoes = collected.echoes.iter().filter(|_| is_own_echo);
+        let connects = collected.probes.iter().filter_map(|probe| probe.tcp);
+        let pings = collected.probes.iter();
+        let pings = pings.filter(|probe| probe.kind == ProbeKind::Icmp);
+        echoes
+            .filter_map(|echo| echo.rtt)
+            .chain(connects)
+            .chain(pings.filter_map(|ping| ping.answer))
+            .min()
     }
 
     fn take_echoes(&mut self, echoed: Echoed, stages: &mut [StageRun], into: &mut Collected) {

@@ -17,7 +17,7 @@ use unbloat_traffic::Clock;
 
 const QUIC_LACKS: &str = "the kernel's view, and the limit of 5 ms on what waits unsent: QUIC lives in programs, not in the kernel, so senders' buffers are as their libraries have them";
 
-const NDT7_LACKS: &str = "probes, responsiveness and grades: ndt7 has none of them, so added delay is TCP's own round trip (TCP_INFO) under load less its least, which holds what waits in the load's own queue, too; one connection, one way at a time (--echo HOST:PORT adds datagrams)";
+const NDT7_LACKS: &str = "probes of HTTP, responsiveness and grades: ndt7 has none of them, so added delay is TCP's own round trip (TCP_INFO) under load less its least, which holds what waits in the load's own queue, too; one connection, one way at a time (--echo HOST:PORT adds datagrams)";
 
 /// Whom a test deals with.
 pub(super) struct Met {
