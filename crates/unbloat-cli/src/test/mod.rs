@@ -3,6 +3,7 @@
 mod args;
 mod info;
 mod progress;
+mod sweep;
 
 use crate::exit::Exit;
 use crate::output::{OutputError, write_run};
@@ -34,6 +35,7 @@ pub fn run(args: &Args) -> Result<Exit, RunTestError> {
     let (all, rule) = (args.options()?, args.rule()?);
     let stop = stop_on_ctrl_c()?;
     let mut exit = Exit::Complete;
+    let mut lines = Vec::new();
     for (number, options) in all.iter().enumerate() {
         if stop.load(Ordering::Relaxed) {
             break;
@@ -42,7 +44,12 @@ pub fn run(args: &Args) -> Result<Exit, RunTestError> {
             eprintln!("{}", point(options));
         }
         let place = (all.len() > 1).then_some(number);
-        exit = worse(exit, one(args, options, rule, place, &stop)?);
+        let (came, findings) = one(args, options, rule, place, &stop)?;
+        exit = worse(exit, came);
+        lines.extend(sweep::lines(options, &findings));
+    }
+    if all.len() > 1 && !args.is_for_programs() {
+        print!("\n{}", sweep::text(&lines));
     }
     Ok(exit)
 }
@@ -53,7 +60,7 @@ fn one(
     rule: Rule,
     place: Option<usize>,
     stop: &AtomicBool,
-) -> Result<Exit, RunTestError> {
+) -> Result<(Exit, Findings), RunTestError> {
     let line = Line::new(args.quiet);
     let measured = unbloat_test::measure(options, stop, &mut |at| line.show(at));
     line.finish();
@@ -67,16 +74,13 @@ fn one(
         print!("{}", unbloat_test::text(&measured, &findings));
     }
     write(args, place, &measured, &findings)?;
-    Ok(
-        match (
-            measured.is_cut,
-            findings.distrust.iter().any(Distrust::is_fatal),
-        ) {
-            (true, _) => Exit::Interrupted,
-            (false, true) => Exit::Untrusted,
-            (false, false) => Exit::Complete,
-        },
-    )
+    let is_fatal = findings.distrust.iter().any(Distrust::is_fatal);
+    let exit = match (measured.is_cut, is_fatal) {
+        (true, _) => Exit::Interrupted,
+        (false, true) => Exit::Untrusted,
+        (false, false) => Exit::Complete,
+    };
+    Ok((exit, findings))
 }
 
 fn write(
@@ -90,8 +94,7 @@ fn write(
         let file = unbloat_test::flent(measured);
         std::fs::write(&path, file).map_err(|source| RunTestError::Write { path, source })?;
     }
-    let is_for_programs = args.json || args.apple_json;
-    if args.out.is_some() || !is_for_programs {
+    if args.out.is_some() || !args.is_for_programs() {
         let out = args.out.as_deref().map(|out| numbered(out, place));
         let rows = unbloat_test::tables::rows(measured, findings);
         write_run(
