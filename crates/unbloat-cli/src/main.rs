@@ -6,10 +6,12 @@ mod campaign;
 mod compare;
 mod exit;
 mod experiment;
+mod fix;
 mod lab;
 mod locate;
 mod model;
 mod output;
+mod recovery;
 mod report;
 mod schema;
 mod serve;
@@ -41,6 +43,7 @@ enum Command {
     Compare(compare::Args),
     Lab(lab::Args),
     Locate(Box<locate::Args>),
+    Fix(Box<fix::Args>),
     Model(Box<model::Args>),
     Report(report::Args),
     Schema(schema::Args),
@@ -67,6 +70,7 @@ fn main() -> std::process::ExitCode {
         Command::Campaign(args) => campaign::run(&args).map_err(|e| e.to_string()),
         Command::Compare(args) => compare::run(&args).map_err(|e| e.to_string()),
         Command::Lab(args) => lab::run(&args).map_err(|e| e.to_string()),
+        Command::Fix(args) => fix::run(&args).map_err(|e| e.to_string()),
         Command::Locate(args) => locate::run(&args).map_err(|e| e.to_string()),
         Command::Model(args) => model::run(&args).map_err(|e| e.to_string()),
         Command::Report(args) => report::run(&args).map_err(|e| e.to_string()),

@@ -1,6 +1,7 @@
 //! What a test said, as far as cures depend on it.
 
 use serde::Deserialize;
+use std::net::SocketAddr;
 use unbloat_units::{Delta, Rate};
 
 /// The schema that is read; what others say may mean something else.
@@ -24,6 +25,8 @@ pub struct Loaded {
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Tested {
     pub target: String,
+    /// Who answered.
+    pub address: Option<SocketAddr>,
     pub idle_rtt: Option<Delta>,
     /// None: that direction was not loaded alone.
     pub down: Option<Loaded>,
@@ -49,10 +52,16 @@ struct Document {
     schema: String,
     target: String,
     is_cut: bool,
+    server: ServerPart,
     idle: IdlePart,
     loads: Vec<LoadPart>,
     #[serde(default)]
     distrust: Vec<DistrustPart>,
+}
+
+#[derive(Deserialize)]
+struct ServerPart {
+    address: Option<String>,
 }
 
 #[derive(Deserialize)]
@@ -110,6 +119,10 @@ impl Tested {
             down: alone(&document.loads, "down"),
             up: alone(&document.loads, "up"),
             distrust: reasons.filter(|r| r.is_fatal).map(|r| r.reason).collect(),
+            address: document
+                .server
+                .address
+                .and_then(|address| address.parse().ok()),
             target: document.target,
         })
     }
@@ -147,7 +160,7 @@ mod tests {
         let added = |p50: f64, p95: f64| json!({"p50": {"ms": p50}, "p95": {"ms": p95}});
         let idle = json!({"goodput_bps": null, "added": null});
         json!({
-            "schema": "unbloat.test/1", "target": "box", "is_cut": false,
+            "schema": "unbloat.test/1", "target": "box", "is_cut": false, "server": {"address": "192.0.2.1:4043"},
             "idle": {"rtt_p50_ms": 20.5},
             "loads": [
                 {"load": "down", "stack": "as_is", "is_saturated": false, "added_rtt": null,
@@ -170,6 +183,7 @@ mod tests {
         assert_eq!(tested.up.unwrap().added_p95, Delta::ms(240));
         assert_eq!(tested.idle_rtt, Some(Delta::us(20_500)));
         assert_eq!(tested.distrust, ["late"]);
+        assert_eq!(tested.address, Some("192.0.2.1:4043".parse().unwrap()));
     }
 
     #[test]

@@ -14,6 +14,9 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 use unbloat_test::{Distrust, Findings, Measured, Options, Rule, TestError};
 
+/// What was found, in a run's folder.
+pub const FINDINGS: &str = "test.json";
+
 #[derive(Debug, thiserror::Error)]
 pub enum RunTestError {
     #[error(transparent)]
@@ -83,6 +86,28 @@ fn one(
     Ok((exit, findings))
 }
 
+/// One test within something larger, which prints what it wants of it: its findings, as JSON. The folder of its run is told apart by `name`.
+pub fn once(
+    args: &Args,
+    options: &Options,
+    name: &str,
+    stop: &AtomicBool,
+) -> Result<serde_json::Value, RunTestError> {
+    let line = Line::new(args.quiet);
+    let measured = unbloat_test::measure(options, stop, &mut |at| line.show(at));
+    line.finish();
+    let measured = measured?;
+    let findings = unbloat_test::findings(&measured, args.rule()?);
+    if !args.is_for_programs() {
+        print!("{}", unbloat_test::text(&measured, &findings));
+    }
+    if args.out.is_some() || !args.is_for_programs() {
+        let out = args.out.as_deref().map(|out| out.join(name));
+        write_folder(out.as_deref(), &measured, &findings)?;
+    }
+    Ok(unbloat_test::json(&measured, &findings))
+}
+
 fn write(
     args: &Args,
     place: Option<usize>,
@@ -96,15 +121,21 @@ fn write(
     }
     if args.out.is_some() || !args.is_for_programs() {
         let out = args.out.as_deref().map(|out| numbered(out, place));
-        let rows = unbloat_test::tables::rows(measured, findings);
-        write_run(
-            out.as_deref(),
-            "test",
-            &info::info(measured, findings),
-            &rows,
-        )?;
+        write_folder(out.as_deref(), measured, findings)?;
     }
     Ok(())
+}
+
+fn write_folder(
+    out: Option<&Path>,
+    measured: &Measured,
+    findings: &Findings,
+) -> Result<(), RunTestError> {
+    let rows = unbloat_test::tables::rows(measured, findings);
+    let dir = write_run(out, "test", &info::info(measured, findings), &rows)?;
+    let path = dir.join(FINDINGS);
+    let text = format!("{:#}\n", unbloat_test::json(measured, findings));
+    std::fs::write(&path, text).map_err(|source| RunTestError::Write { path, source })
 }
 
 /// A sweep's files are told apart by numbers before their endings.
