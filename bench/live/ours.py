@@ -48,7 +48,7 @@ class Result:
 class Unbloat(Tool):
     name = "unbloat"
     about = ("`unbloat test` as it is by default: `added` and `goodput_bps` of its JSON, over the part of each stage that it judges; goodput is "
-             "what receiving applications got of the load, so without TLS and HTTP framing (0.3 %), and what its probes carried")
+             "what TCP brought in order, of the load and of the probes")
 
     def __init__(self, program):
         self.program = program

@@ -205,7 +205,7 @@ fn goodput_series() -> Table {
             Column::f64("goodput_bps", "of all load connections together"),
             Column::text(
                 "counter",
-                "client_read, server_read, or acknowledged: who counted",
+                "received, client_read, server_read or acknowledged: who counted",
             ),
         ],
     }
