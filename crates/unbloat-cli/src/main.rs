@@ -16,6 +16,7 @@ mod report;
 mod schema;
 mod serve;
 mod sim;
+mod sqm;
 mod stop;
 mod test;
 mod watch;
@@ -49,6 +50,7 @@ enum Command {
     Schema(schema::Args),
     Serve(Box<serve::Args>),
     Sim(Box<sim::Args>),
+    Sqm(Box<sqm::Args>),
     Test(Box<test::Args>),
     Watch(watch::Args),
 }
@@ -77,6 +79,7 @@ fn main() -> std::process::ExitCode {
         Command::Schema(args) => Ok(schema::run(&args)),
         Command::Serve(args) => serve::run(&args).map_err(|e| e.to_string()),
         Command::Sim(args) => sim::run(&args).map_err(|e| e.to_string()),
+        Command::Sqm(args) => sqm::run(&args).map_err(|e| e.to_string()),
         Command::Test(args) => test::run(&args).map_err(|e| e.to_string()),
         Command::Watch(args) => watch::run(&args).map_err(|e| e.to_string()),
     };

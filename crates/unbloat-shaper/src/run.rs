@@ -132,8 +132,8 @@ mod tests {
 
     #[test]
     fn what_it_reads_and_says_arrives() {
-        let said = start(command(&["cat"]), b"hello", LOCAL).unwrap();
-        assert_eq!((said.out.as_slice(), said.code), (&b"hello"[..], Some(0)));
+        let cat = start(command(&["cat"]), b"hello", LOCAL).unwrap();
+        assert_eq!((cat.out.as_slice(), cat.code), (&b"hello"[..], Some(0)));
         let words = ["sh", "-c", "echo no >&2; exit 3"].map(str::to_owned);
         assert!(matches!(run(&words), Err(ShaperError::Refused { said, .. }) if said == "no"));
     }

@@ -76,11 +76,10 @@ fn of(device: &Device) -> Result<Vec<QueueStatus>, ShaperError> {
 
 /// Reads what `tc -s -j qdisc show dev DEVICE` says.
 pub fn read_queues(device: &str, json: &[u8]) -> Result<Vec<QueueStatus>, ShaperError> {
-    let listed: Vec<Listed> =
-        serde_json::from_slice(json).map_err(|source| ShaperError::Queues {
-            device: device.to_owned(),
-            source,
-        })?;
+    let all: Vec<Listed> = serde_json::from_slice(json).map_err(|source| ShaperError::Queues {
+        device: device.to_owned(),
+        source,
+    })?;
     let to_status = |listed: Listed| QueueStatus {
         device: device.to_owned(),
         rate_bps: listed
@@ -101,7 +100,7 @@ pub fn read_queues(device: &str, json: &[u8]) -> Result<Vec<QueueStatus>, Shaper
         dropped: listed.drops,
         backlog_bytes: listed.backlog,
     };
-    Ok(listed.into_iter().map(to_status).collect())
+    Ok(all.into_iter().map(to_status).collect())
 }
 
 #[derive(Deserialize)]
