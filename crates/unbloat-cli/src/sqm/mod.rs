@@ -10,6 +10,7 @@ mod text;
 pub use args::Args;
 
 use crate::exit::Exit;
+use crate::recovery;
 use args::{ApplyArgs, CheckArgs, Format, Job, PlaceArgs, PlanArgs};
 use serde_json::{Value, json};
 use std::io::{self, Write, stdout};
@@ -20,7 +21,7 @@ use unbloat_shaper::{Held, Router, ShaperError, apply, devices, offered, remove,
 use unbloat_sqm::networkd::{self, NetworkdError};
 use unbloat_sqm::uci::{self, UciError};
 use unbloat_sqm::{Device, DeviceError, Plan, PlanError, Severity, check, tc};
-use unbloat_undo::{Journals, Purpose, UndoError};
+use unbloat_undo::{Purpose, UndoError};
 
 /// How often it is asked whether to stop.
 const NAP: Duration = Duration::from_millis(50);
@@ -166,7 +167,7 @@ fn put_here(args: &ApplyArgs) -> Result<Exit, CommandError> {
     if args.dry_run {
         return tell_applied(args, &plan);
     }
-    let journals = recovered()?;
+    let journals = recovery::journals()?;
     let stop = crate::stop::stop_on_ctrl_c()?;
     let held = apply(&journals, &plan, &Purpose::this_command().command)?;
     tell_applied(args, &plan)?;
@@ -230,21 +231,6 @@ fn tell_applied(args: &ApplyArgs, plan: &Plan) -> Result<Exit, CommandError> {
     Ok(Exit::Complete)
 }
 
-/// The journals, after what killed commands had left was undone.
-fn recovered() -> Result<Journals, CommandError> {
-    let journals = Journals::system()?;
-    for left in journals.recover()? {
-        match &left.undone {
-            Ok(()) => eprintln!(
-                "unbloat: {} undone: \"{}\" had been killed",
-                left.resource, left.command
-            ),
-            Err(error) => eprintln!("unbloat: {}: {error}", left.resource),
-        }
-    }
-    Ok(journals)
-}
-
 fn look(args: &PlaceArgs) -> Result<Exit, CommandError> {
     if let Some(target) = &args.router {
         let router = Router::new(target.clone());
@@ -263,7 +249,7 @@ fn look(args: &PlaceArgs) -> Result<Exit, CommandError> {
         }
         return Ok(Exit::Complete);
     }
-    let journals = recovered()?;
+    let journals = recovery::journals()?;
     let devices = match &args.interface {
         Some(device) => vec![device.clone()],
         None => devices(&journals)?,
@@ -298,7 +284,7 @@ fn take_away(args: &PlaceArgs) -> Result<Exit, CommandError> {
             (device, is_done)
         }
         None => {
-            let journals = recovered()?;
+            let journals = recovery::journals()?;
             let device: Device = place::device(args.interface.as_ref(), None)?;
             let is_done = remove(&journals, &device)?;
             (device, is_done)
