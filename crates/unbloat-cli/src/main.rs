@@ -4,6 +4,7 @@
 mod analyze;
 mod campaign;
 mod compare;
+mod drwa;
 mod exit;
 mod experiment;
 mod fix;
@@ -42,6 +43,7 @@ enum Command {
     Analyze(Box<analyze::Args>),
     Campaign(Box<campaign::Args>),
     Compare(compare::Args),
+    Drwa(Box<drwa::Args>),
     Lab(lab::Args),
     Locate(Box<locate::Args>),
     Fix(Box<fix::Args>),
@@ -71,6 +73,7 @@ fn main() -> std::process::ExitCode {
         Command::Analyze(args) => analyze::run(&args).map_err(|e| e.to_string()),
         Command::Campaign(args) => campaign::run(&args).map_err(|e| e.to_string()),
         Command::Compare(args) => compare::run(&args).map_err(|e| e.to_string()),
+        Command::Drwa(args) => drwa::run(&args).map_err(|e| e.to_string()),
         Command::Lab(args) => lab::run(&args).map_err(|e| e.to_string()),
         Command::Fix(args) => fix::run(&args).map_err(|e| e.to_string()),
         Command::Locate(args) => locate::run(&args).map_err(|e| e.to_string()),

@@ -18,6 +18,12 @@ pub enum LabError {
         scenario: &'static str,
         source: ControlError,
     },
+    #[error(
+        "receive_window = {law:?} is held by BPF programs on a control group, which the kernel of --virtual lacks; run it in real time"
+    )]
+    NoWindowLaw { law: &'static str },
+    #[error(transparent)]
+    Window(#[from] unbloat_window::WindowError),
     #[error("{count} hosts on one side; the lab has addresses for {most}")]
     Hosts { count: usize, most: usize },
     #[error(transparent)]

@@ -18,6 +18,7 @@ mod shell;
 mod stage;
 mod verdict;
 mod watch;
+mod windows;
 
 pub use beside::{Beside, Ended};
 pub use capture::{CaptureFile, Captures};

@@ -52,6 +52,16 @@ struct Setting {
     is_default: bool,
 }
 
+/// A law that a BPF program holds the receive windows of some flow by.
+#[derive(Debug)]
+pub struct HeldWindow {
+    pub law: Window,
+    /// Whose sockets: the server's (0) or the client's (1).
+    pub side: usize,
+    /// Number of the flow.
+    pub flow: usize,
+}
+
 /// What sockets and hosts are told.
 #[derive(Debug, Default)]
 pub struct Mapping {
@@ -61,6 +71,7 @@ pub struct Mapping {
     settings: BTreeMap<(usize, u32), BTreeMap<&'static str, Setting>>,
     pub differences: BTreeSet<String>,
     pub controls: BTreeSet<ControlName>,
+    pub windows: Vec<HeldWindow>,
 }
 
 impl Mapping {
@@ -150,6 +161,14 @@ impl Mapping {
                     );
                 }
                 Ok((None, (params.max != default.max).then_some(params.max)))
+            }
+            Window::Drwa(_) | Window::RLedbat(_) => {
+                self.windows.push(HeldWindow {
+                    law: receiver.rule.clone(),
+                    side: host.0,
+                    flow: self.tcp.len(),
+                });
+                Ok((None, None))
             }
             other => Err(LabError::OnlySim {
                 flow: flow.to_owned(),

@@ -10,6 +10,7 @@ use crate::mapping::Mapping;
 use crate::stage::Stage;
 use crate::verdict::Verdict;
 use crate::watch::{Keeper, TcpSample};
+use crate::windows::Windows;
 use fastrand::Rng;
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -72,6 +73,9 @@ pub fn run(
     let mut mapping = Mapping::of(&experiment.flows)?;
     let controls = Controls::provide(&mut mapping)?;
     mapping.differences.extend(controls.stand_ins());
+    let _windows = Windows::hold(&mapping, options.timing)?;
+    let told = Windows::told(&mapping);
+    mapping.differences.extend(told);
     let stage = Stage::build(experiment, &mapping, options.timing)?;
     let zero = monotonic() + HEAD_START;
     let live = LivePath::default();

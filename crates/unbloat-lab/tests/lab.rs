@@ -188,7 +188,10 @@ fn what_no_kernel_does_is_refused_by_name() {
     for (key, told) in [
         ("cc = \"ledbat\"", "cc = \"ledbat\""),
         ("cc = \"bbr3\"", "cc = \"bbr3\""),
-        ("receive_window = \"drwa\"", "receive_window = \"drwa\""),
+        (
+            "receive_window = \"drs2012\"",
+            "receive_window = \"drs2012\"",
+        ),
         ("ecn = \"accurate\"", "ecn = \"accurate\""),
     ] {
         let experiment = experiment(&format!("[[flow]]\napp = \"bulk\"\n{key}"));
@@ -197,6 +200,29 @@ fn what_no_kernel_does_is_refused_by_name() {
         assert!(matches!(error, LabError::OnlySim { .. }), "{error}");
         assert!(error.to_string().contains(told), "{error}");
     }
+}
+
+/// The clamp of one flow's client leaves that of the other alone.
+#[test]
+fn a_window_law_is_held_by_a_program_for_its_flow_only() {
+    let Some(_turn) = turn() else { return };
+    let flows = "[[flow]]\napp = \"bulk\"\nreceive_window = { kind = \"drwa\", initial = \"10 kB\", max = \"10 kB\" }\n\
+                 [[flow]]\napp = \"bulk\"";
+    let ran = done(&experiment(flows), &options());
+    let settled = Time::from_ns(0) + Delta::secs(1);
+    let most = |flow: u32| {
+        let samples = ran
+            .tcp
+            .iter()
+            .filter(|sample| sample.flow == flow && sample.at > settled);
+        let in_flight = samples.map(|sample| sample.info.in_flight().as_u64());
+        in_flight.max().unwrap()
+    };
+    // Rounded up to whole units of the window, and to whole segments.
+    assert!(most(0) <= 13_000, "{}", most(0));
+    assert!(most(1) > 20_000, "{}", most(1));
+    let told = "receive_window \"drwa\" is a BPF program that bounds the kernel's own window";
+    assert!(ran.differences.iter().any(|difference| difference == told));
 }
 
 #[test]

@@ -270,3 +270,57 @@ fn drwa_cuts_the_round_trip_at_no_loss_nearby_and_beats_the_static_window_far_aw
         assert!((0.2..0.51).contains(&gain), "{goodput} {stock_goodput}");
     }
 }
+
+/// The weakness of the published rule, and what dips do about it.
+mod late_comers {
+    use super::*;
+
+    const PUBLISHED: &str = r#""drwa""#;
+    const DIPPING: &str = r#"{ kind = "drwa", dip_every = "10 s", eager = true }"#;
+    const NETWORK: Network = Network {
+        rate: "8 Mbit/s",
+        delay: "30 ms",
+        buffer: "1 MB",
+        stock: 0,
+    };
+
+    /// Mbit/s of a download and of one that begins on its queue, and the mean round-trip time of the first in ms.
+    fn shares(window: &str) -> [f64; 3] {
+        let flow = |name: &str, start: &str| {
+            format!(
+                r#"
+                [[flow]]
+                name = "{name}"
+                app = "bulk"
+                start = "{start}"
+                receive_window = {window}
+                "#
+            )
+        };
+        let flows = flow("first", "0 s") + &flow("late", "15 s");
+        let head = r#"duration = "120 s"
+            warmup = "45 s""#;
+        let run = Run::of(&NETWORK.text(head, &flows));
+        [
+            run.get("first", "goodput_bps") / 1e6,
+            run.get("late", "goodput_bps") / 1e6,
+            run.get("first", "rtt_mean_ms"),
+        ]
+    }
+
+    /// The newest takes nearly all, at a multiple of the delay that is aimed at (PIMRC 2018 says so, too).
+    #[test]
+    fn who_begins_on_a_queue_takes_nearly_all_by_the_published_rule() {
+        let [first, late, rtt_ms] = shares(PUBLISHED);
+        assert!(late > 10.0 * first, "{first} {late}");
+        assert!(rtt_ms > 2.0 * 180.0, "{rtt_ms}");
+    }
+
+    #[test]
+    fn who_begins_on_a_queue_shares_when_all_dip() {
+        let [first, late, rtt_ms] = shares(DIPPING);
+        assert!((0.6..1.7).contains(&(first / late)), "{first} {late}");
+        assert!(first + late > 0.97 * 7.72, "{first} {late}");
+        assert!(rtt_ms < 200.0, "{rtt_ms}");
+    }
+}

@@ -264,8 +264,10 @@ fn window_rule(flow: &mut Keys) -> Result<receive_window::Config, Error> {
             let default = drwa::Params::default();
             let (initial, max) = window_bounds(keys, default.initial, default.max)?;
             receive_window::Config::Drwa(drwa::Params {
-                lambda: keys.within("lambda", default.lambda, &(1..=1_000))?,
+                lambda_eighths: eighths(keys.within("lambda", 3.0, &(1.0..=1_000.0))?),
                 alpha_eighths: keys.within("alpha_eighths", default.alpha_eighths, &(0..=8))?,
+                dip_every: keys.within("dip_every", default.dip_every, &SPAN)?,
+                eager: keys.or("eager", default.eager)?,
                 initial,
                 max,
             })
@@ -283,6 +285,10 @@ fn window_rule(flow: &mut Keys) -> Result<receive_window::Config, Error> {
     };
     params.end()?;
     Ok(config)
+}
+
+fn eighths(value: f64) -> u32 {
+    (8.0 * value).round() as u32
 }
 
 /// What 16 bits and a scale of 14 can say (RFC 7323 section 2.3).

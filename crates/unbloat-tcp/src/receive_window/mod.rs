@@ -23,7 +23,8 @@ pub struct View {
     pub mss: u32,
     /// Round-trip time as the receiver sees it, smoothed, times eight; zero while unknown.
     pub rtt_us8: u32,
-    /// The sample of this segment, if it gave one, and the least sample so far.
+    /// The sample of this segment, if it gave one (by timestamps, without them by the time that a window of data takes), and the
+    /// least one by timestamps so far.
     pub rtt_us: Option<u32>,
     pub min_rtt_us: u32,
     /// Bytes that arrived in order, and of these how many the application has read.

@@ -166,6 +166,7 @@ impl Receiver {
             self.acking.scheduled = true;
             return;
         }
+        let mut round = None;
         match self
             .data
             .insert(segment.seq, segment.end(), &mut self.sacks)
@@ -176,7 +177,7 @@ impl Receiver {
                 self.acking.scheduled = true;
             }
             Arrival::InOrder => {
-                self.in_order(segment);
+                round = self.in_order(segment);
                 if !self.sacks.is_empty() && self.data.holes_are_filled() {
                     self.acking.now = true;
                 }
@@ -194,24 +195,29 @@ impl Receiver {
                 }
             }
         }
-        self.tell_rule(segment);
+        self.tell_rule(segment, round);
     }
 
-    fn in_order(&mut self, segment: &Segment) {
+    /// The round-trip time, if a window of data has arrived.
+    fn in_order(&mut self, segment: &Segment) -> Option<u32> {
         self.acking.scheduled = true;
         self.acking.measure(segment);
-        self.measure_round();
+        let round = self.measure_round();
         self.pace_acks();
         self.check_ecn(segment.ecn);
         if segment.len >= 128 {
             self.grow_window_threshold(segment.len);
         }
+        round
     }
 
-    fn tell_rule(&mut self, segment: &Segment) {
-        let sample = self.measure_by_echo(segment);
+    fn tell_rule(&mut self, segment: &Segment, round: Option<u32>) {
+        let rtt_us = match segment.timestamps {
+            Some(_) => self.measure_by_echo(segment),
+            None => round,
+        };
         let view = View {
-            rtt_us: sample,
+            rtt_us,
             is_retransmission: segment.is_retransmission,
             ..self.view()
         };

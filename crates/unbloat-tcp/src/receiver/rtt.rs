@@ -42,18 +42,22 @@ impl Rtt {
 
 impl Receiver {
     /// By the time that a window of data takes.
-    pub(super) fn measure_round(&mut self) {
+    pub(super) fn measure_round(&mut self) -> Option<u32> {
         let now = clock_us(self.now);
         let rtt = &mut self.rtt;
+        let mut sample = None;
         if rtt.round_start_us != 0 {
             if self.data.next < rtt.round_end {
-                return;
+                return None;
             }
             let span = (now - rtt.round_start_us).max(1);
-            rtt.take(span.min(u64::from(u32::MAX)) as u32, true);
+            let span = span.min(u64::from(u32::MAX)) as u32;
+            rtt.take(span, true);
+            sample = Some(span);
         }
         rtt.round_end = self.data.next + u64::from(self.window.granted);
         rtt.round_start_us = now;
+        sample
     }
 
     /// By the echo of our clock, once for each of its values.

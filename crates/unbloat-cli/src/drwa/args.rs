@@ -1,0 +1,176 @@
+//! What is asked for.
+
+use std::ffi::OsString;
+use std::time::Duration;
+use unbloat_tcp::receive_window::{Config, drwa, rledbat};
+use unbloat_units::{Bytes, Delta};
+use unbloat_window::{Options, Whose};
+
+/// Holds the receive windows of this host's downloads, so that they do not fill the buffers before it.
+///
+/// Of all TCP connections that begin in a control group while this runs, by a BPF program: nothing of it stays when this ends or
+/// is killed, and windows are let go.
+#[derive(clap::Args)]
+#[command(after_help = "\
+Examples:
+  unbloat drwa --run curl -O https://example.org/large
+  unbloat drwa --cgroup /user.slice --port 443 --interface wwan0
+  unbloat drwa --cgroup / --json | jq '.flows[] | [.remote, .window_bytes, .rtt_ms]'
+  unbloat drwa --router br-lan
+  unbloat drwa --policy rledbat --target '30 ms' --run apt-get upgrade
+What the law does and what it cannot is told in docs/drwa.md.")]
+pub struct Args {
+    /// Connections of this control group (v2, as in /proc/PID/cgroup) and those below it; / is everything
+    #[arg(long, value_name = "NAME", required_unless_present_any = ["run", "router"])]
+    pub cgroup: Option<String>,
+
+    /// Only connections from or to this port; may be repeated
+    #[arg(long, value_name = "N")]
+    port: Vec<u16>,
+
+    /// Only what is received by this device
+    #[arg(long, value_name = "NAME")]
+    interface: Option<String>,
+
+    /// Lower the windows that hosts behind this device offer, on their router; none is ever made larger
+    #[arg(long, value_name = "DEVICE", conflicts_with_all = ["cgroup", "run", "interface"])]
+    pub router: Option<String>,
+
+    /// By which law
+    #[arg(long, value_enum, default_value_t = Policy::Drwa)]
+    policy: Policy,
+
+    /// DRWA: how many times the least round-trip time is aimed at, in steps of an eighth
+    #[arg(long, value_name = "X", default_value_t = 3.0, value_parser = lambda)]
+    lambda: f64,
+
+    /// DRWA: weight of what was known, in steps of an eighth
+    #[arg(long, value_name = "X", default_value_t = 0.875, value_parser = alpha)]
+    alpha: f64,
+
+    /// DRWA: how often all flows empty the queue together to see the least round-trip time; 0: never
+    #[arg(long, value_name = "TIME", default_value = "10 s", value_parser = span)]
+    dip_every: Delta,
+
+    /// DRWA without what was added to it: no dips, no eager growth
+    #[arg(long)]
+    as_published: bool,
+
+    /// rLEDBAT: queueing delay that is aimed at
+    #[arg(long, value_name = "TIME", default_value = "60 ms", value_parser = span)]
+    target: Delta,
+
+    /// Never more than this
+    #[arg(long, value_name = "SIZE", default_value = "3 MiB", value_parser = size)]
+    max: Bytes,
+
+    /// Print a line of JSON for each look; what the command prints goes to standard error then
+    #[arg(long)]
+    pub json: bool,
+
+    /// Time from one look to the next, from 100 ms to an hour
+    #[arg(long, value_name = "TIME", default_value = "1 s", value_parser = interval)]
+    interval: Delta,
+
+    /// End after so many seconds
+    #[arg(long, value_name = "N")]
+    pub seconds: Option<f64>,
+
+    /// Run this in a control group of its own, and end with it
+    #[arg(long, value_name = "COMMAND", num_args = 1.., allow_hyphen_values = true, conflicts_with = "cgroup")]
+    pub run: Vec<OsString>,
+}
+
+#[derive(Clone, Copy, Debug, clap::ValueEnum)]
+enum Policy {
+    Drwa,
+    Rledbat,
+}
+
+impl Args {
+    pub fn options(&self) -> Options {
+        Options {
+            law: self.law(),
+            ports: self.port.clone(),
+            whose: Whose::Any,
+            interface: self.interface.clone(),
+        }
+    }
+
+    fn law(&self) -> Config {
+        match self.policy {
+            Policy::Drwa => Config::Drwa(drwa::Params {
+                lambda_eighths: eighths(self.lambda),
+                alpha_eighths: eighths(self.alpha),
+                dip_every: if self.as_published {
+                    Delta::ZERO
+                } else {
+                    self.dip_every
+                },
+                eager: !self.as_published,
+                max: self.max,
+                ..drwa::Params::default()
+            }),
+            Policy::Rledbat => {
+                let mut params = rledbat::Params {
+                    max: self.max,
+                    ..rledbat::Params::default()
+                };
+                params.control.target = self.target;
+                Config::RLedbat(params)
+            }
+        }
+    }
+
+    pub fn every(&self) -> Duration {
+        Duration::from_secs_f64(self.interval.as_secs())
+    }
+}
+
+fn eighths(value: f64) -> u32 {
+    (8.0 * value).round() as u32
+}
+
+fn number(text: &str, least: f64, most: f64) -> Result<f64, String> {
+    let value: f64 = text.parse().map_err(|e| format!("{e}"))?;
+    if (least..=most).contains(&value) {
+        return Ok(value);
+    }
+    Err(format!("it is from {least} to {most}"))
+}
+
+fn lambda(text: &str) -> Result<f64, String> {
+    number(text, 1.0, 1_000.0)
+}
+
+fn alpha(text: &str) -> Result<f64, String> {
+    number(text, 0.0, 1.0)
+}
+
+fn span(text: &str) -> Result<Delta, String> {
+    let span: Delta = if text == "0" {
+        Delta::ZERO
+    } else {
+        text.parse().map_err(|e| format!("{e}"))?
+    };
+    if (Delta::ZERO..=Delta::secs(86_400)).contains(&span) {
+        return Ok(span);
+    }
+    Err("it is from 0 to a day".to_owned())
+}
+
+fn size(text: &str) -> Result<Bytes, String> {
+    let size: Bytes = text.parse().map_err(|e| format!("{e}"))?;
+    if (Bytes::new(4_096)..=Bytes::mib(1_024)).contains(&size) {
+        return Ok(size);
+    }
+    Err("it is from 4,096 B to 1 GiB".to_owned())
+}
+
+fn interval(text: &str) -> Result<Delta, String> {
+    let span: Delta = text.parse().map_err(|e| format!("{e}"))?;
+    if (Delta::ms(100)..=Delta::secs(3_600)).contains(&span) {
+        return Ok(span);
+    }
+    Err("it is from 100 ms to 1 h".to_owned())
+}

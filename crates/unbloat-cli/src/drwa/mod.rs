@@ -1,0 +1,195 @@
+//! `unbloat drwa`: receive windows of a control group, held by a law.
+
+mod args;
+mod text;
+
+pub use args::Args;
+
+use crate::exit::Exit;
+use crate::stop::stop_on_ctrl_c;
+use console::Term;
+use std::io::{self, Write, stderr, stdout};
+use std::os::unix::process::ExitStatusExt;
+use std::process::{Child, Command, ExitStatus, Stdio};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread::sleep;
+use std::time::{Duration, Instant};
+use unbloat_window::{Cgroup, Flow, Guard, Hold, Router, WindowError, own_name, sweep};
+
+/// How often it is asked whether to stop.
+const NAP: Duration = Duration::from_millis(50);
+/// For a command to end when it is asked to.
+const GRACE: Duration = Duration::from_secs(2);
+
+#[derive(Debug, thiserror::Error)]
+pub enum CommandError {
+    #[error(transparent)]
+    Window(#[from] WindowError),
+    #[error("the process that lets windows go cannot be made: {0}")]
+    Guard(#[source] io::Error),
+    #[error("Ctrl-C cannot be caught: {0}")]
+    Signal(#[from] ctrlc::Error),
+    #[error("{command:?} cannot be run: {source}")]
+    Run { command: String, source: io::Error },
+    #[error("writing failed: {0}")]
+    Write(#[from] io::Error),
+}
+
+pub fn run(args: &Args) -> Result<Exit, CommandError> {
+    if let Some(device) = &args.router {
+        let options = args.options();
+        let router = Router::begin(device, &options.law, &options.ports)?;
+        let stop = stop_on_ctrl_c()?;
+        return look(args, &|| router.flows(), None, &stop);
+    }
+    for name in sweep() {
+        eprintln!("unbloat: removed the control group {name} of a process that was killed");
+    }
+    let group = match &args.cgroup {
+        Some(name) => Cgroup::open(name)?,
+        None => Cgroup::make(&own_name())?,
+    };
+    let is_own = args.cgroup.is_none();
+    let held = hold(args, group, is_own);
+    if held.is_err() && is_own {
+        // What failed is told; that nobody is left in the group is all there is to do.
+        sweep_own();
+    }
+    held
+}
+
+fn sweep_own() {
+    if let Ok(group) = Cgroup::open(&own_name()) {
+        let _ = group.remove();
+    }
+}
+
+fn hold(args: &Args, group: Cgroup, is_own: bool) -> Result<Exit, CommandError> {
+    group.claim()?;
+    let mut hold = Hold::begin(&group, &args.options())?;
+    // Before there is another thread.
+    let guard = Guard::fork(&mut hold, &group, is_own).map_err(CommandError::Guard)?;
+    let stop = stop_on_ctrl_c()?;
+    let mut child = match args.run.is_empty() {
+        true => None,
+        false => Some(start(args, &group)?),
+    };
+    let looked = look(args, &|| hold.flows(), child.as_mut(), &stop);
+    if let Some(child) = &mut child {
+        end(child);
+    }
+    hold.release()?;
+    drop(guard);
+    looked
+}
+
+fn start(args: &Args, group: &Cgroup) -> Result<Child, CommandError> {
+    let (program, rest) = args.run.split_first().expect("the caller has looked");
+    let mut command = Command::new(program);
+    command.args(rest);
+    if args.json {
+        command.stdout(Stdio::from(stderr_again()?));
+    }
+    group.admit(&mut command)?;
+    command.spawn().map_err(|source| CommandError::Run {
+        command: program.to_string_lossy().into_owned(),
+        source,
+    })
+}
+
+fn stderr_again() -> io::Result<std::os::fd::OwnedFd> {
+    use std::os::fd::AsFd;
+    stderr().as_fd().try_clone_to_owned()
+}
+
+type Flows<'a> = &'a dyn Fn() -> Result<Vec<Flow>, WindowError>;
+
+/// Looks until there is a reason to end.
+fn look(
+    args: &Args,
+    flows: Flows<'_>,
+    mut child: Option<&mut Child>,
+    stop: &AtomicBool,
+) -> Result<Exit, CommandError> {
+    let begun = Instant::now();
+    let span = args.seconds.map(Duration::from_secs_f64);
+    let mut view = View::new(args);
+    let mut due = begun + args.every();
+    loop {
+        let status = child
+            .as_mut()
+            .map_or(Ok(None), |running| running.try_wait())?;
+        let is_over = span.is_some_and(|most| begun.elapsed() >= most);
+        let is_stopped = stop.load(Ordering::Relaxed);
+        let ends = status.is_some() || is_over || is_stopped;
+        if Instant::now() >= due || ends {
+            due += args.every();
+            if !view.show(&flows()?, ends)? {
+                return Ok(Exit::Complete);
+            }
+        }
+        match status {
+            Some(status) if !status.success() => return Ok(ended(status)),
+            _ if is_stopped => return Ok(Exit::Interrupted),
+            _ if ends => return Ok(Exit::Complete),
+            _ => sleep(NAP),
+        }
+    }
+}
+
+/// What a shell would say of it.
+fn ended(status: ExitStatus) -> Exit {
+    let by_signal = status.signal().map(|signal| 128 + signal);
+    Exit::Of(status.code().or(by_signal).map_or(1, |code| code as u8))
+}
+
+fn end(child: &mut Child) {
+    if let Ok(None) = child.try_wait() {
+        // SAFETY: it is our child, and not yet waited for.
+        unsafe { libc::kill(child.id() as i32, libc::SIGTERM) };
+    }
+    let begun = Instant::now();
+    while begun.elapsed() < GRACE && matches!(child.try_wait(), Ok(None)) {
+        sleep(NAP);
+    }
+    let _ = child.kill();
+    let _ = child.wait();
+}
+
+/// Lines of JSON, a table that is drawn again and again, or one at the end.
+struct View {
+    is_json: bool,
+    term: Term,
+    drawn: usize,
+}
+
+impl View {
+    fn new(args: &Args) -> View {
+        View {
+            is_json: args.json,
+            term: Term::stderr(),
+            drawn: 0,
+        }
+    }
+
+    /// Whether anybody still reads it.
+    fn show(&mut self, flows: &[Flow], is_last: bool) -> Result<bool, CommandError> {
+        if self.is_json {
+            let mut out = stdout().lock();
+            let written = writeln!(out, "{}", text::line(flows)).and_then(|()| out.flush());
+            return match written {
+                Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(false),
+                written => Ok(written.map(|()| true)?),
+            };
+        }
+        if self.term.is_term() {
+            self.term.clear_last_lines(self.drawn)?;
+        } else if !is_last || flows.is_empty() {
+            return Ok(true);
+        }
+        let table = text::table(flows);
+        self.drawn = table.lines().count();
+        self.term.write_line(&table)?;
+        Ok(true)
+    }
+}
