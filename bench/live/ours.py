@@ -47,8 +47,8 @@ class Result:
 
 class Unbloat(Tool):
     name = "unbloat"
-    about = ("`unbloat test` as it is by default: `added` and `goodput_bps` of its JSON, over the part of each stage that it judges; goodput is of "
-             "the receiving application, so without TLS and HTTP framing (0.3 %)")
+    about = ("`unbloat test` as it is by default: `added` and `goodput_bps` of its JSON, over the part of each stage that it judges; goodput is "
+             "what receiving applications got of the load, so without TLS and HTTP framing (0.3 %), and what its probes carried")
 
     def __init__(self, program):
         self.program = program

@@ -7,7 +7,6 @@ use crate::measured::{Count, Counter, KernelSample, KernelState, Side};
 use crate::options::Http;
 use crate::plan::Direction;
 use crate::service::Service;
-use crate::socket::Settings;
 use crate::upload::Body;
 use http_body_util::BodyExt;
 use hyper::Method;
@@ -260,10 +259,7 @@ async fn follow(dialer: &Dialer, service: &Service, into: &Mutex<Account>) -> io
         return Ok(());
     };
     let path = format!("{}/account", session.path());
-    let (mut sender, _handle) = dialer
-        .open(Http::One, &Settings::default())
-        .await?
-        .into_parts();
+    let (mut sender, _handle) = dialer.open_beside(Http::One).await?.into_parts();
     let token = service.token.as_deref();
     let request = http::request(&dialer.origin, (Method::GET, &path), token, Body::Empty)?;
     let response = sender.send(http::fit(request, &sender)?).await?;

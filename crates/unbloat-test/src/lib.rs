@@ -7,6 +7,7 @@
 mod account;
 mod apple;
 mod applications;
+mod beside;
 mod echo;
 mod error;
 mod findings;

@@ -127,8 +127,9 @@ impl<'a> Test<'a> {
         };
         test.check_apps();
         if let Some(of_test) = &test.carrier {
-            test.sampler =
-                Some(Sampler::begin(of_test.flows.clone(), clock).map_err(TestError::Begin)?);
+            let (flows, beside) = (of_test.flows.clone(), of_test.dialer.beside.clone());
+            let sampler = Sampler::begin(flows, beside, clock).map_err(TestError::Begin)?;
+            test.sampler = Some(sampler);
             let has_session = of_test.service.session.is_some();
             test.account =
                 has_session.then(|| account::read(of_test.dialer.clone(), of_test.service.clone()));
@@ -205,6 +206,7 @@ impl<'a> Test<'a> {
             clocks,
             probes,
             counts,
+            beside,
             kernel,
         } = collected;
         Measured {
@@ -217,6 +219,7 @@ impl<'a> Test<'a> {
             clocks,
             probes,
             counts,
+            beside,
             kernel,
             apps: self.apps,
             lacks: self.lacks,

@@ -18,6 +18,7 @@ pub struct Measured {
     pub clocks: Option<Clocks>,
     pub probes: Vec<Probe>,
     pub counts: Vec<Count>,
+    pub beside: Vec<Beside>,
     pub kernel: Vec<KernelSample>,
     pub apps: Vec<AppRun>,
     /// Sentences: what this server or this system could not give.
@@ -124,6 +125,8 @@ pub struct Echo {
     /// Of each direction what exceeds its least of the whole test, drift of the clocks corrected.
     pub added_up: Option<Delta>,
     pub added_down: Option<Delta>,
+    /// When it was at the server, if the idle path is as long up as down.
+    pub turned: Option<Time>,
     /// It was overtaken by a later one on that way.
     pub reordered_up: bool,
     pub reordered_down: bool,
@@ -208,6 +211,14 @@ pub struct Count {
     pub direction: Direction,
     pub counter: Counter,
     pub bytes: Bytes,
+}
+
+/// What connections beside the load carried up to a time: probes, account, greetings. TLS and HTTP framing are in it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Beside {
+    pub at: Time,
+    /// Down and up.
+    pub bytes: [Bytes; 2],
 }
 
 /// Which end's kernel.

@@ -1,7 +1,8 @@
 //! Every 10 ms: what the kernel says of our load connections, what they have carried, and how much may wait in them.
 
+use crate::beside::Tally;
 use crate::flow::{Flow, Flows};
-use crate::measured::{Count, Counter, KernelSample, KernelState, Side};
+use crate::measured::{Beside, Count, Counter, KernelSample, KernelState, Side};
 use crate::plan::{Direction, Stack};
 use crate::socket;
 use std::os::fd::AsFd;
@@ -26,10 +27,11 @@ pub struct Sampler {
 pub struct Samples {
     pub kernel: Vec<KernelSample>,
     pub counts: Vec<Count>,
+    pub beside: Vec<Beside>,
 }
 
 impl Sampler {
-    pub fn begin(flows: Arc<Flows>, clock: Clock) -> std::io::Result<Sampler> {
+    pub fn begin(flows: Arc<Flows>, beside: Tally, clock: Clock) -> std::io::Result<Sampler> {
         let stop = Arc::new(AtomicBool::new(false));
         let stopped = stop.clone();
         let thread = std::thread::Builder::new()
@@ -40,8 +42,12 @@ impl Sampler {
                     if stopped.load(Ordering::Relaxed) {
                         break;
                     }
+                    let counts = look % COUNTED_EVERY == 0;
                     for flow in flows.open() {
-                        samples.look(&flow, clock, look % COUNTED_EVERY == 0);
+                        samples.look(&flow, clock, counts);
+                    }
+                    if counts {
+                        samples.beside.push(beside.look(clock.now()));
                     }
                     std::thread::sleep(EVERY);
                 }

@@ -94,8 +94,18 @@ pub(super) fn over(
     (from, to): (Time, Time),
 ) -> Option<(Rate, Counter)> {
     let curves = Curves::of(measured, stage, direction)?;
-    let rate = curves.bytes(from, to).over(to.since(from))?;
+    let carried = curves.bytes(from, to) + beside(measured, direction, (from, to));
+    let rate = carried.over(to.since(from))?;
     Some((rate, curves.counter))
+}
+
+/// What the test itself took from the path besides: probes on connections of their own, the server's account.
+fn beside(measured: &Measured, direction: Direction, (from, to): (Time, Time)) -> Bytes {
+    let curve = measured.beside.iter();
+    let curve: Vec<(Time, u64)> = curve
+        .map(|seen| (seen.at, seen.bytes[direction as usize].as_u64()))
+        .collect();
+    Bytes::new((at(&curve, to) - at(&curve, from)).max(0.0).round() as u64)
 }
 
 /// See the rule in [`super`].

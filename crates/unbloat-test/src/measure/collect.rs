@@ -4,13 +4,12 @@ use super::Test;
 use crate::echo::Echoed;
 use crate::flow::lock;
 use crate::http;
-use crate::measured::{Clocks, Count, Echo, Fate, FlowRun, KernelSample, Probe, StageRun};
-use crate::socket::Settings;
+use crate::measured::{Beside, Clocks, Count, Echo, Fate, FlowRun, KernelSample, Probe, StageRun};
 use crate::upload::Body;
 use hyper::Method;
 use std::time::Duration;
 use unbloat_echo::clock::Correction;
-use unbloat_units::Time;
+use unbloat_units::{Delta, Time};
 
 /// For the server to forget a session.
 const PATIENCE: Duration = Duration::from_millis(500);
@@ -22,6 +21,7 @@ pub(super) struct Collected {
     pub(super) clocks: Option<Clocks>,
     pub(super) probes: Vec<Probe>,
     pub(super) counts: Vec<Count>,
+    pub(super) beside: Vec<Beside>,
     pub(super) kernel: Vec<KernelSample>,
 }
 
@@ -36,6 +36,7 @@ impl Test<'_> {
             let samples = tokio::task::block_in_place(|| sampler.end());
             collected.counts = samples.counts;
             collected.kernel = samples.kernel;
+            collected.beside = samples.beside;
         }
         if let Some((account, task)) = self.account.take() {
             task.abort();
@@ -107,7 +108,7 @@ impl Test<'_> {
         let carrier = self.carrier.as_ref()?;
         let session = carrier.service.session.as_ref()?;
         let dialer = &carrier.dialer;
-        let opened = dialer.open(carrier.http, &Settings::default()).await.ok()?;
+        let opened = dialer.open_beside(carrier.http).await.ok()?;
         let (mut sender, _) = opened.into_parts();
         let what = (Method::DELETE, &session.path()[..]);
         let token = carrier.service.token.as_deref();
@@ -121,6 +122,7 @@ fn echoes(all: &[unbloat_echo::Echo], correction: Option<&Correction>) -> Vec<Ec
     let (overtaken_up, overtaken_down) = overtaken(all);
     let one = |(i, echo): (usize, &unbloat_echo::Echo)| {
         let added = correction.and_then(|correction| correction.added(echo));
+        let ways = correction.and_then(|correction| correction.one_way(echo));
         Echo {
             seq: u64::from(echo.seq),
             sent: echo.sent.mono,
@@ -133,6 +135,7 @@ fn echoes(all: &[unbloat_echo::Echo], correction: Option<&Correction>) -> Vec<Ec
             rtt: echo.rtt(),
             added_up: added.map(|added| added.up),
             added_down: added.map(|added| added.down),
+            turned: ways.map(|ways| echo.sent.mono + ways.up.max(Delta::ZERO)),
             reordered_up: overtaken_up[i],
             reordered_down: overtaken_down[i],
             duplicates: echo.duplicates_up + echo.duplicates_down,

@@ -66,7 +66,7 @@ async fn responsiveness(
         Http::Three => Http::Two,
         http => http,
     };
-    let connection = dialer.open(met_by, &Settings::default()).await;
+    let connection = dialer.open_beside(met_by).await;
     let connection = connection.map_err(|error| refused(&dialer, options, error))?;
     let mut spoken = connection.http();
     let tls = connection.tls_version.map(str::to_owned);
@@ -178,7 +178,7 @@ fn unfit(options: &Options, origin: &Origin) -> Option<&'static str> {
 
 /// Tries whether the server speaks HTTP/3 where it is to carry load.
 async fn over_quic(dialer: &Dialer, options: &Options) -> Result<Http, TestError> {
-    let opened = dialer.open(Http::Three, &Settings::default()).await;
+    let opened = dialer.open_beside(Http::Three).await;
     let opened = opened.map_err(|error| TestError::Http {
         to: dialer.origin.authority(),
         wanted: options.http.name(),
