@@ -16,6 +16,7 @@ mod serve;
 mod sim;
 mod stop;
 mod test;
+mod uplink;
 mod watch;
 
 use clap::{Parser, Subcommand};
@@ -47,6 +48,7 @@ enum Command {
     Serve(Box<serve::Args>),
     Sim(Box<sim::Args>),
     Test(Box<test::Args>),
+    Uplink(uplink::Args),
     Watch(watch::Args),
 }
 
@@ -74,6 +76,7 @@ fn main() -> std::process::ExitCode {
         Command::Serve(args) => serve::run(&args).map_err(|e| e.to_string()),
         Command::Sim(args) => sim::run(&args).map_err(|e| e.to_string()),
         Command::Test(args) => test::run(&args).map_err(|e| e.to_string()),
+        Command::Uplink(args) => uplink::run(&args).map_err(|e| e.to_string()),
         Command::Watch(args) => watch::run(&args).map_err(|e| e.to_string()),
     };
     exit.unwrap_or_else(|error| {

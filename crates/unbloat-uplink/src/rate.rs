@@ -37,7 +37,7 @@ impl Drain {
         if span < SPAN {
             return;
         }
-        let sample = (total - self.from).max(0) as f64 / span.as_secs();
+        let sample = total.saturating_sub(self.from).max(0) as f64 / span.as_secs();
         if sample > 0.0 && (self.is_busy || sample > self.most()) {
             if self.samples.len() == SAMPLES {
                 self.samples.pop_front();
