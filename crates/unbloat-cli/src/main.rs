@@ -20,6 +20,7 @@ mod sim;
 mod sqm;
 mod stop;
 mod test;
+mod uplink;
 mod watch;
 
 use clap::{Parser, Subcommand};
@@ -54,6 +55,7 @@ enum Command {
     Sim(Box<sim::Args>),
     Sqm(Box<sqm::Args>),
     Test(Box<test::Args>),
+    Uplink(uplink::Args),
     Watch(watch::Args),
 }
 
@@ -84,6 +86,7 @@ fn main() -> std::process::ExitCode {
         Command::Sim(args) => sim::run(&args).map_err(|e| e.to_string()),
         Command::Sqm(args) => sqm::run(&args).map_err(|e| e.to_string()),
         Command::Test(args) => test::run(&args).map_err(|e| e.to_string()),
+        Command::Uplink(args) => uplink::run(&args).map_err(|e| e.to_string()),
         Command::Watch(args) => watch::run(&args).map_err(|e| e.to_string()),
     };
     exit.unwrap_or_else(|error| {

@@ -5,6 +5,7 @@ use crate::clock::{Clock, Monotonic, thread_cpu_ns};
 use crate::delays::{Delays, ExtraDelay};
 use crate::devices::{drops, starved};
 use crate::error::EmulatorError;
+use crate::modem::Modem;
 use crate::plane::Plane;
 use crate::port::{Device, Port, Side, Tun, TunError};
 use crate::report::Report;
@@ -41,6 +42,8 @@ pub struct Setup {
     pub extra_delays: Vec<ExtraDelay>,
     /// Sees every packet.
     pub witness: Option<Box<dyn Witness>>,
+    /// Is told what the firmware of the uplink holds.
+    pub modem: Option<Modem>,
 }
 
 impl Setup {
@@ -63,6 +66,7 @@ impl Setup {
             sample_every: None,
             extra_delays: Vec::new(),
             witness: None,
+            modem: None,
         }
     }
 
@@ -88,6 +92,7 @@ impl Setup {
         let mut plane = Plane::new(devices, sides, routes, paths, books);
         plane.sample_every = self.sample_every.filter(|every| *every > Delta::ZERO);
         plane.delays = Delays::new(&self.extra_delays);
+        plane.modem = self.modem;
         plane
     }
 }

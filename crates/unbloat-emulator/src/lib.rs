@@ -21,6 +21,7 @@ mod emulator;
 mod error;
 mod flight;
 mod ip;
+mod modem;
 mod plane;
 #[cfg(test)]
 mod plane_tests;
@@ -41,6 +42,7 @@ pub use clock::{Clock, Monotonic};
 pub use delays::ExtraDelay;
 pub use emulator::{Emulated, Emulator, Setup};
 pub use error::EmulatorError;
+pub use modem::{Modem, Tell};
 pub use port::{Port, Side};
 pub use report::{Counts, Doubt, Report};
 pub use timing::{Privileges, Timing};

@@ -12,6 +12,7 @@ mod error;
 mod kernel_queue;
 mod live;
 mod mapping;
+mod modem;
 mod path_series;
 mod run;
 mod shell;

@@ -7,6 +7,7 @@
 //! parent's: so whoever knows the way to the outer one knows the way to the inner one, and nothing is translated.
 
 use crate::error::LabError;
+use crate::modem::reports;
 use crate::path_series::{PathSeries, recorder};
 use crate::stage::DEVICE;
 use ipnet::{IpNet, Ipv4Net};
@@ -15,6 +16,7 @@ use std::fs::File;
 use std::net::Ipv4Addr;
 use std::os::fd::{AsRawFd, OwnedFd};
 use std::os::unix::process::CommandExt;
+use std::path::Path;
 use std::process::Command;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -56,15 +58,21 @@ pub struct Closed {
 impl Shell {
     /// Makes the network and begins to carry packets.
     pub fn open(path: BothWays, seed: u64) -> Result<Shell, LabError> {
-        Self::make(path, seed, false)
+        Self::make(path, seed, false, None)
     }
 
     /// The same, which also writes down what the path does over time.
     pub fn recorded(path: BothWays, seed: u64) -> Result<Shell, LabError> {
-        Self::make(path, seed, true)
+        Self::make(path, seed, true, None)
     }
 
-    fn make(path: BothWays, seed: u64, is_recorded: bool) -> Result<Shell, LabError> {
+    /// Makes the network; `modem` is a socket on which the firmware of the uplink is reported (`docs/uplink.md`).
+    pub fn make(
+        path: BothWays,
+        seed: u64,
+        is_recorded: bool,
+        modem: Option<&Path>,
+    ) -> Result<Shell, LabError> {
         let bed = Bed::new()?;
         let (net, outer) = claim(&Here::open()?)?;
         let host = bed.host("shell")?;
@@ -87,6 +95,8 @@ impl Shell {
             ..Setup::new(path.down, path.up, ports, Timing::Spin)
         };
         let zero = Time::from_ns(setup.clock.zero_ns());
+        let modem = modem.map(|path| reports(path, zero.as_ns())).transpose()?;
+        let setup = Setup { modem, ..setup };
         let emulator = Emulator::new(setup)?;
         let stop = Arc::new(AtomicBool::new(false));
         let seen = stop.clone();

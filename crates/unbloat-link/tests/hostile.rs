@@ -169,6 +169,23 @@ fn air(rng: &mut Rng) -> (Rates, AirParams) {
     (rates, air)
 }
 
+fn control(rng: &mut Rng) -> device::control::Params {
+    device::control::Params {
+        valve: unbloat_uplink::Params {
+            target: span(rng),
+            floor: span(rng),
+            least: size(rng),
+            first: size(rng),
+            horizon: span(rng),
+        },
+        source: match rng.u32(0..3) {
+            0 => device::control::Source::Modem { every: span(rng) },
+            1 => device::control::Source::Bsr { every: span(rng) },
+            _ => device::control::Source::Delay { back: span(rng) },
+        },
+    }
+}
+
 fn element(rng: &mut Rng) -> Config {
     let queue = unbloat_queue::Config::named("droptail").unwrap();
     let framing = Framing {
@@ -238,6 +255,7 @@ fn element(rng: &mut Rng) -> Config {
                     framing,
                 }),
             },
+            control: rng.bool().then(|| control(rng)),
         }),
         _ => Config::Rrc(sleep::Params {
             rrc: rrc::Params {

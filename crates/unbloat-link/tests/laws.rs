@@ -91,7 +91,17 @@ fn elements() -> Vec<Config> {
         qdisc: queue(),
         ring: device::RingLimit::default(),
         modem,
+        control: None,
     };
+    let controlled = |source| {
+        let modem = modem::Config::LteUplink(uplink.clone());
+        let valve = unbloat_uplink::Params::default();
+        Config::Device(device::Params {
+            control: Some(device::control::Params { valve, source }),
+            ..device(modem)
+        })
+    };
+    let every = Delta::ms(5);
     let mut all: Vec<Config> = services().into_iter().map(bottleneck).collect();
     let outage = |effect| {
         Config::Outage(outage::Params {
@@ -127,6 +137,9 @@ fn elements() -> Vec<Config> {
             service: services().remove(0),
             framing: Framing::default(),
         }))),
+        controlled(device::control::Source::Modem { every }),
+        controlled(device::control::Source::Bsr { every }),
+        controlled(device::control::Source::Delay { back: every }),
         Config::Rrc(sleep::Params {
             rrc: rrc::Params {
                 tail: Delta::ms(150),

@@ -111,6 +111,7 @@ fn an_upload_waits_in_the_firmware_and_the_discipline_and_hardly_in_the_driver()
             bytes: None,
         },
         modem: modem::Config::LteUplink(uplink),
+        control: None,
     };
     let (start, mut rng) = (Time::from_ns(0), Rng::with_seed(0));
     let mut path = Path::build(&[Config::Device(device)], start, &mut rng);

@@ -3,6 +3,7 @@
 use unbloat_link::Place;
 use unbloat_queue::{Event, Reason};
 use unbloat_stats::LogHistogram;
+use unbloat_tcp::congestion::State;
 use unbloat_units::{Bytes, Delta, Time};
 
 /// One direction of the path. Distributions and rates leave out the warm-up, counts of packets do not.
@@ -116,6 +117,9 @@ pub struct FlowRecord {
     pub segments: u64,
     pub retransmissions: u64,
     pub timeouts: u64,
+    /// Timeouts that broke off a recovery: the undesired slow starts of Huang et al., SIGCOMM 2013, section 5.2. Known of simulated
+    /// senders only.
+    pub timeouts_in_recovery: Option<u64>,
     pub connections: u64,
 }
 
@@ -154,6 +158,10 @@ impl unbloat_tcp::Observer for FlowRecord {
             unbloat_tcp::Event::Rtt { sample, .. } => self.rtt(now, sample),
             unbloat_tcp::Event::Retransmission { .. } => self.retransmissions += 1,
             unbloat_tcp::Event::Timeout { .. } => self.timeouts += 1,
+            unbloat_tcp::Event::State { from, to } => {
+                let broke_off = from == State::Recovery && to == State::Loss;
+                *self.timeouts_in_recovery.get_or_insert(0) += u64::from(broke_off);
+            }
             _ => {}
         }
     }

@@ -124,6 +124,7 @@ fn flow_metrics(flow: &FlowOutcome) -> Vec<Metric> {
         segments,
         retransmissions,
         timeouts,
+        timeouts_in_recovery,
         connections,
         ..
     } = &flow.record;
@@ -146,6 +147,9 @@ fn flow_metrics(flow: &FlowOutcome) -> Vec<Metric> {
         ("timeouts", timeouts),
     ] {
         metrics.push(Metric::new(name, *count as f64));
+    }
+    if let Some(count) = timeouts_in_recovery {
+        metrics.push(Metric::new("timeouts_in_recovery", *count as f64));
     }
     metrics
 }

@@ -51,6 +51,8 @@ fn tables() -> Vec<(String, String)> {
             scenario("", "rrc = { drx = { zzz = 1 } }", "", "", BULK),
         ),
     ];
+    let control = format!("{RATE}\ndevice = {{ control = {{ zzz = 1 }} }}");
+    tables.push(("control".to_owned(), scenario("", "", "", &control, BULK)));
     for name in ["device", "framing", "outages", "hold", "loss", "radio"] {
         let (inside, key) = match name {
             "loss" => ("kind = \"burst\", zzz = 1", "loss"),

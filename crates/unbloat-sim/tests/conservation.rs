@@ -114,6 +114,7 @@ fn phone(text: &str) -> Experiment {
             qdisc: queue("fq_codel"),
             ring: device::RingLimit::default(),
             modem: modem::Config::LteUplink(uplink::Params::default()),
+            control: None,
         }),
         core,
     ]];

@@ -324,3 +324,27 @@ mod late_comers {
         assert!(rtt_ms < 200.0, "{rtt_ms}");
     }
 }
+
+/// SIGCOMM'13 section 5.2: undesired slow starts are prevented by RTT samples from SACK blocks, more than 95 % of them in five seeds (bench/cures/sender-fix).
+#[test]
+fn round_trip_times_from_sacks_prevent_undesired_slow_starts() {
+    let text = include_str!("../../../scenarios/lte-undesired-slow-start.toml");
+    let (text, _) = text.split_once("[sweep]").unwrap();
+    let undesired = |sender: &str| {
+        let runs = (1..=3).map(|seed| {
+            let with = format!("rtt_from_sacks = {sender}");
+            let text = text
+                .replace("rtt_from_sacks = true", &with)
+                .replace("[scenario]", &format!("[scenario]\nseed = {seed}"));
+            let run = Run::of(&text);
+            let downloads = 1..=20;
+            downloads
+                .map(|n| run.get(&format!("download_{n}"), "timeouts_in_recovery"))
+                .sum::<f64>()
+        });
+        runs.sum::<f64>()
+    };
+    let (without, with) = (undesired("false"), undesired("true"));
+    assert!(without > 12.0, "{without}");
+    assert!(with <= 0.1 * without, "{with} of {without}");
+}

@@ -26,6 +26,7 @@ fn phone() -> Element {
             }),
             ..uplink::Params::default()
         }),
+        control: None,
     })
 }
 

@@ -7,11 +7,13 @@
 //! # What we follow
 //! The driver takes packets from the discipline while its ring has room, the modem from the ring
 //! while its buffer has. So the discipline decides only once all below is full: a large firmware
-//! buffer takes the queue out of its hands.
+//! buffer takes the queue out of its hands, unless a control ([`control`]) lets packets pass only as fast as the modem drains.
 
+pub mod control;
 pub mod modem;
 
 use crate::seam::{Element, Output, Place};
+use control::{Control, Seen};
 use fastrand::Rng;
 use modem::{AnyModem, Modem};
 use std::collections::VecDeque;
@@ -23,6 +25,8 @@ pub struct Params {
     pub qdisc: unbloat_queue::Config,
     pub ring: RingLimit,
     pub modem: modem::Config,
+    /// Holds packets in the discipline that the modem would only queue.
+    pub control: Option<control::Params>,
 }
 
 /// How much the driver takes from the discipline.
@@ -55,6 +59,7 @@ pub struct Device {
     ring: VecDeque<(Time, Packet)>,
     ring_bytes: Bytes,
     modem: AnyModem,
+    control: Option<Control>,
 }
 
 impl Device {
@@ -67,6 +72,7 @@ impl Device {
             ring: VecDeque::new(),
             ring_bytes: Bytes::ZERO,
             modem: params.modem.build(start, rng),
+            control: params.control.map(|params| Control::new(params, start)),
         }
     }
 
@@ -100,7 +106,8 @@ impl Device {
             self.ring.pop_front();
             self.ring_bytes = self.ring_bytes - packet.len.bytes();
             out.waited(now, Place::Driver, &packet, now - since);
-            self.modem.accept(now, packet, out);
+            let control = self.control.as_mut();
+            self.modem.accept(now, packet, &mut Seen { control, out });
         }
     }
 
@@ -109,7 +116,15 @@ impl Device {
         self.qdisc_at = None;
         let has_room = self.ring.len() < self.limit.packets.max(1) as usize
             && self.limit.bytes.is_none_or(|limit| self.ring_bytes < limit);
-        if !has_room {
+        let is_open = self
+            .control
+            .as_ref()
+            .is_none_or(|control| control.is_open(now));
+        if let Some(control) = &mut self.control {
+            let waits = self.qdisc.backlog().packets > 0;
+            control.hold(now, has_room && !is_open && waits);
+        }
+        if !has_room || !is_open {
             return false;
         }
         let mut cx = Context {
@@ -122,6 +137,9 @@ impl Device {
             return false;
         };
         out.waited(now, Place::Qdisc, &packet, now - packet.enqueued);
+        if let Some(control) = &mut self.control {
+            control.released(now, &packet);
+        }
         self.ring_bytes += packet.len.bytes();
         self.ring.push_back((now, packet));
         true
@@ -136,18 +154,30 @@ impl Element for Device {
             observer: out,
         };
         self.qdisc.enqueue(now, packet, &mut cx);
+        if let Some(control) = &mut self.control {
+            control.wake(now);
+        }
         self.pump(now, out);
     }
 
     fn next_at(&self) -> Option<Time> {
-        self.modem.next_at().into_iter().chain(self.qdisc_at).min()
+        let control = self.control.as_ref().and_then(Control::next_at);
+        [self.modem.next_at(), self.qdisc_at, control]
+            .into_iter()
+            .flatten()
+            .min()
     }
 
     fn advance(&mut self, now: Time, out: &mut impl Output) {
         while let Some(at) = self.next_at()
             && at <= now
         {
-            self.modem.advance(at, out);
+            let control = self.control.as_mut();
+            self.modem.advance(at, &mut Seen { control, out });
+            if let Some(control) = &mut self.control {
+                let held = control::held(self.ring_bytes, &self.modem);
+                control.hear(at, held, self.qdisc.backlog().packets > 0);
+            }
             self.pump(at, out);
         }
     }
@@ -206,6 +236,7 @@ mod tests {
                 }),
                 framing: Framing::default(),
             }),
+            control: None,
         };
         Device::build(&params, at_ms(0), &mut Rng::with_seed(0))
     }

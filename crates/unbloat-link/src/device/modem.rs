@@ -66,6 +66,16 @@ impl Line {
     }
 }
 
+impl AnyModem {
+    /// What it holds and has not sent: what its diagnostics would tell.
+    pub fn unsent(&self) -> Bytes {
+        match self {
+            AnyModem::LteUplink(phone) => phone.buffered(),
+            AnyModem::Line { link, .. } => link.backlog().bytes,
+        }
+    }
+}
+
 impl Modem for AnyModem {
     fn has_room(&self, packet: &Packet) -> bool {
         let (waiting, buffer) = match self {

@@ -1,7 +1,6 @@
 //! LTE as a packet meets it: transport blocks every millisecond, retransmissions, grants, sleep.
 
 mod air;
-mod bsr;
 mod capacity;
 pub mod downlink;
 mod grid;
@@ -13,8 +12,8 @@ mod station;
 pub mod uplink;
 
 pub use air::Params as AirParams;
-pub use bsr::Bsr;
 pub use capacity::Rates;
+pub use unbloat_uplink::Bsr;
 
 use crate::element::uniform;
 use fastrand::Rng;

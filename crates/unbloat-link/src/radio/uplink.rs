@@ -19,7 +19,6 @@
 //!    carries, plus the headers; 150,000 bytes for the top level.
 
 use super::air::{self, Air, Block, Outcome};
-use super::bsr::Bsr;
 use super::capacity::{Capacity, Rates};
 use super::grid::{ANSWER, Grid, PROCESSING, TTI};
 use super::pop_if;
@@ -32,6 +31,7 @@ use std::collections::VecDeque;
 use unbloat_queue::discipline::droptail::{self, DropTail};
 use unbloat_queue::{Backlog, Context, Packet, Queue};
 use unbloat_units::{Bytes, Delta, Time};
+use unbloat_uplink::Bsr;
 
 /// A short report and its subheader.
 pub(crate) const REPORT: u64 = 2;

@@ -8,7 +8,7 @@ use super::ranges::{FASTEST, FRAME_BYTES, PERIOD, SIZE, SPAN};
 use super::server::{mean_rate, server};
 use crate::text::{Component, Error, Keys, Node, Value, read};
 use serde::Deserialize;
-use unbloat_link::device::{self, RingLimit, modem};
+use unbloat_link::device::{self, RingLimit, control, modem};
 use unbloat_link::element::{burst, delay, hold, jitter, loss, outage};
 use unbloat_link::radio::rrc::Direction;
 use unbloat_link::service::constant;
@@ -128,6 +128,7 @@ fn bottleneck(queue: unbloat_queue::Config, service: service::Config, framing: F
 struct Device {
     ring: RingLimit,
     buffer: Bytes,
+    control: Option<control::Params>,
 }
 
 impl Default for Device {
@@ -136,6 +137,7 @@ impl Default for Device {
         Device {
             ring: RingLimit::default(),
             buffer: Bytes::new(64_000),
+            control: None,
         }
     }
 }
@@ -155,6 +157,7 @@ impl Device {
                 bytes: keys.maybe_within("ring_bytes", &SIZE)?,
             },
             buffer: keys.within("buffer", default.buffer, &SIZE)?,
+            control: uplink_control(&mut keys)?,
         };
         keys.end()?;
         Ok(Some(device))
@@ -173,8 +176,52 @@ impl Device {
             qdisc,
             ring: self.ring,
             modem,
+            control: self.control,
         })
     }
+}
+
+#[derive(Clone, Copy, Default, Deserialize)]
+#[serde(rename_all = "snake_case")]
+enum News {
+    #[default]
+    Modem,
+    Bsr,
+    Delay,
+}
+
+/// `control = { target = "20 ms", source = "bsr" }`, or `control = true`.
+fn uplink_control(device: &mut Keys) -> Result<Option<control::Params>, Error> {
+    let path = device.path("control");
+    let Some(node) = device.take("control") else {
+        return Ok(None);
+    };
+    let node = match node.value {
+        Value::Boolean(false) => return Ok(None),
+        Value::Boolean(true) => Node {
+            value: Value::Table(Default::default()),
+            ..node
+        },
+        _ => node,
+    };
+    let mut keys = Keys::of(&node, &path)?;
+    let default = unbloat_uplink::Params::default();
+    let valve = unbloat_uplink::Params {
+        target: keys.within("target", default.target, &PERIOD)?,
+        floor: keys.within("floor", default.floor, &SPAN)?,
+        least: keys.within("least", default.least, &SIZE)?,
+        first: keys.within("first", default.first, &SIZE)?,
+        horizon: keys.within("horizon", default.horizon, &PERIOD)?,
+    };
+    let every = keys.within("every", Delta::ms(5), &PERIOD)?;
+    let back = keys.within("back", Delta::ms(25), &SPAN)?;
+    let source = match keys.or("source", News::Modem)? {
+        News::Modem => control::Source::Modem { every },
+        News::Bsr => control::Source::Bsr { every },
+        News::Delay => control::Source::Delay { back },
+    };
+    keys.end()?;
+    Ok(Some(control::Params { valve, source }))
 }
 
 #[derive(Deserialize)]

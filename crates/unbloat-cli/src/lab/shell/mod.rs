@@ -79,6 +79,10 @@ pub struct Args {
     #[arg(long, value_name = "FILE")]
     series: Option<PathBuf>,
 
+    /// Report what the firmware of the uplink holds on this socket, for `unbloat uplink`
+    #[arg(long, value_name = "SOCKET")]
+    modem: Option<PathBuf>,
+
     /// No summary
     #[arg(short, long)]
     quiet: bool,
@@ -109,10 +113,7 @@ pub fn run(args: &Args) -> Result<Exit, ShellError> {
     let (path, links) = path::of(args)?;
     signals::watch();
     let is_kept = args.out.is_some() || args.series.is_some();
-    let shell = match is_kept {
-        true => Shell::recorded(path, args.seed)?,
-        false => Shell::open(path, args.seed)?,
-    };
+    let shell = Shell::make(path, args.seed, is_kept, args.modem.as_deref())?;
     let status = call(&shell, &args.command)?;
     let closed = shell.close()?;
     if !args.quiet {

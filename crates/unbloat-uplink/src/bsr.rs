@@ -27,6 +27,11 @@ impl Bsr {
         Bsr(level as u8)
     }
 
+    /// None beyond the table.
+    pub fn from_index(index: u8) -> Option<Bsr> {
+        (index <= Bsr::TOP.0).then_some(Bsr(index))
+    }
+
     pub const fn index(self) -> u8 {
         self.0
     }

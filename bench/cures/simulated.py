@@ -1,0 +1,38 @@
+"""Runs of `unbloat sim` and their results, for the scripts beside this one."""
+
+import collections
+import csv
+import io
+import os
+import statistics
+import subprocess
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent.parent
+
+
+def program():
+    """$UNBLOAT, or a build of this tree."""
+    if named := os.environ.get("UNBLOAT"):
+        return Path(named)
+    subprocess.run(["cargo", "build", "--quiet", "--release", "--locked", "-p", "unbloat-cli"], check=True, cwd=ROOT)
+    return Path(os.environ.get("CARGO_TARGET_DIR", ROOT / "target")) / "release/unbloat"
+
+
+def runs(unbloat, scenario, repeats, *settings):
+    """Results of each run of a scenario, one of ours by its name or a file, {(subject, metric): value}, in a list for each point of the scenario's sweep."""
+    command = [unbloat, "sim", ROOT / "scenarios" / f"{scenario}.toml" if isinstance(scenario, str) else scenario, "--repeats", str(repeats), "--format", "csv", "--table", "results", "-q"]
+    for setting in settings:
+        command += ["--set", setting]
+    text = subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True, cwd=ROOT).stdout
+    points = collections.defaultdict(lambda: collections.defaultdict(dict))
+    for row in csv.DictReader(io.StringIO(text)):
+        value = float(row["value"]) if row["value"] else None
+        points[int(row["point"])][int(row["seed"])][row["subject"], row["metric"]] = value
+    return [[run for _, run in sorted(seeds.items())] for _, seeds in sorted(points.items())]
+
+
+def spread(values, digits=0):
+    """Median (least-most)."""
+    values = list(values)
+    return f"{statistics.median(values):.{digits}f} ({min(values):.{digits}f}-{max(values):.{digits}f})"

@@ -1,0 +1,120 @@
+//! The rate of an HTB class, told to the kernel in one message: a control that does so fifty times a second cannot start `tc` for each.
+
+use netlink_sys::{Socket, SocketAddr, protocols::NETLINK_ROUTE};
+use std::io;
+use unbloat_bed::Attributes;
+use unbloat_units::{Delta, Rate};
+
+const NEW_CLASS: u16 = 40;
+const REQUEST_AND_ACK: u16 = 1 | 4;
+const ERROR: u16 = 2;
+const HEADER: usize = 16;
+const KIND: u16 = 1;
+const OPTIONS: u16 = 2;
+const PARAMETERS: u16 = 1;
+const RATE64: u16 = 6;
+const CEIL64: u16 = 7;
+const ETHERNET: u8 = 1;
+/// The kernel's scheduler ticks (PSCHED_SHIFT 6).
+const NS_PER_TICK: i64 = 64;
+/// What may leave at once: as much as the kernel's timers are late on a busy machine.
+const BURST: Delta = Delta::ms(2);
+
+/// `1:1`, in the HTB `1:`.
+const CLASS: u32 = 0x0001_0001;
+const PARENT: u32 = 0x0001_0000;
+
+#[derive(Debug)]
+pub(crate) struct Rates {
+    socket: Socket,
+    device: u32,
+}
+
+impl Rates {
+    pub(crate) fn open(device: u32) -> io::Result<Rates> {
+        let mut socket = Socket::new(NETLINK_ROUTE)?;
+        socket.bind_auto()?;
+        socket.connect(&SocketAddr::new(0, 0))?;
+        Ok(Rates { socket, device })
+    }
+
+    pub(crate) fn set(&self, rate: Rate) -> io::Result<()> {
+        self.socket.send(&message(self.device, rate), 0)?;
+        let (reply, _) = self.socket.recv_from_full()?;
+        let word = |at: usize| {
+            let word = reply
+                .get(at..at + 4)
+                .and_then(|bytes| bytes.try_into().ok());
+            word.map(i32::from_ne_bytes)
+        };
+        let kind = reply
+            .get(4..6)
+            .map(|two| u16::from_ne_bytes([two[0], two[1]]));
+        match (kind, word(HEADER)) {
+            (Some(ERROR), Some(0)) => Ok(()),
+            (Some(ERROR), Some(code)) => Err(io::Error::from_raw_os_error(-code)),
+            _ => Err(io::ErrorKind::InvalidData.into()),
+        }
+    }
+}
+
+fn message(device: u32, rate: Rate) -> Vec<u8> {
+    let options = parameters(rate);
+    let attributes = Attributes::new().text(KIND, "htb");
+    let attributes = attributes.nested(OPTIONS, &options).to_bytes();
+    let fixed = [0, device, CLASS, PARENT, 0].map(u32::to_ne_bytes).concat();
+    let length = (HEADER + fixed.len() + attributes.len()) as u32;
+    let mut message = length.to_ne_bytes().to_vec();
+    message.extend(NEW_CLASS.to_ne_bytes());
+    message.extend(REQUEST_AND_ACK.to_ne_bytes());
+    message.extend([0; 8]);
+    message.extend(fixed);
+    message.extend(attributes);
+    message
+}
+
+/// `struct tc_htb_opt` and the rates in 64 bits.
+fn parameters(rate: Rate) -> Attributes {
+    let bytes = (rate.as_bps() / 8).max(1);
+    // At least a full packet's time, or it would wait for tokens that never come.
+    let packet = Delta::from_secs_f64(1_600.0 / bytes as f64);
+    let burst = BURST.max(packet).as_ns() / NS_PER_TICK;
+    let burst = u32::try_from(burst).unwrap_or(u32::MAX);
+    let mut spec = vec![0, ETHERNET, 0, 0, 0, 0, 0, 0];
+    spec.extend(u32::try_from(bytes).unwrap_or(u32::MAX).to_ne_bytes());
+    let words = [burst, burst, 1_514, 0, 0].map(u32::to_ne_bytes).concat();
+    let parameters = [&spec[..], &spec, &words].concat();
+    Attributes::new()
+        .bytes(PARAMETERS, &parameters)
+        .u64(RATE64, bytes)
+        .u64(CEIL64, bytes)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use unbloat_bed::attribute;
+
+    #[test]
+    fn a_message_has_its_length_the_class_and_the_rate() {
+        let message = message(7, Rate::mbps(8));
+        let word = |at: usize| u32::from_ne_bytes(message[at..at + 4].try_into().unwrap());
+        assert_eq!(word(0) as usize, message.len());
+        assert_eq!([word(20), word(24), word(28)], [7, CLASS, PARENT]);
+        let options = attribute(&message[36..], OPTIONS).unwrap();
+        let rate = attribute(options, RATE64).unwrap();
+        assert_eq!(rate, 1_000_000u64.to_ne_bytes());
+        // 2 ms.
+        let parameters = attribute(options, PARAMETERS).unwrap();
+        assert_eq!(parameters.len(), 44);
+        assert_eq!(parameters[24..28], 31_250u32.to_ne_bytes());
+    }
+
+    #[test]
+    fn a_slow_class_lets_a_whole_packet_go() {
+        let options = parameters(Rate::kbps(64)).to_bytes();
+        let parameters = attribute(&options, PARAMETERS).unwrap();
+        let ticks = u32::from_ne_bytes(parameters[24..28].try_into().unwrap());
+        assert_eq!(i64::from(ticks) * NS_PER_TICK, 200_000_000);
+    }
+}

@@ -1,0 +1,100 @@
+//! How fast a modem drains, from how much it has drained so far.
+
+use std::collections::VecDeque;
+use unbloat_units::{Delta, Rate, Time};
+
+/// One sample is taken over at least this: two rounds of HARQ (16 ms) and the steps of buffer status reports even out.
+const SPAN: Delta = Delta::ms(20);
+/// The rate is the greatest of so many samples. A mean would not do: a modem that we keep short waits for grants, a mean takes it for a slow
+/// one, and it is kept shorter still.
+const SAMPLES: usize = 16;
+
+/// The drain rate. Samples taken while the modem had nothing to send for some of the time say only that the rate is no less.
+#[derive(Clone, Debug)]
+pub struct Drain {
+    since: Time,
+    from: i64,
+    is_busy: bool,
+    /// Bytes a second, oldest first.
+    samples: VecDeque<f64>,
+}
+
+impl Drain {
+    pub fn new(start: Time) -> Drain {
+        Drain {
+            since: start,
+            from: 0,
+            is_busy: false,
+            samples: VecDeque::with_capacity(SAMPLES),
+        }
+    }
+
+    /// By `at` the modem has drained `total` bytes since the start, and had some left (`is_busy`). Sums may step back, as those of
+    /// coarse reports do.
+    pub fn learn(&mut self, at: Time, total: i64, is_busy: bool) {
+        let span = at - self.since;
+        self.is_busy &= is_busy;
+        if span < SPAN {
+            return;
+        }
+        let sample = total.saturating_sub(self.from).max(0) as f64 / span.as_secs();
+        if sample > 0.0 && (self.is_busy || sample > self.most()) {
+            if self.samples.len() == SAMPLES {
+                self.samples.pop_front();
+            }
+            self.samples.push_back(sample);
+        }
+        (self.since, self.from, self.is_busy) = (at, total, is_busy);
+    }
+
+    fn most(&self) -> f64 {
+        self.samples.iter().copied().fold(0.0, f64::max)
+    }
+
+    pub fn rate(&self) -> Option<Rate> {
+        let is_known = !self.samples.is_empty();
+        is_known.then(|| Rate::from_bps_f64(self.most() * 8.0))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn at_ms(ms: i64) -> Time {
+        Time::from_ns(0) + Delta::ms(ms)
+    }
+
+    /// Bytes drained by each 5 ms of a second.
+    fn over(busy: impl Fn(i64) -> bool, total: impl Fn(i64) -> i64) -> f64 {
+        let mut drain = Drain::new(at_ms(0));
+        for ms in (5..=1_000).step_by(5) {
+            drain.learn(at_ms(ms), total(ms), busy(ms));
+        }
+        drain.rate().unwrap().as_bps_f64() / 1e6
+    }
+
+    #[test]
+    fn a_steady_drain_is_its_rate() {
+        assert!((over(|_| true, |ms| ms * 1_000) - 8.0).abs() < 1e-6);
+    }
+
+    #[test]
+    fn a_busy_modem_that_slows_down_is_followed_within_sixteen_samples() {
+        let total = |ms: i64| ms.min(670) * 1_000 + (ms - 670).max(0) * 100;
+        let rate = over(|_| true, total);
+        assert!((0.8..0.81).contains(&rate), "{rate}");
+    }
+
+    #[test]
+    fn a_modem_that_has_nothing_to_send_keeps_its_rate() {
+        let rate = over(|ms| ms <= 500, |ms| ms.min(500) * 1_000);
+        assert!((rate - 8.0).abs() < 1e-6, "{rate}");
+    }
+
+    #[test]
+    fn sums_that_step_back_by_a_level_of_the_report_even_out() {
+        let rate = over(|_| true, |ms| ms * 1_000 - (ms / 5 % 2) * 3_000);
+        assert!((8.0..10.0).contains(&rate), "{rate}");
+    }
+}
