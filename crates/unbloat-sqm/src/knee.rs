@@ -1,0 +1,280 @@
+//! The search for the knee: the highest rate at which a shaper keeps delay low.
+//!
+//! 95 % of what was measured is a guess. The law asks for a trial at that rate; from there it goes up as long as delay stays low, and
+//! down as long as it does not, then halves the interval between the highest good and the lowest bad rate until that is
+//! narrow. One bad trial may be somebody else's traffic, so a rate is bad only after a second one. A trial whose load did not
+//! reach the shaper says nothing, and is repeated.
+
+use unbloat_units::{Delta, Rate};
+
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct KneeParams {
+    /// Added delay (p95) under load that is low enough.
+    pub target: Delta,
+    /// Of the measured rate: where the search begins, in percent.
+    pub first_percent: u64,
+    /// Below this share nothing is searched: then the queue is elsewhere.
+    pub least_percent: u64,
+    /// It ends when good and bad are this close.
+    pub close_percent: u64,
+    /// A trial counts if its goodput reaches this share of the shaped rate (or its delay is too high).
+    pub loaded_percent: u64,
+    pub most_trials: u32,
+}
+
+impl Default for KneeParams {
+    fn default() -> KneeParams {
+        KneeParams {
+            target: Delta::ms(5),
+            first_percent: 95,
+            least_percent: 50,
+            close_percent: 2,
+            loaded_percent: 80,
+            most_trials: 16,
+        }
+    }
+}
+
+/// What came of load through the shaper at a rate.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Trial {
+    pub added_p95: Delta,
+    pub goodput: Rate,
+}
+
+/// How a trial counted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Judged {
+    Good,
+    /// It is repeated.
+    Doubtful,
+    Bad,
+    /// Load did not reach the shaper.
+    Unloaded,
+}
+
+/// What the law wants next.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Asked {
+    /// Shape to this, load, and tell.
+    Trial(Rate),
+    /// The highest rate that was good.
+    Knee(Rate),
+    None(NoKnee),
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, thiserror::Error)]
+pub enum NoKnee {
+    #[error(
+        "delay stays high at {rate}, half of what was measured: the queue is not in front of this shaper; look where it is with unbloat locate"
+    )]
+    Elsewhere { rate: Rate },
+    #[error(
+        "load reached only {goodput} through a shaper of {rate}: more connections, or a nearer server"
+    )]
+    Unloaded { rate: Rate, goodput: Rate },
+    #[error("{trials} trials brought no good rate")]
+    TooMany { trials: u32 },
+}
+
+/// The search in one direction.
+#[derive(Clone, Debug)]
+pub struct Knee {
+    params: KneeParams,
+    measured: Rate,
+    asked: Rate,
+    good: Option<Rate>,
+    bad: Option<Rate>,
+    is_doubtful: bool,
+    unloaded: u32,
+    trials: u32,
+    last: Trial,
+}
+
+impl Knee {
+    pub fn new(measured: Rate, params: KneeParams) -> Knee {
+        Knee {
+            asked: percent(measured, params.first_percent),
+            params,
+            measured,
+            good: None,
+            bad: None,
+            is_doubtful: false,
+            unloaded: 0,
+            trials: 0,
+            last: Trial {
+                added_p95: Delta::ZERO,
+                goodput: Rate::ZERO,
+            },
+        }
+    }
+
+    /// What to do now.
+    pub fn asks(&self) -> Asked {
+        /// Trials of one rate that may go without load.
+        const MOST_UNLOADED: u32 = 2;
+        let (rate, goodput) = (self.asked, self.last.goodput);
+        if self.unloaded >= MOST_UNLOADED {
+            return match self.good {
+                Some(good) => Asked::Knee(good),
+                None => Asked::None(NoKnee::Unloaded { rate, goodput }),
+            };
+        }
+        if self.is_over() {
+            return match self.good {
+                Some(good) => Asked::Knee(good),
+                None if self.trials < self.params.most_trials => {
+                    Asked::None(NoKnee::Elsewhere { rate })
+                }
+                None => Asked::None(NoKnee::TooMany {
+                    trials: self.trials,
+                }),
+            };
+        }
+        Asked::Trial(self.asked)
+    }
+
+    /// Takes what came of the trial that was asked for.
+    pub fn tell(&mut self, trial: Trial) -> Judged {
+        self.trials += 1;
+        self.last = trial;
+        let judged = self.judge(trial);
+        match judged {
+            Judged::Unloaded => self.unloaded += 1,
+            Judged::Doubtful => self.is_doubtful = true,
+            Judged::Good => self.good = Some(self.asked),
+            Judged::Bad => self.bad = Some(self.asked),
+        }
+        if matches!(judged, Judged::Good | Judged::Bad) {
+            (self.is_doubtful, self.unloaded) = (false, 0);
+            if !self.is_over() {
+                self.asked = self.next();
+            }
+        }
+        judged
+    }
+
+    pub fn trials(&self) -> u32 {
+        self.trials
+    }
+
+    fn judge(&self, trial: Trial) -> Judged {
+        let is_low = trial.added_p95 <= self.params.target;
+        let loaded = percent(self.asked, self.params.loaded_percent);
+        match (is_low, self.is_doubtful) {
+            (true, _) if trial.goodput < loaded => Judged::Unloaded,
+            (true, _) => Judged::Good,
+            (false, false) => Judged::Doubtful,
+            (false, true) => Judged::Bad,
+        }
+    }
+
+    fn is_over(&self) -> bool {
+        let close = percent(self.measured, self.params.close_percent);
+        let is_close = match (self.good, self.bad) {
+            (Some(good), Some(bad)) => bad.as_bps() - good.as_bps() <= close.as_bps(),
+            // All that was measured is good.
+            (Some(good), None) => good >= self.measured,
+            (None, Some(bad)) => bad <= percent(self.measured, self.params.least_percent),
+            (None, None) => false,
+        };
+        is_close || self.trials >= self.params.most_trials
+    }
+
+    fn next(&self) -> Rate {
+        let least = percent(self.measured, self.params.least_percent);
+        match (self.good, self.bad) {
+            (Some(good), Some(bad)) => Rate::bps((good.as_bps() + bad.as_bps()) / 2),
+            // The rest in halves would never end: what is left is one step.
+            (Some(_), None) => self.measured,
+            // Twice as far down each time.
+            (None, Some(bad)) => {
+                let down = (self.measured.as_bps().saturating_sub(bad.as_bps())) * 2;
+                Rate::bps(self.measured.as_bps().saturating_sub(down)).max(least)
+            }
+            (None, None) => self.asked,
+        }
+    }
+}
+
+fn percent(rate: Rate, percent: u64) -> Rate {
+    Rate::bps(rate.as_bps() / 100 * percent)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const LINE: Rate = Rate::mbps(20);
+
+    /// A line whose queue is in front of the shaper above `knee`, and in it below.
+    fn response(rate: Rate, knee: Rate) -> Trial {
+        let added_p95 = if rate > knee {
+            Delta::ms(180)
+        } else {
+            Delta::ms(3)
+        };
+        let goodput = Rate::bps(rate.min(knee).as_bps() / 100 * 94);
+        Trial { added_p95, goodput }
+    }
+
+    fn search(mut trial: impl FnMut(Rate, u32) -> Trial) -> (Asked, u32) {
+        let mut knee = Knee::new(LINE, KneeParams::default());
+        loop {
+            match knee.asks() {
+                Asked::Trial(rate) => {
+                    knee.tell(trial(rate, knee.trials()));
+                }
+                end => return (end, knee.trials()),
+            }
+        }
+    }
+
+    #[test]
+    fn the_knee_is_found_wherever_it_is() {
+        for percent_of_line in 52..=100 {
+            let knee = percent(LINE, percent_of_line);
+            let (end, trials) = search(|rate, _| response(rate, knee));
+            let Asked::Knee(found) = end else {
+                panic!("{end:?} at {percent_of_line} %");
+            };
+            let short = knee.as_bps().checked_sub(found.as_bps()).unwrap();
+            assert!(short <= percent(LINE, 2).as_bps(), "{found} of {knee}");
+            assert!(trials <= 14, "{trials} at {percent_of_line} %");
+        }
+    }
+
+    #[test]
+    fn one_bad_trial_by_chance_changes_nothing() {
+        let knee = percent(LINE, 90);
+        for chance in 0..8 {
+            let (end, _) = search(|rate, number| match number == chance {
+                true => response(LINE, Rate::ZERO),
+                false => response(rate, knee),
+            });
+            let Asked::Knee(found) = end else {
+                panic!("{end:?}");
+            };
+            assert!((percent(LINE, 88)..=knee).contains(&found), "{found}");
+        }
+    }
+
+    #[test]
+    fn a_queue_that_is_elsewhere_is_told() {
+        let (end, _) = search(|_, _| response(LINE, Rate::ZERO));
+        assert!(
+            matches!(end, Asked::None(NoKnee::Elsewhere { rate }) if rate == percent(LINE, 50))
+        );
+    }
+
+    #[test]
+    fn load_that_does_not_reach_the_shaper_says_nothing() {
+        let idle = Trial {
+            added_p95: Delta::ZERO,
+            goodput: Rate::mbps(1),
+        };
+        let (end, trials) = search(|_, _| idle);
+        assert!(matches!(end, Asked::None(NoKnee::Unloaded { .. })));
+        assert_eq!(trials, 2);
+    }
+}

@@ -1,0 +1,189 @@
+//! A plan for systemd-networkd (systemd.network(5), systemd.netdev(5)).
+//!
+//! networkd shapes what leaves a device: `[CAKE]`, or `[HierarchyTokenBucket]` with a class and `[FairQueueingControlledDelay]`. It makes the IFB device
+//! and shapes what leaves that, but has no setting for the filter that sends arriving packets there: two `tc` commands are left, which are told
+//! with it as a unit.
+
+use crate::framing::{Cells, Framing};
+use crate::plan::{Device, Direction, Plan, Qdisc};
+use crate::tc::{self, Change};
+use unbloat_units::Rate;
+
+/// A file, and where it belongs.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct File {
+    pub path: String,
+    pub text: String,
+}
+
+/// What networkd cannot do.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum NetworkdError {
+    #[error(
+        "networkd starts no program that shapes in user space; run unbloat sqm apply --hold as a service"
+    )]
+    OwnCake,
+    #[error("networkd has no size tables for HTB: with ATM take cake, or unbloat sqm apply")]
+    SizeTable,
+}
+
+/// The files of a plan. Where the device has a .network file already, what is below its `[Match]` belongs into that.
+pub fn files(plan: &Plan) -> Result<Vec<File>, NetworkdError> {
+    match plan.qdisc {
+        Qdisc::OwnCake => return Err(NetworkdError::OwnCake),
+        Qdisc::Cake => {}
+        _ if plan.framing != Framing::NONE => return Err(NetworkdError::SizeTable),
+        _ => {}
+    }
+    let mut files = Vec::new();
+    if let Some(rate) = plan.up {
+        files.push(network(plan, &plan.device, Direction::Up, rate));
+    }
+    if let Some(rate) = plan.down {
+        let ifb = plan.device.ifb();
+        files.push(File {
+            path: format!("/etc/systemd/network/50-unbloat-{ifb}.netdev"),
+            text: format!("[NetDev]\nName={ifb}\nKind=ifb\n"),
+        });
+        files.push(network(plan, &ifb, Direction::Down, rate));
+        files.push(redirection(plan));
+    }
+    Ok(files)
+}
+
+fn network(plan: &Plan, device: &Device, direction: Direction, rate: Rate) -> File {
+    let body = match plan.qdisc {
+        Qdisc::Cake => cake(plan, direction, rate),
+        _ => htb(plan, rate),
+    };
+    File {
+        path: format!("/etc/systemd/network/50-unbloat-{device}.network"),
+        text: format!("[Match]\nName={device}\n\n{body}"),
+    }
+}
+
+/// networkd writes rates in decimal units.
+fn cake(plan: &Plan, direction: Direction, rate: Rate) -> String {
+    let wash = match direction {
+        Direction::Down => "Wash=yes\n",
+        Direction::Up => "Wash=no\n",
+    };
+    let nat = if plan.nat { "yes" } else { "no" };
+    let framing = match plan.framing {
+        Framing::NONE => "UseRawPacketSize=yes\n".to_owned(),
+        framing => {
+            let cells = match framing.cells {
+                Cells::None => "none",
+                Cells::Atm => "atm",
+                Cells::Ptm => "ptm",
+            };
+            let mpu = match framing.minimum_bytes {
+                0 => String::new(),
+                mpu => format!("MPUBytes={mpu}\n"),
+            };
+            let overhead = framing.overhead_bytes;
+            format!("CompensationMode={cells}\nOverheadBytes={overhead}\n{mpu}")
+        }
+    };
+    format!(
+        "[CAKE]\nParent=root\nBandwidth={}\nPriorityQueueingPreset=besteffort\nNAT={nat}\n{wash}{framing}",
+        rate.as_bps()
+    )
+}
+
+fn htb(plan: &Plan, rate: Rate) -> String {
+    let speed = rate.as_bps();
+    let leaf = match plan.qdisc {
+        Qdisc::FqCodel => format!(
+            "[FairQueueingControlledDelay]\nParent=1:1\nHandle=0110\nTargetSec={}us\nECN=yes\n",
+            tc::target(rate).as_us()
+        ),
+        _ => format!(
+            "[BFIFO]\nParent=1:1\nHandle=0110\nLimitBytes={}\n",
+            tc::fifo_bytes(rate)
+        ),
+    };
+    format!(
+        "[HierarchyTokenBucket]\nParent=root\nHandle=0001\nDefaultClass=1\n\n\
+         [HierarchyTokenBucketClass]\nParent=root\nClassId=1:1\nRate={speed}\nCeilRate={speed}\n\n{leaf}"
+    )
+}
+
+fn redirection(plan: &Plan) -> File {
+    let device = &plan.device;
+    let changes = tc::changes(plan);
+    let redirect = changes.iter().find_map(|change| match change {
+        Change::Redirect(words) => Some(words.as_slice()),
+        _ => None,
+    });
+    let lines = redirect.unwrap_or_default().iter();
+    let starts: String = lines
+        .map(|words| format!("ExecStart=/usr/bin/env {}\n", words.join(" ")))
+        .collect();
+    File {
+        path: format!(
+            "/etc/systemd/system/unbloat-ingress-{}.service",
+            unit(device)
+        ),
+        text: format!(
+            "[Unit]\nDescription=Send what arrives at {device} to its shaper\n\
+             BindsTo=sys-subsystem-net-devices-{0}.device sys-subsystem-net-devices-{1}.device\n\
+             After=sys-subsystem-net-devices-{0}.device sys-subsystem-net-devices-{1}.device\n\n\
+             [Service]\nType=oneshot\nRemainAfterExit=yes\n{starts}\
+             ExecStop=/usr/bin/env tc qdisc del dev {device} ingress\n\n\
+             [Install]\nWantedBy=multi-user.target\n",
+            unit(device),
+            unit(&device.ifb())
+        ),
+    }
+}
+
+/// As systemd-escape(1) writes it.
+fn unit(device: &Device) -> String {
+    let escaped = |c: char| match c {
+        c if c.is_ascii_alphanumeric() || "_.:".contains(c) => c.to_string(),
+        other => format!("\\x{:02x}", u32::from(other)),
+    };
+    device.as_str().chars().map(escaped).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn plan(qdisc: Qdisc, framing: Framing) -> Plan {
+        let rates = [Some(Rate::mbps(19)), Some(Rate::mbps(1))];
+        Plan::new("pppoe-wan".parse().unwrap(), rates, framing, qdisc).unwrap()
+    }
+
+    #[test]
+    fn cake_is_networkds_own_and_the_redirection_is_a_unit() {
+        let files = files(&plan(Qdisc::Cake, Framing::ATM)).unwrap();
+        let paths: Vec<&str> = files.iter().map(|f| f.path.as_str()).collect();
+        assert_eq!(
+            paths,
+            [
+                "/etc/systemd/network/50-unbloat-pppoe-wan.network",
+                "/etc/systemd/network/50-unbloat-ifb4pppoe-wan.netdev",
+                "/etc/systemd/network/50-unbloat-ifb4pppoe-wan.network",
+                "/etc/systemd/system/unbloat-ingress-pppoe\\x2dwan.service",
+            ]
+        );
+        assert!(files[0].text.contains("Bandwidth=1000000\n"));
+        assert!(
+            files[0]
+                .text
+                .contains("CompensationMode=atm\nOverheadBytes=44\n")
+        );
+        assert!(files[3].text.contains("redirect dev ifb4pppoe-wan\n"));
+    }
+
+    #[test]
+    fn what_networkd_cannot_do_is_said() {
+        let own = files(&plan(Qdisc::OwnCake, Framing::NONE));
+        assert_eq!(own, Err(NetworkdError::OwnCake));
+        let atm = files(&plan(Qdisc::FqCodel, Framing::ATM));
+        assert_eq!(atm, Err(NetworkdError::SizeTable));
+        assert!(files(&plan(Qdisc::FqCodel, Framing::NONE)).is_ok());
+    }
+}

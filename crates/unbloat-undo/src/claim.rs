@@ -1,0 +1,107 @@
+//! One owner's changes to one thing.
+
+use crate::error::UndoError;
+use crate::journals::{Journals, Lock};
+use crate::netlink::Netlink;
+use crate::record::{Head, Line};
+use crate::resource::{Purpose, Resource};
+use crate::step::Step;
+use std::fs;
+use std::io::{self, Write};
+use std::path::PathBuf;
+
+/// What its owner may change, and how that is undone. Dropped, it undoes itself.
+///
+/// It is undone in the namespace in which it was taken; settings and nftables in that of the thread that undoes it.
+#[derive(Debug)]
+pub struct Claim {
+    pub(crate) path: PathBuf,
+    pub(crate) file: Lock,
+    pub(crate) netlink: Netlink,
+    pub(crate) head: Head,
+    pub(crate) steps: Vec<Step>,
+    /// Nothing is to be undone when it is dropped.
+    pub(crate) is_settled: bool,
+}
+
+impl Claim {
+    /// Becomes the owner. What a killed owner left is undone first.
+    pub fn take(resource: &Resource, purpose: &Purpose) -> Result<Claim, UndoError> {
+        Journals::system()?.take(resource, purpose)
+    }
+
+    /// Becomes the owner of what another command kept; none if nobody did. It is kept still unless it is undone.
+    pub fn kept(resource: &Resource) -> Result<Option<Claim>, UndoError> {
+        Journals::system()?.kept(resource)
+    }
+
+    pub fn resource(&self) -> &Resource {
+        &self.head.resource
+    }
+
+    /// What it was taken for.
+    pub fn purpose(&self) -> &Purpose {
+        &self.head.purpose
+    }
+
+    /// Writes down how to undo what is done next.
+    pub fn before(&mut self, step: Step) -> Result<(), UndoError> {
+        self.write(&Line::Step(step.clone()))?;
+        self.steps.push(step);
+        Ok(())
+    }
+
+    /// Undoes all steps, the last one first, and gives the claim up. Where one cannot be undone the others are, and all
+    /// stay written down for [`crate::recover`].
+    pub fn undo(mut self) -> Result<(), UndoError> {
+        self.is_settled = true;
+        self.undo_all()
+    }
+
+    /// Lets the change outlast this process: nobody but [`Claim::kept`] takes it over.
+    pub fn keep(mut self) -> Result<(), UndoError> {
+        self.write(&Line::Kept)?;
+        self.is_settled = true;
+        Ok(())
+    }
+
+    pub(crate) fn write(&mut self, line: &Line) -> Result<(), UndoError> {
+        let text = line.to_text();
+        let written = self.file.0.write_all(text.as_bytes());
+        written.map_err(|source| self.failed(source))
+    }
+
+    pub(crate) fn failed(&self, source: io::Error) -> UndoError {
+        UndoError::File {
+            path: self.path.clone(),
+            source,
+        }
+    }
+
+    fn undo_all(&mut self) -> Result<(), UndoError> {
+        let mut failures = Vec::new();
+        for step in self.steps.iter().rev() {
+            if let Err(error) = step.undo(&self.netlink) {
+                failures.push(format!("{}: {error}", step.name()));
+            }
+        }
+        if !failures.is_empty() {
+            return Err(UndoError::NotUndone { failures });
+        }
+        // While it is locked: whoever waits for it finds that the name is gone or another file's.
+        match fs::remove_file(&self.path) {
+            Err(source) if source.kind() != io::ErrorKind::NotFound => Err(self.failed(source)),
+            _ => Ok(()),
+        }
+    }
+}
+
+impl Drop for Claim {
+    fn drop(&mut self) {
+        if !self.is_settled
+            && let Err(error) = self.undo_all()
+        {
+            eprintln!("unbloat: {}: {error}", self.head.resource);
+        }
+    }
+}

@@ -1,0 +1,253 @@
+//! Changes to hosts, undone. Needs root, and says so when it is skipped.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::thread::sleep;
+use std::time::Duration;
+use unbloat_bed::{Bed, Host};
+use unbloat_undo::{Journals, Purpose, Resource, Step, UndoError};
+
+/// Says to a copy of this test that it is to change a host and wait to be killed, and where its journals are.
+const VICTIM: &str = "UNBLOAT_UNDO_TEST_VICTIM";
+const READY: &str = "ready";
+
+fn is_root() -> bool {
+    // SAFETY: geteuid has no conditions and cannot fail.
+    let is_root = unsafe { libc::geteuid() } == 0;
+    if !is_root {
+        eprintln!("skipped 1 test: changing hosts needs root");
+    }
+    is_root
+}
+
+fn queues() -> Resource {
+    Resource::Queues {
+        device: "eth0".to_owned(),
+    }
+}
+
+fn purpose(command: &str) -> Purpose {
+    Purpose {
+        command: command.to_owned(),
+        note: "{}".to_owned(),
+    }
+}
+
+/// Two hosts, joined; the first one's device is what is changed.
+fn bed() -> (Bed, [Host; 2]) {
+    let bed = Bed::new().unwrap();
+    let hosts = [bed.host("client").unwrap(), bed.host("server").unwrap()];
+    hosts[0].veth("eth0", &hosts[1], "eth0").unwrap();
+    (bed, hosts)
+}
+
+fn run(program: &str, arguments: &str) {
+    let mut command = Command::new(program);
+    let status = command.args(arguments.split_whitespace()).status().unwrap();
+    assert!(status.success(), "{program} {arguments}");
+}
+
+/// Links and queue disciplines of the thread's namespace, without counters.
+fn state() -> String {
+    let output = |program: &str, arguments: &[&str]| {
+        let output = Command::new(program).args(arguments).output().unwrap();
+        String::from_utf8(output.stdout).unwrap()
+    };
+    let links = output("ip", &["-o", "link"]);
+    let names: Vec<&str> = links.lines().filter_map(|l| l.split(": ").nth(1)).collect();
+    let filters = output("tc", &["filter", "show", "dev", "eth0", "ingress"]);
+    format!("{names:?}\n{}\n{filters}", output("tc", &["qdisc"]))
+}
+
+/// A shaper in its usual parts.
+fn change(journals: &Journals) -> unbloat_undo::Claim {
+    let mut claim = journals.take(&queues(), &purpose("a test")).unwrap();
+    claim.before(Step::link("ifb4eth0").unwrap()).unwrap();
+    run("ip", "link add ifb4eth0 type ifb");
+    claim.before(Step::root("eth0").unwrap()).unwrap();
+    run("tc", "qdisc replace dev eth0 root handle 1: htb default 1");
+    claim.before(Step::ingress("eth0").unwrap()).unwrap();
+    run("tc", "qdisc add dev eth0 handle ffff: ingress");
+    run(
+        "tc",
+        "filter add dev eth0 parent ffff: protocol all u32 match u32 0 0 action mirred egress redirect dev ifb4eth0",
+    );
+    claim
+}
+
+#[test]
+fn a_host_is_as_before_whatever_disciplines_it_had() {
+    if !is_root() {
+        return;
+    }
+    let (_bed, hosts) = bed();
+    let folder = tempfile::tempdir().unwrap();
+    let befores = [
+        "",
+        "root handle 5: tbf rate 10mbit burst 16kb limit 300kb",
+        "root pfifo limit 33",
+        "root handle 7: bfifo limit 10000",
+    ];
+    hosts[0]
+        .within(|| {
+            let journals = Journals::at(folder.path().to_owned()).unwrap();
+            for before in befores {
+                if !before.is_empty() {
+                    run("tc", &format!("qdisc replace dev eth0 {before}"));
+                }
+                let seen = state();
+                let claim = change(&journals);
+                assert_ne!(state(), seen);
+                claim.undo().unwrap();
+                assert_eq!(state(), seen, "{before}");
+            }
+            drop(change(&journals));
+            assert!(!state().contains("ifb4eth0"), "a drop undoes as well");
+        })
+        .unwrap();
+}
+
+#[test]
+fn what_could_not_be_put_back_is_refused_before_anything_is_changed() {
+    if !is_root() {
+        return;
+    }
+    let (_bed, hosts) = bed();
+    let outcome = hosts[0].within(|| {
+        run("tc", "qdisc replace dev eth0 root handle 1: htb default 1");
+        run("tc", "qdisc add dev eth0 clsact");
+        assert!(matches!(Step::root("eth0"), Err(UndoError::CannotSave { kind, .. }) if kind == "htb"));
+        assert!(matches!(Step::ingress("eth0"), Err(UndoError::CannotSave { kind, .. }) if kind == "clsact"));
+        assert!(matches!(Step::link("eth0"), Err(UndoError::DeviceExists { .. })));
+        for name in ["eth1", "", "eth0; reboot", "a name that is too long for a device"] {
+            assert!(matches!(Step::root(name), Err(UndoError::NoDevice { .. })), "{name}");
+        }
+    });
+    outcome.unwrap();
+}
+
+#[test]
+fn a_second_owner_is_told_who_the_first_one_is() {
+    if !is_root() {
+        return;
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let journals = Journals::at(folder.path().to_owned()).unwrap();
+    let first = journals.take(&queues(), &purpose("the first")).unwrap();
+    match journals.take(&queues(), &purpose("the second")) {
+        Err(UndoError::Taken { pid, command, .. }) => {
+            assert_eq!((pid, command.as_str()), (std::process::id(), "the first"));
+        }
+        other => panic!("{other:?}"),
+    }
+    assert!(journals.recover().unwrap().is_empty(), "it is alive");
+    assert!(journals.holdings().unwrap()[0].is_alive);
+    first.undo().unwrap();
+    drop(journals.take(&queues(), &purpose("the second")).unwrap());
+    assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 0);
+}
+
+#[test]
+fn what_is_kept_lasts_until_it_is_taken_over() {
+    if !is_root() {
+        return;
+    }
+    let (_bed, hosts) = bed();
+    let folder = tempfile::tempdir().unwrap();
+    hosts[0]
+        .within(|| {
+            let journals = Journals::at(folder.path().to_owned()).unwrap();
+            let seen = state();
+            change(&journals).keep().unwrap();
+            assert!(journals.recover().unwrap().is_empty());
+            assert!(state().contains("ifb4eth0"));
+            let second = journals.take(&queues(), &purpose("another"));
+            assert!(matches!(second, Err(UndoError::Kept { command, .. }) if command == "a test"));
+            drop(journals.kept(&queues()).unwrap().unwrap());
+            assert!(journals.holdings().unwrap()[0].is_kept, "still");
+            let kept = journals.kept(&queues()).unwrap().unwrap();
+            assert_eq!(kept.purpose().note, "{}");
+            kept.undo().unwrap();
+            assert_eq!(state(), seen);
+            assert!(journals.kept(&queues()).unwrap().is_none());
+        })
+        .unwrap();
+    // In another namespace there is another eth0.
+    let elsewhere = hosts[1].within(|| {
+        let journals = Journals::at(folder.path().to_owned()).unwrap();
+        journals.kept(&queues()).unwrap().is_none()
+    });
+    assert!(elsewhere.unwrap());
+}
+
+#[test]
+fn what_a_killed_owner_left_is_undone_at_the_next_start_in_its_namespace() {
+    if !is_root() {
+        return;
+    }
+    let (_bed, hosts) = bed();
+    let folder = tempfile::tempdir().unwrap();
+    let seen = hosts[0].within(state).unwrap();
+    let mut victim = hosts[0]
+        .command(std::env::current_exe().unwrap())
+        .unwrap()
+        .args(["--exact", "victim", "--ignored", "--nocapture"])
+        .env(VICTIM, folder.path())
+        .stdout(Stdio::null())
+        .spawn()
+        .unwrap();
+    while !folder.path().join(READY).exists() {
+        sleep(Duration::from_millis(5));
+    }
+    let journals = Journals::at(folder.path().to_owned()).unwrap();
+    victim.kill().unwrap();
+    victim.wait().unwrap();
+    assert!(
+        journals.recover().unwrap().is_empty(),
+        "it is not from here"
+    );
+    hosts[0]
+        .within(|| {
+            assert_ne!(state(), seen);
+            let recovered = journals.recover().unwrap();
+            assert_eq!(recovered.len(), 1);
+            assert_eq!(
+                (recovered[0].pid, &recovered[0].resource),
+                (victim.id(), &queues())
+            );
+            recovered[0].undone.as_ref().unwrap();
+            assert_eq!(state(), seen);
+        })
+        .unwrap();
+}
+
+#[test]
+#[ignore = "it is what another test kills"]
+fn victim() {
+    let Some(folder) = std::env::var_os(VICTIM) else {
+        return;
+    };
+    let folder = PathBuf::from(folder);
+    let _claim = change(&Journals::at(folder.clone()).unwrap());
+    fs::write(folder.join(READY), "").unwrap();
+    sleep(Duration::from_secs(60));
+}
+
+#[test]
+fn a_damaged_journal_is_named_and_nothing_of_it_is_done() {
+    if !is_root() {
+        return;
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let journals = Journals::at(folder.path().to_owned()).unwrap();
+    let path = folder.path().join("queues-x.undo");
+    fs::write(&path, "nonsense\n").unwrap();
+    assert!(matches!(
+        journals.recover(),
+        Err(UndoError::Journal { line: 1, .. })
+    ));
+    fs::write(&path, vec![b'x'; 2 << 20]).unwrap();
+    assert!(matches!(journals.recover(), Err(UndoError::TooLong { .. })));
+    assert!(Path::exists(&path));
+}
