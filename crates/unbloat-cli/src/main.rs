@@ -2,6 +2,7 @@
 //! for people to standard error.
 
 mod analyze;
+mod autorate;
 mod campaign;
 mod compare;
 mod exit;
@@ -13,6 +14,7 @@ mod output;
 mod report;
 mod schema;
 mod serve;
+mod shape;
 mod sim;
 mod stop;
 mod test;
@@ -37,6 +39,7 @@ struct Cli {
 #[derive(Subcommand)]
 enum Command {
     Analyze(Box<analyze::Args>),
+    Autorate(Box<autorate::Args>),
     Campaign(Box<campaign::Args>),
     Compare(compare::Args),
     Lab(lab::Args),
@@ -45,6 +48,7 @@ enum Command {
     Report(report::Args),
     Schema(schema::Args),
     Serve(Box<serve::Args>),
+    Shape(Box<shape::Args>),
     Sim(Box<sim::Args>),
     Test(Box<test::Args>),
     Watch(watch::Args),
@@ -64,6 +68,7 @@ fn main() -> std::process::ExitCode {
     });
     let exit = match Cli::parse().command {
         Command::Analyze(args) => analyze::run(&args).map_err(|e| e.to_string()),
+        Command::Autorate(args) => autorate::run(&args).map_err(|e| e.to_string()),
         Command::Campaign(args) => campaign::run(&args).map_err(|e| e.to_string()),
         Command::Compare(args) => compare::run(&args).map_err(|e| e.to_string()),
         Command::Lab(args) => lab::run(&args).map_err(|e| e.to_string()),
@@ -72,6 +77,7 @@ fn main() -> std::process::ExitCode {
         Command::Report(args) => report::run(&args).map_err(|e| e.to_string()),
         Command::Schema(args) => Ok(schema::run(&args)),
         Command::Serve(args) => serve::run(&args).map_err(|e| e.to_string()),
+        Command::Shape(args) => shape::run(&args).map_err(|e| e.to_string()),
         Command::Sim(args) => sim::run(&args).map_err(|e| e.to_string()),
         Command::Test(args) => test::run(&args).map_err(|e| e.to_string()),
         Command::Watch(args) => watch::run(&args).map_err(|e| e.to_string()),
