@@ -204,7 +204,7 @@ class Truth:
         return sums
 
     def goodput(self, direction, windows):
-        """Data of TCP that left the path then, in bit/s."""
+        """Data of TCP that receivers could then pass on, in bit/s."""
         data = self.data[direction]
         taken = [sum(data[max(self.step(a), 0):self.step(b)]) for a, b in windows]
         return 8 * sum(taken) / max(sum(b - a for a, b in windows), STEP_S)

@@ -22,7 +22,7 @@ pub use cell::{Cell, Only};
 pub use finding::{Finding, Reading, Run, table1};
 pub use order::Job;
 pub use setting::{Flows, Http, Load, PlanName, Settings, Stack};
-pub use tables::findings_table;
+pub use tables::{findings_table, table as campaign_table};
 
 #[cfg(test)]
 mod tests;

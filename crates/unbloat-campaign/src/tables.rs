@@ -4,7 +4,8 @@ use crate::cell::Cell;
 use crate::finding::Finding;
 use unbloat_table::{Column, Order, Rows, Table};
 
-fn table() -> Table {
+/// As every campaign's report has it.
+pub fn table() -> Table {
     Table {
         name: "campaign",
         doc: "one row per combination, load and number: its median and spread over repeats",

@@ -7,15 +7,18 @@ mod campaign;
 mod compare;
 mod exit;
 mod experiment;
+mod fix;
 mod lab;
 mod locate;
 mod model;
 mod output;
+mod recovery;
 mod report;
 mod schema;
 mod serve;
 mod shape;
 mod sim;
+mod sqm;
 mod stop;
 mod test;
 mod watch;
@@ -44,12 +47,14 @@ enum Command {
     Compare(compare::Args),
     Lab(lab::Args),
     Locate(Box<locate::Args>),
+    Fix(Box<fix::Args>),
     Model(Box<model::Args>),
     Report(report::Args),
     Schema(schema::Args),
     Serve(Box<serve::Args>),
     Shape(Box<shape::Args>),
     Sim(Box<sim::Args>),
+    Sqm(Box<sqm::Args>),
     Test(Box<test::Args>),
     Watch(watch::Args),
 }
@@ -72,6 +77,7 @@ fn main() -> std::process::ExitCode {
         Command::Campaign(args) => campaign::run(&args).map_err(|e| e.to_string()),
         Command::Compare(args) => compare::run(&args).map_err(|e| e.to_string()),
         Command::Lab(args) => lab::run(&args).map_err(|e| e.to_string()),
+        Command::Fix(args) => fix::run(&args).map_err(|e| e.to_string()),
         Command::Locate(args) => locate::run(&args).map_err(|e| e.to_string()),
         Command::Model(args) => model::run(&args).map_err(|e| e.to_string()),
         Command::Report(args) => report::run(&args).map_err(|e| e.to_string()),
@@ -79,6 +85,7 @@ fn main() -> std::process::ExitCode {
         Command::Serve(args) => serve::run(&args).map_err(|e| e.to_string()),
         Command::Shape(args) => shape::run(&args).map_err(|e| e.to_string()),
         Command::Sim(args) => sim::run(&args).map_err(|e| e.to_string()),
+        Command::Sqm(args) => sqm::run(&args).map_err(|e| e.to_string()),
         Command::Test(args) => test::run(&args).map_err(|e| e.to_string()),
         Command::Watch(args) => watch::run(&args).map_err(|e| e.to_string()),
     };

@@ -17,6 +17,10 @@ pub fn run(_: &Args) -> Exit {
     tables.extend(crate::experiment::tables());
     tables.extend(crate::lab::tables());
     tables.extend(unbloat_test::tables::tables());
+    tables.extend([
+        unbloat_campaign::campaign_table(),
+        crate::campaign::readings_table(),
+    ]);
     tables.extend(unbloat_compare::all_tables());
     tables.extend(unbloat_locate::tables::all_tables());
     print!("{}", schema_markdown(&tables));

@@ -42,6 +42,15 @@ impl Place {
         }
     }
 
+    /// What it is to who asked a peer.
+    fn meaning(&self) -> Option<&'static str> {
+        match (self.from, self.to) {
+            (Node::ThisHost, Node::Peer(_)) => Some("this host's own link, Wi-Fi or cable"),
+            (Node::Peer(_), _) => Some("behind this host's own link"),
+            _ => None,
+        }
+    }
+
     /// Who holds the queue when packets go in one direction only.
     pub fn sender(&self, load: Phase) -> Option<Node> {
         match load {
@@ -141,6 +150,9 @@ impl fmt::Display for Verdict {
                     Confidence::Likely => " probably",
                 };
                 write!(f, "{during}: the queue is{sure} {}", step.place)?;
+                if let Some(meaning) = step.place.meaning() {
+                    write!(f, ": {meaning}")?;
+                }
                 if let Some(sender) = step.place.sender(self.load) {
                     write!(f, "; {sender} holds it")?;
                 }
@@ -201,6 +213,21 @@ mod tests {
         assert!(down.contains("; hop 2 (10.0.0.1) holds it"), "{down}");
         let both = queue(first, second, Phase::Both, None);
         assert!(!both.contains("holds"), "{both}");
+    }
+
+    #[test]
+    fn a_peer_tells_the_own_link_from_the_access_line() {
+        let peer = Node::Peer(ADDRESS);
+        let own = queue(Node::ThisHost, peer, Phase::Down, None);
+        assert!(
+            own.contains("(10.0.0.1): this host's own link, Wi-Fi or cable. It adds"),
+            "{own}"
+        );
+        let line = queue(peer, Node::FarEnd(2, ADDRESS), Phase::Down, None);
+        assert!(
+            line.contains("): behind this host's own link. It adds"),
+            "{line}"
+        );
     }
 
     #[test]

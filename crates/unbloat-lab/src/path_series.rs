@@ -1,5 +1,8 @@
 //! What the path did over time, at the resolution of a measurement: the truth that a test beside it is held against.
 
+mod in_order;
+
+use in_order::InOrder;
 use std::sync::mpsc::{Receiver, Sender, channel};
 use unbloat_emulator::{Parts, Witness};
 use unbloat_link::Place;
@@ -9,9 +12,6 @@ use unbloat_workload::Direction;
 
 /// Length of a step.
 const STEP: Delta = Delta::ms(10);
-/// Of an IPv4 or IPv6 header: the transport protocol.
-const PROTOCOL: [(u8, usize); 2] = [(4, 9), (6, 6)];
-const TCP: u8 = 6;
 
 /// What one direction of the path did in one step.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -20,7 +20,7 @@ pub struct PathStep {
     pub wait: Option<Delta>,
     /// What left the path.
     pub bytes: Bytes,
-    /// Data of TCP in it, as sent: what was sent twice counts twice.
+    /// Data of TCP that its receiver could then pass on: in order, and once.
     pub tcp_bytes: Bytes,
     pub drops: u32,
 }
@@ -67,6 +67,7 @@ pub(crate) struct Recorder {
     under_way: Vec<Under>,
     /// The last step of each direction in which a packet came.
     came_in: [Option<i64>; 2],
+    in_order: [InOrder; 2],
     out: Sender<PathSeries>,
 }
 
@@ -77,6 +78,7 @@ pub(crate) fn recorder() -> (Recorder, Receiver<PathSeries>) {
         series: PathSeries::default(),
         under_way: Vec::new(),
         came_in: [None; 2],
+        in_order: Default::default(),
         out,
     };
     (recorder, series)
@@ -120,11 +122,10 @@ impl Witness for Recorder {
             let step = self.series.step(direction, under.came);
             step.wait = step.wait.or(Some(under.waited));
         }
+        let in_order = self.in_order[direction as usize].count(bytes.header, bytes.payload.len());
         let step = self.series.step(direction, at);
         step.bytes += packet.len.bytes();
-        if is_tcp(bytes.header) {
-            step.tcp_bytes += Bytes::new(bytes.payload.len() as u64);
-        }
+        step.tcp_bytes += Bytes::new(in_order);
     }
 }
 
@@ -135,21 +136,18 @@ impl Drop for Recorder {
     }
 }
 
-fn is_tcp(header: &[u8]) -> bool {
-    let version = header.first().map(|first| first >> 4);
-    PROTOCOL
-        .into_iter()
-        .any(|(of, place)| version == Some(of) && header.get(place) == Some(&TCP))
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
     use unbloat_queue::{FlowHash, IpLen, Reason};
 
-    const V4_TCP: [u8; 20] = [
-        0x45, 0, 0, 0, 0, 0, 0, 0, 64, 6, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
-    ];
+    /// Of IPv4 and TCP.
+    const HEADER: [u8; 40] = {
+        let mut header = [0; 40];
+        header[0] = 0x45;
+        header[9] = 6;
+        header
+    };
 
     fn at(ms: i64) -> Time {
         Time::from_ns(0) + Delta::ms(ms)
@@ -161,7 +159,7 @@ mod tests {
 
     fn parts(payload: &[u8]) -> Parts<'_> {
         Parts {
-            header: &V4_TCP,
+            header: &HEADER,
             payload,
         }
     }
@@ -197,7 +195,8 @@ mod tests {
         assert_eq!((came.wait, came.drops), (Some(Delta::ms(30)), 1));
         let (_, _, left) = steps[6];
         assert_eq!(left.bytes, Bytes::new(2_080));
-        assert_eq!(left.tcp_bytes, Bytes::new(2_000));
+        // Both packets bring the same thousand bytes.
+        assert_eq!(left.tcp_bytes, Bytes::new(1_000));
         assert_eq!(left.wait, None);
     }
 

@@ -92,10 +92,12 @@ impl Book {
         let Some(record) = record.filter(|record| record.is_of_peer() == is_peer) else {
             return;
         };
-        match incoming.origin {
-            Origin::Queued => record.queued = Some(at),
-            _ => record.left = Some(at),
-        }
+        // Where the packet passes further devices of this machine (a bridge, another namespace) it is stamped again.
+        let stamp = match incoming.origin {
+            Origin::Queued => &mut record.queued,
+            _ => &mut record.left,
+        };
+        stamp.get_or_insert(at);
     }
 
     fn find(&self, id: Id, from: IpAddr, is_peer: bool, at: Time) -> Option<usize> {
@@ -288,6 +290,10 @@ mod tests {
         take(&mut book, Origin::Queued, &[0, 0], 1);
         take(&mut book, Origin::Left, &[0, 0], 41);
         take(&mut book, Origin::Left, &[0, 9], 41);
+        assert_eq!(book.records[0].in_qdisc(), Some(Delta::ms(40)));
+        // Another device of this machine.
+        take(&mut book, Origin::Queued, &[0, 0], 42);
+        take(&mut book, Origin::Left, &[0, 0], 99);
         assert_eq!(book.records[0].in_qdisc(), Some(Delta::ms(40)));
     }
 }

@@ -3,6 +3,7 @@
 use crate::error::LocateError;
 use crate::options::Options;
 use crate::prober::Prober;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 /// All hops that have not answered are asked so often, far apart in time, then once more one by one.
@@ -56,7 +57,12 @@ impl Known {
     }
 }
 
-pub(crate) fn discover(prober: &mut Prober, options: &Options) -> Result<Way, LocateError> {
+/// None: it was stopped before anything was known.
+pub(crate) fn discover(
+    prober: &mut Prober,
+    options: &Options,
+    stop: &AtomicBool,
+) -> Result<Option<Way>, LocateError> {
     let mut known = Known {
         has_answered: vec![false; usize::from(options.most_hops) + 1],
         far_end: None,
@@ -72,6 +78,9 @@ pub(crate) fn discover(prober: &mut Prober, options: &Options) -> Result<Way, Lo
         let until = Instant::now() + PATIENCE;
         while Instant::now() < until && !known.open(options).is_empty() {
             prober.wait(Instant::now() + STEP, |a| known.note(a.hop, a.is_end))?;
+            if stop.load(Ordering::Relaxed) {
+                return Ok(None);
+            }
         }
     }
     one_by_one(prober, options, &mut known)?;
@@ -81,10 +90,10 @@ pub(crate) fn discover(prober: &mut Prober, options: &Options) -> Result<Way, Lo
         kind: options.kind,
         other: options.kind.other(),
     })?;
-    Ok(Way {
+    Ok(Some(Way {
         last,
         far_end: known.far_end,
-    })
+    }))
 }
 
 /// For routers that quote so little that their answer fits any probe.

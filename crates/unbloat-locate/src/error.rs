@@ -34,6 +34,8 @@ pub enum LocateError {
         direction: unbloat_hop::Phase,
         message: String,
     },
+    #[error("stopped before anything was measured")]
+    Stopped,
     #[error("{what} is not possible: give {bound}")]
     Option { what: String, bound: &'static str },
 }

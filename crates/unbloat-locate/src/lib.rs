@@ -13,8 +13,8 @@
 //!   discipline.
 //!
 //! # How it is done
-//! 1. UDP and ICMP echo need no privilege: the kernel hands answers to the socket that asked
-//!    (`IP_RECVERR`), TCP SYN needs a raw socket.
+//! 1. UDP needs no privilege, nor ICMP echo where `net.ipv4.ping_group_range` allows it: the kernel hands answers to the
+//!    socket that asked (`IP_RECVERR`). TCP SYN, and ICMP echo elsewhere, need a raw socket.
 //! 2. Times are the kernel's: of a probe when it enters this host's queue discipline, of an answer when it
 //!    is received. What a probe stays in the queue discipline is measured on the way.
 //! 3. What answers quote must hold a number that only this run knows. Answers to nothing, repeated or late

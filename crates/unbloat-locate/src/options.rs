@@ -55,8 +55,8 @@ impl FromStr for Kind {
 pub trait Load {
     /// Begins; returns when data flows.
     fn start(&mut self, direction: Phase) -> Result<(), String>;
-    /// Ends what was begun.
-    fn stop(&mut self);
+    /// Ends what was begun. An error if it had ended before: then what was measured was not under load.
+    fn stop(&mut self) -> Result<(), String>;
 }
 
 /// What a run is at.
@@ -117,12 +117,12 @@ impl Options {
     /// How long all stages after the discovery take.
     pub fn length(&self) -> Duration {
         let count = u32::try_from(self.loads.len()).unwrap_or(u32::MAX);
-        let each = self.fill + self.loaded + self.drain;
-        self.idle + each.saturating_mul(count)
+        let drains = self.drain.saturating_mul(count.saturating_sub(1));
+        self.idle + (self.fill + self.loaded).saturating_mul(count) + drains
     }
 
     /// Refuses what would take forever, flood, or measure nothing.
-    pub(crate) fn check(&self) -> Result<(), LocateError> {
+    pub fn check(&self) -> Result<(), LocateError> {
         const LONGEST: Duration = Duration::from_secs(600);
         let refuse = |what: String, bound| Err(LocateError::Option { what, bound });
         let shortest = Duration::from_millis(500);

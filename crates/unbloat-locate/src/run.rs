@@ -25,6 +25,8 @@ pub struct Located {
     pub counts: Counts,
     /// It was stopped: loads that were not measured have no verdict.
     pub is_cut: bool,
+    /// Why there is no verdict for a load that failed, nor for those after it.
+    pub failed: Option<String>,
 }
 
 impl Located {
@@ -48,7 +50,13 @@ pub fn run(
 ) -> Result<Located, LocateError> {
     options.check()?;
     let mut prober = Prober::open(options)?;
-    let way = discover(&mut prober, options)?;
+    watcher(&Snapshot {
+        stage: Stage::Discover,
+        elapsed: Duration::ZERO,
+        length: options.length(),
+        hops: Vec::new(),
+    });
+    let way = discover(&mut prober, options, stop)?.ok_or(LocateError::Stopped)?;
     if let (Some(at), Kind::Udp) = (way.far_end, options.kind) {
         prober.echo_far_end(at)?;
     }
@@ -64,16 +72,26 @@ pub fn run(
     };
     run.measure(Stage::Measure(Phase::Idle), options.idle)?;
     let mut done = Vec::new();
+    let mut failed = None;
     for &direction in &options.loads {
         if stop.load(Ordering::Relaxed) {
             break;
         }
-        run.loaded(direction, load)?;
+        match run.loaded(direction, load) {
+            Ok(()) => {}
+            Err(_) if stop.load(Ordering::Relaxed) => break,
+            // What is known of other loads stays true.
+            Err(error @ LocateError::Load { .. }) if !done.is_empty() => {
+                failed = Some(error.to_string());
+                break;
+            }
+            Err(error) => return Err(error),
+        }
         if !stop.load(Ordering::Relaxed) {
             done.push(direction);
         }
     }
-    Ok(run.finish(done))
+    Ok(run.finish(done, failed))
 }
 
 struct Run<'a> {
@@ -89,23 +107,43 @@ struct Run<'a> {
 }
 
 /// Ends a load, whatever happens.
-struct Loading<'a>(&'a mut dyn Load);
+struct Loading<'a> {
+    load: &'a mut dyn Load,
+    is_over: bool,
+}
+
+impl Loading<'_> {
+    fn stop(mut self) -> Result<(), String> {
+        self.is_over = true;
+        self.load.stop()
+    }
+}
 
 impl Drop for Loading<'_> {
     fn drop(&mut self) {
-        self.0.stop();
+        if !self.is_over {
+            // Something else has failed, which is told.
+            let _ = self.load.stop();
+        }
     }
 }
 
 impl Run<'_> {
     fn loaded(&mut self, direction: Phase, load: &mut dyn Load) -> Result<(), LocateError> {
-        let loading = Loading(load);
-        let started = loading.0.start(direction);
-        started.map_err(|message| LocateError::Load { direction, message })?;
+        let loading = Loading {
+            load,
+            is_over: false,
+        };
+        let failed = |message| LocateError::Load { direction, message };
+        loading.load.start(direction).map_err(failed)?;
         self.measure(Stage::Fill(direction), self.options.fill)?;
         self.measure(Stage::Measure(direction), self.options.loaded)?;
-        drop(loading);
-        self.measure(Stage::Drain, self.options.drain)
+        loading.stop().map_err(failed)?;
+        match self.options.loads.last() == Some(&direction) {
+            // Nothing is measured any more.
+            true => Ok(()),
+            false => self.measure(Stage::Drain, self.options.drain),
+        }
     }
 
     /// Asks all hops in turn, evenly over each round, for so long.
@@ -158,7 +196,7 @@ impl Run<'_> {
         });
     }
 
-    fn finish(mut self, done: Vec<Phase>) -> Located {
+    fn finish(mut self, done: Vec<Phase>, failed: Option<String>) -> Located {
         // What cannot be read any more is missed, no more.
         let _ = self.prober.wait(Instant::now() + LAST, |_| {});
         let records = self.prober.book.records;
@@ -171,7 +209,8 @@ impl Run<'_> {
                 |_| None,
             ),
             far_end: self.way.far_end,
-            is_cut: done.len() < self.options.loads.len(),
+            is_cut: failed.is_none() && done.len() < self.options.loads.len(),
+            failed,
             counts: self.prober.book.counts,
             records,
         }

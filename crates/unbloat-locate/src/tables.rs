@@ -1,12 +1,12 @@
-//! The tables of a run: `hops` and `hop_probes`.
+//! The tables of a run: `hops`, `hop_probes` and `locations`.
 
 use crate::run::Located;
-use unbloat_hop::{HopReport, Phase};
+use unbloat_hop::{Confidence, Finding, HopReport, Phase, Verdict};
 use unbloat_table::{Column, Order, Rows, Table};
 use unbloat_units::{Delta, Time};
 
-pub fn all_tables() -> [Table; 2] {
-    [hops_table(), probes_table()]
+pub fn all_tables() -> [Table; 3] {
+    [hops_table(), probes_table(), locations_table()]
 }
 
 fn hops_table() -> Table {
@@ -64,9 +64,39 @@ fn probes_table() -> Table {
     }
 }
 
-/// Both tables with their rows.
+fn locations_table() -> Table {
+    Table {
+        name: "locations",
+        doc: "one row per load: where its queue stands (unbloat locate)",
+        columns: vec![
+            Column::text("load", "direction of the load: down, up or both"),
+            Column::text("finding", "queue, no queue or inconclusive"),
+            Column::text("text", "the verdict in words"),
+            Column::text(
+                "layer",
+                "of this host, if it holds the queue and somebody measured",
+            ),
+            Column::f64("added_ms", "what the queue adds; null without one"),
+            Column::f64(
+                "low_ms",
+                "95 of 100 drawings add more than this or as much...",
+            ),
+            Column::f64(
+                "high_ms",
+                "... and no more than this; without a queue what load adds at most",
+            ),
+            Column::f64("agreement", "share of drawings with the same place"),
+            Column::bool(
+                "is_certain",
+                "whether that is enough to be sure; null without a queue",
+            ),
+        ],
+    }
+}
+
+/// All tables with their rows.
 pub fn all(located: &Located) -> Vec<(Table, Rows)> {
-    let [hops, probes] = all_tables();
+    let [hops, probes, locations] = all_tables();
     let mut hop_rows = Rows::new(&hops);
     for verdict in &located.verdicts {
         for hop in &verdict.hops {
@@ -90,7 +120,50 @@ pub fn all(located: &Located) -> Vec<(Table, Rows)> {
         row.text(address.as_deref());
         row.f64(record.in_qdisc().map(Delta::as_ms));
     }
-    vec![(hops, hop_rows), (probes, probe_rows)]
+    let mut location_rows = Rows::new(&locations);
+    for verdict in &located.verdicts {
+        location_row(&mut location_rows, verdict);
+    }
+    vec![
+        (hops, hop_rows),
+        (probes, probe_rows),
+        (locations, location_rows),
+    ]
+}
+
+fn location_row(rows: &mut Rows, verdict: &Verdict) {
+    let order = next(rows);
+    let mut row = rows.row(order);
+    row.text(verdict.load.name());
+    row.text(match verdict.finding {
+        Finding::Queue { .. } => "queue",
+        Finding::NoQueue { .. } => "no queue",
+        Finding::Inconclusive(_) => "inconclusive",
+    });
+    row.text(verdict.to_string().as_str());
+    let (layer, step, agreement, is_certain, at_most) = match &verdict.finding {
+        Finding::Queue {
+            step,
+            confidence,
+            agreement,
+            layer,
+            ..
+        } => (
+            *layer,
+            Some(step),
+            Some(*agreement),
+            Some(*confidence == Confidence::Certain),
+            Some(step.high),
+        ),
+        Finding::NoQueue { at_most, .. } => (None, None, None, None, Some(*at_most)),
+        Finding::Inconclusive(_) => (None, None, None, None, None),
+    };
+    row.text(layer.map(unbloat_hop::Layer::name));
+    row.f64(step.map(|step| step.added.as_ms()));
+    row.f64(step.map(|step| step.low.as_ms()));
+    row.f64(at_most.map(Delta::as_ms));
+    row.f64(agreement);
+    row.bool(is_certain);
 }
 
 fn hop_row(rows: &mut Rows, load: Phase, hop: &HopReport, far_end: Option<u8>) {

@@ -79,19 +79,21 @@ impl Path {
     }
 
     fn run(&self, change: impl FnOnce(&mut Options), family: &str) -> Result<Located, LocateError> {
+        self.run_under(&mut Nobody, change, family)
+    }
+
+    fn run_under(
+        &self,
+        load: &mut (impl Load + Send),
+        change: impl FnOnce(&mut Options),
+        family: &str,
+    ) -> Result<Located, LocateError> {
         let mut options = Options::new(address(family, 3, 2).parse().unwrap());
         options.loads = Vec::new();
         options.idle = Duration::from_millis(500);
         change(&mut options);
         let mut told = 0;
-        let job = || {
-            run(
-                &options,
-                &mut Nobody,
-                &mut |_| told += 1,
-                &AtomicBool::new(false),
-            )
-        };
+        let job = || run(&options, load, &mut |_| told += 1, &AtomicBool::new(false));
         self.nodes[0].within(job).unwrap()
     }
 }
@@ -103,7 +105,29 @@ impl Load for Nobody {
         Err("nobody asked for load".to_owned())
     }
 
-    fn stop(&mut self) {}
+    fn stop(&mut self) -> Result<(), String> {
+        Ok(())
+    }
+}
+
+/// Ends by itself when it is to go up.
+#[derive(Default)]
+struct Failing {
+    direction: Option<Phase>,
+}
+
+impl Load for Failing {
+    fn start(&mut self, direction: Phase) -> Result<(), String> {
+        self.direction = Some(direction);
+        Ok(())
+    }
+
+    fn stop(&mut self) -> Result<(), String> {
+        match self.direction.take() {
+            Some(Phase::Up) => Err("it ended too early".to_owned()),
+            _ => Ok(()),
+        }
+    }
 }
 
 /// Who answered for each hop while it was measured; empty for silence.
@@ -174,6 +198,58 @@ fn all_kinds_of_probes_find_all_hops_by_both_versions_of_ip() {
         FAMILIES[0],
     );
     assert_eq!(closed.unwrap().far_end, Some(3));
+}
+
+#[test]
+fn root_asks_by_echo_requests_where_no_group_may() {
+    let Some(path) = Path::build() else {
+        return eprintln!("skipped: needs root");
+    };
+    path.nodes[0]
+        .set("net/ipv4/ping_group_range", "1 0")
+        .unwrap();
+    for family in FAMILIES {
+        let peer: IpAddr = address(family, 1, 2).parse().unwrap();
+        let located = path.run(
+            |options| (options.kind, options.peer) = (Kind::Icmp, Some(peer)),
+            family,
+        );
+        let located = located.unwrap();
+        let mut with_peer = vec![(0, peer.to_string())];
+        with_peer.extend(expected(family));
+        assert_eq!(answers(&located), with_peer, "{family}");
+        assert_eq!(located.far_end, Some(3), "{family}");
+        let counts = located.counts;
+        assert_eq!((counts.malformed, counts.ambiguous), (0, 0), "{counts:?}");
+    }
+}
+
+#[test]
+fn a_load_that_fails_has_no_verdict_and_takes_none_away() {
+    let Some(path) = Path::build() else {
+        return eprintln!("skipped: needs root");
+    };
+    let run = |loads: &[Phase]| {
+        let change = |options: &mut Options| {
+            options.loads = loads.to_vec();
+            (options.fill, options.drain) = (Duration::ZERO, Duration::ZERO);
+            options.loaded = options.idle;
+        };
+        path.run_under(&mut Failing::default(), change, FAMILIES[0])
+    };
+    let located = run(&[Phase::Down, Phase::Up, Phase::Both]).unwrap();
+    let judged: Vec<Phase> = located.verdicts.iter().map(|one| one.load).collect();
+    assert_eq!(judged, [Phase::Down]);
+    assert!(!located.is_cut);
+    let failed = located.failed.unwrap();
+    assert_eq!(failed, "the up load failed: it ended too early");
+    assert!(matches!(
+        run(&[Phase::Up]),
+        Err(LocateError::Load {
+            direction: Phase::Up,
+            ..
+        })
+    ));
 }
 
 #[test]

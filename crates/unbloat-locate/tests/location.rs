@@ -5,6 +5,8 @@
 mod bed;
 #[path = "../examples/location/inside.rs"]
 mod inside;
+#[path = "../examples/location/lan.rs"]
+mod lan;
 #[path = "../examples/location/modem.rs"]
 mod modem;
 #[path = "../examples/location/traffic.rs"]
@@ -12,7 +14,8 @@ mod traffic;
 #[path = "../examples/location/trial.rs"]
 mod trial;
 
-use inside::{inside, outside};
+use inside::{Job, inside, outside};
+use lan::{Bottleneck, Lan};
 use trial::{Direction, Holder, Judged, Trial};
 use unbloat_guest::{GuestError, Kernel, over_host};
 
@@ -28,7 +31,7 @@ fn main() {
             error @ (GuestError::Missing { .. }
             | GuestError::NoSource { .. }
             | GuestError::Architecture { .. }),
-        ) => return eprintln!("skipped 3 tests: {error}"),
+        ) => return eprintln!("skipped 7 tests: {error}"),
         Err(error) => panic!("{error}"),
     };
     for (name, holder, direction) in [
@@ -47,16 +50,45 @@ fn main() {
             Holder::Qdisc,
             Direction::Up,
         ),
+        (
+            "a_queue_below_the_own_device_is_not_taken_for_the_disciplines",
+            Holder::Below,
+            Direction::Up,
+        ),
     ] {
         let mut all = (0..).map(Trial::draw);
         let trial = all.find(|trial| (trial.holder, trial.direction) == (holder, direction));
         let trial = trial.expect("cases come in turn");
-        let (outcome, _) = outside(&kernel, &trial).expect(name);
-        assert_eq!(
-            outcome.judged,
-            Judged::Right,
-            "{name}: {trial:?} {outcome:?}"
-        );
-        println!("test {name} ... ok");
+        are_right(&kernel, name, &Job::Row(trial.clone()), 1);
     }
+    for (name, bottleneck, is_gateway_silent) in [
+        (
+            "with_a_peer_this_hosts_own_link_is_named_both_ways",
+            Bottleneck::Own,
+            false,
+        ),
+        (
+            "with_a_peer_the_access_line_is_named_both_ways",
+            Bottleneck::Access,
+            false,
+        ),
+        (
+            "with_a_peer_the_access_line_is_named_though_the_gateway_is_silent",
+            Bottleneck::Access,
+            true,
+        ),
+    ] {
+        let lan = Lan {
+            bottleneck,
+            is_gateway_silent,
+        };
+        are_right(&kernel, name, &Job::Lan(lan), 2);
+    }
+}
+
+fn are_right(kernel: &Kernel, name: &str, job: &Job, loads: usize) {
+    let (outcome, _) = outside(kernel, job).expect(name);
+    let all = vec![Judged::Right; loads];
+    assert_eq!(outcome.judged, all, "{name}: {job:?} {outcome:?}");
+    println!("test {name} ... ok");
 }

@@ -32,12 +32,15 @@
     course("sim-in-flight", "In flight", ["bytes", "bytes"]),
     course("test-added", "Delay added one way", ["added delay", "ms"]),
     course("test-goodput", "Goodput of the load, stage by stage", ["rate", "rate"]),
+    course("test-in-flight", "In flight, all connections of a direction", ["bytes", "bytes"]),
     ...data.sweep.map((f) => ({ ...f, of: "sim" })),
   );
   const colours = ["--c1", "--c2", "--c3", "--c4", "--c5", "--c6"];
   const isPaper = (curve) => curve.series.startsWith("paper");
   // The CellNet paper's equations, in the colour of the exact curve.
   const isPublished = (curve) => /^Eq\. \d/.test(curve.series);
+  // What curves are held against.
+  const isProduct = (curve) => curve.series.startsWith("bandwidth-delay product");
 
   function axes(figure) {
     const axis = (label, kind, size) => ({
@@ -103,6 +106,36 @@
     };
   }
 
+  // What is measured in stages alone has no line from one to the next.
+  function stopAtStages([x, y]) {
+    const stopped = [[], []];
+    x.forEach((at, i) => {
+      const end = i > 0 && data.stages.find((stage) => x[i - 1] < stage.end_s && stage.end_s <= at);
+      if (end) { stopped[0].push((x[i - 1] + at) / 2); stopped[1].push(null); }
+      stopped[0].push(at); stopped[1].push(y[i]);
+    });
+    return stopped;
+  }
+
+  // When each stage of a test began and ended, and which it was.
+  function drawStages(u) {
+    const context = u.ctx;
+    const { left, top, width, height } = u.bbox;
+    context.save();
+    context.beginPath(); context.rect(left, top, width, height); context.clip();
+    context.font = `${11 * devicePixelRatio}px system-ui, sans-serif`;
+    context.fillStyle = css("--soft");
+    context.textBaseline = "top";
+    data.stages.forEach((stage) => {
+      const [from, to] = [stage.begin_s, stage.end_s].map((s) => u.valToPos(s, "x", true));
+      context.globalAlpha = 0.08;
+      context.fillRect(from, top, to - from, height);
+      context.globalAlpha = 1;
+      context.fillText(stage.name, Math.max(from, left) + 4 * devicePixelRatio, top + 4 * devicePixelRatio);
+    });
+    context.restore();
+  }
+
   function drawFigure(figure, holder) {
     const curves = (data.figures[figure.id] || []).slice();
     holder.replaceChildren(element("h3", {}, `${figure.name ?? `Figure ${figure.id}`}. ${figure.title}`));
@@ -121,13 +154,14 @@
       return css(colours[(Math.max(at, 0) + (figure.map ? 1 : 0)) % colours.length]);
     };
     const steps = !figure.y;
+    const inStages = figure.id.startsWith("test-");
     const series = lines.map((curve) => isPaper(curve)
       ? { label: curve.series, class: "paper", stroke: colour(curve), paths: () => null, points: { show: true, size: 9, width: 2, fill: css("--paper"), stroke: colour(curve) } }
-      : { label: curve.series, stroke: colour(curve), width: 2, spanGaps: true, dash: isPublished(curve) ? [6, 5] : undefined, points: { show: curve.x.length < 2 || !!figure.ticks || curve.series === "measured" }, paths: steps ? uPlot.paths.stepped({ align: 1 }) : undefined });
+      : { label: curve.series, stroke: colour(curve), width: 2, spanGaps: !inStages, dash: isPublished(curve) || isProduct(curve) ? [6, 5] : undefined, points: { show: curve.x.length < 2 || !!figure.ticks || curve.series === "measured" }, paths: steps ? uPlot.paths.stepped({ align: 1 }) : undefined });
     const value = (kind) => (u, v) => (v === null || v === undefined ? "–" : format[kind](v));
     const yKind = figure.y ? figure.y[1] : "plain";
     series.forEach((s) => { s.value = value(yKind); });
-    const tables = lines.map((curve) => curveData(figure, curve));
+    const tables = lines.map((curve) => (inStages ? stopAtStages(curveData(figure, curve)) : curveData(figure, curve)));
     const joined = tables.length ? uPlot.join(tables) : [[...cells.x].sort((a, b) => a - b), cells.x.map(() => null)];
     const spread = (values) => { const v = values.filter((x) => x > 0); return uPlot.rangeLog(Math.min(...v) / 1.1, Math.max(...v) * 1.1, 10, false); };
     const xLog = (figure.log & 1) === 1, yLog = (figure.log & 2) === 2;
@@ -165,7 +199,7 @@
       width: Math.max(280, holder.clientWidth), height: 270, scales, axes: axes(figure),
       series: [{ label: figure.x[0], value: value(figure.x[1]) }, ...series],
       cursor: { dataIdx: nearestOfOwn, points: { size: 6 } },
-      hooks: cells ? { drawAxes: [drawMap(figure, cells)] } : figure.ticks ? { draw: [bars] } : {},
+      hooks: cells ? { drawAxes: [drawMap(figure, cells)] } : figure.ticks ? { draw: [bars] } : inStages ? { drawAxes: [drawStages] } : {},
     }, joined, chart);
   }
 

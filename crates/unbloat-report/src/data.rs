@@ -5,9 +5,9 @@ use crate::chosen::Chosen;
 use crate::columns::{Values, each_batch};
 use crate::flows::{FlowRow, five_digits};
 use crate::html::script_json;
-use crate::model;
 use crate::series::FlowSeries;
-use crate::sim::{self, SweepFigure};
+use crate::sim::{self, StageMark, SweepFigure};
+use crate::{location, model};
 use serde::Serialize;
 use std::collections::BTreeMap;
 use unbloat_run::{RunError, RunReader};
@@ -17,8 +17,10 @@ use unbloat_summary::{Metric, Verdict};
 pub(crate) struct PageData {
     /// Figure to its curves, in the order of the table.
     pub(crate) figures: BTreeMap<String, Vec<Curve>>,
-    /// What the figures of a simulation's sweep are.
+    /// What the figures are that the page does not know beforehand: of a simulation's sweep, of a path's hops.
     pub(crate) sweep: Vec<SweepFigure>,
+    /// What a test did when.
+    pub(crate) stages: Vec<StageMark>,
     /// Name and meaning of the columns of table flows.
     pub(crate) columns: Vec<(String, String)>,
     pub(crate) flows: Vec<PageFlow>,
@@ -53,6 +55,10 @@ impl Curve {
             curves.len() - 1
         });
         &mut curves[at]
+    }
+
+    pub(crate) fn is_empty(&self) -> bool {
+        self.x.is_empty()
     }
 
     pub(crate) fn push(&mut self, x: f64, y: f64) {
@@ -90,10 +96,12 @@ impl PageData {
             series: series.remove(&id).unwrap_or_default(),
         };
         let mut figures = figures(run)?;
-        let sweep = sim::add_sweep(run, &mut figures)?;
+        let mut sweep = sim::add_sweep(run, &mut figures)?;
+        sweep.extend(location::add_figures(run, &mut figures)?);
         Ok(PageData {
             figures,
             sweep,
+            stages: sim::stages(run)?,
             columns: columns.map(|c| (c.name.clone(), c.doc.clone())).collect(),
             flows: flows.into_iter().map(page_flow).collect(),
             flows_total: chosen.of,

@@ -14,6 +14,7 @@ mod data;
 mod error;
 mod flows;
 mod html;
+mod location;
 mod model;
 mod numbers;
 mod page;

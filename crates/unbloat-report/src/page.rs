@@ -3,6 +3,7 @@
 use crate::RenderOptions;
 use crate::campaign::Campaign;
 use crate::html::escape;
+use crate::location::{HEADS, Location};
 use crate::numbers::{human, three_digits};
 use crate::sim::SimResult;
 use unbloat_run::{Clock, RunInfo, Status};
@@ -15,6 +16,7 @@ pub(crate) struct Parts<'a> {
     /// Of a single run of a simulation.
     pub(crate) results: &'a [SimResult],
     pub(crate) campaign: &'a Campaign,
+    pub(crate) location: &'a Location,
     /// A capture was analysed; otherwise there is nothing to say of packets and flows.
     pub(crate) has_flows: bool,
     pub(crate) embedded: u64,
@@ -30,12 +32,14 @@ pub(crate) fn body(parts: &Parts) -> String {
     let sections = [
         header(parts),
         parts.verdict.map(verdict).unwrap_or_default(),
+        location(parts.location),
         time_lines(parts),
         key_numbers(parts.metrics),
         bounds(parts.info),
         medians(parts.campaign),
         figures(parts.has_flows),
         results(parts.results),
+        hops(parts.location),
         left_out(&parts.info.left_out),
         made_by(parts.info),
     ];
@@ -233,6 +237,39 @@ fn verdict_tables(verdict: &Verdict) -> String {
     .concat()
 }
 
+/// Where the queues of a path stand, in words.
+fn location(location: &Location) -> String {
+    let findings = || {
+        location
+            .verdicts
+            .iter()
+            .map(|(finding, _)| finding.as_str())
+    };
+    let (class, headline) = match findings().next() {
+        None => return String::new(),
+        _ if findings().any(|finding| finding == "queue") => ("bloated", "Load fills a queue"),
+        _ if findings().all(|finding| finding == "no queue") => ("clean", "No queue"),
+        _ => ("inconclusive", "Inconclusive"),
+    };
+    let sentences = location.verdicts.iter().map(|(_, text)| {
+        let lines: Vec<String> = text.lines().map(escape).collect();
+        format!("<p>{}</p>\n", lines.join("<br>"))
+    });
+    format!(
+        "<section class=\"verdict {class}\">\n<h2>{headline}</h2>\n{}</section>\n",
+        sentences.collect::<String>()
+    )
+}
+
+fn hops(location: &Location) -> String {
+    let escaped = |line: &Vec<String>| line.iter().map(|cell| escape(cell)).collect();
+    let rows = location.hops.iter().map(escaped).collect();
+    match folded("Hops", HEADS, rows, true) {
+        table if table.is_empty() => table,
+        table => format!("<section>{table}</section>\n"),
+    }
+}
+
 fn delays(d: Delays) -> impl Iterator<Item = String> {
     [d.p50_ms, d.p95_ms, d.p99_ms]
         .into_iter()
@@ -257,9 +294,8 @@ fn folded(title: &str, heads: &str, rows: Vec<Vec<String>>, open: bool) -> Strin
     }
     let heads: Vec<&str> = heads.split(',').collect();
     let class = |i: usize| match heads[i] {
-        "client" | "server" | "side" | "subject" | "result" | "combination" | "load" => {
-            " class=\"text\""
-        }
+        "client" | "server" | "side" | "subject" | "result" | "combination" | "load"
+        | "address" | "kind" => " class=\"text\"",
         _ => "",
     };
     let head_cells = heads.iter().enumerate();

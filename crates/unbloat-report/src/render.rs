@@ -4,6 +4,7 @@ use crate::campaign::campaign;
 use crate::chosen::{Chosen, choose};
 use crate::data::{PageData, metrics};
 use crate::flows::flow_rows;
+use crate::location::location;
 use crate::series::flow_series;
 use crate::sim::single_results;
 use crate::{ReportError, html, page};
@@ -86,6 +87,7 @@ pub fn render(
         metrics: &metrics(run)?,
         results: &single_results(run)?,
         campaign: &campaign(run)?,
+        location: &location(run)?,
         has_flows: run.table("flows").is_ok(),
         embedded,
         flows_total: chosen.of,

@@ -38,14 +38,14 @@ const HEADLINES: [&str; 16] = [
 /// A figure that the page does not know beforehand.
 #[derive(Serialize)]
 pub(crate) struct SweepFigure {
-    id: String,
-    name: String,
-    title: String,
-    x: [String; 2],
-    y: [String; 2],
+    pub(crate) id: String,
+    pub(crate) name: String,
+    pub(crate) title: String,
+    pub(crate) x: [String; 2],
+    pub(crate) y: [String; 2],
     /// What stands at 0, 1, 2 ...
-    ticks: Vec<String>,
-    note: &'static str,
+    pub(crate) ticks: Vec<String>,
+    pub(crate) note: &'static str,
 }
 
 /// A value over time: what is drawn of a table.
@@ -61,7 +61,7 @@ struct Course {
 
 const OF_PATH: &[&str] = &["direction", "hop", "place"];
 
-const COURSES: [Course; 8] = [
+const COURSES: [Course; 10] = [
     Course {
         figure: "sim-backlog",
         table: "queue_series",
@@ -95,7 +95,54 @@ const COURSES: [Course; 8] = [
         series: &["direction"],
         curve: direction,
     },
+    of_senders("in_flight_bytes", direction),
+    of_senders("bdp_bytes", |batch, row| {
+        Some(format!(
+            "bandwidth-delay product, {}",
+            direction(batch, row)?
+        ))
+    }),
 ];
+
+/// What the senders of a test's load had on the way, and what the path needs.
+const fn of_senders(value: &'static str, curve: fn(&Batch, usize) -> Option<String>) -> Course {
+    Course {
+        figure: "test-in-flight",
+        table: "in_flight_series",
+        value,
+        series: &["direction"],
+        curve,
+    }
+}
+
+/// A stage of a test, to be marked in figures over time.
+#[derive(Serialize)]
+pub(crate) struct StageMark {
+    begin_s: f64,
+    end_s: f64,
+    name: String,
+}
+
+/// The stages of a test in their order; none of other runs.
+pub(crate) fn stages(run: &RunReader) -> Result<Vec<StageMark>, RunError> {
+    const COLUMNS: [&str; 4] = ["load", "stack", "begin_ns", "end_ns"];
+    let mut marks = Vec::new();
+    each_batch(run, "stages", &COLUMNS, |batch| {
+        let [load, stack, begin, end] = COLUMNS.map(|column| Values::of(batch, column));
+        marks.extend((0..batch.len()).filter_map(|row| {
+            let name = match (load.text(row)?, stack.text(row)?) {
+                (load, "as_is") if load != "idle" => format!("{load}, as is"),
+                (load, _) => load.to_owned(),
+            };
+            Some(StageMark {
+                begin_s: begin.i64(row)? as f64 / 1e9,
+                end_s: end.i64(row)? as f64 / 1e9,
+                name,
+            })
+        }));
+    })?;
+    Ok(marks)
+}
 
 /// What load adds one way to the datagrams of a test.
 const fn of_datagrams(value: &'static str, curve: fn(&Batch, usize) -> Option<String>) -> Course {

@@ -5,7 +5,9 @@ mod synthetic;
 use std::path::Path;
 use synthetic::HOSTILE;
 use unbloat_report::{RenderOptions, Rendered, ReportError, render, verdict_text};
+use unbloat_run::{RunInfo, RunReader, RunWriter};
 use unbloat_summary::{Outcome, Verdict};
+use unbloat_table::{Column, Order, Rows, Table};
 
 fn report(flows: u64, options: &RenderOptions) -> (String, Rendered, Outcome) {
     let dir = tempfile::tempdir().expect("a temporary folder");
@@ -179,4 +181,81 @@ fn the_terminal_text_is_short_aligned_and_cannot_steer_the_terminal() {
         width(lines[head + 1]),
         "columns end at one place"
     );
+}
+
+/// A path of a peer, two routers, of which one is silent, and the far end, as `unbloat locate` writes it.
+fn located(dir: &Path) -> RunReader {
+    let hops = Table {
+        name: "hops",
+        doc: "",
+        columns: vec![
+            Column::text("load", ""),
+            Column::u64("hop", ""),
+            Column::text("address", ""),
+            Column::text("kind", ""),
+            Column::bool("is_far_end", ""),
+            Column::f64("idle_p50_ms", ""),
+            Column::f64("loaded_p50_ms", ""),
+            Column::f64("persisting_ms", ""),
+        ],
+    };
+    let locations = Table {
+        name: "locations",
+        doc: "",
+        columns: vec![Column::text("finding", ""), Column::text("text", "")],
+    };
+    let order = |written_at| Order {
+        written_at,
+        subject: 0,
+    };
+    let mut hop_rows = Rows::new(&hops);
+    for (hop, idle_ms, loaded_ms) in [(0, 1.0, 1.5), (1, 1.0, 1.25), (3, 9.0, 89.0)] {
+        let mut row = hop_rows.row(order(hop));
+        row.text("up");
+        row.u64(hop);
+        row.text("10.0.0.1");
+        row.text("plain");
+        row.bool(hop == 3);
+        row.f64(idle_ms);
+        row.f64(loaded_ms);
+        row.f64(loaded_ms - idle_ms);
+    }
+    let mut location_rows = Rows::new(&locations);
+    let mut row = location_rows.row(order(0));
+    row.text("queue");
+    row.text("During upload: the queue is <here>\n  also there");
+    let info = RunInfo::new("unbloat locate", "0.1.0", Vec::new());
+    let tables = [hops, locations];
+    let mut writer = RunWriter::create(&dir.join("run"), &info, &tables).expect("a fresh folder");
+    for (at, rows) in [hop_rows, location_rows].iter().enumerate() {
+        writer.append(at, rows).expect("rows of that table");
+    }
+    RunReader::open(&writer.finish(&info).expect("a whole run")).expect("a run")
+}
+
+#[test]
+fn a_located_queue_is_said_first_and_drawn_hop_by_hop() {
+    let dir = tempfile::tempdir().expect("a temporary folder");
+    let mut out = Vec::new();
+    render(&located(dir.path()), &mut out, &RenderOptions::default()).expect("a report");
+    let html = String::from_utf8(out).expect("UTF-8");
+    assert!(html.contains("<p>During upload: the queue is &lt;here&gt;<br>  also there</p>"));
+    assert!(html.contains("<summary>Hops (3)</summary>"));
+    assert!(html.contains("<td>3, the far end</td>"));
+    let data = data(&html);
+    let figures = data["sweep"].as_array().expect("figures");
+    let ids: Vec<&str> = figures
+        .iter()
+        .filter_map(|one| one["id"].as_str())
+        .collect();
+    assert_eq!(ids, ["locate-added", "locate-up"]);
+    for figure in figures {
+        assert_eq!(figure["ticks"].to_string(), r#"["here","peer","1","3"]"#);
+    }
+    let added = &data["figures"]["locate-added"][0];
+    assert_eq!(added["series"], "during upload");
+    assert_eq!(added["x"].to_string(), "[0.0,1.0,2.0,3.0]");
+    assert_eq!(added["y"].to_string(), "[0.0,0.5,0.25,80.0]");
+    let trips = data["figures"]["locate-up"].as_array().expect("curves");
+    assert_eq!(trips.len(), 2, "nobody measured a 95th percentile");
 }

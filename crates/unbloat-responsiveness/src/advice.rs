@@ -310,6 +310,7 @@ mod tests {
             tcp: Some(Delta::ms(6)),
             own: Some(Delta::ms(900)),
             foreign: None,
+            icmp: None,
         };
         let waits = |direction| LoadedDirection {
             split: Split::of(&view, None),

@@ -145,7 +145,14 @@ pub fn distrust(checks: &Checks) -> Vec<Distrust> {
     let spread = checks.idle_spread.filter(|&spread| spread > QUIET);
     reasons.extend(spread.map(|spread| Distrust::IdleNotQuiet { spread }));
     reasons.sort_by_key(|reason| !reason.is_fatal());
-    reasons
+    // A load that ran with both kinds of stack may give the same reason twice.
+    let mut once: Vec<Distrust> = Vec::new();
+    for reason in reasons {
+        if !once.contains(&reason) {
+            once.push(reason);
+        }
+    }
+    once
 }
 
 fn is_late(share: Option<f64>) -> bool {
@@ -297,6 +304,14 @@ mod tests {
             ..good()
         };
         assert_eq!(distrust(&unknown), []);
+    }
+
+    #[test]
+    fn a_load_that_ran_with_both_kinds_of_stack_says_a_reason_once() {
+        let mut both = good();
+        both.loads[0].is_stable = Some(false);
+        both.loads.push(both.loads[0].clone());
+        assert_eq!(distrust(&both).len(), 1);
     }
 
     #[test]

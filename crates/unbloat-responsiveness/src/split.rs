@@ -26,6 +26,8 @@ pub struct StackView {
     /// TCP's own estimate on load connections.
     pub tcp: Option<Delta>,
     pub own: Option<Delta>,
+    /// Echo requests of ICMP. Nothing is concluded from them: networks may treat them otherwise than all else.
+    pub icmp: Option<Delta>,
 }
 
 /// One place and what waits there.
@@ -162,6 +164,7 @@ mod tests {
             foreign: Some(Delta::ms(foreign)),
             tcp: Some(Delta::ms(tcp)),
             own: Some(Delta::ms(own)),
+            icmp: None,
         }
     }
 

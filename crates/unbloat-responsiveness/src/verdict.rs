@@ -136,6 +136,7 @@ mod tests {
             tcp: Some(Delta::ms(161)),
             own: Some(Delta::ms(1700)),
             foreign: None,
+            icmp: None,
         };
         let down = LoadedDirection {
             split: Split::of(&view, None),

@@ -1,6 +1,6 @@
 //! Where to listen, as whom, and what strangers may have.
 
-use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr};
+use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr, UdpSocket};
 use unbloat_units::{Bytes, Delta, Rate};
 
 /// The number of bytes of a large answer: what the draft asks for ("at least 8 GB") and Apple's and others' servers
@@ -14,6 +14,23 @@ pub enum Certificate {
     Made { names: Vec<String> },
     /// Chain and key in PEM.
     Given { chain: Vec<u8>, key: Vec<u8> },
+}
+
+/// Those of `docs/protocol.md`: TCP with TLS and QUIC; irtt.
+pub const PORT: u16 = 4043;
+pub const ECHO_PORT: u16 = 2112;
+
+/// A port of all addresses: by IPv6, which takes IPv4 along, or on a host without IPv6 by IPv4 alone.
+pub fn everywhere(port: u16) -> SocketAddr {
+    any(port, |address| UdpSocket::bind(address).is_ok())
+}
+
+fn any(port: u16, can_bind: impl FnOnce(SocketAddr) -> bool) -> SocketAddr {
+    let unspecified = Ipv6Addr::UNSPECIFIED;
+    match can_bind((unspecified, 0).into()) {
+        true => (unspecified, port).into(),
+        false => (Ipv4Addr::UNSPECIFIED, port).into(),
+    }
 }
 
 #[derive(Clone, Debug)]
@@ -49,11 +66,10 @@ impl Options {
 impl Default for Options {
     /// On all addresses, at the ports that `docs/protocol.md` names.
     fn default() -> Options {
-        let all = |port| SocketAddr::from((Ipv6Addr::UNSPECIFIED, port));
         Options {
-            listen: all(4043),
+            listen: everywhere(PORT),
             plain: None,
-            echo: Some(all(2112)),
+            echo: Some(everywhere(ECHO_PORT)),
             certificate: Certificate::Made { names: Vec::new() },
             tokens: Vec::new(),
             limits: Limits::default(),
@@ -118,4 +134,15 @@ impl Default for Limits {
 /// As the standard library has spans; a negative one is none.
 pub fn duration(span: Delta) -> std::time::Duration {
     std::time::Duration::from_nanos(u64::try_from(span.as_ns()).unwrap_or(0))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_host_without_ipv6_listens_by_ipv4() {
+        assert_eq!(any(7, |_| true), "[::]:7".parse().unwrap());
+        assert_eq!(any(7, |_| false), "0.0.0.0:7".parse().unwrap());
+    }
 }

@@ -2,7 +2,7 @@
 
 use crate::admission::Full;
 use crate::gate::Gate;
-use nix::sys::socket::{setsockopt, sockopt::TcpCongestion};
+use nix::sys::socket::{setsockopt, sockopt::TcpCongestion, sockopt::TcpNoDelay};
 use serde::Serialize;
 use std::collections::BTreeMap;
 use std::ffi::OsString;
@@ -206,6 +206,8 @@ impl Peer {
     /// From now on at most `ms` of this connection's rate wait unsent.
     pub fn hold_unsent(&self, ms: u16) {
         self.unsent.ms.store(u32::from(ms), Ordering::Relaxed);
+        // The pieces that are written then are small, and each would end in a small packet. What a kernel refuses here costs these alone.
+        let _ = self.with_socket(|socket| Ok(setsockopt(&socket, TcpNoDelay, &false)?));
         self.adapt_unsent();
     }
 
@@ -223,7 +225,8 @@ impl Peer {
             let bytes = unsent_bytes(goodput.or_else(|| window_rate(&info)), span);
             let before = self.unsent.limit.swap(bytes, Ordering::Relaxed);
             if before.abs_diff(bytes) > before / 16 {
-                let half = (bytes / 2).max(LEAST_UNSENT);
+                // It wakes at half of that, for which the rest of a piece that waits for more must be no hindrance.
+                let half = (bytes / 2).max(2 * info.mss().as_u64());
                 set_notsent_lowat(socket, u32::try_from(half).unwrap_or(u32::MAX))?;
             }
             Ok(Bytes::new(bytes))

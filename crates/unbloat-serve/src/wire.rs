@@ -3,11 +3,13 @@
 use crate::guests::Place;
 use crate::peer::Peer;
 use std::io;
+use std::os::fd::AsFd;
 use std::pin::Pin;
 use std::sync::Arc;
-use std::task::{Context, Poll};
-use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
+use std::task::{Context, Poll, ready};
+use tokio::io::{AsyncRead, AsyncWrite, Interest, ReadBuf};
 use tokio::net::TcpStream;
+use unbloat_traffic::wants_more;
 
 /// A socket that is known as long as it is open, and its place among all connections.
 pub struct Known {
@@ -23,6 +25,24 @@ impl Known {
             peer,
             _place: place,
         }
+    }
+
+    /// Where little is to wait unsent, ready once the kernel would wake a writer: a write alone is taken beyond that.
+    fn poll_room(&self, context: &mut Context<'_>) -> Poll<io::Result<()>> {
+        while self.peer.holds_unsent() {
+            ready!(self.stream.poll_write_ready(context))?;
+            let looked = self.stream.try_io(Interest::WRITABLE, || {
+                match wants_more(self.stream.as_fd())? {
+                    true => Ok(()),
+                    false => Err(io::ErrorKind::WouldBlock.into()),
+                }
+            });
+            match looked {
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
+                looked => return Poll::Ready(looked),
+            }
+        }
+        Poll::Ready(Ok(()))
     }
 }
 
@@ -61,6 +81,7 @@ impl AsyncWrite for Known {
         context: &mut Context<'_>,
         bytes: &[u8],
     ) -> Poll<io::Result<usize>> {
+        ready!(self.poll_room(context))?;
         Pin::new(&mut self.stream).poll_write(context, bytes)
     }
 
@@ -69,6 +90,7 @@ impl AsyncWrite for Known {
         context: &mut Context<'_>,
         pieces: &[io::IoSlice<'_>],
     ) -> Poll<io::Result<usize>> {
+        ready!(self.poll_room(context))?;
         Pin::new(&mut self.stream).poll_write_vectored(context, pieces)
     }
 

@@ -6,6 +6,8 @@ use common::{Running, until};
 use std::io::{Read, Write};
 use std::net::{TcpStream, UdpSocket};
 use std::time::{Duration, Instant};
+use unbloat_echo::wire::Key;
+use unbloat_echo::{Client, Clocks, Event, Plan, Poll};
 use unbloat_serve::{Limits, Options};
 use unbloat_units::Delta;
 
@@ -218,4 +220,59 @@ fn an_unproven_address_gets_no_more_from_the_echo_than_came_from_it() {
         assert!(answered <= sent, "{answered} bytes out for {sent} in");
     }
     assert!(answered > 0, "in the end it is answered");
+}
+
+/// Sends each packet so many times and says how many bytes went and came.
+fn repeat(socket: &UdpSocket, packets: &[&[u8]], times: usize) -> (usize, usize) {
+    let (mut sent, mut answered) = (0, 0);
+    for packet in std::iter::repeat_n(packets, times).flatten() {
+        sent += socket.send(packet).unwrap();
+        while let Ok(came) = socket.recv(&mut [0; 2048]) {
+            answered += came;
+        }
+        assert!(answered <= sent, "{answered} bytes out for {sent} in");
+    }
+    (sent, answered)
+}
+
+#[test]
+fn who_replays_the_authenticated_packets_of_another_gets_no_more_than_it_sends() {
+    let server = Running::new(&Options {
+        tokens: vec!["tulip".to_owned()],
+        ..Options::loopback()
+    });
+    let socket = || {
+        let socket = UdpSocket::bind("127.0.0.1:0").unwrap();
+        socket.connect(server.at.echo.unwrap()).unwrap();
+        let patience = Duration::from_millis(10);
+        socket.set_read_timeout(Some(patience)).unwrap();
+        socket
+    };
+    let own = socket();
+    own.set_read_timeout(Some(Duration::from_secs(20))).unwrap();
+    let mut client = Client::new(Plan {
+        key: Some(Key::new(b"tulip")),
+        ..Plan::default()
+    });
+    let now = Clocks::default();
+    let mut packet = Vec::new();
+    let mut seen = Vec::new();
+    for expected in [Event::Opened, Event::Reply { seq: 0 }] {
+        assert_eq!(client.poll(now, &mut packet), Poll::Send);
+        own.send(&packet).unwrap();
+        let mut answer = [0; 2048];
+        let came = own.recv(&mut answer).unwrap();
+        assert_eq!(client.on_packet(&answer[..came], now), Ok(expected));
+        seen.push(packet.clone());
+    }
+    let [open, echo] = &seen[..] else {
+        panic!("two packets were sent");
+    };
+    let other = socket();
+    let (_, answered) = repeat(&other, &[echo], 20);
+    assert_eq!(answered, 0, "its token was given to another address");
+    repeat(&other, &[open, echo], 20);
+    own.set_read_timeout(Some(Duration::from_millis(10)))
+        .unwrap();
+    repeat(&own, &[echo, open], 20);
 }

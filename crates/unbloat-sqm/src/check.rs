@@ -184,7 +184,7 @@ impl Judge<'_> {
                 "{kbps} kbit/s leave the {line} that were measured no room for the modem's queue to stay empty"
             );
             self.weak(option, reason, set);
-        } else if kbps < line / 1000 * 1001 / 100 {
+        } else if kbps < line / 100 {
             let reason = format!(
                 "{kbps} kbit/s are a hundredth of the {line} that were measured: kbit/s are meant, not Mbit/s"
             );
@@ -215,9 +215,19 @@ impl Judge<'_> {
             self.wrong("script", reason, fix.to_owned());
         }
         if !is_known_script(script) {
-            let reason = format!("\"{}\" is no script of sqm-scripts", script.escape_debug());
-            let fix = "set it to piece_of_cake.qos (cake) or simplest.qos (fq_codel)";
-            self.weak("script", reason, fix.to_owned());
+            let fix = "set it to piece_of_cake.qos (cake) or simplest.qos (fq_codel)".to_owned();
+            match script {
+                "" => self.wrong(
+                    "script",
+                    "no script is named: nothing is shaped".to_owned(),
+                    fix,
+                ),
+                other => {
+                    let other = other.escape_debug();
+                    let reason = format!("what \"{other}\" does is not known here");
+                    self.weak("script", reason, fix);
+                }
+            }
         }
         match qdisc {
             "cake" | "cake_mq" | "fq_codel" => {}
@@ -258,9 +268,11 @@ impl Judge<'_> {
         let options = self.shaper.options.iter().flatten();
         let all: String = options.flat_map(|o| [o.as_str(), " "]).collect();
         if all.contains("autorate-ingress") {
-            let reason = "cake_mq refuses autorate-ingress: the shaper does not start";
-            let fix = "remove autorate-ingress from iqdisc_opts";
-            self.wrong("iqdisc_opts", reason.to_owned(), fix.to_owned());
+            self.wrong(
+                "iqdisc_opts",
+                "cake_mq refuses autorate-ingress: the shaper does not start".to_owned(),
+                "remove autorate-ingress from iqdisc_opts".to_owned(),
+            );
         }
     }
 
@@ -426,6 +438,9 @@ mod tests {
             ("option download '12000'", "download", "give away"),
             ("option script 'simple.qos'", "script", "HTB or TBF"),
             ("option qdisc 'fq_codel'", "script", "makes cake"),
+            ("option script ''", "script", "nothing is shaped"),
+            ("option script 'mine.qos'", "script", "not known here"),
+            ("option enabled 'on'", "enabled", "nothing is shaped"),
             ("option qdisc 'codel'", "qdisc", "flows apart"),
             ("option qdisc 'cake_mq'", "qdisc", "hardware queue"),
             (
@@ -450,7 +465,7 @@ mod tests {
             (
                 "option qdisc 'fq_codel'\n option script 'simple.qos'\n option etarget '5ms'",
                 "etarget",
-                "one packet takes 12 ms",
+                "one packet takes 13 ms",
             ),
             (
                 "option qdisc 'fq_codel'\n option script 'simple.qos'\n option linklayer_adaptation_mechanism cake",

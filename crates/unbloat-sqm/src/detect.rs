@@ -73,15 +73,15 @@ pub fn detect(samples: &[Sample]) -> Detection {
         let sizes = samples.len();
         return Detection::Inconclusive(Inconclusive::TooFew { sizes });
     }
-    let straight = fit(&samples, |bytes| f64::from(bytes));
-    let stairs = OVERHEADS.map(|overhead| {
+    let straight = fit(&samples, f64::from);
+    let fits = OVERHEADS.map(|overhead| {
         let framing = atm(overhead);
         (
             framing,
             fit(&samples, |bytes| framing.wire_bytes(bytes) as f64),
         )
     });
-    let best = stairs.min_by(|(_, a), (_, b)| a.squares.total_cmp(&b.squares));
+    let best = fits.min_by(|(_, a), (_, b)| a.squares.total_cmp(&b.squares));
     let (framing, stairs) = best.expect("there are overheads to try");
     judge(samples.len(), straight, framing, stairs)
 }
@@ -131,12 +131,12 @@ struct Fit {
     squares: f64,
 }
 
-/// Least squares of delay over `x` of the size.
-fn fit(samples: &[Sample], x: impl Fn(u32) -> f64) -> Fit {
+/// Least squares of delay over `wire` of the size.
+fn fit(samples: &[Sample], wire: impl Fn(u32) -> f64) -> Fit {
     let points = || {
         samples
             .iter()
-            .map(|s| (x(s.ip_bytes), s.delay.as_ns() as f64))
+            .map(|s| (wire(s.ip_bytes), s.delay.as_ns() as f64))
     };
     let count = samples.len() as f64;
     let (sum_x, sum_y) = points().fold((0.0, 0.0), |(a, b), (x, y)| (a + x, b + y));

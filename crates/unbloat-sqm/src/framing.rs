@@ -2,6 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 use std::fmt;
+use unbloat_units::Rate;
 
 /// Bounds of CAKE's `overhead` (sch_cake.c, `TCA_CAKE_OVERHEAD`).
 pub(crate) const OVERHEADS: std::ops::RangeInclusive<i16> = -64..=256;
@@ -66,6 +67,14 @@ impl Framing {
         OVERHEADS.contains(&self.overhead_bytes) && self.minimum_bytes <= LARGEST_MPU
     }
 
+    /// The rate of a line over which applications got this much by TCP in full packets: what a shaper counts is the line's.
+    pub fn line_rate(self, goodput: Rate) -> Rate {
+        /// Of a packet of 1500 bytes, with timestamps.
+        const PAYLOAD: u64 = 1448;
+        let bps = u128::from(goodput.as_bps()) * u128::from(self.wire_bytes(1500));
+        Rate::bps((bps / u128::from(PAYLOAD)) as u64)
+    }
+
     /// Bytes on the line of an IP packet, as CAKE counts them (sch_cake.c, `cake_calc_overhead`).
     pub fn wire_bytes(self, ip_bytes: u32) -> u64 {
         let padded = i64::from(ip_bytes) + i64::from(self.overhead_bytes);
@@ -105,6 +114,13 @@ mod tests {
         assert_eq!(atm.wire_bytes(52), 106);
         assert_eq!(atm.wire_bytes(53), 159);
         assert_eq!(atm.wire_bytes(1500), 33 * 53);
+    }
+
+    #[test]
+    fn a_lines_rate_is_more_than_what_applications_get() {
+        let goodput = Rate::kbps(1448);
+        assert_eq!(Framing::NONE.line_rate(goodput), Rate::kbps(1500));
+        assert_eq!(Framing::ATM.line_rate(goodput), Rate::kbps(1749));
     }
 
     #[test]

@@ -30,7 +30,7 @@ impl Default for KneeParams {
             least_percent: 50,
             close_percent: 2,
             loaded_percent: 80,
-            most_trials: 16,
+            most_trials: 20,
         }
     }
 }
@@ -240,7 +240,7 @@ mod tests {
             };
             let short = knee.as_bps().checked_sub(found.as_bps()).unwrap();
             assert!(short <= percent(LINE, 2).as_bps(), "{found} of {knee}");
-            assert!(trials <= 14, "{trials} at {percent_of_line} %");
+            assert!(trials <= 16, "{trials} at {percent_of_line} %");
         }
     }
 

@@ -6,7 +6,7 @@
 //! [`Knee`] searches the highest rate at which delay stays low.
 //!
 //! # References
-//! - D. Taht et al., CACM article on SQM: shape to 95 %, CAKE, ATM with 44 bytes of overhead.
+//! - "Buffer-Bloated Router? How to Prevent It and Improve Performance", CACM: shape to 95 %, CAKE, ATM with 44 bytes of overhead.
 //! - sqm-scripts (`/etc/config/sqm`, `simple.qos`, `simplest.qos`, `piece_of_cake.qos`), `tc-cake(8)`, `tc-stab(8)`, `systemd.network(5)`.
 
 mod check;

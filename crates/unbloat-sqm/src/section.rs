@@ -3,9 +3,11 @@
 use crate::framing::{Cells, Framing};
 use crate::uci::Section;
 
-/// What sqm-scripts takes where an option is missing (`defaults.sh`).
+/// What sqm-scripts take where none is named (`defaults.sh`). There is no such script.
 const DEFAULT_QDISC: &str = "fq_codel";
-const DEFAULT_SCRIPT: &str = "simple.qos";
+
+/// CAKE's word for PTM, in `iqdisc_opts` and `eqdisc_opts`.
+pub(crate) const PTM: &str = "ptm";
 
 /// A `config queue`. Numbers that are none are kept as text, for [`crate::check`] to tell.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -68,15 +70,13 @@ impl Shaper {
                 .clone()
                 .unwrap_or_else(|| "(no name)".to_owned()),
             line: section.line,
-            enabled: matches!(
-                get("enabled"),
-                Some("1" | "on" | "true" | "yes" | "enabled")
-            ),
+            // sqm-scripts compare numbers: "on" is not on.
+            enabled: get("enabled") == Some("1"),
             interface: get("interface").map(str::to_owned),
             download_kbps: Number::read(get("download")),
             upload_kbps: Number::read(get("upload")),
             qdisc: text("qdisc", DEFAULT_QDISC),
-            script: text("script", DEFAULT_SCRIPT),
+            script: text("script", ""),
             linklayer: text("linklayer", "none"),
             overhead: Number::read(get("overhead")),
             mpu: Number::read(get("tcMPU")),
@@ -89,11 +89,16 @@ impl Shaper {
 
     /// What it says that a packet takes on the line; none where that makes no sense.
     pub fn framing(&self) -> Option<Framing> {
+        let mut words = self
+            .options
+            .iter()
+            .flatten()
+            .flat_map(|o| o.split_whitespace());
         let cells = match self.linklayer.as_str() {
             "none" => return Some(Framing::NONE),
+            "ethernet" if words.any(|word| word == PTM) => Cells::Ptm,
             "ethernet" => Cells::None,
             "atm" | "adsl" => Cells::Atm,
-            "ptm" => Cells::Ptm,
             _ => return None,
         };
         Some(Framing {
@@ -103,13 +108,12 @@ impl Shaper {
         })
     }
 
-    /// The options that tell a framing. sqm-scripts hands PTM on by CAKE's own words only.
+    /// The options that tell a framing. For PTM sqm-scripts have none: CAKE is told it by [`PTM`].
     pub(crate) fn framing_options(framing: Framing) -> Vec<(&'static str, String)> {
         let layer = match framing.cells {
             _ if framing == Framing::NONE => "none",
-            Cells::None => "ethernet",
             Cells::Atm => "atm",
-            Cells::Ptm => "ptm",
+            Cells::None | Cells::Ptm => "ethernet",
         };
         let mut options = vec![("linklayer", layer.to_owned())];
         if framing != Framing::NONE {

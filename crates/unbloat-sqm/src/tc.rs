@@ -7,7 +7,6 @@
 //! |---|---|---|---|
 //! | tiers | `simple.qos` has three of HTB | one, as `simplest.qos` | marks of others are not to be believed, and flow queues need none |
 //! | FIFO | none | bytes of 10 ms, 10 packets at least | for kernels that have neither cake nor fq_codel |
-//! | ECN | on at ingress, off at egress | on, both ways | a mark costs no packet, on a slow uplink too |
 
 use crate::framing::{Cells, Framing};
 use crate::plan::{Device, Direction, Plan, Qdisc};
@@ -154,10 +153,7 @@ pub(crate) fn cake_framing(framing: Framing) -> Words {
 }
 
 fn htb(plan: &Plan, device: &Device, rate: Rate) -> Vec<Words> {
-    let rate = match plan.framing.cells {
-        Cells::Ptm => Rate::bps(rate.as_bps() / 65 * 64),
-        _ => rate,
-    };
+    let rate = htb_rate(plan.framing, rate);
     let device = device.as_str();
     let mut root = words(&[
         "tc", "qdisc", "replace", "dev", device, "root", "handle", ROOT,
@@ -180,7 +176,15 @@ fn htb(plan: &Plan, device: &Device, rate: Rate) -> Vec<Words> {
     vec![root, class, leaf]
 }
 
-/// The kernel's table of sizes (`tc-stab(8)`). It knows no PTM: the rate pays for that ([`htb`]).
+/// The rate for HTB, which knows no PTM: 64 of 65.
+pub(crate) fn htb_rate(framing: Framing, rate: Rate) -> Rate {
+    match framing.cells {
+        Cells::Ptm => Rate::bps(rate.as_bps() / 65 * 64),
+        _ => rate,
+    }
+}
+
+/// The kernel's table of sizes (`tc-stab(8)`).
 fn size_table(framing: Framing) -> Words {
     if framing == Framing::NONE {
         return Words::new();
@@ -243,13 +247,19 @@ fn span_bytes(rate: Rate, span: Delta) -> u64 {
     rate.as_bps() / 8 * span.as_us() as u64 / 1_000_000
 }
 
-/// The command that shapes in user space.
+/// The command that shapes in user space. It knows what is added to a packet, but no cells.
 fn own(plan: &Plan) -> Words {
     let mut line = words(&["unbloat", "shape", "--interface", plan.device.as_str()]);
     for (name, rate) in [("--down", plan.down), ("--up", plan.up)] {
         if let Some(rate) = rate {
             line.extend([name.to_owned(), format!("{}bit/s", rate.as_bps())]);
         }
+    }
+    if plan.framing != Framing::NONE {
+        line.extend([
+            "--overhead".to_owned(),
+            plan.framing.overhead_bytes.to_string(),
+        ]);
     }
     line
 }

@@ -4,10 +4,12 @@
 //! is special within), or in double quotes (a backslash takes the next character as it is). A `#` begins a comment where a word could begin.
 //! What a router answers is read too, so everything is bounded, and each fault names its line.
 
-use crate::framing::Framing;
+use crate::framing::{Cells, Framing};
 use crate::plan::{Plan, Qdisc};
-use crate::section::Shaper;
+use crate::section::{PTM, Shaper};
+use crate::tc;
 use std::fmt::Write;
+use unbloat_units::Rate;
 
 const LONGEST_FILE: usize = 256 * 1024;
 const LONGEST_LINE: usize = 4096;
@@ -71,9 +73,9 @@ pub fn read(text: &str) -> Result<Vec<Section>, UciError> {
         return Err(UciError::TooLong { bytes: text.len() });
     }
     let mut sections: Vec<Section> = Vec::new();
-    for (index, text) in text.lines().enumerate() {
+    for (index, written) in text.lines().enumerate() {
         let line = index + 1;
-        let words = words(text, line)?;
+        let words = words(written, line)?;
         let Some((keyword, rest)) = words.split_first() else {
             continue;
         };
@@ -121,17 +123,18 @@ pub fn section_of(plan: &Plan) -> Result<Section, UciError> {
     let mut options = vec![
         ("enabled", "1".to_owned()),
         ("interface", plan.device.to_string()),
-        ("download", kbit(plan.down)),
-        ("upload", kbit(plan.up)),
+        ("download", kbit(plan, plan.down)),
+        ("upload", kbit(plan, plan.up)),
         ("qdisc", qdisc.to_owned()),
         ("script", script.to_owned()),
     ];
     options.extend(Shaper::framing_options(plan.framing));
-    if plan.nat && plan.qdisc == Qdisc::Cake {
+    let words = cake_words(plan);
+    if plan.qdisc == Qdisc::Cake && !words.is_empty() {
         options.push(("qdisc_advanced", "1".to_owned()));
         options.push(("qdisc_really_really_advanced", "1".to_owned()));
-        options.push(("iqdisc_opts", "nat".to_owned()));
-        options.push(("eqdisc_opts", "nat".to_owned()));
+        options.push(("iqdisc_opts", words.clone()));
+        options.push(("eqdisc_opts", words));
     }
     Ok(Section {
         kind: "queue".to_owned(),
@@ -147,6 +150,17 @@ pub fn section_of(plan: &Plan) -> Result<Section, UciError> {
             })
             .collect(),
     })
+}
+
+/// What CAKE is told for which sqm-scripts have no option of their own.
+fn cake_words(plan: &Plan) -> String {
+    let words = [(plan.nat, "nat"), (plan.framing.cells == Cells::Ptm, PTM)];
+    let said: Vec<&str> = words
+        .iter()
+        .filter(|(is, _)| *is)
+        .map(|(_, word)| *word)
+        .collect();
+    said.join(" ")
 }
 
 /// The lines for `uci batch` that put the plan's section in place of whatever had its name.
@@ -169,8 +183,13 @@ pub fn section_name(plan: &Plan) -> String {
     format!("unbloat_{device}")
 }
 
-fn kbit(rate: Option<unbloat_units::Rate>) -> String {
-    rate.map_or(0, |rate| rate.as_bps() / 1000).to_string()
+fn kbit(plan: &Plan, rate: Option<Rate>) -> String {
+    let told = |wanted: Rate| match plan.qdisc {
+        Qdisc::Cake => wanted,
+        _ => tc::htb_rate(plan.framing, wanted),
+    };
+    rate.map_or(0, |rate| told(rate).as_bps() / 1000)
+        .to_string()
 }
 
 /// In single quotes, as a shell and UCI read them alike.
@@ -294,7 +313,6 @@ pub fn framing_of(section: &Section) -> Option<Framing> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use unbloat_units::Rate;
 
     fn plan() -> Plan {
         let rates = [Some(Rate::mbps(19)), Some(Rate::kbps(950))];
@@ -316,6 +334,24 @@ mod tests {
         assert_eq!(plain(&read[0]), plain(&section));
         assert_eq!(framing_of(&read[0]), Some(Framing::ATM));
         assert_eq!(write(&read), text, "and again");
+    }
+
+    #[test]
+    fn ptm_is_told_to_cake_and_paid_for_by_others() {
+        let ptm = Plan {
+            framing: Framing::PTM,
+            ..plan()
+        };
+        let section = section_of(&ptm).unwrap();
+        assert_eq!(framing_of(&section), Some(Framing::PTM));
+        let told = write(&[section]);
+        assert!(told.contains("option eqdisc_opts 'ptm'") && told.contains("download '19000'"));
+        let other = Plan {
+            qdisc: Qdisc::FqCodel,
+            ..ptm
+        };
+        // 64 of 65.
+        assert!(write(&[section_of(&other).unwrap()]).contains("download '18707'"));
     }
 
     #[test]

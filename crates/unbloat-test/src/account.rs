@@ -7,7 +7,6 @@ use crate::measured::{Count, Counter, KernelSample, KernelState, Side};
 use crate::options::Http;
 use crate::plan::Direction;
 use crate::service::Service;
-use crate::socket::Settings;
 use crate::upload::Body;
 use http_body_util::BodyExt;
 use hyper::Method;
@@ -174,9 +173,9 @@ impl Account {
         }));
     }
 
-    /// Both lists by our clock. The difference is known but for the way of the fastest line, an idle one-way delay.
-    pub fn by_our_clock(self) -> (Vec<Count>, Vec<KernelSample>) {
-        let ahead = self.ahead.unwrap_or(Delta::ZERO);
+    /// Both lists by our clock. The difference is known but for the `way` of the fastest line, an idle one-way delay.
+    pub fn by_our_clock(self, way: Delta) -> (Vec<Count>, Vec<KernelSample>) {
+        let ahead = self.ahead.unwrap_or(Delta::ZERO) - way;
         let counts = self.counts.into_iter().map(|count| Count {
             at: count.at + ahead,
             ..count
@@ -260,10 +259,7 @@ async fn follow(dialer: &Dialer, service: &Service, into: &Mutex<Account>) -> io
         return Ok(());
     };
     let path = format!("{}/account", session.path());
-    let (mut sender, _handle) = dialer
-        .open(Http::One, &Settings::default())
-        .await?
-        .into_parts();
+    let (mut sender, _handle) = dialer.open_beside(Http::One).await?.into_parts();
     let token = service.token.as_deref();
     let request = http::request(&dialer.origin, (Method::GET, &path), token, Body::Empty)?;
     let response = sender.send(http::fit(request, &sender)?).await?;
@@ -314,8 +310,8 @@ mod tests {
         account
             .take(line(9_050, r#","bytes":[[3,20]]"#).as_bytes(), at(10_050))
             .unwrap();
-        let (counts, kernel) = account.by_our_clock();
-        assert_eq!([counts[0].at, counts[1].at], [at(10_000), at(10_050)]);
+        let (counts, kernel) = account.by_our_clock(Delta::ms(20));
+        assert_eq!([counts[0].at, counts[1].at], [at(9_980), at(10_030)]);
         assert_eq!(counts[1].bytes, Bytes::new(20));
         assert_eq!(kernel[0].state.rtt, Some(Delta::us(12_500)));
         assert_eq!(kernel[0].state.min_rtt, None);

@@ -7,6 +7,7 @@
 //! and not after half of it. Responsiveness has its own rule, the draft's: the last MAD intervals.
 
 mod echoes;
+pub(crate) mod flight;
 mod goodput;
 mod responsiveness;
 mod views;
@@ -20,7 +21,7 @@ use unbloat_responsiveness::{
     Added, Advice, Checks, Confidence, Distrust, Facts, LoadChecks, LoadedDirection, LoadedRtt,
     Mark, Means, Params, Queue, Rpm, Rule, Split, StackView, advise, distrust, grade,
 };
-use unbloat_units::{Delta, Rate, Time};
+use unbloat_units::{Bytes, Delta, Rate, Time};
 
 /// What a test found.
 #[derive(Clone, Debug)]
@@ -78,6 +79,8 @@ pub struct LoadFindings {
     pub failed: usize,
     /// Share of the senders' busy time for which windows held them back.
     pub held_back: Option<f64>,
+    /// Sent and not acknowledged, of all load connections of a direction together: medians, down and up.
+    pub in_flight: [Option<Bytes>; 2],
 }
 
 /// Concludes, with marks by `rule`.
@@ -205,6 +208,8 @@ fn load(measured: &Measured, idle: &Idle, number: usize, stage: &StageRun) -> Lo
         flows: of_stage.clone().count(),
         failed: of_stage.filter(|flow| flow.failure.is_some()).count(),
         held_back: views::held_back(measured, number, stage.stack),
+        in_flight: Direction::BOTH
+            .map(|direction| flight::median(measured, number, direction, span)),
     }
 }
 

@@ -1,6 +1,8 @@
 //! Connections of HTTP/1.1, 2 and 3, opened step by step so that each step can be timed.
 
+use crate::beside::{Counted, Tally};
 use crate::error::TestError;
+use crate::held::Held;
 use crate::options::{Http, Options};
 use crate::quic;
 use crate::socket::{self, Settings};
@@ -21,7 +23,6 @@ use std::os::fd::OwnedFd;
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::io::{AsyncRead, AsyncWrite};
-use tokio::net::TcpStream;
 use tokio_rustls::TlsConnector;
 use tokio_rustls::client::TlsStream;
 use unbloat_traffic::Clock;
@@ -47,6 +48,8 @@ pub struct Dialer {
     pub origin: Origin,
     pub address: SocketAddr,
     pub clock: Clock,
+    /// What connections that are not for load carry.
+    pub beside: Tally,
     tls: Option<Arc<ClientConfig>>,
     /// Where load is to go over HTTP/3.
     quic: Option<Arc<QuicClientConfig>>,
@@ -76,6 +79,7 @@ impl Dialer {
             origin,
             address,
             clock,
+            beside: Tally::default(),
             tls: tls.map(Arc::new),
             quic,
         })
@@ -92,22 +96,40 @@ impl Dialer {
         }
     }
 
-    /// Opens a connection of `http`, which TLS may overrule by what the server knows.
+    /// Opens a connection for load, of `http`, which TLS may overrule by what the server knows.
     pub async fn open(&self, http: Http, settings: &Settings) -> io::Result<Connection> {
+        self.open_counted(http, settings, None).await
+    }
+
+    /// Opens one that is not for load.
+    pub async fn open_beside(&self, http: Http) -> io::Result<Connection> {
+        self.open_counted(http, &Settings::default(), Some(self.beside.clone()))
+            .await
+    }
+
+    async fn open_counted(
+        &self,
+        http: Http,
+        settings: &Settings,
+        tally: Option<Tally>,
+    ) -> io::Result<Connection> {
         if http == Http::Three {
             return self.open_quic(settings).await;
         }
         let begin = self.clock.now();
         let stream = socket::connect(self.address, settings).await?;
         let tcp = self.clock.now().since(begin);
+        let handle = socket::handle(&stream)?;
+        let stream = Held::new(stream, settings.tls_buffer.is_some());
         let mut opened = Connection {
             sender: None,
-            link: Link::Tcp(socket::handle(&stream)?),
+            link: Link::Tcp(handle),
             tcp: Some(tcp),
             tls: None,
             tls_round_trips: 0,
             tls_version: None,
         };
+        let stream = Counted { stream, tally };
         opened.sender = Some(match &self.tls {
             None => shake(stream, http).await?,
             Some(config) => {
@@ -137,6 +159,7 @@ impl Dialer {
     pub async fn stream(&self, settings: &Settings) -> io::Result<(Box<dyn Duplex>, OwnedFd)> {
         let stream = socket::connect(self.address, settings).await?;
         let handle = socket::handle(&stream)?;
+        let stream = Held::new(stream, settings.tls_buffer.is_some());
         let Some(config) = &self.tls else {
             return Ok((Box::new(stream), handle));
         };
@@ -159,12 +182,12 @@ impl Dialer {
         })
     }
 
-    async fn shake_tls(
+    async fn shake_tls<S: AsyncRead + AsyncWrite + Unpin>(
         &self,
-        stream: TcpStream,
+        stream: S,
         config: Arc<ClientConfig>,
         buffer: Option<usize>,
-    ) -> io::Result<TlsStream<TcpStream>> {
+    ) -> io::Result<TlsStream<S>> {
         let name = ServerName::try_from(self.origin.host.clone())
             .map_err(|error| io::Error::new(io::ErrorKind::InvalidInput, error))?;
         let limit = |session: &mut rustls::ClientConnection| {

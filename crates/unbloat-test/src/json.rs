@@ -6,7 +6,7 @@ use crate::measured::{Counter, Measured};
 use crate::plan::Direction;
 use serde_json::{Value, json};
 use unbloat_responsiveness::{Added, Estimate, Means, Share, Split, StackView};
-use unbloat_units::{Delta, Rate};
+use unbloat_units::{Bytes, Delta, Rate};
 
 /// Raised when a field changes its meaning or goes.
 pub const SCHEMA: &str = "unbloat.test/1";
@@ -29,14 +29,14 @@ pub fn json(measured: &Measured, findings: &Findings) -> Value {
         "plan": options.plan.name,
         "interval_ms": options.plan.interval.as_ms(),
         "congestion_control": options.congestion_control,
-        "receive_window_bytes": options.receive_window.map(unbloat_units::Bytes::as_u64),
+        "receive_window_bytes": options.receive_window.map(Bytes::as_u64),
         "is_cut": measured.is_cut,
         "clocks": measured.clocks.map(|clocks| json!({
             "drift_ppm": number(clocks.drift_ppm),
             "error_ms": ms(clocks.error),
         })),
         "idle": idle(&findings.idle),
-        "loads": findings.loads.iter().map(|found| load(measured, found)).collect::<Vec<_>>(),
+        "loads": findings.loads.iter().map(|found| load(measured, &findings.idle, found)).collect::<Vec<_>>(),
         "splits": findings.splits.iter().map(|(direction, split)| splits(*direction, split)).collect::<Vec<_>>(),
         "applications": applications::json(measured),
         "grade": {
@@ -69,7 +69,7 @@ fn idle(idle: &Idle) -> Value {
     })
 }
 
-fn load(measured: &Measured, found: &LoadFindings) -> Value {
+fn load(measured: &Measured, idle: &Idle, found: &LoadFindings) -> Value {
     let stage = &measured.stages[found.stage];
     let [loss_down, loss_up] = found.account.loss();
     json!({
@@ -79,8 +79,8 @@ fn load(measured: &Measured, found: &LoadFindings) -> Value {
         "begin_s": stage.begin.since(unbloat_units::Time::from_ns(0)).as_secs(),
         "lasted_s": stage.end.since(stage.begin).as_secs(),
         "judged_s": found.to.since(found.from).as_secs(),
-        "down": direction(found, Direction::Down, loss_down, found.account.reordered_down),
-        "up": direction(found, Direction::Up, loss_up, found.account.reordered_up),
+        "down": direction((found, idle), Direction::Down, loss_down, found.account.reordered_down),
+        "up": direction((found, idle), Direction::Up, loss_up, found.account.reordered_up),
         "added_rtt": found.added_rtt.as_ref().map(added),
         "datagrams": found.account.sent,
         "rpm": found.rpm.map(|rpm| number(rpm.as_f64())),
@@ -101,7 +101,7 @@ fn load(measured: &Measured, found: &LoadFindings) -> Value {
 }
 
 fn direction(
-    found: &LoadFindings,
+    (found, idle): (&LoadFindings, &Idle),
     direction: Direction,
     loss: Option<f64>,
     reordered: u64,
@@ -113,6 +113,8 @@ fn direction(
         "added": found.added[at].as_ref().map(added),
         "loss": loss.map(number),
         "reordered": reordered,
+        "in_flight_bytes": found.in_flight[at].map(Bytes::as_u64),
+        "bdp_bytes": found.bandwidth_delay_product(idle, direction).map(Bytes::as_u64),
     })
 }
 
@@ -143,6 +145,7 @@ fn view(view: &StackView) -> Value {
         "foreign_ms": view.foreign.map(ms),
         "tcp_ms": view.tcp.map(ms),
         "self_ms": view.own.map(ms),
+        "icmp_ms": view.icmp.map(ms),
     })
 }
 

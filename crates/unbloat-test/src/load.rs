@@ -16,6 +16,7 @@ use std::os::fd::AsFd;
 use std::sync::Arc;
 use std::sync::Mutex;
 use tokio::task::JoinHandle;
+use unbloat_traffic::TcpInfo;
 
 /// All that carriers of load share.
 pub struct Carrier {
@@ -76,8 +77,12 @@ impl Carrier {
             .await?;
         let (mut sender, link) = connection.into_parts();
         if let (Stack::NetworkOnly, Link::Tcp(handle)) = (flow.stack, &link) {
-            let bytes = socket::limit_unsent(handle.as_fd(), None)?;
-            flow.pace.set_piece(bytes as usize);
+            let segment = TcpInfo::of(handle.as_fd())?.mss();
+            let bytes = socket::limit_unsent(handle.as_fd(), None, segment)?;
+            flow.pace.set_piece(bytes as usize / 2);
+            if flow.direction == Direction::Up {
+                socket::gather(handle.as_fd())?;
+            }
         }
         flow.give(link);
         if let Some(shared) = sender.share() {

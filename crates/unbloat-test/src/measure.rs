@@ -11,6 +11,7 @@ use crate::load::Carrier;
 use crate::measured::{AppRun, Measured, Server, StageRun};
 use crate::ndt7;
 use crate::options::{Flows, Http, Options};
+use crate::ping::Pinging;
 use crate::plan::{Load, Stack};
 use crate::probes::Prober;
 use crate::sampler::Sampler;
@@ -96,6 +97,7 @@ struct Test<'a> {
     carrier: Option<Arc<Carrier>>,
     prober: Option<Arc<Prober>>,
     echoing: Option<Echoing>,
+    pinging: Option<Pinging>,
     account: Option<(Arc<Mutex<account::Account>>, tokio::task::JoinHandle<()>)>,
     sampler: Option<Sampler>,
     apps: Vec<AppRun>,
@@ -120,6 +122,7 @@ impl<'a> Test<'a> {
                 .map(|carrier| Arc::new(Prober::new(carrier.clone(), options.probing))),
             carrier,
             echoing: None,
+            pinging: None,
             account: None,
             sampler: None,
             apps: Vec::new(),
@@ -127,8 +130,10 @@ impl<'a> Test<'a> {
         };
         test.check_apps();
         if let Some(of_test) = &test.carrier {
-            test.sampler =
-                Some(Sampler::begin(of_test.flows.clone(), clock).map_err(TestError::Begin)?);
+            let (flows, beside) = (of_test.flows.clone(), of_test.dialer.beside.clone());
+            let window = of_test.settings.receive_window;
+            let sampler = Sampler::begin(flows, beside, clock, window);
+            test.sampler = Some(sampler.map_err(TestError::Begin)?);
             let has_session = of_test.service.session.is_some();
             test.account =
                 has_session.then(|| account::read(of_test.dialer.clone(), of_test.service.clone()));
@@ -136,6 +141,7 @@ impl<'a> Test<'a> {
         if let Some(to) = met.echo {
             test.begin_echo(to, stop).await?;
         }
+        test.begin_pings();
         Ok(test)
     }
 
@@ -177,6 +183,18 @@ impl<'a> Test<'a> {
         Ok(())
     }
 
+    fn begin_pings(&mut self) {
+        let Some(to) = self.server.address.or(self.server.echo) else {
+            return;
+        };
+        match Pinging::begin(to, self.clock) {
+            Ok(pinging) => self.pinging = Some(pinging),
+            Err(error) => self.lacks.push(format!(
+                "ICMP: {error}; your group is not in net.ipv4.ping_group_range"
+            )),
+        }
+    }
+
     async fn run(
         mut self,
         begun_ns: i64,
@@ -205,6 +223,7 @@ impl<'a> Test<'a> {
             clocks,
             probes,
             counts,
+            beside,
             kernel,
         } = collected;
         Measured {
@@ -217,6 +236,7 @@ impl<'a> Test<'a> {
             clocks,
             probes,
             counts,
+            beside,
             kernel,
             apps: self.apps,
             lacks: self.lacks,

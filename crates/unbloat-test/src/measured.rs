@@ -18,6 +18,7 @@ pub struct Measured {
     pub clocks: Option<Clocks>,
     pub probes: Vec<Probe>,
     pub counts: Vec<Count>,
+    pub beside: Vec<Beside>,
     pub kernel: Vec<KernelSample>,
     pub apps: Vec<AppRun>,
     /// Sentences: what this server or this system could not give.
@@ -124,6 +125,8 @@ pub struct Echo {
     /// Of each direction what exceeds its least of the whole test, drift of the clocks corrected.
     pub added_up: Option<Delta>,
     pub added_down: Option<Delta>,
+    /// When it was at the server, if the idle path is as long up as down.
+    pub turned: Option<Time>,
     /// It was overtaken by a later one on that way.
     pub reordered_up: bool,
     pub reordered_down: bool,
@@ -149,6 +152,8 @@ pub enum ProbeKind {
     Foreign,
     /// On a load connection, among its data.
     SelfHttp,
+    /// An echo request of ICMP: the answer is the system's, and networks may treat it otherwise.
+    Icmp,
 }
 
 impl ProbeKind {
@@ -156,11 +161,12 @@ impl ProbeKind {
         match self {
             ProbeKind::Foreign => "foreign",
             ProbeKind::SelfHttp => "self",
+            ProbeKind::Icmp => "icmp",
         }
     }
 }
 
-/// One probe of HTTP.
+/// One probe of HTTP or ICMP.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Probe {
     pub kind: ProbeKind,
@@ -182,9 +188,12 @@ pub struct Probe {
 /// Where bytes are counted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Counter {
-    /// What this client's application read: goodput down.
+    /// What TCP of the receiving end got in order, by its kernel: TLS and HTTP framing are in it, which takes some 2 % where senders
+    /// write little at a time.
+    Received,
+    /// What this client's application read.
     ClientRead,
-    /// What the server's application read, by its account: goodput up.
+    /// What the server's application read, by its account.
     ServerRead,
     /// What the server's TCP acknowledged, TLS and HTTP framing included: stands in for goodput up.
     Acknowledged,
@@ -193,6 +202,7 @@ pub enum Counter {
 impl Counter {
     pub const fn name(self) -> &'static str {
         match self {
+            Counter::Received => "received",
             Counter::ClientRead => "client_read",
             Counter::ServerRead => "server_read",
             Counter::Acknowledged => "acknowledged",
@@ -208,6 +218,14 @@ pub struct Count {
     pub direction: Direction,
     pub counter: Counter,
     pub bytes: Bytes,
+}
+
+/// What connections beside the load carried up to a time: probes, account, greetings. TLS and HTTP framing are in it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Beside {
+    pub at: Time,
+    /// Down and up.
+    pub bytes: [Bytes; 2],
 }
 
 /// Which end's kernel.

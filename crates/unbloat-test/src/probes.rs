@@ -7,7 +7,6 @@ use crate::http::{self, Connection};
 use crate::load::{Carrier, root};
 use crate::measured::{Probe, ProbeKind};
 use crate::options::Probing;
-use crate::socket::Settings;
 use crate::upload::Body;
 use hyper::Method;
 use std::io;
@@ -84,11 +83,7 @@ impl Prober {
         let sent = clock.now();
         let mut probe = blank(ProbeKind::Foreign, sent);
         let asking = async {
-            let connection = self
-                .carrier
-                .dialer
-                .open(self.carrier.http, &Settings::default())
-                .await?;
+            let connection = self.carrier.dialer.open_beside(self.carrier.http).await?;
             probe.tcp = connection.tcp;
             probe.tls = connection.tls;
             probe.tls_round_trips = connection.tls_round_trips;

@@ -1,7 +1,8 @@
 //! Every 10 ms: what the kernel says of our load connections, what they have carried, and how much may wait in them.
 
+use crate::beside::Tally;
 use crate::flow::{Flow, Flows};
-use crate::measured::{Count, Counter, KernelSample, KernelState, Side};
+use crate::measured::{Beside, Count, Counter, KernelSample, KernelState, Side};
 use crate::plan::{Direction, Stack};
 use crate::socket;
 use std::os::fd::AsFd;
@@ -26,10 +27,17 @@ pub struct Sampler {
 pub struct Samples {
     pub kernel: Vec<KernelSample>,
     pub counts: Vec<Count>,
+    pub beside: Vec<Beside>,
 }
 
 impl Sampler {
-    pub fn begin(flows: Arc<Flows>, clock: Clock) -> std::io::Result<Sampler> {
+    /// `window` is the largest that downloads' sockets are to offer.
+    pub fn begin(
+        flows: Arc<Flows>,
+        beside: Tally,
+        clock: Clock,
+        window: Option<u32>,
+    ) -> std::io::Result<Sampler> {
         let stop = Arc::new(AtomicBool::new(false));
         let stopped = stop.clone();
         let thread = std::thread::Builder::new()
@@ -40,8 +48,18 @@ impl Sampler {
                     if stopped.load(Ordering::Relaxed) {
                         break;
                     }
+                    let counts = look % COUNTED_EVERY == 0;
                     for flow in flows.open() {
-                        samples.look(&flow, clock, look % COUNTED_EVERY == 0);
+                        if let (Direction::Down, Some(window)) = (flow.direction, window) {
+                            // It was accepted when the socket was made.
+                            flow.with_socket(|socket| {
+                                socket::clamp_window(socket.as_fd(), window).ok()
+                            });
+                        }
+                        samples.look(&flow, clock, counts);
+                    }
+                    if counts {
+                        samples.beside.push(beside.look(clock.now()));
                     }
                     std::thread::sleep(EVERY);
                 }
@@ -96,9 +114,9 @@ impl Samples {
 fn tune(flow: &Flow, info: &TcpInfo) {
     let by_window = info.cwnd().over(info.rtt());
     let rate = [by_window, info.pacing_rate()].into_iter().flatten().min();
-    let limited = flow.with_socket(|socket| socket::limit_unsent(socket.as_fd(), rate));
+    let limited = flow.with_socket(|socket| socket::limit_unsent(socket.as_fd(), rate, info.mss()));
     if let Some(Ok(bytes)) = limited {
-        flow.pace.set_piece(bytes as usize);
+        flow.pace.set_piece(bytes as usize / 2);
     }
 }
 

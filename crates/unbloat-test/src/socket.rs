@@ -14,9 +14,7 @@ use unbloat_units::{Bytes, Delta, Rate};
 /// Before a path is called dead.
 const PATIENCE: Duration = Duration::from_secs(15);
 /// Unsent data of a connection whose rate nobody knows yet.
-const FIRST_UNSENT: u32 = 4 * 1_448;
-/// No less than a segment.
-const LEAST_UNSENT: u32 = 1_448;
+const FIRST_UNSENT: u64 = 4 * 1_448;
 /// Small enough not to delay probes, large enough for a gigabit.
 const SMALL_TLS_BUFFER: usize = 4 * 1024;
 /// TCP_REPLENISH_TIME of draft-ietf-ippm-responsiveness-09.
@@ -80,7 +78,7 @@ pub async fn connect(to: SocketAddr, settings: &Settings) -> io::Result<TcpStrea
     if let Some(window) = settings.receive_window {
         // The buffer first: the kernel then no longer tunes it.
         socket.set_recv_buffer_size(window as usize)?;
-        set_option(socket.as_fd(), libc::TCP_WINDOW_CLAMP, window)?;
+        clamp_window(socket.as_fd(), window)?;
     }
     let socket = TcpSocket::from_std_stream(socket.into());
     match tokio::time::timeout(PATIENCE, socket.connect(to)).await {
@@ -94,14 +92,43 @@ pub fn handle(stream: &TcpStream) -> io::Result<OwnedFd> {
     stream.as_fd().try_clone_to_owned()
 }
 
-/// Lets no more than 5 ms of its rate wait unsent in the socket.
-pub fn limit_unsent(socket: BorrowedFd<'_>, rate: Option<Rate>) -> io::Result<u32> {
-    let bytes = rate.map_or(FIRST_UNSENT, |rate| {
-        let bytes = (rate * REPLENISH).as_u64();
-        u32::try_from(bytes).unwrap_or(u32::MAX).max(LEAST_UNSENT)
-    });
+/// Lets no more than 5 ms of its rate wait unsent in the socket, but two segments in any case: the kernel wakes at half of that, and what
+/// waits to become a whole segment must not keep it from doing so.
+pub fn limit_unsent(socket: BorrowedFd<'_>, rate: Option<Rate>, segment: Bytes) -> io::Result<u32> {
+    let of_rate = rate.map_or(FIRST_UNSENT, |rate| (rate * REPLENISH).as_u64());
+    let bytes = of_rate.max(2 * segment.as_u64());
+    let bytes = u32::try_from(bytes).unwrap_or(u32::MAX);
     set_option(socket, libc::TCP_NOTSENT_LOWAT, bytes)?;
     Ok(bytes)
+}
+
+/// The bound on unsent data that is in force; 0 where none was set.
+pub fn unsent_limit(socket: BorrowedFd<'_>) -> u32 {
+    let mut bytes: u32 = 0;
+    let mut length = size_of::<u32>() as libc::socklen_t;
+    // SAFETY: the kernel writes at most the given length, which is that of the value.
+    let result = unsafe {
+        libc::getsockopt(
+            socket.as_raw_fd(),
+            libc::IPPROTO_TCP,
+            libc::TCP_NOTSENT_LOWAT,
+            (&raw mut bytes).cast(),
+            &raw mut length,
+        )
+    };
+    if result == 0 { bytes } else { 0 }
+}
+
+/// The largest window that it offers. Linux since 6.6 forgets it when packets turn out larger or smaller than it took them for
+/// (`tcp_measure_rcv_mss`), so it has to be said again.
+pub fn clamp_window(socket: BorrowedFd<'_>, window: u32) -> io::Result<()> {
+    set_option(socket, libc::TCP_WINDOW_CLAMP, window)
+}
+
+/// Lets the rest of a piece wait for more while one such rest is on its way (RFC 896 as Linux has it). Pieces of some kilobytes would each
+/// end in a small packet else, and these take the place of large ones in queues.
+pub fn gather(socket: BorrowedFd<'_>) -> io::Result<()> {
+    set_option(socket, libc::TCP_NODELAY, 0)
 }
 
 /// Which congestion control it has.

@@ -1,9 +1,9 @@
 //! The tables of a test's run.
 
-use crate::applications;
 use crate::findings::{Curves, Findings, LoadFindings};
 use crate::measured::{Measured, StageRun};
 use crate::plan::{Direction, Load};
+use crate::{applications, flight};
 use unbloat_responsiveness::Added;
 use unbloat_table::{Column, Order, Rows, Table};
 use unbloat_units::{Delta, Rate, Time};
@@ -12,7 +12,7 @@ use unbloat_units::{Delta, Rate, Time};
 const GOODPUT_EVERY: Delta = Delta::ms(100);
 
 /// All of them, as every test's run has them.
-pub fn tables() -> [Table; 7] {
+pub fn tables() -> [Table; 8] {
     [
         stages(),
         load_flows(),
@@ -20,13 +20,14 @@ pub fn tables() -> [Table; 7] {
         probes(),
         goodput_series(),
         tcp_series(),
+        flight::table(),
         applications::table(),
     ]
 }
 
 /// With their rows.
 pub fn rows(measured: &Measured, findings: &Findings) -> Vec<(Table, Rows)> {
-    let [stages, flows, echoes, probes, goodput, tcp, apps] = tables();
+    let [stages, flows, echoes, probes, goodput, tcp, flights, apps] = tables();
     let rows = [
         stage_rows(&stages, measured, findings),
         flow_rows(&flows, measured),
@@ -34,9 +35,10 @@ pub fn rows(measured: &Measured, findings: &Findings) -> Vec<(Table, Rows)> {
         probe_rows(&probes, measured),
         goodput_rows(&goodput, measured),
         tcp_rows(&tcp, measured),
+        flight::rows(&flights, measured, findings),
         applications::rows(&apps, measured),
     ];
-    [stages, flows, echoes, probes, goodput, tcp, apps]
+    [stages, flows, echoes, probes, goodput, tcp, flights, apps]
         .into_iter()
         .zip(rows)
         .collect()
@@ -168,13 +170,13 @@ fn echoes() -> Table {
 fn probes() -> Table {
     Table {
         name: "probes",
-        doc: "one row per probe by HTTP; kinds wait in different places and are never averaged together",
+        doc: "one row per probe by HTTP or ICMP; kinds wait in different places and are never averaged together",
         columns: vec![
             Column::i64("time_ns", "when it began, since the test began"),
             Column::u64("stage", "number of the stage; null between stages"),
             Column::text(
                 "kind",
-                "foreign: a connection of its own; self: a request on a load connection (with HTTP/1.1 TCP's own round trip)",
+                "foreign: a connection of its own; self: a request on a load connection (with HTTP/1.1 TCP's own round trip); icmp: an echo request",
             ),
             Column::u64("flow", "load connection that carried it"),
             Column::f64(
@@ -185,7 +187,7 @@ fn probes() -> Table {
             Column::u64("tls_round_trips", "round trips that this handshake takes"),
             Column::f64(
                 "answer_ms",
-                "from request to the end of the answer of one byte; null if it failed",
+                "from request to the end of the answer (by HTTP of one byte); null if it failed",
             ),
             Column::text("failure", "why it failed"),
         ],
@@ -203,7 +205,7 @@ fn goodput_series() -> Table {
             Column::f64("goodput_bps", "of all load connections together"),
             Column::text(
                 "counter",
-                "client_read, server_read, or acknowledged: who counted",
+                "received, client_read, server_read or acknowledged: who counted",
             ),
         ],
     }
@@ -216,7 +218,7 @@ fn tcp_series() -> Table {
         columns: vec![
             Column::i64(
                 "time_ns",
-                "when, since the test began; the server's clock is set against ours but for an idle one-way delay",
+                "when, since the test began; the server's clock is set against ours as if the idle path were as long up as down",
             ),
             Column::text("side", "client or server: whose kernel tells"),
             Column::u64("flow", "number of the load connection"),

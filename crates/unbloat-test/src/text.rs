@@ -1,12 +1,12 @@
 //! What was found, for people.
 
 use crate::applications;
-use crate::findings::{Findings, LoadFindings};
+use crate::findings::{Findings, Idle, LoadFindings};
 use crate::measured::{Counter, Measured};
 use crate::plan::{Direction, Load, Stack};
 use std::fmt::Write;
 use unbloat_responsiveness::{Added, Distrust};
-use unbloat_units::Delta;
+use unbloat_units::{Bytes, Delta};
 
 /// Headline first, then how sure it is, then what to do.
 pub fn text(measured: &Measured, findings: &Findings) -> String {
@@ -64,7 +64,48 @@ fn loads(text: &mut String, findings: &Findings) {
         };
         let _ = writeln!(text, "{name}{stack}");
         load(text, found);
+        kernel_view(text, found, &findings.idle);
     }
+}
+
+/// What the senders' kernels say, and the medians of each kind of round trip beside each other.
+fn kernel_view(text: &mut String, found: &LoadFindings, idle: &Idle) {
+    for direction in Direction::BOTH {
+        let product = found.bandwidth_delay_product(idle, direction);
+        let Some((bytes, product)) = found.in_flight[direction as usize].zip(product) else {
+            continue;
+        };
+        let times = bytes.as_u64() as f64 / product.as_u64().max(1) as f64;
+        let _ = writeln!(
+            text,
+            "  in flight {:<5}{}, {times:.1} times goodput x round trip at rest",
+            direction.name(),
+            kb(bytes)
+        );
+    }
+    let view = &found.view;
+    let kinds = [
+        ("UDP", view.udp),
+        ("ICMP", view.icmp),
+        ("new connections", view.foreign),
+        ("TCP's own", view.tcp),
+        ("among the load", view.own),
+    ];
+    let known: Vec<String> = kinds
+        .into_iter()
+        .filter_map(|(name, span)| Some(format!("{name} {}", ms(span?))))
+        .collect();
+    if known.len() > 1 {
+        let _ = writeln!(
+            text,
+            "  by probe    {} (added there and back)",
+            known.join(", ")
+        );
+    }
+}
+
+fn kb(bytes: Bytes) -> String {
+    format!("{:.0} kB", bytes.as_u64() as f64 / 1e3)
 }
 
 fn load(text: &mut String, found: &LoadFindings) {

@@ -84,6 +84,9 @@ fn check_loads(measured: &Measured) {
     }
     assert!(probes(ProbeKind::Foreign).all(|probe| probe.flow.is_none()));
     assert!(probes(ProbeKind::SelfHttp).all(|probe| probe.tcp.is_none()));
+    let may_ping = !measured.lacks.iter().any(|lack| lack.starts_with("ICMP"));
+    let came = probes(ProbeKind::Icmp).any(|probe| probe.answer.is_some());
+    assert_eq!(came, may_ping, "{:?}", measured.lacks);
 }
 
 #[test]
@@ -120,6 +123,8 @@ fn a_test_of_our_server_sees_both_directions_from_both_ends() {
     assert!(back.clone().count() > 10 && back.clone().all(|echo| echo.added_up.is_some()));
     let findings = unbloat_test::findings(&measured, Rule::DslReports);
     assert_eq!(findings.loads.len(), 3);
+    let sent = |at: usize| findings.loads[at].in_flight;
+    assert!(sent(0)[0].is_some() && sent(1)[1].is_some() && sent(0)[1].is_none());
     let json = unbloat_test::json(&measured, &findings);
     assert_eq!(json["schema"], "unbloat.test/1");
 }
@@ -188,7 +193,13 @@ fn ndt7_is_one_connection_each_way_and_what_both_kernels_say() {
         assert_eq!(flow.failure, None);
         assert!(flow.bytes.as_u64() > 0);
     }
-    assert!(measured.probes.is_empty() && measured.echoes.is_empty());
+    assert!(
+        measured
+            .probes
+            .iter()
+            .all(|probe| probe.kind == ProbeKind::Icmp)
+    );
+    assert!(measured.echoes.is_empty());
     for side in [Side::Client, Side::Server] {
         let mut samples = measured.kernel.iter();
         assert!(

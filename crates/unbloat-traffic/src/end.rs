@@ -42,8 +42,7 @@ fn open(tcp: &Tcp, dscp: u8) -> io::Result<Socket> {
         set(libc::SOL_SOCKET, libc::SO_RCVBUFFORCE, half(bytes))?;
     }
     if let Some(bytes) = tcp.window_clamp {
-        let clamp = i32::try_from(bytes.as_u64()).unwrap_or(i32::MAX);
-        set(libc::IPPROTO_TCP, libc::TCP_WINDOW_CLAMP, clamp)?;
+        clamp_window(socket.as_fd(), bytes)?;
     }
     if let Some(mss) = tcp.mss {
         set(libc::IPPROTO_TCP, libc::TCP_MAXSEG, mss as i32)?;
@@ -53,6 +52,12 @@ fn open(tcp: &Tcp, dscp: u8) -> io::Result<Socket> {
         socket.set_tos_v4(u32::from(dscp) << 2)?;
     }
     Ok(socket)
+}
+
+/// The largest window that it offers.
+fn clamp_window(socket: BorrowedFd<'_>, window: unbloat_units::Bytes) -> io::Result<()> {
+    let clamp = i32::try_from(window.as_u64()).unwrap_or(i32::MAX);
+    sys::set_option(socket, libc::IPPROTO_TCP, libc::TCP_WINDOW_CLAMP, clamp)
 }
 
 /// A socket, and what it has read and has yet to write.
@@ -106,6 +111,15 @@ impl End {
 
     pub(crate) fn info(&self) -> Option<TcpInfo> {
         TcpInfo::of(self.fd()).ok()
+    }
+
+    /// Says the largest window again: Linux since 6.6 forgets it when packets turn out larger or smaller than it took them for
+    /// (`tcp_measure_rcv_mss`).
+    pub(crate) fn clamp(&self, tcp: &Tcp) {
+        if let Some(window) = tcp.window_clamp {
+            // It was accepted when the socket was made.
+            let _ = clamp_window(self.fd(), window);
+        }
     }
 
     pub(crate) fn may_write(&mut self) {

@@ -22,6 +22,7 @@ mod poll;
 mod report;
 mod sys;
 mod traffic;
+mod unsent;
 
 pub use clock::{Clock, monotonic};
 pub use datagrams::{LEAST_DATAGRAM, kernel_stamp};
@@ -30,3 +31,4 @@ pub use info::TcpInfo;
 pub use plan::{FIRST_PORT, Plan, Settings, Site, Tcp, server_port};
 pub use report::{FlowReport, Report, Watch};
 pub use traffic::Traffic;
+pub use unsent::wants_more;

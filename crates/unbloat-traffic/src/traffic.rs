@@ -326,6 +326,10 @@ impl Traffic {
             let Some(connection) = connection.as_ref().filter(|one| one.is_open) else {
                 continue;
             };
+            let both = &self.plans[connection.flow as usize].tcp;
+            for (direction, tcp) in [Direction::Down, Direction::Up].into_iter().zip(both) {
+                connection.end(direction).inspect(|end| end.clamp(tcp));
+            }
             let sender = connection.busier();
             if let Some(info) = connection.end(sender).and_then(End::info) {
                 watch.sample(now, connection.flow, id, sender, &info);

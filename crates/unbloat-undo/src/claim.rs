@@ -8,7 +8,10 @@ use crate::resource::{Purpose, Resource};
 use crate::step::Step;
 use std::fs;
 use std::io::{self, Write};
+use std::os::fd::{AsRawFd, BorrowedFd};
+use std::os::unix::process::CommandExt;
 use std::path::PathBuf;
+use std::process::Command;
 
 /// What its owner may change, and how that is undone. Dropped, it undoes itself.
 ///
@@ -49,6 +52,19 @@ impl Claim {
         self.write(&Line::Step(step.clone()))?;
         self.steps.push(step);
         Ok(())
+    }
+
+    /// Lets a command that changes what is claimed hold the claim as long as it runs: where this process is killed, nobody undoes a change
+    /// that is still being made.
+    pub fn lend(&self, command: &mut Command) {
+        let file = self.file.0.as_raw_fd();
+        let inherit = move || -> io::Result<()> {
+            // SAFETY: the child has this descriptor as its parent had it when it was forked.
+            let file = unsafe { BorrowedFd::borrow_raw(file) };
+            Ok(rustix::io::fcntl_setfd(file, rustix::io::FdFlags::empty())?)
+        };
+        // SAFETY: between fork and program there is one system call, which allocates nothing.
+        unsafe { command.pre_exec(inherit) };
     }
 
     /// Undoes all steps, the last one first, and gives the claim up. Where one cannot be undone the others are, and all

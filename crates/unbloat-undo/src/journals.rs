@@ -8,6 +8,7 @@ use crate::resource::{Purpose, Resource};
 use crate::step::Step;
 use rustix::fs::{FlockOperation, flock};
 use rustix::io::Errno;
+use rustix::process::{Pid, test_kill_process};
 use std::fs::{self, DirBuilder, File, OpenOptions};
 use std::io::{self, Read};
 use std::os::fd::AsRawFd;
@@ -22,8 +23,8 @@ const ENDING: &str = "undo";
 const BOOT: &str = "/proc/sys/kernel/random/boot_id";
 /// Of a journal.
 const LONGEST_BYTES: u64 = 1 << 20;
-/// A new owner writes its first line right after it has the lock.
-const LOOKS: u32 = 50;
+/// A new owner writes its first line right after it has the lock, and the last command of a dead one ends soon.
+const LOOKS: u32 = 200;
 const LOOK: Duration = Duration::from_millis(10);
 
 /// Where claims are written down.
@@ -264,8 +265,17 @@ impl Drop for Lock {
     }
 }
 
+/// Whether the owner lives; if not, a command of its is still at it.
+fn has_living_owner(path: &Path) -> bool {
+    let record = File::open(path).ok().and_then(|f| read(&f, path).ok());
+    let pid = record.and_then(|r| Pid::from_raw(r.head?.pid as i32));
+    // Who has not written yet who he is does so now.
+    pid.is_none_or(|pid| test_kill_process(pid) != Err(Errno::SRCH))
+}
+
 /// Opens and locks, if nobody else has it locked. None: there is no such file, and none was to be made.
 fn open_locked(path: &Path, make: bool) -> Result<Option<Locked>, UndoError> {
+    let mut looks = 0;
     loop {
         let mut options = OpenOptions::new();
         options.read(true).append(true).create(make).mode(0o600);
@@ -274,7 +284,14 @@ fn open_locked(path: &Path, make: bool) -> Result<Option<Locked>, UndoError> {
             opened => opened.map_err(at(path))?,
         };
         match flock(&file, FlockOperation::NonBlockingLockExclusive) {
-            Err(Errno::WOULDBLOCK) => return Ok(Some(Locked::ByAnother)),
+            Err(Errno::WOULDBLOCK) if looks == LOOKS || has_living_owner(path) => {
+                return Ok(Some(Locked::ByAnother));
+            }
+            Err(Errno::WOULDBLOCK) => {
+                looks += 1;
+                sleep(LOOK);
+                continue;
+            }
             locked => locked.map_err(|error| at(path)(error.into()))?,
         }
         // Its last owner may have removed it meanwhile.

@@ -83,9 +83,12 @@ struct skb_shared_info {
 
 struct tcp_sock {
 	u32 snd_nxt;
+	u32 packets_out;
 	u32 total_retrans;
 };
 
 #pragma clang attribute pop
+
+static struct tcp_sock *(*bpf_skc_to_tcp_sock)(const struct sock *socket) = (void *)137;
 
 #include "../../../bpf/field.h"

@@ -160,7 +160,7 @@ SECTION("tp_btf/net_dev_queue") int net_dev_queue(u64 *context)
 	struct counts *counts;
 
 	// Of what TCP has stamped, TCP knows how much it was.
-	if (!is_watched(device) || handed_down(skb) || !read_packet(&packet, skb, device->ifindex))
+	if (handed_down(skb) || !is_watched(device) || !read_packet(&packet, skb, device->ifindex))
 		return 0;
 	since.since_ns = bpf_ktime_get_ns();
 	since.ifindex = packet.key.ifindex;
@@ -196,20 +196,12 @@ INLINE u64 entered(const struct sk_buff *skb, const struct packet *packet)
 // Between two segments that are timed.
 #define SHORTEST_NS 1000000ULL
 
-// How many segments a connection has sent again. To the verifier a socket is not yet one of TCP.
-INLINE u32 repeated(u64 socket)
-{
-	const struct tcp_sock *sender = (const void *)socket;
-	u32 count = 0;
-
-	bpf_probe_read_kernel(&count, sizeof(count), &sender->total_retrans);
-	return count;
-}
-
 // Begins to time a segment of the connection, unless one is timed.
-INLINE void time_segment(struct counts *counts, u64 socket, const struct packet *packet, u64 queued,
-			 u64 now)
+INLINE void time_segment(struct counts *counts, const struct sock *sender, const struct packet *packet,
+			 u64 queued, u64 now)
 {
+	const struct tcp_sock *tcp = (const void *)sender;
+	u64 socket = (u64)sender;
 	struct timed *old;
 	struct timed new = {
 		.queued_ns = queued,
@@ -227,7 +219,8 @@ INLINE void time_segment(struct counts *counts, u64 socket, const struct packet 
 	    (old->key.ifindex == packet->key.ifindex || old->end != packet->end))
 		return;
 	counts->timed_ns = now;
-	new.repeated = repeated(socket);
+	// To the verifier a packet's socket is not yet one of TCP.
+	bpf_probe_read_kernel(&new.repeated, sizeof(new.repeated), &tcp->total_retrans);
 	if (!old) {
 		new.is_open = 1;
 		bpf_map_update_elem(&timed, &socket, &new, 0);
@@ -277,7 +270,7 @@ SECTION("tp_btf/net_dev_start_xmit") int net_dev_start_xmit(u64 *context)
 	counts->left_packets += packet.packets;
 	sender = skb->sk;
 	if (queued && packet.has_data && sender)
-		time_segment(counts, (u64)sender, &packet, queued, now);
+		time_segment(counts, sender, &packet, queued, now);
 	any = bpf_map_lookup_elem(&any_holding, &first);
 	if (any && *any && bpf_map_lookup_elem(&holding, &ifindex))
 		hold(skb, &packet, now);
@@ -313,22 +306,25 @@ SECTION("tp_btf/kfree_skb") int kfree_skb(u64 *context)
 
 SECTION("tp_btf/tcp_probe") int tcp_probe(u64 *context)
 {
-	const struct tcp_sock *sender = (const void *)context[0];
+	const struct tcp_sock *sender = bpf_skc_to_tcp_sock((const void *)context[0]);
 	const struct sk_buff *skb = (const void *)context[1];
 	u64 socket = context[0], now;
-	struct timed *segment = bpf_map_lookup_elem(&timed, &socket);
+	struct timed *segment;
 	struct tcp_fields fields;
 	struct counts *counts;
-	u32 acknowledged, next = 0;
+	u32 acknowledged;
 
-	if (!segment || !segment->is_open || bpf_probe_read_kernel(&fields, sizeof(fields), skb->data))
+	// One that only receives has nothing on the way.
+	if (!sender || !sender->packets_out)
 		return 0;
-	bpf_probe_read_kernel(&next, sizeof(next), &sender->snd_nxt);
+	segment = bpf_map_lookup_elem(&timed, &socket);
+	if (!segment || !segment->is_open || READ(&fields, skb->data))
+		return 0;
 	acknowledged = __builtin_bswap32(fields.acknowledged);
-	if ((s32)(acknowledged - segment->end) < 0 || (s32)(next - acknowledged) < 0)
+	if ((s32)(acknowledged - segment->end) < 0 || (s32)(sender->snd_nxt - acknowledged) < 0)
 		return 0;
 	segment->is_open = 0;
-	if (repeated(socket) != segment->repeated)
+	if (sender->total_retrans != segment->repeated)
 		return 0;
 	counts = counts_of(&segment->key);
 	if (!counts || fields.to_port != segment->key.from_port || fields.from_port != segment->key.to_port)

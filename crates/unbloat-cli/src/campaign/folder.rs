@@ -87,7 +87,7 @@ impl Folder {
 
     /// Keeps a run: its folder appears when it is whole.
     pub fn keep(&self, name: &str, info: &RunInfo, came: &Came) -> Result<(), RunError> {
-        let mut all = vec![readings_table(&came.readings)];
+        let mut all = vec![with_rows(&came.readings)];
         all.extend(came.tables.iter().cloned());
         write_tables(&self.cells().join(name), info, &all).map(drop)
     }
@@ -128,8 +128,9 @@ fn is_locked(lock: &File) -> bool {
 
 const READINGS: &str = "readings";
 
-fn readings_table(readings: &[Reading]) -> (Table, Rows) {
-    let table = Table {
+/// What a run of a campaign has besides the tables of a test.
+pub fn readings_table() -> Table {
+    Table {
         name: READINGS,
         doc: "one row per number that the run found",
         columns: vec![
@@ -138,7 +139,11 @@ fn readings_table(readings: &[Reading]) -> (Table, Rows) {
             Column::text("metric", "which number, with its unit as suffix"),
             Column::f64("value", "in the metric's unit"),
         ],
-    };
+    }
+}
+
+fn with_rows(readings: &[Reading]) -> (Table, Rows) {
+    let table = readings_table();
     let mut rows = Rows::new(&table);
     for (reading, number) in readings.iter().zip(0..) {
         let mut row = rows.row(Order {

@@ -4,7 +4,7 @@ use super::CommandError;
 use crate::analyze::parse_format;
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
-use std::net::{IpAddr, ToSocketAddrs};
+use std::net::{IpAddr, SocketAddr, ToSocketAddrs};
 use std::path::PathBuf;
 use std::time::Duration;
 use unbloat_hop::Phase;
@@ -31,7 +31,7 @@ A verdict looks like this:
 What that rests on is told in docs/locate.md.")]
 pub struct Args {
     /// Server that the path leads to and that carries the load: HOST, HOST:PORT, https://HOST/PATH or ndt7://HOST
-    target: String,
+    pub target: String,
 
     /// What probes are: udp, icmp or tcp (needs root)
     #[arg(long, default_value = "udp")]
@@ -110,7 +110,7 @@ pub struct Args {
     #[arg(long, value_name = "FORMAT", value_parser = parse_format)]
     pub format: Option<FormatKind>,
 
-    /// Which table `--format` prints: hops or hop_probes
+    /// Which table `--format` prints: hops, hop_probes or locations
     #[arg(long, default_value = "hops", requires = "format")]
     pub table: String,
 
@@ -123,6 +123,8 @@ pub struct Args {
 pub struct Wish {
     pub options: Options,
     pub load: unbloat_test::Options,
+    /// Who carries it.
+    pub server: SocketAddr,
     pub peer_name: Option<String>,
 }
 
@@ -135,7 +137,7 @@ impl Args {
         let target: Target = self.target.parse()?;
         let (host, load_port) = match &target {
             Target::Responsiveness(origin) | Target::Ndt7(origin) => (&origin.host, origin.port),
-            Target::Irtt { host, port } => (host, *port),
+            Target::Irtt { .. } => return Err(CommandError::NoLoad),
         };
         let mut options = Options::new(self.resolve(host)?);
         options.kind = self.probe;
@@ -154,7 +156,9 @@ impl Args {
         options.most_hops = self.hops;
         options.loads = self.load.clone();
         (options.idle, options.loaded) = (duration(self.span), duration(self.span));
+        options.check()?;
         Ok(Wish {
+            server: (options.target, load_port).into(),
             load: self.load_options(target, options.target),
             options,
             peer_name: self.peer.clone(),

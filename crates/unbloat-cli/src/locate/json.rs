@@ -17,6 +17,7 @@ pub fn object(options: &Options, located: &Located) -> Value {
         "probe": options.kind.name(),
         "far_end_hop": located.far_end,
         "is_cut": located.is_cut,
+        "failed": located.failed,
         "verdicts": located.verdicts.iter().map(verdict).collect::<Vec<_>>(),
         "probes": {
             "sent": counts.sent,

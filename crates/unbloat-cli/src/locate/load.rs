@@ -1,5 +1,6 @@
 //! The load of a run: a stage of `unbloat test` that lasts until it is stopped.
 
+use std::net::{SocketAddr, TcpStream};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{RecvTimeoutError, SyncSender, sync_channel};
@@ -13,9 +14,13 @@ use unbloat_units::{Delta, Rate};
 const LASTS: Delta = Delta::secs(900);
 /// For the server to be found and data to flow.
 const PATIENCE: Duration = Duration::from_secs(15);
+/// So often it is looked whether somebody wants to stop.
+const LOOK_EVERY: Duration = Duration::from_millis(100);
 
 pub struct ServerLoad {
     options: Options,
+    /// Somebody wants all to stop.
+    is_over: Arc<AtomicBool>,
     running: Option<Running>,
 }
 
@@ -25,9 +30,10 @@ struct Running {
 }
 
 impl ServerLoad {
-    pub fn new(options: Options) -> ServerLoad {
+    pub fn new(options: Options, is_over: Arc<AtomicBool>) -> ServerLoad {
         ServerLoad {
             options,
+            is_over,
             running: None,
         }
     }
@@ -42,35 +48,39 @@ impl unbloat_locate::Load for ServerLoad {
         let told = stop.clone();
         let thread = std::thread::spawn(move || carry(&options, &told, &flows));
         self.running = Some(Running { stop, thread });
-        self.await_data(&has_begun, direction)
+        self.await_data(&has_begun)
     }
 
-    fn stop(&mut self) {
-        if let Some(running) = self.running.take() {
-            running.stop.store(true, Ordering::Relaxed);
-            // What it says now concerns nobody: it has loaded the path for as long as it was wanted.
-            let _ = running.thread.join();
+    fn stop(&mut self) -> Result<(), String> {
+        let Some(running) = self.running.take() else {
+            return Ok(());
+        };
+        let has_ended = running.thread.is_finished();
+        running.stop.store(true, Ordering::Relaxed);
+        let ended = running.thread.join();
+        match ended {
+            Ok(Err(message)) if has_ended => Err(format!("it ended too early: {message}")),
+            _ if has_ended => Err("it ended too early".to_owned()),
+            // It has loaded the path for as long as it was wanted.
+            _ => Ok(()),
         }
     }
 }
 
 impl ServerLoad {
-    fn await_data(
-        &mut self,
-        has_begun: &std::sync::mpsc::Receiver<()>,
-        direction: Phase,
-    ) -> Result<(), String> {
+    fn await_data(&mut self, has_begun: &std::sync::mpsc::Receiver<()>) -> Result<(), String> {
         let until = Instant::now() + PATIENCE;
-        match has_begun.recv_timeout(until.saturating_duration_since(Instant::now())) {
+        let begun = loop {
+            let is_late = Instant::now() >= until || self.is_over.load(Ordering::Relaxed);
+            match has_begun.recv_timeout(LOOK_EVERY) {
+                Err(RecvTimeoutError::Timeout) if !is_late => {}
+                other => break other,
+            }
+        };
+        match begun {
             Ok(()) => Ok(()),
             Err(RecvTimeoutError::Timeout) => {
-                self.running
-                    .iter()
-                    .for_each(|one| one.stop.store(true, Ordering::Relaxed));
-                Err(format!(
-                    "no data flows {direction} within {} s",
-                    PATIENCE.as_secs()
-                ))
+                Err(format!("no data flows within {} s", PATIENCE.as_secs()))
             }
             Err(RecvTimeoutError::Disconnected) => {
                 let ended = self.running.take().map(|running| running.thread.join());
@@ -81,6 +91,12 @@ impl ServerLoad {
             }
         }
     }
+}
+
+/// Whether anybody is there to carry load: that is known in a moment, and without it half a minute is lost.
+pub fn knock(at: SocketAddr) -> std::io::Result<()> {
+    const PATIENCE: Duration = Duration::from_secs(5);
+    TcpStream::connect_timeout(&at, PATIENCE).map(drop)
 }
 
 fn plan(direction: Phase) -> Plan {

@@ -14,9 +14,10 @@ use crate::output::{OutputError, Wanted, write_run};
 use crate::stop::stop_on_ctrl_c;
 use args::Wish;
 use driver::DriverWatch;
-use load::ServerLoad;
+use load::{ServerLoad, knock};
+use std::net::SocketAddr;
 use unbloat_locate::{LocateError, Located, tables};
-use unbloat_run::{Clock, RunInfo, Status};
+use unbloat_run::{Clock, Input, RunInfo, Status};
 use unbloat_test::TargetError;
 use view::View;
 
@@ -31,13 +32,24 @@ pub enum CommandError {
     Locate(#[from] LocateError),
     #[error(transparent)]
     Output(#[from] OutputError),
-    #[error("cannot find {host}: {source}")]
+    #[error("cannot find {host}: {source}; check the name, or give an address")]
     Name {
         host: String,
         source: std::io::Error,
     },
-    #[error("{host} has no address of the wanted version of IP")]
+    #[error("{host} has no address of the wanted version of IP; leave -4 or -6 out")]
     NoAddress { host: String },
+    #[error(
+        "nobody carries load at {at}: {source}; start `unbloat serve` there, or name another server or port"
+    )]
+    NoServer {
+        at: SocketAddr,
+        source: std::io::Error,
+    },
+    #[error(
+        "irtt:// names a server that carries no load: name `unbloat serve`, a server of the responsiveness draft, or ndt7://HOST"
+    )]
+    NoLoad,
     #[error("Ctrl-C cannot be caught: {0}")]
     Signal(#[from] ctrlc::Error),
 }
@@ -45,7 +57,9 @@ pub enum CommandError {
 pub fn run(args: &Args) -> Result<Exit, CommandError> {
     let wish = args.wish()?;
     let stop = stop_on_ctrl_c()?;
-    let mut load = ServerLoad::new(wish.load.clone());
+    let at = wish.server;
+    knock(at).map_err(|source| CommandError::NoServer { at, source })?;
+    let mut load = ServerLoad::new(wish.load.clone(), stop.clone());
     let mut view = View::new(wish.peer_name.is_some());
     let mut driver = DriverWatch::open(wish.options.target);
     let located = unbloat_locate::run(
@@ -58,7 +72,10 @@ pub fn run(args: &Args) -> Result<Exit, CommandError> {
         &stop,
     );
     view.close();
-    let mut located = located?;
+    let mut located = match located {
+        Err(LocateError::Stopped) => return Ok(Exit::Interrupted),
+        other => other?,
+    };
     located.explain(&wish.options.params, |phase| driver.under(phase));
     print(args, &wish, &located)?;
     if args.writes_run() {
@@ -67,6 +84,10 @@ pub fn run(args: &Args) -> Result<Exit, CommandError> {
         let dir = write_run(args.out.as_deref(), "locate", &info, &all)?;
         let text = format!("{:#}\n", json::object(&wish.options, &located));
         std::fs::write(dir.join(VERDICTS), text).map_err(OutputError::Write)?;
+    }
+    if let Some(failed) = &located.failed {
+        eprintln!("unbloat: {failed}");
+        return Ok(Exit::Failed);
     }
     Ok(match located.is_cut {
         true => Exit::Interrupted,
@@ -94,10 +115,15 @@ fn info(args: &Args, wish: &Wish, located: &Located) -> RunInfo {
     let command = std::env::args().collect();
     let mut info = RunInfo::new("unbloat locate", env!("CARGO_PKG_VERSION"), command);
     info.clock = Clock::Real;
+    info.inputs = vec![Input {
+        name: args.target.clone(),
+        size_bytes: None,
+    }];
     info.seed = Some(wish.options.params.seed);
     info.options = args.settings(wish);
     if located.is_cut {
         info.status = Status::Interrupted;
     }
+    info.left_out.extend(located.failed.clone());
     info
 }

@@ -1,7 +1,7 @@
 //! Verdicts and what they rest on, for people.
 
 use std::fmt::Write;
-use unbloat_hop::{HopReport, Verdict};
+use unbloat_hop::{HopKind, HopReport, PEER, Verdict};
 use unbloat_locate::Located;
 use unbloat_units::Delta;
 
@@ -14,6 +14,11 @@ pub fn text(located: &Located) -> String {
     }
     if located.verdicts.is_empty() {
         text += "No load was measured: there is no verdict.\n";
+    }
+    let hops = located.verdicts.iter().flat_map(|verdict| &verdict.hops);
+    let mut peers = hops.filter(|hop| hop.hop == PEER);
+    if peers.any(|peer| peer.kind == HopKind::Silent) {
+        text += "The peer did not answer: your own link is not told from the access line. Name a node that answers echo requests.\n";
     }
     let counts = located.counts;
     let odd = [
@@ -45,9 +50,11 @@ fn block(text: &mut String, verdict: &Verdict) -> std::fmt::Result {
 }
 
 fn line(text: &mut String, hop: &HopReport) -> std::fmt::Result {
-    let ms = |delta: Option<Delta>| delta.map_or("-".to_owned(), |d| format!("{:.1}", d.as_ms()));
+    // Zero has no sign.
+    let tenths = |d: Delta| (d.as_ms() * 10.0).round() / 10.0 + 0.0;
+    let ms = |delta: Option<Delta>| delta.map_or("-".to_owned(), |d| format!("{:.1}", tenths(d)));
     let number = match hop.hop {
-        unbloat_hop::PEER => "peer".to_owned(),
+        PEER => "peer".to_owned(),
         number => number.to_string(),
     };
     let mut address = hop

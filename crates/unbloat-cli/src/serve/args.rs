@@ -22,17 +22,17 @@ The other side:
   unbloat test https://HOST:4043 --pin FINGERPRINT
   irtt client HOST")]
 pub struct Args {
-    /// TCP with TLS (HTTP/1.1, HTTP/2) and UDP with QUIC (HTTP/3)
-    #[arg(long, value_name = "ADDRESS:PORT", default_value = "[::]:4043")]
-    listen: SocketAddr,
+    /// TCP with TLS (HTTP/1.1, HTTP/2) and UDP with QUIC (HTTP/3) [default: port 4043 of all addresses]
+    #[arg(long, value_name = "ADDRESS:PORT")]
+    listen: Option<SocketAddr>,
 
     /// HTTP without TLS too, for test beds
     #[arg(long, value_name = "ADDRESS:PORT")]
     plain: Option<SocketAddr>,
 
-    /// irtt's protocol over UDP
-    #[arg(long, value_name = "ADDRESS:PORT", default_value = "[::]:2112")]
-    echo: SocketAddr,
+    /// irtt's protocol over UDP [default: port 2112 of all addresses]
+    #[arg(long, value_name = "ADDRESS:PORT")]
+    echo: Option<SocketAddr>,
 
     #[arg(long, conflicts_with = "echo", help = "No irtt")]
     no_echo: bool,
@@ -123,15 +123,15 @@ impl Args {
     }
 
     pub fn options(&self) -> Result<Options, ArgsError> {
-        let all = Options::default().threads;
+        let usual = Options::default();
         Ok(Options {
-            listen: self.listen,
+            listen: self.listen.unwrap_or(usual.listen),
             plain: self.plain,
-            echo: (!self.no_echo).then_some(self.echo),
+            echo: self.echo.or(usual.echo).filter(|_| !self.no_echo),
             certificate: self.certificate()?,
             tokens: self.all_tokens()?,
             limits: self.bounds.limits(),
-            threads: self.threads.map_or(all, usize::from),
+            threads: self.threads.map_or(usual.threads, usize::from),
         })
     }
 

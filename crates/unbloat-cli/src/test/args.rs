@@ -14,7 +14,8 @@ Examples:
   unbloat test https://nq.example.net/.well-known/nq --echo box:2112
   unbloat test ndt7://ndt.example.net       goodput each way, and what TCP says of its round trip
   unbloat test irtt://box                   the idle path alone
-  unbloat test box --congestion-control cubic --congestion-control bbr
+  unbloat test box --congestion-control cubic,bbr,reno   one test of each, and a table of them
+  unbloat test box --receive-window 64KiB,256KiB,1MiB
 Nothing is sent to anybody but the server that is named. The exit code is 5 when the run is not to be trusted.")]
 pub struct Args {
     /// Server: HOST or HOST:PORT of `unbloat serve`, https://HOST/PATH of a responsiveness server, ndt7://HOST, irtt://HOST
@@ -45,12 +46,12 @@ pub struct Args {
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=256))]
     flows: Option<u16>,
 
-    /// Congestion control of load, here and asked of the server; several are tested one after the other
-    #[arg(long, value_name = "NAME")]
+    /// Congestion control of load, here and asked of the server; several, with commas, are tested one after the other
+    #[arg(long, value_name = "NAME", value_delimiter = ',')]
     pub congestion_control: Vec<String>,
 
-    /// Static receive window of each load connection; several are tested one after the other
-    #[arg(long, value_name = "SIZE")]
+    /// Static receive window of each download's connection; several, with commas, are tested one after the other
+    #[arg(long, value_name = "SIZE", value_delimiter = ',')]
     pub receive_window: Vec<Bytes>,
 
     /// An irtt server that echoes datagrams, where the server itself has none
@@ -128,12 +129,18 @@ pub enum ArgsError {
     With(#[from] unbloat_apps::ChoiceError),
     #[error("--interval wants 1 ms to 1 s")]
     Interval,
+    #[error("--receive-window wants 2 KiB to 1 GiB")]
+    Window,
 }
 
 impl Args {
     /// One test for each combination of congestion control and receive window.
     pub fn options(&self) -> Result<Vec<Options>, ArgsError> {
         let first = self.first()?;
+        let is_fit = |window: &Bytes| (Bytes::kib(2)..=Bytes::mib(1024)).contains(window);
+        if !self.receive_window.iter().all(is_fit) {
+            return Err(ArgsError::Window);
+        }
         let controls = some_or_none(&self.congestion_control);
         let windows = some_or_none(&self.receive_window);
         let all = controls.iter().flat_map(|control| {
@@ -144,6 +151,11 @@ impl Args {
             })
         });
         Ok(all.collect())
+    }
+
+    /// Standard output is not for people.
+    pub fn is_for_programs(&self) -> bool {
+        self.json || self.apple_json
     }
 
     fn first(&self) -> Result<Options, ArgsError> {
@@ -256,7 +268,7 @@ mod tests {
     #[test]
     fn repeated_keys_are_a_sweep_of_all_combinations() {
         let all = options(
-            "box --congestion-control cubic --congestion-control bbr --receive-window 64KiB --receive-window 1MB",
+            "box --congestion-control cubic --congestion-control bbr --receive-window 64KiB,1MB",
         );
         let all = all.unwrap();
         let pairs: Vec<_> = all
@@ -277,6 +289,7 @@ mod tests {
             ("ftp://box", "there are https"),
             ("box --glance --draft", "cannot be used"),
             ("box --interval 10us", "1 ms to 1 s"),
+            ("box --receive-window 1KB", "2 KiB to 1 GiB"),
         ] {
             let refused = options(words).unwrap_err();
             assert!(refused.contains(why), "{words}: {refused}");

@@ -3,6 +3,7 @@
 mod args;
 mod info;
 mod progress;
+mod sweep;
 
 use crate::exit::Exit;
 use crate::output::{OutputError, write_run};
@@ -12,6 +13,9 @@ use progress::Line;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 use unbloat_test::{Distrust, Findings, Measured, Options, Rule, TestError};
+
+/// What was found, in a run's folder.
+pub const FINDINGS: &str = "test.json";
 
 #[derive(Debug, thiserror::Error)]
 pub enum RunTestError {
@@ -34,6 +38,7 @@ pub fn run(args: &Args) -> Result<Exit, RunTestError> {
     let (all, rule) = (args.options()?, args.rule()?);
     let stop = stop_on_ctrl_c()?;
     let mut exit = Exit::Complete;
+    let mut lines = Vec::new();
     for (number, options) in all.iter().enumerate() {
         if stop.load(Ordering::Relaxed) {
             break;
@@ -42,7 +47,12 @@ pub fn run(args: &Args) -> Result<Exit, RunTestError> {
             eprintln!("{}", point(options));
         }
         let place = (all.len() > 1).then_some(number);
-        exit = worse(exit, one(args, options, rule, place, &stop)?);
+        let (came, findings) = one(args, options, rule, place, &stop)?;
+        exit = worse(exit, came);
+        lines.extend(sweep::lines(options, &findings));
+    }
+    if all.len() > 1 && !args.is_for_programs() {
+        print!("\n{}", sweep::text(&lines));
     }
     Ok(exit)
 }
@@ -53,7 +63,7 @@ fn one(
     rule: Rule,
     place: Option<usize>,
     stop: &AtomicBool,
-) -> Result<Exit, RunTestError> {
+) -> Result<(Exit, Findings), RunTestError> {
     let line = Line::new(args.quiet);
     let measured = unbloat_test::measure(options, stop, &mut |at| line.show(at));
     line.finish();
@@ -67,16 +77,35 @@ fn one(
         print!("{}", unbloat_test::text(&measured, &findings));
     }
     write(args, place, &measured, &findings)?;
-    Ok(
-        match (
-            measured.is_cut,
-            findings.distrust.iter().any(Distrust::is_fatal),
-        ) {
-            (true, _) => Exit::Interrupted,
-            (false, true) => Exit::Untrusted,
-            (false, false) => Exit::Complete,
-        },
-    )
+    let is_fatal = findings.distrust.iter().any(Distrust::is_fatal);
+    let exit = match (measured.is_cut, is_fatal) {
+        (true, _) => Exit::Interrupted,
+        (false, true) => Exit::Untrusted,
+        (false, false) => Exit::Complete,
+    };
+    Ok((exit, findings))
+}
+
+/// One test within something larger, which prints what it wants of it: its findings, as JSON. The folder of its run is told apart by `name`.
+pub fn once(
+    args: &Args,
+    options: &Options,
+    name: &str,
+    stop: &AtomicBool,
+) -> Result<serde_json::Value, RunTestError> {
+    let line = Line::new(args.quiet);
+    let measured = unbloat_test::measure(options, stop, &mut |at| line.show(at));
+    line.finish();
+    let measured = measured?;
+    let findings = unbloat_test::findings(&measured, args.rule()?);
+    if !args.is_for_programs() {
+        print!("{}", unbloat_test::text(&measured, &findings));
+    }
+    if args.out.is_some() || !args.is_for_programs() {
+        let out = args.out.as_deref().map(|out| out.join(name));
+        write_folder(out.as_deref(), &measured, &findings)?;
+    }
+    Ok(unbloat_test::json(&measured, &findings))
 }
 
 fn write(
@@ -90,18 +119,23 @@ fn write(
         let file = unbloat_test::flent(measured);
         std::fs::write(&path, file).map_err(|source| RunTestError::Write { path, source })?;
     }
-    let is_for_programs = args.json || args.apple_json;
-    if args.out.is_some() || !is_for_programs {
+    if args.out.is_some() || !args.is_for_programs() {
         let out = args.out.as_deref().map(|out| numbered(out, place));
-        let rows = unbloat_test::tables::rows(measured, findings);
-        write_run(
-            out.as_deref(),
-            "test",
-            &info::info(measured, findings),
-            &rows,
-        )?;
+        write_folder(out.as_deref(), measured, findings)?;
     }
     Ok(())
+}
+
+fn write_folder(
+    out: Option<&Path>,
+    measured: &Measured,
+    findings: &Findings,
+) -> Result<(), RunTestError> {
+    let rows = unbloat_test::tables::rows(measured, findings);
+    let dir = write_run(out, "test", &info::info(measured, findings), &rows)?;
+    let path = dir.join(FINDINGS);
+    let text = format!("{:#}\n", unbloat_test::json(measured, findings));
+    std::fs::write(&path, text).map_err(|source| RunTestError::Write { path, source })
 }
 
 /// A sweep's files are told apart by numbers before their endings.

@@ -21,7 +21,7 @@ const SHORT: &str = "pfifo limit 12";
 
 pub struct Path {
     pub nodes: Vec<Host>,
-    _modem: Option<Modem>,
+    _between: Between,
     _bed: Bed,
 }
 
@@ -30,11 +30,11 @@ impl Path {
         let bed = Bed::new()?;
         let nodes = (0..=LINKS).map(|n| bed.host(&format!("n{n}")));
         let nodes = nodes.collect::<Result<Vec<_>, _>>()?;
-        let modem = join(trial, &nodes)?;
+        let between = join(&bed, trial, &nodes)?;
         route(&nodes)?;
         let path = Path {
             nodes,
-            _modem: modem,
+            _between: between,
             _bed: bed,
         };
         path.limits(trial)?;
@@ -59,22 +59,17 @@ impl Path {
                 "net/ipv4/icmp_ratelimit",
                 if is_limited { "1000" } else { "0" },
             )?;
-            node.set("net/ipv4/tcp_congestion_control", "cubic")?;
         }
         Ok(())
     }
 
     fn queues(&self, trial: &Trial) -> Result<(), Fault> {
         let rate = Rate::mbps(trial.rate_mbps);
-        let bytes = trial.buffer_packets * 1514;
-        let words = match trial.is_tbf {
-            true => format!("tbf rate {}mbit burst 6000 limit {bytes}", trial.rate_mbps),
-            false => format!("pfifo limit {}", trial.buffer_packets),
-        };
+        let words = buffer(trial);
         let link = match trial.holder {
             Holder::Link(link) => Some(link),
             Holder::Qdisc => Some(1),
-            Holder::Device => None,
+            Holder::Device | Holder::Below => None,
         };
         if let Some(link) = link {
             let (near, far) = self.ends(link);
@@ -88,10 +83,12 @@ impl Path {
                 far.bottleneck("left", words, rate, Framing::default())?;
             }
         }
-        let delay = format!("netem delay {}ms limit 10000", trial.delay_ms);
-        let (near, far) = self.ends(trial.delay_link);
-        near.queue("right", &delay)?;
-        far.queue("left", &delay)?;
+        if trial.delay_ms > 0 {
+            let delay = format!("netem delay {}ms limit 10000", trial.delay_ms);
+            let (near, far) = self.ends(trial.delay_link);
+            near.queue("right", &delay)?;
+            far.queue("left", &delay)?;
+        }
         let ends = self.ends(trial.crowded);
         let crowded = Rate::mbps(CROWDED_MBPS);
         for (node, device) in [(ends.0, "right"), (ends.1, "left")] {
@@ -102,6 +99,9 @@ impl Path {
 
     /// Holds the answers of the slow router, and nothing else, at a node that they pass.
     pub fn hold_answers(&self, trial: &Trial, times: u64) -> Result<(), Fault> {
+        if trial.slow_ms == 0 {
+            return Ok(());
+        }
         let node = &self.nodes[usize::from(trial.slow_at)];
         let (mean, half) = (trial.slow_ms * times, trial.slow_ms * times - 1);
         let one = "qdisc replace dev left root handle 1: prio bands 3 priomap 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0";
@@ -118,13 +118,7 @@ impl Path {
             .into_iter()
             .filter(|line| first || line.contains("netem"))
         {
-            let mut command = node.command("tc")?;
-            command.args(line.split(' ')).stdin(Stdio::null());
-            let done = command.output()?;
-            if !done.status.success() {
-                let said = String::from_utf8_lossy(&done.stderr).into_owned();
-                return Err(format!("tc {line}: {said}").into());
-            }
+            tc(node, line)?;
         }
         Ok(())
     }
@@ -135,13 +129,63 @@ impl Path {
     }
 }
 
+/// What tc is told in a host.
+pub fn tc(host: &Host, line: &str) -> Result<(), Fault> {
+    let mut command = host.command("tc")?;
+    command.args(line.split(' ')).stdin(Stdio::null());
+    let done = command.output()?;
+    match done.status.success() {
+        true => Ok(()),
+        false => Err(format!("tc {line}: {}", String::from_utf8_lossy(&done.stderr)).into()),
+    }
+}
+
+/// Lets a host hand what comes in at a port to all others, like a hub: not every kernel has a bridge.
+pub fn hub(host: &Host, ports: &[&str]) -> Result<(), Fault> {
+    for port in ports {
+        tc(host, &format!("qdisc add dev {port} ingress"))?;
+        let others = ports.iter().filter(|other| *other != port);
+        let actions: Vec<String> = others
+            .map(|other| format!("action mirred egress mirror dev {other}"))
+            .collect();
+        // The last takes the packet itself.
+        let actions = actions.join(" ");
+        let actions = match actions.rsplit_once("mirror") {
+            Some((before, last)) => format!("{before}redirect{last}"),
+            None => actions,
+        };
+        let what = "protocol all prio 1 u32 match u32 0 0";
+        tc(
+            host,
+            &format!("filter add dev {port} parent ffff: {what} {actions}"),
+        )?;
+    }
+    Ok(())
+}
+
+/// The queue of a trial, in the words of tc.
+fn buffer(trial: &Trial) -> String {
+    let bytes = trial.buffer_packets * 1514;
+    match trial.is_tbf {
+        true => format!("tbf rate {}mbit burst 6000 limit {bytes}", trial.rate_mbps),
+        false => format!("pfifo limit {}", trial.buffer_packets),
+    }
+}
+
+/// What stands on this host's link and is no hop.
+enum Between {
+    Nothing,
+    Modem { _it: Modem },
+    Box { _it: Host },
+}
+
 fn address(link: u8, last: u8) -> Ipv4Addr {
     Ipv4Addr::new(10, 0, link, last)
 }
 
 /// Devices and addresses.
-fn join(trial: &Trial, nodes: &[Host]) -> Result<Option<Modem>, Fault> {
-    let mut modem = None;
+fn join(bed: &Bed, trial: &Trial, nodes: &[Host]) -> Result<Between, Fault> {
+    let mut between = Between::Nothing;
     for (link, pair) in (1..).zip(nodes.windows(2)) {
         let [near, far] = pair else {
             unreachable!("windows of two")
@@ -156,9 +200,15 @@ fn join(trial: &Trial, nodes: &[Host]) -> Result<Option<Modem>, Fault> {
             let down = far.tun("left", &ring(12))?;
             let rate = Rate::mbps(trial.rate_mbps);
             let both = trial.direction == Direction::Both;
-            modem = Some(Modem::start(up, down, rate, both)?);
+            let modem = Modem::start(up, down, rate, both)?;
+            between = Between::Modem { _it: modem };
         } else {
-            near.veth("right", far, "left")?;
+            if link == 1 && trial.holder == Holder::Below {
+                let it = boxed(bed, trial, near, far)?;
+                between = Between::Box { _it: it };
+            } else {
+                near.veth("right", far, "left")?;
+            }
             near.offloads_off("right")?;
             far.offloads_off("left")?;
             near.neighbour("right", address(link, 2).into(), far.mac("left"))?;
@@ -167,7 +217,25 @@ fn join(trial: &Trial, nodes: &[Host]) -> Result<Option<Modem>, Fault> {
         near.address("right", format!("{}/24", address(link, 1)).parse()?)?;
         far.address("left", format!("{}/24", address(link, 2)).parse()?)?;
     }
-    Ok(modem)
+    Ok(between)
+}
+
+/// Joins two hosts by a box that has the queue.
+fn boxed(bed: &Bed, trial: &Trial, near: &Host, far: &Host) -> Result<Host, Fault> {
+    let it = bed.host("box")?;
+    near.veth("right", &it, "near")?;
+    far.veth("left", &it, "far")?;
+    hub(&it, &["near", "far"])?;
+    let rate = Rate::mbps(trial.rate_mbps);
+    let ways = [
+        ("far", trial.direction.is_up()),
+        ("near", trial.direction.is_down()),
+    ];
+    for (port, _) in ways.into_iter().filter(|(_, has_queue)| *has_queue) {
+        it.offloads_off(port)?;
+        it.bottleneck(port, &buffer(trial), rate, Framing::default())?;
+    }
+    Ok(it)
 }
 
 fn route(nodes: &[Host]) -> Result<(), Fault> {

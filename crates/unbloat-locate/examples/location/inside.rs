@@ -1,6 +1,7 @@
 //! What happens in the guest: one trial.
 
 use crate::bed::{FAR_END, Fault, Path};
+use crate::lan::Lan;
 use crate::traffic::{Bulk, Others};
 use crate::trial::{Judged, Trial, judge};
 use serde::{Deserialize, Serialize};
@@ -9,17 +10,34 @@ use std::path::Path as FilePath;
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 use unbloat_guest::{Finished, Folders, Guest, GuestError, Kernel};
-use unbloat_locate::{Located, Options};
+use unbloat_hop::Phase;
+use unbloat_locate::{Load, Located, Options};
 
-const JOB: &str = "trial.json";
+const JOB: &str = "job.json";
 const RESULT: &str = "result.json";
+
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub enum Job {
+    Row(Trial),
+    Lan(Lan),
+}
 
 #[derive(Debug, Serialize, Deserialize)]
 pub struct Outcome {
-    pub judged: Judged,
+    /// Of each load.
+    pub judged: Vec<Judged>,
     pub verdict: String,
-    /// Of each hop: kind, answers when idle and under load, delay when idle and added, in ms.
-    pub hops: Vec<(u8, String, usize, usize, f64, f64)>,
+    pub hops: Vec<Hop>,
+}
+
+#[derive(Debug, Serialize, Deserialize)]
+pub struct Hop {
+    hop: u8,
+    kind: String,
+    idle_answered: usize,
+    loaded_answered: usize,
+    idle_p50_ms: Option<f64>,
+    added_ms: Option<f64>,
 }
 
 /// In the guest.
@@ -30,20 +48,23 @@ pub fn inside(folders: &Folders) -> Result<(), String> {
         .and_then(|()| {
             // SAFETY: this is the only thread.
             unsafe { std::env::set_var("PATH", "/usr/sbin:/usr/bin:/sbin:/bin") };
-            let trial = serde_json::from_slice(&fs::read(folders.input.join(JOB))?)?;
-            let outcome = serde_json::to_vec(&outcome(&trial)?)?;
+            let job = serde_json::from_slice(&fs::read(folders.input.join(JOB))?)?;
+            let outcome = serde_json::to_vec(&outcome(&job)?)?;
             Ok(fs::write(folders.output.join(RESULT), outcome)?)
         });
     done.map_err(|fault: Fault| fault.to_string())
 }
 
-/// On the host: runs a trial in a guest of its own.
-pub fn outside(kernel: &Kernel, trial: &Trial) -> Result<(Outcome, Duration), Fault> {
+/// On the host: does a job in a guest of its own.
+pub fn outside(kernel: &Kernel, job: &Job) -> Result<(Outcome, Duration), Fault> {
     let own = std::env::current_exe()?;
     let guest = Guest::new(kernel.clone())
-        .seed(trial.number)
+        .seed(match job {
+            Job::Row(trial) => trial.number,
+            Job::Lan(_) => 1,
+        })
         .memory_mib(1024);
-    let job = serde_json::to_vec(trial)?;
+    let job = serde_json::to_vec(job)?;
     let stop = AtomicBool::new(false);
     let finished: Result<Finished, GuestError> =
         guest.run_over_host(&own, &[(JOB, &job)], &stop, &|_: &FilePath| {});
@@ -52,22 +73,35 @@ pub fn outside(kernel: &Kernel, trial: &Trial) -> Result<(Outcome, Duration), Fa
     Ok((outcome, finished.host_time))
 }
 
-fn outcome(trial: &Trial) -> Result<Outcome, Fault> {
-    let path = Path::build(trial)?;
-    let located = locate(&path, trial)?;
-    let verdict = &located.verdicts[0];
-    let hop = |hop: &unbloat_hop::HopReport| {
-        let ms = |delta: Option<unbloat_units::Delta>| {
-            delta.map_or(f64::NAN, |d| (d.as_ms() * 10.0).round() / 10.0)
-        };
-        let (idle, loaded) = (hop.idle_answered, hop.loaded_answered);
-        let kind = hop.kind.name().to_owned();
-        (hop.hop, kind, idle, loaded, ms(hop.idle_p50), ms(hop.added))
+/// In these very namespaces.
+pub fn outcome(job: &Job) -> Result<Outcome, Fault> {
+    let (judged, located) = match job {
+        Job::Lan(lan) => lan.outcome()?,
+        Job::Row(trial) => {
+            let path = Path::build(trial)?;
+            let located = locate(&path, trial)?;
+            let judged = located.verdicts.iter().map(|verdict| judge(trial, verdict));
+            (judged.collect(), located)
+        }
     };
+    let hop = |hop: &unbloat_hop::HopReport| {
+        let ms =
+            |delta: Option<unbloat_units::Delta>| delta.map(|d| (d.as_ms() * 10.0).round() / 10.0);
+        Hop {
+            hop: hop.hop,
+            kind: hop.kind.name().to_owned(),
+            idle_answered: hop.idle_answered,
+            loaded_answered: hop.loaded_answered,
+            idle_p50_ms: ms(hop.idle_p50),
+            added_ms: ms(hop.added),
+        }
+    };
+    let said: Vec<String> = located.verdicts.iter().map(ToString::to_string).collect();
+    let hops = located.verdicts.iter().flat_map(|verdict| &verdict.hops);
     Ok(Outcome {
-        judged: judge(trial, verdict),
-        verdict: format!("{verdict} {:?}", located.counts),
-        hops: verdict.hops.iter().map(hop).collect(),
+        judged,
+        verdict: format!("{} {:?}", said.join("\n    "), located.counts),
+        hops: hops.map(hop).collect(),
     })
 }
 
@@ -78,10 +112,30 @@ fn locate(path: &Path, trial: &Trial) -> Result<Located, Fault> {
     options.loaded = Duration::from_secs(7);
     options.drain = Duration::ZERO;
     let _others = Others::start(path, trial)?;
-    let mut bulk = Bulk::new(path, trial)?;
+    let bulk = Bulk::new(path.first(), path.last(), FAR_END)?;
+    let mut load = Held { bulk, path, trial };
     let never = AtomicBool::new(false);
     let located = path
         .first()
-        .within(|| unbloat_locate::run(&options, &mut bulk, &mut |_| {}, &never))?;
+        .within(|| unbloat_locate::run(&options, &mut load, &mut |_| {}, &never))?;
     Ok(located?)
+}
+
+/// Load, while which the slow router's answers are slower.
+struct Held<'a> {
+    bulk: Bulk<'a>,
+    path: &'a Path,
+    trial: &'a Trial,
+}
+
+impl Load for Held<'_> {
+    fn start(&mut self, direction: Phase) -> Result<(), String> {
+        let held = self.path.hold_answers(self.trial, 2);
+        held.map_err(|fault| fault.to_string())?;
+        self.bulk.start(direction)
+    }
+
+    fn stop(&mut self) -> Result<(), String> {
+        self.bulk.stop()
+    }
 }

@@ -4,11 +4,12 @@ use crate::bed::{FAR_END, Fault, Path};
 use crate::trial::Trial;
 use fastrand::Rng;
 use std::io::{Read, Write};
-use std::net::{IpAddr, SocketAddr, TcpListener, TcpStream, UdpSocket};
+use std::net::{IpAddr, Ipv4Addr, SocketAddr, TcpListener, TcpStream, UdpSocket};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
+use unbloat_bed::Host;
 use unbloat_hop::Phase;
 use unbloat_locate::Load;
 
@@ -17,26 +18,24 @@ const DOWN: u16 = 5001;
 const UP: u16 = 5002;
 const SINK: u16 = 6000;
 
-/// Bulk TCP between the ends, and slower answers of the slow router while it runs.
+/// Bulk TCP between two hosts.
 pub struct Bulk<'a> {
-    path: &'a Path,
-    trial: &'a Trial,
+    near: &'a Host,
+    far_end: Ipv4Addr,
     listeners: Vec<(u16, TcpListener)>,
     stop: Arc<AtomicBool>,
     threads: Vec<JoinHandle<()>>,
 }
 
 impl<'a> Bulk<'a> {
-    pub fn new(path: &'a Path, trial: &'a Trial) -> Result<Bulk<'a>, Fault> {
+    pub fn new(near: &'a Host, far: &Host, far_end: Ipv4Addr) -> Result<Bulk<'a>, Fault> {
         let listen = |port: u16| {
-            let listener = path
-                .last()
-                .within(|| TcpListener::bind((FAR_END, port)))??;
+            let listener = far.within(|| TcpListener::bind((far_end, port)))??;
             Ok((port, listener))
         };
         Ok(Bulk {
-            path,
-            trial,
+            near,
+            far_end,
             listeners: [DOWN, UP]
                 .map(listen)
                 .into_iter()
@@ -48,7 +47,6 @@ impl<'a> Bulk<'a> {
 
     fn begin(&mut self, direction: Phase) -> Result<(), Fault> {
         self.stop = Arc::default();
-        self.path.hold_answers(self.trial, 2)?;
         for (port, listener) in &self.listeners {
             let is_wanted = match direction {
                 Phase::Down => *port == DOWN,
@@ -56,13 +54,14 @@ impl<'a> Bulk<'a> {
                 _ => true,
             };
             for _ in 0..if is_wanted { FLOWS } else { 0 } {
-                let to: SocketAddr = (FAR_END, *port).into();
-                let near = self.path.first().within(|| TcpStream::connect(to))??;
+                let to: SocketAddr = (self.far_end, *port).into();
+                let near = self.near.within(|| TcpStream::connect(to))??;
                 let (far, _) = listener.accept()?;
                 let (sender, receiver) = match *port {
                     DOWN => (far, near),
                     _ => (near, far),
                 };
+                socket2::SockRef::from(&sender).set_tcp_congestion(b"cubic")?;
                 let stop = self.stop.clone();
                 self.threads
                     .push(thread::spawn(move || send(sender, &stop)));
@@ -78,12 +77,13 @@ impl Load for Bulk<'_> {
         self.begin(direction).map_err(|fault| fault.to_string())
     }
 
-    fn stop(&mut self) {
+    fn stop(&mut self) -> Result<(), String> {
         self.stop.store(true, Ordering::Relaxed);
         for thread in self.threads.drain(..) {
             // It has nothing to tell.
             let _ = thread.join();
         }
+        Ok(())
     }
 }
 

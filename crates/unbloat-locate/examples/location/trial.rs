@@ -16,6 +16,8 @@ pub enum Holder {
     Qdisc,
     /// This host's device, below the queue discipline.
     Device,
+    /// A box that this host's device hands its packets to, and that no hop shows: firmware's part.
+    Below,
     /// Who sends into this link, or both ends of it under load in both directions.
     Link(u8),
 }
@@ -74,7 +76,7 @@ impl Trial {
         let mut rng = Rng::with_seed(number);
         let bottleneck = match holder {
             Holder::Link(link) => link,
-            Holder::Qdisc | Holder::Device => 1,
+            Holder::Qdisc | Holder::Device | Holder::Below => 1,
         };
         let mut other = |taken: &[u8], range: std::ops::RangeInclusive<u8>| loop {
             let link = rng.u8(range.clone());
@@ -114,8 +116,14 @@ pub fn cases() -> Vec<(Holder, Direction)> {
     let both = (2..=LINKS).map(|link| (Holder::Link(link), Direction::Both));
     let layers = [Holder::Qdisc, Holder::Device].into_iter();
     let own = layers.flat_map(|holder| [(holder, Direction::Up), (holder, Direction::Both)]);
+    let below = [Direction::Up, Direction::Down, Direction::Both].map(|way| (Holder::Below, way));
     let far = [(Holder::Link(LINKS), Direction::Down)];
-    ups.chain(downs).chain(both).chain(own).chain(far).collect()
+    ups.chain(downs)
+        .chain(both)
+        .chain(own)
+        .chain(far)
+        .chain(below)
+        .collect()
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -149,10 +157,10 @@ pub fn judge(trial: &Trial, verdict: &Verdict) -> Judged {
     let is_right = match trial.holder {
         Holder::Link(link) => named == (link - 1, link) && *layer != Some(Layer::Qdisc),
         Holder::Qdisc => named == (0, 1) && *layer == Some(Layer::Qdisc),
-        // Under load both ways it may be the gateway as well.
-        Holder::Device => {
-            let is_both = trial.direction == Direction::Both && layer.is_none();
-            named == (0, 1) && (is_both || *layer == Some(Layer::DriverOrBelow))
+        // Under load both ways it may be the gateway as well, and what goes down waits in none of this host's layers.
+        Holder::Device | Holder::Below => {
+            let is_up = trial.direction == Direction::Up;
+            named == (0, 1) && *layer == is_up.then_some(Layer::DriverOrBelow)
         }
     };
     match (is_right, confidence) {

@@ -24,6 +24,11 @@ pub(crate) fn tcp(from: IpAddr, to: IpAddr, segment: &[u8]) -> u16 {
     bytes.extend([0, libc::IPPROTO_TCP as u8]);
     bytes.extend((segment.len() as u16).to_be_bytes());
     bytes.extend(segment);
+    of(&bytes)
+}
+
+/// The checksum of an even number of bytes: zero if theirs is in them already.
+pub(crate) fn of(bytes: &[u8]) -> u16 {
     let words = bytes
         .chunks_exact(2)
         .map(|b| u16::from_be_bytes([b[0], b[1]]));

@@ -1,55 +1,106 @@
-//! Echo requests by a ping socket: the kernel writes identifier and checksum, and hands over its own
-//! answers only.
+//! Echo requests by a ping socket, for which the kernel writes identifier and checksum and which is handed its own
+//! answers only; by a raw one where `net.ipv4.ping_group_range` keeps the caller out and root may.
 
-use super::{Asker, Form, Id, Mark, any_of, setup};
+use super::{Asker, Form, Id, Mark, any_of, checksum, setup};
 use socket2::{Domain, Protocol, Socket, Type};
 use std::io;
 use std::net::{IpAddr, SocketAddr};
 
 /// Type, code, checksum, identifier, sequence number.
 const HEADER: usize = 8;
+const IDENTIFIER: usize = 4;
 
 struct Icmp {
     mark: Mark,
     request: u8,
     reply: u8,
+    /// What tells this raw socket's answers from others'; None where the kernel does.
+    raw: Option<u16>,
+    is_v6: bool,
 }
 
 pub(super) fn open(target: IpAddr) -> io::Result<Asker> {
-    let address: SocketAddr = (target, 0).into();
-    let (protocol, request, reply) = match target {
-        IpAddr::V4(_) => (Protocol::ICMPV4, 8, 0),
-        IpAddr::V6(_) => (Protocol::ICMPV6, 128, 129),
-    };
-    let socket = Socket::new(Domain::for_address(address), Type::DGRAM, Some(protocol))?;
-    setup::prepare(&socket, target.is_ipv6())?;
+    match ping(target) {
+        Err(error) if error.kind() == io::ErrorKind::PermissionDenied => raw(target),
+        done => done,
+    }
+}
+
+fn ping(target: IpAddr) -> io::Result<Asker> {
+    let socket = socket(target, Type::DGRAM)?;
     // All probes have the identifier that this gives.
     socket.bind(&any_of(target).into())?;
-    let mark = Mark::new()?;
     Ok(Asker {
         socket,
-        form: Box::new(Icmp {
-            mark,
-            request,
-            reply,
-        }),
-        to: Some(address.into()),
+        form: Box::new(Icmp::new(target, None)?),
+        to: Some(SocketAddr::from((target, 0)).into()),
         is_v6: target.is_ipv6(),
     })
+}
+
+fn raw(target: IpAddr) -> io::Result<Asker> {
+    let socket = socket(target, Type::RAW)?;
+    // Errors have nothing there but zeros.
+    let identifier = getrandom::u32().map_err(io::Error::other)? as u16 | 1;
+    socket.attach_filter(&setup::only(target.is_ipv6(), IDENTIFIER, identifier))?;
+    socket.connect(&SocketAddr::from((target, 0)).into())?;
+    Ok(Asker {
+        socket,
+        form: Box::new(Icmp::new(target, Some(identifier))?),
+        to: None,
+        is_v6: target.is_ipv6(),
+    })
+}
+
+fn socket(target: IpAddr, kind: Type) -> io::Result<Socket> {
+    let protocol = match target {
+        IpAddr::V4(_) => Protocol::ICMPV4,
+        IpAddr::V6(_) => Protocol::ICMPV6,
+    };
+    let domain = Domain::for_address(SocketAddr::from((target, 0)));
+    let socket = Socket::new(domain, kind, Some(protocol))?;
+    setup::prepare(&socket, target.is_ipv6())?;
+    Ok(socket)
+}
+
+impl Icmp {
+    fn new(target: IpAddr, raw: Option<u16>) -> io::Result<Icmp> {
+        let (request, reply) = if target.is_ipv6() { (128, 129) } else { (8, 0) };
+        Ok(Icmp {
+            mark: Mark::new()?,
+            request,
+            reply,
+            raw,
+            is_v6: target.is_ipv6(),
+        })
+    }
+
+    /// Whether a message that the kernel has not looked at may be ours.
+    fn may_be_ours(&self, identifier: u16) -> bool {
+        self.raw.is_none_or(|ours| ours == identifier)
+    }
 }
 
 impl Form for Icmp {
     fn packet(&self, id: u32) -> Vec<u8> {
         let sequence = id as u16;
-        let [high, low] = sequence.to_be_bytes();
-        let mut packet = vec![self.request, 0, 0, 0, 0, 0, high, low];
+        let mut packet = vec![self.request, 0, 0, 0];
+        packet.extend(self.raw.unwrap_or_default().to_be_bytes());
+        packet.extend(sequence.to_be_bytes());
         packet.extend(self.mark.write_with(id, sequence));
+        // In all other cases the kernel writes it.
+        if self.raw.is_some() && !self.is_v6 {
+            let check = checksum::of(&packet);
+            packet[2..4].copy_from_slice(&check.to_be_bytes());
+        }
         packet
     }
 
     fn quoted(&self, quote: &[u8]) -> Id {
         match (quote, quote.get(HEADER..)) {
-            ([kind, _, _, _, _, _, high, low, ..], Some(rest)) if *kind == self.request => {
+            ([kind, _, _, _, a, b, high, low, ..], Some(rest))
+                if *kind == self.request && self.may_be_ours(u16::from_be_bytes([*a, *b])) =>
+            {
                 match self.mark.read(rest) {
                     Id::Unknown => Id::Low(u16::from_be_bytes([*high, *low])),
                     id => id,
@@ -60,7 +111,13 @@ impl Form for Icmp {
     }
 
     fn reply(&self, packet: &[u8]) -> Id {
-        match (packet, packet.get(HEADER..)) {
+        // What a raw socket is given begins with the IPv4 header.
+        let before = match (self.raw, packet.first()) {
+            (Some(_), Some(first)) if !self.is_v6 => usize::from(first & 0x0f) * 4,
+            _ => 0,
+        };
+        let message = packet.get(before..).unwrap_or_default();
+        match (message, message.get(HEADER..)) {
             ([kind, ..], Some(rest)) if *kind == self.reply => match self.mark.read(rest) {
                 Id::Unknown => Id::Foreign,
                 id => id,
@@ -78,21 +135,39 @@ impl Form for Icmp {
 mod tests {
     use super::*;
 
+    fn icmp(raw: Option<u16>) -> Icmp {
+        Icmp::new([10, 0, 0, 1].into(), raw).unwrap()
+    }
+
     #[test]
     fn a_short_quote_gives_half_the_number_and_nonsense_none() {
-        let icmp = Icmp {
-            mark: Mark::new().unwrap(),
-            request: 8,
-            reply: 0,
-        };
-        let mut packet = icmp.packet(0x1_2345);
-        assert_eq!(icmp.quoted(&packet), Id::Whole(0x1_2345));
-        assert_eq!(icmp.quoted(&packet[..8]), Id::Low(0x2345));
-        assert_eq!(icmp.quoted(&packet[..7]), Id::Foreign);
-        assert_eq!(icmp.reply(&packet), Id::Foreign);
+        let ping = icmp(None);
+        let mut packet = ping.packet(0x1_2345);
+        assert_eq!(ping.quoted(&packet), Id::Whole(0x1_2345));
+        assert_eq!(ping.quoted(&packet[..8]), Id::Low(0x2345));
+        assert_eq!(ping.quoted(&packet[..7]), Id::Foreign);
+        assert_eq!(ping.reply(&packet), Id::Foreign);
         packet[0] = 0;
-        assert_eq!(icmp.reply(&packet), Id::Whole(0x1_2345));
-        assert_eq!(icmp.reply(&packet[..8]), Id::Foreign);
-        assert_eq!(icmp.quoted(&[]), Id::Foreign);
+        assert_eq!(ping.reply(&packet), Id::Whole(0x1_2345));
+        assert_eq!(ping.reply(&packet[..8]), Id::Foreign);
+        assert_eq!(ping.quoted(&[]), Id::Foreign);
+    }
+
+    #[test]
+    fn a_raw_sockets_probes_have_one_checksum_that_is_right_and_are_told_from_others() {
+        let raw = icmp(Some(0x4321));
+        let packet = raw.packet(7);
+        assert_eq!(checksum::of(&packet), 0);
+        assert_eq!(packet[2..4], raw.packet(0xf_0000)[2..4]);
+        assert_eq!(raw.quoted(&packet), Id::Whole(7));
+        assert_eq!(raw.quoted(&packet[..8]), Id::Low(7));
+        let mut other = packet.clone();
+        other[5] ^= 1;
+        assert_eq!(raw.quoted(&other[..8]), Id::Foreign);
+        let mut reply = [&[0x45; 20][..], &packet].concat();
+        reply[20] = 0;
+        assert_eq!(raw.reply(&reply), Id::Whole(7));
+        assert_eq!(raw.reply(&[0x4f]), Id::Foreign);
+        assert_eq!(raw.reply(&[]), Id::Foreign);
     }
 }

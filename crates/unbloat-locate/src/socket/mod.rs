@@ -58,7 +58,7 @@ impl Asker {
             io::ErrorKind::PermissionDenied => LocateError::Privilege {
                 kind,
                 need: match kind {
-                    Kind::Icmp => "your group in net.ipv4.ping_group_range",
+                    Kind::Icmp => "root (CAP_NET_RAW), or your group in net.ipv4.ping_group_range",
                     _ => "root (CAP_NET_RAW)",
                 },
                 other: kind.other(),

@@ -1,6 +1,6 @@
 //! What all sockets are told.
 
-use socket2::Socket;
+use socket2::{SockFilter, Socket};
 use std::io;
 use std::os::fd::AsRawFd;
 
@@ -27,6 +27,24 @@ pub(crate) fn prepare(socket: &Socket, is_v6: bool) -> io::Result<()> {
     // A burst of answers, each with what it quotes. As much as is allowed.
     let _ = socket.set_recv_buffer_size(1 << 20);
     Ok(())
+}
+
+/// Lets a raw socket have only what holds `value` at byte `at` behind the IP header. What it is given begins with
+/// that of IPv4, but not with that of IPv6.
+pub(crate) fn only(is_v6: bool, at: usize, value: u16) -> Vec<SockFilter> {
+    const LDX_IPV4_LENGTH: u16 = (libc::BPF_LDX | libc::BPF_B | libc::BPF_MSH) as u16;
+    const LDX_NUMBER: u16 = (libc::BPF_LDX | libc::BPF_W | libc::BPF_IMM) as u16;
+    const LD_HALF_BEHIND: u16 = (libc::BPF_LD | libc::BPF_H | libc::BPF_IND) as u16;
+    const IF_EQUAL: u16 = (libc::BPF_JMP | libc::BPF_JEQ | libc::BPF_K) as u16;
+    const RETURN: u16 = (libc::BPF_RET | libc::BPF_K) as u16;
+    let begin = if is_v6 { LDX_NUMBER } else { LDX_IPV4_LENGTH };
+    vec![
+        SockFilter::new(begin, 0, 0, 0),
+        SockFilter::new(LD_HALF_BEHIND, 0, 0, at as u32),
+        SockFilter::new(IF_EQUAL, 0, 1, value.into()),
+        SockFilter::new(RETURN, 0, 0, u32::MAX),
+        SockFilter::new(RETURN, 0, 0, 0),
+    ]
 }
 
 fn set(

@@ -4,11 +4,13 @@
 //! takes back (RST) what the far end would open.
 
 use super::{Asker, Form, Id, checksum, setup, source};
-use socket2::{Domain, Protocol, SockFilter, Socket, Type};
+use socket2::{Domain, Protocol, Socket, Type};
 use std::io;
 use std::net::{IpAddr, SocketAddr};
 
 const HEADER: usize = 20;
+/// Where the destination port stands.
+const TO_PORT: usize = 2;
 const FIN_SYN_RST_ACK: u8 = 0x17;
 const SYN: u8 = 0x02;
 const RST: u8 = 0x04;
@@ -34,7 +36,7 @@ pub(super) fn open(target: IpAddr, port: u16) -> io::Result<Asker> {
     let socket = Socket::new(domain, Type::RAW, Some(Protocol::TCP))?;
     setup::prepare(&socket, target.is_ipv6())?;
     // Or it would be given every segment from there, those of the load too.
-    socket.attach_filter(&filter(target.is_ipv6(), from.port()))?;
+    socket.attach_filter(&setup::only(target.is_ipv6(), TO_PORT, from.port()))?;
     socket.bind(&SocketAddr::from((from.ip(), 0)).into())?;
     socket.connect(&SocketAddr::from((target, 0)).into())?;
     let base = getrandom::u32().map_err(io::Error::other)?;
@@ -50,24 +52,6 @@ pub(super) fn open(target: IpAddr, port: u16) -> io::Result<Asker> {
         to: None,
         is_v6: target.is_ipv6(),
     })
-}
-
-/// Lets through what is for this port. What a raw socket is given begins with the IPv4 header, but not with
-/// that of IPv6.
-fn filter(is_v6: bool, port: u16) -> Vec<SockFilter> {
-    const LDX_IPV4_LENGTH: u16 = (libc::BPF_LDX | libc::BPF_B | libc::BPF_MSH) as u16;
-    const LDX_NUMBER: u16 = (libc::BPF_LDX | libc::BPF_W | libc::BPF_IMM) as u16;
-    const LD_HALF_BEHIND: u16 = (libc::BPF_LD | libc::BPF_H | libc::BPF_IND) as u16;
-    const IF_EQUAL: u16 = (libc::BPF_JMP | libc::BPF_JEQ | libc::BPF_K) as u16;
-    const RETURN: u16 = (libc::BPF_RET | libc::BPF_K) as u16;
-    let begin = if is_v6 { LDX_NUMBER } else { LDX_IPV4_LENGTH };
-    vec![
-        SockFilter::new(begin, 0, 0, 0),
-        SockFilter::new(LD_HALF_BEHIND, 0, 0, 2),
-        SockFilter::new(IF_EQUAL, 0, 1, port.into()),
-        SockFilter::new(RETURN, 0, 0, u32::MAX),
-        SockFilter::new(RETURN, 0, 0, 0),
-    ]
 }
 
 fn u16_at(bytes: &[u8], at: usize) -> Option<u16> {

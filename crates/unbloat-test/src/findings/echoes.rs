@@ -64,26 +64,34 @@ pub(super) fn loss<'a>(accounts: impl Iterator<Item = &'a EchoAccount>) -> Optio
     (sent > 0).then(|| 1.0 - back as f64 / sent as f64)
 }
 
-fn samples(measured: &Measured, span: Span, delay: impl Fn(&Echo) -> Option<Delta>) -> Vec<Sample> {
-    let sample = |echo: &Echo| {
-        Some(Sample {
-            at: echo.sent,
-            delay: delay(echo)?,
-        })
-    };
-    within(measured, span).filter_map(sample).collect()
+/// Delays, each at the time that the datagram entered what delayed it.
+fn samples(
+    measured: &Measured,
+    (from, to): Span,
+    look: impl Fn(&Echo) -> Option<(Time, Delta)>,
+) -> Vec<Sample> {
+    let samples = measured
+        .echoes
+        .iter()
+        .filter_map(look)
+        .map(|(at, delay)| Sample { at, delay });
+    let mut samples: Vec<Sample> = samples
+        .filter(|sample| from <= sample.at && sample.at < to)
+        .collect();
+    samples.sort_by_key(|sample| sample.at);
+    samples
 }
 
 fn compare(
     measured: &Measured,
     still: Option<Span>,
     loaded: Span,
-    delay: impl Fn(&Echo) -> Option<Delta> + Copy,
+    look: impl Fn(&Echo) -> Option<(Time, Delta)> + Copy,
     lost: impl Fn(&EchoAccount) -> u64,
 ) -> Option<Added> {
     let of = |span| {
         (
-            samples(measured, span, delay),
+            samples(measured, span, look),
             lost(&account(measured, span)),
         )
     };
@@ -106,14 +114,14 @@ pub(super) fn added_one_way(
             measured,
             still,
             loaded,
-            |echo| echo.added_down,
+            |echo| echo.turned.zip(echo.added_down),
             |account| account.lost_down,
         ),
         Direction::Up => compare(
             measured,
             still,
             loaded,
-            |echo| echo.added_up,
+            |echo| Some((echo.sent, echo.added_up?)),
             |account| account.lost_up,
         ),
     }
@@ -124,7 +132,7 @@ pub(super) fn added_rtt(measured: &Measured, still: Option<Span>, loaded: Span) 
         measured,
         still,
         loaded,
-        |echo| echo.rtt,
+        |echo| Some((echo.sent, echo.rtt?)),
         |account| account.sent - account.back,
     )
 }

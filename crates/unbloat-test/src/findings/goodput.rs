@@ -1,6 +1,6 @@
 //! What receiving applications got, and from when on a stage was loaded.
 
-use crate::measured::{Count, Counter, Measured, StageRun};
+use crate::measured::{Counter, Measured, Side, StageRun};
 use crate::plan::Direction;
 use std::collections::BTreeMap;
 use unbloat_units::{Bytes, Delta, Rate, Time};
@@ -14,7 +14,7 @@ pub(crate) struct Curves {
 }
 
 impl Curves {
-    /// By the counter nearest to the receiving application that there is.
+    /// By the counter that knows best what the receiving end's TCP could pass on.
     pub(crate) fn of(measured: &Measured, stage: usize, direction: Direction) -> Option<Curves> {
         let flows: Vec<u16> = measured
             .flows
@@ -22,31 +22,53 @@ impl Curves {
             .filter(|flow| flow.stage == stage && flow.direction == direction)
             .map(|flow| flow.flow)
             .collect();
-        let counters: &[Counter] = match direction {
-            Direction::Down => &[Counter::ClientRead],
-            Direction::Up => &[Counter::ServerRead, Counter::Acknowledged],
-        };
-        let is_of = |count: &&Count| {
-            count.direction == direction && flows.binary_search(&count.flow).is_ok()
-        };
-        counters.iter().find_map(|&counter| {
-            let counts = measured
-                .counts
-                .iter()
-                .filter(is_of)
-                .filter(|count| count.counter == counter);
-            let mut curves: BTreeMap<u16, Vec<(Time, u64)>> = BTreeMap::new();
-            for count in counts {
-                curves
-                    .entry(count.flow)
-                    .or_default()
-                    .push((count.at, count.bytes.as_u64()));
+        let is_of =
+            |flow: u16, of: Direction| of == direction && flows.binary_search(&flow).is_ok();
+        let (side, counters): (_, &[Counter]) = match direction {
+            Direction::Down => (Side::Client, &[Counter::Received, Counter::ClientRead]),
+            Direction::Up => {
+                let counters = &[
+                    Counter::Received,
+                    Counter::ServerRead,
+                    Counter::Acknowledged,
+                ];
+                (Side::Server, counters)
             }
-            (!curves.is_empty()).then(|| Curves {
-                counter,
-                flows: curves.into_values().collect(),
-            })
+        };
+        counters.iter().find_map(|&counter| match counter {
+            Counter::Received => {
+                let samples = measured.kernel.iter();
+                let samples = samples
+                    .filter(|sample| sample.side == side && is_of(sample.flow, sample.direction));
+                let points = samples.map(|sample| (sample.flow, sample.at, sample.state.received));
+                Curves::from_points(counter, points).filter(|curves| !curves.is_flat())
+            }
+            _ => {
+                let counts = measured.counts.iter();
+                let counts = counts
+                    .filter(|count| count.counter == counter && is_of(count.flow, count.direction));
+                let points = counts.map(|count| (count.flow, count.at, count.bytes));
+                Curves::from_points(counter, points)
+            }
         })
+    }
+
+    fn from_points(
+        counter: Counter,
+        points: impl Iterator<Item = (u16, Time, Bytes)>,
+    ) -> Option<Curves> {
+        let mut curves: BTreeMap<u16, Vec<(Time, u64)>> = BTreeMap::new();
+        for (flow, at, bytes) in points {
+            curves.entry(flow).or_default().push((at, bytes.as_u64()));
+        }
+        let flows: Vec<_> = curves.into_values().collect();
+        (!flows.is_empty()).then_some(Curves { counter, flows })
+    }
+
+    /// Not one byte is counted: a kernel that does not say.
+    fn is_flat(&self) -> bool {
+        let last = self.flows.iter().filter_map(|curve| curve.last());
+        last.map(|(_, bytes)| bytes).sum::<u64>() == 0
     }
 
     /// Between two times, in proportion where a count is older.
@@ -94,8 +116,18 @@ pub(super) fn over(
     (from, to): (Time, Time),
 ) -> Option<(Rate, Counter)> {
     let curves = Curves::of(measured, stage, direction)?;
-    let rate = curves.bytes(from, to).over(to.since(from))?;
+    let carried = curves.bytes(from, to) + beside(measured, direction, (from, to));
+    let rate = carried.over(to.since(from))?;
     Some((rate, curves.counter))
+}
+
+/// What the test itself took from the path besides: probes on connections of their own, the server's account.
+fn beside(measured: &Measured, direction: Direction, (from, to): (Time, Time)) -> Bytes {
+    let curve = measured.beside.iter();
+    let curve: Vec<(Time, u64)> = curve
+        .map(|seen| (seen.at, seen.bytes[direction as usize].as_u64()))
+        .collect();
+    Bytes::new((at(&curve, to) - at(&curve, from)).max(0.0).round() as u64)
 }
 
 /// See the rule in [`super`].

@@ -1,7 +1,9 @@
 //! Findings of tests that never ran, in virtual time.
 
 use super::*;
-use crate::measured::{Clocks, Count, Echo, Fate, FlowRun, HostLoad, Probe, ProbeKind, Server};
+use crate::measured::{
+    Beside, Clocks, Count, Echo, Fate, FlowRun, HostLoad, Probe, ProbeKind, Server,
+};
 use crate::options::Options;
 use unbloat_units::Bytes;
 
@@ -27,6 +29,7 @@ fn echo(seq: u64, down_ms: i64, up_ms: i64) -> Echo {
         rtt: Some(Delta::ms(20 + down_ms + up_ms)),
         added_up: Some(Delta::ms(up_ms)),
         added_down: Some(Delta::ms(down_ms)),
+        turned: Some(at_ms(seq as i64 * 10)),
         reordered_up: false,
         reordered_down: false,
         duplicates: 0,
@@ -99,11 +102,25 @@ pub(crate) fn downloaded() -> Measured {
         }),
         probes: quiet.chain(busy).collect(),
         counts: counts.collect(),
+        beside: Vec::new(),
         kernel: Vec::new(),
         apps: Vec::new(),
         lacks: Vec::new(),
         is_cut: false,
     }
+}
+
+#[test]
+fn what_probes_carry_belongs_to_what_the_path_carried() {
+    let mut measured = downloaded();
+    let beside = (0..=260).map(|i| Beside {
+        at: at_ms(i * 50),
+        bytes: [Rate::mbps(1) * Delta::ms(i * 50), Bytes::ZERO],
+    });
+    measured.beside = beside.collect();
+    let found = findings(&measured, Rule::DslReports);
+    let down = found.of(Direction::Down).unwrap();
+    assert_eq!(down.goodput, [Some(Rate::mbps(49)), None]);
 }
 
 #[test]

@@ -42,11 +42,14 @@ pub(super) fn medians(measured: &Measured, span: (Time, Time), stage: Option<usi
         Some(stage) => sender_rtts(measured, span, stage),
         None => foreigns().map(|probe| probe.tcp).collect(),
     };
+    let pings = probes().filter(|probe| probe.kind == ProbeKind::Icmp);
+    let pings: Vec<Delta> = pings.filter_map(|probe| probe.answer).collect();
     StackView {
         udp: rtt_quantiles(measured, span).map(|[p50, ..]| p50),
         foreign: median(trips.collect()),
         tcp: median(tcp),
         own: median(own),
+        icmp: median(pings),
     }
 }
 
@@ -68,11 +71,12 @@ pub(super) fn less(loaded: &StackView, idle: &StackView) -> StackView {
         foreign: less(loaded.foreign, idle.foreign),
         tcp: less(loaded.tcp, idle.tcp),
         own: less(loaded.own, idle.own),
+        icmp: less(loaded.icmp, idle.icmp),
     }
 }
 
 /// Samples of the ends that send, of one stage.
-fn of_senders(measured: &Measured, stage: usize) -> impl Iterator<Item = &KernelSample> {
+pub(super) fn of_senders(measured: &Measured, stage: usize) -> impl Iterator<Item = &KernelSample> {
     let flows = measured
         .flows
         .iter()

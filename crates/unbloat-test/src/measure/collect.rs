@@ -4,13 +4,14 @@ use super::Test;
 use crate::echo::Echoed;
 use crate::flow::lock;
 use crate::http;
-use crate::measured::{Clocks, Count, Echo, Fate, FlowRun, KernelSample, Probe, StageRun};
-use crate::socket::Settings;
+use crate::measured::{
+    Beside, Clocks, Count, Echo, Fate, FlowRun, KernelSample, Probe, ProbeKind, StageRun,
+};
 use crate::upload::Body;
 use hyper::Method;
 use std::time::Duration;
 use unbloat_echo::clock::Correction;
-use unbloat_units::Time;
+use unbloat_units::{Delta, Time};
 
 /// For the server to forget a session.
 const PATIENCE: Duration = Duration::from_millis(500);
@@ -22,6 +23,7 @@ pub(super) struct Collected {
     pub(super) clocks: Option<Clocks>,
     pub(super) probes: Vec<Probe>,
     pub(super) counts: Vec<Count>,
+    pub(super) beside: Vec<Beside>,
     pub(super) kernel: Vec<KernelSample>,
 }
 
@@ -36,6 +38,15 @@ impl Test<'_> {
             let samples = tokio::task::block_in_place(|| sampler.end());
             collected.counts = samples.counts;
             collected.kernel = samples.kernel;
+            collected.beside = samples.beside;
+        }
+        collected.probes = self
+            .prober
+            .as_ref()
+            .map_or_else(Vec::new, |prober| prober.take());
+        if let Some(pinging) = self.pinging.take() {
+            let pings = tokio::task::block_in_place(|| pinging.end());
+            self.take_pings(pings, &mut collected);
         }
         if let Some((account, task)) = self.account.take() {
             task.abort();
@@ -44,14 +55,11 @@ impl Test<'_> {
                 self.lacks
                     .push(format!("the server's account ended early: {failure}"));
             }
-            let (counts, kernel) = account.by_our_clock();
+            let way = self.least_rtt(&collected).unwrap_or(Delta::ZERO) / 2;
+            let (counts, kernel) = account.by_our_clock(way);
             collected.counts.extend(counts);
             collected.kernel.extend(kernel);
         }
-        collected.probes = self
-            .prober
-            .as_ref()
-            .map_or_else(Vec::new, |prober| prober.take());
         if let Some(carrier) = &self.carrier {
             collected.flows = carrier.flows.runs(self.clock.now());
             if let Some(notes) = &carrier.ndt7 {
@@ -68,6 +76,29 @@ impl Test<'_> {
             .sort_by_key(|sample| (sample.at, sample.flow, sample.side));
         let _ = tokio::time::timeout(PATIENCE, self.forget()).await;
         collected
+    }
+
+    fn take_pings(&mut self, pings: Vec<Probe>, into: &mut Collected) {
+        if !pings.is_empty() && pings.iter().all(|ping| ping.answer.is_none()) {
+            self.lacks
+                .push("ICMP: the server answers no echo requests".to_owned());
+        }
+        into.probes.extend(pings);
+        into.probes.sort_by_key(|probe| (probe.sent, probe.kind));
+    }
+
+    /// Of whatever went to the server itself and back.
+    fn least_rtt(&self, collected: &Collected) -> Option<Delta> {
+        let is_own_echo = self.options.echo.is_none();
+        let echoes = collected.echoes.iter().filter(|_| is_own_echo);
+        let connects = collected.probes.iter().filter_map(|probe| probe.tcp);
+        let pings = collected.probes.iter();
+        let pings = pings.filter(|probe| probe.kind == ProbeKind::Icmp);
+        echoes
+            .filter_map(|echo| echo.rtt)
+            .chain(connects)
+            .chain(pings.filter_map(|ping| ping.answer))
+            .min()
     }
 
     fn take_echoes(&mut self, echoed: Echoed, stages: &mut [StageRun], into: &mut Collected) {
@@ -107,7 +138,7 @@ impl Test<'_> {
         let carrier = self.carrier.as_ref()?;
         let session = carrier.service.session.as_ref()?;
         let dialer = &carrier.dialer;
-        let opened = dialer.open(carrier.http, &Settings::default()).await.ok()?;
+        let opened = dialer.open_beside(carrier.http).await.ok()?;
         let (mut sender, _) = opened.into_parts();
         let what = (Method::DELETE, &session.path()[..]);
         let token = carrier.service.token.as_deref();
@@ -121,6 +152,7 @@ fn echoes(all: &[unbloat_echo::Echo], correction: Option<&Correction>) -> Vec<Ec
     let (overtaken_up, overtaken_down) = overtaken(all);
     let one = |(i, echo): (usize, &unbloat_echo::Echo)| {
         let added = correction.and_then(|correction| correction.added(echo));
+        let ways = correction.and_then(|correction| correction.one_way(echo));
         Echo {
             seq: u64::from(echo.seq),
             sent: echo.sent.mono,
@@ -133,6 +165,7 @@ fn echoes(all: &[unbloat_echo::Echo], correction: Option<&Correction>) -> Vec<Ec
             rtt: echo.rtt(),
             added_up: added.map(|added| added.up),
             added_down: added.map(|added| added.down),
+            turned: ways.map(|ways| echo.sent.mono + ways.up.max(Delta::ZERO)),
             reordered_up: overtaken_up[i],
             reordered_down: overtaken_down[i],
             duplicates: echo.duplicates_up + echo.duplicates_down,

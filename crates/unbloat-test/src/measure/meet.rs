@@ -17,7 +17,7 @@ use unbloat_traffic::Clock;
 
 const QUIC_LACKS: &str = "the kernel's view, and the limit of 5 ms on what waits unsent: QUIC lives in programs, not in the kernel, so senders' buffers are as their libraries have them";
 
-const NDT7_LACKS: &str = "probes, responsiveness and grades: ndt7 has none of them, so added delay is TCP's own round trip (TCP_INFO) under load less its least, which holds what waits in the load's own queue, too; one connection, one way at a time (--echo HOST:PORT adds datagrams)";
+const NDT7_LACKS: &str = "probes of HTTP, responsiveness and grades: ndt7 has none of them, so added delay is TCP's own round trip (TCP_INFO) under load less its least, which holds what waits in the load's own queue, too; one connection, one way at a time (--echo HOST:PORT adds datagrams)";
 
 /// Whom a test deals with.
 pub(super) struct Met {
@@ -66,7 +66,7 @@ async fn responsiveness(
         Http::Three => Http::Two,
         http => http,
     };
-    let connection = dialer.open(met_by, &Settings::default()).await;
+    let connection = dialer.open_beside(met_by).await;
     let connection = connection.map_err(|error| refused(&dialer, options, error))?;
     let mut spoken = connection.http();
     let tls = connection.tls_version.map(str::to_owned);
@@ -178,7 +178,7 @@ fn unfit(options: &Options, origin: &Origin) -> Option<&'static str> {
 
 /// Tries whether the server speaks HTTP/3 where it is to carry load.
 async fn over_quic(dialer: &Dialer, options: &Options) -> Result<Http, TestError> {
-    let opened = dialer.open(Http::Three, &Settings::default()).await;
+    let opened = dialer.open_beside(Http::Three).await;
     let opened = opened.map_err(|error| TestError::Http {
         to: dialer.origin.authority(),
         wanted: options.http.name(),

@@ -28,7 +28,7 @@ pub fn table() -> Table {
             Column::u64("bytes", "that left the path, from the IP header on"),
             Column::u64(
                 "tcp_bytes",
-                "data of TCP in them; what was sent twice counts twice",
+                "data of TCP that its receiver could then pass on: in order, and once",
             ),
             Column::u64("drops", "packets dropped"),
         ],

@@ -1,0 +1,59 @@
+//! Rates out of runs.
+
+use super::CommandError;
+use std::path::Path;
+use unbloat_run::RunReader;
+use unbloat_units::Rate;
+
+/// The most that applications got in any stage of a test, down and up.
+pub fn of_test(run: &Path) -> Result<[Option<Rate>; 2], CommandError> {
+    let columns = ["goodput_down_bps", "goodput_up_bps"];
+    let most = |values: &mut Vec<f64>| values.iter().copied().max_by(f64::total_cmp);
+    rates(
+        run,
+        "stages",
+        columns,
+        most,
+        "its table stages has no goodput; it must be of unbloat test",
+    )
+}
+
+/// The upper quartile over flows of the bandwidth that each found: small flows and shared moments find less than the line.
+pub fn of_capture(run: &Path) -> Result<[Option<Rate>; 2], CommandError> {
+    let columns = ["bandwidth_down_bps", "bandwidth_up_bps"];
+    let quartile = |values: &mut Vec<f64>| {
+        values.sort_by(f64::total_cmp);
+        values.get(values.len() * 3 / 4).copied()
+    };
+    let wants =
+        "no flow of it allowed an estimate of bandwidth; capture a long download and upload";
+    rates(run, "flows", columns, quartile, wants)
+}
+
+fn rates(
+    run: &Path,
+    table: &str,
+    columns: [&str; 2],
+    one: impl Fn(&mut Vec<f64>) -> Option<f64>,
+    wants: &'static str,
+) -> Result<[Option<Rate>; 2], CommandError> {
+    let mut values = [Vec::new(), Vec::new()];
+    for batch in RunReader::open(run)?.read_columns(table, &columns)? {
+        let batch = batch?;
+        for (column, known) in columns.iter().zip(&mut values) {
+            let Some(stored) = batch.column(column) else {
+                continue;
+            };
+            let all = (0..stored.len()).filter_map(|row| stored.as_f64(row));
+            known.extend(all.filter(|bps| bps.is_finite() && *bps > 0.0));
+        }
+    }
+    let rates = values.map(|mut known| one(&mut known).map(Rate::from_bps_f64));
+    match rates {
+        [None, None] => Err(CommandError::NoRate {
+            run: run.display().to_string(),
+            wants,
+        }),
+        rates => Ok(rates),
+    }
+}

@@ -1,0 +1,315 @@
+//! `unbloat sqm`: a shaper planned, put in place, looked at, taken away; an existing one judged.
+
+mod args;
+mod given;
+mod measured;
+mod place;
+mod sweep;
+mod text;
+
+pub use args::Args;
+
+use crate::exit::Exit;
+use args::{ApplyArgs, CheckArgs, Format, Job, PlaceArgs, PlanArgs};
+use serde_json::{Value, json};
+use std::io::{self, Write, stdout};
+use std::sync::atomic::Ordering;
+use std::thread::sleep;
+use std::time::{Duration, Instant};
+use unbloat_shaper::{Held, Router, ShaperError, apply, devices, offered, remove, status};
+use unbloat_sqm::networkd::{self, NetworkdError};
+use unbloat_sqm::uci::{self, UciError};
+use unbloat_sqm::{Device, DeviceError, Plan, PlanError, Severity, check, tc};
+use unbloat_undo::{Journals, Purpose, UndoError};
+
+/// How often it is asked whether to stop.
+const NAP: Duration = Duration::from_millis(50);
+
+#[derive(Debug, thiserror::Error)]
+pub enum CommandError {
+    #[error(transparent)]
+    Shaper(#[from] ShaperError),
+    #[error(transparent)]
+    Undo(#[from] UndoError),
+    #[error(transparent)]
+    Plan(#[from] PlanError),
+    #[error(transparent)]
+    Device(#[from] DeviceError),
+    #[error(transparent)]
+    Networkd(#[from] NetworkdError),
+    #[error(transparent)]
+    Uci(#[from] UciError),
+    #[error(transparent)]
+    Run(#[from] unbloat_run::RunError),
+    #[error("{run} tells no rate: {wants}")]
+    NoRate { run: String, wants: &'static str },
+    #[error("no rates: give --test RUN, --capture RUN, or --down-bps and --up-bps")]
+    NoRates,
+    #[error("no device: the default route names none; give --interface")]
+    NoDevice,
+    #[error(
+        "the kernel has neither cake nor HTB; `unbloat shape` shapes in user space (--qdisc own-cake prints its command)"
+    )]
+    NothingOffered,
+    #[error("unbloat's own cake shapes as long as its process runs: {0}")]
+    OwnCake(String),
+    #[error(transparent)]
+    Sweep(#[from] sweep::SweepError),
+    #[error("{file}: {source}")]
+    Config { file: String, source: UciError },
+    #[error("cannot read {file}: {source}")]
+    Read { file: String, source: io::Error },
+    #[error("Ctrl-C cannot be caught: {0}")]
+    Signal(#[from] ctrlc::Error),
+    #[error("writing failed: {0}")]
+    Write(#[from] io::Error),
+}
+
+pub fn run(args: &Args) -> Result<Exit, CommandError> {
+    match &args.job {
+        Job::Plan(args) => plan(args),
+        Job::Check(args) => judge(args),
+        Job::Apply(args) => put(args),
+        Job::Status(args) => look(args),
+        Job::Remove(args) => take_away(args),
+    }
+}
+
+fn print(text: &str) -> Result<(), CommandError> {
+    Ok(stdout().lock().write_all(text.as_bytes())?)
+}
+
+fn print_json(value: &Value) -> Result<(), CommandError> {
+    print(&format!("{value:#}\n"))
+}
+
+/// As a shell would take it where that is asked for; nothing is changed.
+fn plan(args: &PlanArgs) -> Result<Exit, CommandError> {
+    let plan = place::plan(&args.given, None)?;
+    if args.json {
+        print_json(&told(&plan)?)?;
+        return Ok(Exit::Complete);
+    }
+    eprintln!("{}", text::plan(&plan));
+    match args.format {
+        Format::Tc => print(&tc::text(&tc::commands(&plan)))?,
+        Format::Uci => print(&uci::write(&[uci::section_of(&plan)?]))?,
+        Format::Networkd => {
+            for file in networkd::files(&plan)? {
+                print(&format!("# {}\n{}\n", file.path, file.text))?;
+            }
+        }
+    }
+    Ok(Exit::Complete)
+}
+
+/// A plan with all that it is told as; null where that cannot be.
+fn told(plan: &Plan) -> Result<Value, CommandError> {
+    let section = uci::section_of(plan).ok();
+    let file = |f: &networkd::File| json!({ "path": f.path, "text": f.text });
+    let files = networkd::files(plan).ok();
+    let files = files.map(|all| all.iter().map(file).collect::<Vec<_>>());
+    Ok(json!({
+        "plan": plan,
+        "commands": tc::commands(plan),
+        "removal": tc::removal(plan),
+        "uci": section.map(|section| uci::write(&[section])),
+        "networkd": files,
+    }))
+}
+
+fn judge(args: &CheckArgs) -> Result<Exit, CommandError> {
+    let (sections, facts) = place::config(args)?;
+    let findings = check(&sections, &facts);
+    match args.json {
+        true => print_json(&json!({ "findings": findings }))?,
+        false => print(&text::findings(&findings))?,
+    }
+    let is_wrong = findings.iter().any(|f| f.severity == Severity::Wrong);
+    Ok(if is_wrong {
+        Exit::OutOfBounds
+    } else {
+        Exit::Complete
+    })
+}
+
+fn put(args: &ApplyArgs) -> Result<Exit, CommandError> {
+    match &args.router {
+        Some(target) => put_there(&Router::new(target.clone()), args),
+        None => put_here(args),
+    }
+}
+
+fn put_there(router: &Router, args: &ApplyArgs) -> Result<Exit, CommandError> {
+    let look = router.look()?;
+    let plan = place::plan(&args.given, Some(&look))?;
+    eprintln!("{}", text::plan(&plan));
+    if !args.dry_run {
+        router.apply(look.kind, &plan)?;
+        eprintln!(
+            "unbloat: {} shapes {}; unbloat sqm remove --router {0} takes it away",
+            router.target(),
+            plan.device
+        );
+    }
+    tell_applied(args, &plan)
+}
+
+fn put_here(args: &ApplyArgs) -> Result<Exit, CommandError> {
+    let plan = place::plan(&args.given, None)?;
+    eprintln!("{}", text::plan(&plan));
+    if plan.qdisc == unbloat_sqm::Qdisc::OwnCake {
+        return Err(CommandError::OwnCake(
+            tc::text(&tc::commands(&plan)).trim().to_owned(),
+        ));
+    }
+    if args.dry_run {
+        return tell_applied(args, &plan);
+    }
+    let journals = recovered()?;
+    let stop = crate::stop::stop_on_ctrl_c()?;
+    let held = apply(&journals, &plan, &Purpose::this_command().command)?;
+    tell_applied(args, &plan)?;
+    let end = args
+        .confirm
+        .map(|span| Instant::now() + Duration::from_secs_f64(span.as_secs()));
+    let is_stopped = || stop.load(Ordering::Relaxed);
+    if args.hold {
+        eprintln!("unbloat: shaping {} until Ctrl-C", plan.device);
+        while !is_stopped() {
+            sleep(NAP);
+        }
+        held.release()?;
+        return Ok(Exit::Complete);
+    }
+    match end {
+        None => held.keep()?,
+        Some(end) => return confirmed(held, end, is_stopped),
+    }
+    eprintln!(
+        "unbloat: unbloat sqm remove --interface {} takes it away",
+        plan.device
+    );
+    Ok(Exit::Complete)
+}
+
+/// Keeps it when a line comes from the terminal in time.
+fn confirmed(
+    held: Held,
+    end: Instant,
+    is_stopped: impl Fn() -> bool,
+) -> Result<Exit, CommandError> {
+    let (sender, lines) = std::sync::mpsc::channel();
+    std::thread::spawn(move || {
+        let mut line = String::new();
+        let read = io::stdin().read_line(&mut line);
+        let _ = sender.send(read.is_ok_and(|bytes| bytes > 0));
+    });
+    eprintln!("unbloat: press Enter to keep it; else it is taken away");
+    while Instant::now() < end && !is_stopped() {
+        match lines.recv_timeout(NAP) {
+            Ok(true) => {
+                held.keep()?;
+                return Ok(Exit::Complete);
+            }
+            Ok(false) => break,
+            Err(_) => {}
+        }
+    }
+    held.release()?;
+    eprintln!("unbloat: not confirmed; all is as before");
+    Ok(Exit::Interrupted)
+}
+
+fn tell_applied(args: &ApplyArgs, plan: &Plan) -> Result<Exit, CommandError> {
+    if args.json {
+        print_json(&told(plan)?)?;
+    } else if args.dry_run {
+        print(&tc::text(&tc::commands(plan)))?;
+    }
+    Ok(Exit::Complete)
+}
+
+/// The journals, after what killed commands had left was undone.
+fn recovered() -> Result<Journals, CommandError> {
+    let journals = Journals::system()?;
+    for left in journals.recover()? {
+        match &left.undone {
+            Ok(()) => eprintln!(
+                "unbloat: {} undone: \"{}\" had been killed",
+                left.resource, left.command
+            ),
+            Err(error) => eprintln!("unbloat: {}: {error}", left.resource),
+        }
+    }
+    Ok(journals)
+}
+
+fn look(args: &PlaceArgs) -> Result<Exit, CommandError> {
+    if let Some(target) = &args.router {
+        let router = Router::new(target.clone());
+        let look = router.look()?;
+        let device = place::device(args.interface.as_ref(), Some(&look))?;
+        let (is_ours, queues) = router.status(look.kind, &device)?;
+        match args.json {
+            true => print_json(
+                &json!({ "router": look, "device": device, "ours": is_ours, "queues": queues }),
+            )?,
+            false => print(&text::queues(
+                &device,
+                is_ours.then_some("unbloat"),
+                &queues,
+            ))?,
+        }
+        return Ok(Exit::Complete);
+    }
+    let journals = recovered()?;
+    let devices = match &args.interface {
+        Some(device) => vec![device.clone()],
+        None => devices(&journals)?,
+    };
+    let mut all = Vec::new();
+    for device in &devices {
+        all.push(status(&journals, device)?);
+    }
+    match args.json {
+        true => print_json(&json!({ "offered": offered()?, "devices": all }))?,
+        false if all.is_empty() => eprintln!("unbloat: nothing is shaped here by unbloat"),
+        false => {
+            for shaped in &all {
+                print(&text::queues(
+                    &shaped.device,
+                    shaped.command.as_deref(),
+                    &shaped.queues,
+                ))?;
+            }
+        }
+    }
+    Ok(Exit::Complete)
+}
+
+fn take_away(args: &PlaceArgs) -> Result<Exit, CommandError> {
+    let (device, is_done) = match &args.router {
+        Some(target) => {
+            let router = Router::new(target.clone());
+            let look = router.look()?;
+            let device = place::device(args.interface.as_ref(), Some(&look))?;
+            let is_done = router.remove(look.kind, &device)?;
+            (device, is_done)
+        }
+        None => {
+            let journals = recovered()?;
+            let device: Device = place::device(args.interface.as_ref(), None)?;
+            let is_done = remove(&journals, &device)?;
+            (device, is_done)
+        }
+    };
+    if args.json {
+        print_json(&json!({ "device": device, "removed": is_done }))?;
+    }
+    match is_done {
+        true => eprintln!("unbloat: {device} is as it was"),
+        false => eprintln!("unbloat: {device} was not shaped by unbloat"),
+    }
+    Ok(Exit::Complete)
+}

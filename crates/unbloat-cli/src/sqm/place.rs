@@ -1,0 +1,153 @@
+//! Where it is to be: devices, what the kernel there offers, configurations.
+
+use super::CommandError;
+use super::args::CheckArgs;
+use super::given::{Given, Line};
+use super::{measured, sweep};
+use std::fs;
+use unbloat_shaper::{Look, Router, offered};
+use unbloat_sqm::uci::{self, Section};
+use unbloat_sqm::{Detection, Device, Facts, Framing, Plan, Qdisc, detect};
+use unbloat_units::Rate;
+
+const ROUTES: &str = "/proc/self/net/route";
+
+/// The plan for this host, or for a router.
+pub fn plan(given: &Given, router: Option<&Look>) -> Result<Plan, CommandError> {
+    let framing = framing(&given.line)?.unwrap_or(Framing::NONE);
+    let rates = rates(&given.line, framing)?.map(|one| one.map(|rate| share(rate, given.percent)));
+    if rates == [None; 2] {
+        return Err(CommandError::NoRates);
+    }
+    let device = device(given.interface.as_ref(), router)?;
+    let mut plan = Plan::new(device, rates, framing, qdisc(given, router)?)?;
+    plan.nat = given.nat;
+    Ok(plan)
+}
+
+/// The device that was named, or that of the default route.
+pub fn device(named: Option<&Device>, router: Option<&Look>) -> Result<Device, CommandError> {
+    if let Some(device) = named {
+        return Ok(device.clone());
+    }
+    let found = match router {
+        Some(look) => look.outward.clone(),
+        None => outward(&fs::read_to_string(ROUTES).unwrap_or_default()),
+    };
+    Ok(found.ok_or(CommandError::NoDevice)?.parse()?)
+}
+
+/// The configuration that is to be judged, and what is known beside it.
+pub fn config(args: &CheckArgs) -> Result<(Vec<Section>, Facts), CommandError> {
+    let framing = framing(&args.line)?;
+    let measured = rates(&args.line, framing.unwrap_or(Framing::NONE))?;
+    let (sections, known) = match &args.router {
+        Some(target) => {
+            let router = Router::new(target.clone());
+            (router.config()?, router.look()?.facts())
+        }
+        None => (read(args)?, Facts::default()),
+    };
+    let facts = Facts {
+        measured,
+        framing,
+        ..known
+    };
+    Ok((sections, facts))
+}
+
+fn read(args: &CheckArgs) -> Result<Vec<Section>, CommandError> {
+    use std::io::Read;
+    /// More than any configuration that is read.
+    const LONGEST: u64 = 1 << 20;
+    let file = args.file.display().to_string();
+    let mut bytes = Vec::new();
+    let opened = fs::File::open(&args.file);
+    let read = opened.and_then(|open| open.take(LONGEST).read_to_end(&mut bytes));
+    read.map_err(|source| CommandError::Read {
+        file: file.clone(),
+        source,
+    })?;
+    uci::read(&String::from_utf8_lossy(&bytes))
+        .map_err(|source| CommandError::Config { file, source })
+}
+
+/// As it was given, or as a sweep over sizes shows it; none where nothing is known.
+fn framing(line: &Line) -> Result<Option<Framing>, CommandError> {
+    let Some(file) = &line.sweep else {
+        return Ok(line.framing());
+    };
+    match detect(&sweep::read(file)?) {
+        Detection::Atm { framing, rate } => {
+            eprintln!("unbloat: {framing}, by delays that rise in stairs; {rate} there and back");
+            Ok(Some(framing))
+        }
+        Detection::NoCells { rate } => {
+            eprintln!(
+                "unbloat: no cells, by delays that rise straight; {rate} there and back; give --overhead, which delays do not tell"
+            );
+            Ok(None)
+        }
+        Detection::Inconclusive(why) => {
+            eprintln!("unbloat: cells or none cannot be told: {why}; give --line");
+            Ok(None)
+        }
+    }
+}
+
+fn rates(given: &Line, framing: Framing) -> Result<[Option<Rate>; 2], CommandError> {
+    let of_goodput =
+        |both: [Option<Rate>; 2]| both.map(|one| one.map(|rate| framing.line_rate(rate)));
+    match (&given.test, &given.capture) {
+        (Some(run), _) => Ok(of_goodput(measured::of_test(run)?)),
+        (_, Some(run)) => Ok(of_goodput(measured::of_capture(run)?)),
+        _ => Ok([given.down_bps, given.up_bps]),
+    }
+}
+
+fn share(rate: Rate, percent: u64) -> Rate {
+    Rate::bps(rate.as_bps() / 100 * percent)
+}
+
+fn qdisc(given: &Given, router: Option<&Look>) -> Result<Qdisc, CommandError> {
+    if let Some(choice) = given.qdisc {
+        return Ok(choice.into());
+    }
+    let best = match router {
+        Some(look) => {
+            let names: Vec<&str> = look.offered.iter().map(String::as_str).collect();
+            Qdisc::best(&names)
+        }
+        None => offered()?.best(),
+    };
+    best.ok_or(CommandError::NothingOffered)
+}
+
+/// The device of the default route with the least metric, from /proc/net/route.
+fn outward(table: &str) -> Option<String> {
+    let route = |line: &str| -> Option<(u64, String)> {
+        let fields: Vec<&str> = line.split_whitespace().collect();
+        let is_default = fields.get(1) == Some(&"00000000") && fields.get(7) == Some(&"00000000");
+        let metric = fields.get(6)?.parse().ok()?;
+        is_default.then(|| (metric, fields[0].to_owned()))
+    };
+    let routes = table.lines().skip(1).filter_map(route);
+    routes
+        .min_by_key(|(metric, _)| *metric)
+        .map(|(_, device)| device)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_default_route_with_the_least_metric_names_the_device() {
+        let table = "Iface\tDestination\tGateway\tFlags\tRefCnt\tUse\tMetric\tMask\n\
+            wlan0\t00000000\t0102A8C0\t3\t0\t0\t600\t00000000\n\
+            eth0\t00000000\t0101A8C0\t3\t0\t0\t100\t00000000\n\
+            eth0\t0001A8C0\t00000000\t1\t0\t0\t0\t00FFFFFF\n";
+        assert_eq!(outward(table).as_deref(), Some("eth0"));
+        assert_eq!(outward("Iface\nx\n"), None);
+    }
+}

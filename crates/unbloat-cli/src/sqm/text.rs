@@ -1,0 +1,68 @@
+//! For people.
+
+use std::fmt::Write;
+use unbloat_shaper::QueueStatus;
+use unbloat_sqm::{Device, Finding, Plan, Severity};
+use unbloat_units::Rate;
+
+/// One line.
+pub fn plan(plan: &Plan) -> String {
+    let rate = |shaped: Option<Rate>| shaped.map_or("as it is".to_owned(), |r| r.to_string());
+    format!(
+        "unbloat: {} down {}, up {}; {}; {}",
+        plan.device,
+        rate(plan.down),
+        rate(plan.up),
+        plan.qdisc,
+        plan.framing
+    )
+}
+
+pub fn findings(findings: &[Finding]) -> String {
+    if findings.is_empty() {
+        return "nothing is wrong\n".to_owned();
+    }
+    let line = |f: &Finding| {
+        let severity = match f.severity {
+            Severity::Wrong => "wrong",
+            Severity::Weak => "weak",
+        };
+        let (section, reason) = (safe(&f.section), safe(&f.reason));
+        format!(
+            "{severity}  {section}.{}: {reason}\n       {}\n",
+            f.option,
+            safe(&f.fix)
+        )
+    };
+    findings.iter().map(line).collect()
+}
+
+pub fn queues(device: &Device, by: Option<&str>, queues: &[QueueStatus]) -> String {
+    let by = by.map_or("not by unbloat".to_owned(), |who| {
+        format!("by {}", safe(who))
+    });
+    let mut text = format!("{device}, shaped {by}\n");
+    for queue in queues {
+        let rate = queue
+            .rate_bps
+            .map_or(String::new(), |bps| format!(" at {}", Rate::bps(bps)));
+        writeln!(
+            text,
+            "  {:<15} {}{rate}: {} packets, {} dropped, {} marked, {} B waiting",
+            safe(&queue.device),
+            safe(&queue.kind),
+            queue.sent_packets,
+            queue.dropped,
+            queue.marked,
+            queue.backlog_bytes
+        )
+        .expect("strings grow");
+    }
+    text
+}
+
+/// Names and answers are others' choice.
+fn safe(text: &str) -> String {
+    let safe = |c: char| if c.is_control() { '\u{fffd}' } else { c };
+    text.chars().map(safe).collect()
+}

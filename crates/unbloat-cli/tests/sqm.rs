@@ -1,0 +1,139 @@
+//! `unbloat sqm` as its users run it. What changes hosts needs root, and says so when it is skipped.
+
+use serde_json::Value;
+use std::fs;
+use std::path::Path;
+use std::process::{Command, Output};
+use unbloat_bed::{Bed, Host};
+
+const LINE: [&str; 4] = ["--down-bps", "20M", "--up-bps", "4M"];
+const CONFIG: &str = "config queue 'wan'\n option enabled 1\n option interface eth0\n option download 21000\n option upload 3800\n option qdisc cake\n option script piece_of_cake.qos\n option linklayer atm\n option overhead 44\n";
+
+fn sqm(arguments: &[&str]) -> Output {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_unbloat"));
+    command.arg("sqm").args(arguments).output().unwrap()
+}
+
+fn text(bytes: &[u8]) -> String {
+    String::from_utf8(bytes.to_vec()).unwrap()
+}
+
+#[test]
+fn a_plan_is_told_in_the_words_that_are_asked_for() {
+    let plan = |more: &[&str]| {
+        let given = [
+            "plan",
+            "--interface",
+            "eth0",
+            "--qdisc",
+            "cake",
+            "--line",
+            "atm",
+        ];
+        let output = sqm(&[&given[..], &LINE[..], more].concat());
+        assert!(output.status.success(), "{}", text(&output.stderr));
+        text(&output.stdout)
+    };
+    let tc = plan(&[]);
+    assert!(tc.contains("dev eth0 root cake bandwidth 3800000bit besteffort"));
+    assert!(
+        tc.lines()
+            .all(|l| l.starts_with("tc ") || l.starts_with("ip "))
+    );
+    assert!(plan(&["--format", "uci"]).contains("\toption download '19000'\n"));
+    assert!(plan(&["--format", "networkd"]).contains("OverheadBytes=44"));
+    let json: Value = serde_json::from_str(&plan(&["--json"])).unwrap();
+    assert_eq!(json["plan"]["up_bps"], 3_800_000);
+    assert_eq!(json["commands"][0][0], "tc");
+}
+
+#[test]
+fn a_configuration_is_judged_and_the_exit_code_says_so() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("sqm");
+    fs::write(&file, CONFIG).unwrap();
+    let path = file.to_str().unwrap();
+    let output = sqm(&[&["check", path, "--json"][..], &LINE[..]].concat());
+    assert_eq!(output.status.code(), Some(4));
+    let json: Value = serde_json::from_slice(&output.stdout).unwrap();
+    assert_eq!(json["findings"][0]["option"], "download");
+    fs::write(&file, CONFIG.replace("21000", "19000")).unwrap();
+    let good = sqm(&[&["check", path][..], &LINE[..]].concat());
+    assert_eq!(
+        (good.status.code(), text(&good.stdout).as_str()),
+        (Some(0), "nothing is wrong\n")
+    );
+    fs::write(&file, "config queue\n option a 'b\n").unwrap();
+    let cut = sqm(&["check", path]);
+    assert!(text(&cut.stderr).contains("line 2: a quote is not closed"));
+}
+
+#[test]
+fn names_that_a_shell_would_read_are_usage_errors() {
+    for name in ["eth0;reboot", "$(reboot)", "-x", "a b"] {
+        let output = sqm(&["remove", &format!("--interface={name}")]);
+        assert_eq!(output.status.code(), Some(2), "{name}");
+        let there = sqm(&["status", &format!("--router={name}")]);
+        assert_eq!(there.status.code(), Some(2), "{name}");
+    }
+}
+
+fn state(host: &Host) -> String {
+    let said = |program: &str, words: &str| {
+        let mut command = host.command(program).unwrap();
+        text(&command.args(words.split(' ')).output().unwrap().stdout)
+    };
+    let links = said("ip", "-o link");
+    let names: Vec<&str> = links.lines().filter_map(|l| l.split(": ").nth(1)).collect();
+    format!("{names:?}{}", said("tc", "qdisc"))
+}
+
+fn on(host: &Host, journals: &Path, arguments: &[&str]) -> Output {
+    let mut command = host.command(env!("CARGO_BIN_EXE_unbloat")).unwrap();
+    command
+        .arg("sqm")
+        .args(arguments)
+        .env("UNBLOAT_RUN", journals);
+    command.stdin(std::process::Stdio::null()).output().unwrap()
+}
+
+#[test]
+fn what_is_applied_is_seen_and_removed() {
+    // SAFETY: geteuid has no conditions and cannot fail.
+    if unsafe { libc::geteuid() } != 0 {
+        eprintln!("skipped 1 test: shapers need root");
+        return;
+    }
+    let bed = Bed::new().unwrap();
+    let hosts = [bed.host("client").unwrap(), bed.host("server").unwrap()];
+    hosts[0].veth("eth0", &hosts[1], "eth0").unwrap();
+    let folder = tempfile::tempdir().unwrap();
+    let run = |arguments: &[&str]| on(&hosts[0], folder.path(), arguments);
+    let given = ["--interface", "eth0", "--qdisc", "fifo"];
+    let apply = |more: &[&str]| run(&[&["apply"][..], &given[..], &LINE[..], more].concat());
+    let before = state(&hosts[0]);
+
+    let dry = apply(&["--dry-run"]);
+    assert!(
+        text(&dry.stdout).contains("htb default 1"),
+        "{}",
+        text(&dry.stderr)
+    );
+    assert_eq!(state(&hosts[0]), before);
+
+    // Nobody presses Enter: standard input is at its end.
+    let unconfirmed = apply(&["--confirm", "20s"]);
+    assert_eq!(unconfirmed.status.code(), Some(130));
+    assert_eq!(state(&hosts[0]), before);
+
+    let kept = apply(&[]);
+    assert!(kept.status.success(), "{}", text(&kept.stderr));
+    let second = apply(&[]);
+    assert!(text(&second.stderr).contains("remove that first"));
+    let seen: Value = serde_json::from_slice(&run(&["status", "--json"]).stdout).unwrap();
+    assert_eq!(seen["devices"][0]["queues"][0]["kind"], "htb");
+    assert_eq!(seen["devices"][0]["plan"]["down_bps"], 19_000_000);
+    let removed = run(&["remove", "--interface", "eth0"]);
+    assert!(removed.status.success(), "{}", text(&removed.stderr));
+    assert_eq!(state(&hosts[0]), before);
+}

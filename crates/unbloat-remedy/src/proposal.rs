@@ -1,0 +1,156 @@
+//! What a test calls for.
+
+use crate::tested::{Loaded, Tested};
+use std::fmt;
+use unbloat_units::{Delta, Rate};
+use unbloat_workload::Direction;
+
+/// Calls and games do not notice less: DSLReports' A.
+const UNNOTICED: Delta = Delta::ms(30);
+/// Of measured goodput. On the wire it takes 3 to 6 % more, and a shaper must be the narrowest place. Down, it stands behind the
+/// queue that it is to keep empty, and has to catch up with what is there already.
+const SHARE_UP: f64 = 0.95;
+const SHARE_DOWN: f64 = 0.90;
+
+/// What to change, and why.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Proposal {
+    /// Rates to shape to, down and up.
+    pub shaped: [Option<Rate>; 2],
+    /// Hold back what this host's downloads may have on their way.
+    pub holds_window: bool,
+    /// A sentence for each.
+    pub because: Vec<String>,
+}
+
+/// Why nothing is proposed.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum Untreated {
+    #[error("nothing to cure: {0}")]
+    Healthy(String),
+    #[error("the test is not to be trusted ({0}): run it again")]
+    Distrusted(String),
+    #[error(
+        "{0}: its rate changes, so no fixed one fits, and what others send cannot be held back from here; `unbloat autorate` follows such a line"
+    )]
+    Changing(String),
+    #[error("the test loaded neither direction alone: run it with stages down and up")]
+    Unloaded,
+}
+
+/// Cures for each direction whose queue is felt: a shaper where the rate is steady, the receive window where a download's is not.
+pub fn propose(tested: &Tested) -> Result<Proposal, Untreated> {
+    if let Some(reason) = tested.distrust.first() {
+        return Err(Untreated::Distrusted(reason.clone()));
+    }
+    let loads = [(Direction::Down, tested.down), (Direction::Up, tested.up)];
+    let known = loads
+        .into_iter()
+        .filter_map(|(way, load)| Some((way, load?)));
+    let known: Vec<(Direction, Loaded)> = known.collect();
+    if known.is_empty() {
+        return Err(Untreated::Unloaded);
+    }
+    let mut proposal = Proposal::default();
+    let mut changing = None;
+    for (way, load) in known.iter().filter(|(_, load)| load.added_p95 >= UNNOTICED) {
+        let felt = Felt(*way, *load);
+        match (way, load.is_steady) {
+            (_, true) => {
+                let rate = first_rate(*way, load.goodput);
+                proposal.shaped[*way as usize] = Some(rate);
+                proposal.because.push(format!(
+                    "{felt}: shape it to {rate}, so that the queue stands where it is kept short"
+                ));
+            }
+            (Direction::Down, false) => {
+                proposal.holds_window = true;
+                proposal.because.push(format!("{felt}, and its rate changes: hold back the receive window by what the path holds"));
+            }
+            (Direction::Up, false) => changing = Some(felt.to_string()),
+        }
+    }
+    match (proposal.because.is_empty(), changing) {
+        (false, _) => Ok(proposal),
+        (true, Some(felt)) => Err(Untreated::Changing(felt)),
+        (true, None) => {
+            let all = known
+                .iter()
+                .map(|(way, load)| Felt(*way, *load).to_string());
+            Err(Untreated::Healthy(all.collect::<Vec<_>>().join(", ")))
+        }
+    }
+}
+
+fn first_rate(way: Direction, goodput: Rate) -> Rate {
+    let share = match way {
+        Direction::Down => SHARE_DOWN,
+        Direction::Up => SHARE_UP,
+    };
+    Rate::from_bps_f64(goodput.as_bps_f64() * share)
+}
+
+/// A direction's delay in words.
+struct Felt(Direction, Loaded);
+
+impl fmt::Display for Felt {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Felt(way, load) = self;
+        let (name, added, rate) = (way.name(), load.added_p95.as_ms(), load.goodput);
+        write!(f, "{name} adds {added:.0} ms at {rate}")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn loaded(added_ms: i64, mbps: u64, is_steady: bool) -> Option<Loaded> {
+        Some(Loaded {
+            goodput: Rate::mbps(mbps),
+            added_p50: Delta::ms(added_ms / 2),
+            added_p95: Delta::ms(added_ms),
+            is_steady,
+        })
+    }
+
+    fn tested(down: Option<Loaded>, up: Option<Loaded>) -> Tested {
+        Tested {
+            down,
+            up,
+            ..Tested::default()
+        }
+    }
+
+    #[test]
+    fn each_steady_direction_with_a_queue_is_shaped_below_what_it_carried() {
+        let proposal = propose(&tested(loaded(160, 48, true), loaded(12, 10, true))).unwrap();
+        assert_eq!(proposal.shaped, [Some(Rate::kbps(43_200)), None]);
+        let both = propose(&tested(loaded(160, 48, true), loaded(240, 10, true))).unwrap();
+        assert_eq!(both.shaped[1], Some(Rate::kbps(9_500)));
+        assert_eq!(both.because.len(), 2);
+        assert!(!both.holds_window);
+    }
+
+    #[test]
+    fn downloads_over_a_changing_path_are_held_by_their_window() {
+        let proposal = propose(&tested(loaded(4_000, 3, false), loaded(250, 10, false))).unwrap();
+        assert!(proposal.holds_window);
+        assert_eq!(proposal.shaped, [None, None]);
+    }
+
+    #[test]
+    fn where_nothing_helps_it_is_said_why() {
+        let healthy = propose(&tested(loaded(4, 50, true), loaded(9, 10, true)));
+        assert!(matches!(healthy, Err(Untreated::Healthy(_))));
+        let changing = propose(&tested(loaded(4, 50, true), loaded(250, 10, false)));
+        assert!(changing.unwrap_err().to_string().contains("autorate"));
+        assert_eq!(propose(&tested(None, None)), Err(Untreated::Unloaded));
+        let doubted = Tested {
+            distrust: vec!["datagrams left late".into()],
+            ..tested(loaded(160, 48, true), None)
+        };
+        let said = propose(&doubted).unwrap_err().to_string();
+        assert!(said.contains("datagrams left late"), "{said}");
+    }
+}

@@ -1,0 +1,70 @@
+//! Shapers on this host.
+
+use crate::error::ShaperError;
+use crate::run::run_for;
+use unbloat_sqm::tc::{Change, changes};
+use unbloat_sqm::{Device, Plan};
+use unbloat_undo::{Claim, Journals, Purpose, Resource, Step};
+
+/// A shaper that is in place; it goes away when this is dropped, unless it is kept.
+#[derive(Debug)]
+pub struct Held {
+    claim: Claim,
+}
+
+impl Held {
+    /// Leaves it in place: until [`remove`], or the next boot.
+    pub fn keep(self) -> Result<(), ShaperError> {
+        Ok(self.claim.keep()?)
+    }
+
+    /// Takes it away: the device is as it was.
+    pub fn release(self) -> Result<(), ShaperError> {
+        Ok(self.claim.undo()?)
+    }
+}
+
+/// Puts a shaper in place. Where a command is refused, all is as before.
+pub fn apply(journals: &Journals, plan: &Plan, command: &str) -> Result<Held, ShaperError> {
+    let purpose = Purpose {
+        command: command.to_owned(),
+        note: serde_json::to_string(plan)?,
+    };
+    let mut claim = journals.take(&queues(&plan.device), &purpose)?;
+    for change in changes(plan) {
+        claim_for(&mut claim, plan, &change)?;
+        for words in change.words() {
+            run_for(&claim, words)?;
+        }
+    }
+    Ok(Held { claim })
+}
+
+/// Writes down how a change is undone.
+fn claim_for(claim: &mut Claim, plan: &Plan, change: &Change) -> Result<(), ShaperError> {
+    match change {
+        Change::MakeIfb(_) => claim.before(Step::link(plan.device.ifb().as_str())?)?,
+        // What is on a device of our own goes with it.
+        Change::Shape { device, .. } if *device == plan.device => {
+            claim.before(Step::root(device.as_str())?)?;
+        }
+        Change::Shape { .. } => {}
+        Change::Redirect(_) => claim.before(Step::ingress(plan.device.as_str())?)?,
+        Change::Run(_) => return Err(ShaperError::OwnCakeIsHeld),
+    }
+    Ok(())
+}
+
+/// Takes away what [`Held::keep`] left on the device. False: nothing had been.
+pub fn remove(journals: &Journals, device: &Device) -> Result<bool, ShaperError> {
+    match journals.kept(&queues(device))? {
+        Some(claim) => claim.undo().map(|()| true).map_err(ShaperError::from),
+        None => Ok(false),
+    }
+}
+
+pub(crate) fn queues(device: &Device) -> Resource {
+    Resource::Queues {
+        device: device.to_string(),
+    }
+}

@@ -1,0 +1,252 @@
+//! Shapers on a router, over ssh.
+
+use crate::error::ShaperError;
+use crate::reply::{lines, values};
+use crate::run::{command, start};
+use crate::script;
+use crate::status::{QueueStatus, read_queues};
+use serde::Serialize;
+use std::ffi::OsString;
+use std::fmt;
+use std::str::FromStr;
+use std::time::Duration;
+use unbloat_sqm::uci::{self, Section};
+use unbloat_sqm::{Device, Facts, Plan};
+
+const LONGEST_TARGET: usize = 255;
+
+/// `[USER@]HOST` as ssh takes it: a host of its configuration, too.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct Target(String);
+
+impl FromStr for Target {
+    type Err = ShaperError;
+
+    fn from_str(text: &str) -> Result<Target, ShaperError> {
+        let is_fit = |byte: u8| byte.is_ascii_alphanumeric() || b"._:-".contains(&byte);
+        let is_part =
+            |part: &str| !part.is_empty() && !part.starts_with('-') && part.bytes().all(is_fit);
+        let is_target = match text.split_once('@') {
+            Some((user, host)) => is_part(user) && is_part(host),
+            None => is_part(text),
+        };
+        if is_target && text.len() <= LONGEST_TARGET {
+            return Ok(Target(text.to_owned()));
+        }
+        let target = text.chars().take(80).collect();
+        Err(ShaperError::Target { target })
+    }
+}
+
+impl fmt::Display for Target {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+/// How a router is told.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Kind {
+    /// By uci, for sqm-scripts.
+    OpenWrt,
+    /// By tc.
+    Linux,
+}
+
+/// What a router is and has.
+#[derive(Clone, Debug, Serialize)]
+pub struct Look {
+    pub kind: Kind,
+    pub devices: Vec<String>,
+    /// The device of its default route.
+    pub outward: Option<String>,
+    /// Disciplines, and `ifb`.
+    pub offered: Vec<String>,
+}
+
+impl Look {
+    /// For judging its configuration.
+    pub fn facts(&self) -> Facts {
+        Facts {
+            devices: Some(self.devices.clone()),
+            outward: self.outward.clone(),
+            offered: Some(self.offered.clone()),
+            ..Facts::default()
+        }
+    }
+}
+
+/// A router, reached by the system's ssh with the user's keys; nothing is asked for.
+#[derive(Clone, Debug)]
+pub struct Router {
+    target: Target,
+    ssh: OsString,
+    /// Where it keeps state, instead of the usual place.
+    state: Option<String>,
+    /// For one answer.
+    patience: Duration,
+    /// After which it takes back a change that nobody confirmed.
+    within: Duration,
+}
+
+impl Router {
+    pub fn new(target: Target) -> Router {
+        Router {
+            target,
+            ssh: "ssh".into(),
+            state: None,
+            patience: Duration::from_secs(30),
+            within: Duration::from_secs(60),
+        }
+    }
+
+    /// Another program in place of ssh.
+    pub fn by(mut self, ssh: impl Into<OsString>) -> Router {
+        self.ssh = ssh.into();
+        self
+    }
+
+    /// Keeps state on the router in another folder.
+    pub fn state_in(mut self, folder: &str) -> Router {
+        self.state = Some(folder.to_owned());
+        self
+    }
+
+    /// How long an answer may take, and when the router takes back what is not confirmed.
+    pub fn times(mut self, patience: Duration, within: Duration) -> Router {
+        (self.patience, self.within) = (patience, within);
+        self
+    }
+
+    pub fn target(&self) -> &Target {
+        &self.target
+    }
+
+    /// Asks what it is and has.
+    pub fn look(&self) -> Result<Look, ShaperError> {
+        let lines = self.ask(&script::look())?;
+        let texts = |word: &str| -> Vec<String> {
+            values(&lines, word)
+                .into_iter()
+                .map(str::to_owned)
+                .collect()
+        };
+        let kind = match values(&lines, "kind").as_slice() {
+            ["openwrt"] => Kind::OpenWrt,
+            ["linux"] => Kind::Linux,
+            other => {
+                return Err(ShaperError::Reply {
+                    target: self.target.to_string(),
+                    said: crate::quote::shown(format!("kind {other:?}").as_bytes()),
+                });
+            }
+        };
+        Ok(Look {
+            kind,
+            devices: texts("device"),
+            outward: texts("outward").into_iter().next(),
+            offered: texts("offers"),
+        })
+    }
+
+    /// Its configuration of sqm-scripts.
+    pub fn config(&self) -> Result<Vec<Section>, ShaperError> {
+        let text = self.ask(&script::export())?.join("\n");
+        uci::read(&text).map_err(|source| ShaperError::Config {
+            target: self.target.to_string(),
+            source,
+        })
+    }
+
+    /// Puts a shaper in place, and confirms it over a second connection. Without that the router takes it back by itself.
+    pub fn apply(&self, kind: Kind, plan: &Plan) -> Result<(), ShaperError> {
+        let folder = self.folder(kind, &plan.device);
+        self.ask(&script::apply(kind, plan, &folder, self.within)?)?;
+        self.ask(&script::confirm(&folder))
+            .map(drop)
+            .map_err(|why| ShaperError::LostContact {
+                target: self.target.to_string(),
+                why: Box::new(why),
+                within: self.within,
+            })
+    }
+
+    /// Takes the shaper back: the router is as before. False: there was none of ours.
+    pub fn remove(&self, kind: Kind, device: &Device) -> Result<bool, ShaperError> {
+        let lines = self.ask(&script::remove(&self.folder(kind, device)))?;
+        Ok(!lines.iter().any(|line| line == "nothing"))
+    }
+
+    /// Whether the device is shaped by us, and what stands on it.
+    pub fn status(
+        &self,
+        kind: Kind,
+        device: &Device,
+    ) -> Result<(bool, Vec<QueueStatus>), ShaperError> {
+        let lines = self.ask(&script::status(device, &self.folder(kind, device)))?;
+        let names = [device.to_string(), device.ifb().to_string()];
+        let mut queues = Vec::new();
+        for (json, name) in values(&lines, "queues").into_iter().zip(names) {
+            queues.extend(read_queues(&name, json.as_bytes())?);
+        }
+        Ok((lines.iter().any(|line| line == "shaped"), queues))
+    }
+
+    fn folder(&self, kind: Kind, device: &Device) -> String {
+        script::folder(kind, self.state.as_deref(), device)
+    }
+
+    /// Has the router's sh read a script. ssh asks for no password, and what follows the target is one word that we wrote.
+    fn ask(&self, script: &str) -> Result<Vec<String>, ShaperError> {
+        const OPTIONS: [&str; 6] = [
+            "-T",
+            "-oBatchMode=yes",
+            "-oConnectTimeout=10",
+            "-oServerAliveInterval=5",
+            "-oServerAliveCountMax=3",
+            "--",
+        ];
+        let mut words = vec![self.ssh.clone()];
+        words.extend(OPTIONS.map(OsString::from));
+        words.extend([self.target.0.as_str(), "sh -s"].map(OsString::from));
+        let said = start(command(&words), script.as_bytes(), self.patience)?;
+        lines(&self.target.0, &said)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn targets_that_are_options_or_commands_are_refused() {
+        let hostile = [
+            "",
+            "-oProxyCommand=reboot",
+            "a b",
+            "a;b",
+            "$(id)",
+            "root@",
+            "@host",
+            "root@-x",
+            "-l@host",
+            "a@b@c",
+            "host\n",
+            "`x`",
+            "a'b",
+            "ho/st",
+        ];
+        for target in hostile {
+            assert!(target.parse::<Target>().is_err(), "{target:?}");
+        }
+        for target in [
+            "root@192.168.1.1",
+            "router",
+            "admin@fe80::1",
+            "my-router.lan",
+        ] {
+            assert_eq!(target.parse::<Target>().unwrap().to_string(), target);
+        }
+    }
+}
