@@ -71,8 +71,8 @@ impl Passive {
     fn flow(&mut self, key: u64, now: Time) -> &mut Flow {
         if !self.flows.contains_key(&key) && self.flows.len() >= FLOWS {
             let oldest = self.flows.iter().min_by_key(|(_, flow)| flow.seen);
-            if let Some(oldest) = oldest.map(|(key, _)| *key) {
-                self.flows.remove(&oldest);
+            if let Some(silent) = oldest.map(|(other, _)| *other) {
+                self.flows.remove(&silent);
             }
         }
         let flow = self.flows.entry(key).or_insert_with(Flow::new);
