@@ -2,6 +2,7 @@
 //! for people to standard error.
 
 mod analyze;
+mod autorate;
 mod campaign;
 mod compare;
 mod drwa;
@@ -16,6 +17,7 @@ mod recovery;
 mod report;
 mod schema;
 mod serve;
+mod shape;
 mod sim;
 mod sqm;
 mod stop;
@@ -42,6 +44,7 @@ struct Cli {
 #[derive(Subcommand)]
 enum Command {
     Analyze(Box<analyze::Args>),
+    Autorate(Box<autorate::Args>),
     Campaign(Box<campaign::Args>),
     Compare(compare::Args),
     Drwa(Box<drwa::Args>),
@@ -52,6 +55,7 @@ enum Command {
     Report(report::Args),
     Schema(schema::Args),
     Serve(Box<serve::Args>),
+    Shape(Box<shape::Args>),
     Sim(Box<sim::Args>),
     Sqm(Box<sqm::Args>),
     Test(Box<test::Args>),
@@ -73,6 +77,7 @@ fn main() -> std::process::ExitCode {
     });
     let exit = match Cli::parse().command {
         Command::Analyze(args) => analyze::run(&args).map_err(|e| e.to_string()),
+        Command::Autorate(args) => autorate::run(&args).map_err(|e| e.to_string()),
         Command::Campaign(args) => campaign::run(&args).map_err(|e| e.to_string()),
         Command::Compare(args) => compare::run(&args).map_err(|e| e.to_string()),
         Command::Drwa(args) => drwa::run(&args).map_err(|e| e.to_string()),
@@ -83,6 +88,7 @@ fn main() -> std::process::ExitCode {
         Command::Report(args) => report::run(&args).map_err(|e| e.to_string()),
         Command::Schema(args) => Ok(schema::run(&args)),
         Command::Serve(args) => serve::run(&args).map_err(|e| e.to_string()),
+        Command::Shape(args) => shape::run(&args).map_err(|e| e.to_string()),
         Command::Sim(args) => sim::run(&args).map_err(|e| e.to_string()),
         Command::Sqm(args) => sqm::run(&args).map_err(|e| e.to_string()),
         Command::Test(args) => test::run(&args).map_err(|e| e.to_string()),

@@ -11,6 +11,8 @@ use unbloat_traffic::TrafficError;
 pub enum LabError {
     #[error("flow {flow:?}: {what} is something that no Linux kernel does; unbloat sim does")]
     OnlySim { flow: String, what: String },
+    #[error("[autorate] is for unbloat sim; in the lab, run `unbloat autorate` beside it")]
+    Autorate,
     #[error(
         "cc = {scenario:?}: {source}. The kernel of unbloat lab run --virtual has it, and unbloat sim does"
     )]

@@ -70,6 +70,9 @@ pub fn run(
     options: &Options<'_>,
     stop: &AtomicBool,
 ) -> Result<Ran, LabError> {
+    if experiment.autorate.is_some() {
+        return Err(LabError::Autorate);
+    }
     let mut mapping = Mapping::of(&experiment.flows)?;
     let controls = Controls::provide(&mut mapping)?;
     mapping.differences.extend(controls.stand_ins());

@@ -10,7 +10,7 @@ use crate::seam::{Element, Output, Place};
 use crate::service::{self, AnyService, Service};
 use fastrand::Rng;
 use unbloat_queue::{AnyQueue, Backlog, Context, Packet, Queue, Reason};
-use unbloat_units::{Delta, Time};
+use unbloat_units::{Delta, Rate, Time};
 
 /// Which queue in front of which server.
 #[derive(Clone, Debug, PartialEq)]
@@ -46,6 +46,18 @@ impl Bottleneck<AnyQueue, AnyService> {
     pub fn build(params: &Params, start: Time, rng: &mut Rng) -> Self {
         let service = params.service.build(start, rng);
         Bottleneck::new(params.queue.build(), service, params.framing, rng.fork())
+    }
+}
+
+impl<S: Service> Bottleneck<AnyQueue, S> {
+    /// Has the queue's own shaper go on at another rate. Returns whether it has one.
+    pub fn set_rate(&mut self, now: Time, rate: Rate, out: &mut impl Output) -> bool {
+        self.advance(now, out);
+        let is_shaped = self.queue.set_rate(rate);
+        if matches!(self.server, Server::Held(_)) {
+            self.free(now, false, out);
+        }
+        is_shaped
     }
 }
 

@@ -4,7 +4,7 @@ use crate::registry::{AnyElement, Config};
 use crate::seam::{Element, Output, Place};
 use fastrand::Rng;
 use unbloat_queue::{Backlog, Event, Observer, Packet};
-use unbloat_units::{Delta, Time};
+use unbloat_units::{Delta, Rate, Time};
 
 /// Elements in the order in which packets meet them; itself an element.
 ///
@@ -50,6 +50,21 @@ impl Path {
 
     pub fn elements(&self) -> &[AnyElement] {
         &self.elements
+    }
+
+    /// Has the first queue with a shaper of its own shape to another rate from now on. Returns whether there is one.
+    pub fn set_rate(&mut self, now: Time, rate: Rate, out: &mut impl Output) -> bool {
+        self.advance(now, out);
+        let mut rest = &mut self.elements[..];
+        while let Some((first, behind)) = rest.split_first_mut() {
+            if let AnyElement::Bottleneck(one) = first
+                && one.set_rate(now, rate, &mut Feed { rest: behind, out })
+            {
+                return true;
+            }
+            rest = behind;
+        }
+        false
     }
 }
 
@@ -156,7 +171,6 @@ mod tests {
     use crate::service::{self, constant};
     use crate::testing::{Log, at_us, drive, packet, run_until};
     use crate::{BottleneckParams, Framing};
-    use unbloat_units::Rate;
 
     fn phone(direction: Direction, wired_ms: i64) -> Path {
         let delay = delay::Params {

@@ -56,6 +56,12 @@ pub trait Output: Observer {
     fn waited(&mut self, at: Time, place: Place, packet: &Packet, wait: Delta) {
         let _ = (at, place, packet, wait);
     }
+
+    /// The packet came to a hop of a route, from 0, at `at`: what a router there sees of it.
+    #[inline]
+    fn came_to(&mut self, at: Time, hop: usize, packet: &Packet) {
+        let _ = (at, hop, packet);
+    }
 }
 
 /// A piece of path, one way, in virtual time.

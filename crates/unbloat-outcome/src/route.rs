@@ -6,7 +6,7 @@ use std::collections::VecDeque;
 use unbloat_link::{AnyElement, Element, Output, Path, Place};
 use unbloat_queue::{Backlog, Event, Observer, Packet};
 use unbloat_scenario::Hop;
-use unbloat_units::{Delta, Time};
+use unbloat_units::{Delta, Rate, Time};
 
 /// What packets meet in one direction.
 pub struct Route {
@@ -46,10 +46,30 @@ impl Route {
         }
     }
 
+    pub fn hops(&self) -> usize {
+        self.hops.len()
+    }
+
     /// Whether the layers of the sending device are told apart.
     pub fn begins_with_device(&self) -> bool {
         let mut elements = self.hops.iter().take(1).flat_map(Path::elements);
         elements.any(|one| matches!(one, AnyElement::Device(_) | AnyElement::LteUplink(_)))
+    }
+
+    /// Has the shaper of a hop, from 0, go on at another rate. Returns whether there is one.
+    pub fn set_rate(&mut self, hop: usize, now: Time, rate: Rate, out: &mut impl Output) -> bool {
+        let Some(path) = self.hops.get_mut(hop) else {
+            return false;
+        };
+        let Some(parts) = &mut self.parts else {
+            return path.set_rate(now, rate, out);
+        };
+        parts.advance(&mut self.hops, now, out);
+        let is_last = hop + 1 == self.hops.len();
+        let mut relay = parts.relay(hop, is_last, out);
+        let is_shaped = self.hops[hop].set_rate(now, rate, &mut relay);
+        parts.advance(&mut self.hops, now, out);
+        is_shaped
     }
 
     /// Tells what stands at each place of each hop.
@@ -125,6 +145,7 @@ impl Parts {
         packet: Packet,
         out: &mut impl Output,
     ) {
+        out.came_to(now, hop, &packet);
         self.records[hop].offered(packet.len.bytes());
         let is_last = hop + 1 == hops.len();
         hops[hop].accept(now, packet, &mut self.relay(hop, is_last, out));

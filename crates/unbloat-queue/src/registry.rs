@@ -3,7 +3,7 @@
 use crate::discipline;
 use crate::packet::Packet;
 use crate::queue::{Backlog, Context, Queue};
-use unbloat_units::Time;
+use unbloat_units::{Rate, Time};
 
 macro_rules! disciplines {
     ($($name:literal => $variant:ident($module:ident::$type:ident),)*) => {
@@ -38,6 +38,17 @@ macro_rules! disciplines {
 
         /// Any discipline, without a table of functions: hot loops stay monomorphic.
         pub enum AnyQueue { $($variant(Box<discipline::$module::$type>),)* }
+
+        impl AnyQueue {
+            /// Has a queue with a shaper of its own shape to another rate. Returns whether it is one.
+            pub fn set_rate(&mut self, rate: Rate) -> bool {
+                let AnyQueue::Cake(cake) = self else {
+                    return false;
+                };
+                cake.set_rate(Some(rate));
+                true
+            }
+        }
 
         impl Queue for AnyQueue {
             #[inline]

@@ -30,6 +30,8 @@ pub struct Experiment {
     pub kernel_queues: [Option<KernelQueue>; 2],
     /// Whether the `rrc` elements of both directions are one radio's.
     pub shares_radio: bool,
+    /// Who changes the rates of the shapers in the last hop of `down` and the first of `up`.
+    pub autorate: Option<unbloat_autorate::Params>,
     pub flows: Vec<Flow>,
     /// Names of hosts by their numbers.
     pub hosts: Vec<String>,

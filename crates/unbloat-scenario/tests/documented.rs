@@ -63,6 +63,11 @@ fn tables() -> Vec<(String, String)> {
         let lines = format!("{RATE}\n{key} = {{ {inside} }}");
         tables.push((name.to_owned(), scenario("", "", "", &lines, BULK)));
     }
+    for name in ["follow", "cake_autorate"] {
+        let hops = "[[link.down.hop]]\n[[link.down.hop]]\nqueue = { kind = \"cake\", rate = \"1 Mbit/s\" }";
+        let text = format!("{hops}\n[[flow]]\n{BULK}\n[autorate]\nkind = \"{name}\"\nzzz = 1\n");
+        tables.push((format!("autorate {name}"), text));
+    }
     for name in unbloat_queue::NAMES {
         let queue = format!("{RATE}\nqueue = {{ kind = \"{name}\", zzz = 1 }}");
         tables.push((format!("queue {name}"), link(queue)));

@@ -27,6 +27,12 @@ pub(crate) enum Body {
         direction: Direction,
         ack: Ack,
     },
+    /// From the router to a reflector, and back.
+    Probe {
+        number: u32,
+        sent: Time,
+        turned: Option<Time>,
+    },
     Datagram {
         flow: u32,
         direction: Direction,

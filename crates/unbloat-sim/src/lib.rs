@@ -8,6 +8,7 @@
 mod agenda;
 mod body;
 mod connection;
+mod router;
 mod slab;
 mod unsent;
 mod wire;

@@ -25,6 +25,11 @@ impl<T: Copy> Slab<T> {
         (self.places.len() - 1) as u32
     }
 
+    #[inline]
+    pub(crate) fn get(&self, place: u32) -> &T {
+        &self.places[place as usize]
+    }
+
     /// Takes the value out. Each number is taken once for each time that it was given.
     #[inline]
     pub(crate) fn take(&mut self, place: u32) -> T {

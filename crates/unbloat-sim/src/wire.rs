@@ -2,8 +2,10 @@
 
 use crate::agenda::Agenda;
 use crate::body::{Body, ecn_of};
+use crate::router::{self, Router};
 use crate::slab::Slab;
 use std::collections::VecDeque;
+use unbloat_autorate::Autorate;
 use unbloat_link::{Element, Output, Place};
 use unbloat_outcome::{PathRecord, Route};
 use unbloat_queue::{Dscp, Ecn, Event, FlowHash, Host, IpLen, Observer, Packet, PureAck};
@@ -28,6 +30,8 @@ pub(crate) enum Task {
         tag: u32,
     },
     Sample,
+    /// Rates are thought over, and probes sent.
+    Autorate,
 }
 
 /// Where the packets of a flow go and how they are labelled.
@@ -58,6 +62,7 @@ pub(crate) struct Wire {
     bodies: Slab<Body>,
     /// Packets that wait for their flow's own delay.
     delayed: Slab<Packet>,
+    router: Option<Router>,
 }
 
 impl Wire {
@@ -71,6 +76,7 @@ impl Wire {
             armed: [None; 2],
             bodies: Slab::new(),
             delayed: Slab::new(),
+            router: None,
         }
     }
 
@@ -128,14 +134,83 @@ impl Wire {
         Some((self.bodies.take(arrival.handle), arrival.is_marked))
     }
 
+    /// Puts the one who changes rates where the shapers are.
+    pub(crate) fn shape(&mut self, autorate: Autorate) {
+        let router = Router::new(autorate, self.routes[Direction::Down as usize].hops());
+        self.router = Some(router);
+        self.shape_anew();
+    }
+
+    /// Rates are thought over, and a probe is sent if it is time. When that is due again.
+    pub(crate) fn autorate(&mut self) -> Option<Time> {
+        let router = self.router.as_mut()?;
+        let (probe, next) = router.act(self.now);
+        self.shape_anew();
+        if let Some(number) = probe {
+            let body = Body::Probe {
+                number,
+                sent: self.now,
+                turned: None,
+            };
+            self.send_probe(Direction::Up, number, body);
+        }
+        Some(next)
+    }
+
+    /// A probe has come to its reflector, or back.
+    pub(crate) fn probed(&mut self, number: u32, sent: Time, turned: Option<Time>) {
+        let now = self.now;
+        match (turned, &mut self.router) {
+            (Some(turned), Some(router)) => {
+                router.answered(now, number, sent, turned);
+                self.shape_anew();
+            }
+            _ => {
+                let body = Body::Probe {
+                    number,
+                    sent,
+                    turned: Some(now),
+                };
+                self.send_probe(Direction::Down, number, body);
+            }
+        }
+    }
+
+    fn send_probe(&mut self, direction: Direction, number: u32, body: Body) {
+        let key = router::PROBES | u64::from(number % router::REFLECTORS);
+        let labels = router::LABELS;
+        self.send(direction, router::PROBE_BYTES, key, None, &labels, body);
+    }
+
+    fn shape_anew(&mut self) {
+        let Some(router) = &mut self.router else {
+            return;
+        };
+        for (direction, hop, rate) in router.changes() {
+            let index = direction as usize;
+            let mut output = Collect {
+                now: self.now,
+                direction,
+                record: &mut self.records[index],
+                inbox: &mut self.inbox,
+                bodies: &mut self.bodies,
+                router: &mut None,
+            };
+            self.routes[index].set_rate(hop, self.now, rate, &mut output);
+        }
+    }
+
     fn enter(&mut self, direction: Direction, packet: Packet) {
         let index = direction as usize;
         let record = &mut self.records[index];
         record.offered(packet.len.bytes());
         let mut output = Collect {
+            now: self.now,
+            direction,
             record,
             inbox: &mut self.inbox,
             bodies: &mut self.bodies,
+            router: &mut self.router,
         };
         self.routes[index].accept(self.now, packet, &mut output);
     }
@@ -148,9 +223,12 @@ impl Wire {
         }
         self.armed[index] = None;
         let mut output = Collect {
+            now: self.now,
+            direction,
             record: &mut self.records[index],
             inbox: &mut self.inbox,
             bodies: &mut self.bodies,
+            router: &mut self.router,
         };
         self.routes[index].advance(self.now, &mut output);
     }
@@ -194,9 +272,12 @@ impl Wire {
 
 /// Takes what a path gives out.
 struct Collect<'a> {
+    now: Time,
+    direction: Direction,
     record: &'a mut PathRecord,
     inbox: &'a mut VecDeque<Arrival>,
     bodies: &'a mut Slab<Body>,
+    router: &'a mut Option<Router>,
 }
 
 impl Observer for Collect<'_> {
@@ -212,6 +293,11 @@ impl Output for Collect<'_> {
     #[inline]
     fn deliver(&mut self, at: Time, packet: Packet) {
         self.record.delivered(at, packet.len.bytes());
+        if let Some(router) = self.router
+            && self.direction == Direction::Down
+        {
+            router.shaped(self.now, packet.len);
+        }
         self.inbox.push_back(Arrival {
             handle: packet.handle,
             is_marked: packet.ecn == Ecn::Ce,
@@ -221,6 +307,14 @@ impl Output for Collect<'_> {
     #[inline]
     fn waited(&mut self, at: Time, place: Place, _packet: &Packet, wait: Delta) {
         self.record.waited(at, place, wait);
+    }
+
+    #[inline]
+    fn came_to(&mut self, at: Time, hop: usize, packet: &Packet) {
+        if let Some(router) = self.router {
+            let body = self.bodies.get(packet.handle);
+            router.came_to(at, self.direction, hop, packet, body);
+        }
     }
 }
 

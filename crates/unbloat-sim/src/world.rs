@@ -5,6 +5,7 @@ use crate::connection::{Connection, Outcome};
 use crate::wire::{Labels, Task, Wire};
 use fastrand::Rng;
 use std::collections::VecDeque;
+use unbloat_autorate::Autorate;
 use unbloat_link::Element;
 use unbloat_outcome::{
     FlowOutcome, FlowRecord, LayerSample, Outcomes, Route, Sample, WindowSample,
@@ -74,6 +75,10 @@ impl<'e> World<'e> {
             down.share_radio(&mut up);
         }
         let mut wire = Wire::new([down, up], warm_at);
+        if let Some(params) = experiment.autorate {
+            wire.shape(Autorate::new(params, start));
+            wire.agenda.plan(start, Task::Autorate);
+        }
         let flows = experiment.flows.iter().zip(experiment.start_delays());
         let apps = flows.zip(0..).map(|((plan, late), flow)| {
             wire.agenda.plan(plan.start + late, Task::Start(flow));
@@ -145,6 +150,11 @@ impl<'e> World<'e> {
             Task::Stop(flow) => self.stop(flow),
             Task::Wake { flow, tag } => self.happenings.push_back((flow, Happening::Woke { tag })),
             Task::Sample => self.sample(),
+            Task::Autorate => {
+                if let Some(next) = self.wire.autorate() {
+                    self.wire.agenda.plan(next, Task::Autorate);
+                }
+            }
         }
     }
 
@@ -204,6 +214,11 @@ impl<'e> World<'e> {
                 });
                 self.drop_if_over(conn);
             }
+            Body::Probe {
+                number,
+                sent,
+                turned,
+            } => self.wire.probed(number, sent, turned),
             Body::Datagram {
                 flow,
                 direction,

@@ -117,6 +117,23 @@ impl LiveSource {
         })
     }
 
+    /// As [`Source::fill`], and whether this machine sent the packet.
+    pub fn fill_with_way(
+        &mut self,
+        max: usize,
+        sink: &mut dyn FnMut(Record<'_>, bool),
+    ) -> Result<usize, CaptureError> {
+        let mut delivered = 0;
+        while delivered < max {
+            let Some(packet) = self.advance(delivered == 0)? else {
+                break;
+            };
+            sink(self.record(packet), packet.outgoing);
+            delivered += 1;
+        }
+        Ok(delivered)
+    }
+
     /// Finds the next packet to deliver, waiting for it up to the time-out if `wait`.
     fn advance(&mut self, wait: bool) -> Result<Option<Packet>, CaptureError> {
         let mut may_wait = wait;
@@ -194,15 +211,7 @@ impl Source for LiveSource {
         max: usize,
         sink: &mut dyn FnMut(Record<'_>),
     ) -> Result<usize, CaptureError> {
-        let mut delivered = 0;
-        while delivered < max {
-            let Some(packet) = self.advance(delivered == 0)? else {
-                break;
-            };
-            sink(self.record(packet));
-            delivered += 1;
-        }
-        Ok(delivered)
+        self.fill_with_way(max, &mut |record, _| sink(record))
     }
 
     fn ended(&self) -> bool {

@@ -1,5 +1,6 @@
 //! A whole scenario.
 
+use super::autorate::autorate;
 use super::element::Link;
 use super::flow::{Hosts, flows};
 use super::kernel_queue;
@@ -26,12 +27,14 @@ pub fn build(scenario: &Node, files: Files<'_>) -> Result<Experiment, Error> {
     let entries = keys
         .take("flow")
         .ok_or_else(|| keys.fault("[[flow]] is missing: nobody uses the path"))?;
+    let shaped_by = keys.take("autorate");
     keys.end()?;
 
     let mut head = Keys::of(&head, "scenario")?;
     let kernel_queues = kernel_queue::take(&mut links)?;
     let path = path(&links, files)?;
     let (flows, hosts) = all_flows(&entries)?;
+    let rates = shaped_by.map(|node| autorate(&node, &path.down, &path.up));
     let mut experiment = Experiment {
         name: head.or("name", String::new())?,
         about: head.or("about", String::new())?,
@@ -44,6 +47,7 @@ pub fn build(scenario: &Node, files: Files<'_>) -> Result<Experiment, Error> {
         up: path.up,
         kernel_queues,
         shares_radio: path.shares_radio,
+        autorate: rates.transpose()?.flatten(),
         flows,
         hosts,
     };

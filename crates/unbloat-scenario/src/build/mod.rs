@@ -1,6 +1,7 @@
 //! From tables of keys to what simulator and lab run. Where a key's meaning is not its own, its unit or default stands in
 //! the crate that owns the part; here is only how it is written.
 
+mod autorate;
 mod element;
 mod experiment;
 mod flow;

@@ -87,6 +87,7 @@ pub fn experiment(load: Load, link: Element, seed: u64) -> Experiment {
         hosts: Vec::new(),
         kernel_queues: [None, None],
         shares_radio: false,
+        autorate: None,
         sample_every: None,
     }
 }

@@ -50,6 +50,7 @@ pub fn experiment(scenario: &Scenario) -> Option<Experiment> {
         down: vec![vec![wait(delta(scenario.return_delay_ns))]],
         up: vec![link(scenario, delta(scenario.forward_delay_ns))?],
         shares_radio: false,
+        autorate: None,
         flows: flows.collect::<Option<Vec<_>>>()?,
         hosts: Vec::new(),
         kernel_queues: [None, None],

@@ -74,6 +74,7 @@ pub fn experiment(
         hosts: Vec::new(),
         kernel_queues: [None, None],
         shares_radio: false,
+        autorate: None,
         sample_every: None,
     }
 }

@@ -41,7 +41,7 @@ use crate::slab::Slab;
 use hosts::Keys;
 use overflow::Backlogs;
 use tin::{DECAYING, NEW, OLD, Pace, QUEUES, Set, Tin};
-use unbloat_units::{Bytes, Delta, Time};
+use unbloat_units::{Bytes, Delta, Rate, Time};
 
 /// A CAKE queue.
 #[derive(Clone, Debug)]
@@ -103,6 +103,18 @@ impl Cake {
             memory_limit: tin::memory_limit(&params),
             params,
         }
+    }
+
+    pub fn params(&self) -> &Params {
+        &self.params
+    }
+
+    /// Shapes to another rate from the next packet on, as `tc qdisc change` does: queues, laws and counts stay.
+    pub fn set_rate(&mut self, rate: Option<Rate>) {
+        self.params.rate = rate;
+        tin::retune(&mut self.tins, &self.params);
+        self.pace = self.tins[0].pace;
+        self.memory_limit = tin::memory_limit(&self.params);
     }
 
     /// Of each tin, in the order of `Diffserv`'s tables.
@@ -454,7 +466,6 @@ mod tests {
     use super::*;
     use crate::packet::{FlowHash, Host, IpLen};
     use crate::testkit::{bottleneck, paced};
-    use unbloat_units::Rate;
 
     fn at_mbps(mbps: u64) -> Params {
         Params {
@@ -479,6 +490,43 @@ mod tests {
         let off = (last.as_ns() - expected.as_ns()).abs();
         // The time per byte is rounded down to a part in 2^31.
         assert!(sent > 40 && off <= sent, "{sent} packets, {off} ns off");
+    }
+
+    #[test]
+    fn another_rate_holds_from_the_next_packet_on_and_nothing_that_waits_is_lost() {
+        // A law that drops nothing within the test.
+        let mut queue = Cake::new(Params {
+            target: Delta::secs(10),
+            rtt: Delta::secs(100),
+            ..at_mbps(1)
+        });
+        let (mut rng, mut events) = (fastrand::Rng::with_seed(1), Vec::new());
+        let mut cx = Context {
+            rng: &mut rng,
+            observer: &mut events,
+        };
+        for handle in 0..10 {
+            let packet = Packet::new(handle, IpLen::new(1_486), FlowHash(1));
+            queue.enqueue(Time::from_ns(0), packet, &mut cx);
+        }
+        let mut now = Time::from_ns(0);
+        let mut next = |queue: &mut Cake| {
+            now = queue.ready_at(now).expect("packets wait");
+            queue.dequeue(now, &mut cx).expect("it is time");
+            now
+        };
+        // 1,500 bytes of frame take 12 ms at 1 Mbit/s, and 1.2 ms at 10.
+        assert_eq!(next(&mut queue), Time::from_ns(0));
+        assert_eq!(next(&mut queue), Time::from_ns(12_000_000));
+        queue.set_rate(Some(Rate::mbps(10)));
+        assert_eq!(next(&mut queue), Time::from_ns(24_000_000));
+        let (fourth, fifth) = (next(&mut queue), next(&mut queue));
+        assert_eq!((fourth.as_ns() + 5) / 100_000, 252);
+        assert_eq!((fifth.as_ns() + 5) / 100_000, 264);
+        assert_eq!(queue.backlog().packets, 5);
+        queue.set_rate(None);
+        let at = queue.ready_at(fifth);
+        assert!(at.is_some(), "what waits still leaves");
     }
 
     #[test]

@@ -102,6 +102,31 @@ impl Pace {
     }
 }
 
+/// What of a tin follows from its rate.
+struct Tune {
+    law: cobalt::Params,
+    pace: Pace,
+    flow_quantum: u32,
+}
+
+impl Tune {
+    /// `rate` in bytes per second, 0 for no limit.
+    fn of(rate: u64, params: &Params) -> Tune {
+        let pace = Pace::new(rate);
+        let mtu_time = pace.time_of(params.device.frame_mtu());
+        let target = params.target.max(mtu_time * 3 / 2);
+        let interval = (params.rtt + target - params.target).max(target * 2);
+        Tune {
+            law: cobalt::Params::new(target, interval, mtu_time),
+            pace,
+            flow_quantum: match rate {
+                0 => FULL_QUANTUM as u32,
+                _ => (rate >> 12).clamp(300, FULL_QUANTUM) as u32,
+            },
+        }
+    }
+}
+
 #[derive(Clone, Debug)]
 pub(super) struct Tin {
     pub(super) flows: Vec<Flow>,
@@ -127,22 +152,16 @@ pub(super) struct Tin {
 impl Tin {
     /// `rate` in bytes per second, 0 for no limit.
     fn new(rate: u64, quantum: u32, params: &Params) -> Tin {
-        let pace = Pace::new(rate);
-        let mtu_time = pace.time_of(params.device.frame_mtu());
-        let target = params.target.max(mtu_time * 3 / 2);
-        let interval = (params.rtt + target - params.target).max(target * 2);
+        let tune = Tune::of(rate, params);
         Tin {
             flows: vec![Flow::default(); QUEUES],
             tags: vec![0; QUEUES],
             hosts: Hosts::new(),
             chains: Chains::new(QUEUES as u16),
-            law: cobalt::Params::new(target, interval, mtu_time),
-            pace,
+            law: tune.law,
+            pace: tune.pace,
             time_next: Time::from_ns(0),
-            flow_quantum: match rate {
-                0 => FULL_QUANTUM as u32,
-                _ => (rate >> 12).clamp(300, FULL_QUANTUM) as u32,
-            },
+            flow_quantum: tune.flow_quantum,
             quantum: quantum as i32,
             deficit: 0,
             backlog: 0,
@@ -150,6 +169,12 @@ impl Tin {
             bulk: 0,
             stats: TinStats::default(),
         }
+    }
+
+    /// Goes on at another rate; what stands in its queues stays.
+    fn retune(&mut self, rate: u64, params: &Params) {
+        let tune = Tune::of(rate, params);
+        (self.law, self.pace, self.flow_quantum) = (tune.law, tune.pace, tune.flow_quantum);
     }
 
     /// Whether there is a flow to serve.
@@ -206,20 +231,39 @@ fn moved(mean: Delta, sample: Delta, shift: u32) -> Delta {
 
 /// The tins for a rate (Linux `cake_config_*`), and the tin of each DSCP.
 pub(super) fn build(params: &Params) -> (Vec<Tin>, &'static [u8; 64]) {
+    let (shares, tin_of_dscp) = shares(params);
+    let tins = shares
+        .into_iter()
+        .map(|(rate, quantum)| Tin::new(rate, quantum, params));
+    (tins.collect(), tin_of_dscp)
+}
+
+/// The tins go on at the rate of `params` (Linux `cake_reconfigure`).
+pub(super) fn retune(tins: &mut [Tin], params: &Params) {
+    for (tin, (rate, _)) in tins.iter_mut().zip(shares(params).0) {
+        tin.retune(rate, params);
+    }
+}
+
+/// Rate in bytes per second and quantum of each tin, and the tin of each DSCP.
+fn shares(params: &Params) -> (Vec<(u64, u32)>, &'static [u8; 64]) {
     let rate = params.rate.map_or(0, |rate: Rate| rate.as_bps() / 8);
-    let tin = |shift: u32, quantum| Tin::new(rate >> shift, quantum, params);
     match params.diffserv {
-        Diffserv::Besteffort => (vec![Tin::new(rate, 65_535, params)], &BESTEFFORT),
+        Diffserv::Besteffort => (vec![(rate, 65_535)], &BESTEFFORT),
         Diffserv::Diffserv3 => (
-            vec![tin(0, 1_024), tin(4, 1_024 >> 4), tin(2, 1_024 >> 2)],
+            vec![
+                (rate, 1_024),
+                (rate >> 4, 1_024 >> 4),
+                (rate >> 2, 1_024 >> 2),
+            ],
             &DIFFSERV3,
         ),
         Diffserv::Diffserv4 => (
             vec![
-                tin(0, 1_024),
-                tin(4, 1_024 >> 4),
-                tin(1, 1_024 >> 1),
-                tin(2, 1_024 >> 2),
+                (rate, 1_024),
+                (rate >> 4, 1_024 >> 4),
+                (rate >> 1, 1_024 >> 1),
+                (rate >> 2, 1_024 >> 2),
             ],
             &DIFFSERV4,
         ),
@@ -228,10 +272,10 @@ pub(super) fn build(params: &Params) -> (Vec<Tin>, &'static [u8; 64]) {
             let classes = std::iter::successors(Some((rate, 256_u32)), |(share, quantum)| {
                 Some(((share * 7) >> 3, (quantum * 7) >> 3))
             });
-            let tins = classes
+            let classes = classes
                 .take(8)
-                .map(|(share, quantum)| Tin::new(share, quantum.max(1), params));
-            (tins.collect(), &DIFFSERV8)
+                .map(|(share, quantum)| (share, quantum.max(1)));
+            (classes.collect(), &DIFFSERV8)
         }
     }
 }

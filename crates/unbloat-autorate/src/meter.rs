@@ -1,0 +1,66 @@
+//! How much came of late.
+
+use std::collections::VecDeque;
+use unbloat_units::{Delta, Time};
+
+/// Entries are merged that are closer than this, so memory depends on the window alone.
+const GRAIN: Delta = Delta::ms(5);
+
+/// Bytes over a window that slides.
+#[derive(Clone, Debug)]
+pub(crate) struct Meter {
+    window: Delta,
+    entries: VecDeque<(Time, u64)>,
+    sum: u64,
+}
+
+impl Meter {
+    pub(crate) fn new(window: Delta) -> Meter {
+        Meter {
+            window,
+            entries: VecDeque::new(),
+            sum: 0,
+        }
+    }
+
+    pub(crate) fn add(&mut self, now: Time, bytes: u64) {
+        self.sum += bytes;
+        match self.entries.back_mut() {
+            Some((at, sum)) if now.since(*at) < GRAIN => *sum += bytes,
+            _ => self.entries.push_back((now, bytes)),
+        }
+        self.forget(now);
+    }
+
+    /// In bits per second.
+    pub(crate) fn bps(&mut self, now: Time) -> f64 {
+        self.forget(now);
+        self.sum as f64 * 8.0 / self.window.as_secs()
+    }
+
+    fn forget(&mut self, now: Time) {
+        while let Some((at, bytes)) = self.entries.front().copied()
+            && now.since(at) > self.window
+        {
+            self.sum -= bytes;
+            self.entries.pop_front();
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn it_measures_what_came_within_its_window_and_no_more() {
+        let mut meter = Meter::new(Delta::ms(200));
+        let start = Time::from_ns(0);
+        for ms in 0..1_000 {
+            meter.add(start + Delta::ms(ms), 1_250);
+        }
+        let end = start + Delta::ms(1_000);
+        assert!((meter.bps(end) - 10e6).abs() < 0.3e6, "{}", meter.bps(end));
+        assert_eq!(meter.bps(end + Delta::secs(1)), 0.0);
+    }
+}

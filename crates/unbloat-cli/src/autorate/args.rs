@@ -1,0 +1,204 @@
+//! What is asked for.
+
+use super::CommandError;
+use clap::ValueEnum;
+use std::fmt::Write;
+use std::net::Ipv4Addr;
+use std::path::PathBuf;
+use unbloat_autorate::{Config, Policy, Probing, follow};
+use unbloat_steer::{Options, Shaper};
+
+/// Sets the rates of the kernel's shapers (cake, or htb) as the line changes.
+///
+/// By default from the delay of the flows that pass, so that no rate has to be known; probes are sent only to the reflectors that are
+/// named, and only while the flows say too little. The rates that were found are put back at the end. Where the kernel has no
+/// shaper, see unbloat shape --follow.
+#[derive(clap::Args)]
+#[command(after_help = "\
+Examples:
+  unbloat autorate --interface wan0 --down ifb4wan0 --up wan0 --json | tee decisions.jsonl
+  unbloat autorate --interface wan0 --down ifb4wan0 --up wan0 --dry-run
+  unbloat autorate --config /root/cake-autorate/config.primary.sh --policy cake-autorate
+  unbloat autorate --interface wan0 --down ifb4wan0 --up wan0 --unit > /etc/systemd/system/unbloat-autorate.service
+What decides, and what the fields mean, is told in docs/autorate.md.")]
+pub struct Args {
+    /// The device towards the line
+    #[arg(long, value_name = "NAME")]
+    interface: Option<String>,
+
+    /// The device whose root shapes what comes in
+    #[arg(long, value_name = "NAME")]
+    down: Option<String>,
+
+    /// The device whose root shapes what goes out
+    #[arg(long, value_name = "NAME")]
+    up: Option<String>,
+
+    /// How rates are decided
+    #[arg(long, value_enum, default_value = "follow")]
+    policy: Law,
+
+    /// A configuration file of cake-autorate: devices, rates, thresholds, reflectors. It is read, not run
+    #[arg(long, value_name = "FILE")]
+    config: Option<PathBuf>,
+
+    /// Who answers echo requests; repeat for several
+    #[arg(long, value_name = "ADDRESS")]
+    reflector: Vec<Ipv4Addr>,
+
+    /// Decide and tell, and change nothing
+    #[arg(long)]
+    dry_run: bool,
+
+    /// End after so many seconds
+    #[arg(long, value_name = "N", value_parser = crate::shape::seconds)]
+    pub seconds: Option<f64>,
+
+    /// Print a line of JSON for each decision
+    #[arg(long)]
+    pub json: bool,
+
+    /// Print a systemd unit with these options, and end
+    #[arg(long)]
+    pub unit: bool,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+enum Law {
+    /// By what the full line was seen to carry
+    Follow,
+    /// As cake-autorate does, by probes
+    CakeAutorate,
+}
+
+impl Args {
+    pub fn options(&self) -> Result<Options, CommandError> {
+        let config = self.read_config()?;
+        let up = self.up.clone().or_else(|| config.ul_if.clone());
+        let down = self.down.clone().or_else(|| config.dl_if.clone());
+        let interface = self.interface.clone().or_else(|| config.ul_if.clone());
+        let interface = interface.ok_or(CommandError::NoInterface)?;
+        if down.is_none() && up.is_none() {
+            return Err(CommandError::Nothing);
+        }
+        let reflectors = self.reflectors(&config)?;
+        let policy = match self.policy {
+            Law::Follow => Policy::Follow([follow::Params::default(), follow::Params::up()]),
+            Law::CakeAutorate if reflectors.is_empty() => return Err(CommandError::NoReflector),
+            Law::CakeAutorate => Policy::CakeAutorate {
+                sides: config.sides(),
+                probing: Probing::RoundTrip,
+            },
+        };
+        let shaper = |device: Option<String>| device.map(|device| Shaper::of(&device)).transpose();
+        Ok(Options {
+            interface,
+            shapers: [shaper(down)?, shaper(up)?],
+            policy,
+            reflectors,
+            dry_run: self.dry_run,
+        })
+    }
+
+    fn read_config(&self) -> Result<Config, CommandError> {
+        let Some(path) = &self.config else {
+            return Ok(Config::default());
+        };
+        let text = std::fs::read_to_string(path).map_err(|source| CommandError::Config {
+            file: path.display().to_string(),
+            source,
+        })?;
+        Ok(Config::read(&text))
+    }
+
+    /// Those of the command line; those of the configuration for the law that needs them.
+    fn reflectors(&self, config: &Config) -> Result<Vec<Ipv4Addr>, CommandError> {
+        if !self.reflector.is_empty() || self.policy == Law::Follow {
+            return Ok(self.reflector.clone());
+        }
+        let read = |text: &String| {
+            text.parse()
+                .map_err(|_| CommandError::Reflector(text.clone()))
+        };
+        config.reflectors.iter().map(read).collect()
+    }
+
+    /// A unit that runs the same command.
+    pub fn unit_file(&self) -> String {
+        let program =
+            std::env::current_exe().unwrap_or_else(|_| PathBuf::from("/usr/local/bin/unbloat"));
+        let mut line = quoted(&program.to_string_lossy());
+        line.push_str(" autorate --json");
+        let texts = [
+            ("--interface", &self.interface),
+            ("--down", &self.down),
+            ("--up", &self.up),
+        ];
+        for (name, value) in texts {
+            if let Some(value) = value {
+                let _ = write!(line, " {name} {}", quoted(value));
+            }
+        }
+        if let Some(config) = &self.config {
+            let _ = write!(line, " --config {}", quoted(&config.to_string_lossy()));
+        }
+        if self.policy == Law::CakeAutorate {
+            line.push_str(" --policy cake-autorate");
+        }
+        for reflector in &self.reflector {
+            let _ = write!(line, " --reflector {reflector}");
+        }
+        if self.dry_run {
+            line.push_str(" --dry-run");
+        }
+        UNIT.replace("COMMAND", &line)
+    }
+}
+
+const UNIT: &str = "\
+[Unit]
+Description=Rates of the shapers follow the line (unbloat autorate)
+After=network-online.target
+Wants=network-online.target
+
+[Service]
+ExecStart=COMMAND
+Restart=on-failure
+RestartSec=5
+AmbientCapabilities=CAP_NET_ADMIN CAP_NET_RAW
+NoNewPrivileges=yes
+ProtectSystem=strict
+ProtectHome=yes
+
+[Install]
+WantedBy=multi-user.target
+";
+
+/// A word as systemd reads it: nothing in it is expanded.
+fn quoted(word: &str) -> String {
+    let mut quoted = String::from("\"");
+    for c in word.chars() {
+        match c {
+            '"' | '\\' => quoted.extend(['\\', c]),
+            '%' => quoted.push_str("%%"),
+            '$' => quoted.push_str("$$"),
+            c if c.is_control() => {
+                let _ = write!(quoted, "\\x{:02x}", u32::from(c));
+            }
+            c => quoted.push(c),
+        }
+    }
+    quoted.push('"');
+    quoted
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_go_into_a_unit_as_they_are() {
+        assert_eq!(quoted("wan0"), "\"wan0\"");
+        assert_eq!(quoted("a\" $(x) %n\n\\"), "\"a\\\" $$(x) %%n\\x0a\\\\\"");
+    }
+}

@@ -1,0 +1,67 @@
+//! `unbloat shape`: CAKE in user space on one interface.
+
+mod args;
+mod line;
+
+pub use args::{Args, seconds};
+pub use line::{decision_json, decision_text};
+
+use crate::exit::Exit;
+use crate::stop::stop_on_ctrl_c;
+use std::io::{self, Write, stdout};
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::time::Duration;
+use unbloat_shape::{Event, ShapeError, Shaper};
+use unbloat_undo::{Claim, Purpose, Resource, UndoError, recover};
+
+#[derive(Debug, thiserror::Error)]
+pub enum CommandError {
+    #[error(transparent)]
+    Shape(#[from] ShapeError),
+    #[error(transparent)]
+    Undo(#[from] UndoError),
+    #[error("Ctrl-C cannot be caught: {0}")]
+    Signal(#[from] ctrlc::Error),
+    #[error("nothing to do: give --down, --up or --follow")]
+    Nothing,
+}
+
+pub fn run(args: &Args) -> Result<Exit, CommandError> {
+    let options = args.options().ok_or(CommandError::Nothing)?;
+    recover()?;
+    // Nothing has to be undone, the kernel does that; but nobody else is to change the same queues.
+    let queues = Resource::Queues {
+        device: options.interface.clone(),
+    };
+    let _claim = Claim::take(&queues, &Purpose::this_command())?;
+    let stop = stop_on_ctrl_c()?;
+    let mut shaper = Shaper::start(&options)?;
+    eprintln!("unbloat: shaping {} until Ctrl-C", options.interface);
+    if let Some(seconds) = args.seconds {
+        let stop = Arc::clone(&stop);
+        std::thread::spawn(move || {
+            std::thread::sleep(Duration::from_secs_f64(seconds));
+            stop.store(true, Ordering::Relaxed);
+        });
+    }
+    let watched = Arc::clone(&stop);
+    let mut tell = |event: Event| {
+        let text = match args.json {
+            true => line::json(&event),
+            false => line::text(&event),
+        };
+        // Who reads is gone: so is the reason to go on.
+        if print(&text).is_err() {
+            watched.store(true, Ordering::Relaxed);
+        }
+    };
+    shaper.run(&stop, &mut tell)?;
+    Ok(Exit::Complete)
+}
+
+fn print(text: &str) -> io::Result<()> {
+    let mut out = stdout().lock();
+    writeln!(out, "{text}")?;
+    out.flush()
+}

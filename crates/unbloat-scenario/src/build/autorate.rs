@@ -1,0 +1,91 @@
+//! `[autorate]`: who changes the rates of the router's shapers, and how.
+
+use super::ranges::{PERIOD, RATE};
+use crate::experiment::Hop;
+use crate::text::{Component, Error, Keys, Node};
+use unbloat_autorate::{Params, Policy, Probing, cake_autorate, follow};
+use unbloat_units::{Delta, Rate};
+
+/// Kinds of `autorate`; `off` is for sweeps.
+pub const NAMES: &[&str] = &["off", "follow", "cake_autorate"];
+
+/// The router is behind the last hop but one of the downlink and before the second of the uplink.
+pub(super) fn autorate(node: &Node, down: &[Hop], up: &[Hop]) -> Result<Option<Params>, Error> {
+    let component = Component::of(node, "autorate", NAMES)?;
+    let kind = component.kind.clone();
+    let mut keys = Keys::params(component, "autorate");
+    let has_shaper = |hop: Option<&Hop>| {
+        let mut elements = hop.into_iter().flatten();
+        elements.any(|element| matches!(element, unbloat_link::Config::Bottleneck(one) if matches!(one.queue, unbloat_queue::Config::Cake(_))))
+    };
+    let several = [down.len() > 1, up.len() > 1];
+    let shaped = [
+        several[0] && has_shaper(down.last()),
+        several[1] && has_shaper(up.first()),
+    ];
+    let policy = match kind.as_str() {
+        "off" => {
+            keys.end()?;
+            return Ok(None);
+        }
+        "follow" => Policy::Follow(follow(&mut keys)?),
+        _ => Policy::CakeAutorate {
+            sides: [
+                side(
+                    &mut keys,
+                    ["down_min", "down_base", "down_max"],
+                    Rate::mbps(80),
+                )?,
+                side(&mut keys, ["up_min", "up_base", "up_max"], Rate::mbps(35))?,
+            ],
+            probing: match keys.or("one_way", false)? {
+                true => Probing::OneWay,
+                false => Probing::RoundTrip,
+            },
+        },
+    };
+    if shaped == [false; 2] {
+        return Err(keys.fault("there is nothing to change: it wants a cake in the last of several [[link.down.hop]], or in the first of several [[link.up.hop]]"));
+    }
+    keys.end()?;
+    Ok(Some(Params { policy, shaped }))
+}
+
+const MOST_GROWTH: f64 = 100.0;
+
+fn follow(keys: &mut Keys) -> Result<[follow::Params; 2], Error> {
+    let default = follow::Params::default();
+    let down = follow::Params {
+        target: keys.within("target", default.target, &PERIOD)?,
+        drain: keys.within("drain", default.drain, &(Delta::ms(1)..=Delta::secs(60)))?,
+        share: keys.share_or("share", default.share)?,
+        growth: keys.within("growth", default.growth, &(0.0..=MOST_GROWTH))?,
+        pressed: keys.share_or("pressed", default.pressed)?,
+        floor: keys.within("floor", default.floor, &RATE)?,
+    };
+    let target = keys.within("up_target", follow::Params::up().target, &PERIOD)?;
+    Ok([down, follow::Params { target, ..down }])
+}
+
+fn side(
+    keys: &mut Keys,
+    [min, base, max]: [&'static str; 3],
+    most: Rate,
+) -> Result<cake_autorate::Params, Error> {
+    let default = cake_autorate::Params::shipped(most);
+    let params = cake_autorate::Params {
+        min_shaper_rate: keys.within(min, default.min_shaper_rate, &RATE)?,
+        base_shaper_rate: keys.within(base, default.base_shaper_rate, &RATE)?,
+        max_shaper_rate: keys.within(max, default.max_shaper_rate, &RATE)?,
+        ..default
+    };
+    let rates = [
+        params.min_shaper_rate,
+        params.base_shaper_rate,
+        params.max_shaper_rate,
+    ];
+    if !rates.is_sorted() {
+        return Err(keys.fault(format!("\"{min}\", \"{base}\", \"{max}\" must not fall")));
+    }
+    Ok(params)
+}

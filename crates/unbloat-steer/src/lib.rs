@@ -1,0 +1,14 @@
+//! Watches an interface and sets the rates of the kernel's shapers as the line changes.
+//!
+//! What passes is seen as it comes from the line and as it goes out to it, headers only; [`unbloat_autorate`] says what follows, and
+//! `tc` is told. Probes are sent only if it asks for them. The rates that were found are put back at the end.
+
+mod error;
+mod pinger;
+mod qdisc;
+mod steer;
+mod tap;
+
+pub use error::SteerError;
+pub use qdisc::Shaper;
+pub use steer::{Options, Steer};
