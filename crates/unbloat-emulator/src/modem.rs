@@ -63,7 +63,7 @@ mod tests {
         modem.report(&route, at(5));
         modem.report(&route, at(2_000));
         assert_eq!(modem.next, at(2_000));
-        let told: Vec<_> = hear.try_iter().collect();
-        assert_eq!(told, [0, 5, 10].map(|ms| (at(ms), Bytes::ZERO)));
+        let heard: Vec<_> = hear.try_iter().collect();
+        assert_eq!(heard, [0, 5, 10].map(|ms| (at(ms), Bytes::ZERO)));
     }
 }

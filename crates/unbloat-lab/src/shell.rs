@@ -95,7 +95,9 @@ impl Shell {
             ..Setup::new(path.down, path.up, ports, Timing::Spin)
         };
         let zero = Time::from_ns(setup.clock.zero_ns());
-        let modem = modem.map(|path| reports(path, zero.as_ns())).transpose()?;
+        let modem = modem
+            .map(|socket| reports(socket, zero.as_ns()))
+            .transpose()?;
         let setup = Setup { modem, ..setup };
         let emulator = Emulator::new(setup)?;
         let stop = Arc::new(AtomicBool::new(false));

@@ -88,6 +88,6 @@ fn the_same_seed_gives_the_same_run() {
 fn without_a_shaper_there_is_nothing_to_change() {
     let text = "[link.down]\nrate = \"5 Mbit/s\"\n[link.up]\n[[flow]]\napp = \"bulk\"\n[autorate]\nkind = \"follow\"";
     let fault = Node::parse(text).and_then(|node| build(&node, &|_| Err(String::new())));
-    let message = fault.err().expect("refused").to_string();
+    let message = fault.expect_err("refused").to_string();
     assert!(message.contains("nothing to change"), "{message}");
 }

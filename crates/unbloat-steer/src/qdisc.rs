@@ -97,9 +97,9 @@ fn read(
         .as_ref()
         .and_then(|root| root["kind"].as_str())
         .unwrap_or("nothing");
-    let shaper = |kind, found| Shaper {
+    let shaper = |of, found| Shaper {
         device: device.to_owned(),
-        kind,
+        kind: of,
         found,
     };
     let none = || SteerError::NoShaper {

@@ -172,8 +172,11 @@ impl Element for Device {
         while let Some(at) = self.next_at()
             && at <= now
         {
-            let control = self.control.as_mut();
-            self.modem.advance(at, &mut Seen { control, out });
+            let mut seen = Seen {
+                control: self.control.as_mut(),
+                out,
+            };
+            self.modem.advance(at, &mut seen);
             if let Some(control) = &mut self.control {
                 let held = control::held(self.ring_bytes, &self.modem);
                 control.hear(at, held, self.qdisc.backlog().packets > 0);

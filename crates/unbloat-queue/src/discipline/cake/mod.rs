@@ -510,9 +510,9 @@ mod tests {
             queue.enqueue(Time::from_ns(0), packet, &mut cx);
         }
         let mut now = Time::from_ns(0);
-        let mut next = |queue: &mut Cake| {
-            now = queue.ready_at(now).expect("packets wait");
-            queue.dequeue(now, &mut cx).expect("it is time");
+        let mut next = |of: &mut Cake| {
+            now = of.ready_at(now).expect("packets wait");
+            of.dequeue(now, &mut cx).expect("it is time");
             now
         };
         // 1,500 bytes of frame take 12 ms at 1 Mbit/s, and 1.2 ms at 10.
