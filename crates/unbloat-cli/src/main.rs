@@ -5,6 +5,7 @@ mod analyze;
 mod autorate;
 mod campaign;
 mod compare;
+mod demo;
 mod drwa;
 mod exit;
 mod experiment;
@@ -47,10 +48,11 @@ enum Command {
     Autorate(Box<autorate::Args>),
     Campaign(Box<campaign::Args>),
     Compare(compare::Args),
+    Demo(demo::Args),
     Drwa(Box<drwa::Args>),
+    Fix(Box<fix::Args>),
     Lab(lab::Args),
     Locate(Box<locate::Args>),
-    Fix(Box<fix::Args>),
     Model(Box<model::Args>),
     Report(report::Args),
     Schema(schema::Args),
@@ -80,6 +82,7 @@ fn main() -> std::process::ExitCode {
         Command::Autorate(args) => autorate::run(&args).map_err(|e| e.to_string()),
         Command::Campaign(args) => campaign::run(&args).map_err(|e| e.to_string()),
         Command::Compare(args) => compare::run(&args).map_err(|e| e.to_string()),
+        Command::Demo(args) => demo::run(&args).map_err(|e| e.to_string()),
         Command::Drwa(args) => drwa::run(&args).map_err(|e| e.to_string()),
         Command::Lab(args) => lab::run(&args).map_err(|e| e.to_string()),
         Command::Fix(args) => fix::run(&args).map_err(|e| e.to_string()),

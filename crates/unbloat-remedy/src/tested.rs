@@ -82,6 +82,8 @@ struct LoadPart {
 #[derive(Deserialize)]
 struct DirectionPart {
     goodput_bps: Option<u64>,
+    #[serde(default)]
+    is_steady: Option<bool>,
     added: Option<AddedPart>,
 }
 
@@ -143,7 +145,7 @@ fn alone(loads: &[LoadPart], direction: &str) -> Option<Loaded> {
         goodput: Rate::bps(goodput),
         added_p50: span(added.p50.ms)?,
         added_p95: span(added.p95.ms)?,
-        is_steady: load.is_saturated,
+        is_steady: part.is_steady.unwrap_or(load.is_saturated),
     })
 }
 
@@ -166,7 +168,7 @@ mod tests {
                 {"load": "down", "stack": "as_is", "is_saturated": false, "added_rtt": null,
                  "down": {"goodput_bps": 1, "added": added(1.0, 2.0)}, "up": idle},
                 {"load": "down", "stack": "network_only", "is_saturated": true, "added_rtt": null,
-                 "down": {"goodput_bps": 48_000_000, "added": added(150.0, 160.0)}, "up": idle},
+                 "down": {"goodput_bps": 48_000_000, "is_steady": false, "added": added(150.0, 160.0)}, "up": idle},
                 {"load": "up", "stack": "as_is", "is_saturated": true, "added_rtt": added(200.0, 240.0),
                  "down": idle, "up": {"goodput_bps": 9_500_000, "added": null}},
             ],
@@ -178,7 +180,8 @@ mod tests {
     fn the_stage_that_tells_of_the_network_is_taken_and_round_trips_where_ways_are_unknown() {
         let tested = Tested::read(&document().to_string()).unwrap();
         let down = tested.down.unwrap();
-        assert_eq!((down.goodput, down.is_steady), (Rate::mbps(48), true));
+        assert_eq!((down.goodput, down.is_steady), (Rate::mbps(48), false));
+        assert!(tested.up.unwrap().is_steady);
         assert_eq!(down.added_p95, Delta::ms(160));
         assert_eq!(tested.up.unwrap().added_p95, Delta::ms(240));
         assert_eq!(tested.idle_rtt, Some(Delta::us(20_500)));

@@ -22,10 +22,10 @@ const FIFO: Delta = Delta::ms(10);
 const FIFO_PACKETS: u64 = 10;
 /// What HTB may send at once.
 const BURST: Delta = Delta::ms(1);
-/// Not `1:`, which the kernel's own disciplines never have but scripts do.
-const ROOT: &str = "1:";
-const CLASS: &str = "1:1";
-const LEAF: &str = "110:";
+/// "un" in ASCII. Not `1:`, which scripts give to theirs: a discipline of another kind cannot take over a handle.
+const ROOT: &str = "756e:";
+const CLASS: &str = "756e:1";
+const LEAF: &str = "756f:";
 
 /// A program with its arguments.
 pub type Words = Vec<String>;

@@ -61,6 +61,8 @@ pub struct LoadFindings {
     pub to: Time,
     /// Down and up, of the receiving application as far as `counters` say so.
     pub goodput: [Option<Rate>; 2],
+    /// Of rates of half seconds: what lies between a tenth and nine tenths of them, by their median.
+    pub spread: [Option<f64>; 2],
     pub counters: [Option<Counter>; 2],
     /// Of datagrams, one way: down and up.
     pub added: [Option<Added>; 2],
@@ -132,6 +134,16 @@ impl LoadFindings {
     }
 }
 
+/// Rates of half seconds on a line of a fixed rate differ by less, those of radio by more.
+const STEADY: f64 = 0.5;
+
+impl LoadFindings {
+    /// The path carried about the same all the time.
+    pub fn is_steady(&self, direction: Direction) -> bool {
+        self.spread[direction as usize].map_or(self.is_saturated, |spread| spread < STEADY)
+    }
+}
+
 impl Plan {
     /// The draft's parameters with this plan's interval.
     pub fn params(&self) -> Params {
@@ -193,6 +205,12 @@ fn load(measured: &Measured, idle: &Idle, number: usize, stage: &StageRun) -> Lo
         from,
         to: stage.end,
         goodput: goodput.map(|found| found.map(|(rate, _)| rate)),
+        spread: Direction::BOTH.map(|direction| {
+            let is_loaded = stage.load.has(direction);
+            is_loaded
+                .then(|| goodput::spread(measured, number, direction, span))
+                .flatten()
+        }),
         counters: goodput.map(|found| found.map(|(_, counter)| counter)),
         added: Direction::BOTH
             .map(|direction| echoes::added_one_way(measured, still, span, direction)),
@@ -364,7 +382,7 @@ fn directions(
         Some(LoadedDirection {
             direction,
             goodput: found.goodput[direction as usize]?,
-            is_steady: found.is_saturated,
+            is_steady: found.is_steady(direction),
             added_p95: found.added_of(direction)?.p95.value,
             idle_rtt: idle.rtt.map_or(Delta::ZERO, |[p50, ..]| p50),
             split: splits

@@ -109,6 +109,8 @@ fn direction(
     let at = direction as usize;
     json!({
         "goodput_bps": found.goodput[at].map(Rate::as_bps),
+        "goodput_spread": found.spread[at].map(number),
+        "is_steady": found.goodput[at].map(|_| found.is_steady(direction)),
         "counter": found.counters[at].map(Counter::name),
         "added": found.added[at].as_ref().map(added),
         "loss": loss.map(number),

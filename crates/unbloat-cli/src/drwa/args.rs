@@ -81,6 +81,18 @@ pub struct Args {
     pub run: Vec<OsString>,
 }
 
+/// As it is without options.
+pub fn standard() -> Options {
+    #[derive(clap::Parser)]
+    struct Alone {
+        #[command(flatten)]
+        args: Args,
+    }
+    <Alone as clap::Parser>::parse_from(["drwa", "--cgroup", "/"])
+        .args
+        .options()
+}
+
 #[derive(Clone, Copy, Debug, clap::ValueEnum)]
 enum Policy {
     Drwa,

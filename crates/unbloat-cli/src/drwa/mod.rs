@@ -3,7 +3,7 @@
 mod args;
 mod text;
 
-pub use args::Args;
+pub use args::{Args, standard};
 
 use crate::exit::Exit;
 use crate::stop::stop_on_ctrl_c;

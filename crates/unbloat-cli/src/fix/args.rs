@@ -7,6 +7,7 @@ use unbloat_sqm::Device;
 
 /// Tests the path, proposes a cure, puts it in place, tests again, and takes it back if it did not help. Needs root.
 #[derive(clap::Args)]
+#[group(skip)]
 #[command(after_help = "\
 Examples:
   unbloat fix box                           test, show what would be changed, ask, change, test again

@@ -3,13 +3,14 @@
 mod args;
 mod place;
 mod route;
+mod window;
 
 pub use args::Args;
 
 use crate::exit::Exit;
 use crate::stop::stop_on_ctrl_c;
 use crate::test::{self, RunTestError};
-use place::Place;
+use place::Cures;
 use serde_json::{Value, json};
 use std::io::{BufRead, IsTerminal, stdin};
 use std::net::IpAddr;
@@ -17,9 +18,10 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 use unbloat_remedy::{Judgement, NotATest, Proposal, Tested, Untreated, judge, propose};
 use unbloat_shaper::ShaperError;
-use unbloat_sqm::{DeviceError, Plan, PlanError, tc};
+use unbloat_sqm::{DeviceError, Plan, PlanError};
 use unbloat_test::Options;
 use unbloat_undo::UndoError;
+use unbloat_window::WindowError;
 
 #[derive(Debug, thiserror::Error)]
 pub enum FixError {
@@ -59,6 +61,8 @@ pub enum FixError {
     #[error(transparent)]
     Shaper(#[from] ShaperError),
     #[error(transparent)]
+    Window(#[from] WindowError),
+    #[error(transparent)]
     Undo(#[from] UndoError),
     #[error("cannot watch for Ctrl-C: {0}")]
     Signal(#[from] ctrlc::Error),
@@ -81,20 +85,13 @@ pub fn run(args: &Args) -> Result<Exit, FixError> {
         Ok(proposal) => proposal,
         Err(untreated) => return Ok(say_untreated(args, &untreated)),
     };
-    let place = Place::of(args, &before.tested)?;
-    let plan = place.plan(&proposal)?;
-    show(&proposal, plan.as_ref(), &place);
-    let Some(plan) = plan else {
-        eprintln!(
-            "unbloat: only the receive window helps there, and `unbloat drwa` holds it as long as it runs"
-        );
-        return Ok(Exit::OutOfBounds);
-    };
+    let cures = Cures::of(args, &before.tested, &proposal)?;
+    show(&proposal, &cures);
     if args.dry_run || !(args.yes || agrees()) {
         eprintln!("unbloat: nothing was changed");
         return Ok(Exit::Complete);
     }
-    let placed = place.apply(&plan)?;
+    let placed = cures.apply()?;
     let after = match measure(args, &options, &stop, "after") {
         Ok(after) => after,
         Err(error) => {
@@ -116,7 +113,7 @@ pub fn run(args: &Args) -> Result<Exit, FixError> {
     let round = Round {
         before,
         proposal,
-        plan,
+        plan: cures.plan().cloned(),
         after,
         judgement,
         state,
@@ -182,7 +179,10 @@ fn read(run: &Path, options: &Options) -> Result<Known, FixError> {
 fn say_untreated(args: &Args, untreated: &Untreated) -> Exit {
     let text = untreated.to_string();
     if args.options.json {
-        println!("{}", json!({ "cure": null, "because": [text] }));
+        println!(
+            "{}",
+            json!({ "shaper": null, "holds_window": false, "because": [text] })
+        );
     } else {
         println!("{text}");
     }
@@ -193,17 +193,15 @@ fn say_untreated(args: &Args, untreated: &Untreated) -> Exit {
     }
 }
 
-fn show(proposal: &Proposal, plan: Option<&Plan>, place: &Place) {
+fn show(proposal: &Proposal, cures: &Cures) {
     for reason in &proposal.because {
         eprintln!("{reason}");
     }
-    if let Some(plan) = plan {
-        eprintln!("\nTo be changed {place}:\n");
-        for line in tc::text(&tc::commands(plan)).lines() {
-            eprintln!("  {line}");
-        }
-        eprintln!();
+    eprintln!("\nTo be changed {cures}:\n");
+    for line in cures.lines() {
+        eprintln!("  {line}");
     }
+    eprintln!();
 }
 
 /// Asks who sits there; nobody does not agree.
@@ -222,7 +220,7 @@ fn agrees() -> bool {
 struct Round {
     before: Known,
     proposal: Proposal,
-    plan: Plan,
+    plan: Option<Plan>,
     after: Known,
     judgement: Judgement,
     state: String,
@@ -233,7 +231,8 @@ impl Round {
         if is_json {
             let document = json!({
                 "before": self.before.document,
-                "cure": self.plan,
+                "shaper": self.plan,
+                "holds_window": self.proposal.holds_window,
                 "because": self.proposal.because,
                 "after": self.after.document,
                 "has_helped": self.judgement.has_helped,

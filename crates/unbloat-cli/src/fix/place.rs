@@ -1,14 +1,27 @@
 //! Where a cure goes: a device of this host, or a router.
 
+use super::window::Window;
 use super::{Args, FixError, route};
 use crate::recovery;
 use std::fmt;
 use unbloat_remedy::{Proposal, Tested};
 use unbloat_shaper::{Held, Kind, Router, apply, offered};
-use unbloat_sqm::{Device, Framing, Plan, Qdisc};
+use unbloat_sqm::{Device, Framing, Plan, Qdisc, tc};
 use unbloat_undo::{Journals, Purpose};
 
-pub struct Place {
+/// All that a proposal asks for.
+pub struct Cures {
+    shaper: Option<(Place, Plan)>,
+    holds_window: bool,
+}
+
+/// What is in place, until it is kept or released.
+pub struct Placed<'a> {
+    shaper: Option<Shaped<'a>>,
+    window: Option<Window>,
+}
+
+struct Place {
     device: Device,
     qdisc: Qdisc,
     side: Side,
@@ -19,14 +32,84 @@ enum Side {
     There(Router, Kind),
 }
 
-/// A cure that is in place, until it is kept or released.
-pub enum Placed<'a> {
+enum Shaped<'a> {
     Here(Held, &'a Device),
     There(&'a Router, Kind, &'a Device),
 }
 
+impl Cures {
+    pub fn of(args: &Args, tested: &Tested, proposal: &Proposal) -> Result<Cures, FixError> {
+        let shapes = proposal.shaped != [None; 2];
+        let place = shapes.then(|| Place::of(args, tested)).transpose()?;
+        let shaper = place.map(|place| {
+            let plan = place.plan(proposal)?;
+            Ok::<_, FixError>((place, plan))
+        });
+        Ok(Cures {
+            shaper: shaper.transpose()?,
+            holds_window: proposal.holds_window,
+        })
+    }
+
+    pub fn plan(&self) -> Option<&Plan> {
+        self.shaper.as_ref().map(|(_, plan)| plan)
+    }
+
+    /// Everything that is done, as commands that do it.
+    pub fn lines(&self) -> Vec<String> {
+        let commands = self.plan().map(tc::commands).unwrap_or_default();
+        let mut lines: Vec<String> = tc::text(&commands).lines().map(str::to_owned).collect();
+        if self.holds_window {
+            lines.push(
+                "unbloat drwa --cgroup / (of the second test alone, until you run it)".into(),
+            );
+        }
+        lines
+    }
+
+    pub fn apply(&self) -> Result<Placed<'_>, FixError> {
+        // The window first: it goes by itself if the shaper fails.
+        let window = self.holds_window.then(Window::begin).transpose()?;
+        let shaper = self.shaper.as_ref().map(|(place, plan)| place.apply(plan));
+        Ok(Placed {
+            shaper: shaper.transpose()?,
+            window,
+        })
+    }
+}
+
+impl fmt::Display for Cures {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match &self.shaper {
+            Some((place, _)) => place.fmt(f),
+            None => f.write_str("on this host"),
+        }
+    }
+}
+
+impl Placed<'_> {
+    /// Leaves what can stay, and says how it goes.
+    pub fn keep(self) -> Result<String, FixError> {
+        let mut said = Vec::new();
+        if let Some(shaper) = self.shaper {
+            said.push(shaper.keep()?);
+        }
+        if let Some(window) = self.window {
+            window.end()?;
+            said.push("`unbloat drwa --cgroup /` holds all downloads so as long as it runs".into());
+        }
+        Ok(said.join("; "))
+    }
+
+    pub fn release(self) -> Result<(), FixError> {
+        let window = self.window.map_or(Ok(()), Window::end);
+        self.shaper.map_or(Ok(()), Shaped::release)?;
+        Ok(window?)
+    }
+}
+
 impl Place {
-    pub fn of(args: &Args, tested: &Tested) -> Result<Place, FixError> {
+    fn of(args: &Args, tested: &Tested) -> Result<Place, FixError> {
         if let Some(target) = &args.router {
             let router = Router::new(target.clone());
             let look = router.look()?;
@@ -52,29 +135,25 @@ impl Place {
         })
     }
 
-    /// None where no shaper is proposed.
-    pub fn plan(&self, proposal: &Proposal) -> Result<Option<Plan>, FixError> {
-        if proposal.shaped == [None; 2] {
-            return Ok(None);
-        }
-        let plan = Plan::new(
-            self.device.clone(),
+    fn plan(&self, proposal: &Proposal) -> Result<Plan, FixError> {
+        let device = self.device.clone();
+        Ok(Plan::new(
+            device,
             proposal.shaped,
             Framing::NONE,
             self.qdisc,
-        )?;
-        Ok(Some(plan))
+        )?)
     }
 
-    pub fn apply(&self, plan: &Plan) -> Result<Placed<'_>, FixError> {
+    fn apply(&self, plan: &Plan) -> Result<Shaped<'_>, FixError> {
         Ok(match &self.side {
             Side::Here(journals) => {
                 let command = Purpose::this_command().command;
-                Placed::Here(apply(journals, plan, &command)?, &self.device)
+                Shaped::Here(apply(journals, plan, &command)?, &self.device)
             }
             Side::There(router, kind) => {
                 router.apply(*kind, plan)?;
-                Placed::There(router, *kind, &self.device)
+                Shaped::There(router, *kind, &self.device)
             }
         })
     }
@@ -89,17 +168,17 @@ impl fmt::Display for Place {
     }
 }
 
-impl Placed<'_> {
+impl Shaped<'_> {
     /// Leaves it there, and says how it goes.
-    pub fn keep(self) -> Result<String, FixError> {
+    fn keep(self) -> Result<String, FixError> {
         match self {
-            Placed::Here(held, device) => {
+            Shaped::Here(held, device) => {
                 held.keep()?;
                 Ok(format!(
                     "kept: unbloat sqm remove --interface {device} takes it away"
                 ))
             }
-            Placed::There(router, _, _) => {
+            Shaped::There(router, _, _) => {
                 let target = router.target();
                 Ok(format!(
                     "kept: unbloat sqm remove --router {target} takes it away"
@@ -108,10 +187,10 @@ impl Placed<'_> {
         }
     }
 
-    pub fn release(self) -> Result<(), FixError> {
+    fn release(self) -> Result<(), FixError> {
         match self {
-            Placed::Here(held, _) => held.release()?,
-            Placed::There(router, kind, device) => {
+            Shaped::Here(held, _) => held.release()?,
+            Shaped::There(router, kind, device) => {
                 router.remove(kind, device)?;
             }
         }

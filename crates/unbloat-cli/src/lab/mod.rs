@@ -9,6 +9,7 @@ mod shell;
 mod virtually;
 
 pub use inside::{Job, inside};
+pub use shell::{ShellError, behind};
 
 use crate::exit::Exit;
 use crate::experiment::ExperimentError;

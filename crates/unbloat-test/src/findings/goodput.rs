@@ -121,6 +121,22 @@ pub(super) fn over(
     Some((rate, curves.counter))
 }
 
+/// How far apart rates of half seconds are: from the tenth to the ninetieth percentile, by the median. None of less than four.
+pub(super) fn spread(
+    measured: &Measured,
+    stage: usize,
+    direction: Direction,
+    span: (Time, Time),
+) -> Option<f64> {
+    let curves = Curves::of(measured, stage, direction)?;
+    let rates = curves.rates(span, BIN * 2).into_iter();
+    let mut rates: Vec<Rate> = rates.map(|(_, rate)| rate).collect();
+    rates.sort_unstable();
+    let at = |share: f64| rates[((rates.len() - 1) as f64 * share).round() as usize].as_bps_f64();
+    let is_enough = rates.len() >= 4 && at(0.5) > 0.0;
+    is_enough.then(|| (at(0.9) - at(0.1)) / at(0.5))
+}
+
 /// What the test itself took from the path besides: probes on connections of their own, the server's account.
 fn beside(measured: &Measured, direction: Direction, (from, to): (Time, Time)) -> Bytes {
     let curve = measured.beside.iter();

@@ -109,6 +109,18 @@ pub enum ShellError {
     Output(#[from] OutputError),
 }
 
+/// A network behind the path that such words ask for, as after `unbloat lab`; its command is not run.
+pub fn behind(words: &[&str]) -> Result<Shell, ShellError> {
+    #[derive(clap::Parser)]
+    struct Alone {
+        #[command(flatten)]
+        args: Args,
+    }
+    let asked = <Alone as clap::Parser>::parse_from(words);
+    let (path, _) = path::of(&asked.args)?;
+    Ok(Shell::open(path, asked.args.seed)?)
+}
+
 pub fn run(args: &Args) -> Result<Exit, ShellError> {
     let (path, links) = path::of(args)?;
     signals::watch();
