@@ -7,10 +7,12 @@ use unbloat_workload::Direction;
 
 /// Calls and games do not notice less: DSLReports' A.
 const UNNOTICED: Delta = Delta::ms(30);
-/// Of measured goodput. On the wire it takes 3 to 6 % more, and a shaper must be the narrowest place. Down, it stands behind the
-/// queue that it is to keep empty, and has to catch up with what is there already.
+/// Of what the line carried: a shaper must be the narrowest place. Down, it stands behind the queue that it is to keep empty, and
+/// has to catch up with what is there already.
 const SHARE_UP: f64 = 0.95;
 const SHARE_DOWN: f64 = 0.90;
+/// The line carried a packet of 1,500 bytes for 1,448 of TCP's data.
+const HEADERS: f64 = 1500.0 / 1448.0;
 
 /// What to change, and why.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -87,7 +89,8 @@ fn first_rate(way: Direction, goodput: Rate) -> Rate {
         Direction::Down => SHARE_DOWN,
         Direction::Up => SHARE_UP,
     };
-    Rate::from_bps_f64(goodput.as_bps_f64() * share)
+    let rate = goodput.as_bps_f64() * HEADERS * share;
+    Rate::from_bps_f64((rate / 1e3).round() * 1e3)
 }
 
 /// A direction's delay in words.
@@ -125,9 +128,9 @@ mod tests {
     #[test]
     fn each_steady_direction_with_a_queue_is_shaped_below_what_it_carried() {
         let proposal = propose(&tested(loaded(160, 48, true), loaded(12, 10, true))).unwrap();
-        assert_eq!(proposal.shaped, [Some(Rate::kbps(43_200)), None]);
+        assert_eq!(proposal.shaped, [Some(Rate::kbps(44_751)), None]);
         let both = propose(&tested(loaded(160, 48, true), loaded(240, 10, true))).unwrap();
-        assert_eq!(both.shaped[1], Some(Rate::kbps(9_500)));
+        assert_eq!(both.shaped[1], Some(Rate::kbps(9_841)));
         assert_eq!(both.because.len(), 2);
         assert!(!both.holds_window);
     }

@@ -61,7 +61,7 @@ pub struct LoadFindings {
     pub to: Time,
     /// Down and up, of the receiving application as far as `counters` say so.
     pub goodput: [Option<Rate>; 2],
-    /// Of rates of half seconds: what lies between a tenth and nine tenths of them, by their median.
+    /// Of rates of seconds: what lies between a tenth and nine tenths of them, by their median.
     pub spread: [Option<f64>; 2],
     pub counters: [Option<Counter>; 2],
     /// Of datagrams, one way: down and up.
@@ -134,7 +134,7 @@ impl LoadFindings {
     }
 }
 
-/// Rates of half seconds on a line of a fixed rate differ by less, those of radio by more.
+/// Rates of seconds on a line of a fixed rate differ by less, those of radio by more.
 const STEADY: f64 = 0.5;
 
 impl LoadFindings {

@@ -58,9 +58,9 @@ pub fn run(args: &Args) -> Result<Exit, DemoError> {
         "--queue",
         "droptail:1MB",
         "--rate-up",
-        "5mbit",
+        "10mbit",
         "--up-queue",
-        "droptail:200kB",
+        "droptail:400kB",
         "--delay",
         "10ms",
         "--",
@@ -68,7 +68,7 @@ pub fn run(args: &Args) -> Result<Exit, DemoError> {
     ];
     let shell = behind(&path)?;
     eprintln!(
-        "unbloat: a recorded LTE downlink behind a buffer of 1 MB, 5 Mbit/s up behind one of 200 kB, between two networks of this machine"
+        "unbloat: a recorded LTE downlink behind a buffer of 1 MB, 10 Mbit/s up behind one of 400 kB, between two networks of this machine"
     );
     let server = Server::start(&shell)?;
     let status = shell

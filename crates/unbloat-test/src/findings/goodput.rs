@@ -121,7 +121,7 @@ pub(super) fn over(
     Some((rate, curves.counter))
 }
 
-/// How far apart rates of half seconds are: from the tenth to the ninetieth percentile, by the median. None of less than four.
+/// How far apart rates of seconds (of quarters, where it lasts less than four) are: from the tenth to the ninetieth percentile, by the median. None of less than four.
 pub(super) fn spread(
     measured: &Measured,
     stage: usize,
@@ -129,7 +129,8 @@ pub(super) fn spread(
     span: (Time, Time),
 ) -> Option<f64> {
     let curves = Curves::of(measured, stage, direction)?;
-    let rates = curves.rates(span, BIN * 2).into_iter();
+    let each = (span.1.since(span.0) / 4).clamp(BIN * 2, BIN * 4);
+    let rates = curves.rates(span, each).into_iter();
     let mut rates: Vec<Rate> = rates.map(|(_, rate)| rate).collect();
     rates.sort_unstable();
     let at = |share: f64| rates[((rates.len() - 1) as f64 * share).round() as usize].as_bps_f64();
