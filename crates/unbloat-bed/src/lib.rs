@@ -23,7 +23,6 @@
 //! # }
 //! ```
 
-mod attributes;
 mod bed;
 mod command;
 mod dns;
@@ -44,7 +43,6 @@ mod sysctl;
 pub mod tc;
 mod tun;
 
-pub use attributes::{Attributes, attribute};
 pub use bed::Bed;
 pub use dns::NameServer;
 pub use error::BedError;

@@ -1,6 +1,5 @@
 //! Netlink messages about devices, addresses, routes and neighbours.
 
-use crate::attributes::attribute;
 use crate::netlink::{Answer, Netlink};
 use ipnet::IpNet;
 use netlink_packet_route::address::{AddressAttribute, AddressMessage};
@@ -14,6 +13,7 @@ use netlink_packet_route::route::{
 use netlink_packet_route::{AddressFamily, RouteNetlinkMessage as Message};
 use std::net::IpAddr;
 use std::os::fd::{AsRawFd, BorrowedFd};
+use unbloat_netlink::attribute;
 
 /// An Ethernet address.
 pub type Mac = [u8; 6];

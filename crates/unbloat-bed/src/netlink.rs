@@ -1,6 +1,5 @@
 //! A netlink socket into the namespace in which it was opened: one question, one answer.
 
-use crate::attributes::attribute;
 use crate::error::BedError;
 use netlink_packet_core::{
     DecodeError, ErrorMessage, NLM_F_ACK, NLM_F_CREATE, NLM_F_DUMP, NLM_F_EXCL, NLM_F_REPLACE,
@@ -10,6 +9,7 @@ use netlink_packet_route::RouteNetlinkMessage;
 use netlink_sys::{Socket, SocketAddr, protocols::NETLINK_ROUTE};
 use std::io;
 use std::sync::Mutex;
+use unbloat_netlink::attribute;
 
 /// `NLMSGERR_ATTR_MSG`.
 const MESSAGE: u16 = 1;

@@ -1,10 +1,10 @@
 //! Queue disciplines on devices: set, told of, read.
 
-use crate::attributes::attribute;
 use crate::netlink::Answer;
 use netlink_packet_core::DefaultNla;
 use netlink_packet_route::RouteNetlinkMessage as Message;
 use netlink_packet_route::tc::{TcAttribute, TcHandle, TcMessage};
+use unbloat_netlink::attribute;
 
 const TCA_OPTIONS: u16 = 2;
 const TCA_STATS2: u16 = 7;
@@ -148,7 +148,7 @@ fn u32_at(bytes: &[u8], at: usize) -> u32 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::attributes::Attributes;
+    use unbloat_netlink::Attributes;
 
     fn listed(device: u32, handle: TcHandle, parent: TcHandle, kind: &[u8]) -> Answer {
         let words =

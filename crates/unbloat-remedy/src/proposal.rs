@@ -2,17 +2,10 @@
 
 use crate::tested::{Loaded, Tested};
 use std::fmt;
-use unbloat_units::{Delta, Rate};
+use unbloat_responsiveness::{SHAPER_DOWN, SHAPER_UP, UNNOTICED};
+use unbloat_sqm::Framing;
+use unbloat_units::Rate;
 use unbloat_workload::Direction;
-
-/// Calls and games do not notice less: DSLReports' A.
-const UNNOTICED: Delta = Delta::ms(30);
-/// Of what the line carried: a shaper must be the narrowest place. Down, it stands behind the queue that it is to keep empty, and
-/// has to catch up with what is there already.
-const SHARE_UP: f64 = 0.95;
-const SHARE_DOWN: f64 = 0.90;
-/// The line carried a packet of 1,500 bytes for 1,448 of TCP's data.
-const HEADERS: f64 = 1500.0 / 1448.0;
 
 /// What to change, and why.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -84,12 +77,13 @@ pub fn propose(tested: &Tested) -> Result<Proposal, Untreated> {
     }
 }
 
+/// A share of what the line carried for that goodput.
 fn first_rate(way: Direction, goodput: Rate) -> Rate {
     let share = match way {
-        Direction::Down => SHARE_DOWN,
-        Direction::Up => SHARE_UP,
+        Direction::Down => SHAPER_DOWN,
+        Direction::Up => SHAPER_UP,
     };
-    let rate = goodput.as_bps_f64() * HEADERS * share;
+    let rate = Framing::NONE.line_rate(goodput).as_bps_f64() * share;
     Rate::from_bps_f64((rate / 1e3).round() * 1e3)
 }
 
@@ -107,6 +101,7 @@ impl fmt::Display for Felt {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use unbloat_units::Delta;
 
     fn loaded(added_ms: i64, mbps: u64, is_steady: bool) -> Option<Loaded> {
         Some(Loaded {

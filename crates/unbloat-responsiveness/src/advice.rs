@@ -7,12 +7,12 @@ use unbloat_units::{Bytes, Delta, Rate};
 use unbloat_workload::Direction;
 
 /// The 95th percentile of added delay that calls and games do not notice: DSLReports' A.
-const UNNOTICED: Delta = Delta::ms(30);
+pub const UNNOTICED: Delta = Delta::ms(30);
 /// Share of the measured goodput for a shaper to start with. It must be the narrowest place, and goodput is already less than
 /// the rate on the wire by 3 to 6 % of headers. Down is cut more, because there the shaper stands behind the queue
 /// that it wants to keep empty.
-const SHAPER_UP: f64 = 0.95;
-const SHAPER_DOWN: f64 = 0.90;
+pub const SHAPER_UP: f64 = 0.95;
+pub const SHAPER_DOWN: f64 = 0.90;
 /// What a receive window may keep in queues beyond the path's own product of rate and round trip.
 const WINDOW_QUEUE: Delta = Delta::ms(10);
 /// TCP_REPLENISH_TIME of draft-ietf-ippm-responsiveness-09.

@@ -23,7 +23,9 @@ mod stability;
 mod verdict;
 
 pub use added::{Added, Estimate, Sample, Series, Spread, added};
-pub use advice::{Advice, Cure, Evidence, LoadedDirection, Queue, advise};
+pub use advice::{
+    Advice, Cure, Evidence, LoadedDirection, Queue, SHAPER_DOWN, SHAPER_UP, UNNOTICED, advise,
+};
 pub use distrust::{Checks, Distrust, LoadChecks, distrust};
 pub use grade::{Facts, LoadedRtt, Mark, Rule, grade};
 pub use params::Params;

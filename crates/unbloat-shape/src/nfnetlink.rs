@@ -7,7 +7,7 @@ use rustix::net::{
     socket_with, sockopt,
 };
 use std::io;
-use unbloat_bed::Attributes;
+use unbloat_netlink::Attributes;
 
 const REQUEST: u16 = 1;
 const ACK: u16 = 4;

@@ -4,7 +4,7 @@ use crate::error::ShapeError;
 use crate::nfnetlink::{Nfnetlink, message, messages_of};
 use rustix::fd::OwnedFd;
 use std::io;
-use unbloat_bed::{Attributes, attribute};
+use unbloat_netlink::{Attributes, attribute};
 
 const QUEUE: u16 = 3 << 8;
 const PACKET: u16 = QUEUE;

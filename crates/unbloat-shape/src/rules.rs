@@ -7,7 +7,7 @@
 use crate::error::ShapeError;
 use crate::nfnetlink::{APPEND, CREATE, EXCLUSIVE, Nfnetlink, with_answer};
 use std::io;
-use unbloat_bed::Attributes;
+use unbloat_netlink::Attributes;
 
 const NFTABLES: u16 = 10 << 8;
 const BATCH_BEGIN: u16 = 16;

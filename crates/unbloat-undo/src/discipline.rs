@@ -4,10 +4,11 @@
 //! holds for the disciplines of [`KNOWN`]; trees of classes and filters are not saved, and refused.
 
 use crate::error::UndoError;
-use crate::netlink::{DELETE_DISCIPLINE, GET_DISCIPLINE, NEW_DISCIPLINE, Netlink, text, u32_at};
+use crate::netlink::{DELETE_DISCIPLINE, GET_DISCIPLINE, NEW_DISCIPLINE, Netlink};
 use serde::{Deserialize, Serialize};
 use std::io;
-use unbloat_bed::{Attributes, attribute};
+use unbloat_netlink::{Attributes, attribute};
+use unbloat_netlink::{text, u32_at};
 
 /// `struct tcmsg`.
 const FIXED: usize = 20;

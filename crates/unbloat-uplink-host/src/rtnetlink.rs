@@ -1,14 +1,10 @@
 //! The rate of an HTB class, told to the kernel in one message: a control that does so fifty times a second cannot start `tc` for each.
 
-use netlink_sys::{Socket, SocketAddr, protocols::NETLINK_ROUTE};
 use std::io;
-use unbloat_bed::Attributes;
+use unbloat_netlink::{Attributes, NETLINK_ROUTE, Netlink};
 use unbloat_units::{Delta, Rate};
 
 const NEW_CLASS: u16 = 40;
-const REQUEST_AND_ACK: u16 = 1 | 4;
-const ERROR: u16 = 2;
-const HEADER: usize = 16;
 const KIND: u16 = 1;
 const OPTIONS: u16 = 2;
 const PARAMETERS: u16 = 1;
@@ -26,51 +22,26 @@ const PARENT: u32 = 0x0001_0000;
 
 #[derive(Debug)]
 pub(crate) struct Rates {
-    socket: Socket,
+    netlink: Netlink,
     device: u32,
 }
 
 impl Rates {
     pub(crate) fn open(device: u32) -> io::Result<Rates> {
-        let mut socket = Socket::new(NETLINK_ROUTE)?;
-        socket.bind_auto()?;
-        socket.connect(&SocketAddr::new(0, 0))?;
-        Ok(Rates { socket, device })
+        let netlink = Netlink::open(NETLINK_ROUTE)?;
+        Ok(Rates { netlink, device })
     }
 
     pub(crate) fn set(&self, rate: Rate) -> io::Result<()> {
-        self.socket.send(&message(self.device, rate), 0)?;
-        let (reply, _) = self.socket.recv_from_full()?;
-        let word = |at: usize| {
-            let word = reply
-                .get(at..at + 4)
-                .and_then(|bytes| bytes.try_into().ok());
-            word.map(i32::from_ne_bytes)
-        };
-        let kind = reply
-            .get(4..6)
-            .map(|two| u16::from_ne_bytes([two[0], two[1]]));
-        match (kind, word(HEADER)) {
-            (Some(ERROR), Some(0)) => Ok(()),
-            (Some(ERROR), Some(code)) => Err(io::Error::from_raw_os_error(-code)),
-            _ => Err(io::ErrorKind::InvalidData.into()),
-        }
+        self.netlink.tell(NEW_CLASS, &class(self.device, rate))
     }
 }
 
-fn message(device: u32, rate: Rate) -> Vec<u8> {
-    let options = parameters(rate);
+fn class(device: u32, rate: Rate) -> Vec<u8> {
     let attributes = Attributes::new().text(KIND, "htb");
-    let attributes = attributes.nested(OPTIONS, &options).to_bytes();
+    let attributes = attributes.nested(OPTIONS, &parameters(rate)).to_bytes();
     let fixed = [0, device, CLASS, PARENT, 0].map(u32::to_ne_bytes).concat();
-    let length = (HEADER + fixed.len() + attributes.len()) as u32;
-    let mut message = length.to_ne_bytes().to_vec();
-    message.extend(NEW_CLASS.to_ne_bytes());
-    message.extend(REQUEST_AND_ACK.to_ne_bytes());
-    message.extend([0; 8]);
-    message.extend(fixed);
-    message.extend(attributes);
-    message
+    [fixed, attributes].concat()
 }
 
 /// `struct tc_htb_opt` and the rates in 64 bits.
@@ -93,15 +64,14 @@ fn parameters(rate: Rate) -> Attributes {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use unbloat_bed::attribute;
+    use unbloat_netlink::attribute;
 
     #[test]
-    fn a_message_has_its_length_the_class_and_the_rate() {
-        let message = message(7, Rate::mbps(8));
+    fn a_message_has_the_class_and_the_rate() {
+        let message = class(7, Rate::mbps(8));
         let word = |at: usize| u32::from_ne_bytes(message[at..at + 4].try_into().unwrap());
-        assert_eq!(word(0) as usize, message.len());
-        assert_eq!([word(20), word(24), word(28)], [7, CLASS, PARENT]);
-        let options = attribute(&message[36..], OPTIONS).unwrap();
+        assert_eq!([word(4), word(8), word(12)], [7, CLASS, PARENT]);
+        let options = attribute(&message[20..], OPTIONS).unwrap();
         let rate = attribute(options, RATE64).unwrap();
         assert_eq!(rate, 1_000_000u64.to_ne_bytes());
         // 2 ms.

@@ -1,14 +1,13 @@
 //! What the kernel tells of devices: their counters, their queue disciplines, the bytes in their drivers.
 
-use crate::netlink::{Netlink, attribute, text, u32_at, u64_at};
 use std::collections::BTreeMap;
 use std::fs;
 use std::io;
 use std::net::IpAddr;
 use std::path::Path;
+use unbloat_netlink::{NETLINK_ROUTE, Netlink, attribute, text, u32_at, u64_at};
 use unbloat_units::Bytes;
 
-const NETLINK_ROUTE: isize = 0;
 const GETLINK: u16 = 18;
 const GETROUTE: u16 = 26;
 const GETQDISC: u16 = 38;

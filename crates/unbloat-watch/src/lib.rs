@@ -29,7 +29,6 @@ mod differences;
 mod error;
 mod flow;
 pub mod layers;
-mod netlink;
 mod probes;
 mod process;
 mod sockets;

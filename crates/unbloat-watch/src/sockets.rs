@@ -1,12 +1,11 @@
 //! What the kernel tells of sockets: `sock_diag` (linux/inet_diag.h).
 
 use crate::flow::{Flow, Protocol};
-use crate::netlink::{Netlink, attribute, u16_at, u32_at, u64_at};
 use std::io;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
+use unbloat_netlink::{NETLINK_SOCK_DIAG, Netlink, attribute, u16_at, u32_at, u64_at};
 use unbloat_units::{Bytes, Delta, Rate};
 
-const NETLINK_SOCK_DIAG: isize = 4;
 const SOCK_DIAG_BY_FAMILY: u16 = 20;
 const INFO: u16 = 2;
 const MEMORY: u16 = 7;

@@ -1,7 +1,7 @@
 //! Disciplines that make a link: FIFO, TBF, HTB and the table of packet sizes.
 
 use super::value;
-use crate::attributes::Attributes;
+use unbloat_netlink::Attributes;
 
 const LINKLAYER_ETHERNET: u8 = 1;
 /// What the kernel counts of a packet on an Ethernet device beyond IP.

@@ -62,7 +62,7 @@ impl Discipline {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::attributes::attribute;
+    use unbloat_netlink::attribute;
 
     fn parse(queue: &str) -> Result<Discipline, BedError> {
         Discipline::parse(queue, 10_000_000, Framing::default())

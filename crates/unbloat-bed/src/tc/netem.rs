@@ -2,7 +2,7 @@
 
 use super::link::Framing;
 use super::value;
-use crate::attributes::Attributes;
+use unbloat_netlink::Attributes;
 
 const RATE: u16 = 6;
 const RATE64: u16 = 8;

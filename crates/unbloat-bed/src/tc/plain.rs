@@ -3,7 +3,7 @@
 use super::link::Framing;
 use super::value;
 use super::words::{self, Value, Word};
-use crate::attributes::Attributes;
+use unbloat_netlink::Attributes;
 
 pub(super) fn options(known: &[Word], words: &[&str]) -> Result<Vec<u8>, String> {
     Ok(read(known, words)?.0.to_bytes())

@@ -6,7 +6,7 @@
 //! more slowly in idle times than meant.
 
 use super::value;
-use crate::attributes::Attributes;
+use unbloat_netlink::Attributes;
 
 const ECN: u8 = 1;
 const HARDDROP: u8 = 2;
@@ -148,7 +148,7 @@ fn idle_damping(w_log: u8, avpkt: u32, bandwidth_bps: u64) -> (u8, [u8; 256]) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::attributes::attribute;
+    use unbloat_netlink::attribute;
 
     /// The message that `tc` of iproute2 6.1 sends for this line, as strace shows it.
     #[test]

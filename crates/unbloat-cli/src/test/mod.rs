@@ -64,11 +64,7 @@ fn one(
     place: Option<usize>,
     stop: &AtomicBool,
 ) -> Result<(Exit, Findings), RunTestError> {
-    let line = Line::new(args.quiet);
-    let measured = unbloat_test::measure(options, stop, &mut |at| line.show(at));
-    line.finish();
-    let measured = measured?;
-    let findings = unbloat_test::findings(&measured, rule);
+    let (measured, findings) = measure(args, options, rule, stop)?;
     if args.json {
         println!("{}", unbloat_test::json(&measured, &findings));
     } else if args.apple_json {
@@ -86,6 +82,20 @@ fn one(
     Ok((exit, findings))
 }
 
+fn measure(
+    args: &Args,
+    options: &Options,
+    rule: Rule,
+    stop: &AtomicBool,
+) -> Result<(Measured, Findings), RunTestError> {
+    let line = Line::new(args.quiet);
+    let measured = unbloat_test::measure(options, stop, &mut |at| line.show(at));
+    line.finish();
+    let measured = measured?;
+    let findings = unbloat_test::findings(&measured, rule);
+    Ok((measured, findings))
+}
+
 /// One test within something larger, which prints what it wants of it: its findings, as JSON. The folder of its run is told apart by `name`.
 pub fn once(
     args: &Args,
@@ -93,11 +103,7 @@ pub fn once(
     name: &str,
     stop: &AtomicBool,
 ) -> Result<serde_json::Value, RunTestError> {
-    let line = Line::new(args.quiet);
-    let measured = unbloat_test::measure(options, stop, &mut |at| line.show(at));
-    line.finish();
-    let measured = measured?;
-    let findings = unbloat_test::findings(&measured, args.rule()?);
+    let (measured, findings) = measure(args, options, args.rule()?, stop)?;
     if !args.is_for_programs() {
         print!("{}", unbloat_test::text(&measured, &findings));
     }

@@ -70,7 +70,7 @@ fn number(bytes: &[u8], at: usize, width: usize) -> u64 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use unbloat_bed::Attributes;
+    use unbloat_netlink::Attributes;
 
     #[test]
     fn statistics_are_found_by_their_offsets() {

@@ -5,7 +5,7 @@ use nix::sys::socket::{self, AddressFamily, MsgFlags, SockFlag, SockProtocol, So
 use std::io;
 use std::net::Ipv4Addr;
 use std::os::fd::{AsRawFd, BorrowedFd, OwnedFd};
-use unbloat_bed::{Attributes, attribute};
+use unbloat_netlink::{Attributes, attribute};
 
 const IFLA_ADDRESS: u16 = 1;
 const IFLA_IFNAME: u16 = 3;

@@ -1,20 +1,29 @@
-//! Lists that the kernel gives over netlink.
+//! Netlink by its bytes: what is asked of the kernel, or told it, where libraries have no names for it.
 
-use netlink_packet_core::{NLA_HEADER_SIZE, NlasIterator};
+mod attributes;
+
+pub use attributes::{Attributes, attribute};
+pub use netlink_sys::protocols::{NETLINK_ROUTE, NETLINK_SOCK_DIAG};
+
 use netlink_sys::{Socket, SocketAddr};
 use std::io;
 
 const HEADER: usize = 16;
 const REQUEST: u16 = 1;
+/// An acknowledgement ends the answer.
+const ACK: u16 = 4;
+/// `NLM_F_CREATE | NLM_F_REPLACE`.
+const PUT: u16 = 0x500;
 const DUMP: u16 = 0x300;
 const ERROR: u16 = 2;
 const DONE: u16 = 3;
 
 /// A socket into the namespace in which it was opened.
-pub(crate) struct Netlink(Socket);
+#[derive(Debug)]
+pub struct Netlink(Socket);
 
 impl Netlink {
-    pub(crate) fn open(protocol: isize) -> io::Result<Netlink> {
+    pub fn open(protocol: isize) -> io::Result<Netlink> {
         let mut socket = Socket::new(protocol)?;
         socket.bind_auto()?;
         socket.connect(&SocketAddr::new(0, 0))?;
@@ -22,15 +31,23 @@ impl Netlink {
     }
 
     /// Asks for all of a kind; `each` is given the messages without their headers.
-    pub(crate) fn list(&self, kind: u16, body: &[u8], each: impl FnMut(&[u8])) -> io::Result<()> {
+    pub fn list(&self, kind: u16, body: &[u8], each: impl FnMut(&[u8])) -> io::Result<()> {
         self.ask(kind, REQUEST | DUMP, body, each)
     }
 
     /// Asks for one.
-    pub(crate) fn get(&self, kind: u16, body: &[u8], each: impl FnMut(&[u8])) -> io::Result<()> {
-        // An acknowledgement ends the answer.
-        const ACK: u16 = 4;
+    pub fn get(&self, kind: u16, body: &[u8], each: impl FnMut(&[u8])) -> io::Result<()> {
         self.ask(kind, REQUEST | ACK, body, each)
+    }
+
+    /// Tells it to do something.
+    pub fn tell(&self, kind: u16, body: &[u8]) -> io::Result<()> {
+        self.ask(kind, REQUEST | ACK, body, |_| {})
+    }
+
+    /// The same, where it makes or replaces something.
+    pub fn put(&self, kind: u16, body: &[u8]) -> io::Result<()> {
+        self.ask(kind, REQUEST | ACK | PUT, body, |_| {})
     }
 
     fn ask(
@@ -40,12 +57,7 @@ impl Netlink {
         body: &[u8],
         mut each: impl FnMut(&[u8]),
     ) -> io::Result<()> {
-        let mut message = ((HEADER + body.len()) as u32).to_ne_bytes().to_vec();
-        message.extend(kind.to_ne_bytes());
-        message.extend(flags.to_ne_bytes());
-        message.extend([0; 8]);
-        message.extend(body);
-        self.0.send(&message, 0)?;
+        self.0.send(&request(kind, flags, body), 0)?;
         loop {
             let (reply, _) = self.0.recv_from_full()?;
             if read(&reply, &mut each)? {
@@ -53,6 +65,16 @@ impl Netlink {
             }
         }
     }
+}
+
+/// A message as it is sent.
+fn request(kind: u16, flags: u16, body: &[u8]) -> Vec<u8> {
+    let mut message = ((HEADER + body.len()) as u32).to_ne_bytes().to_vec();
+    message.extend(kind.to_ne_bytes());
+    message.extend(flags.to_ne_bytes());
+    message.extend([0; 8]);
+    message.extend(body);
+    message
 }
 
 /// Reads the messages of one datagram; whether the answer ends with it.
@@ -77,30 +99,22 @@ fn read(mut reply: &[u8], each: &mut impl FnMut(&[u8])) -> io::Result<bool> {
     Ok(false)
 }
 
-/// The value of the first attribute of that kind; none behind a damaged one is found.
-pub(crate) fn attribute(bytes: &[u8], kind: u16) -> Option<&[u8]> {
-    let mut whole = NlasIterator::new(bytes).map_while(Result::ok);
-    let found = whole.find(|attribute| attribute.kind() == kind)?;
-    let length = usize::from(found.length());
-    found.into_inner().get(NLA_HEADER_SIZE..length)
-}
-
 /// Text in an attribute, without the zero at its end.
-pub(crate) fn text(bytes: &[u8]) -> String {
+pub fn text(bytes: &[u8]) -> String {
     String::from_utf8_lossy(bytes)
         .trim_end_matches('\0')
         .to_owned()
 }
 
-pub(crate) fn u16_at(bytes: &[u8], at: usize) -> Option<u16> {
+pub fn u16_at(bytes: &[u8], at: usize) -> Option<u16> {
     Some(u16::from_ne_bytes(bytes.get(at..at + 2)?.try_into().ok()?))
 }
 
-pub(crate) fn u32_at(bytes: &[u8], at: usize) -> Option<u32> {
+pub fn u32_at(bytes: &[u8], at: usize) -> Option<u32> {
     Some(u32::from_ne_bytes(bytes.get(at..at + 4)?.try_into().ok()?))
 }
 
-pub(crate) fn u64_at(bytes: &[u8], at: usize) -> Option<u64> {
+pub fn u64_at(bytes: &[u8], at: usize) -> Option<u64> {
     Some(u64::from_ne_bytes(bytes.get(at..at + 8)?.try_into().ok()?))
 }
 
@@ -115,6 +129,16 @@ mod tests {
         bytes.extend(body);
         bytes.resize(bytes.len().next_multiple_of(4), 0);
         bytes
+    }
+
+    #[test]
+    fn a_request_tells_its_own_length() {
+        let message = request(40, REQUEST | ACK, b"body");
+        assert_eq!(u32_at(&message, 0), Some(message.len() as u32));
+        assert_eq!(
+            [u16_at(&message, 4), u16_at(&message, 6)],
+            [Some(40), Some(5)]
+        );
     }
 
     #[test]
