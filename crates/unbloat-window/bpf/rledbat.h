@@ -114,17 +114,21 @@ INLINE u64 rledbat_divisor(const struct rledbat *self, const struct params *para
 
 INLINE void rledbat_sample(struct rledbat *self, u64 now_us, u32 rtt_us)
 {
-	u32 *base;
+	u32 minute = self->minute;
 
 	self->recent[self->samples % FILTER] = rtt_us;
 	self->samples++;
 	if (now_us >= self->minute_end_us) {
 		self->minute_end_us = now_us + MINUTE_US;
-		self->minute = (self->minute + 1) % MINUTES;
-		self->base[self->minute % MINUTES] = rtt_us;
+		minute++;
 	}
-	base = &self->base[self->minute % MINUTES];
-	*base = min(*base, rtt_us);
+	// Not by a remainder: the kernel takes one for unbounded and refuses the program.
+	if (minute >= MINUTES)
+		minute = 0;
+	if (minute != self->minute)
+		self->base[minute] = rtt_us;
+	self->minute = minute;
+	self->base[minute] = min(self->base[minute], rtt_us);
 }
 
 INLINE void rledbat_slow_start(struct rledbat *self, const struct params *params, u64 now_us, u64 bytes)

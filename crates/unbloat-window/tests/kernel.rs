@@ -8,7 +8,7 @@ use std::process::{Child, Command, Stdio};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 use unbloat_bed::{Bed, Host, Route};
-use unbloat_tcp::receive_window::{Config, drwa};
+use unbloat_tcp::receive_window::{Config, drwa, rledbat};
 use unbloat_units::{Bytes, Delta};
 use unbloat_window::{Cgroup, Flow, Hold, Options, Router, Whose, lift, own_name, sweep};
 
@@ -228,6 +228,25 @@ fn a_window_is_held_and_let_go() {
     hold.release().unwrap();
     download.send_until_offered(65_535 + 128);
     assert_eq!(hold.cookies().map(|left| left.len()), Some(0));
+}
+
+#[test]
+fn the_kernel_takes_the_program_of_the_other_policy_too() {
+    let Some(_guard) = alone() else { return };
+    let course = Course::new();
+    let rledbat = Options {
+        law: Config::RLedbat(rledbat::Params {
+            max: Bytes::new(40_000),
+            ..rledbat::Params::default()
+        }),
+        ..options(40_000)
+    };
+    let hold = Hold::begin(&course.group, &rledbat).unwrap();
+    let mut download = course.download();
+    download.send(WHILE, |_| {});
+    assert!(offered(&download.stream) <= 40_000 + 128);
+    let flows = hold.flows().unwrap();
+    assert!(flows[0].window <= Bytes::new(40_000), "{flows:?}");
 }
 
 #[test]
