@@ -10,11 +10,12 @@ use unbloat_units::Rate;
 /// With nothing known the class lets everything pass.
 pub(crate) const OPEN: Rate = Rate::mbps(10_000);
 
-/// What is in the class; CoDel's 5 ms would halve an upload that waits for grants (docs/uplink.md).
+/// What is in the class. CoDel's interval is to be longer than what the sender has no part in, and a radio fades for seconds
+/// (docs/uplink.md).
 const FAIR: &[&str] = &[
     "qdisc add dev DEVICE root handle 1: htb default 1",
     "class add dev DEVICE parent 1: classid 1:1 htb rate 10gbit ceil 10gbit",
-    "qdisc add dev DEVICE parent 1:1 handle 2: fq_codel target 50ms interval 300ms",
+    "qdisc add dev DEVICE parent 1:1 handle 2: fq_codel target 200ms interval 3s",
 ];
 /// Where the kernel has no fq_codel: packets of less than 128 bytes (acknowledgements, look-ups, the first of connections) go first.
 const SHORT_FIRST: &[&str] = &[
