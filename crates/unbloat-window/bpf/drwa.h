@@ -140,7 +140,7 @@ INLINE void drwa_on_segment(struct drwa *drwa, const struct view *view)
 INLINE void drwa_on_read(struct drwa *drwa, const struct params *params, const struct view *view)
 {
 	u64 rtt_us = drwa_rtt_us(drwa);
-	u64 data;
+	u64 data, window;
 
 	if (!drwa->since_us || view->now_us < drwa->settled_us) {
 		drwa_begin_round(drwa, view);
@@ -150,6 +150,7 @@ INLINE void drwa_on_read(struct drwa *drwa, const struct params *params, const s
 		return;
 	data = view->read - drwa->since_read;
 	drwa_estimate(drwa, params, min(data, LARGEST));
-	drwa_offer(drwa, params, view, drwa_scaled(drwa, params) * drwa_least_us(drwa) / rtt_us);
+	window = drwa_scaled(drwa, params) * drwa_least_us(drwa) / rtt_us;
+	drwa_offer(drwa, params, view, window + params->extra_segments * (u64)view->mss);
 	drwa_begin_round(drwa, view);
 }

@@ -29,7 +29,8 @@ struct params {
 	u32 policy;
 	u32 lambda_eighths;
 	u32 alpha_eighths;
-	u32 is_eager;
+	u16 is_eager;
+	u16 extra_segments;
 	u64 dip_every_us;
 	u32 initial;
 	u32 max;

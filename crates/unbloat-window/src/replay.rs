@@ -133,6 +133,7 @@ fn any_drwa(rng: &mut Rng) -> Config {
             .choice([Delta::ZERO, Delta::secs(1), Delta::secs(10)].iter())
             .expect("some"),
         eager: rng.bool(),
+        extra_segments: rng.u16(0..=40),
         ..drwa::Params::default()
     })
 }

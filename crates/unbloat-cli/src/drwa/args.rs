@@ -40,9 +40,9 @@ pub struct Args {
     #[arg(long, value_enum, default_value_t = Policy::Drwa)]
     policy: Policy,
 
-    /// DRWA: how many times the least round-trip time is aimed at, in steps of an eighth
-    #[arg(long, value_name = "X", default_value_t = 3.0, value_parser = lambda)]
-    lambda: f64,
+    /// DRWA: how many times the least round-trip time is aimed at, in steps of an eighth [default: 2; as published 3]
+    #[arg(long, value_name = "X", value_parser = lambda)]
+    lambda: Option<f64>,
 
     /// DRWA: weight of what was known, in steps of an eighth
     #[arg(long, value_name = "X", default_value_t = 0.875, value_parser = alpha)]
@@ -52,7 +52,11 @@ pub struct Args {
     #[arg(long, value_name = "TIME", default_value = "10 s", value_parser = span)]
     dip_every: Delta,
 
-    /// DRWA without what was added to it: no dips, no eager growth
+    /// DRWA: segments that are added to what the law offers, so that flows come to even shares
+    #[arg(long, value_name = "N", default_value_t = 6)]
+    extra_segments: u16,
+
+    /// DRWA without what was added to it: no dips, no eager growth, no extra segments
     #[arg(long)]
     as_published: bool,
 
@@ -112,7 +116,7 @@ impl Args {
     fn law(&self) -> Config {
         match self.policy {
             Policy::Drwa => Config::Drwa(drwa::Params {
-                lambda_eighths: eighths(self.lambda),
+                lambda_eighths: self.lambda.map_or_else(|| self.usual_lambda(), eighths),
                 alpha_eighths: eighths(self.alpha),
                 dip_every: if self.as_published {
                     Delta::ZERO
@@ -120,6 +124,11 @@ impl Args {
                     self.dip_every
                 },
                 eager: !self.as_published,
+                extra_segments: if self.as_published {
+                    0
+                } else {
+                    self.extra_segments
+                },
                 max: self.max,
                 ..drwa::Params::default()
             }),
@@ -131,6 +140,15 @@ impl Args {
                 params.control.target = self.target;
                 Config::RLedbat(params)
             }
+        }
+    }
+
+    /// With extra segments a window reaches as far with less.
+    fn usual_lambda(&self) -> u32 {
+        if self.as_published {
+            drwa::Params::default().lambda_eighths
+        } else {
+            16
         }
     }
 

@@ -268,6 +268,11 @@ fn window_rule(flow: &mut Keys) -> Result<receive_window::Config, Error> {
                 alpha_eighths: keys.within("alpha_eighths", default.alpha_eighths, &(0..=8))?,
                 dip_every: keys.within("dip_every", default.dip_every, &SPAN)?,
                 eager: keys.or("eager", default.eager)?,
+                extra_segments: keys.within(
+                    "extra_segments",
+                    default.extra_segments,
+                    &(0..=1_000),
+                )?,
                 initial,
                 max,
             })

@@ -22,6 +22,9 @@
 //!    of LEDBAT++ and BBR's PROBE_RTT.
 //! 4. `eager` (off by default): while the round-trip time is nearer to its minimum than to what is aimed at, the estimate
 //!    follows growth at once. Nobody waits, and the published rule would take a quarter a round where slow start doubles.
+//! 5. `extra_segments` (none by default) are added to what the rule offers. The rule multiplies, so flows that share a queue
+//!    keep whatever shares they came to. With the same addition to all, the smaller grow and the larger shrink (alpha of
+//!    FAST TCP, Wei, Jin, Low and Hegde, ToN 2006). A flow with a window of `w` settles at `lambda * RTT_min / (1 - extra / w)`.
 
 use super::{Rule, View};
 use unbloat_units::{Bytes, Delta};
@@ -35,6 +38,7 @@ pub struct Params {
     /// Zero: never.
     pub dip_every: Delta,
     pub eager: bool,
+    pub extra_segments: u16,
     pub initial: Bytes,
     pub max: Bytes,
 }
@@ -47,6 +51,7 @@ impl Default for Params {
             alpha_eighths: 7,
             dip_every: Delta::ZERO,
             eager: false,
+            extra_segments: 0,
             initial: Bytes::new(65_535),
             max: Bytes::mib(3),
         }
@@ -213,7 +218,8 @@ impl Rule for Drwa {
             return;
         }
         self.estimate((view.read - self.since_read).min(LARGEST));
-        self.offer(view, self.scaled() * self.least_us() / rtt_us);
+        let extra = u64::from(self.params.extra_segments) * u64::from(view.mss);
+        self.offer(view, self.scaled() * self.least_us() / rtt_us + extra);
         self.begin_round(view);
     }
 
@@ -282,6 +288,37 @@ mod tests {
         assert_eq!(course.round(190_000, 160_000), 3 * 160_000 * 100 / 190);
         // (7 * 160000 + 320000) / 8
         assert_eq!(course.round(300_000, 320_000), 180_000);
+    }
+
+    /// Two flows of a queue that is always as long as the rule aims at, begun with shares of 9 to 1.
+    #[test]
+    fn with_the_same_addition_unequal_shares_become_even_and_without_it_they_stay() {
+        let ratio_after = |extra_segments, rounds| {
+            let flow = || {
+                Course::new(Params {
+                    extra_segments,
+                    ..Params::default()
+                })
+            };
+            let mut flows = [flow(), flow()];
+            let mut windows = [
+                flows[0].round(300_000, 90_000),
+                flows[1].round(300_000, 10_000),
+            ];
+            for course in &mut flows {
+                course.drwa.min_rtt_us[0] = 100_000;
+            }
+            for _ in 0..rounds {
+                let whole = windows[0] + windows[1];
+                for (course, window) in flows.iter_mut().zip(&mut windows) {
+                    let share = u64::from(*window) * 100_000 / u64::from(whole);
+                    *window = course.round(300_000, share);
+                }
+            }
+            f64::from(windows[0]) / f64::from(windows[1])
+        };
+        assert!((8.9..9.1).contains(&ratio_after(0, 300)));
+        assert!((1.0..1.2).contains(&ratio_after(6, 300)));
     }
 
     /// A late-comer: 300 ms at its beginning, 100 ms when all have dipped.
