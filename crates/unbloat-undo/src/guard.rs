@@ -8,7 +8,7 @@ use std::thread::sleep;
 use std::time::Duration;
 
 /// A process that is killed closes what it had open, its locks among them, in an order of its own.
-const LOOKS: u32 = 100;
+const LOOKS: u32 = 500;
 const LOOK: Duration = Duration::from_millis(20);
 
 /// Lives as long as its owner: the other end of a pipe tells.
