@@ -19,12 +19,12 @@ def program():
     return Path(os.environ.get("CARGO_TARGET_DIR", ROOT / "target")) / "release/unbloat"
 
 
-def runs(unbloat, scenario, repeats, *settings):
-    """Results of each run of a scenario, one of ours by its name or a file, {(subject, metric): value}, in a list for each point of the scenario's sweep."""
-    command = [unbloat, "sim", ROOT / "scenarios" / f"{scenario}.toml" if isinstance(scenario, str) else scenario, "--repeats", str(repeats), "--format", "csv", "--table", "results", "-q"]
+def runs(unbloat, scenario, repeats, *settings, command=("sim",)):
+    """Results by `unbloat sim`, or another command, of each run of a scenario, one of ours by its name or a file, {(subject, metric): value}, in a list for each point of the scenario's sweep."""
+    words = [unbloat, *command, ROOT / "scenarios" / f"{scenario}.toml" if isinstance(scenario, str) else scenario, "--repeats", str(repeats), "--format", "csv", "--table", "results", "-q"]
     for setting in settings:
-        command += ["--set", setting]
-    text = subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True, cwd=ROOT).stdout
+        words += ["--set", setting]
+    text = subprocess.run(words, check=True, stdout=subprocess.PIPE, text=True, cwd=ROOT).stdout
     points = collections.defaultdict(lambda: collections.defaultdict(dict))
     for row in csv.DictReader(io.StringIO(text)):
         value = float(row["value"]) if row["value"] else None

@@ -10,7 +10,10 @@ pub fn journals() -> Result<Journals, UndoError> {
                 "unbloat: {} undone: \"{}\" had been killed",
                 left.resource, left.command
             ),
-            Err(error) => eprintln!("unbloat: {}: {error}", left.resource),
+            Err(error) => eprintln!(
+                "unbloat: {}, changed by \"{}\", which was killed: {error}; mend that, or undo it by hand, and start any command that changes this host: it tries again",
+                left.resource, left.command
+            ),
         }
     }
     Ok(journals)

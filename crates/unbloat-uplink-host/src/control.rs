@@ -70,7 +70,8 @@ pub struct Control {
 
 impl Control {
     pub fn open(options: &Options) -> Result<Control, UplinkError> {
-        let hear = options.source.listen()?;
+        let begun = Instant::now();
+        let hear = options.source.listen(&options.device, begun)?;
         let shaper = Shaper::open(&options.device)?;
         Ok(Control {
             device: options.device.clone(),
@@ -79,7 +80,7 @@ impl Control {
             shaper,
             hear,
             valve: Valve::new(options.valve, Time::from_ns(0)),
-            begun: Instant::now(),
+            begun,
             heard: None,
             reports: 0,
             refused: 0,
@@ -137,6 +138,7 @@ impl Control {
                 self.heard = Some(Instant::now());
                 self.fault = None;
             }
+            News::Left(bytes) => self.valve.released(self.now(), bytes),
             News::Refused(fault) => self.refuse(&fault),
             News::Ended(error) => self.fault = Some(error.to_string()),
         }
@@ -150,6 +152,9 @@ impl Control {
 
     /// Tells the valve what has left since it was last told.
     fn count(&mut self) -> Result<(), UplinkError> {
+        if self.source.counts() {
+            return Ok(());
+        }
         let sent = sent_bytes(&self.device)?;
         // A counter that begins anew.
         let bytes = Bytes::new(sent.saturating_sub(self.sent));

@@ -19,9 +19,14 @@ pub enum UplinkError {
     #[error("{}: {source}", path.display())]
     File { path: PathBuf, source: io::Error },
     #[error(
-        "{text:?} is no source; modem:PATH and bsr:PATH are, where PATH is a socket, a pipe or a file"
+        "{text:?} is no source; delay is, and modem:PATH and bsr:PATH, where PATH is a socket, a pipe or a file"
     )]
     NoSource { text: String },
+    #[error("{device}: what passes it cannot be seen: {source}")]
+    Tap {
+        device: String,
+        source: Box<dyn std::error::Error + Send + Sync>,
+    },
     #[error("{text:?} has no limit of that kind: {why}")]
     NoLimit { text: String, why: &'static str },
 }

@@ -1,7 +1,7 @@
 //! Uplink control on this host: what leaves a device's queue is held to what the modem behind it drains.
 //!
 //! [`Shaper`] puts an HTB class with queues of its own in front of a device; [`Control`] reads a [`Source`] (the modem's reports, its buffer
-//! status reports) and sets the rate of that class through `unbloat_uplink::Valve`. All changes are claimed and
+//! status reports, timestamps of the host's own connections) and sets the rate of that class through `unbloat_uplink::Valve`. All changes are claimed and
 //! journaled (`unbloat-undo`): they are undone at the end, and after a kill at the next start. A source that falls silent opens the class.
 //!
 //! `docs/uplink.md` has the format of reports.
@@ -13,6 +13,7 @@ mod news;
 mod report;
 mod rtnetlink;
 mod shaper;
+mod tap;
 
 pub use control::{Control, Options, State};
 pub use device::{Layers, Limits, layers, set_limits};

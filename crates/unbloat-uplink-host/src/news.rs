@@ -1,7 +1,8 @@
-//! Where news of the modem come from: a socket, a pipe or a file with a report on each line.
+//! Where news of the modem come from: a socket, a pipe or a file with a report on each line, or the host's own connections.
 
 use crate::error::UplinkError;
 use crate::report::{LONGEST, Report, ReportError};
+use crate::tap;
 use std::fs::File;
 use std::io::{self, BufRead, BufReader, Read};
 use std::os::unix::fs::FileTypeExt;
@@ -10,7 +11,8 @@ use std::path::{Path, PathBuf};
 use std::str::FromStr;
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::thread::sleep;
-use std::time::Duration;
+use std::time::{Duration, Instant};
+use unbloat_units::Bytes;
 use unbloat_uplink::Occupancy;
 
 /// Reports that wait for the control; it takes them all at once.
@@ -20,13 +22,15 @@ const AGAIN: Duration = Duration::from_millis(200);
 /// How soon more is looked for at the end of a file.
 const MORE: Duration = Duration::from_millis(2);
 
-/// `modem:PATH` or `bsr:PATH`.
+/// `modem:PATH`, `bsr:PATH` or `delay`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Source {
     /// What the modem holds, exactly.
     Modem(PathBuf),
     /// By the level of its buffer status report.
     Bsr(PathBuf),
+    /// By when the far ends of TCP connections got what they were sent.
+    Delay,
 }
 
 impl FromStr for Source {
@@ -34,6 +38,7 @@ impl FromStr for Source {
 
     fn from_str(text: &str) -> Result<Source, UplinkError> {
         match text.split_once(':') {
+            None if text == "delay" => Ok(Source::Delay),
             Some(("modem", path)) if !path.is_empty() => Ok(Source::Modem(path.into())),
             Some(("bsr", path)) if !path.is_empty() => Ok(Source::Bsr(path.into())),
             _ => Err(UplinkError::NoSource {
@@ -47,6 +52,8 @@ impl FromStr for Source {
 #[derive(Debug)]
 pub(crate) enum News {
     Occupancy(Occupancy),
+    /// So much has left the discipline, says a source that sees it.
+    Left(Bytes),
     /// A line that is no report of this kind.
     Refused(ReportError),
     /// It has ended, and is tried again.
@@ -58,37 +65,49 @@ impl Source {
         match self {
             Source::Modem(_) => "modem",
             Source::Bsr(_) => "bsr",
+            Source::Delay => "delay",
         }
     }
 
-    fn path(&self) -> &Path {
-        match self {
-            Source::Modem(path) | Source::Bsr(path) => path,
-        }
+    /// Whether it tells what has left the discipline, so that nobody else has to count.
+    pub(crate) fn counts(&self) -> bool {
+        matches!(self, Source::Delay)
     }
 
     fn read(&self, line: &str) -> Result<Occupancy, ReportError> {
         let report = Report::parse(line)?;
         match self {
-            Source::Modem(_) => report.bytes(),
             Source::Bsr(_) => report.level(),
+            _ => report.bytes(),
         }
     }
 
-    /// Reads on a thread of its own, which ends when nobody listens any more.
-    pub(crate) fn listen(&self) -> Result<Receiver<News>, UplinkError> {
+    /// Reads on a thread of its own, which ends when nobody listens any more. Times are since `begun`.
+    pub(crate) fn listen(
+        &self,
+        device: &str,
+        begun: Instant,
+    ) -> Result<Receiver<News>, UplinkError> {
+        let (tell, hear) = sync_channel(WAITING);
+        match self {
+            Source::Modem(path) | Source::Bsr(path) => self.follow(path, tell)?,
+            Source::Delay => tap::listen(device, begun, tell)?,
+        }
+        Ok(hear)
+    }
+
+    fn follow(&self, path: &Path, tell: SyncSender<News>) -> Result<(), UplinkError> {
         let failed = |source| UplinkError::File {
-            path: self.path().to_owned(),
+            path: path.to_owned(),
             source,
         };
         // A pipe blocks whoever opens it until somebody writes: the thread, not its caller. What is not there is told at once.
-        std::fs::metadata(self.path()).map_err(failed)?;
-        let (tell, hear) = sync_channel(WAITING);
-        let source = self.clone();
+        std::fs::metadata(path).map_err(failed)?;
+        let (source, place) = (self.clone(), path.to_owned());
         let thread = std::thread::Builder::new().name("modem".to_owned());
         let run = move || {
             loop {
-                let ended = match open(source.path()) {
+                let ended = match open(&place) {
                     Ok(input) => source.tell_all(input, &tell),
                     Err(error) => Some(error),
                 };
@@ -101,7 +120,7 @@ impl Source {
             }
         };
         thread.spawn(run).map_err(failed)?;
-        Ok(hear)
+        Ok(())
     }
 
     /// Tells each report until the source ends; none: nobody listens.
@@ -171,6 +190,7 @@ mod tests {
             "bsr:/run/a:b".parse::<Source>().unwrap(),
             Source::Bsr("/run/a:b".into())
         );
+        assert_eq!("delay".parse::<Source>().unwrap(), Source::Delay);
         for text in ["", "modem", "modem:", "delay:/x", "BSR:/x"] {
             assert!(text.parse::<Source>().is_err(), "{text}");
         }
@@ -180,7 +200,9 @@ mod tests {
     fn reports_nonsense_and_the_end_are_told_apart() {
         let path = std::env::temp_dir().join(format!("unbloat-news-{}", std::process::id()));
         let listener = std::os::unix::net::UnixListener::bind(&path).unwrap();
-        let hear = Source::Modem(path.clone()).listen().unwrap();
+        let hear = Source::Modem(path.clone())
+            .listen("", Instant::now())
+            .unwrap();
         let (mut modem, _) = listener.accept().unwrap();
         let long = "x".repeat(3 * LONGEST);
         let text = format!("{{\"buffered_bytes\":7}}\n{long}\n{{\"buffered_bytes\":8}}\n");
@@ -192,6 +214,7 @@ mod tests {
             match hear.recv().unwrap() {
                 News::Occupancy(occupancy) => reports.push(occupancy),
                 News::Refused(_) => refused += 1,
+                News::Left(_) => panic!("a file counts nothing"),
                 News::Ended(_) => break,
             }
         }

@@ -10,11 +10,12 @@ use unbloat_units::Rate;
 /// With nothing known the class lets everything pass.
 pub(crate) const OPEN: Rate = Rate::mbps(10_000);
 
-/// What is in the class; CoDel's 5 ms would halve an upload that waits for grants (docs/uplink.md).
+/// What is in the class. CoDel's interval is to be longer than what the sender has no part in, and a radio fades for seconds
+/// (docs/uplink.md).
 const FAIR: &[&str] = &[
     "qdisc add dev DEVICE root handle 1: htb default 1",
     "class add dev DEVICE parent 1: classid 1:1 htb rate 10gbit ceil 10gbit",
-    "qdisc add dev DEVICE parent 1:1 handle 2: fq_codel target 50ms interval 300ms",
+    "qdisc add dev DEVICE parent 1:1 handle 2: fq_codel target 200ms interval 3s",
 ];
 /// Where the kernel has no fq_codel: packets of less than 128 bytes (acknowledgements, look-ups, the first of connections) go first.
 const SHORT_FIRST: &[&str] = &[
@@ -49,13 +50,13 @@ impl Shaper {
         let mut claim = Claim::take(&queues, &Purpose::this_command())?;
         claim.before(Step::root(device)?)?;
         // What is there stands in the way.
-        let _ = tc("qdisc del dev DEVICE root", device);
-        let queue = match all(FAIR, device) {
+        let _ = tc("qdisc del dev DEVICE root", device, &claim);
+        let queue = match all(FAIR, device, &claim) {
             Ok(()) => "fq_codel",
             Err(UplinkError::NoTc(error)) => return Err(UplinkError::NoTc(error)),
             Err(_) => {
-                let _ = tc("qdisc del dev DEVICE root", device);
-                all(SHORT_FIRST, device)?;
+                let _ = tc("qdisc del dev DEVICE root", device, &claim);
+                all(SHORT_FIRST, device, &claim)?;
                 "short packets first"
             }
         };
@@ -96,19 +97,22 @@ fn rate_failed(device: &str, source: io::Error) -> UplinkError {
     UplinkError::Rate { device, source }
 }
 
-fn all(commands: &[&str], device: &str) -> Result<(), UplinkError> {
-    commands.iter().try_for_each(|words| tc(words, device))
+fn all(commands: &[&str], device: &str, claim: &Claim) -> Result<(), UplinkError> {
+    commands
+        .iter()
+        .try_for_each(|words| tc(words, device, claim))
 }
 
-/// `DEVICE` stands for the device: its name is one argument, whatever is in it.
-fn tc(words: &str, device: &str) -> Result<(), UplinkError> {
+/// `DEVICE` stands for the device: its name is one argument, whatever is in it. It holds the claim: where this process is killed meanwhile,
+/// what it does is not undone before it is done.
+fn tc(words: &str, device: &str, claim: &Claim) -> Result<(), UplinkError> {
     let arguments = words
         .split(' ')
         .map(|word| if word == "DEVICE" { device } else { word });
-    let done = Command::new("tc")
-        .args(arguments)
-        .output()
-        .map_err(UplinkError::NoTc)?;
+    let mut command = Command::new("tc");
+    command.args(arguments);
+    claim.lend(&mut command);
+    let done = command.output().map_err(UplinkError::NoTc)?;
     match done.status.success() {
         true => Ok(()),
         false => Err(UplinkError::Tc {

@@ -26,9 +26,11 @@
 mod bsr;
 mod echo;
 mod rate;
+mod stamps;
 mod valve;
 
 pub use bsr::Bsr;
 pub use echo::{Echo, Echoes};
 pub use rate::Drain;
+pub use stamps::Listener;
 pub use valve::{Occupancy, Params, Valve};

@@ -8,6 +8,9 @@ const SPAN: Delta = Delta::ms(20);
 /// The rate is the greatest of so many samples. A mean would not do: a modem that we keep short waits for grants, a mean takes it for a slow
 /// one, and it is kept shorter still.
 const SAMPLES: usize = 16;
+/// What it drains until the next report is reckoned by the mean of so many: a block that comes late, and others with it, raises the greatest
+/// rate by half, and what is reckoned with too great a rate stays in the modem.
+const RECENT: usize = 5;
 
 /// The drain rate. Samples taken while the modem had nothing to send for some of the time say only that the rate is no less.
 #[derive(Clone, Debug)]
@@ -17,6 +20,8 @@ pub struct Drain {
     is_busy: bool,
     /// Bytes a second, oldest first.
     samples: VecDeque<f64>,
+    /// As `samples`, but for what a sample has to exceed if it was not taken of a busy modem.
+    recent: VecDeque<f64>,
 }
 
 impl Drain {
@@ -26,6 +31,7 @@ impl Drain {
             from: 0,
             is_busy: false,
             samples: VecDeque::with_capacity(SAMPLES),
+            recent: VecDeque::with_capacity(RECENT),
         }
     }
 
@@ -39,10 +45,10 @@ impl Drain {
         }
         let sample = total.saturating_sub(self.from).max(0) as f64 / span.as_secs();
         if sample > 0.0 && (self.is_busy || sample > self.most()) {
-            if self.samples.len() == SAMPLES {
-                self.samples.pop_front();
-            }
-            self.samples.push_back(sample);
+            keep(&mut self.samples, SAMPLES, sample);
+        }
+        if sample > 0.0 && (self.is_busy || sample > mean(&self.recent)) {
+            keep(&mut self.recent, RECENT, sample);
         }
         (self.since, self.from, self.is_busy) = (at, total, is_busy);
     }
@@ -51,10 +57,27 @@ impl Drain {
         self.samples.iter().copied().fold(0.0, f64::max)
     }
 
+    /// The greatest rate of late: what the modem can.
     pub fn rate(&self) -> Option<Rate> {
         let is_known = !self.samples.is_empty();
         is_known.then(|| Rate::from_bps_f64(self.most() * 8.0))
     }
+
+    /// The mean of late: what it does. Nothing before the first sample.
+    pub fn pace(&self) -> Rate {
+        Rate::from_bps_f64(mean(&self.recent) * 8.0)
+    }
+}
+
+fn keep(samples: &mut VecDeque<f64>, most: usize, sample: f64) {
+    if samples.len() == most {
+        samples.pop_front();
+    }
+    samples.push_back(sample);
+}
+
+fn mean(samples: &VecDeque<f64>) -> f64 {
+    samples.iter().sum::<f64>() / samples.len().max(1) as f64
 }
 
 #[cfg(test)]
@@ -90,6 +113,21 @@ mod tests {
     fn a_modem_that_has_nothing_to_send_keeps_its_rate() {
         let rate = over(|ms| ms <= 500, |ms| ms.min(500) * 1_000);
         assert!((rate - 8.0).abs() < 1e-6, "{rate}");
+    }
+
+    #[test]
+    fn bursts_raise_the_rate_but_not_the_pace() {
+        // 4 and 12 Mbit/s by turns, 20 ms each.
+        let total = |ms: i64| ms / 40 * 40_000 + ms % 40 * 500 + (ms % 40 - 20).max(0) * 1_000;
+        let mut drain = Drain::new(at_ms(0));
+        for ms in (5..=1_000).step_by(5) {
+            drain.learn(at_ms(ms), total(ms), true);
+        }
+        let [rate, pace] =
+            [drain.rate().unwrap(), drain.pace()].map(|rate| rate.as_bps_f64() / 1e6);
+        assert!((rate - 12.0).abs() < 1e-6, "{rate}");
+        // Five samples: three of one kind, two of the other.
+        assert!((7.0..9.0).contains(&pace), "{pace}");
     }
 
     #[test]

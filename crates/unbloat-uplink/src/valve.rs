@@ -20,11 +20,11 @@ pub struct Params {
     pub horizon: Delta,
 }
 
-/// 30 ms of delay, below which LTE that fails one block in ten loses throughput; two full packets at the least, ten at first.
+/// 20 ms of delay, what LTE needs from a report to its block and half as much again; two full packets at the least, ten at first.
 impl Default for Params {
     fn default() -> Params {
         Params {
-            target: Delta::ms(30),
+            target: Delta::ms(20),
             floor: Delta::ms(15),
             least: Bytes::new(3_000),
             first: Bytes::new(15_000),
@@ -112,8 +112,8 @@ impl Valve {
     /// What the modem is thought to hold.
     pub fn held(&self, now: Time) -> Bytes {
         let since = (now - self.drained_at).min(self.params.horizon);
-        let rate = self.rate().unwrap_or(Rate::ZERO);
-        Bytes::new(self.released.saturating_sub(self.drained).max(0) as u64) - rate * since
+        Bytes::new(self.released.saturating_sub(self.drained).max(0) as u64)
+            - self.drain.pace() * since
     }
 
     /// What it may hold.
@@ -150,10 +150,10 @@ impl Valve {
     pub fn opens_at(&self, now: Time) -> Time {
         let held = self.released.saturating_sub(self.drained);
         let excess = held.saturating_sub(signed(self.limit())).saturating_add(1);
-        let rate = self.rate().filter(|rate| *rate > Rate::ZERO);
-        let wait = rate.map_or(Delta::secs(3_600), |rate| {
-            Bytes::new(excess.max(0) as u64) / rate
-        });
+        let wait = match self.drain.pace() {
+            Rate::ZERO => Delta::secs(3_600),
+            pace => Bytes::new(excess.max(0) as u64) / pace,
+        };
         let at = match wait <= self.params.horizon {
             true => (self.drained_at + wait).min(self.tries_at()),
             false => self.tries_at(),

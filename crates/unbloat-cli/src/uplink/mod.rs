@@ -1,9 +1,11 @@
 //! `unbloat uplink`: the queue in front of a modem, held to what the modem drains.
 
 use crate::exit::Exit;
+use crate::recovery;
 use crate::stop::stop_on_ctrl_c;
 use clap::builder::ValueParser;
 use std::io::{self, Write, stdout};
+use unbloat_undo::Guard;
 use unbloat_units::{Bytes, Delta};
 use unbloat_uplink::Params;
 use unbloat_uplink_host::{
@@ -12,15 +14,16 @@ use unbloat_uplink_host::{
 
 /// Keeps the buffer of a modem short: packets leave this host's queue only as fast as the modem drains.
 ///
-/// What the modem holds is told by reports (docs/uplink.md), each a line of JSON. What waits then waits in fq_codel, or, where the
-/// kernel has none, behind packets of less than 128 bytes. The queue discipline of the device is put back at the end; after a kill, by
-/// the next command of unbloat that changes this host. Needs root and tc.
+/// What the modem holds is told by reports (docs/uplink.md), each a line of JSON, or estimated from when the far ends of this host's
+/// TCP connections got what they were sent. What waits then waits in fq_codel, or, where the kernel has none, behind packets of less
+/// than 128 bytes. The queue discipline of the device is put back at the end, after a kill, too. Needs root and tc.
 #[derive(clap::Args)]
 #[command(after_help = "\
 Examples:
   unbloat uplink --show --interface wwan0
-  unbloat uplink --interface wwan0 --target 30ms --source modem:/run/modem.sock
+  unbloat uplink --interface wwan0 --target 20ms --source modem:/run/modem.sock
   unbloat uplink --interface wwan0 --source bsr:/run/modem.sock --json
+  unbloat uplink --interface wwan0 --source delay
   unbloat uplink --interface eth0 --source modem:/run/modem.sock --bql 6kB --notsent-lowat 128kB
   unbloat lab shell --rate-up 8mbit --set link.up.radio=lte --set 'link.up.device={ring_packets=16}' \\
     --modem /tmp/modem.sock -- unbloat uplink --interface path --source modem:/tmp/modem.sock --seconds 60")]
@@ -33,11 +36,11 @@ pub struct Args {
     #[arg(long)]
     show: bool,
 
-    /// What the modem holds is known by modem:PATH or bsr:PATH, of a socket, a pipe or a file
+    /// What the modem holds is known by modem:PATH or bsr:PATH, of a socket, a pipe or a file, or by delay
     #[arg(long, required_unless_present = "show")]
     source: Option<Source>,
 
-    /// How long packets are to wait in the modem, from 5 ms to 1 s
+    /// How long packets are to wait in the modem, from 5 ms to 1 s [default: 20 ms]
     #[arg(long, value_name = "TIME", value_parser = ValueParser::new(target))]
     target: Option<Delta>,
 
@@ -62,6 +65,8 @@ pub struct Args {
 pub enum CommandError {
     #[error(transparent)]
     Uplink(#[from] UplinkError),
+    #[error("no second process could be started to undo what a kill would leave: {0}")]
+    Guard(io::Error),
     #[error("Ctrl-C cannot be caught: {0}")]
     Signal(#[from] ctrlc::Error),
     #[error("writing failed: {0}")]
@@ -72,6 +77,9 @@ pub fn run(args: &Args) -> Result<Exit, CommandError> {
     let Some(source) = args.source.as_ref().filter(|_| !args.show) else {
         return show(args);
     };
+    // Before any thread is started.
+    let _guard = Guard::fork().map_err(CommandError::Guard)?;
+    recovery::journals().map_err(UplinkError::from)?;
     let stop = stop_on_ctrl_c()?;
     let limits = Limits {
         bql: args.bql,
@@ -116,11 +124,11 @@ fn text(state: &State) -> String {
     let fault = state.fault.as_ref();
     let fault = fault.map_or(String::new(), |fault| format!("; {fault}"));
     if state.is_open {
-        return format!("{}: no reports, all may pass{fault}", state.device);
+        return format!("{}: no news, all may pass{fault}", state.device);
     }
     let drain = state.drain_bps.map_or("unknown".to_owned(), mbit);
     format!(
-        "{}: lets pass {}, the modem drains {drain} and holds {} of {} ({} reports){fault}",
+        "{}: lets pass {}, the modem drains {drain} and holds {} of {} ({} news){fault}",
         state.device,
         mbit(state.rate_bps),
         Bytes::new(state.held_bytes),

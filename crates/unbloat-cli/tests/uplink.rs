@@ -1,0 +1,70 @@
+//! `unbloat uplink` on a device: alone there, and undone when it is killed. Needs root and tc, and says so when it is skipped.
+
+use std::fs;
+use std::process::{Child, Command, Stdio};
+use std::thread::sleep;
+use std::time::{Duration, Instant};
+use unbloat_bed::{Bed, Host};
+
+const LONGEST: Duration = Duration::from_secs(30);
+
+fn may_run() -> bool {
+    // SAFETY: geteuid has no conditions and cannot fail.
+    let is_root = unsafe { libc::geteuid() } == 0;
+    let has_tc = Command::new("tc").arg("-V").output().is_ok();
+    if !is_root || !has_tc {
+        eprintln!("skipped 1 test: changing hosts needs root, and tc");
+    }
+    is_root && has_tc
+}
+
+fn tc(host: &Host, words: &str) -> String {
+    let mut command = host.command("tc").unwrap();
+    let output = command.args(words.split(' ')).output().unwrap();
+    String::from_utf8(output.stdout).unwrap()
+}
+
+fn until(what: &str, mut is_so: impl FnMut() -> bool) {
+    let begun = Instant::now();
+    while !is_so() {
+        assert!(begun.elapsed() < LONGEST, "{what}");
+        sleep(Duration::from_millis(10));
+    }
+}
+
+#[test]
+fn a_second_control_is_refused_and_a_killed_one_is_undone_at_once() {
+    if !may_run() {
+        return;
+    }
+    let bed = Bed::new().unwrap();
+    let [host, other] = ["phone", "net"].map(|role| bed.host(role).unwrap());
+    host.veth("wwan0", &other, "eth0").unwrap();
+    let folder = tempfile::tempdir().unwrap();
+    let reports = folder.path().join("reports");
+    fs::write(&reports, "{\"buffered_bytes\": 300000}\n").unwrap();
+    let unbloat = || {
+        let mut command = host.command(env!("CARGO_BIN_EXE_unbloat")).unwrap();
+        command.args(["uplink", "--interface", "wwan0", "--source"]);
+        command.arg(format!("modem:{}", reports.display()));
+        command.env("UNBLOAT_RUN", folder.path());
+        command.stdout(Stdio::null()).stderr(Stdio::piped());
+        command
+    };
+    tc(&host, "qdisc replace dev wwan0 root bfifo limit 30000");
+    let state = || tc(&host, "qdisc show dev wwan0");
+    let before = state();
+    for _ in 0..3 {
+        let mut victim: Child = unbloat().spawn().unwrap();
+        until("no class", || state().contains("htb"));
+        let second = unbloat().output().unwrap();
+        let said = String::from_utf8_lossy(&second.stderr);
+        assert!(
+            !second.status.success() && said.contains("is at work on it"),
+            "{said}"
+        );
+        victim.kill().unwrap();
+        victim.wait().unwrap();
+        until("the class stays", || state() == before);
+    }
+}

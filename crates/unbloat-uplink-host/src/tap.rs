@@ -1,0 +1,143 @@
+//! What passes a device, as [`Listener`] is told of it.
+
+use crate::error::UplinkError;
+use crate::news::News;
+use std::error::Error;
+use std::sync::mpsc::{SyncSender, sync_channel};
+use std::time::{Instant, SystemTime, UNIX_EPOCH};
+use unbloat_capture::{CaptureError, LiveOptions, LiveSource, Record};
+use unbloat_units::{Bytes, Delta, Time};
+use unbloat_uplink::Listener;
+use unbloat_wire::{Batch, FlowHasher, PacketFlags, PacketHeader, Parser, ParserParams, protocol};
+
+/// Longest wait for a packet: news are no older for it.
+const WAIT: Delta = Delta::ms(5);
+const SNAP: u32 = 160;
+const RING: Bytes = Bytes::mib(4);
+/// Packets between two looks at the clock.
+const BATCH: usize = 256;
+/// Segments that carry less are not counted on to be answered.
+const LEAST_DATA: u32 = 100;
+
+/// Tells on a thread of its own what has left the device and what has arrived, until nobody listens any more.
+pub(crate) fn listen(
+    device: &str,
+    begun: Instant,
+    tell: SyncSender<News>,
+) -> Result<(), UplinkError> {
+    let (opened, result) = sync_channel(1);
+    let name = device.to_owned();
+    let failed = |source: Box<dyn Error + Send + Sync>| UplinkError::Tap {
+        device: device.to_owned(),
+        source,
+    };
+    let thread = std::thread::Builder::new().name("tap".to_owned());
+    let run = move || match Tap::open(&name, begun) {
+        Err(error) => drop(opened.send(Err(error))),
+        Ok(mut tap) => {
+            let _ = opened.send(Ok(()));
+            while tap.tell(&tell).is_some() {}
+        }
+    };
+    let spawned = thread.spawn(run);
+    spawned.map_err(|source| failed(Box::new(source)))?;
+    match result.recv() {
+        Ok(Err(error)) => Err(failed(Box::new(error))),
+        _ => Ok(()),
+    }
+}
+
+/// A device that is listened to. Packets out of it are seen when they leave its queue discipline.
+struct Tap {
+    source: LiveSource,
+    parser: Parser,
+    batch: Batch,
+    begun: Instant,
+    listener: Listener,
+}
+
+impl Tap {
+    fn open(device: &str, begun: Instant) -> Result<Tap, CaptureError> {
+        let options = LiveOptions {
+            snap_len: SNAP,
+            timeout: WAIT,
+            ring: RING,
+            ..LiveOptions::default()
+        };
+        Ok(Tap {
+            source: LiveSource::open(device, &options)?,
+            parser: Parser::new(ParserParams::default(), FlowHasher::with_seed(1)),
+            batch: Batch::default(),
+            begun,
+            listener: Listener::default(),
+        })
+    }
+
+    /// Of what has passed since; waits a little for the first. None: nobody listens, or the device is gone.
+    fn tell(&mut self, tell: &SyncSender<News>) -> Option<()> {
+        let Tap {
+            source,
+            parser,
+            batch,
+            begun,
+            listener,
+        } = self;
+        let (mut left, mut news) = (Bytes::ZERO, Vec::new());
+        // The packets' clock may be set while we run; what lies between it and ours is looked at anew each time.
+        let zero = zero_of(*begun);
+        let filled = source.fill_with_way(BATCH, &mut |record, is_outgoing| {
+            let (bytes, at) = (Bytes::new(record.wire_len.into()), since(zero, record.time));
+            let header = read(parser, batch, record);
+            if is_outgoing {
+                left += bytes;
+                listener.left(bytes);
+                if let Some(data) = header.filter(|header| header.payload_len >= LEAST_DATA) {
+                    listener.sent(at, data.flow_hash, data.seq + data.payload_len);
+                }
+            } else if let Some(ack) = header {
+                news.extend(listener.heard(at, ack.flow_hash, ack.ack, ack.tsval.raw()));
+            }
+        });
+        if let Err(error) = filled {
+            let ended = std::io::Error::other(error);
+            let _ = tell.send(News::Ended(ended));
+            return None;
+        }
+        let left = (left > Bytes::ZERO).then_some(News::Left(left));
+        let mut all = left
+            .into_iter()
+            .chain(news.into_iter().map(News::Occupancy));
+        all.try_for_each(|one| tell.send(one).ok())
+    }
+}
+
+/// The header of a TCP segment with a timestamp.
+fn read<'b>(
+    parser: &mut Parser,
+    batch: &'b mut Batch,
+    record: Record<'_>,
+) -> Option<&'b PacketHeader> {
+    batch.restart(0);
+    let Record {
+        time,
+        link,
+        wire_len,
+        data,
+    } = record;
+    parser.push(batch, link, data, wire_len, time);
+    let header = batch.headers.first()?;
+    let is_stamped = header.flags.has(PacketFlags::TIMESTAMPS);
+    (header.protocol == protocol::TCP && is_stamped).then_some(header)
+}
+
+/// The start of the control, by the clock of packets.
+fn zero_of(begun: Instant) -> Time {
+    let age = begun.elapsed();
+    let now = SystemTime::now().duration_since(UNIX_EPOCH);
+    let zero = now.unwrap_or_default().saturating_sub(age);
+    Time::from_ns(i64::try_from(zero.as_nanos()).unwrap_or(i64::MAX))
+}
+
+fn since(zero: Time, at: Time) -> Time {
+    Time::from_ns((at - zero).as_ns())
+}
