@@ -156,7 +156,8 @@ mod tests {
 
     #[test]
     fn downloads_over_a_changing_path_are_held_by_their_window() {
-        let proposal = propose(&tested(loaded(4_000, 3, false), loaded(9, 10, false)), true).unwrap();
+        let proposal =
+            propose(&tested(loaded(4_000, 3, false), loaded(9, 10, false)), true).unwrap();
         assert!(proposal.holds_window);
         assert_eq!(proposal.shaped, [None, None]);
     }

@@ -20,7 +20,10 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
             Asked::None(why) => return Err(why.into()),
         }
         let line = lines.next().ok_or("it ended before the search did")??;
-        let (added_ms, goodput) = line.trim().split_once(' ').ok_or("two numbers are wanted")?;
+        let (added_ms, goodput) = line
+            .trim()
+            .split_once(' ')
+            .ok_or("two numbers are wanted")?;
         knee.tell(Trial {
             added_p95: Delta::from_secs_f64(added_ms.parse::<f64>()? / 1e3),
             goodput: Rate::from_bps_f64(goodput.parse()?),

@@ -147,12 +147,10 @@ impl Knee {
         if self.is_over() {
             return match self.good {
                 Some(good) => Asked::Knee(good),
-                None if self.trials < self.params.most_trials => {
-                    Asked::None(NoKnee::Elsewhere {
-                        rate,
-                        percent: self.params.least_percent,
-                    })
-                }
+                None if self.trials < self.params.most_trials => Asked::None(NoKnee::Elsewhere {
+                    rate,
+                    percent: self.params.least_percent,
+                }),
                 None => Asked::None(NoKnee::TooMany {
                     trials: self.trials,
                 }),
@@ -305,7 +303,10 @@ mod tests {
         });
         let told = [bad, good, good, bad, good, bad].map(|trial| knee.tell(trial));
         let doubt = Judged::Doubtful;
-        assert_eq!(told, [doubt, doubt, Judged::Good, doubt, doubt, Judged::Bad]);
+        assert_eq!(
+            told,
+            [doubt, doubt, Judged::Good, doubt, doubt, Judged::Bad]
+        );
     }
 
     #[test]
