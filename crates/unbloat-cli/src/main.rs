@@ -19,6 +19,7 @@ mod report;
 mod schema;
 mod serve;
 mod shape;
+mod shaping;
 mod sim;
 mod sqm;
 mod stop;

@@ -2,7 +2,9 @@
 
 use crate::proposal::Proposal;
 use crate::tested::{Loaded, Tested};
-use unbloat_units::Delta;
+use unbloat_responsiveness::UNNOTICED;
+use unbloat_sqm::{KneeParams, Qdisc};
+use unbloat_units::{Delta, Rate};
 use unbloat_workload::Direction;
 
 /// Delay has to fall by that share, and by more than tests of one path differ.
@@ -10,6 +12,17 @@ const FALLS: f64 = 0.25;
 const FALLS_BY: Delta = Delta::ms(5);
 /// What may be paid for it: a shaper's distance to the line's rate, and its framing.
 const PAYS: f64 = 0.15;
+
+/// What a search for a shaper's rate aims at: half of what is noticed, so that the second test, whose load is another, stays below that. Rates that
+/// cost more goodput than may be paid are not tried.
+pub fn searched(measured: Rate, qdisc: Qdisc) -> KneeParams {
+    let usual = KneeParams::of(measured, qdisc);
+    KneeParams {
+        target: usual.target.max(UNNOTICED / 2),
+        least_percent: (100.0 * (1.0 - PAYS)) as u64,
+        ..usual
+    }
+}
 
 /// What the second test says of the cure.
 #[derive(Clone, Debug, PartialEq)]
@@ -53,7 +66,9 @@ pub fn judge(proposal: &Proposal, before: &Tested, after: &Tested) -> Judgement 
 
 impl Proposal {
     pub fn treats(&self, way: Direction) -> bool {
-        self.shaped[way as usize].is_some() || (way == Direction::Down && self.holds_window)
+        self.shaped[way as usize].is_some()
+            || self.followed[way as usize]
+            || (way == Direction::Down && self.holds_window)
     }
 }
 
@@ -85,7 +100,6 @@ fn one(way: Direction, is_treated: bool, before: Loaded, after: Loaded) -> (bool
 #[cfg(test)]
 mod tests {
     use super::*;
-    use unbloat_units::Rate;
 
     fn loaded(added_ms: i64, kbps: u64) -> Loaded {
         Loaded {

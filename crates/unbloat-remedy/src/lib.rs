@@ -7,6 +7,6 @@ mod judgement;
 mod proposal;
 mod tested;
 
-pub use judgement::{Judgement, judge};
+pub use judgement::{Judgement, judge, searched};
 pub use proposal::{Proposal, Untreated, propose};
 pub use tested::{Loaded, NotATest, Tested};

@@ -14,6 +14,8 @@ pub struct Proposal {
     pub shaped: [Option<Rate>; 2],
     /// Hold back what this host's downloads may have on their way.
     pub holds_window: bool,
+    /// Directions, down and up, that a shaper whose rates follow the line is for; it shapes both.
+    pub followed: [bool; 2],
     /// A sentence for each.
     pub because: Vec<String>,
 }
@@ -26,15 +28,16 @@ pub enum Untreated {
     #[error("the test is not to be trusted ({0}): run it again")]
     Distrusted(String),
     #[error(
-        "{0}: its rate changes, so no fixed one fits, and what others send cannot be held back from here; `unbloat autorate` follows such a line"
+        "{0}: its rate changes, so no fixed one fits; a router has to follow it by itself, as `unbloat autorate` there does"
     )]
     Changing(String),
     #[error("the test loaded neither direction alone: run it with stages down and up")]
     Unloaded,
 }
 
-/// Cures for each direction whose queue is felt: a shaper where the rate is steady, the receive window where a download's is not.
-pub fn propose(tested: &Tested) -> Result<Proposal, Untreated> {
+/// Cures for each direction whose queue is felt: a shaper where the rate is steady, the receive window where a download's is not, and where an
+/// upload's is not a shaper that follows both. `follows`: whether that can be put in place.
+pub fn propose(tested: &Tested, follows: bool) -> Result<Proposal, Untreated> {
     if let Some(reason) = tested.distrust.first() {
         return Err(Untreated::Distrusted(reason.clone()));
     }
@@ -48,7 +51,11 @@ pub fn propose(tested: &Tested) -> Result<Proposal, Untreated> {
     }
     let mut proposal = Proposal::default();
     let mut changing = None;
-    for (way, load) in known.iter().filter(|(_, load)| load.added_p95 >= UNNOTICED) {
+    let felt = || known.iter().filter(|(_, load)| load.added_p95 >= UNNOTICED);
+    if follows && felt().any(|(way, load)| *way == Direction::Up && !load.is_steady) {
+        return Ok(follow(felt()));
+    }
+    for (way, load) in felt() {
         let felt = Felt(*way, *load);
         match (way, load.is_steady) {
             (_, true) => {
@@ -75,6 +82,23 @@ pub fn propose(tested: &Tested) -> Result<Proposal, Untreated> {
             Err(Untreated::Healthy(all.collect::<Vec<_>>().join(", ")))
         }
     }
+}
+
+/// One shaper for both directions: what it has to know of the one it learns from the other's acknowledgments.
+fn follow<'a>(felt: impl Iterator<Item = &'a (Direction, Loaded)>) -> Proposal {
+    let mut proposal = Proposal::default();
+    for (way, load) in felt {
+        proposal.followed[*way as usize] = true;
+        let changing = match load.is_steady {
+            true => "",
+            false => ", and its rate changes",
+        };
+        proposal.because.push(format!(
+            "{}{changing}: shape it, with a rate that follows the line",
+            Felt(*way, *load)
+        ));
+    }
+    proposal
 }
 
 /// A share of what the line carried for that goodput.
@@ -122,9 +146,9 @@ mod tests {
 
     #[test]
     fn each_steady_direction_with_a_queue_is_shaped_below_what_it_carried() {
-        let proposal = propose(&tested(loaded(160, 48, true), loaded(12, 10, true))).unwrap();
+        let proposal = propose(&tested(loaded(160, 48, true), loaded(12, 10, true)), true).unwrap();
         assert_eq!(proposal.shaped, [Some(Rate::kbps(44_751)), None]);
-        let both = propose(&tested(loaded(160, 48, true), loaded(240, 10, true))).unwrap();
+        let both = propose(&tested(loaded(160, 48, true), loaded(240, 10, true)), true).unwrap();
         assert_eq!(both.shaped[1], Some(Rate::kbps(9_841)));
         assert_eq!(both.because.len(), 2);
         assert!(!both.holds_window);
@@ -132,23 +156,34 @@ mod tests {
 
     #[test]
     fn downloads_over_a_changing_path_are_held_by_their_window() {
-        let proposal = propose(&tested(loaded(4_000, 3, false), loaded(250, 10, false))).unwrap();
+        let proposal =
+            propose(&tested(loaded(4_000, 3, false), loaded(9, 10, false)), true).unwrap();
         assert!(proposal.holds_window);
         assert_eq!(proposal.shaped, [None, None]);
     }
 
     #[test]
+    fn an_upload_over_a_changing_path_is_followed_with_its_download_where_that_can_be() {
+        let both = tested(loaded(4_000, 3, false), loaded(250, 10, false));
+        let proposal = propose(&both, true).unwrap();
+        assert_eq!(proposal.followed, [true, true]);
+        assert!(!proposal.holds_window && proposal.shaped == [None, None]);
+        let from_afar = propose(&both, false).unwrap();
+        assert!(from_afar.holds_window && from_afar.followed == [false, false]);
+    }
+
+    #[test]
     fn where_nothing_helps_it_is_said_why() {
-        let healthy = propose(&tested(loaded(4, 50, true), loaded(9, 10, true)));
+        let healthy = propose(&tested(loaded(4, 50, true), loaded(9, 10, true)), true);
         assert!(matches!(healthy, Err(Untreated::Healthy(_))));
-        let changing = propose(&tested(loaded(4, 50, true), loaded(250, 10, false)));
+        let changing = propose(&tested(loaded(4, 50, true), loaded(250, 10, false)), false);
         assert!(changing.unwrap_err().to_string().contains("autorate"));
-        assert_eq!(propose(&tested(None, None)), Err(Untreated::Unloaded));
+        assert_eq!(propose(&tested(None, None), true), Err(Untreated::Unloaded));
         let doubted = Tested {
             distrust: vec!["datagrams left late".into()],
             ..tested(loaded(160, 48, true), None)
         };
-        let said = propose(&doubted).unwrap_err().to_string();
+        let said = propose(&doubted, true).unwrap_err().to_string();
         assert!(said.contains("datagrams left late"), "{said}");
     }
 }

@@ -12,7 +12,7 @@ use rustix::time::{ClockId, clock_gettime};
 use std::sync::atomic::{AtomicBool, Ordering};
 use unbloat_autorate::{Autorate, Decision, Policy, Seen};
 use unbloat_queue::discipline::cake::{Cake, Params};
-use unbloat_queue::{Backlog, Context, Observer, Packet, Queue};
+use unbloat_queue::{Backlog, Context, Ecn, Observer, Packet, Queue};
 use unbloat_units::{Delta, Rate, Time};
 
 /// What is to be shaped, and how.
@@ -34,6 +34,8 @@ pub struct Counts {
     pub packets: u64,
     pub bytes: u64,
     pub dropped: u64,
+    /// Told of congestion in place of being dropped.
+    pub marked: u64,
     pub backlog: Backlog,
     /// Longest wait of a packet since the last time this was told.
     pub longest: Delta,
@@ -156,8 +158,17 @@ impl Shaper {
         } = self;
         let more = queues.receive(BATCH, |held| {
             let (mut packet, seen) = reader.read(now, held.bytes, held.len);
-            let (queue, id) = (held.queue, held.id);
-            packet.handle = store.put(Waiting { queue, id, seen });
+            let (queue, id, ecn) = (held.queue, held.id, packet.ecn);
+            if held.mark != 0 {
+                // Its mark is somebody's, and ours would take its place: it is dropped where it would be marked.
+                packet.ecn = Ecn::NotEct;
+            }
+            packet.handle = store.put(Waiting {
+                queue,
+                id,
+                seen,
+                ecn,
+            });
             arrivals.push((queue, packet, seen));
         })?;
         for (queue, packet, seen) in std::mem::take(&mut self.arrivals) {
@@ -213,11 +224,17 @@ impl Shaper {
     }
 
     fn sent(&mut self, now: Time, index: usize, packet: &Packet) {
-        let waiting = self.decide(packet.handle, Verdict::Accept);
+        let is_marked = packet.ecn == Ecn::Ce && self.store.get(packet.handle).ecn != Ecn::Ce;
+        let verdict = match is_marked {
+            true => Verdict::Congested,
+            false => Verdict::Accept,
+        };
+        let waiting = self.decide(packet.handle, verdict);
         let Some(side) = &mut self.sides[index] else {
             return;
         };
         side.counts.packets += 1;
+        side.counts.marked += u64::from(is_marked);
         side.counts.bytes += u64::from(packet.len.as_u32());
         side.counts.longest = side.counts.longest.max(now.since(packet.enqueued));
         if let Some(autorate) = &mut self.autorate {

@@ -14,6 +14,8 @@ pub enum ShapeError {
     NotAllowed(io::Error),
     #[error("the kernel has no way to hold packets (nftables with nfnetlink_queue): {0}")]
     NoQueue(io::Error),
+    #[error("no thread to shape on: {0}")]
+    Thread(io::Error),
     #[error("{doing}: {source}")]
     Kernel {
         doing: &'static str,

@@ -1,7 +1,7 @@
 //! What is known of packets that the kernel holds, by the handles that CAKE knows them under.
 
 use unbloat_autorate::{Seen, Stamps};
-use unbloat_queue::{Dscp, FlowHash, Host, IpLen, Packet};
+use unbloat_queue::{Dscp, Ecn, FlowHash, Host, IpLen, Packet};
 use unbloat_units::Time;
 use unbloat_wire::{
     Address, Batch, FlowHasher, LinkType, PacketFlags, PacketHeader, Parser, ParserParams, protocol,
@@ -13,6 +13,8 @@ pub(crate) struct Waiting {
     pub queue: u16,
     pub id: u32,
     pub seen: Seen,
+    /// As it came.
+    pub ecn: Ecn,
 }
 
 /// Waiting packets, by handle.
@@ -30,6 +32,10 @@ impl Store {
         }
         self.places.push(waiting);
         (self.places.len() - 1) as u32
+    }
+
+    pub(crate) fn get(&self, handle: u32) -> &Waiting {
+        &self.places[handle as usize]
     }
 
     pub(crate) fn take(&mut self, handle: u32) -> Waiting {
@@ -67,6 +73,7 @@ impl Reader {
             packet.flow = FlowHash(fold(header.flow_hash));
             (packet.source, packet.destination) = (host(header.src), host(header.dst));
             packet.dscp = Dscp(header.tos >> 2);
+            packet.ecn = ecn(header.tos);
             seen.flow = header.flow_hash;
             seen.stamps = stamps(header);
         }
@@ -82,6 +89,15 @@ fn stamps(header: &PacketHeader) -> Option<Stamps> {
         ack: header.ack.raw(),
         payload: header.payload_len,
     })
+}
+
+fn ecn(tos: u8) -> Ecn {
+    match tos & 3 {
+        0 => Ecn::NotEct,
+        1 => Ecn::Ect1,
+        2 => Ecn::Ect0,
+        _ => Ecn::Ce,
+    }
 }
 
 fn host(address: Address) -> Host {

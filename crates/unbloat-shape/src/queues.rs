@@ -17,11 +17,27 @@ const COPIED: u32 = 160;
 const HELD: u32 = 16_384;
 const ROOM: usize = 8 << 20;
 
+/// Of the attribute with the kernel's mark, in packets and verdicts.
+const MARK: u16 = 3;
+/// The mark of packets that are to carry "congestion experienced", between the queue and the next rule: "unce" in ASCII.
+pub(crate) const CONGESTED: u32 = 0x756e_6365;
+
 /// What becomes of a packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Verdict {
-    Drop = 0,
-    Accept = 1,
+    Drop,
+    Accept,
+    /// It leaves with a mark for our rules, of the kernel's, that set "congestion experienced" and take the mark off again.
+    Congested,
+}
+
+impl Verdict {
+    fn code(self) -> u32 {
+        match self {
+            Verdict::Drop => 0,
+            Verdict::Accept | Verdict::Congested => 1,
+        }
+    }
 }
 
 /// A packet that is held, as far as it was copied.
@@ -32,6 +48,8 @@ pub(crate) struct HeldPacket<'a> {
     /// From the IP header on.
     pub bytes: &'a [u8],
     pub len: u32,
+    /// The kernel's mark of it; somebody's, if it is not 0.
+    pub mark: u32,
 }
 
 /// Queues that live as long as this.
@@ -112,12 +130,20 @@ impl Queues {
     pub(crate) fn decide(&mut self, queue: u16, id: u32, verdict: Verdict) {
         const LEN: u16 = 12;
         const VERDICT_HEADER: u16 = 2;
-        let mut attribute = [0; LEN as usize];
-        attribute[..2].copy_from_slice(&LEN.to_ne_bytes());
-        attribute[2..4].copy_from_slice(&VERDICT_HEADER.to_ne_bytes());
-        attribute[4..8].copy_from_slice(&(verdict as u32).to_be_bytes());
-        attribute[8..].copy_from_slice(&id.to_be_bytes());
-        message(&mut self.verdicts, VERDICT, 0, 0, 0, queue, &attribute);
+        const MARK_LEN: u16 = 8;
+        let mut attributes = [0; (LEN + MARK_LEN) as usize];
+        attributes[..2].copy_from_slice(&LEN.to_ne_bytes());
+        attributes[2..4].copy_from_slice(&VERDICT_HEADER.to_ne_bytes());
+        attributes[4..8].copy_from_slice(&verdict.code().to_be_bytes());
+        attributes[8..12].copy_from_slice(&id.to_be_bytes());
+        attributes[12..14].copy_from_slice(&MARK_LEN.to_ne_bytes());
+        attributes[14..16].copy_from_slice(&MARK.to_ne_bytes());
+        attributes[16..].copy_from_slice(&CONGESTED.to_be_bytes());
+        let told = match verdict {
+            Verdict::Congested => &attributes[..],
+            Verdict::Accept | Verdict::Drop => &attributes[..usize::from(LEN)],
+        };
+        message(&mut self.verdicts, VERDICT, 0, 0, 0, queue, told);
     }
 
     pub(crate) fn flush(&mut self) -> io::Result<()> {
@@ -143,5 +169,6 @@ fn packet(body: &[u8]) -> Option<HeldPacket<'_>> {
         id,
         bytes,
         len: whole.unwrap_or(bytes.len() as u32),
+        mark: attribute(attributes, MARK).and_then(word).unwrap_or(0),
     })
 }

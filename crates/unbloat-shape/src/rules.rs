@@ -3,9 +3,13 @@
 //! Two tables of nftables, for IPv4 and IPv6, with the flag that makes them ours: the kernel removes them when our socket
 //! closes, whatever closes it (Linux 5.12), and refuses them to everybody else meanwhile. Where nftables was built without
 //! `queue`, the same is done by the target of xtables through its compatibility layer.
+//!
+//! A verdict cannot change a packet of which only the headers were copied. So one that is to carry "congestion experienced" leaves its
+//! queue with a mark, and a chain right behind it does the rest: as nft tells it, `meta mark 0x756e6365 ip ecn set ce meta mark set 0`.
 
 use crate::error::ShapeError;
 use crate::nfnetlink::{APPEND, CREATE, EXCLUSIVE, Nfnetlink, with_answer};
+use crate::queues::CONGESTED;
 use std::io;
 use unbloat_netlink::Attributes;
 
@@ -98,20 +102,30 @@ fn batch(socket: &mut Nfnetlink, interface: &str, ways: Ways, queueing: Queueing
             let Some(queue) = queue else {
                 continue;
             };
-            let place = Attributes::new()
-                .bytes(1, &hook.to_be_bytes())
-                .bytes(2, &priority.to_be_bytes());
-            let chain = Attributes::new()
-                .text(1, &table)
-                .text(3, name)
-                .nested(4, &place)
-                .text(7, "filter");
-            messages.push(socket.message(NEW_CHAIN, CREATE, family, 0, &chain.to_bytes()));
-            let rule = Attributes::new()
-                .text(1, &table)
-                .text(2, name)
-                .nested(4, &expressions(interface, key, queue, queueing));
-            messages.push(socket.message(NEW_RULE, CREATE | APPEND, family, 0, &rule.to_bytes()));
+            let queued = expressions(interface, key, queue, queueing);
+            let marking = format!("{name}-congested");
+            // Behind the queue: a verdict lets a packet go on there.
+            let chains = [
+                (name, priority, queued),
+                (marking.as_str(), priority + 1, congestion(family)),
+            ];
+            for (chain, priority, rule) in chains {
+                let place = Attributes::new()
+                    .bytes(1, &hook.to_be_bytes())
+                    .bytes(2, &priority.to_be_bytes());
+                let made = Attributes::new()
+                    .text(1, &table)
+                    .text(3, chain)
+                    .nested(4, &place)
+                    .text(7, "filter");
+                messages.push(socket.message(NEW_CHAIN, CREATE, family, 0, &made.to_bytes()));
+                let rule = Attributes::new()
+                    .text(1, &table)
+                    .text(2, chain)
+                    .nested(4, &rule);
+                let rule = rule.to_bytes();
+                messages.push(socket.message(NEW_RULE, CREATE | APPEND, family, 0, &rule));
+            }
         }
     }
     // The end of a batch is not answered: what precedes it is.
@@ -138,11 +152,69 @@ fn expressions(interface: &str, key: u32, queue: u16, queueing: Queueing) -> Att
         Queueing::Native => ("queue", native(queue)),
         Queueing::Compatible => ("target", compatible(queue)),
     };
-    [("meta", meta), ("cmp", compare), (target, held)]
-        .into_iter()
-        .fold(Attributes::new(), |list, (kind, data)| {
-            list.nested(1, &Attributes::new().text(1, kind).nested(2, &data))
-        })
+    list([("meta", meta), ("cmp", compare), (target, held)])
+}
+
+fn list<const N: usize>(all: [(&str, Attributes); N]) -> Attributes {
+    let one = |list: Attributes, (kind, data): (&str, Attributes)| {
+        list.nested(1, &Attributes::new().text(1, kind).nested(2, &data))
+    };
+    all.into_iter().fold(Attributes::new(), one)
+}
+
+/// Sets both bits of ECN in what has our mark, and takes the mark off.
+fn congestion(family: u8) -> Attributes {
+    const REGISTER: u32 = 1;
+    const MARK: u32 = 3;
+    const NETWORK_HEADER: u32 = 1;
+    const INTERNET_CHECKSUM: u32 = 1;
+    const CHECKSUM_AT: u32 = 10;
+    let be = |value: u32| value.to_be_bytes();
+    let value = |bytes: &[u8]| Attributes::new().bytes(1, bytes);
+    // Two bytes from the start: version, length and TOS of IPv4; version, traffic class and the flow label's beginning of IPv6.
+    let (mask, bits) = match family {
+        IPV4 => ([0xff, 0xfc], [0, 0x03]),
+        _ => ([0xff, 0xcf], [0, 0x30]),
+    };
+    let place = |attributes: Attributes| {
+        let based = attributes.bytes(2, &be(NETWORK_HEADER));
+        based.bytes(3, &be(0)).bytes(4, &be(2))
+    };
+    let read = place(Attributes::new().bytes(1, &be(REGISTER)));
+    let mut write = place(Attributes::new()).bytes(5, &be(REGISTER));
+    if family == IPV4 {
+        write = write
+            .bytes(6, &be(INTERNET_CHECKSUM))
+            .bytes(7, &be(CHECKSUM_AT));
+    }
+    let set = Attributes::new()
+        .bytes(1, &be(REGISTER))
+        .bytes(2, &be(REGISTER))
+        .bytes(3, &be(2))
+        .nested(4, &value(&mask))
+        .nested(5, &value(&bits));
+    let marked = Attributes::new()
+        .bytes(1, &be(REGISTER))
+        .bytes(2, &be(MARK));
+    let is_ours = Attributes::new()
+        .bytes(1, &be(REGISTER))
+        .bytes(2, &be(0))
+        .nested(3, &value(&CONGESTED.to_ne_bytes()));
+    let nothing = Attributes::new()
+        .bytes(1, &be(REGISTER))
+        .nested(2, &value(&[0; 4]));
+    let unmark = Attributes::new()
+        .bytes(2, &be(MARK))
+        .bytes(3, &be(REGISTER));
+    list([
+        ("meta", marked),
+        ("cmp", is_ours),
+        ("payload", read),
+        ("bitwise", set),
+        ("payload", write),
+        ("immediate", nothing),
+        ("meta", unmark),
+    ])
 }
 
 const BYPASS: u16 = 1;

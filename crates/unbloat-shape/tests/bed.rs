@@ -21,6 +21,7 @@ fn is_root() -> bool {
 struct Pair {
     _bed: Bed,
     client: Host,
+    server: Host,
     sender: UdpSocket,
     receiver: UdpSocket,
 }
@@ -45,6 +46,7 @@ fn pair() -> Pair {
     Pair {
         _bed: bed,
         client,
+        server,
         sender,
         receiver,
     }
@@ -120,6 +122,42 @@ fn packets_leave_in_order_and_not_before_the_rate_lets_them() {
         counts.packets >= 40 && counts.bytes >= 40 * 972,
         "{counts:?}"
     );
+}
+
+/// Of the receiver's IP, since its start: packets with "congestion experienced", and with a wrong checksum.
+fn counted(host: &Host) -> (u64, u64) {
+    let read = || std::fs::read_to_string("/proc/thread-self/net/netstat");
+    let text = host.within(read).unwrap().unwrap();
+    let mut lines = text.lines().filter(|line| line.starts_with("IpExt:"));
+    let (names, values) = (lines.next().unwrap(), lines.next().unwrap());
+    let value = |wanted: &str| {
+        let mut both = names.split(' ').zip(values.split(' '));
+        let (_, value) = both.find(|(name, _)| *name == wanted).unwrap();
+        value.parse().unwrap()
+    };
+    (value("InCEPkts"), value("InCsumErrors"))
+}
+
+#[test]
+fn what_can_be_told_of_congestion_is_marked_and_not_dropped() {
+    if !is_root() {
+        return;
+    }
+    let pair = pair();
+    let mut params = options(Rate::mbps(8));
+    if let Some(up) = &mut params.cakes[1] {
+        (up.target, up.rtt) = (Delta::us(100), Delta::ms(1));
+    }
+    const ECT: u8 = 2;
+    rustix::net::sockopt::set_ip_tos(&pair.sender, ECT).unwrap();
+    let start = || Shaper::start(&params);
+    let mut shaper = pair.client.within(start).unwrap().unwrap();
+    let (numbers, _) = while_shaping(&mut shaper, || pair.send(60));
+    assert_eq!(numbers.len(), 60);
+    let counts = shaper.counts()[1].unwrap();
+    let (congested, wrong) = counted(&pair.server);
+    assert!(congested > 0, "{counts:?}");
+    assert_eq!((congested, wrong), (counts.marked, 0));
 }
 
 #[test]

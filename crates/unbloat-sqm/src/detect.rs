@@ -74,13 +74,14 @@ pub fn detect(samples: &[Sample]) -> Detection {
         return Detection::Inconclusive(Inconclusive::TooFew { sizes });
     }
     let straight = fit(&samples, f64::from);
-    let fits = OVERHEADS.map(|overhead| {
+    let fits = OVERHEADS.rev().map(|overhead| {
         let framing = atm(overhead);
         (
             framing,
             fit(&samples, |bytes| framing.wire_bytes(bytes) as f64),
         )
     });
+    // Between sizes in steps of 4 bytes four overheads fit alike: the largest is told, with which no cell is forgotten.
     let best = fits.min_by(|(_, a), (_, b)| a.squares.total_cmp(&b.squares));
     let (framing, stairs) = best.expect("there are overheads to try");
     judge(samples.len(), straight, framing, stairs)
@@ -210,6 +211,22 @@ mod tests {
                 "{found:?} for {overhead}"
             );
         }
+    }
+
+    #[test]
+    fn between_sizes_in_steps_no_cell_is_forgotten() {
+        let sweep: Vec<Sample> = (44..=284)
+            .step_by(4)
+            .map(|ip_bytes| Sample {
+                ip_bytes,
+                delay: Delta::us(8 * atm(10).wire_bytes(ip_bytes) as i64),
+            })
+            .collect();
+        let found = detect(&sweep);
+        assert!(
+            matches!(found, Detection::Atm { framing, .. } if framing == atm(12)),
+            "{found:?}"
+        );
     }
 
     #[test]

@@ -2,9 +2,10 @@
 //!
 //! 95 % of what was measured is a guess. The law asks for a trial at that rate; from there it goes up as long as delay stays low, and
 //! down as long as it does not, then halves the interval between the highest good and the lowest bad rate until that is
-//! narrow. One bad trial may be somebody else's traffic, so a rate is bad only after a second one. A trial whose load did not
+//! narrow. One bad trial may be somebody else's traffic, so after it two of three decide. A trial whose load did not
 //! reach the shaper says nothing, and is repeated.
 
+use crate::plan::Qdisc;
 use unbloat_units::{Delta, Rate};
 
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -20,6 +21,25 @@ pub struct KneeParams {
     /// A trial counts if its goodput reaches this share of the shaped rate (or its delay is too high).
     pub loaded_percent: u64,
     pub most_trials: u32,
+}
+
+impl KneeParams {
+    /// For a line of that rate behind that shaper: 5 ms, or three of the longest packets where they take longer (no shaper stops the
+    /// one that it is at, and what is new waits for its turn); behind a FIFO what that holds, and a half more.
+    pub fn of(measured: Rate, qdisc: Qdisc) -> KneeParams {
+        const LONGEST_BITS: f64 = 12_000.0;
+        const FIFO: Delta = Delta::ms(30);
+        let packets = Delta::from_secs_f64(3.0 * LONGEST_BITS / measured.as_bps_f64().max(1.0));
+        let usual = KneeParams::default();
+        let shaper = match qdisc {
+            Qdisc::Fifo => FIFO,
+            Qdisc::Cake | Qdisc::FqCodel | Qdisc::OwnCake => usual.target,
+        };
+        KneeParams {
+            target: shaper.max(packets),
+            ..usual
+        }
+    }
 }
 
 impl Default for KneeParams {
@@ -43,7 +63,8 @@ pub struct Trial {
 }
 
 /// How a trial counted.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize)]
+#[serde(rename_all = "snake_case")]
 pub enum Judged {
     Good,
     /// It is repeated.
@@ -66,9 +87,9 @@ pub enum Asked {
 #[derive(Clone, Copy, Debug, PartialEq, thiserror::Error)]
 pub enum NoKnee {
     #[error(
-        "delay stays high at {rate}, half of what was measured: the queue is not in front of this shaper; look where it is with unbloat locate"
+        "delay stays high at {rate}, {percent} % of what was measured: the queue is not in front of this shaper; look where it is with unbloat locate"
     )]
-    Elsewhere { rate: Rate },
+    Elsewhere { rate: Rate, percent: u64 },
     #[error(
         "load reached only {goodput} through a shaper of {rate}: more connections, or a nearer server"
     )]
@@ -85,7 +106,9 @@ pub struct Knee {
     asked: Rate,
     good: Option<Rate>,
     bad: Option<Rate>,
-    is_doubtful: bool,
+    /// Of the rate that is asked for: trials with little delay, with much, without load.
+    low: u32,
+    high: u32,
     unloaded: u32,
     trials: u32,
     last: Trial,
@@ -99,7 +122,8 @@ impl Knee {
             measured,
             good: None,
             bad: None,
-            is_doubtful: false,
+            low: 0,
+            high: 0,
             unloaded: 0,
             trials: 0,
             last: Trial {
@@ -123,9 +147,10 @@ impl Knee {
         if self.is_over() {
             return match self.good {
                 Some(good) => Asked::Knee(good),
-                None if self.trials < self.params.most_trials => {
-                    Asked::None(NoKnee::Elsewhere { rate })
-                }
+                None if self.trials < self.params.most_trials => Asked::None(NoKnee::Elsewhere {
+                    rate,
+                    percent: self.params.least_percent,
+                }),
                 None => Asked::None(NoKnee::TooMany {
                     trials: self.trials,
                 }),
@@ -141,12 +166,12 @@ impl Knee {
         let judged = self.judge(trial);
         match judged {
             Judged::Unloaded => self.unloaded += 1,
-            Judged::Doubtful => self.is_doubtful = true,
+            Judged::Doubtful => {}
             Judged::Good => self.good = Some(self.asked),
             Judged::Bad => self.bad = Some(self.asked),
         }
         if matches!(judged, Judged::Good | Judged::Bad) {
-            (self.is_doubtful, self.unloaded) = (false, 0);
+            (self.low, self.high, self.unloaded) = (0, 0, 0);
             if !self.is_over() {
                 self.asked = self.next();
             }
@@ -158,14 +183,24 @@ impl Knee {
         self.trials
     }
 
-    fn judge(&self, trial: Trial) -> Judged {
+    pub fn params(&self) -> &KneeParams {
+        &self.params
+    }
+
+    fn judge(&mut self, trial: Trial) -> Judged {
+        const MOST: u32 = 2;
         let is_low = trial.added_p95 <= self.params.target;
-        let loaded = percent(self.asked, self.params.loaded_percent);
-        match (is_low, self.is_doubtful) {
-            (true, _) if trial.goodput < loaded => Judged::Unloaded,
-            (true, _) => Judged::Good,
-            (false, false) => Judged::Doubtful,
-            (false, true) => Judged::Bad,
+        if is_low && trial.goodput < percent(self.asked, self.params.loaded_percent) {
+            return Judged::Unloaded;
+        }
+        match is_low {
+            true => self.low += 1,
+            false => self.high += 1,
+        }
+        match (self.low, self.high) {
+            (MOST.., _) | (_, 0) => Judged::Good,
+            (_, MOST..) => Judged::Bad,
+            _ => Judged::Doubtful,
         }
     }
 
@@ -260,11 +295,34 @@ mod tests {
     }
 
     #[test]
+    fn a_rate_that_was_bad_once_is_good_after_two_of_three() {
+        let mut knee = Knee::new(LINE, KneeParams::default());
+        let [good, bad] = [Rate::ZERO, LINE].map(|at| Trial {
+            added_p95: response(at, percent(LINE, 50)).added_p95,
+            goodput: LINE,
+        });
+        let told = [bad, good, good, bad, good, bad].map(|trial| knee.tell(trial));
+        let doubt = Judged::Doubtful;
+        assert_eq!(
+            told,
+            [doubt, doubt, Judged::Good, doubt, doubt, Judged::Bad]
+        );
+    }
+
+    #[test]
     fn a_queue_that_is_elsewhere_is_told() {
         let (end, _) = search(|_, _| response(LINE, Rate::ZERO));
         assert!(
-            matches!(end, Asked::None(NoKnee::Elsewhere { rate }) if rate == percent(LINE, 50))
+            matches!(end, Asked::None(NoKnee::Elsewhere { rate, .. }) if rate == percent(LINE, 50))
         );
+    }
+
+    #[test]
+    fn slow_lines_and_fifos_are_asked_for_what_they_can_do() {
+        let target = |rate, qdisc| KneeParams::of(rate, qdisc).target;
+        assert_eq!(target(LINE, Qdisc::Cake), Delta::ms(5));
+        assert_eq!(target(Rate::mbps(4), Qdisc::OwnCake), Delta::ms(9));
+        assert_eq!(target(LINE, Qdisc::Fifo), Delta::ms(30));
     }
 
     #[test]

@@ -247,7 +247,7 @@ fn span_bytes(rate: Rate, span: Delta) -> u64 {
     rate.as_bps() / 8 * span.as_us() as u64 / 1_000_000
 }
 
-/// The command that shapes in user space. It knows what is added to a packet, but no cells.
+/// The command that shapes in user space.
 fn own(plan: &Plan) -> Words {
     let mut line = words(&["unbloat", "shape", "--interface", plan.device.as_str()]);
     for (name, rate) in [("--down", plan.down), ("--up", plan.up)] {
@@ -260,6 +260,14 @@ fn own(plan: &Plan) -> Words {
             "--overhead".to_owned(),
             plan.framing.overhead_bytes.to_string(),
         ]);
+    }
+    if plan.framing.minimum_bytes > 0 {
+        line.extend(["--mpu".to_owned(), plan.framing.minimum_bytes.to_string()]);
+    }
+    match plan.framing.cells {
+        Cells::None => {}
+        Cells::Atm => line.extend(words(&["--cells", "atm"])),
+        Cells::Ptm => line.extend(words(&["--cells", "ptm"])),
     }
     line
 }
@@ -323,6 +331,12 @@ tc filter add dev eth0 parent ffff: protocol all prio 10 u32 match u32 0 0 flowi
     fn a_fifo_is_short_but_holds_a_burst() {
         assert_eq!(fifo_bytes(Rate::mbps(19)), 47_500);
         assert_eq!(fifo_bytes(Rate::mbps(1)), 24_224);
+    }
+
+    #[test]
+    fn our_own_cake_is_told_as_its_command() {
+        let expected = "unbloat shape --interface eth0 --down 19000000bit/s --up 1000000bit/s --overhead 44 --cells atm\n";
+        assert_eq!(text(&commands(&plan(Qdisc::OwnCake))), expected);
     }
 
     #[test]

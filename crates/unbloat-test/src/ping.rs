@@ -24,7 +24,7 @@ const EVERY: Delta = Delta::ms(100);
 /// Until it looks again whether it is to end.
 const LOOK: Delta = Delta::ms(50);
 /// Type, code, checksum, identifier, sequence number.
-const HEADER: usize = 8;
+pub(crate) const HEADER: usize = 8;
 /// As `ping` has them: 56.
 const PAYLOAD: usize = 56;
 /// A raw socket gets all of the host's ICMP, of any length.
@@ -53,7 +53,7 @@ impl Pinging {
     }
 }
 
-struct Pinger {
+pub(crate) struct Pinger {
     socket: Socket,
     form: Form,
     clock: Clock,
@@ -61,7 +61,7 @@ struct Pinger {
 }
 
 impl Pinger {
-    fn open(mut to: SocketAddr, clock: Clock) -> io::Result<Pinger> {
+    pub(crate) fn open(mut to: SocketAddr, clock: Clock) -> io::Result<Pinger> {
         to.set_port(0);
         let protocol = match to {
             SocketAddr::V4(_) => Protocol::ICMPV4,
@@ -93,7 +93,7 @@ impl Pinger {
         while !stop.load(Ordering::Relaxed) {
             let now = self.clock.now();
             if now >= due {
-                self.send();
+                self.send(PAYLOAD);
                 due = (due + EVERY).max(now);
             }
             let rest = due.since(self.clock.now());
@@ -109,9 +109,10 @@ impl Pinger {
         self.sent
     }
 
-    fn send(&mut self) {
+    /// A request with so many bytes behind its header.
+    pub(crate) fn send(&mut self, payload: usize) {
         let number = self.sent.len() as u32;
-        let packet = self.form.request(number);
+        let packet = self.form.request(number, payload);
         let at = self.clock.now();
         let refused = self.socket.send(&packet).err();
         self.sent.push(Probe {
@@ -124,6 +125,24 @@ impl Pinger {
             answer: None,
             failure: refused.map(|error| error.to_string()),
         });
+    }
+
+    /// Takes answers until a time.
+    pub(crate) fn listen(&mut self, until: Time) {
+        loop {
+            let rest = until.since(self.clock.now());
+            if rest <= Delta::ZERO {
+                return;
+            }
+            stamped::wait(self.socket.as_fd(), rest.min(LOOK));
+            // What goes wrong with one answer says nothing of the next.
+            let _ = self.receive();
+        }
+    }
+
+    /// Of each request in its order, as far as it was answered.
+    pub(crate) fn round_trips(&self) -> impl Iterator<Item = Option<Delta>> + '_ {
+        self.sent.iter().map(|probe| probe.answer)
     }
 
     fn receive(&mut self) -> io::Result<()> {
@@ -155,14 +174,14 @@ struct Form {
 }
 
 impl Form {
-    fn request(&self, number: u32) -> Vec<u8> {
+    fn request(&self, number: u32, payload: usize) -> Vec<u8> {
         let kind = if self.is_v6 { 128 } else { 8 };
         let [.., high, low] = number.to_be_bytes();
         let [first, second, ..] = self.token.to_be_bytes();
         let mut packet = vec![kind, 0, 0, 0, first, second, high, low];
         packet.extend(self.token.to_be_bytes());
         packet.extend(number.to_be_bytes());
-        packet.resize(HEADER + PAYLOAD, 0);
+        packet.resize(HEADER + payload, 0);
         if !self.is_v6 {
             // The kernel does it over where it knows the protocol.
             let sum = checksum(&packet);
@@ -214,7 +233,7 @@ mod tests {
     #[test]
     fn a_request_that_came_back_as_reply_is_known_by_its_number() {
         for (is_v6, reply) in [(false, 0), (true, 129)] {
-            let mut packet = form(is_v6, false).request(70_000);
+            let mut packet = form(is_v6, false).request(70_000, PAYLOAD);
             assert_eq!(form(is_v6, false).answered(&packet), None);
             packet[0] = reply;
             // The kernel's ping sockets write an identifier of their own.
@@ -227,7 +246,7 @@ mod tests {
 
     #[test]
     fn what_a_raw_socket_gives_has_a_header_of_any_length_and_may_be_cut() {
-        let mut reply = form(false, true).request(3);
+        let mut reply = form(false, true).request(3, PAYLOAD);
         reply[0] = 0;
         let packet = [&[0x46][..], &[0; 23], &reply].concat();
         assert_eq!(form(false, true).answered(&packet), Some(3));
@@ -238,7 +257,7 @@ mod tests {
 
     #[test]
     fn a_packet_with_its_checksum_sums_to_nothing() {
-        let packet = form(false, false).request(9);
+        let packet = form(false, false).request(9, PAYLOAD);
         assert_eq!(checksum(&packet), 0);
         // RFC 1071, 3: the example's sum is ddf2.
         assert_eq!(

@@ -1,5 +1,6 @@
 //! What the user says.
 
+use crate::sqm::Choice;
 use crate::test;
 use std::path::PathBuf;
 use unbloat_shaper::Target;
@@ -14,6 +15,7 @@ Examples:
   unbloat fix box --test runs/latest --yes  start from a test that was run already
   unbloat fix box --dry-run                 what would be changed, and nothing more
   unbloat fix box --router root@192.168.1.1 the shaper goes to the router
+  unbloat fix box --search --yes            the highest rates without delay, found by short tests, some two minutes more
 The second test is the first one again, with the same options: give them to `fix` as to `test`. What stays goes by
 `unbloat sqm remove`. The exit code is 4 if nothing helped, and 5 if a test is not to be trusted.")]
 pub struct Args {
@@ -31,6 +33,14 @@ pub struct Args {
     /// Put the shaper on this router, over ssh
     #[arg(long, value_name = "USER@HOST")]
     pub router: Option<Target>,
+
+    /// The shaper on this host [default: the best that the kernel has, or our own]
+    #[arg(long, value_enum, conflicts_with = "router")]
+    pub qdisc: Option<Choice>,
+
+    /// Search the shaper's rates by trials at once, not only when the first ones did not do
+    #[arg(long)]
+    pub search: bool,
 
     /// Change it without asking
     #[arg(short, long, conflicts_with = "dry_run")]

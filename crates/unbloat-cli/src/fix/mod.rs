@@ -8,19 +8,18 @@ mod window;
 pub use args::Args;
 
 use crate::exit::Exit;
+use crate::shaping::{End, Search, SearchError, ShapingError, Tried};
 use crate::stop::stop_on_ctrl_c;
 use crate::test::{self, RunTestError};
-use place::Cures;
+use place::{Cures, Placed};
 use serde_json::{Value, json};
 use std::io::{BufRead, IsTerminal, stdin};
 use std::net::IpAddr;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
-use unbloat_remedy::{Judgement, NotATest, Proposal, Tested, Untreated, judge, propose};
-use unbloat_shaper::ShaperError;
-use unbloat_sqm::{DeviceError, Plan, PlanError};
+use unbloat_remedy::{Judgement, NotATest, Proposal, Tested, Untreated, judge, propose, searched};
+use unbloat_sqm::{Framing, PlanError};
 use unbloat_test::Options;
-use unbloat_undo::UndoError;
 use unbloat_window::WindowError;
 
 #[derive(Debug, thiserror::Error)]
@@ -46,24 +45,16 @@ pub enum FixError {
     Own(NotATest),
     #[error("no device leads to {address}: {why}; give --interface")]
     NoDevice { address: IpAddr, why: String },
-    #[error("the router has no default route, so nothing says which device leads out")]
-    NoOutward,
     #[error("nobody answered, so no device leads there; give --interface")]
     NoAddress,
-    #[error(
-        "this kernel has neither CAKE nor HTB to shape with; shape on the router: --router USER@HOST"
-    )]
-    NothingOffered,
     #[error(transparent)]
     Plan(#[from] PlanError),
     #[error(transparent)]
-    Device(#[from] DeviceError),
+    Shaping(#[from] ShapingError),
     #[error(transparent)]
-    Shaper(#[from] ShaperError),
+    Search(#[from] SearchError),
     #[error(transparent)]
     Window(#[from] WindowError),
-    #[error(transparent)]
-    Undo(#[from] UndoError),
     #[error("cannot watch for Ctrl-C: {0}")]
     Signal(#[from] ctrlc::Error),
 }
@@ -81,49 +72,166 @@ pub fn run(args: &Args) -> Result<Exit, FixError> {
     if stop.load(Ordering::Relaxed) {
         return Ok(Exit::Interrupted);
     }
-    let proposal = match propose(&before.tested) {
+    let proposal = match propose(&before.tested, args.router.is_none()) {
         Ok(proposal) => proposal,
         Err(untreated) => return Ok(say_untreated(args, &untreated)),
     };
     let cures = Cures::of(args, &before.tested, &proposal)?;
-    show(&proposal, &cures);
+    show(&proposal, &cures, args.search);
     if args.dry_run || !(args.yes || agrees()) {
         eprintln!("unbloat: nothing was changed");
         return Ok(Exit::Complete);
     }
-    let placed = cures.apply()?;
-    let after = match measure(args, &options, &stop, "after") {
-        Ok(after) => after,
-        Err(error) => {
-            placed.release()?;
-            eprintln!("unbloat: the second test failed, so the change was taken back");
-            return Err(error);
-        }
-    };
-    let judgement = judge(&proposal, &before.tested, &after.tested);
-    let is_stopped = stop.load(Ordering::Relaxed);
-    let stays = judgement.has_helped && !is_stopped;
-    let state = match stays {
-        true => placed.keep()?,
-        false => {
-            placed.release()?;
-            "taken back: all is as it was".to_owned()
-        }
-    };
-    let round = Round {
+    let cure = Cure {
+        args,
+        options: &options,
+        stop: &stop,
         before,
         proposal,
-        plan: cures.plan().cloned(),
-        after,
-        judgement,
-        state,
+        cures,
+        trials: Vec::new(),
     };
-    round.tell(args.options.json);
-    Ok(match (is_stopped, stays) {
-        (true, _) => Exit::Interrupted,
-        (false, true) => Exit::Complete,
-        (false, false) => Exit::OutOfBounds,
-    })
+    match cure.run() {
+        Err(FixError::Search(SearchError::Distrusted(reason))) => {
+            eprintln!("unbloat: {}", SearchError::Distrusted(reason));
+            eprintln!("unbloat: taken back: all is as it was");
+            Ok(Exit::Untrusted)
+        }
+        ended => ended,
+    }
+}
+
+/// A cure that is being put to the proof.
+struct Cure<'a> {
+    args: &'a Args,
+    options: &'a Options,
+    stop: &'a AtomicBool,
+    before: Known,
+    proposal: Proposal,
+    cures: Cures,
+    trials: Vec<Tried>,
+}
+
+impl Cure<'_> {
+    fn run(mut self) -> Result<Exit, FixError> {
+        if self.args.search && !self.search()? {
+            return Ok(Exit::Interrupted);
+        }
+        let (mut placed, mut proof) = self.prove("after")?;
+        let may_search = !self.args.search && self.cures.searchable().is_some();
+        if may_search && !proof.judgement.has_helped && proof.is_trusted() && !self.is_stopped() {
+            placed.release()?;
+            eprintln!("unbloat: that did not do; the rates are searched by trials");
+            if !self.search()? {
+                return Ok(Exit::Interrupted);
+            }
+            (placed, proof) = self.prove("after-search")?;
+        }
+        let stays = proof.judgement.has_helped && !self.is_stopped();
+        let state = match stays {
+            true => placed.keep()?,
+            false => {
+                placed.release()?;
+                "taken back: all is as it was".to_owned()
+            }
+        };
+        self.tell(&proof, &state);
+        Ok(match (self.is_stopped(), stays) {
+            (true, _) => Exit::Interrupted,
+            (false, true) => Exit::Complete,
+            (false, false) => Exit::OutOfBounds,
+        })
+    }
+
+    fn is_stopped(&self) -> bool {
+        self.stop.load(Ordering::Relaxed)
+    }
+
+    /// Puts the cure in place, and repeats the test.
+    fn prove(&self, name: &str) -> Result<(Placed<'_>, Proof), FixError> {
+        let placed = self.cures.apply()?;
+        let after = match measure(self.args, self.options, self.stop, name) {
+            Ok(after) => after,
+            Err(error) => {
+                placed.release()?;
+                eprintln!("unbloat: the second test failed, so the change was taken back");
+                return Err(error);
+            }
+        };
+        let judgement = judge(&self.proposal, &self.before.tested, &after.tested);
+        Ok((placed, Proof { after, judgement }))
+    }
+
+    /// Finds other rates for what is shaped; where there are none, those that were proposed remain. False: it was stopped.
+    fn search(&mut self) -> Result<bool, FixError> {
+        let Some(ground) = self.cures.searchable() else {
+            return Ok(true);
+        };
+        let (tested, shaped) = (&self.before.tested, self.proposal.shaped);
+        let carried = [(tested.down, shaped[0]), (tested.up, shaped[1])].map(|(load, rate)| {
+            let load = rate.and(load)?;
+            Some(Framing::NONE.line_rate(load.goodput))
+        });
+        let search = Search {
+            ground,
+            framing: Framing::NONE,
+            nat: false,
+            args: &self.args.options,
+            options: self.options,
+            stop: self.stop,
+        };
+        let sought = search.run(carried, |rate| searched(rate, ground.qdisc))?;
+        self.trials = sought.trials;
+        match sought.end {
+            End::Stopped => return Ok(false),
+            End::None(way, why) => eprintln!("unbloat: {}: {why}", way.name()),
+            End::Found(rates) => {
+                self.proposal.shaped = rates;
+                self.cures.shape(rates)?;
+            }
+        }
+        Ok(true)
+    }
+
+    fn tell(&self, proof: &Proof, state: &str) {
+        if self.args.options.json {
+            let document = json!({
+                "before": self.before.document,
+                "shaper": self.cures.plan(),
+                "holds_window": self.proposal.holds_window,
+                "follows": self.proposal.followed != [false; 2],
+                "because": self.proposal.because,
+                "trials": self.trials,
+                "after": proof.after.document,
+                "has_helped": proof.judgement.has_helped,
+                "judgement": proof.judgement.because,
+                "state": state,
+            });
+            println!("{document}");
+            return;
+        }
+        let helped = match proof.judgement.has_helped {
+            true => "It helped.",
+            false => "It did not help.",
+        };
+        println!("\n{helped}");
+        for sentence in &proof.judgement.because {
+            println!("  {sentence}");
+        }
+        println!("  {state}");
+    }
+}
+
+/// The test with the cure in place, and what it says.
+struct Proof {
+    after: Known,
+    judgement: Judgement,
+}
+
+impl Proof {
+    fn is_trusted(&self) -> bool {
+        self.after.tested.distrust.is_empty()
+    }
 }
 
 /// A test, as it is told and as it is judged.
@@ -193,13 +301,16 @@ fn say_untreated(args: &Args, untreated: &Untreated) -> Exit {
     }
 }
 
-fn show(proposal: &Proposal, cures: &Cures) {
+fn show(proposal: &Proposal, cures: &Cures, searches: bool) {
     for reason in &proposal.because {
         eprintln!("{reason}");
     }
     eprintln!("\nTo be changed {cures}:\n");
     for line in cures.lines() {
         eprintln!("  {line}");
+    }
+    if searches && cures.searchable().is_some() {
+        eprintln!("\nThe rates are searched first, by short tests through that shaper.");
     }
     eprintln!();
 }
@@ -214,42 +325,4 @@ fn agrees() -> bool {
     let mut line = String::new();
     let read = stdin().lock().read_line(&mut line);
     read.is_ok() && matches!(line.trim(), "y" | "Y" | "yes")
-}
-
-/// Once round: all that there is to tell.
-struct Round {
-    before: Known,
-    proposal: Proposal,
-    plan: Option<Plan>,
-    after: Known,
-    judgement: Judgement,
-    state: String,
-}
-
-impl Round {
-    fn tell(&self, is_json: bool) {
-        if is_json {
-            let document = json!({
-                "before": self.before.document,
-                "shaper": self.plan,
-                "holds_window": self.proposal.holds_window,
-                "because": self.proposal.because,
-                "after": self.after.document,
-                "has_helped": self.judgement.has_helped,
-                "judgement": self.judgement.because,
-                "state": self.state,
-            });
-            println!("{document}");
-            return;
-        }
-        let helped = match self.judgement.has_helped {
-            true => "It helped.",
-            false => "It did not help.",
-        };
-        println!("\n{helped}");
-        for sentence in &self.judgement.because {
-            println!("  {sentence}");
-        }
-        println!("  {}", self.state);
-    }
 }

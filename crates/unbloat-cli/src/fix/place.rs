@@ -1,17 +1,18 @@
-//! Where a cure goes: a device of this host, or a router.
+//! What is put in place, and where: a device of this host, or a router.
 
 use super::window::Window;
 use super::{Args, FixError, route};
-use crate::recovery;
+use crate::shaping::{Ground, Placed as Shaped};
 use std::fmt;
 use unbloat_remedy::{Proposal, Tested};
-use unbloat_shaper::{Held, Kind, Router, apply, offered};
-use unbloat_sqm::{Device, Framing, Plan, Qdisc, tc};
-use unbloat_undo::{Journals, Purpose};
+use unbloat_sqm::{Framing, Plan, tc};
+use unbloat_units::Rate;
 
 /// All that a proposal asks for.
 pub struct Cures {
-    shaper: Option<(Place, Plan)>,
+    ground: Option<Ground>,
+    plan: Option<Plan>,
+    follows: bool,
     holds_window: bool,
 }
 
@@ -21,48 +22,53 @@ pub struct Placed<'a> {
     window: Option<Window>,
 }
 
-struct Place {
-    device: Device,
-    qdisc: Qdisc,
-    side: Side,
-}
-
-enum Side {
-    Here(Journals),
-    There(Router, Kind),
-}
-
-enum Shaped<'a> {
-    Here(Held, &'a Device),
-    There(&'a Router, Kind, &'a Device),
-}
-
 impl Cures {
     pub fn of(args: &Args, tested: &Tested, proposal: &Proposal) -> Result<Cures, FixError> {
-        let shapes = proposal.shaped != [None; 2];
-        let place = shapes.then(|| Place::of(args, tested)).transpose()?;
-        let shaper = place.map(|place| {
-            let plan = place.plan(proposal)?;
-            Ok::<_, FixError>((place, plan))
-        });
-        Ok(Cures {
-            shaper: shaper.transpose()?,
+        let (shapes, follows) = (
+            proposal.shaped != [None; 2],
+            proposal.followed != [false; 2],
+        );
+        let mut cures = Cures {
+            ground: (shapes || follows)
+                .then(|| ground(args, tested))
+                .transpose()?,
+            plan: None,
+            follows,
             holds_window: proposal.holds_window,
-        })
+        };
+        if shapes {
+            cures.shape(proposal.shaped)?;
+        }
+        Ok(cures)
+    }
+
+    /// To other rates.
+    pub fn shape(&mut self, rates: [Option<Rate>; 2]) -> Result<(), FixError> {
+        if let Some(ground) = &self.ground {
+            let device = ground.device.clone();
+            self.plan = Some(Plan::new(device, rates, Framing::NONE, ground.qdisc)?);
+        }
+        Ok(())
+    }
+
+    /// Where rates can be searched: there is a shaper, and it does not follow the line by itself.
+    pub fn searchable(&self) -> Option<&Ground> {
+        self.ground.as_ref().filter(|_| self.plan.is_some())
     }
 
     pub fn plan(&self) -> Option<&Plan> {
-        self.shaper.as_ref().map(|(_, plan)| plan)
+        self.plan.as_ref()
     }
 
     /// Everything that is done, as commands that do it.
     pub fn lines(&self) -> Vec<String> {
         let commands = self.plan().map(tc::commands).unwrap_or_default();
         let mut lines: Vec<String> = tc::text(&commands).lines().map(str::to_owned).collect();
+        if let (Some(ground), true) = (&self.ground, self.follows) {
+            lines.push(format!("{} {AFTER}", ground.following()));
+        }
         if self.holds_window {
-            lines.push(
-                "unbloat drwa --cgroup / (of the second test alone, until you run it)".into(),
-            );
+            lines.push(format!("unbloat drwa --cgroup / {AFTER}"));
         }
         lines
     }
@@ -70,18 +76,22 @@ impl Cures {
     pub fn apply(&self) -> Result<Placed<'_>, FixError> {
         // The window first: it goes by itself if the shaper fails.
         let window = self.holds_window.then(Window::begin).transpose()?;
-        let shaper = self.shaper.as_ref().map(|(place, plan)| place.apply(plan));
-        Ok(Placed {
-            shaper: shaper.transpose()?,
-            window,
-        })
+        let shaper = match (&self.ground, &self.plan) {
+            (Some(ground), Some(plan)) => Some(ground.apply(plan)?),
+            (Some(ground), None) => ground.follow()?,
+            (None, _) => None,
+        };
+        Ok(Placed { shaper, window })
     }
 }
 
+/// Of what lives in a process.
+const AFTER: &str = "(of the second test alone, until you run it)";
+
 impl fmt::Display for Cures {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match &self.shaper {
-            Some((place, _)) => place.fmt(f),
+        match &self.ground {
+            Some(ground) => ground.fmt(f),
             None => f.write_str("on this host"),
         }
     }
@@ -108,92 +118,18 @@ impl Placed<'_> {
     }
 }
 
-impl Place {
-    fn of(args: &Args, tested: &Tested) -> Result<Place, FixError> {
-        if let Some(target) = &args.router {
-            let router = Router::new(target.clone());
-            let look = router.look()?;
-            let names: Vec<&str> = look.offered.iter().map(String::as_str).collect();
-            let qdisc = Qdisc::best(&names).ok_or(FixError::NothingOffered)?;
-            let outward = look.outward.ok_or(FixError::NoOutward)?;
-            return Ok(Place {
-                device: outward.parse()?,
-                qdisc,
-                side: Side::There(router, look.kind),
-            });
-        }
-        let journals = recovery::journals()?;
-        let device = match (&args.interface, tested.address) {
-            (Some(device), _) => device.clone(),
-            (None, Some(address)) => route::device_to(address.ip())?,
-            (None, None) => return Err(FixError::NoAddress),
-        };
-        Ok(Place {
-            device,
-            qdisc: offered()?.best().ok_or(FixError::NothingOffered)?,
-            side: Side::Here(journals),
-        })
+fn ground(args: &Args, tested: &Tested) -> Result<Ground, FixError> {
+    if let Some(target) = &args.router {
+        return Ok(Ground::there(target, None)?);
     }
-
-    fn plan(&self, proposal: &Proposal) -> Result<Plan, FixError> {
-        let device = self.device.clone();
-        Ok(Plan::new(
-            device,
-            proposal.shaped,
-            Framing::NONE,
-            self.qdisc,
-        )?)
+    let device = match (&args.interface, tested.address) {
+        (Some(device), _) => device.clone(),
+        (None, Some(address)) => route::device_to(address.ip())?,
+        (None, None) => return Err(FixError::NoAddress),
+    };
+    let mut ground = Ground::here(device)?;
+    if let Some(choice) = args.qdisc {
+        ground.qdisc = choice.into();
     }
-
-    fn apply(&self, plan: &Plan) -> Result<Shaped<'_>, FixError> {
-        Ok(match &self.side {
-            Side::Here(journals) => {
-                let command = Purpose::this_command().command;
-                Shaped::Here(apply(journals, plan, &command)?, &self.device)
-            }
-            Side::There(router, kind) => {
-                router.apply(*kind, plan)?;
-                Shaped::There(router, *kind, &self.device)
-            }
-        })
-    }
-}
-
-impl fmt::Display for Place {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match &self.side {
-            Side::Here(_) => f.write_str("on this host"),
-            Side::There(router, _) => write!(f, "on {}", router.target()),
-        }
-    }
-}
-
-impl Shaped<'_> {
-    /// Leaves it there, and says how it goes.
-    fn keep(self) -> Result<String, FixError> {
-        match self {
-            Shaped::Here(held, device) => {
-                held.keep()?;
-                Ok(format!(
-                    "kept: unbloat sqm remove --interface {device} takes it away"
-                ))
-            }
-            Shaped::There(router, _, _) => {
-                let target = router.target();
-                Ok(format!(
-                    "kept: unbloat sqm remove --router {target} takes it away"
-                ))
-            }
-        }
-    }
-
-    fn release(self) -> Result<(), FixError> {
-        match self {
-            Shaped::Here(held, _) => held.release()?,
-            Shaped::There(router, kind, device) => {
-                router.remove(kind, device)?;
-            }
-        }
-        Ok(())
-    }
+    Ok(ground)
 }

@@ -1,8 +1,10 @@
 //! What is asked for.
 
+use clap::ValueEnum;
 use unbloat_autorate::{Policy, follow};
-use unbloat_queue::discipline::cake::{AckFilter, Isolation, Params};
+use unbloat_queue::discipline::cake::{AckFilter, Cells, Isolation, Params};
 use unbloat_shape::Options;
+use unbloat_sqm::{Framing, Plan};
 use unbloat_units::{Delta, Rate};
 
 /// Shapes an interface by CAKE in user space, where the kernel has no CAKE.
@@ -36,6 +38,14 @@ pub struct Args {
     #[arg(long, value_name = "BYTES", allow_hyphen_values = true)]
     overhead: Option<i16>,
 
+    /// Least bytes that a packet takes on the link
+    #[arg(long, value_name = "BYTES", default_value_t = 0, value_parser = clap::value_parser!(u16).range(0..=256))]
+    mpu: u16,
+
+    /// What the link cuts packets into: cells of ATM (ADSL), 64 of 65 bytes (VDSL)
+    #[arg(long, value_enum, default_value = "none")]
+    cells: Link,
+
     /// The usual round trip time
     #[arg(long, value_name = "TIME", default_value = "100 ms")]
     rtt: Delta,
@@ -49,38 +59,93 @@ pub struct Args {
     pub json: bool,
 }
 
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+enum Link {
+    None,
+    Atm,
+    Ptm,
+}
+
+impl From<Link> for Cells {
+    fn from(link: Link) -> Cells {
+        match link {
+            Link::None => Cells::None,
+            Link::Atm => Cells::Atm,
+            Link::Ptm => Cells::Ptm,
+        }
+    }
+}
+
 impl Args {
     /// None: there is nothing to shape.
     pub fn options(&self) -> Option<Options> {
         let common = Params {
             rtt: self.rtt,
             overhead: self.overhead,
+            min_packet_unit: self.mpu,
+            cells: self.cells.into(),
             ..Params::default()
         };
-        let is_wanted = |rate: Option<Rate>| rate.is_some() || self.follow;
-        let down = Params {
-            rate: self.down,
-            ingress: true,
-            isolation: Isolation::DualDestination,
-            ..common
-        };
-        let up = Params {
-            rate: self.up,
-            isolation: Isolation::DualSource,
-            ack_filter: AckFilter::Off,
-            ..common
-        };
-        let cakes = [
-            is_wanted(self.down).then_some(down),
-            is_wanted(self.up).then_some(up),
-        ];
-        let policy = Policy::Follow([follow::Params::default(), follow::Params::up()]);
-        (cakes != [None; 2]).then(|| Options {
-            interface: self.interface.clone(),
-            cakes,
-            policy: self.follow.then_some(policy),
-            every: Delta::secs(1),
+        let rates = [self.down, self.up];
+        let shaped = rates.map(|rate| rate.is_some() || self.follow);
+        (shaped != [false; 2]).then(|| {
+            let policy = self.follow.then(policy);
+            options(&self.interface, shaped, rates, common, policy)
         })
+    }
+}
+
+/// As this command shapes to a plan.
+pub fn of_plan(plan: &Plan) -> Options {
+    let rates = [plan.down, plan.up];
+    let common = Params {
+        overhead: (plan.framing != Framing::NONE).then_some(plan.framing.overhead_bytes),
+        min_packet_unit: plan.framing.minimum_bytes,
+        cells: match plan.framing.cells {
+            unbloat_sqm::Cells::None => Cells::None,
+            unbloat_sqm::Cells::Atm => Cells::Atm,
+            unbloat_sqm::Cells::Ptm => Cells::Ptm,
+        },
+        ..Params::default()
+    };
+    let shaped = rates.map(|rate| rate.is_some());
+    options(plan.device.as_str(), shaped, rates, common, None)
+}
+
+/// As this command follows a line of which nothing is known.
+pub fn following(interface: &str) -> Options {
+    let policy = Some(policy());
+    options(interface, [true; 2], [None; 2], Params::default(), policy)
+}
+
+fn policy() -> Policy {
+    Policy::Follow([follow::Params::default(), follow::Params::up()])
+}
+
+fn options(
+    interface: &str,
+    shaped: [bool; 2],
+    rates: [Option<Rate>; 2],
+    common: Params,
+    policy: Option<Policy>,
+) -> Options {
+    let down = Params {
+        rate: rates[0],
+        ingress: true,
+        isolation: Isolation::DualDestination,
+        ..common
+    };
+    let up = Params {
+        rate: rates[1],
+        isolation: Isolation::DualSource,
+        ack_filter: AckFilter::Off,
+        ..common
+    };
+    Options {
+        interface: interface.to_owned(),
+        cakes: [shaped[0].then_some(down), shaped[1].then_some(up)],
+        policy,
+        every: Delta::secs(1),
     }
 }
 

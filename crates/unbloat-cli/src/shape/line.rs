@@ -29,6 +29,7 @@ fn counts(counts: &Counts) -> Value {
         "packets": counts.packets,
         "bytes": counts.bytes,
         "dropped": counts.dropped,
+        "marked": counts.marked,
         "backlog_packets": counts.backlog.packets,
         "backlog_bytes": counts.backlog.bytes.as_u64(),
         "longest_wait_ms": counts.longest.as_ms(),
@@ -75,10 +76,11 @@ pub fn text(event: &Event) -> String {
                     .rate
                     .map_or("no limit yet".to_owned(), |rate| rate.to_string());
                 Some(format!(
-                    "{}: {rate}, {} packets, {} dropped, {} waiting, longest wait {:.1} ms",
+                    "{}: {rate}, {} packets, {} dropped, {} marked, {} waiting, longest wait {:.1} ms",
                     direction.name(),
                     counts.packets,
                     counts.dropped,
+                    counts.marked,
                     counts.backlog.packets,
                     counts.longest.as_ms()
                 ))

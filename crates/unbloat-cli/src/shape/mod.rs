@@ -3,7 +3,7 @@
 mod args;
 mod line;
 
-pub use args::{Args, seconds};
+pub use args::{Args, following, of_plan, seconds};
 pub use line::{decision_json, decision_text};
 
 use crate::exit::Exit;

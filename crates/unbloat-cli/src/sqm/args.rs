@@ -1,6 +1,7 @@
 //! What is asked for.
 
 use super::given::{Given, Line};
+use crate::test;
 use clap::{Subcommand, ValueEnum};
 use std::path::PathBuf;
 use unbloat_shaper::Target;
@@ -15,6 +16,8 @@ use unbloat_units::Delta;
 Examples:
   unbloat sqm plan --test runs/latest                     95 % of what a test measured, as tc commands
   unbloat sqm plan --down-bps 50M --up-bps 10M --line atm --format uci
+  unbloat sqm plan --test runs/latest --sweep 192.0.2.1   and the line's cells by echo requests of many sizes
+  unbloat sqm search box --apply                          the highest rates without delay, found by trials against box
   unbloat sqm check /etc/config/sqm --test runs/latest    what is wrong with an existing configuration
   unbloat sqm apply --interface eth0 --down-bps 50M --up-bps 10M --confirm 30s
   unbloat sqm apply --router root@192.168.1.1 --interface pppoe-wan --test runs/latest
@@ -30,6 +33,8 @@ pub struct Args {
 pub enum Job {
     /// Tells the shaper that a line needs; changes nothing
     Plan(PlanArgs),
+    /// Finds the highest rate at which delay stays low, by short tests through the shaper, each way; then tells its plan
+    Search(Box<SearchArgs>),
     /// Says what is wrong with a configuration of sqm-scripts; exit code 4 if the shaper cannot work
     Check(CheckArgs),
     /// Puts the shaper in place, until it is removed or the next boot
@@ -60,6 +65,39 @@ pub struct PlanArgs {
     /// Print the plan in all words as JSON
     #[arg(long)]
     pub json: bool,
+}
+
+#[derive(clap::Args)]
+#[group(skip)]
+#[command(after_help = "\
+Examples:
+  unbloat sqm search box                          the plan for this host, after some two minutes of tests against unbloat serve on box
+  unbloat sqm search box --down-bps 50M --up-bps 10M --line docsis --apply
+  unbloat sqm search box --with video --json      beside a player, whose bursts ask for a lower rate; trials and plan as JSON
+  unbloat sqm search box --router root@192.168.1.1
+While it searches the line is shaped and loaded; afterwards all is as before, unless --apply leaves the shaper there.")]
+pub struct SearchArgs {
+    #[command(flatten)]
+    pub options: test::Args,
+
+    #[command(flatten)]
+    pub given: Given,
+
+    /// A router that ssh reaches without a password, in place of this host
+    #[arg(long, value_name = "[USER@]HOST")]
+    pub router: Option<Target>,
+
+    /// Added delay (p95) that is low enough [default: 5 ms, or three packets on slow lines; 30 ms for a FIFO]
+    #[arg(long, value_name = "TIME")]
+    pub target: Option<Delta>,
+
+    /// Leave the shaper there with the rates that were found
+    #[arg(long)]
+    pub apply: bool,
+
+    /// As tc commands, OpenWrt's /etc/config/sqm, or files of systemd-networkd
+    #[arg(long, value_enum, default_value = "tc")]
+    pub format: Format,
 }
 
 #[derive(clap::Args)]

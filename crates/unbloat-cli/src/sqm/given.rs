@@ -46,9 +46,13 @@ pub struct Line {
     #[arg(long, value_name = "RATE", value_parser = rate)]
     pub up_bps: Option<Rate>,
 
-    /// Find the line's cells out of delays over packet sizes: a CSV file with ip_bytes and rtt_ms
-    #[arg(long, value_name = "FILE", conflicts_with_all = ["line", "overhead"])]
-    pub sweep: Option<PathBuf>,
+    /// Find the line's cells out of delays over packet sizes: echo requests to a host behind the line, for some 75 s in which the line must be idle
+    #[arg(long, value_name = "HOST", conflicts_with_all = ["line", "overhead"])]
+    pub sweep: Option<String>,
+
+    /// The same out of a CSV file with ip_bytes and rtt_ms
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["line", "overhead", "sweep"])]
+    pub sweep_file: Option<PathBuf>,
 
     /// What the line is: ATM (ADSL, overhead 44), PTM (VDSL, 30), DOCSIS (18), Ethernet (38)
     #[arg(long, value_enum)]

@@ -4,13 +4,17 @@ mod args;
 mod given;
 mod measured;
 mod place;
+mod search;
 mod sweep;
 mod text;
 
 pub use args::Args;
+pub use given::Choice;
 
 use crate::exit::Exit;
 use crate::recovery;
+use crate::shaping::{SearchError, ShapingError};
+use crate::test::RunTestError;
 use args::{ApplyArgs, CheckArgs, Format, Job, PlaceArgs, PlanArgs};
 use serde_json::{Value, json};
 use std::io::{self, Write, stdout};
@@ -30,6 +34,14 @@ const NAP: Duration = Duration::from_millis(50);
 pub enum CommandError {
     #[error(transparent)]
     Shaper(#[from] ShaperError),
+    #[error(transparent)]
+    Shaping(#[from] ShapingError),
+    #[error(transparent)]
+    Search(#[from] SearchError),
+    #[error(transparent)]
+    Test(#[from] RunTestError),
+    #[error("one test at a time is repeated: give one congestion control and one receive window")]
+    Several,
     #[error(transparent)]
     Undo(#[from] UndoError),
     #[error(transparent)]
@@ -69,6 +81,7 @@ pub enum CommandError {
 pub fn run(args: &Args) -> Result<Exit, CommandError> {
     match &args.job {
         Job::Plan(args) => plan(args),
+        Job::Search(args) => search::run(args),
         Job::Check(args) => judge(args),
         Job::Apply(args) => put(args),
         Job::Status(args) => look(args),
@@ -92,16 +105,21 @@ fn plan(args: &PlanArgs) -> Result<Exit, CommandError> {
         return Ok(Exit::Complete);
     }
     eprintln!("{}", text::plan(&plan));
-    match args.format {
-        Format::Tc => print(&tc::text(&tc::commands(&plan)))?,
-        Format::Uci => print(&uci::write(&[uci::section_of(&plan)?]))?,
+    tell(&plan, args.format)?;
+    Ok(Exit::Complete)
+}
+
+fn tell(plan: &Plan, format: Format) -> Result<(), CommandError> {
+    match format {
+        Format::Tc => print(&tc::text(&tc::commands(plan)))?,
+        Format::Uci => print(&uci::write(&[uci::section_of(plan)?]))?,
         Format::Networkd => {
-            for file in networkd::files(&plan)? {
+            for file in networkd::files(plan)? {
                 print(&format!("# {}\n{}\n", file.path, file.text))?;
             }
         }
     }
-    Ok(Exit::Complete)
+    Ok(())
 }
 
 /// A plan with all that it is told as; null where that cannot be.

@@ -73,11 +73,13 @@ fn read(args: &CheckArgs) -> Result<Vec<Section>, CommandError> {
 }
 
 /// As it was given, or as a sweep over sizes shows it; none where nothing is known.
-fn framing(line: &Line) -> Result<Option<Framing>, CommandError> {
-    let Some(file) = &line.sweep else {
-        return Ok(line.framing());
+pub fn framing(line: &Line) -> Result<Option<Framing>, CommandError> {
+    let samples = match (&line.sweep, &line.sweep_file) {
+        (Some(host), _) => sweep::measure(host)?,
+        (None, Some(file)) => sweep::read(file)?,
+        (None, None) => return Ok(line.framing()),
     };
-    match detect(&sweep::read(file)?) {
+    match detect(&samples) {
         Detection::Atm { framing, rate } => {
             eprintln!("unbloat: {framing}, by delays that rise in stairs; {rate} there and back");
             Ok(Some(framing))
@@ -95,7 +97,7 @@ fn framing(line: &Line) -> Result<Option<Framing>, CommandError> {
     }
 }
 
-fn rates(given: &Line, framing: Framing) -> Result<[Option<Rate>; 2], CommandError> {
+pub fn rates(given: &Line, framing: Framing) -> Result<[Option<Rate>; 2], CommandError> {
     let of_goodput =
         |both: [Option<Rate>; 2]| both.map(|one| one.map(|rate| framing.line_rate(rate)));
     match (&given.test, &given.capture) {

@@ -1,9 +1,12 @@
-//! Delays over packet sizes out of a CSV file.
+//! Delays over packet sizes: measured, or out of a CSV file.
 
+use indicatif::{ProgressBar, ProgressStyle};
 use serde::Deserialize;
 use std::fs::File;
-use std::io::Read;
+use std::io::{self, Read};
+use std::net::ToSocketAddrs;
 use std::path::{Path, PathBuf};
+use std::sync::atomic::AtomicBool;
 use unbloat_sqm::Sample;
 use unbloat_units::Delta;
 
@@ -14,6 +17,12 @@ const LONGEST_MS: f64 = 1e6;
 
 #[derive(Debug, thiserror::Error)]
 pub enum SweepError {
+    #[error("{0:?} is no name or address of a host that is known")]
+    Nobody(String),
+    #[error("{0} answers no echo requests; name another host behind the line")]
+    Silent(String),
+    #[error("{host} cannot be sent echo requests: {source}")]
+    Echo { host: String, source: io::Error },
     #[error("cannot open {path}: {source}; check the path", path = path.display())]
     Open {
         path: PathBuf,
@@ -30,6 +39,33 @@ pub enum SweepError {
         ip_bytes: u32,
         rtt_ms: f64,
     },
+}
+
+/// Echo requests of many sizes to a host, in a minute and a quarter.
+pub fn measure(host: &str) -> Result<Vec<Sample>, SweepError> {
+    let resolved = (host, 0).to_socket_addrs();
+    let address = resolved.ok().and_then(|mut all| all.next());
+    let address = address.ok_or_else(|| SweepError::Nobody(host.to_owned()))?;
+    eprintln!("unbloat: echo requests of 241 sizes to {host}; nothing else should use the line");
+    let bar = ProgressBar::new(1_000).with_style(
+        ProgressStyle::with_template("{bar:20} {percent} %").expect("a template of ours"),
+    );
+    let never = AtomicBool::new(false);
+    let mut progress = |share: f64| bar.set_position((share * 1_000.0) as u64);
+    let echoed = unbloat_test::sweep(address.ip(), &never, &mut progress);
+    bar.finish_and_clear();
+    let echoed = echoed.map_err(|source| SweepError::Echo {
+        host: host.to_owned(),
+        source,
+    })?;
+    if echoed.is_empty() {
+        return Err(SweepError::Silent(host.to_owned()));
+    }
+    let sample = |one: unbloat_test::Echoed| Sample {
+        ip_bytes: one.ip_bytes,
+        delay: one.round_trip,
+    };
+    Ok(echoed.into_iter().map(sample).collect())
 }
 
 #[derive(Deserialize)]

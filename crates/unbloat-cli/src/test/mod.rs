@@ -114,6 +114,16 @@ pub fn once(
     Ok(unbloat_test::json(&measured, &findings))
 }
 
+/// One of many short tests, of which nothing is kept but what is returned.
+pub fn trial(
+    args: &Args,
+    options: &Options,
+    stop: &AtomicBool,
+) -> Result<serde_json::Value, RunTestError> {
+    let (measured, findings) = measure(args, options, args.rule()?, stop)?;
+    Ok(unbloat_test::json(&measured, &findings))
+}
+
 fn write(
     args: &Args,
     place: Option<usize>,

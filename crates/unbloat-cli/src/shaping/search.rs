@@ -1,0 +1,260 @@
+//! The search for the knee on a live line: short tests through a shaper whose rate is another each time.
+
+use super::{Ground, ShapingError};
+use crate::test::{self, RunTestError};
+use serde::{Serialize, Serializer};
+use std::sync::atomic::{AtomicBool, Ordering};
+use unbloat_remedy::{Loaded, NotATest, Tested};
+use unbloat_sqm::{Asked, Framing, Judged, Knee, KneeParams, NoKnee, Plan, PlanError, Trial};
+use unbloat_test::{Options, Stack};
+use unbloat_units::{Delta, Rate};
+use unbloat_workload::Direction;
+
+/// Of a trial: without load, and each direction that is tried.
+const IDLE: Delta = Delta::ms(1_500);
+const LOADED: Delta = Delta::secs(6);
+/// Of the test that says what the line carries.
+const FIRST: Delta = Delta::secs(8);
+const INTERVAL: Delta = Delta::ms(500);
+/// Trials in a row that may not be trusted.
+const MOST_DISTRUSTED: u32 = 3;
+
+#[derive(Debug, thiserror::Error)]
+pub enum SearchError {
+    #[error(transparent)]
+    Shaping(#[from] ShapingError),
+    #[error(transparent)]
+    Test(#[from] RunTestError),
+    #[error(transparent)]
+    Plan(#[from] PlanError),
+    #[error("what was measured cannot be read again: {0}")]
+    Own(NotATest),
+    #[error("{MOST_DISTRUSTED} trials in a row are not to be trusted ({0}): run it again")]
+    Distrusted(String),
+    #[error("nothing was loaded, so the line's rates are not known: give --down-bps and --up-bps")]
+    Unloaded,
+}
+
+/// A search, and what it may change meanwhile.
+pub struct Search<'a> {
+    pub ground: &'a Ground,
+    /// For trials: rates are put into it.
+    pub framing: Framing,
+    pub nat: bool,
+    pub args: &'a test::Args,
+    pub options: &'a Options,
+    pub stop: &'a AtomicBool,
+}
+
+/// One trial of one direction.
+#[derive(Clone, Debug, Serialize)]
+pub struct Tried {
+    pub direction: &'static str,
+    #[serde(rename = "shaped_bps", serialize_with = "bps")]
+    pub shaped: Rate,
+    #[serde(rename = "added_p95_ms", serialize_with = "ms")]
+    pub added_p95: Delta,
+    #[serde(rename = "goodput_bps", serialize_with = "bps")]
+    pub goodput: Rate,
+    pub judged: Judged,
+}
+
+/// What came of it.
+pub struct Sought {
+    pub end: End,
+    pub trials: Vec<Tried>,
+}
+
+pub enum End {
+    /// The highest rates, of those directions that were asked for.
+    Found([Option<Rate>; 2]),
+    /// A direction has no knee.
+    None(Direction, NoKnee),
+    Stopped,
+}
+
+impl Search<'_> {
+    /// What the line carries, as it counts. None: it was stopped.
+    pub fn measure(&self) -> Result<Option<[Option<Rate>; 2]>, SearchError> {
+        eprintln!("unbloat: what the line carries");
+        let rates = self.test([FIRST; 2], None)?.map(|tested| {
+            let carried = |load: Loaded| self.framing.line_rate(load.goodput);
+            [tested.down.map(carried), tested.up.map(carried)]
+        });
+        match rates {
+            Some([None, None]) => Err(SearchError::Unloaded),
+            rates => Ok(rates),
+        }
+    }
+
+    /// Finds the highest rate of each direction of which a rate is known. All is as before when it ends.
+    pub fn run(
+        &self,
+        measured: [Option<Rate>; 2],
+        params: impl Fn(Rate) -> KneeParams,
+    ) -> Result<Sought, SearchError> {
+        let mut knees = measured.map(|one| one.map(|rate| Knee::new(rate, params(rate))));
+        let (mut trials, mut distrusted) = (Vec::new(), 0);
+        let end = loop {
+            let (rates, lengths) = match next(&knees) {
+                Next::Trial(rates, lengths) => (rates, lengths),
+                Next::End(end) => break end,
+            };
+            let Some(tested) = self.test(lengths, Some(rates))? else {
+                break End::Stopped;
+            };
+            if let Some(reason) = tested.distrust.first() {
+                distrusted += 1;
+                eprintln!("unbloat: a trial is not to be trusted, and is repeated: {reason}");
+                if distrusted == MOST_DISTRUSTED {
+                    return Err(SearchError::Distrusted(reason.clone()));
+                }
+                continue;
+            }
+            distrusted = 0;
+            for (way, load) in Direction::BOTH.into_iter().zip([tested.down, tested.up]) {
+                let side = way as usize;
+                let is_tried = lengths[side] > Delta::ZERO;
+                if let (Some(knee), Some(rate), Some(load), true) =
+                    (&mut knees[side], rates[side], load, is_tried)
+                {
+                    trials.push(self.tell(knee, way, rate, load));
+                }
+            }
+        };
+        Ok(Sought { end, trials })
+    }
+
+    fn tell(&self, knee: &mut Knee, way: Direction, shaped: Rate, load: Loaded) -> Tried {
+        let judged = knee.tell(Trial {
+            added_p95: load.added_p95,
+            goodput: self.framing.line_rate(load.goodput),
+        });
+        let tried = Tried {
+            direction: way.name(),
+            shaped,
+            added_p95: load.added_p95,
+            goodput: load.goodput,
+            judged,
+        };
+        let word = match judged {
+            Judged::Good => "good",
+            Judged::Doubtful => "doubtful, repeated",
+            Judged::Bad => "bad",
+            Judged::Unloaded => "the load did not reach the shaper, repeated",
+        };
+        eprintln!(
+            "unbloat: {} at {shaped}: added p95 {:.1} ms of {:.1} allowed, goodput {}: {word}",
+            tried.direction,
+            tried.added_p95.as_ms(),
+            knee.params().target.as_ms(),
+            tried.goodput,
+        );
+        tried
+    }
+
+    /// A short test of such lengths, down and up, through a shaper or none. None: it was stopped.
+    fn test(
+        &self,
+        [down, up]: [Delta; 2],
+        rates: Option<[Option<Rate>; 2]>,
+    ) -> Result<Option<Tested>, SearchError> {
+        let lengths = [IDLE, down, up, Delta::ZERO];
+        let plan = unbloat_test::Plan::of("trial", INTERVAL, lengths, &[Stack::NetworkOnly]);
+        let options = Options {
+            plan,
+            ..self.options.clone()
+        };
+        let placed = rates.map(|rates| {
+            let mut plan = Plan::new(
+                self.ground.device.clone(),
+                rates,
+                self.framing,
+                self.ground.qdisc,
+            )?;
+            plan.nat = self.nat;
+            Ok::<_, SearchError>(self.ground.apply(&plan)?)
+        });
+        let placed = placed.transpose()?;
+        let document = test::trial(self.args, &options, self.stop);
+        if let Some(placed) = placed {
+            placed.release()?;
+        }
+        let document = document?;
+        if self.stop.load(Ordering::Relaxed) {
+            return Ok(None);
+        }
+        match Tested::read(&document.to_string()) {
+            Err(NotATest::Cut) => Ok(None),
+            read => read.map(Some).map_err(SearchError::Own),
+        }
+    }
+}
+
+enum Next {
+    /// Rates, and how long each direction is loaded.
+    Trial([Option<Rate>; 2], [Delta; 2]),
+    End(End),
+}
+
+/// Directions are tried in the same test; one that has its knee keeps it while the other is tried.
+fn next(knees: &[Option<Knee>; 2]) -> Next {
+    let (mut rates, mut lengths) = ([None; 2], [Delta::ZERO; 2]);
+    for way in Direction::BOTH {
+        let side = way as usize;
+        match knees[side].as_ref().map(Knee::asks) {
+            None => {}
+            Some(Asked::Knee(rate)) => rates[side] = Some(rate),
+            Some(Asked::None(why)) => return Next::End(End::None(way, why)),
+            Some(Asked::Trial(rate)) => (rates[side], lengths[side]) = (Some(rate), LOADED),
+        }
+    }
+    match lengths == [Delta::ZERO; 2] {
+        true => Next::End(End::Found(rates)),
+        false => Next::Trial(rates, lengths),
+    }
+}
+
+fn bps<S: Serializer>(rate: &Rate, to: S) -> Result<S::Ok, S::Error> {
+    rate.as_bps().serialize(to)
+}
+
+fn ms<S: Serializer>(span: &Delta, to: S) -> Result<S::Ok, S::Error> {
+    span.as_ms().serialize(to)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_direction_that_has_its_knee_keeps_it_while_the_other_is_tried() {
+        let line = Rate::mbps(20);
+        let trial = |added_ms| Trial {
+            added_p95: Delta::ms(added_ms),
+            goodput: line,
+        };
+        let knee = || Knee::new(line, KneeParams::default());
+        let mut knees = [Some(knee()), Some(knee())];
+        let [Some(down), Some(up)] = &mut knees else {
+            unreachable!()
+        };
+        down.tell(trial(1));
+        down.tell(trial(1));
+        up.tell(trial(1));
+        let Next::Trial(rates, lengths) = next(&knees) else {
+            panic!("up is not at its end");
+        };
+        assert_eq!(rates, [Some(line); 2]);
+        assert_eq!(lengths, [Delta::ZERO, LOADED]);
+        let one_way = [None, Some(knee())];
+        assert!(matches!(
+            next(&one_way),
+            Next::Trial([None, Some(_)], [Delta::ZERO, LOADED])
+        ));
+        assert!(matches!(
+            next(&[None, None]),
+            Next::End(End::Found([None, None]))
+        ));
+    }
+}

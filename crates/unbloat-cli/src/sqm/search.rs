@@ -1,0 +1,94 @@
+//! `unbloat sqm search`: the knee of each direction, by trials.
+
+use super::args::SearchArgs;
+use super::{CommandError, place, print_json, tell, text, told};
+use crate::exit::Exit;
+use crate::shaping::{End, Ground, Placed, Search, SearchError};
+use crate::stop::stop_on_ctrl_c;
+use crate::test::RunTestError;
+use serde_json::json;
+use unbloat_sqm::{Framing, KneeParams, Plan};
+use unbloat_units::Rate;
+
+pub fn run(args: &SearchArgs) -> Result<Exit, CommandError> {
+    let mut all = args.options.options().map_err(RunTestError::Args)?;
+    let (Some(options), true) = (all.pop(), all.is_empty()) else {
+        return Err(CommandError::Several);
+    };
+    let stop = stop_on_ctrl_c()?;
+    let given = &args.given;
+    let framing = place::framing(&given.line)?.unwrap_or(Framing::NONE);
+    let known = place::rates(&given.line, framing)?;
+    let ground = ground(args)?;
+    let search = Search {
+        ground: &ground,
+        framing,
+        nat: given.nat,
+        args: &args.options,
+        options: &options,
+        stop: &stop,
+    };
+    let measured = match known {
+        [None, None] => search.measure()?,
+        known => Some(known),
+    };
+    let Some(measured) = measured else {
+        return Ok(Exit::Interrupted);
+    };
+    let params = |rate: Rate| {
+        let usual = KneeParams::of(rate, ground.qdisc);
+        KneeParams {
+            target: args.target.unwrap_or(usual.target),
+            first_percent: given.percent,
+            ..usual
+        }
+    };
+    let sought = match search.run(measured, params) {
+        Err(SearchError::Distrusted(reason)) => {
+            eprintln!("unbloat: {}", SearchError::Distrusted(reason));
+            return Ok(Exit::Untrusted);
+        }
+        sought => sought?,
+    };
+    let rates = match sought.end {
+        End::Found(rates) => rates,
+        End::Stopped => return Ok(Exit::Interrupted),
+        End::None(way, why) => {
+            eprintln!("unbloat: {}: {why}", way.name());
+            if args.options.json {
+                print_json(&json!({ "plan": null, "trials": sought.trials }))?;
+            }
+            return Ok(Exit::OutOfBounds);
+        }
+    };
+    let mut plan = Plan::new(ground.device.clone(), rates, framing, ground.qdisc)?;
+    plan.nat = given.nat;
+    let placed = args.apply.then(|| ground.apply(&plan)).transpose()?;
+    let kept = placed.map(Placed::keep).transpose()?;
+    if args.options.json {
+        let mut document = told(&plan)?;
+        document["measured_bps"] = json!(measured.map(|rate| rate.map(Rate::as_bps)));
+        document["trials"] = json!(sought.trials);
+        document["state"] = json!(kept);
+        print_json(&document)?;
+        return Ok(Exit::Complete);
+    }
+    eprintln!("{}", text::plan(&plan));
+    if let Some(state) = kept {
+        eprintln!("unbloat: {state}");
+    }
+    tell(&plan, args.format)?;
+    Ok(Exit::Complete)
+}
+
+fn ground(args: &SearchArgs) -> Result<Ground, CommandError> {
+    let named = args.given.interface.as_ref();
+    let mut ground = match &args.router {
+        Some(target) => Ground::there(target, named)?,
+        None => Ground::here(place::device(named, None)?)?,
+    };
+    if let Some(choice) = args.given.qdisc {
+        ground.qdisc = choice.into();
+    }
+    Ok(ground)
+}
