@@ -1,6 +1,6 @@
 //! Both directions at the place of the shaper: what is seen there, and what follows.
 
-use crate::decision::{Decision, Evidence, Reason};
+use crate::decision::{Decision, Evidence, Reason, UnderWay};
 use crate::law::cake_autorate::{self, CakeAutorate};
 use crate::law::follow::{self, Follow};
 use crate::meter::Meter;
@@ -68,10 +68,13 @@ pub struct Answer {
 }
 
 /// Waits are the least within this: what only some packets met is no queue.
-const WAITS: Delta = Delta::ms(60);
-/// Over which loads are measured, and what the line carries.
+const WAITS: Delta = Delta::ms(30);
+/// Over which loads are measured, cake-autorate's and ours, and what the line carries.
 const LOAD: Delta = Delta::ms(200);
-const CARRIED: Delta = Delta::ms(150);
+const LOAD_FOLLOWED: Delta = Delta::ms(100);
+const CARRIED: Delta = Delta::ms(100);
+/// What was let in longer ago is not under way.
+const UNDER_WAY: Delta = Delta::secs(3);
 /// How often rates are thought over.
 const TICK: Delta = Delta::ms(20);
 /// Of ours, a rate that differs by less is not worth a change.
@@ -83,6 +86,10 @@ const PROBE_EVERY: Delta = Delta::ms(100);
 const BUSY_BPS: f64 = 100_000.0;
 /// TCP's payload in what the link carries: 1,448 of 1,500 bytes.
 const HEADERS: f64 = 1_500.0 / 1_448.0;
+
+fn with_headers(payload: u32) -> u64 {
+    (f64::from(payload) * HEADERS) as u64
+}
 
 enum Law {
     Follow(Follow),
@@ -97,6 +104,10 @@ struct Side {
     passed: Meter,
     /// Was delivered by the line.
     carried: Meter,
+    /// Went onto the line, or was called for from beyond it.
+    let_in: Meter,
+    /// When the packet left whose answer is the newest, and the least round trip of its flow.
+    answered: Option<(Time, Delta)>,
     waits: WindowedMin<Delta>,
     probes: WindowedMin<Delta>,
     heard: Time,
@@ -139,10 +150,14 @@ impl Autorate {
 
     /// A packet leaves the shaper for the line.
     pub fn outgoing(&mut self, now: Time, seen: &Seen) {
-        let [_, up] = &mut self.sides;
+        let [down, up] = &mut self.sides;
         up.passed.add(now, seen.bytes.into());
+        up.let_in.add(now, seen.bytes.into());
         match &seen.stamps {
-            Some(stamps) => self.passive.outgoing(now, seen.flow, stamps),
+            Some(stamps) => {
+                let called_for = self.passive.outgoing(now, seen.flow, stamps);
+                down.let_in.add(now, with_headers(called_for));
+            }
             // Nobody acknowledges it to our eyes: taken as delivered.
             None => up.carried.add(now, seen.bytes.into()),
         }
@@ -159,13 +174,12 @@ impl Autorate {
         let reading = self.passive.incoming(now, seen.flow, stamps, usual);
         down.waited(now, reading.down);
         up.waited(now, reading.up);
-        if let Some(least) = reading.least {
-            down.met(least);
-            up.met(least);
+        if let (Some(least), Some(left)) = (reading.least, reading.answers) {
+            down.met(least, left);
+            up.met(least, left);
         }
         if reading.acked > 0 {
-            up.carried
-                .add(now, (f64::from(reading.acked) * HEADERS) as u64);
+            up.carried.add(now, with_headers(reading.acked));
         }
     }
 
@@ -218,7 +232,7 @@ impl Autorate {
             _ => [answer.round_trip / 2; 2],
         };
         for (side, delay) in self.sides.iter_mut().zip(one_way) {
-            let decision = side.answered(now, answer.number, delay);
+            let decision = side.probed(now, answer.number, delay);
             self.decisions.extend(decision);
         }
     }
@@ -253,12 +267,18 @@ impl Side {
                 Law::CakeAutorate(Box::new(law))
             }
         };
+        let load = match &law {
+            Law::Follow(_) => LOAD_FOLLOWED,
+            Law::CakeAutorate(_) => LOAD,
+        };
         let mut side = Side {
             direction,
             law,
             is_shaped: params.shaped[direction as usize],
-            passed: Meter::new(LOAD),
+            passed: Meter::new(load),
             carried: Meter::new(CARRIED),
+            let_in: Meter::new(UNDER_WAY),
+            answered: None,
             waits: WindowedMin::new(WAITS),
             probes: WindowedMin::new(Delta::secs(30)),
             heard: start,
@@ -283,7 +303,11 @@ impl Side {
         }
     }
 
-    fn met(&mut self, least: Delta) {
+    /// A packet that left at a time was answered; its flow's least round trip.
+    fn met(&mut self, least: Delta, left: Time) {
+        if self.answered.is_none_or(|(newest, _)| newest <= left) {
+            self.answered = Some((left, least));
+        }
         let known = self.round_trip.unwrap_or(least);
         self.round_trip = Some(known + (least - known) / 8);
     }
@@ -301,7 +325,7 @@ impl Side {
             && self.passed.bps(now).max(self.carried.bps(now)) > BUSY_BPS
     }
 
-    fn answered(&mut self, now: Time, number: u32, delay: Delta) -> Option<Decision> {
+    fn probed(&mut self, now: Time, number: u32, delay: Delta) -> Option<Decision> {
         let load = self.load(now);
         match &mut self.law {
             Law::Follow(_) => {
@@ -332,11 +356,16 @@ impl Side {
             Law::Follow(law) => (self.waits.at(now), law.threshold()),
             Law::CakeAutorate(law) => (Some(law.average()), law.threshold()),
         };
+        let under_way = self.answered.map(|(left, least)| UnderWay {
+            bytes: self.let_in.since(left),
+            least,
+        });
         Evidence {
             delay,
             threshold,
             carried,
             load,
+            under_way,
         }
     }
 

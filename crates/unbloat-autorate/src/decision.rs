@@ -47,7 +47,30 @@ pub struct Evidence {
     pub carried: Rate,
     /// What went through the shaper of late, as a share of its rate.
     pub load: f64,
+    /// What was let in and did not come back yet, if a flow tells.
+    pub under_way: Option<UnderWay>,
 }
+
+/// What was let onto the line (for the downlink: what acknowledgements called for) since the packet left whose answer is the newest one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct UnderWay {
+    /// At IP level.
+    pub bytes: u64,
+    /// Round trip in which nothing waits.
+    pub least: Delta,
+}
+
+impl UnderWay {
+    /// How long the last of it waits on a line of this rate: what delays of packets that have come through tell only later.
+    pub fn wait(&self, line: Rate) -> Delta {
+        let bps = line.as_bps_f64().max(MUTE_BPS);
+        Delta::from_secs_f64((self.bytes as f64 * 8.0 / bps).min(MOST_SECS)) - self.least
+    }
+}
+
+/// A line that carries less than this is taken to carry so much, and nothing to wait for longer.
+const MUTE_BPS: f64 = 10_000.0;
+const MOST_SECS: f64 = 10.0;
 
 /// A rate was changed.
 #[derive(Clone, Copy, Debug, PartialEq)]

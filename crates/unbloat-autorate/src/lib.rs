@@ -16,6 +16,6 @@ mod passive;
 
 pub use autorate::{Answer, Autorate, Params, Policy, Probing, Seen};
 pub use config::Config;
-pub use decision::{Decision, Evidence, Reason};
+pub use decision::{Decision, Evidence, Reason, UnderWay};
 pub use law::{cake_autorate, follow};
 pub use passive::Stamps;

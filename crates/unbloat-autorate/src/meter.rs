@@ -38,6 +38,12 @@ impl Meter {
         self.sum as f64 * 8.0 / self.window.as_secs()
     }
 
+    /// Bytes that came after `then`.
+    pub(crate) fn since(&self, then: Time) -> u64 {
+        let late = self.entries.iter().rev().take_while(|(at, _)| *at > then);
+        late.map(|(_, bytes)| bytes).sum()
+    }
+
     fn forget(&mut self, now: Time) {
         while let Some((at, bytes)) = self.entries.front().copied()
             && now.since(at) > self.window
@@ -61,6 +67,7 @@ mod tests {
         }
         let end = start + Delta::ms(1_000);
         assert!((meter.bps(end) - 10e6).abs() < 0.3e6, "{}", meter.bps(end));
+        assert_eq!(meter.since(start + Delta::ms(989)), 12_500);
         assert_eq!(meter.bps(end + Delta::secs(1)), 0.0);
     }
 }

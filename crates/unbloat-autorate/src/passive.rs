@@ -31,6 +31,8 @@ pub(crate) struct Reading {
     pub up: Option<Delta>,
     /// Least round trip of the flow over the line and on to its other end.
     pub least: Option<Delta>,
+    /// When the packet left that is answered now, if none that left later was answered before.
+    pub answers: Option<Time>,
     /// Payload bytes sent up that the other end has now.
     pub acked: u32,
 }
@@ -59,6 +61,8 @@ struct Flow {
     sent: VecDeque<(Time, Seq)>,
     echoed: Option<Seq>,
     acked: Option<Seq>,
+    /// What this end acknowledged.
+    taken: Option<Seq>,
 }
 
 impl Passive {
@@ -80,8 +84,8 @@ impl Passive {
         flow
     }
 
-    /// A packet leaves for the line.
-    pub(crate) fn outgoing(&mut self, now: Time, key: u64, stamps: &Stamps) {
+    /// A packet leaves for the line. How many payload bytes it acknowledges, which calls for as many.
+    pub(crate) fn outgoing(&mut self, now: Time, key: u64, stamps: &Stamps) -> u32 {
         let flow = self.flow(key, now);
         let value = Seq::new(stamps.value);
         if flow.sent.back().is_none_or(|(_, last)| value.after(*last)) {
@@ -90,6 +94,7 @@ impl Passive {
             }
             flow.sent.push_back((now, value));
         }
+        advance(&mut flow.taken, stamps.ack)
     }
 
     /// A packet comes from the line. A flow that was not seen before begins with the waits of the others, `usual`: the queue does not
@@ -106,11 +111,23 @@ impl Passive {
         let trip = flow.round_trip(now, stamps.echo, down, usual);
         Reading {
             down,
-            up: trip.map(|(wait, _)| wait),
-            least: trip.map(|(_, least)| least),
-            acked: flow.acked(stamps.ack),
+            up: trip.map(|trip| trip.wait),
+            least: trip.map(|trip| trip.least),
+            answers: trip.map(|trip| trip.sent),
+            acked: advance(&mut flow.acked, stamps.ack),
         }
     }
+}
+
+/// A round trip over the line.
+#[derive(Clone, Copy)]
+struct Trip {
+    /// On the way out.
+    wait: Delta,
+    /// The least one of the flow.
+    least: Delta,
+    /// When what is answered left.
+    sent: Time,
 }
 
 impl Flow {
@@ -124,6 +141,7 @@ impl Flow {
             sent: VecDeque::new(),
             echoed: None,
             acked: None,
+            taken: None,
         }
     }
 
@@ -146,14 +164,13 @@ impl Flow {
         Some(Delta::ns(late.as_ns() - least))
     }
 
-    /// The wait on the way out, and the least round trip.
     fn round_trip(
         &mut self,
         now: Time,
         echo: u32,
         down: Option<Delta>,
         usual: [Delta; 2],
-    ) -> Option<(Delta, Delta)> {
+    ) -> Option<Trip> {
         let echo = Seq::new(echo);
         if echo.raw() == 0 || self.echoed.is_some_and(|last| !echo.after(last)) {
             return None;
@@ -175,20 +192,25 @@ impl Flow {
         let least = self.round_trip.push(now, rtt);
         let both = Delta::ns(rtt - least);
         let up = (both - down.unwrap_or(usual[0])).max(Delta::ZERO);
-        Some((up, Delta::ns(least.max(0))))
+        Some(Trip {
+            wait: up,
+            least: Delta::ns(least.max(0)),
+            sent,
+        })
     }
+}
 
-    fn acked(&mut self, ack: u32) -> u32 {
-        const IMPLAUSIBLE: i32 = 1 << 24;
-        let ack = Seq::new(ack);
-        let last = self.acked.unwrap_or(ack);
-        let more = ack.since(last);
-        self.acked = Some(ack.later(last));
-        if (0..IMPLAUSIBLE).contains(&more) {
-            more as u32
-        } else {
-            0
-        }
+/// Takes an acknowledgement in: how much more it acknowledges.
+fn advance(known: &mut Option<Seq>, ack: u32) -> u32 {
+    const IMPLAUSIBLE: i32 = 1 << 24;
+    let ack = Seq::new(ack);
+    let last = known.unwrap_or(ack);
+    let more = ack.since(last);
+    *known = Some(ack.later(last));
+    if (0..IMPLAUSIBLE).contains(&more) {
+        more as u32
+    } else {
+        0
     }
 }
 

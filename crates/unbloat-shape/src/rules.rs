@@ -109,10 +109,10 @@ fn batch(socket: &mut Nfnetlink, interface: &str, ways: Ways, queueing: Queueing
                 (name, priority, queued),
                 (marking.as_str(), priority + 1, congestion(family)),
             ];
-            for (chain, priority, rule) in chains {
+            for (chain, rank, rule) in chains {
                 let place = Attributes::new()
                     .bytes(1, &hook.to_be_bytes())
-                    .bytes(2, &priority.to_be_bytes());
+                    .bytes(2, &rank.to_be_bytes());
                 let made = Attributes::new()
                     .text(1, &table)
                     .text(3, chain)

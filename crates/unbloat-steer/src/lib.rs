@@ -10,5 +10,5 @@ mod steer;
 mod tap;
 
 pub use error::SteerError;
-pub use qdisc::Shaper;
+pub use qdisc::{Lend, Shaper};
 pub use steer::{Options, Steer};

@@ -5,6 +5,9 @@ use serde_json::Value;
 use std::process::Command;
 use unbloat_units::Rate;
 
+/// What a command that changes a shaper is given: what says that the change is still being made, should this process be killed meanwhile.
+pub type Lend<'a> = &'a dyn Fn(&mut Command);
+
 /// A shaper whose rate can be changed, and the rate that it had.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Shaper {
@@ -16,9 +19,22 @@ pub struct Shaper {
 #[derive(Clone, Debug, PartialEq, Eq)]
 enum Kind {
     Cake,
-    /// The class by its number.
-    Htb(String),
+    /// The class by its number, and its queue.
+    Htb {
+        class: String,
+        queue: Option<Fifo>,
+    },
 }
+
+/// A FIFO of bytes below the class. Its limit follows the rate, so that it holds packets for as long as before.
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct Fifo {
+    handle: String,
+    bytes: u64,
+}
+
+/// No FIFO is made shorter than this by us.
+const SHORTEST_BYTES: u64 = 15_000;
 
 impl Shaper {
     /// The root discipline of a device: cake, or htb with a class at its top.
@@ -32,17 +48,48 @@ impl Shaper {
         &self.device
     }
 
-    pub fn set(&self, rate: Rate) -> Result<(), SteerError> {
-        let words = self.words(Some(rate));
-        let words: Vec<&str> = words.iter().map(String::as_str).collect();
-        tc(&words).map(drop)
+    pub fn set(&self, rate: Rate, lend: Lend) -> Result<(), SteerError> {
+        self.tell(Some(rate), lend)
     }
 
     /// Puts the rate back that it had.
-    pub fn restore(&self) -> Result<(), SteerError> {
-        let words = self.words(self.found);
-        let words: Vec<&str> = words.iter().map(String::as_str).collect();
-        tc(&words).map(drop)
+    pub fn restore(&self, lend: Lend) -> Result<(), SteerError> {
+        self.tell(self.found, lend)
+    }
+
+    fn tell(&self, rate: Option<Rate>, lend: Lend) -> Result<(), SteerError> {
+        for words in [Some(self.words(rate)), self.queue_words(rate)]
+            .iter()
+            .flatten()
+        {
+            let words: Vec<&str> = words.iter().map(String::as_str).collect();
+            run(&words, lend)?;
+        }
+        Ok(())
+    }
+
+    fn queue_words(&self, rate: Option<Rate>) -> Option<Vec<String>> {
+        let Kind::Htb {
+            class,
+            queue: Some(queue),
+        } = &self.kind
+        else {
+            return None;
+        };
+        let share = rate?.as_bps_f64() / self.found?.as_bps_f64().max(1.0);
+        let most = f64::from(u32::MAX / 2);
+        let bytes = (queue.bytes as f64 * share).min(most) as u64;
+        let bytes = bytes.max(SHORTEST_BYTES.min(queue.bytes));
+        let words = format!(
+            "qdisc change dev DEVICE parent {class} handle {} bfifo limit {bytes}",
+            queue.handle
+        );
+        let words = words.split(' ');
+        Some(
+            words
+                .map(|word| word.replace("DEVICE", &self.device))
+                .collect(),
+        )
     }
 
     fn words(&self, rate: Option<Rate>) -> Vec<String> {
@@ -60,7 +107,7 @@ impl Shaper {
                 "bandwidth",
                 &text,
             ],
-            Kind::Htb(class) => vec![
+            Kind::Htb { class, .. } => vec![
                 "class",
                 "change",
                 "dev",
@@ -83,6 +130,19 @@ fn rate_of(value: &Value) -> Option<Rate> {
     value
         .as_u64()
         .map(|bytes| Rate::bps(bytes.saturating_mul(8)))
+}
+
+/// As `tc` tells people, in steps of 1,000: `9500Kbit`.
+fn rate_of_text(text: &str) -> Option<Rate> {
+    let (number, unit) = text.split_at(text.find(|c: char| c.is_ascii_alphabetic())?);
+    let factor = match unit {
+        "bit" => 1.0,
+        "Kbit" => 1e3,
+        "Mbit" => 1e6,
+        "Gbit" => 1e9,
+        _ => return None,
+    };
+    Some(Rate::from_bps_f64(number.parse::<f64>().ok()? * factor))
 }
 
 fn read(
@@ -109,16 +169,43 @@ fn read(
     match (kind, &root) {
         ("cake", Some(root)) => Ok(shaper(Kind::Cake, rate_of(&root["options"]["bandwidth"]))),
         ("htb", _) => {
-            let list = entries(&classes()?);
-            let top = list
-                .iter()
-                .find(|class| class["root"] == true)
-                .ok_or_else(none)?;
-            let number = top["handle"].as_str().ok_or_else(none)?;
-            Ok(shaper(Kind::Htb(number.to_owned()), rate_of(&top["rate"])))
+            let (class, found) = top_class(&classes()?).ok_or_else(none)?;
+            let queue = fifo(listed, &class);
+            Ok(shaper(Kind::Htb { class, queue }, found))
         }
         _ => Err(none()),
     }
+}
+
+/// Number and rate of the class at the top. Older versions of tc (6.1) tell of classes in words, whatever is asked for.
+fn top_class(listed: &str) -> Option<(String, Option<Rate>)> {
+    let list = entries(listed);
+    if let Some(top) = list.iter().find(|class| class["root"] == true) {
+        return Some((top["handle"].as_str()?.to_owned(), rate_of(&top["rate"])));
+    }
+    let lines = listed
+        .lines()
+        .map(|line| line.split(' ').collect::<Vec<_>>());
+    let mut tops = lines.filter(|words| words.len() > 3 && words[1] == "htb" && words[3] == "root");
+    let top = tops.next()?;
+    let mut after = top.iter().skip_while(|word| **word != "rate").skip(1);
+    let rate = after.next().and_then(|text| rate_of_text(text));
+    Some((top[2].to_owned(), rate))
+}
+
+fn fifo(listed: &str, class: &str) -> Option<Fifo> {
+    let all = entries(listed);
+    let found = all
+        .iter()
+        .find(|entry| entry["parent"] == class && entry["kind"] == "bfifo")?;
+    let limit = &found["options"]["limit"];
+    Some(Fifo {
+        handle: found["handle"].as_str()?.to_owned(),
+        // Newer ones say a number, older ones a text with a unit.
+        bytes: limit
+            .as_u64()
+            .or_else(|| limit.as_str()?.trim_end_matches('b').parse().ok())?,
+    })
 }
 
 /// A list of JSON; what is none is empty.
@@ -127,10 +214,13 @@ fn entries(text: &str) -> Vec<Value> {
 }
 
 fn tc(arguments: &[&str]) -> Result<String, SteerError> {
-    let output = Command::new("tc")
-        .args(arguments)
-        .output()
-        .map_err(SteerError::NoTc)?;
+    run(arguments, &|_| {})
+}
+
+fn run(arguments: &[&str], lend: Lend) -> Result<String, SteerError> {
+    let mut command = Command::new("tc");
+    lend(command.args(arguments));
+    let output = command.output().map_err(SteerError::NoTc)?;
     if output.status.success() {
         return Ok(String::from_utf8_lossy(&output.stdout).into_owned());
     }
@@ -179,6 +269,35 @@ mod tests {
             words,
             "class change dev ifb0 classid 1:1 htb rate 1000000bit ceil 1000000bit"
         );
+    }
+
+    #[test]
+    fn classes_are_read_in_the_words_of_an_older_tc_too() {
+        let listed = r#"[{"kind":"htb","handle":"756e:","root":true,"options":{}}]"#;
+        let classes = || {
+            Ok("class htb 756e:1 root leaf 81b7: prio 0 rate 19Mbit ceil 19Mbit burst 1596b cburst 1596b \n".to_owned())
+        };
+        let shaper = read("ifb0", listed, classes).unwrap();
+        assert_eq!(shaper.found, Some(Rate::mbps(19)));
+        assert!(
+            shaper
+                .words(Some(Rate::mbps(1)))
+                .contains(&"756e:1".to_owned())
+        );
+        assert_eq!(top_class("class htb 1:10 parent 1:1 rate 1Mbit"), None);
+    }
+
+    #[test]
+    fn a_fifo_below_it_holds_packets_for_as_long_at_any_rate() {
+        let listed = r#"[{"kind":"htb","handle":"1:","root":true,"options":{}},
+            {"kind":"bfifo","handle":"110:","parent":"1:1","options":{"limit":50000}}]"#;
+        let classes =
+            || Ok(r#"[{"class":"htb","handle":"1:1","root":true,"rate":2500000}]"#.to_owned());
+        let shaper = read("ifb0", listed, classes).unwrap();
+        let words = |rate| shaper.queue_words(Some(rate)).unwrap().join(" ");
+        let begin = "qdisc change dev ifb0 parent 1:1 handle 110: bfifo limit";
+        assert_eq!(words(Rate::mbps(10)), format!("{begin} 25000"));
+        assert_eq!(words(Rate::mbps(1)), format!("{begin} 15000"));
     }
 
     #[test]

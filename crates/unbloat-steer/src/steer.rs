@@ -2,7 +2,7 @@
 
 use crate::error::SteerError;
 use crate::pinger::Pinger;
-use crate::qdisc::Shaper;
+use crate::qdisc::{Lend, Shaper};
 use crate::tap::Tap;
 use rustix::time::{ClockId, clock_gettime};
 use std::collections::VecDeque;
@@ -27,11 +27,12 @@ pub struct Options {
 }
 
 /// Rates of shapers, followed as long as this runs.
-pub struct Steer {
+pub struct Steer<'a> {
     tap: Tap,
     pinger: Option<Pinger>,
     autorate: Autorate,
     shapers: [Option<Shaper>; 2],
+    lend: Lend<'a>,
     /// What the kernel was told last, and when.
     told: [Option<(Rate, Time)>; 2],
     sent: VecDeque<(u16, Time)>,
@@ -44,8 +45,8 @@ const PROBES: usize = 256;
 /// Nothing is shaped before the line was seen full: as if there were no limit.
 const OPEN: Rate = Rate::mbps(10_000);
 
-impl Steer {
-    pub fn start(options: &Options) -> Result<Steer, SteerError> {
+impl<'a> Steer<'a> {
+    pub fn start(options: &Options, lend: Lend<'a>) -> Result<Steer<'a>, SteerError> {
         let params = Params {
             policy: options.policy,
             shaped: options.shapers.each_ref().map(Option::is_some),
@@ -63,12 +64,13 @@ impl Steer {
             pinger,
             autorate: Autorate::new(params, wall()),
             shapers,
+            lend,
             told: [None; 2],
             sent: VecDeque::new(),
         };
         for (shaper, direction) in steer.shapers.iter().zip(Direction::BOTH) {
             if let Some(shaper) = shaper {
-                shaper.set(steer.autorate.rate(direction).unwrap_or(OPEN))?;
+                shaper.set(steer.autorate.rate(direction).unwrap_or(OPEN), lend)?;
             }
         }
         Ok(steer)
@@ -132,7 +134,7 @@ impl Steer {
             let is_due =
                 self.told[index].is_none_or(|(told, at)| told != rate && now.since(at) >= CALM);
             if is_due {
-                shaper.set(rate)?;
+                shaper.set(rate, self.lend)?;
                 self.told[index] = Some((rate, now));
             }
         }
@@ -141,10 +143,10 @@ impl Steer {
 }
 
 /// Shapers are as they were found.
-impl Drop for Steer {
+impl Drop for Steer<'_> {
     fn drop(&mut self) {
         for shaper in self.shapers.iter().flatten() {
-            if let Err(error) = shaper.restore() {
+            if let Err(error) = shaper.restore(self.lend) {
                 eprintln!(
                     "unbloat: the rate of {} is not put back: {error}",
                     shaper.device()

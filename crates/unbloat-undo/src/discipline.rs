@@ -11,9 +11,9 @@ use unbloat_netlink::{Attributes, attribute};
 use unbloat_netlink::{text, u32_at};
 
 /// `struct tcmsg`.
-const FIXED: usize = 20;
-const KIND: u16 = 1;
-const OPTIONS: u16 = 2;
+pub(crate) const FIXED: usize = 20;
+pub(crate) const KIND: u16 = 1;
+pub(crate) const OPTIONS: u16 = 2;
 const STAB: u16 = 8;
 pub(crate) const ROOT: u32 = 0xffff_ffff;
 pub(crate) const INGRESS: u32 = 0xffff_fff1;
@@ -75,6 +75,28 @@ pub(crate) fn outgoing(
             place: "root",
         }),
     }
+}
+
+/// Those below classes, as far as they can be put back.
+pub(crate) fn leaves(netlink: &Netlink, index: u32) -> io::Result<Vec<Discipline>> {
+    let all = on(netlink, index)?.into_iter();
+    let is_leaf = |d: &Discipline| d.parent != ROOT && d.parent != INGRESS;
+    Ok(all
+        .filter(|d| is_leaf(d) && KNOWN.contains(&d.kind.as_str()) && !d.has_size_table)
+        .collect())
+}
+
+/// Gives those that are still there the options that they had.
+pub(crate) fn change_back(netlink: &Netlink, index: u32, before: &[Discipline]) -> io::Result<()> {
+    let now = leaves(netlink, index)?;
+    let place = |d: &Discipline| (d.kind.clone(), d.parent, d.handle);
+    for discipline in before {
+        let is_there = now.iter().any(|other| place(other) == place(discipline));
+        if is_there && !now.contains(discipline) {
+            netlink.tell(NEW_DISCIPLINE, &told(index, discipline))?;
+        }
+    }
+    Ok(())
 }
 
 /// The kind of what is at the device's entry.

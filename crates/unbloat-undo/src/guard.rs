@@ -1,26 +1,29 @@
-//! A second process that undoes what its owner wrote down, once the owner was killed: nobody has to wait for the next start.
+//! A second process that undoes what its owner changed, as soon as the owner is killed.
 
 use crate::journals::Journals;
 use std::fs::File;
-use std::io::{self, Read};
+use std::io::{self, Read, Write};
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
 use std::thread::sleep;
 use std::time::Duration;
 
-/// A process that is killed closes what it had open, its locks among them, in an order of its own.
-const LOOKS: u32 = 500;
-const LOOK: Duration = Duration::from_millis(20);
+/// What an owner says that ends as it should.
+const DONE: u8 = b'.';
+/// A killed process gives up its locks before its children get another parent, and soon.
+const LOOKS: u32 = 1_000;
+const LOOK: Duration = Duration::from_millis(5);
 
-/// Lives as long as its owner: the other end of a pipe tells.
+/// Lives as long as its owner: its end of a pipe tells.
+///
+/// For commands whose change is bad for traffic once nobody attends to it. If the guard is killed too, the next start undoes as ever.
 #[derive(Debug)]
 pub struct Guard {
     pid: libc::pid_t,
-    end: Option<OwnedFd>,
+    end: Option<File>,
 }
 
 impl Guard {
-    /// Forks; in the owner no other thread may run yet. The child stays in the namespaces of this thread, waits until the owner is gone,
-    /// and undoes what is left of its claims. Who kills both leaves it to the next start.
+    /// Forks. To be called before any thread runs and before anything is claimed: the child would hold the claims.
     pub fn fork() -> io::Result<Guard> {
         let mut ends = [0; 2];
         // SAFETY: room for two descriptors.
@@ -28,8 +31,9 @@ impl Guard {
             return Err(io::Error::last_os_error());
         }
         // SAFETY: both are new, and nobody else's.
-        let [read, write] = ends.map(|end| unsafe { OwnedFd::from_raw_fd(end) });
-        let owner = std::process::id();
+        let [read, write] = ends.map(|end| File::from(unsafe { OwnedFd::from_raw_fd(end) }));
+        // SAFETY: plain call.
+        let owner = unsafe { libc::getpid() };
         // SAFETY: the caller vouches for being the only thread.
         match unsafe { libc::fork() } {
             -1 => Err(io::Error::last_os_error()),
@@ -48,16 +52,19 @@ impl Guard {
 }
 
 impl Drop for Guard {
+    /// Lets it go: from here on nothing is undone by it.
     fn drop(&mut self) {
-        self.end = None;
+        if let Some(mut end) = self.end.take() {
+            // If it is gone already there is nobody to be told.
+            let _ = end.write_all(&[DONE]);
+        }
         // SAFETY: it is our child; nothing is asked of its state.
         unsafe { libc::waitpid(self.pid, std::ptr::null_mut(), 0) };
     }
 }
 
-fn stand_by(end: OwnedFd, owner: u32) {
-    // SAFETY: plain calls. What ends the owner from the terminal is not to end its guard, and whoever waits for the owner's
-    // output is not to wait for the guard.
+fn stand_by(mut end: File, owner: libc::pid_t) {
+    // SAFETY: plain calls. What ends the owner from the terminal is not to end its guard.
     unsafe {
         libc::setsid();
         libc::signal(libc::SIGINT, libc::SIG_IGN);
@@ -66,23 +73,33 @@ fn stand_by(end: OwnedFd, owner: u32) {
     }
     if let Ok(nowhere) = File::options().read(true).write(true).open("/dev/null") {
         for standard in 0..3 {
-            // SAFETY: both are open descriptors.
+            // SAFETY: both are open descriptors. Whoever waits for the owner's output is not to wait for the guard.
             unsafe { libc::dup2(nowhere.as_raw_fd(), standard) };
         }
     }
-    let mut end = File::from(end);
-    while matches!(end.read(&mut [0]), Err(error) if error.kind() == io::ErrorKind::Interrupted) {}
+    if end.read_exact(&mut [0]).is_ok() {
+        return;
+    }
     for _ in 0..LOOKS {
-        if is_undone(owner).unwrap_or(false) {
+        // SAFETY: plain call.
+        let is_orphan = unsafe { libc::getppid() } != owner;
+        if is_orphan && is_all_undone(owner) {
             return;
         }
         sleep(LOOK);
     }
 }
 
-fn is_undone(owner: u32) -> Result<bool, crate::UndoError> {
-    let journals = Journals::system()?;
-    journals.recover()?;
-    let holdings = journals.holdings()?;
-    Ok(holdings.iter().all(|held| held.pid != owner))
+/// Undoes what it can. A command of the owner's may still be at work on what was claimed: nothing of that is undone before it ends. What cannot be
+/// undone stays written down for the next start.
+fn is_all_undone(owner: libc::pid_t) -> bool {
+    let Ok(journals) = Journals::system() else {
+        return true;
+    };
+    let _ = journals.recover();
+    let is_owners = |pid: u32| i64::from(pid) == i64::from(owner);
+    journals.holdings().is_ok_and(|held| {
+        held.iter()
+            .all(|holding| holding.is_kept || !is_owners(holding.pid))
+    })
 }

@@ -6,6 +6,8 @@ use unbloat_netlink::{Attributes, NETLINK_ROUTE, attribute, text, u32_at};
 pub(crate) const NEW_DISCIPLINE: u16 = 36;
 pub(crate) const DELETE_DISCIPLINE: u16 = 37;
 pub(crate) const GET_DISCIPLINE: u16 = 38;
+pub(crate) const NEW_CLASS: u16 = 40;
+pub(crate) const GET_CLASS: u16 = 42;
 pub(crate) const DELETE_FILTER: u16 = 45;
 const DELETE_LINK: u16 = 17;
 const GET_LINK: u16 = 18;

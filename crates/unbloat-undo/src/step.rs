@@ -1,5 +1,6 @@
 //! What is done to a host, as what has to be done to undo it.
 
+use crate::class::{self, Class};
 use crate::discipline::{self, Discipline, INGRESS};
 use crate::error::UndoError;
 use crate::netlink::{DELETE_FILTER, Netlink};
@@ -22,6 +23,13 @@ pub enum Step {
         device: String,
         index: u32,
         before: Vec<Discipline>,
+    },
+    /// The rates of a device's htb classes, and the disciplines below: put back where they are still there.
+    Classes {
+        device: String,
+        index: u32,
+        before: Vec<Class>,
+        leaves: Vec<Discipline>,
     },
     /// `ingress` or `clsact` on a device that had none: taken away, with all filters in it.
     Ingress { device: String, index: u32 },
@@ -72,6 +80,18 @@ impl Step {
         let index = index(&netlink, device)?;
         Ok(Step::Root {
             before: discipline::outgoing(&netlink, device, index)?,
+            device: device.to_owned(),
+            index,
+        })
+    }
+
+    /// Before rates of a device's htb classes are changed, or limits of disciplines below.
+    pub fn classes(device: &str) -> Result<Step, UndoError> {
+        let netlink = open()?;
+        let index = index(&netlink, device)?;
+        Ok(Step::Classes {
+            before: class::on(&netlink, index).map_err(UndoError::Kernel)?,
+            leaves: discipline::leaves(&netlink, index).map_err(UndoError::Kernel)?,
             device: device.to_owned(),
             index,
         })
@@ -132,6 +152,16 @@ impl Step {
                 Some(_) => discipline::restore(netlink, *index, before),
                 None => Ok(()),
             },
+            Step::Classes {
+                index,
+                before,
+                leaves,
+                ..
+            } => match netlink.name(*index)? {
+                Some(_) => class::restore(netlink, *index, before)
+                    .and_then(|()| discipline::change_back(netlink, *index, leaves)),
+                None => Ok(()),
+            },
             Step::Ingress { index, .. } => discipline::delete(netlink, *index, INGRESS),
             Step::Filters {
                 index,
@@ -150,6 +180,7 @@ impl Step {
         match self {
             Step::Link { name, .. } => format!("link {}", name.escape_debug()),
             Step::Root { device, .. } => format!("qdiscs of {}", device.escape_debug()),
+            Step::Classes { device, .. } => format!("classes of {}", device.escape_debug()),
             Step::Ingress { device, .. } => format!("ingress of {}", device.escape_debug()),
             Step::Filters { device, .. } => format!("filters of {}", device.escape_debug()),
             Step::Setting { path, .. } => path.display().to_string(),

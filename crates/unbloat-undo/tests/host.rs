@@ -128,6 +128,57 @@ fn what_could_not_be_put_back_is_refused_before_anything_is_changed() {
 }
 
 #[test]
+fn classes_of_an_htb_have_the_rates_again_that_they_had() {
+    if !is_root() {
+        return;
+    }
+    let (_bed, hosts) = bed();
+    let folder = tempfile::tempdir().unwrap();
+    let classes = || {
+        let mut tc = Command::new("tc");
+        let output = tc.args(["class", "show", "dev", "eth0"]).output().unwrap();
+        String::from_utf8(output.stdout).unwrap()
+    };
+    let outcome = hosts[0].within(|| {
+        let journals = Journals::at(folder.path().to_owned()).unwrap();
+        run("tc", "qdisc replace dev eth0 root handle 1: htb default 1");
+        run(
+            "tc",
+            "class add dev eth0 parent 1: classid 1:1 htb rate 7mbit ceil 9mbit burst 4k",
+        );
+        run(
+            "tc",
+            "class add dev eth0 parent 1: classid 1:2 htb rate 20gbit",
+        );
+        run(
+            "tc",
+            "qdisc add dev eth0 parent 1:1 handle 10: bfifo limit 30000",
+        );
+        let seen = (classes(), state());
+        let mut claim = journals.take(&queues(), &purpose("a test")).unwrap();
+        claim.before(Step::classes("eth0").unwrap()).unwrap();
+        run(
+            "tc",
+            "class change dev eth0 classid 1:1 htb rate 150kbit ceil 150kbit",
+        );
+        run("tc", "class change dev eth0 classid 1:2 htb rate 1mbit");
+        run(
+            "tc",
+            "qdisc change dev eth0 parent 1:1 handle 10: bfifo limit 9000",
+        );
+        assert_ne!(classes(), seen.0);
+        claim.undo().unwrap();
+        assert_eq!((classes(), state()), seen);
+        let mut gone = journals.take(&queues(), &purpose("a test")).unwrap();
+        gone.before(Step::classes("eth0").unwrap()).unwrap();
+        run("tc", "qdisc replace dev eth0 root pfifo limit 9");
+        gone.undo().unwrap();
+        assert_eq!(classes(), "");
+    });
+    outcome.unwrap();
+}
+
+#[test]
 fn a_second_owner_is_told_who_the_first_one_is() {
     if !is_root() {
         return;

@@ -8,6 +8,10 @@
 //! While packets wait on the line it is full, so what it delivers is `mu`: no rate has to be typed in, and the first cut goes to
 //! the right place. The second term empties the queue within about `delta`. Once it is empty the rate is `eta * mu` again at once.
 //!
+//! Delays are those of packets that have come through: what was let in since is not seen yet. It is known all the same (by
+//! acknowledgements, and what they called for), so that the queue that is emptied is the one that what is under way will make, and growth
+//! ends where that would make one on the line as it was last known. What arrives of it shows whether the line is wider.
+//!
 //! # Where we differ
 //! ABC's router knows its capacity. We know it only while the line is full, so beyond it we grow while the shaper is in the
 //! way and nothing waits: the next wait tells how far was right. Growth is fast, for it is TCP that decides how fast a line that is
@@ -38,7 +42,7 @@ impl Default for Params {
         Params {
             target: Delta::ms(20),
             drain: Delta::ms(400),
-            share: 0.95,
+            share: 0.98,
             growth: 30.0,
             pressed: 0.3,
             floor: Rate::kbps(150),
@@ -51,7 +55,7 @@ impl Params {
     /// set; less haste gives more of the line.
     pub fn up() -> Params {
         Params {
-            target: Delta::ms(40),
+            target: Delta::ms(60),
             ..Params::default()
         }
     }
@@ -71,6 +75,8 @@ pub(crate) struct Follow {
 
 /// The rate never falls below this share of what the line carries, however long its queue is.
 const LEAST: f64 = 0.1;
+/// Growth ends where what is under way would wait for so many times the threshold.
+const BOUND: f64 = 2.0;
 /// The rate grows by no more than `e` to this within a round trip.
 const A_ROUND_TRIP: f64 = 1.2;
 
@@ -107,7 +113,8 @@ impl Follow {
             .map_or(0.0, |at| now.since(at).as_secs());
         let wait = seen.delay?;
         if wait > seen.threshold {
-            return self.full(wait - seen.threshold, seen);
+            let coming = seen.under_way.map_or(wait, |all| all.wait(seen.carried));
+            return self.full(wait.max(coming) - seen.threshold, seen);
         }
         let rate = self.rate?;
         if std::mem::take(&mut self.is_full) && rate < self.line * self.params.share {
@@ -117,10 +124,20 @@ impl Follow {
         if seen.load < self.params.pressed {
             return None;
         }
-        let headroom = 1.0 - wait.as_secs() / seen.threshold.as_secs();
+        let headroom = 1.0 - (wait.as_secs() / seen.threshold.as_secs()).max(self.boldness(seen));
+        if headroom <= 0.0 {
+            return None;
+        }
         let growth = self.growth(round_trip);
         self.set(rate * (growth * passed * headroom).exp());
         Some(Reason::Pressed)
+    }
+
+    /// What is under way as a share of what may be, if the line carries no more than what is known of it.
+    fn boldness(&self, seen: &Evidence) -> f64 {
+        let line = Rate::from_bps_f64(self.line.max(seen.carried.as_bps_f64()));
+        let wait = seen.under_way.map_or(Delta::ZERO, |all| all.wait(line));
+        wait.as_secs() / (seen.threshold.as_secs() * BOUND)
     }
 
     /// What was let through is only seen to wait a round trip later.
@@ -149,6 +166,7 @@ impl Follow {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::decision::UnderWay;
 
     fn seen(delay_ms: i64, carried_mbps: u64, load: f64) -> Evidence {
         Evidence {
@@ -156,6 +174,7 @@ mod tests {
             threshold: Delta::ms(15),
             carried: Rate::mbps(carried_mbps),
             load,
+            under_way: None,
         }
     }
 
@@ -172,26 +191,52 @@ mod tests {
             law.tick(at(50), &seen(30, 20, 0.0), None),
             Some(Reason::Full)
         );
-        // 0.95 - 15/400 of 20 Mbit/s.
-        assert_eq!(law.rate(), Some(Rate::kbps(18_250)));
+        // 0.98 - 15/400 of 20 Mbit/s.
+        assert_eq!(law.rate(), Some(Rate::kbps(18_850)));
     }
 
     #[test]
     fn it_returns_to_what_the_line_carried_once_its_queue_is_gone_and_then_grows() {
         let mut law = Follow::new(Params::default());
         law.tick(at(0), &seen(215, 20, 1.0), None);
-        assert_eq!(law.rate(), Some(Rate::mbps(9)));
+        assert_eq!(law.rate(), Some(Rate::kbps(9_600)));
         assert_eq!(
             law.tick(at(50), &seen(3, 9, 1.0), None),
             Some(Reason::Drained)
         );
-        assert_eq!(law.rate(), Some(Rate::mbps(19)));
+        assert_eq!(law.rate(), Some(Rate::kbps(19_600)));
         assert_eq!(
             law.tick(at(60), &seen(0, 19, 1.0), None),
             Some(Reason::Pressed)
         );
         let grown = law.rate().unwrap().as_bps_f64();
-        assert!((grown / 19e6 - 0.3_f64.exp()).abs() < 1e-6);
+        assert!((grown / 19.6e6 - 0.3_f64.exp()).abs() < 1e-6);
+    }
+
+    fn with(bytes: u64, seen: Evidence) -> Evidence {
+        let least = Delta::ms(40);
+        let under_way = Some(UnderWay { bytes, least });
+        Evidence { under_way, ..seen }
+    }
+
+    #[test]
+    fn what_is_under_way_counts_before_it_is_seen_to_wait() {
+        let mut law = Follow::new(Params::default());
+        // 325 kB at 20 Mbit/s are 130 ms, 90 more than the round trip, 75 above the threshold.
+        law.tick(at(0), &with(325_000, seen(25, 20, 1.0)), None);
+        assert_eq!(law.rate(), Some(Rate::kbps(15_850)));
+    }
+
+    #[test]
+    fn growth_ends_where_a_line_that_is_no_wider_would_make_it_wait() {
+        let mut law = Follow::new(Params::default());
+        law.tick(at(0), &seen(215, 20, 1.0), None);
+        law.tick(at(50), &seen(3, 9, 1.0), None);
+        // 70 ms at what is known, 30 beyond the round trip: twice the threshold.
+        let bold = with(175_000, seen(0, 19, 1.0));
+        assert_eq!(law.tick(at(60), &bold, None), None);
+        let wider = with(175_000, seen(0, 30, 1.0));
+        assert_eq!(law.tick(at(70), &wider, None), Some(Reason::Pressed));
     }
 
     #[test]

@@ -7,13 +7,15 @@ pub use args::Args;
 use crate::exit::Exit;
 use crate::shape::{decision_json, decision_text};
 use crate::stop::stop_on_ctrl_c;
+use std::collections::BTreeSet;
 use std::io::{self, Write, stdout};
+use std::process::Command;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 use unbloat_autorate::Decision;
-use unbloat_steer::{Options, Steer, SteerError};
-use unbloat_undo::{Claim, Purpose, Resource, Step, UndoError, recover};
+use unbloat_steer::{Options, Shaper, Steer, SteerError};
+use unbloat_undo::{Claim, Guard, Purpose, Resource, Step, UndoError, recover};
 
 #[derive(Debug, thiserror::Error)]
 pub enum CommandError {
@@ -35,6 +37,8 @@ pub enum CommandError {
     Reflector(String),
     #[error("Ctrl-C cannot be caught: {0}")]
     Signal(#[from] ctrlc::Error),
+    #[error("no process could be made that puts rates back if this one is killed: {0}")]
+    Guard(io::Error),
 }
 
 pub fn run(args: &Args) -> Result<Exit, CommandError> {
@@ -43,6 +47,9 @@ pub fn run(args: &Args) -> Result<Exit, CommandError> {
         return Ok(Exit::Complete);
     }
     let options = args.options()?;
+    // Before there are threads or claims.
+    let guard = (!options.dry_run).then(Guard::fork).transpose();
+    let _guard = guard.map_err(CommandError::Guard)?;
     let stop = stop_on_ctrl_c()?;
     if let Some(seconds) = args.seconds {
         let stop = Arc::clone(&stop);
@@ -52,8 +59,9 @@ pub fn run(args: &Args) -> Result<Exit, CommandError> {
         });
     }
     // Given up after the shapers have their rates again.
-    let _claims = claims(&options)?;
-    let mut steer = Steer::start(&options)?;
+    let claims = claims(&options)?;
+    let lend = |command: &mut Command| claims.iter().for_each(|claim| claim.lend(command));
+    let mut steer = Steer::start(&options, &lend)?;
     eprintln!("unbloat: following {} until Ctrl-C", options.interface);
     let watched = Arc::clone(&stop);
     let mut tell = |decision: &Decision| {
@@ -71,27 +79,44 @@ pub fn run(args: &Args) -> Result<Exit, CommandError> {
     Ok(Exit::Complete)
 }
 
-/// Takes the shapers, and writes down how they are, for the next start after a kill.
+/// Takes the devices, and writes down how their shapers are.
+///
+/// What made a shaper that is kept (`sqm apply`) is held as long as this runs, so that it is not taken away meanwhile.
 fn claims(options: &Options) -> Result<Vec<Claim>, UndoError> {
     if options.dry_run {
         return Ok(Vec::new());
     }
     recover()?;
+    let shaped = || options.shapers.iter().flatten().map(Shaper::device);
+    let devices: BTreeSet<&str> = shaped().chain([options.interface.as_str()]).collect();
     let mut claims = Vec::new();
-    for shaper in options.shapers.iter().flatten() {
-        let device = shaper.device();
+    for device in devices {
+        claims.push(queues(device)?);
+    }
+    for device in shaped() {
         let resource = Resource::Device {
             device: device.to_owned(),
         };
         let mut claim = Claim::take(&resource, &Purpose::this_command())?;
-        match Step::root(device) {
-            Ok(step) => claim.before(step)?,
-            Err(UndoError::CannotSave { .. }) => eprintln!(
-                "unbloat: if this is killed, {device} keeps its last rate: only cake can be written down"
-            ),
-            Err(error) => return Err(error),
+        for step in [Step::classes(device), Step::root(device)] {
+            match step {
+                Ok(step) => claim.before(step)?,
+                // Trees of classes are not made anew: their rates are put back.
+                Err(UndoError::CannotSave { .. }) => {}
+                Err(error) => return Err(error),
+            }
         }
         claims.push(claim);
     }
     Ok(claims)
+}
+
+fn queues(device: &str) -> Result<Claim, UndoError> {
+    let resource = Resource::Queues {
+        device: device.to_owned(),
+    };
+    match Claim::kept(&resource)? {
+        Some(kept) => Ok(kept),
+        None => Claim::take(&resource, &Purpose::this_command()),
+    }
 }

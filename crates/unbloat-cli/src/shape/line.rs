@@ -48,6 +48,7 @@ pub fn decision_json(decision: &Decision) -> String {
         "threshold_ms": evidence.threshold.as_ms(),
         "carried_bps": evidence.carried.as_bps(),
         "load": evidence.load,
+        "under_way_bytes": evidence.under_way.map(|all| all.bytes),
     });
     value.to_string()
 }

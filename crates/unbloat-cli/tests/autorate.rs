@@ -1,0 +1,219 @@
+//! `unbloat autorate` on hosts of its own. Needs root, and says so when it is skipped.
+
+use std::fs;
+use std::io::Read;
+use std::os::unix::net::UnixListener;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Output, Stdio};
+use std::thread::sleep;
+use std::time::Duration;
+use unbloat_bed::{Bed, Host};
+
+const FOLLOW: &[&str] = &["autorate", "--interface", "eth0", "--up", "eth0"];
+/// Others that would have the same device. FOLDER stands for the one of the test.
+const OTHERS: [&[&str]; 4] = [
+    FOLLOW,
+    &[
+        "sqm",
+        "apply",
+        "--interface",
+        "eth0",
+        "--down-bps",
+        "20M",
+        "--up-bps",
+        "5M",
+        "--qdisc",
+        "fifo",
+        "--hold",
+    ],
+    &[
+        "uplink",
+        "--interface",
+        "eth0",
+        "--source",
+        "modem:FOLDER/modem",
+    ],
+    &["shape", "--interface", "eth0", "--up", "5Mbit/s"],
+];
+
+const AT_WORK: &str = "is at work on it";
+
+fn is_root() -> bool {
+    // SAFETY: geteuid has no conditions and cannot fail.
+    let is_root = unsafe { libc::geteuid() } == 0;
+    if !is_root {
+        eprintln!("skipped 1 test: changing hosts needs root");
+    }
+    is_root
+}
+
+fn bed() -> (Bed, [Host; 2]) {
+    let bed = Bed::new().unwrap();
+    let hosts = [bed.host("client").unwrap(), bed.host("server").unwrap()];
+    hosts[0].veth("eth0", &hosts[1], "eth0").unwrap();
+    (bed, hosts)
+}
+
+fn htb(host: &Host) {
+    let words = [
+        "qdisc replace dev eth0 root handle 1: htb default 1",
+        "class add dev eth0 parent 1: classid 1:1 htb rate 7mbit burst 4k",
+    ];
+    for line in words {
+        let status = host.command("tc").unwrap().args(line.split(' ')).status();
+        assert!(status.unwrap().success(), "{line}");
+    }
+}
+
+fn classes(host: &Host) -> String {
+    let mut tc = host.command("tc").unwrap();
+    let output = tc.args(["class", "show", "dev", "eth0"]).output().unwrap();
+    String::from_utf8(output.stdout).unwrap()
+}
+
+fn journals(folder: &Path) -> PathBuf {
+    folder.join("run")
+}
+
+fn unbloat(host: &Host, folder: &Path, arguments: &[&str]) -> Command {
+    let mut command = host.command(env!("CARGO_BIN_EXE_unbloat")).unwrap();
+    let here = folder.to_str().unwrap();
+    let arguments = arguments.iter().map(|word| word.replace("FOLDER", here));
+    command.args(arguments).env("UNBLOAT_RUN", journals(folder));
+    command
+}
+
+/// Starts it, and waits until it has claimed something.
+fn started(host: &Host, folder: &Path, arguments: &[&str]) -> Child {
+    let mut command = unbloat(host, folder, arguments);
+    let child = command
+        .stdout(Stdio::null())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let is_claimed = || fs::read_dir(journals(folder)).is_ok_and(|list| list.count() > 0);
+    wait_until(is_claimed);
+    child
+}
+
+fn wait_until(is_so: impl Fn() -> bool) {
+    for _ in 0..2_000 {
+        if is_so() {
+            return;
+        }
+        sleep(Duration::from_millis(10));
+    }
+    panic!("20 s have passed");
+}
+
+fn end(mut child: Child) {
+    let pid = libc::pid_t::try_from(child.id()).unwrap();
+    // SAFETY: plain call; the child was not waited for yet.
+    unsafe { libc::kill(pid, libc::SIGTERM) };
+    let mut said = String::new();
+    child
+        .stderr
+        .take()
+        .unwrap()
+        .read_to_string(&mut said)
+        .unwrap();
+    assert!(child.wait().unwrap().success(), "{said}");
+}
+
+fn refused(output: &Output, why: &str) {
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert!(!output.status.success(), "{why}");
+    assert!(said.contains(AT_WORK), "{why}: {said}");
+}
+
+#[test]
+fn whoever_has_a_device_refuses_whoever_else_would() {
+    if !is_root() {
+        return;
+    }
+    let (_bed, hosts) = bed();
+    htb(&hosts[0]);
+    let folder = tempfile::tempdir().unwrap();
+    let _modem = UnixListener::bind(folder.path().join("modem")).unwrap();
+    let seen = classes(&hosts[0]);
+    let first = started(&hosts[0], folder.path(), FOLLOW);
+    wait_until(|| classes(&hosts[0]) != seen);
+    for other in OTHERS {
+        let output = unbloat(&hosts[0], folder.path(), other).output().unwrap();
+        refused(&output, other[0]);
+    }
+    end(first);
+    assert_eq!(classes(&hosts[0]), seen, "rate and burst");
+}
+
+#[test]
+fn it_leaves_the_devices_of_others_alone() {
+    if !is_root() {
+        return;
+    }
+    for other in &OTHERS[1..] {
+        let (_bed, hosts) = bed();
+        let folder = tempfile::tempdir().unwrap();
+        let _modem = UnixListener::bind(folder.path().join("modem")).unwrap();
+        let mut first = started(&hosts[0], folder.path(), other);
+        wait_until(|| !classes(&hosts[0]).is_empty() || other[0] == "shape");
+        if other[0] == "shape" {
+            htb(&hosts[0]);
+        }
+        // Before its shaper is whole there is another reason to be refused.
+        wait_until(|| {
+            let output = unbloat(&hosts[0], folder.path(), FOLLOW).output().unwrap();
+            assert!(!output.status.success(), "{}", other[0]);
+            String::from_utf8_lossy(&output.stderr).contains(AT_WORK)
+        });
+        // What it changed goes with its host.
+        first.kill().unwrap();
+        first.wait().unwrap();
+    }
+}
+
+/// The process that waits for the daemon's end; others of its children come and go.
+fn guard_of(daemon: &Child) -> Option<libc::pid_t> {
+    let pid = daemon.id();
+    let children = fs::read_to_string(format!("/proc/{pid}/task/{pid}/children")).ok()?;
+    let is_guard = |child: &&str| {
+        let name = fs::read_to_string(format!("/proc/{child}/comm"));
+        name.is_ok_and(|name| name.trim_end() == "unbloat-guard")
+    };
+    children.split(' ').find(is_guard)?.parse().ok()
+}
+
+#[test]
+fn rates_come_back_soon_after_a_kill_and_at_the_next_start_after_two() {
+    if !is_root() {
+        return;
+    }
+    let (_bed, hosts) = bed();
+    htb(&hosts[0]);
+    let folder = tempfile::tempdir().unwrap();
+    let seen = classes(&hosts[0]);
+    let killed = |with_guard: bool| {
+        let mut daemon = started(&hosts[0], folder.path(), FOLLOW);
+        wait_until(|| classes(&hosts[0]) != seen);
+        wait_until(|| guard_of(&daemon).is_some());
+        if let Some(guard) = guard_of(&daemon).filter(|_| with_guard) {
+            // SAFETY: plain call; its parent, which was not waited for, has not waited for it either.
+            unsafe { libc::kill(guard, libc::SIGKILL) };
+        }
+        daemon.kill().unwrap();
+        daemon.wait().unwrap();
+    };
+    killed(false);
+    wait_until(|| classes(&hosts[0]) == seen);
+    wait_until(|| fs::read_dir(journals(folder.path())).unwrap().count() == 0);
+    killed(true);
+    assert_ne!(classes(&hosts[0]), seen, "nobody is left to put them back");
+    let words = [FOLLOW, &["--seconds", "0.1"]].concat();
+    let next = unbloat(&hosts[0], folder.path(), &words).output().unwrap();
+    assert!(
+        next.status.success(),
+        "{}",
+        String::from_utf8_lossy(&next.stderr)
+    );
+    assert_eq!(classes(&hosts[0]), seen);
+}
