@@ -51,11 +51,11 @@ pub fn propose(tested: &Tested, follows: bool) -> Result<Proposal, Untreated> {
     }
     let mut proposal = Proposal::default();
     let mut changing = None;
-    let felt = || known.iter().filter(|(_, load)| load.added_p95 >= UNNOTICED);
-    if follows && felt().any(|(way, load)| *way == Direction::Up && !load.is_steady) {
-        return Ok(follow(felt()));
+    let all_felt = || known.iter().filter(|(_, load)| load.added_p95 >= UNNOTICED);
+    if follows && all_felt().any(|(way, load)| *way == Direction::Up && !load.is_steady) {
+        return Ok(follow(all_felt()));
     }
-    for (way, load) in felt() {
+    for (way, load) in all_felt() {
         let felt = Felt(*way, *load);
         match (way, load.is_steady) {
             (_, true) => {

@@ -109,22 +109,22 @@ fn batch(socket: &mut Nfnetlink, interface: &str, ways: Ways, queueing: Queueing
                 (name, priority, queued),
                 (marking.as_str(), priority + 1, congestion(family)),
             ];
-            for (chain, rank, rule) in chains {
+            for (chain, order, rule) in chains {
                 let place = Attributes::new()
                     .bytes(1, &hook.to_be_bytes())
-                    .bytes(2, &rank.to_be_bytes());
+                    .bytes(2, &order.to_be_bytes());
                 let made = Attributes::new()
                     .text(1, &table)
                     .text(3, chain)
                     .nested(4, &place)
                     .text(7, "filter");
                 messages.push(socket.message(NEW_CHAIN, CREATE, family, 0, &made.to_bytes()));
-                let rule = Attributes::new()
+                let told = Attributes::new()
                     .text(1, &table)
                     .text(2, chain)
                     .nested(4, &rule);
-                let rule = rule.to_bytes();
-                messages.push(socket.message(NEW_RULE, CREATE | APPEND, family, 0, &rule));
+                let told = told.to_bytes();
+                messages.push(socket.message(NEW_RULE, CREATE | APPEND, family, 0, &told));
             }
         }
     }

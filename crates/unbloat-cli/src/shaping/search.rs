@@ -166,14 +166,14 @@ impl Search<'_> {
             ..self.options.clone()
         };
         let placed = rates.map(|rates| {
-            let mut plan = Plan::new(
+            let mut shaper = Plan::new(
                 self.ground.device.clone(),
                 rates,
                 self.framing,
                 self.ground.qdisc,
             )?;
-            plan.nat = self.nat;
-            Ok::<_, SearchError>(self.ground.apply(&plan)?)
+            shaper.nat = self.nat;
+            Ok::<_, SearchError>(self.ground.apply(&shaper)?)
         });
         let placed = placed.transpose()?;
         let document = test::trial(self.args, &options, self.stop);

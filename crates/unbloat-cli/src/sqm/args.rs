@@ -88,8 +88,8 @@ pub struct SearchArgs {
     pub router: Option<Target>,
 
     /// Added delay (p95) that is low enough [default: 5 ms, or three packets on slow lines; 30 ms for a FIFO]
-    #[arg(long, value_name = "TIME")]
-    pub target: Option<Delta>,
+    #[arg(long = "target", value_name = "TIME")]
+    pub low_enough: Option<Delta>,
 
     /// Leave the shaper there with the rates that were found
     #[arg(long)]

@@ -38,7 +38,7 @@ pub fn run(args: &SearchArgs) -> Result<Exit, CommandError> {
     let params = |rate: Rate| {
         let usual = KneeParams::of(rate, ground.qdisc);
         KneeParams {
-            target: args.target.unwrap_or(usual.target),
+            target: args.low_enough.unwrap_or(usual.target),
             first_percent: given.percent,
             ..usual
         }
