@@ -4,6 +4,11 @@
 //!     trial 19000000
 //!     11.5 18200000          (read: added delay's p95 in ms, and goodput in bit/s, both as the line counts)
 
+#![expect(
+    clippy::disallowed_methods,
+    reason = "an example reads what it is called with"
+)]
+
 use std::io::stdin;
 use unbloat_sqm::{Asked, Knee, KneeParams, Qdisc, Trial};
 use unbloat_units::{Delta, Rate};
