@@ -5,6 +5,7 @@ mod args;
 pub use args::Args;
 
 use crate::exit::Exit;
+use crate::recovery;
 use crate::shape::{decision_json, decision_text};
 use crate::stop::stop_on_ctrl_c;
 use std::collections::BTreeSet;
@@ -15,7 +16,7 @@ use std::sync::atomic::Ordering;
 use std::time::Duration;
 use unbloat_autorate::Decision;
 use unbloat_steer::{Options, Shaper, Steer, SteerError};
-use unbloat_undo::{Claim, Guard, Purpose, Resource, Step, UndoError, recover};
+use unbloat_undo::{Claim, Guard, Purpose, Resource, Step, UndoError};
 
 #[derive(Debug, thiserror::Error)]
 pub enum CommandError {
@@ -86,7 +87,7 @@ fn claims(options: &Options) -> Result<Vec<Claim>, UndoError> {
     if options.dry_run {
         return Ok(Vec::new());
     }
-    recover()?;
+    recovery::journals()?;
     let shaped = || options.shapers.iter().flatten().map(Shaper::device);
     let devices: BTreeSet<&str> = shaped().chain([options.interface.as_str()]).collect();
     let mut claims = Vec::new();

@@ -7,13 +7,14 @@ pub use args::{Args, following, of_plan, seconds};
 pub use line::{decision_json, decision_text};
 
 use crate::exit::Exit;
+use crate::recovery;
 use crate::stop::stop_on_ctrl_c;
 use std::io::{self, Write, stdout};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 use unbloat_shape::{Event, ShapeError, Shaper};
-use unbloat_undo::{Claim, Purpose, Resource, UndoError, recover};
+use unbloat_undo::{Claim, Purpose, Resource, UndoError};
 
 #[derive(Debug, thiserror::Error)]
 pub enum CommandError {
@@ -29,7 +30,7 @@ pub enum CommandError {
 
 pub fn run(args: &Args) -> Result<Exit, CommandError> {
     let options = args.options().ok_or(CommandError::Nothing)?;
-    recover()?;
+    recovery::journals()?;
     // Nothing has to be undone, the kernel does that; but nobody else is to change the same queues.
     let queues = Resource::Queues {
         device: options.interface.clone(),
