@@ -22,6 +22,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         match knee.asks() {
             Asked::Trial(rate) => println!("trial {}", rate.as_bps()),
             Asked::Knee(rate) => break println!("knee {}", rate.as_bps()),
+            Asked::Tolerable { .. } => return Err("no rate was good".into()),
             Asked::None(why) => return Err(why.into()),
         }
         let line = lines.next().ok_or("it ended before the search did")??;

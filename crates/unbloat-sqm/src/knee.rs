@@ -2,7 +2,7 @@
 //!
 //! 95 % of what was measured is a guess. The law asks for a trial at that rate; from there it goes up as long as delay stays low, and
 //! down as long as it does not, then halves the interval between the highest good and the lowest bad rate until that is
-//! narrow. One bad trial may be somebody else's traffic, so after it two of three decide. A trial whose load did not
+//! narrow. Where no rate is good, but what is left of the delay is little and does not go with the rate, the highest such rate will do. One bad trial may be somebody else's traffic, so after it two of three decide. A trial whose load did not
 //! reach the shaper says nothing, and is repeated.
 
 use crate::plan::Qdisc;
@@ -12,6 +12,8 @@ use unbloat_units::{Delta, Rate};
 pub struct KneeParams {
     /// Added delay (p95) under load that is low enough.
     pub target: Delta,
+    /// What will do where no rate reaches the target.
+    pub tolerable: Delta,
     /// Of the measured rate: where the search begins, in percent.
     pub first_percent: u64,
     /// Below this share nothing is searched: then the queue is elsewhere.
@@ -46,6 +48,7 @@ impl Default for KneeParams {
     fn default() -> KneeParams {
         KneeParams {
             target: Delta::ms(5),
+            tolerable: Delta::ms(30),
             first_percent: 95,
             least_percent: 50,
             close_percent: 2,
@@ -81,6 +84,11 @@ pub enum Asked {
     Trial(Rate),
     /// The highest rate that was good.
     Knee(Rate),
+    /// No rate was good; at this one, the highest, no more than what is tolerable.
+    Tolerable {
+        rate: Rate,
+        added_p95: Delta,
+    },
     None(NoKnee),
 }
 
@@ -106,6 +114,7 @@ pub struct Knee {
     asked: Rate,
     good: Option<Rate>,
     bad: Option<Rate>,
+    tolerable: Option<(Rate, Delta)>,
     /// Of the rate that is asked for: trials with little delay, with much, without load.
     low: u32,
     high: u32,
@@ -122,6 +131,7 @@ impl Knee {
             measured,
             good: None,
             bad: None,
+            tolerable: None,
             low: 0,
             high: 0,
             unloaded: 0,
@@ -147,16 +157,23 @@ impl Knee {
         if self.is_over() {
             return match self.good {
                 Some(good) => Asked::Knee(good),
-                None if self.trials < self.params.most_trials => Asked::None(NoKnee::Elsewhere {
-                    rate,
-                    percent: self.params.least_percent,
-                }),
-                None => Asked::None(NoKnee::TooMany {
-                    trials: self.trials,
-                }),
+                None => self.without_good(),
             };
         }
         Asked::Trial(self.asked)
+    }
+
+    fn without_good(&self) -> Asked {
+        match self.tolerable {
+            Some((rate, added_p95)) => Asked::Tolerable { rate, added_p95 },
+            None if self.trials < self.params.most_trials => Asked::None(NoKnee::Elsewhere {
+                rate: self.asked,
+                percent: self.params.least_percent,
+            }),
+            None => Asked::None(NoKnee::TooMany {
+                trials: self.trials,
+            }),
+        }
     }
 
     /// Takes what came of the trial that was asked for.
@@ -168,7 +185,12 @@ impl Knee {
             Judged::Unloaded => self.unloaded += 1,
             Judged::Doubtful => {}
             Judged::Good => self.good = Some(self.asked),
-            Judged::Bad => self.bad = Some(self.asked),
+            Judged::Bad => {
+                self.bad = Some(self.asked);
+                if trial.added_p95 <= self.params.tolerable {
+                    self.tolerable.get_or_insert((self.asked, trial.added_p95));
+                }
+            }
         }
         if matches!(judged, Judged::Good | Judged::Bad) {
             (self.low, self.high, self.unloaded) = (0, 0, 0);
@@ -315,6 +337,21 @@ mod tests {
         assert!(
             matches!(end, Asked::None(NoKnee::Elsewhere { rate, .. }) if rate == percent(LINE, 50))
         );
+    }
+
+    #[test]
+    fn little_delay_that_does_not_go_with_the_rate_is_tolerated_at_the_highest_rate_that_has_no_more()
+     {
+        let knee = percent(LINE, 91);
+        let (end, _) = search(|rate, _| match rate > knee {
+            true => response(LINE, Rate::ZERO),
+            false => Trial {
+                added_p95: Delta::ms(11),
+                ..response(rate, knee)
+            },
+        });
+        let (rate, added_p95) = (percent(LINE, 90), Delta::ms(11));
+        assert_eq!(end, Asked::Tolerable { rate, added_p95 });
     }
 
     #[test]

@@ -122,6 +122,9 @@ impl Search<'_> {
                 }
             }
         };
+        if let End::Found(_) = end {
+            say_tolerated(&knees);
+        }
         Ok(Sought { end, trials })
     }
 
@@ -191,6 +194,21 @@ impl Search<'_> {
     }
 }
 
+fn say_tolerated(knees: &[Option<Knee>; 2]) {
+    for (way, knee) in Direction::BOTH.into_iter().zip(knees) {
+        if let Some(knee) = knee
+            && let Asked::Tolerable { rate, added_p95 } = knee.asks()
+        {
+            eprintln!(
+                "unbloat: {}: no lower rate had {:.1} ms; {rate} is the highest with little, {:.1} ms",
+                way.name(),
+                knee.params().target.as_ms(),
+                added_p95.as_ms(),
+            );
+        }
+    }
+}
+
 enum Next {
     /// Rates, and how long each direction is loaded.
     Trial([Option<Rate>; 2], [Delta; 2]),
@@ -204,7 +222,7 @@ fn next(knees: &[Option<Knee>; 2]) -> Next {
         let side = way as usize;
         match knees[side].as_ref().map(Knee::asks) {
             None => {}
-            Some(Asked::Knee(rate)) => rates[side] = Some(rate),
+            Some(Asked::Knee(rate) | Asked::Tolerable { rate, .. }) => rates[side] = Some(rate),
             Some(Asked::None(why)) => return Next::End(End::None(way, why)),
             Some(Asked::Trial(rate)) => (rates[side], lengths[side]) = (Some(rate), LOADED),
         }
