@@ -3,7 +3,7 @@
 //! A command that changes queue disciplines, links, settings, nftables or cgroups takes a [`Claim`] on what it is
 //! about to change, writes down how each step is undone *before* it does the step, and undoes the steps in reverse
 //! order at its end. A claim that is dropped undoes itself. After `kill -9` the next command that changes the host
-//! does so: each calls [`recover`] first; a command with a [`Guard`] has it done at once. What is to outlast its command is *kept*, and undone by whoever takes it
+//! does so: each calls [`recover`] first; a command with a [`guard()`] has it done at once. What is to outlast its command is *kept*, and undone by whoever takes it
 //! over.
 //!
 //! ```no_run
@@ -42,7 +42,7 @@ pub use claim::Claim;
 pub use class::Class;
 pub use discipline::Discipline;
 pub use error::UndoError;
-pub use guard::Guard;
+pub use guard::guard;
 pub use journals::{Holding, Journals, Recovered};
 pub use resource::{Purpose, Resource};
 pub use step::{Family, Step};

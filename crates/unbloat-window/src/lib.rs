@@ -7,7 +7,7 @@
 //! [`Router`] does the same for hosts that cannot: it rewrites the windows of the acknowledgements that it forwards.
 //!
 //! A clamp stays in its socket when the program is gone. [`Hold::release`] lifts those of connections that still send, [`lift`]
-//! all others; [`Guard`] does both for an owner that was killed.
+//! all others; [`guard()`] does both for an owner that was killed.
 
 mod cgroup;
 mod error;
@@ -23,7 +23,7 @@ mod router;
 pub use cgroup::{Cgroup, own_name, sweep};
 pub use error::WindowError;
 pub use flow::Flow;
-pub use guard::Guard;
+pub use guard::guard;
 pub use hold::{Hold, Options, Whose};
 pub use lift::lift;
 pub use router::Router;

@@ -16,7 +16,7 @@ use std::sync::atomic::Ordering;
 use std::time::Duration;
 use unbloat_autorate::Decision;
 use unbloat_steer::{Options, Shaper, Steer, SteerError};
-use unbloat_undo::{Claim, Guard, Purpose, Resource, Step, UndoError};
+use unbloat_undo::{Claim, Purpose, Resource, Step, UndoError, guard};
 
 #[derive(Debug, thiserror::Error)]
 pub enum CommandError {
@@ -49,8 +49,8 @@ pub fn run(args: &Args) -> Result<Exit, CommandError> {
     }
     let options = args.options()?;
     // Before there are threads or claims.
-    let guard = (!options.dry_run).then(Guard::fork).transpose();
-    let _guard = guard.map_err(CommandError::Guard)?;
+    let guarded = (!options.dry_run).then(guard).transpose();
+    let _guard = guarded.map_err(CommandError::Guard)?;
     let stop = stop_on_ctrl_c()?;
     if let Some(seconds) = args.seconds {
         let stop = Arc::clone(&stop);

@@ -14,7 +14,7 @@ use std::process::{Child, Command, ExitStatus, Stdio};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::sleep;
 use std::time::{Duration, Instant};
-use unbloat_window::{Cgroup, Flow, Guard, Hold, Router, WindowError, own_name, sweep};
+use unbloat_window::{Cgroup, Flow, Hold, Router, WindowError, guard, own_name, sweep};
 
 /// How often it is asked whether to stop.
 const NAP: Duration = Duration::from_millis(50);
@@ -68,7 +68,7 @@ fn hold(args: &Args, group: Cgroup, is_own: bool) -> Result<Exit, CommandError> 
     group.claim()?;
     let mut hold = Hold::begin(&group, &args.options())?;
     // Before there is another thread.
-    let guard = Guard::fork(&mut hold, &group, is_own).map_err(CommandError::Guard)?;
+    let guard = guard(&mut hold, &group, is_own).map_err(CommandError::Guard)?;
     let stop = stop_on_ctrl_c()?;
     let mut child = match args.run.is_empty() {
         true => None,

@@ -5,7 +5,7 @@ use crate::recovery;
 use crate::stop::stop_on_ctrl_c;
 use clap::builder::ValueParser;
 use std::io::{self, Write, stdout};
-use unbloat_undo::Guard;
+use unbloat_undo::guard;
 use unbloat_units::{Bytes, Delta};
 use unbloat_uplink::Params;
 use unbloat_uplink_host::{
@@ -78,7 +78,7 @@ pub fn run(args: &Args) -> Result<Exit, CommandError> {
         return show(args);
     };
     // Before any thread is started.
-    let _guard = Guard::fork().map_err(CommandError::Guard)?;
+    let _guard = guard().map_err(CommandError::Guard)?;
     recovery::journals().map_err(UplinkError::from)?;
     let stop = stop_on_ctrl_c()?;
     let limits = Limits {
