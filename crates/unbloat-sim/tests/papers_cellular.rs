@@ -276,8 +276,7 @@ mod late_comers {
     use super::*;
 
     const PUBLISHED: &str = r#""drwa""#;
-    const DIPPING: &str =
-        r#"{ kind = "drwa", lambda = 2, dip_every = "10 s", eager = true, extra_segments = 6 }"#;
+    const DIPPING: &str = r#"{ kind = "drwa", lambda = 2, lambda_unfilled = 2.5, dip_every = "10 s", eager = true, extra_segments = 6 }"#;
     const NETWORK: Network = Network {
         rate: "8 Mbit/s",
         delay: "30 ms",
