@@ -351,8 +351,8 @@ mod late_comers {
     /// Two dips take the other's queue for the path; one takes it back.
     #[test]
     fn who_fills_the_buffer_leaves_a_share_after_two_dips_and_its_queue_is_forgotten() {
-        let (goodput, _) = beside_stock(false, "60 s");
-        assert!(goodput > 1.2, "{goodput}");
+        let (share, _) = beside_stock(false, "60 s");
+        assert!(share > 1.2, "{share}");
         let (goodput, rtt_ms) = beside_stock(true, "90 s");
         assert!(goodput > 0.97 * 7.72, "{goodput}");
         assert!(rtt_ms < 150.0, "{rtt_ms}");
