@@ -30,7 +30,7 @@
 //!    FAST TCP, Wei, Jin, Low and Hegde, ToN 2006). A flow with a window of `w` settles at `lambda * RTT_min / (1 - extra / w)`.
 //! 6. `lambda_unfilled` (as lambda by default): a sender that leaves a quarter of what it is offered has a limit of its own, as BBR
 //!    has. Its queue is not ours to bound tightly, and what it finds out about the path is spoilt where we do: with lambda 2,
-//!    BBR loses 7 % on a link that varies.
+//!    BBR lost up to 7 % on recorded links.
 
 use super::{Rule, View};
 use unbloat_units::{Bytes, Delta};
