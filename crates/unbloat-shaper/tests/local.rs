@@ -9,12 +9,7 @@ use unbloat_undo::{Journals, UndoError};
 use unbloat_units::Rate;
 
 fn is_root() -> bool {
-    // SAFETY: geteuid has no conditions and cannot fail.
-    let is_root = unsafe { libc::geteuid() } == 0;
-    if !is_root {
-        eprintln!("skipped 1 test: shapers need root");
-    }
-    is_root
+    unbloat_skip::is_root("a shaper")
 }
 
 fn bed() -> (Bed, [Host; 2]) {

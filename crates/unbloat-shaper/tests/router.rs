@@ -15,12 +15,7 @@ use unbloat_units::Rate;
 const CONFIG: &str = "config queue 'eth1'\n\toption enabled '0'\n\toption interface 'eth1'\n";
 
 fn is_root() -> bool {
-    // SAFETY: geteuid has no conditions and cannot fail.
-    let is_root = unsafe { libc::geteuid() } == 0;
-    if !is_root {
-        eprintln!("skipped 1 test: routers are namespaces, which need root");
-    }
-    is_root
+    unbloat_skip::is_root("a router, which is a namespace,")
 }
 
 /// A program that was just written cannot be started while another test's child still has it open.
