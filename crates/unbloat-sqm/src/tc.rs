@@ -125,7 +125,10 @@ fn cake(plan: &Plan, device: &Device, direction: Direction, rate: Rate) -> Words
         &bandwidth,
         "besteffort",
     ]);
-    line.push(if plan.nat { "nat" } else { "nonat" }.to_owned());
+    // "nonat" is the default, and refused by kernels without connection tracking.
+    if plan.nat {
+        line.push("nat".to_owned());
+    }
     match direction {
         Direction::Down => line.extend(words(&["wash", "ingress"])),
         Direction::Up => line.extend(words(&["nowash", "egress"])),
@@ -307,10 +310,10 @@ mod tests {
     fn cake_is_told_rate_and_framing_each_way() {
         let text = text(&commands(&plan(Qdisc::Cake)));
         let expected = "\
-tc qdisc replace dev eth0 root cake bandwidth 1000000bit besteffort nonat nowash egress atm overhead 44
+tc qdisc replace dev eth0 root cake bandwidth 1000000bit besteffort nowash egress atm overhead 44
 ip link add name ifb4eth0 type ifb
 ip link set dev ifb4eth0 up
-tc qdisc replace dev ifb4eth0 root cake bandwidth 19000000bit besteffort nonat wash ingress atm overhead 44
+tc qdisc replace dev ifb4eth0 root cake bandwidth 19000000bit besteffort wash ingress atm overhead 44
 tc qdisc add dev eth0 handle ffff: ingress
 tc filter add dev eth0 parent ffff: protocol all prio 10 u32 match u32 0 0 flowid 1:1 action mirred egress redirect dev ifb4eth0
 ";
