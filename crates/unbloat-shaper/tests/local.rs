@@ -3,6 +3,7 @@
 use std::path::Path;
 use std::process::Command;
 use unbloat_bed::{Bed, Host};
+use unbloat_offload::MERGING;
 use unbloat_shaper::{ShaperError, apply, offered, remove, status};
 use unbloat_sqm::{Device, Framing, Plan, Qdisc};
 use unbloat_undo::{Journals, UndoError};
@@ -45,7 +46,8 @@ fn state() -> String {
         "filter show dev eth0 ingress",
     ];
     let rest = rest.map(|words| said("tc", words));
-    format!("{names:?}\n{}", rest.concat())
+    let merging = MERGING.map(|offload| offload.is_on("eth0").unwrap());
+    format!("{names:?} {merging:?}\n{}", rest.concat())
 }
 
 fn in_host(job: impl FnOnce(&Journals) + Send) {

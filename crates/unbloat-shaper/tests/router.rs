@@ -8,6 +8,7 @@ use std::sync::{Mutex, MutexGuard};
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 use unbloat_bed::{Bed, Host};
+use unbloat_offload::MERGING;
 use unbloat_shaper::{Kind, Router, ShaperError};
 use unbloat_sqm::{Device, Framing, Plan, Qdisc, check};
 use unbloat_units::Rate;
@@ -69,7 +70,13 @@ impl World {
         };
         let links = said("ip -o link");
         let names: Vec<&str> = links.lines().filter_map(|l| l.split(": ").nth(1)).collect();
-        format!("{names:?}{}", said("tc qdisc"))
+        let device = device();
+        let merging = MERGING.map(|offload| {
+            self.hosts[0]
+                .within(|| offload.is_on(device.as_str()).unwrap())
+                .unwrap()
+        });
+        format!("{names:?}{merging:?}{}", said("tc qdisc"))
     }
 }
 
