@@ -213,8 +213,8 @@ impl Control {
     }
 }
 
-/// Leaves only the last report, and tells how many there were before: reports wait while the kernel is busy with the settings of other devices,
-/// for seconds where many come and go, and an old one taken for new makes a modem out that drains many times as fast.
+/// Leaves only the last report, and tells how many there were before: while this process waits for a processor, for seconds on a busy machine, they
+/// wait for it, and an old one taken for new makes a modem out that drains many times as fast.
 fn drop_old(all: &mut Vec<News>) -> u64 {
     let is_report = |news: &News| matches!(news, News::Occupancy(_));
     let mut left = all.iter().filter(|news| is_report(news)).count();
