@@ -60,9 +60,18 @@ struct Flow {
     round_trip: WindowedMin<i64>,
     sent: VecDeque<(Time, Seq)>,
     echoed: Option<Seq>,
-    acked: Option<Seq>,
-    /// What this end acknowledged.
-    taken: Option<Seq>,
+    /// What the other end has.
+    acked: Progress,
+    /// What this end has.
+    taken: Progress,
+}
+
+/// How much of a flow's data came to its end, as acknowledgements tell.
+#[derive(Default)]
+struct Progress {
+    ack: Option<Seq>,
+    /// What came behind a hole: told by acknowledgements that acknowledge no more than those before.
+    early: u32,
 }
 
 impl Passive {
@@ -94,7 +103,7 @@ impl Passive {
             }
             flow.sent.push_back((now, value));
         }
-        advance(&mut flow.taken, stamps.ack)
+        flow.taken.advance(stamps.ack).unwrap_or(0)
     }
 
     /// A packet comes from the line. A flow that was not seen before begins with the waits of the others, `usual`: the queue does not
@@ -114,7 +123,7 @@ impl Passive {
             up: trip.map(|trip| trip.wait),
             least: trip.map(|trip| trip.least),
             answers: trip.map(|trip| trip.sent),
-            acked: advance(&mut flow.acked, stamps.ack),
+            acked: flow.acked.more(stamps),
         }
     }
 }
@@ -140,8 +149,8 @@ impl Flow {
             round_trip: WindowedMin::new(BASE),
             sent: VecDeque::new(),
             echoed: None,
-            acked: None,
-            taken: None,
+            acked: Progress::default(),
+            taken: Progress::default(),
         }
     }
 
@@ -200,17 +209,37 @@ impl Flow {
     }
 }
 
-/// Takes an acknowledgement in: how much more it acknowledges.
-fn advance(known: &mut Option<Seq>, ack: u32) -> u32 {
-    const IMPLAUSIBLE: i32 = 1 << 24;
-    let ack = Seq::new(ack);
-    let last = known.unwrap_or(ack);
-    let more = ack.since(last);
-    *known = Some(ack.later(last));
-    if (0..IMPLAUSIBLE).contains(&more) {
-        more as u32
-    } else {
-        0
+/// Payload of a full packet.
+const FULL: u32 = 1_448;
+
+impl Progress {
+    /// Takes an acknowledgement in: how many more bytes have come, those behind a hole with it. While a packet is missing the next ones are
+    /// acknowledged one by one with the same number (RFC 5681, section 4.2), each taken for a full one; what the number says once the hole
+    /// is filled came before.
+    fn more(&mut self, stamps: &Stamps) -> u32 {
+        let is_first = self.ack.is_none();
+        match self.advance(stamps.ack) {
+            Some(0) if stamps.payload == 0 && !is_first => {
+                self.early = self.early.saturating_add(FULL);
+                FULL
+            }
+            Some(more) => {
+                let new = more.saturating_sub(self.early);
+                self.early = self.early.saturating_sub(more);
+                new
+            }
+            None => 0,
+        }
+    }
+
+    /// How many more bytes an acknowledgement acknowledges; none for an old one.
+    fn advance(&mut self, ack: u32) -> Option<u32> {
+        const IMPLAUSIBLE: i32 = 1 << 24;
+        let ack = Seq::new(ack);
+        let last = self.ack.unwrap_or(ack);
+        self.ack = Some(ack.later(last));
+        let more = ack.since(last);
+        (0..IMPLAUSIBLE).contains(&more).then_some(more as u32)
     }
 }
 
@@ -285,6 +314,24 @@ mod tests {
         assert_eq!(acked(1, 500), 1_500);
         assert_eq!(acked(2, 0), 0, "an old one");
         assert_eq!(acked(3, 700), 200);
+    }
+
+    #[test]
+    fn what_comes_behind_a_hole_is_counted_when_it_comes_and_not_again() {
+        let mut passive = Passive::new();
+        let mut acked = |ms, ack| {
+            let stamps = Stamps {
+                ack,
+                payload: 0,
+                ..stamps(ms, 0)
+            };
+            passive.incoming(at(ms), 1, &stamps, NONE).acked
+        };
+        acked(0, 1_000);
+        assert_eq!([acked(1, 1_000), acked(2, 1_000)], [FULL; 2]);
+        // The hole is filled: the missing packet is new, the two behind it are not.
+        assert_eq!(acked(3, 1_000 + 3 * FULL), FULL);
+        assert_eq!(acked(4, 1_000 + 4 * FULL), FULL);
     }
 
     #[test]
