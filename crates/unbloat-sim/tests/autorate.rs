@@ -79,7 +79,7 @@ fn an_oracle_keeps_the_queue_that_it_foresees_off_the_line() {
     let p95 = |told: &str| {
         let told = format!("kind = \"oracle\"\nshare = 0.9\n{told}");
         let results = results(&unbloat_sim::run(&home(&told, DOWN)));
-        assert!(value(&results, "all", "goodput_bps") > 0.8 * 12.5e6);
+        assert!(value(&results, "all", "goodput_bps") > 0.7 * 12.5e6);
         value(&results, "ping", "rtt_p95_ms")
     };
     let (late, now) = (p95("behind = \"1 s\""), p95("ahead = \"100 ms\""));

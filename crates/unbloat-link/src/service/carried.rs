@@ -45,17 +45,17 @@ mod tests {
     #[test]
     fn it_is_the_integral_of_the_rate_and_nothing_before_the_start() {
         let rate = Rate::mbps(8);
-        let constant = Config::Constant(constant::Params { rate });
-        assert_eq!(carried(&constant, 500, 1_500), 1_000);
-        assert_eq!(carried(&constant, -500, 500), 500);
-        assert_eq!(carried(&constant, 900, 400), 0);
-        let step = |rate| steps::Step {
+        let still = Config::Constant(constant::Params { rate });
+        assert_eq!(carried(&still, 500, 1_500), 1_000);
+        assert_eq!(carried(&still, -500, 500), 500);
+        assert_eq!(carried(&still, 900, 400), 0);
+        let steps = [rate, Rate::ZERO].into_iter().map(|now| steps::Step {
             span: Delta::ms(1),
-            rate,
-        };
-        let steps = [step(rate), step(Rate::ZERO)].into_iter().collect();
-        let steps = Config::Steps(steps::Params { steps });
-        assert_eq!(carried(&steps, 500, 2_250), 750);
+            rate: now,
+        });
+        let steps = steps.collect();
+        let halting = Config::Steps(steps::Params { steps });
+        assert_eq!(carried(&halting, 500, 2_250), 750);
     }
 
     #[test]
