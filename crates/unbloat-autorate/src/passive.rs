@@ -12,6 +12,7 @@
 use std::collections::{BTreeMap, VecDeque};
 use unbloat_stats::WindowedMin;
 use unbloat_units::{Delta, Seq, Time};
+use unbloat_wire::{PacketFlags, PacketHeader, protocol};
 
 /// What the header of a TCP packet says.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -22,6 +23,19 @@ pub struct Stamps {
     pub echo: u32,
     pub ack: u32,
     pub payload: u32,
+}
+
+impl Stamps {
+    /// None: no TCP, or without timestamps.
+    pub fn of(header: &PacketHeader) -> Option<Stamps> {
+        let has = header.protocol == protocol::TCP && header.flags.has(PacketFlags::TIMESTAMPS);
+        has.then(|| Stamps {
+            value: header.tsval.raw(),
+            echo: header.tsecr.raw(),
+            ack: header.ack.raw(),
+            payload: header.payload_len,
+        })
+    }
 }
 
 /// What one packet told. Waits are beyond the least of the flow.

@@ -10,7 +10,10 @@
 //! Loopback shows each packet twice, going out and coming in; only the latter is taken.
 
 mod block;
+mod headers;
 mod ring;
+
+pub use headers::{LiveHeaders, Passed};
 
 use crate::{CaptureError, Notes, Progress, Record, Source};
 use block::{Packet, Packets};
