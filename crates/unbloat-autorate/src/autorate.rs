@@ -202,7 +202,7 @@ impl Autorate {
         }
     }
 
-    /// A packet from the line has gone through the shaper.
+    /// A packet from the line has gone through the shaper, or several.
     pub fn shaped(&mut self, now: Time, bytes: u32) {
         self.sides[Direction::Down as usize]
             .passed

@@ -176,13 +176,15 @@ impl Flow {
     }
 }
 
-/// Takes an acknowledgement in: how much more it acknowledges.
+/// Takes an acknowledgement in: how much more it acknowledges. As large a step is no progress: a SYN acknowledges nothing and
+/// says zero, and ports are used again.
 fn advance(known: &mut Option<Seq>, ack: u32) -> u32 {
     const IMPLAUSIBLE: i32 = 1 << 24;
     let ack = Seq::new(ack);
-    let last = known.unwrap_or(ack);
-    let more = ack.since(last);
-    *known = Some(ack.later(last));
+    let more = known.map_or(IMPLAUSIBLE, |last| ack.since(last));
+    if more > 0 || more <= -IMPLAUSIBLE {
+        *known = Some(ack);
+    }
     if (0..IMPLAUSIBLE).contains(&more) {
         more as u32
     } else {
@@ -236,6 +238,15 @@ mod tests {
         assert_eq!(acked(1, 500), 1_500);
         assert_eq!(acked(2, 0), 0, "an old one");
         assert_eq!(acked(3, 700), 200);
+    }
+
+    #[test]
+    fn a_connection_begins_with_an_acknowledgement_of_nothing() {
+        let mut pairing = Pairing::default();
+        let mut called_for = |ms, ack| pairing.outgoing(at(ms), &seen(1, 0, 0, ack)).called_for;
+        assert_eq!(called_for(0, 0), 0, "SYN");
+        assert_eq!(called_for(1, 3 << 30), 0, "as far behind as before");
+        assert_eq!(called_for(2, (3 << 30) + 1_448), 1_448);
     }
 
     #[test]
