@@ -3,17 +3,18 @@
 
 mod frame;
 
+use aya::programs::{SchedClassifier, TcAttachType};
 use frame::{Frame, Outer};
 use std::collections::BTreeMap;
 use std::fs::File;
-use std::io::{self, Write};
+use std::io::{self, BufRead, BufReader, Write};
 use std::os::fd::{AsRawFd, FromRawFd};
-use std::process::Command;
+use std::process::{Command, Stdio};
 use std::sync::OnceLock;
 use std::thread::{self, sleep};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 use unbloat_autorate::{Heard, Tally};
-use unbloat_bed::{Bed, Host};
+use unbloat_bed::{Bed, Host, Tun};
 use unbloat_steer::{Ear, KernelError, Source, SteerError, Tap};
 use unbloat_units::{Delta, Time};
 
@@ -38,7 +39,8 @@ impl Ear for Told {
 struct Line {
     _bed: Bed,
     near: Host,
-    _far: Host,
+    /// Nobody where the line is a tunnel.
+    _far: Option<Host>,
     ends: Ends,
     taps: [Tap; 2],
 }
@@ -47,36 +49,50 @@ const NEAR: usize = 0;
 const FAR: usize = 1;
 
 impl Line {
-    fn open() -> Option<Line> {
+    /// A pair of Ethernet devices.
+    fn cable() -> Option<Line> {
+        let (bed, near) = Line::begun()?;
+        let far = bed.host("far").unwrap();
+        near.veth("wan0", &far, "wan0").unwrap();
+        let other = far.within(|| raw("wan0")).unwrap().unwrap();
+        Line::of(bed, near, Some(far), other, 0)
+    }
+
+    /// A device without a link layer.
+    fn tunnel() -> Option<Line> {
+        let (bed, near) = Line::begun()?;
+        let other = near.tun("wan0", &Tun::default()).unwrap();
+        Line::of(bed, near, None, other.into(), ETHERNET)
+    }
+
+    fn begun() -> Option<(Bed, Host)> {
         // SAFETY: geteuid has no conditions and cannot fail.
         if unsafe { libc::geteuid() } != 0 {
             eprintln!("skipped 1 test: hosts of its own need root");
             return None;
         }
         let bed = Bed::new().unwrap();
-        let (near, far) = (bed.host("near").unwrap(), bed.host("far").unwrap());
-        for host in [&near, &far] {
-            host.set("net/ipv6/conf/default/disable_ipv6", "1").unwrap();
-        }
-        near.veth("wan0", &far, "wan0").unwrap();
+        let near = bed.host("near").unwrap();
+        near.set("net/ipv6/conf/default/disable_ipv6", "1").unwrap();
+        Some((bed, near))
+    }
+
+    fn of(bed: Bed, near: Host, far: Option<Host>, other: File, cut: usize) -> Option<Line> {
         stay_on_this_processor();
-        let taps = [Source::Bpf, Source::Packets].map(|source| {
-            let opened = near.within(|| Tap::open("wan0", Some(source))).unwrap();
-            match opened {
-                Err(SteerError::Kernel(
-                    error @ (KernelError::BuiltWithoutClang | KernelError::NoBtf(_)),
-                )) => {
-                    eprintln!("skipped 1 test: {error}");
-                    None
-                }
-                opened => Some(opened.unwrap()),
+        let open = |source| near.within(|| Tap::open("wan0", Some(source))).unwrap();
+        let bpf = match open(Source::Bpf) {
+            Err(SteerError::Kernel(
+                error @ (KernelError::BuiltWithoutClang | KernelError::NoBtf(_)),
+            )) => {
+                eprintln!("skipped 1 test: {error}");
+                return None;
             }
-        });
-        let [Some(bpf), Some(packets)] = taps else {
-            return None;
+            opened => opened.unwrap(),
         };
+        let packets = open(Source::Packets).unwrap();
+        let devices = [near.within(|| raw("wan0")).unwrap().unwrap(), other];
         Some(Line {
-            ends: Ends([&near, &far].map(|host| host.within(|| raw("wan0")).unwrap().unwrap())),
+            ends: Ends { devices, cut },
             taps: [bpf, packets],
             _bed: bed,
             near,
@@ -115,11 +131,20 @@ impl Line {
 }
 
 /// Of the line: frames written to them go out of the devices.
-struct Ends([File; 2]);
+struct Ends {
+    devices: [File; 2],
+    /// What frames begin with and packets of the device do not.
+    cut: usize,
+}
+
+const ETHERNET: usize = 14;
 
 impl Ends {
-    fn send(&mut self, end: usize, frame: &[u8]) {
-        self.0[end].write_all(frame).unwrap();
+    /// How many bytes went.
+    fn send(&mut self, end: usize, frame: &[u8]) -> u64 {
+        let packet = &frame[self.cut..];
+        self.devices[end].write_all(packet).unwrap();
+        packet.len() as u64
     }
 }
 
@@ -221,8 +246,7 @@ fn talk(ends: &mut Ends, flows: &[Frame], round: u32, truth: &mut Tally, spans: 
         };
         let before = Instant::now();
         for _ in 0..2 {
-            truth.left += question.out().len() as u64;
-            ends.send(NEAR, &question.out());
+            truth.left += ends.send(NEAR, &question.out());
         }
         asked.push((before, Instant::now(), question.value));
     }
@@ -230,9 +254,9 @@ fn talk(ends: &mut Ends, flows: &[Frame], round: u32, truth: &mut Tally, spans: 
         is_bare: true,
         ..Frame::v4(9)
     };
-    ends.send(NEAR, &bare.out());
-    truth.left += bare.out().len() as u64;
-    truth.unanswered += bare.out().len() as u64;
+    let unanswered = ends.send(NEAR, &bare.out());
+    truth.left += unanswered;
+    truth.unanswered += unanswered;
     sleep(Duration::from_millis(2 + u64::from(round % 5) * 3));
     for (flow, (before, after, echo)) in flows.iter().zip(asked) {
         let answer = Frame {
@@ -243,8 +267,7 @@ fn talk(ends: &mut Ends, flows: &[Frame], round: u32, truth: &mut Tally, spans: 
         };
         let least = after.elapsed();
         for _ in 0..2 {
-            truth.came += answer.back().len() as u64;
-            ends.send(FAR, &answer.back());
+            truth.came += ends.send(FAR, &answer.back());
         }
         spans.insert(answer.value, (least, before.elapsed()));
     }
@@ -252,12 +275,28 @@ fn talk(ends: &mut Ends, flows: &[Frame], round: u32, truth: &mut Tally, spans: 
 
 #[test]
 fn both_sources_tell_the_same_of_the_same_packets_and_the_truth() {
-    let Some(mut line) = Line::open() else { return };
-    let flows = flows();
+    let Some(line) = Line::cable() else { return };
+    compare(line, &flows());
+}
+
+#[test]
+fn both_sources_tell_the_same_where_there_is_no_link_layer() {
+    let Some(line) = Line::tunnel() else { return };
+    let plain: Vec<Frame> = flows()
+        .into_iter()
+        .map(|flow| Frame {
+            outer: Outer::Plain,
+            ..flow
+        })
+        .collect();
+    compare(line, &plain);
+}
+
+fn compare(mut line: Line, flows: &[Frame]) {
     let (mut truth, mut spans) = (Tally::default(), BTreeMap::new());
     let talk = |ends: &mut Ends| {
         for round in 0..ROUNDS {
-            talk(ends, &flows, round, &mut truth, &mut spans);
+            talk(ends, flows, round, &mut truth, &mut spans);
         }
         (truth.came + truth.left) as usize
     };
@@ -308,7 +347,9 @@ const LATE: Duration = Duration::from_secs(2);
 /// Whatever headers claim, bytes are counted and nothing else changes.
 #[test]
 fn malformed_packets_are_counted_and_do_no_harm() {
-    let Some(mut line) = Line::open() else { return };
+    let Some(mut line) = Line::cable() else {
+        return;
+    };
     let mut frames: Vec<Vec<u8>> = Vec::new();
     for good in flows().into_iter().map(|flow| flow.out()) {
         // Cut anywhere, and every byte of the headers wrong.
@@ -340,7 +381,9 @@ fn malformed_packets_are_counted_and_do_no_harm() {
     let send = |ends: &mut Ends| {
         for frame in &frames {
             // The kernel itself refuses some, as too short.
-            ends.0.iter_mut().for_each(|end| drop(end.write_all(frame)));
+            ends.devices
+                .iter_mut()
+                .for_each(|end| drop(end.write_all(frame)));
         }
         ends.send(NEAR, &question.out());
         ends.send(FAR, &answer.back());
@@ -355,36 +398,45 @@ fn malformed_packets_are_counted_and_do_no_harm() {
 /// The wait in our own shaper is none of the line's.
 #[test]
 fn a_packet_has_left_when_the_queue_discipline_has_let_it_go() {
-    let Some(mut line) = Line::open() else { return };
+    let Some(mut line) = Line::cable() else {
+        return;
+    };
     const BYTES: usize = 1_000;
-    const COUNT: usize = 21;
-    line.near
-        .queue("wan0", "tbf rate 800kbit burst 2000 limit 100000")
-        .unwrap();
+    const COUNT: u32 = 21;
+    let shaper = "tbf rate 800kbit burst 2000 limit 100000";
+    line.near.queue("wan0", shaper).unwrap();
     let begun = wall();
     let send = |ends: &mut Ends| {
         let (mut question, mut answer) = (Frame::v4(1), Frame::v4(1));
         for number in 0..COUNT {
-            question.value = APART + number as u32;
+            question.value = APART + number;
             let mut frame = question.out();
             frame.resize(BYTES, 0);
             ends.send(NEAR, &frame);
         }
         sleep(Duration::from_millis(600));
-        (answer.value, answer.echo) = (APART + 500_000, question.value);
-        ends.send(FAR, &answer.back());
-        COUNT * BYTES + answer.back().len()
+        for number in 0..COUNT {
+            (answer.value, answer.echo) = (APART + 500_000 + number, APART + number);
+            ends.send(FAR, &answer.back());
+        }
     };
-    // All but the burst, at 100 kB/s.
-    let least = Delta::ms(((COUNT * BYTES - 2_000) / 100) as i64);
-    for (told, source) in line.told(send, has_bytes).iter().zip(["bpf", "packets"]) {
-        let [(_, heard)] = told.heard[..] else {
-            panic!("{source}: {:?}", told.heard)
-        };
-        let left = heard.sent.unwrap() - begun;
+    let all_told = line.told(send, |told, ()| told.heard.len() >= COUNT as usize);
+    for (told, source) in all_told.iter().zip(["bpf", "packets"]) {
+        let answered = told.heard.iter().filter_map(|(_, heard)| {
+            let number = heard.value - APART - 500_000;
+            Some((number, heard.sent? - begun))
+        });
+        let answered: Vec<_> = answered.collect();
+        for (number, left) in &answered {
+            // All but the burst, at 100 kB/s.
+            let bytes = (*number as usize + 1) * BYTES;
+            let least = Delta::ms((bytes.saturating_sub(2_000) / 100) as i64 - 1);
+            assert!(*left >= least, "{source}: left after {left}, not {least}");
+        }
+        // A kernel may keep tracing programs out of what interrupts a process that it protects, as that of some sandboxes does.
         assert!(
-            left >= least - Delta::ms(1),
-            "{source}: left after {left}, not {least}"
+            answered.len() > COUNT as usize / 2,
+            "{source}: {answered:?}"
         );
     }
 }
@@ -392,7 +444,9 @@ fn a_packet_has_left_when_the_queue_discipline_has_let_it_go() {
 /// As `sqm apply` does with what comes in: the packet comes again from the other device.
 #[test]
 fn what_comes_is_seen_once_though_it_is_redirected() {
-    let Some(mut line) = Line::open() else { return };
+    let Some(mut line) = Line::cable() else {
+        return;
+    };
     let redirect = [
         "ip link add ifb0 type ifb",
         "ip link set ifb0 up",
@@ -419,5 +473,48 @@ fn what_comes_is_seen_once_though_it_is_redirected() {
     for told in line.told(send, has_bytes) {
         assert_eq!(told.tally.came, bytes as u64);
         assert_eq!(told.heard.len(), 10);
+    }
+}
+
+/// Tells this program that it is to listen until it is killed.
+const ROLE: &str = "UNBLOAT_STEER_LISTENS";
+
+#[test]
+fn listens_until_it_is_killed() {
+    if std::env::var_os(ROLE).is_none() {
+        return;
+    }
+    let mut tap = Tap::open("wan0", Some(Source::Bpf)).unwrap();
+    println!("{ROLE}");
+    while tap.tell(&mut Told::default()).is_ok() {}
+}
+
+fn programs(host: &Host) -> usize {
+    let query = || SchedClassifier::query_tcx("wan0", TcAttachType::Ingress);
+    let (_, programs) = host.within(query).unwrap().unwrap();
+    programs.len()
+}
+
+#[test]
+fn a_killed_listener_leaves_nothing_in_the_kernel() {
+    let Some(line) = Line::cable() else { return };
+    let ours = programs(&line.near);
+    let mut command = line.near.command(std::env::current_exe().unwrap()).unwrap();
+    command.args(["--exact", "listens_until_it_is_killed", "--nocapture"]);
+    let mut child = command
+        .env(ROLE, "")
+        .stdout(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let lines = BufReader::new(child.stdout.take().unwrap()).lines();
+    let is_ready = |text: &String| text.contains(ROLE);
+    assert!(lines.map_while(Result::ok).any(|text| is_ready(&text)));
+    assert_eq!(programs(&line.near), ours + 1);
+    child.kill().unwrap();
+    child.wait().unwrap();
+    let begun = Instant::now();
+    while programs(&line.near) != ours {
+        assert!(begun.elapsed() < LONGEST, "its program is still there");
+        sleep(Duration::from_millis(1));
     }
 }

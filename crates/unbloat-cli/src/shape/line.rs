@@ -18,7 +18,7 @@ pub fn json(event: &Event) -> String {
             "down": sides[0].as_ref().map(counts),
             "up": sides[1].as_ref().map(counts),
         }),
-        Event::Decided(decision) => return decision_json(decision),
+        Event::Decided(decision) => decision_json(decision),
     };
     value.to_string()
 }

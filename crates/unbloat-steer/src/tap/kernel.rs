@@ -21,8 +21,8 @@ static OBJECT: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/tap.o"));
 
 /// Between two looks: as finely as the law tells times of bytes apart.
 const EVERY: Duration = Duration::from_millis(5);
-/// Looks after which it is made sure that the interface is still there.
-const LOOKS: u32 = 200;
+/// How often it is made sure that the interface is still there.
+const CHECK: Delta = Delta::secs(1);
 /// Of `struct heard`, told at once: as many as the ring holds. What comes meanwhile is told the next time.
 const AT_ONCE: usize = 8_192;
 
@@ -50,7 +50,7 @@ pub(super) struct Kernel {
     /// All that passed until the last look, and its time.
     seen: Tally,
     looked: Time,
-    looks: u32,
+    checked: Time,
 }
 
 impl Kernel {
@@ -80,14 +80,14 @@ impl Kernel {
             index: found.index,
             seen: Tally::default(),
             looked: wall(),
-            looks: 0,
+            checked: wall(),
         })
     }
 
     pub(super) fn tell(&mut self, ear: &mut dyn Ear) -> Result<(), SteerError> {
         sleep(EVERY);
-        self.is_there()?;
         let now = wall();
+        self.is_there(now)?;
         let zero = now - since_boot();
         for _ in 0..AT_ONCE {
             let Some((at, heard)) = self.told.next().and_then(|item| read(&item, zero)) else {
@@ -117,12 +117,11 @@ impl Kernel {
     }
 
     /// Programs on an interface that is gone see nothing, and say nothing of it.
-    fn is_there(&mut self) -> Result<(), SteerError> {
-        self.looks += 1;
-        if self.looks < LOOKS {
+    fn is_there(&mut self, now: Time) -> Result<(), SteerError> {
+        if now.since(self.checked) < CHECK {
             return Ok(());
         }
-        self.looks = 0;
+        self.checked = now;
         let interface = self.interface.clone();
         match Interface::named(&interface)?.index == self.index {
             true => Ok(()),
