@@ -6,7 +6,6 @@ use crate::link::{self, Counters, Mac};
 use crate::names::Names;
 use crate::namespace::Namespace;
 use crate::netlink::{Mode, Netlink, Refusal};
-use crate::offload;
 use crate::process::{self, VARIABLE};
 use crate::sweep::sweep;
 use crate::sysctl;
@@ -20,6 +19,7 @@ use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::process::Command;
 use std::sync::Arc;
 use std::time::Duration;
+use unbloat_offload::{MERGING, Offload};
 
 /// For commands to put down what they are at when their host goes.
 const GRACE: Duration = Duration::from_millis(300);
@@ -164,7 +164,9 @@ impl Host {
     /// Makes a device carry packets as they are on a wire: TCP segments them itself, receives them one by
     /// one, and checksums are in them. Do it at both ends of a [`Host::veth`].
     pub fn offloads_off(&self, device: &str) -> Result<(), BedError> {
-        let done = self.within(|| offload::off(device))?;
+        let all = [Offload::TxChecksum, Offload::RxChecksum];
+        let mut all = MERGING.into_iter().chain(all);
+        let done = self.within(|| all.try_for_each(|offload| offload.set(device, false)))?;
         done.map_err(|source| match source.raw_os_error() {
             Some(libc::ENODEV) => self.no_device(device),
             _ => BedError::Offload {

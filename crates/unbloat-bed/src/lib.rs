@@ -34,7 +34,6 @@ mod maker;
 mod names;
 mod namespace;
 mod netlink;
-mod offload;
 mod process;
 mod queue;
 mod shape;

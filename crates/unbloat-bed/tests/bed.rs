@@ -12,14 +12,8 @@ use std::path::PathBuf;
 use std::time::Duration;
 use unbloat_bed::{Bed, BedError, Host, Route, Tun, leftovers};
 
-/// Says that a test is left out; the runner's log counts these lines.
 fn is_root() -> bool {
-    // SAFETY: geteuid has no conditions and cannot fail.
-    let is_root = unsafe { libc::geteuid() } == 0;
-    if !is_root {
-        eprintln!("skipped 1 test: a bed makes namespaces and needs root");
-    }
-    is_root
+    unbloat_skip::is_root("a bed")
 }
 
 fn joined(bed: &Bed) -> Result<[Host; 2], BedError> {

@@ -14,9 +14,7 @@ const VICTIM: &str = "UNBLOAT_BED_TEST_VICTIM";
 
 #[test]
 fn what_killed_beds_leave_is_removed_by_the_next_one() {
-    // SAFETY: geteuid has no conditions and cannot fail.
-    if unsafe { libc::geteuid() } != 0 {
-        eprintln!("skipped 1 test: a bed makes namespaces and needs root");
+    if !unbloat_skip::is_root("a bed") {
         return;
     }
     // Makes /run/netns, as any use of namespaces does.
@@ -52,9 +50,7 @@ fn what_killed_beds_leave_is_removed_by_the_next_one() {
 
 #[test]
 fn what_lives_or_is_not_ours_is_not_swept() {
-    // SAFETY: as above.
-    if unsafe { libc::geteuid() } != 0 {
-        eprintln!("skipped 1 test: a bed makes namespaces and needs root");
+    if !unbloat_skip::is_root("a bed") {
         return;
     }
     let bed = Bed::new().unwrap();
@@ -75,9 +71,7 @@ fn what_lives_or_is_not_ours_is_not_swept() {
 
 #[test]
 fn a_bed_within_a_bed_goes_with_it() {
-    // SAFETY: as above.
-    if unsafe { libc::geteuid() } != 0 {
-        eprintln!("skipped 1 test: a bed makes namespaces and needs root");
+    if !unbloat_skip::is_root("a bed") {
         return;
     }
     let bed = Bed::new().unwrap();

@@ -6,14 +6,8 @@ use unbloat_bed::tc::Framing;
 use unbloat_bed::{Bed, Host, Tun};
 use unbloat_units::Rate;
 
-/// Says that a test is left out; the runner's log counts these lines.
 fn is_root() -> bool {
-    // SAFETY: geteuid has no conditions and cannot fail.
-    let is_root = unsafe { libc::geteuid() } == 0;
-    if !is_root {
-        eprintln!("skipped 1 test: a bed makes namespaces and needs root");
-    }
-    is_root
+    unbloat_skip::is_root("a bed")
 }
 
 fn joined(bed: &Bed) -> [Host; 2] {

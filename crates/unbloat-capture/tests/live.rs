@@ -22,7 +22,7 @@ fn in_namespace(test: impl FnOnce() + Send + 'static) {
     let alone = move || {
         // SAFETY: only this thread's view of the network changes.
         if unsafe { libc::unshare(libc::CLONE_NEWNET) } != 0 {
-            eprintln!("skipped: a network namespace needs root");
+            unbloat_skip::skip("a network namespace needs root");
             return;
         }
         ip("link set lo up");
@@ -149,7 +149,7 @@ fn a_vlan_tag_that_the_kernel_took_off_is_put_back() {
 fn an_interface_without_link_layer_gives_raw_ip() {
     in_namespace(|| {
         let Some(mut tun) = open_tun("tunnel") else {
-            eprintln!("skipped: no /dev/net/tun");
+            unbloat_skip::skip("no /dev/net/tun");
             return;
         };
         ip("link set tunnel up");

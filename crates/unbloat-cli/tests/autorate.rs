@@ -39,12 +39,7 @@ const OTHERS: [&[&str]; 4] = [
 const AT_WORK: &str = "is at work on it";
 
 fn is_root() -> bool {
-    // SAFETY: geteuid has no conditions and cannot fail.
-    let is_root = unsafe { libc::geteuid() } == 0;
-    if !is_root {
-        eprintln!("skipped 1 test: changing hosts needs root");
-    }
-    is_root
+    unbloat_skip::is_root("changing hosts")
 }
 
 fn bed() -> (Bed, [Host; 2]) {

@@ -17,14 +17,7 @@ fn unbloat() -> Command {
 }
 
 fn is_root() -> bool {
-    let is_root = fs::metadata("/proc/self").is_ok_and(|meta| {
-        use std::os::unix::fs::MetadataExt;
-        meta.uid() == 0
-    });
-    if !is_root {
-        eprintln!("skipped: holding windows needs root");
-    }
-    is_root
+    unbloat_skip::is_root("holding windows")
 }
 
 /// Groups that commands made for themselves.

@@ -6,11 +6,6 @@ use std::process::{Child, ChildStdout, Command, Stdio};
 
 const UNBLOAT: &str = env!("CARGO_BIN_EXE_unbloat");
 
-fn is_root() -> bool {
-    // SAFETY: it only asks.
-    unsafe { libc::geteuid() == 0 }
-}
-
 /// Its output stays open, so that it can write.
 struct Server(
     Child,
@@ -98,8 +93,7 @@ fn a_healthy_path_is_left_alone_and_a_bloated_one_is_shown_what_would_be_done() 
     let healthy = fix(9);
     assert_eq!(healthy.status.code(), Some(0));
     assert!(String::from_utf8_lossy(&healthy.stdout).contains("nothing to cure: up adds 9 ms"));
-    if !is_root() {
-        eprintln!("skipped 1: what a kernel offers is found out as root only");
+    if !unbloat_skip::is_root("finding out what a kernel offers") {
         return;
     }
     let bloated = fix(240);
@@ -120,8 +114,7 @@ fn a_healthy_path_is_left_alone_and_a_bloated_one_is_shown_what_would_be_done() 
 
 #[test]
 fn a_cure_is_judged_by_the_same_test_and_leaves_either_a_shaper_or_nothing() {
-    if !is_root() {
-        eprintln!("skipped 1: an emulated path needs root");
+    if !unbloat_skip::is_root("an emulated path") {
         return;
     }
     let dir = tempfile::tempdir().unwrap();

@@ -157,7 +157,7 @@ fn keys(value: &Value) -> Vec<&str> {
 #[test]
 fn a_run_gives_one_object_a_folder_and_a_report() {
     let Some(path) = Path::build() else {
-        return eprintln!("skipped: needs root");
+        return unbloat_skip::skip("a path of namespaces needs root");
     };
     let dir = tempfile::tempdir().expect("a folder");
     let out = dir.path().join("run").display().to_string();
@@ -214,7 +214,7 @@ fn a_run_gives_one_object_a_folder_and_a_report() {
 #[test]
 fn ctrl_c_ends_a_run_in_order_and_says_what_is_known() {
     let Some(path) = Path::build() else {
-        return eprintln!("skipped: needs root");
+        return unbloat_skip::skip("a path of namespaces needs root");
     };
     let child = path.locate(&["--json", "--no-run"]).spawn();
     let mut child = child.expect("it starts");

@@ -58,7 +58,7 @@ fn has_kernel() -> bool {
         (!built.status.success()).then_some(message)
     });
     if let Some(reason) = absent {
-        eprintln!("skipped: {reason}");
+        unbloat_skip::skip(reason);
     }
     absent.is_none()
 }

@@ -13,12 +13,7 @@ const UNBLOAT: &str = env!("CARGO_BIN_EXE_unbloat");
 const MANUAL: &str = include_str!("../../../docs/watch.md");
 
 fn is_root() -> bool {
-    // SAFETY: it takes nothing and cannot fail.
-    let is_root = unsafe { libc::geteuid() } == 0;
-    if !is_root {
-        eprintln!("skipped: it needs root");
-    }
-    is_root
+    unbloat_skip::is_root("measuring within the kernel")
 }
 
 /// A host whose packets wait in a bucket, and what it sends them to.

@@ -26,9 +26,7 @@ struct Sample {
 
 #[test]
 fn each_control_keeps_the_queue_that_it_is_known_for() {
-    // SAFETY: geteuid has no conditions and cannot fail.
-    if unsafe { libc::geteuid() } != 0 {
-        eprintln!("skipped 1 test: loading congestion controls needs root");
+    if !unbloat_skip::is_root("loading congestion controls") {
         return;
     }
     let names = ["reno", "vegas", "bic", "htcp", "highspeed", "westwood"];

@@ -4,7 +4,6 @@ use socket2::{Domain, Socket, Type};
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{Ipv4Addr, SocketAddr, TcpStream};
 use std::process::{Command, Stdio};
-use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 use unbloat_bed::Bed;
@@ -13,12 +12,7 @@ use unbloat_control::{Control, ControlError, Loaded, Provided, available, provid
 /// One test at a time: names that one gives up another would take. None where tests must be skipped.
 fn alone() -> Option<MutexGuard<'static, ()>> {
     static ALONE: Mutex<()> = Mutex::new(());
-    static SKIPPED: AtomicUsize = AtomicUsize::new(0);
-    // SAFETY: geteuid has no conditions and cannot fail.
-    let is_root = unsafe { libc::geteuid() } == 0;
-    if !is_root {
-        let count = SKIPPED.fetch_add(1, Ordering::Relaxed) + 1;
-        eprintln!("skipped {count} tests so far: loading congestion controls needs root");
+    if !unbloat_skip::is_root("loading congestion controls") {
         return None;
     }
     Some(ALONE.lock().unwrap_or_else(PoisonError::into_inner))

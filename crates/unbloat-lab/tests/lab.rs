@@ -40,8 +40,7 @@ fn options() -> Options<'static> {
 /// One experiment after the other: they would take each other's time. None without root.
 fn turn() -> Option<MutexGuard<'static, ()>> {
     static TURN: Mutex<()> = Mutex::new(());
-    if !nix::unistd::geteuid().is_root() {
-        eprintln!("not root: nothing is tried");
+    if !unbloat_skip::is_root("an emulated path") {
         return None;
     }
     Some(TURN.lock().unwrap_or_else(PoisonError::into_inner))

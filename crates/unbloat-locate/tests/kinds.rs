@@ -156,7 +156,7 @@ fn expected(family: &str) -> Vec<(u8, String)> {
 #[test]
 fn all_kinds_of_probes_find_all_hops_by_both_versions_of_ip() {
     let Some(path) = Path::build() else {
-        return eprintln!("skipped: needs root");
+        return unbloat_skip::skip("a path of namespaces needs root");
     };
     let far_end = &path.nodes[3];
     for family in FAMILIES {
@@ -203,7 +203,7 @@ fn all_kinds_of_probes_find_all_hops_by_both_versions_of_ip() {
 #[test]
 fn root_asks_by_echo_requests_where_no_group_may() {
     let Some(path) = Path::build() else {
-        return eprintln!("skipped: needs root");
+        return unbloat_skip::skip("a path of namespaces needs root");
     };
     path.nodes[0]
         .set("net/ipv4/ping_group_range", "1 0")
@@ -227,7 +227,7 @@ fn root_asks_by_echo_requests_where_no_group_may() {
 #[test]
 fn a_load_that_fails_has_no_verdict_and_takes_none_away() {
     let Some(path) = Path::build() else {
-        return eprintln!("skipped: needs root");
+        return unbloat_skip::skip("a path of namespaces needs root");
     };
     let run = |loads: &[Phase]| {
         let change = |options: &mut Options| {
@@ -255,7 +255,7 @@ fn a_load_that_fails_has_no_verdict_and_takes_none_away() {
 #[test]
 fn a_peer_is_asked_beside_the_path_and_silence_is_an_error() {
     let Some(path) = Path::build() else {
-        return eprintln!("skipped: needs root");
+        return unbloat_skip::skip("a path of namespaces needs root");
     };
     let peer: IpAddr = address(FAMILIES[0], 1, 2).parse().unwrap();
     let located = path

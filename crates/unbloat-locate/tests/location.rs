@@ -31,7 +31,7 @@ fn main() {
             error @ (GuestError::Missing { .. }
             | GuestError::NoSource { .. }
             | GuestError::Architecture { .. }),
-        ) => return eprintln!("skipped 7 tests: {error}"),
+        ) => return unbloat_skip::skip(&error.to_string()),
         Err(error) => panic!("{error}"),
     };
     for (name, holder, direction) in [

@@ -39,17 +39,12 @@ fn have(tools: &[&str]) -> bool {
         std::env::var_os("CI").is_none(),
         "CI must have {missing:?}: tools/install test"
     );
-    eprintln!("skipped 1 test: {missing:?} not installed (tools/install test)");
+    unbloat_skip::skip(&format!("{missing:?} not installed (tools/install test)"));
     false
 }
 
 fn is_root() -> bool {
-    // SAFETY: geteuid has no conditions and cannot fail.
-    let is_root = unsafe { libc::geteuid() } == 0;
-    if !is_root {
-        eprintln!("skipped 1 test: a bed makes namespaces and needs root");
-    }
-    is_root
+    unbloat_skip::is_root("a bed")
 }
 
 /// Runs to the end; its words are shown if it fails.

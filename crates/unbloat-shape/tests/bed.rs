@@ -9,13 +9,8 @@ use unbloat_queue::discipline::cake::Params;
 use unbloat_shape::{Options, ShapeError, Shaper};
 use unbloat_units::{Delta, Rate};
 
-/// Says that a test is left out; the runner's log counts these lines.
 fn is_root() -> bool {
-    let is_root = rustix::process::geteuid().is_root();
-    if !is_root {
-        eprintln!("skipped 1 test: a bed makes namespaces and needs root");
-    }
-    is_root
+    unbloat_skip::is_root("a bed")
 }
 
 struct Pair {

@@ -22,6 +22,8 @@ pub enum ShaperError {
     },
     #[error("unbloat's own cake is a process: hold it (--hold), or run unbloat shape as a service")]
     OwnCakeIsHeld,
+    #[error("could not switch off what makes several packets one on {device}: {source}")]
+    Offloads { device: String, source: io::Error },
     #[error("could not look what the kernel offers: {0}")]
     Probe(io::Error),
     #[error(

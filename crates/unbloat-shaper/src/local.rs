@@ -2,6 +2,7 @@
 
 use crate::error::ShaperError;
 use crate::run::run_for;
+use unbloat_offload::MERGING;
 use unbloat_sqm::tc::{Change, changes};
 use unbloat_sqm::{Device, Plan};
 use unbloat_undo::{Claim, Journals, Purpose, Resource, Step};
@@ -33,8 +34,14 @@ pub fn apply(journals: &Journals, plan: &Plan, command: &str) -> Result<Held, Sh
     let mut claim = journals.take(&queues(&plan.device), &purpose)?;
     for change in changes(plan) {
         claim_for(&mut claim, plan, &change)?;
-        for words in change.words() {
-            run_for(&claim, words)?;
+        match &change {
+            // Not every host has ethtool.
+            Change::Split(_) => split(&plan.device)?,
+            change => {
+                for words in change.words() {
+                    run_for(&claim, words)?;
+                }
+            }
         }
     }
     Ok(Held { claim })
@@ -43,6 +50,7 @@ pub fn apply(journals: &Journals, plan: &Plan, command: &str) -> Result<Held, Sh
 /// Writes down how a change is undone.
 fn claim_for(claim: &mut Claim, plan: &Plan, change: &Change) -> Result<(), ShaperError> {
     match change {
+        Change::Split(_) => claim.before(Step::offloads(plan.device.as_str())?)?,
         Change::MakeIfb(_) => claim.before(Step::link(plan.device.ifb().as_str())?)?,
         // What is on a device of our own goes with it.
         Change::Shape { device, .. } if *device == plan.device => {
@@ -53,6 +61,16 @@ fn claim_for(claim: &mut Claim, plan: &Plan, change: &Change) -> Result<(), Shap
         Change::Run(_) => return Err(ShaperError::OwnCakeIsHeld),
     }
     Ok(())
+}
+
+/// What `ethtool -K` would do.
+fn split(device: &Device) -> Result<(), ShaperError> {
+    let mut all = MERGING.into_iter();
+    all.try_for_each(|offload| offload.set(device.as_str(), false))
+        .map_err(|source| ShaperError::Offloads {
+            device: device.to_string(),
+            source,
+        })
 }
 
 /// Takes away what [`Held::keep`] left on the device. False: nothing had been.

@@ -7,12 +7,15 @@ use crate::quote::{command, quote};
 use crate::router::Kind;
 use std::time::Duration;
 use unbloat_sqm::uci::{self, UciError};
-use unbloat_sqm::{Device, Plan, tc};
+use unbloat_sqm::{Device, Plan, Qdisc, tc};
 
 /// The last line of each answer.
 pub(crate) const DONE: &str = "unbloat-done";
 /// The line of what a script gives up for.
 pub(crate) const FAULT: &str = "unbloat-fault";
+
+/// For sed: what makes several packets one, as far as it is on, in the words of `ethtool -K`.
+const MERGING: &str = "-e 's/^tcp-segmentation-offload: on$/tso/p' -e 's/^generic-segmentation-offload: on$/gso/p' -e 's/^generic-receive-offload: on$/gro/p'";
 
 /// Where state is kept: what uci holds lasts over a boot, what tc does is gone.
 pub(crate) fn folder(kind: Kind, state: Option<&str>, device: &Device) -> String {
@@ -58,7 +61,7 @@ pub(crate) fn apply(
 ) -> Result<String, UciError> {
     let (check, save, change) = match kind {
         Kind::OpenWrt => openwrt(plan, folder)?,
-        Kind::Linux => linux(plan),
+        Kind::Linux => linux(plan, folder),
     };
     let (state, revert) = (quote(folder), revert(kind, plan, folder));
     let seconds = within.as_secs();
@@ -130,17 +133,26 @@ fn openwrt(plan: &Plan, folder: &str) -> Result<(String, String, String), UciErr
     Ok((check, save, change))
 }
 
-fn linux(plan: &Plan) -> (String, String, String) {
-    let device = quote(plan.device.as_str());
+fn linux(plan: &Plan, folder: &str) -> (String, String, String) {
+    let (device, state) = (quote(plan.device.as_str()), quote(folder));
+    let (needs, save) = match plan.qdisc {
+        Qdisc::Cake => (String::new(), String::new()),
+        _ => (
+            format!(
+                "command -v ethtool >/dev/null || {{ echo '{FAULT} there is no ethtool, which a shaper without cake needs; install it'; exit 0; }}\n"
+            ),
+            format!("ethtool -k {device} 2>/dev/null | sed -n {MERGING} >{state}/offloads"),
+        ),
+    };
     // Only what the kernel puts back by itself can be taken back by a script.
     let check = format!(
         "\
-[ -e /sys/class/net/{device} ] || ip link show dev {device} >/dev/null 2>&1 || {{ echo '{FAULT} there is no such device'; exit 0; }}
+{needs}[ -e /sys/class/net/{device} ] || ip link show dev {device} >/dev/null 2>&1 || {{ echo '{FAULT} there is no such device'; exit 0; }}
 tc qdisc show dev {device} | grep -q -v -e ' 0: ' -e '^$' && {{ echo '{FAULT} the device has queue disciplines already; remove them first (tc qdisc del dev DEVICE root)'; exit 0; }}"
     );
     let commands = tc::commands(plan);
     let lines: Vec<String> = commands.iter().map(|words| command(words)).collect();
-    (check, String::new(), lines.join(" &&\n") + "\n")
+    (check, save, lines.join(" &&\n") + "\n")
 }
 
 fn revert(kind: Kind, plan: &Plan, folder: &str) -> String {
@@ -150,12 +162,20 @@ fn revert(kind: Kind, plan: &Plan, folder: &str) -> String {
             "cp -p {state}/before /etc/config/sqm.unbloat && mv /etc/config/sqm.unbloat /etc/config/sqm && {{ /etc/init.d/sqm restart; rm -rf {state}; }}\n"
         ),
         Kind::Linux => {
+            let device = quote(plan.device.as_str());
             let removal = tc::removal(plan);
             let lines: String = removal
                 .iter()
+                .filter(|words| words[0] != "ethtool")
                 .flat_map(|words| [command(words), "\n".to_owned()])
                 .collect();
-            format!("{lines}rm -rf {state}\n")
+            let offloads = match plan.qdisc {
+                Qdisc::Cake => String::new(),
+                _ => format!(
+                    "while read -r it; do ethtool -K {device} \"$it\" on; done <{state}/offloads\n"
+                ),
+            };
+            format!("{lines}{offloads}rm -rf {state}\n")
         }
     }
 }

@@ -3,18 +3,14 @@
 use std::path::Path;
 use std::process::Command;
 use unbloat_bed::{Bed, Host};
+use unbloat_offload::MERGING;
 use unbloat_shaper::{ShaperError, apply, offered, remove, status};
 use unbloat_sqm::{Device, Framing, Plan, Qdisc};
 use unbloat_undo::{Journals, UndoError};
 use unbloat_units::Rate;
 
 fn is_root() -> bool {
-    // SAFETY: geteuid has no conditions and cannot fail.
-    let is_root = unsafe { libc::geteuid() } == 0;
-    if !is_root {
-        eprintln!("skipped 1 test: shapers need root");
-    }
-    is_root
+    unbloat_skip::is_root("a shaper")
 }
 
 fn bed() -> (Bed, [Host; 2]) {
@@ -50,7 +46,8 @@ fn state() -> String {
         "filter show dev eth0 ingress",
     ];
     let rest = rest.map(|words| said("tc", words));
-    format!("{names:?}\n{}", rest.concat())
+    let merging = MERGING.map(|offload| offload.is_on("eth0").unwrap());
+    format!("{names:?} {merging:?}\n{}", rest.concat())
 }
 
 fn in_host(job: impl FnOnce(&Journals) + Send) {

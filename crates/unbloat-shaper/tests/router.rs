@@ -8,6 +8,7 @@ use std::sync::{Mutex, MutexGuard};
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 use unbloat_bed::{Bed, Host};
+use unbloat_offload::MERGING;
 use unbloat_shaper::{Kind, Router, ShaperError};
 use unbloat_sqm::{Device, Framing, Plan, Qdisc, check};
 use unbloat_units::Rate;
@@ -15,12 +16,7 @@ use unbloat_units::Rate;
 const CONFIG: &str = "config queue 'eth1'\n\toption enabled '0'\n\toption interface 'eth1'\n";
 
 fn is_root() -> bool {
-    // SAFETY: geteuid has no conditions and cannot fail.
-    let is_root = unsafe { libc::geteuid() } == 0;
-    if !is_root {
-        eprintln!("skipped 1 test: routers are namespaces, which need root");
-    }
-    is_root
+    unbloat_skip::is_root("a router, which is a namespace,")
 }
 
 /// A program that was just written cannot be started while another test's child still has it open.
@@ -74,7 +70,13 @@ impl World {
         };
         let links = said("ip -o link");
         let names: Vec<&str> = links.lines().filter_map(|l| l.split(": ").nth(1)).collect();
-        format!("{names:?}{}", said("tc qdisc"))
+        let device = device();
+        let merging = MERGING.map(|offload| {
+            self.hosts[0]
+                .within(|| offload.is_on(device.as_str()).unwrap())
+                .unwrap()
+        });
+        format!("{names:?}{merging:?}{}", said("tc qdisc"))
     }
 }
 

@@ -112,12 +112,11 @@ fn htb(plan: &Plan, rate: Rate) -> String {
 fn redirection(plan: &Plan) -> File {
     let device = &plan.device;
     let changes = tc::changes(plan);
-    let redirect = changes.iter().find_map(|change| match change {
-        Change::Redirect(words) => Some(words.as_slice()),
-        _ => None,
-    });
-    let lines = redirect.unwrap_or_default().iter();
-    let starts: String = lines
+    let ours = changes
+        .iter()
+        .filter(|change| matches!(change, Change::Split(_) | Change::Redirect(_)));
+    let starts: String = ours
+        .flat_map(Change::words)
         .map(|words| format!("ExecStart=/usr/bin/env {}\n", words.join(" ")))
         .collect();
     File {

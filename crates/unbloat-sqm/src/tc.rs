@@ -33,6 +33,8 @@ pub type Words = Vec<String>;
 /// What is done, in order. [`Qdisc::OwnCake`] runs as a program of its own and needs one word of command only.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Change {
+    /// Has packets pass one by one: HTB counts what offloads made one as one, and its size tables the framing of one.
+    Split(Words),
     /// Makes the IFB device.
     MakeIfb(Vec<Words>),
     /// Shapes what leaves by `device`.
@@ -47,7 +49,7 @@ impl Change {
     pub fn words(&self) -> &[Words] {
         match self {
             Change::MakeIfb(words) | Change::Shape { words, .. } | Change::Redirect(words) => words,
-            Change::Run(words) => std::slice::from_ref(words),
+            Change::Split(words) | Change::Run(words) => std::slice::from_ref(words),
         }
     }
 }
@@ -58,6 +60,9 @@ pub fn changes(plan: &Plan) -> Vec<Change> {
         return vec![Change::Run(own(plan))];
     }
     let mut changes = Vec::new();
+    if plan.qdisc != Qdisc::Cake {
+        changes.push(Change::Split(offloads(&plan.device, "off")));
+    }
     if let Some(rate) = plan.up {
         changes.push(shape(plan, &plan.device, Direction::Up, rate));
     }
@@ -79,7 +84,7 @@ pub fn commands(plan: &Plan) -> Vec<Words> {
     changes.iter().flat_map(|c| c.words().to_vec()).collect()
 }
 
-/// What takes it away again, where the kernel's own disciplines are to come back.
+/// What takes it away again, where the kernel's own disciplines are to come back, and offloads were on, as they come.
 pub fn removal(plan: &Plan) -> Vec<Words> {
     let device = plan.device.as_str();
     let mut commands = Vec::new();
@@ -90,6 +95,9 @@ pub fn removal(plan: &Plan) -> Vec<Words> {
     }
     if plan.up.is_some() {
         commands.push(words(&["tc", "qdisc", "del", "dev", device, "root"]));
+    }
+    if plan.qdisc != Qdisc::Cake {
+        commands.push(offloads(&plan.device, "on"));
     }
     commands
 }
@@ -111,6 +119,21 @@ fn shape(plan: &Plan, device: &Device, direction: Direction, rate: Rate) -> Chan
     Change::Shape { device, words }
 }
 
+/// By ethtool: CAKE takes packets apart itself.
+fn offloads(device: &Device, state: &str) -> Words {
+    words(&[
+        "ethtool",
+        "-K",
+        device.as_str(),
+        "tso",
+        state,
+        "gso",
+        state,
+        "gro",
+        state,
+    ])
+}
+
 fn cake(plan: &Plan, device: &Device, direction: Direction, rate: Rate) -> Words {
     let bandwidth = bit(rate);
     let mut line = words(&[
@@ -125,7 +148,10 @@ fn cake(plan: &Plan, device: &Device, direction: Direction, rate: Rate) -> Words
         &bandwidth,
         "besteffort",
     ]);
-    line.push(if plan.nat { "nat" } else { "nonat" }.to_owned());
+    // "nonat" is the default, and refused by kernels without connection tracking.
+    if plan.nat {
+        line.push("nat".to_owned());
+    }
     match direction {
         Direction::Down => line.extend(words(&["wash", "ingress"])),
         Direction::Up => line.extend(words(&["nowash", "egress"])),
@@ -307,10 +333,10 @@ mod tests {
     fn cake_is_told_rate_and_framing_each_way() {
         let text = text(&commands(&plan(Qdisc::Cake)));
         let expected = "\
-tc qdisc replace dev eth0 root cake bandwidth 1000000bit besteffort nonat nowash egress atm overhead 44
+tc qdisc replace dev eth0 root cake bandwidth 1000000bit besteffort nowash egress atm overhead 44
 ip link add name ifb4eth0 type ifb
 ip link set dev ifb4eth0 up
-tc qdisc replace dev ifb4eth0 root cake bandwidth 19000000bit besteffort nonat wash ingress atm overhead 44
+tc qdisc replace dev ifb4eth0 root cake bandwidth 19000000bit besteffort wash ingress atm overhead 44
 tc qdisc add dev eth0 handle ffff: ingress
 tc filter add dev eth0 parent ffff: protocol all prio 10 u32 match u32 0 0 flowid 1:1 action mirred egress redirect dev ifb4eth0
 ";

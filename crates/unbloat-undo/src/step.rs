@@ -9,6 +9,7 @@ use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::process::Command;
+use unbloat_offload::{MERGING, Offload};
 
 /// How one step is undone. A closed list: nothing else is ever run for a journal.
 ///
@@ -39,6 +40,12 @@ pub enum Step {
         index: u32,
         parent: u32,
         priority: u16,
+    },
+    /// What makes several packets one on a device: switched on again, as far as it was.
+    Offloads {
+        device: String,
+        index: u32,
+        were_on: Vec<Offload>,
     },
     /// A file below /proc/sys or /sys: what it held is written back.
     Setting { path: PathBuf, before: String },
@@ -123,6 +130,22 @@ impl Step {
         })
     }
 
+    /// Before what makes several packets one is switched off on a device.
+    pub fn offloads(device: &str) -> Result<Step, UndoError> {
+        let index = index(&open()?, device)?;
+        let mut were_on = Vec::new();
+        for offload in MERGING {
+            if offload.is_on(device).map_err(UndoError::Kernel)? {
+                were_on.push(offload);
+            }
+        }
+        Ok(Step::Offloads {
+            device: device.to_owned(),
+            index,
+            were_on,
+        })
+    }
+
     /// Before a file below /proc/sys or /sys is written.
     pub fn setting(path: &Path) -> Result<Step, UndoError> {
         if !is_setting(path) {
@@ -169,6 +192,11 @@ impl Step {
                 priority,
                 ..
             } => delete_filters(netlink, *index, *parent, *priority),
+            // Renamed, perhaps.
+            Step::Offloads { index, were_on, .. } => match netlink.name(*index)? {
+                Some(name) => were_on.iter().try_for_each(|it| it.set(&name, true)),
+                None => Ok(()),
+            },
             Step::Setting { path, before } => write_back(path, before),
             Step::Table { family, name } => delete_table(*family, name),
             Step::Cgroup { path } => remove_cgroup(path),
@@ -183,6 +211,7 @@ impl Step {
             Step::Classes { device, .. } => format!("classes of {}", device.escape_debug()),
             Step::Ingress { device, .. } => format!("ingress of {}", device.escape_debug()),
             Step::Filters { device, .. } => format!("filters of {}", device.escape_debug()),
+            Step::Offloads { device, .. } => format!("offloads of {}", device.escape_debug()),
             Step::Setting { path, .. } => path.display().to_string(),
             Step::Table { name, .. } => format!("nftables table {}", name.escape_debug()),
             Step::Cgroup { path } => path.display().to_string(),

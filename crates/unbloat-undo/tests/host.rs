@@ -13,12 +13,7 @@ const VICTIM: &str = "UNBLOAT_UNDO_TEST_VICTIM";
 const READY: &str = "ready";
 
 fn is_root() -> bool {
-    // SAFETY: geteuid has no conditions and cannot fail.
-    let is_root = unsafe { libc::geteuid() } == 0;
-    if !is_root {
-        eprintln!("skipped 1 test: changing hosts needs root");
-    }
-    is_root
+    unbloat_skip::is_root("changing hosts")
 }
 
 fn queues() -> Resource {

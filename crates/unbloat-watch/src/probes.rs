@@ -133,9 +133,7 @@ mod tests {
 
     #[test]
     fn kernels_that_forbid_loads_from_packets_take_the_programs_too() {
-        // SAFETY: geteuid has no conditions and cannot fail.
-        if unsafe { libc::geteuid() } != 0 {
-            eprintln!("skipped: measuring within the kernel needs root");
+        if !unbloat_skip::is_root("measuring within the kernel") {
             return;
         }
         Probes::load_with(namespace().unwrap(), false).unwrap();

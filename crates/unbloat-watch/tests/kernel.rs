@@ -24,10 +24,7 @@ const HEADERS: [u64; 2] = [42, 62];
 /// skipped.
 fn alone() -> Option<MutexGuard<'static, ()>> {
     static ALONE: Mutex<()> = Mutex::new(());
-    // SAFETY: geteuid has no conditions and cannot fail.
-    let is_root = unsafe { libc::geteuid() } == 0;
-    if !is_root {
-        eprintln!("skipped: measuring within the kernel needs root");
+    if !unbloat_skip::is_root("measuring within the kernel") {
         return None;
     }
     Some(ALONE.lock().unwrap_or_else(PoisonError::into_inner))

@@ -21,10 +21,7 @@ const ROLE: &str = "UNBLOAT_WINDOW_RECEIVES_FROM";
 /// One test at a time, none without root.
 fn alone() -> Option<MutexGuard<'static, ()>> {
     static ALONE: Mutex<()> = Mutex::new(());
-    // SAFETY: geteuid has no conditions and cannot fail.
-    let is_root = unsafe { libc::geteuid() } == 0;
-    if !is_root {
-        eprintln!("skipped: holding windows needs root");
+    if !unbloat_skip::is_root("holding windows") {
         return None;
     }
     if std::env::var_os(ROLE).is_some() {

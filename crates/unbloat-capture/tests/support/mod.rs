@@ -230,7 +230,7 @@ pub fn have_tools(tools: &[&str]) -> bool {
         std::env::var_os("CI").is_none(),
         "CI must have {missing:?}: apt-get install tcpdump tshark zstd lz4 gzip"
     );
-    eprintln!("skipped: {missing:?} not installed (apt-get install tcpdump tshark zstd lz4 gzip)");
+    unbloat_skip::skip(&format!("{missing:?} not installed (tools/install test)"));
     false
 }
 

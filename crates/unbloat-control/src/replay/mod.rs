@@ -20,13 +20,10 @@ use unbloat_tcp::congestion::{Config, Congestion, Flow};
 
 /// Skips where programs may not be loaded, and says so.
 fn kernel_machine(control: &'static str) -> Option<InKernel> {
-    use std::sync::atomic::{AtomicUsize, Ordering};
-    static SKIPPED: AtomicUsize = AtomicUsize::new(0);
     match InKernel::load(control) {
         Ok(machine) => Some(machine),
         Err(error @ (ControlError::Privilege | ControlError::NoBtf { .. })) => {
-            let count = SKIPPED.fetch_add(1, Ordering::Relaxed) + 1;
-            eprintln!("skipped {count} replays so far: {error}");
+            unbloat_skip::skip(&error.to_string());
             None
         }
         Err(error) => panic!("{error}"),

@@ -1,14 +1,12 @@
 //! What the guest's tests share.
 
 use std::sync::OnceLock;
-use std::sync::atomic::{AtomicUsize, Ordering};
 use unbloat_guest::{GuestError, Kernel};
 
 /// Whether there is a kernel; builds it if need be. Only what an ordinary user lacks is a reason to skip:
 /// a build that fails is a failure.
 pub fn has_kernel() -> bool {
     static ABSENCE: OnceLock<Option<String>> = OnceLock::new();
-    static SKIPPED: AtomicUsize = AtomicUsize::new(0);
     let absence = ABSENCE.get_or_init(|| match Kernel::ensure() {
         Ok(_) => None,
         Err(
@@ -19,8 +17,7 @@ pub fn has_kernel() -> bool {
         Err(error) => panic!("{error}"),
     });
     if let Some(reason) = absence {
-        let count = SKIPPED.fetch_add(1, Ordering::Relaxed) + 1;
-        eprintln!("skipped {count} tests so far: {reason}");
+        unbloat_skip::skip(reason);
     }
     absence.is_none()
 }
