@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR GPL-2.0-only
 //
-// What is read of a packet. Every byte is fetched by its offset, and fetching fails beyond the packet's end: headers may claim
-// what they like.
+// What is read of a packet. Headers may claim what they like: every byte is fetched by its offset, and nothing is believed of a
+// header that does not lie within the packet.
 #pragma once
 
 #include "kernel.h"
@@ -45,11 +45,18 @@ struct stamps {
 	u32 echo;
 };
 
+// tc refuses what is beyond the packet's end. Elsewhere bytes of the same buffer may follow, which is asked for once, at the end of
+// all headers: for each fetch, the verifier would look at many times as many ways.
 INLINE int fetch(const struct place *place, u32 at, void *to, u32 bytes)
 {
 	if (place->tc)
 		return bpf_skb_load_bytes(place->tc, at, to, bytes) == 0;
-	return at + bytes <= place->linear && bpf_probe_read_kernel(to, bytes, place->data + at) == 0;
+	return bpf_probe_read_kernel(to, bytes, place->data + at) == 0;
+}
+
+INLINE int is_within(const struct place *place, u32 end)
+{
+	return place->tc || end <= place->linear;
 }
 
 INLINE u32 word(const u8 *bytes)
@@ -153,7 +160,7 @@ INLINE int read_stamps(const struct place *place, struct key *key, struct stamps
 	if (!at || !fetch(place, at, tcp, sizeof(tcp)))
 		return 0;
 	bytes = (tcp[12] >> 4) * 4;
-	if (bytes < STAMPED)
+	if (bytes < STAMPED || !is_within(place, at + bytes))
 		return 0;
 	__builtin_memcpy(is_leaving ? &key->near_port : &key->far_port, tcp, 2);
 	__builtin_memcpy(is_leaving ? &key->far_port : &key->near_port, tcp + 2, 2);

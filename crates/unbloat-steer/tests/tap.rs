@@ -15,6 +15,7 @@ use std::thread::{self, sleep};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 use unbloat_autorate::{Heard, Tally};
 use unbloat_bed::{Bed, Host, Tun};
+use unbloat_skip::{is_root, skip};
 use unbloat_steer::{Ear, KernelError, Source, SteerError, Tap};
 use unbloat_units::{Delta, Time};
 
@@ -66,9 +67,7 @@ impl Line {
     }
 
     fn begun() -> Option<(Bed, Host)> {
-        // SAFETY: geteuid has no conditions and cannot fail.
-        if unsafe { libc::geteuid() } != 0 {
-            eprintln!("skipped 1 test: hosts of its own need root");
+        if !is_root("a bed") {
             return None;
         }
         let bed = Bed::new().unwrap();
@@ -84,7 +83,7 @@ impl Line {
             Err(SteerError::Kernel(
                 error @ (KernelError::BuiltWithoutClang | KernelError::NoBtf(_)),
             )) => {
-                eprintln!("skipped 1 test: {error}");
+                skip(&error.to_string());
                 return None;
             }
             opened => opened.unwrap(),
