@@ -377,6 +377,7 @@ impl Side {
         };
         let under_way = self.answered.map(|(left, least)| UnderWay {
             bytes: self.let_in.since(left),
+            is_counted: self.direction == Direction::Up,
             least,
         });
         Evidence {

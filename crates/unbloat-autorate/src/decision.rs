@@ -56,6 +56,8 @@ pub struct Evidence {
 pub struct UnderWay {
     /// At IP level.
     pub bytes: u64,
+    /// Whether they are known one by one: sent up, not called for.
+    pub is_counted: bool,
     /// Round trip in which nothing waits.
     pub least: Delta,
 }

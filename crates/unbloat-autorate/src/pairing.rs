@@ -84,9 +84,10 @@ struct Flow {
     seen: Time,
     sent: VecDeque<(Time, Seq)>,
     echoed: Option<Seq>,
-    acked: Option<Seq>,
-    /// What this end acknowledged.
-    taken: Option<Seq>,
+    /// What the other end has.
+    acked: Progress,
+    /// What this end has.
+    taken: Progress,
 }
 
 impl Pairing {
@@ -117,7 +118,7 @@ impl Pairing {
             return (tally, None);
         };
         let flow = self.flow(seen.flow, now);
-        tally.acked = advance(&mut flow.acked, stamps.ack).into();
+        tally.acked = flow.acked.more(stamps).into();
         let heard = Heard {
             flow: seen.flow,
             value: stamps.value,
@@ -145,8 +146,8 @@ impl Flow {
             seen: Time::MIN,
             sent: VecDeque::new(),
             echoed: None,
-            acked: None,
-            taken: None,
+            acked: Progress::default(),
+            taken: Progress::default(),
         }
     }
 
@@ -159,7 +160,7 @@ impl Flow {
             }
             self.sent.push_back((now, value));
         }
-        advance(&mut self.taken, stamps.ack)
+        self.taken.advance(stamps.ack).unwrap_or(0)
     }
 
     fn answered(&mut self, echo: Seq) -> Option<Time> {
@@ -176,19 +177,47 @@ impl Flow {
     }
 }
 
-/// Takes an acknowledgement in: how much more it acknowledges. As large a step is no progress: a SYN acknowledges nothing and
-/// says zero, and ports are used again.
-fn advance(known: &mut Option<Seq>, ack: u32) -> u32 {
-    const IMPLAUSIBLE: i32 = 1 << 24;
-    let ack = Seq::new(ack);
-    let more = known.map_or(IMPLAUSIBLE, |last| ack.since(last));
-    if more > 0 || more <= -IMPLAUSIBLE {
-        *known = Some(ack);
+/// How much of a flow's data came to its end, as acknowledgements tell.
+#[derive(Default)]
+struct Progress {
+    ack: Option<Seq>,
+    /// What came behind a hole: told by acknowledgements that acknowledge no more than those before.
+    early: u32,
+}
+
+/// Payload of a full packet.
+const FULL: u32 = 1_448;
+
+impl Progress {
+    /// Takes an acknowledgement in: how many more bytes have come, those behind a hole with it. While a packet is missing the next ones are
+    /// acknowledged one by one with the same number (RFC 5681, section 4.2), each taken for a full one; what the number says once the hole
+    /// is filled came before.
+    fn more(&mut self, stamps: &Stamps) -> u32 {
+        let is_first = self.ack.is_none();
+        match self.advance(stamps.ack) {
+            Some(0) if stamps.payload == 0 && !is_first => {
+                self.early = self.early.saturating_add(FULL);
+                FULL
+            }
+            Some(more) => {
+                let new = more.saturating_sub(self.early);
+                self.early = self.early.saturating_sub(more);
+                new
+            }
+            None => 0,
+        }
     }
-    if (0..IMPLAUSIBLE).contains(&more) {
-        more as u32
-    } else {
-        0
+
+    /// How many more bytes an acknowledgement acknowledges; none for an old one. As large a step is no progress: a SYN
+    /// acknowledges nothing and says zero, and ports are used again.
+    fn advance(&mut self, ack: u32) -> Option<u32> {
+        const IMPLAUSIBLE: i32 = 1 << 24;
+        let ack = Seq::new(ack);
+        let more = self.ack.map_or(0, |last| ack.since(last));
+        if self.ack.is_none() || more > 0 || more <= -IMPLAUSIBLE {
+            self.ack = Some(ack);
+        }
+        (0..IMPLAUSIBLE).contains(&more).then_some(more as u32)
     }
 }
 
@@ -238,6 +267,23 @@ mod tests {
         assert_eq!(acked(1, 500), 1_500);
         assert_eq!(acked(2, 0), 0, "an old one");
         assert_eq!(acked(3, 700), 200);
+    }
+
+    #[test]
+    fn what_comes_behind_a_hole_is_counted_when_it_comes_and_not_again() {
+        let mut pairing = Pairing::default();
+        let mut acked = |ms, ack| {
+            let mut bare = seen(1, 0, 0, ack);
+            if let Some(stamps) = &mut bare.stamps {
+                stamps.payload = 0;
+            }
+            pairing.incoming(at(ms), &bare).0.acked as u32
+        };
+        acked(0, 1_000);
+        assert_eq!([acked(1, 1_000), acked(2, 1_000)], [FULL; 2]);
+        // The hole is filled: the missing packet is new, the two behind it are not.
+        assert_eq!(acked(3, 1_000 + 3 * FULL), FULL);
+        assert_eq!(acked(4, 1_000 + 4 * FULL), FULL);
     }
 
     #[test]

@@ -177,6 +177,8 @@ fn control(rng: &mut Rng) -> device::control::Params {
             least: size(rng),
             first: size(rng),
             horizon: span(rng),
+            grant: span(rng),
+            dip_after: rng.bool().then(|| span(rng)),
         },
         source: match rng.u32(0..3) {
             0 => device::control::Source::Modem { every: span(rng) },

@@ -95,7 +95,10 @@ fn elements() -> Vec<Config> {
     };
     let controlled = |source| {
         let modem = modem::Config::LteUplink(uplink.clone());
-        let valve = unbloat_uplink::Params::default();
+        let valve = match source {
+            device::control::Source::Delay { .. } => unbloat_uplink::Params::of_delay(),
+            _ => unbloat_uplink::Params::default(),
+        };
         Config::Device(device::Params {
             control: Some(device::control::Params { valve, source }),
             ..device(modem)

@@ -31,7 +31,7 @@ pub struct Experiment {
     /// Whether the `rrc` elements of both directions are one radio's.
     pub shares_radio: bool,
     /// Who changes the rates of the shapers in the last hop of `down` and the first of `up`.
-    pub autorate: Option<unbloat_autorate::Params>,
+    pub autorate: Option<Rates>,
     pub flows: Vec<Flow>,
     /// Names of hosts by their numbers.
     pub hosts: Vec<String>,
@@ -53,6 +53,30 @@ impl Experiment {
             .map(|_| Delta::ns(rng.i64(0..=most_ns)))
             .collect()
     }
+}
+
+/// Who changes the rates of a router's shapers.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Rates {
+    /// A law, by what it sees.
+    Law(unbloat_autorate::Params),
+    /// Nobody whom there could be: the line is known. What a law can come to at most.
+    Oracle(Oracle),
+}
+
+/// Has the rate of each shaper be what the line beside it carries.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Oracle {
+    /// Beside each shaper that there is.
+    pub lines: [Option<unbloat_link::service::Config>; 2],
+    /// Mean over this.
+    pub over: Delta,
+    /// Which ends so much later than now.
+    pub ahead: Delta,
+    /// Or so much earlier.
+    pub behind: Delta,
+    /// Of that mean.
+    pub share: f64,
 }
 
 /// A queue discipline of the Linux kernel.

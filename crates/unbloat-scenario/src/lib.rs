@@ -12,5 +12,5 @@ pub mod text;
 
 pub use amount::{Amount, Limit};
 pub use build::{BothWays, Files, build, path, workload_of};
-pub use experiment::{Experiment, Flow, Hop, KernelQueue};
+pub use experiment::{Experiment, Flow, Hop, KernelQueue, Oracle, Rates};
 pub use sweep::{Axis, Point, Sweep};

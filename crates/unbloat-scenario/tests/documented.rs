@@ -63,8 +63,8 @@ fn tables() -> Vec<(String, String)> {
         let lines = format!("{RATE}\n{key} = {{ {inside} }}");
         tables.push((name.to_owned(), scenario("", "", "", &lines, BULK)));
     }
-    for name in ["follow", "cake_autorate"] {
-        let hops = "[[link.down.hop]]\n[[link.down.hop]]\nqueue = { kind = \"cake\", rate = \"1 Mbit/s\" }";
+    for name in ["follow", "cake_autorate", "oracle"] {
+        let hops = "[[link.down.hop]]\nrate = \"1 Mbit/s\"\n[[link.down.hop]]\nqueue = { kind = \"cake\", rate = \"1 Mbit/s\" }";
         let text = format!("{hops}\n[[flow]]\n{BULK}\n[autorate]\nkind = \"{name}\"\nzzz = 1\n");
         tables.push((format!("autorate {name}"), text));
     }

@@ -4,6 +4,7 @@ use crate::body::Body;
 use crate::wire::Labels;
 use unbloat_autorate::{Answer, Autorate, Seen, Stamps};
 use unbloat_queue::{Dscp, Host, IpLen, Packet};
+use unbloat_scenario::{Oracle, Rates};
 use unbloat_units::{Delta, Rate, Time};
 use unbloat_workload::Direction;
 
@@ -21,18 +22,35 @@ pub(crate) const LABELS: Labels = Labels {
     extra_delay: Delta::ZERO,
 };
 
+/// By whom rates are changed.
+enum Steered {
+    Law(Box<Autorate>),
+    Oracle(Box<Oracle>, Time),
+}
+
+/// How often the oracle speaks.
+const ORACLE_EVERY: Delta = Delta::ms(5);
+/// And its least rate: a shaper that stands still would not begin anew.
+const ORACLE_FLOOR: Rate = Rate::kbps(150);
+/// Of every line.
+const START: Time = Time::from_ns(0);
+
 /// Stands before the last hop of the downlink and behind the first of the uplink.
 pub(crate) struct Router {
-    autorate: Autorate,
+    steered: Steered,
     last_hop_down: usize,
     /// As the shapers have them.
     rates: [Option<Rate>; 2],
 }
 
 impl Router {
-    pub(crate) fn new(autorate: Autorate, hops_down: usize) -> Router {
+    pub(crate) fn new(rates: &Rates, start: Time, hops_down: usize) -> Router {
+        let steered = match rates {
+            Rates::Law(params) => Steered::Law(Box::new(Autorate::new(*params, start))),
+            Rates::Oracle(oracle) => Steered::Oracle(Box::new(oracle.clone()), start),
+        };
         Router {
-            autorate,
+            steered,
             last_hop_down: hops_down.saturating_sub(1),
             rates: [None; 2],
         }
@@ -40,12 +58,26 @@ impl Router {
 
     /// Thinks rates over. The number of a probe if one is due, and when this is due again.
     pub(crate) fn act(&mut self, now: Time) -> (Option<u32>, Time) {
-        if now >= self.autorate.tick_at() {
-            self.autorate.tick(now);
+        let autorate = match &mut self.steered {
+            Steered::Law(autorate) => autorate,
+            Steered::Oracle(_, asked) => {
+                *asked = now;
+                return (None, now + ORACLE_EVERY);
+            }
+        };
+        if now >= autorate.tick_at() {
+            autorate.tick(now);
         }
-        let is_due = now >= self.autorate.probe_at();
-        let probe = is_due.then(|| self.autorate.probe(now)).flatten();
-        (probe, self.autorate.tick_at().min(self.autorate.probe_at()))
+        let is_due = now >= autorate.probe_at();
+        let probe = is_due.then(|| autorate.probe(now)).flatten();
+        (probe, autorate.tick_at().min(autorate.probe_at()))
+    }
+
+    fn rate(&self, direction: Direction) -> Option<Rate> {
+        match &self.steered {
+            Steered::Law(autorate) => autorate.rate(direction),
+            Steered::Oracle(oracle, asked) => foreseen(oracle, *asked, direction),
+        }
     }
 
     /// A probe is back. Clocks of reflectors are exact here.
@@ -55,14 +87,16 @@ impl Router {
             round_trip: now.since(sent),
             one_way: Some([now.since(turned), turned.since(sent)]),
         };
-        self.autorate.answered(now, &answer);
+        if let Steered::Law(autorate) = &mut self.steered {
+            autorate.answered(now, &answer);
+        }
     }
 
     /// Directions whose rate has changed, by the hop of their shaper.
     pub(crate) fn changes(&mut self) -> Vec<(Direction, usize, Rate)> {
         let mut changes = Vec::new();
         for direction in Direction::BOTH {
-            let rate = self.autorate.rate(direction);
+            let rate = self.rate(direction);
             let known = &mut self.rates[direction as usize];
             if let Some(rate) = rate
                 && *known != Some(rate)
@@ -80,7 +114,9 @@ impl Router {
 
     /// A packet from the line has gone through the shaper.
     pub(crate) fn shaped(&mut self, now: Time, len: IpLen) {
-        self.autorate.shaped(now, len.as_u32());
+        if let Steered::Law(autorate) = &mut self.steered {
+            autorate.shaped(now, len.as_u32());
+        }
     }
 
     pub(crate) fn came_to(
@@ -91,13 +127,25 @@ impl Router {
         packet: &Packet,
         body: &Body,
     ) {
+        let Steered::Law(autorate) = &mut self.steered else {
+            return;
+        };
         let seen = seen(packet, body);
         match direction {
-            Direction::Down if hop == self.last_hop_down => self.autorate.incoming(at, &seen),
-            Direction::Up if hop == 1 => self.autorate.outgoing(at, &seen),
+            Direction::Down if hop == self.last_hop_down => autorate.incoming(at, &seen),
+            Direction::Up if hop == 1 => autorate.outgoing(at, &seen),
             _ => {}
         }
     }
+}
+
+/// What the line beside a shaper carries about a moment.
+fn foreseen(oracle: &Oracle, now: Time, direction: Direction) -> Option<Rate> {
+    let line = oracle.lines[direction as usize].as_ref()?;
+    let until = now + oracle.ahead - oracle.behind;
+    let bytes = line.carried(START, until - oracle.over, until)?;
+    let bps = bytes.as_u64() as f64 * 8.0 / oracle.over.as_secs();
+    Some(Rate::from_bps_f64(bps * oracle.share).max(ORACLE_FLOOR))
 }
 
 /// What headers say. Data of one direction and acknowledgements of the other are flows of their own here.

@@ -5,10 +5,10 @@ use crate::body::{Body, ecn_of};
 use crate::router::{self, Router};
 use crate::slab::Slab;
 use std::collections::VecDeque;
-use unbloat_autorate::Autorate;
 use unbloat_link::{Element, Output, Place};
 use unbloat_outcome::{PathRecord, Route};
 use unbloat_queue::{Dscp, Ecn, Event, FlowHash, Host, IpLen, Observer, Packet, PureAck};
+use unbloat_scenario::Rates;
 use unbloat_units::{Bytes, Delta, Time};
 use unbloat_workload::Direction;
 
@@ -135,9 +135,9 @@ impl Wire {
     }
 
     /// Puts the one who changes rates where the shapers are.
-    pub(crate) fn shape(&mut self, autorate: Autorate) {
-        let router = Router::new(autorate, self.routes[Direction::Down as usize].hops());
-        self.router = Some(router);
+    pub(crate) fn shape(&mut self, rates: &Rates) {
+        let hops_down = self.routes[Direction::Down as usize].hops();
+        self.router = Some(Router::new(rates, self.now, hops_down));
         self.shape_anew();
     }
 

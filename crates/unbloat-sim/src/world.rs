@@ -5,7 +5,6 @@ use crate::connection::{Connection, Outcome};
 use crate::wire::{Labels, Task, Wire};
 use fastrand::Rng;
 use std::collections::VecDeque;
-use unbloat_autorate::Autorate;
 use unbloat_link::Element;
 use unbloat_outcome::{
     FlowOutcome, FlowRecord, LayerSample, Outcomes, Route, Sample, WindowSample,
@@ -75,8 +74,8 @@ impl<'e> World<'e> {
             down.share_radio(&mut up);
         }
         let mut wire = Wire::new([down, up], warm_at);
-        if let Some(params) = experiment.autorate {
-            wire.shape(Autorate::new(params, start));
+        if let Some(rates) = &experiment.autorate {
+            wire.shape(rates);
             wire.agenda.plan(start, Task::Autorate);
         }
         let flows = experiment.flows.iter().zip(experiment.start_delays());

@@ -74,6 +74,19 @@ fn cake_autorates_law_keeps_between_the_rates_that_it_was_told() {
 }
 
 #[test]
+fn an_oracle_keeps_the_queue_that_it_foresees_off_the_line() {
+    // A share of 0.9, so that what stands when the line narrows drains within the ten seconds.
+    let p95 = |told: &str| {
+        let told = format!("kind = \"oracle\"\nshare = 0.9\n{told}");
+        let results = results(&unbloat_sim::run(&home(&told, DOWN)));
+        assert!(value(&results, "all", "goodput_bps") > 0.8 * 12.5e6);
+        value(&results, "ping", "rtt_p95_ms")
+    };
+    let (late, now) = (p95("behind = \"1 s\""), p95("ahead = \"100 ms\""));
+    assert!(now < 60.0 && late > now + 20.0, "{now} {late}");
+}
+
+#[test]
 fn the_same_seed_gives_the_same_run() {
     let run = || {
         format!(

@@ -276,8 +276,7 @@ mod late_comers {
     use super::*;
 
     const PUBLISHED: &str = r#""drwa""#;
-    const DIPPING: &str =
-        r#"{ kind = "drwa", lambda = 2, dip_every = "10 s", eager = true, extra_segments = 6 }"#;
+    const DIPPING: &str = r#"{ kind = "drwa", lambda = 2, lambda_unfilled = 2.5, dip_every = "10 s", eager = true, extra_segments = 6 }"#;
     const NETWORK: Network = Network {
         rate: "8 Mbit/s",
         delay: "30 ms",
@@ -322,6 +321,40 @@ mod late_comers {
         let [first, late, rtt_ms] = shares(DIPPING);
         assert!((0.6..1.7).contains(&(first / late)), "{first} {late}");
         assert!(first + late > 0.97 * 7.72, "{first} {late}");
+        assert!(rtt_ms < 150.0, "{rtt_ms}");
+    }
+
+    /// Goodput in Mbit/s and mean round-trip time in ms of a download beside one with the kernel's own window, which ends after 60 s if so.
+    fn beside_stock(ends: bool, warmup: &str) -> (f64, f64) {
+        let stop = if ends { r#"stop = "60 s""# } else { "" };
+        let flows = format!(
+            r#"
+            [[flow]]
+            name = "held"
+            app = "bulk"
+            receive_window = {DIPPING}
+            [[flow]]
+            name = "stock"
+            app = "bulk"
+            receive_window = "drs"
+            {stop}
+            "#
+        );
+        let head = format!("duration = \"180 s\"\nwarmup = \"{warmup}\"");
+        let run = Run::of(&NETWORK.text(&head, &flows));
+        (
+            run.get("held", "goodput_bps") / 1e6,
+            run.get("held", "rtt_mean_ms"),
+        )
+    }
+
+    /// Two dips take the other's queue for the path; one takes it back.
+    #[test]
+    fn who_fills_the_buffer_leaves_a_share_after_two_dips_and_its_queue_is_forgotten() {
+        let (share, _) = beside_stock(false, "60 s");
+        assert!(share > 1.2, "{share}");
+        let (goodput, rtt_ms) = beside_stock(true, "90 s");
+        assert!(goodput > 0.97 * 7.72, "{goodput}");
         assert!(rtt_ms < 150.0, "{rtt_ms}");
     }
 }

@@ -43,6 +43,7 @@ struct stamps {
 	u32 acknowledged;
 	u32 value;
 	u32 echo;
+	u32 has_data;
 };
 
 // tc refuses what is beyond the packet's end. Elsewhere bytes of the same buffer may follow, which is asked for once, at the end of
@@ -96,8 +97,8 @@ INLINE u32 read_start(const struct place *place, u32 *ip_at, u8 *ip)
 	return (kind == IPV4 || kind == IPV6) ? ip[0] >> 4 : 0;
 }
 
-// Where TCP begins; zero where it does not.
-INLINE u32 read_ip(const struct place *place, struct key *key, int is_leaving)
+// Where TCP begins, and what IP says where it ends; zero where it does not begin.
+INLINE u32 read_ip(const struct place *place, struct key *key, u32 *end, int is_leaving)
 {
 	u8 ip[40];
 	u8 *from = is_leaving ? key->near : key->far;
@@ -113,6 +114,7 @@ INLINE u32 read_ip(const struct place *place, struct key *key, int is_leaving)
 			return 0;
 		__builtin_memcpy(from, ip + 12, 4);
 		__builtin_memcpy(to, ip + 16, 4);
+		*end = at + half(ip + 2);
 		return at + bytes;
 	}
 	// Behind extension headers nothing is looked for.
@@ -120,6 +122,7 @@ INLINE u32 read_ip(const struct place *place, struct key *key, int is_leaving)
 		return 0;
 	__builtin_memcpy(from, ip + 8, 16);
 	__builtin_memcpy(to, ip + 24, 16);
+	*end = at + 40 + half(ip + 4);
 	return at + 40;
 }
 
@@ -153,10 +156,10 @@ INLINE int read_stamps(const struct place *place, struct key *key, struct stamps
 {
 	// The two ports come first, the acknowledgement behind the sequence number (RFC 9293 section 3.1).
 	u8 tcp[STAMPED];
-	u32 at, bytes;
+	u32 at, bytes, end = 0;
 
 	__builtin_memset(key, 0, sizeof(*key));
-	at = read_ip(place, key, is_leaving);
+	at = read_ip(place, key, &end, is_leaving);
 	if (!at || !fetch(place, at, tcp, sizeof(tcp)))
 		return 0;
 	bytes = (tcp[12] >> 4) * 4;
@@ -165,6 +168,7 @@ INLINE int read_stamps(const struct place *place, struct key *key, struct stamps
 	__builtin_memcpy(is_leaving ? &key->near_port : &key->far_port, tcp, 2);
 	__builtin_memcpy(is_leaving ? &key->far_port : &key->near_port, tcp + 2, 2);
 	stamps->acknowledged = word(tcp + 8);
+	stamps->has_data = end != at + bytes;
 	if (word(tcp + BARE) != 0x0101080a)
 		return look_for_stamps(place, at + BARE, at + bytes, stamps);
 	stamps->value = word(tcp + BARE + 4);

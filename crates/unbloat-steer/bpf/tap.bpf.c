@@ -45,6 +45,9 @@ struct flow {
 	u32 has_echoed;
 	u32 acked;
 	u32 has_acked;
+	// What came behind a hole.
+	u32 early;
+	u32 zero;
 	u64 tell_due_ns;
 	u64 told_ns;
 };
@@ -104,20 +107,36 @@ INLINE int is_later(u32 one, u32 other)
 	return (s32)(one - other) > 0;
 }
 
-// Takes an acknowledgement in: how much more it acknowledges.
-INLINE u32 advance(u32 *known, u32 *has, u32 ack)
+// How many more bytes an acknowledgement acknowledges; less than zero: it is an old one, or another connection's.
+INLINE s32 advance(u32 *known, u32 *has, u32 ack)
 {
-	s32 more = ack - *known;
+	s32 more = *has ? ack - *known : 0;
 
-	if (!*has || more >= IMPLAUSIBLE || more <= -IMPLAUSIBLE) {
+	if (!*has || more > 0 || more <= -IMPLAUSIBLE) {
 		*has = 1;
 		*known = ack;
-		return 0;
 	}
-	if (more <= 0)
+	return more < IMPLAUSIBLE ? more : -1;
+}
+
+// Payload of a full packet.
+#define FULL 1448
+
+// How many more bytes have come to the other end, those behind a hole with it (pairing.rs of unbloat-autorate).
+INLINE u32 come(struct flow *flow, const struct stamps *stamps)
+{
+	u32 is_first = !flow->has_acked;
+	s32 told = advance(&flow->acked, &flow->has_acked, stamps->acknowledged);
+	u32 more = told, early = flow->early;
+
+	if (told < 0)
 		return 0;
-	*known = ack;
-	return more;
+	if (!more && !stamps->has_data && !is_first) {
+		flow->early = early < IMPLAUSIBLE ? early + FULL : early;
+		return FULL;
+	}
+	flow->early = early > more ? early - more : 0;
+	return more > early ? more - early : 0;
 }
 
 // Whether one more may be afforded.
@@ -201,7 +220,7 @@ SECTION("classifier") int came(struct tc_packet *skb)
 	flow = flow_of(&key);
 	if (!flow)
 		return -1;
-	sums->acked += advance(&flow->acked, &flow->has_acked, stamps.acknowledged);
+	sums->acked += come(flow, &stamps);
 	tell(flow, &stamps);
 	return -1;
 }
@@ -216,6 +235,7 @@ SECTION("tp_btf/net_dev_start_xmit") int leaves(u64 *context)
 	struct flow *flow;
 	struct key key;
 	u64 bytes;
+	s32 taken;
 
 	if (device->ifindex != ifindex || device->nd_net.net->ns.inum != namespace)
 		return 0;
@@ -233,7 +253,8 @@ SECTION("tp_btf/net_dev_start_xmit") int leaves(u64 *context)
 		sums->unanswered += bytes;
 		return 0;
 	}
-	sums->called_for += advance(&flow->taken, &flow->has_taken, stamps.acknowledged);
+	taken = advance(&flow->taken, &flow->has_taken, stamps.acknowledged);
+	sums->called_for += taken > 0 ? taken : 0;
 	note(flow, stamps.value);
 	return 0;
 }

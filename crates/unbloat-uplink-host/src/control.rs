@@ -21,6 +21,8 @@ const EVERY: Duration = Duration::from_millis(10);
 const OVER: Delta = Delta::ms(30);
 /// A source that has been silent for so long knows nothing: the class is opened.
 const SILENT: Duration = Duration::from_secs(1);
+/// Most news that are taken in between two looks at the clock.
+const AT_ONCE: usize = 1_024;
 /// How often the state is told.
 const TELL: Duration = Duration::from_secs(1);
 
@@ -119,7 +121,7 @@ impl Control {
         loop {
             let left = due.saturating_duration_since(Instant::now());
             match self.hear.recv_timeout(left) {
-                Ok(news) => self.take(news)?,
+                Ok(news) => self.take_all(news)?,
                 Err(RecvTimeoutError::Timeout) => return Ok(()),
                 Err(RecvTimeoutError::Disconnected) => {
                     std::thread::sleep(left);
@@ -127,6 +129,16 @@ impl Control {
                 }
             }
         }
+    }
+
+    /// Takes in news, and all that waited behind it.
+    fn take_all(&mut self, first: News) -> Result<(), UplinkError> {
+        let waiting = self.hear.try_iter().take(AT_ONCE);
+        let mut all: Vec<News> = std::iter::once(first).chain(waiting).collect();
+        if !self.source.counts() {
+            self.reports += drop_old(&mut all);
+        }
+        all.into_iter().try_for_each(|news| self.take(news))
     }
 
     fn take(&mut self, news: News) -> Result<(), UplinkError> {
@@ -201,6 +213,19 @@ impl Control {
     }
 }
 
+/// Leaves only the last report, and tells how many there were before: while this process waits for a processor, for seconds on a busy machine, they
+/// wait for it, and an old one taken for new makes a modem out that drains many times as fast.
+fn drop_old(all: &mut Vec<News>) -> u64 {
+    let is_report = |news: &News| matches!(news, News::Occupancy(_));
+    let mut left = all.iter().filter(|news| is_report(news)).count();
+    let before = all.len();
+    all.retain(|news| {
+        left -= usize::from(is_report(news));
+        left == 0 || !is_report(news)
+    });
+    (before - all.len()) as u64
+}
+
 /// What a device has sent. `/sys` would tell of the namespace in which it was mounted.
 fn sent_bytes(device: &str) -> Result<u64, UplinkError> {
     let table = fs::read_to_string(COUNTERS).map_err(|source| UplinkError::File {
@@ -224,6 +249,26 @@ fn sent_of(table: &str, device: &str) -> Option<u64> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use unbloat_uplink::Occupancy;
+
+    #[test]
+    fn of_reports_that_waited_the_last_is_taken() {
+        let report = |bytes| News::Occupancy(Occupancy::Bytes(Bytes::new(bytes)));
+        let refused = || News::Refused(ReportError::TooLong);
+        let mut all = vec![report(1), refused(), report(2), report(3), refused()];
+        assert_eq!(drop_old(&mut all), 2);
+        assert!(matches!(
+            all[..],
+            [
+                News::Refused(_),
+                News::Occupancy(Occupancy::Bytes(bytes)),
+                News::Refused(_)
+            ] if bytes == Bytes::new(3)
+        ));
+        let mut one = vec![report(4)];
+        assert_eq!((drop_old(&mut one), one.len()), (0, 1));
+        assert_eq!(drop_old(&mut vec![refused()]), 0);
+    }
 
     #[test]
     fn the_counter_of_a_device_is_found_by_its_whole_name() {

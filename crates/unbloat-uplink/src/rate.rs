@@ -9,15 +9,17 @@ const SPAN: Delta = Delta::ms(20);
 /// one, and it is kept shorter still.
 const SAMPLES: usize = 16;
 /// What it drains until the next report is reckoned by the mean of so many: a block that comes late, and others with it, raises the greatest
-/// rate by half, and what is reckoned with too great a rate stays in the modem.
-const RECENT: usize = 5;
+/// rate by half, and what is reckoned with too great a rate stays in the modem. 200 ms, for that is what may be reckoned at once (`horizon`).
+const RECENT: usize = 10;
 
 /// The drain rate. Samples taken while the modem had nothing to send for some of the time say only that the rate is no less.
 #[derive(Clone, Debug)]
 pub struct Drain {
     since: Time,
+    since_left: Time,
     from: i64,
     is_busy: bool,
+    was_busy: bool,
     /// Bytes a second, oldest first.
     samples: VecDeque<f64>,
     /// As `samples`, but for what a sample has to exceed if it was not taken of a busy modem.
@@ -28,29 +30,43 @@ impl Drain {
     pub fn new(start: Time) -> Drain {
         Drain {
             since: start,
+            since_left: start,
             from: 0,
             is_busy: false,
+            was_busy: false,
             samples: VecDeque::with_capacity(SAMPLES),
             recent: VecDeque::with_capacity(RECENT),
         }
     }
 
-    /// By `at` the modem has drained `total` bytes since the start, and had some left (`is_busy`). Sums may step back, as those of
-    /// coarse reports do.
-    pub fn learn(&mut self, at: Time, total: i64, is_busy: bool) {
+    /// By `at` the modem has drained `total` bytes since the start, the last of which had come to it at `left`, and had some more
+    /// (`is_busy`). Sums may step back, as those of coarse reports do.
+    ///
+    /// The greatest rate is of what has come to the modem over no less a time: late blocks come in one burst, of packets that were sent one
+    /// by one (draft-cheng-iccrg-delivery-rate-estimation bounds its samples so).
+    pub fn learn(&mut self, at: Time, left: Time, total: i64, is_busy: bool) {
         let span = at - self.since;
         self.is_busy &= is_busy;
         if span < SPAN {
             return;
         }
-        let sample = total.saturating_sub(self.from).max(0) as f64 / span.as_secs();
-        if sample > 0.0 && (self.is_busy || sample > self.most()) {
-            keep(&mut self.samples, SAMPLES, sample);
+        let bytes = total.saturating_sub(self.from).max(0) as f64;
+        let least = bytes / span.max(left - self.since_left).as_secs();
+        if least > 0.0 && (self.is_busy || least > self.most()) {
+            keep(&mut self.samples, SAMPLES, least);
         }
-        if sample > 0.0 && (self.is_busy || sample > mean(&self.recent)) {
-            keep(&mut self.recent, RECENT, sample);
+        let drained = bytes / span.as_secs();
+        if drained > 0.0 && (self.is_busy || drained > mean(&self.recent)) {
+            keep(&mut self.recent, RECENT, drained);
         }
-        (self.since, self.from, self.is_busy) = (at, total, is_busy);
+        self.was_busy |= self.is_busy;
+        (self.since, self.since_left) = (at, left);
+        (self.from, self.is_busy) = (total, is_busy);
+    }
+
+    /// Whether the modem has ever had more than it could send: before, no rate is too great for it.
+    pub fn is_known(&self) -> bool {
+        self.was_busy
     }
 
     fn most(&self) -> f64 {
@@ -92,7 +108,7 @@ mod tests {
     fn over(busy: impl Fn(i64) -> bool, total: impl Fn(i64) -> i64) -> f64 {
         let mut drain = Drain::new(at_ms(0));
         for ms in (5..=1_000).step_by(5) {
-            drain.learn(at_ms(ms), total(ms), busy(ms));
+            drain.learn(at_ms(ms), at_ms(ms), total(ms), busy(ms));
         }
         drain.rate().unwrap().as_bps_f64() / 1e6
     }
@@ -121,13 +137,35 @@ mod tests {
         let total = |ms: i64| ms / 40 * 40_000 + ms % 40 * 500 + (ms % 40 - 20).max(0) * 1_000;
         let mut drain = Drain::new(at_ms(0));
         for ms in (5..=1_000).step_by(5) {
-            drain.learn(at_ms(ms), total(ms), true);
+            drain.learn(at_ms(ms), at_ms(ms), total(ms), true);
         }
         let [rate, pace] =
             [drain.rate().unwrap(), drain.pace()].map(|rate| rate.as_bps_f64() / 1e6);
         assert!((rate - 12.0).abs() < 1e-6, "{rate}");
-        // Five samples: three of one kind, two of the other.
-        assert!((7.0..9.0).contains(&pace), "{pace}");
+        assert!((pace - 8.0).abs() < 1e-6, "{pace}");
+    }
+
+    #[test]
+    fn what_comes_at_once_has_the_rate_at_which_it_was_sent() {
+        // 1,000 bytes each ms; each fifth block of 20 ms is late by 15 ms, and what was behind it comes with it.
+        let mut drain = Drain::new(at_ms(0));
+        for ms in 1..=1_000 {
+            let late = if ms % 100 < 15 { 15 - ms % 100 } else { 0 };
+            drain.learn(at_ms(20 + ms + late), at_ms(ms), ms * 1_000, true);
+        }
+        let [rate, pace] =
+            [drain.rate().unwrap(), drain.pace()].map(|rate| rate.as_bps_f64() / 1e6);
+        assert!((rate - 8.0).abs() < 0.5, "{rate}");
+        assert!((pace - 8.0).abs() < 2.0, "{pace}");
+    }
+
+    #[test]
+    fn a_modem_that_never_had_more_than_it_could_send_is_not_known() {
+        let mut drain = Drain::new(at_ms(0));
+        for (ms, is_busy) in [(20, false), (40, true), (60, true), (80, false)] {
+            drain.learn(at_ms(ms), at_ms(ms), ms * 10, is_busy);
+            assert_eq!(drain.is_known(), ms >= 60, "{ms}");
+        }
     }
 
     #[test]

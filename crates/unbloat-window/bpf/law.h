@@ -28,7 +28,8 @@ enum policy { DRWA, RLEDBAT };
 struct params {
 	u32 policy;
 	u32 lambda_eighths;
-	u32 alpha_eighths;
+	u16 lambda_unfilled_eighths;
+	u16 alpha_eighths;
 	u16 is_eager;
 	u16 extra_segments;
 	u64 dip_every_us;
@@ -54,11 +55,18 @@ struct drwa {
 	u64 rtt_us8;
 	u64 since_us;
 	u64 since_read;
+	u64 edge;
+	u64 allowed;
+	u64 filled;
 	u64 next_dip_us;
+	u64 seen_from_us;
 	u64 dip_end_us;
 	u64 rtt_before_dip_us;
+	u64 least_before_dip_us;
 	u64 settled_us;
 	u32 min_rtt_us[2];
+	u32 seen_us;
+	u32 is_early;
 	u32 window;
 	u32 dips;
 };

@@ -11,7 +11,8 @@ use unbloat_units::Delta;
 pub(crate) struct Params {
     policy: u32,
     lambda_eighths: u32,
-    alpha_eighths: u32,
+    lambda_unfilled_eighths: u16,
+    alpha_eighths: u16,
     is_eager: u16,
     extra_segments: u16,
     dip_every_us: u64,
@@ -28,7 +29,8 @@ impl Params {
             Config::Drwa(params) => Some(Params {
                 policy: 0,
                 lambda_eighths: params.lambda_eighths,
-                alpha_eighths: params.alpha_eighths,
+                lambda_unfilled_eighths: small(params.lambda_unfilled_eighths),
+                alpha_eighths: small(params.alpha_eighths),
                 is_eager: params.eager.into(),
                 extra_segments: params.extra_segments,
                 dip_every_us: us(params.dip_every),
@@ -53,6 +55,10 @@ fn us(span: Delta) -> u64 {
     span.as_us().max(0) as u64
 }
 
+fn small(value: u32) -> u16 {
+    value.try_into().unwrap_or(u16::MAX)
+}
+
 fn size(bytes: u64) -> u32 {
     bytes.min(1 << 30) as u32
 }
@@ -64,11 +70,18 @@ pub(crate) struct Drwa {
     pub(crate) rtt_us8: u64,
     since_us: u64,
     since_read: u64,
+    edge: u64,
+    allowed: u64,
+    filled: u64,
     next_dip_us: u64,
+    seen_from_us: u64,
     pub(crate) dip_end_us: u64,
     rtt_before_dip_us: u64,
+    least_before_dip_us: u64,
     settled_us: u64,
     pub(crate) min_rtt_us: [u32; 2],
+    seen_us: u32,
+    is_early: u32,
     window: u32,
     pub(crate) dips: u32,
 }

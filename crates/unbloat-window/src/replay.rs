@@ -128,6 +128,7 @@ fn seen(view: &View) -> Seen {
 fn any_drwa(rng: &mut Rng) -> Config {
     Config::Drwa(drwa::Params {
         lambda_eighths: rng.u32(8..=64),
+        lambda_unfilled_eighths: rng.u32(8..=64),
         alpha_eighths: rng.u32(0..=8),
         dip_every: *rng
             .choice([Delta::ZERO, Delta::secs(1), Delta::secs(10)].iter())

@@ -11,6 +11,8 @@
 //! Delays are those of packets that have come through: what was let in since is not seen yet. It is known all the same (by
 //! acknowledgements, and what they called for), so that the queue that is emptied is the one that what is under way will make, and growth
 //! ends where that would make one on the line as it was last known. What arrives of it shows whether the line is wider.
+//! For the uplink that is counted, not concluded, and alone decides: packets that come late of a line that had stopped, or
+//! of a queue that has gone since, are no reason to go slow.
 //!
 //! # Where we differ
 //! ABC's router knows its capacity. We know it only while the line is full, so beyond it we grow while the shaper is in the
@@ -18,14 +20,16 @@
 //! wider than thought fills up, and the first wait brings the rate back to what the line carries. (By 1 a second instead of 30, a
 //! download over a recorded LTE line has three quarters of the goodput and four fifths of the delay.)
 
+use super::variation::Variation;
 use crate::decision::{Evidence, Reason};
 use unbloat_units::{Delta, Rate, Time};
 
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Params {
-    /// Waits on the line up to this are left alone.
+    /// Waits on the line up to this are left alone; up to 20 ms at most while it stands still.
     pub target: Delta,
-    /// In which a queue on the line is to be emptied.
+    /// In which a queue on the line is to be emptied; no faster than in two thirds of a round trip, which is what ABC's stability takes
+    /// (theorem 3.1).
     pub drain: Delta,
     /// Share of what the line carried that is used once it was full (eta).
     pub share: f64,
@@ -56,6 +60,7 @@ impl Params {
     pub fn up() -> Params {
         Params {
             target: Delta::ms(60),
+            drain: Delta::ms(100),
             ..Params::default()
         }
     }
@@ -70,7 +75,8 @@ pub(crate) struct Follow {
     /// What the line carried when it was last full.
     line: f64,
     is_full: bool,
-    looked: Option<Time>,
+    ticked: Option<Time>,
+    variation: Variation,
 }
 
 /// The rate never falls below this share of what the line carries, however long its queue is.
@@ -79,6 +85,10 @@ const LEAST: f64 = 0.1;
 const BOUND: f64 = 2.0;
 /// The rate grows by no more than `e` to this within a round trip.
 const A_ROUND_TRIP: f64 = 1.2;
+/// The target is no more than this on a line that stands still: a queue is there to use what a line that varies gives all at once.
+const STILL: Delta = Delta::ms(20);
+/// A queue is emptied in no less than this share of a round trip.
+const STABLE: f64 = 2.0 / 3.0;
 
 impl Follow {
     pub(crate) fn new(params: Params) -> Follow {
@@ -87,7 +97,8 @@ impl Follow {
             rate: None,
             line: 0.0,
             is_full: false,
-            looked: None,
+            ticked: None,
+            variation: Variation::default(),
         }
     }
 
@@ -97,7 +108,10 @@ impl Follow {
 
     pub(crate) fn threshold(&self) -> Delta {
         let packet_ms = self.rate.map_or(0.0, |rate| 12_000_000.0 / rate);
-        self.params.target + Delta::from_secs_f64(packet_ms / 1e3)
+        let more = (self.params.target - STILL).max(Delta::ZERO).as_secs();
+        let target =
+            self.params.target.min(STILL) + Delta::from_secs_f64(more * self.variation.share());
+        target + Delta::from_secs_f64(packet_ms / 1e3)
     }
 
     /// Looks at what was seen of late; why the rate changed, if it did.
@@ -108,13 +122,17 @@ impl Follow {
         round_trip: Option<Delta>,
     ) -> Option<Reason> {
         let passed = self
-            .looked
+            .ticked
             .replace(now)
             .map_or(0.0, |at| now.since(at).as_secs());
         let wait = seen.delay?;
-        if wait > seen.threshold {
-            let coming = seen.under_way.map_or(wait, |all| all.wait(seen.carried));
-            return self.full(wait.max(coming) - seen.threshold, seen);
+        if wait > seen.threshold / 4 {
+            self.variation.see(seen.carried.as_bps_f64());
+        }
+        if wait > seen.threshold
+            && let Some(excess) = excess(wait, seen)
+        {
+            return self.full(excess, seen, round_trip);
         }
         let rate = self.rate?;
         if std::mem::take(&mut self.is_full) && rate < self.line * self.params.share {
@@ -124,7 +142,12 @@ impl Follow {
         if seen.load < self.params.pressed {
             return None;
         }
-        let headroom = 1.0 - (wait.as_secs() / seen.threshold.as_secs()).max(self.boldness(seen));
+        // Beyond the threshold, and still here: late, but not for a queue.
+        let waits = match wait > seen.threshold {
+            true => 0.0,
+            false => wait.as_secs() / seen.threshold.as_secs(),
+        };
+        let headroom = 1.0 - waits.max(self.boldness(seen));
         if headroom <= 0.0 {
             return None;
         }
@@ -147,19 +170,38 @@ impl Follow {
         self.params.growth.min(per_second)
     }
 
-    fn full(&mut self, excess: Delta, seen: &Evidence) -> Option<Reason> {
+    fn full(
+        &mut self,
+        excess: Delta,
+        seen: &Evidence,
+        round_trip: Option<Delta>,
+    ) -> Option<Reason> {
         let carried = seen.carried.as_bps_f64();
         if carried <= 0.0 {
             return None;
         }
         (self.line, self.is_full) = (carried, true);
-        let drained = self.params.share - excess.as_secs() / self.params.drain.as_secs();
+        let least = round_trip.unwrap_or(Delta::ZERO).as_secs() * STABLE;
+        let drain = self.params.drain.as_secs().max(least);
+        let drained = self.params.share - excess.as_secs() / drain;
         self.set(carried * drained.max(LEAST));
         Some(Reason::Full)
     }
 
     fn set(&mut self, rate: f64) {
         self.rate = Some(rate.max(self.params.floor.as_bps_f64()));
+    }
+}
+
+/// By how much packets wait too long; none if what is known to be under way is too little for that: what came late met a pause, or a queue
+/// that is gone.
+fn excess(wait: Delta, seen: &Evidence) -> Option<Delta> {
+    let coming = seen.under_way.map(|all| all.wait(seen.carried));
+    match seen.under_way.zip(coming) {
+        Some((all, coming)) if all.is_counted => {
+            (coming > Delta::ZERO).then(|| (coming - seen.threshold).max(Delta::ZERO))
+        }
+        _ => Some(wait.max(coming.unwrap_or(wait)) - seen.threshold),
     }
 }
 
@@ -215,7 +257,11 @@ mod tests {
 
     fn with(bytes: u64, seen: Evidence) -> Evidence {
         let least = Delta::ms(40);
-        let under_way = Some(UnderWay { bytes, least });
+        let under_way = Some(UnderWay {
+            bytes,
+            is_counted: false,
+            least,
+        });
         Evidence { under_way, ..seen }
     }
 
@@ -258,5 +304,50 @@ mod tests {
         law.tick(at(650), &seen(0, 19, 1.0), Some(Delta::ms(600)));
         let grown = law.rate().unwrap().as_bps_f64() / before;
         assert!((grown - 1.2_f64.exp()).abs() < 1e-6, "{grown}");
+    }
+
+    fn counted(bytes: u64, seen: Evidence) -> Evidence {
+        let mut seen = with(bytes, seen);
+        if let Some(all) = &mut seen.under_way {
+            all.is_counted = true;
+        }
+        seen
+    }
+
+    #[test]
+    fn packets_that_met_a_pause_are_no_reason_to_go_slow_where_what_is_under_way_is_counted() {
+        let mut law = Follow::new(Params::up());
+        // 70 kB at 20 Mbit/s come within the round trip; 125 kB wait for 10 ms, 325 kB for 90.
+        assert_eq!(
+            law.tick(at(0), &counted(70_000, seen(300, 20, 1.0)), None),
+            None
+        );
+        law.tick(at(20), &counted(125_000, seen(300, 20, 1.0)), None);
+        assert_eq!(law.rate(), Some(Rate::kbps(19_600)));
+        law.tick(at(40), &counted(325_000, seen(300, 20, 1.0)), None);
+        // 0.98 - 75/100 of 20 Mbit/s.
+        assert_eq!(law.rate(), Some(Rate::kbps(4_600)));
+    }
+
+    #[test]
+    fn a_queue_is_emptied_no_faster_than_the_round_trip_allows() {
+        let mut law = Follow::new(Params::up());
+        let long = Some(Delta::ms(600));
+        law.tick(at(0), &counted(325_000, seen(300, 20, 1.0)), long);
+        // 0.98 - 75/400.
+        assert_eq!(law.rate(), Some(Rate::kbps(15_850)));
+    }
+
+    #[test]
+    fn a_line_that_stands_still_needs_less_of_a_queue() {
+        let mut law = Follow::new(Params::up());
+        let packet = Delta::us(600);
+        law.tick(at(0), &seen(16, 20, 1.0), None);
+        assert!(law.threshold() > Delta::ms(60));
+        (0..2_000).for_each(|k| {
+            law.tick(at(k * 20), &seen(16, 20, 1.0), None);
+        });
+        assert!(law.threshold() < Delta::ms(20) + packet * 2);
+        assert!(law.threshold() > Delta::ms(20));
     }
 }

@@ -2,3 +2,4 @@
 
 pub mod cake_autorate;
 pub mod follow;
+mod variation;

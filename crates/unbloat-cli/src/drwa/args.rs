@@ -40,7 +40,8 @@ pub struct Args {
     #[arg(long, value_enum, default_value_t = Policy::Drwa)]
     policy: Policy,
 
-    /// DRWA: how many times the least round-trip time is aimed at, in steps of an eighth [default: 2; as published 3]
+    /// DRWA: how many times the least round-trip time is aimed at, in steps of an eighth [default: 2, and 2.5 with a sender that
+    /// does not use what it is offered; as published 3]
     #[arg(long, value_name = "X", value_parser = lambda)]
     lambda: Option<f64>,
 
@@ -56,7 +57,7 @@ pub struct Args {
     #[arg(long, value_name = "N", default_value_t = 6)]
     extra_segments: u16,
 
-    /// DRWA without what was added to it: no dips, no eager growth, no extra segments
+    /// DRWA without what was added to it: one lambda, no dips, no eager growth, no extra segments
     #[arg(long)]
     as_published: bool,
 
@@ -117,6 +118,11 @@ impl Args {
         match self.policy {
             Policy::Drwa => Config::Drwa(drwa::Params {
                 lambda_eighths: self.lambda.map_or_else(|| self.usual_lambda(), eighths),
+                lambda_unfilled_eighths: if self.as_published {
+                    0
+                } else {
+                    LAMBDA_UNFILLED_EIGHTHS
+                },
                 alpha_eighths: eighths(self.alpha),
                 dip_every: if self.as_published {
                     Delta::ZERO
@@ -156,6 +162,9 @@ impl Args {
         Duration::from_secs_f64(self.interval.as_secs())
     }
 }
+
+/// For senders that do not use what they are offered, unless lambda is larger: chosen with BBR on recorded links (docs/drwa.md).
+const LAMBDA_UNFILLED_EIGHTHS: u32 = 20;
 
 fn eighths(value: f64) -> u32 {
     (8.0 * value).round() as u32

@@ -86,7 +86,10 @@ pub fn run(args: &Args) -> Result<Exit, CommandError> {
         notsent_lowat: args.notsent_lowat,
     };
     let _limited = set_limits(&args.interface, limits)?;
-    let default = Params::default();
+    let default = match source {
+        Source::Modem(_) | Source::Bsr(_) => Params::default(),
+        Source::Delay => Params::of_delay(),
+    };
     let control = Control::open(&Options {
         device: args.interface.clone(),
         source: source.clone(),

@@ -1,6 +1,7 @@
 //! Servers: how long the bytes of a packet take, one file each, and the list of them.
 
 pub mod bucket;
+mod carried;
 pub mod chances;
 pub mod constant;
 pub mod markov;

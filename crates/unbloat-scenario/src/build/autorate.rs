@@ -1,16 +1,17 @@
 //! `[autorate]`: who changes the rates of the router's shapers, and how.
 
-use super::ranges::{PERIOD, RATE};
-use crate::experiment::Hop;
+use super::ranges::{PERIOD, RATE, SPAN};
+use crate::experiment::{Hop, Oracle, Rates};
 use crate::text::{Component, Error, Keys, Node};
 use unbloat_autorate::{Params, Policy, Probing, cake_autorate, follow};
-use unbloat_units::{Delta, Rate};
+use unbloat_link::service;
+use unbloat_units::{Delta, Rate, Time};
 
 /// Kinds of `autorate`; `off` is for sweeps.
-pub const NAMES: &[&str] = &["off", "follow", "cake_autorate"];
+pub const NAMES: &[&str] = &["off", "follow", "cake_autorate", "oracle"];
 
 /// The router is behind the last hop but one of the downlink and before the second of the uplink.
-pub(super) fn autorate(node: &Node, down: &[Hop], up: &[Hop]) -> Result<Option<Params>, Error> {
+pub(super) fn autorate(node: &Node, down: &[Hop], up: &[Hop]) -> Result<Option<Rates>, Error> {
     let component = Component::of(node, "autorate", NAMES)?;
     let kind = component.kind.clone();
     let mut keys = Keys::params(component, "autorate");
@@ -29,6 +30,13 @@ pub(super) fn autorate(node: &Node, down: &[Hop], up: &[Hop]) -> Result<Option<P
             return Ok(None);
         }
         "follow" => Policy::Follow(follow(&mut keys)?),
+        "oracle" => {
+            let beside = [down.iter().rev().nth(1), up.get(1)];
+            let lines = [0, 1].map(|side| beside[side].filter(|_| shaped[side]).and_then(line));
+            let oracle = oracle(&mut keys, lines)?;
+            keys.end()?;
+            return Ok(Some(Rates::Oracle(oracle)));
+        }
         _ => Policy::CakeAutorate {
             sides: [
                 side(
@@ -48,7 +56,32 @@ pub(super) fn autorate(node: &Node, down: &[Hop], up: &[Hop]) -> Result<Option<P
         return Err(keys.fault("there is nothing to change: it wants a cake in the last of several [[link.down.hop]], or in the first of several [[link.up.hop]]"));
     }
     keys.end()?;
-    Ok(Some(Params { policy, shaped }))
+    Ok(Some(Rates::Law(Params { policy, shaped })))
+}
+
+/// What serves a hop's packets, if that is settled beforehand.
+fn line(hop: &Hop) -> Option<service::Config> {
+    let now = Time::from_ns(0);
+    hop.iter().find_map(|element| match element {
+        unbloat_link::Config::Bottleneck(one) => {
+            let is_settled = one.service.carried(now, now, now).is_some();
+            is_settled.then(|| one.service.clone())
+        }
+        _ => None,
+    })
+}
+
+fn oracle(keys: &mut Keys, lines: [Option<service::Config>; 2]) -> Result<Oracle, Error> {
+    if lines == [None, None] {
+        return Err(keys.fault("nothing is known beforehand: an oracle wants a rate, steps or a trace in the hop beside the shaper's"));
+    }
+    Ok(Oracle {
+        lines,
+        over: keys.within("over", Delta::ms(100), &(Delta::ms(1)..=Delta::secs(60)))?,
+        ahead: keys.within("ahead", Delta::ZERO, &SPAN)?,
+        behind: keys.within("behind", Delta::ZERO, &SPAN)?,
+        share: keys.share_or("share", 0.98)?,
+    })
 }
 
 const MOST_GROWTH: f64 = 100.0;
@@ -63,8 +96,13 @@ fn follow(keys: &mut Keys) -> Result<[follow::Params; 2], Error> {
         pressed: keys.share_or("pressed", default.pressed)?,
         floor: keys.within("floor", default.floor, &RATE)?,
     };
-    let target = keys.within("up_target", follow::Params::up().target, &PERIOD)?;
-    Ok([down, follow::Params { target, ..down }])
+    let up = follow::Params::up();
+    let up = follow::Params {
+        target: keys.within("up_target", up.target, &PERIOD)?,
+        drain: keys.within("up_drain", up.drain, &(Delta::ms(1)..=Delta::secs(60)))?,
+        ..down
+    };
+    Ok([down, up])
 }
 
 fn side(

@@ -205,20 +205,29 @@ fn uplink_control(device: &mut Keys) -> Result<Option<control::Params>, Error> {
         _ => node,
     };
     let mut keys = Keys::of(&node, &path)?;
-    let default = unbloat_uplink::Params::default();
+    let every = keys.within("every", Delta::ms(5), &PERIOD)?;
+    let back = keys.within("back", Delta::ms(25), &SPAN)?;
+    let (source, default) = match keys.or("source", News::Modem)? {
+        News::Modem => (
+            control::Source::Modem { every },
+            unbloat_uplink::Params::default(),
+        ),
+        News::Bsr => (
+            control::Source::Bsr { every },
+            unbloat_uplink::Params::default(),
+        ),
+        News::Delay => (
+            control::Source::Delay { back },
+            unbloat_uplink::Params::of_delay(),
+        ),
+    };
     let valve = unbloat_uplink::Params {
         target: keys.within("target", default.target, &PERIOD)?,
         floor: keys.within("floor", default.floor, &SPAN)?,
         least: keys.within("least", default.least, &SIZE)?,
         first: keys.within("first", default.first, &SIZE)?,
         horizon: keys.within("horizon", default.horizon, &PERIOD)?,
-    };
-    let every = keys.within("every", Delta::ms(5), &PERIOD)?;
-    let back = keys.within("back", Delta::ms(25), &SPAN)?;
-    let source = match keys.or("source", News::Modem)? {
-        News::Modem => control::Source::Modem { every },
-        News::Bsr => control::Source::Bsr { every },
-        News::Delay => control::Source::Delay { back },
+        ..default
     };
     keys.end()?;
     Ok(Some(control::Params { valve, source }))

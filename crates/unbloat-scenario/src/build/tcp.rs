@@ -263,8 +263,14 @@ fn window_rule(flow: &mut Keys) -> Result<receive_window::Config, Error> {
         "drwa" => {
             let default = drwa::Params::default();
             let (initial, max) = window_bounds(keys, default.initial, default.max)?;
+            let lambda = keys.within("lambda", 3.0, &LAMBDA)?;
             receive_window::Config::Drwa(drwa::Params {
-                lambda_eighths: eighths(keys.within("lambda", 3.0, &(1.0..=1_000.0))?),
+                lambda_eighths: eighths(lambda),
+                lambda_unfilled_eighths: eighths(keys.within(
+                    "lambda_unfilled",
+                    lambda,
+                    &LAMBDA,
+                )?),
                 alpha_eighths: keys.within("alpha_eighths", default.alpha_eighths, &(0..=8))?,
                 dip_every: keys.within("dip_every", default.dip_every, &SPAN)?,
                 eager: keys.or("eager", default.eager)?,
@@ -291,6 +297,8 @@ fn window_rule(flow: &mut Keys) -> Result<receive_window::Config, Error> {
     params.end()?;
     Ok(config)
 }
+
+const LAMBDA: RangeInclusive<f64> = 1.0..=1_000.0;
 
 fn eighths(value: f64) -> u32 {
     (8.0 * value).round() as u32
