@@ -4,7 +4,8 @@ use crate::decision::{Decision, Evidence, Reason, UnderWay};
 use crate::law::cake_autorate::{self, CakeAutorate};
 use crate::law::follow::{self, Follow};
 use crate::meter::Meter;
-use crate::passive::{Passive, Stamps};
+use crate::pairing::{Heard, Pairing, Stamps, Tally};
+use crate::passive::Passive;
 use unbloat_stats::WindowedMin;
 use unbloat_units::{Delta, Rate, Time};
 use unbloat_workload::Direction;
@@ -87,8 +88,8 @@ const BUSY_BPS: f64 = 100_000.0;
 /// TCP's payload in what the link carries: 1,448 of 1,500 bytes.
 const HEADERS: f64 = 1_500.0 / 1_448.0;
 
-fn with_headers(payload: u32) -> u64 {
-    (f64::from(payload) * HEADERS) as u64
+fn with_headers(payload: u64) -> u64 {
+    (payload as f64 * HEADERS) as u64
 }
 
 enum Law {
@@ -121,6 +122,7 @@ struct Side {
 pub struct Autorate {
     params: Params,
     sides: [Side; 2],
+    pairing: Pairing,
     passive: Passive,
     decisions: Vec<Decision>,
     answered: Time,
@@ -134,6 +136,7 @@ impl Autorate {
         Autorate {
             sides: Direction::BOTH.map(|direction| Side::new(&params, direction, start)),
             params,
+            pairing: Pairing::default(),
             passive: Passive::new(),
             decisions: Vec::new(),
             answered: start,
@@ -150,40 +153,56 @@ impl Autorate {
 
     /// A packet leaves the shaper for the line.
     pub fn outgoing(&mut self, now: Time, seen: &Seen) {
-        let [down, up] = &mut self.sides;
-        up.passed.add(now, seen.bytes.into());
-        up.let_in.add(now, seen.bytes.into());
-        match &seen.stamps {
-            Some(stamps) => {
-                let called_for = self.passive.outgoing(now, seen.flow, stamps);
-                down.let_in.add(now, with_headers(called_for));
-            }
-            // Nobody acknowledges it to our eyes: taken as delivered.
-            None => up.carried.add(now, seen.bytes.into()),
-        }
+        let tally = self.pairing.outgoing(now, seen);
+        self.passed(now, &tally);
     }
 
     /// A packet comes from the line, and is still before the shaper.
     pub fn incoming(&mut self, now: Time, seen: &Seen) {
-        let usual = self.usual_waits(now);
-        let [down, up] = &mut self.sides;
-        down.carried.add(now, seen.bytes.into());
-        let Some(stamps) = &seen.stamps else {
-            return;
-        };
-        let reading = self.passive.incoming(now, seen.flow, stamps, usual);
-        down.waited(now, reading.down);
-        up.waited(now, reading.up);
-        if let (Some(least), Some(left)) = (reading.least, reading.answers) {
-            down.met(least, left);
-            up.met(least, left);
-        }
-        if reading.acked > 0 {
-            up.carried.add(now, with_headers(reading.acked));
+        let (tally, heard) = self.pairing.incoming(now, seen);
+        self.passed(now, &tally);
+        if let Some(heard) = heard {
+            self.heard(now, &heard);
         }
     }
 
-    /// A packet from the line has gone through the shaper.
+    /// What passed from `now` on, both ways, as somebody else counted it: instead of [`Autorate::outgoing`] and
+    /// [`Autorate::incoming`], together with [`Autorate::heard`].
+    pub fn passed(&mut self, now: Time, tally: &Tally) {
+        let [down, up] = &mut self.sides;
+        if tally.left > 0 {
+            up.passed.add(now, tally.left);
+            up.let_in.add(now, tally.left);
+        }
+        if tally.left > tally.unanswered {
+            down.let_in.add(now, with_headers(tally.called_for));
+        }
+        // Nobody acknowledges it to our eyes: taken as delivered.
+        if tally.unanswered > 0 {
+            up.carried.add(now, tally.unanswered);
+        }
+        if tally.came > 0 {
+            down.carried.add(now, tally.came);
+        }
+        if tally.acked > 0 {
+            up.carried.add(now, with_headers(tally.acked));
+        }
+    }
+
+    /// What a packet from the line told.
+    pub fn heard(&mut self, now: Time, heard: &Heard) {
+        let usual = self.usual_waits(now);
+        let [down, up] = &mut self.sides;
+        let reading = self.passive.heard(now, heard, usual);
+        down.waited(now, reading.down);
+        up.waited(now, reading.up);
+        if let (Some(least), Some(left)) = (reading.least, heard.sent) {
+            down.met(least, left);
+            up.met(least, left);
+        }
+    }
+
+    /// A packet from the line has gone through the shaper, or several.
     pub fn shaped(&mut self, now: Time, bytes: u32) {
         self.sides[Direction::Down as usize]
             .passed

@@ -9,20 +9,10 @@
 //! Kathleen Nichols' pping takes the same round trips; the one-way part and its subtraction are ours. Clocks are taken to
 //! tick each millisecond, as those of Linux, Android, Apple and Windows 11 do; a flow whose clock is seen to do otherwise is left alone.
 
-use std::collections::{BTreeMap, VecDeque};
+use crate::pairing::{FLOWS, Heard};
+use std::collections::BTreeMap;
 use unbloat_stats::WindowedMin;
 use unbloat_units::{Delta, Seq, Time};
-
-/// What the header of a TCP packet says.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Stamps {
-    /// TSval.
-    pub value: u32,
-    /// TSecr; 0 for none.
-    pub echo: u32,
-    pub ack: u32,
-    pub payload: u32,
-}
 
 /// What one packet told. Waits are beyond the least of the flow.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
@@ -31,18 +21,10 @@ pub(crate) struct Reading {
     pub up: Option<Delta>,
     /// Least round trip of the flow over the line and on to its other end.
     pub least: Option<Delta>,
-    /// When the packet left that is answered now, if none that left later was answered before.
-    pub answers: Option<Time>,
-    /// Payload bytes sent up that the other end has now.
-    pub acked: u32,
 }
 
 /// The least delay is that of this long: routes change and clocks drift (50 ppm are half a ms).
 const BASE: Delta = Delta::secs(30);
-/// Flows beyond these are not looked at; the one that was silent for longest gives way.
-const FLOWS: usize = 4_096;
-/// Clock values of a flow that were sent and not yet echoed.
-const SENT: usize = 512;
 /// A clock is judged once it was watched for this long, by how far it is off.
 const JUDGED_AFTER: Delta = Delta::secs(2);
 const TOLERATED: f64 = 0.05;
@@ -58,20 +40,6 @@ struct Flow {
     is_odd: bool,
     one_way: WindowedMin<i64>,
     round_trip: WindowedMin<i64>,
-    sent: VecDeque<(Time, Seq)>,
-    echoed: Option<Seq>,
-    /// What the other end has.
-    acked: Progress,
-    /// What this end has.
-    taken: Progress,
-}
-
-/// How much of a flow's data came to its end, as acknowledgements tell.
-#[derive(Default)]
-struct Progress {
-    ack: Option<Seq>,
-    /// What came behind a hole: told by acknowledgements that acknowledge no more than those before.
-    early: u32,
 }
 
 impl Passive {
@@ -93,37 +61,18 @@ impl Passive {
         flow
     }
 
-    /// A packet leaves for the line. How many payload bytes it acknowledges, which calls for as many.
-    pub(crate) fn outgoing(&mut self, now: Time, key: u64, stamps: &Stamps) -> u32 {
-        let flow = self.flow(key, now);
-        let value = Seq::new(stamps.value);
-        if flow.sent.back().is_none_or(|(_, last)| value.after(*last)) {
-            if flow.sent.len() == SENT {
-                flow.sent.pop_front();
-            }
-            flow.sent.push_back((now, value));
-        }
-        flow.taken.advance(stamps.ack).unwrap_or(0)
-    }
-
-    /// A packet comes from the line. A flow that was not seen before begins with the waits of the others, `usual`: the queue does not
+    /// A packet came from the line. A flow that was not heard before begins with the waits of the others, `usual`: the queue does not
     /// start anew for it.
-    pub(crate) fn incoming(
-        &mut self,
-        now: Time,
-        key: u64,
-        stamps: &Stamps,
-        usual: [Delta; 2],
-    ) -> Reading {
-        let flow = self.flow(key, now);
-        let down = flow.one_way(now, stamps.value, usual[0]);
-        let trip = flow.round_trip(now, stamps.echo, down, usual);
+    pub(crate) fn heard(&mut self, now: Time, heard: &Heard, usual: [Delta; 2]) -> Reading {
+        let flow = self.flow(heard.flow, now);
+        let down = flow.one_way(now, heard.value, usual[0]);
+        let trip = heard
+            .sent
+            .map(|sent| flow.round_trip(now, sent, down, usual));
         Reading {
             down,
             up: trip.map(|trip| trip.wait),
             least: trip.map(|trip| trip.least),
-            answers: trip.map(|trip| trip.sent),
-            acked: flow.acked.more(stamps),
         }
     }
 }
@@ -135,8 +84,6 @@ struct Trip {
     wait: Delta,
     /// The least one of the flow.
     least: Delta,
-    /// When what is answered left.
-    sent: Time,
 }
 
 impl Flow {
@@ -147,10 +94,6 @@ impl Flow {
             is_odd: false,
             one_way: WindowedMin::new(BASE),
             round_trip: WindowedMin::new(BASE),
-            sent: VecDeque::new(),
-            echoed: None,
-            acked: Progress::default(),
-            taken: Progress::default(),
         }
     }
 
@@ -176,23 +119,10 @@ impl Flow {
     fn round_trip(
         &mut self,
         now: Time,
-        echo: u32,
+        sent: Time,
         down: Option<Delta>,
         usual: [Delta; 2],
-    ) -> Option<Trip> {
-        let echo = Seq::new(echo);
-        if echo.raw() == 0 || self.echoed.is_some_and(|last| !echo.after(last)) {
-            return None;
-        }
-        while self
-            .sent
-            .front()
-            .is_some_and(|(_, value)| value.before(echo))
-        {
-            self.sent.pop_front();
-        }
-        let (sent, _) = *self.sent.front().filter(|(_, value)| *value == echo)?;
-        self.echoed = Some(echo);
+    ) -> Trip {
         let rtt = now.since(sent).as_ns();
         if self.round_trip.at(now).is_none() {
             let waits = usual[0] + usual[1];
@@ -201,45 +131,10 @@ impl Flow {
         let least = self.round_trip.push(now, rtt);
         let both = Delta::ns(rtt - least);
         let up = (both - down.unwrap_or(usual[0])).max(Delta::ZERO);
-        Some(Trip {
+        Trip {
             wait: up,
             least: Delta::ns(least.max(0)),
-            sent,
-        })
-    }
-}
-
-/// Payload of a full packet.
-const FULL: u32 = 1_448;
-
-impl Progress {
-    /// Takes an acknowledgement in: how many more bytes have come, those behind a hole with it. While a packet is missing the next ones are
-    /// acknowledged one by one with the same number (RFC 5681, section 4.2), each taken for a full one; what the number says once the hole
-    /// is filled came before.
-    fn more(&mut self, stamps: &Stamps) -> u32 {
-        let is_first = self.ack.is_none();
-        match self.advance(stamps.ack) {
-            Some(0) if stamps.payload == 0 && !is_first => {
-                self.early = self.early.saturating_add(FULL);
-                FULL
-            }
-            Some(more) => {
-                let new = more.saturating_sub(self.early);
-                self.early = self.early.saturating_sub(more);
-                new
-            }
-            None => 0,
         }
-    }
-
-    /// How many more bytes an acknowledgement acknowledges; none for an old one.
-    fn advance(&mut self, ack: u32) -> Option<u32> {
-        const IMPLAUSIBLE: i32 = 1 << 24;
-        let ack = Seq::new(ack);
-        let last = self.ack.unwrap_or(ack);
-        self.ack = Some(ack.later(last));
-        let more = ack.since(last);
-        (0..IMPLAUSIBLE).contains(&more).then_some(more as u32)
     }
 }
 
@@ -251,12 +146,11 @@ mod tests {
         Time::from_ns(0) + Delta::ms(ms)
     }
 
-    fn stamps(value: i64, echo: i64) -> Stamps {
-        Stamps {
+    fn heard(flow: u64, value: i64, sent: Option<i64>) -> Heard {
+        Heard {
+            flow,
             value: value as u32,
-            echo: echo as u32,
-            ack: 0,
-            payload: 1_448,
+            sent: sent.map(at),
         }
     }
 
@@ -264,9 +158,8 @@ mod tests {
 
     /// A packet every 10 ms that takes 20 ms each way and waits as told, and its echo.
     fn drive(passive: &mut Passive, ms: i64, up: i64, down: i64) -> Reading {
-        passive.outgoing(at(ms), 1, &stamps(5_000 + ms, 0));
         let (answered, arrives) = (ms + 20 + up, ms + 40 + up + down);
-        passive.incoming(at(arrives), 1, &stamps(90_000 + answered, 5_000 + ms), NONE)
+        passive.heard(at(arrives), &heard(1, 90_000 + answered, Some(ms)), NONE)
     }
 
     #[test]
@@ -284,9 +177,9 @@ mod tests {
     fn a_flow_that_begins_while_others_wait_is_not_taken_for_undelayed() {
         let mut passive = Passive::new();
         let usual = [Delta::ms(80), Delta::ZERO];
-        let first = passive.incoming(at(100), 7, &stamps(50, 0), usual);
+        let first = passive.heard(at(100), &heard(7, 50, None), usual);
         assert_eq!(first.down, Some(Delta::ms(80)));
-        let later = passive.incoming(at(200), 7, &stamps(230, 0), usual);
+        let later = passive.heard(at(200), &heard(7, 230, None), usual);
         assert_eq!(later.down, Some(Delta::ZERO), "80 ms sooner than the first");
     }
 
@@ -295,50 +188,16 @@ mod tests {
         let mut passive = Passive::new();
         let mut last = None;
         for ms in (0..12_000).step_by(10) {
-            last = passive.incoming(at(ms), 3, &stamps(ms / 10, 0), NONE).down;
+            last = passive.heard(at(ms), &heard(3, ms / 10, None), NONE).down;
         }
         assert_eq!(last, None);
-    }
-
-    #[test]
-    fn what_is_acknowledged_is_counted_once_over_the_wrap() {
-        let mut passive = Passive::new();
-        let mut acked = |ms, ack| {
-            let stamps = Stamps {
-                ack,
-                ..stamps(ms, 0)
-            };
-            passive.incoming(at(ms), 1, &stamps, NONE).acked
-        };
-        assert_eq!(acked(0, u32::MAX - 999), 0);
-        assert_eq!(acked(1, 500), 1_500);
-        assert_eq!(acked(2, 0), 0, "an old one");
-        assert_eq!(acked(3, 700), 200);
-    }
-
-    #[test]
-    fn what_comes_behind_a_hole_is_counted_when_it_comes_and_not_again() {
-        let mut passive = Passive::new();
-        let mut acked = |ms, ack| {
-            let stamps = Stamps {
-                ack,
-                payload: 0,
-                ..stamps(ms, 0)
-            };
-            passive.incoming(at(ms), 1, &stamps, NONE).acked
-        };
-        acked(0, 1_000);
-        assert_eq!([acked(1, 1_000), acked(2, 1_000)], [FULL; 2]);
-        // The hole is filled: the missing packet is new, the two behind it are not.
-        assert_eq!(acked(3, 1_000 + 3 * FULL), FULL);
-        assert_eq!(acked(4, 1_000 + 4 * FULL), FULL);
     }
 
     #[test]
     fn memory_is_bounded_however_many_flows_come() {
         let mut passive = Passive::new();
         for key in 0..10_000 {
-            passive.outgoing(at(key as i64), key, &stamps(1, 0));
+            passive.heard(at(key as i64), &heard(key, 1, None), NONE);
         }
         assert_eq!(passive.flows.len(), FLOWS);
     }

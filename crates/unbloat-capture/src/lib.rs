@@ -32,7 +32,7 @@ mod writer;
 pub use error::CaptureError;
 pub use input::Input;
 #[cfg(target_os = "linux")]
-pub use live::{LiveOptions, LiveSource};
+pub use live::{Interface, LiveHeaders, LiveOptions, LiveSource, Passed};
 pub use merge::Trace;
 pub use notes::{Damage, DamageKind, Notes, Progress};
 pub use reader::{Reader, read_all};

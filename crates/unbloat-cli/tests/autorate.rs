@@ -212,3 +212,28 @@ fn rates_come_back_soon_after_a_kill_and_at_the_next_start_after_two() {
     );
     assert_eq!(classes(&hosts[0]), seen);
 }
+
+#[test]
+fn it_says_where_it_looks_at_packets() {
+    if !is_root() {
+        return;
+    }
+    let (_bed, hosts) = bed();
+    htb(&hosts[0]);
+    let folder = tempfile::tempdir().unwrap();
+    for source in ["bpf", "packets"] {
+        let words = [
+            FOLLOW,
+            &["--dry-run", "--seconds", "0.1", "--source", source],
+        ]
+        .concat();
+        let output = unbloat(&hosts[0], folder.path(), &words).output().unwrap();
+        let said = String::from_utf8_lossy(&output.stderr);
+        if said.contains("built without clang") {
+            unbloat_skip::skip(&said);
+            continue;
+        }
+        assert!(output.status.success(), "{said}");
+        assert!(said.contains(&format!("({source})")), "{said}");
+    }
+}

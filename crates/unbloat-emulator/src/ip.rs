@@ -106,12 +106,7 @@ impl Header {
         let mut packet = Packet::new(0, IpLen::new(self.total as u32), self.flow(ports));
         packet.source = host(self.source);
         packet.destination = host(self.destination);
-        packet.ecn = match self.traffic_class & 3 {
-            0 => Ecn::NotEct,
-            1 => Ecn::Ect1,
-            2 => Ecn::Ect0,
-            _ => Ecn::Ce,
-        };
+        packet.ecn = Ecn::of_tos(self.traffic_class);
         packet.dscp = Dscp(self.traffic_class >> 2);
         if self.protocol == TCP && !self.is_fragment {
             packet.pure_ack = tcp::pure_ack(&bytes[self.len..self.total]);

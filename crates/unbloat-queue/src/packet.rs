@@ -41,6 +41,16 @@ pub enum Ecn {
 }
 
 impl Ecn {
+    /// Of the octet that IPv4 calls type of service, and IPv6 traffic class.
+    pub const fn of_tos(tos: u8) -> Ecn {
+        match tos & 3 {
+            0 => Ecn::NotEct,
+            1 => Ecn::Ect1,
+            2 => Ecn::Ect0,
+            _ => Ecn::Ce,
+        }
+    }
+
     /// Whether a queue may mark the packet instead of dropping it.
     pub const fn is_capable(self) -> bool {
         !matches!(self, Ecn::NotEct)

@@ -3,9 +3,7 @@
 use unbloat_autorate::{Seen, Stamps};
 use unbloat_queue::{Dscp, Ecn, FlowHash, Host, IpLen, Packet};
 use unbloat_units::Time;
-use unbloat_wire::{
-    Address, Batch, FlowHasher, LinkType, PacketFlags, PacketHeader, Parser, ParserParams, protocol,
-};
+use unbloat_wire::{Address, Batch, FlowHasher, LinkType, Parser, ParserParams};
 
 /// A packet that waits for its verdict.
 #[derive(Clone, Copy, Debug)]
@@ -73,30 +71,11 @@ impl Reader {
             packet.flow = FlowHash(fold(header.flow_hash));
             (packet.source, packet.destination) = (host(header.src), host(header.dst));
             packet.dscp = Dscp(header.tos >> 2);
-            packet.ecn = ecn(header.tos);
+            packet.ecn = Ecn::of_tos(header.tos);
             seen.flow = header.flow_hash;
-            seen.stamps = stamps(header);
+            seen.stamps = Stamps::of(header);
         }
         (packet, seen)
-    }
-}
-
-fn stamps(header: &PacketHeader) -> Option<Stamps> {
-    let has = header.protocol == protocol::TCP && header.flags.has(PacketFlags::TIMESTAMPS);
-    has.then(|| Stamps {
-        value: header.tsval.raw(),
-        echo: header.tsecr.raw(),
-        ack: header.ack.raw(),
-        payload: header.payload_len,
-    })
-}
-
-fn ecn(tos: u8) -> Ecn {
-    match tos & 3 {
-        0 => Ecn::NotEct,
-        1 => Ecn::Ect1,
-        2 => Ecn::Ect0,
-        _ => Ecn::Ce,
     }
 }
 

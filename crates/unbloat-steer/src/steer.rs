@@ -3,8 +3,8 @@
 use crate::error::SteerError;
 use crate::pinger::Pinger;
 use crate::qdisc::{Lend, Shaper};
-use crate::tap::Tap;
-use rustix::time::{ClockId, clock_gettime};
+use crate::tap::{Source, Tap};
+use crate::wall;
 use std::collections::VecDeque;
 use std::net::Ipv4Addr;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -20,6 +20,8 @@ pub struct Options {
     /// Shapers of what comes in and of what goes out; none leaves a direction alone.
     pub shapers: [Option<Shaper>; 2],
     pub policy: Policy,
+    /// Where packets are looked at; none: in the kernel if it can, else here.
+    pub source: Option<Source>,
     /// Who answers probes, in turns; none are sent without.
     pub reflectors: Vec<Ipv4Addr>,
     /// Decides and tells, and changes nothing.
@@ -60,7 +62,7 @@ impl<'a> Steer<'a> {
             false => options.shapers.clone(),
         };
         let steer = Steer {
-            tap: Tap::open(&options.interface)?,
+            tap: Tap::open(&options.interface, options.source)?,
             pinger,
             autorate: Autorate::new(params, wall()),
             shapers,
@@ -74,6 +76,10 @@ impl<'a> Steer<'a> {
             }
         }
         Ok(steer)
+    }
+
+    pub fn tap(&self) -> &Tap {
+        &self.tap
     }
 
     /// Follows the line until `stop`; tells each decision.
@@ -154,10 +160,4 @@ impl Drop for Steer<'_> {
             }
         }
     }
-}
-
-/// As packets are stamped.
-fn wall() -> Time {
-    let now = clock_gettime(ClockId::Realtime);
-    Time::from_ns(now.tv_sec * 1_000_000_000 + now.tv_nsec)
 }

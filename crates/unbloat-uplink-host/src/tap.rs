@@ -5,17 +5,13 @@ use crate::news::News;
 use std::error::Error;
 use std::sync::mpsc::{SyncSender, sync_channel};
 use std::time::{Instant, SystemTime, UNIX_EPOCH};
-use unbloat_capture::{CaptureError, LiveOptions, LiveSource, Record};
+use unbloat_capture::{CaptureError, LiveHeaders};
 use unbloat_units::{Bytes, Delta, Time};
 use unbloat_uplink::Listener;
-use unbloat_wire::{Batch, FlowHasher, PacketFlags, PacketHeader, Parser, ParserParams, protocol};
+use unbloat_wire::{PacketFlags, PacketHeader, protocol};
 
 /// Longest wait for a packet: news are no older for it.
 const WAIT: Delta = Delta::ms(5);
-const SNAP: u32 = 160;
-const RING: Bytes = Bytes::mib(4);
-/// Packets between two looks at the clock.
-const BATCH: usize = 256;
 /// Segments that carry less are not counted on to be answered.
 const LEAST_DATA: u32 = 100;
 
@@ -47,27 +43,17 @@ pub(crate) fn listen(
     }
 }
 
-/// A device that is listened to. Packets out of it are seen when they leave its queue discipline.
+/// A device that is listened to.
 struct Tap {
-    source: LiveSource,
-    parser: Parser,
-    batch: Batch,
+    headers: LiveHeaders,
     begun: Instant,
     listener: Listener,
 }
 
 impl Tap {
     fn open(device: &str, begun: Instant) -> Result<Tap, CaptureError> {
-        let options = LiveOptions {
-            snap_len: SNAP,
-            timeout: WAIT,
-            ring: RING,
-            ..LiveOptions::default()
-        };
         Ok(Tap {
-            source: LiveSource::open(device, &options)?,
-            parser: Parser::new(ParserParams::default(), FlowHasher::with_seed(1)),
-            batch: Batch::default(),
+            headers: LiveHeaders::open(device, WAIT)?,
             begun,
             listener: Listener::default(),
         })
@@ -76,19 +62,17 @@ impl Tap {
     /// Of what has passed since; waits a little for the first. None: nobody listens, or the device is gone.
     fn tell(&mut self, tell: &SyncSender<News>) -> Option<()> {
         let Tap {
-            source,
-            parser,
-            batch,
+            headers,
             begun,
             listener,
         } = self;
         let (mut left, mut news) = (Bytes::ZERO, Vec::new());
         // The packets' clock may be set while we run; what lies between it and ours is looked at anew each time.
         let zero = zero_of(*begun);
-        let filled = source.fill_with_way(BATCH, &mut |record, is_outgoing| {
-            let (bytes, at) = (Bytes::new(record.wire_len.into()), since(zero, record.time));
-            let header = read(parser, batch, record);
-            if is_outgoing {
+        let filled = headers.each(&mut |passed| {
+            let (bytes, at) = (Bytes::new(passed.wire_len.into()), since(zero, passed.at));
+            let header = passed.header.filter(|header| is_stamped(header));
+            if passed.is_outgoing {
                 left += bytes;
                 listener.left(bytes);
                 if let Some(data) = header.filter(|header| header.payload_len >= LEAST_DATA) {
@@ -111,23 +95,9 @@ impl Tap {
     }
 }
 
-/// The header of a TCP segment with a timestamp.
-fn read<'b>(
-    parser: &mut Parser,
-    batch: &'b mut Batch,
-    record: Record<'_>,
-) -> Option<&'b PacketHeader> {
-    batch.restart(0);
-    let Record {
-        time,
-        link,
-        wire_len,
-        data,
-    } = record;
-    parser.push(batch, link, data, wire_len, time);
-    let header = batch.headers.first()?;
-    let is_stamped = header.flags.has(PacketFlags::TIMESTAMPS);
-    (header.protocol == protocol::TCP && is_stamped).then_some(header)
+/// Whether it is a TCP segment with a timestamp.
+fn is_stamped(header: &PacketHeader) -> bool {
+    header.protocol == protocol::TCP && header.flags.has(PacketFlags::TIMESTAMPS)
 }
 
 /// The start of the control, by the clock of packets.

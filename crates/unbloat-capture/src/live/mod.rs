@@ -10,7 +10,10 @@
 //! Loopback shows each packet twice, going out and coming in; only the latter is taken.
 
 mod block;
+mod headers;
 mod ring;
+
+pub use headers::{LiveHeaders, Passed};
 
 use crate::{CaptureError, Notes, Progress, Record, Source};
 use block::{Packet, Packets};
@@ -89,20 +92,43 @@ impl Kind {
     }
 }
 
+/// An interface as the kernel knows it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Interface {
+    pub index: u32,
+    /// What its frames are to us.
+    pub link: LinkType,
+}
+
+impl Interface {
+    pub fn named(interface: &str) -> Result<Interface, CaptureError> {
+        let (index, kind) = look_up(interface)?;
+        Ok(Interface {
+            index: index.unsigned_abs(),
+            link: kind.link(),
+        })
+    }
+}
+
+fn look_up(interface: &str) -> Result<(libc::c_int, Kind), CaptureError> {
+    let index = ring::interface_index(interface).ok_or_else(|| CaptureError::NoInterface {
+        interface: interface.to_owned(),
+    })?;
+    let arphrd = ring::hardware_type(interface).map_err(|error| named(interface, error))?;
+    let kind = Kind::of(arphrd).ok_or_else(|| CaptureError::HardwareType {
+        interface: interface.to_owned(),
+        arphrd,
+    })?;
+    Ok((index, kind))
+}
+
 impl LiveSource {
     /// Begins to capture; needs CAP_NET_RAW.
     pub fn open(interface: &str, options: &LiveOptions) -> Result<LiveSource, CaptureError> {
-        let failed = |error: RingError| named(interface, error);
-        let index = ring::interface_index(interface).ok_or_else(|| CaptureError::NoInterface {
-            interface: interface.to_owned(),
-        })?;
-        let arphrd = ring::hardware_type(interface).map_err(failed)?;
-        let kind = Kind::of(arphrd).ok_or_else(|| CaptureError::HardwareType {
-            interface: interface.to_owned(),
-            arphrd,
-        })?;
+        let (index, kind) = look_up(interface)?;
         let with_link_header = kind != Kind::Ip;
-        let ring = Ring::open(index, with_link_header, options).map_err(failed)?;
+        let ring = Ring::open(index, with_link_header, options)
+            .map_err(|error| named(interface, error))?;
         Ok(LiveSource {
             interface: interface.to_owned(),
             ring,

@@ -25,6 +25,7 @@ pub(super) struct Ring {
     socket: OwnedFd,
     memory: NonNull<u8>,
     blocks: usize,
+    block_size: usize,
     current: usize,
     /// Whether the current block is ours.
     held: bool,
@@ -33,7 +34,11 @@ pub(super) struct Ring {
 // SAFETY: the memory is this ring's alone, and its methods need `&mut` to change owners.
 unsafe impl Send for Ring {}
 
-const BLOCK_SIZE: usize = 1 << 20;
+/// A block is handed over when it is full or [`RETIRE_MS`] old, so their number says how long we may be late: 0.6 s.
+const BLOCKS: usize = 32;
+/// The smallest one holds the largest packet.
+const LEAST_BLOCK: usize = 1 << 17;
+const MOST_BLOCK: usize = 1 << 20;
 /// Every multiple of 16 will do: in TPACKET_V3 packets are packed without regard to frames.
 const FRAME_SIZE: usize = 2048;
 /// A block that is not full is handed over after so long: what live display lags behind.
@@ -71,12 +76,17 @@ impl Ring {
             &VLAN_TAG,
             "reserving room for VLAN tags",
         )?;
-        let blocks = (options.ring.as_u64() as usize / BLOCK_SIZE).max(2);
+        let room = options.ring.as_u64() as usize;
+        // A power of two is a multiple of a page and of a frame.
+        let block_size = (room / BLOCKS)
+            .clamp(LEAST_BLOCK, MOST_BLOCK)
+            .next_power_of_two();
+        let blocks = (room / block_size).max(2);
         let request = libc::tpacket_req3 {
-            tp_block_size: BLOCK_SIZE as u32,
+            tp_block_size: block_size as u32,
             tp_block_nr: blocks as u32,
             tp_frame_size: FRAME_SIZE as u32,
-            tp_frame_nr: (blocks * BLOCK_SIZE / FRAME_SIZE) as u32,
+            tp_frame_nr: (blocks * block_size / FRAME_SIZE) as u32,
             tp_retire_blk_tov: RETIRE_MS,
             tp_sizeof_priv: 0,
             tp_feature_req_word: 0,
@@ -88,11 +98,12 @@ impl Ring {
             "allocating the ring",
         )?;
         limit_length(&socket, options.snap_len)?;
-        let memory = map(&socket, blocks * BLOCK_SIZE)?;
+        let memory = map(&socket, blocks * block_size)?;
         let ring = Ring {
             socket,
             memory,
             blocks,
+            block_size,
             current: 0,
             held: false,
         };
@@ -149,13 +160,14 @@ impl Ring {
         // SAFETY: block `current` lies within the mapping and, being held, is not written to by
         // the kernel; giving it back takes `&mut self`.
         self.held
-            .then(|| unsafe { std::slice::from_raw_parts(self.start().as_ptr(), BLOCK_SIZE) })
+            .then(|| unsafe { std::slice::from_raw_parts(self.start().as_ptr(), self.block_size) })
     }
 
     pub(super) fn block_mut(&mut self) -> Option<&mut [u8]> {
         // SAFETY: as for `block`, and `&mut self` excludes other borrows.
-        self.held
-            .then(|| unsafe { std::slice::from_raw_parts_mut(self.start().as_ptr(), BLOCK_SIZE) })
+        self.held.then(|| unsafe {
+            std::slice::from_raw_parts_mut(self.start().as_ptr(), self.block_size)
+        })
     }
 
     /// Waits for a packet, a signal or the time-out.
@@ -196,7 +208,7 @@ impl Ring {
 
     fn start(&self) -> NonNull<u8> {
         // SAFETY: `current` is less than the number of blocks mapped.
-        unsafe { self.memory.add(self.current * BLOCK_SIZE) }
+        unsafe { self.memory.add(self.current * self.block_size) }
     }
 
     fn status(&mut self) -> &AtomicU32 {
@@ -209,7 +221,7 @@ impl Ring {
 impl Drop for Ring {
     fn drop(&mut self) {
         // SAFETY: mapped with this length in `open`; nothing borrowed from it is left.
-        unsafe { libc::munmap(self.memory.as_ptr().cast(), self.blocks * BLOCK_SIZE) };
+        unsafe { libc::munmap(self.memory.as_ptr().cast(), self.blocks * self.block_size) };
     }
 }
 

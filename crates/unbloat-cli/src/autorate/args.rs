@@ -6,7 +6,7 @@ use std::fmt::Write;
 use std::net::Ipv4Addr;
 use std::path::PathBuf;
 use unbloat_autorate::{Config, Policy, Probing, follow};
-use unbloat_steer::{Options, Shaper};
+use unbloat_steer::{Options, Shaper, Source};
 
 /// Sets the rates of the kernel's shapers (cake, or htb) as the line changes.
 ///
@@ -18,6 +18,7 @@ use unbloat_steer::{Options, Shaper};
 Examples:
   unbloat autorate --interface wan0 --down ifb4wan0 --up wan0 --json | tee decisions.jsonl
   unbloat autorate --interface wan0 --down ifb4wan0 --up wan0 --dry-run
+  unbloat autorate --interface wan0 --up wan0 --source packets
   unbloat autorate --config /root/cake-autorate/config.primary.sh --policy cake-autorate
   unbloat autorate --interface wan0 --down ifb4wan0 --up wan0 --unit > /etc/systemd/system/unbloat-autorate.service
 What decides, and what the fields mean, is told in docs/autorate.md.")]
@@ -46,6 +47,10 @@ pub struct Args {
     #[arg(long, value_name = "ADDRESS")]
     reflector: Vec<Ipv4Addr>,
 
+    /// Where the packets that pass are looked at [default: in the kernel if it takes the programs]
+    #[arg(long, value_enum)]
+    source: Option<Where>,
+
     /// Decide and tell, and change nothing
     #[arg(long)]
     dry_run: bool,
@@ -61,6 +66,23 @@ pub struct Args {
     /// Print a systemd unit with these options, and end
     #[arg(long)]
     pub unit: bool,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+enum Where {
+    /// In the kernel, by BPF programs: Linux 6.6 and newer
+    Bpf,
+    /// In this process, by AF_PACKET
+    Packets,
+}
+
+impl Where {
+    fn source(self) -> Source {
+        match self {
+            Where::Bpf => Source::Bpf,
+            Where::Packets => Source::Packets,
+        }
+    }
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
@@ -95,6 +117,7 @@ impl Args {
             interface,
             shapers: [shaper(down)?, shaper(up)?],
             policy,
+            source: self.source.map(Where::source),
             reflectors,
             dry_run: self.dry_run,
         })
@@ -148,6 +171,9 @@ impl Args {
         for reflector in &self.reflector {
             let _ = write!(line, " --reflector {reflector}");
         }
+        if let Some(source) = self.source {
+            let _ = write!(line, " --source {}", source.source().name());
+        }
         if self.dry_run {
             line.push_str(" --dry-run");
         }
@@ -165,7 +191,7 @@ Wants=network-online.target
 ExecStart=COMMAND
 Restart=on-failure
 RestartSec=5
-AmbientCapabilities=CAP_NET_ADMIN CAP_NET_RAW
+AmbientCapabilities=CAP_NET_ADMIN CAP_NET_RAW CAP_BPF CAP_PERFMON
 NoNewPrivileges=yes
 ProtectSystem=strict
 ProtectHome=yes

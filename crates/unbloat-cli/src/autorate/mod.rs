@@ -8,6 +8,7 @@ use crate::exit::Exit;
 use crate::recovery;
 use crate::shape::{decision_json, decision_text};
 use crate::stop::stop_on_ctrl_c;
+use serde_json::Value;
 use std::collections::BTreeSet;
 use std::io::{self, Write, stdout};
 use std::process::Command;
@@ -15,7 +16,7 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 use unbloat_autorate::Decision;
-use unbloat_steer::{Options, Shaper, Steer, SteerError};
+use unbloat_steer::{Options, Shaper, Source, Steer, SteerError, Tap};
 use unbloat_undo::{Claim, Purpose, Resource, Step, UndoError, guard};
 
 #[derive(Debug, thiserror::Error)]
@@ -63,11 +64,12 @@ pub fn run(args: &Args) -> Result<Exit, CommandError> {
     let claims = claims(&options)?;
     let lend = |command: &mut Command| claims.iter().for_each(|claim| claim.lend(command));
     let mut steer = Steer::start(&options, &lend)?;
-    eprintln!("unbloat: following {} until Ctrl-C", options.interface);
+    let source = steer.tap().source();
+    eprintln!("unbloat: {}", following(&options.interface, steer.tap()));
     let watched = Arc::clone(&stop);
     let mut tell = |decision: &Decision| {
         let line = match args.json {
-            true => decision_json(decision),
+            true => sourced(decision_json(decision), source).to_string(),
             false => decision_text(decision),
         };
         let mut out = stdout().lock();
@@ -78,6 +80,23 @@ pub fn run(args: &Args) -> Result<Exit, CommandError> {
     };
     steer.run(&stop, &mut tell)?;
     Ok(Exit::Complete)
+}
+
+fn following(interface: &str, tap: &Tap) -> String {
+    let how = match tap.source() {
+        Source::Bpf => "in the kernel (bpf)",
+        Source::Packets => "packet by packet (packets)",
+    };
+    let why = tap.refused().map(|error| format!("; {error}"));
+    format!(
+        "following {interface} {how} until Ctrl-C{}",
+        why.unwrap_or_default()
+    )
+}
+
+fn sourced(mut decision: Value, source: Source) -> Value {
+    decision["source"] = source.name().into();
+    decision
 }
 
 /// Takes the devices, and writes down how their shapers are.

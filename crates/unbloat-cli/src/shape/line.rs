@@ -18,7 +18,7 @@ pub fn json(event: &Event) -> String {
             "down": sides[0].as_ref().map(counts),
             "up": sides[1].as_ref().map(counts),
         }),
-        Event::Decided(decision) => return decision_json(decision),
+        Event::Decided(decision) => decision_json(decision),
     };
     value.to_string()
 }
@@ -36,9 +36,9 @@ fn counts(counts: &Counts) -> Value {
     })
 }
 
-pub fn decision_json(decision: &Decision) -> String {
+pub fn decision_json(decision: &Decision) -> Value {
     let evidence = &decision.evidence;
-    let value = json!({
+    json!({
         "at_s": seconds(decision.at),
         "direction": decision.direction.name(),
         "before_bps": decision.before.map(|rate| rate.as_bps()),
@@ -49,8 +49,7 @@ pub fn decision_json(decision: &Decision) -> String {
         "carried_bps": evidence.carried.as_bps(),
         "load": evidence.load,
         "under_way_bytes": evidence.under_way.map(|all| all.bytes),
-    });
-    value.to_string()
+    })
 }
 
 pub fn decision_text(decision: &Decision) -> String {
