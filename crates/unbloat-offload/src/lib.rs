@@ -64,7 +64,8 @@ struct Value {
 }
 
 fn call(device: &str, command: u32, data: u32) -> io::Result<u32> {
-    let socket = UdpSocket::bind("127.0.0.1:0")?;
+    // Whose loopback device may be down.
+    let socket = UdpSocket::bind("0.0.0.0:0")?;
     let mut value = Value { command, data };
     // SAFETY: an ifreq is plain data, for which zeros are valid.
     let mut request: libc::ifreq = unsafe { std::mem::zeroed() };

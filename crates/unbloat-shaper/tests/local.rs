@@ -17,6 +17,10 @@ fn bed() -> (Bed, [Host; 2]) {
     let bed = Bed::new().unwrap();
     let hosts = [bed.host("client").unwrap(), bed.host("server").unwrap()];
     hosts[0].veth("eth0", &hosts[1], "eth0").unwrap();
+    let address = "10.45.0.1/24".parse().unwrap();
+    hosts[0].address("eth0", address).unwrap();
+    // As in a namespace that somebody made by hand.
+    hosts[0].down("lo").unwrap();
     (bed, hosts)
 }
 
