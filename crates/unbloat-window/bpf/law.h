@@ -5,14 +5,7 @@
 // and, by a test, for this machine.
 #pragma once
 
-#define INLINE static __attribute__((always_inline, unused)) inline
-
-typedef unsigned char u8;
-typedef unsigned short u16;
-typedef unsigned int u32;
-typedef int s32;
-typedef unsigned long long u64;
-typedef long long s64;
+#include "../../../bpf/types.h"
 
 #define NONE 0xffffffffu
 // No round takes longer; keeps products within 64 bits.

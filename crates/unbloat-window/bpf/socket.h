@@ -3,7 +3,8 @@
 // What a program sees of a socket at the receiver: `struct bpf_sock_ops` of linux/bpf.h, and the kernel's own structures.
 #pragma once
 
-#include "kernel.h"
+#include "../../../bpf/helpers.h"
+#include "law.h"
 
 static u64 (*bpf_get_socket_cookie)(void *context) = (void *)46;
 static long (*bpf_setsockopt)(void *context, int level, int name, void *value, int bytes) = (void *)49;

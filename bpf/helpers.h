@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: MIT OR GPL-2.0-only
 //
-// What is used of the kernel: its helpers by their numbers (linux/bpf.h), and of its structures only the members that are
-// read, by the kernel's names. Where they lie in the running kernel is found out when the programs are loaded (CO-RE).
+// The kernel's helpers by their numbers (linux/bpf.h), and maps, for programs of all crates.
 #pragma once
 
-#include "law.h"
+#include "types.h"
 
 #define SECTION(name) __attribute__((section(name), used))
 
@@ -12,9 +11,16 @@ static void *(*bpf_map_lookup_elem)(void *map, const void *key) = (void *)1;
 static long (*bpf_map_update_elem)(void *map, const void *key, const void *value, u64 flags) = (void *)2;
 static long (*bpf_map_delete_elem)(void *map, const void *key) = (void *)3;
 static u64 (*bpf_ktime_get_ns)(void) = (void *)5;
+static long (*bpf_probe_read_kernel)(void *to, u32 bytes, const void *from) = (void *)113;
 
+#define HASH 1
 #define ARRAY 2
+#define PERCPU_ARRAY 6
 #define LRU_HASH 9
+#define LRU_PERCPU_HASH 10
+#define RINGBUF 27
+// Leave alone what is there.
+#define NOEXIST 1
 
 // A map as the loader reads it: pointers' types and arrays' lengths carry what it is told.
 #define MAP(name, kind, entries, key_type, value_type)                                             \
