@@ -10,6 +10,7 @@
 mod autorate;
 mod config;
 mod decision;
+mod flows;
 mod law;
 mod meter;
 mod pairing;

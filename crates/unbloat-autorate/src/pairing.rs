@@ -4,7 +4,8 @@
 //! the kernel) and hand on what came of it: [`Tally`] and [`Heard`].
 
 use crate::autorate::Seen;
-use std::collections::{BTreeMap, VecDeque};
+use crate::flows::Flows;
+use std::collections::VecDeque;
 use std::ops::AddAssign;
 use unbloat_units::{Seq, Time};
 use unbloat_wire::{PacketFlags, PacketHeader, protocol};
@@ -69,19 +70,17 @@ pub struct Heard {
     pub sent: Option<Time>,
 }
 
-/// Flows beyond these are not looked at; the one that was silent for longest gives way.
-pub(crate) const FLOWS: usize = 4_096;
 /// Clock values of a flow that were sent and not yet echoed.
 const SENT: usize = 512;
 
 /// Pairs packets of both directions.
 #[derive(Default)]
 pub struct Pairing {
-    flows: BTreeMap<u64, Flow>,
+    flows: Flows<Flow>,
 }
 
+#[derive(Default)]
 struct Flow {
-    seen: Time,
     sent: VecDeque<(Time, Seq)>,
     echoed: Option<Seq>,
     /// What the other end has.
@@ -103,7 +102,11 @@ impl Pairing {
         };
         Tally {
             left,
-            called_for: self.flow(seen.flow, now).outgoing(now, stamps).into(),
+            called_for: self
+                .flows
+                .see(seen.flow, now, Flow::default)
+                .outgoing(now, stamps)
+                .into(),
             ..Tally::default()
         }
     }
@@ -117,7 +120,7 @@ impl Pairing {
         let Some(stamps) = &seen.stamps else {
             return (tally, None);
         };
-        let flow = self.flow(seen.flow, now);
+        let flow = self.flows.see(seen.flow, now, Flow::default);
         tally.acked = flow.acked.more(stamps).into();
         let heard = Heard {
             flow: seen.flow,
@@ -126,31 +129,9 @@ impl Pairing {
         };
         (tally, Some(heard))
     }
-
-    fn flow(&mut self, key: u64, now: Time) -> &mut Flow {
-        if !self.flows.contains_key(&key) && self.flows.len() >= FLOWS {
-            let oldest = self.flows.iter().min_by_key(|(_, flow)| flow.seen);
-            if let Some(silent) = oldest.map(|(other, _)| *other) {
-                self.flows.remove(&silent);
-            }
-        }
-        let flow = self.flows.entry(key).or_insert_with(Flow::new);
-        flow.seen = now;
-        flow
-    }
 }
 
 impl Flow {
-    fn new() -> Flow {
-        Flow {
-            seen: Time::MIN,
-            sent: VecDeque::new(),
-            echoed: None,
-            acked: Progress::default(),
-            taken: Progress::default(),
-        }
-    }
-
     /// How many payload bytes it acknowledges.
     fn outgoing(&mut self, now: Time, stamps: &Stamps) -> u32 {
         let value = Seq::new(stamps.value);
@@ -224,6 +205,7 @@ impl Progress {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::flows::FLOWS;
     use unbloat_units::Delta;
 
     fn at(ms: i64) -> Time {
@@ -304,7 +286,7 @@ mod tests {
         };
         assert_eq!(pairing.outgoing(at(0), &bare).unanswered, 1_514);
         assert_eq!(pairing.incoming(at(1), &bare).1, None);
-        assert!(pairing.flows.is_empty());
+        assert_eq!(pairing.flows.len(), 0);
     }
 
     #[test]

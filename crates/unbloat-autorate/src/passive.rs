@@ -9,8 +9,8 @@
 //! Kathleen Nichols' pping takes the same round trips; the one-way part and its subtraction are ours. Clocks are taken to
 //! tick each millisecond, as those of Linux, Android, Apple and Windows 11 do; a flow whose clock is seen to do otherwise is left alone.
 
-use crate::pairing::{FLOWS, Heard};
-use std::collections::BTreeMap;
+use crate::flows::Flows;
+use crate::pairing::Heard;
 use unbloat_stats::WindowedMin;
 use unbloat_units::{Delta, Seq, Time};
 
@@ -30,11 +30,10 @@ const JUDGED_AFTER: Delta = Delta::secs(2);
 const TOLERATED: f64 = 0.05;
 
 pub(crate) struct Passive {
-    flows: BTreeMap<u64, Flow>,
+    flows: Flows<Flow>,
 }
 
 struct Flow {
-    seen: Time,
     /// First packet from the line: its time and clock.
     first: Option<(Time, u32)>,
     is_odd: bool,
@@ -45,26 +44,14 @@ struct Flow {
 impl Passive {
     pub(crate) fn new() -> Passive {
         Passive {
-            flows: BTreeMap::new(),
+            flows: Flows::default(),
         }
-    }
-
-    fn flow(&mut self, key: u64, now: Time) -> &mut Flow {
-        if !self.flows.contains_key(&key) && self.flows.len() >= FLOWS {
-            let oldest = self.flows.iter().min_by_key(|(_, flow)| flow.seen);
-            if let Some(silent) = oldest.map(|(other, _)| *other) {
-                self.flows.remove(&silent);
-            }
-        }
-        let flow = self.flows.entry(key).or_insert_with(Flow::new);
-        flow.seen = now;
-        flow
     }
 
     /// A packet came from the line. A flow that was not heard before begins with the waits of the others, `usual`: the queue does not
     /// start anew for it.
     pub(crate) fn heard(&mut self, now: Time, heard: &Heard, usual: [Delta; 2]) -> Reading {
-        let flow = self.flow(heard.flow, now);
+        let flow = self.flows.see(heard.flow, now, Flow::new);
         let down = flow.one_way(now, heard.value, usual[0]);
         let trip = heard
             .sent
@@ -89,7 +76,6 @@ struct Trip {
 impl Flow {
     fn new() -> Flow {
         Flow {
-            seen: Time::MIN,
             first: None,
             is_odd: false,
             one_way: WindowedMin::new(BASE),
@@ -141,6 +127,7 @@ impl Flow {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::flows::FLOWS;
 
     fn at(ms: i64) -> Time {
         Time::from_ns(0) + Delta::ms(ms)
