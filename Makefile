@@ -19,7 +19,7 @@ test:
 	cargo fmt --all --check
 	cargo xtask layers
 	cargo clippy --workspace --all-targets --locked -- -D warnings
-	rm -f "$$UNBLOAT_SKIPPED"
+	mkdir -p target && rm -f "$$UNBLOAT_SKIPPED"
 	cargo test --workspace --locked --no-fail-fast
 	@! test -s "$$UNBLOAT_SKIPPED" || (echo "left out: $$(wc -l < "$$UNBLOAT_SKIPPED") tests"; sed 's/^[^:]*: //' "$$UNBLOAT_SKIPPED" | sort | uniq -c)
 

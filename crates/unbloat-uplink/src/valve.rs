@@ -67,7 +67,7 @@ pub enum Occupancy {
     Level(Bsr),
     /// Of `total` bytes that were let through since the start all had left the modem at `at`, the last of them after it had `waited`, not
     /// counting what even the packet that took the least waits (`grant`).
-    /// `at` is no later than now: a later time counts as now.
+    /// It counts `grant` after `at`, but no later than now.
     Drained {
         at: Time,
         total: Bytes,
