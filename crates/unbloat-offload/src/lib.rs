@@ -64,7 +64,7 @@ struct Value {
 }
 
 fn call(device: &str, command: u32, data: u32) -> io::Result<u32> {
-    // Whose loopback device may be down.
+    // Any address: that of loopback cannot be had while that device is down.
     let socket = UdpSocket::bind("0.0.0.0:0")?;
     let mut value = Value { command, data };
     // SAFETY: an ifreq is plain data, for which zeros are valid.

@@ -7,7 +7,7 @@ use crate::quote::{command, quote};
 use crate::router::Kind;
 use std::time::Duration;
 use unbloat_sqm::uci::{self, UciError};
-use unbloat_sqm::{Device, Plan, Qdisc, tc};
+use unbloat_sqm::{Device, Plan, tc};
 
 /// The last line of each answer.
 pub(crate) const DONE: &str = "unbloat-done";
@@ -135,9 +135,9 @@ fn openwrt(plan: &Plan, folder: &str) -> Result<(String, String, String), UciErr
 
 fn linux(plan: &Plan, folder: &str) -> (String, String, String) {
     let (device, state) = (quote(plan.device.as_str()), quote(folder));
-    let (needs, save) = match plan.qdisc {
-        Qdisc::Cake => (String::new(), String::new()),
-        _ => (
+    let (needs, save) = match plan.qdisc.takes_packets_apart() {
+        true => (String::new(), String::new()),
+        false => (
             format!(
                 "command -v ethtool >/dev/null || {{ echo '{FAULT} there is no ethtool, which a shaper without cake needs; install it'; exit 0; }}\n"
             ),
@@ -163,15 +163,14 @@ fn revert(kind: Kind, plan: &Plan, folder: &str) -> String {
         ),
         Kind::Linux => {
             let device = quote(plan.device.as_str());
-            let removal = tc::removal(plan);
+            let removal = tc::queues_removal(plan);
             let lines: String = removal
                 .iter()
-                .filter(|words| words[0] != "ethtool")
                 .flat_map(|words| [command(words), "\n".to_owned()])
                 .collect();
-            let offloads = match plan.qdisc {
-                Qdisc::Cake => String::new(),
-                _ => format!(
+            let offloads = match plan.qdisc.takes_packets_apart() {
+                true => String::new(),
+                false => format!(
                     "while read -r it; do ethtool -K {device} \"$it\" on; done <{state}/offloads\n"
                 ),
             };

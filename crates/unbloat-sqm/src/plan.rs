@@ -104,6 +104,11 @@ pub enum Qdisc {
 }
 
 impl Qdisc {
+    /// Whether it counts each segment of what offloads made one packet: CAKE does, HTB does not.
+    pub fn takes_packets_apart(self) -> bool {
+        matches!(self, Qdisc::Cake | Qdisc::OwnCake)
+    }
+
     /// Modules that a kernel needs for it.
     pub fn kinds(self) -> &'static [&'static str] {
         match self {

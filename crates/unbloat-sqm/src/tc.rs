@@ -60,7 +60,7 @@ pub fn changes(plan: &Plan) -> Vec<Change> {
         return vec![Change::Run(own(plan))];
     }
     let mut changes = Vec::new();
-    if plan.qdisc != Qdisc::Cake {
+    if !plan.qdisc.takes_packets_apart() {
         changes.push(Change::Split(offloads(&plan.device, "off")));
     }
     if let Some(rate) = plan.up {
@@ -86,6 +86,15 @@ pub fn commands(plan: &Plan) -> Vec<Words> {
 
 /// What takes it away again, where the kernel's own disciplines are to come back, and offloads were on, as they come.
 pub fn removal(plan: &Plan) -> Vec<Words> {
+    let mut commands = queues_removal(plan);
+    if !plan.qdisc.takes_packets_apart() {
+        commands.push(offloads(&plan.device, "on"));
+    }
+    commands
+}
+
+/// The same without offloads, for who knows which were on.
+pub fn queues_removal(plan: &Plan) -> Vec<Words> {
     let device = plan.device.as_str();
     let mut commands = Vec::new();
     if plan.down.is_some() {
@@ -95,9 +104,6 @@ pub fn removal(plan: &Plan) -> Vec<Words> {
     }
     if plan.up.is_some() {
         commands.push(words(&["tc", "qdisc", "del", "dev", device, "root"]));
-    }
-    if plan.qdisc != Qdisc::Cake {
-        commands.push(offloads(&plan.device, "on"));
     }
     commands
 }
@@ -119,7 +125,7 @@ fn shape(plan: &Plan, device: &Device, direction: Direction, rate: Rate) -> Chan
     Change::Shape { device, words }
 }
 
-/// By ethtool: CAKE takes packets apart itself.
+/// By ethtool.
 fn offloads(device: &Device, state: &str) -> Words {
     words(&[
         "ethtool",
