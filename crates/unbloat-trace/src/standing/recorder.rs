@@ -1,0 +1,291 @@
+//! Windows of a flow as its packets pass.
+
+use super::host_clock::HostClock;
+use super::window::{Series, WINDOW, Window, index_of};
+use crate::tcp::{DataKind, Segment, Side};
+use crate::user::load::Load;
+use unbloat_units::{Delta, Seq, Time};
+use unbloat_wire::PacketFlags;
+
+/// Delays and loads of one flow.
+#[derive(Clone, Default)]
+pub(crate) struct Recorder {
+    /// By the side of the data that the host sends.
+    clocks: [HostClock; 2],
+    hosts: [Host; 2],
+    /// Samples of the time before both ticks were known.
+    early: Vec<Early>,
+    /// The first sample of each series, from which the others count.
+    zeros: [Option<i64>; Series::COUNT],
+    windows: Vec<Window>,
+    /// Of windows that were taken: the floor of each series as of which window.
+    floors: [Option<Floor>; Series::COUNT],
+}
+
+/// The least delay of a series so far.
+#[derive(Clone, Copy, Debug)]
+struct Floor {
+    us: i64,
+    index: u32,
+}
+
+/// What is remembered of the last packet of a host.
+#[derive(Clone, Copy, Default)]
+struct Host {
+    last: Option<Time>,
+    ticks: Option<i64>,
+    /// Newest echo that it sent, in ticks of the other's clock.
+    echoed: Option<i64>,
+    in_flight: u32,
+}
+
+/// A timestamp with its echo, in ticks.
+#[derive(Clone, Copy)]
+struct Stamped {
+    side: Side,
+    now: Time,
+    own: i64,
+    /// Since the host's previous packet.
+    gap: Option<i64>,
+    /// The echo, where it is newer than any before it.
+    echo: Option<i64>,
+}
+
+/// A stamped packet that waits for the ticks, with its window.
+#[derive(Clone, Copy)]
+struct Early {
+    window: u32,
+    stamped: Stamped,
+}
+
+impl Recorder {
+    /// A minute of them; then they are judged and begin anew.
+    const WINDOWS: usize = 240;
+    const EARLY: usize = 64;
+    /// Crystals keep within 100 ppm of each other; what is disciplined by NTP does much better.
+    const DRIFT_PPM: i64 = 100;
+
+    /// Takes in a packet. Returns whether the windows are due to be judged.
+    #[inline]
+    pub(crate) fn on_packet(&mut self, seg: &Segment<'_>, origin: Time, load: &mut Load) -> bool {
+        let index = index_of(seg.now, origin);
+        let is_full = self.turn(index, load);
+        let side = seg.side;
+        let at = side.index();
+        let gap = self.hosts[at].last.map(|last| seg.now.since_bounded(last));
+        self.hosts[at].last = Some(seg.now);
+        let stamp_gap = self.on_stamp(seg, index);
+        if let Some(sample) = seg.rtt {
+            let gap = gap.max(stamp_gap);
+            let delay = (sample.rtt.as_us(), gap.map(Delta::as_us));
+            self.sample(self.last_place(), Series::Loop(side.other()), delay);
+        }
+        self.on_bytes(seg, load);
+        is_full
+    }
+
+    /// The window of the packet is the last one.
+    #[inline]
+    fn turn(&mut self, index: u32, load: &mut Load) -> bool {
+        let last = self.windows.last_mut();
+        match last {
+            Some(window) if window.index >= index => false,
+            last => {
+                if let Some(window) = last {
+                    load.tell(window.index, &mut window.carried);
+                }
+                self.windows.push(Window {
+                    index,
+                    ..Window::default()
+                });
+                self.windows.len() > Self::WINDOWS
+            }
+        }
+    }
+
+    /// The windows so far, complete but for the last one unless `is_over`.
+    pub(super) fn take(&mut self, is_over: bool, load: &Load) -> Vec<Window> {
+        let mut windows = std::mem::take(&mut self.windows);
+        if !is_over {
+            self.windows.extend(windows.pop());
+        } else if let Some(last) = windows.last_mut() {
+            load.tell(last.index, &mut last.carried);
+        }
+        windows
+    }
+
+    fn on_stamp(&mut self, seg: &Segment<'_>, window: u32) -> Option<Delta> {
+        let header = seg.header;
+        if !header.flags.has(PacketFlags::TIMESTAMPS) {
+            return None;
+        }
+        let (own, other) = (seg.side.index(), seg.side.other().index());
+        let ticks = self.clocks[own].position(header.tsval, seg.now);
+        let is_echo = header.tcp_flags.ack() && header.tsecr != Seq::new(0);
+        let echo = is_echo.then(|| self.clocks[other].position(header.tsecr, seg.now));
+        let host = &mut self.hosts[own];
+        let gap = host.ticks.map(|last| ticks - last);
+        host.ticks = Some(host.ticks.map_or(ticks, |last| last.max(ticks)));
+        let echo = echo.filter(|&echo| host.echoed.is_none_or(|newest| echo > newest));
+        host.echoed = echo.or(host.echoed);
+        let stamped = Stamped {
+            side: seg.side,
+            now: seg.now,
+            own: ticks,
+            gap,
+            echo,
+        };
+        match self.ticks() {
+            Some(_) if !self.early.is_empty() => {
+                self.keep_early(window, stamped);
+                self.replay();
+            }
+            Some(ticks) => self.stamped(self.last_place(), stamped, ticks),
+            None => self.keep_early(window, stamped),
+        }
+        let tick = self.clocks[own].tick()?;
+        Some(tick * (gap?.max(0) + 1))
+    }
+
+    fn keep_early(&mut self, window: u32, stamped: Stamped) {
+        if self.early.len() < Self::EARLY {
+            self.early.push(Early { window, stamped });
+        }
+    }
+
+    /// Both ticks are known now: what waited goes to its windows.
+    #[cold]
+    fn replay(&mut self) {
+        let Some(ticks) = self.ticks() else { return };
+        for Early { window, stamped } in std::mem::take(&mut self.early) {
+            let place = self.windows.binary_search_by_key(&window, |w| w.index);
+            if let Ok(place) = place {
+                self.stamped(place, stamped, ticks);
+            }
+        }
+    }
+
+    /// Adds what the timestamps of a packet say to the window at `place`.
+    #[inline]
+    fn stamped(&mut self, place: usize, packet: Stamped, ticks: [Delta; 2]) {
+        let Stamped { side, now, .. } = packet;
+        let [own, other] = [ticks[side.index()], ticks[side.other().index()]];
+        let ns = |ticks: i64, tick: Delta| ticks.saturating_mul(tick.as_ns());
+        let sent = ns(packet.own, own);
+        let one_way = now.as_ns().saturating_sub(sent) / 1_000;
+        self.sample(place, Series::OneWay(side), (one_way, Some(0)));
+        if let Some(echo) = packet.echo {
+            let path = (sent - ns(echo, other)) / 1_000;
+            // Either end of the gap lies anywhere in its tick.
+            let gap = packet.gap.map(|gap| ns(gap.max(0) + 1, own) / 1_000);
+            self.sample(place, Series::Path(side.other()), (path, gap));
+        }
+    }
+
+    #[inline]
+    fn sample(&mut self, place: usize, series: Series, (us, gap_us): (i64, Option<i64>)) {
+        let at = series.index();
+        let zero = *self.zeros[at].get_or_insert(us);
+        if let Some(window) = self.windows.get_mut(place) {
+            window.cells[at].add(us.saturating_sub(zero), gap_us);
+        }
+    }
+
+    fn last_place(&self) -> usize {
+        self.windows.len().saturating_sub(1)
+    }
+
+    #[inline]
+    fn on_bytes(&mut self, seg: &Segment<'_>, load: &mut Load) {
+        let (own, other) = (seg.side.index(), seg.side.other().index());
+        let own_in_flight = seg.in_flight.unwrap_or(self.hosts[own].in_flight);
+        let other_in_flight = match seg.acked {
+            0 => self.hosts[other].in_flight,
+            _ => seg.remaining,
+        };
+        for (at, now) in [(own, own_in_flight), (other, other_in_flight)] {
+            let before = std::mem::replace(&mut self.hosts[at].in_flight, now);
+            load.in_flight(at, i64::from(now) - i64::from(before));
+        }
+        let Some(window) = self.windows.last_mut() else {
+            return;
+        };
+        let unseen = &mut window.carried[other].own_bytes;
+        *unseen = unseen.saturating_add(seg.missed);
+        let carried = &mut window.carried[own];
+        carried.own_bytes = carried.own_bytes.saturating_add(seg.header.payload_len);
+        carried.own_in_flight = carried.own_in_flight.max(own_in_flight);
+        let is_loss = matches!(
+            seg.data,
+            DataKind::Retransmission | DataKind::UpstreamLoss | DataKind::Ambiguous
+        );
+        carried.lost = carried.lost.saturating_add(u16::from(is_loss));
+    }
+
+    /// The flow is over: nothing of it is in flight any more.
+    pub(crate) fn leave(&mut self, load: &mut Load) {
+        for (at, host) in self.hosts.iter_mut().enumerate() {
+            let before = std::mem::take(&mut host.in_flight);
+            load.in_flight(at, -i64::from(before));
+        }
+    }
+
+    /// The length of a tick of each host's clock, once both are known.
+    pub(super) fn ticks(&self) -> Option<[Delta; 2]> {
+        let [down, up] = &self.clocks;
+        Some([down.tick()?, up.tick()?])
+    }
+
+    /// The floor of a series at each window: the least sample, from before or after, for each window
+    /// of distance so much more as clocks may drift meanwhile.
+    pub(super) fn floors(&self, series: Series, windows: &[Window]) -> Vec<i64> {
+        let drift = match series {
+            Series::Loop(_) => 0,
+            _ => WINDOW.as_us() * Self::DRIFT_PPM / 1_000_000,
+        };
+        let mut floors: Vec<i64> = Vec::with_capacity(windows.len());
+        let mut floor = self.floors[series.index()];
+        for window in windows {
+            floor = Floor::least(floor, window, series, drift);
+            floors.push(floor.map_or(0, |floor| floor.us));
+        }
+        let mut floor = None;
+        for (window, known) in windows.iter().zip(&mut floors).rev() {
+            floor = Floor::least(floor, window, series, drift);
+            *known = floor.map_or(*known, |floor| floor.us.min(*known));
+        }
+        floors
+    }
+
+    /// Remembers the floors where the windows end.
+    pub(super) fn keep_floors(&mut self, windows: &[Window]) {
+        let Some(last) = windows.last() else { return };
+        for series in Series::ALL {
+            let us = self.floors(series, windows).last().copied();
+            let is_known = self.zeros[series.index()].is_some();
+            self.floors[series.index()] = us.filter(|_| is_known).map(|us| Floor {
+                us,
+                index: last.index,
+            });
+        }
+    }
+}
+
+impl Floor {
+    /// The floor at a window: the one from elsewhere, or the window's own least sample.
+    fn least(from: Option<Floor>, window: &Window, series: Series, drift: i64) -> Option<Floor> {
+        let cell = window.cell(series);
+        let here = (cell.samples > 0).then_some(i64::from(cell.upper));
+        let drifted = from.map(|floor| {
+            floor.us + drift * i64::from(window.index.abs_diff(floor.index))
+        });
+        let us = match (here, drifted) {
+            (Some(here), Some(drifted)) => here.min(drifted),
+            (here, drifted) => here.or(drifted)?,
+        };
+        Some(Floor {
+            us,
+            index: window.index,
+        })
+    }
+}
