@@ -111,6 +111,7 @@ fn carrying(row: &mut RowWriter<'_>, carrying: &Carrying) {
     row.f64(carrying.in_flight_bytes);
     row.f64(carrying.own_in_flight_bytes);
     row.f64(carrying.low_in_flight_bytes);
+    row.f64(carrying.steadiness);
     row.f64(carrying.coupling);
     row.u64(carrying.lost);
     row.u64(u64::from(carrying.busy));

@@ -56,7 +56,7 @@ pub(crate) struct Standing {
 /// What a direction carried, of the flow and of all flows of its user.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub(crate) struct Carrying {
-    /// The fastest window.
+    /// The 80th percentile of windows that carried anything.
     pub(crate) peak_bps: Option<f64>,
     /// Medians over the windows in which the delay stood.
     pub(crate) standing_bps: Option<f64>,
@@ -66,6 +66,9 @@ pub(crate) struct Carrying {
     /// The same over low windows.
     pub(crate) low_in_flight_bytes: Option<f64>,
     pub(crate) low_bps: Option<f64>,
+    /// Of the standing windows' bytes, the 25th percentile over the 75th: near one where a full link
+    /// sets the pace.
+    pub(crate) steadiness: Option<f64>,
     /// Rank correlation of the user's bytes in flight with the delay.
     pub(crate) coupling: Option<f64>,
     pub(crate) lost: u64,
@@ -142,6 +145,8 @@ impl Judged<'_> {
     const LEAST_WINDOWS: u32 = 3;
     /// HyStart++ wants eight samples before it takes a minimum for one (RFC 9406, N_RTT_SAMPLE).
     const LEAST_SHARP: u32 = 8;
+    /// Above this quantile of the windows are bursts that senders put in front of the queue at once.
+    const PEAK: f64 = 0.8;
     /// A run goes on over a silence of this many windows.
     const BRIDGED: u32 = 4;
 
@@ -262,10 +267,16 @@ impl Judged<'_> {
         stood: &[usize],
     ) -> Carrying {
         let of = |at: usize| &self.windows[at].carried[side.index()];
-        let rate = |bytes: u32| f64::from(bytes) * 8.0 / WINDOW.as_secs();
+        let rate = |bytes: f64| bytes * 8.0 / WINDOW.as_secs();
         let all = 0..self.windows.len();
-        let peak = all.clone().map(|at| of(at).user_bytes).max().filter(|&n| n > 0);
-        let is_busy = |at: &usize| peak.is_some_and(|peak| of(*at).user_bytes >= peak / 2);
+        let mut carried: Vec<f64> = all
+            .clone()
+            .filter(|&at| of(at).user_bytes > 0)
+            .map(|at| f64::from(of(at).user_bytes))
+            .collect();
+        let peak = quantile(&mut carried, Self::PEAK);
+        let is_busy =
+            |at: &usize| peak.is_some_and(|peak| f64::from(of(*at).user_bytes) >= peak / 2.0);
         let low: Vec<usize> = all.clone().filter(|&at| states[at] == State::Low).collect();
         let median = |places: &[usize], what: &dyn Fn(usize) -> f64| {
             let mut values: Vec<f64> = places.iter().map(|&at| what(at)).collect();
@@ -282,18 +293,26 @@ impl Judged<'_> {
             .collect();
         Carrying {
             peak_bps: peak.map(rate),
-            standing_bps: median(stood, &|at| rate(of(at).user_bytes)),
-            own_standing_bps: median(stood, &|at| rate(of(at).own_bytes)),
+            standing_bps: median(stood, &|at| rate(f64::from(of(at).user_bytes))),
+            own_standing_bps: median(stood, &|at| rate(f64::from(of(at).own_bytes))),
             in_flight_bytes: median(stood, &|at| f64::from(of(at).user_in_flight)),
             own_in_flight_bytes: median(stood, &|at| f64::from(of(at).own_in_flight)),
             low_in_flight_bytes: median(&low, &|at| f64::from(of(at).user_in_flight)),
-            low_bps: median(&low, &|at| rate(of(at).user_bytes)),
+            low_bps: median(&low, &|at| rate(f64::from(of(at).user_bytes))),
+            steadiness: quartile_ratio(stood.iter().map(|&at| f64::from(of(at).user_bytes))),
             coupling: (pairs.len() >= 8).then(|| rank_correlation(&pairs)).flatten(),
             lost: all.clone().map(|at| u64::from(of(at).lost)).sum(),
             busy: all.clone().filter(is_busy).count() as u32,
             busy_low: low.iter().filter(|at| is_busy(at)).count() as u32,
         }
     }
+}
+
+/// The 25th percentile over the 75th.
+fn quartile_ratio(values: impl Iterator<Item = f64>) -> Option<f64> {
+    let mut values: Vec<f64> = values.collect();
+    let (low, high) = (quantile(&mut values, 0.25)?, quantile(&mut values, 0.75)?);
+    (high > 0.0).then(|| low / high)
 }
 
 /// Median delay of the leg before the capture point while the path's delay stood.

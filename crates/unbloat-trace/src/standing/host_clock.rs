@@ -14,19 +14,15 @@ pub(super) struct HostClock {
     last: Seq,
     ticks: i64,
     tick: Option<Delta>,
-    /// It contradicts every tick that hosts use, or stepped.
-    is_refuted: bool,
+    /// When what passed is next held against the tick.
+    next_look: Delta,
 }
 
 impl HostClock {
     /// Before this no tick is told.
-    const SOON: Delta = Delta::ms(250);
-    /// From here on no queue grows fast enough to move the measured tick out of [`Self::NEAR`].
-    const LATE: Delta = Delta::secs(30);
-    /// Of the measured tick over the true one; a delay that grows makes it larger.
+    const SOON: Delta = Delta::ms(500);
+    /// Of the measured tick over the true one. A delay that grows makes it larger.
     const NEAR: std::ops::Range<f64> = 0.62..1.6;
-    /// A jump beyond this much of what passed is a step of the clock.
-    const STEP: Delta = Delta::secs(30);
 
     /// Takes in a timestamp and returns its position, in ticks since the first.
     #[inline]
@@ -34,6 +30,7 @@ impl HostClock {
         let Some(first) = self.first else {
             self.first = Some(now);
             self.last = raw;
+            self.next_look = Self::SOON;
             return 0;
         };
         let ahead = i64::from(raw.since(self.last));
@@ -43,39 +40,30 @@ impl HostClock {
         self.last = raw;
         self.ticks += ahead;
         let span = now.since_bounded(first);
-        if span > Self::SOON {
-            match self.tick {
-                None => self.tell(span),
-                Some(tick) if span > Self::LATE => self.check(span, tick),
-                Some(_) => {}
-            }
+        if span >= self.next_look {
+            self.look(span);
         }
         self.ticks
     }
 
-    fn tell(&mut self, span: Delta) {
+    /// Finds the tick, or finds that it was another: a queue that grew while the flow began makes
+    /// ticks look longer than they are.
+    #[cold]
+    fn look(&mut self, span: Delta) {
         let measured = span.as_ns() as f64 / self.ticks as f64;
-        let agrees = |ns: &&i64| Self::NEAR.contains(&(measured / **ns as f64));
-        let found = COMMON_NS.iter().find(agrees);
-        self.tick = found.map(|&ns| Delta::ns(ns));
+        let agrees = |ns: &i64| Self::NEAR.contains(&(measured / *ns as f64));
+        if !self.tick.is_some_and(|tick| agrees(&tick.as_ns())) {
+            self.tick = COMMON_NS.into_iter().find(agrees).map(Delta::ns);
+        }
+        self.next_look = match self.tick {
+            Some(_) => span * 2,
+            None => span + Self::SOON / 10,
+        };
     }
 
-    #[inline]
-    fn check(&mut self, span: Delta, tick: Delta) {
-        let by_clock = Delta::ns(tick.as_ns().saturating_mul(self.ticks));
-        let off = span - by_clock;
-        let is_far = off > Self::STEP || off < Delta::ZERO - Self::STEP;
-        let ratio = span.as_ns() as f64 / by_clock.as_ns() as f64;
-        self.is_refuted |= is_far || !Self::NEAR.contains(&ratio);
-    }
-
-    /// How long a tick is, once that is known.
+    /// How long a tick is, as far as is known now; it may turn out to be another.
     pub(super) fn tick(&self) -> Option<Delta> {
-        self.tick.filter(|_| !self.is_refuted)
-    }
-
-    pub(super) fn is_refuted(&self) -> bool {
-        self.is_refuted
+        self.tick
     }
 }
 

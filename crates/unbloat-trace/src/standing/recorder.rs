@@ -1,7 +1,7 @@
 //! Windows of a flow as its packets pass.
 
 use super::host_clock::HostClock;
-use super::window::{Series, WINDOW, Window, index_of};
+use super::window::{Cell, Series, WINDOW, Window, index_of};
 use crate::tcp::{DataKind, Segment, Side};
 use crate::user::load::Load;
 use unbloat_units::{Delta, Seq, Time};
@@ -13,6 +13,8 @@ pub(crate) struct Recorder {
     /// By the side of the data that the host sends.
     clocks: [HostClock; 2],
     hosts: [Host; 2],
+    /// The ticks that the samples so far were taken by.
+    ticks: Option<[Delta; 2]>,
     /// Samples of the time before both ticks were known.
     early: Vec<Early>,
     /// The first sample of each series, from which the others count.
@@ -135,11 +137,10 @@ impl Recorder {
             gap,
             echo,
         };
-        match self.ticks() {
-            Some(_) if !self.early.is_empty() => {
-                self.keep_early(window, stamped);
-                self.replay();
-            }
+        if self.ticks != self.ticks() {
+            self.on_ticks();
+        }
+        match self.ticks {
             Some(ticks) => self.stamped(self.last_place(), stamped, ticks),
             None => self.keep_early(window, stamped),
         }
@@ -153,11 +154,18 @@ impl Recorder {
         }
     }
 
-    /// Both ticks are known now: what waited goes to its windows.
+    /// Both ticks are known, or one turned out to be another: what waited goes to its windows.
     #[cold]
-    fn replay(&mut self) {
-        let Some(ticks) = self.ticks() else { return };
-        for Early { window, stamped } in std::mem::take(&mut self.early) {
+    fn on_ticks(&mut self) {
+        self.ticks = self.ticks();
+        for series in Series::ALL.into_iter().filter(|s| s.is_by_clocks()) {
+            let at = series.index();
+            (self.zeros[at], self.floors[at]) = (None, None);
+            self.windows.iter_mut().for_each(|w| w.cells[at] = Cell::default());
+        }
+        let Some(ticks) = self.ticks else { return };
+        for at in 0..self.early.len() {
+            let Early { window, stamped } = self.early[at];
             let place = self.windows.binary_search_by_key(&window, |w| w.index);
             if let Ok(place) = place {
                 self.stamped(place, stamped, ticks);
@@ -213,7 +221,7 @@ impl Recorder {
         let unseen = &mut window.carried[other].own_bytes;
         *unseen = unseen.saturating_add(seg.missed);
         let carried = &mut window.carried[own];
-        carried.own_bytes = carried.own_bytes.saturating_add(seg.header.payload_len);
+        carried.own_bytes = carried.own_bytes.saturating_add(seg.header.wire_len);
         carried.own_in_flight = carried.own_in_flight.max(own_in_flight);
         let is_loss = matches!(
             seg.data,

@@ -35,6 +35,11 @@ impl Series {
         Series::Loop(Side::Up),
     ];
 
+    /// Measured by timestamps, so only as well as their ticks are known.
+    pub(super) const fn is_by_clocks(self) -> bool {
+        !matches!(self, Series::Loop(_))
+    }
+
     /// As in tables.
     pub(crate) const fn name(self) -> &'static str {
         match self {
@@ -102,9 +107,9 @@ impl Cell {
 /// What one direction carried in a window.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Carried {
-    /// Payload of the flow seen or, where only acknowledgments are captured, acknowledged.
+    /// Bytes of the flow on the wire or, where only acknowledgments are captured, acknowledged.
     pub(crate) own_bytes: u32,
-    /// Payload of all flows of the user, any protocol.
+    /// Bytes of all flows of the user on the wire, any protocol.
     pub(crate) user_bytes: u32,
     /// The most that the flow, and that the user's flows together, had unacknowledged.
     pub(crate) own_in_flight: u32,

@@ -1,7 +1,6 @@
 //! What all flows of a user together carry and have in flight, in the windows of `standing`.
 
-use crate::standing::index_of;
-use crate::standing::Carried;
+use crate::standing::{Carried, index_of};
 use unbloat_units::Time;
 
 /// The last windows of a user, by direction of the data.
@@ -42,10 +41,10 @@ impl Load {
 
     /// A packet of any flow of the user.
     #[inline]
-    pub(crate) fn count(&mut self, now: Time, origin: Time, side: usize, payload: u32) {
+    pub(crate) fn count(&mut self, now: Time, origin: Time, side: usize, wire_len: u32) {
         let in_flight = self.in_flight.map(|n| n.clamp(0, i64::from(u32::MAX)) as u32);
         let slot = self.slot(index_of(now, origin));
-        slot.bytes[side] = slot.bytes[side].saturating_add(payload);
+        slot.bytes[side] = slot.bytes[side].saturating_add(wire_len);
         for at in [0, 1] {
             slot.in_flight[at] = slot.in_flight[at].max(in_flight[at]);
         }

@@ -150,11 +150,8 @@ impl User {
         if header.payload_len > 0 && !header.is_uplink() && flow.is_tcp() {
             self.concurrency.on_data(flow, header.time, origin);
         }
-        if header.payload_len > 0 {
-            let side = usize::from(header.is_uplink());
-            self.load
-                .count(header.time, origin, side, header.payload_len);
-        }
+        let side = usize::from(header.is_uplink());
+        self.load.count(header.time, origin, side, header.wire_len);
         let closes_late = flow.closed != 0 && closes_late(flow, header, params.tail);
         if closes_late || self.radio.is_closing_late() {
             let last = self.last - self.silence;
