@@ -1,0 +1,1 @@
+"""Families in which no queue stands."""
