@@ -17,7 +17,10 @@ def labels(situation, folder, translate):
     if "cut" in situation.disguise:
         begin, end = disguise.cut_span((min(p.came for p in packets), max(p.left for p in packets)))
         packets = [p for p in packets if begin <= p.came < end]
-    true = {way: truth.direction_truth([p for p in packets if p.direction == way]) for way in ("down", "up")}
+    true = {
+        way: truth.direction_truth([p for p in packets if p.direction == way], situation.rates.get(way), situation.has_own_queues)
+        for way in ("down", "up")
+    }
     truth.add_host_queue(true, folder, situation)
     return {name: label(situation, name, true, hidden, translate) for name in vantage.NAMES}
 
@@ -71,7 +74,7 @@ def words(situation, one, seen):
     """Which words are right for a direction."""
     if one["kind"] in ("bloated", "slight"):
         extra = {FULL: set(), SIDE: {"cannot_tell"}, WEAK: {"cannot_tell", "slight"}, NONE: {"cannot_tell", "not_tested"}}
-        return set(one["accept"]) | extra[seen]
+        return set(one["accept"]) | extra[seen] | set(situation.also if situation.has_own_queues else ())
     right = set(one["accept"]) | set(situation.also)
     if situation.other:
         right |= {"other_delay"}

@@ -148,7 +148,9 @@ def make_fair_queues_without_aqm(draw):
     limit = max(int(rate * draw.one((150, 300)) / 8e3 / 1500), 40)
     queue = {"kind": "fq_codel", "target": "2 s", "interval": "10 s", "limit": f"{limit} packets"}
     web = [{"name": f"web{n}", "app": {"kind": "web", "every": "400 ms"}, "start": ms(0.2 + 0.1 * n)} for n in range(3)]
-    return draw.situation(path_of(draw, rate, rtt, queue=queue), [bulk(), *web], duration_s=14.0)
+    return draw.situation(
+        path_of(draw, rate, rtt, queue=queue), [bulk(), *web], duration_s=14.0, has_own_queues=True, also=("other_delay",)
+    )
 
 
 @family

@@ -27,6 +27,10 @@ class Situation:
     hidden: tuple = ()
     # Kinds of delay that are there and are no queue: to be named instead of one, or beside it.
     other: tuple = ()
+    # Of links, in bit/s by direction, where they are constant: to say whether they were busy.
+    rates: dict = field(default_factory=dict)
+    # Each flow has a queue of its own.
+    has_own_queues: bool = False
     # What held the flow back where it was no queue.
     limit: str = ""
     # Words that pass besides those that the truth implies.
@@ -64,8 +68,20 @@ class Draw:
     def situation(self, path, flows, *, duration_s, beside=(), **more):
         return Situation(
             self.family, self.seed, scenario_of(path, flows, duration_s, self.seed), list(beside),
-            tap_share=self.between(0.2, 0.8), one_way_s=path["down"].get("delay_s", 0.0), **more,
+            tap_share=self.between(0.2, 0.8), one_way_s=path["down"].get("delay_s") or 0.0,
+            rates={way: rate for way in ("down", "up") if (rate := constant_rate(path[way]))}, **more,
         )
+
+
+def constant_rate(link):
+    """Of a link, or of the last of several."""
+    link = link["hop"][-1] if "hop" in link else link
+    queue = link.get("queue")
+    text = link.get("rate") or (queue.get("rate") if isinstance(queue, dict) else None)
+    if text is None or "radio" in link:
+        return None
+    number, unit = text.split()
+    return float(number) * {"bit/s": 1, "Mbit/s": 1e6}[unit]
 
 
 def path_of(draw, down_bps, rtt_s, *, queue="droptail", up_bps=None, up_queue=None):

@@ -13,7 +13,7 @@ WINDOW_NS = 100_000_000
 STANDS_WINDOWS = 10  # a second
 STANDS_MS = 5.0  # CoDel's target
 BLOATED_MS, SLIGHT_MS = 60.0, 30.0
-LOADED_SHARE, LOADED_WINDOWS = 0.8, 20
+LOADED_WINDOWS = 20
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,17 +102,20 @@ def kind_of(windows):
     return "clean", {"clean"} | ({"slight"} if typical >= 0.85 * SLIGHT_MS else set())
 
 
-def is_loaded(packets):
-    """Whether the queue was put to the test: it held something, or its link was busy, for two seconds in all."""
+def load_of(packets, rate_bps):
+    """Whether the queue was put to the test: for two seconds in all its link was busy; and whether it nearly was."""
     by_window = defaultdict(list)
     for packet in packets:
         by_window[packet.left // WINDOW_NS].append(packet)
-    if not by_window:
-        return False, 0
-    carried = sorted(sum(p.bytes for p in some) for some in by_window.values())
-    most = carried[int(0.98 * (len(carried) - 1))]
-    backlogged = [sum(p.queued > 500_000 for p in some) >= 0.8 * len(some) and len(some) >= 3 for some in by_window.values()]
-    return sum(backlogged) >= LOADED_WINDOWS, most * 8 * 10
+    carried = {window: sum(p.bytes for p in some) for window, some in by_window.items()}
+    if not carried:
+        return False, False
+    # Without a constant rate: what it carried at its best.
+    full = rate_bps / 80 if rate_bps else sorted(carried.values())[int(0.95 * (len(carried) - 1))]
+    waits = {window: sum(p.queued > 500_000 for p in some) >= 0.8 * len(some) for window, some in by_window.items()}
+    busy = [window for window, size in carried.items() if size >= 0.8 * full or (waits[window] and size >= 0.5 * full)]
+    nearly = [size for size in carried.values() if size >= 0.35 * full]
+    return len(busy) >= LOADED_WINDOWS, len(nearly) >= LOADED_WINDOWS // 2
 
 
 def fillers(packets):
@@ -125,15 +128,19 @@ def fillers(packets):
     return {flow: value / total for flow, value in weight.items()} if total else {}
 
 
-def direction_truth(packets):
+def direction_truth(packets, rate_bps=None, has_own_queues=False):
     packets = sorted(packets, key=lambda packet: packet.came)
-    windows = windows_of(packets)
+    shares = fillers(packets)
+    # Where flows have queues of their own, that of the flow which holds most is judged.
+    most = max(shares, key=shares.get, default=None)
+    judged = [p for p in packets if (p.protocol, p.flow) == most] if has_own_queues and most else packets
+    windows = windows_of(judged)
     kind, words = kind_of(windows)
     typical, _ = standing(windows)
-    loaded, rate = is_loaded(packets)
+    loaded, nearly = load_of(packets, rate_bps)
     if kind == "clean" and not loaded:
-        kind, words = "not_tested", {"not_tested"}
-    waits = sorted(packet.queued / 1e6 for packet in packets) or [0.0]
+        kind, words = "not_tested", {"not_tested"} | ({"clean"} if nearly else set())
+    waits = sorted(packet.queued / 1e6 for packet in judged) or [0.0]
     return {
         "kind": kind,
         "accept": sorted(words),
@@ -142,8 +149,7 @@ def direction_truth(packets):
         "wait_p50_ms": round(waits[len(waits) // 2], 1),
         "wait_p95_ms": round(waits[int(len(waits) * 0.95)], 1),
         "loaded": loaded,
-        "carried_bps": rate,
-        "shares": fillers(packets),
+        "shares": shares,
     }
 
 

@@ -70,14 +70,9 @@ impl PacketLog {
             }
             None => write!(self.0, ",,,,")?,
         }
-        let times = [
-            crossing.came.as_ns(),
-            crossing.queued.as_ns(),
-            crossing.radio.as_ns(),
-            crossing.asleep.as_ns(),
-            left.as_ns(),
-        ];
-        let [came, queued, radio, asleep, left] = times;
+        let (came, left) = (crossing.came.as_ns(), left.as_ns());
+        let waits = [crossing.queued, crossing.radio, crossing.asleep];
+        let [queued, radio, asleep] = waits.map(Delta::as_ns);
         writeln!(self.0, ",{bytes},{came},{queued},{radio},{asleep},{left}")
     }
 
