@@ -10,4 +10,4 @@ mod testing;
 
 pub use judgement::{Judgement, judge, searched};
 pub use proposal::{Proposal, Reach, Untreated, propose};
-pub use tested::{NotATest, SCHEMA, Tested};
+pub use tested::{NotATest, Tested};

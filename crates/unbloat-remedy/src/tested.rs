@@ -2,10 +2,7 @@
 
 use serde::Deserialize;
 use std::net::SocketAddr;
-use unbloat_responsiveness::Verdict;
-
-/// Of the document `test.json`; raised when a field changes its meaning or goes.
-pub const SCHEMA: &str = "unbloat.test/2";
+use unbloat_responsiveness::{SCHEMA, Verdict};
 
 /// A finished test.
 #[derive(Clone, Debug, PartialEq)]

@@ -7,6 +7,9 @@ use serde::{Deserialize, Serialize};
 use unbloat_units::Delta;
 use unbloat_workload::Direction;
 
+/// Of documents that hold a verdict; raised when a field changes its meaning or goes.
+pub const SCHEMA: &str = "unbloat.test/2";
+
 /// What added delay does to people. Games: DSLReports' A ends at 30 ms. Calls: by ITU-T G.114 nearly all applications are unaffected up to 150 ms
 /// from mouth to ear, and 400 ms is unacceptable.
 const MEANINGS: [(Delta, &str); 4] = [
