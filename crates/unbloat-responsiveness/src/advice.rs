@@ -125,11 +125,11 @@ fn on_the_line(felt: &[&LoadedDirection]) -> Vec<Advice> {
     match unsteady(Direction::Up) {
         true => {
             let others = shaper.into_iter().chain(window);
-            let others = others.map(Advice::as_alternative);
+            let others = others.map(Advice::into_alternative);
             std::iter::once(follow).chain(others).collect()
         }
         false => {
-            let follow = window.is_some().then(|| follow.as_alternative());
+            let follow = window.is_some().then(|| follow.into_alternative());
             shaper.into_iter().chain(window).chain(follow).collect()
         }
     }
@@ -149,7 +149,7 @@ fn shaper(felt: &[&LoadedDirection], site: Site) -> Option<Advice> {
 
 fn either(cure: Cure, other: Option<Advice>, felt: &[&LoadedDirection]) -> Vec<Advice> {
     let first = advice(cure, felt, evidence(felt, false));
-    let other = other.map(Advice::as_alternative);
+    let other = other.map(Advice::into_alternative);
     std::iter::once(first).chain(other).collect()
 }
 
@@ -195,7 +195,7 @@ fn advice(cure: Cure, cured: &[&LoadedDirection], evidence: Vec<String>) -> Advi
 }
 
 impl Advice {
-    fn as_alternative(self) -> Advice {
+    fn into_alternative(self) -> Advice {
         Advice {
             is_alternative: true,
             ..self
