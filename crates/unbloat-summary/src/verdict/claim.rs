@@ -10,35 +10,48 @@ const STEADY: f64 = 0.6;
 /// Rank correlation of bytes in flight and delay.
 const COUPLED: f64 = 0.6;
 
+/// Windows without the delay in which the traffic went as fast: it is no faster because of the queue.
+const LEAST_ALIKE: u64 = 6;
+/// Rates that differ by less are the same.
+const ALIKE: f64 = 0.2;
+
 pub(super) struct Claim<'a> {
     pub(super) row: &'a Row,
     pub(super) direction: Direction,
+    /// Timestamps tell the direction.
+    pub(super) is_direction_told: bool,
     /// The client's captured traffic fills the queue.
     pub(super) is_explained: bool,
 }
 
 impl<'a> Claim<'a> {
-    /// Of a row whose delay stood; `flow` is what is known of the flow.
-    pub(super) fn of(row: &'a Row, flow: Option<&Flow>) -> Claim<'a> {
-        let explains = |carrying: &Carrying| explains(carrying, row.p50_ms);
-        let (ahead, back) = (explains(&row.ahead), explains(&row.back));
-        let is_idle = |direction: Direction| flow.is_some_and(|f| f.is_application_limited(direction));
-        let direction = match row.series {
-            Series::Path | Series::OneWay => row.direction,
-            Series::Loop => match (ahead, back) {
-                (true, false) => row.direction,
-                (false, true) => row.direction.other(),
-                _ => busier(row),
-            },
+    /// Of a row whose delay stood; `flow` is what is known of the flow, `back` the part of a loop's delay
+    /// that is known to be of the other direction.
+    pub(super) fn of(row: &'a Row, flow: Option<&Flow>, back_ms: Option<f64>) -> Claim<'a> {
+        let [ahead, back] = [&row.ahead, &row.back].map(|carrying| explains(carrying, row));
+        let told = match (row.series, back_ms) {
+            (Series::Path | Series::OneWay, _) => Some(row.direction),
+            (Series::Loop, Some(back_ms)) if 2.0 * back_ms > row.p50_ms => {
+                Some(row.direction.other())
+            }
+            (Series::Loop, Some(_)) => Some(row.direction),
+            (Series::Loop, None) => None,
         };
+        let direction = told.unwrap_or_else(|| match (ahead, back) {
+            (true, false) => row.direction,
+            (false, true) => row.direction.other(),
+            _ => busier(row),
+        });
         let carrying = match direction == row.direction {
             true => ahead,
             false => back,
         };
+        let is_idle = flow.is_some_and(|flow| flow.is_application_limited(direction));
         Claim {
             row,
             direction,
-            is_explained: carrying && !is_idle(direction),
+            is_direction_told: told.is_some(),
+            is_explained: carrying && !is_idle,
         }
     }
 
@@ -49,24 +62,23 @@ impl<'a> Claim<'a> {
         }
     }
 
-    /// Whether timestamps tell the direction.
-    pub(super) fn is_direction_told(&self) -> bool {
-        self.row.series != Series::Loop
-    }
-
     /// How much it says: time that the delay stood.
     pub(super) fn weight(&self) -> u64 {
         self.row.standing
     }
 }
 
-/// The traffic can have made the queue: it is more than a few packets, and it goes at the pace of a
-/// full link or grows with the delay.
-fn explains(carrying: &Carrying, p50_ms: f64) -> bool {
-    let queue_bytes = carrying.standing_bps * p50_ms / 8e3;
+/// The traffic can have made the queue: it is more than a few packets, it goes at the pace of a full
+/// link or grows with the delay, and it does not go at the same pace without.
+fn explains(carrying: &Carrying, row: &Row) -> bool {
+    let queue_bytes = carrying.standing_bps * row.p50_ms / 8e3;
     let is_paced = carrying.steadiness >= STEADY;
     let is_coupled = carrying.coupling.is_some_and(|rho| rho >= COUPLED);
-    queue_bytes >= LEAST_QUEUE_BYTES && (is_paced || is_coupled)
+    let is_alike = carrying
+        .low_bps
+        .is_some_and(|low| (low / carrying.standing_bps - 1.0).abs() < ALIKE);
+    let goes_without = row.low >= LEAST_ALIKE && is_alike;
+    queue_bytes >= LEAST_QUEUE_BYTES && (is_paced || is_coupled) && !goes_without
 }
 
 /// Of a loop whose direction the load leaves open: the one that goes more steadily; if both do, or

@@ -24,8 +24,8 @@ pub(super) struct Case<'a> {
     standing: Vec<&'a Row>,
     busy: Vec<&'a Row>,
     flows: BTreeMap<u64, &'a Flow>,
-    /// Flows whose directions timestamps tell.
-    stamped: BTreeSet<u64>,
+    /// All rows, by flow.
+    all: Vec<&'a Row>,
 }
 
 impl Flow {
@@ -56,16 +56,36 @@ impl<'a> Case<'a> {
         busy: Vec<&'a Row>,
         flows: Vec<&'a Flow>,
     ) -> Case<'a> {
-        let paths = || standing.iter().chain(&busy);
-        let is_stamped = |row: &&&Row| row.series == Series::Path && row.windows >= 3;
-        let stamped = paths().filter(is_stamped).map(|row| row.flow_id).collect();
+        let mut all: Vec<&Row> = standing.iter().chain(&busy).copied().collect();
+        all.sort_by_key(|row| row.flow_id);
         Case {
             params,
             standing,
             busy,
             flows: flows.into_iter().map(|flow| (flow.flow_id, flow)).collect(),
-            stamped,
+            all,
         }
+    }
+
+    /// The row of a flow's series and direction that says most.
+    fn row_of(&self, flow_id: u64, series: Series, direction: Direction) -> Option<&'a Row> {
+        let from = self.all.partition_point(|row| row.flow_id < flow_id);
+        let of_flow = self.all[from..].iter().take_while(|row| row.flow_id == flow_id);
+        let rows = of_flow.filter(|row| row.series == series && row.direction == direction);
+        rows.max_by_key(|row| row.windows).copied()
+    }
+
+    /// The path's own delays say what a loop of the flow would.
+    fn is_path_measured(&self, row: &Row) -> bool {
+        let path = Direction::BOTH.map(|way| self.row_of(row.flow_id, Series::Path, way));
+        let decided = path.map(|path| path.is_some_and(|p| 2 * (p.low + p.standing) >= p.windows));
+        decided == [true, true]
+    }
+
+    /// Of a loop's delay, what the flow's timestamps show to be of the other direction.
+    fn back_ms(&self, row: &Row) -> Option<f64> {
+        let back = self.row_of(row.flow_id, Series::OneWay, row.direction.other())?;
+        (2 * back.windows >= row.windows).then_some(back.p50_ms)
     }
 
     pub(super) fn verdict(&self, direction: Direction) -> DirectionVerdict {
@@ -85,10 +105,16 @@ impl<'a> Case<'a> {
         let told = |row: &&&Row| match row.series {
             Series::Path => true,
             // Of a flow with both clocks it is part of the path.
-            Series::OneWay | Series::Loop => !self.stamped.contains(&row.flow_id),
+            Series::OneWay => self
+                .row_of(row.flow_id, Series::Path, row.direction)
+                .is_none(),
+            Series::Loop => !self.is_path_measured(row),
         };
         let rows = self.standing.iter().filter(told);
-        let claims = rows.map(|row| Claim::of(row, self.flows.get(&row.flow_id).copied()));
+        let claims = rows.map(|row| {
+            let flow = self.flows.get(&row.flow_id).copied();
+            Claim::of(row, flow, self.back_ms(row))
+        });
         let mut claims: Vec<Claim> = claims.filter(|c| c.direction == direction).collect();
         claims.sort_by_key(|claim| std::cmp::Reverse(claim.weight()));
         claims
@@ -105,16 +131,18 @@ impl<'a> Case<'a> {
             .map(|value| weighted_median(&deciding, value));
         let threshold = self.params.bloat_threshold.as_ms();
         let standing = deciding.iter().map(|c| c.weight()).max().unwrap_or(0);
+        let long = deciding.iter().filter(|c| 4 * c.weight() >= standing);
+        let sustained = long.map(|c| c.row.sustained_ms).fold(0.0, f64::max);
         let varies = deciding
             .iter()
             .any(|c| c.row.falls > 0 || c.row.iqr_ms > 0.1 * c.row.p50_ms);
-        let (kind, reason) = match p50 {
+        let (kind, reason) = match sustained {
+            ms if ms < threshold / 2.0 => return self.without_claim(direction),
             _ if !is_explained && (standing < LEAST_UNEXPLAINED || !varies) => {
                 (VerdictKind::CannotTell, Some(Reason::Unexplained))
             }
             ms if ms >= threshold => (VerdictKind::Bloated, None),
-            ms if ms >= threshold / 2.0 => (VerdictKind::Slight, None),
-            _ => return self.without_claim(direction),
+            _ => (VerdictKind::Slight, None),
         };
         let main = deciding[0];
         let is_queue = kind != VerdictKind::CannotTell;
@@ -250,6 +278,9 @@ impl<'a> Case<'a> {
             !limits(row, Flow::is_window_limited) && !limits(row, Flow::is_application_limited)
         });
         let (kind, reason, row) = match free {
+            Some(row) if !row.floor_seen && row.windows == row.low => {
+                (VerdictKind::CannotTell, Some(Reason::Floor), row)
+            }
             Some(row) => (VerdictKind::Clean, None, row),
             None if limits(&low[0], Flow::is_window_limited) => {
                 (VerdictKind::NotTested, Some(Reason::ReceiveWindow), &low[0])

@@ -90,7 +90,9 @@ pub enum Reason {
     OneSided,
     /// Too few delays that bound the hosts' own wait.
     Samples,
-    /// Less than a second of load.
+    /// The capture began and ended within the load: what stood all the time looks like the floor.
+    Floor,
+    /// Less than three seconds of load.
     Short,
     /// The delay stands, and no captured traffic explains it.
     Unexplained,

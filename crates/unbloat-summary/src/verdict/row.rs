@@ -47,6 +47,7 @@ pub(super) struct Carrying {
     pub(super) standing_bps: f64,
     pub(super) own_standing_bps: f64,
     pub(super) in_flight_bytes: f64,
+    pub(super) low_bps: Option<f64>,
     pub(super) steadiness: f64,
     pub(super) coupling: Option<f64>,
     pub(super) lost: u64,
@@ -73,6 +74,8 @@ pub(super) struct Row {
     pub(super) standing: u64,
     pub(super) span_ns: Option<(i64, i64)>,
     pub(super) longest_ms: f64,
+    /// The largest delay that stood for a second.
+    pub(super) sustained_ms: f64,
     pub(super) p50_ms: f64,
     pub(super) p95_ms: f64,
     pub(super) iqr_ms: f64,
@@ -88,9 +91,9 @@ pub(super) struct Rows<'a> {
     texts: [Values<'a>; 4],
     counts: [Values<'a>; 6],
     times: [Values<'a>; 2],
-    numbers: [Values<'a>; 6],
+    numbers: [Values<'a>; 7],
     floor_seen: Values<'a>,
-    carrying: [[Values<'a>; 9]; 2],
+    carrying: [[Values<'a>; 10]; 2],
 }
 
 impl<'a> Rows<'a> {
@@ -104,6 +107,7 @@ impl<'a> Rows<'a> {
                 "standing_bps",
                 "own_standing_bps",
                 "in_flight_bytes",
+                "low_bps",
                 "steadiness",
                 "coupling",
                 "lost_packets",
@@ -132,6 +136,7 @@ impl<'a> Rows<'a> {
                 "standing_p95_ms",
                 "standing_iqr_ms",
                 "before_ms",
+                "sustained_ms",
             ]
             .map(|n| view.column(n)),
             floor_seen: view.column("floor_seen"),
@@ -148,7 +153,7 @@ impl<'a> Rows<'a> {
     }
 
     pub(super) fn busy(&self, row: usize) -> u64 {
-        self.carrying[0][7].u64(row).unwrap_or(0)
+        self.carrying[0][8].u64(row).unwrap_or(0)
     }
 
     pub(super) fn p50_ms(&self, row: usize) -> f64 {
@@ -185,6 +190,7 @@ impl<'a> Rows<'a> {
             standing: count(4),
             span_ns: self.times[0].i64(at).zip(self.times[1].i64(at)),
             longest_ms: number(1).unwrap_or(0.0),
+            sustained_ms: number(6).unwrap_or(0.0),
             p50_ms: number(2).unwrap_or(0.0),
             p95_ms: number(3).unwrap_or(0.0),
             iqr_ms: number(4).unwrap_or(0.0),
@@ -196,18 +202,19 @@ impl<'a> Rows<'a> {
     }
 }
 
-fn carrying(columns: &[Values; 9], at: usize) -> Carrying {
+fn carrying(columns: &[Values; 10], at: usize) -> Carrying {
     let number = |i: usize| columns[i].f64(at).unwrap_or(0.0);
     Carrying {
         peak_bps: number(0),
         standing_bps: number(1),
         own_standing_bps: number(2),
         in_flight_bytes: number(3),
-        steadiness: number(4),
-        coupling: columns[5].f64(at),
-        lost: columns[6].u64(at).unwrap_or(0),
-        busy: columns[7].u64(at).unwrap_or(0),
-        busy_low: columns[8].u64(at).unwrap_or(0),
+        low_bps: columns[4].f64(at),
+        steadiness: number(5),
+        coupling: columns[6].f64(at),
+        lost: columns[7].u64(at).unwrap_or(0),
+        busy: columns[8].u64(at).unwrap_or(0),
+        busy_low: columns[9].u64(at).unwrap_or(0),
     }
 }
 

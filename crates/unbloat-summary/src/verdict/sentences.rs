@@ -161,6 +161,7 @@ impl DirectionVerdict {
                 "only one direction was captured, and it has no TCP timestamps".to_owned()
             }
             Some(Reason::Samples) => "too few round trips were measured under load".to_owned(),
+            Some(Reason::Floor) => "the capture began and ended under load, so a queue that stood all the time would look like the path itself".to_owned(),
             Some(Reason::Short) => "the load lasted less than three seconds".to_owned(),
             Some(Reason::Unexplained) => format!(
                 "{} were delayed by {} ms, and no captured traffic explains it",

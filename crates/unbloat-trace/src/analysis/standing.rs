@@ -34,7 +34,7 @@ impl Analysis for Standing {
             return;
         }
         let recorder = light.recorder.get_or_insert_default();
-        if recorder.on_packet(seg, cx.origin, cx.user.load()) {
+        if recorder.on_packet(seg, flow, cx.origin, cx.user.load()) {
             write(recorder, false, flow, cx);
         }
     }
@@ -94,6 +94,7 @@ fn row(found: &Evidence, facts: &Facts, flow: &Flow<'_>, cx: &mut Context<'_>) {
     row.i64(standing.map(|s| start(s.span.0)));
     row.i64(standing.map(|s| end(s.span.1)));
     row.f64(standing.map(|s| WINDOW.as_ms() * f64::from(s.longest)));
+    row.f64(standing.map(|s| s.sustained_ms));
     row.f64(standing.map(|s| s.p50_ms));
     row.f64(standing.map(|s| s.p95_ms));
     row.f64(standing.map(|s| s.iqr_ms));

@@ -43,6 +43,8 @@ pub(crate) struct Standing {
     /// First and last window of all runs, and how many windows the longest run spans.
     pub(crate) span: (u32, u32),
     pub(crate) longest: u32,
+    /// The largest delay that stood for a second.
+    pub(crate) sustained_ms: f64,
     pub(crate) p50_ms: f64,
     pub(crate) p95_ms: f64,
     /// Interquartile range of the windows' delays.
@@ -90,18 +92,24 @@ pub(crate) fn evidence(recorder: &mut Recorder, facts: &Facts, load: &Load) -> V
             (Series::OneWay(side), Some(ticks)) => ticks[side.index()],
             (_, None) => continue,
         };
+        let target = target(facts.rtt_floor) + resolution;
+        let mut delays = recorder.delays(series, &windows);
+        if let Series::Path(side) = series {
+            let before = recorder.delays(Series::OneWay(side), &windows);
+            raise(&mut delays, &before, target);
+        }
         let judged = Judged {
             series,
             windows: &windows,
-            target: target(facts.rtt_floor) + resolution,
+            delays: &delays,
+            target,
         };
-        let floors = recorder.floors(series, &windows);
-        found.extend(judged.evidence(&floors, facts));
+        found.extend(judged.evidence(facts));
     }
     for evidence in &mut found {
         if let (Series::Path(side), Some(standing)) = (evidence.series, &mut evidence.standing) {
-            let floors = recorder.floors(Series::OneWay(side), &windows);
-            standing.before_ms = before_ms(&windows, &floors, side, standing.span);
+            let before = recorder.delays(Series::OneWay(side), &windows);
+            standing.before_ms = before_ms(&windows, &before, standing.span);
         }
     }
     recorder.keep_floors(&windows);
@@ -114,10 +122,37 @@ fn target(rtt_floor: Option<Delta>) -> Delta {
     eighth.max(Delta::ms(5)).min(Delta::ms(16))
 }
 
+/// Delays above the floor in a window, in microseconds.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Delays {
+    /// No queue was longer than this.
+    pub(super) upper: i64,
+    /// It was no shorter than this, if any sample is sharp.
+    pub(super) lower: i64,
+    pub(super) samples: u16,
+    pub(super) sharp: u16,
+}
+
+/// What waited before the capture point waited on the path, and no host held it: it raises what the path
+/// delays are at least. Beyond what they are at most it is the capture's clock that moved.
+fn raise(path: &mut [Delays], before: &[Delays], target: Delta) {
+    for (path, before) in path.iter_mut().zip(before) {
+        let is_possible = before.upper <= path.upper.saturating_add(target.as_us());
+        if path.samples == 0 || before.samples == 0 || !is_possible {
+            continue;
+        }
+        if path.sharp == 0 || before.upper > path.lower {
+            path.lower = before.upper.min(path.upper);
+            path.sharp = path.sharp.max(before.samples);
+        }
+    }
+}
+
 /// One series of a block of windows.
 struct Judged<'a> {
     series: Series,
     windows: &'a [Window],
+    delays: &'a [Delays],
     target: Delta,
 }
 
@@ -150,44 +185,41 @@ impl Judged<'_> {
     /// A run goes on over a silence of this many windows.
     const BRIDGED: u32 = 4;
 
-    fn evidence(&self, floors: &[i64], facts: &Facts) -> Option<Evidence> {
-        let seen = || self.windows.iter().filter(|w| w.cell(self.series).samples > 0);
-        let (first, last) = (seen().next()?, seen().next_back()?);
-        let states = self.states(floors);
+    fn evidence(&self, facts: &Facts) -> Option<Evidence> {
+        let seen: Vec<usize> = (0..self.windows.len())
+            .filter(|&at| self.delays[at].samples > 0)
+            .collect();
+        let span = (self.windows[*seen.first()?].index, self.windows[*seen.last()?].index);
+        let states: Vec<State> = self.delays.iter().map(|d| self.state(d)).collect();
         let runs = self.runs(&states);
         let stood = self.stood(&states, &runs);
-        let carrying = |side| self.carrying(side, floors, &states, &stood);
+        let sum = |of: fn(&Delays) -> u16| seen.iter().map(|&at| u64::from(of(&self.delays[at]))).sum();
         Some(Evidence {
             series: self.series,
-            span: (first.index, last.index),
+            span,
             target: self.target,
             is_floor_seen: facts.is_begin_seen,
-            samples: seen().map(|w| u64::from(w.cell(self.series).samples)).sum(),
-            sharp: seen().map(|w| u64::from(w.cell(self.series).sharp)).sum(),
-            windows: seen().count() as u32,
+            samples: sum(|d| d.samples),
+            sharp: sum(|d| d.sharp),
+            windows: seen.len() as u32,
             low: states.iter().filter(|s| **s == State::Low).count() as u32,
-            standing: self.standing(floors, &runs, &stood),
-            ahead: carrying(self.series.side()),
-            back: carrying(self.series.side().other()),
+            standing: self.standing(&runs, &stood),
+            ahead: self.carrying(self.series.side(), &states, &stood),
+            back: self.carrying(self.series.side().other(), &states, &stood),
         })
     }
 
-    fn states(&self, floors: &[i64]) -> Vec<State> {
+    fn state(&self, delays: &Delays) -> State {
         let target = self.target.as_us();
-        let windows = self.windows.iter().zip(floors);
-        let state = |(window, floor): (&Window, &i64)| {
-            let cell = window.cell(self.series);
-            if cell.samples == 0 {
-                State::Unknown
-            } else if i64::from(cell.upper) - floor <= target {
-                State::Low
-            } else if cell.sharp >= 2 && i64::from(cell.lower) - floor > target {
-                State::Standing
-            } else {
-                State::Unknown
-            }
-        };
-        windows.map(state).collect()
+        if delays.samples == 0 {
+            State::Unknown
+        } else if delays.upper <= target {
+            State::Low
+        } else if delays.sharp >= 2 && delays.lower > target {
+            State::Standing
+        } else {
+            State::Unknown
+        }
     }
 
     fn runs(&self, states: &[State]) -> Vec<Run> {
@@ -214,7 +246,7 @@ impl Judged<'_> {
                     });
                     run.last = at;
                     run.standing += 1;
-                    run.sharp += u32::from(self.windows[at].cell(self.series).sharp);
+                    run.sharp += u32::from(self.delays[at].sharp);
                 }
             }
         }
@@ -238,19 +270,19 @@ impl Judged<'_> {
         within.filter(|&at| states[at] == State::Standing).collect()
     }
 
-    fn delay_ms(&self, at: usize, floors: &[i64]) -> f64 {
-        let cell = self.windows[at].cell(self.series);
-        (i64::from(cell.lower) - floors[at]) as f64 / 1e3
+    fn delay_ms(&self, at: usize) -> f64 {
+        self.delays[at].lower as f64 / 1e3
     }
 
-    fn standing(&self, floors: &[i64], runs: &[Run], stood: &[usize]) -> Option<Standing> {
-        let mut delays: Vec<f64> = stood.iter().map(|&at| self.delay_ms(at, floors)).collect();
+    fn standing(&self, runs: &[Run], stood: &[usize]) -> Option<Standing> {
+        let mut delays: Vec<f64> = stood.iter().map(|&at| self.delay_ms(at)).collect();
         let mut at = |q| quantile(&mut delays, q);
         let (p25, p50, p75, p95) = (at(0.25)?, at(0.5)?, at(0.75)?, at(0.95)?);
         Some(Standing {
             windows: stood.len() as u32,
             span: (self.windows[stood[0]].index, self.windows[*stood.last()?].index),
             longest: runs.iter().map(|run| self.length(run)).max()?,
+            sustained_ms: self.sustained_ms(stood),
             p50_ms: p50,
             p95_ms: p95,
             iqr_ms: p75 - p25,
@@ -259,13 +291,22 @@ impl Judged<'_> {
         })
     }
 
-    fn carrying(
-        &self,
-        side: Side,
-        floors: &[i64],
-        states: &[State],
-        stood: &[usize],
-    ) -> Carrying {
+    /// Over spans of a second within runs, the most of the least delay in each.
+    fn sustained_ms(&self, stood: &[usize]) -> f64 {
+        let second = (Self::LEAST_SPAN.as_ns() / WINDOW.as_ns()) as u32;
+        let spans = stood.iter().enumerate().filter_map(|(i, &from)| {
+            let end = self.windows[from].index + second;
+            let span = stood[i..].iter().take_while(|&&at| self.windows[at].index < end);
+            let span: Vec<usize> = span.copied().collect();
+            let is_whole = span.len() as u32 >= Self::LEAST_WINDOWS
+                && self.windows[*span.last()?].index + 1 == end;
+            let least = span.iter().map(|&at| self.delay_ms(at));
+            least.min_by(f64::total_cmp).filter(|_| is_whole)
+        });
+        spans.max_by(f64::total_cmp).unwrap_or_default()
+    }
+
+    fn carrying(&self, side: Side, states: &[State], stood: &[usize]) -> Carrying {
         let of = |at: usize| &self.windows[at].carried[side.index()];
         let rate = |bytes: f64| bytes * 8.0 / WINDOW.as_secs();
         let all = 0..self.windows.len();
@@ -284,12 +325,8 @@ impl Judged<'_> {
         };
         let pairs: Vec<(f64, f64)> = all
             .clone()
-            .filter(|&at| self.windows[at].cell(self.series).samples > 0)
-            .filter(|&at| of(at).user_in_flight > 0)
-            .map(|at| {
-                let delay = i64::from(self.windows[at].cell(self.series).upper) - floors[at];
-                (f64::from(of(at).user_in_flight), delay as f64)
-            })
+            .filter(|&at| self.delays[at].samples > 0 && of(at).user_in_flight > 0)
+            .map(|at| (f64::from(of(at).user_in_flight), self.delays[at].upper as f64))
             .collect();
         Carrying {
             peak_bps: peak.map(rate),
@@ -316,12 +353,9 @@ fn quartile_ratio(values: impl Iterator<Item = f64>) -> Option<f64> {
 }
 
 /// Median delay of the leg before the capture point while the path's delay stood.
-fn before_ms(windows: &[Window], floors: &[i64], side: Side, span: (u32, u32)) -> Option<f64> {
-    let within = windows.iter().zip(floors);
-    let within = within.filter(|(w, _)| (span.0..=span.1).contains(&w.index));
-    let delays = within.filter_map(|(window, floor)| {
-        let cell = window.cell(Series::OneWay(side));
-        (cell.samples > 0).then(|| (i64::from(cell.upper) - floor) as f64 / 1e3)
-    });
+fn before_ms(windows: &[Window], before: &[Delays], span: (u32, u32)) -> Option<f64> {
+    let within = windows.iter().zip(before);
+    let within = within.filter(|(w, d)| (span.0..=span.1).contains(&w.index) && d.samples > 0);
+    let delays = within.map(|(_, delays)| delays.upper as f64 / 1e3);
     quantile(&mut delays.collect::<Vec<f64>>(), 0.5)
 }

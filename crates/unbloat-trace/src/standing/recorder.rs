@@ -1,7 +1,9 @@
 //! Windows of a flow as its packets pass.
 
+use super::evidence::Delays;
 use super::host_clock::HostClock;
 use super::window::{Cell, Series, WINDOW, Window, index_of};
+use crate::analysis::Flow;
 use crate::tcp::{DataKind, Segment, Side};
 use crate::user::load::Load;
 use unbloat_units::{Delta, Seq, Time};
@@ -49,6 +51,8 @@ struct Stamped {
     own: i64,
     /// Since the host's previous packet.
     gap: Option<i64>,
+    /// It answers several full segments at once.
+    at_once: Option<AtOnce>,
     /// The echo, where it is newer than any before it.
     echo: Option<i64>,
 }
@@ -69,20 +73,30 @@ impl Recorder {
 
     /// Takes in a packet. Returns whether the windows are due to be judged.
     #[inline]
-    pub(crate) fn on_packet(&mut self, seg: &Segment<'_>, origin: Time, load: &mut Load) -> bool {
+    pub(crate) fn on_packet(
+        &mut self,
+        seg: &Segment<'_>,
+        flow: &Flow<'_>,
+        origin: Time,
+        load: &mut Load,
+    ) -> bool {
         let index = index_of(seg.now, origin);
         let is_full = self.turn(index, load);
         let side = seg.side;
         let at = side.index();
         let gap = self.hosts[at].last.map(|last| seg.now.since_bounded(last));
         self.hosts[at].last = Some(seg.now);
-        let stamp_gap = self.on_stamp(seg, index);
+        let at_once = AtOnce::of(seg, flow);
+        let stamp_gap = self.on_stamp(seg, index, at_once);
         if let Some(sample) = seg.rtt {
-            let gap = gap.max(stamp_gap);
+            let gap = match at_once {
+                Some(_) => Some(Delta::ZERO),
+                None => gap.max(stamp_gap),
+            };
             let delay = (sample.rtt.as_us(), gap.map(Delta::as_us));
             self.sample(self.last_place(), Series::Loop(side.other()), delay);
         }
-        self.on_bytes(seg, load);
+        self.on_bytes(seg, flow, load);
         is_full
     }
 
@@ -116,7 +130,12 @@ impl Recorder {
         windows
     }
 
-    fn on_stamp(&mut self, seg: &Segment<'_>, window: u32) -> Option<Delta> {
+    fn on_stamp(
+        &mut self,
+        seg: &Segment<'_>,
+        window: u32,
+        at_once: Option<AtOnce>,
+    ) -> Option<Delta> {
         let header = seg.header;
         if !header.flags.has(PacketFlags::TIMESTAMPS) {
             return None;
@@ -135,6 +154,7 @@ impl Recorder {
             now: seg.now,
             own: ticks,
             gap,
+            at_once,
             echo,
         };
         if self.ticks != self.ticks() {
@@ -186,7 +206,11 @@ impl Recorder {
             let path = (sent - ns(echo, other)) / 1_000;
             // Either end of the gap lies anywhere in its tick.
             let gap = packet.gap.map(|gap| ns(gap.max(0) + 1, own) / 1_000);
-            self.sample(place, Series::Path(side.other()), (path, gap));
+            let held = match packet.at_once {
+                Some(at_once) => gap.map(|gap| at_once.held_us(gap)),
+                None => gap,
+            };
+            self.sample(place, Series::Path(side.other()), (path, held));
         }
     }
 
@@ -204,7 +228,7 @@ impl Recorder {
     }
 
     #[inline]
-    fn on_bytes(&mut self, seg: &Segment<'_>, load: &mut Load) {
+    fn on_bytes(&mut self, seg: &Segment<'_>, flow: &Flow<'_>, load: &mut Load) {
         let (own, other) = (seg.side.index(), seg.side.other().index());
         let own_in_flight = seg.in_flight.unwrap_or(self.hosts[own].in_flight);
         let other_in_flight = match seg.acked {
@@ -218,8 +242,16 @@ impl Recorder {
         let Some(window) = self.windows.last_mut() else {
             return;
         };
-        let unseen = &mut window.carried[other].own_bytes;
-        *unseen = unseen.saturating_add(seg.missed);
+        // Of data that was not captured, the acknowledgments tell.
+        let unseen = match flow.core.packets[other] {
+            0 => seg.acked,
+            _ => seg.missed,
+        };
+        if unseen > 0 {
+            let bytes = &mut window.carried[other].own_bytes;
+            *bytes = bytes.saturating_add(unseen);
+            load.carry(window.index, other, unseen);
+        }
         let carried = &mut window.carried[own];
         carried.own_bytes = carried.own_bytes.saturating_add(seg.header.wire_len);
         carried.own_in_flight = carried.own_in_flight.max(own_in_flight);
@@ -244,9 +276,24 @@ impl Recorder {
         Some([down.tick()?, up.tick()?])
     }
 
+    /// The delays of a series above its floor, window by window.
+    pub(super) fn delays(&self, series: Series, windows: &[Window]) -> Vec<Delays> {
+        let floors = self.floors(series, windows);
+        let delays = windows.iter().zip(floors).map(|(window, floor)| {
+            let cell = window.cell(series);
+            Delays {
+                upper: i64::from(cell.upper) - floor,
+                lower: i64::from(cell.lower) - floor,
+                samples: cell.samples,
+                sharp: cell.sharp,
+            }
+        });
+        delays.collect()
+    }
+
     /// The floor of a series at each window: the least sample, from before or after, for each window
     /// of distance so much more as clocks may drift meanwhile.
-    pub(super) fn floors(&self, series: Series, windows: &[Window]) -> Vec<i64> {
+    fn floors(&self, series: Series, windows: &[Window]) -> Vec<i64> {
         let drift = match series {
             Series::Loop(_) => 0,
             _ => WINDOW.as_us() * Self::DRIFT_PPM / 1_000_000,
@@ -295,5 +342,44 @@ impl Floor {
             us,
             index: window.index,
         })
+    }
+}
+
+/// An acknowledgment of at least two full segments, which is due as soon as the second is there (RFC 5681
+/// §4.2): what it echoes, the oldest of them, waited for the newest and for nothing else.
+#[derive(Clone, Copy, Debug)]
+enum AtOnce {
+    /// They passed the capture point within this time.
+    Within(Delta),
+    /// So many of them, which were not captured; evenly over the time since the last acknowledgment.
+    Segments(u32),
+}
+
+impl AtOnce {
+    /// A segment with less is not full on any path.
+    const LEAST_SEGMENT: u32 = 1_000;
+    const USUAL_SEGMENT: u32 = 1_448;
+
+    #[inline]
+    fn of(seg: &Segment<'_>, flow: &Flow<'_>) -> Option<AtOnce> {
+        if seg.header.payload_len > 0 {
+            return None;
+        }
+        if let Some(sample) = seg.rtt {
+            let is_full = seg.acked >= Self::LEAST_SEGMENT * seg.acked_packets;
+            let spread = sample.from_oldest? - sample.rtt;
+            return (seg.acked_packets >= 2 && is_full).then_some(AtOnce::Within(spread));
+        }
+        let segments = seg.acked / Self::USUAL_SEGMENT;
+        let is_unseen = flow.core.packets[seg.side.other().index()] == 0;
+        (is_unseen && segments >= 2).then_some(AtOnce::Segments(segments))
+    }
+
+    /// How long the host held the oldest, which came within `gap_us`.
+    fn held_us(self, gap_us: i64) -> i64 {
+        match self {
+            AtOnce::Within(spread) => spread.as_us().min(gap_us),
+            AtOnce::Segments(n) => gap_us * i64::from(n - 1) / i64::from(n),
+        }
     }
 }

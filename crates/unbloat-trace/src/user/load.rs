@@ -50,6 +50,13 @@ impl Load {
         }
     }
 
+    /// Bytes of a window that were not captured themselves.
+    #[inline]
+    pub(crate) fn carry(&mut self, index: u32, side: usize, bytes: u32) {
+        let slot = self.slot(index);
+        slot.bytes[side] = slot.bytes[side].saturating_add(bytes);
+    }
+
     /// A flow has so much more in flight.
     #[inline]
     pub(crate) fn in_flight(&mut self, side: usize, more: i64) {
