@@ -5,16 +5,16 @@ use std::path::Path;
 use unbloat_run::RunReader;
 use unbloat_units::Rate;
 
-/// The most that applications got in any stage of a test, down and up.
+/// The highest delivered rate of any stage of a test, down and up.
 pub fn of_test(run: &Path) -> Result<[Option<Rate>; 2], CommandError> {
-    let columns = ["goodput_down_bps", "goodput_up_bps"];
+    let columns = ["delivered_down_bps", "delivered_up_bps"];
     let most = |values: &mut Vec<f64>| values.iter().copied().max_by(f64::total_cmp);
     rates(
         run,
         "stages",
         columns,
         most,
-        "its table stages has no goodput; it must be of unbloat test",
+        "its table stages has no delivered rate; it must be of unbloat test, of this version",
     )
 }
 

@@ -98,11 +98,11 @@ pub fn framing(line: &Line) -> Result<Option<Framing>, CommandError> {
 }
 
 pub fn rates(given: &Line, framing: Framing) -> Result<[Option<Rate>; 2], CommandError> {
-    let of_goodput =
+    let of_payload =
         |both: [Option<Rate>; 2]| both.map(|one| one.map(|rate| framing.line_rate(rate)));
     match (&given.test, &given.capture) {
-        (Some(run), _) => Ok(of_goodput(measured::of_test(run)?)),
-        (_, Some(run)) => Ok(of_goodput(measured::of_capture(run)?)),
+        (Some(run), _) => Ok(of_payload(measured::of_test(run)?)),
+        (_, Some(run)) => Ok(of_payload(measured::of_capture(run)?)),
         _ => Ok([given.down_bps, given.up_bps]),
     }
 }
