@@ -19,8 +19,8 @@ use crate::plan::{Direction, Load, Plan, Stack};
 pub(crate) use curves::Curves;
 pub use echoes::EchoAccount;
 use unbloat_responsiveness::{
-    Added, Advice, Checks, Confidence, Distrust, Facts, LoadChecks, LoadedDirection, LoadedRtt,
-    Mark, Means, Params, Queue, Rpm, Rule, Split, StackView, advise, distrust, grade,
+    Added, Checks, Confidence, Distrust, Doubt, Facts, LoadChecks, LoadedDirection, LoadedRtt,
+    Mark, Means, Params, Rpm, Rule, Split, StackView, Verdict, distrust, grade, verdict,
 };
 use unbloat_units::{Bytes, Delta, Rate, Time};
 
@@ -35,7 +35,8 @@ pub struct Findings {
     pub rule: Rule,
     pub marks: Vec<Mark>,
     pub distrust: Vec<Distrust>,
-    pub advice: Vec<Advice>,
+    /// What all of it comes to.
+    pub verdict: Verdict,
 }
 
 /// The path at rest.
@@ -100,10 +101,18 @@ pub fn findings(measured: &Measured, rule: Rule) -> Findings {
     let splits = splits(&loads);
     let checks = checks(measured, &idle, &loads);
     let reasons = distrust(&checks);
-    let advice = advice(measured, (&idle, &loads, &splits), &reasons);
+    let mut directions = directions(&idle, &loads, &splits);
+    if measured.server.http == Some(Http::Three) {
+        // What waits in senders is cured by options of TCP's sockets, which QUIC does not have.
+        directions.iter_mut().for_each(|one| one.unsent = None);
+    }
+    let verdict = verdict(directions, reasons.iter().map(Doubt::from).collect());
+    // What says nothing has no grade by anybody's rule.
+    let is_graded = verdict.grade.is_some();
+    let marks = is_graded.then(|| grade(rule, &facts(&idle, &loads)));
     Findings {
-        marks: grade(rule, &facts(&idle, &loads)),
-        advice,
+        marks: marks.unwrap_or_default(),
+        verdict,
         distrust: reasons,
         idle,
         loads,
@@ -349,24 +358,6 @@ fn facts(idle: &Idle, loads: &[LoadFindings]) -> Facts {
     }
 }
 
-/// None where loads ran but nothing says what they added to the delay of others, as with ndt7 alone.
-fn advice(
-    measured: &Measured,
-    (idle, loads, splits): (&Idle, &[LoadFindings], &[(Direction, Split)]),
-    reasons: &[Distrust],
-) -> Vec<Advice> {
-    let mut directions = directions(idle, loads, splits);
-    if measured.server.http == Some(Http::Three) {
-        // What waits in senders is cured by options of TCP's sockets, which QUIC does not have.
-        directions.iter_mut().for_each(|one| one.split = None);
-    }
-    let is_fatal = reasons.iter().any(Distrust::is_fatal);
-    match directions.is_empty() && !loads.is_empty() && !is_fatal {
-        true => Vec::new(),
-        false => advise(&directions, reasons),
-    }
-}
-
 fn directions(
     idle: &Idle,
     loads: &[LoadFindings],
@@ -379,17 +370,18 @@ fn directions(
         let found = found
             .find(|found| found.stack == Stack::NetworkOnly)
             .or(first)?;
+        let mut split = splits.iter().filter(|(of, _)| *of == direction);
         Some(LoadedDirection {
             direction,
-            goodput: found.delivered[direction as usize]?,
+            delivered: found.delivered[direction as usize]?,
             is_steady: found.is_steady(direction),
+            added: found.added_rtt?.mean.value,
             added_p95: found.added_of(direction)?.p95.value,
             idle_rtt: idle.rtt.map_or(Delta::ZERO, |[p50, ..]| p50),
-            split: splits
-                .iter()
-                .find(|(of, _)| *of == direction)
-                .map(|(_, split)| *split),
-            queue: Queue::Unknown,
+            unsent: split
+                .next()
+                .and_then(|(_, split)| Some(split.sockets?.delay)),
+            located: None,
         })
     };
     Direction::BOTH.into_iter().filter_map(one).collect()
