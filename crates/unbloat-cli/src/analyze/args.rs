@@ -70,8 +70,8 @@ pub struct Args {
     #[arg(long, default_value_t = 40, requires = "format")]
     pub rows: usize,
 
-    /// Added delay at the 95th percentile from which a flow or a user suffers
-    #[arg(long, value_name = "SPAN", default_value = "100 ms")]
+    /// Standing delay from which a queue is called bufferbloat; from half of it, slight
+    #[arg(long, value_name = "SPAN", default_value = "60 ms")]
     pub bloat_threshold: Delta,
 
     /// Threads that analyse files

@@ -5,6 +5,10 @@ use super::row::{Carrying, Flow, Row, Series};
 
 /// A packet or four are no queue: what an idle link holds of a burst.
 const LEAST_QUEUE_BYTES: f64 = 6_000.0;
+/// RFC 6928: ten segments.
+const FIRST_WINDOW_BYTES: f64 = 14_600.0;
+/// Fewer losses may be the path's own.
+const LEAST_LOST: u64 = 10;
 /// Windows of a full link carry alike; those of requests and answers do not.
 const STEADY: f64 = 0.6;
 /// Rank correlation of bytes in flight and delay.
@@ -69,16 +73,27 @@ impl<'a> Claim<'a> {
 }
 
 /// The traffic can have made the queue: it is more than a few packets, it goes at the pace of a full
-/// link or grows with the delay, and it does not go at the same pace without.
+/// link or grows with the delay, and it did not go at the same pace before.
 fn explains(carrying: &Carrying, row: &Row) -> bool {
     let queue_bytes = carrying.standing_bps * row.p50_ms / 8e3;
     let is_paced = carrying.steadiness >= STEADY;
     let is_coupled = carrying.coupling.is_some_and(|rho| rho >= COUPLED);
     let is_alike = carrying
-        .low_bps
-        .is_some_and(|low| (low / carrying.standing_bps - 1.0).abs() < ALIKE);
-    let goes_without = row.low >= LEAST_ALIKE && is_alike;
-    queue_bytes >= LEAST_QUEUE_BYTES && (is_paced || is_coupled) && !goes_without
+        .before_bps
+        .is_some_and(|before| (before / carrying.standing_bps - 1.0).abs() < ALIKE);
+    let went_before = row.low_before >= LEAST_ALIKE && is_alike;
+    queue_bytes >= LEAST_QUEUE_BYTES
+        && is_load(carrying, carrying.standing_bps, row)
+        && (is_paced || is_coupled)
+        && !went_before
+}
+
+/// A sender that never has more on its way than a first window has not looked for the path's limit, unless
+/// losses held it there.
+pub(super) fn is_load(carrying: &Carrying, rate_bps: f64, row: &Row) -> bool {
+    let round_trip_ms = row.rtt_floor_ms.unwrap_or(0.0) + row.p50_ms;
+    let in_flight_bytes = rate_bps * round_trip_ms / 8e3;
+    in_flight_bytes >= FIRST_WINDOW_BYTES || carrying.lost >= LEAST_LOST
 }
 
 /// Of a loop whose direction the load leaves open: the one that goes more steadily; if both do, or

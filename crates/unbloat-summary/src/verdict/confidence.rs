@@ -2,7 +2,7 @@
 
 use super::Confidence;
 use super::claim::Claim;
-use super::row::{Row, Series};
+use super::row::Row;
 
 impl Confidence {
     /// The words of `docs/verdicts.md`; below low nothing is claimed.
@@ -16,11 +16,10 @@ impl Confidence {
 }
 
 pub(super) fn of_queue(claim: &Claim, is_explained: bool) -> f64 {
-    match (claim.row.series, is_explained) {
-        (Series::Path, true) => 0.98,
-        (Series::OneWay, true) => 0.9,
-        (Series::Loop, true) => 0.9,
-        (_, false) => 0.7,
+    match (is_explained, claim.is_direction_told) {
+        (true, true) => 0.98,
+        (true, false) => 0.9,
+        (false, _) => 0.7,
     }
 }
 

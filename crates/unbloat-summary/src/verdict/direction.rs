@@ -1,9 +1,10 @@
 //! The verdict on one direction.
 
-use super::claim::Claim;
+use super::claim::{Claim, is_load};
 use super::row::{Flow, Row, Series};
 use super::{
-    Direction, DirectionVerdict, Filler, Place, Reason, VerdictKind, WaitingFlow, confidence,
+    Direction, DirectionVerdict, Filler, OtherDelay, OtherKind, Place, Reason, VerdictKind,
+    WaitingFlow, confidence,
 };
 use crate::SummaryParams;
 use std::collections::{BTreeMap, BTreeSet};
@@ -17,6 +18,10 @@ const LEAST_BUSY: u64 = 12;
 const LEAST_LOAD: u64 = 100_000;
 /// An unexplained delay that stands for less may be anything.
 const LEAST_UNEXPLAINED: u64 = 12;
+/// Delay that stands on levels for so much of its time is no queue's.
+const LEVEL: f64 = 0.7;
+/// Fewer late samples are chance.
+const LEAST_WAITS: u64 = 3;
 
 /// All that bears on a verdict.
 pub(super) struct Case<'a> {
@@ -127,33 +132,34 @@ impl<'a> Case<'a> {
             true => explained,
             false => claims.iter().collect(),
         };
-        let [p50, p95] = [|c: &Claim| c.row.p50_ms, |c: &Claim| c.row.p95_ms]
-            .map(|value| weighted_median(&deciding, value));
-        let threshold = self.params.bloat_threshold.as_ms();
+        // Flows that begin in a full queue take it for the floor: the one that saw most of it decides.
         let standing = deciding.iter().map(|c| c.weight()).max().unwrap_or(0);
         let long = deciding.iter().filter(|c| 4 * c.weight() >= standing);
-        let sustained = long.map(|c| c.row.sustained_ms).fold(0.0, f64::max);
-        let varies = deciding
-            .iter()
-            .any(|c| c.row.falls > 0 || c.row.iqr_ms > 0.1 * c.row.p50_ms);
-        let (kind, reason) = match sustained {
+        let main = long.max_by(|a, b| a.row.sustained_ms.total_cmp(&b.row.sustained_ms));
+        let Some(main) = main.copied() else {
+            return self.without_claim(direction);
+        };
+        let threshold = self.params.bloat_threshold.as_ms();
+        let (kind, reason) = match main.row.sustained_ms {
             ms if ms < threshold / 2.0 => return self.without_claim(direction),
-            _ if !is_explained && (standing < LEAST_UNEXPLAINED || !varies) => {
+            _ if !is_explained && main.row.level_share >= LEVEL => {
+                return self.other_delay(direction, main);
+            }
+            _ if !is_explained && main.row.standing < LEAST_UNEXPLAINED => {
                 (VerdictKind::CannotTell, Some(Reason::Unexplained))
             }
             ms if ms >= threshold => (VerdictKind::Bloated, None),
             _ => (VerdictKind::Slight, None),
         };
-        let main = deciding[0];
         let is_queue = kind != VerdictKind::CannotTell;
         DirectionVerdict {
             kind,
             reason,
             confidence: Some(confidence::of_queue(main, is_explained)),
-            standing_p50_ms: Some(p50),
-            standing_p95_ms: Some(p95),
+            standing_p50_ms: Some(main.row.p50_ms),
+            standing_p95_ms: Some(main.row.p95_ms),
             standing_s: standing as f64 * WINDOW_S,
-            queue_bdp: bdp(&deciding).filter(|_| is_queue && is_explained),
+            queue_bdp: bdp(main).filter(|_| is_queue && is_explained),
             rate_bps: Some(main.carrying().standing_bps).filter(|_| is_explained),
             from_ns: deciding.iter().filter_map(|c| Some(c.row.span_ns?.0)).min(),
             until_ns: deciding.iter().filter_map(|c| Some(c.row.span_ns?.1)).max(),
@@ -261,40 +267,65 @@ impl<'a> Case<'a> {
         let tested = self.tested(direction);
         let long: Vec<&Row> = tested
             .into_iter()
-            .filter(|row| row.ahead.busy >= LEAST_BUSY)
+            .filter(|row| row.ahead.busy >= LEAST_BUSY && is_load(&row.ahead, row.ahead.peak_bps, row))
             .collect();
         let covered = long.iter().copied().filter(|row| self.covers(row, direction));
-        let low = covered.filter(|row| 10 * row.ahead.busy_low >= 7 * row.ahead.busy);
-        let low: Vec<&Row> = low.collect();
+        let threshold = self.params.bloat_threshold.as_ms();
+        let is_low = |row: &&Row| row.sustained_ms < threshold / 2.0;
+        let is_known = |row: &&Row| 2 * (row.low + row.standing) >= row.windows;
+        let low: Vec<&Row> = covered.filter(is_low).filter(is_known).collect();
         if low.is_empty() {
             return self.untested(direction, &long);
         }
-        let limits = |row: &&Row, is: fn(&Flow, Direction) -> bool| {
-            self.flows
-                .get(&row.flow_id)
-                .is_some_and(|flow| is(flow, direction))
+        let is_held = |row: &&Row| {
+            let flow = self.flows.get(&row.flow_id);
+            flow.is_some_and(|flow| {
+                flow.is_window_limited(direction) || flow.is_application_limited(direction)
+            })
         };
-        let free = low.iter().find(|row| {
-            !limits(row, Flow::is_window_limited) && !limits(row, Flow::is_application_limited)
-        });
-        let (kind, reason, row) = match free {
+        let free = low.iter().find(|row| !is_held(row));
+        let row = free.unwrap_or(&low[0]);
+        let flow = self.flows.get(&row.flow_id);
+        let is_window = flow.is_some_and(|flow| flow.is_window_limited(direction));
+        let (kind, reason) = match free {
             Some(row) if !row.floor_seen && row.windows == row.low => {
-                (VerdictKind::CannotTell, Some(Reason::Floor), row)
+                (VerdictKind::CannotTell, Some(Reason::Floor))
             }
-            Some(row) => (VerdictKind::Clean, None, row),
-            None if limits(&low[0], Flow::is_window_limited) => {
-                (VerdictKind::NotTested, Some(Reason::ReceiveWindow), &low[0])
-            }
-            None => (VerdictKind::NotTested, Some(Reason::Application), &low[0]),
+            Some(_) => (VerdictKind::Clean, None),
+            None if is_window => (VerdictKind::NotTested, Some(Reason::ReceiveWindow)),
+            None => (VerdictKind::NotTested, Some(Reason::Application)),
         };
         DirectionVerdict {
             reason,
             confidence: Some(confidence::of_no_queue(row)),
-            standing_p50_ms: Some(row.p50_ms),
             rate_bps: Some(row.ahead.peak_bps),
             series: Some(row.series.name().to_owned()),
             ..nothing(direction, kind)
         }
+    }
+
+    /// Delay that stood on levels, with no traffic to explain it: the way became longer.
+    fn other_delay(&self, direction: Direction, claim: &Claim) -> DirectionVerdict {
+        DirectionVerdict {
+            confidence: Some(confidence::of_no_queue(claim.row)),
+            other_delays: vec![OtherDelay {
+                kind: OtherKind::RouteChange,
+                ms: claim.row.p50_ms,
+            }],
+            ..nothing(direction, VerdictKind::OtherDelay)
+        }
+    }
+
+    /// Delays that hosts and radios made to round trips of data of this direction.
+    fn waits(&self, direction: Direction) -> Vec<OtherDelay> {
+        let kinds = [OtherKind::ThinkTime, OtherKind::WakeUp, OtherKind::DelayedAck];
+        let rows = || self.all.iter().filter(|row| row.direction == direction);
+        let of_kind = |(at, kind): (usize, OtherKind)| {
+            let most = rows().map(|row| row.waits[at]).max_by_key(|(samples, _)| *samples)?;
+            let (samples, ms) = most;
+            (samples >= LEAST_WAITS).then_some(OtherDelay { kind, ms })
+        };
+        kinds.into_iter().enumerate().filter_map(of_kind).collect()
     }
 
     /// The row's delays are of the whole path in its direction.
@@ -312,15 +343,23 @@ impl<'a> Case<'a> {
         let at = direction as usize;
         let largest = self.flows.values().max_by_key(|flow| flow.payload[at]);
         let largest = largest.filter(|flow| flow.payload[at] >= LEAST_LOAD);
+        let is_covered = loaded.iter().any(|row| self.covers(row, direction));
+        let waits = self.waits(direction);
         let (kind, reason) = match largest {
+            _ if is_covered => (VerdictKind::CannotTell, Reason::Samples),
             _ if !loaded.is_empty() => (VerdictKind::CannotTell, Reason::Vantage),
-            None => (VerdictKind::NotTested, Reason::NotLoaded),
             Some(flow) if !flow.is_tcp => (VerdictKind::CannotTell, Reason::Udp),
             Some(flow) if flow.packets[1 - at] == 0 => (VerdictKind::CannotTell, Reason::OneSided),
+            _ if !waits.is_empty() => {
+                return DirectionVerdict {
+                    other_delays: waits,
+                    ..nothing(direction, VerdictKind::OtherDelay)
+                };
+            }
             Some(flow) if flow.span_ns.1 - flow.span_ns.0 < 3_000_000_000 => {
                 (VerdictKind::NotTested, Reason::Short)
             }
-            Some(_) => (VerdictKind::CannotTell, Reason::Samples),
+            _ => (VerdictKind::NotTested, Reason::NotLoaded),
         };
         DirectionVerdict {
             reason: Some(reason),
@@ -354,23 +393,10 @@ fn nothing(direction: Direction, kind: VerdictKind) -> DirectionVerdict {
     }
 }
 
-fn weighted_median(claims: &[&Claim], value: fn(&Claim) -> f64) -> f64 {
-    let mut values: Vec<(f64, u64)> = claims.iter().map(|c| (value(c), c.weight())).collect();
-    values.sort_by(|a, b| a.0.total_cmp(&b.0));
-    let half = values.iter().map(|v| v.1).sum::<u64>() / 2;
-    let mut reached = 0;
-    let median = values.iter().find(|(_, weight)| {
-        reached += weight;
-        reached > half
-    });
-    median.map_or(0.0, |&(value, _)| value)
-}
-
-/// Standing delay over the smallest round trip of the flow that says most and began at the floor.
-fn bdp(claims: &[&Claim]) -> Option<f64> {
-    let floors = claims.iter().filter_map(|claim| claim.row.rtt_floor_ms);
-    let floor = floors.min_by(f64::total_cmp).filter(|&ms| ms > 0.0)?;
-    Some(claims.first()?.row.p50_ms / floor)
+/// Standing delay over the flow's smallest round trip.
+fn bdp(claim: &Claim) -> Option<f64> {
+    let floor = claim.row.rtt_floor_ms.filter(|&ms| ms > 0.0)?;
+    Some(claim.row.p50_ms / floor)
 }
 
 fn distinct<T: Ord>(values: impl Iterator<Item = T>) -> u64 {

@@ -47,7 +47,7 @@ pub(super) struct Carrying {
     pub(super) standing_bps: f64,
     pub(super) own_standing_bps: f64,
     pub(super) in_flight_bytes: f64,
-    pub(super) low_bps: Option<f64>,
+    pub(super) before_bps: Option<f64>,
     pub(super) steadiness: f64,
     pub(super) coupling: Option<f64>,
     pub(super) lost: u64,
@@ -80,6 +80,10 @@ pub(super) struct Row {
     pub(super) p95_ms: f64,
     pub(super) iqr_ms: f64,
     pub(super) falls: u64,
+    pub(super) low_before: u64,
+    pub(super) level_share: f64,
+    /// Delays that hosts and radios made, with how many samples: see [`OtherKind`].
+    pub(super) waits: [(u64, f64); 3],
     pub(super) before_ms: Option<f64>,
     pub(super) ahead: Carrying,
     pub(super) back: Carrying,
@@ -89,9 +93,10 @@ pub(super) struct Row {
 pub(super) struct Rows<'a> {
     ids: [Values<'a>; 3],
     texts: [Values<'a>; 4],
-    counts: [Values<'a>; 6],
+    counts: [Values<'a>; 7],
     times: [Values<'a>; 2],
-    numbers: [Values<'a>; 7],
+    numbers: [Values<'a>; 8],
+    waits: [[Values<'a>; 2]; 3],
     floor_seen: Values<'a>,
     carrying: [[Values<'a>; 10]; 2],
 }
@@ -107,7 +112,7 @@ impl<'a> Rows<'a> {
                 "standing_bps",
                 "own_standing_bps",
                 "in_flight_bytes",
-                "low_bps",
+                "before_bps",
                 "steadiness",
                 "coupling",
                 "lost_packets",
@@ -126,6 +131,7 @@ impl<'a> Rows<'a> {
                 "low_windows",
                 "standing_windows",
                 "falls",
+                "low_before_windows",
             ]
             .map(|n| view.column(n)),
             times: ["standing_start_ns", "standing_end_ns"].map(|n| view.column(n)),
@@ -137,8 +143,12 @@ impl<'a> Rows<'a> {
                 "standing_iqr_ms",
                 "before_ms",
                 "sustained_ms",
+                "level_share",
             ]
             .map(|n| view.column(n)),
+            waits: ["think", "wake", "ack"].map(|kind| {
+                ["samples", "p50_ms"].map(|what| view.column(&format!("{kind}_{what}")))
+            }),
             floor_seen: view.column("floor_seen"),
             carrying,
         }
@@ -195,6 +205,11 @@ impl<'a> Rows<'a> {
             p95_ms: number(3).unwrap_or(0.0),
             iqr_ms: number(4).unwrap_or(0.0),
             falls: count(5),
+            low_before: count(6),
+            level_share: number(7).unwrap_or(0.0),
+            waits: self.waits.map(|[samples, p50_ms]| {
+                (samples.u64(at).unwrap_or(0), p50_ms.f64(at).unwrap_or(0.0))
+            }),
             before_ms: number(5),
             ahead: carrying(&self.carrying[0], at),
             back: carrying(&self.carrying[1], at),
@@ -209,7 +224,7 @@ fn carrying(columns: &[Values; 10], at: usize) -> Carrying {
         standing_bps: number(1),
         own_standing_bps: number(2),
         in_flight_bytes: number(3),
-        low_bps: columns[4].f64(at),
+        before_bps: columns[4].f64(at),
         steadiness: number(5),
         coupling: columns[6].f64(at),
         lost: columns[7].u64(at).unwrap_or(0),

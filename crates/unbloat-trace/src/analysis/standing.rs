@@ -99,9 +99,20 @@ fn row(found: &Evidence, facts: &Facts, flow: &Flow<'_>, cx: &mut Context<'_>) {
     row.f64(standing.map(|s| s.p95_ms));
     row.f64(standing.map(|s| s.iqr_ms));
     row.u64(standing.map(|s| u64::from(s.falls)));
+    row.u64(standing.map(|s| u64::from(s.low_before)));
+    row.f64(standing.map(|s| s.level_share));
     row.f64(standing.and_then(|s| s.before_ms));
+    waits(&mut row, found);
     carrying(&mut row, &found.ahead);
     carrying(&mut row, &found.back);
+}
+
+/// Delays that were the answering host's or the radio's own, by kind.
+fn waits(row: &mut RowWriter<'_>, found: &Evidence) {
+    for wait in found.waits {
+        row.u64(u64::from(wait.samples));
+        row.f64(wait.median_ms);
+    }
 }
 
 fn carrying(row: &mut RowWriter<'_>, carrying: &Carrying) {
@@ -109,6 +120,7 @@ fn carrying(row: &mut RowWriter<'_>, carrying: &Carrying) {
     row.f64(carrying.standing_bps);
     row.f64(carrying.own_standing_bps);
     row.f64(carrying.low_bps);
+    row.f64(carrying.before_bps);
     row.f64(carrying.in_flight_bytes);
     row.f64(carrying.own_in_flight_bytes);
     row.f64(carrying.low_in_flight_bytes);

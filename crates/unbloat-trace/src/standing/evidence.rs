@@ -2,6 +2,7 @@
 
 use super::ranks::{quantile, rank_correlation};
 use super::recorder::Recorder;
+use super::waits::{Wait, WaitFound};
 use super::window::{Series, WINDOW, Window};
 use crate::tcp::Side;
 use crate::user::load::Load;
@@ -31,6 +32,8 @@ pub(crate) struct Evidence {
     pub(crate) windows: u32,
     pub(crate) low: u32,
     pub(crate) standing: Option<Standing>,
+    /// Delays that hosts and radios made; of loops only.
+    pub(crate) waits: [WaitFound; Wait::COUNT],
     /// What the path carried in the direction of the data, and against it.
     pub(crate) ahead: Carrying,
     pub(crate) back: Carrying,
@@ -51,6 +54,10 @@ pub(crate) struct Standing {
     pub(crate) iqr_ms: f64,
     /// Runs that a low window followed.
     pub(crate) falls: u32,
+    /// Low windows before the first of them.
+    pub(crate) low_before: u32,
+    /// Share of them on levels: two seconds or more in which the delay did not move.
+    pub(crate) level_share: f64,
     /// Of the same windows' delay before the capture point, the median.
     pub(crate) before_ms: Option<f64>,
 }
@@ -65,9 +72,10 @@ pub(crate) struct Carrying {
     pub(crate) own_standing_bps: Option<f64>,
     pub(crate) in_flight_bytes: Option<f64>,
     pub(crate) own_in_flight_bytes: Option<f64>,
-    /// The same over low windows.
+    /// Medians over low windows, and over those before the delay first stood.
     pub(crate) low_in_flight_bytes: Option<f64>,
     pub(crate) low_bps: Option<f64>,
+    pub(crate) before_bps: Option<f64>,
     /// Of the standing windows' bytes, the 25th percentile over the 75th: near one where a full link
     /// sets the pace.
     pub(crate) steadiness: Option<f64>,
@@ -107,6 +115,9 @@ pub(crate) fn evidence(recorder: &mut Recorder, facts: &Facts, load: &Load) -> V
         found.extend(judged.evidence(facts));
     }
     for evidence in &mut found {
+        if let Series::Loop(side) = evidence.series {
+            evidence.waits = recorder.waits(side);
+        }
         if let (Series::Path(side), Some(standing)) = (evidence.series, &mut evidence.standing) {
             let before = recorder.delays(Series::OneWay(side), &windows);
             standing.before_ms = before_ms(&windows, &before, standing.span);
@@ -117,7 +128,7 @@ pub(crate) fn evidence(recorder: &mut Recorder, facts: &Facts, load: &Load) -> V
 }
 
 /// RFC 8289 §4.4 has 5 ms; HyStart++ (RFC 9406 §4.2) an eighth of the round trip, from 4 to 16 ms.
-fn target(rtt_floor: Option<Delta>) -> Delta {
+pub(super) fn target(rtt_floor: Option<Delta>) -> Delta {
     let eighth = rtt_floor.unwrap_or_default() / 8;
     eighth.max(Delta::ms(5)).min(Delta::ms(16))
 }
@@ -202,8 +213,9 @@ impl Judged<'_> {
             samples: sum(|d| d.samples),
             sharp: sum(|d| d.sharp),
             windows: seen.len() as u32,
-            low: states.iter().filter(|s| **s == State::Low).count() as u32,
-            standing: self.standing(&runs, &stood),
+            low: lows(&states),
+            standing: self.standing(&states, &runs, &stood),
+            waits: Default::default(),
             ahead: self.carrying(self.series.side(), &states, &stood),
             back: self.carrying(self.series.side().other(), &states, &stood),
         })
@@ -274,7 +286,7 @@ impl Judged<'_> {
         self.delays[at].lower as f64 / 1e3
     }
 
-    fn standing(&self, runs: &[Run], stood: &[usize]) -> Option<Standing> {
+    fn standing(&self, states: &[State], runs: &[Run], stood: &[usize]) -> Option<Standing> {
         let mut delays: Vec<f64> = stood.iter().map(|&at| self.delay_ms(at)).collect();
         let mut at = |q| quantile(&mut delays, q);
         let (p25, p50, p75, p95) = (at(0.25)?, at(0.5)?, at(0.75)?, at(0.95)?);
@@ -287,6 +299,8 @@ impl Judged<'_> {
             p95_ms: p95,
             iqr_ms: p75 - p25,
             falls: runs.iter().filter(|run| run.is_ended_by_low).count() as u32,
+            low_before: lows(&states[..stood[0]]),
+            level_share: self.level_share(stood),
             before_ms: None,
         })
     }
@@ -306,6 +320,21 @@ impl Judged<'_> {
         spans.max_by(f64::total_cmp).unwrap_or_default()
     }
 
+    /// A queue drains or grows; what stays within the clocks' resolution for two seconds is a longer way.
+    fn level_share(&self, stood: &[usize]) -> f64 {
+        let tolerance_ms = self.target.as_ms() / 2.0;
+        let level = (2 * Self::LEAST_SPAN.as_ns() / WINDOW.as_ns()) as usize;
+        let (mut on_levels, mut from) = (0, 0);
+        while from < stood.len() {
+            let first = self.delay_ms(stood[from]);
+            let is_same = |&&at: &&usize| (self.delay_ms(at) - first).abs() <= tolerance_ms;
+            let length = stood[from..].iter().take_while(is_same).count();
+            on_levels += if length >= level { length } else { 0 };
+            from += length.max(1);
+        }
+        on_levels as f64 / stood.len().max(1) as f64
+    }
+
     fn carrying(&self, side: Side, states: &[State], stood: &[usize]) -> Carrying {
         let of = |at: usize| &self.windows[at].carried[side.index()];
         let rate = |bytes: f64| bytes * 8.0 / WINDOW.as_secs();
@@ -319,6 +348,8 @@ impl Judged<'_> {
         let is_busy =
             |at: &usize| peak.is_some_and(|peak| f64::from(of(*at).user_bytes) >= peak / 2.0);
         let low: Vec<usize> = all.clone().filter(|&at| states[at] == State::Low).collect();
+        let onset = stood.first().copied().unwrap_or(usize::MAX);
+        let before: Vec<usize> = low.iter().copied().filter(|&at| at < onset).collect();
         let median = |places: &[usize], what: &dyn Fn(usize) -> f64| {
             let mut values: Vec<f64> = places.iter().map(|&at| what(at)).collect();
             quantile(&mut values, 0.5)
@@ -336,6 +367,7 @@ impl Judged<'_> {
             own_in_flight_bytes: median(stood, &|at| f64::from(of(at).own_in_flight)),
             low_in_flight_bytes: median(&low, &|at| f64::from(of(at).user_in_flight)),
             low_bps: median(&low, &|at| rate(f64::from(of(at).user_bytes))),
+            before_bps: median(&before, &|at| rate(f64::from(of(at).user_bytes))),
             steadiness: quartile_ratio(stood.iter().map(|&at| f64::from(of(at).user_bytes))),
             coupling: (pairs.len() >= 8).then(|| rank_correlation(&pairs)).flatten(),
             lost: all.clone().map(|at| u64::from(of(at).lost)).sum(),
@@ -343,6 +375,10 @@ impl Judged<'_> {
             busy_low: low.iter().filter(|at| is_busy(at)).count() as u32,
         }
     }
+}
+
+fn lows(states: &[State]) -> u32 {
+    states.iter().filter(|state| **state == State::Low).count() as u32
 }
 
 /// The 25th percentile over the 75th.

@@ -34,6 +34,7 @@ mod evidence;
 mod host_clock;
 mod ranks;
 mod recorder;
+mod waits;
 mod window;
 
 pub(crate) use evidence::{Carrying, Evidence, Facts, evidence};

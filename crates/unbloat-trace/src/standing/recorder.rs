@@ -1,7 +1,8 @@
 //! Windows of a flow as its packets pass.
 
-use super::evidence::Delays;
+use super::evidence::{Delays, target};
 use super::host_clock::HostClock;
+use super::waits::{Wait, WaitFound, Waits};
 use super::window::{Cell, Series, WINDOW, Window, index_of};
 use crate::analysis::Flow;
 use crate::tcp::{DataKind, Segment, Side};
@@ -15,6 +16,7 @@ pub(crate) struct Recorder {
     /// By the side of the data that the host sends.
     clocks: [HostClock; 2],
     hosts: [Host; 2],
+    waits: Option<Box<Waits>>,
     /// The ticks that the samples so far were taken by.
     ticks: Option<[Delta; 2]>,
     /// Samples of the time before both ticks were known.
@@ -41,6 +43,8 @@ struct Host {
     /// Newest echo that it sent, in ticks of the other's clock.
     echoed: Option<i64>,
     in_flight: u32,
+    /// How long both hosts were silent before its last packet with payload.
+    silence: Delta,
 }
 
 /// A timestamp with its echo, in ticks.
@@ -85,6 +89,11 @@ impl Recorder {
         let side = seg.side;
         let at = side.index();
         let gap = self.hosts[at].last.map(|last| seg.now.since_bounded(last));
+        if seg.header.payload_len > 0 {
+            let before = self.hosts.iter().filter_map(|host| host.last).max();
+            let silence = before.map(|last| seg.now.since_bounded(last));
+            self.hosts[at].silence = silence.unwrap_or_default();
+        }
         self.hosts[at].last = Some(seg.now);
         let at_once = AtOnce::of(seg, flow);
         let stamp_gap = self.on_stamp(seg, index, at_once);
@@ -95,9 +104,37 @@ impl Recorder {
             };
             let delay = (sample.rtt.as_us(), gap.map(Delta::as_us));
             self.sample(self.last_place(), Series::Loop(side.other()), delay);
+            self.on_round_trip(seg, sample.rtt, gap, flow);
         }
         self.on_bytes(seg, flow, load);
         is_full
+    }
+
+    /// Tells what made a round trip long, if no queue did.
+    fn on_round_trip(
+        &mut self,
+        seg: &Segment<'_>,
+        rtt: Delta,
+        gap: Option<Delta>,
+        flow: &Flow<'_>,
+    ) {
+        let acked = seg.side.other();
+        let Some(floor) = flow.half(acked).rtt_floor() else {
+            return;
+        };
+        let added = rtt - floor;
+        let silence = self.hosts[acked.index()].silence;
+        if added <= target(Some(floor)) {
+            return;
+        }
+        if let Some(wait) = Wait::of(seg, added, gap, silence) {
+            self.waits.get_or_insert_default().add(acked, wait, added);
+        }
+    }
+
+    pub(super) fn waits(&self, side: Side) -> [WaitFound; Wait::COUNT] {
+        let waits = self.waits.as_ref();
+        waits.map_or_else(Default::default, |waits| waits.found(side))
     }
 
     /// The window of the packet is the last one.
