@@ -269,8 +269,15 @@ fn folded(title: &str, heads: &str, rows: Vec<Vec<String>>, open: bool) -> Strin
     }
     let heads: Vec<&str> = heads.split(',').collect();
     let class = |i: usize| match heads[i] {
-        "client" | "server" | "sender and receiver" | "subject" | "result" | "combination" | "load"
-        | "address" | "kind" => " class=\"text\"",
+        "client"
+        | "server"
+        | "sender and receiver"
+        | "subject"
+        | "result"
+        | "combination"
+        | "load"
+        | "address"
+        | "kind" => " class=\"text\"",
         _ => "",
     };
     let head_cells = heads.iter().enumerate();

@@ -99,7 +99,12 @@ pub(super) fn is_load(carrying: &Carrying, rate_bps: f64, row: &Row) -> bool {
 /// Of a loop whose direction the load leaves open: the one that goes more steadily; if both do, or
 /// neither, the one with more of its bytes coupled to the delay.
 fn busier(row: &Row) -> Direction {
-    let score = |c: &Carrying| (c.coupling.unwrap_or(0.0), c.standing_bps / c.peak_bps.max(1.0));
+    let score = |c: &Carrying| {
+        (
+            c.coupling.unwrap_or(0.0),
+            c.standing_bps / c.peak_bps.max(1.0),
+        )
+    };
     match score(&row.back) > score(&row.ahead) {
         true => row.direction.other(),
         false => row.direction,

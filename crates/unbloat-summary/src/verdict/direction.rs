@@ -75,7 +75,9 @@ impl<'a> Case<'a> {
     /// The row of a flow's series and direction that says most.
     fn row_of(&self, flow_id: u64, series: Series, direction: Direction) -> Option<&'a Row> {
         let from = self.all.partition_point(|row| row.flow_id < flow_id);
-        let of_flow = self.all[from..].iter().take_while(|row| row.flow_id == flow_id);
+        let of_flow = self.all[from..]
+            .iter()
+            .take_while(|row| row.flow_id == flow_id);
         let rows = of_flow.filter(|row| row.series == series && row.direction == direction);
         rows.max_by_key(|row| row.windows).copied()
     }
@@ -267,9 +269,14 @@ impl<'a> Case<'a> {
         let tested = self.tested(direction);
         let long: Vec<&Row> = tested
             .into_iter()
-            .filter(|row| row.ahead.busy >= LEAST_BUSY && is_load(&row.ahead, row.ahead.peak_bps, row))
+            .filter(|row| {
+                row.ahead.busy >= LEAST_BUSY && is_load(&row.ahead, row.ahead.peak_bps, row)
+            })
             .collect();
-        let covered = long.iter().copied().filter(|row| self.covers(row, direction));
+        let covered = long
+            .iter()
+            .copied()
+            .filter(|row| self.covers(row, direction));
         let threshold = self.params.bloat_threshold.as_ms();
         let is_low = |row: &&Row| row.sustained_ms < threshold / 2.0;
         let is_known = |row: &&Row| 2 * (row.low + row.standing) >= row.windows;
@@ -318,10 +325,16 @@ impl<'a> Case<'a> {
 
     /// Delays that hosts and radios made to round trips of data of this direction.
     fn waits(&self, direction: Direction) -> Vec<OtherDelay> {
-        let kinds = [OtherKind::ThinkTime, OtherKind::WakeUp, OtherKind::DelayedAck];
+        let kinds = [
+            OtherKind::ThinkTime,
+            OtherKind::WakeUp,
+            OtherKind::DelayedAck,
+        ];
         let rows = || self.all.iter().filter(|row| row.direction == direction);
         let of_kind = |(at, kind): (usize, OtherKind)| {
-            let most = rows().map(|row| row.waits[at]).max_by_key(|(samples, _)| *samples)?;
+            let most = rows()
+                .map(|row| row.waits[at])
+                .max_by_key(|(samples, _)| *samples)?;
             let (samples, ms) = most;
             (samples >= LEAST_WAITS).then_some(OtherDelay { kind, ms })
         };

@@ -22,7 +22,8 @@ pub(crate) struct Judge {
 }
 
 impl Judge {
-    pub(crate) const NEEDS: &[(&str, &[&str])] = &[("standing", Rows::NEEDS), ("flows", &["flow_id"])];
+    pub(crate) const NEEDS: &[(&str, &[&str])] =
+        &[("standing", Rows::NEEDS), ("flows", &["flow_id"])];
 
     pub(crate) fn new(params: SummaryParams) -> Judge {
         Judge {
@@ -58,7 +59,8 @@ impl Judge {
         let flows = Flows::of(view);
         for at in view.rows() {
             let bytes = flows.bytes(at) as f64;
-            self.flows.offer(bytes, flows.flow_id(at), || flows.flow(at));
+            self.flows
+                .offer(bytes, flows.flow_id(at), || flows.flow(at));
         }
     }
 

@@ -36,10 +36,7 @@ impl Verdict {
         }
         if let (Some(confidence), Some(word)) = (self.confidence, self.confidence_word) {
             let percent = 100.0 * confidence;
-            details.push((
-                "Confidence",
-                format!("{} ({percent:.0} %).", word.name()),
-            ));
+            details.push(("Confidence", format!("{} ({percent:.0} %).", word.name())));
         }
         details.extend(self.caveats.iter().map(|caveat| ("Note", caveat.clone())));
         details
@@ -111,7 +108,8 @@ impl DirectionVerdict {
     }
 
     fn wait(&self) -> String {
-        let [p50, p95] = [self.standing_p50_ms, self.standing_p95_ms].map(Option::unwrap_or_default);
+        let [p50, p95] =
+            [self.standing_p50_ms, self.standing_p95_ms].map(Option::unwrap_or_default);
         let place = self.place.map(|place| self.place(place));
         let (p50, p95) = (digits(p50), digits(p95));
         format!(
@@ -202,7 +200,8 @@ impl DirectionVerdict {
 
     fn filled_by(&self) -> String {
         if self.filled_by_unseen {
-            return "traffic that was not captured: no captured flow explains the queue.".to_owned();
+            return "traffic that was not captured: no captured flow explains the queue."
+                .to_owned();
         }
         let named = self.fillers.iter().take(NAMED);
         let named: Vec<String> = named.map(|f| f.phrase(self.direction)).collect();

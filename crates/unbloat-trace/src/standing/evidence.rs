@@ -200,11 +200,15 @@ impl Judged<'_> {
         let seen: Vec<usize> = (0..self.windows.len())
             .filter(|&at| self.delays[at].samples > 0)
             .collect();
-        let span = (self.windows[*seen.first()?].index, self.windows[*seen.last()?].index);
+        let span = (
+            self.windows[*seen.first()?].index,
+            self.windows[*seen.last()?].index,
+        );
         let states: Vec<State> = self.delays.iter().map(|d| self.state(d)).collect();
         let runs = self.runs(&states);
         let stood = self.stood(&states, &runs);
-        let sum = |of: fn(&Delays) -> u16| seen.iter().map(|&at| u64::from(of(&self.delays[at]))).sum();
+        let sum =
+            |of: fn(&Delays) -> u16| seen.iter().map(|&at| u64::from(of(&self.delays[at]))).sum();
         Some(Evidence {
             series: self.series,
             span,
@@ -292,7 +296,10 @@ impl Judged<'_> {
         let (p25, p50, p75, p95) = (at(0.25)?, at(0.5)?, at(0.75)?, at(0.95)?);
         Some(Standing {
             windows: stood.len() as u32,
-            span: (self.windows[stood[0]].index, self.windows[*stood.last()?].index),
+            span: (
+                self.windows[stood[0]].index,
+                self.windows[*stood.last()?].index,
+            ),
             longest: runs.iter().map(|run| self.length(run)).max()?,
             sustained_ms: self.sustained_ms(stood),
             p50_ms: p50,
@@ -310,7 +317,9 @@ impl Judged<'_> {
         let second = (Self::LEAST_SPAN.as_ns() / WINDOW.as_ns()) as u32;
         let spans = stood.iter().enumerate().filter_map(|(i, &from)| {
             let end = self.windows[from].index + second;
-            let span = stood[i..].iter().take_while(|&&at| self.windows[at].index < end);
+            let span = stood[i..]
+                .iter()
+                .take_while(|&&at| self.windows[at].index < end);
             let span: Vec<usize> = span.copied().collect();
             let is_whole = span.len() as u32 >= Self::LEAST_WINDOWS
                 && self.windows[*span.last()?].index + 1 == end;
@@ -357,7 +366,12 @@ impl Judged<'_> {
         let pairs: Vec<(f64, f64)> = all
             .clone()
             .filter(|&at| self.delays[at].samples > 0 && of(at).user_in_flight > 0)
-            .map(|at| (f64::from(of(at).user_in_flight), self.delays[at].upper as f64))
+            .map(|at| {
+                (
+                    f64::from(of(at).user_in_flight),
+                    self.delays[at].upper as f64,
+                )
+            })
             .collect();
         Carrying {
             peak_bps: peak.map(rate),
@@ -369,7 +383,9 @@ impl Judged<'_> {
             low_bps: median(&low, &|at| rate(f64::from(of(at).user_bytes))),
             before_bps: median(&before, &|at| rate(f64::from(of(at).user_bytes))),
             steadiness: quartile_ratio(stood.iter().map(|&at| f64::from(of(at).user_bytes))),
-            coupling: (pairs.len() >= 8).then(|| rank_correlation(&pairs)).flatten(),
+            coupling: (pairs.len() >= 8)
+                .then(|| rank_correlation(&pairs))
+                .flatten(),
             lost: all.clone().map(|at| u64::from(of(at).lost)).sum(),
             busy: all.clone().filter(is_busy).count() as u32,
             busy_low: low.iter().filter(|at| is_busy(at)).count() as u32,

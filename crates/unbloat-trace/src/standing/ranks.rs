@@ -45,7 +45,9 @@ mod tests {
 
     #[test]
     fn ranks_correlate_whatever_the_shape() {
-        let rising: Vec<(f64, f64)> = (1..20).map(|i| (f64::from(i), f64::from(i).exp())).collect();
+        let rising: Vec<(f64, f64)> = (1..20)
+            .map(|i| (f64::from(i), f64::from(i).exp()))
+            .collect();
         assert!((rank_correlation(&rising).unwrap() - 1.0).abs() < 1e-12);
         let falling: Vec<(f64, f64)> = rising.iter().map(|&(x, y)| (x, -y)).collect();
         assert!((rank_correlation(&falling).unwrap() + 1.0).abs() < 1e-12);

@@ -218,7 +218,9 @@ impl Recorder {
         for series in Series::ALL.into_iter().filter(|s| s.is_by_clocks()) {
             let at = series.index();
             (self.zeros[at], self.floors[at]) = (None, None);
-            self.windows.iter_mut().for_each(|w| w.cells[at] = Cell::default());
+            self.windows
+                .iter_mut()
+                .for_each(|w| w.cells[at] = Cell::default());
         }
         let Some(ticks) = self.ticks else { return };
         for at in 0..self.early.len() {
@@ -368,9 +370,8 @@ impl Floor {
     fn least(from: Option<Floor>, window: &Window, series: Series, drift: i64) -> Option<Floor> {
         let cell = window.cell(series);
         let here = (cell.samples > 0).then_some(i64::from(cell.upper));
-        let drifted = from.map(|floor| {
-            floor.us + drift * i64::from(window.index.abs_diff(floor.index))
-        });
+        let drifted =
+            from.map(|floor| floor.us + drift * i64::from(window.index.abs_diff(floor.index)));
         let us = match (here, drifted) {
             (Some(here), Some(drifted)) => here.min(drifted),
             (here, drifted) => here.or(drifted)?,

@@ -42,7 +42,9 @@ impl Load {
     /// A packet of any flow of the user.
     #[inline]
     pub(crate) fn count(&mut self, now: Time, origin: Time, side: usize, wire_len: u32) {
-        let in_flight = self.in_flight.map(|n| n.clamp(0, i64::from(u32::MAX)) as u32);
+        let in_flight = self
+            .in_flight
+            .map(|n| n.clamp(0, i64::from(u32::MAX)) as u32);
         let slot = self.slot(index_of(now, origin));
         slot.bytes[side] = slot.bytes[side].saturating_add(wire_len);
         for at in [0, 1] {
