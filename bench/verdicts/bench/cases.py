@@ -4,7 +4,7 @@ import json
 import os
 from concurrent.futures import ThreadPoolExecutor
 
-from . import absent, lab, label, queues, situation, vantage  # noqa: F401: families register themselves
+from . import absent, lab, label, queues, situation, stacks, vantage  # noqa: F401: families register themselves
 
 SEEDS = {"tune": range(1, 100), "held": range(1001, 1100), "ship": range(5001, 5100)}
 

@@ -26,8 +26,7 @@ def folder_of(situation):
     if situation.beside:
         parts.append((here / "apps.py").read_text())
     if situation.synthesis:
-        parts.append(repr(situation.synthesis))
-        parts += [path.read_text() for path in sorted(here.glob("synth*.py"))]
+        parts += [path.read_text() for path in (*sorted(here.glob("synth*.py")), here / "stacks.py")]
     key = hashlib.sha256("\0".join(parts).encode()).hexdigest()[:16]
     folder = CACHE / f"{situation.family}-{situation.seed}-{key}"
     if not folder.exists():

@@ -48,6 +48,9 @@ def worst(kinds):
 
 def visibility(situation, name, way, one):
     """Whether a standing queue of that direction shows from there."""
+    if situation.quic:
+        # A spin bit gives round trips to anybody, and no direction; nothing else of QUIC tells of delay.
+        return WEAK if situation.quic == "spin" else NONE
     seen = seen_from(name, way, situation.has_timestamps)
     apparent = one["standing_ms"] - one["floor_ms"]
     # What stood from the first packet to the last looks like the path itself.
