@@ -83,7 +83,7 @@ def words(situation, one, seen):
         right |= {"other_delay"}
     if one["kind"] == "not_tested":
         # What is nearly loaded may be called either.
-        right |= {"clean"} if situation.limit else set()
+        right |= {"clean", "cannot_tell"} if situation.limit else {"cannot_tell"}
     if one["kind"] == "clean" and situation.limit:
         right |= {"not_tested"}
     if seen != FULL:
