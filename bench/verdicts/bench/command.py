@@ -6,12 +6,12 @@ import os
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
-from . import baseline, cases, lab, score, verdict
+from . import baseline, cases, lab, score, ship, verdict
 
 
 def options():
     parser = argparse.ArgumentParser(prog="bench/verdicts/run")
-    parser.add_argument("what", nargs="?", default="score", choices=("make", "labels", "score", "baseline", "list"))
+    parser.add_argument("what", nargs="?", default="score", choices=("make", "labels", "score", "baseline", "ship", "list"))
     parser.add_argument("--seeds", default="tune", choices=cases.SEEDS)
     parser.add_argument("--count", type=int, default=4, help="seeds of each family")
     parser.add_argument("--only", default="", help="families whose names contain one of these, with commas")
@@ -27,6 +27,9 @@ def main():
     only = [one for one in how.only.split(",") if one]
     if how.what == "list":
         print("\n".join(cases.families(only)))
+        return 0
+    if how.what == "ship":
+        print(f"{ship.ship() / 1e6:.1f} MB in {ship.FOLDER}")
         return 0
     found = cases.all_of(how.seeds, how.count, only)
     found = [case for case in found if how.vantage in ("", case["vantage"])]

@@ -7,6 +7,8 @@ import subprocess
 import tempfile
 from pathlib import Path
 
+from . import vantage
+
 ROOT = Path(__file__).resolve().parents[3]
 TARGET = Path(os.environ.get("CARGO_TARGET_DIR", ROOT / "target"))
 CACHE = Path(os.environ.get("UNBLOAT_VERDICTS_CACHE", TARGET / "verdicts"))
@@ -38,6 +40,7 @@ def folder_of(situation):
                 situation.synthesis(made)
             else:
                 run(situation, Path(work), made)
+            vantage.write(situation, made)
             made.rename(folder)
     return folder
 

@@ -13,7 +13,7 @@ CULPRIT_SHARE = 0.2
 def labels(situation, folder, translate):
     """By vantage point."""
     packets = truth.crossings(folder / "path-packets.csv")
-    hidden = {vantage.host_address(folder, role) for role in situation.hidden}
+    hidden = vantage.hidden_hosts(situation, folder)
     if "cut" in situation.disguise:
         begin, end = disguise.cut_span((min(p.came for p in packets), max(p.left for p in packets)))
         packets = [p for p in packets if begin <= p.came < end]
