@@ -7,6 +7,7 @@ use std::net::{Ipv4Addr, SocketAddr};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Mutex, PoisonError};
 use unbloat_bed::tc::Framing;
 use unbloat_bed::{Bed, Host};
 use unbloat_responsiveness::{Direction, Kind, Verdict};
@@ -127,11 +128,15 @@ impl Drop for StopAtEnd<'_> {
     }
 }
 
+static ALONE: Mutex<()> = Mutex::new(());
+
 /// One run of the page and one of `unbloat test` on the same path: the page's record, the other's verdict. None: tools or root are missing.
 fn both(control: &str) -> Option<(Value, Verdict)> {
     if !is_root() || !have(&["node", "chromium", "ip"]) {
         return None;
     }
+    // Two browsers at a time keep each other from measuring.
+    let _alone = ALONE.lock().unwrap_or_else(PoisonError::into_inner);
     let bed = Bed::new().unwrap();
     let [client, _router, server] = bloated(&bed, control);
     let kept = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join(format!("page-{control}"));

@@ -57,7 +57,7 @@ function added({ verdict }) {
 
 function entry(run, on) {
   const when = new Date(run.taken_at).toLocaleString([], { dateStyle: "medium", timeStyle: "short" });
-  const what = element("div", `${run.verdict.headline}, ${when}`, { className: "what" });
+  const what = element("div", `${when}: ${run.verdict.headline}`, { className: "what" });
   what.append(element("span", added(run)));
   const small = { type: "button", className: "small" };
   const show = element("button", "Show", { ...small, ariaLabel: `Show the test of ${when}`, onclick: () => on.open(run) });
