@@ -188,10 +188,10 @@ fn held(run: &PageRun) -> Vec<bool> {
 
 fn is_growing(samples: &[Sample], (from, to): (f64, f64)) -> bool {
     let third = (to - from) / 3.0;
-    let part = |from: f64, to: f64| {
+    let part = |begin: f64, end: f64| {
         let sent = samples
             .iter()
-            .filter(move |sample| (from..to).contains(&sample.1));
+            .filter(move |sample| (begin..end).contains(&sample.1));
         median(sent.map(|sample| sample.2))
     };
     match (part(from, from + third), part(to - third, to)) {

@@ -119,14 +119,16 @@ fn what_a_lost_packet_held_back_in_one_lane_is_left_out() {
     assert_eq!(judge_page(&run(pause)).summary.stages[1].held, 0);
 }
 
+type Change = fn(&mut PageRun);
+
 #[test]
 fn what_makes_a_run_worthless_takes_the_grade_away_and_lesser_doubts_do_not() {
-    let with = |change: fn(&mut PageRun)| {
+    let with = |change: Change| {
         let mut run = bloated();
         change(&mut run);
         judge_page(&run).verdict
     };
-    let fatal: [fn(&mut PageRun); 5] = [
+    let fatal: [Change; 5] = [
         |run| run.watched.hidden_ms = 4_000.0,
         |run| run.watched.late_p95_ms = 80.0,
         |run| run.watched.network_changed = true,
@@ -140,7 +142,7 @@ fn what_makes_a_run_worthless_takes_the_grade_away_and_lesser_doubts_do_not() {
             "{verdict:?}"
         );
     }
-    let lesser: [(fn(&mut PageRun), &str); 4] = [
+    let lesser: [(Change, &str); 4] = [
         (|run| run.watched.late_p95_ms = 20.0, "busy"),
         (
             |run| run.watched.lanes_lost = 1,
