@@ -99,10 +99,12 @@ fn direction(
 ) -> Value {
     let at = direction as usize;
     json!({
+        "delivered_bps": found.delivered[at].map(Rate::as_bps),
+        "delivered_spread": found.spread[at].map(number),
+        "delivered_by": found.delivered_by[at].map(Counter::name),
+        "is_steady": found.delivered[at].map(|_| found.is_steady(direction)),
         "goodput_bps": found.goodput[at].map(Rate::as_bps),
-        "goodput_spread": found.spread[at].map(number),
-        "is_steady": found.goodput[at].map(|_| found.is_steady(direction)),
-        "counter": found.counters[at].map(Counter::name),
+        "goodput_by": found.goodput_by[at].map(Counter::name),
         "added": found.added[at].as_ref().map(added),
         "loss": loss.map(number),
         "reordered": reordered,

@@ -59,8 +59,8 @@ fn numbers(findings: &Findings) -> String {
         };
         let _ = write!(text, "{name:<9} {added}");
         for direction in Direction::BOTH {
-            if let Some(rate) = found.goodput[direction as usize] {
-                let _ = write!(text, "; {rate} {}", direction.name());
+            if let Some(rate) = found.delivered[direction as usize] {
+                let _ = write!(text, "; {rate} delivered {}", direction.name());
             }
         }
         text.push('\n');
@@ -118,7 +118,7 @@ fn kernel_view(text: &mut String, found: &LoadFindings, idle: &Idle) {
         let times = bytes.as_u64() as f64 / product.as_u64().max(1) as f64;
         let _ = writeln!(
             text,
-            "  in flight {:<5}{}, {times:.1} times goodput x round trip at rest",
+            "  in flight {:<5}{}, {times:.1} times delivered rate x idle round trip",
             direction.name(),
             kb(bytes)
         );
@@ -171,13 +171,19 @@ fn load(text: &mut String, found: &LoadFindings) {
         );
     }
     for direction in Direction::BOTH {
-        if let Some(rate) = found.goodput[direction as usize] {
-            let counted = match found.counters[direction as usize] {
-                Some(Counter::Acknowledged) => ", as acknowledged by the server's TCP",
-                _ => "",
-            };
-            let _ = writeln!(text, "  goodput {:<5}{rate}{counted}", direction.name());
-        }
+        let at = direction as usize;
+        let Some((delivered, goodput)) = found.delivered[at].zip(found.goodput[at]) else {
+            continue;
+        };
+        let counted = match found.goodput_by[at] {
+            Some(Counter::Acknowledged) => " acknowledged by the server's TCP",
+            _ => " in order",
+        };
+        let _ = writeln!(
+            text,
+            "  delivered {:<5}{delivered}, {goodput}{counted}",
+            direction.name()
+        );
     }
     loss(text, found);
     if let Some(rpm) = found.rpm {
