@@ -118,10 +118,7 @@ impl<'a> Case<'a> {
             Series::Loop => !self.is_path_measured(row),
         };
         let rows = self.standing.iter().filter(told);
-        let claims = rows.map(|row| {
-            let flow = self.flows.get(&row.flow_id).copied();
-            Claim::of(row, flow, self.back_ms(row))
-        });
+        let claims = rows.map(|row| Claim::of(row, self.back_ms(row)));
         let mut claims: Vec<Claim> = claims.filter(|c| c.direction == direction).collect();
         claims.sort_by_key(|claim| std::cmp::Reverse(claim.weight()));
         claims
@@ -295,7 +292,7 @@ impl<'a> Case<'a> {
         let flow = self.flows.get(&row.flow_id);
         let is_window = flow.is_some_and(|flow| flow.is_window_limited(direction));
         let (kind, reason) = match free {
-            Some(row) if !row.floor_seen && row.windows == row.low => {
+            Some(_) if low.iter().all(|row| !row.floor_seen) => {
                 (VerdictKind::CannotTell, Some(Reason::Floor))
             }
             Some(_) => (VerdictKind::Clean, None),
@@ -363,6 +360,9 @@ impl<'a> Case<'a> {
             _ if !loaded.is_empty() => (VerdictKind::CannotTell, Reason::Vantage),
             Some(flow) if !flow.is_tcp => (VerdictKind::CannotTell, Reason::Udp),
             Some(flow) if flow.packets[1 - at] == 0 => (VerdictKind::CannotTell, Reason::OneSided),
+            Some(flow) if flow.is_window_limited(direction) => {
+                (VerdictKind::NotTested, Reason::ReceiveWindow)
+            }
             _ if !waits.is_empty() => {
                 return DirectionVerdict {
                     other_delays: waits,

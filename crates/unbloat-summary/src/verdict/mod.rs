@@ -33,6 +33,8 @@ mod judge;
 mod leaders;
 mod row;
 mod sentences;
+#[cfg(test)]
+mod tests;
 
 pub(crate) use judge::Judge;
 
