@@ -57,6 +57,10 @@ const DATA: u8 = 1;
 const ACKED: u8 = 2;
 const SYN: u8 = 4;
 const NO_SACK: u8 = 8;
+/// An ACK of the other end was seen, so that what is outstanding can be told: after a SYN alone the
+/// other direction may not be in the capture at all.
+const HEARD: u8 = 16;
+const IN_FLIGHT: u8 = DATA | ACKED | HEARD;
 
 /// Positions further apart than the largest window (RFC 7323 §2.3: 1 GiB) are not of one
 /// connection.
@@ -159,8 +163,9 @@ impl Half {
         self.high
     }
 
+    /// The highest acknowledgement seen.
     pub(crate) fn acked(&self) -> Option<Seq> {
-        (self.known & ACKED != 0).then_some(self.acked)
+        (self.known & HEARD != 0).then_some(self.acked)
     }
 
     pub(crate) fn is_outstanding(&self) -> bool {
@@ -225,7 +230,7 @@ impl Half {
     /// The packet begins where the data ended so far, and what they ask for is known.
     #[inline]
     pub(crate) fn is_continued_by(&self, header: &PacketHeader) -> bool {
-        self.known & (DATA | ACKED) == DATA | ACKED && header.seq == self.high
+        self.known & IN_FLIGHT == IN_FLIGHT && header.seq == self.high
     }
 
     /// [`Half::on_data`] for payload that continues the data.
@@ -243,7 +248,7 @@ impl Half {
     /// [`Half::on_data`] for a packet that takes no sequence space.
     #[inline]
     pub(crate) fn on_no_data(&mut self, seg: &mut Segment<'_>) {
-        if self.known & (DATA | ACKED) == DATA | ACKED {
+        if self.known & IN_FLIGHT == IN_FLIGHT {
             seg.in_flight = Some(self.outstanding());
         }
     }
@@ -395,14 +400,14 @@ impl Half {
     /// The ACK is the one that was known.
     #[inline]
     pub(crate) fn is_acked_again_by(&self, header: &PacketHeader) -> bool {
-        self.known & ACKED != 0 && header.ack == self.acked
+        self.known & HEARD != 0 && header.ack == self.acked
     }
 
     /// The ACK moves forward, as far as one may.
     #[inline]
     pub(crate) fn is_advanced_by(&self, header: &PacketHeader) -> bool {
         let ahead = header.ack.since(self.acked);
-        self.known & ACKED != 0 && ahead > 0 && ahead.unsigned_abs() <= MAX_WINDOW
+        self.known & HEARD != 0 && ahead > 0 && ahead.unsigned_abs() <= MAX_WINDOW
     }
 
     /// [`Half::on_ack`] where the ACK is the one that was known and comes with payload.
@@ -451,6 +456,7 @@ impl Half {
             self.advance_ack(seg, ack);
         }
         if seg.ack != AckKind::Old {
+            self.known |= HEARD;
             self.raw_window = header.window;
             let scaled = if header.tcp_flags.syn() {
                 Some(0)
