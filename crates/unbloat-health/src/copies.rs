@@ -57,8 +57,8 @@ impl Copies {
 
     #[inline]
     pub(crate) fn is_copy(&mut self, header: &PacketHeader) -> bool {
-        let fingerprint = fingerprint(header);
-        let place = &mut self.latest[(fingerprint >> 51) as usize];
+        let (place, fingerprint) = place_and_fingerprint(header);
+        let place = &mut self.latest[place];
         let seen = std::mem::replace(
             place,
             Seen {
@@ -90,19 +90,18 @@ fn apart(header: &PacketHeader, seen: Seen) -> Delta {
     since.max(Delta::ZERO - since)
 }
 
-/// Of all that both copies of a packet have in common. Not keyed: who forges packets can as well
-/// send the same one twice.
+/// Of all that both copies of a packet have in common; its place does not depend on addresses, which
+/// are names and nothing else. Not keyed: who forges packets can as well send the same one twice.
 #[inline]
-fn fingerprint(header: &PacketHeader) -> u64 {
+fn place_and_fingerprint(header: &PacketHeader) -> (usize, u64) {
     const ODD: u64 = 0x9E37_79B9_7F4A_7C15;
     let pair = |high: u32, low: u32| u64::from(high) << 32 | u64::from(low);
+    let shorts = |a: u16, b: u16| u32::from(a) << 16 | u32::from(b);
     let halves = |address: &unbloat_wire::Address| {
         let bits = u128::from_be_bytes(address.0);
         (bits >> 64) as u64 ^ (bits as u64).rotate_left(17)
     };
-    let shorts = |a: u16, b: u16| u32::from(a) << 16 | u32::from(b);
     let words = [
-        halves(&header.src) ^ halves(&header.dst).rotate_left(32),
         pair(header.seq.raw(), header.ack.raw()),
         pair(header.tsval.raw(), header.tsecr.raw()),
         pair(shorts(header.src_port, header.dst_port), header.payload_len),
@@ -114,7 +113,10 @@ fn fingerprint(header: &PacketHeader) -> u64 {
     let mixed = words.iter().fold(0, |all: u64, word| {
         (all.rotate_left(23) ^ word).wrapping_mul(ODD)
     });
-    (mixed ^ mixed >> 29).wrapping_mul(ODD)
+    let mixed = (mixed ^ mixed >> 29).wrapping_mul(ODD);
+    let ends = halves(&header.src) ^ halves(&header.dst).rotate_left(32);
+    let place = (mixed >> 51) as usize;
+    (place, (mixed ^ ends.wrapping_mul(ODD)).wrapping_mul(ODD))
 }
 
 #[cfg(test)]
@@ -215,7 +217,8 @@ mod tests {
         for change in changes {
             let mut other = first;
             change(&mut other);
-            assert_ne!(fingerprint(&first), fingerprint(&other));
+            let [one, another] = [first, other].map(|header| place_and_fingerprint(&header).1);
+            assert_ne!(one, another);
         }
     }
 }

@@ -3,7 +3,7 @@
 use unbloat_capture::{CaptureError, Source};
 use unbloat_health::{Health, Watch};
 use unbloat_trace::Orientation;
-use unbloat_units::Time;
+use unbloat_units::{Delta, Time};
 use unbloat_wire::{Batch, Parser, SkipCounts};
 
 /// Cuts a source into batches that begin at fixed packet numbers.
@@ -43,7 +43,10 @@ impl<'s> Batches<'s> {
         while batch.packets < Batch::PACKETS {
             let room = (Batch::PACKETS - batch.packets) as usize;
             let filled = self.source.fill(room, &mut |record| {
-                let time = (record.time + correction).bounded();
+                let time = match correction {
+                    Delta::ZERO => record.time,
+                    correction => (record.time + correction).bounded(),
+                };
                 origin.get_or_insert(time);
                 parser.push(batch, record.link, record.data, record.wire_len, time);
             })?;
