@@ -133,6 +133,7 @@ class Truth:
         self.zero = None
         self.waits = {"down": [], "up": []}
         self.data = {"down": [], "up": []}
+        self.delivered = {"down": [], "up": []}
         self.drops = {"down": [], "up": []}
         with open(file) as lines:
             for row in csv.DictReader(lines):
@@ -140,6 +141,7 @@ class Truth:
                     self.zero = int(row["monotonic_ns"]) / 1e9
                 self.waits[row["direction"]].append(float(row["wait_ms"]) if row["wait_ms"] else None)
                 self.data[row["direction"]].append(int(row["tcp_bytes"]))
+                self.delivered[row["direction"]].append(int(row["tcp_delivered_bytes"]))
                 self.drops[row["direction"]].append(int(row["drops"]))
         self.waits = {direction: between(waits) for direction, waits in self.waits.items()}
 
@@ -148,7 +150,7 @@ class Truth:
 
     def rates(self, direction, half_s=0.25):
         """Data of TCP around each step, in bit/s."""
-        data, width = self.data[direction], round(half_s / STEP_S)
+        data, width = self.delivered[direction], round(half_s / STEP_S)
         sums = list(itertools.accumulate(data, initial=0))
         around = ((max(0, i - width), min(len(data), i + width)) for i in range(len(data)))
         return [8 * (sums[b] - sums[a]) / ((b - a) * STEP_S) for a, b in around]
@@ -205,7 +207,13 @@ class Truth:
 
     def goodput(self, direction, windows):
         """Data of TCP that receivers could then pass on, in bit/s."""
-        data = self.data[direction]
+        return self.rate(self.data[direction], windows)
+
+    def delivered_rate(self, direction, windows):
+        """Data of TCP that left the path in any order, duplicates included, in bit/s."""
+        return self.rate(self.delivered[direction], windows)
+
+    def rate(self, data, windows):
         taken = [sum(data[max(self.step(a), 0):self.step(b)]) for a, b in windows]
         return 8 * sum(taken) / max(sum(b - a for a, b in windows), STEP_S)
 

@@ -42,16 +42,18 @@ class Result:
             for way in ways(load["load"]):
                 added = load[way]["added"]
                 p50, p95 = (added[key]["ms"] if added else None for key in ("p50", "p95"))
-                yield Reading(load["load"], way, p50, p95, load[way]["goodput_bps"], window, "wall")
+                rates = load[way]
+                yield Reading(load["load"], way, p50, p95, rates["goodput_bps"], window, "wall", rates["delivered_bps"])
 
 
 class Unbloat(Tool):
     name = "unbloat"
-    about = ("`unbloat test` as it is by default: `added` and `goodput_bps` of its JSON, over the part of each stage that it judges; goodput is "
-             "what TCP brought in order, of the load and of the probes")
+    about = ("`unbloat test` as it is by default: `added`, `delivered_bps` and `goodput_bps` of its JSON, over the part of each stage that it "
+             "judges; rates are of TCP payload, of the load and of the probes; goodput is at most what was delivered in that time")
+    caps_goodput = True
 
-    def __init__(self, program):
-        self.program = program
+    def __init__(self, program, control="cubic"):
+        self.program, self.control = program, control
 
     def server(self, address, *options):
         at = [f"--{key}={address}:{SERVER_PORTS[name]}" for key, name in (("listen", "unbloat"), ("echo", "irtt"))]
@@ -75,7 +77,7 @@ class Unbloat(Tool):
 
     def command(self, target, *options):
         # QUIC has its own, and refuses to be told.
-        control = [] if options[-2:] == ("--http", "3") else ["--congestion-control", "cubic"]
+        control = [] if options[-2:] == ("--http", "3") else ["--congestion-control", self.control]
         return [self.program, "test", target, "--json", "--quiet", *control, *options]
 
     def test(self, bed, target, *options):

@@ -1,7 +1,7 @@
 """The tools that measure latency under load: how each is run on a bed, and what it says, in the terms of the comparison.
 
 A tool gives Readings: of a stage (which directions were loaded) and a direction (`round` where it cannot tell them apart), the delay
-that load added, in ms, and goodput, in bit/s; None is what it does not say. `window` is when it measured, in seconds of `clock`, if it
+that load added, in ms, goodput (in order) and delivered rate (in any order), in bit/s; None is what it does not say. `window` is when it measured, in seconds of `clock`, if it
 says so: `monotonic` or `wall`, or `first`, which is zero when the first load began. Else the truth is taken for as long as the path was
 loaded that way."""
 
@@ -25,12 +25,15 @@ class Reading:
     goodput_bps: float | None = None
     window: tuple | None = None
     clock: str = "monotonic"
+    delivered_bps: float | None = None
 
 
 class Tool:
     name = ""
     # What its numbers are, for the document.
     about = ""
+    # Its goodput never holds what had come before it measured and was read then.
+    caps_goodput = False
     needs = ()
 
     def missing(self):

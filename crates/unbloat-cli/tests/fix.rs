@@ -3,6 +3,8 @@
 use serde_json::Value;
 use std::io::{BufRead, BufReader};
 use std::process::{Child, ChildStdout, Command, Stdio};
+use unbloat_responsiveness::{Direction, LoadedDirection, SCHEMA, verdict};
+use unbloat_units::{Delta, Rate};
 
 const UNBLOAT: &str = env!("CARGO_BIN_EXE_unbloat");
 
@@ -59,47 +61,61 @@ fn a_test_of_another_server_or_of_another_schema_is_no_ground() {
     };
     let document = |schema: &str, target: &str| {
         format!(
-            r#"{{"schema":"{schema}","target":"{target}","is_cut":false,"server":{{}},"idle":{{}},"loads":[]}}"#
+            r#"{{"schema":"{schema}","target":"{target}","is_cut":false,"server":{{}},"verdict":{{"kind":"unknown","grade":null,
+            "headline":"","places":[],"directions":[],"doubts":[],"advice":[]}}}}"#
         )
     };
     assert!(
-        fix(&document("unbloat.test/1", "other")).contains("a test of other, not of https://box")
+        fix(&document("unbloat.test/2", "other")).contains("a test of other, not of https://box")
     );
     assert!(fix(&document("unbloat.test/7", "box")).contains("unbloat.test/7"));
     assert!(fix("no JSON").contains("no JSON of a test"));
+}
+
+/// A test of an upload that adds so much, as `unbloat test --json` prints it.
+fn document(added_ms: i64) -> String {
+    let up = LoadedDirection {
+        direction: Direction::Up,
+        delivered: Rate::mbps(10),
+        is_steady: true,
+        added: Delta::ms(added_ms),
+        added_p95: Delta::ms(added_ms),
+        idle_rtt: Delta::ms(20),
+        unsent: None,
+        located: None,
+    };
+    let verdict = serde_json::to_value(verdict(vec![up], Vec::new())).unwrap();
+    serde_json::json!({
+        "schema": SCHEMA, "target": "https://box:4043/.well-known/nq", "is_cut": false,
+        "server": {"address": "127.0.0.1:4043"}, "verdict": verdict,
+    })
+    .to_string()
 }
 
 #[test]
 fn a_healthy_path_is_left_alone_and_a_bloated_one_is_shown_what_would_be_done() {
     let dir = tempfile::tempdir().unwrap();
     let file = dir.path().join("test.json");
-    let document = |added_ms: u32| {
-        let added = format!(r#"{{"p50":{{"ms":{added_ms}}},"p95":{{"ms":{added_ms}}}}}"#);
-        let idle = r#"{"goodput_bps":null,"added":null}"#;
-        format!(
-            r#"{{"schema":"unbloat.test/1","target":"https://box:4043/.well-known/nq","is_cut":false,"server":{{"address":"127.0.0.1:4043"}},
-            "idle":{{"rtt_p50_ms":20}},"distrust":[],"loads":[{{"load":"up","stack":"network_only","is_saturated":true,
-            "added_rtt":null,"down":{idle},"up":{{"goodput_bps":10000000,"is_steady":true,"added":{added}}}}}]}}"#
-        )
-    };
-    let fix = |added_ms| {
+    let run = |args: &[&str], added_ms| {
         std::fs::write(&file, document(added_ms)).unwrap();
-        Command::new(UNBLOAT)
-            .args(["fix", "box", "--dry-run", "--test"])
-            .arg(&file)
-            .output()
-            .unwrap()
+        let mut command = Command::new(UNBLOAT);
+        command.args(args).arg("--test").arg(&file);
+        command.output().unwrap()
     };
+    let fix = |added_ms| run(&["fix", "box", "--dry-run"], added_ms);
     let healthy = fix(9);
     assert_eq!(healthy.status.code(), Some(0));
-    assert!(String::from_utf8_lossy(&healthy.stdout).contains("nothing to cure: up adds 9 ms"));
+    assert!(
+        String::from_utf8_lossy(&healthy.stdout).contains("Nothing to fix: uploads add 9 ms"),
+        "{healthy:?}"
+    );
     if !unbloat_skip::is_root("finding out what a kernel offers") {
         return;
     }
     let bloated = fix(240);
     let said = String::from_utf8_lossy(&bloated.stderr).into_owned();
     assert_eq!(bloated.status.code(), Some(0), "{said}");
-    assert!(said.contains("shape it to 9.84 Mbit/s"), "{said}");
+    assert!(said.contains("shape uploads to 9.84 Mbit/s"), "{said}");
     // The kernel's cake or fq_codel, or our own.
     let commands = [
         "tc qdisc replace dev lo root",
@@ -110,6 +126,21 @@ fn a_healthy_path_is_left_alone_and_a_bloated_one_is_shown_what_would_be_done() 
         "{said}"
     );
     assert!(said.contains("nothing was changed"), "{said}");
+    // `sqm plan` starts from the same decision.
+    let plan = run(
+        &[
+            "sqm",
+            "plan",
+            "--interface",
+            "lo",
+            "--json",
+            "--qdisc",
+            "cake",
+        ],
+        240,
+    );
+    let plan: Value = serde_json::from_slice(&plan.stdout).unwrap();
+    assert_eq!(plan["plan"]["up_bps"], 9_841_000, "{plan}");
 }
 
 #[test]
@@ -166,7 +197,7 @@ fn a_cure_is_judged_by_the_same_test_and_leaves_either_a_shaper_or_nothing() {
     let helped = document["has_helped"].as_bool().unwrap();
     assert_eq!(code.trim(), if helped { "0" } else { "4" });
     for when in ["before", "after"] {
-        assert_eq!(document[when]["schema"], "unbloat.test/1");
+        assert_eq!(document[when]["schema"], SCHEMA);
     }
     assert!(
         document["shaper"]["up_bps"].as_u64().is_some(),

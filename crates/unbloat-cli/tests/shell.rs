@@ -96,10 +96,10 @@ fn a_series_tells_what_passed_and_how_long_it_waited() {
     assert!(output.status.success(), "{said}");
     let series = std::fs::read_to_string(&file).unwrap();
     let mut lines = series.lines();
-    let header = "time_ns,monotonic_ns,direction,wait_ms,bytes,tcp_bytes,drops";
+    let header = "time_ns,monotonic_ns,direction,wait_ms,bytes,tcp_delivered_bytes,tcp_bytes,drops";
     assert_eq!(lines.next(), Some(header));
     // IP and UDP take 28 bytes.
-    let passed = |line: &&str| line.contains(",up,0.0,41,0,0") || line.contains(",up,0,41,0,0");
+    let passed = |line: &&str| line.contains(",up,0.0,41,0,0,0") || line.contains(",up,0,41,0,0,0");
     assert!(lines.any(|line| passed(&line)), "{series}");
 }
 

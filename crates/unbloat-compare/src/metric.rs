@@ -81,6 +81,7 @@ use Topic::{Application, Delay, Loss, Other, Queue, Rtt, Throughput, Window};
 /// Part of a name, and what it means; the first that fits holds.
 const RULES: &[(&str, Topic, Goal, bool)] = &[
     ("goodput", Throughput, More, true),
+    ("delivered_bps", Throughput, More, true),
     // Of acknowledgements and copies, too: more of it is no good by itself.
     ("throughput", Throughput, Neither, false),
     ("retransmi", Loss, Less, true),

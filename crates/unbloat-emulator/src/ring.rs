@@ -93,6 +93,9 @@ impl Ring {
         if memory == libc::MAP_FAILED {
             return Err(io::Error::last_os_error());
         }
+        // A command that is started meanwhile has no use for it, and User Mode Linux cannot undo a copy.
+        // SAFETY: the mapping was made above, and lives as long as this ring.
+        unsafe { libc::madvise(memory, SLOT * SLOTS, libc::MADV_DONTFORK) };
         address.sll_halen = peer.len() as u8;
         address.sll_addr[..peer.len()].copy_from_slice(&peer);
         Ok(Ring {

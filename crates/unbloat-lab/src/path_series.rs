@@ -20,7 +20,9 @@ pub struct PathStep {
     pub wait: Option<Delta>,
     /// What left the path.
     pub bytes: Bytes,
-    /// Data of TCP that its receiver could then pass on: in order, and once.
+    /// Payload of TCP that left the path, in any order, duplicates included.
+    pub tcp_delivered_bytes: Bytes,
+    /// What its receiver could then pass on: in order, and once.
     pub tcp_bytes: Bytes,
     pub drops: u32,
 }
@@ -122,10 +124,12 @@ impl Witness for Recorder {
             let step = self.series.step(direction, under.came);
             step.wait = step.wait.or(Some(under.waited));
         }
-        let in_order = self.in_order[direction as usize].count(bytes.header, bytes.payload.len());
+        let in_order = &mut self.in_order[direction as usize];
+        let counted = in_order.count(bytes.header, bytes.payload.len());
         let step = self.series.step(direction, at);
         step.bytes += packet.len.bytes();
-        step.tcp_bytes += Bytes::new(in_order);
+        step.tcp_delivered_bytes += Bytes::new(counted.delivered);
+        step.tcp_bytes += Bytes::new(counted.in_order);
     }
 }
 
@@ -197,6 +201,7 @@ mod tests {
         assert_eq!(left.bytes, Bytes::new(2_080));
         // Both packets bring the same thousand bytes.
         assert_eq!(left.tcp_bytes, Bytes::new(1_000));
+        assert_eq!(left.tcp_delivered_bytes, Bytes::new(2_000));
         assert_eq!(left.wait, None);
     }
 

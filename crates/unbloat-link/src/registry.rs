@@ -83,5 +83,6 @@ elements! {
     "lte_uplink" => LteUplink(radio::uplink::Params, radio::uplink::Uplink),
     "device" => Device(device::Params, device::Device),
     "rrc" => Rrc(radio::sleep::Params, radio::sleep::Sleep),
+    "detour" => Detour(element::detour::Params, element::detour::Detour),
     "outage" => Outage(element::outage::Params, element::outage::Outage),
 }

@@ -2,7 +2,7 @@
 
 use fastrand::Rng;
 use unbloat_link::device::{self, modem};
-use unbloat_link::element::{burst, delay, hold, jitter, loss, outage};
+use unbloat_link::element::{burst, delay, detour, hold, jitter, loss, outage};
 use unbloat_link::radio::{AirParams, Rates, downlink, rrc, sleep, uplink};
 use unbloat_link::service::{self, bucket, constant, markov, steps};
 use unbloat_link::trace::{parse_mahimahi, parse_rates};
@@ -205,7 +205,7 @@ fn element(rng: &mut Rng) -> Config {
         report_period: span(rng),
         report_again: span(rng),
     };
-    match rng.u32(0..11) {
+    match rng.u32(0..12) {
         0 => Config::Bottleneck(BottleneckParams {
             queue,
             service: server(rng),
@@ -215,6 +215,9 @@ fn element(rng: &mut Rng) -> Config {
         2 => Config::Jitter(jitter::Params {
             jitter: span(rng),
             reorders: rng.bool(),
+        }),
+        11 => Config::Detour(detour::Params {
+            routes: vec![(span(rng), span(rng)), (span(rng), span(rng))],
         }),
         3 => Config::Hold(hold::Params {
             share: probability(rng),

@@ -3,7 +3,7 @@
 use fastrand::Rng;
 use std::sync::Arc;
 use unbloat_link::device::{self, modem};
-use unbloat_link::element::{burst, delay, hold, jitter, loss, outage};
+use unbloat_link::element::{burst, delay, detour, hold, jitter, loss, outage};
 use unbloat_link::radio::{AirParams, Rates, downlink, rrc, sleep, uplink};
 use unbloat_link::service::{self, bucket, chances, constant, markov, steps};
 use unbloat_link::trace::parse_mahimahi;
@@ -131,6 +131,9 @@ fn elements() -> Vec<Config> {
         Config::Hold(hold::Params {
             share: 0.2,
             hold: Delta::ms(4),
+        }),
+        Config::Detour(detour::Params {
+            routes: vec![(Delta::ms(2), Delta::ms(3))],
         }),
         Config::Loss(loss::Params { loss: 0.1 }),
         Config::Burst(burst::Params::of_loss_and_burst(0.1, 4.0)),

@@ -1,11 +1,9 @@
 //! Whether a cure is to stay.
 
 use crate::proposal::Proposal;
-use crate::tested::{Loaded, Tested};
-use unbloat_responsiveness::UNNOTICED;
+use unbloat_responsiveness::{LoadedDirection, UNNOTICED, Verdict};
 use unbloat_sqm::{KneeParams, Qdisc};
 use unbloat_units::{Delta, Rate};
-use unbloat_workload::Direction;
 
 /// Delay has to fall by that share, and by more than tests of one path differ.
 const FALLS: f64 = 0.25;
@@ -34,26 +32,21 @@ pub struct Judgement {
 
 /// The cure has helped if each direction that it treats has clearly less delay, and no direction pays for it with more delay or
 /// with much goodput. A second test that is not to be trusted proves nothing: then it has not helped.
-pub fn judge(proposal: &Proposal, before: &Tested, after: &Tested) -> Judgement {
+pub fn judge(proposal: &Proposal, before: &Verdict, after: &Verdict) -> Judgement {
     let mut judgement = Judgement {
-        has_helped: after.distrust.is_empty(),
+        has_helped: after.fatal().next().is_none(),
         because: Vec::new(),
     };
-    for reason in &after.distrust {
+    for reason in after.fatal() {
         judgement
             .because
             .push(format!("the second test is not to be trusted: {reason}"));
     }
-    let ways = [
-        (Direction::Down, before.down, after.down),
-        (Direction::Up, before.up, after.up),
-    ];
-    for (way, was, is) in ways {
-        let is_treated = proposal.treats(way);
-        let (has_helped, sentence) = match (was, is) {
-            (Some(was), Some(is)) => one(way, is_treated, was, is),
-            (None, _) => continue,
-            (Some(_), None) => (
+    for was in &before.directions {
+        let way = was.direction;
+        let (has_helped, sentence) = match after.of(way) {
+            Some(is) => one(proposal.treats(way), was, is),
+            None => (
                 false,
                 format!("{}: the second test says nothing", way.name()),
             ),
@@ -64,106 +57,82 @@ pub fn judge(proposal: &Proposal, before: &Tested, after: &Tested) -> Judgement 
     judgement
 }
 
-impl Proposal {
-    pub fn treats(&self, way: Direction) -> bool {
-        self.shaped[way as usize].is_some()
-            || self.followed[way as usize]
-            || (way == Direction::Down && self.holds_window)
-    }
-}
-
-fn one(way: Direction, is_treated: bool, before: Loaded, after: Loaded) -> (bool, String) {
+fn one(is_treated: bool, before: &LoadedDirection, after: &LoadedDirection) -> (bool, String) {
     let fell = before.added_p95 - after.added_p95;
     let enough = FALLS_BY.max(Delta::from_secs_f64(before.added_p95.as_secs() * FALLS));
-    let paid = 1.0 - after.goodput.as_bps_f64() / before.goodput.as_bps_f64().max(1.0);
+    let paid = 1.0 - after.delivered.as_bps_f64() / before.delivered.as_bps_f64().max(1.0);
     let reason = if paid > PAYS {
-        "and costs too much goodput"
+        " (costs too much throughput)"
     } else if fell < Delta::ZERO - enough {
-        "and is worse"
+        " (worse)"
     } else if is_treated && fell < enough {
-        "which is not clearly less"
+        " (not clearly less)"
     } else {
         ""
     };
-    let (name, was, is) = (
-        way.name(),
+    let sentence = format!(
+        "{}: p95 added delay {:.0} ms before, {:.0} ms now; {} delivered before, {} now{reason}",
+        before.direction.name(),
         before.added_p95.as_ms(),
         after.added_p95.as_ms(),
+        before.delivered,
+        after.delivered,
     );
-    let sentence = format!(
-        "{name}: added {was:.0} ms before, {is:.0} ms now, {} before, {} now {reason}",
-        before.goodput, after.goodput,
-    );
-    (reason.is_empty(), sentence.trim_end().to_owned())
+    (reason.is_empty(), sentence)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::testing::{doubted, loaded, tested};
+    use unbloat_workload::Direction;
 
-    fn loaded(added_ms: i64, kbps: u64) -> Loaded {
-        Loaded {
-            goodput: Rate::kbps(kbps),
-            added_p50: Delta::ms(added_ms),
-            added_p95: Delta::ms(added_ms),
-            is_steady: true,
-        }
+    fn both(down: (i64, u64), up: (i64, u64)) -> Vec<LoadedDirection> {
+        vec![
+            loaded(Direction::Down, down.0, down.1),
+            loaded(Direction::Up, up.0, up.1),
+        ]
     }
 
-    fn tested(down: Loaded, up: Loaded) -> Tested {
-        Tested {
-            down: Some(down),
-            up: Some(up),
-            ..Tested::default()
-        }
-    }
-
-    fn judged(before: &Tested, after: &Tested) -> Judgement {
+    fn judged(after: &Verdict) -> Judgement {
         let proposal = Proposal {
             shaped: [Some(Rate::mbps(45)), None],
             ..Proposal::default()
         };
-        judge(&proposal, before, after)
+        let before = tested(both((160, 48), (9, 9)));
+        judge(&proposal, &before.verdict, after)
     }
 
     #[test]
-    fn less_delay_for_little_goodput_helps() {
-        let before = tested(loaded(160, 48_000), loaded(9, 9_500));
-        let after = tested(loaded(12, 43_000), loaded(10, 9_500));
-        let judgement = judged(&before, &after);
+    fn less_delay_for_little_throughput_helps() {
+        let judgement = judged(&tested(both((12, 43), (10, 9))).verdict);
         assert!(judgement.has_helped, "{judgement:?}");
         assert_eq!(
             judgement.because[0],
-            "down: added 160 ms before, 12 ms now, 48.00 Mbit/s before, 43.00 Mbit/s now"
+            "down: p95 added delay 160 ms before, 12 ms now; 48.00 Mbit/s delivered before, 43.00 Mbit/s now"
         );
     }
 
     #[test]
-    fn no_less_delay_too_little_goodput_or_a_worse_neighbour_do_not_help() {
-        let before = tested(loaded(160, 48_000), loaded(9, 9_500));
+    fn no_less_delay_too_little_throughput_or_a_worse_neighbour_do_not_help() {
         let afters = [
-            (loaded(140, 47_000), loaded(9, 9_500), "not clearly less"),
-            (loaded(12, 30_000), loaded(9, 9_500), "too much goodput"),
-            (loaded(12, 43_000), loaded(90, 9_500), "is worse"),
+            ((140, 47), (9, 9), "not clearly less"),
+            ((12, 30), (9, 9), "too much throughput"),
+            ((12, 43), (90, 9), "worse"),
         ];
         for (down, up, word) in afters {
-            let judgement = judged(&before, &tested(down, up));
+            let judgement = judged(&tested(both(down, up)).verdict);
             assert!(!judgement.has_helped);
-            assert!(
-                judgement.because.iter().any(|b| b.contains(word)),
-                "{judgement:?}"
-            );
+            let said = judgement.because.join(" ");
+            assert!(said.contains(word), "{said}");
         }
     }
 
     #[test]
     fn a_second_test_that_proves_nothing_does_not_help() {
-        let before = tested(loaded(160, 48_000), loaded(9, 9_500));
-        let mut after = tested(loaded(12, 43_000), loaded(10, 9_500));
-        after.distrust = vec!["the processor was busy".into()];
-        assert!(!judged(&before, &after).has_helped);
-        after.distrust.clear();
-        after.down = None;
-        assert!(!judged(&before, &after).has_helped);
+        let loads = both((12, 43), (10, 9));
+        let busy = doubted(loads.clone(), &["the processor was busy"]);
+        assert!(!judged(&busy.verdict).has_helped);
+        assert!(!judged(&tested(loads[1..].to_vec()).verdict).has_helped);
     }
 }

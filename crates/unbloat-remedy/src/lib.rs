@@ -1,12 +1,13 @@
-//! Cure and proof, without I/O: what a test calls for, and whether the same test finds it better afterwards.
+//! Cure and proof, without I/O: what of a test's advice is carried out, and whether the same test finds the path better afterwards.
 //!
-//! [`Tested`] is what a finished test said, out of its JSON. [`propose`] says what to change and why, [`judge`] whether the change
-//! helped enough to stay. Who carries changes out is none of this crate's business.
+//! [`Tested`] is a finished test. [`propose`] takes of its advice what can be carried out, [`judge`] says whether the change helped enough to stay.
 
 mod judgement;
 mod proposal;
 mod tested;
+#[cfg(test)]
+mod testing;
 
 pub use judgement::{Judgement, judge, searched};
-pub use proposal::{Proposal, Untreated, propose};
-pub use tested::{Loaded, NotATest, Tested};
+pub use proposal::{Proposal, Reach, Untreated, propose};
+pub use tested::{NotATest, Tested};

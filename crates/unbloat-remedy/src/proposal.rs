@@ -1,9 +1,6 @@
-//! What a test calls for.
+//! What of a test's advice is carried out.
 
-use crate::tested::{Loaded, Tested};
-use std::fmt;
-use unbloat_responsiveness::{SHAPER_DOWN, SHAPER_UP, UNNOTICED};
-use unbloat_sqm::Framing;
+use unbloat_responsiveness::{Advice, Cure, Site, Verdict};
 use unbloat_units::Rate;
 use unbloat_workload::Direction;
 
@@ -18,172 +15,209 @@ pub struct Proposal {
     pub followed: [bool; 2],
     /// A sentence for each.
     pub because: Vec<String>,
+    /// Advice that only a person can carry out.
+    pub left: Vec<String>,
+}
+
+/// Where the shaper goes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Reach {
+    ThisHost,
+    /// It cannot follow the line from here, and does not reach queues in front of the router.
+    Router,
 }
 
 /// Why nothing is proposed.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Untreated {
-    #[error("nothing to cure: {0}")]
+    #[error("Nothing to fix: {0}.")]
     Healthy(String),
-    #[error("the test is not to be trusted ({0}): run it again")]
+    #[error("Nothing was changed, because the test is not to be trusted: {0}. Test again.")]
     Distrusted(String),
+    #[error("Nothing was changed, because `fix` cannot do what helps here. {0}")]
+    OutOfReach(String),
     #[error(
-        "{0}: its rate changes, so no fixed one fits; a router has to follow it by itself, as `unbloat autorate` there does"
+        "Nothing was changed: the test loaded neither direction alone. Run it with stages down and up."
     )]
-    Changing(String),
-    #[error("the test loaded neither direction alone: run it with stages down and up")]
     Unloaded,
 }
 
-/// Cures for each direction whose queue is felt: a shaper where the rate is steady, the receive window where a download's is not, and where an
-/// upload's is not a shaper that follows both. `follows`: whether that can be put in place.
-pub fn propose(tested: &Tested, follows: bool) -> Result<Proposal, Untreated> {
-    if let Some(reason) = tested.distrust.first() {
-        return Err(Untreated::Distrusted(reason.clone()));
-    }
-    let loads = [(Direction::Down, tested.down), (Direction::Up, tested.up)];
-    let known = loads
-        .into_iter()
-        .filter_map(|(way, load)| Some((way, load?)));
-    let known: Vec<(Direction, Loaded)> = known.collect();
-    if known.is_empty() {
-        return Err(Untreated::Unloaded);
+/// Takes of the advice, in its order, what can be carried out: for each direction the first.
+pub fn propose(verdict: &Verdict, reach: Reach) -> Result<Proposal, Untreated> {
+    if let Some(reason) = verdict.fatal().next() {
+        return Err(Untreated::Distrusted(reason.to_owned()));
     }
     let mut proposal = Proposal::default();
-    let mut changing = None;
-    let all_felt = || known.iter().filter(|(_, load)| load.added_p95 >= UNNOTICED);
-    if follows && all_felt().any(|(way, load)| *way == Direction::Up && !load.is_steady) {
-        return Ok(follow(all_felt()));
-    }
-    for (way, load) in all_felt() {
-        let felt = Felt(*way, *load);
-        match (way, load.is_steady) {
-            (_, true) => {
-                let rate = first_rate(*way, load.goodput);
-                proposal.shaped[*way as usize] = Some(rate);
-                proposal.because.push(format!(
-                    "{felt}: shape it to {rate}, so that the queue stands where it is kept short"
-                ));
-            }
-            (Direction::Down, false) => {
-                proposal.holds_window = true;
-                proposal.because.push(format!("{felt}, and its rate changes: hold back the receive window by what the path holds"));
-            }
-            (Direction::Up, false) => changing = Some(felt.to_string()),
+    for advice in &verdict.advice {
+        match advice.cure {
+            Cure::Nothing => return Err(Untreated::Healthy(advice.evidence.join(", "))),
+            Cure::Repeat => return Err(Untreated::Unloaded),
+            _ => proposal.take(advice, reach),
         }
     }
-    match (proposal.because.is_empty(), changing) {
-        (false, _) => Ok(proposal),
-        (true, Some(felt)) => Err(Untreated::Changing(felt)),
-        (true, None) => {
-            let all = known
-                .iter()
-                .map(|(way, load)| Felt(*way, *load).to_string());
-            Err(Untreated::Healthy(all.collect::<Vec<_>>().join(", ")))
+    match proposal.because.is_empty() {
+        false => Ok(proposal),
+        true => Err(Untreated::OutOfReach(proposal.left.join(" "))),
+    }
+}
+
+impl Proposal {
+    pub fn treats(&self, way: Direction) -> bool {
+        self.shaped[way as usize].is_some()
+            || self.followed[way as usize]
+            || (way == Direction::Down && self.holds_window)
+    }
+
+    fn take(&mut self, advice: &Advice, reach: Reach) {
+        let untreated: Vec<Direction> = advice
+            .directions
+            .iter()
+            .copied()
+            .filter(|way| !self.treats(*way))
+            .collect();
+        if untreated.is_empty() {
+            return;
         }
+        match (advice.cure, reach) {
+            (
+                Cure::Shaper {
+                    site: Site::ThisHost,
+                    ..
+                },
+                Reach::Router,
+            )
+            | (Cure::AdaptiveShaper { .. }, Reach::Router) => return self.leave(advice),
+            (Cure::Shaper { down, up, .. }, _) => {
+                for way in untreated {
+                    self.shaped[way as usize] = [down, up][way as usize];
+                }
+            }
+            (Cure::AdaptiveShaper { .. }, Reach::ThisHost) => {
+                for way in untreated {
+                    self.followed[way as usize] = true;
+                }
+            }
+            (Cure::ReceiveWindow, _) => self.holds_window = true,
+            _ => return self.leave(advice),
+        }
+        let action = advice.cure.action().unwrap_or_default();
+        self.because
+            .push(format!("{}: {action}", advice.evidence.join("; ")));
     }
-}
 
-/// One shaper for both directions: what it has to know of the one it learns from the other's acknowledgments.
-fn follow<'a>(felt: impl Iterator<Item = &'a (Direction, Loaded)>) -> Proposal {
-    let mut proposal = Proposal::default();
-    for (way, load) in felt {
-        proposal.followed[*way as usize] = true;
-        let changing = match load.is_steady {
-            true => "",
-            false => ", and its rate changes",
-        };
-        proposal.because.push(format!(
-            "{}{changing}: shape it, with a rate that follows the line",
-            Felt(*way, *load)
-        ));
-    }
-    proposal
-}
-
-/// A share of what the line carried for that goodput.
-fn first_rate(way: Direction, goodput: Rate) -> Rate {
-    let share = match way {
-        Direction::Down => SHAPER_DOWN,
-        Direction::Up => SHAPER_UP,
-    };
-    let rate = Framing::NONE.line_rate(goodput).as_bps_f64() * share;
-    Rate::from_bps_f64((rate / 1e3).round() * 1e3)
-}
-
-/// A direction's delay in words.
-struct Felt(Direction, Loaded);
-
-impl fmt::Display for Felt {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Felt(way, load) = self;
-        let (name, added, rate) = (way.name(), load.added_p95.as_ms(), load.goodput);
-        write!(f, "{name} adds {added:.0} ms at {rate}")
+    fn leave(&mut self, advice: &Advice) {
+        self.left.push(advice.text.clone());
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use unbloat_units::Delta;
+    use crate::testing::{doubted, loaded, tested};
+    use unbloat_responsiveness::{LoadedDirection, Located, Place};
 
-    fn loaded(added_ms: i64, mbps: u64, is_steady: bool) -> Option<Loaded> {
-        Some(Loaded {
-            goodput: Rate::mbps(mbps),
-            added_p50: Delta::ms(added_ms / 2),
-            added_p95: Delta::ms(added_ms),
-            is_steady,
-        })
+    const HERE: Reach = Reach::ThisHost;
+
+    fn proposed(loads: Vec<LoadedDirection>, reach: Reach) -> Result<Proposal, Untreated> {
+        propose(&tested(loads).verdict, reach)
     }
 
-    fn tested(down: Option<Loaded>, up: Option<Loaded>) -> Tested {
-        Tested {
-            down,
-            up,
-            ..Tested::default()
+    fn changing(load: LoadedDirection) -> LoadedDirection {
+        LoadedDirection {
+            is_steady: false,
+            ..load
         }
+    }
+
+    fn at(place: Place, load: LoadedDirection) -> LoadedDirection {
+        let between = "between hop 1 and hop 2".to_owned();
+        LoadedDirection {
+            located: Some(Located { place, between }),
+            ..load
+        }
+    }
+
+    fn down(added_ms: i64, mbps: u64) -> LoadedDirection {
+        loaded(Direction::Down, added_ms, mbps)
+    }
+
+    fn up(added_ms: i64, mbps: u64) -> LoadedDirection {
+        loaded(Direction::Up, added_ms, mbps)
     }
 
     #[test]
     fn each_steady_direction_with_a_queue_is_shaped_below_what_it_carried() {
-        let proposal = propose(&tested(loaded(160, 48, true), loaded(12, 10, true)), true).unwrap();
-        assert_eq!(proposal.shaped, [Some(Rate::kbps(44_751)), None]);
-        let both = propose(&tested(loaded(160, 48, true), loaded(240, 10, true)), true).unwrap();
+        let one = proposed(vec![down(160, 48), up(12, 10)], HERE).unwrap();
+        assert_eq!(one.shaped, [Some(Rate::kbps(44_751)), None]);
+        let both = proposed(vec![down(160, 48), up(240, 10)], HERE).unwrap();
         assert_eq!(both.shaped[1], Some(Rate::kbps(9_841)));
-        assert_eq!(both.because.len(), 2);
         assert!(!both.holds_window);
     }
 
     #[test]
+    fn what_is_proposed_is_what_was_advised() {
+        let tested = tested(vec![down(160, 48), up(240, 10)]);
+        let proposal = propose(&tested.verdict, HERE).unwrap();
+        let Cure::Shaper { down, up, .. } = tested.verdict.advice[0].cure else {
+            panic!("{:?}", tested.verdict.advice);
+        };
+        assert_eq!(proposal.shaped, [down, up]);
+    }
+
+    #[test]
     fn downloads_over_a_changing_path_are_held_by_their_window() {
-        let proposal =
-            propose(&tested(loaded(4_000, 3, false), loaded(9, 10, false)), true).unwrap();
+        let proposal = proposed(vec![changing(down(4_000, 3)), up(9, 10)], HERE).unwrap();
         assert!(proposal.holds_window);
-        assert_eq!(proposal.shaped, [None, None]);
+        assert_eq!(
+            (proposal.shaped, proposal.followed),
+            ([None; 2], [false; 2])
+        );
     }
 
     #[test]
     fn an_upload_over_a_changing_path_is_followed_with_its_download_where_that_can_be() {
-        let both = tested(loaded(4_000, 3, false), loaded(250, 10, false));
-        let proposal = propose(&both, true).unwrap();
+        let both = || vec![changing(down(4_000, 3)), changing(up(250, 10))];
+        let proposal = proposed(both(), HERE).unwrap();
         assert_eq!(proposal.followed, [true, true]);
         assert!(!proposal.holds_window && proposal.shaped == [None, None]);
-        let from_afar = propose(&both, false).unwrap();
+        let from_afar = proposed(both(), Reach::Router).unwrap();
         assert!(from_afar.holds_window && from_afar.followed == [false, false]);
+        assert!(from_afar.left[0].contains("autorate"), "{from_afar:?}");
+    }
+
+    #[test]
+    fn queues_out_of_reach_are_left_with_the_reason() {
+        let beyond = proposed(vec![at(Place::Beyond, up(240, 10))], HERE).unwrap_err();
+        assert!(
+            beyond.to_string().contains("beyond the access line"),
+            "{beyond}"
+        );
+        // Wi-Fi: this host's shaper reaches its own traffic, the router's reaches nothing.
+        let wifi = || vec![at(Place::LocalNetwork, down(240, 48))];
+        assert_eq!(
+            proposed(wifi(), HERE).unwrap().shaped[0],
+            Some(Rate::kbps(44_751))
+        );
+        let router = proposed(wifi(), Reach::Router).unwrap_err();
+        assert!(router.to_string().contains("access point"), "{router}");
+        let mixed = vec![
+            at(Place::Beyond, down(240, 48)),
+            at(Place::AccessLine, up(240, 10)),
+        ];
+        let mixed = proposed(mixed, HERE).unwrap();
+        assert_eq!(mixed.shaped, [None, Some(Rate::kbps(9_841))]);
+        assert!(mixed.left[0].contains("Nothing on this side"), "{mixed:?}");
     }
 
     #[test]
     fn where_nothing_helps_it_is_said_why() {
-        let healthy = propose(&tested(loaded(4, 50, true), loaded(9, 10, true)), true);
+        let healthy = proposed(vec![down(4, 50), up(9, 10)], HERE);
         assert!(matches!(healthy, Err(Untreated::Healthy(_))));
-        let changing = propose(&tested(loaded(4, 50, true), loaded(250, 10, false)), false);
+        let changing = proposed(vec![down(4, 50), changing(up(250, 10))], Reach::Router);
         assert!(changing.unwrap_err().to_string().contains("autorate"));
-        assert_eq!(propose(&tested(None, None), true), Err(Untreated::Unloaded));
-        let doubted = Tested {
-            distrust: vec!["datagrams left late".into()],
-            ..tested(loaded(160, 48, true), None)
-        };
-        let said = propose(&doubted, true).unwrap_err().to_string();
+        assert_eq!(proposed(Vec::new(), HERE), Err(Untreated::Unloaded));
+        let doubted = doubted(vec![down(160, 48)], &["datagrams left late"]);
+        let said = propose(&doubted.verdict, HERE).unwrap_err().to_string();
         assert!(said.contains("datagrams left late"), "{said}");
     }
 }

@@ -91,7 +91,7 @@ const COURSES: [Course; 10] = [
     Course {
         figure: "test-goodput",
         table: "goodput_series",
-        value: "goodput_bps",
+        value: "delivered_bps",
         series: &["direction"],
         curve: direction,
     },

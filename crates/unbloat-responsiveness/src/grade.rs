@@ -1,19 +1,22 @@
 //! Marks by the rules of others, each with its rule in words.
 //!
-//! No rule is ours, and none is right: they see mean or median and forget the tail. So a mark is always printed with its rule
-//! and its milliseconds.
+//! The verdict's own rule, [`Rule::Worst`], takes DSLReports' scale for the worse direction instead of the mean of both, which hides one that is bloated.
+//! The others are as published. They see mean or median and forget the tail, so a grade is always printed with its rule and its
+//! milliseconds.
 
 mod aim;
 mod letters;
 mod qoo;
 
 use crate::rpm::Rpm;
+pub use letters::letter;
 use unbloat_units::{Delta, Rate};
 
 /// Whose rule.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Rule {
     #[default]
+    Worst,
     DslReports,
     LibreqosReadme,
     LibreqosShipped,
@@ -66,7 +69,8 @@ pub struct Mark {
 }
 
 impl Rule {
-    pub const ALL: [Rule; 6] = [
+    pub const ALL: [Rule; 7] = [
+        Rule::Worst,
         Rule::DslReports,
         Rule::LibreqosReadme,
         Rule::LibreqosShipped,
@@ -77,6 +81,7 @@ impl Rule {
 
     pub const fn name(self) -> &'static str {
         match self {
+            Rule::Worst => "worst",
             Rule::DslReports => "dslreports",
             Rule::LibreqosReadme => "libreqos_readme",
             Rule::LibreqosShipped => "libreqos_shipped",
@@ -93,6 +98,9 @@ impl Rule {
     /// The rule in words, with its source.
     pub const fn in_words(self) -> &'static str {
         match self {
+            Rule::Worst => {
+                "the worse direction on DSLReports' scale (faq/17930): mean round trip under load minus idle median; A+ below 5 ms, A below 30, B below 60, C below 200, D below 400, else F"
+            }
             Rule::DslReports => {
                 "DSLReports (faq/17930): mean of what download and upload add to the mean round trip; A+ below 5 ms, A below 30, B below 60, C below 200, D below 400, else F"
             }
@@ -118,6 +126,7 @@ impl Rule {
 /// All marks that the rule gives for what is known.
 pub fn grade(rule: Rule, facts: &Facts) -> Vec<Mark> {
     match rule {
+        Rule::Worst => letters::worst(facts),
         Rule::DslReports => letters::dslreports(facts).into_iter().collect(),
         Rule::LibreqosReadme | Rule::LibreqosShipped => letters::libreqos(rule, facts),
         Rule::Draft09 => classes(facts),

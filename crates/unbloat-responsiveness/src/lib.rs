@@ -8,14 +8,18 @@
 //! - [`grade`]: marks by the named rule of others, with the rule in words,
 //! - [`distrust`]: why a run is not to be believed,
 //! - [`Split`]: what waits in the end hosts, and what in the network,
-//! - [`advise`]: which cure fits, with its evidence,
-//! - [`verdict`]: all of it in words.
+//! - [`advise`]: the one decision of the cure, with its evidence,
+//! - [`verdict`]: grade, headline, places, doubts and advice, as every output prints them.
 
 mod added;
 mod advice;
 mod distrust;
+mod fields;
 mod grade;
+mod load;
+mod page;
 mod params;
+mod place;
 mod quantile;
 mod rpm;
 mod split;
@@ -23,15 +27,16 @@ mod stability;
 mod verdict;
 
 pub use added::{Added, Estimate, Sample, Series, Spread, added};
-pub use advice::{
-    Advice, Cure, Evidence, LoadedDirection, Queue, SHAPER_DOWN, SHAPER_UP, UNNOTICED, advise,
-};
+pub use advice::{Advice, Cure, SHAPER_DOWN, SHAPER_UP, Site, advise};
 pub use distrust::{Checks, Distrust, LoadChecks, distrust};
-pub use grade::{Facts, LoadedRtt, Mark, Rule, grade};
+pub use grade::{Facts, LoadedRtt, Mark, Rule, grade, letter};
+pub use load::{Doubt, LoadedDirection, UNNOTICED};
+pub use page::{PageRun, PageVerdict, judge_page};
 pub use params::Params;
+pub use place::{Located, Place};
 pub use quantile::quantile;
 pub use rpm::{Class, Confidence, ForeignProbe, Means, Probes, Rpm, Tls, trimmed_mean};
 pub use split::{Share, Split, StackView};
 pub use stability::{Interval, Phase, Stability};
 pub use unbloat_workload::Direction;
-pub use verdict::{Verdict, verdict};
+pub use verdict::{Kind, SCHEMA, Verdict, verdict};

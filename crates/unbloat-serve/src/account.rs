@@ -78,10 +78,8 @@ impl ToldFlow {
 impl Told {
     fn next(&mut self, flows: &BTreeMap<u16, Arc<Flow>>) -> Line {
         self.lines += 1;
-        let mut line = Line {
-            time_ns: monotonic().as_ns(),
-            ..Line::default()
-        };
+        let begun = monotonic();
+        let mut line = Line::default();
         let mut due = BTreeMap::new();
         let gone = |(number, told): &(&u16, &ToldFlow)| !told.is_of(flows.get(number));
         for (&number, told) in self.flows.iter().filter(gone).filter(|(_, t)| t.open) {
@@ -95,6 +93,8 @@ impl Told {
                 due.insert(flow.peer.number, States::of(flow));
             }
         }
+        // A busy machine may have made it wait on the way.
+        line.time_ns = (begun + (monotonic().since(begun)) / 2).as_ns();
         line.connections = self.changed(due);
         line
     }

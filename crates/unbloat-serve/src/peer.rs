@@ -324,6 +324,7 @@ pub struct TcpAccount {
     unsent_limit_bytes: Option<u64>,
     sent_bytes: u64,
     acked_bytes: u64,
+    delivered_bytes: u64,
     received_bytes: u64,
     retransmissions: u64,
     pacing_rate_bps: Option<u64>,
@@ -334,6 +335,10 @@ pub struct TcpAccount {
 }
 
 impl TcpAccount {
+    pub fn congestion_control(&self) -> &str {
+        &self.congestion_control
+    }
+
     fn of(
         info: &TcpInfo,
         congestion_control: String,
@@ -352,6 +357,7 @@ impl TcpAccount {
             unsent_limit_bytes,
             sent_bytes: info.sent().as_u64(),
             acked_bytes: info.acked().as_u64(),
+            delivered_bytes: info.delivered().as_u64(),
             received_bytes: info.received().as_u64(),
             retransmissions: info.retransmissions(),
             pacing_rate_bps: info.pacing_rate().map(Rate::as_bps),

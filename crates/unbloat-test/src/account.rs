@@ -69,6 +69,8 @@ struct Tcp {
     in_flight_bytes: Option<u64>,
     unsent_bytes: Option<u64>,
     acked_bytes: Option<u64>,
+    /// Absent from servers of before; their `in_flight_bytes` are all that is unacknowledged.
+    delivered_bytes: Option<u64>,
     received_bytes: Option<u64>,
     retransmissions: Option<u64>,
     delivery_rate_bps: Option<f64>,
@@ -110,7 +112,7 @@ impl Account {
         self.ahead = Some(self.ahead.map_or(ahead, |least| least.min(ahead)));
         let at = Time::from_ns(line.time_ns);
         for flow in &line.flows {
-            self.take_flow(at, flow)?;
+            self.take_flow(flow)?;
         }
         for (number, bytes) in line.bytes {
             if let Some(flow) = self.open.get_mut(&number) {
@@ -126,10 +128,17 @@ impl Account {
                 self.take_tcp(at, connection.connection, tcp);
             }
         }
+        // The line that ends a flow has the last that its kernel said of it.
+        for flow in line.flows.iter().filter(|flow| !flow.open) {
+            self.open.remove(&flow.flow);
+        }
+        let still = &self.open;
+        let is_used = |number: &u64| still.values().any(|flow| flow.connection == *number);
+        self.connections.retain(|number, _| is_used(number));
         Ok(())
     }
 
-    fn take_flow(&mut self, at: Time, said: &FlowLine) -> Result<(), String> {
+    fn take_flow(&mut self, said: &FlowLine) -> Result<(), String> {
         let flow = OpenFlow {
             direction: match said.direction {
                 Word::Down => Direction::Down,
@@ -138,14 +147,7 @@ impl Account {
             connection: said.connection,
             bytes: said.bytes,
         };
-        if said.open {
-            self.open.insert(said.flow, flow);
-        } else {
-            self.counts.extend(flow.count(at, said.flow));
-            self.open.remove(&said.flow);
-            let is_used = |number: &u64| self.open.values().any(|open| open.connection == *number);
-            self.connections.retain(|number, _| is_used(number));
-        }
+        self.open.insert(said.flow, flow);
         match self.open.len() > MOST_FLOWS {
             true => Err("it has more flows than any test".to_owned()),
             false => Ok(()),
@@ -210,6 +212,7 @@ impl Tcp {
             in_flight_bytes: new.in_flight_bytes.or(self.in_flight_bytes),
             unsent_bytes: new.unsent_bytes.or(self.unsent_bytes),
             acked_bytes: new.acked_bytes.or(self.acked_bytes),
+            delivered_bytes: new.delivered_bytes.or(self.delivered_bytes),
             received_bytes: new.received_bytes.or(self.received_bytes),
             retransmissions: new.retransmissions.or(self.retransmissions),
             delivery_rate_bps: new.delivery_rate_bps.or(self.delivery_rate_bps),
@@ -232,7 +235,9 @@ impl Tcp {
             in_flight: bytes(self.in_flight_bytes),
             unsent: bytes(self.unsent_bytes),
             acked: bytes(self.acked_bytes),
+            delivered: self.delivered_bytes.map(Bytes::new),
             received: bytes(self.received_bytes),
+            segments_received: None,
             retransmissions: self.retransmissions.unwrap_or(0),
             delivery_rate: self.delivery_rate_bps.map(Rate::from_bps_f64),
             busy: span(self.busy_ms),
@@ -335,7 +340,11 @@ mod tests {
                 .to_owned(),
             r#"{"time_ns":3,"bytes":[[3,7],[99,1]],"connections":[{"connection":2,"tcp":{}}]}"#
                 .to_owned(),
-            format!(r#"{{"time_ns":4,"flows":[{}]}}"#, flow(4, false, 5)),
+            // What ends a flow comes with the last that its kernel said.
+            format!(
+                r#"{{"time_ns":4,"flows":[{}],"connections":[{{"connection":1,"tcp":{{"cwnd_bytes":7}}}}]}}"#,
+                flow(4, false, 5)
+            ),
             r#"{"time_ns":5,"connections":[{"connection":1,"tcp":{"cwnd_bytes":8}}]}"#.to_owned(),
         ];
         for line in lines {
@@ -352,7 +361,13 @@ mod tests {
         let rtt = Some(Delta::us(1_500));
         assert_eq!(
             told.collect::<Vec<_>>(),
-            [(3, 9, rtt), (4, 9, rtt), (3, 8, rtt)]
+            [
+                (3, 9, rtt),
+                (4, 9, rtt),
+                (3, 7, rtt),
+                (4, 7, rtt),
+                (3, 8, rtt)
+            ]
         );
     }
 

@@ -2,10 +2,11 @@
 //!
 //! # What counts as loaded
 //!
-//! A stage begins with connections that start and a queue that fills. Judged is what comes after: from when goodput has first reached
+//! A stage begins with connections that start and a queue that fills. Judged is what comes after: from when the delivered rate has first reached
 //! nine tenths of what it reaches at its best (90th percentile of quarter seconds), but not before three tenths of the stage
 //! and not after half of it. Responsiveness has its own rule, the draft's: the last MAD intervals.
 
+mod curves;
 mod echoes;
 pub(crate) mod flight;
 mod goodput;
@@ -15,11 +16,11 @@ mod views;
 use crate::measured::{Counter, Measured, StageRun};
 use crate::options::Http;
 use crate::plan::{Direction, Load, Plan, Stack};
+pub(crate) use curves::Curves;
 pub use echoes::EchoAccount;
-pub(crate) use goodput::Curves;
 use unbloat_responsiveness::{
-    Added, Advice, Checks, Confidence, Distrust, Facts, LoadChecks, LoadedDirection, LoadedRtt,
-    Mark, Means, Params, Queue, Rpm, Rule, Split, StackView, advise, distrust, grade,
+    Added, Checks, Confidence, Distrust, Doubt, Facts, LoadChecks, LoadedDirection, LoadedRtt,
+    Mark, Means, Params, Rpm, Rule, Split, StackView, Verdict, distrust, grade, verdict,
 };
 use unbloat_units::{Bytes, Delta, Rate, Time};
 
@@ -34,7 +35,8 @@ pub struct Findings {
     pub rule: Rule,
     pub marks: Vec<Mark>,
     pub distrust: Vec<Distrust>,
-    pub advice: Vec<Advice>,
+    /// What all of it comes to.
+    pub verdict: Verdict,
 }
 
 /// The path at rest.
@@ -59,11 +61,14 @@ pub struct LoadFindings {
     /// What is judged.
     pub from: Time,
     pub to: Time,
-    /// Down and up, of the receiving application as far as `counters` say so.
+    /// Down and up: what the path carried, bytes behind holes and duplicates included.
+    pub delivered: [Option<Rate>; 2],
+    pub delivered_by: [Option<Counter>; 2],
+    /// What of it receiving applications got: in order.
     pub goodput: [Option<Rate>; 2],
-    /// Of rates of seconds: what lies between a tenth and nine tenths of them, by their median.
+    pub goodput_by: [Option<Counter>; 2],
+    /// Of delivered rates of seconds: what lies between a tenth and nine tenths of them, by their median.
     pub spread: [Option<f64>; 2],
-    pub counters: [Option<Counter>; 2],
     /// Of datagrams, one way: down and up.
     pub added: [Option<Added>; 2],
     /// There and back.
@@ -96,10 +101,18 @@ pub fn findings(measured: &Measured, rule: Rule) -> Findings {
     let splits = splits(&loads);
     let checks = checks(measured, &idle, &loads);
     let reasons = distrust(&checks);
-    let advice = advice(measured, (&idle, &loads, &splits), &reasons);
+    let mut directions = directions(&idle, &loads, &splits);
+    if measured.server.http == Some(Http::Three) {
+        // What waits in senders is cured by options of TCP's sockets, which QUIC does not have.
+        directions.iter_mut().for_each(|one| one.unsent = None);
+    }
+    let verdict = verdict(directions, reasons.iter().map(Doubt::from).collect());
+    // What says nothing has no grade by anybody's rule.
+    let is_graded = verdict.grade.is_some();
+    let marks = is_graded.then(|| grade(rule, &facts(&idle, &loads)));
     Findings {
-        marks: grade(rule, &facts(&idle, &loads)),
-        advice,
+        marks: marks.unwrap_or_default(),
+        verdict,
         distrust: reasons,
         idle,
         loads,
@@ -189,10 +202,9 @@ fn load(measured: &Measured, idle: &Idle, number: usize, stage: &StageRun) -> Lo
         .find(|other| other.load == Load::Idle);
     let still = quiet.map(|other| (other.begin, other.end));
     let of_stage = measured.flows.iter().filter(|flow| flow.stage == number);
-    let goodput = Direction::BOTH.map(|direction| {
-        stage
-            .load
-            .has(direction)
+    let carried = Direction::BOTH.map(|direction| {
+        let is_loaded = stage.load.has(direction);
+        is_loaded
             .then(|| goodput::over(measured, number, direction, span))
             .flatten()
     });
@@ -204,14 +216,11 @@ fn load(measured: &Measured, idle: &Idle, number: usize, stage: &StageRun) -> Lo
         stack: stage.stack,
         from,
         to: stage.end,
-        goodput: goodput.map(|found| found.map(|(rate, _)| rate)),
-        spread: Direction::BOTH.map(|direction| {
-            let is_loaded = stage.load.has(direction);
-            is_loaded
-                .then(|| goodput::spread(measured, number, direction, span))
-                .flatten()
-        }),
-        counters: goodput.map(|found| found.map(|(_, counter)| counter)),
+        delivered: carried.map(|found| found.map(|found| found.delivered)),
+        delivered_by: carried.map(|found| found.map(|found| found.delivered_by)),
+        goodput: carried.map(|found| found.map(|found| found.goodput)),
+        goodput_by: carried.map(|found| found.map(|found| found.goodput_by)),
+        spread: carried.map(|found| found?.spread),
         added: Direction::BOTH
             .map(|direction| echoes::added_one_way(measured, still, span, direction)),
         added_rtt: echoes::added_rtt(measured, still, span),
@@ -341,29 +350,11 @@ fn facts(idle: &Idle, loads: &[LoadFindings]) -> Facts {
                 .map(|found| &found.account)
                 .chain([&idle.account]),
         ),
-        down: down.and_then(|found| found.goodput[0]),
-        up: up.and_then(|found| found.goodput[1]),
+        down: down.and_then(|found| found.delivered[0]),
+        up: up.and_then(|found| found.delivered[1]),
         rpm_down: rpm(down),
         rpm_up: rpm(up),
         rpm_both: rpm(both),
-    }
-}
-
-/// None where loads ran but nothing says what they added to the delay of others, as with ndt7 alone.
-fn advice(
-    measured: &Measured,
-    (idle, loads, splits): (&Idle, &[LoadFindings], &[(Direction, Split)]),
-    reasons: &[Distrust],
-) -> Vec<Advice> {
-    let mut directions = directions(idle, loads, splits);
-    if measured.server.http == Some(Http::Three) {
-        // What waits in senders is cured by options of TCP's sockets, which QUIC does not have.
-        directions.iter_mut().for_each(|one| one.split = None);
-    }
-    let is_fatal = reasons.iter().any(Distrust::is_fatal);
-    match directions.is_empty() && !loads.is_empty() && !is_fatal {
-        true => Vec::new(),
-        false => advise(&directions, reasons),
     }
 }
 
@@ -379,17 +370,18 @@ fn directions(
         let found = found
             .find(|found| found.stack == Stack::NetworkOnly)
             .or(first)?;
+        let mut split = splits.iter().filter(|(of, _)| *of == direction);
         Some(LoadedDirection {
             direction,
-            goodput: found.goodput[direction as usize]?,
+            delivered: found.delivered[direction as usize]?,
             is_steady: found.is_steady(direction),
+            added: found.added_rtt?.mean.value,
             added_p95: found.added_of(direction)?.p95.value,
             idle_rtt: idle.rtt.map_or(Delta::ZERO, |[p50, ..]| p50),
-            split: splits
-                .iter()
-                .find(|(of, _)| *of == direction)
-                .map(|(_, split)| *split),
-            queue: Queue::Unknown,
+            unsent: split
+                .next()
+                .and_then(|(_, split)| Some(split.sockets?.delay)),
+            located: None,
         })
     };
     Direction::BOTH.into_iter().filter_map(one).collect()

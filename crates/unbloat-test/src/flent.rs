@@ -127,7 +127,7 @@ fn rate(measured: &Measured, direction: Direction, bin: Time) -> Option<f64> {
     if !measured.stages[stage].load.has(direction) {
         return None;
     }
-    let curves = Curves::of(measured, stage, direction)?;
+    let curves = Curves::in_order(measured, stage, direction)?;
     let rate = curves.bytes(bin, bin + STEP).over(STEP)?;
     Some(rate.as_bps_f64() / 1e6)
 }

@@ -14,11 +14,14 @@ pub fn table() -> Table {
             Column::i64("time_ns", "when, since the test began"),
             Column::u64("stage", "number of the stage"),
             Column::text("direction", "down or up"),
-            Column::u64("in_flight_bytes", "sent and not acknowledged"),
+            Column::u64(
+                "in_flight_bytes",
+                "in flight as the kernels compute it: unacknowledged - SACKed - lost + retransmitted",
+            ),
             Column::u64("cwnd_bytes", "sum of the congestion windows"),
             Column::u64(
                 "bdp_bytes",
-                "bandwidth-delay product: the stage's goodput times the median round trip at rest; what is in flight beyond it waits in queues",
+                "bandwidth-delay product: the stage's delivered rate times the median idle round trip; what is in flight beyond it waits in queues",
             ),
         ],
     }

@@ -5,11 +5,8 @@ use crate::findings::{Findings, Idle, LoadFindings};
 use crate::measured::{Counter, Measured};
 use crate::plan::Direction;
 use serde_json::{Value, json};
-use unbloat_responsiveness::{Added, Estimate, Means, Share, Split, StackView};
+use unbloat_responsiveness::{Added, Estimate, Means, SCHEMA, Share, Split, StackView};
 use unbloat_units::{Bytes, Delta, Rate};
-
-/// Raised when a field changes its meaning or goes.
-pub const SCHEMA: &str = "unbloat.test/1";
 
 /// The whole document.
 pub fn json(measured: &Measured, findings: &Findings) -> Value {
@@ -31,6 +28,7 @@ pub fn json(measured: &Measured, findings: &Findings) -> Value {
         "congestion_control": options.congestion_control,
         "receive_window_bytes": options.receive_window.map(Bytes::as_u64),
         "is_cut": measured.is_cut,
+        "verdict": findings.verdict,
         "clocks": measured.clocks.map(|clocks| json!({
             "drift_ppm": number(clocks.drift_ppm),
             "error_ms": ms(clocks.error),
@@ -47,13 +45,6 @@ pub fn json(measured: &Measured, findings: &Findings) -> Value {
             })).collect::<Vec<_>>(),
         },
         "confidence": findings.confidence().map(|confidence| confidence.name()),
-        "distrust": findings.distrust.iter().map(|reason| json!({
-            "is_fatal": reason.is_fatal(), "reason": reason.to_string(),
-        })).collect::<Vec<_>>(),
-        "advice": findings.advice.iter().map(|advice| json!({
-            "cure": advice.cure.to_string(),
-            "evidence": advice.evidence.iter().map(|evidence| evidence.0.as_str()).collect::<Vec<_>>(),
-        })).collect::<Vec<_>>(),
         "lacks": measured.lacks,
     })
 }
@@ -108,10 +99,12 @@ fn direction(
 ) -> Value {
     let at = direction as usize;
     json!({
+        "delivered_bps": found.delivered[at].map(Rate::as_bps),
+        "delivered_spread": found.spread[at].map(number),
+        "delivered_by": found.delivered_by[at].map(Counter::name),
+        "is_steady": found.delivered[at].map(|_| found.is_steady(direction)),
         "goodput_bps": found.goodput[at].map(Rate::as_bps),
-        "goodput_spread": found.spread[at].map(number),
-        "is_steady": found.goodput[at].map(|_| found.is_steady(direction)),
-        "counter": found.counters[at].map(Counter::name),
+        "goodput_by": found.goodput_by[at].map(Counter::name),
         "added": found.added[at].as_ref().map(added),
         "loss": loss.map(number),
         "reordered": reordered,

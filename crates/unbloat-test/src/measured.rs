@@ -197,6 +197,10 @@ pub enum Counter {
     ServerRead,
     /// What the server's TCP acknowledged, TLS and HTTP framing included: stands in for goodput up.
     Acknowledged,
+    /// What arrived by the sender's kernel: acknowledged, SACKed behind holes, duplicates (DSACK).
+    Sacked,
+    /// What arrived by the receiver's kernel: data segments times their mean size.
+    Segments,
 }
 
 impl Counter {
@@ -206,6 +210,8 @@ impl Counter {
             Counter::ClientRead => "client_read",
             Counter::ServerRead => "server_read",
             Counter::Acknowledged => "acknowledged",
+            Counter::Sacked => "sacked",
+            Counter::Segments => "segments",
         }
     }
 }
@@ -250,11 +256,16 @@ pub struct KernelState {
     pub rtt: Option<Delta>,
     pub min_rtt: Option<Delta>,
     pub cwnd: Bytes,
+    /// As the kernel computes it: without what was SACKed or is presumed lost, with what was retransmitted.
     pub in_flight: Bytes,
     /// Written and not yet sent.
     pub unsent: Bytes,
     pub acked: Bytes,
+    /// Of what it sent, what arrived: in order, behind holes, and twice. None where its side does not tell.
+    pub delivered: Option<Bytes>,
     pub received: Bytes,
+    /// Segments with data that came to it, in any order. None where its side does not tell.
+    pub segments_received: Option<u64>,
     pub retransmissions: u64,
     pub delivery_rate: Option<Rate>,
     pub busy: Option<Delta>,

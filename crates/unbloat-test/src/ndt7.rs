@@ -46,6 +46,9 @@ const LONGEST_TEXT: usize = 16 * 1024;
 /// Ten a second in ten seconds each way are 200.
 const MOST_NOTES: usize = 2_000;
 const PIECE: usize = 1 << 13;
+/// Beyond, a count of segments is damage; and the size of one.
+const MOST_SEGMENTS: i64 = 1 << 31;
+const LARGEST_SEGMENT: i64 = 1 << 16;
 
 /// What the server said of itself.
 #[derive(Debug, Default)]
@@ -79,6 +82,14 @@ struct TcpInfo {
     min_rtt: i64,
     bytes_acked: i64,
     bytes_received: i64,
+    #[serde(rename = "SndMSS")]
+    snd_mss: Option<i64>,
+    unacked: i64,
+    /// Of M-Lab's servers; the spec wants none of it.
+    sacked: Option<i64>,
+    lost: i64,
+    retrans: i64,
+    d_sack_dups: i64,
     busy_time: i64,
     #[serde(rename = "RWndLimited")]
     rwnd_limited: i64,
@@ -119,9 +130,19 @@ impl TcpInfo {
         // An hour is longer than any test.
         let span = |us: i64| Delta::us(us.clamp(0, 3_600_000_000));
         let some = |us: i64| Some(span(us)).filter(|span| *span > Delta::ZERO);
+        let segments = |count: i64| bytes(count.min(MOST_SEGMENTS)).as_u64();
+        let counts = self.sacked.zip(self.snd_mss).map(|(sacked, mss)| {
+            let mss = bytes(mss.min(LARGEST_SEGMENT)).as_u64();
+            let left_out = segments(sacked) + segments(self.lost);
+            let sent = segments(self.unacked).saturating_sub(left_out) + segments(self.retrans);
+            let behind = segments(sacked) + segments(self.d_sack_dups);
+            (Bytes::new(sent * mss), Bytes::new(behind * mss))
+        });
         KernelState {
             rtt: some(self.rtt),
             min_rtt: some(self.min_rtt),
+            in_flight: counts.map_or(Bytes::ZERO, |(in_flight, _)| in_flight),
+            delivered: counts.map(|(_, behind)| bytes(self.bytes_acked) + behind),
             acked: bytes(self.bytes_acked),
             received: bytes(self.bytes_received),
             busy: Some(span(self.busy_time)),

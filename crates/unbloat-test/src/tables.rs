@@ -6,7 +6,7 @@ use crate::plan::{Direction, Load};
 use crate::{applications, flight};
 use unbloat_responsiveness::Added;
 use unbloat_table::{Column, Order, Rows, Table};
-use unbloat_units::{Delta, Rate, Time};
+use unbloat_units::{Bytes, Delta, Rate, Time};
 
 /// Parts of the goodput series.
 const GOODPUT_EVERY: Delta = Delta::ms(100);
@@ -61,10 +61,18 @@ fn stages() -> Table {
                 "judged_from_ns",
                 "what is before is the ramp, and not judged; null without load",
             ),
-            Column::f64("goodput_down_bps", "what this client's application read"),
+            Column::f64(
+                "delivered_down_bps",
+                "TCP payload that arrived here, in order or not, duplicates included: what the path carried",
+            ),
+            Column::f64("delivered_up_bps", "the same at the server"),
+            Column::f64(
+                "goodput_down_bps",
+                "TCP payload that arrived here in order: what applications got",
+            ),
             Column::f64(
                 "goodput_up_bps",
-                "what the server's application read, by its account; what its TCP acknowledged where it keeps none",
+                "the same at the server; what its TCP acknowledged where it keeps no account",
             ),
             Column::f64(
                 "rtt_p50_ms",
@@ -202,10 +210,21 @@ fn goodput_series() -> Table {
             Column::i64("time_ns", "begin of these 100 ms, since the test began"),
             Column::u64("stage", "number of the stage"),
             Column::text("direction", "down or up"),
-            Column::f64("goodput_bps", "of all load connections together"),
+            Column::f64(
+                "delivered_bps",
+                "TCP payload that arrived, of all load connections together: what the path carried",
+            ),
             Column::text(
-                "counter",
-                "received, client_read, server_read or acknowledged: who counted",
+                "delivered_by",
+                "who counted: sacked (sender's kernel), segments (receiver's kernel), else as goodput_by",
+            ),
+            Column::f64(
+                "goodput_bps",
+                "what of it came in order; jumps where a hole is filled, beyond what the path carried",
+            ),
+            Column::text(
+                "goodput_by",
+                "who counted: received (kernel), client_read, server_read (applications) or acknowledged",
             ),
         ],
     }
@@ -226,9 +245,16 @@ fn tcp_series() -> Table {
             Column::f64("rtt_ms", "smoothed round-trip time"),
             Column::f64("min_rtt_ms", "least round-trip time"),
             Column::u64("cwnd_bytes", "congestion window"),
-            Column::u64("in_flight_bytes", "sent and not acknowledged"),
+            Column::u64(
+                "in_flight_bytes",
+                "in flight as the kernel computes it: unacknowledged - SACKed - lost + retransmitted",
+            ),
             Column::u64("unsent_bytes", "written and not sent"),
             Column::u64("acked_bytes", "acknowledged by the peer, TLS included"),
+            Column::u64(
+                "delivered_bytes",
+                "arrived at the peer: acknowledged, SACKed, and duplicates (DSACK); null where this side does not tell",
+            ),
             Column::u64("received_bytes", "received from the peer, TLS included"),
             Column::u64("retransmissions", "segments sent again"),
             Column::f64("delivery_rate_bps", "the kernel's own estimate"),
@@ -286,10 +312,13 @@ fn stage_row(
     row.i64(stage.begin.as_ns());
     row.i64(stage.end.as_ns());
     row.i64(found.map(|found| found.from.as_ns()));
-    for direction in Direction::BOTH {
-        row.f64(bps(
-            found.and_then(|found| found.goodput[direction as usize])
-        ));
+    for rates in [
+        found.map(|found| found.delivered),
+        found.map(|found| found.goodput),
+    ] {
+        for direction in Direction::BOTH {
+            row.f64(bps(rates.and_then(|rates| rates[direction as usize])));
+        }
     }
     let is_idle = stage.load == Load::Idle;
     row.f64(ms(findings
@@ -383,16 +412,24 @@ fn goodput_rows(table: &Table, measured: &Measured) -> Rows {
     let mut rows = Rows::new(table);
     for (number, stage) in measured.stages.iter().enumerate() {
         for direction in Direction::BOTH {
-            let Some(curves) = Curves::of(measured, number, direction) else {
+            let Some(arrived) = Curves::delivered(measured, number, direction) else {
                 continue;
             };
-            for (at, rate) in curves.rates((stage.begin, stage.end), GOODPUT_EVERY) {
+            let Some(in_order) = Curves::in_order(measured, number, direction) else {
+                continue;
+            };
+            let span = (stage.begin, stage.end);
+            let [arrived_rates, in_order_rates] =
+                [&arrived, &in_order].map(|curves| curves.rates(span, GOODPUT_EVERY));
+            for ((at, delivered), (_, goodput)) in arrived_rates.into_iter().zip(in_order_rates) {
                 let mut row = rows.row(order(number));
                 row.i64(at.as_ns());
                 row.u64(number as u64);
                 row.text(direction.name());
-                row.f64(rate.as_bps_f64());
-                row.text(curves.counter.name());
+                row.f64(delivered.as_bps_f64());
+                row.text(arrived.counter.name());
+                row.f64(goodput.as_bps_f64());
+                row.text(in_order.counter.name());
             }
         }
     }
@@ -410,16 +447,12 @@ fn tcp_rows(table: &Table, measured: &Measured) -> Rows {
         row.text(sample.direction.name());
         row.f64(ms(state.rtt));
         row.f64(ms(state.min_rtt));
-        let sizes = [
-            state.cwnd,
-            state.in_flight,
-            state.unsent,
-            state.acked,
-            state.received,
-        ];
+        let sizes = [state.cwnd, state.in_flight, state.unsent, state.acked];
         for size in sizes {
             row.u64(size.as_u64());
         }
+        row.u64(state.delivered.map(Bytes::as_u64));
+        row.u64(state.received.as_u64());
         row.u64(state.retransmissions);
         row.f64(bps(state.delivery_rate));
         row.f64(ms(state.busy));

@@ -4,31 +4,71 @@ use crate::applications;
 use crate::findings::{Findings, Idle, LoadFindings};
 use crate::measured::{Counter, Measured};
 use crate::plan::{Direction, Load, Stack};
+use crate::verdict_text::verdict_text;
 use std::fmt::Write;
-use unbloat_responsiveness::{Added, Distrust};
+use unbloat_responsiveness::Added;
 use unbloat_units::{Bytes, Delta};
 
-/// Headline first, then how sure it is, then what to do.
+/// The verdict, then the numbers it rests on in a few lines.
 pub fn text(measured: &Measured, findings: &Findings) -> String {
-    let mut text = String::new();
-    headline(&mut text, findings);
+    let mut text = verdict_text(&findings.verdict);
+    text.push('\n');
+    text += &numbers(findings);
+    text += &applications::text(measured);
+    text
+}
+
+/// The verdict, then everything that was measured.
+pub fn verbose_text(measured: &Measured, findings: &Findings) -> String {
+    let mut text = verdict_text(&findings.verdict);
+    text += "\nDetails\n";
+    grades(&mut text, findings);
     loads(&mut text, findings);
     sockets(&mut text, findings);
     text += &applications::text(measured);
-    doubts(&mut text, measured, findings);
-    if !findings.advice.is_empty() {
-        text += "what to do\n";
+    if !measured.lacks.is_empty() {
+        text += "not measured\n";
     }
-    for advice in &findings.advice {
-        let _ = writeln!(text, "  {}", advice.cure);
-        for evidence in &advice.evidence {
-            let _ = writeln!(text, "      because {}", evidence.0);
-        }
+    for lack in &measured.lacks {
+        let _ = writeln!(text, "  {lack}");
     }
     text
 }
 
-fn headline(text: &mut String, findings: &Findings) {
+/// A line for each stage.
+fn numbers(findings: &Findings) -> String {
+    let mut text = String::new();
+    if let Some([p50, p95, _]) = findings.idle.rtt {
+        let _ = writeln!(text, "idle      round trip {}, p95 {}", ms(p50), ms(p95));
+    }
+    for found in &findings.loads {
+        let name = match found.load {
+            Load::Idle => continue,
+            Load::Down => "download",
+            Load::Up => "upload",
+            Load::Both => "both",
+        };
+        let added = match (&found.added_rtt, found.view.foreign) {
+            (Some(added), _) => format!(
+                "adds {} (mean), p95 {}",
+                ms(added.mean.value),
+                ms(added.p95.value)
+            ),
+            (None, Some(foreign)) => format!("adds {} (median of probes)", ms(foreign)),
+            (None, None) => "added delay not measured".to_owned(),
+        };
+        let _ = write!(text, "{name:<9} {added}");
+        for direction in Direction::BOTH {
+            if let Some(rate) = found.delivered[direction as usize] {
+                let _ = write!(text, "; {rate} delivered {}", direction.name());
+            }
+        }
+        text.push('\n');
+    }
+    text
+}
+
+fn grades(text: &mut String, findings: &Findings) {
     let marks: Vec<String> = findings
         .marks
         .iter()
@@ -39,9 +79,9 @@ fn headline(text: &mut String, findings: &Findings) {
         let _ = writeln!(text, "         by {}", findings.rule.in_words());
     }
     if let Some([p50, p95, _]) = findings.idle.rtt {
-        let _ = writeln!(text, "at rest  round trip {}, p95 {}", ms(p50), ms(p95));
+        let _ = writeln!(text, "idle     round trip {}, p95 {}", ms(p50), ms(p95));
     } else if let Some(trip) = findings.idle.view.foreign {
-        let _ = writeln!(text, "at rest  round trip {} by probes of HTTP", ms(trip));
+        let _ = writeln!(text, "idle     round trip {} by probes of HTTP", ms(trip));
     }
 }
 
@@ -78,7 +118,7 @@ fn kernel_view(text: &mut String, found: &LoadFindings, idle: &Idle) {
         let times = bytes.as_u64() as f64 / product.as_u64().max(1) as f64;
         let _ = writeln!(
             text,
-            "  in flight {:<5}{}, {times:.1} times goodput x round trip at rest",
+            "  in flight {:<5}{}, {times:.1} times delivered rate x idle round trip",
             direction.name(),
             kb(bytes)
         );
@@ -131,13 +171,19 @@ fn load(text: &mut String, found: &LoadFindings) {
         );
     }
     for direction in Direction::BOTH {
-        if let Some(rate) = found.goodput[direction as usize] {
-            let counted = match found.counters[direction as usize] {
-                Some(Counter::Acknowledged) => ", as acknowledged by the server's TCP",
-                _ => "",
-            };
-            let _ = writeln!(text, "  goodput {:<5}{rate}{counted}", direction.name());
-        }
+        let at = direction as usize;
+        let Some((delivered, goodput)) = found.delivered[at].zip(found.goodput[at]) else {
+            continue;
+        };
+        let counted = match found.goodput_by[at] {
+            Some(Counter::Acknowledged) => " acknowledged by the server's TCP",
+            _ => " in order",
+        };
+        let _ = writeln!(
+            text,
+            "  delivered {:<5}{delivered}, {goodput}{counted}",
+            direction.name()
+        );
     }
     loss(text, found);
     if let Some(rpm) = found.rpm {
@@ -171,26 +217,6 @@ fn loss(text: &mut String, found: &LoadFindings) {
 fn sockets(text: &mut String, findings: &Findings) {
     for (direction, split) in &findings.splits {
         let _ = writeln!(text, "{}: {}", direction.load(), split.in_words());
-    }
-}
-
-fn doubts(text: &mut String, measured: &Measured, findings: &Findings) {
-    if !findings.distrust.is_empty() {
-        let fatal = findings.distrust.iter().any(Distrust::is_fatal);
-        *text += if fatal {
-            "not to be trusted\n"
-        } else {
-            "with care\n"
-        };
-        for reason in &findings.distrust {
-            let _ = writeln!(text, "  {reason}");
-        }
-    }
-    if !measured.lacks.is_empty() {
-        *text += "could not be measured\n";
-        for lack in &measured.lacks {
-            let _ = writeln!(text, "  {lack}");
-        }
     }
 }
 

@@ -126,7 +126,7 @@ fn a_test_of_our_server_sees_both_directions_from_both_ends() {
     let sent = |at: usize| findings.loads[at].in_flight;
     assert!(sent(0)[0].is_some() && sent(1)[1].is_some() && sent(0)[1].is_none());
     let json = unbloat_test::json(&measured, &findings);
-    assert_eq!(json["schema"], "unbloat.test/1");
+    assert_eq!(json["schema"], "unbloat.test/2");
 }
 
 #[test]

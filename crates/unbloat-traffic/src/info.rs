@@ -58,9 +58,20 @@ impl TcpInfo {
         Bytes::new(u64::from(self.u32(at)) * self.mss().as_u64())
     }
 
-    /// Sent and not acknowledged.
+    /// Bytes in flight as the kernel computes them (`tcp_packets_in_flight`): unacknowledged, without what was
+    /// SACKed or is presumed lost, and with what was retransmitted of that.
     pub fn in_flight(&self) -> Bytes {
-        self.segments(24)
+        let [unacked, sacked, lost, retransmitted] =
+            [24, 28, 32, 36].map(|at| u64::from(self.u32(at)));
+        let left_out = sacked + lost;
+        let segments = unacked.saturating_sub(left_out) + retransmitted;
+        Bytes::new(segments * self.mss().as_u64())
+    }
+
+    /// Payload bytes that arrived at the peer, as far as its ACKs say: acknowledged, SACKed behind a hole, and
+    /// duplicates (DSACK), which took the path's capacity as well.
+    pub fn delivered(&self) -> Bytes {
+        self.acked() + self.segments(28) + self.segments(216)
     }
 
     pub fn cwnd(&self) -> Bytes {
@@ -117,6 +128,11 @@ impl TcpInfo {
         Bytes::new(self.u64(128))
     }
 
+    /// Segments with data that came, those behind a hole and duplicates included.
+    pub fn data_segments_received(&self) -> u64 {
+        u64::from(self.u32(152))
+    }
+
     /// Of what was sent, what the peer's kernel has.
     pub fn acked(&self) -> Bytes {
         Bytes::new(self.u64(120))
@@ -166,5 +182,48 @@ impl TcpInfo {
 
     fn long_us(&self, at: usize) -> Delta {
         Delta::us(i64::try_from(self.u64(at)).unwrap_or(i64::MAX / 1_000))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Of these fields, by their offsets in `struct tcp_info`.
+    fn info(fields: &[(usize, u32)]) -> TcpInfo {
+        let mut info = TcpInfo([0; LENGTH]);
+        for (at, value) in fields {
+            info.0[*at..at + 4].copy_from_slice(&value.to_ne_bytes());
+        }
+        info
+    }
+
+    const MSS: (usize, u32) = (16, 1_000);
+    const UNACKED: usize = 24;
+    const SACKED: usize = 28;
+    const LOST: usize = 32;
+    const RETRANSMITTED: usize = 36;
+    const ACKED: usize = 120;
+    const DUPLICATES: usize = 216;
+
+    #[test]
+    fn in_flight_is_without_what_was_sacked_or_lost_and_with_what_was_sent_again() {
+        let fields = [
+            MSS,
+            (UNACKED, 100),
+            (SACKED, 60),
+            (LOST, 30),
+            (RETRANSMITTED, 5),
+        ];
+        assert_eq!(info(&fields).in_flight(), Bytes::new(15_000));
+        // A kernel may count more lost than it has unacknowledged for a moment.
+        let odd = [MSS, (UNACKED, 3), (LOST, 4)];
+        assert_eq!(info(&odd).in_flight(), Bytes::ZERO);
+    }
+
+    #[test]
+    fn what_came_behind_a_hole_or_twice_was_delivered() {
+        let fields = [MSS, (ACKED, 7_777), (SACKED, 60), (DUPLICATES, 2)];
+        assert_eq!(info(&fields).delivered(), Bytes::new(69_777));
     }
 }

@@ -2,7 +2,7 @@
 
 use crate::metrics::Metric;
 use fastrand::Rng;
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 use unbloat_units::{Bytes, Delta, Time};
 
 /// A connection of a workload, numbered by it from 0. It opens with its first exchange.
@@ -10,7 +10,7 @@ use unbloat_units::{Bytes, Delta, Time};
 pub struct Conn(pub u32);
 
 /// Down is towards the client.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Direction {
     #[default]

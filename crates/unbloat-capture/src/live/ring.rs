@@ -306,6 +306,9 @@ fn map(socket: &OwnedFd, length: usize) -> Result<NonNull<u8>, RingError> {
             source: io::Error::last_os_error(),
         });
     }
+    // A process that is started meanwhile has no use for it, and User Mode Linux cannot undo a copy.
+    // SAFETY: the mapping was made above, and this process keeps it.
+    unsafe { libc::madvise(memory, length, libc::MADV_DONTFORK) };
     NonNull::new(memory.cast()).ok_or_else(|| RingError {
         action: "mapping the ring",
         source: io::Error::other("mapped at address zero"),

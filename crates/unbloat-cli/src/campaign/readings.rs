@@ -34,8 +34,13 @@ fn of_load(found: &LoadFindings, list: &mut List) {
     let load = found.load.name();
     for direction in Direction::BOTH {
         let (name, at) = (direction.name(), direction as usize);
-        if let Some(rate) = found.goodput[at] {
-            list.add(load, name, "goodput_bps", rate.as_bps_f64());
+        for (metric, rate) in [
+            ("delivered_bps", found.delivered[at]),
+            ("goodput_bps", found.goodput[at]),
+        ] {
+            if let Some(rate) = rate {
+                list.add(load, name, metric, rate.as_bps_f64());
+            }
         }
         if let Some(added) = &found.added[at] {
             let quantiles = [

@@ -10,8 +10,8 @@ use unbloat_units::{Delta, Rate};
 /// What is shown unless the campaign says otherwise, as far as it is there.
 const HEADLINES: [&str; 22] = [
     "all.rtt_p50_ms",
-    "down.goodput_bps",
-    "up.goodput_bps",
+    "down.delivered_bps",
+    "up.delivered_bps",
     "down.added_p50_ms",
     "down.added_p95_ms",
     "up.added_p50_ms",
@@ -282,7 +282,7 @@ mod tests {
             repeat,
             readings: vec![
                 reading("up", "up", "added_p95_ms", value),
-                reading("up", "up", "goodput_bps", 9_561_234.0),
+                reading("up", "up", "delivered_bps", 9_561_234.0),
                 reading("idle", "all", "rtt_p50_ms", 20.5),
                 reading("up", "call", "mos", 1.23),
                 reading("up", "call", "lost_share_up", 0.5),
@@ -298,7 +298,7 @@ mod tests {
         let (campaign, runs) = found();
         let shown = text(&campaign, &table1(&runs), &runs, 1);
         let expected = [
-            "queue load runs all.rtt_p50_ms up.goodput_bps up.added_p95_ms call.mos",
+            "queue load runs all.rtt_p50_ms up.delivered_bps up.added_p95_ms call.mos",
             "as is idle 2 20.5 - - -",
             "as is up 2 - 9.56 Mbit/s 239.1 [238.2, 240] 1.23",
             "sqm idle 1 20.5 - - -",

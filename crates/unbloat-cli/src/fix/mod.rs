@@ -10,14 +10,15 @@ pub use args::Args;
 use crate::exit::Exit;
 use crate::shaping::{End, Search, SearchError, ShapingError, Tried};
 use crate::stop::stop_on_ctrl_c;
-use crate::test::{self, RunTestError};
+use crate::test::{self, RunTestError, StoredError};
 use place::{Cures, Placed};
 use serde_json::{Value, json};
 use std::io::{BufRead, IsTerminal, stdin};
 use std::net::IpAddr;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
-use unbloat_remedy::{Judgement, NotATest, Proposal, Tested, Untreated, judge, propose, searched};
+use unbloat_remedy::{Judgement, Proposal, Reach, Tested, Untreated, judge, propose, searched};
+use unbloat_responsiveness::Direction;
 use unbloat_sqm::{Framing, PlanError};
 use unbloat_test::Options;
 use unbloat_window::WindowError;
@@ -28,21 +29,14 @@ pub enum FixError {
     Test(#[from] RunTestError),
     #[error("one test at a time is repeated: give one congestion control and one receive window")]
     Sweep,
-    #[error("cannot read {path}: {source}", path = path.display())]
-    Read {
-        path: PathBuf,
-        source: std::io::Error,
-    },
-    #[error("{path}: {source}", path = path.display())]
-    Document { path: PathBuf, source: NotATest },
+    #[error(transparent)]
+    Stored(#[from] StoredError),
     #[error("{path} is a test of {found}, not of {wanted}", path = path.display())]
     OtherTarget {
         path: PathBuf,
         found: String,
         wanted: String,
     },
-    #[error("what was measured cannot be read again: {0}")]
-    Own(NotATest),
     #[error("no device leads to {address}: {why}; give --interface")]
     NoDevice { address: IpAddr, why: String },
     #[error("nobody answered, so no device leads there; give --interface")]
@@ -66,13 +60,17 @@ pub fn run(args: &Args) -> Result<Exit, FixError> {
     };
     let stop = stop_on_ctrl_c()?;
     let before = match &args.test {
-        Some(run) => read(run, &options)?,
+        Some(run) => Some(read(run, &options)?),
         None => measure(args, &options, &stop, "before")?,
     };
-    if stop.load(Ordering::Relaxed) {
+    let Some(before) = before.filter(|_| !stop.load(Ordering::Relaxed)) else {
         return Ok(Exit::Interrupted);
-    }
-    let proposal = match propose(&before.tested, args.router.is_none()) {
+    };
+    let reach = match args.router {
+        None => Reach::ThisHost,
+        Some(_) => Reach::Router,
+    };
+    let proposal = match propose(&before.tested.verdict, reach) {
         Ok(proposal) => proposal,
         Err(untreated) => return Ok(say_untreated(args, &untreated)),
     };
@@ -117,7 +115,9 @@ impl Cure<'_> {
         if self.args.search && !self.search()? {
             return Ok(Exit::Interrupted);
         }
-        let (mut placed, mut proof) = self.prove("after")?;
+        let Some((mut placed, mut proof)) = self.prove("after")? else {
+            return Ok(Exit::Interrupted);
+        };
         let may_search = !self.args.search && self.cures.searchable().is_some();
         if may_search && !proof.judgement.has_helped && proof.is_trusted() && !self.is_stopped() {
             placed.release()?;
@@ -125,9 +125,12 @@ impl Cure<'_> {
             if !self.search()? {
                 return Ok(Exit::Interrupted);
             }
-            (placed, proof) = self.prove("after-search")?;
+            match self.prove("after-search")? {
+                Some(again) => (placed, proof) = again,
+                None => return Ok(Exit::Interrupted),
+            }
         }
-        let stays = proof.judgement.has_helped && !self.is_stopped();
+        let stays = proof.judgement.has_helped;
         let state = match stays {
             true => placed.keep()?,
             false => {
@@ -136,10 +139,9 @@ impl Cure<'_> {
             }
         };
         self.tell(&proof, &state);
-        Ok(match (self.is_stopped(), stays) {
-            (true, _) => Exit::Interrupted,
-            (false, true) => Exit::Complete,
-            (false, false) => Exit::OutOfBounds,
+        Ok(match stays {
+            true => Exit::Complete,
+            false => Exit::OutOfBounds,
         })
     }
 
@@ -147,19 +149,25 @@ impl Cure<'_> {
         self.stop.load(Ordering::Relaxed)
     }
 
-    /// Puts the cure in place, and repeats the test.
-    fn prove(&self, name: &str) -> Result<(Placed<'_>, Proof), FixError> {
+    /// Puts the cure in place, and repeats the test. None: it was stopped, and all is as it was.
+    fn prove(&self, name: &str) -> Result<Option<(Placed<'_>, Proof)>, FixError> {
         let placed = self.cures.apply()?;
         let after = match measure(self.args, self.options, self.stop, name) {
-            Ok(after) => after,
+            Ok(Some(after)) => after,
+            Ok(None) => {
+                placed.release()?;
+                eprintln!("unbloat: stopped; the change was rolled back");
+                return Ok(None);
+            }
             Err(error) => {
                 placed.release()?;
-                eprintln!("unbloat: the second test failed, so the change was taken back");
+                eprintln!("unbloat: the second test failed, so the change was rolled back");
                 return Err(error);
             }
         };
-        let judgement = judge(&self.proposal, &self.before.tested, &after.tested);
-        Ok((placed, Proof { after, judgement }))
+        let (before, now) = (&self.before.tested.verdict, &after.tested.verdict);
+        let judgement = judge(&self.proposal, before, now);
+        Ok(Some((placed, Proof { after, judgement })))
     }
 
     /// Finds other rates for what is shaped; where there are none, those that were proposed remain. False: it was stopped.
@@ -167,10 +175,10 @@ impl Cure<'_> {
         let Some(ground) = self.cures.searchable() else {
             return Ok(true);
         };
-        let (tested, shaped) = (&self.before.tested, self.proposal.shaped);
-        let carried = [(tested.down, shaped[0]), (tested.up, shaped[1])].map(|(load, rate)| {
-            let load = rate.and(load)?;
-            Some(Framing::NONE.line_rate(load.goodput))
+        let (verdict, shaped) = (&self.before.tested.verdict, self.proposal.shaped);
+        let carried = Direction::BOTH.map(|way| {
+            shaped[way as usize]?;
+            Some(verdict.of(way)?.line_rate())
         });
         let search = Search {
             ground,
@@ -201,6 +209,7 @@ impl Cure<'_> {
                 "holds_window": self.proposal.holds_window,
                 "follows": self.proposal.followed != [false; 2],
                 "because": self.proposal.because,
+                "left": self.proposal.left,
                 "trials": self.trials,
                 "after": proof.after.document,
                 "has_helped": proof.judgement.has_helped,
@@ -230,7 +239,7 @@ struct Proof {
 
 impl Proof {
     fn is_trusted(&self) -> bool {
-        self.after.tested.distrust.is_empty()
+        self.after.tested.verdict.fatal().next().is_none()
     }
 }
 
@@ -245,39 +254,22 @@ fn measure(
     options: &Options,
     stop: &AtomicBool,
     name: &str,
-) -> Result<Known, FixError> {
+) -> Result<Option<Known>, FixError> {
     eprintln!("unbloat: the test {name}");
-    let document = test::once(&args.options, options, name, stop)?;
-    let tested = match Tested::read(&document.to_string()) {
-        // It is never judged.
-        Err(NotATest::Cut) => Tested::default(),
-        read => read.map_err(FixError::Own)?,
-    };
-    Ok(Known { document, tested })
+    let finished = test::once(&args.options, options, name, stop)?;
+    Ok(finished.tested().map(|tested| Known {
+        document: finished.document(),
+        tested,
+    }))
 }
 
 fn read(run: &Path, options: &Options) -> Result<Known, FixError> {
-    let path = match run.is_dir() {
-        true => run.join(test::FINDINGS),
-        false => run.to_owned(),
-    };
-    let text = std::fs::read_to_string(&path);
-    let text = text.map_err(|source| FixError::Read {
-        path: path.clone(),
-        source,
-    })?;
-    let tested = Tested::read(&text).map_err(|source| FixError::Document {
-        path: path.clone(),
-        source,
-    })?;
+    let (document, tested) = test::read(run)?;
     let wanted = options.target.to_string();
     match tested.target == wanted {
-        true => Ok(Known {
-            document: serde_json::from_str(&text).unwrap_or_default(),
-            tested,
-        }),
+        true => Ok(Known { document, tested }),
         false => Err(FixError::OtherTarget {
-            path,
+            path: run.to_owned(),
             found: tested.target,
             wanted,
         }),
@@ -297,13 +289,16 @@ fn say_untreated(args: &Args, untreated: &Untreated) -> Exit {
     match untreated {
         Untreated::Healthy(_) => Exit::Complete,
         Untreated::Distrusted(_) => Exit::Untrusted,
-        Untreated::Changing(_) | Untreated::Unloaded => Exit::OutOfBounds,
+        Untreated::OutOfReach(_) | Untreated::Unloaded => Exit::OutOfBounds,
     }
 }
 
 fn show(proposal: &Proposal, cures: &Cures, searches: bool) {
     for reason in &proposal.because {
         eprintln!("{reason}");
+    }
+    for advice in &proposal.left {
+        eprintln!("Not done by `fix`: {advice}");
     }
     eprintln!("\nTo be changed {cures}:\n");
     for line in cures.lines() {

@@ -44,7 +44,8 @@ pub struct Args {
     #[arg(long, value_name = "HOST: COMMAND")]
     pub beside: Vec<Beside>,
 
-    /// Capture at each host and at both ends of the path: pcap files in the run's folder
+    /// Capture at each host and at both ends of the path: pcap files in the run's folder, and path-packets.csv, which says of each
+    /// packet how long it waited where
     #[arg(long, value_name = "WHAT", conflicts_with = "no_run")]
     capture: Option<Capture>,
 
@@ -139,7 +140,11 @@ fn keep(captures: &Captures, dir: &Path, analyze: bool) -> Result<(), Experiment
         let file = dir.join(&name);
         std::fs::rename(captures.folder.join(&name), &file).map_err(failed)?;
         eprintln!("capture {}", file.display());
-        if analyze {
+        if analyze
+            && file
+                .extension()
+                .is_some_and(|extension| extension == "pcap")
+        {
             let out = dir
                 .join("analyze")
                 .join(file.file_stem().unwrap_or_default());

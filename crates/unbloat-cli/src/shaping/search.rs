@@ -4,7 +4,7 @@ use super::{Ground, ShapingError};
 use crate::test::{self, RunTestError};
 use serde::{Serialize, Serializer};
 use std::sync::atomic::{AtomicBool, Ordering};
-use unbloat_remedy::{Loaded, NotATest, Tested};
+use unbloat_responsiveness::{LoadedDirection, Verdict};
 use unbloat_sqm::{Asked, Framing, Judged, Knee, KneeParams, NoKnee, Plan, PlanError, Trial};
 use unbloat_test::{Options, Stack};
 use unbloat_units::{Delta, Rate};
@@ -27,8 +27,6 @@ pub enum SearchError {
     Test(#[from] RunTestError),
     #[error(transparent)]
     Plan(#[from] PlanError),
-    #[error("what was measured cannot be read again: {0}")]
-    Own(NotATest),
     #[error("{MOST_DISTRUSTED} trials in a row are not to be trusted ({0}): run it again")]
     Distrusted(String),
     #[error("nothing was loaded, so the line's rates are not known: give --down-bps and --up-bps")]
@@ -54,8 +52,8 @@ pub struct Tried {
     pub shaped: Rate,
     #[serde(rename = "added_p95_ms", serialize_with = "ms")]
     pub added_p95: Delta,
-    #[serde(rename = "goodput_bps", serialize_with = "bps")]
-    pub goodput: Rate,
+    #[serde(rename = "delivered_bps", serialize_with = "bps")]
+    pub delivered: Rate,
     pub judged: Judged,
 }
 
@@ -78,8 +76,7 @@ impl Search<'_> {
     pub fn measure(&self) -> Result<Option<[Option<Rate>; 2]>, SearchError> {
         eprintln!("unbloat: what the line carries");
         let rates = self.test([FIRST; 2], None)?.map(|tested| {
-            let carried = |load: Loaded| self.framing.line_rate(load.goodput);
-            [tested.down.map(carried), tested.up.map(carried)]
+            Direction::BOTH.map(|way| Some(self.framing.line_rate(tested.of(way)?.delivered)))
         });
         match rates {
             Some([None, None]) => Err(SearchError::Unloaded),
@@ -103,20 +100,20 @@ impl Search<'_> {
             let Some(tested) = self.test(lengths, Some(rates))? else {
                 break End::Stopped;
             };
-            if let Some(reason) = tested.distrust.first() {
+            if let Some(reason) = tested.fatal().next() {
                 distrusted += 1;
                 eprintln!("unbloat: a trial is not to be trusted, and is repeated: {reason}");
                 if distrusted == MOST_DISTRUSTED {
-                    return Err(SearchError::Distrusted(reason.clone()));
+                    return Err(SearchError::Distrusted(reason.to_owned()));
                 }
                 continue;
             }
             distrusted = 0;
-            for (way, load) in Direction::BOTH.into_iter().zip([tested.down, tested.up]) {
+            for way in Direction::BOTH {
                 let side = way as usize;
                 let is_tried = lengths[side] > Delta::ZERO;
                 if let (Some(knee), Some(rate), Some(load), true) =
-                    (&mut knees[side], rates[side], load, is_tried)
+                    (&mut knees[side], rates[side], tested.of(way), is_tried)
                 {
                     trials.push(self.tell(knee, way, rate, load));
                 }
@@ -128,16 +125,16 @@ impl Search<'_> {
         Ok(Sought { end, trials })
     }
 
-    fn tell(&self, knee: &mut Knee, way: Direction, shaped: Rate, load: Loaded) -> Tried {
+    fn tell(&self, knee: &mut Knee, way: Direction, shaped: Rate, load: &LoadedDirection) -> Tried {
         let judged = knee.tell(Trial {
             added_p95: load.added_p95,
-            goodput: self.framing.line_rate(load.goodput),
+            goodput: self.framing.line_rate(load.delivered),
         });
         let tried = Tried {
             direction: way.name(),
             shaped,
             added_p95: load.added_p95,
-            goodput: load.goodput,
+            delivered: load.delivered,
             judged,
         };
         let word = match judged {
@@ -147,11 +144,11 @@ impl Search<'_> {
             Judged::Unloaded => "the load did not reach the shaper, repeated",
         };
         eprintln!(
-            "unbloat: {} at {shaped}: added p95 {:.1} ms of {:.1} allowed, goodput {}: {word}",
+            "unbloat: {} at {shaped}: added p95 {:.1} ms of {:.1} allowed, {} delivered: {word}",
             tried.direction,
             tried.added_p95.as_ms(),
             knee.params().target.as_ms(),
-            tried.goodput,
+            tried.delivered,
         );
         tried
     }
@@ -161,7 +158,7 @@ impl Search<'_> {
         &self,
         [down, up]: [Delta; 2],
         rates: Option<[Option<Rate>; 2]>,
-    ) -> Result<Option<Tested>, SearchError> {
+    ) -> Result<Option<Verdict>, SearchError> {
         let lengths = [IDLE, down, up, Delta::ZERO];
         let plan = unbloat_test::Plan::of("trial", INTERVAL, lengths, &[Stack::NetworkOnly]);
         let options = Options {
@@ -179,18 +176,13 @@ impl Search<'_> {
             Ok::<_, SearchError>(self.ground.apply(&shaper)?)
         });
         let placed = placed.transpose()?;
-        let document = test::trial(self.args, &options, self.stop);
+        let finished = test::trial(self.args, &options, self.stop);
         if let Some(placed) = placed {
             placed.release()?;
         }
-        let document = document?;
-        if self.stop.load(Ordering::Relaxed) {
-            return Ok(None);
-        }
-        match Tested::read(&document.to_string()) {
-            Err(NotATest::Cut) => Ok(None),
-            read => read.map(Some).map_err(SearchError::Own),
-        }
+        let tested = finished?.tested();
+        let is_stopped = self.stop.load(Ordering::Relaxed);
+        Ok(tested.filter(|_| !is_stopped).map(|tested| tested.verdict))
     }
 }
 

@@ -14,9 +14,9 @@ pub struct Given {
     #[command(flatten)]
     pub line: Line,
 
-    /// Shape to this share of the line
-    #[arg(long, value_name = "PERCENT", default_value_t = unbloat_sqm::SHARE_PERCENT, value_parser = clap::value_parser!(u64).range(50..=100))]
-    pub percent: u64,
+    /// Shape to this share of the line [default: 95; with --test 90 down and 95 up, as the test advises]
+    #[arg(long, value_name = "PERCENT", value_parser = clap::value_parser!(u64).range(50..=100))]
+    pub percent: Option<u64>,
 
     /// The shaper [default: the best that the kernel has]
     #[arg(long, value_enum)]
@@ -30,7 +30,7 @@ pub struct Given {
 /// Rates and framing.
 #[derive(clap::Args)]
 pub struct Line {
-    /// Rates from a run of `unbloat test`: the most that applications got each way
+    /// Rates from a run of `unbloat test`: what the line delivered in each direction
     #[arg(long, value_name = "RUN", conflicts_with_all = ["capture", "down_bps", "up_bps"])]
     pub test: Option<PathBuf>,
 

@@ -2,20 +2,20 @@
 
 use super::CommandError;
 use std::path::Path;
+use unbloat_responsiveness::{Direction, LoadedDirection};
 use unbloat_run::RunReader;
 use unbloat_units::Rate;
 
-/// The most that applications got in any stage of a test, down and up.
-pub fn of_test(run: &Path) -> Result<[Option<Rate>; 2], CommandError> {
-    let columns = ["goodput_down_bps", "goodput_up_bps"];
-    let most = |values: &mut Vec<f64>| values.iter().copied().max_by(f64::total_cmp);
-    rates(
-        run,
-        "stages",
-        columns,
-        most,
-        "its table stages has no goodput; it must be of unbloat test",
-    )
+/// What a test delivered in each direction, and what it advises to shape to.
+pub fn of_test(run: &Path) -> Result<[Option<LoadedDirection>; 2], CommandError> {
+    let (_, tested) = crate::test::read(run)?;
+    if let Some(reason) = tested.verdict.fatal().next() {
+        return Err(CommandError::Untrusted {
+            run: run.display().to_string(),
+            reason: reason.to_owned(),
+        });
+    }
+    Ok(Direction::BOTH.map(|way| tested.verdict.of(way).cloned()))
 }
 
 /// The upper quartile over flows of the bandwidth that each found: small flows and shared moments find less than the line.

@@ -14,7 +14,7 @@ pub use given::Choice;
 use crate::exit::Exit;
 use crate::recovery;
 use crate::shaping::{SearchError, ShapingError};
-use crate::test::RunTestError;
+use crate::test::{RunTestError, StoredError};
 use args::{ApplyArgs, CheckArgs, Format, Job, PlaceArgs, PlanArgs};
 use serde_json::{Value, json};
 use std::io::{self, Write, stdout};
@@ -56,6 +56,10 @@ pub enum CommandError {
     Run(#[from] unbloat_run::RunError),
     #[error("{run} tells no rate: {wants}")]
     NoRate { run: String, wants: &'static str },
+    #[error(transparent)]
+    Stored(#[from] StoredError),
+    #[error("{run} is not to be trusted: {reason}; test again")]
+    Untrusted { run: String, reason: String },
     #[error("no rates: give --test RUN, --capture RUN, or --down-bps and --up-bps")]
     NoRates,
     #[error("no device: the default route names none; give --interface")]

@@ -5,6 +5,7 @@ use super::args::CheckArgs;
 use super::given::{Given, Line};
 use super::{measured, sweep};
 use std::fs;
+use unbloat_responsiveness::{Direction, LoadedDirection, SHAPER_DOWN, SHAPER_UP};
 use unbloat_shaper::{Look, Router, offered};
 use unbloat_sqm::uci::{self, Section};
 use unbloat_sqm::{Detection, Device, Facts, Framing, Plan, Qdisc, detect};
@@ -15,7 +16,9 @@ const ROUTES: &str = "/proc/self/net/route";
 /// The plan for this host, or for a router.
 pub fn plan(given: &Given, router: Option<&Look>) -> Result<Plan, CommandError> {
     let framing = framing(&given.line)?.unwrap_or(Framing::NONE);
-    let rates = rates(&given.line, framing)?.map(|one| one.map(|rate| share(rate, given.percent)));
+    let shares = shares(given);
+    let line = rates(&given.line, framing)?;
+    let rates = Direction::BOTH.map(|way| Some(share(line[way as usize]?, shares[way as usize])));
     if rates == [None; 2] {
         return Err(CommandError::NoRates);
     }
@@ -101,14 +104,29 @@ pub fn rates(given: &Line, framing: Framing) -> Result<[Option<Rate>; 2], Comman
     let of_goodput =
         |both: [Option<Rate>; 2]| both.map(|one| one.map(|rate| framing.line_rate(rate)));
     match (&given.test, &given.capture) {
-        (Some(run), _) => Ok(of_goodput(measured::of_test(run)?)),
+        (Some(run), _) => {
+            let delivered = |load: LoadedDirection| load.delivered;
+            Ok(of_goodput(
+                measured::of_test(run)?.map(|load| load.map(delivered)),
+            ))
+        }
         (_, Some(run)) => Ok(of_goodput(measured::of_capture(run)?)),
         _ => Ok([given.down_bps, given.up_bps]),
     }
 }
 
-fn share(rate: Rate, percent: u64) -> Rate {
-    Rate::bps(rate.as_bps() / 100 * percent)
+/// Of the line, down and up: what the test itself advises, or the same each way.
+fn shares(given: &Given) -> [f64; 2] {
+    match (given.percent, &given.line.test) {
+        (None, Some(_)) => [SHAPER_DOWN, SHAPER_UP],
+        (percent, _) => [percent.unwrap_or(unbloat_sqm::SHARE_PERCENT) as f64 / 100.0; 2],
+    }
+}
+
+/// To the kbit/s.
+fn share(rate: Rate, share: f64) -> Rate {
+    let bps = rate.as_bps_f64() * share;
+    Rate::from_bps_f64((bps / 1e3).round() * 1e3)
 }
 
 fn qdisc(given: &Given, router: Option<&Look>) -> Result<Qdisc, CommandError> {

@@ -39,7 +39,7 @@ pub fn run(args: &SearchArgs) -> Result<Exit, CommandError> {
         let usual = KneeParams::of(rate, ground.qdisc);
         KneeParams {
             target: args.low_enough.unwrap_or(usual.target),
-            first_percent: given.percent,
+            first_percent: given.percent.unwrap_or(unbloat_sqm::SHARE_PERCENT),
             ..usual
         }
     };

@@ -1,7 +1,9 @@
 //! What the user says.
 
 use std::path::PathBuf;
-use unbloat_test::{Flows, Http, IpVersion, Options, Plan, Rule, Stack, Target, Trust};
+use unbloat_test::{
+    Findings, Flows, Http, IpVersion, Measured, Options, Plan, Rule, Stack, Target, Trust,
+};
 use unbloat_units::{Bytes, Delta};
 
 /// Says how much delay load adds on the path to a server, in which direction, and what to do about it.
@@ -90,8 +92,8 @@ pub struct Args {
     #[arg(long, value_name = "APPS")]
     with: Option<String>,
 
-    /// Whose marks: dslreports, libreqos_readme, libreqos_shipped, draft_09, aim, qoo
-    #[arg(long, value_name = "RULE", default_value = "dslreports")]
+    /// Grading scheme of the details: worst (the verdict's), dslreports, libreqos_readme, libreqos_shipped, draft_09, aim, qoo
+    #[arg(long, value_name = "RULE", default_value = "worst")]
     grade: String,
 
     /// Print JSON of schema unbloat.test/1 (docs/test.md) in place of text
@@ -109,6 +111,10 @@ pub struct Args {
     /// Folder of the run; it must not exist [default: runs/DATE-test, none with --json and --apple-json]
     #[arg(long, value_name = "DIR")]
     pub out: Option<PathBuf>,
+
+    /// Print everything that was measured, not only the verdict and a line for each stage
+    #[arg(short, long, conflicts_with_all = ["json", "apple_json"])]
+    verbose: bool,
 
     /// No progress
     #[arg(short, long)]
@@ -151,6 +157,14 @@ impl Args {
             })
         });
         Ok(all.collect())
+    }
+
+    /// For people.
+    pub fn text(&self, measured: &Measured, findings: &Findings) -> String {
+        match self.verbose {
+            true => unbloat_test::verbose_text(measured, findings),
+            false => unbloat_test::text(measured, findings),
+        }
     }
 
     /// Standard output is not for people.

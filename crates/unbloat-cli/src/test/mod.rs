@@ -3,6 +3,7 @@
 mod args;
 mod info;
 mod progress;
+mod stored;
 mod sweep;
 
 use crate::exit::Exit;
@@ -12,6 +13,8 @@ pub use args::Args;
 use progress::Line;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
+pub use stored::{StoredError, read};
+use unbloat_remedy::Tested;
 use unbloat_test::{Distrust, Findings, Measured, Options, Rule, TestError};
 
 /// What was found, in a run's folder.
@@ -70,7 +73,7 @@ fn one(
     } else if args.apple_json {
         println!("{}", unbloat_test::apple_json(&measured, &findings));
     } else {
-        print!("{}", unbloat_test::text(&measured, &findings));
+        print!("{}", args.text(&measured, &findings));
     }
     write(args, place, &measured, &findings)?;
     let is_fatal = findings.distrust.iter().any(Distrust::is_fatal);
@@ -96,32 +99,51 @@ fn measure(
     Ok((measured, findings))
 }
 
-/// One test within something larger, which prints what it wants of it: its findings, as JSON. The folder of its run is told apart by `name`.
+/// A test within something larger.
+pub struct Finished {
+    measured: Measured,
+    findings: Findings,
+}
+
+impl Finished {
+    /// As `--json` prints it.
+    pub fn document(&self) -> serde_json::Value {
+        unbloat_test::json(&self.measured, &self.findings)
+    }
+
+    /// None: it was stopped.
+    pub fn tested(&self) -> Option<Tested> {
+        (!self.measured.is_cut).then(|| Tested {
+            target: self.measured.options.target.to_string(),
+            address: self.measured.server.address,
+            verdict: self.findings.verdict.clone(),
+        })
+    }
+}
+
+/// One test within something larger, printed and written as a run whose folder is called `name`.
 pub fn once(
     args: &Args,
     options: &Options,
     name: &str,
     stop: &AtomicBool,
-) -> Result<serde_json::Value, RunTestError> {
-    let (measured, findings) = measure(args, options, args.rule()?, stop)?;
+) -> Result<Finished, RunTestError> {
+    let finished = trial(args, options, stop)?;
+    let (measured, findings) = (&finished.measured, &finished.findings);
     if !args.is_for_programs() {
-        print!("{}", unbloat_test::text(&measured, &findings));
+        print!("{}", args.text(measured, findings));
     }
     if args.out.is_some() || !args.is_for_programs() {
         let out = args.out.as_deref().map(|out| out.join(name));
-        write_folder(out.as_deref(), &measured, &findings)?;
+        write_folder(out.as_deref(), measured, findings)?;
     }
-    Ok(unbloat_test::json(&measured, &findings))
+    Ok(finished)
 }
 
 /// One of many short tests, of which nothing is kept but what is returned.
-pub fn trial(
-    args: &Args,
-    options: &Options,
-    stop: &AtomicBool,
-) -> Result<serde_json::Value, RunTestError> {
+pub fn trial(args: &Args, options: &Options, stop: &AtomicBool) -> Result<Finished, RunTestError> {
     let (measured, findings) = measure(args, options, args.rule()?, stop)?;
-    Ok(unbloat_test::json(&measured, &findings))
+    Ok(Finished { measured, findings })
 }
 
 fn write(

@@ -8,7 +8,7 @@ const HEADS: [&str; 9] = [
     "receive window",
     "stage",
     "way",
-    "goodput",
+    "delivered",
     "added p50",
     "p95",
     "in flight",
@@ -33,7 +33,7 @@ pub fn lines(options: &Options, findings: &Findings) -> Vec<[String; 9]> {
                 window.clone(),
                 found.load.name().to_owned(),
                 direction.name().to_owned(),
-                shown(found.goodput[direction as usize], |rate| {
+                shown(found.delivered[direction as usize], |rate| {
                     Rate::to_string(&rate)
                 }),
                 shown(added.map(|added| added.p50.value), ms),

@@ -2,9 +2,11 @@
 //!
 //! Hosts' captures are as `tcpdump` would make them there: packets before they are split and after they are merged, stamped by
 //! the kernel. Those of the path hold every packet of the model with its logical time. All of them count from the run's zero on
-//! the wall clock, so that they can be laid side by side.
+//! the wall clock, so that they can be laid side by side. Beside them lies the path's own account of every packet that crossed
+//! it: what is true of the queues, for whoever judges an analysis of the captures.
 
 mod hosts;
+mod packet_log;
 mod path;
 
 pub(crate) use hosts::HostCaptures;

@@ -4,6 +4,7 @@
 //! times and writes them. (A packet that leaves the path is told of when the thread wakes for it, which may be after a later
 //! one has entered.)
 
+use super::packet_log::{Crossing, PacketLog};
 use super::{CaptureFile, Captures, RAW_IP, unwritable};
 use crate::error::LabError;
 use std::cmp::Reverse;
@@ -14,6 +15,7 @@ use std::path::PathBuf;
 use std::sync::mpsc::{Receiver, Sender, channel};
 use unbloat_capture::{PcapWriter, Record};
 use unbloat_emulator::{Parts, Witness};
+use unbloat_link::Place;
 use unbloat_queue::Packet;
 use unbloat_units::{Delta, Time};
 use unbloat_wire::LinkType;
@@ -34,6 +36,8 @@ struct Passed {
     end: usize,
     wire_len: u32,
     head: Box<[u8]>,
+    /// Of a packet that leaves.
+    crossing: Option<Crossing>,
 }
 
 /// Hands packets over to whoever writes them.
@@ -42,12 +46,15 @@ pub(crate) struct PathCapture {
     buffer: Vec<Passed>,
     passed: u64,
     snap_len: usize,
+    /// By handle.
+    under_way: Vec<Crossing>,
 }
 
 /// Writes them.
 pub(crate) struct PathFiles {
     packets: Receiver<Vec<Passed>>,
     paths: [PathBuf; 2],
+    log: PathBuf,
     snap_len: u32,
     /// The run's zero on the wall clock.
     zero: Time,
@@ -61,11 +68,13 @@ pub(crate) fn path_capture(captures: &Captures, zero: Time) -> (PathCapture, Pat
         buffer: Vec::with_capacity(BATCH),
         passed: 0,
         snap_len: captures.snap_len as usize,
+        under_way: Vec::new(),
     };
     let paths = NAMES.map(|name| captures.folder.join(format!("{name}.pcap")));
     let files = PathFiles {
         packets,
         paths,
+        log: captures.folder.join(PacketLog::NAME),
         snap_len: captures.snap_len,
         zero,
     };
@@ -73,7 +82,7 @@ pub(crate) fn path_capture(captures: &Captures, zero: Time) -> (PathCapture, Pat
 }
 
 impl PathCapture {
-    fn pass(&mut self, end: usize, at: Time, bytes: Parts<'_>) {
+    fn pass(&mut self, end: usize, at: Time, bytes: Parts<'_>, crossing: Option<Crossing>) {
         let Parts { header, payload } = bytes;
         let of_payload = self
             .snap_len
@@ -88,6 +97,7 @@ impl PathCapture {
             end,
             wire_len: (header.len() + payload.len()) as u32,
             head: head.into_boxed_slice(),
+            crossing,
         });
         if self.buffer.len() >= BATCH {
             self.flush();
@@ -108,12 +118,22 @@ impl Drop for PathCapture {
 }
 
 impl Witness for PathCapture {
-    fn offered(&mut self, direction: Direction, at: Time, _packet: &Packet, bytes: Parts<'_>) {
-        self.pass(direction as usize, at, bytes);
+    fn offered(&mut self, direction: Direction, at: Time, packet: &Packet, bytes: Parts<'_>) {
+        let handle = packet.handle as usize;
+        if handle >= self.under_way.len() {
+            self.under_way.resize(handle + 1, Crossing::default());
+        }
+        self.under_way[handle] = Crossing::begin(direction, at);
+        self.pass(direction as usize, at, bytes, None);
     }
 
-    fn delivered(&mut self, direction: Direction, at: Time, _packet: &Packet, bytes: Parts<'_>) {
-        self.pass(1 - direction as usize, at, bytes);
+    fn waited(&mut self, _: Direction, _: Time, place: Place, packet: &Packet, wait: Delta) {
+        self.under_way[packet.handle as usize].waited(place, wait);
+    }
+
+    fn delivered(&mut self, direction: Direction, at: Time, packet: &Packet, bytes: Parts<'_>) {
+        let crossing = self.under_way[packet.handle as usize];
+        self.pass(1 - direction as usize, at, bytes, Some(crossing));
     }
 }
 
@@ -126,9 +146,14 @@ impl PathFiles {
             let writer = PcapWriter::new(BufWriter::new(file), RAW_IP, self.snap_len);
             files.push((writer.map_err(unwritable(path))?, 0));
         }
+        let mut log = PacketLog::create(&self.log).map_err(unwritable(&self.log))?;
         let mut waiting = BinaryHeap::new();
         let mut latest = Time::MIN;
         let mut put = |passed: Passed| {
+            if let Some(crossing) = &passed.crossing {
+                let row = log.write(passed.at, passed.wire_len, &passed.head, crossing);
+                row.map_err(unwritable(&self.log))?;
+            }
             let (writer, packets) = &mut files[passed.end];
             *packets += 1;
             let record = Record {
@@ -156,6 +181,7 @@ impl PathFiles {
         while let Some(Reverse(first)) = waiting.pop() {
             put(first)?;
         }
+        log.finish().map_err(unwritable(&self.log))?;
         let written = files.into_iter().zip(self.paths).zip(NAMES);
         written
             .map(|(((writer, packets), path), name)| {

@@ -19,6 +19,15 @@ pub(super) struct InOrder {
     connections: HashMap<Key, Arrived>,
 }
 
+/// Bytes of one packet.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct Brought {
+    /// Its payload.
+    pub(super) delivered: u64,
+    /// What became readable with it.
+    pub(super) in_order: u64,
+}
+
 /// All before `next`, and pieces beyond it in order, as distances from the first byte.
 #[derive(Debug, Default)]
 struct Arrived {
@@ -28,11 +37,19 @@ struct Arrived {
 }
 
 impl InOrder {
-    /// By how many bytes a packet moves on what is in order; by none if it is not TCP.
-    pub(super) fn count(&mut self, header: &[u8], len: usize) -> u64 {
+    /// What a packet of that payload brings; nothing if it is not TCP.
+    pub(super) fn count(&mut self, header: &[u8], len: usize) -> Brought {
         let Some((key, seq, is_syn)) = tcp(header) else {
-            return 0;
+            return Brought::default();
         };
+        Brought {
+            delivered: len as u64,
+            in_order: self.in_order(key, (seq, is_syn), len as u64),
+        }
+    }
+
+    /// By how many bytes it moves on what is in order.
+    fn in_order(&mut self, key: Key, (seq, is_syn): (u32, bool), len: u64) -> u64 {
         let begins = |first| Arrived {
             first,
             ..Arrived::default()
@@ -43,7 +60,7 @@ impl InOrder {
             return 0;
         }
         let arrived = self.connections.entry(key).or_insert_with(|| begins(seq));
-        arrived.take(seq, len as u64)
+        arrived.take(seq, len)
     }
 }
 
@@ -105,7 +122,7 @@ mod tests {
     #[test]
     fn what_comes_ahead_counts_when_the_gap_is_filled_and_what_comes_twice_once() {
         let mut in_order = InOrder::default();
-        let mut count = |seq, len| in_order.count(&segment(1, seq, 0), len);
+        let mut count = |seq, len| in_order.count(&segment(1, seq, 0), len).in_order;
         assert_eq!(count(1_000, 100), 100);
         assert_eq!(count(1_000, 100), 0);
         assert_eq!(count(1_050, 100), 50);
@@ -127,7 +144,7 @@ mod tests {
         rng.shuffle(&mut offsets);
         let counts = offsets.iter().map(|&offset| {
             let segment = segment(1, first.wrapping_add(offset), 0);
-            in_order.count(&segment, 700)
+            in_order.count(&segment, 700).in_order
         });
         // The last begins at 99,500.
         assert_eq!(counts.sum::<u64>(), 100_200);
@@ -136,11 +153,16 @@ mod tests {
     #[test]
     fn the_same_ports_again_are_another_connection_and_damage_counts_nothing() {
         let mut in_order = InOrder::default();
-        assert_eq!(in_order.count(&segment(1, 50, 0), 10), 10);
+        let brought = Brought {
+            delivered: 10,
+            in_order: 10,
+        };
+        assert_eq!(in_order.count(&segment(1, 50, 0), 10), brought);
         in_order.count(&segment(1, 49, SYN), 0);
-        assert_eq!(in_order.count(&segment(1, 50, 0), 10), 10);
+        assert_eq!(in_order.count(&segment(1, 50, 0), 10), brought);
         for len in 0..40 {
-            assert_eq!(in_order.count(&segment(1, 90, 0)[..len.min(33)], 10), 0);
+            let cut = &segment(1, 90, 0)[..len.min(33)];
+            assert_eq!(in_order.count(cut, 10).in_order, 0);
         }
     }
 }

@@ -2,6 +2,7 @@
 
 pub mod burst;
 pub mod delay;
+pub mod detour;
 pub mod hold;
 pub mod jitter;
 pub mod loss;

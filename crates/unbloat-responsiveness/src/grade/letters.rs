@@ -10,6 +10,37 @@ const DSLREPORTS: [f64; 5] = [5.0, 30.0, 60.0, 200.0, 400.0];
 const SHIPPED: [f64; 5] = [5.0, 25.0, 50.0, 75.0, 100.0];
 const SHIPPED_IDLE: [f64; 5] = [75.0, 100.0, 125.0, 150.0, 175.0];
 
+/// The letter for one direction's mean added delay.
+pub fn letter(added: Delta) -> &'static str {
+    LETTERS[reached(&DSLREPORTS, added.as_ms())]
+}
+
+/// Each direction that was loaded alone, and the worse of them as the total.
+pub(super) fn worst(facts: &Facts) -> Vec<Mark> {
+    let known = [("down", facts.added_down), ("up", facts.added_up)];
+    let known = known
+        .into_iter()
+        .filter_map(|(of, added)| Some((of, added?)));
+    let mark = |of, added: Delta, because| Mark {
+        rule: Rule::Worst,
+        of,
+        mark: letter(added).to_owned(),
+        because,
+    };
+    let one = |(of, added): (&'static str, Delta)| {
+        mark(of, added, format!("{:.0} ms added", added.as_ms()))
+    };
+    let worst = known.clone().max_by_key(|(_, added)| *added);
+    let total = worst.map(|(of, added)| {
+        mark(
+            "total",
+            added,
+            format!("of {of}, {:.0} ms added", added.as_ms()),
+        )
+    });
+    total.into_iter().chain(known.map(one)).collect()
+}
+
 /// Needs both directions.
 pub(super) fn dslreports(facts: &Facts) -> Option<Mark> {
     let (down, up) = (facts.added_down?, facts.added_up?);
@@ -90,6 +121,17 @@ mod tests {
         let marks = grade(rule, facts);
         let total = marks.iter().find(|mark| mark.of == "total");
         total.unwrap().mark.clone()
+    }
+
+    #[test]
+    fn the_worst_direction_makes_the_total_and_one_is_enough() {
+        assert_eq!(total(Rule::Worst, &facts(1, 240, 0)), "D");
+        let one = Facts {
+            added_up: None,
+            ..facts(70, 0, 10)
+        };
+        assert_eq!(total(Rule::Worst, &one), "C");
+        assert_eq!(grade(Rule::Worst, &Facts::default()), []);
     }
 
     #[test]

@@ -1,5 +1,5 @@
 //! `[link.down]` and `[link.up]`: what packets of one direction meet, in order: the sending device or the queue and its rate,
-//! outages, loss, delay, jitter, holds.
+//! outages, loss, delay, detours, jitter, holds.
 
 use super::experiment::Files;
 use super::queue::{Scale, queue, shaped_rate};
@@ -9,7 +9,7 @@ use super::server::{mean_rate, server};
 use crate::text::{Component, Error, Keys, Node, Value, read};
 use serde::Deserialize;
 use unbloat_link::device::{self, RingLimit, control, modem};
-use unbloat_link::element::{burst, delay, hold, jitter, loss, outage};
+use unbloat_link::element::{burst, delay, detour, hold, jitter, loss, outage};
 use unbloat_link::radio::rrc::Direction;
 use unbloat_link::service::constant;
 use unbloat_link::{BottleneckParams, Cells, Config, Framing, service};
@@ -248,6 +248,7 @@ fn behind(keys: &mut Keys, delay: Delta) -> Result<Vec<Config>, Error> {
     if delay > Delta::ZERO {
         elements.push(Config::Delay(delay::Params { delay }));
     }
+    elements.extend(detours(keys)?.map(Config::Detour));
     let most = keys.within("jitter", Delta::ZERO, &SPAN)?;
     let reorders = keys.or("reorders", false)?;
     if most > Delta::ZERO {
@@ -305,6 +306,35 @@ fn listed(node: &Node, key: &str) -> Result<outage::When, Error> {
     }
     let when = outages.into_iter().map(|one| (one.after, one.lasts));
     Ok(outage::When::At(when.collect()))
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Route {
+    after: Delta,
+    longer: Delta,
+}
+
+/// `detours = [{ after = "10 s", longer = "60 ms" }]`.
+fn detours(link: &mut Keys) -> Result<Option<detour::Params>, Error> {
+    let path = link.path("detours");
+    let Some(node) = link.take("detours") else {
+        return Ok(None);
+    };
+    let routes: Vec<Route> = read(&node, &path)?;
+    let is_sound = |one: &Route| SPAN.contains(&one.after) && SPAN.contains(&one.longer);
+    if routes.is_empty() || !routes.iter().all(is_sound) {
+        let message = format!(
+            "routes like {{ after = \"10 s\", longer = \"60 ms\" }} are wanted, each time from {} to {}",
+            SPAN.start(),
+            SPAN.end()
+        );
+        return Err(Error::new(node.origin.clone(), path, message));
+    }
+    let routes = routes.into_iter().map(|one| (one.after, one.longer));
+    Ok(Some(detour::Params {
+        routes: routes.collect(),
+    }))
 }
 
 /// `hold = { share = 0.01, delay = "50 ms" }`.

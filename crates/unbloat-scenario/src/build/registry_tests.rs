@@ -73,6 +73,11 @@ fn every_element_has_a_key() {
                 "".to_owned(),
                 "",
             ),
+            "detour" => (
+                "detours = [{ after = \"1 s\", longer = \"9 ms\" }]".to_owned(),
+                "".to_owned(),
+                "",
+            ),
             _ => panic!("no key of a link makes the element {name:?}"),
         };
         let experiment = built(&down, &up, link, "");

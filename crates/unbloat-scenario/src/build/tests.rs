@@ -310,6 +310,11 @@ fn every_fault_is_one_message_with_line_key_and_what_is_allowed() {
         ),
         (
             "trace = \"lte.down\"",
+            "trace = \"lte.down\"\ndetours = []",
+            "line 9: link.down.detours: routes like",
+        ),
+        (
+            "trace = \"lte.down\"",
             "markov = [{ rate = \"0 bit/s\", stay = \"1 s\" }]",
             "line 7: link.down: \"markov\" wants stays",
         ),

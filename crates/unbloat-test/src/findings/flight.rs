@@ -1,7 +1,7 @@
 //! What senders had on the way against what the path needs to be full (CellNet 2012, Figures 1 and 5).
 //!
 //! The paper has one connection and its packets in flight; here all load connections of a direction are added up, as the kernels of
-//! their senders tell them. The path needs goodput times the round trip at rest: what is beyond it waits in queues.
+//! their senders tell them. The path needs the delivered rate times the idle round trip: what is beyond it waits in queues.
 
 use super::views::of_senders;
 use super::{Idle, LoadFindings};
@@ -70,10 +70,10 @@ pub(super) fn median(
 }
 
 impl LoadFindings {
-    /// Goodput of that direction times the round trip at rest.
+    /// Delivered rate of that direction times the idle round trip.
     pub fn bandwidth_delay_product(&self, idle: &Idle, direction: Direction) -> Option<Bytes> {
         let rtt = idle.rtt.map(|[p50, ..]| p50).or(idle.view.tcp)?;
-        Some(self.goodput[direction as usize]? * rtt)
+        Some(self.delivered[direction as usize]? * rtt)
     }
 }
 

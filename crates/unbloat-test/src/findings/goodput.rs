@@ -1,136 +1,55 @@
-//! What receiving applications got, and from when on a stage was loaded.
+//! What the path delivered, what of it receiving applications got, and from when on a stage was loaded.
 
-use crate::measured::{Counter, Measured, Side, StageRun};
+use super::curves::{Curves, at};
+use crate::measured::{Counter, Measured, StageRun};
 use crate::plan::Direction;
-use std::collections::BTreeMap;
 use unbloat_units::{Bytes, Delta, Rate, Time};
 
 const BIN: Delta = Delta::ms(250);
 
-/// Bytes of all flows of a stage and direction by one counter, as curves over time.
-pub(crate) struct Curves {
-    pub(crate) counter: Counter,
-    flows: Vec<Vec<(Time, u64)>>,
-}
-
-impl Curves {
-    /// By the counter that knows best what the receiving end's TCP could pass on.
-    pub(crate) fn of(measured: &Measured, stage: usize, direction: Direction) -> Option<Curves> {
-        let flows: Vec<u16> = measured
-            .flows
-            .iter()
-            .filter(|flow| flow.stage == stage && flow.direction == direction)
-            .map(|flow| flow.flow)
-            .collect();
-        let is_of =
-            |flow: u16, of: Direction| of == direction && flows.binary_search(&flow).is_ok();
-        let (side, counters): (_, &[Counter]) = match direction {
-            Direction::Down => (Side::Client, &[Counter::Received, Counter::ClientRead]),
-            Direction::Up => {
-                let counters = &[
-                    Counter::Received,
-                    Counter::ServerRead,
-                    Counter::Acknowledged,
-                ];
-                (Side::Server, counters)
-            }
-        };
-        counters.iter().find_map(|&counter| match counter {
-            Counter::Received => {
-                let samples = measured.kernel.iter();
-                let samples = samples
-                    .filter(|sample| sample.side == side && is_of(sample.flow, sample.direction));
-                let points = samples.map(|sample| (sample.flow, sample.at, sample.state.received));
-                Curves::from_points(counter, points).filter(|curves| !curves.is_flat())
-            }
-            _ => {
-                let counts = measured.counts.iter();
-                let counts = counts
-                    .filter(|count| count.counter == counter && is_of(count.flow, count.direction));
-                let points = counts.map(|count| (count.flow, count.at, count.bytes));
-                Curves::from_points(counter, points)
-            }
-        })
-    }
-
-    fn from_points(
-        counter: Counter,
-        points: impl Iterator<Item = (u16, Time, Bytes)>,
-    ) -> Option<Curves> {
-        let mut curves: BTreeMap<u16, Vec<(Time, u64)>> = BTreeMap::new();
-        for (flow, at, bytes) in points {
-            curves.entry(flow).or_default().push((at, bytes.as_u64()));
-        }
-        let flows: Vec<_> = curves.into_values().collect();
-        (!flows.is_empty()).then_some(Curves { counter, flows })
-    }
-
-    /// Not one byte is counted: a kernel that does not say.
-    fn is_flat(&self) -> bool {
-        let last = self.flows.iter().filter_map(|curve| curve.last());
-        last.map(|(_, bytes)| bytes).sum::<u64>() == 0
-    }
-
-    /// Between two times, in proportion where a count is older.
-    pub(crate) fn bytes(&self, from: Time, to: Time) -> Bytes {
-        let bytes = self
-            .flows
-            .iter()
-            .map(|curve| at(curve, to) - at(curve, from));
-        Bytes::new(bytes.sum::<f64>().max(0.0).round() as u64)
-    }
-
-    /// Mean rates of equal parts, each with its begin.
-    pub(crate) fn rates(&self, (from, to): (Time, Time), each: Delta) -> Vec<(Time, Rate)> {
-        let parts = to.since(from).as_ns().max(0) / each.as_ns().max(1);
-        let rate = |part: i64| {
-            let begin = from + each * part;
-            let rate = self
-                .bytes(begin, begin + each)
-                .over(each)
-                .unwrap_or(Rate::ZERO);
-            (begin, rate)
-        };
-        (0..parts).map(rate).collect()
-    }
-}
-
-/// Of a curve that never falls, nothing before its first point.
-fn at(curve: &[(Time, u64)], time: Time) -> f64 {
-    let after = curve.partition_point(|(at, _)| *at <= time);
-    let before = after.checked_sub(1).map(|i| curve[i]);
-    match (before, curve.get(after)) {
-        (None, _) => 0.0,
-        (Some((_, bytes)), None) => bytes as f64,
-        (Some((t0, b0)), Some(&(t1, b1))) => {
-            let share = time.since(t0).as_secs() / t1.since(t0).as_secs();
-            b0 as f64 + share * (b1 as f64 - b0 as f64)
-        }
-    }
+/// Rates of one stage and direction.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Carried {
+    /// Bytes of TCP that arrived, duplicates and what was behind holes included: what the path carried.
+    pub delivered: Rate,
+    pub delivered_by: Counter,
+    /// What of it came in order, so that applications got it.
+    pub goodput: Rate,
+    pub goodput_by: Counter,
+    /// Of delivered rates of seconds (of quarters, where it lasts less than four): from the tenth to the ninetieth percentile,
+    /// by the median. None of less than four.
+    pub spread: Option<f64>,
 }
 
 pub(super) fn over(
     measured: &Measured,
     stage: usize,
     direction: Direction,
-    (from, to): (Time, Time),
-) -> Option<(Rate, Counter)> {
-    let curves = Curves::of(measured, stage, direction)?;
-    let carried = curves.bytes(from, to) + beside(measured, direction, (from, to));
-    let rate = carried.over(to.since(from))?;
-    Some((rate, curves.counter))
+    span: (Time, Time),
+) -> Option<Carried> {
+    let rate = |curves: &Curves| {
+        // Behind the last ACK nothing is known.
+        let (from, to) = (span.0, span.1.min(curves.end()?));
+        let carried = curves.bytes(from, to) + beside(measured, direction, (from, to));
+        carried.over(to.since(from))
+    };
+    let arrived = Curves::delivered(measured, stage, direction)?;
+    let in_order = Curves::in_order(measured, stage, direction)?;
+    let delivered = rate(&arrived)?;
+    Some(Carried {
+        delivered,
+        delivered_by: arrived.counter,
+        // When a hole is filled, what had come before these times counts as well; that was not delivered in them.
+        goodput: rate(&in_order)?.min(delivered),
+        goodput_by: in_order.counter,
+        spread: spread(&arrived, span),
+    })
 }
 
-/// How far apart rates of seconds (of quarters, where it lasts less than four) are: from the tenth to the ninetieth percentile, by the median. None of less than four.
-pub(super) fn spread(
-    measured: &Measured,
-    stage: usize,
-    direction: Direction,
-    span: (Time, Time),
-) -> Option<f64> {
-    let curves = Curves::of(measured, stage, direction)?;
-    let each = (span.1.since(span.0) / 4).clamp(BIN * 2, BIN * 4);
-    let rates = curves.rates(span, each).into_iter();
+fn spread(curves: &Curves, span: (Time, Time)) -> Option<f64> {
+    let to = span.1.min(curves.end()?);
+    let each = (to.since(span.0) / 4).clamp(BIN * 2, BIN * 4);
+    let rates = curves.rates((span.0, to), each).into_iter();
     let mut rates: Vec<Rate> = rates.map(|(_, rate)| rate).collect();
     rates.sort_unstable();
     let at = |share: f64| rates[((rates.len() - 1) as f64 * share).round() as usize].as_bps_f64();
@@ -152,7 +71,7 @@ pub(super) fn loaded_from(measured: &Measured, number: usize, stage: &StageRun) 
     let lasts = stage.end.since(stage.begin);
     let [least, most] = [stage.begin + lasts * 3 / 10, stage.begin + lasts / 2];
     let reached = Direction::BOTH.into_iter().filter_map(|direction| {
-        let curves = Curves::of(measured, number, direction)?;
+        let curves = Curves::delivered(measured, number, direction)?;
         let rates = curves.rates((stage.begin, stage.end), BIN);
         let mut sorted: Vec<Rate> = rates.iter().map(|(_, rate)| *rate).collect();
         sorted.sort_unstable();
@@ -164,4 +83,41 @@ pub(super) fn loaded_from(measured: &Measured, number: usize, stage: &StageRun) 
             .map(|(begin, _)| *begin)
     });
     reached.max().unwrap_or(least).clamp(least, most)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::sample;
+    use super::*;
+    use crate::measured::{KernelSample, KernelState, Side};
+
+    /// A constant line of 8 Mbit/s; a hole of the ramp is filled after a second of what is judged.
+    #[test]
+    fn a_hole_that_is_filled_later_makes_no_more_than_the_line_carried() {
+        let mut measured = sample();
+        measured.kernel.clear();
+        for ms in (3_000..=13_000).step_by(10) {
+            let at = Time::from_ns(ms * 1_000_000);
+            let arrived = (ms - 3_000) as u64 * 1_000;
+            let in_order = if ms < 7_000 { 0 } else { arrived };
+            for side in [Side::Client, Side::Server] {
+                measured.kernel.push(KernelSample {
+                    at,
+                    side,
+                    flow: 0,
+                    direction: Direction::Down,
+                    state: KernelState {
+                        delivered: (side == Side::Server).then_some(Bytes::new(arrived)),
+                        received: Bytes::new(in_order),
+                        ..KernelState::default()
+                    },
+                });
+            }
+        }
+        let span = [6_000, 13_000].map(|ms| Time::from_ns(ms * 1_000_000));
+        let carried = over(&measured, 1, Direction::Down, span.into()).unwrap();
+        assert!((carried.delivered.as_bps_f64() / 8e6 - 1.0).abs() < 0.01);
+        assert_eq!(carried.goodput, carried.delivered);
+        assert!(carried.spread.unwrap() < 0.02);
+    }
 }

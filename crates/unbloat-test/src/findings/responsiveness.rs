@@ -1,6 +1,6 @@
 //! Responsiveness of a stage by the draft's intervals.
 
-use super::goodput::Curves;
+use super::curves::Curves;
 use crate::measured::{Measured, Probe, ProbeKind, StageRun};
 use crate::plan::Direction;
 use unbloat_responsiveness::{Confidence, ForeignProbe, Means, Phase, Probes, Rpm, Stability, Tls};
@@ -19,7 +19,7 @@ pub(super) fn of(measured: &Measured, number: usize, stage: &StageRun) -> Respon
     let mut stability = Stability::new(params, stage.begin);
     let curves: Vec<Curves> = Direction::BOTH
         .into_iter()
-        .filter_map(|direction| Curves::of(measured, number, direction))
+        .filter_map(|direction| Curves::delivered(measured, number, direction))
         .collect();
     let probes = completed(measured, stage);
     let mut begin = stage.begin;

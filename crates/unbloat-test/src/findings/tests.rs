@@ -186,13 +186,22 @@ fn senders_of_quic_are_not_told_of_tcp_s_options() {
     let mut measured = with_sockets_as_they_are();
     let is_told = |seen: &Measured| {
         let found = findings(seen, Rule::DslReports);
-        let mut cures = found.advice.iter().map(|advice| advice.cure.to_string());
+        let mut cures = found
+            .verdict
+            .advice
+            .iter()
+            .map(|advice| advice.text.clone());
         cures.any(|cure| cure.contains("TCP_NOTSENT_LOWAT"))
     };
     assert!(is_told(&measured));
     measured.server.http = Some(Http::Three);
     assert!(!is_told(&measured));
-    assert!(!findings(&measured, Rule::DslReports).advice.is_empty());
+    assert!(
+        !findings(&measured, Rule::DslReports)
+            .verdict
+            .advice
+            .is_empty()
+    );
 }
 
 #[test]
@@ -232,4 +241,26 @@ fn nothing_measured_is_nothing_found() {
     let found = findings(&measured, Rule::DslReports);
     assert!(found.loads.is_empty() && found.marks.is_empty());
     assert!(found.idle.rtt.is_none());
+}
+
+#[test]
+fn a_run_that_tells_nothing_has_no_grade_by_any_rule() {
+    let mut measured = downloaded();
+    for rule in [Rule::Worst, Rule::Draft09, Rule::LibreqosReadme] {
+        assert!(!findings(&measured, rule).marks.is_empty(), "{rule:?}");
+    }
+    measured.echoes.truncate(350);
+    for rule in Rule::ALL {
+        let found = findings(&measured, rule);
+        assert!(found.distrust[0].is_fatal(), "{:?}", found.distrust);
+        assert!(
+            found.marks.is_empty() && found.verdict.grade.is_none(),
+            "{rule:?}"
+        );
+        assert!(
+            found.verdict.headline.starts_with("No verdict"),
+            "{}",
+            found.verdict.headline
+        );
+    }
 }

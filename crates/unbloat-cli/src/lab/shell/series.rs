@@ -27,6 +27,10 @@ pub fn table() -> Table {
             ),
             Column::u64("bytes", "that left the path, from the IP header on"),
             Column::u64(
+                "tcp_delivered_bytes",
+                "payload of TCP that left the path, in any order, duplicates included",
+            ),
+            Column::u64(
                 "tcp_bytes",
                 "data of TCP that its receiver could then pass on: in order, and once",
             ),
@@ -46,6 +50,7 @@ pub fn rows(closed: &Closed) -> (Table, Rows) {
         row.text(direction.name());
         row.f64(step.wait.map(Delta::as_ms));
         row.u64(step.bytes.as_u64());
+        row.u64(step.tcp_delivered_bytes.as_u64());
         row.u64(step.tcp_bytes.as_u64());
         row.u64(u64::from(step.drops));
     }

@@ -1,0 +1,41 @@
+"""Cases: a situation seen from a vantage point, with its label. Seeds of tuning and of judging never meet."""
+
+import json
+import os
+from concurrent.futures import ThreadPoolExecutor
+
+from . import absent, lab, label, queues, situation, vantage  # noqa: F401: families register themselves
+
+SEEDS = {"tune": range(1, 100), "held": range(1001, 1100), "ship": range(5001, 5100)}
+
+
+def families(only=()):
+    names = sorted(situation.FAMILIES)
+    return [name for name in names if not only or any(one in name for one in only)]
+
+
+def prepared(name, seed):
+    """Captures and labels of a situation, by vantage point."""
+    made = situation.make(name, seed)
+    folder = lab.folder_of(made)
+    files, translate = vantage.captures(made, folder)
+    labels = label.labels(made, folder, translate)
+    (files["mid"].parent / "labels.json").write_text(json.dumps(labels, indent=1))
+    return [
+        {"family": name, "seed": seed, "vantage": place, "file": str(files[place]), "label": labels[place]} for place in vantage.NAMES
+    ]
+
+
+def all_of(which, count, only=(), say=print):
+    seeds = SEEDS[which][:count]
+    work = [(name, seed) for name in families(only) for seed in seeds]
+
+    def one(task):
+        try:
+            return prepared(*task)
+        except (RuntimeError, OSError, ValueError, KeyError) as error:
+            say(f"not made: {task[0]} {task[1]}: {error}")
+            return []
+
+    with ThreadPoolExecutor(os.cpu_count()) as pool:
+        return [case for cases in pool.map(one, work) for case in cases]

@@ -1,0 +1,114 @@
+"""The label of a capture: what is true, what of it can be seen from there, and so which words are right.
+
+Which vantage point sees what follows from where packets carry the peers' clocks (TSval, TSecr) past it; README.md has the rules
+with their reasons.
+"""
+
+from . import disguise, truth, vantage
+
+FULL, SIDE, WEAK, NONE = "full", "side", "weak", "none"
+CULPRIT_SHARE = 0.2
+
+
+def labels(situation, folder, translate):
+    """By vantage point."""
+    packets = truth.crossings(folder / "path-packets.csv")
+    hidden = {vantage.host_address(folder, role) for role in situation.hidden}
+    if "cut" in situation.disguise:
+        begin, end = disguise.cut_span((min(p.came for p in packets), max(p.left for p in packets)))
+        packets = [p for p in packets if begin <= p.came < end]
+    true = {
+        way: truth.direction_truth([p for p in packets if p.direction == way], situation.rates.get(way), situation.has_own_queues)
+        for way in ("down", "up")
+    }
+    truth.add_host_queue(true, folder, situation)
+    return {name: label(situation, name, true, hidden, translate) for name in vantage.NAMES}
+
+
+def label(situation, name, true, hidden, translate):
+    directions = {}
+    for way, one in true.items():
+        seen = visibility(situation, name, way, one)
+        directions[way] = {
+            **{key: one[key] for key in ("kind", "standing_ms", "floor_ms", "wait_p50_ms", "wait_p95_ms", "loaded")},
+            "visible": seen,
+            "accept": sorted(words(situation, one, seen)),
+            **filled_by(one, hidden, translate if name == "nat" else None),
+        }
+    overall = overall_words(situation, directions)
+    return {
+        "kind": worst(one["kind"] for one in directions.values()),
+        "accept": sorted(overall), "directions": directions, "other": list(situation.other), "limit": situation.limit,
+    }
+
+
+def worst(kinds):
+    return min(kinds, key=truth.ORDER.index)
+
+
+def visibility(situation, name, way, one):
+    """Whether a standing queue of that direction shows from there."""
+    seen = seen_from(name, way, situation.has_timestamps)
+    apparent = one["standing_ms"] - one["floor_ms"]
+    # What stood from the first packet to the last looks like the path itself.
+    if one["kind"] in ("bloated", "slight") and apparent < truth.BLOATED_MS <= one["standing_ms"]:
+        seen = min(seen, WEAK, key=(NONE, WEAK, SIDE, FULL).index)
+    return seen
+
+
+def seen_from(name, way, has_timestamps):
+    # Both queues of the path lie between the capture point in the middle and the client.
+    if name == "mid_down":
+        return FULL if has_timestamps and way == "up" else NONE
+    if name == "mid_up":
+        return FULL if has_timestamps else NONE
+    if has_timestamps:
+        return FULL
+    # Whoever receives sees no round trip but loops through the sender's window; whoever sends sees round trips,
+    # which do not tell directions apart.
+    receives = {"client": "down", "server": "up"}
+    return WEAK if receives.get(name) == way else SIDE
+
+
+def words(situation, one, seen):
+    """Which words are right for a direction."""
+    if one["kind"] in ("bloated", "slight"):
+        extra = {FULL: set(), SIDE: {"cannot_tell"}, WEAK: {"cannot_tell", "slight"}, NONE: {"cannot_tell", "not_tested"}}
+        return set(one["accept"]) | extra[seen] | set(situation.also if situation.has_own_queues else ())
+    right = set(one["accept"]) | set(situation.also)
+    if situation.other:
+        right |= {"other_delay"}
+    if one["kind"] == "not_tested":
+        # What is nearly loaded may be called either.
+        right |= {"clean"} if situation.limit else set()
+    if one["kind"] == "clean" and situation.limit:
+        right |= {"not_tested"}
+    if seen != FULL:
+        right |= {"cannot_tell", "not_tested"}
+    return right
+
+
+def overall_words(situation, directions):
+    """The verdict's own word is that of its worst direction."""
+    for kind in ("bloated", "slight"):
+        found = [one for one in directions.values() if one["kind"] == kind]
+        # Of one that shows from there, if there is one.
+        if found:
+            best = max(found, key=lambda one: (NONE, WEAK, SIDE, FULL).index(one["visible"]))
+            right = set(best["accept"])
+            return right - {"cannot_tell"} if best["visible"] == SIDE else right
+    right = set().union(*(one["accept"] for one in directions.values()))
+    loaded = [one for one in directions.values() if one["loaded"] and one["visible"] == FULL]
+    # Where one direction was put to the test and shows, that is what is said.
+    return right - {"not_tested", "cannot_tell"} if loaded and not situation.limit and not situation.also else right
+
+
+def filled_by(one, hidden, translate):
+    flows, unseen = [], 0.0
+    for (protocol, (client, server)), share in one["shares"].items():
+        if client[0] in hidden or server[0] in hidden:
+            unseen += share
+        elif share >= CULPRIT_SHARE:
+            client = translate.end(client) if translate else client
+            flows.append({"protocol": protocol, "client": list(client), "server": list(server), "share": round(share, 3)})
+    return {"fillers": flows, "unseen_share": round(unseen, 3), "most_share": round(max(one["shares"].values(), default=0), 3)}

@@ -1,0 +1,76 @@
+"""From a run's four captures to what stands at each vantage point."""
+
+import random
+from collections import Counter
+
+from . import disguise, pcap
+
+NAMES = ("client", "server", "mid", "mid_down", "mid_up", "nat")
+PUBLIC = "198.51.100.7"
+CLIENTS, SERVERS = b"\x0a\x2d", b"\x0a\x63"
+SNAP_LEN = 96
+
+
+def captures(situation, folder):
+    """Files by vantage point, made if need be, and what the NAT made of flows."""
+    into = folder / ("-".join(["seen", *situation.disguise]))
+    files = {name: into / f"{name}.pcap" for name in NAMES}
+    hidden = {pcap.packed(host_address(folder, role)) for role in situation.hidden}
+    translate = Translation(situation)
+    if not all(path.exists() for path in files.values()):
+        into.mkdir(exist_ok=True)
+        seen = vantages(situation, folder, hidden, translate)
+        snap_len = SNAP_LEN + max([disguise.TUNNELS.get(name, 0) for name in situation.disguise], default=0)
+        for name, packets in seen.items():
+            packets = disguise.apply(situation.disguise, packets, f"{situation.family}/{situation.seed}/{name}")
+            pcap.write(files[name], packets, snap_len, in_order="clock" not in situation.disguise)
+    return files, translate
+
+
+def vantages(situation, folder, hidden, translate):
+    hosts = {role: visible(folder / f"{role}.pcap", hidden) for role in ("client", "server")}
+    path = visible(folder / "path-server-side.pcap", hidden)
+    middle = [at(one, situation.one_way_s * situation.tap_share) for one in path]
+    beyond = [translate.packet(at(one, situation.one_way_s * situation.tap_share / 2)) for one in path]
+    return {
+        **hosts, "mid": middle, "nat": beyond,
+        "mid_down": [one for one in middle if one.data[12:14] == SERVERS],
+        "mid_up": [one for one in middle if one.data[12:14] == CLIENTS],
+    }
+
+
+def visible(path, hidden):
+    return [one for one in pcap.read(path) if one.data[12:16] not in hidden and one.data[16:20] not in hidden]
+
+
+def at(packet, from_server_s):
+    """As a tap sees it that lies so far from the server; wires delay alike at all times."""
+    by = int(from_server_s * 1e9)
+    return packet.moved(by if packet.data[12:14] == SERVERS else -by)
+
+
+def host_address(folder, role):
+    """Of a host of the run: the address that is in all its packets."""
+    seen = Counter(end for one in pcap.read(folder / f"{role}.pcap") for end in (one.source[0], one.destination[0]))
+    return seen.most_common(1)[0][0] if seen else "0.0.0.0"
+
+
+class Translation:
+    """A NAT: all clients behind one address, ports drawn anew."""
+
+    def __init__(self, situation):
+        self._draw = random.Random(f"nat/{situation.family}/{situation.seed}")
+        self._order = list(range(20_000, 60_000))
+        self._draw.shuffle(self._order)
+
+    def end(self, end):
+        host, port = end
+        # By the flow alone, so that it needs no memory.
+        return PUBLIC, self._order[(port * 7 + int(host.split(".")[-1]) * 131) % len(self._order)]
+
+    def packet(self, packet):
+        if packet.protocol not in (pcap.TCP, pcap.UDP):
+            return packet
+        if packet.data[12:14] == CLIENTS:
+            return pcap.with_ends(packet, source=self.end(packet.source))
+        return pcap.with_ends(packet, destination=self.end(packet.destination))

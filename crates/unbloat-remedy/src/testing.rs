@@ -1,0 +1,35 @@
+//! Finished tests for the tests of this crate.
+
+use crate::tested::Tested;
+use unbloat_responsiveness::{Doubt, LoadedDirection, verdict};
+use unbloat_units::{Delta, Rate};
+use unbloat_workload::Direction;
+
+pub fn loaded(direction: Direction, added_ms: i64, mbps: u64) -> LoadedDirection {
+    LoadedDirection {
+        direction,
+        delivered: Rate::mbps(mbps),
+        is_steady: true,
+        added: Delta::ms(added_ms),
+        added_p95: Delta::ms(added_ms),
+        idle_rtt: Delta::ms(20),
+        unsent: None,
+        located: None,
+    }
+}
+
+pub fn tested(loads: Vec<LoadedDirection>) -> Tested {
+    doubted(loads, &[])
+}
+
+pub fn doubted(loads: Vec<LoadedDirection>, fatal: &[&str]) -> Tested {
+    let doubt = |reason: &&str| Doubt {
+        is_fatal: true,
+        reason: (*reason).to_owned(),
+    };
+    Tested {
+        target: "box".to_owned(),
+        address: None,
+        verdict: verdict(loads, fatal.iter().map(doubt).collect()),
+    }
+}

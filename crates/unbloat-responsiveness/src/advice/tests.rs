@@ -1,0 +1,171 @@
+use super::*;
+use crate::place::Located;
+
+fn load(direction: Direction, mbps: u64, added_ms: i64) -> LoadedDirection {
+    LoadedDirection {
+        direction,
+        delivered: Rate::mbps(mbps),
+        is_steady: true,
+        added: Delta::ms(added_ms),
+        added_p95: Delta::ms(added_ms),
+        idle_rtt: Delta::ms(20),
+        unsent: None,
+        located: None,
+    }
+}
+
+/// Over a line of such a rate.
+fn line(direction: Direction, line: Rate, added_ms: i64) -> LoadedDirection {
+    LoadedDirection {
+        delivered: Rate::from_bps_f64(line.as_bps_f64() * 1448.0 / 1500.0),
+        ..load(direction, 1, added_ms)
+    }
+}
+
+fn changing(load: LoadedDirection) -> LoadedDirection {
+    LoadedDirection {
+        is_steady: false,
+        ..load
+    }
+}
+
+fn at(place: Place, load: LoadedDirection) -> LoadedDirection {
+    let between = "between this host and hop 1".to_owned();
+    LoadedDirection {
+        located: Some(Located { place, between }),
+        ..load
+    }
+}
+
+fn cures(loads: &[LoadedDirection]) -> Vec<Cure> {
+    advise(loads, &[]).into_iter().map(|a| a.cure).collect()
+}
+
+fn shaper(down: Option<Rate>, up: Option<Rate>, site: Site) -> Cure {
+    Cure::Shaper { down, up, site }
+}
+
+#[test]
+fn a_short_queue_needs_nothing_and_says_by_which_numbers() {
+    let loads = [load(Direction::Down, 50, 8), load(Direction::Up, 10, 29)];
+    let advice = advise(&loads, &[]);
+    assert_eq!(advice.len(), 1);
+    assert_eq!(advice[0].cure, Cure::Nothing);
+    assert_eq!(advice[0].evidence.len(), 2);
+}
+
+#[test]
+fn steady_directions_are_shaped_to_a_share_of_the_line() {
+    let loads = [
+        line(Direction::Down, Rate::mbps(50), 160),
+        line(Direction::Up, Rate::mbps(10), 240),
+    ];
+    let expected = shaper(
+        Some(Rate::mbps(45)),
+        Some(Rate::kbps(9_500)),
+        Site::Anywhere,
+    );
+    assert_eq!(cures(&loads), [expected]);
+    let one = shaper(None, Some(Rate::kbps(9_500)), Site::Anywhere);
+    assert_eq!(cures(&loads[1..]), [one]);
+}
+
+#[test]
+fn an_upload_whose_rate_changes_is_followed_in_both_directions() {
+    let down = line(Direction::Down, Rate::mbps(50), 160);
+    let up = changing(line(Direction::Up, Rate::mbps(10), 240));
+    let advice = advise(&[down, up], &[]);
+    assert!(matches!(
+        advice[0].cure,
+        Cure::AdaptiveShaper {
+            down: Some(_),
+            up: Some(_)
+        }
+    ));
+    assert_eq!(advice[0].directions, Direction::BOTH);
+    assert_eq!(
+        advice[1].cure,
+        shaper(Some(Rate::mbps(45)), None, Site::Anywhere)
+    );
+    assert!(advice[1].is_alternative);
+}
+
+#[test]
+fn a_download_whose_rate_changes_is_held_by_its_receive_windows() {
+    let down = changing(line(Direction::Down, Rate::mbps(3), 4_000));
+    let advice = advise(&[down, load(Direction::Up, 10, 9)], &[]);
+    assert_eq!(advice[0].cure, Cure::ReceiveWindow);
+    assert!(matches!(
+        advice[1].cure,
+        Cure::AdaptiveShaper {
+            down: Some(_),
+            up: None
+        }
+    ));
+    assert!(advice[1].is_alternative);
+}
+
+#[test]
+fn the_place_of_the_queue_decides_the_kind_of_cure() {
+    let up = || line(Direction::Up, Rate::mbps(10), 240);
+    let here = |cure| vec![cure, shaper(None, Some(Rate::kbps(9_500)), Site::ThisHost)];
+    for (place, expected) in [
+        (Place::Qdisc, here(Cure::DeviceQueue)),
+        (Place::Driver, here(Cure::DriverQueue)),
+        (Place::LocalNetwork, here(Cure::LocalLink)),
+        (
+            Place::AccessLine,
+            vec![shaper(None, Some(Rate::kbps(9_500)), Site::Anywhere)],
+        ),
+        (Place::Beyond, vec![Cure::Elsewhere]),
+    ] {
+        assert_eq!(cures(&[at(place, up())]), expected, "{place:?}");
+    }
+    // Each direction has its own place.
+    let both = [
+        at(Place::Beyond, line(Direction::Down, Rate::mbps(50), 160)),
+        at(Place::AccessLine, up()),
+    ];
+    let expected = [
+        shaper(None, Some(Rate::kbps(9_500)), Site::Anywhere),
+        Cure::Elsewhere,
+    ];
+    assert_eq!(cures(&both), expected);
+}
+
+#[test]
+fn data_that_waits_in_sockets_is_limited_where_it_is_sent() {
+    for direction in Direction::BOTH {
+        let waits = LoadedDirection {
+            delivered: Rate::mbps(100),
+            unsent: Some(Delta::ms(900)),
+            ..load(direction, 100, 5)
+        };
+        let bytes = Bytes::new(62_500);
+        assert_eq!(cures(&[waits]), [Cure::NotsentLowat { direction, bytes }]);
+    }
+}
+
+#[test]
+fn a_run_that_means_nothing_gets_no_other_advice() {
+    let doubt = Doubt {
+        is_fatal: true,
+        reason: "CPUs were 99 % busy".to_owned(),
+    };
+    let advice = advise(&[load(Direction::Up, 10, 240)], &[doubt]);
+    assert_eq!(advice[0].cure, Cure::Repeat);
+    assert!(advice[0].evidence[0].contains("99 %"));
+    assert_eq!(advise(&[], &[])[0].cure, Cure::Repeat);
+}
+
+#[test]
+fn advice_survives_a_file() {
+    let loads = [
+        changing(load(Direction::Up, 10, 240)),
+        load(Direction::Down, 50, 160),
+    ];
+    let advice = advise(&loads, &[]);
+    let text = serde_json::to_string(&advice).unwrap();
+    assert!(text.contains(r#""kind":"adaptive_shaper""#), "{text}");
+    assert_eq!(serde_json::from_str::<Vec<Advice>>(&text).unwrap(), advice);
+}
