@@ -22,8 +22,8 @@ use unbloat_wire::{PacketFlags, PacketHeader, protocol};
 /// Finds second copies among packets in trace order, in constant memory.
 #[derive(Clone, Debug)]
 pub(crate) struct Copies {
-    /// The latest packets, each at the place that its fingerprint gives it.
-    latest: Box<[Seen; Copies::LATEST]>,
+    /// The latest packets, each among the four latest of its place, newest first.
+    latest: Box<[[Seen; 4]; Copies::PLACES]>,
     /// Whether the latest packets without identification, but with payload, came twice: one bit each.
     doubled: u64,
 }
@@ -41,15 +41,16 @@ impl Default for Copies {
             time: Time::MIN,
         };
         Copies {
-            latest: Box::new([nothing; Self::LATEST]),
+            latest: Box::new([[nothing; 4]; Self::PLACES]),
             doubled: 0,
         }
     }
 }
 
 impl Copies {
-    /// At 1 Gbit/s of full packets 0.1 s; they take 128 kB, which stay in a core's own cache.
-    const LATEST: usize = 1 << 13;
+    /// Four packets each: at 1 Gbit/s of full packets 0.1 s. They take 128 kB, which stay in a core's
+    /// own cache.
+    const PLACES: usize = 1 << 11;
     /// Queues between two capture points of one path hold packets for up to so long.
     const LONGEST: Delta = Delta::secs(2);
     /// A retransmission timer of any common system runs longer.
@@ -58,24 +59,24 @@ impl Copies {
     #[inline]
     pub(crate) fn is_copy(&mut self, header: &PacketHeader) -> bool {
         let (place, fingerprint) = place_and_fingerprint(header);
-        let place = &mut self.latest[place];
-        let seen = std::mem::replace(
-            place,
-            Seen {
-                fingerprint,
-                time: header.time,
-            },
-        );
-        let is_same = seen.fingerprint == fingerprint;
+        let latest = &mut self.latest[place];
+        let seen = latest.iter().find(|seen| seen.fingerprint == fingerprint);
+        let since = seen.map(|seen| apart(header, *seen));
+        latest.rotate_right(1);
+        latest[0] = Seen {
+            fingerprint,
+            time: header.time,
+        };
+        let is_within = |longest| since.is_some_and(|since| since <= longest);
         let has_id = header.flags.has(PacketFlags::IP_ID) && header.ip_id != 0;
         if has_id {
-            return is_same && apart(header, seen) <= Self::LONGEST;
+            return is_within(Self::LONGEST);
         }
-        header.protocol == protocol::TCP && self.is_copy_without_id(header, is_same, seen)
+        let is_same = is_within(Self::LONGEST_WITHOUT_ID);
+        header.protocol == protocol::TCP && self.is_copy_without_id(header, is_same)
     }
 
-    fn is_copy_without_id(&mut self, header: &PacketHeader, is_same: bool, seen: Seen) -> bool {
-        let is_same = is_same && apart(header, seen) <= Self::LONGEST_WITHOUT_ID;
+    fn is_copy_without_id(&mut self, header: &PacketHeader, is_same: bool) -> bool {
         let is_usual = self.doubled.count_ones() >= u64::BITS / 3;
         if header.payload_len > 0 {
             self.doubled = self.doubled << 1 | u64::from(is_same);
@@ -115,7 +116,7 @@ fn place_and_fingerprint(header: &PacketHeader) -> (usize, u64) {
     });
     let mixed = (mixed ^ mixed >> 29).wrapping_mul(ODD);
     let ends = halves(&header.src) ^ halves(&header.dst).rotate_left(32);
-    let place = (mixed >> 51) as usize;
+    let place = (mixed >> 53) as usize;
     (place, (mixed ^ ends.wrapping_mul(ODD)).wrapping_mul(ODD))
 }
 

@@ -1,5 +1,6 @@
 //! What holds for every trace, however it was captured, cut, timed, addressed or spread.
 
+mod made;
 mod support;
 
 use proptest::prelude::*;
