@@ -41,7 +41,12 @@ impl Health {
     fn unread_link_type(&self) -> String {
         let links = self.unread_links.iter().map(|link| {
             let (n, name) = (link.number, links::name(link.number));
-            format!("{} packets of link type {n} ({name})", link.packets)
+            let packets = if link.packets == 1 {
+                "packet"
+            } else {
+                "packets"
+            };
+            format!("{} {packets} of link type {n} ({name})", link.packets)
         });
         format!(
             "{} of {} packets could not be read: {}. unbloat reads {}; capture on an interface of one of these types.",
