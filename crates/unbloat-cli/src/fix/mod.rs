@@ -10,7 +10,7 @@ pub use args::Args;
 use crate::exit::Exit;
 use crate::shaping::{End, Search, SearchError, ShapingError, Tried};
 use crate::stop::stop_on_ctrl_c;
-use crate::test::{self, RunTestError, StoredError};
+use crate::test::{self, Locating, RunTestError, StoredError};
 use place::{Cures, Placed};
 use serde_json::{Value, json};
 use std::io::{BufRead, IsTerminal, stdin};
@@ -61,7 +61,7 @@ pub fn run(args: &Args) -> Result<Exit, FixError> {
     let stop = stop_on_ctrl_c()?;
     let before = match &args.test {
         Some(run) => Some(read(run, &options)?),
-        None => measure(args, &options, &stop, "before")?,
+        None => measure(args, &options, &stop, "before", Locating::Yes)?,
     };
     let Some(before) = before.filter(|_| !stop.load(Ordering::Relaxed)) else {
         return Ok(Exit::Interrupted);
@@ -152,7 +152,7 @@ impl Cure<'_> {
     /// Puts the cure in place, and repeats the test. None: it was stopped, and all is as it was.
     fn prove(&self, name: &str) -> Result<Option<(Placed<'_>, Proof)>, FixError> {
         let placed = self.cures.apply()?;
-        let after = match measure(self.args, self.options, self.stop, name) {
+        let after = match measure(self.args, self.options, self.stop, name, Locating::No) {
             Ok(Some(after)) => after,
             Ok(None) => {
                 placed.release()?;
@@ -254,9 +254,10 @@ fn measure(
     options: &Options,
     stop: &AtomicBool,
     name: &str,
+    locating: Locating,
 ) -> Result<Option<Known>, FixError> {
     eprintln!("unbloat: the test {name}");
-    let finished = test::once(&args.options, options, name, stop)?;
+    let finished = test::once(&args.options, options, name, locating, stop)?;
     Ok(finished.tested().map(|tested| Known {
         document: finished.document(),
         tested,

@@ -1,5 +1,6 @@
 //! What the user says.
 
+use super::Locating;
 use std::path::PathBuf;
 use unbloat_test::{
     Findings, Flows, Http, IpVersion, Measured, Options, Plan, Rule, Stack, Target, Trust,
@@ -92,6 +93,10 @@ pub struct Args {
     #[arg(long, value_name = "APPS")]
     with: Option<String>,
 
+    /// Find the hop of the queue during the same loads; lengthens the idle stage to 6 s
+    #[arg(long)]
+    locate: bool,
+
     /// Grading scheme of the details: worst (the verdict's), dslreports, libreqos_readme, libreqos_shipped, draft_09, aim, qoo
     #[arg(long, value_name = "RULE", default_value = "worst")]
     grade: String,
@@ -157,6 +162,13 @@ impl Args {
             })
         });
         Ok(all.collect())
+    }
+
+    pub fn locating(&self) -> Locating {
+        match self.locate {
+            true => Locating::Yes,
+            false => Locating::No,
+        }
     }
 
     /// For people.
