@@ -2,19 +2,18 @@
 
 mod args;
 mod place;
-mod route;
 mod window;
 
 pub use args::Args;
 
 use crate::exit::Exit;
+use crate::route::RouteError;
 use crate::shaping::{End, Search, SearchError, ShapingError, Tried};
 use crate::stop::stop_on_ctrl_c;
 use crate::test::{self, Locating, RunTestError, StoredError};
 use place::{Cures, Placed};
 use serde_json::{Value, json};
 use std::io::{BufRead, IsTerminal, stdin};
-use std::net::IpAddr;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 use unbloat_remedy::{Judgement, Proposal, Reach, Tested, Untreated, judge, propose, searched};
@@ -37,8 +36,12 @@ pub enum FixError {
         found: String,
         wanted: String,
     },
-    #[error("no device leads to {address}: {why}; give --interface")]
-    NoDevice { address: IpAddr, why: String },
+    #[error(transparent)]
+    Route(#[from] RouteError),
+    #[error(
+        "`fix` changes queues of this host, which needs root: run `sudo unbloat fix`, or give --dry-run or --router USER@HOST"
+    )]
+    NoRoot,
     #[error("nobody answered, so no device leads there; give --interface")]
     NoAddress,
     #[error(transparent)]
@@ -58,6 +61,11 @@ pub fn run(args: &Args) -> Result<Exit, FixError> {
     let (Some(options), true) = (all.pop(), all.is_empty()) else {
         return Err(FixError::Sweep);
     };
+    // SAFETY: it has no arguments and cannot fail.
+    let is_root = unsafe { libc::geteuid() } == 0;
+    if !is_root && !args.dry_run && args.router.is_none() {
+        return Err(FixError::NoRoot);
+    }
     let stop = stop_on_ctrl_c()?;
     let before = match &args.test {
         Some(run) => Some(read(run, &options)?),

@@ -65,15 +65,20 @@ pub struct Args {
     #[arg(long, value_name = "TIME", default_value = "10ms")]
     interval: Delta,
 
-    /// Believe these certificate authorities (PEM) in place of the system's
+    /// Trust these certificate authorities (PEM) instead of the system's
     #[arg(long, value_name = "FILE")]
     ca: Option<PathBuf>,
 
-    /// Believe only the certificate with this SHA-256
-    #[arg(long, value_name = "SHA256")]
+    /// Accept only the server certificate with this SHA-256 fingerprint, which `unbloat serve` prints
+    #[arg(
+        long,
+        value_name = "FINGERPRINT",
+        env = "UNBLOAT_PIN",
+        hide_env_values = true
+    )]
     pin: Option<String>,
 
-    /// Believe any certificate
+    /// Do not verify the server's certificate
     #[arg(long)]
     insecure: bool,
 
