@@ -26,7 +26,7 @@ use unbloat_window::WindowError;
 pub enum FixError {
     #[error(transparent)]
     Test(#[from] RunTestError),
-    #[error("one test at a time is repeated: give one congestion control and one receive window")]
+    #[error("`fix` repeats one test: give one congestion control and one receive window")]
     Sweep,
     #[error(transparent)]
     Stored(#[from] StoredError),
@@ -100,7 +100,7 @@ pub fn run(args: &Args) -> Result<Exit, FixError> {
     match cure.run() {
         Err(FixError::Search(SearchError::Distrusted(reason))) => {
             eprintln!("unbloat: {}", SearchError::Distrusted(reason));
-            eprintln!("unbloat: taken back: all is as it was");
+            eprintln!("unbloat: rolled back: everything is as before");
             Ok(Exit::Untrusted)
         }
         ended => ended,
@@ -129,7 +129,7 @@ impl Cure<'_> {
         let may_search = !self.args.search && self.cures.searchable().is_some();
         if may_search && !proof.judgement.has_helped && proof.is_trusted() && !self.is_stopped() {
             placed.release()?;
-            eprintln!("unbloat: that did not do; the rates are searched by trials");
+            eprintln!("unbloat: the first rates did not help enough; searching for better ones by trials");
             if !self.search()? {
                 return Ok(Exit::Interrupted);
             }
@@ -143,7 +143,7 @@ impl Cure<'_> {
             true => placed.keep()?,
             false => {
                 placed.release()?;
-                "taken back: all is as it was".to_owned()
+                "rolled back: everything is as before".to_owned()
             }
         };
         self.tell(&proof, &state);
@@ -322,10 +322,10 @@ fn show(proposal: &Proposal, cures: &Cures, searches: bool) {
 /// Asks who sits there; nobody does not agree.
 fn agrees() -> bool {
     if !stdin().is_terminal() {
-        eprintln!("unbloat: nobody is there to be asked; --yes changes it without asking");
+        eprintln!("unbloat: not a terminal: pass --yes to apply without asking");
         return false;
     }
-    eprint!("Change it, test again, and take it back if that does not help? [y/N] ");
+    eprint!("Apply this, test again, and roll back if it does not help? [y/N] ");
     let mut line = String::new();
     let read = stdin().lock().read_line(&mut line);
     read.is_ok() && matches!(line.trim(), "y" | "Y" | "yes")
