@@ -48,13 +48,13 @@ impl Path {
         }
         for (at, node) in hosts.iter().enumerate() {
             for (number, [near, _]) in CABLES.iter().enumerate() {
-                let gateway: IpAddr = match (number < at, number > at) {
+                let via: IpAddr = match (number < at, number > at) {
                     (true, _) if at - number > 1 => CABLES[at - 1][0].parse().expect("an address"),
                     (_, true) => CABLES[at][1].parse().expect("an address"),
                     _ => continue,
                 };
                 let network = format!("{}.0/24", near.rsplit_once('.').expect("dots").0);
-                node.route(network.parse().expect("a network"), Route::Gateway(gateway))
+                node.route(network.parse().expect("a network"), Route::Gateway(via))
                     .expect("a route");
             }
         }

@@ -129,7 +129,9 @@ impl Cure<'_> {
         let may_search = !self.args.search && self.cures.searchable().is_some();
         if may_search && !proof.judgement.has_helped && proof.is_trusted() && !self.is_stopped() {
             placed.release()?;
-            eprintln!("unbloat: the first rates did not help enough; searching for better ones by trials");
+            eprintln!(
+                "unbloat: the first rates did not help enough; searching for better ones by trials"
+            );
             if !self.search()? {
                 return Ok(Exit::Interrupted);
             }

@@ -169,16 +169,14 @@ pub fn once(
     stop: &AtomicBool,
 ) -> Result<Finished, RunTestError> {
     let (measured, findings) = measure(args, options, locating, stop)?;
-    let finished = Finished { measured, findings };
-    let (measured, findings) = (&finished.measured, &finished.findings);
     if !args.is_for_programs() {
-        print!("{}", args.text(measured, findings));
+        print!("{}", args.text(&measured, &findings));
     }
     if args.out.is_some() || !args.is_for_programs() {
         let out = args.out.as_deref().map(|out| out.join(name));
-        write_folder(out.as_deref(), measured, findings)?;
+        write_folder(out.as_deref(), &measured, &findings)?;
     }
-    Ok(finished)
+    Ok(Finished { measured, findings })
 }
 
 /// One of many short tests, of which nothing is kept but what is returned.
