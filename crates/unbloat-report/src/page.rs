@@ -6,12 +6,15 @@ use crate::html::escape;
 use crate::location::{HEADS, Location};
 use crate::numbers::{human, three_digits};
 use crate::sim::SimResult;
+use crate::tested;
 use unbloat_run::{Clock, RunInfo, Status};
 use unbloat_summary::{Direction, Metric, Verdict, VerdictKind};
 
 pub(crate) struct Parts<'a> {
     pub(crate) info: &'a RunInfo,
     pub(crate) verdict: Option<&'a Verdict>,
+    /// Of a test.
+    pub(crate) tested: Option<&'a unbloat_responsiveness::Verdict>,
     pub(crate) metrics: &'a [Metric],
     /// Of a single run of a simulation.
     pub(crate) results: &'a [SimResult],
@@ -32,6 +35,7 @@ pub(crate) fn body(parts: &Parts) -> String {
     let sections = [
         header(parts),
         parts.verdict.map(verdict).unwrap_or_default(),
+        parts.tested.map(tested::section).unwrap_or_default(),
         location(parts.location),
         time_lines(parts),
         key_numbers(parts.metrics),
@@ -104,19 +108,12 @@ fn warnings(info: &RunInfo) -> String {
         Status::Damaged => lines
             .push("The input was cut or corrupt; this is what came before the damage.".to_owned()),
     }
-    if info.lost_packets > 0 {
-        lines.push(format!(
-            "The kernel dropped {} packets of the live capture.",
-            three_digits(info.lost_packets as f64)
-        ));
-    }
     if info.evicted_flows > 0 {
         lines.push(format!(
             "{} flows were closed early because of the memory limit.",
             three_digits(info.evicted_flows as f64)
         ));
     }
-    lines.extend(info.damage.iter().cloned());
     let items: Vec<String> = lines
         .iter()
         .map(|l| format!("<li>{}</li>", escape(l)))

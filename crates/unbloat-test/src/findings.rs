@@ -15,6 +15,7 @@ mod views;
 
 use crate::measured::{Counter, Measured, StageRun};
 use crate::options::Http;
+use crate::place;
 use crate::plan::{Direction, Load, Plan, Stack};
 pub(crate) use curves::Curves;
 pub use echoes::EchoAccount;
@@ -35,6 +36,8 @@ pub struct Findings {
     pub rule: Rule,
     pub marks: Vec<Mark>,
     pub distrust: Vec<Distrust>,
+    /// What localisation said of each load, if it ran.
+    pub located: Vec<unbloat_hop::Verdict>,
     /// What all of it comes to.
     pub verdict: Verdict,
 }
@@ -112,6 +115,7 @@ pub fn findings(measured: &Measured, rule: Rule) -> Findings {
     let marks = is_graded.then(|| grade(rule, &facts(&idle, &loads)));
     Findings {
         marks: marks.unwrap_or_default(),
+        located: Vec::new(),
         verdict,
         distrust: reasons,
         idle,
@@ -130,6 +134,25 @@ impl Findings {
         stages
             .find(|found| found.stack == Stack::NetworkOnly)
             .or(first)
+    }
+
+    /// Takes what localisation found during the same loads into verdict and advice.
+    pub fn locate(&mut self, located: Vec<unbloat_hop::Verdict>) {
+        let Verdict {
+            mut directions,
+            doubts,
+            ..
+        } = self.verdict.clone();
+        for load in &mut directions {
+            let phase = match load.direction {
+                Direction::Down => unbloat_hop::Phase::Down,
+                Direction::Up => unbloat_hop::Phase::Up,
+            };
+            let found = located.iter().find(|verdict| verdict.load == phase);
+            load.located = found.and_then(place::located);
+        }
+        self.verdict = verdict(directions, doubts);
+        self.located = located;
     }
 
     /// The worst stage's.
