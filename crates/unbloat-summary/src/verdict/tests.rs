@@ -184,7 +184,11 @@ fn a_talk_that_goes_on_as_before_does_not_fill_the_queue_that_delays_it() {
 
 #[test]
 fn delay_on_a_level_that_no_traffic_explains_is_a_longer_way() {
-    let level = vec![("ahead_steadiness", F(0.1)), ("level_share", F(0.95))];
+    let level = vec![
+        ("ahead_standing_bps", F(1e6)),
+        ("ahead_steadiness", F(0.1)),
+        ("level_share", F(0.95)),
+    ];
     let verdict = verdict(&[with(download(1, "path", 60.0), level)], &[flow(1)]);
     assert_eq!(verdict.kind, VerdictKind::OtherDelay);
     let other = verdict.directions.down.other_delays[0];
