@@ -82,7 +82,7 @@ tables! {
         i64 "standing_start_ns" "first of them, since the trace began",
         i64 "standing_end_ns" "end of the last",
         f64 "longest_ms" "longest run",
-        f64 "sustained_ms" "largest delay below which no window of some second went",
+        f64 "sustained_ms" "largest delay below which no window went for a second and a half",
         f64 "standing_p50_ms" "median over standing windows of the least delay, host's wait taken off",
         f64 "standing_p95_ms" "95th percentile of it",
         f64 "standing_iqr_ms" "interquartile range of it",

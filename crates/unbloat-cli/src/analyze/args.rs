@@ -10,8 +10,8 @@ use unbloat_trace::{Network, Params};
 use unbloat_units::{Bytes, Delta, Rate};
 use unbloat_wire::ParserParams;
 
-/// Says from a packet capture who suffered from bufferbloat, how much, on which side of the capture
-/// point, and because of which flows.
+/// Find standing queues in a packet capture: how long packets wait, in which direction, on which side of
+/// the capture point, and which flows fill the queue.
 #[derive(ClapArgs)]
 #[command(after_help = "\
 Examples:

@@ -17,15 +17,15 @@ impl Confidence {
 
 pub(super) fn of_queue(claim: &Claim, is_explained: bool) -> f64 {
     match (is_explained, claim.is_direction_told) {
-        (true, true) => 0.98,
+        (true, true) => 0.97,
         (true, false) => 0.9,
-        (false, _) => 0.7,
+        (false, _) => 0.9,
     }
 }
 
 pub(super) fn of_no_queue(row: &Row) -> f64 {
     match row.floor_seen {
         true => 0.95,
-        false => 0.7,
+        false => 0.8,
     }
 }

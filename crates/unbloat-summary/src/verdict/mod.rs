@@ -7,7 +7,7 @@
 //!    think time, wake-ups and jitter leave low samples or bound nothing.
 //! 2. *Direction*. Timestamps tell it (series `path`). A round trip does not: there the direction is that of the
 //!    traffic that the delay is explained by, if one direction's is and the other's is not.
-//! 3. *Words*, by the median standing delay: from `bloat_threshold` (60 ms) *bloated*, from half of it *slight*,
+//! 3. *Words*, by the largest delay that stood for a second and a half: from `bloat_threshold` (60 ms) *bloated*, from half of it *slight*,
 //!    else *clean* if the direction was loaded, and *not tested* if it was not. 60 ms is where DSLReports'
 //!    grade C begins.
 //! 4. *Explained*: the client's captured traffic in that direction went at a steady pace or kept its bytes

@@ -74,7 +74,7 @@ pub(super) struct Row {
     pub(super) standing: u64,
     pub(super) span_ns: Option<(i64, i64)>,
     pub(super) longest_ms: f64,
-    /// The largest delay that stood for a second.
+    /// The largest delay that stood for a second and a half.
     pub(super) sustained_ms: f64,
     pub(super) p50_ms: f64,
     pub(super) p95_ms: f64,

@@ -46,7 +46,7 @@ pub(crate) struct Standing {
     /// First and last window of all runs, and how many windows the longest run spans.
     pub(crate) span: (u32, u32),
     pub(crate) longest: u32,
-    /// The largest delay that stood for a second.
+    /// The largest delay that stood for [`Judged::SUSTAINED`].
     pub(crate) sustained_ms: f64,
     pub(crate) p50_ms: f64,
     pub(crate) p95_ms: f64,
@@ -189,6 +189,9 @@ impl Judged<'_> {
     /// A run is a standing queue only from here on: more than a burst or a pause of the radio.
     const LEAST_SPAN: Delta = Delta::secs(1);
     const LEAST_WINDOWS: u32 = 3;
+    /// How long a delay stands before it counts: the overshoot of a start, and what CoDel takes to
+    /// drain it, is over by then.
+    const SUSTAINED: Delta = Delta::ms(1_500);
     /// HyStart++ wants eight samples before it takes a minimum for one (RFC 9406, N_RTT_SAMPLE).
     const LEAST_SHARP: u32 = 8;
     /// Above this quantile of the windows are bursts that senders put in front of the queue at once.
@@ -312,11 +315,11 @@ impl Judged<'_> {
         })
     }
 
-    /// Over spans of a second within runs, the most of the least delay in each.
+    /// Over spans of that length within runs, the most of the least delay in each.
     fn sustained_ms(&self, stood: &[usize]) -> f64 {
-        let second = (Self::LEAST_SPAN.as_ns() / WINDOW.as_ns()) as u32;
+        let length = (Self::SUSTAINED.as_ns() / WINDOW.as_ns()) as u32;
         let spans = stood.iter().enumerate().filter_map(|(i, &from)| {
-            let end = self.windows[from].index + second;
+            let end = self.windows[from].index + length;
             let span = stood[i..]
                 .iter()
                 .take_while(|&&at| self.windows[at].index < end);
