@@ -1,7 +1,7 @@
 //! Why a run is not to be believed.
 
 use std::fmt;
-use unbloat_units::Delta;
+use unbloat_units::{Delta, Rate};
 use unbloat_workload::Direction;
 
 /// Beyond, probes may wait for a CPU; whether they did is told by those that left late.
@@ -18,6 +18,8 @@ const HELD_BACK: f64 = 0.5;
 const CLOCK: Delta = Delta::ms(2);
 /// From median to 95th percentile without load: beyond, something else loads the path.
 const QUIET: Delta = Delta::ms(20);
+/// In the idle stage: less is what hosts always say to each other.
+const FOREIGN: Rate = Rate::kbps(500);
 
 /// What to look at. None is "not known", and no reason for distrust.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -34,6 +36,10 @@ pub struct Checks {
     pub clock_failed: bool,
     /// Of delay without load, from median to 95th percentile.
     pub idle_spread: Option<Delta>,
+    /// How late nearly all idle packets were: down and up, or of the round trip where one-way delays are unknown.
+    pub idle_standing: Vec<(Option<Direction>, Delta)>,
+    /// What passed this host's interface in the idle stage and was not the test's: down and up.
+    pub foreign: [Option<Rate>; 2],
     pub idle_samples: usize,
     pub loads: Vec<LoadChecks>,
     /// Somebody stopped it.
@@ -105,6 +111,16 @@ pub enum Distrust {
     IdleNotQuiet {
         spread: Delta,
     },
+    /// The path was loaded before the test began.
+    IdleLoaded {
+        direction: Option<Direction>,
+        standing: Delta,
+    },
+    /// Of other programs of this host, or of those behind it.
+    ForeignTraffic {
+        direction: Direction,
+        rate: Rate,
+    },
 }
 
 impl Distrust {
@@ -142,6 +158,16 @@ pub fn distrust(checks: &Checks) -> Vec<Distrust> {
     reasons.extend(checks.clock_failed.then_some(Distrust::ClockFailed));
     let error = checks.clock_error.filter(|&error| error > CLOCK);
     reasons.extend(error.map(|error| Distrust::ClockUnsure { error }));
+    let standing = checks.idle_standing.iter();
+    reasons.extend(standing.map(|&(direction, standing)| Distrust::IdleLoaded {
+        direction,
+        standing,
+    }));
+    let foreign = Direction::BOTH.into_iter().zip(checks.foreign);
+    reasons.extend(foreign.filter_map(|(direction, rate)| {
+        let rate = rate.filter(|&rate| rate > FOREIGN)?;
+        Some(Distrust::ForeignTraffic { direction, rate })
+    }));
     let spread = checks.idle_spread.filter(|&spread| spread > QUIET);
     reasons.extend(spread.map(|spread| Distrust::IdleNotQuiet { spread }));
     reasons.sort_by_key(|reason| !reason.is_fatal());
@@ -262,6 +288,29 @@ impl fmt::Display for Distrust {
             Distrust::ClockUnsure { error } => write!(
                 f,
                 "the two clocks could be set against each other only to {error}: no direction was idle for long enough"
+            ),
+            Distrust::IdleLoaded {
+                direction,
+                standing,
+            } => {
+                let on_the_way = match direction {
+                    Some(Direction::Down) => "downstream ",
+                    Some(Direction::Up) => "upstream ",
+                    None => "",
+                };
+                write!(
+                    f,
+                    "the path was loaded before the test began: idle packets waited {:.0} ms {on_the_way}or more; added delay is relative to the lowest delay of the whole test, so it includes what others add",
+                    standing.as_ms()
+                )
+            }
+            Distrust::ForeignTraffic { direction, rate } => write!(
+                f,
+                "{rate} of other traffic passed this host's interface {} in the idle stage: it loads the path as well; stop it and test again",
+                match direction {
+                    Direction::Down => "downstream",
+                    Direction::Up => "upstream",
+                }
             ),
             Distrust::IdleNotQuiet { spread } => write!(
                 f,

@@ -13,6 +13,7 @@
 
 mod added;
 mod advice;
+mod baseline;
 mod distrust;
 mod fields;
 mod grade;
@@ -25,8 +26,9 @@ mod split;
 mod stability;
 mod verdict;
 
-pub use added::{Added, Estimate, Sample, Series, Spread, added};
+pub use added::{Added, Baseline, Estimate, Sample, Series, Spread, added};
 pub use advice::{Advice, Cure, SHAPER_DOWN, SHAPER_UP, Site, advise};
+pub use baseline::standing;
 pub use distrust::{Checks, Distrust, LoadChecks, distrust};
 pub use grade::{Facts, LoadedRtt, Mark, Rule, grade, letter};
 pub use load::{Doubt, LoadedDirection, UNNOTICED};

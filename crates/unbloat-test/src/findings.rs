@@ -10,6 +10,7 @@ mod curves;
 mod echoes;
 pub(crate) mod flight;
 mod goodput;
+mod interface;
 mod responsiveness;
 mod views;
 
@@ -18,6 +19,7 @@ use crate::options::Http;
 use crate::plan::{Direction, Load, Plan, Stack};
 pub(crate) use curves::Curves;
 pub use echoes::EchoAccount;
+use echoes::Still;
 use unbloat_responsiveness::{
     Added, Checks, Confidence, Distrust, Doubt, Facts, LoadChecks, LoadedDirection, LoadedRtt,
     Mark, Means, Params, Rpm, Rule, Split, StackView, Verdict, distrust, grade, verdict,
@@ -47,8 +49,12 @@ pub struct Idle {
     /// Mean difference of successive round trips.
     pub jitter: Option<Delta>,
     pub account: EchoAccount,
-    /// Medians of round trips by kind of probe.
+    /// Medians of round trips by kind of probe; the least of each where the path was not idle.
     pub view: StackView,
+    /// The round trip of an empty path: the median, or the least of the whole test where the path was not idle.
+    pub base_rtt: Option<Delta>,
+    /// By how much nearly all packets were later than the least of the whole test: down, up, round trip. None: they were not.
+    pub standing: [Option<Delta>; 3],
 }
 
 /// One loaded stage.
@@ -138,6 +144,22 @@ impl Findings {
     }
 }
 
+impl Idle {
+    /// Where the path was not idle, and how much there was; of the round trip only where no direction tells.
+    fn standing_by_direction(&self) -> Vec<(Option<Direction>, Delta)> {
+        let [down, up, round] = self.standing;
+        let directions = [(Some(Direction::Down), down), (Some(Direction::Up), up)];
+        let known = directions
+            .into_iter()
+            .filter_map(|(way, late)| Some((way, late?)));
+        let known: Vec<_> = known.collect();
+        match known.is_empty() {
+            true => round.map(|late| (None, late)).into_iter().collect(),
+            false => known,
+        }
+    }
+}
+
 impl LoadFindings {
     /// What the load added to the delay of that direction: one way if that is known, else there and back.
     pub fn added_of(&self, direction: Direction) -> Option<&Added> {
@@ -183,10 +205,22 @@ fn idle(measured: &Measured) -> Idle {
         return Idle::default();
     };
     let span = (stage.begin, stage.end);
-    let mut view = views::medians(measured, span, None);
+    let standing = Still::of(measured, span).standing;
+    let is_loaded = standing.iter().any(Option::is_some);
+    let mut view = match is_loaded {
+        false => views::medians(measured, span, None),
+        true => views::least(measured),
+    };
     view.tcp = view.tcp.or_else(|| views::least_tcp(measured));
+    let rtt = echoes::rtt_quantiles(measured, span);
+    let median = rtt.map(|[p50, ..]| p50);
     Idle {
-        rtt: echoes::rtt_quantiles(measured, span),
+        rtt,
+        base_rtt: match is_loaded {
+            false => median,
+            true => echoes::floor(measured),
+        },
+        standing,
         jitter: echoes::jitter(measured, span),
         account: echoes::account(measured, span),
         view,
@@ -200,7 +234,7 @@ fn load(measured: &Measured, idle: &Idle, number: usize, stage: &StageRun) -> Lo
         .stages
         .iter()
         .find(|other| other.load == Load::Idle);
-    let still = quiet.map(|other| (other.begin, other.end));
+    let still = quiet.map(|other| Still::of(measured, (other.begin, other.end)));
     let of_stage = measured.flows.iter().filter(|flow| flow.stage == number);
     let carried = Direction::BOTH.map(|direction| {
         let is_loaded = stage.load.has(direction);
@@ -286,6 +320,8 @@ fn checks(measured: &Measured, idle: &Idle, loads: &[LoadFindings]) -> Checks {
         clock_failed: has_echo && measured.clocks.is_none(),
         idle_spread: idle.rtt.map(|[p50, p95, _]| p95 - p50),
         idle_samples,
+        idle_standing: idle.standing_by_direction(),
+        foreign: interface::foreign(measured),
         loads: loads
             .iter()
             .flat_map(|found| load_checks(measured, found))
@@ -338,7 +374,7 @@ fn facts(idle: &Idle, loads: &[LoadFindings]) -> Facts {
         .filter_map(|found| found.loaded_rtt)
         .max_by_key(|rtt| rtt.p95);
     Facts {
-        idle_rtt: idle.rtt.map(|[p50, ..]| p50),
+        idle_rtt: idle.base_rtt,
         added_down: added(down),
         added_up: added(up),
         added_both: added(both),
@@ -377,7 +413,7 @@ fn directions(
             is_steady: found.is_steady(direction),
             added: found.added_rtt?.mean.value,
             added_p95: found.added_of(direction)?.p95.value,
-            idle_rtt: idle.rtt.map_or(Delta::ZERO, |[p50, ..]| p50),
+            idle_rtt: idle.base_rtt.unwrap_or(Delta::ZERO),
             unsent: split
                 .next()
                 .and_then(|(_, split)| Some(split.sockets?.delay)),

@@ -50,11 +50,14 @@ pub fn json(measured: &Measured, findings: &Findings) -> Value {
 }
 
 fn idle(idle: &Idle) -> Value {
+    let [standing_down, standing_up, standing_rtt] = idle.standing;
     json!({
         "rtt_p50_ms": idle.rtt.map(|[p50, ..]| ms(p50)),
         "rtt_p95_ms": idle.rtt.map(|[_, p95, _]| ms(p95)),
         "rtt_p99_ms": idle.rtt.map(|[.., p99]| ms(p99)),
         "jitter_ms": idle.jitter.map(ms),
+        "base_rtt_ms": idle.base_rtt.map(ms),
+        "standing": {"down_ms": standing_down.map(ms), "up_ms": standing_up.map(ms), "rtt_ms": standing_rtt.map(ms)},
         "datagrams": idle.account.sent,
         "probes": view(&idle.view),
     })

@@ -7,6 +7,7 @@ mod stage;
 
 use crate::echo::Echoing;
 use crate::error::TestError;
+use crate::interface::Interface;
 use crate::load::Carrier;
 use crate::measured::{AppRun, Measured, Server, StageRun};
 use crate::ndt7;
@@ -132,7 +133,8 @@ impl<'a> Test<'a> {
         if let Some(of_test) = &test.carrier {
             let (flows, beside) = (of_test.flows.clone(), of_test.dialer.beside.clone());
             let window = of_test.settings.receive_window;
-            let sampler = Sampler::begin(flows, beside, clock, window);
+            let interface = test.server.address.and_then(Interface::towards);
+            let sampler = Sampler::begin(flows, beside, clock, (window, interface));
             test.sampler = Some(sampler.map_err(TestError::Begin)?);
             let has_session = of_test.service.session.is_some();
             test.account =
@@ -224,6 +226,7 @@ impl<'a> Test<'a> {
             probes,
             counts,
             beside,
+            interface,
             kernel,
         } = collected;
         Measured {
@@ -237,6 +240,7 @@ impl<'a> Test<'a> {
             probes,
             counts,
             beside,
+            interface,
             kernel,
             apps: self.apps,
             lacks: self.lacks,

@@ -19,6 +19,8 @@ pub struct Measured {
     pub probes: Vec<Probe>,
     pub counts: Vec<Count>,
     pub beside: Vec<Beside>,
+    /// None where no counters of an interface are the path's alone.
+    pub interface: Option<Passed>,
     pub kernel: Vec<KernelSample>,
     pub apps: Vec<AppRun>,
     /// Sentences: what this server or this system could not give.
@@ -232,6 +234,13 @@ pub struct Beside {
     pub at: Time,
     /// Down and up.
     pub bytes: [Bytes; 2],
+}
+
+/// What passed the interface towards the server, by the kernel's counters, of all programs.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Passed {
+    pub name: String,
+    pub counts: Vec<Beside>,
 }
 
 /// Which end's kernel.

@@ -103,6 +103,7 @@ pub(crate) fn downloaded() -> Measured {
         probes: quiet.chain(busy).collect(),
         counts: counts.collect(),
         beside: Vec::new(),
+        interface: None,
         kernel: Vec::new(),
         apps: Vec::new(),
         lacks: Vec::new(),
@@ -121,6 +122,47 @@ fn what_probes_carry_belongs_to_what_the_path_carried() {
     let found = findings(&measured, Rule::DslReports);
     let down = found.of(Direction::Down).unwrap();
     assert_eq!(down.goodput, [Some(Rate::mbps(49)), None]);
+}
+
+/// Others keep 166 ms of the way down filled until 12 s, our load or not.
+fn loaded_by_others() -> Measured {
+    let mut measured = downloaded();
+    for echo in &mut measured.echoes {
+        let waited = if echo.seq < 1200 {
+            Delta::ms(166)
+        } else {
+            Delta::ZERO
+        };
+        echo.added_down = Some(waited);
+        echo.rtt = Some(Delta::ms(30) + waited);
+    }
+    measured
+}
+
+#[test]
+fn a_path_that_others_load_is_told_and_compared_with_its_floor() {
+    let found = findings(&loaded_by_others(), Rule::DslReports);
+    let loaded = Distrust::IdleLoaded {
+        direction: Some(Direction::Down),
+        standing: Delta::ms(166),
+    };
+    assert!(found.distrust.contains(&loaded), "{:?}", found.distrust);
+    let down = found.of(Direction::Down).unwrap();
+    let [added_down, added_up] = down.added.unwrap_both();
+    assert_eq!(added_down.p50.value, Delta::ms(166));
+    assert_eq!(added_up.p50.value, Delta::ZERO);
+    assert_eq!(down.added_rtt.unwrap().p50.value, Delta::ms(166));
+    assert_eq!(found.idle.base_rtt, Some(Delta::ms(30)));
+    assert_eq!(found.idle.rtt.unwrap()[0], Delta::ms(196));
+    assert_eq!(down.view.udp, Some(Delta::ms(166)));
+    assert_ne!(found.verdict.grade.as_deref(), Some("A"));
+}
+
+#[test]
+fn an_idle_path_is_compared_with_its_median() {
+    let found = findings(&downloaded(), Rule::DslReports);
+    assert_eq!(found.idle.standing, [None; 3]);
+    assert_eq!(found.idle.base_rtt, Some(Delta::ms(20)));
 }
 
 #[test]
