@@ -44,6 +44,19 @@ pub struct Checks {
     pub loads: Vec<LoadChecks>,
     /// Somebody stopped it.
     pub is_cut: bool,
+    /// Or the server went away.
+    pub gone: Option<ServerGone>,
+}
+
+/// The server went away during the test.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ServerGone {
+    /// Since the test began.
+    pub at: Delta,
+    /// Its host refuses connections; else nothing answers.
+    pub refused: bool,
+    /// No loaded stage could be judged before.
+    pub is_all: bool,
 }
 
 /// Of one direction's stage.
@@ -67,6 +80,7 @@ pub struct LoadChecks {
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Distrust {
     Cut,
+    ServerGone(ServerGone),
     /// Busy is no fault as long as probes left in time: load of a fast path takes whole CPUs.
     CpuBusy {
         busy: f64,
@@ -128,6 +142,7 @@ impl Distrust {
     pub fn is_fatal(&self) -> bool {
         match self {
             Distrust::CpuBusy { late, .. } => is_late(*late),
+            Distrust::ServerGone(gone) => gone.is_all,
             Distrust::NoLoad { .. }
             | Distrust::FewSamples { .. }
             | Distrust::FewIdleSamples { .. } => true,
@@ -141,6 +156,7 @@ impl Distrust {
 pub fn distrust(checks: &Checks) -> Vec<Distrust> {
     let mut reasons = Vec::new();
     reasons.extend(checks.is_cut.then_some(Distrust::Cut));
+    reasons.extend(checks.gone.map(Distrust::ServerGone));
     let busy = checks.cpu_busy.filter(|&busy| busy > BUSY);
     reasons.extend(busy.map(|busy| Distrust::CpuBusy {
         busy,
@@ -217,6 +233,16 @@ impl fmt::Display for Distrust {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match *self {
             Distrust::Cut => write!(f, "the test was stopped before its end"),
+            Distrust::ServerGone(ServerGone { at, refused, .. }) => write!(
+                f,
+                "the server went away {:.1} s into the test ({}); later stages were not run",
+                at.as_secs(),
+                if refused {
+                    "its host refuses connections"
+                } else {
+                    "nothing answers any more"
+                }
+            ),
             Distrust::CpuBusy { busy, late } => {
                 write!(f, "this machine's CPUs were {} busy", percent(busy))?;
                 match late {

@@ -29,7 +29,7 @@ mod verdict;
 pub use added::{Added, Baseline, Estimate, Sample, Series, Spread, added};
 pub use advice::{Advice, Cure, SHAPER_DOWN, SHAPER_UP, Site, advise};
 pub use baseline::standing;
-pub use distrust::{Checks, Distrust, LoadChecks, distrust};
+pub use distrust::{Checks, Distrust, LoadChecks, ServerGone, distrust};
 pub use grade::{Facts, LoadedRtt, Mark, Rule, grade, letter};
 pub use load::{Doubt, LoadedDirection, UNNOTICED};
 pub use params::Params;

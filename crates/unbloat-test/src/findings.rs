@@ -14,7 +14,7 @@ mod interface;
 mod responsiveness;
 mod views;
 
-use crate::measured::{Counter, Measured, StageRun};
+use crate::measured::{Counter, FlowRun, Measured, StageRun};
 use crate::options::Http;
 use crate::plan::{Direction, Load, Plan, Stack};
 pub(crate) use curves::Curves;
@@ -22,7 +22,8 @@ pub use echoes::EchoAccount;
 use echoes::Still;
 use unbloat_responsiveness::{
     Added, Checks, Confidence, Distrust, Doubt, Facts, LoadChecks, LoadedDirection, LoadedRtt,
-    Mark, Means, Params, Rpm, Rule, Split, StackView, Verdict, distrust, grade, verdict,
+    Mark, Means, Params, Rpm, Rule, ServerGone, Split, StackView, Verdict, distrust, grade,
+    verdict,
 };
 use unbloat_units::{Bytes, Delta, Rate, Time};
 
@@ -100,7 +101,7 @@ pub struct LoadFindings {
 pub fn findings(measured: &Measured, rule: Rule) -> Findings {
     let idle = idle(measured);
     let stages = measured.stages.iter().enumerate();
-    let loaded = stages.filter(|(_, stage)| stage.load != Load::Idle);
+    let loaded = stages.filter(|(_, stage)| stage.load != Load::Idle && !stage.is_cut);
     let loads: Vec<LoadFindings> = loaded
         .map(|(i, stage)| load(measured, &idle, i, stage))
         .collect();
@@ -327,11 +328,23 @@ fn checks(measured: &Measured, idle: &Idle, loads: &[LoadFindings]) -> Checks {
             .flat_map(|found| load_checks(measured, found))
             .collect(),
         is_cut: measured.is_cut,
+        gone: measured.gone.map(|gone| ServerGone {
+            at: gone.at.since(Time::from_ns(0)),
+            refused: gone.refused,
+            is_all: loads.is_empty(),
+        }),
     }
 }
 
+/// What ends so shortly before a stage did not make it less loaded: a server that goes away ends both.
+const SIMULTANEOUS: Delta = Delta::ms(200);
+
 fn load_checks(measured: &Measured, found: &LoadFindings) -> Vec<LoadChecks> {
     let has_echo = measured.server.echo.is_some();
+    let is_early = |flow: &FlowRun| {
+        let is_before = flow.end + SIMULTANEOUS < measured.stages[found.stage].end;
+        flow.failure.is_some() && is_before
+    };
     let one = |direction| {
         let flows = measured
             .flows
@@ -342,7 +355,7 @@ fn load_checks(measured: &Measured, found: &LoadFindings) -> Vec<LoadChecks> {
             is_saturated: found.is_saturated,
             is_stable: found.rpm.map(|_| found.confidence == Confidence::High),
             flows: flows.clone().count(),
-            failed: flows.filter(|flow| flow.failure.is_some()).count(),
+            failed: flows.filter(|flow| is_early(flow)).count(),
             samples: if has_echo {
                 found.account.back as usize
             } else {

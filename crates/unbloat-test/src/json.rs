@@ -28,6 +28,7 @@ pub fn json(measured: &Measured, findings: &Findings) -> Value {
         "congestion_control": options.congestion_control,
         "receive_window_bytes": options.receive_window.map(Bytes::as_u64),
         "is_cut": measured.is_cut,
+        "server_gone_s": measured.gone.map(|gone| gone.at.since(unbloat_units::Time::from_ns(0)).as_secs()),
         "verdict": findings.verdict,
         "clocks": measured.clocks.map(|clocks| json!({
             "drift_ppm": number(clocks.drift_ppm),

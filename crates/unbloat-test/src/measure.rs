@@ -1,6 +1,7 @@
 //! A whole test: stages one after the other, with all that watches them.
 
 mod apps;
+mod away;
 mod collect;
 mod meet;
 mod stage;
@@ -9,7 +10,7 @@ use crate::echo::Echoing;
 use crate::error::TestError;
 use crate::interface::Interface;
 use crate::load::Carrier;
-use crate::measured::{AppRun, Measured, Server, StageRun};
+use crate::measured::{AppRun, Gone, Measured, Server, StageRun};
 use crate::ndt7;
 use crate::options::{Flows, Http, Options};
 use crate::ping::Pinging;
@@ -103,6 +104,7 @@ struct Test<'a> {
     sampler: Option<Sampler>,
     apps: Vec<AppRun>,
     lacks: Vec<String>,
+    gone: Option<Gone>,
 }
 
 impl<'a> Test<'a> {
@@ -128,6 +130,7 @@ impl<'a> Test<'a> {
             sampler: None,
             apps: Vec::new(),
             lacks: met.lacks,
+            gone: None,
         };
         test.check_apps();
         if let Some(of_test) = &test.carrier {
@@ -209,12 +212,14 @@ impl<'a> Test<'a> {
             if planned.load != Load::Idle && self.carrier.is_none() {
                 continue;
             }
-            if stop.load(Ordering::Relaxed) {
+            if stop.load(Ordering::Relaxed) || self.gone.is_some() {
                 break;
             }
             let place = (stages.len(), number);
             stages.push(self.stage(place, stop, progress).await);
-            self.pause(stop).await;
+            if self.gone.is_none() {
+                self.pause(stop).await;
+            }
         }
         tokio::time::sleep(LAST_WAIT).await;
         let is_cut = stop.load(Ordering::Relaxed);
@@ -245,6 +250,7 @@ impl<'a> Test<'a> {
             apps: self.apps,
             lacks: self.lacks,
             is_cut,
+            gone: self.gone,
         }
     }
 

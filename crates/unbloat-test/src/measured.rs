@@ -27,6 +27,17 @@ pub struct Measured {
     pub lacks: Vec<String>,
     /// It was stopped before its end.
     pub is_cut: bool,
+    /// It ended early because the server did.
+    pub gone: Option<Gone>,
+}
+
+/// The server went away.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Gone {
+    /// When the last sign of it came.
+    pub at: Time,
+    /// Its host answers and refuses connections; else nothing answers.
+    pub refused: bool,
 }
 
 /// How an application went during one stage.
@@ -59,6 +70,8 @@ pub struct StageRun {
     pub stack: Stack,
     pub begin: Time,
     pub end: Time,
+    /// It ended before half of it was over: there is too little to judge.
+    pub is_cut: bool,
     pub host: HostLoad,
 }
 

@@ -210,7 +210,7 @@ fn ndt7_is_one_connection_each_way_and_what_both_kernels_say() {
     let findings = unbloat_test::findings(&measured, Rule::DslReports);
     assert_eq!(findings.loads.len(), 2);
     assert!(findings.loads.iter().all(|load| load.view.tcp.is_some()));
-    let told = unbloat_test::text(&measured, &findings);
+    let told = unbloat_test::verbose_text(&measured, &findings);
     assert!(told.contains("TCP_INFO"), "{told}");
     assert!(!told.contains("tells nothing"), "{told}");
 }
@@ -233,4 +233,27 @@ fn a_stopped_test_has_what_was_seen_until_then() {
     let measured = measure(&served.options, &stop, &mut halt).unwrap();
     assert!(measured.is_cut);
     assert_eq!(measured.stages.len(), 2);
+}
+
+#[test]
+fn a_server_that_goes_away_ends_the_test_at_once_with_what_was_seen() {
+    let mut served = served();
+    let lengths = [300, 1_000, 30_000, 30_000].map(Delta::ms);
+    served.options.plan = Plan::of("short", Delta::ms(100), lengths, &[Stack::NetworkOnly]);
+    let stop = served.stop.clone();
+    let mut end_server = |at: &unbloat_test::Progress| {
+        let is_time = at.load == Load::Up && at.elapsed > Delta::ms(200);
+        stop.fetch_or(is_time, Ordering::Relaxed);
+    };
+    let measured = measure(&served.options, &AtomicBool::new(false), &mut end_server).unwrap();
+    let gone = measured.gone.expect("the server went away");
+    assert_eq!(measured.stages.len(), 3);
+    let up = &measured.stages[2];
+    assert!(up.is_cut && up.begin <= gone.at && !measured.is_cut);
+    let findings = unbloat_test::findings(&measured, Rule::DslReports);
+    assert_eq!(findings.loads.len(), 1);
+    let told = unbloat_test::verbose_text(&measured, &findings);
+    assert!(told.contains("the server went away"), "{told}");
+    let json = unbloat_test::json(&measured, &findings).to_string();
+    assert!(!json.contains("docs.rs"), "{json}");
 }

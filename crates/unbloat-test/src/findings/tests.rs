@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::measured::{
-    Beside, Clocks, Count, Echo, Fate, FlowRun, HostLoad, Probe, ProbeKind, Server,
+    Beside, Clocks, Count, Echo, Fate, FlowRun, Gone, HostLoad, Probe, ProbeKind, Server,
 };
 use crate::options::Options;
 use unbloat_units::Bytes;
@@ -17,6 +17,7 @@ fn stage(load: Load, begin_ms: i64, end_ms: i64) -> StageRun {
         stack: Stack::NetworkOnly,
         begin: at_ms(begin_ms),
         end: at_ms(end_ms),
+        is_cut: false,
         host: HostLoad::default(),
     }
 }
@@ -108,6 +109,7 @@ pub(crate) fn downloaded() -> Measured {
         apps: Vec::new(),
         lacks: Vec::new(),
         is_cut: false,
+        gone: None,
     }
 }
 
@@ -264,6 +266,7 @@ fn judged_is_only_what_comes_after_the_ramp() {
 fn failed_flows_and_a_stopped_test_are_reasons_for_distrust() {
     let mut measured = downloaded();
     measured.flows[0].failure = Some("reset".to_owned());
+    measured.flows[0].end = at_ms(9_000);
     measured.is_cut = true;
     let found = findings(&measured, Rule::DslReports);
     assert!(found.distrust.contains(&Distrust::Cut));
@@ -273,6 +276,43 @@ fn failed_flows_and_a_stopped_test_are_reasons_for_distrust() {
         of: 1,
     };
     assert!(found.distrust.contains(&failed), "{:?}", found.distrust);
+}
+
+#[test]
+fn a_server_that_goes_away_takes_only_the_stage_that_it_cut() {
+    let mut measured = downloaded();
+    measured.stages.push(StageRun {
+        is_cut: true,
+        ..stage(Load::Up, 13_500, 14_500)
+    });
+    measured.flows.push(FlowRun {
+        flow: 1,
+        stage: 2,
+        direction: Direction::Up,
+        end: at_ms(14_510),
+        failure: Some("reset".to_owned()),
+        ..measured.flows[0].clone()
+    });
+    measured.gone = Some(Gone {
+        at: at_ms(14_500),
+        refused: true,
+    });
+    let found = findings(&measured, Rule::DslReports);
+    let [gone] = found.distrust[..] else {
+        panic!("{:?}", found.distrust)
+    };
+    assert!(!gone.is_fatal());
+    assert!(gone.to_string().contains("14.5 s"), "{gone}");
+    assert_eq!(found.loads.len(), 1);
+    assert!(found.verdict.grade.is_some());
+    measured.stages.truncate(1);
+    let found = findings(&measured, Rule::DslReports);
+    assert!(found.verdict.grade.is_none());
+    assert!(
+        found.verdict.headline.contains("the server"),
+        "{}",
+        found.verdict.headline
+    );
 }
 
 #[test]
