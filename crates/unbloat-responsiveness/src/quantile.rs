@@ -14,6 +14,16 @@ pub fn quantile(samples: &mut [Delta], q: f64) -> Option<Delta> {
     Some(low + Delta::ns(((high - low).as_ns() as f64 * share).round() as i64))
 }
 
+/// The same of plain numbers.
+pub fn quantile_of(samples: &mut [f64], q: f64) -> Option<f64> {
+    let last = samples.len().checked_sub(1)?;
+    let position = q.clamp(0.0, 1.0) * last as f64;
+    let below = position.floor() as usize;
+    let (_, &mut low, above) = samples.select_nth_unstable_by(below, f64::total_cmp);
+    let high = above.iter().copied().reduce(f64::min).unwrap_or(low);
+    Some(low + (high - low) * (position - below as f64))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

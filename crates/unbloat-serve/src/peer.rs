@@ -335,6 +335,10 @@ pub struct TcpAccount {
 }
 
 impl TcpAccount {
+    pub fn congestion_control(&self) -> &str {
+        &self.congestion_control
+    }
+
     fn of(
         info: &TcpInfo,
         congestion_control: String,

@@ -16,6 +16,10 @@ pub enum Route {
     CloseSession(Id),
     Account(Id),
     Echo,
+    /// Load for the page.
+    Load,
+    /// The verdict on a run of the page.
+    Judge,
     Ndt7Locate,
     Ndt7(Test),
 }
@@ -40,6 +44,8 @@ impl Route {
             "/small" => reads(Route::Small),
             "/large" => reads(Route::Large),
             "/unbloat/v1/ws" => reads(Route::Echo),
+            "/unbloat/v1/ws/load" => reads(Route::Load),
+            "/unbloat/v1/verdict" => posts(Route::Judge),
             "/ndt7" => reads(Route::Ndt7Locate),
             "/ndt/v7/download" => reads(Route::Ndt7(Test::Download)),
             "/ndt/v7/upload" => reads(Route::Ndt7(Test::Upload)),

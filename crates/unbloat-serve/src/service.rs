@@ -5,6 +5,7 @@ use crate::admission::Full;
 use crate::answer::{Answer, BYTES, JSON, LINES, answer, json, no_method, refusal, text};
 use crate::counters::count;
 use crate::large::Large;
+use crate::load_socket::{self, LoadSocket};
 use crate::options::{LARGE, duration};
 use crate::peer::Peer;
 use crate::query::Query;
@@ -14,7 +15,7 @@ use crate::shared::Shared;
 use crate::socket::Handshake;
 use crate::tokens::bearer;
 use crate::upload::upload;
-use crate::{host, ndt7, page, socket};
+use crate::{host, judge, ndt7, page, socket};
 use bytes::Bytes;
 use http_body::Body;
 use hyper::header::{AUTHORIZATION, CONTENT_SECURITY_POLICY, HeaderValue};
@@ -165,6 +166,11 @@ impl<'a> Asked<'a> {
             }
             Route::Account(_) => self.account(),
             Route::Echo => self.echo(),
+            Route::Load => self.load(),
+            Route::Judge => {
+                let until = self.shared.transfer_end(Instant::now());
+                Ok(judge::judged(body, until).await)
+            }
             Route::Ndt7Locate => self.ndt7_locate(),
             Route::Ndt7(test) => self.ndt7(test),
         }
@@ -304,6 +310,36 @@ impl<'a> Asked<'a> {
             if let Some(stream) = Handshake::stream(upgrade, socket::LONGEST).await {
                 // Out of time: the client finds the connection closed.
                 let _ = timeout(limit, socket::echo(stream)).await;
+            }
+        });
+        Ok(response)
+    }
+
+    fn load(&self) -> Result<Response<Answer>, Refused> {
+        let (upgrade, response) = Handshake::of(self.parts, None)?.split();
+        let Some(transfer) = self.transfer(Direction::Up)? else {
+            return refuse(
+                StatusCode::BAD_REQUEST,
+                "load is of a session: session=ID&flow=K",
+            );
+        };
+        self.set_congestion_control()?;
+        if let Some(ms) = self.query.unsent_ms {
+            self.peer.hold_unsent(ms);
+        }
+        let (shared, peer) = (Arc::clone(self.shared), Arc::clone(self.peer));
+        let limit = duration(self.shared.limits.session_time);
+        let busy = self.peer.begin(Instant::now() + limit);
+        tokio::spawn(async move {
+            let _busy = busy;
+            if let Some(stream) = Handshake::stream(upgrade, load_socket::LONGEST).await {
+                let load = LoadSocket {
+                    shared: &shared,
+                    peer: &peer,
+                    transfer,
+                };
+                // Out of time: the client finds the connection closed.
+                let _ = timeout(limit, load.run(stream)).await;
             }
         });
         Ok(response)

@@ -2,7 +2,7 @@
 
 mod common;
 
-use common::Running;
+use common::{Running, until};
 use serde_json::Value;
 use std::net::TcpStream;
 use tokio_tungstenite::tungstenite::client::IntoClientRequest;
@@ -63,6 +63,42 @@ fn who_sends_too_many_messages_is_sent_away() {
         (!matches!(read, Ok(Message::Text(_)))).then_some(())
     });
     assert!(ended.is_some());
+}
+
+#[test]
+fn load_of_the_page_begins_and_stops_by_message_and_uploads_are_counted() {
+    let server = Running::new(&Options::loopback());
+    let session = server.session();
+    let path =
+        format!("/unbloat/v1/ws/load?session={session}&flow=3&congestion_control=reno&unsent_ms=5");
+    let mut socket = open(&server, &path, None).unwrap();
+    let said = socket.read().unwrap().into_text().unwrap();
+    assert_eq!(said.as_str(), r#"{"congestion_control":"reno"}"#);
+    socket.send(Message::text("down")).unwrap();
+    assert!((0..20).all(|_| socket.read().unwrap().is_binary()));
+    socket.send(Message::text("stop")).unwrap();
+    socket.send(Message::binary(vec![7; 5000])).unwrap();
+    until("the upload is counted", || server.counts().up_bytes == 5000);
+    assert_eq!(open(&server, "/unbloat/v1/ws/load", None).unwrap_err(), 400);
+}
+
+#[test]
+fn a_run_of_the_page_is_judged_and_what_is_none_is_refused() {
+    let server = Running::new(&Options::loopback());
+    let run = r#"{"stages":[{"name":"idle","start_ms":0,"end_ms":4000}],"samples":[[0,10,20]],"unanswered":[],"down":[],"up":[],
+        "watched":{"hidden_ms":9000,"late_p95_ms":1,"failures":[],"lanes":8,"lanes_lost":0,"interval_ms":20,
+        "network_changed":false,"connections":16,"congestion_control":"cubic","limit_bps":null}}"#;
+    let judged = server.post("/unbloat/v1/verdict", run.as_bytes());
+    assert_eq!(judged.status, 200, "{}", judged.text());
+    let judged = judged.json();
+    assert_eq!(judged["verdict"]["kind"], "unknown");
+    let headline = judged["verdict"]["headline"].as_str().unwrap();
+    assert!(headline.contains("background"), "{headline}");
+    assert_eq!(server.post("/unbloat/v1/verdict", b"[]").status, 400);
+    assert_eq!(
+        server.post("/unbloat/v1/verdict", &[b' '; 2 << 20]).status,
+        413
+    );
 }
 
 #[test]

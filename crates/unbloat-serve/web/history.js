@@ -3,7 +3,7 @@
 const KEY = "unbloat.runs";
 const KEPT = 50;
 /** Of the records below; others are not read. */
-export const FORMAT = 1;
+export const FORMAT = 2;
 
 /** Over what behaves like localStorage, which may be full, forbidden or hold anything. */
 export class History {

@@ -1,66 +1,86 @@
 // A worker that loads the path, and reads what was received: downloads here, uploads in the server's account.
 //
-// In: { begin: { session, token, isHttp2 } } once, { load: { down, up } } with numbers of transfers (0: none).
-// Out: { ready } once, { down: { at_ms, bytes } } every so often, { account: { arrived_ms, server_ms, bytes } }, { trouble: words }.
+// Over HTTP/2 a browser has one connection to a server. WebSockets are connections of their own, so the load is carried by several of them, as
+// `unbloat test` does: 4 at first, 4 more each second, 16 at most. They are opened before anything is loaded, since browsers open them one
+// after the other.
+//
+// In: { begin: { session, token, control } } once, { load: { down, up } } with booleans.
+// Out: { ready } once, { down: { at_ms, bytes } } every so often, { account: { arrived_ms, server_ms, bytes } }, { connections }, { control: name },
+// { trouble: words }.
 
 import { Lines, Received } from "./account.js";
 import { now } from "./clock.js";
 
 const READING_MS = 50;
+const CONNECTIONS = 16;
+const AT_ONCE = 4;
+const MORE_EVERY_MS = 1000;
+/** For the last of them. */
+const OPENING_MS = 15_000;
+/** What may wait unsent in the server's sockets. */
+const UNSENT_MS = 5;
 
-/** What may wait in the server's socket: else a download would go on for long after it was stopped, in front of the account. */
-const UNSENT_MS = 50;
+const FILL_MS = 5;
+const LEAST_MESSAGE = 4 << 10;
+const MOST_MESSAGE = 64 << 10;
+/** Messages that wait in the browser on one connection. */
+const WAITING = 3;
 
 /** Of zeros nothing could be told if something on the way compresses. A call of getRandomValues fills 64 kB at most. */
-const CHUNK = new Uint8Array(64 << 10);
+const NOISE = new Uint8Array(MOST_MESSAGE);
 
-/** Uploads of a body of known length: the next is so many times larger, until it takes seconds. */
-const FIRST_BLOB_BYTES = 1 << 20;
-const LAST_BLOB_BYTES = 32 << 20;
-const GROWTH = 4;
-
-/** After a transfer that failed. */
-const PAUSE_MS = 300;
-
-let session = null;
 let headers = {};
-let canStream = false;
-let flow = 0;
 let received = 0;
-let running = new AbortController();
+let sockets = [];
+let loading = { down: false, up: false };
+let active = 0;
+let growing = null;
 
 onmessage = ({ data }) => (data.begin ? begin(data.begin) : load(data.load));
 
-async function begin({ session: id, token, isHttp2 }) {
-  session = id;
+async function begin({ session, token, control }) {
   if (token) headers = { Authorization: `Bearer ${token}` };
-  crypto.getRandomValues(CHUNK);
-  canStream = isHttp2 && takesStreams();
+  crypto.getRandomValues(NOISE);
   setInterval(() => postMessage({ down: { at_ms: now(), bytes: received } }), READING_MS);
-  await account();
+  setInterval(fill, FILL_MS);
+  account(session);
+  const opening = Array.from({ length: CONNECTIONS }, (_, flow) => open(session, flow, control));
+  await Promise.race([Promise.allSettled(opening), new Promise((done) => setTimeout(done, OPENING_MS))]);
+  sockets = sockets.filter((one) => one.socket.readyState === WebSocket.OPEN);
+  if (sockets.length === 0) postMessage({ failed: "no WebSocket for the load could be opened" });
+  postMessage({ ready: true, connections: sockets.length });
 }
 
-/** Chromium sends a body while it is made, over HTTP/2. Others would send the words "[object ReadableStream]". */
-function takesStreams() {
-  let asked = false;
-  const request = new Request("/upload", {
-    method: "POST",
-    body: new ReadableStream(),
-    get duplex() {
-      asked = true;
-      return "half";
-    },
+function open(session, flow, control) {
+  const url = new URL(`/unbloat/v1/ws/load?session=${session}&flow=${flow}&unsent_ms=${UNSENT_MS}`, location.href);
+  url.protocol = location.protocol === "https:" ? "wss:" : "ws:";
+  if (control) url.searchParams.set("congestion_control", control);
+  const socket = new WebSocket(url);
+  socket.binaryType = "arraybuffer";
+  sockets.push({ socket, sent: 0 });
+  return new Promise((resolve, reject) => {
+    socket.onmessage = ({ data }) => {
+      if (typeof data !== "string") {
+        received += data.byteLength;
+        return;
+      }
+      postMessage({ control: JSON.parse(data).congestion_control });
+      resolve();
+    };
+    socket.onclose = () => {
+      reject(new Error("closed"));
+      postMessage({ trouble: "a connection of the load broke" });
+    };
   });
-  return asked && !request.headers.has("Content-Type");
 }
 
-async function account() {
+async function account(session) {
   try {
-    const response = await ask(`/unbloat/v1/session/${session}/account`);
+    const response = await fetch(`/unbloat/v1/session/${session}/account`, { cache: "no-store", headers });
+    if (!response.ok) throw new Error(`${response.status} ${(await response.text()).trim().slice(0, 200)}`);
     const reader = response.body.pipeThrough(new TextDecoderStream()).getReader();
     const lines = new Lines();
     const total = new Received();
-    postMessage({ ready: true });
     for (;;) {
       const { done, value } = await reader.read();
       if (done) return;
@@ -71,64 +91,38 @@ async function account() {
       }
     }
   } catch (error) {
-    postMessage({ ready: true, trouble: `The server's account broke off: ${error.message}` });
+    postMessage({ trouble: `the server's account broke off: ${error.message}` });
   }
 }
 
-async function ask(path, options = {}) {
-  const response = await fetch(path, { cache: "no-store", headers, ...options });
-  if (!response.ok) throw new Error(`${response.status} ${(await response.text()).trim().slice(0, 200)}`);
-  return response;
+function load(wanted) {
+  clearInterval(growing);
+  for (const { socket } of sockets.slice(0, active)) tell(socket, "stop");
+  loading = wanted;
+  active = 0;
+  if (!loading.down && !loading.up) return;
+  grow();
+  growing = setInterval(grow, MORE_EVERY_MS);
 }
 
-function load({ down, up }) {
-  running.abort();
-  running = new AbortController();
-  const { signal } = running;
-  for (let k = 0; k < down; k += 1) repeat("download", download, signal);
-  for (let k = 0; k < up; k += 1) repeat("upload", canStream ? uploadStream : blobs(), signal);
+function grow() {
+  const until = Math.min(active + AT_ONCE, sockets.length);
+  if (loading.down) for (const { socket } of sockets.slice(active, until)) tell(socket, "down");
+  active = until;
 }
 
-/** Transfer after transfer until the stage ends. */
-async function repeat(word, transfer, signal) {
-  while (!signal.aborted) {
-    try {
-      await transfer(signal);
-    } catch (error) {
-      if (signal.aborted) return;
-      postMessage({ trouble: `A ${word} failed: ${error.message}` });
-      await new Promise((done) => setTimeout(done, PAUSE_MS));
+function tell(socket, text) {
+  if (socket.readyState === WebSocket.OPEN) socket.send(text);
+}
+
+/** Uploads: little waits in the browser, so that an upload ends when its stage does. Messages grow with what a connection carries. */
+function fill() {
+  if (!loading.up) return;
+  for (const one of sockets.slice(0, active)) {
+    const bytes = Math.min(MOST_MESSAGE, Math.max(LEAST_MESSAGE, 2 ** Math.floor(Math.log2(one.sent / 64 + 1))));
+    while (one.socket.readyState === WebSocket.OPEN && one.socket.bufferedAmount < WAITING * bytes) {
+      one.socket.send(NOISE.subarray(0, bytes));
+      one.sent += bytes;
     }
   }
-}
-
-/** Not of the session's account, which would say every 50 ms what we count ourselves. */
-async function download(signal) {
-  const response = await ask(`/large?unsent_ms=${UNSENT_MS}`, { signal });
-  const reader = response.body.getReader();
-  for (;;) {
-    const { done, value } = await reader.read();
-    if (done) return;
-    received += value.length;
-  }
-}
-
-const upload = (body, signal, more) => {
-  flow += 1;
-  return ask(`/upload?session=${session}&flow=${flow}`, { method: "POST", body, signal, ...more });
-};
-
-function uploadStream(signal) {
-  const body = new ReadableStream({ pull: (stream) => stream.enqueue(CHUNK) }, { highWaterMark: 0 });
-  return upload(body, signal, { duplex: "half" });
-}
-
-/** Where a body cannot be sent while it is made. */
-function blobs() {
-  let bytes = FIRST_BLOB_BYTES;
-  return async (signal) => {
-    const body = new Blob(Array(bytes / CHUNK.length).fill(CHUNK));
-    await upload(body, signal);
-    bytes = Math.min(bytes * GROWTH, LAST_BLOB_BYTES);
-  };
 }

@@ -1,4 +1,4 @@
-// Plain numbers: quantiles, rates of counters, and how they are written for people.
+// Plain numbers: quantiles, and how they are written for people.
 
 /** By linear interpolation between order statistics (type 7 of Hyndman and Fan 1996); null of nothing. */
 export function quantile(values, share) {
@@ -8,26 +8,6 @@ export function quantile(values, share) {
   const below = Math.floor(place);
   const above = Math.min(below + 1, sorted.length - 1);
   return sorted[below] + (place - below) * (sorted[above] - sorted[below]);
-}
-
-export function mean(values) {
-  return values.length === 0 ? null : values.reduce((sum, value) => sum + value, 0) / values.length;
-}
-
-/** Of a counter that was read at times in ascending order, `[{ at_ms, bytes }]`: what it said at a time, interpolated. */
-export function counted(readings, at_ms) {
-  const after = readings.findIndex((reading) => reading.at_ms >= at_ms);
-  if (after === -1) return readings.at(-1)?.bytes ?? 0;
-  if (after === 0) return readings[0].bytes;
-  const [a, b] = [readings[after - 1], readings[after]];
-  return a.bytes + ((b.bytes - a.bytes) * (at_ms - a.at_ms)) / (b.at_ms - a.at_ms);
-}
-
-/** Bits a second between two times; null if the counter was not read until the second. */
-export function rate(readings, from_ms, to_ms) {
-  const covers = readings.length > 1 && readings[0].at_ms <= from_ms && readings.at(-1).at_ms >= to_ms;
-  if (!covers || to_ms <= from_ms) return null;
-  return ((counted(readings, to_ms) - counted(readings, from_ms)) * 8000) / (to_ms - from_ms);
 }
 
 const NONE = "–";

@@ -7,6 +7,8 @@ import { element, find, showHistory, showPlot, showResult } from "./show.js";
 import { GLANCE, PLAN } from "./stages.js";
 
 const plan = new URLSearchParams(location.search).has("glance") ? GLANCE : PLAN;
+/** Of the server's sockets: ?cc=cubic. */
+const control = new URLSearchParams(location.search).get("cc");
 const length_ms = plan.reduce((sum, stage) => sum + stage.seconds * 1000, 0);
 
 const NOW = { idle: "Measuring without load…", down: "Downloading…", up: "Uploading…", both: "Downloading and uploading…" };
@@ -36,7 +38,7 @@ async function start() {
   find("token-form").hidden = true;
   find("result").hidden = true;
   find("start").textContent = "Stop";
-  run = new Run({ plan, token: token(), on: { stage } });
+  run = new Run({ plan, token: token(), control, on: { stage } });
   status("Calling the server…");
   const watching = live();
   const awake = stayAwake();
@@ -94,7 +96,7 @@ function finish(measured, { protocol, started }) {
 
 function open(made) {
   showResult(made);
-  shown = { seen: plotted(made.series), end_ms: 0, words: `Delay and rates over time. ${made.verdict.headline}. ${made.verdict.words}` };
+  shown = { seen: plotted(made.series), end_ms: 0, words: `Delay and rates over time. ${made.verdict.headline}` };
   showPlot(shown.seen, shown.end_ms, shown.words);
   find("headline").focus();
 }

@@ -1,15 +1,13 @@
 // What is kept of a run.
 
 import { FORMAT, thinned } from "./history.js";
-import { doubts, verdict } from "./verdict.js";
 
 const SAMPLES = 600;
 const READINGS = 200;
 
-/** Of what a run resolves to. */
-export function record({ summary, watched, seen }, { id, taken_at, host, protocol }) {
-  const found = doubts(summary, watched);
-  return { format: FORMAT, id, taken_at, host, protocol, summary, watched, verdict: verdict(summary, found), doubts: found, series: series(seen) };
+/** Of what a run resolves to: the server's verdict and numbers, and the series for the plot. */
+export function record({ judged, seen }, { id, taken_at, host, protocol }) {
+  return { format: FORMAT, id, taken_at, host, protocol, ...judged, series: series(seen) };
 }
 
 const short = (value) => Math.round(value * 10) / 10;

@@ -2,12 +2,7 @@
 
 import { byPage } from "./account.js";
 import { now } from "./clock.js";
-import { INTERVAL_MS, LANES, summary } from "./stages.js";
-
-/** HTTP/1.1 gets six connections from a browser, and the account has one of them. */
-const TRANSFERS = 4;
-/** Streams of the one HTTP/2 connection: a second only fills the gaps of the first. */
-const STREAMS = 2;
+import { INTERVAL_MS, LANES } from "./stages.js";
 
 /** Between stages: until delay is what it was, at most so long. */
 const PAUSE_MS = 5000;
@@ -15,8 +10,6 @@ const CALM_MS = 400;
 
 /** For answers and account after the last stage. */
 const LAST_MS = 4000;
-
-const HTTP2 = "h2";
 
 /** The server refused: `status` is 401 if it wants a token or another. */
 export class Refused extends Error {
@@ -37,6 +30,8 @@ export class Run {
   #down = [];
   #account = [];
   #failures = [];
+  #connections = 0;
+  #control = null;
   #lanesLost = 0;
   #finished = null;
   #networkChanged = false;
@@ -44,9 +39,11 @@ export class Run {
   #hiddenSince_ms = document.hidden ? now() : null;
 
   /** `on` may have `stage(stage)`: one began or (with `end_ms`) ended. */
-  constructor({ plan, token, on }) {
+  constructor({ plan, token, control, on }) {
     this.plan = plan;
     this.token = token;
+    /** Congestion control asked of the server; null: its own. */
+    this.control = control;
     this.on = on;
   }
 
@@ -100,7 +97,7 @@ export class Run {
     this.protocol = protocol ?? "";
     this.#load = this.#worker("load.js", this.#fromLoad);
     this.#probe = this.#worker("probe.js", this.#fromProbe);
-    this.#load.postMessage({ begin: { session: this.#session.session, token: this.token, isHttp2: this.protocol === HTTP2 } });
+    this.#load.postMessage({ begin: { session: this.#session.session, token: this.token, control: this.control } });
     const socket = new URL(`/unbloat/v1/ws?session=${this.#session.session}`, location.href);
     socket.protocol = location.protocol === "https:" ? "wss:" : "ws:";
     this.#probe.postMessage({ open: socket.href });
@@ -146,17 +143,18 @@ export class Run {
     if (data.down) this.#down.push({ ...data.down, at_ms: this.#time(data.down.at_ms) });
     if (data.account) this.#account.push({ ...data.account, arrived_ms: this.#time(data.account.arrived_ms) });
     if (data.trouble) this.#failures.push(data.trouble);
+    if (data.control) this.#control = data.control;
+    if (data.connections) this.#connections = data.connections;
   };
 
   async #stage({ name, down, up, seconds }) {
-    const each = this.protocol === HTTP2 ? STREAMS : TRANSFERS / (down && up ? 2 : 1);
     const stage = { name, down, up, start_ms: this.#time(), end_ms: null };
     this.#stages.push(stage);
-    this.#load.postMessage({ load: { down: down ? each : 0, up: up ? each : 0 } });
+    this.#load.postMessage({ load: { down, up } });
     this.on.stage(stage);
     await this.#sleep(seconds * 1000);
     stage.end_ms = this.#time();
-    this.#load.postMessage({ load: { down: 0, up: 0 } });
+    this.#load.postMessage({ load: { down: false, up: false } });
     this.on.stage(stage);
     const isLast = name === this.plan.at(-1).name;
     if ((down || up) && !isLast) await this.#until(() => this.#isCalm(), PAUSE_MS);
@@ -178,7 +176,24 @@ export class Run {
     this.#endHidden();
     const seen = this.seen();
     const unanswered = (this.#finished?.unanswered ?? []).map((at) => this.#time(at));
-    return { summary: summary({ ...seen, unanswered }), watched: this.#watched(), seen };
+    return { judged: await this.#judged(seen, unanswered), seen };
+  }
+
+  /** The server's verdict: the same code as that of `unbloat test`. */
+  async #judged({ stages, samples, down, up }, unanswered) {
+    const pairs = (readings) => readings.map((reading) => [reading.at_ms, reading.bytes]);
+    const run = {
+      stages: stages.map(({ name, start_ms, end_ms }) => ({ name, start_ms, end_ms })),
+      samples: samples.map(({ lane, sent_ms, rtt_ms }) => [lane, sent_ms, rtt_ms]),
+      unanswered,
+      down: pairs(down),
+      up: pairs(up),
+      watched: this.#watched(),
+    };
+    const headers = { "Content-Type": "application/json", ...(this.token ? { Authorization: `Bearer ${this.token}` } : {}) };
+    const response = await fetch("/unbloat/v1/verdict", { method: "POST", headers, body: JSON.stringify(run), signal: this.#stopping.signal });
+    if (!response.ok) throw new Refused(response.status, (await response.text()).trim().slice(0, 300));
+    return response.json();
   }
 
   #watched() {
@@ -186,9 +201,12 @@ export class Run {
       hidden_ms: this.#hidden_ms,
       late_p95_ms: this.#finished?.late_p95_ms ?? 0,
       failures: this.#failures,
+      lanes: LANES,
       lanes_lost: Math.min(this.#lanesLost, LANES),
+      interval_ms: INTERVAL_MS,
       network_changed: this.#networkChanged,
-      from_account: this.#account.length > 0,
+      connections: this.#connections,
+      congestion_control: this.#control,
       limit_bps: this.#session.limits?.rate_bps ?? null,
     };
   }

@@ -2,7 +2,6 @@
 
 import { delayText, mbits, msText } from "./numbers.js";
 import { draw } from "./plot.js";
-import { advice, RULE } from "./verdict.js";
 
 const STAGE_WORDS = { idle: "none", down: "download", up: "upload", both: "both" };
 
@@ -14,17 +13,17 @@ export function element(name, text, more = {}) {
 
 const items = (list, texts) => list.replaceChildren(...texts.map((text) => element("li", text)));
 
-/** `record` as `record.js` makes it. */
-export function showResult({ summary, verdict, doubts }) {
+/** `record` as `record.js` makes it; the words are the server's. */
+export function showResult({ summary, verdict, limits }) {
   const result = find("result");
   result.className = verdict.kind;
   find("grade").textContent = verdict.grade ?? "";
   find("headline").textContent = verdict.headline;
-  find("words").textContent = verdict.words;
-  find("rule").textContent = verdict.grade ? `${RULE} Here: ${delayText(verdict.grade_mean_ms)}.` : RULE;
-  items(find("doubts"), doubts.map((doubt) => doubt.text));
-  find("doubts-block").hidden = doubts.length === 0;
-  items(find("advice"), advice(summary, verdict));
+  find("words").textContent = summary.base_ms === null ? "" : `Without load an answer takes ${delayText(summary.base_ms)}.`;
+  items(find("doubts"), verdict.doubts.map((doubt) => doubt.reason));
+  find("doubts-block").hidden = verdict.doubts.length === 0;
+  items(find("advice"), verdict.advice.map((advice) => (advice.is_alternative ? `Or: ${advice.text}` : advice.text)));
+  items(find("limits"), limits);
   find("numbers").tBodies[0].replaceChildren(...summary.stages.map(row));
   result.hidden = false;
 }
@@ -51,11 +50,15 @@ export function showHistory(runs, on) {
   find("history").replaceChildren(...runs.map((run) => entry(run, on)));
 }
 
+/** Nothing under a run that has no verdict. */
+function added({ verdict }) {
+  return verdict.grade ? verdict.directions.map((one) => `${one.direction} ${delayText(Math.max(0, one.added_ms))}`).join(", ") : "";
+}
+
 function entry(run, on) {
   const when = new Date(run.taken_at).toLocaleString([], { dateStyle: "medium", timeStyle: "short" });
-  const what = element("div", `${run.verdict.headline}, ${when}`, { className: "what" });
-  const stage = (name) => run.summary.stages.find((s) => s.name === name);
-  what.append(element("span", `${delayText(stage("down").added_p50_ms)} added by downloads, ${delayText(stage("up").added_p50_ms)} by uploads`));
+  const what = element("div", `${when}: ${run.verdict.headline}`, { className: "what" });
+  what.append(element("span", added(run)));
   const small = { type: "button", className: "small" };
   const show = element("button", "Show", { ...small, ariaLabel: `Show the test of ${when}`, onclick: () => on.open(run) });
   const remove = element("button", "Delete", { ...small, ariaLabel: `Delete the test of ${when}`, onclick: () => on.remove(run) });

@@ -51,6 +51,14 @@ impl Running {
         )
     }
 
+    pub fn post(&self, target: &str, body: &[u8]) -> Reply {
+        let length = body.len();
+        let head = format!(
+            "POST {target} HTTP/1.1\r\nhost: test.example:1\r\nconnection: close\r\ncontent-length: {length}\r\n\r\n"
+        );
+        self.send(&[head.as_bytes(), body].concat())
+    }
+
     pub fn send(&self, request: &[u8]) -> Reply {
         let mut stream = self.connect();
         // A server that refuses early may have closed already.

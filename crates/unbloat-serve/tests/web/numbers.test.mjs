@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { counted, delayText, mbits, msText, quantile, rate, roundUp } from "../../web/numbers.js";
+import { delayText, mbits, msText, quantile, roundUp } from "../../web/numbers.js";
 
 test("quantiles interpolate between the nearest", () => {
   assert.equal(quantile([4, 1, 3, 2], 0.5), 2.5);
@@ -8,17 +8,6 @@ test("quantiles interpolate between the nearest", () => {
   assert.equal(quantile([7], 0.99), 7);
   assert.equal(quantile([], 0.5), null);
   assert.equal(quantile([9, 10, 100], 0.5), 10);
-});
-
-test("a counter is read between its readings and not beyond them", () => {
-  const readings = [{ at_ms: 0, bytes: 0 }, { at_ms: 1000, bytes: 1000 }, { at_ms: 2000, bytes: 5000 }];
-  assert.equal(counted(readings, 1500), 3000);
-  assert.equal(counted(readings, 9000), 5000);
-  assert.equal(counted([], 1), 0);
-  assert.equal(rate(readings, 500, 1500), 2500 * 8);
-  assert.equal(rate(readings, 500, 2500), null);
-  assert.equal(rate(readings, 1000, 1000), null);
-  assert.equal(rate([], 0, 1), null);
 });
 
 test("numbers are written in the digits that mean something", () => {

@@ -1,0 +1,243 @@
+//! Numbers of each stage.
+
+use super::{PageLoad, PageRun, PageStage};
+use crate::fields::{bps_or_null, ms_or_null};
+use crate::quantile::quantile_of;
+use serde::Serialize;
+use std::collections::BTreeMap;
+use unbloat_units::{Delta, Rate};
+
+/// What a load needs until its rate and its queue stand: this share of its stage, or this long.
+const RAMP_SHARE: f64 = 0.4;
+const RAMP_MS: f64 = 2_000.0;
+/// No page has longer ones.
+const LONGEST_STAGE_S: f64 = 600.0;
+/// A message that overtook another left so much later and came so much earlier: less is the order in which a browser hands over.
+const LATER_INTERVALS: f64 = 2.0;
+const EARLIER_MS: f64 = 10.0;
+/// Rates of seconds on a line of a fixed rate differ by less, those of radio by more.
+const STEADY: f64 = 0.5;
+
+/// One stage, as it is judged.
+#[derive(Clone, Debug, Serialize)]
+pub struct StageNumbers {
+    pub name: PageLoad,
+    /// Of what counts.
+    pub seconds: f64,
+    #[serde(rename = "added_mean_ms", with = "ms_or_null")]
+    mean: Option<Delta>,
+    #[serde(rename = "added_p50_ms", with = "ms_or_null")]
+    p50: Option<Delta>,
+    #[serde(rename = "added_p95_ms", with = "ms_or_null")]
+    p95: Option<Delta>,
+    #[serde(rename = "added_p99_ms", with = "ms_or_null")]
+    p99: Option<Delta>,
+    pub samples: usize,
+    /// Left out: held back by their own connection.
+    pub held: usize,
+    pub unanswered: usize,
+    /// The last third waited clearly longer than the first: the buffer is larger than the load could fill.
+    pub growing: bool,
+    #[serde(rename = "down_bps", with = "bps_or_null")]
+    down: Option<Rate>,
+    #[serde(rename = "up_bps", with = "bps_or_null")]
+    up: Option<Rate>,
+    #[serde(skip)]
+    spread: Option<f64>,
+}
+
+impl StageNumbers {
+    pub fn mean(&self) -> Option<Delta> {
+        self.mean
+    }
+
+    pub fn p95(&self) -> Option<Delta> {
+        self.p95
+    }
+
+    /// Down and up.
+    pub fn rates(&self) -> [Option<Rate>; 2] {
+        [self.down, self.up]
+    }
+
+    pub fn is_steady(&self) -> bool {
+        self.spread.is_none_or(|spread| spread < STEADY)
+    }
+}
+
+impl PageLoad {
+    /// Down and up.
+    pub fn loads(self) -> [bool; 2] {
+        [
+            matches!(self, PageLoad::Down | PageLoad::Both),
+            matches!(self, PageLoad::Up | PageLoad::Both),
+        ]
+    }
+}
+
+type Sample = (u16, f64, f64);
+
+/// The median idle round trip, and the numbers of all stages.
+pub fn all(run: &PageRun) -> (Option<Delta>, Vec<StageNumbers>) {
+    let held = held(run);
+    let counts = |at: &usize| !held[*at];
+    let of_idle = run.stages.iter().find(|stage| stage.name == PageLoad::Idle);
+    let base = of_idle.and_then(|stage| {
+        let idle = within(run, window(stage));
+        median(idle.map(|at| run.samples[at].2))
+    });
+    let stages = run.stages.iter().map(|stage| {
+        let span = window(stage);
+        let answered = within(run, span).count();
+        let counting: Vec<Sample> = within(run, span)
+            .filter(counts)
+            .map(|at| run.samples[at])
+            .collect();
+        numbers(run, stage, base, answered, &counting)
+    });
+    (base.map(delta), stages.collect())
+}
+
+fn numbers(
+    run: &PageRun,
+    stage: &PageStage,
+    base: Option<f64>,
+    answered: usize,
+    counting: &[Sample],
+) -> StageNumbers {
+    let (from, to) = window(stage);
+    // Less than nothing is nothing.
+    let added: Vec<f64> = base
+        .map(|base| {
+            counting
+                .iter()
+                .map(|(.., rtt)| (rtt - base).max(0.0))
+                .collect()
+        })
+        .unwrap_or_default();
+    let share = |share| quantile_of(&mut added.clone(), share).map(delta);
+    let [loads_down, loads_up] = stage.name.loads();
+    let of = |is_loaded: bool, readings| is_loaded.then(|| rate(readings, from, to)).flatten();
+    let alone = match (loads_down, loads_up) {
+        (true, false) => Some(&run.down),
+        (false, true) => Some(&run.up),
+        _ => None,
+    };
+    StageNumbers {
+        name: stage.name,
+        seconds: (to - from) / 1e3,
+        mean: (!added.is_empty()).then(|| delta(added.iter().sum::<f64>() / added.len() as f64)),
+        p50: share(0.5),
+        p95: share(0.95),
+        p99: share(0.99),
+        samples: counting.len(),
+        held: answered - counting.len(),
+        unanswered: run
+            .unanswered
+            .iter()
+            .filter(|at| (from..to).contains(*at))
+            .count(),
+        growing: is_growing(counting, (from, to)),
+        down: of(loads_down, &run.down),
+        up: of(loads_up, &run.up),
+        spread: alone.and_then(|readings| spread(readings, from, to)),
+    }
+}
+
+/// The part of a stage that counts.
+fn window(stage: &PageStage) -> (f64, f64) {
+    let ramp = match stage.name {
+        PageLoad::Idle => 0.0,
+        _ => (RAMP_SHARE * (stage.end_ms - stage.start_ms)).min(RAMP_MS),
+    };
+    (stage.start_ms + ramp, stage.end_ms)
+}
+
+fn within(run: &PageRun, (from, to): (f64, f64)) -> impl Iterator<Item = usize> {
+    let sent = run.samples.iter().enumerate();
+    sent.filter(move |(_, sample)| (from..to).contains(&sample.1))
+        .map(|(at, _)| at)
+}
+
+/// Which samples their own connection held back.
+fn held(run: &PageRun) -> Vec<bool> {
+    let arrival = |at: usize| run.samples[at].1 + run.samples[at].2;
+    let mut order: Vec<usize> = (0..run.samples.len()).collect();
+    order.sort_by(|a, b| arrival(*a).total_cmp(&arrival(*b)));
+    let later = LATER_INTERVALS * run.watched.interval_ms;
+    let enough = f64::from(run.watched.lanes.saturating_sub(1)) / 2.0;
+    let mut found = vec![false; run.samples.len()];
+    // Of what had arrived clearly before: when the newest message of each lane was sent.
+    let mut newest: BTreeMap<u16, f64> = BTreeMap::new();
+    let mut before = 0;
+    for &at in &order {
+        while arrival(order[before]) < arrival(at) - EARLIER_MS {
+            let (lane, sent, _) = run.samples[order[before]];
+            let known = newest.entry(lane).or_insert(sent);
+            *known = known.max(sent);
+            before += 1;
+        }
+        let (lane, sent, _) = run.samples[at];
+        let overtook = newest
+            .iter()
+            .filter(|(other, newest)| **other != lane && **newest > sent + later);
+        found[at] = overtook.count() as f64 >= enough.max(1.0);
+    }
+    found
+}
+
+fn is_growing(samples: &[Sample], (from, to): (f64, f64)) -> bool {
+    let third = (to - from) / 3.0;
+    let part = |begin: f64, end: f64| {
+        let sent = samples
+            .iter()
+            .filter(move |sample| (begin..end).contains(&sample.1));
+        median(sent.map(|sample| sample.2))
+    };
+    match (part(from, from + third), part(to - third, to)) {
+        (Some(first), Some(last)) => last > 1.3 * first && last > first + 30.0,
+        _ => false,
+    }
+}
+
+/// Between two times; None if the counter was not read until the second.
+fn rate(readings: &[(f64, f64)], from: f64, to: f64) -> Option<Rate> {
+    let (first, last) = (readings.first()?, readings.last()?);
+    let is_covered = first.0 <= from && last.0 >= to && to > from;
+    let bytes = counted(readings, to) - counted(readings, from);
+    is_covered.then(|| Rate::from_bps_f64(bytes.max(0.0) * 8e3 / (to - from)))
+}
+
+/// What a counter said at a time, in proportion between two readings.
+fn counted(readings: &[(f64, f64)], at: f64) -> f64 {
+    let after = readings.partition_point(|reading| reading.0 < at);
+    match (
+        after.checked_sub(1).and_then(|before| readings.get(before)),
+        readings.get(after),
+    ) {
+        (Some(a), Some(b)) => a.1 + (b.1 - a.1) * (at - a.0) / (b.0 - a.0),
+        (Some(only), None) | (None, Some(only)) => only.1,
+        (None, None) => 0.0,
+    }
+}
+
+/// Of the rates of seconds: from the tenth to the ninetieth percentile, by the median.
+fn spread(readings: &[(f64, f64)], from: f64, to: f64) -> Option<f64> {
+    let seconds = ((to - from) / 1e3).clamp(0.0, LONGEST_STAGE_S).floor() as usize;
+    let each = (0..seconds).filter_map(|second| {
+        let begin = from + second as f64 * 1e3;
+        Some(rate(readings, begin, begin + 1e3)?.as_bps_f64())
+    });
+    let mut rates: Vec<f64> = each.collect();
+    let [low, middle, high] = [0.1, 0.5, 0.9].map(|share| quantile_of(&mut rates, share));
+    let middle = middle.filter(|middle| *middle > 0.0)?;
+    Some((high? - low?) / middle)
+}
+
+fn median(values: impl Iterator<Item = f64>) -> Option<f64> {
+    quantile_of(&mut values.collect::<Vec<_>>(), 0.5)
+}
+
+fn delta(ms: f64) -> Delta {
+    Delta::from_secs_f64(ms / 1e3)
+}
