@@ -6,6 +6,7 @@
 //! - [`Probes`] to [`Rpm`], by the draft and as older clients count,
 //! - [`added`]: series of delays without and with load to added delay, with intervals of confidence,
 //! - [`grade`]: marks by the named rule of others, with the rule in words,
+//! - [`causes`]: what else than a queue in the loaded direction made delay or kept load small,
 //! - [`distrust`]: why a run is not to be believed,
 //! - [`Split`]: what waits in the end hosts, and what in the network,
 //! - [`advise`]: the one decision of the cure, with its evidence,
@@ -14,6 +15,7 @@
 mod added;
 mod advice;
 mod baseline;
+mod cause;
 mod distrust;
 mod fields;
 mod grade;
@@ -30,6 +32,7 @@ mod verdict;
 pub use added::{Added, Baseline, Estimate, Sample, Series, Spread, added};
 pub use advice::{Advice, Cure, SHAPER_DOWN, SHAPER_UP, Site, advise};
 pub use baseline::standing;
+pub use cause::{Cause, CauseFacts, Late, causes};
 pub use distrust::{Checks, Distrust, LoadChecks, ServerGone, distrust};
 pub use grade::{Facts, LoadedRtt, Mark, Rule, grade, letter};
 pub use load::{Doubt, LoadedDirection, UNNOTICED};

@@ -6,6 +6,7 @@
 //! nine tenths of what it reaches at its best (90th percentile of quarter seconds), but not before three tenths of the stage
 //! and not after half of it. Responsiveness has its own rule, the draft's: the last MAD intervals.
 
+mod causes;
 mod curves;
 mod echoes;
 pub(crate) mod flight;
@@ -21,9 +22,9 @@ pub(crate) use curves::Curves;
 pub use echoes::EchoAccount;
 use echoes::Still;
 use unbloat_responsiveness::{
-    Added, Checks, Confidence, Distrust, Doubt, Facts, LoadChecks, LoadedDirection, LoadedRtt,
-    Mark, Means, Params, Rpm, Rule, ServerGone, Split, StackView, Verdict, distrust, grade,
-    verdict,
+    Added, Cause, Checks, Confidence, Distrust, Doubt, Facts, LoadChecks, LoadedDirection,
+    LoadedRtt, Mark, Means, Params, Rpm, Rule, ServerGone, Split, StackView, Verdict, distrust,
+    grade, verdict,
 };
 use unbloat_units::{Bytes, Delta, Rate, Time};
 
@@ -37,6 +38,8 @@ pub struct Findings {
     pub splits: Vec<(Direction, Split)>,
     pub rule: Rule,
     pub marks: Vec<Mark>,
+    /// What else than a queue in the loaded direction made delay, or kept load small.
+    pub causes: Vec<Cause>,
     pub distrust: Vec<Distrust>,
     /// What all of it comes to.
     pub verdict: Verdict,
@@ -50,6 +53,8 @@ pub struct Idle {
     /// Mean difference of successive round trips.
     pub jitter: Option<Delta>,
     pub account: EchoAccount,
+    /// Part of the time for which it is known what became of datagrams.
+    pub coverage: Option<f64>,
     /// Medians of round trips by kind of probe; the least of each where the path was not idle.
     pub view: StackView,
     /// The round trip of an empty path: the median, or the least of the whole test where the path was not idle.
@@ -82,6 +87,8 @@ pub struct LoadFindings {
     pub added_rtt: Option<Added>,
     pub loaded_rtt: Option<LoadedRtt>,
     pub account: EchoAccount,
+    /// Part of the judged time for which it is known what became of datagrams.
+    pub coverage: Option<f64>,
     pub rpm: Option<Rpm>,
     pub rpm_legacy: Option<Rpm>,
     pub means: Option<Means>,
@@ -90,6 +97,8 @@ pub struct LoadFindings {
     /// What load added to each kind of round trip.
     pub view: StackView,
     pub flows: usize,
+    /// All that passed this host's interface down and up, of other programs and framing included; up, what is dropped later counts as well.
+    pub interface: [Option<Rate>; 2],
     pub failed: usize,
     /// Share of the senders' busy time for which windows held them back.
     pub held_back: Option<f64>,
@@ -113,13 +122,16 @@ pub fn findings(measured: &Measured, rule: Rule) -> Findings {
         // What waits in senders is cured by options of TCP's sockets, which QUIC does not have.
         directions.iter_mut().for_each(|one| one.unsent = None);
     }
-    let verdict = verdict(directions, reasons.iter().map(Doubt::from).collect());
+    let causes = causes::find(measured, &idle, &loads);
+    let doubts = reasons.iter().map(Doubt::from);
+    let verdict = verdict(directions, causes::doubts(&causes).chain(doubts).collect());
     // What says nothing has no grade by anybody's rule.
     let is_graded = verdict.grade.is_some();
     let marks = is_graded.then(|| grade(rule, &facts(&idle, &loads)));
     Findings {
         marks: marks.unwrap_or_default(),
         verdict,
+        causes,
         distrust: reasons,
         idle,
         loads,
@@ -128,15 +140,19 @@ pub fn findings(measured: &Measured, rule: Rule) -> Findings {
     }
 }
 
+fn of(loads: &[LoadFindings], direction: Direction) -> Option<&LoadFindings> {
+    let alone = alone(direction);
+    let mut stages = loads.iter().filter(move |found| found.load == alone);
+    let first = stages.clone().next();
+    stages
+        .find(|found| found.stack == Stack::NetworkOnly)
+        .or(first)
+}
+
 impl Findings {
     /// The stage that loads this direction alone; with senders held short, if there is such a one.
     pub fn of(&self, direction: Direction) -> Option<&LoadFindings> {
-        let alone = alone(direction);
-        let mut stages = self.loads.iter().filter(move |found| found.load == alone);
-        let first = stages.clone().next();
-        stages
-            .find(|found| found.stack == Stack::NetworkOnly)
-            .or(first)
+        of(&self.loads, direction)
     }
 
     /// The worst stage's.
@@ -174,6 +190,14 @@ impl LoadFindings {
 const STEADY: f64 = 0.5;
 
 impl LoadFindings {
+    /// Load connections of a loaded direction: stages of both directions have as many of each.
+    pub fn flows_of(&self, direction: Direction) -> Option<u64> {
+        let directions = Direction::BOTH.into_iter();
+        let loaded = directions.filter(|one| self.load.has(*one)).count() as u64;
+        let is_loaded = self.load.has(direction) && self.flows > 0;
+        is_loaded.then(|| (self.flows as u64 / loaded).max(1))
+    }
+
     /// The path carried about the same all the time.
     pub fn is_steady(&self, direction: Direction) -> bool {
         self.spread[direction as usize].map_or(self.is_saturated, |spread| spread < STEADY)
@@ -224,6 +248,7 @@ fn idle(measured: &Measured) -> Idle {
         standing,
         jitter: echoes::jitter(measured, span),
         account: echoes::account(measured, span),
+        coverage: echoes::coverage(measured, span),
         view,
     }
 }
@@ -261,6 +286,7 @@ fn load(measured: &Measured, idle: &Idle, number: usize, stage: &StageRun) -> Lo
         added_rtt: echoes::added_rtt(measured, still, span),
         loaded_rtt: echoes::loaded_rtt(measured, span),
         account: echoes::account(measured, span),
+        coverage: echoes::coverage(measured, span),
         rpm: responded.rpm,
         rpm_legacy: responded.legacy,
         means: responded.means,
@@ -268,6 +294,7 @@ fn load(measured: &Measured, idle: &Idle, number: usize, stage: &StageRun) -> Lo
         is_saturated: responded.is_saturated,
         view: views::less(&medians, &idle.view),
         flows: of_stage.clone().count(),
+        interface: Direction::BOTH.map(|direction| interface::rate(measured, direction, span)),
         failed: of_stage.filter(|flow| flow.failure.is_some()).count(),
         held_back: views::held_back(measured, number, stage.stack),
         in_flight: Direction::BOTH
@@ -304,9 +331,6 @@ fn checks(measured: &Measured, idle: &Idle, loads: &[LoadFindings]) -> Checks {
     let most = |share: fn(&crate::measured::HostLoad) -> Option<f64>| {
         hosts().filter_map(|host| share(&host)).reduce(f64::max)
     };
-    // Of fewer sends one that is late would be a fault.
-    let paced = hosts().filter(|host| host.sends >= 100);
-    let late = paced.map(|host| host.late_sends as f64 / host.sends as f64);
     let has_echo = measured.server.echo.is_some();
     let idle_samples = match has_echo {
         true => idle.account.back as usize,
@@ -316,7 +340,7 @@ fn checks(measured: &Measured, idle: &Idle, loads: &[LoadFindings]) -> Checks {
     Checks {
         cpu_busy: most(|host| host.busy),
         cpu_stolen: most(|host| host.stolen),
-        late: late.reduce(f64::max),
+        coverage: coverage(idle, loads),
         clock_error: measured.clocks.map(|clocks| clocks.error),
         clock_failed: has_echo && measured.clocks.is_none(),
         idle_spread: idle.rtt.map(|[p50, p95, _]| p95 - p50),
@@ -334,6 +358,14 @@ fn checks(measured: &Measured, idle: &Idle, loads: &[LoadFindings]) -> Checks {
             is_all: loads.is_empty(),
         }),
     }
+}
+
+/// Of every stage that is judged, by name.
+fn coverage(idle: &Idle, loads: &[LoadFindings]) -> Vec<(&'static str, f64)> {
+    let idle = idle.coverage.map(|known| (Load::Idle.name(), known));
+    let loads = loads.iter();
+    let loads = loads.filter_map(|found| Some((found.load.name(), found.coverage?)));
+    idle.into_iter().chain(loads).collect()
 }
 
 /// What ends so shortly before a stage did not make it less loaded: a server that goes away ends both.
@@ -413,12 +445,7 @@ fn directions(
     splits: &[(Direction, Split)],
 ) -> Vec<LoadedDirection> {
     let one = |direction: Direction| {
-        let load = alone(direction);
-        let mut found = loads.iter().filter(|found| found.load == load);
-        let first = found.clone().next();
-        let found = found
-            .find(|found| found.stack == Stack::NetworkOnly)
-            .or(first)?;
+        let found = of(loads, direction)?;
         let mut split = splits.iter().filter(|(of, _)| *of == direction);
         Some(LoadedDirection {
             direction,

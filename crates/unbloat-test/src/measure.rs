@@ -33,7 +33,7 @@ const TICK: Duration = Duration::from_millis(20);
 /// For replies, and the account's last lines.
 const LAST_WAIT: Duration = Duration::from_millis(300);
 /// Between stages at least and at most; queues empty in between.
-const PAUSE: [Delta; 2] = [Delta::ms(500), Delta::secs(3)];
+const PAUSE: [Delta; 2] = [Delta::ms(500), Delta::secs(6)];
 /// So near to the least round trip the path is at rest.
 const AT_REST: Delta = Delta::ms(5);
 

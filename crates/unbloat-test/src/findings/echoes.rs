@@ -66,6 +66,26 @@ pub(super) fn loss<'a>(accounts: impl Iterator<Item = &'a EchoAccount>) -> Optio
     (sent > 0).then(|| 1.0 - back as f64 / sent as f64)
 }
 
+/// Part of a time for which it is known what happened: of tenths of a second, those in which a datagram left that came back or was lost in a
+/// known direction. None where no datagrams are sent.
+pub(super) fn coverage(measured: &Measured, (from, to): Span) -> Option<f64> {
+    measured.server.echo?;
+    let bins = (to.since(from).as_ns() / COVERED.as_ns()).max(0) as usize;
+    let mut is_known = vec![false; bins];
+    let told = within(measured, (from, to)).filter(|echo| echo.fate != Fate::Lost);
+    for echo in told {
+        let bin = echo.sent.since(from).as_ns() / COVERED.as_ns();
+        if let Some(known) = is_known.get_mut(bin as usize) {
+            *known = true;
+        }
+    }
+    let known = is_known.iter().filter(|known| **known).count();
+    Some(known as f64 / bins.max(1) as f64)
+}
+
+/// Queues of bulk load change little in that time.
+const COVERED: Delta = Delta::ms(100);
+
 /// Delays, each at the time that the datagram entered what delayed it.
 fn samples(
     measured: &Measured,
@@ -97,10 +117,10 @@ pub(super) struct Still {
 impl Still {
     pub(super) fn of(measured: &Measured, span: Span) -> Still {
         let floor = floor(measured);
-        let late = |look: fn(&Echo) -> Option<(Time, Delta)>, floor: Delta| {
+        let late = |look: fn(&Echo) -> Option<(Time, Delta)>, least: Delta| {
             let idle = samples(measured, span, look).into_iter();
             let mut delays: Vec<Delta> = idle.map(|sample| sample.delay).collect();
-            standing(&mut delays, floor)
+            standing(&mut delays, least)
         };
         Still {
             span,
@@ -188,7 +208,7 @@ pub(super) fn added_rtt(measured: &Measured, still: Option<Still>, loaded: Span)
     })
 }
 
-fn rtts(measured: &Measured, span: Span) -> Vec<Delta> {
+pub(super) fn rtts(measured: &Measured, span: Span) -> Vec<Delta> {
     within(measured, span).filter_map(|echo| echo.rtt).collect()
 }
 

@@ -28,6 +28,16 @@ pub(super) fn foreign(measured: &Measured) -> [Option<Rate>; 2] {
     })
 }
 
+/// All that passed in a direction, framing included.
+pub(super) fn rate(
+    measured: &Measured,
+    direction: Direction,
+    (from, to): (Time, Time),
+) -> Option<Rate> {
+    let counts = &measured.interface.as_ref()?.counts;
+    bytes(counts, direction, (from, to))?.over(to.since(from))
+}
+
 /// None of counts that do not reach over that time.
 fn bytes(counts: &[Beside], direction: Direction, (from, to): (Time, Time)) -> Option<Bytes> {
     let reaches = counts.first()?.at <= from + ENOUGH / 2 && counts.last()?.at >= to - ENOUGH / 2;

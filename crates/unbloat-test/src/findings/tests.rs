@@ -306,13 +306,10 @@ fn a_server_that_goes_away_takes_only_the_stage_that_it_cut() {
     assert_eq!(found.loads.len(), 1);
     assert!(found.verdict.grade.is_some());
     measured.stages.truncate(1);
-    let found = findings(&measured, Rule::DslReports);
-    assert!(found.verdict.grade.is_none());
-    assert!(
-        found.verdict.headline.contains("the server"),
-        "{}",
-        found.verdict.headline
-    );
+    let nothing = findings(&measured, Rule::DslReports).verdict;
+    assert!(nothing.grade.is_none());
+    let headline = nothing.headline;
+    assert!(headline.contains("the server"), "{headline}");
 }
 
 #[test]
@@ -345,4 +342,58 @@ fn a_run_that_tells_nothing_has_no_grade_by_any_rule() {
             found.verdict.headline
         );
     }
+}
+
+#[test]
+fn what_is_unknown_for_half_of_a_stage_has_no_grade_and_late_sends_are_no_fault() {
+    let mut measured = downloaded();
+    for stage in &mut measured.stages {
+        stage.host.busy = Some(1.0);
+        (stage.host.late_sends, stage.host.sends) = (80, 100);
+    }
+    let busy = findings(&measured, Rule::DslReports);
+    assert_eq!(busy.distrust, [Distrust::CpuBusy { busy: 1.0 }]);
+    assert!(busy.verdict.grade.is_some());
+    // Nobody got to send in the second half of the download; what was lost on a known way is known.
+    measured
+        .echoes
+        .retain(|echo| echo.seq < 800 || echo.seq >= 1290);
+    for echo in &mut measured.echoes[600..700] {
+        (echo.fate, echo.rtt) = (Fate::LostDown, None);
+    }
+    let found = findings(&measured, Rule::DslReports);
+    let coverage = found.of(Direction::Down).unwrap().coverage.unwrap();
+    assert!((0.28..0.32).contains(&coverage), "{coverage}");
+    assert!(found.distrust[0].is_fatal(), "{:?}", found.distrust);
+    assert!(found.verdict.grade.is_none() && found.marks.is_empty());
+}
+
+#[test]
+fn a_program_that_answers_late_beside_a_prompt_kernel_is_the_servers_fault() {
+    let mut measured = downloaded();
+    let kernel = |i: i64, ms| {
+        [
+            probe(ProbeKind::Icmp, at_ms(i * 50), ms),
+            Probe {
+                tcp: Some(Delta::ms(ms)),
+                ..probe(ProbeKind::Foreign, at_ms(i * 50), 900)
+            },
+        ]
+    };
+    measured.probes = (0..260).flat_map(|i| kernel(i, 20)).collect();
+    for echo in &mut measured.echoes[300..] {
+        echo.rtt = Some(Delta::ms(900));
+    }
+    let found = findings(&measured, Rule::DslReports);
+    assert!(
+        matches!(found.causes[..], [Cause::SlowServer { .. }]),
+        "{:?}",
+        found.causes
+    );
+    assert!(
+        found.verdict.headline.contains("the server is slow"),
+        "{}",
+        found.verdict.headline
+    );
+    assert!(found.verdict.grade.is_none());
 }
