@@ -4,7 +4,7 @@ import json
 import os
 from concurrent.futures import ThreadPoolExecutor
 
-from . import absent, lab, label, queues, situation, vantage  # noqa: F401: families register themselves
+from . import absent, lab, label, queues, situation, stacks, vantage  # noqa: F401: families register themselves
 
 SEEDS = {"tune": range(1, 100), "held": range(1001, 1100), "ship": range(5001, 5100)}
 
@@ -18,9 +18,9 @@ def prepared(name, seed):
     """Captures and labels of a situation, by vantage point."""
     made = situation.make(name, seed)
     folder = lab.folder_of(made)
-    files, translate = vantage.captures(made, folder)
-    labels = label.labels(made, folder, translate)
-    (files["mid"].parent / "labels.json").write_text(json.dumps(labels, indent=1))
+    files = vantage.files_of(made, folder)
+    labels = label.labels(made, folder, vantage.Translation(made))
+    (folder / "labels.json").write_text(json.dumps(labels, indent=1))
     return [
         {"family": name, "seed": seed, "vantage": place, "file": str(files[place]), "label": labels[place]} for place in vantage.NAMES
     ]

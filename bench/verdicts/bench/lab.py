@@ -7,6 +7,8 @@ import subprocess
 import tempfile
 from pathlib import Path
 
+from . import vantage
+
 ROOT = Path(__file__).resolve().parents[3]
 TARGET = Path(os.environ.get("CARGO_TARGET_DIR", ROOT / "target"))
 CACHE = Path(os.environ.get("UNBLOAT_VERDICTS_CACHE", TARGET / "verdicts"))
@@ -26,8 +28,7 @@ def folder_of(situation):
     if situation.beside:
         parts.append((here / "apps.py").read_text())
     if situation.synthesis:
-        parts.append(repr(situation.synthesis))
-        parts += [path.read_text() for path in sorted(here.glob("synth*.py"))]
+        parts += [path.read_text() for path in (*sorted(here.glob("synth*.py")), here / "stacks.py")]
     key = hashlib.sha256("\0".join(parts).encode()).hexdigest()[:16]
     folder = CACHE / f"{situation.family}-{situation.seed}-{key}"
     if not folder.exists():
@@ -39,6 +40,7 @@ def folder_of(situation):
                 situation.synthesis(made)
             else:
                 run(situation, Path(work), made)
+            vantage.write(situation, made)
             made.rename(folder)
     return folder
 

@@ -13,7 +13,7 @@ CULPRIT_SHARE = 0.2
 def labels(situation, folder, translate):
     """By vantage point."""
     packets = truth.crossings(folder / "path-packets.csv")
-    hidden = {vantage.host_address(folder, role) for role in situation.hidden}
+    hidden = vantage.hidden_hosts(situation, folder)
     if "cut" in situation.disguise:
         begin, end = disguise.cut_span((min(p.came for p in packets), max(p.left for p in packets)))
         packets = [p for p in packets if begin <= p.came < end]
@@ -48,6 +48,9 @@ def worst(kinds):
 
 def visibility(situation, name, way, one):
     """Whether a standing queue of that direction shows from there."""
+    if situation.quic:
+        # A spin bit gives round trips to anybody, and no direction; nothing else of QUIC tells of delay.
+        return WEAK if situation.quic == "spin" else NONE
     seen = seen_from(name, way, situation.has_timestamps)
     apparent = one["standing_ms"] - one["floor_ms"]
     # What stood from the first packet to the last looks like the path itself.
@@ -80,7 +83,7 @@ def words(situation, one, seen):
         right |= {"other_delay"}
     if one["kind"] == "not_tested":
         # What is nearly loaded may be called either.
-        right |= {"clean"} if situation.limit else set()
+        right |= {"clean", "cannot_tell"} if situation.limit else {"cannot_tell"}
     if one["kind"] == "clean" and situation.limit:
         right |= {"not_tested"}
     if seen != FULL:

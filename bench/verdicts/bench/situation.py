@@ -31,6 +31,8 @@ class Situation:
     rates: dict = field(default_factory=dict)
     # Each flow has a queue of its own.
     has_own_queues: bool = False
+    # A QUIC connection, with a spin bit ("spin") or without ("plain").
+    quic: str = ""
     # What held the flow back where it was no queue.
     limit: str = ""
     # Words that pass besides those that the truth implies.

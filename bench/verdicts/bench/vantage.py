@@ -1,5 +1,6 @@
 """From a run's four captures to what stands at each vantage point."""
 
+import json
 import random
 from collections import Counter
 
@@ -9,22 +10,33 @@ NAMES = ("client", "server", "mid", "mid_down", "mid_up", "nat")
 PUBLIC = "198.51.100.7"
 CLIENTS, SERVERS = b"\x0a\x2d", b"\x0a\x63"
 SNAP_LEN = 96
+HOSTS = "hosts.json"
 
 
-def captures(situation, folder):
-    """Files by vantage point, made if need be, and what the NAT made of flows."""
-    into = folder / ("-".join(["seen", *situation.disguise]))
-    files = {name: into / f"{name}.pcap" for name in NAMES}
-    hidden = {pcap.packed(host_address(folder, role)) for role in situation.hidden}
-    translate = Translation(situation)
-    if not all(path.exists() for path in files.values()):
-        into.mkdir(exist_ok=True)
-        seen = vantages(situation, folder, hidden, translate)
-        snap_len = SNAP_LEN + max([disguise.TUNNELS.get(name, 0) for name in situation.disguise], default=0)
-        for name, packets in seen.items():
-            packets = disguise.apply(situation.disguise, packets, f"{situation.family}/{situation.seed}/{name}")
-            pcap.write(files[name], packets, snap_len, in_order="clock" not in situation.disguise)
-    return files, translate
+def files_of(situation, folder):
+    """By vantage point."""
+    into = folder / "-".join(["seen", *situation.disguise])
+    return {name: into / f"{name}.pcap" for name in NAMES}
+
+
+def write(situation, folder):
+    """Makes them of a run's captures, which are removed: they are large."""
+    hosts = {role: host_address(folder, role) for role in ("client", "server", *situation.hidden)}
+    (folder / HOSTS).write_text(json.dumps(hosts))
+    hidden = {pcap.packed(hosts[role]) for role in situation.hidden}
+    files = files_of(situation, folder)
+    files["mid"].parent.mkdir()
+    snap_len = SNAP_LEN + max([disguise.TUNNELS.get(name, 0) for name in situation.disguise], default=0)
+    for name, packets in vantages(situation, folder, hidden, Translation(situation)).items():
+        packets = disguise.apply(situation.disguise, packets, f"{situation.family}/{situation.seed}/{name}")
+        pcap.write(files[name], packets, snap_len, in_order="clock" not in situation.disguise)
+    for path in folder.glob("*.pcap"):
+        path.unlink()
+
+
+def hidden_hosts(situation, folder):
+    hosts = json.loads((folder / HOSTS).read_text())
+    return {hosts[role] for role in situation.hidden}
 
 
 def vantages(situation, folder, hidden, translate):
