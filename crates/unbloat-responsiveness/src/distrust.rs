@@ -8,8 +8,8 @@ use unbloat_workload::Direction;
 const BUSY: f64 = 0.9;
 /// Beyond, a hypervisor's other guests do.
 const STOLEN: f64 = 0.05;
-/// Of a stage, the part for which it has to be known what became of datagrams. Of runs beside CPU hogs those below were wrong by more than 10 %,
-/// those above right, however late datagrams had left: bench/live/trust.
+/// Of a stage, the part for which it has to be known what became of datagrams. Beside CPU hogs most runs below were wrong by more than 10 % and
+/// most above right, however late datagrams had left: bench/live/trust.md.
 const COVERED: f64 = 0.7;
 /// Fewer leave the 95th percentile to a handful.
 const ENOUGH: usize = 100;
@@ -19,6 +19,8 @@ const HELD_BACK: f64 = 0.5;
 const CLOCK: Delta = Delta::ms(2);
 /// From median to 95th percentile without load: beyond, something else loads the path.
 const QUIET: Delta = Delta::ms(20);
+/// And beyond, what load adds drowns in it.
+const RESTLESS: Delta = Delta::ms(250);
 /// In the idle stage: less is what hosts always say to each other.
 const FOREIGN: Rate = Rate::kbps(500);
 /// A direction that carries less than this part of the other carries its acknowledgements.
@@ -150,6 +152,7 @@ impl Distrust {
             | Distrust::FewSamples { .. }
             | Distrust::FewIdleSamples { .. } => true,
             Distrust::FlowsFailed { failed, of, .. } => failed == of,
+            Distrust::IdleNotQuiet { spread } => *spread > RESTLESS,
             _ => false,
         }
     }
@@ -321,7 +324,7 @@ impl fmt::Display for Distrust {
                 };
                 write!(
                     f,
-                    "the path was loaded before the test began: idle packets waited {:.0} ms {on_the_way}or more; added delay is relative to the lowest delay of the whole test, so it includes what others add",
+                    "the path was loaded before the test began: idle packets waited {:.0} ms {on_the_way}(median); added delay is relative to the lowest delay of the whole test, so it includes what others add",
                     standing.as_ms()
                 )
             }
@@ -429,7 +432,7 @@ mod tests {
         let reasons = distrust(&loaded);
         assert_eq!(reasons.len(), 2, "{reasons:?}");
         let told: Vec<String> = reasons.iter().map(Distrust::to_string).collect();
-        assert!(told[0].contains("160 ms downstream"), "{told:?}");
+        assert!(told[0].contains("160 ms downstream (median)"), "{told:?}");
         assert!(told[1].contains("30.00 Mbit/s"), "{told:?}");
         assert!(!reasons.iter().any(Distrust::is_fatal));
         let up = [Some(Rate::kbps(10)), Some(Rate::mbps(5))];
