@@ -16,6 +16,7 @@ mod model;
 mod output;
 mod recovery;
 mod report;
+mod route;
 mod schema;
 mod serve;
 mod shape;

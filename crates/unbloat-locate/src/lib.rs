@@ -24,6 +24,7 @@
 mod answers;
 mod discover;
 mod error;
+mod follow;
 mod options;
 mod prober;
 mod record;
@@ -33,6 +34,7 @@ mod socket;
 pub mod tables;
 
 pub use error::LocateError;
+pub use follow::{Follower, Signal, follow};
 pub use options::{Kind, Load, Options, Stage};
 pub use record::{Counts, Record};
 pub use run::{Located, run};

@@ -13,7 +13,7 @@ use unbloat_hop::{Evidence, LayerDelay, Layers, PEER, Params, Phase, Verdict, lo
 /// Between two snapshots.
 const TELL_EVERY: Duration = Duration::from_millis(250);
 /// For answers that are on their way when all is over.
-const LAST: Duration = Duration::from_millis(500);
+pub(crate) const LAST: Duration = Duration::from_millis(500);
 
 /// What a run has found.
 #[derive(Clone, Debug)]
@@ -217,7 +217,7 @@ impl Run<'_> {
     }
 }
 
-fn verdicts(
+pub(crate) fn verdicts(
     records: &[Record],
     far_end: Option<u8>,
     loads: &[Phase],

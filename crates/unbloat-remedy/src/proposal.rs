@@ -51,7 +51,7 @@ pub fn propose(verdict: &Verdict, reach: Reach) -> Result<Proposal, Untreated> {
     for advice in &verdict.advice {
         match advice.cure {
             Cure::Nothing => return Err(Untreated::Healthy(advice.evidence.join(", "))),
-            Cure::Repeat => return Err(Untreated::Unloaded),
+            Cure::Repeat | Cure::MeasureDelay => return Err(Untreated::Unloaded),
             _ => proposal.take(advice, reach),
         }
     }

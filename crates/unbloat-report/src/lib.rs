@@ -22,6 +22,7 @@ mod render;
 mod series;
 mod sim;
 mod terminal;
+mod tested;
 
 pub use comparison::{comparison_headline, comparison_text, render_comparison};
 pub use error::ReportError;

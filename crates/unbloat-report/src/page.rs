@@ -6,12 +6,15 @@ use crate::html::escape;
 use crate::location::{HEADS, Location};
 use crate::numbers::{human, three_digits};
 use crate::sim::SimResult;
+use crate::tested;
 use unbloat_run::{Clock, RunInfo, Status};
 use unbloat_summary::{Confidence, Delays, Metric, Side, Verdict, VerdictKind};
 
 pub(crate) struct Parts<'a> {
     pub(crate) info: &'a RunInfo,
     pub(crate) verdict: Option<&'a Verdict>,
+    /// Of a test.
+    pub(crate) tested: Option<&'a unbloat_responsiveness::Verdict>,
     pub(crate) metrics: &'a [Metric],
     /// Of a single run of a simulation.
     pub(crate) results: &'a [SimResult],
@@ -32,6 +35,7 @@ pub(crate) fn body(parts: &Parts) -> String {
     let sections = [
         header(parts),
         parts.verdict.map(verdict).unwrap_or_default(),
+        parts.tested.map(tested::section).unwrap_or_default(),
         location(parts.location),
         time_lines(parts),
         key_numbers(parts.metrics),

@@ -7,7 +7,7 @@ use crate::flows::flow_rows;
 use crate::location::location;
 use crate::series::flow_series;
 use crate::sim::single_results;
-use crate::{ReportError, html, page};
+use crate::{ReportError, html, page, tested};
 use std::io::{self, Write};
 use unbloat_run::RunReader;
 use unbloat_summary::Verdict;
@@ -81,9 +81,11 @@ pub fn render(
     let embedded = rows.len() as u64;
     let mut data = PageData::new(run, verdict.as_ref(), &chosen, rows, series)?;
     let mut out = Counted { out, bytes: 0 };
+    let tested = tested::verdict_of(run.info())?;
     let parts = page::Parts {
         info: run.info(),
         verdict: verdict.as_ref(),
+        tested: tested.as_ref(),
         metrics: &metrics(run)?,
         results: &single_results(run)?,
         campaign: &campaign(run)?,

@@ -7,7 +7,7 @@
 //! # References
 //! Moving blocks: Künsch 1989; in a circle, so that no sample counts less: Politis and Romano 1992.
 
-use crate::quantile::quantile;
+use unbloat_stats::quantile;
 use unbloat_units::{Delta, Time};
 
 /// Steps without a packet that are filled from those on both sides.

@@ -38,8 +38,11 @@ pub struct Advice {
 pub fn advise(loads: &[LoadedDirection], doubts: &[Doubt]) -> Vec<Advice> {
     let fatal = doubts.iter().filter(|doubt| doubt.is_fatal);
     let fatal: Vec<String> = fatal.map(|doubt| doubt.reason.clone()).collect();
-    if !fatal.is_empty() || loads.is_empty() {
+    if !fatal.is_empty() {
         return vec![advice(Cure::Repeat, &[], fatal)];
+    }
+    if loads.is_empty() {
+        return vec![advice(Cure::MeasureDelay, &[], Vec::new())];
     }
     let mut all = Vec::new();
     for cured_at in [

@@ -4,7 +4,7 @@
 //! compared with the lowest delay of the whole test: the stages and the pauses after them drain the queue of others now and then. Where they never do, the floor
 //! is not seen, and the delays are at least what is told.
 
-use crate::quantile::quantile;
+use unbloat_stats::quantile;
 use unbloat_units::Delta;
 
 /// Above the floor by less is jitter of radio or of this machine: of three quarters of packets, and of half of them.

@@ -18,7 +18,7 @@ pub enum TestError {
     )]
     Connect { to: SocketAddr, source: io::Error },
     #[error(
-        "{to} shows a certificate that is not believed ({}); give --ca FILE or --pin SHA256 (unbloat serve prints it), or --insecure to believe anybody",
+        "the certificate of {to} is not trusted ({}); pass --pin FINGERPRINT as `unbloat serve` prints it there (or set UNBLOAT_PIN once), --ca FILE, or --insecure to skip the check",
         said(.reason)
     )]
     Certificate { to: String, reason: String },

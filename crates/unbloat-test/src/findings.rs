@@ -17,6 +17,7 @@ mod views;
 
 use crate::measured::{Counter, FlowRun, Measured, StageRun};
 use crate::options::Http;
+use crate::place;
 use crate::plan::{Direction, Load, Plan, Stack};
 pub(crate) use curves::Curves;
 pub use echoes::EchoAccount;
@@ -41,6 +42,8 @@ pub struct Findings {
     /// What else than a queue in the loaded direction made delay, or kept load small.
     pub causes: Vec<Cause>,
     pub distrust: Vec<Distrust>,
+    /// What localisation said of each load, if it ran.
+    pub located: Vec<unbloat_hop::Verdict>,
     /// What all of it comes to.
     pub verdict: Verdict,
 }
@@ -130,6 +133,7 @@ pub fn findings(measured: &Measured, rule: Rule) -> Findings {
     let marks = is_graded.then(|| grade(rule, &facts(&idle, &loads)));
     Findings {
         marks: marks.unwrap_or_default(),
+        located: Vec::new(),
         verdict,
         causes,
         distrust: reasons,
@@ -153,6 +157,25 @@ impl Findings {
     /// The stage that loads this direction alone; with senders held short, if there is such a one.
     pub fn of(&self, direction: Direction) -> Option<&LoadFindings> {
         of(&self.loads, direction)
+    }
+
+    /// Takes what localisation found during the same loads into verdict and advice.
+    pub fn locate(&mut self, located: Vec<unbloat_hop::Verdict>) {
+        let Verdict {
+            mut directions,
+            doubts,
+            ..
+        } = self.verdict.clone();
+        for load in &mut directions {
+            let phase = match load.direction {
+                Direction::Down => unbloat_hop::Phase::Down,
+                Direction::Up => unbloat_hop::Phase::Up,
+            };
+            let found = located.iter().find(|verdict| verdict.load == phase);
+            load.located = found.and_then(place::located);
+        }
+        self.verdict = verdict(directions, doubts);
+        self.located = located;
     }
 
     /// The worst stage's.

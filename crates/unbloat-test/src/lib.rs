@@ -25,6 +25,7 @@ mod measured;
 mod ndt7;
 mod options;
 mod ping;
+mod place;
 mod plan;
 mod probes;
 mod quic;

@@ -3,6 +3,9 @@
 use unbloat_campaign::Reading;
 use unbloat_test::{Direction, Findings, LoadFindings, Measured};
 
+/// Mean round trip under a load less the idle median.
+pub const ADDED_MEAN: &str = "added_mean_ms";
+
 pub fn readings(measured: &Measured, found: &Findings) -> Vec<Reading> {
     let mut list = List::default();
     if let Some([p50, p95, p99]) = found.idle.rtt {
@@ -16,6 +19,15 @@ pub fn readings(measured: &Measured, found: &Findings) -> Vec<Reading> {
     }
     for load in &found.loads {
         of_load(load, &mut list);
+    }
+    // What is graded; a run that has no grade has none.
+    let graded = found
+        .verdict
+        .grade
+        .iter()
+        .flat_map(|_| &found.verdict.directions);
+    for load in graded {
+        list.add(load.direction.name(), "all", ADDED_MEAN, load.added.as_ms());
     }
     for app in &measured.apps {
         let load = measured

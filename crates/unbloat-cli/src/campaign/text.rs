@@ -1,10 +1,12 @@
 //! The report as text: a line for each combination and load, a column for each number.
 
 use super::measure::Measure;
+use super::readings::ADDED_MEAN;
 use comfy_table::{CellAlignment, Table, presets};
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write;
 use unbloat_campaign::{Campaign, Finding, Job, Run};
+use unbloat_responsiveness::letter;
 use unbloat_units::{Delta, Rate};
 
 /// What is shown unless the campaign says otherwise, as far as it is there.
@@ -81,6 +83,7 @@ pub fn text(campaign: &Campaign, found: &[Finding], runs: &[Run], foreign: usize
         false => {
             let _ = writeln!(text, "{}\n", table(campaign, found));
             text += "Medians over repeats, in brackets the least and the greatest.\n";
+            text += &grades(campaign, found);
         }
     }
     let _ = writeln!(
@@ -97,6 +100,34 @@ pub fn text(campaign: &Campaign, found: &[Finding], runs: &[Run], foreign: usize
     }
     for (note, count) in notes(runs) {
         let _ = writeln!(text, "In {count} of {} runs: {note}", runs.len());
+    }
+    text
+}
+
+/// A line for each combination, by the medians of its runs: the grade of a verdict, over several.
+fn grades(campaign: &Campaign, found: &[Finding]) -> String {
+    let mut text = String::new();
+    for cell in campaign.cells() {
+        let of = |load: &str| {
+            let is_graded = |one: &&Finding| {
+                (one.cell, one.load.as_str(), one.metric.as_str()) == (cell.index, load, ADDED_MEAN)
+            };
+            found.iter().find(is_graded).map(Finding::median)
+        };
+        let added = [("downloads", of("down")), ("uploads", of("up"))];
+        let mut added: Vec<(&str, f64)> = added
+            .into_iter()
+            .filter_map(|(name, ms)| Some((name, ms?)))
+            .collect();
+        added.sort_by(|a, b| b.1.total_cmp(&a.1));
+        if let Some((_, worst)) = added.first() {
+            let grade = letter(Delta::from_secs_f64(worst / 1e3));
+            let all: Vec<String> = added
+                .iter()
+                .map(|(name, ms)| format!("{name} add {ms:.0} ms"))
+                .collect();
+            let _ = writeln!(text, "Grade {grade}: {} ({})", all.join(", "), cell.title());
+        }
     }
     text
 }
@@ -282,6 +313,7 @@ mod tests {
             repeat,
             readings: vec![
                 reading("up", "up", "added_p95_ms", value),
+                reading("up", "all", "added_mean_ms", value),
                 reading("up", "up", "delivered_bps", 9_561_234.0),
                 reading("idle", "all", "rtt_p50_ms", 20.5),
                 reading("up", "call", "mos", 1.23),
@@ -304,6 +336,11 @@ mod tests {
             "sqm idle 1 20.5 - - -",
             "sqm up 1 - 9.56 Mbit/s 5 1.23",
         ];
+        assert!(
+            shown.contains("Grade D: uploads add 239 ms (queue = as is"),
+            "{shown}"
+        );
+        assert!(shown.contains("Grade A: uploads add 5 ms"), "{shown}");
         let lines: Vec<String> = shown
             .lines()
             .map(|line| line.split_whitespace().collect::<Vec<_>>().join(" "))

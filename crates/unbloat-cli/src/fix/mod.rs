@@ -2,19 +2,18 @@
 
 mod args;
 mod place;
-mod route;
 mod window;
 
 pub use args::Args;
 
 use crate::exit::Exit;
+use crate::route::RouteError;
 use crate::shaping::{End, Search, SearchError, ShapingError, Tried};
 use crate::stop::stop_on_ctrl_c;
-use crate::test::{self, RunTestError, StoredError};
+use crate::test::{self, Locating, RunTestError, StoredError};
 use place::{Cures, Placed};
 use serde_json::{Value, json};
 use std::io::{BufRead, IsTerminal, stdin};
-use std::net::IpAddr;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 use unbloat_remedy::{Judgement, Proposal, Reach, Tested, Untreated, judge, propose, searched};
@@ -27,7 +26,7 @@ use unbloat_window::WindowError;
 pub enum FixError {
     #[error(transparent)]
     Test(#[from] RunTestError),
-    #[error("one test at a time is repeated: give one congestion control and one receive window")]
+    #[error("`fix` repeats one test: give one congestion control and one receive window")]
     Sweep,
     #[error(transparent)]
     Stored(#[from] StoredError),
@@ -37,8 +36,12 @@ pub enum FixError {
         found: String,
         wanted: String,
     },
-    #[error("no device leads to {address}: {why}; give --interface")]
-    NoDevice { address: IpAddr, why: String },
+    #[error(transparent)]
+    Route(#[from] RouteError),
+    #[error(
+        "`fix` changes queues of this host, which needs root: run `sudo unbloat fix`, or give --dry-run or --router USER@HOST"
+    )]
+    NoRoot,
     #[error("nobody answered, so no device leads there; give --interface")]
     NoAddress,
     #[error(transparent)]
@@ -58,10 +61,15 @@ pub fn run(args: &Args) -> Result<Exit, FixError> {
     let (Some(options), true) = (all.pop(), all.is_empty()) else {
         return Err(FixError::Sweep);
     };
+    // SAFETY: it has no arguments and cannot fail.
+    let is_root = unsafe { libc::geteuid() } == 0;
+    if !is_root && !args.dry_run && args.router.is_none() {
+        return Err(FixError::NoRoot);
+    }
     let stop = stop_on_ctrl_c()?;
     let before = match &args.test {
         Some(run) => Some(read(run, &options)?),
-        None => measure(args, &options, &stop, "before")?,
+        None => measure(args, &options, &stop, "before", Locating::Yes)?,
     };
     let Some(before) = before.filter(|_| !stop.load(Ordering::Relaxed)) else {
         return Ok(Exit::Interrupted);
@@ -92,7 +100,7 @@ pub fn run(args: &Args) -> Result<Exit, FixError> {
     match cure.run() {
         Err(FixError::Search(SearchError::Distrusted(reason))) => {
             eprintln!("unbloat: {}", SearchError::Distrusted(reason));
-            eprintln!("unbloat: taken back: all is as it was");
+            eprintln!("unbloat: rolled back: everything is as before");
             Ok(Exit::Untrusted)
         }
         ended => ended,
@@ -121,7 +129,9 @@ impl Cure<'_> {
         let may_search = !self.args.search && self.cures.searchable().is_some();
         if may_search && !proof.judgement.has_helped && proof.is_trusted() && !self.is_stopped() {
             placed.release()?;
-            eprintln!("unbloat: that did not do; the rates are searched by trials");
+            eprintln!(
+                "unbloat: the first rates did not help enough; searching for better ones by trials"
+            );
             if !self.search()? {
                 return Ok(Exit::Interrupted);
             }
@@ -135,7 +145,7 @@ impl Cure<'_> {
             true => placed.keep()?,
             false => {
                 placed.release()?;
-                "taken back: all is as it was".to_owned()
+                "rolled back: everything is as before".to_owned()
             }
         };
         self.tell(&proof, &state);
@@ -152,7 +162,7 @@ impl Cure<'_> {
     /// Puts the cure in place, and repeats the test. None: it was stopped, and all is as it was.
     fn prove(&self, name: &str) -> Result<Option<(Placed<'_>, Proof)>, FixError> {
         let placed = self.cures.apply()?;
-        let after = match measure(self.args, self.options, self.stop, name) {
+        let after = match measure(self.args, self.options, self.stop, name, Locating::No) {
             Ok(Some(after)) => after,
             Ok(None) => {
                 placed.release()?;
@@ -254,9 +264,10 @@ fn measure(
     options: &Options,
     stop: &AtomicBool,
     name: &str,
+    locating: Locating,
 ) -> Result<Option<Known>, FixError> {
     eprintln!("unbloat: the test {name}");
-    let finished = test::once(&args.options, options, name, stop)?;
+    let finished = test::once(&args.options, options, name, locating, stop)?;
     Ok(finished.tested().map(|tested| Known {
         document: finished.document(),
         tested,
@@ -313,10 +324,10 @@ fn show(proposal: &Proposal, cures: &Cures, searches: bool) {
 /// Asks who sits there; nobody does not agree.
 fn agrees() -> bool {
     if !stdin().is_terminal() {
-        eprintln!("unbloat: nobody is there to be asked; --yes changes it without asking");
+        eprintln!("unbloat: not a terminal: pass --yes to apply without asking");
         return false;
     }
-    eprint!("Change it, test again, and take it back if that does not help? [y/N] ");
+    eprint!("Apply this, test again, and roll back if it does not help? [y/N] ");
     let mut line = String::new();
     let read = stdin().lock().read_line(&mut line);
     read.is_ok() && matches!(line.trim(), "y" | "Y" | "yes")

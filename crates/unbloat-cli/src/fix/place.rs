@@ -1,7 +1,8 @@
 //! What is put in place, and where: a device of this host, or a router.
 
 use super::window::Window;
-use super::{Args, FixError, route};
+use super::{Args, FixError};
+use crate::route;
 use crate::shaping::{Ground, Placed as Shaped};
 use std::fmt;
 use unbloat_remedy::{Proposal, Tested};

@@ -77,15 +77,15 @@ pub struct Args {
     #[arg(short = '6', long = "ipv6")]
     is_v6: bool,
 
-    /// Believe certificates of these authorities (PEM) in place of the system's
+    /// Trust these certificate authorities (PEM) instead of the system's
     #[arg(long, value_name = "FILE")]
     ca: Option<PathBuf>,
 
-    /// Believe the one certificate with this SHA-256, which unbloat serve prints
-    #[arg(long, value_name = "SHA256", value_parser = fingerprint)]
+    /// Accept only the server certificate with this SHA-256 fingerprint, which `unbloat serve` prints
+    #[arg(long, value_name = "FINGERPRINT", env = "UNBLOAT_PIN", hide_env_values = true, value_parser = fingerprint)]
     pin: Option<[u8; 32]>,
 
-    /// Believe any certificate
+    /// Do not verify the server's certificate
     #[arg(long)]
     insecure: bool,
 

@@ -31,7 +31,7 @@ pub fn object(options: &Options, located: &Located) -> Value {
     })
 }
 
-fn verdict(verdict: &Verdict) -> Value {
+pub fn verdict(verdict: &Verdict) -> Value {
     let mut value = json!({
         "load": verdict.load.name(),
         "text": verdict.to_string(),

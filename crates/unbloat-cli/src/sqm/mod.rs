@@ -13,6 +13,7 @@ pub use given::Choice;
 
 use crate::exit::Exit;
 use crate::recovery;
+use crate::route::RouteError;
 use crate::shaping::{SearchError, ShapingError};
 use crate::test::{RunTestError, StoredError};
 use args::{ApplyArgs, CheckArgs, Format, Job, PlaceArgs, PlanArgs};
@@ -62,8 +63,10 @@ pub enum CommandError {
     Untrusted { run: String, reason: String },
     #[error("no rates: give --test RUN, --capture RUN, or --down-bps and --up-bps")]
     NoRates,
-    #[error("no device: the default route names none; give --interface")]
+    #[error("the router has no default route; give --interface")]
     NoDevice,
+    #[error(transparent)]
+    Route(#[from] RouteError),
     #[error(
         "the kernel has neither cake nor HTB; `unbloat shape` shapes in user space (--qdisc own-cake prints its command)"
     )]

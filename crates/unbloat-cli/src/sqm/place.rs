@@ -4,14 +4,13 @@ use super::CommandError;
 use super::args::CheckArgs;
 use super::given::{Given, Line};
 use super::{measured, sweep};
+use crate::route;
 use std::fs;
 use unbloat_responsiveness::{Direction, LoadedDirection, SHAPER_DOWN, SHAPER_UP};
 use unbloat_shaper::{Look, Router, offered};
 use unbloat_sqm::uci::{self, Section};
 use unbloat_sqm::{Detection, Device, Facts, Framing, Plan, Qdisc, detect};
 use unbloat_units::Rate;
-
-const ROUTES: &str = "/proc/self/net/route";
 
 /// The plan for this host, or for a router.
 pub fn plan(given: &Given, router: Option<&Look>) -> Result<Plan, CommandError> {
@@ -33,11 +32,14 @@ pub fn device(named: Option<&Device>, router: Option<&Look>) -> Result<Device, C
     if let Some(device) = named {
         return Ok(device.clone());
     }
-    let found = match router {
-        Some(look) => look.outward.clone(),
-        None => outward(&fs::read_to_string(ROUTES).unwrap_or_default()),
-    };
-    Ok(found.ok_or(CommandError::NoDevice)?.parse()?)
+    match router {
+        Some(look) => Ok(look
+            .outward
+            .clone()
+            .ok_or(CommandError::NoDevice)?
+            .parse()?),
+        None => Ok(route::outward()?),
+    }
 }
 
 /// The configuration that is to be judged, and what is known beside it.
@@ -141,33 +143,4 @@ fn qdisc(given: &Given, router: Option<&Look>) -> Result<Qdisc, CommandError> {
         None => offered()?.best(),
     };
     best.ok_or(CommandError::NothingOffered)
-}
-
-/// The device of the default route with the least metric, from /proc/net/route.
-fn outward(table: &str) -> Option<String> {
-    let route = |line: &str| -> Option<(u64, String)> {
-        let fields: Vec<&str> = line.split_whitespace().collect();
-        let is_default = fields.get(1) == Some(&"00000000") && fields.get(7) == Some(&"00000000");
-        let metric = fields.get(6)?.parse().ok()?;
-        is_default.then(|| (metric, fields[0].to_owned()))
-    };
-    let routes = table.lines().skip(1).filter_map(route);
-    routes
-        .min_by_key(|(metric, _)| *metric)
-        .map(|(_, device)| device)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn the_default_route_with_the_least_metric_names_the_device() {
-        let table = "Iface\tDestination\tGateway\tFlags\tRefCnt\tUse\tMetric\tMask\n\
-            wlan0\t00000000\t0102A8C0\t3\t0\t0\t600\t00000000\n\
-            eth0\t00000000\t0101A8C0\t3\t0\t0\t100\t00000000\n\
-            eth0\t0001A8C0\t00000000\t1\t0\t0\t0\t00FFFFFF\n";
-        assert_eq!(outward(table).as_deref(), Some("eth0"));
-        assert_eq!(outward("Iface\nx\n"), None);
-    }
 }

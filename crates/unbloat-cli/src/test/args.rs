@@ -1,5 +1,6 @@
 //! What the user says.
 
+use super::Locating;
 use std::path::PathBuf;
 use unbloat_test::{
     Findings, Flows, Http, IpVersion, Measured, Options, Plan, Rule, Stack, Target, Trust,
@@ -64,15 +65,20 @@ pub struct Args {
     #[arg(long, value_name = "TIME", default_value = "10ms")]
     interval: Delta,
 
-    /// Believe these certificate authorities (PEM) in place of the system's
+    /// Trust these certificate authorities (PEM) instead of the system's
     #[arg(long, value_name = "FILE")]
     ca: Option<PathBuf>,
 
-    /// Believe only the certificate with this SHA-256
-    #[arg(long, value_name = "SHA256")]
+    /// Accept only the server certificate with this SHA-256 fingerprint, which `unbloat serve` prints
+    #[arg(
+        long,
+        value_name = "FINGERPRINT",
+        env = "UNBLOAT_PIN",
+        hide_env_values = true
+    )]
     pin: Option<String>,
 
-    /// Believe any certificate
+    /// Do not verify the server's certificate
     #[arg(long)]
     insecure: bool,
 
@@ -91,6 +97,10 @@ pub struct Args {
     /// Applications beside the load, and once without: web, page, video, voice, game, finite, ranges, ping, with commas
     #[arg(long, value_name = "APPS")]
     with: Option<String>,
+
+    /// Find the hop of the queue during the same loads; lengthens the idle stage to 6 s
+    #[arg(long)]
+    locate: bool,
 
     /// Grading scheme of the details: worst (the verdict's), dslreports, libreqos_readme, libreqos_shipped, draft_09, aim, qoo
     #[arg(long, value_name = "RULE", default_value = "worst")]
@@ -157,6 +167,13 @@ impl Args {
             })
         });
         Ok(all.collect())
+    }
+
+    pub fn locating(&self) -> Locating {
+        match self.locate {
+            true => Locating::Yes,
+            false => Locating::No,
+        }
     }
 
     /// For people.

@@ -1,6 +1,7 @@
 //! `unbloat test`: latency under load on a live path.
 
 mod args;
+mod following;
 mod info;
 mod progress;
 mod stored;
@@ -10,12 +11,13 @@ use crate::exit::Exit;
 use crate::output::{OutputError, write_run};
 use crate::stop::stop_on_ctrl_c;
 pub use args::Args;
+use following::Following;
 use progress::Line;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 pub use stored::{StoredError, read};
 use unbloat_remedy::Tested;
-use unbloat_test::{Distrust, Findings, Measured, Options, Rule, TestError};
+use unbloat_test::{Distrust, Findings, Measured, Options, TestError};
 
 /// What was found, in a run's folder.
 pub const FINDINGS: &str = "test.json";
@@ -38,7 +40,8 @@ pub enum RunTestError {
 }
 
 pub fn run(args: &Args) -> Result<Exit, RunTestError> {
-    let (all, rule) = (args.options()?, args.rule()?);
+    let all = args.options()?;
+    args.rule()?;
     let stop = stop_on_ctrl_c()?;
     let mut exit = Exit::Complete;
     let mut lines = Vec::new();
@@ -50,7 +53,7 @@ pub fn run(args: &Args) -> Result<Exit, RunTestError> {
             eprintln!("{}", point(options));
         }
         let place = (all.len() > 1).then_some(number);
-        let (came, findings) = one(args, options, rule, place, &stop)?;
+        let (came, findings) = one(args, options, place, &stop)?;
         exit = worse(exit, came);
         lines.extend(sweep::lines(options, &findings));
     }
@@ -63,13 +66,12 @@ pub fn run(args: &Args) -> Result<Exit, RunTestError> {
 fn one(
     args: &Args,
     options: &Options,
-    rule: Rule,
     place: Option<usize>,
     stop: &AtomicBool,
 ) -> Result<(Exit, Findings), RunTestError> {
-    let (measured, findings) = measure(args, options, rule, stop)?;
+    let (measured, findings) = measure(args, options, args.locating(), stop)?;
     if args.json {
-        println!("{}", unbloat_test::json(&measured, &findings));
+        println!("{}", document(&measured, &findings));
     } else if args.apple_json {
         println!("{}", unbloat_test::apple_json(&measured, &findings));
     } else {
@@ -88,15 +90,52 @@ fn one(
 fn measure(
     args: &Args,
     options: &Options,
-    rule: Rule,
+    locating: Locating,
     stop: &AtomicBool,
 ) -> Result<(Measured, Findings), RunTestError> {
+    let rule = args.rule()?;
+    let fitted = match locating {
+        Locating::Yes => following::fitted(options),
+        Locating::No => options.clone(),
+    };
+    let following = match locating {
+        Locating::Yes => Following::begin(&fitted),
+        Locating::No => None,
+    };
     let line = Line::new(args.quiet);
-    let measured = unbloat_test::measure(options, stop, &mut |at| line.show(at));
+    let measured = unbloat_test::measure(&fitted, stop, &mut |at| {
+        line.show(at);
+        following.iter().for_each(|following| following.tell(at));
+    });
     line.finish();
-    let measured = measured?;
-    let findings = unbloat_test::findings(&measured, rule);
+    let located = following.map(Following::end).transpose();
+    let mut measured = measured?;
+    let located = located.unwrap_or_else(|error| {
+        measured.lacks.push(format!("place of the queue: {error}"));
+        None
+    });
+    let mut findings = unbloat_test::findings(&measured, rule);
+    if let Some(located) = located {
+        findings.locate(located);
+    }
     Ok((measured, findings))
+}
+
+/// Whether the hop of the queue is looked for during the same loads.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Locating {
+    Yes,
+    No,
+}
+
+fn document(measured: &Measured, findings: &Findings) -> serde_json::Value {
+    let mut document = unbloat_test::json(measured, findings);
+    document["located"] = findings
+        .located
+        .iter()
+        .map(crate::locate::verdict_json)
+        .collect();
+    document
 }
 
 /// A test within something larger.
@@ -108,7 +147,7 @@ pub struct Finished {
 impl Finished {
     /// As `--json` prints it.
     pub fn document(&self) -> serde_json::Value {
-        unbloat_test::json(&self.measured, &self.findings)
+        document(&self.measured, &self.findings)
     }
 
     /// None: it was stopped.
@@ -126,23 +165,23 @@ pub fn once(
     args: &Args,
     options: &Options,
     name: &str,
+    locating: Locating,
     stop: &AtomicBool,
 ) -> Result<Finished, RunTestError> {
-    let finished = trial(args, options, stop)?;
-    let (measured, findings) = (&finished.measured, &finished.findings);
+    let (measured, findings) = measure(args, options, locating, stop)?;
     if !args.is_for_programs() {
-        print!("{}", args.text(measured, findings));
+        print!("{}", args.text(&measured, &findings));
     }
     if args.out.is_some() || !args.is_for_programs() {
         let out = args.out.as_deref().map(|out| out.join(name));
-        write_folder(out.as_deref(), measured, findings)?;
+        write_folder(out.as_deref(), &measured, &findings)?;
     }
-    Ok(finished)
+    Ok(Finished { measured, findings })
 }
 
 /// One of many short tests, of which nothing is kept but what is returned.
 pub fn trial(args: &Args, options: &Options, stop: &AtomicBool) -> Result<Finished, RunTestError> {
-    let (measured, findings) = measure(args, options, args.rule()?, stop)?;
+    let (measured, findings) = measure(args, options, Locating::No, stop)?;
     Ok(Finished { measured, findings })
 }
 
@@ -172,7 +211,7 @@ fn write_folder(
     let rows = unbloat_test::tables::rows(measured, findings);
     let dir = write_run(out, "test", &info::info(measured, findings), &rows)?;
     let path = dir.join(FINDINGS);
-    let text = format!("{:#}\n", unbloat_test::json(measured, findings));
+    let text = format!("{:#}\n", document(measured, findings));
     std::fs::write(&path, text).map_err(|source| RunTestError::Write { path, source })
 }
 

@@ -12,6 +12,8 @@ use unbloat_workload::Direction;
 pub enum Cure {
     Nothing,
     Repeat,
+    /// The server echoes nothing that waits beside the load.
+    MeasureDelay,
     /// A shaper with a queue for each flow.
     Shaper {
         #[serde(rename = "down_bps", with = "bps_or_null")]
@@ -74,6 +76,7 @@ impl fmt::Display for Cure {
         match *self {
             Cure::Nothing => f.write_str("Nothing to fix. If calls still stutter at times, test again while they do."),
             Cure::Repeat => f.write_str("Test again: nothing can be concluded from this run."),
+            Cure::MeasureDelay => f.write_str("Test against `unbloat serve`, or add an irtt server with --echo HOST:PORT, with stages down and up."),
             Cure::Shaper { down, up, site } => {
                 write!(f, "Shape {}", Rates(down, up))?;
                 f.write_str(match site {

@@ -1,0 +1,129 @@
+//! Localisation of the queue during the loads of a test.
+
+use crate::locate::DriverWatch;
+use std::net::{IpAddr, ToSocketAddrs};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::{SyncSender, sync_channel};
+use std::thread::JoinHandle;
+use std::time::Duration;
+use unbloat_hop::{Phase, Verdict};
+use unbloat_locate::{Follower, LocateError, Options, Signal, Stage};
+use unbloat_test::{IpVersion, Load, Progress, Target};
+use unbloat_units::Delta;
+
+/// Routers that answer once a second have to answer five times.
+const LEAST_IDLE: Delta = Delta::secs(6);
+/// Of a loaded stage: the queue fills.
+const FILL: f64 = 0.3;
+/// For the hops to be found.
+const PATIENCE: Duration = Duration::from_secs(20);
+
+pub struct Following {
+    signal: Arc<Signal>,
+    stop: Arc<AtomicBool>,
+    thread: JoinHandle<Result<Vec<Verdict>, LocateError>>,
+}
+
+/// A plan long enough, and the version of IP that is probed.
+pub fn fitted(options: &unbloat_test::Options) -> unbloat_test::Options {
+    let mut options = options.clone();
+    let stages = options.plan.stages.iter_mut();
+    for stage in stages.filter(|stage| stage.load == Load::Idle) {
+        stage.lasts = stage.lasts.max(LEAST_IDLE);
+    }
+    options.ip = options.ip.or_else(|| {
+        Some(match address(&options)? {
+            IpAddr::V4(_) => IpVersion::Four,
+            IpAddr::V6(_) => IpVersion::Six,
+        })
+    });
+    options
+}
+
+fn address(options: &unbloat_test::Options) -> Option<IpAddr> {
+    let (Target::Responsiveness(origin) | Target::Ndt7(origin)) = &options.target else {
+        return None;
+    };
+    let is_wanted = |address: &IpAddr| match options.ip {
+        Some(IpVersion::Four) => address.is_ipv4(),
+        Some(IpVersion::Six) => address.is_ipv6(),
+        None => true,
+    };
+    let found = (&origin.host[..], origin.port).to_socket_addrs().ok()?;
+    found.map(|found| found.ip()).find(is_wanted)
+}
+
+impl Following {
+    /// Ready to follow once all hops are known. None: there is no path to probe, or nobody answers on it.
+    pub fn begin(options: &unbloat_test::Options) -> Option<Following> {
+        let options = Options::new(address(options)?);
+        let (signal, stop) = (
+            Arc::new(Signal::default()),
+            Arc::new(AtomicBool::new(false)),
+        );
+        let (ready, is_ready) = sync_channel(1);
+        let thread = std::thread::spawn({
+            let (signal, stop) = (signal.clone(), stop.clone());
+            move || follow(&options, &signal, ready, &stop)
+        });
+        // What failed is told at the end.
+        let _ = is_ready.recv_timeout(PATIENCE);
+        Some(Following {
+            signal,
+            stop,
+            thread,
+        })
+    }
+
+    pub fn tell(&self, at: &Progress) {
+        let fills = at.elapsed.as_secs() < FILL * at.lasts.as_secs();
+        self.signal.set(match at.load {
+            Load::Idle => Some(Phase::Idle),
+            _ if fills => None,
+            Load::Down => Some(Phase::Down),
+            Load::Up => Some(Phase::Up),
+            // Nobody can say in which direction the queue is.
+            Load::Both => None,
+        });
+    }
+
+    pub fn end(self) -> Result<Vec<Verdict>, LocateError> {
+        self.stop.store(true, Ordering::Relaxed);
+        match self.thread.join() {
+            Ok(ended) => ended,
+            Err(panic) => std::panic::resume_unwind(panic),
+        }
+    }
+}
+
+fn follow(
+    options: &Options,
+    signal: &Signal,
+    ready: SyncSender<()>,
+    stop: &AtomicBool,
+) -> Result<Vec<Verdict>, LocateError> {
+    let mut eyes = Eyes {
+        driver: DriverWatch::open(options.target),
+        ready,
+    };
+    let mut located = unbloat_locate::follow(options, signal, &mut eyes, stop)?;
+    located.explain(&options.params, |phase| eyes.driver.under(phase));
+    Ok(located.verdicts)
+}
+
+struct Eyes {
+    driver: DriverWatch,
+    ready: SyncSender<()>,
+}
+
+impl Follower for Eyes {
+    fn is_ready(&mut self) {
+        // Nobody waits any more: it took too long.
+        let _ = self.ready.send(());
+    }
+
+    fn round(&mut self, phase: Phase, is_new: bool) {
+        self.driver.look(Stage::Measure(phase), is_new);
+    }
+}
