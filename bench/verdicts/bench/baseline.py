@@ -6,6 +6,7 @@ flight are fitted on tuning seeds, for the most right words; a direction is call
 
 import csv
 import io
+import json
 import os
 import struct
 import subprocess
@@ -114,7 +115,16 @@ TOOLS = {"tcptrace": tcptrace, "tshark": tshark, "pping-like": pping}
 
 def figures(tool, cases):
     with ProcessPoolExecutor(os.cpu_count()) as pool:
-        return list(pool.map(TOOLS[tool], [Path(case["file"]) for case in cases], chunksize=8))
+        return list(pool.map(kept, [(tool, Path(case["file"])) for case in cases], chunksize=8))
+
+
+def kept(work):
+    """What a tool says of a capture, kept beside it."""
+    tool, path = work
+    beside = path.with_suffix(f".{tool}.json")
+    if not beside.exists():
+        beside.write_text(json.dumps(TOOLS[tool](path)))
+    return json.loads(beside.read_text())
 
 
 def said(rows, rule):

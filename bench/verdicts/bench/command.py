@@ -6,12 +6,14 @@ import os
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
-from . import baseline, cases, lab, score, ship, verdict
+from . import baseline, cases, document, lab, score, ship, verdict
+
+DOCUMENT = lab.ROOT / "docs" / "verdicts.md"
 
 
 def options():
     parser = argparse.ArgumentParser(prog="bench/verdicts/run")
-    parser.add_argument("what", nargs="?", default="score", choices=("make", "labels", "score", "baseline", "ship", "list"))
+    parser.add_argument("what", nargs="?", default="score", choices=("make", "labels", "score", "document", "ship", "list"))
     parser.add_argument("--seeds", default="tune", choices=cases.SEEDS)
     parser.add_argument("--count", type=int, default=4, help="seeds of each family")
     parser.add_argument("--only", default="", help="families whose names contain one of these, with commas")
@@ -27,42 +29,48 @@ def main():
     only = [one for one in how.only.split(",") if one]
     if how.what == "list":
         print("\n".join(cases.families(only)))
-        return 0
-    if how.what == "ship":
+    elif how.what == "ship":
         print(f"{ship.ship() / 1e6:.1f} MB in {ship.FOLDER}")
-        return 0
+    elif how.what == "document":
+        write_document(how, only)
+    else:
+        of_one_kind_of_seeds(how, only)
+    return 0
+
+
+def of_one_kind_of_seeds(how, only):
     found = cases.all_of(how.seeds, how.count, only)
     found = [case for case in found if how.vantage in ("", case["vantage"])]
     if how.what == "make":
         print(f"{len(found)} captures below {lab.CACHE}")
-        return 0
-    if how.what == "baseline":
-        for line in baselines(found, cases.all_of("held", how.count, only)):
-            print(line)
-        return 0
-    if how.what == "labels":
-        for case in found:
-            print(score.told(case))
-        return 0
+    elif how.what == "labels":
+        print("\n".join(score.told(case) for case in found))
+    else:
+        judged = judge_all(found, how.program)
+        if how.json:
+            how.json.write_text(json.dumps(judged, indent=1))
+        print(score.report(judged, how.failures))
+
+
+def judge_all(found, program):
     with ThreadPoolExecutor(os.cpu_count()) as pool:
-        said = list(pool.map(lambda case: verdict.of(case["file"], how.program), found))
-    judged = [score.judge(case, one) for case, one in zip(found, said)]
-    if how.json:
-        how.json.write_text(json.dumps(judged, indent=1))
-    print(score.report(judged, how.failures))
-    return 0
+        said = pool.map(lambda case: verdict.of(case["file"], program), found)
+        return [score.judge(case, one) for case, one in zip(found, said)]
 
 
-def baselines(tuning, held):
-    """Rules fitted on the one, judged on the other."""
-    for tool in baseline.TOOLS:
-        rule = baseline.fitted(tuning, baseline.figures(tool, tuning))
-        judged = [
-            score.judge(case, baseline.said(rows, rule)) for case, rows in zip(held, baseline.figures(tool, held))
-        ]
-        stat, added, in_flight = rule
-        also = f", and {in_flight / 1000:.0f} kB were in flight" if in_flight else ""
-        yield f"{tool}: bloated if RTT {stat} is {added} ms above its least{also}"
-        for mark in ("true_alarm", "found", "direction"):
-            text = dict(score.MARKS)[mark]
-            yield f"  {text:42} {score.percent(*score.share_of(judged, mark))}"
+def write_document(how, only):
+    tune, held = (cases.all_of(which, how.count, only) for which in ("tune", "held"))
+    rules = [rule_of(tool, tune, held) for tool in baseline.TOOLS]
+    command = f"bench/verdicts/run document --count {how.count}"
+    text = document.text(command, judge_all(tune, how.program), judge_all(held, how.program), rules)
+    DOCUMENT.write_text(text)
+    print(f"wrote {DOCUMENT}")
+
+
+def rule_of(tool, tune, held):
+    """The rule fitted on the one, in words, and its judgements on the other."""
+    rule = baseline.fitted(tune, baseline.figures(tool, tune))
+    stat, added, in_flight = rule
+    also = f", {in_flight / 1000:.0f} kB in flight" if in_flight else ""
+    judged = [score.judge(case, baseline.said(rows, rule)) for case, rows in zip(held, baseline.figures(tool, held))]
+    return f"{tool}: RTT {stat} {added} ms above its least{also}", judged

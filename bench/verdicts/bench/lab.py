@@ -21,15 +21,21 @@ def program():
     return os.environ.get("UNBLOAT", str(TARGET / "debug" / "unbloat"))
 
 
-def folder_of(situation):
-    """Where its captures lie; made if they are not there."""
+def key_of(situation):
+    """What made it; where this lies on disk does not matter."""
     here = Path(__file__).parent
-    parts = [str(VERSION), situation.family, str(situation.seed), situation.scenario, *situation.beside]
+    beside = [one.replace(str(here), "") for one in situation.beside]
+    parts = [str(VERSION), situation.family, str(situation.seed), situation.scenario, *beside]
     if situation.beside:
         parts.append((here / "apps.py").read_text())
     if situation.synthesis:
         parts += [path.read_text() for path in (*sorted(here.glob("synth*.py")), here / "stacks.py")]
-    key = hashlib.sha256("\0".join(parts).encode()).hexdigest()[:16]
+    return hashlib.sha256("\0".join(parts).encode()).hexdigest()[:16]
+
+
+def folder_of(situation):
+    """Where its captures lie; made if they are not there."""
+    key = key_of(situation)
     folder = CACHE / f"{situation.family}-{situation.seed}-{key}"
     if not folder.exists():
         CACHE.mkdir(parents=True, exist_ok=True)

@@ -6,8 +6,10 @@ with their reasons.
 
 from . import disguise, truth, vantage
 
-FULL, SIDE, WEAK, NONE = "full", "side", "weak", "none"
+ORDER = NONE, WEAK, SIDE, FULL = "none", "weak", "side", "full"
 CULPRIT_SHARE = 0.2
+# What makes a direction one of data.
+DATA_BYTES, DATA_PACKETS = 120, 50
 
 
 def labels(situation, folder, translate):
@@ -22,17 +24,19 @@ def labels(situation, folder, translate):
         for way in ("down", "up")
     }
     truth.add_host_queue(true, folder, situation)
-    return {name: label(situation, name, true, hidden, translate) for name in vantage.NAMES}
+    seen = hidden, data_ways_of(packets, hidden)
+    return {name: label(situation, name, true, seen, translate) for name in vantage.NAMES}
 
 
-def label(situation, name, true, hidden, translate):
+def label(situation, name, true, seen, translate):
+    hidden, data_ways = seen
     directions = {}
     for way, one in true.items():
-        seen = visibility(situation, name, way, one)
+        shows = visibility(situation, name, way, one, data_ways)
         directions[way] = {
             **{key: one[key] for key in ("kind", "standing_ms", "floor_ms", "wait_p50_ms", "wait_p95_ms", "loaded")},
-            "visible": seen,
-            "accept": sorted(words(situation, one, seen)),
+            "visible": shows,
+            "accept": sorted(words(situation, one, shows)),
             **filled_by(one, hidden, translate if name == "nat" else None),
         }
     overall = overall_words(situation, directions)
@@ -46,20 +50,23 @@ def worst(kinds):
     return min(kinds, key=truth.ORDER.index)
 
 
-def visibility(situation, name, way, one):
+def visibility(situation, name, way, one, data_ways):
     """Whether a standing queue of that direction shows from there."""
     if situation.quic:
         # A spin bit gives round trips to anybody, and no direction; nothing else of QUIC tells of delay.
         return WEAK if situation.quic == "spin" else NONE
-    seen = seen_from(name, way, situation.has_timestamps)
+    seen = seen_from(name, way, situation.has_timestamps, data_ways)
+    if "clock" in situation.disguise and (name, way) == ("mid_up", "up"):
+        # Of what the client's clock tells against the capture's, a step of the latter cannot be told.
+        seen = WEAK
     apparent = one["standing_ms"] - one["floor_ms"]
     # What stood from the first packet to the last looks like the path itself.
     if one["kind"] in ("bloated", "slight") and apparent < truth.BLOATED_MS <= one["standing_ms"]:
-        seen = min(seen, WEAK, key=(NONE, WEAK, SIDE, FULL).index)
+        seen = min(seen, WEAK, key=ORDER.index)
     return seen
 
 
-def seen_from(name, way, has_timestamps):
+def seen_from(name, way, has_timestamps, data_ways):
     # Both queues of the path lie between the capture point in the middle and the client.
     if name == "mid_down":
         return FULL if has_timestamps and way == "up" else NONE
@@ -67,10 +74,15 @@ def seen_from(name, way, has_timestamps):
         return FULL if has_timestamps else NONE
     if has_timestamps:
         return FULL
-    # Whoever receives sees no round trip but loops through the sender's window; whoever sends sees round trips,
-    # which do not tell directions apart.
-    receives = {"client": "down", "server": "up"}
-    return WEAK if receives.get(name) == way else SIDE
+    # Data and its acknowledgment are a round trip, which does not tell directions apart, to him before whom both pass the
+    # queues; others have only loops through the sender's window.
+    return SIDE if ("up" if name == "client" else "down") in data_ways else WEAK
+
+
+def data_ways_of(packets, hidden):
+    """Directions in which flows that are captured carry data."""
+    seen = [p for p in packets if p.bytes > DATA_BYTES and not {p.source[0], p.destination[0]} & hidden]
+    return {way for way in ("down", "up") if sum(p.direction == way for p in seen) >= DATA_PACKETS}
 
 
 def words(situation, one, seen):
@@ -97,7 +109,7 @@ def overall_words(situation, directions):
         found = [one for one in directions.values() if one["kind"] == kind]
         # Of one that shows from there, if there is one.
         if found:
-            best = max(found, key=lambda one: (NONE, WEAK, SIDE, FULL).index(one["visible"]))
+            best = max(found, key=lambda one: ORDER.index(one["visible"]))
             right = set(best["accept"])
             return right - {"cannot_tell"} if best["visible"] == SIDE else right
     right = set().union(*(one["accept"] for one in directions.values()))

@@ -11,6 +11,7 @@ from statistics import median
 
 WINDOW_NS = 100_000_000
 STANDS_WINDOWS = 10  # a second
+SILENT_WINDOWS = 5
 STANDS_MS = 5.0  # CoDel's target
 BLOATED_MS, SLIGHT_MS = 60.0, 30.0
 LOADED_WINDOWS = 20
@@ -63,15 +64,13 @@ def windows_of(packets):
 
 
 def runs_above(windows, bound):
-    """Spans of consecutive windows whose least wait is above a bound. Windows without packets carry on what was."""
-    spans, current = [], []
+    """Spans of windows whose least wait is above a bound, a second of them in all. Few windows without packets interrupt none."""
+    spans, current, silent = [], [], 0
     for window in windows:
-        if window is None:
-            if current:
-                current.append(current[-1])
-        elif window > bound:
+        silent = silent + 1 if window is None else 0
+        if window is not None and window > bound:
             current.append(window)
-        else:
+        elif window is not None or silent > SILENT_WINDOWS:
             spans.append(current)
             current = []
     spans.append(current)

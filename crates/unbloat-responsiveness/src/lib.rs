@@ -43,4 +43,4 @@ pub use split::{Share, Split, StackView};
 pub use stability::{Interval, Phase, Stability};
 pub use unbloat_stats::quantile;
 pub use unbloat_workload::Direction;
-pub use verdict::{Kind, SCHEMA, Verdict, verdict};
+pub use verdict::{Kind, SCHEMA, Verdict, verdict, watched};
