@@ -39,4 +39,4 @@ pub use rpm::{Class, Confidence, ForeignProbe, Means, Probes, Rpm, Tls, trimmed_
 pub use split::{Share, Split, StackView};
 pub use stability::{Interval, Phase, Stability};
 pub use unbloat_workload::Direction;
-pub use verdict::{Kind, SCHEMA, Verdict, verdict};
+pub use verdict::{Kind, SCHEMA, Verdict, verdict, watched};
