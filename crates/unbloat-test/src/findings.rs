@@ -404,6 +404,7 @@ fn directions(
             unsent: split
                 .next()
                 .and_then(|(_, split)| Some(split.sockets?.delay)),
+            is_starved: false,
             located: None,
         })
     };
