@@ -5,7 +5,7 @@ use crate::echo::Echoed;
 use crate::flow::lock;
 use crate::http;
 use crate::measured::{
-    Beside, Clocks, Count, Echo, Fate, FlowRun, KernelSample, Probe, ProbeKind, StageRun,
+    Beside, Clocks, Count, Echo, Fate, FlowRun, KernelSample, Passed, Probe, ProbeKind, StageRun,
 };
 use crate::upload::Body;
 use hyper::Method;
@@ -24,6 +24,7 @@ pub(super) struct Collected {
     pub(super) probes: Vec<Probe>,
     pub(super) counts: Vec<Count>,
     pub(super) beside: Vec<Beside>,
+    pub(super) interface: Option<Passed>,
     pub(super) kernel: Vec<KernelSample>,
 }
 
@@ -39,6 +40,7 @@ impl Test<'_> {
             collected.counts = samples.counts;
             collected.kernel = samples.kernel;
             collected.beside = samples.beside;
+            collected.interface = samples.interface;
         }
         collected.probes = self
             .prober
