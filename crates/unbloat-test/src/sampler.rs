@@ -119,13 +119,7 @@ impl Samples {
         if flow.direction == Direction::Up && flow.stack == Stack::NetworkOnly {
             tune(flow, &info);
         }
-        self.kernel.push(KernelSample {
-            at,
-            side: Side::Client,
-            flow: flow.number,
-            direction: flow.direction,
-            state: state(&info),
-        });
+        self.kernel.push(sample(flow, at, &info));
     }
 }
 
@@ -157,6 +151,16 @@ fn tune(flow: &Flow, info: &TcpInfo) {
     let limited = flow.with_socket(|socket| socket::limit_unsent(socket.as_fd(), rate, info.mss()));
     if let Some(Ok(bytes)) = limited {
         flow.pace.set_piece(bytes as usize / 2);
+    }
+}
+
+pub fn sample(flow: &Flow, at: Time, info: &TcpInfo) -> KernelSample {
+    KernelSample {
+        at,
+        side: Side::Client,
+        flow: flow.number,
+        direction: flow.direction,
+        state: state(info),
     }
 }
 

@@ -7,6 +7,7 @@ use crate::http;
 use crate::measured::{
     Beside, Clocks, Count, Echo, Fate, FlowRun, KernelSample, Passed, Probe, ProbeKind, StageRun,
 };
+use crate::sampler::sample;
 use crate::upload::Body;
 use hyper::Method;
 use std::time::Duration;
@@ -64,6 +65,9 @@ impl Test<'_> {
         }
         if let Some(carrier) = &self.carrier {
             collected.flows = carrier.flows.runs(self.clock.now());
+            let lasts = carrier.flows.lasts().into_iter();
+            let lasts = lasts.map(|(flow, at, info)| sample(&flow, at, &info));
+            collected.kernel.extend(lasts);
             if let Some(notes) = &carrier.ndt7 {
                 let notes = std::mem::take(&mut *lock(notes));
                 collected.counts.extend(notes.counts);
