@@ -1,8 +1,9 @@
-//! Packets of a source, parsed and oriented, in batches.
+//! Packets of a source, parsed, oriented and looked over, in batches.
 
 use unbloat_capture::{CaptureError, Source};
+use unbloat_health::{Health, Watch};
 use unbloat_trace::Orientation;
-use unbloat_units::Time;
+use unbloat_units::{Delta, Time};
 use unbloat_wire::{Batch, Parser, SkipCounts};
 
 /// Cuts a source into batches that begin at fixed packet numbers.
@@ -10,6 +11,7 @@ pub struct Batches<'s> {
     source: &'s mut dyn Source,
     parser: Parser,
     orientation: Orientation,
+    watch: Watch,
     origin: Option<Time>,
     watermark: Time,
     next_packet: u64,
@@ -22,6 +24,7 @@ impl<'s> Batches<'s> {
             source,
             parser,
             orientation,
+            watch: Watch::default(),
             origin: None,
             watermark: Time::MIN,
             next_packet: 0,
@@ -36,27 +39,27 @@ impl<'s> Batches<'s> {
         batch.restart(self.next_packet);
         batch.watermark = self.watermark;
         let (parser, origin) = (&self.parser, &mut self.origin);
+        let correction = self.watch.correction();
         while batch.packets < Batch::PACKETS {
             let room = (Batch::PACKETS - batch.packets) as usize;
             let filled = self.source.fill(room, &mut |record| {
-                origin.get_or_insert(record.time);
-                parser.push(
-                    batch,
-                    record.link,
-                    record.data,
-                    record.wire_len,
-                    record.time,
-                );
+                let time = match correction {
+                    Delta::ZERO => record.time,
+                    correction => (record.time + correction).bounded(),
+                };
+                origin.get_or_insert(time);
+                parser.push(batch, record.link, record.data, record.wire_len, time);
             })?;
             if filled == 0 {
                 break;
             }
         }
         batch.origin = self.origin.unwrap_or_default();
-        self.watermark = batch.watermark;
         self.next_packet += u64::from(batch.packets);
         self.skipped += batch.skipped;
         self.orientation.mark(batch);
+        self.watch.look(batch);
+        self.watermark = batch.watermark;
         Ok(!self.source.ended())
     }
 
@@ -72,6 +75,16 @@ impl<'s> Batches<'s> {
 
     pub fn skipped(&self) -> SkipCounts {
         self.skipped
+    }
+
+    /// What the packets so far tell of the capture, and the source of its own part in it.
+    pub fn health(&mut self) -> Health {
+        let notes = self.source.notes();
+        Health {
+            kernel_drops: notes.kernel_drops,
+            damage: notes.damage.iter().map(ToString::to_string).collect(),
+            ..self.watch.seen()
+        }
     }
 
     pub fn source(&mut self) -> &mut dyn Source {

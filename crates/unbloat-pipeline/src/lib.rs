@@ -15,4 +15,4 @@ mod run;
 mod threads;
 
 pub use batches::Batches;
-pub use run::{Control, Outcome, PipelineError, Settings, Standing, run, run_live};
+pub use run::{Alive, Control, Outcome, PipelineError, Settings, Standing, run, run_live};

@@ -6,6 +6,7 @@ use crate::threads::{PIECE, Workers};
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use unbloat_capture::{CaptureError, Notes, Progress, Source};
+use unbloat_health::Health;
 use unbloat_trace::{Network, Orientation, Output, Params, Protocols, Shard, ShardStats};
 use unbloat_units::Time;
 use unbloat_wire::{Batch, FlowHasher, Parser, ParserParams, SkipCounts};
@@ -44,6 +45,8 @@ pub struct Outcome {
     pub origin: Option<Time>,
     pub skipped: SkipCounts,
     pub notes: Notes,
+    /// What the packets tell of the capture; the flows' rows tell the rest.
+    pub health: Health,
     pub stats: ShardStats,
     /// The sink said stop.
     pub interrupted: bool,
@@ -99,8 +102,16 @@ pub fn run<E>(
     }
 }
 
-/// As [`run`] on one thread, for sources that do not end: `sink` also gets the shard, to ask it
-/// for a [snapshot](Shard::snapshot) of what lives.
+/// What a run that goes on can be asked for.
+#[derive(Clone, Copy)]
+pub struct Alive<'a> {
+    /// For a [snapshot](Shard::snapshot) of what lives.
+    pub shard: &'a Shard,
+    /// Of the capture so far.
+    pub health: &'a Health,
+}
+
+/// As [`run`] on one thread, for sources that do not end: `sink` also gets what lives.
 pub fn run_live<E>(
     source: &mut dyn Source,
     settings: &Settings,
@@ -113,7 +124,11 @@ pub fn run_live<E>(
     while more && first.packets == 0 {
         let now = standing(&mut batches, &first);
         let nothing = Shard::new(Arc::default(), Vec::new(), Time::default());
-        let control = sink(&Output::default(), now, Some(&nothing)).map_err(PipelineError::Sink)?;
+        let alive = Alive {
+            shard: &nothing,
+            health: &batches.health(),
+        };
+        let control = sink(&Output::default(), now, Some(alive)).map_err(PipelineError::Sink)?;
         if control == Control::Stop {
             break;
         }
@@ -123,8 +138,8 @@ pub fn run_live<E>(
     alone(&mut batches, settings, first, more, origin, sink)
 }
 
-/// Takes rows, where the run stands, and, while it goes on, the shard that wrote them.
-type LiveSink<'a, E> = dyn FnMut(&Output, Standing, Option<&Shard>) -> Result<Control, E> + 'a;
+/// Takes rows, where the run stands, and, while it goes on, what it can be asked for.
+type LiveSink<'a, E> = dyn FnMut(&Output, Standing, Option<Alive<'_>>) -> Result<Control, E> + 'a;
 
 fn batches<'s>(source: &'s mut dyn Source, settings: &Settings) -> Batches<'s> {
     let hasher = FlowHasher::with_seed(settings.hash_seed);
@@ -184,11 +199,16 @@ fn alone<E>(
     let interrupted = loop {
         shard.process(&batch, 0..batch.headers.len() as u32);
         let now = standing(batches, &batch);
+        let health = batches.health();
         let mut is_stopped = false;
         loop {
             let reached = shard.end_batch(&batch, PIECE);
             std::mem::swap(shard.output(), &mut output);
-            let control = sink(&output, now, Some(&shard)).map_err(PipelineError::Sink)?;
+            let alive = Alive {
+                shard: &shard,
+                health: &health,
+            };
+            let control = sink(&output, now, Some(alive)).map_err(PipelineError::Sink)?;
             is_stopped |= control == Control::Stop;
             output.clear();
             if reached.is_none() {
@@ -305,6 +325,7 @@ fn finish<E>(
         origin: batches.origin(),
         skipped: batches.skipped(),
         notes: batches.source().notes(),
+        health: batches.health(),
         stats,
         interrupted,
     })

@@ -1,5 +1,6 @@
 //! What holds for every trace, however it was captured, cut, timed, addressed or spread.
 
+mod made;
 mod support;
 
 use proptest::prelude::*;
@@ -15,9 +16,12 @@ use support::tables::Tables;
 use support::world::{self, Addresses, Packet};
 use support::{Played, play, run, settings, with};
 use unbloat_capture::{Input, PcapWriter, Trace};
+use unbloat_health::Watch;
 use unbloat_pipeline::{Control, Standing};
 use unbloat_trace::{Output, Params};
-use unbloat_wire::{Batch, FlowHasher, Parser, ParserParams, TcpFlags, protocol};
+use unbloat_wire::{
+    Batch, FlowHasher, PacketFlags, PacketHeader, Parser, ParserParams, TcpFlags, protocol,
+};
 
 fn packets(steps: &[Step]) -> Vec<Packet> {
     world::packets(steps, &Addresses::usual())
@@ -36,10 +40,12 @@ fn equal(a: &Tables, b: &Tables) -> Result<(), TestCaseError> {
     }
 }
 
-/// What headers say in sum: TCP and UDP packets, their payload, their bytes on the wire; skipped.
-fn sums(packets: &[Packet]) -> [u64; 4] {
+/// What headers say in sum: TCP and UDP packets, their payload, their bytes on the wire; skipped, and
+/// captured twice, which the others do not hold.
+fn sums(packets: &[Packet]) -> [u64; 5] {
     let parser = Parser::new(ParserParams::default(), FlowHasher::with_seed(9));
-    let mut sums = [0; 4];
+    let mut sums = [0; 5];
+    let mut watch = Watch::default();
     for few in packets.chunks(Batch::PACKETS as usize) {
         let mut batch = Batch::default();
         for packet in few {
@@ -53,7 +59,10 @@ fn sums(packets: &[Packet]) -> [u64; 4] {
             );
         }
         sums[3] += batch.skipped.total();
-        let counted = batch.headers.iter();
+        watch.look(&mut batch);
+        let is_copy = |h: &&PacketHeader| h.flags.has(PacketFlags::COPY);
+        sums[4] += batch.headers.iter().filter(is_copy).count() as u64;
+        let counted = batch.headers.iter().filter(|h| !is_copy(h));
         for header in counted.filter(|h| [protocol::TCP, protocol::UDP].contains(&h.protocol)) {
             sums[0] += 1;
             sums[1] += u64::from(header.payload_len);
@@ -74,7 +83,7 @@ fn flow_sums(tables: &Tables) -> [u64; 3] {
 
 /// Nothing comes from nowhere, nothing is lost, and users have what their flows have.
 fn conserved(packets: &[Packet], tables: &Tables) -> Result<(), TestCaseError> {
-    let [count, payload, wire, _] = sums(packets);
+    let [count, payload, wire, _, _] = sums(packets);
     prop_assert_eq!(flow_sums(tables), [count, payload, wire]);
     for column in ["payload_down_bytes", "payload_up_bytes"] {
         prop_assert_eq!(tables.sum("users", column), tables.sum("flows", column));
@@ -88,9 +97,12 @@ fn check_conservation(packets: &[Packet]) -> Result<(), TestCaseError> {
     let (tables, outcome) = play(packets, &settings());
     conserved(packets, &tables)?;
     prop_assert_eq!(outcome.packets, packets.len() as u64);
-    prop_assert_eq!(outcome.skipped.total(), sums(packets)[3]);
+    let [.., skipped, copies] = sums(packets);
+    prop_assert_eq!(outcome.skipped.total(), skipped);
+    let copied = outcome.health.copied;
+    prop_assert_eq!(copied.down.copies + copied.up.copies, copies);
     let analysed = tables.sum("protocols", "packets");
-    prop_assert_eq!(analysed + outcome.skipped.total(), outcome.packets);
+    prop_assert_eq!(analysed + skipped + copies, outcome.packets);
     Ok(())
 }
 

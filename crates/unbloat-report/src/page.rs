@@ -108,19 +108,12 @@ fn warnings(info: &RunInfo) -> String {
         Status::Damaged => lines
             .push("The input was cut or corrupt; this is what came before the damage.".to_owned()),
     }
-    if info.lost_packets > 0 {
-        lines.push(format!(
-            "The kernel dropped {} packets of the live capture.",
-            three_digits(info.lost_packets as f64)
-        ));
-    }
     if info.evicted_flows > 0 {
         lines.push(format!(
             "{} flows were closed early because of the memory limit.",
             three_digits(info.evicted_flows as f64)
         ));
     }
-    lines.extend(info.damage.iter().cloned());
     let items: Vec<String> = lines
         .iter()
         .map(|l| format!("<li>{}</li>", escape(l)))

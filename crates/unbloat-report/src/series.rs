@@ -2,7 +2,8 @@
 //!
 //! A flow's life is cut into equal spans; of the rows of one span one point remains, with the
 //! extremes of what it stands for and the time of its last row. A flow with fewer rows than spans
-//! keeps every row.
+//! keeps every row. Rows of one table come in the order in which they were written, which is not always that of
+//! their times: points are put where they belong.
 
 use crate::columns::{Values, each_batch};
 use crate::flows::{FlowRow, five_digits};
@@ -40,8 +41,9 @@ struct Lines<const N: usize> {
     t: Vec<i64>,
     #[serde(serialize_with = "shortest")]
     v: [Vec<Option<f64>>; N],
+    /// The span that each point stands for, ascending.
     #[serde(skip)]
-    last_span: i64,
+    spans: Vec<i64>,
 }
 
 /// Whole numbers without a fraction: the file would be a fifth larger with them.
@@ -62,7 +64,7 @@ impl<const N: usize> Default for Lines<N> {
         Lines {
             t: Vec::new(),
             v: std::array::from_fn(|_| Vec::new()),
-            last_span: -1,
+            spans: Vec::new(),
         }
     }
 }
@@ -98,22 +100,23 @@ impl Merge {
 impl<const N: usize> Lines<N> {
     fn add(&mut self, span: i64, t_us: i64, values: [Option<f64>; N], merges: [Merge; N]) {
         let values = values.map(|v| v.map(five_or_whole));
-        if span == self.last_span && !self.t.is_empty() {
-            let last = self.t.len() - 1;
-            self.t[last] = self.t[last].max(t_us);
+        let at = self.spans.partition_point(|&before| before < span);
+        if self.spans.get(at) == Some(&span) {
+            self.t[at] = self.t[at].max(t_us);
             for ((line, value), merge) in self.v.iter_mut().zip(values).zip(merges) {
-                line[last] = merge.apply(line[last], value);
+                line[at] = merge.apply(line[at], value);
             }
             return;
         }
-        self.last_span = span;
-        self.t.push(t_us);
+        self.spans.insert(at, span);
+        self.t.insert(at, t_us);
         for (line, value) in self.v.iter_mut().zip(values) {
-            line.push(value);
+            line.insert(at, value);
         }
     }
 
     fn halve(&mut self) {
+        every_second(&mut self.spans);
         every_second(&mut self.t);
         self.v.iter_mut().for_each(every_second);
     }
@@ -197,6 +200,9 @@ pub(crate) fn flow_series(
         },
     )?;
     events(run, flows, &mut all)?;
+    for series in all.values_mut() {
+        series.events.sort_by_key(|event| event.t);
+    }
     Ok(all)
 }
 
@@ -286,6 +292,22 @@ mod tests {
         assert_eq!(spans_for(flows.into_iter(), 1030), 1000);
         assert_eq!(spans_for(flows.into_iter(), 1_000_000), MOST_SPANS);
         assert_eq!(spans_for(std::iter::repeat_n(5000, 100), 50_000), 500);
+    }
+
+    #[test]
+    fn rows_out_of_time_order_are_put_where_they_belong() {
+        let mut lines = Lines::<1>::default();
+        for (span, t, value) in [
+            (2, 25, 1.0),
+            (5, 50, 2.0),
+            (1, 10, 3.0),
+            (2, 21, 4.0),
+            (4, 44, 5.0),
+        ] {
+            lines.add(span, t, [Some(value)], [Merge::Max]);
+        }
+        assert_eq!(lines.t, [10, 25, 44, 50]);
+        assert_eq!(lines.v[0], [3.0, 4.0, 5.0, 2.0].map(Some));
     }
 
     #[test]

@@ -7,7 +7,7 @@
 //! # References
 //! Moving blocks: Künsch 1989; in a circle, so that no sample counts less: Politis and Romano 1992.
 
-use crate::quantile::quantile;
+use unbloat_stats::quantile;
 use unbloat_units::{Delta, Time};
 
 /// Steps without a packet that are filled from those on both sides.
@@ -28,6 +28,15 @@ pub struct Series<'a> {
     pub samples: &'a [Sample],
     /// Packets that were lost in this direction meanwhile: they have no delay, and are not in the quantiles.
     pub lost: u64,
+}
+
+/// What delay under load is compared with.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Baseline {
+    /// The median idle delay.
+    Idle,
+    /// A delay known otherwise, where the idle path was loaded by others.
+    Floor(Delta),
 }
 
 /// How intervals of confidence are made.
@@ -62,7 +71,7 @@ pub struct Estimate {
     pub high: Delta,
 }
 
-/// Delay under load less the median of delay without.
+/// Delay under load minus the baseline.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Added {
     pub p50: Estimate,
@@ -72,9 +81,9 @@ pub struct Added {
     pub max: Delta,
     /// Under load.
     pub samples: usize,
-    /// Median without load.
+    /// Median without load, or the floor that stands for it.
     pub baseline: Delta,
-    /// From the median without load to its 95th percentile: what is added by nobody's load.
+    /// From the baseline to the 95th percentile without load: what is added by nobody's load.
     pub idle_spread: Delta,
     pub idle_samples: usize,
     /// Share lost under load.
@@ -84,11 +93,16 @@ pub struct Added {
 }
 
 /// What the load added in one direction; none without samples of both.
-pub fn added(idle: Series, loaded: Series, spread: &Spread) -> Option<Added> {
+pub fn added(
+    idle: Series,
+    loaded: Series,
+    compared_with: Baseline,
+    spread: &Spread,
+) -> Option<Added> {
     let mut still = delays(idle);
-    let baseline = quantile(&mut still.clone(), 0.5)?;
+    let baseline = compared_with.of(&mut still.clone())?;
     let of = Statistics::of(&mut delays(loaded), baseline)?;
-    let resampled = resampled(&delays(idle), &delays(loaded), spread);
+    let resampled = resampled((&delays(idle), compared_with), &delays(loaded), spread);
     let estimate = |pick: fn(&Statistics) -> Delta| {
         let mut values: Vec<Delta> = resampled.iter().map(pick).collect();
         let outside = (1.0 - spread.confidence) / 2.0;
@@ -110,6 +124,15 @@ pub fn added(idle: Series, loaded: Series, spread: &Spread) -> Option<Added> {
         loss: loaded.loss(),
         idle_loss: idle.loss(),
     })
+}
+
+impl Baseline {
+    fn of(self, idle: &mut [Delta]) -> Option<Delta> {
+        match self {
+            Baseline::Idle => quantile(idle, 0.5),
+            Baseline::Floor(floor) => Some(floor),
+        }
+    }
 }
 
 impl Series<'_> {
@@ -174,12 +197,16 @@ impl Statistics {
 }
 
 /// Statistics of series that are put together from blocks of both.
-fn resampled(idle: &[Delta], loaded: &[Delta], spread: &Spread) -> Vec<Statistics> {
+fn resampled(
+    (idle, compared_with): (&[Delta], Baseline),
+    loaded: &[Delta],
+    spread: &Spread,
+) -> Vec<Statistics> {
     let mut rng = fastrand::Rng::with_seed(spread.seed);
     let mut buffer = Vec::with_capacity(idle.len().max(loaded.len()));
     let draws = (0..spread.resamples).filter_map(|_| {
         blocks(idle, spread.blocks, &mut rng, &mut buffer);
-        let baseline = quantile(&mut buffer, 0.5)?;
+        let baseline = compared_with.of(&mut buffer)?;
         blocks(loaded, spread.blocks, &mut rng, &mut buffer);
         Statistics::of(&mut buffer, baseline)
     });
@@ -213,7 +240,13 @@ mod tests {
 
     fn of(idle: &[Sample], loaded: &[Sample]) -> Added {
         let series = |samples| Series { samples, lost: 0 };
-        added(series(idle), series(loaded), &Spread::default()).unwrap()
+        added(
+            series(idle),
+            series(loaded),
+            Baseline::Idle,
+            &Spread::default(),
+        )
+        .unwrap()
     }
 
     #[test]
@@ -228,6 +261,21 @@ mod tests {
         assert_eq!(added.max, Delta::ms(160));
         assert_eq!(added.baseline, Delta::ms(20));
         assert_eq!(added.idle_spread, Delta::ZERO);
+    }
+
+    #[test]
+    fn against_a_floor_the_load_of_others_does_not_count_as_idle() {
+        let series = |samples| Series { samples, lost: 0 };
+        let (idle, loaded) = (series_of_ms(190.0, 100), series_of_ms(200.0, 500));
+        let floor = Baseline::Floor(Delta::ms(30));
+        let added = added(series(&idle), series(&loaded), floor, &Spread::default()).unwrap();
+        assert_eq!(added.p95.value, Delta::ms(170));
+        assert_eq!(added.baseline, Delta::ms(30));
+        assert_eq!(added.idle_spread, Delta::ms(160));
+    }
+
+    fn series_of_ms(ms: f64, count: usize) -> Vec<Sample> {
+        series(std::iter::repeat_n(ms, count))
     }
 
     #[test]
@@ -279,7 +327,13 @@ mod tests {
     fn lost_packets_are_a_share_and_no_delay() {
         let (idle, loaded) = (series([10.0; 100]), series([10.0; 90]));
         let of = |samples, lost| Series { samples, lost };
-        let added = added(of(&idle, 0), of(&loaded, 10), &Spread::default()).unwrap();
+        let added = added(
+            of(&idle, 0),
+            of(&loaded, 10),
+            Baseline::Idle,
+            &Spread::default(),
+        )
+        .unwrap();
         assert_eq!((added.idle_loss, added.loss), (0.0, 0.1));
         assert_eq!(added.p99.value, Delta::ZERO);
     }
@@ -289,9 +343,9 @@ mod tests {
         let some = series([10.0; 10]);
         let of = |samples| Series { samples, lost: 3 };
         let spread = Spread::default();
-        assert_eq!(added(of(&[]), of(&some), &spread), None);
-        assert_eq!(added(of(&some), of(&[]), &spread), None);
-        assert!(added(of(&some[..1]), of(&some[..1]), &spread).is_some());
+        assert_eq!(added(of(&[]), of(&some), Baseline::Idle, &spread), None);
+        assert_eq!(added(of(&some), of(&[]), Baseline::Idle, &spread), None);
+        assert!(added(of(&some[..1]), of(&some[..1]), Baseline::Idle, &spread).is_some());
     }
 
     #[test]
@@ -304,7 +358,7 @@ mod tests {
                 ..Spread::default()
             };
             let of = |samples| Series { samples, lost: 0 };
-            added(of(&idle), of(&loaded), &spread).unwrap()
+            added(of(&idle), of(&loaded), Baseline::Idle, &spread).unwrap()
         };
         assert_eq!(with(1), with(1));
         assert_ne!(with(1).mean, with(2).mean);
@@ -329,9 +383,14 @@ mod tests {
                 resamples: 100,
                 ..Spread::default()
             };
-            let p50 = added(of(&series([20.0; 10])), of(&loaded), &spread)
-                .unwrap()
-                .p50;
+            let p50 = added(
+                of(&series([20.0; 10])),
+                of(&loaded),
+                Baseline::Idle,
+                &spread,
+            )
+            .unwrap()
+            .p50;
             p50.low <= Delta::ms(80) && Delta::ms(80) <= p50.high
         });
         let share = held.count() as f64 / f64::from(trials);

@@ -6,6 +6,7 @@
 //! - [`Probes`] to [`Rpm`], by the draft and as older clients count,
 //! - [`added`]: series of delays without and with load to added delay, with intervals of confidence,
 //! - [`grade`]: marks by the named rule of others, with the rule in words,
+//! - [`causes`]: what else than a queue in the loaded direction made delay or kept load small,
 //! - [`distrust`]: why a run is not to be believed,
 //! - [`Split`]: what waits in the end hosts, and what in the network,
 //! - [`advise`]: the one decision of the cure, with its evidence,
@@ -13,6 +14,8 @@
 
 mod added;
 mod advice;
+mod baseline;
+mod cause;
 mod distrust;
 mod fields;
 mod grade;
@@ -20,23 +23,24 @@ mod load;
 mod page;
 mod params;
 mod place;
-mod quantile;
 mod rpm;
 mod split;
 mod stability;
 mod verdict;
 
-pub use added::{Added, Estimate, Sample, Series, Spread, added};
+pub use added::{Added, Baseline, Estimate, Sample, Series, Spread, added};
 pub use advice::{Advice, Cure, SHAPER_DOWN, SHAPER_UP, Site, advise};
-pub use distrust::{Checks, Distrust, LoadChecks, distrust};
+pub use baseline::standing;
+pub use cause::{Cause, CauseFacts, Late, causes};
+pub use distrust::{Checks, Distrust, LoadChecks, ServerGone, distrust};
 pub use grade::{Facts, LoadedRtt, Mark, Rule, grade, letter};
 pub use load::{Doubt, LoadedDirection, UNNOTICED};
 pub use page::{PageRun, PageVerdict, judge_page};
 pub use params::Params;
 pub use place::{Located, Place};
-pub use quantile::quantile;
 pub use rpm::{Class, Confidence, ForeignProbe, Means, Probes, Rpm, Tls, trimmed_mean};
 pub use split::{Share, Split, StackView};
 pub use stability::{Interval, Phase, Stability};
+pub use unbloat_stats::quantile;
 pub use unbloat_workload::Direction;
-pub use verdict::{Kind, SCHEMA, Verdict, verdict};
+pub use verdict::{Kind, SCHEMA, Verdict, verdict, watched};

@@ -3,6 +3,7 @@
 use crate::advice::{Advice, advise};
 use crate::grade::letter;
 use crate::load::{Doubt, LoadedDirection};
+use crate::place::Place;
 use serde::{Deserialize, Serialize};
 use unbloat_units::Delta;
 use unbloat_workload::Direction;
@@ -101,14 +102,35 @@ fn kind(added: Delta) -> Kind {
     }
 }
 
-fn headline(kind: Kind, grade: &str, worst_first: &[&LoadedDirection]) -> String {
-    let name = match kind {
-        Kind::Clean => "No bufferbloat",
-        Kind::Slight => "Slight bufferbloat",
-        Kind::Bloated | Kind::Unknown => "Bufferbloat",
+/// The same words for a wait that was watched and not tested: `Bufferbloat in this host's queue discipline (eth0): ...`.
+pub fn watched(place: Place, device: &str, wait: Delta) -> String {
+    let during = match kind(wait) {
+        Kind::Clean => "",
+        _ => " while this lasts",
     };
     format!(
-        "{name}: grade {grade}. {}; {}.",
+        "{} {place} ({device}): packets wait {} on average; {}{during}.",
+        kind(wait).name(),
+        ms(wait),
+        meaning(wait)
+    )
+}
+
+impl Kind {
+    pub const fn name(self) -> &'static str {
+        match self {
+            Kind::Clean => "No bufferbloat",
+            Kind::Slight => "Slight bufferbloat",
+            Kind::Bloated => "Bufferbloat",
+            Kind::Unknown => "No verdict",
+        }
+    }
+}
+
+fn headline(kind: Kind, grade: &str, worst_first: &[&LoadedDirection]) -> String {
+    format!(
+        "{}: grade {grade}. {}; {}.",
+        kind.name(),
         amounts(worst_first),
         who_feels_it(worst_first)
     )

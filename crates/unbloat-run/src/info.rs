@@ -5,6 +5,7 @@ use chrono::{DateTime, SecondsFormat};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use std::collections::BTreeMap;
+use unbloat_health::Health;
 use unbloat_table::SCHEMA_VERSION;
 use unbloat_units::Time;
 
@@ -36,6 +37,9 @@ pub struct RunInfo {
     pub damage: Vec<String>,
     /// Packets that the kernel dropped before we saw them (live capture).
     pub lost_packets: u64,
+    /// What is wrong with the capture; null where there was none.
+    #[serde(default)]
+    pub health: Option<Health>,
     /// Flows closed early because of the memory limit.
     pub evicted_flows: u64,
     /// What the program concluded, in its own form; null when it concludes nothing.
@@ -133,6 +137,7 @@ impl RunInfo {
             skipped: BTreeMap::new(),
             damage: Vec::new(),
             lost_packets: 0,
+            health: None,
             evicted_flows: 0,
             verdict: Value::Null,
             left_out: Vec::new(),

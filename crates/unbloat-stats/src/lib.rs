@@ -8,6 +8,7 @@ mod cdf;
 mod correlation;
 mod histogram2d;
 mod log_histogram;
+mod quantile;
 mod values;
 mod windowed_min;
 
@@ -15,4 +16,5 @@ pub use cdf::{Cdf, CdfPoint};
 pub use correlation::Correlation;
 pub use histogram2d::{Cell, Histogram2d};
 pub use log_histogram::LogHistogram;
+pub use quantile::{Between, quantile};
 pub use windowed_min::WindowedMin;

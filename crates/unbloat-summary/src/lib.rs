@@ -16,6 +16,7 @@ mod findings;
 mod panel;
 mod panels;
 mod params;
+mod sides;
 mod summary;
 #[cfg(test)]
 mod testing;

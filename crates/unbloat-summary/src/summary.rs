@@ -3,9 +3,11 @@
 use crate::SummaryParams;
 use crate::findings::{Figure, Findings, Metric};
 use crate::panel::{Panel, panels};
+use crate::sides::CaptureSides;
 use crate::verdict::{Judge, Verdict};
 use crate::view::{Index, View};
 use std::collections::{BTreeMap, BTreeSet};
+use unbloat_health::Health;
 use unbloat_table::{Rows, Table};
 
 /// Takes the rows of a run's tables, in any cut and any order of tables.
@@ -13,6 +15,8 @@ pub struct Summary {
     tables: Vec<(&'static str, Index)>,
     panels: Vec<Box<dyn Panel>>,
     judge: Judge,
+    sides: CaptureSides,
+    health: Health,
     left_out: Vec<String>,
 }
 
@@ -22,6 +26,8 @@ pub struct Outcome {
     pub metrics: Vec<Metric>,
     pub figures: Vec<Figure>,
     pub verdict: Verdict,
+    /// What is wrong with the capture.
+    pub health: Health,
     /// A sentence for each thing that is missing or drawn from a sample only.
     pub left_out: Vec<String>,
 }
@@ -48,6 +54,8 @@ impl Summary {
             tables: tables.iter().map(|t| (t.name, Index::of(t))).collect(),
             panels: kept,
             judge: Judge::new(params),
+            sides: CaptureSides::default(),
+            health: Health::default(),
             left_out,
         }
     }
@@ -66,6 +74,9 @@ impl Summary {
         let read = tables.iter().map(|table| {
             let asked = View::asked_by(table, |view| {
                 show(&mut self.panels, &mut self.judge, table.name, view);
+                if table.name == "flows" {
+                    self.sides.add(view);
+                }
             });
             (table.name, asked)
         });
@@ -80,19 +91,44 @@ impl Summary {
         };
         let view = View::new(index, rows);
         show(&mut self.panels, &mut self.judge, name, &view);
+        if name == "flows" {
+            self.sides.add(&view);
+        }
+    }
+
+    /// What the packets and their source tell of the capture; the rows tell the rest.
+    pub fn set_health(&mut self, health: Health) {
+        self.health = health;
     }
 
     /// The verdict as it would be with these further rows, which are then forgotten: in live
     /// capture, those of flows that still live.
     pub fn verdict_with<'r>(&self, more: impl IntoIterator<Item = (&'r str, &'r Rows)>) -> Verdict {
-        let mut judge = self.judge.clone();
+        let (mut judge, mut sides) = (self.judge.clone(), self.sides.clone());
         for (name, rows) in more {
             let found = self.tables.iter().find(|(table, _)| *table == name);
             if let Some((_, index)) = found.filter(|_| !rows.is_empty()) {
-                judge.add(name, &View::new(index, rows));
+                let view = View::new(index, rows);
+                judge.add(name, &view);
+                if name == "flows" {
+                    sides.add(&view);
+                }
             }
         }
-        judge.verdict()
+        self.verdict_of(&judge, &self.health_with(&sides))
+    }
+
+    fn health_with(&self, sides: &CaptureSides) -> Health {
+        Health {
+            flows: sides.found(),
+            ..self.health.clone()
+        }
+    }
+
+    fn verdict_of(&self, judge: &Judge, health: &Health) -> Verdict {
+        let mut verdict = judge.verdict();
+        verdict.caveats.extend(health.sentences());
+        verdict
     }
 
     /// What the rows so far say; more may be added afterwards (live capture).
@@ -101,10 +137,12 @@ impl Summary {
         self.panels.iter().for_each(|p| p.finish(&mut found));
         let mut left_out = self.left_out.clone();
         left_out.append(&mut found.notes);
+        let health = self.health_with(&self.sides);
         Outcome {
             metrics: found.metrics,
             figures: found.figures,
-            verdict: self.judge.verdict(),
+            verdict: self.verdict_of(&self.judge, &health),
+            health,
             left_out,
         }
     }

@@ -31,6 +31,8 @@ struct Shared {
     /// Of the last reply; negative before the first.
     rtt_ns: AtomicI64,
     least_ns: AtomicI64,
+    /// When the last reply came; negative before the first.
+    heard_ns: AtomicI64,
 }
 
 /// All that came of it.
@@ -61,6 +63,7 @@ impl Echoing {
             has_ended: AtomicBool::new(false),
             rtt_ns: AtomicI64::new(-1),
             least_ns: AtomicI64::new(i64::MAX),
+            heard_ns: AtomicI64::new(-1),
         });
         let of_thread = shared.clone();
         let builder = std::thread::Builder::new().name("echo".into());
@@ -91,6 +94,12 @@ impl Echoing {
     pub fn least_rtt(&self) -> Option<Delta> {
         let ns = self.shared.least_ns.load(Ordering::Relaxed);
         (ns < i64::MAX).then(|| Delta::ns(ns))
+    }
+
+    /// When the last reply came.
+    pub fn heard(&self) -> Option<Time> {
+        let ns = self.shared.heard_ns.load(Ordering::Relaxed);
+        (ns >= 0).then(|| Time::from_ns(ns))
     }
 
     /// Stops sending; what is under way is awaited.
@@ -185,6 +194,7 @@ impl Running<'_> {
                 Ok(Event::Reply { seq }) => {
                     let echo = self.client.echoes().get(seq as usize);
                     let rtt = echo.and_then(Echo::rtt);
+                    self.shared.heard_ns.store(at.as_ns(), Ordering::Relaxed);
                     if let Some(rtt) = rtt {
                         self.shared.rtt_ns.store(rtt.as_ns(), Ordering::Relaxed);
                         self.shared

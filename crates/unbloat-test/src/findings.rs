@@ -6,22 +6,26 @@
 //! nine tenths of what it reaches at its best (90th percentile of quarter seconds), but not before three tenths of the stage
 //! and not after half of it. Responsiveness has its own rule, the draft's: the last MAD intervals.
 
+mod causes;
 mod curves;
 mod echoes;
 pub(crate) mod flight;
 mod goodput;
+mod interface;
 mod responsiveness;
 mod views;
 
-use crate::measured::{Counter, Measured, StageRun};
+use crate::measured::{Counter, FlowRun, Measured, StageRun};
 use crate::options::Http;
 use crate::place;
 use crate::plan::{Direction, Load, Plan, Stack};
 pub(crate) use curves::Curves;
 pub use echoes::EchoAccount;
+use echoes::Still;
 use unbloat_responsiveness::{
-    Added, Checks, Confidence, Distrust, Doubt, Facts, LoadChecks, LoadedDirection, LoadedRtt,
-    Mark, Means, Params, Rpm, Rule, Split, StackView, Verdict, distrust, grade, verdict,
+    Added, Cause, Checks, Confidence, Distrust, Doubt, Facts, LoadChecks, LoadedDirection,
+    LoadedRtt, Mark, Means, Params, Rpm, Rule, ServerGone, Split, StackView, Verdict, distrust,
+    grade, verdict,
 };
 use unbloat_units::{Bytes, Delta, Rate, Time};
 
@@ -35,6 +39,8 @@ pub struct Findings {
     pub splits: Vec<(Direction, Split)>,
     pub rule: Rule,
     pub marks: Vec<Mark>,
+    /// What else than a queue in the loaded direction made delay, or kept load small.
+    pub causes: Vec<Cause>,
     pub distrust: Vec<Distrust>,
     /// What localisation said of each load, if it ran.
     pub located: Vec<unbloat_hop::Verdict>,
@@ -50,8 +56,14 @@ pub struct Idle {
     /// Mean difference of successive round trips.
     pub jitter: Option<Delta>,
     pub account: EchoAccount,
-    /// Medians of round trips by kind of probe.
+    /// Part of the time for which it is known what became of datagrams.
+    pub coverage: Option<f64>,
+    /// Medians of round trips by kind of probe; the least of each where the path was not idle.
     pub view: StackView,
+    /// The round trip of an empty path: the median, or the least of the whole test where the path was not idle.
+    pub base_rtt: Option<Delta>,
+    /// By how much nearly all packets were later than the least of the whole test: down, up, round trip. None: they were not.
+    pub standing: [Option<Delta>; 3],
 }
 
 /// One loaded stage.
@@ -78,6 +90,8 @@ pub struct LoadFindings {
     pub added_rtt: Option<Added>,
     pub loaded_rtt: Option<LoadedRtt>,
     pub account: EchoAccount,
+    /// Part of the judged time for which it is known what became of datagrams.
+    pub coverage: Option<f64>,
     pub rpm: Option<Rpm>,
     pub rpm_legacy: Option<Rpm>,
     pub means: Option<Means>,
@@ -86,6 +100,8 @@ pub struct LoadFindings {
     /// What load added to each kind of round trip.
     pub view: StackView,
     pub flows: usize,
+    /// All that passed this host's interface down and up, of other programs and framing included; up, what is dropped later counts as well.
+    pub interface: [Option<Rate>; 2],
     pub failed: usize,
     /// Share of the senders' busy time for which windows held them back.
     pub held_back: Option<f64>,
@@ -97,7 +113,7 @@ pub struct LoadFindings {
 pub fn findings(measured: &Measured, rule: Rule) -> Findings {
     let idle = idle(measured);
     let stages = measured.stages.iter().enumerate();
-    let loaded = stages.filter(|(_, stage)| stage.load != Load::Idle);
+    let loaded = stages.filter(|(_, stage)| stage.load != Load::Idle && !stage.is_cut);
     let loads: Vec<LoadFindings> = loaded
         .map(|(i, stage)| load(measured, &idle, i, stage))
         .collect();
@@ -109,7 +125,9 @@ pub fn findings(measured: &Measured, rule: Rule) -> Findings {
         // What waits in senders is cured by options of TCP's sockets, which QUIC does not have.
         directions.iter_mut().for_each(|one| one.unsent = None);
     }
-    let verdict = verdict(directions, reasons.iter().map(Doubt::from).collect());
+    let causes = causes::find(measured, &idle, &loads);
+    let doubts = reasons.iter().map(Doubt::from);
+    let verdict = verdict(directions, causes::doubts(&causes).chain(doubts).collect());
     // What says nothing has no grade by anybody's rule.
     let is_graded = verdict.grade.is_some();
     let marks = is_graded.then(|| grade(rule, &facts(&idle, &loads)));
@@ -117,6 +135,7 @@ pub fn findings(measured: &Measured, rule: Rule) -> Findings {
         marks: marks.unwrap_or_default(),
         located: Vec::new(),
         verdict,
+        causes,
         distrust: reasons,
         idle,
         loads,
@@ -125,15 +144,19 @@ pub fn findings(measured: &Measured, rule: Rule) -> Findings {
     }
 }
 
+fn of(loads: &[LoadFindings], direction: Direction) -> Option<&LoadFindings> {
+    let alone = alone(direction);
+    let mut stages = loads.iter().filter(move |found| found.load == alone);
+    let first = stages.clone().next();
+    stages
+        .find(|found| found.stack == Stack::NetworkOnly)
+        .or(first)
+}
+
 impl Findings {
     /// The stage that loads this direction alone; with senders held short, if there is such a one.
     pub fn of(&self, direction: Direction) -> Option<&LoadFindings> {
-        let alone = alone(direction);
-        let mut stages = self.loads.iter().filter(move |found| found.load == alone);
-        let first = stages.clone().next();
-        stages
-            .find(|found| found.stack == Stack::NetworkOnly)
-            .or(first)
+        of(&self.loads, direction)
     }
 
     /// Takes what localisation found during the same loads into verdict and advice.
@@ -161,6 +184,22 @@ impl Findings {
     }
 }
 
+impl Idle {
+    /// Where the path was not idle, and how much there was; of the round trip only where no direction tells.
+    fn standing_by_direction(&self) -> Vec<(Option<Direction>, Delta)> {
+        let [down, up, round] = self.standing;
+        let directions = [(Some(Direction::Down), down), (Some(Direction::Up), up)];
+        let known = directions
+            .into_iter()
+            .filter_map(|(way, late)| Some((way, late?)));
+        let known: Vec<_> = known.collect();
+        match known.is_empty() {
+            true => round.map(|late| (None, late)).into_iter().collect(),
+            false => known,
+        }
+    }
+}
+
 impl LoadFindings {
     /// What the load added to the delay of that direction: one way if that is known, else there and back.
     pub fn added_of(&self, direction: Direction) -> Option<&Added> {
@@ -174,6 +213,14 @@ impl LoadFindings {
 const STEADY: f64 = 0.5;
 
 impl LoadFindings {
+    /// Load connections of a loaded direction: stages of both directions have as many of each.
+    pub fn flows_of(&self, direction: Direction) -> Option<u64> {
+        let directions = Direction::BOTH.into_iter();
+        let loaded = directions.filter(|one| self.load.has(*one)).count() as u64;
+        let is_loaded = self.load.has(direction) && self.flows > 0;
+        is_loaded.then(|| (self.flows as u64 / loaded).max(1))
+    }
+
     /// The path carried about the same all the time.
     pub fn is_steady(&self, direction: Direction) -> bool {
         self.spread[direction as usize].map_or(self.is_saturated, |spread| spread < STEADY)
@@ -206,12 +253,25 @@ fn idle(measured: &Measured) -> Idle {
         return Idle::default();
     };
     let span = (stage.begin, stage.end);
-    let mut view = views::medians(measured, span, None);
+    let standing = Still::of(measured, span).standing;
+    let is_loaded = standing.iter().any(Option::is_some);
+    let mut view = match is_loaded {
+        false => views::medians(measured, span, None),
+        true => views::least(measured),
+    };
     view.tcp = view.tcp.or_else(|| views::least_tcp(measured));
+    let rtt = echoes::rtt_quantiles(measured, span);
+    let median = rtt.map(|[p50, ..]| p50);
     Idle {
-        rtt: echoes::rtt_quantiles(measured, span),
+        rtt,
+        base_rtt: match is_loaded {
+            false => median,
+            true => echoes::floor(measured),
+        },
+        standing,
         jitter: echoes::jitter(measured, span),
         account: echoes::account(measured, span),
+        coverage: echoes::coverage(measured, span),
         view,
     }
 }
@@ -223,7 +283,7 @@ fn load(measured: &Measured, idle: &Idle, number: usize, stage: &StageRun) -> Lo
         .stages
         .iter()
         .find(|other| other.load == Load::Idle);
-    let still = quiet.map(|other| (other.begin, other.end));
+    let still = quiet.map(|other| Still::of(measured, (other.begin, other.end)));
     let of_stage = measured.flows.iter().filter(|flow| flow.stage == number);
     let carried = Direction::BOTH.map(|direction| {
         let is_loaded = stage.load.has(direction);
@@ -249,6 +309,7 @@ fn load(measured: &Measured, idle: &Idle, number: usize, stage: &StageRun) -> Lo
         added_rtt: echoes::added_rtt(measured, still, span),
         loaded_rtt: echoes::loaded_rtt(measured, span),
         account: echoes::account(measured, span),
+        coverage: echoes::coverage(measured, span),
         rpm: responded.rpm,
         rpm_legacy: responded.legacy,
         means: responded.means,
@@ -256,6 +317,7 @@ fn load(measured: &Measured, idle: &Idle, number: usize, stage: &StageRun) -> Lo
         is_saturated: responded.is_saturated,
         view: views::less(&medians, &idle.view),
         flows: of_stage.clone().count(),
+        interface: Direction::BOTH.map(|direction| interface::rate(measured, direction, span)),
         failed: of_stage.filter(|flow| flow.failure.is_some()).count(),
         held_back: views::held_back(measured, number, stage.stack),
         in_flight: Direction::BOTH
@@ -292,9 +354,6 @@ fn checks(measured: &Measured, idle: &Idle, loads: &[LoadFindings]) -> Checks {
     let most = |share: fn(&crate::measured::HostLoad) -> Option<f64>| {
         hosts().filter_map(|host| share(&host)).reduce(f64::max)
     };
-    // Of fewer sends one that is late would be a fault.
-    let paced = hosts().filter(|host| host.sends >= 100);
-    let late = paced.map(|host| host.late_sends as f64 / host.sends as f64);
     let has_echo = measured.server.echo.is_some();
     let idle_samples = match has_echo {
         true => idle.account.back as usize,
@@ -304,21 +363,43 @@ fn checks(measured: &Measured, idle: &Idle, loads: &[LoadFindings]) -> Checks {
     Checks {
         cpu_busy: most(|host| host.busy),
         cpu_stolen: most(|host| host.stolen),
-        late: late.reduce(f64::max),
+        coverage: coverage(idle, loads),
         clock_error: measured.clocks.map(|clocks| clocks.error),
         clock_failed: has_echo && measured.clocks.is_none(),
         idle_spread: idle.rtt.map(|[p50, p95, _]| p95 - p50),
         idle_samples,
+        idle_standing: idle.standing_by_direction(),
+        foreign: interface::foreign(measured),
         loads: loads
             .iter()
             .flat_map(|found| load_checks(measured, found))
             .collect(),
         is_cut: measured.is_cut,
+        gone: measured.gone.map(|gone| ServerGone {
+            at: gone.at.since(Time::from_ns(0)),
+            refused: gone.refused,
+            is_all: loads.is_empty(),
+        }),
     }
 }
 
+/// Of every stage that is judged, by name.
+fn coverage(idle: &Idle, loads: &[LoadFindings]) -> Vec<(&'static str, f64)> {
+    let idle = idle.coverage.map(|known| (Load::Idle.name(), known));
+    let loads = loads.iter();
+    let loads = loads.filter_map(|found| Some((found.load.name(), found.coverage?)));
+    idle.into_iter().chain(loads).collect()
+}
+
+/// What ends so shortly before a stage did not make it less loaded: a server that goes away ends both.
+const SIMULTANEOUS: Delta = Delta::ms(200);
+
 fn load_checks(measured: &Measured, found: &LoadFindings) -> Vec<LoadChecks> {
     let has_echo = measured.server.echo.is_some();
+    let is_early = |flow: &FlowRun| {
+        let is_before = flow.end + SIMULTANEOUS < measured.stages[found.stage].end;
+        flow.failure.is_some() && is_before
+    };
     let one = |direction| {
         let flows = measured
             .flows
@@ -329,7 +410,7 @@ fn load_checks(measured: &Measured, found: &LoadFindings) -> Vec<LoadChecks> {
             is_saturated: found.is_saturated,
             is_stable: found.rpm.map(|_| found.confidence == Confidence::High),
             flows: flows.clone().count(),
-            failed: flows.filter(|flow| flow.failure.is_some()).count(),
+            failed: flows.filter(|flow| is_early(flow)).count(),
             samples: if has_echo {
                 found.account.back as usize
             } else {
@@ -361,7 +442,7 @@ fn facts(idle: &Idle, loads: &[LoadFindings]) -> Facts {
         .filter_map(|found| found.loaded_rtt)
         .max_by_key(|rtt| rtt.p95);
     Facts {
-        idle_rtt: idle.rtt.map(|[p50, ..]| p50),
+        idle_rtt: idle.base_rtt,
         added_down: added(down),
         added_up: added(up),
         added_both: added(both),
@@ -387,12 +468,7 @@ fn directions(
     splits: &[(Direction, Split)],
 ) -> Vec<LoadedDirection> {
     let one = |direction: Direction| {
-        let load = alone(direction);
-        let mut found = loads.iter().filter(|found| found.load == load);
-        let first = found.clone().next();
-        let found = found
-            .find(|found| found.stack == Stack::NetworkOnly)
-            .or(first)?;
+        let found = of(loads, direction)?;
         let mut split = splits.iter().filter(|(of, _)| *of == direction);
         Some(LoadedDirection {
             direction,
@@ -400,7 +476,7 @@ fn directions(
             is_steady: found.is_steady(direction),
             added: found.added_rtt?.mean.value,
             added_p95: found.added_of(direction)?.p95.value,
-            idle_rtt: idle.rtt.map_or(Delta::ZERO, |[p50, ..]| p50),
+            idle_rtt: idle.base_rtt.unwrap_or(Delta::ZERO),
             unsent: split
                 .next()
                 .and_then(|(_, split)| Some(split.sockets?.delay)),

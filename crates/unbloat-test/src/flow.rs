@@ -8,6 +8,7 @@ use crate::{quic, socket};
 use std::os::fd::{AsFd, OwnedFd};
 use std::sync::atomic::{AtomicI64, AtomicU16, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
+use unbloat_traffic::TcpInfo;
 use unbloat_units::{Bytes, Time};
 
 /// One load connection.
@@ -31,6 +32,8 @@ struct End {
     at: Time,
     failure: Option<String>,
     congestion_control: Option<String>,
+    /// The last that the kernel said: on a busy machine the sampler may have been there long before.
+    last: Option<TcpInfo>,
 }
 
 impl Flow {
@@ -57,18 +60,22 @@ impl Flow {
     pub fn end(&self, at: Time, failure: Option<String>) {
         let mut end = lock(&self.end);
         if end.is_none() {
-            let congestion_control = match lock(&self.link).take() {
-                Some(Link::Tcp(socket)) => socket::congestion_control(socket.as_fd()),
+            let (congestion_control, last) = match lock(&self.link).take() {
+                Some(Link::Tcp(socket)) => {
+                    let socket = socket.as_fd();
+                    (socket::congestion_control(socket), TcpInfo::of(socket).ok())
+                }
                 Some(Link::Quic(connection)) => {
                     quic::close(&connection);
-                    None
+                    (None, None)
                 }
-                None => None,
+                None => (None, None),
             };
             *end = Some(End {
                 at,
                 failure,
                 congestion_control,
+                last,
             });
         }
     }
@@ -122,6 +129,16 @@ impl Flows {
     pub fn open(&self) -> Vec<Arc<Flow>> {
         let all = lock(&self.all);
         all.iter().filter(|flow| flow.is_open()).cloned().collect()
+    }
+
+    /// What the kernel said of each when it ended.
+    pub fn lasts(&self) -> Vec<(Arc<Flow>, Time, TcpInfo)> {
+        let all = lock(&self.all);
+        let last = |flow: &Arc<Flow>| {
+            let end = lock(&flow.end).clone()?;
+            Some((flow.clone(), end.at, end.last?))
+        };
+        all.iter().filter_map(last).collect()
     }
 
     pub fn runs(&self, now: Time) -> Vec<FlowRun> {

@@ -28,6 +28,7 @@ pub fn json(measured: &Measured, findings: &Findings) -> Value {
         "congestion_control": options.congestion_control,
         "receive_window_bytes": options.receive_window.map(Bytes::as_u64),
         "is_cut": measured.is_cut,
+        "server_gone_s": measured.gone.map(|gone| gone.at.since(unbloat_units::Time::from_ns(0)).as_secs()),
         "verdict": findings.verdict,
         "clocks": measured.clocks.map(|clocks| json!({
             "drift_ppm": number(clocks.drift_ppm),
@@ -45,17 +46,22 @@ pub fn json(measured: &Measured, findings: &Findings) -> Value {
             })).collect::<Vec<_>>(),
         },
         "confidence": findings.confidence().map(|confidence| confidence.name()),
+        "causes": findings.causes,
         "lacks": measured.lacks,
     })
 }
 
 fn idle(idle: &Idle) -> Value {
+    let [standing_down, standing_up, standing_rtt] = idle.standing;
     json!({
         "rtt_p50_ms": idle.rtt.map(|[p50, ..]| ms(p50)),
         "rtt_p95_ms": idle.rtt.map(|[_, p95, _]| ms(p95)),
         "rtt_p99_ms": idle.rtt.map(|[.., p99]| ms(p99)),
         "jitter_ms": idle.jitter.map(ms),
+        "base_rtt_ms": idle.base_rtt.map(ms),
+        "standing": {"down_ms": standing_down.map(ms), "up_ms": standing_up.map(ms), "rtt_ms": standing_rtt.map(ms)},
         "datagrams": idle.account.sent,
+        "coverage": idle.coverage.map(number),
         "probes": view(&idle.view),
     })
 }
@@ -74,6 +80,7 @@ fn load(measured: &Measured, idle: &Idle, found: &LoadFindings) -> Value {
         "up": direction((found, idle), Direction::Up, loss_up, found.account.reordered_up),
         "added_rtt": found.added_rtt.as_ref().map(added),
         "datagrams": found.account.sent,
+        "coverage": found.coverage.map(number),
         "rpm": found.rpm.map(|rpm| number(rpm.as_f64())),
         "rpm_class": found.rpm.map(|rpm| rpm.class().name()),
         "rpm_legacy": found.rpm_legacy.map(|rpm| number(rpm.as_f64())),
@@ -109,6 +116,8 @@ fn direction(
         "loss": loss.map(number),
         "reordered": reordered,
         "in_flight_bytes": found.in_flight[at].map(Bytes::as_u64),
+        "in_flight_per_flow_bytes": found.in_flight[at].zip(found.flows_of(direction)).map(|(bytes, flows)| bytes.as_u64() / flows),
+        "interface_bps": found.interface[at].map(Rate::as_bps),
         "bdp_bytes": found.bandwidth_delay_product(idle, direction).map(Bytes::as_u64),
     })
 }

@@ -17,6 +17,7 @@ mod flow;
 mod held;
 mod host;
 mod http;
+mod interface;
 mod json;
 mod load;
 mod measure;

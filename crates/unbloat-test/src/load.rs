@@ -158,11 +158,19 @@ async fn accepted(response: Response<Incoming>) -> io::Result<Incoming> {
     ))
 }
 
+/// Libraries name their documentation; users need what happened.
+fn plain(reason: String) -> String {
+    match reason.contains("close_notify") {
+        true => "connection closed by the server (no TLS close_notify)".to_owned(),
+        false => reason,
+    }
+}
+
 /// The innermost reason, which is what says something.
 pub fn root(error: &(dyn std::error::Error + 'static)) -> String {
     let mut inner = error;
     while let Some(source) = inner.source() {
         inner = source;
     }
-    inner.to_string()
+    plain(inner.to_string())
 }

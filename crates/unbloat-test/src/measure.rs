@@ -1,14 +1,16 @@
 //! A whole test: stages one after the other, with all that watches them.
 
 mod apps;
+mod away;
 mod collect;
 mod meet;
 mod stage;
 
 use crate::echo::Echoing;
 use crate::error::TestError;
+use crate::interface::Interface;
 use crate::load::Carrier;
-use crate::measured::{AppRun, Measured, Server, StageRun};
+use crate::measured::{AppRun, Gone, Measured, Server, StageRun};
 use crate::ndt7;
 use crate::options::{Flows, Http, Options};
 use crate::ping::Pinging;
@@ -31,7 +33,7 @@ const TICK: Duration = Duration::from_millis(20);
 /// For replies, and the account's last lines.
 const LAST_WAIT: Duration = Duration::from_millis(300);
 /// Between stages at least and at most; queues empty in between.
-const PAUSE: [Delta; 2] = [Delta::ms(500), Delta::secs(3)];
+const PAUSE: [Delta; 2] = [Delta::ms(500), Delta::secs(6)];
 /// So near to the least round trip the path is at rest.
 const AT_REST: Delta = Delta::ms(5);
 
@@ -102,6 +104,7 @@ struct Test<'a> {
     sampler: Option<Sampler>,
     apps: Vec<AppRun>,
     lacks: Vec<String>,
+    gone: Option<Gone>,
 }
 
 impl<'a> Test<'a> {
@@ -127,12 +130,14 @@ impl<'a> Test<'a> {
             sampler: None,
             apps: Vec::new(),
             lacks: met.lacks,
+            gone: None,
         };
         test.check_apps();
         if let Some(of_test) = &test.carrier {
             let (flows, beside) = (of_test.flows.clone(), of_test.dialer.beside.clone());
             let window = of_test.settings.receive_window;
-            let sampler = Sampler::begin(flows, beside, clock, window);
+            let interface = test.server.address.and_then(Interface::towards);
+            let sampler = Sampler::begin(flows, beside, clock, (window, interface));
             test.sampler = Some(sampler.map_err(TestError::Begin)?);
             let has_session = of_test.service.session.is_some();
             test.account =
@@ -207,12 +212,14 @@ impl<'a> Test<'a> {
             if planned.load != Load::Idle && self.carrier.is_none() {
                 continue;
             }
-            if stop.load(Ordering::Relaxed) {
+            if stop.load(Ordering::Relaxed) || self.gone.is_some() {
                 break;
             }
             let place = (stages.len(), number);
             stages.push(self.stage(place, stop, progress).await);
-            self.pause(stop).await;
+            if self.gone.is_none() {
+                self.pause(stop).await;
+            }
         }
         tokio::time::sleep(LAST_WAIT).await;
         let is_cut = stop.load(Ordering::Relaxed);
@@ -224,6 +231,7 @@ impl<'a> Test<'a> {
             probes,
             counts,
             beside,
+            interface,
             kernel,
         } = collected;
         Measured {
@@ -237,10 +245,12 @@ impl<'a> Test<'a> {
             probes,
             counts,
             beside,
+            interface,
             kernel,
             apps: self.apps,
             lacks: self.lacks,
             is_cut,
+            gone: self.gone,
         }
     }
 

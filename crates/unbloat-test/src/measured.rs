@@ -19,12 +19,25 @@ pub struct Measured {
     pub probes: Vec<Probe>,
     pub counts: Vec<Count>,
     pub beside: Vec<Beside>,
+    /// None where no counters of an interface are the path's alone.
+    pub interface: Option<Passed>,
     pub kernel: Vec<KernelSample>,
     pub apps: Vec<AppRun>,
     /// Sentences: what this server or this system could not give.
     pub lacks: Vec<String>,
     /// It was stopped before its end.
     pub is_cut: bool,
+    /// It ended early because the server did.
+    pub gone: Option<Gone>,
+}
+
+/// The server went away.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Gone {
+    /// When the last sign of it came.
+    pub at: Time,
+    /// Its host answers and refuses connections; else nothing answers.
+    pub refused: bool,
 }
 
 /// How an application went during one stage.
@@ -57,6 +70,8 @@ pub struct StageRun {
     pub stack: Stack,
     pub begin: Time,
     pub end: Time,
+    /// It ended before half of it was over: there is too little to judge.
+    pub is_cut: bool,
     pub host: HostLoad,
 }
 
@@ -232,6 +247,13 @@ pub struct Beside {
     pub at: Time,
     /// Down and up.
     pub bytes: [Bytes; 2],
+}
+
+/// What passed the interface towards the server, by the kernel's counters, of all programs.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Passed {
+    pub name: String,
+    pub counts: Vec<Beside>,
 }
 
 /// Which end's kernel.

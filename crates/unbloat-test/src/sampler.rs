@@ -2,7 +2,8 @@
 
 use crate::beside::Tally;
 use crate::flow::{Flow, Flows};
-use crate::measured::{Beside, Count, Counter, KernelSample, KernelState, Side};
+use crate::interface::Interface;
+use crate::measured::{Beside, Count, Counter, KernelSample, KernelState, Passed, Side};
 use crate::plan::{Direction, Stack};
 use crate::socket;
 use std::os::fd::AsFd;
@@ -32,22 +33,29 @@ pub struct Samples {
     pub kernel: Vec<KernelSample>,
     pub counts: Vec<Count>,
     pub beside: Vec<Beside>,
+    pub interface: Option<Passed>,
 }
 
 impl Sampler {
-    /// `window` is the largest that downloads' sockets are to offer.
+    /// The window is the largest that downloads' sockets are to offer; the interface, the one towards the server.
     pub fn begin(
         flows: Arc<Flows>,
         beside: Tally,
         clock: Clock,
-        window: Option<u32>,
+        (window, mut interface): (Option<u32>, Option<Interface>),
     ) -> std::io::Result<Sampler> {
         let stop = Arc::new(AtomicBool::new(false));
         let stopped = stop.clone();
         let thread = std::thread::Builder::new()
             .name("kernel view".into())
             .spawn(move || {
-                let mut samples = Samples::default();
+                let mut samples = Samples {
+                    interface: interface.as_ref().map(|interface| Passed {
+                        name: interface.name().to_owned(),
+                        counts: Vec::new(),
+                    }),
+                    ..Samples::default()
+                };
                 for look in 0.. {
                     if stopped.load(Ordering::Relaxed) {
                         break;
@@ -64,6 +72,7 @@ impl Sampler {
                     }
                     if counts {
                         samples.beside.push(beside.look(clock.now()));
+                        samples.pass(interface.as_mut(), clock);
                     }
                     std::thread::sleep(EVERY);
                 }
@@ -79,6 +88,14 @@ impl Sampler {
 }
 
 impl Samples {
+    fn pass(&mut self, interface: Option<&mut Interface>, clock: Clock) {
+        let counted = interface.and_then(|interface| interface.look());
+        if let (Some(bytes), Some(passed)) = (counted, &mut self.interface) {
+            let at = clock.now();
+            passed.counts.push(Beside { at, bytes });
+        }
+    }
+
     fn look(&mut self, flow: &Flow, clock: Clock, counts: bool) {
         let looked = flow.with_socket(|socket| timed(clock, || TcpInfo::of(socket.as_fd())));
         let at = looked.as_ref().map_or_else(|| clock.now(), |(at, _)| *at);
@@ -102,13 +119,7 @@ impl Samples {
         if flow.direction == Direction::Up && flow.stack == Stack::NetworkOnly {
             tune(flow, &info);
         }
-        self.kernel.push(KernelSample {
-            at,
-            side: Side::Client,
-            flow: flow.number,
-            direction: flow.direction,
-            state: state(&info),
-        });
+        self.kernel.push(sample(flow, at, &info));
     }
 }
 
@@ -140,6 +151,16 @@ fn tune(flow: &Flow, info: &TcpInfo) {
     let limited = flow.with_socket(|socket| socket::limit_unsent(socket.as_fd(), rate, info.mss()));
     if let Some(Ok(bytes)) = limited {
         flow.pace.set_piece(bytes as usize / 2);
+    }
+}
+
+pub fn sample(flow: &Flow, at: Time, info: &TcpInfo) -> KernelSample {
+    KernelSample {
+        at,
+        side: Side::Client,
+        flow: flow.number,
+        direction: flow.direction,
+        state: state(info),
     }
 }
 

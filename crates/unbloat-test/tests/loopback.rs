@@ -235,3 +235,26 @@ fn a_stopped_test_has_what_was_seen_until_then() {
     assert!(measured.is_cut);
     assert_eq!(measured.stages.len(), 2);
 }
+
+#[test]
+fn a_server_that_goes_away_ends_the_test_at_once_with_what_was_seen() {
+    let mut served = served();
+    let lengths = [300, 1_000, 30_000, 30_000].map(Delta::ms);
+    served.options.plan = Plan::of("short", Delta::ms(100), lengths, &[Stack::NetworkOnly]);
+    let stop = served.stop.clone();
+    let mut end_server = |at: &unbloat_test::Progress| {
+        let is_time = at.load == Load::Up && at.elapsed > Delta::ms(200);
+        stop.fetch_or(is_time, Ordering::Relaxed);
+    };
+    let measured = measure(&served.options, &AtomicBool::new(false), &mut end_server).unwrap();
+    let gone = measured.gone.expect("the server went away");
+    assert_eq!(measured.stages.len(), 3);
+    let up = &measured.stages[2];
+    assert!(up.is_cut && up.begin <= gone.at && !measured.is_cut);
+    let findings = unbloat_test::findings(&measured, Rule::DslReports);
+    assert_eq!(findings.loads.len(), 1);
+    let told = unbloat_test::verbose_text(&measured, &findings);
+    assert!(told.contains("the server went away"), "{told}");
+    let json = unbloat_test::json(&measured, &findings).to_string();
+    assert!(!json.contains("docs.rs"), "{json}");
+}

@@ -270,7 +270,7 @@ impl TcpFlow {
                 acked.refuse_sack();
             }
         }
-        acked.on_ack(seg, own.last_ip_id());
+        acked.on_ack(seg);
         own.on_data(seg);
         if self.deep.is_none() || self.core.closed != 0 {
             acked.release_if_idle();

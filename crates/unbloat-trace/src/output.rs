@@ -55,9 +55,9 @@ tables! {
         text "side" "direction of the data",
         i64 "time_ns" "of the last packet in the bin, since the trace began",
         u64 "seq_bytes" "highest byte sent, from the first byte seen",
-        u64 "ack_bytes" "highest byte acknowledged, from the first byte seen",
+        u64 "ack_bytes" "highest byte acknowledged, from the first byte seen; null before it, and without an ACK",
         u64 "window_edge_bytes" "right edge of the receive window, from the first byte seen; null if the scale is unknown",
-        u64 "in_flight_bytes" "most unacknowledged bytes in the bin",
+        u64 "in_flight_bytes" "most unacknowledged bytes in the bin; null without an ACK",
         u64 "payload_bytes" "payload that passed in the bin",
         u64 "samples" "packets that the row stands for",
     ];
@@ -76,8 +76,8 @@ tables! {
         u64 "flow_id" "the flow",
         text "side" "direction of the data concerned",
         i64 "time_ns" "since the trace began",
-        text "kind" "retransmission, spurious, reordering, upstream_loss, ambiguous, duplicate, hole, dup_ack_train, fast_retransmit, tail_loss_probe, rto, slow_start, zero_window, full_window, reader_stall, periodic or delayed_close",
-        u64 "seq_bytes" "position, from the first byte seen",
+        text "kind" "retransmission, spurious, reordering, upstream_loss, ambiguous, duplicate, hole, dup_ack_train, fast_retransmit, tail_loss_probe, early_retransmission, rto, slow_start, zero_window, full_window, reader_stall, periodic or delayed_close",
+        u64 "seq_bytes" "position, from the first byte seen; null before it",
         f64 "value" "size or strength; its meaning depends on the kind",
         text "detail" "in words",
     ];

@@ -2,6 +2,7 @@
 
 mod ahead;
 mod beside;
+mod copy;
 mod ending;
 mod snapshot;
 
@@ -187,6 +188,9 @@ impl Shard {
     #[inline]
     fn packet(&mut self, batch: &Batch, header: &PacketHeader, likely: u32) {
         let number = batch.number(header);
+        if header.flags.has(PacketFlags::COPY) {
+            return self.count_copy(header, number);
+        }
         match header.protocol {
             protocol::TCP => self.tcp_packet(batch, header, number, likely),
             protocol::UDP => self.udp_packet(batch, header, number),

@@ -7,7 +7,8 @@
 //!     .run()
 //! ```
 //! Words of a packet: `syn`, `fin`, `rst`, `first+length`, `ack N`, `win N` (raw field, else 1000),
-//! `ws N`, `mss N` and `sackok` (SYN options), `sack A-B,C-D`, `ts VALUE ECHO`, `id N` (IP identification).
+//! `ws N`, `mss N` and `sackok` (SYN options), `sack A-B,C-D`, `ts VALUE ECHO`, `id N` (IP identification),
+//! `copy` (captured twice, and this is the second).
 
 use crate::output::{Output, all_tables};
 use crate::{Params, Shard};
@@ -143,6 +144,7 @@ fn read<'a>(
             header.tsval = Seq::new(number());
             header.tsecr = Seq::new(number());
         }
+        "copy" => header.flags.set(PacketFlags::COPY),
         "id" => {
             header.flags.set(PacketFlags::IP_ID);
             header.ip_id = number() as u16;

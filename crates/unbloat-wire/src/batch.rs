@@ -1,6 +1,6 @@
 //! The seam between capture and analysis: a run of packets, self-contained.
 
-use crate::{PacketHeader, SkipCounts};
+use crate::{LinkCounts, PacketHeader, SkipCounts};
 use unbloat_units::Time;
 
 /// Up to [`Batch::PACKETS`] packets that stand next to each other in the trace.
@@ -20,6 +20,8 @@ pub struct Batch {
     /// TCP options and beginnings of payload, pointed into by `PacketHeader::extra`.
     pub extra: Vec<u8>,
     pub skipped: SkipCounts,
+    /// Link types that nobody reads, of those skipped.
+    pub unread_links: LinkCounts,
     /// The time of the first packet of the trace: all tables count from it.
     pub origin: Time,
     /// The latest time seen in the trace so far, this batch included.
@@ -56,5 +58,6 @@ impl Batch {
         self.headers.clear();
         self.extra.clear();
         self.skipped = SkipCounts::default();
+        self.unread_links = LinkCounts::default();
     }
 }

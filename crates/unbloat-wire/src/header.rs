@@ -110,6 +110,10 @@ impl PacketFlags {
     pub const SLOW_OPTIONS: u16 = 1 << 9;
     /// Payload was captured and starts like something that an application analysis reads.
     pub const APP_PAYLOAD: u16 = 1 << 10;
+    /// It has payload, and the capture stored no byte of it.
+    pub const PAYLOAD_CUT: u16 = 1 << 11;
+    /// The same packet captured once more; set after parsing, by what compares packets.
+    pub const COPY: u16 = 1 << 12;
 
     pub const fn has(self, flag: u16) -> bool {
         self.0 & flag != 0

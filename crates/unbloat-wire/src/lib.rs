@@ -47,4 +47,4 @@ pub use header::{Address, PacketFlags, PacketHeader, TcpFlags, protocol};
 pub use link::LinkType;
 pub use options::{SackBlock, SackBlocks, TcpOption, TcpOptions};
 pub use parser::{Parser, ParserParams};
-pub use skip::{SkipCounts, SkipReason};
+pub use skip::{LinkCounts, SkipCounts, SkipReason};

@@ -91,7 +91,12 @@ impl Parser {
     fn push_unusual(&self, batch: &mut Batch, place: Place, link: LinkType, record: View<'_>) {
         match self.innermost(link, record) {
             Ok((datagram, transport)) => self.add(batch, place, &datagram, &transport),
-            Err(reason) => batch.skipped.count(reason),
+            Err(reason) => {
+                batch.skipped.count(reason);
+                if let LinkType::Other(number) = link {
+                    batch.unread_links.add(number, 1);
+                }
+            }
         }
     }
 
@@ -138,7 +143,9 @@ impl Parser {
             wire_len: 0,
             window: transport.window,
             ip_id: datagram.ip_id,
-            flags: PacketFlags(datagram.flags.0 | transport.flags.0 | kept.flags),
+            flags: PacketFlags(
+                datagram.flags.0 | transport.flags.0 | kept.flags | cut(transport.payload),
+            ),
             offset: 0,
             tcp_flags: transport.tcp_flags,
             protocol: datagram.protocol,
@@ -203,6 +210,15 @@ impl Parser {
         } else {
             Ok(None)
         }
+    }
+}
+
+/// The flag that says whether payload was there and nothing of it stored.
+fn cut(payload: View<'_>) -> u16 {
+    if payload.len > 0 && payload.bytes.is_empty() {
+        PacketFlags::PAYLOAD_CUT
+    } else {
+        0
     }
 }
 
@@ -276,6 +292,7 @@ mod tests {
         }
         assert_eq!((batch.packets, batch.wire_bytes), (3, 3000));
         assert_eq!(batch.skipped.get(SkipReason::LinkType), 1);
+        assert_eq!(batch.unread_links.iter().collect::<Vec<_>>(), [(105, 1)]);
         assert_eq!(batch.watermark, Time::from_ns(9));
         let places: Vec<_> = batch.headers.iter().map(|h| (h.offset, h.time)).collect();
         assert_eq!(places, [(0, times[0]), (2, times[2])]);

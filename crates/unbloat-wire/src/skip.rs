@@ -73,6 +73,29 @@ impl SkipCounts {
     }
 }
 
+/// Packets of link types that are not read, by LINKTYPE_ number.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct LinkCounts(Vec<(u16, u64)>);
+
+impl LinkCounts {
+    /// A capture may name any number of link types; those beyond count as the last one kept.
+    const MOST: usize = 8;
+
+    pub fn add(&mut self, number: u16, packets: u64) {
+        let known = self.0.iter().position(|&(link, _)| link == number);
+        let is_full = self.0.len() == Self::MOST;
+        match known.or(is_full.then_some(Self::MOST - 1)) {
+            Some(at) => self.0[at].1 += packets,
+            None => self.0.push((number, packets)),
+        }
+    }
+
+    /// Numbers with their packets, in the order in which they came.
+    pub fn iter(&self) -> impl Iterator<Item = (u16, u64)> + '_ {
+        self.0.iter().copied()
+    }
+}
+
 impl AddAssign for SkipCounts {
     fn add_assign(&mut self, other: SkipCounts) {
         for (a, b) in self.0.iter_mut().zip(other.0) {

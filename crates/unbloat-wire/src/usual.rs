@@ -96,6 +96,9 @@ impl<'a> Usual<'a> {
         header.ip_id = be16(bytes, 4);
         header.flags =
             PacketFlags(PacketFlags::IP_ID | PacketFlags::TIMESTAMPS | self.tunnel_flags);
+        if self.payload_len > 0 && self.payload.is_empty() {
+            header.flags.set(PacketFlags::PAYLOAD_CUT);
+        }
         header.tcp_flags = TcpFlags(bytes[33]);
         header.protocol = protocol::TCP;
         header.tos = bytes[1];

@@ -15,10 +15,11 @@ use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 use store::{Store, Stored};
 use unbloat_capture::CaptureError;
-use unbloat_pipeline::{Control, Outcome, PipelineError, Settings, Standing};
+use unbloat_health::Health;
+use unbloat_pipeline::{Alive, Control, Outcome, PipelineError, Settings, Standing};
 use unbloat_report::verdict_text;
 use unbloat_run::RunError;
-use unbloat_trace::{Output, Shard};
+use unbloat_trace::Output;
 
 #[derive(Debug, thiserror::Error)]
 pub enum AnalyzeError {
@@ -55,10 +56,11 @@ pub fn run(args: &Args) -> Result<Exit, AnalyzeError> {
     let mut progress = Progress::new(args.quiet, args.live.is_some());
     let settings = settings(args, &mut store)?;
     let (begun, mut drawn) = (Instant::now(), Instant::now());
-    let mut sink = |output: &Output, standing: Standing, shard: Option<&Shard>| {
+    let mut sink = |output: &Output, standing: Standing, alive: Option<Alive<'_>>| {
         store.take(output)?;
-        if let Some(shard) = shard.filter(|_| args.live.is_some() && drawn.elapsed() > REDRAW) {
-            let verdict = store.verdict_now(&shard.snapshot(standing.packets));
+        if let Some(alive) = alive.filter(|_| args.live.is_some() && drawn.elapsed() > REDRAW) {
+            let living = alive.shard.snapshot(standing.packets);
+            let verdict = store.verdict_now(&living, alive.health);
             progress.redraw(&verdict_text(&verdict, terminal_width()), &standing);
             drawn = Instant::now();
         }
@@ -86,6 +88,8 @@ pub fn run(args: &Args) -> Result<Exit, AnalyzeError> {
     let stored = store.finish(&outcome)?;
     if args.format.is_none() {
         print!("{}", verdict_text(&stored.found.verdict, terminal_width()));
+    } else {
+        tell_health(&stored.found.health);
     }
     point_to(&stored);
     Ok(match &outcome {
@@ -123,7 +127,14 @@ fn point_to(stored: &Stored) {
     }
 }
 
-/// What the result does not show: packets that nobody could read, damage, flows given up.
+/// The verdict tells it too, where that is printed.
+fn tell_health(health: &Health) {
+    for sentence in health.sentences() {
+        eprintln!("unbloat: {sentence}");
+    }
+}
+
+/// What the result does not show: damage, packets that nobody could read, flows given up.
 fn tell(outcome: &Outcome) {
     for damage in &outcome.notes.damage {
         eprintln!("unbloat: {damage}");
@@ -140,12 +151,8 @@ fn tell(outcome: &Outcome) {
             reasons.join(", ")
         );
     }
-    match outcome.notes.kernel_drops {
-        None => {}
-        Some(0) => eprintln!("unbloat: no packet was dropped while capturing"),
-        Some(n) => {
-            eprintln!("unbloat: {n} packets were dropped while capturing; counts are too low")
-        }
+    if outcome.health.kernel_drops == Some(0) {
+        eprintln!("unbloat: no packet was dropped while capturing");
     }
     let stats = &outcome.stats;
     if stats.evicted_flows + stats.evicted_users > 0 {

@@ -78,30 +78,7 @@ impl Progress {
     }
 }
 
-/// Below a live verdict: what it rests on, and what the kernel dropped before it could be looked at.
+/// Below a live verdict: what it rests on. What was dropped stands in the verdict.
 fn so_far(standing: &Standing) -> String {
-    let packets = HumanCount(standing.packets);
-    match standing.progress.dropped {
-        0 => format!("{packets} packets so far"),
-        n => format!(
-            "{packets} packets so far, {} more dropped while capturing; counts are too low",
-            HumanCount(n)
-        ),
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn drops_stand_below_the_live_verdict_as_soon_as_there_are_any() {
-        let mut standing = Standing {
-            packets: 1234,
-            ..Standing::default()
-        };
-        assert_eq!(so_far(&standing), "1,234 packets so far");
-        standing.progress.dropped = 56;
-        assert!(so_far(&standing).contains("56 more dropped"));
-    }
+    format!("{} packets so far", HumanCount(standing.packets))
 }

@@ -5,6 +5,7 @@ use crate::output::{Wanted, run_dir, write_report};
 use std::collections::BTreeMap;
 use std::io::{BufWriter, Stdout};
 use std::path::{Path, PathBuf};
+use unbloat_health::Health;
 use unbloat_pipeline::Outcome;
 use unbloat_run::format::{FormatKind, TextWriter};
 use unbloat_run::{RunInfo, RunWriter, Status, TraceStart, link_latest};
@@ -83,8 +84,9 @@ impl Store {
         Ok(())
     }
 
-    /// The verdict on what ended and what lives.
-    pub fn verdict_now(&self, living: &Output) -> Verdict {
+    /// The verdict on what ended and what lives, from a capture of this health.
+    pub fn verdict_now(&mut self, living: &Output, health: &Health) -> Verdict {
+        self.summary.set_health(health.clone());
         let names = self.tables.iter().map(|table| table.name);
         self.summary.verdict_with(names.zip(living.tables()))
     }
@@ -100,6 +102,7 @@ impl Store {
     }
 
     pub fn finish(mut self, outcome: &Outcome) -> Result<Stored, AnalyzeError> {
+        self.summary.set_health(outcome.health.clone());
         let found = self.summary.finish();
         let own = self.tables.len() - 2;
         self.keep(own, &summary_rows(&found.metrics))?;
@@ -114,6 +117,7 @@ impl Store {
                 info.verdict =
                     serde_json::to_value(&found.verdict).map_err(std::io::Error::from)?;
                 info.left_out = found.left_out.clone();
+                info.health = Some(found.health.clone());
                 let dir = writer.finish(&info)?;
                 write_report(&dir)?;
                 link_latest(&dir)?;

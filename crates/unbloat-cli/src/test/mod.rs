@@ -78,7 +78,7 @@ fn one(
         print!("{}", args.text(&measured, &findings));
     }
     write(args, place, &measured, &findings)?;
-    let is_fatal = findings.distrust.iter().any(Distrust::is_fatal);
+    let is_fatal = findings.distrust.iter().any(Distrust::is_fatal) || measured.gone.is_some();
     let exit = match (measured.is_cut, is_fatal) {
         (true, _) => Exit::Interrupted,
         (false, true) => Exit::Untrusted,

@@ -1,6 +1,7 @@
 //! One look as a table.
 
 use comfy_table::{CellAlignment, Table, presets};
+use unbloat_responsiveness::{Place, watched};
 use unbloat_units::{Delta, Rate};
 use unbloat_watch::{FlowLayers, InterfaceLayers, Layer, Layers, Wait};
 
@@ -25,7 +26,29 @@ pub fn text(layers: &Layers) -> String {
         0 => String::new(),
         more => format!("and {more} more flows\n"),
     };
-    format!("{devices}\n\n{flows}\n{more}")
+    format!("{}\n\n{devices}\n\n{flows}\n{more}", sentence(layers))
+}
+
+/// Where packets wait longest in this host, in the words of `unbloat test`.
+fn sentence(layers: &Layers) -> String {
+    let waits = layers.interfaces.iter().flat_map(|seen| {
+        let places = [
+            (Place::Qdisc, seen.qdisc.as_ref()),
+            (Place::Driver, seen.driver.as_ref()),
+        ];
+        places.map(|(place, wait)| Some((place, safe(&seen.name), mean(wait?))))
+    });
+    match waits.flatten().max_by_key(|(.., wait)| *wait) {
+        Some((place, device, wait)) => watched(place, &device, wait),
+        None => "No verdict: no packet was timed.".to_owned(),
+    }
+}
+
+fn mean(wait: &Wait) -> Delta {
+    match wait {
+        Wait::Estimated(delta) => *delta,
+        Wait::Measured(spread) => spread.mean,
+    }
 }
 
 /// Columns from `right` on hold numbers.
@@ -84,7 +107,7 @@ fn wait(wait: Option<&Wait>) -> String {
     match wait {
         None => dash(),
         Some(Wait::Estimated(delta)) => format!("~{}", ms(*delta)),
-        Some(Wait::Measured(spread)) => ms(spread.mean),
+        Some(measured) => ms(mean(measured)),
     }
 }
 

@@ -2,9 +2,9 @@
 
 use super::{PageLoad, PageRun, PageStage};
 use crate::fields::{bps_or_null, ms_or_null};
-use crate::quantile::quantile_of;
 use serde::Serialize;
 use std::collections::BTreeMap;
+use unbloat_stats::quantile;
 use unbloat_units::{Delta, Rate};
 
 /// What a load needs until its rate and its queue stand: this share of its stage, or this long.
@@ -115,7 +115,7 @@ fn numbers(
                 .collect()
         })
         .unwrap_or_default();
-    let share = |share| quantile_of(&mut added.clone(), share).map(delta);
+    let share = |share| quantile(&mut added.clone(), share).map(delta);
     let [loads_down, loads_up] = stage.name.loads();
     let of = |is_loaded: bool, readings| is_loaded.then(|| rate(readings, from, to)).flatten();
     let alone = match (loads_down, loads_up) {
@@ -229,13 +229,13 @@ fn spread(readings: &[(f64, f64)], from: f64, to: f64) -> Option<f64> {
         Some(rate(readings, begin, begin + 1e3)?.as_bps_f64())
     });
     let mut rates: Vec<f64> = each.collect();
-    let [low, middle, high] = [0.1, 0.5, 0.9].map(|share| quantile_of(&mut rates, share));
+    let [low, middle, high] = [0.1, 0.5, 0.9].map(|share| quantile(&mut rates, share));
     let middle = middle.filter(|middle| *middle > 0.0)?;
     Some((high? - low?) / middle)
 }
 
 fn median(values: impl Iterator<Item = f64>) -> Option<f64> {
-    quantile_of(&mut values.collect::<Vec<_>>(), 0.5)
+    quantile(&mut values.collect::<Vec<_>>(), 0.5)
 }
 
 fn delta(ms: f64) -> Delta {

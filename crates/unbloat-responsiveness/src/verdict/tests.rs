@@ -1,5 +1,5 @@
 use super::*;
-use crate::place::{Located, Place};
+use crate::place::Located;
 use unbloat_units::Rate;
 
 pub(crate) fn load(direction: Direction, added_ms: i64) -> LoadedDirection {
@@ -105,4 +105,16 @@ fn what_is_written_is_what_is_read() {
     assert_eq!(serde_json::from_str::<Verdict>(&text).unwrap(), verdict);
     let damaged = text.replace(r#""added_ms":778.0"#, r#""added_ms":1e300"#);
     assert!(serde_json::from_str::<Verdict>(&damaged).is_err());
+}
+
+#[test]
+fn what_is_watched_has_the_words_of_what_is_tested() {
+    assert_eq!(
+        watched(Place::Qdisc, "eth0", Delta::ms(240)),
+        "Bufferbloat in this host's queue discipline (eth0): packets wait 240 ms on average; calls and games suffer while this lasts."
+    );
+    assert_eq!(
+        watched(Place::Driver, "wlan0", Delta::us(400)),
+        "No bufferbloat in this host's network driver (wlan0): packets wait 0.4 ms on average; nobody notices."
+    );
 }

@@ -16,7 +16,8 @@ pub(crate) struct Curves {
 
 /// Load connections of one stage and direction.
 struct Of {
-    flows: Vec<u16>,
+    /// Numbers and begins, in order.
+    flows: Vec<(u16, Time)>,
     direction: Direction,
 }
 
@@ -25,13 +26,20 @@ impl Of {
         let flows = measured.flows.iter();
         let flows = flows.filter(|flow| flow.stage == stage && flow.direction == direction);
         Of {
-            flows: flows.map(|flow| flow.flow).collect(),
+            flows: flows.map(|flow| (flow.flow, flow.begin)).collect(),
             direction,
         }
     }
 
     fn has(&self, flow: u16, direction: Direction) -> bool {
-        direction == self.direction && self.flows.binary_search(&flow).is_ok()
+        direction == self.direction && self.begin(flow).is_some()
+    }
+
+    fn begin(&self, flow: u16) -> Option<Time> {
+        let at = self
+            .flows
+            .binary_search_by_key(&flow, |(number, _)| *number);
+        Some(self.flows[at.ok()?].1)
     }
 
     fn kernel<'a>(
@@ -48,7 +56,7 @@ impl Of {
         let counts = counts
             .filter(|count| count.counter == counter && self.has(count.flow, count.direction));
         let points = counts.map(|count| (count.flow, count.at, count.bytes.as_u64()));
-        Curves::from_points(counter, points)
+        Curves::from_points((counter, self), points)
     }
 }
 
@@ -81,7 +89,7 @@ impl Curves {
             Direction::Down => &[Counter::ClientRead],
             Direction::Up => &[Counter::ServerRead, Counter::Acknowledged],
         };
-        Curves::from_points(Counter::Received, received)
+        Curves::from_points((Counter::Received, &of), received)
             .filter(|curves| !curves.is_flat())
             .or_else(|| {
                 others
@@ -105,19 +113,21 @@ impl Curves {
             let delivered = sample.state.delivered?.as_u64();
             Some((sample.flow, returns.before(sample.at), delivered))
         });
-        Curves::from_points(Counter::Sacked, sent)
+        Curves::from_points((Counter::Sacked, &of), sent)
             .filter(|curves| !curves.is_flat())
             .or_else(|| of.segments(measured))
             .or_else(|| Curves::in_order(measured, stage, direction))
     }
 
+    /// A busy machine may be asked for the first time after much has come: each curve begins with its flow.
     fn from_points(
-        counter: Counter,
+        (counter, of): (Counter, &Of),
         points: impl Iterator<Item = (u16, Time, u64)>,
     ) -> Option<Curves> {
         let mut curves: BTreeMap<u16, Vec<(Time, u64)>> = BTreeMap::new();
         for (flow, at, bytes) in points {
-            let curve = curves.entry(flow).or_default();
+            let begin = of.begin(flow).unwrap_or(at).min(at);
+            let curve = curves.entry(flow).or_insert_with(|| vec![(begin, 0)]);
             // Neither time nor a count goes back.
             let (last, most) = curve.last().copied().unwrap_or((at, bytes));
             curve.push((at.max(last), bytes.max(most)));
@@ -182,7 +192,7 @@ impl Of {
             let bytes = by_size.max(sample.state.received.as_u64());
             (sample.flow, sample.at, bytes)
         });
-        Curves::from_points(Counter::Segments, points).filter(|curves| !curves.is_flat())
+        Curves::from_points((Counter::Segments, self), points).filter(|curves| !curves.is_flat())
     }
 }
 

@@ -2,7 +2,9 @@
 
 use crate::measured::{Echo, Fate, Measured};
 use crate::plan::Direction;
-use unbloat_responsiveness::{Added, LoadedRtt, Sample, Series, Spread, added, quantile};
+use unbloat_responsiveness::{
+    Added, Baseline, LoadedRtt, Sample, Series, Spread, added, quantile, standing,
+};
 use unbloat_units::{Delta, Time};
 
 type Span = (Time, Time);
@@ -64,6 +66,26 @@ pub(super) fn loss<'a>(accounts: impl Iterator<Item = &'a EchoAccount>) -> Optio
     (sent > 0).then(|| 1.0 - back as f64 / sent as f64)
 }
 
+/// Part of a time for which it is known what happened: of tenths of a second, those in which a datagram left that came back or was lost in a
+/// known direction. None where no datagrams are sent.
+pub(super) fn coverage(measured: &Measured, (from, to): Span) -> Option<f64> {
+    measured.server.echo?;
+    let bins = (to.since(from).as_ns() / COVERED.as_ns()).max(0) as usize;
+    let mut is_known = vec![false; bins];
+    let told = within(measured, (from, to)).filter(|echo| echo.fate != Fate::Lost);
+    for echo in told {
+        let bin = echo.sent.since(from).as_ns() / COVERED.as_ns();
+        if let Some(known) = is_known.get_mut(bin as usize) {
+            *known = true;
+        }
+    }
+    let known = is_known.iter().filter(|known| **known).count();
+    Some(known as f64 / bins.max(1) as f64)
+}
+
+/// Queues of bulk load change little in that time.
+const COVERED: Delta = Delta::ms(100);
+
 /// Delays, each at the time that the datagram entered what delayed it.
 fn samples(
     measured: &Measured,
@@ -82,9 +104,70 @@ fn samples(
     samples
 }
 
+/// What load is compared with.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Still {
+    pub(super) span: Span,
+    /// Nearly all packets of it were so late: its baseline is the floor of the whole test. Down, up, round trip.
+    pub(super) standing: [Option<Delta>; 3],
+    /// Least round trip of the test.
+    floor: Option<Delta>,
+}
+
+impl Still {
+    pub(super) fn of(measured: &Measured, span: Span) -> Still {
+        let floor = floor(measured);
+        let late = |look: fn(&Echo) -> Option<(Time, Delta)>, least: Delta| {
+            let idle = samples(measured, span, look).into_iter();
+            let mut delays: Vec<Delta> = idle.map(|sample| sample.delay).collect();
+            standing(&mut delays, least)
+        };
+        Still {
+            span,
+            standing: [
+                late(down, Delta::ZERO),
+                late(up, Delta::ZERO),
+                floor.and_then(|floor| late(round, floor)),
+            ],
+            floor,
+        }
+    }
+
+    fn one_way(&self, direction: Direction) -> Baseline {
+        match self.standing[direction as usize] {
+            // One-way delays are told above their floor.
+            Some(_) => Baseline::Floor(Delta::ZERO),
+            None => Baseline::Idle,
+        }
+    }
+
+    fn round_trip(&self) -> Baseline {
+        let is_loaded = self.standing.iter().any(Option::is_some);
+        let floor = self.floor.filter(|_| is_loaded);
+        floor.map_or(Baseline::Idle, Baseline::Floor)
+    }
+}
+
+/// The least round trip of the whole test.
+pub(super) fn floor(measured: &Measured) -> Option<Delta> {
+    measured.echoes.iter().filter_map(|echo| echo.rtt).min()
+}
+
+fn down(echo: &Echo) -> Option<(Time, Delta)> {
+    echo.turned.zip(echo.added_down)
+}
+
+fn up(echo: &Echo) -> Option<(Time, Delta)> {
+    Some((echo.sent, echo.added_up?))
+}
+
+fn round(echo: &Echo) -> Option<(Time, Delta)> {
+    Some((echo.sent, echo.rtt?))
+}
+
 fn compare(
     measured: &Measured,
-    still: Option<Span>,
+    (still, baseline): (Span, Baseline),
     loaded: Span,
     look: impl Fn(&Echo) -> Option<(Time, Delta)> + Copy,
     lost: impl Fn(&EchoAccount) -> u64,
@@ -95,49 +178,37 @@ fn compare(
             lost(&account(measured, span)),
         )
     };
-    let (before, during) = (of(still?), of(loaded));
+    let (before, during) = (of(still), of(loaded));
     let [quiet, busy] = [&before, &during].map(|series| Series {
         samples: &series.0,
         lost: series.1,
     });
-    added(quiet, busy, &Spread::default())
+    added(quiet, busy, baseline, &Spread::default())
 }
 
 pub(super) fn added_one_way(
     measured: &Measured,
-    still: Option<Span>,
+    still: Option<Still>,
     loaded: Span,
     direction: Direction,
 ) -> Option<Added> {
+    let still = still?;
+    let still = (still.span, still.one_way(direction));
     match direction {
-        Direction::Down => compare(
-            measured,
-            still,
-            loaded,
-            |echo| echo.turned.zip(echo.added_down),
-            |account| account.lost_down,
-        ),
-        Direction::Up => compare(
-            measured,
-            still,
-            loaded,
-            |echo| Some((echo.sent, echo.added_up?)),
-            |account| account.lost_up,
-        ),
+        Direction::Down => compare(measured, still, loaded, down, |account| account.lost_down),
+        Direction::Up => compare(measured, still, loaded, up, |account| account.lost_up),
     }
 }
 
-pub(super) fn added_rtt(measured: &Measured, still: Option<Span>, loaded: Span) -> Option<Added> {
-    compare(
-        measured,
-        still,
-        loaded,
-        |echo| Some((echo.sent, echo.rtt?)),
-        |account| account.sent - account.back,
-    )
+pub(super) fn added_rtt(measured: &Measured, still: Option<Still>, loaded: Span) -> Option<Added> {
+    let still = still?;
+    let still = (still.span, still.round_trip());
+    compare(measured, still, loaded, round, |account| {
+        account.sent - account.back
+    })
 }
 
-fn rtts(measured: &Measured, span: Span) -> Vec<Delta> {
+pub(super) fn rtts(measured: &Measured, span: Span) -> Vec<Delta> {
     within(measured, span).filter_map(|echo| echo.rtt).collect()
 }
 

@@ -72,7 +72,7 @@ pub(super) fn median(
 impl LoadFindings {
     /// Delivered rate of that direction times the idle round trip.
     pub fn bandwidth_delay_product(&self, idle: &Idle, direction: Direction) -> Option<Bytes> {
-        let rtt = idle.rtt.map(|[p50, ..]| p50).or(idle.view.tcp)?;
+        let rtt = idle.base_rtt.or(idle.view.tcp)?;
         Some(self.delivered[direction as usize]? * rtt)
     }
 }

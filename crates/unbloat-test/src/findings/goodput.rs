@@ -28,8 +28,12 @@ pub(super) fn over(
     span: (Time, Time),
 ) -> Option<Carried> {
     let rate = |curves: &Curves| {
-        // Behind the last ACK nothing is known.
+        // Behind the last ACK nothing is known. What is known of too little says nothing of the rest.
         let (from, to) = (span.0, span.1.min(curves.end()?));
+        let is_enough = to.since(from) * 2 > span.1.since(from);
+        if !is_enough {
+            return None;
+        }
         let carried = curves.bytes(from, to) + beside(measured, direction, (from, to));
         carried.over(to.since(from))
     };

@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::measured::{
-    Beside, Clocks, Count, Echo, Fate, FlowRun, HostLoad, Probe, ProbeKind, Server,
+    Beside, Clocks, Count, Echo, Fate, FlowRun, Gone, HostLoad, Probe, ProbeKind, Server,
 };
 use crate::options::Options;
 use unbloat_units::Bytes;
@@ -17,6 +17,7 @@ fn stage(load: Load, begin_ms: i64, end_ms: i64) -> StageRun {
         stack: Stack::NetworkOnly,
         begin: at_ms(begin_ms),
         end: at_ms(end_ms),
+        is_cut: false,
         host: HostLoad::default(),
     }
 }
@@ -103,10 +104,12 @@ pub(crate) fn downloaded() -> Measured {
         probes: quiet.chain(busy).collect(),
         counts: counts.collect(),
         beside: Vec::new(),
+        interface: None,
         kernel: Vec::new(),
         apps: Vec::new(),
         lacks: Vec::new(),
         is_cut: false,
+        gone: None,
     }
 }
 
@@ -121,6 +124,47 @@ fn what_probes_carry_belongs_to_what_the_path_carried() {
     let found = findings(&measured, Rule::DslReports);
     let down = found.of(Direction::Down).unwrap();
     assert_eq!(down.goodput, [Some(Rate::mbps(49)), None]);
+}
+
+/// Others keep 166 ms of the way down filled until 12 s, our load or not.
+fn loaded_by_others() -> Measured {
+    let mut measured = downloaded();
+    for echo in &mut measured.echoes {
+        let waited = if echo.seq < 1200 {
+            Delta::ms(166)
+        } else {
+            Delta::ZERO
+        };
+        echo.added_down = Some(waited);
+        echo.rtt = Some(Delta::ms(30) + waited);
+    }
+    measured
+}
+
+#[test]
+fn a_path_that_others_load_is_told_and_compared_with_its_floor() {
+    let found = findings(&loaded_by_others(), Rule::DslReports);
+    let loaded = Distrust::IdleLoaded {
+        direction: Some(Direction::Down),
+        standing: Delta::ms(166),
+    };
+    assert!(found.distrust.contains(&loaded), "{:?}", found.distrust);
+    let down = found.of(Direction::Down).unwrap();
+    let [added_down, added_up] = down.added.unwrap_both();
+    assert_eq!(added_down.p50.value, Delta::ms(166));
+    assert_eq!(added_up.p50.value, Delta::ZERO);
+    assert_eq!(down.added_rtt.unwrap().p50.value, Delta::ms(166));
+    assert_eq!(found.idle.base_rtt, Some(Delta::ms(30)));
+    assert_eq!(found.idle.rtt.unwrap()[0], Delta::ms(196));
+    assert_eq!(down.view.udp, Some(Delta::ms(166)));
+    assert_ne!(found.verdict.grade.as_deref(), Some("A"));
+}
+
+#[test]
+fn an_idle_path_is_compared_with_its_median() {
+    let found = findings(&downloaded(), Rule::DslReports);
+    assert_eq!(found.idle.standing, [None; 3]);
+    assert_eq!(found.idle.base_rtt, Some(Delta::ms(20)));
 }
 
 #[test]
@@ -222,6 +266,7 @@ fn judged_is_only_what_comes_after_the_ramp() {
 fn failed_flows_and_a_stopped_test_are_reasons_for_distrust() {
     let mut measured = downloaded();
     measured.flows[0].failure = Some("reset".to_owned());
+    measured.flows[0].end = at_ms(9_000);
     measured.is_cut = true;
     let found = findings(&measured, Rule::DslReports);
     assert!(found.distrust.contains(&Distrust::Cut));
@@ -231,6 +276,40 @@ fn failed_flows_and_a_stopped_test_are_reasons_for_distrust() {
         of: 1,
     };
     assert!(found.distrust.contains(&failed), "{:?}", found.distrust);
+}
+
+#[test]
+fn a_server_that_goes_away_takes_only_the_stage_that_it_cut() {
+    let mut measured = downloaded();
+    measured.stages.push(StageRun {
+        is_cut: true,
+        ..stage(Load::Up, 13_500, 14_500)
+    });
+    measured.flows.push(FlowRun {
+        flow: 1,
+        stage: 2,
+        direction: Direction::Up,
+        end: at_ms(14_510),
+        failure: Some("reset".to_owned()),
+        ..measured.flows[0].clone()
+    });
+    measured.gone = Some(Gone {
+        at: at_ms(14_500),
+        refused: true,
+    });
+    let found = findings(&measured, Rule::DslReports);
+    let [gone] = found.distrust[..] else {
+        panic!("{:?}", found.distrust)
+    };
+    assert!(!gone.is_fatal());
+    assert!(gone.to_string().contains("14.5 s"), "{gone}");
+    assert_eq!(found.loads.len(), 1);
+    assert!(found.verdict.grade.is_some());
+    measured.stages.truncate(1);
+    let nothing = findings(&measured, Rule::DslReports).verdict;
+    assert!(nothing.grade.is_none());
+    let headline = nothing.headline;
+    assert!(headline.contains("the server"), "{headline}");
 }
 
 #[test]
@@ -263,4 +342,58 @@ fn a_run_that_tells_nothing_has_no_grade_by_any_rule() {
             found.verdict.headline
         );
     }
+}
+
+#[test]
+fn what_is_unknown_for_half_of_a_stage_has_no_grade_and_late_sends_are_no_fault() {
+    let mut measured = downloaded();
+    for stage in &mut measured.stages {
+        stage.host.busy = Some(1.0);
+        (stage.host.late_sends, stage.host.sends) = (80, 100);
+    }
+    let busy = findings(&measured, Rule::DslReports);
+    assert_eq!(busy.distrust, [Distrust::CpuBusy { busy: 1.0 }]);
+    assert!(busy.verdict.grade.is_some());
+    // Nobody got to send in the second half of the download; what was lost on a known way is known.
+    measured
+        .echoes
+        .retain(|echo| echo.seq < 800 || echo.seq >= 1290);
+    for echo in &mut measured.echoes[600..700] {
+        (echo.fate, echo.rtt) = (Fate::LostDown, None);
+    }
+    let found = findings(&measured, Rule::DslReports);
+    let coverage = found.of(Direction::Down).unwrap().coverage.unwrap();
+    assert!((0.28..0.32).contains(&coverage), "{coverage}");
+    assert!(found.distrust[0].is_fatal(), "{:?}", found.distrust);
+    assert!(found.verdict.grade.is_none() && found.marks.is_empty());
+}
+
+#[test]
+fn a_program_that_answers_late_beside_a_prompt_kernel_is_the_servers_fault() {
+    let mut measured = downloaded();
+    let kernel = |i: i64, ms| {
+        [
+            probe(ProbeKind::Icmp, at_ms(i * 50), ms),
+            Probe {
+                tcp: Some(Delta::ms(ms)),
+                ..probe(ProbeKind::Foreign, at_ms(i * 50), 900)
+            },
+        ]
+    };
+    measured.probes = (0..260).flat_map(|i| kernel(i, 20)).collect();
+    for echo in &mut measured.echoes[300..] {
+        echo.rtt = Some(Delta::ms(900));
+    }
+    let found = findings(&measured, Rule::DslReports);
+    assert!(
+        matches!(found.causes[..], [Cause::SlowServer { .. }]),
+        "{:?}",
+        found.causes
+    );
+    assert!(
+        found.verdict.headline.contains("the server is slow"),
+        "{}",
+        found.verdict.headline
+    );
+    assert!(found.verdict.grade.is_none());
 }

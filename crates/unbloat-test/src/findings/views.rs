@@ -1,6 +1,6 @@
 //! Round trips by kind of probe, never mixed up.
 
-use super::echoes::rtt_quantiles;
+use super::echoes::{floor, rtt_quantiles};
 use super::responsiveness::foreign;
 use crate::measured::{KernelSample, Measured, ProbeKind, Side};
 use crate::plan::{Direction, Stack};
@@ -50,6 +50,24 @@ pub(super) fn medians(measured: &Measured, span: (Time, Time), stage: Option<usi
         tcp: median(tcp),
         own: median(own),
         icmp: median(pings),
+    }
+}
+
+/// The least of each kind in the whole test: where the path was never idle, what is nearest to it.
+pub(super) fn least(measured: &Measured) -> StackView {
+    let of = |kind| {
+        measured
+            .probes
+            .iter()
+            .filter(move |probe| probe.kind == kind)
+    };
+    let foreigns = || of(ProbeKind::Foreign).filter_map(foreign);
+    StackView {
+        udp: floor(measured),
+        foreign: foreigns().map(|probe| probe.tcp).min(),
+        tcp: least_tcp(measured),
+        own: foreigns().map(|probe| probe.http).min(),
+        icmp: of(ProbeKind::Icmp).filter_map(|probe| probe.answer).min(),
     }
 }
 

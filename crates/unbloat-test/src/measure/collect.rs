@@ -5,8 +5,9 @@ use crate::echo::Echoed;
 use crate::flow::lock;
 use crate::http;
 use crate::measured::{
-    Beside, Clocks, Count, Echo, Fate, FlowRun, KernelSample, Probe, ProbeKind, StageRun,
+    Beside, Clocks, Count, Echo, Fate, FlowRun, KernelSample, Passed, Probe, ProbeKind, StageRun,
 };
+use crate::sampler::sample;
 use crate::upload::Body;
 use hyper::Method;
 use std::time::Duration;
@@ -24,6 +25,7 @@ pub(super) struct Collected {
     pub(super) probes: Vec<Probe>,
     pub(super) counts: Vec<Count>,
     pub(super) beside: Vec<Beside>,
+    pub(super) interface: Option<Passed>,
     pub(super) kernel: Vec<KernelSample>,
 }
 
@@ -39,6 +41,7 @@ impl Test<'_> {
             collected.counts = samples.counts;
             collected.kernel = samples.kernel;
             collected.beside = samples.beside;
+            collected.interface = samples.interface;
         }
         collected.probes = self
             .prober
@@ -62,6 +65,9 @@ impl Test<'_> {
         }
         if let Some(carrier) = &self.carrier {
             collected.flows = carrier.flows.runs(self.clock.now());
+            let lasts = carrier.flows.lasts().into_iter();
+            let lasts = lasts.map(|(flow, at, info)| sample(&flow, at, &info));
+            collected.kernel.extend(lasts);
             if let Some(notes) = &carrier.ndt7 {
                 let notes = std::mem::take(&mut *lock(notes));
                 collected.counts.extend(notes.counts);

@@ -1,5 +1,6 @@
 //! One stage.
 
+use super::away::{Life, of_loads};
 use super::{Progress, TICK, Test};
 use crate::flow::Flow;
 use crate::host::Ticks;
@@ -38,9 +39,15 @@ impl Test<'_> {
             carriers: Vec::new(),
             lately: VecDeque::new(),
         };
+        let mut life = Life::new(begin);
         loop {
             let now = self.clock.now();
             let elapsed = now.since(begin);
+            let carried = of_loads(loads.carriers.iter().map(|(flow, _)| &**flow));
+            self.gone = self.look_for_server(&mut life, now, carried).await;
+            if self.gone.is_some() {
+                break;
+            }
             if elapsed >= planned.lasts || stop.load(Ordering::Relaxed) {
                 break;
             }
@@ -73,7 +80,11 @@ impl Test<'_> {
             tokio::time::sleep(TICK).await;
         }
         probing.inspect(JoinHandle::abort);
-        let end = self.clock.now();
+        // What comes after the last sign of a server that went away tells nothing of the path.
+        let end = match self.gone {
+            Some(gone) => gone.at.max(begin),
+            None => self.clock.now(),
+        };
         self.end_apps(run, apps);
         loads.end(end);
         let spent = before
@@ -85,6 +96,7 @@ impl Test<'_> {
             stack: planned.stack,
             begin,
             end,
+            is_cut: end.since(begin) < planned.lasts / 2,
             host: HostLoad {
                 busy,
                 stolen,

@@ -45,7 +45,9 @@ struct Heads {
 impl Heads {
     /// Reads the requests at the beginning of a segment, which may be several.
     fn on_requests(&mut self, seg: &Segment<'_>, flow: &Flow<'_>, cx: &mut Context<'_>) {
-        let begin = flow.position(Side::Up, seg.header.seq);
+        let Some(begin) = flow.position(Side::Up, seg.header.seq) else {
+            return;
+        };
         let mut at = begin;
         while at >= self.upload_end
             && let Some(bytes) = seg.payload.get((at - begin) as usize..)
@@ -164,7 +166,9 @@ impl Exchanges {
 
     /// Reads the responses at the beginning of a segment, which may be several.
     fn on_responses(&mut self, seg: &Segment<'_>, flow: &Flow<'_>, cx: &mut Context<'_>) {
-        let begin = flow.position(Side::Down, seg.header.seq);
+        let Some(begin) = flow.position(Side::Down, seg.header.seq) else {
+            return;
+        };
         let mut at = begin;
         while let Some(bytes) = seg.payload.get((at - begin) as usize..)
             && !self.is_in_body(at)
@@ -220,11 +224,11 @@ impl Exchanges {
     }
 
     fn on_data(&mut self, seg: &Segment<'_>, flow: &Flow<'_>) {
-        if let Some(response) = &mut self.response {
-            let at = flow.position(Side::Down, seg.header.seq);
-            if response.body_end.is_none_or(|end| at < end) {
-                response.last = response.last.max(seg.now);
-            }
+        if let Some(response) = &mut self.response
+            && let Some(at) = flow.position(Side::Down, seg.header.seq)
+            && response.body_end.is_none_or(|end| at < end)
+        {
+            response.last = response.last.max(seg.now);
         }
     }
 
@@ -241,7 +245,7 @@ impl Exchanges {
 fn down_end(flow: &Flow<'_>) -> u64 {
     let fin = u64::from(flow.core.is_finished(Side::Down));
     let high = flow.position(Side::Down, flow.half(Side::Down).high());
-    high.saturating_sub(fin)
+    high.unwrap_or(0).saturating_sub(fin)
 }
 
 /// Bytes that the monitor had not seen before, in their place or late.

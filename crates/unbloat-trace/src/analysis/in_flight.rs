@@ -3,7 +3,7 @@
 //! At each data packet, highest byte sent less highest byte acknowledged, both as seen at the
 //! monitor. At the sender's vantage that is the sender's own figure (`snd_nxt - snd_una`); further
 //! down the path it lacks what is still on the way to the monitor. SACKed bytes count, as in the
-//! paper; tshark leaves them out.
+//! paper; tshark leaves them out. Where no ACK of the other end was captured, nothing is known of it.
 
 use super::bin::BinEnd;
 use super::{Analysis, Context, Findings, Flow, per_side};
@@ -71,9 +71,9 @@ impl Series {
         row.u64(flow.core.flow_id);
         row.text(side.name());
         row.i64(time_ns);
-        row.u64(bin.high.map(position));
-        row.u64(bin.acked.map(position));
-        row.u64(self.window_edge.map(position));
+        row.u64(bin.high.and_then(position));
+        row.u64(bin.acked.and_then(position));
+        row.u64(self.window_edge.and_then(position));
         row.u64(bin.in_flight.map(u64::from));
         row.u64(bin.payload);
         row.u64(u64::from(bin.samples));
@@ -218,5 +218,52 @@ mod tests {
             column("in_flight_bytes"),
             [Some(1000.0), Some(1500.0), None, Some(1500.0)]
         );
+    }
+
+    #[test]
+    fn without_the_other_direction_nothing_is_known_of_bytes_in_flight() {
+        let mut data_only = Script::default().at(20.0, "< syn 0+0 ack 1 mss 1460 ws 7 sackok");
+        let mut acks_only = Script::default().at(0.0, "> syn 0+0 mss 1460 ws 7 sackok");
+        for i in 0..100 {
+            data_only.packet(f64::from(30 + i), &format!("< {}+1000 ack 1", 1 + i * 1000));
+            acks_only.packet(f64::from(80 + i), &format!("> 1+0 ack {}", 1001 + i * 1000));
+        }
+        let acks_only = acks_only.at(500.0, "> 1+100 ack 100001");
+        for results in [data_only.run(), acks_only.run()] {
+            for side in ["down", "up"] {
+                for figure in ["p50_bytes", "p95_bytes", "max_bytes", "max_bdp"] {
+                    let column = format!("in_flight_{side}_{figure}");
+                    assert_eq!(results.flow(&column), None, "{column}");
+                }
+            }
+            for column in ["in_flight_bytes", "ack_bytes"] {
+                let known = results.values("in_flight", column);
+                assert!(known.iter().all(Option::is_none), "{column}: {known:?}");
+            }
+        }
+    }
+
+    #[test]
+    fn bytes_before_the_first_seen_have_no_position() {
+        let results = Script::default()
+            .with(|params| params.bin = Delta::ZERO)
+            .at(100.0, "< 5001+1000 ack 1")
+            .at(101.0, "< 6001+1000 ack 1")
+            .at(102.0, "> 1+0 ack 3001")
+            .at(103.0, "< 7001+500 ack 1")
+            .at(110.0, "> 1+0 ack 4001")
+            .at(150.0, "> 1+0 ack 6001")
+            .at(151.0, "< 4501+1000 ack 1")
+            .run();
+        let acked = results.values("in_flight", "ack_bytes");
+        assert_eq!(acked.last(), Some(&Some(1000.0)));
+        assert!(acked.iter().flatten().all(|&at| at <= 2000.0), "{acked:?}");
+        let events = results.values("events", "seq_bytes");
+        assert!(
+            !events.is_empty() && events.iter().all(Option::is_none),
+            "{events:?}"
+        );
+        // What was sent before the capture and is not acknowledged is in flight all the same.
+        assert_eq!(results.flow("in_flight_down_max_bytes"), Some(4500.0));
     }
 }

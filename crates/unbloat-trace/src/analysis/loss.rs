@@ -25,7 +25,6 @@ struct Counts {
     reordered: u32,
     upstream_lost: u32,
     ambiguous: u32,
-    duplicated: u32,
     dup_acks: u32,
     missing: u64,
 }
@@ -43,7 +42,6 @@ impl Light {
             DataKind::Reordered => (&mut counts.reordered, "reordering"),
             DataKind::UpstreamLoss => (&mut counts.upstream_lost, "upstream_loss"),
             DataKind::Ambiguous => (&mut counts.ambiguous, "ambiguous"),
-            DataKind::Duplicate => (&mut counts.duplicated, "duplicate"),
             _ => return,
         };
         *count += 1;
@@ -116,7 +114,7 @@ impl Analysis for Loss {
             u64 "reordered_" "_packets" "overtaken before the monitor",
             u64 "upstream_loss_" "_packets" "lost before the monitor and sent again",
             u64 "ambiguous_" "_packets" "one of the two, nothing tells which",
-            u64 "duplicated_" "_packets" "captured twice: the same IP packet",
+            u64 "duplicated_" "_packets" "second copies of packets that were captured twice; no other count holds them",
             u64 "missing_" "_bytes" "acknowledged by the receiver and not in the capture",
             u64 "dup_acks_" "" "duplicate ACKs about this side's data (section 5)",
             f64 "dup_ack_ratio_" "" "duplicate ACKs per out-of-order packet, any kind (Fig. 14)",
@@ -189,7 +187,7 @@ impl Analysis for Loss {
             row.u64(count(counts.reordered));
             row.u64(count(counts.upstream_lost));
             row.u64(count(counts.ambiguous));
-            row.u64(count(counts.duplicated));
+            row.u64(count(flow.half(side).copies()));
             row.u64(known.then(|| counts.missing + flow.half(side).missing()));
             row.u64(count(counts.dup_acks));
             let disorder =

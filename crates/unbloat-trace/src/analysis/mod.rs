@@ -111,13 +111,14 @@ impl Flow<'_> {
         self.core.is_tcp()
     }
 
-    /// Position of `seq` in the data of `side`, from the first byte seen.
-    pub(crate) fn position(&self, side: Side, seq: Seq) -> u64 {
-        // Flows of more than 4 GB wrap: the payload counted so far says how often.
-        let low = u64::from(seq.since(self.half(side).base()) as u32);
-        let counted = self.core.payload[side.index()];
-        let wraps = (counted.saturating_sub(low) + (1 << 31)) >> 32;
-        (wraps << 32) + low
+    /// Position of `seq` in the data of `side`, from the first byte seen; bytes before that have none.
+    pub(crate) fn position(&self, side: Side, seq: Seq) -> Option<u64> {
+        // Flows of more than 4 GB wrap: of all positions that `seq` may stand for, the one nearest
+        // to the payload counted so far.
+        let low = i64::from(seq.since(self.half(side).base()) as u32);
+        let counted = i64::try_from(self.core.payload[side.index()]).ok()?;
+        let wraps = (counted - low + (1 << 31)).div_euclid(1 << 32);
+        u64::try_from(wraps * (1 << 32) + low).ok()
     }
 }
 
@@ -163,7 +164,7 @@ impl Context<'_> {
         row.text(event.side.name());
         row.i64(time_ns);
         row.text(event.kind);
-        row.u64(event.seq.map(|seq| flow.position(event.side, seq)));
+        row.u64(event.seq.and_then(|seq| flow.position(event.side, seq)));
         row.f64(event.value);
         row.text(event.detail);
     }

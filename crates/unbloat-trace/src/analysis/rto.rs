@@ -93,6 +93,7 @@ impl Watch {
                 ("rto", after.as_ms(), repeated.then_some("repeated"))
             }
             Cause::Probe { after } => ("tail_loss_probe", after.as_ms(), None),
+            Cause::Early { after } => ("early_retransmission", after.as_ms(), None),
             Cause::FastRetransmit => {
                 let dup_acks = f64::from(flow.half(seg.side).dup_acks());
                 ("fast_retransmit", dup_acks, None)
@@ -213,7 +214,7 @@ impl Analysis for Rto {
 
     fn columns(columns: &mut Vec<Column>) {
         per_side!(columns,
-            u64 "rtos_" "" "retransmission timeouts of this side's sender (section 5)",
+            u64 "rtos_" "" "retransmission timeouts of this side's sender (section 5), of at least 180 ms: sooner ones are events of kind early_retransmission",
             u64 "avoidable_rtos_" "" "of them, those that a timer fed by SACK samples would have avoided; null for flows within deep_after",
         );
     }
@@ -409,6 +410,33 @@ mod tests {
         assert_eq!(rtos.len(), 2);
         assert_eq!(rtos[1].value, Some(600.0));
         assert_eq!(rtos[1].detail.as_deref(), Some("repeated"));
+    }
+
+    #[test]
+    fn what_comes_sooner_than_any_timer_is_no_timeout() {
+        let results = flight(2)
+            .at(245.0, "< 3001+1000 ack 101")
+            .at(300.0, "< 1001+1000 ack 101")
+            .at(370.0, "> 101+0 ack 4001")
+            .run();
+        assert_eq!(counts(&results), [0, 0, 0]);
+        let early = &results.events("early_retransmission")[0];
+        assert_eq!((early.ms, early.value), (300.0, Some(100.0)));
+        assert_eq!(results.flow("rtos_down"), Some(0.0));
+    }
+
+    #[test]
+    fn a_sack_shortly_before_a_timeout_did_not_restart_its_timer() {
+        let results = flight(3)
+            .at(345.0, "< 3001+1000 ack 101")
+            .at(500.0, "> 101+0 ack 1001 sack 3001-4001")
+            .at(645.0, "< 1001+1000 ack 101")
+            .run();
+        let causes = [
+            &results.events("rto"),
+            &results.events("early_retransmission"),
+        ];
+        assert_eq!(causes.map(|events| events.len()), [1, 0], "{causes:?}");
     }
 
     #[test]

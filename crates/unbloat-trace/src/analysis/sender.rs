@@ -18,6 +18,11 @@
 //! ACKs cause comes within the RACK reordering window, a quarter of the smallest round trip. What
 //! tells of a loss is a SACK of anything sent later than the segment's last copy. The copy is a
 //! probe instead if it is the last segment too, and the first one since the last ACK.
+//!
+//! No timeout of a common system is shorter than 200 ms (Linux: `TCP_RTO_MIN`; FreeBSD and macOS add
+//! a slop of 200 ms; Windows: 300 ms; RFC 6298 §2.4: 1 s). A SACK within that time did therefore not restart the timer
+//! that ran out, and a copy that comes sooner after all else is called *early*, not a timeout: RACK, a probe, or
+//! an ACK that the capture lacks made the sender repeat it.
 
 use super::Flow;
 use crate::tcp::{AckKind, Segment, Side};
@@ -32,6 +37,8 @@ pub(super) enum Cause {
     Timeout { after: Delta, repeated: bool },
     /// A tail loss probe, so long after the timer's restart.
     Probe { after: Delta },
+    /// Nothing that was captured asked for it, and no timer of a common system runs out so soon.
+    Early { after: Delta },
     /// ACKs told of a loss, and recovery begins.
     FastRetransmit,
     /// Part of a recovery that is under way.
@@ -94,8 +101,11 @@ impl Sender {
     /// By how much a timeout must exceed a round trip where ACKs come all the while. Those of Linux
     /// exceed it by 200 ms.
     const LONGER_IN_STREAM: Delta = Delta::ms(100);
-    /// Timers and schedulers of senders are not more precise than this.
-    const SHORTEST_TIMEOUT: Delta = Delta::ms(20);
+    /// Timers and schedulers of senders are not more precise than this: what ACKs ask for comes within
+    /// a round trip, and this.
+    const SHORTEST_SILENCE: Delta = Delta::ms(20);
+    /// 200 ms less what clocks of senders and captures are off: ticks of 10 ms at both ends.
+    const SHORTEST_TIMEOUT: Delta = Delta::ms(180);
 
     /// Begins to watch at the first sign of trouble; `last_ack` passed before it.
     pub(super) fn begin(side: Side, last_ack: Time, flow: &Flow<'_>) -> Sender {
@@ -219,7 +229,7 @@ impl Sender {
         if is_head && let Some(ago) = seg.since_last_copy {
             self.restart = self.restart.max(seg.now - ago);
         }
-        let shortest = floor.max(Self::SHORTEST_TIMEOUT);
+        let shortest = floor.max(Self::SHORTEST_SILENCE);
         let is_calm = self.recovery.is_none() && self.sacks == 0 && !self.probed;
         let cause = if self.is_asked_for(seg.now, shortest) {
             self.asked_for()
@@ -227,9 +237,14 @@ impl Sender {
             let after = seg.now.since(self.restart);
             Cause::Probe { after }
         } else if is_head {
-            let after = seg.now.since(self.restart_before(seg.now - shortest));
+            let latest = seg.now - shortest.max(Self::SHORTEST_TIMEOUT);
+            let after = seg.now.since(self.restart_before(latest));
             let repeated = self.timeouts_in_a_row > 0;
-            Cause::Timeout { after, repeated }
+            if after < Self::SHORTEST_TIMEOUT {
+                Cause::Early { after }
+            } else {
+                Cause::Timeout { after, repeated }
+            }
         } else {
             self.asked_for()
         };
@@ -282,7 +297,7 @@ impl Sender {
                 self.timeouts_in_a_row += 1;
                 self.recovery = Some(copy.high);
             }
-            Cause::FastRetransmit => self.recovery = Some(copy.high),
+            Cause::FastRetransmit | Cause::Early { .. } => self.recovery = Some(copy.high),
             Cause::Recovery => {}
         }
         if is_head {

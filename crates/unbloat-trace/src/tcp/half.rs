@@ -22,8 +22,8 @@ pub(crate) struct Half {
     raw_window: u16,
     /// Smallest clean round trip of this data, in microseconds; zero before the first.
     rtt_floor_us: u32,
-    /// IP identification of the last packet that the sender of this direction sent.
-    last_ip_id: u16,
+    /// Second copies of packets that were captured twice; nothing else here knows of them.
+    copies: u32,
     dup_acks: u16,
     scale: Scale,
     /// What [`Half::window_shift`] gives: every packet asks, but only SYNs change it.
@@ -57,6 +57,10 @@ const DATA: u8 = 1;
 const ACKED: u8 = 2;
 const SYN: u8 = 4;
 const NO_SACK: u8 = 8;
+/// An ACK of the other end was seen, so that what is outstanding can be told: after a SYN alone the
+/// other direction may not be in the capture at all.
+const HEARD: u8 = 16;
+const IN_FLIGHT: u8 = DATA | ACKED | HEARD;
 
 /// Positions further apart than the largest window (RFC 7323 §2.3: 1 GiB) are not of one
 /// connection.
@@ -159,8 +163,9 @@ impl Half {
         self.high
     }
 
+    /// The highest acknowledgement seen.
     pub(crate) fn acked(&self) -> Option<Seq> {
-        (self.known & ACKED != 0).then_some(self.acked)
+        (self.known & HEARD != 0).then_some(self.acked)
     }
 
     pub(crate) fn is_outstanding(&self) -> bool {
@@ -225,7 +230,7 @@ impl Half {
     /// The packet begins where the data ended so far, and what they ask for is known.
     #[inline]
     pub(crate) fn is_continued_by(&self, header: &PacketHeader) -> bool {
-        self.known & (DATA | ACKED) == DATA | ACKED && header.seq == self.high
+        self.known & IN_FLIGHT == IN_FLIGHT && header.seq == self.high
     }
 
     /// [`Half::on_data`] for payload that continues the data.
@@ -234,10 +239,7 @@ impl Half {
         let header = seg.header;
         self.high = header.seq + header.payload_len;
         let in_flight = self.outstanding();
-        let id = ip_id(header);
-        let packet_id = id.unwrap_or(0);
-        self.ring.push(self.high, seg.now_us, in_flight, packet_id);
-        self.last_ip_id = id.unwrap_or(self.last_ip_id);
+        self.ring.push(self.high, seg.now_us, in_flight);
         seg.data = DataKind::InOrder;
         seg.advanced = header.payload_len;
         seg.in_flight = Some(in_flight);
@@ -246,10 +248,7 @@ impl Half {
     /// [`Half::on_data`] for a packet that takes no sequence space.
     #[inline]
     pub(crate) fn on_no_data(&mut self, seg: &mut Segment<'_>) {
-        if let Some(id) = ip_id(seg.header) {
-            self.last_ip_id = id;
-        }
-        if self.known & (DATA | ACKED) == DATA | ACKED {
+        if self.known & IN_FLIGHT == IN_FLIGHT {
             seg.in_flight = Some(self.outstanding());
         }
     }
@@ -278,12 +277,12 @@ impl Half {
             self.begin(header, end);
             seg.data = DataKind::InOrder;
             seg.advanced = len;
-            self.remember(header, now_us);
+            self.remember(now_us);
         } else if begin == self.high {
             self.advance(end);
             seg.data = DataKind::InOrder;
             seg.advanced = len;
-            self.remember(header, now_us);
+            self.remember(now_us);
         } else if begin.since(self.high).unsigned_abs() > MAX_WINDOW {
             seg.data = DataKind::Stray;
         } else if begin.after(self.high) {
@@ -291,7 +290,7 @@ impl Half {
             self.advance(end);
             seg.data = DataKind::AboveGap;
             seg.advanced = len;
-            self.remember(header, now_us);
+            self.remember(now_us);
         } else {
             self.below(seg, begin, end, now_us);
         }
@@ -312,14 +311,13 @@ impl Half {
     }
 
     /// Keeps the packet until its ACK, if ACKs of this direction can be told.
-    fn remember(&mut self, header: &PacketHeader, now_us: u32) {
+    fn remember(&mut self, now_us: u32) {
         let in_flight = if self.known & ACKED != 0 {
             self.outstanding()
         } else {
             0
         };
-        self.ring
-            .push(self.high, now_us, in_flight, ip_id(header).unwrap_or(0));
+        self.ring.push(self.high, now_us, in_flight);
     }
 
     fn trouble(&mut self) -> &mut Trouble {
@@ -342,7 +340,7 @@ impl Half {
         let header = seg.header;
         let top = if end.after(self.high) { self.high } else { end };
         seg.data = self.kind_below(seg, begin, end, top);
-        if matches!(seg.data, DataKind::Duplicate | DataKind::BeforeCapture) {
+        if seg.data == DataKind::BeforeCapture {
             return;
         }
         // A copy of what is acknowledged says nothing of what is outstanding.
@@ -367,7 +365,7 @@ impl Half {
         if end.after(self.high) {
             seg.advanced = end.since(self.high) as u32;
             self.advance(end);
-            self.remember(header, now_us);
+            self.remember(now_us);
         }
     }
 
@@ -386,14 +384,6 @@ impl Half {
         if self.raw_window == 0 && header.payload_len <= 1 && self.known & ACKED != 0 {
             return DataKind::WindowProbe;
         }
-        let same_id = |id| {
-            self.ring
-                .find(end)
-                .is_some_and(|p| p.end == end && p.ip_id == id)
-        };
-        if ip_id(header).is_some_and(same_id) {
-            return DataKind::Duplicate;
-        }
         DataKind::Retransmission
     }
 
@@ -410,14 +400,14 @@ impl Half {
     /// The ACK is the one that was known.
     #[inline]
     pub(crate) fn is_acked_again_by(&self, header: &PacketHeader) -> bool {
-        self.known & ACKED != 0 && header.ack == self.acked
+        self.known & HEARD != 0 && header.ack == self.acked
     }
 
     /// The ACK moves forward, as far as one may.
     #[inline]
     pub(crate) fn is_advanced_by(&self, header: &PacketHeader) -> bool {
         let ahead = header.ack.since(self.acked);
-        self.known & ACKED != 0 && ahead > 0 && ahead.unsigned_abs() <= MAX_WINDOW
+        self.known & HEARD != 0 && ahead > 0 && ahead.unsigned_abs() <= MAX_WINDOW
     }
 
     /// [`Half::on_ack`] where the ACK is the one that was known and comes with payload.
@@ -444,10 +434,9 @@ impl Half {
         }
     }
 
-    /// Takes the receiver's packet into account. `header` travels against this direction;
-    /// `last_ip_id` is that of the packet before it.
+    /// Takes the receiver's packet into account, which travels against this direction.
     #[inline]
-    pub(crate) fn on_ack(&mut self, seg: &mut Segment<'_>, last_ip_id: u16) {
+    pub(crate) fn on_ack(&mut self, seg: &mut Segment<'_>) {
         let header = seg.header;
         if header.tcp_flags.rst() || !header.tcp_flags.ack() {
             if header.tcp_flags.syn() {
@@ -460,13 +449,14 @@ impl Half {
         if self.known & ACKED == 0 {
             self.first_ack(seg, ack);
         } else if ack == self.acked {
-            seg.ack = self.same_ack(seg, last_ip_id);
+            seg.ack = self.same_ack(seg);
         } else if ack.before(self.acked) || ack.since(self.acked) as u32 > MAX_WINDOW {
             seg.ack = AckKind::Old;
         } else {
             self.advance_ack(seg, ack);
         }
         if seg.ack != AckKind::Old {
+            self.known |= HEARD;
             self.raw_window = header.window;
             let scaled = if header.tcp_flags.syn() {
                 Some(0)
@@ -502,14 +492,13 @@ impl Half {
         self.catch_up(ack);
     }
 
-    fn same_ack(&mut self, seg: &Segment<'_>, last_ip_id: u16) -> AckKind {
+    fn same_ack(&mut self, seg: &Segment<'_>) -> AckKind {
         if !seg.is_pure_ack() {
             return AckKind::Same;
         }
-        let again = ip_id(seg.header) == Some(last_ip_id);
         let sacks = seg.header.options_len > 0;
         let same_window = seg.header.window == self.raw_window;
-        if self.is_outstanding() && !again && (same_window || sacks) {
+        if self.is_outstanding() && (same_window || sacks) {
             self.dup_acks = self.dup_acks.saturating_add(1);
             AckKind::Duplicate
         } else if same_window {
@@ -576,8 +565,12 @@ impl Half {
         missed
     }
 
-    pub(crate) fn last_ip_id(&self) -> u16 {
-        self.last_ip_id
+    pub(crate) fn count_copy(&mut self) {
+        self.copies = self.copies.saturating_add(1);
+    }
+
+    pub(crate) fn copies(&self) -> u32 {
+        self.copies
     }
 
     /// Duplicate ACKs since the last one that advanced.

@@ -15,7 +15,7 @@
 //! | segment below the highest, bytes never seen | out of order | within 3 ms or the initial RTT out of order, else retransmission | split by TSval, then IP ID, then time, else ambiguous | a loss upstream of the monitor is no reordering |
 //! | duplicate ACK | same scaled window | same window | same window, or SACK blocks present | receivers that tune their buffer change the window during loss |
 //! | RTT sample | Karn, ACK ends at a segment | no Karn | Karn, ACK ends at a segment | a copy's ACK is ambiguous |
-//! | same packet captured twice | retransmission | retransmission | duplicate, counted apart | mirrored ports and monitors on both sides of a gateway |
+//! | same packet captured twice | retransmission | retransmission | left out before, counted apart | mirrored ports and monitors on both sides of a gateway |
 
 mod gaps;
 mod half;

@@ -14,8 +14,6 @@ pub(super) struct Outstanding {
     pub(super) sent_us: u32,
     /// Unacknowledged bytes then.
     pub(super) in_flight: u32,
-    /// IP identification of the packet, zero if it had none.
-    pub(super) ip_id: u16,
     /// Its bytes were seen once and in order; else its ACK gives no RTT (Karn).
     pub(super) is_clean: bool,
 }
@@ -59,12 +57,11 @@ impl Ring {
     const MAX: usize = 1 << 15;
 
     #[inline]
-    pub(super) fn push(&mut self, end: Seq, sent_us: u32, in_flight: u32, ip_id: u16) {
+    pub(super) fn push(&mut self, end: Seq, sent_us: u32, in_flight: u32) {
         let packet = Outstanding {
             end,
             sent_us,
             in_flight,
-            ip_id,
             is_clean: true,
         };
         if self.oldest.is_none() {
@@ -152,7 +149,7 @@ mod tests {
     fn ring() -> Ring {
         let mut ring = Ring::default();
         for (i, end) in [100, 200, 300].into_iter().enumerate() {
-            ring.push(Seq::new(end), i as u32 * 10, end, 0);
+            ring.push(Seq::new(end), i as u32 * 10, end);
         }
         ring
     }
@@ -180,9 +177,9 @@ mod tests {
     fn a_packet_alone_needs_no_memory_aside_and_an_idle_flow_holds_none() {
         assert_eq!(size_of::<Ring>(), 24);
         let mut ring = Ring::default();
-        ring.push(Seq::new(100), 0, 100, 0);
+        ring.push(Seq::new(100), 0, 100);
         assert!(ring.later.is_none());
-        ring.push(Seq::new(200), 0, 200, 0);
+        ring.push(Seq::new(200), 0, 200);
         ring.acknowledge(Seq::new(200));
         ring.release_if_idle();
         assert!(ring.later.is_none());
@@ -192,7 +189,7 @@ mod tests {
     fn memory_is_bounded_without_acks() {
         let mut ring = Ring::default();
         for i in 1..=(Ring::MAX as u32 * 2) {
-            ring.push(Seq::new(i), i, i, 0);
+            ring.push(Seq::new(i), i, i);
         }
         assert_eq!(ring.later.as_ref().map(|l| l.len()), Some(Ring::MAX - 1));
         assert_eq!(

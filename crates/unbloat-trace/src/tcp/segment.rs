@@ -65,8 +65,6 @@ pub enum DataKind {
     Ambiguous,
     /// At least one byte of it has been seen before.
     Retransmission,
-    /// The very same IP packet once more: captured twice.
-    Duplicate,
     /// One byte below the next, to provoke an ACK (RFC 9293 §3.8.4).
     KeepAlive,
     /// Sent into a closed window to provoke an ACK (RFC 9293 §3.8.6.1).

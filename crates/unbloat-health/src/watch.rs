@@ -1,0 +1,173 @@
+//! The one look at all packets in trace order.
+
+use crate::clock::Clock;
+use crate::copies::Copies;
+use crate::offload::Sizes;
+use crate::{Health, Order, Sides, Snap, UnreadLink};
+use unbloat_units::{Delta, Time};
+use unbloat_wire::{Batch, LinkCounts, PacketFlags, PacketHeader, SkipReason, protocol};
+
+/// Looks at batches in trace order. Memory is constant.
+#[derive(Clone, Debug, Default)]
+pub struct Watch {
+    copies: Copies,
+    clock: Clock,
+    sizes: Sizes,
+    packets: u64,
+    tcp_packets: u64,
+    copied: Sides<crate::Copied>,
+    order: Order,
+    snap: Snap,
+    unread: LinkCounts,
+    latest: Option<Time>,
+}
+
+impl Watch {
+    /// To be added to the times of the next batch's packets before it is looked at: what the
+    /// capture clock stepped so far, taken out.
+    pub fn correction(&self) -> Delta {
+        self.clock.correction()
+    }
+
+    /// Takes in a batch whose directions are known: marks second copies, and takes further steps of
+    /// the clock out of its times.
+    pub fn look(&mut self, batch: &mut Batch) {
+        self.packets += u64::from(batch.packets);
+        for (number, packets) in batch.unread_links.iter() {
+            self.unread.add(number, packets);
+        }
+        let cut = [
+            SkipReason::LinkCut,
+            SkipReason::IpCut,
+            SkipReason::TransportCut,
+        ];
+        self.snap.headers_cut += cut
+            .map(|reason| batch.skipped.get(reason))
+            .iter()
+            .sum::<u64>();
+        if self.clock.look(&mut batch.headers, batch.origin) {
+            let times = batch.headers.iter().map(|header| header.time);
+            batch.watermark = times.chain(self.latest).max().unwrap_or(batch.watermark);
+        }
+        for header in &mut batch.headers {
+            self.packet(header);
+        }
+    }
+
+    #[inline]
+    fn packet(&mut self, header: &mut PacketHeader) {
+        let latest = *self.latest.get_or_insert(header.time);
+        if header.time >= latest {
+            self.latest = Some(header.time);
+        } else {
+            self.order.late_packets += 1;
+            let late = latest.since(header.time).as_ns();
+            self.order.most_late_ns = self.order.most_late_ns.max(late);
+        }
+        let copied = self.copied.of(header.is_uplink());
+        copied.packets += 1;
+        if self.copies.is_copy(header) {
+            copied.copies += 1;
+            header.flags.set(PacketFlags::COPY);
+            return;
+        }
+        let is_tcp = header.protocol == protocol::TCP;
+        self.tcp_packets += u64::from(is_tcp);
+        if header.flags.has(PacketFlags::HEADER_CUT) {
+            self.snap.options_cut += u64::from(is_tcp);
+        }
+        if header.payload_len > 0 && (is_tcp || header.protocol == protocol::UDP) {
+            self.snap.payload_packets += 1;
+            self.snap.payload_cut += u64::from(header.flags.has(PacketFlags::PAYLOAD_CUT));
+            if is_tcp {
+                self.sizes.look(header);
+            }
+        }
+    }
+
+    /// What the packets so far tell; the rest of it is for others to fill in.
+    pub fn seen(&self) -> Health {
+        let unread = self.unread.iter();
+        Health {
+            packets: self.packets,
+            tcp_packets: self.tcp_packets,
+            copied: self.copied,
+            clock: self.clock.found().clone(),
+            order: self.order,
+            offload: self.sizes.found(),
+            snap: self.snap,
+            unread_links: unread
+                .map(|(number, packets)| UnreadLink { number, packets })
+                .collect(),
+            ..Health::default()
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::{Talk, at_ms};
+
+    fn batch(headers: Vec<PacketHeader>) -> Batch {
+        Batch {
+            packets: headers.len() as u32,
+            watermark: headers.iter().map(|h| h.time).max().unwrap_or_default(),
+            origin: headers[0].time,
+            headers,
+            ..Batch::default()
+        }
+    }
+
+    #[test]
+    fn an_ordinary_capture_has_nothing_to_tell() {
+        let mut watch = Watch::default();
+        watch.look(&mut batch(Talk::default().packets()));
+        let health = watch.seen();
+        assert_eq!((health.packets, health.tcp_packets), (800, 800));
+        assert_eq!(health.problems(), []);
+    }
+
+    #[test]
+    fn copies_are_marked_and_counted_by_direction() {
+        let mut headers = Vec::new();
+        for packet in Talk::default().packets() {
+            headers.push(packet);
+            if !packet.is_uplink() {
+                headers.push(packet);
+            }
+        }
+        let mut batch = batch(headers);
+        let mut watch = Watch::default();
+        watch.look(&mut batch);
+        let copied = watch.seen().copied;
+        assert_eq!((copied.down.packets, copied.down.copies), (800, 400));
+        assert_eq!(copied.up.copies, 0);
+        let marked = batch
+            .headers
+            .iter()
+            .filter(|h| h.flags.has(PacketFlags::COPY));
+        assert_eq!(marked.count(), 400);
+    }
+
+    #[test]
+    fn a_batch_ends_where_its_clock_without_steps_ends() {
+        let mut headers = Talk::default().packets();
+        for packet in &mut headers[400..] {
+            packet.time += Delta::secs(3600);
+        }
+        let mut batch = batch(headers);
+        Watch::default().look(&mut batch);
+        assert!(batch.watermark < at_ms(4100), "{:?}", batch.watermark);
+    }
+
+    #[test]
+    fn packets_behind_later_ones_are_counted() {
+        let mut headers = Talk::default().packets();
+        headers.swap(100, 101);
+        let mut watch = Watch::default();
+        watch.look(&mut batch(headers));
+        let order = watch.seen().order;
+        assert_eq!((order.late_packets, order.most_late_ns), (1, 5_000_000));
+    }
+}

@@ -1,0 +1,100 @@
+//! What of that which passed this host's interface was not the test's.
+
+use super::curves::at;
+use crate::measured::{Beside, Measured};
+use crate::plan::{Direction, Load};
+use unbloat_units::{Bytes, Delta, Rate, Time};
+
+/// Ethernet, IP and UDP of a datagram of the echo.
+const FRAMING: u64 = 14 + 20 + 8;
+/// A shorter idle stage says nothing about rates.
+const ENOUGH: Delta = Delta::secs(1);
+
+/// Rates in the idle stage, down and up, without the test's own probes.
+pub(super) fn foreign(measured: &Measured) -> [Option<Rate>; 2] {
+    let idle = measured
+        .stages
+        .iter()
+        .find(|stage| stage.load == Load::Idle);
+    let span = idle.map(|stage| (stage.begin, stage.end));
+    Direction::BOTH.map(|direction| {
+        let (from, to) = span.filter(|(from, to)| to.since(*from) >= ENOUGH)?;
+        let passed = bytes(&measured.interface.as_ref()?.counts, direction, (from, to))?;
+        let probes = bytes(&measured.beside, direction, (from, to)).unwrap_or(Bytes::ZERO);
+        let echoes = echoes(measured, direction, (from, to));
+        let own = probes + echoes;
+        let foreign = Bytes::new(passed.as_u64().saturating_sub(own.as_u64()));
+        foreign.over(to.since(from))
+    })
+}
+
+/// All that passed in a direction, framing included.
+pub(super) fn rate(
+    measured: &Measured,
+    direction: Direction,
+    (from, to): (Time, Time),
+) -> Option<Rate> {
+    let counts = &measured.interface.as_ref()?.counts;
+    bytes(counts, direction, (from, to))?.over(to.since(from))
+}
+
+/// None of counts that do not reach over that time.
+fn bytes(counts: &[Beside], direction: Direction, (from, to): (Time, Time)) -> Option<Bytes> {
+    let reaches = counts.first()?.at <= from + ENOUGH / 2 && counts.last()?.at >= to - ENOUGH / 2;
+    let curve = counts.iter();
+    let curve: Vec<(Time, u64)> = curve
+        .map(|seen| (seen.at, seen.bytes[direction as usize].as_u64()))
+        .collect();
+    let from = from.max(counts.first()?.at);
+    reaches.then(|| Bytes::new((at(&curve, to) - at(&curve, from)).max(0.0) as u64))
+}
+
+fn echoes(measured: &Measured, direction: Direction, (from, to): (Time, Time)) -> Bytes {
+    let sent = measured
+        .echoes
+        .iter()
+        .filter(|echo| from <= echo.sent && echo.sent < to);
+    let count = match direction {
+        Direction::Down => sent.filter(|echo| echo.rtt.is_some()).count(),
+        Direction::Up => sent.count(),
+    };
+    Bytes::new(count as u64 * (measured.options.probing.echo_bytes as u64 + FRAMING))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::sample;
+    use super::*;
+    use crate::measured::Passed;
+
+    #[test]
+    fn traffic_of_others_is_what_the_interface_counts_beyond_the_probes() {
+        let mut measured = sample();
+        assert_eq!(foreign(&measured), [None, None]);
+        let counts = |down: Rate| {
+            let count = move |i: i64| Beside {
+                at: Time::from_ns(i * 50_000_000),
+                bytes: [
+                    down * Delta::ms(i * 50) + Bytes::new(1 << 40),
+                    Bytes::new(1 << 41),
+                ],
+            };
+            (0..=260).map(count).collect::<Vec<_>>()
+        };
+        measured.interface = Some(Passed {
+            name: "eth0".to_owned(),
+            counts: counts(Rate::mbps(9)),
+        });
+        let [down, up] = foreign(&measured);
+        // 100 datagrams a second belong to the test.
+        let own = echoes(
+            &measured,
+            Direction::Down,
+            (Time::from_ns(0), Time::from_ns(3_000_000_000)),
+        );
+        assert_eq!(own.as_u64() % 300, 0);
+        let expected = 9e6 - 8.0 * own.as_u64() as f64 / 3.0;
+        assert!((down.unwrap().as_bps_f64() - expected).abs() < 10.0);
+        assert_eq!(up, Some(Rate::ZERO));
+    }
+}
