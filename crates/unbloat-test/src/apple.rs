@@ -132,6 +132,9 @@ mod tests {
         // 160 ms added by the download.
         assert_eq!(json["unbloat_grade"], "C");
         let verdict = json["unbloat_verdict"].as_str().unwrap();
-        assert!(verdict.contains("grade C. Downloads add 160 ms"), "{verdict}");
+        assert!(
+            verdict.contains("grade C. Downloads add 160 ms"),
+            "{verdict}"
+        );
     }
 }
