@@ -1,10 +1,12 @@
 """Cases: a situation seen from a vantage point, with its label. Seeds of tuning and of judging never meet."""
 
+import hashlib
 import json
 import os
 from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
 
-from . import absent, lab, label, queues, situation, stacks, vantage  # noqa: F401: families register themselves
+from . import absent, disguise, lab, label, queues, situation, stacks, truth, vantage  # noqa: F401: families register themselves
 
 SEEDS = {"tune": range(1, 100), "held": range(1001, 1100), "ship": range(5001, 5100)}
 
@@ -19,11 +21,23 @@ def prepared(name, seed):
     made = situation.make(name, seed)
     folder = lab.folder_of(made)
     files = vantage.files_of(made, folder)
-    labels = label.labels(made, folder, vantage.Translation(made))
-    (folder / "labels.json").write_text(json.dumps(labels, indent=1))
+    labels = kept_labels(made, folder)
     return [
         {"family": name, "seed": seed, "vantage": place, "file": str(files[place]), "label": labels[place]} for place in vantage.NAMES
     ]
+
+
+def kept_labels(made, folder):
+    """Labels, made anew when the rules have changed."""
+    rules = [Path(module.__file__).read_text() for module in (label, truth, disguise)]
+    told = {key: value for key, value in vars(made).items() if key not in ("synthesis", "scenario", "beside")}
+    key = hashlib.sha256("\0".join([*rules, repr(told)]).encode()).hexdigest()[:16]
+    path = folder / f"labels-{key}.json"
+    if not path.exists():
+        for old in folder.glob("labels*.json"):
+            old.unlink(missing_ok=True)
+        path.write_text(json.dumps(label.labels(made, folder, vantage.Translation(made)), indent=1))
+    return json.loads(path.read_text())
 
 
 def all_of(which, count, only=(), say=print):

@@ -20,6 +20,10 @@ def options():
     parser.add_argument("--vantage", default="", help="only from there")
     parser.add_argument("--program", help="analyze with this program instead of $UNBLOAT or target/debug/unbloat")
     parser.add_argument("--json", type=Path, help="write cases, labels and verdicts there")
+    parser.add_argument("--rule-seeds", type=int, default=1, help="of the rules out of other tools' figures")
+    parser.add_argument("--tools", default=",".join(baseline.TOOLS), help="that rules are made for")
+    parser.add_argument("--judged", type=Path, nargs=2, help="document: what --json wrote for tuning and held-out seeds, instead of analysing again")
+    parser.add_argument("--before", type=Path, help="what an earlier verdict was found to be: --json of its score on held-out seeds")
     parser.add_argument("--failures", type=int, default=40, help="rows of the list of failures")
     return parser.parse_args()
 
@@ -59,11 +63,16 @@ def judge_all(found, program):
 
 
 def write_document(how, only):
-    tune, held = (cases.all_of(which, how.count, only) for which in ("tune", "held"))
-    rules = [rule_of(tool, tune, held) for tool in baseline.TOOLS]
-    command = f"bench/verdicts/run document --count {how.count}"
-    text = document.text(command, judge_all(tune, how.program), judge_all(held, how.program), rules)
-    DOCUMENT.write_text(text)
+    if how.judged:
+        tune, held = (json.loads(path.read_text()) for path in how.judged)
+    else:
+        tune, held = (judge_all(cases.all_of(which, how.count, only), how.program) for which in ("tune", "held"))
+    # A rule of two thresholds needs no more than a seed of each family, and other tools are slow.
+    few = [[one for one in some if one["seed"] < cases.SEEDS[which][how.rule_seeds]] for which, some in (("tune", tune), ("held", held))]
+    rules = [rule_of(tool, *few) for tool in how.tools.split(",")]
+    if how.before:
+        rules.insert(0, ("the verdict before: p95 less least RTT above 100 ms", json.loads(how.before.read_text())))
+    DOCUMENT.write_text(document.text(f"bench/verdicts/run document --count {how.count}", tune, held, rules))
     print(f"wrote {DOCUMENT}")
 
 

@@ -12,7 +12,8 @@
 //! Without timestamps only a clock that was set back shows, and only where it is no matter of packets out of order:
 //! by a second or more, and no packet after it is later than those before.
 //!
-//! Steps below 50 ms are not looked for: quiet networks pause for as long all the time.
+//! Steps below 50 ms are not looked for: quiet networks pause for as long all the time. Nor are those of less than
+//! 40 % of a silence: ticks of hosts are known no better.
 
 use crate::stamps::{Compared, Stamp, compare, stamps};
 use crate::{ClockHealth, Step};
@@ -192,7 +193,7 @@ fn judge(before: &[Stamp], after: &[Stamp]) -> Jump {
     for (i, stamp) in after.iter().enumerate() {
         let is_first = !after[..i].iter().any(|s| s.sender == stamp.sender);
         if is_first && let Some(clock) = compare(before, after, stamp.sender) {
-            if clock.shift < SMALLEST / 2 && clock.shift > Delta::ZERO - SMALLEST / 2 {
+            if clock.is_no_step(SMALLEST / 2) {
                 return Jump::Silence;
             }
             clocks.push(clock);
@@ -225,6 +226,7 @@ const MOST_LOOKED_AT: usize = 64;
 mod tests {
     use super::*;
     use crate::testing::{Talk, at_ms};
+    use unbloat_units::Seq;
 
     /// What a capture shows whose clock is at `clock` when it is really so late, cut into batches.
     fn found(talk: &Talk, batch: usize, clock: impl Fn(f64) -> f64) -> (Vec<f64>, ClockHealth) {
@@ -337,6 +339,23 @@ mod tests {
             ..Talk::default()
         };
         assert_eq!(found(&outage, 4096, |s| s).1.steps, 0);
+    }
+
+    #[test]
+    fn a_tick_that_nobody_knows_makes_no_step_of_a_silence() {
+        // 300 Hz, which short runs of packets take for 250.
+        let mut packets = Talk {
+            silence: Some((1.0, 3.0)),
+            ..Talk::default()
+        }
+        .packets();
+        for packet in &mut packets {
+            packet.tsval = Seq::new((packet.tsval.since(Seq::new(0)) as u32 / 10) * 3);
+        }
+        let mut clock = Clock::default();
+        let origin = packets[0].time;
+        clock.look(&mut packets, origin);
+        assert_eq!(clock.found.steps, 0);
     }
 
     #[test]
