@@ -82,6 +82,7 @@ fn document(added_ms: i64) -> String {
         added_p95: Delta::ms(added_ms),
         idle_rtt: Delta::ms(20),
         unsent: None,
+        is_starved: false,
         located: None,
     };
     let verdict = serde_json::to_value(verdict(vec![up], Vec::new())).unwrap();

@@ -14,6 +14,7 @@ pub fn loaded(direction: Direction, added_ms: i64, mbps: u64) -> LoadedDirection
         added_p95: Delta::ms(added_ms),
         idle_rtt: Delta::ms(20),
         unsent: None,
+        is_starved: false,
         located: None,
     }
 }

@@ -91,6 +91,7 @@ mod tests {
             added_p95: Delta::ms(800),
             idle_rtt: Delta::ms(20),
             unsent: None,
+            is_starved: false,
             located: None,
         };
         let verdict = verdict(vec![up], doubts);

@@ -54,7 +54,7 @@ pub fn advise(loads: &[LoadedDirection], doubts: &[Doubt]) -> Vec<Advice> {
         let here = |load: &&LoadedDirection| load.is_felt() && CuredAt::of(load) == cured_at;
         let felt: Vec<&LoadedDirection> = loads.iter().filter(here).collect();
         if !felt.is_empty() {
-            all.extend(cured_at.cures(&felt));
+            all.extend(cured_at.cures(&felt, loads));
         }
     }
     all.extend(loads.iter().filter_map(for_sockets));
@@ -86,9 +86,12 @@ impl CuredAt {
         }
     }
 
-    fn cures(self, felt: &[&LoadedDirection]) -> Vec<Advice> {
+    fn cures(self, felt: &[&LoadedDirection], loads: &[LoadedDirection]) -> Vec<Advice> {
         match self {
-            CuredAt::Line => on_the_line(felt),
+            CuredAt::Line => match starved(felt, loads) {
+                Some(for_acks) => vec![for_acks],
+                None => on_the_line(felt),
+            },
             CuredAt::Host => {
                 let is_driver = |load: &&LoadedDirection| {
                     load.located.as_ref().map(|located| located.place) == Some(Place::Driver)
@@ -103,6 +106,22 @@ impl CuredAt {
             CuredAt::Nowhere => either(Cure::Elsewhere, None, felt),
         }
     }
+}
+
+/// A download whose acknowledgements fill the uplink is not shaped itself: the uplink is, whose queue it is.
+fn starved(felt: &[&LoadedDirection], loads: &[LoadedDirection]) -> Option<Advice> {
+    felt.iter().find(|load| load.is_starved)?;
+    let uplink = loads.iter().find(|load| load.direction == Direction::Up)?;
+    let cure = Cure::Shaper {
+        down: None,
+        up: Some(uplink.shaper_rate()),
+        site: Site::Anywhere,
+    };
+    let mut because = evidence(felt, false);
+    because.push("downloads wait for their own acknowledgements in the uplink, where CAKE's ack-filter helps as well".to_owned());
+    let mut advice = advice(cure, felt, because);
+    advice.directions = Direction::BOTH.to_vec();
+    Some(advice)
 }
 
 /// A shaper follows the line if an upload's rate changes, for it needs both directions. A download alone is held back by its receive windows.

@@ -155,7 +155,10 @@ impl fmt::Display for Cause {
                     added_up.as_ms()
                 )?;
                 if let Some((sent, uplink)) = sent.zip(uplink) {
-                    write!(f, ", which they fill ({sent} of {uplink})")?;
+                    write!(
+                        f,
+                        ", which they fill ({sent} sent; the upload alone delivered {uplink})"
+                    )?;
                 }
                 write!(
                     f,

@@ -30,6 +30,9 @@ pub struct LoadedDirection {
     /// Waits in senders' sockets, TLS and HTTP.
     #[serde(rename = "unsent_ms", with = "ms_or_null")]
     pub unsent: Option<Delta>,
+    /// A download that waits for its own acknowledgements: its delay is in the uplink.
+    #[serde(default)]
+    pub is_starved: bool,
     /// Where the queue is, if that was measured.
     pub located: Option<Located>,
 }

@@ -99,6 +99,7 @@ pub fn judge_page(run: &PageRun) -> PageVerdict {
             added_p95: stage.p95()?,
             idle_rtt: base?,
             unsent: None,
+            is_starved: false,
             located: None,
         })
     });

@@ -40,7 +40,7 @@ pub struct Verdict {
     pub grade: Option<String>,
     /// One line: grade, direction, how much, who feels it.
     pub headline: String,
-    /// A sentence for each place at which a queue was found.
+    /// Cause and place: a sentence for each that was found.
     pub places: Vec<String>,
     /// The directions that were loaded alone, as they are judged.
     pub directions: Vec<LoadedDirection>,
@@ -178,7 +178,10 @@ fn meaning(added: Delta) -> &'static str {
 }
 
 fn places(worst_first: &[&LoadedDirection]) -> Vec<String> {
-    let felt = worst_first.iter().filter(|load| load.is_felt());
+    let felt = || worst_first.iter().filter(|load| load.is_felt());
+    let starved = felt().filter(|load| load.is_starved);
+    let starved =
+        starved.map(|_| "Downloads wait for their own acknowledgements in the uplink.".to_owned());
     let sentence = |load: &&LoadedDirection| {
         let located = load.located.as_ref()?;
         Some(format!(
@@ -186,7 +189,7 @@ fn places(worst_first: &[&LoadedDirection]) -> Vec<String> {
             load.direction.load()
         ))
     };
-    felt.filter_map(sentence).collect()
+    starved.chain(felt().filter_map(sentence)).collect()
 }
 
 /// Less than nothing is nothing.

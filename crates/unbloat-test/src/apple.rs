@@ -1,7 +1,8 @@
 //! The same numbers with the keys of Apple's networkQuality (`-c`), for what reads those.
 //!
 //! `responsiveness` is draft-09's, of the stage with both directions if there is one, else the worse one. Times are in ms, as lists of what was
-//! measured. Keys whose meaning does not exist here are left out.
+//! measured. Keys whose meaning does not exist here are left out;
+//! `unbloat_grade` and `unbloat_verdict` are ours.
 
 use crate::findings::Findings;
 use crate::measured::{Measured, Probe, ProbeKind};
@@ -60,6 +61,8 @@ pub fn apple_json(measured: &Measured, findings: &Findings) -> Value {
     }
     let own = of(measured, ProbeKind::SelfHttp, false);
     put("lud_self_h2_req_resp", list(own.map(|probe| probe.answer)));
+    put("unbloat_grade", json!(findings.verdict.grade));
+    put("unbloat_verdict", json!(findings.verdict.headline));
     put("test_endpoint", json!(measured.options.target.to_string()));
     let end = measured
         .stages
@@ -126,5 +129,12 @@ mod tests {
         assert_eq!(json["il_tcp_handshake_443"][0], 20.0);
         assert_eq!(json["lud_self_h2_req_resp"][0], 400.0);
         assert!(json.get("ul_throughput").is_none());
+        // 160 ms added by the download.
+        assert_eq!(json["unbloat_grade"], "C");
+        let verdict = json["unbloat_verdict"].as_str().unwrap();
+        assert!(
+            verdict.contains("grade C. Downloads add 160 ms"),
+            "{verdict}"
+        );
     }
 }

@@ -126,6 +126,13 @@ pub fn findings(measured: &Measured, rule: Rule) -> Findings {
         directions.iter_mut().for_each(|one| one.unsent = None);
     }
     let causes = causes::find(measured, &idle, &loads);
+    let is_starved = causes
+        .iter()
+        .any(|cause| matches!(cause, Cause::StarvedAcks { .. }));
+    let downloads = directions
+        .iter_mut()
+        .filter(|one| one.direction == Direction::Down);
+    downloads.for_each(|one| one.is_starved = is_starved);
     let doubts = reasons.iter().map(Doubt::from);
     let verdict = verdict(directions, causes::doubts(&causes).chain(doubts).collect());
     // What says nothing has no grade by anybody's rule.
@@ -480,6 +487,7 @@ fn directions(
             unsent: split
                 .next()
                 .and_then(|(_, split)| Some(split.sockets?.delay)),
+            is_starved: false,
             located: None,
         })
     };

@@ -10,7 +10,9 @@ use unbloat_units::{Bytes, Delta, Time};
 pub struct Conn(pub u32);
 
 /// Down is towards the client.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[derive(
+    Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize,
+)]
 #[serde(rename_all = "snake_case")]
 pub enum Direction {
     #[default]

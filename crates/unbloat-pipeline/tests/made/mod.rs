@@ -214,10 +214,10 @@ fn what_is_cut_or_cannot_be_read_is_told() {
     );
     let mut radio = download();
     radio.iter_mut().for_each(|packet| packet.link = 127);
-    let (_, health) = analysed(&radio);
-    assert_eq!(kinds(&health), [ProblemKind::UnreadLinkType]);
-    assert_eq!(health.unread_links[0].number, 127);
-    assert_eq!(health.unread_links[0].packets, 1600);
+    let (_, unread) = analysed(&radio);
+    assert_eq!(kinds(&unread), [ProblemKind::UnreadLinkType]);
+    assert_eq!(unread.unread_links[0].number, 127);
+    assert_eq!(unread.unread_links[0].packets, 1600);
 }
 
 #[test]

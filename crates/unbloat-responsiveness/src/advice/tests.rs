@@ -10,6 +10,7 @@ fn load(direction: Direction, mbps: u64, added_ms: i64) -> LoadedDirection {
         added_p95: Delta::ms(added_ms),
         idle_rtt: Delta::ms(20),
         unsent: None,
+        is_starved: false,
         located: None,
     }
 }
@@ -168,4 +169,25 @@ fn advice_survives_a_file() {
     let text = serde_json::to_string(&advice).unwrap();
     assert!(text.contains(r#""kind":"adaptive_shaper""#), "{text}");
     assert_eq!(serde_json::from_str::<Vec<Advice>>(&text).unwrap(), advice);
+}
+
+#[test]
+fn a_download_that_waits_for_its_acknowledgements_has_its_uplink_shaped() {
+    let down = LoadedDirection {
+        is_starved: true,
+        ..line(Direction::Down, Rate::mbps(30), 298)
+    };
+    let up = line(Direction::Up, Rate::kbps(300), 12);
+    let advice = advise(&[down.clone(), up], &[]);
+    assert_eq!(advice.len(), 1);
+    assert_eq!(
+        advice[0].cure,
+        shaper(None, Some(Rate::kbps(285)), Site::Anywhere)
+    );
+    assert_eq!(advice[0].directions, Direction::BOTH);
+    // Nothing is known of the uplink: a shaper of the download is what is left.
+    assert!(matches!(
+        cures(&[down])[..],
+        [Cure::Shaper { down: Some(_), .. }]
+    ));
 }

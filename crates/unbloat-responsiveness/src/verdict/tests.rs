@@ -11,6 +11,7 @@ pub(crate) fn load(direction: Direction, added_ms: i64) -> LoadedDirection {
         added_p95: Delta::ms(added_ms + added_ms / 10),
         idle_rtt: Delta::ms(20),
         unsent: None,
+        is_starved: false,
         located: None,
     }
 }
