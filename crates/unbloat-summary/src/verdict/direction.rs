@@ -89,6 +89,27 @@ impl<'a> Case<'a> {
         decided == [true, true]
     }
 
+    /// A round trip that stayed low holds no queue in any part of it. What timestamps say else is of a clock
+    /// that does not tick as hosts' clocks do.
+    fn is_acquitted(&self, row: &Row) -> bool {
+        let before_ms = match row.series {
+            Series::Path => row.before_ms.unwrap_or(0.0),
+            Series::OneWay => row.p50_ms,
+            Series::Loop => return false,
+        };
+        // What waits after the capture point is in the loop of its own data, what waits before it in that of
+        // the other direction's.
+        let direction = match 2.0 * before_ms > row.p50_ms {
+            true => row.direction.other(),
+            false => row.direction,
+        };
+        let round_trips = self.row_of(row.flow_id, Series::Loop, direction);
+        round_trips.is_some_and(|trips| {
+            let is_seen = 2 * trips.windows >= row.standing;
+            is_seen && trips.standing == 0 && 5 * trips.low >= 4 * trips.windows
+        })
+    }
+
     /// Of a loop's delay, what the flow's timestamps show to be of the other direction.
     fn back_ms(&self, row: &Row) -> Option<f64> {
         let back = self.row_of(row.flow_id, Series::OneWay, row.direction.other())?;
@@ -118,6 +139,7 @@ impl<'a> Case<'a> {
             Series::Loop => !self.is_path_measured(row),
         };
         let rows = self.standing.iter().filter(told);
+        let rows = rows.filter(|row| !self.is_acquitted(row));
         let claims = rows.map(|row| Claim::of(row, self.back_ms(row)));
         let mut claims: Vec<Claim> = claims.filter(|c| c.direction == direction).collect();
         claims.sort_by_key(|claim| std::cmp::Reverse(claim.weight()));

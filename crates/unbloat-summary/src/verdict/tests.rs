@@ -153,6 +153,18 @@ fn a_download_that_fills_its_queue_is_named_with_place_and_direction() {
 }
 
 #[test]
+fn a_low_round_trip_acquits_what_an_odd_clock_accuses() {
+    let odd = with(download(1, "path", 200.0), vec![("before_ms", F(0.0))]);
+    let low = download(1, "loop", 0.0);
+    let kind = |rows: &[Record]| verdict(rows, &[flow(1)]).directions.down.kind;
+    assert_ne!(kind(&[odd.clone(), low.clone()]), VerdictKind::Bloated);
+    assert_eq!(kind(&[odd.clone()]), VerdictKind::Bloated);
+    // The queue before the capture point is not in the download's own round trips.
+    let before = with(odd, vec![("before_ms", F(190.0))]);
+    assert_eq!(kind(&[before, low]), VerdictKind::Bloated);
+}
+
+#[test]
 fn words_follow_what_stood_for_a_second() {
     let kind = |ms| verdict(&[download(1, "path", ms)], &[flow(1)]).kind;
     assert_eq!(kind(61.0), VerdictKind::Bloated);
