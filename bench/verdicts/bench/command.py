@@ -72,7 +72,7 @@ def write_document(how, only):
     rules = [rule_of(tool, *few) for tool in how.tools.split(",")]
     if how.before:
         rules.insert(0, ("the verdict before: p95 less least RTT above 100 ms", json.loads(how.before.read_text())))
-    DOCUMENT.write_text(document.text(f"bench/verdicts/run document --count {how.count}", tune, held, rules))
+    DOCUMENT.write_text(document.text(f"bench/verdicts/run document --count {how.count}", tune, held, rules, set(baseline.TOOLS) - set(how.tools.split(","))))
     print(f"wrote {DOCUMENT}")
 
 

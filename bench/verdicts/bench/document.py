@@ -21,11 +21,11 @@ QUANTITIES = (
 )
 
 
-def text(command, tune, held, rules):
+def text(command, tune, held, rules, left_out):
     parts = [
         HEAD.format(command=command, tune=len(tune), held=len(held)),
         "## Scores\n", scores(tune, held),
-        "## Beside rules out of other tools' figures\n", beside(held, rules),
+        "## Beside rules out of other tools' figures\n", beside(held, rules, left_out),
         "## Confidence said against share right\n", confidence(held),
         "## What was said, by what was true (held-out seeds)\n", confusion(held),
         "## By vantage point (held-out seeds)\n", groups(held, "vantage"),
@@ -53,10 +53,12 @@ def cell(judged, mark):
     return f"{100 * right / of:.1f} % ({right} of {of})" if of else ""
 
 
-def beside(held, rules):
+def beside(held, rules, left_out):
     rows = [["unbloat analyze", *(cell(held, mark) for mark in ("true_alarm", "found", "direction"))]]
     rows += [[name, *(cell(judged, mark) for mark in ("true_alarm", "found", "direction"))] for name, judged in rules]
     note = "Other tools have no verdict. Each rule is the best of a grid of thresholds on the tuning seeds, judged on the held-out ones.\n"
+    if left_out:
+        note += f"Left out this time: {', '.join(sorted(left_out))}.\n"
     return note + "\n" + table(["who", "of those called bloated, are", "of those that show, called so", "direction right"], rows)
 
 

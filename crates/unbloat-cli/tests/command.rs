@@ -38,7 +38,7 @@ fn the_shipped_capture_is_bloated_downstream_and_the_run_is_whole() {
     let output = run(&["analyze", &capture(), "--out", &out.display().to_string()]);
     assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
     assert!(
-        text(&output.stdout).starts_with("Bufferbloat downstream"),
+        text(&output.stdout).starts_with("Bufferbloat when downloading"),
         "{}",
         text(&output.stdout)
     );
@@ -56,6 +56,7 @@ fn the_shipped_capture_is_bloated_downstream_and_the_run_is_whole() {
         "bandwidth",
         "events",
         "users",
+        "standing",
         "summary",
         "figures",
     ] {

@@ -16,8 +16,8 @@ pub struct Facts {
     pub warnings: Vec<String>,
     /// What the run's own program concluded, in one sentence.
     pub verdict: Option<String>,
-    /// Flows judged and flows suffering from bufferbloat, by side: (side, suffering, judged).
-    pub suffering: Vec<(String, u64, u64)>,
+    /// Standing delay of each direction on which the verdict says something, in milliseconds.
+    pub standing_ms: Vec<(String, f64)>,
 }
 
 /// Something in which two runs were made differently.

@@ -86,7 +86,6 @@ const RULES: &[(&str, Topic, Goal, bool)] = &[
     ("throughput", Throughput, Neither, false),
     ("retransmi", Loss, Less, true),
     ("late_share", Application, Less, true),
-    ("suffering", Delay, Less, true),
     ("limit_", Other, Neither, false),
     ("mos", Application, More, true),
     ("rpm", Application, More, true),

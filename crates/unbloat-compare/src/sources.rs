@@ -428,11 +428,9 @@ pub(crate) fn finish(to: &mut Collector) {
             );
         }
     }
-    for (side, suffering, judged) in to.run.facts.suffering.clone() {
-        if judged > 0 && suffering <= judged {
-            let share = Estimate::of_share(suffering, judged);
-            to.value("flows", Name::new(side, "suffering_share"), share);
-        }
+    for (side, delay_ms) in to.run.facts.standing_ms.clone() {
+        let delay = Estimate::single(delay_ms, 1);
+        to.value("flows", Name::new(side, "standing_delay_ms"), delay);
     }
     let others: Vec<_> = totals
         .models

@@ -10,6 +10,10 @@
 //! is sent again (RFC 7323 §3.2). tshark has no notion of it and calls copies retransmissions; `editcap -d` compares
 //! bytes, and so misses copies from behind a router, which have another time to live.
 //!
+//! # Other protocols
+//! Nothing else in the headers of UDP tells two datagrams of one length apart, and some senders never count the
+//! identification up. So datagrams count as copies only where TCP shows that the capture holds copies.
+//!
 //! # Without an identification
 //! IPv6 has none and some senders leave it zero. Two equal duplicate ACKs may then be two packets, and so may
 //! two equal segments within one tick. So those count as copies only where the capture is known to hold
@@ -24,7 +28,7 @@ use unbloat_wire::{PacketFlags, PacketHeader, protocol};
 pub(crate) struct Copies {
     /// The latest packets, each among the four latest of its place, newest first.
     latest: Box<[[Seen; 4]; Copies::PLACES]>,
-    /// Whether the latest packets without identification, but with payload, came twice: one bit each.
+    /// Whether the latest TCP packets with payload came twice: one bit each.
     doubled: u64,
 }
 
@@ -69,19 +73,23 @@ impl Copies {
         };
         let is_within = |longest| since.is_some_and(|since| since <= longest);
         let has_id = header.flags.has(PacketFlags::IP_ID) && header.ip_id != 0;
-        if has_id {
-            return is_within(Self::LONGEST);
+        let is_soon = is_within(Self::LONGEST_WITHOUT_ID);
+        if header.protocol != protocol::TCP {
+            return has_id && is_soon && self.is_usual();
         }
-        let is_same = is_within(Self::LONGEST_WITHOUT_ID);
-        header.protocol == protocol::TCP && self.is_copy_without_id(header, is_same)
-    }
-
-    fn is_copy_without_id(&mut self, header: &PacketHeader, is_same: bool) -> bool {
-        let is_usual = self.doubled.count_ones() >= u64::BITS / 3;
+        let is_same = if has_id {
+            is_within(Self::LONGEST)
+        } else {
+            is_soon
+        };
         if header.payload_len > 0 {
             self.doubled = self.doubled << 1 | u64::from(is_same);
         }
-        is_same && is_usual
+        is_same && (has_id || self.is_usual())
+    }
+
+    fn is_usual(&self) -> bool {
+        self.doubled.count_ones() >= u64::BITS / 3
     }
 }
 

@@ -4,7 +4,7 @@ use crate::columns::{Values, each_batch};
 use std::cmp::Ordering;
 use std::collections::BTreeSet;
 use unbloat_run::{RunError, RunReader};
-use unbloat_summary::Verdict;
+use unbloat_summary::{SummaryParams, Verdict};
 
 /// The flows with a time line, and how many there are in all.
 pub(crate) struct Chosen {
@@ -23,7 +23,7 @@ pub(crate) fn choose(
     verdict: Option<&Verdict>,
     limit: usize,
 ) -> Result<Chosen, RunError> {
-    let min_samples = verdict.map_or(1, |v| v.min_rtt_samples);
+    let min_samples = SummaryParams::default().min_rtt_samples;
     let mut worst = Top::new(limit);
     let mut largest = Top::new(limit);
     let mut of = 0;
@@ -51,7 +51,9 @@ pub(crate) fn choose(
             largest.offer(payload, id);
         }
     })?;
-    let mut ids: BTreeSet<u64> = verdict.map(named).unwrap_or_default();
+    let mut ids: BTreeSet<u64> = verdict
+        .map(|v| v.named_flows().collect())
+        .unwrap_or_default();
     let free = limit.saturating_sub(ids.len());
     fill(
         &mut ids,
@@ -61,12 +63,6 @@ pub(crate) fn choose(
     fill(&mut ids, &largest, limit);
     fill(&mut ids, &worst, limit);
     Ok(Chosen { ids, of })
-}
-
-fn named(verdict: &Verdict) -> BTreeSet<u64> {
-    let sufferers = verdict.flows.iter().map(|f| f.flow_id);
-    let culprits = verdict.culprits.iter().map(|c| c.flow_id);
-    sufferers.chain(culprits).collect()
 }
 
 fn fill(ids: &mut BTreeSet<u64>, from: &Top, until: usize) {

@@ -8,7 +8,7 @@ use crate::numbers::{human, three_digits};
 use crate::sim::SimResult;
 use crate::tested;
 use unbloat_run::{Clock, RunInfo, Status};
-use unbloat_summary::{Confidence, Delays, Metric, Side, Verdict, VerdictKind};
+use unbloat_summary::{Direction, Metric, Verdict, VerdictKind};
 
 pub(crate) struct Parts<'a> {
     pub(crate) info: &'a RunInfo,
@@ -125,52 +125,53 @@ fn warnings(info: &RunInfo) -> String {
 }
 
 fn verdict(verdict: &Verdict) -> String {
-    let class = match verdict.kind {
-        VerdictKind::Bloated => "bloated",
-        VerdictKind::Clean => "clean",
-        VerdictKind::Inconclusive => "inconclusive",
-    };
-    let sentences = verdict.sentences();
-    let sentences = sentences.iter().map(|s| match s.split_once(": ") {
-        Some((lead, rest)) if !lead.contains(' ') || lead == "How much" || lead == "Because of" => {
-            format!("<dt>{}</dt><dd>{}</dd>", escape(lead), escape(rest))
-        }
-        _ => format!("<dt></dt><dd class=\"note\">{}</dd>", escape(s)),
+    let details = verdict.details();
+    let details = details.iter().map(|(label, text)| match *label {
+        "Note" => format!("<dt></dt><dd class=\"note\">{}</dd>", escape(text)),
+        label => format!("<dt>{}</dt><dd>{}</dd>", escape(label), escape(text)),
     });
     format!(
-        "<section class=\"verdict {class}\">\n<h2>{}</h2>\n{}<dl>{}</dl>\n{}</section>\n",
-        escape(&verdict.headline()),
+        "<section class=\"verdict {}\">\n<h2>{}</h2>\n{}<dl>{}</dl>\n{}</section>\n",
+        class(verdict.kind),
+        escape(&verdict.sentence),
         tiles(verdict),
-        sentences.collect::<String>(),
+        details.collect::<String>(),
         verdict_tables(verdict)
     )
 }
 
-/// The three numbers to see from afar.
+fn class(kind: VerdictKind) -> &'static str {
+    match kind {
+        VerdictKind::Bloated => "bloated",
+        VerdictKind::Clean => "clean",
+        VerdictKind::Slight
+        | VerdictKind::OtherDelay
+        | VerdictKind::NotTested
+        | VerdictKind::CannotTell => "inconclusive",
+    }
+}
+
+/// The numbers to see from afar.
 fn tiles(verdict: &Verdict) -> String {
     let mut tiles = Vec::new();
-    if let Some(Delays { p95_ms, .. }) = verdict.added {
-        tiles.push((
-            human(p95_ms, "ms"),
-            "added delay, p95 of the median flow concerned",
-        ));
-    }
-    if let Some(bdp) = verdict.queue_bdp {
-        tiles.push((format!("{} BDP", three_digits(bdp)), "queue at p95"));
-    }
-    let judged = verdict.downstream.judged_flows + verdict.upstream.judged_flows;
-    let suffering = verdict.downstream.suffering_flows + verdict.upstream.suffering_flows;
-    if judged > 0 {
-        let share = three_digits((1000.0 * suffering as f64 / judged as f64).round() / 10.0);
-        tiles.push((format!("{share} %"), "of judged flows and sides suffer"));
-    }
-    if let Some(confidence) = verdict.confidence {
-        let word = match confidence {
-            Confidence::High => "high",
-            Confidence::Medium => "medium",
-            Confidence::Low => "low",
+    for direction in verdict.by_weight() {
+        let name = match direction.direction {
+            Direction::Down => "download",
+            Direction::Up => "upload",
         };
-        tiles.push((word.to_owned(), "confidence"));
+        let stands = matches!(direction.kind, VerdictKind::Bloated | VerdictKind::Slight);
+        if let Some(ms) = direction.standing_p50_ms.filter(|_| stands) {
+            tiles.push((human(ms, "ms"), format!("standing delay, {name}")));
+        }
+        if let Some(bdp) = direction.queue_bdp {
+            tiles.push((
+                format!("{} BDP", three_digits(bdp)),
+                format!("queue, {name}"),
+            ));
+        }
+    }
+    if let Some(word) = verdict.confidence_word {
+        tiles.push((word.name().to_owned(), "confidence".to_owned()));
     }
     let tiles = tiles.iter().map(|(number, label)| {
         format!(
@@ -183,55 +184,42 @@ fn tiles(verdict: &Verdict) -> String {
 }
 
 fn verdict_tables(verdict: &Verdict) -> String {
-    let users = verdict.users.iter().map(|u| {
-        let mut cells = vec![escape(&u.client), u.flows.to_string()];
-        cells.extend(delays(u.added));
-        cells
-    });
-    let flows = verdict.flows.iter().map(|f| {
-        let mut cells = vec![
-            flow_link(f.flow_id),
-            escape(&f.client),
-            escape(&f.server),
-            side(f.side),
-        ];
-        cells.extend(delays(f.added));
-        cells.push(f.queue_bdp.map(three_digits).unwrap_or_default());
-        cells
-    });
-    let culprits = verdict.culprits.iter().map(|c| {
-        vec![
-            flow_link(c.flow_id),
-            escape(&c.client),
-            escape(&c.server),
-            side(c.side),
-            human(c.queued_bytes, "B"),
-            human(c.overlap_s, "s"),
-            human(100.0 * c.share, "%"),
-            format!("{} ({})", c.victims, c.own_victims),
+    let tables = verdict.by_weight().map(|direction| {
+        let fillers = direction.fillers.iter().map(|f| {
+            vec![
+                flow_link(f.flow_id),
+                escape(&f.arrow(direction.direction)),
+                human(100.0 * f.share, "%"),
+            ]
+        });
+        let waiting = direction.waiting.iter().map(|f| {
+            vec![
+                flow_link(f.flow_id),
+                escape(&f.client),
+                escape(&f.server),
+                human(f.standing_p50_ms, "ms"),
+                human(f.standing_p95_ms, "ms"),
+                human(f.standing_s, "s"),
+            ]
+        });
+        let name = direction.direction.name();
+        [
+            folded(
+                &format!("Flows that fill the queue, {name}"),
+                "flow,sender and receiver,share",
+                fillers.collect(),
+                true,
+            ),
+            folded(
+                &format!("Flows that wait, {name}"),
+                "flow,client,server,p50,p95,for",
+                waiting.collect(),
+                false,
+            ),
         ]
+        .concat()
     });
-    [
-        folded(
-            "Because of: flows that keep bytes queued while others suffer",
-            "flow,client,server,side,queued,for,share of bytes x time,flows that wait meanwhile (of the same client)",
-            culprits.collect(),
-            true,
-        ),
-        folded(
-            "Flows that suffer most",
-            "flow,client,server,side,p50,p95,p99,BDPs at p95",
-            flows.collect(),
-            false,
-        ),
-        folded(
-            "Users that suffer most",
-            "client,flows,p50,p95,p99",
-            users.collect(),
-            false,
-        ),
-    ]
-    .concat()
+    tables.concat()
 }
 
 /// Where the queues of a path stand, in words.
@@ -267,19 +255,6 @@ fn hops(location: &Location) -> String {
     }
 }
 
-fn delays(d: Delays) -> impl Iterator<Item = String> {
-    [d.p50_ms, d.p95_ms, d.p99_ms]
-        .into_iter()
-        .map(|ms| human(ms, "ms"))
-}
-
-fn side(side: Side) -> String {
-    match side {
-        Side::Downstream => "downstream".to_owned(),
-        Side::Upstream => "upstream".to_owned(),
-    }
-}
-
 fn flow_link(id: u64) -> String {
     format!("<a href=\"#flow={id}\">{id}</a>")
 }
@@ -291,8 +266,15 @@ fn folded(title: &str, heads: &str, rows: Vec<Vec<String>>, open: bool) -> Strin
     }
     let heads: Vec<&str> = heads.split(',').collect();
     let class = |i: usize| match heads[i] {
-        "client" | "server" | "side" | "subject" | "result" | "combination" | "load"
-        | "address" | "kind" => " class=\"text\"",
+        "client"
+        | "server"
+        | "sender and receiver"
+        | "subject"
+        | "result"
+        | "combination"
+        | "load"
+        | "address"
+        | "kind" => " class=\"text\"",
         _ => "",
     };
     let head_cells = heads.iter().enumerate();

@@ -1,88 +1,48 @@
 //! The verdict as text for a terminal.
 
-use crate::numbers::{human, three_digits};
+use crate::numbers::human;
 use std::fmt::Write;
-use unbloat_summary::{Side, Verdict, VerdictKind};
+use unbloat_summary::{DirectionVerdict, Verdict};
 
 const LISTED: usize = 3;
 
-/// The verdict in 2 to 25 lines of at most about `width` columns: the answer, its sentences, and the
-/// worst users, flows and culprits in aligned columns. Ends with a line feed.
+/// The verdict in a few lines of at most about `width` columns: the answer, its details, and the flows
+/// that wait longest in aligned columns. Ends with a line feed.
 pub fn verdict_text(verdict: &Verdict, width: usize) -> String {
-    let mut text = format!("{}\n", verdict.headline());
-    for sentence in verdict.sentences() {
-        wrap(&mut text, &sentence, width);
+    let mut text = String::new();
+    wrap_after(&mut text, "", &verdict.sentence, width);
+    for (label, detail) in verdict.details() {
+        // The answer is one of them.
+        if detail != verdict.sentence {
+            wrap(&mut text, &format!("{label}: {detail}"), width);
+        }
     }
-    if verdict.kind == VerdictKind::Bloated {
-        tables(&mut text, verdict);
+    for direction in verdict.by_weight() {
+        aligned(
+            &mut text,
+            [
+                &format!("flows that wait, {}", direction.direction.name()),
+                "p50",
+                "p95",
+                "for",
+            ],
+            waiting(direction),
+        );
     }
     text
 }
 
-fn tables(text: &mut String, verdict: &Verdict) {
-    aligned(
-        text,
-        ["worst users", "p50", "p95", "p99", "", "flows"],
-        users(verdict),
-    );
-    aligned(
-        text,
-        ["worst flows", "p50", "p95", "p99", "BDPs", "side"],
-        flows(verdict),
-    );
-    aligned(
-        text,
-        ["because of", "queued", "for", "share", "victims", "side"],
-        culprits(verdict),
-    );
-}
-
-fn users(verdict: &Verdict) -> Vec<[String; 6]> {
-    let rows = verdict.users.iter().take(LISTED).map(|u| {
-        let [p50, p95, p99] = delays(u.added);
-        let flows = u.flows.to_string();
-        [printable(&u.client), p50, p95, p99, String::new(), flows]
-    });
-    rows.collect()
-}
-
-fn flows(verdict: &Verdict) -> Vec<[String; 6]> {
-    let rows = verdict.flows.iter().take(LISTED).map(|f| {
-        let [p50, p95, p99] = delays(f.added);
-        let bdp = f.queue_bdp.map(three_digits).unwrap_or_default();
-        let who = who(f.flow_id, &f.client, &f.server);
-        [who, p50, p95, p99, bdp, side(f.side).to_owned()]
-    });
-    rows.collect()
-}
-
-fn culprits(verdict: &Verdict) -> Vec<[String; 6]> {
-    let rows = verdict.culprits.iter().take(LISTED).map(|c| {
+fn waiting(direction: &DirectionVerdict) -> Vec<[String; 4]> {
+    let rows = direction.waiting.iter().take(LISTED).map(|f| {
+        let who = format!("{}: {} - {}", f.flow_id, f.client, f.server);
         [
-            who(c.flow_id, &c.client, &c.server),
-            human(c.queued_bytes, "B"),
-            human(c.overlap_s, "s"),
-            human(100.0 * c.share, "%"),
-            format!("{} ({} own)", c.victims, c.own_victims),
-            side(c.side).to_owned(),
+            printable(&who),
+            human(f.standing_p50_ms, "ms"),
+            human(f.standing_p95_ms, "ms"),
+            human(f.standing_s, "s"),
         ]
     });
     rows.collect()
-}
-
-fn who(flow_id: u64, client: &str, server: &str) -> String {
-    printable(&format!("{flow_id}: {client} - {server}"))
-}
-
-fn delays(d: unbloat_summary::Delays) -> [String; 3] {
-    [d.p50_ms, d.p95_ms, d.p99_ms].map(|ms| human(ms, "ms"))
-}
-
-fn side(side: Side) -> &'static str {
-    match side {
-        Side::Downstream => "downstream",
-        Side::Upstream => "upstream",
-    }
 }
 
 /// Names come from packets: a control character would steer the terminal.
@@ -114,10 +74,14 @@ fn aligned<const N: usize>(text: &mut String, head: [&str; N], rows: Vec<[String
     }
 }
 
-/// Breaks at spaces; following lines stand below the first word's end of "Who: ".
+/// Breaks at spaces; the first line is indented by two columns, the following ones by four.
 pub(crate) fn wrap(text: &mut String, sentence: &str, width: usize) {
+    wrap_after(text, "  ", sentence, width);
+}
+
+fn wrap_after(text: &mut String, before: &str, sentence: &str, width: usize) {
     let indent = "    ";
-    let mut line = String::from("  ");
+    let mut line = String::from(before);
     for word in printable(sentence).split(' ') {
         if line.chars().count() + 1 + word.chars().count() > width && line.trim() != "" {
             text.push_str(line.trim_end());

@@ -29,5 +29,6 @@ pub use findings::{
 pub use params::SummaryParams;
 pub use summary::{Outcome, Reads, Summary};
 pub use verdict::{
-    Confidence, Culprit, Delays, FlowSufferer, Side, SideCount, UserSufferer, Verdict, VerdictKind,
+    Confidence, Direction, DirectionVerdict, Directions, Filler, OtherDelay, OtherKind, Place,
+    Reason, Verdict, VerdictKind, WaitingFlow,
 };

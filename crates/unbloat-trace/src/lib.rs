@@ -28,6 +28,7 @@ mod params;
 mod protocols;
 mod shard;
 mod slab;
+mod standing;
 mod tcp;
 #[cfg(test)]
 mod testing;

@@ -10,8 +10,8 @@ use unbloat_trace::{Network, Params};
 use unbloat_units::{Bytes, Delta, Rate};
 use unbloat_wire::ParserParams;
 
-/// Says from a packet capture who suffered from bufferbloat, how much, on which side of the capture
-/// point, and because of which flows.
+/// Find standing queues in a packet capture: how long packets wait, in which direction, on which side of
+/// the capture point, and which flows fill the queue.
 #[derive(ClapArgs)]
 #[command(after_help = "\
 Examples:
@@ -70,8 +70,8 @@ pub struct Args {
     #[arg(long, default_value_t = 40, requires = "format")]
     pub rows: usize,
 
-    /// Added delay at the 95th percentile from which a flow or a user suffers
-    #[arg(long, value_name = "SPAN", default_value = "100 ms")]
+    /// Standing delay from which a queue is called bufferbloat; from half of it, slight
+    #[arg(long, value_name = "SPAN", default_value = "60 ms")]
     pub bloat_threshold: Delta,
 
     /// Threads that analyse files

@@ -7,7 +7,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::Path;
 use unbloat_compare::{Collector, Facts, Run, TABLES};
 use unbloat_run::{Clock, RunInfo, RunReader, Status};
-use unbloat_summary::Verdict;
+use unbloat_summary::{DirectionVerdict, Verdict, VerdictKind};
 use unbloat_units::Delta;
 
 /// Options that tell of results, or of what stands elsewhere.
@@ -102,19 +102,27 @@ fn facts(dir: &Path, info: &RunInfo) -> Result<Facts, SideBySideError> {
             run: dir.to_owned(),
             error,
         })?;
-    let sides = verdict
-        .iter()
-        .flat_map(|verdict| [("down", verdict.downstream), ("up", verdict.upstream)]);
+    let told = verdict.iter().flat_map(|verdict| {
+        let directions = verdict.by_weight().into_iter();
+        directions.filter_map(|d| Some((d.direction.name().to_owned(), standing_ms(d)?)))
+    });
     Ok(Facts {
         name: dir.display().to_string(),
         clock: clock(info.clock).to_owned(),
         settings: settings(info),
         warnings: warnings(info),
-        verdict: verdict.as_ref().map(Verdict::headline),
-        suffering: sides
-            .map(|(side, count)| (side.to_owned(), count.suffering_flows, count.judged_flows))
-            .collect(),
+        standing_ms: told.collect(),
+        verdict: verdict.map(|verdict| verdict.sentence),
     })
+}
+
+/// Zero where no queue stood, nothing where that is not known.
+fn standing_ms(direction: &DirectionVerdict) -> Option<f64> {
+    match direction.kind {
+        VerdictKind::Bloated | VerdictKind::Slight => direction.standing_p50_ms,
+        VerdictKind::Clean => Some(0.0),
+        VerdictKind::OtherDelay | VerdictKind::NotTested | VerdictKind::CannotTell => None,
+    }
 }
 
 fn clock(clock: Clock) -> &'static str {

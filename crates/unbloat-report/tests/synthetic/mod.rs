@@ -23,7 +23,7 @@ const FLOWS: &str = "u:flow_id u:user_id t:client u:client_port t:server u:serve
     f:in_flight_{s}_p50_bytes f:utilisation_{s} f:tick_{s}_ms b:window_scale_{s}_known \
     u:window_{s}_initial_bytes f:full_window_{s}_share f:full_window_{s}_first_pct u:slow_starts_{s} \
     u:rtos_{s} u:avoidable_rtos_{s} t:pattern_{s} t:limit_{s}";
-const OTHERS: [(&str, &str); 9] = [
+const OTHERS: [(&str, &str); 10] = [
     (
         "rtt",
         "u:flow_id t:side i:time_ns f:rtt_ms f:rtt_min_ms f:rtt_max_ms f:in_flight_bytes",
@@ -43,6 +43,10 @@ const OTHERS: [(&str, &str); 9] = [
     (
         "users",
         "u:user_id t:client u:flows u:promotions f:active_s f:tail_s f:idle_s f:energy_j f:avoidable_energy_j f:added_down_p50_ms f:added_down_p95_ms f:added_down_p99_ms u:added_down_samples",
+    ),
+    (
+        "standing",
+        "u:flow_id t:client u:client_port t:server u:server_port t:direction t:series f:rtt_floor_ms b:floor_seen u:samples u:sharp_samples u:windows u:low_windows u:standing_windows i:standing_start_ns i:standing_end_ns f:longest_ms f:sustained_ms f:standing_p50_ms f:standing_p95_ms f:ahead_standing_bps f:ahead_own_standing_bps f:ahead_steadiness f:ahead_peak_bps u:ahead_busy_windows",
     ),
     ("promotions", "f:promotion_ms"),
     ("concurrency", "u:user_id u:concurrent_flows u:seconds"),
@@ -210,6 +214,41 @@ pub fn open(path: &Path) -> RunReader {
     RunReader::open(path).expect("the run just written")
 }
 
+/// A delay that stood for most of the flow.
+fn standing(
+    flow: &[(&'static str, Value)],
+    added_ms: f64,
+    secs: f64,
+) -> Vec<(&'static str, Value)> {
+    use Value::{B, N, T};
+    let of_flow = ["flow_id", "client", "client_port", "server", "server_port"];
+    let is_of_flow = |(name, _): &&(&'static str, Value)| of_flow.contains(name);
+    let mut values: Vec<(&'static str, Value)> = flow.iter().filter(is_of_flow).cloned().collect();
+    let windows = (secs * 4.0).floor();
+    values.extend([
+        ("direction", T("down".into())),
+        ("series", T("path".into())),
+        ("rtt_floor_ms", N(58.0)),
+        ("floor_seen", B(true)),
+        ("samples", N(secs * 40.0)),
+        ("sharp_samples", N(secs * 40.0)),
+        ("windows", N(windows)),
+        ("standing_windows", N(windows)),
+        ("standing_start_ns", N(0.0)),
+        ("standing_end_ns", N(secs * 1e9)),
+        ("longest_ms", N(secs * 1e3)),
+        ("sustained_ms", N(added_ms)),
+        ("standing_p50_ms", N(added_ms)),
+        ("standing_p95_ms", N(added_ms * 1.3)),
+        ("ahead_standing_bps", N(9e6)),
+        ("ahead_own_standing_bps", N(9e6)),
+        ("ahead_steadiness", N(0.9)),
+        ("ahead_peak_bps", N(1e7)),
+        ("ahead_busy_windows", N(windows)),
+    ]);
+    values
+}
+
 fn flow(sink: &mut Sink, dice: &mut Dice, id: u64) {
     use Value::{B, N, T};
     let bulk = id % 37 == 5;
@@ -324,6 +363,9 @@ fn flow(sink: &mut Sink, dice: &mut Dice, id: u64) {
             "promotions",
             &[("promotion_ms", N(dice.around(435.0, 0.3)))],
         );
+    }
+    if bulk {
+        sink.put("standing", &standing(&values, added, secs));
     }
     sink.put("flows", &values);
     sink.put("dns", &[("latency_ms", N(dice.around(3.0, 0.9)))]);

@@ -1,152 +1,245 @@
-//! The verdict: who is bloated, by how much, on which side of the capture point, because of which
-//! flows.
+//! The verdict: does a queue stand, in which direction, where, who fills it, who waits, and how sure
+//! that is.
 //!
 //! # The rule
-//! 1. A flow is *judged* on a side when it has at least `min_rtt_samples` (20) RTT samples there.
-//!    *Downstream* is between capture point and client: RTTs of downlink data. *Upstream* is
-//!    between capture point and server: RTTs of uplink data. An RTT goes there and back, so a queue
-//!    in either direction of a side counts for that side.
-//! 2. Added delay is RTT less the smallest RTT of the same flow and side. A judged flow *suffers*
-//!    on a side when the p95 of its added delay there exceeds `bloat_threshold` (100 ms). A user
-//!    suffers when the same holds for the added delay of all the user's downlink data (table
-//!    `users`), again of at least `min_rtt_samples`.
-//! 3. *How much*: median over suffering flows of their p50, p95 and p99; in BDPs, p95 over the
-//!    whole path's floor. By Little's law queue = rate x added delay and BDP = rate x floor, so the
-//!    ratio needs no rate. The path's floor is the sum of both sides' smallest RTTs, of one side
-//!    and the other's handshake, or of one side alone when the other was never seen.
-//! 4. *Where*: the side on which the larger share of its judged flows suffers; the other side as well
-//!    when its share is more than a quarter of that. Shares, because a capture of downloads has few
-//!    flows with enough RTT samples upstream.
-//! 5. *Because of*: a flow keeps `in_flight_p50 x added_p50 / rtt_p50` bytes in the queue (Little's
-//!    law again). Its weight is those bytes times the seconds in which it overlaps a suffering flow
-//!    on the same side. The flows with the largest weights are the culprits, with their share of
-//!    the weight of all listed.
-//! 6. *Inconclusive* when no flow is judged. *Clean* when none suffers.
-//! 7. *Confidence* is about how well p95 is known: the median number of RTT samples of the flows
-//!    that decide (suffering ones, or all judged when clean): at least 200 (ten beyond p95) is high,
-//!    at least 60 medium, else low. When more than half of the judged flows began before the
-//!    capture, their floors may be too high and delays too low: a clean verdict is then never above
-//!    low.
+//! 1. *Evidence* is table `standing`: delays above the floor, less all that the answering host may have
+//!    waited, that stayed in runs of at least a second. Variation alone is none: delayed acknowledgments,
+//!    think time, wake-ups and jitter leave low samples or bound nothing.
+//! 2. *Direction*. Timestamps tell it (series `path`). A round trip does not: there the direction is that of the
+//!    traffic that the delay is explained by, if one direction's is and the other's is not.
+//! 3. *Words*, by the largest delay that stood for a second and a half: from `bloat_threshold` (60 ms) *bloated*, from half of it *slight*,
+//!    else *clean* if the direction was loaded, and *not tested* if it was not. 60 ms is where DSLReports'
+//!    grade C begins.
+//! 4. *Explained*: the client's captured traffic in that direction went at a steady pace or kept its bytes
+//!    in flight with the delay, and made up more than a few packets of queue (rate x delay). Then its flows
+//!    fill the queue, each by its share of the rate. Else the queue is filled by traffic that was not
+//!    captured; that needs more evidence, see `claim`.
+//! 5. *Clean* needs load: three seconds of busy windows with a low sample each, in a direction whose whole path
+//!    was seen, of a flow that neither its receive window nor its application held back.
+//! 6. *Cannot tell* comes with the reason: what this capture point, or this capture, does not show.
+//! 7. *Confidence* is the probability that the sentence is right, calibrated on emulated paths whose queues are
+//!    logged (`docs/verdicts.md`); below 0.65 nothing is claimed.
 //!
-//! Lists of flows and users are cut at a fixed length; counts, shares and medians are over all.
+//! # References
+//! Nichols and Jacobson 2012 and RFC 8289 for what a standing queue is; Sundaresan and others, "TCP Congestion
+//! Signatures" (IMC 2017), for telling one's own queue from others'; DSLReports' grades of added delay.
+//!
+//! Lists are cut at a fixed length.
 
-mod columns;
+mod claim;
+mod confidence;
+mod direction;
 mod judge;
 mod leaders;
+mod row;
 mod sentences;
+#[cfg(test)]
+mod tests;
 
 pub(crate) use judge::Judge;
 
 use serde::{Deserialize, Serialize};
 
+/// What was found, of a direction or of all.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "lowercase")]
+#[serde(rename_all = "snake_case")]
 pub enum VerdictKind {
+    /// A queue stands, long enough to be felt.
     Bloated,
+    /// A queue stands; calls and games may feel it.
+    Slight,
+    /// Under load no queue stands.
     Clean,
-    Inconclusive,
+    /// There was delay, and something other than a queue made it.
+    OtherDelay,
+    /// Nothing loaded the path enough to fill a queue.
+    NotTested,
+    CannotTell,
 }
 
+/// How sure a sentence is, in a word.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
-#[serde(rename_all = "lowercase")]
+#[serde(rename_all = "snake_case")]
 pub enum Confidence {
     Low,
     Medium,
     High,
 }
 
-/// A side of the capture point.
+/// A direction of data.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub enum Side {
-    /// Between capture point and client.
-    Downstream,
-    /// Between capture point and server.
-    Upstream,
+#[serde(rename_all = "snake_case")]
+pub enum Direction {
+    /// From servers to clients.
+    Down,
+    /// From clients to servers.
+    Up,
 }
 
-/// Quantiles of added delay.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
-pub struct Delays {
-    pub p50_ms: f64,
-    pub p95_ms: f64,
-    pub p99_ms: f64,
+/// Why nothing can be said, or why nothing was tested.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Reason {
+    /// No transfer that fills a path.
+    NotLoaded,
+    /// The receive window held the transfer back.
+    ReceiveWindow,
+    /// The application held the transfer back.
+    Application,
+    /// The receiving end, and no timestamps: the queue is behind the capture point's back.
+    Vantage,
+    /// Only one direction was captured, and no timestamps.
+    OneSided,
+    /// Too few delays that bound the hosts' own wait.
+    Samples,
+    /// The capture began and ended within the load: what stood all the time looks like the floor.
+    Floor,
+    /// Less than three seconds of load.
+    Short,
+    /// The delay stands, and no captured traffic explains it.
+    Unexplained,
+    /// The load is UDP, whose delays are not seen.
+    Udp,
 }
 
-/// How many flows were judged on a side, and how many suffer there.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct SideCount {
-    pub judged_flows: u64,
-    pub suffering_flows: u64,
+/// Where the queue stands.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Place {
+    /// Between the sending host and the capture point.
+    BeforeCapture,
+    /// Between the capture point and the receiving host.
+    AfterCapture,
+    /// In the host on which the capture was made.
+    SendingHost,
 }
 
+/// What delayed packets, if no queue did.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum OtherKind {
+    DelayedAck,
+    ThinkTime,
+    WakeUp,
+    RouteChange,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub struct OtherDelay {
+    pub kind: OtherKind,
+    /// Median.
+    pub ms: f64,
+}
+
+/// A flow that keeps bytes in the queue.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct UserSufferer {
-    pub user_id: u64,
-    pub client: String,
-    pub flows: u64,
-    pub added: Delays,
-}
-
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct FlowSufferer {
+pub struct Filler {
     pub flow_id: u64,
     pub client: String,
-    /// Name if one was seen, else address; with the port.
+    pub client_port: u64,
+    /// Name if one was seen, else address.
     pub server: String,
-    pub side: Side,
-    pub rtt_samples: u64,
-    pub added: Delays,
-    /// p95 of the added delay over the path's floor.
-    pub queue_bdp: Option<f64>,
-    pub start_ns: i64,
-    pub end_ns: i64,
-}
-
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Culprit {
-    pub flow_id: u64,
-    pub client: String,
-    pub server: String,
-    pub side: Side,
-    /// Of its bytes in flight, those that stand in the queue.
-    pub queued_bytes: f64,
-    /// Seconds in which it overlaps suffering flows on its side.
-    pub overlap_s: f64,
-    /// Of the bytes x time of all culprits found.
+    pub server_port: u64,
+    /// Of the captured bytes that waited.
     pub share: f64,
-    /// Suffering flows listed that overlap it, itself not counted.
-    pub victims: u64,
-    /// Those of the same client: where each client has its own queue, as in a cellular network, the
-    /// others wait for something else.
-    pub own_victims: u64,
-    /// Whether it suffers itself.
-    pub suffers: bool,
 }
 
-/// Who is bloated, by how much, where, why; see the module's rule.
+/// A flow whose packets waited.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct WaitingFlow {
+    pub flow_id: u64,
+    pub client: String,
+    pub server: String,
+    pub server_port: u64,
+    pub standing_p50_ms: f64,
+    pub standing_p95_ms: f64,
+    pub standing_s: f64,
+}
+
+/// The verdict on one direction.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct DirectionVerdict {
+    pub direction: Direction,
+    pub kind: VerdictKind,
+    pub reason: Option<Reason>,
+    /// Probability that `kind` is right.
+    pub confidence: Option<f64>,
+    /// Median and 95th percentile over windows of the least added delay in each, where a queue stands.
+    pub standing_p50_ms: Option<f64>,
+    pub standing_p95_ms: Option<f64>,
+    /// How long it stood, and in how much of the load's time windows were measured.
+    pub standing_s: f64,
+    pub loaded_s: f64,
+    /// Standing delay over the smallest round trip.
+    pub queue_bdp: Option<f64>,
+    /// What the client's flows carried meanwhile.
+    pub rate_bps: Option<f64>,
+    pub from_ns: Option<i64>,
+    pub until_ns: Option<i64>,
+    /// The series that tells: path, one_way or loop.
+    pub series: Option<String>,
+    pub place: Option<Place>,
+    pub fillers: Vec<Filler>,
+    /// A queue stands, and no captured flow fills it.
+    pub filled_by_unseen: bool,
+    pub waiting_flows: u64,
+    pub waiting_clients: u64,
+    /// The worst, worst first.
+    pub waiting: Vec<WaitingFlow>,
+    pub other_delays: Vec<OtherDelay>,
+}
+
+/// Both directions.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Directions {
+    pub down: DirectionVerdict,
+    pub up: DirectionVerdict,
+}
+
+/// What a capture says of queues; see the module's rule.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Verdict {
+    /// The worst of both directions.
     pub kind: VerdictKind,
-    /// Why it is inconclusive.
-    pub reason: Option<String>,
-    pub confidence: Option<Confidence>,
+    /// The answer in one sentence.
+    pub sentence: String,
+    pub confidence: Option<f64>,
+    pub confidence_word: Option<Confidence>,
     pub threshold_ms: f64,
-    pub min_rtt_samples: u64,
-    pub judged_users: u64,
-    pub suffering_users: u64,
-    pub downstream: SideCount,
-    pub upstream: SideCount,
-    /// Medians over suffering flows, or over judged flows when none suffers.
-    pub added: Option<Delays>,
-    /// Median over suffering flows of p95 in BDPs.
-    pub queue_bdp: Option<f64>,
-    /// The side or sides where flows suffer.
-    pub sides: Vec<Side>,
-    /// The worst, worst first.
-    pub users: Vec<UserSufferer>,
-    pub flows: Vec<FlowSufferer>,
-    pub culprits: Vec<Culprit>,
+    pub directions: Directions,
     /// What to keep in mind; whole sentences.
     pub caveats: Vec<String>,
+}
+
+impl Verdict {
+    /// Both directions, the one that decides first.
+    pub fn by_weight(&self) -> [&DirectionVerdict; 2] {
+        let Directions { down, up } = &self.directions;
+        match up.kind.weight() > down.kind.weight() {
+            true => [up, down],
+            false => [down, up],
+        }
+    }
+
+    /// All flows that the verdict names.
+    pub fn named_flows(&self) -> impl Iterator<Item = u64> {
+        self.by_weight().into_iter().flat_map(|d| {
+            let fillers = d.fillers.iter().map(|f| f.flow_id);
+            fillers.chain(d.waiting.iter().map(|f| f.flow_id))
+        })
+    }
+}
+
+impl VerdictKind {
+    /// Which of two directions decides.
+    fn weight(self) -> u8 {
+        match self {
+            VerdictKind::Bloated => 5,
+            VerdictKind::Slight => 4,
+            VerdictKind::Clean => 3,
+            VerdictKind::OtherDelay => 2,
+            VerdictKind::CannotTell => 1,
+            VerdictKind::NotTested => 0,
+        }
+    }
 }

@@ -1,174 +1,251 @@
 //! The verdict in plain words.
 
-use super::{Confidence, Culprit, Delays, Side, SideCount, Verdict, VerdictKind};
-use unbloat_units::Bytes;
+use super::{
+    Confidence, Direction, DirectionVerdict, Directions, Filler, OtherKind, Place, Reason, Verdict,
+    VerdictKind,
+};
+use unbloat_units::{Delta, Rate};
 
-/// So many culprits are named in the sentence; the rest is in the list.
+/// So many flows are named in a sentence; the rest is in the list.
 const NAMED: usize = 3;
 
 impl Verdict {
-    /// One line: the answer.
-    pub fn headline(&self) -> String {
-        match self.kind {
-            VerdictKind::Inconclusive => "Inconclusive".to_owned(),
-            VerdictKind::Clean => "No bufferbloat found".to_owned(),
-            VerdictKind::Bloated => format!("Bufferbloat{}", self.place(" ")),
+    pub(super) fn of(directions: Directions, threshold: Delta) -> Verdict {
+        let mut verdict = Verdict {
+            kind: VerdictKind::NotTested,
+            sentence: String::new(),
+            confidence: None,
+            confidence_word: None,
+            threshold_ms: threshold.as_ms(),
+            directions,
+            caveats: Vec::new(),
+        };
+        let main = verdict.by_weight()[0].clone();
+        verdict.kind = main.kind;
+        verdict.sentence = main.sentence();
+        verdict.confidence = main.confidence;
+        verdict.confidence_word = main.confidence.map(Confidence::of);
+        verdict
+    }
+
+    /// What was found, in pairs of a label and a sentence: each direction, then how sure.
+    pub fn details(&self) -> Vec<(&'static str, String)> {
+        let mut details = Vec::new();
+        for direction in self.by_weight() {
+            details.extend(direction.details());
+        }
+        if let (Some(confidence), Some(word)) = (self.confidence, self.confidence_word) {
+            let percent = 100.0 * confidence;
+            details.push(("Confidence", format!("{} ({percent:.0} %).", word.name())));
+        }
+        details.extend(self.caveats.iter().map(|caveat| ("Note", caveat.clone())));
+        details
+    }
+}
+
+impl Confidence {
+    pub fn name(self) -> &'static str {
+        match self {
+            Confidence::Low => "low",
+            Confidence::Medium => "medium",
+            Confidence::High => "high",
+        }
+    }
+}
+
+impl Direction {
+    /// What a user does in this direction.
+    fn activity(self) -> &'static str {
+        match self {
+            Direction::Down => "downloading",
+            Direction::Up => "uploading",
         }
     }
 
-    /// What was found, one sentence each: who, how much, where, because of which flows, how sure.
-    pub fn sentences(&self) -> Vec<String> {
-        let answer = match self.kind {
-            VerdictKind::Inconclusive => {
-                vec![self.reason.as_deref().map(sentence).unwrap_or_default()]
+    fn label(self) -> &'static str {
+        match self {
+            Direction::Down => "Download",
+            Direction::Up => "Upload",
+        }
+    }
+
+    fn packets(self) -> &'static str {
+        match self {
+            Direction::Down => "packets towards the client",
+            Direction::Up => "packets from the client",
+        }
+    }
+
+    fn sender(self) -> &'static str {
+        match self {
+            Direction::Down => "server",
+            Direction::Up => "client",
+        }
+    }
+
+    fn receiver(self) -> &'static str {
+        self.other().sender()
+    }
+}
+
+impl DirectionVerdict {
+    /// The answer for this direction in one sentence.
+    pub fn sentence(&self) -> String {
+        let activity = self.direction.activity();
+        match self.kind {
+            VerdictKind::Bloated => format!("Bufferbloat when {activity}: {}.", self.wait()),
+            VerdictKind::Slight => {
+                format!("A short standing queue when {activity}: {}.", self.wait())
             }
-            VerdictKind::Clean => vec![self.nobody(), self.clean_delay()],
-            VerdictKind::Bloated => vec![self.who(), self.how_much(), self.side(), self.because()],
-        };
-        let sure = self.confidence.map(|c| self.how_sure(c));
-        let all = answer.into_iter().chain(sure).filter(|s| !s.is_empty());
-        all.chain(self.caveats.iter().cloned()).collect()
+            VerdictKind::Clean => format!(
+                "No bufferbloat when {activity}: during {} s of load no queue stood.",
+                digits(self.loaded_s)
+            ),
+            VerdictKind::OtherDelay => format!("Delay, but no queue: {}.", self.others()),
+            VerdictKind::NotTested => format!("Not tested: {}.", self.why()),
+            VerdictKind::CannotTell => format!("Cannot tell: {}.", self.why()),
+        }
     }
 
-    fn who(&self) -> String {
-        let threshold = self.threshold_ms;
-        let flows = [("downstream", self.downstream), ("upstream", self.upstream)];
-        let flows = flows.into_iter().filter(|(_, n)| n.judged_flows > 0);
-        let flows: Vec<String> = flows.map(|(side, n)| of_flows(n, side)).collect();
-        let users = if self.judged_users == 0 {
-            String::new()
-        } else {
-            let (part, whole) = (self.suffering_users, self.judged_users);
-            format!("{part} of {whole} {} and ", plural(whole, "user", "users"))
-        };
+    fn wait(&self) -> String {
+        let [p50, p95] =
+            [self.standing_p50_ms, self.standing_p95_ms].map(Option::unwrap_or_default);
+        let place = self.place.map(|place| self.place(place));
+        let (p50, p95) = (digits(p50), digits(p95));
         format!(
-            "Who: {users}{} had more than {threshold} ms of added delay at p95.",
-            flows.join(", ")
+            "{} wait {p50} ms (p95 {p95} ms) in a queue{}",
+            self.direction.packets(),
+            place.unwrap_or_default()
         )
     }
 
-    fn nobody(&self) -> String {
-        let judged = self.downstream.judged_flows + self.upstream.judged_flows;
-        format!(
-            "Who: nobody. None of {judged} judged {} had more than {} ms of added delay at p95.",
-            plural(judged, "flow side", "flow sides"),
-            self.threshold_ms
-        )
+    fn place(&self, place: Place) -> String {
+        let (sender, receiver) = (self.direction.sender(), self.direction.receiver());
+        match place {
+            Place::BeforeCapture => format!(" between the {sender} and the capture point"),
+            Place::AfterCapture => format!(" between the capture point and the {receiver}"),
+            Place::SendingHost => format!(" in the {sender} itself, where the capture was made"),
+        }
     }
 
-    fn clean_delay(&self) -> String {
-        let delays = self.added.map(|d| {
-            format!(
-                "How much: the median flow's added delay is {}.",
-                quantiles(d)
-            )
-        });
-        delays.unwrap_or_default()
+    fn others(&self) -> String {
+        let name = |kind| match kind {
+            OtherKind::DelayedAck => "delayed acknowledgments",
+            OtherKind::ThinkTime => "time until the host answers",
+            OtherKind::WakeUp => "wake-ups after silence",
+            OtherKind::RouteChange => "a change of the route",
+        };
+        let others = self.other_delays.iter();
+        let others: Vec<String> = others
+            .map(|other| format!("{} ({} ms)", name(other.kind), digits(other.ms)))
+            .collect();
+        others.join(", ")
+    }
+
+    fn why(&self) -> String {
+        let (activity, sender) = (self.direction.activity(), self.direction.sender());
+        match self.reason {
+            None | Some(Reason::NotLoaded) => format!("nothing loaded the path when {activity}"),
+            Some(Reason::ReceiveWindow) => {
+                "the receive window held the transfer back, so it could not fill a queue".to_owned()
+            }
+            Some(Reason::Application) => {
+                format!("the {sender}'s application sent less than the path carries")
+            }
+            Some(Reason::Vantage) => format!(
+                "the path from the {sender} to the capture point is not visible from here without TCP timestamps; capture at the {sender} or enable timestamps"
+            ),
+            Some(Reason::OneSided) => {
+                "only one direction was captured, and it has no TCP timestamps".to_owned()
+            }
+            Some(Reason::Samples) => "too few round trips were measured under load".to_owned(),
+            Some(Reason::Floor) => "the capture began and ended under load, so a queue that stood all the time would look like the path itself".to_owned(),
+            Some(Reason::Short) => "the load lasted less than three seconds".to_owned(),
+            Some(Reason::Unexplained) => format!(
+                "{} were delayed by {} ms, and no captured traffic explains it",
+                self.direction.packets(),
+                digits(self.standing_p50_ms.unwrap_or_default())
+            ),
+            Some(Reason::Udp) => {
+                "the load is UDP or QUIC, which shows no round trips to an observer".to_owned()
+            }
+        }
+    }
+
+    fn details(&self) -> Vec<(&'static str, String)> {
+        let mut details = vec![(self.direction.label(), self.sentence())];
+        let stands = matches!(self.kind, VerdictKind::Bloated | VerdictKind::Slight);
+        if stands {
+            details.push(("How much", self.how_much()));
+            details.push(("Filled by", self.filled_by()));
+            details.push(("Who waits", self.who_waits()));
+        }
+        details
     }
 
     fn how_much(&self) -> String {
-        let Some(added) = self.added else {
-            return String::new();
-        };
-        let bdp = self
-            .queue_bdp
-            .map(|n| format!("; at p95 the queue holds {} BDPs", digits(n)));
+        let bdp = self.queue_bdp.map(|bdp| format!(", {} BDP", digits(bdp)));
+        let rate = self.rate_bps.map(|bps| {
+            let rate = Rate::from_bps_f64(bps);
+            format!(" at {rate}")
+        });
         format!(
-            "How much: {} (medians over suffering flows){}.",
-            quantiles(added),
+            "at least {} ms stood for {} s{}{}.",
+            digits(self.standing_p50_ms.unwrap_or_default()),
+            digits(self.standing_s),
+            rate.unwrap_or_default(),
             bdp.unwrap_or_default()
         )
     }
 
-    fn side(&self) -> String {
-        match self.sides.as_slice() {
-            [] => String::new(),
-            [Side::Downstream] => {
-                "Where: downstream, between the capture point and the clients.".to_owned()
-            }
-            [Side::Upstream] => {
-                "Where: upstream, between the capture point and the servers.".to_owned()
-            }
-            _ => "Where: on both sides of the capture point.".to_owned(),
+    fn filled_by(&self) -> String {
+        if self.filled_by_unseen {
+            return "traffic that was not captured: no captured flow explains the queue."
+                .to_owned();
         }
+        let named = self.fillers.iter().take(NAMED);
+        let named: Vec<String> = named.map(|f| f.phrase(self.direction)).collect();
+        format!("{}.", named.join("; "))
     }
 
-    fn because(&self) -> String {
-        if self.culprits.is_empty() {
-            return "Because of: no flow in the capture keeps bytes queued while others suffer; the queue is filled by traffic that was not captured.".to_owned();
-        }
-        let named: Vec<String> = self
-            .culprits
-            .iter()
-            .take(NAMED)
-            .map(Culprit::phrase)
-            .collect();
-        format!("Because of: {}.", named.join("; "))
-    }
-
-    fn how_sure(&self, confidence: Confidence) -> String {
-        let (word, why) = match confidence {
-            Confidence::High => (
-                "high",
-                "200 or more RTT samples in the median deciding flow",
-            ),
-            Confidence::Medium => (
-                "medium",
-                "60 to 199 RTT samples in the median deciding flow",
-            ),
-            Confidence::Low => (
-                "low",
-                "fewer than 60 RTT samples in the median deciding flow, or floors not seen",
-            ),
-        };
-        format!("Confidence: {word} ({why}).")
-    }
-
-    fn place(&self, before: &str) -> String {
-        match self.sides.as_slice() {
-            [] => String::new(),
-            [Side::Downstream] => format!("{before}downstream of the capture point"),
-            [Side::Upstream] => format!("{before}upstream of the capture point"),
-            _ => format!("{before}on both sides of the capture point"),
-        }
+    fn who_waits(&self) -> String {
+        let (flows, clients) = (self.waiting_flows, self.waiting_clients);
+        format!(
+            "{flows} {} of {clients} {}.",
+            plural(flows, "flow", "flows"),
+            plural(clients, "client", "clients")
+        )
     }
 }
 
-impl Culprit {
-    /// "flow 12 (client to server) keeps 1.2 MB queued for 38 s, 71 % of the bytes x time".
-    fn phrase(&self) -> String {
-        let (arrow, bytes) = (self.arrow(), Bytes::new(self.queued_bytes as u64));
+impl Filler {
+    /// "flow 12, 192.0.2.1:80 to 10.0.0.2:4711 (71 %)".
+    fn phrase(&self, direction: Direction) -> String {
         format!(
-            "flow {} ({arrow}) keeps {bytes} queued for {} s, {} % of all queued bytes x time",
+            "flow {}, {} ({:.0} %)",
             self.flow_id,
-            digits(self.overlap_s),
-            digits(100.0 * self.share)
+            self.arrow(direction),
+            100.0 * self.share
         )
     }
 
     /// Who sends to whom.
-    pub fn arrow(&self) -> String {
-        match self.side {
-            Side::Downstream => format!("{} to {}", self.server, self.client),
-            Side::Upstream => format!("{} to {}", self.client, self.server),
+    pub fn arrow(&self, direction: Direction) -> String {
+        let server = endpoint(&self.server, self.server_port);
+        let client = endpoint(&self.client, self.client_port);
+        match direction {
+            Direction::Down => format!("{server} to {client}"),
+            Direction::Up => format!("{client} to {server}"),
         }
     }
 }
 
-fn of_flows(count: SideCount, side: &str) -> String {
-    let SideCount {
-        judged_flows,
-        suffering_flows,
-    } = count;
-    format!(
-        "{suffering_flows} of {judged_flows} {} {side}",
-        plural(judged_flows, "flow", "flows")
-    )
-}
-
-fn quantiles(d: Delays) -> String {
-    let [p50, p95, p99] = [d.p50_ms, d.p95_ms, d.p99_ms].map(digits);
-    format!("p50 {p50} ms, p95 {p95} ms, p99 {p99} ms")
+/// Address or name with its port.
+pub(crate) fn endpoint(host: &str, port: u64) -> String {
+    match host.contains(':') {
+        true => format!("[{host}]:{port}"),
+        false => format!("{host}:{port}"),
+    }
 }
 
 /// Three significant digits, no exponent.
@@ -183,10 +260,4 @@ fn digits(x: f64) -> String {
 
 fn plural(n: u64, one: &'static str, many: &'static str) -> &'static str {
     if n == 1 { one } else { many }
-}
-
-fn sentence(fragment: &str) -> String {
-    let mut letters = fragment.chars();
-    let first = letters.next().map(|c| c.to_uppercase().to_string());
-    format!("{}{}.", first.unwrap_or_default(), letters.as_str())
 }

@@ -23,6 +23,7 @@ mod rto_estimator;
 mod rtt;
 mod sender;
 mod slow_start;
+mod standing;
 mod tick;
 mod volume;
 mod window;

@@ -169,6 +169,7 @@ analyses! {
     slow_start in talk: super::slow_start::SlowStart,
     rto in talk: super::rto::Rto,
     pattern in light: super::pattern::Pattern,
+    standing in talk: super::standing::Standing,
     limit in light: super::limit::Limit,
     names in light: super::names::Names,
     http in talk: super::http::Http,

@@ -2,6 +2,7 @@
 
 pub(crate) mod clock;
 mod concurrency;
+pub(crate) mod load;
 mod periodic;
 pub(crate) mod power;
 mod radio;
@@ -13,6 +14,7 @@ use crate::output::{SideTables, order};
 use crate::params::Params;
 use crate::tcp::Side;
 use concurrency::Concurrency;
+use load::Load;
 use periodic::Periodic;
 pub(crate) use periodic::Rhythm;
 use radio::{Radio, RadioRows};
@@ -50,6 +52,8 @@ pub(crate) struct User {
     concurrency: Concurrency,
     /// Of users with large flows.
     throughput: Option<Box<[Throughput; 2]>>,
+    /// What all flows carry.
+    load: Load,
     radio: Radio,
     /// Of users that send range requests.
     periodic: Option<Box<Periodic>>,
@@ -79,6 +83,7 @@ impl User {
             waiting: None,
             concurrency: Concurrency::default(),
             throughput: None,
+            load: Load::default(),
             radio: Radio::new(now, origin, params),
             periodic: None,
             rtts: LogHistogram::new(),
@@ -114,6 +119,11 @@ impl User {
         &mut self.throughput.get_or_insert_default()[side.index()]
     }
 
+    /// What all flows of the user carry.
+    pub(crate) fn load(&mut self) -> &mut Load {
+        &mut self.load
+    }
+
     /// Bytes that small flows delivered; they matter only beside large ones.
     #[inline]
     pub(crate) fn add_throughput(&mut self, side: Side, bytes: u32) {
@@ -140,6 +150,8 @@ impl User {
         if header.payload_len > 0 && !header.is_uplink() && flow.is_tcp() {
             self.concurrency.on_data(flow, header.time, origin);
         }
+        let side = usize::from(header.is_uplink());
+        self.load.count(header.time, origin, side, header.wire_len);
         let closes_late = flow.closed != 0 && closes_late(flow, header, params.tail);
         if closes_late || self.radio.is_closing_late() {
             let last = self.last - self.silence;

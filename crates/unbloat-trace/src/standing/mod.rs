@@ -1,0 +1,42 @@
+//! Evidence of standing queues: delays that cannot be a host's own wait, in windows of a quarter of a second.
+//!
+//! # Idea
+//! Hosts, radios and routes only ever add to a delay. So a low sample acquits whatever made it, and a
+//! high one convicts only as far as the host that answered cannot have waited. How long it can have
+//! waited is known: an answer to something that arrived before the host's previous packet would have
+//! left with that packet. So every sample is an interval. Its upper end is what was measured, its lower
+//! end is that less the time since the host's previous packet (`gap`). Delayed and piggybacked
+//! acknowledgments, think time and keystrokes come with long gaps and convict nobody; in a bulk transfer
+//! the gap is a millisecond.
+//!
+//! # Delays
+//! | series | measured on | holds |
+//! |---|---|---|
+//! | path | packets of one host: own TSval less echoed TSval, in time | the whole path towards that host, and its hold |
+//! | one way | packets of one host: capture time less TSval | the path from that host to the capture point |
+//! | loop | data and its acknowledgment, by the capture clock | capture point to receiver and back, and the receiver's hold |
+//!
+//! Path and one-way delays are known up to a constant of the flow, which the floor takes off. They need
+//! the ticks of the hosts' clocks, no capture of the other direction, and no particular vantage point.
+//!
+//! # References
+//! RFC 7323 §4.3 (which segment is echoed). Nichols and Jacobson, "Controlling Queue Delay", ACM Queue
+//! 10(5), 2012, and RFC 8289 §3: a standing queue is a minimum that stays above a target over an
+//! interval. Veal, Li and Lowenthal, PAM 2005; Chirichella and others, "Passive bufferbloat measurement
+//! exploiting transport layer information", GLOBECOM 2013 (timestamps as one-way delays).
+//!
+//! # Where we differ
+//! CoDel takes the minimum of all packets in 100 ms; we have samples instead of packets, so windows last
+//! 250 ms and count only with enough samples that convict. The published methods count every sample; we
+//! bound the host's share of each.
+
+mod evidence;
+mod host_clock;
+mod ranks;
+mod recorder;
+mod waits;
+mod window;
+
+pub(crate) use evidence::{Carrying, Evidence, Facts, evidence};
+pub(crate) use recorder::Recorder;
+pub(crate) use window::{Carried, WINDOW, index_of};

@@ -1,0 +1,423 @@
+//! Windows of a flow as its packets pass.
+
+use super::evidence::{Delays, target};
+use super::host_clock::HostClock;
+use super::waits::{Wait, WaitFound, Waits};
+use super::window::{Cell, Series, WINDOW, Window, index_of};
+use crate::analysis::Flow;
+use crate::tcp::{DataKind, Segment, Side};
+use crate::user::load::Load;
+use unbloat_units::{Delta, Seq, Time};
+use unbloat_wire::PacketFlags;
+
+/// Delays and loads of one flow.
+#[derive(Clone, Default)]
+pub(crate) struct Recorder {
+    /// By the side of the data that the host sends.
+    clocks: [HostClock; 2],
+    hosts: [Host; 2],
+    waits: Option<Box<Waits>>,
+    /// The ticks that the samples so far were taken by.
+    ticks: Option<[Delta; 2]>,
+    /// Samples of the time before both ticks were known.
+    early: Vec<Early>,
+    /// The first sample of each series, from which the others count.
+    zeros: [Option<i64>; Series::COUNT],
+    windows: Vec<Window>,
+    /// Of windows that were taken: the floor of each series as of which window.
+    floors: [Option<Floor>; Series::COUNT],
+}
+
+/// The least delay of a series so far.
+#[derive(Clone, Copy, Debug)]
+struct Floor {
+    us: i64,
+    index: u32,
+}
+
+/// What is remembered of the last packet of a host.
+#[derive(Clone, Copy, Default)]
+struct Host {
+    last: Option<Time>,
+    ticks: Option<i64>,
+    /// Newest echo that it sent, in ticks of the other's clock.
+    echoed: Option<i64>,
+    in_flight: u32,
+    /// How long both hosts were silent before its last packet with payload.
+    silence: Delta,
+}
+
+/// A timestamp with its echo, in ticks.
+#[derive(Clone, Copy)]
+struct Stamped {
+    side: Side,
+    now: Time,
+    own: i64,
+    /// Since the host's previous packet.
+    gap: Option<i64>,
+    /// It answers several full segments at once.
+    at_once: Option<AtOnce>,
+    /// The echo, where it is newer than any before it.
+    echo: Option<i64>,
+}
+
+/// A stamped packet that waits for the ticks, with its window.
+#[derive(Clone, Copy)]
+struct Early {
+    window: u32,
+    stamped: Stamped,
+}
+
+impl Recorder {
+    /// A minute of them; then they are judged and begin anew.
+    const WINDOWS: usize = 240;
+    const EARLY: usize = 64;
+    /// Crystals keep within 100 ppm of each other; what is disciplined by NTP does much better.
+    const DRIFT_PPM: i64 = 100;
+
+    /// Takes in a packet. Returns whether the windows are due to be judged.
+    #[inline]
+    pub(crate) fn on_packet(
+        &mut self,
+        seg: &Segment<'_>,
+        flow: &Flow<'_>,
+        origin: Time,
+        load: &mut Load,
+    ) -> bool {
+        let index = index_of(seg.now, origin);
+        let is_full = self.turn(index, load);
+        let side = seg.side;
+        let at = side.index();
+        let gap = self.hosts[at].last.map(|last| seg.now.since_bounded(last));
+        if seg.header.payload_len > 0 {
+            let before = self.hosts.iter().filter_map(|host| host.last).max();
+            let silence = before.map(|last| seg.now.since_bounded(last));
+            self.hosts[at].silence = silence.unwrap_or_default();
+        }
+        self.hosts[at].last = Some(seg.now);
+        let at_once = AtOnce::of(seg, flow);
+        let stamp_gap = self.on_stamp(seg, index, at_once);
+        if let Some(sample) = seg.rtt {
+            let gap = match at_once {
+                Some(_) => Some(Delta::ZERO),
+                None => gap.max(stamp_gap),
+            };
+            let delay = (sample.rtt.as_us(), gap.map(Delta::as_us));
+            self.sample(self.last_place(), Series::Loop(side.other()), delay);
+            self.on_round_trip(seg, sample.rtt, gap, flow);
+        }
+        self.on_bytes(seg, flow, load);
+        is_full
+    }
+
+    /// Tells what made a round trip long, if no queue did.
+    fn on_round_trip(
+        &mut self,
+        seg: &Segment<'_>,
+        rtt: Delta,
+        gap: Option<Delta>,
+        flow: &Flow<'_>,
+    ) {
+        let acked = seg.side.other();
+        let Some(floor) = flow.half(acked).rtt_floor() else {
+            return;
+        };
+        let added = rtt - floor;
+        let silence = self.hosts[acked.index()].silence;
+        if added <= target(Some(floor)) {
+            return;
+        }
+        if let Some(wait) = Wait::of(seg, added, gap, silence) {
+            self.waits.get_or_insert_default().add(acked, wait, added);
+        }
+    }
+
+    pub(super) fn waits(&self, side: Side) -> [WaitFound; Wait::COUNT] {
+        let waits = self.waits.as_ref();
+        waits.map_or_else(Default::default, |waits| waits.found(side))
+    }
+
+    /// The window of the packet is the last one.
+    #[inline]
+    fn turn(&mut self, index: u32, load: &mut Load) -> bool {
+        let last = self.windows.last_mut();
+        match last {
+            Some(window) if window.index >= index => false,
+            last => {
+                if let Some(window) = last {
+                    load.tell(window.index, &mut window.carried);
+                }
+                self.windows.push(Window {
+                    index,
+                    ..Window::default()
+                });
+                self.windows.len() > Self::WINDOWS
+            }
+        }
+    }
+
+    /// The windows so far, complete but for the last one unless `is_over`.
+    pub(super) fn take(&mut self, is_over: bool, load: &Load) -> Vec<Window> {
+        let mut windows = std::mem::take(&mut self.windows);
+        if !is_over {
+            self.windows.extend(windows.pop());
+        } else if let Some(last) = windows.last_mut() {
+            load.tell(last.index, &mut last.carried);
+        }
+        windows
+    }
+
+    fn on_stamp(
+        &mut self,
+        seg: &Segment<'_>,
+        window: u32,
+        at_once: Option<AtOnce>,
+    ) -> Option<Delta> {
+        let header = seg.header;
+        if !header.flags.has(PacketFlags::TIMESTAMPS) {
+            return None;
+        }
+        let (own, other) = (seg.side.index(), seg.side.other().index());
+        let ticks = self.clocks[own].position(header.tsval, seg.now);
+        let is_echo = header.tcp_flags.ack() && header.tsecr != Seq::new(0);
+        let echo = is_echo.then(|| self.clocks[other].position(header.tsecr, seg.now));
+        let host = &mut self.hosts[own];
+        let gap = host.ticks.map(|last| ticks - last);
+        host.ticks = Some(host.ticks.map_or(ticks, |last| last.max(ticks)));
+        let echo = echo.filter(|&echo| host.echoed.is_none_or(|newest| echo > newest));
+        host.echoed = echo.or(host.echoed);
+        let stamped = Stamped {
+            side: seg.side,
+            now: seg.now,
+            own: ticks,
+            gap,
+            at_once,
+            echo,
+        };
+        if self.ticks != self.ticks() {
+            self.on_ticks();
+        }
+        match self.ticks {
+            Some(ticks) => self.stamped(self.last_place(), stamped, ticks),
+            None => self.keep_early(window, stamped),
+        }
+        let tick = self.clocks[own].tick()?;
+        Some(tick * (gap?.max(0) + 1))
+    }
+
+    fn keep_early(&mut self, window: u32, stamped: Stamped) {
+        if self.early.len() < Self::EARLY {
+            self.early.push(Early { window, stamped });
+        }
+    }
+
+    /// Both ticks are known, or one turned out to be another: what waited goes to its windows.
+    #[cold]
+    fn on_ticks(&mut self) {
+        self.ticks = self.ticks();
+        for series in Series::ALL.into_iter().filter(|s| s.is_by_clocks()) {
+            let at = series.index();
+            (self.zeros[at], self.floors[at]) = (None, None);
+            self.windows
+                .iter_mut()
+                .for_each(|w| w.cells[at] = Cell::default());
+        }
+        let Some(ticks) = self.ticks else { return };
+        for at in 0..self.early.len() {
+            let Early { window, stamped } = self.early[at];
+            let place = self.windows.binary_search_by_key(&window, |w| w.index);
+            if let Ok(place) = place {
+                self.stamped(place, stamped, ticks);
+            }
+        }
+    }
+
+    /// Adds what the timestamps of a packet say to the window at `place`.
+    #[inline]
+    fn stamped(&mut self, place: usize, packet: Stamped, ticks: [Delta; 2]) {
+        let Stamped { side, now, .. } = packet;
+        let [own, other] = [ticks[side.index()], ticks[side.other().index()]];
+        let ns = |ticks: i64, tick: Delta| ticks.saturating_mul(tick.as_ns());
+        let sent = ns(packet.own, own);
+        let one_way = now.as_ns().saturating_sub(sent) / 1_000;
+        self.sample(place, Series::OneWay(side), (one_way, Some(0)));
+        if let Some(echo) = packet.echo {
+            let path = (sent - ns(echo, other)) / 1_000;
+            // Either end of the gap lies anywhere in its tick.
+            let gap = packet.gap.map(|gap| ns(gap.max(0) + 1, own) / 1_000);
+            let held = match packet.at_once {
+                Some(at_once) => gap.map(|gap| at_once.held_us(gap)),
+                None => gap,
+            };
+            self.sample(place, Series::Path(side.other()), (path, held));
+        }
+    }
+
+    #[inline]
+    fn sample(&mut self, place: usize, series: Series, (us, gap_us): (i64, Option<i64>)) {
+        let at = series.index();
+        let zero = *self.zeros[at].get_or_insert(us);
+        if let Some(window) = self.windows.get_mut(place) {
+            window.cells[at].add(us.saturating_sub(zero), gap_us);
+        }
+    }
+
+    fn last_place(&self) -> usize {
+        self.windows.len().saturating_sub(1)
+    }
+
+    #[inline]
+    fn on_bytes(&mut self, seg: &Segment<'_>, flow: &Flow<'_>, load: &mut Load) {
+        let (own, other) = (seg.side.index(), seg.side.other().index());
+        let own_in_flight = seg.in_flight.unwrap_or(self.hosts[own].in_flight);
+        let other_in_flight = match seg.acked {
+            0 => self.hosts[other].in_flight,
+            _ => seg.remaining,
+        };
+        for (at, now) in [(own, own_in_flight), (other, other_in_flight)] {
+            let before = std::mem::replace(&mut self.hosts[at].in_flight, now);
+            load.in_flight(at, i64::from(now) - i64::from(before));
+        }
+        let Some(window) = self.windows.last_mut() else {
+            return;
+        };
+        // Of data that was not captured, the acknowledgments tell.
+        let unseen = match flow.core.packets[other] {
+            0 => seg.acked,
+            _ => seg.missed,
+        };
+        if unseen > 0 {
+            let bytes = &mut window.carried[other].own_bytes;
+            *bytes = bytes.saturating_add(unseen);
+            load.carry(window.index, other, unseen);
+        }
+        let carried = &mut window.carried[own];
+        carried.own_bytes = carried.own_bytes.saturating_add(seg.header.wire_len);
+        carried.own_in_flight = carried.own_in_flight.max(own_in_flight);
+        let is_loss = matches!(
+            seg.data,
+            DataKind::Retransmission | DataKind::UpstreamLoss | DataKind::Ambiguous
+        );
+        carried.lost = carried.lost.saturating_add(u16::from(is_loss));
+    }
+
+    /// The flow is over: nothing of it is in flight any more.
+    pub(crate) fn leave(&mut self, load: &mut Load) {
+        for (at, host) in self.hosts.iter_mut().enumerate() {
+            let before = std::mem::take(&mut host.in_flight);
+            load.in_flight(at, -i64::from(before));
+        }
+    }
+
+    /// The length of a tick of each host's clock, once both are known.
+    pub(super) fn ticks(&self) -> Option<[Delta; 2]> {
+        let [down, up] = &self.clocks;
+        Some([down.tick()?, up.tick()?])
+    }
+
+    /// The delays of a series above its floor, window by window.
+    pub(super) fn delays(&self, series: Series, windows: &[Window]) -> Vec<Delays> {
+        let floors = self.floors(series, windows);
+        let delays = windows.iter().zip(floors).map(|(window, floor)| {
+            let cell = window.cell(series);
+            Delays {
+                upper: i64::from(cell.upper) - floor,
+                lower: i64::from(cell.lower) - floor,
+                samples: cell.samples,
+                sharp: cell.sharp,
+            }
+        });
+        delays.collect()
+    }
+
+    /// The floor of a series at each window: the least sample, from before or after, for each window
+    /// of distance so much more as clocks may drift meanwhile.
+    fn floors(&self, series: Series, windows: &[Window]) -> Vec<i64> {
+        let drift = match series {
+            Series::Loop(_) => 0,
+            _ => WINDOW.as_us() * Self::DRIFT_PPM / 1_000_000,
+        };
+        let mut floors: Vec<i64> = Vec::with_capacity(windows.len());
+        let mut floor = self.floors[series.index()];
+        for window in windows {
+            floor = Floor::least(floor, window, series, drift);
+            floors.push(floor.map_or(0, |floor| floor.us));
+        }
+        let mut floor = None;
+        for (window, known) in windows.iter().zip(&mut floors).rev() {
+            floor = Floor::least(floor, window, series, drift);
+            *known = floor.map_or(*known, |floor| floor.us.min(*known));
+        }
+        floors
+    }
+
+    /// Remembers the floors where the windows end.
+    pub(super) fn keep_floors(&mut self, windows: &[Window]) {
+        let Some(last) = windows.last() else { return };
+        for series in Series::ALL {
+            let us = self.floors(series, windows).last().copied();
+            let is_known = self.zeros[series.index()].is_some();
+            self.floors[series.index()] = us.filter(|_| is_known).map(|us| Floor {
+                us,
+                index: last.index,
+            });
+        }
+    }
+}
+
+impl Floor {
+    /// The floor at a window: the one from elsewhere, or the window's own least sample.
+    fn least(from: Option<Floor>, window: &Window, series: Series, drift: i64) -> Option<Floor> {
+        let cell = window.cell(series);
+        let here = (cell.samples > 0).then_some(i64::from(cell.upper));
+        let drifted =
+            from.map(|floor| floor.us + drift * i64::from(window.index.abs_diff(floor.index)));
+        let us = match (here, drifted) {
+            (Some(here), Some(drifted)) => here.min(drifted),
+            (here, drifted) => here.or(drifted)?,
+        };
+        Some(Floor {
+            us,
+            index: window.index,
+        })
+    }
+}
+
+/// An acknowledgment of at least two full segments, which is due as soon as the second is there (RFC 5681
+/// §4.2): what it echoes, the oldest of them, waited for the newest and for nothing else.
+#[derive(Clone, Copy, Debug)]
+enum AtOnce {
+    /// They passed the capture point within this time.
+    Within(Delta),
+    /// So many of them, which were not captured; evenly over the time since the last acknowledgment.
+    Segments(u32),
+}
+
+impl AtOnce {
+    /// A segment with less is not full on any path.
+    const LEAST_SEGMENT: u32 = 1_000;
+    const USUAL_SEGMENT: u32 = 1_448;
+
+    #[inline]
+    fn of(seg: &Segment<'_>, flow: &Flow<'_>) -> Option<AtOnce> {
+        if seg.header.payload_len > 0 {
+            return None;
+        }
+        if let Some(sample) = seg.rtt {
+            let is_full = seg.acked >= Self::LEAST_SEGMENT * seg.acked_packets;
+            let spread = sample.from_oldest? - sample.rtt;
+            return (seg.acked_packets >= 2 && is_full).then_some(AtOnce::Within(spread));
+        }
+        let segments = seg.acked / Self::USUAL_SEGMENT;
+        let is_unseen = flow.core.packets[seg.side.other().index()] == 0;
+        (is_unseen && segments >= 2).then_some(AtOnce::Segments(segments))
+    }
+
+    /// How long the host held the oldest, which came within `gap_us`.
+    fn held_us(self, gap_us: i64) -> i64 {
+        match self {
+            AtOnce::Within(spread) => spread.as_us().min(gap_us),
+            AtOnce::Segments(n) => gap_us * i64::from(n - 1) / i64::from(n),
+        }
+    }
+}
