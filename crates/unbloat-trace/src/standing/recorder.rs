@@ -178,9 +178,9 @@ impl Recorder {
             return None;
         }
         let (own, other) = (seg.side.index(), seg.side.other().index());
-        let ticks = self.clocks[own].position(header.tsval, seg.now);
+        let ticks = self.clocks[own].own_position(header.tsval, seg.now);
         let is_echo = header.tcp_flags.ack() && header.tsecr != Seq::new(0);
-        let echo = is_echo.then(|| self.clocks[other].position(header.tsecr, seg.now));
+        let echo = is_echo.then(|| self.clocks[other].echo_position(header.tsecr, seg.now));
         let host = &mut self.hosts[own];
         let gap = host.ticks.map(|last| ticks - last);
         host.ticks = Some(host.ticks.map_or(ticks, |last| last.max(ticks)));
