@@ -132,6 +132,10 @@ mod tests {
         .unwrap();
         assert_eq!(to("203.0.113.1").unwrap(), "near0");
         assert_eq!(host.within(outward).unwrap().unwrap().as_str(), "near0");
+        // Hosts of a bed have no IPv6 unless they are asked for it.
+        let on = "echo 0 > /proc/sys/net/ipv6/conf/far0/disable_ipv6";
+        let asked = host.command("sh").unwrap().args(["-c", on]).status();
+        assert!(asked.unwrap().success(), "{on}");
         for words in [
             "rule add to 203.0.113.0/24 table 77",
             "route add default via 10.9.2.2 table 77",

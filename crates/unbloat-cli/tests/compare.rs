@@ -150,7 +150,7 @@ fn captures_are_compared_by_distribution_and_verdict() {
     assert!(
         found["verdicts"][0]
             .as_str()
-            .is_some_and(|said| said.starts_with("Bufferbloat downstream"))
+            .is_some_and(|said| said.starts_with("Bufferbloat when downloading"))
     );
     let subjects = found["distributions"]
         .as_array()

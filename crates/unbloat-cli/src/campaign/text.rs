@@ -337,7 +337,7 @@ mod tests {
             "sqm up 1 - 9.56 Mbit/s 5 1.23",
         ];
         assert!(
-            shown.contains("Grade D: uploads add 239 ms (queue = as is"),
+            shown.contains("Grade D: uploads add 239 ms (queue=as is"),
             "{shown}"
         );
         assert!(shown.contains("Grade A: uploads add 5 ms"), "{shown}");

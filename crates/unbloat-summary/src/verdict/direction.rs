@@ -314,7 +314,7 @@ impl<'a> Case<'a> {
         let flow = self.flows.get(&row.flow_id);
         let is_window = flow.is_some_and(|flow| flow.is_window_limited(direction));
         let (kind, reason) = match free {
-            Some(_) if low.iter().all(|row| !row.floor_seen) => {
+            Some(_) if low.iter().all(|other| !other.floor_seen) => {
                 (VerdictKind::CannotTell, Some(Reason::Floor))
             }
             Some(_) => (VerdictKind::Clean, None),

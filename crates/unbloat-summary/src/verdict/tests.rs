@@ -8,12 +8,12 @@ use crate::view::{Index, View};
 use unbloat_table::{Column, Table};
 
 fn table(name: &'static str, columns: &[(&'static str, &str)]) -> Table {
-    let column = |(name, kind): &(&'static str, &str)| match *kind {
-        "u" => Column::u64(name, ""),
-        "i" => Column::i64(name, ""),
-        "b" => Column::bool(name, ""),
-        "t" => Column::text(name, ""),
-        _ => Column::f64(name, ""),
+    let column = |(column, kind): &(&'static str, &str)| match *kind {
+        "u" => Column::u64(column, ""),
+        "i" => Column::i64(column, ""),
+        "b" => Column::bool(column, ""),
+        "t" => Column::text(column, ""),
+        _ => Column::f64(column, ""),
     };
     Table {
         name,
@@ -158,7 +158,7 @@ fn a_low_round_trip_acquits_what_an_odd_clock_accuses() {
     let low = download(1, "loop", 0.0);
     let kind = |rows: &[Record]| verdict(rows, &[flow(1)]).directions.down.kind;
     assert_ne!(kind(&[odd.clone(), low.clone()]), VerdictKind::Bloated);
-    assert_eq!(kind(&[odd.clone()]), VerdictKind::Bloated);
+    assert_eq!(kind(std::slice::from_ref(&odd)), VerdictKind::Bloated);
     // The queue before the capture point is not in the download's own round trips.
     let before = with(odd, vec![("before_ms", F(190.0))]);
     assert_eq!(kind(&[before, low]), VerdictKind::Bloated);
@@ -228,8 +228,8 @@ fn what_the_receiving_end_cannot_see_without_timestamps_is_not_called_clean() {
     assert_eq!(seen.kind, VerdictKind::CannotTell);
     assert_eq!(seen.directions.down.reason, Some(Reason::Vantage));
     let at_server = vec![("handshake_down_ms", F(40.0)), ("handshake_up_ms", F(0.1))];
-    let seen = verdict(&[download(1, "loop", 0.0)], &[with(flow(1), at_server)]);
-    assert_eq!(seen.kind, VerdictKind::Clean);
+    let whole = verdict(&[download(1, "loop", 0.0)], &[with(flow(1), at_server)]);
+    assert_eq!(whole.kind, VerdictKind::Clean);
 }
 
 #[test]

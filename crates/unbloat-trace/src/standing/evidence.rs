@@ -146,8 +146,8 @@ pub(super) struct Delays {
 
 /// What waited before the capture point waited on the path, and no host held it: it raises what the path
 /// delays are at least. Beyond what they are at most it is the capture's clock that moved.
-fn raise(path: &mut [Delays], before: &[Delays], target: Delta) {
-    for (path, before) in path.iter_mut().zip(before) {
+fn raise(paths: &mut [Delays], legs: &[Delays], target: Delta) {
+    for (path, before) in paths.iter_mut().zip(legs) {
         let is_possible = before.upper <= path.upper.saturating_add(target.as_us());
         if path.samples == 0 || before.samples == 0 || !is_possible {
             continue;

@@ -9,13 +9,16 @@ const COMMON_NS: [i64; 5] = [1_000, 1_000_000, 4_000_000, 10_000_000, 100_000_00
 
 #[derive(Clone, Debug, Default)]
 pub(super) struct HostClock {
-    /// When the first timestamp came.
+    /// When the first timestamp came that tells the tick, and its position.
     first: Option<Time>,
+    begin: i64,
     last: Seq,
     ticks: i64,
     tick: Option<Delta>,
     /// When what passed is next held against the tick.
     next_look: Delta,
+    /// The first timestamp was fresh when it came.
+    is_fresh: bool,
 }
 
 impl HostClock {
@@ -24,9 +27,31 @@ impl HostClock {
     /// Of the measured tick over the true one. A delay that grows makes it larger.
     const NEAR: std::ops::Range<f64> = 0.62..1.6;
 
+    /// The position of a timestamp that the other host echoes. The first one may be old: after silence hosts
+    /// echo what came last. So the clock begins with the first that changes.
+    #[inline]
+    pub(super) fn echo_position(&mut self, raw: Seq, now: Time) -> i64 {
+        let position = self.position(raw, now);
+        if !self.is_fresh && position > 0 {
+            self.is_fresh = true;
+            self.tick = None;
+            self.begin = position;
+            self.first = Some(now);
+            self.next_look = Self::SOON;
+        }
+        position
+    }
+
+    /// The position of a timestamp that its own host sends now.
+    #[inline]
+    pub(super) fn own_position(&mut self, raw: Seq, now: Time) -> i64 {
+        self.is_fresh = true;
+        self.position(raw, now)
+    }
+
     /// Takes in a timestamp and returns its position, in ticks since the first.
     #[inline]
-    pub(super) fn position(&mut self, raw: Seq, now: Time) -> i64 {
+    fn position(&mut self, raw: Seq, now: Time) -> i64 {
         let Some(first) = self.first else {
             self.first = Some(now);
             self.last = raw;
@@ -50,7 +75,7 @@ impl HostClock {
     /// ticks look longer than they are.
     #[cold]
     fn look(&mut self, span: Delta) {
-        let measured = span.as_ns() as f64 / self.ticks as f64;
+        let measured = span.as_ns() as f64 / (self.ticks - self.begin) as f64;
         let agrees = |ns: &i64| Self::NEAR.contains(&(measured / *ns as f64));
         if !self.tick.is_some_and(|tick| agrees(&tick.as_ns())) {
             self.tick = COMMON_NS.into_iter().find(agrees).map(Delta::ns);
@@ -93,6 +118,18 @@ mod tests {
     #[test]
     fn a_clock_that_agrees_with_no_tick_tells_nothing() {
         assert_eq!(clock(400, 0.0).tick(), None);
+    }
+
+    #[test]
+    fn an_echo_from_before_a_silence_tells_no_tick() {
+        let mut clock = HostClock::default();
+        let at = |ms: i64| Time::default() + Delta::ms(ms);
+        // Nine seconds old; then a host of 250 Hz answers for a second.
+        clock.echo_position(Seq::new(1_000), at(0));
+        for ms in 10..1_000 {
+            clock.echo_position(Seq::new(10_000 + ms as u32 / 4), at(ms));
+        }
+        assert_eq!(clock.tick(), Some(Delta::ms(4)));
     }
 
     #[test]

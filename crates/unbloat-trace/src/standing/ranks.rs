@@ -14,11 +14,11 @@ pub(super) fn rank_correlation(pairs: &[(f64, f64)]) -> Option<f64> {
     let y = ranks(pairs.iter().map(|p| p.1));
     let mean = (pairs.len() as f64 - 1.0) / 2.0;
     let (mut xy, mut xx, mut yy) = (0.0, 0.0, 0.0);
-    for (x, y) in x.iter().zip(&y) {
-        let (x, y) = (x - mean, y - mean);
-        xy += x * y;
-        xx += x * x;
-        yy += y * y;
+    for (rank_x, rank_y) in x.iter().zip(&y) {
+        let (off_x, off_y) = (rank_x - mean, rank_y - mean);
+        xy += off_x * off_y;
+        xx += off_x * off_x;
+        yy += off_y * off_y;
     }
     (xx > 0.0 && yy > 0.0).then(|| xy / (xx * yy).sqrt())
 }

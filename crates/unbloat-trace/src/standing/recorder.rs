@@ -178,9 +178,9 @@ impl Recorder {
             return None;
         }
         let (own, other) = (seg.side.index(), seg.side.other().index());
-        let ticks = self.clocks[own].position(header.tsval, seg.now);
+        let ticks = self.clocks[own].own_position(header.tsval, seg.now);
         let is_echo = header.tcp_flags.ack() && header.tsecr != Seq::new(0);
-        let echo = is_echo.then(|| self.clocks[other].position(header.tsecr, seg.now));
+        let echo = is_echo.then(|| self.clocks[other].echo_position(header.tsecr, seg.now));
         let host = &mut self.hosts[own];
         let gap = host.ticks.map(|last| ticks - last);
         host.ticks = Some(host.ticks.map_or(ticks, |last| last.max(ticks)));
@@ -198,7 +198,7 @@ impl Recorder {
             self.on_ticks();
         }
         match self.ticks {
-            Some(ticks) => self.stamped(self.last_place(), stamped, ticks),
+            Some(known) => self.stamped(self.last_place(), stamped, known),
             None => self.keep_early(window, stamped),
         }
         let tick = self.clocks[own].tick()?;
@@ -237,7 +237,7 @@ impl Recorder {
     fn stamped(&mut self, place: usize, packet: Stamped, ticks: [Delta; 2]) {
         let Stamped { side, now, .. } = packet;
         let [own, other] = [ticks[side.index()], ticks[side.other().index()]];
-        let ns = |ticks: i64, tick: Delta| ticks.saturating_mul(tick.as_ns());
+        let ns = |count: i64, tick: Delta| count.saturating_mul(tick.as_ns());
         let sent = ns(packet.own, own);
         let one_way = now.as_ns().saturating_sub(sent) / 1_000;
         self.sample(place, Series::OneWay(side), (one_way, Some(0)));
@@ -343,10 +343,10 @@ impl Recorder {
             floor = Floor::least(floor, window, series, drift);
             floors.push(floor.map_or(0, |floor| floor.us));
         }
-        let mut floor = None;
+        let mut later = None;
         for (window, known) in windows.iter().zip(&mut floors).rev() {
-            floor = Floor::least(floor, window, series, drift);
-            *known = floor.map_or(*known, |floor| floor.us.min(*known));
+            later = Floor::least(later, window, series, drift);
+            *known = later.map_or(*known, |least| least.us.min(*known));
         }
         floors
     }

@@ -94,7 +94,7 @@ impl Cell {
 
     #[inline]
     pub(super) fn add(&mut self, us: i64, gap_us: Option<i64>) {
-        let bounded = |us: i64| us.clamp(i64::from(i32::MIN) + 1, i64::from(i32::MAX) - 1) as i32;
+        let bounded = |x: i64| x.clamp(i64::from(i32::MIN) + 1, i64::from(i32::MAX) - 1) as i32;
         self.upper = self.upper.min(bounded(us));
         self.samples = self.samples.saturating_add(1);
         if let Some(gap) = gap_us.filter(|&gap| gap <= Self::SHARP_US) {

@@ -66,10 +66,10 @@ impl Load {
     }
 
     /// Adds what is known of the window to a flow's own account of it.
-    pub(crate) fn tell(&self, index: u32, carried: &mut [Carried; 2]) {
+    pub(crate) fn tell(&self, index: u32, both: &mut [Carried; 2]) {
         let slot = self.ring.get(index as usize % Self::SLOTS);
         let slot = slot.filter(|slot| slot.number == index.saturating_add(1));
-        for (at, carried) in carried.iter_mut().enumerate() {
+        for (at, carried) in both.iter_mut().enumerate() {
             let (bytes, in_flight) = slot.map_or((0, 0), |s| (s.bytes[at], s.in_flight[at]));
             carried.user_bytes = bytes.max(carried.own_bytes);
             carried.user_in_flight = in_flight.max(carried.own_in_flight);
