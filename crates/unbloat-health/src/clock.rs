@@ -1,6 +1,6 @@
 //! Steps of the capture clock, found and taken out.
 //!
-//! # How a step is told from silence and from a queue
+//! # How a step is distinguished from silence and from a queue
 //! Between two packets the capture clock moved on by some time, and so did the timestamp clocks of the
 //! hosts that sent before and after (RFC 7323 §5.4). A silence moves all of them alike. A queue moves the
 //! packets of one direction only, and delays of packets that were held together fall again by what their

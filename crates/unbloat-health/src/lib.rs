@@ -5,7 +5,7 @@
 //! add what only they tell (one direction only, bytes missing) and the source what it knows (drops,
 //! damage). [`Health::problems`] says what is worth telling, in plain sentences.
 //!
-//! # When a problem is told
+//! # When a problem is reported
 //! | problem | told from | doubtful from | why |
 //! |---|---|---|---|
 //! | one direction only | 5 % of the TCP flows, at least one | 50 % | a flow without its answers has no round trips |

@@ -3,7 +3,7 @@
 use unbloat_units::{Delta, Seq, Time};
 use unbloat_wire::{PacketFlags, PacketHeader};
 
-/// What a packet says of both clocks.
+/// The readings of both clocks that a packet carries.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Stamp {
     time: Time,

@@ -44,7 +44,7 @@ pub struct Args {
     #[arg(long, value_name = "HOST: COMMAND")]
     pub beside: Vec<Beside>,
 
-    /// Capture at each host and at both ends of the path: pcap files in the run's folder, and path-packets.csv, which says of each
+    /// Capture at each host and at both ends of the path: pcap files in the run's folder, and path-packets.csv, which records for each
     /// packet how long it waited where
     #[arg(long, value_name = "WHAT", conflicts_with = "no_run")]
     capture: Option<Capture>,

@@ -67,7 +67,7 @@ impl Following {
             let (signal, stop) = (signal.clone(), stop.clone());
             move || follow(&options, &signal, ready, &stop)
         });
-        // What failed is told at the end.
+        // Failures are reported at the end.
         let _ = is_ready.recv_timeout(PATIENCE);
         Some(Following {
             signal,

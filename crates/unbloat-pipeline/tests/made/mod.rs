@@ -1,4 +1,4 @@
-//! Captures made with one fault each, and without any: what is told, and that figures hold.
+//! Synthetic captures with one fault each, and with none: what is reported, and that the figures hold.
 
 use crate::support::frames::{self, Tcp};
 use crate::support::tables::Tables;

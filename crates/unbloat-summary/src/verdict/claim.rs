@@ -104,8 +104,8 @@ fn in_flight_bytes(rate_bps: f64, row: &Row) -> f64 {
     rate_bps * round_trip_ms / 8e3
 }
 
-/// Of a loop whose direction the load leaves open: the one that goes more steadily; if both do, or
-/// neither, the one with more of its bytes coupled to the delay.
+/// The direction of a loop that the load leaves open: where bytes in flight follow the delay more closely or,
+/// if that is equal, where the rate is nearer to its peak.
 fn busier(row: &Row) -> Direction {
     let score = |c: &Carrying| {
         (

@@ -5,7 +5,7 @@ use super::claim::Claim;
 use super::row::Row;
 
 impl Confidence {
-    /// The words of `docs/verdicts.md`; below low nothing is claimed.
+    /// The word for a probability.
     pub(super) fn of(probability: f64) -> Confidence {
         match probability {
             0.95.. => Confidence::High,
@@ -16,10 +16,9 @@ impl Confidence {
 }
 
 pub(super) fn of_queue(claim: &Claim, is_explained: bool) -> f64 {
-    match (is_explained, claim.is_direction_told) {
-        (true, true) => 0.97,
-        (true, false) => 0.9,
-        (false, _) => 0.9,
+    match is_explained && claim.is_direction_told {
+        true => 0.97,
+        false => 0.9,
     }
 }
 

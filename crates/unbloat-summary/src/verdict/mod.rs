@@ -14,11 +14,10 @@
 //!    in flight with the delay, and made up more than a few packets of queue (rate x delay). Then its flows
 //!    fill the queue, each by its share of the rate. Else the queue is filled by traffic that was not
 //!    captured; that needs more evidence, see `claim`.
-//! 5. *Clean* needs load: three seconds of busy windows with a low sample each, in a direction whose whole path
-//!    was seen, of a flow that neither its receive window nor its application held back.
+//! 5. *Clean* needs load: three seconds of busy windows in a direction whose whole path was seen, with more on
+//!    the way than a first window, of a flow that neither its receive window nor its application limited.
 //! 6. *Cannot tell* comes with the reason: what this capture point, or this capture, does not show.
-//! 7. *Confidence* is the probability that the sentence is right, calibrated on emulated paths whose queues are
-//!    logged (`docs/verdicts.md`); below 0.65 nothing is claimed.
+//! 7. *Confidence* is the probability that the sentence is right, set by the benchmark in `docs/verdicts.md`.
 //!
 //! # References
 //! Nichols and Jacobson 2012 and RFC 8289 for what a standing queue is; Sundaresan and others, "TCP Congestion

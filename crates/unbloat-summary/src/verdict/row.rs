@@ -46,13 +46,11 @@ pub(super) struct Carrying {
     pub(super) peak_bps: f64,
     pub(super) standing_bps: f64,
     pub(super) own_standing_bps: f64,
-    pub(super) in_flight_bytes: f64,
     pub(super) before_bps: Option<f64>,
     pub(super) steadiness: f64,
     pub(super) coupling: Option<f64>,
     pub(super) lost: u64,
     pub(super) busy: u64,
-    pub(super) busy_low: u64,
 }
 
 /// Evidence of one series of a flow.
@@ -67,19 +65,14 @@ pub(super) struct Row {
     pub(super) series: Series,
     pub(super) rtt_floor_ms: Option<f64>,
     pub(super) floor_seen: bool,
-    pub(super) samples: u64,
-    pub(super) sharp: u64,
     pub(super) windows: u64,
     pub(super) low: u64,
     pub(super) standing: u64,
     pub(super) span_ns: Option<(i64, i64)>,
-    pub(super) longest_ms: f64,
     /// The largest delay that stood for a second and a half.
     pub(super) sustained_ms: f64,
     pub(super) p50_ms: f64,
     pub(super) p95_ms: f64,
-    pub(super) iqr_ms: f64,
-    pub(super) falls: u64,
     pub(super) low_before: u64,
     pub(super) level_share: f64,
     /// Delays that hosts and radios made, with how many samples: see [`OtherKind`].
@@ -93,12 +86,12 @@ pub(super) struct Row {
 pub(super) struct Rows<'a> {
     ids: [Values<'a>; 3],
     texts: [Values<'a>; 4],
-    counts: [Values<'a>; 7],
+    counts: [Values<'a>; 4],
     times: [Values<'a>; 2],
-    numbers: [Values<'a>; 8],
+    numbers: [Values<'a>; 6],
     waits: [[Values<'a>; 2]; 3],
     floor_seen: Values<'a>,
-    carrying: [[Values<'a>; 10]; 2],
+    carrying: [[Values<'a>; 8]; 2],
 }
 
 impl<'a> Rows<'a> {
@@ -111,13 +104,11 @@ impl<'a> Rows<'a> {
                 "peak_bps",
                 "standing_bps",
                 "own_standing_bps",
-                "in_flight_bytes",
                 "before_bps",
                 "steadiness",
                 "coupling",
                 "lost_packets",
                 "busy_windows",
-                "busy_low_windows",
             ]
             .map(|name| view.column(&format!("{way}_{name}")))
         });
@@ -125,22 +116,17 @@ impl<'a> Rows<'a> {
             ids: ["flow_id", "client_port", "server_port"].map(|n| view.column(n)),
             texts: ["client", "server", "direction", "series"].map(|n| view.column(n)),
             counts: [
-                "samples",
-                "sharp_samples",
                 "windows",
                 "low_windows",
                 "standing_windows",
-                "falls",
                 "low_before_windows",
             ]
             .map(|n| view.column(n)),
             times: ["standing_start_ns", "standing_end_ns"].map(|n| view.column(n)),
             numbers: [
                 "rtt_floor_ms",
-                "longest_ms",
                 "standing_p50_ms",
                 "standing_p95_ms",
-                "standing_iqr_ms",
                 "before_ms",
                 "sustained_ms",
                 "level_share",
@@ -159,15 +145,15 @@ impl<'a> Rows<'a> {
     }
 
     pub(super) fn standing(&self, row: usize) -> u64 {
-        self.counts[4].u64(row).unwrap_or(0)
+        self.counts[2].u64(row).unwrap_or(0)
     }
 
     pub(super) fn busy(&self, row: usize) -> u64 {
-        self.carrying[0][8].u64(row).unwrap_or(0)
+        self.carrying[0][7].u64(row).unwrap_or(0)
     }
 
     pub(super) fn p50_ms(&self, row: usize) -> f64 {
-        self.numbers[2].f64(row).unwrap_or(0.0)
+        self.numbers[1].f64(row).unwrap_or(0.0)
     }
 
     pub(super) fn row(&self, at: usize) -> Row {
@@ -193,43 +179,36 @@ impl<'a> Rows<'a> {
             series,
             rtt_floor_ms: number(0),
             floor_seen: self.floor_seen.is_true(at),
-            samples: count(0),
-            sharp: count(1),
-            windows: count(2),
-            low: count(3),
-            standing: count(4),
+            windows: count(0),
+            low: count(1),
+            standing: count(2),
             span_ns: self.times[0].i64(at).zip(self.times[1].i64(at)),
-            longest_ms: number(1).unwrap_or(0.0),
-            sustained_ms: number(6).unwrap_or(0.0),
-            p50_ms: number(2).unwrap_or(0.0),
-            p95_ms: number(3).unwrap_or(0.0),
-            iqr_ms: number(4).unwrap_or(0.0),
-            falls: count(5),
-            low_before: count(6),
-            level_share: number(7).unwrap_or(0.0),
+            sustained_ms: number(4).unwrap_or(0.0),
+            p50_ms: number(1).unwrap_or(0.0),
+            p95_ms: number(2).unwrap_or(0.0),
+            low_before: count(3),
+            level_share: number(5).unwrap_or(0.0),
             waits: self.waits.map(|[samples, p50_ms]| {
                 (samples.u64(at).unwrap_or(0), p50_ms.f64(at).unwrap_or(0.0))
             }),
-            before_ms: number(5),
+            before_ms: number(3),
             ahead: carrying(&self.carrying[0], at),
             back: carrying(&self.carrying[1], at),
         }
     }
 }
 
-fn carrying(columns: &[Values; 10], at: usize) -> Carrying {
+fn carrying(columns: &[Values; 8], at: usize) -> Carrying {
     let number = |i: usize| columns[i].f64(at).unwrap_or(0.0);
     Carrying {
         peak_bps: number(0),
         standing_bps: number(1),
         own_standing_bps: number(2),
-        in_flight_bytes: number(3),
-        before_bps: columns[4].f64(at),
-        steadiness: number(5),
-        coupling: columns[6].f64(at),
-        lost: columns[7].u64(at).unwrap_or(0),
-        busy: columns[8].u64(at).unwrap_or(0),
-        busy_low: columns[9].u64(at).unwrap_or(0),
+        before_bps: columns[3].f64(at),
+        steadiness: number(4),
+        coupling: columns[5].f64(at),
+        lost: columns[6].u64(at).unwrap_or(0),
+        busy: columns[7].u64(at).unwrap_or(0),
     }
 }
 

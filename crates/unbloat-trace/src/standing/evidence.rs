@@ -123,7 +123,9 @@ pub(crate) fn evidence(recorder: &mut Recorder, facts: &Facts, load: &Load) -> V
             standing.before_ms = before_ms(&windows, &before, standing.span);
         }
     }
-    recorder.keep_floors(&windows);
+    if !facts.is_over {
+        recorder.keep_floors(&windows);
+    }
     found
 }
 

@@ -1,5 +1,7 @@
 //! Order statistics of small samples.
 
+use unbloat_stats::Correlation;
+
 /// The `q`-quantile by the nearest rank; `None` of nothing.
 pub(super) fn quantile(values: &mut [f64], q: f64) -> Option<f64> {
     let last = values.len().checked_sub(1)?;
@@ -10,17 +12,11 @@ pub(super) fn quantile(values: &mut [f64], q: f64) -> Option<f64> {
 
 /// Spearman's rank correlation, ties at their mean rank; `None` where one of the two never varies.
 pub(super) fn rank_correlation(pairs: &[(f64, f64)]) -> Option<f64> {
+    let mut ranked = Correlation::new();
     let x = ranks(pairs.iter().map(|p| p.0));
     let y = ranks(pairs.iter().map(|p| p.1));
-    let mean = (pairs.len() as f64 - 1.0) / 2.0;
-    let (mut xy, mut xx, mut yy) = (0.0, 0.0, 0.0);
-    for (rank_x, rank_y) in x.iter().zip(&y) {
-        let (off_x, off_y) = (rank_x - mean, rank_y - mean);
-        xy += off_x * off_y;
-        xx += off_x * off_x;
-        yy += off_y * off_y;
-    }
-    (xx > 0.0 && yy > 0.0).then(|| xy / (xx * yy).sqrt())
+    x.iter().zip(&y).for_each(|(&a, &b)| ranked.record(a, b));
+    ranked.coefficient()
 }
 
 fn ranks(values: impl Iterator<Item = f64>) -> Vec<f64> {
