@@ -1,5 +1,6 @@
 //! Named results, and the few ways to sum up many samples.
 
+use unbloat_stats::quantile;
 use unbloat_units::{Delta, Time};
 
 /// A result with its unit in its name: `goodput_bps`, `load_time_p50_ms`, `mos`.
@@ -30,32 +31,22 @@ impl Spans {
         self.samples.push((at, span));
     }
 
-    /// Samples taken from `from` on, smallest first.
-    pub(crate) fn sorted(&self, from: Time) -> Vec<Delta> {
-        let mut spans: Vec<_> = self
-            .samples
-            .iter()
-            .filter(|(at, _)| *at >= from)
-            .map(|(_, span)| *span)
-            .collect();
-        spans.sort_unstable();
-        spans
+    /// Samples taken from `from` on.
+    pub(crate) fn since(&self, from: Time) -> Vec<Delta> {
+        let taken = self.samples.iter().filter(|(at, _)| *at >= from);
+        taken.map(|(_, span)| *span).collect()
     }
 
     /// `NAME_mean_ms`, `NAME_p50_ms`, `NAME_p95_ms`, `NAME_p99_ms`; nothing without samples.
     pub(crate) fn metrics(&self, name: &str, from: Time) -> Vec<Metric> {
-        let spans = self.sorted(from);
-        let Some(mean) = mean_ms(&spans) else {
-            return Vec::new();
-        };
-        let mut metrics = vec![Metric::new(format!("{name}_mean_ms"), mean)];
-        for percent in [50, 95, 99] {
-            metrics.push(Metric::new(
-                format!("{name}_p{percent}_ms"),
-                quantile(&spans, percent).as_ms(),
-            ));
-        }
-        metrics
+        let mut spans = self.since(from);
+        let mean = mean_ms(&spans).map(|mean| Metric::new(format!("{name}_mean_ms"), mean));
+        let quantiles = [("p50", 0.50), ("p95", 0.95), ("p99", 0.99)];
+        let quantiles = quantiles.into_iter().filter_map(|(short, q)| {
+            let span = quantile(&mut spans, q)?;
+            Some(Metric::new(format!("{name}_{short}_ms"), span.as_ms()))
+        });
+        mean.into_iter().chain(quantiles).collect()
     }
 }
 
@@ -64,17 +55,12 @@ pub(crate) fn mean_ms(spans: &[Delta]) -> Option<f64> {
         .then(|| spans.iter().map(|span| span.as_ms()).sum::<f64>() / spans.len() as f64)
 }
 
-/// The smallest sample that at least `percent` of all do not exceed. `sorted` must not be empty.
-pub(crate) fn quantile(sorted: &[Delta], percent: usize) -> Delta {
-    sorted[(sorted.len() * percent).div_ceil(100).max(1) - 1]
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
 
     #[test]
-    fn quantiles_are_samples_by_nearest_rank() {
+    fn quantiles_lie_between_samples() {
         let mut spans = Spans::default();
         for ms in (1..=200).rev() {
             spans.push(Time::from_ns(ms), Delta::ms(ms));
@@ -86,14 +72,14 @@ mod tests {
             .collect();
         let expected = [
             ("rtt_mean_ms", 100.5),
-            ("rtt_p50_ms", 100.0),
-            ("rtt_p95_ms", 190.0),
-            ("rtt_p99_ms", 198.0),
+            ("rtt_p50_ms", 100.5),
+            ("rtt_p95_ms", 190.05),
+            ("rtt_p99_ms", 198.01),
         ];
         assert_eq!(
             names,
             expected.map(|(name, value)| (name.to_owned(), value))
         );
-        assert_eq!(spans.sorted(Time::from_ns(150)).len(), 51);
+        assert_eq!(spans.since(Time::from_ns(150)).len(), 51);
     }
 }

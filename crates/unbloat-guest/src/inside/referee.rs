@@ -242,7 +242,7 @@ fn sum_up(
         arrived: count(|_| true),
         dropped: count(|fate| fate.left_ns.is_none()),
         marked: count(|fate| fate.marked),
-        delay: Distribution::of(delays.collect()),
+        delay: Distribution::of(delays),
         samples,
         counters,
     }

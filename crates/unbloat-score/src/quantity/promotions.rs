@@ -4,9 +4,10 @@ use super::Quantity;
 use crate::analysed::Row;
 use crate::bed::Bed;
 use crate::score::{Score, Unit};
-use crate::statistics::{quantile, share};
+use crate::statistics::share;
 use crate::tuple::Tuple;
 use std::collections::BTreeMap;
+use unbloat_stats::quantile;
 
 pub(super) const QUANTITY: Quantity = Quantity {
     name: "promotion delay",

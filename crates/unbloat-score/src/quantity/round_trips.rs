@@ -4,9 +4,9 @@ use super::Quantity;
 use crate::bed::Bed;
 use crate::packets::Packet;
 use crate::score::{Score, Unit};
-use crate::statistics::quantile;
 use crate::tuple::Tuple;
 use std::collections::BTreeMap;
+use unbloat_stats::quantile;
 
 pub(super) const QUANTITY: Quantity = Quantity {
     name: "round trips",

@@ -75,7 +75,7 @@ impl Workload for State {
             .into_iter()
             .flat_map(|direction| {
                 let delays = &self.delays[direction as usize];
-                let spans = delays.sorted(from);
+                let spans = delays.since(from);
                 let late = spans
                     .iter()
                     .filter(|delay| **delay > self.params.late)
