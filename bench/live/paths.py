@@ -8,9 +8,6 @@ from dataclasses import dataclass
 from bed import ROOT
 
 TRACES = ROOT / "traces/mahimahi"
-LINE = ["--rate-down", "50mbit", "--rate-up", "10mbit"]
-# 160 ms of the downlink, 240 ms of the uplink.
-BUFFERS = ["--queue", "droptail:1MB", "--up-queue", "droptail:300kB"]
 
 
 @dataclass

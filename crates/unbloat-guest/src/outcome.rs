@@ -167,6 +167,9 @@ mod tests {
 
     #[test]
     fn nothing_has_a_distribution_of_zeros() {
-        assert_eq!(Distribution::of(std::iter::empty()), Distribution::default());
+        assert_eq!(
+            Distribution::of(std::iter::empty()),
+            Distribution::default()
+        );
     }
 }

@@ -86,6 +86,7 @@ mod tests {
         let up = LoadedDirection {
             direction: Direction::Up,
             delivered: Rate::mbps(5),
+            line: Rate::kbps(5_180),
             is_steady: true,
             added: Delta::ms(778),
             added_p95: Delta::ms(800),

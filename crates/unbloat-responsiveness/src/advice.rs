@@ -201,7 +201,7 @@ impl LoadedDirection {
             Direction::Up => SHAPER_UP,
             Direction::Down => SHAPER_DOWN,
         };
-        let bps = self.line_rate().as_bps_f64() * share;
+        let bps = self.line.as_bps_f64() * share;
         Rate::from_bps_f64((bps / 1e3).round() * 1e3)
     }
 }

@@ -34,7 +34,7 @@ pub use baseline::standing;
 pub use cause::{Cause, CauseFacts, Late, causes};
 pub use distrust::{Checks, Distrust, LoadChecks, ServerGone, distrust};
 pub use grade::{Facts, LoadedRtt, Mark, Rule, grade, letter};
-pub use load::{Doubt, LoadedDirection, UNNOTICED};
+pub use load::{Doubt, LoadedDirection, Passed, UNNOTICED, line_rate};
 pub use page::{PageRun, PageVerdict, judge_page};
 pub use params::Params;
 pub use place::{Located, Place};

@@ -8,7 +8,7 @@ mod doubts;
 mod stage;
 
 use crate::fields::ms_or_null;
-use crate::load::LoadedDirection;
+use crate::load::{LoadedDirection, Passed, line_rate};
 use crate::verdict::{Verdict, verdict};
 use serde::{Deserialize, Serialize};
 pub use stage::StageNumbers;
@@ -91,9 +91,11 @@ pub fn judge_page(run: &PageRun) -> PageVerdict {
             Direction::Up => PageLoad::Up,
         };
         let stage = stages.iter().find(|stage| stage.name == name)?;
+        let delivered = stage.rates()[direction as usize]?;
         Some(LoadedDirection {
             direction,
-            delivered: stage.rates()[direction as usize]?,
+            delivered,
+            line: line_rate(direction, delivered, Passed::default()),
             is_steady: stage.is_steady(),
             added: stage.mean()?,
             added_p95: stage.p95()?,

@@ -174,9 +174,22 @@ export class Run {
     const accountIsThere = () => this.#account.length === 0 || byPage(this.#account).at(-1).at_ms >= end_ms;
     await this.#until(() => this.#finished !== null && accountIsThere(), LAST_MS);
     this.#endHidden();
+    await this.#endLoad();
     const seen = this.seen();
     const unanswered = (this.#finished?.unanswered ?? []).map((at) => this.#time(at));
     return { judged: await this.#judged(seen, unanswered), seen };
+  }
+
+  /** Without its session the server resets the load's connections; else what waits in their send buffers keeps a slow uplink full for a minute. */
+  async #endLoad() {
+    this.#load.terminate();
+    await this.#endSession();
+  }
+
+  #endSession() {
+    const id = this.#session?.session;
+    this.#session = this.#session && { ...this.#session, session: null };
+    return id ? fetch(`/unbloat/v1/session/${id}`, { method: "DELETE", keepalive: true }).catch(() => {}) : null;
   }
 
   /** The server's verdict: the same code as that of `unbloat test`. */
@@ -240,6 +253,6 @@ export class Run {
     this.#probe?.terminate();
     document.removeEventListener("visibilitychange", this.#seen);
     navigator.connection?.removeEventListener("change", this.#changed);
-    if (this.#session) fetch(`/unbloat/v1/session/${this.#session.session}`, { method: "DELETE", keepalive: true }).catch(() => {});
+    this.#endSession();
   }
 }

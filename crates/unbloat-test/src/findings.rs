@@ -24,8 +24,8 @@ pub use echoes::EchoAccount;
 use echoes::Still;
 use unbloat_responsiveness::{
     Added, Cause, Checks, Confidence, Distrust, Doubt, Facts, LoadChecks, LoadedDirection,
-    LoadedRtt, Mark, Means, Params, Rpm, Rule, ServerGone, Split, StackView, Verdict, distrust,
-    grade, verdict,
+    LoadedRtt, Mark, Means, Params, Passed, Rpm, Rule, ServerGone, Split, StackView, Verdict,
+    distrust, grade, line_rate, verdict,
 };
 use unbloat_units::{Bytes, Delta, Rate, Time};
 
@@ -120,7 +120,7 @@ pub fn findings(measured: &Measured, rule: Rule) -> Findings {
     let splits = splits(&loads);
     let checks = checks(measured, &idle, &loads);
     let reasons = distrust(&checks);
-    let mut directions = directions(&idle, &loads, &splits);
+    let mut directions = directions((measured, &idle), &loads, &splits);
     if measured.server.http == Some(Http::Three) {
         // What waits in senders is cured by options of TCP's sockets, which QUIC does not have.
         directions.iter_mut().for_each(|one| one.unsent = None);
@@ -470,16 +470,25 @@ fn facts(idle: &Idle, loads: &[LoadFindings]) -> Facts {
 }
 
 fn directions(
-    idle: &Idle,
+    (measured, idle): (&Measured, &Idle),
     loads: &[LoadFindings],
     splits: &[(Direction, Split)],
 ) -> Vec<LoadedDirection> {
     let one = |direction: Direction| {
         let found = of(loads, direction)?;
+        let at = direction as usize;
+        let delivered = found.delivered[at]?;
+        let passed = Passed {
+            loaded: found.interface[at],
+            idle: interface::idle_rate(measured, direction),
+            foreign: interface::foreign(measured)[at],
+            is_shared: idle.standing[at].is_some(),
+        };
         let mut split = splits.iter().filter(|(of, _)| *of == direction);
         Some(LoadedDirection {
             direction,
-            delivered: found.delivered[direction as usize]?,
+            delivered,
+            line: line_rate(direction, delivered, passed),
             is_steady: found.is_steady(direction),
             added: found.added_rtt?.mean.value,
             added_p95: found.added_of(direction)?.p95.value,

@@ -188,7 +188,7 @@ impl Cure<'_> {
         let (verdict, shaped) = (&self.before.tested.verdict, self.proposal.shaped);
         let carried = Direction::BOTH.map(|way| {
             shaped[way as usize]?;
-            Some(verdict.of(way)?.line_rate())
+            Some(verdict.of(way)?.line)
         });
         let search = Search {
             ground,

@@ -1,10 +1,12 @@
 use super::*;
+use crate::load::{Passed, line_rate};
 use crate::place::Located;
 
 fn load(direction: Direction, mbps: u64, added_ms: i64) -> LoadedDirection {
     LoadedDirection {
         direction,
         delivered: Rate::mbps(mbps),
+        line: line_rate(direction, Rate::mbps(mbps), Passed::default()),
         is_steady: true,
         added: Delta::ms(added_ms),
         added_p95: Delta::ms(added_ms),
@@ -18,7 +20,7 @@ fn load(direction: Direction, mbps: u64, added_ms: i64) -> LoadedDirection {
 /// Over a line of such a rate.
 fn line(direction: Direction, line: Rate, added_ms: i64) -> LoadedDirection {
     LoadedDirection {
-        delivered: Rate::from_bps_f64(line.as_bps_f64() * 1448.0 / 1500.0),
+        line,
         ..load(direction, 1, added_ms)
     }
 }

@@ -9,7 +9,7 @@ const HIDDEN_MS: f64 = 500.0;
 /// Lateness of the timer that sends: from here on the browser is busy, from there on too busy.
 const BUSY_MS: f64 = 8.0;
 const TOO_BUSY_MS: f64 = 50.0;
-/// Of a stage's messages in a busy browser: more held back than this is not loss, but the browser falling behind.
+/// Of a stage's messages: where more than this are held back, by losses or by a busy browser, the others are late for the same reason.
 const MOST_HELD: f64 = 0.25;
 /// Of a stage's messages: beyond, the browser sent so few that what it measured is its own delay. Not calibrated: at two thirds the idle delay was wrong by
 /// a second in one run on a busy machine, at half or less the verdict was right in four.
@@ -91,11 +91,17 @@ fn of_answers(stage: &StageNumbers, watched: &Watched) -> Vec<Doubt> {
         ));
     }
     let held = stage.held as f64 / (came.max(1)) as f64;
-    if held > MOST_HELD && watched.late_p95_ms > BUSY_MS {
-        all.push(doubt(
-            true,
-            format!("answers came in bursts {during}: the browser or its device was too busy"),
-        ));
+    if held > MOST_HELD {
+        let why = match watched.late_p95_ms > BUSY_MS {
+            true => {
+                format!("answers came in bursts {during}: the browser or its device was too busy")
+            }
+            false => format!(
+                "{:.0} % of the answers {during} waited for retransmissions, so a browser cannot tell how long the queue is (`unbloat test` can)",
+                100.0 * held
+            ),
+        };
+        all.push(doubt(true, why));
     } else if held > 0.05 {
         all.push(doubt(false, format!("{:.0} % of the answers {during} waited for retransmissions of their own connection and are left out", 100.0 * held)));
     }

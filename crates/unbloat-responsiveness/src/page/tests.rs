@@ -119,6 +119,27 @@ fn what_a_lost_packet_held_back_in_one_lane_is_left_out() {
     assert_eq!(judge_page(&run(pause)).summary.stages[1].held, 0);
 }
 
+#[test]
+fn where_most_lanes_wait_for_retransmissions_the_queue_is_not_told() {
+    // Five lanes of eight stand still, in turns.
+    let many = |sent: f64, lane: u16| {
+        let turn = (sent / 700.0) as u16;
+        let is_stuck = (4_000.0..11_000.0).contains(&sent) && (lane + turn) % 8 < 3;
+        if is_stuck {
+            700.0 * f64::from(turn + 1) + 20.0 - sent
+        } else {
+            20.0
+        }
+    };
+    let verdict = judge_page(&run(many)).verdict;
+    assert_eq!((verdict.kind, verdict.grade), (Kind::Unknown, None));
+    assert!(
+        verdict.headline.contains("retransmissions"),
+        "{}",
+        verdict.headline
+    );
+}
+
 type Change = fn(&mut PageRun);
 
 #[test]

@@ -6,6 +6,7 @@ pub(crate) fn load(direction: Direction, added_ms: i64) -> LoadedDirection {
     LoadedDirection {
         direction,
         delivered: Rate::mbps(10),
+        line: Rate::kbps(10_360),
         is_steady: true,
         added: Delta::ms(added_ms),
         added_p95: Delta::ms(added_ms + added_ms / 10),

@@ -12,13 +12,9 @@ const ENOUGH: Delta = Delta::secs(1);
 
 /// Rates in the idle stage, down and up, without the test's own probes.
 pub(super) fn foreign(measured: &Measured) -> [Option<Rate>; 2] {
-    let idle = measured
-        .stages
-        .iter()
-        .find(|stage| stage.load == Load::Idle);
-    let span = idle.map(|stage| (stage.begin, stage.end));
+    let span = idle_span(measured);
     Direction::BOTH.map(|direction| {
-        let (from, to) = span.filter(|(from, to)| to.since(*from) >= ENOUGH)?;
+        let (from, to) = span?;
         let passed = bytes(&measured.interface.as_ref()?.counts, direction, (from, to))?;
         let probes = bytes(&measured.beside, direction, (from, to)).unwrap_or(Bytes::ZERO);
         let echoes = echoes(measured, direction, (from, to));
@@ -26,6 +22,18 @@ pub(super) fn foreign(measured: &Measured) -> [Option<Rate>; 2] {
         let foreign = Bytes::new(passed.as_u64().saturating_sub(own.as_u64()));
         foreign.over(to.since(from))
     })
+}
+
+/// All that passed in the idle stage, the probes included.
+pub(super) fn idle_rate(measured: &Measured, direction: Direction) -> Option<Rate> {
+    rate(measured, direction, idle_span(measured)?)
+}
+
+fn idle_span(measured: &Measured) -> Option<(Time, Time)> {
+    let mut stages = measured.stages.iter();
+    let idle = stages.find(|stage| stage.load == Load::Idle)?;
+    let span = (idle.begin, idle.end);
+    (span.1.since(span.0) >= ENOUGH).then_some(span)
 }
 
 /// All that passed in a direction, framing included.
