@@ -64,6 +64,8 @@ pub struct Passed {
 const PACKET_SHARE: f64 = 1500.0 / 1448.0;
 /// Share of the load. More, on a line that was idle, may be traffic within the house, which is not on the line.
 const FOREIGN: f64 = 0.1;
+/// So little is what networks murmur, and what handshakes of probes cost beyond what is counted; on the slowest lines it is more than that share.
+const MURMUR: Rate = Rate::kbps(64);
 
 /// The rate of a full line, from TCP payload that it delivered and what the interface counted. On a slow line probes and handshakes take a tenth, and
 /// others' traffic may take half of it; the load alone would tell too low a rate. Downloads: all that came. Uploads: the load, and what was there beside
@@ -79,7 +81,7 @@ pub fn line_rate(direction: Direction, delivered: Rate, passed: Passed) -> Rate 
         Direction::Down => loaded.min(load * (1.0 + FOREIGN) + idle),
         Direction::Up => loaded.min(load + idle),
     };
-    let is_line = passed.is_shared || foreign <= FOREIGN * load;
+    let is_line = passed.is_shared || foreign <= (FOREIGN * load).max(MURMUR.as_bps_f64());
     Rate::from_bps_f64(if is_line { counted.max(load) } else { load })
 }
 
@@ -116,6 +118,15 @@ mod tests {
             is_shared: false,
         };
         assert_eq!(line(Direction::Up, 1_448, probes), Rate::kbps(1_600));
+        // An uplink of 300 kbit/s, half of which the probes take.
+        let slow = Passed {
+            loaded: rate(760),
+            idle: rate(142),
+            foreign: rate(30),
+            is_shared: false,
+        };
+        let found = line(Direction::Up, 162, slow);
+        assert!((300..320).contains(&(found.as_bps() / 1_000)), "{found}");
         let all = |loaded| Passed { loaded, ..probes };
         let down = |passed| line(Direction::Down, 1_448, passed);
         assert_eq!(down(all(rate(1_610))), Rate::kbps(1_610));

@@ -126,9 +126,7 @@ impl Summary {
     }
 
     fn verdict_of(&self, judge: &Judge, health: &Health) -> Verdict {
-        let mut verdict = judge.verdict();
-        verdict.caveats.extend(health.sentences());
-        verdict
+        judge.verdict().on(health)
     }
 
     /// What the rows so far say; more may be added afterwards (live capture).
