@@ -99,16 +99,19 @@ pub fn judge_page(run: &PageRun) -> PageVerdict {
             is_steady: stage.is_steady(),
             added: stage.mean()?,
             added_p95: stage.p95()?,
-            idle_rtt: base?,
+            idle_rtt: base?.rtt,
             unsent: None,
             is_starved: false,
             located: None,
         })
     });
     PageVerdict {
-        verdict: verdict(directions.collect(), doubts::doubts(run, &stages)),
+        verdict: verdict(directions.collect(), doubts::doubts(run, base, &stages)),
         limits: limits(&run.watched),
-        summary: Summary { base, stages },
+        summary: Summary {
+            base: base.map(|base| base.rtt),
+            stages,
+        },
     }
 }
 

@@ -1,5 +1,6 @@
 //! What casts doubt on a run of the page.
 
+use super::stage::Base;
 use super::{PageLoad, PageRun, StageNumbers, Watched};
 use crate::load::Doubt;
 use std::collections::BTreeSet;
@@ -17,9 +18,12 @@ const MOST_SKIPPED: f64 = 0.5;
 /// Failures that are repeated in words.
 const MOST_FAILURES: usize = 5;
 
-pub fn doubts(run: &PageRun, stages: &[StageNumbers]) -> Vec<Doubt> {
+pub fn doubts(run: &PageRun, base: Option<Base>, stages: &[StageNumbers]) -> Vec<Doubt> {
     let watched = &run.watched;
     let mut all = of_page(watched);
+    if let Some(standing) = base.and_then(|base| base.standing) {
+        all.push(doubt(false, format!("a queue of {:.0} ms stood before the test loaded anything: others use the line, or the radio slept; what is added is told against the lowest round trip of the run", standing.as_ms())));
+    }
     all.extend(stages.iter().flat_map(|stage| of_answers(stage, watched)));
     all.extend(stages.iter().flat_map(|stage| of_loads(stage, watched)));
     let failures: BTreeSet<&String> = watched.failures.iter().collect();

@@ -1,6 +1,7 @@
 //! Numbers of each stage.
 
 use super::{PageLoad, PageRun, PageStage};
+use crate::baseline::standing;
 use crate::fields::{bps_or_null, ms_or_null};
 use serde::Serialize;
 use std::collections::BTreeMap;
@@ -77,15 +78,30 @@ impl PageLoad {
 
 type Sample = (u16, f64, f64);
 
-/// The median idle round trip, and the numbers of all stages.
-pub fn all(run: &PageRun) -> (Option<Delta>, Vec<StageNumbers>) {
+/// The round trip of the empty path.
+#[derive(Clone, Copy, Debug)]
+pub struct Base {
+    pub rtt: Delta,
+    /// How long a queue was before any load, if one stood.
+    pub standing: Option<Delta>,
+}
+
+/// The empty path, and the numbers of all stages.
+pub fn all(run: &PageRun) -> (Option<Base>, Vec<StageNumbers>) {
     let held = held(run);
     let counts = |at: &usize| !held[*at];
     let of_idle = run.stages.iter().find(|stage| stage.name == PageLoad::Idle);
     let base = of_idle.and_then(|stage| {
         let idle = within(run, window(stage));
-        median(idle.map(|at| run.samples[at].2))
+        let mut idle: Vec<Delta> = idle.map(|at| delta(run.samples[at].2)).collect();
+        let floor = run.samples.iter().map(|sample| delta(sample.2)).min()?;
+        // Where a queue stood before any load, the run's floor is nearer to the empty path.
+        let standing = standing(&mut idle, floor);
+        let median = quantile(&mut idle, 0.5)?;
+        let rtt = if standing.is_some() { floor } else { median };
+        Some(Base { rtt, standing })
     });
+    let base_ms = base.map(|base| base.rtt.as_ms());
     let stages = run.stages.iter().map(|stage| {
         let span = window(stage);
         let answered = within(run, span).count();
@@ -93,9 +109,9 @@ pub fn all(run: &PageRun) -> (Option<Delta>, Vec<StageNumbers>) {
             .filter(counts)
             .map(|at| run.samples[at])
             .collect();
-        numbers(run, stage, base, answered, &counting)
+        numbers(run, stage, base_ms, answered, &counting)
     });
-    (base.map(delta), stages.collect())
+    (base, stages.collect())
 }
 
 fn numbers(
@@ -107,14 +123,11 @@ fn numbers(
 ) -> StageNumbers {
     let (from, to) = window(stage);
     // Less than nothing is nothing.
-    let added: Vec<f64> = base
-        .map(|base| {
-            counting
-                .iter()
-                .map(|(.., rtt)| (rtt - base).max(0.0))
-                .collect()
-        })
-        .unwrap_or_default();
+    let over = |base: f64| move |fastest: f64| (fastest - base).max(0.0);
+    let added: Vec<f64> = base.map_or_else(Vec::new, |base| {
+        let rounds = fastest_of_rounds(run, from, counting);
+        rounds.into_iter().map(over(base)).collect()
+    });
     let share = |share| quantile(&mut added.clone(), share).map(delta);
     let [loads_down, loads_up] = stage.name.loads();
     let of = |is_loaded: bool, readings| is_loaded.then(|| rate(readings, from, to)).flatten();
@@ -142,6 +155,19 @@ fn numbers(
         up: of(loads_up, &run.up),
         spread: alone.and_then(|readings| spread(readings, from, to)),
     }
+}
+
+/// The fastest answer to each round of messages, one on each lane. A queue delays all of a round; what only some of them wait for is a retransmission,
+/// or the browser, which has the load to handle as well.
+fn fastest_of_rounds(run: &PageRun, from: f64, counting: &[Sample]) -> Vec<f64> {
+    let round_ms = f64::from(run.watched.lanes.max(1)) * run.watched.interval_ms.max(1.0);
+    let mut rounds: BTreeMap<u64, f64> = BTreeMap::new();
+    for &(_, sent, rtt) in counting {
+        let round = ((sent - from) / round_ms) as u64;
+        let fastest = rounds.entry(round).or_insert(rtt);
+        *fastest = fastest.min(rtt);
+    }
+    rounds.into_values().collect()
 }
 
 /// The part of a stage that counts.

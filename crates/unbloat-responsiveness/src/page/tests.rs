@@ -228,3 +228,31 @@ fn hostile_input_is_judged_without_a_panic() {
         assert!(serde_json::to_string(&found).is_ok());
     }
 }
+
+#[test]
+fn a_queue_that_stood_before_is_not_the_baseline() {
+    // Somebody downloads all the time; his queue runs empty once between two loads.
+    let judged = judge_page(&run(|sent, _| match sent {
+        10_900.0..11_100.0 => 30.0,
+        _ => 190.0,
+    }));
+    assert_eq!(judged.summary.base, Some(Delta::ms(30)));
+    assert_eq!(judged.verdict.grade.as_deref(), Some("C"));
+    let doubts = &judged.verdict.doubts;
+    assert!(
+        doubts
+            .iter()
+            .any(|doubt| doubt.reason.contains("160 ms stood before")),
+        "{doubts:?}"
+    );
+}
+
+#[test]
+fn what_single_lanes_wait_for_is_not_the_queue() {
+    // Every third answer waits for a retransmission or for a busy browser, in any lane.
+    let judged = judge_page(&run(|sent, lane| match (sent / 20.0) as u64 % 3 {
+        0 if sent > 4_000.0 => 55.0 + f64::from(lane),
+        _ => 20.0,
+    }));
+    assert_eq!(judged.verdict.grade.as_deref(), Some("A+"));
+}
