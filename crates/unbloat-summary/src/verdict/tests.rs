@@ -257,7 +257,7 @@ fn delayed_acknowledgments_are_named() {
     let verdict = verdict(&[with(download(1, "loop", 0.0), few)], &[]);
     assert_eq!(
         verdict.sentence,
-        "Delay, but no queue: delayed acknowledgments (195 ms)."
+        "Delay, but no queue: the host holds acknowledgments back (195 ms)."
     );
 }
 

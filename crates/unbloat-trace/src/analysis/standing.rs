@@ -107,8 +107,9 @@ fn row(found: &Evidence, facts: &Facts, flow: &Flow<'_>, cx: &mut Context<'_>) {
     carrying(&mut row, &found.back);
 }
 
-/// Delays that were the answering host's or the radio's own, by kind.
+/// Delays that no queue made, by kind.
 fn waits(row: &mut RowWriter<'_>, found: &Evidence) {
+    row.f64(found.step.map(Delta::as_ms));
     for wait in found.waits {
         row.u64(u64::from(wait.samples));
         row.f64(wait.median_ms);

@@ -31,9 +31,13 @@
 //! bound the host's share of each.
 
 mod evidence;
+mod floor;
 mod host_clock;
+mod lateness;
+mod levels;
 mod ranks;
 mod recorder;
+mod think;
 mod waits;
 mod window;
 

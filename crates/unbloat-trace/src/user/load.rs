@@ -65,6 +65,22 @@ impl Load {
         self.in_flight[side] += more;
     }
 
+    /// Nothing of the user's can have made a queue in the window and the one before: no more was on its way
+    /// than a first window (RFC 6928) or, of what was not captured, passed.
+    #[inline]
+    pub(crate) fn is_light(&self, index: u32, side: usize, is_captured: bool) -> bool {
+        const FIRST_WINDOW: u32 = 14_600;
+        let of = |index: u32| {
+            let slot = self.ring.get(index as usize % Self::SLOTS);
+            let slot = slot.filter(|slot| slot.number == index.saturating_add(1));
+            slot.map_or(0, |slot| match is_captured {
+                true => slot.in_flight[side],
+                false => slot.bytes[side] / 2,
+            })
+        };
+        of(index).max(of(index.saturating_sub(1))) <= FIRST_WINDOW
+    }
+
     /// Adds what is known of the window to a flow's own account of it.
     pub(crate) fn tell(&self, index: u32, both: &mut [Carried; 2]) {
         let slot = self.ring.get(index as usize % Self::SLOTS);
