@@ -43,7 +43,7 @@ def label(situation, name, true, seen, translate):
     return {
         "kind": worst(one["kind"] for one in directions.values()),
         "accept": sorted(overall), "directions": directions, "limit": situation.limit,
-        "other": list(situation.other), "other_shows": any(shows(situation, name, where, data_ways) for where in situation.other_at),
+        "other": list(situation.other), "other_shows": any(shows_other(situation, name, where, data_ways) for where in situation.other_at),
     }
 
 
@@ -80,7 +80,7 @@ def seen_from(name, way, has_timestamps, data_ways):
     return SIDE if ("up" if name == "client" else "down") in data_ways else WEAK
 
 
-def shows(situation, name, where, data_ways):
+def shows_other(situation, name, where, data_ways):
     """Whether a delay that is no queue, and arises there, shows from there."""
     if where in ("down", "up"):
         return seen_from(name, where, situation.has_timestamps, data_ways) != NONE
