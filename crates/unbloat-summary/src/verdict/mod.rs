@@ -249,8 +249,8 @@ impl VerdictKind {
             VerdictKind::Bloated => 5,
             VerdictKind::Slight => 4,
             VerdictKind::Clean => 3,
-            VerdictKind::OtherDelay => 2,
-            VerdictKind::CannotTell => 1,
+            VerdictKind::CannotTell => 2,
+            VerdictKind::OtherDelay => 1,
             VerdictKind::NotTested => 0,
         }
     }

@@ -231,11 +231,39 @@ impl Judged<'_> {
             windows: seen.len() as u32,
             low: lows(&states),
             standing: self.standing(&states, &runs, &stood),
-            waits,
-            step: step_us(self.windows, self.delays, self.target).map(Delta::us),
+            waits: self.told(waits, &states, !runs.is_empty()),
+            step: self.step(),
             ahead: self.carrying(self.series.side(), &states, &stood),
             back: self.carrying(self.series.side().other(), &states, &stood),
         })
+    }
+
+    /// What stands is a queue, whatever else late samples look like; and jitter comes back to the floor all the time.
+    fn told(
+        &self,
+        mut waits: [WaitFound; Wait::COUNT],
+        states: &[State],
+        is_standing: bool,
+    ) -> [WaitFound; Wait::COUNT] {
+        let seen = self.delays.iter().filter(|d| d.samples > 0).count();
+        let is_low = 10 * lows(states) as usize >= seen;
+        let mut forget = |wait: Wait| waits[wait as usize] = WaitFound::default();
+        if is_standing {
+            [Wait::Wake, Wait::PowerSave, Wait::DelayedAck].map(&mut forget);
+        }
+        if is_standing || !is_low {
+            forget(Wait::Jitter);
+        }
+        waits
+    }
+
+    /// Of the path's own delays: a capture clock that is set moves those that it measures, and a round trip holds both
+    /// directions and their hosts.
+    fn step(&self) -> Option<Delta> {
+        let step = || step_us(self.windows, self.delays, self.target);
+        matches!(self.series, Series::Path(_))
+            .then(step)?
+            .map(Delta::us)
     }
 
     fn state(&self, delays: &Delays) -> State {

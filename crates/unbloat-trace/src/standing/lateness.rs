@@ -25,8 +25,6 @@ pub(super) struct Sample {
     pub(super) added: Delta,
     /// What is no more above it is not late.
     pub(super) target: Delta,
-    /// Since the previous packet of the host that sent this one.
-    pub(super) pause: Delta,
     /// How long the flow was silent before the delayed packet set out.
     pub(super) silence: Delta,
     /// An acknowledgment that the host may have held back.
@@ -162,7 +160,7 @@ impl Lateness {
         if self.is_wake() {
             return Some((Wait::Wake, &self.woken));
         }
-        let is_often = late >= Self::LEAST_JITTER && 5 * late >= u64::from(self.samples);
+        let is_often = late >= Self::LEAST_JITTER && 10 * late >= u64::from(self.samples);
         (is_often && self.is_independent()).then_some((Wait::Jitter, &self.late))
     }
 
@@ -191,7 +189,8 @@ impl Lateness {
         let of_silent = woken as f64 / f64::from(self.silent);
         let of_busy = (late - woken) as f64 / busy.max(1) as f64;
         let is_contrast = busy >= 5 && 4.0 * of_busy <= of_silent;
-        is_contrast || 2.0 * of_busy <= of_silent && self.is_independent()
+        let is_alone = u64::from(self.silent) >= 4 * busy || 2.0 * of_busy <= of_silent;
+        is_contrast || is_alone && self.is_independent()
     }
 
     /// Von Neumann's ratio says that no sample depends on the one before.
@@ -206,8 +205,8 @@ impl Lateness {
 /// Pauses after which everything comes at once: an outage, a handover, a repeat of the link.
 #[derive(Clone, Copy, Default)]
 struct Hold {
-    /// The sample before was late.
-    was_late: bool,
+    /// The sample before this one, and whether it was late.
+    before: Option<(Time, bool)>,
     /// One that is not over: since when, and how long it held.
     open: Option<(Time, Delta)>,
     held: u32,
@@ -220,7 +219,7 @@ impl Hold {
     const OVER: Delta = Delta::secs(1);
 
     fn add(&mut self, sample: &Sample) {
-        let was_late = std::mem::replace(&mut self.was_late, sample.is_late());
+        let before = self.before.replace((sample.now, sample.is_late()));
         if let Some((since, added)) = self.open {
             let lasts = sample.now.since_bounded(since);
             if lasts > added + Self::OVER {
@@ -232,8 +231,11 @@ impl Hold {
             }
         }
         // Most of the pause is in the delay: packets were on their way, and nobody was silent.
-        let is_held = sample.added >= Self::LEAST && sample.added * 5 >= sample.pause * 4;
-        if !was_late && is_held && sample.pause >= Self::LEAST {
+        let pause = before
+            .filter(|&(_, was_late)| !was_late)
+            .map(|(at, _)| sample.now.since_bounded(at));
+        let is_held = |pause: Delta| pause >= Self::LEAST && sample.added * 5 >= pause * 4;
+        if sample.added >= Self::LEAST && pause.is_some_and(is_held) {
             self.open = Some((sample.now, sample.added));
         }
     }
@@ -255,7 +257,6 @@ mod tests {
             now: Time::default() + Delta::ms(at_ms),
             added: Delta::ms(added_ms),
             target: Delta::ms(8),
-            pause: Delta::ms(50),
             silence: Delta::ZERO,
             is_holdable: false,
             is_light: true,
@@ -278,7 +279,9 @@ mod tests {
             Wait::Hold,
             Wait::Jitter,
         ];
-        kinds.into_iter().find(|&kind| found[kind as usize].samples > 0)
+        kinds
+            .into_iter()
+            .find(|&kind| found[kind as usize].samples > 0)
     }
 
     #[test]
@@ -340,7 +343,10 @@ mod tests {
 
     #[test]
     fn delays_that_do_not_depend_on_what_came_before_are_jitter() {
-        assert_eq!(kind((0..99).map(|n| sample(n * 30, random(n)))), Some(Wait::Jitter));
+        assert_eq!(
+            kind((0..99).map(|n| sample(n * 30, random(n)))),
+            Some(Wait::Jitter)
+        );
     }
 
     #[test]
@@ -367,14 +373,8 @@ mod tests {
                 let (sent, pause_ends) = (n * 20, 3_500);
                 let is_within = (2_000..pause_ends).contains(&sent);
                 match (is_within, held) {
-                    (true, true) => Sample {
-                        pause: Delta::ms(if sent == 2_000 { 1_520 } else { 0 }),
-                        ..sample(pause_ends, pause_ends - sent)
-                    },
-                    (true, false) => Sample {
-                        pause: Delta::ms(40),
-                        ..sample(2 * sent - 2_000, sent - 2_000)
-                    },
+                    (true, true) => sample(pause_ends, pause_ends - sent),
+                    (true, false) => sample(2 * sent - 2_000, sent - 2_000),
                     _ => sample(sent + if held { 0 } else { 1_500 }, 0),
                 }
             })

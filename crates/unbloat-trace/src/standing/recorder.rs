@@ -21,6 +21,8 @@ pub(crate) struct Recorder {
     hosts: [Host; 2],
     /// Of series by clocks, as of now; `floors` are those of windows, in hindsight.
     lows: [RunningFloor; Series::COUNT],
+    /// Whose payload was the flow's last packet.
+    asked: Option<Side>,
     gap: Gap,
     echoes: Echoes,
     waits: Option<Box<Waits>>,
@@ -81,17 +83,16 @@ struct Echo {
 struct Seen {
     now: Time,
     has_payload: bool,
-    /// It acknowledges something new.
-    has_news: bool,
-    /// A host may have held it back.
-    is_holdable: bool,
+    answer: Answer,
     /// By direction: the user has no more on the way than an idle path takes at once.
     is_light: [bool; 2],
-    /// Since the host's previous packet, and since any of the flow's.
+    /// Since the host's previous packet.
     pause: Delta,
-    flow_pause: Delta,
-    /// How long the flow was silent before the other host's last payload, if its packets are captured.
-    silence: Option<Delta>,
+    /// Since the flow's last packet; while one host waits for the other's answer, nobody is silent.
+    silence: Delta,
+    /// The same of the other host's last payload, where that is known.
+    silence_before: Option<Delta>,
+    is_other_captured: bool,
     target: Delta,
 }
 
@@ -101,10 +102,32 @@ impl Seen {
             now: self.now,
             added,
             target: self.target,
-            pause: self.pause,
             silence,
-            is_holdable: self.is_holdable,
+            is_holdable: false,
             is_light: true,
+        }
+    }
+}
+
+/// What a packet acknowledges, which says why it left when it did.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Answer {
+    /// Nothing new.
+    None,
+    One,
+    Several,
+    /// It came with payload.
+    Spoken,
+}
+
+impl Answer {
+    #[inline]
+    fn of(seg: &Segment<'_>) -> Answer {
+        match (seg.acked, seg.header.payload_len, seg.acked_packets) {
+            (0, _, _) => Answer::None,
+            (_, 1.., _) => Answer::Spoken,
+            (_, _, 2..) => Answer::Several,
+            _ => Answer::One,
         }
     }
 }
@@ -136,11 +159,12 @@ impl Recorder {
         let at = side.index();
         let gap = self.hosts[at].last.map(|last| seg.now.since_bounded(last));
         let at_once = AtOnce::of(seg, flow);
-        let seen = self.seen(seg, at_once, index, flow, load);
+        let seen = self.seen(seg, index, flow, load);
         if seen.has_payload {
-            self.hosts[at].silence = seen.flow_pause;
+            self.hosts[at].silence = seen.silence;
         }
         self.hosts[at].last = Some(seg.now);
+        self.asked = seen.has_payload.then_some(side);
         let stamp_gap = self.on_stamp(seg, index, at_once, seen);
         if let Some(sample) = seg.rtt {
             let gap = match at_once {
@@ -149,7 +173,7 @@ impl Recorder {
             };
             let delay = (sample.rtt.as_us(), gap.map(Delta::as_us));
             self.sample(self.last_place(), Series::Loop(side.other()), delay);
-            self.on_round_trip(side, sample.rtt, seen, flow);
+            self.on_round_trip(side, sample.rtt, gap, seen, flow);
         }
         if let Some(thought) = self.gap.on_packet(seg) {
             self.waits.get_or_insert_default().add_think(thought);
@@ -159,36 +183,44 @@ impl Recorder {
     }
 
     #[inline]
-    fn seen(
-        &self,
-        seg: &Segment<'_>,
-        at_once: Option<AtOnce>,
-        window: u32,
-        flow: &Flow<'_>,
-        load: &Load,
-    ) -> Seen {
+    fn seen(&self, seg: &Segment<'_>, window: u32, flow: &Flow<'_>, load: &Load) -> Seen {
         let (own, other) = (seg.side.index(), seg.side.other().index());
         let since =
             |last: Option<Time>| last.map_or(Delta::ZERO, |last| seg.now.since_bounded(last));
         let before = self.hosts.iter().filter_map(|host| host.last).max();
         let has_payload = seg.header.payload_len > 0;
-        let is_captured = flow.core.packets.map(|packets| packets > 0);
+        let is_captured = flow.core.packets[other] > 0;
+        let is_waiting = |side: Side| self.asked == Some(side);
         let floors = Side::BOTH.map(|side| flow.half(side).rtt_floor());
         Seen {
             now: seg.now,
             has_payload,
-            has_news: seg.acked > 0,
-            is_holdable: !has_payload && at_once.is_none() && seg.acked_packets <= 1,
-            is_light: [0, 1].map(|at| load.is_light(window, at, is_captured[at])),
+            answer: Answer::of(seg),
+            is_light: [0, 1].map(|at| load.is_light(window, at)),
             pause: since(self.hosts[own].last),
-            flow_pause: since(before),
-            silence: is_captured[other].then_some(self.hosts[other].silence),
+            silence: match is_waiting(seg.side.other()) {
+                true => Delta::ZERO,
+                false => since(before),
+            },
+            silence_before: match (is_captured, is_waiting(seg.side)) {
+                (true, _) => Some(self.hosts[other].silence),
+                (false, true) => Some(Delta::ZERO),
+                (false, false) => None,
+            },
+            is_other_captured: is_captured,
             target: target(floors.into_iter().flatten().reduce(|a, b| a + b)),
         }
     }
 
     /// Takes in a round trip of data of the other side, where no timestamps say more.
-    fn on_round_trip(&mut self, side: Side, rtt: Delta, seen: Seen, flow: &Flow<'_>) {
+    fn on_round_trip(
+        &mut self,
+        side: Side,
+        rtt: Delta,
+        held: Option<Delta>,
+        seen: Seen,
+        flow: &Flow<'_>,
+    ) {
         let acked = side.other();
         let Some(floor) = flow.half(acked).rtt_floor() else {
             return;
@@ -200,20 +232,46 @@ impl Recorder {
             is_light: seen.is_light == [true; 2],
             ..seen.sample(rtt - floor, self.hosts[acked.index()].silence)
         };
-        self.on_answer(side, Series::Loop(acked), &seen, sample);
+        self.on_answer(side, Series::Loop(acked), &seen, held, sample);
     }
 
-    /// A delay that holds a host's own wait.
-    fn on_answer(&mut self, side: Side, series: Series, seen: &Seen, sample: Sample) {
-        // With payload, it may have waited for what there was to say: of a server that is an answer, of a client nothing that
-        // anybody waits for. What is later than any host delays an acknowledgment was not with the host.
-        if seen.has_payload && sample.added <= Lateness::LONGEST_HOLD {
-            if side == Side::Down && sample.added >= Gap::LEAST && sample.is_late() {
-                let waits = self.waits.get_or_insert_default();
-                waits.add_think(sample.added);
+    /// A delay that holds a host's own wait, of `held` at most.
+    fn on_answer(
+        &mut self,
+        side: Side,
+        series: Series,
+        seen: &Seen,
+        held: Option<Delta>,
+        sample: Sample,
+    ) {
+        let is_holdable = match (held, seen.answer) {
+            (Some(held), _) if held <= sample.target => false,
+            // It left for another reason than that something came.
+            (_, Answer::None) => return,
+            // The first of them waited for the last, which says nothing but of long pauses.
+            (_, Answer::Several) => {
+                let sample = Sample {
+                    is_light: false,
+                    ..sample
+                };
+                return self.late(series, &sample);
             }
-            return;
-        }
+            (_, Answer::One) => true,
+            // What is later than any host delays an acknowledgment was not with the host.
+            (_, Answer::Spoken) if sample.added > Lateness::LONGEST_HOLD => false,
+            // It waited for what there was to say: a server's answer; for a client's next request nobody waits.
+            (_, Answer::Spoken) => {
+                if side == Side::Down && sample.is_late() && sample.added >= Gap::LEAST {
+                    let waits = self.waits.get_or_insert_default();
+                    waits.add_think(sample.added);
+                }
+                return;
+            }
+        };
+        let sample = Sample {
+            is_holdable,
+            ..sample
+        };
         self.late(series, &sample);
     }
 
@@ -358,7 +416,7 @@ impl Recorder {
             ..seen
         };
         let on_way = self.on_one_way(side, &seen, one_way);
-        let is_answer_unseen = side == Side::Up && seen.silence.is_none();
+        let is_answer_unseen = side == Side::Up && !seen.is_other_captured;
         if let Some(echo) = packet.echo {
             let echoed = ns(echo.position, other);
             let path = (sent - echoed) / 1_000;
@@ -369,8 +427,9 @@ impl Recorder {
                 None => gap,
             };
             self.sample(place, Series::Path(side.other()), (path, held));
-            self.on_path(side, &seen, path, ns(echo.step, other));
-            if is_answer_unseen && seen.has_news {
+            let delay = (path, held.map(Delta::us));
+            self.on_path(side, &seen, delay, ns(echo.step, other));
+            if is_answer_unseen && seen.answer != Answer::None {
                 self.on_echoed_answer(seen.now, echoed);
             }
         }
@@ -385,9 +444,8 @@ impl Recorder {
         let series = Series::OneWay(side);
         let added = self.lows[series.index()].added(seen.now, us);
         let sample = Sample {
-            is_holdable: false,
             is_light: seen.is_light[side.index()],
-            ..seen.sample(added, seen.flow_pause - added)
+            ..seen.sample(added, seen.silence - added)
         };
         self.late(series, &sample);
         added
@@ -395,15 +453,15 @@ impl Recorder {
 
     /// `step_ns` after what was echoed before, the other host sent what is echoed now.
     #[inline]
-    fn on_path(&mut self, side: Side, seen: &Seen, us: i64, step_ns: i64) {
+    fn on_path(&mut self, side: Side, seen: &Seen, (us, held): (i64, Option<Delta>), step_ns: i64) {
         let series = Series::Path(side.other());
         let added = self.lows[series.index()].added(seen.now, us);
         let unseen = Delta::ns(step_ns).min(seen.pause - added);
         let sample = Sample {
             is_light: seen.is_light[side.other().index()],
-            ..seen.sample(added, seen.silence.unwrap_or(unseen))
+            ..seen.sample(added, seen.silence_before.unwrap_or(unseen))
         };
-        self.on_answer(side, series, seen, sample);
+        self.on_answer(side, series, seen, held, sample);
     }
 
     #[inline]
