@@ -165,9 +165,11 @@ impl<'a> Case<'a> {
         let threshold = self.params.bloat_threshold.as_ms();
         let (kind, reason) = match main.row.sustained_ms {
             ms if ms < threshold / 2.0 => return self.without_claim(direction),
-            _ if !is_explained && main.row.level_share >= LEVEL => {
-                return self.other_delay(direction, main);
-            }
+            _ if !is_explained && main.row.level_share >= LEVEL => match main.row.series {
+                // A full queue looks like it as well, to those who see no more than round trips.
+                Series::Loop => (VerdictKind::CannotTell, Some(Reason::Unexplained)),
+                Series::Path | Series::OneWay => return self.other_delay(direction, main),
+            },
             _ if !is_explained && main.row.standing < LEAST_UNEXPLAINED => {
                 (VerdictKind::CannotTell, Some(Reason::Unexplained))
             }

@@ -231,28 +231,28 @@ impl Judged<'_> {
             windows: seen.len() as u32,
             low: lows(&states),
             standing: self.standing(&states, &runs, &stood),
-            waits: self.told(waits, &states, !runs.is_empty()),
+            waits: self.told(waits, &states, seen.len()),
             step: self.step(),
             ahead: self.carrying(self.series.side(), &states, &stood),
             back: self.carrying(self.series.side().other(), &states, &stood),
         })
     }
 
-    /// What stands is a queue, whatever else late samples look like; and jitter comes back to the floor all the time.
+    /// What stands most of the time is a queue, whatever else its late samples look like; and jitter comes back to
+    /// the floor now and then.
     fn told(
         &self,
         mut waits: [WaitFound; Wait::COUNT],
         states: &[State],
-        is_standing: bool,
+        seen: usize,
     ) -> [WaitFound; Wait::COUNT] {
-        let seen = self.delays.iter().filter(|d| d.samples > 0).count();
-        let is_low = 10 * lows(states) as usize >= seen;
-        let mut forget = |wait: Wait| waits[wait as usize] = WaitFound::default();
-        if is_standing {
-            [Wait::Wake, Wait::PowerSave, Wait::DelayedAck].map(&mut forget);
-        }
-        if is_standing || !is_low {
-            forget(Wait::Jitter);
+        let standing = states.iter().filter(|s| **s == State::Standing).count();
+        let is_standing = 4 * standing >= 3 * seen;
+        let is_low = 20 * lows(states) as usize >= seen;
+        for wait in [Wait::Wake, Wait::PowerSave, Wait::DelayedAck, Wait::Jitter] {
+            if is_standing || wait == Wait::Jitter && !is_low {
+                waits[wait as usize] = WaitFound::default();
+            }
         }
         waits
     }

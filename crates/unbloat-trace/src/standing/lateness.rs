@@ -25,6 +25,8 @@ pub(super) struct Sample {
     pub(super) added: Delta,
     /// What is no more above it is not late.
     pub(super) target: Delta,
+    /// Since the sample before this one, if there was one.
+    pub(super) pause: Option<Delta>,
     /// How long the flow was silent before the delayed packet set out.
     pub(super) silence: Delta,
     /// An acknowledgment that the host may have held back.
@@ -75,6 +77,8 @@ impl Lateness {
     const GIVEN_UP: Delta = Delta::secs(1);
     /// No stack delays acknowledgments longer: Linux's TCP_DELACK_MAX and Windows' 200 ms, and a tick.
     pub(super) const LONGEST_HOLD: Delta = Delta::ms(250);
+    /// Windows', Linux's and the BSDs' timers are of 40 ms and more.
+    const SHORTEST_TIMER: Delta = Delta::ms(25);
     /// 100 time units of 1,024 us: the interval between beacons that access points are shipped with.
     const BEACONS_US: i64 = 102_400;
     /// Rayleigh's test: of this many random phases one set in 2,000 is as much aligned.
@@ -169,9 +173,11 @@ impl Lateness {
         let quantile = |q| self.late.quantile(q).unwrap_or_default();
         let spread = quantile(0.75) - quantile(0.25);
         let is_timed = spread <= (Self::TIMED * quantile(0.5)).max(Self::TIMER_TICK_US);
-        let is_short = quantile(0.5) < Self::LONGEST_HOLD.as_us() as f64;
+        let is_timer = (Self::SHORTEST_TIMER.as_us() as f64..Self::LONGEST_HOLD.as_us() as f64)
+            .contains(&quantile(0.5));
+        let is_often = 10 * self.late.count() >= u64::from(self.samples);
         let is_held = u64::from(self.holdable) * 5 >= self.late.count() * 4;
-        is_timed && is_short && is_held && self.tardy <= self.prompt
+        is_timed && is_timer && is_often && is_held && self.tardy <= self.prompt
     }
 
     fn is_on_beacons(&self) -> bool {
@@ -205,8 +211,8 @@ impl Lateness {
 /// Pauses after which everything comes at once: an outage, a handover, a repeat of the link.
 #[derive(Clone, Copy, Default)]
 struct Hold {
-    /// The sample before this one, and whether it was late.
-    before: Option<(Time, bool)>,
+    /// The sample before was late.
+    was_late: bool,
     /// One that is not over: since when, and how long it held.
     open: Option<(Time, Delta)>,
     held: u32,
@@ -219,7 +225,7 @@ impl Hold {
     const OVER: Delta = Delta::secs(1);
 
     fn add(&mut self, sample: &Sample) {
-        let before = self.before.replace((sample.now, sample.is_late()));
+        let was_late = std::mem::replace(&mut self.was_late, sample.is_late());
         if let Some((since, added)) = self.open {
             let lasts = sample.now.since_bounded(since);
             if lasts > added + Self::OVER {
@@ -231,11 +237,8 @@ impl Hold {
             }
         }
         // Most of the pause is in the delay: packets were on their way, and nobody was silent.
-        let pause = before
-            .filter(|&(_, was_late)| !was_late)
-            .map(|(at, _)| sample.now.since_bounded(at));
         let is_held = |pause: Delta| pause >= Self::LEAST && sample.added * 5 >= pause * 4;
-        if sample.added >= Self::LEAST && pause.is_some_and(is_held) {
+        if sample.added >= Self::LEAST && !was_late && sample.pause.is_some_and(is_held) {
             self.open = Some((sample.now, sample.added));
         }
     }
@@ -257,6 +260,7 @@ mod tests {
             now: Time::default() + Delta::ms(at_ms),
             added: Delta::ms(added_ms),
             target: Delta::ms(8),
+            pause: None,
             silence: Delta::ZERO,
             is_holdable: false,
             is_light: true,
@@ -270,7 +274,13 @@ mod tests {
 
     fn kind(samples: impl Iterator<Item = Sample>) -> Option<Wait> {
         let mut lateness = Lateness::default();
-        samples.for_each(|sample| lateness.add(&sample));
+        let mut last = None;
+        for sample in samples {
+            let pause = last
+                .replace(sample.now)
+                .map(|at| sample.now.since_bounded(at));
+            lateness.add(&Sample { pause, ..sample });
+        }
         let found = lateness.found();
         let kinds = [
             Wait::Wake,

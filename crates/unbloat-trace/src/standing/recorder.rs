@@ -21,6 +21,8 @@ pub(crate) struct Recorder {
     hosts: [Host; 2],
     /// Of series by clocks, as of now; `floors` are those of windows, in hindsight.
     lows: [RunningFloor; Series::COUNT],
+    /// When the last sample of a series was taken that late ones are held against.
+    sampled: [Option<Time>; Series::COUNT],
     /// Whose payload was the flow's last packet.
     asked: Option<Side>,
     gap: Gap,
@@ -102,6 +104,7 @@ impl Seen {
             now: self.now,
             added,
             target: self.target,
+            pause: None,
             silence,
             is_holdable: false,
             is_light: true,
@@ -204,8 +207,8 @@ impl Recorder {
             },
             silence_before: match (is_captured, is_waiting(seg.side)) {
                 (true, _) => Some(self.hosts[other].silence),
-                (false, true) => Some(Delta::ZERO),
-                (false, false) => None,
+                (false, true) if seg.side == Side::Up => Some(Delta::ZERO),
+                (false, _) => None,
             },
             is_other_captured: is_captured,
             target: target(floors.into_iter().flatten().reduce(|a, b| a + b)),
@@ -254,7 +257,7 @@ impl Recorder {
                     is_light: false,
                     ..sample
                 };
-                return self.late(series, &sample);
+                return self.late(series, sample);
             }
             (_, Answer::One) => true,
             // What is later than any host delays an acknowledgment was not with the host.
@@ -272,15 +275,16 @@ impl Recorder {
             is_holdable,
             ..sample
         };
-        self.late(series, &sample);
+        self.late(series, sample);
     }
 
     #[inline]
-    fn late(&mut self, series: Series, sample: &Sample) {
-        match &mut self.waits {
-            Some(waits) => waits.add(series, sample),
-            None if sample.is_late() => self.waits.get_or_insert_default().add(series, sample),
-            None => {}
+    fn late(&mut self, series: Series, sample: Sample) {
+        let last = self.sampled[series.index()].replace(sample.now);
+        let pause = last.map(|last| sample.now.since_bounded(last));
+        if self.waits.is_some() || sample.is_late() {
+            let waits = self.waits.get_or_insert_default();
+            waits.add(series, &Sample { pause, ..sample });
         }
     }
 
@@ -447,7 +451,7 @@ impl Recorder {
             is_light: seen.is_light[side.index()],
             ..seen.sample(added, seen.silence - added)
         };
-        self.late(series, &sample);
+        self.late(series, sample);
         added
     }
 
