@@ -167,8 +167,10 @@ impl<'a> Case<'a> {
             ms if ms < threshold / 2.0 => return self.without_claim(direction),
             _ if !is_explained && main.row.level_share >= LEVEL => match main.row.series {
                 // A full queue looks like it as well, to those who see no more than round trips.
-                Series::Loop => (VerdictKind::CannotTell, Some(Reason::Unexplained)),
-                Series::Path | Series::OneWay => return self.other_delay(direction, main),
+                Series::Loop if !self.has_step(main.row.flow_id) => {
+                    (VerdictKind::CannotTell, Some(Reason::Unexplained))
+                }
+                _ => return self.other_delay(direction, main),
             },
             _ if !is_explained && main.row.standing < LEAST_UNEXPLAINED => {
                 (VerdictKind::CannotTell, Some(Reason::Unexplained))
@@ -374,6 +376,14 @@ impl<'a> Case<'a> {
             ms,
         }));
         others
+    }
+
+    /// The path's own delays went from one level to another.
+    fn has_step(&self, flow_id: u64) -> bool {
+        let rows = Direction::BOTH.map(|way| self.row_of(flow_id, Series::Path, way));
+        rows.into_iter()
+            .flatten()
+            .any(|row| row.step_ms >= Some(LEAST_STEP_MS))
     }
 
     /// A loop is of both directions: where a queue stands in either, its late samples may be that queue's.

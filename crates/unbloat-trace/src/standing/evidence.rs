@@ -239,7 +239,7 @@ impl Judged<'_> {
     }
 
     /// What stands most of the time is a queue, whatever else its late samples look like; and jitter comes back to
-    /// the floor now and then.
+    /// a quarter of its median now and then.
     fn told(
         &self,
         mut waits: [WaitFound; Wait::COUNT],
@@ -248,7 +248,10 @@ impl Judged<'_> {
     ) -> [WaitFound; Wait::COUNT] {
         let standing = states.iter().filter(|s| **s == State::Standing).count();
         let is_standing = 4 * standing >= 3 * seen;
-        let is_low = 20 * lows(states) as usize >= seen;
+        let median_ms = waits[Wait::Jitter as usize].median_ms.unwrap_or_default();
+        let low_us = (median_ms * 1e3 / 4.0).max(self.target.as_us() as f64);
+        let is_low = |d: &&Delays| d.samples > 0 && d.upper as f64 <= low_us;
+        let is_low = 20 * self.delays.iter().filter(is_low).count() >= seen;
         for wait in [Wait::Wake, Wait::PowerSave, Wait::DelayedAck, Wait::Jitter] {
             if is_standing || wait == Wait::Jitter && !is_low {
                 waits[wait as usize] = WaitFound::default();

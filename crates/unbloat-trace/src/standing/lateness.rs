@@ -87,6 +87,7 @@ impl Lateness {
     /// Fewer late samples are chance.
     const LEAST: u64 = 3;
     const LEAST_JITTER: u64 = 10;
+    const LEAST_TIMED: u64 = 8;
     const LEAST_PAIRS: u32 = 8;
     const INDEPENDENT: f64 = 0.5;
     /// Interquartile range over median, of a timer; and what a timer's own tick makes of it.
@@ -165,7 +166,8 @@ impl Lateness {
             return Some((Wait::Wake, &self.woken));
         }
         let is_often = late >= Self::LEAST_JITTER && 10 * late >= u64::from(self.samples);
-        (is_often && self.is_independent()).then_some((Wait::Jitter, &self.late))
+        let is_jitter = is_often && is_spread(&self.late) && self.is_independent();
+        is_jitter.then_some((Wait::Jitter, &self.late))
     }
 
     /// Acknowledgments that may be held are late by the same, and others are not late.
@@ -175,7 +177,8 @@ impl Lateness {
         let is_timed = spread <= (Self::TIMED * quantile(0.5)).max(Self::TIMER_TICK_US);
         let is_timer = (Self::SHORTEST_TIMER.as_us() as f64..Self::LONGEST_HOLD.as_us() as f64)
             .contains(&quantile(0.5));
-        let is_often = 10 * self.late.count() >= u64::from(self.samples);
+        let n = self.late.count();
+        let is_often = n >= Self::LEAST_TIMED && 10 * n >= u64::from(self.samples);
         let is_held = u64::from(self.holdable) * 5 >= self.late.count() * 4;
         is_timed && is_timer && is_often && is_held && self.tardy <= self.prompt
     }
@@ -196,7 +199,7 @@ impl Lateness {
         let of_busy = (late - woken) as f64 / busy.max(1) as f64;
         let is_contrast = busy >= 5 && 4.0 * of_busy <= of_silent;
         let is_alone = u64::from(self.silent) >= 4 * busy || 2.0 * of_busy <= of_silent;
-        is_contrast || is_alone && self.is_independent()
+        is_contrast || is_alone && is_spread(&self.woken) && self.is_independent()
     }
 
     /// Von Neumann's ratio says that no sample depends on the one before.
@@ -208,11 +211,17 @@ impl Lateness {
     }
 }
 
+/// Not all alike, as after a step of the path or of a clock.
+fn is_spread(late: &LogHistogram) -> bool {
+    let quantile = |q| late.quantile(q).unwrap_or_default();
+    quantile(0.75) - quantile(0.25) >= quantile(0.5) / 5.0
+}
+
 /// Pauses after which everything comes at once: an outage, a handover, a repeat of the link.
 #[derive(Clone, Copy, Default)]
 struct Hold {
-    /// The sample before was late.
-    was_late: bool,
+    /// How late the sample before was.
+    before: Delta,
     /// One that is not over: since when, and how long it held.
     open: Option<(Time, Delta)>,
     held: u32,
@@ -225,7 +234,7 @@ impl Hold {
     const OVER: Delta = Delta::secs(1);
 
     fn add(&mut self, sample: &Sample) {
-        let was_late = std::mem::replace(&mut self.was_late, sample.is_late());
+        let before = std::mem::replace(&mut self.before, sample.added);
         if let Some((since, added)) = self.open {
             let lasts = sample.now.since_bounded(since);
             if lasts > added + Self::OVER {
@@ -238,7 +247,7 @@ impl Hold {
         }
         // Most of the pause is in the delay: packets were on their way, and nobody was silent.
         let is_held = |pause: Delta| pause >= Self::LEAST && sample.added * 5 >= pause * 4;
-        if sample.added >= Self::LEAST && !was_late && sample.pause.is_some_and(is_held) {
+        if sample.added >= Self::LEAST.max(before * 4) && sample.pause.is_some_and(is_held) {
             self.open = Some((sample.now, sample.added));
         }
     }
