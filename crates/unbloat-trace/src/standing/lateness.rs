@@ -90,6 +90,8 @@ impl Lateness {
     const LEAST_TIMED: u64 = 8;
     const LEAST_PAIRS: u32 = 8;
     const INDEPENDENT: f64 = 0.5;
+    /// Standard deviation of all samples over the median of late ones.
+    const SPREAD: f64 = 0.2;
     /// Interquartile range over median, of a timer; and what a timer's own tick makes of it.
     const TIMED: f64 = 0.1;
     const TIMER_TICK_US: f64 = 8e3;
@@ -166,7 +168,7 @@ impl Lateness {
             return Some((Wait::Wake, &self.woken));
         }
         let is_often = late >= Self::LEAST_JITTER && 10 * late >= u64::from(self.samples);
-        let is_jitter = is_often && is_spread(&self.late) && self.is_independent();
+        let is_jitter = is_often && self.is_independent();
         is_jitter.then_some((Wait::Jitter, &self.late))
     }
 
@@ -199,22 +201,21 @@ impl Lateness {
         let of_busy = (late - woken) as f64 / busy.max(1) as f64;
         let is_contrast = busy >= 5 && 4.0 * of_busy <= of_silent;
         let is_alone = u64::from(self.silent) >= 4 * busy || 2.0 * of_busy <= of_silent;
-        is_contrast || is_alone && is_spread(&self.woken) && self.is_independent()
+        is_contrast || is_alone && self.is_independent()
     }
 
-    /// Von Neumann's ratio says that no sample depends on the one before.
+    /// Samples differ, which those after a step of the path or of a clock do not, and by von Neumann's ratio none depends
+    /// on the one before.
     fn is_independent(&self) -> bool {
         let n = f64::from(self.samples);
         let variance = self.sum_of_squares / n - (self.sum / n).powi(2);
         let steps = self.squared_steps / f64::from(self.pairs.max(1));
-        self.pairs >= Self::LEAST_PAIRS && steps >= Self::INDEPENDENT * 2.0 * variance
+        let usual = self.late.quantile(0.5).unwrap_or_default();
+        let usual = usual.min(Self::LONGEST_HOLD.as_us() as f64);
+        self.pairs >= Self::LEAST_PAIRS
+            && variance.sqrt() >= Self::SPREAD * usual
+            && steps >= Self::INDEPENDENT * 2.0 * variance
     }
-}
-
-/// Not all alike, as after a step of the path or of a clock.
-fn is_spread(late: &LogHistogram) -> bool {
-    let quantile = |q| late.quantile(q).unwrap_or_default();
-    quantile(0.75) - quantile(0.25) >= quantile(0.5) / 5.0
 }
 
 /// Pauses after which everything comes at once: an outage, a handover, a repeat of the link.

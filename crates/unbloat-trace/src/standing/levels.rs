@@ -70,3 +70,50 @@ fn levels(least: &[(u32, i64)], tolerance_us: i64) -> Vec<Level> {
     }
     levels
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Half a minute of windows whose least delay is told by the second.
+    fn step_ms(delay_ms: impl Fn(f64) -> f64) -> Option<i64> {
+        let seconds = |index: u32| f64::from(index) * WINDOW.as_secs();
+        let windows: Vec<Window> = (0..120)
+            .map(|index| Window {
+                index,
+                ..Window::default()
+            })
+            .collect();
+        let delays: Vec<Delays> = (0..120)
+            .map(|index| {
+                let upper = (delay_ms(seconds(index)) * 1e3) as i64;
+                Delays {
+                    upper,
+                    lower: upper,
+                    samples: 1,
+                    sharp: 0,
+                }
+            })
+            .collect();
+        step_us(&windows, &delays, Delta::ms(8)).map(|us| us / 1_000)
+    }
+
+    #[test]
+    fn a_longer_way_is_a_step_and_a_shorter_one_too() {
+        assert_eq!(step_ms(|s| if s < 9.0 { 1.0 } else { 61.0 }), Some(60));
+        assert_eq!(step_ms(|s| if s < 15.0 { 90.0 } else { 40.0 }), Some(50));
+    }
+
+    #[test]
+    fn a_queue_that_fills_and_drains_has_no_levels() {
+        assert_eq!(step_ms(|s| (s - 9.0).max(0.0) * 20.0), None);
+        assert_eq!(
+            step_ms(|s| if s < 9.0 { 0.0 } else { 60.0 + s % 4.0 * 15.0 }),
+            None
+        );
+        assert_eq!(
+            step_ms(|s| if (9.0..12.0).contains(&s) { 100.0 } else { 0.0 }),
+            None
+        );
+    }
+}
