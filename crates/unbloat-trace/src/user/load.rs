@@ -42,6 +42,12 @@ impl Load {
         slot
     }
 
+    #[inline]
+    fn known(&self, index: u32) -> Option<&Slot> {
+        let slot = self.ring.get(index as usize % Self::SLOTS);
+        slot.filter(|slot| slot.number == index.saturating_add(1))
+    }
+
     /// A packet of any flow of the user.
     #[inline]
     pub(crate) fn count(&mut self, side: usize, header: &PacketHeader, origin: Time) {
@@ -75,9 +81,8 @@ impl Load {
     #[inline]
     pub(crate) fn is_light(&self, index: u32, side: usize) -> bool {
         const FIRST_WINDOW: u32 = 14_600;
-        let of = |index: u32| {
-            let slot = self.ring.get(index as usize % Self::SLOTS);
-            let slot = slot.filter(|slot| slot.number == index.saturating_add(1));
+        let of = |window: u32| {
+            let slot = self.known(window);
             slot.map_or(0, |slot| slot.in_flight[side].max(slot.payload[side]))
         };
         of(index).max(of(index.saturating_sub(1))) <= FIRST_WINDOW
@@ -85,8 +90,7 @@ impl Load {
 
     /// Adds what is known of the window to a flow's own account of it.
     pub(crate) fn tell(&self, index: u32, both: &mut [Carried; 2]) {
-        let slot = self.ring.get(index as usize % Self::SLOTS);
-        let slot = slot.filter(|slot| slot.number == index.saturating_add(1));
+        let slot = self.known(index);
         for (at, carried) in both.iter_mut().enumerate() {
             let (bytes, in_flight) = slot.map_or((0, 0), |s| (s.bytes[at], s.in_flight[at]));
             carried.user_bytes = bytes.max(carried.own_bytes);
