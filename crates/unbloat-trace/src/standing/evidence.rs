@@ -238,8 +238,8 @@ impl Judged<'_> {
         })
     }
 
-    /// What stands most of the time is a queue, whatever else its late samples look like; and jitter comes back to
-    /// a quarter of its median now and then.
+    /// What stands most of the time is a queue, whatever else its late samples look like. Jitter stands now and then where
+    /// samples are few, but comes back to a quarter of its median; queues do in hardly any window.
     fn told(
         &self,
         mut waits: [WaitFound; Wait::COUNT],
@@ -253,7 +253,11 @@ impl Judged<'_> {
         let is_low = |d: &&Delays| d.samples > 0 && d.upper as f64 <= low_us;
         let is_low = 20 * self.delays.iter().filter(is_low).count() >= seen;
         for wait in [Wait::Wake, Wait::PowerSave, Wait::DelayedAck, Wait::Jitter] {
-            if is_standing || wait == Wait::Jitter && !is_low {
+            let is_queue = match wait {
+                Wait::Jitter => !is_low,
+                _ => is_standing,
+            };
+            if is_queue {
                 waits[wait as usize] = WaitFound::default();
             }
         }
