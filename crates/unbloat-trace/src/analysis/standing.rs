@@ -168,9 +168,17 @@ mod tests {
                 true => format!(" ts {} {}", 10_000 + own as u32, 10_000 + echo as u32),
                 false => String::new(),
             };
+            let answered_ms = if self.is_captured_at_client {
+                1.0 + WAY_MS
+            } else {
+                1.0
+            };
             let mut packets = vec![
                 (0.0, format!("> syn 0+0 mss 1448{}", stamps(0.0, 0.0))),
-                (0.0, format!("< syn 0+0 ack 1 mss 1448{}", stamps(1.0, 0.0))),
+                (
+                    answered_ms,
+                    format!("< syn 0+0 ack 1 mss 1448{}", stamps(1.0, 0.0)),
+                ),
                 (2.0 * WAY_MS, format!("> 1+0 ack 1{}", stamps(41.0, 1.0))),
             ];
             let (mut echo, mut at_client) = (0.0, 0.0_f64);
