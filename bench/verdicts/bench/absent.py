@@ -159,30 +159,30 @@ def make_keystrokes(draw):
 def make_think_time(draw):
     think = draw.one((0.3, 1.0))
     commands = app("ask", request=300, answer=draw.one((800, 6000, 20_000)), think=think * 0.9, think_most=think * 1.1, every=0.3)
-    return talk(draw, quiet(draw), commands, other=("think_time",))
+    return talk(draw, quiet(draw), commands, other=("think_time",), other_at=("answers",))
 
 
 @family
 def make_think_time_varies(draw):
     commands = app("ask", request=400, answer=2500, think=0.005, think_most=draw.between(0.4, 1.2), every=0.2)
-    return talk(draw, quiet(draw), commands, other=("think_time",))
+    return talk(draw, quiet(draw), commands, other=("think_time",), other_at=("answers",))
 
 
 @family
 def make_dns_over_https(draw):
-    return talk(draw, quiet(draw), app("ask", request=120, answer=457, think=0.01, think_most=0.25, every=0.5), other=("think_time",))
+    return talk(draw, quiet(draw), app("ask", request=120, answer=457, think=0.01, think_most=0.25, every=0.5), other=("think_time",), other_at=("answers",))
 
 
 @family
 def make_remote_desktop(draw):
     pushes = app("push", answer=62, every=draw.between(0.04, 0.15), seed=draw.seed)
     asks = app("ask", port=7001, request=30, answer=62, think=0.02, think_most=0.3, every=0.4)
-    return talk(draw, quiet(draw), pushes + asks, other=("think_time", "delayed_ack"))
+    return talk(draw, quiet(draw), pushes + asks, other=("think_time", "delayed_ack"), other_at=("answers", "client"))
 
 
 @family
 def make_industrial_polls(draw):
-    return talk(draw, quiet(draw), app("ask", request=12, answer=12, think=0.02, think_most=0.2, every=0.5), other=("think_time", "delayed_ack"))
+    return talk(draw, quiet(draw), app("ask", request=12, answer=12, think=0.02, think_most=0.2, every=0.5), other=("think_time", "delayed_ack"), other_at=("answers", "server"))
 
 
 @family
@@ -190,7 +190,7 @@ def make_host_delay(draw):
     """The server's host takes its time now and then, whatever is sent."""
     path = quiet(draw)
     slow = "server: tc qdisc add dev path root netem delay 50ms 45ms"
-    return talk(draw, path, [slow, *app("ask", request=200, answer=1200, every=0.15)], other=("host", "jitter", "think_time"))
+    return talk(draw, path, [slow, *app("ask", request=200, answer=1200, every=0.15)], other=("host", "jitter", "think_time"), other_at=("down",))
 
 
 # Radios, routes, capture points.
@@ -201,14 +201,14 @@ def make_promotion(draw):
     delay = draw.one((0.26, 3.0))
     path = quiet(draw)
     path["rrc"] = {"promotion_min": ms(delay), "promotion_max": ms(delay), "tail": ms(draw.between(1.0, 1.8)), "drx": False}
-    return talk(draw, path, app("ask", request=300, answer=9000, every=3.5), duration_s=30.0, other=("wake_up",))
+    return talk(draw, path, app("ask", request=300, answer=9000, every=3.5), duration_s=30.0, other=("wake_up",), other_at=("up",))
 
 
 @family
 def make_dozing(draw):
     path = quiet(draw, rate=20e6)
     path["rrc"] = {"drx": {"inactivity": "50 ms", "long": draw.one(("80 ms", "160 ms", "320 ms"))}}
-    return talk(draw, path, app("push", answer=600, every=0.4), duration_s=25.0, other=("wake_up", "power_save", "drx"))
+    return talk(draw, path, app("push", answer=600, every=0.4), duration_s=25.0, other=("wake_up", "power_save", "drx"), other_at=("down",))
 
 
 def beacons(draw, until_s, period_s):
@@ -222,15 +222,16 @@ def beacons(draw, until_s, period_s):
 def make_power_save(draw):
     path = quiet(draw, rate=20e6)
     path["down"]["outages"] = beacons(draw, 25.0, 0.1024 * draw.one((1, 2, 3)))
-    return talk(draw, path, app("push", answer=400, every=draw.between(0.3, 0.8)), duration_s=25.0, other=("power_save", "hold"))
+    return talk(draw, path, app("push", answer=400, every=draw.between(0.3, 0.8)), duration_s=25.0, other=("power_save", "hold"), other_at=("down",))
 
 
 @family
 def make_route_change(draw):
     path = quiet(draw)
     at, longer = draw.between(8, 11), draw.between(0.06, 0.15)
-    path[draw.one(("down", "up"))]["detours"] = [{"after": ms(at), "longer": ms(longer)}]
-    return talk(draw, path, app("ask", request=200, answer=3000, every=0.15), duration_s=24.0, other=("route_change",))
+    way = draw.one(("down", "up"))
+    path[way]["detours"] = [{"after": ms(at), "longer": ms(longer)}]
+    return talk(draw, path, app("ask", request=200, answer=3000, every=0.15), duration_s=24.0, other=("route_change",), other_at=(way,))
 
 
 @family
@@ -240,7 +241,7 @@ def make_route_change_and_download(draw):
     path = path_of(draw, rate, draw.rtt_s(10, 40), queue=droptail(rate, 0.02))
     path["down"]["detours"] = [{"after": "6000 ms", "longer": ms(draw.between(0.06, 0.12))}]
     commands = app("ask", request=200, answer=1200, every=0.2)
-    return talk(draw, path, commands, duration_s=16.0, flows=[bulk(start=6.0)], other=("route_change",), also=("cannot_tell", "not_tested"))
+    return talk(draw, path, commands, duration_s=16.0, flows=[bulk(start=6.0)], other=("route_change",), other_at=("down",), also=("cannot_tell", "not_tested"))
 
 
 @family
@@ -250,14 +251,14 @@ def make_satellite_steps(draw):
     begin = draw.between(2, 5)
     steps = [{"after": ms(begin + 15 * n), "longer": ms(draw.between(0.0, 0.045) + (0.04 if n % 2 else 0.0))} for n in range(4)]
     path["down"]["detours"] = steps
-    return talk(draw, path, app("ask", request=200, answer=3000, every=0.15), duration_s=58.0, other=("route_change", "satellite"))
+    return talk(draw, path, app("ask", request=200, answer=3000, every=0.15), duration_s=58.0, other=("route_change", "satellite"), other_at=("down",))
 
 
 @family
 def make_jitter(draw):
     path = quiet(draw, rate=draw.rate(20, 100))
     path["down"] |= {"jitter": ms(draw.between(0.02, 0.08)), "reorders": draw.one((True, False)), "queue": droptail(20e6, 0.2)}
-    return talk(draw, path, app("ask", request=200, answer=3000, every=0.1), other=("jitter", "reordering"))
+    return talk(draw, path, app("ask", request=200, answer=3000, every=0.1), other=("jitter", "reordering"), other_at=("down",))
 
 
 @family
@@ -267,14 +268,14 @@ def make_wifi_download(draw):
     path = path_of(draw, rate, draw.rtt_s(10, 40), queue=droptail(rate, 0.02, least=30_000))
     path["down"]["outages"] = {"every": "30 ms", "shortest": "1 ms", "longest": ms(draw.between(0.01, 0.03))}
     path["up"]["jitter"] = ms(draw.between(0.004, 0.015))
-    return draw.situation(path, [bulk()], duration_s=12.0, other=("jitter", "hold"))
+    return draw.situation(path, [bulk()], duration_s=12.0, other=("jitter", "hold"), other_at=("down", "up"))
 
 
 @family
 def make_outage_release(draw):
     path = quiet(draw, rate=20e6)
     path["down"]["outages"] = [{"after": ms(draw.between(5, 9)), "lasts": "1500 ms"}]
-    return talk(draw, path, app("stream", rate=draw.between(0.5e6, 2e6)), other=("hold",), limit="application")
+    return talk(draw, path, app("stream", rate=draw.between(0.5e6, 2e6)), other=("hold",), other_at=("down",), limit="application")
 
 
 @family
@@ -282,7 +283,7 @@ def make_lte_scheduling(draw):
     """A radio's grants, block errors and repeats, under light load."""
     path = quiet(draw, rate=draw.rate(20), rtt_s=draw.rtt_s(40))
     path["down"]["radio"], path["up"]["radio"] = "lte", "lte"
-    return talk(draw, path, app("ask", request=200, answer=3000, every=0.12), other=("jitter", "wake_up", "drx"), also=("not_tested",))
+    return talk(draw, path, app("ask", request=200, answer=3000, every=0.12), other=("jitter", "wake_up", "drx"), other_at=("down", "up"), also=("not_tested",))
 
 
 @family

@@ -42,7 +42,8 @@ def label(situation, name, true, seen, translate):
     overall = overall_words(situation, directions)
     return {
         "kind": worst(one["kind"] for one in directions.values()),
-        "accept": sorted(overall), "directions": directions, "other": list(situation.other), "limit": situation.limit,
+        "accept": sorted(overall), "directions": directions, "limit": situation.limit,
+        "other": list(situation.other), "other_shows": any(shows_other(situation, name, where, data_ways) for where in situation.other_at),
     }
 
 
@@ -77,6 +78,19 @@ def seen_from(name, way, has_timestamps, data_ways):
     # Data and its acknowledgment are a round trip, which does not tell directions apart, to him before whom both pass the
     # queues; others have only loops through the sender's window.
     return SIDE if ("up" if name == "client" else "down") in data_ways else WEAK
+
+
+def shows_other(situation, name, where, data_ways):
+    """Whether a delay that is no queue, and arises there, shows from there."""
+    if where in ("down", "up"):
+        return seen_from(name, where, situation.has_timestamps, data_ways) != NONE
+    if where == "answers":
+        # Server's ACK and server's answer tell by themselves; to whom sees the client alone, only the stamps that it echoes.
+        return name != "mid_up" or situation.has_timestamps
+    # Who holds an ACK back shows in that ACK alone: which data it answers is in its number, and how late it is takes the data
+    # or a stamp.
+    side = {"mid_down": "server", "mid_up": "client"}.get(name)
+    return side is None or side == where and situation.has_timestamps
 
 
 def data_ways_of(packets, hidden):

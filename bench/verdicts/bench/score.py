@@ -22,7 +22,7 @@ def judge(case, said):
         "culprit": culprit_mark(label, said) if is_said and bloated else None,
         "abstention": said["kind"] in label["accept"] if said["kind"] in ABSTAINS else None,
         "other": bool(set(label["other"]) & {kind for one in said["directions"].values() for kind in one["other"]})
-        if label["other"] and not bloated else None,
+        if label["other_shows"] and not bloated else None,
     }
     return {**case, "said": said, "marks": marks}
 

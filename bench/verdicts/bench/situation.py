@@ -27,6 +27,9 @@ class Situation:
     hidden: tuple = ()
     # Kinds of delay that are there and are no queue: to be named instead of one, or beside it.
     other: tuple = ()
+    # Where they arise, which says who can see them: the link's direction ("down", "up"), who holds ACKs back ("client", "server"),
+    # or "answers", which the server takes its time for.
+    other_at: tuple = ()
     # Of links, in bit/s by direction, where they are constant: to say whether they were busy.
     rates: dict = field(default_factory=dict)
     # Each flow has a queue of its own.

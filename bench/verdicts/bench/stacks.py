@@ -40,7 +40,7 @@ def make_keystrokes_delayed_200(draw):
         Repeated(world, client, 36, (every * 0.3, every * 2))
         return world
 
-    return computed(draw, world, one_way, other=("delayed_ack",))
+    return computed(draw, world, one_way, other=("delayed_ack",), other_at=("client",))
 
 
 @family
@@ -54,7 +54,7 @@ def make_uploads_delayed_200(draw):
         Repeated(world, client, size, (0.05, 0.6))
         return world
 
-    return computed(draw, world, one_way, other=("delayed_ack",))
+    return computed(draw, world, one_way, other=("delayed_ack",), other_at=("server",))
 
 
 @family
@@ -69,7 +69,7 @@ def make_polls_delayed_100(draw):
         Repeated(world, client, 12, (0.4, 1.0))
         return world
 
-    return computed(draw, world, one_way, other=("delayed_ack", "think_time"))
+    return computed(draw, world, one_way, other=("delayed_ack", "think_time"), other_at=("client", "server", "answers"))
 
 
 def without(make):
@@ -83,7 +83,7 @@ def without(make):
             make(world)
             return world
 
-        return computed(draw, world, one_way, other=("delayed_ack",), has_timestamps=False)
+        return computed(draw, world, one_way, other=("delayed_ack",), other_at=("client",), has_timestamps=False)
 
     return made
 

@@ -20,8 +20,10 @@ const LEAST_LOAD: u64 = 100_000;
 const LEAST_UNEXPLAINED: u64 = 12;
 /// Delay that stands on levels for so much of its time is no queue's.
 const LEVEL: f64 = 0.7;
-/// Fewer late samples are chance.
+/// Fewer late samples are chance; one pause of the path is not.
 const LEAST_WAITS: u64 = 3;
+/// A step of less than what a short queue is called for is not worth a word.
+const LEAST_STEP_MS: f64 = 30.0;
 
 /// All that bears on a verdict.
 pub(super) struct Case<'a> {
@@ -163,9 +165,13 @@ impl<'a> Case<'a> {
         let threshold = self.params.bloat_threshold.as_ms();
         let (kind, reason) = match main.row.sustained_ms {
             ms if ms < threshold / 2.0 => return self.without_claim(direction),
-            _ if !is_explained && main.row.level_share >= LEVEL => {
-                return self.other_delay(direction, main);
-            }
+            _ if !is_explained && main.row.level_share >= LEVEL => match main.row.series {
+                // A full queue looks like it as well, to those who see no more than round trips.
+                Series::Loop if !self.has_step(main.row.flow_id) => {
+                    (VerdictKind::CannotTell, Some(Reason::Unexplained))
+                }
+                _ => return self.other_delay(direction, main),
+            },
             _ if !is_explained && main.row.standing < LEAST_UNEXPLAINED => {
                 (VerdictKind::CannotTell, Some(Reason::Unexplained))
             }
@@ -326,6 +332,7 @@ impl<'a> Case<'a> {
             confidence: Some(confidence::of_no_queue(row)),
             rate_bps: Some(row.ahead.peak_bps),
             series: Some(row.series.name().to_owned()),
+            other_delays: self.others(direction),
             ..nothing(direction, kind)
         }
     }
@@ -342,22 +349,46 @@ impl<'a> Case<'a> {
         }
     }
 
-    /// Delays that hosts and radios made to round trips of data of this direction.
-    fn waits(&self, direction: Direction) -> Vec<OtherDelay> {
-        let kinds = [
-            OtherKind::ThinkTime,
-            OtherKind::WakeUp,
-            OtherKind::DelayedAck,
-        ];
-        let rows = || self.all.iter().filter(|row| row.direction == direction);
-        let of_kind = |(at, kind): (usize, OtherKind)| {
-            let most = rows()
-                .map(|row| row.waits[at])
-                .max_by_key(|(samples, _)| *samples)?;
-            let (samples, ms) = most;
-            (samples >= LEAST_WAITS).then_some(OtherDelay { kind, ms })
+    /// Delays of this direction's data that no queue made, by kind.
+    fn others(&self, direction: Direction) -> Vec<OtherDelay> {
+        let of_kind = |(at, (_, kind)): (usize, (&str, OtherKind))| {
+            let least = match kind {
+                OtherKind::Hold => 1,
+                _ => LEAST_WAITS,
+            };
+            let told = self.all.iter().filter(|row| row.direction == direction);
+            let told = told.filter(|row| kind == OtherKind::ThinkTime || self.is_of_one_way(row));
+            let (samples, ms) = told.map(|row| row.waits[at]).max_by_key(|(n, _)| *n)?;
+            (samples >= least).then_some(OtherDelay { kind, ms })
         };
-        kinds.into_iter().enumerate().filter_map(of_kind).collect()
+        let mut others: Vec<OtherDelay> = Row::WAITS
+            .into_iter()
+            .enumerate()
+            .filter_map(of_kind)
+            .collect();
+        let told = self
+            .all
+            .iter()
+            .filter(|row| row.direction == direction && self.is_of_one_way(row));
+        let step = told.filter_map(|row| row.step_ms).max_by(f64::total_cmp);
+        others.extend(step.filter(|&ms| ms >= LEAST_STEP_MS).map(|ms| OtherDelay {
+            kind: OtherKind::RouteChange,
+            ms,
+        }));
+        others
+    }
+
+    /// The path's own delays went from one level to another.
+    fn has_step(&self, flow_id: u64) -> bool {
+        let rows = Direction::BOTH.map(|way| self.row_of(flow_id, Series::Path, way));
+        rows.into_iter()
+            .flatten()
+            .any(|row| row.step_ms >= Some(LEAST_STEP_MS))
+    }
+
+    /// A loop is of both directions: where a queue stands in either, its late samples may be that queue's.
+    fn is_of_one_way(&self, row: &Row) -> bool {
+        row.series != Series::Loop || self.standing.is_empty()
     }
 
     /// The row's delays are of the whole path in its direction.
@@ -376,7 +407,7 @@ impl<'a> Case<'a> {
         let largest = self.flows.values().max_by_key(|flow| flow.payload[at]);
         let largest = largest.filter(|flow| flow.payload[at] >= LEAST_LOAD);
         let is_covered = loaded.iter().any(|row| self.covers(row, direction));
-        let waits = self.waits(direction);
+        let other_delays = self.others(direction);
         let (kind, reason) = match largest {
             _ if is_covered => (VerdictKind::CannotTell, Reason::Samples),
             _ if !loaded.is_empty() => (VerdictKind::CannotTell, Reason::Vantage),
@@ -385,9 +416,9 @@ impl<'a> Case<'a> {
             Some(flow) if flow.is_window_limited(direction) => {
                 (VerdictKind::NotTested, Reason::ReceiveWindow)
             }
-            _ if !waits.is_empty() => {
+            _ if !other_delays.is_empty() => {
                 return DirectionVerdict {
-                    other_delays: waits,
+                    other_delays,
                     ..nothing(direction, VerdictKind::OtherDelay)
                 };
             }
@@ -398,6 +429,7 @@ impl<'a> Case<'a> {
         };
         DirectionVerdict {
             reason: Some(reason),
+            other_delays,
             ..nothing(direction, kind)
         }
     }

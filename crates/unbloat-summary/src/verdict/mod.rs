@@ -16,8 +16,10 @@
 //!    captured; that needs more evidence, see `claim`.
 //! 5. *Clean* needs load: three seconds of busy windows in a direction whose whole path was seen, with more on
 //!    the way than a first window, of a flow that neither its receive window nor its application limited.
-//! 6. *Cannot tell* comes with the reason: what this capture point, or this capture, does not show.
-//! 7. *Confidence* is the probability that the sentence is right, set by the benchmark in `docs/verdicts.md`.
+//! 6. *Other delays* are told apart from queues by `unbloat-trace`, series by series: see table `standing`. They are
+//!    the answer where nothing else is, and never where a queue stands.
+//! 7. *Cannot tell* comes with the reason: what this capture point, or this capture, does not show.
+//! 8. *Confidence* is the probability that the sentence is right, set by the benchmark in `docs/verdicts.md`.
 //!
 //! # References
 //! Nichols and Jacobson 2012 and RFC 8289 for what a standing queue is; Sundaresan and others, "TCP Congestion
@@ -117,16 +119,26 @@ pub enum Place {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum OtherKind {
-    DelayedAck,
+    /// The server had to make its answer first.
     ThinkTime,
+    /// A radio or a host slept, and what came after silence waited for it.
     WakeUp,
+    /// The radio listens at beacons only (IEEE 802.11 power save).
+    PowerSave,
+    /// Hosts held acknowledgments back (RFC 1122 §4.2.3.2).
+    DelayedAck,
+    /// Nothing passed for a while, and then all at once: an outage, a handover, a repeat of the link.
+    Hold,
+    /// Each packet was delayed by itself, some more and some less: contention, grants, repeats of the link.
+    Jitter,
+    /// The path became longer or shorter, and stayed so.
     RouteChange,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct OtherDelay {
     pub kind: OtherKind,
-    /// Median.
+    /// Median; of holds the longest, of a route's change the largest step.
     pub ms: f64,
 }
 
@@ -185,6 +197,7 @@ pub struct DirectionVerdict {
     pub waiting_clients: u64,
     /// The worst, worst first.
     pub waiting: Vec<WaitingFlow>,
+    /// Also beside `clean`, and where no queue can be told; not beside a queue.
     pub other_delays: Vec<OtherDelay>,
 }
 
@@ -236,8 +249,8 @@ impl VerdictKind {
             VerdictKind::Bloated => 5,
             VerdictKind::Slight => 4,
             VerdictKind::Clean => 3,
-            VerdictKind::OtherDelay => 2,
-            VerdictKind::CannotTell => 1,
+            VerdictKind::CannotTell => 2,
+            VerdictKind::OtherDelay => 1,
             VerdictKind::NotTested => 0,
         }
     }

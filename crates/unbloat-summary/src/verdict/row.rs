@@ -1,6 +1,6 @@
 //! Rows of tables `standing` and `flows` as the judge keeps them.
 
-use super::Direction;
+use super::{Direction, OtherKind};
 use crate::view::{Values, View};
 
 /// What series of delays a row is of.
@@ -75,11 +75,23 @@ pub(super) struct Row {
     pub(super) p95_ms: f64,
     pub(super) low_before: u64,
     pub(super) level_share: f64,
-    /// Delays that hosts and radios made, with how many samples: see [`OtherKind`].
-    pub(super) waits: [(u64, f64); 3],
+    /// Delays that no queue made, with how many samples: see [`Row::WAITS`].
+    pub(super) waits: [(u64, f64); Row::WAITS.len()],
+    pub(super) step_ms: Option<f64>,
     pub(super) before_ms: Option<f64>,
     pub(super) ahead: Carrying,
     pub(super) back: Carrying,
+}
+
+impl Row {
+    pub(super) const WAITS: [(&'static str, OtherKind); 6] = [
+        ("think", OtherKind::ThinkTime),
+        ("wake", OtherKind::WakeUp),
+        ("power_save", OtherKind::PowerSave),
+        ("ack", OtherKind::DelayedAck),
+        ("hold", OtherKind::Hold),
+        ("jitter", OtherKind::Jitter),
+    ];
 }
 
 /// The columns of `standing`.
@@ -88,8 +100,8 @@ pub(super) struct Rows<'a> {
     texts: [Values<'a>; 4],
     counts: [Values<'a>; 4],
     times: [Values<'a>; 2],
-    numbers: [Values<'a>; 6],
-    waits: [[Values<'a>; 2]; 3],
+    numbers: [Values<'a>; 7],
+    waits: [[Values<'a>; 2]; Row::WAITS.len()],
     floor_seen: Values<'a>,
     carrying: [[Values<'a>; 8]; 2],
 }
@@ -130,9 +142,10 @@ impl<'a> Rows<'a> {
                 "before_ms",
                 "sustained_ms",
                 "level_share",
+                "step_ms",
             ]
             .map(|n| view.column(n)),
-            waits: ["think", "wake", "ack"].map(|kind| {
+            waits: Row::WAITS.map(|(kind, _)| {
                 ["samples", "p50_ms"].map(|what| view.column(&format!("{kind}_{what}")))
             }),
             floor_seen: view.column("floor_seen"),
@@ -191,6 +204,7 @@ impl<'a> Rows<'a> {
             waits: self.waits.map(|[samples, p50_ms]| {
                 (samples.u64(at).unwrap_or(0), p50_ms.f64(at).unwrap_or(0.0))
             }),
+            step_ms: number(6),
             before_ms: number(3),
             ahead: carrying(&self.carrying[0], at),
             back: carrying(&self.carrying[1], at),

@@ -130,10 +130,13 @@ impl DirectionVerdict {
 
     fn others(&self) -> String {
         let name = |kind| match kind {
-            OtherKind::DelayedAck => "delayed acknowledgments",
-            OtherKind::ThinkTime => "time until the host answers",
-            OtherKind::WakeUp => "wake-ups after silence",
-            OtherKind::RouteChange => "a change of the route",
+            OtherKind::ThinkTime => "the server takes its time to answer",
+            OtherKind::WakeUp => "the radio wakes up after silence",
+            OtherKind::PowerSave => "the radio saves power and listens at beacons only",
+            OtherKind::DelayedAck => "the host holds acknowledgments back",
+            OtherKind::Hold => "the path paused and then let all through at once",
+            OtherKind::Jitter => "the path delays each packet differently",
+            OtherKind::RouteChange => "the route changed",
         };
         let others = self.other_delays.iter();
         let others: Vec<String> = others
@@ -179,6 +182,8 @@ impl DirectionVerdict {
             details.push(("How much", self.how_much()));
             details.push(("Filled by", self.filled_by()));
             details.push(("Who waits", self.who_waits()));
+        } else if self.kind != VerdictKind::OtherDelay && !self.other_delays.is_empty() {
+            details.push(("Other delay", format!("{}.", self.others())));
         }
         details
     }

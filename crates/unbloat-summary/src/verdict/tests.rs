@@ -48,6 +48,9 @@ fn standing_table() -> Table {
             ("before_ms", "f"),
             ("ack_samples", "u"),
             ("ack_p50_ms", "f"),
+            ("jitter_samples", "u"),
+            ("jitter_p50_ms", "f"),
+            ("step_ms", "f"),
             ("ahead_peak_bps", "f"),
             ("ahead_standing_bps", "f"),
             ("ahead_own_standing_bps", "f"),
@@ -257,8 +260,62 @@ fn delayed_acknowledgments_are_named() {
     let verdict = verdict(&[with(download(1, "loop", 0.0), few)], &[]);
     assert_eq!(
         verdict.sentence,
-        "Delay, but no queue: delayed acknowledgments (195 ms)."
+        "Delay, but no queue: the host holds acknowledgments back (195 ms)."
     );
+}
+
+#[test]
+fn other_delays_stand_beside_an_all_clear_and_never_beside_a_queue() {
+    let late = vec![("jitter_samples", U(40)), ("jitter_p50_ms", F(30.0))];
+    let kinds = |ms| {
+        let verdict = verdict(&[with(download(1, "path", ms), late.clone())], &[flow(1)]);
+        let down = verdict.directions.down.clone();
+        let kinds: Vec<OtherKind> = down.other_delays.iter().map(|other| other.kind).collect();
+        (
+            down.kind,
+            kinds,
+            verdict
+                .details()
+                .iter()
+                .any(|(label, _)| *label == "Other delay"),
+        )
+    };
+    assert_eq!(
+        kinds(0.0),
+        (VerdictKind::Clean, vec![OtherKind::Jitter], true)
+    );
+    assert_eq!(kinds(200.0), (VerdictKind::Bloated, vec![], false));
+}
+
+#[test]
+fn a_step_of_the_path_is_named_beside_an_all_clear() {
+    let step = |ms| {
+        let evidence = with(download(1, "path", 0.0), vec![("step_ms", F(ms))]);
+        verdict(&[evidence], &[flow(1)])
+            .directions
+            .down
+            .other_delays
+    };
+    assert_eq!(step(80.0)[0].kind, OtherKind::RouteChange);
+    assert_eq!(step(20.0), []);
+}
+
+#[test]
+fn load_that_nobody_can_judge_comes_before_other_delays() {
+    let at_client = vec![("handshake_down_ms", F(0.1)), ("handshake_up_ms", F(40.0))];
+    let late = with(
+        download(2, "loop", 0.0),
+        vec![
+            ("direction", T("up")),
+            ("ack_samples", U(30)),
+            ("ack_p50_ms", F(195.0)),
+            ("ahead_peak_bps", F(5_000.0)),
+        ],
+    );
+    let rows = [download(1, "loop", 0.0), late];
+    let verdict = verdict(&rows, &[with(flow(1), at_client)]);
+    assert_eq!(verdict.kind, VerdictKind::CannotTell);
+    assert_eq!(verdict.directions.up.kind, VerdictKind::OtherDelay);
 }
 
 #[test]

@@ -107,8 +107,9 @@ fn row(found: &Evidence, facts: &Facts, flow: &Flow<'_>, cx: &mut Context<'_>) {
     carrying(&mut row, &found.back);
 }
 
-/// Delays that were the answering host's or the radio's own, by kind.
+/// Delays that no queue made, by kind.
 fn waits(row: &mut RowWriter<'_>, found: &Evidence) {
+    row.f64(found.step.map(Delta::as_ms));
     for wait in found.waits {
         row.u64(u64::from(wait.samples));
         row.f64(wait.median_ms);
@@ -167,9 +168,17 @@ mod tests {
                 true => format!(" ts {} {}", 10_000 + own as u32, 10_000 + echo as u32),
                 false => String::new(),
             };
+            let answered_ms = if self.is_captured_at_client {
+                1.0 + WAY_MS
+            } else {
+                1.0
+            };
             let mut packets = vec![
                 (0.0, format!("> syn 0+0 mss 1448{}", stamps(0.0, 0.0))),
-                (0.0, format!("< syn 0+0 ack 1 mss 1448{}", stamps(1.0, 0.0))),
+                (
+                    answered_ms,
+                    format!("< syn 0+0 ack 1 mss 1448{}", stamps(1.0, 0.0)),
+                ),
                 (2.0 * WAY_MS, format!("> 1+0 ack 1{}", stamps(41.0, 1.0))),
             ];
             let (mut echo, mut at_client) = (0.0, 0.0_f64);
@@ -312,5 +321,136 @@ mod tests {
                 .any(|ms| (150.0..=220.0).contains(ms)),
             "{delays:?}"
         );
+    }
+
+    /// Samples of a kind over all rows, and the largest median.
+    fn named(results: &Results, kind: &str) -> (f64, f64) {
+        let samples = results.values("standing", &format!("{kind}_samples"));
+        let medians = results.values("standing", &format!("{kind}_p50_ms"));
+        let most = medians.into_iter().flatten().fold(0.0, f64::max);
+        (samples.into_iter().flatten().sum(), most)
+    }
+
+    const OTHERS: [&str; 6] = ["think", "wake", "power_save", "ack", "hold", "jitter"];
+
+    /// Requests that the server acknowledges at once and answers later; `captured` as of a download.
+    fn asked(captured: &[&str], pause_ms: f64, think_ms: f64) -> Results {
+        let stamp = |ms: f64| 50_000 + ms as u32;
+        let mut script = Script::default();
+        let mut packet = |ms: f64, words: String| {
+            if captured.iter().any(|way| words.starts_with(way)) {
+                script.packet(ms, &words);
+            }
+        };
+        packet(0.0, format!("> syn 0+0 mss 1448 ts {} 0", stamp(0.0)));
+        packet(
+            10.0,
+            format!("< syn 0+0 ack 1 mss 1448 ts {} {}", stamp(10.0), stamp(0.0)),
+        );
+        packet(
+            20.0,
+            format!("> 1+0 ack 1 ts {} {}", stamp(20.0), stamp(10.0)),
+        );
+        let (mut at, mut echo) = (100.0, 10.0);
+        for n in 0..30_u32 {
+            // The capture point is next to the client; the server is 10 ms away. Every third answer comes at once.
+            let think_ms = if n % 3 == 0 { 0.0 } else { think_ms };
+            let (up, down) = (1 + n * 100, 1 + n * 500);
+            packet(
+                at,
+                format!("> {up}+100 ack {down} ts {} {}", stamp(at), stamp(echo)),
+            );
+            let (came, said) = (at + 10.0, at + 10.0 + think_ms);
+            if think_ms > 0.0 {
+                let ack = format!(
+                    "< {down}+0 ack {} ts {} {}",
+                    up + 100,
+                    stamp(came),
+                    stamp(at)
+                );
+                packet(at + 20.0, ack);
+            }
+            let answer = format!(
+                "< {down}+500 ack {} ts {} {}",
+                up + 100,
+                stamp(said),
+                stamp(at)
+            );
+            packet(said + 10.0, answer);
+            let seen = said + 10.0;
+            let ack = format!(
+                "> {}+0 ack {} ts {} {}",
+                up + 100,
+                down + 500,
+                stamp(seen),
+                stamp(said)
+            );
+            packet(seen, ack);
+            (at, echo) = (seen + pause_ms, said);
+        }
+        script.run()
+    }
+
+    #[test]
+    fn an_answer_that_comes_after_its_requests_acknowledgment_was_thought_about() {
+        for captured in [&["<", ">"][..], &["<"], &[">"]] {
+            let (samples, median_ms) = named(&asked(captured, 200.0, 300.0), "think");
+            assert!(samples >= 15.0, "{captured:?}: {samples}");
+            assert!(
+                (295.0..=305.0).contains(&median_ms),
+                "{captured:?}: {median_ms}"
+            );
+        }
+    }
+
+    #[test]
+    fn a_users_pause_is_no_delay() {
+        for captured in [&["<", ">"][..], &["<"], &[">"]] {
+            let results = asked(captured, 700.0, 0.0);
+            for kind in OTHERS {
+                assert_eq!(named(&results, kind).0, 0.0, "{kind} {captured:?}");
+            }
+        }
+    }
+
+    /// From 0 to 60 ms, whatever the packet before had to wait.
+    fn jitter(sent_ms: f64) -> f64 {
+        let n = sent_ms / 80.0;
+        (n * n * 0.618_034).fract() * 60.0
+    }
+
+    #[test]
+    fn a_queue_is_never_named_otherwise() {
+        for is_captured_at_client in [false, true] {
+            let sparse = Download {
+                every_ms: 80.0,
+                segments: 300,
+                is_captured_at_client,
+                ..Download::default()
+            };
+            let queue = sparse.seen(|ms| {
+                if ms < 1_000.0 {
+                    0.0
+                } else {
+                    140.0 + ms % 5_000.0 / 100.0
+                }
+            });
+            for kind in OTHERS {
+                assert_eq!(named(&queue, kind).0, 0.0, "{kind}");
+            }
+        }
+    }
+
+    #[test]
+    fn delays_that_jump_up_and_come_back_are_jitter() {
+        let sparse = Download {
+            every_ms: 80.0,
+            segments: 300,
+            is_captured_at_client: true,
+            ..Download::default()
+        };
+        let (samples, median_ms) = named(&sparse.seen(jitter), "jitter");
+        assert!(samples >= 50.0, "{samples}");
+        assert!((20.0..60.0).contains(&median_ms), "{median_ms}");
     }
 }

@@ -1,5 +1,6 @@
 //! Windows of a flow to evidence: how long a delay stood, and what the path carried meanwhile.
 
+use super::levels::step_us;
 use super::ranks::{quantile, rank_correlation};
 use super::recorder::Recorder;
 use super::waits::{Wait, WaitFound};
@@ -32,8 +33,10 @@ pub(crate) struct Evidence {
     pub(crate) windows: u32,
     pub(crate) low: u32,
     pub(crate) standing: Option<Standing>,
-    /// Delays that hosts and radios made; of loops only.
+    /// Delays that hosts and radios made.
     pub(crate) waits: [WaitFound; Wait::COUNT],
+    /// The largest step from one level of the least delays to another.
+    pub(crate) step: Option<Delta>,
     /// What the path carried in the direction of the data, and against it.
     pub(crate) ahead: Carrying,
     pub(crate) back: Carrying,
@@ -100,6 +103,7 @@ pub(crate) fn evidence(recorder: &mut Recorder, facts: &Facts, load: &Load) -> V
             (Series::OneWay(side), Some(ticks)) => ticks[side.index()],
             (_, None) => continue,
         };
+        let waits = recorder.waits(series);
         let target = target(facts.rtt_floor) + resolution;
         let mut delays = recorder.delays(series, &windows);
         if let Series::Path(side) = series {
@@ -112,12 +116,9 @@ pub(crate) fn evidence(recorder: &mut Recorder, facts: &Facts, load: &Load) -> V
             delays: &delays,
             target,
         };
-        found.extend(judged.evidence(facts));
+        found.extend(judged.evidence(facts, waits));
     }
     for evidence in &mut found {
-        if let Series::Loop(side) = evidence.series {
-            evidence.waits = recorder.waits(side);
-        }
         if let (Series::Path(side), Some(standing)) = (evidence.series, &mut evidence.standing) {
             let before = recorder.delays(Series::OneWay(side), &windows);
             standing.before_ms = before_ms(&windows, &before, standing.span);
@@ -201,14 +202,20 @@ impl Judged<'_> {
     /// A run goes on over a silence of this many windows.
     const BRIDGED: u32 = 4;
 
-    fn evidence(&self, facts: &Facts) -> Option<Evidence> {
+    /// `None` if nothing was measured, neither here nor of the hosts' own waits.
+    fn evidence(&self, facts: &Facts, waits: [WaitFound; Wait::COUNT]) -> Option<Evidence> {
         let seen: Vec<usize> = (0..self.windows.len())
             .filter(|&at| self.delays[at].samples > 0)
             .collect();
-        let span = (
-            self.windows[*seen.first()?].index,
-            self.windows[*seen.last()?].index,
-        );
+        if seen.is_empty() && waits.iter().all(|wait| wait.samples == 0) {
+            return None;
+        }
+        let first = seen.first().copied().unwrap_or(0);
+        let last = seen
+            .last()
+            .copied()
+            .unwrap_or(self.windows.len().checked_sub(1)?);
+        let span = (self.windows[first].index, self.windows[last].index);
         let states: Vec<State> = self.delays.iter().map(|d| self.state(d)).collect();
         let runs = self.runs(&states);
         let stood = self.stood(&states, &runs);
@@ -224,10 +231,46 @@ impl Judged<'_> {
             windows: seen.len() as u32,
             low: lows(&states),
             standing: self.standing(&states, &runs, &stood),
-            waits: Default::default(),
+            waits: self.told(waits, &states, seen.len()),
+            step: self.step(),
             ahead: self.carrying(self.series.side(), &states, &stood),
             back: self.carrying(self.series.side().other(), &states, &stood),
         })
+    }
+
+    /// What stands most of the time is a queue, whatever else its late samples look like. Jitter stands now and then where
+    /// samples are few, but comes back to a quarter of its median; queues do in hardly any window.
+    fn told(
+        &self,
+        mut waits: [WaitFound; Wait::COUNT],
+        states: &[State],
+        seen: usize,
+    ) -> [WaitFound; Wait::COUNT] {
+        let standing = states.iter().filter(|s| **s == State::Standing).count();
+        let is_standing = 4 * standing >= 3 * seen;
+        let median_ms = waits[Wait::Jitter as usize].median_ms.unwrap_or_default();
+        let low_us = (median_ms * 1e3 / 4.0).max(self.target.as_us() as f64);
+        let is_low = |d: &&Delays| d.samples > 0 && d.upper as f64 <= low_us;
+        let is_low = 20 * self.delays.iter().filter(is_low).count() >= seen;
+        for wait in [Wait::Wake, Wait::PowerSave, Wait::DelayedAck, Wait::Jitter] {
+            let is_queue = match wait {
+                Wait::Jitter => !is_low,
+                _ => is_standing,
+            };
+            if is_queue {
+                waits[wait as usize] = WaitFound::default();
+            }
+        }
+        waits
+    }
+
+    /// Of the path's own delays: a capture clock that is set moves those that it measures, and a round trip holds both
+    /// directions and their hosts.
+    fn step(&self) -> Option<Delta> {
+        let step = || step_us(self.windows, self.delays, self.target);
+        matches!(self.series, Series::Path(_))
+            .then(step)?
+            .map(Delta::us)
     }
 
     fn state(&self, delays: &Delays) -> State {

@@ -19,6 +19,12 @@
 //! Path and one-way delays are known up to a constant of the flow, which the floor takes off. They need
 //! the ticks of the hosts' clocks, no capture of the other direction, and no particular vantage point.
 //!
+//! # Other delays
+//! What is late and no queue is named by what went before and by how late samples are spread (`lateness`), by what servers
+//! send while they make answers (`think`), and by levels of the least delays (`levels`). Only samples count
+//! while the user's own traffic is too little to fill a queue; queues that others fill follow from one sample to
+//! the next, which these delays do not.
+//!
 //! # References
 //! RFC 7323 §4.3 (which segment is echoed). Nichols and Jacobson, "Controlling Queue Delay", ACM Queue
 //! 10(5), 2012, and RFC 8289 §3: a standing queue is a minimum that stays above a target over an
@@ -31,9 +37,13 @@
 //! bound the host's share of each.
 
 mod evidence;
+mod floor;
 mod host_clock;
+mod lateness;
+mod levels;
 mod ranks;
 mod recorder;
+mod think;
 mod waits;
 mod window;
 

@@ -1,7 +1,10 @@
 //! Windows of a flow as its packets pass.
 
 use super::evidence::{Delays, target};
+use super::floor::{DRIFT_PPM, RunningFloor};
 use super::host_clock::HostClock;
+use super::lateness::{Lateness, Sample};
+use super::think::{Echoes, Gap};
 use super::waits::{Wait, WaitFound, Waits};
 use super::window::{Cell, Series, WINDOW, Window, index_of};
 use crate::analysis::Flow;
@@ -16,6 +19,14 @@ pub(crate) struct Recorder {
     /// By the side of the data that the host sends.
     clocks: [HostClock; 2],
     hosts: [Host; 2],
+    /// Of series by clocks, as of now; `floors` are those of windows, in hindsight.
+    lows: [RunningFloor; Series::COUNT],
+    /// When the last sample of a series was taken that late ones are held against.
+    sampled: [Option<Time>; Series::COUNT],
+    /// Whose payload was the flow's last packet.
+    asked: Option<Side>,
+    gap: Gap,
+    echoes: Echoes,
     waits: Option<Box<Waits>>,
     /// The ticks that the samples so far were taken by.
     ticks: Option<[Delta; 2]>,
@@ -51,14 +62,77 @@ struct Host {
 #[derive(Clone, Copy)]
 struct Stamped {
     side: Side,
-    now: Time,
+    seen: Seen,
     own: i64,
     /// Since the host's previous packet.
     gap: Option<i64>,
     /// It answers several full segments at once.
     at_once: Option<AtOnce>,
-    /// The echo, where it is newer than any before it.
-    echo: Option<i64>,
+    /// Where it is newer than any before it.
+    echo: Option<Echo>,
+}
+
+/// An echo, in ticks of the host that is echoed.
+#[derive(Clone, Copy)]
+struct Echo {
+    position: i64,
+    /// Since the newest before it.
+    step: i64,
+}
+
+/// A packet as far as it bears on what made it late.
+#[derive(Clone, Copy)]
+struct Seen {
+    now: Time,
+    has_payload: bool,
+    answer: Answer,
+    /// By direction: the user has no more on the way than an idle path takes at once.
+    is_light: [bool; 2],
+    /// Since the host's previous packet.
+    pause: Delta,
+    /// Since the flow's last packet; while one host waits for the other's answer, nobody is silent.
+    silence: Delta,
+    /// The same of the other host's last payload, where that is known.
+    silence_before: Option<Delta>,
+    is_other_captured: bool,
+    target: Delta,
+}
+
+impl Seen {
+    fn sample(&self, added: Delta, silence: Delta) -> Sample {
+        Sample {
+            now: self.now,
+            added,
+            target: self.target,
+            pause: None,
+            silence,
+            is_holdable: false,
+            is_light: true,
+        }
+    }
+}
+
+/// What a packet acknowledges, which says why it left when it did.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Answer {
+    /// Nothing new.
+    None,
+    One,
+    Several,
+    /// It came with payload.
+    Spoken,
+}
+
+impl Answer {
+    #[inline]
+    fn of(seg: &Segment<'_>) -> Answer {
+        match (seg.acked, seg.header.payload_len, seg.acked_packets) {
+            (0, _, _) => Answer::None,
+            (_, 1.., _) => Answer::Spoken,
+            (_, _, 2..) => Answer::Several,
+            _ => Answer::One,
+        }
+    }
 }
 
 /// A stamped packet that waits for the ticks, with its window.
@@ -72,8 +146,6 @@ impl Recorder {
     /// A minute of them; then they are judged and begin anew.
     const WINDOWS: usize = 240;
     const EARLY: usize = 64;
-    /// Crystals keep within 100 ppm of each other; what is disciplined by NTP does much better.
-    const DRIFT_PPM: i64 = 100;
 
     /// Takes in a packet. Returns whether the windows are due to be judged.
     #[inline]
@@ -89,14 +161,14 @@ impl Recorder {
         let side = seg.side;
         let at = side.index();
         let gap = self.hosts[at].last.map(|last| seg.now.since_bounded(last));
-        if seg.header.payload_len > 0 {
-            let before = self.hosts.iter().filter_map(|host| host.last).max();
-            let silence = before.map(|last| seg.now.since_bounded(last));
-            self.hosts[at].silence = silence.unwrap_or_default();
+        let at_once = AtOnce::of(seg, flow);
+        let seen = self.seen(seg, index, flow, load);
+        if seen.has_payload {
+            self.hosts[at].silence = seen.silence;
         }
         self.hosts[at].last = Some(seg.now);
-        let at_once = AtOnce::of(seg, flow);
-        let stamp_gap = self.on_stamp(seg, index, at_once);
+        self.asked = seen.has_payload.then_some(side);
+        let stamp_gap = self.on_stamp(seg, index, at_once, seen);
         if let Some(sample) = seg.rtt {
             let gap = match at_once {
                 Some(_) => Some(Delta::ZERO),
@@ -104,37 +176,128 @@ impl Recorder {
             };
             let delay = (sample.rtt.as_us(), gap.map(Delta::as_us));
             self.sample(self.last_place(), Series::Loop(side.other()), delay);
-            self.on_round_trip(seg, sample.rtt, gap, flow);
+            self.on_round_trip(side, sample.rtt, gap, seen, flow);
+        }
+        if let Some(thought) = self.gap.on_packet(seg) {
+            self.waits.get_or_insert_default().add_think(thought);
         }
         self.on_bytes(seg, flow, load);
         is_full
     }
 
-    /// Tells what made a round trip long, if no queue did.
-    fn on_round_trip(
-        &mut self,
-        seg: &Segment<'_>,
-        rtt: Delta,
-        gap: Option<Delta>,
-        flow: &Flow<'_>,
-    ) {
-        let acked = seg.side.other();
-        let Some(floor) = flow.half(acked).rtt_floor() else {
-            return;
-        };
-        let added = rtt - floor;
-        let silence = self.hosts[acked.index()].silence;
-        if added <= target(Some(floor)) {
-            return;
-        }
-        if let Some(wait) = Wait::of(seg, added, gap, silence) {
-            self.waits.get_or_insert_default().add(acked, wait, added);
+    #[inline]
+    fn seen(&self, seg: &Segment<'_>, window: u32, flow: &Flow<'_>, load: &Load) -> Seen {
+        let (own, other) = (seg.side.index(), seg.side.other().index());
+        let since =
+            |last: Option<Time>| last.map_or(Delta::ZERO, |last| seg.now.since_bounded(last));
+        let before = self.hosts.iter().filter_map(|host| host.last).max();
+        let has_payload = seg.header.payload_len > 0;
+        let is_captured = flow.core.packets[other] > 0;
+        let is_waiting = |side: Side| self.asked == Some(side);
+        let floors = Side::BOTH.map(|side| flow.half(side).rtt_floor());
+        Seen {
+            now: seg.now,
+            has_payload,
+            answer: Answer::of(seg),
+            is_light: [0, 1].map(|at| load.is_light(window, at)),
+            pause: since(self.hosts[own].last),
+            silence: match is_waiting(seg.side.other()) {
+                true => Delta::ZERO,
+                false => since(before),
+            },
+            silence_before: match (is_captured, is_waiting(seg.side)) {
+                (true, _) => Some(self.hosts[other].silence),
+                (false, true) if seg.side == Side::Up => Some(Delta::ZERO),
+                (false, _) => None,
+            },
+            is_other_captured: is_captured,
+            target: target(floors.into_iter().flatten().reduce(|a, b| a + b)),
         }
     }
 
-    pub(super) fn waits(&self, side: Side) -> [WaitFound; Wait::COUNT] {
-        let waits = self.waits.as_ref();
-        waits.map_or_else(Default::default, |waits| waits.found(side))
+    /// Takes in a round trip of data of the other side, where no timestamps say more.
+    fn on_round_trip(
+        &mut self,
+        side: Side,
+        rtt: Delta,
+        held: Option<Delta>,
+        seen: Seen,
+        flow: &Flow<'_>,
+    ) {
+        let acked = side.other();
+        let Some(floor) = flow.half(acked).rtt_floor() else {
+            return;
+        };
+        if self.ticks.is_some() {
+            return;
+        }
+        let sample = Sample {
+            is_light: seen.is_light == [true; 2],
+            ..seen.sample(rtt - floor, self.hosts[acked.index()].silence)
+        };
+        self.on_answer(side, Series::Loop(acked), &seen, held, sample);
+    }
+
+    /// A delay that holds a host's own wait, of `held` at most.
+    fn on_answer(
+        &mut self,
+        side: Side,
+        series: Series,
+        seen: &Seen,
+        held: Option<Delta>,
+        sample: Sample,
+    ) {
+        let is_holdable = match (held, seen.answer) {
+            (Some(held), _) if held <= sample.target => false,
+            // It left for another reason than that something came.
+            (_, Answer::None) => return,
+            // The first of them waited for the last, which says nothing but of long pauses.
+            (_, Answer::Several) => {
+                let sample = Sample {
+                    is_light: false,
+                    ..sample
+                };
+                return self.late(series, sample);
+            }
+            (_, Answer::One) => true,
+            // What is later than any host delays an acknowledgment was not with the host.
+            (_, Answer::Spoken) if sample.added > Lateness::LONGEST_HOLD => false,
+            // It waited for what there was to say: a server's answer; for a client's next request nobody waits.
+            (_, Answer::Spoken) => {
+                if side == Side::Down && sample.is_late() && sample.added >= Gap::LEAST {
+                    let waits = self.waits.get_or_insert_default();
+                    waits.add_think(sample.added);
+                }
+                return;
+            }
+        };
+        let sample = Sample {
+            is_holdable,
+            ..sample
+        };
+        self.late(series, sample);
+    }
+
+    #[inline]
+    fn late(&mut self, series: Series, sample: Sample) {
+        let last = self.sampled[series.index()].replace(sample.now);
+        let pause = last.map(|last| sample.now.since_bounded(last));
+        if self.waits.is_some() || sample.is_late() {
+            let waits = self.waits.get_or_insert_default();
+            waits.add(series, &Sample { pause, ..sample });
+        }
+    }
+
+    /// What made samples of a series late.
+    pub(super) fn waits(&self, series: Series) -> [WaitFound; Wait::COUNT] {
+        let Some(waits) = &self.waits else {
+            return Default::default();
+        };
+        let mut found = waits.late(series);
+        if series == Series::Loop(Side::Up) {
+            found[Wait::Think as usize] = waits.think();
+        }
+        found
     }
 
     /// The window of the packet is the last one.
@@ -172,6 +335,7 @@ impl Recorder {
         seg: &Segment<'_>,
         window: u32,
         at_once: Option<AtOnce>,
+        seen: Seen,
     ) -> Option<Delta> {
         let header = seg.header;
         if !header.flags.has(PacketFlags::TIMESTAMPS) {
@@ -184,11 +348,16 @@ impl Recorder {
         let host = &mut self.hosts[own];
         let gap = host.ticks.map(|last| ticks - last);
         host.ticks = Some(host.ticks.map_or(ticks, |last| last.max(ticks)));
-        let echo = echo.filter(|&echo| host.echoed.is_none_or(|newest| echo > newest));
-        host.echoed = echo.or(host.echoed);
+        let newest = host.echoed;
+        let echo = echo.filter(|&echo| newest.is_none_or(|newest| echo > newest));
+        host.echoed = echo.or(newest);
+        let echo = echo.map(|position| Echo {
+            position,
+            step: position - newest.unwrap_or(position),
+        });
         let stamped = Stamped {
             side: seg.side,
-            now: seg.now,
+            seen,
             own: ticks,
             gap,
             at_once,
@@ -218,9 +387,14 @@ impl Recorder {
         for series in Series::ALL.into_iter().filter(|s| s.is_by_clocks()) {
             let at = series.index();
             (self.zeros[at], self.floors[at]) = (None, None);
+            self.lows[at] = RunningFloor::default();
             self.windows
                 .iter_mut()
                 .for_each(|w| w.cells[at] = Cell::default());
+        }
+        self.echoes = Echoes::default();
+        if let Some(waits) = &mut self.waits {
+            waits.forget_late();
         }
         let Some(ticks) = self.ticks else { return };
         for at in 0..self.early.len() {
@@ -235,14 +409,21 @@ impl Recorder {
     /// Adds what the timestamps of a packet say to the window at `place`.
     #[inline]
     fn stamped(&mut self, place: usize, packet: Stamped, ticks: [Delta; 2]) {
-        let Stamped { side, now, .. } = packet;
+        let Stamped { side, seen, .. } = packet;
         let [own, other] = [ticks[side.index()], ticks[side.other().index()]];
         let ns = |count: i64, tick: Delta| count.saturating_mul(tick.as_ns());
         let sent = ns(packet.own, own);
-        let one_way = now.as_ns().saturating_sub(sent) / 1_000;
+        let one_way = seen.now.as_ns().saturating_sub(sent) / 1_000;
         self.sample(place, Series::OneWay(side), (one_way, Some(0)));
+        let seen = Seen {
+            target: seen.target + own + other,
+            ..seen
+        };
+        let on_way = self.on_one_way(side, &seen, one_way);
+        let is_answer_unseen = side == Side::Up && !seen.is_other_captured;
         if let Some(echo) = packet.echo {
-            let path = (sent - ns(echo, other)) / 1_000;
+            let echoed = ns(echo.position, other);
+            let path = (sent - echoed) / 1_000;
             // Either end of the gap lies anywhere in its tick.
             let gap = packet.gap.map(|gap| ns(gap.max(0) + 1, own) / 1_000);
             let held = match packet.at_once {
@@ -250,6 +431,47 @@ impl Recorder {
                 None => gap,
             };
             self.sample(place, Series::Path(side.other()), (path, held));
+            let delay = (path, held.map(Delta::us));
+            self.on_path(side, &seen, delay, ns(echo.step, other));
+            if is_answer_unseen && seen.answer != Answer::None {
+                self.on_echoed_answer(seen.now, echoed);
+            }
+        }
+        if is_answer_unseen && seen.has_payload {
+            self.echoes.ask(sent, on_way);
+        }
+    }
+
+    /// Returns how late the packet was at the capture point.
+    #[inline]
+    fn on_one_way(&mut self, side: Side, seen: &Seen, us: i64) -> Delta {
+        let series = Series::OneWay(side);
+        let added = self.lows[series.index()].added(seen.now, us);
+        let sample = Sample {
+            is_light: seen.is_light[side.index()],
+            ..seen.sample(added, seen.silence - added)
+        };
+        self.late(series, sample);
+        added
+    }
+
+    /// `step_ns` after what was echoed before, the other host sent what is echoed now.
+    #[inline]
+    fn on_path(&mut self, side: Side, seen: &Seen, (us, held): (i64, Option<Delta>), step_ns: i64) {
+        let series = Series::Path(side.other());
+        let added = self.lows[series.index()].added(seen.now, us);
+        let unseen = Delta::ns(step_ns).min(seen.pause - added);
+        let sample = Sample {
+            is_light: seen.is_light[side.other().index()],
+            ..seen.sample(added, seen.silence_before.unwrap_or(unseen))
+        };
+        self.on_answer(side, series, seen, held, sample);
+    }
+
+    #[inline]
+    fn on_echoed_answer(&mut self, now: Time, stamped_ns: i64) {
+        if let Some(thought) = self.echoes.answer(now, stamped_ns) {
+            self.waits.get_or_insert_default().add_think(thought);
         }
     }
 
@@ -335,7 +557,7 @@ impl Recorder {
     fn floors(&self, series: Series, windows: &[Window]) -> Vec<i64> {
         let drift = match series {
             Series::Loop(_) => 0,
-            _ => WINDOW.as_us() * Self::DRIFT_PPM / 1_000_000,
+            _ => WINDOW.as_us() * DRIFT_PPM / 1_000_000,
         };
         let mut floors: Vec<i64> = Vec::with_capacity(windows.len());
         let mut floor = self.floors[series.index()];

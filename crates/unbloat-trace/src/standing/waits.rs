@@ -1,71 +1,74 @@
-//! Delays of round trips that hosts and radios make, told apart by what went before.
+//! Delays that no queue makes, of all series of a flow.
 
-use crate::tcp::{Segment, Side};
+use super::lateness::{Lateness, Sample};
+use super::window::Series;
 use unbloat_stats::LogHistogram;
 use unbloat_units::Delta;
 
-/// What made an acknowledgment late.
+/// What makes packets late, if no queue does.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Wait {
-    /// It came with payload: the host had to make its answer first.
+    /// The server had to make its answer first.
     Think,
-    /// The data came after silence: a radio or a host slept.
+    /// A radio or a host slept.
     Wake,
-    /// A single segment was acknowledged, and the host may have held that back (RFC 1122 §4.2.3.2).
+    /// A radio that listens at beacons only (IEEE 802.11 power save).
+    PowerSave,
+    /// The host held an acknowledgment back (RFC 1122 §4.2.3.2).
     DelayedAck,
+    /// The path let nothing pass for a while, and then all at once.
+    Hold,
+    /// The path delays now more, now less: contention, grants, repeats.
+    Jitter,
 }
 
 impl Wait {
-    pub(crate) const COUNT: usize = 3;
-    /// Wi-Fi stations doze after half a second, and DRX and RRC begin below a second and after.
-    const SILENCE: Delta = Delta::secs(1);
+    pub(crate) const COUNT: usize = 6;
+}
 
-    /// Of a sample this much above the floor, if the host may have waited for most of it (`gap` since its
-    /// previous packet).
-    pub(super) fn of(
-        seg: &Segment<'_>,
-        added: Delta,
-        gap: Option<Delta>,
-        silence: Delta,
-    ) -> Option<Wait> {
-        let may_have_waited = gap.is_none_or(|gap| gap * 5 >= added * 4);
-        if !may_have_waited {
-            None
-        } else if seg.header.payload_len > 0 {
-            Some(Wait::Think)
-        } else if silence >= Wait::SILENCE {
-            Some(Wait::Wake)
-        } else {
-            (seg.acked_packets <= 1).then_some(Wait::DelayedAck)
+/// Since the first late sample of the flow.
+#[derive(Clone, Default)]
+pub(super) struct Waits {
+    series: [Lateness; Series::COUNT],
+    think: LogHistogram,
+}
+
+/// One kind of a series.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub(crate) struct WaitFound {
+    pub(crate) samples: u32,
+    /// Median; of holds the longest.
+    pub(crate) median_ms: Option<f64>,
+}
+
+impl WaitFound {
+    pub(super) fn of(all: &LogHistogram) -> WaitFound {
+        WaitFound {
+            samples: u32::try_from(all.count()).unwrap_or(u32::MAX),
+            median_ms: all.quantile(0.5).map(|us| us / 1e3),
         }
     }
 }
 
-/// Added delays by kind, of each direction's loop.
-#[derive(Clone, Default)]
-pub(super) struct Waits {
-    kinds: [[LogHistogram; Wait::COUNT]; 2],
-}
-
-/// One kind of a loop.
-#[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub(crate) struct WaitFound {
-    pub(crate) samples: u32,
-    pub(crate) median_ms: Option<f64>,
-}
-
 impl Waits {
-    pub(super) fn add(&mut self, side: Side, wait: Wait, added: Delta) {
-        self.kinds[side.index()][wait as usize].record(added.as_us() as f64);
+    pub(super) fn add(&mut self, series: Series, sample: &Sample) {
+        self.series[series.index()].add(sample);
     }
 
-    pub(super) fn found(&self, side: Side) -> [WaitFound; Wait::COUNT] {
-        std::array::from_fn(|kind| {
-            let all = &self.kinds[side.index()][kind];
-            WaitFound {
-                samples: u32::try_from(all.count()).unwrap_or(u32::MAX),
-                median_ms: all.quantile(0.5).map(|us| us / 1e3),
-            }
-        })
+    pub(super) fn add_think(&mut self, thought: Delta) {
+        self.think.record(thought.as_us() as f64);
+    }
+
+    /// Late samples begin anew.
+    pub(super) fn forget_late(&mut self) {
+        self.series = Default::default();
+    }
+
+    pub(super) fn late(&self, series: Series) -> [WaitFound; Wait::COUNT] {
+        self.series[series.index()].found()
+    }
+
+    pub(super) fn think(&self) -> WaitFound {
+        WaitFound::of(&self.think)
     }
 }

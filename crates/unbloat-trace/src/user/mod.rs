@@ -151,7 +151,7 @@ impl User {
             self.concurrency.on_data(flow, header.time, origin);
         }
         let side = usize::from(header.is_uplink());
-        self.load.count(header.time, origin, side, header.wire_len);
+        self.load.count(side, header, origin);
         let closes_late = flow.closed != 0 && closes_late(flow, header, params.tail);
         if closes_late || self.radio.is_closing_late() {
             let last = self.last - self.silence;
