@@ -21,6 +21,8 @@ class Path:
     up_mbps: float | None
     # A download by somebody else runs before, during and after the test.
     is_loaded: bool = False
+    # The load waits for itself alone: the emulator's waits are of the load, a test's of what is beside it.
+    has_own_queues: bool = False
 
 
 def line(about, down_mbps, up_mbps, down_queue, up_queue, delay_ms, *more):
@@ -63,6 +65,7 @@ PATHS = {
     "up-only": line("60/6 Mbit/s, CoDel down, a drop-tail buffer of 150 ms up, 8 ms each way", 60, 6, "codel", "droptail:112kB", 8),
 }
 PATHS["loaded"].is_loaded = True
+PATHS["fair"].has_own_queues = True
 
 SEND = """
 import socket, sys

@@ -7,6 +7,8 @@ use unbloat_units::{Bytes, Delta, Rate, Time};
 
 /// Ethernet, IP and UDP of a datagram of the echo.
 const FRAMING: u64 = 14 + 20 + 8;
+/// The header of a datagram of the echo with all that the test asks for: what it has at least.
+const LEAST_ECHO: u64 = 60;
 /// A shorter idle stage says nothing about rates.
 const ENOUGH: Delta = Delta::secs(1);
 
@@ -66,7 +68,8 @@ fn echoes(measured: &Measured, direction: Direction, (from, to): (Time, Time)) -
         Direction::Down => sent.filter(|echo| echo.rtt.is_some()).count(),
         Direction::Up => sent.count(),
     };
-    Bytes::new(count as u64 * (measured.options.probing.echo_bytes as u64 + FRAMING))
+    let length = u64::from(measured.options.probing.echo_bytes).max(LEAST_ECHO);
+    Bytes::new(count as u64 * (length + FRAMING))
 }
 
 #[cfg(test)]
