@@ -1,12 +1,13 @@
 //! Windows of a flow to evidence: how long a delay stood, and what the path carried meanwhile.
 
 use super::levels::step_us;
-use super::ranks::{quantile, rank_correlation};
+use super::ranks::rank_correlation;
 use super::recorder::Recorder;
 use super::waits::{Wait, WaitFound};
 use super::window::{Series, WINDOW, Window};
 use crate::tcp::Side;
 use crate::user::load::Load;
+use unbloat_stats::quantile;
 use unbloat_units::Delta;
 
 /// What is known of the flow besides its windows.

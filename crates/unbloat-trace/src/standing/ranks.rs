@@ -1,14 +1,6 @@
-//! Order statistics of small samples.
+//! Rank correlation of small samples.
 
 use unbloat_stats::Correlation;
-
-/// The `q`-quantile by the nearest rank; `None` of nothing.
-pub(super) fn quantile(values: &mut [f64], q: f64) -> Option<f64> {
-    let last = values.len().checked_sub(1)?;
-    let at = (q * last as f64).round() as usize;
-    let (_, value, _) = values.select_nth_unstable_by(at.min(last), f64::total_cmp);
-    Some(*value)
-}
 
 /// Spearman's rank correlation, ties at their mean rank; `None` where one of the two never varies.
 pub(super) fn rank_correlation(pairs: &[(f64, f64)]) -> Option<f64> {
@@ -53,13 +45,5 @@ mod tests {
     #[test]
     fn ties_share_their_mean_rank() {
         assert_eq!(ranks([5.0, 1.0, 5.0].into_iter()), [1.5, 0.0, 1.5]);
-    }
-
-    #[test]
-    fn quantiles_are_of_the_values_themselves() {
-        let mut values = [4.0, 1.0, 3.0, 2.0, 5.0];
-        assert_eq!(quantile(&mut values, 0.5), Some(3.0));
-        assert_eq!(quantile(&mut values, 1.0), Some(5.0));
-        assert_eq!(quantile(&mut [], 0.5), None);
     }
 }
