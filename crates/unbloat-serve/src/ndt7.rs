@@ -70,7 +70,7 @@ pub async fn run(test: Test, shared: &Shared, peer: &Peer, (stream, load): (Thin
     let ended = match test {
         Test::Download => {
             // BBR as the spec asks; without it the kernel's own choice does.
-            if crate::control::is_allowed("bbr") {
+            if shared.controls.allow("bbr") {
                 let _ = peer.set_congestion_control("bbr");
             }
             tokio::select! {

@@ -44,6 +44,8 @@ pub struct Options {
     pub certificate: Certificate,
     /// Who may use it; everybody if there are none.
     pub tokens: Vec<String>,
+    /// Congestion controls that clients may ask for, beside those that the kernel allows to everybody.
+    pub congestion_controls: Vec<String>,
     pub limits: Limits,
     /// Threads that serve, beside that of the echo.
     pub threads: usize,
@@ -72,6 +74,7 @@ impl Default for Options {
             echo: Some(everywhere(ECHO_PORT)),
             certificate: Certificate::Made { names: Vec::new() },
             tokens: Vec::new(),
+            congestion_controls: Vec::new(),
             limits: Limits::default(),
             threads: std::thread::available_parallelism().map_or(1, usize::from),
         }

@@ -1,6 +1,7 @@
 //! The server: bound first, so that it can say where; then run.
 
 use crate::certificate::Identity;
+use crate::control::Controls;
 use crate::counters::Counts;
 use crate::echo;
 use crate::error::ServeError;
@@ -71,7 +72,8 @@ impl Server {
             fingerprint: identity.fingerprint(),
         };
         let port = addresses.echo.map(|address| address.port());
-        let shared = Shared::new(options.limits.clone(), &options.tokens, port);
+        let mut shared = Shared::new(options.limits.clone(), &options.tokens, port);
+        shared.controls = Controls::new(&options.congestion_controls);
         let echo = echo.map(|(socket, _)| {
             let server = echo::server(&options.limits, &options.tokens);
             (socket, server)

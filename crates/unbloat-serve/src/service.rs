@@ -15,7 +15,7 @@ use crate::shared::Shared;
 use crate::socket::Handshake;
 use crate::tokens::bearer;
 use crate::upload::upload;
-use crate::{control, host, judge, ndt7, origin, page, socket};
+use crate::{host, judge, ndt7, origin, page, socket};
 use bytes::Bytes;
 use http_body::Body;
 use hyper::header::{AUTHORIZATION, CONTENT_SECURITY_POLICY, HeaderValue};
@@ -244,9 +244,9 @@ impl<'a> Asked<'a> {
         let Some(name) = &self.query.congestion_control else {
             return Ok(());
         };
-        if !control::is_allowed(name) {
-            let known = control::allowed();
-            let why = format!("congestion control {name}: this server's kernel allows {known}");
+        if !self.shared.controls.allow(name) {
+            let known = self.shared.controls.names();
+            let why = format!("congestion control {name}: this server has {known} for you");
             return refuse(StatusCode::BAD_REQUEST, &why);
         }
         self.peer.set_congestion_control(name).or_else(|error| {

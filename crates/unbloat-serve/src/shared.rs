@@ -2,6 +2,7 @@
 
 use crate::admission::Admission;
 use crate::bucket::Bucket;
+use crate::control::Controls;
 use crate::counters::{Counters, Counts};
 use crate::guests::Guests;
 use crate::options::{Limits, duration};
@@ -32,6 +33,7 @@ pub struct Shared {
     pub down: Bucket,
     pub up: Bucket,
     pub echo_port: Option<u16>,
+    pub controls: Controls,
     pub memory_is_full: AtomicBool,
     numbers: AtomicU64,
 }
@@ -50,6 +52,7 @@ impl Shared {
             down: Bucket::new(limits.rate, now),
             up: Bucket::new(limits.rate, now),
             echo_port,
+            controls: Controls::new(&[]),
             memory_is_full: AtomicBool::new(false),
             numbers: AtomicU64::new(1),
             limits,

@@ -380,6 +380,15 @@ fn a_congestion_control_that_the_kernel_does_not_allow_everybody_is_refused() {
         let expected = if allowed.contains(&name) { 200 } else { 400 };
         assert_eq!(reply.status, expected, "{name}");
     }
+    let named = Running::new(&Options {
+        congestion_controls: read("available"),
+        ..Options::loopback()
+    });
+    for name in read("available") {
+        // What only root may set is refused by the kernel, to others than root.
+        let reply = named.ask("GET", &format!("/large?bytes=1&congestion_control={name}"));
+        assert!(!reply.text().contains("this server has"), "{name}");
+    }
 }
 
 #[test]
