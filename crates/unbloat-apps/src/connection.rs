@@ -11,6 +11,7 @@ use hyper::{Request, Response};
 use std::io;
 use std::rc::Rc;
 use tokio::sync::mpsc::UnboundedReceiver;
+use unbloat_said::one_line;
 use unbloat_units::Bytes;
 use unbloat_workload::{Conn, Direction, Happening};
 
@@ -146,10 +147,8 @@ async fn text(response: Response<Incoming>) -> io::Result<Vec<u8>> {
     Ok(read.map_err(io::Error::other)?.to_bytes().to_vec())
 }
 
-/// What a server says, as far as it fits one line of ours.
 fn words(text: &[u8]) -> String {
-    let text = String::from_utf8_lossy(text);
-    text.chars().filter(|c| !c.is_control()).take(200).collect()
+    one_line(&String::from_utf8_lossy(text))
 }
 
 /// The innermost cause: HTTP's own words say only where it was noticed.
@@ -158,5 +157,5 @@ fn root(error: &io::Error) -> String {
     while let Some(inner) = at.source() {
         at = inner;
     }
-    at.to_string()
+    one_line(&at.to_string())
 }

@@ -36,7 +36,8 @@ pub enum CaptureError {
 
     #[error(
         "capturing on {interface} needs the capability CAP_NET_RAW: run as root, \
-         or once `sudo setcap cap_net_raw+ep $(command -v unbloat)`"
+         or let one group capture, and nobody else: `f=$(command -v unbloat); \
+         sudo chgrp GROUP $f && sudo chmod 750 $f && sudo setcap cap_net_raw+ep $f`"
     )]
     NotPermitted { interface: String },
 

@@ -17,6 +17,8 @@ pub enum Exit {
     Untrusted,
     /// 130: stopped by Ctrl-C; the result holds what was known then.
     Interrupted,
+    /// 141: nobody reads standard output any more; as a shell tells of a command that SIGPIPE ended.
+    Unread,
     /// What a command that was run for the user ended with.
     Of(u8),
 }
@@ -30,6 +32,7 @@ impl From<Exit> for ExitCode {
             Exit::OutOfBounds => 4,
             Exit::Untrusted => 5,
             Exit::Interrupted => 130,
+            Exit::Unread => 141,
             Exit::Of(code) => code,
         })
     }

@@ -14,10 +14,12 @@ mod lab;
 mod locate;
 mod model;
 mod output;
+mod print;
 mod recovery;
 mod report;
 mod route;
 mod schema;
+mod secret;
 mod serve;
 mod shape;
 mod shaping;
@@ -25,9 +27,12 @@ mod sim;
 mod sqm;
 mod stop;
 mod test;
+mod token;
+mod unit;
 mod uplink;
 mod watch;
 
+use crate::print::note;
 use clap::{Parser, Subcommand};
 use exit::Exit;
 
@@ -91,7 +96,7 @@ fn main() -> std::process::ExitCode {
         Command::Locate(args) => locate::run(&args).map_err(|e| e.to_string()),
         Command::Model(args) => model::run(&args).map_err(|e| e.to_string()),
         Command::Report(args) => report::run(&args).map_err(|e| e.to_string()),
-        Command::Schema(args) => Ok(schema::run(&args)),
+        Command::Schema(args) => schema::run(&args).map_err(|e| e.to_string()),
         Command::Serve(args) => serve::run(&args).map_err(|e| e.to_string()),
         Command::Shape(args) => shape::run(&args).map_err(|e| e.to_string()),
         Command::Sim(args) => sim::run(&args).map_err(|e| e.to_string()),
@@ -100,9 +105,14 @@ fn main() -> std::process::ExitCode {
         Command::Uplink(args) => uplink::run(&args).map_err(|e| e.to_string()),
         Command::Watch(args) => watch::run(&args).map_err(|e| e.to_string()),
     };
-    exit.unwrap_or_else(|error| {
-        eprintln!("unbloat: {error}");
-        Exit::Failed
-    })
-    .into()
+    let exit = match exit {
+        Ok(exit) => exit,
+        Err(_) if print::reader_is_gone() => Exit::Unread,
+        Err(error) => {
+            // Whatever a server, a router or a tool said stands in some error.
+            note!("unbloat: {}", unbloat_said::harmless(&error));
+            Exit::Failed
+        }
+    };
+    exit.into()
 }

@@ -1,7 +1,8 @@
 //! Where tables go, whatever made them: standard output, and the run folder with its report.
 
+use crate::print::{Out, note, out};
 use std::fs::File;
-use std::io::{BufWriter, Stdout, Write, stdout};
+use std::io::{BufWriter, Write};
 use std::path::{Path, PathBuf};
 use unbloat_report::{RenderOptions, ReportError, render};
 use unbloat_run::format::{Bounds, FormatKind, TextWriter};
@@ -36,7 +37,7 @@ impl Wanted<'_> {
     pub fn begin<'t>(
         &self,
         tables: impl Iterator<Item = &'t Table> + Clone,
-    ) -> Result<(usize, TextWriter<BufWriter<Stdout>>), OutputError> {
+    ) -> Result<(usize, TextWriter<BufWriter<Out>>), OutputError> {
         let mut numbered = tables.clone().enumerate();
         let found = numbered.find(|(_, table)| table.name == self.table);
         let (index, table) = found.ok_or_else(|| {
@@ -50,7 +51,7 @@ impl Wanted<'_> {
             width: terminal_width(),
             rows: self.rows,
         };
-        let mut writer = TextWriter::new(BufWriter::new(stdout()), self.kind, bounds);
+        let mut writer = TextWriter::new(BufWriter::new(out()), self.kind, bounds);
         writer.begin(table)?;
         Ok((index, writer))
     }
@@ -122,8 +123,8 @@ pub fn write_report(dir: &Path) -> Result<(), OutputError> {
 
 /// Says where report and tables lie.
 pub fn tell(dir: &Path) {
-    eprintln!("report  {}", dir.join(REPORT).display());
-    eprintln!("tables  {}", dir.display());
+    note!("report  {}", dir.join(REPORT).display());
+    note!("tables  {}", dir.display());
 }
 
 /// A file that went into a run.

@@ -1,6 +1,7 @@
 //! `unbloat report`: the report of a run once more, with other flows drawn.
 
 use crate::exit::Exit;
+use crate::print::note;
 use std::fs::File;
 use std::io::{BufWriter, Write};
 use std::path::PathBuf;
@@ -61,7 +62,7 @@ pub fn run(args: &Args) -> Result<Exit, DrawError> {
     let mut out = BufWriter::new(File::create(&path).map_err(failed)?);
     let rendered = render(&reader, &mut out, &options)?;
     out.flush().map_err(failed)?;
-    eprintln!(
+    note!(
         "{}: {} of {} flows drawn",
         path.display(),
         rendered.flows,

@@ -1,6 +1,7 @@
 //! `unbloat schema`: the tables and columns of a run, with their meaning.
 
 use crate::exit::Exit;
+use crate::print::{self, PrintError};
 use unbloat_run::schema_markdown;
 use unbloat_summary::{figures_table, summary_table};
 use unbloat_trace::all_tables;
@@ -10,7 +11,7 @@ use unbloat_trace::all_tables;
 #[command(after_help = "Example:\n  unbloat schema > schema.md")]
 pub struct Args {}
 
-pub fn run(_: &Args) -> Exit {
+pub fn run(_: &Args) -> Result<Exit, PrintError> {
     let mut tables = all_tables();
     tables.extend([summary_table(), figures_table()]);
     tables.extend(crate::model::tables());
@@ -23,6 +24,6 @@ pub fn run(_: &Args) -> Exit {
     ]);
     tables.extend(unbloat_compare::all_tables());
     tables.extend(unbloat_locate::tables::all_tables());
-    print!("{}", schema_markdown(&tables));
-    Exit::Complete
+    print::text(&schema_markdown(&tables))?;
+    Ok(Exit::Complete)
 }

@@ -1,5 +1,6 @@
 //! Ctrl-C.
 
+use crate::print::note;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -12,7 +13,9 @@ pub fn stop_on_ctrl_c() -> Result<Arc<AtomicBool>, ctrlc::Error> {
         if flag.swap(true, Ordering::Relaxed) {
             std::process::exit(130);
         }
-        eprintln!("unbloat: stopping; what is known is being written (Ctrl-C again: at once)");
+        note!(
+            "unbloat: stopping; what is known is being written (Ctrl-C again: at once; what is not undone then is undone by the next command that changes this host)"
+        );
     })?;
     Ok(stop)
 }

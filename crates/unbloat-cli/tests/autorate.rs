@@ -237,3 +237,47 @@ fn it_says_where_it_looks_at_packets() {
         assert!(said.contains(&format!("({source})")), "{said}");
     }
 }
+
+/// The unit is started as systemd would: all but its own folder below `/run` cannot be written to.
+#[test]
+fn the_unit_may_write_what_it_needs() {
+    if !is_root() {
+        return;
+    }
+    let unbloat = env!("CARGO_BIN_EXE_unbloat");
+    let printed = Command::new(unbloat)
+        .args(["autorate", "--unit", "--interface", "eth0", "--up", "eth0"])
+        .output()
+        .unwrap();
+    let unit = String::from_utf8(printed.stdout).unwrap();
+    let setting = |name: &str| {
+        let mut lines = unit.lines();
+        let found = lines.find_map(|line| line.strip_prefix(name)?.strip_prefix('='));
+        found.map(str::to_owned)
+    };
+    assert_eq!(setting("ProtectSystem").as_deref(), Some("strict"));
+    assert_eq!(setting("RuntimeDirectoryMode").as_deref(), Some("0700"));
+    assert_eq!(setting("RuntimeDirectoryPreserve").as_deref(), Some("yes"));
+    assert!(setting("CapabilityBoundingSet").is_some());
+    assert!(setting("StartLimitBurst").is_some());
+    let (_bed, hosts) = bed();
+    htb(&hosts[0]);
+    // What RuntimeDirectory= makes, and what ProtectSystem=strict leaves of the rest, in a mount namespace that ends with the shell.
+    let folder = setting("RuntimeDirectory").map_or(String::new(), |name| {
+        format!("mkdir -m 700 /run/{name}; mount -t tmpfs -o mode=700 tmpfs /run/{name};")
+    });
+    let command = setting("ExecStart").unwrap();
+    let script = format!(
+        "mount --make-rprivate / && mount -t tmpfs tmpfs /run && {folder} mount -o remount,ro /run && \
+         touch /run/x 2>/dev/null && exit 99; exec {command} --seconds 0.3"
+    );
+    let started = hosts[0]
+        .command("unshare")
+        .unwrap()
+        .args(["--mount", "sh", "-c", &script])
+        .env_remove("UNBLOAT_RUN")
+        .output()
+        .unwrap();
+    let told = String::from_utf8_lossy(&started.stderr).into_owned();
+    assert_eq!(started.status.code(), Some(0), "{told}");
+}

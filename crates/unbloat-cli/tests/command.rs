@@ -281,3 +281,126 @@ fn the_schema_page_is_the_one_that_the_command_prints() {
         "docs/schema.md is stale: run UNBLOAT_BLESS=1 cargo test -p unbloat-cli"
     );
 }
+
+/// Commands that print without an input.
+const PRINTERS: [&[&str]; 3] = [
+    &["schema"],
+    &["model", "--rate", "10Mbit/s", "--no-run"],
+    &["autorate", "--unit", "--interface", "eth0", "--up", "eth0"],
+];
+
+#[test]
+fn a_full_standard_output_is_an_error_in_words() {
+    for args in PRINTERS {
+        let full = fs::File::options().write(true).open("/dev/full").unwrap();
+        let output = unbloat(args).stdout(full).stderr(Stdio::piped()).output();
+        let output = output.unwrap();
+        let told = text(&output.stderr);
+        assert_eq!(output.status.code(), Some(1), "{args:?}: {told}");
+        assert!(told.contains("standard output"), "{args:?}: {told}");
+        assert!(!told.contains("panicked"), "{told}");
+    }
+}
+
+#[test]
+fn a_reader_that_has_gone_ends_a_command_without_a_word() {
+    for args in PRINTERS {
+        let (reader, writer) = std::io::pipe().unwrap();
+        drop(reader);
+        let output = unbloat(args).stdout(writer).stderr(Stdio::piped()).output();
+        let output = output.unwrap();
+        assert_eq!(output.status.code(), Some(141), "{args:?}");
+        assert_eq!(text(&output.stderr), "", "{args:?}");
+    }
+}
+
+#[test]
+fn a_standard_error_that_has_gone_is_no_reason_to_fail() {
+    let (reader, writer) = std::io::pipe().unwrap();
+    drop(reader);
+    let output = unbloat(&["test", "127.0.0.1:1"]).stderr(writer).output();
+    assert_eq!(output.unwrap().status.code(), Some(1), "not 101, a panic's");
+}
+
+#[test]
+fn a_campaign_keeps_no_token() {
+    let dir = tempfile::tempdir().unwrap();
+    let file = dir.path().join("c.toml");
+    let campaign = "name = \"c\"\nserver = \"127.0.0.1:1\"\n";
+    fs::write(&file, campaign).unwrap();
+    let out = dir.path().join("out");
+    let output = unbloat(&["campaign", "--report", "--token", "SECRETX", "--quiet"])
+        .args(["--out".as_ref(), out.as_os_str(), file.as_os_str()])
+        .output()
+        .unwrap();
+    assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
+    let run = fs::read_to_string(out.join("report/run.json")).unwrap();
+    assert!(run.contains("--token") && !run.contains("SECRETX"), "{run}");
+    let page = fs::read_to_string(out.join("report/report.html")).unwrap();
+    assert!(!page.contains("SECRETX"));
+}
+
+#[test]
+fn a_path_on_which_no_time_passes_is_refused() {
+    let dir = tempfile::tempdir().unwrap();
+    let file = dir.path().join("free.toml");
+    fs::write(
+        &file,
+        "[scenario]\nduration = \"1 s\"\n[link]\n[[flow]]\napp = \"bulk\"\n",
+    )
+    .unwrap();
+    let output = run(&["sim", file.to_str().unwrap(), "--no-run"]);
+    let told = text(&output.stderr);
+    assert_eq!(output.status.code(), Some(1), "{told}");
+    assert!(told.contains("neither \"rate\" nor \"delay\""), "{told}");
+}
+
+#[test]
+fn a_trace_that_is_a_pipe_is_not_waited_for() {
+    let dir = tempfile::tempdir().unwrap();
+    let pipe = dir.path().join("pipe");
+    assert!(
+        Command::new("mkfifo")
+            .arg(&pipe)
+            .status()
+            .unwrap()
+            .success()
+    );
+    let file = dir.path().join("piped.toml");
+    let scenario = "[link.down]\ntrace = \"pipe\"\ndelay = \"20 ms\"\n[[flow]]\napp = \"bulk\"\n";
+    fs::write(&file, scenario).unwrap();
+    let told = text(&run(&["sim", file.to_str().unwrap(), "--no-run"]).stderr);
+    assert!(told.contains("plain file"), "{told}");
+}
+
+#[test]
+fn a_key_that_everybody_can_read_is_refused() {
+    use std::os::unix::fs::PermissionsExt;
+    let dir = tempfile::tempdir().unwrap();
+    let (cert, key) = (dir.path().join("cert"), dir.path().join("key"));
+    for file in [&cert, &key] {
+        fs::write(file, "").unwrap();
+        fs::set_permissions(file, fs::Permissions::from_mode(0o644)).unwrap();
+    }
+    let output = run(&[
+        "serve",
+        "--cert",
+        cert.to_str().unwrap(),
+        "--key",
+        key.to_str().unwrap(),
+    ]);
+    let told = text(&output.stderr);
+    assert!(told.contains("chmod"), "{told}");
+}
+
+#[test]
+fn fix_says_at_once_that_it_may_not() {
+    // A folder of journals that cannot be made. Nobody listens there, which is found after.
+    let output = unbloat(&["fix", "127.0.0.1:1", "--yes"])
+        .env("UNBLOAT_RUN", "/proc/unbloat")
+        .output()
+        .unwrap();
+    let told = text(&output.stderr);
+    assert!(told.contains("root"), "{told}");
+    assert!(!told.contains("the test before"), "{told}");
+}

@@ -31,6 +31,8 @@ fn serve() -> (Server, String, String) {
             "0.0.0.0:0",
             "--echo",
             "0.0.0.0:0",
+            "--congestion-control",
+            "cubic",
         ])
         .stdout(Stdio::piped())
         .stderr(Stdio::null())

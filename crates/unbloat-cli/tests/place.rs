@@ -88,6 +88,8 @@ impl Path {
             "0.0.0.0:4043",
             "--echo",
             "0.0.0.0:2112",
+            "--congestion-control",
+            "cubic",
         ]);
         serving.stdout(Stdio::piped()).stderr(Stdio::null());
         let mut serving = serving.spawn().expect("it starts");

@@ -225,3 +225,83 @@ fn after_ctrl_c_nothing_is_left_in_the_kernel_and_no_discipline_is_another() {
     }
     assert_eq!(slow.disciplines(), before);
 }
+
+/// A terminal, and a live view in it.
+fn in_a_terminal() -> (std::fs::File, std::process::Child) {
+    use std::os::fd::{FromRawFd, OwnedFd};
+    let (mut master, mut slave) = (-1, -1);
+    // SAFETY: both numbers outlive the call; neither name nor settings are wanted.
+    let made = unsafe {
+        libc::openpty(
+            &raw mut master,
+            &raw mut slave,
+            std::ptr::null_mut(),
+            std::ptr::null(),
+            std::ptr::null(),
+        )
+    };
+    assert_eq!(made, 0);
+    // SAFETY: they were opened for us.
+    let (master, slave) = unsafe {
+        (
+            std::fs::File::from_raw_fd(master),
+            OwnedFd::from_raw_fd(slave),
+        )
+    };
+    // The command must not hold the master: its end is what is tested.
+    // SAFETY: plain call.
+    unsafe {
+        libc::fcntl(
+            std::os::fd::AsRawFd::as_raw_fd(&master),
+            libc::F_SETFD,
+            libc::FD_CLOEXEC,
+        )
+    };
+    let child = Command::new(UNBLOAT)
+        .args(["watch", "--no-bpf"])
+        .env("TERM", "xterm")
+        .stdin(slave.try_clone().unwrap())
+        .stdout(slave.try_clone().unwrap())
+        .stderr(slave)
+        .spawn()
+        .unwrap();
+    let mut first = [0];
+    std::io::Read::read_exact(&mut &master, &mut first).unwrap();
+    (master, child)
+}
+
+fn ends(mut child: std::process::Child) -> std::process::ExitStatus {
+    let begun = Instant::now();
+    loop {
+        if let Some(status) = child.try_wait().unwrap() {
+            return status;
+        }
+        if begun.elapsed() > Duration::from_secs(60) {
+            child.kill().unwrap();
+            child.wait().unwrap();
+            panic!("it goes on");
+        }
+        std::thread::sleep(Duration::from_millis(20));
+    }
+}
+
+#[test]
+fn the_live_view_ends_with_its_terminal() {
+    let (master, child) = in_a_terminal();
+    drop(master);
+    // No panic, which is 101.
+    assert!(matches!(ends(child).code(), Some(0 | 1)));
+}
+
+#[test]
+fn the_live_view_ends_when_it_is_told_to() {
+    let (master, child) = in_a_terminal();
+    // Somebody reads the terminal.
+    std::thread::spawn(move || std::io::copy(&mut &master, &mut std::io::sink()));
+    nix::sys::signal::kill(
+        nix::unistd::Pid::from_raw(child.id() as i32),
+        nix::sys::signal::Signal::SIGTERM,
+    )
+    .unwrap();
+    assert!(ends(child).code().is_some());
+}

@@ -342,12 +342,18 @@ impl Server {
         Ok(Some(session))
     }
 
+    /// In all, for the host, and for its network, which may have an eighth of all, or what one host may if that is more.
     fn has_room(&self, from: SocketAddr) -> bool {
-        let host = host(from.ip());
-        let sessions = self.sessions.values();
-        self.sessions.len() < self.limits.clients
-            && sessions.filter(|s| host == self::host(s.from.ip())).count()
-                < self.limits.clients_per_host
+        let (host, network) = (host(from.ip()), network(from.ip()));
+        let (mut of_host, mut of_network) = (0, 0);
+        for session in self.sessions.values() {
+            of_host += usize::from(host == self::host(session.from.ip()));
+            of_network += usize::from(network == self::network(session.from.ip()));
+        }
+        let limits = &self.limits;
+        self.sessions.len() < limits.clients
+            && of_host < limits.clients_per_host
+            && of_network < limits.clients_per_host.max(limits.clients / 8)
     }
 
     /// Looks through the sessions only when one of them may be idle.
@@ -380,6 +386,20 @@ fn host(address: IpAddr) -> IpAddr {
             IpAddr::V6(Ipv6Addr::from(network))
         }
         v4 => v4,
+    }
+}
+
+/// Addresses that are often one customer's: a /24 of IPv4, a /48 of IPv6.
+fn network(address: IpAddr) -> IpAddr {
+    match address.to_canonical() {
+        IpAddr::V4(v4) => {
+            let [a, b, c, _] = v4.octets();
+            IpAddr::V4([a, b, c, 0].into())
+        }
+        IpAddr::V6(v6) => {
+            let network = u128::from(v6) >> 80 << 80;
+            IpAddr::V6(Ipv6Addr::from(network))
+        }
     }
 }
 

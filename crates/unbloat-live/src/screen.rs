@@ -9,13 +9,15 @@ use ratatui::crossterm::terminal::{
 };
 use ratatui::{Frame, Terminal};
 use std::io::{self, IsTerminal, Stderr, stderr};
+use std::mem::ManuallyDrop;
 use std::panic;
 use std::time::Duration;
 
 /// The terminal behind standard error while it shows a run: results go to standard output, which may be a pipe. It is given back
 /// when this is dropped, and when the program panics.
 pub struct Screen {
-    terminal: Terminal<CrosstermBackend<Stderr>>,
+    /// Never dropped: where the terminal is gone it would print that, and panic for want of where to.
+    terminal: ManuallyDrop<Terminal<CrosstermBackend<Stderr>>>,
 }
 
 impl Screen {
@@ -36,7 +38,9 @@ impl Screen {
         let entered = execute!(stderr(), EnterAlternateScreen);
         let terminal = entered.and_then(|()| Terminal::new(CrosstermBackend::new(stderr())));
         terminal
-            .map(|terminal| Screen { terminal })
+            .map(|terminal| Screen {
+                terminal: ManuallyDrop::new(terminal),
+            })
             .inspect_err(|_| restore())
     }
 
@@ -49,15 +53,38 @@ impl Screen {
         self.terminal.draw(fill).map(|_| ())
     }
 
-    /// Waits so long for keys; whether one of them asks to end the run.
+    /// Waits so long for keys; whether one of them asks to end the run, or nobody is there any more to ask.
     pub fn asks_to_end(&mut self, within: Duration) -> io::Result<bool> {
-        if !event::poll(within)? {
+        if is_gone(within)? {
+            return Ok(true);
+        }
+        if !event::poll(Duration::ZERO)? {
             return Ok(false);
         }
         Ok(match event::read()? {
             Event::Key(key) => key.kind == KeyEventKind::Press && ends(key),
             _ => false,
         })
+    }
+}
+
+/// Waits so long for anything from the terminal; whether it has hung up. The library that reads keys would read its end again and again.
+fn is_gone(within: Duration) -> io::Result<bool> {
+    let mut terminal = libc::pollfd {
+        fd: libc::STDIN_FILENO,
+        events: libc::POLLIN,
+        revents: 0,
+    };
+    let ms = i32::try_from(within.as_millis()).unwrap_or(i32::MAX);
+    // SAFETY: there is one of them, and it outlives the call.
+    let found = unsafe { libc::poll(&raw mut terminal, 1, ms) };
+    match found {
+        -1 => match io::Error::last_os_error() {
+            // By a signal: whoever caught it tells.
+            error if error.kind() == io::ErrorKind::Interrupted => Ok(false),
+            error => Err(error),
+        },
+        _ => Ok(terminal.revents & (libc::POLLHUP | libc::POLLERR | libc::POLLNVAL) != 0),
     }
 }
 

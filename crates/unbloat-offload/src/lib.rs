@@ -56,6 +56,68 @@ impl Offload {
     }
 }
 
+/// Words of 32 features that this knows room for; kernels have two.
+const MOST_WORDS: usize = 8;
+const GET_FEATURES: u32 = 0x3a;
+const SET_FEATURES: u32 = 0x3b;
+
+/// `struct ethtool_gfeatures`.
+#[repr(C)]
+struct Got {
+    command: u32,
+    size: u32,
+    /// available, requested, active, never changed.
+    words: [[u32; 4]; MOST_WORDS],
+}
+
+/// `struct ethtool_sfeatures`.
+#[repr(C)]
+struct Wanted {
+    command: u32,
+    size: u32,
+    /// valid, requested.
+    words: [[u32; 2]; MOST_WORDS],
+}
+
+fn got(device: &str) -> io::Result<Got> {
+    let mut got = Got {
+        command: GET_FEATURES,
+        size: MOST_WORDS as u32,
+        words: [[0; 4]; MOST_WORDS],
+    };
+    // SAFETY: the structure has room for as many words as it says.
+    unsafe { ask(device, (&raw mut got).cast()) }?;
+    got.size = got.size.min(MOST_WORDS as u32);
+    Ok(got)
+}
+
+/// All that was asked of a device, as bits in the kernel's order. One switch of [`Offload`] is several of them: whoever puts a device
+/// back to how it was goes by these.
+pub fn features(device: &str) -> io::Result<Vec<u32>> {
+    let got = got(device)?;
+    let words = &got.words[..got.size as usize];
+    Ok(words.iter().map(|word| word[1]).collect())
+}
+
+/// Asks for the same again. What the device cannot do, or nobody changed, is not touched.
+pub fn set_features(device: &str, wanted: &[u32]) -> io::Result<()> {
+    let now = got(device)?;
+    let mut asked = Wanted {
+        command: SET_FEATURES,
+        size: now.size,
+        words: [[0; 2]; MOST_WORDS],
+    };
+    for ((to, word), bits) in asked.words.iter_mut().zip(now.words).zip(wanted) {
+        let [available, requested, ..] = word;
+        *to = [available & (requested ^ bits), *bits];
+    }
+    match asked.words.iter().all(|word| word[0] == 0) {
+        true => Ok(()),
+        // SAFETY: the structure has room for as many words as it says.
+        false => unsafe { ask(device, (&raw mut asked).cast()) },
+    }
+}
+
 /// `struct ethtool_value`.
 #[repr(C)]
 struct Value {
@@ -64,22 +126,30 @@ struct Value {
 }
 
 fn call(device: &str, command: u32, data: u32) -> io::Result<u32> {
+    let mut value = Value { command, data };
+    // SAFETY: both commands' structure is an ethtool_value.
+    unsafe { ask(device, (&raw mut value).cast()) }?;
+    Ok(value.data)
+}
+
+/// # Safety
+/// `what` is the structure of the command that it begins with, and may be written.
+unsafe fn ask(device: &str, what: *mut libc::c_char) -> io::Result<()> {
     // Any address: that of loopback cannot be had while that device is down.
     let socket = UdpSocket::bind("0.0.0.0:0")?;
-    let mut value = Value { command, data };
     // SAFETY: an ifreq is plain data, for which zeros are valid.
     let mut request: libc::ifreq = unsafe { std::mem::zeroed() };
     // One byte less than there is: it ends with a zero.
     for (to, from) in request.ifr_name.iter_mut().zip(device.bytes().take(15)) {
         *to = from as libc::c_char;
     }
-    request.ifr_ifru.ifru_data = (&raw mut value).cast();
-    // SAFETY: the request names a device and points to an ethtool_value; both outlive the call.
+    request.ifr_ifru.ifru_data = what;
+    // SAFETY: the request names a device and points to what the caller vouches for; both outlive the call.
     let done = unsafe { libc::ioctl(socket.as_raw_fd(), SIOCETHTOOL, &raw mut request) };
     if done < 0 {
         return Err(io::Error::last_os_error());
     }
-    Ok(value.data)
+    Ok(())
 }
 
 #[cfg(test)]
@@ -95,5 +165,6 @@ mod tests {
     #[test]
     fn loopback_tells_what_it_merges() {
         assert!(Offload::Gso.is_on("lo").unwrap());
+        assert!(features("lo").unwrap().iter().any(|word| *word != 0));
     }
 }

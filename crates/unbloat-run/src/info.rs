@@ -119,13 +119,14 @@ impl TraceStart {
 }
 
 impl RunInfo {
-    /// A run of `program` that has read nothing yet, on the capture's clock, on this kernel.
+    /// A run of `program` that has read nothing yet, on the capture's clock, on this kernel. Tokens in `command` are hidden: runs are
+    /// shared.
     pub fn new(program: &str, version: &str, command: Vec<String>) -> RunInfo {
         RunInfo {
             program: program.to_owned(),
             version: version.to_owned(),
             schema_version: SCHEMA_VERSION,
-            command,
+            command: unbloat_said::command_line(command),
             seed: None,
             kernel: kernel_release(),
             clock: Clock::Capture,
@@ -168,6 +169,14 @@ pub(crate) struct RunVersion {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_run_has_no_token_of_its_command() {
+        let words = ["campaign", "--token", "SECRET", "c.toml", "--token=SECRET"];
+        let info = RunInfo::new("unbloat", "0.1.0", words.map(str::to_owned).to_vec());
+        assert_eq!(info.command[3], "c.toml");
+        assert!(!info.command.iter().any(|word| word.contains("SECRET")));
+    }
 
     #[test]
     fn run_json_comes_back_as_written() {

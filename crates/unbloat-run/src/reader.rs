@@ -8,12 +8,26 @@ use parquet::arrow::ProjectionMask;
 use parquet::arrow::arrow_reader::{ParquetRecordBatchReader, ParquetRecordBatchReaderBuilder};
 use std::ffi::OsStr;
 use std::fs::{self, File};
-use std::io::ErrorKind;
+use std::io::{self, ErrorKind, Read};
 use std::path::{Path, PathBuf};
 use unbloat_table::SCHEMA_VERSION;
 
 /// Rows that are read at a time.
 const BATCH_ROWS: usize = 8192;
+
+/// Of run.json: what is longer was not written by this program.
+const LONGEST: u64 = 64 << 20;
+
+fn read(path: &Path) -> io::Result<Vec<u8>> {
+    let mut text = Vec::new();
+    fs::File::open(path)?
+        .take(LONGEST + 1)
+        .read_to_end(&mut text)?;
+    match text.len() as u64 > LONGEST {
+        true => Err(io::Error::other("it is too long to be a run's")),
+        false => Ok(text),
+    }
+}
 
 /// A finished run.
 pub struct RunReader {
@@ -25,7 +39,7 @@ impl RunReader {
     /// Opens the run in `dir`; refuses tables newer than this program's.
     pub fn open(dir: &Path) -> Result<RunReader, RunError> {
         let path = dir.join(RUN_FILE);
-        let text = fs::read(&path).map_err(|e| match e.kind() {
+        let text = read(&path).map_err(|e| match e.kind() {
             ErrorKind::NotFound | ErrorKind::NotADirectory => RunError::NotARun(dir.to_owned()),
             _ => RunError::io(&path)(e),
         })?;

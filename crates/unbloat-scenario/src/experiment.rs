@@ -43,6 +43,14 @@ impl Experiment {
     /// A round trip or a few, and many packets at any rate of interest; little beside what is measured.
     pub const REPEATED_START_JITTER: Delta = Delta::ms(100);
 
+    /// Whether a packet takes any time there and back. On a path without rate and delay any amount passes at one moment, which then never ends.
+    pub fn takes_time(&self) -> bool {
+        // Some packets are lost, or not, and the others pass at once.
+        let passes = |element: &&Element| matches!(element, Element::Loss(_) | Element::Burst(_));
+        let mut elements = self.down.iter().chain(&self.up).flatten();
+        self.kernel_queues.iter().any(Option::is_some) || !elements.all(|one| passes(&one))
+    }
+
     /// How much later than planned each flow begins and ends. Drawn apart from all else, so that it changes no other draw.
     pub fn start_delays(&self) -> Vec<Delta> {
         const STARTS: u64 = 0x7374_6172_7473;

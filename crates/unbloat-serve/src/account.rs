@@ -21,23 +21,26 @@ const EVERY: Duration = Duration::from_millis(50);
 /// are of one length.
 const TURNS: u64 = 5;
 
+/// A reader takes a line at a time: one that has taken none for so long reads no more.
+const PATIENCE: Duration = Duration::from_secs(30);
+
 pub struct Lines {
     watching: Watching,
     ticks: Interval,
     told: Told,
-    _busy: Busy,
+    busy: Busy,
 }
 
 impl Lines {
     pub fn new(watching: Watching, peer: &Arc<Peer>) -> Lines {
         let mut ticks = interval(EVERY);
         ticks.set_missed_tick_behavior(MissedTickBehavior::Skip);
-        let _busy = peer.begin(watching.0.ends);
+        let busy = peer.begin(Instant::now() + PATIENCE);
         Lines {
             watching,
             ticks,
             told: Told::default(),
-            _busy,
+            busy,
         }
     }
 
@@ -46,7 +49,9 @@ impl Lines {
         if self.watching.0.has_ended() {
             return Poll::Ready(None);
         }
-        let flows = self.watching.0.flows(Instant::now());
+        let now = Instant::now();
+        self.busy.lasts(now + PATIENCE);
+        let flows = self.watching.0.flows(now);
         let line = self.told.next(&flows.into_iter().collect());
         let mut text = serde_json::to_vec(&line).expect("our own values have a JSON form");
         text.push(b'\n');
@@ -61,6 +66,23 @@ struct Told {
     flows: BTreeMap<u16, ToldFlow>,
     /// Of those that carry open flows.
     connections: BTreeMap<u64, States>,
+    numbers: Numbers,
+}
+
+/// Connections as this account numbers them: how many there are in all is nobody's business.
+#[derive(Default)]
+struct Numbers {
+    known: BTreeMap<u64, u64>,
+    last: u64,
+}
+
+impl Numbers {
+    fn of(&mut self, connection: u64) -> u64 {
+        *self.known.entry(connection).or_insert_with(|| {
+            self.last += 1;
+            self.last
+        })
+    }
 }
 
 struct ToldFlow {
@@ -83,7 +105,8 @@ impl Told {
         let mut due = BTreeMap::new();
         let gone = |(number, told): &(&u16, &ToldFlow)| !told.is_of(flows.get(number));
         for (&number, told) in self.flows.iter().filter(gone).filter(|(_, t)| t.open) {
-            line.flows.push(Entry::of(number, &told.flow));
+            let connection = self.numbers.of(told.flow.peer.number);
+            line.flows.push(Entry::of(number, connection, &told.flow));
             due.insert(told.flow.peer.number, States::of(&told.flow));
         }
         self.flows
@@ -112,7 +135,8 @@ impl Told {
                 (self.lines + flow.peer.number).is_multiple_of(TURNS)
             }
             _ => {
-                let entry = Entry::of(number, flow);
+                let connection = self.numbers.of(flow.peer.number);
+                let entry = Entry::of(number, connection, flow);
                 let told = ToldFlow {
                     flow: Arc::clone(flow),
                     open: entry.open,
@@ -130,7 +154,7 @@ impl Told {
         for (number, states) in due {
             let before = self.connections.entry(number).or_default();
             let connection = Connection {
-                connection: number,
+                connection: self.numbers.of(number),
                 states: states.less(before),
             };
             *before = states;
@@ -141,6 +165,7 @@ impl Told {
         let open = self.flows.values().filter(|told| told.open);
         let open: Vec<u64> = open.map(|told| told.flow.peer.number).collect();
         self.connections.retain(|number, _| open.contains(number));
+        self.numbers.known.retain(|number, _| open.contains(number));
         connections
     }
 }
@@ -168,13 +193,13 @@ struct Entry {
 }
 
 impl Entry {
-    fn of(number: u16, flow: &Flow) -> Entry {
+    fn of(number: u16, connection: u64, flow: &Flow) -> Entry {
         // Before its bytes: of what has ended, they are all.
         let open = flow.end().is_none();
         Entry {
             flow: number,
             direction: flow.direction.name(),
-            connection: flow.peer.number,
+            connection,
             open,
             bytes: flow.bytes.load(Ordering::Relaxed),
             start_ns: flow.start_ns,

@@ -4,7 +4,7 @@ use crate::account::Lines;
 use crate::large::Large;
 use bytes::Bytes;
 use http_body::{Body, Frame, SizeHint};
-use hyper::header::{ALLOW, CACHE_CONTROL, CONTENT_TYPE, HeaderValue, RETRY_AFTER};
+use hyper::header::{ALLOW, CACHE_CONTROL, CONTENT_TYPE, HeaderMap, HeaderValue, RETRY_AFTER};
 use hyper::{Response, StatusCode};
 use std::pin::Pin;
 use std::task::{Context, Poll};
@@ -65,6 +65,18 @@ pub fn answer(status: StatusCode, kind: HeaderValue, body: Answer) -> Response<A
     let kept = HeaderValue::from_static("no-store, no-transform");
     headers.insert(CACHE_CONTROL, kept);
     response
+}
+
+/// What every answer tells browsers: take it for what it says it is, and let no other site have it or learn of it.
+pub fn guard(headers: &mut HeaderMap) {
+    let said = [
+        ("x-content-type-options", "nosniff"),
+        ("referrer-policy", "no-referrer"),
+        ("cross-origin-resource-policy", "same-origin"),
+    ];
+    for (name, value) in said {
+        headers.insert(name, HeaderValue::from_static(value));
+    }
 }
 
 pub fn text(status: StatusCode, kind: HeaderValue, text: impl Into<Bytes>) -> Response<Answer> {

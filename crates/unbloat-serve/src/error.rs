@@ -11,6 +11,8 @@ pub enum ServeError {
         address: SocketAddr,
         source: io::Error,
     },
+    #[error("cannot become the user {name:?}: {source}")]
+    User { name: String, source: io::Error },
     #[error("cannot make a certificate: {0}")]
     Make(#[from] rcgen::Error),
     #[error("the certificate file has no certificate in PEM form")]

@@ -27,7 +27,8 @@ pub const HEADER_BYTES: u32 = 16 << 10;
 const HTTP1_BUFFER: usize = 128 << 10;
 const HEADER_FIELDS: usize = 64;
 
-/// For uploads: 8 MB a round trip are 1.3 Gbit/s over 50 ms. They are read as they come, so nobody is owed as much.
+/// For uploads: 8 MB a round trip are 1.3 Gbit/s over 50 ms. They are read as they come, so nobody is owed as much;
+/// where a rate keeps them from being read, [`Shared::window`] says less.
 const STREAM_WINDOW: u32 = 8 << 20;
 const CONNECTION_WINDOW: u32 = 16 << 20;
 
@@ -159,8 +160,8 @@ fn builder(shared: &Shared) -> Builder<TokioExecutor> {
         .max_header_list_size(HEADER_BYTES)
         .max_concurrent_streams(STREAMS)
         .max_local_error_reset_streams(64)
-        .initial_stream_window_size(STREAM_WINDOW)
-        .initial_connection_window_size(CONNECTION_WINDOW);
+        .initial_stream_window_size(shared.window(STREAM_WINDOW))
+        .initial_connection_window_size(shared.window(CONNECTION_WINDOW));
     builder
 }
 

@@ -14,7 +14,8 @@ use crate::counters::count;
 use crate::large::noise;
 use crate::peer::Peer;
 use crate::shared::Shared;
-use crate::socket::Stream;
+use crate::socket::ThinStream;
+use crate::thin::Load;
 use futures_util::stream::{SplitSink, SplitStream};
 use futures_util::{SinkExt, StreamExt};
 use serde::Serialize;
@@ -28,11 +29,12 @@ use unbloat_units::Delta;
 
 pub const PROTOCOL: &str = "net.measurementlab.ndt.v7";
 
-/// The longest message that a client may send, and that others must take.
-pub const LONGEST: usize = 1 << 24;
+/// Of a message that is no load: measurements of clients.
+pub const LONGEST: usize = 1 << 16;
 
-/// Tests at a time: each may hold one message of the longest kind.
+/// Tests at a time, and of one address: a test is one connection, and a page may do several at once.
 pub const MOST: usize = 50;
+pub const MOST_EACH: usize = 4;
 
 const LASTS: Duration = Duration::from_secs(10);
 
@@ -40,6 +42,9 @@ const LASTS: Duration = Duration::from_secs(10);
 pub const HARD_END: Duration = Duration::from_secs(13);
 
 const MEASURES: Duration = Duration::from_millis(250);
+
+/// Within a message that takes longer, load is counted, and held to the rate, so often.
+const COUNTS: Duration = Duration::from_millis(10);
 
 /// Of messages downwards: they begin so short and double while they are less than a sixteenth of what was sent, up to
 /// what M-Lab's server sends at most.
@@ -52,7 +57,7 @@ pub enum Test {
     Upload,
 }
 
-pub async fn run(test: Test, shared: &Shared, peer: &Peer, stream: Stream) {
+pub async fn run(test: Test, shared: &Shared, peer: &Peer, (stream, load): (ThinStream, Load)) {
     let run = Run {
         test,
         shared,
@@ -65,13 +70,15 @@ pub async fn run(test: Test, shared: &Shared, peer: &Peer, stream: Stream) {
     let ended = match test {
         Test::Download => {
             // BBR as the spec asks; without it the kernel's own choice does.
-            let _ = peer.set_congestion_control("bbr");
+            if shared.controls.allow("bbr") {
+                let _ = peer.set_congestion_control("bbr");
+            }
             tokio::select! {
                 sent = run.send_load(&mut sink) => sent,
                 () = run.listen(source) => return,
             }
         }
-        Test::Upload => run.take_load(source, &mut sink).await,
+        Test::Upload => run.take_load(source, &load, &mut sink).await,
     };
     if ended.is_ok() {
         let frame = CloseFrame {
@@ -83,7 +90,7 @@ pub async fn run(test: Test, shared: &Shared, peer: &Peer, stream: Stream) {
     }
 }
 
-type Sink = SplitSink<Stream, Message>;
+type Sink = SplitSink<ThinStream, Message>;
 
 struct Run<'a> {
     test: Test,
@@ -117,7 +124,7 @@ impl Run<'_> {
     }
 
     /// Until the client ends it, or sends a load where there is to be none.
-    async fn listen(&self, mut source: SplitStream<Stream>) {
+    async fn listen(&self, mut source: SplitStream<ThinStream>) {
         while let Some(Ok(Message::Text(_) | Message::Ping(_) | Message::Pong(_))) =
             source.next().await
         {}
@@ -125,7 +132,8 @@ impl Run<'_> {
 
     async fn take_load(
         &self,
-        mut source: SplitStream<Stream>,
+        mut source: SplitStream<ThinStream>,
+        load: &Load,
         sink: &mut Sink,
     ) -> Result<(), Error> {
         let mut next = self.began;
@@ -134,18 +142,19 @@ impl Run<'_> {
                 next += MEASURES;
                 sink.send(self.measurement()).await?;
             }
-            match timeout_at(next.into(), source.next()).await {
-                Err(_) => {}
+            let look = next.min(Instant::now() + COUNTS);
+            let came = timeout_at(look.into(), source.next()).await;
+            let length = load.take();
+            count(&self.shared.counters.up_bytes, length);
+            self.bytes.fetch_add(length, Ordering::Relaxed);
+            match came {
                 Ok(Some(Ok(Message::Close(_))) | None) => return Ok(()),
-                Ok(Some(Ok(message))) => {
-                    let length = message.len();
-                    count(&self.shared.counters.up_bytes, length as u64);
-                    self.bytes.fetch_add(length as u64, Ordering::Relaxed);
-                    if let Some(at) = self.shared.up.take(length, Instant::now()) {
-                        tokio::time::sleep_until(at.into()).await;
-                    }
-                }
                 Ok(Some(Err(error))) => return Err(error),
+                Ok(Some(Ok(_))) | Err(_) => {}
+            }
+            let length = usize::try_from(length).unwrap_or(usize::MAX);
+            if let Some(at) = self.shared.up.take(length, Instant::now()) {
+                tokio::time::sleep_until(at.into()).await;
             }
         }
         sink.send(self.measurement()).await

@@ -44,6 +44,8 @@ pub struct Options {
     pub certificate: Certificate,
     /// Who may use it; everybody if there are none.
     pub tokens: Vec<String>,
+    /// Congestion controls that clients may ask for, beside those that the kernel allows to everybody.
+    pub congestion_controls: Vec<String>,
     pub limits: Limits,
     /// Threads that serve, beside that of the echo.
     pub threads: usize,
@@ -72,6 +74,7 @@ impl Default for Options {
             echo: Some(everywhere(ECHO_PORT)),
             certificate: Certificate::Made { names: Vec::new() },
             tokens: Vec::new(),
+            congestion_controls: Vec::new(),
             limits: Limits::default(),
             threads: std::thread::available_parallelism().map_or(1, usize::from),
         }
@@ -81,7 +84,7 @@ impl Default for Options {
 /// What strangers may have. An address is an IPv4 address or the first 64 bits of an IPv6 address.
 #[derive(Clone, Debug)]
 pub struct Limits {
-    /// At a time.
+    /// At a time; an eighth from one network (a /24 of IPv4, a /48 of IPv6). Beyond, the address that has most gives way.
     pub connections: usize,
     /// A probe of the draft is a connection, there are up to 100 a second, and some clients leave them open: beyond this
     /// the longest idle gives way, and 10 s of probes stay.
@@ -104,7 +107,7 @@ pub struct Limits {
     pub header_time: Delta,
     /// Of all clients together, each way.
     pub rate: Option<Rate>,
-    /// Of this process; beyond it no more connections and sessions.
+    /// Of this process; beyond it no more connections and sessions, and those are ended that hold most.
     pub memory: Bytes,
     /// Clients of the echo at a time.
     pub echo_clients: usize,
@@ -113,7 +116,7 @@ pub struct Limits {
 impl Default for Limits {
     fn default() -> Limits {
         Limits {
-            connections: 4096,
+            connections: 8192,
             connections_per_address: 1024,
             sessions: 1000,
             sessions_per_address: 32,

@@ -85,6 +85,13 @@ pub struct Busy {
     number: u64,
 }
 
+impl Busy {
+    /// Must be complete then, and not when it was said before.
+    pub fn lasts(&self, until: Instant) {
+        lock(&self.peer.work).ends.insert(self.number, until);
+    }
+}
+
 impl Drop for Busy {
     fn drop(&mut self) {
         let mut work = lock(&self.peer.work);
@@ -184,6 +191,11 @@ impl Peer {
         while !self.is_sent_away() {
             self.sent_away.notified().await;
         }
+    }
+
+    /// It never asked for anything.
+    pub fn is_silent(&self) -> bool {
+        lock(&self.work).next == 0
     }
 
     pub fn activity(&self) -> Activity {

@@ -3,6 +3,7 @@
 use crate::admission::{Full, Ticket};
 use crate::answer::Answer;
 use crate::counters::count;
+use crate::frames::{Bounded, BoundedConnection};
 use crate::listen::{HEADER_BYTES, LOOKS, STREAMS, is_over, place};
 use crate::options::duration;
 use crate::peer::Peer;
@@ -24,7 +25,7 @@ use std::net::{SocketAddr, UdpSocket};
 use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll, ready};
-use std::time::{Duration, Instant};
+use std::time::Instant;
 use tokio::time::timeout;
 
 /// For uploads: 4 MB a round trip are 640 Mbit/s over 50 ms.
@@ -51,23 +52,28 @@ pub fn bind(address: SocketAddr) -> io::Result<UdpSocket> {
     Ok(socket.into())
 }
 
-pub fn config(tls: rustls::ServerConfig, idle: Duration) -> Option<ServerConfig> {
+pub fn config(tls: rustls::ServerConfig) -> Option<ServerConfig> {
+    let crypto = QuicServerConfig::try_from(tls).ok()?;
+    let mut config = ServerConfig::with_crypto(Arc::new(crypto));
+    // To an address that a client says it moved to we would send before it is proved.
+    config.migration(false);
+    Some(config)
+}
+
+/// What a connection may have that comes now.
+fn transport(shared: &Shared) -> TransportConfig {
+    let idle = duration(shared.limits.idle);
     let mut transport = TransportConfig::default();
     let idle = IdleTimeout::try_from(idle).ok();
     transport
         .max_concurrent_bidi_streams(VarInt::from_u32(STREAMS))
         .max_concurrent_uni_streams(VarInt::from_u32(8))
-        .stream_receive_window(VarInt::from_u32(STREAM_WINDOW))
-        .receive_window(VarInt::from_u32(CONNECTION_WINDOW))
+        .stream_receive_window(shared.window(STREAM_WINDOW).into())
+        .receive_window(shared.window(CONNECTION_WINDOW).into())
         .send_window(SEND_WINDOW)
         .datagram_receive_buffer_size(None)
         .max_idle_timeout(idle);
-    let crypto = QuicServerConfig::try_from(tls).ok()?;
-    let mut config = ServerConfig::with_crypto(Arc::new(crypto));
-    // To an address that a client says it moved to we would send before it is proved.
-    config.migration(false);
-    config.transport_config(Arc::new(transport));
-    Some(config)
+    transport
 }
 
 pub fn endpoint(socket: UdpSocket, config: ServerConfig) -> io::Result<Endpoint> {
@@ -75,7 +81,7 @@ pub fn endpoint(socket: UdpSocket, config: ServerConfig) -> io::Result<Endpoint>
     Endpoint::new(EndpointConfig::default(), Some(config), socket, runtime)
 }
 
-pub async fn accept(shared: Arc<Shared>, endpoint: Endpoint) {
+pub async fn accept(shared: Arc<Shared>, endpoint: Endpoint, config: ServerConfig) {
     while let Some(incoming) = endpoint.accept().await {
         if !incoming.remote_address_validated() {
             // A tenth of what came. QUIC itself would allow us three times as much as came (RFC 9000, 8.1).
@@ -89,8 +95,11 @@ pub async fn accept(shared: Arc<Shared>, endpoint: Endpoint) {
         };
         count(&shared.counters.accepted, 1);
         let shared = Arc::clone(&shared);
+        let mut config = config.clone();
+        config.transport_config(Arc::new(transport(&shared)));
         tokio::spawn(async move {
-            let ended = connection(&shared, incoming, place, refused).await;
+            let come = incoming.accept_with(Arc::new(config));
+            let ended = connection(&shared, come, (place, refused)).await;
             count(&shared.counters.failed, u64::from(ended.is_none()));
         });
     }
@@ -99,12 +108,11 @@ pub async fn accept(shared: Arc<Shared>, endpoint: Endpoint) {
 /// None if it failed.
 async fn connection(
     shared: &Arc<Shared>,
-    incoming: quinn::Incoming,
-    place: Ticket,
-    refused: Option<Full>,
+    come: Result<quinn::Connecting, quinn::ConnectionError>,
+    (place, refused): (Ticket, Option<Full>),
 ) -> Option<()> {
-    let from = incoming.remote_address();
-    let connecting = incoming.accept().ok()?;
+    let connecting = come.ok()?;
+    let from = connecting.remote_address();
     let limit = duration(shared.limits.header_time);
     let quic = timeout(limit, connecting).await.ok()?.ok()?;
     let peer = Peer::new(shared.next_number(), from, true, refused).over_quic(quic.clone());
@@ -112,7 +120,7 @@ async fn connection(
     let _place = shared.connections.place(&peer, place);
     let mut builder = h3::server::builder();
     let builder = builder.max_field_section_size(u64::from(HEADER_BYTES));
-    let built = builder.build::<_, Bytes>(h3_quinn::Connection::new(quic.clone()));
+    let built = builder.build::<_, Bytes>(BoundedConnection::new(quic.clone()));
     let mut http = timeout(limit, built).await.ok()?.ok()?;
     loop {
         let looked = tokio::select! {
@@ -137,7 +145,7 @@ async fn connection(
     }
 }
 
-type Resolver = RequestResolver<h3_quinn::Connection, Bytes>;
+type Resolver = RequestResolver<BoundedConnection, Bytes>;
 type Sending = RequestStream<h3_quinn::SendStream<Bytes>, Bytes>;
 
 async fn request(shared: Arc<Shared>, peer: Arc<Peer>, resolver: Resolver) {
@@ -171,7 +179,7 @@ async fn answer(response: Response<Answer>, mut sending: Sending) -> Result<(), 
 }
 
 /// The body of a request over HTTP/3.
-struct Upload(RequestStream<h3_quinn::RecvStream, Bytes>);
+struct Upload(RequestStream<Bounded<h3_quinn::RecvStream>, Bytes>);
 
 impl Body for Upload {
     type Data = Bytes;

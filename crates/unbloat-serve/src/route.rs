@@ -66,6 +66,15 @@ impl Route {
         matches!(self, Route::Page(_) | Route::Ndt7Locate)
     }
 
+    /// Whether a page of another site could have its visitors load this server, or take its places. The description is no such thing, nor is
+    /// what a visitor goes to.
+    pub fn is_of_visitors_own(self) -> bool {
+        !matches!(
+            self,
+            Route::Nq | Route::Small | Route::Page(_) | Route::Ndt7Locate
+        )
+    }
+
     /// The session that the path names.
     pub fn session(self) -> Option<Id> {
         match self {

@@ -1,12 +1,13 @@
 //! The server: bound first, so that it can say where; then run.
 
 use crate::certificate::Identity;
+use crate::control::Controls;
 use crate::counters::Counts;
 use crate::echo;
 use crate::error::ServeError;
 use crate::listen::accept;
 use crate::memory::raise_file_limit;
-use crate::options::{Options, duration};
+use crate::options::Options;
 use crate::quic;
 use crate::shared::Shared;
 use serde::Serialize;
@@ -62,8 +63,7 @@ impl Server {
             .echo
             .map(|address| bind("echo", address, echo::bind));
         let echo = echo.transpose()?;
-        let idle = duration(options.limits.idle);
-        let quic_config = quic::config(identity.config(&[b"h3"])?, idle).ok_or(ServeError::Quic)?;
+        let quic_config = quic::config(identity.config(&[b"h3"])?).ok_or(ServeError::Quic)?;
         let addresses = Addresses {
             tls: tls.1,
             quic: quic.1,
@@ -72,7 +72,8 @@ impl Server {
             fingerprint: identity.fingerprint(),
         };
         let port = addresses.echo.map(|address| address.port());
-        let shared = Shared::new(options.limits.clone(), &options.tokens, port);
+        let mut shared = Shared::new(options.limits.clone(), &options.tokens, port);
+        shared.controls = Controls::new(&options.congestion_controls);
         let echo = echo.map(|(socket, _)| {
             let server = echo::server(&options.limits, &options.tokens);
             (socket, server)
@@ -137,8 +138,8 @@ impl Server {
         let listener = tokio::net::TcpListener::from_std(listener)?;
         tokio::spawn(accept(Arc::clone(&self.shared), listener, Some(acceptor)));
         let (socket, config) = self.quic;
-        let endpoint = quic::endpoint(socket, config)?;
-        tokio::spawn(quic::accept(Arc::clone(&self.shared), endpoint));
+        let endpoint = quic::endpoint(socket, config.clone())?;
+        tokio::spawn(quic::accept(Arc::clone(&self.shared), endpoint, config));
         if let Some(plain) = self.plain {
             let plain = tokio::net::TcpListener::from_std(plain)?;
             tokio::spawn(accept(self.shared, plain, None));

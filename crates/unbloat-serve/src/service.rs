@@ -2,7 +2,7 @@
 
 use crate::account::Lines;
 use crate::admission::Full;
-use crate::answer::{Answer, BYTES, JSON, LINES, answer, json, no_method, refusal, text};
+use crate::answer::{Answer, BYTES, JSON, LINES, answer, guard, json, no_method, refusal, text};
 use crate::counters::count;
 use crate::large::Large;
 use crate::load_socket::{self, LoadSocket};
@@ -15,7 +15,7 @@ use crate::shared::Shared;
 use crate::socket::Handshake;
 use crate::tokens::bearer;
 use crate::upload::upload;
-use crate::{host, judge, ndt7, page, socket};
+use crate::{host, judge, ndt7, origin, page, socket};
 use bytes::Bytes;
 use http_body::Body;
 use hyper::header::{AUTHORIZATION, CONTENT_SECURITY_POLICY, HeaderValue};
@@ -47,7 +47,7 @@ pub async fn serve<B: Body<Data = Bytes>>(
         Err(refused) => Err(refused),
     };
     drop(busy);
-    response.unwrap_or_else(|refused| {
+    let mut response = response.unwrap_or_else(|refused| {
         let full = [
             StatusCode::TOO_MANY_REQUESTS,
             StatusCode::SERVICE_UNAVAILABLE,
@@ -57,7 +57,9 @@ pub async fn serve<B: Body<Data = Bytes>>(
             u64::from(full.contains(&refused.status())),
         );
         *refused
-    })
+    });
+    guard(response.headers_mut());
+    response
 }
 
 /// A request that may be answered.
@@ -80,6 +82,10 @@ fn full<T>(full: Full, what: &str) -> Result<T, Refused> {
             let why = format!("this server has all the {what} it takes; come back later");
             refuse(StatusCode::SERVICE_UNAVAILABLE, &why)
         }
+        Full::Network => {
+            let why = format!("your network has all the {what} it may have");
+            refuse(StatusCode::TOO_MANY_REQUESTS, &why)
+        }
         Full::Address => {
             let why = format!("your address has all the {what} it may have");
             refuse(StatusCode::TOO_MANY_REQUESTS, &why)
@@ -101,6 +107,10 @@ impl<'a> Asked<'a> {
             Err(Lost::NoPath) => return refuse(StatusCode::NOT_FOUND, "there is nothing here"),
             Err(Lost::NoMethod(allowed)) => return Err(Box::new(no_method(allowed))),
         };
+        if route.is_of_visitors_own() && !origin::is_own(parts) {
+            let why = "pages of other sites may not use this server";
+            return refuse(StatusCode::FORBIDDEN, why);
+        }
         let query = match Query::parse(parts.uri.query().unwrap_or_default()) {
             Ok(query) => query,
             Err(error) => return refuse(StatusCode::BAD_REQUEST, &error.to_string()),
@@ -234,6 +244,11 @@ impl<'a> Asked<'a> {
         let Some(name) = &self.query.congestion_control else {
             return Ok(());
         };
+        if !self.shared.controls.allow(name) {
+            let known = self.shared.controls.names();
+            let why = format!("congestion control {name}: this server has {known} for you");
+            return refuse(StatusCode::BAD_REQUEST, &why);
+        }
         self.peer.set_congestion_control(name).or_else(|error| {
             let why = format!("congestion control {name}: {error}");
             refuse(StatusCode::BAD_REQUEST, &why)
@@ -355,7 +370,7 @@ impl<'a> Asked<'a> {
         let busy = self.peer.begin(Instant::now() + ndt7::HARD_END);
         tokio::spawn(async move {
             let _held = (place, busy);
-            if let Some(stream) = Handshake::stream(upgrade, ndt7::LONGEST).await {
+            if let Some(stream) = Handshake::thin_stream(upgrade, ndt7::LONGEST).await {
                 // Out of time: the client finds the connection closed.
                 let _ = timeout(ndt7::HARD_END, ndt7::run(test, &shared, &peer, stream)).await;
             }

@@ -2,6 +2,7 @@
 
 use crate::admission::Admission;
 use crate::bucket::Bucket;
+use crate::control::Controls;
 use crate::counters::{Counters, Counts};
 use crate::guests::Guests;
 use crate::options::{Limits, duration};
@@ -13,6 +14,9 @@ use std::time::Instant;
 
 /// How many connections beyond the limits are told why they are refused; more are closed without a word.
 const TOLD: usize = 64;
+
+/// What every client can work with: HTTP/2 begins with it (RFC 9113, 6.9.2).
+const LEAST_WINDOW: u32 = 64 << 10;
 
 pub struct Shared {
     pub limits: Limits,
@@ -29,6 +33,7 @@ pub struct Shared {
     pub down: Bucket,
     pub up: Bucket,
     pub echo_port: Option<u16>,
+    pub controls: Controls,
     pub memory_is_full: AtomicBool,
     numbers: AtomicU64,
 }
@@ -43,10 +48,11 @@ impl Shared {
             connections: Guests::new(limits.connections, limits.connections_per_address),
             lobby: Admission::new(TOLD, TOLD / 4),
             leaving: Admission::new(TOLD, TOLD),
-            ndt7: Admission::new(crate::ndt7::MOST, limits.connections_per_address),
+            ndt7: Admission::new(crate::ndt7::MOST, crate::ndt7::MOST_EACH),
             down: Bucket::new(limits.rate, now),
             up: Bucket::new(limits.rate, now),
             echo_port,
+            controls: Controls::new(&[]),
             memory_is_full: AtomicBool::new(false),
             numbers: AtomicU64::new(1),
             limits,
@@ -67,10 +73,62 @@ impl Shared {
         self.counters.read(connections, self.sessions.count())
     }
 
+    /// What a connection may have on its way to us, of `usual`: what its share of the rate needs for a tenth of a second. What is not read
+    /// for want of rate waits in memory.
+    pub fn window(&self, usual: u32) -> u32 {
+        let Some(rate) = self.limits.rate else {
+            return usual;
+        };
+        let tenth = rate.as_bps() / 80 / self.connections.count().max(1) as u64;
+        u32::try_from(tenth)
+            .unwrap_or(u32::MAX)
+            .clamp(LEAST_WINDOW, usual)
+    }
+
     /// What is done now and then.
     pub fn tend(&self, now: Instant) {
         self.sessions.sweep(now);
         let full = crate::memory::resident().is_some_and(|used| used > self.limits.memory);
         self.memory_is_full.store(full, Ordering::Relaxed);
+        if full {
+            self.connections.shed();
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use unbloat_units::Rate;
+
+    #[test]
+    fn with_a_rate_little_waits_in_memory() {
+        let window = |rate: Option<Rate>| {
+            let limits = Limits {
+                rate,
+                ..Limits::default()
+            };
+            Shared::new(limits, &[], None).window(16 << 20)
+        };
+        assert_eq!(window(None), 16 << 20);
+        assert_eq!(window(Some(Rate::mbps(100))), 1_250_000);
+        assert_eq!(window(Some(Rate::mbps(1))), 64 << 10);
+        assert_eq!(window(Some(Rate::mbps(100_000))), 16 << 20);
+    }
+
+    #[test]
+    fn beyond_the_memory_those_end_who_are_in() {
+        let limits = Limits {
+            memory: unbloat_units::Bytes::kib(1),
+            ..Limits::default()
+        };
+        let shared = Shared::new(limits, &[], None);
+        let from = std::net::SocketAddr::from(([192, 0, 2, 1], 1));
+        let place = shared.connections.admit(from.ip()).ok().unwrap();
+        let peer = Arc::new(crate::peer::Peer::new(1, from, true, None));
+        let _stay = shared.connections.place(&peer, place);
+        assert!(!peer.is_sent_away());
+        shared.tend(Instant::now());
+        assert!(peer.is_sent_away());
     }
 }

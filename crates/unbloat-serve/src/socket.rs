@@ -1,6 +1,7 @@
 //! WebSockets: the handshake, and the echo for browsers.
 
 use crate::answer::{Answer, JSON, answer, refusal};
+use crate::thin::{Load, Thin};
 use futures_util::{SinkExt, StreamExt};
 use hyper::header::{
     CONNECTION, HeaderMap, HeaderValue, SEC_WEBSOCKET_ACCEPT, SEC_WEBSOCKET_KEY,
@@ -19,6 +20,9 @@ use tokio_tungstenite::tungstenite::protocol::{CloseFrame, Role, WebSocketConfig
 use tokio_tungstenite::tungstenite::{Error, Message};
 
 pub type Stream = WebSocketStream<TokioIo<Upgraded>>;
+
+/// One whose load is only counted.
+pub type ThinStream = WebSocketStream<Thin<TokioIo<Upgraded>>>;
 
 /// Of a message of the echo.
 pub const LONGEST: usize = 1024;
@@ -67,18 +71,29 @@ impl Handshake {
 
     /// The WebSocket, once the answer is sent; `longest` bytes are the most a message may have.
     pub async fn stream(upgrade: OnUpgrade, longest: usize) -> Option<Stream> {
-        let upgraded = upgrade.await.ok()?;
-        let config = WebSocketConfig::default()
-            .max_message_size(Some(longest))
-            .max_frame_size(Some(longest))
-            .max_write_buffer_size(4 << 20);
-        let io = TokioIo::new(upgraded);
-        Some(WebSocketStream::from_raw_socket(io, Role::Server, Some(config)).await)
+        let io = TokioIo::new(upgrade.await.ok()?);
+        Some(WebSocketStream::from_raw_socket(io, Role::Server, Some(config(longest))).await)
+    }
+
+    /// The same where binary messages are load, of any length; and what counts it.
+    pub async fn thin_stream(upgrade: OnUpgrade, longest: usize) -> Option<(ThinStream, Load)> {
+        let load = Load::default();
+        let io = Thin::new(TokioIo::new(upgrade.await.ok()?), load.clone());
+        let config = Some(config(longest));
+        let stream = WebSocketStream::from_raw_socket(io, Role::Server, config).await;
+        Some((stream, load))
     }
 
     pub fn split(self) -> (OnUpgrade, Response<Answer>) {
         (self.upgrade, self.answer)
     }
+}
+
+fn config(longest: usize) -> WebSocketConfig {
+    WebSocketConfig::default()
+        .max_message_size(Some(longest))
+        .max_frame_size(Some(longest))
+        .max_write_buffer_size(4 << 20)
 }
 
 fn switching(accept: &str, protocol: Option<&'static str>) -> Response<Answer> {

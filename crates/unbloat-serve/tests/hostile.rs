@@ -276,3 +276,58 @@ fn who_replays_the_authenticated_packets_of_another_gets_no_more_than_it_sends()
         .unwrap();
     repeat(&own, &[echo, open], 20);
 }
+
+/// The handshake of ndt7's upload, as far as the status.
+fn ndt7(server: &Running) -> (u16, TcpStream) {
+    let mut stream = server.connect();
+    let request = "GET /ndt/v7/upload HTTP/1.1\r\nhost: a\r\nconnection: upgrade\r\nupgrade: websocket\r\nsec-websocket-version: 13\r\nsec-websocket-key: dGhlIHNhbXBsZSBub25jZQ==\r\nsec-websocket-protocol: net.measurementlab.ndt.v7\r\n\r\n";
+    stream.write_all(request.as_bytes()).unwrap();
+    let mut head = [0; 12];
+    stream.read_exact(&mut head).unwrap();
+    let status = std::str::from_utf8(&head[9..]).unwrap().parse().unwrap();
+    (status, stream)
+}
+
+#[test]
+fn an_address_gets_a_few_of_the_places_of_ndt7() {
+    let server = Running::new(&Options::loopback());
+    let all: Vec<_> = (0..8).map(|_| ndt7(&server)).collect();
+    let statuses: Vec<u16> = all.iter().map(|(status, _)| *status).collect();
+    assert_eq!(statuses, [101, 101, 101, 101, 429, 429, 429, 429]);
+}
+
+#[test]
+fn a_message_of_any_length_is_counted_as_it_comes() {
+    let server = Running::new(&Options::loopback());
+    let (status, mut stream) = ndt7(&server);
+    assert_eq!(status, 101);
+    // A binary message of 4 GiB, of which 8 MiB come: more than is ever to be held, and no message that ends.
+    let mut bytes = vec![0x82, 0xff, 0, 0, 0, 1, 0, 0, 0, 0, 1, 2, 3, 4];
+    bytes.resize(bytes.len() + (8 << 20), 7);
+    stream.write_all(&bytes).unwrap();
+    until("counted", || server.counts().up_bytes == 8 << 20);
+}
+
+#[test]
+fn uploads_that_wait_for_the_rate_wait_at_the_client() {
+    let limits = Limits {
+        rate: Some(unbloat_units::Rate::kbps(100)),
+        ..Limits::default()
+    };
+    let server = Running::new(&Options {
+        limits,
+        ..Options::loopback()
+    });
+    // SETTINGS_INITIAL_WINDOW_SIZE is how much may be on its way for one stream (RFC 9113, 6.5.2).
+    let mut stream = http2(&server);
+    let mut head = [0; 9];
+    stream.read_exact(&mut head).unwrap();
+    assert_eq!(head[3], 4, "SETTINGS come first");
+    let mut settings = vec![0; usize::from(head[1]) << 8 | usize::from(head[2])];
+    stream.read_exact(&mut settings).unwrap();
+    let window = settings.chunks(6).find(|setting| setting[..2] == [0, 4]);
+    let window = window.map_or(65_535, |setting| {
+        u32::from_be_bytes(setting[2..].try_into().unwrap())
+    });
+    assert!(window <= 64 << 10, "{window}");
+}

@@ -323,3 +323,86 @@ fn nobody_who_works_gives_way() {
     assert!(refused.text().contains("connections"));
     drop(held);
 }
+
+#[test]
+fn answers_tell_browsers_to_keep_them_from_other_sites() {
+    let server = Running::new(&Options::loopback());
+    for path in ["/", "/small", "/nothing", "/.well-known/nq"] {
+        let head = server.ask("GET", path).head;
+        for line in [
+            "x-content-type-options: nosniff",
+            "referrer-policy: no-referrer",
+            "cross-origin-resource-policy: same-origin",
+        ] {
+            assert!(head.contains(line), "{path}: {head}");
+        }
+    }
+}
+
+#[test]
+fn pages_of_other_sites_load_nobody_and_take_no_places() {
+    let server = Running::new(&Options::loopback());
+    let ask = |line: &str, header: &str| {
+        let request = format!(
+            "{line} HTTP/1.1\r\nhost: a\r\nconnection: close\r\ncontent-length: 0\r\n{header}\r\n\r\n"
+        );
+        server.send(request.as_bytes()).status
+    };
+    for line in [
+        "GET /large?bytes=1",
+        "POST /upload",
+        "POST /unbloat/v1/session",
+        "GET /unbloat/v1/ws",
+        "GET /ndt/v7/download",
+    ] {
+        assert_eq!(ask(line, "sec-fetch-site: cross-site"), 403, "{line}");
+        assert_eq!(ask(line, "origin: https://evil.example"), 403, "{line}");
+        assert_ne!(ask(line, "sec-fetch-site: same-origin"), 403, "{line}");
+        assert_ne!(ask(line, "origin: http://a"), 403, "{line}");
+    }
+    assert_eq!(ask("GET /small", "sec-fetch-site: cross-site"), 200);
+}
+
+#[test]
+fn a_congestion_control_that_the_kernel_does_not_allow_everybody_is_refused() {
+    let read = |name: &str| {
+        let path = format!("/proc/sys/net/ipv4/tcp_{name}_congestion_control");
+        let text = std::fs::read_to_string(path).unwrap();
+        text.split_whitespace()
+            .map(str::to_owned)
+            .collect::<Vec<_>>()
+    };
+    let allowed = read("allowed");
+    let server = Running::new(&Options::loopback());
+    // Root may set those that are not allowed: it is us who refuse them.
+    for name in read("available") {
+        let reply = server.ask("GET", &format!("/large?bytes=1&congestion_control={name}"));
+        let expected = if allowed.contains(&name) { 200 } else { 400 };
+        assert_eq!(reply.status, expected, "{name}");
+    }
+    let named = Running::new(&Options {
+        congestion_controls: read("available"),
+        ..Options::loopback()
+    });
+    for name in read("available") {
+        // What only root may set is refused by the kernel, to others than root.
+        let reply = named.ask("GET", &format!("/large?bytes=1&congestion_control={name}"));
+        assert!(!reply.text().contains("this server has"), "{name}");
+    }
+}
+
+#[test]
+fn connections_are_numbered_within_their_session() {
+    let server = Running::new(&Options::loopback());
+    for _ in 0..5 {
+        assert_eq!(server.ask("GET", "/small").status, 200);
+    }
+    let id = server.session();
+    let mut lines = account(&server, &id);
+    let path = format!("/upload?session={id}&flow=1");
+    server.post(&path, &[7; 1000]);
+    let flow = lines
+        .find_map(|line| line["flows"].get(0).cloned())
+        .unwrap();
+    assert_eq!(flow["connection"], 1);
+}

@@ -193,3 +193,52 @@ fn garbage_over_quic_is_never_answered_with_more() {
         }
     }
 }
+
+/// HEADERS and SETTINGS that claim 4 GiB (RFC 9114, 7.1): type, length of eight bytes.
+const LONG_HEADERS: [u8; 9] = [1, 0xc0, 0, 0, 1, 0, 0, 0, 0];
+const LONG_SETTINGS: [u8; 10] = [0, 4, 0xc0, 0, 0, 1, 0, 0, 0, 0];
+
+/// Sends until it is refused, and says by which error.
+async fn sends(mut stream: quinn::SendStream, head: &[u8]) -> quinn::WriteError {
+    let data = [7; 1 << 14];
+    let mut all = head.to_vec();
+    for _ in 0..(64 << 20) / data.len() {
+        if let Err(error) = stream.write_all(&all).await {
+            return error;
+        }
+        all = data.to_vec();
+    }
+    panic!("64 MiB of a header were taken");
+}
+
+#[test]
+fn headers_of_any_claimed_length_are_refused_and_not_held() {
+    let server = Running::new(&Options::loopback());
+    block_on(async {
+        let (_endpoint, quic) = connect(server.at.quic).await.unwrap();
+        for _ in 0..4 {
+            let (sending, _receiving) = quic.open_bi().await.unwrap();
+            let error = sends(sending, &LONG_HEADERS).await;
+            let expected = quinn::WriteError::Stopped(0x107_u32.into());
+            assert_eq!(error, expected);
+        }
+        // The connection is none the worse for it.
+        assert!(quic.close_reason().is_none());
+    });
+}
+
+#[test]
+fn a_control_frame_of_any_claimed_length_ends_its_connection() {
+    let server = Running::new(&Options::loopback());
+    block_on(async {
+        let (_endpoint, quic) = connect(server.at.quic).await.unwrap();
+        let sending = quic.open_uni().await.unwrap();
+        sends(sending, &LONG_SETTINGS).await;
+        match quic.closed().await {
+            quinn::ConnectionError::ApplicationClosed(closed) => {
+                assert_eq!(closed.error_code, 0x107_u32.into());
+            }
+            other => panic!("{other}"),
+        }
+    });
+}

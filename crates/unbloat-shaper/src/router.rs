@@ -163,7 +163,7 @@ impl Router {
     pub fn apply(&self, kind: Kind, plan: &Plan) -> Result<(), ShaperError> {
         let folder = self.folder(kind, &plan.device);
         self.ask(&script::apply(kind, plan, &folder, self.within)?)?;
-        self.ask(&script::confirm(&folder))
+        self.ask(&script::confirm(kind, &folder))
             .map(drop)
             .map_err(|why| ShaperError::LostContact {
                 target: self.target.to_string(),
@@ -199,9 +199,13 @@ impl Router {
 
     /// Has the router's sh read a script. ssh asks for no password, and what follows the target is one word that we wrote.
     fn ask(&self, script: &str) -> Result<Vec<String>, ShaperError> {
-        const OPTIONS: [&str; 6] = [
+        const OPTIONS: [&str; 9] = [
             "-T",
             "-oBatchMode=yes",
+            // A router has no use for the user's keys, display and tunnels, whatever the configuration forwards.
+            "-a",
+            "-x",
+            "-oClearAllForwardings=yes",
             "-oConnectTimeout=10",
             "-oServerAliveInterval=5",
             "-oServerAliveCountMax=3",

@@ -14,8 +14,8 @@ pub(crate) const DONE: &str = "unbloat-done";
 /// The line of what a script gives up for.
 pub(crate) const FAULT: &str = "unbloat-fault";
 
-/// For sed: what makes several packets one, as far as it is on, in the words of `ethtool -K`.
-const MERGING: &str = "-e 's/^tcp-segmentation-offload: on$/tso/p' -e 's/^generic-segmentation-offload: on$/gso/p' -e 's/^generic-receive-offload: on$/gro/p'";
+/// For sed: what makes several packets one, as far as it is on, each feature by its own name: `tso` is several, of which some may be off.
+const MERGING: &str = r"-e 's/^[[:space:]]*\(tx-tcp[a-z0-9-]*segmentation\): on$/\1/p' -e 's/^\(generic-segmentation-offload\): on$/\1/p' -e 's/^\(generic-receive-offload\): on$/\1/p'";
 
 /// Where state is kept: what uci holds lasts over a boot, what tc does is gone.
 pub(crate) fn folder(kind: Kind, state: Option<&str>, device: &Device) -> String {
@@ -85,11 +85,17 @@ echo {DONE}
     ))
 }
 
-/// Stops the timer, if the shaper is there still.
-pub(crate) fn confirm(folder: &str) -> String {
+/// Stops the timer, if the shaper is there still; from now on it outlasts a boot where it is of the configuration.
+pub(crate) fn confirm(kind: Kind, folder: &str) -> String {
     let state = quote(folder);
+    let commit = match kind {
+        Kind::OpenWrt => {
+            format!("uci commit sqm || {{ echo '{FAULT} uci could not commit it'; exit 0; }}\n")
+        }
+        Kind::Linux => String::new(),
+    };
     format!(
-        "[ -e {state}/revert ] || {{ echo '{FAULT} it has taken the change back already'; exit 0; }}\n: >{state}/confirmed && echo {DONE}\n"
+        "[ -e {state}/revert ] || {{ echo '{FAULT} it has taken the change back already'; exit 0; }}\n{commit}: >{state}/confirmed && echo {DONE}\n"
     )
 }
 
@@ -159,7 +165,7 @@ fn revert(kind: Kind, plan: &Plan, folder: &str) -> String {
     let state = quote(folder);
     match kind {
         Kind::OpenWrt => format!(
-            "cp -p {state}/before /etc/config/sqm.unbloat && mv /etc/config/sqm.unbloat /etc/config/sqm && {{ /etc/init.d/sqm restart; rm -rf {state}; }}\n"
+            "uci -q revert sqm; cp -p {state}/before /etc/config/sqm.unbloat && mv /etc/config/sqm.unbloat /etc/config/sqm && {{ /etc/init.d/sqm restart; rm -rf {state}; }}\n"
         ),
         Kind::Linux => {
             let device = quote(plan.device.as_str());

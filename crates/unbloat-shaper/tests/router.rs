@@ -8,7 +8,7 @@ use std::sync::{Mutex, MutexGuard};
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 use unbloat_bed::{Bed, Host};
-use unbloat_offload::MERGING;
+use unbloat_offload::features;
 use unbloat_shaper::{Kind, Router, ShaperError};
 use unbloat_sqm::{Device, Framing, Plan, Qdisc, check};
 use unbloat_units::Rate;
@@ -71,12 +71,8 @@ impl World {
         let links = said("ip -o link");
         let names: Vec<&str> = links.lines().filter_map(|l| l.split(": ").nth(1)).collect();
         let device = device();
-        let merging = MERGING.map(|offload| {
-            self.hosts[0]
-                .within(|| offload.is_on(device.as_str()).unwrap())
-                .unwrap()
-        });
-        format!("{names:?}{merging:?}{}", said("tc qdisc"))
+        let features = self.hosts[0].within(|| features(device.as_str()).unwrap());
+        format!("{names:?}{:?}{}", features.unwrap(), said("tc qdisc"))
     }
 }
 
@@ -102,6 +98,10 @@ fn a_linux_router_is_shaped_looked_at_and_as_before() {
     }
     let world = World::new();
     let router = world.router("exec $ENTER sh -s");
+    // One that the switch of all of TCP's segmentation would turn on with the others.
+    let mut ethtool = world.hosts[0].command("ethtool").unwrap();
+    let one_off = ["-K", "eth0", "tx-tcp-mangleid-segmentation", "off"];
+    assert!(ethtool.args(one_off).status().unwrap().success());
     let before = world.state();
     let look = router.look().unwrap();
     assert_eq!(look.kind, Kind::Linux);
@@ -217,7 +217,7 @@ fn openwrt(world: &World) -> Router {
         &etc.join("init.d/sqm"),
         "#!/bin/sh\necho \"$1\" >>/etc/sqm.log\n",
     );
-    let uci = "#!/bin/sh\ncase \"$1\" in\nexport) echo package sqm; cat /etc/config/sqm ;;\nbatch) cat >>/etc/config/sqm ;;\nesac\n";
+    let uci = "#!/bin/sh\ncase \"$1\" in\nexport) echo package sqm; cat /etc/config/sqm ;;\nbatch) cat >/etc/delta ;;\ncommit) cat /etc/delta >>/etc/config/sqm; rm /etc/delta ;;\nrevert) rm -f /etc/delta ;;\nesac\n";
     executable(&world.path("bin/uci"), uci);
     let (etc, bin) = (etc.display(), world.path("bin"));
     world.router(&format!(
@@ -247,7 +247,6 @@ fn an_openwrt_router_is_told_by_uci_and_gets_its_configuration_back() {
         "set sqm.unbloat_eth0=queue",
         "set sqm.unbloat_eth0.download='19000'",
         "set sqm.unbloat_eth0.overhead='44'",
-        "commit sqm",
     ] {
         assert!(told.contains(line), "{line} in {told}");
     }
@@ -274,6 +273,11 @@ fn an_openwrt_router_takes_back_what_nobody_could_confirm() {
     assert!(
         matches!(lost, Err(ShaperError::LostContact { .. })),
         "{lost:?}"
+    );
+    // What a boot would find.
+    assert_eq!(
+        fs::read_to_string(world.path("etc/config/sqm")).unwrap(),
+        CONFIG
     );
     let end = Instant::now() + Duration::from_secs(30);
     let log = || fs::read_to_string(world.path("etc/sqm.log")).unwrap();

@@ -27,8 +27,12 @@ pub enum NetworkdError {
     SizeTable,
 }
 
-/// The files of a plan. Where the device has a .network file already, what is below its `[Match]` belongs into that.
-pub fn files(plan: &Plan) -> Result<Vec<File>, NetworkdError> {
+/// The files of a plan.
+///
+/// networkd takes the first .network file that matches a device and no other, so one of ours would take the device's addresses away, or
+/// never be read. What shapes the device is a drop-in of the file that it has: `of_device` is that file's path, as `networkctl status`
+/// tells it; without, the drop-in's folder is called `FILE.network.d`, to be named after it.
+pub fn files(plan: &Plan, of_device: Option<&str>) -> Result<Vec<File>, NetworkdError> {
     match plan.qdisc {
         Qdisc::OwnCake => return Err(NetworkdError::OwnCake),
         Qdisc::Cake => {}
@@ -37,7 +41,7 @@ pub fn files(plan: &Plan) -> Result<Vec<File>, NetworkdError> {
     }
     let mut files = Vec::new();
     if let Some(rate) = plan.up {
-        files.push(network(plan, &plan.device, Direction::Up, rate));
+        files.push(drop_in(plan, of_device, rate));
     }
     if let Some(rate) = plan.down {
         let ifb = plan.device.ifb();
@@ -45,20 +49,36 @@ pub fn files(plan: &Plan) -> Result<Vec<File>, NetworkdError> {
             path: format!("/etc/systemd/network/50-unbloat-{ifb}.netdev"),
             text: format!("[NetDev]\nName={ifb}\nKind=ifb\n"),
         });
-        files.push(network(plan, &ifb, Direction::Down, rate));
+        files.push(network(plan, &ifb, rate));
         files.push(redirection(plan));
     }
     Ok(files)
 }
 
-fn network(plan: &Plan, device: &Device, direction: Direction, rate: Rate) -> File {
-    let body = match plan.qdisc {
+fn drop_in(plan: &Plan, of_device: Option<&str>, rate: Rate) -> File {
+    let name = of_device.and_then(|path| path.rsplit('/').next());
+    File {
+        path: format!(
+            "/etc/systemd/network/{}.d/50-unbloat.conf",
+            name.unwrap_or("FILE.network")
+        ),
+        text: body(plan, Direction::Up, rate),
+    }
+}
+
+/// Of the IFB device, which nobody else configures.
+fn network(plan: &Plan, ifb: &Device, rate: Rate) -> File {
+    let body = body(plan, Direction::Down, rate);
+    File {
+        path: format!("/etc/systemd/network/50-unbloat-{ifb}.network"),
+        text: format!("[Match]\nName={ifb}\n\n{body}"),
+    }
+}
+
+fn body(plan: &Plan, direction: Direction, rate: Rate) -> String {
+    match plan.qdisc {
         Qdisc::Cake => cake(plan, direction, rate),
         _ => htb(plan, rate),
-    };
-    File {
-        path: format!("/etc/systemd/network/50-unbloat-{device}.network"),
-        text: format!("[Match]\nName={device}\n\n{body}"),
     }
 }
 
@@ -157,12 +177,13 @@ mod tests {
 
     #[test]
     fn cake_is_networkds_own_and_the_redirection_is_a_unit() {
-        let files = files(&plan(Qdisc::Cake, Framing::ATM)).unwrap();
+        let of_device = Some("/run/systemd/network/10-netplan-wan.network");
+        let files = files(&plan(Qdisc::Cake, Framing::ATM), of_device).unwrap();
         let paths: Vec<&str> = files.iter().map(|f| f.path.as_str()).collect();
         assert_eq!(
             paths,
             [
-                "/etc/systemd/network/50-unbloat-pppoe-wan.network",
+                "/etc/systemd/network/10-netplan-wan.network.d/50-unbloat.conf",
                 "/etc/systemd/network/50-unbloat-ifb4pppoe-wan.netdev",
                 "/etc/systemd/network/50-unbloat-ifb4pppoe-wan.network",
                 "/etc/systemd/system/unbloat-ingress-pppoe\\x2dwan.service",
@@ -179,10 +200,23 @@ mod tests {
 
     #[test]
     fn what_networkd_cannot_do_is_said() {
-        let own = files(&plan(Qdisc::OwnCake, Framing::NONE));
+        let own = files(&plan(Qdisc::OwnCake, Framing::NONE), None);
         assert_eq!(own, Err(NetworkdError::OwnCake));
-        let atm = files(&plan(Qdisc::FqCodel, Framing::ATM));
+        let atm = files(&plan(Qdisc::FqCodel, Framing::ATM), None);
         assert_eq!(atm, Err(NetworkdError::SizeTable));
-        assert!(files(&plan(Qdisc::FqCodel, Framing::NONE)).is_ok());
+        assert!(files(&plan(Qdisc::FqCodel, Framing::NONE), None).is_ok());
+    }
+
+    #[test]
+    fn no_file_of_ours_is_the_device_s_whole_configuration() {
+        for of_device in [None, Some("/etc/systemd/network/wan.network")] {
+            for qdisc in [Qdisc::Cake, Qdisc::FqCodel] {
+                let files = files(&plan(qdisc, Framing::NONE), of_device).unwrap();
+                let matching = files.iter().filter(|file| file.text.contains("[Match]"));
+                let mut texts = matching.map(|file| file.text.as_str());
+                assert!(texts.all(|text| text.contains("Name=ifb4pppoe-wan\n")));
+                assert!(files[0].path.ends_with(".network.d/50-unbloat.conf"));
+            }
+        }
     }
 }

@@ -163,7 +163,8 @@ fn cake_words(plan: &Plan) -> String {
     said.join(" ")
 }
 
-/// The lines for `uci batch` that put the plan's section in place of whatever had its name.
+/// The lines for `uci batch` that put the plan's section in place of whatever had its name. Nothing is committed: until then a boot has
+/// the configuration as it was.
 pub fn batch(plan: &Plan) -> Result<String, UciError> {
     let section = section_of(plan)?;
     let name = section_name(plan);
@@ -172,7 +173,6 @@ pub fn batch(plan: &Plan) -> Result<String, UciError> {
         let value = quoted(&entry.value);
         writeln!(text, "set sqm.{name}.{}={value}", entry.key).expect("strings grow");
     }
-    text.push_str("commit sqm\n");
     Ok(text)
 }
 

@@ -1,11 +1,12 @@
 //! The loop: what passes is told, what follows is done.
 
+use crate::clock;
 use crate::error::SteerError;
 use crate::pinger::Pinger;
 use crate::qdisc::{Lend, Shaper};
 use crate::tap::{Source, Tap};
-use crate::wall;
 use std::collections::VecDeque;
+use std::io::Write;
 use std::net::Ipv4Addr;
 use std::sync::atomic::{AtomicBool, Ordering};
 use unbloat_autorate::{Answer, Autorate, Decision, Params, Policy};
@@ -55,7 +56,7 @@ impl<'a> Steer<'a> {
         };
         let pinger = match &options.reflectors[..] {
             [] => None,
-            some => Some(Pinger::open(some.to_vec(), wall)?),
+            some => Some(Pinger::open(some.to_vec(), clock::now)?),
         };
         let shapers = match options.dry_run {
             true => [None, None],
@@ -64,7 +65,7 @@ impl<'a> Steer<'a> {
         let steer = Steer {
             tap: Tap::open(&options.interface, options.source)?,
             pinger,
-            autorate: Autorate::new(params, wall()),
+            autorate: Autorate::new(params, clock::now()),
             shapers,
             lend,
             told: [None; 2],
@@ -90,7 +91,7 @@ impl<'a> Steer<'a> {
     ) -> Result<(), SteerError> {
         while !stop.load(Ordering::Relaxed) {
             self.tap.tell(&mut self.autorate)?;
-            let now = wall();
+            let now = clock::now();
             self.probe(now)?;
             if now >= self.autorate.tick_at() {
                 self.autorate.tick(now);
@@ -124,7 +125,7 @@ impl<'a> Steer<'a> {
             if self.sent.len() == PROBES {
                 self.sent.pop_front();
             }
-            self.sent.push_back((number as u16, wall()));
+            self.sent.push_back((number as u16, clock::now()));
             pinger.send(number)?;
         }
         Ok(())
@@ -153,7 +154,9 @@ impl Drop for Steer<'_> {
     fn drop(&mut self) {
         for shaper in self.shapers.iter().flatten() {
             if let Err(error) = shaper.restore(self.lend) {
-                eprintln!(
+                // A panic here would be one within a drop; who reads may be gone.
+                let _ = writeln!(
+                    std::io::stderr(),
                     "unbloat: the rate of {} is not put back: {error}",
                     shaper.device()
                 );

@@ -12,7 +12,7 @@ use std::os::fd::{AsRawFd, FromRawFd};
 use std::process::{Command, Stdio};
 use std::sync::OnceLock;
 use std::thread::{self, sleep};
-use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+use std::time::{Duration, Instant};
 use unbloat_autorate::{Heard, Tally};
 use unbloat_bed::{Bed, Host, Tun};
 use unbloat_skip::{is_root, skip};
@@ -186,9 +186,10 @@ fn raw(device: &str) -> io::Result<File> {
     }
 }
 
-fn wall() -> Time {
-    let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap();
-    Time::from_ns(now.as_nanos() as i64)
+/// The clock of what is told.
+fn monotonic() -> Time {
+    let now = rustix::time::clock_gettime(rustix::time::ClockId::Monotonic);
+    Time::from_ns(now.tv_sec * 1_000_000_000 + now.tv_nsec)
 }
 
 /// Values of a flow's clock begin here, times its number.
@@ -404,7 +405,7 @@ fn a_packet_has_left_when_the_queue_discipline_has_let_it_go() {
     const COUNT: u32 = 21;
     let shaper = "tbf rate 800kbit burst 2000 limit 100000";
     line.near.queue("wan0", shaper).unwrap();
-    let begun = wall();
+    let begun = monotonic();
     let send = |ends: &mut Ends| {
         let (mut question, mut answer) = (Frame::v4(1), Frame::v4(1));
         for number in 0..COUNT {

@@ -1,29 +1,30 @@
 //! The account that a server of ours keeps of a session: what reached it, and what its kernel says.
 
 use crate::flow::lock;
-use crate::http::{self, Dialer};
-use crate::load::root;
+use crate::http;
+use crate::load::{Carrier, root};
 use crate::measured::{Count, Counter, KernelSample, KernelState, Side};
 use crate::options::Http;
 use crate::plan::Direction;
-use crate::service::Service;
 use crate::upload::Body;
 use http_body_util::BodyExt;
 use hyper::Method;
 use serde::Deserialize;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::io;
 use std::sync::{Arc, Mutex};
 use tokio::task::JoinHandle;
-use unbloat_traffic::Clock;
 use unbloat_units::{Bytes, Delta, Rate, Time};
 
 /// A line is some kilobytes where 16 flows begin.
 const LONGEST_LINE: usize = 256 * 1024;
-/// Lines of half an hour.
-const MOST_LINES: usize = 36_000;
-/// Open at a time: no plan has as many.
-const MOST_FLOWS: usize = 1_024;
+/// Our server writes one every 50 ms.
+const LINES_PER_S: f64 = 20.0;
+/// As many more as clocks and queues may add.
+const SPARE_LINES: f64 = 40.0;
+
+/// Which way a flow goes that this test has, or had a short while ago; none for any other number.
+pub type Ours<'a> = &'a dyn Fn(u16) -> Option<Direction>;
 
 /// What is new since the line before.
 #[derive(Deserialize)]
@@ -47,6 +48,20 @@ struct FlowLine {
     bytes: u64,
 }
 
+impl FlowLine {
+    fn is_one_of(&self, ours: Ours<'_>) -> bool {
+        ours(self.flow) == Some(self.direction.into())
+    }
+
+    fn begun(&self) -> OpenFlow {
+        OpenFlow {
+            direction: self.direction.into(),
+            connection: self.connection,
+            bytes: self.bytes,
+        }
+    }
+}
+
 #[derive(Deserialize)]
 struct ConnectionLine {
     connection: u64,
@@ -58,6 +73,15 @@ struct ConnectionLine {
 enum Word {
     Down,
     Up,
+}
+
+impl From<Word> for Direction {
+    fn from(word: Word) -> Direction {
+        match word {
+            Word::Down => Direction::Down,
+            Word::Up => Direction::Up,
+        }
+    }
 }
 
 /// None is what was told before.
@@ -79,12 +103,13 @@ struct Tcp {
     buffer_limited_ms: Option<f64>,
 }
 
-/// What came of the account so far, by the server's clock.
-#[derive(Default)]
+/// What came of the account so far, by the server's clock. It grows no faster than that of a server that keeps to the protocol,
+/// whatever comes: so many lines a second, and in each at most one count and one sample of a flow that is ours.
 pub struct Account {
     pub counts: Vec<Count>,
     pub kernel: Vec<KernelSample>,
-    lines: usize,
+    begun: Time,
+    lines: u32,
     open: BTreeMap<u16, OpenFlow>,
     /// Of connections with open flows.
     connections: BTreeMap<u64, Tcp>,
@@ -101,19 +126,35 @@ struct OpenFlow {
 }
 
 impl Account {
+    /// One that is asked for now.
+    pub fn new(begun: Time) -> Account {
+        Account {
+            counts: Vec::new(),
+            kernel: Vec::new(),
+            begun,
+            lines: 0,
+            open: BTreeMap::new(),
+            connections: BTreeMap::new(),
+            ahead: None,
+            failure: None,
+        }
+    }
+
     /// Takes one line; what is none of ours is left out.
-    pub fn take(&mut self, line: &[u8], now: Time) -> Result<(), String> {
+    pub fn take(&mut self, line: &[u8], now: Time, ours: Ours<'_>) -> Result<(), String> {
         let line: Line = serde_json::from_slice(line).map_err(|error| error.to_string())?;
         self.lines += 1;
-        if self.lines > MOST_LINES {
-            return Err("it is longer than any test".to_owned());
+        let due = LINES_PER_S * now.since(self.begun).as_secs() + SPARE_LINES;
+        if f64::from(self.lines) > due {
+            return Err("it has more lines than their time".to_owned());
         }
         let ahead = now.since(Time::from_ns(line.time_ns));
         self.ahead = Some(self.ahead.map_or(ahead, |least| least.min(ahead)));
         let at = Time::from_ns(line.time_ns);
-        for flow in &line.flows {
-            self.take_flow(flow)?;
+        for flow in line.flows.iter().filter(|flow| flow.is_one_of(ours)) {
+            self.open.insert(flow.flow, flow.begun());
         }
+        self.open.retain(|number, _| ours(*number).is_some());
         for (number, bytes) in line.bytes {
             if let Some(flow) = self.open.get_mut(&number) {
                 flow.bytes = bytes;
@@ -123,8 +164,12 @@ impl Account {
         let open = self.open.iter();
         self.counts
             .extend(open.filter_map(|(number, flow)| flow.count(at, *number)));
+        let mut told = BTreeSet::new();
         for connection in line.connections {
-            if let Some(tcp) = connection.tcp {
+            if let Some(tcp) = connection
+                .tcp
+                .filter(|_| told.insert(connection.connection))
+            {
                 self.take_tcp(at, connection.connection, tcp);
             }
         }
@@ -136,22 +181,6 @@ impl Account {
         let is_used = |number: &u64| still.values().any(|flow| flow.connection == *number);
         self.connections.retain(|number, _| is_used(number));
         Ok(())
-    }
-
-    fn take_flow(&mut self, said: &FlowLine) -> Result<(), String> {
-        let flow = OpenFlow {
-            direction: match said.direction {
-                Word::Down => Direction::Down,
-                Word::Up => Direction::Up,
-            },
-            connection: said.connection,
-            bytes: said.bytes,
-        };
-        self.open.insert(said.flow, flow);
-        match self.open.len() > MOST_FLOWS {
-            true => Err("it has more flows than any test".to_owned()),
-            false => Ok(()),
-        }
     }
 
     fn take_tcp(&mut self, at: Time, connection: u64, new: Tcp) {
@@ -248,18 +277,21 @@ impl Tcp {
 }
 
 /// Reads the account over a connection of its own until it is aborted.
-pub fn read(dialer: Dialer, service: Service) -> (Arc<Mutex<Account>>, JoinHandle<()>) {
-    let account = Arc::new(Mutex::new(Account::default()));
+pub fn read(carrier: Arc<Carrier>) -> (Arc<Mutex<Account>>, JoinHandle<()>) {
+    let account = Arc::new(Mutex::new(Account::new(carrier.dialer.clock.now())));
     let shared = account.clone();
     let task = tokio::spawn(async move {
-        let ended = follow(&dialer, &service, &shared).await;
+        let ended = follow(&carrier, &shared).await;
         let why = ended.map_or_else(|error| root(&error), |()| "the server ended it".to_owned());
         lock(&shared).failure = Some(why);
     });
     (account, task)
 }
 
-async fn follow(dialer: &Dialer, service: &Service, into: &Mutex<Account>) -> io::Result<()> {
+async fn follow(carrier: &Carrier, into: &Mutex<Account>) -> io::Result<()> {
+    let Carrier {
+        dialer, service, ..
+    } = carrier;
     let Some(session) = &service.session else {
         return Ok(());
     };
@@ -276,15 +308,16 @@ async fn follow(dialer: &Dialer, service: &Service, into: &Mutex<Account>) -> io
     while let Some(frame) = body.frame().await {
         let frame = frame.map_err(io::Error::other)?;
         rest.extend_from_slice(frame.data_ref().map_or(&[], |data| &data[..]));
-        take_lines(&mut rest, dialer.clock, into)?;
+        take_lines(&mut rest, carrier, into)?;
     }
     Ok(())
 }
 
-fn take_lines(rest: &mut Vec<u8>, clock: Clock, into: &Mutex<Account>) -> io::Result<()> {
-    let now = clock.now();
+fn take_lines(rest: &mut Vec<u8>, carrier: &Carrier, into: &Mutex<Account>) -> io::Result<()> {
+    let now = carrier.dialer.clock.now();
+    let ours = |number| carrier.flows.direction(number, now);
     while let Some(end) = rest.iter().position(|&byte| byte == b'\n') {
-        let taken = lock(into).take(&rest[..end], now);
+        let taken = lock(into).take(&rest[..end], now, &ours);
         taken.map_err(io::Error::other)?;
         rest.drain(..=end);
     }
@@ -298,22 +331,29 @@ fn take_lines(rest: &mut Vec<u8>, clock: Clock, into: &Mutex<Account>) -> io::Re
 mod tests {
     use super::*;
 
+    /// Flows 0 to 9 are uploads of ours.
+    const UP: fn(u16) -> Option<Direction> = |number| (number < 10).then_some(Direction::Up);
+
     fn at(ms: i64) -> Time {
         Time::from_ns(ms * 1_000_000)
     }
 
     #[test]
     fn times_of_the_server_become_ours_by_the_fastest_line() {
-        let mut account = Account::default();
+        let mut account = Account::new(at(0));
         let line = |ms: i64, more: &str| format!(r#"{{"time_ns":{}{more}}}"#, ms * 1_000_000);
         let begun = r#","flows":[{"flow":3,"direction":"up","connection":1,"open":true,"bytes":10,"start_ns":0,"last_ns":0}],
             "connections":[{"connection":1,"tcp":{"rtt_ms":12.5,"cwnd_bytes":9}}]"#;
         // The second line came fastest: 1000 ms ahead, of which some are its way.
         account
-            .take(line(9_000, begun).as_bytes(), at(10_040))
+            .take(line(9_000, begun).as_bytes(), at(10_040), &UP)
             .unwrap();
         account
-            .take(line(9_050, r#","bytes":[[3,20]]"#).as_bytes(), at(10_050))
+            .take(
+                line(9_050, r#","bytes":[[3,20]]"#).as_bytes(),
+                at(10_050),
+                &UP,
+            )
             .unwrap();
         let (counts, kernel) = account.by_our_clock(Delta::ms(20));
         assert_eq!([counts[0].at, counts[1].at], [at(9_980), at(10_030)]);
@@ -324,7 +364,7 @@ mod tests {
 
     #[test]
     fn what_a_line_does_not_name_is_as_it_was_until_its_flow_ends() {
-        let mut account = Account::default();
+        let mut account = Account::new(at(0));
         let flow = |number, open, bytes| {
             format!(
                 r#"{{"flow":{number},"direction":"up","connection":1,"open":{open},"bytes":{bytes}}}"#
@@ -348,7 +388,7 @@ mod tests {
             r#"{"time_ns":5,"connections":[{"connection":1,"tcp":{"cwnd_bytes":8}}]}"#.to_owned(),
         ];
         for line in lines {
-            account.take(line.as_bytes(), at(0)).unwrap();
+            account.take(line.as_bytes(), at(0), &UP).unwrap();
         }
         let counts = |number| {
             let of = account.counts.iter().filter(move |c| c.flow == number);
@@ -373,13 +413,56 @@ mod tests {
 
     #[test]
     fn a_line_that_is_none_ends_it_with_a_reason() {
-        let mut account = Account::default();
+        let mut account = Account::new(at(0));
         assert!(
             account
-                .take(b"{\"flows\":[]}", at(0))
+                .take(b"{\"flows\":[]}", at(0), &UP)
                 .unwrap_err()
                 .contains("time_ns")
         );
         assert!(account.counts.is_empty());
+    }
+
+    #[test]
+    fn flows_that_are_none_of_ours_take_nothing() {
+        let mut account = Account::new(at(0));
+        let flows: Vec<String> = (0..1_024)
+            .map(|n| {
+                format!(r#"{{"flow":{n},"direction":"up","connection":1,"open":true,"bytes":0}}"#)
+            })
+            .collect();
+        let line = format!(r#"{{"time_ns":1,"flows":[{}]}}"#, flows.join(","));
+        account.take(line.as_bytes(), at(0), &UP).unwrap();
+        let downs = line.replace("up", "down").replace(":1,", ":2,");
+        account.take(downs.as_bytes(), at(0), &UP).unwrap();
+        assert_eq!(account.counts.len(), 20);
+        let gone = |_| None;
+        account.take(br#"{"time_ns":3}"#, at(0), &gone).unwrap();
+        assert_eq!(account.counts.len(), 20, "they ended long ago");
+    }
+
+    #[test]
+    fn a_connection_is_told_of_once_a_line() {
+        let mut account = Account::new(at(0));
+        let begun = r#"{"time_ns":1,"flows":[{"flow":3,"direction":"up","connection":1,"open":true,"bytes":0}]}"#;
+        account.take(begun.as_bytes(), at(0), &UP).unwrap();
+        let again = [r#"{"connection":1,"tcp":{"rtt_ms":1}}"#; 5_000].join(",");
+        let line = format!(r#"{{"time_ns":2,"connections":[{again}]}}"#);
+        account.take(line.as_bytes(), at(0), &UP).unwrap();
+        assert_eq!(account.kernel.len(), 1);
+    }
+
+    #[test]
+    fn lines_come_no_faster_than_their_time() {
+        let mut account = Account::new(at(0));
+        let mut take = |ms| account.take(br#"{"time_ns":2}"#, at(ms), &UP);
+        let at_once = (0..20_000).take_while(|_| take(0).is_ok()).count();
+        assert_eq!(at_once, 40);
+        let mut slow = Account::new(at(0));
+        // A path may hold some back and deliver them in one piece.
+        for n in 0..36_000 {
+            let now = at(n / 20 * 1_000 + 900);
+            slow.take(br#"{"time_ns":2}"#, now, &UP).unwrap();
+        }
     }
 }

@@ -4,6 +4,7 @@ use crate::target::Target;
 use std::io;
 use std::net::SocketAddr;
 use std::path::PathBuf;
+use unbloat_said::one_line;
 
 #[derive(Debug, thiserror::Error)]
 pub enum TestError {
@@ -19,14 +20,14 @@ pub enum TestError {
     Connect { to: SocketAddr, source: io::Error },
     #[error(
         "the certificate of {to} is not trusted ({}); pass --pin FINGERPRINT as `unbloat serve` prints it there (or set UNBLOAT_PIN once), --ca FILE, or --insecure to skip the check",
-        said(.reason)
+        one_line(.reason)
     )]
     Certificate { to: String, reason: String },
     #[error("cannot read {path}: {reason}", path = path.display())]
     Authorities { path: PathBuf, reason: String },
     #[error("this system knows no certificate authorities; give --ca FILE, or --pin SHA256")]
     NoAuthorities,
-    #[error("{to} speaks no HTTP/{wanted}: {reason}")]
+    #[error("{to} speaks no HTTP/{wanted}: {}", one_line(.reason))]
     Http {
         to: String,
         wanted: &'static str,
@@ -38,8 +39,13 @@ pub enum TestError {
         status: u16,
         text: String,
     },
-    #[error("{url} describes no server of tests: {reason}")]
+    #[error("{url} describes no server of tests: {}", one_line(.reason))]
     Config { url: String, reason: String },
+    #[error(
+        "the server wants its load carried by {named} (test_endpoint of its description), which is refused: {}",
+        one_line(.reason)
+    )]
+    Endpoint { named: SocketAddr, reason: String },
     #[error(
         "this system's TCP has no congestion control {name:?} for us ({source}); it has {available}"
     )]
@@ -48,8 +54,8 @@ pub enum TestError {
         available: String,
         source: io::Error,
     },
-    #[error("{0} echoes no datagrams there: {1}")]
-    NoEcho(String, String),
+    #[error("{to} echoes no datagrams there: {}", one_line(.reason))]
+    NoEcho { to: SocketAddr, reason: String },
     #[error("cannot measure {target} so: {reason}")]
     Unsupported {
         target: Target,
@@ -59,13 +65,8 @@ pub enum TestError {
     Stopped,
 }
 
-/// What a server says, as far as it fits one line of ours.
-fn said(text: &str) -> String {
-    text.chars().filter(|c| !c.is_control()).take(200).collect()
-}
-
 fn words(text: &str) -> String {
-    match said(text) {
+    match one_line(text) {
         said if said.is_empty() => said,
         said => format!(": {said}"),
     }

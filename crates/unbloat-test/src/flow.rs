@@ -6,10 +6,13 @@ use crate::plan::{Direction, Stack};
 use crate::upload::Pace;
 use crate::{quic, socket};
 use std::os::fd::{AsFd, OwnedFd};
-use std::sync::atomic::{AtomicI64, AtomicU16, Ordering};
+use std::sync::atomic::{AtomicI64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use unbloat_traffic::TcpInfo;
-use unbloat_units::{Bytes, Time};
+use unbloat_units::{Bytes, Delta, Time};
+
+/// How long the other side may still tell of a flow that has ended; ours does so for as long.
+const KEPT: Delta = Delta::secs(10);
 
 /// One load connection.
 #[derive(Debug)]
@@ -104,14 +107,15 @@ impl Flow {
 /// All load connections of a test.
 #[derive(Debug, Default)]
 pub struct Flows {
+    /// By number.
     all: Mutex<Vec<Arc<Flow>>>,
-    next: AtomicU16,
 }
 
 impl Flows {
     pub fn begin(&self, stage: usize, direction: Direction, stack: Stack, now: Time) -> Arc<Flow> {
+        let mut all = lock(&self.all);
         let flow = Arc::new(Flow {
-            number: self.next.fetch_add(1, Ordering::Relaxed),
+            number: u16::try_from(all.len()).unwrap_or(u16::MAX),
             stage,
             direction,
             stack,
@@ -121,7 +125,7 @@ impl Flows {
             link: Mutex::default(),
             end: Mutex::default(),
         });
-        lock(&self.all).push(flow.clone());
+        all.push(flow.clone());
         flow
     }
 
@@ -139,6 +143,14 @@ impl Flows {
             Some((flow.clone(), end.at, end.last?))
         };
         all.iter().filter_map(last).collect()
+    }
+
+    /// Which way a flow goes, if there is one of that number whose end is not long past.
+    pub fn direction(&self, number: u16, now: Time) -> Option<Direction> {
+        let flow = lock(&self.all).get(usize::from(number)).cloned()?;
+        let end = lock(&flow.end).as_ref().map(|end| end.at);
+        end.is_none_or(|end| now.since(end) < KEPT)
+            .then_some(flow.direction)
     }
 
     pub fn runs(&self, now: Time) -> Vec<FlowRun> {

@@ -85,6 +85,14 @@ impl Dialer {
         })
     }
 
+    /// The same server at another address.
+    pub fn at(&self, address: SocketAddr) -> Dialer {
+        Dialer {
+            address,
+            ..self.clone()
+        }
+    }
+
     /// The same server for applications, which open connections of their own.
     pub fn for_apps(&self, token: Option<&str>, echo: Option<SocketAddr>) -> unbloat_apps::Server {
         unbloat_apps::Server {

@@ -18,6 +18,7 @@ pub fn json(measured: &Measured, findings: &Findings) -> Value {
         "target": options.target.to_string(),
         "server": {
             "address": server.address.map(|address| address.to_string()),
+            "asked_address": server.asked.map(|address| address.to_string()),
             "http": server.http.map(|http| http.name()),
             "tls": server.tls,
             "has_account": server.has_account,

@@ -16,6 +16,7 @@ use std::os::fd::AsFd;
 use std::sync::Arc;
 use std::sync::Mutex;
 use tokio::task::JoinHandle;
+use unbloat_said::one_line;
 use unbloat_traffic::TcpInfo;
 
 /// All that carriers of load share.
@@ -148,11 +149,7 @@ async fn accepted(response: Response<Incoming>) -> io::Result<Incoming> {
     let said = http::whole(response.into_body(), 4_096)
         .await
         .unwrap_or_default();
-    let said: String = String::from_utf8_lossy(&said)
-        .chars()
-        .filter(|c| !c.is_control())
-        .take(200)
-        .collect();
+    let said = one_line(&String::from_utf8_lossy(&said));
     Err(io::Error::other(
         format!("{status} {said}").trim_end().to_owned(),
     ))
@@ -166,11 +163,29 @@ fn plain(reason: String) -> String {
     }
 }
 
-/// The innermost reason, which is what says something.
+/// The innermost reason, which is what says something. It may be the words of the other side: a QUIC connection is closed with a
+/// reason (RFC 9000, 19.19).
 pub fn root(error: &(dyn std::error::Error + 'static)) -> String {
     let mut inner = error;
     while let Some(source) = inner.source() {
         inner = source;
     }
-    plain(inner.to_string())
+    one_line(&plain(inner.to_string()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn why_a_server_closed_is_told_without_its_escape_sequences() {
+        let closed = quinn::ConnectionError::ConnectionClosed(quinn::ConnectionClose {
+            error_code: quinn::TransportErrorCode::NO_ERROR,
+            frame_type: None,
+            reason: Bytes::from_static(b"x\x1b]0;OWNED\x07\x1b[2J\x1b[31m grade A+"),
+        });
+        let told = root(&io::Error::other(closed));
+        assert!(told.ends_with("x]0;OWNED[2J[31m grade A+"), "{told:?}");
+        assert!(!told.contains(char::is_control));
+    }
 }

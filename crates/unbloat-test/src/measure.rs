@@ -3,6 +3,7 @@
 mod apps;
 mod away;
 mod collect;
+mod endpoint;
 mod meet;
 mod stage;
 
@@ -140,8 +141,7 @@ impl<'a> Test<'a> {
             let sampler = Sampler::begin(flows, beside, clock, (window, interface));
             test.sampler = Some(sampler.map_err(TestError::Begin)?);
             let has_session = of_test.service.session.is_some();
-            test.account =
-                has_session.then(|| account::read(of_test.dialer.clone(), of_test.service.clone()));
+            test.account = has_session.then(|| account::read(of_test.clone()));
         }
         if let Some(to) = met.echo {
             test.begin_echo(to, stop).await?;
@@ -180,7 +180,7 @@ impl<'a> Test<'a> {
         let echo::Echoed { failure, .. } = echoing.end();
         let why = failure.unwrap_or_else(|| "no answer to its request".to_owned());
         if self.carrier.is_none() {
-            return Err(TestError::NoEcho(to.to_string(), why));
+            return Err(TestError::NoEcho { to, reason: why });
         }
         self.lacks.push(format!(
             "no datagrams: {to}: {why}; directions and loss are not told apart"

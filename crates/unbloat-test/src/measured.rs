@@ -53,6 +53,8 @@ pub struct AppRun {
 pub struct Server {
     /// Address and port of the load connections.
     pub address: Option<std::net::SocketAddr>,
+    /// The one that was asked, where the server named the other for its load.
+    pub asked: Option<std::net::SocketAddr>,
     /// Of HTTP, once a connection is there.
     pub http: Option<Http>,
     pub tls: Option<String>,

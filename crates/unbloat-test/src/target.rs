@@ -3,6 +3,7 @@
 use hyper::Uri;
 use std::fmt;
 use std::str::FromStr;
+use unbloat_said::without_tokens;
 
 /// Port of `unbloat serve`.
 pub const PORT: u16 = 4043;
@@ -49,10 +50,13 @@ impl Origin {
     }
 }
 
+/// As it was typed, in full; but for a token in its query, because it is written into files that are passed on.
 impl fmt::Display for Target {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Target::Responsiveness(origin) => f.write_str(&origin.url(&origin.path)),
+            Target::Responsiveness(origin) => {
+                f.write_str(&without_tokens(&origin.url(&origin.path)))
+            }
             Target::Irtt { host, port } => write!(f, "irtt://{host}:{port}"),
             Target::Ndt7(origin) => write!(f, "ndt7://{}", origin.authority()),
         }
@@ -139,6 +143,7 @@ mod tests {
     #[test]
     fn a_scheme_says_what_is_spoken() {
         assert_eq!(said("https://h/a?b=c"), "https://h:443/a?b=c");
+        assert_eq!(said("https://h/a?token=s"), "https://h:443/a?token=…");
         assert_eq!(said("http://h:8080"), "http://h:8080/.well-known/nq");
         assert_eq!(said("irtt://h"), "irtt://h:2112");
         assert_eq!(said("ndt7://h"), "ndt7://h:443");

@@ -11,7 +11,8 @@ use unbloat_units::{Bytes, Delta};
 
 /// The verdict, then the numbers it rests on in a few lines.
 pub fn text(measured: &Measured, findings: &Findings) -> String {
-    let mut text = verdict_text(&findings.verdict);
+    let mut text = place(measured);
+    text += &verdict_text(&findings.verdict);
     text.push('\n');
     text += &numbers(findings);
     text += &applications::text(measured);
@@ -20,7 +21,8 @@ pub fn text(measured: &Measured, findings: &Findings) -> String {
 
 /// The verdict, then everything that was measured.
 pub fn verbose_text(measured: &Measured, findings: &Findings) -> String {
-    let mut text = verdict_text(&findings.verdict);
+    let mut text = place(measured);
+    text += &verdict_text(&findings.verdict);
     text += "\nDetails\n";
     grades(&mut text, findings);
     loads(&mut text, findings);
@@ -33,6 +35,15 @@ pub fn verbose_text(measured: &Measured, findings: &Findings) -> String {
         let _ = writeln!(text, "  {lack}");
     }
     text
+}
+
+/// Whom the load met, where that is not the address that was asked.
+fn place(measured: &Measured) -> String {
+    let server = &measured.server;
+    let both = server.address.zip(server.asked);
+    both.map_or_else(String::new, |(address, asked)| {
+        format!("Measured to {address}, which the server at {asked} named for its load.\n")
+    })
 }
 
 /// A line for each stage.

@@ -1,16 +1,15 @@
 //! One owner's changes to one thing.
 
 use crate::error::UndoError;
+use crate::folder::Entry;
 use crate::journals::{Journals, Lock};
 use crate::netlink::Netlink;
 use crate::record::{Head, Line};
 use crate::resource::{Purpose, Resource};
 use crate::step::Step;
-use std::fs;
 use std::io::{self, Write};
 use std::os::fd::{AsRawFd, BorrowedFd};
 use std::os::unix::process::CommandExt;
-use std::path::PathBuf;
 use std::process::Command;
 
 /// What its owner may change, and how that is undone. Dropped, it undoes itself.
@@ -18,7 +17,7 @@ use std::process::Command;
 /// It is undone in the namespace in which it was taken; settings and nftables in that of the thread that undoes it.
 #[derive(Debug)]
 pub struct Claim {
-    pub(crate) path: PathBuf,
+    pub(crate) entry: Entry,
     pub(crate) file: Lock,
     pub(crate) netlink: Netlink,
     pub(crate) head: Head,
@@ -84,14 +83,7 @@ impl Claim {
     pub(crate) fn write(&mut self, line: &Line) -> Result<(), UndoError> {
         let text = line.to_text();
         let written = self.file.0.write_all(text.as_bytes());
-        written.map_err(|source| self.failed(source))
-    }
-
-    pub(crate) fn failed(&self, source: io::Error) -> UndoError {
-        UndoError::File {
-            path: self.path.clone(),
-            source,
-        }
+        written.map_err(|source| self.entry.failed(source))
     }
 
     fn undo_all(&mut self) -> Result<(), UndoError> {
@@ -105,10 +97,7 @@ impl Claim {
             return Err(UndoError::NotUndone { failures });
         }
         // While it is locked: whoever waits for it finds that the name is gone or another file's.
-        match fs::remove_file(&self.path) {
-            Err(source) if source.kind() != io::ErrorKind::NotFound => Err(self.failed(source)),
-            _ => Ok(()),
-        }
+        self.entry.remove()
     }
 }
 
@@ -117,7 +106,8 @@ impl Drop for Claim {
         if !self.is_settled
             && let Err(error) = self.undo_all()
         {
-            eprintln!("unbloat: {}: {error}", self.head.resource);
+            // A panic here would be one within a drop; who reads may be gone.
+            let _ = writeln!(io::stderr(), "unbloat: {}: {error}", self.head.resource);
         }
     }
 }

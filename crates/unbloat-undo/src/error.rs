@@ -29,6 +29,16 @@ pub enum UndoError {
         line: usize,
         source: serde_json::Error,
     },
+    #[error(
+        "{}: {why}, so what it says is not done; look what it says, undo that by hand, and remove it",
+        path.display()
+    )]
+    Foreign { path: PathBuf, why: &'static str },
+    #[error(
+        "{}: a newer unbloat wrote it (version {version}), which is to undo it",
+        path.display()
+    )]
+    Newer { path: PathBuf, version: u32 },
     #[error("{}: it is too long to be a journal of ours; remove it", path.display())]
     TooLong { path: PathBuf },
     #[error("there is no device \"{device}\" here; `ip link` lists them")]
@@ -43,7 +53,7 @@ pub enum UndoError {
         kind: String,
         place: &'static str,
     },
-    #[error("{}: only what is below /proc/sys or /sys is a setting", path.display())]
+    #[error("{}: that is no setting that is put back", path.display())]
     NoSetting { path: PathBuf },
     #[error("the kernel's tables could not be read: {0}")]
     Kernel(io::Error),

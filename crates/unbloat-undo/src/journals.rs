@@ -2,17 +2,18 @@
 
 use crate::claim::Claim;
 use crate::error::UndoError;
+use crate::folder::{Entry, Folder};
 use crate::netlink::Netlink;
-use crate::record::{Head, Line, Record};
+use crate::record::{Fault, Head, Line, Record, VERSION};
 use crate::resource::{Purpose, Resource};
 use crate::step::Step;
 use rustix::fs::{FlockOperation, flock};
 use rustix::io::Errno;
 use rustix::process::{Pid, test_kill_process};
-use std::fs::{self, DirBuilder, File, OpenOptions};
+use std::fs::{self, File};
 use std::io::{self, Read};
 use std::os::fd::AsRawFd;
-use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt};
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::thread::sleep;
 use std::time::Duration;
@@ -30,16 +31,26 @@ const LOOK: Duration = Duration::from_millis(10);
 /// Where claims are written down.
 #[derive(Clone, Debug)]
 pub struct Journals {
-    folder: PathBuf,
+    folder: Folder,
 }
 
 /// What a killed command had left, and whether it could be undone.
 #[derive(Debug)]
 pub struct Recovered {
-    pub resource: Resource,
-    pub pid: u32,
-    pub command: String,
+    pub left: Left,
     pub undone: Result<(), UndoError>,
+}
+
+/// What is known of it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Left {
+    Change {
+        resource: Resource,
+        pid: u32,
+        command: String,
+    },
+    /// A file that is no journal, or none that may be believed: nothing of it was done.
+    Unreadable(PathBuf),
 }
 
 /// Who holds what.
@@ -54,40 +65,36 @@ pub struct Holding {
 }
 
 impl Journals {
-    /// Those of this system: in `/run/unbloat`, or `$UNBLOAT_RUN`.
+    /// Those of this system: in `/run/unbloat`, or `$UNBLOAT_RUN`, unless the program has more rights than who started it.
     pub fn system() -> Result<Journals, UndoError> {
-        let folder = std::env::var_os(VARIABLE).unwrap_or_else(|| FOLDER.into());
-        Journals::at(folder.into())
+        // SAFETY: it asks for a number, and has no other effect.
+        let is_secure = unsafe { libc::getauxval(libc::AT_SECURE) } != 0;
+        let folder = std::env::var_os(VARIABLE).filter(|_| !is_secure);
+        Journals::at(folder.unwrap_or_else(|| FOLDER.into()).into())
     }
 
-    /// Those in a folder, which is made if it is not there.
+    /// Those in a folder, which is made if it is not there, and may be nobody else's.
     pub fn at(folder: PathBuf) -> Result<Journals, UndoError> {
-        let made = DirBuilder::new()
-            .recursive(true)
-            .mode(0o700)
-            .create(&folder);
-        made.map_err(|source| UndoError::Folder {
-            path: folder.clone(),
-            source,
-        })?;
+        let folder = Folder::open(folder)?;
         Ok(Journals { folder })
     }
 
     /// As [`Claim::take`].
     pub fn take(&self, resource: &Resource, purpose: &Purpose) -> Result<Claim, UndoError> {
         let here = Place::here()?;
-        let path = self.path(resource, here.namespace);
-        let locked = open_locked(&path, true)?.unwrap_or(Locked::ByAnother);
+        let entry = self.entry(resource, here.namespace);
+        let locked = open_locked(&entry, true)?.unwrap_or(Locked::ByAnother);
         let Locked::ByUs(file) = locked else {
-            return Err(taken(&path, resource));
+            return Err(taken(&entry, resource));
         };
-        let record = read(&file.0, &path)?;
+        let record = read(&file.0, &entry)?;
         if record.is_kept && record.head.as_ref().is_some_and(|h| h.boot == here.boot) {
             let command = record.head.map_or(String::new(), |h| h.purpose.command);
             let resource = resource.clone();
             return Err(UndoError::Kept { resource, command });
         }
         let fresh = Head {
+            version: VERSION,
             resource: resource.clone(),
             pid: std::process::id(),
             purpose: purpose.clone(),
@@ -97,12 +104,12 @@ impl Journals {
         match record.head {
             // The dead owner's file goes with what it had done.
             Some(head) if head.boot == here.boot => {
-                claim(path, file, head, record.steps)?.undo()?;
+                claim(entry, file, head, record.steps)?.undo()?;
                 self.take(resource, purpose)
             }
             _ => {
-                file.0.set_len(0).map_err(at(&path))?;
-                let mut claim = claim(path, file, fresh.clone(), Vec::new())?;
+                file.0.set_len(0).map_err(|error| entry.failed(error))?;
+                let mut claim = claim(entry, file, fresh.clone(), Vec::new())?;
                 claim.write(&Line::Claim(fresh))?;
                 Ok(claim)
             }
@@ -112,16 +119,16 @@ impl Journals {
     /// As [`Claim::kept`].
     pub fn kept(&self, resource: &Resource) -> Result<Option<Claim>, UndoError> {
         let here = Place::here()?;
-        let path = self.path(resource, here.namespace);
-        let file = match open_locked(&path, false)? {
+        let entry = self.entry(resource, here.namespace);
+        let file = match open_locked(&entry, false)? {
             None => return Ok(None),
-            Some(Locked::ByAnother) => return Err(taken(&path, resource)),
+            Some(Locked::ByAnother) => return Err(taken(&entry, resource)),
             Some(Locked::ByUs(file)) => file,
         };
-        let record = read(&file.0, &path)?;
+        let record = read(&file.0, &entry)?;
         match record.head {
             Some(head) if record.is_kept && head.boot == here.boot => {
-                let mut claim = claim(path, file, head, record.steps)?;
+                let mut claim = claim(entry, file, head, record.steps)?;
                 claim.is_settled = true;
                 Ok(Some(claim))
             }
@@ -133,83 +140,84 @@ impl Journals {
     pub fn recover(&self) -> Result<Vec<Recovered>, UndoError> {
         let here = Place::here()?;
         let mut recovered = Vec::new();
-        for path in self.files()? {
-            let Some(Locked::ByUs(file)) = open_locked(&path, false)? else {
-                continue;
-            };
-            let record = read(&file.0, &path)?;
-            let Some(head) = record.head else {
-                // Killed before it had claimed anything.
-                remove(&path)?;
-                continue;
-            };
-            if head.boot != here.boot {
-                remove(&path)?;
-                continue;
+        for entry in self.folder.entries(ENDING)? {
+            match undo(&entry, &here) {
+                Ok(None) => {}
+                Ok(Some(one)) => recovered.push(one),
+                Err(error) => recovered.push(Recovered {
+                    left: Left::Unreadable(entry.path()),
+                    undone: Err(error),
+                }),
             }
-            let is_here = !head.resource.is_of_namespace() || head.namespace == here.namespace;
-            if record.is_kept || !is_here {
-                continue;
-            }
-            recovered.push(Recovered {
-                resource: head.resource.clone(),
-                pid: head.pid,
-                command: head.purpose.command.clone(),
-                undone: claim(path, file, head, record.steps).and_then(Claim::undo),
-            });
         }
         Ok(recovered)
     }
 
-    /// All claims that hold in this namespace.
+    /// All claims that hold in this namespace. What cannot be read is left out: [`crate::recover`] tells of it.
     pub fn holdings(&self) -> Result<Vec<Holding>, UndoError> {
         let here = Place::here()?;
-        let mut holdings = Vec::new();
-        for path in self.files()? {
-            let Some(locked) = open_locked(&path, false)? else {
-                continue;
-            };
-            let is_alive = matches!(locked, Locked::ByAnother);
-            let record = match &locked {
-                Locked::ByUs(file) => read(&file.0, &path)?,
-                Locked::ByAnother => File::open(&path)
-                    .map_err(at(&path))
-                    .and_then(|file| read(&file, &path))?,
-            };
-            let Some(head) = record.head.filter(|head| head.boot == here.boot) else {
-                continue;
-            };
-            if !head.resource.is_of_namespace() || head.namespace == here.namespace {
-                holdings.push(Holding {
-                    resource: head.resource,
-                    pid: head.pid,
-                    purpose: head.purpose,
-                    is_alive,
-                    is_kept: record.is_kept,
-                });
-            }
-        }
-        Ok(holdings)
+        let entries = self.folder.entries(ENDING)?.into_iter();
+        let holdings = entries.filter_map(|entry| holding(&entry, &here).ok().flatten());
+        Ok(holdings.collect())
     }
 
-    fn path(&self, resource: &Resource, namespace: u64) -> PathBuf {
+    fn entry(&self, resource: &Resource, namespace: u64) -> Entry {
         let stem = resource.file_stem();
-        self.folder.join(match resource.is_of_namespace() {
+        self.folder.entry(match resource.is_of_namespace() {
             true => format!("{namespace:x}-{stem}.{ENDING}"),
             false => format!("{stem}.{ENDING}"),
         })
     }
+}
 
-    /// In order of their names.
-    fn files(&self) -> Result<Vec<PathBuf>, UndoError> {
-        let listed = fs::read_dir(&self.folder).map_err(at(&self.folder))?;
-        let mut paths: Vec<PathBuf> = listed
-            .filter_map(|entry| Some(entry.ok()?.path()))
-            .filter(|path| path.extension().is_some_and(|ending| ending == ENDING))
-            .collect();
-        paths.sort();
-        Ok(paths)
+/// Undoes one journal, if its owner is dead and it is of here and now.
+fn undo(entry: &Entry, here: &Place) -> Result<Option<Recovered>, UndoError> {
+    let Some(Locked::ByUs(file)) = open_locked(entry, false)? else {
+        return Ok(None);
+    };
+    let record = read(&file.0, entry)?;
+    // Without a head it was killed before it had claimed anything.
+    let Some(head) = record.head.filter(|head| head.boot == here.boot) else {
+        entry.remove()?;
+        return Ok(None);
+    };
+    let is_here = !head.resource.is_of_namespace() || head.namespace == here.namespace;
+    if record.is_kept || !is_here {
+        return Ok(None);
     }
+    Ok(Some(Recovered {
+        left: Left::Change {
+            resource: head.resource.clone(),
+            pid: head.pid,
+            command: head.purpose.command.clone(),
+        },
+        undone: claim(entry.clone(), file, head, record.steps).and_then(Claim::undo),
+    }))
+}
+
+fn holding(entry: &Entry, here: &Place) -> Result<Option<Holding>, UndoError> {
+    let Some(locked) = open_locked(entry, false)? else {
+        return Ok(None);
+    };
+    let is_alive = matches!(locked, Locked::ByAnother);
+    let record = match &locked {
+        Locked::ByUs(file) => read(&file.0, entry)?,
+        Locked::ByAnother => match entry.open(false)? {
+            Some(file) => read(&file, entry)?,
+            None => return Ok(None),
+        },
+    };
+    let is_here = |head: &Head| {
+        let is_near = !head.resource.is_of_namespace() || head.namespace == here.namespace;
+        head.boot == here.boot && is_near
+    };
+    Ok(record.head.filter(is_here).map(|head| Holding {
+        resource: head.resource,
+        pid: head.pid,
+        purpose: head.purpose,
+        is_alive,
+        is_kept: record.is_kept,
+    }))
 }
 
 /// Where and when this process runs.
@@ -265,26 +273,28 @@ impl Drop for Lock {
     }
 }
 
+/// What a journal says now, if it can be read.
+fn glance(entry: &Entry) -> Option<Record> {
+    let file = entry.open(false).ok().flatten()?;
+    read(&file, entry).ok()
+}
+
 /// Whether the owner lives; if not, a command of its is still at it.
-fn has_living_owner(path: &Path) -> bool {
-    let record = File::open(path).ok().and_then(|f| read(&f, path).ok());
-    let pid = record.and_then(|r| Pid::from_raw(r.head?.pid as i32));
+fn has_living_owner(entry: &Entry) -> bool {
+    let pid = glance(entry).and_then(|record| Pid::from_raw(record.head?.pid as i32));
     // Who has not written yet who he is does so now.
     pid.is_none_or(|pid| test_kill_process(pid) != Err(Errno::SRCH))
 }
 
 /// Opens and locks, if nobody else has it locked. None: there is no such file, and none was to be made.
-fn open_locked(path: &Path, make: bool) -> Result<Option<Locked>, UndoError> {
+fn open_locked(entry: &Entry, make: bool) -> Result<Option<Locked>, UndoError> {
     let mut looks = 0;
     loop {
-        let mut options = OpenOptions::new();
-        options.read(true).append(true).create(make).mode(0o600);
-        let file = match options.open(path) {
-            Err(error) if error.kind() == io::ErrorKind::NotFound && !make => return Ok(None),
-            opened => opened.map_err(at(path))?,
+        let Some(file) = entry.open(make)? else {
+            return Ok(None);
         };
         match flock(&file, FlockOperation::NonBlockingLockExclusive) {
-            Err(Errno::WOULDBLOCK) if looks == LOOKS || has_living_owner(path) => {
+            Err(Errno::WOULDBLOCK) if looks == LOOKS || has_living_owner(entry) => {
                 return Ok(Some(Locked::ByAnother));
             }
             Err(Errno::WOULDBLOCK) => {
@@ -292,22 +302,20 @@ fn open_locked(path: &Path, make: bool) -> Result<Option<Locked>, UndoError> {
                 sleep(LOOK);
                 continue;
             }
-            locked => locked.map_err(|error| at(path)(error.into()))?,
+            locked => locked.map_err(|error| entry.failed(error.into()))?,
         }
         // Its last owner may have removed it meanwhile.
-        let ours = file.metadata().map_err(at(path))?.ino();
-        if fs::metadata(path).is_ok_and(|named| named.ino() == ours) {
+        if entry.names(&file)? {
             return Ok(Some(Locked::ByUs(Lock(file))));
         }
     }
 }
 
 /// Who has it, from its first line.
-fn taken(path: &Path, resource: &Resource) -> UndoError {
+fn taken(entry: &Entry, resource: &Resource) -> UndoError {
     let mut head = None;
     for _ in 0..LOOKS {
-        let record = File::open(path).ok().and_then(|f| read(&f, path).ok());
-        head = record.and_then(|record| record.head);
+        head = glance(entry).and_then(|record| record.head);
         if head.is_some() {
             break;
         }
@@ -320,33 +328,28 @@ fn taken(path: &Path, resource: &Resource) -> UndoError {
     }
 }
 
-fn read(mut file: &File, path: &Path) -> Result<Record, UndoError> {
+fn read(mut file: &File, entry: &Entry) -> Result<Record, UndoError> {
     let mut text = String::new();
     let length = Read::take(&mut file, LONGEST_BYTES + 1).read_to_string(&mut text);
-    if length.map_err(at(path))? as u64 > LONGEST_BYTES {
-        let path = path.to_owned();
+    let path = entry.path();
+    if length.map_err(|error| entry.failed(error))? as u64 > LONGEST_BYTES {
         return Err(UndoError::TooLong { path });
     }
-    Record::read(&text).map_err(|(line, source)| UndoError::Journal {
-        path: path.to_owned(),
-        line,
-        source,
+    Record::read(&text).map_err(|fault| match fault {
+        Fault::Line(line, source) => UndoError::Journal { path, line, source },
+        Fault::Newer(version) => UndoError::Newer { path, version },
     })
 }
 
-fn claim(path: PathBuf, file: Lock, head: Head, steps: Vec<Step>) -> Result<Claim, UndoError> {
+fn claim(entry: Entry, file: Lock, head: Head, steps: Vec<Step>) -> Result<Claim, UndoError> {
     Ok(Claim {
         netlink: Netlink::open().map_err(UndoError::Kernel)?,
-        path,
+        entry,
         file,
         head,
         steps,
         is_settled: false,
     })
-}
-
-fn remove(path: &Path) -> Result<(), UndoError> {
-    fs::remove_file(path).map_err(at(path))
 }
 
 fn at(path: &Path) -> impl FnOnce(io::Error) -> UndoError {

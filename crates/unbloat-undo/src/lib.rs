@@ -20,7 +20,9 @@
 //! # }
 //! ```
 //!
-//! A claim is a file in `/run/unbloat` (or `$UNBLOAT_RUN`) with a line of JSON for each step. It is locked
+//! A claim is a file in `/run/unbloat` (or `$UNBLOAT_RUN`) with a line of JSON for each step. What it says is done as root: it is
+//! believed only where it and its folder belong to this user and nobody else may write to them; one that is not, or cannot be read,
+//! is told of, and keeps no other from being undone. It is locked
 //! (`flock`) by its owner as long as that lives: the lock, not a process id, says who is alive, and a second owner is refused.
 //! Claims on what a network namespace has of its own are told apart by the namespace's cookie, and undone from within it only.
 //! `/run` is empty after a boot, as are the tables of the kernel; a file of an earlier boot is thrown away.
@@ -31,6 +33,7 @@ mod claim;
 mod class;
 mod discipline;
 mod error;
+mod folder;
 mod guard;
 mod journals;
 mod netlink;
@@ -43,7 +46,7 @@ pub use class::Class;
 pub use discipline::Discipline;
 pub use error::UndoError;
 pub use guard::guard;
-pub use journals::{Holding, Journals, Recovered};
+pub use journals::{Holding, Journals, Left, Recovered};
 pub use resource::{Purpose, Resource};
 pub use step::{Family, Step};
 

@@ -4,9 +4,14 @@ use crate::resource::{Purpose, Resource};
 use crate::step::Step;
 use serde::{Deserialize, Serialize};
 
+/// Of what is written here. A step that an older program does not know makes a new one.
+pub(crate) const VERSION: u32 = 1;
+
 /// The first line.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub(crate) struct Head {
+    #[serde(default)]
+    pub(crate) version: u32,
     pub(crate) resource: Resource,
     pub(crate) pid: u32,
     pub(crate) purpose: Purpose,
@@ -41,13 +46,23 @@ pub(crate) struct Record {
     pub(crate) is_kept: bool,
 }
 
+/// Why a journal cannot be read.
+#[derive(Debug)]
+pub(crate) enum Fault {
+    Line(usize, serde_json::Error),
+    Newer(u32),
+}
+
 impl Record {
     /// A last line without an end was being written when its owner was killed: the step had not been done.
-    pub(crate) fn read(text: &str) -> Result<Record, (usize, serde_json::Error)> {
+    pub(crate) fn read(text: &str) -> Result<Record, Fault> {
         let mut record = Record::default();
         let whole = text.split_inclusive('\n').filter(|l| l.ends_with('\n'));
         for (number, line) in whole.enumerate() {
-            match serde_json::from_str(line).map_err(|source| (number + 1, source))? {
+            match serde_json::from_str(line).map_err(|error| Fault::Line(number + 1, error))? {
+                Line::Claim(head) if head.version > VERSION => {
+                    return Err(Fault::Newer(head.version));
+                }
                 Line::Claim(head) => record.head = Some(head),
                 Line::Step(step) => record.steps.push(step),
                 Line::Kept => record.is_kept = true,
@@ -63,6 +78,7 @@ mod tests {
 
     fn head() -> Head {
         Head {
+            version: VERSION,
             resource: Resource::Queues {
                 device: "a\n\"b".to_owned(),
             },
@@ -94,6 +110,15 @@ mod tests {
     #[test]
     fn what_is_no_journal_is_an_error_with_its_line() {
         let text = Line::Claim(head()).to_text() + "{\"step\":{\"run\":\"rm -rf /\"}}\n";
-        assert_eq!(Record::read(&text).unwrap_err().0, 2);
+        assert!(matches!(Record::read(&text), Err(Fault::Line(2, _))));
+    }
+
+    #[test]
+    fn a_newer_program_s_journal_is_left_to_it_and_an_older_one_s_is_read() {
+        let text = Line::Claim(head()).to_text();
+        let newer = text.replace(r#""version":1"#, r#""version":2"#);
+        assert!(matches!(Record::read(&newer), Err(Fault::Newer(2))));
+        let older = text.replace(r#""version":1,"#, "");
+        assert_eq!(Record::read(&older).unwrap().head.unwrap().version, 0);
     }
 }

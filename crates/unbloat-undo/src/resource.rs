@@ -90,11 +90,9 @@ pub struct Purpose {
 impl Purpose {
     /// This process's command line.
     pub fn this_command() -> Purpose {
-        let words: Vec<_> = std::env::args_os()
-            .map(|word| word.to_string_lossy().into_owned())
-            .collect();
+        let words = std::env::args_os().map(|word| word.to_string_lossy().into_owned());
         Purpose {
-            command: words.join(" "),
+            command: unbloat_said::command_line(words).join(" "),
             note: String::new(),
         }
     }

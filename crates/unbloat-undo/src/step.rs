@@ -45,9 +45,13 @@ pub enum Step {
     Offloads {
         device: String,
         index: u32,
+        /// Of journals without `features`.
         were_on: Vec<Offload>,
+        /// Each switch above is several of these, of which some may have been off.
+        #[serde(default)]
+        features: Vec<u32>,
     },
-    /// A file below /proc/sys or /sys: what it held is written back.
+    /// A file of the kernel's that commands here write: the number that it held is written back.
     Setting { path: PathBuf, before: String },
     /// A table of nftables: deleted, by `nft`.
     Table { family: Family, name: String },
@@ -140,13 +144,14 @@ impl Step {
             }
         }
         Ok(Step::Offloads {
+            features: unbloat_offload::features(device).map_err(UndoError::Kernel)?,
             device: device.to_owned(),
             index,
             were_on,
         })
     }
 
-    /// Before a file below /proc/sys or /sys is written.
+    /// Before a limit of a driver's ring (BQL), or the sockets' mark of what they hold unsent, is written.
     pub fn setting(path: &Path) -> Result<Step, UndoError> {
         if !is_setting(path) {
             let path = path.to_owned();
@@ -193,8 +198,16 @@ impl Step {
                 ..
             } => delete_filters(netlink, *index, *parent, *priority),
             // Renamed, perhaps.
-            Step::Offloads { index, were_on, .. } => match netlink.name(*index)? {
-                Some(name) => were_on.iter().try_for_each(|it| it.set(&name, true)),
+            Step::Offloads {
+                index,
+                were_on,
+                features,
+                ..
+            } => match netlink.name(*index)? {
+                Some(name) => {
+                    were_on.iter().try_for_each(|it| it.set(&name, true))?;
+                    unbloat_offload::set_features(&name, features)
+                }
                 None => Ok(()),
             },
             Step::Setting { path, before } => write_back(path, before),
@@ -230,11 +243,25 @@ fn index(netlink: &Netlink, device: &str) -> Result<u32, UndoError> {
     })
 }
 
+/// Those that commands here write, and nothing else: among what is below /proc/sys are names of programs that the kernel runs.
 fn is_setting(path: &Path) -> bool {
-    let is_plain = path
-        .components()
-        .all(|part| !matches!(part, std::path::Component::ParentDir));
-    is_plain && (path.starts_with("/proc/sys") || path.starts_with("/sys"))
+    let Some(path) = path.to_str() else {
+        return false;
+    };
+    let ring = || {
+        let mut parts = path.strip_prefix("/sys/class/net/")?.split('/');
+        let (device, queues, queue) = (parts.next()?, parts.next()?, parts.next()?);
+        let is_name = !device.is_empty() && device != "." && device != "..";
+        let number = queue.strip_prefix("tx-")?;
+        let is_queue = queues == "queues" && is_number(number);
+        let rest = parts.eq(["byte_queue_limits", "limit_max"]);
+        Some(is_name && is_queue && rest)
+    };
+    path == "/proc/sys/net/ipv4/tcp_notsent_lowat" || ring().unwrap_or(false)
+}
+
+fn is_number(text: &str) -> bool {
+    !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit())
 }
 
 fn delete_filters(netlink: &Netlink, index: u32, parent: u32, priority: u16) -> io::Result<()> {
@@ -246,7 +273,7 @@ fn delete_filters(netlink: &Netlink, index: u32, parent: u32, priority: u16) -> 
 }
 
 fn write_back(path: &Path, before: &str) -> io::Result<()> {
-    if !is_setting(path) {
+    if !is_setting(path) || !is_number(before.trim()) {
         return Err(io::ErrorKind::InvalidInput.into());
     }
     match fs::write(path, before) {
@@ -312,12 +339,26 @@ mod tests {
             "/proc/sys/../../etc/passwd",
             "/sysx/a",
             "sys/a",
+            "/proc/sys/kernel/core_pattern",
+            "/proc/sys/kernel/modprobe",
+            "/proc/sys/net/ipv4/../../kernel/modprobe",
+            "/proc/sys/net/ipv4/tcp_notsent_lowat/",
+            "/sys/kernel/uevent_helper",
+            "/sys/class/net/../queues/tx-0/byte_queue_limits/limit_max",
+            "/sys/class/net/eth0/queues/tx-0/../../../limit_max",
+            "/sys/class/net/eth0/queues/tx-../byte_queue_limits/limit_max",
+            "/sys/class/net/eth0/queues/tx-0/byte_queue_limits/limit_max/x",
         ] {
             assert!(Step::setting(Path::new(path)).is_err(), "{path}");
-            assert!(write_back(Path::new(path), "").is_err(), "{path}");
+            assert!(write_back(Path::new(path), "1").is_err(), "{path}");
         }
-        let step = Step::setting(Path::new("/proc/sys/kernel/ostype")).unwrap();
-        assert!(matches!(step, Step::Setting { before, .. } if before == "Linux"));
+        let mark = Path::new("/proc/sys/net/ipv4/tcp_notsent_lowat");
+        let step = Step::setting(mark).unwrap();
+        assert!(matches!(step, Step::Setting { before, .. } if is_number(before.trim())));
+        assert!(write_back(mark, "|/bin/sh").is_err());
+        assert!(is_setting(Path::new(
+            "/sys/class/net/eth0.5/queues/tx-12/byte_queue_limits/limit_max"
+        )));
     }
 
     #[test]

@@ -6,7 +6,7 @@ use std::process::{Command, Stdio};
 use std::thread::sleep;
 use std::time::Duration;
 use unbloat_bed::{Bed, Host};
-use unbloat_undo::{Journals, Purpose, Resource, Step, UndoError};
+use unbloat_undo::{Journals, Left, Purpose, Resource, Step, UndoError};
 
 /// Says to a copy of this test that it is to change a host and wait to be killed, and where its journals are.
 const VICTIM: &str = "UNBLOAT_UNDO_TEST_VICTIM";
@@ -258,10 +258,10 @@ fn what_a_killed_owner_left_is_undone_at_the_next_start_in_its_namespace() {
             assert_ne!(state(), seen);
             let recovered = journals.recover().unwrap();
             assert_eq!(recovered.len(), 1);
-            assert_eq!(
-                (recovered[0].pid, &recovered[0].resource),
-                (victim.id(), &queues())
-            );
+            let Left::Change { resource, pid, .. } = &recovered[0].left else {
+                panic!("{recovered:?}");
+            };
+            assert_eq!((*pid, resource), (victim.id(), &queues()));
             recovered[0].undone.as_ref().unwrap();
             assert_eq!(state(), seen);
         })
@@ -280,6 +280,15 @@ fn victim() {
     sleep(Duration::from_secs(60));
 }
 
+/// The one that could not be read.
+fn fault(journals: &Journals) -> UndoError {
+    let mut recovered = journals.recover().unwrap();
+    assert_eq!(recovered.len(), 1, "{recovered:?}");
+    let one = recovered.remove(0);
+    assert!(matches!(one.left, Left::Unreadable(_)), "{one:?}");
+    one.undone.unwrap_err()
+}
+
 #[test]
 fn a_damaged_journal_is_named_and_nothing_of_it_is_done() {
     if !is_root() {
@@ -290,10 +299,132 @@ fn a_damaged_journal_is_named_and_nothing_of_it_is_done() {
     let path = folder.path().join("queues-x.undo");
     fs::write(&path, "nonsense\n").unwrap();
     assert!(matches!(
-        journals.recover(),
-        Err(UndoError::Journal { line: 1, .. })
+        fault(&journals),
+        UndoError::Journal { line: 1, .. }
     ));
     fs::write(&path, vec![b'x'; 2 << 20]).unwrap();
-    assert!(matches!(journals.recover(), Err(UndoError::TooLong { .. })));
+    assert!(matches!(fault(&journals), UndoError::TooLong { .. }));
     assert!(Path::exists(&path));
+}
+
+#[test]
+fn one_damaged_journal_keeps_no_other_from_being_undone() {
+    if !is_root() {
+        return;
+    }
+    let (_bed, hosts) = bed();
+    let folder = tempfile::tempdir().unwrap();
+    fs::write(folder.path().join("a.undo"), "nonsense\n").unwrap();
+    let mut victim = hosts[0]
+        .command(std::env::current_exe().unwrap())
+        .unwrap()
+        .args(["--exact", "victim", "--ignored", "--nocapture"])
+        .env(VICTIM, folder.path())
+        .stdout(Stdio::null())
+        .spawn()
+        .unwrap();
+    while !folder.path().join(READY).exists() {
+        sleep(Duration::from_millis(5));
+    }
+    victim.kill().unwrap();
+    victim.wait().unwrap();
+    let outcome = hosts[0].within(|| {
+        let journals = Journals::at(folder.path().to_owned()).unwrap();
+        let recovered = journals.recover().unwrap();
+        assert_eq!(recovered.len(), 2);
+        assert!(recovered[0].undone.is_ok() != recovered[1].undone.is_ok());
+        assert!(!state().contains("ifb4eth0"));
+        assert!(journals.holdings().unwrap().is_empty());
+        drop(journals.take(&queues(), &purpose("the next")).unwrap());
+    });
+    outcome.unwrap();
+}
+
+/// A journal that would write a setting of every kernel's; `mark` says whether it did.
+fn planted(path: &Path) {
+    let boot = fs::read_to_string("/proc/sys/kernel/random/boot_id").unwrap();
+    let boot = boot.trim();
+    let head = format!(
+        r#"{{"claim":{{"resource":{{"router":{{"target":"x"}}}},"pid":1,"purpose":{{"command":"planted"}},"boot":"{boot}","namespace":0}}}}"#
+    );
+    let step =
+        r#"{"step":{"setting":{"path":"/proc/sys/net/ipv4/tcp_notsent_lowat","before":"4711\n"}}}"#;
+    fs::write(path, format!("{head}\n{step}\n")).unwrap();
+}
+
+fn mark() -> String {
+    fs::read_to_string("/proc/sys/net/ipv4/tcp_notsent_lowat").unwrap()
+}
+
+#[test]
+fn what_others_may_have_written_is_not_done() {
+    use std::os::unix::fs::{PermissionsExt, chown, symlink};
+    if !is_root() {
+        return;
+    }
+    let (_bed, hosts) = bed();
+    let outcome = hosts[0].within(|| {
+        let before = mark();
+        let folder = tempfile::tempdir().unwrap();
+        let mode = |path: &Path, mode| {
+            fs::set_permissions(path, fs::Permissions::from_mode(mode)).unwrap();
+        };
+        let journals = Journals::at(folder.path().to_owned()).unwrap();
+        let path = folder.path().join("x.undo");
+        planted(&path);
+        chown(&path, Some(65_534), None).unwrap();
+        assert!(matches!(fault(&journals), UndoError::Foreign { .. }));
+        chown(&path, Some(0), None).unwrap();
+        mode(&path, 0o620);
+        assert!(matches!(fault(&journals), UndoError::Foreign { .. }));
+        mode(&path, 0o600);
+        let other = folder.path().join("other");
+        fs::hard_link(&path, &other).unwrap();
+        assert!(matches!(fault(&journals), UndoError::Foreign { .. }));
+        fs::remove_file(&path).unwrap();
+        symlink(&other, &path).unwrap();
+        fault(&journals);
+        assert_eq!(mark(), before);
+        fs::remove_file(&path).unwrap();
+        fs::rename(&other, &path).unwrap();
+        mode(folder.path(), 0o777);
+        let open = Journals::at(folder.path().to_owned());
+        assert!(matches!(open, Err(UndoError::Foreign { .. })));
+        mode(folder.path(), 0o700);
+        chown(folder.path(), Some(65_534), None).unwrap();
+        let others = Journals::at(folder.path().to_owned());
+        assert!(matches!(others, Err(UndoError::Foreign { .. })));
+        assert_eq!(mark(), before);
+        // The same file where all is well: so the refusals were what kept it from being done.
+        chown(folder.path(), Some(0), None).unwrap();
+        let ours = Journals::at(folder.path().to_owned()).unwrap();
+        ours.recover().unwrap()[0].undone.as_ref().unwrap();
+        assert_eq!(mark().trim(), "4711");
+    });
+    outcome.unwrap();
+}
+
+#[test]
+fn a_device_has_each_of_its_features_again_as_it_was() {
+    if !is_root() {
+        return;
+    }
+    let (_bed, hosts) = bed();
+    let folder = tempfile::tempdir().unwrap();
+    let features = || unbloat_offload::features("eth0").unwrap();
+    let outcome = hosts[0].within(|| {
+        // One that the switch of all of TCP's segmentation would turn on with the others.
+        run("ethtool", "-K eth0 tx-tcp-mangleid-segmentation off");
+        let seen = features();
+        let journals = Journals::at(folder.path().to_owned()).unwrap();
+        let mut claim = journals.take(&queues(), &purpose("a test")).unwrap();
+        claim.before(Step::offloads("eth0").unwrap()).unwrap();
+        for offload in unbloat_offload::MERGING {
+            offload.set("eth0", false).unwrap();
+        }
+        assert_ne!(features(), seen);
+        claim.undo().unwrap();
+        assert_eq!(features(), seen);
+    });
+    outcome.unwrap();
 }

@@ -9,6 +9,7 @@ pub use args::{Args, parse_format};
 
 use crate::exit::Exit;
 use crate::output::{self, OutputError, terminal_width};
+use crate::print::{self, PrintError, note};
 use crate::stop::stop_on_ctrl_c;
 use progress::Progress;
 use std::sync::atomic::Ordering;
@@ -35,6 +36,8 @@ pub enum AnalyzeError {
     Random(getrandom::Error),
     #[error("cannot watch for Ctrl-C: {0}")]
     Signals(#[from] ctrlc::Error),
+    #[error(transparent)]
+    Print(#[from] PrintError),
 }
 
 impl From<PipelineError<AnalyzeError>> for AnalyzeError {
@@ -87,7 +90,7 @@ pub fn run(args: &Args) -> Result<Exit, AnalyzeError> {
     tell(&outcome);
     let stored = store.finish(&outcome)?;
     if args.format.is_none() {
-        print!("{}", verdict_text(&stored.found.verdict, terminal_width()));
+        print::text(&verdict_text(&stored.found.verdict, terminal_width()))?;
     } else {
         tell_health(&stored.found.health);
     }
@@ -130,14 +133,14 @@ fn point_to(stored: &Stored) {
 /// The verdict tells it too, where that is printed.
 fn tell_health(health: &Health) {
     for sentence in health.sentences() {
-        eprintln!("unbloat: {sentence}");
+        note!("unbloat: {sentence}");
     }
 }
 
 /// What the result does not show: damage, packets that nobody could read, flows given up.
 fn tell(outcome: &Outcome) {
     for damage in &outcome.notes.damage {
-        eprintln!("unbloat: {damage}");
+        note!("unbloat: {damage}");
     }
     if outcome.skipped.total() > 0 {
         let reasons: Vec<String> = outcome
@@ -146,29 +149,30 @@ fn tell(outcome: &Outcome) {
             .map(|(reason, n)| format!("{n} {reason}"))
             .collect();
         let (skipped, packets) = (outcome.skipped.total(), outcome.packets);
-        eprintln!(
+        note!(
             "unbloat: {skipped} of {packets} packets were not analysed: {}",
             reasons.join(", ")
         );
     }
     if outcome.health.kernel_drops == Some(0) {
-        eprintln!("unbloat: no packet was dropped while capturing");
+        note!("unbloat: no packet was dropped while capturing");
     }
     let stats = &outcome.stats;
     if stats.evicted_flows + stats.evicted_users > 0 {
-        eprintln!(
+        note!(
             "unbloat: {} flows and {} users were closed early to stay within --max-flows",
-            stats.evicted_flows, stats.evicted_users
+            stats.evicted_flows,
+            stats.evicted_users
         );
     }
     if stats.given_up_lookups > 0 {
-        eprintln!(
+        note!(
             "unbloat: {} DNS look-ups were given up unanswered, too many were open",
             stats.given_up_lookups
         );
     }
     if outcome.interrupted {
-        eprintln!(
+        note!(
             "unbloat: stopped after {} packets; the result ends there",
             outcome.packets
         );

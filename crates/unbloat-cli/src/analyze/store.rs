@@ -2,8 +2,9 @@
 
 use super::{AnalyzeError, Args};
 use crate::output::{Wanted, run_dir, write_report};
+use crate::print::Out;
 use std::collections::BTreeMap;
-use std::io::{BufWriter, Stdout};
+use std::io::BufWriter;
 use std::path::{Path, PathBuf};
 use unbloat_health::Health;
 use unbloat_pipeline::Outcome;
@@ -27,7 +28,7 @@ pub struct Store {
 /// The table that goes to standard output.
 struct Print {
     table: usize,
-    writer: TextWriter<BufWriter<Stdout>>,
+    writer: TextWriter<BufWriter<Out>>,
 }
 
 /// What came of it all.

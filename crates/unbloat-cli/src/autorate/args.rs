@@ -1,6 +1,7 @@
 //! What is asked for.
 
 use super::CommandError;
+use crate::unit::{program, quoted};
 use clap::ValueEnum;
 use std::fmt::Write;
 use std::net::Ipv4Addr;
@@ -148,10 +149,8 @@ impl Args {
 
     /// A unit that runs the same command.
     pub fn unit_file(&self) -> String {
-        let program =
-            std::env::current_exe().unwrap_or_else(|_| PathBuf::from("/usr/local/bin/unbloat"));
-        let mut line = quoted(&program.to_string_lossy());
-        line.push_str(" autorate --json");
+        let mut line = program();
+        line.push_str(" autorate");
         let texts = [
             ("--interface", &self.interface),
             ("--down", &self.down),
@@ -181,50 +180,30 @@ impl Args {
     }
 }
 
+/// The claims of all commands are in `/run/unbloat`, which is all of `/run` that this may write to. It is preserved: without, systemd would
+/// remove others' claims at the stop. Five starts within a minute are enough to know that it cannot work; a line that is down for longer
+/// is no reason to stop, because a start there succeeds. Each decision is a line: nobody's journal needs them.
 const UNIT: &str = "\
 [Unit]
 Description=Rates of the shapers follow the line (unbloat autorate)
 After=network-online.target
 Wants=network-online.target
+StartLimitIntervalSec=60
+StartLimitBurst=5
 
 [Service]
 ExecStart=COMMAND
 Restart=on-failure
 RestartSec=5
-AmbientCapabilities=CAP_NET_ADMIN CAP_NET_RAW CAP_BPF CAP_PERFMON
+StandardOutput=null
+CapabilityBoundingSet=CAP_NET_ADMIN CAP_NET_RAW CAP_BPF CAP_PERFMON
 NoNewPrivileges=yes
 ProtectSystem=strict
 ProtectHome=yes
+RuntimeDirectory=unbloat
+RuntimeDirectoryMode=0700
+RuntimeDirectoryPreserve=yes
 
 [Install]
 WantedBy=multi-user.target
 ";
-
-/// A word as systemd reads it: nothing in it is expanded.
-fn quoted(word: &str) -> String {
-    let mut quoted = String::from("\"");
-    for c in word.chars() {
-        match c {
-            '"' | '\\' => quoted.extend(['\\', c]),
-            '%' => quoted.push_str("%%"),
-            '$' => quoted.push_str("$$"),
-            c if c.is_control() => {
-                let _ = write!(quoted, "\\x{:02x}", u32::from(c));
-            }
-            c => quoted.push(c),
-        }
-    }
-    quoted.push('"');
-    quoted
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn names_go_into_a_unit_as_they_are() {
-        assert_eq!(quoted("wan0"), "\"wan0\"");
-        assert_eq!(quoted("a\" $(x) %n\n\\"), "\"a\\\" $$(x) %%n\\x0a\\\\\"");
-    }
-}

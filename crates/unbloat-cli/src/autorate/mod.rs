@@ -5,18 +5,19 @@ mod args;
 pub use args::Args;
 
 use crate::exit::Exit;
+use crate::print::{self, PrintError, note};
 use crate::recovery;
 use crate::shape::{decision_json, decision_text};
 use crate::stop::stop_on_ctrl_c;
 use serde_json::Value;
 use std::collections::BTreeSet;
-use std::io::{self, Write, stdout};
+use std::io;
 use std::process::Command;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 use unbloat_autorate::Decision;
-use unbloat_steer::{Options, Shaper, Source, Steer, SteerError, Tap};
+use unbloat_steer::{Options, Shaper, Source, Steer, SteerError, Tap, by_wall_clock};
 use unbloat_undo::{Claim, Purpose, Resource, Step, UndoError, guard};
 
 #[derive(Debug, thiserror::Error)]
@@ -41,11 +42,13 @@ pub enum CommandError {
     Signal(#[from] ctrlc::Error),
     #[error("no process could be made that puts rates back if this one is killed: {0}")]
     Guard(io::Error),
+    #[error(transparent)]
+    Print(#[from] PrintError),
 }
 
 pub fn run(args: &Args) -> Result<Exit, CommandError> {
     if args.unit {
-        print!("{}", args.unit_file());
+        print::text(&args.unit_file())?;
         return Ok(Exit::Complete);
     }
     let options = args.options()?;
@@ -65,21 +68,22 @@ pub fn run(args: &Args) -> Result<Exit, CommandError> {
     let lend = |command: &mut Command| claims.iter().for_each(|claim| claim.lend(command));
     let mut steer = Steer::start(&options, &lend)?;
     let source = steer.tap().source();
-    eprintln!("unbloat: {}", following(&options.interface, steer.tap()));
+    note!("unbloat: {}", following(&options.interface, steer.tap()));
     let watched = Arc::clone(&stop);
+    let mut unread = None;
     let mut tell = |decision: &Decision| {
         let line = match args.json {
-            true => sourced(decision_json(decision), source).to_string(),
+            true => sourced(decision_json(&shown(decision)), source).to_string(),
             false => decision_text(decision),
         };
-        let mut out = stdout().lock();
         // Who reads is gone: so is the reason to go on.
-        if writeln!(out, "{line}").and_then(|()| out.flush()).is_err() {
+        if let Err(error) = print::line(line) {
+            unread = Some(error);
             watched.store(true, Ordering::Relaxed);
         }
     };
     steer.run(&stop, &mut tell)?;
-    Ok(Exit::Complete)
+    unread.map_or(Ok(Exit::Complete), |error| Err(error.into()))
 }
 
 fn following(interface: &str, tap: &Tap) -> String {
@@ -92,6 +96,14 @@ fn following(interface: &str, tap: &Tap) -> String {
         "following {interface} {how} until Ctrl-C{}",
         why.unwrap_or_default()
     )
+}
+
+/// At its moment by the wall clock.
+fn shown(decision: &Decision) -> Decision {
+    Decision {
+        at: by_wall_clock(decision.at),
+        ..*decision
+    }
 }
 
 fn sourced(mut decision: Value, source: Source) -> Value {

@@ -1,6 +1,7 @@
 //! Options of `unbloat campaign`.
 
 use crate::analyze::parse_format;
+use crate::token::TokenArgs;
 use std::path::PathBuf;
 use unbloat_run::format::FormatKind;
 
@@ -41,9 +42,8 @@ pub struct Args {
     #[arg(long)]
     pub run_commands: bool,
 
-    /// Token that the server asks for
-    #[arg(long, value_name = "TOKEN")]
-    pub token: Option<String>,
+    #[command(flatten)]
+    pub token: TokenArgs,
 
     /// Print a table to standard output instead of the report in short: table, json, jsonl or csv
     #[arg(long, value_name = "FORMAT", value_parser = parse_format)]

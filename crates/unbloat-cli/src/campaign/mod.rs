@@ -16,6 +16,7 @@ pub use folder::readings_table;
 
 use crate::exit::Exit;
 use crate::output::OutputError;
+use crate::print::{self, PrintError};
 use crate::stop::stop_on_ctrl_c;
 use folder::Folder;
 use live::Live;
@@ -50,6 +51,8 @@ pub enum CommandError {
         folder: PathBuf,
         error: std::io::Error,
     },
+    #[error(transparent)]
+    Token(#[from] crate::token::TokenError),
     #[error("another unbloat measures into {0}")]
     Busy(PathBuf),
     #[error("{run}: {error}; what was measured before is kept, call again to go on")]
@@ -67,6 +70,8 @@ pub enum CommandError {
     Run(#[from] RunError),
     #[error(transparent)]
     Output(#[from] OutputError),
+    #[error(transparent)]
+    Print(#[from] PrintError),
 }
 
 pub fn run(args: &Args) -> Result<Exit, CommandError> {
@@ -75,9 +80,9 @@ pub fn run(args: &Args) -> Result<Exit, CommandError> {
     let only: Vec<Only> = only.collect::<Result<_, _>>().map_err(CommandError::Only)?;
     let folder = Folder::open(&place(args))?;
     let left = campaign.left(&folder.done()?, &only);
-    let mut live = Live::new(&campaign, args.token.clone())?;
+    let mut live = Live::new(&campaign, args.token.token()?)?;
     if args.order {
-        print!("{}", text::order(&campaign, &left, &live));
+        print::text(&text::order(&campaign, &left, &live))?;
         return Ok(Exit::Complete);
     }
     let mut is_cut = false;

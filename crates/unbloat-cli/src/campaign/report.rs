@@ -5,6 +5,7 @@ use super::folder::Folder;
 use super::{CommandError, text};
 use crate::experiment;
 use crate::output::{OutputError, Wanted, input, tell, write_report, write_tables};
+use crate::print;
 use serde_json::json;
 use std::path::Path;
 use unbloat_campaign::{Campaign, Finding, Run, findings_table, table1};
@@ -28,7 +29,7 @@ pub fn make(args: &Args, campaign: &Campaign, folder: &Folder) -> Result<(), Com
             };
             wanted.print(&all)?;
         }
-        None => print!("{}", text::text(campaign, &found, &runs, foreign)),
+        None => print::text(&text::text(campaign, &found, &runs, foreign))?,
     }
     Ok(())
 }

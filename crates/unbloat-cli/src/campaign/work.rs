@@ -4,6 +4,7 @@ use super::CommandError;
 use super::folder::Folder;
 use super::hooks;
 use super::measure::{Came, Measure};
+use crate::print::note;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use serde_json::json;
 use std::io::{IsTerminal, stdin};
@@ -97,7 +98,7 @@ impl Work<'_> {
             return Err(CommandError::ByHand(words));
         }
         bar.suspend(|| {
-            eprintln!("Next is {words}. Press Enter once it is so (Ctrl-C: later).");
+            note!("Next is {words}. Press Enter once it is so (Ctrl-C: later).");
             // Whatever is typed: the terminal's end counts as Enter, and Ctrl-C is looked for by the caller.
             let _ = stdin().read_line(&mut String::new());
         });

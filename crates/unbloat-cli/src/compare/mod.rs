@@ -7,10 +7,11 @@ pub use args::Args;
 
 use crate::exit::Exit;
 use crate::output::{OutputError, Wanted, terminal_width, write_tables};
+use crate::print::{note, out};
 use args::Format;
 use serde_json::{Value, json};
 use std::fs::File;
-use std::io::{BufWriter, Write, stdout};
+use std::io::{BufWriter, Write};
 use std::path::{Path, PathBuf};
 use unbloat_compare::{CompareError, Comparison, Overall, all_rows, compare};
 use unbloat_report::{ReportError, comparison_headline, comparison_text, render_comparison};
@@ -61,7 +62,7 @@ pub fn run(args: &Args) -> Result<Exit, SideBySideError> {
 }
 
 fn print(args: &Args, comparison: &Comparison) -> Result<(), SideBySideError> {
-    let mut out = BufWriter::new(stdout());
+    let mut out = BufWriter::new(out());
     match args.format {
         None => {
             let text = comparison_text(comparison, terminal_width(), args.rows);
@@ -115,7 +116,7 @@ fn write_folder(args: &Args, dir: &Path, comparison: &Comparison) -> Result<(), 
         written.join(DOCUMENT),
         format!("{:#}\n", document(comparison)?),
     )?;
-    eprintln!("page    {}", written.join(PAGE).display());
-    eprintln!("tables  {}", written.display());
+    note!("page    {}", written.join(PAGE).display());
+    note!("tables  {}", written.display());
     Ok(())
 }

@@ -3,6 +3,7 @@
 use crate::exit::Exit;
 use crate::lab::{ShellError, behind};
 use crate::output::{OutputError, run_dir};
+use crate::print::{self, PrintError, note};
 use serde::Deserialize;
 use std::fs::File;
 use std::io::{self, BufRead, BufReader};
@@ -42,6 +43,8 @@ pub enum DemoError {
     Server,
     #[error("cannot write {path}: {source}", path = path.display())]
     Write { path: PathBuf, source: io::Error },
+    #[error(transparent)]
+    Print(#[from] PrintError),
 }
 
 pub fn run(args: &Args) -> Result<Exit, DemoError> {
@@ -67,7 +70,7 @@ pub fn run(args: &Args) -> Result<Exit, DemoError> {
         "nothing",
     ];
     let shell = behind(&path)?;
-    eprintln!(
+    note!(
         "unbloat: a recorded LTE downlink behind a buffer of 1 MB, 10 Mbit/s up behind one of 400 kB, between two networks of this machine"
     );
     let server = Server::start(&shell)?;
@@ -116,6 +119,7 @@ impl Server {
         let [listen, echo] = PORTS.map(|port| format!("{}:{port}", shell.outside()));
         let mut child = Command::new(program()?)
             .args(["serve", "--json", "--listen", &listen, "--echo", &echo])
+            .args(["--congestion-control", "cubic"])
             .stdin(Stdio::null())
             .stdout(Stdio::piped())
             .stderr(Stdio::null())
@@ -164,7 +168,7 @@ fn compare(out: &Path) -> Result<(), DemoError> {
         .status()
         .map_err(DemoError::Start)?;
     if status.success() {
-        println!("Both in one page: {}", page.display());
+        print::line(format_args!("Both in one page: {}", page.display()))?;
     }
     Ok(())
 }

@@ -6,9 +6,10 @@ mod text;
 pub use args::{Args, standard};
 
 use crate::exit::Exit;
+use crate::print::{self, PrintError, note};
 use crate::stop::stop_on_ctrl_c;
 use console::Term;
-use std::io::{self, Write, stderr, stdout};
+use std::io::{self, stderr};
 use std::os::unix::process::ExitStatusExt;
 use std::process::{Child, Command, ExitStatus, Stdio};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -33,6 +34,8 @@ pub enum CommandError {
     Run { command: String, source: io::Error },
     #[error("writing failed: {0}")]
     Write(#[from] io::Error),
+    #[error(transparent)]
+    Print(#[from] PrintError),
 }
 
 pub fn run(args: &Args) -> Result<Exit, CommandError> {
@@ -43,7 +46,7 @@ pub fn run(args: &Args) -> Result<Exit, CommandError> {
         return look(args, &|| router.flows(), None, &stop);
     }
     for name in sweep() {
-        eprintln!("unbloat: removed the control group {name} of a process that was killed");
+        note!("unbloat: removed the control group {name} of a process that was killed");
     }
     let group = match &args.cgroup {
         Some(name) => Cgroup::open(name)?,
@@ -175,10 +178,9 @@ impl View {
     /// Whether anybody still reads it.
     fn show(&mut self, flows: &[Flow], is_last: bool) -> Result<bool, CommandError> {
         if self.is_json {
-            let mut out = stdout().lock();
-            let written = writeln!(out, "{}", text::line(flows)).and_then(|()| out.flush());
-            return match written {
-                Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(false),
+            return match print::line(text::line(flows)) {
+                // The windows are let go in order, as at any end.
+                Err(_) if print::reader_is_gone() => Ok(false),
                 written => Ok(written.map(|()| true)?),
             };
         }

@@ -4,6 +4,7 @@ use super::{Common, ExperimentError};
 use flate2::read::MultiGzDecoder;
 use std::fs::File;
 use std::io::Read;
+use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 use unbloat_scenario::score::{self, Bound};
 use unbloat_scenario::text::{Error, Node, Origin, Value};
@@ -73,10 +74,18 @@ pub fn plan(args: &Common) -> Result<Plan, ExperimentError> {
         sweep.repeat(repeats).map_err(fault)?;
     }
     let folder = file.parent().unwrap_or(Path::new("")).to_owned();
-    let files = |name: &str| read(&folder.join(name)).map_err(|error| error.to_string());
+    let files = |name: &str| {
+        let path = folder.join(name);
+        let read = plain(&path).and_then(|trace| contents(trace, &path));
+        read.map_err(|error| error.to_string())
+    };
     let points = (0..sweep.points()).map(|index| {
         let point = sweep.point(index).apply(&scenario)?;
         let mut experiment = build(&point, &files)?;
+        if !experiment.takes_time() {
+            let message = "the path has neither \"rate\" nor \"delay\": any amount would pass in no time at all";
+            return Err(Error::new(Origin::Nowhere, "link", message));
+        }
         experiment.seed = args.seed.unwrap_or(experiment.seed);
         Ok(experiment)
     });
@@ -117,9 +126,23 @@ fn traces(scenario: &Node, folder: &Path) -> Vec<PathBuf> {
     named.map(|name| folder.join(name)).collect()
 }
 
+/// Opens a plain file: a scenario may be another's, and names files; a pipe among them would be waited for without end.
+fn plain(path: &Path) -> Result<File, std::io::Error> {
+    let mut options = File::options();
+    let options = options.read(true).custom_flags(libc::O_NONBLOCK);
+    let file = options.open(path)?;
+    match file.metadata()?.is_file() {
+        true => Ok(file),
+        false => Err(std::io::Error::other("it is no plain file")),
+    }
+}
+
 /// The contents of a file, unpacked if its name ends in `.gz`.
 pub fn read(path: &Path) -> Result<Vec<u8>, std::io::Error> {
-    let file = File::open(path)?;
+    contents(File::open(path)?, path)
+}
+
+fn contents(file: File, path: &Path) -> Result<Vec<u8>, std::io::Error> {
     let mut bytes = Vec::new();
     let size = match path.extension() {
         Some(ending) if ending == "gz" => MultiGzDecoder::new(file)

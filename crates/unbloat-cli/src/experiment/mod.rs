@@ -18,6 +18,7 @@ pub use rows::{order, queue_rows, tables};
 
 use crate::exit::Exit;
 use crate::output::{OutputError, Wanted, write_run};
+use crate::print::{self, PrintError};
 use campaign::Campaign;
 use std::path::PathBuf;
 use std::sync::atomic::AtomicBool;
@@ -97,6 +98,8 @@ pub enum ExperimentError {
     Argument { argument: std::ffi::OsString },
     #[error(transparent)]
     Lab(#[from] unbloat_lab::LabError),
+    #[error(transparent)]
+    Print(#[from] PrintError),
 }
 
 /// Runs a plan, prints what came of it and writes the folder; where that is, if there is one.
@@ -117,7 +120,7 @@ pub fn run(
             };
             wanted.print(&all)?;
         }
-        None => print!("{}", text::text(plan, &campaign)),
+        None => print::text(&text::text(plan, &campaign))?,
     }
     let mut dir = None;
     if args.writes_run() {

@@ -7,13 +7,15 @@ mod window;
 pub use args::Args;
 
 use crate::exit::Exit;
+use crate::print::{self, PrintError, note};
+use crate::recovery;
 use crate::route::RouteError;
 use crate::shaping::{End, Search, SearchError, ShapingError, Tried};
 use crate::stop::stop_on_ctrl_c;
 use crate::test::{self, Locating, RunTestError, StoredError};
 use place::{Cures, Placed};
 use serde_json::{Value, json};
-use std::io::{BufRead, IsTerminal, stdin};
+use std::io::{BufRead, IsTerminal, Write, stderr, stdin};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 use unbloat_remedy::{Judgement, Proposal, Reach, Tested, Untreated, judge, propose, searched};
@@ -39,9 +41,11 @@ pub enum FixError {
     #[error(transparent)]
     Route(#[from] RouteError),
     #[error(
-        "`fix` changes queues of this host, which needs root: run `sudo unbloat fix`, or give --dry-run or --router USER@HOST"
+        "`fix` changes queues of this host, which needs root (CAP_NET_ADMIN): run `sudo unbloat fix`, or give --dry-run or --router USER@HOST"
     )]
     NoRoot,
+    #[error(transparent)]
+    Undo(#[from] unbloat_undo::UndoError),
     #[error("nobody answered, so no device leads there; give --interface")]
     NoAddress,
     #[error(transparent)]
@@ -54,6 +58,8 @@ pub enum FixError {
     Window(#[from] WindowError),
     #[error("cannot watch for Ctrl-C: {0}")]
     Signal(#[from] ctrlc::Error),
+    #[error(transparent)]
+    Print(#[from] PrintError),
 }
 
 pub fn run(args: &Args) -> Result<Exit, FixError> {
@@ -61,10 +67,12 @@ pub fn run(args: &Args) -> Result<Exit, FixError> {
     let (Some(options), true) = (all.pop(), all.is_empty()) else {
         return Err(FixError::Sweep);
     };
-    // SAFETY: it has no arguments and cannot fail.
-    let is_root = unsafe { libc::geteuid() } == 0;
-    if !is_root && !args.dry_run && args.router.is_none() {
-        return Err(FixError::NoRoot);
+    if !args.dry_run && args.router.is_none() {
+        // Before a minute of testing, not after it.
+        if !may_change_queues() {
+            return Err(FixError::NoRoot);
+        }
+        recovery::journals()?;
     }
     let stop = stop_on_ctrl_c()?;
     let before = match &args.test {
@@ -80,12 +88,12 @@ pub fn run(args: &Args) -> Result<Exit, FixError> {
     };
     let proposal = match propose(&before.tested.verdict, reach) {
         Ok(proposal) => proposal,
-        Err(untreated) => return Ok(say_untreated(args, &untreated)),
+        Err(untreated) => return Ok(say_untreated(args, &untreated)?),
     };
     let cures = Cures::of(args, &before.tested, &proposal)?;
     show(&proposal, &cures, args.search);
     if args.dry_run || !(args.yes || agrees()) {
-        eprintln!("unbloat: nothing was changed");
+        note!("unbloat: nothing was changed");
         return Ok(Exit::Complete);
     }
     let cure = Cure {
@@ -99,12 +107,21 @@ pub fn run(args: &Args) -> Result<Exit, FixError> {
     };
     match cure.run() {
         Err(FixError::Search(SearchError::Distrusted(reason))) => {
-            eprintln!("unbloat: {}", SearchError::Distrusted(reason));
-            eprintln!("unbloat: rolled back: everything is as before");
+            note!("unbloat: {}", SearchError::Distrusted(reason));
+            note!("unbloat: rolled back: everything is as before");
             Ok(Exit::Untrusted)
         }
         ended => ended,
     }
+}
+
+/// Whether this process has CAP_NET_ADMIN (capabilities(7)), which a root in a container may lack.
+fn may_change_queues() -> bool {
+    const NET_ADMIN: u32 = 12;
+    let status = std::fs::read_to_string("/proc/thread-self/status").unwrap_or_default();
+    let effective = status.lines().find_map(|line| line.strip_prefix("CapEff:"));
+    let bits = effective.and_then(|hex| u64::from_str_radix(hex.trim(), 16).ok());
+    bits.is_some_and(|bits| bits & 1 << NET_ADMIN != 0)
 }
 
 /// A cure that is being put to the proof.
@@ -129,7 +146,7 @@ impl Cure<'_> {
         let may_search = !self.args.search && self.cures.searchable().is_some();
         if may_search && !proof.judgement.has_helped && proof.is_trusted() && !self.is_stopped() {
             placed.release()?;
-            eprintln!(
+            note!(
                 "unbloat: the first rates did not help enough; searching for better ones by trials"
             );
             if !self.search()? {
@@ -148,7 +165,7 @@ impl Cure<'_> {
                 "rolled back: everything is as before".to_owned()
             }
         };
-        self.tell(&proof, &state);
+        self.tell(&proof, &state)?;
         Ok(match stays {
             true => Exit::Complete,
             false => Exit::OutOfBounds,
@@ -166,12 +183,12 @@ impl Cure<'_> {
             Ok(Some(after)) => after,
             Ok(None) => {
                 placed.release()?;
-                eprintln!("unbloat: stopped; the change was rolled back");
+                note!("unbloat: stopped; the change was rolled back");
                 return Ok(None);
             }
             Err(error) => {
                 placed.release()?;
-                eprintln!("unbloat: the second test failed, so the change was rolled back");
+                note!("unbloat: the second test failed, so the change was rolled back");
                 return Err(error);
             }
         };
@@ -202,7 +219,7 @@ impl Cure<'_> {
         self.trials = sought.trials;
         match sought.end {
             End::Stopped => return Ok(false),
-            End::None(way, why) => eprintln!("unbloat: {}: {why}", way.name()),
+            End::None(way, why) => note!("unbloat: {}: {why}", way.name()),
             End::Found(rates) => {
                 self.proposal.shaped = rates;
                 self.cures.shape(rates)?;
@@ -211,7 +228,7 @@ impl Cure<'_> {
         Ok(true)
     }
 
-    fn tell(&self, proof: &Proof, state: &str) {
+    fn tell(&self, proof: &Proof, state: &str) -> Result<(), PrintError> {
         if self.args.options.json {
             let document = json!({
                 "before": self.before.document,
@@ -226,18 +243,15 @@ impl Cure<'_> {
                 "judgement": proof.judgement.because,
                 "state": state,
             });
-            println!("{document}");
-            return;
+            return print::line(document);
         }
         let helped = match proof.judgement.has_helped {
             true => "It helped.",
             false => "It did not help.",
         };
-        println!("\n{helped}");
-        for sentence in &proof.judgement.because {
-            println!("  {sentence}");
-        }
-        println!("  {state}");
+        let because = proof.judgement.because.iter();
+        let because: String = because.map(|sentence| format!("  {sentence}\n")).collect();
+        print::text(&format!("\n{helped}\n{because}  {state}\n"))
     }
 }
 
@@ -266,7 +280,7 @@ fn measure(
     name: &str,
     locating: Locating,
 ) -> Result<Option<Known>, FixError> {
-    eprintln!("unbloat: the test {name}");
+    note!("unbloat: the test {name}");
     let finished = test::once(&args.options, options, name, locating, stop)?;
     Ok(finished.tested().map(|tested| Known {
         document: finished.document(),
@@ -287,47 +301,47 @@ fn read(run: &Path, options: &Options) -> Result<Known, FixError> {
     }
 }
 
-fn say_untreated(args: &Args, untreated: &Untreated) -> Exit {
+fn say_untreated(args: &Args, untreated: &Untreated) -> Result<Exit, PrintError> {
     let text = untreated.to_string();
     if args.options.json {
-        println!(
-            "{}",
-            json!({ "shaper": null, "holds_window": false, "because": [text] })
-        );
+        print::line(json!({ "shaper": null, "holds_window": false, "because": [text] }))?;
     } else {
-        println!("{text}");
+        print::line(text)?;
     }
-    match untreated {
+    Ok(match untreated {
         Untreated::Healthy(_) => Exit::Complete,
         Untreated::Distrusted(_) => Exit::Untrusted,
         Untreated::OutOfReach(_) | Untreated::Unloaded => Exit::OutOfBounds,
-    }
+    })
 }
 
 fn show(proposal: &Proposal, cures: &Cures, searches: bool) {
     for reason in &proposal.because {
-        eprintln!("{reason}");
+        note!("{reason}");
     }
     for advice in &proposal.left {
-        eprintln!("Not done by `fix`: {advice}");
+        note!("Not done by `fix`: {advice}");
     }
-    eprintln!("\nTo be changed {cures}:\n");
+    note!("\nTo be changed {cures}:\n");
     for line in cures.lines() {
-        eprintln!("  {line}");
+        note!("  {line}");
     }
     if searches && cures.searchable().is_some() {
-        eprintln!("\nThe rates are searched first, by short tests through that shaper.");
+        note!("\nThe rates are searched first, by short tests through that shaper.");
     }
-    eprintln!();
+    note!();
 }
 
 /// Asks who sits there; nobody does not agree.
 fn agrees() -> bool {
     if !stdin().is_terminal() {
-        eprintln!("unbloat: not a terminal: pass --yes to apply without asking");
+        note!("unbloat: not a terminal: pass --yes to apply without asking");
         return false;
     }
-    eprint!("Apply this, test again, and roll back if it does not help? [y/N] ");
+    let _ = write!(
+        stderr(),
+        "Apply this, test again, and roll back if it does not help? [y/N] "
+    );
     let mut line = String::new();
     let read = stdin().lock().read_line(&mut line);
     read.is_ok() && matches!(line.trim(), "y" | "Y" | "yes")

@@ -2,6 +2,7 @@
 
 use crate::exit::Exit;
 use crate::experiment::ExperimentError;
+use crate::print::{self, note};
 use clap::Subcommand;
 use unbloat_guest::Kernel;
 
@@ -27,23 +28,23 @@ pub fn run(args: &Args) -> Result<Exit, ExperimentError> {
     match args.command {
         Command::Build => {
             let kernel = Kernel::ensure()?;
-            println!("{}", kernel.image().display());
-            eprintln!("Linux {} is ready", kernel.source_version());
+            print::line(kernel.image().display())?;
+            note!("Linux {} is ready", kernel.source_version());
             Ok(Exit::Complete)
         }
         Command::Path => match Kernel::find()? {
             Some(kernel) => {
-                println!("{}", kernel.image().display());
+                print::line(kernel.image().display())?;
                 Ok(Exit::Complete)
             }
             None => {
-                eprintln!("it is not built; run unbloat lab kernel build");
+                note!("it is not built; run unbloat lab kernel build");
                 Ok(Exit::Failed)
             }
         },
         Command::Remove => {
             for path in Kernel::remove()? {
-                eprintln!("removed {}", path.display());
+                note!("removed {}", path.display());
             }
             Ok(Exit::Complete)
         }

@@ -1,5 +1,6 @@
 //! A run of the lab as it goes on: in the terminal, or as lines of JSON.
 
+use crate::print::note;
 use std::fs::File;
 use std::io::{self, LineWriter};
 use std::path::PathBuf;
@@ -58,9 +59,9 @@ impl Live {
             drop(over);
             match shown.map(|shown| shown.join()) {
                 Some(Ok(Err(error))) => {
-                    eprintln!("unbloat: the run was not shown to its end: {error}")
+                    note!("unbloat: the run was not shown to its end: {error}")
                 }
-                Some(Err(_)) => eprintln!("unbloat: the live view failed; the run went on"),
+                Some(Err(_)) => note!("unbloat: the live view failed; the run went on"),
                 Some(Ok(Ok(()))) | None => {}
             }
             Ok(done)

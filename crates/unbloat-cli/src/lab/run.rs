@@ -5,6 +5,7 @@ use super::virtually::VirtualLab;
 use crate::exit::Exit;
 use crate::experiment::{self, Came, Common, ExperimentError, Progress, Runner, order};
 use crate::output::OutputError;
+use crate::print::note;
 use crate::stop::stop_on_ctrl_c;
 use serde_json::{Value, json};
 use std::path::Path;
@@ -139,7 +140,7 @@ fn keep(captures: &Captures, dir: &Path, analyze: bool) -> Result<(), Experiment
     for name in names {
         let file = dir.join(&name);
         std::fs::rename(captures.folder.join(&name), &file).map_err(failed)?;
-        eprintln!("capture {}", file.display());
+        note!("capture {}", file.display());
         if analyze
             && file
                 .extension()

@@ -2,6 +2,7 @@
 
 use super::CommandError;
 use crate::analyze::parse_format;
+use crate::token::TokenArgs;
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
 use std::net::{IpAddr, SocketAddr, ToSocketAddrs};
@@ -89,9 +90,8 @@ pub struct Args {
     #[arg(long)]
     insecure: bool,
 
-    /// What the server knows you by
-    #[arg(long)]
-    token: Option<String>,
+    #[command(flatten)]
+    token: TokenArgs,
 
     /// Print one JSON object instead of the verdicts
     #[arg(long, conflicts_with = "format")]
@@ -159,20 +159,24 @@ impl Args {
         options.check()?;
         Ok(Wish {
             server: (options.target, load_port).into(),
-            load: self.load_options(target, options.target),
+            load: self.load_options(target, options.target)?,
             options,
             peer_name: self.peer.clone(),
         })
     }
 
-    fn load_options(&self, target: Target, address: IpAddr) -> unbloat_test::Options {
+    fn load_options(
+        &self,
+        target: Target,
+        address: IpAddr,
+    ) -> Result<unbloat_test::Options, CommandError> {
         let mut load = unbloat_test::Options::of(target);
         load.trust = Trust {
             ca: self.ca.clone(),
             pin: self.pin,
             is_blind: self.insecure,
         };
-        load.token = self.token.clone();
+        load.token = self.token.token()?;
         load.flows = Flows::Fixed(self.flows);
         // The load takes the way that is probed.
         load.ip = Some(match address {
@@ -181,7 +185,7 @@ impl Args {
         });
         load.probing.pairs_per_s = 1;
         load.probing.echo_every = Delta::ms(200);
-        load
+        Ok(load)
     }
 
     fn resolve(&self, host: &str) -> Result<IpAddr, CommandError> {

@@ -11,6 +11,7 @@ pub use args::Args;
 
 use crate::exit::Exit;
 use crate::output::{OutputError, Wanted, write_run};
+use crate::print::{self, PrintError, note};
 use crate::stop::stop_on_ctrl_c;
 use args::Wish;
 pub use driver::DriverWatch;
@@ -53,6 +54,10 @@ pub enum CommandError {
     NoLoad,
     #[error("Ctrl-C cannot be caught: {0}")]
     Signal(#[from] ctrlc::Error),
+    #[error(transparent)]
+    Token(#[from] crate::token::TokenError),
+    #[error(transparent)]
+    Print(#[from] PrintError),
 }
 
 pub fn run(args: &Args) -> Result<Exit, CommandError> {
@@ -87,7 +92,7 @@ pub fn run(args: &Args) -> Result<Exit, CommandError> {
         std::fs::write(dir.join(VERDICTS), text).map_err(OutputError::Write)?;
     }
     if let Some(failed) = &located.failed {
-        eprintln!("unbloat: {failed}");
+        note!("unbloat: {failed}");
         return Ok(Exit::Failed);
     }
     Ok(match located.is_cut {
@@ -96,18 +101,18 @@ pub fn run(args: &Args) -> Result<Exit, CommandError> {
     })
 }
 
-fn print(args: &Args, wish: &Wish, located: &Located) -> Result<(), OutputError> {
+fn print(args: &Args, wish: &Wish, located: &Located) -> Result<(), CommandError> {
     if let Some(kind) = args.format {
         let wanted = Wanted {
             table: &args.table,
             kind,
             rows: args.rows,
         };
-        return wanted.print(&tables::all(located));
+        return Ok(wanted.print(&tables::all(located))?);
     }
     match args.json {
-        true => println!("{}", json::object(&wish.options, located)),
-        false => print!("{}", text::text(located)),
+        true => print::line(json::object(&wish.options, located))?,
+        false => print::text(&text::text(located))?,
     }
     Ok(())
 }

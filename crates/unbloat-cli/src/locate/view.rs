@@ -1,5 +1,6 @@
 //! The table of hops while they are asked, on standard error.
 
+use crate::print::note;
 use console::Term;
 use std::fmt::Write;
 use unbloat_hop::{PEER, Phase};
@@ -29,7 +30,7 @@ impl View {
         let is_new = self.stage.replace(snapshot.stage) != Some(snapshot.stage);
         if !self.terminal.is_term() {
             if is_new {
-                eprintln!("{}", words(snapshot.stage));
+                note!("{}", words(snapshot.stage));
             }
             return is_new;
         }

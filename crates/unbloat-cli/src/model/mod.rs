@@ -15,6 +15,7 @@ pub use rows::tables;
 
 use crate::exit::Exit;
 use crate::output::{OutputError, Wanted, write_run};
+use crate::print::{self, PrintError};
 use findings::Findings;
 use measured::MeasuredError;
 use question::Question;
@@ -28,6 +29,8 @@ pub enum ModelCommandError {
     Measured(#[from] MeasuredError),
     #[error(transparent)]
     Output(#[from] OutputError),
+    #[error(transparent)]
+    Print(#[from] PrintError),
 }
 
 pub fn run(args: &Args) -> Result<Exit, ModelCommandError> {
@@ -42,7 +45,7 @@ pub fn run(args: &Args) -> Result<Exit, ModelCommandError> {
         };
         wanted.print(&all)?;
     } else {
-        print!("{}", findings.text(&question));
+        print::text(&findings.text(&question))?;
     }
     if !args.no_run && (args.format.is_none() || args.out.is_some()) {
         let info = info::info(args, &question);

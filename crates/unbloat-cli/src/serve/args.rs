@@ -1,5 +1,7 @@
 //! What `unbloat serve` is told.
 
+use super::unit;
+use crate::secret::{self, SecretError};
 use std::net::SocketAddr;
 use std::path::PathBuf;
 use unbloat_serve::{Certificate, Limits, Options};
@@ -58,6 +60,24 @@ pub struct Args {
     #[arg(long, value_name = "FILE")]
     token_file: Option<PathBuf>,
 
+    /// Congestion controls that clients may ask for, beside those that the kernel allows to everybody
+    /// (net.ipv4.tcp_allowed_congestion_control); with commas. Those need CAP_NET_ADMIN, so they do not go with --user
+    #[arg(
+        long,
+        value_name = "NAME",
+        value_delimiter = ',',
+        conflicts_with = "user"
+    )]
+    congestion_control: Vec<String>,
+
+    /// Serves as this user, with no other rights, once it listens and has read its files; for those who start it as root
+    #[arg(long, value_name = "NAME")]
+    user: Option<String>,
+
+    /// Prints a unit of systemd that serves so, as a user of its own and shut off from all that it does not need
+    #[arg(long, conflicts_with = "user")]
+    pub unit: bool,
+
     /// Prints where it listens as a line of JSON, for scripts
     #[arg(long)]
     json: bool,
@@ -73,7 +93,7 @@ pub struct Args {
 #[derive(clap::Args)]
 #[command(next_help_heading = "Limits")]
 struct Bounds {
-    /// Connections at a time
+    /// Connections at a time, an eighth of them from one network (a /24 of IPv4, a /48 of IPv6)
     #[arg(long, value_name = "N", default_value_t = Limits::default().connections)]
     connections: usize,
 
@@ -101,7 +121,7 @@ struct Bounds {
     #[arg(long, value_name = "RATE")]
     rate: Option<Rate>,
 
-    /// Memory of the server beyond which it takes no more connections
+    /// Memory of the server beyond which it takes no more connections, and ends those of the address that has most
     #[arg(long, value_name = "SIZE", default_value = "1024MiB")]
     memory: Bytes,
 }
@@ -113,6 +133,8 @@ pub enum ArgsError {
         file: String,
         source: std::io::Error,
     },
+    #[error(transparent)]
+    Secret(#[from] SecretError),
     #[error("{0} holds no token: a server without tokens serves everybody")]
     NoToken(String),
 }
@@ -120,6 +142,20 @@ pub enum ArgsError {
 impl Args {
     pub fn is_json(&self) -> bool {
         self.json
+    }
+
+    pub fn user(&self) -> Option<&str> {
+        self.user.as_deref()
+    }
+
+    /// A unit that runs the same command; `words` are those of this one after the program's name.
+    pub fn unit_file(&self, words: impl Iterator<Item = String>) -> String {
+        let files = [
+            ("--cert", &self.cert),
+            ("--key", &self.key),
+            ("--token-file", &self.token_file),
+        ];
+        unit::file(words, &files)
     }
 
     pub fn options(&self) -> Result<Options, ArgsError> {
@@ -130,6 +166,7 @@ impl Args {
             echo: self.echo.or(usual.echo).filter(|_| !self.no_echo),
             certificate: self.certificate()?,
             tokens: self.all_tokens()?,
+            congestion_controls: self.congestion_control.clone(),
             limits: self.bounds.limits(),
             threads: self.threads.map_or(usual.threads, usize::from),
         })
@@ -138,8 +175,11 @@ impl Args {
     fn certificate(&self) -> Result<Certificate, ArgsError> {
         match (&self.cert, &self.key) {
             (Some(chain), Some(key)) => Ok(Certificate::Given {
-                chain: read(chain)?,
-                key: read(key)?,
+                chain: std::fs::read(chain).map_err(|source| ArgsError::File {
+                    file: chain.display().to_string(),
+                    source,
+                })?,
+                key: secret::read(key)?,
             }),
             _ => Ok(Certificate::Made {
                 names: self.names.clone(),
@@ -150,7 +190,7 @@ impl Args {
     fn all_tokens(&self) -> Result<Vec<String>, ArgsError> {
         let mut tokens = self.tokens.clone();
         if let Some(file) = &self.token_file {
-            let bytes = read(file)?;
+            let bytes = secret::read(file)?;
             let text = String::from_utf8_lossy(&bytes);
             let before = tokens.len();
             let lines = text.lines().map(str::trim).filter(|line| !line.is_empty());
@@ -177,11 +217,4 @@ impl Bounds {
             ..Limits::default()
         }
     }
-}
-
-fn read(file: &PathBuf) -> Result<Vec<u8>, ArgsError> {
-    std::fs::read(file).map_err(|source| ArgsError::File {
-        file: file.display().to_string(),
-        source,
-    })
 }

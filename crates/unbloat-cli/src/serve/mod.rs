@@ -1,16 +1,18 @@
 //! `unbloat serve`: the other end of a live test.
 
 mod args;
+mod unit;
 
 pub use args::Args;
 
 use crate::exit::Exit;
+use crate::print::{self, PrintError, note};
 use crate::stop::stop_on_ctrl_c;
 use args::ArgsError;
 use indicatif::{HumanBytes, ProgressBar, ProgressDrawTarget, ProgressStyle};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
-use unbloat_serve::{Addresses, Counts, ServeError, Server};
+use unbloat_serve::{Addresses, Counts, ServeError, Server, become_user};
 
 const REDRAWS: Duration = Duration::from_millis(500);
 
@@ -24,13 +26,27 @@ pub enum CommandError {
     Json(#[from] serde_json::Error),
     #[error("cannot be told to stop: {0}")]
     Stop(#[from] ctrlc::Error),
+    #[error(transparent)]
+    Print(#[from] PrintError),
 }
 
 pub fn run(args: &Args) -> Result<Exit, CommandError> {
+    if args.unit {
+        print::text(&args.unit_file(std::env::args().skip(1)))?;
+        return Ok(Exit::Complete);
+    }
     let server = Server::bind(&args.options()?)?;
+    match args.user() {
+        Some(name) => become_user(name)?,
+        // SAFETY: it has no arguments and cannot fail.
+        None if unsafe { libc::geteuid() } == 0 => {
+            note!("unbloat: strangers are served with root's rights; --user NAME gives them up");
+        }
+        None => {}
+    }
     let at = server.addresses();
     if args.is_json() {
-        println!("{}", serde_json::to_string(at)?);
+        print::line(serde_json::to_string(at)?)?;
     }
     announce(at);
     let stop = stop_on_ctrl_c()?;
@@ -43,19 +59,19 @@ pub fn run(args: &Args) -> Result<Exit, CommandError> {
         ended
     });
     ended?;
-    eprintln!("{}", sum(&counts()));
+    note!("{}", sum(&counts()));
     Ok(Exit::Complete)
 }
 
 fn announce(at: &Addresses) {
-    eprintln!("listening on {} (TLS over TCP; QUIC over UDP)", at.tls);
+    note!("listening on {} (TLS over TCP; QUIC over UDP)", at.tls);
     if let Some(plain) = at.plain {
-        eprintln!("             {plain} (TCP without TLS)");
+        note!("             {plain} (TCP without TLS)");
     }
     if let Some(echo) = at.echo {
-        eprintln!("             {echo} (irtt over UDP)");
+        note!("             {echo} (irtt over UDP)");
     }
-    eprintln!("certificate  SHA-256 {}", at.fingerprint);
+    note!("certificate  SHA-256 {}", at.fingerprint);
 }
 
 /// Redraws a line for people, at a terminal only.

@@ -7,9 +7,9 @@ pub use args::{Args, following, of_plan, seconds};
 pub use line::{decision_json, decision_text};
 
 use crate::exit::Exit;
+use crate::print::{self, PrintError, note};
 use crate::recovery;
 use crate::stop::stop_on_ctrl_c;
-use std::io::{self, Write, stdout};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
@@ -26,6 +26,8 @@ pub enum CommandError {
     Signal(#[from] ctrlc::Error),
     #[error("nothing to do: give --down, --up or --follow")]
     Nothing,
+    #[error(transparent)]
+    Print(#[from] PrintError),
 }
 
 pub fn run(args: &Args) -> Result<Exit, CommandError> {
@@ -38,7 +40,7 @@ pub fn run(args: &Args) -> Result<Exit, CommandError> {
     let _claim = Claim::take(&queues, &Purpose::this_command())?;
     let stop = stop_on_ctrl_c()?;
     let mut shaper = Shaper::start(&options)?;
-    eprintln!("unbloat: shaping {} until Ctrl-C", options.interface);
+    note!("unbloat: shaping {} until Ctrl-C", options.interface);
     if let Some(seconds) = args.seconds {
         let stop = Arc::clone(&stop);
         std::thread::spawn(move || {
@@ -47,22 +49,18 @@ pub fn run(args: &Args) -> Result<Exit, CommandError> {
         });
     }
     let watched = Arc::clone(&stop);
+    let mut unread = None;
     let mut tell = |event: Event| {
         let text = match args.json {
             true => line::json(&event),
             false => line::text(&event),
         };
         // Who reads is gone: so is the reason to go on.
-        if print(&text).is_err() {
+        if let Err(error) = print::line(text) {
+            unread = Some(error);
             watched.store(true, Ordering::Relaxed);
         }
     };
     shaper.run(&stop, &mut tell)?;
-    Ok(Exit::Complete)
-}
-
-fn print(text: &str) -> io::Result<()> {
-    let mut out = stdout().lock();
-    writeln!(out, "{text}")?;
-    out.flush()
+    unread.map_or(Ok(Exit::Complete), |error| Err(error.into()))
 }

@@ -1,6 +1,7 @@
 //! The search for the knee on a live line: short tests through a shaper whose rate is another each time.
 
 use super::{Ground, ShapingError};
+use crate::print::note;
 use crate::test::{self, RunTestError};
 use serde::{Serialize, Serializer};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -74,7 +75,7 @@ pub enum End {
 impl Search<'_> {
     /// What the line carries, as it counts. None: it was stopped.
     pub fn measure(&self) -> Result<Option<[Option<Rate>; 2]>, SearchError> {
-        eprintln!("unbloat: what the line carries");
+        note!("unbloat: what the line carries");
         let rates = self.test([FIRST; 2], None)?.map(|tested| {
             Direction::BOTH.map(|way| Some(self.framing.line_rate(tested.of(way)?.delivered)))
         });
@@ -102,7 +103,7 @@ impl Search<'_> {
             };
             if let Some(reason) = tested.fatal().next() {
                 distrusted += 1;
-                eprintln!("unbloat: a trial is not to be trusted, and is repeated: {reason}");
+                note!("unbloat: a trial is not to be trusted, and is repeated: {reason}");
                 if distrusted == MOST_DISTRUSTED {
                     return Err(SearchError::Distrusted(reason.to_owned()));
                 }
@@ -143,7 +144,7 @@ impl Search<'_> {
             Judged::Bad => "bad",
             Judged::Unloaded => "the load did not reach the shaper, repeated",
         };
-        eprintln!(
+        note!(
             "unbloat: {} at {shaped}: added p95 {:.1} ms of {:.1} allowed, {} delivered: {word}",
             tried.direction,
             tried.added_p95.as_ms(),
@@ -191,7 +192,7 @@ fn say_tolerated(knees: &[Option<Knee>; 2]) {
         if let Some(knee) = knee
             && let Asked::Tolerable { rate, added_p95 } = knee.asks()
         {
-            eprintln!(
+            note!(
                 "unbloat: {}: no lower rate had {:.1} ms; {rate} is the highest with little, {:.1} ms",
                 way.name(),
                 knee.params().target.as_ms(),

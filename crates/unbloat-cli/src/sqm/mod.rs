@@ -12,13 +12,15 @@ pub use args::Args;
 pub use given::Choice;
 
 use crate::exit::Exit;
+use crate::print::{self, PrintError, note};
 use crate::recovery;
 use crate::route::RouteError;
 use crate::shaping::{SearchError, ShapingError};
 use crate::test::{RunTestError, StoredError};
 use args::{ApplyArgs, CheckArgs, Format, Job, PlaceArgs, PlanArgs};
 use serde_json::{Value, json};
-use std::io::{self, Write, stdout};
+use std::io;
+use std::path::Path;
 use std::sync::atomic::Ordering;
 use std::thread::sleep;
 use std::time::{Duration, Instant};
@@ -83,6 +85,8 @@ pub enum CommandError {
     Signal(#[from] ctrlc::Error),
     #[error("writing failed: {0}")]
     Write(#[from] io::Error),
+    #[error(transparent)]
+    Print(#[from] PrintError),
 }
 
 pub fn run(args: &Args) -> Result<Exit, CommandError> {
@@ -96,12 +100,8 @@ pub fn run(args: &Args) -> Result<Exit, CommandError> {
     }
 }
 
-fn print(text: &str) -> Result<(), CommandError> {
-    Ok(stdout().lock().write_all(text.as_bytes())?)
-}
-
 fn print_json(value: &Value) -> Result<(), CommandError> {
-    print(&format!("{value:#}\n"))
+    Ok(print::line(format_args!("{value:#}"))?)
 }
 
 /// As a shell would take it where that is asked for; nothing is changed.
@@ -111,29 +111,42 @@ fn plan(args: &PlanArgs) -> Result<Exit, CommandError> {
         print_json(&told(&plan)?)?;
         return Ok(Exit::Complete);
     }
-    eprintln!("{}", text::plan(&plan));
+    note!("{}", text::plan(&plan));
     tell(&plan, args.format)?;
     Ok(Exit::Complete)
 }
 
 fn tell(plan: &Plan, format: Format) -> Result<(), CommandError> {
     match format {
-        Format::Tc => print(&tc::text(&tc::commands(plan)))?,
-        Format::Uci => print(&uci::write(&[uci::section_of(plan)?]))?,
+        Format::Tc => print::text(&tc::text(&tc::commands(plan)))?,
+        Format::Uci => print::text(&uci::write(&[uci::section_of(plan)?]))?,
         Format::Networkd => {
-            for file in networkd::files(plan)? {
-                print(&format!("# {}\n{}\n", file.path, file.text))?;
+            let of_device = network_file(plan);
+            for file in networkd::files(plan, of_device.as_deref())? {
+                print::text(&format!("# {}\n{}\n", file.path, file.text))?;
             }
         }
     }
     Ok(())
 }
 
+/// The file that networkd configures the device by, if it does and this is the host.
+fn network_file(plan: &Plan) -> Option<String> {
+    let device = Path::new("/sys/class/net").join(plan.device.as_str());
+    let index = std::fs::read_to_string(device.join("ifindex")).ok()?;
+    let link = Path::new("/run/systemd/netif/links").join(index.trim());
+    let state = std::fs::read_to_string(link).ok()?;
+    let file = state
+        .lines()
+        .find_map(|line| line.strip_prefix("NETWORK_FILE="))?;
+    Some(file.to_owned())
+}
+
 /// A plan with all that it is told as; null where that cannot be.
 fn told(plan: &Plan) -> Result<Value, CommandError> {
     let section = uci::section_of(plan).ok();
     let file = |f: &networkd::File| json!({ "path": f.path, "text": f.text });
-    let files = networkd::files(plan).ok();
+    let files = networkd::files(plan, network_file(plan).as_deref()).ok();
     let files = files.map(|all| all.iter().map(file).collect::<Vec<_>>());
     Ok(json!({
         "plan": plan,
@@ -149,7 +162,7 @@ fn judge(args: &CheckArgs) -> Result<Exit, CommandError> {
     let findings = check(&sections, &facts);
     match args.json {
         true => print_json(&json!({ "findings": findings }))?,
-        false => print(&text::findings(&findings))?,
+        false => print::text(&text::findings(&findings))?,
     }
     let is_wrong = findings.iter().any(|f| f.severity == Severity::Wrong);
     Ok(if is_wrong {
@@ -169,10 +182,10 @@ fn put(args: &ApplyArgs) -> Result<Exit, CommandError> {
 fn put_there(router: &Router, args: &ApplyArgs) -> Result<Exit, CommandError> {
     let look = router.look()?;
     let plan = place::plan(&args.given, Some(&look))?;
-    eprintln!("{}", text::plan(&plan));
+    note!("{}", text::plan(&plan));
     if !args.dry_run {
         router.apply(look.kind, &plan)?;
-        eprintln!(
+        note!(
             "unbloat: {} shapes {}; unbloat sqm remove --router {0} takes it away",
             router.target(),
             plan.device
@@ -183,7 +196,7 @@ fn put_there(router: &Router, args: &ApplyArgs) -> Result<Exit, CommandError> {
 
 fn put_here(args: &ApplyArgs) -> Result<Exit, CommandError> {
     let plan = place::plan(&args.given, None)?;
-    eprintln!("{}", text::plan(&plan));
+    note!("{}", text::plan(&plan));
     if plan.qdisc == unbloat_sqm::Qdisc::OwnCake {
         return Err(CommandError::OwnCake(
             tc::text(&tc::commands(&plan)).trim().to_owned(),
@@ -201,7 +214,7 @@ fn put_here(args: &ApplyArgs) -> Result<Exit, CommandError> {
         .map(|span| Instant::now() + Duration::from_secs_f64(span.as_secs()));
     let is_stopped = || stop.load(Ordering::Relaxed);
     if args.hold {
-        eprintln!("unbloat: shaping {} until Ctrl-C", plan.device);
+        note!("unbloat: shaping {} until Ctrl-C", plan.device);
         while !is_stopped() {
             sleep(NAP);
         }
@@ -212,7 +225,7 @@ fn put_here(args: &ApplyArgs) -> Result<Exit, CommandError> {
         None => held.keep()?,
         Some(end) => return confirmed(held, end, is_stopped),
     }
-    eprintln!(
+    note!(
         "unbloat: unbloat sqm remove --interface {} takes it away",
         plan.device
     );
@@ -231,7 +244,7 @@ fn confirmed(
         let read = io::stdin().read_line(&mut line);
         let _ = sender.send(read.is_ok_and(|bytes| bytes > 0));
     });
-    eprintln!("unbloat: press Enter to keep it; else it is taken away");
+    note!("unbloat: press Enter to keep it; else it is taken away");
     while Instant::now() < end && !is_stopped() {
         match lines.recv_timeout(NAP) {
             Ok(true) => {
@@ -243,7 +256,7 @@ fn confirmed(
         }
     }
     held.release()?;
-    eprintln!("unbloat: not confirmed; all is as before");
+    note!("unbloat: not confirmed; all is as before");
     Ok(Exit::Interrupted)
 }
 
@@ -251,7 +264,7 @@ fn tell_applied(args: &ApplyArgs, plan: &Plan) -> Result<Exit, CommandError> {
     if args.json {
         print_json(&told(plan)?)?;
     } else if args.dry_run {
-        print(&tc::text(&tc::commands(plan)))?;
+        print::text(&tc::text(&tc::commands(plan)))?;
     }
     Ok(Exit::Complete)
 }
@@ -266,7 +279,7 @@ fn look(args: &PlaceArgs) -> Result<Exit, CommandError> {
             true => print_json(
                 &json!({ "router": look, "device": device, "ours": is_ours, "queues": queues }),
             )?,
-            false => print(&text::queues(
+            false => print::text(&text::queues(
                 &device,
                 is_ours.then_some("unbloat"),
                 &queues,
@@ -285,10 +298,10 @@ fn look(args: &PlaceArgs) -> Result<Exit, CommandError> {
     }
     match args.json {
         true => print_json(&json!({ "offered": offered()?, "devices": all }))?,
-        false if all.is_empty() => eprintln!("unbloat: nothing is shaped here by unbloat"),
+        false if all.is_empty() => note!("unbloat: nothing is shaped here by unbloat"),
         false => {
             for shaped in &all {
-                print(&text::queues(
+                print::text(&text::queues(
                     &shaped.device,
                     shaped.command.as_deref(),
                     &shaped.queues,
@@ -319,8 +332,8 @@ fn take_away(args: &PlaceArgs) -> Result<Exit, CommandError> {
         print_json(&json!({ "device": device, "removed": is_done }))?;
     }
     match is_done {
-        true => eprintln!("unbloat: {device} is as it was"),
-        false => eprintln!("unbloat: {device} was not shaped by unbloat"),
+        true => note!("unbloat: {device} is as it was"),
+        false => note!("unbloat: {device} was not shaped by unbloat"),
     }
     Ok(Exit::Complete)
 }

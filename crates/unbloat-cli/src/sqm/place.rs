@@ -4,6 +4,7 @@ use super::CommandError;
 use super::args::CheckArgs;
 use super::given::{Given, Line};
 use super::{measured, sweep};
+use crate::print::note;
 use crate::route;
 use std::fs;
 use unbloat_responsiveness::{Direction, LoadedDirection, SHAPER_DOWN, SHAPER_UP};
@@ -86,17 +87,17 @@ pub fn framing(line: &Line) -> Result<Option<Framing>, CommandError> {
     };
     match detect(&samples) {
         Detection::Atm { framing, rate } => {
-            eprintln!("unbloat: {framing}, by delays that rise in stairs; {rate} there and back");
+            note!("unbloat: {framing}, by delays that rise in stairs; {rate} there and back");
             Ok(Some(framing))
         }
         Detection::NoCells { rate } => {
-            eprintln!(
+            note!(
                 "unbloat: no cells, by delays that rise straight; {rate} there and back; give --overhead, which delays do not tell"
             );
             Ok(None)
         }
         Detection::Inconclusive(why) => {
-            eprintln!("unbloat: cells or none cannot be told: {why}; give --line");
+            note!("unbloat: cells or none cannot be told: {why}; give --line");
             Ok(None)
         }
     }

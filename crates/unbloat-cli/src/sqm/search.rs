@@ -3,6 +3,7 @@
 use super::args::SearchArgs;
 use super::{CommandError, place, print_json, tell, text, told};
 use crate::exit::Exit;
+use crate::print::note;
 use crate::shaping::{End, Ground, Placed, Search, SearchError};
 use crate::stop::stop_on_ctrl_c;
 use crate::test::RunTestError;
@@ -45,7 +46,7 @@ pub fn run(args: &SearchArgs) -> Result<Exit, CommandError> {
     };
     let sought = match search.run(measured, params) {
         Err(SearchError::Distrusted(reason)) => {
-            eprintln!("unbloat: {}", SearchError::Distrusted(reason));
+            note!("unbloat: {}", SearchError::Distrusted(reason));
             return Ok(Exit::Untrusted);
         }
         sought => sought?,
@@ -54,7 +55,7 @@ pub fn run(args: &SearchArgs) -> Result<Exit, CommandError> {
         End::Found(rates) => rates,
         End::Stopped => return Ok(Exit::Interrupted),
         End::None(way, why) => {
-            eprintln!("unbloat: {}: {why}", way.name());
+            note!("unbloat: {}: {why}", way.name());
             if args.options.json {
                 print_json(&json!({ "plan": null, "trials": sought.trials }))?;
             }
@@ -73,9 +74,9 @@ pub fn run(args: &SearchArgs) -> Result<Exit, CommandError> {
         print_json(&document)?;
         return Ok(Exit::Complete);
     }
-    eprintln!("{}", text::plan(&plan));
+    note!("{}", text::plan(&plan));
     if let Some(state) = kept {
-        eprintln!("unbloat: {state}");
+        note!("unbloat: {state}");
     }
     tell(&plan, args.format)?;
     Ok(Exit::Complete)

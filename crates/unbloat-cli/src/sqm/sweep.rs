@@ -1,5 +1,6 @@
 //! Delays over packet sizes: measured, or out of a CSV file.
 
+use crate::print::note;
 use indicatif::{ProgressBar, ProgressStyle};
 use serde::Deserialize;
 use std::fs::File;
@@ -46,7 +47,7 @@ pub fn measure(host: &str) -> Result<Vec<Sample>, SweepError> {
     let resolved = (host, 0).to_socket_addrs();
     let address = resolved.ok().and_then(|mut all| all.next());
     let address = address.ok_or_else(|| SweepError::Nobody(host.to_owned()))?;
-    eprintln!("unbloat: echo requests of 241 sizes to {host}; nothing else should use the line");
+    note!("unbloat: echo requests of 241 sizes to {host}; nothing else should use the line");
     let bar = ProgressBar::new(1_000).with_style(
         ProgressStyle::with_template("{bar:20} {percent} %").expect("a template of ours"),
     );

@@ -1,6 +1,7 @@
 //! What the user says.
 
 use super::Locating;
+use crate::token::{TokenArgs, TokenError};
 use std::path::PathBuf;
 use unbloat_test::{
     Findings, Flows, Http, IpVersion, Measured, Options, Plan, Rule, Stack, Target, Trust,
@@ -82,9 +83,8 @@ pub struct Args {
     #[arg(long)]
     insecure: bool,
 
-    /// Token that the server asks for
-    #[arg(long, value_name = "TOKEN")]
-    token: Option<String>,
+    #[command(flatten)]
+    token: TokenArgs,
 
     /// IPv4 only
     #[arg(short = '4', conflicts_with = "six")]
@@ -143,6 +143,8 @@ pub enum ArgsError {
     Rule(String, String),
     #[error("--with: {0}")]
     With(#[from] unbloat_apps::ChoiceError),
+    #[error(transparent)]
+    Token(#[from] TokenError),
     #[error("--interval wants 1 ms to 1 s")]
     Interval,
     #[error("--receive-window wants 2 KiB to 1 GiB")]
@@ -212,7 +214,7 @@ impl Args {
             pin: self.pin.as_deref().map(fingerprint).transpose()?,
             is_blind: self.insecure,
         };
-        options.token = self.token.clone();
+        options.token = self.token.token()?;
         options.apps = unbloat_apps::App::list(self.with.as_deref().unwrap_or_default())?;
         if !options.apps.is_empty() {
             options.plan = options.plan.with_idle_for_apps();

@@ -9,6 +9,7 @@ mod sweep;
 
 use crate::exit::Exit;
 use crate::output::{OutputError, write_run};
+use crate::print::{self, PrintError, note};
 use crate::stop::stop_on_ctrl_c;
 pub use args::Args;
 use following::Following;
@@ -37,6 +38,8 @@ pub enum RunTestError {
         path: PathBuf,
         source: std::io::Error,
     },
+    #[error(transparent)]
+    Print(#[from] PrintError),
 }
 
 pub fn run(args: &Args) -> Result<Exit, RunTestError> {
@@ -50,7 +53,7 @@ pub fn run(args: &Args) -> Result<Exit, RunTestError> {
             break;
         }
         if all.len() > 1 {
-            eprintln!("{}", point(options));
+            note!("{}", point(options));
         }
         let place = (all.len() > 1).then_some(number);
         let (came, findings) = one(args, options, place, &stop)?;
@@ -58,7 +61,8 @@ pub fn run(args: &Args) -> Result<Exit, RunTestError> {
         lines.extend(sweep::lines(options, &findings));
     }
     if all.len() > 1 && !args.is_for_programs() {
-        print!("\n{}", sweep::text(&lines));
+        print::line("")?;
+        print::text(&sweep::text(&lines))?;
     }
     Ok(exit)
 }
@@ -71,11 +75,11 @@ fn one(
 ) -> Result<(Exit, Findings), RunTestError> {
     let (measured, findings) = measure(args, options, args.locating(), stop)?;
     if args.json {
-        println!("{}", document(&measured, &findings));
+        print::line(document(&measured, &findings))?;
     } else if args.apple_json {
-        println!("{}", unbloat_test::apple_json(&measured, &findings));
+        print::line(unbloat_test::apple_json(&measured, &findings))?;
     } else {
-        print!("{}", args.text(&measured, &findings));
+        print::text(&args.text(&measured, &findings))?;
     }
     write(args, place, &measured, &findings)?;
     let is_fatal = findings.distrust.iter().any(Distrust::is_fatal) || measured.gone.is_some();
@@ -170,7 +174,7 @@ pub fn once(
 ) -> Result<Finished, RunTestError> {
     let (measured, findings) = measure(args, options, locating, stop)?;
     if !args.is_for_programs() {
-        print!("{}", args.text(&measured, &findings));
+        print::text(&args.text(&measured, &findings))?;
     }
     if args.out.is_some() || !args.is_for_programs() {
         let out = args.out.as_deref().map(|out| out.join(name));

@@ -1,10 +1,11 @@
 //! `unbloat uplink`: the queue in front of a modem, held to what the modem drains.
 
 use crate::exit::Exit;
+use crate::print::out;
 use crate::recovery;
 use crate::stop::stop_on_ctrl_c;
 use clap::builder::ValueParser;
-use std::io::{self, Write, stdout};
+use std::io::{self, Write};
 use unbloat_undo::guard;
 use unbloat_units::{Bytes, Delta};
 use unbloat_uplink::Params;
@@ -108,13 +109,13 @@ pub fn run(args: &Args) -> Result<Exit, CommandError> {
         }
     })?;
     match failed {
-        Some(error) if error.kind() != io::ErrorKind::BrokenPipe => Err(error.into()),
-        _ => Ok(Exit::Complete),
+        Some(error) => Err(error.into()),
+        None => Ok(Exit::Complete),
     }
 }
 
 fn told(state: &State, is_json: bool) -> io::Result<()> {
-    let mut out = stdout().lock();
+    let mut out = out();
     match is_json {
         true => writeln!(out, "{}", serde_json::to_string(state)?)?,
         false => writeln!(out, "{}", text(state))?,
@@ -142,7 +143,7 @@ fn text(state: &State) -> String {
 
 fn show(args: &Args) -> Result<Exit, CommandError> {
     let layers = layers(&args.interface)?;
-    let mut out = stdout().lock();
+    let mut out = out();
     match args.json {
         true => writeln!(
             out,
@@ -151,6 +152,7 @@ fn show(args: &Args) -> Result<Exit, CommandError> {
         )?,
         false => out.write_all(shown(&layers).as_bytes())?,
     }
+    out.flush()?;
     Ok(Exit::Complete)
 }
 

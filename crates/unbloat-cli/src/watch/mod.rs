@@ -6,8 +6,9 @@ mod text;
 pub use args::Args;
 
 use crate::exit::Exit;
+use crate::print::{self, PrintError, note};
 use crate::stop::stop_on_ctrl_c;
-use std::io::{self, IsTerminal, Write, stdout};
+use std::io::{self, IsTerminal};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::sleep;
 use std::time::{Duration, Instant};
@@ -30,6 +31,8 @@ pub enum CommandError {
         "the live view needs a terminal on standard input and standard error; --json prints lines, --once a table"
     )]
     NoTerminal,
+    #[error(transparent)]
+    Print(#[from] PrintError),
 }
 
 pub fn run(args: &Args) -> Result<Exit, CommandError> {
@@ -41,7 +44,7 @@ pub fn run(args: &Args) -> Result<Exit, CommandError> {
     let watch = Watch::open(&args.options())?;
     let blind = watch.blind().map(ToString::to_string);
     if let (Some(why), true) = (&blind, args.json || args.once) {
-        eprintln!("unbloat: waits are estimated from the kernel's statistics, not measured: {why}");
+        note!("unbloat: waits are estimated from the kernel's statistics, not measured: {why}");
     }
     let looks = Looks {
         watch,
@@ -96,14 +99,8 @@ fn lines(
     is_measured: bool,
     stop: &AtomicBool,
 ) -> Result<Exit, CommandError> {
-    let mut out = stdout().lock();
     while let Some(layers) = looks.next(|span| Ok(rest(span, stop)))? {
-        let written =
-            writeln!(out, "{}", host_line(&layers, is_measured)).and_then(|()| out.flush());
-        match written {
-            Err(error) if error.kind() == io::ErrorKind::BrokenPipe => return Ok(Exit::Complete),
-            written => written?,
-        }
+        print::line(host_line(&layers, is_measured))?;
         if once {
             break;
         }
@@ -115,7 +112,7 @@ fn once(mut looks: Looks, stop: &AtomicBool) -> Result<Exit, CommandError> {
     let Some(layers) = looks.next(|span| Ok(rest(span, stop)))? else {
         return Ok(Exit::Interrupted);
     };
-    stdout().lock().write_all(text::text(&layers).as_bytes())?;
+    print::text(&text::text(&layers))?;
     Ok(Exit::Complete)
 }
 

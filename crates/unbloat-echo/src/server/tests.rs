@@ -268,6 +268,8 @@ fn too_long_and_too_short_requests_are_dropped() {
 
 #[test]
 fn a_full_server_refuses_and_has_room_again_when_clients_go_or_fall_silent() {
+    /// Of another network.
+    const B: &str = "198.51.100.2:1000";
     let limits = Limits {
         clients: 3,
         clients_per_host: 2,
@@ -294,16 +296,34 @@ fn a_full_server_refuses_and_has_room_again_when_clients_go_or_fall_silent() {
     ));
     let other = bed.open(B, 10);
     bed.echo(B, other, 0, 20).unwrap();
-    bed.send("192.0.2.9:1", &open(&asked(), 128), 20).unwrap();
+    bed.send("203.0.113.9:1", &open(&asked(), 128), 20).unwrap();
     assert!(matches!(bed.reply(None), Reply::Open { closed: true, .. }));
     let mut close = Vec::new();
     encode_close(other, None, &mut close);
-    assert_eq!(bed.send("192.0.2.9:1", &close, 30), Err(Denial::Token));
+    assert_eq!(bed.send("203.0.113.9:1", &close, 30), Err(Denial::Token));
     assert_eq!(bed.send(B, &close, 30), Ok(Answer::Closed));
-    bed.open("192.0.2.9:1", 40);
-    bed.open("192.0.2.9:1", 61_000);
+    bed.open("203.0.113.9:1", 40);
+    bed.open("203.0.113.9:1", 61_000);
     assert_eq!(bed.server.clients(), 0);
     assert_eq!(bed.server.tally().refused, 2);
+}
+
+#[test]
+fn a_network_has_an_eighth_of_all_clients() {
+    let limits = Limits {
+        clients: 16,
+        clients_per_host: 1,
+        ..Limits::default()
+    };
+    let mut bed = Bed::new(limits);
+    for from in ["192.0.2.1:1", "192.0.2.2:1"] {
+        let token = bed.open(from, 0);
+        bed.echo(from, token, 0, 10).unwrap();
+    }
+    bed.send("192.0.2.3:1", &open(&asked(), 128), 20).unwrap();
+    assert!(matches!(bed.reply(None), Reply::Open { closed: true, .. }));
+    bed.send("192.0.3.3:1", &open(&asked(), 128), 20).unwrap();
+    assert!(matches!(bed.reply(None), Reply::Open { closed: false, .. }));
 }
 
 #[test]

@@ -1,13 +1,12 @@
 //! In the kernel: the programs of `bpf/`, and what came of what they saw.
 
 use super::Ear;
+use crate::clock;
 use crate::error::{KernelError, SteerError};
-use crate::wall;
 use aya::maps::{MapData, PerCpuArray, RingBuf};
 use aya::programs::tc::TcAttachOptions;
 use aya::programs::{BtfTracePoint, LinkOrder, Program, SchedClassifier, TcAttachType};
 use aya::{Btf, Ebpf, EbpfLoader, Pod};
-use rustix::time::{ClockId, clock_gettime};
 use std::fs;
 use std::os::unix::fs::MetadataExt;
 use std::thread::sleep;
@@ -79,18 +78,17 @@ impl Kernel {
             interface: interface.to_owned(),
             index: found.index,
             seen: Tally::default(),
-            looked: wall(),
-            checked: wall(),
+            looked: clock::now(),
+            checked: clock::now(),
         })
     }
 
     pub(super) fn tell(&mut self, ear: &mut dyn Ear) -> Result<(), SteerError> {
         sleep(EVERY);
-        let now = wall();
+        let now = clock::now();
         self.is_there(now)?;
-        let zero = now - since_boot();
         for _ in 0..AT_ONCE {
-            let Some((at, heard)) = self.told.next().and_then(|item| read(&item, zero)) else {
+            let Some((at, heard)) = self.told.next().and_then(|item| read(&item)) else {
                 break;
             };
             ear.heard(at, &heard);
@@ -146,10 +144,10 @@ fn program<'b>(bpf: &'b mut Ebpf, name: &'static str) -> Result<&'b mut Program,
     bpf.program_mut(name).ok_or(KernelError::Lacks(name))
 }
 
-/// `struct heard` of `bpf/tap.bpf.c`.
-fn read(bytes: &[u8], zero: Time) -> Option<(Time, Heard)> {
+/// `struct heard` of `bpf/tap.bpf.c`, whose clock is ours.
+fn read(bytes: &[u8]) -> Option<(Time, Heard)> {
     let number = |at: usize| Some(u64::from_ne_bytes(*bytes.get(at..)?.first_chunk()?));
-    let time = |ns: u64| zero + Delta::ns(i64::try_from(ns).unwrap_or(i64::MAX));
+    let time = |ns: u64| Time::from_ns(i64::try_from(ns).unwrap_or(i64::MAX));
     let sent = Some(number(16)?).filter(|ns| *ns != 0);
     let value = u32::from_ne_bytes(*bytes.get(24..)?.first_chunk()?);
     let heard = Heard {
@@ -168,12 +166,6 @@ fn since(all: &Tally, before: &Tally) -> Tally {
         called_for: all.called_for.saturating_sub(before.called_for),
         acked: all.acked.saturating_sub(before.acked),
     }
-}
-
-/// By the clock of the programs.
-fn since_boot() -> Delta {
-    let now = clock_gettime(ClockId::Monotonic);
-    Delta::ns(now.tv_sec * 1_000_000_000 + now.tv_nsec)
 }
 
 /// The inode of the calling thread's network namespace.

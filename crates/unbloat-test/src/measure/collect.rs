@@ -1,6 +1,7 @@
 //! From what ran beside the stages to what was measured.
 
 use super::Test;
+use crate::account::Account;
 use crate::echo::Echoed;
 use crate::flow::lock;
 use crate::http;
@@ -53,7 +54,7 @@ impl Test<'_> {
         }
         if let Some((account, task)) = self.account.take() {
             task.abort();
-            let account = std::mem::take(&mut *lock(&account));
+            let account = std::mem::replace(&mut *lock(&account), Account::new(self.clock.now()));
             if let Some(failure) = &account.failure {
                 self.lacks
                     .push(format!("the server's account ended early: {failure}"));

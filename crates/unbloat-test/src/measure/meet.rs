@@ -1,5 +1,6 @@
 //! The first contact: addresses, what the server offers, a session.
 
+use super::endpoint;
 use crate::error::TestError;
 use crate::http::Dialer;
 use crate::load::Carrier;
@@ -75,8 +76,10 @@ async fn responsiveness(
     service.session = service::session(&mut sender, origin, options).await?;
     dialer.origin.port = service.port;
     dialer.address.set_port(service.port);
+    let asked = dialer.address;
     if let Some(endpoint) = &service.endpoint {
-        dialer.address = address(endpoint, service.port, options.ip).await?;
+        let named = address(endpoint, service.port, options.ip).await?;
+        dialer.address = believed(&dialer, (origin, named), met_by, options).await?;
     }
     let mut lacks = Vec::new();
     if options.http == Http::Three {
@@ -102,6 +105,7 @@ async fn responsiveness(
     }
     let server = Server {
         address: Some(dialer.address),
+        asked: (asked.ip() != dialer.address.ip()).then_some(asked),
         http: Some(spoken),
         tls,
         has_account: service.session.is_some(),
@@ -114,6 +118,24 @@ async fn responsiveness(
         echo,
         lacks,
     })
+}
+
+/// The address that the server named for its load, once a handshake has shown that it serves the same name.
+async fn believed(
+    dialer: &Dialer,
+    (origin, named): (&Origin, SocketAddr),
+    http: Http,
+    options: &Options,
+) -> Result<SocketAddr, TestError> {
+    let refused = |reason: String| TestError::Endpoint { named, reason };
+    if let Some(reason) = endpoint::refusal((origin, dialer.address), named, &options.trust) {
+        return Err(refused(reason.to_owned()));
+    }
+    if named.ip() != dialer.address.ip() {
+        let opened = dialer.at(named).open_beside(http).await;
+        opened.map_err(|error| refused(crate::load::root(&error)))?;
+    }
+    Ok(named)
 }
 
 async fn of_ndt7(

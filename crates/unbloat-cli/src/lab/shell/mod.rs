@@ -9,6 +9,7 @@ pub use series::table;
 
 use crate::exit::Exit;
 use crate::output::OutputError;
+use crate::print::note;
 use std::ffi::OsString;
 use std::os::unix::process::ExitStatusExt;
 use std::path::PathBuf;
@@ -129,7 +130,7 @@ pub fn run(args: &Args) -> Result<Exit, ShellError> {
     let status = call(&shell, &args.command)?;
     let closed = shell.close()?;
     if !args.quiet {
-        eprint!("{}", summary::text(&links, &closed.emulated));
+        note!("{}", summary::text(&links, &closed.emulated).trim_end());
     }
     if let Some(file) = &args.series {
         series::write(file, &closed)?;

@@ -1,0 +1,34 @@
+//! Files with what only their owner is to know: keys and tokens.
+
+use std::fs::File;
+use std::io::{self, Read};
+use std::os::unix::fs::PermissionsExt;
+use std::path::{Path, PathBuf};
+
+#[derive(Debug, thiserror::Error)]
+pub enum SecretError {
+    #[error("cannot read {}: {source}", path.display())]
+    Read { path: PathBuf, source: io::Error },
+    #[error(
+        "every user of this machine can get at {} (its mode is {mode:03o}): chmod o-rwx it first",
+        path.display()
+    )]
+    Open { path: PathBuf, mode: u32 },
+}
+
+/// All of it. A group may be let in, as the one that a server's keys belong to; everybody may not.
+pub fn read(path: &Path) -> Result<Vec<u8>, SecretError> {
+    let failed = |source| SecretError::Read {
+        path: path.to_owned(),
+        source,
+    };
+    let mut file = File::open(path).map_err(failed)?;
+    let mode = file.metadata().map_err(failed)?.permissions().mode() & 0o777;
+    if mode & 0o007 != 0 {
+        let path = path.to_owned();
+        return Err(SecretError::Open { path, mode });
+    }
+    let mut bytes = Vec::new();
+    file.read_to_end(&mut bytes).map_err(failed)?;
+    Ok(bytes)
+}

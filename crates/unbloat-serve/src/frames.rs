@@ -1,0 +1,391 @@
+//! A bound on the frames of HTTP/3.
+//!
+//! `h3` reads on until a frame that is not DATA is complete, and looks at its length after that; and whatever is read gives the sender
+//! room for more. So who claims a length of 4 GiB has it held. Here the bytes are looked at on their way from QUIC to `h3`: types
+//! and lengths alone (RFC 9114, 7.1). A stream with too long a frame is refused (H3_EXCESSIVE_LOAD, RFC 9114, 10.5.1), and a control
+//! stream with one ends its connection. `h3` would need no more than a bound in its decoder; until it has one this stands before it.
+
+use crate::listen::HEADER_BYTES;
+use bytes::{Buf, Bytes};
+use h3::error::Code;
+use h3::quic::{
+    BidiStream, Connection, ConnectionErrorIncoming, OpenStreams, RecvStream, SendStream,
+    StreamErrorIncoming, StreamId, WriteBuf,
+};
+use quinn::VarInt;
+use std::task::{Context, Poll, ready};
+
+/// SETTINGS and its like are some dozen bytes.
+const CONTROL_BYTES: u64 = 4 << 10;
+/// RFC 9114, 7.2.1.
+const DATA: u64 = 0;
+/// draft-ietf-webtrans-http3: it has no length, and there is none here.
+const WEBTRANSPORT: u64 = 0x41;
+/// RFC 9114, 6.2.1: type of a stream.
+const CONTROL: u64 = 0;
+/// RFC 9114, 8.1.
+const EXCESSIVE_LOAD: u32 = 0x107;
+
+/// A number of RFC 9000, 16, byte by byte.
+#[derive(Debug, Default)]
+struct Number {
+    value: u64,
+    missing: u8,
+    has_begun: bool,
+}
+
+impl Number {
+    fn push(&mut self, byte: u8) -> Option<u64> {
+        if self.has_begun {
+            self.value = self.value << 8 | u64::from(byte);
+            self.missing -= 1;
+        } else {
+            *self = Number {
+                value: u64::from(byte & 0x3f),
+                missing: (1 << (byte >> 6)) - 1,
+                has_begun: true,
+            };
+        }
+        if self.missing > 0 {
+            return None;
+        }
+        self.has_begun = false;
+        Some(self.value)
+    }
+}
+
+/// Where a stream stands.
+#[derive(Debug)]
+enum At {
+    /// Before the type of a stream that has one.
+    Stream,
+    Type,
+    Length {
+        kind: u64,
+    },
+    Payload {
+        left: u64,
+    },
+    /// It has no frames, and nobody here reads it.
+    Beyond,
+}
+
+#[derive(Debug, PartialEq, Eq)]
+struct TooLong;
+
+#[derive(Debug)]
+struct Meter {
+    at: At,
+    number: Number,
+    most: u64,
+}
+
+impl Meter {
+    fn of_request() -> Meter {
+        Meter {
+            at: At::Type,
+            number: Number::default(),
+            most: HEADER_BYTES.into(),
+        }
+    }
+
+    fn of_one_way() -> Meter {
+        Meter {
+            at: At::Stream,
+            number: Number::default(),
+            most: CONTROL_BYTES,
+        }
+    }
+
+    /// Looks at what comes next.
+    fn take(&mut self, mut bytes: &[u8]) -> Result<(), TooLong> {
+        while let Some((first, rest)) = bytes.split_first() {
+            match &mut self.at {
+                At::Beyond => return Ok(()),
+                At::Payload { left } => {
+                    let skipped = usize::try_from(*left).unwrap_or(usize::MAX);
+                    let skipped = skipped.min(bytes.len());
+                    *left -= skipped as u64;
+                    bytes = &bytes[skipped..];
+                    if *left == 0 {
+                        self.at = At::Type;
+                    }
+                    continue;
+                }
+                At::Stream | At::Type | At::Length { .. } => bytes = rest,
+            }
+            if let Some(number) = self.number.push(*first) {
+                self.at = self.next(number)?;
+            }
+        }
+        Ok(())
+    }
+
+    fn next(&self, number: u64) -> Result<At, TooLong> {
+        match self.at {
+            At::Stream if number == CONTROL => Ok(At::Type),
+            At::Stream => Ok(At::Beyond),
+            At::Type if number == WEBTRANSPORT => Err(TooLong),
+            At::Length { kind } if kind != DATA && number > self.most => Err(TooLong),
+            At::Length { .. } if number == 0 => Ok(At::Type),
+            At::Length { .. } => Ok(At::Payload { left: number }),
+            At::Type | At::Payload { .. } | At::Beyond => Ok(At::Length { kind: number }),
+        }
+    }
+}
+
+/// A stream whose frames are bounded.
+pub struct Bounded<S> {
+    inner: S,
+    meter: Meter,
+    /// Where a frame that is too long is the end of more than its stream.
+    ends: Option<quinn::Connection>,
+}
+
+impl<S> Bounded<S> {
+    fn request(inner: S) -> Bounded<S> {
+        Bounded {
+            inner,
+            meter: Meter::of_request(),
+            ends: None,
+        }
+    }
+}
+
+impl<S: RecvStream<Buf = Bytes>> RecvStream for Bounded<S> {
+    type Buf = Bytes;
+
+    fn poll_data(
+        &mut self,
+        context: &mut Context<'_>,
+    ) -> Poll<Result<Option<Bytes>, StreamErrorIncoming>> {
+        let data = ready!(self.inner.poll_data(context))?;
+        if data
+            .as_ref()
+            .is_none_or(|data| self.meter.take(data.chunk()).is_ok())
+        {
+            return Poll::Ready(Ok(data));
+        }
+        if let Some(connection) = &self.ends {
+            connection.close(
+                VarInt::from_u32(EXCESSIVE_LOAD),
+                b"a control frame is too long",
+            );
+        }
+        self.inner.stop_sending(EXCESSIVE_LOAD.into());
+        Poll::Ready(Err(StreamErrorIncoming::StreamTerminated {
+            error_code: EXCESSIVE_LOAD.into(),
+        }))
+    }
+
+    fn stop_sending(&mut self, code: u64) {
+        self.inner.stop_sending(code);
+    }
+
+    fn recv_id(&self) -> StreamId {
+        self.inner.recv_id()
+    }
+}
+
+impl<S: SendStream<Bytes>> SendStream<Bytes> for Bounded<S> {
+    fn poll_ready(&mut self, context: &mut Context<'_>) -> Poll<Result<(), StreamErrorIncoming>> {
+        self.inner.poll_ready(context)
+    }
+
+    fn send_data<T: Into<WriteBuf<Bytes>>>(&mut self, data: T) -> Result<(), StreamErrorIncoming> {
+        self.inner.send_data(data)
+    }
+
+    fn poll_finish(&mut self, context: &mut Context<'_>) -> Poll<Result<(), StreamErrorIncoming>> {
+        self.inner.poll_finish(context)
+    }
+
+    fn reset(&mut self, code: u64) {
+        self.inner.reset(code);
+    }
+
+    fn send_id(&self) -> StreamId {
+        self.inner.send_id()
+    }
+}
+
+impl<S> BidiStream<Bytes> for Bounded<S>
+where
+    S: BidiStream<Bytes> + RecvStream<Buf = Bytes>,
+    S::RecvStream: RecvStream<Buf = Bytes>,
+{
+    type SendStream = S::SendStream;
+    type RecvStream = Bounded<S::RecvStream>;
+
+    fn split(self) -> (Self::SendStream, Self::RecvStream) {
+        let (sending, inner) = self.inner.split();
+        let receiving = Bounded {
+            inner,
+            meter: self.meter,
+            ends: self.ends,
+        };
+        (sending, receiving)
+    }
+}
+
+/// A connection all of whose streams are bounded.
+pub struct BoundedConnection {
+    inner: h3_quinn::Connection,
+    quic: quinn::Connection,
+}
+
+impl BoundedConnection {
+    pub fn new(quic: quinn::Connection) -> BoundedConnection {
+        BoundedConnection {
+            inner: h3_quinn::Connection::new(quic.clone()),
+            quic,
+        }
+    }
+}
+
+type Request = Bounded<h3_quinn::BidiStream<Bytes>>;
+
+impl Connection<Bytes> for BoundedConnection {
+    type RecvStream = Bounded<h3_quinn::RecvStream>;
+    type OpenStreams = BoundedOpener;
+
+    fn poll_accept_recv(
+        &mut self,
+        context: &mut Context<'_>,
+    ) -> Poll<Result<Self::RecvStream, ConnectionErrorIncoming>> {
+        let inner = ready!(Connection::<Bytes>::poll_accept_recv(
+            &mut self.inner,
+            context
+        ))?;
+        Poll::Ready(Ok(Bounded {
+            inner,
+            meter: Meter::of_one_way(),
+            ends: Some(self.quic.clone()),
+        }))
+    }
+
+    fn poll_accept_bidi(
+        &mut self,
+        context: &mut Context<'_>,
+    ) -> Poll<Result<Self::BidiStream, ConnectionErrorIncoming>> {
+        let inner = ready!(self.inner.poll_accept_bidi(context))?;
+        Poll::Ready(Ok(Bounded::request(inner)))
+    }
+
+    fn opener(&self) -> BoundedOpener {
+        BoundedOpener(Connection::<Bytes>::opener(&self.inner))
+    }
+}
+
+impl OpenStreams<Bytes> for BoundedConnection {
+    type BidiStream = Request;
+    type SendStream = h3_quinn::SendStream<Bytes>;
+
+    fn poll_open_bidi(
+        &mut self,
+        context: &mut Context<'_>,
+    ) -> Poll<Result<Request, StreamErrorIncoming>> {
+        let inner = ready!(self.inner.poll_open_bidi(context))?;
+        Poll::Ready(Ok(Bounded::request(inner)))
+    }
+
+    fn poll_open_send(
+        &mut self,
+        context: &mut Context<'_>,
+    ) -> Poll<Result<Self::SendStream, StreamErrorIncoming>> {
+        self.inner.poll_open_send(context)
+    }
+
+    fn close(&mut self, code: Code, reason: &[u8]) {
+        OpenStreams::<Bytes>::close(&mut self.inner, code, reason);
+    }
+}
+
+/// Opens streams of such a connection.
+pub struct BoundedOpener(h3_quinn::OpenStreams);
+
+impl OpenStreams<Bytes> for BoundedOpener {
+    type BidiStream = Request;
+    type SendStream = h3_quinn::SendStream<Bytes>;
+
+    fn poll_open_bidi(
+        &mut self,
+        context: &mut Context<'_>,
+    ) -> Poll<Result<Request, StreamErrorIncoming>> {
+        let inner = ready!(self.0.poll_open_bidi(context))?;
+        Poll::Ready(Ok(Bounded::request(inner)))
+    }
+
+    fn poll_open_send(
+        &mut self,
+        context: &mut Context<'_>,
+    ) -> Poll<Result<Self::SendStream, StreamErrorIncoming>> {
+        self.0.poll_open_send(context)
+    }
+
+    fn close(&mut self, code: Code, reason: &[u8]) {
+        OpenStreams::<Bytes>::close(&mut self.0, code, reason);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn number(value: u64) -> Vec<u8> {
+        (value | 3 << 62).to_be_bytes().to_vec()
+    }
+
+    /// A frame that claims to be so long, with some of it.
+    fn frame(kind: u64, claimed: u64, there: usize) -> Vec<u8> {
+        [number(kind), number(claimed), vec![7; there]].concat()
+    }
+
+    /// However the bytes are cut.
+    fn taken(meter: fn() -> Meter, bytes: &[u8]) -> Result<(), TooLong> {
+        let whole = meter().take(bytes);
+        for pieces in [1, 3, 7] {
+            let mut by_pieces = meter();
+            let mut chunks = bytes.chunks(pieces);
+            assert_eq!(chunks.try_for_each(|chunk| by_pieces.take(chunk)), whole);
+        }
+        whole
+    }
+
+    #[test]
+    fn a_header_has_a_bound_and_a_body_has_none() {
+        let most = u64::from(HEADER_BYTES);
+        let fits = frame(1, most, HEADER_BYTES as usize);
+        let body = frame(DATA, 1 << 40, 100_000);
+        let request = [frame(0x21, 0, 0), fits.clone(), body].concat();
+        assert_eq!(taken(Meter::of_request, &request), Ok(()));
+        assert_eq!(
+            taken(Meter::of_request, &frame(1, most + 1, 0)),
+            Err(TooLong)
+        );
+        let second = [fits, frame(DATA, 9, 9), frame(1, 1 << 32, 0)].concat();
+        assert_eq!(taken(Meter::of_request, &second), Err(TooLong));
+        assert_eq!(
+            taken(Meter::of_request, &frame(WEBTRANSPORT, 0, 0)),
+            Err(TooLong)
+        );
+    }
+
+    #[test]
+    fn a_control_stream_has_a_tighter_one_and_others_have_no_frames() {
+        let stream = |kind: u64, frame: Vec<u8>| [number(kind), frame].concat();
+        let settings = [frame(4, 20, 20), frame(7, CONTROL_BYTES + 1, 0)].concat();
+        assert_eq!(
+            taken(Meter::of_one_way, &stream(CONTROL, frame(4, 20, 20))),
+            Ok(())
+        );
+        assert_eq!(
+            taken(Meter::of_one_way, &stream(CONTROL, settings)),
+            Err(TooLong)
+        );
+        assert_eq!(
+            taken(Meter::of_one_way, &stream(2, frame(4, 1 << 40, 9))),
+            Ok(())
+        );
+    }
+}
