@@ -57,7 +57,8 @@ class Unbloat(Tool):
 
     def server(self, address, *options):
         at = [f"--{key}={address}:{SERVER_PORTS[name]}" for key, name in (("listen", "unbloat"), ("echo", "irtt"))]
-        return [self.program, "serve", "--json", *at, *options]
+        # Whoever asks for a congestion control gets one that the kernel allows to everybody, or the operator names.
+        return [self.program, "serve", "--json", "--congestion-control", self.control, *at, *options]
 
     def serve(self, bed, *options):
         bed.serve(self.server(bed.address, *options), SERVER_PORTS["unbloat"])
