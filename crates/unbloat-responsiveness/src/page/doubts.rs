@@ -10,8 +10,9 @@ const HIDDEN_MS: f64 = 500.0;
 /// Lateness of the timer that sends: from here on the browser is busy, from there on too busy.
 const BUSY_MS: f64 = 8.0;
 const TOO_BUSY_MS: f64 = 50.0;
-/// Of a stage's messages: where more than this are held back, by losses or by a busy browser, the others are late for the same reason.
-const MOST_HELD: f64 = 0.25;
+/// Of a stage's messages: where more than this are held back, by losses or by a busy browser, the fastest of a round is late for the same reason. On 15 emulated
+/// paths the added delay was wrong by half and more in both stages above, and by a sixth at most in the five between a quarter and this.
+const MOST_HELD: f64 = 0.4;
 /// Of a stage's messages: beyond, the browser sent so few that what it measured is its own delay. Not calibrated: at two thirds the idle delay was wrong by
 /// a second in one run on a busy machine, at half or less the verdict was right in four.
 const MOST_SKIPPED: f64 = 0.5;
@@ -105,7 +106,8 @@ fn of_answers(stage: &StageNumbers, watched: &Watched) -> Vec<Doubt> {
                 100.0 * held
             ),
         };
-        all.push(doubt(true, why));
+        // What both loads do together is not graded.
+        all.push(doubt(stage.name != PageLoad::Both, why));
     } else if held > 0.05 {
         all.push(doubt(false, format!("{:.0} % of the answers {during} waited for retransmissions of their own connection and are left out", 100.0 * held)));
     }

@@ -123,11 +123,9 @@ fn numbers(
 ) -> StageNumbers {
     let (from, to) = window(stage);
     // Less than nothing is nothing.
-    let over = |base: f64| move |fastest: f64| (fastest - base).max(0.0);
-    let added: Vec<f64> = base.map_or_else(Vec::new, |base| {
-        let rounds = fastest_of_rounds(run, from, counting);
-        rounds.into_iter().map(over(base)).collect()
-    });
+    let fastest = fastest_of_rounds(run, from, counting).into_iter();
+    let added = fastest.filter_map(|rtt| Some((rtt - base?).max(0.0)));
+    let added: Vec<f64> = added.collect();
     let share = |share| quantile(&mut added.clone(), share).map(delta);
     let [loads_down, loads_up] = stage.name.loads();
     let of = |is_loaded: bool, readings| is_loaded.then(|| rate(readings, from, to)).flatten();
