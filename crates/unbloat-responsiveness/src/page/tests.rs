@@ -123,10 +123,10 @@ fn what_a_lost_packet_held_back_in_one_lane_is_left_out() {
 fn where_most_lanes_wait_for_retransmissions_the_queue_is_not_told() {
     // Half of the lanes stand still, in turns.
     let many = |sent: f64, lane: u16| {
-        let turn = (sent / 700.0) as u16;
+        let turn = (sent / 1_750.0) as u16;
         let is_stuck = (4_000.0..11_000.0).contains(&sent) && (lane + turn) % 8 < 4;
         if is_stuck {
-            700.0 * f64::from(turn + 1) + 20.0 - sent
+            1_750.0 * f64::from(turn + 1) + 20.0 - sent
         } else {
             20.0
         }
