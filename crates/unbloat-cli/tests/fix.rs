@@ -79,6 +79,7 @@ fn document(added_ms: i64) -> String {
     let up = LoadedDirection {
         direction: Direction::Up,
         delivered: Rate::mbps(10),
+        line: Rate::kbps(10_359),
         is_steady: true,
         added: Delta::ms(added_ms),
         added_p95: Delta::ms(added_ms),

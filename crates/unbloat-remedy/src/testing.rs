@@ -1,7 +1,7 @@
 //! Finished tests for the tests of this crate.
 
 use crate::tested::Tested;
-use unbloat_responsiveness::{Doubt, LoadedDirection, verdict};
+use unbloat_responsiveness::{Doubt, LoadedDirection, Passed, line_rate, verdict};
 use unbloat_units::{Delta, Rate};
 use unbloat_workload::Direction;
 
@@ -9,6 +9,7 @@ pub fn loaded(direction: Direction, added_ms: i64, mbps: u64) -> LoadedDirection
     LoadedDirection {
         direction,
         delivered: Rate::mbps(mbps),
+        line: line_rate(direction, Rate::mbps(mbps), Passed::default()),
         is_steady: true,
         added: Delta::ms(added_ms),
         added_p95: Delta::ms(added_ms),
