@@ -96,8 +96,8 @@ mod tests {
             },
             ..Health::default()
         };
-        let verdict = sure().on(&offloaded);
-        assert_eq!(verdict.confidence_word, Some(Confidence::High));
-        assert_eq!(verdict.caveats.len(), 1);
+        let unmoved = sure().on(&offloaded);
+        assert_eq!(unmoved.confidence_word, Some(Confidence::High));
+        assert_eq!(unmoved.caveats.len(), 1);
     }
 }
