@@ -10,6 +10,7 @@ from testbed import NEAR, TLS
 # A run that distrusts itself still says what it saw.
 COMPLETE, UNTRUSTED = 0, 5
 PATIENCE_S = 60
+SLOW = "ordinary test slow: "
 STAGES = "1s,2s,2s,0s"
 # Beside an attack: at least this share of the undisturbed rate, and no more delay than it and this.
 LEAST_RATE, MORE_MS = 0.5, 25.0
@@ -58,7 +59,7 @@ def faults(seen, usual, shares):
         return [f"ordinary test: {seen.failure}"]
     found = []
     if not shares and (seen.down < LEAST_RATE * usual.down or seen.up < LEAST_RATE * usual.up):
-        found.append(f"ordinary test: {seen.down:.1f}/{seen.up:.1f} Mbit/s")
+        found.append(f"{SLOW}{seen.down:.1f}/{seen.up:.1f} Mbit/s")
     if seen.added > usual.added + MORE_MS and not shares:
-        found.append(f"ordinary test: {seen.added:.0f} ms added")
+        found.append(f"{SLOW}{seen.added:.0f} ms added")
     return found

@@ -38,7 +38,7 @@ ATTACKS = [
     Attack("h1_giant_header", closes=True),
     Attack("h1_chunks"),
     Attack("h1_bytes_of_chunks"),
-    Attack("h1_unfinished"),
+    Attack("h1_unfinished", mib=96),
     Attack("h1_pipeline"),
     Attack("h1_unread"),
     Attack("tls_half", seconds=14, closes=True),

@@ -13,10 +13,8 @@ async def attack(target):
             target.counts.errors.append(f"no session: {status}")
             return
         session = json.loads(answer.split(b"\r\n\r\n", 1)[1])["session"]
-        async with link(target, target.source(0), tls=False) as it:
+        async with link(target, target.source(0), tls=False, room=2048) as it:
             if it:
-                # One packet of room: what is written then waits.
-                it.writer.get_extra_info("socket").setsockopt(1, 8, 2048)
                 it.writer.transport.pause_reading()
                 await it.send(request("GET", f"/unbloat/v1/session/{session}/account"))
                 await target.over()

@@ -3,10 +3,13 @@
 from wire.http1 import request
 from wire.link import link
 
+# Little: the kernel's memory for TCP is one here for both sides, and the server's is to be seen.
+ROOM = 16384
+
 
 async def attack(target):
     async def each(number):
-        async with link(target, target.source(number % 10)) as it:
+        async with link(target, target.source(number % 10), room=ROOM) as it:
             if it:
                 await it.send(request("GET", "/large"))
                 await target.over()

@@ -53,9 +53,9 @@ def ask(stream, method=b"GET", path=b"/large", flags=None):
 
 
 @contextlib.asynccontextmanager
-async def http2(target, source=None, reads=True, first=settings()):
+async def http2(target, source=None, reads=True, first=settings(), room=None):
     """A connection that has begun; None if it was refused."""
-    async with link(target, source, alpn=["h2"]) as it:
+    async with link(target, source, alpn=["h2"], room=room) as it:
         if it is not None:
             await it.send(PREFACE + first)
             if reads:

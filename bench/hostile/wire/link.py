@@ -2,6 +2,7 @@
 
 import asyncio
 import contextlib
+import socket
 import ssl
 
 PATIENCE_S = 15
@@ -76,6 +77,9 @@ class Link:
 
     def read_away(self):
         """Reads answers, so that nothing waits for us."""
+        if self.task:
+            return
+
         async def reads():
             with contextlib.suppress(Closed):
                 while await self.receive():
@@ -97,15 +101,27 @@ class Link:
             self.target.counts.closed += 1
 
 
-@contextlib.asynccontextmanager
-async def link(target, source=None, tls=True, alpn=(), address=None):
-    """Opens and counts a connection; within, `Closed` ends it without more words. TLS: True, False for the port without, None for the port
-    with and not a byte of it."""
-    port = target.plain if tls is False else target.tls
-    opening = asyncio.open_connection(address or target.address, port, ssl=context(alpn) if tls else None,
-                                      local_addr=(source, 0) if source else None)
+async def opened(target, source, tls, alpn, room):
+    one = socket.socket()
     try:
-        reader, writer = await asyncio.wait_for(opening, PATIENCE_S)
+        one.setblocking(False)
+        if room:
+            one.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, room)
+        if source:
+            one.bind((source, 0))
+        await asyncio.get_running_loop().sock_connect(one, (target.address, target.plain if tls is False else target.tls))
+        return await asyncio.open_connection(sock=one, ssl=context(alpn) if tls else None, server_hostname="bench" if tls else None)
+    except BaseException:
+        one.close()
+        raise
+
+
+@contextlib.asynccontextmanager
+async def link(target, source=None, tls=True, alpn=(), room=None):
+    """Opens and counts a connection; within, `Closed` ends it without more words. TLS: True, False for the port without, None for the port
+    with and not a byte of it. `room`: of the kernel for what comes."""
+    try:
+        reader, writer = await asyncio.wait_for(opened(target, source, tls, alpn, room), PATIENCE_S)
     except (OSError, asyncio.TimeoutError):
         # OSError: of TLS, too.
         target.counts.refused += 1

@@ -1,7 +1,6 @@
 """The server as an attack sees it, and what the attack counts."""
 
 import asyncio
-import os
 import time
 from dataclasses import dataclass, field
 
@@ -42,7 +41,7 @@ class Target:
     def source(self, number=0, network=0):
         """An address of a stranger: 250 to a /24."""
         network += number // 250
-        return f"198.18.{1 + network // 250}.{number % 250 + 1}" if network < 250 else f"198.19.{network % 250}.{number % 250 + 1}"
+        return f"198.{18 + network // 250}.{network % 250 + 1}.{number % 250 + 1}"
 
     def fault(self, text):
         if text not in self.counts.faults:
@@ -71,7 +70,3 @@ class Target:
     async def once(self, many, each):
         """So many, and none in place of those that are closed."""
         await asyncio.gather(*[each(number) for number in range(many)])
-
-
-def random_bytes(length):
-    return os.urandom(length)

@@ -1,0 +1,10 @@
+"""`test_endpoint` names a third party, with TLS that the third party does not speak."""
+
+from wire.elsewhere import Elsewhere
+
+
+class Lie(Elsewhere):
+    scheme = "https"
+
+    def trust(self):
+        return ["--ca", str(self.certificate.chain)]

@@ -1,0 +1,10 @@
+"""`test_endpoint` names a third party, with TLS that is not checked."""
+
+from wire.elsewhere import Elsewhere
+
+
+class Lie(Elsewhere):
+    scheme = "https"
+
+    def trust(self):
+        return ["--insecure"]
