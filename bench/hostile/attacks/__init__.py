@@ -71,7 +71,7 @@ ATTACKS = [
     Attack("h3_qpack_bomb"),
     Attack("h3_one_way", closes=True),
     Attack("h3_cancel"),
-    Attack("h3_silent", seconds=40, closes=True),
+    Attack("h3_silent", seconds=40, closes=True, is_silent=True),
     Attack("quic_hellos"),
     # WebSockets
     Attack("ws_ping"),

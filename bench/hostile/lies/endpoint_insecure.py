@@ -5,6 +5,7 @@ from wire.elsewhere import Elsewhere
 
 class Lie(Elsewhere):
     scheme = "https"
+    is_believed = True
 
     def trust(self):
         return ["--insecure"]

@@ -8,4 +8,4 @@ class Lie(Server):
 
     async def session(self, it):
         await it.take_body()
-        await it.say(429, (ESCAPES * 3000).encode())
+        await it.say(429, (ESCAPES * 100).encode())

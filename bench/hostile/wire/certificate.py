@@ -21,6 +21,19 @@ class Made:
     pin: str
 
 
+def made(folder):
+    """What is there already."""
+    chain = Path(folder) / "chain.pem"
+    if not chain.exists():
+        return None
+    first = x509.load_pem_x509_certificate(chain.read_bytes())
+    return Made(chain, Path(folder) / "key.pem", fingerprint(first))
+
+
+def fingerprint(certificate):
+    return hashlib.sha256(certificate.public_bytes(serialization.Encoding.DER)).hexdigest()
+
+
 def make(folder, addresses=(SERVER,), names=(), title="bench", days=(-1, 30), more=0, extension=0):
     """Signed by itself. `more`: so many further certificates in the chain; `extension`: bytes of one that nobody knows."""
     key = ec.generate_private_key(ec.SECP256R1())
@@ -41,4 +54,4 @@ def make(folder, addresses=(SERVER,), names=(), title="bench", days=(-1, 30), mo
     chain.write_bytes(certificate.public_bytes(serialization.Encoding.PEM) * (1 + more))
     form = (serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption())
     key_file.write_bytes(key.private_bytes(*form))
-    return Made(chain, key_file, hashlib.sha256(certificate.public_bytes(serialization.Encoding.DER)).hexdigest())
+    return Made(chain, key_file, fingerprint(certificate))

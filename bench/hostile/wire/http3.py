@@ -72,7 +72,7 @@ class Speaker(QuicConnectionProtocol):
         with contextlib.suppress(QuicConnectionError, QuicPacketBuilderStop):
             try:
                 self._quic.send_stream_data(stream, data, end)
-            except (AssertionError, ValueError):
+            except (AssertionError, RuntimeError, ValueError):
                 # The server stopped or the bench reset this stream.
                 self.reset.add(stream)
         self.target.counts.sent += len(data)

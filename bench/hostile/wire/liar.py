@@ -36,12 +36,17 @@ class Server:
     alpn = ("http/1.1",)
 
     def __init__(self, folder):
-        self.folder, self.flows, self.connections, self.tasks, self.asked = folder, {}, 0, set(), 0
+        self.folder, self.flows, self.connections, self.asked = folder, {}, 0, 0
         self.begun = time.monotonic()
 
     # What the client is given.
     def make_certificate(self):
         return certificate.make(self.folder)
+
+    @property
+    def certificate(self):
+        """Made once, in the folder."""
+        return certificate.made(self.folder) or self.make_certificate()
 
     def trust(self):
         return ["--pin", self.certificate.pin]
@@ -55,12 +60,13 @@ class Server:
 
     # How it is run.
     async def run(self, ready, ends):
-        tls = None
+        tls = self.tls = None
         if self.scheme == "https":
-            self.certificate = self.make_certificate()
-            tls = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+            tls = self.tls = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
             tls.load_cert_chain(self.certificate.chain, self.certificate.key)
             tls.set_alpn_protocols(list(self.alpn))
+            # Who comes and leaves within the handshake came, too.
+            tls.sni_callback = lambda *_: self.count()
         server = await asyncio.start_server(self.accepted, SERVER, self.port, ssl=tls, limit=1 << 17)
         loop = asyncio.get_running_loop()
         echo, _ = await loop.create_datagram_endpoint(lambda: Echo(self), local_addr=(SERVER, ECHO))
@@ -70,6 +76,9 @@ class Server:
             await asyncio.sleep(0.05)
         server.close()
         echo.close()
+
+    def count(self):
+        self.asked += 1
 
     async def more(self):
         """Whatever else is to listen."""
