@@ -38,7 +38,9 @@ def isolate():
     if ctypes.CDLL(None, use_errno=True).unshare(CLONE_NEWNET) != 0:
         raise SystemExit(f"no network namespace: {os.strerror(ctypes.get_errno())} (needs root)")
     run("ip link set lo up")
-    run(f"ip route add local {STRANGERS} dev lo")
+    # Who binds no address is the server's own host.
+    run(f"ip addr add {SERVER}/32 dev lo")
+    run(f"ip route add local {STRANGERS} dev lo src {SERVER}")
     run(f"ip -6 route add local {STRANGERS6} dev lo")
     # IPv6 lets nobody bind an address of such a route otherwise.
     Path("/proc/sys/net/ipv6/ip_nonlocal_bind").write_text("1")

@@ -38,6 +38,7 @@ ATTACKS = [
     Attack("h1_giant_header", closes=True),
     Attack("h1_chunks"),
     Attack("h1_bytes_of_chunks"),
+    # 1 MiB a judgement, and as much again where its buffer grew.
     Attack("h1_unfinished", mib=96),
     Attack("h1_pipeline"),
     Attack("h1_unread"),
@@ -58,7 +59,8 @@ ATTACKS = [
     Attack("h2_hpack_bomb"),
     Attack("h2_zero_window"),
     Attack("h2_tiny_windows"),
-    Attack("h2_unread"),
+    # 1 MiB a connection: what the server writes ahead of 100 downloads.
+    Attack("h2_unread", mib=128),
     Attack("h2_giant_frame", closes=True),
     Attack("h2_table_sizes"),
     # HTTP/3 and QUIC

@@ -31,6 +31,8 @@ class Server:
     may = ("error", "doubt")
     # Bounds of the client.
     seconds, mib = 40, 160
+    # Bytes to others that are no fault.
+    spared = 0
     # What its text must say, by a regular expression.
     says = ""
     alpn = ("http/1.1",)

@@ -41,7 +41,8 @@ class Watcher(threading.Thread):
                 self.heard[to] += length
 
     def close(self):
+        """Bytes by address."""
         self.ends.set()
         self.join()
         self.socket.close()
-        return [f"{count} bytes to {address}" for address, count in sorted(self.heard.items())]
+        return dict(sorted(self.heard.items()))
