@@ -54,10 +54,12 @@ def ask(stream, method=b"GET", path=b"/large", flags=None):
 
 @contextlib.asynccontextmanager
 async def http2(target, source=None, reads=True, first=settings(), room=None):
-    """A connection that has begun; None if it was refused."""
+    """A connection that has begun, the server's SETTINGS acknowledged: before that it grants nothing of them. None if it was refused."""
     async with link(target, source, alpn=["h2"], room=room) as it:
         if it is not None:
             await it.send(PREFACE + first)
+            it.first = await it.receive()
+            await it.send(frame(SETTINGS, ACK))
             if reads:
                 it.read_away()
         yield it

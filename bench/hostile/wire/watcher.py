@@ -9,6 +9,8 @@ from testbed import SERVER
 
 ALL_PROTOCOLS, IPV4, IPV6, OUTGOING = 3, 0x0800, 0x86DD, 4
 
+ICMP, UNREACHABLE = 1, b"\x03"
+
 
 class Watcher(threading.Thread):
     """Bytes by whom they went to, from the loopback device of this namespace."""
@@ -37,7 +39,9 @@ class Watcher(threading.Thread):
                 to, length = socket.inet_ntop(socket.AF_INET6, packet[24:40]), 40 + struct.unpack(">H", packet[4:6])[0]
             else:
                 continue
-            if to not in self.allowed:
+            # The kernel's own word to whom nobody here listens.
+            is_refusal = protocol == IPV4 and packet[9] == ICMP and packet[20:21] == UNREACHABLE
+            if to not in self.allowed and not is_refusal:
                 self.heard[to] += length
 
     def close(self):

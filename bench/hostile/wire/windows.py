@@ -44,6 +44,7 @@ class Windows:
                     self.of_stream += more
 
     async def follow(self, it):
+        self.read(it.first)
         try:
             while came := await it.receive():
                 self.read(came)
