@@ -8,6 +8,8 @@ ODD = [0, -1, 1, 2 ** 63 - 1, -2 ** 63, 10 ** 18, -10 ** 18, 2 ** 62]
 
 
 class Lie(EchoServer):
+    # Without a load there is no verdict anyway.
+    may = ("error", "doubt", "complete")
     count = 0
 
     def agreed(self, data):
