@@ -7,7 +7,7 @@ NOTE = b'{"AppInfo":{"ElapsedTime":1,"NumBytes":1},"TCPInfo":{"RTT":1,"MinRTT":1
 
 
 class Lie(Ndt7):
-    may = ("error", "doubt", "complete")
+    says = ""
 
     async def talk(self, it):
         while True:

@@ -29,8 +29,8 @@ class Server:
     host = SERVER
     # How the client may end: error (1), doubt (5), complete (0).
     may = ("error", "doubt")
-    # Bounds of the client.
-    seconds, mib = 40, 160
+    # Bounds of the client, which takes some 45 MiB for the truth.
+    seconds, mib = 40, 96
     # Bytes to others that are no fault.
     spared = 0
     # What its text must say, by a regular expression.

@@ -13,6 +13,8 @@ TRIAL = 1
 class Ndt7(Server):
     scheme = "ndt7+http"
     client = ()
+    # A test of ndt7 that has nothing to judge by is complete, and says so.
+    may, says = ("error", "doubt", "complete"), "No verdict|unbloat: |not to be trusted"
 
     def accept(self, key):
         return base64.b64encode(hashlib.sha1(key + MAGIC).digest()).decode()
