@@ -1,6 +1,7 @@
 """The packages that the benches need: `tools/install bench` puts them into a Python environment of their own."""
 
 import importlib.util
+import logging
 import os
 import sys
 from pathlib import Path
@@ -10,6 +11,8 @@ OWN = Path(__file__).resolve().parents[2] / "target/bench-python/bin/python"
 
 def with_packages():
     """Goes on in the environment that has them, if this one has not."""
+    # Broken packets are what this is about.
+    logging.getLogger("quic").setLevel(logging.CRITICAL)
     if importlib.util.find_spec("aioquic"):
         return
     if not OWN.exists() or os.environ.get("UNBLOAT_BENCH_PYTHON"):
