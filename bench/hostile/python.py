@@ -11,8 +11,9 @@ OWN = Path(__file__).resolve().parents[2] / "target/bench-python/bin/python"
 
 def with_packages():
     """Goes on in the environment that has them, if this one has not."""
-    # Broken packets are what this is about.
-    logging.getLogger("quic").setLevel(logging.CRITICAL)
+    # Broken packets and connections are what this is about.
+    for name in ("quic", "asyncio"):
+        logging.getLogger(name).setLevel(logging.CRITICAL)
     if importlib.util.find_spec("aioquic"):
         return
     if not OWN.exists() or os.environ.get("UNBLOAT_BENCH_PYTHON"):

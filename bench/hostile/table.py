@@ -4,8 +4,6 @@ import os
 import platform
 import time
 
-WIDTH = 118
-
 
 def show(cells):
     print("| " + " | ".join(cells) + " |", flush=True)
