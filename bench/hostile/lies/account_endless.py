@@ -1,0 +1,12 @@
+"""Lines of the account as fast as they are read."""
+
+import json
+
+from wire.liar import Server
+
+
+class Lie(Server):
+    async def account(self, it):
+        await it.begin(200, chunked=True)
+        while True:
+            await it.chunk((json.dumps(self.line()).encode() + b"\n") * 200)

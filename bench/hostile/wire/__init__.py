@@ -1,0 +1,1 @@
+"""Protocols by hand, so that they can be broken."""
