@@ -240,15 +240,23 @@ impl<'a> Asked<'a> {
         ))
     }
 
+    /// The one that the query names, if it names one that there is for it.
+    fn congestion_control(&self) -> Result<Option<&String>, Refused> {
+        let name = self.query.congestion_control.as_ref();
+        let Some(unknown) = name.filter(|name| !self.shared.controls.allow(name)) else {
+            return Ok(name);
+        };
+        let known = self.shared.controls.names();
+        let why = format!(
+            "this server sends with {known}, not with {unknown} (its operator may allow more: unbloat serve --congestion-control NAME)"
+        );
+        refuse(StatusCode::BAD_REQUEST, &why)
+    }
+
     fn set_congestion_control(&self) -> Result<(), Refused> {
-        let Some(name) = &self.query.congestion_control else {
+        let Some(name) = self.congestion_control()? else {
             return Ok(());
         };
-        if !self.shared.controls.allow(name) {
-            let known = self.shared.controls.names();
-            let why = format!("congestion control {name}: this server has {known} for you");
-            return refuse(StatusCode::BAD_REQUEST, &why);
-        }
         self.peer.set_congestion_control(name).or_else(|error| {
             let why = format!("congestion control {name}: {error}");
             refuse(StatusCode::BAD_REQUEST, &why)
@@ -276,7 +284,9 @@ impl<'a> Asked<'a> {
         }
     }
 
+    /// With a congestion control, so that who asks for one that there is not for it hears so before the test.
     fn open_session(&self) -> Result<Response<Answer>, Refused> {
+        self.congestion_control()?;
         if self.shared.memory_is_full.load(Ordering::Relaxed) {
             return full(Full::All, "memory");
         }

@@ -205,14 +205,24 @@ pub async fn session(
     origin: &Origin,
     options: &Options,
 ) -> Result<Option<Session>, TestError> {
-    let answer = get(sender, origin, (Method::POST, SESSION_PATH), options).await;
+    // Names of congestion controls need no escaping; others are refused before.
+    let control = options.congestion_control.as_ref();
+    let path = control.map_or(SESSION_PATH.to_owned(), |name| {
+        format!("{SESSION_PATH}?congestion_control={name}")
+    });
+    let answer = get(sender, origin, (Method::POST, &path), options).await;
     let Ok((status, text)) = answer else {
         return Ok(None);
     };
-    if matches!(
-        status,
-        StatusCode::UNAUTHORIZED | StatusCode::TOO_MANY_REQUESTS | StatusCode::SERVICE_UNAVAILABLE
-    ) {
+    let is_unknown_control = status == StatusCode::BAD_REQUEST && control.is_some();
+    if is_unknown_control
+        || matches!(
+            status,
+            StatusCode::UNAUTHORIZED
+                | StatusCode::TOO_MANY_REQUESTS
+                | StatusCode::SERVICE_UNAVAILABLE
+        )
+    {
         return Err(TestError::Refused {
             url: origin.url(SESSION_PATH),
             status: status.as_u16(),
