@@ -21,7 +21,7 @@ const EVERY: Duration = Duration::from_millis(50);
 /// are of one length.
 const TURNS: u64 = 5;
 
-/// A reader takes a line at a time: one that has taken none for so long reads no more.
+/// A reader that has not taken for so long what was written before that reads no more.
 const PATIENCE: Duration = Duration::from_secs(30);
 
 pub struct Lines {
@@ -29,6 +29,30 @@ pub struct Lines {
     ticks: Interval,
     told: Told,
     busy: Busy,
+    peer: Arc<Peer>,
+    reading: Reading,
+}
+
+/// How far a reader is. Lines are small: what the kernel takes of them for one who reads nothing lasts for hours.
+#[derive(Default)]
+struct Reading {
+    /// Acknowledged bytes that show that it has read.
+    goal: u64,
+}
+
+impl Reading {
+    /// Whether it took all that there was when this was last true; `of` is what its kernel acknowledged, and what it has not yet.
+    fn goes_on(&mut self, of: Option<(u64, u64)>) -> bool {
+        // QUIC has no more on its way than the reader wants.
+        let Some((acked, pending)) = of else {
+            return true;
+        };
+        let has_read = acked >= self.goal;
+        if has_read {
+            self.goal = acked + pending;
+        }
+        has_read
+    }
 }
 
 impl Lines {
@@ -41,6 +65,8 @@ impl Lines {
             ticks,
             told: Told::default(),
             busy,
+            peer: Arc::clone(peer),
+            reading: Reading::default(),
         }
     }
 
@@ -50,7 +76,9 @@ impl Lines {
             return Poll::Ready(None);
         }
         let now = Instant::now();
-        self.busy.lasts(now + PATIENCE);
+        if self.reading.goes_on(self.peer.acknowledged()) {
+            self.busy.lasts(now + PATIENCE);
+        }
         let flows = self.watching.0.flows(now);
         let line = self.told.next(&flows.into_iter().collect());
         let mut text = serde_json::to_vec(&line).expect("our own values have a JSON form");
@@ -312,6 +340,51 @@ mod tests {
         let both = next()["flows"].clone();
         assert_eq!([&both[0]["bytes"], &both[1]["bytes"]], [11, 2]);
         assert_eq!([&both[0]["open"], &both[1]["open"]], [false, true]);
+    }
+
+    #[test]
+    fn a_reader_goes_on_once_it_has_what_was_there_when_it_last_did() {
+        let mut reading = Reading::default();
+        assert!(reading.goes_on(Some((1_000, 300))));
+        assert!(!reading.goes_on(Some((1_000, 400))), "it reads nothing");
+        assert!(!reading.goes_on(Some((1_299, 500))), "or next to nothing");
+        assert!(reading.goes_on(Some((1_300, 600))));
+        assert!(!reading.goes_on(Some((1_301, 600))));
+        assert!(reading.goes_on(Some((1_900, 0))));
+        assert!(reading.goes_on(Some((1_900, 60))), "nothing was on its way");
+        assert!(reading.goes_on(None), "over QUIC");
+    }
+
+    #[test]
+    fn an_account_that_nobody_reads_is_over_in_time_and_one_that_is_read_is_not() {
+        use std::io::{Read, Write};
+        let runtime = tokio::runtime::Builder::new_current_thread()
+            .enable_all()
+            .build();
+        let _entered = runtime.as_ref().unwrap().enter();
+        let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+        let mut reader = std::net::TcpStream::connect(listener.local_addr().unwrap()).unwrap();
+        let (stream, from) = listener.accept().unwrap();
+        stream.set_nonblocking(true).unwrap();
+        let stream = tokio::net::TcpStream::from_std(stream).unwrap();
+        let peer = Arc::new(Peer::new(1, from, false, None));
+        peer.know_socket(&stream);
+        let stream = stream.into_std().unwrap();
+        let mut reading = Reading::default();
+        assert!(reading.goes_on(peer.acknowledged()));
+        // All that its kernel takes for it, and ours.
+        let mut written = 0;
+        while let Ok(more) = (&stream).write(&[7; 64 << 10]) {
+            written += more;
+        }
+        // Its kernel may have acknowledged all until the last pieces.
+        while reading.goes_on(peer.acknowledged()) {}
+        assert!(!reading.goes_on(peer.acknowledged()));
+        reader.read_exact(&mut vec![0; written]).unwrap();
+        while !reading.goes_on(peer.acknowledged()) {
+            std::thread::yield_now();
+        }
+        peer.forget_socket();
     }
 
     #[test]

@@ -13,7 +13,6 @@ mod control;
 mod counters;
 mod echo;
 mod error;
-mod frames;
 #[cfg(feature = "fuzz")]
 pub mod fuzz;
 mod gate;

@@ -250,6 +250,16 @@ impl Peer {
         self.with_socket(TcpInfo::of)?.ok()
     }
 
+    /// Bytes that the other kernel acknowledged, and what it has not yet of all that was written; none over QUIC.
+    pub fn acknowledged(&self) -> Option<(u64, u64)> {
+        let asked = self.with_socket(|socket| {
+            // In this order: what is acknowledged in between is asked of nobody.
+            let acked = TcpInfo::of(socket)?.acked().as_u64();
+            Ok((acked, unacknowledged(socket)?))
+        });
+        asked?.ok()
+    }
+
     pub fn quic(&self) -> Option<QuicAccount> {
         let path = self.quic.as_ref()?.stats().path;
         Some(QuicAccount {
@@ -291,6 +301,15 @@ fn unsent_bytes(rate: Option<Rate>, span: Delta) -> u64 {
 fn window_rate(info: &TcpInfo) -> Option<Rate> {
     let by_window = info.cwnd().over(info.rtt().max(Delta::us(100)));
     [by_window, info.pacing_rate()].into_iter().flatten().min()
+}
+
+/// Sent or not (SIOCOUTQ).
+fn unacknowledged(socket: BorrowedFd<'_>) -> io::Result<u64> {
+    let mut bytes: libc::c_int = 0;
+    // SAFETY: there is room for the int that it writes.
+    let result = unsafe { libc::ioctl(socket.as_raw_fd(), libc::TIOCOUTQ, &raw mut bytes) };
+    nix::errno::Errno::result(result)?;
+    Ok(u64::try_from(bytes).unwrap_or(0))
 }
 
 fn set_notsent_lowat(socket: BorrowedFd<'_>, bytes: u32) -> io::Result<()> {

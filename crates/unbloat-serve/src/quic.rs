@@ -3,7 +3,6 @@
 use crate::admission::{Full, Ticket};
 use crate::answer::Answer;
 use crate::counters::count;
-use crate::frames::{Bounded, BoundedConnection};
 use crate::listen::{HEADER_BYTES, LOOKS, STREAMS, is_over, place};
 use crate::options::duration;
 use crate::peer::Peer;
@@ -27,6 +26,7 @@ use std::sync::Arc;
 use std::task::{Context, Poll, ready};
 use std::time::Instant;
 use tokio::time::timeout;
+use unbloat_frames::{Bounded, BoundedConnection};
 
 /// For uploads: 4 MB a round trip are 640 Mbit/s over 50 ms.
 const STREAM_WINDOW: u32 = 4 << 20;
@@ -120,7 +120,7 @@ async fn connection(
     let _place = shared.connections.place(&peer, place);
     let mut builder = h3::server::builder();
     let builder = builder.max_field_section_size(u64::from(HEADER_BYTES));
-    let built = builder.build::<_, Bytes>(BoundedConnection::new(quic.clone()));
+    let built = builder.build::<_, Bytes>(BoundedConnection::new(quic.clone(), HEADER_BYTES));
     let mut http = timeout(limit, built).await.ok()?.ok()?;
     loop {
         let looked = tokio::select! {

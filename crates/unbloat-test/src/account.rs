@@ -6,6 +6,7 @@ use crate::load::{Carrier, root};
 use crate::measured::{Count, Counter, KernelSample, KernelState, Side};
 use crate::options::Http;
 use crate::plan::Direction;
+use crate::service::{ANSWER_TIME, in_time};
 use crate::upload::Body;
 use http_body_util::BodyExt;
 use hyper::Method;
@@ -299,7 +300,10 @@ async fn follow(carrier: &Carrier, into: &Mutex<Account>) -> io::Result<()> {
     let (mut sender, _handle) = dialer.open_beside(Http::One).await?.into_parts();
     let token = service.token.as_deref();
     let request = http::request(&dialer.origin, (Method::GET, &path), token, Body::Empty)?;
-    let response = sender.send(http::fit(request, &sender)?).await?;
+    // Its lines come as long as the test lasts.
+    let (request, url) = (http::fit(request, &sender)?, dialer.origin.url(&path));
+    let answer = in_time(ANSWER_TIME, (Method::GET, &url), sender.send(request)).await;
+    let response = answer.map_err(io::Error::other)??;
     if !response.status().is_success() {
         return Err(io::Error::other(response.status().to_string()));
     }

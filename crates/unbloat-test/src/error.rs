@@ -33,6 +33,10 @@ pub enum TestError {
         wanted: &'static str,
         reason: String,
     },
+    #[error(
+        "{request} got no whole answer in {waited_s} s, though the connection stands; check that `unbloat serve` or another server of tests listens there and that no proxy is between, then try again"
+    )]
+    Silent { request: String, waited_s: f64 },
     #[error("{url} answered {status}{}", words(.text))]
     Refused {
         url: String,

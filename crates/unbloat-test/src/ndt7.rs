@@ -46,6 +46,8 @@ const LONGEST_TEXT: usize = 16 * 1024;
 /// Ten a second in ten seconds each way are 200.
 const MOST_NOTES: usize = 2_000;
 const PIECE: usize = 1 << 13;
+/// Of pongs and pieces that the server does not read: a library's own bound is none.
+const UNREAD: usize = 1 << 20;
 /// Beyond, a count of segments is damage; and the size of one.
 const MOST_SEGMENTS: i64 = 1 << 31;
 const LARGEST_SEGMENT: i64 = 1 << 16;
@@ -198,6 +200,7 @@ fn config() -> WebSocketConfig {
     WebSocketConfig::default()
         .max_message_size(Some(LONGEST))
         .max_frame_size(Some(LONGEST))
+        .max_write_buffer_size(UNREAD)
 }
 
 fn request(dialer: &Dialer, service: &Service, direction: Direction) -> Result<Request, Error> {
@@ -331,6 +334,7 @@ impl AsyncWrite for Counted {
 mod tests {
     use super::*;
     use crate::plan::Stack;
+    use futures_util::FutureExt;
     use tokio_tungstenite::tungstenite::protocol::Role;
 
     fn taken(text: &str) -> Notes {
@@ -372,6 +376,60 @@ mod tests {
             assert!(heard(other).is_err());
         }
         assert!(heard(&[0x82, 1, 7, 0x88, 0]).is_ok());
+    }
+
+    /// Says what it has, then nothing, and reads nothing.
+    struct Unread(io::Cursor<Vec<u8>>);
+
+    impl AsyncRead for Unread {
+        fn poll_read(
+            mut self: Pin<&mut Self>,
+            context: &mut Context<'_>,
+            into: &mut ReadBuf<'_>,
+        ) -> Poll<io::Result<()>> {
+            let is_over = self.0.position() == self.0.get_ref().len() as u64;
+            match is_over {
+                true => Poll::Pending,
+                false => Pin::new(&mut self.0).poll_read(context, into),
+            }
+        }
+    }
+
+    impl AsyncWrite for Unread {
+        fn poll_write(
+            self: Pin<&mut Self>,
+            _: &mut Context<'_>,
+            _: &[u8],
+        ) -> Poll<io::Result<usize>> {
+            Poll::Pending
+        }
+
+        fn poll_flush(self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<io::Result<()>> {
+            Poll::Ready(Ok(()))
+        }
+
+        fn poll_shutdown(self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<io::Result<()>> {
+            Poll::Ready(Ok(()))
+        }
+    }
+
+    #[test]
+    fn pongs_that_nobody_reads_are_kept_to_a_bound() {
+        let ping = [&[0x89, 125][..], &[7; 125]].concat();
+        let stream = Unread(io::Cursor::new(ping.repeat(4 * UNREAD / ping.len())));
+        let making = Socket::from_raw_socket(stream, Role::Client, Some(config()));
+        let mut socket = making.now_or_never().unwrap();
+        // Those that the library says nothing of are read as well.
+        while socket.next().now_or_never().is_some() {}
+        assert_eq!(
+            socket.get_ref().0.position(),
+            socket.get_ref().0.get_ref().len() as u64
+        );
+        let piece = Message::Binary(vec![0; PIECE].into());
+        let context = &mut Context::from_waker(std::task::Waker::noop());
+        let _ = Pin::new(&mut socket).poll_ready(context);
+        let given = Pin::new(&mut socket).start_send(piece);
+        assert!(matches!(given, Err(Error::WriteBufferFull(_))), "{given:?}");
     }
 
     #[test]

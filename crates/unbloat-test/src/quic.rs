@@ -17,17 +17,20 @@ use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll, ready};
 use tokio::time::timeout;
+use unbloat_frames::{Bounded, BoundedConnection, BoundedOpener};
 
 /// Of one stream, 640 Mbit/s over 50 ms; of the connection it is [`WINDOW`].
 const STREAM_WINDOW: u32 = 4 << 20;
 /// Given to QUIC and not yet acknowledged. Streams take turns by packets, so a probe does not wait for all of it; but where this
 /// is full, all wait for room, so it is more than our server's window for one stream of load.
 const SEND_WINDOW: u64 = 6 << 20;
+/// Of a header with all its fields; those of servers of tests are some hundred.
+const HEADER_BYTES: u32 = 16 << 10;
 /// H3_NO_ERROR, RFC 9114, 8.1.
 const NO_ERROR: u32 = 0x100;
 
 /// Sends requests over one connection.
-pub type Sender = SendRequest<h3_quinn::OpenStreams, Bytes>;
+pub type Sender = SendRequest<BoundedOpener, Bytes>;
 
 /// A connection that stands.
 pub struct Opened {
@@ -63,8 +66,10 @@ pub async fn connect(
     let connecting = connecting.map_err(io::Error::other)?;
     let connection = in_time(connecting).await?;
     let round_trips = watched.retries().saturating_add(1);
-    let building = h3::client::new(h3_quinn::Connection::new(connection.clone()));
-    let (mut driver, sender) = in_time(building).await?;
+    let mut builder = h3::client::builder();
+    let builder = builder.max_field_section_size(HEADER_BYTES.into());
+    let bounded = BoundedConnection::new(connection.clone(), HEADER_BYTES);
+    let (mut driver, sender) = in_time(builder.build::<_, _, Bytes>(bounded)).await?;
     tokio::spawn(async move { driver.wait_idle().await });
     Ok(Opened {
         sender,
@@ -138,7 +143,7 @@ async fn pump(sending: &mut Sending, mut body: Body) -> StreamError {
 }
 
 /// The body of an answer.
-pub struct Download(RequestStream<h3_quinn::RecvStream, Bytes>);
+pub struct Download(RequestStream<Bounded<h3_quinn::RecvStream>, Bytes>);
 
 impl HttpBody for Download {
     type Data = Bytes;
@@ -151,5 +156,83 @@ impl HttpBody for Download {
         let data = ready!(self.0.poll_recv_data(context)).transpose();
         let frame = data.map(|d| d.map(|mut d| Frame::data(d.copy_to_bytes(d.remaining()))));
         Poll::Ready(frame)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::options::Trust;
+    use quinn::crypto::rustls::QuicServerConfig;
+    use rustls::pki_types::PrivateKeyDer;
+    use std::time::Duration;
+
+    /// So long a frame is claimed.
+    const GIANT: u32 = 1 << 30;
+    /// RFC 9114, 7.2.2, 7.2.4.
+    const HEADERS: u8 = 1;
+    const SETTINGS: u8 = 4;
+
+    /// Of a frame whose payload is that long; four bytes are enough for its length.
+    fn head(kind: u8, length: u32) -> Vec<u8> {
+        [&[kind][..], &(length | 2 << 30).to_be_bytes()].concat()
+    }
+
+    fn server() -> Endpoint {
+        let made = rcgen::generate_simple_self_signed(["box".to_owned()]).unwrap();
+        let key = PrivateKeyDer::Pkcs8(made.signing_key.serialize_der().into());
+        let provider = Arc::new(rustls::crypto::ring::default_provider());
+        let mut tls = rustls::ServerConfig::builder_with_provider(provider)
+            .with_protocol_versions(&[&rustls::version::TLS13])
+            .unwrap()
+            .with_no_client_auth()
+            .with_single_cert(vec![made.cert.der().clone()], key)
+            .unwrap();
+        tls.alpn_protocols = vec![b"h3".to_vec()];
+        let crypto = QuicServerConfig::try_from(tls).unwrap();
+        let config = quinn::ServerConfig::with_crypto(Arc::new(crypto));
+        Endpoint::server(config, (Ipv4Addr::LOCALHOST, 0).into()).unwrap()
+    }
+
+    /// Begins the control stream and one answer with these bytes, and says no more.
+    async fn lie(server: Endpoint, control: Vec<u8>, answer: Vec<u8>) {
+        let connection = server.accept().await.unwrap().await.unwrap();
+        let mut controlling = connection.open_uni().await.unwrap();
+        controlling.write_all(&[0]).await.unwrap();
+        controlling.write_all(&control).await.unwrap();
+        if let Ok((mut answering, _request)) = connection.accept_bi().await {
+            answering.write_all(&answer).await.unwrap();
+            connection.closed().await;
+        }
+    }
+
+    /// What comes of a request of such a server.
+    async fn asked(control: Vec<u8>, answer: Vec<u8>) -> io::Result<Response<Incoming>> {
+        let server = server();
+        let to = server.local_addr().unwrap();
+        tokio::spawn(lie(server, control, answer));
+        let trust = Trust {
+            is_blind: true,
+            ..Trust::default()
+        };
+        let crypto = crypto(crate::tls::config(&trust, &["h3"]).unwrap()).unwrap();
+        let mut opened = connect((to, "box"), crypto, None).await?;
+        let request = Request::get("https://box/").body(Body::Empty).unwrap();
+        send(&mut opened.sender, request).await
+    }
+
+    #[tokio::test]
+    async fn a_server_s_giant_frame_is_refused_at_its_length() {
+        let settings = head(SETTINGS, 0);
+        let lies = [
+            (settings, head(HEADERS, GIANT - 1)),
+            (head(SETTINGS, GIANT - 1), Vec::new()),
+        ];
+        for (control, answer) in lies {
+            // Who waits for the rest waits for ever.
+            let ended = timeout(Duration::from_secs(60), asked(control, answer)).await;
+            let refused = ended.expect("it is not waited for").err();
+            assert!(refused.is_some());
+        }
     }
 }

@@ -12,7 +12,10 @@ use hyper::{Method, StatusCode, Uri};
 use serde::Deserialize;
 use std::fmt::Write;
 use std::io;
+use std::time::Duration;
 
+/// For the whole answer to a request of the service, however it comes: a few hundred bytes.
+pub const ANSWER_TIME: Duration = Duration::from_secs(10);
 /// A description is some hundred bytes long.
 const LARGEST_CONFIG: usize = 64 * 1024;
 const SESSION_PATH: &str = "/unbloat/v1/session";
@@ -176,14 +179,29 @@ fn is_name(endpoint: &str) -> bool {
     !endpoint.is_empty() && endpoint.len() < 256 && endpoint.chars().all(is_fit)
 }
 
+/// The answer to a request, if all of it comes in time.
+pub async fn in_time<T>(
+    patience: Duration,
+    (method, url): (Method, &str),
+    asking: impl Future<Output = T>,
+) -> Result<T, TestError> {
+    let answered = tokio::time::timeout(patience, asking).await;
+    answered.map_err(|_| TestError::Silent {
+        request: format!("{method} {url}"),
+        waited_s: patience.as_secs_f64(),
+    })
+}
+
 /// Asks for the description.
 pub async fn describe(
     sender: &mut Sender,
     origin: &Origin,
     options: &Options,
+    patience: Duration,
 ) -> Result<Service, TestError> {
     let url = origin.url(&origin.path);
-    let answer = get(sender, origin, (Method::GET, &origin.path), options).await;
+    let asking = get(sender, origin, (Method::GET, &origin.path), options);
+    let answer = in_time(patience, (Method::GET, &url), asking).await?;
     let (status, text) = answer.map_err(|error| TestError::Http {
         to: origin.authority(),
         wanted: options.http.name(),
@@ -204,13 +222,16 @@ pub async fn session(
     sender: &mut Sender,
     origin: &Origin,
     options: &Options,
+    patience: Duration,
 ) -> Result<Option<Session>, TestError> {
     // Names of congestion controls need no escaping; others are refused before.
     let control = options.congestion_control.as_ref();
     let path = control.map_or(SESSION_PATH.to_owned(), |name| {
         format!("{SESSION_PATH}?congestion_control={name}")
     });
-    let answer = get(sender, origin, (Method::POST, &path), options).await;
+    let url = origin.url(SESSION_PATH);
+    let asking = get(sender, origin, (Method::POST, &path), options);
+    let answer = in_time(patience, (Method::POST, &url), asking).await?;
     let Ok((status, text)) = answer else {
         return Ok(None);
     };
@@ -224,7 +245,7 @@ pub async fn session(
         )
     {
         return Err(TestError::Refused {
-            url: origin.url(SESSION_PATH),
+            url,
             status: status.as_u16(),
             text: String::from_utf8_lossy(&text).into_owned(),
         });
@@ -286,6 +307,39 @@ mod tests {
         let text = r#"{"version":1,"urls":{"small_https_download_url":"https://box/s",
             "large_https_download_url":"https://box/l","https_upload_url":"https://box/u"}}"#;
         assert_eq!(parse(text).unwrap().large, "/l");
+    }
+
+    #[test]
+    fn a_server_that_takes_connections_and_says_nothing_is_named_with_the_request() {
+        // The kernel accepts for it.
+        let silent = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+        let address = silent.local_addr().unwrap();
+        let target: Target = format!("http://{address}").parse().unwrap();
+        let Target::Responsiveness(origin) = &target else {
+            panic!("a URL is such a server");
+        };
+        let options = Options::of(target.clone());
+        let clock = unbloat_traffic::Clock::from(unbloat_traffic::monotonic());
+        let dialer = http::Dialer::new(&options, origin.clone(), address, clock).unwrap();
+        let mut builder = tokio::runtime::Builder::new_current_thread();
+        let runtime = builder.enable_all().build().unwrap();
+        let patience = Duration::from_millis(50);
+        for http in [crate::options::Http::One, crate::options::Http::Two] {
+            let told = runtime.block_on(async {
+                let (mut sender, _link) = dialer.open_beside(http).await.unwrap().into_parts();
+                let described = describe(&mut sender, origin, &options, patience).await;
+                let (mut sender, _link) = dialer.open_beside(http).await.unwrap().into_parts();
+                let session = session(&mut sender, origin, &options, patience).await;
+                [
+                    described.unwrap_err().to_string(),
+                    session.unwrap_err().to_string(),
+                ]
+            });
+            for (told, request) in told.iter().zip(["GET http://", "POST http://"]) {
+                let is_told = told.starts_with(request) && told.contains("in 0.05 s");
+                assert!(is_told, "{told}");
+            }
+        }
     }
 
     #[test]

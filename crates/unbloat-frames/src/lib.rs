@@ -1,11 +1,10 @@
-//! A bound on the frames of HTTP/3.
+//! A bound on the frames of HTTP/3, for a server of strangers and for their client.
 //!
 //! `h3` reads on until a frame that is not DATA is complete, and looks at its length after that; and whatever is read gives the sender
 //! room for more. So who claims a length of 4 GiB has it held. Here the bytes are looked at on their way from QUIC to `h3`: types
 //! and lengths alone (RFC 9114, 7.1). A stream with too long a frame is refused (H3_EXCESSIVE_LOAD, RFC 9114, 10.5.1), and a control
 //! stream with one ends its connection. `h3` would need no more than a bound in its decoder; until it has one this stands before it.
 
-use crate::listen::HEADER_BYTES;
 use bytes::{Buf, Bytes};
 use h3::error::Code;
 use h3::quic::{
@@ -81,11 +80,11 @@ struct Meter {
 }
 
 impl Meter {
-    fn of_request() -> Meter {
+    fn of_request(most: u64) -> Meter {
         Meter {
             at: At::Type,
             number: Number::default(),
-            most: HEADER_BYTES.into(),
+            most,
         }
     }
 
@@ -143,10 +142,10 @@ pub struct Bounded<S> {
 }
 
 impl<S> Bounded<S> {
-    fn request(inner: S) -> Bounded<S> {
+    fn request(inner: S, most: u64) -> Bounded<S> {
         Bounded {
             inner,
-            meter: Meter::of_request(),
+            meter: Meter::of_request(most),
             ends: None,
         }
     }
@@ -232,13 +231,16 @@ where
 pub struct BoundedConnection {
     inner: h3_quinn::Connection,
     quic: quinn::Connection,
+    most: u64,
 }
 
 impl BoundedConnection {
-    pub fn new(quic: quinn::Connection) -> BoundedConnection {
+    /// A header may have `most` bytes.
+    pub fn new(quic: quinn::Connection, most: u32) -> BoundedConnection {
         BoundedConnection {
             inner: h3_quinn::Connection::new(quic.clone()),
             quic,
+            most: most.into(),
         }
     }
 }
@@ -269,11 +271,14 @@ impl Connection<Bytes> for BoundedConnection {
         context: &mut Context<'_>,
     ) -> Poll<Result<Self::BidiStream, ConnectionErrorIncoming>> {
         let inner = ready!(self.inner.poll_accept_bidi(context))?;
-        Poll::Ready(Ok(Bounded::request(inner)))
+        Poll::Ready(Ok(Bounded::request(inner, self.most)))
     }
 
     fn opener(&self) -> BoundedOpener {
-        BoundedOpener(Connection::<Bytes>::opener(&self.inner))
+        BoundedOpener {
+            inner: Connection::<Bytes>::opener(&self.inner),
+            most: self.most,
+        }
     }
 }
 
@@ -286,7 +291,7 @@ impl OpenStreams<Bytes> for BoundedConnection {
         context: &mut Context<'_>,
     ) -> Poll<Result<Request, StreamErrorIncoming>> {
         let inner = ready!(self.inner.poll_open_bidi(context))?;
-        Poll::Ready(Ok(Bounded::request(inner)))
+        Poll::Ready(Ok(Bounded::request(inner, self.most)))
     }
 
     fn poll_open_send(
@@ -302,7 +307,11 @@ impl OpenStreams<Bytes> for BoundedConnection {
 }
 
 /// Opens streams of such a connection.
-pub struct BoundedOpener(h3_quinn::OpenStreams);
+#[derive(Clone)]
+pub struct BoundedOpener {
+    inner: h3_quinn::OpenStreams,
+    most: u64,
+}
 
 impl OpenStreams<Bytes> for BoundedOpener {
     type BidiStream = Request;
@@ -312,25 +321,31 @@ impl OpenStreams<Bytes> for BoundedOpener {
         &mut self,
         context: &mut Context<'_>,
     ) -> Poll<Result<Request, StreamErrorIncoming>> {
-        let inner = ready!(self.0.poll_open_bidi(context))?;
-        Poll::Ready(Ok(Bounded::request(inner)))
+        let inner = ready!(self.inner.poll_open_bidi(context))?;
+        Poll::Ready(Ok(Bounded::request(inner, self.most)))
     }
 
     fn poll_open_send(
         &mut self,
         context: &mut Context<'_>,
     ) -> Poll<Result<Self::SendStream, StreamErrorIncoming>> {
-        self.0.poll_open_send(context)
+        self.inner.poll_open_send(context)
     }
 
     fn close(&mut self, code: Code, reason: &[u8]) {
-        OpenStreams::<Bytes>::close(&mut self.0, code, reason);
+        OpenStreams::<Bytes>::close(&mut self.inner, code, reason);
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    const HEADER_BYTES: u32 = 16 << 10;
+
+    fn of_request() -> Meter {
+        Meter::of_request(HEADER_BYTES.into())
+    }
 
     fn number(value: u64) -> Vec<u8> {
         (value | 3 << 62).to_be_bytes().to_vec()
@@ -358,17 +373,11 @@ mod tests {
         let fits = frame(1, most, HEADER_BYTES as usize);
         let body = frame(DATA, 1 << 40, 100_000);
         let request = [frame(0x21, 0, 0), fits.clone(), body].concat();
-        assert_eq!(taken(Meter::of_request, &request), Ok(()));
-        assert_eq!(
-            taken(Meter::of_request, &frame(1, most + 1, 0)),
-            Err(TooLong)
-        );
+        assert_eq!(taken(of_request, &request), Ok(()));
+        assert_eq!(taken(of_request, &frame(1, most + 1, 0)), Err(TooLong));
         let second = [fits, frame(DATA, 9, 9), frame(1, 1 << 32, 0)].concat();
-        assert_eq!(taken(Meter::of_request, &second), Err(TooLong));
-        assert_eq!(
-            taken(Meter::of_request, &frame(WEBTRANSPORT, 0, 0)),
-            Err(TooLong)
-        );
+        assert_eq!(taken(of_request, &second), Err(TooLong));
+        assert_eq!(taken(of_request, &frame(WEBTRANSPORT, 0, 0)), Err(TooLong));
     }
 
     #[test]
