@@ -382,10 +382,10 @@ fn a_congestion_control_that_the_kernel_does_not_allow_everybody_is_refused() {
         // Who asks for a session hears it before any load.
         let path = format!("/unbloat/v1/session?congestion_control={name}");
         let opened = server.ask("POST", &path);
-        let expected = if allowed.contains(&name) { 201 } else { 400 };
-        assert_eq!(opened.status, expected, "{name}");
+        let created = if allowed.contains(&name) { 201 } else { 400 };
+        assert_eq!(opened.status, created, "{name}");
         let is_told = opened.text().contains("--congestion-control NAME");
-        assert_eq!(is_told, expected == 400, "{}", opened.text());
+        assert_eq!(is_told, created == 400, "{}", opened.text());
     }
     let named = Running::new(&Options {
         congestion_controls: read("available"),
