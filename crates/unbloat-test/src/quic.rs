@@ -190,7 +190,11 @@ mod tests {
             .unwrap();
         tls.alpn_protocols = vec![b"h3".to_vec()];
         let crypto = QuicServerConfig::try_from(tls).unwrap();
-        let config = quinn::ServerConfig::with_crypto(Arc::new(crypto));
+        let mut config = quinn::ServerConfig::with_crypto(Arc::new(crypto));
+        // Else a client that waits would be saved by the end of an idle connection.
+        let mut transport = TransportConfig::default();
+        transport.keep_alive_interval(Some(Duration::from_secs(5)));
+        config.transport_config(Arc::new(transport));
         Endpoint::server(config, (Ipv4Addr::LOCALHOST, 0).into()).unwrap()
     }
 

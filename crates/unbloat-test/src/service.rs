@@ -325,17 +325,17 @@ mod tests {
         let runtime = builder.enable_all().build().unwrap();
         let patience = Duration::from_millis(50);
         for http in [crate::options::Http::One, crate::options::Http::Two] {
-            let told = runtime.block_on(async {
+            let both = runtime.block_on(async {
                 let (mut sender, _link) = dialer.open_beside(http).await.unwrap().into_parts();
                 let described = describe(&mut sender, origin, &options, patience).await;
-                let (mut sender, _link) = dialer.open_beside(http).await.unwrap().into_parts();
-                let session = session(&mut sender, origin, &options, patience).await;
+                let (mut other, _other) = dialer.open_beside(http).await.unwrap().into_parts();
+                let session = session(&mut other, origin, &options, patience).await;
                 [
                     described.unwrap_err().to_string(),
                     session.unwrap_err().to_string(),
                 ]
             });
-            for (told, request) in told.iter().zip(["GET http://", "POST http://"]) {
+            for (told, request) in both.iter().zip(["GET http://", "POST http://"]) {
                 let is_told = told.starts_with(request) && told.contains("in 0.05 s");
                 assert!(is_told, "{told}");
             }
