@@ -127,7 +127,7 @@ struct OpenFlow {
 }
 
 impl Account {
-    /// One that is asked for now.
+    /// The account of a session that was asked for at `begun`.
     pub fn new(begun: Time) -> Account {
         Account {
             counts: Vec::new(),

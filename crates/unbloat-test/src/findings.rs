@@ -376,7 +376,7 @@ fn checks(measured: &Measured, idle: &Idle, loads: &[LoadFindings]) -> Checks {
         idle_spread: idle.rtt.map(|[p50, p95, _]| p95 - p50),
         idle_samples,
         idle_standing: idle.standing_by_direction(),
-        foreign: interface::foreign(measured),
+        foreign: Direction::BOTH.map(|direction| interface::foreign(measured, direction)),
         loads: loads
             .iter()
             .flat_map(|found| load_checks(measured, found))
@@ -481,7 +481,7 @@ fn directions(
         let passed = Passed {
             loaded: found.interface[at],
             idle: interface::idle_rate(measured, direction),
-            foreign: interface::foreign(measured)[at],
+            foreign: interface::foreign(measured, direction),
             is_shared: idle.standing[at].is_some(),
         };
         let mut split = splits.iter().filter(|(of, _)| *of == direction);

@@ -2,7 +2,7 @@
 
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
+use std::process::{Child, Command, Stdio};
 use std::thread::sleep;
 use std::time::Duration;
 use unbloat_bed::{Bed, Host};
@@ -235,17 +235,7 @@ fn what_a_killed_owner_left_is_undone_at_the_next_start_in_its_namespace() {
     let (_bed, hosts) = bed();
     let folder = tempfile::tempdir().unwrap();
     let seen = hosts[0].within(state).unwrap();
-    let mut victim = hosts[0]
-        .command(std::env::current_exe().unwrap())
-        .unwrap()
-        .args(["--exact", "victim", "--ignored", "--nocapture"])
-        .env(VICTIM, folder.path())
-        .stdout(Stdio::null())
-        .spawn()
-        .unwrap();
-    while !folder.path().join(READY).exists() {
-        sleep(Duration::from_millis(5));
-    }
+    let mut victim = ready_victim(&hosts[0], folder.path());
     let journals = Journals::at(folder.path().to_owned()).unwrap();
     victim.kill().unwrap();
     victim.wait().unwrap();
@@ -266,6 +256,22 @@ fn what_a_killed_owner_left_is_undone_at_the_next_start_in_its_namespace() {
             assert_eq!(state(), seen);
         })
         .unwrap();
+}
+
+/// `victim` in a process on that host, once it has changed something.
+fn ready_victim(host: &Host, folder: &Path) -> Child {
+    let victim = host
+        .command(std::env::current_exe().unwrap())
+        .unwrap()
+        .args(["--exact", "victim", "--ignored", "--nocapture"])
+        .env(VICTIM, folder)
+        .stdout(Stdio::null())
+        .spawn()
+        .unwrap();
+    while !folder.join(READY).exists() {
+        sleep(Duration::from_millis(5));
+    }
+    victim
 }
 
 #[test]
@@ -315,17 +321,7 @@ fn one_damaged_journal_keeps_no_other_from_being_undone() {
     let (_bed, hosts) = bed();
     let folder = tempfile::tempdir().unwrap();
     fs::write(folder.path().join("a.undo"), "nonsense\n").unwrap();
-    let mut victim = hosts[0]
-        .command(std::env::current_exe().unwrap())
-        .unwrap()
-        .args(["--exact", "victim", "--ignored", "--nocapture"])
-        .env(VICTIM, folder.path())
-        .stdout(Stdio::null())
-        .spawn()
-        .unwrap();
-    while !folder.path().join(READY).exists() {
-        sleep(Duration::from_millis(5));
-    }
+    let mut victim = ready_victim(&hosts[0], folder.path());
     victim.kill().unwrap();
     victim.wait().unwrap();
     let outcome = hosts[0].within(|| {

@@ -23,7 +23,7 @@ pub fn doubts(run: &PageRun, base: Option<Base>, stages: &[StageNumbers]) -> Vec
     let watched = &run.watched;
     let mut all = of_page(watched);
     if let Some(standing) = base.and_then(|base| base.standing) {
-        all.push(doubt(false, format!("a queue of {:.0} ms stood before the test loaded anything: others use the line, or the radio slept; what is added is told against the lowest round trip of the run", standing.as_ms())));
+        all.push(doubt(false, format!("a queue of {:.0} ms stood before the test loaded anything: someone else is using the line, or a radio was asleep; added delay is measured from the lowest round trip of the run", standing.as_ms())));
     }
     all.extend(stages.iter().flat_map(|stage| of_answers(stage, watched)));
     all.extend(stages.iter().flat_map(|stage| of_loads(stage, watched)));

@@ -12,18 +12,14 @@ const LEAST_ECHO: u64 = 60;
 /// A shorter idle stage says nothing about rates.
 const ENOUGH: Delta = Delta::secs(1);
 
-/// Rates in the idle stage, down and up, without the test's own probes.
-pub(super) fn foreign(measured: &Measured) -> [Option<Rate>; 2] {
-    let span = idle_span(measured);
-    Direction::BOTH.map(|direction| {
-        let (from, to) = span?;
-        let passed = bytes(&measured.interface.as_ref()?.counts, direction, (from, to))?;
-        let probes = bytes(&measured.beside, direction, (from, to)).unwrap_or(Bytes::ZERO);
-        let echoes = echoes(measured, direction, (from, to));
-        let own = probes + echoes;
-        let foreign = Bytes::new(passed.as_u64().saturating_sub(own.as_u64()));
-        foreign.over(to.since(from))
-    })
+/// The rate in the idle stage without the test's own probes.
+pub(super) fn foreign(measured: &Measured, direction: Direction) -> Option<Rate> {
+    let (from, to) = idle_span(measured)?;
+    let passed = bytes(&measured.interface.as_ref()?.counts, direction, (from, to))?;
+    let probes = bytes(&measured.beside, direction, (from, to)).unwrap_or(Bytes::ZERO);
+    let own = probes + echoes(measured, direction, (from, to));
+    let foreign = Bytes::new(passed.as_u64().saturating_sub(own.as_u64()));
+    foreign.over(to.since(from))
 }
 
 /// All that passed in the idle stage, the probes included.
@@ -81,7 +77,8 @@ mod tests {
     #[test]
     fn traffic_of_others_is_what_the_interface_counts_beyond_the_probes() {
         let mut measured = sample();
-        assert_eq!(foreign(&measured), [None, None]);
+        let both = |of: &_| Direction::BOTH.map(|direction| foreign(of, direction));
+        assert_eq!(both(&measured), [None, None]);
         let counts = |down: Rate| {
             let count = move |i: i64| Beside {
                 at: Time::from_ns(i * 50_000_000),
@@ -96,7 +93,7 @@ mod tests {
             name: "eth0".to_owned(),
             counts: counts(Rate::mbps(9)),
         });
-        let [down, up] = foreign(&measured);
+        let [down, up] = both(&measured);
         // 100 datagrams a second belong to the test.
         let own = echoes(
             &measured,
