@@ -168,9 +168,8 @@ fn a_queue_at_the_gateway_is_shaped_and_its_place_is_told() {
     );
     // The download has no bottleneck of its own: its ACKs may fill the uplink too, which is then said first.
     let places = document["verdict"]["places"].as_array().expect("places");
-    let of_uploads = |place: &&Value| {
-        place
-            .as_str()
+    let of_uploads = |said: &&Value| {
+        said.as_str()
             .is_some_and(|said| said.starts_with("The queue of uploads"))
     };
     let sentence = places.iter().find(of_uploads).and_then(Value::as_str);
