@@ -2,6 +2,7 @@
 
 use crate::analysis::{Deep, Light, Naming};
 use crate::orientation::Evidence;
+use crate::standing::Spin;
 use crate::tcp::{AckKind, DataKind, Half, Kind, Scale, Segment, Side};
 use unbloat_units::{Delta, Time};
 use unbloat_wire::{Address, PacketHeader, TcpOption, TcpOptions, protocol};
@@ -198,6 +199,19 @@ fn offers(options: &[u8]) -> (Scale, bool) {
         }
     }
     (scale, sack)
+}
+
+/// A live UDP flow.
+pub(crate) struct UdpFlow {
+    pub(crate) core: FlowCore,
+    /// Of those that begin as QUIC does.
+    pub(crate) spin: Option<Box<Spin>>,
+}
+
+impl UdpFlow {
+    pub(crate) fn of(core: FlowCore) -> UdpFlow {
+        UdpFlow { core, spin: None }
+    }
 }
 
 /// A live TCP flow.

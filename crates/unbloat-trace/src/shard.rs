@@ -6,14 +6,15 @@ mod copy;
 mod ending;
 mod snapshot;
 
-use crate::analysis::{Context, Flow, Light, observe_names};
+use crate::analysis::{Context, Flow, Light, observe_names, write_spun};
 use crate::dns::{DnsRows, Lookups};
-use crate::flow::{EndCause, FlowCore, RST, TcpFlow};
+use crate::flow::{EndCause, FlowCore, RST, TcpFlow, UdpFlow, side_of};
 use crate::flow_table::{Entry, FlowTable};
 use crate::orientation::{Evidence, Network, evidence};
 use crate::output::{Output, order};
 use crate::params::Params;
 use crate::protocols::Protocols;
+use crate::standing::Spin;
 use crate::tcp::Half;
 use crate::users::Users;
 use beside::Beside;
@@ -54,7 +55,7 @@ pub struct Shard {
     client_nets: Vec<Network>,
     origin: Time,
     tcp: FlowTable<TcpFlow>,
-    udp: FlowTable<FlowCore>,
+    udp: FlowTable<UdpFlow>,
     users: Users,
     lookups: Lookups,
     protocols: Protocols,
@@ -120,7 +121,7 @@ impl Shard {
         let tcp = self.tcp.iter();
         let tcp = tcp.map(|(slot, e)| Ending::new(Life::Tcp, e.flow.core.flow_id, slot));
         let udp = self.udp.iter();
-        let udp = udp.map(|(slot, e)| Ending::new(Life::Udp, e.flow.flow_id, slot));
+        let udp = udp.map(|(slot, e)| Ending::new(Life::Udp, e.flow.core.flow_id, slot));
         let users = self.users.iter();
         let users = users.map(|(slot, id)| Ending::new(Life::User, id, slot));
         self.ending.extend(tcp.chain(udp).chain(users));
@@ -280,12 +281,12 @@ impl Shard {
 
     fn udp_packet(&mut self, batch: &Batch, header: &PacketHeader, number: u64) {
         let idle = self.params.flow_idle;
-        let mut slot = self.udp.find(header.flow_hash, |f| f.matches(header));
+        let mut slot = self.udp.find(header.flow_hash, |f| f.core.matches(header));
         if let Some(old) = slot
             && self
                 .udp
                 .get_mut(old)
-                .is_some_and(|e| header.time.since(e.flow.last) > idle)
+                .is_some_and(|e| header.time.since(e.flow.core.last) > idle)
         {
             self.end_udp(old, EndCause::Idle, number);
             slot = None;
@@ -293,9 +294,12 @@ impl Shard {
         let slot = slot.unwrap_or_else(|| {
             self.make_room(number);
             let (core, user) = self.begin(header, number);
-            let begun = self
-                .udp
-                .insert(header.flow_hash, user, header.time + idle, core);
+            let begun = self.udp.insert(
+                header.flow_hash,
+                user,
+                header.time + idle,
+                UdpFlow::of(core),
+            );
             self.note_peak();
             begun
         });
@@ -303,14 +307,35 @@ impl Shard {
         let user = self
             .users
             .on_packet(*user, header, number, &mut self.output.side);
-        flow.count(header);
-        user.on_flow_packet(flow, header, self.origin, &self.params);
+        let UdpFlow { core, spin } = flow;
+        core.count(header);
+        user.on_flow_packet(core, header, self.origin, &self.params);
         if header.flags.has(PacketFlags::APP_PAYLOAD) {
             let payload = batch.payload(header);
-            observe_names(flow, header, payload);
+            observe_names(core, header, payload);
             let tables = &mut self.output.side;
             let mut out = DnsRows::new(tables, self.summary_only, number, self.origin);
             self.lookups.on_payload(header, payload, || true, &mut out);
+        }
+        if spin.is_none() && !Spin::begins(header) {
+            return;
+        }
+        let spin = spin.get_or_insert_default();
+        if spin.on_packet(side_of(header), header, self.origin, user.load()) {
+            let mut cx = Context {
+                params: &self.params,
+                tables: &mut self.output.side,
+                user,
+                origin: self.origin,
+                number,
+                summary_only: self.summary_only,
+            };
+            let halves = <[Half; 2]>::default();
+            let view = Flow {
+                core,
+                halves: &halves,
+            };
+            write_spun(spin, false, &view, &mut cx);
         }
     }
 
@@ -329,7 +354,7 @@ impl Shard {
             if let Some(slot) = self.tcp.pop_oldest(|f| tcp_deadline(f, &params)) {
                 self.end_tcp(slot, EndCause::Evicted, number);
             }
-        } else if let Some(slot) = self.udp.pop_oldest(|f| f.last + params.flow_idle) {
+        } else if let Some(slot) = self.udp.pop_oldest(|f| f.core.last + params.flow_idle) {
             self.end_udp(slot, EndCause::Evicted, number);
         }
     }
@@ -343,9 +368,12 @@ impl Shard {
             let ending = entry.map(|e| Ending::new(Life::Tcp, e.flow.core.flow_id, slot));
             self.ending.extend(ending);
         }
-        while let Some(slot) = self.udp.pop_expired(now, |f| f.last + params.flow_idle) {
+        while let Some(slot) = self
+            .udp
+            .pop_expired(now, |f| f.core.last + params.flow_idle)
+        {
             let entry = self.udp.get(slot);
-            let ending = entry.map(|e| Ending::new(Life::Udp, e.flow.flow_id, slot));
+            let ending = entry.map(|e| Ending::new(Life::Udp, e.flow.core.flow_id, slot));
             self.ending.extend(ending);
         }
         self.ending.sort_unstable_by(|a, b| b.cmp(a));
@@ -411,12 +439,10 @@ impl Shard {
     }
 
     fn end_udp(&mut self, slot: u32, cause: EndCause, number: u64) {
-        let Some(Entry {
-            user, flow: core, ..
-        }) = self.udp.get_mut(slot)
-        else {
+        let Some(Entry { user, flow, .. }) = self.udp.get_mut(slot) else {
             return;
         };
+        let UdpFlow { core, spin } = flow;
         let mut cx = Context {
             params: &self.params,
             tables: &mut self.output.side,
@@ -427,16 +453,14 @@ impl Shard {
         };
         let mut row = self.output.flows.row(order(number, core.flow_id));
         let halves = <[Half; 2]>::default();
-        Light::default().finish(
-            None,
-            &Flow {
-                core,
-                halves: &halves,
-            },
-            cause,
-            &mut cx,
-            &mut row,
-        );
+        let view = Flow {
+            core,
+            halves: &halves,
+        };
+        if let Some(spin) = spin {
+            write_spun(spin, true, &view, &mut cx);
+        }
+        Light::default().finish(None, &view, cause, &mut cx, &mut row);
         self.protocols.flow(core);
         self.users.leave(*user);
         self.udp.remove(slot);

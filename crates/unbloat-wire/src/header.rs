@@ -114,6 +114,12 @@ impl PacketFlags {
     pub const PAYLOAD_CUT: u16 = 1 << 11;
     /// The same packet captured once more; set after parsing, by what compares packets.
     pub const COPY: u16 = 1 << 12;
+    /// The UDP payload begins as a long header of QUIC version 1 or 2 does (RFC 9000 §17.2, RFC 9369 §3.1).
+    pub const QUIC_LONG: u16 = 1 << 13;
+    /// The UDP payload begins as a short header of QUIC does (RFC 9000 §17.3), and maybe as something else.
+    pub const QUIC_SHORT: u16 = 1 << 14;
+    /// The spin bit of a short header (RFC 9000 §17.4).
+    pub const SPIN: u16 = 1 << 15;
 
     pub const fn has(self, flag: u16) -> bool {
         self.0 & flag != 0

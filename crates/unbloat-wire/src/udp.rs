@@ -1,4 +1,4 @@
-//! The UDP header (RFC 768).
+//! The UDP header (RFC 768), and what the first byte of a payload says where it is QUIC's.
 
 use crate::tcp::Transport;
 use crate::view::{View, be16};
@@ -23,13 +23,36 @@ pub(crate) fn udp(view: View<'_>, ip_flags: PacketFlags) -> Result<Transport<'_>
         _ => view.len,
     };
     let payload = view.stated(len).skip(HEADER as usize);
+    let payload = payload.ok_or(SkipReason::TransportCut)?;
     Ok(Transport {
         src_port: be16(header, 0),
         dst_port: be16(header, 2),
         header_len: HEADER,
-        payload: payload.ok_or(SkipReason::TransportCut)?,
+        flags: PacketFlags(quic(payload.bytes)),
+        payload,
         ..Transport::default()
     })
+}
+
+/// Flags of a payload that begins as a packet of QUIC does.
+#[inline]
+fn quic(payload: &[u8]) -> u16 {
+    const LONG: u8 = 0x80;
+    const FIXED: u8 = 0x40;
+    const SPIN: u8 = 0x20;
+    let first = payload.first().copied().unwrap_or(0);
+    match first & (LONG | FIXED) {
+        FIXED if first & SPIN != 0 => PacketFlags::QUIC_SHORT | PacketFlags::SPIN,
+        FIXED => PacketFlags::QUIC_SHORT,
+        0xc0 if matches!(
+            payload.get(1..5),
+            Some(&[0, 0, 0, 1] | &[0x6b, 0x33, 0x43, 0xcf])
+        ) =>
+        {
+            PacketFlags::QUIC_LONG
+        }
+        _ => 0,
+    }
 }
 
 #[cfg(test)]
@@ -51,6 +74,29 @@ mod tests {
         assert_eq!(payload_len(0), Ok(12));
         assert_eq!(payload_len(21), Ok(12));
         assert_eq!(payload_len(7), Err(SkipReason::TransportMalformed));
+    }
+
+    #[test]
+    fn the_first_byte_tells_headers_of_quic_and_their_spin_bit() {
+        let of = |payload: &[u8]| {
+            let packet = ipv4(17, &datagram_of(1000, 443, payload));
+            let flags = whole(101, &packet).unwrap().flags;
+            [
+                PacketFlags::QUIC_LONG,
+                PacketFlags::QUIC_SHORT,
+                PacketFlags::SPIN,
+            ]
+            .map(|f| flags.has(f))
+        };
+        assert_eq!(of(&[0xc3, 0, 0, 0, 1, 8]), [true, false, false]);
+        assert_eq!(of(&[0xd3, 0x6b, 0x33, 0x43, 0xcf]), [true, false, false]);
+        // Another version, and a header that ends before it.
+        assert_eq!(of(&[0xc3, 0, 0, 0, 7, 8]), [false; 3]);
+        assert_eq!(of(&[0xc3, 0, 0, 0]), [false; 3]);
+        assert_eq!(of(&[0x5f]), [false, true, false]);
+        assert_eq!(of(&[0x60]), [false, true, true]);
+        assert_eq!(of(&[0x20, 1]), [false; 3]);
+        assert_eq!(of(&[]), [false; 3]);
     }
 
     #[test]

@@ -105,13 +105,16 @@ fn in_flight_bytes(rate_bps: f64, row: &Row) -> f64 {
 }
 
 /// The direction of a loop that the load leaves open: where bytes in flight follow the delay more closely or,
-/// if that is equal, where the rate is nearer to its peak.
+/// if that is equal, where the rate is nearer to its peak. Where nothing is known to be in flight, as of QUIC, the one that
+/// carries more of the flow: acknowledgments are as steady as their data.
 fn busier(row: &Row) -> Direction {
-    let score = |c: &Carrying| {
-        (
+    let is_coupled = row.ahead.coupling.is_some() || row.back.coupling.is_some();
+    let score = |c: &Carrying| match is_coupled {
+        true => (
             c.coupling.unwrap_or(0.0),
             c.standing_bps / c.peak_bps.max(1.0),
-        )
+        ),
+        false => (0.0, c.own_standing_bps),
     };
     match score(&row.back) > score(&row.ahead) {
         true => row.direction.other(),

@@ -397,8 +397,24 @@ impl<'a> Case<'a> {
         match row.series {
             Series::Path => true,
             Series::OneWay => false,
-            Series::Loop => flow.is_some_and(|flow| flow.is_captured_at_sender(direction)),
+            Series::Loop => flow.is_some_and(|flow| match flow.is_tcp {
+                true => flow.is_captured_at_sender(direction),
+                false => self.is_other_loop_low(row),
+            }),
         }
+    }
+
+    fn is_tcp(&self, row: &Row) -> bool {
+        self.flows.get(&row.flow_id).is_none_or(|flow| flow.is_tcp)
+    }
+
+    /// A spin bit shows both loops, to either host and back, which together are the whole path.
+    fn is_other_loop_low(&self, row: &Row) -> bool {
+        let other = self.row_of(row.flow_id, Series::Loop, row.direction.other());
+        other.is_some_and(|other| {
+            let is_known = 2 * other.low >= other.windows;
+            is_known && other.sustained_ms < self.params.bloat_threshold.as_ms() / 2.0
+        })
     }
 
     /// Why nothing is known of a direction.
@@ -410,7 +426,10 @@ impl<'a> Case<'a> {
         let other_delays = self.others(direction);
         let (kind, reason) = match largest {
             _ if is_covered => (VerdictKind::CannotTell, Reason::Samples),
-            _ if !loaded.is_empty() => (VerdictKind::CannotTell, Reason::Vantage),
+            _ if loaded.iter().any(|row| self.is_tcp(row)) => {
+                (VerdictKind::CannotTell, Reason::Vantage)
+            }
+            _ if !loaded.is_empty() => (VerdictKind::CannotTell, Reason::Udp),
             Some(flow) if !flow.is_tcp => (VerdictKind::CannotTell, Reason::Udp),
             Some(flow) if flow.packets[1 - at] == 0 => (VerdictKind::CannotTell, Reason::OneSided),
             Some(flow) if flow.is_window_limited(direction) => {

@@ -156,7 +156,7 @@ impl DirectionVerdict {
                 format!("the {sender}'s application sent less than the path carries")
             }
             Some(Reason::Vantage) => format!(
-                "the path from the {sender} to the capture point is not visible from here without TCP timestamps; capture at the {sender} or enable timestamps"
+                "the path from the {sender} to the capture point is not visible from here without TCP timestamps; capture at the {sender}, or enable timestamps"
             ),
             Some(Reason::OneSided) => {
                 "only one direction was captured, and it has no TCP timestamps".to_owned()
@@ -170,7 +170,7 @@ impl DirectionVerdict {
                 digits(self.standing_p50_ms.unwrap_or_default())
             ),
             Some(Reason::Udp) => {
-                "the load is UDP or QUIC, which shows no round trips to an observer".to_owned()
+                "the load is UDP or QUIC: of that only a spin bit shows round trips, which do not tell the directions apart".to_owned()
             }
         }
     }

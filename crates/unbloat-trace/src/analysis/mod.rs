@@ -30,6 +30,7 @@ mod window;
 
 pub(crate) use names::{Naming, observe as observe_names};
 pub(crate) use registry::{Deep, Light, columns};
+pub(crate) use standing::write_spun;
 pub(crate) use volume::protocol_name;
 
 use crate::flow::{EndCause, FlowCore};

@@ -2,7 +2,7 @@
 
 use super::{Analysis, Context, Findings, Flow};
 use crate::output::order;
-use crate::standing::{Carrying, Evidence, Facts, Recorder, WINDOW, evidence};
+use crate::standing::{Carrying, Evidence, Facts, Recorder, Spin, WINDOW, evidence};
 use crate::tcp::{Segment, Side};
 use unbloat_table::{Column, RowWriter};
 use unbloat_units::Delta;
@@ -61,10 +61,21 @@ fn write(recorder: &mut Recorder, is_over: bool, flow: &Flow<'_>, cx: &mut Conte
     let facts = Facts {
         rtt_floor: floors.into_iter().flatten().reduce(|a, b| a + b),
         is_begin_seen: Side::BOTH.iter().any(|&s| flow.half(s).is_syn_seen()),
+        is_once_a_round_trip: false,
         is_over,
     };
     for found in evidence(recorder, &facts, cx.user.load()) {
         row(&found, &facts, flow, cx);
+    }
+}
+
+/// The same of a QUIC connection, if its spin bit spins.
+pub(crate) fn write_spun(spin: &mut Spin, is_over: bool, flow: &Flow<'_>, cx: &mut Context<'_>) {
+    let facts = spin.facts(is_over);
+    let is_spinning = spin.is_spinning();
+    let all = evidence(spin.recorder(), &facts, cx.user.load());
+    for found in all.iter().filter(|_| is_spinning) {
+        row(found, &facts, flow, cx);
     }
 }
 

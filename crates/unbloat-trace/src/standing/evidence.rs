@@ -17,6 +17,8 @@ pub(crate) struct Facts {
     pub(crate) rtt_floor: Option<Delta>,
     /// The handshake was seen, so the flow's first packets are among the samples.
     pub(crate) is_begin_seen: bool,
+    /// There are no more samples: what a sample says holds for all windows that it lasted.
+    pub(crate) is_once_a_round_trip: bool,
     pub(crate) is_over: bool,
 }
 
@@ -116,6 +118,7 @@ pub(crate) fn evidence(recorder: &mut Recorder, facts: &Facts, load: &Load) -> V
             windows: &windows,
             delays: &delays,
             target,
+            least_sharp: if facts.is_once_a_round_trip { 1 } else { 2 },
         };
         found.extend(judged.evidence(facts, waits));
     }
@@ -169,6 +172,8 @@ struct Judged<'a> {
     windows: &'a [Window],
     delays: &'a [Delays],
     target: Delta,
+    /// With fewer samples that convict, a window says nothing.
+    least_sharp: u16,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -280,7 +285,7 @@ impl Judged<'_> {
             State::Unknown
         } else if delays.upper <= target {
             State::Low
-        } else if delays.sharp >= 2 && delays.lower > target {
+        } else if delays.sharp >= self.least_sharp && delays.lower > target {
             State::Standing
         } else {
             State::Unknown

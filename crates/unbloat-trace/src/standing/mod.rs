@@ -16,6 +16,8 @@
 //! | one way | packets of one host: capture time less TSval | the path from that host to the capture point |
 //! | loop | data and its acknowledgment, by the capture clock | capture point to receiver and back, and the receiver's hold |
 //!
+//! QUIC gives loops by its spin bit, where it has one ([`spin`]).
+//!
 //! Path and one-way delays are known up to a constant of the flow, which the floor takes off. They need
 //! the ticks of the hosts' clocks, no capture of the other direction, and no particular vantage point.
 //!
@@ -32,6 +34,11 @@
 //! exploiting transport layer information", GLOBECOM 2013 (timestamps as one-way delays).
 //!
 //! # Where we differ
+//! A receiver without timestamps can take the time in which a window's worth of data arrives for a round trip (Fisk and
+//! Feng, "Dynamic right-sizing in TCP", LACSI 2001; Linux's `tcp_rcv_rtt_measure`). It is longer than the round trip unless
+//! the window is what holds the sender back, so it convicts nobody; and since receivers offer twice what arrives in a
+//! round trip, and more, it acquits nobody either. We leave it out: such a capture says that it cannot tell.
+//!
 //! CoDel takes the minimum of all packets in 100 ms; we have samples instead of packets, so windows last
 //! 250 ms and count only with enough samples that convict. The published methods count every sample; we
 //! bound the host's share of each.
@@ -43,10 +50,12 @@ mod lateness;
 mod levels;
 mod ranks;
 mod recorder;
+mod spin;
 mod think;
 mod waits;
 mod window;
 
 pub(crate) use evidence::{Carrying, Evidence, Facts, evidence};
 pub(crate) use recorder::Recorder;
+pub(crate) use spin::Spin;
 pub(crate) use window::{Carried, WINDOW, index_of};

@@ -11,7 +11,7 @@ use crate::analysis::Flow;
 use crate::tcp::{DataKind, Segment, Side};
 use crate::user::load::Load;
 use unbloat_units::{Delta, Seq, Time};
-use unbloat_wire::PacketFlags;
+use unbloat_wire::{PacketFlags, PacketHeader};
 
 /// Delays and loads of one flow.
 #[derive(Clone, Default)]
@@ -142,10 +142,21 @@ struct Early {
     stamped: Stamped,
 }
 
+/// A round trip by a spin bit, that ends with the packet at hand.
+#[derive(Clone, Copy)]
+pub(super) struct Spun {
+    pub(super) series: Series,
+    pub(super) since: Time,
+    /// Of it, what may be no delay of the path.
+    pub(super) held: Option<Delta>,
+}
+
 impl Recorder {
     /// A minute of them; then they are judged and begin anew.
     const WINDOWS: usize = 240;
     const EARLY: usize = 64;
+    /// Windows before its last that a round trip counts in.
+    const SPANNED: u32 = 2;
 
     /// Takes in a packet. Returns whether the windows are due to be judged.
     #[inline]
@@ -182,6 +193,32 @@ impl Recorder {
             self.waits.get_or_insert_default().add_think(thought);
         }
         self.on_bytes(seg, flow, load);
+        is_full
+    }
+
+    /// Takes in a packet of QUIC. Returns whether the windows are due to be judged.
+    pub(super) fn on_spun(
+        &mut self,
+        side: Side,
+        header: &PacketHeader,
+        sample: Option<Spun>,
+        (origin, load): (Time, &mut Load),
+    ) -> bool {
+        let is_full = self.turn(index_of(header.time, origin), load);
+        if let Some(window) = self.windows.last_mut() {
+            let bytes = &mut window.carried[side.index()].own_bytes;
+            *bytes = bytes.saturating_add(header.wire_len);
+        }
+        if let Some(spun) = sample {
+            let us = header.time.since_bounded(spun.since).as_us();
+            // For the windows that it lasted, but one alone is no evidence of seconds.
+            let ended = index_of(header.time, origin);
+            let begun = index_of(spun.since, origin).max(ended.saturating_sub(Self::SPANNED));
+            let first = self.windows.partition_point(|window| window.index < begun);
+            for place in first..self.windows.len() {
+                self.sample(place, spun.series, (us, spun.held.map(Delta::as_us)));
+            }
+        }
         is_full
     }
 
