@@ -26,6 +26,9 @@ pub struct PageRun {
     /// Counters of received bytes: `[at_ms, bytes]`, ascending.
     pub down: Vec<(f64, f64)>,
     pub up: Vec<(f64, f64)>,
+    /// `[at_ms, rtt_ms]` of the load's connections, as the server's kernel measures them: this device's kernel answers those, not the browser.
+    #[serde(default)]
+    pub round_trips: Vec<(f64, f64)>,
     pub watched: Watched,
 }
 

@@ -1,4 +1,4 @@
-// The server's account of uploads: what it received, by its own clock. See docs/protocol.md, "Account".
+// The server's account: what it received of uploads, and its kernel's round trips, by its own clock. See docs/protocol.md, "Account".
 
 /** Longer is none of our server's. */
 const LINE_CHARACTERS = 1 << 20;
@@ -23,7 +23,7 @@ const list = (value) => (Array.isArray(value) ? value : []);
 export class Received {
   #flows = new Map();
 
-  /** From a line to `{ server_ms, bytes }`; null from what is none. */
+  /** From a line to `{ server_ms, bytes, rtts_ms }`; null from what is none. */
   read(line) {
     let said;
     try {
@@ -39,15 +39,18 @@ export class Received {
       if (this.#flows.has(number) && Number.isFinite(bytes)) this.#flows.set(number, bytes);
     }
     const bytes = [...this.#flows.values()].reduce((sum, value) => sum + value, 0);
-    return { server_ms: said.time_ns / 1e6, bytes };
+    const rtts_ms = list(said.connections)
+      .map((connection) => connection?.tcp?.rtt_ms)
+      .filter(Number.isFinite);
+    return { server_ms: said.time_ns / 1e6, bytes, rtts_ms };
   }
 }
 
 /**
- * Readings by the page's clock from `[{ arrived_ms, server_ms, bytes }]`. The line that was fastest gives the difference of
+ * Readings by the page's clock from `[{ arrived_ms, server_ms, ... }]`. The line that was fastest gives the difference of
  * the clocks, too large by its way: tens of ms beside seconds. Lines that waited in a queue are placed rightly so.
  */
 export function byPage(lines) {
   const ahead = Math.min(...lines.map((line) => line.arrived_ms - line.server_ms));
-  return lines.map((line) => ({ at_ms: line.server_ms + ahead, bytes: line.bytes }));
+  return lines.map(({ arrived_ms, server_ms, ...rest }) => ({ at_ms: server_ms + ahead, ...rest }));
 }

@@ -201,6 +201,7 @@ export class Run {
       unanswered,
       down: pairs(down),
       up: pairs(up),
+      round_trips: up.flatMap((reading) => reading.rtts_ms.map((rtt_ms) => [reading.at_ms, rtt_ms])),
       watched: this.#watched(),
     };
     const headers = { "Content-Type": "application/json", ...(this.token ? { Authorization: `Bearer ${this.token}` } : {}) };

@@ -11,6 +11,8 @@ use unbloat_units::{Delta, Rate};
 /// What a load needs until its rate and its queue stand: this share of its stage, or this long.
 const RAMP_SHARE: f64 = 0.4;
 const RAMP_MS: f64 = 2_000.0;
+/// Of the server's kernel, in a stage.
+const LEAST_ROUND_TRIPS: usize = 8;
 /// No page has longer ones.
 const LONGEST_STAGE_S: f64 = 600.0;
 /// A message that overtook another left so much later and came so much earlier: less is the order in which a browser hands over.
@@ -45,6 +47,9 @@ pub struct StageNumbers {
     up: Option<Rate>,
     #[serde(skip)]
     spread: Option<f64>,
+    /// Mean of what the load's own segments waited, by the server's kernel.
+    #[serde(skip)]
+    kernel: Option<Delta>,
 }
 
 impl StageNumbers {
@@ -54,6 +59,12 @@ impl StageNumbers {
 
     pub fn p95(&self) -> Option<Delta> {
         self.p95
+    }
+
+    /// What messages waited longer than the load's own segments: in the browser, or beyond a proxy, which ends the connections
+    /// that the server's kernel sees.
+    pub fn beyond_kernel(&self) -> Option<Delta> {
+        Some(self.mean? - self.kernel?)
     }
 
     /// Down and up.
@@ -152,7 +163,22 @@ fn numbers(
         down: of(loads_down, &run.down),
         up: of(loads_up, &run.up),
         spread: alone.and_then(|readings| spread(readings, from, to)),
+        kernel: kernel(&run.round_trips, (from, to)).filter(|_| loads_down),
     }
+}
+
+/// Mean of the round trips between two times, above the least of the run.
+fn kernel(round_trips: &[(f64, f64)], (from, to): (f64, f64)) -> Option<Delta> {
+    let floor = round_trips
+        .iter()
+        .map(|trip| trip.1)
+        .min_by(f64::total_cmp)?;
+    let within = round_trips
+        .iter()
+        .filter(|trip| (from..to).contains(&trip.0));
+    let added: Vec<f64> = within.map(|trip| trip.1 - floor).collect();
+    let mean = added.iter().sum::<f64>() / added.len() as f64;
+    (added.len() >= LEAST_ROUND_TRIPS).then(|| delta(mean))
 }
 
 /// The fastest answer to each round of messages, one on each lane. A queue delays all of a round; what only some of them wait for is a retransmission,

@@ -31,6 +31,7 @@ fn run(rtt: impl Fn(f64, u16) -> f64) -> PageRun {
         unanswered: Vec::new(),
         down: line(20e6),
         up: line(5e6),
+        round_trips: Vec::new(),
         watched: Watched {
             lanes: 8,
             interval_ms: INTERVAL_MS,
@@ -255,4 +256,35 @@ fn what_single_lanes_wait_for_is_not_the_queue() {
         _ => 20.0,
     }));
     assert_eq!(judged.verdict.grade.as_deref(), Some("A+"));
+}
+
+/// What the server's kernel measures during the download: 18 ms and what `added_ms` is.
+fn kernel(added_ms: f64) -> Vec<(f64, f64)> {
+    let at = (0..100).map(|k| 4_000.0 + f64::from(k) * 70.0);
+    let of = |at| if at < 6_000.0 { 18.0 } else { 18.0 + added_ms };
+    at.map(|at| (at, of(at))).collect()
+}
+
+#[test]
+fn messages_that_wait_in_the_browser_and_not_on_the_path_give_no_grade() {
+    let doubt_at = |added_ms| {
+        let found = judge_page(&PageRun {
+            round_trips: kernel(added_ms),
+            ..bloated()
+        });
+        let doubts = found.verdict.doubts.into_iter();
+        let fatal = doubts
+            .filter(|doubt| doubt.is_fatal)
+            .map(|doubt| doubt.reason);
+        fatal.collect::<Vec<_>>()
+    };
+    // Messages say 100 ms.
+    assert!(
+        doubt_at(12.0)[0].contains("88 ms longer"),
+        "{:?}",
+        doubt_at(12.0)
+    );
+    assert_eq!(doubt_at(90.0), Vec::<String>::new());
+    // A load with a queue of its own waits longer than others.
+    assert_eq!(doubt_at(400.0), Vec::<String>::new());
 }

@@ -21,15 +21,20 @@ test("a line without end is refused before it fills the memory", () => {
 
 test("uploads that have left the account still count, downloads do not", () => {
   const received = new Received();
-  assert.deepEqual(received.read(line(5e9, [flow(1, 100), flow(2, 50), flow(9, 7000, { direction: "down" })])), { server_ms: 5000, bytes: 150 });
-  assert.deepEqual(received.read(line(6e9, [flow(1, 110, { open: false }), flow(3, 1)], [[2, 80], [9, 8000]])), { server_ms: 6000, bytes: 191 });
-  assert.deepEqual(received.read(line(7e9)), { server_ms: 7000, bytes: 191 });
+  assert.deepEqual(received.read(line(5e9, [flow(1, 100), flow(2, 50), flow(9, 7000, { direction: "down" })])), { server_ms: 5000, bytes: 150, rtts_ms: [] });
+  assert.deepEqual(received.read(line(6e9, [flow(1, 110, { open: false }), flow(3, 1)], [[2, 80], [9, 8000]])), { server_ms: 6000, bytes: 191, rtts_ms: [] });
+  assert.deepEqual(received.read(line(7e9)), { server_ms: 7000, bytes: 191, rtts_ms: [] });
 });
 
 test("what is no line of an account is passed over", () => {
   const received = new Received();
   for (const text of ["", "{", "null", "[]", '{"time_ns":"x","flows":[]}', '{"flows":[]}']) assert.equal(received.read(text), null);
-  assert.deepEqual(received.read('{"time_ns":1000000,"flows":[null,{"flow":1,"direction":"up","bytes":"9"}],"bytes":[null,[1,5]]}'), { server_ms: 1, bytes: 0 });
+  assert.deepEqual(received.read('{"time_ns":1000000,"flows":[null,{"flow":1,"direction":"up","bytes":"9"}],"bytes":[null,[1,5]]}'), { server_ms: 1, bytes: 0, rtts_ms: [] });
+});
+
+test("round trips are those that a line tells anew", () => {
+  const connections = [{ connection: 1, tcp: { rtt_ms: 25.5 } }, { connection: 2, tcp: { acked_bytes: 9 } }, { connection: 3, tcp: null }, null, { tcp: { rtt_ms: "1" } }];
+  assert.deepEqual(new Received().read(JSON.stringify({ time_ns: 2e6, connections })).rtts_ms, [25.5]);
 });
 
 test("the fastest line tells the clocks apart, and late lines are placed where they were written", () => {
