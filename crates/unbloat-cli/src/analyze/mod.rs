@@ -1,6 +1,7 @@
 //! `unbloat analyze`: captures in, verdict, report and tables out.
 
 mod args;
+mod confine;
 mod input;
 mod progress;
 mod store;
@@ -53,6 +54,9 @@ impl From<PipelineError<AnalyzeError>> for AnalyzeError {
 const REDRAW: Duration = Duration::from_secs(1);
 
 pub fn run(args: &Args) -> Result<Exit, AnalyzeError> {
+    if args.live.is_none() {
+        confine::confine();
+    }
     let (mut source, inputs) = input::open(args)?;
     let mut store = Store::open(args, inputs)?;
     let stop = stop_on_ctrl_c()?;
