@@ -32,6 +32,8 @@ pub enum CommandError {
 
 pub fn run(args: &Args) -> Result<Exit, CommandError> {
     let options = args.options().ok_or(CommandError::Nothing)?;
+    // Before there are threads or claims.
+    let _guard = recovery::guarded()?;
     recovery::journals()?;
     // Nothing has to be undone, the kernel does that; but nobody else is to change the same queues.
     let queues = Resource::Queues {
