@@ -1,7 +1,7 @@
 //! `unbloat autorate` on hosts of its own. Needs root, and says so when it is skipped.
 
 use std::fs;
-use std::io::Read;
+use std::io::{BufRead, BufReader, Read};
 use std::os::unix::net::UnixListener;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
@@ -316,4 +316,32 @@ fn a_device_that_goes_or_has_another_name_ends_it_and_is_told() {
             }
         );
     }
+}
+
+#[test]
+fn a_shaper_of_a_device_that_goes_and_comes_again_says_so() {
+    if !is_root() {
+        return;
+    }
+    let (_bed, hosts) = bed();
+    let folder = tempfile::tempdir().unwrap();
+    let mut command = unbloat(&hosts[0], folder.path(), OTHERS[3]);
+    let mut shaper = command
+        .stdout(Stdio::null())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut said = BufReader::new(shaper.stderr.take().unwrap()).lines();
+    let mut hears = |words: &str| said.any(|line| line.unwrap().contains(words));
+    assert!(hears("until Ctrl-C"));
+    for (words, told) in [
+        ("link set eth0 name wan0", "no interface is named \"eth0\""),
+        ("link set wan0 name eth0", "eth0 is there again"),
+    ] {
+        let mut ip = hosts[0].command("ip").unwrap();
+        assert!(ip.args(words.split(' ')).status().unwrap().success());
+        assert!(hears(told), "{told}");
+    }
+    shaper.kill().unwrap();
+    shaper.wait().unwrap();
 }
