@@ -2,9 +2,28 @@
 
 use crate::print::note;
 use unbloat_said::harmless;
-use unbloat_undo::{Journals, Left, Recovered, UndoError};
+use unbloat_undo::{Guard, Journals, Left, Recovered, UndoError, guard};
+
+/// For a command that changes this host, before it has threads or claims: a second process undoes what this one leaves if it is killed.
+pub fn guarded() -> Result<Guard, UndoError> {
+    guard(sweep)
+}
+
+/// Removes what tells by its name that a killed process made it, and so needs no journal: control groups, network namespaces.
+pub fn sweep() {
+    for name in unbloat_window::sweep() {
+        note!("unbloat: removed the control group {name} of a process that was killed");
+    }
+    for path in unbloat_bed::sweep().removed {
+        note!(
+            "unbloat: removed {} of a process that was killed",
+            path.display()
+        );
+    }
+}
 
 pub fn journals() -> Result<Journals, UndoError> {
+    sweep();
     let journals = Journals::system()?;
     for Recovered { left, undone } in journals.recover()? {
         match (left, undone) {

@@ -14,7 +14,7 @@ pub fn stop_on_ctrl_c() -> Result<Arc<AtomicBool>, ctrlc::Error> {
             std::process::exit(130);
         }
         note!(
-            "unbloat: stopping; what is known is being written (Ctrl-C again: at once; what is not undone then is undone by the next command that changes this host)"
+            "unbloat: stopping; what is known is being written (Ctrl-C again: at once; what was changed on this host is undone all the same)"
         );
     })?;
     Ok(stop)

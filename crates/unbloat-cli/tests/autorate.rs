@@ -1,7 +1,7 @@
 //! `unbloat autorate` on hosts of its own. Needs root, and says so when it is skipped.
 
 use std::fs;
-use std::io::Read;
+use std::io::{BufRead, BufReader, Read};
 use std::os::unix::net::UnixListener;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
@@ -61,8 +61,12 @@ fn htb(host: &Host) {
 }
 
 fn classes(host: &Host) -> String {
-    let mut tc = host.command("tc").unwrap();
-    let output = tc.args(["class", "show", "dev", "eth0"]).output().unwrap();
+    tc(host, "class show dev eth0")
+}
+
+fn tc(host: &Host, words: &str) -> String {
+    let mut command = host.command("tc").unwrap();
+    let output = command.args(words.split(' ')).output().unwrap();
     String::from_utf8(output.stdout).unwrap()
 }
 
@@ -280,4 +284,64 @@ fn the_unit_may_write_what_it_needs() {
         .unwrap();
     let told = String::from_utf8_lossy(&started.stderr).into_owned();
     assert_eq!(started.status.code(), Some(0), "{told}");
+}
+
+#[test]
+fn a_device_that_goes_or_has_another_name_ends_it_and_is_told() {
+    if !is_root() {
+        return;
+    }
+    for words in ["link set eth0 name wan0", "link del eth0"] {
+        let (_bed, hosts) = bed();
+        htb(&hosts[0]);
+        let folder = tempfile::tempdir().unwrap();
+        let seen = classes(&hosts[0]);
+        let daemon = started(&hosts[0], folder.path(), FOLLOW);
+        wait_until(|| classes(&hosts[0]) != seen);
+        let mut ip = hosts[0].command("ip").unwrap();
+        assert!(ip.args(words.split(' ')).status().unwrap().success());
+        let output = daemon.wait_with_output().unwrap();
+        let said = String::from_utf8_lossy(&output.stderr);
+        assert!(!output.status.success(), "{words}");
+        assert!(said.contains("no network interface is called"), "{said}");
+        let left = fs::read_dir(journals(folder.path())).unwrap().count();
+        assert_eq!(left, 0, "{words}");
+        let now = tc(&hosts[0], "class show dev wan0");
+        assert_eq!(
+            now.trim(),
+            if words.contains("wan0") {
+                seen.trim()
+            } else {
+                ""
+            }
+        );
+    }
+}
+
+#[test]
+fn a_shaper_of_a_device_that_goes_and_comes_again_says_so() {
+    if !is_root() {
+        return;
+    }
+    let (_bed, hosts) = bed();
+    let folder = tempfile::tempdir().unwrap();
+    let mut command = unbloat(&hosts[0], folder.path(), OTHERS[3]);
+    let mut shaper = command
+        .stdout(Stdio::null())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut said = BufReader::new(shaper.stderr.take().unwrap()).lines();
+    let mut hears = |words: &str| said.any(|line| line.unwrap().contains(words));
+    assert!(hears("until Ctrl-C"));
+    for (words, told) in [
+        ("link set eth0 name wan0", "no interface is named \"eth0\""),
+        ("link set wan0 name eth0", "eth0 is there again"),
+    ] {
+        let mut ip = hosts[0].command("ip").unwrap();
+        assert!(ip.args(words.split(' ')).status().unwrap().success());
+        assert!(hears(told), "{told}");
+    }
+    shaper.kill().unwrap();
+    shaper.wait().unwrap();
 }

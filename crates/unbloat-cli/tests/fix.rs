@@ -2,7 +2,10 @@
 
 use serde_json::Value;
 use std::io::{BufRead, BufReader};
+use std::net::TcpListener;
 use std::process::{Child, ChildStdout, Command, Stdio};
+use std::time::Duration;
+use unbloat_bed::Bed;
 use unbloat_responsiveness::{Direction, LoadedDirection, SCHEMA, verdict};
 use unbloat_units::{Delta, Rate};
 
@@ -76,11 +79,21 @@ fn a_test_of_another_server_or_of_another_schema_is_no_ground() {
 
 /// A test of an upload that adds so much, as `unbloat test --json` prints it.
 fn document(added_ms: i64) -> String {
-    let up = LoadedDirection {
-        direction: Direction::Up,
+    of_load("box", "127.0.0.1", Direction::Up, true, added_ms)
+}
+
+fn of_load(
+    host: &str,
+    address: &str,
+    direction: Direction,
+    is_steady: bool,
+    added_ms: i64,
+) -> String {
+    let load = LoadedDirection {
+        direction,
         delivered: Rate::mbps(10),
         line: Rate::kbps(10_359),
-        is_steady: true,
+        is_steady,
         added: Delta::ms(added_ms),
         added_p95: Delta::ms(added_ms),
         idle_rtt: Delta::ms(20),
@@ -88,10 +101,10 @@ fn document(added_ms: i64) -> String {
         is_starved: false,
         located: None,
     };
-    let verdict = serde_json::to_value(verdict(vec![up], Vec::new())).unwrap();
+    let verdict = serde_json::to_value(verdict(vec![load], Vec::new())).unwrap();
     serde_json::json!({
-        "schema": SCHEMA, "target": "https://box:4043/.well-known/nq", "is_cut": false,
-        "server": {"address": "127.0.0.1:4043"}, "verdict": verdict,
+        "schema": SCHEMA, "target": format!("https://{host}:4043/.well-known/nq"), "is_cut": false,
+        "server": {"address": format!("{address}:4043")}, "verdict": verdict,
     })
     .to_string()
 }
@@ -207,4 +220,66 @@ fn a_cure_is_judged_by_the_same_test_and_leaves_either_a_shaper_or_nothing() {
         document["shaper"]["up_bps"].as_u64().is_some(),
         "{document}"
     );
+}
+
+/// Control groups that a process made for itself.
+fn groups_of(pid: u32) -> String {
+    let mut find = Command::new("find");
+    find.args(["/sys/fs/cgroup", "-type", "d", "-name"]);
+    find.arg(format!("unbloat-drwa-{pid}-*"));
+    String::from_utf8(find.output().unwrap().stdout).unwrap()
+}
+
+fn until(what: &str, is_so: impl Fn() -> bool) {
+    for _ in 0..3_000 {
+        if is_so() {
+            return;
+        }
+        std::thread::sleep(Duration::from_millis(10));
+    }
+    panic!("30 s have passed: {what}");
+}
+
+#[test]
+fn a_killed_fix_leaves_neither_a_shaper_nor_a_control_group() {
+    if !unbloat_skip::is_root("a cure") {
+        return;
+    }
+    const SERVER: &str = "10.9.0.2";
+    let bed = Bed::new().unwrap();
+    let hosts = [bed.host("client").unwrap(), bed.host("server").unwrap()];
+    hosts[0].veth("eth0", &hosts[1], "eth0").unwrap();
+    for (host, address) in hosts.iter().zip(["10.9.0.1/24", "10.9.0.2/24"]) {
+        host.address("eth0", address.parse().unwrap()).unwrap();
+    }
+    // Never says a word: the second test is long.
+    let listen = || TcpListener::bind((SERVER, 4043)).unwrap();
+    let _silent = hosts[1].within(listen).unwrap();
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("test.json");
+    let journals = folder.path().join("run");
+    let queues = || {
+        let mut tc = hosts[0].command("tc").unwrap();
+        let said = tc.args(["qdisc", "show"]).output().unwrap();
+        String::from_utf8(said.stdout).unwrap()
+    };
+    let before = queues();
+    for (direction, is_steady) in [(Direction::Up, true), (Direction::Down, false)] {
+        std::fs::write(&file, of_load(SERVER, SERVER, direction, is_steady, 240)).unwrap();
+        let mut command = hosts[0].command(UNBLOAT).unwrap();
+        command.args(["fix", SERVER, "--insecure", "--yes", "--quiet"]);
+        command.args(["--interface", "eth0", "--qdisc", "fifo", "--test"]);
+        command.arg(&file).env("UNBLOAT_RUN", &journals);
+        command.current_dir(folder.path());
+        let mut fix = command.stdout(Stdio::null()).spawn().unwrap();
+        let pid = fix.id();
+        until("nothing was changed", || {
+            queues() != before || !groups_of(pid).is_empty()
+        });
+        fix.kill().unwrap();
+        fix.wait().unwrap();
+        until("it stays", || {
+            queues() == before && groups_of(pid).is_empty()
+        });
+    }
 }

@@ -143,11 +143,38 @@ fn a_killed_shell_leaves_no_device_and_no_command() {
     child.kill().unwrap();
     assert_eq!(child.wait().unwrap().signal(), Some(9));
     wait_for("the command has ended", || !is_alive(sleeper));
-    // Its name in /run/netns goes when the next bed is made.
-    let (output, said) = run(&["-q"], "true");
-    assert!(output.status.success(), "{said}");
-    let left = unbloat_names(child.id());
-    assert!(left.is_empty(), "{left:?}");
+    wait_for("no name is left", || unbloat_names(child.id()).is_empty());
+}
+
+#[test]
+fn a_killed_demo_leaves_no_server() {
+    if !is_root() {
+        return;
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let mut demo = Command::new(env!("CARGO_BIN_EXE_unbloat"))
+        .args(["demo", "--out"])
+        .arg(folder.path().join("demo"))
+        .stdout(Stdio::null())
+        .stderr(Stdio::null())
+        .spawn()
+        .unwrap();
+    let server = || {
+        let pid = demo.id();
+        let children = std::fs::read_to_string(format!("/proc/{pid}/task/{pid}/children"));
+        let children = children.unwrap_or_default();
+        let serves = |child: &&str| {
+            let line = std::fs::read(format!("/proc/{child}/cmdline")).unwrap_or_default();
+            line.split(|byte| *byte == 0).any(|word| word == b"serve")
+        };
+        children.split(' ').find(serves)?.parse::<i32>().ok()
+    };
+    wait_for("a server", || server().is_some());
+    let found = server().unwrap();
+    demo.kill().unwrap();
+    demo.wait().unwrap();
+    wait_for("the server has ended", || !is_alive(found));
+    wait_for("no name is left", || unbloat_names(demo.id()).is_empty());
 }
 
 /// Network namespaces that carry the mark of a process.

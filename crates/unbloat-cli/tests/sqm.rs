@@ -2,8 +2,11 @@
 
 use serde_json::Value;
 use std::fs;
+use std::io::{BufRead, BufReader};
 use std::path::Path;
-use std::process::{Command, Output};
+use std::process::{Child, Command, Output, Stdio};
+use std::thread::sleep;
+use std::time::{Duration, Instant};
 use unbloat_bed::{Bed, Host};
 
 const LINE: [&str; 4] = ["--down-bps", "20M", "--up-bps", "4M"];
@@ -133,5 +136,112 @@ fn what_is_applied_is_seen_and_removed() {
     assert_eq!(seen["devices"][0]["plan"]["down_bps"], 19_000_000);
     let removed = run(&["remove", "--interface", "eth0"]);
     assert!(removed.status.success(), "{}", text(&removed.stderr));
+    assert_eq!(state(&hosts[0]), before);
+}
+
+fn until(what: &str, is_so: impl Fn() -> bool) {
+    let begun = Instant::now();
+    while !is_so() {
+        assert!(begun.elapsed() < Duration::from_secs(30), "{what}");
+        sleep(Duration::from_millis(10));
+    }
+}
+
+fn tell(child: &Child, signal: libc::c_int) {
+    let pid = libc::pid_t::try_from(child.id()).unwrap();
+    // SAFETY: plain call; the child was not waited for yet.
+    unsafe { libc::kill(pid, signal) };
+}
+
+#[test]
+fn nothing_stays_of_a_shaper_that_is_held_whatever_ends_it() {
+    if !unbloat_skip::is_root("a shaper") {
+        return;
+    }
+    let bed = Bed::new().unwrap();
+    let hosts = [bed.host("client").unwrap(), bed.host("server").unwrap()];
+    hosts[0].veth("eth0", &hosts[1], "eth0").unwrap();
+    let folder = tempfile::tempdir().unwrap();
+    let before = state(&hosts[0]);
+    let journals = || fs::read_dir(folder.path()).unwrap().count();
+    for signals in [&[libc::SIGINT; 2][..], &[libc::SIGHUP; 2], &[libc::SIGKILL]] {
+        let mut command = hosts[0].command(env!("CARGO_BIN_EXE_unbloat")).unwrap();
+        command.args(["sqm", "apply", "--interface", "eth0", "--qdisc", "fifo"]);
+        command
+            .args(LINE)
+            .arg("--hold")
+            .env("UNBLOAT_RUN", folder.path());
+        let mut held = command.stderr(Stdio::null()).spawn().unwrap();
+        until("nothing is shaped", || state(&hosts[0]) != before);
+        for signal in signals {
+            tell(&held, *signal);
+            sleep(Duration::from_millis(10));
+        }
+        held.wait().unwrap();
+        until("it stays", || state(&hosts[0]) == before && journals() == 0);
+    }
+}
+
+#[test]
+fn a_shaper_that_was_to_last_does_not_where_it_is_stopped_before_it_stands() {
+    if !unbloat_skip::is_root("a shaper") {
+        return;
+    }
+    let bed = Bed::new().unwrap();
+    let hosts = [bed.host("client").unwrap(), bed.host("server").unwrap()];
+    hosts[0].veth("eth0", &hosts[1], "eth0").unwrap();
+    let folder = tempfile::tempdir().unwrap();
+    // A tc that is slow, so that the request comes before the shaper stands.
+    let slow = folder.path().join("tc");
+    fs::write(&slow, "#!/bin/sh\nsleep 0.5\nexec \"$TC\" \"$@\"\n").unwrap();
+    let mode = std::os::unix::fs::PermissionsExt::from_mode(0o755);
+    fs::set_permissions(&slow, mode).unwrap();
+    let path = std::env::var("PATH").unwrap();
+    let tc = path.split(':').map(|place| Path::new(place).join("tc"));
+    let tc = tc.into_iter().find(|tc| tc.exists()).unwrap();
+    let journals = folder.path().join("run");
+    let before = state(&hosts[0]);
+    let mut command = hosts[0].command(env!("CARGO_BIN_EXE_unbloat")).unwrap();
+    command.args(["sqm", "apply", "--interface", "eth0", "--qdisc", "fifo"]);
+    command
+        .args(LINE)
+        .env("UNBLOAT_RUN", &journals)
+        .env("TC", tc);
+    command.env("PATH", format!("{}:{path}", folder.path().display()));
+    let applied = command.stderr(Stdio::piped()).spawn().unwrap();
+    until("nothing is claimed", || {
+        fs::read_dir(&journals).is_ok_and(|mut list| list.next().is_some())
+    });
+    tell(&applied, libc::SIGTERM);
+    let output = applied.wait_with_output().unwrap();
+    assert_eq!(output.status.code(), Some(130), "{}", text(&output.stderr));
+    assert_eq!(state(&hosts[0]), before);
+}
+
+#[test]
+fn a_shaper_that_somebody_replaces_is_held_no_longer() {
+    if !unbloat_skip::is_root("a shaper") {
+        return;
+    }
+    let bed = Bed::new().unwrap();
+    let hosts = [bed.host("client").unwrap(), bed.host("server").unwrap()];
+    hosts[0].veth("eth0", &hosts[1], "eth0").unwrap();
+    let folder = tempfile::tempdir().unwrap();
+    let before = state(&hosts[0]);
+    // As a restart of networkd does it.
+    let words = "qdisc replace dev eth0 root handle 9: pfifo limit 50";
+    let mut command = hosts[0].command(env!("CARGO_BIN_EXE_unbloat")).unwrap();
+    command.args(["sqm", "apply", "--interface", "eth0", "--qdisc", "fifo"]);
+    command
+        .args(LINE)
+        .arg("--hold")
+        .env("UNBLOAT_RUN", folder.path());
+    let mut held = command.stderr(Stdio::piped()).spawn().unwrap();
+    let mut said = BufReader::new(held.stderr.take().unwrap()).lines();
+    assert!(said.any(|line| line.unwrap().contains("until Ctrl-C")));
+    let mut tc = hosts[0].command("tc").unwrap();
+    assert!(tc.args(words.split(' ')).status().unwrap().success());
+    assert!(said.any(|line| line.unwrap().contains("eth0 is shaped no longer")));
+    assert_eq!(held.wait().unwrap().code(), Some(1));
     assert_eq!(state(&hosts[0]), before);
 }

@@ -1,6 +1,7 @@
 //! `unbloat uplink` on a device: alone there, and undone when it is killed. Needs root and tc, and says so when it is skipped.
 
 use std::fs;
+use std::io::{BufRead, BufReader};
 use std::process::{Child, Command, Stdio};
 use std::thread::sleep;
 use std::time::{Duration, Instant};
@@ -67,5 +68,38 @@ fn a_second_control_is_refused_and_a_killed_one_is_undone_at_once() {
         victim.kill().unwrap();
         victim.wait().unwrap();
         until("the class stays", || state() == before);
+    }
+}
+
+#[test]
+fn a_device_that_goes_or_has_another_name_ends_it_and_is_told() {
+    if !may_run() {
+        return;
+    }
+    for words in ["link del wwan0", "link set wwan0 name other0"] {
+        let bed = Bed::new().unwrap();
+        let [host, other] = ["phone", "net"].map(|role| bed.host(role).unwrap());
+        host.veth("wwan0", &other, "eth0").unwrap();
+        let folder = tempfile::tempdir().unwrap();
+        let reports = folder.path().join("reports");
+        fs::write(&reports, "{\"buffered_bytes\": 300000}\n").unwrap();
+        let mut command = host.command(env!("CARGO_BIN_EXE_unbloat")).unwrap();
+        command.args(["uplink", "--interface", "wwan0", "--source"]);
+        command.arg(format!("modem:{}", reports.display()));
+        command.env("UNBLOAT_RUN", folder.path().join("run"));
+        command.stdout(Stdio::piped()).stderr(Stdio::piped());
+        let mut control = command.spawn().unwrap();
+        // It controls once it says so.
+        let mut lines = BufReader::new(control.stdout.take().unwrap()).lines();
+        lines.next().unwrap().unwrap();
+        let mut ip = host.command("ip").unwrap();
+        assert!(ip.args(words.split(' ')).status().unwrap().success());
+        lines.for_each(drop);
+        let output = control.wait_with_output().unwrap();
+        let said = String::from_utf8_lossy(&output.stderr);
+        let told = said.contains("there is no device \"wwan0\"");
+        assert!(!output.status.success() && told, "{said}");
+        let left = fs::read_dir(folder.path().join("run")).unwrap();
+        assert_eq!(left.count(), 0, "{words}");
     }
 }

@@ -5,15 +5,25 @@ use crate::run::run_for;
 use unbloat_offload::MERGING;
 use unbloat_sqm::tc::{Change, changes};
 use unbloat_sqm::{Device, Plan};
-use unbloat_undo::{Claim, Journals, Purpose, Resource, Step};
+use unbloat_undo::{Claim, Journals, Purpose, Resource, Step, outgoing};
 
 /// A shaper that is in place; it goes away when this is dropped, unless it is kept.
 #[derive(Debug)]
 pub struct Held {
     claim: Claim,
+    devices: [Device; 2],
+    placed: [Option<Standing>; 2],
 }
 
+/// Which disciplines a device of some index has, by kind, parent and handle.
+type Standing = (u32, Vec<(String, u32, u32)>);
+
 impl Held {
+    /// Whether it is still as it was put in place: its devices are there by their names, and nobody has replaced their disciplines.
+    pub fn stands(&self) -> bool {
+        self.devices.each_ref().map(standing) == self.placed
+    }
+
     /// Leaves it in place: until [`remove`], or the next boot.
     pub fn keep(self) -> Result<(), ShaperError> {
         Ok(self.claim.keep()?)
@@ -44,7 +54,21 @@ pub fn apply(journals: &Journals, plan: &Plan, command: &str) -> Result<Held, Sh
             }
         }
     }
-    Ok(Held { claim })
+    let devices = [plan.device.clone(), plan.device.ifb()];
+    Ok(Held {
+        placed: devices.each_ref().map(standing),
+        devices,
+        claim,
+    })
+}
+
+/// None: there is no such device.
+fn standing(device: &Device) -> Option<Standing> {
+    let (index, disciplines) = outgoing(device.as_str()).ok()?;
+    let places = disciplines
+        .into_iter()
+        .map(|d| (d.kind, d.parent, d.handle));
+    Some((index, places.collect()))
 }
 
 /// Writes down how a change is undone.

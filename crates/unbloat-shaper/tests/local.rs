@@ -67,6 +67,30 @@ fn in_host(job: impl FnOnce(&Journals) + Send) {
 }
 
 #[test]
+fn whoever_replaces_a_discipline_or_renames_the_device_is_seen() {
+    let tell = |program: &str, words: &str| {
+        let status = Command::new(program).args(words.split(' ')).status();
+        assert!(status.unwrap().success(), "{words}");
+    };
+    in_host(|journals| {
+        let replaced = "qdisc replace dev eth0 root handle 9: pfifo limit 50";
+        let gone = "link del ifb4eth0";
+        let renamed = "link set eth0 name wan0";
+        for (program, words) in [("tc", replaced), ("ip", gone), ("ip", renamed)] {
+            let before = state();
+            let held = apply(journals, &plan(Qdisc::Fifo), "a test").unwrap();
+            assert!(held.stands());
+            tell(program, words);
+            assert!(!held.stands(), "{words}");
+            held.release().unwrap();
+            if words != renamed {
+                assert_eq!(state(), before, "{words}");
+            }
+        }
+    });
+}
+
+#[test]
 fn what_is_planned_stands_on_the_device_and_leaves_it_as_it_was() {
     in_host(|journals| {
         let before = state();

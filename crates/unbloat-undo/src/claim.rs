@@ -9,6 +9,7 @@ use crate::resource::{Purpose, Resource};
 use crate::step::Step;
 use std::io::{self, Write};
 use std::os::fd::{AsRawFd, BorrowedFd};
+use std::os::unix::fs::FileExt;
 use std::os::unix::process::CommandExt;
 use std::process::Command;
 
@@ -70,7 +71,24 @@ impl Claim {
     /// stay written down for [`crate::recover`].
     pub fn undo(mut self) -> Result<(), UndoError> {
         self.is_settled = true;
+        let let_go = self.keep_no_longer();
+        let_go.map_err(|source| self.entry.failed(source))?;
         self.undo_all()
+    }
+
+    /// What was kept, and is half undone when this process is killed, is for others to undo.
+    fn keep_no_longer(&self) -> io::Result<()> {
+        let kept = Line::Kept.to_text();
+        let mut last = vec![0; kept.len()];
+        let file = &self.file.0;
+        let Some(begin) = file.metadata()?.len().checked_sub(kept.len() as u64) else {
+            return Ok(());
+        };
+        file.read_exact_at(&mut last, begin)?;
+        match last == kept.as_bytes() {
+            true => file.set_len(begin),
+            false => Ok(()),
+        }
     }
 
     /// Lets the change outlast this process: nobody but [`Claim::kept`] takes it over.

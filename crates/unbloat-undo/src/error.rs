@@ -57,6 +57,8 @@ pub enum UndoError {
     NoSetting { path: PathBuf },
     #[error("the kernel's tables could not be read: {0}")]
     Kernel(io::Error),
+    #[error("no second process could be made that undoes what a kill would leave: {0}")]
+    Guard(io::Error),
     #[error("could not undo all of it: {}", said(failures))]
     NotUndone { failures: Vec<String> },
 }

@@ -1,7 +1,7 @@
 //! What a killed owner changed is undone at once.
 
+use crate::error::UndoError;
 use crate::journals::Journals;
-use std::io;
 use std::thread::sleep;
 use std::time::Duration;
 use unbloat_guard::{Ended, Guard};
@@ -10,15 +10,19 @@ use unbloat_guard::{Ended, Guard};
 const LOOKS: u32 = 1_000;
 const LOOK: Duration = Duration::from_millis(5);
 
-/// For commands whose change is bad for traffic once nobody attends to it. To be called before any thread runs and before anything is claimed: the
-/// child would hold the claims. If the guard is killed too, the next start undoes as ever.
-pub fn guard() -> io::Result<Guard> {
+/// For commands that change the host: it undoes what they leave, and what `sweep` finds of what is not in journals. To be called before any thread runs
+/// and before anything is claimed: the child would hold the claims. If the guard is killed too, the next start undoes as ever.
+pub fn guard(sweep: impl FnOnce()) -> Result<Guard, UndoError> {
     // SAFETY: plain call.
     let owner = unsafe { libc::getpid() };
-    Guard::fork(|ended| match ended {
+    let forked = Guard::fork(|ended| match ended {
         Ended::LetGo => {}
-        Ended::Killed => undo(owner),
-    })
+        Ended::Killed => {
+            undo(owner);
+            sweep();
+        }
+    });
+    forked.map_err(UndoError::Guard)
 }
 
 fn undo(owner: libc::pid_t) {

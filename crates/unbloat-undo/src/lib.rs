@@ -48,7 +48,8 @@ pub use error::UndoError;
 pub use guard::guard;
 pub use journals::{Holding, Journals, Left, Recovered};
 pub use resource::{Purpose, Resource};
-pub use step::{Family, Step};
+pub use step::{Family, Step, outgoing};
+pub use unbloat_guard::Guard;
 
 /// Undoes what commands changed that live no longer; those that keep their change are left alone.
 ///

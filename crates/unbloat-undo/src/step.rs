@@ -232,6 +232,15 @@ impl Step {
     }
 }
 
+/// A device's index, and the disciplines that it has now at its root and below.
+pub fn outgoing(device: &str) -> Result<(u32, Vec<Discipline>), UndoError> {
+    let netlink = open()?;
+    let index = index(&netlink, device)?;
+    let all = discipline::on(&netlink, index).map_err(UndoError::Kernel)?;
+    let out = all.into_iter().filter(|d| d.parent != INGRESS);
+    Ok((index, out.collect()))
+}
+
 fn open() -> Result<Netlink, UndoError> {
     Netlink::open().map_err(UndoError::Kernel)
 }

@@ -228,6 +228,28 @@ fn what_is_kept_lasts_until_it_is_taken_over() {
 }
 
 #[test]
+fn what_was_kept_and_is_half_undone_is_for_the_next_start() {
+    if !is_root() {
+        return;
+    }
+    let (_bed, hosts) = bed();
+    let folder = tempfile::tempdir().unwrap();
+    hosts[0]
+        .within(|| {
+            let journals = Journals::at(folder.path().to_owned()).unwrap();
+            let mut claim = journals.take(&queues(), &purpose("a test")).unwrap();
+            // Nobody can delete it: the undoing stops there, as a kill would stop it.
+            let name = "lo".to_owned();
+            claim.before(Step::Link { name, index: None }).unwrap();
+            claim.keep().unwrap();
+            let kept = journals.kept(&queues()).unwrap().unwrap();
+            assert!(matches!(kept.undo(), Err(UndoError::NotUndone { .. })));
+            assert_eq!(journals.recover().unwrap().len(), 1, "it is tried again");
+        })
+        .unwrap();
+}
+
+#[test]
 fn what_a_killed_owner_left_is_undone_at_the_next_start_in_its_namespace() {
     if !is_root() {
         return;

@@ -18,7 +18,7 @@ use std::sync::atomic::Ordering;
 use std::time::Duration;
 use unbloat_autorate::Decision;
 use unbloat_steer::{Options, Shaper, Source, Steer, SteerError, Tap, by_wall_clock};
-use unbloat_undo::{Claim, Purpose, Resource, Step, UndoError, guard};
+use unbloat_undo::{Claim, Purpose, Resource, Step, UndoError};
 
 #[derive(Debug, thiserror::Error)]
 pub enum CommandError {
@@ -40,8 +40,6 @@ pub enum CommandError {
     Reflector(String),
     #[error("Ctrl-C cannot be caught: {0}")]
     Signal(#[from] ctrlc::Error),
-    #[error("no process could be made that puts rates back if this one is killed: {0}")]
-    Guard(io::Error),
     #[error(transparent)]
     Print(#[from] PrintError),
 }
@@ -53,8 +51,7 @@ pub fn run(args: &Args) -> Result<Exit, CommandError> {
     }
     let options = args.options()?;
     // Before there are threads or claims.
-    let guarded = (!options.dry_run).then(guard).transpose();
-    let _guard = guarded.map_err(CommandError::Guard)?;
+    let _guard = (!options.dry_run).then(recovery::guarded).transpose()?;
     let stop = stop_on_ctrl_c()?;
     if let Some(seconds) = args.seconds {
         let stop = Arc::clone(&stop);

@@ -4,12 +4,15 @@ use crate::exit::Exit;
 use crate::lab::{ShellError, behind};
 use crate::output::{OutputError, run_dir};
 use crate::print::{self, PrintError, note};
+use crate::recovery;
 use serde::Deserialize;
 use std::fs::File;
 use std::io::{self, BufRead, BufReader};
+use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdout, Command, Stdio};
 use unbloat_lab::{LabError, Shell};
+use unbloat_undo::UndoError;
 
 /// The recorded downlink of an LTE network (see traces/README.md), as it is.
 const TRACE: &[u8] = include_bytes!("../../../../traces/mahimahi/Verizon-LTE-short.down.gz");
@@ -44,6 +47,8 @@ pub enum DemoError {
     #[error("cannot write {path}: {source}", path = path.display())]
     Write { path: PathBuf, source: io::Error },
     #[error(transparent)]
+    Undo(#[from] UndoError),
+    #[error(transparent)]
     Print(#[from] PrintError),
 }
 
@@ -69,6 +74,8 @@ pub fn run(args: &Args) -> Result<Exit, DemoError> {
         "--",
         "nothing",
     ];
+    // Before there are threads.
+    let _guard = recovery::guarded()?;
     let shell = behind(&path)?;
     note!(
         "unbloat: a recorded LTE downlink behind a buffer of 1 MB, 10 Mbit/s up behind one of 400 kB, between two networks of this machine"
@@ -117,7 +124,10 @@ struct Said {
 impl Server {
     fn start(shell: &Shell) -> Result<Server, DemoError> {
         let [listen, echo] = PORTS.map(|port| format!("{}:{port}", shell.outside()));
-        let mut child = Command::new(program()?)
+        let mut server = Command::new(program()?);
+        // SAFETY: between fork and program it makes one system call.
+        unsafe { server.pre_exec(end_with_parent) };
+        let mut child = server
             .args(["serve", "--json", "--listen", &listen, "--echo", &echo])
             .args(["--congestion-control", "cubic"])
             .stdin(Stdio::null())
@@ -142,6 +152,15 @@ impl Server {
             fingerprint,
             _said: said,
         })
+    }
+}
+
+/// It does not outlast a demo that is killed.
+fn end_with_parent() -> io::Result<()> {
+    // SAFETY: the call concerns the calling process alone.
+    match unsafe { libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL) } {
+        0 => Ok(()),
+        _ => Err(io::Error::last_os_error()),
     }
 }
 

@@ -6,7 +6,8 @@ mod text;
 pub use args::{Args, standard};
 
 use crate::exit::Exit;
-use crate::print::{self, PrintError, note};
+use crate::print::{self, PrintError};
+use crate::recovery;
 use crate::stop::stop_on_ctrl_c;
 use console::Term;
 use std::io::{self, stderr};
@@ -15,7 +16,7 @@ use std::process::{Child, Command, ExitStatus, Stdio};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::sleep;
 use std::time::{Duration, Instant};
-use unbloat_window::{Cgroup, Flow, Hold, Router, WindowError, guard, own_name, sweep};
+use unbloat_window::{Cgroup, Flow, Hold, Router, WindowError, guard, own_name};
 
 /// How often it is asked whether to stop.
 const NAP: Duration = Duration::from_millis(50);
@@ -45,9 +46,7 @@ pub fn run(args: &Args) -> Result<Exit, CommandError> {
         let stop = stop_on_ctrl_c()?;
         return look(args, &|| router.flows(), None, &stop);
     }
-    for name in sweep() {
-        note!("unbloat: removed the control group {name} of a process that was killed");
-    }
+    recovery::sweep();
     let group = match &args.cgroup {
         Some(name) => Cgroup::open(name)?,
         None => Cgroup::make(&own_name())?,

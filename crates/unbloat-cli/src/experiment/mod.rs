@@ -71,6 +71,8 @@ pub enum ExperimentError {
     Output(#[from] OutputError),
     #[error("cannot watch for Ctrl-C: {0}")]
     Signal(#[from] ctrlc::Error),
+    #[error(transparent)]
+    Undo(#[from] unbloat_undo::UndoError),
     #[error(
         "captures are of a single run with a folder: leave out --repeats, [sweep] and arrays in --set, and give --out where --format is given"
     )]

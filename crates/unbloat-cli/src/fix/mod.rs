@@ -67,6 +67,8 @@ pub fn run(args: &Args) -> Result<Exit, FixError> {
     let (Some(options), true) = (all.pop(), all.is_empty()) else {
         return Err(FixError::Sweep);
     };
+    // Before there are threads or claims.
+    let _guard = (!args.dry_run).then(recovery::guarded).transpose()?;
     if !args.dry_run && args.router.is_none() {
         // Before a minute of testing, not after it.
         if !may_change_queues() {

@@ -1,7 +1,7 @@
 //! Receive windows of this process, held by the law of `unbloat drwa` during the second test.
 
 use crate::drwa;
-use unbloat_window::{Cgroup, Hold, WindowError, own_name, sweep};
+use unbloat_window::{Cgroup, Hold, WindowError, own_name};
 
 /// Ends with the process that has it, however that ends: its connections are those that are held.
 pub struct Window {
@@ -11,7 +11,6 @@ pub struct Window {
 
 impl Window {
     pub fn begin() -> Result<Window, WindowError> {
-        sweep();
         let group = Cgroup::make(&own_name())?;
         let begun = hold(&group);
         if begun.is_err() {

@@ -6,6 +6,7 @@ use crate::exit::Exit;
 use crate::experiment::{self, Came, Common, ExperimentError, Progress, Runner, order};
 use crate::output::OutputError;
 use crate::print::note;
+use crate::recovery;
 use crate::stop::stop_on_ctrl_c;
 use serde_json::{Value, json};
 use std::path::Path;
@@ -82,6 +83,8 @@ pub fn run(args: &Args) -> Result<Exit, ExperimentError> {
     if capture.is_some() && (plan.runs() > 1 || !args.common.writes_run()) {
         return Err(ExperimentError::Captures);
     }
+    // Before there are threads.
+    let _guard = (!args.is_virtual).then(recovery::guarded).transpose()?;
     let stop = stop_on_ctrl_c()?;
     let captures = capture.map(|capture| captures(&args.common, capture));
     let captures = captures.transpose()?;

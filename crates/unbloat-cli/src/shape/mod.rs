@@ -14,7 +14,7 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 use unbloat_shape::{Event, ShapeError, Shaper};
-use unbloat_undo::{Claim, Purpose, Resource, UndoError};
+use unbloat_undo::{Claim, Purpose, Resource, UndoError, outgoing};
 
 #[derive(Debug, thiserror::Error)]
 pub enum CommandError {
@@ -32,6 +32,8 @@ pub enum CommandError {
 
 pub fn run(args: &Args) -> Result<Exit, CommandError> {
     let options = args.options().ok_or(CommandError::Nothing)?;
+    // Before there are threads or claims.
+    let _guard = recovery::guarded()?;
     recovery::journals()?;
     // Nothing has to be undone, the kernel does that; but nobody else is to change the same queues.
     let queues = Resource::Queues {
@@ -50,7 +52,13 @@ pub fn run(args: &Args) -> Result<Exit, CommandError> {
     }
     let watched = Arc::clone(&stop);
     let mut unread = None;
+    let mut was_there = true;
     let mut tell = |event: Event| {
+        let is_there = is_there(&options.interface);
+        if is_there != was_there {
+            was_there = is_there;
+            note!("unbloat: {}", change(&options.interface, is_there));
+        }
         let text = match args.json {
             true => line::json(&event),
             false => line::text(&event),
@@ -63,4 +71,18 @@ pub fn run(args: &Args) -> Result<Exit, CommandError> {
     };
     shaper.run(&stop, &mut tell)?;
     unread.map_or(Ok(Exit::Complete), |error| Err(error.into()))
+}
+
+fn is_there(interface: &str) -> bool {
+    !matches!(outgoing(interface), Err(UndoError::NoDevice { .. }))
+}
+
+/// The rules are by name: a device that comes back, or gets the name, is shaped.
+fn change(interface: &str, is_there: bool) -> String {
+    match is_there {
+        true => format!("{interface} is there again, and shaped"),
+        false => format!(
+            "no interface is named \"{interface}\" any longer: nothing is shaped until one is"
+        ),
+    }
 }

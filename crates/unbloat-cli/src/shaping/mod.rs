@@ -6,6 +6,7 @@ mod search;
 pub use own::Own;
 pub use search::{End, Search, SearchError, Tried};
 
+use crate::print::note;
 use crate::recovery;
 use std::fmt;
 use unbloat_shape::{Options, ShapeError};
@@ -55,6 +56,10 @@ impl Ground {
     pub fn there(target: &Target, device: Option<&Device>) -> Result<Ground, ShapingError> {
         let router = Router::new(target.clone());
         let look = router.look()?;
+        // Nobody is left there to undo it.
+        note!(
+            "unbloat: if this is killed, a shaper may stay on {target}: unbloat sqm remove --router {target} takes it away"
+        );
         let names: Vec<&str> = look.offered.iter().map(String::as_str).collect();
         let qdisc = Qdisc::best(&names).ok_or(ShapingError::NothingOffered)?;
         let device = match (device, look.outward) {

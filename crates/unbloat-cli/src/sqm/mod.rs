@@ -32,6 +32,8 @@ use unbloat_undo::{Purpose, UndoError};
 
 /// How often it is asked whether to stop.
 const NAP: Duration = Duration::from_millis(50);
+/// How often a shaper that is held is looked at: each second.
+const NAPS_TO_LOOK: u32 = 20;
 
 #[derive(Debug, thiserror::Error)]
 pub enum CommandError {
@@ -81,6 +83,10 @@ pub enum CommandError {
     Config { file: String, source: UciError },
     #[error("cannot read {file}: {source}")]
     Read { file: String, source: io::Error },
+    #[error(
+        "{0} is shaped no longer: the device has gone or has another name, or somebody has replaced its queues; start again when that is settled"
+    )]
+    Replaced(String),
     #[error("Ctrl-C cannot be caught: {0}")]
     Signal(#[from] ctrlc::Error),
     #[error("writing failed: {0}")]
@@ -205,6 +211,8 @@ fn put_here(args: &ApplyArgs) -> Result<Exit, CommandError> {
     if args.dry_run {
         return tell_applied(args, &plan);
     }
+    // Before there are threads or claims.
+    let _guard = recovery::guarded()?;
     let journals = recovery::journals()?;
     let stop = crate::stop::stop_on_ctrl_c()?;
     let held = apply(&journals, &plan, &Purpose::this_command().command)?;
@@ -215,26 +223,40 @@ fn put_here(args: &ApplyArgs) -> Result<Exit, CommandError> {
     let is_stopped = || stop.load(Ordering::Relaxed);
     if args.hold {
         note!("unbloat: shaping {} until Ctrl-C", plan.device);
+        let mut naps = 0;
         while !is_stopped() {
             sleep(NAP);
+            naps += 1;
+            if naps % NAPS_TO_LOOK == 0 && !held.stands() {
+                held.release()?;
+                return Err(CommandError::Replaced(plan.device.to_string()));
+            }
         }
         held.release()?;
         return Ok(Exit::Complete);
     }
     match end {
-        None => held.keep()?,
-        Some(end) => return confirmed(held, end, is_stopped),
+        None if is_stopped() => {
+            held.release()?;
+            note!("unbloat: stopped; all is as before");
+            Ok(Exit::Interrupted)
+        }
+        None => keep(held, &plan.device),
+        Some(end) => confirmed(held, &plan.device, end, is_stopped),
     }
-    note!(
-        "unbloat: unbloat sqm remove --interface {} takes it away",
-        plan.device
-    );
+}
+
+/// Says how it goes before nobody else would undo it.
+fn keep(held: Held, device: &Device) -> Result<Exit, CommandError> {
+    note!("unbloat: unbloat sqm remove --interface {device} takes it away");
+    held.keep()?;
     Ok(Exit::Complete)
 }
 
 /// Keeps it when a line comes from the terminal in time.
 fn confirmed(
     held: Held,
+    device: &Device,
     end: Instant,
     is_stopped: impl Fn() -> bool,
 ) -> Result<Exit, CommandError> {
@@ -247,10 +269,7 @@ fn confirmed(
     note!("unbloat: press Enter to keep it; else it is taken away");
     while Instant::now() < end && !is_stopped() {
         match lines.recv_timeout(NAP) {
-            Ok(true) => {
-                held.keep()?;
-                return Ok(Exit::Complete);
-            }
+            Ok(true) => return keep(held, device),
             Ok(false) => break,
             Err(_) => {}
         }
@@ -322,6 +341,7 @@ fn take_away(args: &PlaceArgs) -> Result<Exit, CommandError> {
             (device, is_done)
         }
         None => {
+            let _guard = recovery::guarded()?;
             let journals = recovery::journals()?;
             let device: Device = place::device(args.interface.as_ref(), None)?;
             let is_done = remove(&journals, &device)?;

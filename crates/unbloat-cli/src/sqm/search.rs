@@ -4,6 +4,7 @@ use super::args::SearchArgs;
 use super::{CommandError, place, print_json, tell, text, told};
 use crate::exit::Exit;
 use crate::print::note;
+use crate::recovery;
 use crate::shaping::{End, Ground, Placed, Search, SearchError};
 use crate::stop::stop_on_ctrl_c;
 use crate::test::RunTestError;
@@ -16,6 +17,8 @@ pub fn run(args: &SearchArgs) -> Result<Exit, CommandError> {
     let (Some(options), true) = (all.pop(), all.is_empty()) else {
         return Err(CommandError::Several);
     };
+    // Before there are threads or claims.
+    let _guard = recovery::guarded()?;
     let stop = stop_on_ctrl_c()?;
     let given = &args.given;
     let framing = place::framing(&given.line)?.unwrap_or(Framing::NONE);

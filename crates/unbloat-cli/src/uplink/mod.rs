@@ -6,7 +6,6 @@ use crate::recovery;
 use crate::stop::stop_on_ctrl_c;
 use clap::builder::ValueParser;
 use std::io::{self, Write};
-use unbloat_undo::guard;
 use unbloat_units::{Bytes, Delta};
 use unbloat_uplink::Params;
 use unbloat_uplink_host::{
@@ -66,8 +65,6 @@ pub struct Args {
 pub enum CommandError {
     #[error(transparent)]
     Uplink(#[from] UplinkError),
-    #[error("no second process could be started to undo what a kill would leave: {0}")]
-    Guard(io::Error),
     #[error("Ctrl-C cannot be caught: {0}")]
     Signal(#[from] ctrlc::Error),
     #[error("writing failed: {0}")]
@@ -79,7 +76,7 @@ pub fn run(args: &Args) -> Result<Exit, CommandError> {
         return show(args);
     };
     // Before any thread is started.
-    let _guard = guard().map_err(CommandError::Guard)?;
+    let _guard = recovery::guarded().map_err(UplinkError::from)?;
     recovery::journals().map_err(UplinkError::from)?;
     let stop = stop_on_ctrl_c()?;
     let limits = Limits {

@@ -10,11 +10,13 @@ pub use series::table;
 use crate::exit::Exit;
 use crate::output::OutputError;
 use crate::print::note;
+use crate::recovery;
 use std::ffi::OsString;
 use std::os::unix::process::ExitStatusExt;
 use std::path::PathBuf;
 use std::process::ExitStatus;
 use unbloat_lab::{LabError, Shell};
+use unbloat_undo::UndoError;
 
 /// Runs a command in a network of its own, whose only way out is an emulated path to this one. Shells nest: each adds its part
 /// of the path. Needs root.
@@ -108,6 +110,8 @@ pub enum ShellError {
     },
     #[error(transparent)]
     Output(#[from] OutputError),
+    #[error(transparent)]
+    Undo(#[from] UndoError),
 }
 
 /// A network behind the path that such words ask for, as after `unbloat lab`; its command is not run.
@@ -124,6 +128,8 @@ pub fn behind(words: &[&str]) -> Result<Shell, ShellError> {
 
 pub fn run(args: &Args) -> Result<Exit, ShellError> {
     let (path, links) = path::of(args)?;
+    // Before there are threads.
+    let _guard = recovery::guarded()?;
     signals::watch();
     let is_kept = args.out.is_some() || args.series.is_some();
     let shell = Shell::make(path, args.seed, is_kept, args.modem.as_deref())?;
