@@ -1,5 +1,7 @@
 """A server of HTTP/2 that answers nothing of what is asked; its client asks for the description on stream 1."""
 
+import asyncio
+
 from wire.http2 import PREFACE, settings
 from wire.liar import Server
 
@@ -23,8 +25,12 @@ class Http2(Server):
         await self.lie()
 
     async def send(self, data):
+        # A connection that the client ended takes everything and never lets others have their turn.
+        if self.writer.is_closing():
+            raise ConnectionResetError
         self.writer.write(data)
         await self.writer.drain()
+        await asyncio.sleep(0)
 
     async def lie(self):
         while await self.reader.read(65536):
