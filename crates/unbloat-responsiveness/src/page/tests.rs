@@ -260,9 +260,9 @@ fn what_single_lanes_wait_for_is_not_the_queue() {
 
 /// What the server's kernel measures during the download: 18 ms and what `added_ms` is.
 fn kernel(added_ms: f64) -> Vec<(f64, f64)> {
-    let at = (0..100).map(|k| 4_000.0 + f64::from(k) * 70.0);
+    let times = (0..100).map(|k| 4_000.0 + f64::from(k) * 70.0);
     let of = |at| if at < 6_000.0 { 18.0 } else { 18.0 + added_ms };
-    at.map(|at| (at, of(at))).collect()
+    times.map(|at| (at, of(at))).collect()
 }
 
 #[test]
