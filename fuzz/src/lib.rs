@@ -1,8 +1,14 @@
 //! What must hold for any bytes at all; shared by the fuzz targets and by the test that replays
 //! their corpora.
 
+mod answers;
 mod echo;
+mod files;
+mod frames;
+mod heap;
+mod runs;
 mod segments;
+mod words;
 
 use unbloat_app::{
     ClientHello, ContentClass, CryptoAssembler, DnsMessage, HttpRequest, HttpResponse, QuicClient,
@@ -11,21 +17,46 @@ use unbloat_capture::read_all;
 use unbloat_units::Time;
 use unbloat_wire::{Batch, FlowHasher, LinkType, Parser, ParserParams};
 
+pub use answers::{account, device, journal, kernel, ndt7, page, probe, router, service, tested};
 pub use echo::echo;
+pub use files::{campaign, configuration, link, scenario, value};
+pub use frames::{frames, request};
+pub use runs::{run, tables};
 pub use segments::tcp;
 pub use unbloat_serve::fuzz::connection as serve;
+pub use words::said;
 
 /// A check, by the name of its corpus.
 pub type Check = fn(&[u8]);
 
 /// All checks.
-pub const ALL: [(&str, Check); 6] = [
+pub const ALL: [(&str, Check); 26] = [
     ("capture", capture),
     ("parse", parse),
     ("tcp", tcp),
     ("app", app),
     ("echo", echo),
     ("serve", serve),
+    ("frames", frames),
+    ("request", request),
+    ("said", said),
+    ("link", link),
+    ("scenario", scenario),
+    ("campaign", campaign),
+    ("configuration", configuration),
+    ("value", value),
+    ("run", run),
+    ("tables", tables),
+    ("router", router),
+    ("kernel", kernel),
+    ("account", account),
+    ("ndt7", ndt7),
+    ("service", service),
+    ("probe", probe),
+    ("journal", journal),
+    ("page", page),
+    ("tested", tested),
+    ("device", device),
 ];
 
 fn parser() -> Parser {

@@ -43,6 +43,8 @@ const MOST_REFLECTORS: usize = 256;
 /// Beyond these a value is a slip of the pen.
 const MOST_KBPS: u64 = 1_000_000_000;
 const MOST_MS: f64 = 60_000.0;
+/// Less is no time for our clocks.
+const LEAST_MS: f64 = 0.001;
 
 impl Config {
     pub fn read(text: &str) -> Config {
@@ -75,7 +77,7 @@ impl Config {
                     self.thresholds_ms[place.0][place.1] = plain
                         .parse()
                         .ok()
-                        .filter(|ms: &f64| *ms > 0.0 && *ms <= MOST_MS);
+                        .filter(|ms: &f64| (LEAST_MS..=MOST_MS).contains(ms));
                 }
             }
         }

@@ -184,7 +184,7 @@ fn items<'n>(node: &'n Node, path: &str) -> Result<&'n [Node], Error> {
 fn check_name(node: &Node, path: &str, name: &str) -> Result<(), Error> {
     let is_fit = !name.trim().is_empty()
         && name.chars().count() <= LONGEST_NAME
-        && !name.chars().any(char::is_control);
+        && !name.chars().any(unbloat_said::acts);
     match is_fit {
         true => Ok(()),
         false => fault(

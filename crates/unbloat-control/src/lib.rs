@@ -12,6 +12,8 @@ mod bpf;
 mod btf;
 mod control;
 mod error;
+#[cfg(feature = "fuzz")]
+pub mod fuzz;
 mod loaded;
 mod object;
 #[cfg(test)]

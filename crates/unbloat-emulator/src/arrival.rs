@@ -121,6 +121,12 @@ fn checksum(vnet: &VnetHeader, ip: &Header) -> Option<Checksum> {
         });
     }
     let (start, offset) = (vnet.csum_start, vnet.csum_offset);
+    let is_tcp = ip.protocol == ip::TCP && !ip.is_fragment;
+    let is_its = (usize::from(start), usize::from(offset)) == (ip.len, tcp::CHECKSUM);
+    // Elsewhere the field would lie in the payload, which segments do not share.
+    if is_tcp && !is_its {
+        return None;
+    }
     let end = usize::from(start) + usize::from(offset) + 2;
     (usize::from(start) >= ip.len && end <= ip.total.min(MAX_HEAD))
         .then_some(Checksum::Partial { start, offset })
@@ -134,5 +140,36 @@ fn head_len(ip: &Header, tcp_len: Option<usize>, checksum: Checksum) -> usize {
             own.max(usize::from(start) + usize::from(offset) + 2)
         }
         Checksum::Full | Checksum::Verified => own,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::vnet::Gso;
+
+    /// A vnet header and a TCP segment of 100 bytes behind it.
+    fn read(vnet: VnetHeader) -> Vec<u8> {
+        let mut packet = vec![0; 140];
+        packet[..4].copy_from_slice(&[0x45, 0, 0, 140]);
+        packet[9] = ip::TCP;
+        packet[20 + 12] = 5 << 4;
+        [&vnet.bytes()[..], &packet].concat()
+    }
+
+    #[test]
+    fn an_unfinished_checksum_of_tcp_is_where_tcp_has_it() {
+        let with = |offset| VnetHeader {
+            needs_csum: true,
+            csum_start: 20,
+            csum_offset: offset,
+            gso: Some(Gso {
+                is_v6: false,
+                segment: 2000,
+            }),
+            ..VnetHeader::default()
+        };
+        assert!(Arrival::parse(&read(with(16)), true).is_some());
+        assert!(Arrival::parse(&read(with(60)), true).is_none());
     }
 }

@@ -20,6 +20,8 @@ mod egress;
 mod emulator;
 mod error;
 mod flight;
+#[cfg(feature = "fuzz")]
+pub mod fuzz;
 mod ip;
 mod modem;
 mod plane;

@@ -25,6 +25,8 @@ mod answers;
 mod discover;
 mod error;
 mod follow;
+#[cfg(feature = "fuzz")]
+pub mod fuzz;
 mod options;
 mod prober;
 mod record;

@@ -1,6 +1,8 @@
 //! Netlink by its bytes: what is asked of the kernel, or told it, where libraries have no names for it.
 
 mod attributes;
+#[cfg(feature = "fuzz")]
+pub mod fuzz;
 
 pub use attributes::{Attributes, attribute};
 pub use netlink_sys::protocols::{NETLINK_ROUTE, NETLINK_SOCK_DIAG};
@@ -89,7 +91,7 @@ fn read(mut reply: &[u8], each: &mut impl FnMut(&[u8])) -> io::Result<bool> {
             ERROR => {
                 return match u32_at(body, 0).unwrap_or(0) as i32 {
                     0 => Ok(true),
-                    code => Err(io::Error::from_raw_os_error(-code)),
+                    code => Err(io::Error::from_raw_os_error(code.saturating_neg())),
                 };
             }
             _ => each(body),

@@ -3,6 +3,7 @@
 use serde::Deserialize;
 use std::net::SocketAddr;
 use unbloat_responsiveness::{SCHEMA, Verdict};
+use unbloat_said::one_line;
 
 /// A finished test.
 #[derive(Clone, Debug, PartialEq)]
@@ -15,7 +16,7 @@ pub struct Tested {
 
 #[derive(Debug, thiserror::Error)]
 pub enum NotATest {
-    #[error("it is no JSON of a test: {0}")]
+    #[error("it is no JSON of a test: {}", one_line(&.0.to_string()))]
     Json(#[from] serde_json::Error),
     #[error("its schema is {found:?}, not {SCHEMA:?}: run the test again with this version")]
     Schema { found: String },

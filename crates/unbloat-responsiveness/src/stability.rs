@@ -127,7 +127,8 @@ impl Stability {
     pub fn end_interval(&mut self) -> Interval {
         let end = self.next_end();
         let goodput = self.rate_of(self.current_bytes(), 1);
-        let bytes = self.window.iter().map(|bin| bin.bytes).sum();
+        let counts = self.window.iter().map(|bin| bin.bytes);
+        let bytes = counts.fold(0, u64::saturating_add);
         let average = self.rate_of(bytes, self.window.len());
         let responsiveness = self.pooled_responsiveness();
         self.latest = responsiveness.or(self.latest);

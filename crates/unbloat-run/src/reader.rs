@@ -6,6 +6,8 @@ use crate::info::{RunFile, RunVersion};
 use crate::{Batch, RunError, RunInfo, StoredTable};
 use parquet::arrow::ProjectionMask;
 use parquet::arrow::arrow_reader::{ParquetRecordBatchReader, ParquetRecordBatchReaderBuilder};
+use parquet::errors::ParquetError;
+use parquet::file::metadata::{ColumnChunkMetaData, ParquetMetaData};
 use std::ffi::OsStr;
 use std::fs::{self, File};
 use std::io::{self, ErrorKind, Read};
@@ -100,8 +102,13 @@ impl RunReader {
     ) -> Result<Batches, RunError> {
         let path = self.path_of(table)?;
         let file = File::open(&path).map_err(RunError::io(&path))?;
+        let length = file.metadata().map_err(RunError::io(&path))?.len();
         let builder =
             ParquetRecordBatchReaderBuilder::try_new(file).map_err(RunError::parquet(&path))?;
+        if !are_within(builder.metadata(), length) {
+            let source = ParquetError::General("its columns are not where it says".to_owned());
+            return Err(RunError::parquet(&path)(source));
+        }
         let leaves = builder.parquet_schema().columns().iter().enumerate();
         let chosen: Vec<usize> = leaves
             .filter(|(_, c)| wanted(c.name()))
@@ -136,6 +143,20 @@ impl RunReader {
             .collect();
         names.join(", ")
     }
+}
+
+/// Whether all columns lie in a file of that length: the library takes their places on trust.
+fn are_within(metadata: &ParquetMetaData, length: u64) -> bool {
+    let is_within = |column: &ColumnChunkMetaData| {
+        let begin = column.dictionary_page_offset();
+        let begin = begin.unwrap_or_else(|| column.data_page_offset());
+        let end = begin.checked_add(column.compressed_size());
+        let sizes = [begin, column.compressed_size(), column.num_values()];
+        sizes.iter().all(|size| *size >= 0)
+            && end.is_some_and(|end| u64::try_from(end).is_ok_and(|end| end <= length))
+    };
+    let mut groups = metadata.row_groups().iter();
+    groups.all(|group| group.num_rows() >= 0 && group.columns().iter().all(is_within))
 }
 
 /// The rows of a table, some thousand at a time.

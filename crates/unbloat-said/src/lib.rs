@@ -7,4 +7,4 @@ mod command;
 mod words;
 
 pub use command::{command_line, without_tokens};
-pub use words::{harmless, one_line};
+pub use words::{acts, harmless, in_line, one_line};

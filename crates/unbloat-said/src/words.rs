@@ -14,8 +14,14 @@ pub fn harmless(text: &str) -> String {
     text.chars().map(safe).collect()
 }
 
+/// The same on one line: line ends are no exception.
+pub fn in_line(text: &str) -> String {
+    let safe = |c: char| if acts(c) { '\u{fffd}' } else { c };
+    text.chars().map(safe).collect()
+}
+
 /// Control characters, and those that turn the direction of what follows (Unicode UAX 9, 2), by which text reads as other text.
-fn acts(c: char) -> bool {
+pub fn acts(c: char) -> bool {
     c.is_control()
         || matches!(c, '\u{061c}' | '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
 }
@@ -32,6 +38,10 @@ mod tests {
         assert_eq!(
             harmless(HOSTILE),
             "a\u{fffd}]0;owned\u{fffd}\u{fffd}31m\u{fffd}b\u{fffd}\nc é"
+        );
+        assert_eq!(
+            in_line(HOSTILE),
+            harmless(HOSTILE).replace('\n', "\u{fffd}")
         );
     }
 

@@ -1,9 +1,11 @@
-//! For the fuzz target: one connection of any bytes.
+//! For the fuzz targets: one connection of any bytes, and its parts for themselves.
 
 use crate::listen::http;
 use crate::options::Limits;
 use crate::peer::Peer;
+use crate::query::Query;
 use crate::shared::Shared;
+use crate::thin::Frames;
 use std::net::{Ipv4Addr, SocketAddr};
 use std::sync::Arc;
 use std::time::Duration;
@@ -36,4 +38,27 @@ pub fn connection(bytes: &[u8]) {
         let (ended, ()) = tokio::join!(timeout(ENDS, http(&shared, server, peer)), talk);
         assert!(ended.is_ok(), "the client is gone, the connection is not");
     });
+}
+
+/// What is left of WebSocket frames whose load is left out, however they are cut, and how much load there was.
+pub fn thin(bytes: &[u8], pieces: usize) -> (Vec<u8>, u64) {
+    let (mut frames, mut thin) = (Frames::default(), Vec::new());
+    let pieces = bytes.chunks(pieces.max(1));
+    let load = pieces.map(|piece| frames.take(piece, &mut thin)).sum();
+    (thin, load)
+}
+
+/// What a query asks for; why it is refused, in words.
+pub fn query(text: &str) -> Result<(), String> {
+    let query = Query::parse(text).map_err(|refused| refused.to_string())?;
+    let ms = query.unsent_ms;
+    assert!(ms.is_none_or(|ms| (1..=1000).contains(&ms)));
+    let control = query.congestion_control.unwrap_or_default();
+    assert!(control.len() <= 15 && control.bytes().all(|byte| byte.is_ascii_graphic()));
+    if let Some(session) = query.session {
+        // As it is given out it is found again.
+        let asked = Query::parse(&format!("session={session}"));
+        assert_eq!(asked.map(|asked| asked.session), Ok(Some(session)));
+    }
+    Ok(())
 }

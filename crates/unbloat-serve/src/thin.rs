@@ -52,7 +52,7 @@ impl<S> Thin<S> {
 
 /// Where the stream of frames stands.
 #[derive(Default)]
-struct Frames {
+pub(crate) struct Frames {
     header: Vec<u8>,
     /// Of the payload that follows.
     left: u64,
@@ -63,7 +63,7 @@ struct Frames {
 
 impl Frames {
     /// Takes what came; adds to `thin` what is no load, and says how much was.
-    fn take(&mut self, mut bytes: &[u8], thin: &mut Vec<u8>) -> u64 {
+    pub(crate) fn take(&mut self, mut bytes: &[u8], thin: &mut Vec<u8>) -> u64 {
         let mut load = 0;
         while !bytes.is_empty() {
             if self.left == 0 {

@@ -2,6 +2,7 @@
 
 use std::io;
 use std::time::Duration;
+use unbloat_said::one_line;
 use unbloat_sqm::uci::UciError;
 use unbloat_undo::UndoError;
 
@@ -15,7 +16,7 @@ pub enum ShaperError {
     Refused { command: String, said: String },
     #[error("{program} did not end within {} s", limit.as_secs())]
     Slow { program: String, limit: Duration },
-    #[error("what tc tells of {device} cannot be read: {source}")]
+    #[error("what tc tells of {device} cannot be read: {}", one_line(&source.to_string()))]
     Queues {
         device: String,
         source: serde_json::Error,

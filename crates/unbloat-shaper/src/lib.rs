@@ -6,6 +6,8 @@
 //! timer there that takes all back unless a second connection confirms in time: whoever cuts himself off is let in again.
 
 mod error;
+#[cfg(feature = "fuzz")]
+pub mod fuzz;
 mod local;
 mod offered;
 mod quote;

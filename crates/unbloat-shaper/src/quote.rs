@@ -15,7 +15,7 @@ pub(crate) fn command(words: &[String]) -> String {
 pub(crate) fn shown(bytes: &[u8]) -> String {
     const LONGEST: usize = 300;
     let text = String::from_utf8_lossy(bytes);
-    let safe = |c: char| if c.is_control() { ' ' } else { c };
+    let safe = |c: char| if unbloat_said::acts(c) { ' ' } else { c };
     let text: String = text.trim().chars().take(LONGEST).map(safe).collect();
     match text.is_empty() {
         true => "nothing was said".to_owned(),

@@ -66,6 +66,33 @@ pub struct Look {
 }
 
 impl Look {
+    /// Out of a router's answer.
+    pub(crate) fn of(target: &str, lines: &[String]) -> Result<Look, ShaperError> {
+        // Devices and disciplines have names alike; whatever else stands there is none.
+        let names = |word: &str| -> Vec<String> {
+            let all = values(lines, word).into_iter();
+            all.filter(|name| name.parse::<Device>().is_ok())
+                .map(str::to_owned)
+                .collect()
+        };
+        let kind = match values(lines, "kind").as_slice() {
+            ["openwrt"] => Kind::OpenWrt,
+            ["linux"] => Kind::Linux,
+            other => {
+                return Err(ShaperError::Reply {
+                    target: target.to_owned(),
+                    said: crate::quote::shown(format!("kind {other:?}").as_bytes()),
+                });
+            }
+        };
+        Ok(Look {
+            kind,
+            devices: names("device"),
+            outward: names("outward").into_iter().next(),
+            offered: names("offers"),
+        })
+    }
+
     /// For judging its configuration.
     pub fn facts(&self) -> Facts {
         Facts {
@@ -125,29 +152,7 @@ impl Router {
 
     /// Asks what it is and has.
     pub fn look(&self) -> Result<Look, ShaperError> {
-        let lines = self.ask(&script::look())?;
-        let texts = |word: &str| -> Vec<String> {
-            values(&lines, word)
-                .into_iter()
-                .map(str::to_owned)
-                .collect()
-        };
-        let kind = match values(&lines, "kind").as_slice() {
-            ["openwrt"] => Kind::OpenWrt,
-            ["linux"] => Kind::Linux,
-            other => {
-                return Err(ShaperError::Reply {
-                    target: self.target.to_string(),
-                    said: crate::quote::shown(format!("kind {other:?}").as_bytes()),
-                });
-            }
-        };
-        Ok(Look {
-            kind,
-            devices: texts("device"),
-            outward: texts("outward").into_iter().next(),
-            offered: texts("offers"),
-        })
+        Look::of(&self.target.to_string(), &self.ask(&script::look())?)
     }
 
     /// Its configuration of sqm-scripts.
@@ -185,12 +190,7 @@ impl Router {
         device: &Device,
     ) -> Result<(bool, Vec<QueueStatus>), ShaperError> {
         let lines = self.ask(&script::status(device, &self.folder(kind, device)))?;
-        let names = [device.to_string(), device.ifb().to_string()];
-        let mut queues = Vec::new();
-        for (json, name) in values(&lines, "queues").into_iter().zip(names) {
-            queues.extend(read_queues(&name, json.as_bytes())?);
-        }
-        Ok((lines.iter().any(|line| line == "shaped"), queues))
+        standing(device, &lines)
     }
 
     fn folder(&self, kind: Kind, device: &Device) -> String {
@@ -217,6 +217,19 @@ impl Router {
         let said = start(command(&words), script.as_bytes(), self.patience)?;
         lines(&self.target.0, &said)
     }
+}
+
+/// Out of a router's answer: whether the device is shaped by us, and what stands on it.
+pub(crate) fn standing(
+    device: &Device,
+    lines: &[String],
+) -> Result<(bool, Vec<QueueStatus>), ShaperError> {
+    let names = [device.to_string(), device.ifb().to_string()];
+    let mut queues = Vec::new();
+    for (json, name) in values(lines, "queues").into_iter().zip(names) {
+        queues.extend(read_queues(&name, json.as_bytes())?);
+    }
+    Ok((lines.iter().any(|line| line == "shaped"), queues))
 }
 
 #[cfg(test)]

@@ -92,8 +92,8 @@ pub fn read_queues(device: &str, json: &[u8]) -> Result<Vec<QueueStatus>, Shaper
             .tins
             .iter()
             .fold(listed.ecn_mark, |sum, tin| sum.saturating_add(tin.ecn_mark)),
-        kind: listed.kind,
-        handle: listed.handle,
+        kind: listed.kind.0,
+        handle: listed.handle.0,
         root: listed.root,
         sent_bytes: listed.bytes,
         sent_packets: listed.packets,
@@ -103,11 +103,28 @@ pub fn read_queues(device: &str, json: &[u8]) -> Result<Vec<QueueStatus>, Shaper
     Ok(all.into_iter().map(to_status).collect())
 }
 
+/// A name that tc gives, as it stands in commands: no more than 32 letters, digits, `_`, `-` and `:`.
+#[derive(Default, Deserialize)]
+#[serde(try_from = "String")]
+struct Word(String);
+
+impl TryFrom<String> for Word {
+    type Error = &'static str;
+
+    fn try_from(text: String) -> Result<Word, &'static str> {
+        let is_fit = |byte: u8| byte.is_ascii_alphanumeric() || b"_-:".contains(&byte);
+        match text.len() <= 32 && text.bytes().all(is_fit) {
+            true => Ok(Word(text)),
+            false => Err("a name of tc's is wanted"),
+        }
+    }
+}
+
 #[derive(Deserialize)]
 struct Listed {
-    kind: String,
+    kind: Word,
     #[serde(default)]
-    handle: String,
+    handle: Word,
     #[serde(default)]
     root: bool,
     #[serde(default)]

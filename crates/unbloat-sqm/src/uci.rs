@@ -43,7 +43,7 @@ pub enum UciError {
     LongLine { line: usize },
     #[error("line {line}: a quote is not closed")]
     Quote { line: usize },
-    #[error("line {line}: a control character, as no configuration has one")]
+    #[error("line {line}: a character that controls a terminal, as no configuration has one")]
     Control { line: usize },
     #[error(
         "line {line}: \"{}\" is not known here; a line begins with config, option, list or package",
@@ -263,7 +263,7 @@ fn words(text: &str, line: usize) -> Result<Vec<String>, UciError> {
     if text.len() > LONGEST_LINE {
         return Err(UciError::LongLine { line });
     }
-    if text.chars().any(|c| c.is_control() && c != '\t') {
+    if text.chars().any(|c| unbloat_said::acts(c) && c != '\t') {
         return Err(UciError::Control { line });
     }
     let mut words = Vec::new();

@@ -5,6 +5,8 @@
 
 mod clock;
 mod error;
+#[cfg(feature = "fuzz")]
+pub mod fuzz;
 mod pinger;
 mod qdisc;
 mod steer;

@@ -118,7 +118,7 @@ fn checksum(bytes: &[u8]) -> u16 {
 }
 
 /// The number that an IP packet with an echo reply of ours carries.
-fn reply(packet: &[u8]) -> Option<u16> {
+pub(crate) fn reply(packet: &[u8]) -> Option<u16> {
     let header = usize::from(packet.first()? & 0x0f) * 4;
     let icmp = packet.get(header..header + 8)?;
     let word = |at: usize| u16::from_be_bytes([icmp[at], icmp[at + 1]]);

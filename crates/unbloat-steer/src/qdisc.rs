@@ -68,7 +68,7 @@ impl Shaper {
         Ok(())
     }
 
-    fn queue_words(&self, rate: Option<Rate>) -> Option<Vec<String>> {
+    pub(crate) fn queue_words(&self, rate: Option<Rate>) -> Option<Vec<String>> {
         let Kind::Htb {
             class,
             queue: Some(queue),
@@ -92,7 +92,7 @@ impl Shaper {
         )
     }
 
-    fn words(&self, rate: Option<Rate>) -> Vec<String> {
+    pub(crate) fn words(&self, rate: Option<Rate>) -> Vec<String> {
         let text = rate.map_or("unlimited".to_owned(), |rate| {
             format!("{}bit", rate.as_bps())
         });
@@ -145,7 +145,7 @@ fn rate_of_text(text: &str) -> Option<Rate> {
     Some(Rate::from_bps_f64(number.parse::<f64>().ok()? * factor))
 }
 
-fn read(
+pub(crate) fn read(
     device: &str,
     listed: &str,
     classes: impl FnOnce() -> Result<String, SteerError>,
@@ -181,12 +181,15 @@ fn read(
 fn top_class(listed: &str) -> Option<(String, Option<Rate>)> {
     let list = entries(listed);
     if let Some(top) = list.iter().find(|class| class["root"] == true) {
-        return Some((top["handle"].as_str()?.to_owned(), rate_of(&top["rate"])));
+        return Some((handle(&top["handle"])?, rate_of(&top["rate"])));
     }
     let lines = listed
         .lines()
         .map(|line| line.split(' ').collect::<Vec<_>>());
-    let mut tops = lines.filter(|words| words.len() > 3 && words[1] == "htb" && words[3] == "root");
+    let is_top = |words: &Vec<&str>| {
+        words.len() > 3 && words[1] == "htb" && words[3] == "root" && is_handle(words[2])
+    };
+    let mut tops = lines.filter(is_top);
     let top = tops.next()?;
     let mut after = top.iter().skip_while(|word| **word != "rate").skip(1);
     let rate = after.next().and_then(|text| rate_of_text(text));
@@ -200,12 +203,23 @@ fn fifo(listed: &str, class: &str) -> Option<Fifo> {
         .find(|entry| entry["parent"] == class && entry["kind"] == "bfifo")?;
     let limit = &found["options"]["limit"];
     Some(Fifo {
-        handle: found["handle"].as_str()?.to_owned(),
+        handle: handle(&found["handle"])?,
         // Newer ones say a number, older ones a text with a unit.
         bytes: limit
             .as_u64()
             .or_else(|| limit.as_str()?.trim_end_matches('b').parse().ok())?,
     })
+}
+
+fn handle(value: &Value) -> Option<String> {
+    let text = value.as_str().filter(|text| is_handle(text))?;
+    Some(text.to_owned())
+}
+
+/// `1:`, `1:10`: it becomes one word of a command.
+fn is_handle(text: &str) -> bool {
+    let is_fit = |byte: u8| byte.is_ascii_hexdigit() || byte == b':';
+    text.contains(':') && text.len() < 16 && text.bytes().all(is_fit)
 }
 
 /// A list of JSON; what is none is empty.

@@ -14,6 +14,8 @@ mod findings;
 mod flent;
 mod flight;
 mod flow;
+#[cfg(feature = "fuzz")]
+pub mod fuzz;
 mod held;
 mod host;
 mod http;

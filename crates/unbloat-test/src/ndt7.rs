@@ -40,11 +40,11 @@ pub const UPLOAD: &str = "/ndt/v7/upload";
 /// Servers end a test after ten seconds.
 pub const LASTS: Delta = Delta::ms(9_500);
 /// The longest message of the spec.
-const LONGEST: usize = 1 << 24;
+pub(crate) const LONGEST: usize = 1 << 24;
 /// Of a measurement; they are less than a kilobyte.
 const LONGEST_TEXT: usize = 16 * 1024;
 /// Ten a second in ten seconds each way are 200.
-const MOST_NOTES: usize = 2_000;
+pub(crate) const MOST_NOTES: usize = 2_000;
 const PIECE: usize = 1 << 13;
 /// Of pongs and pieces that the server does not read: a library's own bound is none.
 const UNREAD: usize = 1 << 20;
@@ -275,6 +275,19 @@ async fn listen(
     Ok(())
 }
 
+/// Hears a server without a handshake before.
+#[cfg(any(test, feature = "fuzz"))]
+pub(crate) async fn hear(
+    stream: io::Cursor<Vec<u8>>,
+    notes: &Mutex<Notes>,
+    flow: &Flow,
+    clock: Clock,
+) -> io::Result<()> {
+    use tokio_tungstenite::tungstenite::protocol::Role;
+    let socket = Socket::from_raw_socket(stream, Role::Client, Some(config())).await;
+    listen(socket, notes, flow, clock).await
+}
+
 async fn pump(
     mut sink: impl Sink<Message, Error = Error> + Unpin,
     data: bytes::Bytes,
@@ -357,12 +370,11 @@ mod tests {
     fn heard(sent: &[u8]) -> io::Result<()> {
         let runtime = tokio::runtime::Builder::new_current_thread().build();
         runtime.unwrap().block_on(async {
-            let stream = io::Cursor::new(sent.to_vec());
-            let socket = Socket::from_raw_socket(stream, Role::Client, Some(config())).await;
             let clock = Clock::from(unbloat_traffic::monotonic());
             let flows = crate::flow::Flows::default();
             let flow = flows.begin(0, Direction::Down, Stack::AsIs, clock.now());
-            listen(socket, &Mutex::default(), &flow, clock).await
+            let stream = io::Cursor::new(sent.to_vec());
+            hear(stream, &Mutex::default(), &flow, clock).await
         })
     }
 

@@ -48,6 +48,15 @@ pub struct Session {
 }
 
 impl Session {
+    /// None: it is no session of a server of ours.
+    pub(crate) fn read(text: &[u8]) -> Option<Session> {
+        let session: Session = serde_json::from_slice(text).ok()?;
+        let is_ours = session.version == SESSION_VERSION
+            && (1..=64).contains(&session.id.len())
+            && session.id.bytes().all(|byte| byte.is_ascii_hexdigit());
+        is_ours.then_some(session)
+    }
+
     pub fn path(&self) -> String {
         format!("{SESSION_PATH}/{}", self.id)
     }
@@ -171,7 +180,9 @@ fn place_on(origin: &Origin, url: &str) -> Result<(u16, String), String> {
         443
     };
     let path = uri.path_and_query().map_or("/", |path| path.as_str());
-    Ok((uri.port_u16().unwrap_or(usual), path.to_owned()))
+    // A query may follow the host at once (RFC 3986, 3.3), in a request it may not (RFC 9112, 3.2.1).
+    let slash = if path.starts_with('/') { "" } else { "/" };
+    Ok((uri.port_u16().unwrap_or(usual), format!("{slash}{path}")))
 }
 
 fn is_name(endpoint: &str) -> bool {
@@ -250,13 +261,7 @@ pub async fn session(
             text: String::from_utf8_lossy(&text).into_owned(),
         });
     }
-    let session: Option<Session> = serde_json::from_slice(&text).ok();
-    let is_ours = |given: &Session| {
-        given.version == SESSION_VERSION
-            && (1..=64).contains(&given.id.len())
-            && given.id.bytes().all(|byte| byte.is_ascii_hexdigit())
-    };
-    Ok(session.filter(|session| status.is_success() && is_ours(session)))
+    Ok(Session::read(&text).filter(|_| status.is_success()))
 }
 
 async fn get(

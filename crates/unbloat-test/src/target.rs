@@ -34,10 +34,7 @@ pub struct Origin {
 impl Origin {
     /// Host and port as a URL has them.
     pub fn authority(&self) -> String {
-        match self.host.contains(':') {
-            true => format!("[{}]:{}", self.host, self.port),
-            false => format!("{}:{}", self.host, self.port),
-        }
+        authority(&self.host, self.port)
     }
 
     fn scheme(&self) -> &'static str {
@@ -50,6 +47,13 @@ impl Origin {
     }
 }
 
+fn authority(host: &str, port: u16) -> String {
+    match host.contains(':') {
+        true => format!("[{host}]:{port}"),
+        false => format!("{host}:{port}"),
+    }
+}
+
 /// As it was typed, in full; but for a token in its query, because it is written into files that are passed on.
 impl fmt::Display for Target {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -57,8 +61,11 @@ impl fmt::Display for Target {
             Target::Responsiveness(origin) => {
                 f.write_str(&without_tokens(&origin.url(&origin.path)))
             }
-            Target::Irtt { host, port } => write!(f, "irtt://{host}:{port}"),
-            Target::Ndt7(origin) => write!(f, "ndt7://{}", origin.authority()),
+            Target::Irtt { host, port } => write!(f, "irtt://{}", authority(host, *port)),
+            Target::Ndt7(origin) => {
+                let scheme = if origin.is_tls { "ndt7" } else { "ndt7+http" };
+                write!(f, "{scheme}://{}", origin.authority())
+            }
         }
     }
 }
@@ -146,6 +153,8 @@ mod tests {
         assert_eq!(said("https://h/a?token=s"), "https://h:443/a?token=…");
         assert_eq!(said("http://h:8080"), "http://h:8080/.well-known/nq");
         assert_eq!(said("irtt://h"), "irtt://h:2112");
+        assert_eq!(said("irtt://[fd00::1]"), "irtt://[fd00::1]:2112");
+        assert_eq!(said("ndt7+http://h"), "ndt7+http://h:80");
         assert_eq!(said("ndt7://h"), "ndt7://h:443");
     }
 

@@ -41,7 +41,7 @@ pub(crate) fn restore(netlink: &Netlink, index: u32, before: &[Class]) -> io::Re
     Ok(())
 }
 
-fn told(index: u32, class: &Class) -> Vec<u8> {
+pub(crate) fn told(index: u32, class: &Class) -> Vec<u8> {
     let mut body = fixed(index, class.parent, 0);
     body[8..12].copy_from_slice(&class.handle.to_ne_bytes());
     let attributes = Attributes::new()
@@ -51,7 +51,7 @@ fn told(index: u32, class: &Class) -> Vec<u8> {
     body
 }
 
-fn read(answer: &[u8]) -> Option<Class> {
+pub(crate) fn read(answer: &[u8]) -> Option<Class> {
     let attributes = answer.get(FIXED..)?;
     let is_htb = text(attribute(attributes, KIND)?) == HTB;
     is_htb.then_some(())?;

@@ -149,7 +149,7 @@ pub(crate) fn fixed(index: u32, parent: u32, info: u32) -> Vec<u8> {
     words.iter().flat_map(|word| word.to_ne_bytes()).collect()
 }
 
-fn told(index: u32, discipline: &Discipline) -> Vec<u8> {
+pub(crate) fn told(index: u32, discipline: &Discipline) -> Vec<u8> {
     let mut body = fixed(index, discipline.parent, 0);
     body[8..12].copy_from_slice(&discipline.handle.to_ne_bytes());
     let mut attributes = Attributes::new().text(KIND, &discipline.kind);
@@ -160,7 +160,7 @@ fn told(index: u32, discipline: &Discipline) -> Vec<u8> {
     body
 }
 
-fn read(answer: &[u8]) -> Option<Discipline> {
+pub(crate) fn read(answer: &[u8]) -> Option<Discipline> {
     let attributes = answer.get(FIXED..)?;
     Some(Discipline {
         kind: text(attribute(attributes, KIND)?),

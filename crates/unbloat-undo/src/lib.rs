@@ -34,6 +34,8 @@ mod class;
 mod discipline;
 mod error;
 mod folder;
+#[cfg(feature = "fuzz")]
+pub mod fuzz;
 mod guard;
 mod journals;
 mod netlink;

@@ -70,7 +70,9 @@ impl fmt::Display for Resource {
         match self {
             Resource::Queues { device } => write!(f, "the queues of {}", device.escape_debug()),
             Resource::Device { device } => write!(f, "the device {}", device.escape_debug()),
-            Resource::Cgroup { path } => write!(f, "the cgroup {}", path.display()),
+            Resource::Cgroup { path } => {
+                write!(f, "the cgroup {}", path.to_string_lossy().escape_debug())
+            }
             Resource::Table { name } => write!(f, "the nftables table {}", name.escape_debug()),
             Resource::Router { target } => write!(f, "the router {}", target.escape_debug()),
         }

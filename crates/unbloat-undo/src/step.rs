@@ -225,9 +225,10 @@ impl Step {
             Step::Ingress { device, .. } => format!("ingress of {}", device.escape_debug()),
             Step::Filters { device, .. } => format!("filters of {}", device.escape_debug()),
             Step::Offloads { device, .. } => format!("offloads of {}", device.escape_debug()),
-            Step::Setting { path, .. } => path.display().to_string(),
+            Step::Setting { path, .. } | Step::Cgroup { path } => {
+                path.to_string_lossy().escape_debug().to_string()
+            }
             Step::Table { name, .. } => format!("nftables table {}", name.escape_debug()),
-            Step::Cgroup { path } => path.display().to_string(),
         }
     }
 }
@@ -253,7 +254,7 @@ fn index(netlink: &Netlink, device: &str) -> Result<u32, UndoError> {
 }
 
 /// Those that commands here write, and nothing else: among what is below /proc/sys are names of programs that the kernel runs.
-fn is_setting(path: &Path) -> bool {
+pub(crate) fn is_setting(path: &Path) -> bool {
     let Some(path) = path.to_str() else {
         return false;
     };

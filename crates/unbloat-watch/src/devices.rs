@@ -102,7 +102,7 @@ impl Devices {
     }
 }
 
-fn parse_link(answer: &[u8]) -> Option<(u32, Device)> {
+pub(crate) fn parse_link(answer: &[u8]) -> Option<(u32, Device)> {
     const ADDRESS: u16 = 1;
     const NAME: u16 = 3;
     const INFO: u16 = 18;
@@ -125,7 +125,7 @@ fn parse_link(answer: &[u8]) -> Option<(u32, Device)> {
 }
 
 /// The discipline and its device, if it is the outermost one.
-fn parse_queue(answer: &[u8]) -> Option<(u32, Queue)> {
+pub(crate) fn parse_queue(answer: &[u8]) -> Option<(u32, Queue)> {
     const KIND: u16 = 1;
     const STATISTICS: u16 = 7;
     if u32_at(answer, 12)? != ROOT {

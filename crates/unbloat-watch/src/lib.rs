@@ -28,6 +28,8 @@ mod devices;
 mod differences;
 mod error;
 mod flow;
+#[cfg(feature = "fuzz")]
+pub mod fuzz;
 pub mod layers;
 mod probes;
 mod process;

@@ -87,7 +87,7 @@ fn request(family: u8, protocol: Protocol, states: u32) -> Vec<u8> {
     body
 }
 
-fn parse(answer: &[u8], protocol: Protocol) -> Option<SocketState> {
+pub(crate) fn parse(answer: &[u8], protocol: Protocol) -> Option<SocketState> {
     let family = i32::from(*answer.first()?);
     let end = |port_at, address_at| {
         let port = u16::from_be(u16_at(answer, port_at)?);

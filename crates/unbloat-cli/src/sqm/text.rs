@@ -1,6 +1,7 @@
 //! For people.
 
 use std::fmt::Write;
+use unbloat_said::in_line;
 use unbloat_shaper::QueueStatus;
 use unbloat_sqm::{Device, Finding, Plan, Severity};
 use unbloat_units::Rate;
@@ -27,11 +28,11 @@ pub fn findings(findings: &[Finding]) -> String {
             Severity::Wrong => "wrong",
             Severity::Weak => "weak",
         };
-        let (section, reason) = (safe(&f.section), safe(&f.reason));
+        let (section, reason) = (in_line(&f.section), in_line(&f.reason));
         format!(
             "{severity}  {section}.{}: {reason}\n       {}\n",
             f.option,
-            safe(&f.fix)
+            in_line(&f.fix)
         )
     };
     findings.iter().map(line).collect()
@@ -39,7 +40,7 @@ pub fn findings(findings: &[Finding]) -> String {
 
 pub fn queues(device: &Device, by: Option<&str>, queues: &[QueueStatus]) -> String {
     let by = by.map_or("not by unbloat".to_owned(), |who| {
-        format!("by {}", safe(who))
+        format!("by {}", in_line(who))
     });
     let mut text = format!("{device}, shaped {by}\n");
     for queue in queues {
@@ -49,8 +50,8 @@ pub fn queues(device: &Device, by: Option<&str>, queues: &[QueueStatus]) -> Stri
         writeln!(
             text,
             "  {:<15} {}{rate}: {} packets, {} dropped, {} marked, {} B waiting",
-            safe(&queue.device),
-            safe(&queue.kind),
+            in_line(&queue.device),
+            in_line(&queue.kind),
             queue.sent_packets,
             queue.dropped,
             queue.marked,
@@ -59,10 +60,4 @@ pub fn queues(device: &Device, by: Option<&str>, queues: &[QueueStatus]) -> Stri
         .expect("strings grow");
     }
     text
-}
-
-/// Names and answers are others' choice.
-fn safe(text: &str) -> String {
-    let safe = |c: char| if c.is_control() { '\u{fffd}' } else { c };
-    text.chars().map(safe).collect()
 }

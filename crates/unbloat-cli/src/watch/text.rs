@@ -2,6 +2,7 @@
 
 use comfy_table::{CellAlignment, Table, presets};
 use unbloat_responsiveness::{Place, watched};
+use unbloat_said::in_line;
 use unbloat_units::{Delta, Rate};
 use unbloat_watch::{FlowLayers, InterfaceLayers, Layer, Layers, Wait};
 
@@ -36,7 +37,7 @@ fn sentence(layers: &Layers) -> String {
             (Place::Qdisc, seen.qdisc.as_ref()),
             (Place::Driver, seen.driver.as_ref()),
         ];
-        places.map(|(place, wait)| Some((place, safe(&seen.name), mean(wait?))))
+        places.map(|(place, wait)| Some((place, in_line(&seen.name), mean(wait?))))
     });
     match waits.flatten().max_by_key(|(.., wait)| *wait) {
         Some((place, device, wait)) => watched(place, &device, wait),
@@ -72,8 +73,8 @@ fn interface(seen: &InterfaceLayers) -> [String; 8] {
     let queue = seen.queue.as_ref();
     let drops = seen.dropped + queue.map_or(0, |queue| queue.dropped);
     [
-        safe(&seen.name),
-        queue.map_or(dash(), |queue| safe(&queue.kind)),
+        in_line(&seen.name),
+        queue.map_or(dash(), |queue| in_line(&queue.kind)),
         queue.map_or(dash(), |queue| queue.backlog.to_string()),
         wait(seen.qdisc.as_ref()),
         p95(seen.qdisc.as_ref()),
@@ -85,10 +86,10 @@ fn interface(seen: &InterfaceLayers) -> [String; 8] {
 
 fn flow(seen: &FlowLayers) -> [String; 13] {
     let process = seen.process.as_ref();
-    let process = process.map(|process| safe(&format!("{} ({})", process.name, process.pid)));
+    let process = process.map(|process| in_line(&format!("{} ({})", process.name, process.pid)));
     [
         seen.flow.to_string(),
-        seen.interface.as_deref().map_or(dash(), safe),
+        seen.interface.as_deref().map_or(dash(), in_line),
         process.unwrap_or(dash()),
         seen.delay(Layer::Socket).map_or(dash(), ms),
         wait(seen.qdisc.as_ref()),
@@ -128,10 +129,4 @@ fn rate(rate: Option<Rate>) -> String {
 
 fn dash() -> String {
     "-".to_owned()
-}
-
-/// Names of processes and devices are others' choice.
-fn safe(text: &str) -> String {
-    let safe = |c: char| if c.is_control() { '\u{fffd}' } else { c };
-    text.chars().map(safe).collect()
 }

@@ -84,6 +84,29 @@ fn whole(id: Option<u32>) -> Id {
     id.map_or(Id::Foreign, Id::Whole)
 }
 
+#[cfg(feature = "fuzz")]
+pub(super) fn form(target: IpAddr) -> Box<dyn Form> {
+    let held = Socket::new(Domain::IPV4, Type::STREAM, None);
+    Box::new(Tcp {
+        from: ([10, 0, 0, 1], 40_000).into(),
+        to: (target, 443).into(),
+        base: u32::MAX - 3,
+        _held: held.expect("a socket"),
+    })
+}
+
+/// What the far end makes of a probe, with the IPv4 header that a raw socket is given too.
+#[cfg(feature = "fuzz")]
+pub(super) fn answer(probe: &[u8]) -> Vec<u8> {
+    let mut segment = vec![0; HEADER];
+    segment[..2].copy_from_slice(&probe[2..4]);
+    segment[2..4].copy_from_slice(&probe[..2]);
+    let number = u32_at(probe, 4).unwrap_or_default();
+    segment[8..12].copy_from_slice(&number.wrapping_add(1).to_be_bytes());
+    segment[13] = SYN | ACK;
+    [vec![0x45; 20], segment].concat()
+}
+
 impl Form for Tcp {
     fn packet(&self, id: u32) -> Vec<u8> {
         let mut segment = Vec::with_capacity(HEADER);

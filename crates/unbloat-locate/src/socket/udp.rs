@@ -26,6 +26,11 @@ pub(super) fn open(target: IpAddr, port: u16) -> io::Result<Asker> {
     })
 }
 
+#[cfg(feature = "fuzz")]
+pub(super) fn form() -> Box<dyn Form> {
+    Box::new(Udp(Mark::new().expect("Linux has random numbers")))
+}
+
 impl Form for Udp {
     fn packet(&self, id: u32) -> Vec<u8> {
         self.0.write(id).to_vec()

@@ -216,6 +216,11 @@ fn from_table(
     let mut out = BTreeMap::new();
     for (key, value) in table {
         let name = key.get_ref().to_string();
+        if name.contains(unbloat_said::acts) {
+            let message =
+                format!("{name:?} is no key: it holds a character that controls a terminal");
+            return Err(Error::new(of(&key.span()), "", message));
+        }
         out.insert(name, from_spanned(value, &of(&key.span()), of, depth + 1)?);
     }
     Ok(Node {
@@ -252,15 +257,35 @@ fn from_value(
         ));
     }
     let value = match value {
-        DeValue::String(text) => Value::Text(text.to_string()),
+        DeValue::String(text) => {
+            // Names and remarks are shown.
+            let acts = |c: char| unbloat_said::acts(c) && !matches!(c, '\n' | '\t');
+            if let Some(found) = text.chars().find(|c| acts(*c)) {
+                let message = format!("{found:?} in a text: it controls a terminal");
+                return Err(Error::new(origin, "", message));
+            }
+            Value::Text(text.to_string())
+        }
         DeValue::Boolean(truth) => Value::Boolean(*truth),
         DeValue::Integer(number) => match i64::from_str_radix(number.as_str(), number.radix()) {
             Ok(number) => Value::Integer(number),
-            Err(_) => return Err(Error::new(origin, "", format!("{number} is too large"))),
+            Err(_) => {
+                return Err(Error::new(
+                    origin,
+                    "",
+                    format!("{:?} is too large", number.as_str()),
+                ));
+            }
         },
         DeValue::Float(number) => match number.as_str().parse() {
             Ok(number) => Value::Float(number),
-            Err(_) => return Err(Error::new(origin, "", format!("{number} is no number"))),
+            Err(_) => {
+                return Err(Error::new(
+                    origin,
+                    "",
+                    format!("{:?} is no number", number.as_str()),
+                ));
+            }
         },
         DeValue::Datetime(when) => {
             return Err(Error::new(

@@ -138,8 +138,8 @@ impl Curves {
 
     /// Not one byte is counted: a kernel that does not say.
     fn is_flat(&self) -> bool {
-        let last = self.flows.iter().filter_map(|curve| curve.last());
-        last.map(|(_, bytes)| bytes).sum::<u64>() == 0
+        let mut last = self.flows.iter().filter_map(|curve| curve.last());
+        last.all(|(_, bytes)| *bytes == 0)
     }
 
     /// Until when is counted.
