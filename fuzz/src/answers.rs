@@ -237,7 +237,7 @@ pub fn journal(bytes: &[u8]) {
     }) else {
         return;
     };
-    journal.said.iter().for_each(is_said);
+    journal.said.iter().for_each(is_part);
     let is_fit = |byte: u8| byte.is_ascii_alphanumeric() || b"-%".contains(&byte);
     let is_name = |stem: &String| stem.bytes().all(is_fit) && stem.len() < 200;
     assert!(journal.stem.iter().all(is_name), "{:?}", journal.stem);

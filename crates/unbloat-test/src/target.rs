@@ -99,7 +99,8 @@ impl FromStr for Target {
             return Err(TargetError::Credentials(text.to_owned()));
         }
         let host = authority.host().trim_matches(['[', ']']).to_owned();
-        if host.is_empty() {
+        // Brackets belong around an address alone.
+        if host.is_empty() || host.contains(['[', ']']) {
             return Err(no_host());
         }
         let path = uri.path_and_query().map(|path| path.as_str());
@@ -164,6 +165,7 @@ mod tests {
             ("", "names no server"),
             ("https://", "names no server"),
             ("a b", "names no server"),
+            ("ndt7://a[fd00::1]", "names no server"),
             ("https://me:secret@h", "password"),
             ("ftp://h", "there are https"),
         ] {
