@@ -237,6 +237,15 @@ pub fn journal(bytes: &[u8]) {
     }) else {
         return;
     };
+    // What is undone is what was written down, line by line.
+    let whole = text
+        .split_inclusive('\n')
+        .filter(|line| line.ends_with('\n'));
+    let lines: Vec<serde_json::Value> = whole.flat_map(serde_json::from_str).collect();
+    let steps = lines.iter().filter(|line| line.get("step").is_some());
+    assert_eq!(steps.count(), journal.steps);
+    let is_kept = |line: &serde_json::Value| line == "kept" || line.get("kept").is_some();
+    assert_eq!(lines.iter().any(is_kept), journal.is_kept);
     journal.said.iter().for_each(is_part);
     let is_fit = |byte: u8| byte.is_ascii_alphanumeric() || b"-%".contains(&byte);
     let is_name = |stem: &String| stem.bytes().all(is_fit) && stem.len() < 200;

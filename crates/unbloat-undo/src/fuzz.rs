@@ -19,7 +19,12 @@ pub fn journal(text: &str) -> Option<Journal> {
         written += &Line::Kept.to_text();
     }
     assert!(Record::read(&written).is_ok_and(|again| again == record));
-    Some(Journal { said, stem })
+    Some(Journal {
+        said,
+        stem,
+        steps: record.steps.len(),
+        is_kept: record.is_kept,
+    })
 }
 
 /// Of a journal that could be read.
@@ -28,6 +33,8 @@ pub struct Journal {
     pub said: Vec<String>,
     /// The name of its file.
     pub stem: Option<String>,
+    pub steps: usize,
+    pub is_kept: bool,
 }
 
 /// Whether a number would be written there for a journal.
