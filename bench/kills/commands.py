@@ -50,7 +50,7 @@ class Command:
         return bool(host.journals())
 
     def is_ready(self, host):
-        """Whether it has changed all that it will for now."""
+        """Whether its changes are in place, so that a kill from now on meets it at work."""
         return "htb" in host.queues()
 
 

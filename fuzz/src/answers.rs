@@ -103,7 +103,7 @@ fn offered(service: &unbloat_test::fuzz::Service, origin: &Origin) {
     );
 }
 
-/// The bytes are what ssh said for a router, behind how it ended. Nothing of it is believed but what was asked for.
+/// The first byte is the exit code of ssh, the rest what it printed. Only what was asked for is taken from it.
 pub fn router(bytes: &[u8]) {
     let Some((&code, rest)) = bytes.split_first() else {
         return;
@@ -202,7 +202,7 @@ fn types(btf: &[u8]) {
     }
 }
 
-/// What `tc` is told has as many words as it would for an honest answer.
+/// A command of `tc` has as many words as it would have for an honest answer.
 fn told(answer: &[u8]) {
     let text = String::from_utf8_lossy(answer);
     let (listed, classes) = text.split_once('\0').unwrap_or((&text, ""));

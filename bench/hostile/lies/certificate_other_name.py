@@ -1,4 +1,4 @@
-"""A believed certificate of another name."""
+"""A certificate of a trusted authority for another name."""
 
 from wire import certificate
 from wire.liar import Server

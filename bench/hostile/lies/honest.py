@@ -1,4 +1,4 @@
-"""No lie at all: what the others are told in place of."""
+"""No lie: the honest server that the lies are variations of."""
 
 from wire.liar import Server
 

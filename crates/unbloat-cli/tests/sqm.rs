@@ -105,9 +105,7 @@ fn what_is_applied_is_seen_and_removed() {
     if !unbloat_skip::is_root("a shaper") {
         return;
     }
-    let bed = Bed::new().unwrap();
-    let hosts = [bed.host("client").unwrap(), bed.host("server").unwrap()];
-    hosts[0].veth("eth0", &hosts[1], "eth0").unwrap();
+    let (_bed, hosts) = line();
     let folder = tempfile::tempdir().unwrap();
     let run = |arguments: &[&str]| on(&hosts[0], folder.path(), arguments);
     let given = ["--interface", "eth0", "--qdisc", "fifo"];
@@ -139,6 +137,21 @@ fn what_is_applied_is_seen_and_removed() {
     assert_eq!(state(&hosts[0]), before);
 }
 
+/// Two hosts with a wire between them, `eth0` at either.
+fn line() -> (Bed, [Host; 2]) {
+    let bed = Bed::new().unwrap();
+    let hosts = ["client", "server"].map(|role| bed.host(role).unwrap());
+    hosts[0].veth("eth0", &hosts[1], "eth0").unwrap();
+    (bed, hosts)
+}
+
+fn apply(host: &Host, journals: &Path) -> Command {
+    let mut command = host.command(env!("CARGO_BIN_EXE_unbloat")).unwrap();
+    command.args(["sqm", "apply", "--interface", "eth0", "--qdisc", "fifo"]);
+    command.args(LINE).env("UNBLOAT_RUN", journals);
+    command
+}
+
 fn until(what: &str, is_so: impl Fn() -> bool) {
     let begun = Instant::now();
     while !is_so() {
@@ -158,19 +171,13 @@ fn nothing_stays_of_a_shaper_that_is_held_whatever_ends_it() {
     if !unbloat_skip::is_root("a shaper") {
         return;
     }
-    let bed = Bed::new().unwrap();
-    let hosts = [bed.host("client").unwrap(), bed.host("server").unwrap()];
-    hosts[0].veth("eth0", &hosts[1], "eth0").unwrap();
+    let (_bed, hosts) = line();
     let folder = tempfile::tempdir().unwrap();
     let before = state(&hosts[0]);
     let journals = || fs::read_dir(folder.path()).unwrap().count();
     for signals in [&[libc::SIGINT; 2][..], &[libc::SIGHUP; 2], &[libc::SIGKILL]] {
-        let mut command = hosts[0].command(env!("CARGO_BIN_EXE_unbloat")).unwrap();
-        command.args(["sqm", "apply", "--interface", "eth0", "--qdisc", "fifo"]);
-        command
-            .args(LINE)
-            .arg("--hold")
-            .env("UNBLOAT_RUN", folder.path());
+        let mut command = apply(&hosts[0], folder.path());
+        command.arg("--hold");
         let mut held = command.stderr(Stdio::null()).spawn().unwrap();
         until("nothing is shaped", || state(&hosts[0]) != before);
         for signal in signals {
@@ -187,9 +194,7 @@ fn a_shaper_that_was_to_last_does_not_where_it_is_stopped_before_it_stands() {
     if !unbloat_skip::is_root("a shaper") {
         return;
     }
-    let bed = Bed::new().unwrap();
-    let hosts = [bed.host("client").unwrap(), bed.host("server").unwrap()];
-    hosts[0].veth("eth0", &hosts[1], "eth0").unwrap();
+    let (_bed, hosts) = line();
     let folder = tempfile::tempdir().unwrap();
     // A tc that is slow, so that the request comes before the shaper stands.
     let slow = folder.path().join("tc");
@@ -201,12 +206,8 @@ fn a_shaper_that_was_to_last_does_not_where_it_is_stopped_before_it_stands() {
     let tc = tc.into_iter().find(|tc| tc.exists()).unwrap();
     let journals = folder.path().join("run");
     let before = state(&hosts[0]);
-    let mut command = hosts[0].command(env!("CARGO_BIN_EXE_unbloat")).unwrap();
-    command.args(["sqm", "apply", "--interface", "eth0", "--qdisc", "fifo"]);
-    command
-        .args(LINE)
-        .env("UNBLOAT_RUN", &journals)
-        .env("TC", tc);
+    let mut command = apply(&hosts[0], &journals);
+    command.env("TC", tc);
     command.env("PATH", format!("{}:{path}", folder.path().display()));
     let applied = command.stderr(Stdio::piped()).spawn().unwrap();
     until("nothing is claimed", || {
@@ -223,19 +224,13 @@ fn a_shaper_that_somebody_replaces_is_held_no_longer() {
     if !unbloat_skip::is_root("a shaper") {
         return;
     }
-    let bed = Bed::new().unwrap();
-    let hosts = [bed.host("client").unwrap(), bed.host("server").unwrap()];
-    hosts[0].veth("eth0", &hosts[1], "eth0").unwrap();
+    let (_bed, hosts) = line();
     let folder = tempfile::tempdir().unwrap();
     let before = state(&hosts[0]);
     // As a restart of networkd does it.
     let words = "qdisc replace dev eth0 root handle 9: pfifo limit 50";
-    let mut command = hosts[0].command(env!("CARGO_BIN_EXE_unbloat")).unwrap();
-    command.args(["sqm", "apply", "--interface", "eth0", "--qdisc", "fifo"]);
-    command
-        .args(LINE)
-        .arg("--hold")
-        .env("UNBLOAT_RUN", folder.path());
+    let mut command = apply(&hosts[0], folder.path());
+    command.arg("--hold");
     let mut held = command.stderr(Stdio::piped()).spawn().unwrap();
     let mut said = BufReader::new(held.stderr.take().unwrap()).lines();
     assert!(said.any(|line| line.unwrap().contains("until Ctrl-C")));

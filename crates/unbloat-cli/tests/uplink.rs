@@ -2,6 +2,7 @@
 
 use std::fs;
 use std::io::{BufRead, BufReader};
+use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::thread::sleep;
 use std::time::{Duration, Instant};
@@ -34,23 +35,36 @@ fn until(what: &str, mut is_so: impl FnMut() -> bool) {
     }
 }
 
+/// A phone with an uplink, and the net behind it.
+fn phone() -> (Bed, [Host; 2]) {
+    let bed = Bed::new().unwrap();
+    let hosts = ["phone", "net"].map(|role| bed.host(role).unwrap());
+    hosts[0].veth("wwan0", &hosts[1], "eth0").unwrap();
+    (bed, hosts)
+}
+
+/// The control of its uplink, by a modem's reports in `folder`; journals in `run` there.
+fn uplink(host: &Host, folder: &Path) -> Command {
+    let reports = folder.join("reports");
+    fs::write(&reports, "{\"buffered_bytes\": 300000}\n").unwrap();
+    let mut command = host.command(env!("CARGO_BIN_EXE_unbloat")).unwrap();
+    command.args(["uplink", "--interface", "wwan0", "--source"]);
+    command.arg(format!("modem:{}", reports.display()));
+    command.env("UNBLOAT_RUN", folder.join("run"));
+    command.stderr(Stdio::piped());
+    command
+}
+
 #[test]
 fn a_second_control_is_refused_and_a_killed_one_is_undone_at_once() {
     if !may_run() {
         return;
     }
-    let bed = Bed::new().unwrap();
-    let [host, other] = ["phone", "net"].map(|role| bed.host(role).unwrap());
-    host.veth("wwan0", &other, "eth0").unwrap();
+    let (_bed, [host, _other]) = phone();
     let folder = tempfile::tempdir().unwrap();
-    let reports = folder.path().join("reports");
-    fs::write(&reports, "{\"buffered_bytes\": 300000}\n").unwrap();
     let unbloat = || {
-        let mut command = host.command(env!("CARGO_BIN_EXE_unbloat")).unwrap();
-        command.args(["uplink", "--interface", "wwan0", "--source"]);
-        command.arg(format!("modem:{}", reports.display()));
-        command.env("UNBLOAT_RUN", folder.path());
-        command.stdout(Stdio::null()).stderr(Stdio::piped());
+        let mut command = uplink(&host, folder.path());
+        command.stdout(Stdio::null());
         command
     };
     tc(&host, "qdisc replace dev wwan0 root bfifo limit 30000");
@@ -77,18 +91,10 @@ fn a_device_that_goes_or_has_another_name_ends_it_and_is_told() {
         return;
     }
     for words in ["link del wwan0", "link set wwan0 name other0"] {
-        let bed = Bed::new().unwrap();
-        let [host, other] = ["phone", "net"].map(|role| bed.host(role).unwrap());
-        host.veth("wwan0", &other, "eth0").unwrap();
+        let (_bed, [host, _other]) = phone();
         let folder = tempfile::tempdir().unwrap();
-        let reports = folder.path().join("reports");
-        fs::write(&reports, "{\"buffered_bytes\": 300000}\n").unwrap();
-        let mut command = host.command(env!("CARGO_BIN_EXE_unbloat")).unwrap();
-        command.args(["uplink", "--interface", "wwan0", "--source"]);
-        command.arg(format!("modem:{}", reports.display()));
-        command.env("UNBLOAT_RUN", folder.path().join("run"));
-        command.stdout(Stdio::piped()).stderr(Stdio::piped());
-        let mut control = command.spawn().unwrap();
+        let mut command = uplink(&host, folder.path());
+        let mut control = command.stdout(Stdio::piped()).spawn().unwrap();
         // It controls once it says so.
         let mut lines = BufReader::new(control.stdout.take().unwrap()).lines();
         lines.next().unwrap().unwrap();

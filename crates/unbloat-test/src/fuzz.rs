@@ -119,7 +119,7 @@ pub fn ndt7(sent: &[u8], direction: Direction) -> (ndt7::Notes, Option<String>) 
     (notes, ended.err().map(|error| root(&error)))
 }
 
-/// What a description offers to who asked `origin`; why it is none, as it is told.
+/// The service that a description from `origin` names, or the error as users read it.
 pub fn service(text: &[u8], origin: &Origin) -> Result<Service, String> {
     let options = Options::of("box".parse().expect("a name of a host"));
     let parsed = Service::parse(text, origin, &options);

@@ -50,7 +50,7 @@ pub use error::UndoError;
 pub use guard::guard;
 pub use journals::{Holding, Journals, Left, Recovered};
 pub use resource::{Purpose, Resource};
-pub use step::{Family, Step, outgoing};
+pub use step::{Family, Step, is_device, outgoing};
 pub use unbloat_guard::Guard;
 
 /// Undoes what commands changed that live no longer; those that keep their change are left alone.

@@ -233,6 +233,12 @@ impl Step {
     }
 }
 
+/// Whether a device has the name.
+pub fn is_device(name: &str) -> Result<bool, UndoError> {
+    let found = open()?.index(name).map_err(UndoError::Kernel)?;
+    Ok(found.is_some())
+}
+
 /// A device's index, and the disciplines that it has now at its root and below.
 pub fn outgoing(device: &str) -> Result<(u32, Vec<Discipline>), UndoError> {
     let netlink = open()?;

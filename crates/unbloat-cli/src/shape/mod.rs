@@ -14,7 +14,7 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 use unbloat_shape::{Event, ShapeError, Shaper};
-use unbloat_undo::{Claim, Purpose, Resource, UndoError, outgoing};
+use unbloat_undo::{Claim, Purpose, Resource, UndoError, is_device};
 
 #[derive(Debug, thiserror::Error)]
 pub enum CommandError {
@@ -54,7 +54,8 @@ pub fn run(args: &Args) -> Result<Exit, CommandError> {
     let mut unread = None;
     let mut was_there = true;
     let mut tell = |event: Event| {
-        let is_there = is_there(&options.interface);
+        // Where the kernel does not say, nothing has changed.
+        let is_there = is_device(&options.interface).unwrap_or(was_there);
         if is_there != was_there {
             was_there = is_there;
             note!("unbloat: {}", change(&options.interface, is_there));
@@ -71,10 +72,6 @@ pub fn run(args: &Args) -> Result<Exit, CommandError> {
     };
     shaper.run(&stop, &mut tell)?;
     unread.map_or(Ok(Exit::Complete), |error| Err(error.into()))
-}
-
-fn is_there(interface: &str) -> bool {
-    !matches!(outgoing(interface), Err(UndoError::NoDevice { .. }))
 }
 
 /// The rules are by name: a device that comes back, or gets the name, is shaped.

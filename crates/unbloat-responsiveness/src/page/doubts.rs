@@ -4,7 +4,7 @@ use super::stage::Base;
 use super::{PageLoad, PageRun, StageNumbers, Watched};
 use crate::load::Doubt;
 use std::collections::BTreeSet;
-use unbloat_units::{Delta, Rate};
+use unbloat_units::Rate;
 
 const HIDDEN_MS: f64 = 500.0;
 /// Lateness of the timer that sends: from here on the browser is busy, from there on too busy.
@@ -16,10 +16,6 @@ const MOST_HELD: f64 = 0.4;
 /// Of a stage's messages: beyond, the browser sent so few that what it measured is its own delay. Not calibrated: at two thirds the idle delay was wrong by
 /// a second in one run on a busy machine, at half or less the verdict was right in four.
 const MOST_SKIPPED: f64 = 0.5;
-/// What messages may wait longer than the load's own segments do: the larger of a time and a third of their delay. The kernel's round trips are
-/// smoothed, and those of a load with a queue of its own are longer, not shorter.
-const BEYOND_KERNEL: Delta = Delta::ms(20);
-const BEYOND_KERNEL_PART: i64 = 3;
 /// Failures that are repeated in words.
 const MOST_FAILURES: usize = 5;
 
@@ -115,10 +111,7 @@ fn of_answers(stage: &StageNumbers, watched: &Watched) -> Vec<Doubt> {
     } else if held > 0.05 {
         all.push(doubt(false, format!("{:.0} % of the answers {during} waited for retransmissions of their own connection and are left out", 100.0 * held)));
     }
-    let most = stage
-        .mean()
-        .map(|mean| BEYOND_KERNEL.max(mean / BEYOND_KERNEL_PART));
-    if let Some(beyond) = stage.beyond_kernel().filter(|beyond| Some(*beyond) > most) {
+    if let Some(beyond) = stage.beyond_kernel() {
         all.push(doubt(
             stage.name != PageLoad::Both,
             format!(

@@ -11,6 +11,10 @@ use unbloat_units::{Delta, Rate};
 /// What a load needs until its rate and its queue stand: this share of its stage, or this long.
 const RAMP_SHARE: f64 = 0.4;
 const RAMP_MS: f64 = 2_000.0;
+/// What messages may wait longer than the load's own segments do: the larger of a time and a third of their delay. The kernel's round trips are
+/// smoothed, and those of a load with a queue of its own are longer, not shorter.
+const BEYOND_KERNEL: Delta = Delta::ms(20);
+const BEYOND_KERNEL_PART: i64 = 3;
 /// Of the server's kernel, in a stage.
 const LEAST_ROUND_TRIPS: usize = 8;
 /// No page has longer ones.
@@ -61,10 +65,12 @@ impl StageNumbers {
         self.p95
     }
 
-    /// What messages waited longer than the load's own segments: in the browser, or beyond a proxy, which ends the connections
-    /// that the server's kernel sees.
+    /// What messages waited longer than the load's own segments, if it is more than those round trips are uncertain: in the browser, or beyond a
+    /// proxy, which ends the connections that the server's kernel sees.
     pub fn beyond_kernel(&self) -> Option<Delta> {
-        Some(self.mean? - self.kernel?)
+        let mean = self.mean?;
+        let beyond = mean - self.kernel?;
+        (beyond > BEYOND_KERNEL.max(mean / BEYOND_KERNEL_PART)).then_some(beyond)
     }
 
     /// Down and up.

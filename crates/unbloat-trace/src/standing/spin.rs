@@ -18,7 +18,7 @@
 //! RFC 9312 takes the time between two edges of one direction for a round trip and leaves out those that an
 //! application made. We take the two halves apart, which tells how long each host can have waited, so nothing is left out.
 //! One-sided captures give no halves and so no samples. Connections may carry random bits instead (RFC 9000 §17.4): we
-//! believe none whose edges come faster than its handshake went.
+//! discard a connection whose edges come faster than its handshake allows.
 
 use super::Facts;
 use super::recorder::{Recorder, Spun};
