@@ -9,6 +9,9 @@ use unbloat_capture::{Input, Source, Trace};
 
 const ETHERNET_BYTES: usize = 14;
 const TCP: u8 = 6;
+const NOP: u8 = 1;
+const SACK: u8 = 5;
+const TIMESTAMPS: u8 = 8;
 
 /// A TCP packet over IPv4.
 #[derive(Clone, Copy, Debug)]
@@ -21,6 +24,8 @@ pub(crate) struct Packet {
     pub(crate) ip_id: u16,
     /// TSval and TSecr (RFC 7323).
     pub(crate) timestamps: Option<(u32, u32)>,
+    /// The bytes that its sender got twice (DSACK, RFC 2883): the first, and the one after the last.
+    pub(crate) twice: Option<(u32, u32)>,
 }
 
 impl Packet {
@@ -43,6 +48,9 @@ impl Packet {
             ))
         };
         let headers = header as u32 + u32::from(tcp.get(12)? >> 4) * 4;
+        let options = tcp.get(20..headers as usize - header);
+        let options = options.or(tcp.get(20..)).unwrap_or_default();
+        let ack = long(8)?;
         Some(Packet {
             time_ns,
             tuple: Tuple {
@@ -50,31 +58,42 @@ impl Packet {
                 destination: (address(16)?, short(tcp, 2)?),
             },
             seq: long(4)?,
-            ack: long(8)?,
+            ack,
             payload_bytes: u32::from(short(ip, 2)?).saturating_sub(headers),
             ip_id: short(ip, 4)?,
-            timestamps: tcp.get(20..).and_then(timestamps),
+            timestamps: option(options, TIMESTAMPS).and_then(|all| all.first().copied()),
+            twice: option(options, SACK).and_then(|blocks| twice(ack, &blocks)),
         })
     }
 }
 
-/// From the options of a TCP header, which may be cut; what is no option ends the search.
-fn timestamps(mut options: &[u8]) -> Option<(u32, u32)> {
-    const NOP: u8 = 1;
-    const TIMESTAMPS: u8 = 8;
+/// The pairs of numbers that an option carries; options may be cut, and what is no option ends the search.
+fn option(mut options: &[u8], wanted: u8) -> Option<Vec<(u32, u32)>> {
     loop {
         match *options {
             [NOP, ref rest @ ..] => options = rest,
-            [TIMESTAMPS, 10, a, b, c, d, e, f, g, h, ..] => {
-                return Some((
-                    u32::from_be_bytes([a, b, c, d]),
-                    u32::from_be_bytes([e, f, g, h]),
-                ));
+            [kind, length, ref rest @ ..] if length >= 2 => {
+                let (value, later) = rest.split_at_checked(usize::from(length) - 2)?;
+                if kind == wanted {
+                    let (words, _) = value.as_chunks();
+                    let (pairs, _) = words.as_chunks();
+                    let pair =
+                        |&[a, b]: &[[u8; 4]; 2]| (u32::from_be_bytes(a), u32::from_be_bytes(b));
+                    return Some(pairs.iter().map(pair).collect());
+                }
+                options = later;
             }
-            [_, length, ..] if length >= 2 => options = options.get(usize::from(length)..)?,
             _ => return None,
         }
     }
+}
+
+/// A first block that is acknowledged already, or within the second (RFC 2883 section 4).
+fn twice(ack: u32, blocks: &[(u32, u32)]) -> Option<(u32, u32)> {
+    let is_below = |left: u32, right: u32| left.wrapping_sub(right) > u32::MAX / 2;
+    let &(left, right) = blocks.first()?;
+    let within = |&(from, until): &(u32, u32)| !is_below(left, from) && !is_below(until, right);
+    (is_below(left, ack) || blocks.get(1).is_some_and(within)).then_some((left, right))
 }
 
 /// All of a capture's TCP packets, in its order, found by their direction's tuple.

@@ -15,7 +15,8 @@ pub(super) const QUANTITY: Quantity = Quantity {
     beds: &["bulk", "lossy", "rto", "upload", "mix"],
     definition: "Data packets that the analyser counts as sent again, less those it calls spurious (DSACK or \
         Eifel), against the data packets that the bed dropped after the monitor and that were sent \
-        again (and those few that reached the receiver, which refused them unread by PAWS, RFC 7323 section 5). n is the latter. tshark: `tcp.analysis.retransmission`; tcptrace: rexmt data pkts; \
+        again (and those few that reached the receiver, which refused them unread by PAWS, RFC 7323 section 5). n is the latter. \
+        Needless copies whose DSACK did not pass the monitor may be counted or not: nothing there tells them. tshark: `tcp.analysis.retransmission`; tcptrace: rexmt data pkts; \
         both as excess over n and the copies that the bed knows to have been needless.",
     score,
 };
@@ -44,7 +45,8 @@ fn one_side(bed: &Bed, side: Side) -> Option<Score> {
     let spurious = bed.at_monitor.total(&format!("spurious_{name}_packets"));
     let copies = needless_copies(bed, side);
     let truth = again + copies.refused;
-    let off = counted.abs_diff(truth + spurious);
+    let told = counted.saturating_sub(spurious);
+    let off = told.abs_diff(told.clamp(truth, truth + copies.untold));
     let measure = match side {
         Side::Down => "downlink, unexplained",
         Side::Up => "uplink, unexplained",
@@ -84,7 +86,10 @@ fn one_side(bed: &Bed, side: Side) -> Option<Score> {
         "{} arrivals were refused by the receiver's check of timestamps",
         copies.refused
     ))
-    .note(format!("{} copies were needless", copies.needless));
+    .note(format!(
+        "{} copies were needless, {} of them without a DSACK",
+        copies.needless, copies.untold
+    ));
     score.tshark = tshark.map(of_truth);
     score.tcptrace = tcptrace.map(of_truth);
     Some(score)
@@ -109,6 +114,8 @@ struct Copies {
     /// The receiver had refused what reached it: see [`is_refused`].
     refused: usize,
     needless: usize,
+    /// Of those: no DSACK for them passed the monitor, be it lost or never sent.
+    untold: usize,
 }
 
 fn needless_copies(bed: &Bed, side: Side) -> Copies {
@@ -119,12 +126,16 @@ fn needless_copies(bed: &Bed, side: Side) -> Copies {
     let mut copies = Copies {
         refused: 0,
         needless: 0,
+        untold: 0,
     };
     for packet in bed.monitor.all.iter().filter(is_data) {
         let key = (packet.tuple, packet.seq);
         match arrived.get(&key) {
             Some(first) if is_refused(bed, first) => copies.refused += 1,
-            Some(_) => copies.needless += 1,
+            Some(_) => {
+                copies.needless += 1;
+                copies.untold += usize::from(!is_told(bed, packet));
+            }
             None => {}
         }
         if !lost.contains(&(packet.tuple, packet.seq, packet.ip_id)) {
@@ -132,6 +143,18 @@ fn needless_copies(bed: &Bed, side: Side) -> Copies {
         }
     }
     copies
+}
+
+/// Whether a DSACK for a needless copy passed the monitor after it.
+fn is_told(bed: &Bed, copy: &Packet) -> bool {
+    let mut acks = bed
+        .monitor
+        .between(copy.tuple.reversed(), copy.time_ns, i64::MAX);
+    acks.any(|ack| {
+        let begins =
+            |(left, right): (u32, u32)| copy.seq.wrapping_sub(left) < right.wrapping_sub(left);
+        ack.twice.is_some_and(begins)
+    })
 }
 
 /// Whether the receiver dropped `arrival` unread (PAWS, RFC 7323 section 5): its ACKs asked for these
