@@ -172,22 +172,16 @@ impl CakeAutorate {
 
     /// 0.99 for an average at the threshold, 0.75 for one at the upper threshold and beyond.
     fn cut(&self) -> f64 {
-        let (low, high) = (
-            self.params.owd_delta_delay_thr.as_secs(),
-            self.params.avg_owd_delta_max_adjust_down_thr.as_secs(),
-        );
-        let late = self.average().as_secs() - self.threshold().as_secs();
-        0.99 - 0.24 * (late / (high - low)).clamp(0.0, 1.0)
+        let params = &self.params;
+        let span = params.avg_owd_delta_max_adjust_down_thr - params.owd_delta_delay_thr;
+        0.99 - 0.24 * share(self.average() - self.threshold(), span)
     }
 
     /// 1 for an average at the threshold, 1.04 for one at the lower threshold and below.
     fn rise(&self) -> f64 {
-        let (low, high) = (
-            self.params.avg_owd_delta_max_adjust_up_thr.as_secs(),
-            self.params.owd_delta_delay_thr.as_secs(),
-        );
-        let early = self.threshold().as_secs() - self.average().as_secs();
-        1.0 + 0.04 * (early / (high - low)).clamp(0.0, 1.0)
+        let params = &self.params;
+        let span = params.owd_delta_delay_thr - params.avg_owd_delta_max_adjust_up_thr;
+        1.0 + 0.04 * share(self.threshold() - self.average(), span)
     }
 
     fn decay(&mut self) {
@@ -204,6 +198,14 @@ impl CakeAutorate {
             self.params.min_shaper_rate.as_bps_f64(),
             self.params.max_shaper_rate.as_bps_f64(),
         );
+    }
+}
+
+/// How far into a span between two thresholds; all of it where they leave none between them, as cake-autorate has it.
+fn share(into: Delta, span: Delta) -> f64 {
+    match span <= Delta::ZERO {
+        true => 1.0,
+        false => (into.as_secs() / span.as_secs()).clamp(0.0, 1.0),
     }
 }
 
@@ -263,6 +265,27 @@ mod tests {
         assert!((law.rate().as_bps_f64() / before - 0.99_f64.powi(3)).abs() < 1e-6);
         feed(&mut law, 103, 3_000, 20, 0.1);
         assert_eq!(law.rate(), Rate::mbps(20));
+    }
+
+    #[test]
+    fn thresholds_with_nothing_between_them_change_the_rate_by_the_most_at_once() {
+        let thr = Params::default().owd_delta_delay_thr;
+        for (down, up) in [(thr, thr), (Delta::ZERO, thr * 2)] {
+            let params = Params {
+                avg_owd_delta_max_adjust_down_thr: down,
+                avg_owd_delta_max_adjust_up_thr: up,
+                ..Params::default()
+            };
+            let mut law = CakeAutorate::new(params, Time::from_ns(0));
+            feed(&mut law, 0, 30, 20, 0.0);
+            let before = law.rate().as_bps_f64();
+            assert_eq!(feed(&mut law, 30, 31, 20, 1.0), [Reason::HighLoad]);
+            let risen = law.rate().as_bps_f64();
+            assert!((risen / before - 1.04).abs() < 1e-6, "{}", risen / before);
+            feed(&mut law, 31, 36, 52, 0.0);
+            let cut = law.rate().as_bps_f64();
+            assert!((cut / risen - 0.75).abs() < 1e-6, "{}", cut / risen);
+        }
     }
 
     #[test]
