@@ -64,7 +64,7 @@ def judge_all(found, program):
 
 def write_document(how, only):
     if how.judged:
-        tune, held = (json.loads(path.read_text()) for path in how.judged)
+        tune, held = ([score.judge(case, case["said"]) for case in json.loads(path.read_text())] for path in how.judged)
     else:
         tune, held = (judge_all(cases.all_of(which, how.count, only), how.program) for which in ("tune", "held"))
     # A rule of two thresholds needs no more than a seed of each family, and other tools are slow.

@@ -16,6 +16,8 @@ QUANTITIES = (
     ("found", "of those bloated that show from there, called so"),
     ("direction", "direction right, of those called bloated that are"),
     ("culprit", "culprit right, of those called bloated that are"),
+    ("place", "place against the capture point right, where it is named"),
+    ("limit", "what held flows back right, where it is named"),
     ("abstention", "of abstentions, where nothing was loaded or nothing shows"),
     ("other", "delay that is no queue: its kind named"),
 )
@@ -97,7 +99,7 @@ def groups(judged, key):
 def failures(judged):
     rows = []
     for one in judged:
-        wrong = [mark for mark in ("right", "true_alarm", "found", "direction", "culprit") if one["marks"][mark] is False]
+        wrong = [mark for mark in score.FAILS if one["marks"][mark] is False]
         if wrong:
             ways = one["label"]["directions"]
             true = ", ".join(f"{way} {of['kind']} {of['standing_ms']:.0f} ms" for way, of in ways.items())

@@ -3,8 +3,11 @@
 from collections import Counter, defaultdict
 from math import sqrt
 
+from . import situation
+
 SAYS_BLOATED = ("bloated",)
 ABSTAINS = ("cannot_tell", "not_tested")
+LIMITS = ("receive_window", "application")
 
 
 def judge(case, said):
@@ -20,6 +23,8 @@ def judge(case, said):
         "found": said["kind"] in ("bloated", "slight") and said["kind"] in label["accept"] if visible else None,
         "direction": direction_mark(label, said) if is_said and bloated else None,
         "culprit": culprit_mark(label, said) if is_said and bloated else None,
+        "place": place_mark(case, said),
+        "limit": limit_mark(label, said),
         "abstention": said["kind"] in label["accept"] if said["kind"] in ABSTAINS else None,
         "other": bool(set(label["other"]) & {kind for one in said["directions"].values() for kind in one["other"]})
         if label["other_shows"] and not bloated else None,
@@ -65,6 +70,32 @@ def culprit_of(label, said):
     return any(is_same(first, flow) for flow in label["fillers"])
 
 
+def place_mark(case, said):
+    """Where the queue lies against the capture point is right wherever it is named; None: nowhere."""
+    named = {
+        way: said["directions"][way]["place"]
+        for way, one in case["label"]["directions"].items()
+        if one["kind"] == "bloated" and said["directions"].get(way, {}).get("kind") == "bloated"
+    }
+    marks = [place in places(case, way) for way, place in named.items() if place]
+    return all(marks) if marks else None
+
+
+def places(case, way):
+    """Queues of the path lie between the capture point in the middle and the client, those of a host before its own capture point."""
+    is_at_client = case["vantage"] == "client"
+    if situation.make(case["family"], case["seed"]).host_queue == way:
+        return ("sending_host", "before_capture") if is_at_client else ("before_capture",)
+    return ("before_capture",) if (way == "down") == is_at_client else ("after_capture",)
+
+
+def limit_mark(label, said):
+    """What is said to have held flows back did; a sender that paces itself is an application to those who see packets."""
+    true = {"pacing": "application"}.get(label["limit"], label["limit"])
+    named = {one["reason"] for one in said["directions"].values()} & set(LIMITS)
+    return named == {true} if named else None
+
+
 def is_same(said, flow):
     client, server = flow["client"], flow["server"]
     return (
@@ -81,9 +112,14 @@ MARKS = (
     ("found", "of those bloated and visible, called so"),
     ("direction", "direction right"),
     ("culprit", "culprit right"),
+    ("place", "place right, where named"),
+    ("limit", "what held flows back right, where named"),
     ("abstention", "abstains only where it may"),
     ("other", "other delay named"),
 )
+
+
+FAILS = ("right", "true_alarm", "found", "direction", "culprit", "place", "limit")
 
 
 def share_of(judged, mark):
@@ -122,7 +158,7 @@ def report(judged, failures):
 
 
 def is_failure(one):
-    return any(one["marks"][mark] is False for mark in ("right", "true_alarm", "found", "direction", "culprit"))
+    return any(one["marks"][mark] is False for mark in FAILS)
 
 
 def grouped(judged, key):

@@ -9,6 +9,10 @@
 //! (Zhang, Liu and Xia, "Clock synchronization algorithms for network measurements", INFOCOM 2002, tell resets of
 //! clocks in the same way).
 //!
+//! Where only one direction was captured, a step back shows, because no queue lets a packet out before the one ahead of it: the packets
+//! after it are in order again and stay late by the same time against their senders' clocks. A step forward
+//! looks like a queue there, and is left in.
+//!
 //! Without timestamps only a clock that was set back shows, and only where it is no matter of packets out of order:
 //! by a second or more, and no packet after it is later than those before.
 //!
@@ -210,11 +214,21 @@ fn judge(before: &[Stamp], after: &[Stamp]) -> Jump {
         return Jump::Silence;
     }
     let is_steady = |up: bool| clocks.iter().any(|c| c.is_uplink == up && c.is_steady);
-    if is_steady(true) && is_steady(false) {
+    let is_one_enough = is_back_in_order(before, after);
+    if is_steady(true) && is_steady(false) || is_one_enough && (is_steady(true) || is_steady(false))
+    {
         Jump::Step(middle)
     } else {
         Jump::Open
     }
+}
+
+/// Time goes back between the runs, and the second is in order.
+fn is_back_in_order(before: &[Stamp], after: &[Stamp]) -> bool {
+    let ends = before.last().zip(after.first());
+    ends.is_some_and(|(last, first)| last.time.since(first.time) >= SMALLEST)
+        && after.len() >= IN_ORDER / 4
+        && after.is_sorted_by_key(|stamp| stamp.time)
 }
 
 /// Hosts whose clocks are compared at one jump.
@@ -367,6 +381,47 @@ mod tests {
         let (_, health) = found(&talk, 4096, |s| if s < 2.0 { s } else { s + 0.5 });
         assert_eq!(health.steps, 1);
         assert!((health.first[0].step_ns as f64 / 1e9 - 0.5).abs() < 0.02);
+    }
+
+    #[test]
+    fn of_one_direction_a_step_back_shows_and_a_step_forward_looks_like_a_queue() {
+        let talk = Talk::default();
+        let found = |up: bool, step: f64| {
+            let mut packets = talk.packets();
+            packets.retain(|packet| packet.is_uplink() == up);
+            for packet in &mut packets {
+                if packet.time.since(at_ms(0)) >= Delta::secs(2) {
+                    packet.time = packet.time + Delta::from_secs_f64(step);
+                }
+            }
+            let mut clock = Clock::default();
+            let origin = packets[0].time;
+            clock.look(&mut packets, origin);
+            (clock.found, packets)
+        };
+        for up in [true, false] {
+            assert_eq!(found(up, 0.3).0.steps, 0);
+            let (health, packets) = found(up, -0.3);
+            assert_eq!(health.steps, 1, "{health:?}");
+            assert!((health.first[0].step_ns as f64 / 1e9 + 0.3).abs() < 0.004);
+            assert!(packets.is_sorted_by_key(|packet| packet.time));
+        }
+    }
+
+    #[test]
+    fn a_burst_of_one_direction_that_was_written_late_is_no_step() {
+        // As queues of a network card do that are read in turns.
+        let talk = Talk::default();
+        let mut packets = talk.packets();
+        packets.retain(|packet| !packet.is_uplink());
+        let from = packets.partition_point(|p| p.time < at_ms(1_000));
+        let until = packets.partition_point(|p| p.time < at_ms(1_100));
+        let later = packets.partition_point(|p| p.time < at_ms(1_200));
+        packets[from..later].rotate_left(until - from);
+        let mut clock = Clock::default();
+        let origin = packets[0].time;
+        clock.look(&mut packets, origin);
+        assert_eq!(clock.found.steps, 0, "{:?}", clock.found);
     }
 
     #[test]

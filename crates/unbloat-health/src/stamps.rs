@@ -6,7 +6,7 @@ use unbloat_wire::{PacketFlags, PacketHeader};
 /// The readings of both clocks that a packet carries.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Stamp {
-    time: Time,
+    pub(crate) time: Time,
     tsval: Seq,
     pub(crate) sender: Sender,
 }
