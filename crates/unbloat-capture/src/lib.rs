@@ -32,7 +32,7 @@ mod writer;
 pub use error::CaptureError;
 pub use input::Input;
 #[cfg(target_os = "linux")]
-pub use live::{Interface, LiveHeaders, LiveOptions, LiveSource, Passed};
+pub use live::{Interface, LiveHeaders, LiveOptions, LiveSource, Passed, monotonic};
 pub use merge::Trace;
 pub use notes::{Damage, DamageKind, Notes, Progress};
 pub use reader::{Reader, read_all};

@@ -4,8 +4,8 @@ use crate::error::UplinkError;
 use crate::news::News;
 use std::error::Error;
 use std::sync::mpsc::{SyncSender, sync_channel};
-use std::time::{Instant, SystemTime, UNIX_EPOCH};
-use unbloat_capture::{CaptureError, LiveHeaders};
+use std::time::Instant;
+use unbloat_capture::{CaptureError, LiveHeaders, monotonic};
 use unbloat_units::{Bytes, Delta, Time};
 use unbloat_uplink::Listener;
 use unbloat_wire::{PacketFlags, PacketHeader, protocol};
@@ -46,7 +46,8 @@ pub(crate) fn listen(
 /// A device that is listened to.
 struct Tap {
     headers: LiveHeaders,
-    begun: Instant,
+    /// When the control began.
+    begun: Time,
     listener: Listener,
 }
 
@@ -54,7 +55,7 @@ impl Tap {
     fn open(device: &str, begun: Instant) -> Result<Tap, CaptureError> {
         Ok(Tap {
             headers: LiveHeaders::open(device, WAIT)?,
-            begun,
+            begun: monotonic() - Delta::from_secs_f64(begun.elapsed().as_secs_f64()),
             listener: Listener::default(),
         })
     }
@@ -67,10 +68,8 @@ impl Tap {
             listener,
         } = self;
         let (mut left, mut news) = (Bytes::ZERO, Vec::new());
-        // The packets' clock may be set while we run; what lies between it and ours is looked at anew each time.
-        let zero = zero_of(*begun);
         let filled = headers.each(&mut |passed| {
-            let (bytes, at) = (Bytes::new(passed.wire_len.into()), since(zero, passed.at));
+            let (bytes, at) = (Bytes::new(passed.wire_len.into()), since(*begun, passed.at));
             let header = passed.header.filter(|header| is_stamped(header));
             if passed.is_outgoing {
                 left += bytes;
@@ -98,14 +97,6 @@ impl Tap {
 /// Whether it is a TCP segment with a timestamp.
 fn is_stamped(header: &PacketHeader) -> bool {
     header.protocol == protocol::TCP && header.flags.has(PacketFlags::TIMESTAMPS)
-}
-
-/// The start of the control, by the clock of packets.
-fn zero_of(begun: Instant) -> Time {
-    let age = begun.elapsed();
-    let now = SystemTime::now().duration_since(UNIX_EPOCH);
-    let zero = now.unwrap_or_default().saturating_sub(age);
-    Time::from_ns(i64::try_from(zero.as_nanos()).unwrap_or(i64::MAX))
 }
 
 fn since(zero: Time, at: Time) -> Time {

@@ -1,5 +1,6 @@
 //! Headers of packets as they pass an interface, for those who watch it and keep nothing.
 
+use super::stamps::{Stamps, Wall};
 use super::{LiveOptions, LiveSource};
 use crate::{CaptureError, Record};
 use unbloat_units::{Bytes, Delta, Time};
@@ -17,12 +18,13 @@ pub struct LiveHeaders {
     source: LiveSource,
     parser: Parser,
     batch: Batch,
+    stamps: Stamps,
 }
 
 /// A packet that passes.
 #[derive(Clone, Copy, Debug)]
 pub struct Passed<'h> {
-    /// By the kernel's clock of the day.
+    /// By the monotonic clock: see [`super::monotonic`].
     pub at: Time,
     /// With its link layer.
     pub wire_len: u32,
@@ -45,6 +47,7 @@ impl LiveHeaders {
             source: LiveSource::open(interface, &options)?,
             parser: Parser::new(ParserParams::default(), FlowHasher::with_seed(1)),
             batch: Batch::default(),
+            stamps: Stamps::from(Wall::look()),
         })
     }
 
@@ -54,7 +57,9 @@ impl LiveHeaders {
             source,
             parser,
             batch,
+            stamps,
         } = self;
+        let mut is_first = true;
         source.fill_with_way(AT_ONCE, &mut |record, is_outgoing| {
             let Record {
                 time,
@@ -62,10 +67,15 @@ impl LiveHeaders {
                 wire_len,
                 data,
             } = record;
+            if is_first {
+                // Behind the wait: what was stamped before the clock was set has the difference of then until here.
+                stamps.look(Wall::look());
+                is_first = false;
+            }
             batch.restart(0);
             parser.push(batch, link, data, wire_len, time);
             tell(&Passed {
-                at: time,
+                at: stamps.time(time, Wall::look),
                 wire_len,
                 is_outgoing,
                 header: batch.headers.first(),

@@ -12,8 +12,10 @@
 mod block;
 mod headers;
 mod ring;
+mod stamps;
 
 pub use headers::{LiveHeaders, Passed};
+pub use stamps::monotonic;
 
 use crate::{CaptureError, Notes, Progress, Record, Source};
 use block::{Packet, Packets};
