@@ -295,6 +295,63 @@ mod tests {
     }
 
     #[test]
+    fn acknowledgments_with_the_time_of_data_to_come_make_no_floor() {
+        const EVERY_MS: f64 = 130.0;
+        for is_paced in [false, true] {
+            let stamps = |own: f64, echo: f64| {
+                format!(" ts {} {}", 10_000 + own as u32, 10_000 + echo as u32)
+            };
+            let mut packets = vec![
+                (0.0, format!("> syn 0+0 mss 1448{}", stamps(0.0, 0.0))),
+                (
+                    41.0,
+                    format!("< syn 0+0 ack 1 mss 1448{}", stamps(20.0, 0.0)),
+                ),
+                (41.2, format!("> 1+0 ack 1{}", stamps(41.0, 20.0))),
+            ];
+            let mut heard = 1;
+            for n in 0..150_u32 {
+                let sent = 50.0 + f64::from(n) * EVERY_MS;
+                for part in 0..4 {
+                    let (at, first) = (
+                        sent + 0.2 + f64::from(part) / 10.0,
+                        1 + (4 * n + part) * 1448,
+                    );
+                    packets.push((
+                        at,
+                        format!("> {first}+1448 ack {heard}{}", stamps(sent, sent - 20.0)),
+                    ));
+                }
+                let acked = 1 + 4 * (n + 1) * 1448;
+                packets.push((
+                    sent + 40.2,
+                    format!("< {heard}+0 ack {acked}{}", stamps(sent + 20.0, sent)),
+                ));
+                // Now and then the server has a word, which the client acknowledges between two departures.
+                if n % 10 == 9 {
+                    let word = format!("< {heard}+30 ack {acked}{}", stamps(sent + 21.0, sent));
+                    packets.push((sent + 41.0, word));
+                    heard += 30;
+                    let stamp = if is_paced {
+                        sent + EVERY_MS
+                    } else {
+                        sent + 41.0
+                    };
+                    let seen = format!("> {acked}+0 ack {heard}{}", stamps(stamp, sent + 21.0));
+                    packets.push((sent + 41.2, seen));
+                }
+            }
+            let mut script = Script::default();
+            for (ms, words) in &packets {
+                script.packet(*ms, words);
+            }
+            let stands = script.run().values("standing", "standing_windows");
+            let is_empty = stands.len() > 2 && stands.iter().all(|n| *n == Some(0.0));
+            assert!(is_empty, "paced {is_paced}: {stands:?}");
+        }
+    }
+
+    #[test]
     fn bursts_and_short_queues_do_not_stand() {
         let results = Download::default().seen(|ms| 4.0 * (ms / 250.0).sin().abs());
         assert_eq!(stood(&results, "down", "path").0, 0.0);

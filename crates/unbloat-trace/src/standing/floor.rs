@@ -11,6 +11,15 @@ pub(super) struct RunningFloor {
 }
 
 impl RunningFloor {
+    /// Whether a delay lies below all before it, by more than clocks drift and `by`.
+    #[inline]
+    pub(super) fn is_undercut(&self, now: Time, us: i64, by: Delta) -> bool {
+        self.least.is_some_and(|(at, least)| {
+            let drift = now.since_bounded(at).as_us() * DRIFT_PPM / 1_000_000;
+            us < least.saturating_sub(drift + by.as_us())
+        })
+    }
+
     /// How much a delay is above the floor, which it may lower.
     #[inline]
     pub(super) fn added(&mut self, now: Time, us: i64) -> Delta {

@@ -53,6 +53,10 @@ struct Host {
     ticks: Option<i64>,
     /// Newest echo that it sent, in ticks of the other's clock.
     echoed: Option<i64>,
+    /// Of the one-way delays of its data.
+    data_floor: RunningFloor,
+    /// The newest of its timestamps that are of data to come, in ticks: see [`Recorder::is_of_data_to_come`].
+    ahead: Option<i64>,
     in_flight: u32,
     /// How long both hosts were silent before its last packet with payload.
     silence: Delta,
@@ -430,6 +434,9 @@ impl Recorder {
                 .for_each(|w| w.cells[at] = Cell::default());
         }
         self.echoes = Echoes::default();
+        for host in &mut self.hosts {
+            (host.data_floor, host.ahead) = (RunningFloor::default(), None);
+        }
         if let Some(waits) = &mut self.waits {
             waits.forget_late();
         }
@@ -451,6 +458,9 @@ impl Recorder {
         let ns = |count: i64, tick: Delta| count.saturating_mul(tick.as_ns());
         let sent = ns(packet.own, own);
         let one_way = seen.now.as_ns().saturating_sub(sent) / 1_000;
+        if self.is_of_data_to_come(&packet, one_way, own) {
+            return;
+        }
         self.sample(place, Series::OneWay(side), (one_way, Some(0)));
         let seen = Seen {
             target: seen.target + own + other,
@@ -458,7 +468,8 @@ impl Recorder {
         };
         let on_way = self.on_one_way(side, &seen, one_way);
         let is_answer_unseen = side == Side::Up && !seen.is_other_captured;
-        if let Some(echo) = packet.echo {
+        let ahead = self.hosts[side.other().index()].ahead;
+        if let Some(echo) = packet.echo.filter(|echo| Some(echo.position) != ahead) {
             let echoed = ns(echo.position, other);
             let path = (sent - echoed) / 1_000;
             // Either end of the gap lies anywhere in its tick.
@@ -477,6 +488,25 @@ impl Recorder {
         if is_answer_unseen && seen.has_payload {
             self.echoes.ask(sent, on_way);
         }
+    }
+
+    /// A sender that paces (Linux, since 4.20) stamps a packet with the time at which it may depart, and an acknowledgment, which does not wait,
+    /// with the time at which the next data may. So one that seems faster than all data of its host tells nothing.
+    #[inline]
+    fn is_of_data_to_come(&mut self, packet: &Stamped, one_way: i64, tick: Delta) -> bool {
+        let host = &mut self.hosts[packet.side.index()];
+        if packet.seen.has_payload {
+            host.data_floor.added(packet.seen.now, one_way);
+            return false;
+        }
+        let tolerance = tick + Delta::ms(1);
+        let is_ahead = host
+            .data_floor
+            .is_undercut(packet.seen.now, one_way, tolerance);
+        if is_ahead {
+            host.ahead = Some(packet.own);
+        }
+        is_ahead
     }
 
     /// Returns how late the packet was at the capture point.
