@@ -1,4 +1,4 @@
-"""Our own pair, `unbloat serve` and `unbloat test`, as the other tools are run."""
+"""`unbloat serve` and `unbloat test`, run like the other tools."""
 
 import json
 import time
@@ -48,8 +48,8 @@ class Result:
 
 class Unbloat(Tool):
     name = "unbloat"
-    about = ("`unbloat test` as it is by default: `added`, `delivered_bps` and `goodput_bps` of its JSON, over the part of each stage that it "
-             "judges; rates are of TCP payload, of the load and of the probes; goodput is at most what was delivered in that time")
+    about = ("`unbloat test` with default options: `added`, `delivered_bps` and `goodput_bps` of its JSON, over the part of each stage that it "
+             "evaluates. Rates are TCP payload of load and probes; goodput is at most what was delivered in that time")
     caps_goodput = True
 
     def __init__(self, program, control="cubic"):

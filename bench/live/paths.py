@@ -1,4 +1,4 @@
-"""The emulated paths on which live tests are held against what the path did."""
+"""The emulated paths on which live tests are compared with what the path did."""
 
 import subprocess
 import sys
@@ -39,16 +39,16 @@ def satellite():
     for way, queue in (("down", "1.5 MB"), ("up", "500 kB")):
         options += ["--set", f"link.{way}.steps=[{steps[way]}]", "--set", f"link.{way}.delay=20ms", "--set", f"link.{way}.jitter=8ms",
                     "--set", f"link.{way}.loss=0.002", "--set", f'link.{way}.queue={{ kind = "droptail", limit = "{queue}" }}']
-    return Path("a satellite: 70 to 160 Mbit/s down and 8 to 18 up in steps of 3 to 5 s, drop-tail 1.5 MB and 500 kB, 20 ms each way, jitter of 8 ms, 0.2 % loss",
+    return Path("a satellite link: 70 to 160 Mbit/s down and 8 to 18 Mbit/s up in steps of 3 to 5 s, drop-tail buffers of 1.5 MB and 500 kB, 20 ms each way, 8 ms jitter, 0.2 % loss",
                 options, 48, None, None)
 
 
 PATHS = {
     "droptail": line("50/10 Mbit/s, drop-tail buffers of 160 ms and 240 ms, 10 ms each way", 50, 10, "droptail:1MB", "droptail:300kB", 10),
-    "asymmetric": line("the same with 5 ms down and 45 ms up", 50, 10, "droptail:1MB", "droptail:300kB", None,
+    "asymmetric": line("50/10 Mbit/s, drop-tail buffers of 160 ms and 240 ms, 5 ms down and 45 ms up", 50, 10, "droptail:1MB", "droptail:300kB", None,
                        "--set", "link.down.delay=5ms", "--set", "link.up.delay=45ms"),
     "codel": line("50/10 Mbit/s, CoDel in both directions, 10 ms each way", 50, 10, "codel", "codel", 10),
-    "lte": Path("recorded LTE downlink and uplink (5.0 and 6.0 Mbit/s in the mean), drop-tail 1 MB and 256 kB, 20 ms each way",
+    "lte": Path("recorded LTE downlink and uplink (5.0 and 6.0 Mbit/s on average), drop-tail buffers of 1 MB and 256 kB, 20 ms each way",
                 ["--down", str(TRACES / "Verizon-LTE-short.down.gz"), "--up", str(TRACES / "Verizon-LTE-short.up.gz"),
                  "--queue", "droptail:1MB", "--up-queue", "droptail:256kB", "--delay", "20ms"], 40, None, None),
     "deep-20": line("20/5 Mbit/s, drop-tail buffers of 500 kB (200 ms and 800 ms), 20 ms each way", 20, 5, "droptail:500kB", "droptail:500kB", 20),
@@ -57,7 +57,7 @@ PATHS = {
     "codel-down": line("3/0.8 Mbit/s, CoDel down, a drop-tail buffer of 600 ms up, 15 ms each way", 3, 0.8, "codel", "droptail:60kB", 15),
     "starved": line("100/1 Mbit/s, drop-tail buffers of 50 ms down and 300 ms up, 10 ms each way", 100, 1, "droptail:625kB", "droptail:37500B", 10),
     "starved-30": line("30/0.3 Mbit/s, drop-tail buffers of 100 ms down and 800 ms up, 10 ms each way", 30, 0.3, "droptail:375kB", "droptail:30kB", 10),
-    "loaded": line("30/10 Mbit/s, drop-tail buffers of 170 ms down and 100 ms up, 15 ms each way, a download of somebody else all the time",
+    "loaded": line("30/10 Mbit/s, drop-tail buffers of 170 ms down and 100 ms up, 15 ms each way, another host downloads all the time",
                    30, 10, "droptail:640kB", "droptail:125kB", 15),
     "satellite": satellite(),
     "fair": line("40/8 Mbit/s, CAKE in both directions, 20 ms each way", 40, 8, "cake", "cake", 20),

@@ -52,8 +52,8 @@ def checked(done):
 
 class Crusader(Tool):
     name = "crusader"
-    about = ("its raw pings of each load's time less their median before the first load; goodput as it prints it. Its own headline is the "
-             "highest mean of 400 ms, which is another question")
+    about = ("its raw pings during each load minus their median before the first load; goodput as printed. Its own headline is the "
+             "highest mean over 400 ms, a different quantity")
     needs = ("crusader",)
 
     def run(self, bed):
@@ -96,7 +96,7 @@ def ways(stage):
 
 class Flent(Tool):
     name = "flent rrul_be + irtt"
-    about = ("irtt's one-way delays during the load less their median before it (client and server share a clock here, which this split needs); "
+    about = ("irtt's one-way delays during the load minus their median before it (this requires a common clock, which client and server share here); "
              "goodput as flent's mean of the sums, which for uploads counts what the sender sent")
     needs = ("flent", "netperf", "netserver", "irtt")
 
@@ -136,8 +136,8 @@ class RpmTool(Tool):
 
 class GoResponsiveness(RpmTool):
     name = "goresponsiveness"
-    about = ("60,000 / RPM of each direction less the path's idle round trip: of the trimmed mean for p50, of \"P90\" for p95, because it "
-             "gives no delays; goodput as it prints it. Server: networkqualityd")
+    about = ("60,000 / RPM of each direction minus the idle round trip of the path, because it reports no delays: the trimmed mean for p50, "
+             "\"P90\" for p95; goodput as printed. Server: networkqualityd")
     needs = ("networkQuality", "networkqualityd")
 
     def run(self, bed):
@@ -160,7 +160,7 @@ def number(found):
 
 class Mach(RpmTool):
     name = "mach"
-    about = ("its `loaded_latency_ms`, the median of probes on load connections, less its `unloaded_latency_ms`; it has no p95. Server: "
+    about = ("`loaded_latency_ms` (median of the probes on load connections) minus `unloaded_latency_ms`; it reports no p95. Server: "
              "networkqualityd")
     needs = ("mach", "networkqualityd")
 

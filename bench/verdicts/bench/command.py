@@ -15,16 +15,16 @@ def options():
     parser = argparse.ArgumentParser(prog="bench/verdicts/run")
     parser.add_argument("what", nargs="?", default="score", choices=("make", "labels", "score", "document", "ship", "list"))
     parser.add_argument("--seeds", default="tune", choices=cases.SEEDS)
-    parser.add_argument("--count", type=int, default=4, help="seeds of each family")
-    parser.add_argument("--only", default="", help="families whose names contain one of these, with commas")
-    parser.add_argument("--vantage", default="", help="only from there")
-    parser.add_argument("--program", help="analyze with this program instead of $UNBLOAT or target/debug/unbloat")
-    parser.add_argument("--json", type=Path, help="write cases, labels and verdicts there")
-    parser.add_argument("--rule-seeds", type=int, default=1, help="of the rules out of other tools' figures")
-    parser.add_argument("--tools", default=",".join(baseline.TOOLS), help="that rules are made for")
-    parser.add_argument("--judged", type=Path, nargs=2, help="document: what --json wrote for tuning and held-out seeds, instead of analysing again")
-    parser.add_argument("--before", type=Path, help="what an earlier verdict was found to be: --json of its score on held-out seeds")
-    parser.add_argument("--failures", type=int, default=40, help="rows of the list of failures")
+    parser.add_argument("--count", type=int, default=4, help="Seeds of each family")
+    parser.add_argument("--only", default="", help="Only families whose names contain one of these, separated by commas")
+    parser.add_argument("--vantage", default="", help="Only this vantage point")
+    parser.add_argument("--program", help="Analyze with this program instead of $UNBLOAT or target/debug/unbloat")
+    parser.add_argument("--json", type=Path, help="Write cases, labels and verdicts to this file")
+    parser.add_argument("--rule-seeds", type=int, default=1, help="Seeds of each family for the rules based on other tools")
+    parser.add_argument("--tools", default=",".join(baseline.TOOLS), help="Tools to fit rules for, separated by commas")
+    parser.add_argument("--judged", type=Path, nargs=2, help="document: files written by --json for tuning and held-out seeds, instead of analyzing again")
+    parser.add_argument("--before", type=Path, help="Scores of an earlier program: its --json on held-out seeds")
+    parser.add_argument("--failures", type=int, default=40, help="Rows of the list of failures")
     return parser.parse_args()
 
 
@@ -71,7 +71,7 @@ def write_document(how, only):
     few = [[one for one in some if one["seed"] < cases.SEEDS[which][how.rule_seeds]] for which, some in (("tune", tune), ("held", held))]
     rules = [rule_of(tool, *few) for tool in how.tools.split(",")]
     if how.before:
-        rules.insert(0, ("the verdict before: p95 less least RTT above 100 ms", json.loads(how.before.read_text())))
+        rules.insert(0, ("previous verdict: p95 minus minimum RTT above 100 ms", json.loads(how.before.read_text())))
     DOCUMENT.write_text(document.text(f"bench/verdicts/run document --count {how.count}", tune, held, rules, set(baseline.TOOLS) - set(how.tools.split(","))))
     print(f"wrote {DOCUMENT}")
 
@@ -82,4 +82,4 @@ def rule_of(tool, tune, held):
     stat, added, in_flight = rule
     also = f", {in_flight / 1000:.0f} kB in flight" if in_flight else ""
     judged = [score.judge(case, baseline.said(rows, rule)) for case, rows in zip(held, baseline.figures(tool, held))]
-    return f"{tool}: RTT {stat} {added} ms above its least{also}", judged
+    return f"{tool}: RTT {stat} {added} ms above its minimum{also}", judged

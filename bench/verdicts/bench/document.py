@@ -1,25 +1,28 @@
-"""docs/verdicts.md: scores on seeds that served tuning and on those that did not, beside the best rules out of other tools' figures."""
+"""Write docs/verdicts.md: scores on tuning and held-out seeds, compared with the best rules based on other tools."""
 
 from collections import Counter, defaultdict
 
 from . import score
 
-HEAD = """# Verdicts against the truth
+HEAD = """# Accuracy of verdicts
 
-Made by `{command}`; what is measured and how is in [bench/verdicts/README.md](../bench/verdicts/README.md). Each capture was
-labelled by the emulated path's own log of every packet, not by its settings and not by the analyser. {tune} captures have seeds that
-served tuning, {held} have seeds that never did: same families, other rates, round trips, buffers and draws.
+This page shows how often the verdict of `unbloat analyze` is correct, on captures of emulated paths. `{command}`
+generates it; [bench/verdicts/README.md](../bench/verdicts/README.md) describes the method. The label of each capture comes from the emulated path's own log of
+every packet, not from its settings and not from the analyzer.
+
+{tune} captures have seeds that were used for tuning. {held} have held-out seeds, which were not: same families, but other rates, round trips, buffers and
+random draws.
 """
 QUANTITIES = (
-    ("right", "the verdict's word is right"),
-    ("true_alarm", "of those called bloated, are"),
-    ("found", "of those bloated that show from there, called so"),
-    ("direction", "direction right, of those called bloated that are"),
-    ("culprit", "culprit right, of those called bloated that are"),
-    ("place", "place against the capture point right, where it is named"),
-    ("limit", "what held flows back right, where it is named"),
-    ("abstention", "of abstentions, where nothing was loaded or nothing shows"),
-    ("other", "delay that is no queue: its kind named"),
+    ("right", "verdict correct"),
+    ("true_alarm", "precision: called bloated, and bloated or slight"),
+    ("found", "recall: bloated and visible from the vantage point, and recognized"),
+    ("direction", "direction correct, if bloated and called bloated"),
+    ("culprit", "culprit correct, if bloated and called bloated"),
+    ("place", "place relative to the capture point correct, if named"),
+    ("limit", "limiting factor of the flows correct, if named"),
+    ("abstention", "abstentions that are justified: nothing was loaded, or nothing is visible"),
+    ("other", "delay that is not a queue: kind named"),
 )
 
 
@@ -27,12 +30,13 @@ def text(command, tune, held, rules, left_out):
     parts = [
         HEAD.format(command=command, tune=len(tune), held=len(held)),
         "## Scores\n", scores(tune, held),
-        "## Beside rules out of other tools' figures\n", beside(held, rules, left_out),
-        "## Confidence said against share right\n", confidence(held),
-        "## What was said, by what was true (held-out seeds)\n", confusion(held),
+        "## Compared with rules based on other tools\n", beside(held, rules, left_out),
+        "## Reported confidence and actual accuracy\n", confidence(held),
+        "## Verdicts by true kind (held-out seeds)\n\nRows: true kind. Columns: verdict.\n", confusion(held),
         "## By vantage point (held-out seeds)\n", groups(held, "vantage"),
         "## By family (held-out seeds)\n", groups(held, "family"),
-        "## Failures (held-out seeds)\n", failures(held),
+        "## Failures (held-out seeds)\n\nThe last column lists the failed checks: `right` (verdict), `true_alarm` (precision), `found` (recall), "
+        "`direction`, `culprit`, `place`, `limit`.\n", failures(held),
     ]
     return "\n".join(parts)
 
@@ -47,7 +51,7 @@ def scores(tune, held):
     for mark, name in QUANTITIES:
         right, of = score.share_of(held, mark)
         rows.append([name, cell(tune, mark), cell(held, mark), f"{100 * score.wilson(right, of):.1f} %" if of else ""])
-    return table(["quantity", "tuning seeds", "held-out seeds", "Wilson 95 %, held-out"], rows)
+    return table(["quantity", "tuning seeds", "held-out seeds", "Wilson 95 % lower bound, held-out"], rows)
 
 
 def cell(judged, mark):
@@ -58,10 +62,10 @@ def cell(judged, mark):
 def beside(held, rules, left_out):
     rows = [["unbloat analyze", *(cell(held, mark) for mark in ("true_alarm", "found", "direction"))]]
     rows += [[name, *(cell(judged, mark) for mark in ("true_alarm", "found", "direction"))] for name, judged in rules]
-    note = "Other tools have no verdict. Each rule is the best of a grid of thresholds on the tuning seeds, judged on the held-out ones.\n"
+    note = "Other tools give no verdict. Each rule is the best of a grid of thresholds on the tuning seeds, evaluated on the held-out seeds.\n"
     if left_out:
-        note += f"Left out this time: {', '.join(sorted(left_out))}.\n"
-    return note + "\n" + table(["who", "of those called bloated, are", "of those that show, called so", "direction right"], rows)
+        note += f"Not included this time: {', '.join(sorted(left_out))}.\n"
+    return note + "\n" + table(["tool", "precision", "recall", "direction correct"], rows)
 
 
 def confidence(judged):
@@ -75,7 +79,7 @@ def confidence(judged):
                 f"{low:.2f} to {min(high, 1):.2f}", len(marks), right, f"{100 * right / len(marks):.1f} %",
                 f"{100 * score.wilson(right, len(marks)):.1f} %",
             ])
-    return table(["said", "verdicts", "right", "share", "Wilson 95 %"], rows)
+    return table(["confidence", "verdicts", "correct", "percent correct", "Wilson 95 % lower bound"], rows)
 
 
 def confusion(judged):
@@ -93,7 +97,7 @@ def groups(judged, key):
     for name, some in sorted(by_name.items()):
         marks = [score.share_of(some, mark) for mark in ("right", "true_alarm", "found", "direction", "culprit")]
         rows.append([name, *(f"{right} of {of}" if of else "" for right, of in marks)])
-    return table([key, "word right", "called bloated: are", "bloated: found", "direction", "culprit"], rows)
+    return table([key, "verdict correct", "precision", "recall", "direction", "culprit"], rows)
 
 
 def failures(judged):
@@ -105,4 +109,4 @@ def failures(judged):
             true = ", ".join(f"{way} {of['kind']} {of['standing_ms']:.0f} ms" for way, of in ways.items())
             said = ", ".join(f"{way} {of['kind']}" for way, of in one["said"]["directions"].items())
             rows.append([one["family"], one["seed"], one["vantage"], true, f"{one['said']['kind']} ({said})", " ".join(wrong)])
-    return table(["family", "seed", "vantage", "true", "said", "wrong"], rows)
+    return table(["family", "seed", "vantage", "true", "verdict", "failed"], rows)

@@ -151,16 +151,16 @@ fn command(arguments: &Arguments) -> String {
 /// Beds that were made before say in their `run.json` how.
 fn listed(beds: &[Plan], arguments: &Arguments) -> String {
     let how = match arguments.bed {
-        Some(_) => "as made before by `truth-bed` for these lengths".to_owned(),
-        None => format!("made for this with seed {}", arguments.seed),
+        Some(_) => "generated before by `truth-bed` for these lengths".to_owned(),
+        None => format!("generated for this run with seed {}", arguments.seed),
     };
     let beds: Vec<String> = beds
         .iter()
         .map(|plan| format!("{} {} s", plan.name(arguments.seed), plan.secs))
         .collect();
     format!(
-        "{}, {how}; without `--bed` the command makes them. Thresholds were chosen on beds of seed 1 \
-        alone: those with another seed in their name are held out",
+        "{}, {how}; without `--bed` the command generates them. Thresholds were chosen on beds of seed 1 \
+        only: beds with another seed in their name are held out",
         beds.join(", ")
     )
 }

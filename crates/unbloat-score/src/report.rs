@@ -47,11 +47,11 @@ pub fn table(scores: &[Score]) -> String {
 /// bed's record adds.
 pub fn document(scores: &[Score], command: &str, beds: &str) -> String {
     let mut text = format!(
-        "# The analyser against the truth\n\n\
-        Made by `{command}` (as root: it builds network namespaces). Do not edit; run it again.\n\n\
-        Kernel TCP runs over an emulated path that logs what it does to every packet (`unbloat-truth`). \
-        The analyser reads the captures alone. tshark and tcptrace read the same captures; where a \
-        cell of theirs is empty, they give no such figure.\n\n\
+        "# Accuracy of the analyzer\n\n\
+        This page compares the values of `unbloat analyze` with the truth, on captures of kernel TCP over an emulated path. \
+        `{command}` generates it (as root, because it creates network namespaces). Do not edit it.\n\n\
+        The path logs what it does to every packet (`unbloat-truth`). The analyzer reads only the captures. \
+        tshark and tcptrace read the same captures; an empty cell means that the tool reports no such value.\n\n\
         Beds: {beds}.\n\n{}\n",
         table(scores)
     );

@@ -59,7 +59,7 @@ fn the_analyser_keeps_to_the_truth() {
         found.expect("it is scored")
     };
     let compared = |quantity, measure| scored(quantity, measure).n;
-    assert!(compared("gap fills", "told apart rightly") > 200);
+    assert!(compared("gap fills", "classified correctly") > 200);
     assert!(compared("handshake split", "largest difference") > 100);
     let told = scored(
         "promotion delay",

@@ -8,11 +8,17 @@ use super::quantity::{Defined, QUANTITIES, Quantity, Summary};
 const HEAD: &str = "\
 # Agreement with tcptrace and tshark
 
-Made by `bench/agreement/run`: tables by unbloat, `tcptrace -l -r -n` and tshark's `tcp.analysis` on the same captures; the
-text after the tables is by hand. `base` is the bench's committed capture, the others are fresh runs of the truth bed.
-A *direction* is one side's data in one connection; *equal* counts directions of which at least one of the two tools says
-something, and of those the ones with the same value (times: within the 0.1 ms that tcptrace prints). *+ n by definition* are
-those that differ where a recount of the packets by each tool's own definition gives both values exactly. Means are over directions.
+This page compares the counts and round-trip times of unbloat with those of tcptrace and tshark on the same captures, and explains
+the differences. `bench/agreement/run` generates the tables, with `tcptrace -l -r -n` and tshark's `tcp.analysis`; the explanations
+after the tables are hand-written. `base` is the committed capture of the benchmark; the others are new runs of the truth beds.
+
+| term | meaning |
+|---|---|
+| direction | the data of one side of one connection |
+| equal | directions with the same value in both tools (times: within the 0.1 ms that tcptrace prints), of those for which at least one of the two tools reports a value |
+| + n by definition | n further directions differ, and a recount of the packets by each tool's own definition gives both values exactly |
+
+Means are over directions.
 
 ";
 

@@ -11,13 +11,14 @@ use unbloat_units::Delta;
 pub(super) const QUANTITY: Quantity = Quantity {
     name: "bandwidth",
     beds: &["bulk", "steps", "ticks-1", "ticks-4", "ticks-10"],
-    definition: "As in section 6.2 of the paper: windows of 1.0 s (and 0.1 s) end to end; in each, of the samples of table \
-        `bandwidth` that average over as much, the one nearest to its centre against the mean rate of the client's downlink in that window. \
-        A sample centred within a quarter of a window from the window's centre speaks of at least three quarters of it; windows without \
-        such a one are left out and counted. The row `any sample in them` takes those in whose nearest sample is centred anywhere in \
-        the window: with steps as long as half of it, such a sample is mostly about another rate. Ten grids of windows, each shifted against \
-        the one before, are scored: where one alone begins is luck. The link's rate counts IP bytes, so it is scaled by the payload's \
-        share of them.",
+    definition: "As in section 6.2 of the paper: consecutive windows of 1.0 s (and 0.1 s). In each window, the mean rate of the \
+        client's downlink is compared with one sample of table `bandwidth`: the sample with the same averaging time that is \
+        closest to the center of the window. A sample centered within a quarter of a window from that center covers at least \
+        three quarters of the window; windows without such a sample are excluded and counted. The row `any sample in them` \
+        includes windows whose closest sample is centered anywhere in the window: with rate steps half as long as the window, \
+        such a sample mostly describes another rate. Ten grids of windows are scored, each shifted against the previous one, \
+        because the start of a single grid is arbitrary. The rate of the link counts IP bytes and is scaled by the fraction of \
+        payload in them.",
     score,
 };
 

@@ -22,9 +22,9 @@ pub(super) const QUANTITY: Quantity = Quantity {
         "ticks-4",
         "ticks-10",
     ],
-    definition: "`unique_down_bytes` and `unique_up_bytes` of each connection that came to its end, against the bodies \
-        that the applications logged plus the HTTP heads, rebuilt from the logged requests. n counts directions. \
-        tcptrace: the sum of its unique bytes over all connections.",
+    definition: "`unique_down_bytes` and `unique_up_bytes` of each connection that was closed, compared with the bodies that the \
+        applications logged plus the HTTP heads, rebuilt from the logged requests. n counts directions. tcptrace: the sum of \
+        its unique bytes over all connections.",
     score,
 };
 

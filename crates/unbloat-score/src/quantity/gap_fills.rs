@@ -12,11 +12,10 @@ use std::collections::{BTreeMap, BTreeSet};
 pub(super) const QUANTITY: Quantity = Quantity {
     name: "gap fills",
     beds: &["lossy", "mix"],
-    definition: "Each packet that the analyser calls `reordering`, `upstream_loss` or `ambiguous` against what the \
-        bed did: bytes of it dropped before the monitor (loss), else held back and overtaken before it \
-        (reordering). `ambiguous` is never right. tshark on the same packets: out-of-order for \
-        reordering, any retransmission for loss. tcptrace calls every gap fill out-of-order, so it \
-        is right where reordering is.",
+    definition: "Each packet that the analyzer calls `reordering`, `upstream_loss` or `ambiguous`, compared with what the bed did: it \
+        dropped bytes of the packet before the monitor (loss), or else held the packet back until it was overtaken before the \
+        monitor (reordering). `ambiguous` is never correct. tshark, on the same packets: out-of-order counts as reordering, \
+        any retransmission as loss. tcptrace calls every gap fill out-of-order; it is correct where there was reordering.",
     score,
 };
 
@@ -109,7 +108,7 @@ fn score(bed: &Bed) -> Vec<Score> {
         }
     }
     let mut score =
-        Score::new("told apart rightly", Unit::Share, n, share(right, n)).at_least(0.95);
+        Score::new("classified correctly", Unit::Share, n, share(right, n)).at_least(0.95);
     for ((kind, happened), count) in confusion {
         score = score.note(format!("{kind}: {count} {}", happened.name()));
     }

@@ -10,9 +10,9 @@ use std::collections::BTreeMap;
 pub(super) const QUANTITY: Quantity = Quantity {
     name: "handshake split",
     beds: &["promotion", "lossy", "mix"],
-    definition: "`handshake_up_ms` and `handshake_down_ms` against t2-t1 and t3-t2 of the first SYN, SYN-ACK and ACK, \
-        from the time stamps that tshark prints, in all handshakes without repeated SYN or SYN-ACK. \
-        tshark itself gives only their sum, tcptrace only averages.",
+    definition: "`handshake_up_ms` and `handshake_down_ms`, compared with t2-t1 and t3-t2 of the first SYN, SYN-ACK and ACK from the \
+        timestamps that tshark prints, in all handshakes without a repeated SYN or SYN-ACK. tshark itself reports only their \
+        sum, tcptrace only averages.",
     score,
 };
 
@@ -94,7 +94,7 @@ fn score(bed: &Bed) -> Vec<Score> {
     let score = Score::new("largest difference", Unit::Us, n, worst_us)
         .at_most(1.0)
         .note(format!(
-            "{unknown} clean handshakes without our figures, {repeated} of ours not clean"
+            "{unknown} clean handshakes without values of the analyzer, {repeated} values from handshakes that are not clean"
         ));
     vec![score]
 }

@@ -11,10 +11,10 @@ use std::collections::BTreeMap;
 pub(super) const QUANTITY: Quantity = Quantity {
     name: "bytes in flight",
     beds: &["bulk", "lossy", "steps", "rto"],
-    definition: "Each time the server's kernel processes an ACK while data is out: its `snd_nxt - snd_una` before it does, \
-        against table `in_flight` of the server's own capture: `seq_bytes` of the last row up to that moment less \
-        `ack_bytes` of the last row before that ACK. (ACKs may wait for the kernel while the socket is busy sending: \
-        what it sends until it looks at the ACK is in both figures.) The ACK is found by its IP identification.",
+    definition: "Each time the server's kernel processes an ACK while data is outstanding: its `snd_nxt - snd_una` before the ACK, \
+        compared with table `in_flight` of the server's own capture: `seq_bytes` of the last row up to that moment minus \
+        `ack_bytes` of the last row before that ACK. (ACKs may wait for the kernel while the socket is busy sending; both \
+        values include what is sent in that time.) The ACK is found by its IP identification.",
     score,
 };
 
@@ -90,7 +90,7 @@ fn score(bed: &Bed) -> Vec<Score> {
         .at_least(1.0)
         .note(format!("{} differ", n - equal))
         .note(format!(
-            "left out: {uncaptured} ACKs that are not in the capture, {unstated} before our first row"
+            "excluded: {uncaptured} ACKs that are not in the capture, {unstated} before the first row of the table"
         ));
     score.notes.extend(examples);
     vec![score]

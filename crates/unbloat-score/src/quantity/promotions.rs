@@ -12,8 +12,8 @@ use unbloat_stats::quantile;
 pub(super) const QUANTITY: Quantity = Quantity {
     name: "promotion delay",
     beds: &["promotion"],
-    definition: "Each row of table `promotions`, by its flow's SYN, against how long the bed held that SYN. \
-        `T` is the bed's tail. Neither tool has such a figure.",
+    definition: "Each row of table `promotions`, matched by the SYN of its flow, compared with the time for which the bed held that \
+        SYN. `T` is the tail of the bed. Neither tool reports promotion delays.",
     score,
 };
 
@@ -60,14 +60,14 @@ fn score(bed: &Bed) -> Vec<Score> {
     vec![
         Score::new("median error", Unit::Ms, n, median)
             .at_most(2.0)
-            .note(format!("{invented} of ours without a promotion"))
-            .note(format!("the largest error is {largest}, {beyond_bound} exceed their stated bound")),
+            .note(format!("{invented} rows without a promotion"))
+            .note(format!("the largest error is {largest}, {beyond_bound} errors exceed their stated bound")),
         Score::new("90th percentile of errors", Unit::Ms, n, p90).at_most(10.0),
         Score::new("handshakes after T of silence with a figure", Unit::Share, asked, share(n, asked))
-            .note(format!("{early} of the {n} were told by their flow's end, the others later"))
+            .note(format!("{early} of the {n} were known at the end of their flow, the others later"))
             .note(format!(
-                "{} promotions in all: {} began with another packet than a SYN, {of_firsts} with their user's first \
-                 packet, before which the silence is unknown, {broken} with a SYN that was not answered or sent twice",
+                "{} promotions in total: {} started with a packet other than a SYN, {of_firsts} with the first packet of their user \
+                 (the silence before it is unknown), {broken} with a SYN that was not answered or sent twice",
                 truth.len(),
                 truth.len() - syns().count(),
             )),

@@ -13,11 +13,11 @@ use unbloat_trace::Side;
 pub(super) const QUANTITY: Quantity = Quantity {
     name: "retransmissions",
     beds: &["bulk", "lossy", "rto", "upload", "mix"],
-    definition: "Data packets that the analyser counts as sent again, less those it calls spurious (DSACK or \
-        Eifel), against the data packets that the bed dropped after the monitor and that were sent \
-        again (and those few that reached the receiver, which refused them unread by PAWS, RFC 7323 section 5). n is the latter. \
-        Needless copies whose DSACK did not pass the monitor may be counted or not: nothing there tells them. tshark: `tcp.analysis.retransmission`; tcptrace: rexmt data pkts; \
-        both as excess over n and the copies that the bed knows to have been needless.",
+    definition: "Data packets that the analyzer counts as retransmitted, minus those it calls spurious (DSACK or Eifel), compared with \
+        the data packets that the bed dropped after the monitor and that were sent again. n is the latter; it includes the few \
+        that reached the receiver and were rejected unread by PAWS (RFC 7323 section 5). Needless copies whose DSACK did not \
+        pass the monitor may be counted or not: the capture shows no sign of them. tshark: `tcp.analysis.retransmission`; \
+        tcptrace: rexmt data pkts; both as the excess over n plus the copies that the bed knows to be needless.",
     score,
 };
 
@@ -83,7 +83,7 @@ fn one_side(bed: &Bed, side: Side) -> Option<Score> {
         dropped - again
     ))
     .note(format!(
-        "{} arrivals were refused by the receiver's check of timestamps",
+        "{} arrivals were rejected by the receiver's timestamp check",
         copies.refused
     ))
     .note(format!(

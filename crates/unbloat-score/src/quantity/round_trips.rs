@@ -11,10 +11,10 @@ use unbloat_stats::quantile;
 pub(super) const QUANTITY: Quantity = Quantity {
     name: "round trips",
     beds: &["bulk", "lossy", "steps", "rto"],
-    definition: "Each sample of downlink data in the server's own capture (table `rtt`, method `ack`) against the \
-        sample that the server's kernel took from the same ACK for its timer (srtt). The kernel measures from the oldest \
-        segment that the ACK newly covers, as `rtt_from_oldest_ms` does. `rtt_ms` and tshark's `tcp.analysis.ack_rtt`, from \
-        the newest, stand below it: they leave out the receiver's wait for a second segment.",
+    definition: "Each sample of downlink data in the server's own capture (table `rtt`, method `ack`), compared with the sample that \
+        the server's kernel took from the same ACK for its timer (srtt). The kernel measures from the oldest segment that the \
+        ACK newly covers, as `rtt_from_oldest_ms` does. The second row shows `rtt_ms` and tshark's `tcp.analysis.ack_rtt`, \
+        which measure from the newest segment and so exclude the receiver's wait for a second segment.",
     score,
 };
 
@@ -100,10 +100,10 @@ fn score(bed: &Bed) -> Vec<Score> {
     .at_most(1.0)
     .note(format!("{far} differ by more than 1 ms"))
     .note(format!(
-        "{alone} samples of ours have no row in the kernel's record (handshake, close, or equal to its mean)"
+        "{alone} samples of the analyzer have no row in the kernel's record (handshake, close, or equal to its mean)"
     ))
     .note(format!(
-        "{untold} of the kernel's have none of ours: Linux takes samples from SACK blocks and echoed timestamps too"
+        "{untold} samples of the kernel have no counterpart: Linux also takes samples from SACK blocks and echoed timestamps"
     ));
     let mut newest = Score::new(
         "the same of rtt_ms, from the newest segment",

@@ -11,8 +11,8 @@ const WINDOW_MS: f64 = 3_000.0;
 pub(super) const QUANTITY: Quantity = Quantity {
     name: "timestamp tick G",
     beds: &["ticks-1", "ticks-4", "ticks-10"],
-    definition: "`tick_down_raw_ms` of each flow whose transfer lasted for at least 3 s (delta_G), before it is snapped to a common tick, against the tick of \
-        the bed's clients; and the share of users whose `tick_ms` is that tick.",
+    definition: "`tick_down_raw_ms` of each flow whose transfer lasted at least 3 s (delta_G), before rounding to a common tick, \
+        compared with the tick of the bed's clients; and the percentage of users whose `tick_ms` is that tick.",
     score,
 };
 

@@ -12,11 +12,11 @@ use unbloat_units::Delta;
 pub(super) const QUANTITY: Quantity = Quantity {
     name: "retransmission timeouts",
     beds: &["rto", "lossy", "mix"],
-    definition: "Events `rto` of downlink data at the monitor against the server kernel's entries into the state Loss, \
-        matched one to one by connection and time: the monitor sees the copy one path delay after \
-        the timer ran out. Beside them the paper's detector, Rss > 1.5 (events `slow_start`), which \
-        may lie up to 1 s to either side. Neither tool names timeouts. Bounds hold for beds with at least 100 timeouts; \
-        the others show how many are told where there are next to none.",
+    definition: "Events `rto` of downlink data at the monitor, compared with the server kernel's entries into the state Loss. They are \
+        matched one to one by connection and time: the monitor sees the copy one path delay after the timer expired. Also \
+        shown: the paper's detector, Rss > 1.5 (events `slow_start`), which may be up to 1 s early or late. Neither tool \
+        reports timeouts. Bounds apply to beds with at least 100 timeouts; the other beds show how many are reported where \
+        there are almost none. The notes list false detections (precision) and missed timeouts (recall).",
     score,
 };
 
