@@ -53,8 +53,9 @@ struct Host {
     ticks: Option<i64>,
     /// Newest echo that it sent, in ticks of the other's clock.
     echoed: Option<i64>,
-    /// Of the one-way delays of its data.
+    /// Of the one-way delays of its data, and when it last sent some.
     data_floor: RunningFloor,
+    data: Option<Time>,
     /// The newest of its timestamps that are of data to come, in ticks: see [`Recorder::is_of_data_to_come`].
     ahead: Option<i64>,
     in_flight: u32,
@@ -159,6 +160,8 @@ impl Recorder {
     /// A minute of them; then they are judged and begin anew.
     const WINDOWS: usize = 240;
     const EARLY: usize = 64;
+    /// No departure is planned further ahead, but at rates of some 10 kbit/s.
+    const SENDING: Delta = Delta::secs(1);
     /// Windows before its last that a round trip counts in.
     const SPANNED: u32 = 2;
 
@@ -435,7 +438,7 @@ impl Recorder {
         }
         self.echoes = Echoes::default();
         for host in &mut self.hosts {
-            (host.data_floor, host.ahead) = (RunningFloor::default(), None);
+            (host.data_floor, host.data, host.ahead) = (RunningFloor::default(), None, None);
         }
         if let Some(waits) = &mut self.waits {
             waits.forget_late();
@@ -491,18 +494,20 @@ impl Recorder {
     }
 
     /// A sender that paces (Linux, since 4.20) stamps a packet with the time at which it may depart, and an acknowledgment, which does not wait,
-    /// with the time at which the next data may. So one that seems faster than all data of its host tells nothing.
+    /// with the time at which the next data may. So one that seems faster than all data of its host, which is sending some, tells nothing.
     #[inline]
     fn is_of_data_to_come(&mut self, packet: &Stamped, one_way: i64, tick: Delta) -> bool {
         let host = &mut self.hosts[packet.side.index()];
+        let now = packet.seen.now;
         if packet.seen.has_payload {
-            host.data_floor.added(packet.seen.now, one_way);
+            host.data_floor.added(now, one_way);
+            host.data = Some(now);
             return false;
         }
         let tolerance = tick + Delta::ms(1);
-        let is_ahead = host
-            .data_floor
-            .is_undercut(packet.seen.now, one_way, tolerance);
+        let is_sending = |at: Time| now.since_bounded(at) <= Self::SENDING;
+        let is_ahead = host.data.is_some_and(is_sending)
+            && host.data_floor.is_undercut(now, one_way, tolerance);
         if is_ahead {
             host.ahead = Some(packet.own);
         }
