@@ -7,6 +7,7 @@ use super::waits::{Wait, WaitFound};
 use super::window::{Series, WINDOW, Window};
 use crate::tcp::Side;
 use crate::user::load::Load;
+use std::ops::RangeInclusive;
 use unbloat_stats::quantile;
 use unbloat_units::Delta;
 
@@ -198,9 +199,8 @@ impl Judged<'_> {
     /// A run is a standing queue only from here on: more than a burst or a pause of the radio.
     const LEAST_SPAN: Delta = Delta::secs(1);
     const LEAST_WINDOWS: u32 = 3;
-    /// How long a delay stands before it counts: the overshoot of a start, and what CoDel takes to
-    /// drain it, is over by then.
-    const SUSTAINED: Delta = Delta::ms(1_500);
+    /// How long a delay stands before it counts, in windows: a second. Where samples are few, a longer span shows what a second does not.
+    const SUSTAINED: RangeInclusive<u32> = 4..=6;
     /// HyStart++ wants eight samples before it takes a minimum for one (RFC 9406, N_RTT_SAMPLE).
     const LEAST_SHARP: u32 = 8;
     /// Above this quantile of the windows are bursts that senders put in front of the queue at once.
@@ -368,19 +368,20 @@ impl Judged<'_> {
 
     /// Over spans of that length within runs, the most of the least delay in each.
     fn sustained_ms(&self, stood: &[usize]) -> f64 {
-        let length = (Self::SUSTAINED.as_ns() / WINDOW.as_ns()) as u32;
-        let spans = stood.iter().enumerate().filter_map(|(i, &from)| {
-            let end = self.windows[from].index + length;
+        let spans = (0..stood.len()).flat_map(|i| Self::SUSTAINED.map(move |length| (i, length)));
+        let least = |(i, length): (usize, u32)| {
+            let end = self.windows[stood[i]].index + length;
             let span = stood[i..]
                 .iter()
                 .take_while(|&&at| self.windows[at].index < end);
             let span: Vec<usize> = span.copied().collect();
             let is_whole = span.len() as u32 >= Self::LEAST_WINDOWS
                 && self.windows[*span.last()?].index + 1 == end;
-            let least = span.iter().map(|&at| self.delay_ms(at));
-            least.min_by(f64::total_cmp).filter(|_| is_whole)
-        });
-        spans.max_by(f64::total_cmp).unwrap_or_default()
+            let delays = span.iter().map(|&at| self.delay_ms(at));
+            delays.min_by(f64::total_cmp).filter(|_| is_whole)
+        };
+        let sustained = spans.filter_map(least).max_by(f64::total_cmp);
+        sustained.unwrap_or_default()
     }
 
     /// A queue drains or grows; what stays within the clocks' resolution for two seconds is a longer way.
