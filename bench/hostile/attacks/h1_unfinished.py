@@ -1,4 +1,4 @@
-"""Bodies that are promised and never finished: uploads, and judgements of 1 MiB less a byte."""
+"""Bodies that are promised and never finished: uploads, and verdict requests of 512 KiB less a byte."""
 
 from wire.http1 import request
 from wire.link import link
@@ -11,7 +11,7 @@ async def attack(target):
                 if number % 2:
                     await it.send(request("POST", "/upload", [("content-length", 1 << 32)]) + bytes(1000))
                 else:
-                    await it.send(request("POST", "/unbloat/v1/verdict", [("content-length", 1 << 20)]) + b" " * ((1 << 20) - 1))
+                    await it.send(request("POST", "/unbloat/v1/verdict", [("content-length", 1 << 19)]) + b" " * ((1 << 19) - 1))
                 await it.wait_closed()
 
     await target.once(40, each)

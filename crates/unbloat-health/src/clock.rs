@@ -391,7 +391,7 @@ mod tests {
             packets.retain(|packet| packet.is_uplink() == up);
             for packet in &mut packets {
                 if packet.time.since(at_ms(0)) >= Delta::secs(2) {
-                    packet.time = packet.time + Delta::from_secs_f64(step);
+                    packet.time += Delta::from_secs_f64(step);
                 }
             }
             let mut clock = Clock::default();

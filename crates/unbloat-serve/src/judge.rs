@@ -11,11 +11,11 @@ use tokio::time::timeout_at;
 use unbloat_responsiveness::{PageRun, judge_page};
 
 /// A run of the page has some 100 kB.
-const LONGEST: usize = 1 << 20;
+const LONGEST: usize = 1 << 19;
 
 pub async fn judged<B: Body<Data = Bytes>>(body: B, until: Instant) -> Response<Answer> {
     let Some(text) = read(body, until).await else {
-        let why = "a run of the page has at most 1 MiB, and comes in one piece";
+        let why = "a run of the page has at most 512 KiB, and comes in one piece";
         return refusal(StatusCode::PAYLOAD_TOO_LARGE, why);
     };
     match serde_json::from_slice::<PageRun>(&text) {

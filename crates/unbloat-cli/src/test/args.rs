@@ -106,7 +106,7 @@ pub struct Args {
     #[arg(long, value_name = "RULE", default_value = "worst")]
     grade: String,
 
-    /// Print JSON of schema unbloat.test/1 (docs/test.md) in place of text
+    /// Print JSON of schema unbloat.test/2 (docs/test.md) in place of text
     #[arg(long)]
     pub json: bool,
 

@@ -18,7 +18,7 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 pub use stored::{StoredError, read};
 use unbloat_remedy::Tested;
-use unbloat_test::{Distrust, Findings, Measured, Options, TestError};
+use unbloat_test::{Findings, Measured, Options, TestError};
 
 /// What was found, in a run's folder.
 pub const FINDINGS: &str = "test.json";
@@ -82,7 +82,8 @@ fn one(
         print::text(&args.text(&measured, &findings))?;
     }
     write(args, place, &measured, &findings)?;
-    let is_fatal = findings.distrust.iter().any(Distrust::is_fatal) || measured.gone.is_some();
+    let is_fatal =
+        findings.verdict.doubts.iter().any(|doubt| doubt.is_fatal) || measured.gone.is_some();
     let exit = match (measured.is_cut, is_fatal) {
         (true, _) => Exit::Interrupted,
         (false, true) => Exit::Untrusted,
