@@ -73,7 +73,7 @@ def culprit_of(label, said):
 def place_mark(case, said):
     """Where the queue lies against the capture point is right wherever it is named; None: nowhere."""
     named = {
-        way: said["directions"][way]["place"]
+        way: said["directions"][way].get("place")
         for way, one in case["label"]["directions"].items()
         if one["kind"] == "bloated" and said["directions"].get(way, {}).get("kind") == "bloated"
     }
@@ -92,7 +92,7 @@ def places(case, way):
 def limit_mark(label, said):
     """What is said to have held flows back did; a sender that paces itself is an application to those who see packets."""
     true = {"pacing": "application"}.get(label["limit"], label["limit"])
-    named = {one["reason"] for one in said["directions"].values()} & set(LIMITS)
+    named = {one.get("reason") for one in said["directions"].values()} & set(LIMITS)
     return named == {true} if named else None
 
 
