@@ -117,7 +117,7 @@ impl Case {
     }
 }
 
-/// A row; none for what does not exist, such as a mean that grows for ever.
+/// A row; none for values that do not exist, such as an unbounded mean.
 fn metric(
     group: &str,
     name: &str,
