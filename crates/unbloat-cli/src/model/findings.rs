@@ -76,7 +76,7 @@ impl Findings {
         if let Some(fit) = &question.fit {
             let range = match fit.at_most {
                 Some(most) => format!("{} to {} packets fit", fit.at_least.get(), most.get()),
-                None => format!("any from {} packets fits", fit.at_least.get()),
+                None => format!("any buffer of at least {} packets fits", fit.at_least.get()),
             };
             let buffer = buffer(question, fit.capacity);
             // Writing to a String cannot fail.
