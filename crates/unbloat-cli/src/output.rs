@@ -1,4 +1,4 @@
-//! Where tables go, whatever made them: standard output, and the run folder with its report.
+//! Writes tables to standard output, and to run folders with a report.
 
 use crate::print::{Out, note, out};
 use std::fs::File;
@@ -18,22 +18,22 @@ pub enum OutputError {
     Run(#[from] RunError),
     #[error(transparent)]
     Report(#[from] ReportError),
-    #[error("writing failed: {0}")]
+    #[error("cannot write the output: {0}")]
     Write(#[from] std::io::Error),
-    #[error("there is no table {name:?}; there are {known}")]
+    #[error("unknown table {name:?}; use one of {known}")]
     NoTable { name: String, known: String },
 }
 
-/// Which table `--format` prints, and how.
+/// The table that `--format` prints, and its format.
 pub struct Wanted<'a> {
     pub table: &'a str,
     pub kind: FormatKind,
-    /// Rows that an aligned table shows.
+    /// Maximum rows of an aligned table.
     pub rows: usize,
 }
 
 impl Wanted<'_> {
-    /// The wanted table's place among `tables`, and a writer that has begun with it.
+    /// The index of the table in `tables`, and a writer that has begun it.
     pub fn begin<'t>(
         &self,
         tables: impl Iterator<Item = &'t Table> + Clone,
@@ -56,7 +56,7 @@ impl Wanted<'_> {
         Ok((index, writer))
     }
 
-    /// Prints it from tables that are complete.
+    /// Prints it from complete tables.
     pub fn print(&self, all: &[(Table, Rows)]) -> Result<(), OutputError> {
         let (index, mut writer) = self.begin(all.iter().map(|(table, _)| table))?;
         writer.append(all[index].1.columns())?;
@@ -65,15 +65,15 @@ impl Wanted<'_> {
     }
 }
 
-/// Columns of the terminal; plenty where the output is read by no person.
+/// Columns of the terminal; 200 if standard output is not a terminal.
 pub fn terminal_width() -> usize {
     console::Term::stdout()
         .size_checked()
         .map_or(200, |(_, columns)| usize::from(columns))
 }
 
-/// Writes complete tables as a run with its report, and tells and returns where: in `out`, or under an unused
-/// name in `runs/` that holds `stem`.
+/// Writes complete tables as a run with its report to `out`, or to an unused folder in `runs/` whose name contains
+/// `stem`. Prints and returns the folder.
 pub fn write_run(
     out: Option<&Path>,
     stem: &str,
@@ -87,7 +87,7 @@ pub fn write_run(
     Ok(dir)
 }
 
-/// Writes complete tables as a run without a report, and returns where.
+/// Writes complete tables as a run without a report. Returns the folder.
 pub fn write_tables(
     place: &Path,
     info: &RunInfo,
@@ -101,7 +101,7 @@ pub fn write_tables(
     writer.finish(info)
 }
 
-/// The folder for a run: as asked for, or `runs/DATE-STEM`.
+/// The folder for a run: `out`, or `runs/DATE-STEM`.
 pub fn run_dir(out: Option<&Path>, stem: &str) -> Result<PathBuf, OutputError> {
     if let Some(dir) = out {
         return Ok(dir.to_owned());
@@ -121,13 +121,13 @@ pub fn write_report(dir: &Path) -> Result<(), OutputError> {
     Ok(out.flush()?)
 }
 
-/// Says where report and tables lie.
+/// Prints the paths of report and tables.
 pub fn tell(dir: &Path) {
     note!("report  {}", dir.join(REPORT).display());
     note!("tables  {}", dir.display());
 }
 
-/// A file that went into a run.
+/// An input file of a run.
 pub fn input(path: &Path) -> Input {
     Input {
         name: path.display().to_string(),

@@ -1,8 +1,8 @@
-//! Standard output and standard error, whatever became of them.
+//! Standard output and standard error.
 //!
-//! Standard output is what a command is for: where it cannot be written, the command fails and says why. Where its reader has gone (`| head`)
-//! there is nobody to say it to: [`reader_is_gone`], and the command ends as those do that the signal of a broken pipe ends.
-//! Standard error is for people, who may have closed the terminal: that is no reason to end before a host is as it was.
+//! A command fails with an error if it cannot write to standard output. If the reader has closed the pipe (`| head`), the command ends without
+//! a message, as after SIGPIPE: see [`reader_is_gone`]. Errors of standard error are ignored, because a closed terminal must not prevent a
+//! command from restoring the host.
 
 use std::io::{self, Write};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -13,7 +13,7 @@ static READER_IS_GONE: AtomicBool = AtomicBool::new(false);
 #[error("cannot write to standard output: {0}")]
 pub struct PrintError(#[from] io::Error);
 
-/// Standard output, for writers; flushed by whoever writes the last of it.
+/// Standard output as a writer. The last writer must flush it.
 pub struct Out(());
 
 pub fn out() -> Out {
@@ -39,12 +39,12 @@ fn seen(error: io::Error) -> io::Error {
     error
 }
 
-/// Whether somebody read standard output and does so no longer.
+/// Whether the reader of standard output has closed the pipe.
 pub fn reader_is_gone() -> bool {
     READER_IS_GONE.load(Ordering::Relaxed)
 }
 
-/// All of a text, now.
+/// Writes and flushes a text.
 pub fn text(text: &str) -> Result<(), PrintError> {
     let mut out = out();
     out.write_all(text.as_bytes())?;
@@ -55,7 +55,7 @@ pub fn line(text: impl std::fmt::Display) -> Result<(), PrintError> {
     self::text(&format!("{text}\n"))
 }
 
-/// A line to people, if they are still there.
+/// Prints a line to standard error; ignores errors.
 macro_rules! note {
     ($($words:tt)*) => {{
         use std::io::Write as _;

@@ -1,24 +1,21 @@
-//! What killed commands left on this host is undone before another one changes anything.
+//! Undoes the changes that killed commands left on this host, before another command changes anything.
 
 use crate::print::note;
 use unbloat_said::harmless;
 use unbloat_undo::{Guard, Journals, Left, Recovered, UndoError, guard};
 
-/// For a command that changes this host, before it has threads or claims: a second process undoes what this one leaves if it is killed.
+/// Starts a second process that undoes the changes of this one if it is killed. Call it before there are threads or claims.
 pub fn guarded() -> Result<Guard, UndoError> {
     guard(sweep)
 }
 
-/// Removes what tells by its name that a killed process made it, and so needs no journal: control groups, network namespaces.
+/// Removes control groups and network namespaces of killed processes, which their names identify without a journal.
 pub fn sweep() {
     for name in unbloat_window::sweep() {
-        note!("unbloat: removed the control group {name} of a process that was killed");
+        note!("unbloat: removed control group {name} of a killed process");
     }
     for path in unbloat_bed::sweep().removed {
-        note!(
-            "unbloat: removed {} of a process that was killed",
-            path.display()
-        );
+        note!("unbloat: removed {} of a killed process", path.display());
     }
 }
 
@@ -33,7 +30,7 @@ pub fn journals() -> Result<Journals, UndoError> {
                 },
                 Ok(()),
             ) => {
-                note!("unbloat: {resource} undone: \"{command}\" had been killed");
+                note!("unbloat: {resource} undone: \"{command}\" was killed");
             }
             (
                 Left::Change {
@@ -41,7 +38,7 @@ pub fn journals() -> Result<Journals, UndoError> {
                 },
                 Err(error),
             ) => note!(
-                "unbloat: {resource}, changed by \"{command}\", which was killed: {error}; mend that, or undo it by hand, and start any command that changes this host: it tries again"
+                "unbloat: could not undo {resource}, changed by \"{command}\", which was killed: {error}; fix the cause, or undo the change manually; the next unbloat command that changes this host tries again"
             ),
             (Left::Unreadable(_), undone) => {
                 let error = undone.err().map(|error| harmless(&error.to_string()));

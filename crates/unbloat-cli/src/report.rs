@@ -1,4 +1,4 @@
-//! `unbloat report`: the report of a run once more, with other flows drawn.
+//! `unbloat report`: redraws the report of a run, with a different selection of flows.
 
 use crate::exit::Exit;
 use crate::print::note;
@@ -8,25 +8,25 @@ use std::path::PathBuf;
 use unbloat_report::{RenderOptions, ReportError, render};
 use unbloat_run::{RunError, RunReader};
 
-/// Draws the report of a run, or the time line of one of its flows.
+/// Draw the report of a run, or the timeline of one of its flows.
 #[derive(clap::Args)]
 #[command(after_help = "\
 Examples:
-  unbloat report runs/latest --flow 4711         time line of one flow: report-4711.html
+  unbloat report runs/latest --flow 4711         timeline of one flow: report-4711.html
   unbloat report runs/latest --flows 1000 --out big.html")]
 pub struct Args {
-    /// Folder of the run
+    /// Run folder
     run: PathBuf,
 
-    /// Draw the time line of this flow alone
+    /// Draw only the timeline of this flow
     #[arg(long, value_name = "FLOW_ID")]
     flow: Option<u64>,
 
-    /// Flows that get a time line, those that suffered or did harm first
+    /// Maximum flows with a timeline; flows that suffered or caused bufferbloat come first
     #[arg(long, value_name = "N", default_value_t = 200)]
     flows: usize,
 
-    /// File to write [default: report.html in the run's folder, report-FLOW_ID.html with --flow]
+    /// Output file [default: report.html in the run folder; with --flow: report-FLOW_ID.html]
     #[arg(long, value_name = "FILE")]
     out: Option<PathBuf>,
 }

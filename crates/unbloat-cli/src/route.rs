@@ -1,4 +1,4 @@
-//! The device by which packets go somewhere, as the kernel would send them: IPv4, IPv6, policy routing.
+//! Finds the device that the kernel uses for an address: IPv4, IPv6, policy routing.
 
 use std::io;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
@@ -11,11 +11,11 @@ const RTM_GETROUTE: u16 = 26;
 const RTA_DST: u16 = 1;
 const RTA_OIF: u16 = 4;
 const IFLA_IFNAME: u16 = 3;
-/// Lengths of `struct rtmsg` and `struct ifinfomsg`, which stand before attributes.
+/// Lengths of `struct rtmsg` and `struct ifinfomsg`, which precede the attributes.
 const ROUTE_HEADER: usize = 12;
 const LINK_HEADER: usize = 16;
 
-/// Addresses for documentation: nobody is there, so only the default route leads to them.
+/// Addresses for documentation, which only the default route matches.
 const ANYWHERE: [IpAddr; 2] = [
     IpAddr::V4(Ipv4Addr::new(192, 0, 2, 1)),
     IpAddr::V6(Ipv6Addr::new(0x2001, 0xdb8, 0, 0, 0, 0, 0, 1)),
@@ -25,7 +25,7 @@ const ANYWHERE: [IpAddr; 2] = [
 pub enum RouteError {
     #[error("no route to {address}: {source}; give --interface")]
     NoRoute { address: IpAddr, source: io::Error },
-    #[error("no default route, neither by IPv4 nor by IPv6; give --interface")]
+    #[error("no default route for IPv4 or IPv6; give --interface")]
     NoDefault,
     #[error(transparent)]
     Device(#[from] DeviceError),

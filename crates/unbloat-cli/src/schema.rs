@@ -6,7 +6,7 @@ use unbloat_run::schema_markdown;
 use unbloat_summary::{figures_table, summary_table};
 use unbloat_trace::all_tables;
 
-/// Prints the tables and columns of a run, with units and meaning, as Markdown.
+/// Print the tables and columns of run folders, with units and meaning, as Markdown.
 #[derive(clap::Args)]
 #[command(after_help = "Example:\n  unbloat schema > schema.md")]
 pub struct Args {}

@@ -1,4 +1,4 @@
-//! Files with what only their owner is to know: keys and tokens.
+//! Files with secrets: keys and tokens.
 
 use std::fs::File;
 use std::io::{self, Read};
@@ -10,13 +10,13 @@ pub enum SecretError {
     #[error("cannot read {}: {source}", path.display())]
     Read { path: PathBuf, source: io::Error },
     #[error(
-        "every user of this machine can get at {} (its mode is {mode:03o}): chmod o-rwx it first",
+        "{} is accessible to every user of this machine (mode {mode:03o}); run chmod o-rwx on it",
         path.display()
     )]
     Open { path: PathBuf, mode: u32 },
 }
 
-/// All of it. A group may be let in, as the one that a server's keys belong to; everybody may not.
+/// Reads a file. Access by its group is allowed (a server's keys often belong to a group), access by others is an error.
 pub fn read(path: &Path) -> Result<Vec<u8>, SecretError> {
     let failed = |source| SecretError::Read {
         path: path.to_owned(),

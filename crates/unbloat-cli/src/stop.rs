@@ -4,7 +4,7 @@ use crate::print::note;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-/// Becomes true at the first Ctrl-C (or SIGTERM), which asks to stop and keep what is known; a
+/// Becomes true at the first Ctrl-C (or SIGTERM), which stops the command and keeps its results. A
 /// second one ends the program at once.
 pub fn stop_on_ctrl_c() -> Result<Arc<AtomicBool>, ctrlc::Error> {
     let stop = Arc::new(AtomicBool::new(false));
@@ -14,7 +14,7 @@ pub fn stop_on_ctrl_c() -> Result<Arc<AtomicBool>, ctrlc::Error> {
             std::process::exit(130);
         }
         note!(
-            "unbloat: stopping; what is known is being written (Ctrl-C again: at once; what was changed on this host is undone all the same)"
+            "unbloat: stopping and writing results; press Ctrl-C again to exit at once (changes to this host are undone in either case)"
         );
     })?;
     Ok(stop)

@@ -1,11 +1,11 @@
-//! What a server knows its user by, as the client is told it.
+//! The client's token for a server.
 
 use crate::secret::{self, SecretError};
 use std::path::PathBuf;
 
 #[derive(clap::Args, Clone)]
 pub struct TokenArgs {
-    /// Token that the server asks for. Other users of this machine can read it here: see --token-file
+    /// Token for the server; other users of this machine can see it, so prefer --token-file
     #[arg(
         long,
         value_name = "TOKEN",
@@ -14,7 +14,7 @@ pub struct TokenArgs {
     )]
     token: Option<String>,
 
-    /// File whose first line is the token; it goes before --token and $UNBLOAT_TOKEN
+    /// File whose first line is the token; overrides --token and UNBLOAT_TOKEN
     #[arg(long, value_name = "FILE")]
     token_file: Option<PathBuf>,
 }
@@ -23,7 +23,7 @@ pub struct TokenArgs {
 pub enum TokenError {
     #[error(transparent)]
     Secret(#[from] SecretError),
-    #[error("{file} holds no token", file = .0.display())]
+    #[error("{file} contains no token; write it in the first line", file = .0.display())]
     Empty(PathBuf),
 }
 

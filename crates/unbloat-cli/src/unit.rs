@@ -1,4 +1,4 @@
-//! Units of systemd that run this program.
+//! systemd units that run this program.
 
 use std::fmt::Write;
 use std::path::PathBuf;
@@ -10,7 +10,7 @@ pub fn program() -> String {
     quoted(&program.to_string_lossy())
 }
 
-/// A word as systemd reads it: nothing in it is expanded.
+/// A word quoted for systemd, without expansion.
 pub fn quoted(word: &str) -> String {
     let mut quoted = String::from("\"");
     for c in word.chars() {

@@ -335,8 +335,11 @@ fn a_shaper_of_a_device_that_goes_and_comes_again_says_so() {
     let mut hears = |words: &str| said.any(|line| line.unwrap().contains(words));
     assert!(hears("until Ctrl-C"));
     for (words, told) in [
-        ("link set eth0 name wan0", "no interface is named \"eth0\""),
-        ("link set wan0 name eth0", "eth0 is there again"),
+        (
+            "link set eth0 name wan0",
+            "interface \"eth0\" no longer exists",
+        ),
+        ("link set wan0 name eth0", "eth0 is back"),
     ] {
         let mut ip = hosts[0].command("ip").unwrap();
         assert!(ip.args(words.split(' ')).status().unwrap().success());

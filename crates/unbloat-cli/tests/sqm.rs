@@ -64,7 +64,7 @@ fn a_configuration_is_judged_and_the_exit_code_says_so() {
     let good = sqm(&[&["check", path][..], &LINE[..]].concat());
     assert_eq!(
         (good.status.code(), text(&good.stdout).as_str()),
-        (Some(0), "nothing is wrong\n")
+        (Some(0), "no errors found\n")
     );
     fs::write(&file, "config queue\n option a 'b\n").unwrap();
     let cut = sqm(&["check", path]);
@@ -236,7 +236,7 @@ fn a_shaper_that_somebody_replaces_is_held_no_longer() {
     assert!(said.any(|line| line.unwrap().contains("until Ctrl-C")));
     let mut tc = hosts[0].command("tc").unwrap();
     assert!(tc.args(words.split(' ')).status().unwrap().success());
-    assert!(said.any(|line| line.unwrap().contains("eth0 is shaped no longer")));
+    assert!(said.any(|line| line.unwrap().contains("eth0 is no longer shaped")));
     assert_eq!(held.wait().unwrap().code(), Some(1));
     assert_eq!(state(&hosts[0]), before);
 }

@@ -7,47 +7,48 @@ use unbloat_model::{Load, Statistic};
 use unbloat_run::format::FormatKind;
 use unbloat_units::{Bytes, Delta, Rate};
 
-/// Says on paper what a buffer does to delay and throughput: the models of Jiang et al., CellNet
-/// 2012 section 3, exactly and as published; which buffer keeps a delay; which buffer explains a
-/// measured curve.
+/// Compute delay and throughput of a bottleneck from its buffer size, by queueing theory.
+///
+/// Uses the models of Jiang et al., CellNet 2012, section 3, exactly and as published. Can also find the largest buffer for a delay target,
+/// and the buffer that fits a measured curve.
 #[derive(clap::Args)]
 #[command(after_help = "\
 Examples:
   unbloat model                                            the paper's Figure 4, at 4 Mbit/s
   unbloat model --rate '10 Mbit/s' --load 0.95 --buffer 20..1000
-  unbloat model --load 0.9 --on '200 ms' --off '300 ms'    bursts instead of a steady source
+  unbloat model --load 0.9 --on '200 ms' --off '300 ms'    on-off source instead of a steady one
   unbloat model --rate '20 Mbit/s' --load 1.1 --delay-target '100 ms' --at p95
-  unbloat model --measured curve.csv                       buffer and rate that explain a curve
+  unbloat model --measured curve.csv                       buffer and rate that fit a measured curve
   unbloat model --buffer 10,100,1000 --format table
-Models: mm1k (M/M/1/K: Poisson arrivals, exponential sizes: the paper's), md1k (M/D/1/K: packets of
-one size) and, with --on and --off, ipp_m1k (IPP/M/1/K: a source that is on and off).")]
+Models: mm1k (M/M/1/K: Poisson arrivals, exponential sizes; the paper's), md1k (M/D/1/K: packets of
+equal size) and, with --on and --off, ipp_m1k (IPP/M/1/K: on-off source).")]
 pub struct Args {
     /// Rate of the bottleneck [default: 4 Mbit/s, as in Figure 4; with --measured: fitted]
     #[arg(long, value_name = "RATE")]
     pub rate: Option<Rate>,
 
-    /// Mean size of a packet, as sent
+    /// Mean packet size on the link
     #[arg(long, value_name = "SIZE", default_value = "1500 B")]
     pub packet: Bytes,
 
-    /// Offered rate over the bottleneck's; several with commas
+    /// Offered rate divided by the bottleneck rate; comma-separated
     #[arg(long, value_name = "LOAD", value_delimiter = ',', default_value = "0.95,0.99", value_parser = parse_load)]
     pub load: Vec<Load>,
 
-    /// Buffers, the packet being sent included: packets (20, 1..200 or 10,50,100) or sizes
-    /// ('30 kB..1.5 MB') [default: 1..200; with --measured: up to twice what it finds]
+    /// Buffers, including the packet in transmission: packets (20, 1..200 or 10,50,100) or sizes
+    /// ('30 kB..1.5 MB') [default: 1..200; with --measured: 1 to twice the fitted buffer]
     #[arg(long, value_name = "BUFFERS")]
     pub buffer: Option<Buffers>,
 
-    /// Mean time that the source sends before it falls silent
+    /// Mean duration of the source's on periods
     #[arg(long, value_name = "SPAN", requires = "off")]
     pub on: Option<Delta>,
 
-    /// Mean time that the source is silent; load is the mean over both
+    /// Mean duration of the source's off periods; --load is the mean over both periods
     #[arg(long, value_name = "SPAN", requires = "on")]
     pub off: Option<Delta>,
 
-    /// Rate of a link before the bottleneck (Eq. 1); may be given several times
+    /// Rate of a link before the bottleneck (Eq. 1); repeatable
     #[arg(long, value_name = "RATE")]
     pub hop: Vec<Rate>,
 
@@ -55,44 +56,44 @@ pub struct Args {
     #[arg(long, value_name = "SPAN", default_value = "0 ms")]
     pub propagation: Delta,
 
-    /// Find the largest buffer whose delay stays within this
+    /// Find the largest buffer with at most this delay
     #[arg(long, value_name = "SPAN")]
     pub delay_target: Option<Delta>,
 
-    /// Which delay the target is for: mean, or p50, p95, p99, ...
+    /// Statistic for --delay-target: mean, or a percentile such as p50, p95, p99
     #[arg(long, value_name = "WHICH", default_value = "p95", requires = "delay_target", value_parser = parse_statistic)]
     pub at: Statistic,
 
     /// Fit buffer and rate to a measured curve: CSV with columns delay_mean_ms (at the bottleneck)
-    /// and throughput_bps, a row for each load
+    /// and throughput_bps, one row per load
     #[arg(long, value_name = "FILE")]
     pub measured: Option<PathBuf>,
 
-    /// Folder for the run; it must not exist [default: an unused name in runs/]
+    /// Run folder; must not exist [default: an unused name in runs/]
     #[arg(long, value_name = "DIR")]
     pub out: Option<PathBuf>,
 
-    /// Write no folder and no report
+    /// Write no run folder and no report
     #[arg(long, conflicts_with = "out")]
     pub no_run: bool,
 
-    /// Print a table to standard output instead of the answers: table, json, jsonl or csv; no folder
-    /// is written unless --out is given
+    /// Print a table in this format instead of the summary: table, json, jsonl or csv; writes no run
+    /// folder unless --out is given
     #[arg(long, value_name = "FORMAT", value_parser = parse_format)]
     pub format: Option<FormatKind>,
 
-    /// Which table `--format` prints: model, model_fit or summary
+    /// Table that --format prints: model, model_fit or summary
     #[arg(long, default_value = "model", requires = "format")]
     pub table: String,
 
-    /// Rows that `--format table` prints
+    /// Maximum rows that --format table prints
     #[arg(long, default_value_t = 40, requires = "format")]
     pub rows: usize,
 }
 
 fn parse_load(text: &str) -> Result<Load, String> {
     let number = text.trim().parse();
-    let number = number.map_err(|_| format!("{text:?} is no load; write it like 0.95"))?;
+    let number = number.map_err(|_| format!("invalid load {text:?}; use for example 0.95"))?;
     Load::new(number).map_err(|e| e.to_string())
 }
 
@@ -101,6 +102,6 @@ fn parse_statistic(text: &str) -> Result<Statistic, String> {
     match percent {
         _ if text == "mean" => Ok(Statistic::Mean),
         Some(p) if p > 0.0 && p < 100.0 => Ok(Statistic::Quantile(p / 100.0)),
-        _ => Err("write mean, or a percentile like p95".to_owned()),
+        _ => Err("invalid statistic; use mean, or a percentile such as p95".to_owned()),
     }
 }

@@ -1,10 +1,10 @@
-//! Which buffers are asked about.
+//! The buffers to compute.
 
 use std::str::FromStr;
 use unbloat_model::{Capacity, ModelError};
 use unbloat_units::Bytes;
 
-/// A range is taken at so many places at most.
+/// Maximum number of buffers in a range.
 const PLACES: u64 = 200;
 
 /// Single buffers and ranges of them, as on the command line.
@@ -45,7 +45,7 @@ impl Size {
     }
 }
 
-/// All whole numbers of a range, or so many evenly spread, both ends included.
+/// All integers of a range, or `PLACES` evenly spaced ones, both ends included.
 fn places(from: u64, to: u64) -> Vec<u64> {
     let (from, to) = (from.min(to), from.max(to));
     let steps = (to - from).min(PLACES - 1);
@@ -73,7 +73,7 @@ impl FromStr for Buffers {
         };
         let ranges: Result<Vec<(Size, Size)>, ()> = text.split(',').map(range).collect();
         ranges.map(Buffers).map_err(|()| {
-            format!("{text:?} is no buffer; write packets like 100, 20..1000 or 10,50,100, or sizes like '30 kB..1.5 MB'")
+            format!("invalid buffer {text:?}; use packets such as 100, 20..1000 or 10,50,100, or sizes such as '30 kB..1.5 MB'")
         })
     }
 }

@@ -1,5 +1,5 @@
-//! The answers in short: where throughput stops growing, what delay costs beyond, which buffer
-//! keeps a target, which buffer explains a curve.
+//! The summary: where throughput stops growing, the delay of larger buffers, the largest buffer
+//! for a delay target, the buffer that fits a measured curve.
 
 use super::question::{Question, statistic_name};
 use std::fmt::Write;
@@ -8,7 +8,7 @@ use unbloat_model::{
 };
 use unbloat_units::{Bytes, Delta};
 
-/// Of what the load offers, or above load 1 of the link's rate.
+/// Fraction of the offered load or, above load 1, of the link rate.
 const KNEE: f64 = 0.99;
 
 pub struct Findings {
@@ -21,7 +21,7 @@ pub struct Case {
     pub load: Load,
     /// The smallest buffer that carries [`KNEE`], and its delay: mean and p95.
     pub knee: Option<(Capacity, [f64; 2])>,
-    /// The delay of the largest buffer asked about.
+    /// The delay of the largest requested buffer.
     pub largest: (Capacity, [f64; 2]),
     pub unlimited: Option<[f64; 2]>,
     pub target: Option<BufferAnswer>,
@@ -75,14 +75,14 @@ impl Findings {
         );
         if let Some(fit) = &question.fit {
             let range = match fit.at_most {
-                Some(most) => format!("{} to {} explain", fit.at_least.get(), most.get()),
-                None => format!("any from {} explains", fit.at_least.get()),
+                Some(most) => format!("{} to {} packets fit", fit.at_least.get(), most.get()),
+                None => format!("any buffer of at least {} packets fits", fit.at_least.get()),
             };
             let buffer = buffer(question, fit.capacity);
             // Writing to a String cannot fail.
             let _ = writeln!(
                 text,
-                "Measured curve: a buffer of {buffer} at {}; residual {:.2} %; {range} it as well\n",
+                "Measured curve: a buffer of {buffer} at {}; residual {:.2} %; {range} equally well\n",
                 fit.rate,
                 100.0 * fit.rms
             );
@@ -116,11 +116,13 @@ impl Case {
         let error = 100.0 * (printed / exact - 1.0);
         let eq4 = match error.abs() < 0.05 {
             true => "; Eq. 4 agrees".to_owned(),
-            false => format!("; Eq. 4 says {} ({error:+.1} %)", span(printed)),
+            false => format!("; Eq. 4 gives {} ({error:+.1} %)", span(printed)),
         };
         let largest = buffer(question, capacity);
         lines.push((format!("with {largest}"), format!("{}{eq4}", delays(found))));
-        let unlimited = self.unlimited.map_or("grows for ever".to_owned(), delays);
+        let unlimited = self
+            .unlimited
+            .map_or("grows without bound".to_owned(), delays);
         lines.push(("without limit".to_owned(), unlimited));
         if let (Some((target, statistic)), Some(answer)) = (question.target, self.target) {
             let what = format!("{} within {}", statistic_name(statistic), target);
@@ -139,14 +141,14 @@ fn answer_text(question: &Question, answer: BufferAnswer) -> String {
             delay,
             with_one_more,
         } => format!(
-            "up to {}: {}; with one packet more {}",
+            "up to {}: {}; with one more packet {}",
             buffer(question, capacity),
             span(delay),
             span(with_one_more)
         ),
-        BufferAnswer::Any { limit } => format!("any buffer: it comes to {} at most", span(limit)),
+        BufferAnswer::Any { limit } => format!("any buffer: at most {}", span(limit)),
         BufferAnswer::None { least } => format!(
-            "no buffer: sending alone takes {}; a faster link or smaller packets would",
+            "no buffer: transmission alone takes {}; use a faster link or smaller packets",
             span(least)
         ),
     }

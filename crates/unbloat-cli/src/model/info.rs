@@ -1,4 +1,4 @@
-//! What `run.json` says of a model's run.
+//! `run.json` of a model run.
 
 use super::Args;
 use super::question::Question;

@@ -1,4 +1,4 @@
-//! A measured curve out of a CSV file.
+//! Reads a measured curve from a CSV file.
 
 use std::fs::File;
 use std::io::Read;
@@ -19,7 +19,7 @@ pub enum MeasuredError {
     #[error("{path}: {source}", path = path.display())]
     Csv { path: PathBuf, source: csv::Error },
     #[error(
-        "{path} has no column {column}; its first line must name {DELAY} and {THROUGHPUT}, others are not looked at",
+        "{path} has no column {column}; the first line must name {DELAY} and {THROUGHPUT}; other columns are ignored",
         path = path.display()
     )]
     NoColumn { path: PathBuf, column: &'static str },

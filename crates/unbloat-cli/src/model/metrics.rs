@@ -1,4 +1,4 @@
-//! The answers as rows of the table summary.
+//! The results as rows of the table `summary`.
 
 use super::findings::{Case, Findings};
 use super::question::{Question, statistic_name};
@@ -14,13 +14,12 @@ impl Findings {
                 metrics.extend(metric("Measured curve", name, value, unit, samples, doc));
             };
             let packets = |k: Capacity| f64::from(k.get());
-            let same =
-                "Capacities whose distance to the points is as small within the errors seen.";
+            let same = "Capacities that fit equally well within the observed error.";
             add(
                 "buffer",
                 Some(packets(fit.capacity)),
                 "packets",
-                "Capacity of the M/M/1/K closest to the points, the packet being sent included.",
+                "Capacity of the closest M/M/1/K, including the packet in transmission.",
             );
             add(
                 "buffer at least",
@@ -61,45 +60,45 @@ impl Case {
             "buffer for 99 % of throughput",
             knee.map(|(k, _)| f64::from(k.get())),
             "packets",
-            "The smallest buffer that carries 99 % of what the load offers or, above load 1, of the link's rate.",
+            "The smallest buffer that carries 99 % of the offered load or, above load 1, of the link rate.",
         );
         add(
             "mean delay there",
             knee.map(|(_, d)| ms(d[0])),
             "ms",
-            "Wait and transmission of packets let in.",
+            "Waiting and transmission time of accepted packets.",
         );
         add(
             "p95 delay there",
             knee.map(|(_, d)| ms(d[1])),
             "ms",
-            "Wait and transmission of packets let in.",
+            "Waiting and transmission time of accepted packets.",
         );
         let (capacity, [mean, p95]) = self.largest;
         add(
             "mean delay, largest buffer",
             Some(ms(mean)),
             "ms",
-            "With the largest buffer asked about.",
+            "With the largest requested buffer.",
         );
         add(
             "p95 delay, largest buffer",
             Some(ms(p95)),
             "ms",
-            "With the largest buffer asked about.",
+            "With the largest requested buffer.",
         );
         let published = ms(published::mean_delay(self.load, capacity));
         add(
             "Eq. 4, largest buffer",
             Some(published),
             "ms",
-            "Mean delay as published: a Poisson source of the same mean, and Little's law with the offered rate.",
+            "Mean delay as published: for a Poisson source of the same mean, with the offered rate in Little's law.",
         );
         add(
             "mean delay without limit",
             self.unlimited.map(|d| ms(d[0])),
             "ms",
-            "What the mean comes to in an unlimited buffer; at loads of 1 and above it grows for ever.",
+            "Mean delay with an unlimited buffer; unbounded at loads of 1 and above.",
         );
         if let (Some((target, statistic)), Some(answer)) = (question.target, self.target) {
             let name = format!("buffer for {} within {target}", statistic_name(statistic));
@@ -111,13 +110,13 @@ impl Case {
                 &name,
                 packets,
                 "packets",
-                "The largest buffer that keeps the target.",
+                "The largest buffer within the target.",
             );
         }
     }
 }
 
-/// A row; none for what does not exist, such as a mean that grows for ever.
+/// A row; none for values that do not exist, such as an unbounded mean.
 fn metric(
     group: &str,
     name: &str,

@@ -1,5 +1,5 @@
-//! `unbloat model`: queueing models of a bottleneck, and the questions asked of them the other way
-//! round.
+//! `unbloat model`: queueing models of a bottleneck, and the inverse problems: buffer for a delay,
+//! buffer for a measured curve.
 
 mod args;
 mod buffers;

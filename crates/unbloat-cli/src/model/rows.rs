@@ -18,29 +18,35 @@ fn model_table() -> Table {
         columns: vec![
             Column::text(
                 "model",
-                "mm1k (M/M/1/K, the paper's), md1k (M/D/1/K: packets of one size) or ipp_m1k (IPP/M/1/K: an on-off source)",
+                "mm1k (M/M/1/K, the paper's), md1k (M/D/1/K: packets of equal size) or ipp_m1k (IPP/M/1/K: an on-off source)",
             ),
-            Column::f64("load", "offered rate over the bottleneck's rate"),
+            Column::f64("load", "offered rate divided by the bottleneck rate"),
             Column::u64(
                 "buffer_packets",
-                "most packets at the bottleneck, the one being sent included (K)",
+                "maximum packets at the bottleneck, including the one in transmission (K)",
             ),
-            Column::u64("buffer_bytes", "the same in packets of the mean size"),
+            Column::u64(
+                "buffer_bytes",
+                "the same in bytes, for packets of the mean size",
+            ),
             Column::f64("throughput_bps", "carried rate"),
-            Column::f64("loss", "share of packets that find the buffer full"),
+            Column::f64("loss", "fraction of packets that find the buffer full"),
             Column::f64(
                 "queue_mean_packets",
-                "packets at the bottleneck, the one being sent included",
+                "mean packets at the bottleneck, including the one in transmission",
             ),
             Column::f64(
                 "delay_mean_ms",
-                "wait and transmission of packets let in, mean",
+                "waiting and transmission time of accepted packets, mean",
             ),
             Column::f64("delay_p50_ms", "the same, median"),
             Column::f64("delay_p95_ms", "the same, 95th percentile"),
             Column::f64("delay_p99_ms", "the same, 99th percentile"),
-            Column::f64("wait_mean_ms", "wait before transmission, mean"),
-            Column::f64("wait_p95_ms", "wait before transmission, 95th percentile"),
+            Column::f64("wait_mean_ms", "waiting time before transmission, mean"),
+            Column::f64(
+                "wait_p95_ms",
+                "waiting time before transmission, 95th percentile",
+            ),
             Column::f64(
                 "delay_published_ms",
                 "Eq. 4: as for a Poisson source of the same mean, and with the offered rate in Little's law",
@@ -51,11 +57,11 @@ fn model_table() -> Table {
             ),
             Column::f64(
                 "rtt_mean_ms",
-                "delays of all hops once and propagation twice; null for md1k and ipp_m1k behind other hops",
+                "delay of all hops, counted once, plus twice the propagation delay; null for md1k and ipp_m1k behind other hops",
             ),
             Column::f64(
                 "rtt_published_ms",
-                "Eq. 1: delays of all hops twice, no propagation",
+                "Eq. 1: delay of all hops, counted twice, without propagation delay",
             ),
         ],
     }
@@ -68,16 +74,16 @@ fn fit_table() -> Table {
         columns: vec![
             Column::f64("measured_delay_ms", "as measured"),
             Column::f64("measured_throughput_bps", "as measured"),
-            Column::f64("load", "load at which the model comes closest"),
+            Column::f64("load", "load at which the model is closest to the point"),
             Column::f64("delay_mean_ms", "the model's delay there"),
             Column::f64("throughput_bps", "the model's throughput there"),
             Column::f64(
                 "delay_error",
-                "residual: delay_mean_ms over measured_delay_ms, less 1",
+                "residual: delay_mean_ms / measured_delay_ms - 1",
             ),
             Column::f64(
                 "throughput_error",
-                "residual: throughput_bps over measured_throughput_bps, less 1",
+                "residual: throughput_bps / measured_throughput_bps - 1",
             ),
         ],
     }

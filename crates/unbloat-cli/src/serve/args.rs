@@ -1,4 +1,4 @@
-//! What `unbloat serve` is told.
+//! Options of `unbloat serve`.
 
 use super::unit;
 use crate::secret::{self, SecretError};
@@ -7,12 +7,11 @@ use std::path::PathBuf;
 use unbloat_serve::{Certificate, Limits, Options};
 use unbloat_units::{Bytes, Delta, Rate};
 
-/// The other end of a live test: `unbloat test`, goresponsiveness, mach, irtt and ndt7 clients, and with a page for
-/// browsers.
+/// Run the server for live tests: `unbloat test`, goresponsiveness, mach, irtt, ndt7 clients and browsers.
 ///
-/// Strangers may use it. What they may have is bounded by the limits below; beyond these a connection gets at most
-/// 16 kB (HTTP/1.1: 128 kB) and 64 fields of header, 128 requests at a time, 30 s without a request and 10 s for TLS and a header; the echo
-/// answers only who proved its address, at most 100 packets a second each, none longer than what came.
+/// Clients need not be trusted: the limits below bound what they can use. In addition, a connection is limited to headers of
+/// 16 kB (HTTP/1.1: 128 kB) and 64 fields, 128 concurrent requests, 30 s without a request, and 10 s for TLS and a header. The irtt
+/// echo replies only to clients that have proved their address, at most 100 packets per second to each, never longer than the request.
 #[derive(clap::Args)]
 #[command(after_help = "\
 Examples:
@@ -20,48 +19,47 @@ Examples:
   unbloat serve --name test.example.net --token-file tokens --rate '200 Mbit/s'
   unbloat serve --cert chain.pem --key key.pem --listen 0.0.0.0:443
   unbloat serve --listen 10.0.0.1:4043 --plain 10.0.0.1:4080 --json
-The other side:
+On another host:
   unbloat test https://HOST:4043 --pin FINGERPRINT
   irtt client HOST")]
 pub struct Args {
-    /// TCP with TLS (HTTP/1.1, HTTP/2) and UDP with QUIC (HTTP/3) [default: port 4043 of all addresses]
+    /// Address for TLS over TCP (HTTP/1.1, HTTP/2) and QUIC over UDP (HTTP/3) [default: port 4043 on all addresses]
     #[arg(long, value_name = "ADDRESS:PORT")]
     listen: Option<SocketAddr>,
 
-    /// HTTP without TLS too, for test beds
+    /// Additional address for HTTP without TLS, for test beds
     #[arg(long, value_name = "ADDRESS:PORT")]
     plain: Option<SocketAddr>,
 
-    /// irtt's protocol over UDP [default: port 2112 of all addresses]
+    /// Address for the irtt protocol over UDP [default: port 2112 on all addresses]
     #[arg(long, value_name = "ADDRESS:PORT")]
     echo: Option<SocketAddr>,
 
-    #[arg(long, conflicts_with = "echo", help = "No irtt")]
+    #[arg(long, conflicts_with = "echo", help = "Do not serve irtt")]
     no_echo: bool,
 
-    /// Certificate chain in PEM [default: one is made at the start, and its fingerprint printed]
+    /// Certificate chain, PEM [default: generated at startup, and its fingerprint printed]
     #[arg(long, value_name = "FILE", requires = "key")]
     cert: Option<PathBuf>,
 
-    /// Its key in PEM
+    /// Private key of the certificate, PEM
     #[arg(long, value_name = "FILE", requires = "cert")]
     key: Option<PathBuf>,
 
-    /// Name or address that a made certificate is for, beside localhost and the address listened on; may be repeated
+    /// Additional name or address in the generated certificate, besides localhost and the listening address; repeatable
     #[arg(long = "name", value_name = "HOST", conflicts_with = "cert")]
     names: Vec<String>,
 
-    /// Who has this token may use the server, and nobody without; may be repeated. Other users of this machine can read
-    /// it here: see --token-file
+    /// Accept only clients with this token; repeatable. Other users of this machine can see it, so prefer --token-file
     #[arg(long = "token", value_name = "TOKEN")]
     tokens: Vec<String>,
 
-    /// File with a token in each line
+    /// File with one token per line
     #[arg(long, value_name = "FILE")]
     token_file: Option<PathBuf>,
 
-    /// Congestion controls that clients may ask for, beside those that the kernel allows to everybody
-    /// (net.ipv4.tcp_allowed_congestion_control); with commas. Those need CAP_NET_ADMIN, so they do not go with --user
+    /// Congestion controls that clients may request in addition to net.ipv4.tcp_allowed_congestion_control, comma-separated;
+    /// requires CAP_NET_ADMIN, therefore not with --user
     #[arg(
         long,
         value_name = "NAME",
@@ -70,19 +68,19 @@ pub struct Args {
     )]
     congestion_control: Vec<String>,
 
-    /// Serves as this user, with no other rights, once it listens and has read its files; for those who start it as root
+    /// Drop root privileges after startup and run as this user
     #[arg(long, value_name = "NAME")]
     user: Option<String>,
 
-    /// Prints a unit of systemd that serves so, as a user of its own and shut off from all that it does not need
+    /// Print a sandboxed systemd unit that runs this command as a dynamic user
     #[arg(long, conflicts_with = "user")]
     pub unit: bool,
 
-    /// Prints where it listens as a line of JSON, for scripts
+    /// Print the listening addresses as one line of JSON
     #[arg(long)]
     json: bool,
 
-    /// Threads that serve, beside that of the echo [default: all cores]
+    /// Worker threads, in addition to the echo thread [default: one per core]
     #[arg(long, value_parser = clap::value_parser!(u16).range(1..=256))]
     threads: Option<u16>,
 
@@ -93,35 +91,35 @@ pub struct Args {
 #[derive(clap::Args)]
 #[command(next_help_heading = "Limits")]
 struct Bounds {
-    /// Connections at a time, an eighth of them from one network (a /24 of IPv4, a /48 of IPv6)
+    /// Maximum concurrent connections, at most 1/8 of them from one network (IPv4 /24, IPv6 /48)
     #[arg(long, value_name = "N", default_value_t = Limits::default().connections)]
     connections: usize,
 
-    /// Of these from one IPv4 address or one IPv6 network of 64 bits
+    /// Maximum concurrent connections from one IPv4 address or IPv6 /64
     #[arg(long, value_name = "N", default_value_t = Limits::default().connections_per_address)]
     connections_per_address: usize,
 
-    /// Sessions of `unbloat test` at a time, of which an address may have 32
+    /// Maximum concurrent sessions of `unbloat test`, at most 32 of them from one address
     #[arg(long, value_name = "N", default_value_t = Limits::default().sessions)]
     sessions: usize,
 
-    /// Clients of the echo at a time
+    /// Maximum concurrent irtt clients
     #[arg(long, value_name = "N", default_value_t = Limits::default().echo_clients)]
     echo_clients: usize,
 
-    /// Longest download or upload
+    /// Maximum duration of a download or upload
     #[arg(long, value_name = "SPAN", default_value = "60s")]
     transfer_time: Delta,
 
-    /// Largest upload
+    /// Maximum size of an upload
     #[arg(long, value_name = "SIZE", default_value = "8192MiB")]
     transfer_bytes: Bytes,
 
-    /// Rate of all clients together, each way [default: none]
+    /// Maximum total rate of all clients, per direction [default: unlimited]
     #[arg(long, value_name = "RATE")]
     rate: Option<Rate>,
 
-    /// Memory of the server beyond which it takes no more connections, and ends those of the address that has most
+    /// Maximum memory of the server; above it, refuse new connections and close some of the address with the most
     #[arg(long, value_name = "SIZE", default_value = "1024MiB")]
     memory: Bytes,
 }
@@ -135,7 +133,9 @@ pub enum ArgsError {
     },
     #[error(transparent)]
     Secret(#[from] SecretError),
-    #[error("{0} holds no token: a server without tokens serves everybody")]
+    #[error(
+        "{0} contains no token, and a server without tokens accepts all clients; add one token per line"
+    )]
     NoToken(String),
 }
 
@@ -148,7 +148,7 @@ impl Args {
         self.user.as_deref()
     }
 
-    /// A unit that runs the same command; `words` are those of this one after the program's name.
+    /// The systemd unit that runs the same command; `words` are the arguments of this one.
     pub fn unit_file(&self, words: impl Iterator<Item = String>) -> String {
         let files = [
             ("--cert", &self.cert),

@@ -1,4 +1,4 @@
-//! `unbloat serve`: the other end of a live test.
+//! `unbloat serve`: the server for live tests.
 
 mod args;
 mod unit;
@@ -22,9 +22,9 @@ pub enum CommandError {
     Args(#[from] ArgsError),
     #[error(transparent)]
     Serve(#[from] ServeError),
-    #[error("cannot write where it listens: {0}")]
+    #[error("cannot print the listening addresses: {0}")]
     Json(#[from] serde_json::Error),
-    #[error("cannot be told to stop: {0}")]
+    #[error("cannot install the Ctrl-C handler: {0}")]
     Stop(#[from] ctrlc::Error),
     #[error(transparent)]
     Print(#[from] PrintError),
@@ -40,7 +40,9 @@ pub fn run(args: &Args) -> Result<Exit, CommandError> {
         Some(name) => become_user(name)?,
         // SAFETY: it has no arguments and cannot fail.
         None if unsafe { libc::geteuid() } == 0 => {
-            note!("unbloat: strangers are served with root's rights; --user NAME gives them up");
+            note!(
+                "unbloat: warning: serving untrusted clients as root; drop privileges with --user NAME"
+            );
         }
         None => {}
     }
@@ -74,7 +76,7 @@ fn announce(at: &Addresses) {
     note!("certificate  SHA-256 {}", at.fingerprint);
 }
 
-/// Redraws a line for people, at a terminal only.
+/// Redraws a status line, on a terminal only.
 fn show(counts: &(impl Fn() -> Counts + Sync), is_over: &AtomicBool) {
     let target = ProgressDrawTarget::stderr();
     let bar = ProgressBar::with_draw_target(None, target);

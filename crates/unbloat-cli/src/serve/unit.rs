@@ -4,7 +4,7 @@ use crate::unit::{program, quoted};
 use std::fmt::Write;
 use std::path::{Path, PathBuf};
 
-/// `words` are the command's after the program's name, `files` those options whose files only root may read: systemd hands them over.
+/// `words` are the command's arguments, `files` the options whose files only root may read: systemd passes them as credentials.
 pub fn file(words: impl Iterator<Item = String>, files: &[(&str, &Option<PathBuf>)]) -> String {
     let mut line = program();
     let mut secret = None;
@@ -42,15 +42,15 @@ pub fn file(words: impl Iterator<Item = String>, files: &[(&str, &Option<PathBuf
         .replace("CREDENTIALS\n", &credentials)
 }
 
-/// A path where systemd expands `%`.
+/// A path with `%` escaped for systemd.
 fn plain(path: &Path) -> String {
     path.display().to_string().replace('%', "%%")
 }
 
-/// Nothing but sockets: ports below 1024 are bound, and the echo runs before load.
+/// Sandboxed: only sockets are allowed. The capabilities are for ports below 1024 and for the echo's priority over load.
 const UNIT: &str = "\
 [Unit]
-Description=The other end of tests of latency under load (unbloat serve)
+Description=Server for tests of latency under load (unbloat serve)
 After=network-online.target
 Wants=network-online.target
 StartLimitIntervalSec=60

@@ -1,4 +1,4 @@
-//! What is asked for.
+//! Options of `unbloat shape`.
 
 use clap::ValueEnum;
 use unbloat_autorate::{Policy, follow};
@@ -7,54 +7,54 @@ use unbloat_shape::Options;
 use unbloat_sqm::{Framing, Plan};
 use unbloat_units::{Delta, Rate};
 
-/// Shapes an interface by CAKE in user space, where the kernel has no CAKE.
+/// Shape an interface with CAKE in user space, for kernels without CAKE.
 ///
-/// Packets wait in the kernel; only their headers come here. Ends, undone, with Ctrl-C; if it is killed the kernel removes its rules, and packets pass
-/// unshaped.
+/// Packets wait in the kernel; only their headers are copied to this process. Ctrl-C stops shaping and removes the rules. If the process is
+/// killed, the kernel removes the rules, and packets pass unshaped.
 #[derive(clap::Args)]
 #[command(after_help = "\
 Examples:
   unbloat shape --interface wan0 --down 19Mbit/s --up 4.75Mbit/s
   unbloat shape --interface wwan0 --follow --json | jq 'select(.reason)'
-What the fields mean, and what it costs, is told in docs/shape.md.")]
+docs/shape.md describes the JSON fields and the CPU cost.")]
 pub struct Args {
-    /// The one towards the line
+    /// Network device that faces the line
     #[arg(long, value_name = "NAME")]
     interface: String,
 
-    /// Rate of what comes in
+    /// Rate for incoming packets
     #[arg(long, value_name = "RATE", alias = "down-bps")]
     down: Option<Rate>,
 
-    /// Rate of what goes out
+    /// Rate for outgoing packets
     #[arg(long, value_name = "RATE", alias = "up-bps")]
     up: Option<Rate>,
 
-    /// Change the rates as the line does, by the delay of the flows that pass; then no rates are needed
+    /// Adjust the rates to a changing line, from the delay of passing flows; rates are then optional
     #[arg(long)]
     follow: bool,
 
-    /// Bytes that the link adds to an IP packet
+    /// Overhead of the link per IP packet, in bytes
     #[arg(long, value_name = "BYTES", allow_hyphen_values = true)]
     overhead: Option<i16>,
 
-    /// Least bytes that a packet takes on the link
+    /// Minimum size of a packet on the link, in bytes
     #[arg(long, value_name = "BYTES", default_value_t = 0, value_parser = clap::value_parser!(u16).range(0..=256))]
     mpu: u16,
 
-    /// What the link cuts packets into: cells of ATM (ADSL), 64 of 65 bytes (VDSL)
+    /// Cells of the link layer: atm (ADSL), or ptm (VDSL, 64 of 65 bytes)
     #[arg(long, value_enum, default_value = "none")]
     cells: Link,
 
-    /// The usual round trip time
+    /// Usual round-trip time
     #[arg(long, value_name = "TIME", default_value = "100 ms")]
     rtt: Delta,
 
-    /// End after so many seconds
+    /// Stop after N seconds
     #[arg(long, value_name = "N", value_parser = seconds)]
     pub seconds: Option<f64>,
 
-    /// Print a line of JSON for each second and each change
+    /// Print one JSON line each second and for each change of a rate
     #[arg(long)]
     pub json: bool,
 }
@@ -77,7 +77,7 @@ impl From<Link> for Cells {
 }
 
 impl Args {
-    /// None: there is nothing to shape.
+    /// None if neither rates nor `--follow` are given.
     pub fn options(&self) -> Option<Options> {
         let common = Params {
             rtt: self.rtt,
@@ -95,7 +95,7 @@ impl Args {
     }
 }
 
-/// As this command shapes to a plan.
+/// The options that implement a plan.
 pub fn of_plan(plan: &Plan) -> Options {
     let rates = [plan.down, plan.up];
     let common = Params {
@@ -112,7 +112,7 @@ pub fn of_plan(plan: &Plan) -> Options {
     options(plan.device.as_str(), shaped, rates, common, None)
 }
 
-/// As this command follows a line of which nothing is known.
+/// The options that follow a line with unknown rates.
 pub fn following(interface: &str) -> Options {
     let policy = Some(policy());
     options(interface, [true; 2], [None; 2], Params::default(), policy)
@@ -149,11 +149,11 @@ fn options(
     }
 }
 
-/// A span that a clock can be asked to wait for.
+/// Parses seconds within the range of the system clock.
 pub fn seconds(text: &str) -> Result<f64, String> {
-    let seconds: f64 = text.parse().map_err(|_| "a number is wanted".to_owned())?;
+    let seconds: f64 = text.parse().map_err(|_| "not a number".to_owned())?;
     match (0.0..=1e9).contains(&seconds) {
         true => Ok(seconds),
-        false => Err("from 0 to 1e9 is allowed".to_owned()),
+        false => Err("out of range; use 0 to 1e9".to_owned()),
     }
 }

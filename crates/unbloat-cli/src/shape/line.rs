@@ -1,4 +1,4 @@
-//! A line for each thing that is told.
+//! One output line per event.
 
 use serde_json::{Value, json};
 use unbloat_autorate::Decision;
@@ -6,7 +6,7 @@ use unbloat_shape::{Counts, Event};
 use unbloat_units::Time;
 use unbloat_workload::Direction;
 
-/// Since the clock's origin, which is the start of the machine.
+/// Seconds since the origin of the clock, which is boot.
 fn seconds(at: Time) -> f64 {
     at.as_ns() as f64 / 1e9
 }
@@ -58,7 +58,7 @@ pub fn decision_text(decision: &Decision) -> String {
         .delay
         .map_or("unknown".to_owned(), |delay| delay.to_string());
     format!(
-        "{}: {} ({}: {delay} of delay, the line carried {})",
+        "{}: {} ({}: delay {delay}, delivered {})",
         decision.direction.name(),
         decision.after,
         decision.reason.name(),

@@ -22,7 +22,7 @@ pub enum CommandError {
     Shape(#[from] ShapeError),
     #[error(transparent)]
     Undo(#[from] UndoError),
-    #[error("Ctrl-C cannot be caught: {0}")]
+    #[error("cannot install the Ctrl-C handler: {0}")]
     Signal(#[from] ctrlc::Error),
     #[error("nothing to do: give --down, --up or --follow")]
     Nothing,
@@ -32,10 +32,10 @@ pub enum CommandError {
 
 pub fn run(args: &Args) -> Result<Exit, CommandError> {
     let options = args.options().ok_or(CommandError::Nothing)?;
-    // Before there are threads or claims.
+    // Must precede threads and claims.
     let _guard = recovery::guarded()?;
     recovery::journals()?;
-    // Nothing has to be undone, the kernel does that; but nobody else is to change the same queues.
+    // The kernel undoes everything. The claim keeps other commands from changing the same queues.
     let queues = Resource::Queues {
         device: options.interface.clone(),
     };
@@ -54,7 +54,7 @@ pub fn run(args: &Args) -> Result<Exit, CommandError> {
     let mut unread = None;
     let mut was_there = true;
     let mut tell = |event: Event| {
-        // Where the kernel does not say, nothing has changed.
+        // If the kernel does not answer, assume no change.
         let is_there = is_device(&options.interface).unwrap_or(was_there);
         if is_there != was_there {
             was_there = is_there;
@@ -64,7 +64,7 @@ pub fn run(args: &Args) -> Result<Exit, CommandError> {
             true => line::json(&event),
             false => line::text(&event),
         };
-        // Who reads is gone: so is the reason to go on.
+        // The reader is gone: stop.
         if let Err(error) = print::line(text) {
             unread = Some(error);
             watched.store(true, Ordering::Relaxed);
@@ -74,12 +74,12 @@ pub fn run(args: &Args) -> Result<Exit, CommandError> {
     unread.map_or(Ok(Exit::Complete), |error| Err(error.into()))
 }
 
-/// The rules are by name: a device that comes back, or gets the name, is shaped.
+/// The rules match by name, so a device that returns or gets the name is shaped.
 fn change(interface: &str, is_there: bool) -> String {
     match is_there {
-        true => format!("{interface} is there again, and shaped"),
-        false => format!(
-            "no interface is named \"{interface}\" any longer: nothing is shaped until one is"
-        ),
+        true => format!("{interface} is back and is shaped again"),
+        false => {
+            format!("interface \"{interface}\" no longer exists; shaping resumes when it does")
+        }
     }
 }

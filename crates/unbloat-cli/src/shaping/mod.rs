@@ -1,4 +1,4 @@
-//! Shapers as commands put them in place, for a while or for good: by this host's kernel, on a router, or by this process.
+//! Shapers that commands install, temporarily or permanently: in this host's kernel, on a router, or in this process.
 
 mod own;
 mod search;
@@ -16,10 +16,10 @@ use unbloat_undo::{Journals, Purpose, UndoError};
 
 #[derive(Debug, thiserror::Error)]
 pub enum ShapingError {
-    #[error("the router has no default route, so nothing says which device leads out")]
+    #[error("the router has no default route, so its line device is unknown; give --interface")]
     NoOutward,
     #[error(
-        "this kernel has neither CAKE nor HTB to shape with; shape on the router: --router USER@HOST"
+        "the router's kernel supports neither CAKE nor HTB; shape on this host instead (without --router)"
     )]
     NothingOffered,
     #[error(transparent)]
@@ -32,7 +32,7 @@ pub enum ShapingError {
     Undo(#[from] UndoError),
 }
 
-/// Where a shaper goes.
+/// Where to install a shaper.
 pub struct Ground {
     pub device: Device,
     pub qdisc: Qdisc,
@@ -44,7 +44,7 @@ enum Side {
     There(Router, Kind),
 }
 
-/// What is in place, until it is kept or released; when it is dropped, this host is as it was.
+/// An installed shaper, until it is kept or released; dropping it restores this host.
 pub enum Placed<'a> {
     Kernels(Held, &'a Device),
     There(&'a Router, Kind, &'a Device),
@@ -52,13 +52,13 @@ pub enum Placed<'a> {
 }
 
 impl Ground {
-    /// A router, on its device towards the line if none is named.
+    /// A router; without `device`, its device of the default route.
     pub fn there(target: &Target, device: Option<&Device>) -> Result<Ground, ShapingError> {
         let router = Router::new(target.clone());
         let look = router.look()?;
-        // Nobody is left there to undo it.
+        // No process on the router would undo it.
         note!(
-            "unbloat: if this is killed, a shaper may stay on {target}: unbloat sqm remove --router {target} takes it away"
+            "unbloat: if this process is killed, a shaper may stay on {target}; to remove it: unbloat sqm remove --router {target}"
         );
         let names: Vec<&str> = look.offered.iter().map(String::as_str).collect();
         let qdisc = Qdisc::best(&names).ok_or(ShapingError::NothingOffered)?;
@@ -74,7 +74,7 @@ impl Ground {
         })
     }
 
-    /// This host: the kernel's discipline if it keeps flows apart, else our own.
+    /// This host: the kernel's queue discipline if it isolates flows, otherwise our own.
     pub fn here(device: Device) -> Result<Ground, ShapingError> {
         let journals = recovery::journals()?;
         let qdisc = match offered()?.best() {
@@ -105,7 +105,7 @@ impl Ground {
         })
     }
 
-    /// Our own shaper with rates that follow the line. None: it cannot be put on a router.
+    /// Our own shaper, with rates that follow the line. None on a router.
     pub fn follow(&self) -> Result<Option<Placed<'_>>, ShapingError> {
         let options = crate::shape::following(self.device.as_str());
         match self.side {
@@ -114,7 +114,7 @@ impl Ground {
         }
     }
 
-    /// The command that holds it.
+    /// The command that runs it.
     pub fn following(&self) -> String {
         format!("unbloat shape --interface {} --follow", self.device)
     }
@@ -134,20 +134,20 @@ impl fmt::Display for Ground {
 }
 
 impl Placed<'_> {
-    /// Leaves it there if it can stay, and says how it goes, or how it is held.
+    /// Keeps the shaper if it is permanent. Returns how to remove it, or how to run it.
     pub fn keep(self) -> Result<String, ShapingError> {
         Ok(match self {
             Placed::Kernels(held, device) => {
                 held.keep()?;
-                format!("kept: unbloat sqm remove --interface {device} takes it away")
+                format!("kept; to remove it: unbloat sqm remove --interface {device}")
             }
             Placed::There(router, _, _) => {
                 let target = router.target();
-                format!("kept: unbloat sqm remove --router {target} takes it away")
+                format!("kept; to remove it: unbloat sqm remove --router {target}")
             }
             Placed::Own(own, command) => {
                 own.end()?;
-                format!("`{command}` shapes so as long as it runs")
+                format!("to shape permanently, keep running `{command}`")
             }
         })
     }

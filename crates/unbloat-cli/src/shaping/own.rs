@@ -1,4 +1,4 @@
-//! Our own CAKE beside something else in the same process.
+//! Our own CAKE on a thread, while the process does something else.
 
 use super::ShapingError;
 use std::sync::Arc;
@@ -8,7 +8,7 @@ use std::thread::{Builder, JoinHandle};
 use unbloat_shape::{Options, ShapeError, Shaper};
 use unbloat_undo::{Claim, Purpose, Resource};
 
-/// Shapes on a thread of its own until it is ended or dropped. The kernel takes its rules away if the process dies.
+/// Shapes on its own thread until ended or dropped. The kernel removes its rules if the process dies.
 pub struct Own {
     stop: Arc<AtomicBool>,
     thread: Option<JoinHandle<Result<(), ShapeError>>>,
@@ -40,7 +40,7 @@ impl Own {
             thread: Some(thread.map_err(ShapeError::Thread)?),
             _claim: claim,
         };
-        // Nothing is sent only if it panicked, which its end tells.
+        // Nothing is sent only after a panic, which `join` reports.
         begins.recv().unwrap_or(Ok(()))?;
         Ok(own)
     }

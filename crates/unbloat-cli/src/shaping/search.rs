@@ -1,4 +1,4 @@
-//! The search for the knee on a live line: short tests through a shaper whose rate is another each time.
+//! Finds the knee of a live line by short tests through a shaper at different rates.
 
 use super::{Ground, ShapingError};
 use crate::print::note;
@@ -11,13 +11,13 @@ use unbloat_test::{Options, Stack};
 use unbloat_units::{Delta, Rate};
 use unbloat_workload::Direction;
 
-/// Of a trial: without load, and each direction that is tried.
+/// Stage lengths of a trial: idle, and each direction under test.
 const IDLE: Delta = Delta::ms(1_500);
 const LOADED: Delta = Delta::secs(6);
-/// Of the test that says what the line carries.
+/// Stage length of the first test, which measures the line rate.
 const FIRST: Delta = Delta::secs(8);
 const INTERVAL: Delta = Delta::ms(500);
-/// Trials in a row that may not be trusted.
+/// Maximum consecutive invalid trials.
 const MOST_DISTRUSTED: u32 = 3;
 
 #[derive(Debug, thiserror::Error)]
@@ -28,16 +28,16 @@ pub enum SearchError {
     Test(#[from] RunTestError),
     #[error(transparent)]
     Plan(#[from] PlanError),
-    #[error("{MOST_DISTRUSTED} trials in a row are not to be trusted ({0}): run it again")]
+    #[error("{MOST_DISTRUSTED} consecutive trials were not valid ({0}); run the command again")]
     Distrusted(String),
-    #[error("nothing was loaded, so the line's rates are not known: give --down-bps and --up-bps")]
+    #[error("no direction was loaded, so the line rates are unknown; give --down-bps and --up-bps")]
     Unloaded,
 }
 
-/// A search, and what it may change meanwhile.
+/// A search, and where it installs shapers.
 pub struct Search<'a> {
     pub ground: &'a Ground,
-    /// For trials: rates are put into it.
+    /// Framing of the trial shapers.
     pub framing: Framing,
     pub nat: bool,
     pub args: &'a test::Args,
@@ -58,14 +58,14 @@ pub struct Tried {
     pub judged: Judged,
 }
 
-/// What came of it.
+/// Result of a search.
 pub struct Sought {
     pub end: End,
     pub trials: Vec<Tried>,
 }
 
 pub enum End {
-    /// The highest rates, of those directions that were asked for.
+    /// The highest rates with low delay, of the requested directions.
     Found([Option<Rate>; 2]),
     /// A direction has no knee.
     None(Direction, NoKnee),
@@ -73,9 +73,9 @@ pub enum End {
 }
 
 impl Search<'_> {
-    /// What the line carries, as it counts. None: it was stopped.
+    /// Measures the line rates, framing included. None if interrupted.
     pub fn measure(&self) -> Result<Option<[Option<Rate>; 2]>, SearchError> {
-        note!("unbloat: what the line carries");
+        note!("unbloat: measuring the line rate");
         let rates = self.test([FIRST; 2], None)?.map(|tested| {
             Direction::BOTH.map(|way| Some(self.framing.line_rate(tested.of(way)?.delivered)))
         });
@@ -85,7 +85,7 @@ impl Search<'_> {
         }
     }
 
-    /// Finds the highest rate of each direction of which a rate is known. All is as before when it ends.
+    /// Finds the highest rate of each direction with a known line rate. Restores the previous configuration.
     pub fn run(
         &self,
         measured: [Option<Rate>; 2],
@@ -103,7 +103,7 @@ impl Search<'_> {
             };
             if let Some(reason) = tested.fatal().next() {
                 distrusted += 1;
-                note!("unbloat: a trial is not to be trusted, and is repeated: {reason}");
+                note!("unbloat: repeating a trial that was not valid: {reason}");
                 if distrusted == MOST_DISTRUSTED {
                     return Err(SearchError::Distrusted(reason.to_owned()));
                 }
@@ -140,12 +140,12 @@ impl Search<'_> {
         };
         let word = match judged {
             Judged::Good => "good",
-            Judged::Doubtful => "doubtful, repeated",
+            Judged::Doubtful => "doubtful, repeating",
             Judged::Bad => "bad",
-            Judged::Unloaded => "the load did not reach the shaper, repeated",
+            Judged::Unloaded => "load below the shaped rate, repeating",
         };
         note!(
-            "unbloat: {} at {shaped}: added p95 {:.1} ms of {:.1} allowed, {} delivered: {word}",
+            "unbloat: {} at {shaped}: added delay p95 {:.1} ms (limit {:.1} ms), {} delivered: {word}",
             tried.direction,
             tried.added_p95.as_ms(),
             knee.params().target.as_ms(),
@@ -154,7 +154,7 @@ impl Search<'_> {
         tried
     }
 
-    /// A short test of such lengths, down and up, through a shaper or none. None: it was stopped.
+    /// Runs a short test with these stage lengths, down and up, with or without a shaper. None if interrupted.
     fn test(
         &self,
         [down, up]: [Delta; 2],
@@ -193,7 +193,7 @@ fn say_tolerated(knees: &[Option<Knee>; 2]) {
             && let Asked::Tolerable { rate, added_p95 } = knee.asks()
         {
             note!(
-                "unbloat: {}: no lower rate had {:.1} ms; {rate} is the highest with little, {:.1} ms",
+                "unbloat: {}: no rate kept added delay p95 within {:.1} ms; using {rate}, the highest with a tolerable {:.1} ms",
                 way.name(),
                 knee.params().target.as_ms(),
                 added_p95.as_ms(),
@@ -203,12 +203,12 @@ fn say_tolerated(knees: &[Option<Knee>; 2]) {
 }
 
 enum Next {
-    /// Rates, and how long each direction is loaded.
+    /// Rates, and how long to load each direction.
     Trial([Option<Rate>; 2], [Delta; 2]),
     End(End),
 }
 
-/// Directions are tried in the same test; one that has its knee keeps it while the other is tried.
+/// Tries both directions in one test; a direction with a known knee keeps that rate.
 fn next(knees: &[Option<Knee>; 2]) -> Next {
     let (mut rates, mut lengths) = ([None; 2], [Delta::ZERO; 2]);
     for way in Direction::BOTH {

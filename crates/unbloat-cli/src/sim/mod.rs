@@ -8,8 +8,9 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use unbloat_run::Clock;
 use unbloat_scenario::Experiment;
 
-/// Says what happens to delay and throughput if: another buffer, another queue discipline, another
-/// congestion control, another receive window, a worse radio. Runs a scenario in virtual time.
+/// Simulate a scenario in virtual time and report delay and throughput.
+///
+/// Use it to compare buffers, queue disciplines, congestion controls, receive windows or radio links.
 #[derive(clap::Args)]
 #[command(after_help = "\
 Examples:
@@ -18,12 +19,12 @@ Examples:
   unbloat sim scenarios/bulk-and-call.toml --set 'link.down.queue.limit=[\"0.5 BDP\", \"4 BDP\"]'
   unbloat sim scenarios/buffer-sweep.toml --repeats 10 --format csv > results.csv
   unbloat sim scenarios/buffer-sweep.toml --show down.queue_delay_p95_ms,call.mos
-With [score] in the scenario the exit code is 4 when a bound is not kept.")]
+If the scenario has [score], the exit code is 4 when a bound is violated.")]
 pub struct Args {
     #[command(flatten)]
     common: Common,
 
-    /// Runs at a time; changes nothing but the time taken [default: all cores]
+    /// Concurrent runs; does not affect results [default: one per core]
     #[arg(long)]
     threads: Option<NonZeroUsize>,
 }

@@ -1,4 +1,4 @@
-//! What is asked for.
+//! Options of `unbloat sqm`.
 
 use super::given::{Given, Line};
 use crate::test;
@@ -8,22 +8,23 @@ use unbloat_shaper::Target;
 use unbloat_sqm::Device;
 use unbloat_units::Delta;
 
-/// Moves the queue from the modem into a shaper that keeps it short: planned from what was measured, put in place, taken away.
+/// Plan, apply, check or remove a shaper that keeps the queue out of the modem.
 ///
-/// On this host by tc, or on a router over ssh: OpenWrt's sqm-scripts by uci, other Linux by tc. The host is as before after `remove`.
+/// Works on this host with tc, or on a router over ssh: OpenWrt's sqm-scripts with uci, other Linux with tc. `remove` restores the previous
+/// configuration.
 #[derive(clap::Args)]
 #[command(after_help = "\
 Examples:
-  unbloat sqm plan --test runs/latest                     95 % of what a test measured, as tc commands
+  unbloat sqm plan --test runs/latest                     tc commands for the rates that a test measured
   unbloat sqm plan --down-bps 50M --up-bps 10M --line atm --format uci
-  unbloat sqm plan --test runs/latest --sweep 192.0.2.1   and the line's cells by echo requests of many sizes
-  unbloat sqm search box --apply                          the highest rates without delay, found by trials against box
-  unbloat sqm check /etc/config/sqm --test runs/latest    what is wrong with an existing configuration
+  unbloat sqm plan --test runs/latest --sweep 192.0.2.1   also detect ATM cells, by echo requests of many sizes
+  unbloat sqm search box --apply                          find and apply the highest rates with low delay, by tests against box
+  unbloat sqm check /etc/config/sqm --test runs/latest    find errors in an existing configuration
   unbloat sqm apply --interface eth0 --down-bps 50M --up-bps 10M --confirm 30s
   unbloat sqm apply --router root@192.168.1.1 --interface pppoe-wan --test runs/latest
   unbloat sqm status --json
   unbloat sqm remove --interface eth0
-docs/sqm.md tells what is planned and why, and how a change is taken back.")]
+docs/sqm.md explains how a plan is computed, and how changes are rolled back.")]
 pub struct Args {
     #[command(subcommand)]
     pub job: Job,
@@ -31,21 +32,21 @@ pub struct Args {
 
 #[derive(Subcommand)]
 pub enum Job {
-    /// Tells the shaper that a line needs; changes nothing
+    /// Print the shaper configuration for a line; change nothing
     Plan(PlanArgs),
-    /// Finds the highest rate at which delay stays low, by short tests through the shaper, each way; then tells its plan
+    /// Find the highest rate with low delay in each direction, by short tests, and print its configuration
     Search(Box<SearchArgs>),
-    /// Says what is wrong with a configuration of sqm-scripts; exit code 4 if the shaper cannot work
+    /// Find errors in a configuration of sqm-scripts; exit code 4 if the shaper cannot work
     Check(CheckArgs),
-    /// Puts the shaper in place, until it is removed or the next boot
+    /// Apply the shaper until it is removed or the system reboots
     Apply(ApplyArgs),
-    /// Tells what stands on a device, and what it has counted
+    /// Show the queue disciplines of a device and their counters
     Status(PlaceArgs),
-    /// Takes away what apply put in place
+    /// Remove the shaper that `apply` installed
     Remove(PlaceArgs),
 }
 
-/// In which words a plan is told.
+/// Output format of a plan.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum Format {
     Tc,
@@ -58,11 +59,11 @@ pub struct PlanArgs {
     #[command(flatten)]
     pub given: Given,
 
-    /// As tc commands, OpenWrt's /etc/config/sqm, or files of systemd-networkd
+    /// Output format: tc commands, OpenWrt's /etc/config/sqm, or systemd-networkd files
     #[arg(long, value_enum, default_value = "tc")]
     pub format: Format,
 
-    /// Print the plan in all words as JSON
+    /// Print the plan in all formats as JSON
     #[arg(long)]
     pub json: bool,
 }
@@ -71,11 +72,11 @@ pub struct PlanArgs {
 #[group(skip)]
 #[command(after_help = "\
 Examples:
-  unbloat sqm search box                          the plan for this host, after some two minutes of tests against unbloat serve on box
+  unbloat sqm search box                          plan for this host, after about two minutes of tests against unbloat serve on box
   unbloat sqm search box --down-bps 50M --up-bps 10M --line docsis --apply
-  unbloat sqm search box --with video --json      beside a player, whose bursts ask for a lower rate; trials and plan as JSON
+  unbloat sqm search box --with video --json      with a video player, whose bursts require a lower rate; trials and plan as JSON
   unbloat sqm search box --router root@192.168.1.1
-While it searches the line is shaped and loaded; afterwards all is as before, unless --apply leaves the shaper there.")]
+During the search the line is shaped and loaded. Afterwards the previous configuration is restored, unless --apply is given.")]
 pub struct SearchArgs {
     #[command(flatten)]
     pub options: test::Args,
@@ -83,19 +84,19 @@ pub struct SearchArgs {
     #[command(flatten)]
     pub given: Given,
 
-    /// A router that ssh reaches without a password, in place of this host
+    /// Use this router, over ssh without a password, instead of this host
     #[arg(long, value_name = "[USER@]HOST")]
     pub router: Option<Target>,
 
-    /// Added delay (p95) that is low enough [default: 5 ms, or three packets on slow lines; 30 ms for a FIFO]
+    /// Maximum added delay (p95) [default: 5 ms, or three packets on slow lines; 30 ms for a FIFO]
     #[arg(long = "target", value_name = "TIME")]
     pub low_enough: Option<Delta>,
 
-    /// Leave the shaper there with the rates that were found
+    /// Apply the shaper with the rates found, and keep it
     #[arg(long)]
     pub apply: bool,
 
-    /// As tc commands, OpenWrt's /etc/config/sqm, or files of systemd-networkd
+    /// Output format: tc commands, OpenWrt's /etc/config/sqm, or systemd-networkd files
     #[arg(long, value_enum, default_value = "tc")]
     pub format: Format,
 }
@@ -105,19 +106,19 @@ pub struct ApplyArgs {
     #[command(flatten)]
     pub given: Given,
 
-    /// A router that ssh reaches without a password, in place of this host
+    /// Use this router, over ssh without a password, instead of this host
     #[arg(long, value_name = "[USER@]HOST", conflicts_with_all = ["hold", "confirm"])]
     pub router: Option<Target>,
 
-    /// Shape until Ctrl-C
+    /// Shape until Ctrl-C, then remove the shaper
     #[arg(long)]
     pub hold: bool,
 
-    /// Take it away again unless Enter is pressed within this time
+    /// Remove the shaper again unless Enter is pressed within this time
     #[arg(long, value_name = "TIME", conflicts_with = "hold")]
     pub confirm: Option<Delta>,
 
-    /// Print the commands that would be run; change nothing
+    /// Print the commands without running them
     #[arg(long)]
     pub dry_run: bool,
 
@@ -128,11 +129,11 @@ pub struct ApplyArgs {
 
 #[derive(clap::Args)]
 pub struct PlaceArgs {
-    /// The device [default for remove and a router's status: that of the default route]
+    /// Network device [default: that of the default route; status on this host: all shaped devices]
     #[arg(long, value_name = "NAME")]
     pub interface: Option<Device>,
 
-    /// A router that ssh reaches without a password, in place of this host
+    /// Use this router, over ssh without a password, instead of this host
     #[arg(long, value_name = "[USER@]HOST")]
     pub router: Option<Target>,
 
@@ -143,11 +144,11 @@ pub struct PlaceArgs {
 
 #[derive(clap::Args)]
 pub struct CheckArgs {
-    /// The configuration
+    /// Configuration file of sqm-scripts
     #[arg(value_name = "FILE", default_value = "/etc/config/sqm")]
     pub file: PathBuf,
 
-    /// The configuration of a router that ssh reaches, in place of a file
+    /// Check the configuration of this router, over ssh, instead of a file
     #[arg(long, value_name = "[USER@]HOST", conflicts_with = "file")]
     pub router: Option<Target>,
 

@@ -1,4 +1,4 @@
-//! What the user says of his line.
+//! Options that describe the line.
 
 use clap::ValueEnum;
 use std::path::PathBuf;
@@ -7,22 +7,22 @@ use unbloat_units::Rate;
 
 #[derive(clap::Args)]
 pub struct Given {
-    /// The device that faces the line [default: that of the default route]
+    /// Network device that faces the line [default: that of the default route]
     #[arg(long, value_name = "NAME")]
     pub interface: Option<Device>,
 
     #[command(flatten)]
     pub line: Line,
 
-    /// Shape to this share of the line [default: 95; with --test 90 down and 95 up, as the test advises]
+    /// Shape to this percentage of the line rate [default: 95; with --test: 90 down, 95 up]
     #[arg(long, value_name = "PERCENT", value_parser = clap::value_parser!(u64).range(50..=100))]
     pub percent: Option<u64>,
 
-    /// The shaper [default: the best that the kernel has]
+    /// Shaper [default: the best that the kernel supports]
     #[arg(long, value_enum)]
     pub qdisc: Option<Choice>,
 
-    /// The device forwards for others behind address translation
+    /// The device translates addresses (NAT): distinguish the hosts behind it (`nat` of CAKE)
     #[arg(long)]
     pub nat: bool,
 }
@@ -30,39 +30,39 @@ pub struct Given {
 /// Rates and framing.
 #[derive(clap::Args)]
 pub struct Line {
-    /// Rates from a run of `unbloat test`: what the line delivered in each direction
+    /// Take the rates from a run of `unbloat test`: delivered rate in each direction
     #[arg(long, value_name = "RUN", conflicts_with_all = ["capture", "down_bps", "up_bps"])]
     pub test: Option<PathBuf>,
 
-    /// Rates from a run of `unbloat analyze`: the bandwidth that its flows found
+    /// Take the rates from a run of `unbloat analyze`: bandwidth estimated by its flows
     #[arg(long, value_name = "RUN", conflicts_with_all = ["down_bps", "up_bps"])]
     pub capture: Option<PathBuf>,
 
-    /// The line's rate down: 50M, 50Mbit/s
+    /// Downlink rate of the line, for example 50M or 50Mbit/s
     #[arg(long, value_name = "RATE", value_parser = rate)]
     pub down_bps: Option<Rate>,
 
-    /// The line's rate up
+    /// Uplink rate of the line
     #[arg(long, value_name = "RATE", value_parser = rate)]
     pub up_bps: Option<Rate>,
 
-    /// Find the line's cells out of delays over packet sizes: echo requests to a host behind the line, for some 75 s in which the line must be idle
+    /// Detect ATM cells by echo requests of many sizes to a host behind the line; takes about 75 s, the line must be idle
     #[arg(long, value_name = "HOST", conflicts_with_all = ["line", "overhead"])]
     pub sweep: Option<String>,
 
-    /// The same out of a CSV file with ip_bytes and rtt_ms
+    /// Detect ATM cells from a CSV file with columns ip_bytes and rtt_ms
     #[arg(long, value_name = "FILE", conflicts_with_all = ["line", "overhead", "sweep"])]
     pub sweep_file: Option<PathBuf>,
 
-    /// What the line is: ATM (ADSL, overhead 44), PTM (VDSL, 30), DOCSIS (18), Ethernet (38)
+    /// Link layer, with overhead in bytes: ATM (ADSL, 44), PTM (VDSL, 30), DOCSIS (18), Ethernet (38)
     #[arg(long, value_enum)]
     pub line: Option<Medium>,
 
-    /// Bytes that the line adds to an IP packet
+    /// Overhead of the line per IP packet, in bytes
     #[arg(long, value_name = "BYTES", allow_hyphen_values = true, value_parser = clap::value_parser!(i16).range(-64..=256))]
     pub overhead: Option<i16>,
 
-    /// Bytes that a packet takes at least
+    /// Minimum size of a packet on the line, in bytes
     #[arg(long, value_name = "BYTES", value_parser = clap::value_parser!(u16).range(0..=256))]
     pub mpu: Option<u16>,
 }
@@ -78,13 +78,13 @@ pub enum Medium {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum Choice {
-    /// The kernel's CAKE
+    /// CAKE of the kernel
     Cake,
-    /// fq_codel under HTB
+    /// fq_codel with HTB
     FqCodel,
-    /// `unbloat shape`
+    /// CAKE of `unbloat shape`, in user space
     OwnCake,
-    /// A short FIFO under HTB
+    /// Short FIFO with HTB
     Fifo,
 }
 
@@ -100,7 +100,7 @@ impl From<Choice> for Qdisc {
 }
 
 impl Line {
-    /// None: nothing was said of it.
+    /// None if no option for it was given.
     pub fn framing(&self) -> Option<Framing> {
         if self.line.is_none() && self.overhead.is_none() && self.mpu.is_none() {
             return None;
@@ -129,7 +129,7 @@ fn rate(text: &str) -> Result<Rate, String> {
         _ => text.to_owned(),
     };
     with_unit.parse().map_err(|_| {
-        format!("{text:?} is no rate; write it like 50M or 50Mbit/s (k, M, G are bits per second)")
+        format!("invalid rate {text:?}; use for example 50M or 50Mbit/s (k, M, G: kbit/s, Mbit/s, Gbit/s)")
     })
 }
 

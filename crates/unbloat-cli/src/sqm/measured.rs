@@ -1,4 +1,4 @@
-//! Rates out of runs.
+//! Rates from runs.
 
 use super::CommandError;
 use std::path::Path;
@@ -6,7 +6,7 @@ use unbloat_responsiveness::{Direction, LoadedDirection};
 use unbloat_run::RunReader;
 use unbloat_units::Rate;
 
-/// What a test delivered in each direction, and what it advises to shape to.
+/// The delivered rate of a test in each direction, and its recommended shaper rate.
 pub fn of_test(run: &Path) -> Result<[Option<LoadedDirection>; 2], CommandError> {
     let (_, tested) = crate::test::read(run)?;
     if let Some(reason) = tested.verdict.fatal().next() {
@@ -18,15 +18,14 @@ pub fn of_test(run: &Path) -> Result<[Option<LoadedDirection>; 2], CommandError>
     Ok(Direction::BOTH.map(|way| tested.verdict.of(way).cloned()))
 }
 
-/// The upper quartile over flows of the bandwidth that each found: small flows and shared moments find less than the line.
+/// The upper quartile of the bandwidth estimates of all flows, because small and competing flows underestimate the line.
 pub fn of_capture(run: &Path) -> Result<[Option<Rate>; 2], CommandError> {
     let columns = ["bandwidth_down_bps", "bandwidth_up_bps"];
     let quartile = |values: &mut Vec<f64>| {
         values.sort_by(f64::total_cmp);
         values.get(values.len() * 3 / 4).copied()
     };
-    let wants =
-        "no flow of it allowed an estimate of bandwidth; capture a long download and upload";
+    let wants = "no flow allowed a bandwidth estimate; capture a long download and upload";
     rates(run, "flows", columns, quartile, wants)
 }
 

@@ -1,4 +1,4 @@
-//! `unbloat sqm`: a shaper planned, put in place, looked at, taken away; an existing one judged.
+//! `unbloat sqm`: plan, apply, show and remove a shaper; check an existing configuration.
 
 mod args;
 mod given;
@@ -30,9 +30,9 @@ use unbloat_sqm::uci::{self, UciError};
 use unbloat_sqm::{Device, DeviceError, Plan, PlanError, Severity, check, tc};
 use unbloat_undo::{Purpose, UndoError};
 
-/// How often it is asked whether to stop.
+/// Interval between checks for a request to stop.
 const NAP: Duration = Duration::from_millis(50);
-/// How often a shaper that is held is looked at: each second.
+/// Interval between checks of a shaper with `--hold`: each second.
 const NAPS_TO_LOOK: u32 = 20;
 
 #[derive(Debug, thiserror::Error)]
@@ -45,7 +45,9 @@ pub enum CommandError {
     Search(#[from] SearchError),
     #[error(transparent)]
     Test(#[from] RunTestError),
-    #[error("one test at a time is repeated: give one congestion control and one receive window")]
+    #[error(
+        "the search repeats one test; give at most one congestion control and one receive window"
+    )]
     Several,
     #[error(transparent)]
     Undo(#[from] UndoError),
@@ -59,11 +61,11 @@ pub enum CommandError {
     Uci(#[from] UciError),
     #[error(transparent)]
     Run(#[from] unbloat_run::RunError),
-    #[error("{run} tells no rate: {wants}")]
+    #[error("no rate in {run}: {wants}")]
     NoRate { run: String, wants: &'static str },
     #[error(transparent)]
     Stored(#[from] StoredError),
-    #[error("{run} is not to be trusted: {reason}; test again")]
+    #[error("{run} is not valid: {reason}; run the test again")]
     Untrusted { run: String, reason: String },
     #[error("no rates: give --test RUN, --capture RUN, or --down-bps and --up-bps")]
     NoRates,
@@ -72,10 +74,10 @@ pub enum CommandError {
     #[error(transparent)]
     Route(#[from] RouteError),
     #[error(
-        "the kernel has neither cake nor HTB; `unbloat shape` shapes in user space (--qdisc own-cake prints its command)"
+        "the kernel supports neither CAKE nor HTB; use `unbloat shape`, which shapes in user space (--qdisc own-cake prints its command)"
     )]
     NothingOffered,
-    #[error("unbloat's own cake shapes as long as its process runs: {0}")]
+    #[error("own-cake shapes only while its own process runs; start it with: {0}")]
     OwnCake(String),
     #[error(transparent)]
     Sweep(#[from] sweep::SweepError),
@@ -84,12 +86,12 @@ pub enum CommandError {
     #[error("cannot read {file}: {source}")]
     Read { file: String, source: io::Error },
     #[error(
-        "{0} is shaped no longer: the device has gone or has another name, or somebody has replaced its queues; start again when that is settled"
+        "{0} is no longer shaped: the device was removed or renamed, or its queue disciplines were replaced; fix this and start again"
     )]
     Replaced(String),
-    #[error("Ctrl-C cannot be caught: {0}")]
+    #[error("cannot install the Ctrl-C handler: {0}")]
     Signal(#[from] ctrlc::Error),
-    #[error("writing failed: {0}")]
+    #[error("cannot write the output: {0}")]
     Write(#[from] io::Error),
     #[error(transparent)]
     Print(#[from] PrintError),
@@ -110,7 +112,7 @@ fn print_json(value: &Value) -> Result<(), CommandError> {
     Ok(print::line(format_args!("{value:#}"))?)
 }
 
-/// As a shell would take it where that is asked for; nothing is changed.
+/// Prints the plan in the requested format; changes nothing.
 fn plan(args: &PlanArgs) -> Result<Exit, CommandError> {
     let plan = place::plan(&args.given, None)?;
     if args.json {
@@ -136,7 +138,7 @@ fn tell(plan: &Plan, format: Format) -> Result<(), CommandError> {
     Ok(())
 }
 
-/// The file that networkd configures the device by, if it does and this is the host.
+/// The file with which systemd-networkd configures the device of this host, if it does.
 fn network_file(plan: &Plan) -> Option<String> {
     let device = Path::new("/sys/class/net").join(plan.device.as_str());
     let index = std::fs::read_to_string(device.join("ifindex")).ok()?;
@@ -148,7 +150,7 @@ fn network_file(plan: &Plan) -> Option<String> {
     Some(file.to_owned())
 }
 
-/// A plan with all that it is told as; null where that cannot be.
+/// A plan in all formats; null where a format cannot express it.
 fn told(plan: &Plan) -> Result<Value, CommandError> {
     let section = uci::section_of(plan).ok();
     let file = |f: &networkd::File| json!({ "path": f.path, "text": f.text });
@@ -192,7 +194,7 @@ fn put_there(router: &Router, args: &ApplyArgs) -> Result<Exit, CommandError> {
     if !args.dry_run {
         router.apply(look.kind, &plan)?;
         note!(
-            "unbloat: {} shapes {}; unbloat sqm remove --router {0} takes it away",
+            "unbloat: {} now shapes {}; to remove it: unbloat sqm remove --router {0}",
             router.target(),
             plan.device
         );
@@ -211,7 +213,7 @@ fn put_here(args: &ApplyArgs) -> Result<Exit, CommandError> {
     if args.dry_run {
         return tell_applied(args, &plan);
     }
-    // Before there are threads or claims.
+    // Must precede threads and claims.
     let _guard = recovery::guarded()?;
     let journals = recovery::journals()?;
     let stop = crate::stop::stop_on_ctrl_c()?;
@@ -238,7 +240,7 @@ fn put_here(args: &ApplyArgs) -> Result<Exit, CommandError> {
     match end {
         None if is_stopped() => {
             held.release()?;
-            note!("unbloat: stopped; all is as before");
+            note!("unbloat: stopped; the previous configuration is restored");
             Ok(Exit::Interrupted)
         }
         None => keep(held, &plan.device),
@@ -246,14 +248,14 @@ fn put_here(args: &ApplyArgs) -> Result<Exit, CommandError> {
     }
 }
 
-/// Says how it goes before nobody else would undo it.
+/// Prints how to remove the shaper before giving up the automatic rollback.
 fn keep(held: Held, device: &Device) -> Result<Exit, CommandError> {
-    note!("unbloat: unbloat sqm remove --interface {device} takes it away");
+    note!("unbloat: shaping {device}; to remove it: unbloat sqm remove --interface {device}");
     held.keep()?;
     Ok(Exit::Complete)
 }
 
-/// Keeps it when a line comes from the terminal in time.
+/// Keeps the shaper if Enter is pressed in time.
 fn confirmed(
     held: Held,
     device: &Device,
@@ -266,7 +268,7 @@ fn confirmed(
         let read = io::stdin().read_line(&mut line);
         let _ = sender.send(read.is_ok_and(|bytes| bytes > 0));
     });
-    note!("unbloat: press Enter to keep it; else it is taken away");
+    note!("unbloat: press Enter to keep the shaper; otherwise it will be removed");
     while Instant::now() < end && !is_stopped() {
         match lines.recv_timeout(NAP) {
             Ok(true) => return keep(held, device),
@@ -275,7 +277,7 @@ fn confirmed(
         }
     }
     held.release()?;
-    note!("unbloat: not confirmed; all is as before");
+    note!("unbloat: not confirmed; the previous configuration is restored");
     Ok(Exit::Interrupted)
 }
 
@@ -317,7 +319,7 @@ fn look(args: &PlaceArgs) -> Result<Exit, CommandError> {
     }
     match args.json {
         true => print_json(&json!({ "offered": offered()?, "devices": all }))?,
-        false if all.is_empty() => note!("unbloat: nothing is shaped here by unbloat"),
+        false if all.is_empty() => note!("unbloat: unbloat shapes no device of this host"),
         false => {
             for shaped in &all {
                 print::text(&text::queues(
@@ -352,7 +354,7 @@ fn take_away(args: &PlaceArgs) -> Result<Exit, CommandError> {
         print_json(&json!({ "device": device, "removed": is_done }))?;
     }
     match is_done {
-        true => note!("unbloat: {device} is as it was"),
+        true => note!("unbloat: the previous configuration of {device} is restored"),
         false => note!("unbloat: {device} was not shaped by unbloat"),
     }
     Ok(Exit::Complete)

@@ -1,4 +1,4 @@
-//! Where it is to be: devices, what the kernel there offers, configurations.
+//! Where to shape: devices, queue disciplines of the kernel, existing configurations.
 
 use super::CommandError;
 use super::args::CheckArgs;
@@ -43,7 +43,7 @@ pub fn device(named: Option<&Device>, router: Option<&Look>) -> Result<Device, C
     }
 }
 
-/// The configuration that is to be judged, and what is known beside it.
+/// The configuration to check, and what is known about its host and line.
 pub fn config(args: &CheckArgs) -> Result<(Vec<Section>, Facts), CommandError> {
     let framing = framing(&args.line)?;
     let measured = rates(&args.line, framing.unwrap_or(Framing::NONE))?;
@@ -78,7 +78,7 @@ fn read(args: &CheckArgs) -> Result<Vec<Section>, CommandError> {
         .map_err(|source| CommandError::Config { file, source })
 }
 
-/// As it was given, or as a sweep over sizes shows it; none where nothing is known.
+/// The framing as given or as detected by a sweep over packet sizes; none if unknown.
 pub fn framing(line: &Line) -> Result<Option<Framing>, CommandError> {
     let samples = match (&line.sweep, &line.sweep_file) {
         (Some(host), _) => sweep::measure(host)?,
@@ -87,17 +87,19 @@ pub fn framing(line: &Line) -> Result<Option<Framing>, CommandError> {
     };
     match detect(&samples) {
         Detection::Atm { framing, rate } => {
-            note!("unbloat: {framing}, by delays that rise in stairs; {rate} there and back");
+            note!(
+                "unbloat: detected {framing}: delay rises in steps with packet size; {rate} over the round trip"
+            );
             Ok(Some(framing))
         }
         Detection::NoCells { rate } => {
             note!(
-                "unbloat: no cells, by delays that rise straight; {rate} there and back; give --overhead, which delays do not tell"
+                "unbloat: detected no cells: delay is linear in packet size; {rate} over the round trip; give --overhead, which delay does not reveal"
             );
             Ok(None)
         }
         Detection::Inconclusive(why) => {
-            note!("unbloat: cells or none cannot be told: {why}; give --line");
+            note!("unbloat: cannot determine whether the line uses cells: {why}; give --line");
             Ok(None)
         }
     }
@@ -118,7 +120,7 @@ pub fn rates(given: &Line, framing: Framing) -> Result<[Option<Rate>; 2], Comman
     }
 }
 
-/// Of the line, down and up: what the test itself advises, or the same each way.
+/// Fraction of the line rate, down and up: as the test recommends, or the same in both directions.
 fn shares(given: &Given) -> [f64; 2] {
     match (given.percent, &given.line.test) {
         (None, Some(_)) => [SHAPER_DOWN, SHAPER_UP],
@@ -126,7 +128,7 @@ fn shares(given: &Given) -> [f64; 2] {
     }
 }
 
-/// To the kbit/s.
+/// Rounded to 1 kbit/s.
 fn share(rate: Rate, share: f64) -> Rate {
     let bps = rate.as_bps_f64() * share;
     Rate::from_bps_f64((bps / 1e3).round() * 1e3)

@@ -1,4 +1,4 @@
-//! `unbloat sqm search`: the knee of each direction, by trials.
+//! `unbloat sqm search`: finds the knee of each direction by short tests.
 
 use super::args::SearchArgs;
 use super::{CommandError, place, print_json, tell, text, told};
@@ -17,7 +17,7 @@ pub fn run(args: &SearchArgs) -> Result<Exit, CommandError> {
     let (Some(options), true) = (all.pop(), all.is_empty()) else {
         return Err(CommandError::Several);
     };
-    // Before there are threads or claims.
+    // Must precede threads and claims.
     let _guard = recovery::guarded()?;
     let stop = stop_on_ctrl_c()?;
     let given = &args.given;

@@ -1,4 +1,4 @@
-//! Delays over packet sizes: measured, or out of a CSV file.
+//! Delay as a function of packet size: measured, or from a CSV file.
 
 use crate::print::note;
 use indicatif::{ProgressBar, ProgressStyle};
@@ -18,11 +18,11 @@ const LONGEST_MS: f64 = 1e6;
 
 #[derive(Debug, thiserror::Error)]
 pub enum SweepError {
-    #[error("{0:?} is no name or address of a host that is known")]
+    #[error("cannot resolve {0:?}; check the name or give an address")]
     Nobody(String),
-    #[error("{0} answers no echo requests; name another host behind the line")]
+    #[error("{0} does not answer echo requests; give another host behind the line")]
     Silent(String),
-    #[error("{host} cannot be sent echo requests: {source}")]
+    #[error("cannot send echo requests to {host}: {source}")]
     Echo { host: String, source: io::Error },
     #[error("cannot open {path}: {source}; check the path", path = path.display())]
     Open {
@@ -32,7 +32,7 @@ pub enum SweepError {
     #[error("{path}: {source}; its first line must be ip_bytes,rtt_ms", path = path.display())]
     Csv { path: PathBuf, source: csv::Error },
     #[error(
-        "{path}: {ip_bytes} bytes in {rtt_ms} ms is no round trip of a packet",
+        "{path}: {ip_bytes} bytes, {rtt_ms} ms: out of range; packets have at most 65535 bytes, round trips less than 1000000 ms",
         path = path.display()
     )]
     Odd {
@@ -42,12 +42,14 @@ pub enum SweepError {
     },
 }
 
-/// Echo requests of many sizes to a host, in a minute and a quarter.
+/// Sends echo requests of many sizes to a host, for 75 s.
 pub fn measure(host: &str) -> Result<Vec<Sample>, SweepError> {
     let resolved = (host, 0).to_socket_addrs();
     let address = resolved.ok().and_then(|mut all| all.next());
     let address = address.ok_or_else(|| SweepError::Nobody(host.to_owned()))?;
-    note!("unbloat: echo requests of 241 sizes to {host}; nothing else should use the line");
+    note!(
+        "unbloat: sending echo requests of 241 sizes to {host}; nothing else should use the line"
+    );
     let bar = ProgressBar::new(1_000).with_style(
         ProgressStyle::with_template("{bar:20} {percent} %").expect("a template of ours"),
     );

@@ -1,4 +1,4 @@
-//! For people.
+//! Text output.
 
 use std::fmt::Write;
 use unbloat_said::in_line;
@@ -8,7 +8,7 @@ use unbloat_units::Rate;
 
 /// One line.
 pub fn plan(plan: &Plan) -> String {
-    let rate = |shaped: Option<Rate>| shaped.map_or("as it is".to_owned(), |r| r.to_string());
+    let rate = |shaped: Option<Rate>| shaped.map_or("not shaped".to_owned(), |r| r.to_string());
     format!(
         "unbloat: {} down {}, up {}; {}; {}",
         plan.device,
@@ -21,7 +21,7 @@ pub fn plan(plan: &Plan) -> String {
 
 pub fn findings(findings: &[Finding]) -> String {
     if findings.is_empty() {
-        return "nothing is wrong\n".to_owned();
+        return "no errors found\n".to_owned();
     }
     let line = |f: &Finding| {
         let severity = match f.severity {
@@ -39,10 +39,10 @@ pub fn findings(findings: &[Finding]) -> String {
 }
 
 pub fn queues(device: &Device, by: Option<&str>, queues: &[QueueStatus]) -> String {
-    let by = by.map_or("not by unbloat".to_owned(), |who| {
-        format!("by {}", in_line(who))
+    let by = by.map_or("not shaped by unbloat".to_owned(), |who| {
+        format!("shaped by {}", in_line(who))
     });
-    let mut text = format!("{device}, shaped {by}\n");
+    let mut text = format!("{device}, {by}\n");
     for queue in queues {
         let rate = queue
             .rate_bps

@@ -1,4 +1,4 @@
-//! What the user says.
+//! Options of `unbloat test`.
 
 use super::Locating;
 use crate::token::{TokenArgs, TokenError};
@@ -8,61 +8,62 @@ use unbloat_test::{
 };
 use unbloat_units::{Bytes, Delta};
 
-/// Says how much delay load adds on the path to a server, in which direction, and what to do about it.
+/// Measure latency under load to a server, in each direction, and recommend a fix.
 #[derive(clap::Args)]
 #[command(after_help = "\
 Examples:
-  unbloat test box                          half a minute against `unbloat serve` on box
-  unbloat test box --glance --json          ten seconds, for programs
-  unbloat test box --stack both             what waits in sockets told apart from the network
+  unbloat test box                          full test against `unbloat serve` on box, about 30 s
+  unbloat test box --glance --json          short test, about 10 s, JSON output
+  unbloat test box --stack both             separate delay in sockets from delay in the network
   unbloat test https://nq.example.net/.well-known/nq --echo box:2112
-  unbloat test ndt7://ndt.example.net       goodput each way, and what TCP says of its round trip
-  unbloat test irtt://box                   the idle path alone
-  unbloat test box --congestion-control cubic,bbr,reno   one test of each, and a table of them
+  unbloat test ndt7://ndt.example.net       goodput in each direction, and TCP's round-trip time
+  unbloat test irtt://box                   idle path only
+  unbloat test box --congestion-control cubic,bbr,reno   one test for each, and a table of all
   unbloat test box --receive-window 64KiB,256KiB,1MiB
-Nothing is sent to anybody but the server that is named. The exit code is 5 when the run is not to be trusted.")]
+Packets are sent only to the named servers; docs/test.md describes the one exception.
+Exit code 5: measured, but not valid; the output gives the reasons.")]
 pub struct Args {
-    /// Server: HOST or HOST:PORT of `unbloat serve`, https://HOST/PATH of a responsiveness server, ndt7://HOST, irtt://HOST
+    /// Server: HOST[:PORT] of `unbloat serve`, https://HOST/PATH (responsiveness), ndt7://HOST or irtt://HOST
     #[arg(value_name = "HOST|URL")]
     pub target: Target,
 
-    /// About ten seconds
+    /// Run a short test, about 10 s
     #[arg(long, conflicts_with = "draft")]
     glance: bool,
 
-    /// As draft-ietf-ippm-responsiveness-09 asks: intervals of 5 s, its own ramp, a minute and a half
+    /// Use the stages, intervals and ramp of draft-ietf-ippm-responsiveness-09; about 90 s
     #[arg(long)]
     draft: bool,
 
-    /// Length of each stage, 0 s for none: idle,down,up,both
+    /// Length of each stage, in the order idle,down,up,both; 0s skips a stage
     #[arg(long, value_name = "TIMES", value_delimiter = ',', conflicts_with_all = ["glance", "draft"])]
     stages: Vec<Delta>,
 
-    /// HTTP that carries the load: 3 is over QUIC, whose senders' buffers stay as they are
+    /// HTTP version of load and probes; 3 uses QUIC, whose send buffers --stack cannot limit
     #[arg(long, value_name = "VERSION", default_value = "2", value_parser = ["1.1", "2", "3"])]
     http: String,
 
-    /// Senders' buffers: network-only holds them at 5 ms, as-is leaves them alone, both runs both
+    /// Limit unsent data in the senders: network-only (at most 5 ms), as-is (no limit), both (each load twice)
     #[arg(long, value_name = "KIND", default_value = "network-only", value_parser = ["as-is", "network-only", "both"])]
     stack: String,
 
-    /// Load connections each way from the beginning on, in place of a ramp to 16
+    /// Open N load connections per direction at once, instead of a ramp to 16
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=256))]
     flows: Option<u16>,
 
-    /// Congestion control of load, here and asked of the server; several, with commas, are tested one after the other
+    /// Congestion control of the load at both ends; comma-separated values are tested in turn
     #[arg(long, value_name = "NAME", value_delimiter = ',')]
     pub congestion_control: Vec<String>,
 
-    /// Static receive window of each download's connection; several, with commas, are tested one after the other
+    /// Static receive window of each download connection, 2 KiB to 1 GiB; comma-separated values are tested in turn
     #[arg(long, value_name = "SIZE", value_delimiter = ',')]
     pub receive_window: Vec<Bytes>,
 
-    /// An irtt server that echoes datagrams, where the server itself has none
+    /// irtt server for datagrams, if the tested server has none
     #[arg(long, value_name = "HOST:PORT")]
     echo: Option<String>,
 
-    /// Between datagrams
+    /// Interval between datagrams, 1 ms to 1 s
     #[arg(long, value_name = "TIME", default_value = "10ms")]
     interval: Delta,
 
@@ -94,7 +95,7 @@ pub struct Args {
     #[arg(short = '6')]
     six: bool,
 
-    /// Applications beside the load, and once without: web, page, video, voice, game, finite, ranges, ping, with commas
+    /// Run applications during the load, and once without load; comma-separated: web, page, video, voice, game, finite, ranges, ping
     #[arg(long, value_name = "APPS")]
     with: Option<String>,
 
@@ -102,11 +103,11 @@ pub struct Args {
     #[arg(long)]
     locate: bool,
 
-    /// Grading scheme of the details: worst (the verdict's), dslreports, libreqos_readme, libreqos_shipped, draft_09, aim, qoo
+    /// Grading scheme in the details: worst (as in the verdict), dslreports, libreqos_readme, libreqos_shipped, draft_09, aim, qoo
     #[arg(long, value_name = "RULE", default_value = "worst")]
     grade: String,
 
-    /// Print JSON of schema unbloat.test/2 (docs/test.md) in place of text
+    /// Print JSON of schema unbloat.test/2 (docs/test.md) instead of text
     #[arg(long)]
     pub json: bool,
 
@@ -114,40 +115,40 @@ pub struct Args {
     #[arg(long, conflicts_with = "json")]
     pub apple_json: bool,
 
-    /// Write a file that flent opens and plots
+    /// Also write a data file for flent (.flent.gz)
     #[arg(long, value_name = "FILE")]
     pub flent: Option<PathBuf>,
 
-    /// Folder of the run; it must not exist [default: runs/DATE-test, none with --json and --apple-json]
+    /// Run folder; must not exist [default: runs/DATE-test; none with --json and --apple-json]
     #[arg(long, value_name = "DIR")]
     pub out: Option<PathBuf>,
 
-    /// Print everything that was measured, not only the verdict and a line for each stage
+    /// Print everything that was measured, not only the verdict and one line per stage
     #[arg(short, long, conflicts_with_all = ["json", "apple_json"])]
     verbose: bool,
 
-    /// No progress
+    /// Print no progress
     #[arg(short, long)]
     pub quiet: bool,
 }
 
 #[derive(Debug, thiserror::Error)]
 pub enum ArgsError {
-    #[error("--pin wants 64 hexadecimal digits, as unbloat serve prints them")]
+    #[error("invalid --pin: expected 64 hexadecimal digits, as printed by `unbloat serve`")]
     Pin,
-    #[error("--echo wants HOST:PORT")]
+    #[error("invalid --echo: expected HOST:PORT")]
     Echo,
-    #[error("--stages wants four times: idle,down,up,both")]
+    #[error("invalid --stages: expected four times, idle,down,up,both")]
     Stages,
-    #[error("there is no rule {0:?}; there are {1}")]
+    #[error("unknown grading scheme {0:?}; use one of {1}")]
     Rule(String, String),
     #[error("--with: {0}")]
     With(#[from] unbloat_apps::ChoiceError),
     #[error(transparent)]
     Token(#[from] TokenError),
-    #[error("--interval wants 1 ms to 1 s")]
+    #[error("--interval is out of range; use 1 ms to 1 s")]
     Interval,
-    #[error("--receive-window wants 2 KiB to 1 GiB")]
+    #[error("--receive-window is out of range; use 2 KiB to 1 GiB")]
     Window,
 }
 
@@ -178,7 +179,7 @@ impl Args {
         }
     }
 
-    /// For people.
+    /// The text output.
     pub fn text(&self, measured: &Measured, findings: &Findings) -> String {
         match self.verbose {
             true => unbloat_test::verbose_text(measured, findings),
@@ -186,7 +187,7 @@ impl Args {
         }
     }
 
-    /// Standard output is not for people.
+    /// Whether standard output is machine-readable.
     pub fn is_for_programs(&self) -> bool {
         self.json || self.apple_json
     }

@@ -12,11 +12,11 @@ use unbloat_locate::{Follower, LocateError, Options, Signal, Stage};
 use unbloat_test::{IpVersion, Load, Progress, Target};
 use unbloat_units::Delta;
 
-/// Routers that answer once a second have to answer five times.
+/// Minimum length of the idle stage: five answers of a router that answers once a second.
 const LEAST_IDLE: Delta = Delta::secs(6);
-/// Of a loaded stage: the queue fills.
+/// Fraction of a loaded stage in which the queue fills; its samples are excluded.
 const FILL: f64 = 0.3;
-/// For the hops to be found.
+/// Maximum time to find the hops.
 const PATIENCE: Duration = Duration::from_secs(20);
 
 pub struct Following {
@@ -25,7 +25,7 @@ pub struct Following {
     thread: JoinHandle<Result<Vec<Verdict>, LocateError>>,
 }
 
-/// A plan long enough, and the version of IP that is probed.
+/// The options with a long enough idle stage and the IP version of the probed address.
 pub fn fitted(options: &unbloat_test::Options) -> unbloat_test::Options {
     let mut options = options.clone();
     let stages = options.plan.stages.iter_mut();
@@ -55,7 +55,7 @@ fn address(options: &unbloat_test::Options) -> Option<IpAddr> {
 }
 
 impl Following {
-    /// Ready to follow once all hops are known. None: there is no path to probe, or nobody answers on it.
+    /// Starts to locate; returns when all hops are known, or after `PATIENCE`. None if there is no path to probe.
     pub fn begin(options: &unbloat_test::Options) -> Option<Following> {
         let options = Options::new(address(options)?);
         let (signal, stop) = (
@@ -83,7 +83,7 @@ impl Following {
             _ if fills => None,
             Load::Down => Some(Phase::Down),
             Load::Up => Some(Phase::Up),
-            // Nobody can say in which direction the queue is.
+            // The direction of the queue cannot be determined.
             Load::Both => None,
         });
     }
@@ -119,7 +119,7 @@ struct Eyes {
 
 impl Follower for Eyes {
     fn is_ready(&mut self) {
-        // Nobody waits any more: it took too long.
+        // Fails if the receiver has timed out.
         let _ = self.ready.send(());
     }
 

@@ -1,4 +1,4 @@
-//! What `run.json` says of a test.
+//! `run.json` of a test.
 
 use serde_json::json;
 use unbloat_run::{Clock, RunInfo, Status, TraceStart};

@@ -20,7 +20,7 @@ pub use stored::{StoredError, read};
 use unbloat_remedy::Tested;
 use unbloat_test::{Findings, Measured, Options, TestError};
 
-/// What was found, in a run's folder.
+/// File of the findings in a run folder.
 pub const FINDINGS: &str = "test.json";
 
 #[derive(Debug, thiserror::Error)]
@@ -31,7 +31,7 @@ pub enum RunTestError {
     Test(#[from] TestError),
     #[error(transparent)]
     Output(#[from] OutputError),
-    #[error("cannot watch for Ctrl-C: {0}")]
+    #[error("cannot install the Ctrl-C handler: {0}")]
     Signal(#[from] ctrlc::Error),
     #[error("cannot write {path}: {source}", path = path.display())]
     Write {
@@ -126,7 +126,7 @@ fn measure(
     Ok((measured, findings))
 }
 
-/// Whether the hop of the queue is looked for during the same loads.
+/// Whether to find the hop of the queue during the same loads.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Locating {
     Yes,
@@ -143,7 +143,7 @@ fn document(measured: &Measured, findings: &Findings) -> serde_json::Value {
     document
 }
 
-/// A test within something larger.
+/// A test that was part of another command.
 pub struct Finished {
     measured: Measured,
     findings: Findings,
@@ -155,7 +155,7 @@ impl Finished {
         document(&self.measured, &self.findings)
     }
 
-    /// None: it was stopped.
+    /// None if it was interrupted.
     pub fn tested(&self) -> Option<Tested> {
         (!self.measured.is_cut).then(|| Tested {
             target: self.measured.options.target.to_string(),
@@ -165,7 +165,7 @@ impl Finished {
     }
 }
 
-/// One test within something larger, printed and written as a run whose folder is called `name`.
+/// Runs a test as part of another command, prints it and writes it to the run folder `name`.
 pub fn once(
     args: &Args,
     options: &Options,
@@ -184,7 +184,7 @@ pub fn once(
     Ok(Finished { measured, findings })
 }
 
-/// One of many short tests, of which nothing is kept but what is returned.
+/// Runs one of many short tests; writes nothing.
 pub fn trial(args: &Args, options: &Options, stop: &AtomicBool) -> Result<Finished, RunTestError> {
     let (measured, findings) = measure(args, options, Locating::No, stop)?;
     Ok(Finished { measured, findings })
@@ -220,7 +220,7 @@ fn write_folder(
     std::fs::write(&path, text).map_err(|source| RunTestError::Write { path, source })
 }
 
-/// A sweep's files are told apart by numbers before their endings.
+/// Files of a sweep get a number before their extension.
 fn numbered(path: &Path, place: Option<usize>) -> PathBuf {
     let Some(place) = place else {
         return path.to_owned();

@@ -1,4 +1,4 @@
-//! How far a test is: one line on the terminal.
+//! Progress of a test: one line on the terminal.
 
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use unbloat_test::{Load, Progress};

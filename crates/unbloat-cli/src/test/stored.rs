@@ -1,4 +1,4 @@
-//! A test that was run before, out of its folder.
+//! Reads an earlier test from its run folder.
 
 use super::FINDINGS;
 use std::path::{Path, PathBuf};
@@ -15,7 +15,7 @@ pub enum StoredError {
     Document { path: PathBuf, source: NotATest },
 }
 
-/// Of the folder of a run, or of its `test.json`: the document, and what it says.
+/// Reads a run folder, or its `test.json`: the document, and the test in it.
 pub fn read(run: &Path) -> Result<(serde_json::Value, Tested), StoredError> {
     let path = match run.is_dir() {
         true => run.join(FINDINGS),

@@ -1,4 +1,4 @@
-//! Several tests beside each other: one line for each, load and direction.
+//! Table of a sweep: one line per test, load and direction.
 
 use unbloat_test::{Direction, Findings, Options};
 use unbloat_units::{Bytes, Delta, Rate};
@@ -20,7 +20,7 @@ pub fn lines(options: &Options, findings: &Findings) -> Vec<[String; 9]> {
     let control = options.congestion_control.clone();
     let window = options.receive_window.map(|window| window.to_string());
     let [control, window] =
-        [control, window].map(|set| set.unwrap_or_else(|| "as it is".to_owned()));
+        [control, window].map(|set| set.unwrap_or_else(|| "default".to_owned()));
     let mut lines = Vec::new();
     for found in &findings.loads {
         for direction in Direction::BOTH
@@ -46,7 +46,7 @@ pub fn lines(options: &Options, findings: &Findings) -> Vec<[String; 9]> {
     lines
 }
 
-/// All of them under one head, columns aligned.
+/// All lines below one header, columns aligned.
 pub fn text(lines: &[[String; 9]]) -> String {
     let head = HEADS.map(str::to_owned);
     let all = || std::iter::once(&head).chain(lines);

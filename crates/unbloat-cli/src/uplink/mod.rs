@@ -1,4 +1,4 @@
-//! `unbloat uplink`: the queue in front of a modem, held to what the modem drains.
+//! `unbloat uplink`: limits this host's queue discipline to the drain rate of a modem.
 
 use crate::exit::Exit;
 use crate::print::out;
@@ -12,11 +12,11 @@ use unbloat_uplink_host::{
     Control, Layers, Limits, Options, Source, State, UplinkError, layers, set_limits,
 };
 
-/// Keeps the buffer of a modem short: packets leave this host's queue only as fast as the modem drains.
+/// Keep a modem's buffer short: release packets only as fast as the modem drains.
 ///
-/// What the modem holds is told by reports (docs/uplink.md), each a line of JSON, or estimated from when the far ends of this host's
-/// TCP connections got what they were sent. What waits then waits in fq_codel, or, where the kernel has none, behind packets of less
-/// than 128 bytes. The queue discipline of the device is put back at the end, after a kill, too. Needs root and tc.
+/// The occupancy of the modem is known from its reports (JSON lines, docs/uplink.md), or estimated from the TCP timestamps of this host's
+/// connections. Packets then wait in fq_codel or, without fq_codel in the kernel, in two FIFOs, where packets of less than 128 bytes go first.
+/// The previous queue discipline of the device is restored at exit, also after a kill. Requires root and tc.
 #[derive(clap::Args)]
 #[command(after_help = "\
 Examples:
@@ -28,35 +28,35 @@ Examples:
   unbloat lab shell --rate-up 8mbit --set link.up.radio=lte --set 'link.up.device={ring_packets=16}' \\
     --modem /tmp/modem.sock -- unbloat uplink --interface path --source modem:/tmp/modem.sock --seconds 60")]
 pub struct Args {
-    /// The device in front of the modem
+    /// Network device in front of the modem
     #[arg(long, value_name = "NAME")]
     interface: String,
 
-    /// Show what the driver and the sockets may hold (BQL, AQL, tcp_notsent_lowat), change nothing
+    /// Show the limits of driver and sockets (BQL, AQL, tcp_notsent_lowat) and advice; change nothing
     #[arg(long)]
     show: bool,
 
-    /// What the modem holds is known by modem:PATH or bsr:PATH, of a socket, a pipe or a file, or by delay
+    /// Source of the modem's occupancy: modem:PATH or bsr:PATH (socket, pipe or file), or delay
     #[arg(long, required_unless_present = "show")]
     source: Option<Source>,
 
-    /// How long packets are to wait in the modem, from 5 ms to 1 s [default: 20 ms]
+    /// Target delay in the modem, 5 ms to 1 s [default: 20 ms]
     #[arg(long, value_name = "TIME", value_parser = ValueParser::new(target))]
     target: Option<Delta>,
 
-    /// Most bytes in the ring of the driver meanwhile (BQL)
+    /// Limit the driver's ring (BQL) while the command runs
     #[arg(long, value_name = "SIZE")]
     bql: Option<Bytes>,
 
-    /// Most bytes that a socket of this host holds unsent meanwhile (tcp_notsent_lowat)
+    /// Limit the unsent bytes per socket of this host (tcp_notsent_lowat) while the command runs
     #[arg(long, value_name = "SIZE")]
     notsent_lowat: Option<Bytes>,
 
-    /// End after so many seconds
+    /// Stop after N seconds
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..=1_000_000_000))]
     seconds: Option<u64>,
 
-    /// Print a line of JSON each second instead of text
+    /// Print one JSON line each second instead of text
     #[arg(long)]
     json: bool,
 }
@@ -65,9 +65,9 @@ pub struct Args {
 pub enum CommandError {
     #[error(transparent)]
     Uplink(#[from] UplinkError),
-    #[error("Ctrl-C cannot be caught: {0}")]
+    #[error("cannot install the Ctrl-C handler: {0}")]
     Signal(#[from] ctrlc::Error),
-    #[error("writing failed: {0}")]
+    #[error("cannot write the output: {0}")]
     Write(#[from] io::Error),
 }
 
@@ -75,7 +75,7 @@ pub fn run(args: &Args) -> Result<Exit, CommandError> {
     let Some(source) = args.source.as_ref().filter(|_| !args.show) else {
         return show(args);
     };
-    // Before any thread is started.
+    // Must precede threads.
     let _guard = recovery::guarded().map_err(UplinkError::from)?;
     recovery::journals().map_err(UplinkError::from)?;
     let stop = stop_on_ctrl_c()?;
@@ -125,11 +125,11 @@ fn text(state: &State) -> String {
     let fault = state.fault.as_ref();
     let fault = fault.map_or(String::new(), |fault| format!("; {fault}"));
     if state.is_open {
-        return format!("{}: no news, all may pass{fault}", state.device);
+        return format!("{}: no reports, not limited{fault}", state.device);
     }
     let drain = state.drain_bps.map_or("unknown".to_owned(), mbit);
     format!(
-        "{}: lets pass {}, the modem drains {drain} and holds {} of {} ({} news){fault}",
+        "{}: rate {}; modem drains {drain}, holds {} of {} ({} reports){fault}",
         state.device,
         mbit(state.rate_bps),
         Bytes::new(state.held_bytes),
@@ -158,9 +158,9 @@ fn shown(layers: &Layers) -> String {
     let mut text = format!("{}\n", layers.device);
     for queue in &layers.bql {
         let of = match queue.limit_bytes {
-            0 => "counts no bytes (no BQL in this driver)".to_owned(),
+            0 => "no BQL in this driver".to_owned(),
             limit => format!(
-                "{} of {} in flight, most {}",
+                "{} of {} in flight, maximum {}",
                 size(queue.inflight_bytes),
                 size(limit),
                 size(queue.limit_max_bytes)
@@ -183,6 +183,6 @@ fn target(text: &str) -> Result<Delta, String> {
     let span: Delta = text.parse().map_err(|error| format!("{error}"))?;
     match (Delta::ms(5)..=Delta::secs(1)).contains(&span) {
         true => Ok(span),
-        false => Err("it is from 5 ms to 1 s".to_owned()),
+        false => Err("out of range; use 5 ms to 1 s".to_owned()),
     }
 }

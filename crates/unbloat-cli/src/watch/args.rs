@@ -1,14 +1,14 @@
-//! What is asked for.
+//! Options of `unbloat watch`.
 
 use std::net::IpAddr;
 use std::time::Duration;
 use unbloat_units::Delta;
 use unbloat_watch::{Filter, Options};
 
-/// Shows live where the packets of this host wait: in the socket, in the queue discipline, in the driver, or below.
+/// Show live where packets of this host wait: socket, queue discipline, driver, or below.
 ///
-/// Each flow that sends, longest wait first, and each device. T_Q and T_D are measured packet by packet within the kernel, which
-/// needs root; otherwise they are estimated from its statistics. Watched is the network namespace in which it runs.
+/// Lists each device and each sending flow, longest wait first. T_Q and T_D are measured per packet in the kernel, which needs root; otherwise
+/// they are estimated from kernel statistics. Observes the network namespace in which it runs.
 #[derive(clap::Args)]
 #[command(after_help = "\
 Examples:
@@ -16,37 +16,37 @@ Examples:
   unbloat watch --once --interval 5s
   unbloat watch --json --seconds 60 --port 443 | jq '.flows[] | [.to, .worst, .total_ms]'
   ip netns exec lab unbloat watch --interface wan0
-What the columns and fields mean is told in docs/watch.md.")]
+docs/watch.md describes the columns and the JSON fields.")]
 pub struct Args {
-    /// Print a line of JSON for each look instead
+    /// Print one JSON line per sample
     #[arg(long)]
     pub json: bool,
 
-    /// Look once, print it, end
+    /// Print one sample as a table and exit
     #[arg(long)]
     pub once: bool,
 
-    /// End after so many seconds
+    /// Exit after N seconds
     #[arg(long, value_name = "N", value_parser = seconds)]
     pub seconds: Option<f64>,
 
-    /// Time from one look to the next, from 100 ms to an hour
+    /// Time between samples, 100 ms to 1 h
     #[arg(long, value_name = "TIME", default_value = "1 s", value_parser = interval)]
     interval: Delta,
 
-    /// Only flows from or to this address
+    /// Show only flows from or to this address
     #[arg(long, value_name = "ADDRESS")]
     flow: Option<IpAddr>,
 
-    /// Only flows from or to this port
+    /// Show only flows from or to this port
     #[arg(long)]
     port: Option<u16>,
 
-    /// Only this device and what leaves by it
+    /// Show only this device and the flows that leave through it
     #[arg(long, value_name = "NAME")]
     interface: Option<String>,
 
-    /// Measure nothing within the kernel; estimate from its statistics
+    /// Do not load BPF programs; estimate from kernel statistics
     #[arg(long)]
     no_bpf: bool,
 }
@@ -73,7 +73,7 @@ fn interval(text: &str) -> Result<Delta, String> {
     if (Delta::ms(100)..=Delta::secs(3_600)).contains(&span) {
         return Ok(span);
     }
-    Err("it is from 100 ms to 1 h".to_owned())
+    Err("out of range; use 100 ms to 1 h".to_owned())
 }
 
 fn seconds(text: &str) -> Result<f64, String> {
@@ -82,5 +82,5 @@ fn seconds(text: &str) -> Result<f64, String> {
     if seconds > 0.0 && seconds < 3.2e9 {
         return Ok(seconds);
     }
-    Err("it is more than 0".to_owned())
+    Err("out of range; use a number above 0".to_owned())
 }

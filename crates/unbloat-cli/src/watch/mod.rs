@@ -1,4 +1,4 @@
-//! `unbloat watch`: where this host's packets wait.
+//! `unbloat watch`: shows where packets of this host wait.
 
 mod args;
 mod text;
@@ -16,19 +16,19 @@ use unbloat_live::Screen;
 use unbloat_live::host::{HostLive, draw_host, host_line};
 use unbloat_watch::{Layers, Watch, WatchError};
 
-/// How often it is asked whether to stop.
+/// Interval between checks for a request to stop.
 const NAP: Duration = Duration::from_millis(50);
 
 #[derive(Debug, thiserror::Error)]
 pub enum CommandError {
     #[error(transparent)]
     Watch(#[from] WatchError),
-    #[error("Ctrl-C cannot be caught: {0}")]
+    #[error("cannot install the Ctrl-C handler: {0}")]
     Signal(#[from] ctrlc::Error),
-    #[error("writing failed: {0}")]
+    #[error("cannot use the terminal: {0}")]
     Write(#[from] io::Error),
     #[error(
-        "the live view needs a terminal on standard input and standard error; --json prints lines, --once a table"
+        "the live view needs a terminal on standard input and standard error; use --json or --once instead"
     )]
     NoTerminal,
     #[error(transparent)]
@@ -44,7 +44,7 @@ pub fn run(args: &Args) -> Result<Exit, CommandError> {
     let watch = Watch::open(&args.options())?;
     let blind = watch.blind().map(ToString::to_string);
     if let (Some(why), true) = (&blind, args.json || args.once) {
-        note!("unbloat: waits are estimated from the kernel's statistics, not measured: {why}");
+        note!("unbloat: waits are estimated from kernel statistics, not measured: {why}");
     }
     let looks = Looks {
         watch,
@@ -60,7 +60,7 @@ pub fn run(args: &Args) -> Result<Exit, CommandError> {
     }
 }
 
-/// When to look, and at what.
+/// The samples, and their schedule.
 struct Looks {
     watch: Watch,
     every: Duration,
@@ -68,7 +68,7 @@ struct Looks {
 }
 
 impl Looks {
-    /// Waits until it is time to look, by `nap`, which tells whether to stop. None at the end.
+    /// Waits with `nap`, which returns whether to stop, and takes the next sample. None at the end.
     fn next(
         &mut self,
         mut nap: impl FnMut(Duration) -> io::Result<bool>,
@@ -92,7 +92,7 @@ impl Looks {
     }
 }
 
-/// A line of JSON for each look; a reader that goes away ends them.
+/// Prints one JSON line per sample, until the reader closes the pipe.
 fn lines(
     mut looks: Looks,
     once: bool,
@@ -133,7 +133,7 @@ fn screen(
     Ok(Exit::Complete)
 }
 
-/// Sleeps; whether to stop.
+/// Sleeps; returns whether to stop.
 fn rest(span: Duration, stop: &AtomicBool) -> bool {
     sleep(span);
     stop.load(Ordering::Relaxed)

@@ -1,4 +1,4 @@
-//! One look as a table.
+//! One sample as a table.
 
 use comfy_table::{CellAlignment, Table, presets};
 use unbloat_responsiveness::{Place, watched};
