@@ -5,7 +5,9 @@ use super::heap::within;
 use super::words::are_said;
 use std::cell::RefCell;
 use std::fs;
+use std::panic::set_hook;
 use std::path::Path;
+use std::sync::Once;
 use tempfile::TempDir;
 use unbloat_run::format::{Bounds, FormatKind, TextWriter};
 use unbloat_run::{RUN_FILE, RunError, RunInfo, RunReader, RunWriter};
@@ -26,6 +28,8 @@ fn folder() -> TempDir {
     made.expect("a folder for runs")
 }
 
+static QUIET: Once = Once::new();
+
 /// A run.json with one table, for inputs that are that table alone.
 const RUN: &str = r#"{"program":"unbloat","version":"0.1.0","schema_version":1,"command":[],"seed":null,"kernel":null,"clock":"capture","status":"complete",
 "inputs":[],"options":{},"trace_start":null,"packets":0,"skipped":{},"damage":[],"lost_packets":0,"evicted_flows":0,
@@ -41,6 +45,9 @@ pub fn run(bytes: &[u8]) {
         [0, table @ ..] => (RUN.as_bytes(), table),
         _ => split(bytes),
     };
+    // The Parquet library panics at some damaged files, which the reader makes errors of. The fuzzer's hook would end it, and
+    // the standard library's would count towards the memory.
+    QUIET.call_once(|| set_hook(Box::new(|told| eprintln!("{told}"))));
     FOLDER.with_borrow(|folder| {
         let dir = folder.path();
         fs::write(dir.join(RUN_FILE), json).expect("room for a file");

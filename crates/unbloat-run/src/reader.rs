@@ -11,6 +11,7 @@ use parquet::file::metadata::{ColumnChunkMetaData, ParquetMetaData};
 use std::ffi::OsStr;
 use std::fs::{self, File};
 use std::io::{self, ErrorKind, Read};
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::{Path, PathBuf};
 use unbloat_table::SCHEMA_VERSION;
 
@@ -103,8 +104,8 @@ impl RunReader {
         let path = self.path_of(table)?;
         let file = File::open(&path).map_err(RunError::io(&path))?;
         let length = file.metadata().map_err(RunError::io(&path))?.len();
-        let builder =
-            ParquetRecordBatchReaderBuilder::try_new(file).map_err(RunError::parquet(&path))?;
+        let builder = decoded(|| ParquetRecordBatchReaderBuilder::try_new(file))
+            .map_err(RunError::parquet(&path))?;
         if !are_within(builder.metadata(), length) {
             let source = ParquetError::General("its columns are not where it says".to_owned());
             return Err(RunError::parquet(&path)(source));
@@ -123,7 +124,7 @@ impl RunReader {
         Ok(Batches {
             table: table.schema.name.clone(),
             path,
-            reader,
+            reader: Some(reader),
         })
     }
 
@@ -163,17 +164,26 @@ fn are_within(metadata: &ParquetMetaData, length: u64) -> bool {
 pub struct Batches {
     table: String,
     path: PathBuf,
-    reader: ParquetRecordBatchReader,
+    /// None: the table has ended, or cannot be read any further.
+    reader: Option<ParquetRecordBatchReader>,
+}
+
+/// What the library decodes. It panics at some damaged files; to us they are files that cannot be read.
+fn decoded<T>(decode: impl FnOnce() -> Result<T, ParquetError>) -> Result<T, ParquetError> {
+    let decoded = catch_unwind(AssertUnwindSafe(decode));
+    decoded.unwrap_or_else(|_| Err(ParquetError::General("it is damaged".to_owned())))
 }
 
 impl Iterator for Batches {
     type Item = Result<Batch, RunError>;
 
     fn next(&mut self) -> Option<Result<Batch, RunError>> {
-        let batch = self.reader.next()?;
-        Some(match batch {
-            Ok(batch) => Batch::from_arrow(&self.table, &batch),
-            Err(e) => Err(RunError::parquet(&self.path)(e.into())),
-        })
+        let reader = self.reader.as_mut()?;
+        let batch = decoded(|| Ok(reader.next().transpose()?)).transpose()?;
+        if batch.is_err() {
+            self.reader = None;
+        }
+        let batch = batch.map_err(RunError::parquet(&self.path));
+        Some(batch.and_then(|batch| Batch::from_arrow(&self.table, &batch)))
     }
 }

@@ -13,6 +13,8 @@ use unbloat_units::Rate;
 
 const LONGEST_FILE: usize = 256 * 1024;
 const LONGEST_LINE: usize = 4096;
+/// Of a line, for the keyword and what is between the words.
+const ROOM: usize = 16;
 const MOST_SECTIONS: usize = 1000;
 const MOST_OPTIONS: usize = 200;
 
@@ -213,6 +215,9 @@ fn section(words: &[String], line: usize) -> Result<Section, UciError> {
     for word in std::iter::once(kind).chain(name) {
         named(word, line)?;
     }
+    if words.iter().map(String::len).sum::<usize>() + ROOM > LONGEST_LINE {
+        return Err(UciError::LongLine { line });
+    }
     Ok(Section {
         kind: kind.clone(),
         name: name.cloned(),
@@ -231,6 +236,10 @@ fn entry(words: &[String], line: usize, is_list: bool) -> Result<Entry, UciError
         });
     };
     named(key, line)?;
+    // Quotes grow when they are written: the line must be one that we read again.
+    if key.len() + quoted(value).len() + ROOM > LONGEST_LINE {
+        return Err(UciError::LongLine { line });
+    }
     Ok(Entry {
         key: key.clone(),
         value: value.clone(),

@@ -27,11 +27,6 @@ pub enum SideBySideError {
     Run(#[from] RunError),
     #[error("{run}: {error}", run = .run.display())]
     Compare { run: PathBuf, error: CompareError },
-    #[error(
-        "{run}: table {table} cannot be read; the file was changed after the run",
-        run = .run.display()
-    )]
-    Corrupt { run: PathBuf, table: &'static str },
     #[error("{run}: the verdict in run.json cannot be read ({error}); make the run anew with this version", run = .run.display())]
     Verdict {
         run: PathBuf,
