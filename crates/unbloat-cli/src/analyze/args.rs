@@ -68,7 +68,7 @@ pub struct Args {
     #[arg(long, default_value_t = 40, requires = "format")]
     pub rows: usize,
 
-    /// Minimum standing delay of bufferbloat; half of it is slight bufferbloat
+    /// Minimum standing delay that counts as bufferbloat; from half of it, as slight bufferbloat
     #[arg(long, value_name = "SPAN", default_value = "60 ms")]
     pub bloat_threshold: Delta,
 
