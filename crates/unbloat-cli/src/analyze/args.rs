@@ -258,9 +258,9 @@ fn parse_count(text: &str) -> Result<usize, String> {
 }
 
 fn parse_network(text: &str) -> Result<Network, String> {
-    let example = "write it like 10.0.0.0/8 or 2001:db8::/32";
+    let example = "expected a network like 10.0.0.0/8 or 2001:db8::/32";
     let (ip, prefix) = text.split_once('/').ok_or(example)?;
     let ip: IpAddr = ip.parse().map_err(|_| example)?;
     let prefix: u8 = prefix.parse().map_err(|_| example)?;
-    Network::new(ip, prefix).ok_or_else(|| format!("/{prefix} is longer than the address"))
+    Network::new(ip, prefix).ok_or_else(|| format!("prefix length /{prefix} exceeds the length of the address"))
 }

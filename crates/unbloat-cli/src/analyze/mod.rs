@@ -177,7 +177,7 @@ fn tell(outcome: &Outcome) {
     }
     if outcome.interrupted {
         note!(
-            "unbloat: stopped after {} packets; the result ends there",
+            "unbloat: stopped after {} packets; the result covers only these",
             outcome.packets
         );
     }

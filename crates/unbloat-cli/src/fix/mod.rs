@@ -110,7 +110,7 @@ pub fn run(args: &Args) -> Result<Exit, FixError> {
     match cure.run() {
         Err(FixError::Search(SearchError::Distrusted(reason))) => {
             note!("unbloat: {}", SearchError::Distrusted(reason));
-            note!("unbloat: rolled back: everything is as before");
+            note!("unbloat: rolled back: the previous state is restored");
             Ok(Exit::Untrusted)
         }
         ended => ended,
@@ -164,7 +164,7 @@ impl Cure<'_> {
             true => placed.keep()?,
             false => {
                 placed.release()?;
-                "rolled back: everything is as before".to_owned()
+                "rolled back: the previous state is restored".to_owned()
             }
         };
         self.tell(&proof, &state)?;
@@ -324,7 +324,7 @@ fn show(proposal: &Proposal, cures: &Cures, searches: bool) {
     for advice in &proposal.left {
         note!("Not done by `fix`: {advice}");
     }
-    note!("\nChanges {cures}:\n");
+    note!("\nPlanned changes {cures}:\n");
     for line in cures.lines() {
         note!("  {line}");
     }
