@@ -262,5 +262,6 @@ fn parse_network(text: &str) -> Result<Network, String> {
     let (ip, prefix) = text.split_once('/').ok_or(example)?;
     let ip: IpAddr = ip.parse().map_err(|_| example)?;
     let prefix: u8 = prefix.parse().map_err(|_| example)?;
-    Network::new(ip, prefix).ok_or_else(|| format!("prefix length /{prefix} exceeds the length of the address"))
+    Network::new(ip, prefix)
+        .ok_or_else(|| format!("prefix length /{prefix} exceeds the length of the address"))
 }
