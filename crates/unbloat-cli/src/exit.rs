@@ -1,25 +1,25 @@
-//! What the exit code says.
+//! Exit codes.
 
 use std::process::ExitCode;
 
 /// How a command ended. Usage errors exit with 2, as clap does.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Exit {
-    /// 0: done, and nothing is missing.
+    /// 0: complete.
     Complete,
-    /// 1: it could not be done.
+    /// 1: failed.
     Failed,
-    /// 3: done, but an input was cut or corrupt; the result holds all that came before.
+    /// 3: done, but an input was cut or corrupt; the result covers the part before the damage.
     Damaged,
-    /// 4: done, but a bound of the scenario was not kept.
+    /// 4: done, but a bound or tolerance was exceeded, or a fix did not help.
     OutOfBounds,
-    /// 5: done, but what was measured is not to be trusted, as is said.
+    /// 5: done, but the measurement is not valid; the output gives the reason.
     Untrusted,
-    /// 130: stopped by Ctrl-C; the result holds what was known then.
+    /// 130: stopped by Ctrl-C; the result covers what was measured until then.
     Interrupted,
-    /// 141: nobody reads standard output any more; as a shell tells of a command that SIGPIPE ended.
+    /// 141: the reader of standard output is gone; the code that shells report for SIGPIPE.
     Unread,
-    /// What a command that was run for the user ended with.
+    /// The exit code of a command that was run for the user.
     Of(u8),
 }
 

@@ -1,5 +1,5 @@
-//! The command `unbloat`: parses intent, prints results. Results go to standard output, everything
-//! for people to standard error.
+//! The `unbloat` command: parses the arguments and runs a subcommand. Results go to standard output,
+//! messages for people to standard error.
 
 mod analyze;
 mod autorate;
@@ -36,12 +36,12 @@ use crate::print::note;
 use clap::{Parser, Subcommand};
 use exit::Exit;
 
-/// Each live flow holds a few small buffers, so that millions of them make and free: with the
-/// system's allocator a third of the time of a many-flow trace went there.
+/// Each live flow holds a few small buffers, which a trace with millions of flows allocates and frees
+/// all the time. With the system's allocator this took a third of the run time.
 #[global_allocator]
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
-/// Finds, explains and cures bufferbloat.
+/// Find, explain and cure bufferbloat.
 #[derive(Parser)]
 #[command(name = "unbloat", version, arg_required_else_help = true)]
 struct Cli {
@@ -73,14 +73,14 @@ enum Command {
 }
 
 fn main() -> std::process::ExitCode {
-    // As the first process of a guest it runs one experiment there, and does not return.
+    // As the first process of a guest, this runs one experiment and does not return.
     unbloat_guest::over_host(|folders| {
         let job = lab::Job::read(folders)?;
         match Cli::try_parse_from(&job.arguments) {
             Ok(Cli {
                 command: Command::Lab(args),
             }) => lab::inside(&args, &job, folders),
-            Ok(_) => Err("only experiments are run in guests".to_owned()),
+            Ok(_) => Err("a guest can run only `unbloat lab run`".to_owned()),
             Err(error) => Err(error.to_string()),
         }
     });
@@ -109,7 +109,7 @@ fn main() -> std::process::ExitCode {
         Ok(exit) => exit,
         Err(_) if print::reader_is_gone() => Exit::Unread,
         Err(error) => {
-            // Whatever a server, a router or a tool said stands in some error.
+            // Errors may quote a server, a router or a tool: remove control characters.
             note!("unbloat: {}", unbloat_said::harmless(&error));
             Exit::Failed
         }

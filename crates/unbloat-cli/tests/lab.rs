@@ -101,7 +101,7 @@ fn captures_of_a_sweep_and_commands_on_unknown_hosts_are_refused() {
     for (arguments, told) in [
         (
             ["--capture", "full", "--repeats", "2"],
-            "captures are of a single run",
+            "captures need a single run",
         ),
         (
             ["--no-run", "--quiet", "--beside", "phone: true"],

@@ -30,7 +30,7 @@ fn what_cannot_be_done_is_said_at_once_with_what_would_help() {
     let cases: [(&[&str], &[&str]); 6] = [
         (
             &["nowhere.invalid"],
-            &["cannot find nowhere.invalid", "check the name"],
+            &["cannot resolve nowhere.invalid", "check the name"],
         ),
         (
             &["127.0.0.1:1"],
@@ -38,15 +38,15 @@ fn what_cannot_be_done_is_said_at_once_with_what_would_help() {
         ),
         (
             &["irtt://127.0.0.1"],
-            &["carries no load", "name `unbloat serve`"],
+            &["cannot carry load", "runs `unbloat serve`"],
         ),
         (
             &["127.0.0.1", "-6"],
-            &["127.0.0.1 has no address", "leave -4 or -6 out"],
+            &["127.0.0.1 has no address", "omit -4 or -6"],
         ),
         (
             &["127.0.0.1", "--peer", "nobody.invalid"],
-            &["cannot find nobody.invalid"],
+            &["cannot resolve nobody.invalid"],
         ),
         (&["127.0.0.1", "--span", "1 ms"], &["half a second or more"]),
     ];
@@ -59,7 +59,7 @@ fn what_cannot_be_done_is_said_at_once_with_what_would_help() {
     }
     let (code, said) = refused(&["127.0.0.1", "--load", "sideways"]);
     assert_eq!(code, Some(2));
-    assert!(said.contains("write down, up or both"), "{said}");
+    assert!(said.contains("expected down, up or both"), "{said}");
 }
 
 /// This host, a router with a thin line up, and a server. It is ended when this is dropped.

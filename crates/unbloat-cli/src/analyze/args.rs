@@ -10,21 +10,20 @@ use unbloat_trace::{Network, Params};
 use unbloat_units::{Bytes, Delta, Rate};
 use unbloat_wire::ParserParams;
 
-/// Find standing queues in a packet capture: how long packets wait, in which direction, on which side of
-/// the capture point, and which flows fill the queue.
+/// Find standing queues in a packet capture: delay, direction, side of the capture point, responsible flows.
 #[derive(ClapArgs)]
 #[command(after_help = "\
 Examples:
-  unbloat analyze capture.pcap                     verdict, report and tables in runs/
-  unbloat analyze 'ring.pcap*' --out run-1         rotated files as one trace
-  zcat big.pcap.gz | unbloat analyze -             standard input
+  unbloat analyze capture.pcap                     print a verdict, write a report and tables to runs/
+  unbloat analyze 'ring.pcap*' --out run-1         analyse rotated files as one trace
+  zcat big.pcap.gz | unbloat analyze -             read from standard input
   unbloat analyze a.pcap --format csv --table flows > flows.csv
   sudo unbloat analyze --live eth0 --duration '1 min'
   unbloat analyze a.pcap --client-net 10.0.0.0/8 --C '100 Mbit/s'
 Exit codes: 0 complete, 1 failed, 2 usage, 3 an input was cut or corrupt, 130 stopped by Ctrl-C")]
 pub struct Args {
-    /// Captures: pcap or pcapng, plain, gzip, zstd or lz4; patterns like 'cap*.pcap'; - for standard
-    /// input. Several are one trace in time order
+    /// Captures (pcap or pcapng; plain, gzip, zstd or lz4), patterns like 'cap*.pcap', or - for standard input; several
+    /// files are merged in time order
     #[arg(
         value_name = "CAPTURE",
         required_unless_present = "live",
@@ -32,53 +31,52 @@ pub struct Args {
     )]
     pub inputs: Vec<String>,
 
-    /// Analyse the packets of this interface as they pass, until Ctrl-C or --duration
+    /// Capture and analyse packets on this interface until Ctrl-C or --duration
     #[arg(long, value_name = "IFACE")]
     pub live: Option<String>,
 
-    /// Stop live analysis after this long
+    /// Length of the live capture [default: until Ctrl-C]
     #[arg(long, value_name = "SPAN", requires = "live")]
     pub duration: Option<Delta>,
 
-    /// Bytes of each packet to capture live: 256 hold all headers, tunnels included
+    /// Bytes captured of each packet with --live; 256 include all headers, also of tunnels
     #[arg(long, value_name = "BYTES", default_value_t = 256, requires = "live")]
     pub snap_len: u32,
 
-    /// Capture live what is not for this machine, too
+    /// Also capture packets that are not addressed to this machine (promiscuous mode)
     #[arg(long, requires = "live")]
     pub promiscuous: bool,
 
-    /// Folder for the run; it must not exist [default: an unused name in runs/]
+    /// Folder for the run; must not exist [default: an unused name in runs/]
     #[arg(long, value_name = "DIR")]
     pub out: Option<PathBuf>,
 
-    /// Write no folder and no report
+    /// Do not write a run folder and report
     #[arg(long, conflicts_with = "out")]
     pub no_run: bool,
 
-    /// Print a table to standard output instead of the verdict: table, json, jsonl or csv; no folder
-    /// is written unless --out is given
+    /// Print a table instead of the verdict, as table, json, jsonl or csv; writes a run folder only with --out
     #[arg(long, value_name = "FORMAT", value_parser = parse_format)]
     pub format: Option<FormatKind>,
 
-    /// Which table `--format` prints: flows, rtt, in_flight, bandwidth, events, users, radio,
+    /// Table that --format prints: flows, rtt, in_flight, bandwidth, events, users, radio,
     /// promotions, concurrency, dns, http, protocols, summary or figures
     #[arg(long, default_value = "flows", requires = "format")]
     pub table: String,
 
-    /// Rows that `--format table` prints
+    /// Maximum number of rows that --format table prints
     #[arg(long, default_value_t = 40, requires = "format")]
     pub rows: usize,
 
-    /// Standing delay from which a queue is called bufferbloat; from half of it, slight
+    /// Minimum standing delay that counts as bufferbloat; from half of it, as slight bufferbloat
     #[arg(long, value_name = "SPAN", default_value = "60 ms")]
     pub bloat_threshold: Delta,
 
-    /// Threads that analyse files
+    /// Number of threads that analyse files
     #[arg(long, default_value_t = 1, conflicts_with = "live", value_parser = clap::value_parser!(u16).range(1..=256))]
     pub threads: u16,
 
-    /// Show no progress
+    /// Do not show progress
     #[arg(long, short)]
     pub quiet: bool,
 
@@ -90,7 +88,7 @@ pub struct Args {
 }
 
 impl Args {
-    /// All options with the values in force, for run.json.
+    /// All options with their effective values, for run.json.
     pub fn options(&self) -> BTreeMap<String, Value> {
         let p = self.params.params();
         let c =
@@ -124,7 +122,7 @@ impl Args {
 #[derive(ClapArgs)]
 #[command(next_help_heading = "Reading packets")]
 pub struct OrientationArgs {
-    /// Addresses in this network are clients, whoever sent the SYN; may be given several times
+    /// Network whose addresses are clients, regardless of who sent the SYN; may be repeated
     #[arg(long, value_name = "CIDR", value_parser = parse_network)]
     pub client_net: Vec<Network>,
 
@@ -149,38 +147,39 @@ impl OrientationArgs {
 
 /// Parameters of the analyses, named as in Huang et al., SIGCOMM 2013.
 #[derive(ClapArgs)]
-#[command(next_help_heading = "Analyses (names and defaults of the SIGCOMM'13 LTE study)")]
+#[command(
+    next_help_heading = "Analysis parameters (names and defaults of the SIGCOMM'13 LTE study)"
+)]
 pub struct ParamArgs {
-    /// Windows with a lower sending rate give no bandwidth estimate; "learn" takes the fastest rate
-    /// at which the user was seen to receive
+    /// Minimum sending rate of a window for a bandwidth estimate; "learn": the user's highest observed receive rate
     #[arg(long = "C", value_name = "RATE", default_value = "30 Mbit/s", value_parser = parse_c)]
     c: LearntRate,
 
-    /// Packets at least this far apart give the timestamp tick G
+    /// Minimum interval between packets from which the timestamp tick G is derived
     #[arg(long = "delta-G", value_name = "SPAN", default_value = "3 s")]
     delta_g: Delta,
 
-    /// Radio silence before a handshake that must include a promotion
+    /// Idle time of the radio after which a handshake includes a promotion
     #[arg(long = "T", value_name = "SPAN", default_value = "13 s")]
     t: Delta,
 
-    /// How long the radio stays on after a packet
+    /// Time that the radio stays on after a packet
     #[arg(long, value_name = "SPAN", default_value = "10 s")]
     tail: Delta,
 
-    /// Rate in 100-200 ms over rate in 0-100 ms after duplicate ACKs that means a slow start
+    /// Minimum ratio of the rates 100-200 ms and 0-100 ms after duplicate ACKs that indicates slow start
     #[arg(long = "Rss-threshold", value_name = "RATIO", default_value_t = 1.5)]
     rss_threshold: f64,
 
-    /// A large flow carries more than this downlink
+    /// Downlink payload above which a flow is large, if it also exceeds --large-duration
     #[arg(long, value_name = "SIZE", default_value = "1 MB")]
     large_bytes: Bytes,
 
-    /// A large flow transfers for longer than this
+    /// Transfer time above which a flow is large, if it also exceeds --large-bytes
     #[arg(long, value_name = "SPAN", default_value = "5 s")]
     large_duration: Delta,
 
-    /// Windows over which utilisation is sampled
+    /// Length of the windows in which utilisation is sampled
     #[arg(long, value_name = "SPAN", default_value = "250 ms")]
     utilisation_window: Delta,
 
@@ -193,24 +192,24 @@ pub struct ParamArgs {
     )]
     pep_ports: Vec<u16>,
 
-    /// A flow silent for this long has ended
+    /// Idle time after which a flow has ended
     #[arg(long, value_name = "SPAN", default_value = "1 h")]
     flow_idle: Delta,
 
-    /// An address silent for this long is another user afterwards
+    /// Idle time after which an address counts as a new user
     #[arg(long, value_name = "SPAN", default_value = "1 h")]
     user_idle: Delta,
 
-    /// Width of the bins of the tables rtt and in_flight; "0 ms" keeps every sample
+    /// Bin width of the tables rtt and in_flight; "0 ms" keeps every sample
     #[arg(long, value_name = "SPAN", default_value = "10 ms")]
     bin: Delta,
 
-    /// Live flows held at once; beyond it the longest silent are closed early, and counted
+    /// Maximum number of concurrent flows; beyond it, the longest idle ones are closed early and counted
     #[arg(long, value_name = "N", default_value_t = 1_000_000, value_parser = parse_count)]
     max_flows: usize,
 }
 
-/// `C`, or the word that says it is to be learnt.
+/// `C`, or `None` for "learn".
 #[derive(Clone, Copy, Debug)]
 struct LearntRate(Option<Rate>);
 
@@ -237,7 +236,7 @@ impl ParamArgs {
 
 pub fn parse_format(text: &str) -> Result<FormatKind, String> {
     let names: Vec<&str> = FormatKind::ALL.iter().map(|kind| kind.name()).collect();
-    FormatKind::from_name(text).ok_or_else(|| format!("one of {}", names.join(", ")))
+    FormatKind::from_name(text).ok_or_else(|| format!("expected one of {}", names.join(", ")))
 }
 
 fn parse_c(text: &str) -> Result<LearntRate, String> {
@@ -252,16 +251,17 @@ fn parse_c(text: &str) -> Result<LearntRate, String> {
 fn parse_count(text: &str) -> Result<usize, String> {
     let count: usize = text.replace('_', "").parse().map_err(|e| format!("{e}"))?;
     if count == 0 {
-        Err("at least 1 is needed".to_owned())
+        Err("must be at least 1".to_owned())
     } else {
         Ok(count)
     }
 }
 
 fn parse_network(text: &str) -> Result<Network, String> {
-    let example = "write it like 10.0.0.0/8 or 2001:db8::/32";
+    let example = "expected a network like 10.0.0.0/8 or 2001:db8::/32";
     let (ip, prefix) = text.split_once('/').ok_or(example)?;
     let ip: IpAddr = ip.parse().map_err(|_| example)?;
     let prefix: u8 = prefix.parse().map_err(|_| example)?;
-    Network::new(ip, prefix).ok_or_else(|| format!("/{prefix} is longer than the address"))
+    Network::new(ip, prefix)
+        .ok_or_else(|| format!("prefix length /{prefix} exceeds the length of the address"))
 }

@@ -1,28 +1,28 @@
-//! The parsers of captures need neither network nor other programs, so the kernel takes both away (seccomp, Linux).
+//! Confines `unbloat analyze` with seccomp (Linux): parsers of captures need neither network nor other programs.
 //!
-//! What a capture could do to a parser that has a hole is then bounded: it starts nothing, connects to nothing and reaches into no other process.
-//! Files are left as they are: captures and the run's folder may be anywhere.
+//! This limits what a hostile capture can do through a bug in a parser: it cannot start a program, open a connection or access another
+//! process. Access to files is not restricted, because captures and the run's folder may be anywhere.
 
 use seccompiler::{BpfProgram, SeccompAction, SeccompFilter, TargetArch};
 use std::collections::BTreeMap;
 use std::env::consts::ARCH;
 
-/// For all threads of this process, and for good. A kernel without seccomp leaves everything as it was.
+/// Applies to all threads of this process and cannot be reverted. Has no effect on kernels without seccomp.
 pub fn confine() {
     if let Some(filter) = filter() {
-        // Without it the parsers are what they are: nothing depends on it.
+        // Best effort: nothing depends on the filter.
         let _ = seccompiler::apply_filter_all_threads(&filter);
     }
 }
 
-/// Refuses with EPERM what no parser calls; `None` for processors that the filter's language is not known of.
+/// Rejects system calls that no parser needs with EPERM; `None` on processors that `seccompiler` does not support.
 fn filter() -> Option<BpfProgram> {
     let refused = [
         libc::SYS_execve,
         libc::SYS_execveat,
         libc::SYS_socket,
         libc::SYS_socketpair,
-        // Its rings open sockets as well.
+        // io_uring can open sockets as well.
         libc::SYS_io_uring_setup,
         libc::SYS_ptrace,
         libc::SYS_process_vm_readv,

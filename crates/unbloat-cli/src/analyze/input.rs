@@ -1,9 +1,9 @@
-//! What is to be analysed: files, standard input, or a live interface.
+//! The input of an analysis: files, standard input, or a live interface.
 
 use super::{AnalyzeError, Args};
 use unbloat_capture::{Input, LiveOptions, LiveSource, Source, Trace};
 
-/// Opens it; also returns how it is told of in run.json.
+/// Opens the input; also returns its description for run.json.
 pub fn open(args: &Args) -> Result<(Box<dyn Source>, Vec<unbloat_run::Input>), AnalyzeError> {
     if let Some(interface) = &args.live {
         let options = LiveOptions {

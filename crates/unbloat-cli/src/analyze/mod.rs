@@ -1,4 +1,4 @@
-//! `unbloat analyze`: captures in, verdict, report and tables out.
+//! `unbloat analyze`: from captures to verdict, report and tables.
 
 mod args;
 mod confine;
@@ -31,11 +31,11 @@ pub enum AnalyzeError {
     Run(#[from] RunError),
     #[error(transparent)]
     Output(#[from] OutputError),
-    #[error("writing failed: {0}")]
+    #[error("cannot write the output: {0}")]
     Write(#[from] std::io::Error),
     #[error("cannot get random numbers from the system: {0}")]
     Random(getrandom::Error),
-    #[error("cannot watch for Ctrl-C: {0}")]
+    #[error("cannot install the Ctrl-C handler: {0}")]
     Signals(#[from] ctrlc::Error),
     #[error(transparent)]
     Print(#[from] PrintError),
@@ -50,7 +50,7 @@ impl From<PipelineError<AnalyzeError>> for AnalyzeError {
     }
 }
 
-/// How often a live verdict is drawn anew.
+/// Interval at which a live verdict is redrawn.
 const REDRAW: Duration = Duration::from_secs(1);
 
 pub fn run(args: &Args) -> Result<Exit, AnalyzeError> {
@@ -89,7 +89,7 @@ pub fn run(args: &Args) -> Result<Exit, AnalyzeError> {
         unbloat_pipeline::run::<AnalyzeError>(&mut *source, &settings, &mut sink)?
     };
     progress.finish();
-    // Live capture has no end of its own: stopping it is how it is meant to end.
+    // Ctrl-C is the normal end of a live capture.
     outcome.interrupted &= args.live.is_none();
     tell(&outcome);
     let stored = store.finish(&outcome)?;
@@ -134,14 +134,14 @@ fn point_to(stored: &Stored) {
     }
 }
 
-/// The verdict tells it too, where that is printed.
+/// The printed verdict includes the same sentences.
 fn tell_health(health: &Health) {
     for sentence in health.sentences() {
         note!("unbloat: {sentence}");
     }
 }
 
-/// What the result does not show: damage, packets that nobody could read, flows given up.
+/// What the result does not show: damage, unreadable packets, flows that were closed early.
 fn tell(outcome: &Outcome) {
     for damage in &outcome.notes.damage {
         note!("unbloat: {damage}");
@@ -159,7 +159,7 @@ fn tell(outcome: &Outcome) {
         );
     }
     if outcome.health.kernel_drops == Some(0) {
-        note!("unbloat: no packet was dropped while capturing");
+        note!("unbloat: the kernel dropped no packets during the capture");
     }
     let stats = &outcome.stats;
     if stats.evicted_flows + stats.evicted_users > 0 {
@@ -171,13 +171,13 @@ fn tell(outcome: &Outcome) {
     }
     if stats.given_up_lookups > 0 {
         note!(
-            "unbloat: {} DNS look-ups were given up unanswered, too many were open",
+            "unbloat: {} unanswered DNS look-ups were discarded because too many were open",
             stats.given_up_lookups
         );
     }
     if outcome.interrupted {
         note!(
-            "unbloat: stopped after {} packets; the result ends there",
+            "unbloat: stopped after {} packets; the result covers only these",
             outcome.packets
         );
     }

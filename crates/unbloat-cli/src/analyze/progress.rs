@@ -40,7 +40,7 @@ impl Progress {
     pub fn redraw(&mut self, verdict: &str, standing: &Standing) {
         let Some(term) = &self.term else { return };
         let text = format!("{verdict}\n{}\n", so_far(standing));
-        // A terminal that is gone is no reason to end the capture.
+        // The capture continues even if the terminal is gone.
         let _ = term.clear_last_lines(self.lines);
         let _ = term.write_str(&text);
         self.lines = text.lines().count();
@@ -78,7 +78,7 @@ impl Progress {
     }
 }
 
-/// Below a live verdict: what it rests on. What was dropped stands in the verdict.
+/// Line below a live verdict: its number of packets. The verdict itself reports drops.
 fn so_far(standing: &Standing) -> String {
     format!("{} packets so far", HumanCount(standing.packets))
 }

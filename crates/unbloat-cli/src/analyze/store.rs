@@ -31,7 +31,7 @@ struct Print {
     writer: TextWriter<BufWriter<Out>>,
 }
 
-/// What came of it all.
+/// The result of an analysis.
 pub struct Stored {
     pub found: Found,
     pub dir: Option<PathBuf>,
@@ -70,7 +70,7 @@ impl Store {
         })
     }
 
-    /// Which columns come to be seen, where not all do.
+    /// The columns that are read, if not all are.
     pub fn reads(&mut self, args: &Args) -> Option<Reads> {
         is_verdict_all(args).then(|| self.summary.reads(&all_tables()))
     }
@@ -85,7 +85,7 @@ impl Store {
         Ok(())
     }
 
-    /// The verdict on what ended and what lives, from a capture of this health.
+    /// The verdict on finished and live flows, for a capture of this health.
     pub fn verdict_now(&mut self, living: &Output, health: &Health) -> Verdict {
         self.summary.set_health(health.clone());
         let names = self.tables.iter().map(|table| table.name);
@@ -129,7 +129,7 @@ impl Store {
     }
 }
 
-/// Nothing is printed but the verdict, and nothing kept.
+/// Whether the verdict is the only output.
 fn is_verdict_all(args: &Args) -> bool {
     args.no_run && args.format.is_none()
 }

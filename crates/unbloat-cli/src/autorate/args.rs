@@ -1,4 +1,4 @@
-//! What is asked for.
+//! Options of `unbloat autorate`.
 
 use super::CommandError;
 use crate::unit::{program, quoted};
@@ -9,11 +9,11 @@ use std::path::PathBuf;
 use unbloat_autorate::{Config, Policy, Probing, follow};
 use unbloat_steer::{Options, Shaper, Source};
 
-/// Sets the rates of the kernel's shapers (cake, or htb) as the line changes.
+/// Adjust the rates of cake or htb shapers to a line whose capacity varies.
 ///
-/// By default from the delay of the flows that pass, so that no rate has to be known; probes are sent only to the reflectors that are
-/// named, and only while the flows say too little. The rates that were found are put back at the end. Where the kernel has no
-/// shaper, see unbloat shape --follow.
+/// By default the rates follow the delay of passing flows, so no line rate has to be configured. Probes go only to hosts given with
+/// --reflector, and only while the flows provide too few samples. On exit the original rates are restored. If the kernel has no
+/// shaper, use `unbloat shape --follow`.
 #[derive(clap::Args)]
 #[command(after_help = "\
 Examples:
@@ -22,58 +22,58 @@ Examples:
   unbloat autorate --interface wan0 --up wan0 --source packets
   unbloat autorate --config /root/cake-autorate/config.primary.sh --policy cake-autorate
   unbloat autorate --interface wan0 --down ifb4wan0 --up wan0 --unit > /etc/systemd/system/unbloat-autorate.service
-What decides, and what the fields mean, is told in docs/autorate.md.")]
+docs/autorate.md describes the control law and the JSON fields.")]
 pub struct Args {
-    /// The device towards the line
+    /// Device towards the line; autorate observes the packets that pass it
     #[arg(long, value_name = "NAME")]
     interface: Option<String>,
 
-    /// The device whose root shapes what comes in
+    /// Device whose root queue discipline shapes what arrives
     #[arg(long, value_name = "NAME")]
     down: Option<String>,
 
-    /// The device whose root shapes what goes out
+    /// Device whose root queue discipline shapes what leaves
     #[arg(long, value_name = "NAME")]
     up: Option<String>,
 
-    /// How rates are decided
+    /// Control law
     #[arg(long, value_enum, default_value = "follow")]
     policy: Law,
 
-    /// A configuration file of cake-autorate: devices, rates, thresholds, reflectors. It is read, not run
+    /// Configuration file of cake-autorate (devices, rates, thresholds, reflectors); read, never executed
     #[arg(long, value_name = "FILE")]
     config: Option<PathBuf>,
 
-    /// Who answers echo requests; repeat for several
+    /// IPv4 host that answers echo requests; may be repeated
     #[arg(long, value_name = "ADDRESS")]
     reflector: Vec<Ipv4Addr>,
 
-    /// Where the packets that pass are looked at [default: in the kernel if it takes the programs]
+    /// Where packets are observed [default: bpf if the kernel accepts the programs]
     #[arg(long, value_enum)]
     source: Option<Where>,
 
-    /// Decide and tell, and change nothing
+    /// Print decisions, change nothing
     #[arg(long)]
     dry_run: bool,
 
-    /// End after so many seconds
+    /// Stop after N seconds
     #[arg(long, value_name = "N", value_parser = crate::shape::seconds)]
     pub seconds: Option<f64>,
 
-    /// Print a line of JSON for each decision
+    /// Print one JSON line for each decision
     #[arg(long)]
     pub json: bool,
 
-    /// Print a systemd unit with these options, and end
+    /// Print a systemd unit with these options and exit
     #[arg(long)]
     pub unit: bool,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 enum Where {
-    /// In the kernel, by BPF programs: Linux 6.6 and newer
+    /// In the kernel, with BPF programs (Linux 6.6 or newer)
     Bpf,
-    /// In this process, by AF_PACKET
+    /// In this process, with AF_PACKET
     Packets,
 }
 
@@ -88,9 +88,9 @@ impl Where {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 enum Law {
-    /// By what the full line was seen to carry
+    /// From the delay and the delivered rate of passing flows
     Follow,
-    /// As cake-autorate does, by probes
+    /// As cake-autorate does, from probes
     CakeAutorate,
 }
 
@@ -135,7 +135,7 @@ impl Args {
         Ok(Config::read(&text))
     }
 
-    /// Those of the command line; those of the configuration for the law that needs them.
+    /// Reflectors of the command line; with `cake-autorate`, which needs them, else those of the configuration.
     fn reflectors(&self, config: &Config) -> Result<Vec<Ipv4Addr>, CommandError> {
         if !self.reflector.is_empty() || self.policy == Law::Follow {
             return Ok(self.reflector.clone());
@@ -147,7 +147,7 @@ impl Args {
         config.reflectors.iter().map(read).collect()
     }
 
-    /// A unit that runs the same command.
+    /// A systemd unit that runs the same command.
     pub fn unit_file(&self) -> String {
         let mut line = program();
         line.push_str(" autorate");
@@ -180,12 +180,12 @@ impl Args {
     }
 }
 
-/// The claims of all commands are in `/run/unbloat`, which is all of `/run` that this may write to. It is preserved: without, systemd would
-/// remove others' claims at the stop. Five starts within a minute are enough to know that it cannot work; a line that is down for longer
-/// is no reason to stop, because a start there succeeds. Each decision is a line: nobody's journal needs them.
+/// `/run/unbloat` holds the claims of all commands and is the only part of `/run` that the unit may write to. It is preserved, because
+/// systemd would otherwise remove other commands' claims when the unit stops. The unit gives up after five failed starts within a minute. A
+/// line that is down does not count, because a start succeeds then. Standard output, one line per decision, is kept out of the journal.
 const UNIT: &str = "\
 [Unit]
-Description=Rates of the shapers follow the line (unbloat autorate)
+Description=Adjust shaper rates to the line (unbloat autorate)
 After=network-online.target
 Wants=network-online.target
 StartLimitIntervalSec=60

@@ -1,4 +1,4 @@
-//! `unbloat autorate`: rates of the kernel's shapers follow the line.
+//! `unbloat autorate`: adjusts the rates of the kernel's shapers to the line.
 
 mod args;
 
@@ -26,19 +26,21 @@ pub enum CommandError {
     Steer(#[from] SteerError),
     #[error(transparent)]
     Undo(#[from] UndoError),
-    #[error("{file}: {source}")]
+    #[error("cannot read {file}: {source}")]
     Config { file: String, source: io::Error },
-    #[error("--interface is missing: the device towards the line (or ul_if in --config)")]
+    #[error("no device towards the line: give --interface NAME, or ul_if in --config")]
     NoInterface,
-    #[error("nothing to change: name the devices with the shapers by --down and --up")]
+    #[error(
+        "no shaper to adjust: give its device with --down or --up, or dl_if or ul_if in --config"
+    )]
     Nothing,
     #[error(
-        "the law of cake-autorate goes by probes alone: give --reflector ADDRESS, or reflectors in --config"
+        "--policy cake-autorate needs probes: give --reflector ADDRESS, or reflectors in --config"
     )]
     NoReflector,
-    #[error("{0:?} is no IPv4 address of a reflector")]
+    #[error("invalid reflector {0:?}: expected an IPv4 address")]
     Reflector(String),
-    #[error("Ctrl-C cannot be caught: {0}")]
+    #[error("cannot install the Ctrl-C handler: {0}")]
     Signal(#[from] ctrlc::Error),
     #[error(transparent)]
     Print(#[from] PrintError),
@@ -50,7 +52,7 @@ pub fn run(args: &Args) -> Result<Exit, CommandError> {
         return Ok(Exit::Complete);
     }
     let options = args.options()?;
-    // Before there are threads or claims.
+    // Must run before the first thread and the first claim.
     let _guard = (!options.dry_run).then(recovery::guarded).transpose()?;
     let stop = stop_on_ctrl_c()?;
     if let Some(seconds) = args.seconds {
@@ -60,7 +62,7 @@ pub fn run(args: &Args) -> Result<Exit, CommandError> {
             stop.store(true, Ordering::Relaxed);
         });
     }
-    // Given up after the shapers have their rates again.
+    // Released after the shapers' rates are restored.
     let claims = claims(&options)?;
     let lend = |command: &mut Command| claims.iter().for_each(|claim| claim.lend(command));
     let mut steer = Steer::start(&options, &lend)?;
@@ -73,7 +75,7 @@ pub fn run(args: &Args) -> Result<Exit, CommandError> {
             true => sourced(decision_json(&shown(decision)), source).to_string(),
             false => decision_text(decision),
         };
-        // Who reads is gone: so is the reason to go on.
+        // Stop when standard output has no reader any more.
         if let Err(error) = print::line(line) {
             unread = Some(error);
             watched.store(true, Ordering::Relaxed);
@@ -90,12 +92,12 @@ fn following(interface: &str, tap: &Tap) -> String {
     };
     let why = tap.refused().map(|error| format!("; {error}"));
     format!(
-        "following {interface} {how} until Ctrl-C{}",
+        "observing {interface} {how} until Ctrl-C{}",
         why.unwrap_or_default()
     )
 }
 
-/// At its moment by the wall clock.
+/// The decision with its time on the wall clock.
 fn shown(decision: &Decision) -> Decision {
     Decision {
         at: by_wall_clock(decision.at),
@@ -108,9 +110,9 @@ fn sourced(mut decision: Value, source: Source) -> Value {
     decision
 }
 
-/// Takes the devices, and writes down how their shapers are.
+/// Claims the devices and records the state of their shapers.
 ///
-/// What made a shaper that is kept (`sqm apply`) is held as long as this runs, so that it is not taken away meanwhile.
+/// The claim of a shaper that `sqm apply` left in place is held while this runs, so that nothing removes the shaper meanwhile.
 fn claims(options: &Options) -> Result<Vec<Claim>, UndoError> {
     if options.dry_run {
         return Ok(Vec::new());
@@ -130,7 +132,7 @@ fn claims(options: &Options) -> Result<Vec<Claim>, UndoError> {
         for step in [Step::classes(device), Step::root(device)] {
             match step {
                 Ok(step) => claim.before(step)?,
-                // Trees of classes are not made anew: their rates are put back.
+                // Class trees cannot be recreated; restoring their rates is enough.
                 Err(UndoError::CannotSave { .. }) => {}
                 Err(error) => return Err(error),
             }

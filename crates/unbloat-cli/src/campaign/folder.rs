@@ -1,10 +1,10 @@
-//! A campaign on disk. What is finished is what has a whole run's folder: those appear at once or not at all, so a campaign can end at
-//! any instant.
+//! A campaign on disk. A run is finished when its folder exists: folders are created atomically, so a campaign may be interrupted at any
+//! time.
 //!
 //!     runs/campaign-NAME/
-//!       cells/CELL.REPEAT/   a run each: run.json and tables
-//!       report/              one run: the tables of all, report.html
-//!       lock                 held while something measures into it
+//!       cells/CELL.REPEAT/   one run: run.json and tables
+//!       report/              the tables of all runs, report.html
+//!       lock                 held by the process that uses the folder
 
 use super::CommandError;
 use super::measure::Came;
@@ -19,7 +19,7 @@ use unbloat_campaign::{Campaign, Reading, Run};
 use unbloat_run::{RunError, RunInfo, RunReader};
 use unbloat_table::{Column, Order, Rows, Table};
 
-/// How often the lock is asked for, and how long apart.
+/// Attempts to take the lock, and the time between them.
 const PATIENCE: u32 = 20;
 const NAP: Duration = Duration::from_millis(50);
 
@@ -30,7 +30,7 @@ pub struct Folder {
 }
 
 impl Folder {
-    /// Nobody else measures into it while it is open; a lock ends with its process, however that ends.
+    /// Takes the folder's lock, which the kernel releases when the process ends.
     pub fn open(dir: &Path) -> Result<Folder, CommandError> {
         let failed = |error| CommandError::Folder {
             folder: dir.to_owned(),
@@ -49,7 +49,7 @@ impl Folder {
         Ok(folder)
     }
 
-    /// Removes what a killed process was writing: hidden folders, which nobody else writes now.
+    /// Removes hidden folders: unfinished runs of a killed process. The lock excludes other writers.
     fn clean(&self) -> io::Result<()> {
         for place in [self.dir.clone(), self.cells()] {
             for entry in fs::read_dir(place)? {
@@ -85,14 +85,14 @@ impl Folder {
             .collect())
     }
 
-    /// Keeps a run: its folder appears when it is whole.
+    /// Stores a run; its folder appears atomically.
     pub fn keep(&self, name: &str, info: &RunInfo, came: &Came) -> Result<(), RunError> {
         let mut all = vec![with_rows(&came.readings)];
         all.extend(came.tables.iter().cloned());
         write_tables(&self.cells().join(name), info, &all).map(drop)
     }
 
-    /// All finished runs of the campaign, and how many folders belong to none of it.
+    /// All finished runs of the campaign, and the number of finished runs that do not belong to it.
     pub fn runs(&self, campaign: &Campaign) -> Result<(Vec<Run>, usize), CommandError> {
         let mut done = self.done()?;
         let mut runs = Vec::new();
@@ -128,7 +128,7 @@ fn is_locked(lock: &File) -> bool {
 
 const READINGS: &str = "readings";
 
-/// What a run of a campaign has besides the tables of a test.
+/// The table that a campaign's run has in addition to those of a test.
 pub fn readings_table() -> Table {
     Table {
         name: READINGS,

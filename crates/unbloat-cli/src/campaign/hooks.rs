@@ -1,4 +1,4 @@
-//! Commands of the user's own around a run.
+//! User-defined commands before and after a run.
 
 use super::CommandError;
 use std::collections::BTreeSet;
@@ -6,7 +6,7 @@ use std::fmt::Write;
 use std::process::{Command, Stdio};
 use unbloat_campaign::{Campaign, Cell};
 
-/// Whoever calls a campaign with commands has to say that they may be run: the file may be another's.
+/// Refuses a campaign with commands unless the user allows them: the file may come from somebody else.
 pub fn consent(campaign: &Campaign, is_given: bool) -> Result<(), CommandError> {
     let cells = campaign.cells();
     let hooks = cells.iter().flat_map(|cell| &cell.hooks);
@@ -25,7 +25,7 @@ pub fn consent(campaign: &Campaign, is_given: bool) -> Result<(), CommandError> 
     Err(CommandError::Commands(list))
 }
 
-/// All `before` of a cell, in the order of its values. If one fails, the `after` of those that came before it are run.
+/// Runs all `before` commands of a cell, in order. If one fails, runs the `after` commands of the preceding ones.
 pub fn before(cell: &Cell) -> Result<(), CommandError> {
     for (number, hooks) in cell.hooks.iter().enumerate() {
         if let Some(command) = &hooks.before
@@ -39,7 +39,7 @@ pub fn before(cell: &Cell) -> Result<(), CommandError> {
     Ok(())
 }
 
-/// All `after` of a cell, backwards; all of them, though one may fail.
+/// Runs all `after` commands of a cell in reverse order, even if one fails.
 pub fn after(cell: &Cell) -> Result<(), CommandError> {
     undo(cell, cell.hooks.len())
 }
@@ -57,7 +57,7 @@ fn undo(cell: &Cell, first: usize) -> Result<(), CommandError> {
     result
 }
 
-/// What it prints goes to standard error: standard output is data. Why it failed, in words.
+/// Runs a command; its output goes to standard error, because standard output is data. The error is the reason as text.
 fn shell(cell: &Cell, command: &str) -> Result<(), String> {
     let mut shell = Command::new("/bin/sh");
     shell
@@ -67,8 +67,8 @@ fn shell(cell: &Cell, command: &str) -> Result<(), String> {
     shell.env("UNBLOAT_CELL", cell.title());
     match shell.status() {
         Ok(status) if status.success() => Ok(()),
-        Ok(status) => Err(format!("ended with {status}")),
-        Err(error) => Err(format!("cannot be run: {error}")),
+        Ok(status) => Err(format!("failed with {status}")),
+        Err(error) => Err(format!("cannot be started: {error}")),
     }
 }
 

@@ -1,4 +1,4 @@
-//! Cells by tests of the live path.
+//! Measures cells with tests of the live path.
 
 use super::CommandError;
 use super::measure::{Came, Measure};
@@ -10,10 +10,10 @@ use unbloat_campaign::{Campaign, Cell};
 use unbloat_test::{Options, Rule, findings, measure, tables};
 use unbloat_units::Delta;
 
-/// Until queues are empty, between stages.
+/// Time between stages for queues to drain.
 const BETWEEN_STAGES: Delta = Delta::secs(1);
 
-/// What every cell asks of a test: read before the first run, so that a slip in the last cell is not found after a night.
+/// The test options of every cell. They are read before the first run, so errors in the last cell show at once.
 pub struct Live {
     options: Vec<Options>,
 }

@@ -1,4 +1,4 @@
-//! The seam between a campaign and what measures.
+//! The interface between a campaign and the code that measures.
 
 use std::error::Error;
 use std::sync::atomic::AtomicBool;
@@ -9,17 +9,17 @@ use unbloat_units::Delta;
 /// What one run found.
 pub struct Came {
     pub readings: Vec<Reading>,
-    /// Why it may not be believed, and what it lacks, a sentence each.
+    /// Warnings and limitations, one sentence each.
     pub notes: Vec<String>,
     pub tables: Vec<(Table, Rows)>,
 }
 
 /// Measures cells.
 pub trait Measure {
-    /// How long a run of it takes, hooks and pauses aside.
+    /// Duration of one run, without hooks and pauses.
     fn lasts(&self, cell: &Cell) -> Delta;
 
-    /// One run; `tell` is called with how far it is. None: it was stopped, and there is nothing to keep.
+    /// Measures one run and reports progress to `tell`. None: the run was stopped and has no result.
     fn measure(
         &mut self,
         cell: &Cell,

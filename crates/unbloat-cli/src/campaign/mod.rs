@@ -1,4 +1,4 @@
-//! `unbloat campaign`: many tests by one file, taken up again where they were left, and one report.
+//! `unbloat campaign`: runs the tests of a file, resumes after interruptions, and writes one report.
 
 mod args;
 mod folder;
@@ -40,31 +40,31 @@ pub enum CommandError {
         cell: String,
         error: settings::SettingsError,
     },
-    #[error(
-        "this campaign runs commands on this machine:\n{0}give --run-commands if they are what you want"
-    )]
+    #[error("this campaign runs commands on this machine:\n{0}pass --run-commands to allow them")]
     Commands(String),
-    #[error("the command {command:?} {why}; nothing is measured without it")]
+    #[error("the command {command:?} {why}; fix it, then run the campaign again")]
     Hook { command: String, why: String },
-    #[error("{folder} cannot be used: {error}")]
+    #[error("cannot use the folder {folder}: {error}")]
     Folder {
         folder: PathBuf,
         error: std::io::Error,
     },
     #[error(transparent)]
     Token(#[from] crate::token::TokenError),
-    #[error("another unbloat measures into {0}")]
+    #[error(
+        "the folder {0} is in use by another unbloat process; wait for its end, or give another --out"
+    )]
     Busy(PathBuf),
-    #[error("{run}: {error}; what was measured before is kept, call again to go on")]
+    #[error("{run}: {error}; finished runs are kept: run the same command again to continue")]
     Measure {
         run: String,
         error: Box<dyn std::error::Error + Send + Sync>,
     },
     #[error(
-        "the next run is of {0}, which is changed by hand, and nobody can be asked: standard input is no terminal. Give --only {0} once it is so"
+        "the next run needs {0}, and standard input is not a terminal for the prompt; set this up, then run again with --only NAME=VALUE for each"
     )]
     ByHand(String),
-    #[error("Ctrl-C cannot be caught: {0}")]
+    #[error("cannot install the Ctrl-C handler: {0}")]
     Signal(#[from] ctrlc::Error),
     #[error(transparent)]
     Run(#[from] RunError),
@@ -116,7 +116,7 @@ fn read(args: &Args) -> Result<Campaign, CommandError> {
     Campaign::parse(&text).map_err(|error| CommandError::Campaign { file, error })
 }
 
-/// Always the same for one file: what was begun there is gone on with.
+/// The folder depends only on the file's name, so a second call continues the campaign.
 fn place(args: &Args) -> PathBuf {
     let stem = args
         .campaign

@@ -1,9 +1,9 @@
-//! From what a test found to the numbers that a campaign compares.
+//! Converts the findings of a test to the numbers that a campaign compares.
 
 use unbloat_campaign::Reading;
 use unbloat_test::{Direction, Findings, LoadFindings, Measured};
 
-/// Mean round trip under a load less the idle median.
+/// Mean round-trip time under load minus the idle median.
 pub const ADDED_MEAN: &str = "added_mean_ms";
 
 pub fn readings(measured: &Measured, found: &Findings) -> Vec<Reading> {
@@ -20,7 +20,7 @@ pub fn readings(measured: &Measured, found: &Findings) -> Vec<Reading> {
     for load in &found.loads {
         of_load(load, &mut list);
     }
-    // What is graded; a run that has no grade has none.
+    // The graded values; a run without a grade has none.
     let graded = found
         .verdict
         .grade

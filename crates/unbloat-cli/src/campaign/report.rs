@@ -1,4 +1,4 @@
-//! One report of all runs that are there: text, tables, one HTML file.
+//! The report of all finished runs: text, tables, one HTML file.
 
 use super::args::Args;
 use super::folder::Folder;
@@ -34,7 +34,7 @@ pub fn make(args: &Args, campaign: &Campaign, folder: &Folder) -> Result<(), Com
     Ok(())
 }
 
-/// Puts the report where an older one may be. It can be made again at any time, so it is no loss if this ends in the middle.
+/// Replaces an older report. Not atomic: the report can be created again at any time.
 fn replace(place: &Path, info: &RunInfo, all: &[(Table, Rows)]) -> Result<(), CommandError> {
     if place.exists() {
         std::fs::remove_dir_all(place).map_err(OutputError::Write)?;
@@ -68,7 +68,7 @@ fn info(args: &Args, campaign: &Campaign, runs: &[Run]) -> RunInfo {
     info
 }
 
-/// Those of a sweep, so that whatever reads sweeps reads campaigns; and medians.
+/// The tables of a sweep, so that readers of sweeps can read campaigns, and a table of medians.
 fn tables(campaign: &Campaign, found: &[Finding], runs: &[Run]) -> Vec<(Table, Rows)> {
     let cells = campaign.cells();
     let [averages, results, points, ..] = experiment::tables();
@@ -121,7 +121,7 @@ fn tables(campaign: &Campaign, found: &[Finding], runs: &[Run]) -> Vec<(Table, R
     ]
 }
 
-/// `up.call`: the call while the path was loaded upwards.
+/// For example `up.call`: the call during upload load.
 fn subject(load: &str, subject: &str) -> String {
     format!("{load}.{subject}")
 }

@@ -1,4 +1,4 @@
-//! From a cell's settings to a test's options.
+//! Converts a cell's settings to the options of a test.
 
 use std::path::PathBuf;
 use unbloat_apps::{App, ChoiceError};
@@ -9,9 +9,9 @@ use unbloat_test::{Options, Plan, Target, TargetError, Trust};
 pub enum SettingsError {
     #[error("server: {0}")]
     Server(#[from] TargetError),
-    #[error("pin: 64 hexadecimal digits are wanted, as unbloat serve prints them")]
+    #[error("pin: expected 64 hexadecimal digits, as `unbloat serve` prints them")]
     Pin,
-    #[error("echo: HOST:PORT is wanted")]
+    #[error("echo: expected HOST:PORT")]
     Echo,
     #[error("workloads: {0}")]
     Workload(#[from] ChoiceError),
@@ -48,8 +48,8 @@ pub fn options(settings: &Settings, token: Option<String>) -> Result<Options, Se
     Ok(options)
 }
 
-/// The stages that are wanted, after an idle one. Applications do not run in that one, so they get another: how it goes for them without
-/// load is what they are compared with.
+/// The requested stages, after an idle one. Applications do not run in the first idle stage, so a second one measures them without load
+/// for comparison.
 fn plan(settings: &Settings, has_apps: bool) -> Plan {
     let stack = match settings.stack {
         Some(Stack::AsIs) => unbloat_test::Stack::AsIs,

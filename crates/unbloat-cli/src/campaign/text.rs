@@ -1,4 +1,4 @@
-//! The report as text: a line for each combination and load, a column for each number.
+//! The report as text: one line per combination and load, one column per number.
 
 use super::measure::Measure;
 use super::readings::ADDED_MEAN;
@@ -9,7 +9,7 @@ use unbloat_campaign::{Campaign, Finding, Job, Run};
 use unbloat_responsiveness::letter;
 use unbloat_units::{Delta, Rate};
 
-/// What is shown unless the campaign says otherwise, as far as it is there.
+/// Columns shown if the campaign does not choose any, as far as they have values.
 const HEADLINES: [&str; 22] = [
     "all.rtt_p50_ms",
     "down.delivered_bps",
@@ -37,7 +37,7 @@ const HEADLINES: [&str; 22] = [
 
 const LOADS: [&str; 4] = ["idle", "down", "up", "both"];
 
-/// What is left in its order, and how long that takes.
+/// The missing runs in order, with their duration.
 pub fn order(campaign: &Campaign, left: &[Job], measure: &impl Measure) -> String {
     let cells = campaign.cells();
     let mut text = String::new();
@@ -72,17 +72,17 @@ fn hours(span: Delta) -> String {
     }
 }
 
-/// Medians, with least and greatest where repeats differ.
+/// Medians, with minimum and maximum where repeats differ.
 pub fn text(campaign: &Campaign, found: &[Finding], runs: &[Run], foreign: usize) -> String {
     let mut text = String::new();
     if !campaign.name.is_empty() {
         let _ = writeln!(text, "{}\n{}\n", campaign.name, campaign.about.trim());
     }
     match found.is_empty() {
-        true => text += "Nothing is measured yet.\n",
+        true => text += "No run is finished yet.\n",
         false => {
             let _ = writeln!(text, "{}\n", table(campaign, found));
-            text += "Medians over repeats, in brackets the least and the greatest.\n";
+            text += "Medians over repeats; minimum and maximum in brackets.\n";
             text += &grades(campaign, found);
         }
     }
@@ -104,7 +104,7 @@ pub fn text(campaign: &Campaign, found: &[Finding], runs: &[Run], foreign: usize
     text
 }
 
-/// A line for each combination, by the medians of its runs: the grade of a verdict, over several.
+/// One line per combination: the grade of a verdict, from the medians over its runs.
 fn grades(campaign: &Campaign, found: &[Finding]) -> String {
     let mut text = String::new();
     for cell in campaign.cells() {
@@ -145,7 +145,7 @@ fn notes(runs: &[Run]) -> Vec<(&str, usize)> {
     notes
 }
 
-/// Names of the numbers that are shown, in their order.
+/// Names of the shown columns, in order.
 pub fn columns(campaign: &Campaign, found: &[Finding]) -> Vec<String> {
     let mut known: Vec<(String, &Finding)> = Vec::new();
     for finding in found {
@@ -175,10 +175,10 @@ pub fn columns(campaign: &Campaign, found: &[Finding]) -> Vec<String> {
 
 /// One line of the report.
 pub struct Line {
-    /// Of each axis with several values, then the load.
+    /// The value on each axis that has several, then the load.
     pub labels: Vec<String>,
     pub runs: usize,
-    /// Of each column: median, and where repeats differ least and greatest.
+    /// For each column the median, with minimum and maximum where repeats differ.
     pub values: Vec<Option<String>>,
 }
 
@@ -286,7 +286,7 @@ fn number(metric: &str, value: f64) -> String {
     }
 }
 
-/// To three digits: more is not measured.
+/// Rounds to three significant digits, the precision of the measurement.
 fn round(value: f64) -> f64 {
     if value <= 0.0 {
         return 0.0;

@@ -1,4 +1,4 @@
-//! Measuring what is left.
+//! Measures the missing runs.
 
 use super::CommandError;
 use super::folder::Folder;
@@ -24,7 +24,7 @@ pub struct Work<'a> {
 }
 
 impl Work<'_> {
-    /// Does all of it; whether it was stopped before its end. A run that was stopped is not kept: it will be made anew.
+    /// Measures all jobs; returns whether it was stopped early. A stopped run is not kept; it is measured again next time.
     pub fn all(&self, jobs: &[Job], measure: &mut impl Measure) -> Result<bool, CommandError> {
         let cells = self.campaign.cells();
         let bar = self.bar(jobs.len() as u64);
@@ -55,7 +55,7 @@ impl Work<'_> {
         Ok(false)
     }
 
-    /// With the user's commands around it. They end what they began however the run went.
+    /// Measures one run between the user's commands. The `after` commands run even if the measurement fails.
     fn one(
         &self,
         cell: &Cell,
@@ -74,7 +74,7 @@ impl Work<'_> {
         undone.and(Ok(came))
     }
 
-    /// Asks for what somebody has to change, unless the call itself says how it is.
+    /// Asks the user to change manual labels, unless --only already fixes them.
     fn change_by_hand(
         &self,
         cell: &Cell,
@@ -98,8 +98,8 @@ impl Work<'_> {
             return Err(CommandError::ByHand(words));
         }
         bar.suspend(|| {
-            note!("Next is {words}. Press Enter once it is so (Ctrl-C: later).");
-            // Whatever is typed: the terminal's end counts as Enter, and Ctrl-C is looked for by the caller.
+            note!("Next: {words}. Set this up, then press Enter (Ctrl-C: continue later).");
+            // Any input counts, also the end of input. The caller checks for Ctrl-C.
             let _ = stdin().read_line(&mut String::new());
         });
         *at_hand = wanted;

@@ -4,8 +4,7 @@ use std::path::PathBuf;
 use unbloat_compare::Tolerance;
 use unbloat_run::format::FormatKind;
 
-/// Says what differs between two runs, whether it matters, and whether it exceeds the runs' own noise. Any two: before and
-/// after, simulator and lab, model and simulator, one commit and the next.
+/// Compare two runs: show what differs, whether it matters, and whether it exceeds the noise.
 #[derive(clap::Args)]
 #[command(after_help = "\
 Examples:
@@ -14,33 +13,34 @@ Examples:
   unbloat compare runs/main runs/branch --within 'goodput >= -2 %' --within 'mos >= -0.1'
   unbloat compare runs/a runs/b --format html > a-b.html
   unbloat compare runs/a runs/b --format csv --table distributions
-Intervals have 95 % confidence and come from repeats (sim --repeats), from flows, or from blocks of time.
-Exit codes: 0 compared, and within all tolerances; 1 failed, or nothing in common; 2 usage; 4 beyond a tolerance")]
+Runs of analyze, sim, lab run and model can be compared in any combination. Intervals have 95 % confidence and are
+computed from repeats (sim --repeats), flows or blocks of time.
+Exit codes: 0 within all tolerances, 1 failed or nothing in common, 2 usage, 4 a tolerance is exceeded")]
 pub struct Args {
-    /// Folder of the run that is compared with
+    /// Folder of the reference run
     pub a: PathBuf,
 
-    /// Folder of the run that is compared
+    /// Folder of the run to compare with it
     pub b: PathBuf,
 
-    /// How far B may be from A, as 'RESULT [SIGN] AMOUNT [or AMOUNT]': without a sign either way, with < <= > >= as in [score].
-    /// RESULT is METRIC or SUBJECT.METRIC. May be given several times
+    /// Tolerance of B minus A, as 'RESULT [SIGN] AMOUNT [or AMOUNT]': in both directions, or with a sign < <= > >= as in
+    /// [score]. RESULT is METRIC or SUBJECT.METRIC; may be repeated
     #[arg(long, value_name = "TOLERANCE")]
     pub within: Vec<Tolerance>,
 
-    /// Folder for the comparison: page, tables and document; it must not exist
+    /// Folder for the HTML page, the tables and the JSON document; must not exist
     #[arg(long, value_name = "DIR")]
     pub out: Option<PathBuf>,
 
-    /// Print to standard output instead of the short text: json (everything), html (the page), or rows as table, jsonl or csv
+    /// Print this instead of the summary: json (everything), html (the page), or one table as table, jsonl or csv
     #[arg(long, value_name = "FORMAT", value_parser = format)]
     pub format: Option<Format>,
 
-    /// Which rows `--format table`, `jsonl` and `csv` print: quantities, distributions, conditions or judgements
+    /// Table that --format table, jsonl and csv print: quantities, distributions, conditions or judgements
     #[arg(long, default_value = "quantities", requires = "format")]
     pub table: String,
 
-    /// Rows that the short text and `--format table` show
+    /// Maximum number of rows of the summary and of --format table
     #[arg(long, default_value_t = 30)]
     pub rows: usize,
 }
@@ -59,6 +59,6 @@ fn format(name: &str) -> Result<Format, String> {
         "html" => Ok(Format::Html),
         _ => FormatKind::from_name(name)
             .map(Format::Rows)
-            .ok_or_else(|| "there are table, json, jsonl, csv and html".to_owned()),
+            .ok_or_else(|| "expected table, json, jsonl, csv or html".to_owned()),
     }
 }

@@ -1,4 +1,4 @@
-//! From a run's folder to what can be compared of it.
+//! Reads from a run's folder what can be compared.
 
 use super::SideBySideError;
 use serde_json::Value;
@@ -9,7 +9,7 @@ use unbloat_run::{Clock, RunInfo, RunReader, Status};
 use unbloat_summary::{DirectionVerdict, Verdict, VerdictKind};
 use unbloat_units::Delta;
 
-/// Options that tell of results, or of what stands elsewhere.
+/// Options that are results or repeat information found elsewhere.
 const NO_SETTINGS: [&str; 6] = [
     "set",
     "points",
@@ -19,7 +19,7 @@ const NO_SETTINGS: [&str; 6] = [
     "lab.trustworthy",
 ];
 
-/// Sentences about damage that are told.
+/// Maximum number of reported damage sentences.
 const MOST_WARNINGS: usize = 5;
 
 pub fn load(dir: &Path) -> Result<Run, SideBySideError> {
@@ -42,7 +42,7 @@ pub fn load(dir: &Path) -> Result<Run, SideBySideError> {
     }
 }
 
-/// Hands a table's wanted columns over in pieces; nothing if the run does not have it.
+/// Passes the required columns of a table in batches; nothing if the run does not have the table.
 fn add(
     reader: &RunReader,
     collector: &mut Collector,
@@ -81,7 +81,7 @@ fn names(reader: &RunReader) -> String {
     names.join(", ")
 }
 
-/// Results of scenarios leave the warm-up out: so do their series here.
+/// Results of scenarios exclude the warm-up, so their series must exclude it here too.
 fn warm_ns(info: &RunInfo) -> i64 {
     let text = info.options.get("scenario.warmup").and_then(Value::as_str);
     let span = text.and_then(|text| text.parse::<Delta>().ok());
@@ -108,7 +108,7 @@ fn facts(dir: &Path, info: &RunInfo) -> Result<Facts, SideBySideError> {
     })
 }
 
-/// Zero where no queue stood, nothing where that is not known.
+/// Zero if there was no standing queue, `None` if unknown.
 fn standing_ms(direction: &DirectionVerdict) -> Option<f64> {
     match direction.kind {
         VerdictKind::Bloated | VerdictKind::Slight => direction.standing_p50_ms,
@@ -164,14 +164,14 @@ fn plain(value: &Value) -> String {
     }
 }
 
-/// What makes the run less than whole.
+/// Reasons why the run is incomplete.
 fn warnings(info: &RunInfo) -> Vec<String> {
     let status = match info.status {
         Status::Complete => None,
         Status::Interrupted => Some("was stopped before its end.".to_owned()),
-        Status::Damaged => {
-            Some("its input was cut or corrupt; it holds what came before the damage.".to_owned())
-        }
+        Status::Damaged => Some(
+            "its input was cut or corrupt; it covers only the part before the damage.".to_owned(),
+        ),
     };
     let lost = (info.lost_packets > 0).then(|| {
         format!(

@@ -1,4 +1,4 @@
-//! `unbloat compare`: two runs side by side.
+//! `unbloat compare`: compares two runs.
 
 mod args;
 mod load;
@@ -17,7 +17,7 @@ use unbloat_compare::{CompareError, Comparison, Overall, all_rows, compare};
 use unbloat_report::{ReportError, comparison_headline, comparison_text, render_comparison};
 use unbloat_run::{Clock, Input, RunError, RunInfo};
 
-/// What is written beside the tables.
+/// Files written in addition to the tables.
 const PAGE: &str = "compare.html";
 const DOCUMENT: &str = "compare.json";
 
@@ -27,18 +27,18 @@ pub enum SideBySideError {
     Run(#[from] RunError),
     #[error("{run}: {error}", run = .run.display())]
     Compare { run: PathBuf, error: CompareError },
-    #[error("{run}: the verdict in run.json cannot be read ({error}); make the run anew with this version", run = .run.display())]
+    #[error("{run}: cannot read the verdict in run.json: {error}; create the run again with this version", run = .run.display())]
     Verdict {
         run: PathBuf,
         error: serde_json::Error,
     },
-    #[error("{run}: nothing in this run can be compared; it has the tables {tables}", run = .run.display())]
+    #[error("{run}: no table of this run can be compared; it has {tables}", run = .run.display())]
     Empty { run: PathBuf, tables: String },
     #[error(transparent)]
     Output(#[from] OutputError),
     #[error(transparent)]
     Report(#[from] ReportError),
-    #[error("writing failed: {0}")]
+    #[error("cannot write the comparison: {0}")]
     Write(#[from] std::io::Error),
 }
 
@@ -77,7 +77,7 @@ fn print(args: &Args, comparison: &Comparison) -> Result<(), SideBySideError> {
     Ok(out.flush()?)
 }
 
-/// All of it as one object, see docs/compare.md.
+/// The comparison as one JSON object; see docs/compare.md.
 fn document(comparison: &Comparison) -> Result<Value, SideBySideError> {
     let mut document = json!({ "headline": comparison_headline(comparison) });
     let rest = serde_json::to_value(comparison).map_err(std::io::Error::from)?;
@@ -87,7 +87,7 @@ fn document(comparison: &Comparison) -> Result<Value, SideBySideError> {
     Ok(document)
 }
 
-/// A run of its own: tables, the page and the document.
+/// Writes a run folder with tables, page and document.
 fn write_folder(args: &Args, dir: &Path, comparison: &Comparison) -> Result<(), SideBySideError> {
     let mut info = RunInfo::new(
         "unbloat compare",

@@ -1,4 +1,4 @@
-//! `unbloat demo`: once round the loop, on an emulated path of this machine.
+//! `unbloat demo`: test, fix and second test over an emulated path on this machine.
 
 use crate::exit::Exit;
 use crate::lab::{ShellError, behind};
@@ -14,20 +14,21 @@ use std::process::{Child, ChildStdout, Command, Stdio};
 use unbloat_lab::{LabError, Shell};
 use unbloat_undo::UndoError;
 
-/// The recorded downlink of an LTE network (see traces/README.md), as it is.
+/// An unmodified recording of the downlink of an LTE network (see traces/README.md).
 const TRACE: &[u8] = include_bytes!("../../../../traces/mahimahi/Verizon-LTE-short.down.gz");
 const PORTS: [u16; 2] = [4043, 2112];
 
-/// Shows the whole loop in about a minute: a test over a recorded LTE path, its verdict, a cure, the same test again. Needs root.
+/// Test, fix and test again over an emulated LTE path on this machine (needs root, about a minute).
 ///
-/// All of it is on this machine: the path lies between two networks that are made for it and go with it.
+/// Server and client both run on this machine, with the emulated path between them. The network devices and namespaces that this needs
+/// are temporary.
 #[derive(clap::Args)]
 #[command(after_help = "\
 Examples:
   unbloat demo
   unbloat demo --out runs/demo")]
 pub struct Args {
-    /// Keep both runs and their comparison in this folder [default: runs/DATE-demo]
+    /// Folder for both runs and their comparison [default: runs/DATE-demo]
     #[arg(long, value_name = "DIR")]
     out: Option<PathBuf>,
 }
@@ -40,9 +41,9 @@ pub enum DemoError {
     Lab(#[from] LabError),
     #[error(transparent)]
     Output(#[from] OutputError),
-    #[error("this program cannot be started again: {0}")]
+    #[error("cannot start another unbloat process: {0}")]
     Start(#[source] io::Error),
-    #[error("the server of the demo ended before it listened")]
+    #[error("the demo's server ended before it accepted connections")]
     Server,
     #[error("cannot write {path}: {source}", path = path.display())]
     Write { path: PathBuf, source: io::Error },
@@ -58,7 +59,7 @@ pub fn run(args: &Args) -> Result<Exit, DemoError> {
     let trace = out.join("lte.down.gz");
     std::fs::write(&trace, TRACE).map_err(writing(&trace))?;
     let trace = trace.display().to_string();
-    // A steady uplink: the second test meets another part of the recording, and only one direction is to differ for that.
+    // The uplink is steady, because the second test meets another part of the recording; only one direction should differ for that reason.
     let path = [
         "shell",
         "--down",
@@ -74,11 +75,11 @@ pub fn run(args: &Args) -> Result<Exit, DemoError> {
         "--",
         "nothing",
     ];
-    // Before there are threads.
+    // Must run before the first thread.
     let _guard = recovery::guarded()?;
     let shell = behind(&path)?;
     note!(
-        "unbloat: a recorded LTE downlink behind a buffer of 1 MB, 10 Mbit/s up behind one of 400 kB, between two networks of this machine"
+        "unbloat: emulated path on this machine: LTE recording with a 1 MB buffer (downlink), 10 Mbit/s with a 400 kB buffer (uplink)"
     );
     let server = Server::start(&shell)?;
     let status = shell
@@ -86,7 +87,8 @@ pub fn run(args: &Args) -> Result<Exit, DemoError> {
         .args(["fix", &server.name, "--pin", &server.fingerprint, "--yes"])
         .args(["--congestion-control", "cubic", "--flows", "4"])
         .args(["--stages", "2s,10s,8s,0s"])
-        // Acknowledgements come back over a radio that stops for a tenth of a second at a time: uploads of CoDel's 5 ms lose a fifth there.
+        // Acknowledgements return over a radio that pauses for 100 ms at a time. With CoDel's target of 5 ms, uploads lose a fifth of
+        // their throughput there.
         .args(["--qdisc", "fifo"])
         .arg("--out")
         .arg(&out)
@@ -106,16 +108,16 @@ fn writing(path: &Path) -> impl FnOnce(io::Error) -> DemoError {
     |source| DemoError::Write { path, source }
 }
 
-/// The other end of the test, before the path.
+/// The server of the test, on the far side of the path.
 struct Server {
     child: Child,
     name: String,
     fingerprint: String,
-    /// Read no further, and open, so that it can write.
+    /// Kept open and not read any further, so that the server can write.
     _said: BufReader<ChildStdout>,
 }
 
-/// What a server says when it listens.
+/// What a server prints when it listens.
 #[derive(Deserialize)]
 struct Said {
     fingerprint: String,
@@ -155,7 +157,7 @@ impl Server {
     }
 }
 
-/// It does not outlast a demo that is killed.
+/// Ends the server when the demo is killed.
 fn end_with_parent() -> io::Result<()> {
     // SAFETY: the call concerns the calling process alone.
     match unsafe { libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL) } {
@@ -171,7 +173,7 @@ impl Drop for Server {
     }
 }
 
-/// Both runs in one page, if there are two.
+/// Writes one page that compares both runs, if there are two.
 fn compare(out: &Path) -> Result<(), DemoError> {
     let [before, after] = ["before", "after"].map(|name| out.join(name));
     if !after.exists() {
@@ -187,7 +189,7 @@ fn compare(out: &Path) -> Result<(), DemoError> {
         .status()
         .map_err(DemoError::Start)?;
     if status.success() {
-        print::line(format_args!("Both in one page: {}", page.display()))?;
+        print::line(format_args!("Comparison of both tests: {}", page.display()))?;
     }
     Ok(())
 }

@@ -1,4 +1,4 @@
-//! What is asked for.
+//! Options of `unbloat drwa`.
 
 use std::ffi::OsString;
 use std::time::Duration;
@@ -6,10 +6,10 @@ use unbloat_tcp::receive_window::{Config, drwa, rledbat};
 use unbloat_units::{Bytes, Delta};
 use unbloat_window::{Options, Whose};
 
-/// Holds the receive windows of this host's downloads, so that they do not fill the buffers before it.
+/// Limit the receive windows of TCP downloads to keep queues in front of this host short.
 ///
-/// Of all TCP connections that begin in a control group while this runs, by a BPF program: nothing of it stays when this ends or
-/// is killed, and windows are let go.
+/// A BPF program controls all TCP connections that start in a control group while the command runs. When the command ends or is
+/// killed, the program is removed and the windows are no longer limited.
 #[derive(clap::Args)]
 #[command(after_help = "\
 Examples:
@@ -18,75 +18,75 @@ Examples:
   unbloat drwa --cgroup / --json | jq '.flows[] | [.remote, .window_bytes, .rtt_ms]'
   unbloat drwa --router br-lan
   unbloat drwa --policy rledbat --target '30 ms' --run apt-get upgrade
-What the law does and what it cannot is told in docs/drwa.md.")]
+docs/drwa.md describes the control law and its limitations.")]
 pub struct Args {
-    /// Connections of this control group (v2, as in /proc/PID/cgroup) and those below it; / is everything
+    /// Control connections of this control group (v2, as in /proc/PID/cgroup) and those below it; / is everything
     #[arg(long, value_name = "NAME", required_unless_present_any = ["run", "router"])]
     pub cgroup: Option<String>,
 
-    /// Only connections from or to this port; may be repeated
+    /// Control only connections from or to this port; may be repeated
     #[arg(long, value_name = "N")]
     port: Vec<u16>,
 
-    /// Only what is received by this device
+    /// Control only connections that this device receives
     #[arg(long, value_name = "NAME")]
     interface: Option<String>,
 
-    /// Lower the windows that hosts behind this device offer, on their router; none is ever made larger
+    /// Lower, on a router, the windows offered by the hosts behind this device; windows are never raised
     #[arg(long, value_name = "DEVICE", conflicts_with_all = ["cgroup", "run", "interface"])]
     pub router: Option<String>,
 
-    /// By which law
+    /// Control law
     #[arg(long, value_enum, default_value_t = Policy::Drwa)]
     policy: Policy,
 
-    /// DRWA: how many times the least round-trip time is aimed at, in steps of an eighth [default: 2, and 2.5 with a sender that
-    /// does not use what it is offered; as published 3]
+    /// DRWA: target round-trip time as a multiple of the minimum, in steps of 1/8 [default: 2; 2.5 for a sender that does not use
+    /// the offered window; 3 with --as-published]
     #[arg(long, value_name = "X", value_parser = lambda)]
     lambda: Option<f64>,
 
-    /// DRWA: weight of what was known, in steps of an eighth
+    /// DRWA: weight of the previous estimate, in steps of 1/8
     #[arg(long, value_name = "X", default_value_t = 0.875, value_parser = alpha)]
     alpha: f64,
 
-    /// DRWA: how often all flows empty the queue together to see the least round-trip time; 0: never
+    /// DRWA: interval at which all flows drain the queue to measure the minimum round-trip time; 0: never
     #[arg(long, value_name = "TIME", default_value = "10 s", value_parser = span)]
     dip_every: Delta,
 
-    /// DRWA: segments that are added to what the law offers, so that flows come to even shares
+    /// DRWA: segments added to the window, for equal shares of the flows
     #[arg(long, value_name = "N", default_value_t = 6)]
     extra_segments: u16,
 
-    /// DRWA without what was added to it: one lambda, no dips, no eager growth, no extra segments
+    /// DRWA as published, without additions: one lambda, no dips, no eager growth, no extra segments
     #[arg(long)]
     as_published: bool,
 
-    /// rLEDBAT: queueing delay that is aimed at
+    /// rLEDBAT: target queueing delay
     #[arg(long, value_name = "TIME", default_value = "60 ms", value_parser = span)]
     target: Delta,
 
-    /// Never more than this
+    /// Maximum window
     #[arg(long, value_name = "SIZE", default_value = "3 MiB", value_parser = size)]
     max: Bytes,
 
-    /// Print a line of JSON for each look; what the command prints goes to standard error then
+    /// Print one JSON line per interval; the output of COMMAND then goes to standard error
     #[arg(long)]
     pub json: bool,
 
-    /// Time from one look to the next, from 100 ms to an hour
+    /// Interval between reports, 100 ms to 1 h
     #[arg(long, value_name = "TIME", default_value = "1 s", value_parser = interval)]
     interval: Delta,
 
-    /// End after so many seconds
+    /// Stop after N seconds
     #[arg(long, value_name = "N")]
     pub seconds: Option<f64>,
 
-    /// Run this in a control group of its own, and end with it
+    /// Run COMMAND in its own control group, and end with it
     #[arg(long, value_name = "COMMAND", num_args = 1.., allow_hyphen_values = true, conflicts_with = "cgroup")]
     pub run: Vec<OsString>,
 }
 
-/// As it is without options.
+/// The default options.
 pub fn standard() -> Options {
     #[derive(clap::Parser)]
     struct Alone {
@@ -149,7 +149,7 @@ impl Args {
         }
     }
 
-    /// With extra segments a window reaches as far with less.
+    /// With extra segments, a smaller lambda suffices.
     fn usual_lambda(&self) -> u32 {
         if self.as_published {
             drwa::Params::default().lambda_eighths
@@ -163,7 +163,7 @@ impl Args {
     }
 }
 
-/// For senders that do not use what they are offered, unless lambda is larger: chosen with BBR on recorded links (docs/drwa.md).
+/// Lambda for senders that do not use the offered window, unless `lambda` is larger. Chosen with BBR on recorded links (docs/drwa.md).
 const LAMBDA_UNFILLED_EIGHTHS: u32 = 20;
 
 fn eighths(value: f64) -> u32 {
@@ -175,7 +175,7 @@ fn number(text: &str, least: f64, most: f64) -> Result<f64, String> {
     if (least..=most).contains(&value) {
         return Ok(value);
     }
-    Err(format!("it is from {least} to {most}"))
+    Err(format!("expected a number from {least} to {most}"))
 }
 
 fn lambda(text: &str) -> Result<f64, String> {
@@ -195,7 +195,7 @@ fn span(text: &str) -> Result<Delta, String> {
     if (Delta::ZERO..=Delta::secs(86_400)).contains(&span) {
         return Ok(span);
     }
-    Err("it is from 0 to a day".to_owned())
+    Err("expected a time from 0 to 1 day".to_owned())
 }
 
 fn size(text: &str) -> Result<Bytes, String> {
@@ -203,7 +203,7 @@ fn size(text: &str) -> Result<Bytes, String> {
     if (Bytes::new(4_096)..=Bytes::mib(1_024)).contains(&size) {
         return Ok(size);
     }
-    Err("it is from 4,096 B to 1 GiB".to_owned())
+    Err("expected a size from 4,096 B to 1 GiB".to_owned())
 }
 
 fn interval(text: &str) -> Result<Delta, String> {
@@ -211,5 +211,5 @@ fn interval(text: &str) -> Result<Delta, String> {
     if (Delta::ms(100)..=Delta::secs(3_600)).contains(&span) {
         return Ok(span);
     }
-    Err("it is from 100 ms to 1 h".to_owned())
+    Err("expected a time from 100 ms to 1 h".to_owned())
 }

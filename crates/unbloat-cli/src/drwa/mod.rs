@@ -1,4 +1,4 @@
-//! `unbloat drwa`: receive windows of a control group, held by a law.
+//! `unbloat drwa`: controls the receive windows of a control group.
 
 mod args;
 mod text;
@@ -18,22 +18,22 @@ use std::thread::sleep;
 use std::time::{Duration, Instant};
 use unbloat_window::{Cgroup, Flow, Hold, Router, WindowError, guard, own_name};
 
-/// How often it is asked whether to stop.
+/// Interval at which the loop checks whether to stop.
 const NAP: Duration = Duration::from_millis(50);
-/// For a command to end when it is asked to.
+/// Time that a command has to end after SIGTERM.
 const GRACE: Duration = Duration::from_secs(2);
 
 #[derive(Debug, thiserror::Error)]
 pub enum CommandError {
     #[error(transparent)]
     Window(#[from] WindowError),
-    #[error("the process that lets windows go cannot be made: {0}")]
+    #[error("cannot start the process that releases the windows if this one is killed: {0}")]
     Guard(#[source] io::Error),
-    #[error("Ctrl-C cannot be caught: {0}")]
+    #[error("cannot install the Ctrl-C handler: {0}")]
     Signal(#[from] ctrlc::Error),
-    #[error("{command:?} cannot be run: {source}")]
+    #[error("cannot run {command:?}: {source}")]
     Run { command: String, source: io::Error },
-    #[error("writing failed: {0}")]
+    #[error("input or output failed: {0}")]
     Write(#[from] io::Error),
     #[error(transparent)]
     Print(#[from] PrintError),
@@ -54,7 +54,7 @@ pub fn run(args: &Args) -> Result<Exit, CommandError> {
     let is_own = args.cgroup.is_none();
     let held = hold(args, group, is_own);
     if held.is_err() && is_own {
-        // What failed is told; that nobody is left in the group is all there is to do.
+        // The error is already reported; only the control group is left to remove.
         sweep_own();
     }
     held
@@ -69,7 +69,7 @@ fn sweep_own() {
 fn hold(args: &Args, group: Cgroup, is_own: bool) -> Result<Exit, CommandError> {
     group.claim()?;
     let mut hold = Hold::begin(&group, &args.options())?;
-    // Before there is another thread.
+    // Must run before a second thread exists.
     let guard = guard(&mut hold, &group, is_own).map_err(CommandError::Guard)?;
     let stop = stop_on_ctrl_c()?;
     let mut child = match args.run.is_empty() {
@@ -106,7 +106,7 @@ fn stderr_again() -> io::Result<std::os::fd::OwnedFd> {
 
 type Flows<'a> = &'a dyn Fn() -> Result<Vec<Flow>, WindowError>;
 
-/// Looks until there is a reason to end.
+/// Reports the flows until there is a reason to end.
 fn look(
     args: &Args,
     flows: Flows<'_>,
@@ -139,7 +139,7 @@ fn look(
     }
 }
 
-/// What a shell would say of it.
+/// The exit code that a shell would report.
 fn ended(status: ExitStatus) -> Exit {
     let by_signal = status.signal().map(|signal| 128 + signal);
     Exit::Of(status.code().or(by_signal).map_or(1, |code| code as u8))
@@ -147,7 +147,7 @@ fn ended(status: ExitStatus) -> Exit {
 
 fn end(child: &mut Child) {
     if let Ok(None) = child.try_wait() {
-        // SAFETY: it is our child, and not yet waited for.
+        // SAFETY: it is our child and has not been waited for.
         unsafe { libc::kill(child.id() as i32, libc::SIGTERM) };
     }
     let begun = Instant::now();
@@ -158,7 +158,7 @@ fn end(child: &mut Child) {
     let _ = child.wait();
 }
 
-/// Lines of JSON, a table that is drawn again and again, or one at the end.
+/// JSON lines, a table that is redrawn on a terminal, or one table at the end.
 struct View {
     is_json: bool,
     term: Term,
@@ -174,11 +174,11 @@ impl View {
         }
     }
 
-    /// Whether anybody still reads it.
+    /// Returns whether the output still has a reader.
     fn show(&mut self, flows: &[Flow], is_last: bool) -> Result<bool, CommandError> {
         if self.is_json {
             return match print::line(text::line(flows)) {
-                // The windows are let go in order, as at any end.
+                // Not an error: the windows are released as at any end.
                 Err(_) if print::reader_is_gone() => Ok(false),
                 written => Ok(written.map(|()| true)?),
             };

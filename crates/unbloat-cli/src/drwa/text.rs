@@ -1,4 +1,4 @@
-//! Flows as a table, and as a line of JSON.
+//! Flows as a table and as a JSON line.
 
 use comfy_table::{CellAlignment, Table, presets};
 use serde::Serialize;
@@ -60,7 +60,7 @@ struct FlowLine {
     is_dipping: bool,
 }
 
-/// Fields are those of [`Flow`], with their units.
+/// The fields of [`Flow`], with units.
 pub fn line(flows: &[Flow]) -> String {
     let line = Line {
         flows: flows.iter().map(flow_line).collect(),

@@ -1,4 +1,4 @@
-//! Options of whatever runs a scenario.
+//! Options of all commands that run scenarios.
 
 use crate::analyze::parse_format;
 use std::path::PathBuf;
@@ -9,50 +9,49 @@ pub struct Common {
     /// Scenario file (TOML)
     pub scenario: PathBuf,
 
-    /// Put another value in place; an array is swept over where the key takes a single value. May be given several times
+    /// Set a key to another value; an array makes a sweep if the key takes a single value; may be repeated
     #[arg(long, value_name = "KEY=VALUE")]
     pub set: Vec<String>,
 
-    /// Seed of the first repeat; the others count on from it [default: the scenario's]
+    /// Seed of the first repeat; the following repeats use the next numbers [default: the scenario's]
     #[arg(long)]
     pub seed: Option<u64>,
 
-    /// Runs of each point, with a seed each [default: the scenario's]
+    /// Number of runs of each point, each with its own seed [default: the scenario's]
     #[arg(long, value_parser = clap::value_parser!(u32).range(1..))]
     pub repeats: Option<u32>,
 
-    /// Results to show for each point, as SUBJECT.METRIC, with commas
+    /// Results to show for each point, as SUBJECT.METRIC, comma-separated
     #[arg(long, value_name = "RESULTS", value_delimiter = ',')]
     pub show: Vec<String>,
 
-    /// Folder for the run; it must not exist [default: an unused name in runs/]
+    /// Folder for the run; must not exist [default: an unused name in runs/]
     #[arg(long, value_name = "DIR")]
     pub out: Option<PathBuf>,
 
-    /// Write no folder and no report
+    /// Do not write a run folder and report
     #[arg(long, conflicts_with = "out")]
     pub no_run: bool,
 
-    /// Print a table to standard output instead of the results in short: table, json, jsonl or csv;
-    /// no folder is written unless --out is given
+    /// Print a table instead of the summary, as table, json, jsonl or csv; writes a run folder only with --out
     #[arg(long, value_name = "FORMAT", value_parser = parse_format)]
     pub format: Option<FormatKind>,
 
-    /// Which table `--format` prints: averages, results, points, queue_series, window_series ...
+    /// Table that --format prints: averages, results, points, queue_series, window_series ...
     #[arg(long, default_value = "averages", requires = "format")]
     pub table: String,
 
-    /// Rows that `--format table` prints
+    /// Maximum number of rows that --format table prints
     #[arg(long, default_value_t = 40, requires = "format")]
     pub rows: usize,
 
-    /// No progress bar
+    /// Do not show a progress bar
     #[arg(short, long)]
     pub quiet: bool,
 }
 
 impl Common {
-    /// Whether a folder is wanted.
+    /// Whether to write a run folder.
     pub fn writes_run(&self) -> bool {
         !self.no_run && (self.format.is_none() || self.out.is_some())
     }

@@ -1,4 +1,4 @@
-//! All runs of a sweep. What comes out does not depend on how many of them run at a time.
+//! All runs of a sweep. The results do not depend on the number of parallel runs.
 
 use super::input::Plan;
 use super::progress::Progress;
@@ -11,12 +11,12 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use unbloat_outcome::{Judgement, Outcomes, RunResult, judge, results};
 use unbloat_table::{Rows, Table};
 
-/// What came of an experiment, whatever ran it.
+/// The results of an experiment, from the simulator or the lab.
 pub struct Came {
     pub results: Vec<RunResult>,
-    /// What is to be known of the run before it is believed, a sentence each.
+    /// Warnings about the run, one sentence each.
     pub notes: Vec<String>,
-    /// Series, and what else only a single run has.
+    /// Series and other tables that only a single run has.
     pub tables: Vec<(Table, Rows)>,
     /// Conditions, for `run.json`.
     pub facts: Vec<(String, Value)>,
@@ -25,7 +25,7 @@ pub struct Came {
 }
 
 impl Came {
-    /// What all runs have.
+    /// The results that all runs have.
     pub fn of(outcomes: &Outcomes) -> Came {
         Came {
             results: results(outcomes),
@@ -37,7 +37,7 @@ impl Came {
     }
 }
 
-/// One run and what came of it.
+/// One run and its results.
 pub struct Run {
     pub index: usize,
     pub point: usize,
@@ -50,9 +50,9 @@ pub struct Run {
 }
 
 pub struct Campaign {
-    /// In order; without those that Ctrl-C prevented.
+    /// In order, without runs that Ctrl-C prevented.
     pub runs: Vec<Run>,
-    /// Of the only run; of none if there are several.
+    /// The results of the only run; `None` if there are several.
     pub came: Option<Came>,
     pub is_cut: bool,
 }
@@ -104,7 +104,7 @@ impl Campaign {
         judgements.into_iter().all(|judgement| judgement.holds)
     }
 
-    /// What all runs note, once each.
+    /// The notes of all runs, without duplicates.
     pub fn notes(&self) -> Vec<String> {
         let mut told = BTreeSet::new();
         let notes = self.runs.iter().flat_map(|run| &run.notes);

@@ -1,4 +1,4 @@
-//! What `run.json` says of a scenario's run.
+//! The contents of `run.json` for a scenario's run.
 
 use super::campaign::Campaign;
 use super::input::Plan;

@@ -1,4 +1,4 @@
-//! From files and options to what is to be run.
+//! Reads files and options into a plan of runs.
 
 use super::{Common, ExperimentError};
 use flate2::read::MultiGzDecoder;
@@ -10,10 +10,10 @@ use unbloat_scenario::score::{self, Bound};
 use unbloat_scenario::text::{Error, Node, Origin, Value};
 use unbloat_scenario::{Experiment, Sweep, build};
 
-/// Scenarios and traces larger than this are something else.
+/// Maximum size of a scenario or trace; larger files are rejected.
 const MAX_BYTES: u64 = 256 << 20;
 
-/// Everything that a campaign needs; every point was built once, so that faults come before the first run.
+/// Everything that the runs need. Every point has been built once, so errors show before the first run.
 pub struct Plan {
     pub file: PathBuf,
     pub sweep: Sweep,
@@ -21,7 +21,7 @@ pub struct Plan {
     pub points: Vec<Experiment>,
     pub show: Vec<String>,
     pub traces: Vec<PathBuf>,
-    /// Every value of the scenario by its path of keys, without what a sweep varies.
+    /// Every value of the scenario by its key path, except those that a sweep varies.
     pub scenario: Vec<(String, String)>,
 }
 
@@ -30,8 +30,8 @@ impl Plan {
         self.points.len() * self.sweep.repeats as usize
     }
 
-    /// The experiment of a run: its point, with the seed of its repeat. All points have the same seeds, so that they differ by
-    /// what was changed and not by luck.
+    /// The experiment of a run: its point, with the seed of its repeat. All points use the same seeds, so that differences between
+    /// points are not random.
     pub fn experiment(&self, run: usize) -> Experiment {
         let repeats = self.sweep.repeats as usize;
         let mut experiment = self.points[run / repeats].clone();
@@ -61,7 +61,7 @@ pub fn plan(args: &Common) -> Result<Plan, ExperimentError> {
         fault(Error::new(
             Origin::Nowhere,
             "",
-            "this is no text; a scenario is TOML",
+            "the file is not UTF-8 text; give a scenario in TOML",
         ))
     })?;
     let mut scenario = Node::parse(&text).map_err(fault)?;
@@ -83,7 +83,7 @@ pub fn plan(args: &Common) -> Result<Plan, ExperimentError> {
         let point = sweep.point(index).apply(&scenario)?;
         let mut experiment = build(&point, &files)?;
         if !experiment.takes_time() {
-            let message = "the path has neither \"rate\" nor \"delay\": any amount would pass in no time at all";
+            let message = "the path has neither \"rate\" nor \"delay\"; set one of them";
             return Err(Error::new(Origin::Nowhere, "link", message));
         }
         experiment.seed = args.seed.unwrap_or(experiment.seed);
@@ -101,7 +101,7 @@ pub fn plan(args: &Common) -> Result<Plan, ExperimentError> {
     })
 }
 
-/// What holds at every point.
+/// The values that are the same at every point.
 fn fixed(scenario: &Node, sweep: &Sweep) -> Vec<(String, String)> {
     let is_varied = |path: &str| {
         let mut axes = sweep.axes.iter();
@@ -112,7 +112,7 @@ fn fixed(scenario: &Node, sweep: &Sweep) -> Vec<(String, String)> {
     leaves
 }
 
-/// The files that the scenario names.
+/// The trace files of the scenario.
 fn traces(scenario: &Node, folder: &Path) -> Vec<PathBuf> {
     let directions = ["link.down", "link.up"].map(|key| scenario.get(key));
     let hops = directions.into_iter().flatten().flat_map(|direction| {
@@ -126,14 +126,14 @@ fn traces(scenario: &Node, folder: &Path) -> Vec<PathBuf> {
     named.map(|name| folder.join(name)).collect()
 }
 
-/// Opens a plain file: a scenario may be another's, and names files; a pipe among them would be waited for without end.
+/// Opens a regular file. A scenario may come from somebody else, and opening a pipe that it names would block forever.
 fn plain(path: &Path) -> Result<File, std::io::Error> {
     let mut options = File::options();
     let options = options.read(true).custom_flags(libc::O_NONBLOCK);
     let file = options.open(path)?;
     match file.metadata()?.is_file() {
         true => Ok(file),
-        false => Err(std::io::Error::other("it is no plain file")),
+        false => Err(std::io::Error::other("not a plain file")),
     }
 }
 
@@ -152,7 +152,7 @@ fn contents(file: File, path: &Path) -> Result<Vec<u8>, std::io::Error> {
     };
     if size as u64 > MAX_BYTES {
         return Err(std::io::Error::other(format!(
-            "longer than {} MB",
+            "larger than {} MiB",
             MAX_BYTES >> 20
         )));
     }

@@ -1,4 +1,4 @@
-//! Scenarios, whoever runs them: simulator or lab. From file and options to runs, from runs to tables, bounds and a folder.
+//! Runs scenarios in the simulator or the lab: from file and options to runs, and from runs to tables, bounds and a run folder.
 
 mod args;
 mod averages;
@@ -25,9 +25,9 @@ use std::sync::atomic::AtomicBool;
 use unbloat_run::Clock;
 use unbloat_scenario::Experiment;
 
-/// What runs experiments, by its own clock.
+/// Runs experiments, with its own clock.
 pub trait Runner: Sync {
-    /// As the user calls it.
+    /// The command as the user types it.
     fn command(&self) -> &'static str;
 
     /// The first word of the run's folder.
@@ -35,20 +35,20 @@ pub trait Runner: Sync {
 
     fn clock(&self) -> Clock;
 
-    /// Release of the kernel whose TCP it is.
+    /// Release of the kernel whose TCP is used.
     fn kernel(&self) -> Option<String> {
         None
     }
 
-    /// Experiments that may run at the same time.
+    /// Maximum number of parallel experiments.
     fn at_a_time(&self) -> usize;
 
-    /// An experiment takes as long as it says.
+    /// Whether an experiment takes as long as its configured duration.
     fn is_real_time(&self) -> bool {
         false
     }
 
-    /// Runs the experiment of that number. None: it was stopped, and there is nothing to tell of it.
+    /// Runs the experiment with this number. None: it was stopped and has no results.
     fn run(
         &self,
         experiment: &Experiment,
@@ -69,16 +69,16 @@ pub enum ExperimentError {
     Read { file: String, error: std::io::Error },
     #[error(transparent)]
     Output(#[from] OutputError),
-    #[error("cannot watch for Ctrl-C: {0}")]
+    #[error("cannot install the Ctrl-C handler: {0}")]
     Signal(#[from] ctrlc::Error),
     #[error(transparent)]
     Undo(#[from] unbloat_undo::UndoError),
     #[error(
-        "captures are of a single run with a folder: leave out --repeats, [sweep] and arrays in --set, and give --out where --format is given"
+        "captures need a single run with a folder: omit --repeats, [sweep] and arrays in --set, and give --out if --format is given"
     )]
     Captures,
     #[error(
-        "{file}: link.{direction}.queue: the simulator has no kernel and so no {words:?}; run it with unbloat lab run --virtual, or give \"kind\" instead of \"kernel\""
+        "{file}: link.{direction}.queue: the simulator has no kernel to provide {words:?}; use `unbloat lab run --virtual`, or \"kind\" instead of \"kernel\""
     )]
     KernelQueue {
         file: String,
@@ -88,15 +88,15 @@ pub enum ExperimentError {
     #[error(transparent)]
     Guest(#[from] unbloat_guest::GuestError),
     #[error(
-        "time stood still in the guest for {} s, {at} after the beginning: something in it waits by spinning", patience.as_secs()
+        "virtual time in the guest stopped {at} after the start and did not advance for {} s; a program in the guest probably waits in a busy loop", patience.as_secs()
     )]
     Stalled {
         at: unbloat_units::Delta,
         patience: std::time::Duration,
     },
-    #[error("the guest handed back what cannot be read: {0}")]
+    #[error("cannot read the results of the guest: {0}")]
     HandedBack(String),
-    #[error("{}: arguments of a virtual run are handed to a guest, which takes text only", argument.to_string_lossy())]
+    #[error("argument {} is not valid UTF-8, which --virtual requires", argument.to_string_lossy())]
     Argument { argument: std::ffi::OsString },
     #[error(transparent)]
     Lab(#[from] unbloat_lab::LabError),
@@ -104,7 +104,7 @@ pub enum ExperimentError {
     Print(#[from] PrintError),
 }
 
-/// Runs a plan, prints what came of it and writes the folder; where that is, if there is one.
+/// Runs a plan, prints the results and writes the run folder. Returns the path of the folder, if there is one.
 pub fn run(
     args: &Common,
     plan: &Plan,

@@ -1,4 +1,4 @@
-//! How far a campaign is.
+//! Progress of the runs.
 
 use super::Runner;
 use super::input::Plan;
@@ -6,12 +6,12 @@ use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use std::sync::atomic::{AtomicU64, Ordering};
 use unbloat_units::Time;
 
-/// A bar over runs, or over the seconds of runs that take as long as they last.
+/// A progress bar: over runs, or over seconds if runs take their configured duration.
 pub struct Progress {
     bar: ProgressBar,
-    /// What counts as one run.
+    /// Steps of one run.
     steps: u64,
-    /// Steps of the runs that are done.
+    /// Steps of the finished runs.
     done: AtomicU64,
 }
 
@@ -40,14 +40,14 @@ impl Progress {
         }
     }
 
-    /// The run that is under way has come so far.
+    /// Sets the progress of the current run.
     pub fn at(&self, at: Time) {
         let seconds = (at.as_ns() / 1_000_000_000).max(0) as u64;
         let done = self.done.load(Ordering::Relaxed);
         self.bar.set_position(done + seconds.min(self.steps));
     }
 
-    /// Somebody looks.
+    /// Whether the bar is visible.
     pub fn is_shown(&self) -> bool {
         !self.bar.is_hidden()
     }

@@ -188,7 +188,7 @@ fn points_rows(table: &Table, plan: &Plan) -> Rows {
     rows
 }
 
-/// What stood on the path, in both directions.
+/// The backlog of the path, in both directions.
 pub fn queue_rows(table: &Table, outcomes: &Outcomes) -> Rows {
     let mut rows = Rows::new(table);
     let mut layers = outcomes.layers.iter().peekable();
@@ -233,7 +233,7 @@ fn window_rows(table: &Table, outcomes: &Outcomes) -> Rows {
     rows
 }
 
-/// Rows in the order in which they are written.
+/// Sort key of rows that keep the order in which they are written.
 pub fn order(number: u64) -> Order {
     Order {
         written_at: number,

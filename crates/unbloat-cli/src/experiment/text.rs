@@ -1,4 +1,4 @@
-//! The results in short.
+//! A summary of the results.
 
 use super::averages::{Average, averages};
 use super::campaign::Campaign;
@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 use std::fmt::Write;
 use unbloat_units::Rate;
 
-/// What is shown of a sweep unless `--show` says otherwise.
+/// Results shown of a sweep without `--show`.
 const HEADLINES: [&str; 8] = [
     "all.goodput_bps",
     "all.jain_index",
@@ -40,7 +40,7 @@ pub fn text(plan: &Plan, campaign: &Campaign) -> String {
     text
 }
 
-/// One point: every result, a line each.
+/// One point: one line per result.
 fn single(found: &[Average]) -> String {
     let mut table = table();
     for average in found {
@@ -54,7 +54,7 @@ fn single(found: &[Average]) -> String {
     format!("{table}\n")
 }
 
-/// A sweep: a line for each point, a column for each key and result.
+/// A sweep: one line per point, one column per key and result.
 fn sweep(plan: &Plan, found: &[Average]) -> String {
     let named: BTreeMap<_, _> = found
         .iter()
@@ -95,7 +95,7 @@ fn sweep(plan: &Plan, found: &[Average]) -> String {
     format!("{table}\n")
 }
 
-/// A line for each bound.
+/// One line per bound.
 pub fn judgements(plan: &Plan, campaign: &Campaign) -> String {
     let mut text = String::new();
     for (bound, index) in plan.bounds.iter().zip(0..) {
@@ -132,7 +132,7 @@ fn name(average: &Average) -> String {
     format!("{}.{}", average.subject, average.metric)
 }
 
-/// Mean, and the interval where repeats differ.
+/// Mean, with its interval if repeats differ.
 fn shown(average: &Average) -> String {
     let mean = number(&average.metric, average.mean);
     match average.ci95 {

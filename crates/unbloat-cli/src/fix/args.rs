@@ -1,4 +1,4 @@
-//! What the user says.
+//! Options of `unbloat fix`.
 
 use crate::sqm::Choice;
 use crate::test;
@@ -6,47 +6,47 @@ use std::path::PathBuf;
 use unbloat_shaper::Target;
 use unbloat_sqm::Device;
 
-/// Tests the path, proposes a cure, puts it in place, tests again, and takes it back if it did not help. Needs root.
+/// Test the path, apply a fix, test again, and roll back if it did not help (needs root).
 #[derive(clap::Args)]
 #[group(skip)]
 #[command(after_help = "\
 Examples:
-  unbloat fix box                           test, show what would be changed, ask, change, test again
-  unbloat fix box --test runs/latest --yes  start from a test that was run already
-  unbloat fix box --dry-run                 what would be changed, and nothing more
-  unbloat fix box --router root@192.168.1.1 the shaper goes to the router
-  unbloat fix box --search --yes            the highest rates without delay, found by short tests, some two minutes more
-The second test is the first one again, with the same options: give them to `fix` as to `test`. What stays goes by
-`unbloat sqm remove`. The exit code is 4 if nothing helped, and 5 if a test is not to be trusted.")]
+  unbloat fix box                           test, show the change, ask, apply, test again
+  unbloat fix box --test runs/latest --yes  start from an earlier test, apply without asking
+  unbloat fix box --dry-run                 show the change only
+  unbloat fix box --router root@192.168.1.1 install the shaper on a router, over ssh
+  unbloat fix box --search --yes            search for the highest rates without delay (about two minutes more)
+Both tests use the options of `unbloat test` that are given to `fix`. `unbloat sqm remove` removes a shaper that was kept.
+Exit codes: 0 it helped or nothing needs a fix, 1 failed, 2 usage, 4 nothing helped, 5 a test is not valid, 130 stopped by Ctrl-C")]
 pub struct Args {
     #[command(flatten)]
     pub options: test::Args,
 
-    /// The first test: the folder of its run
+    /// Folder of an earlier `unbloat test` run to start from
     #[arg(long, value_name = "RUN")]
     pub test: Option<PathBuf>,
 
-    /// Device to shape [default: the one on the way to the server]
+    /// Device to shape [default: the device on the route to the server]
     #[arg(long, value_name = "DEVICE", conflicts_with = "router")]
     pub interface: Option<Device>,
 
-    /// Put the shaper on this router, over ssh
+    /// Install the shaper on this router, over ssh
     #[arg(long, value_name = "USER@HOST")]
     pub router: Option<Target>,
 
-    /// The shaper on this host [default: the best that the kernel has, or our own]
+    /// Queue discipline of the shaper on this host [default: cake or fq-codel if the kernel has it, else own-cake]
     #[arg(long, value_enum, conflicts_with = "router")]
     pub qdisc: Option<Choice>,
 
-    /// Search the shaper's rates by trials at once, not only when the first ones did not do
+    /// Search for the shaper's rates from the start, not only if the first rates did not help
     #[arg(long)]
     pub search: bool,
 
-    /// Change it without asking
+    /// Apply without asking
     #[arg(short, long, conflicts_with = "dry_run")]
     pub yes: bool,
 
-    /// Say what would be changed, and change nothing
+    /// Show the change, change nothing
     #[arg(long)]
     pub dry_run: bool,
 }

@@ -1,4 +1,4 @@
-//! `unbloat fix`: a test, a cure that it calls for, and the same test again as the proof.
+//! `unbloat fix`: tests the path, applies a fix, and repeats the test to prove that it helped.
 
 mod args;
 mod place;
@@ -28,11 +28,11 @@ use unbloat_window::WindowError;
 pub enum FixError {
     #[error(transparent)]
     Test(#[from] RunTestError),
-    #[error("`fix` repeats one test: give one congestion control and one receive window")]
+    #[error("`fix` cannot run a sweep: give at most one congestion control and one receive window")]
     Sweep,
     #[error(transparent)]
     Stored(#[from] StoredError),
-    #[error("{path} is a test of {found}, not of {wanted}", path = path.display())]
+    #[error("{path} is a test of {found}, not of {wanted}; give a run with the same server", path = path.display())]
     OtherTarget {
         path: PathBuf,
         found: String,
@@ -41,12 +41,12 @@ pub enum FixError {
     #[error(transparent)]
     Route(#[from] RouteError),
     #[error(
-        "`fix` changes queues of this host, which needs root (CAP_NET_ADMIN): run `sudo unbloat fix`, or give --dry-run or --router USER@HOST"
+        "cannot change queues of this host without CAP_NET_ADMIN; run as root (`sudo unbloat fix`), or give --dry-run or --router USER@HOST"
     )]
     NoRoot,
     #[error(transparent)]
     Undo(#[from] unbloat_undo::UndoError),
-    #[error("nobody answered, so no device leads there; give --interface")]
+    #[error("the test has no server address to find the device with; give --interface DEVICE")]
     NoAddress,
     #[error(transparent)]
     Plan(#[from] PlanError),
@@ -56,7 +56,7 @@ pub enum FixError {
     Search(#[from] SearchError),
     #[error(transparent)]
     Window(#[from] WindowError),
-    #[error("cannot watch for Ctrl-C: {0}")]
+    #[error("cannot install the Ctrl-C handler: {0}")]
     Signal(#[from] ctrlc::Error),
     #[error(transparent)]
     Print(#[from] PrintError),
@@ -67,10 +67,10 @@ pub fn run(args: &Args) -> Result<Exit, FixError> {
     let (Some(options), true) = (all.pop(), all.is_empty()) else {
         return Err(FixError::Sweep);
     };
-    // Before there are threads or claims.
+    // Must run before the first thread and the first claim.
     let _guard = (!args.dry_run).then(recovery::guarded).transpose()?;
     if !args.dry_run && args.router.is_none() {
-        // Before a minute of testing, not after it.
+        // Fail now, not after a minute of testing.
         if !may_change_queues() {
             return Err(FixError::NoRoot);
         }
@@ -110,14 +110,14 @@ pub fn run(args: &Args) -> Result<Exit, FixError> {
     match cure.run() {
         Err(FixError::Search(SearchError::Distrusted(reason))) => {
             note!("unbloat: {}", SearchError::Distrusted(reason));
-            note!("unbloat: rolled back: everything is as before");
+            note!("unbloat: rolled back: the previous state is restored");
             Ok(Exit::Untrusted)
         }
         ended => ended,
     }
 }
 
-/// Whether this process has CAP_NET_ADMIN (capabilities(7)), which a root in a container may lack.
+/// Whether this process has CAP_NET_ADMIN (capabilities(7)). Root in a container may not have it.
 fn may_change_queues() -> bool {
     const NET_ADMIN: u32 = 12;
     let status = std::fs::read_to_string("/proc/thread-self/status").unwrap_or_default();
@@ -126,7 +126,7 @@ fn may_change_queues() -> bool {
     bits.is_some_and(|bits| bits & 1 << NET_ADMIN != 0)
 }
 
-/// A cure that is being put to the proof.
+/// A fix whose effect is being tested.
 struct Cure<'a> {
     args: &'a Args,
     options: &'a Options,
@@ -149,7 +149,7 @@ impl Cure<'_> {
         if may_search && !proof.judgement.has_helped && proof.is_trusted() && !self.is_stopped() {
             placed.release()?;
             note!(
-                "unbloat: the first rates did not help enough; searching for better ones by trials"
+                "unbloat: the first rates did not help enough; searching for better ones with short tests"
             );
             if !self.search()? {
                 return Ok(Exit::Interrupted);
@@ -164,7 +164,7 @@ impl Cure<'_> {
             true => placed.keep()?,
             false => {
                 placed.release()?;
-                "rolled back: everything is as before".to_owned()
+                "rolled back: the previous state is restored".to_owned()
             }
         };
         self.tell(&proof, &state)?;
@@ -178,7 +178,7 @@ impl Cure<'_> {
         self.stop.load(Ordering::Relaxed)
     }
 
-    /// Puts the cure in place, and repeats the test. None: it was stopped, and all is as it was.
+    /// Applies the fix and repeats the test. None: stopped, and the change was rolled back.
     fn prove(&self, name: &str) -> Result<Option<(Placed<'_>, Proof)>, FixError> {
         let placed = self.cures.apply()?;
         let after = match measure(self.args, self.options, self.stop, name, Locating::No) {
@@ -199,7 +199,7 @@ impl Cure<'_> {
         Ok(Some((placed, Proof { after, judgement })))
     }
 
-    /// Finds other rates for what is shaped; where there are none, those that were proposed remain. False: it was stopped.
+    /// Searches for other rates of the shaped directions; if there are none, the proposed rates stay. False: stopped.
     fn search(&mut self) -> Result<bool, FixError> {
         let Some(ground) = self.cures.searchable() else {
             return Ok(true);
@@ -248,8 +248,8 @@ impl Cure<'_> {
             return print::line(document);
         }
         let helped = match proof.judgement.has_helped {
-            true => "It helped.",
-            false => "It did not help.",
+            true => "The fix helped.",
+            false => "The fix did not help.",
         };
         let because = proof.judgement.because.iter();
         let because: String = because.map(|sentence| format!("  {sentence}\n")).collect();
@@ -257,7 +257,7 @@ impl Cure<'_> {
     }
 }
 
-/// The test with the cure in place, and what it says.
+/// The test with the fix in place, and its judgement.
 struct Proof {
     after: Known,
     judgement: Judgement,
@@ -269,7 +269,7 @@ impl Proof {
     }
 }
 
-/// A test, as it is told and as it is judged.
+/// A test: its JSON document, and the values that are judged.
 struct Known {
     document: Value,
     tested: Tested,
@@ -282,7 +282,7 @@ fn measure(
     name: &str,
     locating: Locating,
 ) -> Result<Option<Known>, FixError> {
-    note!("unbloat: the test {name}");
+    note!("unbloat: running test \"{name}\"");
     let finished = test::once(&args.options, options, name, locating, stop)?;
     Ok(finished.tested().map(|tested| Known {
         document: finished.document(),
@@ -324,17 +324,17 @@ fn show(proposal: &Proposal, cures: &Cures, searches: bool) {
     for advice in &proposal.left {
         note!("Not done by `fix`: {advice}");
     }
-    note!("\nTo be changed {cures}:\n");
+    note!("\nPlanned changes {cures}:\n");
     for line in cures.lines() {
         note!("  {line}");
     }
     if searches && cures.searchable().is_some() {
-        note!("\nThe rates are searched first, by short tests through that shaper.");
+        note!("\nBefore that, short tests through this shaper search for the best rates.");
     }
     note!();
 }
 
-/// Asks who sits there; nobody does not agree.
+/// Asks the user. Without a terminal the answer is no.
 fn agrees() -> bool {
     if !stdin().is_terminal() {
         note!("unbloat: not a terminal: pass --yes to apply without asking");

@@ -1,4 +1,4 @@
-//! What is put in place, and where: a device of this host, or a router.
+//! Applies a fix: to a device of this host, or to a router.
 
 use super::window::Window;
 use super::{Args, FixError};
@@ -9,7 +9,7 @@ use unbloat_remedy::{Proposal, Tested};
 use unbloat_sqm::{Framing, Plan, tc};
 use unbloat_units::Rate;
 
-/// All that a proposal asks for.
+/// All changes of a proposal.
 pub struct Cures {
     ground: Option<Ground>,
     plan: Option<Plan>,
@@ -17,7 +17,7 @@ pub struct Cures {
     holds_window: bool,
 }
 
-/// What is in place, until it is kept or released.
+/// Applied changes, until they are kept or released.
 pub struct Placed<'a> {
     shaper: Option<Shaped<'a>>,
     window: Option<Window>,
@@ -43,7 +43,7 @@ impl Cures {
         Ok(cures)
     }
 
-    /// To other rates.
+    /// Changes the rates of the shaper.
     pub fn shape(&mut self, rates: [Option<Rate>; 2]) -> Result<(), FixError> {
         if let Some(ground) = &self.ground {
             let device = ground.device.clone();
@@ -52,7 +52,7 @@ impl Cures {
         Ok(())
     }
 
-    /// Where rates can be searched: there is a shaper, and it does not follow the line by itself.
+    /// The place of a shaper with fixed rates, for which a search makes sense.
     pub fn searchable(&self) -> Option<&Ground> {
         self.ground.as_ref().filter(|_| self.plan.is_some())
     }
@@ -61,7 +61,7 @@ impl Cures {
         self.plan.as_ref()
     }
 
-    /// Everything that is done, as commands that do it.
+    /// All changes, as equivalent commands.
     pub fn lines(&self) -> Vec<String> {
         let commands = self.plan().map(tc::commands).unwrap_or_default();
         let mut lines: Vec<String> = tc::text(&commands).lines().map(str::to_owned).collect();
@@ -75,7 +75,7 @@ impl Cures {
     }
 
     pub fn apply(&self) -> Result<Placed<'_>, FixError> {
-        // The window first: it goes by itself if the shaper fails.
+        // The window first: dropping it releases it if the shaper fails.
         let window = self.holds_window.then(Window::begin).transpose()?;
         let shaper = match (&self.ground, &self.plan) {
             (Some(ground), Some(plan)) => Some(ground.apply(plan)?),
@@ -86,8 +86,8 @@ impl Cures {
     }
 }
 
-/// Of what lives in a process.
-const AFTER: &str = "(of the second test alone, until you run it)";
+/// Appended to the command of a change that needs a running process.
+const AFTER: &str = "(active during the second test only; run it to keep it)";
 
 impl fmt::Display for Cures {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -99,7 +99,7 @@ impl fmt::Display for Cures {
 }
 
 impl Placed<'_> {
-    /// Leaves what can stay, and says how it goes.
+    /// Keeps what can stay, and describes how to remove or continue it.
     pub fn keep(self) -> Result<String, FixError> {
         let mut said = Vec::new();
         if let Some(shaper) = self.shaper {
@@ -107,7 +107,7 @@ impl Placed<'_> {
         }
         if let Some(window) = self.window {
             window.end()?;
-            said.push("`unbloat drwa --cgroup /` holds all downloads so as long as it runs".into());
+            said.push("`unbloat drwa --cgroup /` limits the receive windows of all downloads while it runs".into());
         }
         Ok(said.join("; "))
     }

@@ -1,9 +1,9 @@
-//! Receive windows of this process, held by the law of `unbloat drwa` during the second test.
+//! Controls the receive windows of this process during the second test, as `unbloat drwa` does.
 
 use crate::drwa;
 use unbloat_window::{Cgroup, Hold, WindowError, own_name};
 
-/// Ends with the process that has it, however that ends: its connections are those that are held.
+/// Ends with this process, even if it is killed, because it controls only the connections of this process.
 pub struct Window {
     hold: Hold,
     group: Cgroup,
@@ -14,7 +14,7 @@ impl Window {
         let group = Cgroup::make(&own_name())?;
         let begun = hold(&group);
         if begun.is_err() {
-            // What failed is told; nobody else is in the group.
+            // The error is already reported; the group has no other process.
             let _ = group.remove();
         }
         Ok(Window {

@@ -1,4 +1,4 @@
-//! What came of an experiment, handed from a guest to the host: tables as a run's folder, the rest beside it.
+//! Passes the results of an experiment from a guest to the host: tables as a run's folder, everything else as JSON.
 
 use crate::experiment::{Came, order};
 use crate::output::write_tables;
@@ -41,7 +41,7 @@ pub fn write(folder: &Path, came: &Came) -> Result<(), String> {
     written.map(|_| ()).map_err(|error| error.to_string())
 }
 
-/// On the host. `tables` are all that there may be; those that are there come in their order.
+/// On the host. `tables` are all possible tables; those that exist are returned in this order.
 pub fn read(folder: &Path, tables: Vec<Table>) -> Result<Came, String> {
     let text = fs::read(folder.join(REST)).map_err(|error| error.to_string())?;
     let rest: Rest = serde_json::from_slice(&text).map_err(|error| error.to_string())?;

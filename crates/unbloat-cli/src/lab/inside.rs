@@ -1,4 +1,4 @@
-//! What this program does as the first process of a guest: one experiment, in virtual time.
+//! Runs one experiment in virtual time, as the first process of a guest.
 
 use super::{Args, Command, handed, run};
 use crate::experiment;
@@ -14,18 +14,18 @@ use unbloat_lab::{Captures, Options, Timing};
 use unbloat_units::{Delta, Time};
 
 pub const JOB: &str = "job.json";
-/// How far the experiment is, in ns.
+/// File with the progress of the experiment, in ns.
 pub const PROGRESS: &str = "progress";
 pub const CAPTURES: &str = "captures";
-/// Virtual time between two reports; to write costs a guest far more than to compute.
+/// Virtual time between two progress reports, because writing is expensive in a guest.
 const TELL_EVERY: Delta = Delta::secs(1);
 const PATH: &str = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
 
-/// Which experiment: that of a run of the plan that these arguments make.
+/// Identifies an experiment: a run of the plan that these arguments define.
 #[derive(Debug, Serialize, Deserialize)]
 pub struct Job {
     pub arguments: Vec<String>,
-    /// Where they were given.
+    /// Working directory of the command.
     pub folder: PathBuf,
     pub index: usize,
     /// Bytes of each packet to capture, if any.
@@ -40,10 +40,10 @@ impl Job {
     }
 }
 
-/// Runs it and hands back what came of it.
+/// Runs the experiment and writes its results.
 pub fn inside(args: &Args, job: &Job, folders: &Folders) -> Result<(), String> {
     let Command::Run(args) = &args.command else {
-        return Err("only lab run has experiments".to_owned());
+        return Err("a guest can run only `unbloat lab run`".to_owned());
     };
     // SAFETY: this is the only thread.
     unsafe { std::env::set_var("PATH", PATH) };
@@ -71,7 +71,7 @@ pub fn inside(args: &Args, job: &Job, folders: &Folders) -> Result<(), String> {
     handed::write(&folders.output, &run::came(&experiment, ran))
 }
 
-/// Tells the host how far the experiment is.
+/// Reports the progress of the experiment to the host.
 struct Teller(Mutex<(File, Cell<Time>)>);
 
 impl Teller {
@@ -89,7 +89,7 @@ impl Teller {
             return;
         }
         told.set(at);
-        // Who does not learn of it only waits in the dark.
+        // Best effort: without it the host shows no progress.
         let _ = file
             .seek(SeekFrom::Start(0))
             .and_then(|_| write!(file, "{:<20}", at.as_ns()))

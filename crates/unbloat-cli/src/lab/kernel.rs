@@ -1,4 +1,4 @@
-//! `unbloat lab kernel`: the kernel in which time is virtual.
+//! `unbloat lab kernel`: manages the kernel that runs in virtual time.
 
 use crate::exit::Exit;
 use crate::experiment::ExperimentError;
@@ -6,8 +6,10 @@ use crate::print::{self, note};
 use clap::Subcommand;
 use unbloat_guest::Kernel;
 
-/// Builds, finds or removes the kernel of `lab run --virtual`: Linux out of Debian's source, as a program in virtual time
-/// (User Mode Linux). It is built when it is first wanted, in about seven minutes of one CPU, and kept.
+/// Build, find or remove the kernel of `lab run --virtual`.
+///
+/// The kernel is Linux from Debian's source, built as User Mode Linux with virtual time. `lab run --virtual` builds it at first use,
+/// which takes about seven minutes on one CPU, and keeps it.
 #[derive(clap::Args)]
 pub struct Args {
     #[command(subcommand)]
@@ -16,11 +18,11 @@ pub struct Args {
 
 #[derive(Subcommand)]
 enum Command {
-    /// Builds it, unless it is there
+    /// Build the kernel, unless it exists
     Build,
-    /// Says where it is
+    /// Print the path of the kernel
     Path,
-    /// Removes it, and those of other versions of this program
+    /// Remove the kernel, also those of other versions of unbloat
     Remove,
 }
 
@@ -38,7 +40,7 @@ pub fn run(args: &Args) -> Result<Exit, ExperimentError> {
                 Ok(Exit::Complete)
             }
             None => {
-                note!("it is not built; run unbloat lab kernel build");
+                note!("the kernel is not built; run `unbloat lab kernel build`");
                 Ok(Exit::Failed)
             }
         },

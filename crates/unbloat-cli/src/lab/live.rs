@@ -1,4 +1,4 @@
-//! A run of the lab as it goes on: in the terminal, or as lines of JSON.
+//! Live view of a lab run: in the terminal, or as JSON lines.
 
 use crate::print::note;
 use std::fs::File;
@@ -9,20 +9,20 @@ use std::sync::{Mutex, PoisonError};
 use unbloat_live::{Face, Screen, watch};
 use unbloat_outcome::Snapshot;
 
-/// Who watches.
+/// Options of the live view.
 #[derive(clap::Args, Clone, Debug, Default)]
 pub struct Live {
-    /// Show in the terminal how the run goes: backlog, rates, drops, each flow; q ends the run
+    /// Show the state of the run in the terminal (backlog, rates, drops, flows); q ends the run
     #[arg(long, conflicts_with = "live_json")]
     live: bool,
 
-    /// Write how the run goes to a file or pipe, five lines of JSON a second
+    /// Write the state of the run to a file or pipe, as five JSON lines per second
     #[arg(long, value_name = "FILE")]
     live_json: Option<PathBuf>,
 }
 
 impl Live {
-    /// Whether the terminal is taken.
+    /// Whether the live view uses the terminal.
     pub fn takes_terminal(&self) -> bool {
         self.live
     }
@@ -31,7 +31,7 @@ impl Live {
         self.live || self.live_json.is_some()
     }
 
-    /// Does `work` and shows what it tells meanwhile. `stop` is set when the person at the terminal wants it to end.
+    /// Runs `work` and shows the snapshots that it reports. `stop` is set when the user ends the run in the terminal.
     pub fn during<T: Send>(
         &self,
         title: &str,
@@ -53,15 +53,17 @@ impl Live {
         let over = AtomicBool::new(false);
         std::thread::scope(|scope| {
             let shown = face.map(|face| scope.spawn(|| watch(title, &board, face, stop, &over)));
-            // Also when the work panics: the terminal would never be given back.
+            // Also when `work` panics: otherwise the terminal would not be restored.
             let over = SetOnDrop(&over);
             let done = work(&tell);
             drop(over);
             match shown.map(|shown| shown.join()) {
                 Some(Ok(Err(error))) => {
-                    note!("unbloat: the run was not shown to its end: {error}")
+                    note!("unbloat: the live view ended before the run: {error}")
                 }
-                Some(Err(_)) => note!("unbloat: the live view failed; the run went on"),
+                Some(Err(_)) => {
+                    note!("unbloat: the live view failed; the run continued without it")
+                }
                 Some(Ok(Ok(()))) | None => {}
             }
             Ok(done)

@@ -1,4 +1,4 @@
-//! `unbloat lab`: scenarios with the kernel's own TCP.
+//! `unbloat lab`: runs scenarios with the kernel's TCP.
 
 mod handed;
 mod inside;
@@ -16,7 +16,7 @@ use crate::experiment::ExperimentError;
 use clap::Subcommand;
 use unbloat_table::Table;
 
-/// Runs the scenarios of `sim` with the kernel's own TCP and real applications, over an emulated path.
+/// Run scenarios with the kernel's TCP and real applications over an emulated path.
 #[derive(clap::Args)]
 pub struct Args {
     #[command(subcommand)]

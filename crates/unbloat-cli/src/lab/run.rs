@@ -1,4 +1,4 @@
-//! `unbloat lab run`: a scenario with the kernel's own TCP.
+//! `unbloat lab run`: runs a scenario with the kernel's TCP.
 
 use super::live::Live;
 use super::virtually::VirtualLab;
@@ -19,8 +19,7 @@ use unbloat_scenario::Experiment;
 use unbloat_table::{Column, Rows, Table};
 use unbloat_units::Delta;
 
-/// Runs a scenario as `sim` does, with the TCP of this machine's kernel between network namespaces, over the same queues and
-/// links: in real time, which needs root, or in virtual time.
+/// Run a scenario with the kernel's TCP over emulated links: in real time (needs root) or virtual time.
 #[derive(clap::Args)]
 #[command(after_help = "\
 Examples:
@@ -30,28 +29,28 @@ Examples:
   unbloat lab run scenarios/bulk-and-call.toml --beside 'client: ping -i 0.2 server.lab'
   unbloat lab run --virtual scenarios/bulk-and-call.toml --set 'link.down.queue={ kernel = \"fq_codel\" }'
   unbloat lab run scenarios/home-line-sqm.toml --live
-The subject `lab` tells how late the emulator was and what it cost; a run that is not to be trusted says so.
-With [score] in the scenario the exit code is 4 when a bound is not kept.")]
+Scenarios, queues and links are those of `unbloat sim`. The results of the subject `lab` are the emulator's lateness and CPU
+load; a run in which it was too late is reported as not trustworthy. With [score] in the scenario the exit code is 4 if a
+bound is exceeded.")]
 pub struct Args {
     #[command(flatten)]
     pub common: Common,
 
-    /// In virtual time, in a kernel of its own (see `lab kernel`): exact, whatever else the machine does, and soon over. Runs of
-    /// a sweep are spread over the cores
+    /// Run in virtual time, in a separate kernel (see `lab kernel`): fast, independent of the machine's load, and on all cores
+    /// for a sweep
     #[arg(long = "virtual", conflicts_with_all = ["live", "live_json"])]
     is_virtual: bool,
 
-    /// Run a command on a host from the run's beginning to its end, in its network; may be given several times. Other hosts go
-    /// by NAME.lab
+    /// Run a command in the network of a host during the whole run; other hosts are called NAME.lab; may be repeated
     #[arg(long, value_name = "HOST: COMMAND")]
     pub beside: Vec<Beside>,
 
-    /// Capture at each host and at both ends of the path: pcap files in the run's folder, and path-packets.csv, which records for each
-    /// packet how long it waited where
+    /// Capture at each host and at both ends of the path: writes pcap files, and path-packets.csv with the waits of each packet,
+    /// to the run's folder
     #[arg(long, value_name = "WHAT", conflicts_with = "no_run")]
     capture: Option<Capture>,
 
-    /// Give the captures to `unbloat analyze`: a run each below the run's folder
+    /// Analyse each capture with `unbloat analyze`, into a subfolder of the run
     #[arg(long, conflicts_with = "no_run")]
     analyze: bool,
 
@@ -83,7 +82,7 @@ pub fn run(args: &Args) -> Result<Exit, ExperimentError> {
     if capture.is_some() && (plan.runs() > 1 || !args.common.writes_run()) {
         return Err(ExperimentError::Captures);
     }
-    // Before there are threads.
+    // Must run before the first thread.
     let _guard = (!args.is_virtual).then(recovery::guarded).transpose()?;
     let stop = stop_on_ctrl_c()?;
     let captures = capture.map(|capture| captures(&args.common, capture));
@@ -99,7 +98,7 @@ pub fn run(args: &Args) -> Result<Exit, ExperimentError> {
             captures: into,
             beside: args.beside.clone(),
         };
-        // Two cannot draw on one terminal.
+        // The progress bar and the live view cannot share a terminal.
         let mut common = args.common.clone();
         common.quiet |= args.live.takes_terminal();
         experiment::run(&common, &plan, &lab, &stop)?
@@ -110,7 +109,7 @@ pub fn run(args: &Args) -> Result<Exit, ExperimentError> {
     Ok(exit)
 }
 
-/// A place for captures until the run's folder is there, on the same file system.
+/// A temporary folder for captures, on the file system of the run's folder, which is created last.
 fn captures(args: &Common, capture: Capture) -> Result<(TempDir, Captures), ExperimentError> {
     let failed = |error| ExperimentError::Output(OutputError::Write(error));
     let parent = args.out.as_deref().and_then(Path::parent);
@@ -132,7 +131,7 @@ fn captures(args: &Common, capture: Capture) -> Result<(TempDir, Captures), Expe
     Ok((folder, captures))
 }
 
-/// Moves captures into the run's folder, and has them analysed if that is wanted.
+/// Moves captures into the run's folder and analyses them on request.
 fn keep(captures: &Captures, dir: &Path, analyze: bool) -> Result<(), ExperimentError> {
     let failed = |error| ExperimentError::Output(OutputError::Write(error));
     let mut names = Vec::new();
@@ -159,7 +158,7 @@ fn keep(captures: &Captures, dir: &Path, analyze: bool) -> Result<(), Experiment
     Ok(())
 }
 
-/// As its user would have it done.
+/// Runs `unbloat analyze` on a capture.
 fn analyze_capture(file: &Path, out: &Path) -> std::io::Result<()> {
     let mut command = std::process::Command::new(std::env::current_exe()?);
     command.arg("analyze").arg(file).arg("--out").arg(out);
@@ -196,7 +195,7 @@ impl Runner for Lab {
         Some(unbloat_lab::kernel())
     }
 
-    /// They would take each other's time.
+    /// Parallel runs would delay each other.
     fn at_a_time(&self) -> usize {
         1
     }
@@ -287,7 +286,7 @@ fn facts(experiment: &Experiment, ran: &Ran) -> Vec<(String, Value)> {
     facts
 }
 
-/// The tables that only a lab's run has.
+/// The tables that only a lab run has.
 pub fn tables() -> [Table; 2] {
     [tcp_table(), lateness_table()]
 }

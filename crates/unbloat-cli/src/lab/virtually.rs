@@ -1,4 +1,4 @@
-//! `unbloat lab run --virtual`: each run in a guest of its own, which runs this very program.
+//! `unbloat lab run --virtual`: runs each experiment in its own guest, which executes this program.
 
 use super::handed;
 use super::inside::{CAPTURES, JOB, Job, PROGRESS};
@@ -15,11 +15,11 @@ use unbloat_run::Clock;
 use unbloat_scenario::Experiment;
 use unbloat_units::Time;
 
-/// How long time may stand still in a guest before it is taken for hung.
+/// Time without progress after which a guest counts as hung.
 const PATIENCE: Duration = Duration::from_secs(120);
-/// Longer than any experiment: it is not time that ends a guest, but that none passes in it.
+/// Longer than any experiment: a guest is ended for lack of progress, not for its duration.
 const LIMIT: Duration = Duration::from_secs(7 * 86_400);
-/// Given by the host as it is used.
+/// The host allocates it on demand.
 const MEMORY_MIB: u32 = 2048;
 
 /// Runs each experiment in a guest.
@@ -66,7 +66,7 @@ impl Runner for VirtualLab {
         ))
     }
 
-    /// No guest can tell what else runs.
+    /// Guests do not affect each other.
     fn at_a_time(&self) -> usize {
         std::thread::available_parallelism().map_or(1, NonZeroUsize::get)
     }
@@ -109,7 +109,7 @@ impl Runner for VirtualLab {
     }
 }
 
-/// They may have been written to another file system.
+/// Copies captures, because the guest's folder may be on another file system.
 fn take_captures(from: &Path, to: &Path) -> std::io::Result<()> {
     for entry in from.read_dir()? {
         let entry = entry?;
@@ -122,7 +122,7 @@ fn unreadable(error: std::io::Error) -> ExperimentError {
     ExperimentError::HandedBack(error.to_string())
 }
 
-/// Watches how far a guest is, and ends it when the user wants that or when it gets no further.
+/// Watches the progress of a guest, and ends the guest on Ctrl-C or if it makes no progress.
 struct Watch<'a> {
     stop: &'a AtomicBool,
     progress: &'a Progress,

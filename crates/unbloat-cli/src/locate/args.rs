@@ -14,67 +14,67 @@ use unbloat_run::format::FormatKind;
 use unbloat_test::{Flows, Target, Trust};
 use unbloat_units::Delta;
 
-/// Says at which hop the queue stands that load fills, for each direction, and in which layer if it is this host's own.
+/// Find the hop of the path where load builds a queue, in each direction.
 ///
-/// Every hop on the way is asked ten times a second while nothing is sent, then while a download and an upload run
-/// against `unbloat serve` on HOST (or any server of the responsiveness draft, or of ndt7). The queue is at the first hop whose
-/// added delay persists at all later ones; a router that only answers slowly is none. About 35 seconds.
+/// Every hop is probed ten times per second: first while the path is idle, then while a download and an upload run against HOST
+/// (`unbloat serve`, or a server of the responsiveness draft or of ndt7). The queue is at the first hop whose added delay persists at
+/// all later hops. If this host holds the queue, the verdict names the layer. A run takes about 35 s.
 #[derive(clap::Args)]
 #[command(after_help = "\
 Examples:
   unbloat locate server.example
-  unbloat locate server.example --peer 192.168.1.20    tells Wi-Fi from the access line
+  unbloat locate server.example --peer 192.168.1.20    distinguish Wi-Fi from the access line
   unbloat locate server.example --load up --probe icmp
   unbloat locate https://rpm.example/config --no-run --json | jq '.verdicts[].text'
-A verdict looks like this:
+Example of a verdict:
   During upload: the queue is between hop 1, your gateway (192.168.1.1) and hop 2 (10.64.0.1); hop 1, your
   gateway (192.168.1.1) holds it. It adds 214.3 ms (205.1 to 220.7); 100 % of drawings agree
-What that rests on is told in docs/locate.md.")]
+docs/locate.md describes the method and the verdicts.")]
 pub struct Args {
-    /// Server that the path leads to and that carries the load: HOST, HOST:PORT, https://HOST/PATH or ndt7://HOST
+    /// Server at the end of the path, used for the load: HOST, HOST:PORT, https://HOST/PATH or ndt7://HOST
     pub target: String,
 
-    /// What probes are: udp, icmp or tcp (needs root)
+    /// Type of probe packets: udp, icmp, or tcp (needs root)
     #[arg(long, default_value = "udp")]
     probe: Kind,
 
-    /// Port of UDP and TCP probes [default: 33434; tcp: that of the load]
+    /// Destination port of UDP and TCP probes [default: 33434; with tcp, the port of the load]
     #[arg(long)]
     port: Option<u16>,
 
-    /// Directions to load, one after the other: down, up, both; several with commas
+    /// Directions to load, one after the other, comma-separated: down, up, both
     #[arg(long, value_name = "WHICH", value_delimiter = ',', default_value = "down,up", value_parser = phase)]
     load: Vec<Phase>,
 
-    /// A second node in your network to ask as well: what it has in common with the path is your own link
+    /// Second node in the local network to probe, to distinguish the local link from the access line
     #[arg(long, value_name = "HOST")]
     peer: Option<String>,
 
-    /// How long to measure each of idle and load
+    /// Length of the idle stage and of each load stage
     #[arg(long, value_name = "SPAN", default_value = "8 s")]
     span: Delta,
 
-    /// Between two probes to one hop
+    /// Interval between probes to one hop
     #[arg(long, value_name = "SPAN", default_value = "100 ms")]
     interval: Delta,
 
-    /// Probes a second to all hops together, at most
+    /// Maximum number of probes per second, all hops together
     #[arg(long, value_name = "N", default_value_t = 250)]
     rate: u32,
 
-    /// Hops to look for the server at most
+    /// Maximum number of hops to the server
     #[arg(long, value_name = "N", default_value_t = 30)]
     hops: u8,
 
-    /// Connections that load one direction
+    /// Number of load connections per direction
     #[arg(long, value_name = "N", default_value_t = 8, value_parser = clap::value_parser!(u16).range(1..=64))]
     flows: u16,
 
-    /// Keep to IPv4
+    /// Use IPv4 only
     #[arg(short = '4', long = "ipv4", conflicts_with = "is_v6")]
     is_v4: bool,
 
-    /// Keep to IPv6
+    /// Use IPv6 only
     #[arg(short = '6', long = "ipv6")]
     is_v6: bool,
 
@@ -97,33 +97,32 @@ pub struct Args {
     #[arg(long, conflicts_with = "format")]
     pub json: bool,
 
-    /// Folder for the run; it must not exist [default: an unused name in runs/]
+    /// Folder for the run; must not exist [default: an unused name in runs/]
     #[arg(long, value_name = "DIR")]
     pub out: Option<PathBuf>,
 
-    /// Write no folder and no report
+    /// Do not write a run folder and report
     #[arg(long, conflicts_with = "out")]
     no_run: bool,
 
-    /// Print a table to standard output instead of the verdicts: table, json, jsonl or csv; no folder is written unless --out
-    /// is given
+    /// Print a table instead of the verdicts, as table, json, jsonl or csv; writes a run folder only with --out
     #[arg(long, value_name = "FORMAT", value_parser = parse_format)]
     pub format: Option<FormatKind>,
 
-    /// Which table `--format` prints: hops, hop_probes or locations
+    /// Table that --format prints: hops, hop_probes or locations
     #[arg(long, default_value = "hops", requires = "format")]
     pub table: String,
 
-    /// Rows that `--format table` prints
+    /// Maximum number of rows that --format table prints
     #[arg(long, default_value_t = 60, requires = "format")]
     pub rows: usize,
 }
 
-/// What the arguments come to.
+/// The evaluated arguments.
 pub struct Wish {
     pub options: Options,
     pub load: unbloat_test::Options,
-    /// Who carries it.
+    /// Address of the load server.
     pub server: SocketAddr,
     pub peer_name: Option<String>,
 }
@@ -178,7 +177,7 @@ impl Args {
         };
         load.token = self.token.token()?;
         load.flows = Flows::Fixed(self.flows);
-        // The load takes the way that is probed.
+        // The load uses the IP version that is probed.
         load.ip = Some(match address {
             IpAddr::V4(_) => unbloat_test::IpVersion::Four,
             IpAddr::V6(_) => unbloat_test::IpVersion::Six,
@@ -243,12 +242,12 @@ fn duration(span: Delta) -> Duration {
 fn phase(text: &str) -> Result<Phase, String> {
     let all = [Phase::Down, Phase::Up, Phase::Both];
     let found = all.into_iter().find(|phase| phase.name() == text);
-    found.ok_or_else(|| "write down, up or both".to_owned())
+    found.ok_or_else(|| "expected down, up or both".to_owned())
 }
 
 fn fingerprint(text: &str) -> Result<[u8; 32], String> {
     let digits: Vec<u8> = text.bytes().filter(|byte| *byte != b':').collect();
-    let problem = || "a SHA-256 has 64 hexadecimal digits".to_owned();
+    let problem = || "expected 64 hexadecimal digits (SHA-256)".to_owned();
     let mut bytes = [0; 32];
     if digits.len() != 64 {
         return Err(problem());

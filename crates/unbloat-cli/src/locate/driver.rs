@@ -1,4 +1,4 @@
-//! How long packets stay in this host's driver, by `unbloat watch`'s programs in the kernel, where they may run.
+//! Time of packets in this host's driver, measured with the BPF programs of `unbloat watch` if they may be loaded.
 
 use std::collections::BTreeMap;
 use std::net::IpAddr;
@@ -7,14 +7,14 @@ use unbloat_locate::Stage;
 use unbloat_units::Delta;
 use unbloat_watch::{Filter, FlowLayers, Options, Wait, Watch};
 
-/// Looks at what goes to the target as the run goes on.
+/// Observes packets to the target during the run.
 pub struct DriverWatch {
     watch: Option<Watch>,
     waits: BTreeMap<Phase, Vec<Delta>>,
 }
 
 impl DriverWatch {
-    /// Measures nothing where the kernel does not let us: estimates would not do.
+    /// Measures nothing if the kernel does not permit it; estimates are not accurate enough.
     pub fn open(target: IpAddr) -> DriverWatch {
         let options = Options {
             filter: Filter {
@@ -30,7 +30,7 @@ impl DriverWatch {
         }
     }
 
-    /// What was before the first look of a stage belongs to the stage before.
+    /// Values before the first look of a stage belong to the previous stage.
     pub fn look(&mut self, stage: Stage, is_new: bool) {
         let Some(layers) = self.watch.as_mut().and_then(|watch| watch.look().ok()) else {
             return;
@@ -43,7 +43,7 @@ impl DriverWatch {
         }
     }
 
-    /// None where nothing was seen.
+    /// None if no packet was seen.
     pub fn under(&self, load: Phase) -> Option<LayerDelay> {
         let of = |phase| {
             self.waits

@@ -1,11 +1,11 @@
-//! Verdicts as one JSON object: `docs/locate.md` says what is in it.
+//! Verdicts as one JSON object; `docs/locate.md` describes its keys.
 
 use serde_json::{Value, json};
 use unbloat_hop::{Confidence, Finding, HopReport, Layer, Node, Reason, Step, Verdict};
 use unbloat_locate::{Located, Options};
 use unbloat_units::Delta;
 
-/// Raised when a key changes its meaning or goes.
+/// Raised when a key changes its meaning or is removed.
 const VERSION: u32 = 1;
 
 pub fn object(options: &Options, located: &Located) -> Value {

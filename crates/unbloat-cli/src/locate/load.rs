@@ -12,14 +12,14 @@ use unbloat_units::{Delta, Rate};
 
 /// Longer than any run.
 const LASTS: Delta = Delta::secs(900);
-/// For the server to be found and data to flow.
+/// Time for the connection and the first data.
 const PATIENCE: Duration = Duration::from_secs(15);
-/// So often it is looked whether somebody wants to stop.
+/// Interval at which the loop checks whether to stop.
 const LOOK_EVERY: Duration = Duration::from_millis(100);
 
 pub struct ServerLoad {
     options: Options,
-    /// Somebody wants all to stop.
+    /// The user stops the whole run.
     is_over: Arc<AtomicBool>,
     running: Option<Running>,
 }
@@ -61,7 +61,7 @@ impl unbloat_locate::Load for ServerLoad {
         match ended {
             Ok(Err(message)) if has_ended => Err(format!("it ended too early: {message}")),
             _ if has_ended => Err("it ended too early".to_owned()),
-            // It has loaded the path for as long as it was wanted.
+            // It ran until it was stopped.
             _ => Ok(()),
         }
     }
@@ -80,20 +80,20 @@ impl ServerLoad {
         match begun {
             Ok(()) => Ok(()),
             Err(RecvTimeoutError::Timeout) => {
-                Err(format!("no data flows within {} s", PATIENCE.as_secs()))
+                Err(format!("no data arrived within {} s", PATIENCE.as_secs()))
             }
             Err(RecvTimeoutError::Disconnected) => {
                 let ended = self.running.take().map(|running| running.thread.join());
                 match ended {
                     Some(Ok(Err(message))) => Err(message),
-                    _ => Err("it ended before it began".to_owned()),
+                    _ => Err("it ended before any data arrived".to_owned()),
                 }
             }
         }
     }
 }
 
-/// Whether anybody is there to carry load: that is known in a moment, and without it half a minute is lost.
+/// Connects to the load server, so that a missing server is reported at once and not after half a minute.
 pub fn knock(at: SocketAddr) -> std::io::Result<()> {
     const PATIENCE: Duration = Duration::from_secs(5);
     TcpStream::connect_timeout(&at, PATIENCE).map(drop)
@@ -109,7 +109,7 @@ fn plan(direction: Phase) -> Plan {
     Plan {
         stages: vec![Stage {
             load,
-            // What waits in sockets delays nobody on the path.
+            // Unsent data in sockets does not delay packets on the path.
             stack: Stack::NetworkOnly,
             lasts: LASTS,
         }],
@@ -121,7 +121,7 @@ fn plan(direction: Phase) -> Plan {
 fn carry(options: &Options, stop: &AtomicBool, flows: &SyncSender<()>) -> Result<(), String> {
     let mut on_progress = |progress: &Progress| {
         if progress.down.max(progress.up) > Rate::ZERO {
-            // It is told once, and full ever after.
+            // Reported once; the channel is full after that.
             let _ = flows.try_send(());
         }
     };

@@ -1,4 +1,4 @@
-//! `unbloat locate`: at which hop of a path, and in which layer of this host, the queue stands.
+//! `unbloat locate`: finds the hop of a path, or the layer of this host, that holds the queue.
 
 mod args;
 mod driver;
@@ -23,7 +23,7 @@ use unbloat_run::{Clock, Input, RunInfo, Status};
 use unbloat_test::TargetError;
 use view::View;
 
-/// The verdicts in a run's folder.
+/// File with the verdicts in a run's folder.
 const VERDICTS: &str = "locate.json";
 
 #[derive(Debug, thiserror::Error)]
@@ -34,25 +34,25 @@ pub enum CommandError {
     Locate(#[from] LocateError),
     #[error(transparent)]
     Output(#[from] OutputError),
-    #[error("cannot find {host}: {source}; check the name, or give an address")]
+    #[error("cannot resolve {host}: {source}; check the name, or give an address")]
     Name {
         host: String,
         source: std::io::Error,
     },
-    #[error("{host} has no address of the wanted version of IP; leave -4 or -6 out")]
+    #[error("{host} has no address of the requested IP version; omit -4 or -6")]
     NoAddress { host: String },
     #[error(
-        "nobody carries load at {at}: {source}; start `unbloat serve` there, or name another server or port"
+        "cannot connect to the load server at {at}: {source}; start `unbloat serve` there, or give another server or port"
     )]
     NoServer {
         at: SocketAddr,
         source: std::io::Error,
     },
     #[error(
-        "irtt:// names a server that carries no load: name `unbloat serve`, a server of the responsiveness draft, or ndt7://HOST"
+        "an irtt server cannot carry load; give a host that runs `unbloat serve`, a server of the responsiveness draft, or ndt7://HOST"
     )]
     NoLoad,
-    #[error("Ctrl-C cannot be caught: {0}")]
+    #[error("cannot install the Ctrl-C handler: {0}")]
     Signal(#[from] ctrlc::Error),
     #[error(transparent)]
     Token(#[from] crate::token::TokenError),

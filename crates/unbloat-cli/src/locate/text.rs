@@ -1,34 +1,37 @@
-//! Verdicts and what they rest on, for people.
+//! Verdicts and the measurements behind them, as text.
 
 use std::fmt::Write;
 use unbloat_hop::{HopKind, HopReport, PEER, Verdict};
 use unbloat_locate::Located;
 use unbloat_units::Delta;
 
-/// A table of hops and a sentence for each load, then what was odd.
+/// A sentence and a table of hops for each load, then unusual events.
 pub fn text(located: &Located) -> String {
     let mut text = String::new();
     for verdict in &located.verdicts {
-        // To a string there is nothing that can fail.
+        // Writing to a String cannot fail.
         let _ = block(&mut text, verdict);
     }
     if located.verdicts.is_empty() {
-        text += "No load was measured: there is no verdict.\n";
+        text += "No verdict: no load was measured.\n";
     }
     let hops = located.verdicts.iter().flat_map(|verdict| &verdict.hops);
     let mut peers = hops.filter(|hop| hop.hop == PEER);
     if peers.any(|peer| peer.kind == HopKind::Silent) {
-        text += "The peer did not answer: your own link is not told from the access line. Name a node that answers echo requests.\n";
+        text += "The peer did not answer, so the local link cannot be distinguished from the access line. Give a --peer that answers echo requests.\n";
     }
     let counts = located.counts;
     let odd = [
-        (counts.foreign, "answers to nothing that was asked"),
-        (counts.ambiguous, "answers that quote too little to be used"),
-        (counts.malformed, "messages that are no answers"),
-        (counts.repeated, "answers that came twice"),
+        (counts.foreign, "answers that match no probe"),
+        (
+            counts.ambiguous,
+            "answers that quote too little of the probe",
+        ),
+        (counts.malformed, "messages that are not valid answers"),
+        (counts.repeated, "duplicate answers"),
         (
             counts.refused,
-            "probes that this host itself refused or found nobody to hand to",
+            "probes that this host rejected or could not pass to a next hop",
         ),
     ];
     for (count, what) in odd.into_iter().filter(|(count, _)| *count > 0) {

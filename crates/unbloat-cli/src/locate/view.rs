@@ -1,4 +1,4 @@
-//! The table of hops while they are asked, on standard error.
+//! Live table of the hops, on standard error.
 
 use crate::print::note;
 use console::Term;
@@ -7,7 +7,7 @@ use unbloat_hop::{PEER, Phase};
 use unbloat_locate::{HopLine, Snapshot, Stage};
 use unbloat_units::Delta;
 
-/// Drawn over itself on a terminal; elsewhere a line for each stage.
+/// Redraws the table on a terminal; otherwise prints one line per stage.
 pub struct View {
     terminal: Term,
     lines: usize,
@@ -25,7 +25,7 @@ impl View {
         }
     }
 
-    /// Whether a stage has begun.
+    /// Returns whether a new stage has begun.
     pub fn show(&mut self, snapshot: &Snapshot) -> bool {
         let is_new = self.stage.replace(snapshot.stage) != Some(snapshot.stage);
         if !self.terminal.is_term() {
@@ -35,14 +35,14 @@ impl View {
             return is_new;
         }
         let text = draw(snapshot, self.has_peer);
-        // Who cannot see it has the verdict all the same.
+        // Best effort: the verdict follows anyway.
         let _ = self.terminal.clear_last_lines(self.lines);
         let _ = self.terminal.write_line(&text);
         self.lines = text.lines().count();
         is_new
     }
 
-    /// Takes the table away.
+    /// Removes the table.
     pub fn close(&mut self) {
         let _ = self.terminal.clear_last_lines(self.lines);
         self.lines = 0;
@@ -51,13 +51,13 @@ impl View {
 
 fn words(stage: Stage) -> &'static str {
     match stage {
-        Stage::Discover => "looking for hops",
+        Stage::Discover => "searching for hops",
         Stage::Measure(Phase::Idle) => "measuring idle",
         Stage::Measure(Phase::Down) => "measuring under download",
         Stage::Measure(Phase::Up) => "measuring under upload",
         Stage::Measure(Phase::Both) => "measuring under download and upload",
-        Stage::Fill(_) => "load begins",
-        Stage::Drain => "load ends",
+        Stage::Fill(_) => "starting the load",
+        Stage::Drain => "waiting for queues to drain",
     }
 }
 
@@ -93,7 +93,7 @@ fn hop(text: &mut String, line: &HopLine) {
         .address
         .map_or("-".to_owned(), |address| address.to_string());
     let answered = 100 * line.answered / line.sent.max(1);
-    // To a string there is nothing that can fail.
+    // Writing to a String cannot fail.
     let _ = write!(
         text,
         "{number:>4}  {address:<25} {answered:>6} %  {:>7}  {:>7}  {:>7}  {:>7}  {:>7}",

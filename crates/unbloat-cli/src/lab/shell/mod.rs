@@ -1,4 +1,4 @@
-//! `unbloat lab shell`: any command behind an emulated path.
+//! `unbloat lab shell`: runs any command behind an emulated path.
 
 mod path;
 mod series;
@@ -18,11 +18,10 @@ use std::process::ExitStatus;
 use unbloat_lab::{LabError, Shell};
 use unbloat_undo::UndoError;
 
-/// Runs a command in a network of its own, whose only way out is an emulated path to this one. Shells nest: each adds its part
-/// of the path. Needs root.
+/// Run a command in a network namespace behind an emulated path (needs root).
 ///
-/// Inside, this network is reached at its own addresses and at $UNBLOAT_BASE; what lies beyond it is not. Nothing in this
-/// network is changed but for one device, which goes when the command ends.
+/// The command reaches this host at its addresses and at $UNBLOAT_BASE, but nothing beyond it. Shells can be nested; each adds
+/// its part of the path. The only change to this host's network is one device, which is removed when the command ends.
 #[derive(clap::Args)]
 #[command(after_help = "\
 Examples:
@@ -30,11 +29,11 @@ Examples:
   unbloat lab shell --delay 20ms -- sh -c 'ping -c 3 $UNBLOAT_BASE'
   unbloat lab shell --down traces/lte.down --up traces/lte.up --queue codel -- ./client
   unbloat lab shell --delay 10ms -- unbloat lab shell --delay 10ms -- sh -c 'ping -c 3 $UNBLOAT_BASE'
-Queues are those of scenarios: droptail, codel, fq_codel, pie, red, rem, cake, dualpi2. Behind a colon stand
-their keys, as in fq_codel:target=10ms,limit=\"500 packets\"; a value alone is the limit.
-The exit code is the command's.")]
+Queues are those of scenarios: droptail, codel, fq_codel, pie, red, rem, cake, dualpi2. Keys follow a colon,
+as in fq_codel:target=10ms,limit=\"500 packets\"; a value without a key is the limit.
+The exit code is that of the command.")]
 pub struct Args {
-    /// Trace of the downlink, towards the command: mahimahi's, or rates as .csv
+    /// Trace of the downlink (towards the command): mahimahi format, or rates as .csv
     #[arg(long, value_name = "TRACE", conflicts_with = "rate_down")]
     down: Option<PathBuf>,
 
@@ -58,39 +57,39 @@ pub struct Args {
     #[arg(long, value_name = "QUEUE")]
     queue: Option<String>,
 
-    /// Queue of the uplink, where it is another
+    /// Queue of the uplink [default: that of --queue]
     #[arg(long, value_name = "QUEUE")]
     up_queue: Option<String>,
 
-    /// Share of packets that each direction loses, from 0 to 1
+    /// Fraction of packets lost in each direction, 0 to 1
     #[arg(long, value_name = "SHARE")]
     loss: Option<f64>,
 
-    /// Any key of a scenario's link.down or link.up. May be given several times
+    /// Set a key of a scenario's link.down or link.up; may be repeated
     #[arg(long, value_name = "KEY=VALUE")]
     set: Vec<String>,
 
-    /// Seed of what is random on the path
+    /// Seed of the path's random numbers
     #[arg(long, default_value_t = 1)]
     seed: u64,
 
-    /// Keep what came of it in this folder; it must not exist
+    /// Folder for a run with results; must not exist
     #[arg(long, value_name = "DIR")]
     out: Option<PathBuf>,
 
-    /// Write what the path did in every 10 ms to this file, as CSV: waits, bytes and drops of each direction
+    /// Write waits, bytes and drops of each direction per 10 ms to this file, as CSV
     #[arg(long, value_name = "FILE")]
     series: Option<PathBuf>,
 
-    /// Report what the firmware of the uplink holds on this socket, for `unbloat uplink`
+    /// Report the backlog of the emulated uplink firmware on this socket, for `unbloat uplink`
     #[arg(long, value_name = "SOCKET")]
     modem: Option<PathBuf>,
 
-    /// No summary
+    /// Do not print a summary
     #[arg(short, long)]
     quiet: bool,
 
-    /// The command and its arguments
+    /// Command and its arguments
     #[arg(trailing_var_arg = true, required = true, value_name = "COMMAND")]
     command: Vec<OsString>,
 }
@@ -99,7 +98,7 @@ pub struct Args {
 pub enum ShellError {
     #[error(transparent)]
     Path(#[from] unbloat_scenario::text::Error),
-    #[error("--set takes keys of the path only: link.down. and link.up.")]
+    #[error("--set accepts only keys of the path: link.down.* and link.up.*")]
     OnlyLink,
     #[error(transparent)]
     Lab(#[from] LabError),
@@ -114,7 +113,7 @@ pub enum ShellError {
     Undo(#[from] UndoError),
 }
 
-/// A network behind the path that such words ask for, as after `unbloat lab`; its command is not run.
+/// Opens a shell from command-line arguments (as after `unbloat lab`) without running its command.
 pub fn behind(words: &[&str]) -> Result<Shell, ShellError> {
     #[derive(clap::Parser)]
     struct Alone {
@@ -128,7 +127,7 @@ pub fn behind(words: &[&str]) -> Result<Shell, ShellError> {
 
 pub fn run(args: &Args) -> Result<Exit, ShellError> {
     let (path, links) = path::of(args)?;
-    // Before there are threads.
+    // Must run before the first thread.
     let _guard = recovery::guarded()?;
     signals::watch();
     let is_kept = args.out.is_some() || args.series.is_some();
@@ -162,7 +161,7 @@ fn call(shell: &Shell, words: &[OsString]) -> Result<ExitStatus, ShellError> {
     running.wait().map_err(failed)
 }
 
-/// As shells tell it: 128 and the number of the signal that ended it.
+/// The exit code as shells report it: 128 plus the signal number if a signal ended the command.
 fn code(status: ExitStatus) -> u8 {
     let code = status
         .code()

@@ -1,4 +1,4 @@
-//! From the options of a shell to a path, in the words of scenarios.
+//! Converts the options of a shell to a path, by way of a scenario's keys.
 
 use super::{Args, ShellError};
 use crate::experiment::read;
@@ -7,7 +7,7 @@ use unbloat_scenario::text::{Node, Origin, Value};
 use unbloat_scenario::{BothWays, path};
 use unbloat_units::Rate;
 
-/// The path, and the keys that say so.
+/// The path, and its definition as keys of a scenario.
 pub fn of(args: &Args) -> Result<(BothWays, Node), ShellError> {
     let mut root = Node::table(Origin::Set);
     let up_queue = args.up_queue.as_ref().or(args.queue.as_ref());
@@ -58,7 +58,7 @@ fn put(root: &mut Node, assignment: &str) -> Result<(), ShellError> {
     Ok(root.put(key, node)?)
 }
 
-/// Rates may be written as tc writes them, too: 20mbit.
+/// Also accepts rates as tc writes them, for example 20mbit.
 fn rate_of(text: &str) -> String {
     let units = [("kbit", "kbit/s"), ("mbit", "Mbit/s"), ("gbit", "Gbit/s")];
     let lower = text.to_ascii_lowercase();
@@ -71,8 +71,8 @@ fn rate_of(text: &str) -> String {
     }
 }
 
-/// `codel`, `droptail:1MB`, `fq_codel:limit=1000 packets,target=10ms`: a kind, and behind a colon its keys as in scenarios; a
-/// word without a key is the limit.
+/// Parses a queue such as `codel`, `droptail:1MB` or `fq_codel:limit=1000 packets,target=10ms`: a kind, then a colon and its keys as
+/// in scenarios. A value without a key is the limit.
 fn queue_of(text: &str) -> Result<Node, ShellError> {
     let (kind, rest) = text.split_once(':').unwrap_or((text, ""));
     let mut queue = Node::table(Origin::Set);

@@ -1,4 +1,4 @@
-//! What the path of a shell did over time, as a table.
+//! Time series of a shell's path, as a table.
 
 use crate::experiment::order;
 use crate::output::OutputError;

@@ -1,7 +1,7 @@
 //! Signals while a command runs for the user.
 //!
-//! Ctrl-C reaches every process of the terminal, and the command decides what it means: here it is ignored. A request to end that
-//! may have reached this process alone is passed on. Either way this process ends after the command, and puts everything away.
+//! Ctrl-C reaches every process of the terminal: this process ignores it, and the command decides what to do. SIGTERM and SIGHUP may
+//! reach only this process, so it forwards them. In all cases this process ends after the command and cleans up.
 
 use std::os::unix::process::CommandExt;
 use std::process::Command;
@@ -12,19 +12,19 @@ const PASSED_ON: [libc::c_int; 2] = [libc::SIGTERM, libc::SIGHUP];
 
 /// The command's process; 0 before and after.
 static COMMAND: AtomicI32 = AtomicI32::new(0);
-/// The last request to end.
+/// The last signal to forward.
 static ASKED: AtomicI32 = AtomicI32::new(0);
 
 extern "C" fn pass_on(signal: libc::c_int) {
     ASKED.store(signal, Ordering::SeqCst);
     let command = COMMAND.load(Ordering::SeqCst);
     if command > 0 {
-        // SAFETY: kill may be called in a signal handler.
+        // SAFETY: kill is async-signal-safe.
         unsafe { libc::kill(command, signal) };
     }
 }
 
-/// From now on this process outlives the command.
+/// Installs the handlers, so that this process outlives the command.
 pub fn watch() {
     // SAFETY: the handler touches atomics and calls what a handler may call.
     unsafe {
@@ -50,7 +50,7 @@ pub fn as_usual(command: &mut Command) {
     unsafe { command.pre_exec(reset) };
 }
 
-/// Requests to end go to the command while this is there.
+/// Forwards signals to the command while it exists.
 pub struct PassOn;
 
 impl PassOn {

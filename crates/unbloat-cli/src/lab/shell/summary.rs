@@ -1,4 +1,4 @@
-//! What came of a shell: a few lines, and a run folder.
+//! Results of a shell: a short text, and a run folder.
 
 use super::{Args, series};
 use crate::experiment::{order, queue_rows, tables};
@@ -36,7 +36,7 @@ pub fn text(links: &Node, emulated: &Emulated) -> String {
             .try_for_each(|doubt| writeln!(text, "  NOT TRUSTWORTHY: {doubt}")),
     };
     if !report.privileges.is_realtime {
-        text += "  without the real-time class, which the system refused\n";
+        text += "  without real-time scheduling: the system did not permit it\n";
     }
     text
 }
@@ -65,7 +65,7 @@ fn direction(path: &PathRecord, wall: Delta) -> String {
     text
 }
 
-/// Keeps what came of it as a run: named results, and what stood on the path over time.
+/// Writes a run: results, and the time series of the path.
 pub fn write(args: &Args, out: &Path, links: &Node, closed: Closed) -> Result<(), OutputError> {
     let path = series::rows(&closed);
     let emulated = closed.emulated;
