@@ -6,7 +6,7 @@ use std::process::Command;
 /// Whether there is clang. Without it objects are empty, and a warning says what this build cannot do.
 fn has_clang(cannot: &str) -> bool {
     println!("cargo::rerun-if-changed=bpf");
-    println!("cargo::rerun-if-changed=../../bpf");
+    println!("cargo::rerun-if-changed=../../../bpf");
     let has_clang = Command::new("clang").arg("--version").output().is_ok();
     if !has_clang {
         println!("cargo::warning=no clang: this build cannot {cannot} (tools/install build)");

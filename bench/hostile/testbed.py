@@ -103,7 +103,7 @@ class Server:
     """`unbloat serve`, open as long as its `with`."""
 
     def __init__(self, unbloat, options, folder):
-        at = ["--listen", f"[::]:{TLS}", "--plain", f"[::]:{PLAIN}", "--echo", f"[::]:{ECHO}"]
+        at = ["--listen", f"[::]:{TLS}", "--listen-plain", f"[::]:{PLAIN}", "--listen-echo", f"[::]:{ECHO}"]
         self.command = [unbloat, "serve", "--json", *at, "--name", NEAR, *options]
         self.log = Path(folder) / "server.txt"
 

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from host import FAR, JOURNALS, WORK, run
 
-RATES = ["--down-bps", "20M", "--up-bps", "5M"]
+RATES = ["--rate-down", "20 Mbit/s", "--rate-up", "5 Mbit/s"]
 REPORT = '{"buffered_bytes": 300000}\n'
 SCENARIO = """
 [scenario]
@@ -105,7 +105,7 @@ class Served(Command):
     """Against `unbloat serve` on the second host."""
 
     def prepare(self, host, unbloat):
-        listen = [f"--listen={FAR}:4043", f"--plain={FAR}:4080", f"--echo={FAR}:2112"]
+        listen = [f"--listen={FAR}:4043", f"--listen-plain={FAR}:4080", f"--listen-echo={FAR}:2112"]
         serve = subprocess.Popen(host.there([unbloat, "serve", "--json", *listen]), stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
         if not serve.stdout.readline():
             raise RuntimeError("no server")
@@ -156,7 +156,7 @@ class FixWindow(Fix):
 
 class Autorate(Command):
     name = "autorate"
-    words = ["autorate", "--interface", "eth0", "--up", "eth0"]
+    words = ["autorate", "--interface", "eth0", "--interface-up", "eth0"]
 
     def prepare(self, host, unbloat):
         self.boot(host)
@@ -183,15 +183,15 @@ class Uplink(Command):
 
 class Shape(Command):
     name = "shape"
-    words = ["shape", "--interface", "eth0", "--up", "5Mbit/s"]
+    words = ["shape", "--interface", "eth0", "--rate-up", "5 Mbit/s"]
 
     def is_ready(self, host):
         return "unbloat-eth0" in run("nft", "list", "tables")
 
 
 class DrwaRun(Command):
-    name = "drwa --run"
-    words = ["drwa", "--run", "sleep", "60"]
+    name = "drwa -- COMMAND"
+    words = ["drwa", "--", "sleep", "60"]
     spared = ["sleep 60"]
 
     def begins(self, host):
@@ -216,8 +216,8 @@ class DrwaGroup(Command):
 
 
 class DrwaRouter(Command):
-    name = "drwa --router"
-    words = ["drwa", "--router", "eth0"]
+    name = "drwa --lan"
+    words = ["drwa", "--lan", "eth0"]
 
     def begins(self, host):
         return True
@@ -238,7 +238,7 @@ def attached(host):
 
 class LabRun(Command):
     name = "lab run"
-    words = ["lab", "run", WORK / "s.toml", "--quiet", "--no-run", "--beside", "client: sleep 77"]
+    words = ["lab", "run", WORK / "s.toml", "--quiet", "--no-run", "--exec", "client: sleep 77"]
 
     def prepare(self, host, unbloat):
         (WORK / "s.toml").write_text(SCENARIO)
@@ -252,7 +252,7 @@ class LabRun(Command):
 
 class LabShell(LabRun):
     name = "lab shell"
-    words = ["lab", "shell", "--quiet", "--rate-down", "20mbit", "--", "sleep", "77"]
+    words = ["lab", "shell", "--quiet", "--rate-down", "20 Mbit/s", "--", "sleep", "77"]
 
     def is_ready(self, host):
         return any(line == "sleep 77" for line in host.processes().values())
@@ -272,8 +272,8 @@ def named():
 
 
 class Live(Command):
-    name = "analyze --live"
-    words = ["analyze", "--live", "eth0", "--promiscuous"]
+    name = "analyze --interface"
+    words = ["analyze", "--interface", "eth0", "--promiscuous"]
 
     def begins(self, host):
         return True
@@ -312,7 +312,7 @@ class Watch(Looks):
 
 class Serve(Looks):
     name = "serve"
-    words = ["serve", "--listen=[::]:5043", "--plain=[::]:5080", "--echo=[::]:5112"]
+    words = ["serve", "--listen=[::]:5043", "--listen-plain=[::]:5080", "--listen-echo=[::]:5112"]
 
     def prepare(self, host, unbloat):
         pass

@@ -68,7 +68,7 @@ class Bed:
     def __enter__(self):
         self.series = self.folder / "truth.csv"
         self.log = open(self.folder / "path.txt", "w+")
-        command = [self.unbloat, "lab", "shell", *self.options, "--series", self.series, "--", "sh", "-c",
+        command = [self.unbloat, "lab", "shell", *self.options, "--output", self.series, "--", "sh", "-c",
                    "echo $$ $UNBLOAT_BASE; exec cat > /dev/null"]
         self.shell = subprocess.Popen([str(part) for part in command], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
                                       stderr=self.log, text=True)

@@ -56,9 +56,9 @@ class Unbloat(Tool):
         self.program, self.control = program, control
 
     def server(self, address, *options):
-        at = [f"--{key}={address}:{SERVER_PORTS[name]}" for key, name in (("listen", "unbloat"), ("echo", "irtt"))]
+        at = [f"--{key}={address}:{SERVER_PORTS[name]}" for key, name in (("listen", "unbloat"), ("listen-echo", "irtt"))]
         # Whoever asks for a congestion control gets one that the kernel allows to everybody, or the operator names.
-        return [self.program, "serve", "--json", "--congestion-control", self.control, *at, *options]
+        return [self.program, "serve", "--json", "--allow-congestion-control", self.control, *at, *options]
 
     def serve(self, bed, *options):
         bed.serve(self.server(bed.address, *options), SERVER_PORTS["unbloat"])

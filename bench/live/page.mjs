@@ -1,7 +1,7 @@
 // One test by the page of `unbloat serve` in Chromium: node page.mjs URL FILE. What the page kept goes to FILE, what it measured to FILE.measured.
 
 import { writeFileSync } from "node:fs";
-import { Chromium } from "../../crates/unbloat-serve/tests/web/chromium.mjs";
+import { Chromium } from "../../crates/measure/server/tests/web/chromium.mjs";
 
 const [url, file] = process.argv.slice(2);
 const LONGEST_MS = 120_000;

@@ -26,7 +26,7 @@ class Path:
 
 
 def line(about, down_mbps, up_mbps, down_queue, up_queue, delay_ms, *more):
-    options = ["--rate-down", f"{down_mbps}mbit", "--rate-up", f"{up_mbps}mbit", "--queue", down_queue, "--up-queue", up_queue]
+    options = ["--rate-down", f"{down_mbps} Mbit/s", "--rate-up", f"{up_mbps} Mbit/s", "--queue", down_queue, "--queue-up", up_queue]
     delay = [] if delay_ms is None else ["--delay", f"{delay_ms}ms"]
     return Path(about, [*options, *delay, *more], 2 * (delay_ms or 25), down_mbps, up_mbps)
 
@@ -49,8 +49,8 @@ PATHS = {
                        "--set", "link.down.delay=5ms", "--set", "link.up.delay=45ms"),
     "codel": line("50/10 Mbit/s, CoDel in both directions, 10 ms each way", 50, 10, "codel", "codel", 10),
     "lte": Path("recorded LTE downlink and uplink (5.0 and 6.0 Mbit/s on average), drop-tail buffers of 1 MB and 256 kB, 20 ms each way",
-                ["--down", str(TRACES / "Verizon-LTE-short.down.gz"), "--up", str(TRACES / "Verizon-LTE-short.up.gz"),
-                 "--queue", "droptail:1MB", "--up-queue", "droptail:256kB", "--delay", "20ms"], 40, None, None),
+                ["--trace-down", str(TRACES / "Verizon-LTE-short.down.gz"), "--trace-up", str(TRACES / "Verizon-LTE-short.up.gz"),
+                 "--queue", "droptail:1MB", "--queue-up", "droptail:256kB", "--delay", "20 ms"], 40, None, None),
     "deep-20": line("20/5 Mbit/s, drop-tail buffers of 500 kB (200 ms and 800 ms), 20 ms each way", 20, 5, "droptail:500kB", "droptail:500kB", 20),
     "deep-35": line("35/7 Mbit/s, drop-tail buffers of 60 ms down and 420 ms up, 10 ms each way", 35, 7, "droptail:262kB", "droptail:367kB", 10),
     "deep-80": line("80/20 Mbit/s, drop-tail buffers of 60 ms down and 350 ms up, 10 ms each way", 80, 20, "droptail:600kB", "droptail:875kB", 10),

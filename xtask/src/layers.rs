@@ -1,16 +1,30 @@
 //! Which crate may depend on which.
 //!
-//! Each crate says in its Cargo.toml `[package.metadata.unbloat] layer = N, io = true|false`. A
-//! crate may depend only on crates of lower layers, and one without I/O only on others without.
+//! The folder of a crate is its wing. A crate depends only on crates of its own wing and of wings below it; Cargo refuses circles within a wing.
+//! This holds for dependencies of tests too. A crate whose `lib.rs` has [`PURE`] does no I/O and depends only on crates that do none.
 
 use serde_json::Value;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::Path;
 use std::process::{Command, ExitCode};
 
+/// From bottom to top.
+const WINGS: [&str; 9] = [
+    "base", "observe", "model", "measure", "cure", "lab", "report", "cli", "tools",
+];
+
+/// The attribute by which a crate declares that it does no I/O; `clippy.toml` lists what it bans.
+const PURE: &str = "#![warn(clippy::disallowed_methods)]";
+
 struct Member {
-    layer: u64,
-    io: bool,
-    needs: Vec<String>,
+    wing: usize,
+    is_pure: bool,
+    needs: Vec<Need>,
+}
+
+struct Need {
+    name: String,
+    is_for_tests: bool,
 }
 
 pub(crate) fn run() -> ExitCode {
@@ -43,7 +57,7 @@ fn members() -> Result<BTreeMap<String, Member>, String> {
         serde_json::from_slice(&output.stdout).map_err(|e| format!("cargo metadata: {e}"))?;
     let packages = metadata["packages"]
         .as_array()
-        .ok_or("cargo metadata names no packages")?;
+        .ok_or("cargo metadata lists no packages")?;
     let ours = packages
         .iter()
         .filter(|p| p["name"].as_str().is_some_and(|n| n != "xtask"));
@@ -52,35 +66,47 @@ fn members() -> Result<BTreeMap<String, Member>, String> {
 
 fn member(package: &Value) -> Result<(String, Member), String> {
     let name = package["name"].as_str().unwrap_or_default().to_owned();
-    let own = &package["metadata"]["unbloat"];
-    let (Some(layer), Some(io)) = (own["layer"].as_u64(), own["io"].as_bool()) else {
-        return Err(format!(
-            "{name} lacks [package.metadata.unbloat] layer and io"
-        ));
-    };
+    let manifest = Path::new(package["manifest_path"].as_str().unwrap_or_default());
+    let folders = manifest.iter().filter_map(|part| part.to_str());
+    let wing = folders
+        .filter_map(|folder| WINGS.iter().position(|wing| *wing == folder))
+        .next_back()
+        .ok_or_else(|| format!("{name} is in no wing: {}", manifest.display()))?;
+    let library = manifest.with_file_name("src").join("lib.rs");
+    let text = std::fs::read_to_string(library).unwrap_or_default();
     let dependencies = package["dependencies"].as_array().into_iter().flatten();
-    let normal = dependencies.filter(|d| d["kind"].is_null());
-    let names = normal.filter_map(|d| d["name"].as_str());
-    let needs = names
-        .filter(|n| n.starts_with("unbloat-"))
-        .map(str::to_owned)
-        .collect();
-    Ok((name, Member { layer, io, needs }))
+    let needs = dependencies.filter_map(|dependency| {
+        let need = dependency["name"].as_str()?;
+        need.starts_with("unbloat-").then(|| Need {
+            name: need.to_owned(),
+            is_for_tests: dependency["kind"] == "dev",
+        })
+    });
+    let member = Member {
+        wing,
+        is_pure: text.lines().any(|line| line == PURE),
+        needs: needs.collect(),
+    };
+    Ok((name, member))
 }
 
 fn faults(members: &BTreeMap<String, Member>) -> Vec<String> {
     let mut faults = Vec::new();
     for (name, member) in members {
-        for (need, other) in member.needs.iter().filter_map(|n| members.get_key_value(n)) {
-            if other.layer >= member.layer {
+        for need in &member.needs {
+            let Some(other) = members.get(&need.name) else {
+                continue;
+            };
+            if other.wing > member.wing {
                 faults.push(format!(
-                    "{name} (layer {}) depends on {need} (layer {}): arrows only point down",
-                    member.layer, other.layer
+                    "{name} ({}) depends on {} ({}), a wing above its own",
+                    WINGS[member.wing], need.name, WINGS[other.wing]
                 ));
             }
-            if other.io && !member.io {
+            if member.is_pure && !other.is_pure && !need.is_for_tests {
                 faults.push(format!(
-                    "{name} is pure but depends on {need}, which does I/O"
+                    "{name} is pure but depends on {}, which does I/O",
+                    need.name
                 ));
             }
         }
@@ -88,19 +114,27 @@ fn faults(members: &BTreeMap<String, Member>) -> Vec<String> {
     faults
 }
 
+/// The wings from top to bottom, each with its crates and the wings that it uses.
 fn drawing(members: &BTreeMap<String, Member>) -> String {
-    let mut layers: BTreeMap<u64, Vec<String>> = BTreeMap::new();
-    for (name, member) in members {
-        let mark = if member.io { "*" } else { "" };
-        layers
-            .entry(member.layer)
-            .or_default()
-            .push(format!("{name}{mark}"));
-    }
-    let lines = layers
-        .iter()
-        .rev()
-        .map(|(layer, names)| format!("{layer}  {}\n", names.join("  ")));
+    let line = |(wing, name): (usize, &&str)| {
+        let own = members.iter().filter(|(_, member)| member.wing == wing);
+        let crates = own.clone().map(|(full, member)| {
+            let short = full.strip_prefix("unbloat-").unwrap_or(full);
+            format!("{short}{}", if member.is_pure { "" } else { "*" })
+        });
+        let needs = own.flat_map(|(_, member)| &member.needs);
+        let used: BTreeSet<usize> = needs
+            .filter(|need| !need.is_for_tests)
+            .filter_map(|need| members.get(&need.name))
+            .map(|other| other.wing)
+            .filter(|other| *other != wing)
+            .collect();
+        let used: Vec<&str> = used.into_iter().map(|index| WINGS[index]).collect();
+        let arrow = if used.is_empty() { "" } else { "  -> " };
+        let crates = crates.collect::<Vec<_>>().join("  ");
+        format!("{name:8} {crates}{arrow}{}\n", used.join(", "))
+    };
+    let lines = WINGS.iter().enumerate().rev().map(line);
     format!("{}* does I/O\n", lines.collect::<String>())
 }
 
@@ -108,28 +142,52 @@ fn drawing(members: &BTreeMap<String, Member>) -> String {
 mod tests {
     use super::*;
 
-    fn world(members: &[(&str, u64, bool, &[&str])]) -> BTreeMap<String, Member> {
-        let member = |&(name, layer, io, needs): &(&str, u64, bool, &[&str])| {
-            let needs = needs.iter().map(|n| (*n).to_owned()).collect();
-            (name.to_owned(), Member { layer, io, needs })
+    fn world(members: &[(&str, usize, bool, &[&str])]) -> BTreeMap<String, Member> {
+        let member = |&(name, wing, is_pure, needs): &(&str, usize, bool, &[&str])| {
+            let needs = needs.iter().map(|need| Need {
+                name: (*need).to_owned(),
+                is_for_tests: false,
+            });
+            let member = Member {
+                wing,
+                is_pure,
+                needs: needs.collect(),
+            };
+            (name.to_owned(), member)
         };
         members.iter().map(member).collect()
     }
 
     #[test]
-    fn arrows_that_point_down_are_fine() {
-        assert!(faults(&world(&[("a", 0, false, &[]), ("b", 1, true, &["a"])])).is_empty());
+    fn a_crate_may_use_its_own_wing_and_those_below() {
+        let members = world(&[
+            ("a", 0, true, &[]),
+            ("b", 1, false, &["a", "c"]),
+            ("c", 1, false, &[]),
+        ]);
+        assert!(faults(&members).is_empty());
     }
 
     #[test]
-    fn sideways_upward_and_impure_arrows_are_faults() {
+    fn a_wing_above_and_io_below_a_pure_crate_are_faults() {
         let members = world(&[
-            ("a", 1, true, &["b"]),
-            ("b", 1, false, &["c"]),
-            ("c", 0, true, &[]),
+            ("a", 1, true, &["b", "c"]),
+            ("b", 2, true, &[]),
+            ("c", 0, false, &[]),
         ]);
         let found = faults(&members);
-        assert_eq!(found.len(), 2);
-        assert!(found[0].contains("arrows only point down") && found[1].contains("is pure"));
+        assert_eq!(found.len(), 2, "{found:?}");
+        assert!(found[0].contains("a wing above") && found[1].contains("is pure"));
+    }
+
+    #[test]
+    fn the_drawing_has_a_line_for_each_wing_and_what_it_uses() {
+        let members = world(&[
+            ("unbloat-a", 0, true, &[]),
+            ("unbloat-b", 1, false, &["unbloat-a"]),
+        ]);
+        let drawing = drawing(&members);
+        assert!(drawing.contains("observe  b*  -> base\n"), "{drawing}");
+        assert!(drawing.contains("base     a\n"), "{drawing}");
     }
 }

@@ -90,7 +90,7 @@ ATTACKS = [
     Attack("silent_botnet", is_silent=True, waits=True, mib=256),
     Attack("sessions_all", waits=True),
     Attack("account_unread", seconds=45, closes=True),
-    Attack("uploads_paused", options=("--rate", "20 Mbit/s"), shares=True, waits=True),
+    Attack("uploads_paused", options=("--max-rate", "20 Mbit/s"), shares=True, waits=True),
     Attack("ndt7_places", waits=True),
     # The rest of the review
     Attack("congestion_controls"),

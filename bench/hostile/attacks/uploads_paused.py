@@ -1,4 +1,4 @@
-"""Uploads that wait for `--rate` in memory: 40 connections of HTTP/2 fill the windows that they are given."""
+"""Uploads that wait for `--max-rate` in memory: 40 connections of HTTP/2 fill the windows that they are given."""
 
 import asyncio
 

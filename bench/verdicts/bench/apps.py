@@ -1,4 +1,4 @@
-"""Applications that scenarios have no word for, over the kernel's sockets: run on the hosts of a lab, by `--beside`.
+"""Applications that scenarios have no word for, over the kernel's sockets: run on the hosts of a lab, by `--exec`.
 
     apps.py serve  PORT KIND OPTIONS      apps.py use ADDRESS PORT KIND OPTIONS
 

@@ -58,7 +58,7 @@ def run(situation, work, made):
     out = work / "run"
     command = [program(), "lab", "run", "--virtual", "-q", str(scenario), "--capture", "headers", "--out", str(out)]
     for one in situation.beside:
-        command += ["--beside", one]
+        command += ["--exec", one]
     done = subprocess.run(command, capture_output=True, text=True)
     if done.returncode:
         raise RuntimeError(f"{situation.family} {situation.seed}: {done.stderr.strip()}\n{situation.scenario}\n{situation.beside}")

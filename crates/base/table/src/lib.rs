@@ -1,0 +1,19 @@
+//! Columns with names, units and meaning, and the rows that analyses write into them.
+//!
+//! A [`Table`] says what the columns are; [`Rows`] holds values for them, column by column. Names
+//! carry their unit as a suffix (`rtt_ms`, `rate_bps`, `start_ns`). Each row has an [`Order`], so
+//! rows from any number of shards merge into one sequence that does not depend on how many there
+//! were.
+
+#![warn(clippy::disallowed_methods)]
+
+mod rows;
+mod schema;
+mod values;
+
+pub use rows::{ColumnData, Order, RowWriter, Rows};
+pub use schema::{Column, ColumnType, Table};
+pub use values::{Texts, Values};
+
+/// Version of the set of tables; raised when a column changes its meaning or goes.
+pub const SCHEMA_VERSION: u32 = 1;

@@ -1,0 +1,151 @@
+//! `unbloat autorate`: adjusts the rates of the kernel's shapers to the line.
+
+mod args;
+
+pub use args::Args;
+
+use crate::exit::Exit;
+use crate::interface::NoInterface;
+use crate::print::{self, PrintError, note};
+use crate::recovery;
+use crate::shape::{decision_json, decision_text};
+use crate::stop::{stop_after, stop_on_ctrl_c};
+use serde_json::Value;
+use std::collections::BTreeSet;
+use std::io;
+use std::process::Command;
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use unbloat_autorate::Decision;
+use unbloat_autorate_host::{Options, Shaper, Source, Steer, SteerError, Tap, by_wall_clock};
+use unbloat_undo::{Claim, Purpose, Resource, Step, UndoError};
+
+#[derive(Debug, thiserror::Error)]
+pub enum CommandError {
+    #[error(transparent)]
+    Missing(#[from] NoInterface),
+    #[error(transparent)]
+    Steer(#[from] SteerError),
+    #[error(transparent)]
+    Undo(#[from] UndoError),
+    #[error("cannot read {file}: {source}")]
+    Config { file: String, source: io::Error },
+    #[error("no device towards the line: give --interface, or ul_if in --config")]
+    NoInterface,
+    #[error(
+        "no shaper to adjust: give its interface with --interface-down or --interface-up, or dl_if or ul_if in --config"
+    )]
+    Nothing,
+    #[error(
+        "--algorithm cake-autorate needs probes: give --reflector ADDRESS, or reflectors in --config"
+    )]
+    NoReflector,
+    #[error("invalid reflector {0:?}: expected an IPv4 address")]
+    Reflector(String),
+    #[error("cannot install the Ctrl-C handler: {0}")]
+    Signal(#[from] ctrlc::Error),
+    #[error(transparent)]
+    Print(#[from] PrintError),
+}
+
+pub fn run(args: &Args) -> Result<Exit, CommandError> {
+    if args.unit {
+        print::text(&args.unit_file())?;
+        return Ok(Exit::Complete);
+    }
+    let options = args.options()?;
+    // Must run before the first thread and the first claim.
+    let _guard = (!options.dry_run).then(recovery::guarded).transpose()?;
+    let stop = stop_on_ctrl_c()?;
+    if let Some(span) = args.duration {
+        stop_after(span, &stop);
+    }
+    // Released after the shapers' rates are restored.
+    let claims = claims(&options)?;
+    let lend = |command: &mut Command| claims.iter().for_each(|claim| claim.lend(command));
+    let mut steer = Steer::start(&options, &lend)?;
+    let source = steer.tap().source();
+    note!("unbloat: {}", following(&options.interface, steer.tap()));
+    let watched = Arc::clone(&stop);
+    let mut unread = None;
+    let mut tell = |decision: &Decision| {
+        let line = match args.json {
+            true => sourced(decision_json(&shown(decision)), source).to_string(),
+            false => decision_text(decision),
+        };
+        // Stop when standard output has no reader any more.
+        if let Err(error) = print::line(line) {
+            unread = Some(error);
+            watched.store(true, Ordering::Relaxed);
+        }
+    };
+    steer.run(&stop, &mut tell)?;
+    unread.map_or(Ok(Exit::Complete), |error| Err(error.into()))
+}
+
+fn following(interface: &str, tap: &Tap) -> String {
+    let how = match tap.source() {
+        Source::Bpf => "in the kernel (bpf)",
+        Source::Packets => "packet by packet (packets)",
+    };
+    let why = tap.refused().map(|error| format!("; {error}"));
+    format!(
+        "observing {interface} {how} until Ctrl-C{}",
+        why.unwrap_or_default()
+    )
+}
+
+/// The decision with its time on the wall clock.
+fn shown(decision: &Decision) -> Decision {
+    Decision {
+        at: by_wall_clock(decision.at),
+        ..*decision
+    }
+}
+
+fn sourced(mut decision: Value, source: Source) -> Value {
+    decision["tap"] = source.name().into();
+    decision
+}
+
+/// Claims the devices and records the state of their shapers.
+///
+/// The claim of a shaper that `sqm apply` left in place is held while this runs, so that nothing removes the shaper meanwhile.
+fn claims(options: &Options) -> Result<Vec<Claim>, UndoError> {
+    if options.dry_run {
+        return Ok(Vec::new());
+    }
+    recovery::journals()?;
+    let shaped = || options.shapers.iter().flatten().map(Shaper::device);
+    let devices: BTreeSet<&str> = shaped().chain([options.interface.as_str()]).collect();
+    let mut claims = Vec::new();
+    for device in devices {
+        claims.push(queues(device)?);
+    }
+    for device in shaped() {
+        let resource = Resource::Device {
+            device: device.to_owned(),
+        };
+        let mut claim = Claim::take(&resource, &Purpose::this_command())?;
+        for step in [Step::classes(device), Step::root(device)] {
+            match step {
+                Ok(step) => claim.before(step)?,
+                // Class trees cannot be recreated; restoring their rates is enough.
+                Err(UndoError::CannotSave { .. }) => {}
+                Err(error) => return Err(error),
+            }
+        }
+        claims.push(claim);
+    }
+    Ok(claims)
+}
+
+fn queues(device: &str) -> Result<Claim, UndoError> {
+    let resource = Resource::Queues {
+        device: device.to_owned(),
+    };
+    match Claim::kept(&resource)? {
+        Some(kept) => Ok(kept),
+        None => Claim::take(&resource, &Purpose::this_command()),
+    }
+}

@@ -1,0 +1,68 @@
+//! Options of `unbloat campaign`.
+
+use crate::output::{ROWS, format_parser};
+use crate::token::TokenArgs;
+use std::path::PathBuf;
+use unbloat_run::format::FormatKind;
+
+/// Measure a matrix of `unbloat test` runs and write one report.
+#[derive(clap::Args, Clone)]
+#[command(after_help = "\
+Examples:
+  unbloat campaign campaigns/home-line.toml --list       list what is left, in which order, and how long it takes
+  unbloat campaign campaigns/home-line.toml              measure what is left, then report
+  unbloat campaign carriers.toml --only place=office     only combinations with this value
+  unbloat campaign carriers.toml --report                report finished runs, measure nothing
+An interrupted campaign continues with the missing runs when the command is run again.")]
+pub struct Args {
+    /// Campaign file (TOML, docs/campaign.md)
+    pub campaign: PathBuf,
+
+    /// Folder for the results; runs that are finished there are not repeated [default: runs/campaign-NAME]
+    #[arg(long, value_name = "FOLDER")]
+    pub out: Option<PathBuf>,
+
+    /// Use only combinations with this value; may be repeated
+    #[arg(long, value_name = "KEY=VALUE")]
+    pub only: Vec<String>,
+
+    /// Measure at most N runs now
+    #[arg(long, value_name = "N")]
+    pub max_runs: Option<usize>,
+
+    /// List what is left, in which order, and how long it takes; measure nothing
+    #[arg(long)]
+    pub list: bool,
+
+    /// Report finished runs; measure nothing
+    #[arg(long, conflicts_with = "list")]
+    pub report: bool,
+
+    /// Allow the `before` and `after` commands of the file, which run in a shell
+    #[arg(long)]
+    pub run_commands: bool,
+
+    #[command(flatten)]
+    pub token: TokenArgs,
+
+    /// Print a table instead of text
+    #[arg(long, value_name = "FORMAT", value_parser = format_parser())]
+    pub format: Option<FormatKind>,
+
+    /// Table that --format prints: campaign, averages, results, points
+    #[arg(
+        long,
+        value_name = "TABLE",
+        default_value = "campaign",
+        requires = "format"
+    )]
+    pub table: String,
+
+    /// Maximum number of rows that --format table prints
+    #[arg(long, value_name = "N", default_value_t = ROWS, requires = "format")]
+    pub rows: usize,
+
+    /// Do not show progress
+    #[arg(short, long)]
+    pub quiet: bool,
+}

@@ -1,0 +1,238 @@
+//! A campaign on disk. A run is finished when its folder exists: folders are created atomically, so a campaign may be interrupted at any
+//! time.
+//!
+//!     runs/campaign-NAME/
+//!       cells/CELL.REPEAT/   one run: run.json and tables
+//!       report/              the tables of all runs, report.html
+//!       lock                 held by the process that uses the folder
+
+use super::CommandError;
+use super::measure::Came;
+use crate::output::write_tables;
+use rustix::fs::{FlockOperation, flock};
+use std::collections::BTreeSet;
+use std::fs::{self, File};
+use std::io;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+use unbloat_campaign::{Campaign, Reading, Run};
+use unbloat_run::{RunError, RunInfo, RunReader};
+use unbloat_table::{Column, Order, Rows, Table};
+
+/// Attempts to take the lock, and the time between them.
+const PATIENCE: u32 = 20;
+const NAP: Duration = Duration::from_millis(50);
+
+pub struct Folder {
+    dir: PathBuf,
+    /// Locked as long as it is open.
+    _lock: File,
+}
+
+impl Folder {
+    /// Takes the folder's lock, which the kernel releases when the process ends.
+    pub fn open(dir: &Path) -> Result<Folder, CommandError> {
+        let failed = |error| CommandError::Folder {
+            folder: dir.to_owned(),
+            error,
+        };
+        fs::create_dir_all(dir.join("cells")).map_err(failed)?;
+        let lock = File::create(dir.join("lock")).map_err(failed)?;
+        if !is_locked(&lock) {
+            return Err(CommandError::Busy(dir.to_owned()));
+        }
+        let folder = Folder {
+            dir: dir.to_owned(),
+            _lock: lock,
+        };
+        folder.clean().map_err(failed)?;
+        Ok(folder)
+    }
+
+    /// Removes hidden folders: unfinished runs of a killed process. The lock excludes other writers.
+    fn clean(&self) -> io::Result<()> {
+        for place in [self.dir.clone(), self.cells()] {
+            for entry in fs::read_dir(place)? {
+                let entry = entry?;
+                let is_hidden = entry.file_name().to_string_lossy().starts_with('.');
+                if is_hidden && entry.file_type()?.is_dir() {
+                    fs::remove_dir_all(entry.path())?;
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn cells(&self) -> PathBuf {
+        self.dir.join("cells")
+    }
+
+    pub fn report(&self) -> PathBuf {
+        self.dir.join("report")
+    }
+
+    /// Names of finished runs.
+    pub fn done(&self) -> Result<BTreeSet<String>, CommandError> {
+        let entries = fs::read_dir(self.cells()).map_err(|error| CommandError::Folder {
+            folder: self.cells(),
+            error,
+        })?;
+        let whole = entries
+            .flatten()
+            .filter(|entry| RunReader::open(&entry.path()).is_ok());
+        Ok(whole
+            .map(|entry| entry.file_name().to_string_lossy().into_owned())
+            .collect())
+    }
+
+    /// Stores a run; its folder appears atomically.
+    pub fn keep(&self, name: &str, info: &RunInfo, came: &Came) -> Result<(), RunError> {
+        let mut all = vec![with_rows(&came.readings)];
+        all.extend(came.tables.iter().cloned());
+        write_tables(&self.cells().join(name), info, &all).map(drop)
+    }
+
+    /// All finished runs of the campaign, and the number of finished runs that do not belong to it.
+    pub fn runs(&self, campaign: &Campaign) -> Result<(Vec<Run>, usize), CommandError> {
+        let mut done = self.done()?;
+        let mut runs = Vec::new();
+        for cell in campaign.cells() {
+            for repeat in 0..campaign.repeats {
+                let name = cell.run_name(repeat);
+                if !done.remove(&name) {
+                    continue;
+                }
+                let reader = RunReader::open(&self.cells().join(&name))?;
+                runs.push(Run {
+                    cell: cell.index,
+                    repeat,
+                    readings: read_readings(&reader)?,
+                    notes: reader.info().left_out.clone(),
+                });
+            }
+        }
+        Ok((runs, done.len()))
+    }
+}
+
+/// Takes the lock, waiting a little: a process that is just ending, or one that another thread is just starting, may still hold it.
+fn is_locked(lock: &File) -> bool {
+    (0..PATIENCE).any(|number| {
+        if number > 0 {
+            std::thread::sleep(NAP);
+        }
+        flock(lock, FlockOperation::NonBlockingLockExclusive).is_ok()
+    })
+}
+
+const READINGS: &str = "readings";
+
+/// The table that a campaign's run has in addition to those of a test.
+pub fn readings_table() -> Table {
+    Table {
+        name: READINGS,
+        doc: "one row per number that the run found",
+        columns: vec![
+            Column::text("load", "what loaded the path: idle, down, up or both"),
+            Column::text("subject", "a direction, an application by its name, or all"),
+            Column::text("metric", "which number, with its unit as suffix"),
+            Column::f64("value", "in the metric's unit"),
+        ],
+    }
+}
+
+fn with_rows(readings: &[Reading]) -> (Table, Rows) {
+    let table = readings_table();
+    let mut rows = Rows::new(&table);
+    for (reading, number) in readings.iter().zip(0..) {
+        let mut row = rows.row(Order {
+            written_at: number,
+            subject: 0,
+        });
+        row.text(&reading.load[..]);
+        row.text(&reading.subject[..]);
+        row.text(&reading.metric[..]);
+        row.f64(reading.value);
+    }
+    (table, rows)
+}
+
+fn read_readings(run: &RunReader) -> Result<Vec<Reading>, RunError> {
+    let mut readings = Vec::new();
+    for batch in run.read_columns(READINGS, &["load", "subject", "metric", "value"])? {
+        let batch = batch?;
+        let [load, subject, metric, value] = batch.columns() else {
+            continue;
+        };
+        for row in 0..batch.len() {
+            let text = |column: &unbloat_table::ColumnData| column.as_text(row).map(str::to_owned);
+            if let (Some(load), Some(subject), Some(metric), Some(value)) =
+                (text(load), text(subject), text(metric), value.as_f64(row))
+            {
+                readings.push(Reading {
+                    load,
+                    subject,
+                    metric,
+                    value,
+                });
+            }
+        }
+    }
+    Ok(readings)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn came(value: f64) -> Came {
+        let reading = Reading {
+            load: "up".to_owned(),
+            subject: "down".to_owned(),
+            metric: "added_p95_ms".to_owned(),
+            value,
+        };
+        Came {
+            readings: vec![reading],
+            notes: Vec::new(),
+            tables: Vec::new(),
+        }
+    }
+
+    #[test]
+    fn what_is_kept_is_found_again_and_what_was_being_written_is_not() {
+        let place = tempfile::tempdir().unwrap();
+        let campaign =
+            Campaign::parse("server = \"box\"\nrepeats = 3\naxes.http = [\"1.1\", \"2\"]").unwrap();
+        let cells = campaign.cells();
+        let info = RunInfo::new("test", "0", Vec::new());
+        {
+            let folder = Folder::open(place.path()).unwrap();
+            folder
+                .keep(&cells[1].run_name(2), &info, &came(7.0))
+                .unwrap();
+            folder
+                .keep("of-another.12345678.1", &info, &came(8.0))
+                .unwrap();
+            // As a kill in the middle leaves it.
+            fs::create_dir(place.path().join("cells/.half")).unwrap();
+            fs::create_dir(place.path().join("cells").join(cells[0].run_name(0))).unwrap();
+            assert!(matches!(
+                Folder::open(place.path()),
+                Err(CommandError::Busy(_))
+            ));
+        }
+        let folder = Folder::open(place.path()).unwrap();
+        assert!(!place.path().join("cells/.half").exists());
+        let (runs, foreign) = folder.runs(&campaign).unwrap();
+        assert_eq!((runs.len(), foreign), (1, 1));
+        assert_eq!((runs[0].cell, runs[0].repeat), (1, 2));
+        assert_eq!(runs[0].readings, came(7.0).readings);
+        assert_eq!(campaign.left(&folder.done().unwrap(), &[]).len(), 5);
+        // The empty folder is no obstacle.
+        folder
+            .keep(&cells[0].run_name(0), &info, &came(1.0))
+            .unwrap();
+        assert_eq!(folder.runs(&campaign).unwrap().0.len(), 2);
+    }
+}

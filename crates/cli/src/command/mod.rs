@@ -1,0 +1,202 @@
+//! The tree of commands, grouped by what the user wants.
+
+use crate::exit::Exit;
+use crate::{
+    analyze, autorate, campaign, compare, demo, drwa, fix, lab, loadtest, locate, model, report,
+    schema, serve, shape, sim, sqm, uplink, watch,
+};
+use clap::builder::StyledStr;
+use clap::{CommandFactory, FromArgMatches, Parser, Subcommand};
+use std::fmt::Write;
+
+/// Find, explain and cure bufferbloat.
+#[derive(Parser)]
+#[command(name = "unbloat", version, arg_required_else_help = true)]
+struct Cli {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Subcommand)]
+pub enum Command {
+    #[command(flatten)]
+    Observe(Observe),
+    #[command(flatten)]
+    TestPath(TestPath),
+    #[command(flatten)]
+    Experiment(Experiment),
+    #[command(flatten)]
+    Cure(Cure),
+}
+
+#[derive(Subcommand)]
+pub enum Observe {
+    Analyze(Box<analyze::Args>),
+    Watch(watch::Args),
+    Report(report::Args),
+    Compare(compare::Args),
+    Schema(schema::Args),
+}
+
+#[derive(Subcommand)]
+pub enum TestPath {
+    Test(Box<loadtest::Args>),
+    Locate(Box<locate::Args>),
+    Campaign(Box<campaign::Args>),
+    Serve(Box<serve::Args>),
+}
+
+#[derive(Subcommand)]
+pub enum Experiment {
+    Sim(Box<sim::Args>),
+    Lab(lab::Args),
+    Model(Box<model::Args>),
+    Demo(demo::Args),
+}
+
+#[derive(Subcommand)]
+pub enum Cure {
+    Fix(Box<fix::Args>),
+    Sqm(Box<sqm::Args>),
+    Shape(Box<shape::Args>),
+    Autorate(Box<autorate::Args>),
+    Uplink(uplink::Args),
+    Drwa(Box<drwa::Args>),
+}
+
+/// Parses the arguments of this process; prints help and usage errors, and exits.
+pub fn parse() -> Command {
+    let matches = tree().get_matches();
+    let parsed = Command::from_arg_matches(&matches);
+    parsed.unwrap_or_else(|error| error.format(&mut tree()).exit())
+}
+
+pub fn try_parse_from(words: &[String]) -> Result<Command, clap::Error> {
+    Command::from_arg_matches(&tree().try_get_matches_from(words)?)
+}
+
+/// All commands and options. Clap has no headings for subcommands, so the help lists them by group here.
+pub fn tree() -> clap::Command {
+    let tree = Cli::command();
+    let header = *tree.get_styles().get_header();
+    let literal = *tree.get_styles().get_literal();
+    let all = groups();
+    let names = all.iter().flat_map(|(_, group)| group.get_subcommands());
+    let widest = names.map(|command| command.get_name().len()).max();
+    let mut help = String::from("{before-help}{about-with-newline}\n{usage-heading} {usage}\n");
+    for (heading, group) in &all {
+        let _ = writeln!(help, "\n{header}{heading}:{header:#}");
+        for command in group.get_subcommands() {
+            let name = command.get_name();
+            let pad = widest.unwrap_or(0) - name.len();
+            let about = command
+                .get_about()
+                .map_or(String::new(), StyledStr::to_string);
+            let _ = writeln!(help, "  {literal}{name}{literal:#}{:pad$}  {about}", "");
+        }
+    }
+    let _ = write!(
+        help,
+        "\n{header}Options:{header:#}\n{{options}}{{after-help}}"
+    );
+    tree.help_template(StyledStr::from(help))
+        .after_help("`unbloat COMMAND --help` shows the options of a command, and examples.")
+}
+
+/// The groups of [`Command`], with their headings.
+fn groups() -> [(&'static str, clap::Command); 4] {
+    let root = || clap::Command::new("unbloat");
+    [
+        ("Observe", Observe::augment_subcommands(root())),
+        ("Test a path", TestPath::augment_subcommands(root())),
+        ("Experiment", Experiment::augment_subcommands(root())),
+        ("Cure", Cure::augment_subcommands(root())),
+    ]
+}
+
+fn run<A, E: std::fmt::Display>(
+    args: &A,
+    command: impl FnOnce(&A) -> Result<Exit, E>,
+) -> Result<Exit, String> {
+    command(args).map_err(|error| error.to_string())
+}
+
+impl Command {
+    pub fn run(&self) -> Result<Exit, String> {
+        match self {
+            Command::Observe(command) => command.run(),
+            Command::TestPath(command) => command.run(),
+            Command::Experiment(command) => command.run(),
+            Command::Cure(command) => command.run(),
+        }
+    }
+}
+
+impl Observe {
+    fn run(&self) -> Result<Exit, String> {
+        match self {
+            Observe::Analyze(args) => run(&**args, analyze::run),
+            Observe::Watch(args) => run(args, watch::run),
+            Observe::Report(args) => run(args, report::run),
+            Observe::Compare(args) => run(args, compare::run),
+            Observe::Schema(args) => run(args, schema::run),
+        }
+    }
+}
+
+impl TestPath {
+    fn run(&self) -> Result<Exit, String> {
+        match self {
+            TestPath::Test(args) => run(&**args, loadtest::run),
+            TestPath::Locate(args) => run(&**args, locate::run),
+            TestPath::Campaign(args) => run(&**args, campaign::run),
+            TestPath::Serve(args) => run(&**args, serve::run),
+        }
+    }
+}
+
+impl Experiment {
+    fn run(&self) -> Result<Exit, String> {
+        match self {
+            Experiment::Sim(args) => run(&**args, sim::run),
+            Experiment::Lab(args) => run(args, lab::run),
+            Experiment::Model(args) => run(&**args, model::run),
+            Experiment::Demo(args) => run(args, demo::run),
+        }
+    }
+}
+
+impl Cure {
+    fn run(&self) -> Result<Exit, String> {
+        match self {
+            Cure::Fix(args) => run(&**args, fix::run),
+            Cure::Sqm(args) => run(&**args, sqm::run),
+            Cure::Shape(args) => run(&**args, shape::run),
+            Cure::Autorate(args) => run(&**args, autorate::run),
+            Cure::Uplink(args) => run(args, uplink::run),
+            Cure::Drwa(args) => run(&**args, drwa::run),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_command_is_in_one_group_of_the_help() {
+        let all = groups();
+        let grouped = all.iter().flat_map(|(_, group)| group.get_subcommands());
+        let grouped: Vec<&str> = grouped.map(clap::Command::get_name).collect();
+        let cli = Cli::command();
+        let known: Vec<&str> = cli.get_subcommands().map(clap::Command::get_name).collect();
+        assert_eq!(grouped, known);
+    }
+}
+
+#[cfg(test)]
+mod examples_tests;
+#[cfg(test)]
+mod grammar_tests;
+#[cfg(test)]
+mod help_tests;

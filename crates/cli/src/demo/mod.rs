@@ -1,0 +1,203 @@
+//! `unbloat demo`: test, fix and second test over an emulated path on this machine.
+
+use crate::exit::Exit;
+use crate::lab::{ShellError, behind};
+use crate::output::{OutputError, run_dir};
+use crate::print::{self, PrintError, note};
+use crate::recovery;
+use rustix::process::{Signal, set_parent_process_death_signal};
+use serde::Deserialize;
+use std::io::{self, BufRead, BufReader};
+use std::os::unix::process::CommandExt;
+use std::path::{Path, PathBuf};
+use std::process::{Child, ChildStdout, Command, Stdio};
+use unbloat_lab::{LabError, Shell};
+use unbloat_undo::UndoError;
+
+/// An unmodified recording of the downlink of an LTE network (see traces/README.md).
+const TRACE: &[u8] = include_bytes!("../../../../traces/mahimahi/Verizon-LTE-short.down.gz");
+const PORTS: [u16; 2] = [4043, 2112];
+
+/// Test, fix and test again over an emulated LTE path on this machine (needs root, about a minute).
+///
+/// Server and client both run on this machine, with the emulated path between them. The network devices and namespaces that this needs
+/// are temporary.
+#[derive(clap::Args)]
+#[command(after_help = "\
+Examples:
+  unbloat demo
+  unbloat demo --out runs/demo")]
+pub struct Args {
+    /// Folder for the results; must not exist [default: runs/DATE-demo]
+    #[arg(long, value_name = "FOLDER")]
+    out: Option<PathBuf>,
+
+    /// Do not show progress
+    #[arg(short, long)]
+    quiet: bool,
+}
+
+#[derive(Debug, thiserror::Error)]
+pub enum DemoError {
+    #[error(transparent)]
+    Shell(#[from] ShellError),
+    #[error(transparent)]
+    Lab(#[from] LabError),
+    #[error(transparent)]
+    Output(#[from] OutputError),
+    #[error("cannot start another unbloat process: {0}")]
+    Start(#[source] io::Error),
+    #[error("the demo's server ended before it accepted connections")]
+    Server,
+    #[error("cannot write {path}: {source}", path = path.display())]
+    Write { path: PathBuf, source: io::Error },
+    #[error(transparent)]
+    Undo(#[from] UndoError),
+    #[error(transparent)]
+    Print(#[from] PrintError),
+}
+
+pub fn run(args: &Args) -> Result<Exit, DemoError> {
+    let out = run_dir(args.out.as_deref(), "demo")?;
+    std::fs::create_dir_all(&out).map_err(writing(&out))?;
+    let trace = out.join("lte.down.gz");
+    std::fs::write(&trace, TRACE).map_err(writing(&trace))?;
+    let trace = trace.display().to_string();
+    // The uplink is steady, because the second test meets another part of the recording; only one direction should differ for that reason.
+    let path = [
+        "shell",
+        "--trace-down",
+        &trace,
+        "--queue",
+        "droptail:1 MB",
+        "--rate-up",
+        "10 Mbit/s",
+        "--queue-up",
+        "droptail:400 kB",
+        "--delay",
+        "10 ms",
+        "--",
+        "nothing",
+    ];
+    // Must run before the first thread.
+    let _guard = recovery::guarded()?;
+    let shell = behind(&path)?;
+    note!(
+        "unbloat: emulated path on this machine: LTE recording with a 1 MB buffer (downlink), 10 Mbit/s with a 400 kB buffer (uplink)"
+    );
+    let server = Server::start(&shell)?;
+    let status = shell
+        .command(program()?)?
+        .args(["fix", &server.name, "--pin", &server.fingerprint, "--yes"])
+        .args(["--congestion-control", "cubic", "--flows", "4"])
+        .args(["--stages", "2 s,10 s,8 s,0 s"])
+        // Acknowledgements return over a radio that pauses for 100 ms at a time. With CoDel's target of 5 ms, uploads lose a fifth of
+        // their throughput there.
+        .args(["--qdisc", "fifo"])
+        .args(args.quiet.then_some("--quiet"))
+        .arg("--out")
+        .arg(&out)
+        .status()
+        .map_err(DemoError::Start)?;
+    drop(server);
+    compare(&out)?;
+    Ok(Exit::Of(status.code().map_or(1, |code| code as u8)))
+}
+
+fn program() -> Result<PathBuf, DemoError> {
+    std::env::current_exe().map_err(DemoError::Start)
+}
+
+fn writing(path: &Path) -> impl FnOnce(io::Error) -> DemoError {
+    let path = path.to_owned();
+    |source| DemoError::Write { path, source }
+}
+
+/// The server of the test, on the far side of the path.
+struct Server {
+    child: Child,
+    name: String,
+    fingerprint: String,
+    /// Kept open and not read any further, so that the server can write.
+    _said: BufReader<ChildStdout>,
+}
+
+/// What a server prints when it listens.
+#[derive(Deserialize)]
+struct Said {
+    fingerprint: String,
+}
+
+impl Server {
+    fn start(shell: &Shell) -> Result<Server, DemoError> {
+        let [listen, echo] = PORTS.map(|port| format!("{}:{port}", shell.outside()));
+        let mut server = Command::new(program()?);
+        // SAFETY: between fork and program it makes one system call.
+        unsafe { server.pre_exec(end_with_parent) };
+        let mut child = server
+            .args([
+                "serve",
+                "--json",
+                "--listen",
+                &listen,
+                "--listen-echo",
+                &echo,
+            ])
+            .args(["--allow-congestion-control", "cubic"])
+            .stdin(Stdio::null())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::null())
+            .spawn()
+            .map_err(DemoError::Start)?;
+        let mut said = BufReader::new(child.stdout.take().expect("it is piped"));
+        let mut line = String::new();
+        let read = said.read_line(&mut line);
+        let told = read
+            .ok()
+            .and_then(|_| serde_json::from_str::<Said>(&line).ok());
+        let Some(Said { fingerprint }) = told else {
+            let _ = child.kill();
+            let _ = child.wait();
+            return Err(DemoError::Server);
+        };
+        Ok(Server {
+            child,
+            name: listen,
+            fingerprint,
+            _said: said,
+        })
+    }
+}
+
+/// Ends the server when the demo is killed.
+fn end_with_parent() -> io::Result<()> {
+    Ok(set_parent_process_death_signal(Some(Signal::KILL))?)
+}
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+/// Writes one page that compares both runs, if there are two.
+fn compare(out: &Path) -> Result<(), DemoError> {
+    let [before, after] = ["before", "after"].map(|name| out.join(name));
+    if !after.exists() {
+        return Ok(());
+    }
+    let page = out.join("compare.html");
+    let status = Command::new(program()?)
+        .args(["compare", "--output"])
+        .arg(&page)
+        .args([&before, &after])
+        .stdout(Stdio::null())
+        .stderr(Stdio::null())
+        .status()
+        .map_err(DemoError::Start)?;
+    if status.success() {
+        print::line(format_args!("Comparison of both tests: {}", page.display()))?;
+    }
+    Ok(())
+}

@@ -1,0 +1,87 @@
+//! Flows as a table and as a JSON line.
+
+use comfy_table::{CellAlignment, Table, presets};
+use serde::Serialize;
+use unbloat_rwnd::Flow;
+use unbloat_units::Delta;
+
+pub fn table(flows: &[Flow]) -> String {
+    let mut table = Table::new();
+    table.load_preset(presets::NOTHING).set_header([
+        "flow", "age", "received", "window", "cwnd_est", "RTT", "RTT_min", "dips",
+    ]);
+    table.add_rows(flows.iter().map(row));
+    for column in table.column_iter_mut().skip(1) {
+        column.set_cell_alignment(CellAlignment::Right);
+    }
+    table.to_string()
+}
+
+fn row(flow: &Flow) -> [String; 8] {
+    [
+        format!("{} < {}", flow.local, flow.remote),
+        format!("{:.0} s", flow.age.as_secs()),
+        flow.received.to_string(),
+        flow.window.to_string(),
+        flow.cwnd_estimate.map_or(dash(), |bytes| bytes.to_string()),
+        flow.rtt.map_or(dash(), ms),
+        flow.least_rtt.map_or(dash(), ms),
+        flow.dips.to_string(),
+    ]
+}
+
+fn ms(delta: Delta) -> String {
+    format!("{:.0} ms", delta.as_ms())
+}
+
+fn dash() -> String {
+    "-".to_owned()
+}
+
+#[derive(Serialize)]
+struct Line {
+    flows: Vec<FlowLine>,
+}
+
+#[derive(Serialize)]
+struct FlowLine {
+    local: String,
+    remote: String,
+    ifindex: Option<u32>,
+    age_s: f64,
+    received_bytes: u64,
+    window_bytes: u64,
+    cwnd_estimate_bytes: Option<u64>,
+    rtt_ms: Option<f64>,
+    last_rtt_ms: Option<f64>,
+    least_rtt_ms: Option<f64>,
+    has_timestamps: bool,
+    dips: u32,
+    is_dipping: bool,
+}
+
+/// The fields of [`Flow`], with units.
+pub fn line(flows: &[Flow]) -> String {
+    let line = Line {
+        flows: flows.iter().map(flow_line).collect(),
+    };
+    serde_json::to_string(&line).expect("it has no maps and no odd floats")
+}
+
+fn flow_line(flow: &Flow) -> FlowLine {
+    FlowLine {
+        local: flow.local.to_string(),
+        remote: flow.remote.to_string(),
+        ifindex: flow.ifindex,
+        age_s: flow.age.as_secs(),
+        received_bytes: flow.received.as_u64(),
+        window_bytes: flow.window.as_u64(),
+        cwnd_estimate_bytes: flow.cwnd_estimate.map(|bytes| bytes.as_u64()),
+        rtt_ms: flow.rtt.map(Delta::as_ms),
+        last_rtt_ms: flow.last_rtt.map(Delta::as_ms),
+        least_rtt_ms: flow.least_rtt.map(Delta::as_ms),
+        has_timestamps: flow.has_timestamps,
+        dips: flow.dips,
+        is_dipping: flow.is_dipping,
+    }
+}

@@ -1,0 +1,163 @@
+//! Reads files and options into a plan of runs.
+
+use super::{Common, ExperimentError};
+use flate2::read::MultiGzDecoder;
+use rustix::fs::OFlags;
+use std::fs::File;
+use std::io::Read;
+use std::os::unix::fs::OpenOptionsExt;
+use std::path::{Path, PathBuf};
+use unbloat_experiment::scenario::score::{self, Bound};
+use unbloat_experiment::scenario::text::{Error, Node, Origin, Value};
+use unbloat_experiment::scenario::{Experiment, Sweep, build};
+
+/// Maximum size of a scenario or trace; larger files are rejected.
+const MAX_BYTES: u64 = 256 << 20;
+
+/// Everything that the runs need. Every point has been built once, so errors show before the first run.
+pub struct Plan {
+    pub file: PathBuf,
+    pub sweep: Sweep,
+    pub bounds: Vec<Bound>,
+    pub points: Vec<Experiment>,
+    pub show: Vec<String>,
+    pub traces: Vec<PathBuf>,
+    /// Every value of the scenario by its key path, except those that a sweep varies.
+    pub scenario: Vec<(String, String)>,
+}
+
+impl Plan {
+    pub fn runs(&self) -> usize {
+        self.points.len() * self.sweep.repeats as usize
+    }
+
+    /// The experiment of a run: its point, with the seed of its repeat. All points use the same seeds, so that differences between
+    /// points are not random.
+    pub fn experiment(&self, run: usize) -> Experiment {
+        let repeats = self.sweep.repeats as usize;
+        let mut experiment = self.points[run / repeats].clone();
+        experiment.seed = experiment.seed.wrapping_add((run % repeats) as u64);
+        if repeats > 1 {
+            let jitter = Experiment::REPEATED_START_JITTER;
+            experiment.start_jitter.get_or_insert(jitter);
+        }
+        if self.runs() > 1 {
+            experiment.sample_every = None;
+        }
+        experiment
+    }
+}
+
+pub fn plan(args: &Common) -> Result<Plan, ExperimentError> {
+    let file = args.scenario.clone();
+    let text = read(&file).map_err(|error| ExperimentError::Read {
+        file: file.display().to_string(),
+        error,
+    })?;
+    let fault = |error: Error| ExperimentError::Scenario {
+        file: file.display().to_string(),
+        error,
+    };
+    let text = String::from_utf8(text).map_err(|_| {
+        fault(Error::new(
+            Origin::Nowhere,
+            "",
+            "the file is not UTF-8 text; give a scenario in TOML",
+        ))
+    })?;
+    let mut scenario = Node::parse(&text).map_err(fault)?;
+    let bounds = score::take(&mut scenario).map_err(fault)?;
+    let mut sweep = Sweep::take(&mut scenario).map_err(fault)?;
+    for assignment in &args.set {
+        sweep.set(&mut scenario, assignment).map_err(fault)?;
+    }
+    if let Some(repeats) = args.repeats {
+        sweep.repeat(repeats).map_err(fault)?;
+    }
+    let folder = file.parent().unwrap_or(Path::new("")).to_owned();
+    let files = |name: &str| {
+        let path = folder.join(name);
+        let read = plain(&path).and_then(|trace| contents(trace, &path));
+        read.map_err(|error| error.to_string())
+    };
+    let points = (0..sweep.points()).map(|index| {
+        let point = sweep.point(index).apply(&scenario)?;
+        let mut experiment = build(&point, &files)?;
+        if !experiment.takes_time() {
+            let message = "the path has neither \"rate\" nor \"delay\"; set one of them";
+            return Err(Error::new(Origin::Nowhere, "link", message));
+        }
+        experiment.seed = args.seed.unwrap_or(experiment.seed);
+        Ok(experiment)
+    });
+    let points = points.collect::<Result<_, Error>>().map_err(fault)?;
+    Ok(Plan {
+        traces: traces(&scenario, &folder),
+        scenario: fixed(&scenario, &sweep),
+        file,
+        sweep,
+        bounds,
+        points,
+        show: args.show.clone(),
+    })
+}
+
+/// The values that are the same at every point.
+fn fixed(scenario: &Node, sweep: &Sweep) -> Vec<(String, String)> {
+    let is_varied = |path: &str| {
+        let mut axes = sweep.axes.iter();
+        axes.any(|axis| path.starts_with(axis.key.as_str()))
+    };
+    let mut leaves = scenario.leaves();
+    leaves.retain(|(path, _)| !is_varied(path));
+    leaves
+}
+
+/// The trace files of the scenario.
+fn traces(scenario: &Node, folder: &Path) -> Vec<PathBuf> {
+    let directions = ["link.down", "link.up"].map(|key| scenario.get(key));
+    let hops = directions.into_iter().flatten().flat_map(|direction| {
+        let several = direction.get("hop").map(|hop| &hop.value);
+        match several {
+            Some(Value::Array(hops)) => hops.iter().collect(),
+            _ => vec![direction],
+        }
+    });
+    let named = hops.filter_map(|hop| hop.get("trace")?.as_text());
+    named.map(|name| folder.join(name)).collect()
+}
+
+/// Opens a regular file. A scenario may come from somebody else, and opening a pipe that it names would block forever.
+fn plain(path: &Path) -> Result<File, std::io::Error> {
+    let mut options = File::options();
+    let options = options
+        .read(true)
+        .custom_flags(OFlags::NONBLOCK.bits() as i32);
+    let file = options.open(path)?;
+    match file.metadata()?.is_file() {
+        true => Ok(file),
+        false => Err(std::io::Error::other("not a plain file")),
+    }
+}
+
+/// The contents of a file, unpacked if its name ends in `.gz`.
+pub fn read(path: &Path) -> Result<Vec<u8>, std::io::Error> {
+    contents(File::open(path)?, path)
+}
+
+fn contents(file: File, path: &Path) -> Result<Vec<u8>, std::io::Error> {
+    let mut bytes = Vec::new();
+    let size = match path.extension() {
+        Some(ending) if ending == "gz" => MultiGzDecoder::new(file)
+            .take(MAX_BYTES + 1)
+            .read_to_end(&mut bytes)?,
+        _ => file.take(MAX_BYTES + 1).read_to_end(&mut bytes)?,
+    };
+    if size as u64 > MAX_BYTES {
+        return Err(std::io::Error::other(format!(
+            "larger than {} MiB",
+            MAX_BYTES >> 20
+        )));
+    }
+    Ok(bytes)
+}

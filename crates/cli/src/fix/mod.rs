@@ -1,0 +1,349 @@
+//! `unbloat fix`: tests the path, applies a fix, and repeats the test to prove that it helped.
+
+mod args;
+mod place;
+mod window;
+
+pub use args::Args;
+
+use crate::exit::Exit;
+use crate::loadtest::{self, Locating, RunTestError, StoredError};
+use crate::print::{self, PrintError, note};
+use crate::recovery;
+use crate::route::RouteError;
+use crate::shaping::{End, Search, SearchError, ShapingError};
+use crate::stop::stop_on_ctrl_c;
+use place::{Cures, Placed};
+use std::io::{BufRead, IsTerminal, Write, stderr, stdin};
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, Ordering};
+use unbloat_fix::{
+    Document, Effect, Judgement, Proposal, Reach, Untreated, judge, propose, searched,
+};
+use unbloat_loadtest::Options;
+use unbloat_responsiveness::document::Test;
+use unbloat_rwnd::WindowError;
+use unbloat_sqm::{PlanError, Tried};
+use unbloat_units::{Direction, Framing};
+
+#[derive(Debug, thiserror::Error)]
+pub enum FixError {
+    #[error(transparent)]
+    Test(#[from] RunTestError),
+    #[error("`fix` cannot run a sweep: give at most one congestion control and one receive window")]
+    Sweep,
+    #[error(transparent)]
+    Stored(#[from] StoredError),
+    #[error("{path} is a test of {found}, not of {wanted}; give a run with the same server", path = path.display())]
+    OtherTarget {
+        path: PathBuf,
+        found: String,
+        wanted: String,
+    },
+    #[error(transparent)]
+    Route(#[from] RouteError),
+    #[error(
+        "cannot change queues of this host without CAP_NET_ADMIN; run as root (`sudo unbloat fix`), or give --dry-run or --router HOST"
+    )]
+    NoRoot,
+    #[error(transparent)]
+    Undo(#[from] unbloat_undo::UndoError),
+    #[error("the test has no server address to find the device with; give --interface")]
+    NoAddress,
+    #[error(transparent)]
+    Plan(#[from] PlanError),
+    #[error(transparent)]
+    Shaping(#[from] ShapingError),
+    #[error(transparent)]
+    Search(#[from] SearchError),
+    #[error(transparent)]
+    Window(#[from] WindowError),
+    #[error("cannot install the Ctrl-C handler: {0}")]
+    Signal(#[from] ctrlc::Error),
+    #[error(transparent)]
+    Print(#[from] PrintError),
+}
+
+pub fn run(args: &Args) -> Result<Exit, FixError> {
+    let mut all = args.options.options().map_err(RunTestError::Args)?;
+    let (Some(options), true) = (all.pop(), all.is_empty()) else {
+        return Err(FixError::Sweep);
+    };
+    // Must run before the first thread and the first claim.
+    let _guard = (!args.dry_run).then(recovery::guarded).transpose()?;
+    if !args.dry_run && args.router.is_none() {
+        // Fail now, not after a minute of testing.
+        if !may_change_queues() {
+            return Err(FixError::NoRoot);
+        }
+        recovery::journals()?;
+    }
+    let stop = stop_on_ctrl_c()?;
+    let before = match &args.test {
+        Some(run) => Some(read(run, &options)?),
+        None => measure(args, &options, &stop, "before", Locating::Yes)?,
+    };
+    let Some(before) = before.filter(|_| !stop.load(Ordering::Relaxed)) else {
+        return Ok(Exit::Interrupted);
+    };
+    let reach = match args.router {
+        None => Reach::ThisHost,
+        Some(_) => Reach::Router,
+    };
+    let proposal = match propose(&before.verdict, reach) {
+        Ok(proposal) => proposal,
+        Err(untreated) => return Ok(say_untreated(args, &untreated)?),
+    };
+    let cures = Cures::of(args, &before, &proposal)?;
+    show(&proposal, &cures, args.search);
+    if args.dry_run || !(args.yes || agrees()) {
+        note!("unbloat: nothing was changed");
+        return Ok(Exit::Complete);
+    }
+    let cure = Cure {
+        args,
+        options: &options,
+        stop: &stop,
+        before,
+        proposal,
+        cures,
+        trials: Vec::new(),
+    };
+    match cure.run() {
+        Err(FixError::Search(SearchError::Distrusted(reason))) => {
+            note!("unbloat: {}", SearchError::Distrusted(reason));
+            note!("unbloat: rolled back: the previous state is restored");
+            Ok(Exit::Untrusted)
+        }
+        ended => ended,
+    }
+}
+
+/// Whether this process has CAP_NET_ADMIN (capabilities(7)). Root in a container may not have it.
+fn may_change_queues() -> bool {
+    const NET_ADMIN: u32 = 12;
+    let status = std::fs::read_to_string("/proc/thread-self/status").unwrap_or_default();
+    let effective = status.lines().find_map(|line| line.strip_prefix("CapEff:"));
+    let bits = effective.and_then(|hex| u64::from_str_radix(hex.trim(), 16).ok());
+    bits.is_some_and(|bits| bits & 1 << NET_ADMIN != 0)
+}
+
+/// A fix whose effect is being tested.
+struct Cure<'a> {
+    args: &'a Args,
+    options: &'a Options,
+    stop: &'a AtomicBool,
+    before: Test,
+    proposal: Proposal,
+    cures: Cures,
+    trials: Vec<Tried>,
+}
+
+impl Cure<'_> {
+    fn run(mut self) -> Result<Exit, FixError> {
+        if self.args.search && !self.search()? {
+            return Ok(Exit::Interrupted);
+        }
+        let Some((mut placed, mut proof)) = self.prove("after")? else {
+            return Ok(Exit::Interrupted);
+        };
+        let may_search = !self.args.search && self.cures.searchable().is_some();
+        if may_search && !proof.judgement.has_helped && proof.is_trusted() && !self.is_stopped() {
+            placed.release()?;
+            note!(
+                "unbloat: the first rates did not help enough; searching for better ones with short tests"
+            );
+            if !self.search()? {
+                return Ok(Exit::Interrupted);
+            }
+            match self.prove("after-search")? {
+                Some(again) => (placed, proof) = again,
+                None => return Ok(Exit::Interrupted),
+            }
+        }
+        let stays = proof.judgement.has_helped;
+        let state = match stays {
+            true => placed.keep()?,
+            false => {
+                placed.release()?;
+                "rolled back: the previous state is restored".to_owned()
+            }
+        };
+        self.tell(&proof, &state)?;
+        Ok(match stays {
+            true => Exit::Complete,
+            false => Exit::OutOfBounds,
+        })
+    }
+
+    fn is_stopped(&self) -> bool {
+        self.stop.load(Ordering::Relaxed)
+    }
+
+    /// Applies the fix and repeats the test. None: stopped, and the change was rolled back.
+    fn prove(&self, name: &str) -> Result<Option<(Placed<'_>, Proof)>, FixError> {
+        let placed = self.cures.apply()?;
+        let after = match measure(self.args, self.options, self.stop, name, Locating::No) {
+            Ok(Some(after)) => after,
+            Ok(None) => {
+                placed.release()?;
+                note!("unbloat: stopped; the change was rolled back");
+                return Ok(None);
+            }
+            Err(error) => {
+                placed.release()?;
+                note!("unbloat: the second test failed, so the change was rolled back");
+                return Err(error);
+            }
+        };
+        let (before, now) = (&self.before.verdict, &after.verdict);
+        let judgement = judge(&self.proposal, before, now);
+        Ok(Some((placed, Proof { after, judgement })))
+    }
+
+    /// Searches for other rates of the shaped directions; if there are none, the proposed rates stay. False: stopped.
+    fn search(&mut self) -> Result<bool, FixError> {
+        let Some(ground) = self.cures.searchable() else {
+            return Ok(true);
+        };
+        let (verdict, shaped) = (&self.before.verdict, self.proposal.shaped);
+        let carried = Direction::BOTH.map(|way| {
+            shaped[way as usize]?;
+            Some(verdict.of(way)?.line)
+        });
+        let search = Search {
+            ground,
+            framing: Framing::NONE,
+            nat: false,
+            args: &self.args.options,
+            options: self.options,
+            stop: self.stop,
+        };
+        let sought = search.run(carried, |rate| searched(rate, ground.qdisc))?;
+        self.trials = sought.trials;
+        match sought.end {
+            End::Stopped => return Ok(false),
+            End::None(way, why) => note!("unbloat: {}: {why}", way.name()),
+            End::Found(rates) => {
+                self.proposal.shaped = rates;
+                self.cures.shape(rates)?;
+            }
+        }
+        Ok(true)
+    }
+
+    fn tell(&self, proof: &Proof, state: &str) -> Result<(), PrintError> {
+        if self.args.options.json {
+            return print::json(&Document {
+                shaper: self.cures.plan().cloned(),
+                holds_window: self.proposal.holds_window,
+                because: self.proposal.because.clone(),
+                effect: Some(Effect {
+                    before: self.before.clone(),
+                    follows: self.proposal.followed != [false; 2],
+                    left: self.proposal.left.clone(),
+                    trials: self.trials.clone(),
+                    after: proof.after.clone(),
+                    has_helped: proof.judgement.has_helped,
+                    judgement: proof.judgement.because.clone(),
+                    state: state.to_owned(),
+                }),
+            });
+        }
+        let helped = match proof.judgement.has_helped {
+            true => "The fix helped.",
+            false => "The fix did not help.",
+        };
+        let because = proof.judgement.because.iter();
+        let because: String = because.map(|sentence| format!("  {sentence}\n")).collect();
+        print::text(&format!("\n{helped}\n{because}  {state}\n"))
+    }
+}
+
+/// The test with the fix in place, and its judgement.
+struct Proof {
+    after: Test,
+    judgement: Judgement,
+}
+
+impl Proof {
+    fn is_trusted(&self) -> bool {
+        self.after.verdict.fatal().next().is_none()
+    }
+}
+
+fn measure(
+    args: &Args,
+    options: &Options,
+    stop: &AtomicBool,
+    name: &str,
+    locating: Locating,
+) -> Result<Option<Test>, FixError> {
+    note!("unbloat: running test \"{name}\"");
+    let finished = loadtest::once(&args.options, options, name, locating, stop)?;
+    Ok(finished.document())
+}
+
+fn read(run: &Path, options: &Options) -> Result<Test, FixError> {
+    let tested = loadtest::read(run)?;
+    let wanted = options.target.to_string();
+    match tested.target == wanted {
+        true => Ok(tested),
+        false => Err(FixError::OtherTarget {
+            path: run.to_owned(),
+            found: tested.target,
+            wanted,
+        }),
+    }
+}
+
+fn say_untreated(args: &Args, untreated: &Untreated) -> Result<Exit, PrintError> {
+    let text = untreated.to_string();
+    if args.options.json {
+        print::json(&Document {
+            shaper: None,
+            holds_window: false,
+            because: vec![text],
+            effect: None,
+        })?;
+    } else {
+        print::line(text)?;
+    }
+    Ok(match untreated {
+        Untreated::Healthy(_) => Exit::Complete,
+        Untreated::Distrusted(_) => Exit::Untrusted,
+        Untreated::OutOfReach(_) | Untreated::Unloaded => Exit::OutOfBounds,
+    })
+}
+
+fn show(proposal: &Proposal, cures: &Cures, searches: bool) {
+    for reason in &proposal.because {
+        note!("{reason}");
+    }
+    for advice in &proposal.left {
+        note!("Not done by `fix`: {advice}");
+    }
+    note!("\nPlanned changes {cures}:\n");
+    for line in cures.lines() {
+        note!("  {line}");
+    }
+    if searches && cures.searchable().is_some() {
+        note!("\nBefore that, short tests through this shaper search for the best rates.");
+    }
+    note!();
+}
+
+/// Asks the user. Without a terminal the answer is no.
+fn agrees() -> bool {
+    if !stdin().is_terminal() {
+        note!("unbloat: not a terminal: pass --yes to apply without asking");
+        return false;
+    }
+    let _ = write!(
+        stderr(),
+        "Apply this, test again, and roll back if it does not help? [y/N] "
+    );
+    let mut line = String::new();
+    let read = stdin().lock().read_line(&mut line);
+    read.is_ok() && matches!(line.trim(), "y" | "Y" | "yes")
+}

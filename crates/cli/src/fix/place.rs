@@ -1,0 +1,137 @@
+//! Applies a fix: to a device of this host, or to a router.
+
+use super::window::Window;
+use super::{Args, FixError};
+use crate::route;
+use crate::shaping::{Ground, Placed as Shaped};
+use std::fmt;
+use unbloat_fix::Proposal;
+use unbloat_responsiveness::document::Test;
+use unbloat_sqm::{Plan, tc};
+use unbloat_units::{Framing, Rate};
+
+/// All changes of a proposal.
+pub struct Cures {
+    ground: Option<Ground>,
+    plan: Option<Plan>,
+    follows: bool,
+    holds_window: bool,
+}
+
+/// Applied changes, until they are kept or released.
+pub struct Placed<'a> {
+    shaper: Option<Shaped<'a>>,
+    window: Option<Window>,
+}
+
+impl Cures {
+    pub fn of(args: &Args, tested: &Test, proposal: &Proposal) -> Result<Cures, FixError> {
+        let (shapes, follows) = (
+            proposal.shaped != [None; 2],
+            proposal.followed != [false; 2],
+        );
+        let mut cures = Cures {
+            ground: (shapes || follows)
+                .then(|| ground(args, tested))
+                .transpose()?,
+            plan: None,
+            follows,
+            holds_window: proposal.holds_window,
+        };
+        if shapes {
+            cures.shape(proposal.shaped)?;
+        }
+        Ok(cures)
+    }
+
+    /// Changes the rates of the shaper.
+    pub fn shape(&mut self, rates: [Option<Rate>; 2]) -> Result<(), FixError> {
+        if let Some(ground) = &self.ground {
+            let device = ground.device.clone();
+            self.plan = Some(Plan::new(device, rates, Framing::NONE, ground.qdisc)?);
+        }
+        Ok(())
+    }
+
+    /// The place of a shaper with fixed rates, for which a search makes sense.
+    pub fn searchable(&self) -> Option<&Ground> {
+        self.ground.as_ref().filter(|_| self.plan.is_some())
+    }
+
+    pub fn plan(&self) -> Option<&Plan> {
+        self.plan.as_ref()
+    }
+
+    /// All changes, as equivalent commands.
+    pub fn lines(&self) -> Vec<String> {
+        let commands = self.plan().map(tc::commands).unwrap_or_default();
+        let mut lines: Vec<String> = tc::text(&commands).lines().map(str::to_owned).collect();
+        if let (Some(ground), true) = (&self.ground, self.follows) {
+            lines.push(format!("{} {AFTER}", ground.following()));
+        }
+        if self.holds_window {
+            lines.push(format!("unbloat drwa --cgroup / {AFTER}"));
+        }
+        lines
+    }
+
+    pub fn apply(&self) -> Result<Placed<'_>, FixError> {
+        // The window first: dropping it releases it if the shaper fails.
+        let window = self.holds_window.then(Window::begin).transpose()?;
+        let shaper = match (&self.ground, &self.plan) {
+            (Some(ground), Some(plan)) => Some(ground.apply(plan)?),
+            (Some(ground), None) => ground.follow()?,
+            (None, _) => None,
+        };
+        Ok(Placed { shaper, window })
+    }
+}
+
+/// Appended to the command of a change that needs a running process.
+const AFTER: &str = "(active during the second test only; run it to keep it)";
+
+impl fmt::Display for Cures {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match &self.ground {
+            Some(ground) => ground.fmt(f),
+            None => f.write_str("on this host"),
+        }
+    }
+}
+
+impl Placed<'_> {
+    /// Keeps what can stay, and describes how to remove or continue it.
+    pub fn keep(self) -> Result<String, FixError> {
+        let mut said = Vec::new();
+        if let Some(shaper) = self.shaper {
+            said.push(shaper.keep()?);
+        }
+        if let Some(window) = self.window {
+            window.end()?;
+            said.push("`unbloat drwa --cgroup /` limits the receive windows of all downloads while it runs".into());
+        }
+        Ok(said.join("; "))
+    }
+
+    pub fn release(self) -> Result<(), FixError> {
+        let window = self.window.map_or(Ok(()), Window::end);
+        self.shaper.map_or(Ok(()), Shaped::release)?;
+        Ok(window?)
+    }
+}
+
+fn ground(args: &Args, tested: &Test) -> Result<Ground, FixError> {
+    if let Some(target) = &args.router {
+        return Ok(Ground::there(target, None)?);
+    }
+    let device = match (&args.interface, tested.server.address) {
+        (Some(device), _) => device.clone(),
+        (None, Some(address)) => route::device_to(address.ip())?,
+        (None, None) => return Err(FixError::NoAddress),
+    };
+    let mut ground = Ground::here(device)?;
+    if let Some(choice) = args.qdisc {
+        ground.qdisc = choice.into();
+    }
+    Ok(ground)
+}

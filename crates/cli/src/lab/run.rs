@@ -1,0 +1,408 @@
+//! `unbloat lab run`: runs a scenario with the kernel's TCP.
+
+use super::live::Live;
+use super::virtually::VirtualLab;
+use crate::exit::Exit;
+use crate::experiment::{self, Came, Common, ExperimentError, Progress, Runner, order};
+use crate::output::OutputError;
+use crate::print::note;
+use crate::recovery;
+use crate::stop::stop_on_ctrl_c;
+use serde_json::{Value, json};
+use std::path::Path;
+use std::sync::atomic::AtomicBool;
+use tempfile::TempDir;
+use unbloat_experiment::outcome::Snapshot;
+use unbloat_experiment::scenario::Experiment;
+use unbloat_lab::{Beside, Captures, Options, Ran, TcpSample, Timing, lab_results};
+use unbloat_run::Clock;
+use unbloat_table::{Column, Rows, Table};
+use unbloat_units::Delta;
+
+/// Run a scenario with the kernel's TCP over emulated links: in real time (needs root) or virtual time.
+#[derive(clap::Args)]
+#[command(after_help = "\
+Examples:
+  unbloat lab run scenarios/bulk-and-call.toml
+  unbloat lab run scenarios/bulk-and-call.toml --set link.down.queue=fq_codel
+  unbloat lab run scenarios/lte-download.toml --capture headers --analyze
+  unbloat lab run scenarios/bulk-and-call.toml --exec 'client: ping -i 0.2 server.lab'
+  unbloat lab run --virtual scenarios/bulk-and-call.toml --set 'link.down.queue={ kernel = \"fq_codel\" }'
+  unbloat lab run scenarios/home-line-sqm.toml --live
+Scenarios, queues and links are those of `unbloat sim`. The results of the subject `lab` are the emulator's lateness and CPU
+load; a run in which it was too late is reported as not trustworthy. With [score] in the scenario the exit code is 4 if a
+bound is exceeded.")]
+pub struct Args {
+    #[command(flatten)]
+    pub common: Common,
+
+    /// Run in virtual time, in a separate kernel (see `lab kernel`): fast, independent of the machine's load, and on all cores
+    /// for a sweep
+    #[arg(long = "virtual", conflicts_with_all = ["live", "live_output"])]
+    is_virtual: bool,
+
+    /// Run a command in the network of a host during the whole run; other hosts are called NAME.lab; may be repeated
+    #[arg(long, value_name = "HOST: COMMAND")]
+    pub exec: Vec<Beside>,
+
+    /// Capture at each host, at both ends of the path and between its hops: writes pcap files, path-packets.csv with the waits
+    /// of each packet and path-drops.csv with the packets that were lost, to the run's folder
+    #[arg(long, value_name = "CAPTURE", conflicts_with = "no_run")]
+    capture: Option<Capture>,
+
+    /// Analyse each capture with `unbloat analyze`, into a subfolder of the run
+    #[arg(long, conflicts_with = "no_run")]
+    analyze: bool,
+
+    #[command(flatten)]
+    live: Live,
+}
+
+/// How much of each packet is captured.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
+enum Capture {
+    /// The first 256 bytes
+    Headers,
+    /// Everything
+    Full,
+}
+
+impl Capture {
+    fn snap_len(self) -> u32 {
+        match self {
+            Capture::Headers => 256,
+            Capture::Full => 262_144,
+        }
+    }
+}
+
+pub fn run(args: &Args) -> Result<Exit, ExperimentError> {
+    let plan = experiment::plan(&args.common)?;
+    let capture = args.capture.or(args.analyze.then_some(Capture::Headers));
+    if capture.is_some() && (plan.runs() > 1 || !args.common.writes_run()) {
+        return Err(ExperimentError::Captures);
+    }
+    // Must run before the first thread.
+    let _guard = (!args.is_virtual).then(recovery::guarded).transpose()?;
+    let stop = stop_on_ctrl_c()?;
+    let captures = capture.map(|capture| captures(&args.common, capture));
+    let captures = captures.transpose()?;
+    let into = captures.as_ref().map(|(_, captures)| captures.clone());
+    let (exit, dir) = if args.is_virtual {
+        let lab = VirtualLab::new(&plan, into)?;
+        experiment::run(&args.common, &plan, &lab, &stop)?
+    } else {
+        let lab = Lab {
+            live: args.live.clone(),
+            keeps_series: plan.runs() == 1,
+            captures: into,
+            beside: args.exec.clone(),
+        };
+        // The progress bar and the live view cannot share a terminal.
+        let mut common = args.common.clone();
+        common.quiet |= args.live.takes_terminal();
+        experiment::run(&common, &plan, &lab, &stop)?
+    };
+    if let (Some((_, captures)), Some(dir)) = (&captures, &dir) {
+        keep(captures, dir, args.analyze)?;
+    }
+    Ok(exit)
+}
+
+/// A temporary folder for captures, on the file system of the run's folder, which is created last.
+fn captures(args: &Common, capture: Capture) -> Result<(TempDir, Captures), ExperimentError> {
+    let failed = |error| ExperimentError::Output(OutputError::Write(error));
+    let parent = args.out.as_deref().and_then(Path::parent);
+    let parent = parent.unwrap_or(Path::new("runs"));
+    let parent = if parent.as_os_str().is_empty() {
+        Path::new(".")
+    } else {
+        parent
+    };
+    std::fs::create_dir_all(parent).map_err(failed)?;
+    let folder = tempfile::Builder::new()
+        .prefix(".captures-")
+        .tempdir_in(parent);
+    let folder = folder.map_err(failed)?;
+    let captures = Captures {
+        folder: folder.path().to_owned(),
+        snap_len: capture.snap_len(),
+        hosts: None,
+    };
+    Ok((folder, captures))
+}
+
+/// Moves captures into the run's folder and analyses them on request.
+fn keep(captures: &Captures, dir: &Path, analyze: bool) -> Result<(), ExperimentError> {
+    let failed = |error| ExperimentError::Output(OutputError::Write(error));
+    let mut names = Vec::new();
+    for entry in captures.folder.read_dir().map_err(failed)? {
+        names.push(entry.map_err(failed)?.file_name());
+    }
+    names.sort();
+    for name in names {
+        let file = dir.join(&name);
+        std::fs::rename(captures.folder.join(&name), &file).map_err(failed)?;
+        note!("capture {}", file.display());
+        if analyze
+            && file
+                .extension()
+                .is_some_and(|extension| extension == "pcap")
+        {
+            let out = dir
+                .join("analyze")
+                .join(file.file_stem().unwrap_or_default());
+            std::fs::create_dir_all(dir.join("analyze")).map_err(failed)?;
+            analyze_capture(&file, &out).map_err(failed)?;
+        }
+    }
+    Ok(())
+}
+
+/// Runs `unbloat analyze` on a capture.
+fn analyze_capture(file: &Path, out: &Path) -> std::io::Result<()> {
+    let mut command = std::process::Command::new(std::env::current_exe()?);
+    command.arg("analyze").arg(file).arg("--out").arg(out);
+    let done = command.stdout(std::process::Stdio::null()).output()?;
+    match done.status.success() {
+        true => Ok(()),
+        false => Err(std::io::Error::other(
+            String::from_utf8_lossy(&done.stderr).into_owned(),
+        )),
+    }
+}
+
+struct Lab {
+    live: Live,
+    keeps_series: bool,
+    captures: Option<Captures>,
+    beside: Vec<Beside>,
+}
+
+impl Runner for Lab {
+    fn command(&self) -> &'static str {
+        "unbloat lab run"
+    }
+
+    fn stem(&self) -> &'static str {
+        "lab"
+    }
+
+    fn clock(&self) -> Clock {
+        Clock::Real
+    }
+
+    fn kernel(&self) -> Option<String> {
+        Some(unbloat_lab::kernel())
+    }
+
+    /// Parallel runs would delay each other.
+    fn at_a_time(&self) -> usize {
+        1
+    }
+
+    fn is_real_time(&self) -> bool {
+        true
+    }
+
+    fn run(
+        &self,
+        experiment: &Experiment,
+        _index: usize,
+        stop: &AtomicBool,
+        progress: &Progress,
+    ) -> Result<Option<Came>, ExperimentError> {
+        let is_watched = progress.is_shown() || self.live.is_wanted();
+        let ran = self.live.during(&experiment.name, stop, |tell| {
+            let watcher = |snapshot: &Snapshot| {
+                progress.at(snapshot.at);
+                tell(snapshot);
+            };
+            let options = Options {
+                timing: Timing::Spin,
+                has_offloads: true,
+                keeps_series: self.keeps_series,
+                captures: self.captures.clone(),
+                beside: self.beside.clone(),
+                watcher: is_watched.then_some(&watcher),
+            };
+            unbloat_lab::run(experiment, &options, stop)
+        });
+        let ran = ran.map_err(OutputError::Write)??;
+        Ok(Some(came(experiment, ran)))
+    }
+}
+
+/// For tables and `run.json`.
+pub fn came(experiment: &Experiment, ran: Ran) -> Came {
+    let doubts = ran.verdict.doubts();
+    let notes = doubts
+        .iter()
+        .map(|doubt| format!("NOT TRUSTWORTHY  {doubt}"));
+    let differences = ran
+        .differences
+        .iter()
+        .map(|what| format!("DIFFERS  {what}"));
+    let mut came = Came {
+        notes: notes.chain(differences).collect(),
+        facts: facts(experiment, &ran),
+        is_cut: ran.is_cut,
+        ..Came::of(&ran.outcomes)
+    };
+    came.results.extend(lab_results(&ran.verdict));
+    came.tables
+        .extend([tcp_rows(experiment, &ran.tcp), lateness_rows(&ran)]);
+    came
+}
+
+/// Conditions, for `run.json`.
+fn facts(experiment: &Experiment, ran: &Ran) -> Vec<(String, Value)> {
+    let controls = experiment.flows.iter().zip(&ran.controls);
+    let controls = controls.map(
+        |(flow, [server, client])| json!({ "flow": flow.name, "server": server, "client": client }),
+    );
+    let privileges = ran.verdict.emulator.privileges;
+    let mut facts = vec![
+        (
+            "lab.trustworthy".to_owned(),
+            json!(ran.verdict.is_trustworthy()),
+        ),
+        ("lab.doubts".to_owned(), json!(ran.verdict.doubts())),
+        ("lab.differences".to_owned(), json!(ran.differences)),
+        (
+            "lab.congestion_controls".to_owned(),
+            json!(controls.collect::<Vec<_>>()),
+        ),
+        (
+            "lab.real_time_class".to_owned(),
+            json!(privileges.is_realtime),
+        ),
+    ];
+    for (host, settings) in &ran.settings {
+        let settings = settings
+            .iter()
+            .map(|(key, value)| (key.clone(), json!(value)));
+        let settings: serde_json::Map<_, _> = settings.collect();
+        facts.push((format!("lab.settings.{host}"), Value::Object(settings)));
+    }
+    facts
+}
+
+/// The tables that only a lab run has.
+pub fn tables() -> [Table; 2] {
+    [tcp_table(), lateness_table()]
+}
+
+fn tcp_table() -> Table {
+    Table {
+        name: "tcp_info_series",
+        doc: "one row per sample and connection: what the kernel says of its sender (TCP_INFO; a single run of the lab only)",
+        columns: vec![
+            Column::i64("time_ns", "time of the sample since the run began"),
+            Column::text("flow", "name of the flow"),
+            Column::u64("connection", "number of the connection in the run"),
+            Column::text("direction", "direction of the data: down or up"),
+            Column::text(
+                "state",
+                "of congestion avoidance: open, disorder, cwr, recovery or loss",
+            ),
+            Column::u64("cwnd_bytes", "congestion window"),
+            Column::u64(
+                "ssthresh_bytes",
+                "slow start threshold; null while there is none",
+            ),
+            Column::u64("in_flight_bytes", "sent and not acknowledged"),
+            Column::u64("unsent_bytes", "written and not sent"),
+            Column::u64("peer_window_bytes", "window that the receiver offers"),
+            Column::f64("srtt_ms", "smoothed round-trip time"),
+            Column::f64("rtt_variation_ms", "its mean deviation"),
+            Column::f64(
+                "min_rtt_ms",
+                "minimum of the recent round-trip times; null before the first",
+            ),
+            Column::f64("rto_ms", "retransmission timeout"),
+            Column::f64(
+                "delivery_rate_bps",
+                "of the last round; null before the first",
+            ),
+            Column::f64("pacing_rate_bps", "null where it does not pace"),
+            Column::u64("delivered_segments", "so far"),
+            Column::u64("retransmissions", "so far"),
+            Column::u64(
+                "marks",
+                "segments that the receiver reported as ECN-marked, so far",
+            ),
+            Column::f64("busy_ms", "time with something to send, so far"),
+            Column::f64(
+                "window_limited_ms",
+                "part of it in which the peer's receive window was the limit",
+            ),
+        ],
+    }
+}
+
+fn tcp_rows(experiment: &Experiment, samples: &[TcpSample]) -> (Table, Rows) {
+    let table = tcp_table();
+    let mut rows = Rows::new(&table);
+    for (sample, number) in samples.iter().zip(0..) {
+        let info = &sample.info;
+        let mut row = rows.row(order(number));
+        row.i64(sample.at.as_ns());
+        row.text(experiment.flows[sample.flow as usize].name.as_str());
+        row.u64(u64::from(sample.conn));
+        row.text(sample.sender.name());
+        row.text(info.congestion_state());
+        row.u64(info.cwnd().as_u64());
+        row.u64(info.ssthresh().map(|bytes| bytes.as_u64()));
+        row.u64(info.in_flight().as_u64());
+        row.u64(info.unsent().as_u64());
+        row.u64(info.peer_window().as_u64());
+        row.f64(info.rtt().as_ms());
+        row.f64(info.rtt_variation().as_ms());
+        row.f64(info.min_rtt().map(Delta::as_ms));
+        row.f64(info.retransmission_timeout().as_ms());
+        row.f64(info.delivery_rate().map(|rate| rate.as_bps_f64()));
+        row.f64(info.pacing_rate().map(|rate| rate.as_bps_f64()));
+        row.u64(info.delivered_segments());
+        row.u64(info.retransmissions());
+        row.u64(info.marked_segments());
+        row.f64(info.busy().as_ms());
+        row.f64(info.window_limited().as_ms());
+    }
+    (table, rows)
+}
+
+fn lateness_table() -> Table {
+    Table {
+        name: "lateness",
+        doc: "one row per thread of the lab and step of its distribution: how late it was (a single run of the lab only)",
+        columns: vec![
+            Column::text(
+                "thread",
+                "path: packets behind their logical departures; apps: wake-ups of workloads",
+            ),
+            Column::f64("up_to_us", "this late, or less"),
+            Column::u64("count", "so often, since the step before"),
+        ],
+    }
+}
+
+fn lateness_rows(ran: &Ran) -> (Table, Rows) {
+    let table = lateness_table();
+    let mut rows = Rows::new(&table);
+    let threads = [
+        ("path", &ran.verdict.emulator.lateness_us),
+        ("apps", &ran.verdict.app_lateness_us),
+    ];
+    for (thread, lateness) in threads {
+        let mut before = 0;
+        for (up_to_us, count) in lateness.steps() {
+            let mut row = rows.row(order(0));
+            row.text(thread);
+            row.f64(up_to_us);
+            row.u64(count - before);
+            before = count;
+        }
+    }
+    (table, rows)
+}

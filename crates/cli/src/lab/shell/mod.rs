@@ -1,0 +1,171 @@
+//! `unbloat lab shell`: runs any command behind an emulated path.
+
+mod path;
+mod series;
+mod signals;
+mod summary;
+
+pub use series::table;
+
+use crate::exit::Exit;
+use crate::output::OutputError;
+use crate::print::note;
+use crate::recovery;
+use std::ffi::OsString;
+use std::os::unix::process::ExitStatusExt;
+use std::path::PathBuf;
+use std::process::ExitStatus;
+use unbloat_lab::{LabError, Shell};
+use unbloat_undo::UndoError;
+use unbloat_units::{Delta, Rate};
+
+/// Run a command in a network namespace behind an emulated path (needs root).
+///
+/// The command reaches this host at its addresses and at $UNBLOAT_BASE, but nothing beyond it. Shells can be nested; each adds
+/// its part of the path. The only change to this host's network is one device, which is removed when the command ends.
+#[derive(clap::Args)]
+#[command(after_help = "\
+Examples:
+  unbloat lab shell --rate-down '20 Mbit/s' --rate-up '5 Mbit/s' --delay '20 ms' --queue 'droptail:1 MB' -- bash
+  unbloat lab shell --delay '20 ms' -- sh -c 'ping -c 3 $UNBLOAT_BASE'
+  unbloat lab shell --trace-down traces/lte.down --trace-up traces/lte.up --queue codel -- ./client
+  unbloat lab shell --delay '10 ms' -- unbloat lab shell --delay '10 ms' -- sh -c 'ping -c 3 $UNBLOAT_BASE'
+Queues are those of scenarios: droptail, codel, fq_codel, pie, red, rem, cake, dualpi2. Keys follow a colon,
+as in fq_codel:target=10ms,limit=\"500 packets\"; a value without a key is the limit.
+The exit code is that of the command.")]
+pub struct Args {
+    /// Trace of the downlink (towards the command); mahimahi format, or rates as .csv
+    #[arg(long, value_name = "FILE", conflicts_with = "rate_down")]
+    trace_down: Option<PathBuf>,
+
+    /// Trace of the uplink
+    #[arg(long, value_name = "FILE", conflicts_with = "rate_up")]
+    trace_up: Option<PathBuf>,
+
+    /// Downlink rate
+    #[arg(long, value_name = "RATE")]
+    rate_down: Option<Rate>,
+
+    /// Uplink rate
+    #[arg(long, value_name = "RATE")]
+    rate_up: Option<Rate>,
+
+    /// Delay of each direction
+    #[arg(long, value_name = "SPAN")]
+    delay: Option<Delta>,
+
+    /// Queue in front of each rate or trace [default: droptail]
+    #[arg(long, value_name = "QUEUE")]
+    queue: Option<String>,
+
+    /// Queue of the uplink [default: that of --queue]
+    #[arg(long, value_name = "QUEUE")]
+    queue_up: Option<String>,
+
+    /// Fraction of packets lost in each direction, 0 to 1
+    #[arg(long, value_name = "NUMBER")]
+    loss: Option<f64>,
+
+    /// Set a key of the scenario; only of link.down and link.up; may be repeated
+    #[arg(long, value_name = "KEY=VALUE")]
+    set: Vec<String>,
+
+    /// Seed of the random numbers; of the path
+    #[arg(long, value_name = "N", default_value_t = 1)]
+    seed: u64,
+
+    /// Folder for the results; must not exist [default: none]
+    #[arg(long, value_name = "FOLDER")]
+    out: Option<PathBuf>,
+
+    /// File to write; gets waits, bytes and drops of each direction per 10 ms, as CSV
+    #[arg(long, value_name = "FILE")]
+    output: Option<PathBuf>,
+
+    /// Report the backlog of the emulated uplink firmware on this socket, for `unbloat uplink`
+    #[arg(long, value_name = "SOCKET")]
+    modem: Option<PathBuf>,
+
+    /// Do not print a summary
+    #[arg(short, long)]
+    quiet: bool,
+
+    /// Command and its arguments
+    #[arg(trailing_var_arg = true, required = true, value_name = "COMMAND")]
+    command: Vec<OsString>,
+}
+
+#[derive(Debug, thiserror::Error)]
+pub enum ShellError {
+    #[error(transparent)]
+    Path(#[from] unbloat_experiment::scenario::text::Error),
+    #[error("--set accepts only keys of the path: link.down.* and link.up.*")]
+    OnlyLink,
+    #[error(transparent)]
+    Lab(#[from] LabError),
+    #[error("cannot run {command}: {error}")]
+    Command {
+        command: String,
+        error: std::io::Error,
+    },
+    #[error(transparent)]
+    Output(#[from] OutputError),
+    #[error(transparent)]
+    Undo(#[from] UndoError),
+}
+
+/// Opens a shell from command-line arguments (as after `unbloat lab`) without running its command.
+pub fn behind(words: &[&str]) -> Result<Shell, ShellError> {
+    #[derive(clap::Parser)]
+    struct Alone {
+        #[command(flatten)]
+        args: Args,
+    }
+    let asked = <Alone as clap::Parser>::parse_from(words);
+    let (path, _) = path::of(&asked.args)?;
+    Ok(Shell::open(path, asked.args.seed)?)
+}
+
+pub fn run(args: &Args) -> Result<Exit, ShellError> {
+    let (path, links) = path::of(args)?;
+    // Must run before the first thread.
+    let _guard = recovery::guarded()?;
+    signals::watch();
+    let is_kept = args.out.is_some() || args.output.is_some();
+    let shell = Shell::make(path, args.seed, is_kept, args.modem.as_deref())?;
+    let status = call(&shell, &args.command)?;
+    let closed = shell.close()?;
+    if !args.quiet {
+        note!("{}", summary::text(&links, &closed.emulated).trim_end());
+    }
+    if let Some(file) = &args.output {
+        series::write(file, &closed)?;
+    }
+    if let Some(out) = &args.out {
+        summary::write(args, out, &links, closed)?;
+    }
+    Ok(Exit::Of(code(status)))
+}
+
+/// Runs the command until it ends.
+fn call(shell: &Shell, words: &[OsString]) -> Result<ExitStatus, ShellError> {
+    let (program, arguments) = words.split_first().expect("clap requires a command");
+    let failed = |error| ShellError::Command {
+        command: program.to_string_lossy().into_owned(),
+        error,
+    };
+    let mut command = shell.command(program)?;
+    command.args(arguments);
+    signals::as_usual(&mut command);
+    let mut running = command.spawn().map_err(failed)?;
+    let _passing = signals::PassOn::to(running.id());
+    running.wait().map_err(failed)
+}
+
+/// The exit code as shells report it: 128 plus the signal number if a signal ended the command.
+fn code(status: ExitStatus) -> u8 {
+    let code = status
+        .code()
+        .unwrap_or_else(|| 128 + status.signal().unwrap_or(0));
+    u8::try_from(code).unwrap_or(1)
+}

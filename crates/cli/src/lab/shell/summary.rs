@@ -1,0 +1,128 @@
+//! Results of a shell: a short text, and a run folder.
+
+use super::{Args, series};
+use crate::experiment::{order, queue_rows, tables};
+use crate::output::{OutputError, write_run};
+use serde_json::json;
+use std::fmt::Write;
+use std::path::Path;
+use unbloat_experiment::outcome::{Outcomes, PathRecord, results};
+use unbloat_experiment::scenario::text::Node;
+use unbloat_lab::{Closed, Emulated};
+use unbloat_link::Place;
+use unbloat_qdisc::Reason;
+use unbloat_run::{Clock, RunInfo};
+use unbloat_table::{Rows, Table};
+use unbloat_units::{Bytes, Delta, Rate, Time};
+
+pub fn text(links: &Node, emulated: &Emulated) -> String {
+    let report = &emulated.report;
+    let mut text = format!("unbloat: path {links}, {}\n", report.wall);
+    for (name, path) in ["down", "up"].into_iter().zip(&emulated.paths) {
+        let _ = writeln!(text, "  {name:<5} {}", direction(path, report.wall));
+    }
+    if let Some([p50, p99, most]) = report.lateness_us.quantiles([0.5, 0.99, 1.0]) {
+        let _ = writeln!(
+            text,
+            "  late  p50 {p50:.1} us, p99 {p99:.1} us, max {most:.0} us; emulator busy {:.0} % of a CPU",
+            report.load() * 100.0
+        );
+    }
+    let doubts = report.doubts();
+    let _ = match doubts.is_empty() {
+        true => writeln!(text, "  trustworthy"),
+        false => doubts
+            .iter()
+            .try_for_each(|doubt| writeln!(text, "  NOT TRUSTWORTHY: {doubt}")),
+    };
+    if !report.privileges.is_realtime {
+        text += "  without real-time scheduling: the system did not permit it\n";
+    }
+    text
+}
+
+fn direction(path: &PathRecord, wall: Delta) -> String {
+    let rate = path.delivered_bytes.over(wall).unwrap_or(Rate::ZERO);
+    let mut text = format!(
+        "{} packets, {}, {rate}",
+        path.delivered_packets, path.delivered_bytes
+    );
+    let waits = Place::ALL.into_iter().filter_map(|place| {
+        let waits = path.waits(place)?;
+        let [p50, p95] = waits.ms.quantiles([0.5, 0.95])?;
+        Some((place, p50, p95, waits.max.as_ms()))
+    });
+    for (place, p50, p95, most) in waits {
+        let name = place.name();
+        let _ = write!(text, "; {name} p50 {p50:.1} p95 {p95:.1} max {most:.1} ms");
+    }
+    for (what, counts) in [("dropped", &path.drops), ("marked", &path.marks)] {
+        let counted = Reason::ALL.into_iter().zip(counts);
+        for (reason, count) in counted.filter(|(_, count)| **count > 0) {
+            let _ = write!(text, "; {count} {what} ({})", reason.name());
+        }
+    }
+    text
+}
+
+/// Writes a run: results, and the time series of the path.
+pub fn write(args: &Args, out: &Path, links: &Node, closed: Closed) -> Result<(), OutputError> {
+    let path = series::rows(&closed);
+    let emulated = closed.emulated;
+    let report = &emulated.report;
+    let doubts: Vec<String> = report.doubts().iter().map(ToString::to_string).collect();
+    let words = std::env::args().collect();
+    let mut info = RunInfo::new("unbloat lab shell", env!("CARGO_PKG_VERSION"), words);
+    info.clock = Clock::Real;
+    info.kernel = Some(unbloat_lab::kernel());
+    info.seed = Some(args.seed);
+    info.options = [
+        ("link", json!(links.to_string())),
+        ("lab.trustworthy", json!(doubts.is_empty())),
+        ("lab.doubts", json!(doubts)),
+        ("lab.real_time_class", json!(report.privileges.is_realtime)),
+    ]
+    .map(|(key, value)| (key.to_owned(), value))
+    .into();
+    let outcomes = outcomes(emulated);
+    let [_, results, _, queue, _] = tables();
+    let rows = [
+        results_rows(&results, args.seed, &outcomes),
+        queue_rows(&queue, &outcomes),
+    ];
+    let mut all: Vec<(Table, Rows)> = [results, queue].into_iter().zip(rows).collect();
+    all.push(path);
+    write_run(Some(out), "lab-shell", &info, &all)?;
+    Ok(())
+}
+
+fn outcomes(emulated: Emulated) -> Outcomes {
+    let inside = emulated.inside.iter();
+    Outcomes {
+        under_way: inside.clone().map(|b| u64::from(b.packets)).sum(),
+        under_way_bytes: inside.fold(Bytes::ZERO, |sum, b| sum + b.bytes),
+        paths: emulated.paths,
+        hops: emulated.hops,
+        flows: Vec::new(),
+        samples: emulated.samples,
+        layers: emulated.layers,
+        windows: Vec::new(),
+        tasks: 0,
+        end: emulated.end,
+        warm_at: Time::from_ns(0),
+    }
+}
+
+fn results_rows(table: &Table, seed: u64, outcomes: &Outcomes) -> Rows {
+    let mut rows = Rows::new(table);
+    for (result, place) in results(outcomes).iter().zip(0..) {
+        let mut row = rows.row(order(place));
+        for number in [0, 0, 0, seed] {
+            row.u64(number);
+        }
+        row.text(result.subject.as_str());
+        row.text(result.metric.as_str());
+        row.f64(result.value);
+    }
+    rows
+}

@@ -1,0 +1,165 @@
+//! `unbloat lab run --virtual`: runs each experiment in its own guest, which executes this program.
+
+use super::handed;
+use super::inside::{CAPTURES, JOB, Job, PROGRESS};
+use crate::experiment::{self, Came, ExperimentError, Plan, Progress, Runner};
+use std::cell::Cell;
+use std::fs;
+use std::num::NonZeroUsize;
+use std::path::Path;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
+use unbloat_experiment::scenario::Experiment;
+use unbloat_lab::Captures;
+use unbloat_run::Clock;
+use unbloat_uml::{Guest, GuestError, Kernel};
+use unbloat_units::Time;
+
+/// Time without progress after which a guest counts as hung.
+const PATIENCE: Duration = Duration::from_secs(120);
+/// Longer than any experiment: a guest is ended for lack of progress, not for its duration.
+const LIMIT: Duration = Duration::from_secs(7 * 86_400);
+/// The host allocates it on demand.
+const MEMORY_MIB: u32 = 2048;
+
+/// Runs each experiment in a guest.
+pub struct VirtualLab {
+    kernel: Kernel,
+    arguments: Vec<String>,
+    is_single: bool,
+    captures: Option<Captures>,
+}
+
+impl VirtualLab {
+    /// Builds the guest's kernel if it is missing.
+    pub fn new(plan: &Plan, captures: Option<Captures>) -> Result<VirtualLab, ExperimentError> {
+        let arguments = std::env::args_os().map(|raw| {
+            let text = raw.into_string();
+            text.map_err(|argument| ExperimentError::Argument { argument })
+        });
+        Ok(VirtualLab {
+            kernel: Kernel::ensure()?,
+            arguments: arguments.collect::<Result<_, _>>()?,
+            is_single: plan.runs() == 1,
+            captures,
+        })
+    }
+}
+
+impl Runner for VirtualLab {
+    fn command(&self) -> &'static str {
+        "unbloat lab run"
+    }
+
+    fn stem(&self) -> &'static str {
+        "lab"
+    }
+
+    fn clock(&self) -> Clock {
+        Clock::Virtual
+    }
+
+    fn kernel(&self) -> Option<String> {
+        Some(format!(
+            "Linux {} (User Mode Linux)",
+            self.kernel.source_version()
+        ))
+    }
+
+    /// Guests do not affect each other.
+    fn at_a_time(&self) -> usize {
+        std::thread::available_parallelism().map_or(1, NonZeroUsize::get)
+    }
+
+    fn is_real_time(&self) -> bool {
+        self.is_single
+    }
+
+    fn run(
+        &self,
+        experiment: &Experiment,
+        index: usize,
+        stop: &AtomicBool,
+        progress: &Progress,
+    ) -> Result<Option<Came>, ExperimentError> {
+        let own = std::env::current_exe().map_err(unreadable)?;
+        let job = Job {
+            arguments: self.arguments.clone(),
+            folder: std::env::current_dir().map_err(unreadable)?,
+            index,
+            snap_len: self.captures.as_ref().map(|captures| captures.snap_len),
+        };
+        let job = serde_json::to_vec(&job).expect("a job is plain text");
+        let guest = Guest::new(self.kernel.clone())
+            .seed(experiment.seed)
+            .memory_mib(MEMORY_MIB)
+            .limit(LIMIT);
+        let watch = Watch::new(stop, progress);
+        let finished = guest.run_over_host(&own, &[(JOB, &job)], &watch.end, &|output| {
+            watch.look(output)
+        });
+        let finished = finished.map_err(|error| watch.explain(error))?;
+        if let Some(captures) = &self.captures {
+            take_captures(&finished.output().join(CAPTURES), &captures.folder)
+                .map_err(unreadable)?;
+        }
+        let tables = experiment::tables().into_iter().chain(super::tables());
+        let came = handed::read(finished.output(), tables.collect());
+        came.map(Some).map_err(ExperimentError::HandedBack)
+    }
+}
+
+/// Copies captures, because the guest's folder may be on another file system.
+fn take_captures(from: &Path, to: &Path) -> std::io::Result<()> {
+    for entry in from.read_dir()? {
+        let entry = entry?;
+        fs::copy(entry.path(), to.join(entry.file_name()))?;
+    }
+    Ok(())
+}
+
+fn unreadable(error: std::io::Error) -> ExperimentError {
+    ExperimentError::HandedBack(error.to_string())
+}
+
+/// Watches the progress of a guest, and ends the guest on Ctrl-C or if it makes no progress.
+struct Watch<'a> {
+    stop: &'a AtomicBool,
+    progress: &'a Progress,
+    end: AtomicBool,
+    seen: Cell<(Time, Instant)>,
+}
+
+impl Watch<'_> {
+    fn new<'a>(stop: &'a AtomicBool, progress: &'a Progress) -> Watch<'a> {
+        Watch {
+            stop,
+            progress,
+            end: AtomicBool::new(false),
+            seen: Cell::new((Time::from_ns(0), Instant::now())),
+        }
+    }
+
+    fn look(&self, output: &Path) {
+        let text = fs::read_to_string(output.join(PROGRESS)).unwrap_or_default();
+        let at = text.trim().parse().map_or(Time::from_ns(0), Time::from_ns);
+        let (before, since) = self.seen.get();
+        if at > before {
+            self.progress.at(at);
+            self.seen.set((at, Instant::now()));
+        }
+        if self.stop.load(Ordering::Relaxed) || (at <= before && since.elapsed() > PATIENCE) {
+            self.end.store(true, Ordering::Relaxed);
+        }
+    }
+
+    fn explain(&self, error: GuestError) -> ExperimentError {
+        match error {
+            GuestError::Stopped if !self.stop.load(Ordering::Relaxed) => ExperimentError::Stalled {
+                at: self.seen.get().0 - Time::from_ns(0),
+                patience: PATIENCE,
+            },
+            other => other.into(),
+        }
+    }
+}

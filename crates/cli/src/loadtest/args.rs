@@ -1,0 +1,302 @@
+//! Options of `unbloat test`.
+
+use super::Locating;
+use crate::ip::IpArgs;
+use crate::token::{TokenArgs, TokenError};
+use crate::trust::TrustArgs;
+use std::path::PathBuf;
+use unbloat_loadtest::{Findings, Flows, Http, Measured, Options, Plan, Rule, Stack, Target};
+use unbloat_units::{Bytes, Delta};
+
+/// Measure latency under load to a server, in each direction, and recommend a fix.
+#[derive(clap::Args)]
+#[command(after_help = "\
+Examples:
+  unbloat test box                          full test against `unbloat serve` on box, about 30 s
+  unbloat test box --glance --json          short test, about 10 s, JSON output
+  unbloat test box --stack both             separate delay in sockets from delay in the network
+  unbloat test https://nq.example.net/.well-known/nq --echo box:2112
+  unbloat test ndt7://ndt.example.net       goodput in each direction, and TCP's round-trip time
+  unbloat test irtt://box                   idle path only
+  unbloat test box --congestion-control cubic,bbr,reno   one test for each, and a table of all
+  unbloat test box --receive-window 64KiB,256KiB,1MiB
+Packets are sent only to the named servers; docs/test.md describes the one exception.
+Exit code 5: measured, but not valid; the output gives the reasons.")]
+pub struct Args {
+    /// Server: HOST[:PORT] of `unbloat serve`, https://HOST/PATH (responsiveness), ndt7://HOST or irtt://HOST
+    #[arg(value_name = "HOST|URL")]
+    pub target: Target,
+
+    /// Run a short test, about 10 s
+    #[arg(long, conflicts_with = "draft")]
+    glance: bool,
+
+    /// Use the stages, intervals and ramp of draft-ietf-ippm-responsiveness-09; about 90 s
+    #[arg(long)]
+    draft: bool,
+
+    /// Length of each stage, in the order idle,down,up,both; '0 s' skips a stage
+    #[arg(long, value_name = "SPAN", value_delimiter = ',', conflicts_with_all = ["glance", "draft"])]
+    stages: Vec<Delta>,
+
+    /// HTTP version of load and probes; 3 uses QUIC, whose send buffers --stack cannot limit
+    #[arg(long, value_name = "VERSION", default_value = "2", value_parser = ["1.1", "2", "3"])]
+    http: String,
+
+    /// Limit unsent data in the senders: network-only (at most 5 ms), as-is (no limit), both (each load twice)
+    #[arg(long, value_name = "KIND", default_value = "network-only", value_parser = ["as-is", "network-only", "both"])]
+    stack: String,
+
+    /// Number of load connections per direction; opened at once, instead of a ramp to 16
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=256))]
+    flows: Option<u16>,
+
+    /// Congestion control of the load at both ends; comma-separated values are tested in turn
+    #[arg(long, value_name = "NAME", value_delimiter = ',')]
+    pub congestion_control: Vec<String>,
+
+    /// Static receive window of each download connection, 2 KiB to 1 GiB; comma-separated values are tested in turn
+    #[arg(long, value_name = "SIZE", value_delimiter = ',')]
+    pub receive_window: Vec<Bytes>,
+
+    /// irtt server for datagrams, if the tested server has none
+    #[arg(long, value_name = "HOST:PORT")]
+    echo: Option<String>,
+
+    /// Interval between probe packets; 1 ms to 1 s
+    #[arg(long, value_name = "SPAN", default_value = "10 ms")]
+    probe_interval: Delta,
+
+    #[command(flatten)]
+    trust: TrustArgs,
+
+    #[command(flatten)]
+    token: TokenArgs,
+
+    #[command(flatten)]
+    ip: IpArgs,
+
+    /// Run applications during the load, and once without load; comma-separated: web, page, video, voice, game, finite, ranges, ping
+    #[arg(long, value_name = "APP")]
+    with: Option<String>,
+
+    /// Find the hop of the queue during the same loads; lengthens the idle stage to 6 s
+    #[arg(long)]
+    locate: bool,
+
+    /// Grading scheme in the details: worst (as in the verdict), dslreports, libreqos_readme, libreqos_shipped, draft_09, aim, qoo
+    #[arg(long, value_name = "SCHEME", default_value = "worst")]
+    grade: String,
+
+    /// Print JSON; one object of schema unbloat.test/2 (docs/test.md)
+    #[arg(long)]
+    pub json: bool,
+
+    /// Print JSON with the keys of Apple's networkQuality
+    #[arg(long, conflicts_with = "json")]
+    pub apple_json: bool,
+
+    /// Also write a data file for flent (.flent.gz)
+    #[arg(long, value_name = "FILE")]
+    pub flent: Option<PathBuf>,
+
+    /// Folder for the results; must not exist [default: an unused name in runs/; none with --json and --apple-json]
+    #[arg(long, value_name = "FOLDER")]
+    pub out: Option<PathBuf>,
+
+    /// Do not write a folder with the results
+    #[arg(long, conflicts_with = "out")]
+    no_run: bool,
+
+    /// Print everything that was measured, not only the verdict and one line per stage
+    #[arg(short, long, conflicts_with_all = ["json", "apple_json"])]
+    verbose: bool,
+
+    /// Do not show progress
+    #[arg(short, long)]
+    pub quiet: bool,
+}
+
+#[derive(Debug, thiserror::Error)]
+pub enum ArgsError {
+    #[error("invalid --echo: expected HOST:PORT")]
+    Echo,
+    #[error("invalid --stages: expected four times, idle,down,up,both")]
+    Stages,
+    #[error("unknown grading scheme {0:?}; use one of {1}")]
+    Rule(String, String),
+    #[error("--with: {0}")]
+    With(#[from] unbloat_loadtest::apps::ChoiceError),
+    #[error(transparent)]
+    Token(#[from] TokenError),
+    #[error("--probe-interval is out of range; use 1 ms to 1 s")]
+    Interval,
+    #[error("--receive-window is out of range; use 2 KiB to 1 GiB")]
+    Window,
+}
+
+impl Args {
+    /// One test for each combination of congestion control and receive window.
+    pub fn options(&self) -> Result<Vec<Options>, ArgsError> {
+        let first = self.first()?;
+        let is_fit = |window: &Bytes| (Bytes::kib(2)..=Bytes::mib(1024)).contains(window);
+        if !self.receive_window.iter().all(is_fit) {
+            return Err(ArgsError::Window);
+        }
+        let controls = some_or_none(&self.congestion_control);
+        let windows = some_or_none(&self.receive_window);
+        let all = controls.iter().flat_map(|control| {
+            windows.iter().map(|window| Options {
+                congestion_control: control.clone(),
+                receive_window: *window,
+                ..first.clone()
+            })
+        });
+        Ok(all.collect())
+    }
+
+    pub fn locating(&self) -> Locating {
+        match self.locate {
+            true => Locating::Yes,
+            false => Locating::No,
+        }
+    }
+
+    /// The text output.
+    pub fn text(&self, measured: &Measured, findings: &Findings) -> String {
+        match self.verbose {
+            true => unbloat_loadtest::verbose_text(measured, findings),
+            false => unbloat_loadtest::text(measured, findings),
+        }
+    }
+
+    /// Whether to write a run folder.
+    pub fn writes_run(&self) -> bool {
+        !self.no_run && (self.out.is_some() || !self.is_for_programs())
+    }
+
+    /// Whether standard output is machine-readable.
+    pub fn is_for_programs(&self) -> bool {
+        self.json || self.apple_json
+    }
+
+    fn first(&self) -> Result<Options, ArgsError> {
+        let mut options = Options::of(self.target.clone());
+        options.plan = self.plan()?;
+        options.http = match &self.http[..] {
+            "1.1" => Http::One,
+            "3" => Http::Three,
+            _ => Http::Two,
+        };
+        options.flows = match (self.flows, self.draft) {
+            (Some(flows), _) => Flows::Fixed(flows),
+            (None, true) => Flows::DRAFT,
+            (None, false) => Flows::STEEP,
+        };
+        if !(Delta::ms(1)..=Delta::secs(1)).contains(&self.probe_interval) {
+            return Err(ArgsError::Interval);
+        }
+        options.probing.echo_every = self.probe_interval;
+        options.echo = self.echo.as_deref().map(host_and_port).transpose()?;
+        options.trust = self.trust.trust();
+        options.token = self.token.token()?;
+        options.apps = unbloat_loadtest::apps::App::list(self.with.as_deref().unwrap_or_default())?;
+        if !options.apps.is_empty() {
+            options.plan = options.plan.with_idle_for_apps();
+        }
+        options.ip = self.ip.version();
+        Ok(options)
+    }
+
+    fn plan(&self) -> Result<Plan, ArgsError> {
+        let stacks: &[Stack] = match &self.stack[..] {
+            "as-is" => &[Stack::AsIs],
+            "both" => &[Stack::NetworkOnly, Stack::AsIs],
+            _ => &[Stack::NetworkOnly],
+        };
+        if !self.stages.is_empty() {
+            let lengths: [Delta; 4] = self
+                .stages
+                .clone()
+                .try_into()
+                .map_err(|_| ArgsError::Stages)?;
+            return Ok(Plan::of("stages", Delta::secs(1), lengths, stacks));
+        }
+        Ok(match (self.glance, self.draft) {
+            (true, _) => Plan::glance(stacks),
+            (_, true) => Plan::draft(stacks),
+            _ => Plan::usual(stacks),
+        })
+    }
+
+    pub fn rule(&self) -> Result<Rule, ArgsError> {
+        Rule::named(&self.grade).ok_or_else(|| {
+            let known: Vec<&str> = Rule::ALL.iter().map(|rule| rule.name()).collect();
+            ArgsError::Rule(self.grade.clone(), known.join(", "))
+        })
+    }
+}
+
+fn some_or_none<T: Clone>(values: &[T]) -> Vec<Option<T>> {
+    match values.is_empty() {
+        true => vec![None],
+        false => values.iter().cloned().map(Some).collect(),
+    }
+}
+
+fn host_and_port(text: &str) -> Result<(String, u16), ArgsError> {
+    let (host, port) = text.rsplit_once(':').ok_or(ArgsError::Echo)?;
+    let port = port.parse().map_err(|_| ArgsError::Echo)?;
+    Ok((host.trim_matches(['[', ']']).to_owned(), port))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use clap::Parser;
+
+    #[derive(Parser)]
+    struct Wrapped {
+        #[command(flatten)]
+        args: Args,
+    }
+
+    fn options(words: &str) -> Result<Vec<Options>, String> {
+        let words = ["test"].into_iter().chain(words.split_whitespace());
+        let args = Wrapped::try_parse_from(words)
+            .map_err(|error| error.to_string())?
+            .args;
+        args.options().map_err(|error| error.to_string())
+    }
+
+    #[test]
+    fn repeated_keys_are_a_sweep_of_all_combinations() {
+        let all = options(
+            "box --congestion-control cubic --congestion-control bbr --receive-window 64KiB,1MB",
+        );
+        let all = all.unwrap();
+        let pairs: Vec<_> = all
+            .iter()
+            .map(|o| (o.congestion_control.clone().unwrap(), o.receive_window))
+            .collect();
+        assert_eq!(pairs.len(), 4);
+        assert_eq!(pairs[1], ("cubic".to_owned(), Some(Bytes::new(1_000_000))));
+    }
+
+    #[test]
+    fn what_cannot_be_meant_is_refused_with_what_can() {
+        for (words, why) in [
+            ("", "required"),
+            ("box --pin 12", "64 hexadecimal"),
+            ("box --echo there", "HOST:PORT"),
+            ("box --stages 1s,2s", "four times"),
+            ("ftp://box", "use https"),
+            ("box --glance --draft", "cannot be used"),
+            ("box --probe-interval 10us", "1 ms to 1 s"),
+            ("box --receive-window 1KB", "2 KiB to 1 GiB"),
+        ] {
+            let refused = options(words).unwrap_err();
+            assert!(refused.contains(why), "{words}: {refused}");
+        }
+    }
+}

@@ -1,0 +1,129 @@
+//! Localisation of the queue during the loads of a test.
+
+use crate::locate::DriverWatch;
+use std::net::{IpAddr, ToSocketAddrs};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::{SyncSender, sync_channel};
+use std::thread::JoinHandle;
+use std::time::Duration;
+use unbloat_loadtest::{IpVersion, Load, Progress, Target};
+use unbloat_locate::{Phase, Verdict};
+use unbloat_locate_host::{Follower, LocateError, Options, Signal, Stage};
+use unbloat_units::Delta;
+
+/// Minimum length of the idle stage: five answers of a router that answers once a second.
+const LEAST_IDLE: Delta = Delta::secs(6);
+/// Fraction of a loaded stage in which the queue fills; its samples are excluded.
+const FILL: f64 = 0.3;
+/// Maximum time to find the hops.
+const PATIENCE: Duration = Duration::from_secs(20);
+
+pub struct Following {
+    signal: Arc<Signal>,
+    stop: Arc<AtomicBool>,
+    thread: JoinHandle<Result<Vec<Verdict>, LocateError>>,
+}
+
+/// The options with a long enough idle stage and the IP version of the probed address.
+pub fn fitted(options: &unbloat_loadtest::Options) -> unbloat_loadtest::Options {
+    let mut options = options.clone();
+    let stages = options.plan.stages.iter_mut();
+    for stage in stages.filter(|stage| stage.load == Load::Idle) {
+        stage.lasts = stage.lasts.max(LEAST_IDLE);
+    }
+    options.ip = options.ip.or_else(|| {
+        Some(match address(&options)? {
+            IpAddr::V4(_) => IpVersion::Four,
+            IpAddr::V6(_) => IpVersion::Six,
+        })
+    });
+    options
+}
+
+fn address(options: &unbloat_loadtest::Options) -> Option<IpAddr> {
+    let (Target::Responsiveness(origin) | Target::Ndt7(origin)) = &options.target else {
+        return None;
+    };
+    let is_wanted = |address: &IpAddr| match options.ip {
+        Some(IpVersion::Four) => address.is_ipv4(),
+        Some(IpVersion::Six) => address.is_ipv6(),
+        None => true,
+    };
+    let found = (&origin.host[..], origin.port).to_socket_addrs().ok()?;
+    found.map(|found| found.ip()).find(is_wanted)
+}
+
+impl Following {
+    /// Starts to locate; returns when all hops are known, or after `PATIENCE`. None if there is no path to probe.
+    pub fn begin(options: &unbloat_loadtest::Options) -> Option<Following> {
+        let options = Options::new(address(options)?);
+        let (signal, stop) = (
+            Arc::new(Signal::default()),
+            Arc::new(AtomicBool::new(false)),
+        );
+        let (ready, is_ready) = sync_channel(1);
+        let thread = std::thread::spawn({
+            let (signal, stop) = (signal.clone(), stop.clone());
+            move || follow(&options, &signal, ready, &stop)
+        });
+        // Failures are reported at the end.
+        let _ = is_ready.recv_timeout(PATIENCE);
+        Some(Following {
+            signal,
+            stop,
+            thread,
+        })
+    }
+
+    pub fn tell(&self, at: &Progress) {
+        let fills = at.elapsed.as_secs() < FILL * at.lasts.as_secs();
+        self.signal.set(match at.load {
+            Load::Idle => Some(Phase::Idle),
+            _ if fills => None,
+            Load::Down => Some(Phase::Down),
+            Load::Up => Some(Phase::Up),
+            // The direction of the queue cannot be determined.
+            Load::Both => None,
+        });
+    }
+
+    pub fn end(self) -> Result<Vec<Verdict>, LocateError> {
+        self.stop.store(true, Ordering::Relaxed);
+        match self.thread.join() {
+            Ok(ended) => ended,
+            Err(panic) => std::panic::resume_unwind(panic),
+        }
+    }
+}
+
+fn follow(
+    options: &Options,
+    signal: &Signal,
+    ready: SyncSender<()>,
+    stop: &AtomicBool,
+) -> Result<Vec<Verdict>, LocateError> {
+    let mut eyes = Eyes {
+        driver: DriverWatch::open(options.target),
+        ready,
+    };
+    let mut located = unbloat_locate_host::follow(options, signal, &mut eyes, stop)?;
+    located.explain(&options.params, |phase| eyes.driver.under(phase));
+    Ok(located.verdicts)
+}
+
+struct Eyes {
+    driver: DriverWatch,
+    ready: SyncSender<()>,
+}
+
+impl Follower for Eyes {
+    fn is_ready(&mut self) {
+        // Fails if the receiver has timed out.
+        let _ = self.ready.send(());
+    }
+
+    fn round(&mut self, phase: Phase, is_new: bool) {
+        self.driver.look(Stage::Measure(phase), is_new);
+    }
+}

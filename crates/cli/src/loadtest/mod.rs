@@ -1,0 +1,257 @@
+//! `unbloat test`: latency under load on a live path.
+
+mod args;
+mod following;
+mod info;
+mod progress;
+mod stored;
+mod sweep;
+
+use crate::exit::Exit;
+use crate::output::{OutputError, write_run};
+use crate::print::{self, PrintError, note};
+use crate::stop::stop_on_ctrl_c;
+pub use args::Args;
+use following::Following;
+use progress::Line;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, Ordering};
+pub use stored::{StoredError, read};
+use unbloat_loadtest::{Findings, Measured, Options, TestError};
+use unbloat_responsiveness::Verdict;
+use unbloat_responsiveness::document::Test;
+
+/// File of the findings in a run folder.
+pub const FINDINGS: &str = "test.json";
+
+#[derive(Debug, thiserror::Error)]
+pub enum RunTestError {
+    #[error(transparent)]
+    Args(#[from] args::ArgsError),
+    #[error(transparent)]
+    Test(#[from] TestError),
+    #[error(transparent)]
+    Output(#[from] OutputError),
+    #[error("cannot install the Ctrl-C handler: {0}")]
+    Signal(#[from] ctrlc::Error),
+    #[error("cannot write {path}: {source}", path = path.display())]
+    Write {
+        path: PathBuf,
+        source: std::io::Error,
+    },
+    #[error(transparent)]
+    Print(#[from] PrintError),
+}
+
+pub fn run(args: &Args) -> Result<Exit, RunTestError> {
+    let all = args.options()?;
+    args.rule()?;
+    let stop = stop_on_ctrl_c()?;
+    let mut exit = Exit::Complete;
+    let mut lines = Vec::new();
+    for (number, options) in all.iter().enumerate() {
+        if stop.load(Ordering::Relaxed) {
+            break;
+        }
+        if all.len() > 1 {
+            note!("{}", point(options));
+        }
+        let place = (all.len() > 1).then_some(number);
+        let (came, findings) = one(args, options, place, &stop)?;
+        exit = worse(exit, came);
+        lines.extend(sweep::lines(options, &findings));
+    }
+    if all.len() > 1 && !args.is_for_programs() {
+        print::line("")?;
+        print::text(&sweep::text(&lines))?;
+    }
+    Ok(exit)
+}
+
+fn one(
+    args: &Args,
+    options: &Options,
+    place: Option<usize>,
+    stop: &AtomicBool,
+) -> Result<(Exit, Findings), RunTestError> {
+    let (measured, findings) = measure(args, options, args.locating(), stop)?;
+    if args.json {
+        print::json(&unbloat_loadtest::document(&measured, &findings))?;
+    } else if args.apple_json {
+        print::line(unbloat_loadtest::apple_json(&measured, &findings))?;
+    } else {
+        print::text(&args.text(&measured, &findings))?;
+    }
+    write(args, place, &measured, &findings)?;
+    let is_fatal =
+        findings.verdict.doubts.iter().any(|doubt| doubt.is_fatal) || measured.gone.is_some();
+    let exit = match (measured.is_cut, is_fatal) {
+        (true, _) => Exit::Interrupted,
+        (false, true) => Exit::Untrusted,
+        (false, false) => Exit::Complete,
+    };
+    Ok((exit, findings))
+}
+
+fn measure(
+    args: &Args,
+    options: &Options,
+    locating: Locating,
+    stop: &AtomicBool,
+) -> Result<(Measured, Findings), RunTestError> {
+    let rule = args.rule()?;
+    let fitted = match locating {
+        Locating::Yes => following::fitted(options),
+        Locating::No => options.clone(),
+    };
+    let following = match locating {
+        Locating::Yes => Following::begin(&fitted),
+        Locating::No => None,
+    };
+    let line = Line::new(args.quiet);
+    let measured = unbloat_loadtest::measure(&fitted, stop, &mut |at| {
+        line.show(at);
+        following.iter().for_each(|following| following.tell(at));
+    });
+    line.finish();
+    let located = following.map(Following::end).transpose();
+    let mut measured = measured?;
+    let located = located.unwrap_or_else(|error| {
+        measured
+            .limitations
+            .push(format!("place of the queue: {error}"));
+        None
+    });
+    let mut findings = unbloat_loadtest::findings(&measured, rule);
+    if let Some(located) = located {
+        findings.locate(located);
+    }
+    Ok((measured, findings))
+}
+
+/// Whether to find the hop of the queue during the same loads.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Locating {
+    Yes,
+    No,
+}
+
+/// A test that was part of another command.
+pub struct Finished {
+    measured: Measured,
+    findings: Findings,
+}
+
+impl Finished {
+    /// None if it was interrupted.
+    pub fn document(&self) -> Option<Test> {
+        (!self.measured.is_cut).then(|| unbloat_loadtest::document(&self.measured, &self.findings))
+    }
+
+    /// None if it was interrupted.
+    pub fn verdict(self) -> Option<Verdict> {
+        (!self.measured.is_cut).then_some(self.findings.verdict)
+    }
+}
+
+/// Runs a test as part of another command, prints it and writes it to the run folder `name`.
+pub fn once(
+    args: &Args,
+    options: &Options,
+    name: &str,
+    locating: Locating,
+    stop: &AtomicBool,
+) -> Result<Finished, RunTestError> {
+    let (measured, findings) = measure(args, options, locating, stop)?;
+    if !args.is_for_programs() {
+        print::text(&args.text(&measured, &findings))?;
+    }
+    if args.writes_run() {
+        let out = args.out.as_deref().map(|out| out.join(name));
+        write_folder(out.as_deref(), &measured, &findings)?;
+    }
+    Ok(Finished { measured, findings })
+}
+
+/// Runs one of many short tests; writes nothing.
+pub fn trial(args: &Args, options: &Options, stop: &AtomicBool) -> Result<Finished, RunTestError> {
+    let (measured, findings) = measure(args, options, Locating::No, stop)?;
+    Ok(Finished { measured, findings })
+}
+
+fn write(
+    args: &Args,
+    place: Option<usize>,
+    measured: &Measured,
+    findings: &Findings,
+) -> Result<(), RunTestError> {
+    if let Some(path) = &args.flent {
+        let path = numbered(path, place);
+        let file = unbloat_loadtest::flent(measured);
+        std::fs::write(&path, file).map_err(|source| RunTestError::Write { path, source })?;
+    }
+    if args.writes_run() {
+        let out = args.out.as_deref().map(|out| numbered(out, place));
+        write_folder(out.as_deref(), measured, findings)?;
+    }
+    Ok(())
+}
+
+fn write_folder(
+    out: Option<&Path>,
+    measured: &Measured,
+    findings: &Findings,
+) -> Result<(), RunTestError> {
+    let rows = unbloat_loadtest::tables::rows(measured, findings);
+    let dir = write_run(out, "test", &info::info(measured, findings), &rows)?;
+    let path = dir.join(FINDINGS);
+    let text = print::document(&unbloat_loadtest::document(measured, findings))?;
+    std::fs::write(&path, text).map_err(|source| RunTestError::Write { path, source })
+}
+
+/// Files of a sweep get a number before their extension.
+fn numbered(path: &Path, place: Option<usize>) -> PathBuf {
+    let Some(place) = place else {
+        return path.to_owned();
+    };
+    let name = path
+        .file_name()
+        .map_or_else(String::new, |name| name.to_string_lossy().into_owned());
+    let name = match name.split_once('.') {
+        Some((stem, ending)) => format!("{stem}-{place}.{ending}"),
+        None => format!("{name}-{place}"),
+    };
+    path.with_file_name(name)
+}
+
+fn point(options: &Options) -> String {
+    let control = options
+        .congestion_control
+        .as_ref()
+        .map(|name| format!("congestion control {name}"));
+    let window = options
+        .receive_window
+        .map(|window| format!("receive window {window}"));
+    let said: Vec<String> = control.into_iter().chain(window).collect();
+    format!("unbloat: {}", said.join(", "))
+}
+
+fn worse(one: Exit, other: Exit) -> Exit {
+    match one {
+        Exit::Complete => other,
+        _ => one,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn files_of_a_sweep_keep_their_endings() {
+        let path = Path::new("a/b.flent.gz");
+        assert_eq!(numbered(path, Some(2)), Path::new("a/b-2.flent.gz"));
+        assert_eq!(numbered(path, None), path);
+        assert_eq!(numbered(Path::new("run"), Some(0)), Path::new("run-0"));
+    }
+}

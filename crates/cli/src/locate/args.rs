@@ -1,0 +1,244 @@
+//! Options of `unbloat locate`.
+
+use super::CommandError;
+use crate::ip::IpArgs;
+use crate::output::{ROWS, format_parser};
+use crate::span::duration;
+use crate::token::TokenArgs;
+use crate::trust::TrustArgs;
+use clap::builder::{PossibleValuesParser, TypedValueParser};
+use serde_json::{Value, json};
+use std::collections::BTreeMap;
+use std::net::{IpAddr, SocketAddr, ToSocketAddrs};
+use std::path::PathBuf;
+use unbloat_loadtest::{Flows, IpVersion, Target};
+use unbloat_locate::Phase;
+use unbloat_locate_host::{Kind, Options};
+use unbloat_run::format::FormatKind;
+use unbloat_units::Delta;
+
+/// Find the hop of the path where load builds a queue, in each direction.
+///
+/// Every hop is probed ten times per second: first while the path is idle, then while a download and an upload run against HOST
+/// (`unbloat serve`, or a server of the responsiveness draft or of ndt7). The queue is at the first hop whose added delay persists at
+/// all later hops. If this host holds the queue, the verdict names the layer. A run takes about 35 s.
+#[derive(clap::Args)]
+#[command(after_help = "\
+Examples:
+  unbloat locate server.example
+  unbloat locate server.example --peer 192.168.1.20    distinguish Wi-Fi from the access line
+  unbloat locate server.example --direction up --probe icmp
+  unbloat locate https://rpm.example/config --no-run --json | jq '.verdicts[].text'
+Example of a verdict:
+  During upload: the queue is between hop 1, your gateway (192.168.1.1) and hop 2 (10.64.0.1); hop 1, your
+  gateway (192.168.1.1) holds it. It adds 214.3 ms (205.1 to 220.7); 100 % of drawings agree
+docs/locate.md describes the method and the verdicts.")]
+pub struct Args {
+    /// Server at the end of the path, used for the load: HOST, HOST:PORT, https://HOST/PATH or ndt7://HOST
+    #[arg(value_name = "HOST|URL")]
+    pub target: String,
+
+    /// Type of probe packets; tcp needs root
+    #[arg(long, value_name = "PROBE", default_value = "udp", value_parser = probe())]
+    probe: Kind,
+
+    /// Destination port of UDP and TCP probes [default: 33434; with tcp, the port of the load]
+    #[arg(long, value_name = "PORT")]
+    probe_port: Option<u16>,
+
+    /// Directions to load, one after the other, comma-separated
+    #[arg(long, value_name = "DIRECTION", value_delimiter = ',', default_value = "down,up", value_parser = phase())]
+    direction: Vec<Phase>,
+
+    /// Second node in the local network to probe, to distinguish the local link from the access line
+    #[arg(long, value_name = "HOST")]
+    peer: Option<String>,
+
+    /// Length of the idle stage and of each load stage
+    #[arg(long, value_name = "SPAN", default_value = "8 s")]
+    stage_duration: Delta,
+
+    /// Interval between probe packets; to one hop
+    #[arg(long, value_name = "SPAN", default_value = "100 ms")]
+    probe_interval: Delta,
+
+    /// Maximum number of probes per second, all hops together
+    #[arg(long, value_name = "N", default_value_t = 250)]
+    probes_per_second: u32,
+
+    /// Maximum number of hops to the server
+    #[arg(long, value_name = "N", default_value_t = 30)]
+    max_hops: u8,
+
+    /// Number of load connections per direction
+    #[arg(long, value_name = "N", default_value_t = 8, value_parser = clap::value_parser!(u16).range(1..=64))]
+    flows: u16,
+
+    #[command(flatten)]
+    ip: IpArgs,
+
+    #[command(flatten)]
+    trust: TrustArgs,
+
+    #[command(flatten)]
+    token: TokenArgs,
+
+    /// Do not show progress
+    #[arg(short, long)]
+    pub quiet: bool,
+
+    /// Print JSON; one object (docs/locate.md)
+    #[arg(long, conflicts_with = "format")]
+    pub json: bool,
+
+    /// Folder for the results; must not exist [default: an unused name in runs/]
+    #[arg(long, value_name = "FOLDER")]
+    pub out: Option<PathBuf>,
+
+    /// Do not write a folder with the results
+    #[arg(long, conflicts_with = "out")]
+    no_run: bool,
+
+    /// Print a table instead of text; writes a run folder only with --out
+    #[arg(long, value_name = "FORMAT", value_parser = format_parser())]
+    pub format: Option<FormatKind>,
+
+    /// Table that --format prints: hops, hop_probes or locations
+    #[arg(
+        long,
+        value_name = "TABLE",
+        default_value = "hops",
+        requires = "format"
+    )]
+    pub table: String,
+
+    /// Maximum number of rows that --format table prints
+    #[arg(long, value_name = "N", default_value_t = ROWS, requires = "format")]
+    pub rows: usize,
+}
+
+/// The evaluated arguments.
+pub struct Wish {
+    pub options: Options,
+    pub load: unbloat_loadtest::Options,
+    /// Address of the load server.
+    pub server: SocketAddr,
+    pub peer_name: Option<String>,
+}
+
+impl Args {
+    pub fn writes_run(&self) -> bool {
+        !self.no_run && (self.format.is_none() || self.out.is_some())
+    }
+
+    pub fn wish(&self) -> Result<Wish, CommandError> {
+        let target: Target = self.target.parse()?;
+        let (host, load_port) = match &target {
+            Target::Responsiveness(origin) | Target::Ndt7(origin) => (&origin.host, origin.port),
+            Target::Irtt { .. } => return Err(CommandError::NoLoad),
+        };
+        let mut options = Options::new(self.resolve(host)?);
+        options.kind = self.probe;
+        let usual = match self.probe {
+            Kind::Tcp => load_port,
+            Kind::Udp | Kind::Icmp => options.port,
+        };
+        options.port = self.probe_port.unwrap_or(usual);
+        options.peer = self
+            .peer
+            .as_ref()
+            .map(|peer| self.resolve(peer))
+            .transpose()?;
+        options.interval = duration(self.probe_interval);
+        options.most_per_second = self.probes_per_second;
+        options.most_hops = self.max_hops;
+        options.loads = self.direction.clone();
+        (options.idle, options.loaded) =
+            (duration(self.stage_duration), duration(self.stage_duration));
+        options.check()?;
+        Ok(Wish {
+            server: (options.target, load_port).into(),
+            load: self.load_options(target, options.target)?,
+            options,
+            peer_name: self.peer.clone(),
+        })
+    }
+
+    fn load_options(
+        &self,
+        target: Target,
+        address: IpAddr,
+    ) -> Result<unbloat_loadtest::Options, CommandError> {
+        let mut load = unbloat_loadtest::Options::of(target);
+        load.trust = self.trust.trust();
+        load.token = self.token.token()?;
+        load.flows = Flows::Fixed(self.flows);
+        // The load uses the IP version that is probed.
+        load.ip = Some(match address {
+            IpAddr::V4(_) => IpVersion::Four,
+            IpAddr::V6(_) => IpVersion::Six,
+        });
+        load.probing.pairs_per_s = 1;
+        load.probing.echo_every = Delta::ms(200);
+        Ok(load)
+    }
+
+    fn resolve(&self, host: &str) -> Result<IpAddr, CommandError> {
+        let found = (host, 0).to_socket_addrs();
+        let mut found = found.map_err(|source| CommandError::Name {
+            host: host.to_owned(),
+            source,
+        })?;
+        let is_wanted = |address: &IpAddr| match address {
+            IpAddr::V4(_) => self.ip.version() != Some(IpVersion::Six),
+            IpAddr::V6(_) => self.ip.version() != Some(IpVersion::Four),
+        };
+        let wanted = found.find_map(|address| Some(address.ip()).filter(is_wanted));
+        wanted.ok_or_else(|| CommandError::NoAddress {
+            host: host.to_owned(),
+        })
+    }
+
+    /// For the run's record.
+    pub fn settings(&self, wish: &Wish) -> BTreeMap<String, Value> {
+        let Options {
+            target,
+            kind,
+            port,
+            peer,
+            interval,
+            idle,
+            loaded,
+            fill,
+            ..
+        } = &wish.options;
+        let directions: Vec<_> = self.direction.iter().map(|phase| phase.name()).collect();
+        [
+            ("target", json!(self.target)),
+            ("address", json!(target)),
+            ("probe", json!(kind.name())),
+            ("probe_port", json!(port)),
+            ("peer", json!(peer)),
+            ("direction", json!(directions)),
+            ("flows", json!(self.flows)),
+            ("probe_interval_ms", json!(interval.as_millis() as u64)),
+            ("idle_ms", json!(idle.as_millis() as u64)),
+            ("loaded_ms", json!(loaded.as_millis() as u64)),
+            ("fill_ms", json!(fill.as_millis() as u64)),
+        ]
+        .map(|(name, value)| (name.to_owned(), value))
+        .into()
+    }
+}
+
+fn probe() -> impl TypedValueParser<Value = Kind> {
+    PossibleValuesParser::new(["udp", "icmp", "tcp"]).try_map(|name| name.parse::<Kind>())
+}
+
+fn phase() -> impl TypedValueParser<Value = Phase> {
+    let all = [Phase::Down, Phase::Up, Phase::Both];
+    PossibleValuesParser::new(all.map(|phase| phase.name())).map(move |name| {
+        let found = all.into_iter().find(|phase| phase.name() == name);
+        found.expect("a possible value")
+    })
+}

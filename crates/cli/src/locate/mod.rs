@@ -1,0 +1,134 @@
+//! `unbloat locate`: finds the hop of a path, or the layer of this host, that holds the queue.
+
+mod args;
+mod driver;
+mod load;
+mod text;
+mod view;
+
+pub use args::Args;
+
+use crate::exit::Exit;
+use crate::output::{OutputError, Wanted, write_run};
+use crate::print::{self, PrintError, note};
+use crate::stop::stop_on_ctrl_c;
+use args::Wish;
+pub use driver::DriverWatch;
+use load::{ServerLoad, knock};
+use std::net::SocketAddr;
+use unbloat_loadtest::TargetError;
+use unbloat_locate_host::{Document, LocateError, Located, tables};
+use unbloat_run::{Clock, Input, RunInfo, Status};
+use view::View;
+
+/// File with the verdicts in a run's folder.
+const VERDICTS: &str = "locate.json";
+
+#[derive(Debug, thiserror::Error)]
+pub enum CommandError {
+    #[error(transparent)]
+    Target(#[from] TargetError),
+    #[error(transparent)]
+    Locate(#[from] LocateError),
+    #[error(transparent)]
+    Output(#[from] OutputError),
+    #[error("cannot resolve {host}: {source}; check the name, or give an address")]
+    Name {
+        host: String,
+        source: std::io::Error,
+    },
+    #[error("{host} has no address of the requested IP version; omit -4 or -6")]
+    NoAddress { host: String },
+    #[error(
+        "cannot connect to the load server at {at}: {source}; start `unbloat serve` there, or give another server or port"
+    )]
+    NoServer {
+        at: SocketAddr,
+        source: std::io::Error,
+    },
+    #[error(
+        "an irtt server cannot carry load; give a host that runs `unbloat serve`, a server of the responsiveness draft, or ndt7://HOST"
+    )]
+    NoLoad,
+    #[error("cannot install the Ctrl-C handler: {0}")]
+    Signal(#[from] ctrlc::Error),
+    #[error(transparent)]
+    Token(#[from] crate::token::TokenError),
+    #[error(transparent)]
+    Print(#[from] PrintError),
+}
+
+pub fn run(args: &Args) -> Result<Exit, CommandError> {
+    let wish = args.wish()?;
+    let stop = stop_on_ctrl_c()?;
+    let at = wish.server;
+    knock(at).map_err(|source| CommandError::NoServer { at, source })?;
+    let mut load = ServerLoad::new(wish.load.clone(), stop.clone());
+    let mut view = View::new(wish.peer_name.is_some(), args.quiet);
+    let mut driver = DriverWatch::open(wish.options.target);
+    let located = unbloat_locate_host::run(
+        &wish.options,
+        &mut load,
+        &mut |snapshot| {
+            let is_new = view.show(snapshot);
+            driver.look(snapshot.stage, is_new);
+        },
+        &stop,
+    );
+    view.close();
+    let mut located = match located {
+        Err(LocateError::Stopped) => return Ok(Exit::Interrupted),
+        other => other?,
+    };
+    located.explain(&wish.options.params, |phase| driver.under(phase));
+    print(args, &wish, &located)?;
+    if args.writes_run() {
+        let info = info(args, &wish, &located);
+        let all = tables::all(&located);
+        let dir = write_run(args.out.as_deref(), "locate", &info, &all)?;
+        let document = Document::new(&wish.options, &located);
+        let text = print::document(&document)?;
+        std::fs::write(dir.join(VERDICTS), text).map_err(OutputError::Write)?;
+    }
+    if let Some(failed) = &located.failed {
+        note!("unbloat: {failed}");
+        return Ok(Exit::Failed);
+    }
+    Ok(match located.is_cut {
+        true => Exit::Interrupted,
+        false => Exit::Complete,
+    })
+}
+
+fn print(args: &Args, wish: &Wish, located: &Located) -> Result<(), CommandError> {
+    if let Some(kind) = args.format {
+        let wanted = Wanted {
+            table: &args.table,
+            kind,
+            rows: args.rows,
+        };
+        return Ok(wanted.print(&tables::all(located))?);
+    }
+    match args.json {
+        true => print::json(&Document::new(&wish.options, located))?,
+        false => print::text(&text::text(located))?,
+    }
+    Ok(())
+}
+
+fn info(args: &Args, wish: &Wish, located: &Located) -> RunInfo {
+    let command = std::env::args().collect();
+    let mut info = RunInfo::new("unbloat locate", env!("CARGO_PKG_VERSION"), command);
+    info.clock = Clock::Real;
+    info.inputs = vec![Input {
+        name: args.target.clone(),
+        size_bytes: None,
+    }];
+    info.seed = Some(wish.options.params.seed);
+    info.options = args.settings(wish);
+    if located.is_cut {
+        info.status = Status::Interrupted;
+    }
+    info.left_out.extend(located.failed.clone());
+    info
+}

@@ -1,0 +1,111 @@
+//! Live table of the hops, on standard error.
+
+use crate::print::note;
+use console::Term;
+use std::fmt::Write;
+use unbloat_locate::{PEER, Phase};
+use unbloat_locate_host::{HopLine, Snapshot, Stage};
+use unbloat_units::Delta;
+
+/// Redraws the table on a terminal; otherwise prints one line per stage.
+pub struct View {
+    terminal: Term,
+    is_quiet: bool,
+    lines: usize,
+    stage: Option<Stage>,
+    has_peer: bool,
+}
+
+impl View {
+    pub fn new(has_peer: bool, is_quiet: bool) -> View {
+        View {
+            terminal: Term::stderr(),
+            is_quiet,
+            lines: 0,
+            stage: None,
+            has_peer,
+        }
+    }
+
+    /// Returns whether a new stage has begun.
+    pub fn show(&mut self, snapshot: &Snapshot) -> bool {
+        let is_new = self.stage.replace(snapshot.stage) != Some(snapshot.stage);
+        if self.is_quiet {
+            return is_new;
+        }
+        if !self.terminal.is_term() {
+            if is_new {
+                note!("{}", words(snapshot.stage));
+            }
+            return is_new;
+        }
+        let text = draw(snapshot, self.has_peer);
+        // Best effort: the verdict follows anyway.
+        let _ = self.terminal.clear_last_lines(self.lines);
+        let _ = self.terminal.write_line(&text);
+        self.lines = text.lines().count();
+        is_new
+    }
+
+    /// Removes the table.
+    pub fn close(&mut self) {
+        let _ = self.terminal.clear_last_lines(self.lines);
+        self.lines = 0;
+    }
+}
+
+fn words(stage: Stage) -> &'static str {
+    match stage {
+        Stage::Discover => "searching for hops",
+        Stage::Measure(Phase::Idle) => "measuring idle",
+        Stage::Measure(Phase::Down) => "measuring under download",
+        Stage::Measure(Phase::Up) => "measuring under upload",
+        Stage::Measure(Phase::Both) => "measuring under download and upload",
+        Stage::Fill(_) => "starting the load",
+        Stage::Drain => "waiting for queues to drain",
+    }
+}
+
+fn draw(snapshot: &Snapshot, has_peer: bool) -> String {
+    let mut text = format!(
+        "{} {:.0} of {:.0} s\n hop  address                   answered     last     idle     down       up     both",
+        words(snapshot.stage),
+        snapshot.elapsed.as_secs_f64(),
+        snapshot.length.as_secs_f64()
+    );
+    let shown = snapshot
+        .hops
+        .iter()
+        .filter(|line| line.hop != PEER || has_peer);
+    for line in shown {
+        text.push('\n');
+        hop(&mut text, line);
+    }
+    text
+}
+
+fn hop(text: &mut String, line: &HopLine) {
+    let ms = |delta: Option<Delta>| delta.map_or("-".to_owned(), |d| format!("{:.1}", d.as_ms()));
+    let under = |phase| {
+        let found = line.loaded_p50.iter().find(|(load, _)| *load == phase);
+        ms(found.map(|(_, p50)| *p50))
+    };
+    let number = match line.hop {
+        PEER => "peer".to_owned(),
+        number => number.to_string(),
+    };
+    let address = line
+        .address
+        .map_or("-".to_owned(), |address| address.to_string());
+    let answered = 100 * line.answered / line.sent.max(1);
+    // Writing to a String cannot fail.
+    let _ = write!(
+        text,
+        "{number:>4}  {address:<25} {answered:>6} %  {:>7}  {:>7}  {:>7}  {:>7}  {:>7}",
+        ms(line.last),
+        ms(line.idle_p50),
+        under(Phase::Down),
+        under(Phase::Up),
+        under(Phase::Both)
+    );
+}

@@ -1,0 +1,147 @@
+//! Writes tables to standard output, and to run folders with a report.
+
+use crate::print::{Out, note, out};
+use clap::builder::{PossibleValuesParser, TypedValueParser};
+use std::fs::File;
+use std::io::{BufWriter, Write};
+use std::path::{Path, PathBuf};
+use unbloat_html::{RenderOptions, ReportError, render};
+use unbloat_run::format::{Bounds, FormatKind, TextWriter};
+use unbloat_run::{Input, RunError, RunInfo, RunReader, RunWriter, fresh_dir, link_latest};
+use unbloat_table::{Rows, Table};
+
+/// Default of `--rows`.
+pub const ROWS: usize = 40;
+
+/// The name of the report in a run's folder.
+pub const REPORT: &str = "report.html";
+
+#[derive(Debug, thiserror::Error)]
+pub enum OutputError {
+    #[error(transparent)]
+    Run(#[from] RunError),
+    #[error(transparent)]
+    Report(#[from] ReportError),
+    #[error("cannot write the output: {0}")]
+    Write(#[from] std::io::Error),
+    #[error("unknown table {name:?}; use one of {known}")]
+    NoTable { name: String, known: String },
+}
+
+/// Parses `--format`.
+pub fn format_parser() -> impl TypedValueParser<Value = FormatKind> {
+    let names = FormatKind::ALL.iter().map(|kind| kind.name());
+    PossibleValuesParser::new(names)
+        .map(|name| FormatKind::from_name(&name).expect("a possible value"))
+}
+
+/// The table that `--format` prints, and its format.
+pub struct Wanted<'a> {
+    pub table: &'a str,
+    pub kind: FormatKind,
+    /// Maximum rows of an aligned table.
+    pub rows: usize,
+}
+
+impl Wanted<'_> {
+    /// The index of the table in `tables`, and a writer that has begun it.
+    pub fn begin<'t>(
+        &self,
+        tables: impl Iterator<Item = &'t Table> + Clone,
+    ) -> Result<(usize, TextWriter<BufWriter<Out>>), OutputError> {
+        let mut numbered = tables.clone().enumerate();
+        let found = numbered.find(|(_, table)| table.name == self.table);
+        let (index, table) = found.ok_or_else(|| {
+            let known: Vec<&str> = tables.map(|table| table.name).collect();
+            OutputError::NoTable {
+                name: self.table.to_owned(),
+                known: known.join(", "),
+            }
+        })?;
+        let bounds = Bounds {
+            width: terminal_width(),
+            rows: self.rows,
+        };
+        let mut writer = TextWriter::new(BufWriter::new(out()), self.kind, bounds);
+        writer.begin(table)?;
+        Ok((index, writer))
+    }
+
+    /// Prints it from complete tables.
+    pub fn print(&self, all: &[(Table, Rows)]) -> Result<(), OutputError> {
+        let (index, mut writer) = self.begin(all.iter().map(|(table, _)| table))?;
+        writer.append(all[index].1.columns())?;
+        writer.finish()?;
+        Ok(())
+    }
+}
+
+/// Columns of the terminal; 200 if standard output is not a terminal.
+pub fn terminal_width() -> usize {
+    console::Term::stdout()
+        .size_checked()
+        .map_or(200, |(_, columns)| usize::from(columns))
+}
+
+/// Writes complete tables as a run with its report to `out`, or to an unused folder in `runs/` whose name contains
+/// `stem`. Prints and returns the folder.
+pub fn write_run(
+    out: Option<&Path>,
+    stem: &str,
+    info: &RunInfo,
+    all: &[(Table, Rows)],
+) -> Result<PathBuf, OutputError> {
+    let dir = write_tables(&run_dir(out, stem)?, info, all)?;
+    write_report(&dir)?;
+    link_latest(&dir)?;
+    tell(&dir);
+    Ok(dir)
+}
+
+/// Writes complete tables as a run without a report. Returns the folder.
+pub fn write_tables(
+    place: &Path,
+    info: &RunInfo,
+    all: &[(Table, Rows)],
+) -> Result<PathBuf, RunError> {
+    let tables: Vec<Table> = all.iter().map(|(table, _)| table.clone()).collect();
+    let mut writer = RunWriter::create(place, info, &tables)?;
+    for (index, (_, rows)) in all.iter().enumerate() {
+        writer.append(index, rows)?;
+    }
+    writer.finish(info)
+}
+
+/// The folder for a run: `out`, or `runs/DATE-STEM`.
+pub fn run_dir(out: Option<&Path>, stem: &str) -> Result<PathBuf, OutputError> {
+    if let Some(dir) = out {
+        return Ok(dir.to_owned());
+    }
+    let today = jiff::Timestamp::now().strftime("%Y-%m-%d");
+    Ok(fresh_dir(Path::new("runs"), &format!("{today}-{stem}"))?)
+}
+
+/// Draws the report of a finished run into its folder.
+pub fn write_report(dir: &Path) -> Result<(), OutputError> {
+    let options = RenderOptions {
+        run_name: dir.display().to_string(),
+        ..RenderOptions::default()
+    };
+    let mut out = BufWriter::new(File::create(dir.join(REPORT))?);
+    render(&RunReader::open(dir)?, &mut out, &options)?;
+    Ok(out.flush()?)
+}
+
+/// Prints the paths of report and tables.
+pub fn tell(dir: &Path) {
+    note!("report  {}", dir.join(REPORT).display());
+    note!("tables  {}", dir.display());
+}
+
+/// An input file of a run.
+pub fn input(path: &Path) -> Input {
+    Input {
+        name: path.display().to_string(),
+        size_bytes: path.metadata().ok().map(|meta| meta.len()),
+    }
+}

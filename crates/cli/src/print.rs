@@ -1,0 +1,77 @@
+//! Standard output and standard error.
+//!
+//! A command fails with an error if it cannot write to standard output. If the reader has closed the pipe (`| head`), the command ends without
+//! a message, as after SIGPIPE: see [`reader_is_gone`]. Errors of standard error are ignored, because a closed terminal must not prevent a
+//! command from restoring the host.
+
+use serde::Serialize;
+use std::io::{self, Write};
+use std::sync::atomic::{AtomicBool, Ordering};
+
+static READER_IS_GONE: AtomicBool = AtomicBool::new(false);
+
+#[derive(Debug, thiserror::Error)]
+#[error("cannot write to standard output: {0}")]
+pub struct PrintError(#[from] io::Error);
+
+/// Standard output as a writer. The last writer must flush it.
+pub struct Out(());
+
+pub fn out() -> Out {
+    Out(())
+}
+
+impl Write for Out {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        #[expect(clippy::disallowed_methods, reason = "all others come here")]
+        io::stdout().write(bytes).map_err(seen)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        #[expect(clippy::disallowed_methods, reason = "all others come here")]
+        io::stdout().flush().map_err(seen)
+    }
+}
+
+fn seen(error: io::Error) -> io::Error {
+    if error.kind() == io::ErrorKind::BrokenPipe {
+        READER_IS_GONE.store(true, Ordering::Relaxed);
+    }
+    error
+}
+
+/// Whether the reader of standard output has closed the pipe.
+pub fn reader_is_gone() -> bool {
+    READER_IS_GONE.load(Ordering::Relaxed)
+}
+
+/// Writes and flushes a text.
+pub fn text(text: &str) -> Result<(), PrintError> {
+    let mut out = out();
+    out.write_all(text.as_bytes())?;
+    Ok(out.flush()?)
+}
+
+pub fn line(text: impl std::fmt::Display) -> Result<(), PrintError> {
+    self::text(&format!("{text}\n"))
+}
+
+/// Prints a document for programs as one line.
+pub fn json(document: &impl Serialize) -> Result<(), PrintError> {
+    line(serde_json::to_string(document).map_err(io::Error::from)?)
+}
+
+/// A document as a file has it.
+pub fn document(document: &impl Serialize) -> Result<String, PrintError> {
+    let text = serde_json::to_string_pretty(document).map_err(io::Error::from)?;
+    Ok(text + "\n")
+}
+
+/// Prints a line to standard error; ignores errors.
+macro_rules! note {
+    ($($words:tt)*) => {{
+        use std::io::Write as _;
+        let _ = writeln!(std::io::stderr(), $($words)*);
+    }};
+}
+pub(crate) use note;

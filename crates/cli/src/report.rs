@@ -1,0 +1,72 @@
+//! `unbloat report`: redraws the report of a run, with a different selection of flows.
+
+use crate::exit::Exit;
+use crate::print::note;
+use std::fs::File;
+use std::io::{BufWriter, Write};
+use std::path::PathBuf;
+use unbloat_html::{RenderOptions, ReportError, render};
+use unbloat_run::{RunError, RunReader};
+
+/// Draw the report of a run, or the timeline of one of its flows.
+#[derive(clap::Args)]
+#[command(after_help = "\
+Examples:
+  unbloat report runs/latest --flow 4711         timeline of one flow: report-4711.html
+  unbloat report runs/latest --max-timelines 1000 --output big.html")]
+pub struct Args {
+    /// Run folder
+    run: PathBuf,
+
+    /// Draw only the timeline of this flow
+    #[arg(long, value_name = "FLOW_ID")]
+    flow: Option<u64>,
+
+    /// Maximum number of flows with a timeline; flows that suffered or caused bufferbloat come first
+    #[arg(long, value_name = "N", default_value_t = 200)]
+    max_timelines: usize,
+
+    /// File to write [default: report.html in the run folder; with --flow: report-FLOW_ID.html]
+    #[arg(long, value_name = "FILE")]
+    output: Option<PathBuf>,
+}
+
+#[derive(Debug, thiserror::Error)]
+pub enum DrawError {
+    #[error(transparent)]
+    Run(#[from] RunError),
+    #[error(transparent)]
+    Report(#[from] ReportError),
+    #[error("cannot write {path}: {source}", path = path.display())]
+    Write {
+        path: PathBuf,
+        source: std::io::Error,
+    },
+}
+
+pub fn run(args: &Args) -> Result<Exit, DrawError> {
+    let reader = RunReader::open(&args.run)?;
+    let name = args
+        .flow
+        .map_or("report.html".to_owned(), |id| format!("report-{id}.html"));
+    let path = args.output.clone().unwrap_or_else(|| args.run.join(name));
+    let options = RenderOptions {
+        flows: args.max_timelines,
+        only_flow: args.flow,
+        run_name: args.run.display().to_string(),
+    };
+    let failed = |source| DrawError::Write {
+        path: path.clone(),
+        source,
+    };
+    let mut out = BufWriter::new(File::create(&path).map_err(failed)?);
+    let rendered = render(&reader, &mut out, &options)?;
+    out.flush().map_err(failed)?;
+    note!(
+        "{}: {} of {} flows drawn",
+        path.display(),
+        rendered.flows,
+        rendered.flows_total
+    );
+    Ok(Exit::Complete)
+}

@@ -1,0 +1,73 @@
+//! `unbloat schema`: the tables and columns of a run, and the JSON documents, with their meaning.
+
+use crate::exit::Exit;
+use crate::print::{self, PrintError};
+use clap::ValueEnum;
+use schemars::generate::SchemaSettings;
+use schemars::{JsonSchema, Schema};
+use unbloat_run::schema_markdown;
+use unbloat_summary::{figures_table, summary_table};
+use unbloat_trace::all_tables;
+
+/// Print the tables and columns of runs as Markdown, or the JSON Schema of a document.
+#[derive(clap::Args)]
+#[command(
+    after_help = "Examples:\n  unbloat schema > schema.md\n  unbloat schema test > test.schema.json"
+)]
+pub struct Args {
+    /// Document whose JSON Schema to print; without it, the tables
+    document: Option<Document>,
+}
+
+#[derive(Clone, Copy, Debug, ValueEnum)]
+enum Document {
+    /// unbloat test --json, test.json of a run
+    Test,
+    /// unbloat locate --json, locate.json of a run
+    Locate,
+    /// unbloat fix --json
+    Fix,
+    /// unbloat compare --format json, compare.json of a comparison
+    Compare,
+    /// run.json of a run
+    Run,
+}
+
+impl Document {
+    fn schema(self) -> Schema {
+        match self {
+            Document::Test => of::<unbloat_responsiveness::document::Test>(),
+            Document::Locate => of::<unbloat_locate_host::Document>(),
+            Document::Fix => of::<unbloat_fix::Document>(),
+            Document::Compare => of::<crate::compare::Document>(),
+            Document::Run => of::<unbloat_run::RunFile>(),
+        }
+    }
+}
+
+/// Of what is written: readers accept more.
+fn of<T: JsonSchema>() -> Schema {
+    let settings = SchemaSettings::draft2020_12().for_serialize();
+    settings.into_generator().into_root_schema_for::<T>()
+}
+
+pub fn run(args: &Args) -> Result<Exit, PrintError> {
+    if let Some(document) = args.document {
+        print::text(&print::document(&document.schema())?)?;
+        return Ok(Exit::Complete);
+    }
+    let mut tables = all_tables();
+    tables.extend([summary_table(), figures_table()]);
+    tables.extend(crate::model::tables());
+    tables.extend(crate::experiment::tables());
+    tables.extend(crate::lab::tables());
+    tables.extend(unbloat_loadtest::tables::tables());
+    tables.extend([
+        unbloat_campaign::campaign_table(),
+        crate::campaign::readings_table(),
+    ]);
+    tables.extend(unbloat_compare::all_tables());
+    tables.extend(unbloat_locate_host::tables::all_tables());
+    print::text(&schema_markdown(&tables))?;
+    Ok(Exit::Complete)
+}

@@ -1,0 +1,85 @@
+//! `unbloat shape`: CAKE in user space on one interface.
+
+mod args;
+mod line;
+
+pub use args::{Args, following, of_plan};
+pub use line::{decision_json, decision_text};
+
+use crate::dry_run;
+use crate::exit::Exit;
+use crate::print::{self, PrintError, note};
+use crate::recovery;
+use crate::stop::{stop_after, stop_on_ctrl_c};
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use unbloat_cake_nfqueue::{Event, ShapeError, Shaper, steps};
+use unbloat_undo::{Claim, Purpose, Resource, UndoError, is_device};
+
+#[derive(Debug, thiserror::Error)]
+pub enum CommandError {
+    #[error(transparent)]
+    Shape(#[from] ShapeError),
+    #[error(transparent)]
+    Undo(#[from] UndoError),
+    #[error("cannot install the Ctrl-C handler: {0}")]
+    Signal(#[from] ctrlc::Error),
+    #[error("nothing to do: give --rate-down, --rate-up or --follow")]
+    Nothing,
+    #[error(transparent)]
+    Print(#[from] PrintError),
+}
+
+pub fn run(args: &Args) -> Result<Exit, CommandError> {
+    let options = args.options().ok_or(CommandError::Nothing)?;
+    if args.dry_run {
+        dry_run::print(&steps(&options)?, args.json)?;
+        return Ok(Exit::Complete);
+    }
+    // Must precede threads and claims.
+    let _guard = recovery::guarded()?;
+    recovery::journals()?;
+    // The kernel undoes everything. The claim keeps other commands from changing the same queues.
+    let queues = Resource::Queues {
+        device: options.interface.clone(),
+    };
+    let _claim = Claim::take(&queues, &Purpose::this_command())?;
+    let stop = stop_on_ctrl_c()?;
+    let mut shaper = Shaper::start(&options)?;
+    note!("unbloat: shaping {} until Ctrl-C", options.interface);
+    if let Some(span) = args.duration {
+        stop_after(span, &stop);
+    }
+    let watched = Arc::clone(&stop);
+    let mut unread = None;
+    let mut was_there = true;
+    let mut tell = |event: Event| {
+        // If the kernel does not answer, assume no change.
+        let is_there = is_device(&options.interface).unwrap_or(was_there);
+        if is_there != was_there {
+            was_there = is_there;
+            note!("unbloat: {}", change(&options.interface, is_there));
+        }
+        let text = match args.json {
+            true => line::json(&event),
+            false => line::text(&event),
+        };
+        // The reader is gone: stop.
+        if let Err(error) = print::line(text) {
+            unread = Some(error);
+            watched.store(true, Ordering::Relaxed);
+        }
+    };
+    shaper.run(&stop, &mut tell)?;
+    unread.map_or(Ok(Exit::Complete), |error| Err(error.into()))
+}
+
+/// The rules match by name, so a device that returns or gets the name is shaped.
+fn change(interface: &str, is_there: bool) -> String {
+    match is_there {
+        true => format!("{interface} is back and is shaped again"),
+        false => {
+            format!("interface \"{interface}\" no longer exists; shaping resumes when it does")
+        }
+    }
+}

@@ -1,0 +1,39 @@
+//! Spans of the command line.
+
+use std::ops::RangeInclusive;
+use std::time::Duration;
+use unbloat_units::Delta;
+
+/// A span as the standard library has it.
+pub fn duration(span: Delta) -> Duration {
+    Duration::from_nanos(u64::try_from(span.as_ns()).unwrap_or_default())
+}
+
+/// Parses the interval between two samples.
+pub fn sample_interval(text: &str) -> Result<Delta, String> {
+    within(text, Delta::ms(100)..=Delta::secs(3_600), "100 ms to 1 h")
+}
+
+/// Parses a span that has bounds; `said` says which.
+pub fn within(text: &str, bounds: RangeInclusive<Delta>, said: &str) -> Result<Delta, String> {
+    let span: Delta = text.parse().map_err(|error| format!("{error}"))?;
+    match bounds.contains(&span) {
+        true => Ok(span),
+        false => Err(format!("out of range; use {said}")),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_span_out_of_bounds_is_refused_with_the_bounds() {
+        assert_eq!(sample_interval("1 s"), Ok(Delta::secs(1)));
+        assert_eq!(
+            sample_interval("2 h"),
+            Err("out of range; use 100 ms to 1 h".to_owned())
+        );
+        assert!(sample_interval("5").is_err());
+    }
+}

@@ -1,0 +1,149 @@
+//! Where to shape: devices, queue disciplines of the kernel, existing configurations.
+
+use super::CommandError;
+use super::args::CheckArgs;
+use super::given::{Given, Line};
+use super::{measured, sweep};
+use crate::print::note;
+use crate::route;
+use std::fs;
+use unbloat_responsiveness::{LoadedDirection, SHAPER_DOWN, SHAPER_UP};
+use unbloat_sqm::uci::{self, Section};
+use unbloat_sqm::{Detection, Device, Facts, Plan, Qdisc, detect};
+use unbloat_sqm_host::{Look, Router, offered};
+use unbloat_units::{Direction, Framing, Rate};
+
+/// The plan for this host, or for a router.
+pub fn plan(given: &Given, router: Option<&Look>) -> Result<Plan, CommandError> {
+    let framing = framing(&given.line)?.unwrap_or(Framing::NONE);
+    let shares = shares(given);
+    let line = rates(&given.line, framing)?;
+    let rates = Direction::BOTH.map(|way| Some(share(line[way as usize]?, shares[way as usize])));
+    if rates == [None; 2] {
+        return Err(CommandError::NoRates);
+    }
+    let device = device(given.interface.as_ref(), router)?;
+    let mut plan = Plan::new(device, rates, framing, qdisc(given, router)?)?;
+    plan.nat = given.nat;
+    Ok(plan)
+}
+
+/// The device that was named, or that of the default route.
+pub fn device(named: Option<&Device>, router: Option<&Look>) -> Result<Device, CommandError> {
+    if let Some(device) = named {
+        return Ok(device.clone());
+    }
+    match router {
+        Some(look) => Ok(look
+            .outward
+            .clone()
+            .ok_or(CommandError::NoDevice)?
+            .parse()?),
+        None => Ok(route::outward()?),
+    }
+}
+
+/// The configuration to check, and what is known about its host and line.
+pub fn config(args: &CheckArgs) -> Result<(Vec<Section>, Facts), CommandError> {
+    let framing = framing(&args.line)?;
+    let measured = rates(&args.line, framing.unwrap_or(Framing::NONE))?;
+    let (sections, known) = match &args.router {
+        Some(target) => {
+            let router = Router::new(target.clone());
+            (router.config()?, router.look()?.facts())
+        }
+        None => (read(args)?, Facts::default()),
+    };
+    let facts = Facts {
+        measured,
+        framing,
+        ..known
+    };
+    Ok((sections, facts))
+}
+
+fn read(args: &CheckArgs) -> Result<Vec<Section>, CommandError> {
+    use std::io::Read;
+    /// More than any configuration that is read.
+    const LONGEST: u64 = 1 << 20;
+    let file = args.file.display().to_string();
+    let mut bytes = Vec::new();
+    let opened = fs::File::open(&args.file);
+    let read = opened.and_then(|open| open.take(LONGEST).read_to_end(&mut bytes));
+    read.map_err(|source| CommandError::Read {
+        file: file.clone(),
+        source,
+    })?;
+    uci::read(&String::from_utf8_lossy(&bytes))
+        .map_err(|source| CommandError::Config { file, source })
+}
+
+/// The framing as given or as detected by a sweep over packet sizes; none if unknown.
+pub fn framing(line: &Line) -> Result<Option<Framing>, CommandError> {
+    let samples = match (&line.sweep, &line.sweep_file) {
+        (Some(host), _) => sweep::measure(host)?,
+        (None, Some(file)) => sweep::read(file)?,
+        (None, None) => return Ok(line.framing()),
+    };
+    match detect(&samples) {
+        Detection::Atm { framing, rate } => {
+            note!(
+                "unbloat: detected {framing}: delay rises in steps with packet size; {rate} over the round trip"
+            );
+            Ok(Some(framing))
+        }
+        Detection::NoCells { rate } => {
+            note!(
+                "unbloat: detected no cells: delay is linear in packet size; {rate} over the round trip; give --overhead, which delay does not reveal"
+            );
+            Ok(None)
+        }
+        Detection::Inconclusive(why) => {
+            note!("unbloat: cannot determine whether the line uses cells: {why}; give --line");
+            Ok(None)
+        }
+    }
+}
+
+pub fn rates(given: &Line, framing: Framing) -> Result<[Option<Rate>; 2], CommandError> {
+    let of_goodput =
+        |both: [Option<Rate>; 2]| both.map(|one| one.map(|rate| framing.line_rate(rate)));
+    match (&given.test, &given.analysis) {
+        (Some(run), _) => {
+            let delivered = |load: LoadedDirection| load.delivered;
+            Ok(of_goodput(
+                measured::of_test(run)?.map(|load| load.map(delivered)),
+            ))
+        }
+        (_, Some(run)) => Ok(of_goodput(measured::of_capture(run)?)),
+        _ => Ok([given.rate_down, given.rate_up]),
+    }
+}
+
+/// Fraction of the line rate, down and up: as the test recommends, or the same in both directions.
+fn shares(given: &Given) -> [f64; 2] {
+    match (given.percent, &given.line.test) {
+        (None, Some(_)) => [SHAPER_DOWN, SHAPER_UP],
+        (percent, _) => [percent.unwrap_or(unbloat_sqm::SHARE_PERCENT) as f64 / 100.0; 2],
+    }
+}
+
+/// Rounded to 1 kbit/s.
+fn share(rate: Rate, share: f64) -> Rate {
+    let bps = rate.as_bps_f64() * share;
+    Rate::from_bps_f64((bps / 1e3).round() * 1e3)
+}
+
+fn qdisc(given: &Given, router: Option<&Look>) -> Result<Qdisc, CommandError> {
+    if let Some(choice) = given.qdisc {
+        return Ok(choice.into());
+    }
+    let best = match router {
+        Some(look) => {
+            let names: Vec<&str> = look.offered.iter().map(String::as_str).collect();
+            Qdisc::best(&names)
+        }
+        None => offered()?.best(),
+    };
+    best.ok_or(CommandError::NothingOffered)
+}

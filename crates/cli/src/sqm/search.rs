@@ -1,0 +1,98 @@
+//! `unbloat sqm search`: finds the knee of each direction by short tests.
+
+use super::args::SearchArgs;
+use super::{CommandError, place, print_json, tell, text, told};
+use crate::exit::Exit;
+use crate::loadtest::RunTestError;
+use crate::print::note;
+use crate::recovery;
+use crate::shaping::{End, Ground, Placed, Search, SearchError};
+use crate::stop::stop_on_ctrl_c;
+use serde_json::json;
+use unbloat_sqm::{KneeParams, Plan};
+use unbloat_units::{Framing, Rate};
+
+pub fn run(args: &SearchArgs) -> Result<Exit, CommandError> {
+    let mut all = args.options.options().map_err(RunTestError::Args)?;
+    let (Some(options), true) = (all.pop(), all.is_empty()) else {
+        return Err(CommandError::Several);
+    };
+    // Must precede threads and claims.
+    let _guard = recovery::guarded()?;
+    let stop = stop_on_ctrl_c()?;
+    let given = &args.given;
+    let framing = place::framing(&given.line)?.unwrap_or(Framing::NONE);
+    let known = place::rates(&given.line, framing)?;
+    let ground = ground(args)?;
+    let search = Search {
+        ground: &ground,
+        framing,
+        nat: given.nat,
+        args: &args.options,
+        options: &options,
+        stop: &stop,
+    };
+    let measured = match known {
+        [None, None] => search.measure()?,
+        known => Some(known),
+    };
+    let Some(measured) = measured else {
+        return Ok(Exit::Interrupted);
+    };
+    let params = |rate: Rate| {
+        let usual = KneeParams::of(rate, ground.qdisc);
+        KneeParams {
+            target: args.target_delay.unwrap_or(usual.target),
+            first_percent: given.percent.unwrap_or(unbloat_sqm::SHARE_PERCENT),
+            ..usual
+        }
+    };
+    let sought = match search.run(measured, params) {
+        Err(SearchError::Distrusted(reason)) => {
+            note!("unbloat: {}", SearchError::Distrusted(reason));
+            return Ok(Exit::Untrusted);
+        }
+        sought => sought?,
+    };
+    let rates = match sought.end {
+        End::Found(rates) => rates,
+        End::Stopped => return Ok(Exit::Interrupted),
+        End::None(way, why) => {
+            note!("unbloat: {}: {why}", way.name());
+            if args.options.json {
+                print_json(&json!({ "plan": null, "trials": sought.trials }))?;
+            }
+            return Ok(Exit::OutOfBounds);
+        }
+    };
+    let mut plan = Plan::new(ground.device.clone(), rates, framing, ground.qdisc)?;
+    plan.nat = given.nat;
+    let placed = args.apply.then(|| ground.apply(&plan)).transpose()?;
+    let kept = placed.map(Placed::keep).transpose()?;
+    if args.options.json {
+        let mut document = told(&plan)?;
+        document["measured_bps"] = json!(measured.map(|rate| rate.map(Rate::as_bps)));
+        document["trials"] = json!(sought.trials);
+        document["state"] = json!(kept);
+        print_json(&document)?;
+        return Ok(Exit::Complete);
+    }
+    note!("{}", text::plan(&plan));
+    if let Some(state) = kept {
+        note!("unbloat: {state}");
+    }
+    tell(&plan, args.form)?;
+    Ok(Exit::Complete)
+}
+
+fn ground(args: &SearchArgs) -> Result<Ground, CommandError> {
+    let named = args.given.interface.as_ref();
+    let mut ground = match &args.router {
+        Some(target) => Ground::there(target, named)?,
+        None => Ground::here(place::device(named, None)?)?,
+    };
+    if let Some(choice) = args.given.qdisc {
+        ground.qdisc = choice.into();
+    }
+    Ok(ground)
+}

@@ -1,0 +1,196 @@
+//! `unbloat uplink`: limits this host's queue discipline to the drain rate of a modem.
+
+use crate::dry_run;
+use crate::exit::Exit;
+use crate::print::{PrintError, out};
+use crate::recovery;
+use crate::span::within;
+use crate::stop::{stop_after, stop_on_ctrl_c};
+use std::io::{self, Write};
+use unbloat_units::{Bytes, Delta};
+use unbloat_uplink::Params;
+use unbloat_uplink_host::{
+    Control, Layers, Limits, Options, Source, State, UplinkError, layers, set_limits, steps,
+};
+
+/// Keep a modem's buffer short: release packets only as fast as the modem drains.
+///
+/// The occupancy of the modem is known from its reports (JSON lines, docs/uplink.md), or estimated from the TCP timestamps of this host's
+/// connections. Packets then wait in fq_codel or, without fq_codel in the kernel, in two FIFOs, where packets of less than 128 bytes go first.
+/// The previous queue discipline of the device is restored at exit, also after a kill. Requires root and tc.
+#[derive(clap::Args)]
+#[command(after_help = "\
+Examples:
+  unbloat uplink --show-limits --interface wwan0
+  unbloat uplink --interface wwan0 --target '20 ms' --source modem:/run/modem.sock
+  unbloat uplink --interface wwan0 --source bsr:/run/modem.sock --json
+  unbloat uplink --interface wwan0 --source delay
+  unbloat uplink --interface eth0 --source modem:/run/modem.sock --bql '6 kB' --notsent-lowat '128 kB'
+  unbloat lab shell --rate-up '8 Mbit/s' --set link.up.radio=lte --set 'link.up.device={ring_packets=16}' \\
+    --modem /tmp/modem.sock -- unbloat uplink --interface path --source modem:/tmp/modem.sock --duration '1 min'")]
+pub struct Args {
+    /// Network interface in front of the modem
+    #[arg(long, value_name = "INTERFACE")]
+    interface: String,
+
+    /// Show the limits of driver and sockets (BQL, AQL, tcp_notsent_lowat) and advice; change nothing
+    #[arg(long)]
+    show_limits: bool,
+
+    /// Source of the modem's occupancy: modem:PATH or bsr:PATH (socket, pipe or file), or delay
+    #[arg(long, value_name = "SOURCE", required_unless_present = "show_limits")]
+    source: Option<Source>,
+
+    /// Target delay; in the modem, 5 ms to 1 s [default: 20 ms]
+    #[arg(long, value_name = "SPAN", value_parser = target)]
+    target: Option<Delta>,
+
+    /// Limit the driver's ring (BQL) while the command runs
+    #[arg(long, value_name = "SIZE")]
+    bql: Option<Bytes>,
+
+    /// Limit the unsent bytes per socket of this host (tcp_notsent_lowat) while the command runs
+    #[arg(long, value_name = "SIZE")]
+    notsent_lowat: Option<Bytes>,
+
+    /// Print what would be done, change nothing
+    #[arg(long, conflicts_with = "show_limits")]
+    dry_run: bool,
+
+    /// Stop after this time [default: at Ctrl-C]
+    #[arg(long, value_name = "SPAN")]
+    duration: Option<Delta>,
+
+    /// Print JSON; one object each second
+    #[arg(long)]
+    json: bool,
+}
+
+#[derive(Debug, thiserror::Error)]
+pub enum CommandError {
+    #[error(transparent)]
+    Uplink(#[from] UplinkError),
+    #[error("cannot install the Ctrl-C handler: {0}")]
+    Signal(#[from] ctrlc::Error),
+    #[error("cannot write the output: {0}")]
+    Write(#[from] io::Error),
+    #[error(transparent)]
+    Print(#[from] PrintError),
+}
+
+pub fn run(args: &Args) -> Result<Exit, CommandError> {
+    let Some(source) = args.source.as_ref().filter(|_| !args.show_limits) else {
+        return show(args);
+    };
+    let limits = Limits {
+        bql: args.bql,
+        notsent_lowat: args.notsent_lowat,
+    };
+    if args.dry_run {
+        dry_run::print(&steps(&args.interface, limits)?, args.json)?;
+        return Ok(Exit::Complete);
+    }
+    // Must precede threads.
+    let _guard = recovery::guarded().map_err(UplinkError::from)?;
+    recovery::journals().map_err(UplinkError::from)?;
+    let stop = stop_on_ctrl_c()?;
+    let _limited = set_limits(&args.interface, limits)?;
+    let default = match source {
+        Source::Modem(_) | Source::Bsr(_) => Params::default(),
+        Source::Delay => Params::of_delay(),
+    };
+    let control = Control::open(&Options {
+        device: args.interface.clone(),
+        source: source.clone(),
+        valve: Params {
+            target: args.target.unwrap_or(default.target),
+            ..default
+        },
+    })?;
+    if let Some(span) = args.duration {
+        stop_after(span, &stop);
+    }
+    let mut failed = None;
+    control.run(&stop, |state| {
+        failed = told(state, args.json).err();
+        if failed.is_some() {
+            stop.store(true, std::sync::atomic::Ordering::Relaxed);
+        }
+    })?;
+    match failed {
+        Some(error) => Err(error.into()),
+        None => Ok(Exit::Complete),
+    }
+}
+
+fn told(state: &State, is_json: bool) -> io::Result<()> {
+    let mut out = out();
+    match is_json {
+        true => writeln!(out, "{}", serde_json::to_string(state)?)?,
+        false => writeln!(out, "{}", text(state))?,
+    }
+    out.flush()
+}
+
+fn text(state: &State) -> String {
+    let mbit = |bps: u64| format!("{:.2} Mbit/s", bps as f64 / 1e6);
+    let fault = state.fault.as_ref();
+    let fault = fault.map_or(String::new(), |fault| format!("; {fault}"));
+    if state.is_open {
+        return format!("{}: no reports, not limited{fault}", state.device);
+    }
+    let drain = state.drain_bps.map_or("unknown".to_owned(), mbit);
+    format!(
+        "{}: rate {}; modem drains {drain}, holds {} of {} ({} reports){fault}",
+        state.device,
+        mbit(state.rate_bps),
+        Bytes::new(state.held_bytes),
+        Bytes::new(state.limit_bytes),
+        state.reports
+    )
+}
+
+fn show(args: &Args) -> Result<Exit, CommandError> {
+    let layers = layers(&args.interface)?;
+    let mut out = out();
+    match args.json {
+        true => writeln!(
+            out,
+            "{}",
+            serde_json::to_string(&layers).map_err(io::Error::from)?
+        )?,
+        false => out.write_all(shown(&layers).as_bytes())?,
+    }
+    out.flush()?;
+    Ok(Exit::Complete)
+}
+
+fn shown(layers: &Layers) -> String {
+    let size = |bytes: u64| Bytes::new(bytes).to_string();
+    let mut text = format!("{}\n", layers.device);
+    for queue in &layers.bql {
+        let of = match queue.limit_bytes {
+            0 => "no BQL in this driver".to_owned(),
+            limit => format!(
+                "{} of {} in flight, maximum {}",
+                size(queue.inflight_bytes),
+                size(limit),
+                size(queue.limit_max_bytes)
+            ),
+        };
+        text += &format!("  ring {:<6} {of}\n", queue.queue);
+    }
+    if let Some(aql) = &layers.aql {
+        text += &format!("  airtime queue limit: {}\n", aql.replace('\n', "; "));
+    }
+    let mark = layers.notsent_lowat_bytes.map_or("none".to_owned(), size);
+    text += &format!("  sockets: tcp_notsent_lowat {mark}\n");
+    for advice in &layers.advice {
+        text += &format!("  advice: {advice}\n");
+    }
+    text
+}
+
+fn target(text: &str) -> Result<Delta, String> {
+    within(text, Delta::ms(5)..=Delta::secs(1), "5 ms to 1 s")
+}

@@ -1,0 +1,132 @@
+//! One sample as a table.
+
+use comfy_table::{CellAlignment, Table, presets};
+use unbloat_responsiveness::{Place, watched};
+use unbloat_units::{Delta, Rate};
+use unbloat_untrusted::in_line;
+use unbloat_watch::{FlowLayers, InterfaceLayers, Layer, Layers, Wait};
+
+pub fn text(layers: &Layers) -> String {
+    let seen = layers.interfaces.iter().map(interface);
+    let devices = table(
+        &[
+            "device", "queue", "backlog", "T_Q", "p95", "T_D", "out", "drops",
+        ],
+        2,
+        seen,
+    );
+    let flows = table(
+        &[
+            "flow", "device", "process", "socket", "T_Q", "p95", "T_D", "below", "RTT_Q", "RTT_F",
+            "out", "acked", "worst",
+        ],
+        3,
+        layers.flows.iter().map(flow),
+    );
+    let more = match layers.more_flows {
+        0 => String::new(),
+        more => format!("and {more} more flows\n"),
+    };
+    format!("{}\n\n{devices}\n\n{flows}\n{more}", sentence(layers))
+}
+
+/// Where packets wait longest in this host, in the words of `unbloat test`.
+fn sentence(layers: &Layers) -> String {
+    let waits = layers.interfaces.iter().flat_map(|seen| {
+        let places = [
+            (Place::Qdisc, seen.qdisc.as_ref()),
+            (Place::Driver, seen.driver.as_ref()),
+        ];
+        places.map(|(place, wait)| Some((place, in_line(&seen.name), mean(wait?))))
+    });
+    match waits.flatten().max_by_key(|(.., wait)| *wait) {
+        Some((place, device, wait)) => watched(place, &device, wait),
+        None => "No verdict: no packet was timed.".to_owned(),
+    }
+}
+
+fn mean(wait: &Wait) -> Delta {
+    match wait {
+        Wait::Estimated(delta) => *delta,
+        Wait::Measured(spread) => spread.mean,
+    }
+}
+
+/// Columns from `right` on hold numbers.
+fn table<const N: usize>(
+    names: &[&str; N],
+    right: usize,
+    rows: impl Iterator<Item = [String; N]>,
+) -> Table {
+    let mut table = Table::new();
+    table
+        .load_preset(presets::NOTHING)
+        .set_header(names.iter().copied());
+    table.add_rows(rows);
+    for column in table.column_iter_mut().skip(right) {
+        column.set_cell_alignment(CellAlignment::Right);
+    }
+    table
+}
+
+fn interface(seen: &InterfaceLayers) -> [String; 8] {
+    let queue = seen.queue.as_ref();
+    let drops = seen.dropped + queue.map_or(0, |queue| queue.dropped);
+    [
+        in_line(&seen.name),
+        queue.map_or(dash(), |queue| in_line(&queue.kind)),
+        queue.map_or(dash(), |queue| queue.backlog.to_string()),
+        wait(seen.qdisc.as_ref()),
+        p95(seen.qdisc.as_ref()),
+        wait(seen.driver.as_ref()),
+        rate(seen.rates.left.or(seen.rates.done)),
+        drops.to_string(),
+    ]
+}
+
+fn flow(seen: &FlowLayers) -> [String; 13] {
+    let process = seen.process.as_ref();
+    let process = process.map(|process| in_line(&format!("{} ({})", process.name, process.pid)));
+    [
+        seen.flow.to_string(),
+        seen.interface.as_deref().map_or(dash(), in_line),
+        process.unwrap_or(dash()),
+        seen.delay(Layer::Socket).map_or(dash(), ms),
+        wait(seen.qdisc.as_ref()),
+        p95(seen.qdisc.as_ref()),
+        wait(seen.driver.as_ref()),
+        seen.delay(Layer::Below).map_or(dash(), ms),
+        wait(seen.round_trip.rtt_q.as_ref()),
+        wait(seen.round_trip.rtt_f.as_ref()),
+        rate(seen.rates.left.or(seen.rates.sent)),
+        rate(seen.rates.acknowledged),
+        seen.worst().map_or(dash(), |(layer, _)| layer.to_string()),
+    ]
+}
+
+fn wait(wait: Option<&Wait>) -> String {
+    match wait {
+        None => dash(),
+        Some(Wait::Estimated(delta)) => format!("~{}", ms(*delta)),
+        Some(measured) => ms(mean(measured)),
+    }
+}
+
+fn p95(wait: Option<&Wait>) -> String {
+    wait.and_then(Wait::spread)
+        .map_or(dash(), |spread| ms(spread.p95))
+}
+
+fn ms(delta: Delta) -> String {
+    format!("{:.2} ms", delta.as_ms())
+}
+
+fn rate(rate: Option<Rate>) -> String {
+    rate.map_or(dash(), |rate| {
+        format!("{:.3} Mbit/s", rate.as_bps_f64() / 1e6)
+    })
+}
+
+fn dash() -> String {
+    "-".to_owned()
+}

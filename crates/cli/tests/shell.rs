@@ -1,0 +1,190 @@
+//! `unbloat lab shell` as users call it. Needs root.
+
+use rustix::process::{Pid, Signal, kill_process};
+use std::os::unix::process::ExitStatusExt;
+use std::process::{Child, Command, Output, Stdio};
+use std::time::{Duration, Instant};
+
+fn is_root() -> bool {
+    unbloat_testkit::is_root("an emulated path")
+}
+
+fn shell(options: &[&str], script: &str) -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_unbloat"));
+    command.args(["lab", "shell"]).args(options);
+    command.args(["--", "sh", "-c", script]);
+    command
+}
+
+fn run(options: &[&str], script: &str) -> (Output, String) {
+    let output = shell(options, script).output().unwrap();
+    let said = String::from_utf8_lossy(&output.stderr).into_owned();
+    (output, said)
+}
+
+/// Devices of shells in this network, with their makers' networks.
+fn devices() -> usize {
+    let table = std::fs::read_to_string("/proc/net/dev").unwrap();
+    table
+        .lines()
+        .filter(|line| line.contains("ub-shell"))
+        .count()
+}
+
+fn wait_for(what: &str, mut is_so: impl FnMut() -> bool) {
+    let begin = Instant::now();
+    while !is_so() {
+        assert!(begin.elapsed() < Duration::from_secs(20), "{what}");
+        std::thread::sleep(Duration::from_millis(20));
+    }
+}
+
+/// Starts a command that says when it runs and then sleeps.
+fn sleeping() -> (Child, i32) {
+    let mut child = shell(&["-q"], "echo $$; exec sleep 60")
+        .stdout(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut line = String::new();
+    let stdout = child.stdout.as_mut().unwrap();
+    std::io::BufRead::read_line(&mut std::io::BufReader::new(stdout), &mut line).unwrap();
+    (child, line.trim().parse().unwrap())
+}
+
+fn is_alive(pid: i32) -> bool {
+    // A zombie has no command line.
+    std::fs::read(format!("/proc/{pid}/cmdline")).is_ok_and(|line| !line.is_empty())
+}
+
+#[test]
+fn exit_codes_and_output_are_the_commands() {
+    if !is_root() {
+        return;
+    }
+    let options = [
+        "--rate-down",
+        "20 Mbit/s",
+        "--delay",
+        "5ms",
+        "--queue",
+        "codel",
+    ];
+    let (output, said) = run(&options, "echo $UNBLOAT_BASE; exit 7");
+    assert_eq!(output.status.code(), Some(7), "{said}");
+    assert!(String::from_utf8_lossy(&output.stdout).starts_with("100."));
+    assert!(said.to_lowercase().contains("trustworthy"), "{said}");
+    for (script, code) in [
+        ("kill -TERM $$", 128 + 15),
+        ("no-such-command 2> /dev/null", 127),
+    ] {
+        let (ended, nothing) = run(&["-q"], script);
+        assert_eq!((ended.status.code(), nothing.as_str()), (Some(code), ""));
+    }
+}
+
+#[test]
+fn a_series_tells_what_passed_and_how_long_it_waited() {
+    if !is_root() {
+        return;
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("series.csv");
+    let options = ["--rate-up", "1 Mbit/s", "--output", file.to_str().unwrap()];
+    let (output, said) = run(
+        &options,
+        "bash -c 'echo one datagram > /dev/udp/$UNBLOAT_BASE/9; sleep 0.1'",
+    );
+    assert!(output.status.success(), "{said}");
+    let series = std::fs::read_to_string(&file).unwrap();
+    let mut lines = series.lines();
+    let header = "time_ns,monotonic_ns,direction,wait_ms,bytes,tcp_delivered_bytes,tcp_bytes,drops";
+    assert_eq!(lines.next(), Some(header));
+    let up = lines.filter_map(|line| line.split_once(",up,"));
+    let up: Vec<Vec<&str>> = up.map(|(_, rest)| rest.split(',').collect()).collect();
+    // It may come in one step and leave in the next. IP and UDP take 28 bytes.
+    let waits = up.iter().filter_map(|row| row[0].parse::<f64>().ok());
+    assert_eq!(waits.collect::<Vec<_>>(), [0.0], "{series}");
+    let bytes: u64 = up.iter().map(|row| row[1].parse::<u64>().unwrap()).sum();
+    assert_eq!(bytes, 41, "{series}");
+}
+
+#[test]
+fn faults_are_told_before_anything_is_made() {
+    for (options, code, hint) in [
+        (&["--rate-down", "20mbps"][..], 2, "Mbit/s"),
+        (&["--rate-down", "1 Mbit/s", "--queue", "codle"], 1, "codel"),
+        (&["--trace-down", "/no/such/trace"], 1, "/no/such/trace"),
+        (&["--set", "link.down.dealy=5ms"], 1, "delay"),
+    ] {
+        let (output, said) = run(options, "true");
+        assert_eq!(output.status.code(), Some(code), "{said}");
+        assert!(said.contains(hint), "{said}");
+    }
+}
+
+#[test]
+fn a_request_to_end_ends_the_command_and_takes_everything_away() {
+    if !is_root() {
+        return;
+    }
+    let (mut child, sleeper) = sleeping();
+    kill_process(Pid::from_child(&child), Signal::TERM).unwrap();
+    assert_eq!(child.wait().unwrap().code(), Some(128 + 15));
+    assert!(!is_alive(sleeper));
+}
+
+#[test]
+fn a_killed_shell_leaves_no_device_and_no_command() {
+    if !is_root() {
+        return;
+    }
+    let (mut child, sleeper) = sleeping();
+    assert!(devices() > 0);
+    child.kill().unwrap();
+    assert_eq!(child.wait().unwrap().signal(), Some(9));
+    wait_for("the command has ended", || !is_alive(sleeper));
+    wait_for("no name is left", || unbloat_names(child.id()).is_empty());
+}
+
+#[test]
+fn a_killed_demo_leaves_no_server() {
+    if !is_root() {
+        return;
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let mut demo = Command::new(env!("CARGO_BIN_EXE_unbloat"))
+        .args(["demo", "--out"])
+        .arg(folder.path().join("demo"))
+        .stdout(Stdio::null())
+        .stderr(Stdio::null())
+        .spawn()
+        .unwrap();
+    let server = || {
+        let pid = demo.id();
+        let children = std::fs::read_to_string(format!("/proc/{pid}/task/{pid}/children"));
+        let children = children.unwrap_or_default();
+        let serves = |child: &&str| {
+            let line = std::fs::read(format!("/proc/{child}/cmdline")).unwrap_or_default();
+            line.split(|byte| *byte == 0).any(|word| word == b"serve")
+        };
+        children.split(' ').find(serves)?.parse::<i32>().ok()
+    };
+    wait_for("a server", || server().is_some());
+    let found = server().unwrap();
+    demo.kill().unwrap();
+    demo.wait().unwrap();
+    wait_for("the server has ended", || !is_alive(found));
+    wait_for("no name is left", || unbloat_names(demo.id()).is_empty());
+}
+
+/// Network namespaces that carry the mark of a process.
+fn unbloat_names(pid: u32) -> Vec<String> {
+    let entries = std::path::Path::new("/run/netns")
+        .read_dir()
+        .into_iter()
+        .flatten();
+    let names = entries.filter_map(|entry| entry.ok()?.file_name().into_string().ok());
+    names
+        .filter(|name| name.starts_with(&format!("ub-{pid}-")))
+        .collect()
+}

@@ -1,0 +1,241 @@
+//! `unbloat sqm` as its users run it. What changes hosts needs root, and says so when it is skipped.
+
+use rustix::process::{Pid, Signal, kill_process};
+use serde_json::Value;
+use std::fs;
+use std::io::{BufRead, BufReader};
+use std::path::Path;
+use std::process::{Child, Command, Output, Stdio};
+use std::thread::sleep;
+use std::time::{Duration, Instant};
+use unbloat_netns::{Bed, Host};
+
+const LINE: [&str; 4] = ["--rate-down", "20 Mbit/s", "--rate-up", "4 Mbit/s"];
+const CONFIG: &str = "config queue 'wan'\n option enabled 1\n option interface eth0\n option download 21000\n option upload 3800\n option qdisc cake\n option script piece_of_cake.qos\n option linklayer atm\n option overhead 44\n";
+
+fn sqm(arguments: &[&str]) -> Output {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_unbloat"));
+    command.arg("sqm").args(arguments).output().unwrap()
+}
+
+fn text(bytes: &[u8]) -> String {
+    String::from_utf8(bytes.to_vec()).unwrap()
+}
+
+#[test]
+fn a_plan_is_told_in_the_words_that_are_asked_for() {
+    let plan = |more: &[&str]| {
+        let given = [
+            "plan",
+            "--interface",
+            "eth0",
+            "--qdisc",
+            "cake",
+            "--line",
+            "atm",
+        ];
+        let output = sqm(&[&given[..], &LINE[..], more].concat());
+        assert!(output.status.success(), "{}", text(&output.stderr));
+        text(&output.stdout)
+    };
+    let tc = plan(&[]);
+    assert!(tc.contains("dev eth0 root cake bandwidth 3800000bit besteffort"));
+    assert!(
+        tc.lines()
+            .all(|l| l.starts_with("tc ") || l.starts_with("ip "))
+    );
+    assert!(plan(&["--as", "uci"]).contains("\toption download '19000'\n"));
+    assert!(plan(&["--as", "networkd"]).contains("OverheadBytes=44"));
+    let json: Value = serde_json::from_str(&plan(&["--json"])).unwrap();
+    assert_eq!(json["plan"]["up_bps"], 3_800_000);
+    assert_eq!(json["commands"][0][0], "tc");
+}
+
+#[test]
+fn a_configuration_is_judged_and_the_exit_code_says_so() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("sqm");
+    fs::write(&file, CONFIG).unwrap();
+    let path = file.to_str().unwrap();
+    let output = sqm(&[&["check", path, "--json"][..], &LINE[..]].concat());
+    assert_eq!(output.status.code(), Some(4));
+    let json: Value = serde_json::from_slice(&output.stdout).unwrap();
+    assert_eq!(json["findings"][0]["option"], "download");
+    fs::write(&file, CONFIG.replace("21000", "19000")).unwrap();
+    let good = sqm(&[&["check", path][..], &LINE[..]].concat());
+    assert_eq!(
+        (good.status.code(), text(&good.stdout).as_str()),
+        (Some(0), "no errors found\n")
+    );
+    fs::write(&file, "config queue\n option a 'b\n").unwrap();
+    let cut = sqm(&["check", path]);
+    assert!(text(&cut.stderr).contains("line 2: unclosed quote"));
+}
+
+#[test]
+fn names_that_a_shell_would_read_are_usage_errors() {
+    for name in ["eth0;reboot", "$(reboot)", "-x", "a b"] {
+        let output = sqm(&["remove", &format!("--interface={name}")]);
+        assert_eq!(output.status.code(), Some(2), "{name}");
+        let there = sqm(&["status", &format!("--router={name}")]);
+        assert_eq!(there.status.code(), Some(2), "{name}");
+    }
+}
+
+fn state(host: &Host) -> String {
+    let said = |program: &str, words: &str| {
+        let mut command = host.command(program).unwrap();
+        text(&command.args(words.split(' ')).output().unwrap().stdout)
+    };
+    let links = said("ip", "-o link");
+    let names: Vec<&str> = links.lines().filter_map(|l| l.split(": ").nth(1)).collect();
+    format!("{names:?}{}", said("tc", "qdisc"))
+}
+
+fn on(host: &Host, journals: &Path, arguments: &[&str]) -> Output {
+    let mut command = host.command(env!("CARGO_BIN_EXE_unbloat")).unwrap();
+    command
+        .arg("sqm")
+        .args(arguments)
+        .env("UNBLOAT_RUN", journals);
+    command.stdin(std::process::Stdio::null()).output().unwrap()
+}
+
+#[test]
+fn what_is_applied_is_seen_and_removed() {
+    if !unbloat_testkit::is_root("a shaper") {
+        return;
+    }
+    let (_bed, hosts) = line();
+    let folder = tempfile::tempdir().unwrap();
+    let run = |arguments: &[&str]| on(&hosts[0], folder.path(), arguments);
+    let given = ["--interface", "eth0", "--qdisc", "fifo"];
+    let apply = |more: &[&str]| run(&[&["apply"][..], &given[..], &LINE[..], more].concat());
+    let before = state(&hosts[0]);
+
+    let dry = apply(&["--dry-run"]);
+    assert!(
+        text(&dry.stdout).contains("htb default 1"),
+        "{}",
+        text(&dry.stderr)
+    );
+    assert_eq!(state(&hosts[0]), before);
+
+    // Nobody presses Enter: standard input is at its end.
+    let unconfirmed = apply(&["--confirm", "20s"]);
+    assert_eq!(unconfirmed.status.code(), Some(130));
+    assert_eq!(state(&hosts[0]), before);
+
+    let kept = apply(&[]);
+    assert!(kept.status.success(), "{}", text(&kept.stderr));
+    let second = apply(&[]);
+    assert!(text(&second.stderr).contains("remove that change first"));
+    let seen: Value = serde_json::from_slice(&run(&["status", "--json"]).stdout).unwrap();
+    assert_eq!(seen["devices"][0]["queues"][0]["kind"], "htb");
+    assert_eq!(seen["devices"][0]["plan"]["down_bps"], 19_000_000);
+    let removed = run(&["remove", "--interface", "eth0"]);
+    assert!(removed.status.success(), "{}", text(&removed.stderr));
+    assert_eq!(state(&hosts[0]), before);
+}
+
+/// Two hosts with a wire between them, `eth0` at either.
+fn line() -> (Bed, [Host; 2]) {
+    let bed = Bed::new().unwrap();
+    let hosts = ["client", "server"].map(|role| bed.host(role).unwrap());
+    hosts[0].veth("eth0", &hosts[1], "eth0").unwrap();
+    (bed, hosts)
+}
+
+fn apply(host: &Host, journals: &Path) -> Command {
+    let mut command = host.command(env!("CARGO_BIN_EXE_unbloat")).unwrap();
+    command.args(["sqm", "apply", "--interface", "eth0", "--qdisc", "fifo"]);
+    command.args(LINE).env("UNBLOAT_RUN", journals);
+    command
+}
+
+fn until(what: &str, is_so: impl Fn() -> bool) {
+    let begun = Instant::now();
+    while !is_so() {
+        assert!(begun.elapsed() < Duration::from_secs(30), "{what}");
+        sleep(Duration::from_millis(10));
+    }
+}
+
+fn tell(child: &Child, signal: Signal) {
+    kill_process(Pid::from_child(child), signal).unwrap();
+}
+
+#[test]
+fn nothing_stays_of_a_shaper_that_is_held_whatever_ends_it() {
+    if !unbloat_testkit::is_root("a shaper") {
+        return;
+    }
+    let (_bed, hosts) = line();
+    let folder = tempfile::tempdir().unwrap();
+    let before = state(&hosts[0]);
+    let journals = || fs::read_dir(folder.path()).unwrap().count();
+    for signals in [&[Signal::INT; 2][..], &[Signal::HUP; 2], &[Signal::KILL]] {
+        let mut command = apply(&hosts[0], folder.path());
+        command.arg("--hold");
+        let mut held = command.stderr(Stdio::null()).spawn().unwrap();
+        until("nothing is shaped", || state(&hosts[0]) != before);
+        for signal in signals {
+            tell(&held, *signal);
+            sleep(Duration::from_millis(10));
+        }
+        held.wait().unwrap();
+        until("it stays", || state(&hosts[0]) == before && journals() == 0);
+    }
+}
+
+#[test]
+fn a_shaper_that_was_to_last_does_not_where_it_is_stopped_before_it_stands() {
+    if !unbloat_testkit::is_root("a shaper") {
+        return;
+    }
+    let (_bed, hosts) = line();
+    let folder = tempfile::tempdir().unwrap();
+    // A tc that is slow, so that the request comes before the shaper stands.
+    let slow = folder.path().join("tc");
+    fs::write(&slow, "#!/bin/sh\nsleep 0.5\nexec \"$TC\" \"$@\"\n").unwrap();
+    let mode = std::os::unix::fs::PermissionsExt::from_mode(0o755);
+    fs::set_permissions(&slow, mode).unwrap();
+    let path = std::env::var("PATH").unwrap();
+    let tc = path.split(':').map(|place| Path::new(place).join("tc"));
+    let tc = tc.into_iter().find(|tc| tc.exists()).unwrap();
+    let journals = folder.path().join("run");
+    let before = state(&hosts[0]);
+    let mut command = apply(&hosts[0], &journals);
+    command.env("TC", tc);
+    command.env("PATH", format!("{}:{path}", folder.path().display()));
+    let applied = command.stderr(Stdio::piped()).spawn().unwrap();
+    until("nothing is claimed", || {
+        fs::read_dir(&journals).is_ok_and(|mut list| list.next().is_some())
+    });
+    tell(&applied, Signal::TERM);
+    let output = applied.wait_with_output().unwrap();
+    assert_eq!(output.status.code(), Some(130), "{}", text(&output.stderr));
+    assert_eq!(state(&hosts[0]), before);
+}
+
+#[test]
+fn a_shaper_that_somebody_replaces_is_held_no_longer() {
+    if !unbloat_testkit::is_root("a shaper") {
+        return;
+    }
+    let (_bed, hosts) = line();
+    let folder = tempfile::tempdir().unwrap();
+    let before = state(&hosts[0]);
+    // As a restart of networkd does it.
+    let words = "qdisc replace dev eth0 root handle 9: pfifo limit 50";
+    let mut command = apply(&hosts[0], folder.path());
+    command.arg("--hold");
+    let mut held = command.stderr(Stdio::piped()).spawn().unwrap();
+    let mut said = BufReader::new(held.stderr.take().unwrap()).lines();
+    assert!(said.any(|line| line.unwrap().contains("until Ctrl-C")));
+    let mut tc = hosts[0].command("tc").unwrap();
+    assert!(tc.args(words.split(' ')).status().unwrap().success());
+    assert!(said.any(|line| line.unwrap().contains("eth0 is no longer shaped")));
+    assert_eq!(held.wait().unwrap().code(), Some(1));
+    assert_eq!(state(&hosts[0]), before);
+}

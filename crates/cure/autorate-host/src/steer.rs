@@ -1,0 +1,165 @@
+//! The loop: what passes is told, what follows is done.
+
+use crate::clock;
+use crate::error::SteerError;
+use crate::pinger::Pinger;
+use crate::qdisc::{Lend, Shaper};
+use crate::tap::{Source, Tap};
+use std::collections::VecDeque;
+use std::io::Write;
+use std::net::Ipv4Addr;
+use std::sync::atomic::{AtomicBool, Ordering};
+use unbloat_autorate::{Answer, Autorate, Decision, Params, Policy};
+use unbloat_units::{Delta, Direction, Rate, Time};
+
+/// What is watched, and what is changed by it.
+#[derive(Clone, Debug)]
+pub struct Options {
+    /// The interface towards the line.
+    pub interface: String,
+    /// Shapers of what comes in and of what goes out; none leaves a direction alone.
+    pub shapers: [Option<Shaper>; 2],
+    pub policy: Policy,
+    /// Where packets are looked at; none: in the kernel if it can, else here.
+    pub source: Option<Source>,
+    /// Who answers probes, in turns; none are sent without.
+    pub reflectors: Vec<Ipv4Addr>,
+    /// Decides and tells, and changes nothing.
+    pub dry_run: bool,
+}
+
+/// Rates of shapers, followed as long as this runs.
+pub struct Steer<'a> {
+    tap: Tap,
+    pinger: Option<Pinger>,
+    autorate: Autorate,
+    shapers: [Option<Shaper>; 2],
+    lend: Lend<'a>,
+    /// What the kernel was told last, and when.
+    told: [Option<(Rate, Time)>; 2],
+    sent: VecDeque<(u16, Time)>,
+}
+
+/// `tc` is not called more often for one direction.
+const CALM: Delta = Delta::ms(100);
+/// Answers to probes older than these are nobody's.
+const PROBES: usize = 256;
+/// Nothing is shaped before the line was seen full: as if there were no limit.
+const OPEN: Rate = Rate::mbps(10_000);
+
+impl<'a> Steer<'a> {
+    pub fn start(options: &Options, lend: Lend<'a>) -> Result<Steer<'a>, SteerError> {
+        let params = Params {
+            policy: options.policy,
+            shaped: options.shapers.each_ref().map(Option::is_some),
+        };
+        let pinger = match &options.reflectors[..] {
+            [] => None,
+            some => Some(Pinger::open(some.to_vec(), clock::now)?),
+        };
+        let shapers = match options.dry_run {
+            true => [None, None],
+            false => options.shapers.clone(),
+        };
+        let steer = Steer {
+            tap: Tap::open(&options.interface, options.source)?,
+            pinger,
+            autorate: Autorate::new(params, clock::now()),
+            shapers,
+            lend,
+            told: [None; 2],
+            sent: VecDeque::new(),
+        };
+        for (shaper, direction) in steer.shapers.iter().zip(Direction::BOTH) {
+            if let Some(shaper) = shaper {
+                shaper.set(steer.autorate.rate(direction).unwrap_or(OPEN), lend)?;
+            }
+        }
+        Ok(steer)
+    }
+
+    pub fn tap(&self) -> &Tap {
+        &self.tap
+    }
+
+    /// Follows the line until `stop`; tells each decision.
+    pub fn run(
+        &mut self,
+        stop: &AtomicBool,
+        tell: &mut dyn FnMut(&Decision),
+    ) -> Result<(), SteerError> {
+        while !stop.load(Ordering::Relaxed) {
+            self.tap.tell(&mut self.autorate)?;
+            let now = clock::now();
+            self.probe(now)?;
+            if now >= self.autorate.tick_at() {
+                self.autorate.tick(now);
+            }
+            self.autorate
+                .decisions()
+                .for_each(|decision| tell(&decision));
+            self.set_rates(now)?;
+        }
+        Ok(())
+    }
+
+    fn probe(&mut self, now: Time) -> Result<(), SteerError> {
+        let Some(pinger) = &self.pinger else {
+            return Ok(());
+        };
+        for reply in pinger.replies() {
+            let sent = self.sent.iter().find(|(number, _)| *number == reply.number);
+            if let Some((number, sent)) = sent.copied() {
+                let answer = Answer {
+                    number: number.into(),
+                    round_trip: reply.at.since(sent),
+                    one_way: None,
+                };
+                self.autorate.answered(now, &answer);
+            }
+        }
+        if now >= self.autorate.probe_at()
+            && let Some(number) = self.autorate.probe(now)
+        {
+            if self.sent.len() == PROBES {
+                self.sent.pop_front();
+            }
+            self.sent.push_back((number as u16, clock::now()));
+            pinger.send(number)?;
+        }
+        Ok(())
+    }
+
+    fn set_rates(&mut self, now: Time) -> Result<(), SteerError> {
+        for direction in Direction::BOTH {
+            let index = direction as usize;
+            let (Some(shaper), Some(rate)) = (&self.shapers[index], self.autorate.rate(direction))
+            else {
+                continue;
+            };
+            let is_due =
+                self.told[index].is_none_or(|(told, at)| told != rate && now.since(at) >= CALM);
+            if is_due {
+                shaper.set(rate, self.lend)?;
+                self.told[index] = Some((rate, now));
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Shapers are as they were found.
+impl Drop for Steer<'_> {
+    fn drop(&mut self) {
+        for shaper in self.shapers.iter().flatten() {
+            if let Err(error) = shaper.restore(self.lend) {
+                // A panic here would be one within a drop; who reads may be gone.
+                let _ = writeln!(
+                    std::io::stderr(),
+                    "unbloat: cannot restore the rate of {}: {error}",
+                    shaper.device()
+                );
+            }
+        }
+    }
+}

@@ -1,0 +1,369 @@
+//! The loop: packets come, wait in CAKE, and get their verdicts.
+
+use crate::error::ShapeError;
+use crate::held::{Reader, Store, Waiting};
+use crate::queues::{Queues, Verdict};
+use crate::rules::{self, Rules, Ways};
+use fastrand::Rng;
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use std::sync::atomic::{AtomicBool, Ordering};
+use unbloat_autorate::{Autorate, Decision, Policy, Seen};
+use unbloat_os::clock::monotonic;
+use unbloat_os::device;
+use unbloat_qdisc::discipline::cake::{Cake, Params};
+use unbloat_qdisc::{Backlog, Context, Ecn, Observer, Packet, Queue};
+use unbloat_units::{Delta, Rate, Time};
+
+/// What is to be shaped, and how.
+#[derive(Clone, Debug)]
+pub struct Options {
+    pub interface: String,
+    /// Of each direction, down and up; none leaves it alone.
+    pub cakes: [Option<Params>; 2],
+    /// Who changes the rates.
+    pub policy: Option<Policy>,
+    /// How often [`Event::Counts`] is told.
+    pub every: Delta,
+}
+
+/// What happened in one direction since the start.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Counts {
+    pub rate: Option<Rate>,
+    pub packets: u64,
+    pub bytes: u64,
+    pub dropped: u64,
+    /// Told of congestion in place of being dropped.
+    pub marked: u64,
+    pub backlog: Backlog,
+    /// Longest wait of a packet since the last time this was told.
+    pub longest: Delta,
+}
+
+/// What is told while it runs.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Event {
+    Counts {
+        at: Time,
+        sides: [Option<Counts>; 2],
+    },
+    Decided(Decision),
+}
+
+struct Side {
+    queue: u16,
+    cake: Cake,
+    counts: Counts,
+}
+
+/// An interface that is shaped as long as this lives.
+pub struct Shaper {
+    // The rules go first, so that packets pass while queues end.
+    _rules: Rules,
+    queues: Queues,
+    sides: [Option<Side>; 2],
+    store: Store,
+    reader: Reader,
+    arrivals: Vec<(u16, Packet, Seen)>,
+    rng: Rng,
+    autorate: Option<Autorate>,
+    every: Delta,
+    tell_at: Time,
+}
+
+/// Packets between two looks at the clock.
+const BATCH: usize = 64;
+/// Queue numbers below these are in use by others more often.
+const FIRST_QUEUE: u16 = 0x5542;
+/// Longest sleep: a stop is seen after it.
+const NAP: Delta = Delta::ms(100);
+
+impl Shaper {
+    pub fn start(options: &Options) -> Result<Shaper, ShapeError> {
+        check(&options.interface)?;
+        let mut queues = Queues::open()?;
+        let (mut sides, mut first) = ([None, None], FIRST_QUEUE);
+        for (side, params) in sides.iter_mut().zip(&options.cakes) {
+            if let Some(params) = params {
+                let queue = queues.bind(first)?;
+                first = queue + 1;
+                *side = Some(Side {
+                    queue,
+                    cake: Cake::new(*params),
+                    counts: Counts {
+                        rate: params.rate,
+                        ..Counts::default()
+                    },
+                });
+            }
+        }
+        let queue = |side: &Option<Side>| side.as_ref().map(|side| side.queue);
+        let ways = Ways {
+            down: queue(&sides[0]),
+            up: queue(&sides[1]),
+        };
+        let now = monotonic();
+        let autorate = options.policy.map(|policy| {
+            let shaped = [sides[0].is_some(), sides[1].is_some()];
+            Autorate::new(unbloat_autorate::Params { policy, shaped }, now)
+        });
+        // Sleeps end when they are due, not 50 us later.
+        let _ = rustix::thread::set_current_timer_slack(std::num::NonZeroU64::new(1_000));
+        Ok(Shaper {
+            _rules: Rules::install(&options.interface, ways)?,
+            queues,
+            sides,
+            store: Store::default(),
+            reader: Reader::new(1),
+            arrivals: Vec::new(),
+            rng: Rng::with_seed(1),
+            autorate,
+            every: options.every,
+            tell_at: now + options.every,
+        })
+    }
+
+    /// Shapes until `stop`.
+    pub fn run(
+        &mut self,
+        stop: &AtomicBool,
+        tell: &mut dyn FnMut(Event),
+    ) -> Result<(), ShapeError> {
+        while !stop.load(Ordering::Relaxed) {
+            let may_be_more = self
+                .take_packets()
+                .map_err(ShapeError::kernel("reading packets"))?;
+            self.think(tell);
+            self.send_due();
+            self.queues
+                .flush()
+                .map_err(ShapeError::kernel("sending verdicts"))?;
+            if !may_be_more {
+                self.sleep();
+            }
+        }
+        Ok(())
+    }
+
+    /// Lets what has come wait in CAKE. Returns whether there may be more.
+    fn take_packets(&mut self) -> std::io::Result<bool> {
+        let now = monotonic();
+        let Shaper {
+            queues,
+            store,
+            reader,
+            arrivals,
+            ..
+        } = self;
+        let more = queues.receive(BATCH, |held| {
+            let (mut packet, seen) = reader.read(now, held.bytes, held.len);
+            let (queue, id, ecn) = (held.queue, held.id, packet.ecn);
+            if held.mark != 0 {
+                // Its mark is somebody's, and ours would take its place: it is dropped where it would be marked.
+                packet.ecn = Ecn::NotEct;
+            }
+            packet.handle = store.put(Waiting {
+                queue,
+                id,
+                seen,
+                ecn,
+            });
+            arrivals.push((queue, packet, seen));
+        })?;
+        for (queue, packet, seen) in std::mem::take(&mut self.arrivals) {
+            self.arrive(now, queue, packet, &seen);
+        }
+        Ok(more)
+    }
+
+    fn arrive(&mut self, now: Time, queue: u16, packet: Packet, seen: &Seen) {
+        let is_of = |side: &Option<Side>| side.as_ref().is_some_and(|side| side.queue == queue);
+        let Some(index) = self.sides.iter().position(is_of) else {
+            self.decide(packet.handle, Verdict::Accept);
+            return;
+        };
+        if let (Some(autorate), 0) = (&mut self.autorate, index) {
+            autorate.incoming(now, seen);
+        }
+        self.with_cake(index, |cake, cx| cake.enqueue(now, packet, cx));
+    }
+
+    /// Lets CAKE work; what it drops is dropped.
+    fn with_cake<T>(
+        &mut self,
+        index: usize,
+        act: impl FnOnce(&mut Cake, &mut Context<'_>) -> T,
+    ) -> Option<T> {
+        let mut losses = Losses(Vec::new());
+        let side = self.sides[index].as_mut()?;
+        let mut cx = Context {
+            rng: &mut self.rng,
+            observer: &mut losses,
+        };
+        let value = act(&mut side.cake, &mut cx);
+        side.counts.dropped += losses.0.len() as u64;
+        for handle in losses.0 {
+            self.decide(handle, Verdict::Drop);
+        }
+        Some(value)
+    }
+
+    /// Sends what is due.
+    fn send_due(&mut self) {
+        for index in 0..self.sides.len() {
+            loop {
+                let now = monotonic();
+                let Some(Some(packet)) = self.with_cake(index, |cake, cx| cake.dequeue(now, cx))
+                else {
+                    break;
+                };
+                self.sent(now, index, &packet);
+            }
+        }
+    }
+
+    fn sent(&mut self, now: Time, index: usize, packet: &Packet) {
+        let is_marked = packet.ecn == Ecn::Ce && self.store.get(packet.handle).ecn != Ecn::Ce;
+        let verdict = match is_marked {
+            true => Verdict::Congested,
+            false => Verdict::Accept,
+        };
+        let waiting = self.decide(packet.handle, verdict);
+        let Some(side) = &mut self.sides[index] else {
+            return;
+        };
+        side.counts.packets += 1;
+        side.counts.marked += u64::from(is_marked);
+        side.counts.bytes += u64::from(packet.len.as_u32());
+        side.counts.longest = side.counts.longest.max(now.since(packet.enqueued));
+        if let Some(autorate) = &mut self.autorate {
+            match index {
+                0 => autorate.shaped(now, packet.len.as_u32()),
+                _ => autorate.outgoing(now, &waiting.seen),
+            }
+        }
+    }
+
+    fn decide(&mut self, handle: u32, verdict: Verdict) -> Waiting {
+        let waiting = self.store.take(handle);
+        self.queues.decide(waiting.queue, waiting.id, verdict);
+        waiting
+    }
+
+    /// Thinks rates over, and tells what happened.
+    fn think(&mut self, tell: &mut dyn FnMut(Event)) {
+        let now = monotonic();
+        if let Some(autorate) = &mut self.autorate
+            && now >= autorate.tick_at()
+        {
+            autorate.tick(now);
+            for decision in autorate.decisions() {
+                if let Some(side) = &mut self.sides[decision.direction as usize] {
+                    side.cake.set_rate(Some(decision.after));
+                    side.counts.rate = Some(decision.after);
+                }
+                tell(Event::Decided(decision));
+            }
+        }
+        if now >= self.tell_at {
+            self.tell_at = now + self.every;
+            tell(Event::Counts {
+                at: now,
+                sides: self.counts(),
+            });
+        }
+    }
+
+    /// What happened until now; longest waits begin anew.
+    pub fn counts(&mut self) -> [Option<Counts>; 2] {
+        self.sides.each_mut().map(|side| {
+            let side = side.as_mut()?;
+            let counts = Counts {
+                backlog: side.cake.backlog(),
+                ..side.counts
+            };
+            side.counts.longest = Delta::ZERO;
+            Some(counts)
+        })
+    }
+
+    /// Until something comes or is due.
+    fn sleep(&self) {
+        let now = monotonic();
+        let due = self
+            .sides
+            .iter()
+            .flatten()
+            .filter_map(|side| side.cake.ready_at(now));
+        let due = due.chain([now + NAP, self.tell_at]);
+        let due = due.chain(self.autorate.as_ref().map(Autorate::tick_at));
+        let nap = due.min().map_or(NAP, |at| at.since(now)).max(Delta::ZERO);
+        let timeout = Timespec {
+            tv_sec: nap.as_ns() / 1_000_000_000,
+            tv_nsec: nap.as_ns() % 1_000_000_000,
+        };
+        let mut descriptors = [PollFd::new(self.queues.socket(), PollFlags::IN)];
+        // A signal ends it early, which does no harm.
+        let _ = poll(&mut descriptors, Some(&timeout));
+    }
+}
+
+/// Handles of packets that CAKE dropped.
+struct Losses(Vec<u32>);
+
+impl Observer for Losses {
+    fn event(&mut self, _: Time, event: unbloat_qdisc::Event) {
+        if let unbloat_qdisc::Event::Dropped { packet, .. } = event {
+            self.0.push(packet.handle);
+        }
+    }
+}
+
+/// What [`Shaper::start`] would do, a step each.
+pub fn steps(options: &Options) -> Result<Vec<String>, ShapeError> {
+    check(&options.interface)?;
+    let sides = ["down", "up"].into_iter().zip(&options.cakes);
+    let shaped = sides.filter_map(|(name, params)| Some((name, params.as_ref()?)));
+    Ok(shaped
+        .map(|(name, params)| {
+            let rule = rules::text(&options.interface, name);
+            let rate = params
+                .rate
+                .map_or("no limit at first".to_owned(), |rate| rate.to_string());
+            format!("{rule}; to CAKE, {name}: {rate}, rtt {}", params.rtt)
+        })
+        .collect())
+}
+
+fn check(interface: &str) -> Result<(), ShapeError> {
+    let is_name = (1..16).contains(&interface.len())
+        && interface.chars().all(|c| c.is_ascii_graphic() && c != '/');
+    if !is_name {
+        return Err(ShapeError::BadName(interface.to_owned()));
+    }
+    match device::index(interface) {
+        Ok(_) => Ok(()),
+        Err(_) => Err(ShapeError::NoInterface(interface.to_owned())),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_that_are_none_are_refused_before_anything_is_done() {
+        let options = |interface: &str| Options {
+            interface: interface.to_owned(),
+            cakes: [None; 2],
+            policy: None,
+            every: Delta::secs(1),
+        };
+        for name in ["", "a/b", "../x", "eth0; reboot", "seventeen-letters"] {
+            let refused = Shaper::start(&options(name)).err();
+            assert!(matches!(refused, Some(ShapeError::BadName(_))), "{name:?}");
+        }
+        let refused = Shaper::start(&options("nosuch0")).err();
+        assert!(matches!(refused, Some(ShapeError::NoInterface(_))));
+    }
+}

@@ -1,0 +1,222 @@
+//! What of a test's advice is carried out.
+
+use unbloat_responsiveness::{Advice, Cure, Site, Verdict};
+use unbloat_units::{Direction, Rate};
+
+/// What to change, and why.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Proposal {
+    /// Rates to shape to, down and up.
+    pub shaped: [Option<Rate>; 2],
+    /// Hold back what this host's downloads may have on their way.
+    pub holds_window: bool,
+    /// Directions, down and up, that a shaper whose rates follow the line is for; it shapes both.
+    pub followed: [bool; 2],
+    /// A sentence for each.
+    pub because: Vec<String>,
+    /// Advice that only a person can carry out.
+    pub left: Vec<String>,
+}
+
+/// Where the shaper goes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Reach {
+    ThisHost,
+    /// It cannot follow the line from here, and does not reach queues in front of the router.
+    Router,
+}
+
+/// Why nothing is proposed.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum Untreated {
+    #[error("Nothing to fix: {0}.")]
+    Healthy(String),
+    #[error("Nothing was changed, because the test is not valid: {0}. Test again.")]
+    Distrusted(String),
+    #[error("Nothing was changed, because `fix` cannot apply the remedy. {0}")]
+    OutOfReach(String),
+    #[error(
+        "Nothing was changed: the test loaded neither direction alone. Run it with stages down and up."
+    )]
+    Unloaded,
+}
+
+/// Takes of the advice, in its order, what can be carried out: for each direction the first.
+pub fn propose(verdict: &Verdict, reach: Reach) -> Result<Proposal, Untreated> {
+    if let Some(reason) = verdict.fatal().next() {
+        return Err(Untreated::Distrusted(reason.to_owned()));
+    }
+    let mut proposal = Proposal::default();
+    for advice in &verdict.advice {
+        match advice.cure {
+            Cure::Nothing => return Err(Untreated::Healthy(advice.evidence.join(", "))),
+            Cure::Repeat | Cure::MeasureDelay => return Err(Untreated::Unloaded),
+            _ => proposal.take(advice, reach),
+        }
+    }
+    match proposal.because.is_empty() {
+        false => Ok(proposal),
+        true => Err(Untreated::OutOfReach(proposal.left.join(" "))),
+    }
+}
+
+impl Proposal {
+    pub fn treats(&self, way: Direction) -> bool {
+        self.shaped[way as usize].is_some()
+            || self.followed[way as usize]
+            || (way == Direction::Down && self.holds_window)
+    }
+
+    fn take(&mut self, advice: &Advice, reach: Reach) {
+        let untreated: Vec<Direction> = advice
+            .directions
+            .iter()
+            .copied()
+            .filter(|way| !self.treats(*way))
+            .collect();
+        if untreated.is_empty() {
+            return;
+        }
+        match (advice.cure, reach) {
+            (
+                Cure::Shaper {
+                    site: Site::ThisHost,
+                    ..
+                },
+                Reach::Router,
+            )
+            | (Cure::AdaptiveShaper { .. }, Reach::Router) => return self.leave(advice),
+            (Cure::Shaper { down, up, .. }, _) => {
+                for way in untreated {
+                    self.shaped[way as usize] = [down, up][way as usize];
+                }
+            }
+            (Cure::AdaptiveShaper { .. }, Reach::ThisHost) => {
+                for way in untreated {
+                    self.followed[way as usize] = true;
+                }
+            }
+            (Cure::ReceiveWindow, _) => self.holds_window = true,
+            _ => return self.leave(advice),
+        }
+        let action = advice.cure.action().unwrap_or_default();
+        self.because
+            .push(format!("{}: {action}", advice.evidence.join("; ")));
+    }
+
+    fn leave(&mut self, advice: &Advice) {
+        self.left.push(advice.text.clone());
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::{doubted, loaded, tested};
+    use unbloat_responsiveness::{LoadedDirection, Located, Place};
+
+    const HERE: Reach = Reach::ThisHost;
+
+    fn proposed(loads: Vec<LoadedDirection>, reach: Reach) -> Result<Proposal, Untreated> {
+        propose(&tested(loads).verdict, reach)
+    }
+
+    fn changing(load: LoadedDirection) -> LoadedDirection {
+        LoadedDirection {
+            is_steady: false,
+            ..load
+        }
+    }
+
+    fn at(place: Place, load: LoadedDirection) -> LoadedDirection {
+        let between = "between hop 1 and hop 2".to_owned();
+        LoadedDirection {
+            located: Some(Located { place, between }),
+            ..load
+        }
+    }
+
+    fn down(added_ms: i64, mbps: u64) -> LoadedDirection {
+        loaded(Direction::Down, added_ms, mbps)
+    }
+
+    fn up(added_ms: i64, mbps: u64) -> LoadedDirection {
+        loaded(Direction::Up, added_ms, mbps)
+    }
+
+    #[test]
+    fn each_steady_direction_with_a_queue_is_shaped_below_what_it_carried() {
+        let one = proposed(vec![down(160, 48), up(12, 10)], HERE).unwrap();
+        assert_eq!(one.shaped, [Some(Rate::kbps(44_751)), None]);
+        let both = proposed(vec![down(160, 48), up(240, 10)], HERE).unwrap();
+        assert_eq!(both.shaped[1], Some(Rate::kbps(9_841)));
+        assert!(!both.holds_window);
+    }
+
+    #[test]
+    fn what_is_proposed_is_what_was_advised() {
+        let tested = tested(vec![down(160, 48), up(240, 10)]);
+        let proposal = propose(&tested.verdict, HERE).unwrap();
+        let Cure::Shaper { down, up, .. } = tested.verdict.advice[0].cure else {
+            panic!("{:?}", tested.verdict.advice);
+        };
+        assert_eq!(proposal.shaped, [down, up]);
+    }
+
+    #[test]
+    fn downloads_over_a_changing_path_are_held_by_their_window() {
+        let proposal = proposed(vec![changing(down(4_000, 3)), up(9, 10)], HERE).unwrap();
+        assert!(proposal.holds_window);
+        assert_eq!(
+            (proposal.shaped, proposal.followed),
+            ([None; 2], [false; 2])
+        );
+    }
+
+    #[test]
+    fn an_upload_over_a_changing_path_is_followed_with_its_download_where_that_can_be() {
+        let both = || vec![changing(down(4_000, 3)), changing(up(250, 10))];
+        let proposal = proposed(both(), HERE).unwrap();
+        assert_eq!(proposal.followed, [true, true]);
+        assert!(!proposal.holds_window && proposal.shaped == [None, None]);
+        let from_afar = proposed(both(), Reach::Router).unwrap();
+        assert!(from_afar.holds_window && from_afar.followed == [false, false]);
+        assert!(from_afar.left[0].contains("autorate"), "{from_afar:?}");
+    }
+
+    #[test]
+    fn queues_out_of_reach_are_left_with_the_reason() {
+        let beyond = proposed(vec![at(Place::Beyond, up(240, 10))], HERE).unwrap_err();
+        assert!(
+            beyond.to_string().contains("beyond the access line"),
+            "{beyond}"
+        );
+        // Wi-Fi: this host's shaper reaches its own traffic, the router's reaches nothing.
+        let wifi = || vec![at(Place::LocalNetwork, down(240, 48))];
+        assert_eq!(
+            proposed(wifi(), HERE).unwrap().shaped[0],
+            Some(Rate::kbps(44_751))
+        );
+        let router = proposed(wifi(), Reach::Router).unwrap_err();
+        assert!(router.to_string().contains("access point"), "{router}");
+        let mixed = vec![
+            at(Place::Beyond, down(240, 48)),
+            at(Place::AccessLine, up(240, 10)),
+        ];
+        let mixed = proposed(mixed, HERE).unwrap();
+        assert_eq!(mixed.shaped, [None, Some(Rate::kbps(9_841))]);
+        assert!(mixed.left[0].contains("Nothing on this side"), "{mixed:?}");
+    }
+
+    #[test]
+    fn where_nothing_helps_it_is_said_why() {
+        let healthy = proposed(vec![down(4, 50), up(9, 10)], HERE);
+        assert!(matches!(healthy, Err(Untreated::Healthy(_))));
+        let changing = proposed(vec![down(4, 50), changing(up(250, 10))], Reach::Router);
+        assert!(changing.unwrap_err().to_string().contains("autorate"));
+        assert_eq!(proposed(Vec::new(), HERE), Err(Untreated::Unloaded));
+        let doubted = doubted(vec![down(160, 48)], &["datagrams left late"]);
+        let said = propose(&doubted.verdict, HERE).unwrap_err().to_string();
+        assert!(said.contains("datagrams left late"), "{said}");
+    }
+}

@@ -1,0 +1,219 @@
+//! A plan for systemd-networkd (systemd.network(5), systemd.netdev(5)).
+//!
+//! networkd shapes what leaves a device: `[CAKE]`, or `[HierarchyTokenBucket]` with a class and `[FairQueueingControlledDelay]`. It makes the IFB device
+//! and shapes what leaves that, but has no setting for the filter that sends arriving packets there: two `tc` commands are left, which are told
+//! with it as a unit.
+
+use crate::plan::{Device, Plan, Qdisc};
+use crate::tc::{self, Change};
+use unbloat_units::{Cells, Direction, Framing, Rate};
+
+/// A file, and where it belongs.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct File {
+    pub path: String,
+    pub text: String,
+}
+
+/// What networkd cannot do.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum NetworkdError {
+    #[error("networkd cannot start a user-space shaper; run unbloat sqm apply --hold as a service")]
+    OwnCake,
+    #[error("networkd has no size tables for HTB; on ATM use cake or unbloat sqm apply")]
+    SizeTable,
+}
+
+/// The files of a plan.
+///
+/// networkd takes the first .network file that matches a device and no other, so one of ours would take the device's addresses away, or
+/// never be read. What shapes the device is a drop-in of the file that it has: `of_device` is that file's path, as `networkctl status`
+/// tells it; without, the drop-in's folder is called `FILE.network.d`, to be named after it.
+pub fn files(plan: &Plan, of_device: Option<&str>) -> Result<Vec<File>, NetworkdError> {
+    match plan.qdisc {
+        Qdisc::OwnCake => return Err(NetworkdError::OwnCake),
+        Qdisc::Cake => {}
+        _ if plan.framing != Framing::NONE => return Err(NetworkdError::SizeTable),
+        _ => {}
+    }
+    let mut files = Vec::new();
+    if let Some(rate) = plan.up {
+        files.push(drop_in(plan, of_device, rate));
+    }
+    if let Some(rate) = plan.down {
+        let ifb = plan.device.ifb();
+        files.push(File {
+            path: format!("/etc/systemd/network/50-unbloat-{ifb}.netdev"),
+            text: format!("[NetDev]\nName={ifb}\nKind=ifb\n"),
+        });
+        files.push(network(plan, &ifb, rate));
+        files.push(redirection(plan));
+    }
+    Ok(files)
+}
+
+fn drop_in(plan: &Plan, of_device: Option<&str>, rate: Rate) -> File {
+    let name = of_device.and_then(|path| path.rsplit('/').next());
+    File {
+        path: format!(
+            "/etc/systemd/network/{}.d/50-unbloat.conf",
+            name.unwrap_or("FILE.network")
+        ),
+        text: body(plan, Direction::Up, rate),
+    }
+}
+
+/// Of the IFB device, which nobody else configures.
+fn network(plan: &Plan, ifb: &Device, rate: Rate) -> File {
+    let body = body(plan, Direction::Down, rate);
+    File {
+        path: format!("/etc/systemd/network/50-unbloat-{ifb}.network"),
+        text: format!("[Match]\nName={ifb}\n\n{body}"),
+    }
+}
+
+fn body(plan: &Plan, direction: Direction, rate: Rate) -> String {
+    match plan.qdisc {
+        Qdisc::Cake => cake(plan, direction, rate),
+        _ => htb(plan, rate),
+    }
+}
+
+/// networkd writes rates in decimal units.
+fn cake(plan: &Plan, direction: Direction, rate: Rate) -> String {
+    let wash = match direction {
+        Direction::Down => "Wash=yes\n",
+        Direction::Up => "Wash=no\n",
+    };
+    let nat = if plan.nat { "yes" } else { "no" };
+    let framing = match plan.framing {
+        Framing::NONE => "UseRawPacketSize=yes\n".to_owned(),
+        framing => {
+            let cells = match framing.cells {
+                Cells::None => "none",
+                Cells::Atm => "atm",
+                Cells::Ptm => "ptm",
+            };
+            let mpu = match framing.minimum_bytes {
+                0 => String::new(),
+                mpu => format!("MPUBytes={mpu}\n"),
+            };
+            let overhead = framing.overhead_bytes;
+            format!("CompensationMode={cells}\nOverheadBytes={overhead}\n{mpu}")
+        }
+    };
+    format!(
+        "[CAKE]\nParent=root\nBandwidth={}\nPriorityQueueingPreset=besteffort\nNAT={nat}\n{wash}{framing}",
+        rate.as_bps()
+    )
+}
+
+fn htb(plan: &Plan, rate: Rate) -> String {
+    let speed = rate.as_bps();
+    let leaf = match plan.qdisc {
+        Qdisc::FqCodel => format!(
+            "[FairQueueingControlledDelay]\nParent=1:1\nHandle=0110\nTargetSec={}us\nECN=yes\n",
+            tc::target(rate).as_us()
+        ),
+        _ => format!(
+            "[BFIFO]\nParent=1:1\nHandle=0110\nLimitBytes={}\n",
+            tc::fifo_bytes(rate)
+        ),
+    };
+    format!(
+        "[HierarchyTokenBucket]\nParent=root\nHandle=0001\nDefaultClass=1\n\n\
+         [HierarchyTokenBucketClass]\nParent=root\nClassId=1:1\nRate={speed}\nCeilRate={speed}\n\n{leaf}"
+    )
+}
+
+fn redirection(plan: &Plan) -> File {
+    let device = &plan.device;
+    let changes = tc::changes(plan);
+    let ours = changes
+        .iter()
+        .filter(|change| matches!(change, Change::Split(_) | Change::Redirect(_)));
+    let starts: String = ours
+        .flat_map(Change::words)
+        .map(|words| format!("ExecStart=/usr/bin/env {}\n", words.join(" ")))
+        .collect();
+    File {
+        path: format!(
+            "/etc/systemd/system/unbloat-ingress-{}.service",
+            unit(device)
+        ),
+        text: format!(
+            "[Unit]\nDescription=Send what arrives at {device} to its shaper\n\
+             BindsTo=sys-subsystem-net-devices-{0}.device sys-subsystem-net-devices-{1}.device\n\
+             After=sys-subsystem-net-devices-{0}.device sys-subsystem-net-devices-{1}.device\n\n\
+             [Service]\nType=oneshot\nRemainAfterExit=yes\n{starts}\
+             ExecStop=/usr/bin/env tc qdisc del dev {device} ingress\n\n\
+             [Install]\nWantedBy=multi-user.target\n",
+            unit(device),
+            unit(&device.ifb())
+        ),
+    }
+}
+
+/// As systemd-escape(1) writes it.
+fn unit(device: &Device) -> String {
+    let escaped = |c: char| match c {
+        c if c.is_ascii_alphanumeric() || "_.:".contains(c) => c.to_string(),
+        other => format!("\\x{:02x}", u32::from(other)),
+    };
+    device.as_str().chars().map(escaped).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn plan(qdisc: Qdisc, framing: Framing) -> Plan {
+        let rates = [Some(Rate::mbps(19)), Some(Rate::mbps(1))];
+        Plan::new("pppoe-wan".parse().unwrap(), rates, framing, qdisc).unwrap()
+    }
+
+    #[test]
+    fn cake_is_networkds_own_and_the_redirection_is_a_unit() {
+        let of_device = Some("/run/systemd/network/10-netplan-wan.network");
+        let files = files(&plan(Qdisc::Cake, Framing::ATM), of_device).unwrap();
+        let paths: Vec<&str> = files.iter().map(|f| f.path.as_str()).collect();
+        assert_eq!(
+            paths,
+            [
+                "/etc/systemd/network/10-netplan-wan.network.d/50-unbloat.conf",
+                "/etc/systemd/network/50-unbloat-ifb4pppoe-wan.netdev",
+                "/etc/systemd/network/50-unbloat-ifb4pppoe-wan.network",
+                "/etc/systemd/system/unbloat-ingress-pppoe\\x2dwan.service",
+            ]
+        );
+        assert!(files[0].text.contains("Bandwidth=1000000\n"));
+        assert!(
+            files[0]
+                .text
+                .contains("CompensationMode=atm\nOverheadBytes=44\n")
+        );
+        assert!(files[3].text.contains("redirect dev ifb4pppoe-wan\n"));
+    }
+
+    #[test]
+    fn what_networkd_cannot_do_is_said() {
+        let own = files(&plan(Qdisc::OwnCake, Framing::NONE), None);
+        assert_eq!(own, Err(NetworkdError::OwnCake));
+        let atm = files(&plan(Qdisc::FqCodel, Framing::ATM), None);
+        assert_eq!(atm, Err(NetworkdError::SizeTable));
+        assert!(files(&plan(Qdisc::FqCodel, Framing::NONE), None).is_ok());
+    }
+
+    #[test]
+    fn no_file_of_ours_is_the_device_s_whole_configuration() {
+        for of_device in [None, Some("/etc/systemd/network/wan.network")] {
+            for qdisc in [Qdisc::Cake, Qdisc::FqCodel] {
+                let files = files(&plan(qdisc, Framing::NONE), of_device).unwrap();
+                let matching = files.iter().filter(|file| file.text.contains("[Match]"));
+                let mut texts = matching.map(|file| file.text.as_str());
+                assert!(texts.all(|text| text.contains("Name=ifb4pppoe-wan\n")));
+                assert!(files[0].path.ends_with(".network.d/50-unbloat.conf"));
+            }
+        }
+    }
+}

@@ -1,0 +1,66 @@
+//! What can go wrong.
+
+use crate::resource::Resource;
+use std::io;
+use std::path::PathBuf;
+
+#[derive(Debug, thiserror::Error)]
+pub enum UndoError {
+    #[error("{resource}: in use by process {pid} ({command}); stop it first or wait until it ends")]
+    Taken {
+        resource: Resource,
+        pid: u32,
+        command: String,
+    },
+    #[error("{resource}: permanently changed by \"{command}\"; remove that change first")]
+    Kept { resource: Resource, command: String },
+    #[error("{}: {source}; changing this host needs root", path.display())]
+    Folder { path: PathBuf, source: io::Error },
+    #[error("{}: {source}", path.display())]
+    File { path: PathBuf, source: io::Error },
+    #[error(
+        "{}: cannot read line {line} ({source}); undo manually what the file lists, then remove the file",
+        path.display()
+    )]
+    Journal {
+        path: PathBuf,
+        line: usize,
+        source: serde_json::Error,
+    },
+    #[error(
+        "{}: {why}, so its steps are not executed; undo manually what the file lists, then remove it",
+        path.display()
+    )]
+    Foreign { path: PathBuf, why: &'static str },
+    #[error(
+        "{}: written by a newer unbloat (version {version}); undo it with that version",
+        path.display()
+    )]
+    Newer { path: PathBuf, version: u32 },
+    #[error("{}: too long to be an unbloat journal; remove it", path.display())]
+    TooLong { path: PathBuf },
+    #[error("there is no device \"{device}\"; `ip link` lists them")]
+    NoDevice { device: String },
+    #[error("there is already a device \"{device}\"; remove it (ip link del) if it is not in use")]
+    DeviceExists { device: String },
+    #[error(
+        "{device} has a queue discipline \"{kind}\" that cannot be restored exactly; remove it first (tc qdisc del dev {device} {place})"
+    )]
+    CannotSave {
+        device: String,
+        kind: String,
+        place: &'static str,
+    },
+    #[error("{}: not a setting that can be restored", path.display())]
+    NoSetting { path: PathBuf },
+    #[error("cannot read the kernel's tables: {0}")]
+    Kernel(io::Error),
+    #[error("cannot start the process that rolls back changes if this one is killed: {0}")]
+    Guard(io::Error),
+    #[error("cannot roll back all changes: {}", said(failures))]
+    NotUndone { failures: Vec<String> },
+}
+
+fn said(failures: &[String]) -> String {
+    failures.join("; ")
+}

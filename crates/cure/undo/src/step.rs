@@ -1,0 +1,386 @@
+//! What is done to a host, as what has to be done to undo it.
+
+use crate::class::{self, Class};
+use crate::discipline::{self, Discipline, INGRESS};
+use crate::error::UndoError;
+use crate::netlink::{DELETE_FILTER, Netlink};
+use serde::{Deserialize, Serialize};
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use unbloat_os::offload::{MERGING, Offload};
+
+/// How one step is undone. A closed list: nothing else is ever run for a journal.
+///
+/// Each may be undone twice, and when it was never done.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Step {
+    /// A link that is about to be made: it is deleted. Where the index is given, only if it has that one.
+    Link { name: String, index: Option<u32> },
+    /// The outgoing queue disciplines of a device: put back as they were.
+    Root {
+        device: String,
+        index: u32,
+        before: Vec<Discipline>,
+    },
+    /// The rates of a device's htb classes, and the disciplines below: put back where they are still there.
+    Classes {
+        device: String,
+        index: u32,
+        before: Vec<Class>,
+        leaves: Vec<Discipline>,
+    },
+    /// `ingress` or `clsact` on a device that had none: taken away, with all filters in it.
+    Ingress { device: String, index: u32 },
+    /// Filters of one priority at one place: taken away.
+    Filters {
+        device: String,
+        index: u32,
+        parent: u32,
+        priority: u16,
+    },
+    /// What makes several packets one on a device: switched on again, as far as it was.
+    Offloads {
+        device: String,
+        index: u32,
+        /// Of journals without `features`.
+        were_on: Vec<Offload>,
+        /// Each switch above is several of these, of which some may have been off.
+        #[serde(default)]
+        features: Vec<u32>,
+    },
+    /// A file of the kernel's that commands here write: the number that it held is written back.
+    Setting { path: PathBuf, before: String },
+    /// A table of nftables: deleted, by `nft`.
+    Table { family: Family, name: String },
+    /// A cgroup: its processes go to the one above, and it is removed.
+    Cgroup { path: PathBuf },
+}
+
+/// Of nftables.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Family {
+    Inet,
+    Ip,
+    Ip6,
+    Netdev,
+    Bridge,
+}
+
+impl Step {
+    /// Before a link of that name is made; there must be none.
+    pub fn link(name: &str) -> Result<Step, UndoError> {
+        let found = open()?.index(name).map_err(UndoError::Kernel)?;
+        match found {
+            None => Ok(Step::Link {
+                name: name.to_owned(),
+                index: None,
+            }),
+            Some(_) => Err(UndoError::DeviceExists {
+                device: name.to_owned(),
+            }),
+        }
+    }
+
+    /// Before the root discipline of a device is replaced.
+    pub fn root(device: &str) -> Result<Step, UndoError> {
+        let netlink = open()?;
+        let index = index(&netlink, device)?;
+        Ok(Step::Root {
+            before: discipline::outgoing(&netlink, device, index)?,
+            device: device.to_owned(),
+            index,
+        })
+    }
+
+    /// Before rates of a device's htb classes are changed, or limits of disciplines below.
+    pub fn classes(device: &str) -> Result<Step, UndoError> {
+        let netlink = open()?;
+        let index = index(&netlink, device)?;
+        Ok(Step::Classes {
+            before: class::on(&netlink, index).map_err(UndoError::Kernel)?,
+            leaves: discipline::leaves(&netlink, index).map_err(UndoError::Kernel)?,
+            device: device.to_owned(),
+            index,
+        })
+    }
+
+    /// Before an ingress or clsact discipline is added to a device; there must be none.
+    pub fn ingress(device: &str) -> Result<Step, UndoError> {
+        let netlink = open()?;
+        let index = index(&netlink, device)?;
+        let device = device.to_owned();
+        let found = discipline::incoming(&netlink, index).map_err(UndoError::Kernel)?;
+        match found {
+            None => Ok(Step::Ingress { device, index }),
+            Some(kind) => Err(UndoError::CannotSave {
+                device,
+                kind,
+                place: "ingress",
+            }),
+        }
+    }
+
+    /// Before filters of a priority that nobody else uses there are added.
+    pub fn filters(device: &str, parent: u32, priority: u16) -> Result<Step, UndoError> {
+        Ok(Step::Filters {
+            index: index(&open()?, device)?,
+            device: device.to_owned(),
+            parent,
+            priority,
+        })
+    }
+
+    /// Before what makes several packets one is switched off on a device.
+    pub fn offloads(device: &str) -> Result<Step, UndoError> {
+        let index = index(&open()?, device)?;
+        let mut were_on = Vec::new();
+        for offload in MERGING {
+            if offload.is_on(device).map_err(UndoError::Kernel)? {
+                were_on.push(offload);
+            }
+        }
+        Ok(Step::Offloads {
+            features: unbloat_os::offload::features(device).map_err(UndoError::Kernel)?,
+            device: device.to_owned(),
+            index,
+            were_on,
+        })
+    }
+
+    /// Before a limit of a driver's ring (BQL), or the sockets' mark of what they hold unsent, is written.
+    pub fn setting(path: &Path) -> Result<Step, UndoError> {
+        if !is_setting(path) {
+            let path = path.to_owned();
+            return Err(UndoError::NoSetting { path });
+        }
+        let before = fs::read_to_string(path).map_err(|source| UndoError::File {
+            path: path.to_owned(),
+            source,
+        })?;
+        Ok(Step::Setting {
+            path: path.to_owned(),
+            before: before.trim_end().to_owned(),
+        })
+    }
+
+    /// Undoes it; what is there no longer needs no undoing.
+    pub(crate) fn undo(&self, netlink: &Netlink) -> io::Result<()> {
+        match self {
+            Step::Link { name, index } => match netlink.index(name)? {
+                Some(found) if index.is_none_or(|index| index == found) => {
+                    netlink.delete_link(found)
+                }
+                _ => Ok(()),
+            },
+            Step::Root { index, before, .. } => match netlink.name(*index)? {
+                Some(_) => discipline::restore(netlink, *index, before),
+                None => Ok(()),
+            },
+            Step::Classes {
+                index,
+                before,
+                leaves,
+                ..
+            } => match netlink.name(*index)? {
+                Some(_) => class::restore(netlink, *index, before)
+                    .and_then(|()| discipline::change_back(netlink, *index, leaves)),
+                None => Ok(()),
+            },
+            Step::Ingress { index, .. } => discipline::delete(netlink, *index, INGRESS),
+            Step::Filters {
+                index,
+                parent,
+                priority,
+                ..
+            } => delete_filters(netlink, *index, *parent, *priority),
+            // Renamed, perhaps.
+            Step::Offloads {
+                index,
+                were_on,
+                features,
+                ..
+            } => match netlink.name(*index)? {
+                Some(name) => {
+                    were_on.iter().try_for_each(|it| it.set(&name, true))?;
+                    unbloat_os::offload::set_features(&name, features)
+                }
+                None => Ok(()),
+            },
+            Step::Setting { path, before } => write_back(path, before),
+            Step::Table { family, name } => delete_table(*family, name),
+            Step::Cgroup { path } => remove_cgroup(path),
+        }
+    }
+
+    /// For messages.
+    pub(crate) fn name(&self) -> String {
+        match self {
+            Step::Link { name, .. } => format!("link {}", name.escape_debug()),
+            Step::Root { device, .. } => format!("qdiscs of {}", device.escape_debug()),
+            Step::Classes { device, .. } => format!("classes of {}", device.escape_debug()),
+            Step::Ingress { device, .. } => format!("ingress of {}", device.escape_debug()),
+            Step::Filters { device, .. } => format!("filters of {}", device.escape_debug()),
+            Step::Offloads { device, .. } => format!("offloads of {}", device.escape_debug()),
+            Step::Setting { path, .. } | Step::Cgroup { path } => {
+                path.to_string_lossy().escape_debug().to_string()
+            }
+            Step::Table { name, .. } => format!("nftables table {}", name.escape_debug()),
+        }
+    }
+}
+
+/// Whether a device has the name.
+pub fn is_device(name: &str) -> Result<bool, UndoError> {
+    let found = open()?.index(name).map_err(UndoError::Kernel)?;
+    Ok(found.is_some())
+}
+
+/// A device's index, and the disciplines that it has now at its root and below.
+pub fn outgoing(device: &str) -> Result<(u32, Vec<Discipline>), UndoError> {
+    let netlink = open()?;
+    let index = index(&netlink, device)?;
+    let all = discipline::on(&netlink, index).map_err(UndoError::Kernel)?;
+    let out = all.into_iter().filter(|d| d.parent != INGRESS);
+    Ok((index, out.collect()))
+}
+
+fn open() -> Result<Netlink, UndoError> {
+    Netlink::open().map_err(UndoError::Kernel)
+}
+
+fn index(netlink: &Netlink, device: &str) -> Result<u32, UndoError> {
+    let found = netlink.index(device).map_err(UndoError::Kernel)?;
+    found.ok_or_else(|| UndoError::NoDevice {
+        device: device.to_owned(),
+    })
+}
+
+/// Those that commands here write, and nothing else: among what is below /proc/sys are names of programs that the kernel runs.
+pub(crate) fn is_setting(path: &Path) -> bool {
+    let Some(path) = path.to_str() else {
+        return false;
+    };
+    let ring = || {
+        let mut parts = path.strip_prefix("/sys/class/net/")?.split('/');
+        let (device, queues, queue) = (parts.next()?, parts.next()?, parts.next()?);
+        let is_name = !device.is_empty() && device != "." && device != "..";
+        let number = queue.strip_prefix("tx-")?;
+        let is_queue = queues == "queues" && is_number(number);
+        let rest = parts.eq(["byte_queue_limits", "limit_max"]);
+        Some(is_name && is_queue && rest)
+    };
+    path == "/proc/sys/net/ipv4/tcp_notsent_lowat" || ring().unwrap_or(false)
+}
+
+fn is_number(text: &str) -> bool {
+    !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit())
+}
+
+fn delete_filters(netlink: &Netlink, index: u32, parent: u32, priority: u16) -> io::Result<()> {
+    let info = u32::from(priority) << 16;
+    match netlink.tell(DELETE_FILTER, &discipline::fixed(index, parent, info)) {
+        Err(error) if discipline::is_absent(&error) => Ok(()),
+        told => told,
+    }
+}
+
+fn write_back(path: &Path, before: &str) -> io::Result<()> {
+    if !is_setting(path) || !is_number(before.trim()) {
+        return Err(io::ErrorKind::InvalidInput.into());
+    }
+    match fs::write(path, before) {
+        // With its device or module.
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
+        written => written,
+    }
+}
+
+fn delete_table(family: Family, name: &str) -> io::Result<()> {
+    let family = match family {
+        Family::Inet => "inet",
+        Family::Ip => "ip",
+        Family::Ip6 => "ip6",
+        Family::Netdev => "netdev",
+        Family::Bridge => "bridge",
+    };
+    // nft joins its arguments and reads them as its language.
+    let is_plain = |c: char| c.is_ascii_alphanumeric() || c == '_';
+    if name.is_empty() || !name.chars().all(is_plain) {
+        return Err(io::ErrorKind::InvalidInput.into());
+    }
+    let nft = |verb: &str| {
+        let mut command = Command::new("nft");
+        command.args([verb, "table", family, name]).output()
+    };
+    if !nft("list")?.status.success() {
+        return Ok(());
+    }
+    let deleted = nft("delete")?;
+    match deleted.status.success() {
+        true => Ok(()),
+        false => Err(io::Error::other(
+            String::from_utf8_lossy(&deleted.stderr).trim().to_owned(),
+        )),
+    }
+}
+
+fn remove_cgroup(path: &Path) -> io::Result<()> {
+    const PROCESSES: &str = "cgroup.procs";
+    if !path.starts_with("/sys/fs/cgroup") || !path.join(PROCESSES).exists() {
+        return Ok(());
+    }
+    let above = path.parent().unwrap_or(path).join(PROCESSES);
+    for pid in fs::read_to_string(path.join(PROCESSES))?.lines() {
+        // It may have ended meanwhile.
+        let _ = fs::write(&above, pid);
+    }
+    match fs::remove_dir(path) {
+        Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
+        _ => Ok(()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_settings_of_the_kernel_are_settings() {
+        for path in [
+            "/etc/passwd",
+            "/proc/sys/../../etc/passwd",
+            "/sysx/a",
+            "sys/a",
+            "/proc/sys/kernel/core_pattern",
+            "/proc/sys/kernel/modprobe",
+            "/proc/sys/net/ipv4/../../kernel/modprobe",
+            "/proc/sys/net/ipv4/tcp_notsent_lowat/",
+            "/sys/kernel/uevent_helper",
+            "/sys/class/net/../queues/tx-0/byte_queue_limits/limit_max",
+            "/sys/class/net/eth0/queues/tx-0/../../../limit_max",
+            "/sys/class/net/eth0/queues/tx-../byte_queue_limits/limit_max",
+            "/sys/class/net/eth0/queues/tx-0/byte_queue_limits/limit_max/x",
+        ] {
+            assert!(Step::setting(Path::new(path)).is_err(), "{path}");
+            assert!(write_back(Path::new(path), "1").is_err(), "{path}");
+        }
+        let mark = Path::new("/proc/sys/net/ipv4/tcp_notsent_lowat");
+        let step = Step::setting(mark).unwrap();
+        assert!(matches!(step, Step::Setting { before, .. } if is_number(before.trim())));
+        assert!(write_back(mark, "|/bin/sh").is_err());
+        assert!(is_setting(Path::new(
+            "/sys/class/net/eth0.5/queues/tx-12/byte_queue_limits/limit_max"
+        )));
+    }
+
+    #[test]
+    fn a_table_with_a_name_in_nfts_language_is_refused() {
+        for name in ["", "a; flush ruleset", "a b", "{", "a\nb"] {
+            assert!(delete_table(Family::Inet, name).is_err(), "{name}");
+        }
+    }
+}

@@ -1,0 +1,32 @@
+//! What can go wrong.
+
+use std::io;
+use std::path::PathBuf;
+use unbloat_undo::UndoError;
+
+#[derive(Debug, thiserror::Error)]
+pub enum UplinkError {
+    #[error(transparent)]
+    Undo(#[from] UndoError),
+    #[error("cannot run tc ({0}); install iproute2")]
+    NoTc(io::Error),
+    #[error("tc {words}: {said}")]
+    Tc { words: String, said: String },
+    #[error("{device}: cannot set the rate: {source}")]
+    Rate { device: String, source: io::Error },
+    #[error("there is no interface {device:?}; `ip link` lists them")]
+    NoDevice { device: String },
+    #[error("{}: {source}", path.display())]
+    File { path: PathBuf, source: io::Error },
+    #[error(
+        "unknown source {text:?}; use delay, modem:PATH or bsr:PATH, where PATH is a socket, a pipe or a file"
+    )]
+    NoSource { text: String },
+    #[error("{device}: cannot observe its packets: {source}")]
+    Tap {
+        device: String,
+        source: Box<dyn std::error::Error + Send + Sync>,
+    },
+    #[error("{text:?} has no such limit: {why}")]
+    NoLimit { text: String, why: &'static str },
+}

@@ -1,0 +1,34 @@
+//! What came of a run, whoever ran it: the simulator, or the lab.
+
+use crate::outcome::record::{FlowRecord, LayerSample, PathRecord, Sample, WindowSample};
+use unbloat_units::{Bytes, Time};
+use unbloat_workload::Metric;
+
+/// What came of a run.
+#[derive(Clone, Debug)]
+pub struct Outcomes {
+    /// Downlink, then uplink. Over several hops a packet's waits are the sums over those, told when it arrives.
+    pub paths: [PathRecord; 2],
+    /// Each hop of both directions in the order in which packets meet them, where a direction has more than one.
+    pub hops: [Vec<PathRecord>; 2],
+    /// In the order of the experiment's flows.
+    pub flows: Vec<FlowOutcome>,
+    pub samples: Vec<Sample>,
+    pub layers: Vec<LayerSample>,
+    pub windows: Vec<WindowSample>,
+    /// Packets that were under way when the run ended.
+    pub under_way: u64,
+    pub under_way_bytes: Bytes,
+    /// Tasks that were done.
+    pub tasks: u64,
+    pub end: Time,
+    pub warm_at: Time,
+}
+
+#[derive(Clone, Debug)]
+pub struct FlowOutcome {
+    pub name: String,
+    pub record: FlowRecord,
+    /// As the workload tells them.
+    pub metrics: Vec<Metric>,
+}

@@ -1,0 +1,201 @@
+//! What is kept of a run: counts, distributions and, if asked for, series.
+
+use unbloat_link::Place;
+use unbloat_qdisc::{Event, Reason};
+use unbloat_stats::LogHistogram;
+use unbloat_tcp::congestion::State;
+use unbloat_units::{Bytes, Delta, Time};
+
+/// One direction of the path. Distributions and rates leave out the warm-up, counts of packets do not.
+#[derive(Clone, Debug)]
+pub struct PathRecord {
+    warm_at: Time,
+    pub offered_packets: u64,
+    pub offered_bytes: Bytes,
+    pub delivered_packets: u64,
+    pub delivered_bytes: Bytes,
+    /// Delivered after the warm-up.
+    pub warm_bytes: Bytes,
+    pub dropped_packets: u64,
+    pub dropped_bytes: Bytes,
+    /// By [`Reason`], after the warm-up.
+    pub drops: [u64; Reason::ALL.len()],
+    pub marks: [u64; Reason::ALL.len()],
+    /// Waits in ms by [`Place`].
+    waits: [Waits; Place::ALL.len()],
+}
+
+/// Waits at one place.
+#[derive(Clone, Debug, Default)]
+pub struct Waits {
+    pub ms: LogHistogram,
+    sum: f64,
+    pub max: Delta,
+}
+
+impl Waits {
+    pub fn mean_ms(&self) -> Option<f64> {
+        let count = self.ms.count();
+        (count > 0).then(|| self.sum / count as f64)
+    }
+}
+
+impl PathRecord {
+    pub fn new(warm_at: Time) -> PathRecord {
+        PathRecord {
+            warm_at,
+            offered_packets: 0,
+            offered_bytes: Bytes::ZERO,
+            delivered_packets: 0,
+            delivered_bytes: Bytes::ZERO,
+            warm_bytes: Bytes::ZERO,
+            dropped_packets: 0,
+            dropped_bytes: Bytes::ZERO,
+            drops: [0; Reason::ALL.len()],
+            marks: [0; Reason::ALL.len()],
+            waits: Default::default(),
+        }
+    }
+
+    /// Waits at a place, if any packet ever waited there.
+    pub fn waits(&self, place: Place) -> Option<&Waits> {
+        let waits = &self.waits[place as usize];
+        (!waits.ms.is_empty()).then_some(waits)
+    }
+
+    /// Leaves out what was told of a place: it is better known from elsewhere.
+    pub fn forget_waits(&mut self, place: Place) {
+        self.waits[place as usize] = Waits::default();
+    }
+
+    #[inline]
+    pub fn offered(&mut self, bytes: Bytes) {
+        self.offered_packets += 1;
+        self.offered_bytes += bytes;
+    }
+
+    #[inline]
+    pub fn delivered(&mut self, at: Time, bytes: Bytes) {
+        self.delivered_packets += 1;
+        self.delivered_bytes += bytes;
+        if at >= self.warm_at {
+            self.warm_bytes += bytes;
+        }
+    }
+
+    #[inline]
+    pub fn waited(&mut self, at: Time, place: Place, wait: Delta) {
+        if at >= self.warm_at {
+            let waits = &mut self.waits[place as usize];
+            let ms = wait.as_ms();
+            waits.ms.record(ms);
+            waits.sum += ms;
+            waits.max = waits.max.max(wait);
+        }
+    }
+
+    pub fn event(&mut self, at: Time, event: &Event) {
+        let is_warm = u64::from(at >= self.warm_at);
+        match event {
+            Event::Dropped { packet, reason } => {
+                self.dropped_packets += 1;
+                self.dropped_bytes += packet.len.bytes();
+                self.drops[*reason as usize] += is_warm;
+            }
+            Event::Marked { reason, .. } => self.marks[*reason as usize] += is_warm,
+        }
+    }
+}
+
+/// One flow: what its senders saw, downlink and uplink together.
+#[derive(Clone, Debug, Default)]
+pub struct FlowRecord {
+    warm_at: Time,
+    /// Round-trip times of data that was sent once, in ms, after the warm-up.
+    pub rtt_ms: LogHistogram,
+    pub rtt_sum_ms: f64,
+    pub segments: u64,
+    pub retransmissions: u64,
+    pub timeouts: u64,
+    /// Timeouts that broke off a recovery: the undesired slow starts of Huang et al., SIGCOMM 2013, section 5.2. Known of simulated
+    /// senders only.
+    pub timeouts_in_recovery: Option<u64>,
+    pub connections: u64,
+}
+
+impl FlowRecord {
+    pub fn new(warm_at: Time) -> FlowRecord {
+        FlowRecord {
+            warm_at,
+            ..FlowRecord::default()
+        }
+    }
+
+    /// A round trip of data that was sent once.
+    #[inline]
+    pub fn rtt(&mut self, at: Time, rtt: Delta) {
+        if at >= self.warm_at {
+            let ms = rtt.as_ms();
+            self.rtt_ms.record(ms);
+            self.rtt_sum_ms += ms;
+        }
+    }
+
+    /// A round trip that so many segments shared, as far as is known.
+    pub fn rtts(&mut self, at: Time, rtt: Delta, segments: u64) {
+        if at >= self.warm_at && segments > 0 {
+            let ms = rtt.as_ms();
+            self.rtt_ms.record_n(ms, segments);
+            self.rtt_sum_ms += ms * segments as f64;
+        }
+    }
+}
+
+impl unbloat_tcp::Observer for FlowRecord {
+    #[inline]
+    fn event(&mut self, now: Time, event: unbloat_tcp::Event) {
+        match event {
+            unbloat_tcp::Event::Rtt { sample, .. } => self.rtt(now, sample),
+            unbloat_tcp::Event::Retransmission { .. } => self.retransmissions += 1,
+            unbloat_tcp::Event::Timeout { .. } => self.timeouts += 1,
+            unbloat_tcp::Event::State { from, to } => {
+                let broke_off = from == State::Recovery && to == State::Loss;
+                *self.timeouts_in_recovery.get_or_insert(0) += u64::from(broke_off);
+            }
+            _ => {}
+        }
+    }
+}
+
+/// The state of the path and of one sender at one moment.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Sample {
+    pub at: Time,
+    /// In both directions, all elements together.
+    pub queue_bytes: [Bytes; 2],
+    pub queue_packets: [u32; 2],
+}
+
+/// What waited at one place at one moment.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct LayerSample {
+    pub at: Time,
+    /// 0 for the downlink, 1 for the uplink.
+    pub direction: u8,
+    /// Number of the hop, from 1 for the first that packets meet.
+    pub hop: u8,
+    pub place: Place,
+    pub bytes: Bytes,
+    pub packets: u32,
+}
+
+/// The state of one sender at one moment.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct WindowSample {
+    pub at: Time,
+    pub flow: u32,
+    pub conn: u32,
+    pub cwnd_bytes: Bytes,
+    pub in_flight_bytes: Bytes,
+    pub srtt: Delta,
+}

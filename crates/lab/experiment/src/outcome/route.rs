@@ -1,0 +1,234 @@
+//! One direction of the network: a hop, or several in a row, each with a record of its own.
+
+use crate::outcome::record::PathRecord;
+use crate::scenario::Hop;
+use fastrand::Rng;
+use std::collections::VecDeque;
+use unbloat_link::{AnyElement, Element, Output, Path, Place};
+use unbloat_qdisc::{Backlog, Event, Observer, Packet};
+use unbloat_units::{Delta, Rate, Time};
+
+/// What packets meet in one direction.
+pub struct Route {
+    hops: Vec<Path>,
+    /// What of several hops is to be told apart; a single one has nothing to tell but the whole.
+    parts: Option<Parts>,
+}
+
+struct Parts {
+    records: Vec<PathRecord>,
+    /// How long packets under way have waited so far at each place, by their handles.
+    waits: Vec<Waits>,
+    /// Packets between one hop and the next.
+    passing: VecDeque<(Time, Packet)>,
+}
+
+type Waits = [Option<Delta>; Place::ALL.len()];
+
+impl Route {
+    pub fn new(hops: &[Hop], start: Time, warm_at: Time, rng: &mut Rng) -> Route {
+        let parts = || Parts {
+            records: vec![PathRecord::new(warm_at); hops.len()],
+            waits: Vec::new(),
+            passing: VecDeque::new(),
+        };
+        let paths = hops.iter().map(|hop| Path::build(hop, start, rng));
+        Route {
+            hops: paths.collect(),
+            parts: (hops.len() > 1).then(parts),
+        }
+    }
+
+    /// The phone is where this route ends and the other begins.
+    pub fn share_radio(&mut self, back: &mut Route) {
+        if let (Some(last), Some(first)) = (self.hops.last_mut(), back.hops.first_mut()) {
+            last.share_radio(first);
+        }
+    }
+
+    pub fn hops(&self) -> usize {
+        self.hops.len()
+    }
+
+    /// Whether the layers of the sending device are told apart.
+    pub fn begins_with_device(&self) -> bool {
+        let mut elements = self.hops.iter().take(1).flat_map(Path::elements);
+        elements.any(|one| matches!(one, AnyElement::Device(_) | AnyElement::LteUplink(_)))
+    }
+
+    /// Has the shaper of a hop, from 0, go on at another rate. Returns whether there is one.
+    pub fn set_rate(&mut self, hop: usize, now: Time, rate: Rate, out: &mut impl Output) -> bool {
+        let Some(path) = self.hops.get_mut(hop) else {
+            return false;
+        };
+        let Some(parts) = &mut self.parts else {
+            return path.set_rate(now, rate, out);
+        };
+        parts.advance(&mut self.hops, now, out);
+        let is_last = hop + 1 == self.hops.len();
+        let mut relay = parts.relay(hop, is_last, out);
+        let is_shaped = self.hops[hop].set_rate(now, rate, &mut relay);
+        parts.advance(&mut self.hops, now, out);
+        is_shaped
+    }
+
+    /// Tells what stands at each place of each hop.
+    pub fn each_layer(&self, mut tell: impl FnMut(u8, Place, Backlog)) {
+        for (hop, number) in self.hops.iter().zip(1..) {
+            hop.each_layer(&mut |place, backlog| tell(number, place, backlog));
+        }
+    }
+
+    /// Of each hop, if there are several.
+    pub fn into_records(self) -> Vec<PathRecord> {
+        self.parts.map_or_else(Vec::new, |parts| parts.records)
+    }
+}
+
+/// What leaves one hop enters the next at that very time; a packet's waits at several hops are told as their sums, when it leaves.
+impl Element for Route {
+    #[inline]
+    fn next_at(&self) -> Option<Time> {
+        match &self.hops[..] {
+            [only] => only.next_at(),
+            several => several.iter().filter_map(Element::next_at).min(),
+        }
+    }
+
+    #[inline]
+    fn accept(&mut self, now: Time, packet: Packet, out: &mut impl Output) {
+        match (&mut self.hops[..], &mut self.parts) {
+            ([only], _) => only.accept(now, packet, out),
+            (hops, Some(parts)) => {
+                parts.pass(hops, 0, now, packet, out);
+                parts.advance(hops, now, out);
+            }
+            _ => out.deliver(now, packet),
+        }
+    }
+
+    #[inline]
+    fn advance(&mut self, now: Time, out: &mut impl Output) {
+        match (&mut self.hops[..], &mut self.parts) {
+            ([only], _) => only.advance(now, out),
+            (hops, Some(parts)) => parts.advance(hops, now, out),
+            _ => {}
+        }
+    }
+
+    fn backlog(&self) -> Backlog {
+        let hops = self.hops.iter().map(Element::backlog);
+        hops.fold(Backlog::default(), |sum, one| Backlog {
+            packets: sum.packets + one.packets,
+            bytes: sum.bytes + one.bytes,
+        })
+    }
+
+    fn latency(&self) -> Delta {
+        self.hops
+            .iter()
+            .fold(Delta::ZERO, |sum, hop| sum + hop.latency())
+    }
+
+    fn is_watched(&self) -> bool {
+        self.hops.iter().any(Element::is_watched)
+    }
+}
+
+impl Parts {
+    /// Lets a packet enter a hop.
+    fn pass(
+        &mut self,
+        hops: &mut [Path],
+        hop: usize,
+        now: Time,
+        packet: Packet,
+        out: &mut impl Output,
+    ) {
+        out.came_to(now, hop, &packet);
+        self.records[hop].offered(packet.len.bytes());
+        let is_last = hop + 1 == hops.len();
+        hops[hop].accept(now, packet, &mut self.relay(hop, is_last, out));
+    }
+
+    fn relay<'a, O: Output>(
+        &'a mut self,
+        hop: usize,
+        is_last: bool,
+        out: &'a mut O,
+    ) -> Relay<'a, O> {
+        Relay {
+            record: &mut self.records[hop],
+            waits: &mut self.waits,
+            passing: &mut self.passing,
+            is_last,
+            out,
+        }
+    }
+
+    /// Brings hop after hop up to date: what leaves one enters the next at that very time.
+    fn advance(&mut self, hops: &mut [Path], now: Time, out: &mut impl Output) {
+        for hop in 0..hops.len() {
+            // All that is passing has left the hop before; what it pushes out of this one is for the next.
+            let came = if hop == 0 { 0 } else { self.passing.len() };
+            for _ in 0..came {
+                if let Some((at, packet)) = self.passing.pop_front() {
+                    self.pass(hops, hop, at, packet, out);
+                }
+            }
+            let is_last = hop + 1 == hops.len();
+            hops[hop].advance(now, &mut self.relay(hop, is_last, out));
+        }
+    }
+}
+
+/// Takes what one of several hops gives out.
+struct Relay<'a, O> {
+    record: &'a mut PathRecord,
+    waits: &'a mut Vec<Waits>,
+    passing: &'a mut VecDeque<(Time, Packet)>,
+    is_last: bool,
+    out: &'a mut O,
+}
+
+impl<O> Relay<'_, O> {
+    fn waits_of(&mut self, packet: &Packet) -> &mut Waits {
+        let index = packet.handle as usize;
+        if index >= self.waits.len() {
+            self.waits.resize(index + 1, Waits::default());
+        }
+        &mut self.waits[index]
+    }
+}
+
+impl<O: Output> Observer for Relay<'_, O> {
+    fn event(&mut self, now: Time, event: Event) {
+        self.record.event(now, &event);
+        if let Event::Dropped { packet, .. } = &event {
+            *self.waits_of(packet) = Waits::default();
+        }
+        self.out.event(now, event);
+    }
+}
+
+impl<O: Output> Output for Relay<'_, O> {
+    fn deliver(&mut self, at: Time, packet: Packet) {
+        self.record.delivered(at, packet.len.bytes());
+        if !self.is_last {
+            return self.passing.push_back((at, packet));
+        }
+        let waits = std::mem::take(self.waits_of(&packet));
+        for (place, wait) in Place::ALL.into_iter().zip(waits) {
+            if let Some(wait) = wait {
+                self.out.waited(at, place, &packet, wait);
+            }
+        }
+        self.out.deliver(at, packet);
+    }
+
+    fn waited(&mut self, at: Time, place: Place, packet: &Packet, wait: Delta) {
+        self.record.waited(at, place, wait);
+        let sum = &mut self.waits_of(packet)[place as usize];
+        *sum = Some(sum.unwrap_or(Delta::ZERO) + wait);
+    }
+}

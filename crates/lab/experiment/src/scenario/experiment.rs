@@ -1,0 +1,129 @@
+//! What is to be run, with nothing left to look up.
+
+use fastrand::Rng;
+use unbloat_link::Config as Element;
+use unbloat_qdisc::{Dscp, Host};
+use unbloat_tcp::{receiver, sender};
+use unbloat_units::{Delta, Rate, Time};
+use unbloat_workload::Config as Workload;
+
+/// What packets meet on one hop, in order.
+pub type Hop = Vec<Element>;
+
+/// One path between clients and servers, and what they do on it.
+#[derive(Clone, Debug)]
+pub struct Experiment {
+    pub name: String,
+    pub about: String,
+    pub duration: Delta,
+    /// Left out of results.
+    pub warmup: Delta,
+    pub seed: u64,
+    /// Each flow begins (and ends) later by a random time up to this. Where nothing else is random, repeats would otherwise be
+    /// one and the same run; and flows that begin at the same instant stay in step with each other's packets (phase effects:
+    /// Floyd, Jacobson 1992). No value: none in a single run, [`Experiment::REPEATED_START_JITTER`] where runs are repeated.
+    pub start_jitter: Option<Delta>,
+    /// What packets towards the client meet, hop by hop in order.
+    pub down: Vec<Hop>,
+    pub up: Vec<Hop>,
+    /// Queues of the Linux kernel in front of the first elements of `down` and of `up`. Only a kernel can run them.
+    pub kernel_queues: [Option<KernelQueue>; 2],
+    /// Whether the `rrc` elements of both directions are one radio's.
+    pub shares_radio: bool,
+    /// Who changes the rates of the shapers in the last hop of `down` and the first of `up`.
+    pub autorate: Option<Rates>,
+    pub flows: Vec<Flow>,
+    /// Names of hosts by their numbers.
+    pub hosts: Vec<String>,
+    /// How often queues and windows are sampled; no value: never.
+    pub sample_every: Option<Delta>,
+}
+
+impl Experiment {
+    /// A round trip or a few, and many packets at any rate of interest; little beside what is measured.
+    pub const REPEATED_START_JITTER: Delta = Delta::ms(100);
+
+    /// Whether a packet takes any time there and back. On a path without rate and delay any amount passes at one moment, which then never ends.
+    pub fn takes_time(&self) -> bool {
+        let mut elements = self.down.iter().chain(&self.up).flatten();
+        self.kernel_queues.iter().any(Option::is_some) || !elements.all(passes_at_once)
+    }
+
+    /// How much later than planned each flow begins and ends. Drawn apart from all else, so that it changes no other draw.
+    pub fn start_delays(&self) -> Vec<Delta> {
+        const STARTS: u64 = 0x7374_6172_7473;
+        let mut rng = Rng::with_seed(self.seed ^ STARTS);
+        let most_ns = self.start_jitter.map_or(0, Delta::as_ns);
+        self.flows
+            .iter()
+            .map(|_| Delta::ns(rng.i64(0..=most_ns)))
+            .collect()
+    }
+}
+
+/// Some packets are lost, or not, and the others pass at once.
+fn passes_at_once(element: &Element) -> bool {
+    match element {
+        Element::Loss(_) | Element::Burst(_) => true,
+        Element::PerClient(params) => {
+            let clients = params.clients.iter().flat_map(|(_, elements)| elements);
+            clients.chain(&params.others).all(passes_at_once)
+        }
+        _ => false,
+    }
+}
+
+/// Who changes the rates of a router's shapers.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Rates {
+    /// A law, by what it sees.
+    Law(unbloat_autorate::Params),
+    /// Nobody whom there could be: the line is known. What a law can come to at most.
+    Oracle(Oracle),
+}
+
+/// Has the rate of each shaper be what the line beside it carries.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Oracle {
+    /// Beside each shaper that there is.
+    pub lines: [Option<unbloat_link::service::Config>; 2],
+    /// Mean over this.
+    pub over: Delta,
+    /// Which ends so much later than now.
+    pub ahead: Delta,
+    /// Or so much earlier.
+    pub behind: Delta,
+    /// Of that mean.
+    pub share: f64,
+}
+
+/// A queue discipline of the Linux kernel.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct KernelQueue {
+    /// As `tc` is told it: `fq_codel limit 1000`.
+    pub words: String,
+    /// At which it is emptied; none: as fast as it gives packets out, for it keeps to a rate by itself.
+    pub rate: Option<Rate>,
+    /// What the rate counts of a packet besides its length at IP level.
+    pub overhead_bytes: i32,
+}
+
+/// One workload and the connections that it uses.
+#[derive(Clone, Debug)]
+pub struct Flow {
+    pub name: String,
+    pub workload: Workload,
+    pub start: Time,
+    pub stop: Option<Time>,
+    /// Sender of each side's data: downlink, then uplink.
+    pub senders: [sender::Params; 2],
+    /// Receiver of each side's data: that of the downlink's is the client.
+    pub receivers: [receiver::Params; 2],
+    /// Tick of the TCP timestamps of the server's host, then of the client's, as the wire shows them.
+    pub timestamp_ticks: [Delta; 2],
+    /// One-way delay of this flow besides that of the path, in each direction.
+    pub extra_delay: Delta,
+    pub client: Host,
+    pub server: Host,
+    pub dscp: Dscp,
+}

@@ -1,0 +1,210 @@
+//! A whole scenario.
+
+use super::autorate::autorate;
+use super::element::Link;
+use super::files::Files;
+use super::flow::{Hosts, flows};
+use super::kernel_queue;
+use super::radio::rrc;
+use crate::scenario::experiment::{Experiment, Flow, Hop};
+use crate::scenario::text::{Error, Keys, Node, Value};
+use unbloat_link::element::per_client;
+use unbloat_link::radio::sleep;
+use unbloat_params::Settings;
+use unbloat_params::range::{PERIOD, SPAN};
+use unbloat_qdisc::Host;
+use unbloat_units::{Delta, Direction};
+
+/// Makes an experiment of a scenario from which `[sweep]` and `[score]` were taken.
+pub fn build(scenario: &Node, files: Files<'_>) -> Result<Experiment, Error> {
+    let mut keys = Keys::of(scenario, "")?;
+    let head = keys
+        .take("scenario")
+        .unwrap_or_else(|| Node::table(keys.origin().clone()));
+    let mut links = keys
+        .take("link")
+        .ok_or_else(|| keys.fault("[link.down] and [link.up] are missing: the path"))?;
+    let entries = keys
+        .take("flow")
+        .ok_or_else(|| keys.fault("[[flow]] is missing; at least one flow is needed"))?;
+    let shaped_by = keys.take("autorate");
+    keys.end()?;
+
+    let mut head = Keys::of(&head, "scenario")?;
+    let kernel_queues = kernel_queue::take(&mut links)?;
+    let (flows, hosts) = all_flows(&entries)?;
+    let path = paths(&links, files, &hosts)?;
+    if kernel_queues.iter().any(Option::is_some) && links.get("clients").is_some() {
+        return Err(Error::new(
+            links.origin.clone(),
+            "link.clients",
+            "a kernel queue is shared by all clients; give [link.clients] queues of unbloat",
+        ));
+    }
+    let rates = shaped_by.map(|node| autorate(&node, &path.down, &path.up));
+    let mut experiment = Experiment {
+        name: head.or("name", String::new())?,
+        about: head.or("about", String::new())?,
+        duration: head.within("duration", Delta::secs(60), &PERIOD)?,
+        warmup: head.within("warmup", Delta::ZERO, &SPAN)?,
+        seed: head.or("seed", 1)?,
+        start_jitter: head.maybe_within("start_jitter", &SPAN)?,
+        sample_every: None,
+        down: path.down,
+        up: path.up,
+        kernel_queues,
+        shares_radio: path.shares_radio,
+        autorate: rates.transpose()?.flatten(),
+        flows,
+        hosts,
+    };
+    if experiment.warmup >= experiment.duration {
+        return Err(head.fault("\"duration\" must be longer than \"warmup\""));
+    }
+    experiment.sample_every = Some(sample_every(&mut head, &experiment)?);
+    head.end()?;
+    Ok(experiment)
+}
+
+/// More rows of samples than this are a slip of the pen: they are kept until the run is written.
+const MAX_ROWS: i64 = 10_000_000;
+
+/// As often as asked for; each 10 ms if nothing is said, or as often as there is room.
+fn sample_every(head: &mut Keys, experiment: &Experiment) -> Result<Delta, Error> {
+    let hops = experiment.down.len() + experiment.up.len();
+    // Both directions, the places of each hop, and the flows, most of which have one connection at a time.
+    let rows = (2 + 4 * hops + experiment.flows.len()) as i64;
+    let least = Delta::ns(experiment.duration.as_ns() / (MAX_ROWS / rows));
+    match head.maybe_within("sample_every", &SPAN)? {
+        None => Ok(least.max(Delta::ms(10))),
+        Some(every) if every > Delta::ZERO && every < least => Err(head.fault(format!(
+            "\"sample_every\" must be at least {least} here, or 0 s for never; the limit is {MAX_ROWS} rows"
+        ))),
+        Some(every) => Ok(every),
+    }
+}
+
+/// Both directions of a path.
+#[derive(Clone, Debug)]
+pub struct BothWays {
+    /// What packets towards the client meet, hop by hop in order.
+    pub down: Vec<Hop>,
+    pub up: Vec<Hop>,
+    /// Whether the `rrc` elements of both directions are one radio's.
+    pub shares_radio: bool,
+}
+
+/// Makes a path of what stands under `[link]`, without anybody who uses it.
+pub fn path(links: &Node, files: Files<'_>) -> Result<BothWays, Error> {
+    paths(links, files, &[])
+}
+
+/// The path of all, and those that single clients have to themselves.
+fn paths(links: &Node, files: Files<'_>, hosts: &[String]) -> Result<BothWays, Error> {
+    let mut keys = Keys::of(links, "link")?;
+    let clients = keys.take("clients");
+    let shared = one_path(keys, files)?;
+    match clients {
+        Some(clients) => per_client(shared, &clients, files, hosts),
+        None => Ok(shared),
+    }
+}
+
+/// `[link.clients.NAME]`, each with the keys of `[link]`.
+fn per_client(
+    shared: BothWays,
+    clients: &Node,
+    files: Files<'_>,
+    hosts: &[String],
+) -> Result<BothWays, Error> {
+    let Value::Table(tables) = &clients.value else {
+        let message = "expected a table for each client: [link.clients.NAME.down]";
+        return Err(Error::new(clients.origin.clone(), "link.clients", message));
+    };
+    let lengths = |path: &BothWays| [path.down.len(), path.up.len()];
+    let mut own = Vec::new();
+    for (name, table) in tables {
+        let key = format!("link.clients.{name}");
+        let fault = |message| Error::new(table.origin.clone(), key.clone(), message);
+        let Some(number) = hosts.iter().position(|host| host == name) else {
+            return Err(fault(format!("no flow has the client {name:?}")));
+        };
+        let path = one_path(Keys::of(table, &key)?, files)?;
+        if lengths(&path) != lengths(&shared) {
+            let message = "needs as many hops as [link.down] and [link.up] have";
+            return Err(fault(message.to_owned()));
+        }
+        own.push((Host(number as u32), path));
+    }
+    let shares_radio = shared.shares_radio || own.iter().any(|(_, path)| path.shares_radio);
+    let split = |direction, hops: Vec<Hop>, of: fn(&BothWays) -> &Vec<Hop>| -> Vec<Hop> {
+        let hops = hops.into_iter().zip(0..);
+        let split = hops.map(|(others, hop): (Hop, usize)| {
+            let each = own
+                .iter()
+                .map(|(host, path)| (*host, of(path)[hop].clone()));
+            vec![unbloat_link::Config::PerClient(per_client::Params {
+                direction,
+                clients: each.collect(),
+                others,
+            })]
+        });
+        split.collect()
+    };
+    Ok(BothWays {
+        down: split(Direction::Down, shared.down, |path| &path.down),
+        up: split(Direction::Up, shared.up, |path| &path.up),
+        shares_radio,
+    })
+}
+
+fn one_path(mut keys: Keys, files: Files<'_>) -> Result<BothWays, Error> {
+    let mut direction_of = |name: &'static str, direction| -> Result<Vec<Link>, Error> {
+        let node = keys
+            .take(name)
+            .unwrap_or_else(|| Node::table(keys.origin().clone()));
+        Link::hops(&node, &keys.path(name), direction, files)
+    };
+    let (down, up) = (
+        direction_of("down", Direction::Down)?,
+        direction_of("up", Direction::Up)?,
+    );
+    let rrc = rrc(&mut keys)?;
+    keys.end()?;
+    let delays = down.iter().chain(&up).map(|hop| hop.delay);
+    let base_rtt = delays.fold(Delta::ZERO, |sum, delay| sum + delay);
+    let elements = |side: Vec<Link>| -> Result<Vec<Hop>, Error> {
+        let hops = side.into_iter().map(|link| link.elements(base_rtt));
+        hops.collect()
+    };
+    let (mut down, mut up) = (elements(down)?, elements(up)?);
+    if let Some(rrc) = rrc {
+        // The phone is at the end of one and at the beginning of the other.
+        let asleep = |direction| unbloat_link::Config::Rrc(sleep::Params { rrc, direction });
+        let ends = [down.last_mut(), up.first_mut()].into_iter().flatten();
+        for (hop, direction) in ends.zip([Direction::Down, Direction::Up]) {
+            hop.insert(0, asleep(direction));
+        }
+    }
+    Ok(BothWays {
+        down,
+        up,
+        shares_radio: rrc.is_some(),
+    })
+}
+
+/// And the names of their hosts.
+fn all_flows(entries: &Node) -> Result<(Vec<Flow>, Vec<String>), Error> {
+    let Value::Array(entries) = &entries.value else {
+        return Err(Error::new(
+            entries.origin.clone(),
+            "flow",
+            "expected an array; write [[flow]] once for each flow",
+        ));
+    };
+    let (mut hosts, mut all) = (Hosts::default(), Vec::new());
+    for (entry, index) in entries.iter().zip(0..) {
+        flows(entry, &format!("flow.{index}"), &mut hosts, &mut all)?;
+    }
+    Ok((all, hosts.names()))
+}

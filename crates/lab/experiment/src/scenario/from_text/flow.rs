@@ -1,0 +1,92 @@
+//! `[[flow]]`: who does what, from when to when, over which TCP.
+
+use super::tcp::ends_of_both;
+use super::workload::workload;
+use crate::scenario::experiment::Flow;
+use crate::scenario::text::{Error, Keys, Node};
+use std::collections::BTreeMap;
+use unbloat_params::Settings;
+use unbloat_params::range::SPAN;
+use unbloat_qdisc::{Dscp, Host};
+use unbloat_units::{Delta, Time};
+
+/// More flows than this in a scenario are a slip of the pen.
+const MAX_FLOWS: usize = 10_000;
+
+/// Numbers for the names of hosts, in the order in which they are met.
+#[derive(Default)]
+pub(super) struct Hosts {
+    names: BTreeMap<String, u32>,
+}
+
+impl Hosts {
+    fn host(&mut self, name: String) -> Host {
+        let next = self.names.len() as u32;
+        Host(*self.names.entry(name).or_insert(next))
+    }
+
+    /// By number.
+    pub(super) fn names(self) -> Vec<String> {
+        let mut numbered: Vec<_> = self.names.into_iter().map(|(name, n)| (n, name)).collect();
+        numbered.sort_unstable();
+        numbered.into_iter().map(|(_, name)| name).collect()
+    }
+}
+
+/// Adds the flows of one entry: `count` of them.
+pub(super) fn flows(
+    node: &Node,
+    key: &str,
+    hosts: &mut Hosts,
+    flows: &mut Vec<Flow>,
+) -> Result<(), Error> {
+    let mut keys = Keys::of(node, key)?;
+    let workload = workload(&mut keys)?;
+    let name: String = keys.or("name", workload.name().to_owned())?;
+    let count: usize = keys.or("count", 1)?;
+    if count == 0 || count > MAX_FLOWS - flows.len() {
+        return Err(keys.fault(format!(
+            "\"count\" must be at least 1, and all flows together at most {MAX_FLOWS}"
+        )));
+    }
+    let origin = Time::from_ns(0);
+    let start: Delta = keys.within("start", Delta::ZERO, &SPAN)?;
+    let stagger: Delta = keys.within("stagger", Delta::ZERO, &SPAN)?;
+    let stop: Option<Delta> = keys.maybe_within("stop", &SPAN)?;
+    if stop.is_some_and(|stop| stop <= start) {
+        return Err(keys.fault("\"stop\" must be after \"start\""));
+    }
+    let [down, up] = ends_of_both(&mut keys)?;
+    let flow = Flow {
+        name,
+        workload,
+        start: origin + start,
+        stop: stop.map(|stop| origin + stop),
+        senders: [down.sender, up.sender],
+        receivers: [down.receiver, up.receiver],
+        timestamp_ticks: [down.tick, up.tick],
+        extra_delay: keys.within("delay", Delta::ZERO, &SPAN)?,
+        client: hosts.host(keys.or("client", "client".to_owned())?),
+        server: hosts.host(keys.or("server", "server".to_owned())?),
+        dscp: Dscp(keys.within("dscp", 0, &(0..=63))?),
+    };
+    keys.end()?;
+    for number in 0..count {
+        flows.push(numbered(&flow, number, count, stagger));
+    }
+    Ok(())
+}
+
+fn numbered(flow: &Flow, number: usize, count: usize, stagger: Delta) -> Flow {
+    let name = if count == 1 {
+        flow.name.clone()
+    } else {
+        format!("{}_{}", flow.name, number + 1)
+    };
+    let start = flow.start + stagger * number as i64;
+    Flow {
+        name,
+        start,
+        ..flow.clone()
+    }
+}

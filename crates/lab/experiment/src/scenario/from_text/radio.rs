@@ -1,0 +1,149 @@
+//! `radio = "lte"` of a direction, and `[link.rrc]` of both.
+
+use crate::scenario::text::{Error, Keys, Node, Value};
+use unbloat_link::radio::rrc;
+use unbloat_link::radio::{AirParams, Rates, downlink, uplink};
+use unbloat_link::service;
+use unbloat_params::Settings;
+use unbloat_params::range::{PERIOD, SIZE, SPAN};
+use unbloat_units::{Bytes, Delta, Direction};
+
+/// Kinds of radio.
+pub(super) const NAMES: &[&str] = &["lte"];
+
+/// A radio link before its queue is known.
+pub(super) enum Radio {
+    Down(Downlink),
+    Up(Box<uplink::Params>),
+}
+
+pub(super) struct Downlink {
+    rates: Rates,
+    air: AirParams,
+}
+
+impl Downlink {
+    pub(super) fn into_downlink(self, queue: unbloat_qdisc::Config) -> downlink::Params {
+        downlink::Params {
+            queue,
+            rates: self.rates,
+            air: self.air,
+        }
+    }
+}
+
+/// `radio = "lte"` or `radio = { kind = "lte", bler = 0.1 }`, at the rate of the direction.
+pub(super) fn radio(
+    keys: &mut Keys,
+    direction: Direction,
+    service: Option<&service::Config>,
+) -> Result<Option<Radio>, Error> {
+    let path = keys.path("radio");
+    let Some(component) = keys.component("radio", NAMES)? else {
+        return Ok(None);
+    };
+    let mut params = Keys::params(component, &path);
+    let rates = rates(&params, service)?;
+    let air = air(&mut params)?;
+    let radio = match direction {
+        Direction::Down => Radio::Down(Downlink { rates, air }),
+        Direction::Up => Radio::Up(Box::new(uplink(&mut params, rates, air)?)),
+    };
+    params.end()?;
+    Ok(Some(radio))
+}
+
+fn rates(keys: &Keys, service: Option<&service::Config>) -> Result<Rates, Error> {
+    match service {
+        Some(service::Config::Constant(params)) => Ok(Rates::Constant(*params)),
+        Some(service::Config::Steps(params)) => Ok(Rates::Steps(params.clone())),
+        Some(service::Config::Markov(params)) => Ok(Rates::Markov(params.clone())),
+        Some(service::Config::Chances(params)) => Ok(Rates::Chances(params.clone())),
+        _ => Err(keys.fault(
+            "a radio needs a \"rate\" without \"burst\", \"steps\", \"markov\" or a \"trace\"",
+        )),
+    }
+}
+
+fn air(keys: &mut Keys) -> Result<AirParams, Error> {
+    let default = AirParams::default();
+    Ok(AirParams {
+        bler: keys.fraction("bler", default.bler)?,
+        bler_again: keys.fraction("bler_again", default.bler_again)?,
+        transmissions: keys.within("transmissions", default.transmissions, &(1..=28))?,
+        status: keys.within("status", default.status, &SPAN)?,
+        resends: keys.within("resends", default.resends, &(0..=1_000))?,
+    })
+}
+
+fn uplink(keys: &mut Keys, rates: Rates, air: AirParams) -> Result<uplink::Params, Error> {
+    let default = uplink::Params::default();
+    let periods = [1, 2, 5, 10, 20, 40, 80].map(Delta::ms);
+    let request_period = keys.or("request_period", default.request_period)?;
+    if !periods.contains(&request_period) {
+        return Err(Error::new(
+            keys.origin().clone(),
+            keys.path("request_period"),
+            format!("{request_period} is not a valid period; use 1, 2, 5, 10, 20, 40 or 80 ms"),
+        ));
+    }
+    let grants = Bytes::new(16)..=Bytes::new(100_000);
+    Ok(uplink::Params {
+        buffer: keys.within("buffer", default.buffer, &SIZE)?,
+        rates,
+        air,
+        request_period,
+        first_grant: keys.within("first_grant", default.first_grant, &grants)?,
+        report_period: keys.within("report_period", default.report_period, &PERIOD)?,
+        report_again: keys.within("report_again", default.report_again, &PERIOD)?,
+    })
+}
+
+/// `[link.rrc]`: the states of the radio that both directions share; also `rrc = true`.
+pub(super) fn rrc(above: &mut Keys) -> Result<Option<rrc::Params>, Error> {
+    let path = above.path("rrc");
+    let Some(node) = above.take("rrc") else {
+        return Ok(None);
+    };
+    if let Value::Boolean(is_on) = node.value {
+        return Ok(is_on.then(rrc::Params::default));
+    }
+    let mut keys = Keys::of(&node, &path)?;
+    let default = rrc::Params::default();
+    let shortest = keys.within("promotion_min", default.promotion.0, &SPAN)?;
+    let longest = keys.within("promotion_max", default.promotion.1.max(shortest), &SPAN)?;
+    if shortest > longest {
+        return Err(keys.fault("\"promotion_min\" must not be above \"promotion_max\""));
+    }
+    let params = rrc::Params {
+        promotion: (shortest, longest),
+        tail: keys.within("tail", default.tail, &SPAN)?,
+        paging: keys.within("paging", default.paging, &PERIOD)?,
+        drx: drx(&mut keys)?,
+    };
+    keys.end()?;
+    Ok(Some(params))
+}
+
+/// On unless it is `drx = false`.
+fn drx(above: &mut Keys) -> Result<Option<rrc::Drx>, Error> {
+    let path = above.path("drx");
+    let default = rrc::Drx::default();
+    let node: Node = match above.take("drx") {
+        None => return Ok(Some(default)),
+        Some(node) => node,
+    };
+    if let Value::Boolean(is_on) = node.value {
+        return Ok(is_on.then_some(default));
+    }
+    let mut keys = Keys::of(&node, &path)?;
+    let drx = rrc::Drx {
+        inactivity: keys.within("inactivity", default.inactivity, &SPAN)?,
+        on: keys.within("on", default.on, &PERIOD)?,
+        short: keys.within("short", default.short, &PERIOD)?,
+        short_for: keys.within("short_for", default.short_for, &SPAN)?,
+        long: keys.within("long", default.long, &PERIOD)?,
+    };
+    keys.end()?;
+    Ok(Some(drx))
+}

@@ -1,0 +1,16 @@
+//! Scenario files: paths, endpoints, traffic and measurements in TOML.
+//!
+//! A scenario is text with units ("20 Mbit/s", "40 ms", "1.5 BDP"). Unknown keys are refused with
+//! the nearest name, every fault is one message with line, key and what is allowed.
+
+mod amount;
+mod experiment;
+mod from_text;
+pub mod score;
+mod sweep;
+pub mod text;
+
+pub use amount::Amount;
+pub use experiment::{Experiment, Flow, Hop, KernelQueue, Oracle, Rates};
+pub use from_text::{BothWays, Files, build, path, workload_of};
+pub use sweep::{Axis, Point, Sweep};

@@ -1,0 +1,68 @@
+//! What packets carry.
+
+use unbloat_qdisc::Ecn;
+use unbloat_tcp::{self as tcp, Ack, Segment};
+use unbloat_units::{Direction, Seq, Time};
+
+/// IP length of a SYN with the options of today.
+pub(crate) const SYN_BYTES: u32 = 60;
+
+/// The inside of a packet. Directions are those of the data, so an ACK of the downlink travels up.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Body {
+    Syn {
+        conn: u32,
+    },
+    SynAck {
+        conn: u32,
+    },
+    Data {
+        conn: u32,
+        direction: Direction,
+        segment: Segment,
+    },
+    Ack {
+        conn: u32,
+        direction: Direction,
+        ack: Ack,
+    },
+    /// From the router to a reflector, and back.
+    Probe {
+        number: u32,
+        sent: Time,
+        turned: Option<Time>,
+    },
+    Datagram {
+        flow: u32,
+        direction: Direction,
+        number: u64,
+        sent: Time,
+    },
+}
+
+/// What an ACK filter may know of an acknowledgement.
+pub(crate) fn pure_ack(ack: &Ack) -> unbloat_qdisc::PureAck {
+    let sacked: u64 = ack.blocks().map(|block| block.end - block.start).sum();
+    unbloat_qdisc::PureAck {
+        ack: Seq::new(ack.ack as u32),
+        sacked: sacked as u32,
+        is_special: ack.ece,
+    }
+}
+
+pub(crate) fn ecn_of(ecn: tcp::Ecn) -> Ecn {
+    match ecn {
+        tcp::Ecn::NotEct => Ecn::NotEct,
+        tcp::Ecn::Ect1 => Ecn::Ect1,
+        tcp::Ecn::Ect0 => Ecn::Ect0,
+        tcp::Ecn::Ce => Ecn::Ce,
+    }
+}
+
+/// The segment as it arrives: marked if the packet was.
+pub(crate) fn arrived(mut segment: Segment, is_marked: bool) -> Segment {
+    if is_marked {
+        segment.ecn = tcp::Ecn::Ce;
+    }
+    segment
+}

@@ -1,0 +1,449 @@
+//! A connection: handshake, both directions of data, and whose turn it is to write.
+//!
+//! Where this differs from TCP on the wire: data of one direction and acknowledgements of the other travel in packets of their
+//! own, and a connection ends without FIN once both ends are through.
+
+use crate::body::{Body, SYN_BYTES, pure_ack};
+use crate::unsent::Unsent;
+use crate::wire::{Labels, Task, Wire};
+use std::collections::VecDeque;
+use unbloat_experiment::outcome::FlowRecord;
+use unbloat_experiment::scenario::Flow;
+use unbloat_tcp::{Ack, Receiver, Segment, Sender};
+use unbloat_units::{Bytes, Delta, Direction, Time};
+use unbloat_workload::Conn;
+
+/// RFC 6298 section 2: the first timeout; it doubles with each.
+const SYN_TIMEOUT: Delta = Delta::secs(1);
+
+/// Sender and receiver of the data of one direction.
+struct Half {
+    sender: Sender,
+    /// Bytes that the application has for the sender, beyond what its socket has taken.
+    waiting: u64,
+    /// What the socket holds and has not sent, where that is told.
+    unsent: Option<Unsent>,
+    receiver: Receiver,
+    sender_armed: Option<Time>,
+    receiver_armed: Option<Time>,
+}
+
+impl Half {
+    /// The application writes as soon as the socket takes more. Returns whether it did.
+    #[inline]
+    fn fill_socket(&mut self, now: Time) -> bool {
+        if self.waiting == 0 {
+            return false;
+        }
+        let bytes = self.waiting.min(self.sender.writable());
+        if bytes > 0 {
+            self.waiting -= bytes;
+            if let Some(unsent) = &mut self.unsent {
+                unsent.written(now, bytes);
+            }
+            self.sender.write(now, bytes);
+        }
+        bytes > 0
+    }
+}
+
+/// A request and its response, by where they end in their streams.
+#[derive(Clone, Copy, Debug)]
+struct Exchange {
+    request_end: u64,
+    response: u64,
+    is_answered: bool,
+    response_end: u64,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Phase {
+    /// The client has sent its SYN at that time, for the n-th time.
+    Asked {
+        at: Time,
+        attempt: u32,
+    },
+    Established,
+}
+
+pub(crate) struct Connection {
+    /// Its number in the run.
+    id: u32,
+    pub flow: u32,
+    /// Its number in its workload.
+    pub conn: Conn,
+    phase: Phase,
+    /// The server has seen the SYN.
+    is_known: bool,
+    labels: Labels,
+    halves: [Half; 2],
+    exchanges: VecDeque<Exchange>,
+    /// Bytes of all requests and of all responses so far.
+    asked: u64,
+    promised: u64,
+    is_closing: bool,
+}
+
+/// What came of a step, for the workload.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Outcome {
+    Opened,
+    Read(Direction, Bytes),
+    Done,
+}
+
+impl Connection {
+    /// A connection whose client sends its SYN now.
+    pub(crate) fn open(
+        id: u32,
+        flow: u32,
+        conn: Conn,
+        plan: &Flow,
+        labels: Labels,
+        wire: &mut Wire,
+    ) -> Connection {
+        let now = wire.now;
+        let half = |direction: Direction| {
+            let receiver = Receiver::new(now, plan.receivers[direction as usize].clone());
+            let window = receiver.initial_window();
+            let params = plan.senders[direction as usize].clone();
+            let is_told = params.notsent_lowat.is_some() || wire.begins_with_device(direction);
+            Half {
+                sender: Sender::new(now, params, window),
+                waiting: 0,
+                unsent: is_told.then(Unsent::default),
+                receiver,
+                sender_armed: None,
+                receiver_armed: None,
+            }
+        };
+        let mut connection = Connection {
+            id,
+            flow,
+            conn,
+            phase: Phase::Asked {
+                at: now,
+                attempt: 0,
+            },
+            is_known: false,
+            labels,
+            halves: Direction::BOTH.map(half),
+            exchanges: VecDeque::new(),
+            asked: 0,
+            promised: 0,
+            is_closing: false,
+        };
+        connection.send_syn(0, wire);
+        connection
+    }
+
+    fn send_syn(&mut self, attempt: u32, wire: &mut Wire) {
+        self.phase = Phase::Asked {
+            at: wire.now,
+            attempt,
+        };
+        wire.send(
+            Direction::Up,
+            SYN_BYTES,
+            self.id.into(),
+            None,
+            &self.labels,
+            Body::Syn { conn: self.id },
+        );
+        let timeout = Delta::ns(SYN_TIMEOUT.as_ns() << attempt.min(6));
+        wire.agenda
+            .plan(wire.now + timeout, Task::Handshake(self.id));
+    }
+
+    pub(crate) fn on_handshake_timeout(&mut self, wire: &mut Wire) {
+        if let Phase::Asked { attempt, .. } = self.phase {
+            self.send_syn(attempt + 1, wire);
+        }
+    }
+
+    /// The server answers every SYN.
+    pub(crate) fn on_syn(&mut self, wire: &mut Wire) {
+        self.is_known = true;
+        wire.send(
+            Direction::Down,
+            SYN_BYTES,
+            self.id.into(),
+            None,
+            &self.labels,
+            Body::SynAck { conn: self.id },
+        );
+    }
+
+    /// The client may write. A round trip is only measured by a SYN that was sent once (Karn's rule).
+    pub(crate) fn on_syn_ack(
+        &mut self,
+        wire: &mut Wire,
+        record: &mut FlowRecord,
+    ) -> Option<Outcome> {
+        let Phase::Asked { at, attempt } = self.phase else {
+            return None;
+        };
+        self.phase = Phase::Established;
+        if attempt == 0 {
+            let rtt = wire.now.since(at);
+            self.halves
+                .iter_mut()
+                .for_each(|half| half.sender.seed_rtt(wire.now, rtt));
+        }
+        let asked = self.asked;
+        self.write(Direction::Up, asked, wire, record);
+        Some(Outcome::Opened)
+    }
+
+    pub(crate) fn exchange(
+        &mut self,
+        request: Bytes,
+        response: Bytes,
+        wire: &mut Wire,
+        record: &mut FlowRecord,
+    ) {
+        self.asked += request.as_u64();
+        self.exchanges.push_back(Exchange {
+            request_end: self.asked,
+            response: response.as_u64(),
+            is_answered: false,
+            response_end: 0,
+        });
+        if self.phase == Phase::Established {
+            self.write(Direction::Up, request.as_u64(), wire, record);
+        }
+    }
+
+    pub(crate) fn close(&mut self) {
+        self.is_closing = true;
+    }
+
+    /// Nothing is left to do.
+    pub(crate) fn is_over(&self) -> bool {
+        self.is_closing
+            && self.exchanges.is_empty()
+            && self
+                .halves
+                .iter()
+                .all(|half| half.waiting + half.sender.unacknowledged() == 0)
+    }
+
+    fn write(
+        &mut self,
+        direction: Direction,
+        bytes: u64,
+        wire: &mut Wire,
+        record: &mut FlowRecord,
+    ) {
+        if bytes > 0 {
+            let half = &mut self.halves[direction as usize];
+            half.waiting += bytes;
+            half.fill_socket(wire.now);
+            self.transmit(direction, wire, record);
+        }
+    }
+
+    /// Sends what the sender of that direction may send. Where little may wait in the socket, sending makes room for more.
+    fn transmit(&mut self, direction: Direction, wire: &mut Wire, record: &mut FlowRecord) {
+        self.send(direction, wire, record);
+        while self.halves[direction as usize].fill_socket(wire.now) {
+            self.send(direction, wire, record);
+        }
+        let half = &mut self.halves[direction as usize];
+        if let Some(at) = half.sender.poll_timeout()
+            && half.sender_armed.is_none_or(|armed| at < armed)
+        {
+            half.sender_armed = Some(at);
+            wire.agenda
+                .plan(at.max(wire.now), Task::Sender(self.id, direction));
+        }
+    }
+
+    fn send(&mut self, direction: Direction, wire: &mut Wire, record: &mut FlowRecord) {
+        let half = &mut self.halves[direction as usize];
+        while let Some(segment) = half.sender.poll_transmit(wire.now, record) {
+            record.segments += 1;
+            let unsent = half.unsent.as_mut();
+            if let Some(wait) = unsent.and_then(|unsent| unsent.sent(wire.now, segment.end())) {
+                wire.waited_in_socket(direction, wait);
+            }
+            let body = Body::Data {
+                conn: self.id,
+                direction,
+                segment,
+            };
+            wire.send(
+                direction,
+                segment.ip_len(),
+                self.id.into(),
+                None,
+                &self.labels,
+                body,
+            );
+        }
+    }
+
+    /// Acts on a wake-up of the sender's timer. A wake-up that an earlier one has replaced is void; if the timer has moved to a
+    /// later time meanwhile, that time is planned.
+    pub(crate) fn on_sender_timer(
+        &mut self,
+        direction: Direction,
+        wire: &mut Wire,
+        record: &mut FlowRecord,
+    ) {
+        let half = &mut self.halves[direction as usize];
+        if half.sender_armed.is_none_or(|armed| armed > wire.now) {
+            return;
+        }
+        half.sender_armed = None;
+        if half.sender.poll_timeout().is_some_and(|at| at <= wire.now) {
+            half.sender.on_timeout(wire.now, record);
+        }
+        self.transmit(direction, wire, record);
+    }
+
+    pub(crate) fn on_ack(
+        &mut self,
+        direction: Direction,
+        ack: &Ack,
+        wire: &mut Wire,
+        record: &mut FlowRecord,
+    ) {
+        let half = &mut self.halves[direction as usize];
+        half.sender.on_ack(wire.now, ack, record);
+        half.fill_socket(wire.now);
+        self.transmit(direction, wire, record);
+    }
+
+    /// Data arrives; the application reads as soon as it is woken. Calls `tell` with what it means to the workload.
+    pub(crate) fn on_data(
+        &mut self,
+        direction: Direction,
+        segment: &Segment,
+        wire: &mut Wire,
+        record: &mut FlowRecord,
+        mut tell: impl FnMut(Outcome),
+    ) {
+        self.halves[direction as usize]
+            .receiver
+            .on_segment(wire.now, segment);
+        self.acknowledge(direction, wire);
+        let receiver = &mut self.halves[direction as usize].receiver;
+        let bytes = if receiver.is_worth_reading() {
+            receiver.read(wire.now, u64::MAX)
+        } else {
+            0
+        };
+        if bytes > 0 {
+            let received = receiver.received();
+            self.acknowledge(direction, wire);
+            tell(Outcome::Read(direction, Bytes::new(bytes)));
+            match direction {
+                Direction::Up => self.answer(received, wire, record, tell),
+                Direction::Down => self.finish(received, tell),
+            }
+        }
+    }
+
+    /// The server answers the requests that are complete.
+    fn answer(
+        &mut self,
+        received: u64,
+        wire: &mut Wire,
+        record: &mut FlowRecord,
+        mut tell: impl FnMut(Outcome),
+    ) {
+        let mut promised = self.promised;
+        for exchange in self
+            .exchanges
+            .iter_mut()
+            .filter(|exchange| !exchange.is_answered)
+        {
+            if exchange.request_end > received {
+                break;
+            }
+            promised += exchange.response;
+            exchange.is_answered = true;
+            exchange.response_end = promised;
+        }
+        let more = promised - self.promised;
+        self.promised = promised;
+        self.write(Direction::Down, more, wire, record);
+        // An exchange without response is done as soon as the request is there.
+        let read = self.halves[Direction::Down as usize].receiver.received();
+        self.finish(read, &mut tell);
+    }
+
+    fn finish(&mut self, received: u64, mut tell: impl FnMut(Outcome)) {
+        while let Some(exchange) = self.exchanges.front()
+            && exchange.is_answered
+            && exchange.response_end <= received
+        {
+            self.exchanges.pop_front();
+            tell(Outcome::Done);
+        }
+    }
+
+    fn acknowledge(&mut self, direction: Direction, wire: &mut Wire) {
+        let half = &mut self.halves[direction as usize];
+        while let Some(ack) = half.receiver.poll_ack(wire.now) {
+            let body = Body::Ack {
+                conn: self.id,
+                direction,
+                ack,
+            };
+            wire.send(
+                opposite(direction),
+                ack.ip_len(),
+                self.id.into(),
+                Some(pure_ack(&ack)),
+                &self.labels,
+                body,
+            );
+        }
+        if let Some(at) = half.receiver.poll_timeout()
+            && half.receiver_armed.is_none_or(|armed| at < armed)
+        {
+            half.receiver_armed = Some(at);
+            wire.agenda
+                .plan(at.max(wire.now), Task::Receiver(self.id, direction));
+        }
+    }
+
+    pub(crate) fn on_receiver_timer(&mut self, direction: Direction, wire: &mut Wire) {
+        let half = &mut self.halves[direction as usize];
+        if half.receiver_armed.is_none_or(|armed| armed > wire.now) {
+            return;
+        }
+        half.receiver_armed = None;
+        if half
+            .receiver
+            .poll_timeout()
+            .is_some_and(|at| at <= wire.now)
+        {
+            half.receiver.on_timeout(wire.now);
+        }
+        self.acknowledge(direction, wire);
+    }
+
+    /// The sender of the direction that has more to send.
+    pub(crate) fn busier_sender(&self) -> &Sender {
+        let [down, up] = &self.halves;
+        if up.sender.stats().bytes_sent > down.sender.stats().bytes_sent {
+            &up.sender
+        } else {
+            &down.sender
+        }
+    }
+
+    pub(crate) fn is_established(&self) -> bool {
+        self.phase == Phase::Established && self.is_known
+    }
+}
+
+pub(crate) fn opposite(direction: Direction) -> Direction {
+    match direction {
+        Direction::Down => Direction::Up,
+        Direction::Up => Direction::Down,
+    }
+}

@@ -1,0 +1,330 @@
+//! The network between the hosts: both paths, the packets on them, and when something happens next.
+
+use crate::agenda::Agenda;
+use crate::body::{Body, ecn_of};
+use crate::router::{self, Router};
+use crate::slab::Slab;
+use std::collections::VecDeque;
+use unbloat_experiment::outcome::{PathRecord, Route};
+use unbloat_experiment::scenario::Rates;
+use unbloat_link::{Element, Output, Place};
+use unbloat_qdisc::{Dscp, Ecn, Event, FlowHash, Host, IpLen, Observer, Packet, PureAck};
+use unbloat_units::{Bytes, Delta, Direction, Time};
+
+/// What is to be done at a time.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Task {
+    /// Packets may leave the path of that direction.
+    Path(Direction),
+    /// A packet enters the path after the delay of its own flow.
+    Enter(Direction, u32),
+    Sender(u32, Direction),
+    Receiver(u32, Direction),
+    /// The SYN of a connection went unanswered.
+    Handshake(u32),
+    Start(u32),
+    Stop(u32),
+    Wake {
+        flow: u32,
+        tag: u32,
+    },
+    Sample,
+    /// Rates are thought over, and probes sent.
+    Autorate,
+}
+
+/// Where the packets of a flow go and how they are labelled.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Labels {
+    pub client: Host,
+    pub server: Host,
+    pub dscp: Dscp,
+    pub extra_delay: Delta,
+}
+
+/// A packet that has left its path.
+#[derive(Clone, Copy, Debug)]
+struct Arrival {
+    handle: u32,
+    is_marked: bool,
+}
+
+pub(crate) struct Wire {
+    pub now: Time,
+    pub agenda: Agenda<Task>,
+    inbox: VecDeque<Arrival>,
+    records: [PathRecord; 2],
+    routes: [Route; 2],
+    /// For each path the earliest wake-up that is planned.
+    armed: [Option<Time>; 2],
+    /// What packets carry, while they are on their way, by their handles.
+    bodies: Slab<Body>,
+    /// Packets that wait for their flow's own delay.
+    delayed: Slab<Packet>,
+    router: Option<Router>,
+}
+
+impl Wire {
+    pub(crate) fn new(routes: [Route; 2], warm_at: Time) -> Wire {
+        Wire {
+            now: Time::from_ns(0),
+            agenda: Agenda::new(),
+            inbox: VecDeque::new(),
+            records: [PathRecord::new(warm_at), PathRecord::new(warm_at)],
+            routes,
+            armed: [None; 2],
+            bodies: Slab::new(),
+            delayed: Slab::new(),
+            router: None,
+        }
+    }
+
+    /// Sends a packet of `len` bytes; `key` tells flows apart.
+    pub(crate) fn send(
+        &mut self,
+        direction: Direction,
+        len: u32,
+        key: u64,
+        pure_ack: Option<PureAck>,
+        labels: &Labels,
+        body: Body,
+    ) {
+        let mut packet = Packet::new(0, IpLen::new(len), flow_hash(key, direction));
+        (packet.source, packet.destination) = match direction {
+            Direction::Down => (labels.server, labels.client),
+            Direction::Up => (labels.client, labels.server),
+        };
+        packet.dscp = labels.dscp;
+        packet.pure_ack = pure_ack;
+        if let Body::Data { segment, .. } = &body {
+            packet.ecn = ecn_of(segment.ecn);
+        }
+        packet.handle = self.bodies.put(body);
+        if labels.extra_delay > Delta::ZERO {
+            let place = self.delayed.put(packet);
+            self.agenda
+                .plan(self.now + labels.extra_delay, Task::Enter(direction, place));
+        } else {
+            self.enter(direction, packet);
+        }
+    }
+
+    /// A packet that waited for its flow's own delay enters the path.
+    pub(crate) fn enter_delayed(&mut self, direction: Direction, place: u32) {
+        let packet = self.delayed.take(place);
+        self.enter(direction, packet);
+    }
+
+    /// Whether the layers of the sending device are told apart in that direction.
+    pub(crate) fn begins_with_device(&self, direction: Direction) -> bool {
+        self.routes[direction as usize].begins_with_device()
+    }
+
+    /// A segment has waited in its sender's socket until now.
+    #[inline]
+    pub(crate) fn waited_in_socket(&mut self, direction: Direction, wait: Delta) {
+        self.records[direction as usize].waited(self.now, Place::Socket, wait);
+    }
+
+    /// What the next packet that has arrived carries, and whether it is marked.
+    #[inline]
+    pub(crate) fn receive(&mut self) -> Option<(Body, bool)> {
+        let arrival = self.inbox.pop_front()?;
+        Some((self.bodies.take(arrival.handle), arrival.is_marked))
+    }
+
+    /// Puts the one who changes rates where the shapers are.
+    pub(crate) fn shape(&mut self, rates: &Rates) {
+        let hops_down = self.routes[Direction::Down as usize].hops();
+        self.router = Some(Router::new(rates, self.now, hops_down));
+        self.shape_anew();
+    }
+
+    /// Rates are thought over, and a probe is sent if it is time. When that is due again.
+    pub(crate) fn autorate(&mut self) -> Option<Time> {
+        let router = self.router.as_mut()?;
+        let (probe, next) = router.act(self.now);
+        self.shape_anew();
+        if let Some(number) = probe {
+            let body = Body::Probe {
+                number,
+                sent: self.now,
+                turned: None,
+            };
+            self.send_probe(Direction::Up, number, body);
+        }
+        Some(next)
+    }
+
+    /// A probe has come to its reflector, or back.
+    pub(crate) fn probed(&mut self, number: u32, sent: Time, turned: Option<Time>) {
+        let now = self.now;
+        match (turned, &mut self.router) {
+            (Some(turned), Some(router)) => {
+                router.answered(now, number, sent, turned);
+                self.shape_anew();
+            }
+            _ => {
+                let body = Body::Probe {
+                    number,
+                    sent,
+                    turned: Some(now),
+                };
+                self.send_probe(Direction::Down, number, body);
+            }
+        }
+    }
+
+    fn send_probe(&mut self, direction: Direction, number: u32, body: Body) {
+        let key = router::PROBES | u64::from(number % router::REFLECTORS);
+        let labels = router::LABELS;
+        self.send(direction, router::PROBE_BYTES, key, None, &labels, body);
+    }
+
+    fn shape_anew(&mut self) {
+        let Some(router) = &mut self.router else {
+            return;
+        };
+        for (direction, hop, rate) in router.changes() {
+            let index = direction as usize;
+            let mut output = Collect {
+                now: self.now,
+                direction,
+                record: &mut self.records[index],
+                inbox: &mut self.inbox,
+                bodies: &mut self.bodies,
+                router: &mut None,
+            };
+            self.routes[index].set_rate(hop, self.now, rate, &mut output);
+        }
+    }
+
+    fn enter(&mut self, direction: Direction, packet: Packet) {
+        let index = direction as usize;
+        let record = &mut self.records[index];
+        record.offered(packet.len.bytes());
+        let mut output = Collect {
+            now: self.now,
+            direction,
+            record,
+            inbox: &mut self.inbox,
+            bodies: &mut self.bodies,
+            router: &mut self.router,
+        };
+        self.routes[index].accept(self.now, packet, &mut output);
+    }
+
+    /// Lets packets leave the path that are due. A wake-up for which there was an earlier one since is void.
+    pub(crate) fn wake(&mut self, direction: Direction) {
+        let index = direction as usize;
+        if self.armed[index] != Some(self.now) {
+            return;
+        }
+        self.armed[index] = None;
+        let mut output = Collect {
+            now: self.now,
+            direction,
+            record: &mut self.records[index],
+            inbox: &mut self.inbox,
+            bodies: &mut self.bodies,
+            router: &mut self.router,
+        };
+        self.routes[index].advance(self.now, &mut output);
+    }
+
+    /// Plans the next wake-ups of both paths; to be called when all is done that is due now.
+    #[inline]
+    pub(crate) fn arm(&mut self) {
+        for direction in Direction::BOTH {
+            let index = direction as usize;
+            let Some(at) = self.routes[index].next_at() else {
+                continue;
+            };
+            if self.armed[index].is_none_or(|armed| at < armed) {
+                self.armed[index] = Some(at);
+                self.agenda.plan(at, Task::Path(direction));
+            }
+        }
+    }
+
+    pub(crate) fn route(&self, direction: Direction) -> &Route {
+        &self.routes[direction as usize]
+    }
+
+    /// What each direction was like as a whole, and hop by hop.
+    pub(crate) fn into_records(self) -> ([PathRecord; 2], [Vec<PathRecord>; 2]) {
+        (self.records, self.routes.map(Route::into_records))
+    }
+
+    /// Packets on the paths; those that still wait for their flow's own delay do not count.
+    pub(crate) fn under_way(&self) -> u64 {
+        self.routes
+            .iter()
+            .map(|route| u64::from(route.backlog().packets))
+            .sum()
+    }
+
+    pub(crate) fn under_way_bytes(&self) -> Bytes {
+        self.routes.iter().map(|route| route.backlog().bytes).sum()
+    }
+}
+
+/// Takes what a path gives out.
+struct Collect<'a> {
+    now: Time,
+    direction: Direction,
+    record: &'a mut PathRecord,
+    inbox: &'a mut VecDeque<Arrival>,
+    bodies: &'a mut Slab<Body>,
+    router: &'a mut Option<Router>,
+}
+
+impl Observer for Collect<'_> {
+    fn event(&mut self, now: Time, event: Event) {
+        self.record.event(now, &event);
+        if let Event::Dropped { packet, .. } = event {
+            self.bodies.take(packet.handle);
+        }
+    }
+}
+
+impl Output for Collect<'_> {
+    #[inline]
+    fn deliver(&mut self, at: Time, packet: Packet) {
+        self.record.delivered(at, packet.len.bytes());
+        if let Some(router) = self.router
+            && self.direction == Direction::Down
+        {
+            router.shaped(self.now, packet.len);
+        }
+        self.inbox.push_back(Arrival {
+            handle: packet.handle,
+            is_marked: packet.ecn == Ecn::Ce,
+        });
+    }
+
+    #[inline]
+    fn waited(&mut self, at: Time, place: Place, _packet: &Packet, wait: Delta) {
+        self.record.waited(at, place, wait);
+    }
+
+    #[inline]
+    fn came_to(&mut self, at: Time, hop: usize, packet: &Packet) {
+        if let Some(router) = self.router {
+            let body = self.bodies.get(packet.handle);
+            router.came_to(at, self.direction, hop, packet, body);
+        }
+    }
+}
+
+/// Spreads numbers of connections over 32 bits, apart for both directions.
+fn flow_hash(key: u64, direction: Direction) -> FlowHash {
+    let mixed = (key << 1 | direction as u64)
+        .wrapping_add(1)
+        .wrapping_mul(0x9e37_79b9_7f4a_7c15);
+    FlowHash(
+        (mixed ^ (mixed >> 29))
+            .wrapping_mul(0xbf58_476d_1ce4_e5b9)
+            .wrapping_shr(32) as u32,
+    )
+}

@@ -1,0 +1,471 @@
+//! The run: one task after the other, in order of time.
+
+use crate::body::{Body, arrived};
+use crate::connection::{Connection, Outcome};
+use crate::wire::{Labels, Task, Wire};
+use fastrand::Rng;
+use std::collections::VecDeque;
+use unbloat_experiment::outcome::{
+    FlowOutcome, FlowRecord, LayerSample, Outcomes, Route, Sample, WindowSample,
+};
+use unbloat_experiment::scenario::{Experiment, Flow};
+use unbloat_link::Element;
+use unbloat_units::{Bytes, Delta, Direction, Time};
+use unbloat_workload::{AnyWorkload, Conn, Happening, Network, Workload};
+
+/// Runs an experiment. The same experiment gives the same outcome, to the last bit.
+pub fn run(experiment: &Experiment) -> Outcomes {
+    let outcomes = run_while(experiment, &mut |_| true);
+    outcomes.expect("nobody stopped it")
+}
+
+/// Runs an experiment as long as it may: `may_go_on` is asked every few thousand tasks, with the number of those done. Without an
+/// outcome if it was stopped.
+pub fn run_while(
+    experiment: &Experiment,
+    may_go_on: &mut dyn FnMut(u64) -> bool,
+) -> Option<Outcomes> {
+    let mut world = World::new(experiment);
+    world.run(may_go_on).then(|| world.outcomes())
+}
+
+/// Between two questions whether to go on: a few milliseconds.
+const TASKS_BETWEEN: u64 = 1 << 13;
+
+/// A workload and what belongs to it.
+struct App {
+    workload: AnyWorkload,
+    links: Links,
+    record: FlowRecord,
+}
+
+/// A workload's side of the network.
+struct Links {
+    flow: u32,
+    labels: Labels,
+    rng: Rng,
+    /// Numbers in the run of its connections.
+    conns: Vec<Option<u32>>,
+    is_stopped: bool,
+}
+
+struct World<'e> {
+    experiment: &'e Experiment,
+    wire: Wire,
+    conns: Vec<Option<Box<Connection>>>,
+    apps: Vec<App>,
+    happenings: VecDeque<(u32, Happening)>,
+    samples: Vec<Sample>,
+    layers: Vec<LayerSample>,
+    windows: Vec<WindowSample>,
+    end: Time,
+    warm_at: Time,
+    tasks: u64,
+}
+
+impl<'e> World<'e> {
+    fn new(experiment: &'e Experiment) -> World<'e> {
+        let start = Time::from_ns(0);
+        let warm_at = start + experiment.warmup;
+        let mut rng = Rng::with_seed(experiment.seed);
+        let mut down = Route::new(&experiment.down, start, warm_at, &mut rng);
+        let mut up = Route::new(&experiment.up, start, warm_at, &mut rng);
+        if experiment.shares_radio {
+            down.share_radio(&mut up);
+        }
+        let mut wire = Wire::new([down, up], warm_at);
+        if let Some(rates) = &experiment.autorate {
+            wire.shape(rates);
+            wire.agenda.plan(start, Task::Autorate);
+        }
+        let flows = experiment.flows.iter().zip(experiment.start_delays());
+        let apps = flows.zip(0..).map(|((plan, late), flow)| {
+            wire.agenda.plan(plan.start + late, Task::Start(flow));
+            if let Some(stop) = plan.stop {
+                wire.agenda.plan(stop + late, Task::Stop(flow));
+            }
+            App::new(flow, plan, warm_at, rng.fork())
+        });
+        let apps = apps.collect();
+        if experiment
+            .sample_every
+            .is_some_and(|every| every > Delta::ZERO)
+        {
+            wire.agenda.plan(start, Task::Sample);
+        }
+        World {
+            experiment,
+            wire,
+            conns: Vec::new(),
+            apps,
+            happenings: VecDeque::new(),
+            samples: Vec::new(),
+            layers: Vec::new(),
+            windows: Vec::new(),
+            end: start + experiment.duration,
+            warm_at,
+            tasks: 0,
+        }
+    }
+
+    /// Returns whether it came to the end.
+    #[inline(always)]
+    fn run(&mut self, may_go_on: &mut dyn FnMut(u64) -> bool) -> bool {
+        while let Some(at) = self.wire.agenda.next_at()
+            && at <= self.end
+        {
+            let Some((now, task)) = self.wire.agenda.take() else {
+                break;
+            };
+            self.wire.now = now;
+            self.tasks += 1;
+            if self.tasks.is_multiple_of(TASKS_BETWEEN) && !may_go_on(self.tasks) {
+                return false;
+            }
+            self.act(task);
+            self.settle();
+            self.wire.arm();
+        }
+        self.wire.now = self.end;
+        true
+    }
+
+    fn act(&mut self, task: Task) {
+        match task {
+            Task::Path(direction) => self.wire.wake(direction),
+            Task::Enter(direction, handle) => self.wire.enter_delayed(direction, handle),
+            Task::Sender(conn, direction) => self.with_conn(conn, |connection, wire, record| {
+                connection.on_sender_timer(direction, wire, record);
+            }),
+            Task::Receiver(conn, direction) => self.with_conn(conn, |connection, wire, _| {
+                connection.on_receiver_timer(direction, wire);
+            }),
+            Task::Handshake(conn) => self.with_conn(conn, |connection, wire, _| {
+                connection.on_handshake_timeout(wire)
+            }),
+            Task::Start(flow) => {
+                self.with_app(flow, |workload, now, network| workload.start(now, network))
+            }
+            Task::Stop(flow) => self.stop(flow),
+            Task::Wake { flow, tag } => self.happenings.push_back((flow, Happening::Woke { tag })),
+            Task::Sample => self.sample(),
+            Task::Autorate => {
+                if let Some(next) = self.wire.autorate() {
+                    self.wire.agenda.plan(next, Task::Autorate);
+                }
+            }
+        }
+    }
+
+    /// Handles what arrived and what it means to workloads, until nothing is left to do now.
+    fn settle(&mut self) {
+        loop {
+            if let Some((body, is_marked)) = self.wire.receive() {
+                self.arrive(body, is_marked);
+            } else if let Some((flow, happening)) = self.happenings.pop_front() {
+                self.with_app(flow, |workload, now, network| {
+                    workload.on_happening(now, happening, network)
+                });
+            } else {
+                return;
+            }
+        }
+    }
+
+    fn arrive(&mut self, body: Body, is_marked: bool) {
+        match body {
+            Body::Syn { conn } => {
+                self.with_conn(conn, |connection, wire, _| connection.on_syn(wire))
+            }
+            Body::SynAck { conn } => {
+                let Some(connection) = slot(&mut self.conns, conn) else {
+                    return;
+                };
+                let record = &mut self.apps[connection.flow as usize].record;
+                if let Some(outcome) = connection.on_syn_ack(&mut self.wire, record) {
+                    let happening = happening(connection.conn, outcome);
+                    self.happenings.push_back((connection.flow, happening));
+                }
+            }
+            Body::Data {
+                conn,
+                direction,
+                segment,
+            } => {
+                let Some(connection) = slot(&mut self.conns, conn) else {
+                    return;
+                };
+                let (flow, number) = (connection.flow, connection.conn);
+                let record = &mut self.apps[flow as usize].record;
+                let happenings = &mut self.happenings;
+                let segment = arrived(segment, is_marked);
+                connection.on_data(direction, &segment, &mut self.wire, record, |outcome| {
+                    happenings.push_back((flow, happening(number, outcome)));
+                });
+            }
+            Body::Ack {
+                conn,
+                direction,
+                ack,
+            } => {
+                self.with_conn(conn, |connection, wire, record| {
+                    connection.on_ack(direction, &ack, wire, record)
+                });
+                self.drop_if_over(conn);
+            }
+            Body::Probe {
+                number,
+                sent,
+                turned,
+            } => self.wire.probed(number, sent, turned),
+            Body::Datagram {
+                flow,
+                direction,
+                number,
+                sent,
+            } => {
+                let delay = self.wire.now.since(sent);
+                self.happenings.push_back((
+                    flow,
+                    Happening::Arrived {
+                        direction,
+                        number,
+                        delay,
+                    },
+                ));
+            }
+        }
+    }
+
+    fn with_conn(
+        &mut self,
+        conn: u32,
+        act: impl FnOnce(&mut Connection, &mut Wire, &mut FlowRecord),
+    ) {
+        if let Some(connection) = slot(&mut self.conns, conn) {
+            let record = &mut self.apps[connection.flow as usize].record;
+            act(connection, &mut self.wire, record);
+        }
+    }
+
+    fn with_app(&mut self, flow: u32, act: impl FnOnce(&mut AnyWorkload, Time, &mut dyn Network)) {
+        let app = &mut self.apps[flow as usize];
+        if app.links.is_stopped {
+            return;
+        }
+        let now = self.wire.now;
+        let plan = &self.experiment.flows[flow as usize];
+        let mut network = Ports {
+            links: &mut app.links,
+            record: &mut app.record,
+            plan,
+            wire: &mut self.wire,
+            conns: &mut self.conns,
+        };
+        act(&mut app.workload, now, &mut network);
+    }
+
+    fn drop_if_over(&mut self, conn: u32) {
+        if slot(&mut self.conns, conn).is_some_and(|connection| connection.is_over()) {
+            self.conns[conn as usize] = None;
+        }
+    }
+
+    /// The user leaves: connections end as they are.
+    fn stop(&mut self, flow: u32) {
+        let links = &mut self.apps[flow as usize].links;
+        links.is_stopped = true;
+        for conn in links.conns.drain(..).flatten() {
+            self.conns[conn as usize] = None;
+        }
+    }
+
+    fn sample(&mut self) {
+        let at = self.wire.now;
+        let backlogs = Direction::BOTH.map(|direction| self.wire.route(direction).backlog());
+        self.samples.push(Sample {
+            at,
+            queue_bytes: backlogs.map(|backlog| backlog.bytes),
+            queue_packets: backlogs.map(|backlog| backlog.packets),
+        });
+        for direction in Direction::BOTH {
+            let layers = &mut self.layers;
+            let route = self.wire.route(direction);
+            route.each_layer(|hop, place, backlog| {
+                layers.push(LayerSample {
+                    at,
+                    direction: direction as u8,
+                    hop,
+                    place,
+                    bytes: backlog.bytes,
+                    packets: backlog.packets,
+                });
+            });
+        }
+        for (connection, conn) in self.conns.iter().zip(0..) {
+            let Some(connection) = connection
+                .as_ref()
+                .filter(|connection| connection.is_established())
+            else {
+                continue;
+            };
+            let sender = connection.busier_sender();
+            let state = sender.flow();
+            self.windows.push(WindowSample {
+                at,
+                flow: connection.flow,
+                conn,
+                cwnd_bytes: Bytes::new(u64::from(state.cwnd) * u64::from(sender.params().mss)),
+                in_flight_bytes: Bytes::new(sender.unacknowledged() - sender.unsent()),
+                srtt: Delta::us(i64::from(state.srtt_us8 >> 3)),
+            });
+        }
+        if let Some(every) = self.experiment.sample_every {
+            self.wire.agenda.plan(at + every, Task::Sample);
+        }
+    }
+
+    fn outcomes(self) -> Outcomes {
+        let (warm_at, end) = (self.warm_at, self.end);
+        let flows = self
+            .apps
+            .into_iter()
+            .zip(&self.experiment.flows)
+            .map(|(app, plan)| FlowOutcome {
+                name: plan.name.clone(),
+                metrics: app.workload.metrics(warm_at, end),
+                record: app.record,
+            });
+        let flows = flows.collect();
+        let (under_way, under_way_bytes) = (self.wire.under_way(), self.wire.under_way_bytes());
+        let (paths, hops) = self.wire.into_records();
+        Outcomes {
+            flows,
+            under_way,
+            under_way_bytes,
+            paths,
+            hops,
+            samples: self.samples,
+            layers: self.layers,
+            windows: self.windows,
+            tasks: self.tasks,
+            end,
+            warm_at,
+        }
+    }
+}
+
+impl App {
+    fn new(flow: u32, plan: &Flow, warm_at: Time, rng: Rng) -> App {
+        App {
+            workload: plan.workload.build(),
+            links: Links {
+                flow,
+                labels: Labels {
+                    client: plan.client,
+                    server: plan.server,
+                    dscp: plan.dscp,
+                    extra_delay: plan.extra_delay,
+                },
+                rng,
+                conns: Vec::new(),
+                is_stopped: false,
+            },
+            record: FlowRecord::new(warm_at),
+        }
+    }
+}
+
+/// The network as one workload sees it.
+struct Ports<'a> {
+    links: &'a mut Links,
+    record: &'a mut FlowRecord,
+    plan: &'a Flow,
+    wire: &'a mut Wire,
+    conns: &'a mut Vec<Option<Box<Connection>>>,
+}
+
+impl Network for Ports<'_> {
+    fn exchange(&mut self, conn: Conn, request: Bytes, response: Bytes) {
+        let index = conn.0 as usize;
+        if index >= self.links.conns.len() {
+            self.links.conns.resize(index + 1, None);
+        }
+        let id = *self.links.conns[index].get_or_insert_with(|| {
+            let id = self.conns.len() as u32;
+            let connection = Connection::open(
+                id,
+                self.links.flow,
+                conn,
+                self.plan,
+                self.links.labels,
+                self.wire,
+            );
+            self.conns.push(Some(Box::new(connection)));
+            self.record.connections += 1;
+            id
+        });
+        if let Some(connection) = slot(self.conns, id) {
+            connection.exchange(request, response, self.wire, self.record);
+        }
+    }
+
+    fn reset(&mut self, conn: Conn) {
+        let id = self.links.conns.get(conn.0 as usize).copied().flatten();
+        if let Some(connection) = id.and_then(|id| self.conns.get_mut(id as usize)) {
+            *connection = None;
+        }
+    }
+
+    fn close(&mut self, conn: Conn) {
+        let id = self.links.conns.get(conn.0 as usize).copied().flatten();
+        if let Some(connection) = id.and_then(|id| slot(self.conns, id)) {
+            connection.close();
+        }
+    }
+
+    fn datagram(&mut self, direction: Direction, number: u64, size: Bytes) {
+        let body = Body::Datagram {
+            flow: self.links.flow,
+            direction,
+            number,
+            sent: self.wire.now,
+        };
+        let key = u64::from(self.links.flow) | 1 << 40;
+        self.wire.send(
+            direction,
+            size.as_u64() as u32,
+            key,
+            None,
+            &self.links.labels,
+            body,
+        );
+    }
+
+    fn wake(&mut self, at: Time, tag: u32) {
+        let flow = self.links.flow;
+        self.wire
+            .agenda
+            .plan(at.max(self.wire.now), Task::Wake { flow, tag });
+    }
+
+    fn rng(&mut self) -> &mut Rng {
+        &mut self.links.rng
+    }
+}
+
+fn slot(conns: &mut [Option<Box<Connection>>], conn: u32) -> Option<&mut Connection> {
+    conns.get_mut(conn as usize)?.as_deref_mut()
+}
+
+fn happening(conn: Conn, outcome: Outcome) -> Happening {
+    match outcome {
+        Outcome::Opened => Happening::Opened { conn },
+        Outcome::Read(direction, bytes) => Happening::Read {
+            conn,
+            direction,
+            bytes,
+        },
+        Outcome::Done => Happening::Done { conn },
+    }
+}

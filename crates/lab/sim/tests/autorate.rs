@@ -1,0 +1,106 @@
+//! Shapers whose rates follow the line, in virtual time.
+
+use unbloat_experiment::outcome::{RunResult, results};
+use unbloat_experiment::scenario::text::Node;
+use unbloat_experiment::scenario::{Experiment, build};
+
+/// Behind a 20 Mbit/s line with 300 ms of buffer that falls to 5 Mbit/s for the second of every two times ten seconds.
+fn home(autorate: &str, flow: &str) -> Experiment {
+    let text = format!(
+        r#"
+        [scenario]
+        duration = "40 s"
+        warmup = "2 s"
+        sample_every = "0 s"
+        [[link.down.hop]]
+        steps = [{{ span = "10 s", rate = "20 Mbit/s" }}, {{ span = "10 s", rate = "5 Mbit/s" }}]
+        delay = "10 ms"
+        queue = {{ kind = "droptail", limit = "500 kB" }}
+        [[link.down.hop]]
+        queue = {{ kind = "cake", rate = "1 Gbit/s", ingress = true }}
+        [[link.up.hop]]
+        queue = {{ kind = "cake", rate = "1 Gbit/s" }}
+        [[link.up.hop]]
+        rate = "5 Mbit/s"
+        delay = "10 ms"
+        queue = {{ kind = "droptail", limit = "300 ms" }}
+        [[flow]]
+        name = "load"
+        {flow}
+        [[flow]]
+        name = "ping"
+        app = {{ kind = "ping", every = "20 ms" }}
+        [autorate]
+        {autorate}
+        "#
+    );
+    let files = |_: &str| Err(String::new());
+    let built = Node::parse(&text).and_then(|node| build(&node, &files));
+    built.unwrap_or_else(|error| panic!("{error}"))
+}
+
+fn value(results: &[RunResult], subject: &str, metric: &str) -> f64 {
+    let found = results
+        .iter()
+        .find(|one| one.subject == subject && one.metric == metric);
+    found
+        .unwrap_or_else(|| panic!("no {subject} {metric}"))
+        .value
+}
+
+const DOWN: &str = "app = \"bulk\"\ncount = 2";
+const UP: &str = "app = { kind = \"bulk\", direction = \"up\" }\ncount = 2";
+
+#[test]
+fn following_empties_the_lines_queue_and_keeps_its_goodput_without_being_told_a_rate() {
+    for (flow, mean) in [(DOWN, 12.5e6), (UP, 5e6)] {
+        let run = |kind| results(&unbloat_sim::run(&home(kind, flow)));
+        let (off, follow) = (run("kind = \"off\""), run("kind = \"follow\""));
+        let p95 = |of: &[RunResult]| value(of, "ping", "rtt_p95_ms");
+        assert!(p95(&off) > 250.0, "{}", p95(&off));
+        assert!(p95(&follow) < 100.0, "{}", p95(&follow));
+        let goodput = value(&follow, "all", "goodput_bps");
+        assert!(goodput > 0.85 * mean, "{goodput}");
+    }
+}
+
+#[test]
+fn cake_autorates_law_keeps_between_the_rates_that_it_was_told() {
+    let told = "kind = \"cake_autorate\"\ndown_min = \"2 Mbit/s\"\ndown_base = \"4 Mbit/s\"\ndown_max = \"4 Mbit/s\"";
+    let results = results(&unbloat_sim::run(&home(told, DOWN)));
+    let goodput = value(&results, "all", "goodput_bps");
+    assert!((3.3e6..4e6).contains(&goodput), "{goodput}");
+    assert!(value(&results, "ping", "rtt_p95_ms") < 60.0);
+}
+
+#[test]
+fn an_oracle_keeps_the_queue_that_it_foresees_off_the_line() {
+    // A share of 0.9, so that what stands when the line narrows drains within the ten seconds.
+    let p95 = |told: &str| {
+        let told = format!("kind = \"oracle\"\nshare = 0.9\n{told}");
+        let results = results(&unbloat_sim::run(&home(&told, DOWN)));
+        assert!(value(&results, "all", "goodput_bps") > 0.7 * 12.5e6);
+        value(&results, "ping", "rtt_p95_ms")
+    };
+    let (late, now) = (p95("behind = \"1 s\""), p95("ahead = \"100 ms\""));
+    assert!(now < 60.0 && late > now + 20.0, "{now} {late}");
+}
+
+#[test]
+fn the_same_seed_gives_the_same_run() {
+    let run = || {
+        format!(
+            "{:?}",
+            results(&unbloat_sim::run(&home("kind = \"follow\"", DOWN)))
+        )
+    };
+    assert_eq!(run(), run());
+}
+
+#[test]
+fn without_a_shaper_there_is_nothing_to_change() {
+    let text = "[link.down]\nrate = \"5 Mbit/s\"\n[link.up]\n[[flow]]\napp = \"bulk\"\n[autorate]\nkind = \"follow\"";
+    let fault = Node::parse(text).and_then(|node| build(&node, &|_| Err(String::new())));
+    let message = fault.expect_err("refused").to_string();
+    assert!(message.contains("no shaper to control"), "{message}");
+}

@@ -1,0 +1,77 @@
+//! What keeps a test from being measured at all. What goes wrong within one is part of what was measured.
+
+use crate::target::Target;
+use std::io;
+use std::net::SocketAddr;
+use std::path::PathBuf;
+use unbloat_untrusted::one_line;
+
+#[derive(Debug, thiserror::Error)]
+pub enum TestError {
+    #[error("cannot start: {0}")]
+    Begin(#[source] io::Error),
+    #[error("cannot resolve {host}: {source}")]
+    Name { host: String, source: io::Error },
+    #[error("{host} has no address of the requested IP version")]
+    NoAddress { host: String },
+    #[error(
+        "cannot connect to {to}: {source}; is `unbloat serve` running there, and is the port open?"
+    )]
+    Connect { to: SocketAddr, source: io::Error },
+    #[error(
+        "the certificate of {to} is not trusted ({}); pass --pin FINGERPRINT as printed by `unbloat serve` (or set UNBLOAT_PIN), --ca FILE, or --insecure to skip verification",
+        one_line(.reason)
+    )]
+    Certificate { to: String, reason: String },
+    #[error("cannot read {path}: {reason}", path = path.display())]
+    Authorities { path: PathBuf, reason: String },
+    #[error("this system has no certificate authorities; pass --ca FILE or --pin SHA256")]
+    NoAuthorities,
+    #[error("{to} does not support HTTP/{wanted}: {}", one_line(.reason))]
+    Http {
+        to: String,
+        wanted: &'static str,
+        reason: String,
+    },
+    #[error(
+        "{request} got no complete answer in {waited_s} s, although the connection is established; check that `unbloat serve` or another test server listens there, without a proxy in between, then try again"
+    )]
+    Silent { request: String, waited_s: f64 },
+    #[error("{url} answered {status}{}", words(.text))]
+    Refused {
+        url: String,
+        status: u16,
+        text: String,
+    },
+    #[error("{url} does not describe a test server: {}", one_line(.reason))]
+    Config { url: String, reason: String },
+    #[error(
+        "refused to send load to {named}, which the server names in its description (test_endpoint): {}",
+        one_line(.reason)
+    )]
+    Endpoint { named: SocketAddr, reason: String },
+    #[error(
+        "this system does not allow congestion control {name:?} ({source}); available: {available}"
+    )]
+    CongestionControl {
+        name: String,
+        available: String,
+        source: io::Error,
+    },
+    #[error("{to} does not echo datagrams: {}", one_line(.reason))]
+    NoEcho { to: SocketAddr, reason: String },
+    #[error("cannot measure {target} with these options: {reason}")]
+    Unsupported {
+        target: Target,
+        reason: &'static str,
+    },
+    #[error("stopped before anything was measured")]
+    Stopped,
+}
+
+fn words(text: &str) -> String {
+    match one_line(text) {
+        said if said.is_empty() => said,
+        said => format!(": {said}"),
+    }
+}

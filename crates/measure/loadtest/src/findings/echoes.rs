@@ -1,0 +1,235 @@
+//! Datagrams: what load added to their delay, and what became of them.
+
+use crate::measured::{Echo, Fate, Measured};
+use unbloat_responsiveness::{
+    Added, Baseline, LoadedRtt, Sample, Series, Spread, added, quantile, standing,
+};
+use unbloat_units::{Delta, Direction, Time};
+
+type Span = (Time, Time);
+
+/// What became of the datagrams of a time.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct EchoAccount {
+    pub sent: u64,
+    pub back: u64,
+    pub lost_up: u64,
+    pub lost_down: u64,
+    /// In a direction that nobody tells.
+    pub lost: u64,
+    pub reordered_up: u64,
+    pub reordered_down: u64,
+    pub duplicates: u64,
+}
+
+impl EchoAccount {
+    /// Shares of what could be lost there: down and up. None where it is not told apart or nothing was sent.
+    pub fn loss(&self) -> [Option<f64>; 2] {
+        let share =
+            |lost: u64, of: u64| (of > 0 && self.lost == 0).then(|| lost as f64 / of as f64);
+        [
+            share(self.lost_down, self.sent - self.lost_up),
+            share(self.lost_up, self.sent),
+        ]
+    }
+}
+
+fn within(measured: &Measured, (from, to): Span) -> impl Iterator<Item = &Echo> + Clone {
+    measured
+        .echoes
+        .iter()
+        .filter(move |echo| from <= echo.sent && echo.sent < to)
+}
+
+pub(super) fn account(measured: &Measured, span: Span) -> EchoAccount {
+    let mut account = EchoAccount::default();
+    for echo in within(measured, span) {
+        account.sent += 1;
+        *match echo.fate {
+            Fate::Back => &mut account.back,
+            Fate::LostUp => &mut account.lost_up,
+            Fate::LostDown => &mut account.lost_down,
+            Fate::Lost => &mut account.lost,
+        } += 1;
+        account.reordered_up += u64::from(echo.reordered_up);
+        account.reordered_down += u64::from(echo.reordered_down);
+        account.duplicates += u64::from(echo.duplicates);
+    }
+    account
+}
+
+/// Of all together; None of nothing.
+pub(super) fn loss<'a>(accounts: impl Iterator<Item = &'a EchoAccount>) -> Option<f64> {
+    let sum = |(sent, back), account: &EchoAccount| (sent + account.sent, back + account.back);
+    let (sent, back) = accounts.fold((0, 0), sum);
+    (sent > 0).then(|| 1.0 - back as f64 / sent as f64)
+}
+
+/// Part of a time for which it is known what happened: of tenths of a second, those in which a datagram left that came back or was lost in a
+/// known direction. None where no datagrams are sent.
+pub(super) fn coverage(measured: &Measured, (from, to): Span) -> Option<f64> {
+    measured.server.echo?;
+    let bins = (to.since(from).as_ns() / COVERED.as_ns()).max(0) as usize;
+    let mut is_known = vec![false; bins];
+    let told = within(measured, (from, to)).filter(|echo| echo.fate != Fate::Lost);
+    for echo in told {
+        let bin = echo.sent.since(from).as_ns() / COVERED.as_ns();
+        if let Some(known) = is_known.get_mut(bin as usize) {
+            *known = true;
+        }
+    }
+    let known = is_known.iter().filter(|known| **known).count();
+    Some(known as f64 / bins.max(1) as f64)
+}
+
+/// Queues of bulk load change little in that time.
+const COVERED: Delta = Delta::ms(100);
+
+/// Delays, each at the time that the datagram entered what delayed it.
+fn samples(
+    measured: &Measured,
+    (from, to): Span,
+    look: impl Fn(&Echo) -> Option<(Time, Delta)>,
+) -> Vec<Sample> {
+    let samples = measured
+        .echoes
+        .iter()
+        .filter_map(look)
+        .map(|(at, delay)| Sample { at, delay });
+    let mut samples: Vec<Sample> = samples
+        .filter(|sample| from <= sample.at && sample.at < to)
+        .collect();
+    samples.sort_by_key(|sample| sample.at);
+    samples
+}
+
+/// What load is compared with.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Still {
+    pub(super) span: Span,
+    /// Nearly all packets of it were so late: its baseline is the floor of the whole test. Down, up, round trip.
+    pub(super) standing: [Option<Delta>; 3],
+    /// Least round trip of the test.
+    floor: Option<Delta>,
+}
+
+impl Still {
+    pub(super) fn of(measured: &Measured, span: Span) -> Still {
+        let floor = floor(measured);
+        let late = |look: fn(&Echo) -> Option<(Time, Delta)>, least: Delta| {
+            let idle = samples(measured, span, look).into_iter();
+            let mut delays: Vec<Delta> = idle.map(|sample| sample.delay).collect();
+            standing(&mut delays, least)
+        };
+        Still {
+            span,
+            standing: [
+                late(down, Delta::ZERO),
+                late(up, Delta::ZERO),
+                floor.and_then(|floor| late(round, floor)),
+            ],
+            floor,
+        }
+    }
+
+    fn one_way(&self, direction: Direction) -> Baseline {
+        match self.standing[direction as usize] {
+            // One-way delays are told above their floor.
+            Some(_) => Baseline::Floor(Delta::ZERO),
+            None => Baseline::Idle,
+        }
+    }
+
+    fn round_trip(&self) -> Baseline {
+        let is_loaded = self.standing.iter().any(Option::is_some);
+        let floor = self.floor.filter(|_| is_loaded);
+        floor.map_or(Baseline::Idle, Baseline::Floor)
+    }
+}
+
+/// The least round trip of the whole test.
+pub(super) fn floor(measured: &Measured) -> Option<Delta> {
+    measured.echoes.iter().filter_map(|echo| echo.rtt).min()
+}
+
+fn down(echo: &Echo) -> Option<(Time, Delta)> {
+    echo.turned.zip(echo.added_down)
+}
+
+fn up(echo: &Echo) -> Option<(Time, Delta)> {
+    Some((echo.sent, echo.added_up?))
+}
+
+fn round(echo: &Echo) -> Option<(Time, Delta)> {
+    Some((echo.sent, echo.rtt?))
+}
+
+fn compare(
+    measured: &Measured,
+    (still, baseline): (Span, Baseline),
+    loaded: Span,
+    look: impl Fn(&Echo) -> Option<(Time, Delta)> + Copy,
+    lost: impl Fn(&EchoAccount) -> u64,
+) -> Option<Added> {
+    let of = |span| {
+        (
+            samples(measured, span, look),
+            lost(&account(measured, span)),
+        )
+    };
+    let (before, during) = (of(still), of(loaded));
+    let [quiet, busy] = [&before, &during].map(|series| Series {
+        samples: &series.0,
+        lost: series.1,
+    });
+    added(quiet, busy, baseline, &Spread::default())
+}
+
+pub(super) fn added_one_way(
+    measured: &Measured,
+    still: Option<Still>,
+    loaded: Span,
+    direction: Direction,
+) -> Option<Added> {
+    let still = still?;
+    let still = (still.span, still.one_way(direction));
+    match direction {
+        Direction::Down => compare(measured, still, loaded, down, |account| account.lost_down),
+        Direction::Up => compare(measured, still, loaded, up, |account| account.lost_up),
+    }
+}
+
+pub(super) fn added_rtt(measured: &Measured, still: Option<Still>, loaded: Span) -> Option<Added> {
+    let still = still?;
+    let still = (still.span, still.round_trip());
+    compare(measured, still, loaded, round, |account| {
+        account.sent - account.back
+    })
+}
+
+pub(super) fn rtts(measured: &Measured, span: Span) -> Vec<Delta> {
+    within(measured, span).filter_map(|echo| echo.rtt).collect()
+}
+
+fn quantiles<const N: usize>(measured: &Measured, span: Span, q: [f64; N]) -> Option<[Delta; N]> {
+    let mut rtts = rtts(measured, span);
+    (!rtts.is_empty()).then(|| q.map(|q| quantile(&mut rtts, q).expect("there are some")))
+}
+
+pub(super) fn rtt_quantiles(measured: &Measured, span: Span) -> Option<[Delta; 3]> {
+    quantiles(measured, span, [0.5, 0.95, 0.99])
+}
+
+pub(super) fn loaded_rtt(measured: &Measured, span: Span) -> Option<LoadedRtt> {
+    let [p50, p90, p95, p99] = quantiles(measured, span, [0.5, 0.9, 0.95, 0.99])?;
+    Some(LoadedRtt { p50, p90, p95, p99 })
+}
+
+pub(super) fn jitter(measured: &Measured, span: Span) -> Option<Delta> {
+    let rtts = rtts(measured, span);
+    let steps = rtts
+        .windows(2)
+        .map(|pair| (pair[1] - pair[0]).as_ns().abs());
+    let count = i64::try_from(steps.len()).ok().filter(|&count| count > 0)?;
+    Some(Delta::ns(steps.sum::<i64>() / count))
+}

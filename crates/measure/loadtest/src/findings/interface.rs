@@ -1,0 +1,108 @@
+//! What of that which passed this host's interface was not the test's.
+
+use super::curves::at;
+use crate::measured::{Beside, Measured};
+use crate::plan::Load;
+use unbloat_units::{Bytes, Delta, Direction, Rate, Time};
+
+/// Ethernet, IP and UDP of a datagram of the echo.
+const FRAMING: u64 = 14 + 20 + 8;
+/// The header of a datagram of the echo with all that the test asks for: what it has at least.
+const LEAST_ECHO: u64 = 60;
+/// A shorter idle stage says nothing about rates.
+const ENOUGH: Delta = Delta::secs(1);
+
+/// The rate in the idle stage without the test's own probes.
+pub(super) fn foreign(measured: &Measured, direction: Direction) -> Option<Rate> {
+    let (from, to) = idle_span(measured)?;
+    let passed = bytes(&measured.interface.as_ref()?.counts, direction, (from, to))?;
+    let probes = bytes(&measured.beside, direction, (from, to)).unwrap_or(Bytes::ZERO);
+    let own = probes + echoes(measured, direction, (from, to));
+    let foreign = Bytes::new(passed.as_u64().saturating_sub(own.as_u64()));
+    foreign.over(to.since(from))
+}
+
+/// All that passed in the idle stage, the probes included.
+pub(super) fn idle_rate(measured: &Measured, direction: Direction) -> Option<Rate> {
+    rate(measured, direction, idle_span(measured)?)
+}
+
+fn idle_span(measured: &Measured) -> Option<(Time, Time)> {
+    let mut stages = measured.stages.iter();
+    let idle = stages.find(|stage| stage.load == Load::Idle)?;
+    let span = (idle.begin, idle.end);
+    (span.1.since(span.0) >= ENOUGH).then_some(span)
+}
+
+/// All that passed in a direction, framing included.
+pub(super) fn rate(
+    measured: &Measured,
+    direction: Direction,
+    (from, to): (Time, Time),
+) -> Option<Rate> {
+    let counts = &measured.interface.as_ref()?.counts;
+    bytes(counts, direction, (from, to))?.over(to.since(from))
+}
+
+/// None of counts that do not reach over that time.
+fn bytes(counts: &[Beside], direction: Direction, (from, to): (Time, Time)) -> Option<Bytes> {
+    let reaches = counts.first()?.at <= from + ENOUGH / 2 && counts.last()?.at >= to - ENOUGH / 2;
+    let curve = counts.iter();
+    let curve: Vec<(Time, u64)> = curve
+        .map(|seen| (seen.at, seen.bytes[direction as usize].as_u64()))
+        .collect();
+    let from = from.max(counts.first()?.at);
+    reaches.then(|| Bytes::new((at(&curve, to) - at(&curve, from)).max(0.0) as u64))
+}
+
+fn echoes(measured: &Measured, direction: Direction, (from, to): (Time, Time)) -> Bytes {
+    let sent = measured
+        .echoes
+        .iter()
+        .filter(|echo| from <= echo.sent && echo.sent < to);
+    let count = match direction {
+        Direction::Down => sent.filter(|echo| echo.rtt.is_some()).count(),
+        Direction::Up => sent.count(),
+    };
+    let length = u64::from(measured.options.probing.echo_bytes).max(LEAST_ECHO);
+    Bytes::new(count as u64 * (length + FRAMING))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::sample;
+    use super::*;
+    use crate::measured::Passed;
+
+    #[test]
+    fn traffic_of_others_is_what_the_interface_counts_beyond_the_probes() {
+        let mut measured = sample();
+        let both = |of: &_| Direction::BOTH.map(|direction| foreign(of, direction));
+        assert_eq!(both(&measured), [None, None]);
+        let counts = |down: Rate| {
+            let count = move |i: i64| Beside {
+                at: Time::from_ns(i * 50_000_000),
+                bytes: [
+                    down * Delta::ms(i * 50) + Bytes::new(1 << 40),
+                    Bytes::new(1 << 41),
+                ],
+            };
+            (0..=260).map(count).collect::<Vec<_>>()
+        };
+        measured.interface = Some(Passed {
+            name: "eth0".to_owned(),
+            counts: counts(Rate::mbps(9)),
+        });
+        let [down, up] = both(&measured);
+        // 100 datagrams a second belong to the test.
+        let own = echoes(
+            &measured,
+            Direction::Down,
+            (Time::from_ns(0), Time::from_ns(3_000_000_000)),
+        );
+        assert_eq!(own.as_u64() % 300, 0);
+        let expected = 9e6 - 8.0 * own.as_u64() as f64 / 3.0;
+        assert!((down.unwrap().as_bps_f64() - expected).abs() < 10.0);
+        assert_eq!(up, Some(Rate::ZERO));
+    }
+}

@@ -1,0 +1,399 @@
+//! Findings of tests that never ran, in virtual time.
+
+use super::*;
+use crate::measured::{
+    Beside, Clocks, Count, Echo, Fate, FlowRun, Gone, HostLoad, Probe, ProbeKind, Server,
+};
+use crate::options::Options;
+use unbloat_units::Bytes;
+
+fn at_ms(ms: i64) -> Time {
+    Time::from_ns(ms * 1_000_000)
+}
+
+fn stage(load: Load, begin_ms: i64, end_ms: i64) -> StageRun {
+    StageRun {
+        load,
+        stack: Stack::NetworkOnly,
+        begin: at_ms(begin_ms),
+        end: at_ms(end_ms),
+        is_cut: false,
+        host: HostLoad::default(),
+    }
+}
+
+fn echo(seq: u64, down_ms: i64, up_ms: i64) -> Echo {
+    Echo {
+        seq,
+        sent: at_ms(seq as i64 * 10),
+        fate: Fate::Back,
+        rtt: Some(Delta::ms(20 + down_ms + up_ms)),
+        added_up: Some(Delta::ms(up_ms)),
+        added_down: Some(Delta::ms(down_ms)),
+        turned: Some(at_ms(seq as i64 * 10)),
+        reordered_up: false,
+        reordered_down: false,
+        duplicates: 0,
+    }
+}
+
+fn probe(kind: ProbeKind, at: Time, ms: i64) -> Probe {
+    let is_foreign = kind == ProbeKind::Foreign;
+    Probe {
+        kind,
+        sent: at,
+        flow: None,
+        tcp: is_foreign.then(|| Delta::ms(ms)),
+        tls: is_foreign.then(|| Delta::ms(ms)),
+        tls_round_trips: 1,
+        answer: Some(Delta::ms(ms)),
+        failure: None,
+    }
+}
+
+/// Idle 3 s, then 10 s of download at 48 Mbit/s that adds 160 ms, own probes of 400 ms.
+pub(crate) fn downloaded() -> Measured {
+    let mut options = Options::of("box".parse().unwrap());
+    options.plan.interval = Delta::secs(1);
+    let idle = (0..300).map(|seq| echo(seq, 0, 0));
+    let loaded = (300..1300).map(|seq| echo(seq, 160, 0));
+    let quiet = (0..30).map(|i| probe(ProbeKind::Foreign, at_ms(i * 100), 20));
+    let busy = (0..100).flat_map(|i| {
+        let at = at_ms(3_000 + i * 100);
+        [
+            probe(ProbeKind::Foreign, at, 180),
+            probe(ProbeKind::SelfHttp, at, 400),
+        ]
+    });
+    let counts = (0..=200).map(|i| Count {
+        at: at_ms(3_000 + i * 50),
+        flow: 0,
+        direction: Direction::Down,
+        counter: Counter::ClientRead,
+        bytes: Rate::mbps(48) * Delta::ms(i * 50),
+    });
+    Measured {
+        options,
+        begun_ns: 0,
+        server: Server {
+            echo: Some("127.0.0.1:1".parse().unwrap()),
+            echo_has_stamps: true,
+            ..Server::default()
+        },
+        stages: vec![
+            stage(Load::Idle, 0, 3_000),
+            stage(Load::Down, 3_000, 13_000),
+        ],
+        flows: vec![FlowRun {
+            flow: 0,
+            stage: 1,
+            direction: Direction::Down,
+            begin: at_ms(3_000),
+            ready: None,
+            end: at_ms(13_000),
+            bytes: Bytes::new(60_000_000),
+            congestion_control: None,
+            failure: None,
+        }],
+        echoes: idle.chain(loaded).collect(),
+        clocks: Some(Clocks {
+            drift_ppm: 0.0,
+            error: Delta::us(20),
+            idle_rtt: Delta::ms(20),
+        }),
+        probes: quiet.chain(busy).collect(),
+        counts: counts.collect(),
+        beside: Vec::new(),
+        interface: None,
+        kernel: Vec::new(),
+        apps: Vec::new(),
+        limitations: Vec::new(),
+        is_cut: false,
+        gone: None,
+    }
+}
+
+#[test]
+fn what_probes_carry_belongs_to_what_the_path_carried() {
+    let mut measured = downloaded();
+    let beside = (0..=260).map(|i| Beside {
+        at: at_ms(i * 50),
+        bytes: [Rate::mbps(1) * Delta::ms(i * 50), Bytes::ZERO],
+    });
+    measured.beside = beside.collect();
+    let found = findings(&measured, Rule::DslReports);
+    let down = found.of(Direction::Down).unwrap();
+    assert_eq!(down.goodput, [Some(Rate::mbps(49)), None]);
+}
+
+/// Others keep 166 ms of the way down filled until 12 s, our load or not.
+fn loaded_by_others() -> Measured {
+    let mut measured = downloaded();
+    for echo in &mut measured.echoes {
+        let waited = if echo.seq < 1200 {
+            Delta::ms(166)
+        } else {
+            Delta::ZERO
+        };
+        echo.added_down = Some(waited);
+        echo.rtt = Some(Delta::ms(30) + waited);
+    }
+    measured
+}
+
+#[test]
+fn a_path_that_others_load_is_told_and_compared_with_its_floor() {
+    let found = findings(&loaded_by_others(), Rule::DslReports);
+    let loaded = Distrust::IdleLoaded {
+        direction: Some(Direction::Down),
+        standing: Delta::ms(166),
+    };
+    assert!(found.distrust.contains(&loaded), "{:?}", found.distrust);
+    let down = found.of(Direction::Down).unwrap();
+    let [added_down, added_up] = down.added.unwrap_both();
+    assert_eq!(added_down.p50.value, Delta::ms(166));
+    assert_eq!(added_up.p50.value, Delta::ZERO);
+    assert_eq!(down.added_rtt.unwrap().p50.value, Delta::ms(166));
+    assert_eq!(found.idle.base_rtt, Some(Delta::ms(30)));
+    assert_eq!(found.idle.rtt.unwrap()[0], Delta::ms(196));
+    assert_eq!(down.view.udp, Some(Delta::ms(166)));
+    assert_ne!(found.verdict.grade.as_deref(), Some("A"));
+}
+
+#[test]
+fn an_idle_path_is_compared_with_its_median() {
+    let found = findings(&downloaded(), Rule::DslReports);
+    assert_eq!(found.idle.standing, [None; 3]);
+    assert_eq!(found.idle.base_rtt, Some(Delta::ms(20)));
+}
+
+#[test]
+fn a_full_queue_down_is_found_down_and_not_up() {
+    let found = findings(&downloaded(), Rule::DslReports);
+    let down = found.of(Direction::Down).unwrap();
+    let [added_down, added_up] = down.added.unwrap_both();
+    assert_eq!(added_down.p50.value, Delta::ms(160));
+    assert_eq!(added_up.p99.value, Delta::ZERO);
+    assert_eq!(down.added_rtt.unwrap().p95.value, Delta::ms(160));
+    assert_eq!(found.idle.rtt.unwrap()[0], Delta::ms(20));
+    assert_eq!(down.goodput[0], Some(Rate::mbps(48)));
+    assert_eq!(down.goodput[1], None);
+}
+
+trait UnwrapBoth {
+    fn unwrap_both(self) -> [Added; 2];
+}
+
+impl UnwrapBoth for [Option<Added>; 2] {
+    fn unwrap_both(self) -> [Added; 2] {
+        self.map(|one| one.expect("it was measured"))
+    }
+}
+
+#[test]
+fn responsiveness_is_the_draft_s_with_the_older_number_beside_it() {
+    let found = findings(&downloaded(), Rule::Draft09);
+    let down = found.of(Direction::Down).unwrap();
+    // 60000/180 and 60000/400, their mean; and 60000 over the mean of 180 and 400.
+    assert_eq!(down.rpm.unwrap().as_f64().round(), 242.0);
+    assert_eq!(down.rpm_legacy.unwrap().as_f64().round(), 207.0);
+    assert_eq!(found.confidence(), Some(Confidence::High));
+}
+
+#[test]
+fn what_waits_in_sockets_is_told_apart_from_the_network() {
+    let of_one_direction = |measured: &Measured| {
+        let [(Direction::Down, split)] = findings(measured, Rule::DslReports).splits[..] else {
+            panic!("one direction was loaded alone");
+        };
+        split
+    };
+    let limited = of_one_direction(&downloaded());
+    assert_eq!(limited.shared.delay, Delta::ms(160));
+    assert_eq!(limited.sockets, None);
+    // 400 ms less the 20 of an idle request, less what all wait.
+    assert_eq!(limited.same_connection.unwrap().delay, Delta::ms(220));
+
+    let as_it_is = of_one_direction(&with_sockets_as_they_are());
+    assert_eq!(as_it_is.sockets.unwrap().delay, Delta::ms(220));
+    assert_eq!(as_it_is.same_connection, None);
+}
+
+fn with_sockets_as_they_are() -> Measured {
+    let mut measured = downloaded();
+    measured.stages[1].stack = Stack::AsIs;
+    measured
+}
+
+#[test]
+fn senders_of_quic_are_not_told_of_tcp_s_options() {
+    let mut measured = with_sockets_as_they_are();
+    let is_told = |seen: &Measured| {
+        let found = findings(seen, Rule::DslReports);
+        let mut cures = found
+            .verdict
+            .advice
+            .iter()
+            .map(|advice| advice.text.clone());
+        cures.any(|cure| cure.contains("TCP_NOTSENT_LOWAT"))
+    };
+    assert!(is_told(&measured));
+    measured.server.http = Some(Http::Three);
+    assert!(!is_told(&measured));
+    assert!(
+        !findings(&measured, Rule::DslReports)
+            .verdict
+            .advice
+            .is_empty()
+    );
+}
+
+#[test]
+fn judged_is_only_what_comes_after_the_ramp() {
+    let mut measured = downloaded();
+    // Nothing moves in the first four seconds.
+    for count in &mut measured.counts {
+        let moved = count.at.since(at_ms(7_000)).max(Delta::ZERO);
+        count.bytes = Rate::mbps(48) * moved;
+    }
+    let found = findings(&measured, Rule::DslReports);
+    let down = found.of(Direction::Down).unwrap();
+    assert_eq!(down.from, at_ms(7_000));
+    assert_eq!(down.goodput[0], Some(Rate::mbps(48)));
+}
+
+#[test]
+fn failed_flows_and_a_stopped_test_are_reasons_for_distrust() {
+    let mut measured = downloaded();
+    measured.flows[0].failure = Some("reset".to_owned());
+    measured.flows[0].end = at_ms(9_000);
+    measured.is_cut = true;
+    let found = findings(&measured, Rule::DslReports);
+    assert!(found.distrust.contains(&Distrust::Cut));
+    let failed = Distrust::FlowsFailed {
+        direction: Direction::Down,
+        failed: 1,
+        of: 1,
+    };
+    assert!(found.distrust.contains(&failed), "{:?}", found.distrust);
+}
+
+#[test]
+fn a_server_that_goes_away_takes_only_the_stage_that_it_cut() {
+    let mut measured = downloaded();
+    measured.stages.push(StageRun {
+        is_cut: true,
+        ..stage(Load::Up, 13_500, 14_500)
+    });
+    measured.flows.push(FlowRun {
+        flow: 1,
+        stage: 2,
+        direction: Direction::Up,
+        end: at_ms(14_510),
+        failure: Some("reset".to_owned()),
+        ..measured.flows[0].clone()
+    });
+    measured.gone = Some(Gone {
+        at: at_ms(14_500),
+        refused: true,
+    });
+    let found = findings(&measured, Rule::DslReports);
+    let [gone] = found.distrust[..] else {
+        panic!("{:?}", found.distrust)
+    };
+    assert!(!gone.is_fatal());
+    assert!(gone.to_string().contains("14.5 s"), "{gone}");
+    assert_eq!(found.loads.len(), 1);
+    assert!(found.verdict.grade.is_some());
+    measured.stages.truncate(1);
+    let nothing = findings(&measured, Rule::DslReports).verdict;
+    assert!(nothing.grade.is_none());
+    let headline = nothing.headline;
+    assert!(headline.contains("the server"), "{headline}");
+}
+
+#[test]
+fn nothing_measured_is_nothing_found() {
+    let mut measured = downloaded();
+    measured.stages.clear();
+    measured.echoes.clear();
+    let found = findings(&measured, Rule::DslReports);
+    assert!(found.loads.is_empty() && found.marks.is_empty());
+    assert!(found.idle.rtt.is_none());
+}
+
+#[test]
+fn a_run_that_tells_nothing_has_no_grade_by_any_rule() {
+    let mut measured = downloaded();
+    for rule in [Rule::Worst, Rule::Draft09, Rule::LibreqosReadme] {
+        assert!(!findings(&measured, rule).marks.is_empty(), "{rule:?}");
+    }
+    measured.echoes.truncate(350);
+    for rule in Rule::ALL {
+        let found = findings(&measured, rule);
+        assert!(found.distrust[0].is_fatal(), "{:?}", found.distrust);
+        assert!(
+            found.marks.is_empty() && found.verdict.grade.is_none(),
+            "{rule:?}"
+        );
+        assert!(
+            found.verdict.headline.starts_with("No verdict"),
+            "{}",
+            found.verdict.headline
+        );
+    }
+}
+
+#[test]
+fn what_is_unknown_for_half_of_a_stage_has_no_grade_and_late_sends_are_no_fault() {
+    let mut measured = downloaded();
+    for stage in &mut measured.stages {
+        stage.host.busy = Some(1.0);
+        (stage.host.late_sends, stage.host.sends) = (80, 100);
+    }
+    let busy = findings(&measured, Rule::DslReports);
+    assert_eq!(busy.distrust, [Distrust::CpuBusy { busy: 1.0 }]);
+    assert!(busy.verdict.grade.is_some());
+    // Nobody got to send in the second half of the download; what was lost on a known way is known.
+    measured
+        .echoes
+        .retain(|echo| echo.seq < 800 || echo.seq >= 1290);
+    for echo in &mut measured.echoes[600..700] {
+        (echo.fate, echo.rtt) = (Fate::LostDown, None);
+    }
+    let found = findings(&measured, Rule::DslReports);
+    let coverage = found.of(Direction::Down).unwrap().coverage.unwrap();
+    assert!((0.28..0.32).contains(&coverage), "{coverage}");
+    assert!(found.distrust[0].is_fatal(), "{:?}", found.distrust);
+    assert!(found.verdict.grade.is_none() && found.marks.is_empty());
+}
+
+#[test]
+fn a_program_that_answers_late_beside_a_prompt_kernel_is_the_servers_fault() {
+    let mut measured = downloaded();
+    let kernel = |i: i64, ms| {
+        [
+            probe(ProbeKind::Icmp, at_ms(i * 50), ms),
+            Probe {
+                tcp: Some(Delta::ms(ms)),
+                ..probe(ProbeKind::Foreign, at_ms(i * 50), 900)
+            },
+        ]
+    };
+    measured.probes = (0..260).flat_map(|i| kernel(i, 20)).collect();
+    for echo in &mut measured.echoes[300..] {
+        echo.rtt = Some(Delta::ms(900));
+    }
+    let found = findings(&measured, Rule::DslReports);
+    assert!(
+        matches!(found.causes[..], [Cause::SlowServer { .. }]),
+        "{:?}",
+        found.causes
+    );
+    assert!(
+        found.verdict.headline.contains("the server is slow"),
+        "{}",
+        found.verdict.headline
+    );
+    assert!(found.verdict.grade.is_none());
+}

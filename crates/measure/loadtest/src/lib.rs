@@ -1,0 +1,62 @@
+//! Latency under load on a live path.
+//!
+//! [`measure`] runs the stages of a [`Plan`] against a [`Target`]: load by HTTP, datagrams at a fixed pace on a thread of their own,
+//! probes within and beside the load, and the kernel's account of each connection. It concludes nothing; [`findings`] does, of what was
+//! [`Measured`] and nothing else.
+
+mod account;
+mod apple;
+mod applications;
+pub mod apps;
+mod beside;
+mod document;
+mod echo;
+mod error;
+mod findings;
+mod flent;
+mod flight;
+mod flow;
+#[cfg(feature = "fuzz")]
+pub mod fuzz;
+mod held;
+mod host;
+mod http;
+mod interface;
+mod load;
+mod measure;
+mod measured;
+mod ndt7;
+mod options;
+mod ping;
+mod place;
+mod plan;
+mod probes;
+mod quic;
+mod retries;
+mod sampler;
+mod service;
+mod socket;
+mod stamped;
+mod sweep;
+pub mod tables;
+mod target;
+mod text;
+mod thread;
+mod tls;
+mod upload;
+mod verdict_text;
+
+pub use apple::apple_json;
+pub use document::document;
+pub use error::TestError;
+pub use findings::{EchoAccount, Findings, Idle, LoadFindings, findings};
+pub use flent::flent;
+pub use measure::{Progress, measure};
+pub use measured::*;
+pub use options::{Flows, Http, IpVersion, Options, Probing, Trust};
+pub use plan::{Direction, Load, Plan, Stack, Stage};
+pub use sweep::{Echoed, sweep};
+pub use target::{Origin, PORT, Target, TargetError};
+pub use text::{text, verbose_text};
+pub use unbloat_responsiveness::{Distrust, Rule, Verdict};
+pub use verdict_text::verdict_text;

@@ -1,0 +1,193 @@
+//! Load of one stage: connections that carry data as fast as the path lets them.
+
+use crate::flow::{Flow, Flows};
+use crate::http::{self, Dialer, Incoming, Link, Sender};
+use crate::ndt7::{self, Notes};
+use crate::options::Http;
+use crate::plan::Stack;
+use crate::service::Service;
+use crate::socket::{self, Settings};
+use crate::upload::{Body, noise};
+use bytes::Bytes;
+use http_body_util::BodyExt;
+use hyper::{Method, Response};
+use std::io;
+use std::os::fd::AsFd;
+use std::sync::Arc;
+use std::sync::Mutex;
+use tokio::task::JoinHandle;
+use unbloat_os::lock::lock;
+use unbloat_os::tcp_info::TcpInfo;
+use unbloat_units::Direction;
+use unbloat_untrusted::one_line;
+
+/// All that carriers of load share.
+pub struct Carrier {
+    pub dialer: Dialer,
+    pub service: Service,
+    pub settings: Settings,
+    pub http: Http,
+    pub flows: Arc<Flows>,
+    /// Connections that self probes may use.
+    pub shared: Mutex<Vec<(Arc<Flow>, Sender)>>,
+    pub data: Bytes,
+    /// Carries by ndt7 in place of HTTP, and has there what the server says.
+    pub ndt7: Option<Mutex<Notes>>,
+}
+
+impl Carrier {
+    pub fn new(dialer: Dialer, service: Service, settings: Settings, http: Http) -> Carrier {
+        Carrier {
+            dialer,
+            service,
+            settings,
+            http,
+            flows: Arc::default(),
+            shared: Mutex::default(),
+            data: noise(),
+            ndt7: None,
+        }
+    }
+
+    /// Begins one more connection; ended by ending its flow and aborting the task.
+    pub fn begin(
+        self: &Arc<Self>,
+        stage: usize,
+        direction: Direction,
+        stack: Stack,
+    ) -> (Arc<Flow>, JoinHandle<()>) {
+        let now = self.dialer.clock.now();
+        let flow = self.flows.begin(stage, direction, stack, now);
+        let (carrier, of_task) = (self.clone(), flow.clone());
+        let task = tokio::spawn(async move {
+            let ended = carrier.carry(&of_task).await;
+            let failure = match ended {
+                Ok(()) => "the server ended it".to_owned(),
+                Err(error) => root(&error),
+            };
+            of_task.end(carrier.dialer.clock.now(), Some(failure));
+        });
+        (flow, task)
+    }
+
+    async fn carry(&self, flow: &Arc<Flow>) -> io::Result<()> {
+        if let Some(notes) = &self.ndt7 {
+            return ndt7::carry(self, notes, flow).await;
+        }
+        let connection = self
+            .dialer
+            .open(self.http, &self.settings.for_stack(flow.stack))
+            .await?;
+        let (mut sender, link) = connection.into_parts();
+        if let (Stack::NetworkOnly, Link::Tcp(handle)) = (flow.stack, &link) {
+            let segment = TcpInfo::of(handle.as_fd())?.mss();
+            let bytes = socket::limit_unsent(handle.as_fd(), None, segment)?;
+            flow.pace.set_piece(bytes as usize / 2);
+            if flow.direction == Direction::Up {
+                socket::gather(handle.as_fd())?;
+            }
+        }
+        flow.give(link);
+        if let Some(shared) = sender.share() {
+            lock(&self.shared).push((flow.clone(), shared));
+        }
+        match flow.direction {
+            Direction::Down => self.download(flow, &mut sender).await,
+            Direction::Up => self.upload(flow, &mut sender).await,
+        }
+    }
+
+    async fn download(&self, flow: &Flow, sender: &mut Sender) -> io::Result<()> {
+        loop {
+            let path = self.service.load_path(flow);
+            let response = self.ask(sender, (Method::GET, &path), Body::Empty).await?;
+            let mut body = accepted(response).await?;
+            while let Some(frame) = body.frame().await {
+                let frame = frame.map_err(io::Error::other)?;
+                if let Some(data) = frame.data_ref() {
+                    flow.read(data.len(), self.dialer.clock.now());
+                }
+            }
+            // A short object is asked for again; one without data would be for ever.
+            if flow.pace.bytes.load(std::sync::atomic::Ordering::Relaxed) == 0 {
+                return Err(io::Error::other("its large object is empty"));
+            }
+        }
+    }
+
+    async fn upload(&self, flow: &Flow, sender: &mut Sender) -> io::Result<()> {
+        let path = self.service.load_path(flow);
+        let body = Body::endless(flow.pace.clone(), self.data.clone());
+        let response = self.ask(sender, (Method::POST, &path), body).await?;
+        accepted(response).await.map(drop)
+    }
+
+    async fn ask(
+        &self,
+        sender: &mut Sender,
+        what: (Method, &str),
+        body: Body,
+    ) -> io::Result<Response<Incoming>> {
+        let token = self.service.token.as_deref();
+        let request = http::request(&self.dialer.origin, what, token, body)?;
+        sender.send(http::fit(request, sender)?).await
+    }
+
+    /// One of the connections that self probes may use, by a number that is random.
+    pub fn any_shared(&self, number: usize) -> Option<(u16, Sender)> {
+        let mut shared = lock(&self.shared);
+        shared.retain(|(flow, _)| flow.is_open());
+        let (flow, sender) = shared.get(number % shared.len().max(1))?;
+        Some((flow.number, sender.share()?))
+    }
+}
+
+/// The body of a 200, or what the server said instead.
+async fn accepted(response: Response<Incoming>) -> io::Result<Incoming> {
+    let status = response.status();
+    if status.is_success() {
+        return Ok(response.into_body());
+    }
+    let said = http::whole(response.into_body(), 4_096)
+        .await
+        .unwrap_or_default();
+    let said = one_line(&String::from_utf8_lossy(&said));
+    Err(io::Error::other(
+        format!("{status} {said}").trim_end().to_owned(),
+    ))
+}
+
+/// Libraries name their documentation; users need what happened.
+fn plain(reason: String) -> String {
+    match reason.contains("close_notify") {
+        true => "connection closed by the server (no TLS close_notify)".to_owned(),
+        false => reason,
+    }
+}
+
+/// The innermost reason, which is what says something. It may be the words of the other side: a QUIC connection is closed with a
+/// reason (RFC 9000, 19.19).
+pub fn root(error: &(dyn std::error::Error + 'static)) -> String {
+    let mut inner = error;
+    while let Some(source) = inner.source() {
+        inner = source;
+    }
+    one_line(&plain(inner.to_string()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn why_a_server_closed_is_told_without_its_escape_sequences() {
+        let closed = quinn::ConnectionError::ConnectionClosed(quinn::ConnectionClose {
+            error_code: quinn::TransportErrorCode::NO_ERROR,
+            frame_type: None,
+            reason: Bytes::from_static(b"x\x1b]0;OWNED\x07\x1b[2J\x1b[31m grade A+"),
+        });
+        let told = root(&io::Error::other(closed));
+        assert!(told.ends_with("x]0;OWNED[2J[31m grade A+"), "{told:?}");
+        assert!(!told.contains(char::is_control));
+    }
+}

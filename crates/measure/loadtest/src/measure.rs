@@ -1,0 +1,274 @@
+//! A whole test: stages one after the other, with all that watches them.
+
+mod apps;
+mod away;
+mod collect;
+mod endpoint;
+mod meet;
+mod stage;
+
+use crate::echo::Echoing;
+use crate::error::TestError;
+use crate::interface::Interface;
+use crate::load::Carrier;
+use crate::measured::{AppRun, Gone, Measured, Server, StageRun};
+use crate::ndt7;
+use crate::options::{Flows, Http, Options};
+use crate::ping::Pinging;
+use crate::plan::{Load, Stack};
+use crate::probes::Prober;
+use crate::sampler::Sampler;
+use crate::target::Target;
+use crate::{account, echo};
+use collect::Collected;
+use std::net::SocketAddr;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex};
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use unbloat_os::clock::{Clock, monotonic};
+use unbloat_units::{Delta, Rate};
+
+/// For the echo's server to agree.
+const ECHO_PATIENCE: Duration = Duration::from_secs(4);
+const TICK: Duration = Duration::from_millis(20);
+/// For replies, and the account's last lines.
+const LAST_WAIT: Duration = Duration::from_millis(300);
+/// Between stages at least and at most; queues empty in between.
+const PAUSE: [Delta; 2] = [Delta::ms(500), Delta::secs(6)];
+/// So near to the least round trip the path is at rest.
+const AT_REST: Delta = Delta::ms(5);
+
+/// How far a test is.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Progress {
+    pub stage: usize,
+    pub stages: usize,
+    pub load: Load,
+    pub stack: Stack,
+    pub elapsed: Delta,
+    pub lasts: Delta,
+    pub flows: usize,
+    /// Body bytes as this process sees them, over the last second.
+    pub down: Rate,
+    pub up: Rate,
+    /// Of the last datagram that came back.
+    pub rtt: Option<Delta>,
+}
+
+/// Runs a test. It ends early, with what was seen until then, once `stop` is true.
+pub fn measure(
+    options: &Options,
+    stop: &AtomicBool,
+    progress: &mut dyn FnMut(&Progress),
+) -> Result<Measured, TestError> {
+    let mut builder = tokio::runtime::Builder::new_multi_thread();
+    let runtime = builder.worker_threads(2).enable_all().build();
+    let runtime = runtime.map_err(TestError::Begin)?;
+    let clock = Clock::from(monotonic());
+    let wall = SystemTime::now().duration_since(UNIX_EPOCH);
+    let begun_ns = wall.map_or(0, |since| {
+        i64::try_from(since.as_nanos()).unwrap_or(i64::MAX)
+    });
+    let options = fitted(options);
+    let measured = runtime.block_on(async {
+        let test = Test::begin(&options, clock, stop).await?;
+        Ok(test.run(begun_ns, stop, progress).await)
+    });
+    // What hangs in a dead connection is not waited for.
+    runtime.shutdown_background();
+    measured
+}
+
+/// As the server's protocol lets it be measured.
+fn fitted(options: &Options) -> Options {
+    let mut fitted = options.clone();
+    if let Target::Ndt7(_) = options.target {
+        fitted.flows = Flows::Fixed(1);
+        fitted.plan = options.plan.clone().as_is().one_way(ndt7::LASTS);
+    } else if options.http == Http::Three {
+        fitted.plan = options.plan.clone().as_is();
+    }
+    fitted
+}
+
+/// A test under way.
+struct Test<'a> {
+    options: &'a Options,
+    clock: Clock,
+    server: Server,
+    /// None where nothing carries load.
+    carrier: Option<Arc<Carrier>>,
+    prober: Option<Arc<Prober>>,
+    echoing: Option<Echoing>,
+    pinging: Option<Pinging>,
+    account: Option<(Arc<Mutex<account::Account>>, tokio::task::JoinHandle<()>)>,
+    sampler: Option<Sampler>,
+    apps: Vec<AppRun>,
+    limitations: Vec<String>,
+    gone: Option<Gone>,
+}
+
+impl<'a> Test<'a> {
+    async fn begin(
+        options: &'a Options,
+        clock: Clock,
+        stop: &AtomicBool,
+    ) -> Result<Test<'a>, TestError> {
+        let met = meet::meet(options, clock).await?;
+        let carrier = met.carrier.map(Arc::new);
+        let mut test = Test {
+            options,
+            clock,
+            server: met.server,
+            prober: carrier
+                .as_ref()
+                .filter(|carrier| carrier.ndt7.is_none())
+                .map(|carrier| Arc::new(Prober::new(carrier.clone(), options.probing))),
+            carrier,
+            echoing: None,
+            pinging: None,
+            account: None,
+            sampler: None,
+            apps: Vec::new(),
+            limitations: met.limitations,
+            gone: None,
+        };
+        test.check_apps();
+        if let Some(of_test) = &test.carrier {
+            let (flows, beside) = (of_test.flows.clone(), of_test.dialer.beside.clone());
+            let window = of_test.settings.receive_window;
+            let interface = test.server.address.and_then(Interface::towards);
+            let sampler = Sampler::begin(flows, beside, clock, (window, interface));
+            test.sampler = Some(sampler.map_err(TestError::Begin)?);
+            let has_session = of_test.service.session.is_some();
+            test.account = has_session.then(|| account::read(of_test.clone()));
+        }
+        if let Some(to) = met.echo {
+            test.begin_echo(to, stop).await?;
+        }
+        test.begin_pings();
+        Ok(test)
+    }
+
+    /// Without an echo there is nothing to measure where nothing carries load either.
+    async fn begin_echo(&mut self, to: SocketAddr, stop: &AtomicBool) -> Result<(), TestError> {
+        let pauses = PAUSE[1] * (self.options.plan.stages.len() as i64 + 2);
+        let plan = unbloat_irtt::Plan {
+            duration: self.options.plan.lasts() + pauses + Delta::secs(10),
+            interval: self.options.probing.echo_every,
+            length: self.options.probing.echo_bytes,
+            tos: 0,
+            key: self
+                .options
+                .token
+                .as_ref()
+                .map(|token| unbloat_irtt::wire::Key::new(token.as_bytes())),
+        };
+        let echoing = Echoing::begin(to, plan, self.clock).map_err(TestError::Begin)?;
+        let begin = std::time::Instant::now();
+        while !echoing.is_open() && !echoing.has_ended() && begin.elapsed() < ECHO_PATIENCE {
+            if stop.load(Ordering::Relaxed) {
+                return Err(TestError::Stopped);
+            }
+            tokio::time::sleep(TICK).await;
+        }
+        if echoing.is_open() {
+            self.server.echo = Some(to);
+            self.echoing = Some(echoing);
+            return Ok(());
+        }
+        let echo::Echoed { failure, .. } = echoing.end();
+        let why = failure.unwrap_or_else(|| "no answer to its request".to_owned());
+        if self.carrier.is_none() {
+            return Err(TestError::NoEcho { to, reason: why });
+        }
+        self.limitations.push(format!(
+            "no datagrams: {to}: {why}; directions and loss cannot be distinguished"
+        ));
+        Ok(())
+    }
+
+    fn begin_pings(&mut self) {
+        let Some(to) = self.server.address.or(self.server.echo) else {
+            return;
+        };
+        match Pinging::begin(to, self.clock) {
+            Ok(pinging) => self.pinging = Some(pinging),
+            Err(error) => self.limitations.push(format!(
+                "ICMP: {error}; this user's group is not in net.ipv4.ping_group_range"
+            )),
+        }
+    }
+
+    async fn run(
+        mut self,
+        begun_ns: i64,
+        stop: &AtomicBool,
+        progress: &mut dyn FnMut(&Progress),
+    ) -> Measured {
+        let mut stages: Vec<StageRun> = Vec::new();
+        for number in 0..self.options.plan.stages.len() {
+            let planned = self.options.plan.stages[number];
+            if planned.load != Load::Idle && self.carrier.is_none() {
+                continue;
+            }
+            if stop.load(Ordering::Relaxed) || self.gone.is_some() {
+                break;
+            }
+            let place = (stages.len(), number);
+            stages.push(self.stage(place, stop, progress).await);
+            if self.gone.is_none() {
+                self.pause(stop).await;
+            }
+        }
+        tokio::time::sleep(LAST_WAIT).await;
+        let is_cut = stop.load(Ordering::Relaxed);
+        let collected = self.collect(&mut stages).await;
+        let Collected {
+            flows,
+            echoes,
+            clocks,
+            probes,
+            counts,
+            beside,
+            interface,
+            kernel,
+        } = collected;
+        Measured {
+            options: self.options.clone(),
+            begun_ns,
+            server: self.server,
+            stages,
+            flows,
+            echoes,
+            clocks,
+            probes,
+            counts,
+            beside,
+            interface,
+            kernel,
+            apps: self.apps,
+            limitations: self.limitations,
+            is_cut,
+            gone: self.gone,
+        }
+    }
+
+    /// Until the path is at rest again.
+    async fn pause(&self, stop: &AtomicBool) {
+        let begin = self.clock.now();
+        let least = self.echoing.as_ref().and_then(Echoing::least_rtt);
+        loop {
+            tokio::time::sleep(TICK).await;
+            let waited = self.clock.now().since(begin);
+            let rtt = self.echoing.as_ref().and_then(Echoing::rtt);
+            let is_at_rest = least
+                .zip(rtt)
+                .is_none_or(|(least, rtt)| rtt <= least + AT_REST);
+            let is_over = waited >= PAUSE[0] && is_at_rest || waited >= PAUSE[1];
+            if is_over || stop.load(Ordering::Relaxed) {
+                break;
+            }
+        }
+    }
+}

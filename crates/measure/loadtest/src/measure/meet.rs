@@ -1,0 +1,248 @@
+//! The first contact: addresses, what the server offers, a session.
+
+use super::endpoint;
+use crate::error::TestError;
+use crate::http::Dialer;
+use crate::load::Carrier;
+use crate::measured::Server;
+use crate::ndt7::{self, Refusal};
+use crate::options::{Http, IpVersion, Options};
+use crate::service::{self, ANSWER_TIME, Service};
+use crate::socket::Settings;
+use crate::target::{Origin, Target};
+use std::io;
+use std::net::SocketAddr;
+use std::sync::Mutex;
+use unbloat_os::clock::Clock;
+use unbloat_units::Direction;
+
+const QUIC_LIMITATION: &str = "the kernel's view, and the limit of 5 ms on what waits unsent: QUIC lives in programs, not in the kernel, so senders' buffers are as their libraries have them";
+
+const NDT7_LIMITATION: &str = "probes of HTTP, responsiveness and grades: ndt7 has none of them, so added delay is TCP's own round trip (TCP_INFO) under load less its least, which holds what waits in the load's own queue, too; one connection, one way at a time (--echo HOST:PORT adds datagrams)";
+
+/// Whom a test deals with.
+pub(super) struct Met {
+    pub(super) server: Server,
+    pub(super) carrier: Option<Carrier>,
+    pub(super) echo: Option<SocketAddr>,
+    pub(super) limitations: Vec<String>,
+}
+
+pub(super) async fn meet(options: &Options, clock: Clock) -> Result<Met, TestError> {
+    let settings = Settings::of(options)?;
+    let mut met = match &options.target {
+        Target::Responsiveness(origin) => responsiveness(options, origin, settings, clock).await?,
+        Target::Irtt { host, port } => Met {
+            server: Server::default(),
+            carrier: None,
+            echo: Some(address(host, *port, options.ip).await?),
+            limitations: vec![
+                "load: an irtt server echoes datagrams and carries nothing else".to_owned(),
+            ],
+        },
+        Target::Ndt7(origin) => of_ndt7(options, origin, settings, clock).await?,
+    };
+    if let Some((host, port)) = &options.echo {
+        met.echo = Some(address(host, *port, options.ip).await?);
+    }
+    Ok(met)
+}
+
+async fn responsiveness(
+    options: &Options,
+    origin: &Origin,
+    settings: Settings,
+    clock: Clock,
+) -> Result<Met, TestError> {
+    if let Some(reason) = unfit(options, origin) {
+        return Err(TestError::Unsupported {
+            target: options.target.clone(),
+            reason,
+        });
+    }
+    let first = address(&origin.host, origin.port, options.ip).await?;
+    let mut dialer = Dialer::new(options, origin.clone(), first, clock)?;
+    // QUIC's service is found over TCP, as browsers do.
+    let met_by = match options.http {
+        Http::Three => Http::Two,
+        http => http,
+    };
+    let connection = dialer.open_beside(met_by).await;
+    let connection = connection.map_err(|error| refused(&dialer, options, error))?;
+    let mut spoken = connection.http();
+    let tls = connection.tls_version.map(str::to_owned);
+    let (mut sender, _) = connection.into_parts();
+    let mut service = service::describe(&mut sender, origin, options, ANSWER_TIME).await?;
+    service.session = service::session(&mut sender, origin, options, ANSWER_TIME).await?;
+    dialer.origin.port = service.port;
+    dialer.address.set_port(service.port);
+    let asked = dialer.address;
+    if let Some(endpoint) = &service.endpoint {
+        let named = address(endpoint, service.port, options.ip).await?;
+        dialer.address = believed(&dialer, (origin, named), met_by, options).await?;
+    }
+    let mut limitations = Vec::new();
+    if options.http == Http::Three {
+        spoken = over_quic(&dialer, options).await?;
+        limitations.push(QUIC_LIMITATION.to_owned());
+    }
+    let port = service
+        .session
+        .as_ref()
+        .and_then(|session| session.echo_port);
+    let echo = port.map(|port| SocketAddr::new(dialer.address.ip(), port));
+    if service.session.is_none() {
+        limitations.push(
+            "server statistics: the server has no sessions, so upload goodput is what its TCP acknowledged (over HTTP/3: unknown), and its socket buffers are not limited"
+                .to_owned(),
+        );
+    }
+    if echo.is_none() && options.echo.is_none() {
+        limitations.push(
+            "datagrams: the server has no echo (add an irtt server with --echo HOST:PORT)"
+                .to_owned(),
+        );
+    }
+    let server = Server {
+        address: Some(dialer.address),
+        asked: (asked.ip() != dialer.address.ip()).then_some(asked),
+        http: Some(spoken),
+        tls,
+        has_account: service.session.is_some(),
+        ..Server::default()
+    };
+    let carrier = Carrier::new(dialer, service, settings, spoken);
+    Ok(Met {
+        server,
+        carrier: Some(carrier),
+        echo,
+        limitations,
+    })
+}
+
+/// The address that the server named for its load, once a handshake has shown that it serves the same name.
+async fn believed(
+    dialer: &Dialer,
+    (origin, named): (&Origin, SocketAddr),
+    http: Http,
+    options: &Options,
+) -> Result<SocketAddr, TestError> {
+    let refused = |reason: String| TestError::Endpoint { named, reason };
+    if let Some(reason) = endpoint::refusal((origin, dialer.address), named, &options.trust) {
+        return Err(refused(reason.to_owned()));
+    }
+    if named.ip() != dialer.address.ip() {
+        let opened = dialer.at(named).open_beside(http).await;
+        opened.map_err(|error| refused(crate::load::root(&error)))?;
+    }
+    Ok(named)
+}
+
+async fn of_ndt7(
+    options: &Options,
+    origin: &Origin,
+    settings: Settings,
+    clock: Clock,
+) -> Result<Met, TestError> {
+    if options.http == Http::Three {
+        return Err(TestError::Unsupported {
+            target: options.target.clone(),
+            reason: "ndt7 goes over HTTP/1.1 alone",
+        });
+    }
+    let options = &Options {
+        http: Http::One,
+        ..options.clone()
+    };
+    let to = address(&origin.host, origin.port, options.ip).await?;
+    let dialer = Dialer::new(options, origin.clone(), to, clock)?;
+    let service = Service::ndt7(origin.port, options);
+    // An upload that sends nothing shows whether the server speaks it.
+    let stream = dialer.stream(&Settings::default()).await;
+    let (stream, _) = stream.map_err(|error| refused(&dialer, options, error))?;
+    let upgraded = ndt7::upgrade(stream, &dialer, &service, Direction::Up).await;
+    upgraded.map_err(|refusal| match refusal {
+        Refusal::Status(status) => TestError::Refused {
+            url: origin.url(&service.upload),
+            status,
+            text: String::new(),
+        },
+        Refusal::Failed(error) => refused(&dialer, options, error),
+    })?;
+    let mut carrier = Carrier::new(dialer, service, settings, Http::One);
+    carrier.ndt7 = Some(Mutex::default());
+    Ok(Met {
+        server: Server {
+            address: Some(to),
+            http: Some(Http::One),
+            ..Server::default()
+        },
+        carrier: Some(carrier),
+        echo: None,
+        limitations: vec![NDT7_LIMITATION.to_owned()],
+    })
+}
+
+/// Why HTTP/3 does not go with the rest of what is wanted.
+fn unfit(options: &Options, origin: &Origin) -> Option<&'static str> {
+    if options.http != Http::Three {
+        None
+    } else if !origin.is_tls {
+        Some("HTTP/3 has no form without TLS; take HTTP/1.1 or 2")
+    } else if options.congestion_control.is_some() {
+        Some(
+            "congestion controls are TCP's, and QUIC here has its own cubic; leave it out or take HTTP/1.1 or 2",
+        )
+    } else {
+        None
+    }
+}
+
+/// Tries whether the server speaks HTTP/3 where it is to carry load.
+async fn over_quic(dialer: &Dialer, options: &Options) -> Result<Http, TestError> {
+    let opened = dialer.open_beside(Http::Three).await;
+    let opened = opened.map_err(|error| TestError::Http {
+        to: dialer.origin.authority(),
+        wanted: options.http.name(),
+        reason: crate::load::root(&error),
+    })?;
+    Ok(opened.http())
+}
+
+fn refused(dialer: &Dialer, options: &Options, error: io::Error) -> TestError {
+    let inner = error
+        .get_ref()
+        .and_then(|inner| inner.downcast_ref::<rustls::Error>());
+    match inner {
+        Some(rustls::Error::InvalidCertificate(_)) => TestError::Certificate {
+            to: dialer.origin.authority(),
+            reason: error.to_string(),
+        },
+        Some(_) => TestError::Http {
+            to: dialer.origin.authority(),
+            wanted: options.http.name(),
+            reason: error.to_string(),
+        },
+        None => TestError::Connect {
+            to: dialer.address,
+            source: error,
+        },
+    }
+}
+
+/// The first address of a name, of the wanted version of IP.
+async fn address(host: &str, port: u16, ip: Option<IpVersion>) -> Result<SocketAddr, TestError> {
+    let found = tokio::net::lookup_host((host, port)).await;
+    let mut found = found.map_err(|source| TestError::Name {
+        host: host.to_owned(),
+        source,
+    })?;
+    let is_wanted = |address: &SocketAddr| match ip {
+        None => true,
+        Some(IpVersion::Four) => address.is_ipv4(),
+        Some(IpVersion::Six) => address.is_ipv6(),
+    };
+    found.find(is_wanted).ok_or_else(|| TestError::NoAddress {
+        host: host.to_owned(),
+    })
+}

@@ -1,0 +1,170 @@
+//! One stage.
+
+use super::away::{Life, of_loads};
+use super::{Progress, TICK, Test};
+use crate::flow::Flow;
+use crate::host::Ticks;
+use crate::load::Carrier;
+use crate::measured::{HostLoad, StageRun};
+use crate::plan::Stage;
+use std::collections::VecDeque;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use tokio::task::JoinHandle;
+use unbloat_units::{Bytes, Delta, Direction, Rate, Time};
+
+/// Over which a rate is told.
+const RATE_OVER: Delta = Delta::secs(1);
+
+/// The connections of one stage and what they carried lately.
+struct Loads {
+    carriers: Vec<(Arc<Flow>, JoinHandle<()>)>,
+    lately: VecDeque<(Time, [Bytes; 2])>,
+}
+
+impl Test<'_> {
+    /// Runs the planned stage of that number; `run` counts those that are run.
+    pub(super) async fn stage(
+        &mut self,
+        (run, number): (usize, usize),
+        stop: &AtomicBool,
+        progress: &mut dyn FnMut(&Progress),
+    ) -> StageRun {
+        let planned = self.options.plan.stages[number];
+        let apps = self.start_apps(run, planned.load);
+        let before = Ticks::now();
+        let begin = self.clock.now();
+        let probing = self.prober.as_ref().map(|prober| prober.begin());
+        let mut loads = Loads {
+            carriers: Vec::new(),
+            lately: VecDeque::new(),
+        };
+        let mut life = Life::new(begin);
+        loop {
+            let now = self.clock.now();
+            let elapsed = now.since(begin);
+            let carried = of_loads(loads.carriers.iter().map(|(flow, _)| &**flow));
+            self.gone = self.look_for_server(&mut life, now, carried).await;
+            if self.gone.is_some() {
+                break;
+            }
+            if elapsed >= planned.lasts || stop.load(Ordering::Relaxed) {
+                break;
+            }
+            if let Some(carrier) = &self.carrier {
+                let intervals = elapsed.as_ns() / self.options.plan.interval.as_ns().max(1);
+                loads.grow(
+                    carrier,
+                    (run, planned),
+                    self.options.flows.after(intervals as u64),
+                );
+            }
+            let [down, up] = loads.rates(now);
+            if let Some(prober) = &self.prober {
+                prober
+                    .rate_bps
+                    .store(down.max(up).as_bps(), Ordering::Relaxed);
+            }
+            progress(&Progress {
+                stage: number,
+                stages: self.options.plan.stages.len(),
+                load: planned.load,
+                stack: planned.stack,
+                elapsed,
+                lasts: planned.lasts,
+                flows: loads.open(),
+                down,
+                up,
+                rtt: self.echoing.as_ref().and_then(|echoing| echoing.rtt()),
+            });
+            tokio::time::sleep(TICK).await;
+        }
+        probing.inspect(JoinHandle::abort);
+        // What comes after the last sign of a server that went away tells nothing of the path.
+        let end = match self.gone {
+            Some(gone) => gone.at.max(begin),
+            None => self.clock.now(),
+        };
+        self.end_apps(run, apps);
+        loads.end(end);
+        let spent = before
+            .zip(Ticks::now())
+            .map(|(before, after)| after.since(&before));
+        let (busy, stolen, own_cpus) = spent.unwrap_or_default();
+        StageRun {
+            load: planned.load,
+            stack: planned.stack,
+            begin,
+            end,
+            is_cut: end.since(begin) < planned.lasts / 2,
+            host: HostLoad {
+                busy,
+                stolen,
+                own_cpus,
+                ..HostLoad::default()
+            },
+        }
+    }
+}
+
+impl Loads {
+    /// Begins connections until each loaded direction had so many.
+    fn grow(&mut self, carrier: &Arc<Carrier>, (run, stage): (usize, Stage), wanted: u16) {
+        for direction in Direction::BOTH {
+            let of_direction = self
+                .carriers
+                .iter()
+                .filter(|(flow, _)| flow.direction == direction);
+            let had = of_direction.count();
+            for _ in had..usize::from(wanted) {
+                if stage.load.has(direction) {
+                    self.carriers
+                        .push(carrier.begin(run, direction, stage.stack));
+                }
+            }
+        }
+    }
+
+    fn open(&self) -> usize {
+        self.carriers
+            .iter()
+            .filter(|(flow, _)| flow.is_open())
+            .count()
+    }
+
+    /// Down and up over the last second.
+    fn rates(&mut self, now: Time) -> [Rate; 2] {
+        let carried = Direction::BOTH.map(|direction| {
+            let of_direction = self
+                .carriers
+                .iter()
+                .filter(|(flow, _)| flow.direction == direction);
+            of_direction
+                .map(|(flow, _)| Bytes::new(flow.pace.bytes.load(Ordering::Relaxed)))
+                .sum::<Bytes>()
+        });
+        self.lately.push_back((now, carried));
+        while self
+            .lately
+            .front()
+            .is_some_and(|(at, _)| now.since(*at) > RATE_OVER)
+        {
+            self.lately.pop_front();
+        }
+        let (at, before) = self.lately.front().copied().unwrap_or((now, carried));
+        let rate = |i: usize| {
+            (carried[i] - before[i])
+                .over(now.since(at))
+                .unwrap_or(Rate::ZERO)
+        };
+        [rate(0), rate(1)]
+    }
+
+    /// All connections go at once: what they have not sent is thrown away.
+    fn end(self, now: Time) {
+        for (flow, task) in self.carriers {
+            flow.end(now, None);
+            task.abort();
+        }
+    }
+}

@@ -1,0 +1,163 @@
+//! What a test is to do.
+
+use crate::plan::{Plan, Stack};
+use crate::target::Target;
+use std::path::PathBuf;
+use unbloat_units::{Bytes, Delta};
+
+/// Which HTTP the load is carried by.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Http {
+    One,
+    Two,
+    Three,
+}
+
+impl Http {
+    /// As it is written: 1.1, 2, 3.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Http::One => "1.1",
+            Http::Two => "2",
+            Http::Three => "3",
+        }
+    }
+}
+
+/// Whose certificates are believed.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Trust {
+    /// These authorities (PEM) in place of the system's.
+    pub ca: Option<PathBuf>,
+    /// The one certificate whose DER form has this SHA-256, whoever signed it.
+    pub pin: Option<[u8; 32]>,
+    /// Any certificate.
+    pub is_blind: bool,
+}
+
+/// How many connections load one direction, by the draft's names INP, INC an interval, MNP.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Flows {
+    /// So many at first, more at each interval of the plan, and so many at most.
+    Ramp { first: u16, more: u16, most: u16 },
+    /// So many from the beginning.
+    Fixed(u16),
+}
+
+impl Flows {
+    /// draft-ietf-ippm-responsiveness-09: INP 1, INC 1, MNP 16.
+    pub const DRAFT: Flows = Flows::Ramp {
+        first: 1,
+        more: 1,
+        most: 16,
+    };
+    /// For stages of seconds, in which the draft's ramp has not filled a queue: the same most, four times as steep.
+    pub const STEEP: Flows = Flows::Ramp {
+        first: 4,
+        more: 4,
+        most: 16,
+    };
+
+    /// How many there are to be after so many whole intervals.
+    pub fn after(self, intervals: u64) -> u16 {
+        match self {
+            Flows::Fixed(flows) => flows,
+            Flows::Ramp { first, more, most } => {
+                let grown =
+                    u64::from(first).saturating_add(u64::from(more).saturating_mul(intervals));
+                u16::try_from(grown.min(u64::from(most))).unwrap_or(most)
+            }
+        }
+    }
+}
+
+/// How latency is probed.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Probing {
+    /// Between datagrams of the echo.
+    pub echo_every: Delta,
+    /// Bytes of an echo's payload, at least; irtt's header needs 60 and more.
+    pub echo_bytes: u16,
+    /// Pairs of a foreign and a self probe each second, at most; draft-09's MPS allows 50 pairs.
+    pub pairs_per_s: u16,
+    /// Share of the capacity that such probes may take: draft-09's PTC.
+    pub share: f64,
+}
+
+impl Probing {
+    pub const DEFAULT_PAIRS_PER_S: u16 = 20;
+}
+
+impl Default for Probing {
+    fn default() -> Probing {
+        Probing {
+            echo_every: Delta::ms(10),
+            echo_bytes: 0,
+            pairs_per_s: Probing::DEFAULT_PAIRS_PER_S,
+            share: 0.05,
+        }
+    }
+}
+
+/// All of a test. [`Options::of`] is what is measured by default.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Options {
+    pub target: Target,
+    /// The echo's server where the target has none that it tells of.
+    pub echo: Option<(String, u16)>,
+    pub plan: Plan,
+    pub http: Http,
+    pub trust: Trust,
+    /// What the server knows its users by.
+    pub token: Option<String>,
+    pub flows: Flows,
+    pub probing: Probing,
+    /// Of our sockets, and asked of the server for its own.
+    pub congestion_control: Option<String>,
+    /// Static: no more than this may be on its way to us on one connection.
+    pub receive_window: Option<Bytes>,
+    /// Keep to one version of IP.
+    pub ip: Option<IpVersion>,
+    /// Beside the load of every stage but a first idle one, against which delay is judged.
+    pub apps: Vec<crate::apps::App>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum IpVersion {
+    Four,
+    Six,
+}
+
+impl Options {
+    pub fn of(target: Target) -> Options {
+        Options {
+            target,
+            echo: None,
+            plan: Plan::usual(&[Stack::NetworkOnly]),
+            http: Http::Two,
+            trust: Trust::default(),
+            token: None,
+            flows: Flows::STEEP,
+            probing: Probing::default(),
+            congestion_control: None,
+            receive_window: None,
+            ip: None,
+            apps: Vec::new(),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn flows_ramp_to_their_most_and_stay() {
+        let ramp = Flows::DRAFT;
+        assert_eq!(
+            [0, 1, 15, 16, u64::MAX].map(|n| ramp.after(n)),
+            [1, 2, 16, 16, 16]
+        );
+        assert_eq!(Flows::Fixed(4).after(9), 4);
+    }
+}

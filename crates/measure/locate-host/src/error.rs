@@ -1,0 +1,41 @@
+//! What can go wrong.
+
+use crate::options::Kind;
+use std::io;
+use std::net::IpAddr;
+
+#[derive(Debug, thiserror::Error)]
+pub enum LocateError {
+    #[error("{kind} probes need {need}: {source}; try --probe {other}")]
+    Privilege {
+        kind: Kind,
+        need: &'static str,
+        other: Kind,
+        source: io::Error,
+    },
+    #[error("cannot open a socket for {kind} probes to {target}: {source}")]
+    Socket {
+        kind: Kind,
+        target: IpAddr,
+        source: io::Error,
+    },
+    #[error("cannot send probes to {target}: {source}")]
+    Send { target: IpAddr, source: io::Error },
+    #[error("cannot receive answers: {source}")]
+    Receive { source: io::Error },
+    #[error("no hop on the path to {target} answers {kind} probes; try --probe {other}")]
+    NoAnswer {
+        target: IpAddr,
+        kind: Kind,
+        other: Kind,
+    },
+    #[error("the {direction} load failed: {message}")]
+    Load {
+        direction: unbloat_locate::Phase,
+        message: String,
+    },
+    #[error("stopped before anything was measured")]
+    Stopped,
+    #[error("{what} is out of range: give {bound}")]
+    Option { what: String, bound: &'static str },
+}

@@ -1,0 +1,249 @@
+//! The one decision of the cure: `test` prints it, `fix` carries it out, `sqm plan --test` starts from it.
+//!
+//! The place of the queue decides what kind of cure fits. On the access line, or where the place is unknown, a shaper makes this side the bottleneck;
+//! its rate is a fixed share of the line's where the line is steady and follows the line where it is not. A queue in this host or on the
+//! local network is cured there. Beyond the access line nothing on this side helps.
+
+mod cure;
+
+use crate::load::{Doubt, LoadedDirection, UNNOTICED};
+use crate::place::Place;
+pub use cure::{Cure, Site};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use unbloat_units::{Bytes, Delta, Direction, Rate};
+
+/// Share of the line's rate for a shaper. Downloads are cut more, because the shaper stands behind the queue that it has to keep empty.
+pub const SHAPER_UP: f64 = 0.95;
+pub const SHAPER_DOWN: f64 = 0.90;
+/// TCP_REPLENISH_TIME of draft-ietf-ippm-responsiveness-09.
+const UNSENT: Delta = Delta::ms(5);
+/// A limit below two segments would only cost throughput.
+const LEAST_UNSENT: Bytes = Bytes::new(4096);
+
+/// A cure and the numbers it rests on.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Advice {
+    pub cure: Cure,
+    /// In words.
+    pub text: String,
+    /// It takes the place of the advice before it where that cannot be carried out.
+    pub is_alternative: bool,
+    /// The directions that it cures.
+    pub directions: Vec<Direction>,
+    pub evidence: Vec<String>,
+}
+
+/// Cures in the order in which to try them; always at least one advice.
+pub fn advise(loads: &[LoadedDirection], doubts: &[Doubt]) -> Vec<Advice> {
+    let fatal = doubts.iter().filter(|doubt| doubt.is_fatal);
+    let fatal: Vec<String> = fatal.map(|doubt| doubt.reason.clone()).collect();
+    if !fatal.is_empty() {
+        return vec![advice(Cure::Repeat, &[], fatal)];
+    }
+    if loads.is_empty() {
+        return vec![advice(Cure::MeasureDelay, &[], Vec::new())];
+    }
+    let mut all = Vec::new();
+    for cured_at in [
+        CuredAt::Line,
+        CuredAt::Host,
+        CuredAt::Local,
+        CuredAt::Nowhere,
+    ] {
+        let here = |load: &&LoadedDirection| load.is_felt() && CuredAt::of(load) == cured_at;
+        let felt: Vec<&LoadedDirection> = loads.iter().filter(here).collect();
+        if !felt.is_empty() {
+            all.extend(cured_at.cures(&felt, loads));
+        }
+    }
+    all.extend(loads.iter().filter_map(for_sockets));
+    if all.is_empty() {
+        all.push(advice(
+            Cure::Nothing,
+            &[],
+            loads.iter().map(added).collect(),
+        ));
+    }
+    all
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum CuredAt {
+    Line,
+    Host,
+    Local,
+    Nowhere,
+}
+
+impl CuredAt {
+    fn of(load: &LoadedDirection) -> CuredAt {
+        match load.located.as_ref().map(|located| located.place) {
+            None | Some(Place::AccessLine) => CuredAt::Line,
+            Some(Place::Qdisc | Place::Driver) => CuredAt::Host,
+            Some(Place::LocalNetwork) => CuredAt::Local,
+            Some(Place::Beyond) => CuredAt::Nowhere,
+        }
+    }
+
+    fn cures(self, felt: &[&LoadedDirection], loads: &[LoadedDirection]) -> Vec<Advice> {
+        match self {
+            CuredAt::Line => match starved(felt, loads) {
+                Some(for_acks) => vec![for_acks],
+                None => on_the_line(felt),
+            },
+            CuredAt::Host => {
+                let is_driver = |load: &&LoadedDirection| {
+                    load.located.as_ref().map(|located| located.place) == Some(Place::Driver)
+                };
+                let cure = match felt.iter().any(is_driver) {
+                    true => Cure::DriverQueue,
+                    false => Cure::DeviceQueue,
+                };
+                either(cure, shaper(felt, Site::ThisHost), felt)
+            }
+            CuredAt::Local => either(Cure::LocalLink, shaper(felt, Site::ThisHost), felt),
+            CuredAt::Nowhere => either(Cure::Elsewhere, None, felt),
+        }
+    }
+}
+
+/// A download whose acknowledgements fill the uplink is not shaped itself: the uplink is, whose queue it is.
+fn starved(felt: &[&LoadedDirection], loads: &[LoadedDirection]) -> Option<Advice> {
+    felt.iter().find(|load| load.is_starved)?;
+    let uplink = loads.iter().find(|load| load.direction == Direction::Up)?;
+    let cure = Cure::Shaper {
+        down: None,
+        up: Some(uplink.shaper_rate()),
+        site: Site::Anywhere,
+    };
+    let mut because = evidence(felt, false);
+    because.push("downloads wait for their own acknowledgements in the uplink, where CAKE's ack-filter helps as well".to_owned());
+    let mut advice = advice(cure, felt, because);
+    advice.directions = Direction::BOTH.to_vec();
+    Some(advice)
+}
+
+/// A shaper follows the line if an upload's rate changes, for it needs both directions. A download alone is held back by its receive windows.
+fn on_the_line(felt: &[&LoadedDirection]) -> Vec<Advice> {
+    let unsteady = |direction| {
+        felt.iter()
+            .any(|load| load.direction == direction && !load.is_steady)
+    };
+    let follow = Cure::AdaptiveShaper {
+        down: rate_of(felt, Direction::Down),
+        up: rate_of(felt, Direction::Up),
+    };
+    let follow = advice(follow, felt, evidence(felt, true));
+    let only = |wanted: Direction| -> Vec<&LoadedDirection> {
+        let of = |load: &&&LoadedDirection| load.direction == wanted;
+        felt.iter().filter(of).copied().collect()
+    };
+    let window = unsteady(Direction::Down).then(|| {
+        let down = only(Direction::Down);
+        advice(Cure::ReceiveWindow, &down, evidence(&down, true))
+    });
+    let shaper = shaper(felt, Site::Anywhere);
+    match unsteady(Direction::Up) {
+        true => {
+            let others = shaper.into_iter().chain(window);
+            let others = others.map(Advice::into_alternative);
+            std::iter::once(follow).chain(others).collect()
+        }
+        false => {
+            let follow = window.is_some().then(|| follow.into_alternative());
+            shaper.into_iter().chain(window).chain(follow).collect()
+        }
+    }
+}
+
+/// For those of these directions whose rates are steady.
+fn shaper(felt: &[&LoadedDirection], site: Site) -> Option<Advice> {
+    let steady: Vec<&LoadedDirection> =
+        felt.iter().filter(|load| load.is_steady).copied().collect();
+    let cure = Cure::Shaper {
+        down: rate_of(&steady, Direction::Down),
+        up: rate_of(&steady, Direction::Up),
+        site,
+    };
+    (!steady.is_empty()).then(|| advice(cure, &steady, evidence(&steady, false)))
+}
+
+fn either(cure: Cure, other: Option<Advice>, felt: &[&LoadedDirection]) -> Vec<Advice> {
+    let first = advice(cure, felt, evidence(felt, false));
+    let other = other.map(Advice::into_alternative);
+    std::iter::once(first).chain(other).collect()
+}
+
+/// For what waits in senders' sockets, if that is long.
+fn for_sockets(load: &LoadedDirection) -> Option<Advice> {
+    let unsent = load.unsent.filter(|unsent| *unsent >= UNNOTICED)?;
+    let bytes = (load.delivered * UNSENT).max(LEAST_UNSENT);
+    let direction = load.direction;
+    let cure = Cure::NotsentLowat { direction, bytes };
+    let evidence = format!(
+        "data waits {:.0} ms in the sender's sockets during the {}",
+        unsent.as_ms(),
+        direction.load()
+    );
+    Some(advice(cure, &[load], vec![evidence]))
+}
+
+fn rate_of(loads: &[&LoadedDirection], direction: Direction) -> Option<Rate> {
+    let mut of = loads.iter().filter(|load| load.direction == direction);
+    of.next().map(|load| load.shaper_rate())
+}
+
+impl LoadedDirection {
+    /// What to shape this direction to, to the kbit/s.
+    pub fn shaper_rate(&self) -> Rate {
+        let share = match self.direction {
+            Direction::Up => SHAPER_UP,
+            Direction::Down => SHAPER_DOWN,
+        };
+        let bps = self.line.as_bps_f64() * share;
+        Rate::from_bps_f64((bps / 1e3).round() * 1e3)
+    }
+}
+
+fn advice(cure: Cure, cured: &[&LoadedDirection], evidence: Vec<String>) -> Advice {
+    Advice {
+        text: cure.to_string(),
+        cure,
+        is_alternative: false,
+        directions: cured.iter().map(|load| load.direction).collect(),
+        evidence,
+    }
+}
+
+impl Advice {
+    fn into_alternative(self) -> Advice {
+        Advice {
+            is_alternative: true,
+            ..self
+        }
+    }
+}
+
+fn evidence(loads: &[&LoadedDirection], is_changing: bool) -> Vec<String> {
+    let one = |load: &&LoadedDirection| {
+        let changes = match is_changing && !load.is_steady {
+            true => ", and its rate changed during the test",
+            false => "",
+        };
+        format!("{}; {} delivered{changes}", added(load), load.delivered)
+    };
+    loads.iter().map(one).collect()
+}
+
+fn added(load: &LoadedDirection) -> String {
+    format!(
+        "{}s add {:.0} ms on average, {:.0} ms at p95",
+        load.direction.load(),
+        load.added.as_ms().max(0.0),
+        load.added_p95.as_ms().max(0.0)
+    )
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,292 @@
+//! Causes that are no queue of the loaded direction: the server's program, a starved uplink, this host's CPU.
+//!
+//! | cause | what shows it |
+//! |---|---|
+//! | slow server | what its program answers is late, what its kernel answers (ICMP, TCP's handshake) on the same path is not |
+//! | starved acknowledgements | during a download the uplink has a queue, or is full, though only acknowledgements use it |
+//! | busy client | this host's CPUs had nothing left and the path had no queue |
+
+use crate::fields::{bps_or_null, ms};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use std::fmt;
+use unbloat_units::{Delta, Direction, Rate};
+
+/// A program that answers later than its kernel by less is a program at work.
+const SLOW: Delta = Delta::ms(50);
+/// A queue of acknowledgements that is longer delays the download's feedback.
+const STARVED: Delta = Delta::ms(20);
+/// Share of the uplink that acknowledgements take, beyond which they fill it.
+const FULL: f64 = 0.7;
+/// Share of all CPUs' time beyond which nothing is left.
+const BUSY: f64 = 0.95;
+/// The path had no queue: what loaded it was slower.
+const NO_QUEUE: Delta = Delta::ms(5);
+
+/// Median and 95th percentile of round trips under load less the idle median.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Late {
+    pub p50: Delta,
+    pub p95: Delta,
+}
+
+/// Of one direction that was loaded alone. None is "not known", and no cause.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct CauseFacts {
+    pub direction: Option<Direction>,
+    /// Answered by the server's program.
+    pub program: Option<Late>,
+    /// By its kernel: echo requests of ICMP, and TCP's handshakes.
+    pub icmp: Option<Late>,
+    pub handshake: Option<Late>,
+    /// Median of what the load added, down and up.
+    pub added: [Option<Delta>; 2],
+    /// What this host sent meanwhile, all of it.
+    pub sent: Option<Rate>,
+    /// What the uplink delivers when it is loaded.
+    pub uplink: Option<Rate>,
+    /// The uplink was not idle before: its queue is no sign of acknowledgements.
+    pub uplink_is_shared: bool,
+    pub cpu_busy: Option<f64>,
+}
+
+/// What else than a queue in the loaded direction made delay, or kept load small.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(tag = "kind", rename_all = "snake_case")]
+pub enum Cause {
+    /// The server's program or CPU, not the network.
+    SlowServer {
+        direction: Direction,
+        #[serde(rename = "program_p95_ms", with = "ms")]
+        #[schemars(with = "f64")]
+        program: Delta,
+        #[serde(rename = "kernel_p95_ms", with = "ms")]
+        #[schemars(with = "f64")]
+        kernel: Delta,
+    },
+    /// A download waits for its own acknowledgements in the uplink.
+    StarvedAcks {
+        #[serde(rename = "added_up_p50_ms", with = "ms")]
+        #[schemars(with = "f64")]
+        added_up: Delta,
+        /// What this host sent during the download, if that is known.
+        #[serde(rename = "sent_bps", with = "bps_or_null")]
+        #[schemars(with = "Option<u64>")]
+        sent: Option<Rate>,
+        #[serde(rename = "uplink_bps", with = "bps_or_null")]
+        #[schemars(with = "Option<u64>")]
+        uplink: Option<Rate>,
+    },
+    /// This host had no CPU time left and the path had no queue.
+    BusyClient { direction: Direction, busy: f64 },
+}
+
+/// All causes that the facts show.
+pub fn causes(facts: &[CauseFacts]) -> Vec<Cause> {
+    let of = |stage: &CauseFacts| {
+        let direction = stage.direction?;
+        let found = [
+            slow_server(stage, direction),
+            starved_acks(stage, direction),
+            busy_client(stage, direction),
+        ];
+        Some(found.into_iter().flatten())
+    };
+    facts.iter().filter_map(of).flatten().collect()
+}
+
+impl Cause {
+    /// Delays of the server's program are not the path's: nothing can be concluded from them.
+    pub fn is_fatal(&self) -> bool {
+        matches!(self, Cause::SlowServer { .. })
+    }
+}
+
+/// Of what the kernel answers the later: networks may let ICMP pass first, and a handshake waits behind nothing of the program.
+fn slow_server(facts: &CauseFacts, direction: Direction) -> Option<Cause> {
+    let kernel = facts.icmp?.p95.max(facts.handshake?.p95);
+    let program = facts.program?.p95;
+    let is_slow = program > kernel + SLOW && program > kernel * 2;
+    is_slow.then_some(Cause::SlowServer {
+        direction,
+        program,
+        kernel,
+    })
+}
+
+fn starved_acks(facts: &CauseFacts, direction: Direction) -> Option<Cause> {
+    let added_up = facts.added[Direction::Up as usize]?;
+    let share = facts.sent.zip(facts.uplink);
+    let share = share.map(|(sent, uplink)| sent.as_bps_f64() / uplink.as_bps_f64().max(1.0));
+    let is_full = share.is_none_or(|share| share > FULL);
+    let is_starved =
+        direction == Direction::Down && added_up > STARVED && is_full && !facts.uplink_is_shared;
+    is_starved.then_some(Cause::StarvedAcks {
+        added_up,
+        sent: facts.sent,
+        uplink: facts.uplink,
+    })
+}
+
+fn busy_client(facts: &CauseFacts, direction: Direction) -> Option<Cause> {
+    let busy = facts.cpu_busy.filter(|&busy| busy > BUSY)?;
+    let [down, up] = facts.added;
+    let has_queue = down?.max(up?) >= NO_QUEUE;
+    (!has_queue).then_some(Cause::BusyClient { direction, busy })
+}
+
+impl fmt::Display for Cause {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match *self {
+            Cause::SlowServer {
+                direction,
+                program,
+                kernel,
+            } => write!(
+                f,
+                "the server's program answered {:.0} ms late during the {} (p95), its kernel on the same path within {:.0} ms: the server is slow, not the network; test against another server",
+                program.as_ms(),
+                direction.load(),
+                kernel.as_ms().max(0.0)
+            ),
+            Cause::StarvedAcks {
+                added_up,
+                sent,
+                uplink,
+            } => {
+                write!(
+                    f,
+                    "the download waits for its own acknowledgements: they wait {:.0} ms in the uplink",
+                    added_up.as_ms()
+                )?;
+                if let Some((sent, uplink)) = sent.zip(uplink) {
+                    write!(
+                        f,
+                        ", which they fill ({sent} sent; the upload alone delivered {uplink})"
+                    )?;
+                }
+                write!(
+                    f,
+                    "; more uplink, or a shaper with an ACK filter there (CAKE: ack-filter), makes downloads faster"
+                )
+            }
+            Cause::BusyClient { direction, busy } => write!(
+                f,
+                "this host's CPUs were {:.0} % busy during the {} and the path had no queue: the CPU limited the load, so the path may carry more and bloat more",
+                100.0 * busy,
+                direction.load()
+            ),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn late(p50: i64, p95: i64) -> Option<Late> {
+        Some(Late {
+            p50: Delta::ms(p50),
+            p95: Delta::ms(p95),
+        })
+    }
+
+    /// A download through a full buffer of 160 ms.
+    fn bloated() -> CauseFacts {
+        CauseFacts {
+            direction: Some(Direction::Down),
+            program: late(150, 160),
+            icmp: late(150, 160),
+            handshake: late(149, 158),
+            added: [Some(Delta::ms(150)), Some(Delta::ZERO)],
+            sent: Some(Rate::kbps(900)),
+            uplink: Some(Rate::mbps(10)),
+            uplink_is_shared: false,
+            cpu_busy: Some(0.99),
+        }
+    }
+
+    #[test]
+    fn a_queue_in_the_loaded_direction_is_none_of_these() {
+        assert_eq!(causes(&[bloated()]), []);
+        assert_eq!(causes(&[CauseFacts::default()]), []);
+    }
+
+    #[test]
+    fn a_program_that_is_late_while_its_kernel_is_not_is_the_servers_fault() {
+        let stalled = CauseFacts {
+            program: late(116, 2460),
+            icmp: late(0, 155),
+            handshake: late(2, 157),
+            ..bloated()
+        };
+        let [cause] = causes(std::slice::from_ref(&stalled))[..] else {
+            panic!("one cause")
+        };
+        assert!(
+            cause.is_fatal() && cause.to_string().contains("2460 ms"),
+            "{cause}"
+        );
+        // Where only ICMP is fast, the network may have let it pass.
+        let favoured = CauseFacts {
+            handshake: late(2_000, 2_400),
+            ..stalled.clone()
+        };
+        assert_eq!(causes(&[favoured]), []);
+        let unknown = CauseFacts {
+            handshake: None,
+            ..stalled
+        };
+        assert_eq!(causes(&[unknown]), []);
+    }
+
+    #[test]
+    fn a_download_whose_uplink_is_full_of_acknowledgements_waits_for_them() {
+        let starved = CauseFacts {
+            added: [Some(Delta::ZERO), Some(Delta::ms(298))],
+            sent: Some(Rate::kbps(980)),
+            uplink: Some(Rate::kbps(900)),
+            ..bloated()
+        };
+        let found = causes(std::slice::from_ref(&starved));
+        assert!(
+            matches!(found[..], [Cause::StarvedAcks { .. }]),
+            "{found:?}"
+        );
+        assert!(!found[0].is_fatal());
+        let told = found[0].to_string();
+        assert!(
+            told.contains("298 ms") && told.contains("900.0 kbit/s"),
+            "{told}"
+        );
+        let uploading = CauseFacts {
+            direction: Some(Direction::Up),
+            ..starved.clone()
+        };
+        let of_others = CauseFacts {
+            uplink_is_shared: true,
+            ..starved.clone()
+        };
+        // A queue that is not ours: little of it was sent from here.
+        let elsewhere = CauseFacts {
+            sent: Some(Rate::kbps(100)),
+            ..starved
+        };
+        assert_eq!(causes(&[uploading, of_others, elsewhere]), []);
+    }
+
+    #[test]
+    fn a_busy_host_is_a_cause_only_where_the_path_had_no_queue() {
+        let limited = CauseFacts {
+            added: [Some(Delta::ms(1)), Some(Delta::ZERO)],
+            ..bloated()
+        };
+        let found = causes(&[limited]);
+        assert!(matches!(found[..], [Cause::BusyClient { .. }]), "{found:?}");
+        let json = serde_json::to_value(found[0]).unwrap();
+        assert_eq!(
+            (&json["kind"], &json["direction"]),
+            (&"busy_client".into(), &"down".into())
+        );
+    }
+}

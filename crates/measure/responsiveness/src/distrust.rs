@@ -1,0 +1,465 @@
+//! Why a run is not to be believed.
+
+use std::fmt;
+use unbloat_units::{Delta, Direction, Rate};
+
+/// Beyond, the load may have been this machine's.
+const BUSY: f64 = 0.9;
+/// Beyond, a hypervisor's other guests do.
+const STOLEN: f64 = 0.05;
+/// Of a stage, the part for which it has to be known what became of datagrams. Beside CPU hogs most runs below were wrong by more than 10 % and
+/// most above right, however late datagrams had left: bench/live/trust.md.
+const COVERED: f64 = 0.7;
+/// Fewer leave the 95th percentile to a handful.
+const ENOUGH: usize = 100;
+/// Of the time that load was sent: beyond, a window or buffer held it back and not the network.
+const HELD_BACK: f64 = 0.5;
+/// Smaller doubt changes no verdict.
+const CLOCK: Delta = Delta::ms(2);
+/// From median to 95th percentile without load: beyond, something else loads the path.
+const QUIET: Delta = Delta::ms(20);
+/// And beyond, what load adds drowns in it.
+const RESTLESS: Delta = Delta::ms(250);
+/// In the idle stage: less is what hosts always say to each other.
+const FOREIGN: Rate = Rate::kbps(500);
+/// A direction that carries less than this part of the other carries its acknowledgements.
+const ACKS: u64 = 10;
+
+/// What to look at. None is "not known", and no reason for distrust.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Checks {
+    /// Share of all CPUs' time, in the busiest stage.
+    pub cpu_busy: Option<f64>,
+    /// Share that a hypervisor gave to others.
+    pub cpu_stolen: Option<f64>,
+    /// Of every stage that is judged, by name: the part for which it is known what became of datagrams.
+    pub coverage: Vec<(&'static str, f64)>,
+    /// How far one-way delays may be off by the clocks; the caller gives none where it uses none.
+    pub clock_error: Option<Delta>,
+    /// One-way delays were wanted and could not be had.
+    pub clock_failed: bool,
+    /// Of delay without load, from median to 95th percentile.
+    pub idle_spread: Option<Delta>,
+    /// How late nearly all idle packets were: down and up, or of the round trip where one-way delays are unknown.
+    pub idle_standing: Vec<(Option<Direction>, Delta)>,
+    /// What passed this host's interface in the idle stage and was not the test's: down and up.
+    pub foreign: [Option<Rate>; 2],
+    pub idle_samples: usize,
+    pub loads: Vec<LoadChecks>,
+    /// Somebody stopped it.
+    pub is_cut: bool,
+    /// Or the server went away.
+    pub gone: Option<ServerGone>,
+}
+
+/// The server went away during the test.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ServerGone {
+    /// Since the test began.
+    pub at: Delta,
+    /// Its host refuses connections; else nothing answers.
+    pub refused: bool,
+    /// No loaded stage could be judged before.
+    pub is_all: bool,
+}
+
+/// Of one direction's stage.
+#[derive(Clone, Debug, PartialEq)]
+pub struct LoadChecks {
+    pub direction: Direction,
+    /// Goodput became stable.
+    pub is_saturated: bool,
+    /// Responsiveness did too. None where it was not measured.
+    pub is_stable: Option<bool>,
+    pub flows: usize,
+    /// Those that ended before the stage.
+    pub failed: usize,
+    /// Delays under load.
+    pub samples: usize,
+    /// Share of the time for which load was there that windows and buffers of the end hosts held it back.
+    pub held_back: Option<f64>,
+}
+
+/// One reason.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Distrust {
+    Cut,
+    ServerGone(ServerGone),
+    /// No fault by itself: load of a fast path takes whole CPUs.
+    CpuBusy {
+        busy: f64,
+    },
+    CpuStolen {
+        stolen: f64,
+    },
+    /// For the rest of a stage nothing is known: this machine or the server did not get to send or answer datagrams.
+    Gaps {
+        stage: &'static str,
+        coverage: f64,
+    },
+    NoLoad {
+        direction: Direction,
+    },
+    FlowsFailed {
+        direction: Direction,
+        failed: usize,
+        of: usize,
+    },
+    NotSaturated {
+        direction: Direction,
+    },
+    HeldBack {
+        direction: Direction,
+        share: f64,
+    },
+    Unstable {
+        direction: Direction,
+    },
+    FewSamples {
+        direction: Direction,
+        samples: usize,
+    },
+    FewIdleSamples {
+        samples: usize,
+    },
+    ClockFailed,
+    ClockUnsure {
+        error: Delta,
+    },
+    IdleNotQuiet {
+        spread: Delta,
+    },
+    /// The path was loaded before the test began.
+    IdleLoaded {
+        direction: Option<Direction>,
+        standing: Delta,
+    },
+    /// Of other programs of this host, or of those behind it.
+    ForeignTraffic {
+        direction: Direction,
+        rate: Rate,
+    },
+}
+
+impl Distrust {
+    /// The numbers of this run mean nothing; otherwise they are only less sure.
+    pub fn is_fatal(&self) -> bool {
+        match self {
+            Distrust::ServerGone(gone) => gone.is_all,
+            Distrust::NoLoad { .. }
+            | Distrust::Gaps { .. }
+            | Distrust::FewSamples { .. }
+            | Distrust::FewIdleSamples { .. } => true,
+            Distrust::FlowsFailed { failed, of, .. } => failed == of,
+            Distrust::IdleNotQuiet { spread } => *spread > RESTLESS,
+            _ => false,
+        }
+    }
+}
+
+/// All reasons that there are, the fatal ones first.
+pub fn distrust(checks: &Checks) -> Vec<Distrust> {
+    let mut reasons = Vec::new();
+    reasons.extend(checks.is_cut.then_some(Distrust::Cut));
+    reasons.extend(checks.gone.map(Distrust::ServerGone));
+    let busy = checks.cpu_busy.filter(|&busy| busy > BUSY);
+    reasons.extend(busy.map(|busy| Distrust::CpuBusy { busy }));
+    let stolen = checks.cpu_stolen.filter(|&stolen| stolen > STOLEN);
+    reasons.extend(stolen.map(|stolen| Distrust::CpuStolen { stolen }));
+    let gaps = checks.coverage.iter();
+    let gaps = gaps.filter(|(_, coverage)| *coverage < COVERED);
+    reasons.extend(gaps.map(|&(stage, coverage)| Distrust::Gaps { stage, coverage }));
+    if checks.idle_samples < ENOUGH {
+        let samples = checks.idle_samples;
+        reasons.push(Distrust::FewIdleSamples { samples });
+    }
+    reasons.extend(checks.loads.iter().flat_map(of_load));
+    reasons.extend(checks.clock_failed.then_some(Distrust::ClockFailed));
+    let error = checks.clock_error.filter(|&error| error > CLOCK);
+    reasons.extend(error.map(|error| Distrust::ClockUnsure { error }));
+    let standing = checks.idle_standing.iter();
+    reasons.extend(standing.map(|&(direction, standing)| Distrust::IdleLoaded {
+        direction,
+        standing,
+    }));
+    reasons.extend(foreign(checks.foreign));
+    // A path that is loaded varies as well.
+    let is_loaded = !checks.idle_standing.is_empty();
+    let spread = checks.idle_spread;
+    let spread = spread.filter(|&spread| spread > QUIET && !is_loaded);
+    reasons.extend(spread.map(|spread| Distrust::IdleNotQuiet { spread }));
+    reasons.sort_by_key(|reason| !reason.is_fatal());
+    // A load that ran with both kinds of stack may give the same reason twice.
+    let mut once: Vec<Distrust> = Vec::new();
+    for reason in reasons {
+        if !once.contains(&reason) {
+            once.push(reason);
+        }
+    }
+    once
+}
+
+/// Traffic of others; what is only its acknowledgements goes without saying.
+fn foreign(rates: [Option<Rate>; 2]) -> impl Iterator<Item = Distrust> {
+    let most = rates.into_iter().flatten().max().unwrap_or(Rate::ZERO);
+    let least = FOREIGN.max(Rate::bps(most.as_bps() / ACKS));
+    let both = Direction::BOTH.into_iter().zip(rates);
+    both.filter_map(move |(direction, rate)| {
+        let rate = rate.filter(|&rate| rate > least)?;
+        Some(Distrust::ForeignTraffic { direction, rate })
+    })
+}
+
+fn of_load(load: &LoadChecks) -> Vec<Distrust> {
+    let direction = load.direction;
+    if load.flows == 0 {
+        return vec![Distrust::NoLoad { direction }];
+    }
+    let mut reasons = Vec::new();
+    if load.failed > 0 {
+        let (failed, of) = (load.failed, load.flows);
+        reasons.push(Distrust::FlowsFailed {
+            direction,
+            failed,
+            of,
+        });
+    }
+    if load.samples < ENOUGH {
+        let samples = load.samples;
+        reasons.push(Distrust::FewSamples { direction, samples });
+    }
+    if !load.is_saturated {
+        reasons.push(Distrust::NotSaturated { direction });
+    } else if load.is_stable == Some(false) {
+        reasons.push(Distrust::Unstable { direction });
+    }
+    let held = load.held_back.filter(|&share| share > HELD_BACK);
+    reasons.extend(held.map(|share| Distrust::HeldBack { direction, share }));
+    reasons
+}
+
+impl fmt::Display for Distrust {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match *self {
+            Distrust::Cut => write!(f, "the test was stopped before its end"),
+            Distrust::ServerGone(ServerGone { at, refused, .. }) => write!(
+                f,
+                "the server went away {:.1} s into the test ({}); later stages were not run",
+                at.as_secs(),
+                if refused {
+                    "its host refuses connections"
+                } else {
+                    "nothing answers any more"
+                }
+            ),
+            Distrust::CpuBusy { busy } => write!(
+                f,
+                "this machine's CPUs were {} busy and may have limited the load",
+                percent(busy)
+            ),
+            Distrust::CpuStolen { stolen } => write!(
+                f,
+                "the hypervisor gave {} of this machine's CPU time to other guests: they may have caused the delays",
+                percent(stolen)
+            ),
+            Distrust::Gaps { stage, coverage } => write!(
+                f,
+                "delays are known for only {} of the stage {stage}: this machine or the server was too busy to send or answer datagrams; close other programs, or test from or against another machine",
+                percent(coverage)
+            ),
+            Distrust::NoLoad { direction } => {
+                write!(
+                    f,
+                    "the {} did not run: there is no result for it",
+                    direction.load()
+                )
+            }
+            Distrust::FlowsFailed {
+                direction,
+                failed,
+                of,
+            } => write!(
+                f,
+                "{failed} of {of} connections of the {} ended early: the load was lower than intended",
+                direction.load()
+            ),
+            Distrust::NotSaturated { direction } => write!(
+                f,
+                "the {} was still growing at the end: delay may be higher under full load; use longer stages",
+                direction.load()
+            ),
+            Distrust::HeldBack { direction, share } => write!(
+                f,
+                "windows and buffers of the end hosts limited the {} for {} of its time: the path may not have been full",
+                direction.load(),
+                percent(share)
+            ),
+            Distrust::Unstable { direction } => write!(
+                f,
+                "responsiveness during the {} did not stabilise: use longer stages",
+                direction.load()
+            ),
+            Distrust::FewSamples { direction, samples } => write!(
+                f,
+                "{samples} delay samples during the {} are too few for a 95th percentile: {ENOUGH} are needed",
+                direction.load()
+            ),
+            Distrust::FewIdleSamples { samples } => write!(
+                f,
+                "{samples} idle delay samples are too few for a comparison: {ENOUGH} are needed"
+            ),
+            Distrust::ClockFailed => write!(
+                f,
+                "the server reports no timestamps: directions are distinguished only by which one was loaded"
+            ),
+            Distrust::ClockUnsure { error } => write!(
+                f,
+                "the clocks of both ends could be compared only to within {error}: no direction was idle for long enough"
+            ),
+            Distrust::IdleLoaded {
+                direction,
+                standing,
+            } => {
+                let on_the_way = match direction {
+                    Some(Direction::Down) => "downstream ",
+                    Some(Direction::Up) => "upstream ",
+                    None => "",
+                };
+                write!(
+                    f,
+                    "the path was loaded before the test began: idle packets waited {:.0} ms {on_the_way}(median); added delay is relative to the minimum of the whole test, so it includes delay caused by other traffic",
+                    standing.as_ms()
+                )
+            }
+            Distrust::ForeignTraffic { direction, rate } => write!(
+                f,
+                "{rate} of other traffic passed this host's interface {} in the idle stage: it loads the path as well; stop it and test again",
+                match direction {
+                    Direction::Down => "downstream",
+                    Direction::Up => "upstream",
+                }
+            ),
+            Distrust::IdleNotQuiet { spread } => write!(
+                f,
+                "idle delay varied by {spread}: other traffic uses the path; stop it, or treat the added delay as a minimum"
+            ),
+        }
+    }
+}
+
+fn percent(share: f64) -> String {
+    format!("{:.0} %", 100.0 * share)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn good() -> Checks {
+        Checks {
+            cpu_busy: Some(0.3),
+            idle_samples: 300,
+            loads: vec![LoadChecks {
+                direction: Direction::Up,
+                is_saturated: true,
+                is_stable: Some(true),
+                flows: 4,
+                failed: 0,
+                samples: 1000,
+                held_back: Some(0.1),
+            }],
+            ..Checks::default()
+        }
+    }
+
+    #[test]
+    fn a_good_run_is_trusted_and_what_is_unknown_is_no_reason() {
+        assert_eq!(distrust(&good()), []);
+        let unknown = Checks {
+            cpu_busy: None,
+            ..good()
+        };
+        assert_eq!(distrust(&unknown), []);
+    }
+
+    #[test]
+    fn a_load_that_ran_with_both_kinds_of_stack_says_a_reason_once() {
+        let mut both = good();
+        both.loads[0].is_stable = Some(false);
+        both.loads.push(both.loads[0].clone());
+        assert_eq!(distrust(&both).len(), 1);
+    }
+
+    #[test]
+    fn each_fault_has_its_reason_and_fatal_ones_come_first() {
+        let mut bad = good();
+        bad.idle_spread = Some(Delta::ms(80));
+        bad.clock_error = Some(Delta::ms(30));
+        bad.coverage = vec![("down", 0.3)];
+        bad.cpu_stolen = Some(0.2);
+        bad.cpu_busy = Some(0.99);
+        let load = &mut bad.loads[0];
+        (load.is_saturated, load.failed, load.samples) = (false, 4, 20);
+        load.held_back = Some(0.9);
+        let reasons = distrust(&bad);
+        assert_eq!(reasons.len(), 9);
+        let fatal: Vec<bool> = reasons.iter().map(Distrust::is_fatal).collect();
+        assert_eq!(fatal[..3], [true; 3]);
+        assert_eq!(fatal[3..], [false; 6]);
+    }
+
+    #[test]
+    fn a_busy_machine_is_a_warning_until_nothing_is_known_for_much_of_a_stage() {
+        let of = |coverage| Checks {
+            cpu_busy: Some(0.97),
+            coverage: vec![("idle", 1.0), ("up", coverage)],
+            ..good()
+        };
+        let known = distrust(&of(0.95));
+        assert_eq!(known, [Distrust::CpuBusy { busy: 0.97 }]);
+        assert!(!known[0].is_fatal());
+        let unknown = distrust(&of(0.4));
+        assert!(unknown[0].is_fatal());
+        let told = unknown[0].to_string();
+        assert!(told.contains("40 %") && told.contains("stage up"), "{told}");
+    }
+
+    #[test]
+    fn a_loaded_path_is_told_once_and_traffic_of_others_without_its_acknowledgements() {
+        let loaded = Checks {
+            idle_standing: vec![(Some(Direction::Down), Delta::ms(160))],
+            idle_spread: Some(Delta::ms(30)),
+            foreign: [Some(Rate::mbps(30)), Some(Rate::kbps(700))],
+            ..good()
+        };
+        let reasons = distrust(&loaded);
+        assert_eq!(reasons.len(), 2, "{reasons:?}");
+        let told: Vec<String> = reasons.iter().map(Distrust::to_string).collect();
+        assert!(told[0].contains("160 ms downstream (median)"), "{told:?}");
+        assert!(told[1].contains("30.00 Mbit/s"), "{told:?}");
+        assert!(!reasons.iter().any(Distrust::is_fatal));
+        let up = [Some(Rate::kbps(10)), Some(Rate::mbps(5))];
+        let direction = Direction::Up;
+        let rate = Rate::mbps(5);
+        let of_up = Distrust::ForeignTraffic { direction, rate };
+        assert_eq!(foreign(up).collect::<Vec<_>>(), [of_up]);
+    }
+
+    #[test]
+    fn a_flow_that_fails_among_others_is_doubt_only() {
+        let mut one = good();
+        one.loads[0].failed = 1;
+        let reasons = distrust(&one);
+        assert_eq!(reasons.len(), 1);
+        assert!(!reasons[0].is_fatal());
+        assert!(reasons[0].to_string().contains("1 of 4"), "{}", reasons[0]);
+    }
+
+    #[test]
+    fn a_load_that_never_ran_says_only_that() {
+        let mut none = good();
+        none.loads[0].flows = 0;
+        let direction = Direction::Up;
+        assert_eq!(distrust(&none), [Distrust::NoLoad { direction }]);
+    }
+}

@@ -1,0 +1,49 @@
+//! What load does to delay, from what probes saw: numbers, how sure they are, what they are worth, and what would help.
+//!
+//! Nothing here sends or waits. [`Stability`] says when a stage has run long enough and is told what happens; everything else
+//! is a function of what was measured:
+//!
+//! - [`Probes`] to [`Rpm`], by the draft and as older clients count,
+//! - [`added`]: series of delays without and with load to added delay, with intervals of confidence,
+//! - [`grade`]: marks by the named rule of others, with the rule in words,
+//! - [`causes`]: what else than a queue in the loaded direction made delay or kept load small,
+//! - [`distrust`]: why a run is not to be believed,
+//! - [`Split`]: what waits in the end hosts, and what in the network,
+//! - [`advise`]: the one decision of the cure, with its evidence,
+//! - [`document`]: what a test writes and `fix` reads,
+//! - [`verdict`]: grade, headline, places, doubts and advice, as every output prints them.
+
+#![warn(clippy::disallowed_methods)]
+
+mod added;
+mod advice;
+mod baseline;
+mod cause;
+mod distrust;
+pub mod document;
+mod fields;
+mod grade;
+mod load;
+mod page;
+mod params;
+mod place;
+mod rpm;
+mod split;
+mod stability;
+mod verdict;
+
+pub use added::{Added, Baseline, Estimate, Sample, Series, Spread, added};
+pub use advice::{Advice, Cure, SHAPER_DOWN, SHAPER_UP, Site, advise};
+pub use baseline::standing;
+pub use cause::{Cause, CauseFacts, Late, causes};
+pub use distrust::{Checks, Distrust, LoadChecks, ServerGone, distrust};
+pub use grade::{Facts, LoadedRtt, Mark, Rule, grade, letter};
+pub use load::{Doubt, LoadedDirection, Passed, UNNOTICED, line_rate};
+pub use page::{PageRun, PageVerdict, judge_page};
+pub use params::Params;
+pub use place::{Located, Place};
+pub use rpm::{Class, Confidence, ForeignProbe, Means, Probes, Rpm, Tls, trimmed_mean};
+pub use split::{Share, Split, StackView};
+pub use stability::{Interval, Phase, Stability};
+pub use unbloat_stats::quantile;
+pub use verdict::{Kind, SCHEMA, Verdict, verdict, watched};

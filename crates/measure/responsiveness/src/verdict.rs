@@ -1,0 +1,211 @@
+//! The verdict: one sentence, where the queue is, what to do. Text, JSON, reports, the web page and campaigns all print this value.
+
+use crate::advice::{Advice, advise};
+use crate::grade::letter;
+use crate::load::{Doubt, LoadedDirection};
+use crate::place::Place;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use unbloat_units::{Delta, Direction};
+
+/// Of documents that hold a verdict; raised when a field changes its meaning or goes.
+pub const SCHEMA: &str = "unbloat.test/2";
+
+/// What added delay does to people. Games: DSLReports' A ends at 30 ms. Calls: by ITU-T G.114 nearly all applications are unaffected up to 150 ms
+/// from mouth to ear, and 400 ms is unacceptable.
+const MEANINGS: [(Delta, &str); 4] = [
+    (Delta::ZERO, "nobody notices"),
+    (Delta::ms(30), "games lag"),
+    (Delta::ms(150), "calls and games suffer"),
+    (Delta::ms(400), "calls break up"),
+];
+/// Bufferbloat is called slight below: B ends here.
+const SLIGHT: Delta = Delta::ms(60);
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Kind {
+    Bloated,
+    Slight,
+    Clean,
+    /// The run cannot tell.
+    Unknown,
+}
+
+/// What a test comes to.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Verdict {
+    pub kind: Kind,
+    /// Of the worse direction, on DSLReports' scale. None: unknown.
+    pub grade: Option<String>,
+    /// One line: grade, direction, how much, who feels it.
+    pub headline: String,
+    /// Cause and place: a sentence for each that was found.
+    pub places: Vec<String>,
+    /// The directions that were loaded alone, as they are judged.
+    pub directions: Vec<LoadedDirection>,
+    pub doubts: Vec<Doubt>,
+    pub advice: Vec<Advice>,
+}
+
+/// The verdict on directions that were loaded one at a time.
+pub fn verdict(directions: Vec<LoadedDirection>, doubts: Vec<Doubt>) -> Verdict {
+    let fatal = doubts.iter().find(|doubt| doubt.is_fatal);
+    let mut worst_first: Vec<&LoadedDirection> = directions.iter().collect();
+    worst_first.sort_by_key(|load| std::cmp::Reverse(load.added));
+    let (kind, grade, headline) = match (fatal, worst_first.first()) {
+        (Some(doubt), _) => (
+            Kind::Unknown,
+            None,
+            format!("No verdict: {}.", doubt.reason),
+        ),
+        (None, None) => (
+            Kind::Unknown,
+            None,
+            "No verdict: no probe measured added delay.".to_owned(),
+        ),
+        (None, Some(worst)) => {
+            let (kind, grade) = (kind(worst.added), letter(worst.added));
+            let headline = headline(kind, grade, &worst_first);
+            (kind, Some(grade.to_owned()), headline)
+        }
+    };
+    Verdict {
+        kind,
+        grade,
+        headline,
+        places: places(&worst_first),
+        advice: advise(&directions, &doubts),
+        directions,
+        doubts,
+    }
+}
+
+impl Verdict {
+    pub fn of(&self, direction: Direction) -> Option<&LoadedDirection> {
+        let mut of = self.directions.iter();
+        of.find(|load| load.direction == direction)
+    }
+
+    /// Why the run is worth nothing, if it is.
+    pub fn fatal(&self) -> impl Iterator<Item = &str> {
+        let fatal = self.doubts.iter().filter(|doubt| doubt.is_fatal);
+        fatal.map(|doubt| doubt.reason.as_str())
+    }
+}
+
+fn kind(added: Delta) -> Kind {
+    match added {
+        _ if added < MEANINGS[1].0 => Kind::Clean,
+        _ if added < SLIGHT => Kind::Slight,
+        _ => Kind::Bloated,
+    }
+}
+
+/// The same words for a wait that was watched and not tested: `Bufferbloat in this host's queue discipline (eth0): ...`.
+pub fn watched(place: Place, device: &str, wait: Delta) -> String {
+    let during = match kind(wait) {
+        Kind::Clean => "",
+        _ => " while this lasts",
+    };
+    format!(
+        "{} {place} ({device}): packets wait {} on average; {}{during}.",
+        kind(wait).name(),
+        ms(wait),
+        meaning(wait)
+    )
+}
+
+impl Kind {
+    pub const fn name(self) -> &'static str {
+        match self {
+            Kind::Clean => "No bufferbloat",
+            Kind::Slight => "Slight bufferbloat",
+            Kind::Bloated => "Bufferbloat",
+            Kind::Unknown => "No verdict",
+        }
+    }
+}
+
+fn headline(kind: Kind, grade: &str, worst_first: &[&LoadedDirection]) -> String {
+    format!(
+        "{}: grade {grade}. {}; {}.",
+        kind.name(),
+        amounts(worst_first),
+        who_feels_it(worst_first)
+    )
+}
+
+/// `Uploads add 778 ms, downloads 177 ms`.
+fn amounts(worst_first: &[&LoadedDirection]) -> String {
+    let amount =
+        |load: &LoadedDirection| format!("{}s add {}", load.direction.load(), ms(load.added));
+    match worst_first {
+        [one] => format!(
+            "{} (the other direction was not tested)",
+            capital(&amount(one))
+        ),
+        [worse, better, ..] => format!(
+            "{}, {}s {}",
+            capital(&amount(worse)),
+            better.direction.load(),
+            ms(better.added)
+        ),
+        [] => String::new(),
+    }
+}
+
+fn who_feels_it(worst_first: &[&LoadedDirection]) -> String {
+    let Some(worst) = worst_first.first() else {
+        return String::new();
+    };
+    let what = meaning(worst.added);
+    if worst.added < MEANINGS[1].0 {
+        return what.to_owned();
+    }
+    let alike = worst_first
+        .iter()
+        .filter(|load| meaning(load.added) == what);
+    let loads: Vec<String> = alike
+        .map(|load| format!("{}s", load.direction.load()))
+        .collect();
+    format!("{what} while anyone {}", loads.join(" or "))
+}
+
+fn meaning(added: Delta) -> &'static str {
+    let reached = MEANINGS.iter().rev().find(|(from, _)| added >= *from);
+    reached.map_or(MEANINGS[0].1, |(_, words)| words)
+}
+
+fn places(worst_first: &[&LoadedDirection]) -> Vec<String> {
+    let felt = || worst_first.iter().filter(|load| load.is_felt());
+    let starved = felt().filter(|load| load.is_starved);
+    let starved =
+        starved.map(|_| "Downloads wait for their own acknowledgements in the uplink.".to_owned());
+    let sentence = |load: &&LoadedDirection| {
+        let located = load.located.as_ref()?;
+        Some(format!(
+            "The queue of {}s is {located}.",
+            load.direction.load()
+        ))
+    };
+    starved.chain(felt().filter_map(sentence)).collect()
+}
+
+/// Less than nothing is nothing.
+fn ms(span: Delta) -> String {
+    let ms = span.as_ms().max(0.0);
+    match ms {
+        10.0.. => format!("{ms:.0} ms"),
+        _ => format!("{ms:.1} ms"),
+    }
+}
+
+fn capital(text: &str) -> String {
+    let mut letters = text.chars();
+    let first = letters.next().map(|first| first.to_ascii_uppercase());
+    first.into_iter().chain(letters).collect()
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,28 @@
+//! Why a server could not be had.
+
+use std::io;
+use std::net::SocketAddr;
+
+#[derive(Debug, thiserror::Error)]
+pub enum ServeError {
+    #[error("cannot listen on {address} ({what}): {source}")]
+    Bind {
+        what: &'static str,
+        address: SocketAddr,
+        source: io::Error,
+    },
+    #[error("cannot switch to user {name:?}: {source}")]
+    User { name: String, source: io::Error },
+    #[error("cannot generate a certificate: {0}")]
+    Make(#[from] rcgen::Error),
+    #[error("the certificate file contains no PEM certificate")]
+    NoCertificate,
+    #[error("cannot read certificate or key: {0}")]
+    Pem(rustls::pki_types::pem::Error),
+    #[error("certificate and key cannot be used: {0}")]
+    Tls(#[from] rustls::Error),
+    #[error("the certificate's key cannot be used for QUIC")]
+    Quic,
+    #[error("cannot start threads: {0}")]
+    Threads(io::Error),
+}

@@ -1,0 +1,20 @@
+//! How much memory this process has.
+
+use unbloat_units::Bytes;
+
+/// Resident; none where the kernel does not say.
+pub fn resident() -> Option<Bytes> {
+    let text = std::fs::read_to_string("/proc/self/statm").ok()?;
+    let pages: u64 = text.split_whitespace().nth(1)?.parse().ok()?;
+    Some(Bytes::new(pages * rustix::param::page_size() as u64))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_process_has_some_memory() {
+        assert!(resident().unwrap() > Bytes::kib(100));
+    }
+}

@@ -1,0 +1,212 @@
+//! The server: bound first, so that it can say where; then run.
+
+use crate::certificate::Identity;
+use crate::control::Controls;
+use crate::counters::Counts;
+use crate::echo;
+use crate::error::ServeError;
+use crate::listen::accept;
+use crate::options::Options;
+use crate::quic;
+use crate::shared::Shared;
+use serde::Serialize;
+use socket2::{Domain, Protocol, Socket, Type};
+use std::io;
+use std::net::{SocketAddr, TcpListener, UdpSocket};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
+use tokio_rustls::TlsAcceptor;
+use unbloat_os::limit::raise_open_files;
+
+/// Connections that wait to be accepted.
+const BACKLOG: i32 = 1024;
+
+/// How often the server looks whether it is to stop.
+const LOOKS: Duration = Duration::from_millis(50);
+
+/// Where a server listens, and as whom.
+#[derive(Clone, Debug, Serialize)]
+pub struct Addresses {
+    /// TCP with TLS.
+    pub tls: SocketAddr,
+    /// TCP without.
+    pub plain: Option<SocketAddr>,
+    /// UDP, QUIC: the port of `tls`.
+    pub quic: SocketAddr,
+    /// UDP, irtt.
+    pub echo: Option<SocketAddr>,
+    /// SHA-256 of the certificate.
+    pub fingerprint: String,
+}
+
+pub struct Server {
+    shared: Arc<Shared>,
+    addresses: Addresses,
+    tls: (TcpListener, TlsAcceptor),
+    quic: (UdpSocket, quinn::ServerConfig),
+    plain: Option<TcpListener>,
+    echo: Option<(UdpSocket, unbloat_irtt::Server)>,
+    threads: usize,
+}
+
+impl Server {
+    /// Opens all sockets; from now on clients are queued.
+    pub fn bind(options: &Options) -> Result<Server, ServeError> {
+        raise_open_files();
+        let (tls, quic) = bind_both(options.listen)?;
+        let plain = options.plain.map(|address| bind("plain", address, listen));
+        let plain = plain.transpose()?;
+        let identity = Identity::of(&options.certificate, &[options.listen.ip()])?;
+        let config = identity.config(&[b"h2", b"http/1.1"])?;
+        let echo = options
+            .echo
+            .map(|address| bind("echo", address, echo::bind));
+        let echo = echo.transpose()?;
+        let quic_config = quic::config(identity.config(&[b"h3"])?).ok_or(ServeError::Quic)?;
+        let addresses = Addresses {
+            tls: tls.1,
+            quic: quic.1,
+            plain: plain.as_ref().map(|(_, address)| *address),
+            echo: echo.as_ref().map(|(_, address)| *address),
+            fingerprint: identity.fingerprint(),
+        };
+        let port = addresses.echo.map(|address| address.port());
+        let mut shared = Shared::new(options.limits.clone(), &options.tokens, port);
+        shared.controls = Controls::new(&options.congestion_controls);
+        let echo = echo.map(|(socket, _)| {
+            let server = echo::server(&options.limits, &options.tokens);
+            (socket, server)
+        });
+        Ok(Server {
+            shared: Arc::new(shared),
+            addresses,
+            tls: (tls.0, TlsAcceptor::from(Arc::new(config))),
+            quic: (quic.0, quic_config),
+            plain: plain.map(|(listener, _)| listener),
+            echo,
+            threads: options.threads.max(1),
+        })
+    }
+
+    pub fn addresses(&self) -> &Addresses {
+        &self.addresses
+    }
+
+    /// Reads what it did, while it runs too.
+    pub fn counts(&self) -> impl Fn() -> Counts + Send + Sync + use<> {
+        let shared = Arc::clone(&self.shared);
+        move || shared.counts()
+    }
+
+    /// Serves until `stop` is true, then ends all connections.
+    pub fn run(mut self, stop: &AtomicBool) -> Result<(), ServeError> {
+        let is_over = AtomicBool::new(false);
+        let stops = || stop.load(Ordering::Relaxed) || is_over.load(Ordering::Relaxed);
+        std::thread::scope(|scope| {
+            if let Some((socket, server)) = self.echo.take() {
+                let shared = Arc::clone(&self.shared);
+                scope.spawn(move || echo::run(&socket, server, &shared, stops));
+            }
+            let ended = self.run_http(stop);
+            is_over.store(true, Ordering::Relaxed);
+            ended
+        })
+    }
+
+    fn run_http(self, stop: &AtomicBool) -> Result<(), ServeError> {
+        let runtime = tokio::runtime::Builder::new_multi_thread()
+            .worker_threads(self.threads)
+            .enable_all()
+            .build()
+            .map_err(ServeError::Threads)?;
+        let shared = Arc::clone(&self.shared);
+        let ended = runtime.block_on(async move {
+            self.start().map_err(ServeError::Threads)?;
+            while !stop.load(Ordering::Relaxed) {
+                shared.tend(Instant::now());
+                tokio::time::sleep(LOOKS).await;
+            }
+            Ok(())
+        });
+        runtime.shutdown_timeout(Duration::from_secs(1));
+        ended
+    }
+
+    fn start(self) -> io::Result<()> {
+        let (listener, acceptor) = self.tls;
+        let listener = tokio::net::TcpListener::from_std(listener)?;
+        tokio::spawn(accept(Arc::clone(&self.shared), listener, Some(acceptor)));
+        let (socket, config) = self.quic;
+        let endpoint = quic::endpoint(socket, config.clone())?;
+        tokio::spawn(quic::accept(Arc::clone(&self.shared), endpoint, config));
+        if let Some(plain) = self.plain {
+            let plain = tokio::net::TcpListener::from_std(plain)?;
+            tokio::spawn(accept(self.shared, plain, None));
+        }
+        Ok(())
+    }
+}
+
+type Bound<S> = (S, SocketAddr);
+
+/// One number for TCP and UDP. A port that is free for one may be taken for the other.
+fn bind_both(address: SocketAddr) -> Result<(Bound<TcpListener>, Bound<UdpSocket>), ServeError> {
+    let mut tries = if address.port() == 0 { 20 } else { 1 };
+    loop {
+        tries -= 1;
+        let tls = bind("tls", address, listen)?;
+        let same = SocketAddr::new(address.ip(), tls.1.port());
+        match bind("quic", same, quic::bind) {
+            Ok(quic) => return Ok((tls, quic)),
+            Err(error) if tries == 0 => return Err(error),
+            Err(_) => {}
+        }
+    }
+}
+
+/// Opens a socket; and where it is.
+fn bind<S: Local>(
+    what: &'static str,
+    address: SocketAddr,
+    open: impl FnOnce(SocketAddr) -> io::Result<S>,
+) -> Result<Bound<S>, ServeError> {
+    let opened = open(address).and_then(|socket| {
+        let local = socket.local()?;
+        Ok((socket, local))
+    });
+    opened.map_err(|source| ServeError::Bind {
+        what,
+        address,
+        source,
+    })
+}
+
+trait Local {
+    fn local(&self) -> io::Result<SocketAddr>;
+}
+
+impl Local for TcpListener {
+    fn local(&self) -> io::Result<SocketAddr> {
+        self.local_addr()
+    }
+}
+
+impl Local for UdpSocket {
+    fn local(&self) -> io::Result<SocketAddr> {
+        self.local_addr()
+    }
+}
+
+fn listen(address: SocketAddr) -> io::Result<TcpListener> {
+    let socket = Socket::new(
+        Domain::for_address(address),
+        Type::STREAM,
+        Some(Protocol::TCP),
+    )?;
+    socket.set_reuse_address(true)?;
+    socket.set_nonblocking(true)?;
+    socket.bind(&address.into())?;
+    socket.listen(BACKLOG)?;
+    Ok(TcpListener::from(socket))
+}

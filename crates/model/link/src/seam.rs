@@ -1,0 +1,107 @@
+//! The one trait that a path element implements, and where its packets go.
+
+use unbloat_qdisc::{Backlog, Observer, Packet};
+use unbloat_units::{Delta, Time};
+
+/// Where a packet waited.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Place {
+    /// The send buffer of the socket: T_S, until the transport sends.
+    Socket,
+    /// The queue in front of a bottleneck.
+    Queue,
+    /// The queue discipline of the sending device: T_Q of Guo et al., IMC 2016.
+    Qdisc,
+    /// The driver's ring: T_D.
+    Driver,
+    /// The modem's buffer, until the last byte is on the air: T_F.
+    Firmware,
+    /// On the air and in the receiver's reordering, until it is released in order.
+    Radio,
+    /// In front of a radio that was asleep.
+    Sleep,
+}
+
+impl Place {
+    pub const ALL: [Place; 7] = [
+        Place::Socket,
+        Place::Queue,
+        Place::Qdisc,
+        Place::Driver,
+        Place::Firmware,
+        Place::Radio,
+        Place::Sleep,
+    ];
+
+    pub const fn name(self) -> &'static str {
+        match self {
+            Place::Socket => "socket",
+            Place::Queue => "queue",
+            Place::Qdisc => "qdisc",
+            Place::Driver => "driver",
+            Place::Firmware => "firmware",
+            Place::Radio => "radio",
+            Place::Sleep => "sleep",
+        }
+    }
+}
+
+/// Receives what an element gives out: packets, drops, marks and waits.
+pub trait Output: Observer {
+    /// The packet leaves at `at`. Times never step back from one call to the next.
+    fn deliver(&mut self, at: Time, packet: Packet);
+
+    /// The packet left a place of waiting at `at`, after `wait`.
+    #[inline]
+    fn waited(&mut self, at: Time, place: Place, packet: &Packet, wait: Delta) {
+        let _ = (at, place, packet, wait);
+    }
+
+    /// The packet came to a hop of a route, from 0, at `at`: what a router there sees of it.
+    #[inline]
+    fn came_to(&mut self, at: Time, hop: usize, packet: &Packet) {
+        let _ = (at, hop, packet);
+    }
+}
+
+/// A piece of path, one way, in virtual time.
+///
+/// * `now` never steps back between calls.
+/// * An element does first what fell due at or before `now`: at equal times a departure precedes
+///   an arrival, whoever looks and when.
+/// * Elements with randomness own their generator, so their draws do not depend on how calls to
+///   different elements interleave.
+///
+/// Together these make every packet's fate a function of arrivals, parameters and seed alone:
+/// calling late, or only for every tenth packet, changes nothing.
+pub trait Element {
+    /// Takes a packet that arrives at `now`.
+    fn accept(&mut self, now: Time, packet: Packet, out: &mut impl Output);
+
+    /// When `advance` must be called next for packets to leave in time; never (none) while nothing is
+    /// under way.
+    fn next_at(&self) -> Option<Time>;
+
+    /// Does what is due at or before `now`.
+    fn advance(&mut self, now: Time, out: &mut impl Output);
+
+    /// The least time between a packet's arrival and its departure.
+    fn latency(&self) -> Delta {
+        Delta::ZERO
+    }
+
+    /// Whether it is seen otherwise than through the packets that leave: it shares state with an
+    /// element on another path, or a sender counts what it holds. A path brings such an element up to
+    /// date when something is due in it, not when a packet may leave the path.
+    fn is_watched(&self) -> bool {
+        false
+    }
+
+    /// What is inside, in a queue or under way.
+    fn backlog(&self) -> Backlog;
+
+    /// Tells what stands at each place of waiting; what is on its way between them is at none.
+    fn each_layer(&self, tell: &mut dyn FnMut(Place, Backlog)) {
+        let _ = tell;
+    }
+}

@@ -1,0 +1,349 @@
+//! The receiving side of a connection.
+//!
+//! # References
+//! RFC 9293 (windows), RFC 2018 and RFC 2883 (SACK), RFC 1122 section 4.2.3.2 and RFC 5681 section 4.2
+//! (delayed ACKs), RFC 7323 (scaling, timestamps), RFC 3168 (ECN); where they leave a choice, Linux
+//! 6.12 (`tcp_data_queue`, `__tcp_ack_snd_check`, `__tcp_select_window`).
+//!
+//! # Where we differ
+//! 1. It never sends data, so it is never "interactive" (Linux `pingpong`).
+//! 2. Buffer space is counted in payload bytes, not in memory of packets; nothing that fits the
+//!    offered window is ever dropped for want of memory.
+//! 3. Segments are not merged on arrival (GRO), unless the driver does so.
+//! 4. Timers are exact to the microsecond; Linux rounds that of delayed ACKs to its ticks.
+
+mod acking;
+mod reassembly;
+mod rtt;
+mod sack;
+mod window;
+
+use crate::receive_window::{AnyRule, Config, Rule, View};
+use crate::segment::{Ack, CeCount, Ecn, Segment, Timestamps};
+use crate::sender::EcnMode;
+use reassembly::{Arrival, Reassembly};
+use unbloat_units::{Seq, Time};
+
+/// What can be set; the defaults are those of Linux.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Params {
+    /// Payload bytes of a full segment, as offered to the sender.
+    pub mss: u32,
+    /// Offered before anything has arrived.
+    pub initial_window: u32,
+    /// Windows are multiples of two to this power (RFC 7323 section 2).
+    pub window_scale: u8,
+    pub rule: Config,
+    pub timestamps: bool,
+    pub ecn: EcnMode,
+    /// Acknowledge every segment.
+    pub ack_every_segment: bool,
+    /// Bytes for which the application is woken (`SO_RCVLOWAT`); see [`Receiver::is_worth_reading`].
+    pub low_water: u32,
+    /// Most ACKs that are held back while data arrives out of order (Linux `tcp_comp_sack_nr`);
+    /// zero to send them all.
+    pub compressed_acks: u8,
+}
+
+impl Default for Params {
+    fn default() -> Params {
+        Params {
+            mss: 1_448,
+            initial_window: 65_160,
+            window_scale: 7,
+            rule: Config::Drs(Default::default()),
+            timestamps: true,
+            ecn: EcnMode::Off,
+            ack_every_segment: false,
+            low_water: 1,
+            compressed_acks: 44,
+        }
+    }
+}
+
+/// Counts of a receiver.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Stats {
+    pub segments_received: u64,
+    /// Payload bytes, duplicates included.
+    pub bytes_received: u64,
+    pub acks_sent: u64,
+    /// Segments of which every byte was there already.
+    pub duplicates: u64,
+    pub out_of_order: u64,
+    /// Segments beyond the window.
+    pub out_of_window: u64,
+    /// ACKs held back until a later one.
+    pub acks_compressed: u64,
+    /// ACKs that the timer sent.
+    pub delayed_acks: u64,
+    pub zero_windows: u64,
+    pub ce_received: u64,
+}
+
+/// A receiver of one connection.
+#[derive(Clone, Debug)]
+pub struct Receiver {
+    params: Params,
+    rule: AnyRule,
+    now: Time,
+    data: Reassembly,
+    /// Bytes that the application has read.
+    read: u64,
+    window: window::Window,
+    acking: acking::Acking,
+    sacks: sack::Sacks,
+    rtt: rtt::Rtt,
+    /// The sender's TSval to echo.
+    echo: Seq,
+    ecn: EcnState,
+    /// An ACK that was held back and must leave before the next.
+    staged: Option<Ack>,
+    stats: Stats,
+}
+
+/// The receiver's part of ECN.
+#[derive(Clone, Debug, Default)]
+struct EcnState {
+    /// CE has arrived and no CWR since.
+    echo: bool,
+    seen: bool,
+    ce_packets: u32,
+}
+
+impl Receiver {
+    pub fn new(now: Time, params: Params) -> Receiver {
+        Receiver {
+            rule: params.rule.build(),
+            window: window::Window::new(&params),
+            acking: acking::Acking::default(),
+            params,
+            now,
+            data: Reassembly::default(),
+            read: 0,
+            sacks: sack::Sacks::default(),
+            rtt: rtt::Rtt::default(),
+            echo: Seq::new(0),
+            ecn: EcnState::default(),
+            staged: None,
+            stats: Stats::default(),
+        }
+    }
+
+    /// The window that is offered before anything has arrived: what a sender starts with.
+    pub fn initial_window(&self) -> u32 {
+        self.window.offered(self.data.next)
+    }
+
+    /// Takes in a segment. To be followed by `poll_ack`, then maybe `read`.
+    pub fn on_segment(&mut self, now: Time, segment: &Segment) {
+        self.now = now;
+        self.stats.segments_received += 1;
+        self.stats.bytes_received += u64::from(segment.len);
+        self.take_timestamps(segment);
+        if segment.cwr {
+            self.ecn.echo = false;
+            self.acking.now |= segment.len > 0;
+        }
+        if segment.len == 0 {
+            // A probe of the window: answered at once.
+            self.acking.now = true;
+            self.acking.scheduled = true;
+        } else {
+            self.take_data(segment);
+        }
+        self.decide_to_ack();
+    }
+
+    fn take_data(&mut self, segment: &Segment) {
+        self.sacks.duplicate = None;
+        let right_edge = self.window.right_edge();
+        let is_within = segment.seq < right_edge || segment.end() <= self.data.next;
+        let is_closed = segment.seq == self.data.next && right_edge == self.data.next;
+        if !is_within || is_closed {
+            self.stats.out_of_window += 1;
+            self.want_quick_acks(acking::MAX_QUICK_ACKS);
+            self.acking.scheduled = true;
+            return;
+        }
+        let mut round = None;
+        match self
+            .data
+            .insert(segment.seq, segment.end(), &mut self.sacks)
+        {
+            Arrival::Duplicate => {
+                self.stats.duplicates += 1;
+                self.want_quick_acks(acking::MAX_QUICK_ACKS);
+                self.acking.scheduled = true;
+            }
+            Arrival::InOrder => {
+                round = self.in_order(segment);
+                if !self.sacks.is_empty() && self.data.holes_are_filled() {
+                    self.acking.now = true;
+                }
+                self.sacks
+                    .advance(self.data.next, self.data.holes_are_filled());
+            }
+            Arrival::OutOfOrder { is_new } => {
+                self.check_ecn(segment.ecn);
+                self.acking.measure(segment);
+                self.acking.scheduled = true;
+                self.stats.out_of_order += 1;
+                self.add_sack(segment);
+                if is_new {
+                    self.grow_window_threshold(segment.len);
+                }
+            }
+        }
+        self.tell_rule(segment, round);
+    }
+
+    /// The round-trip time, if a window of data has arrived.
+    fn in_order(&mut self, segment: &Segment) -> Option<u32> {
+        self.acking.scheduled = true;
+        self.acking.measure(segment);
+        let round = self.measure_round();
+        self.pace_acks();
+        self.check_ecn(segment.ecn);
+        if segment.len >= 128 {
+            self.grow_window_threshold(segment.len);
+        }
+        round
+    }
+
+    fn tell_rule(&mut self, segment: &Segment, round: Option<u32>) {
+        let rtt_us = match segment.timestamps {
+            Some(_) => self.measure_by_echo(segment),
+            None => round,
+        };
+        let view = View {
+            rtt_us,
+            is_retransmission: segment.is_retransmission,
+            ..self.view()
+        };
+        self.rule.on_segment(&view, segment.len);
+    }
+
+    /// Reads up to `bytes` of what has arrived in order; returns how many.
+    pub fn read(&mut self, now: Time, bytes: u64) -> u64 {
+        self.now = now;
+        let bytes = bytes.min(self.readable());
+        if bytes > 0 {
+            self.read += bytes;
+            self.rule.on_read(&self.view());
+            self.ack_after_read();
+        }
+        bytes
+    }
+
+    /// Bytes that have arrived in order and are not read.
+    pub fn readable(&self) -> u64 {
+        self.data.next - self.read
+    }
+
+    /// Whether an application that waits for data is woken: enough is there, or the window is used up.
+    pub fn is_worth_reading(&self) -> bool {
+        let readable = self.readable();
+        let left = self.window.offered(self.data.next);
+        readable >= u64::from(self.params.low_water)
+            || (readable > 0 && left <= self.acking.segment_size)
+    }
+
+    /// Bytes that have arrived in order so far.
+    pub fn received(&self) -> u64 {
+        self.data.next
+    }
+
+    /// The next acknowledgement to send, if one is due. To be called until there is none.
+    pub fn poll_ack(&mut self, now: Time) -> Option<Ack> {
+        self.now = now;
+        if let Some(ack) = self.staged.take() {
+            return Some(ack);
+        }
+        std::mem::take(&mut self.acking.due).then(|| self.make_ack())
+    }
+
+    /// When `on_timeout` is to be called; asked again after every other call.
+    pub fn poll_timeout(&self) -> Option<Time> {
+        self.acking.timeout()
+    }
+
+    /// Sends an acknowledgement whose delay is over.
+    pub fn on_timeout(&mut self, now: Time) {
+        self.now = now;
+        self.expire_ack_timers();
+    }
+
+    pub fn stats(&self) -> &Stats {
+        &self.stats
+    }
+
+    fn view(&self) -> View {
+        View {
+            now_us: clock_us(self.now),
+            mss: self.params.mss,
+            rtt_us8: self.rtt.smoothed_us8(),
+            rtt_us: None,
+            min_rtt_us: self.rtt.min_us(),
+            received: self.data.next,
+            read: self.read,
+            is_retransmission: false,
+        }
+    }
+
+    fn take_timestamps(&mut self, segment: &Segment) {
+        // Only what fills the front of the window, so that a delayed ACK echoes the earliest
+        // (RFC 7323 section 4.3).
+        if let Some(timestamps) = segment.timestamps
+            && segment.seq <= self.window.updated
+        {
+            self.echo = self.echo.later(timestamps.value);
+        }
+    }
+
+    fn check_ecn(&mut self, ecn: Ecn) {
+        if self.params.ecn == EcnMode::Off {
+            return;
+        }
+        match ecn {
+            Ecn::NotEct if self.ecn.seen => self.want_quick_acks(2),
+            Ecn::NotEct => {}
+            Ecn::Ce => {
+                self.stats.ce_received += 1;
+                self.ecn.ce_packets += 1;
+                if !self.ecn.echo {
+                    self.want_quick_acks(2);
+                    self.ecn.echo = self.params.ecn == EcnMode::Classic;
+                }
+                self.ecn.seen = true;
+            }
+            Ecn::Ect0 | Ecn::Ect1 => self.ecn.seen = true,
+        }
+    }
+
+    fn make_ack(&mut self) -> Ack {
+        let window = self.select_window();
+        self.acking.sent();
+        self.stats.acks_sent += 1;
+        self.stats.zero_windows += u64::from(window == 0);
+        let limit = if self.params.timestamps { 3 } else { 4 };
+        Ack {
+            ack: self.data.next,
+            window,
+            timestamps: self.params.timestamps.then(|| Timestamps {
+                value: Timestamps::clock(self.now),
+                echo: self.echo,
+            }),
+            sack: self.sacks.option(self.data.next, limit),
+            ece: self.ecn.echo,
+            ce: (self.params.ecn == EcnMode::Accurate).then_some(CeCount {
+                packets: self.ecn.ce_packets,
+            }),
+        }
+    }
+}
+
+/// Microseconds since a second before the origin of time, so that zero can mean "never".
+fn clock_us(now: Time) -> u64 {
+    (now.as_ns() / 1_000 + 1_000_000) as u64
+}

@@ -1,0 +1,491 @@
+//! The verdict on one direction.
+
+use super::claim::{Claim, is_load};
+use super::row::{Flow, Row, Series};
+use super::{
+    DirectionVerdict, Filler, OtherDelay, OtherKind, Place, Reason, VerdictKind, WaitingFlow,
+    confidence,
+};
+use crate::SummaryParams;
+use std::collections::{BTreeMap, BTreeSet};
+use unbloat_units::Direction;
+
+/// So many flows are listed.
+const LISTED: usize = 10;
+const WINDOW_S: f64 = 0.25;
+/// A direction is tested from here on: three seconds of load.
+const LEAST_BUSY: u64 = 12;
+/// Payload below this loads nothing.
+const LEAST_LOAD: u64 = 100_000;
+/// An unexplained delay that stands for less may be anything.
+const LEAST_UNEXPLAINED: u64 = 12;
+/// Delay that stands on levels for so much of its time is no queue's.
+const LEVEL: f64 = 0.7;
+/// Fewer late samples are chance; one pause of the path is not.
+const LEAST_WAITS: u64 = 3;
+/// A step of less than what a short queue is called for is not worth a word.
+const LEAST_STEP_MS: f64 = 30.0;
+
+/// All that bears on a verdict.
+pub(super) struct Case<'a> {
+    params: &'a SummaryParams,
+    standing: Vec<&'a Row>,
+    busy: Vec<&'a Row>,
+    flows: BTreeMap<u64, &'a Flow>,
+    /// All rows, by flow.
+    all: Vec<&'a Row>,
+}
+
+impl Flow {
+    pub(super) fn is_application_limited(&self, direction: Direction) -> bool {
+        self.application_share[direction as usize].is_some_and(|share| share > 0.5)
+    }
+
+    fn is_window_limited(&self, direction: Direction) -> bool {
+        self.receive_window_share[direction as usize].is_some_and(|share| share > 0.5)
+    }
+
+    /// The capture point is next to the sender of this direction's data.
+    fn is_captured_at_sender(&self, direction: Direction) -> bool {
+        let [to_client, to_server] = self.handshake_ms;
+        let (near, far) = match direction {
+            Direction::Down => (to_server, to_client),
+            Direction::Up => (to_client, to_server),
+        };
+        let far_ms = far.unwrap_or(0.0);
+        near.is_some_and(|near| near < 2.0 || near < far_ms / 20.0)
+    }
+}
+
+impl<'a> Case<'a> {
+    pub(super) fn new(
+        params: &'a SummaryParams,
+        standing: Vec<&'a Row>,
+        busy: Vec<&'a Row>,
+        flows: Vec<&'a Flow>,
+    ) -> Case<'a> {
+        let mut all: Vec<&Row> = standing.iter().chain(&busy).copied().collect();
+        all.sort_by_key(|row| row.flow_id);
+        Case {
+            params,
+            standing,
+            busy,
+            flows: flows.into_iter().map(|flow| (flow.flow_id, flow)).collect(),
+            all,
+        }
+    }
+
+    /// The row of a flow's series and direction that says most.
+    fn row_of(&self, flow_id: u64, series: Series, direction: Direction) -> Option<&'a Row> {
+        let from = self.all.partition_point(|row| row.flow_id < flow_id);
+        let of_flow = self.all[from..]
+            .iter()
+            .take_while(|row| row.flow_id == flow_id);
+        let rows = of_flow.filter(|row| row.series == series && row.direction == direction);
+        rows.max_by_key(|row| row.windows).copied()
+    }
+
+    /// The path's own delays say what a loop of the flow would.
+    fn is_path_measured(&self, row: &Row) -> bool {
+        let path = Direction::BOTH.map(|way| self.row_of(row.flow_id, Series::Path, way));
+        let decided = path.map(|path| path.is_some_and(|p| 2 * (p.low + p.standing) >= p.windows));
+        decided == [true, true]
+    }
+
+    /// A round trip that stayed low holds no queue in any part of it. What timestamps say else is of a clock
+    /// that does not tick as hosts' clocks do.
+    fn is_acquitted(&self, row: &Row) -> bool {
+        let before_ms = match row.series {
+            Series::Path => row.before_ms.unwrap_or(0.0),
+            Series::OneWay => row.p50_ms,
+            Series::Loop => return false,
+        };
+        // What waits after the capture point is in the loop of its own data, what waits before it in that of
+        // the other direction's.
+        let direction = match 2.0 * before_ms > row.p50_ms {
+            true => row.direction.reverse(),
+            false => row.direction,
+        };
+        let round_trips = self.row_of(row.flow_id, Series::Loop, direction);
+        round_trips.is_some_and(|trips| {
+            let is_seen = 2 * trips.windows >= row.standing;
+            is_seen && trips.standing == 0 && 5 * trips.low >= 4 * trips.windows
+        })
+    }
+
+    /// Of a loop's delay, what the flow's timestamps show to be of the other direction.
+    fn back_ms(&self, row: &Row) -> Option<f64> {
+        let back = self.row_of(row.flow_id, Series::OneWay, row.direction.reverse())?;
+        (2 * back.windows >= row.windows).then_some(back.p50_ms)
+    }
+
+    pub(super) fn verdict(&self, direction: Direction) -> DirectionVerdict {
+        let claims = self.claims(direction);
+        let loaded = self.tested(direction);
+        let mut verdict = match claims.is_empty() {
+            true => self.without_claim(direction),
+            false => self.of_claims(direction, &claims),
+        };
+        let busy = loaded.iter().map(|row| row.ahead.busy).max();
+        verdict.loaded_s = busy.unwrap_or(0) as f64 * WINDOW_S;
+        verdict
+    }
+
+    /// Delays that stood in this direction.
+    fn claims(&self, direction: Direction) -> Vec<Claim<'a>> {
+        let told = |row: &&&Row| match row.series {
+            Series::Path => true,
+            // Of a flow with both clocks it is part of the path.
+            Series::OneWay => self
+                .row_of(row.flow_id, Series::Path, row.direction)
+                .is_none(),
+            Series::Loop => !self.is_path_measured(row),
+        };
+        let rows = self.standing.iter().filter(told);
+        let rows = rows.filter(|row| !self.is_acquitted(row));
+        let claims = rows.map(|row| Claim::of(row, self.back_ms(row)));
+        let mut claims: Vec<Claim> = claims.filter(|c| c.direction == direction).collect();
+        claims.sort_by_key(|claim| std::cmp::Reverse(claim.weight()));
+        claims
+    }
+
+    fn of_claims(&self, direction: Direction, claims: &[Claim]) -> DirectionVerdict {
+        let explained: Vec<&Claim> = claims.iter().filter(|c| c.is_explained).collect();
+        let is_explained = !explained.is_empty();
+        let deciding: Vec<&Claim> = match is_explained {
+            true => explained,
+            false => claims.iter().collect(),
+        };
+        // Flows that begin in a full queue take it for the floor: the one that saw most of it decides.
+        let standing = deciding.iter().map(|c| c.weight()).max().unwrap_or(0);
+        let long = deciding.iter().filter(|c| 4 * c.weight() >= standing);
+        let main = long.max_by(|a, b| a.row.sustained_ms.total_cmp(&b.row.sustained_ms));
+        let Some(main) = main.copied() else {
+            return self.without_claim(direction);
+        };
+        let threshold = self.params.bloat_threshold.as_ms();
+        let (kind, reason) = match main.row.sustained_ms {
+            ms if ms < threshold / 2.0 => return self.without_claim(direction),
+            _ if !is_explained && main.row.level_share >= LEVEL => match main.row.series {
+                // A full queue looks like it as well, to those who see no more than round trips.
+                Series::Loop if !self.has_step(main.row.flow_id) => {
+                    (VerdictKind::CannotTell, Some(Reason::Unexplained))
+                }
+                _ => return self.other_delay(direction, main),
+            },
+            _ if !is_explained && main.row.standing < LEAST_UNEXPLAINED => {
+                (VerdictKind::CannotTell, Some(Reason::Unexplained))
+            }
+            ms if ms >= threshold => (VerdictKind::Bloated, None),
+            _ => (VerdictKind::Slight, None),
+        };
+        let is_queue = kind != VerdictKind::CannotTell;
+        DirectionVerdict {
+            kind,
+            reason,
+            confidence: Some(confidence::of_queue(main, is_explained)),
+            standing_p50_ms: Some(main.row.p50_ms),
+            standing_p95_ms: Some(main.row.p95_ms),
+            standing_s: standing as f64 * WINDOW_S,
+            queue_bdp: bdp(main).filter(|_| is_queue && is_explained),
+            rate_bps: Some(main.carrying().standing_bps).filter(|_| is_explained),
+            from_ns: deciding.iter().filter_map(|c| Some(c.row.span_ns?.0)).min(),
+            until_ns: deciding.iter().filter_map(|c| Some(c.row.span_ns?.1)).max(),
+            series: Some(main.row.series.name().to_owned()),
+            place: self.place(main),
+            fillers: match is_explained {
+                true => self.fillers(&deciding),
+                false => Vec::new(),
+            },
+            filled_by_unseen: is_queue && !is_explained,
+            waiting_flows: distinct(claims.iter().map(|c| c.row.flow_id)),
+            waiting_clients: distinct(claims.iter().map(|c| c.row.client.as_str())),
+            waiting: self.waiting(claims),
+            ..nothing(direction, kind)
+        }
+    }
+
+    /// The flows that went at the largest rates while the delay stood.
+    fn fillers(&self, claims: &[&Claim]) -> Vec<Filler> {
+        let mut queued: BTreeMap<u64, (f64, &Row)> = BTreeMap::new();
+        for claim in claims {
+            let own = claim.carrying().own_standing_bps * claim.row.p50_ms;
+            let entry = queued.entry(claim.row.flow_id).or_insert((0.0, claim.row));
+            entry.0 += own * claim.weight() as f64;
+        }
+        let total: f64 = queued.values().map(|(bytes, _)| bytes).sum();
+        let filler = |(&flow_id, &(bytes, row)): (&u64, &(f64, &Row))| Filler {
+            flow_id,
+            client: row.client.clone(),
+            client_port: row.client_port,
+            server: self.server(row),
+            server_port: row.server_port,
+            share: bytes / total.max(f64::MIN_POSITIVE),
+        };
+        let mut fillers: Vec<Filler> = queued.iter().map(filler).collect();
+        fillers.sort_by(|a, b| b.share.total_cmp(&a.share).then(a.flow_id.cmp(&b.flow_id)));
+        fillers.truncate(LISTED);
+        fillers
+    }
+
+    fn server(&self, row: &Row) -> String {
+        let flow = self.flows.get(&row.flow_id);
+        let name = flow.and_then(|flow| flow.server_name.clone());
+        name.unwrap_or_else(|| row.server.clone())
+    }
+
+    fn waiting(&self, claims: &[Claim]) -> Vec<WaitingFlow> {
+        let mut worst: Vec<&Claim> = claims.iter().collect();
+        worst.sort_by(|a, b| b.row.p50_ms.total_cmp(&a.row.p50_ms));
+        let mut seen = BTreeSet::new();
+        worst.retain(|claim| seen.insert(claim.row.flow_id));
+        let listed = worst.into_iter().take(LISTED);
+        listed
+            .map(|claim| WaitingFlow {
+                flow_id: claim.row.flow_id,
+                client: claim.row.client.clone(),
+                server: self.server(claim.row),
+                server_port: claim.row.server_port,
+                standing_p50_ms: claim.row.p50_ms,
+                standing_p95_ms: claim.row.p95_ms,
+                standing_s: claim.weight() as f64 * WINDOW_S,
+            })
+            .collect()
+    }
+
+    fn place(&self, claim: &Claim) -> Option<Place> {
+        let row = claim.row;
+        let place = match row.series {
+            Series::Loop if claim.direction == row.direction => Place::AfterCapture,
+            Series::Loop | Series::OneWay => Place::BeforeCapture,
+            Series::Path => match row.before_ms? / row.p50_ms {
+                0.7.. => Place::BeforeCapture,
+                ..0.3 => Place::AfterCapture,
+                _ => return None,
+            },
+        };
+        let flow = self.flows.get(&row.flow_id);
+        let is_here = flow.is_some_and(|flow| flow.is_captured_at_sender(claim.direction));
+        Some(match place {
+            Place::BeforeCapture if is_here => Place::SendingHost,
+            place => place,
+        })
+    }
+
+    /// Rows of flows whose data loaded the direction.
+    fn tested(&self, direction: Direction) -> Vec<&'a Row> {
+        let rows = self.busy.iter().copied();
+        rows.filter(|row| row.direction == direction && row.ahead.busy > 0)
+            .filter(|row| self.load(row.flow_id, direction, row) >= LEAST_LOAD)
+            .collect()
+    }
+
+    /// Payload of the flow in this direction; where only its acknowledgments were captured, what those
+    /// acknowledged.
+    fn load(&self, flow_id: u64, direction: Direction, row: &Row) -> u64 {
+        let at = direction as usize;
+        match self.flows.get(&flow_id) {
+            Some(flow) if flow.packets[at] > 0 => flow.payload[at],
+            Some(_) => (row.ahead.peak_bps * row.ahead.busy as f64 * WINDOW_S / 8.0) as u64,
+            None => 0,
+        }
+    }
+
+    fn without_claim(&self, direction: Direction) -> DirectionVerdict {
+        let tested = self.tested(direction);
+        let long: Vec<&Row> = tested
+            .into_iter()
+            .filter(|row| {
+                row.ahead.busy >= LEAST_BUSY && is_load(&row.ahead, row.ahead.peak_bps, row)
+            })
+            .collect();
+        let covered = long
+            .iter()
+            .copied()
+            .filter(|row| self.covers(row, direction));
+        let threshold = self.params.bloat_threshold.as_ms();
+        let is_low = |row: &&Row| row.sustained_ms < threshold / 2.0;
+        let is_known = |row: &&Row| 2 * (row.low + row.standing) >= row.windows;
+        let low: Vec<&Row> = covered.filter(is_low).filter(is_known).collect();
+        if low.is_empty() {
+            return self.untested(direction, &long);
+        }
+        let is_held = |row: &&Row| {
+            let flow = self.flows.get(&row.flow_id);
+            flow.is_some_and(|flow| {
+                flow.is_window_limited(direction) || flow.is_application_limited(direction)
+            })
+        };
+        let free = low.iter().find(|row| !is_held(row));
+        let row = free.unwrap_or(&low[0]);
+        let flow = self.flows.get(&row.flow_id);
+        let is_window = flow.is_some_and(|flow| flow.is_window_limited(direction));
+        let (kind, reason) = match free {
+            Some(_) if low.iter().all(|other| !other.floor_seen) => {
+                (VerdictKind::CannotTell, Some(Reason::Floor))
+            }
+            Some(_) => (VerdictKind::Clean, None),
+            None if is_window => (VerdictKind::NotTested, Some(Reason::ReceiveWindow)),
+            None => (VerdictKind::NotTested, Some(Reason::Application)),
+        };
+        DirectionVerdict {
+            reason,
+            confidence: Some(confidence::of_no_queue(row)),
+            rate_bps: Some(row.ahead.peak_bps),
+            series: Some(row.series.name().to_owned()),
+            other_delays: self.others(direction),
+            ..nothing(direction, kind)
+        }
+    }
+
+    /// Delay that stood on levels, with no traffic to explain it: the way became longer.
+    fn other_delay(&self, direction: Direction, claim: &Claim) -> DirectionVerdict {
+        DirectionVerdict {
+            confidence: Some(confidence::of_no_queue(claim.row)),
+            other_delays: vec![OtherDelay {
+                kind: OtherKind::RouteChange,
+                ms: claim.row.p50_ms,
+            }],
+            ..nothing(direction, VerdictKind::OtherDelay)
+        }
+    }
+
+    /// Delays of this direction's data that no queue made, by kind.
+    fn others(&self, direction: Direction) -> Vec<OtherDelay> {
+        let of_kind = |(at, (_, kind)): (usize, (&str, OtherKind))| {
+            let least = match kind {
+                OtherKind::Hold => 1,
+                _ => LEAST_WAITS,
+            };
+            let told = self.all.iter().filter(|row| row.direction == direction);
+            let told = told.filter(|row| kind == OtherKind::ThinkTime || self.is_of_one_way(row));
+            let (samples, ms) = told.map(|row| row.waits[at]).max_by_key(|(n, _)| *n)?;
+            (samples >= least).then_some(OtherDelay { kind, ms })
+        };
+        let mut others: Vec<OtherDelay> = Row::WAITS
+            .into_iter()
+            .enumerate()
+            .filter_map(of_kind)
+            .collect();
+        let told = self
+            .all
+            .iter()
+            .filter(|row| row.direction == direction && self.is_of_one_way(row));
+        let step = told.filter_map(|row| row.step_ms).max_by(f64::total_cmp);
+        others.extend(step.filter(|&ms| ms >= LEAST_STEP_MS).map(|ms| OtherDelay {
+            kind: OtherKind::RouteChange,
+            ms,
+        }));
+        others
+    }
+
+    /// The path's own delays went from one level to another.
+    fn has_step(&self, flow_id: u64) -> bool {
+        let rows = Direction::BOTH.map(|way| self.row_of(flow_id, Series::Path, way));
+        rows.into_iter()
+            .flatten()
+            .any(|row| row.step_ms >= Some(LEAST_STEP_MS))
+    }
+
+    /// A loop is of both directions: where a queue stands in either, its late samples may be that queue's.
+    fn is_of_one_way(&self, row: &Row) -> bool {
+        row.series != Series::Loop || self.standing.is_empty()
+    }
+
+    /// The row's delays are of the whole path in its direction.
+    fn covers(&self, row: &Row, direction: Direction) -> bool {
+        let flow = self.flows.get(&row.flow_id);
+        match row.series {
+            Series::Path => true,
+            Series::OneWay => false,
+            Series::Loop => flow.is_some_and(|flow| match flow.is_tcp {
+                true => flow.is_captured_at_sender(direction),
+                false => self.is_other_loop_low(row),
+            }),
+        }
+    }
+
+    fn is_tcp(&self, row: &Row) -> bool {
+        self.flows.get(&row.flow_id).is_none_or(|flow| flow.is_tcp)
+    }
+
+    /// A spin bit shows both loops, to either host and back, which together are the whole path.
+    fn is_other_loop_low(&self, row: &Row) -> bool {
+        let other = self.row_of(row.flow_id, Series::Loop, row.direction.reverse());
+        other.is_some_and(|other| {
+            let is_known = 2 * other.low >= other.windows;
+            is_known && other.sustained_ms < self.params.bloat_threshold.as_ms() / 2.0
+        })
+    }
+
+    /// Why nothing is known of a direction.
+    fn untested(&self, direction: Direction, loaded: &[&Row]) -> DirectionVerdict {
+        let at = direction as usize;
+        let largest = self.flows.values().max_by_key(|flow| flow.payload[at]);
+        let largest = largest.filter(|flow| flow.payload[at] >= LEAST_LOAD);
+        let is_covered = loaded.iter().any(|row| self.covers(row, direction));
+        let other_delays = self.others(direction);
+        let (kind, reason) = match largest {
+            _ if is_covered => (VerdictKind::CannotTell, Reason::Samples),
+            _ if loaded.iter().any(|row| self.is_tcp(row)) => {
+                (VerdictKind::CannotTell, Reason::Vantage)
+            }
+            _ if !loaded.is_empty() => (VerdictKind::CannotTell, Reason::Udp),
+            Some(flow) if !flow.is_tcp => (VerdictKind::CannotTell, Reason::Udp),
+            Some(flow) if flow.packets[1 - at] == 0 => (VerdictKind::CannotTell, Reason::OneSided),
+            Some(flow) if flow.is_window_limited(direction) => {
+                (VerdictKind::NotTested, Reason::ReceiveWindow)
+            }
+            _ if !other_delays.is_empty() => {
+                return DirectionVerdict {
+                    other_delays,
+                    ..nothing(direction, VerdictKind::OtherDelay)
+                };
+            }
+            Some(flow) if flow.span_ns.1 - flow.span_ns.0 < 3_000_000_000 => {
+                (VerdictKind::NotTested, Reason::Short)
+            }
+            _ => (VerdictKind::NotTested, Reason::NotLoaded),
+        };
+        DirectionVerdict {
+            reason: Some(reason),
+            other_delays,
+            ..nothing(direction, kind)
+        }
+    }
+}
+
+fn nothing(direction: Direction, kind: VerdictKind) -> DirectionVerdict {
+    DirectionVerdict {
+        direction,
+        kind,
+        reason: None,
+        confidence: None,
+        standing_p50_ms: None,
+        standing_p95_ms: None,
+        standing_s: 0.0,
+        loaded_s: 0.0,
+        queue_bdp: None,
+        rate_bps: None,
+        from_ns: None,
+        until_ns: None,
+        series: None,
+        place: None,
+        fillers: Vec::new(),
+        filled_by_unseen: false,
+        waiting_flows: 0,
+        waiting_clients: 0,
+        waiting: Vec::new(),
+        other_delays: Vec::new(),
+    }
+}
+
+/// Standing delay over the flow's smallest round trip.
+fn bdp(claim: &Claim) -> Option<f64> {
+    let floor = claim.row.rtt_floor_ms.filter(|&ms| ms > 0.0)?;
+    Some(claim.row.p50_ms / floor)
+}
+
+fn distinct<T: Ord>(values: impl Iterator<Item = T>) -> u64 {
+    values.collect::<BTreeSet<T>>().len() as u64
+}

@@ -1,0 +1,292 @@
+//! Rows of tables `standing` and `flows` as the judge keeps them.
+
+use super::OtherKind;
+use crate::view::{Values, View};
+use unbloat_units::Direction;
+
+/// What series of delays a row is of.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Series {
+    Path,
+    OneWay,
+    Loop,
+}
+
+impl Series {
+    pub(super) fn name(self) -> &'static str {
+        match self {
+            Series::Path => "path",
+            Series::OneWay => "one_way",
+            Series::Loop => "loop",
+        }
+    }
+}
+
+/// What a direction carried while the delay stood.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub(super) struct Carrying {
+    pub(super) peak_bps: f64,
+    pub(super) standing_bps: f64,
+    pub(super) own_standing_bps: f64,
+    pub(super) before_bps: Option<f64>,
+    pub(super) steadiness: f64,
+    pub(super) coupling: Option<f64>,
+    pub(super) lost: u64,
+    pub(super) busy: u64,
+}
+
+/// Evidence of one series of a flow.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct Row {
+    pub(super) flow_id: u64,
+    pub(super) client: String,
+    pub(super) client_port: u64,
+    pub(super) server: String,
+    pub(super) server_port: u64,
+    pub(super) direction: Direction,
+    pub(super) series: Series,
+    pub(super) rtt_floor_ms: Option<f64>,
+    pub(super) floor_seen: bool,
+    pub(super) windows: u64,
+    pub(super) low: u64,
+    pub(super) standing: u64,
+    pub(super) span_ns: Option<(i64, i64)>,
+    /// The largest delay that stood for a second and a half.
+    pub(super) sustained_ms: f64,
+    pub(super) p50_ms: f64,
+    pub(super) p95_ms: f64,
+    pub(super) low_before: u64,
+    pub(super) level_share: f64,
+    /// Delays that no queue made, with how many samples: see [`Row::WAITS`].
+    pub(super) waits: [(u64, f64); Row::WAITS.len()],
+    pub(super) step_ms: Option<f64>,
+    pub(super) before_ms: Option<f64>,
+    pub(super) ahead: Carrying,
+    pub(super) back: Carrying,
+}
+
+impl Row {
+    pub(super) const WAITS: [(&'static str, OtherKind); 6] = [
+        ("think", OtherKind::ThinkTime),
+        ("wake", OtherKind::WakeUp),
+        ("power_save", OtherKind::PowerSave),
+        ("ack", OtherKind::DelayedAck),
+        ("hold", OtherKind::Hold),
+        ("jitter", OtherKind::Jitter),
+    ];
+}
+
+/// The columns of `standing`.
+pub(super) struct Rows<'a> {
+    ids: [Values<'a>; 3],
+    texts: [Values<'a>; 4],
+    counts: [Values<'a>; 4],
+    times: [Values<'a>; 2],
+    numbers: [Values<'a>; 7],
+    waits: [[Values<'a>; 2]; Row::WAITS.len()],
+    floor_seen: Values<'a>,
+    carrying: [[Values<'a>; 8]; 2],
+}
+
+impl<'a> Rows<'a> {
+    pub(super) const NEEDS: &'static [&'static str] =
+        &["flow_id", "direction", "series", "standing_windows"];
+
+    pub(super) fn of(view: &View<'a>) -> Rows<'a> {
+        let carrying = ["ahead", "back"].map(|way| {
+            [
+                "peak_bps",
+                "standing_bps",
+                "own_standing_bps",
+                "before_bps",
+                "steadiness",
+                "coupling",
+                "lost_packets",
+                "busy_windows",
+            ]
+            .map(|name| view.column(&format!("{way}_{name}")))
+        });
+        Rows {
+            ids: ["flow_id", "client_port", "server_port"].map(|n| view.column(n)),
+            texts: ["client", "server", "direction", "series"].map(|n| view.column(n)),
+            counts: [
+                "windows",
+                "low_windows",
+                "standing_windows",
+                "low_before_windows",
+            ]
+            .map(|n| view.column(n)),
+            times: ["standing_start_ns", "standing_end_ns"].map(|n| view.column(n)),
+            numbers: [
+                "rtt_floor_ms",
+                "standing_p50_ms",
+                "standing_p95_ms",
+                "before_ms",
+                "sustained_ms",
+                "level_share",
+                "step_ms",
+            ]
+            .map(|n| view.column(n)),
+            waits: Row::WAITS.map(|(kind, _)| {
+                ["samples", "p50_ms"].map(|what| view.column(&format!("{kind}_{what}")))
+            }),
+            floor_seen: view.column("floor_seen"),
+            carrying,
+        }
+    }
+
+    pub(super) fn flow_id(&self, row: usize) -> u64 {
+        self.ids[0].u64(row).unwrap_or(0)
+    }
+
+    pub(super) fn standing(&self, row: usize) -> u64 {
+        self.counts[2].u64(row).unwrap_or(0)
+    }
+
+    pub(super) fn busy(&self, row: usize) -> u64 {
+        self.carrying[0][7].u64(row).unwrap_or(0)
+    }
+
+    pub(super) fn p50_ms(&self, row: usize) -> f64 {
+        self.numbers[1].f64(row).unwrap_or(0.0)
+    }
+
+    pub(super) fn row(&self, at: usize) -> Row {
+        let text = |i: usize| self.texts[i].text(at).unwrap_or("?").to_owned();
+        let count = |i: usize| self.counts[i].u64(at).unwrap_or(0);
+        let number = |i: usize| self.numbers[i].f64(at);
+        let direction = match self.texts[2].is(at, "up") {
+            true => Direction::Up,
+            false => Direction::Down,
+        };
+        let series = match self.texts[3].text(at) {
+            Some("path") => Series::Path,
+            Some("one_way") => Series::OneWay,
+            _ => Series::Loop,
+        };
+        Row {
+            flow_id: self.flow_id(at),
+            client: text(0),
+            client_port: self.ids[1].u64(at).unwrap_or(0),
+            server: text(1),
+            server_port: self.ids[2].u64(at).unwrap_or(0),
+            direction,
+            series,
+            rtt_floor_ms: number(0),
+            floor_seen: self.floor_seen.is_true(at),
+            windows: count(0),
+            low: count(1),
+            standing: count(2),
+            span_ns: self.times[0].i64(at).zip(self.times[1].i64(at)),
+            sustained_ms: number(4).unwrap_or(0.0),
+            p50_ms: number(1).unwrap_or(0.0),
+            p95_ms: number(2).unwrap_or(0.0),
+            low_before: count(3),
+            level_share: number(5).unwrap_or(0.0),
+            waits: self.waits.map(|[samples, p50_ms]| {
+                (samples.u64(at).unwrap_or(0), p50_ms.f64(at).unwrap_or(0.0))
+            }),
+            step_ms: number(6),
+            before_ms: number(3),
+            ahead: carrying(&self.carrying[0], at),
+            back: carrying(&self.carrying[1], at),
+        }
+    }
+}
+
+fn carrying(columns: &[Values; 8], at: usize) -> Carrying {
+    let number = |i: usize| columns[i].f64(at).unwrap_or(0.0);
+    Carrying {
+        peak_bps: number(0),
+        standing_bps: number(1),
+        own_standing_bps: number(2),
+        before_bps: columns[3].f64(at),
+        steadiness: number(4),
+        coupling: columns[5].f64(at),
+        lost: columns[6].u64(at).unwrap_or(0),
+        busy: columns[7].u64(at).unwrap_or(0),
+    }
+}
+
+/// What the judge reads of a flow.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct Flow {
+    pub(super) flow_id: u64,
+    pub(super) client: String,
+    pub(super) client_port: u64,
+    pub(super) server: String,
+    pub(super) server_name: Option<String>,
+    pub(super) server_port: u64,
+    pub(super) is_tcp: bool,
+    pub(super) span_ns: (i64, i64),
+    /// By direction of the data.
+    pub(super) payload: [u64; 2],
+    pub(super) packets: [u64; 2],
+    pub(super) receive_window_share: [Option<f64>; 2],
+    pub(super) application_share: [Option<f64>; 2],
+    /// Handshake round trip to the client, and to the server.
+    pub(super) handshake_ms: [Option<f64>; 2],
+}
+
+/// The columns of `flows`.
+pub(super) struct Flows<'a> {
+    flow_id: Values<'a>,
+    ports: [Values<'a>; 2],
+    texts: [Values<'a>; 4],
+    times: [Values<'a>; 2],
+    payload: [Values<'a>; 2],
+    packets: [Values<'a>; 2],
+    receive_window: [Values<'a>; 2],
+    application: [Values<'a>; 2],
+    handshake: [Values<'a>; 2],
+}
+
+impl<'a> Flows<'a> {
+    pub(super) fn of(view: &View<'a>) -> Flows<'a> {
+        let both = |before: &str, after: &str| {
+            ["down", "up"].map(|side| view.column(&format!("{before}{side}{after}")))
+        };
+        Flows {
+            flow_id: view.column("flow_id"),
+            ports: ["client_port", "server_port"].map(|n| view.column(n)),
+            texts: ["client", "server", "server_name", "protocol"].map(|n| view.column(n)),
+            times: ["start_ns", "end_ns"].map(|n| view.column(n)),
+            payload: both("payload_", "_bytes"),
+            packets: both("packets_", ""),
+            receive_window: both("limit_", "_receive_window_share"),
+            application: both("limit_", "_application_share"),
+            handshake: both("handshake_", "_ms"),
+        }
+    }
+
+    pub(super) fn flow_id(&self, row: usize) -> u64 {
+        self.flow_id.u64(row).unwrap_or(0)
+    }
+
+    pub(super) fn bytes(&self, row: usize) -> u64 {
+        let bytes = self.payload.iter().filter_map(|column| column.u64(row));
+        bytes.sum()
+    }
+
+    pub(super) fn flow(&self, row: usize) -> Flow {
+        let text = |i: usize| self.texts[i].text(row).unwrap_or("?").to_owned();
+        let count = |c: &Values| c.u64(row).unwrap_or(0);
+        let time = |c: &Values| c.i64(row).unwrap_or(0);
+        let number = |both: &[Values; 2]| [both[0].f64(row), both[1].f64(row)];
+        Flow {
+            flow_id: self.flow_id(row),
+            client: text(0),
+            client_port: count(&self.ports[0]),
+            server: text(1),
+            server_name: self.texts[2].text(row).map(str::to_owned),
+            server_port: count(&self.ports[1]),
+            is_tcp: self.texts[3].is(row, "tcp"),
+            span_ns: (time(&self.times[0]), time(&self.times[1])),
+            payload: [count(&self.payload[0]), count(&self.payload[1])],
+            packets: [count(&self.packets[0]), count(&self.packets[1])],
+            receive_window_share: number(&self.receive_window),
+            application_share: number(&self.application),
+            handshake_ms: number(&self.handshake),
+        }
+    }
+}

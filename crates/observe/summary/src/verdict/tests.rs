@@ -1,0 +1,335 @@
+//! Verdicts on made-up evidence.
+
+use super::*;
+use crate::SummaryParams;
+use crate::testing::Value::{B, F, I, T, U};
+use crate::testing::{Record, rows};
+use crate::view::{Index, View};
+use unbloat_table::{Column, Table};
+
+fn table(name: &'static str, columns: &[(&'static str, &str)]) -> Table {
+    let column = |(column, kind): &(&'static str, &str)| match *kind {
+        "u" => Column::u64(column, ""),
+        "i" => Column::i64(column, ""),
+        "b" => Column::bool(column, ""),
+        "t" => Column::text(column, ""),
+        _ => Column::f64(column, ""),
+    };
+    Table {
+        name,
+        doc: "",
+        columns: columns.iter().map(column).collect(),
+    }
+}
+
+fn standing_table() -> Table {
+    table(
+        "standing",
+        &[
+            ("flow_id", "u"),
+            ("client", "t"),
+            ("client_port", "u"),
+            ("server", "t"),
+            ("server_port", "u"),
+            ("direction", "t"),
+            ("series", "t"),
+            ("rtt_floor_ms", "f"),
+            ("floor_seen", "b"),
+            ("windows", "u"),
+            ("low_windows", "u"),
+            ("standing_windows", "u"),
+            ("standing_start_ns", "i"),
+            ("standing_end_ns", "i"),
+            ("sustained_ms", "f"),
+            ("standing_p50_ms", "f"),
+            ("standing_p95_ms", "f"),
+            ("level_share", "f"),
+            ("low_before_windows", "u"),
+            ("before_ms", "f"),
+            ("ack_samples", "u"),
+            ("ack_p50_ms", "f"),
+            ("jitter_samples", "u"),
+            ("jitter_p50_ms", "f"),
+            ("step_ms", "f"),
+            ("ahead_peak_bps", "f"),
+            ("ahead_standing_bps", "f"),
+            ("ahead_own_standing_bps", "f"),
+            ("ahead_before_bps", "f"),
+            ("ahead_steadiness", "f"),
+            ("ahead_busy_windows", "u"),
+            ("back_standing_bps", "f"),
+            ("back_steadiness", "f"),
+        ],
+    )
+}
+
+fn flows_table() -> Table {
+    table(
+        "flows",
+        &[
+            ("flow_id", "u"),
+            ("protocol", "t"),
+            ("start_ns", "i"),
+            ("end_ns", "i"),
+            ("payload_down_bytes", "u"),
+            ("payload_up_bytes", "u"),
+            ("packets_down", "u"),
+            ("packets_up", "u"),
+            ("limit_down_receive_window_share", "f"),
+            ("handshake_down_ms", "f"),
+            ("handshake_up_ms", "f"),
+        ],
+    )
+}
+
+/// Evidence of a download of ten seconds at 10 Mbit/s whose delay stood at `ms`.
+fn download(flow_id: u64, series: &'static str, ms: f64) -> Record {
+    let stood = if ms > 0.0 { 38 } else { 0 };
+    vec![
+        ("flow_id", U(flow_id)),
+        ("client", T("10.0.0.2")),
+        ("client_port", U(4_711)),
+        ("server", T("192.0.2.1")),
+        ("server_port", U(80)),
+        ("direction", T("down")),
+        ("series", T(series)),
+        ("rtt_floor_ms", F(40.0)),
+        ("floor_seen", B(true)),
+        ("windows", U(40)),
+        ("low_windows", U(40 - stood)),
+        ("standing_windows", U(stood)),
+        ("standing_start_ns", I(500_000_000)),
+        ("standing_end_ns", I(10_000_000_000)),
+        ("sustained_ms", F(ms)),
+        ("standing_p50_ms", F(ms)),
+        ("standing_p95_ms", F(ms * 1.2)),
+        ("ahead_peak_bps", F(1e7)),
+        ("ahead_standing_bps", F(1e7)),
+        ("ahead_own_standing_bps", F(1e7)),
+        ("ahead_steadiness", F(0.95)),
+        ("ahead_busy_windows", U(40)),
+    ]
+}
+
+fn with(mut record: Record, changed: Record) -> Record {
+    record.retain(|(name, _)| changed.iter().all(|(other, _)| other != name));
+    record.extend(changed);
+    record
+}
+
+fn flow(flow_id: u64) -> Record {
+    vec![
+        ("flow_id", U(flow_id)),
+        ("protocol", T("tcp")),
+        ("start_ns", I(0)),
+        ("end_ns", I(10_000_000_000)),
+        ("payload_down_bytes", U(12_000_000)),
+        ("payload_up_bytes", U(300)),
+        ("packets_down", U(8_000)),
+        ("packets_up", U(4_000)),
+    ]
+}
+
+fn verdict(standing: &[Record], flows: &[Record]) -> Verdict {
+    let mut judge = Judge::new(SummaryParams::default());
+    for (table, records) in [(standing_table(), standing), (flows_table(), flows)] {
+        let rows = rows(&table, records);
+        judge.add(table.name, &View::new(&Index::of(&table), &rows));
+    }
+    judge.verdict()
+}
+
+#[test]
+fn a_download_that_fills_its_queue_is_named_with_place_and_direction() {
+    let evidence = with(download(1, "path", 200.0), vec![("before_ms", F(195.0))]);
+    let verdict = verdict(&[evidence], &[flow(1)]);
+    assert_eq!(verdict.kind, VerdictKind::Bloated);
+    let down = &verdict.directions.down;
+    assert_eq!(down.fillers[0].flow_id, 1);
+    assert_eq!(down.place, Some(Place::BeforeCapture));
+    assert_eq!(down.queue_bdp, Some(5.0));
+    assert_eq!(verdict.directions.up.kind, VerdictKind::NotTested);
+    assert_eq!(
+        verdict.sentence,
+        "Bufferbloat when downloading: packets towards the client wait 200 ms (p95 240 ms) in a queue between the server and the capture point."
+    );
+}
+
+#[test]
+fn a_low_round_trip_acquits_what_an_odd_clock_accuses() {
+    let odd = with(download(1, "path", 200.0), vec![("before_ms", F(0.0))]);
+    let low = download(1, "loop", 0.0);
+    let kind = |rows: &[Record]| verdict(rows, &[flow(1)]).directions.down.kind;
+    assert_ne!(kind(&[odd.clone(), low.clone()]), VerdictKind::Bloated);
+    assert_eq!(kind(std::slice::from_ref(&odd)), VerdictKind::Bloated);
+    // The queue before the capture point is not in the download's own round trips.
+    let before = with(odd, vec![("before_ms", F(190.0))]);
+    assert_eq!(kind(&[before, low]), VerdictKind::Bloated);
+}
+
+#[test]
+fn words_follow_what_stood_for_a_second() {
+    let kind = |ms| verdict(&[download(1, "path", ms)], &[flow(1)]).kind;
+    assert_eq!(kind(61.0), VerdictKind::Bloated);
+    assert_eq!(kind(45.0), VerdictKind::Slight);
+    assert_eq!(kind(12.0), VerdictKind::Clean);
+    assert_eq!(kind(0.0), VerdictKind::Clean);
+}
+
+#[test]
+fn a_flow_of_a_few_bytes_fills_no_queue() {
+    let poll = vec![
+        ("ahead_peak_bps", F(500.0)),
+        ("ahead_standing_bps", F(500.0)),
+        ("ahead_own_standing_bps", F(500.0)),
+    ];
+    let verdict = verdict(&[with(download(1, "path", 200.0), poll)], &[flow(1)]);
+    let down = &verdict.directions.down;
+    assert!(down.fillers.is_empty() && down.queue_bdp.is_none());
+    assert!(down.filled_by_unseen);
+}
+
+#[test]
+fn a_talk_that_goes_on_as_before_does_not_fill_the_queue_that_delays_it() {
+    let talk = vec![("low_before_windows", U(8)), ("ahead_before_bps", F(1e7))];
+    let verdict = verdict(&[with(download(1, "path", 200.0), talk)], &[flow(1)]);
+    assert!(verdict.directions.down.filled_by_unseen);
+    assert_eq!(verdict.kind, VerdictKind::Bloated);
+}
+
+#[test]
+fn delay_on_a_level_that_no_traffic_explains_is_a_longer_way() {
+    let level = vec![
+        ("ahead_standing_bps", F(1e6)),
+        ("ahead_steadiness", F(0.1)),
+        ("level_share", F(0.95)),
+    ];
+    let verdict = verdict(&[with(download(1, "path", 60.0), level)], &[flow(1)]);
+    assert_eq!(verdict.kind, VerdictKind::OtherDelay);
+    let other = verdict.directions.down.other_delays[0];
+    assert_eq!((other.kind, other.ms), (OtherKind::RouteChange, 60.0));
+}
+
+#[test]
+fn a_round_trip_belongs_to_the_direction_that_is_full() {
+    let upload = vec![
+        ("ahead_standing_bps", F(20_000.0)),
+        ("ahead_steadiness", F(0.9)),
+        ("back_standing_bps", F(5e6)),
+        ("back_steadiness", F(0.9)),
+    ];
+    let verdict = verdict(&[with(download(1, "loop", 300.0), upload)], &[flow(1)]);
+    assert_eq!(verdict.directions.up.kind, VerdictKind::Bloated);
+    assert_eq!(verdict.directions.up.place, Some(Place::BeforeCapture));
+    assert_ne!(verdict.directions.down.kind, VerdictKind::Bloated);
+}
+
+#[test]
+fn what_the_receiving_end_cannot_see_without_timestamps_is_not_called_clean() {
+    let at_client = vec![("handshake_down_ms", F(0.1)), ("handshake_up_ms", F(40.0))];
+    let seen = verdict(&[download(1, "loop", 0.0)], &[with(flow(1), at_client)]);
+    assert_eq!(seen.kind, VerdictKind::CannotTell);
+    assert_eq!(seen.directions.down.reason, Some(Reason::Vantage));
+    let at_server = vec![("handshake_down_ms", F(40.0)), ("handshake_up_ms", F(0.1))];
+    let whole = verdict(&[download(1, "loop", 0.0)], &[with(flow(1), at_server)]);
+    assert_eq!(whole.kind, VerdictKind::Clean);
+}
+
+#[test]
+fn a_transfer_that_its_window_holds_back_tests_nothing() {
+    let held = vec![("limit_down_receive_window_share", F(0.9))];
+    let verdict = verdict(&[download(1, "path", 0.0)], &[with(flow(1), held)]);
+    assert_eq!(verdict.kind, VerdictKind::NotTested);
+    assert_eq!(verdict.directions.down.reason, Some(Reason::ReceiveWindow));
+}
+
+#[test]
+fn a_capture_of_the_middle_of_a_load_acquits_nobody() {
+    let cut = vec![("floor_seen", B(false))];
+    let verdict = verdict(&[with(download(1, "path", 0.0), cut)], &[flow(1)]);
+    assert_eq!(verdict.directions.down.reason, Some(Reason::Floor));
+}
+
+#[test]
+fn delayed_acknowledgments_are_named() {
+    let few = vec![
+        ("ahead_peak_bps", F(5_000.0)),
+        ("ack_samples", U(30)),
+        ("ack_p50_ms", F(195.0)),
+    ];
+    let verdict = verdict(&[with(download(1, "loop", 0.0), few)], &[]);
+    assert_eq!(
+        verdict.sentence,
+        "Delay, but no queue: the host delays acknowledgements (195 ms)."
+    );
+}
+
+#[test]
+fn other_delays_stand_beside_an_all_clear_and_never_beside_a_queue() {
+    let late = vec![("jitter_samples", U(40)), ("jitter_p50_ms", F(30.0))];
+    let kinds = |ms| {
+        let verdict = verdict(&[with(download(1, "path", ms), late.clone())], &[flow(1)]);
+        let down = verdict.directions.down.clone();
+        let kinds: Vec<OtherKind> = down.other_delays.iter().map(|other| other.kind).collect();
+        (
+            down.kind,
+            kinds,
+            verdict
+                .details()
+                .iter()
+                .any(|(label, _)| *label == "Other delay"),
+        )
+    };
+    assert_eq!(
+        kinds(0.0),
+        (VerdictKind::Clean, vec![OtherKind::Jitter], true)
+    );
+    assert_eq!(kinds(200.0), (VerdictKind::Bloated, vec![], false));
+}
+
+#[test]
+fn a_step_of_the_path_is_named_beside_an_all_clear() {
+    let step = |ms| {
+        let evidence = with(download(1, "path", 0.0), vec![("step_ms", F(ms))]);
+        verdict(&[evidence], &[flow(1)])
+            .directions
+            .down
+            .other_delays
+    };
+    assert_eq!(step(80.0)[0].kind, OtherKind::RouteChange);
+    assert_eq!(step(20.0), []);
+}
+
+#[test]
+fn load_that_nobody_can_judge_comes_before_other_delays() {
+    let at_client = vec![("handshake_down_ms", F(0.1)), ("handshake_up_ms", F(40.0))];
+    let late = with(
+        download(2, "loop", 0.0),
+        vec![
+            ("direction", T("up")),
+            ("ack_samples", U(30)),
+            ("ack_p50_ms", F(195.0)),
+            ("ahead_peak_bps", F(5_000.0)),
+        ],
+    );
+    let rows = [download(1, "loop", 0.0), late];
+    let verdict = verdict(&rows, &[with(flow(1), at_client)]);
+    assert_eq!(verdict.kind, VerdictKind::CannotTell);
+    assert_eq!(verdict.directions.up.kind, VerdictKind::OtherDelay);
+}
+
+#[test]
+fn no_column_matters_but_those_that_are_asked_for() {
+    let table = standing_table();
+    let mut judge = Judge::new(SummaryParams::default());
+    let asked = View::asked_by(&table, |view| judge.add("standing", view));
+    assert!(asked.contains("sustained_ms") && !asked.contains("end_ns"));
+}
+
+#[test]
+fn a_verdict_survives_json() {
+    let verdict = verdict(&[download(1, "path", 200.0)], &[flow(1)]);
+    let text = serde_json::to_string(&verdict).unwrap();
+    assert!(text.contains(r#""kind":"bloated""#));
+    assert_eq!(serde_json::from_str::<Verdict>(&text).unwrap(), verdict);
+}

@@ -1,0 +1,97 @@
+//! How flows end, and what late ends cost (§4.1, Fig. 3 and 4).
+//!
+//! Servers and players close connections long after the last byte. A FIN or RST that comes after the
+//! radio's tail has run out switches the radio on again, for one more promotion and one more tail.
+
+use super::{Analysis, Context, Event, Findings, Flow, Sees};
+use crate::tcp::{Kind, Segment, Side};
+use unbloat_table::{Column, RowWriter};
+use unbloat_units::Time;
+
+pub(crate) struct Closing;
+
+#[derive(Clone, Default)]
+pub(crate) struct Light {
+    /// The first FIN or RST, and who sent it.
+    closed: Option<(Time, bool)>,
+}
+
+impl Analysis for Closing {
+    type Light = Light;
+    type Deep = ();
+    const SEES: Sees = Sees::OTHER;
+
+    fn columns(columns: &mut Vec<Column>) {
+        columns.extend([
+            Column::f64(
+                "last_payload_gap_ms",
+                "last packet with payload to last packet (Fig. 3)",
+            ),
+            Column::f64(
+                "close_delay_ms",
+                "last packet with payload before it to first FIN or RST",
+            ),
+            Column::bool(
+                "delayed_close",
+                "close_delay longer than the radio's tail (section 4.1)",
+            ),
+            Column::f64(
+                "close_energy_mj",
+                "radio energy of the late close: a promotion and a tail (Fig. 4)",
+            ),
+        ]);
+    }
+
+    #[inline]
+    fn on_packet(
+        _: Kind,
+        light: &mut Light,
+        _: Option<&mut ()>,
+        seg: &Segment<'_>,
+        _: &Flow<'_>,
+        _: &mut Context<'_>,
+    ) {
+        let flags = seg.header.tcp_flags;
+        if (flags.fin() || flags.rst()) && light.closed.is_none() {
+            light.closed = Some((seg.now, seg.side == Side::Up));
+        }
+    }
+
+    fn finish(
+        light: &mut Light,
+        _: Option<&mut ()>,
+        flow: &Flow<'_>,
+        _: &mut Findings,
+        cx: &mut Context<'_>,
+        row: &mut RowWriter<'_>,
+    ) {
+        let core = flow.core;
+        let last_payload = core.payload_span().map(|(_, last)| last);
+        row.f64(last_payload.map(|last| core.last.since(last).as_ms()));
+        let delay = light
+            .closed
+            .zip(last_payload)
+            .map(|((closed, _), last)| closed.since(last));
+        // Payload after the first FIN: the connection was half closed, not closed late.
+        let delay = delay.filter(|d| !d.is_negative());
+        row.f64(delay.map(|d| d.as_ms()));
+        let late = delay.map(|d| d > cx.params.tail);
+        row.bool(late);
+        row.f64(delay.map(|d| cx.params.power.late_close_j(d, cx.params.tail) * 1e3));
+        if let (Some(true), Some((time, by_client)), Some(delay)) = (late, light.closed, delay) {
+            let side = if by_client { Side::Up } else { Side::Down };
+            let value = Some(delay.as_ms());
+            cx.event(
+                flow,
+                Event {
+                    side,
+                    time,
+                    kind: "delayed_close",
+                    seq: None,
+                    value,
+                    detail: None,
+                },
+            );
+        }
+    }
+}

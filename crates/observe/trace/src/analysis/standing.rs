@@ -1,0 +1,525 @@
+//! Evidence of standing queues, for the verdict: see [`crate::standing`].
+
+use super::{Analysis, Context, Findings, Flow};
+use crate::standing::{Carrying, Evidence, Facts, Recorder, Spin, WINDOW, evidence};
+use crate::tables::order;
+use crate::tcp::{Kind, Segment, Side};
+use unbloat_table::{Column, RowWriter};
+use unbloat_units::Delta;
+
+pub(crate) struct Standing;
+
+/// Of flows that said more than a SYN.
+#[derive(Clone, Default)]
+pub(crate) struct Light {
+    recorder: Option<Box<Recorder>>,
+}
+
+impl Analysis for Standing {
+    type Light = Light;
+    type Deep = ();
+
+    fn columns(_: &mut Vec<Column>) {}
+
+    #[inline]
+    fn on_packet(
+        _: Kind,
+        light: &mut Light,
+        _: Option<&mut ()>,
+        seg: &Segment<'_>,
+        flow: &Flow<'_>,
+        cx: &mut Context<'_>,
+    ) {
+        let flags = seg.header.tcp_flags;
+        if light.recorder.is_none() && (flags.rst() || flags.syn() && !flags.ack()) {
+            return;
+        }
+        let recorder = light.recorder.get_or_insert_default();
+        if recorder.on_packet(seg, flow, cx.origin, cx.user.load()) {
+            write(recorder, false, flow, cx);
+        }
+    }
+
+    fn finish(
+        light: &mut Light,
+        _: Option<&mut ()>,
+        flow: &Flow<'_>,
+        _: &mut Findings,
+        cx: &mut Context<'_>,
+        _: &mut RowWriter<'_>,
+    ) {
+        if let Some(recorder) = &mut light.recorder {
+            write(recorder, true, flow, cx);
+            recorder.leave(cx.user.load());
+        }
+    }
+}
+
+/// Writes what the recorder's windows say, and takes them.
+#[inline(never)]
+fn write(recorder: &mut Recorder, is_over: bool, flow: &Flow<'_>, cx: &mut Context<'_>) {
+    let floors = Side::BOTH.map(|side| flow.half(side).rtt_floor());
+    let facts = Facts {
+        rtt_floor: floors.into_iter().flatten().reduce(|a, b| a + b),
+        is_begin_seen: Side::BOTH.iter().any(|&s| flow.half(s).is_syn_seen()),
+        is_once_a_round_trip: false,
+        is_over,
+    };
+    for found in evidence(recorder, &facts, cx.user.load()) {
+        row(&found, &facts, flow, cx);
+    }
+}
+
+/// The same of a QUIC connection, if its spin bit spins.
+pub(crate) fn write_spun(spin: &mut Spin, is_over: bool, flow: &Flow<'_>, cx: &mut Context<'_>) {
+    let facts = spin.facts(is_over);
+    let is_spinning = spin.is_spinning();
+    let all = evidence(spin.recorder(), &facts, cx.user.load());
+    for found in all.iter().filter(|_| is_spinning) {
+        row(found, &facts, flow, cx);
+    }
+}
+
+fn row(found: &Evidence, facts: &Facts, flow: &Flow<'_>, cx: &mut Context<'_>) {
+    let start = |window: u32| i64::from(window) * WINDOW.as_ns();
+    let end = |window: u32| start(window) + WINDOW.as_ns();
+    let core = flow.core;
+    let mut row = cx.tables.standing.row(order(cx.number, core.flow_id));
+    row.u64(core.flow_id);
+    row.text(core.client.to_string().as_str());
+    row.u64(u64::from(core.client_port));
+    row.text(core.server.to_string().as_str());
+    row.u64(u64::from(core.server_port));
+    row.text(found.series.side().name());
+    row.text(found.series.name());
+    row.i64(start(found.span.0));
+    row.i64(end(found.span.1));
+    row.f64(facts.rtt_floor.map(Delta::as_ms));
+    row.bool(found.is_floor_seen);
+    row.f64(found.target.as_ms());
+    row.u64(found.samples);
+    row.u64(found.sharp);
+    row.u64(u64::from(found.windows));
+    row.u64(u64::from(found.low));
+    let standing = found.standing;
+    row.u64(u64::from(standing.map_or(0, |s| s.windows)));
+    row.i64(standing.map(|s| start(s.span.0)));
+    row.i64(standing.map(|s| end(s.span.1)));
+    row.f64(standing.map(|s| WINDOW.as_ms() * f64::from(s.longest)));
+    row.f64(standing.map(|s| s.sustained_ms));
+    row.f64(standing.map(|s| s.p50_ms));
+    row.f64(standing.map(|s| s.p95_ms));
+    row.f64(standing.map(|s| s.iqr_ms));
+    row.u64(standing.map(|s| u64::from(s.falls)));
+    row.u64(standing.map(|s| u64::from(s.low_before)));
+    row.f64(standing.map(|s| s.level_share));
+    row.f64(standing.and_then(|s| s.before_ms));
+    waits(&mut row, found);
+    carrying(&mut row, &found.ahead);
+    carrying(&mut row, &found.back);
+}
+
+/// Delays that no queue made, by kind.
+fn waits(row: &mut RowWriter<'_>, found: &Evidence) {
+    row.f64(found.step.map(Delta::as_ms));
+    for wait in found.waits {
+        row.u64(u64::from(wait.samples));
+        row.f64(wait.median_ms);
+    }
+}
+
+fn carrying(row: &mut RowWriter<'_>, carrying: &Carrying) {
+    row.f64(carrying.peak_bps);
+    row.f64(carrying.standing_bps);
+    row.f64(carrying.own_standing_bps);
+    row.f64(carrying.low_bps);
+    row.f64(carrying.before_bps);
+    row.f64(carrying.in_flight_bytes);
+    row.f64(carrying.own_in_flight_bytes);
+    row.f64(carrying.low_in_flight_bytes);
+    row.f64(carrying.steadiness);
+    row.f64(carrying.coupling);
+    row.u64(carrying.lost);
+    row.u64(u64::from(carrying.busy));
+    row.u64(u64::from(carrying.busy_low));
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::testing::{Results, Script};
+
+    /// Segments of a download: when each is sent, and what it waits in the queue.
+    struct Download {
+        every_ms: f64,
+        segments: u32,
+        /// Which packets are captured: "<" of the server, ">" of the client.
+        captured: &'static [&'static str],
+        has_stamps: bool,
+        is_captured_at_client: bool,
+    }
+
+    const WAY_MS: f64 = 20.0;
+
+    impl Default for Download {
+        fn default() -> Download {
+            Download {
+                every_ms: 5.0,
+                segments: 1_000,
+                captured: &["<", ">"],
+                has_stamps: true,
+                is_captured_at_client: false,
+            }
+        }
+    }
+
+    impl Download {
+        /// The client acknowledges every second segment at once; `queue_ms` is what a segment that is
+        /// sent then waits.
+        fn seen(&self, queue_ms: impl Fn(f64) -> f64) -> Results {
+            let stamps = |own: f64, echo: f64| match self.has_stamps {
+                true => format!(" ts {} {}", 10_000 + own as u32, 10_000 + echo as u32),
+                false => String::new(),
+            };
+            let answered_ms = if self.is_captured_at_client {
+                1.0 + WAY_MS
+            } else {
+                1.0
+            };
+            let mut packets = vec![
+                (0.0, format!("> syn 0+0 mss 1448{}", stamps(0.0, 0.0))),
+                (
+                    answered_ms,
+                    format!("< syn 0+0 ack 1 mss 1448{}", stamps(1.0, 0.0)),
+                ),
+                (2.0 * WAY_MS, format!("> 1+0 ack 1{}", stamps(41.0, 1.0))),
+            ];
+            let (mut echo, mut at_client) = (0.0, 0.0_f64);
+            for n in 0..self.segments {
+                let sent = 50.0 + f64::from(n) * self.every_ms;
+                at_client = at_client.max(sent + WAY_MS + queue_ms(sent));
+                let seen_ms = if self.is_captured_at_client {
+                    at_client
+                } else {
+                    sent
+                };
+                let first = 1 + n * 1448;
+                packets.push((
+                    seen_ms,
+                    format!("< {first}+1448 ack 1{}", stamps(sent, 41.0)),
+                ));
+                if n % 2 == 0 {
+                    echo = sent;
+                    continue;
+                }
+                let back_ms = if self.is_captured_at_client {
+                    0.0
+                } else {
+                    WAY_MS
+                };
+                let ack = format!("> 1+0 ack {}{}", first + 1448, stamps(at_client, echo));
+                packets.push((at_client + back_ms, ack));
+            }
+            packets.sort_by(|a, b| a.0.total_cmp(&b.0));
+            let mut script = Script::default();
+            let seen = |words: &str| self.captured.iter().any(|way| words.starts_with(way));
+            for (ms, words) in packets.iter().filter(|(_, words)| seen(words)) {
+                script.packet(*ms, words);
+            }
+            script.run()
+        }
+    }
+
+    /// Windows in which the delay of a series stood, and its median.
+    fn stood(results: &Results, direction: &str, series: &str) -> (f64, Option<f64>) {
+        let directions = results.texts("standing", "direction");
+        let all = results.texts("standing", "series");
+        let row = (0..all.len())
+            .find(|&row| all[row] == Some(series) && directions[row] == Some(direction));
+        let Some(row) = row else { return (0.0, None) };
+        let windows = results.values("standing", "standing_windows")[row];
+        (
+            windows.unwrap_or(0.0),
+            results.values("standing", "standing_p50_ms")[row],
+        )
+    }
+
+    /// No queue for a second, then one that grows to 200 ms and stands.
+    fn growing(sent_ms: f64) -> f64 {
+        ((sent_ms - 1_000.0) / 5.0).clamp(0.0, 200.0)
+    }
+
+    #[test]
+    fn a_queue_that_stands_is_seen_from_either_end() {
+        for is_captured_at_client in [false, true] {
+            let download = Download {
+                is_captured_at_client,
+                ..Download::default()
+            };
+            let results = download.seen(growing);
+            let (windows, p50_ms) = stood(&results, "down", "path");
+            assert!(windows >= 12.0, "{windows} windows");
+            // At least: what the host may have held is taken off.
+            assert!((185.0..=201.0).contains(&p50_ms.unwrap()), "{p50_ms:?}");
+            assert_eq!(stood(&results, "up", "path").0, 0.0);
+            let before = is_captured_at_client;
+            assert_eq!(stood(&results, "down", "one_way").0 > 0.0, before);
+            assert_eq!(stood(&results, "down", "loop").0 > 0.0, !before);
+        }
+    }
+
+    #[test]
+    fn acknowledgments_alone_tell_what_the_data_waited() {
+        let download = Download {
+            captured: &[">"],
+            ..Download::default()
+        };
+        let (windows, p50_ms) = stood(&download.seen(growing), "down", "path");
+        assert!(windows >= 12.0, "{windows} windows");
+        assert!((185.0..=201.0).contains(&p50_ms.unwrap()), "{p50_ms:?}");
+    }
+
+    #[test]
+    fn without_timestamps_the_receiving_end_sees_nothing() {
+        let download = Download {
+            has_stamps: false,
+            is_captured_at_client: true,
+            ..Download::default()
+        };
+        let results = download.seen(growing);
+        let stands = results.values("standing", "standing_windows");
+        assert!(stands.iter().all(|n| *n == Some(0.0)), "{stands:?}");
+        let at_sender = Download {
+            has_stamps: false,
+            ..Download::default()
+        };
+        assert!(stood(&at_sender.seen(growing), "down", "loop").0 >= 12.0);
+    }
+
+    #[test]
+    fn acknowledgments_with_the_time_of_data_to_come_make_no_floor() {
+        const EVERY_MS: f64 = 130.0;
+        for is_paced in [false, true] {
+            let stamps = |own: f64, echo: f64| {
+                format!(" ts {} {}", 10_000 + own as u32, 10_000 + echo as u32)
+            };
+            let mut packets = vec![
+                (0.0, format!("> syn 0+0 mss 1448{}", stamps(0.0, 0.0))),
+                (
+                    41.0,
+                    format!("< syn 0+0 ack 1 mss 1448{}", stamps(20.0, 0.0)),
+                ),
+                (41.2, format!("> 1+0 ack 1{}", stamps(41.0, 20.0))),
+            ];
+            let mut heard = 1;
+            for n in 0..150_u32 {
+                let sent = 50.0 + f64::from(n) * EVERY_MS;
+                for part in 0..4 {
+                    let (at, first) = (
+                        sent + 0.2 + f64::from(part) / 10.0,
+                        1 + (4 * n + part) * 1448,
+                    );
+                    packets.push((
+                        at,
+                        format!("> {first}+1448 ack {heard}{}", stamps(sent, sent - 20.0)),
+                    ));
+                }
+                let acked = 1 + 4 * (n + 1) * 1448;
+                packets.push((
+                    sent + 40.2,
+                    format!("< {heard}+0 ack {acked}{}", stamps(sent + 20.0, sent)),
+                ));
+                // Now and then the server has a word, which the client acknowledges between two departures.
+                if n % 10 == 9 {
+                    let word = format!("< {heard}+30 ack {acked}{}", stamps(sent + 21.0, sent));
+                    packets.push((sent + 41.0, word));
+                    heard += 30;
+                    let stamp = if is_paced {
+                        sent + EVERY_MS
+                    } else {
+                        sent + 41.0
+                    };
+                    let seen = format!("> {acked}+0 ack {heard}{}", stamps(stamp, sent + 21.0));
+                    packets.push((sent + 41.2, seen));
+                }
+            }
+            let mut script = Script::default();
+            for (ms, words) in &packets {
+                script.packet(*ms, words);
+            }
+            let stands = script.run().values("standing", "standing_windows");
+            let is_empty = stands.len() > 2 && stands.iter().all(|n| *n == Some(0.0));
+            assert!(is_empty, "paced {is_paced}: {stands:?}");
+        }
+    }
+
+    #[test]
+    fn bursts_and_short_queues_do_not_stand() {
+        let results = Download::default().seen(|ms| 4.0 * (ms / 250.0).sin().abs());
+        assert_eq!(stood(&results, "down", "path").0, 0.0);
+        // Half a second, then empty again.
+        let burst = |ms: f64| {
+            if (1_000.0..1_500.0).contains(&ms) {
+                150.0 - (ms - 1_000.0) / 5.0
+            } else {
+                0.0
+            }
+        };
+        assert_eq!(
+            stood(&Download::default().seen(burst), "down", "path").0,
+            0.0
+        );
+    }
+
+    #[test]
+    fn delayed_acknowledgments_are_the_hosts_own() {
+        let mut script = Script::opened();
+        for n in 0..40_u32 {
+            let at = 1_000.0 + f64::from(n) * 300.0;
+            script.packet(at, &format!("< {}+50 ack 1", 1 + n * 50));
+            script.packet(at + 220.0, &format!("> 1+0 ack {}", 51 + n * 50));
+        }
+        let results = script.run();
+        assert_eq!(stood(&results, "down", "loop").0, 0.0);
+        let samples = results.values("standing", "ack_samples");
+        assert!(samples.iter().flatten().any(|&n| n >= 30.0), "{samples:?}");
+        let delays = results.values("standing", "ack_p50_ms");
+        assert!(
+            delays
+                .iter()
+                .flatten()
+                .any(|ms| (150.0..=220.0).contains(ms)),
+            "{delays:?}"
+        );
+    }
+
+    /// Samples of a kind over all rows, and the largest median.
+    fn named(results: &Results, kind: &str) -> (f64, f64) {
+        let samples = results.values("standing", &format!("{kind}_samples"));
+        let medians = results.values("standing", &format!("{kind}_p50_ms"));
+        let most = medians.into_iter().flatten().fold(0.0, f64::max);
+        (samples.into_iter().flatten().sum(), most)
+    }
+
+    const OTHERS: [&str; 6] = ["think", "wake", "power_save", "ack", "hold", "jitter"];
+
+    /// Requests that the server acknowledges at once and answers later; `captured` as of a download.
+    fn asked(captured: &[&str], pause_ms: f64, think_ms: f64) -> Results {
+        let stamp = |ms: f64| 50_000 + ms as u32;
+        let mut script = Script::default();
+        let mut packet = |ms: f64, words: String| {
+            if captured.iter().any(|way| words.starts_with(way)) {
+                script.packet(ms, &words);
+            }
+        };
+        packet(0.0, format!("> syn 0+0 mss 1448 ts {} 0", stamp(0.0)));
+        packet(
+            10.0,
+            format!("< syn 0+0 ack 1 mss 1448 ts {} {}", stamp(10.0), stamp(0.0)),
+        );
+        packet(
+            20.0,
+            format!("> 1+0 ack 1 ts {} {}", stamp(20.0), stamp(10.0)),
+        );
+        let (mut at, mut echo) = (100.0, 10.0);
+        for n in 0..30_u32 {
+            // The capture point is next to the client; the server is 10 ms away. Every third answer comes at once.
+            let think_ms = if n % 3 == 0 { 0.0 } else { think_ms };
+            let (up, down) = (1 + n * 100, 1 + n * 500);
+            packet(
+                at,
+                format!("> {up}+100 ack {down} ts {} {}", stamp(at), stamp(echo)),
+            );
+            let (came, said) = (at + 10.0, at + 10.0 + think_ms);
+            if think_ms > 0.0 {
+                let ack = format!(
+                    "< {down}+0 ack {} ts {} {}",
+                    up + 100,
+                    stamp(came),
+                    stamp(at)
+                );
+                packet(at + 20.0, ack);
+            }
+            let answer = format!(
+                "< {down}+500 ack {} ts {} {}",
+                up + 100,
+                stamp(said),
+                stamp(at)
+            );
+            packet(said + 10.0, answer);
+            let seen = said + 10.0;
+            let ack = format!(
+                "> {}+0 ack {} ts {} {}",
+                up + 100,
+                down + 500,
+                stamp(seen),
+                stamp(said)
+            );
+            packet(seen, ack);
+            (at, echo) = (seen + pause_ms, said);
+        }
+        script.run()
+    }
+
+    #[test]
+    fn an_answer_that_comes_after_its_requests_acknowledgment_was_thought_about() {
+        for captured in [&["<", ">"][..], &["<"], &[">"]] {
+            let (samples, median_ms) = named(&asked(captured, 200.0, 300.0), "think");
+            assert!(samples >= 15.0, "{captured:?}: {samples}");
+            assert!(
+                (295.0..=305.0).contains(&median_ms),
+                "{captured:?}: {median_ms}"
+            );
+        }
+    }
+
+    #[test]
+    fn a_users_pause_is_no_delay() {
+        for captured in [&["<", ">"][..], &["<"], &[">"]] {
+            let results = asked(captured, 700.0, 0.0);
+            for kind in OTHERS {
+                assert_eq!(named(&results, kind).0, 0.0, "{kind} {captured:?}");
+            }
+        }
+    }
+
+    /// From 0 to 60 ms, whatever the packet before had to wait.
+    fn jitter(sent_ms: f64) -> f64 {
+        let n = sent_ms / 80.0;
+        (n * n * 0.618_034).fract() * 60.0
+    }
+
+    #[test]
+    fn a_queue_is_never_named_otherwise() {
+        for is_captured_at_client in [false, true] {
+            let sparse = Download {
+                every_ms: 80.0,
+                segments: 300,
+                is_captured_at_client,
+                ..Download::default()
+            };
+            let queue = sparse.seen(|ms| {
+                if ms < 1_000.0 {
+                    0.0
+                } else {
+                    140.0 + ms % 5_000.0 / 100.0
+                }
+            });
+            for kind in OTHERS {
+                assert_eq!(named(&queue, kind).0, 0.0, "{kind}");
+            }
+        }
+    }
+
+    #[test]
+    fn delays_that_jump_up_and_come_back_are_jitter() {
+        let sparse = Download {
+            every_ms: 80.0,
+            segments: 300,
+            is_captured_at_client: true,
+            ..Download::default()
+        };
+        let (samples, median_ms) = named(&sparse.seen(jitter), "jitter");
+        assert!(samples >= 50.0, "{samples}");
+        assert!((20.0..60.0).contains(&median_ms), "{median_ms}");
+    }
+}

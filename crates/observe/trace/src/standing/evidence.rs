@@ -1,0 +1,452 @@
+//! Windows of a flow to evidence: how long a delay stood, and what the path carried meanwhile.
+
+use super::delays::{Delays, target};
+use super::levels::step_us;
+use super::ranks::rank_correlation;
+use super::recorder::Recorder;
+use super::wait::{Wait, WaitFound};
+use super::window::{Series, WINDOW, Window};
+use crate::standing::Load;
+use crate::tcp::Side;
+use std::ops::RangeInclusive;
+use unbloat_stats::quantile;
+use unbloat_units::Delta;
+
+/// What is known of the flow besides its windows.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Facts {
+    /// Smallest round trip over both sides, as far as they were seen.
+    pub(crate) rtt_floor: Option<Delta>,
+    /// The handshake was seen, so the flow's first packets are among the samples.
+    pub(crate) is_begin_seen: bool,
+    /// There are no more samples: what a sample says holds for all windows that it lasted.
+    pub(crate) is_once_a_round_trip: bool,
+    pub(crate) is_over: bool,
+}
+
+/// Evidence of one series of delays over a minute at most.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) struct Evidence {
+    pub(crate) series: Series,
+    /// First and last window.
+    pub(crate) span: (u32, u32),
+    /// A window whose least delay is above this over the floor does not count as low.
+    pub(crate) target: Delta,
+    pub(crate) is_floor_seen: bool,
+    pub(crate) samples: u64,
+    pub(crate) sharp: u64,
+    pub(crate) windows: u32,
+    pub(crate) low: u32,
+    pub(crate) standing: Option<Standing>,
+    /// Delays that hosts and radios made.
+    pub(crate) waits: [WaitFound; Wait::COUNT],
+    /// The largest step from one level of the least delays to another.
+    pub(crate) step: Option<Delta>,
+    /// What the path carried in the direction of the data, and against it.
+    pub(crate) ahead: Carrying,
+    pub(crate) back: Carrying,
+}
+
+/// A delay that stood.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) struct Standing {
+    pub(crate) windows: u32,
+    /// First and last window of all runs, and how many windows the longest run spans.
+    pub(crate) span: (u32, u32),
+    pub(crate) longest: u32,
+    /// The largest delay that stood for [`Judged::SUSTAINED`].
+    pub(crate) sustained_ms: f64,
+    pub(crate) p50_ms: f64,
+    pub(crate) p95_ms: f64,
+    /// Interquartile range of the windows' delays.
+    pub(crate) iqr_ms: f64,
+    /// Runs that a low window followed.
+    pub(crate) falls: u32,
+    /// Low windows before the first of them.
+    pub(crate) low_before: u32,
+    /// Share of them on levels: two seconds or more in which the delay did not move.
+    pub(crate) level_share: f64,
+    /// Of the same windows' delay before the capture point, the median.
+    pub(crate) before_ms: Option<f64>,
+}
+
+/// What a direction carried, of the flow and of all flows of its user.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub(crate) struct Carrying {
+    /// The 80th percentile of windows that carried anything.
+    pub(crate) peak_bps: Option<f64>,
+    /// Medians over the windows in which the delay stood.
+    pub(crate) standing_bps: Option<f64>,
+    pub(crate) own_standing_bps: Option<f64>,
+    pub(crate) in_flight_bytes: Option<f64>,
+    pub(crate) own_in_flight_bytes: Option<f64>,
+    /// Medians over low windows, and over those before the delay first stood.
+    pub(crate) low_in_flight_bytes: Option<f64>,
+    pub(crate) low_bps: Option<f64>,
+    pub(crate) before_bps: Option<f64>,
+    /// Of the standing windows' bytes, the 25th percentile over the 75th: near one where a full link
+    /// sets the pace.
+    pub(crate) steadiness: Option<f64>,
+    /// Rank correlation of the user's bytes in flight with the delay.
+    pub(crate) coupling: Option<f64>,
+    pub(crate) lost: u64,
+    /// Windows with at least half of the peak.
+    pub(crate) busy: u32,
+    /// Low windows among them.
+    pub(crate) busy_low: u32,
+}
+
+/// Evidence of all series with samples. Takes the recorder's windows.
+pub(crate) fn evidence(recorder: &mut Recorder, facts: &Facts, load: &Load) -> Vec<Evidence> {
+    let ticks = recorder.ticks();
+    let windows = recorder.take(facts.is_over, load);
+    let mut found = Vec::new();
+    for series in Series::ALL {
+        let resolution = match (series, ticks) {
+            (Series::Loop(_), _) => Delta::ZERO,
+            (Series::Path(_), Some([down, up])) => down + up,
+            (Series::OneWay(side), Some(ticks)) => ticks[side.index()],
+            (_, None) => continue,
+        };
+        let waits = recorder.waits(series);
+        let target = target(facts.rtt_floor) + resolution;
+        let mut delays = recorder.delays(series, &windows);
+        if let Series::Path(side) = series {
+            let before = recorder.delays(Series::OneWay(side), &windows);
+            raise(&mut delays, &before, target);
+        }
+        let judged = Judged {
+            series,
+            windows: &windows,
+            delays: &delays,
+            target,
+            least_sharp: if facts.is_once_a_round_trip { 1 } else { 2 },
+        };
+        found.extend(judged.evidence(facts, waits));
+    }
+    for evidence in &mut found {
+        if let (Series::Path(side), Some(standing)) = (evidence.series, &mut evidence.standing) {
+            let before = recorder.delays(Series::OneWay(side), &windows);
+            standing.before_ms = before_ms(&windows, &before, standing.span);
+        }
+    }
+    if !facts.is_over {
+        recorder.keep_floors(&windows);
+    }
+    found
+}
+
+/// What waited before the capture point waited on the path, and no host held it: it raises what the path
+/// delays are at least. Beyond what they are at most it is the capture's clock that moved.
+fn raise(paths: &mut [Delays], legs: &[Delays], target: Delta) {
+    for (path, before) in paths.iter_mut().zip(legs) {
+        let is_possible = before.upper <= path.upper.saturating_add(target.as_us());
+        if path.samples == 0 || before.samples == 0 || !is_possible {
+            continue;
+        }
+        if path.sharp == 0 || before.upper > path.lower {
+            path.lower = before.upper.min(path.upper);
+            path.sharp = path.sharp.max(before.samples);
+        }
+    }
+}
+
+/// One series of a block of windows.
+struct Judged<'a> {
+    series: Series,
+    windows: &'a [Window],
+    delays: &'a [Delays],
+    target: Delta,
+    /// With fewer samples that convict, a window says nothing.
+    least_sharp: u16,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum State {
+    /// Nothing was measured, or nothing that says which.
+    Unknown,
+    Low,
+    Standing,
+}
+
+/// Consecutive windows without a low one.
+#[derive(Clone, Copy, Debug, Default)]
+struct Run {
+    first: usize,
+    last: usize,
+    standing: u32,
+    sharp: u32,
+    is_ended_by_low: bool,
+}
+
+impl Judged<'_> {
+    /// A run is a standing queue only from here on: more than a burst or a pause of the radio.
+    const LEAST_SPAN: Delta = Delta::secs(1);
+    const LEAST_WINDOWS: u32 = 3;
+    /// How long a delay stands before it counts, in windows: a second. Where samples are few, a longer span shows what a second does not.
+    const SUSTAINED: RangeInclusive<u32> = 4..=6;
+    /// HyStart++ wants eight samples before it takes a minimum for one (RFC 9406, N_RTT_SAMPLE).
+    const LEAST_SHARP: u32 = 8;
+    /// Above this quantile of the windows are bursts that senders put in front of the queue at once.
+    const PEAK: f64 = 0.8;
+    /// A run goes on over a silence of this many windows.
+    const BRIDGED: u32 = 4;
+
+    /// `None` if nothing was measured, neither here nor of the hosts' own waits.
+    fn evidence(&self, facts: &Facts, waits: [WaitFound; Wait::COUNT]) -> Option<Evidence> {
+        let seen: Vec<usize> = (0..self.windows.len())
+            .filter(|&at| self.delays[at].samples > 0)
+            .collect();
+        if seen.is_empty() && waits.iter().all(|wait| wait.samples == 0) {
+            return None;
+        }
+        let first = seen.first().copied().unwrap_or(0);
+        let last = seen
+            .last()
+            .copied()
+            .unwrap_or(self.windows.len().checked_sub(1)?);
+        let span = (self.windows[first].index, self.windows[last].index);
+        let states: Vec<State> = self.delays.iter().map(|d| self.state(d)).collect();
+        let runs = self.runs(&states);
+        let stood = self.stood(&states, &runs);
+        let sum =
+            |of: fn(&Delays) -> u16| seen.iter().map(|&at| u64::from(of(&self.delays[at]))).sum();
+        Some(Evidence {
+            series: self.series,
+            span,
+            target: self.target,
+            is_floor_seen: facts.is_begin_seen,
+            samples: sum(|d| d.samples),
+            sharp: sum(|d| d.sharp),
+            windows: seen.len() as u32,
+            low: lows(&states),
+            standing: self.standing(&states, &runs, &stood),
+            waits: self.told(waits, &states, seen.len()),
+            step: self.step(),
+            ahead: self.carrying(self.series.side(), &states, &stood),
+            back: self.carrying(self.series.side().other(), &states, &stood),
+        })
+    }
+
+    /// What stands most of the time is a queue, whatever else its late samples look like. Jitter stands now and then where
+    /// samples are few, but comes back to a quarter of its median; queues do in hardly any window.
+    fn told(
+        &self,
+        mut waits: [WaitFound; Wait::COUNT],
+        states: &[State],
+        seen: usize,
+    ) -> [WaitFound; Wait::COUNT] {
+        let standing = states.iter().filter(|s| **s == State::Standing).count();
+        let is_standing = 4 * standing >= 3 * seen;
+        let median_ms = waits[Wait::Jitter as usize].median_ms.unwrap_or_default();
+        let low_us = (median_ms * 1e3 / 4.0).max(self.target.as_us() as f64);
+        let is_low = |d: &&Delays| d.samples > 0 && d.upper as f64 <= low_us;
+        let is_low = 20 * self.delays.iter().filter(is_low).count() >= seen;
+        for wait in [Wait::Wake, Wait::PowerSave, Wait::DelayedAck, Wait::Jitter] {
+            let is_queue = match wait {
+                Wait::Jitter => !is_low,
+                _ => is_standing,
+            };
+            if is_queue {
+                waits[wait as usize] = WaitFound::default();
+            }
+        }
+        waits
+    }
+
+    /// Of the path's own delays: a capture clock that is set moves those that it measures, and a round trip holds both
+    /// directions and their hosts.
+    fn step(&self) -> Option<Delta> {
+        let step = || step_us(self.windows, self.delays, self.target);
+        matches!(self.series, Series::Path(_))
+            .then(step)?
+            .map(Delta::us)
+    }
+
+    fn state(&self, delays: &Delays) -> State {
+        let target = self.target.as_us();
+        if delays.samples == 0 {
+            State::Unknown
+        } else if delays.upper <= target {
+            State::Low
+        } else if delays.sharp >= self.least_sharp && delays.lower > target {
+            State::Standing
+        } else {
+            State::Unknown
+        }
+    }
+
+    fn runs(&self, states: &[State]) -> Vec<Run> {
+        let mut runs: Vec<Run> = Vec::new();
+        let mut open: Option<Run> = None;
+        for (at, state) in states.iter().enumerate() {
+            match state {
+                State::Unknown => {}
+                State::Low => {
+                    runs.extend(open.take().map(|run| Run {
+                        is_ended_by_low: true,
+                        ..run
+                    }));
+                }
+                State::Standing => {
+                    let index = self.windows[at].index;
+                    let is_far = |run: &Run| index - self.windows[run.last].index > Self::BRIDGED;
+                    if open.as_ref().is_some_and(is_far) {
+                        runs.extend(open.take());
+                    }
+                    let run = open.get_or_insert(Run {
+                        first: at,
+                        ..Run::default()
+                    });
+                    run.last = at;
+                    run.standing += 1;
+                    run.sharp += u32::from(self.delays[at].sharp);
+                }
+            }
+        }
+        runs.extend(open);
+        runs.retain(|run| {
+            self.length(run) as i64 * WINDOW.as_ns() >= Self::LEAST_SPAN.as_ns()
+                && run.standing >= Self::LEAST_WINDOWS
+                && run.sharp >= Self::LEAST_SHARP
+        });
+        runs
+    }
+
+    /// Windows of the grid from its first to its last.
+    fn length(&self, run: &Run) -> u32 {
+        self.windows[run.last].index - self.windows[run.first].index + 1
+    }
+
+    /// Places of the windows that stand in a run.
+    fn stood(&self, states: &[State], runs: &[Run]) -> Vec<usize> {
+        let within = runs.iter().flat_map(|run| run.first..=run.last);
+        within.filter(|&at| states[at] == State::Standing).collect()
+    }
+
+    fn delay_ms(&self, at: usize) -> f64 {
+        self.delays[at].lower as f64 / 1e3
+    }
+
+    fn standing(&self, states: &[State], runs: &[Run], stood: &[usize]) -> Option<Standing> {
+        let mut delays: Vec<f64> = stood.iter().map(|&at| self.delay_ms(at)).collect();
+        let mut at = |q| quantile(&mut delays, q);
+        let (p25, p50, p75, p95) = (at(0.25)?, at(0.5)?, at(0.75)?, at(0.95)?);
+        Some(Standing {
+            windows: stood.len() as u32,
+            span: (
+                self.windows[stood[0]].index,
+                self.windows[*stood.last()?].index,
+            ),
+            longest: runs.iter().map(|run| self.length(run)).max()?,
+            sustained_ms: self.sustained_ms(stood),
+            p50_ms: p50,
+            p95_ms: p95,
+            iqr_ms: p75 - p25,
+            falls: runs.iter().filter(|run| run.is_ended_by_low).count() as u32,
+            low_before: lows(&states[..stood[0]]),
+            level_share: self.level_share(stood),
+            before_ms: None,
+        })
+    }
+
+    /// Over spans of that length within runs, the most of the least delay in each.
+    fn sustained_ms(&self, stood: &[usize]) -> f64 {
+        let spans = (0..stood.len()).flat_map(|i| Self::SUSTAINED.map(move |length| (i, length)));
+        let least = |(i, length): (usize, u32)| {
+            let end = self.windows[stood[i]].index + length;
+            let span = stood[i..]
+                .iter()
+                .take_while(|&&at| self.windows[at].index < end);
+            let span: Vec<usize> = span.copied().collect();
+            let is_whole = span.len() as u32 >= Self::LEAST_WINDOWS
+                && self.windows[*span.last()?].index + 1 == end;
+            let delays = span.iter().map(|&at| self.delay_ms(at));
+            delays.min_by(f64::total_cmp).filter(|_| is_whole)
+        };
+        let sustained = spans.filter_map(least).max_by(f64::total_cmp);
+        sustained.unwrap_or_default()
+    }
+
+    /// A queue drains or grows; what stays within the clocks' resolution for two seconds is a longer way.
+    fn level_share(&self, stood: &[usize]) -> f64 {
+        let tolerance_ms = self.target.as_ms() / 2.0;
+        let level = (2 * Self::LEAST_SPAN.as_ns() / WINDOW.as_ns()) as usize;
+        let (mut on_levels, mut from) = (0, 0);
+        while from < stood.len() {
+            let first = self.delay_ms(stood[from]);
+            let is_same = |&&at: &&usize| (self.delay_ms(at) - first).abs() <= tolerance_ms;
+            let length = stood[from..].iter().take_while(is_same).count();
+            on_levels += if length >= level { length } else { 0 };
+            from += length.max(1);
+        }
+        on_levels as f64 / stood.len().max(1) as f64
+    }
+
+    fn carrying(&self, side: Side, states: &[State], stood: &[usize]) -> Carrying {
+        let of = |at: usize| &self.windows[at].carried[side.index()];
+        let rate = |bytes: f64| bytes * 8.0 / WINDOW.as_secs();
+        let all = 0..self.windows.len();
+        let mut carried: Vec<f64> = all
+            .clone()
+            .filter(|&at| of(at).user_bytes > 0)
+            .map(|at| f64::from(of(at).user_bytes))
+            .collect();
+        let peak = quantile(&mut carried, Self::PEAK);
+        let is_busy =
+            |at: &usize| peak.is_some_and(|peak| f64::from(of(*at).user_bytes) >= peak / 2.0);
+        let low: Vec<usize> = all.clone().filter(|&at| states[at] == State::Low).collect();
+        let onset = stood.first().copied().unwrap_or(usize::MAX);
+        let before: Vec<usize> = low.iter().copied().filter(|&at| at < onset).collect();
+        let median = |places: &[usize], what: &dyn Fn(usize) -> f64| {
+            let mut values: Vec<f64> = places.iter().map(|&at| what(at)).collect();
+            quantile(&mut values, 0.5)
+        };
+        let pairs: Vec<(f64, f64)> = all
+            .clone()
+            .filter(|&at| self.delays[at].samples > 0 && of(at).user_in_flight > 0)
+            .map(|at| {
+                (
+                    f64::from(of(at).user_in_flight),
+                    self.delays[at].upper as f64,
+                )
+            })
+            .collect();
+        Carrying {
+            peak_bps: peak.map(rate),
+            standing_bps: median(stood, &|at| rate(f64::from(of(at).user_bytes))),
+            own_standing_bps: median(stood, &|at| rate(f64::from(of(at).own_bytes))),
+            in_flight_bytes: median(stood, &|at| f64::from(of(at).user_in_flight)),
+            own_in_flight_bytes: median(stood, &|at| f64::from(of(at).own_in_flight)),
+            low_in_flight_bytes: median(&low, &|at| f64::from(of(at).user_in_flight)),
+            low_bps: median(&low, &|at| rate(f64::from(of(at).user_bytes))),
+            before_bps: median(&before, &|at| rate(f64::from(of(at).user_bytes))),
+            steadiness: quartile_ratio(stood.iter().map(|&at| f64::from(of(at).user_bytes))),
+            coupling: (pairs.len() >= 8)
+                .then(|| rank_correlation(&pairs))
+                .flatten(),
+            lost: all.clone().map(|at| u64::from(of(at).lost)).sum(),
+            busy: all.clone().filter(is_busy).count() as u32,
+            busy_low: low.iter().filter(|at| is_busy(at)).count() as u32,
+        }
+    }
+}
+
+fn lows(states: &[State]) -> u32 {
+    states.iter().filter(|state| **state == State::Low).count() as u32
+}
+
+/// The 25th percentile over the 75th.
+fn quartile_ratio(values: impl Iterator<Item = f64>) -> Option<f64> {
+    let mut values: Vec<f64> = values.collect();
+    let (low, high) = (quantile(&mut values, 0.25)?, quantile(&mut values, 0.75)?);
+    (high > 0.0).then(|| low / high)
+}
+
+/// Median delay of the leg before the capture point while the path's delay stood.
+fn before_ms(windows: &[Window], before: &[Delays], span: (u32, u32)) -> Option<f64> {
+    let within = windows.iter().zip(before);
+    let within = within.filter(|(w, d)| (span.0..=span.1).contains(&w.index) && d.samples > 0);
+    let delays = within.map(|(_, delays)| delays.upper as f64 / 1e3);
+    quantile(&mut delays.collect::<Vec<f64>>(), 0.5)
+}

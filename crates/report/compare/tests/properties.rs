@@ -1,0 +1,300 @@
+//! What holds of any two runs.
+
+use proptest::prelude::*;
+use unbloat_compare::{Collector, Comparison, Facts, Outcome, Overall, Run, Tolerance, compare};
+use unbloat_table::{Column, ColumnData, Order, Rows, Table};
+
+/// Rows of a table by column: (name, values).
+#[derive(Debug)]
+struct Piece {
+    table: &'static str,
+    columns: Vec<(&'static str, ColumnData)>,
+}
+
+impl Piece {
+    fn permuted(&self, order: &[usize]) -> Piece {
+        let permute = |data: &ColumnData| match data {
+            ColumnData::U64(v) => ColumnData::U64(order.iter().map(|i| v.get(*i)).collect()),
+            ColumnData::I64(v) => ColumnData::I64(order.iter().map(|i| v.get(*i)).collect()),
+            ColumnData::F64(v) => ColumnData::F64(order.iter().map(|i| v.get(*i)).collect()),
+            ColumnData::Bool(v) => ColumnData::Bool(order.iter().map(|i| v.get(*i)).collect()),
+            ColumnData::Text(v) => ColumnData::Text(order.iter().map(|i| v.get(*i)).collect()),
+        };
+        let columns = self
+            .columns
+            .iter()
+            .map(|(name, data)| (*name, permute(data)));
+        Piece {
+            table: self.table,
+            columns: columns.collect(),
+        }
+    }
+}
+
+fn run(name: &str, pieces: &[Piece]) -> Run {
+    let facts = Facts {
+        name: name.into(),
+        clock: "virtual".into(),
+        ..Facts::default()
+    };
+    let mut collector = Collector::new(facts, 0);
+    for piece in pieces {
+        let (names, columns): (Vec<String>, Vec<ColumnData>) = piece
+            .columns
+            .iter()
+            .map(|(column, data)| ((*column).to_owned(), data.clone()))
+            .unzip();
+        collector.has_table(piece.table);
+        collector
+            .add(piece.table, &names, &columns)
+            .expect("our own tables");
+    }
+    collector.finish()
+}
+
+fn texts(values: &[String]) -> ColumnData {
+    ColumnData::Text(values.iter().map(|value| Some(value.as_str())).collect())
+}
+
+fn results(rows: &[(u8, u8, usize, f64)]) -> Piece {
+    const METRICS: [&str; 4] = ["goodput_bps", "rtt_p95_ms", "mos", "drops"];
+    let numbers = |of: fn(&(u8, u8, usize, f64)) -> u64| {
+        ColumnData::U64(rows.iter().map(|row| Some(of(row))).collect())
+    };
+    let subjects: Vec<String> = rows
+        .iter()
+        .map(|row| format!("flow-{}", row.1 % 3))
+        .collect();
+    let metrics: Vec<String> = rows
+        .iter()
+        .map(|row| METRICS[row.2 % 4].to_owned())
+        .collect();
+    Piece {
+        table: "results",
+        columns: vec![
+            ("point", numbers(|_| 0)),
+            ("seed", numbers(|row| u64::from(row.0))),
+            ("subject", texts(&subjects)),
+            ("metric", texts(&metrics)),
+            (
+                "value",
+                ColumnData::F64(rows.iter().map(|row| Some(row.3)).collect()),
+            ),
+        ],
+    }
+}
+
+fn queue(rows: &[(i64, bool, u64)]) -> Piece {
+    let directions: Vec<String> = rows
+        .iter()
+        .map(|row| if row.1 { "up" } else { "down" }.to_owned())
+        .collect();
+    let bytes = || ColumnData::U64(rows.iter().map(|row| Some(row.2)).collect());
+    Piece {
+        table: "queue_series",
+        columns: vec![
+            (
+                "time_ns",
+                ColumnData::I64(rows.iter().map(|row| Some(row.0)).collect()),
+            ),
+            ("direction", texts(&directions)),
+            ("hop", ColumnData::U64(rows.iter().map(|_| None).collect())),
+            ("place", texts(&vec!["path".to_owned(); rows.len()])),
+            ("backlog_bytes", bytes()),
+            ("backlog_packets", bytes()),
+        ],
+    }
+}
+
+fn any_number() -> impl Strategy<Value = f64> {
+    prop_oneof![
+        0.0..1e3,
+        -1e3..1e9,
+        Just(f64::NAN),
+        Just(f64::INFINITY),
+        Just(-1e308),
+        Just(0.0),
+    ]
+}
+
+prop_compose! {
+    fn any_run()(
+        values in prop::collection::vec((0..6u8, any::<u8>(), 0..4usize, any_number()), 0..60),
+        samples in prop::collection::vec((-5..120_000_000_000i64, any::<bool>(), 0..1_000_000u64), 0..300),
+    ) -> Vec<Piece> {
+        vec![results(&values), queue(&samples)]
+    }
+}
+
+fn negated(outcome: Outcome) -> Outcome {
+    match outcome {
+        Outcome::Better => Outcome::Worse,
+        Outcome::Worse => Outcome::Better,
+        other => other,
+    }
+}
+
+fn assert_mirrored(ab: &Comparison, ba: &Comparison) -> Result<(), TestCaseError> {
+    prop_assert_eq!(ab.quantities.len(), ba.quantities.len());
+    for (x, y) in ab.quantities.iter().zip(&ba.quantities) {
+        prop_assert_eq!(x.difference, -y.difference);
+        prop_assert_eq!(x.margin, y.margin);
+        prop_assert_eq!(x.outcome, negated(y.outcome));
+        prop_assert_eq!(
+            x.interval.map(|ends| (ends.low, ends.high)),
+            y.interval.map(|ends| (-ends.high, -ends.low))
+        );
+    }
+    for (x, y) in ab.distributions.iter().zip(&ba.distributions) {
+        prop_assert_eq!(
+            (x.delta, x.ks, x.quantiles_a),
+            (-y.delta, y.ks, y.quantiles_b)
+        );
+    }
+    prop_assert_eq!(&ab.only_in_a, &ba.only_in_b);
+    Ok(())
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(64))]
+
+    #[test]
+    fn a_run_against_itself_has_no_difference(pieces in any_run()) {
+        let one = run("one", &pieces);
+        let found = compare(&one, &one, &["rtt_p95 0 %".parse::<Tolerance>().unwrap()]);
+        prop_assert!(found.quantities.iter().all(|row| row.difference == 0.0 && row.outcome == Outcome::Same));
+        prop_assert!(found.distributions.iter().all(|row| row.delta == 0.0 && row.ks == 0.0));
+        prop_assert!(matches!(found.verdict.overall, Overall::Same | Overall::NothingInCommon));
+        prop_assert!(found.conditions.is_empty() && found.only_in_a.is_empty());
+        let has_rtt = found.quantities.iter().any(|row| row.metric == "rtt_p95_ms");
+        prop_assert_eq!(found.judgements[0].holds, has_rtt);
+    }
+
+    #[test]
+    fn swapping_the_runs_negates(a in any_run(), b in any_run()) {
+        let (a, b) = (run("a", &a), run("b", &b));
+        assert_mirrored(&compare(&a, &b, &[]), &compare(&b, &a, &[]))?;
+    }
+
+    #[test]
+    fn the_order_of_rows_does_not_matter(pieces in any_run(), seed in any::<u64>()) {
+        let shuffled: Vec<Piece> = pieces.iter().map(|piece| {
+            let mut order: Vec<usize> = (0..piece.columns[0].1.len()).collect();
+            order.sort_by_key(|i| (*i as u64 ^ seed).wrapping_mul(0x9e37_79b9_7f4a_7c15));
+            piece.permuted(&order)
+        }).collect();
+        let other = run("b", &pieces);
+        let (one, two) = (compare(&run("a", &pieces), &other, &[]), compare(&run("a", &shuffled), &other, &[]));
+        prop_assert_eq!(one, two);
+    }
+}
+
+#[test]
+fn alike_runs_are_seldom_called_different_and_different_ones_are_found() {
+    let noise = |seed: u64| {
+        let mixed = (0..12).fold(0.0, |sum, i| {
+            let x = seed
+                .wrapping_mul(12)
+                .wrapping_add(i)
+                .wrapping_mul(0x9e37_79b9_7f4a_7c15);
+            sum + ((x ^ (x >> 29)).wrapping_mul(0xbf58_476d_1ce4_e5b9) >> 11) as f64
+                / (1_u64 << 53) as f64
+        });
+        mixed - 6.0
+    };
+    let of = |first: u64, mean: f64| {
+        let rows: Vec<_> = (0..10_u8)
+            .map(|seed| {
+                (
+                    seed.wrapping_add(first as u8),
+                    0,
+                    1,
+                    mean + 10.0 * noise(first + u64::from(seed)),
+                )
+            })
+            .collect();
+        run("x", &[results(&rows)])
+    };
+    let outcome =
+        |a: &Run, b: &Run| compare(a, b, &["rtt_p95 0 ms".parse().unwrap()]).quantities[0].outcome;
+    let mut wrong = 0;
+    for trial in 0..200 {
+        let (a, b) = (of(trial * 100, 100.0), of(trial * 100 + 50, 100.0));
+        wrong += usize::from(outcome(&a, &b).differs());
+        assert_eq!(
+            outcome(&a, &of(trial * 100 + 50, 130.0)),
+            Outcome::Worse,
+            "trial {trial}"
+        );
+    }
+    // 5 % of 200, within what chance makes of that.
+    assert!((1..=22).contains(&wrong), "{wrong} of 200");
+}
+
+#[test]
+fn single_runs_differ_with_a_question_mark() {
+    let a = run("a", &[results(&[(1, 0, 0, 20e6)])]);
+    let b = run("b", &[results(&[(1, 0, 0, 10e6)])]);
+    let found = compare(&a, &b, &[]);
+    assert_eq!(found.verdict.overall, Overall::Worse);
+    assert_eq!(
+        (found.verdict.key.worse, found.verdict.key.unrepeated),
+        (1, 1)
+    );
+    assert_eq!(found.quantities[0].relative, Some(-0.5));
+}
+
+#[test]
+fn a_table_of_wrong_types_is_an_error_that_names_table_and_column() {
+    let table = Table {
+        name: "results",
+        doc: "",
+        columns: vec![Column::text("point", ""), Column::u64("seed", "")],
+    };
+    let mut rows = Rows::new(&table);
+    let mut row = rows.row(Order::default());
+    row.text("zero");
+    row.u64(1);
+    let names = ["point".to_owned(), "seed".to_owned()];
+    let mut collector = Collector::new(Facts::default(), 0);
+    let wrong = collector
+        .add("results", &names, rows.columns())
+        .unwrap_err()
+        .to_string();
+    assert!(
+        wrong.contains("table results, column point contains text"),
+        "{wrong}"
+    );
+    let missing = collector.add("results", &[], &[]).unwrap_err().to_string();
+    assert!(
+        missing.contains("table results has no column point"),
+        "{missing}"
+    );
+}
+
+#[test]
+fn hostile_names_are_cut_and_their_number_is_bounded() {
+    let rows: Vec<(i64, bool, u64)> = (0..5_000).map(|i| (i, false, 1)).collect();
+    let mut piece = queue(&rows);
+    let directions: Vec<String> = (0..5_000)
+        .map(|i| format!("{i}{}", "x".repeat(10_000)))
+        .collect();
+    piece.columns[1].1 = texts(&directions);
+    let one = run("a", &[piece]);
+    let found = compare(&one, &one, &[]);
+    assert!(found.distributions.len() <= 2_000);
+    assert!(
+        found
+            .distributions
+            .iter()
+            .all(|row| row.subject.len() <= 200)
+    );
+    assert!(
+        found
+            .cautions
+            .iter()
+            .any(|caution| caution.contains("too large to compare")),
+        "{:?}",
+        found.cautions
+    );
+}

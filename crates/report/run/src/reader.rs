@@ -1,0 +1,189 @@
+//! Reading a run back, in pieces: a table of any length takes the memory of one row group's
+//! chosen columns.
+
+use crate::folder::RUN_FILE;
+use crate::info::{RunFile, RunVersion};
+use crate::{Batch, RunError, RunInfo, StoredTable};
+use parquet::arrow::ProjectionMask;
+use parquet::arrow::arrow_reader::{ParquetRecordBatchReader, ParquetRecordBatchReaderBuilder};
+use parquet::errors::ParquetError;
+use parquet::file::metadata::{ColumnChunkMetaData, ParquetMetaData};
+use std::ffi::OsStr;
+use std::fs::{self, File};
+use std::io::{self, ErrorKind, Read};
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::path::{Path, PathBuf};
+use unbloat_table::SCHEMA_VERSION;
+
+/// Rows that are read at a time.
+const BATCH_ROWS: usize = 8192;
+
+/// Of run.json: what is longer was not written by this program.
+const LONGEST: u64 = 64 << 20;
+
+fn read(path: &Path) -> io::Result<Vec<u8>> {
+    let mut text = Vec::new();
+    fs::File::open(path)?
+        .take(LONGEST + 1)
+        .read_to_end(&mut text)?;
+    match text.len() as u64 > LONGEST {
+        true => Err(io::Error::other("the file is too long to belong to a run")),
+        false => Ok(text),
+    }
+}
+
+/// A finished run.
+pub struct RunReader {
+    dir: PathBuf,
+    file: RunFile,
+}
+
+impl RunReader {
+    /// Opens the run in `dir`; refuses tables newer than this program's.
+    pub fn open(dir: &Path) -> Result<RunReader, RunError> {
+        let path = dir.join(RUN_FILE);
+        let text = read(&path).map_err(|e| match e.kind() {
+            ErrorKind::NotFound | ErrorKind::NotADirectory => RunError::NotARun(dir.to_owned()),
+            _ => RunError::io(&path)(e),
+        })?;
+        let version: RunVersion = serde_json::from_slice(&text).map_err(RunError::json(&path))?;
+        if version.schema_version > SCHEMA_VERSION {
+            return Err(RunError::Newer {
+                path,
+                found: version.schema_version,
+                known: SCHEMA_VERSION,
+            });
+        }
+        let file = serde_json::from_slice(&text).map_err(RunError::json(&path))?;
+        Ok(RunReader {
+            dir: dir.to_owned(),
+            file,
+        })
+    }
+
+    pub fn info(&self) -> &RunInfo {
+        &self.file.info
+    }
+
+    pub fn tables(&self) -> &[StoredTable] {
+        &self.file.tables
+    }
+
+    /// A table by name.
+    pub fn table(&self, name: &str) -> Result<&StoredTable, RunError> {
+        let found = self.tables().iter().find(|t| t.schema.name == name);
+        found.ok_or_else(|| RunError::NoTable {
+            name: name.to_owned(),
+            have: self.table_names(),
+        })
+    }
+
+    /// All columns of a table.
+    pub fn read(&self, table: &str) -> Result<Batches, RunError> {
+        self.batches(self.table(table)?, |_| true)
+    }
+
+    /// Only the named columns, in the order of the table; no other is read from the disk.
+    pub fn read_columns(&self, table: &str, columns: &[&str]) -> Result<Batches, RunError> {
+        let stored = self.table(table)?;
+        let has = |name: &str| stored.schema.columns.iter().any(|c| c.name == name);
+        if let Some(missing) = columns.iter().find(|name| !has(name)) {
+            return Err(RunError::NoColumn {
+                table: table.to_owned(),
+                column: (*missing).to_owned(),
+            });
+        }
+        self.batches(stored, |name| columns.contains(&name))
+    }
+
+    fn batches(
+        &self,
+        table: &StoredTable,
+        wanted: impl Fn(&str) -> bool,
+    ) -> Result<Batches, RunError> {
+        let path = self.path_of(table)?;
+        let file = File::open(&path).map_err(RunError::io(&path))?;
+        let length = file.metadata().map_err(RunError::io(&path))?.len();
+        let builder = decoded(|| ParquetRecordBatchReaderBuilder::try_new(file))
+            .map_err(RunError::parquet(&path))?;
+        if !are_within(builder.metadata(), length) {
+            let source = ParquetError::General("its column offsets are invalid".to_owned());
+            return Err(RunError::parquet(&path)(source));
+        }
+        let leaves = builder.parquet_schema().columns().iter().enumerate();
+        let chosen: Vec<usize> = leaves
+            .filter(|(_, c)| wanted(c.name()))
+            .map(|(leaf, _)| leaf)
+            .collect();
+        let mask = ProjectionMask::leaves(builder.parquet_schema(), chosen);
+        let reader = builder
+            .with_projection(mask)
+            .with_batch_size(BATCH_ROWS)
+            .build()
+            .map_err(RunError::parquet(&path))?;
+        Ok(Batches {
+            table: table.schema.name.clone(),
+            path,
+            reader: Some(reader),
+        })
+    }
+
+    /// run.json may come from others: the file that it names must lie in the run's own folder.
+    fn path_of(&self, table: &StoredTable) -> Result<PathBuf, RunError> {
+        match Path::new(&table.file).file_name() == Some(OsStr::new(&table.file)) {
+            true => Ok(self.dir.join(&table.file)),
+            false => Err(RunError::BadName(table.file.clone())),
+        }
+    }
+
+    fn table_names(&self) -> String {
+        let names: Vec<&str> = self
+            .tables()
+            .iter()
+            .map(|t| t.schema.name.as_str())
+            .collect();
+        names.join(", ")
+    }
+}
+
+/// Whether all columns lie in a file of that length: the library takes their places on trust.
+fn are_within(metadata: &ParquetMetaData, length: u64) -> bool {
+    let is_within = |column: &ColumnChunkMetaData| {
+        let begin = column.dictionary_page_offset();
+        let begin = begin.unwrap_or_else(|| column.data_page_offset());
+        let end = begin.checked_add(column.compressed_size());
+        let sizes = [begin, column.compressed_size(), column.num_values()];
+        sizes.iter().all(|size| *size >= 0)
+            && end.is_some_and(|end| u64::try_from(end).is_ok_and(|end| end <= length))
+    };
+    let mut groups = metadata.row_groups().iter();
+    groups.all(|group| group.num_rows() >= 0 && group.columns().iter().all(is_within))
+}
+
+/// The rows of a table, some thousand at a time.
+pub struct Batches {
+    table: String,
+    path: PathBuf,
+    /// None: the table has ended, or cannot be read any further.
+    reader: Option<ParquetRecordBatchReader>,
+}
+
+/// What the library decodes. It panics at some damaged files; to us they are files that cannot be read.
+fn decoded<T>(decode: impl FnOnce() -> Result<T, ParquetError>) -> Result<T, ParquetError> {
+    let decoded = catch_unwind(AssertUnwindSafe(decode));
+    decoded.unwrap_or_else(|_| Err(ParquetError::General("it is damaged".to_owned())))
+}
+
+impl Iterator for Batches {
+    type Item = Result<Batch, RunError>;
+
+    fn next(&mut self) -> Option<Result<Batch, RunError>> {
+        let reader = self.reader.as_mut()?;
+        let batch = decoded(|| Ok(reader.next().transpose()?)).transpose()?;
+        if batch.is_err() {
+            self.reader = None;
+        }
+        let batch = batch.map_err(RunError::parquet(&self.path));
+        Some(batch.and_then(|batch| Batch::from_arrow(&self.table, &batch)))
+    }
+}

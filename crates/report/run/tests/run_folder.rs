@@ -1,0 +1,289 @@
+//! Runs as programs meet them: written in pieces, interrupted, read back, refused.
+
+use parquet::file::reader::{FileReader, SerializedFileReader};
+use parquet::record::Field;
+use std::fs::{self, File};
+use std::path::{Path, PathBuf};
+use tempfile::{TempDir, tempdir};
+use unbloat_run::{
+    Batch, RUN_FILE, RunError, RunInfo, RunReader, RunWriter, Status, fresh_dir, link_latest,
+};
+use unbloat_table::{Column, ColumnData, Order, Rows, SCHEMA_VERSION, Table};
+
+const HOSTILE: &[&str] = &[
+    "",
+    "ü 日本 \u{202e}",
+    "a\0b\r\n\"",
+    "\u{1b}[31m",
+    "../../etc/passwd",
+];
+
+fn flows() -> Table {
+    Table {
+        name: "flows",
+        doc: "one row per flow",
+        columns: vec![
+            Column::u64("flow_id", "number of its first packet"),
+            Column::i64("start_ns", "first packet"),
+            Column::f64("rtt_ms", "round trip"),
+            Column::bool("pep", "proxied"),
+            Column::text("server_name", "as the client asked for it"),
+            Column::f64("period_s", "never known here"),
+        ],
+    }
+}
+
+fn empty() -> Table {
+    Table {
+        name: "dns",
+        doc: "one row per query",
+        columns: vec![Column::text("name", "what was asked")],
+    }
+}
+
+fn rows(from: u64, to: u64) -> Rows {
+    let mut rows = Rows::new(&flows());
+    for i in from..to {
+        let mut row = rows.row(Order::default());
+        row.u64(u64::MAX - i);
+        row.i64((i % 3 != 0).then_some(i64::MIN + i as i64));
+        row.f64((i % 2 == 0).then_some(i as f64 / 7.0));
+        row.bool((i % 5 != 0).then_some(i % 2 == 0));
+        row.text((i % 4 != 0).then(|| HOSTILE[i as usize % HOSTILE.len()]));
+        row.f64(None);
+    }
+    rows
+}
+
+fn info() -> RunInfo {
+    RunInfo::new("unbloat", "0.1.0", vec!["unbloat".into(), "analyze".into()])
+}
+
+fn scratch() -> TempDir {
+    tempdir().expect("a scratch folder")
+}
+
+/// Writes rows `0..n` of `flows`, `piece` at a time, and no row of `dns`.
+fn write(dir: &Path, n: u64, piece: usize, info: &RunInfo) -> PathBuf {
+    let mut writer = RunWriter::create(dir, info, &[flows(), empty()]).expect("a run");
+    for from in (0..n).step_by(piece) {
+        let part = rows(from, n.min(from + piece as u64));
+        writer.append(0, &part).expect("room on the disk");
+    }
+    writer.finish(info).expect("a whole run")
+}
+
+fn names_in(dir: &Path) -> Vec<String> {
+    let entries = fs::read_dir(dir).expect("readable");
+    let names = entries.map(|e| e.expect("readable").file_name());
+    let mut names: Vec<String> = names.map(|n| n.to_string_lossy().into_owned()).collect();
+    names.sort();
+    names
+}
+
+fn read_all(reader: &RunReader, table: &str) -> Vec<Batch> {
+    let batches = reader.read(table).expect("a table");
+    batches.map(|b| b.expect("sound")).collect()
+}
+
+#[test]
+fn what_was_written_is_read_whatever_the_pieces() {
+    let base = scratch();
+    for piece in [1, 1000, 8192, 20_000] {
+        let dir = base.path().join(format!("run-{piece}"));
+        write(&dir, 20_000, piece, &info());
+        let reader = RunReader::open(&dir).expect("a run");
+        assert_eq!(reader.info(), &info());
+        assert_eq!(reader.table("flows").expect("there").rows, 20_000);
+        let mut from = 0;
+        for batch in read_all(&reader, "flows") {
+            let to = from + batch.len() as u64;
+            assert_eq!(
+                batch.columns(),
+                rows(from, to).columns(),
+                "rows {from} to {to}"
+            );
+            from = to;
+        }
+        assert_eq!(from, 20_000);
+    }
+}
+
+#[test]
+fn the_parquet_crates_own_row_reader_agrees() {
+    let base = scratch();
+    let dir = write(&base.path().join("run"), 100, 30, &info());
+    let file = File::open(dir.join("flows.parquet")).expect("a table");
+    let reader = SerializedFileReader::new(file).expect("Parquet");
+    let metadata = reader.metadata().file_metadata();
+    let version = metadata.key_value_metadata().expect("metadata");
+    let version = version.iter().find(|kv| kv.key == "unbloat.schema_version");
+    let version = version.and_then(|kv| kv.value.clone());
+    assert_eq!(version, Some(SCHEMA_VERSION.to_string()));
+    assert_eq!(metadata.created_by(), Some("unbloat 0.1.0"));
+    let written = rows(0, 100);
+    let mut read = 0;
+    for (i, row) in reader.get_row_iter(None).expect("rows").enumerate() {
+        let row = row.expect("sound");
+        let fields: Vec<&Field> = row.get_column_iter().map(|(_, field)| field).collect();
+        let ColumnData::U64(ids) = &written.columns()[0] else {
+            panic!("ids are u64")
+        };
+        assert_eq!(*fields[0], Field::ULong(ids.get(i).expect("known")));
+        let name = written.columns()[4].as_text(i);
+        let expected = name.map_or(Field::Null, |text| Field::Str(text.to_owned()));
+        assert_eq!(*fields[4], expected);
+        assert_eq!(*fields[5], Field::Null);
+        read += 1;
+    }
+    assert_eq!(read, 100);
+}
+
+#[test]
+fn only_the_columns_asked_for_are_read() {
+    let base = scratch();
+    let dir = write(&base.path().join("run"), 10, 10, &info());
+    let reader = RunReader::open(&dir).expect("a run");
+    let chosen = reader.read_columns("flows", &["rtt_ms", "flow_id"]);
+    let batch = chosen
+        .expect("both exist")
+        .next()
+        .expect("rows")
+        .expect("sound");
+    assert_eq!(batch.names(), ["flow_id", "rtt_ms"]);
+    assert_eq!(batch.column("rtt_ms"), Some(&rows(0, 10).columns()[2]));
+    assert_eq!(batch.column("pep"), None);
+    let missing = reader.read_columns("flows", &["rtt_s"]).err();
+    assert!(matches!(missing, Some(RunError::NoColumn { column, .. }) if column == "rtt_s"));
+    let unknown = reader.read("flow").err().expect("no such table");
+    assert_eq!(
+        unknown.to_string(),
+        "the run has no table flow; its tables are flows, dns"
+    );
+}
+
+#[test]
+fn a_table_without_rows_keeps_its_schema() {
+    let base = scratch();
+    let dir = write(&base.path().join("run"), 0, 1, &info());
+    let reader = RunReader::open(&dir).expect("a run");
+    for table in reader.tables() {
+        assert_eq!(table.rows, 0);
+        assert!(read_all(&reader, &table.schema.name).is_empty());
+        let file = File::open(dir.join(&table.file)).expect("a table");
+        let parquet = SerializedFileReader::new(file).expect("Parquet");
+        let schema = parquet
+            .metadata()
+            .file_metadata()
+            .schema_descr()
+            .num_columns();
+        assert_eq!(schema, table.schema.columns.len());
+    }
+}
+
+#[test]
+fn an_interrupted_run_is_as_readable_as_a_whole_one() {
+    let base = scratch();
+    let mut writer =
+        RunWriter::create(&base.path().join("run"), &info(), &[flows()]).expect("a run");
+    writer.append(0, &rows(0, 9000)).expect("room on the disk");
+    let mut ended = info();
+    ended.status = Status::Interrupted;
+    ended.damage.push("a.pcap: cut in packet 9001".to_owned());
+    let dir = writer.finish(&ended).expect("a whole run");
+    let reader = RunReader::open(&dir).expect("a run");
+    assert_eq!(reader.info(), &ended);
+    let lengths: Vec<usize> = read_all(&reader, "flows").iter().map(Batch::len).collect();
+    assert_eq!(lengths.iter().sum::<usize>(), 9000);
+}
+
+#[test]
+fn a_run_dropped_half_way_leaves_nothing() {
+    let base = scratch();
+    let dir = base.path().join("run");
+    let mut writer = RunWriter::create(&dir, &info(), &[flows()]).expect("a run");
+    writer
+        .append(0, &rows(0, 20_000))
+        .expect("room on the disk");
+    assert!(!dir.exists(), "half a run is not to be seen");
+    drop(writer);
+    assert_eq!(names_in(base.path()), Vec::<String>::new());
+}
+
+#[test]
+fn a_run_is_never_overwritten() {
+    let base = scratch();
+    let dir = write(&base.path().join("run"), 5, 5, &info());
+    let refused = RunWriter::create(&dir, &info(), &[flows()]).err();
+    assert!(matches!(refused, Some(RunError::Taken(path)) if path == dir));
+    let late = base.path().join("late");
+    let writer = RunWriter::create(&late, &info(), &[flows()]).expect("a run");
+    write(&late, 7, 7, &info());
+    let Some(RunError::TakenMeanwhile { kept, .. }) = writer.finish(&info()).err() else {
+        panic!("someone else was faster")
+    };
+    assert_eq!(RunReader::open(&late).expect("theirs").tables()[0].rows, 7);
+    assert_eq!(RunReader::open(&kept).expect("ours").tables()[0].rows, 0);
+}
+
+#[test]
+fn a_run_takes_the_place_of_its_fresh_folder() {
+    let base = scratch();
+    for expected in ["day", "day-2"] {
+        let dir = fresh_dir(base.path(), "day").expect("a name");
+        assert!(matches!(RunReader::open(&dir), Err(RunError::NotARun(_))));
+        let made = write(&dir, 3, 3, &info());
+        link_latest(&made).expect("a link");
+        assert_eq!(made, base.path().join(expected));
+        RunReader::open(&base.path().join("latest")).expect("the last run");
+    }
+    assert_eq!(names_in(base.path()), ["day", "day-2", "latest"]);
+    let files = ["dns.parquet", "flows.parquet", RUN_FILE];
+    assert_eq!(names_in(&base.path().join("day")), files);
+}
+
+#[test]
+fn tables_of_a_newer_program_are_refused_with_the_reason() {
+    let base = scratch();
+    let path = base.path().join(RUN_FILE);
+    fs::write(
+        &path,
+        "{\"schema_version\": 4000, \"all\": \"else may differ\"}",
+    )
+    .expect("room");
+    let refused = RunReader::open(base.path()).err().expect("too new");
+    let known = format!("supports up to {SCHEMA_VERSION}");
+    assert!(refused.to_string().contains("version 4000"), "{refused}");
+    assert!(refused.to_string().contains(&known), "{refused}");
+}
+
+#[test]
+fn run_json_cannot_lead_out_of_its_folder() {
+    let base = scratch();
+    let dir = write(&base.path().join("run"), 5, 5, &info());
+    let path = dir.join(RUN_FILE);
+    let text = fs::read_to_string(&path).expect("run.json");
+    for outside in ["../run/flows.parquet", "/etc/passwd", ".."] {
+        fs::write(&path, text.replace("flows.parquet", outside)).expect("room");
+        let reader = RunReader::open(&dir).expect("a run");
+        assert!(matches!(reader.read("flows"), Err(RunError::BadName(_))));
+    }
+}
+
+#[test]
+fn damaged_files_are_errors_that_name_them() {
+    let base = scratch();
+    let dir = write(&base.path().join("run"), 5000, 5000, &info());
+    let path = dir.join("flows.parquet");
+    let bytes = fs::read(&path).expect("a table");
+    fs::write(&path, &bytes[..bytes.len() / 2]).expect("room");
+    let error = RunReader::open(&dir).expect("a run").read("flows").err();
+    assert!(
+        error
+            .expect("no footer")
+            .to_string()
+            .contains("flows.parquet")
+    );
+    fs::write(dir.join(RUN_FILE), "{").expect("room");
+    assert!(matches!(RunReader::open(&dir), Err(RunError::Json { .. })));
+}

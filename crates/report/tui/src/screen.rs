@@ -1,0 +1,108 @@
+//! The terminal, taken over and given back.
+
+use crate::{Live, draw};
+use ratatui::backend::CrosstermBackend;
+use ratatui::crossterm::event::{self, Event, KeyCode, KeyEvent, KeyEventKind, KeyModifiers};
+use ratatui::crossterm::execute;
+use ratatui::crossterm::terminal::{
+    EnterAlternateScreen, LeaveAlternateScreen, disable_raw_mode, enable_raw_mode,
+};
+use ratatui::{Frame, Terminal};
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::io::Errno;
+use std::io::{self, IsTerminal, Stderr, stderr};
+use std::mem::ManuallyDrop;
+use std::panic;
+use std::time::Duration;
+
+/// The terminal behind standard error while it shows a run: results go to standard output, which may be a pipe. It is given back
+/// when this is dropped, and when the program panics.
+pub struct Screen {
+    /// Never dropped: where the terminal is gone it would print that, and panic for want of where to.
+    terminal: ManuallyDrop<Terminal<CrosstermBackend<Stderr>>>,
+}
+
+impl Screen {
+    /// Takes the terminal over.
+    pub fn open() -> io::Result<Screen> {
+        if !stderr().is_terminal() || !io::stdin().is_terminal() {
+            return Err(io::Error::new(
+                io::ErrorKind::Unsupported,
+                "the live view needs a terminal on standard input and standard error; --live-output writes lines to a file instead",
+            ));
+        }
+        let before = panic::take_hook();
+        panic::set_hook(Box::new(move |what| {
+            restore();
+            before(what);
+        }));
+        enable_raw_mode()?;
+        let entered = execute!(stderr(), EnterAlternateScreen);
+        let terminal = entered.and_then(|()| Terminal::new(CrosstermBackend::new(stderr())));
+        terminal
+            .map(|terminal| Screen {
+                terminal: ManuallyDrop::new(terminal),
+            })
+            .inspect_err(|_| restore())
+    }
+
+    pub fn show(&mut self, live: &Live) -> io::Result<()> {
+        self.draw(|frame| draw(live, frame))
+    }
+
+    /// Shows a frame that somebody else fills.
+    pub fn draw(&mut self, fill: impl FnOnce(&mut Frame<'_>)) -> io::Result<()> {
+        self.terminal.draw(fill).map(|_| ())
+    }
+
+    /// Waits so long for keys; whether one of them asks to end the run, or nobody is there any more to ask.
+    pub fn asks_to_end(&mut self, within: Duration) -> io::Result<bool> {
+        if is_gone(within)? {
+            return Ok(true);
+        }
+        if !event::poll(Duration::ZERO)? {
+            return Ok(false);
+        }
+        Ok(match event::read()? {
+            Event::Key(key) => key.kind == KeyEventKind::Press && ends(key),
+            _ => false,
+        })
+    }
+}
+
+/// Waits so long for anything from the terminal; whether it has hung up. The library that reads keys would read its end again and again.
+fn is_gone(within: Duration) -> io::Result<bool> {
+    let input = io::stdin();
+    let mut terminal = [PollFd::new(&input, PollFlags::IN)];
+    match poll(&mut terminal, Timespec::try_from(within).ok().as_ref()) {
+        // By a signal: whoever caught it tells.
+        Err(Errno::INTR) => Ok(false),
+        Err(error) => Err(error.into()),
+        Ok(_) => {
+            let ended = PollFlags::HUP | PollFlags::ERR | PollFlags::NVAL;
+            Ok(terminal[0].revents().intersects(ended))
+        }
+    }
+}
+
+/// In raw mode Ctrl-C is a key like any other.
+fn ends(key: KeyEvent) -> bool {
+    let is_control = key.modifiers.contains(KeyModifiers::CONTROL);
+    matches!(
+        (key.code, is_control),
+        (KeyCode::Char('q'), false) | (KeyCode::Char('c'), true)
+    )
+}
+
+/// As it was. Nothing can be done where that fails.
+fn restore() {
+    let _ = execute!(stderr(), LeaveAlternateScreen);
+    let _ = disable_raw_mode();
+}
+
+impl Drop for Screen {
+    fn drop(&mut self) {
+        let _ = self.terminal.show_cursor();
+        restore();
+    }
+}

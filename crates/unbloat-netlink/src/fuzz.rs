@@ -1,8 +1,0 @@
-//! For the fuzz target: an answer that came without a socket.
-
-use std::io;
-
-/// Reads the messages of one datagram; whether the answer ends with it.
-pub fn read(reply: &[u8], each: &mut impl FnMut(&[u8])) -> io::Result<bool> {
-    crate::read(reply, each)
-}
