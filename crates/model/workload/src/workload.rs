@@ -2,8 +2,6 @@
 
 use crate::metrics::Metric;
 use fastrand::Rng;
-use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
 use unbloat_units::{Bytes, Delta, Direction, Time};
 
 /// A connection of a workload, numbered by it from 0. It opens with its first exchange.
