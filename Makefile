@@ -4,10 +4,13 @@ CAPTURE ?= captures/bloated-link.pcap.zst
 
 .PHONY: demo test check bench build
 
-## Builds unbloat and analyses a real capture: verdict, report, tables.
-demo: build
-	target/release/unbloat analyze $(CAPTURE)
+## Builds what reads captures and runs, quickly, and analyses a real capture: verdict, report, tables.
+demo:
+	tools/install demo
+	cargo build --profile demo --locked -p unbloat-cli --no-default-features
+	target/demo/unbloat analyze $(CAPTURE)
 
+## All commands, optimised: target/release/unbloat.
 build:
 	tools/install build
 	cargo build --release --locked -p unbloat-cli
@@ -19,6 +22,7 @@ test:
 	cargo fmt --all --check
 	cargo xtask layers
 	cargo clippy --workspace --all-targets --locked -- -D warnings
+	cargo clippy -p unbloat-cli --no-default-features --locked -- -D warnings
 	mkdir -p target && rm -f "$$UNBLOAT_SKIPPED"
 	cargo test --workspace --locked --no-fail-fast
 	@! test -s "$$UNBLOAT_SKIPPED" || (echo "left out: $$(wc -l < "$$UNBLOAT_SKIPPED") tests"; sed 's/^[^:]*: //' "$$UNBLOAT_SKIPPED" | sort | uniq -c)

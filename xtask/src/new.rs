@@ -29,7 +29,7 @@ enum At {
     Behind(&'static str),
 }
 
-const SORTS: [Sort; 4] = [
+const SORTS: [Sort; 5] = [
     Sort {
         name: "qdisc",
         template: include_str!("../templates/qdisc.rs"),
@@ -116,6 +116,24 @@ const SORTS: [Sort; 4] = [
             },
         ],
         next: "UNBLOAT_BLESS=1 cargo test -p unbloat-trace -p unbloat-cli",
+    },
+    Sort {
+        name: "probe",
+        template: include_str!("../templates/probe.rs"),
+        file: "crates/measure/locate-host/src/probe/NAME.rs",
+        edits: &[
+            Edit {
+                file: "crates/measure/locate-host/src/probe/mod.rs",
+                line: "mod NAME;",
+                at: At::Among("mod "),
+            },
+            Edit {
+                file: "crates/measure/locate-host/src/probe/registry.rs",
+                line: "    \"NAME\" => TYPE(NAME),",
+                at: At::EndOf("kinds! {"),
+            },
+        ],
+        next: "cargo test -p unbloat-locate-host; name it in docs/locate.md and in the help of --probe",
     },
 ];
 
@@ -237,10 +255,13 @@ mod tests {
     fn workspace(folder: &Path) {
         let root = Path::new(ROOT);
         let members = [
+            "crates/base/os",
             "crates/base/params",
             "crates/base/stats",
             "crates/base/table",
             "crates/base/units",
+            "crates/measure/locate",
+            "crates/measure/locate-host",
             "crates/model/qdisc",
             "crates/model/tcp",
             "crates/observe/dissect",
@@ -296,6 +317,8 @@ mod tests {
                 "unbloat-tcp",
                 "-p",
                 "unbloat-trace",
+                "-p",
+                "unbloat-locate-host",
             ])
             .arg("quite_new")
             .current_dir(folder.path())
@@ -310,7 +333,13 @@ mod tests {
             "{said}{}",
             String::from_utf8_lossy(&output.stderr)
         );
-        for test in ["congestion", "discipline", "receive_window", "analysis"] {
+        for test in [
+            "congestion",
+            "discipline",
+            "receive_window",
+            "analysis",
+            "probe",
+        ] {
             assert!(
                 said.contains(&format!("{test}::quite_new::tests::")),
                 "{said}"

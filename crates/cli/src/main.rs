@@ -4,44 +4,70 @@
 #![warn(clippy::disallowed_methods)]
 
 mod analyze;
-mod autorate;
-mod campaign;
 mod command;
 mod compare;
-mod demo;
-mod drwa;
-mod dry_run;
 mod exit;
-mod experiment;
-mod fix;
-mod interface;
-mod ip;
-mod lab;
-mod loadtest;
-mod locate;
 mod model;
 mod output;
 mod print;
-mod recovery;
 mod report;
-mod route;
 mod schema;
-mod secret;
-mod serve;
-mod shape;
-mod shaping;
-mod sim;
-mod span;
-mod sqm;
 mod stop;
+
+#[cfg(feature = "full")]
+mod autorate;
+#[cfg(feature = "full")]
+mod campaign;
+#[cfg(feature = "full")]
+mod demo;
+#[cfg(feature = "full")]
+mod drwa;
+#[cfg(feature = "full")]
+mod dry_run;
+#[cfg(feature = "full")]
+mod experiment;
+#[cfg(feature = "full")]
+mod fix;
+#[cfg(feature = "full")]
+mod interface;
+#[cfg(feature = "full")]
+mod ip;
+#[cfg(feature = "full")]
+mod lab;
+#[cfg(feature = "full")]
+mod loadtest;
+#[cfg(feature = "full")]
+mod locate;
+#[cfg(feature = "full")]
+mod recovery;
+#[cfg(feature = "full")]
+mod route;
+#[cfg(feature = "full")]
+mod secret;
+#[cfg(feature = "full")]
+mod serve;
+#[cfg(feature = "full")]
+mod shape;
+#[cfg(feature = "full")]
+mod shaping;
+#[cfg(feature = "full")]
+mod sim;
+#[cfg(feature = "full")]
+mod span;
+#[cfg(feature = "full")]
+mod sqm;
+#[cfg(feature = "full")]
 mod token;
+#[cfg(feature = "full")]
 mod trust;
+#[cfg(feature = "full")]
 mod unit;
+#[cfg(feature = "full")]
 mod uplink;
+#[cfg(feature = "full")]
 mod watch;
 
 use crate::print::note;
-use command::Command;
 use exit::Exit;
 
 /// Each live flow holds a few small buffers, which a trace with millions of flows allocates and frees
@@ -50,17 +76,8 @@ use exit::Exit;
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
 fn main() -> std::process::ExitCode {
-    // As the first process of a guest, this runs one experiment and does not return.
-    unbloat_uml::over_host(|folders| {
-        let job = lab::Job::read(folders)?;
-        match command::try_parse_from(&job.arguments) {
-            Ok(Command::Experiment(command::Experiment::Lab(args))) => {
-                lab::inside(&args, &job, folders)
-            }
-            Ok(_) => Err("a guest can run only `unbloat lab run`".to_owned()),
-            Err(error) => Err(error.to_string()),
-        }
-    });
+    #[cfg(feature = "full")]
+    run_as_guest();
     let exit = match command::parse().run() {
         Ok(exit) => exit,
         Err(_) if print::reader_is_gone() => Exit::Unread,
@@ -71,4 +88,18 @@ fn main() -> std::process::ExitCode {
         }
     };
     exit.into()
+}
+
+/// As the first process of a guest, this runs one experiment and does not return.
+#[cfg(feature = "full")]
+fn run_as_guest() {
+    use command::{Command, Experiment};
+    unbloat_uml::over_host(|folders| {
+        let job = lab::Job::read(folders)?;
+        match command::try_parse_from(&job.arguments) {
+            Ok(Command::Experiment(Experiment::Lab(args))) => lab::inside(&args, &job, folders),
+            Ok(_) => Err("a guest can run only `unbloat lab run`".to_owned()),
+            Err(error) => Err(error.to_string()),
+        }
+    });
 }

@@ -52,11 +52,13 @@ pub fn text(text: &str) -> Result<(), PrintError> {
     Ok(out.flush()?)
 }
 
+#[cfg(feature = "full")]
 pub fn line(text: impl std::fmt::Display) -> Result<(), PrintError> {
     self::text(&format!("{text}\n"))
 }
 
 /// Prints a document for programs as one line.
+#[cfg(feature = "full")]
 pub fn json(document: &impl Serialize) -> Result<(), PrintError> {
     line(serde_json::to_string(document).map_err(io::Error::from)?)
 }

@@ -22,10 +22,13 @@ pub struct Args {
 #[derive(Clone, Copy, Debug, ValueEnum)]
 enum Document {
     /// unbloat test --json, test.json of a run
+    #[cfg(feature = "full")]
     Test,
     /// unbloat locate --json, locate.json of a run
+    #[cfg(feature = "full")]
     Locate,
     /// unbloat fix --json
+    #[cfg(feature = "full")]
     Fix,
     /// unbloat compare --format json, compare.json of a comparison
     Compare,
@@ -36,8 +39,11 @@ enum Document {
 impl Document {
     fn schema(self) -> Schema {
         match self {
+            #[cfg(feature = "full")]
             Document::Test => of::<unbloat_responsiveness::document::Test>(),
+            #[cfg(feature = "full")]
             Document::Locate => of::<unbloat_locate_host::Document>(),
+            #[cfg(feature = "full")]
             Document::Fix => of::<unbloat_fix::Document>(),
             Document::Compare => of::<crate::compare::Document>(),
             Document::Run => of::<unbloat_run::RunFile>(),
@@ -59,15 +65,16 @@ pub fn run(args: &Args) -> Result<Exit, PrintError> {
     let mut tables = all_tables();
     tables.extend([summary_table(), figures_table()]);
     tables.extend(crate::model::tables());
-    tables.extend(crate::experiment::tables());
-    tables.extend(crate::lab::tables());
-    tables.extend(unbloat_loadtest::tables::tables());
-    tables.extend([
-        unbloat_campaign::campaign_table(),
-        crate::campaign::readings_table(),
-    ]);
     tables.extend(unbloat_compare::all_tables());
-    tables.extend(unbloat_locate_host::tables::all_tables());
+    #[cfg(feature = "full")]
+    {
+        tables.extend(crate::experiment::tables());
+        tables.extend(crate::lab::tables());
+        tables.extend(unbloat_loadtest::tables::tables());
+        tables.push(unbloat_campaign::campaign_table());
+        tables.push(crate::campaign::readings_table());
+        tables.extend(unbloat_locate_host::tables::all_tables());
+    }
     print::text(&schema_markdown(&tables))?;
     Ok(Exit::Complete)
 }

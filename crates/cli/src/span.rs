@@ -1,6 +1,8 @@
 //! Spans of the command line.
 
 use std::ops::RangeInclusive;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 use unbloat_units::Delta;
 
@@ -21,6 +23,15 @@ pub fn within(text: &str, bounds: RangeInclusive<Delta>, said: &str) -> Result<D
         true => Ok(span),
         false => Err(format!("out of range; use {said}")),
     }
+}
+
+/// Stops the command as Ctrl-C does, after `span`.
+pub fn stop_after(span: Delta, stop: &Arc<AtomicBool>) {
+    let stop = Arc::clone(stop);
+    std::thread::spawn(move || {
+        std::thread::sleep(duration(span));
+        stop.store(true, Ordering::Relaxed);
+    });
 }
 
 #[cfg(test)]

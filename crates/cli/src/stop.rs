@@ -1,10 +1,8 @@
-//! The end of a command: Ctrl-C, and `--duration`.
+//! The end of a command by Ctrl-C.
 
 use crate::print::note;
-use crate::span::duration;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use unbloat_units::Delta;
 
 /// Becomes true at the first Ctrl-C (or SIGTERM), which stops the command and keeps its results. A
 /// second one ends the program at once.
@@ -20,13 +18,4 @@ pub fn stop_on_ctrl_c() -> Result<Arc<AtomicBool>, ctrlc::Error> {
         );
     })?;
     Ok(stop)
-}
-
-/// Stops the command as Ctrl-C does, after `span`.
-pub fn stop_after(span: Delta, stop: &Arc<AtomicBool>) {
-    let stop = Arc::clone(stop);
-    std::thread::spawn(move || {
-        std::thread::sleep(duration(span));
-        stop.store(true, Ordering::Relaxed);
-    });
 }

@@ -1,11 +1,15 @@
 //! The tree of commands, grouped by what the user wants.
 
 use crate::exit::Exit;
+use crate::print::note;
+use crate::{analyze, compare, model, report, schema};
+#[cfg(feature = "full")]
 use crate::{
-    analyze, autorate, campaign, compare, demo, drwa, fix, lab, loadtest, locate, model, report,
-    schema, serve, shape, sim, sqm, uplink, watch,
+    autorate, campaign, demo, drwa, fix, lab, loadtest, locate, serve, shape, sim, sqm, uplink,
+    watch,
 };
 use clap::builder::StyledStr;
+use clap::error::ErrorKind;
 use clap::{CommandFactory, FromArgMatches, Parser, Subcommand};
 use std::fmt::Write;
 
@@ -21,10 +25,12 @@ struct Cli {
 pub enum Command {
     #[command(flatten)]
     Observe(Observe),
+    #[cfg(feature = "full")]
     #[command(flatten)]
     TestPath(TestPath),
     #[command(flatten)]
     Experiment(Experiment),
+    #[cfg(feature = "full")]
     #[command(flatten)]
     Cure(Cure),
 }
@@ -32,12 +38,14 @@ pub enum Command {
 #[derive(Subcommand)]
 pub enum Observe {
     Analyze(Box<analyze::Args>),
+    #[cfg(feature = "full")]
     Watch(watch::Args),
     Report(report::Args),
     Compare(compare::Args),
     Schema(schema::Args),
 }
 
+#[cfg(feature = "full")]
 #[derive(Subcommand)]
 pub enum TestPath {
     Test(Box<loadtest::Args>),
@@ -48,12 +56,16 @@ pub enum TestPath {
 
 #[derive(Subcommand)]
 pub enum Experiment {
+    #[cfg(feature = "full")]
     Sim(Box<sim::Args>),
+    #[cfg(feature = "full")]
     Lab(lab::Args),
     Model(Box<model::Args>),
+    #[cfg(feature = "full")]
     Demo(demo::Args),
 }
 
+#[cfg(feature = "full")]
 #[derive(Subcommand)]
 pub enum Cure {
     Fix(Box<fix::Args>),
@@ -66,11 +78,18 @@ pub enum Cure {
 
 /// Parses the arguments of this process; prints help and usage errors, and exits.
 pub fn parse() -> Command {
-    let matches = tree().get_matches();
+    let matches = tree().try_get_matches().unwrap_or_else(|error| {
+        let _ = error.print();
+        if error.kind() == ErrorKind::InvalidSubcommand && cfg!(not(feature = "full")) {
+            note!("\nThis build lacks some commands. `make build` builds all of them.");
+        }
+        std::process::exit(error.exit_code())
+    });
     let parsed = Command::from_arg_matches(&matches);
     parsed.unwrap_or_else(|error| error.format(&mut tree()).exit())
 }
 
+#[cfg(feature = "full")]
 pub fn try_parse_from(words: &[String]) -> Result<Command, clap::Error> {
     Command::from_arg_matches(&tree().try_get_matches_from(words)?)
 }
@@ -104,12 +123,14 @@ pub fn tree() -> clap::Command {
 }
 
 /// The groups of [`Command`], with their headings.
-fn groups() -> [(&'static str, clap::Command); 4] {
+fn groups() -> Vec<(&'static str, clap::Command)> {
     let root = || clap::Command::new("unbloat");
-    [
+    vec![
         ("Observe", Observe::augment_subcommands(root())),
+        #[cfg(feature = "full")]
         ("Test a path", TestPath::augment_subcommands(root())),
         ("Experiment", Experiment::augment_subcommands(root())),
+        #[cfg(feature = "full")]
         ("Cure", Cure::augment_subcommands(root())),
     ]
 }
@@ -125,8 +146,10 @@ impl Command {
     pub fn run(&self) -> Result<Exit, String> {
         match self {
             Command::Observe(command) => command.run(),
+            #[cfg(feature = "full")]
             Command::TestPath(command) => command.run(),
             Command::Experiment(command) => command.run(),
+            #[cfg(feature = "full")]
             Command::Cure(command) => command.run(),
         }
     }
@@ -136,6 +159,7 @@ impl Observe {
     fn run(&self) -> Result<Exit, String> {
         match self {
             Observe::Analyze(args) => run(&**args, analyze::run),
+            #[cfg(feature = "full")]
             Observe::Watch(args) => run(args, watch::run),
             Observe::Report(args) => run(args, report::run),
             Observe::Compare(args) => run(args, compare::run),
@@ -144,6 +168,7 @@ impl Observe {
     }
 }
 
+#[cfg(feature = "full")]
 impl TestPath {
     fn run(&self) -> Result<Exit, String> {
         match self {
@@ -158,14 +183,18 @@ impl TestPath {
 impl Experiment {
     fn run(&self) -> Result<Exit, String> {
         match self {
+            #[cfg(feature = "full")]
             Experiment::Sim(args) => run(&**args, sim::run),
+            #[cfg(feature = "full")]
             Experiment::Lab(args) => run(args, lab::run),
             Experiment::Model(args) => run(&**args, model::run),
+            #[cfg(feature = "full")]
             Experiment::Demo(args) => run(args, demo::run),
         }
     }
 }
 
+#[cfg(feature = "full")]
 impl Cure {
     fn run(&self) -> Result<Exit, String> {
         match self {
@@ -194,9 +223,10 @@ mod tests {
     }
 }
 
-#[cfg(test)]
+// The texts of all commands.
+#[cfg(all(test, feature = "full"))]
 mod examples_tests;
 #[cfg(test)]
 mod grammar_tests;
-#[cfg(test)]
+#[cfg(all(test, feature = "full"))]
 mod help_tests;

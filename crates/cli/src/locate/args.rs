@@ -141,7 +141,7 @@ impl Args {
         options.kind = self.probe;
         let usual = match self.probe {
             Kind::Tcp => load_port,
-            Kind::Udp | Kind::Icmp => options.port,
+            _ => options.port,
         };
         options.port = self.probe_port.unwrap_or(usual);
         options.peer = self
@@ -232,7 +232,8 @@ impl Args {
 }
 
 fn probe() -> impl TypedValueParser<Value = Kind> {
-    PossibleValuesParser::new(["udp", "icmp", "tcp"]).try_map(|name| name.parse::<Kind>())
+    PossibleValuesParser::new(Kind::ALL.iter().map(|kind| kind.name()))
+        .try_map(|name| name.parse::<Kind>())
 }
 
 fn phase() -> impl TypedValueParser<Value = Phase> {

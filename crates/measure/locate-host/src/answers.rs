@@ -1,7 +1,7 @@
 //! Which probe an answer is for.
 
+use crate::probe::{Form, Id, Incoming, Origin};
 use crate::record::{Counts, Record};
-use crate::socket::{Form, Id, Incoming, Origin};
 use std::collections::BTreeMap;
 use std::net::IpAddr;
 use unbloat_units::{Delta, Time};

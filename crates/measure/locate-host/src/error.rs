@@ -1,6 +1,6 @@
 //! What can go wrong.
 
-use crate::options::Kind;
+use crate::probe::Kind;
 use std::io;
 use std::net::IpAddr;
 
@@ -38,4 +38,23 @@ pub enum LocateError {
     Stopped,
     #[error("{what} is out of range: give {bound}")]
     Option { what: String, bound: &'static str },
+}
+
+impl LocateError {
+    /// Why probes of this kind cannot be sent there.
+    pub(crate) fn unopened(kind: Kind, target: IpAddr, source: io::Error) -> LocateError {
+        match source.kind() {
+            io::ErrorKind::PermissionDenied => LocateError::Privilege {
+                kind,
+                need: kind.need(),
+                other: kind.other(),
+                source,
+            },
+            _ => LocateError::Socket {
+                kind,
+                target,
+                source,
+            },
+        }
+    }
 }

@@ -2,7 +2,8 @@
 
 use crate::discover::discover;
 use crate::error::LocateError;
-use crate::options::{Kind, Options};
+use crate::options::Options;
+use crate::probe::Kind;
 use crate::prober::Prober;
 use crate::run::{LAST, Located, verdicts};
 use std::sync::atomic::{AtomicBool, Ordering};

@@ -1,10 +1,10 @@
 //! For the fuzz target: what routers and the far end answer to probes, of any bytes.
 
 use crate::answers::Book;
+use crate::probe::fuzz::{Kinds, form};
+use crate::probe::{Incoming, Origin};
 use crate::record::{Counts, Record};
 use crate::run::verdicts;
-use crate::socket::fuzz::{Kinds, form};
-use crate::socket::{Incoming, Origin};
 use std::net::{IpAddr, Ipv4Addr};
 use unbloat_locate::{Params, Phase, Verdict};
 use unbloat_units::{Delta, Time};

@@ -29,17 +29,18 @@ mod follow;
 #[cfg(feature = "fuzz")]
 pub mod fuzz;
 mod options;
+mod probe;
 mod prober;
 mod record;
 mod run;
 mod snapshot;
-mod socket;
 pub mod tables;
 
 pub use document::Document;
 pub use error::LocateError;
 pub use follow::{Follower, Signal, follow};
-pub use options::{Kind, Load, Options, Stage};
+pub use options::{Load, Options, Stage};
+pub use probe::Kind;
 pub use record::{Counts, Record};
 pub use run::{Located, run};
 pub use snapshot::{HopLine, Snapshot};

@@ -1,55 +1,10 @@
 //! What is wanted of a run.
 
 use crate::error::LocateError;
-use std::fmt;
+use crate::probe::Kind;
 use std::net::IpAddr;
-use std::str::FromStr;
 use std::time::Duration;
 use unbloat_locate::{Params, Phase};
-
-/// What probes are.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Kind {
-    Udp,
-    /// Echo requests.
-    Icmp,
-    /// SYNs, which are taken back when they are answered.
-    Tcp,
-}
-
-impl Kind {
-    pub const fn name(self) -> &'static str {
-        match self {
-            Kind::Udp => "udp",
-            Kind::Icmp => "icmp",
-            Kind::Tcp => "tcp",
-        }
-    }
-
-    /// What to try when it does not do.
-    pub(crate) const fn other(self) -> Kind {
-        match self {
-            Kind::Udp => Kind::Icmp,
-            Kind::Icmp | Kind::Tcp => Kind::Udp,
-        }
-    }
-}
-
-impl fmt::Display for Kind {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.name())
-    }
-}
-
-impl FromStr for Kind {
-    type Err = String;
-
-    fn from_str(text: &str) -> Result<Kind, String> {
-        let all = [Kind::Udp, Kind::Icmp, Kind::Tcp];
-        let found = all.into_iter().find(|kind| kind.name() == text);
-        found.ok_or_else(|| format!("unknown probe kind {text:?}; use udp, icmp or tcp"))
-    }
-}
 
 /// Loads the path, in the direction that it is told: [`Phase::Down`], [`Phase::Up`] or [`Phase::Both`].
 pub trait Load {

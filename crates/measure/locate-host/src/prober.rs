@@ -2,9 +2,9 @@
 
 use crate::answers::{Answered, Book};
 use crate::error::LocateError;
-use crate::options::{Kind, Options};
+use crate::options::Options;
+use crate::probe::{Asker, Kind, Reader, source};
 use crate::record::Record;
-use crate::socket::{Asker, Reader, source};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::Errno;
 use std::net::IpAddr;
@@ -33,12 +33,15 @@ impl Prober {
     pub(crate) fn open(options: &Options) -> Result<Prober, LocateError> {
         let peer = options.peer.map(|peer| {
             // All nodes answer echo requests at any rate; not everybody may send them.
-            let echo = Asker::open(Kind::Icmp, peer, 0);
-            let asker = echo.or_else(|_| Asker::open(Kind::Udp, peer, options.port));
+            let echo = Kind::Icmp.open(peer, 0);
+            let asker = echo.or_else(|_| Kind::Udp.open(peer, options.port));
+            let asker = asker.map_err(|source| LocateError::unopened(Kind::Udp, peer, source));
             asker.map(|asker| (asker, peer))
         });
+        let (kind, target) = (options.kind, options.target);
+        let path = kind.open(target, options.port);
         Ok(Prober {
-            path: Asker::open(options.kind, options.target, options.port)?,
+            path: path.map_err(|source| LocateError::unopened(kind, target, source))?,
             far_end: None,
             peer: peer.transpose()?,
             target: options.target,
@@ -85,7 +88,7 @@ impl Prober {
     /// closed, and echo at any rate.
     pub(crate) fn echo_far_end(&mut self, at: u8) -> Result<(), LocateError> {
         const TRIES: u32 = 3;
-        let Ok(asker) = Asker::open(Kind::Icmp, self.target, 0) else {
+        let Ok(asker) = Kind::Icmp.open(self.target, 0) else {
             return Ok(());
         };
         self.far_end = Some((asker, at));

@@ -2,7 +2,8 @@
 
 use crate::discover::{Way, discover};
 use crate::error::LocateError;
-use crate::options::{Kind, Load, Options, Stage};
+use crate::options::{Load, Options, Stage};
+use crate::probe::Kind;
 use crate::prober::Prober;
 use crate::record::{Counts, Record};
 use crate::snapshot::{HopLine, Snapshot};

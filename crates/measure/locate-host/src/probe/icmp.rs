@@ -7,6 +7,8 @@ use std::io;
 use std::net::{IpAddr, SocketAddr};
 use unbloat_os::icmp::{Echo, IDENTIFIER};
 
+pub(super) const NEED: &str = "root (CAP_NET_RAW), or your group in net.ipv4.ping_group_range";
+
 struct Icmp {
     mark: Mark,
     echo: Echo,
@@ -14,7 +16,7 @@ struct Icmp {
     raw: Option<u16>,
 }
 
-pub(super) fn open(target: IpAddr) -> io::Result<Asker> {
+pub(super) fn open(target: IpAddr, _port: u16) -> io::Result<Asker> {
     match ping(target) {
         Err(error) if error.kind() == io::ErrorKind::PermissionDenied => raw(target),
         done => done,

@@ -19,6 +19,8 @@ const SYN: u8 = 0x02;
 const RST: u8 = 0x04;
 const ACK: u8 = 0x10;
 
+pub(super) const NEED: &str = "root (CAP_NET_RAW)";
+
 struct Tcp {
     from: SocketAddr,
     to: SocketAddr,

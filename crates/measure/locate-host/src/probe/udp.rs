@@ -6,6 +6,8 @@ use socket2::{Domain, Protocol, Socket, Type};
 use std::io;
 use std::net::{IpAddr, SocketAddr};
 
+pub(super) const NEED: &str = "root (CAP_NET_RAW)";
+
 struct Udp(Mark);
 
 pub(super) fn open(target: IpAddr, port: u16) -> io::Result<Asker> {

@@ -4,14 +4,14 @@
 pub(crate) mod fuzz;
 mod icmp;
 mod message;
+mod registry;
 mod setup;
 mod tcp;
 mod udp;
 
 pub(crate) use message::{Incoming, Origin, Reader};
+pub use registry::Kind;
 
-use crate::error::LocateError;
-use crate::options::Kind;
 use rustix::io::Errno;
 use socket2::{SockAddr, Socket};
 use std::io;
@@ -51,30 +51,6 @@ pub(crate) struct Asker {
 }
 
 impl Asker {
-    pub(crate) fn open(kind: Kind, target: IpAddr, port: u16) -> Result<Asker, LocateError> {
-        let opened = match kind {
-            Kind::Udp => udp::open(target, port),
-            Kind::Icmp => icmp::open(target),
-            Kind::Tcp => tcp::open(target, port),
-        };
-        opened.map_err(|source| match source.kind() {
-            io::ErrorKind::PermissionDenied => LocateError::Privilege {
-                kind,
-                need: match kind {
-                    Kind::Icmp => "root (CAP_NET_RAW), or your group in net.ipv4.ping_group_range",
-                    _ => "root (CAP_NET_RAW)",
-                },
-                other: kind.other(),
-                source,
-            },
-            _ => LocateError::Socket {
-                kind,
-                target,
-                source,
-            },
-        })
-    }
-
     /// Sends a probe that ends at hop `ttl`. False: this host refused it.
     pub(crate) fn send(&self, id: u32, ttl: u8) -> io::Result<bool> {
         match self.is_v6 {
