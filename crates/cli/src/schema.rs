@@ -30,10 +30,49 @@ enum Document {
     /// unbloat fix --json
     #[cfg(feature = "full")]
     Fix,
-    /// unbloat compare --format json, compare.json of a comparison
+    /// unbloat compare --json, compare.json of a comparison
     Compare,
     /// run.json of a run
     Run,
+    /// unbloat watch --json, one line
+    #[cfg(feature = "full")]
+    Watch,
+    /// unbloat lab run --live-output, one line
+    #[cfg(feature = "full")]
+    LabLive,
+    /// unbloat serve --json
+    #[cfg(feature = "full")]
+    Serve,
+    /// unbloat shape --json, one line
+    #[cfg(feature = "full")]
+    Shape,
+    /// unbloat autorate --json, one line
+    #[cfg(feature = "full")]
+    Autorate,
+    /// unbloat sqm plan --json, unbloat sqm search --json, unbloat sqm apply --json
+    #[cfg(feature = "full")]
+    SqmPlan,
+    /// unbloat sqm check --json
+    #[cfg(feature = "full")]
+    SqmCheck,
+    /// unbloat sqm status --json
+    #[cfg(feature = "full")]
+    SqmStatus,
+    /// unbloat sqm remove --json
+    #[cfg(feature = "full")]
+    SqmRemove,
+    /// unbloat drwa --json, one line
+    #[cfg(feature = "full")]
+    Drwa,
+    /// unbloat uplink --json, one line
+    #[cfg(feature = "full")]
+    Uplink,
+    /// unbloat uplink --show-limits --json
+    #[cfg(feature = "full")]
+    UplinkLimits,
+    /// COMMAND --dry-run --json
+    #[cfg(feature = "full")]
+    DryRun,
 }
 
 impl Document {
@@ -47,6 +86,32 @@ impl Document {
             Document::Fix => of::<unbloat_fix::Document>(),
             Document::Compare => of::<crate::compare::Document>(),
             Document::Run => of::<unbloat_run::RunFile>(),
+            #[cfg(feature = "full")]
+            Document::Watch => of::<unbloat_tui::host::HostLine<'_>>(),
+            #[cfg(feature = "full")]
+            Document::LabLive => of::<unbloat_tui::Line<'_>>(),
+            #[cfg(feature = "full")]
+            Document::Serve => of::<unbloat_server::Addresses>(),
+            #[cfg(feature = "full")]
+            Document::Shape => of::<crate::shape::Line>(),
+            #[cfg(feature = "full")]
+            Document::Autorate => of::<crate::shape::DecisionLine>(),
+            #[cfg(feature = "full")]
+            Document::SqmPlan => of::<crate::sqm::Planned<'_>>(),
+            #[cfg(feature = "full")]
+            Document::SqmCheck => of::<crate::sqm::Checked<'_>>(),
+            #[cfg(feature = "full")]
+            Document::SqmStatus => of::<crate::sqm::Status<'_>>(),
+            #[cfg(feature = "full")]
+            Document::SqmRemove => of::<crate::sqm::Removed<'_>>(),
+            #[cfg(feature = "full")]
+            Document::Drwa => of::<crate::drwa::Line>(),
+            #[cfg(feature = "full")]
+            Document::Uplink => of::<unbloat_uplink_host::State>(),
+            #[cfg(feature = "full")]
+            Document::UplinkLimits => of::<unbloat_uplink_host::Layers>(),
+            #[cfg(feature = "full")]
+            Document::DryRun => of::<crate::dry_run::Document<'_>>(),
         }
     }
 }

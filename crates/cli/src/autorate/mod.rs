@@ -8,10 +8,9 @@ use crate::exit::Exit;
 use crate::interface::NoInterface;
 use crate::print::{self, PrintError, note};
 use crate::recovery;
-use crate::shape::{decision_json, decision_text};
+use crate::shape::{DecisionLine, decision_text};
 use crate::span::stop_after;
 use crate::stop::stop_on_ctrl_c;
-use serde_json::Value;
 use std::collections::BTreeSet;
 use std::io;
 use std::process::Command;
@@ -70,12 +69,12 @@ pub fn run(args: &Args) -> Result<Exit, CommandError> {
     let watched = Arc::clone(&stop);
     let mut unread = None;
     let mut tell = |decision: &Decision| {
-        let line = match args.json {
-            true => sourced(decision_json(&shown(decision)), source).to_string(),
-            false => decision_text(decision),
+        let printed = match args.json {
+            true => print::json(&DecisionLine::of(&shown(decision), Some(source))),
+            false => print::line(decision_text(decision)),
         };
         // Stop when standard output has no reader any more.
-        if let Err(error) = print::line(line) {
+        if let Err(error) = printed {
             unread = Some(error);
             watched.store(true, Ordering::Relaxed);
         }
@@ -102,11 +101,6 @@ fn shown(decision: &Decision) -> Decision {
         at: by_wall_clock(decision.at),
         ..*decision
     }
-}
-
-fn sourced(mut decision: Value, source: Source) -> Value {
-    decision["tap"] = source.name().into();
-    decision
 }
 
 /// Claims the devices and records the state of their shapers.

@@ -250,3 +250,31 @@ fn names_are_lower_case_words() {
         .collect();
     refuse(&odd);
 }
+
+/// What `unbloat schema` says of the documents whose schemas it prints.
+fn documents() -> Vec<String> {
+    let all = arguments()
+        .into_iter()
+        .filter(|(path, _)| path.ends_with("schema"));
+    let values = all.flat_map(|(_, arg)| arg.get_possible_values());
+    values
+        .filter_map(|value| Some(value.get_help()?.to_string()))
+        .collect()
+}
+
+#[test]
+#[cfg(feature = "full")]
+fn every_json_document_has_a_schema() {
+    let documents = documents();
+    let with_json: Vec<String> = options()
+        .into_iter()
+        .filter(|(_, arg)| arg.get_long() == Some("json"))
+        .map(|(path, _)| format!("{path} --json"))
+        .collect();
+    assert!(with_json.len() > 10, "{with_json:?}");
+    let lacking: Vec<_> = with_json
+        .iter()
+        .filter(|command| !documents.iter().any(|text| text.contains(*command)))
+        .collect();
+    assert!(lacking.is_empty(), "without a schema: {lacking:?}");
+}

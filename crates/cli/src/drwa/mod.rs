@@ -4,6 +4,7 @@ mod args;
 mod text;
 
 pub use args::{Args, standard};
+pub use text::Line;
 
 use crate::dry_run;
 use crate::exit::Exit;

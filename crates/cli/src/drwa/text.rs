@@ -1,6 +1,7 @@
 //! Flows as a table and as a JSON line.
 
 use comfy_table::{CellAlignment, Table, presets};
+use schemars::JsonSchema;
 use serde::Serialize;
 use unbloat_rwnd::Flow;
 use unbloat_units::Delta;
@@ -38,12 +39,13 @@ fn dash() -> String {
     "-".to_owned()
 }
 
-#[derive(Serialize)]
-struct Line {
+/// The flows whose windows are set.
+#[derive(Serialize, JsonSchema)]
+pub struct Line {
     flows: Vec<FlowLine>,
 }
 
-#[derive(Serialize)]
+#[derive(Serialize, JsonSchema)]
 struct FlowLine {
     local: String,
     remote: String,

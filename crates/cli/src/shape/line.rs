@@ -1,54 +1,113 @@
 //! One output line per event.
 
-use serde_json::{Value, json};
+use schemars::JsonSchema;
+use serde::Serialize;
 use unbloat_autorate::Decision;
+use unbloat_autorate_host::Source;
 use unbloat_cake_nfqueue::{Counts, Event};
 use unbloat_units::{Direction, Time};
 
-/// Seconds since the origin of the clock, which is boot.
+/// Every second the counters, and each decision on a rate.
+#[derive(Serialize, JsonSchema)]
+#[serde(untagged)]
+pub enum Line {
+    Counts {
+        /// Since boot.
+        at_s: f64,
+        down: Option<CountsLine>,
+        up: Option<CountsLine>,
+    },
+    Decided(DecisionLine),
+}
+
+/// Counters of one direction.
+#[derive(Serialize, JsonSchema)]
+pub struct CountsLine {
+    /// Null: no limit yet.
+    rate_bps: Option<u64>,
+    packets: u64,
+    bytes: u64,
+    dropped: u64,
+    /// Marked by ECN in place of being dropped.
+    marked: u64,
+    backlog_packets: u32,
+    backlog_bytes: u64,
+    /// Longest wait of a packet since the line before.
+    longest_wait_ms: f64,
+}
+
+/// A change of the rate of one direction, with its evidence.
+#[derive(Serialize, JsonSchema)]
+pub struct DecisionLine {
+    /// `shape`: since boot; `autorate`: since 1970.
+    at_s: f64,
+    direction: Direction,
+    before_bps: Option<u64>,
+    after_bps: u64,
+    reason: &'static str,
+    /// Delay beyond the least one; null: nothing measured it lately.
+    delay_ms: Option<f64>,
+    /// Delay beyond which the rate falls.
+    threshold_ms: f64,
+    /// What the line delivered lately.
+    carried_bps: u64,
+    /// What passed the shaper lately, as a share of its rate.
+    load: f64,
+    /// What was let onto the line and has not come back yet.
+    under_way_bytes: Option<u64>,
+    /// `autorate`: how packets are observed.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    tap: Option<&'static str>,
+}
+
+/// Seconds since the origin of the clock.
 fn seconds(at: Time) -> f64 {
     at.as_ns() as f64 / 1e9
 }
 
-pub fn json(event: &Event) -> String {
-    let value = match event {
-        Event::Counts { at, sides } => json!({
-            "at_s": seconds(*at),
-            "down": sides[0].as_ref().map(counts),
-            "up": sides[1].as_ref().map(counts),
-        }),
-        Event::Decided(decision) => decision_json(decision),
-    };
-    value.to_string()
+impl Line {
+    pub fn of(event: &Event) -> Line {
+        match event {
+            Event::Counts { at, sides } => Line::Counts {
+                at_s: seconds(*at),
+                down: sides[0].as_ref().map(counts),
+                up: sides[1].as_ref().map(counts),
+            },
+            Event::Decided(decision) => Line::Decided(DecisionLine::of(decision, None)),
+        }
+    }
 }
 
-fn counts(counts: &Counts) -> Value {
-    json!({
-        "rate_bps": counts.rate.map(|rate| rate.as_bps()),
-        "packets": counts.packets,
-        "bytes": counts.bytes,
-        "dropped": counts.dropped,
-        "marked": counts.marked,
-        "backlog_packets": counts.backlog.packets,
-        "backlog_bytes": counts.backlog.bytes.as_u64(),
-        "longest_wait_ms": counts.longest.as_ms(),
-    })
+fn counts(counts: &Counts) -> CountsLine {
+    CountsLine {
+        rate_bps: counts.rate.map(|rate| rate.as_bps()),
+        packets: counts.packets,
+        bytes: counts.bytes,
+        dropped: counts.dropped,
+        marked: counts.marked,
+        backlog_packets: counts.backlog.packets,
+        backlog_bytes: counts.backlog.bytes.as_u64(),
+        longest_wait_ms: counts.longest.as_ms(),
+    }
 }
 
-pub fn decision_json(decision: &Decision) -> Value {
-    let evidence = &decision.evidence;
-    json!({
-        "at_s": seconds(decision.at),
-        "direction": decision.direction.name(),
-        "before_bps": decision.before.map(|rate| rate.as_bps()),
-        "after_bps": decision.after.as_bps(),
-        "reason": decision.reason.name(),
-        "delay_ms": evidence.delay.map(|delay| delay.as_ms()),
-        "threshold_ms": evidence.threshold.as_ms(),
-        "carried_bps": evidence.carried.as_bps(),
-        "load": evidence.load,
-        "under_way_bytes": evidence.under_way.map(|all| all.bytes),
-    })
+impl DecisionLine {
+    pub fn of(decision: &Decision, tap: Option<Source>) -> DecisionLine {
+        let evidence = &decision.evidence;
+        DecisionLine {
+            at_s: seconds(decision.at),
+            direction: decision.direction,
+            before_bps: decision.before.map(|rate| rate.as_bps()),
+            after_bps: decision.after.as_bps(),
+            reason: decision.reason.name(),
+            delay_ms: evidence.delay.map(|delay| delay.as_ms()),
+            threshold_ms: evidence.threshold.as_ms(),
+            carried_bps: evidence.carried.as_bps(),
+            load: evidence.load,
+            under_way_bytes: evidence.under_way.map(|all| all.bytes),
+            tap: tap.map(Source::name),
+        }
+    }
 }
 
 pub fn decision_text(decision: &Decision) -> String {

@@ -4,7 +4,7 @@ mod args;
 mod line;
 
 pub use args::{Args, following, of_plan};
-pub use line::{decision_json, decision_text};
+pub use line::{DecisionLine, Line, decision_text};
 
 use crate::dry_run;
 use crate::exit::Exit;
@@ -61,12 +61,12 @@ pub fn run(args: &Args) -> Result<Exit, CommandError> {
             was_there = is_there;
             note!("unbloat: {}", change(&options.interface, is_there));
         }
-        let text = match args.json {
-            true => line::json(&event),
-            false => line::text(&event),
+        let printed = match args.json {
+            true => print::json(&Line::of(&event)),
+            false => print::line(line::text(&event)),
         };
         // The reader is gone: stop.
-        if let Err(error) = print::line(text) {
+        if let Err(error) = printed {
             unread = Some(error);
             watched.store(true, Ordering::Relaxed);
         }

@@ -1,6 +1,7 @@
 //! `unbloat sqm`: plan, apply, show and remove a shaper; check an existing configuration.
 
 mod args;
+mod document;
 mod given;
 mod measured;
 mod place;
@@ -9,6 +10,7 @@ mod sweep;
 mod text;
 
 pub use args::Args;
+pub use document::{Checked, Planned, Removed, Status};
 pub use given::Choice;
 
 use crate::dry_run;
@@ -20,7 +22,8 @@ use crate::recovery;
 use crate::route::RouteError;
 use crate::shaping::{SearchError, ShapingError};
 use args::{ApplyArgs, As, CheckArgs, Job, PlaceArgs, PlanArgs, RemoveArgs};
-use serde_json::{Value, json};
+use document::Formats;
+use serde::Serialize;
 use std::io;
 use std::path::Path;
 use std::sync::atomic::Ordering;
@@ -112,15 +115,15 @@ pub fn run(args: &Args) -> Result<Exit, CommandError> {
     }
 }
 
-fn print_json(value: &Value) -> Result<(), CommandError> {
-    Ok(print::line(format_args!("{value:#}"))?)
+fn print_json(document: &impl Serialize) -> Result<(), CommandError> {
+    Ok(print::text(&print::document(document)?)?)
 }
 
 /// Prints the plan in the requested format; changes nothing.
 fn plan(args: &PlanArgs) -> Result<Exit, CommandError> {
     let plan = place::plan(&args.given, None)?;
     if args.json {
-        print_json(&told(&plan)?)?;
+        print_json(&planned(&plan))?;
         return Ok(Exit::Complete);
     }
     note!("{}", text::plan(&plan));
@@ -154,26 +157,31 @@ fn network_file(plan: &Plan) -> Option<String> {
     Some(file.to_owned())
 }
 
-/// A plan in all formats; null where a format cannot express it.
-fn told(plan: &Plan) -> Result<Value, CommandError> {
+fn planned(plan: &Plan) -> Planned<'_> {
+    Planned {
+        plan: Some(plan),
+        formats: Some(formats(plan)),
+        search: None,
+    }
+}
+
+fn formats(plan: &Plan) -> Formats {
     let section = uci::section_of(plan).ok();
-    let file = |f: &networkd::File| json!({ "path": f.path, "text": f.text });
-    let files = networkd::files(plan, network_file(plan).as_deref()).ok();
-    let files = files.map(|all| all.iter().map(file).collect::<Vec<_>>());
-    Ok(json!({
-        "plan": plan,
-        "commands": tc::commands(plan),
-        "removal": tc::removal(plan),
-        "uci": section.map(|section| uci::write(&[section])),
-        "networkd": files,
-    }))
+    Formats {
+        commands: tc::commands(plan),
+        removal: tc::removal(plan),
+        uci: section.map(|section| uci::write(&[section])),
+        networkd: networkd::files(plan, network_file(plan).as_deref()).ok(),
+    }
 }
 
 fn judge(args: &CheckArgs) -> Result<Exit, CommandError> {
     let (sections, facts) = place::config(args)?;
     let findings = check(&sections, &facts);
     match args.json {
-        true => print_json(&json!({ "findings": findings }))?,
+        true => print_json(&Checked {
+            findings: &findings,
+        })?,
         false => print::text(&text::findings(&findings))?,
     }
     let is_wrong = findings.iter().any(|f| f.severity == Severity::Wrong);
@@ -287,7 +295,7 @@ fn confirmed(
 
 fn tell_applied(args: &ApplyArgs, plan: &Plan) -> Result<Exit, CommandError> {
     if args.json {
-        print_json(&told(plan)?)?;
+        print_json(&planned(plan))?;
     } else if args.dry_run {
         print::text(&tc::text(&tc::commands(plan)))?;
     }
@@ -301,9 +309,12 @@ fn look(args: &PlaceArgs) -> Result<Exit, CommandError> {
         let device = place::device(args.interface.as_ref(), Some(&look))?;
         let (is_ours, queues) = router.status(look.kind, &device)?;
         match args.json {
-            true => print_json(
-                &json!({ "router": look, "device": device, "ours": is_ours, "queues": queues }),
-            )?,
+            true => print_json(&Status::Router {
+                router: &look,
+                device: &device,
+                ours: is_ours,
+                queues: &queues,
+            })?,
             false => print::text(&text::queues(
                 &device,
                 is_ours.then_some("unbloat"),
@@ -325,7 +336,10 @@ fn look(args: &PlaceArgs) -> Result<Exit, CommandError> {
         all.push(status(&journals, device)?);
     }
     match args.json {
-        true => print_json(&json!({ "offered": offered()?, "devices": all }))?,
+        true => print_json(&Status::Here {
+            offered: offered()?,
+            devices: &all,
+        })?,
         false if all.is_empty() => note!("unbloat: unbloat shapes no device of this host"),
         false => {
             for shaped in &all {
@@ -362,7 +376,10 @@ fn take_away(args: &RemoveArgs) -> Result<Exit, CommandError> {
         }
     };
     if args.json {
-        print_json(&json!({ "device": device, "removed": is_done }))?;
+        print_json(&Removed {
+            device: &device,
+            removed: is_done,
+        })?;
     }
     match is_done {
         true => note!("unbloat: the previous configuration of {device} is restored"),

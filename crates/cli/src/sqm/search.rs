@@ -1,14 +1,14 @@
 //! `unbloat sqm search`: finds the knee of each direction by short tests.
 
 use super::args::SearchArgs;
-use super::{CommandError, place, print_json, tell, text, told};
+use super::document::{Planned, Searched};
+use super::{CommandError, formats, place, print_json, tell, text};
 use crate::exit::Exit;
 use crate::loadtest::RunTestError;
 use crate::print::note;
 use crate::recovery;
 use crate::shaping::{End, Ground, Placed, Search, SearchError};
 use crate::stop::stop_on_ctrl_c;
-use serde_json::json;
 use unbloat_sqm::{KneeParams, Plan};
 use unbloat_units::{Framing, Rate};
 
@@ -54,13 +54,22 @@ pub fn run(args: &SearchArgs) -> Result<Exit, CommandError> {
         }
         sought => sought?,
     };
+    let searched = |state| Searched {
+        measured_bps: measured.map(|rate| rate.map(Rate::as_bps)),
+        trials: &sought.trials,
+        state,
+    };
     let rates = match sought.end {
         End::Found(rates) => rates,
         End::Stopped => return Ok(Exit::Interrupted),
         End::None(way, why) => {
             note!("unbloat: {}: {why}", way.name());
             if args.options.json {
-                print_json(&json!({ "plan": null, "trials": sought.trials }))?;
+                print_json(&Planned {
+                    plan: None,
+                    formats: None,
+                    search: Some(searched(None)),
+                })?;
             }
             return Ok(Exit::OutOfBounds);
         }
@@ -70,11 +79,11 @@ pub fn run(args: &SearchArgs) -> Result<Exit, CommandError> {
     let placed = args.apply.then(|| ground.apply(&plan)).transpose()?;
     let kept = placed.map(Placed::keep).transpose()?;
     if args.options.json {
-        let mut document = told(&plan)?;
-        document["measured_bps"] = json!(measured.map(|rate| rate.map(Rate::as_bps)));
-        document["trials"] = json!(sought.trials);
-        document["state"] = json!(kept);
-        print_json(&document)?;
+        print_json(&Planned {
+            plan: Some(&plan),
+            formats: Some(formats(&plan)),
+            search: Some(searched(kept)),
+        })?;
         return Ok(Exit::Complete);
     }
     note!("{}", text::plan(&plan));

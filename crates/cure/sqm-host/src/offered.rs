@@ -2,6 +2,7 @@
 
 use crate::error::ShaperError;
 use crate::run::run;
+use schemars::JsonSchema;
 use serde::Serialize;
 use std::io;
 use std::thread;
@@ -22,7 +23,7 @@ const TRIED: [(&str, &[&str]); 6] = [
 ];
 
 /// Disciplines and kinds of devices that this kernel has.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct Offered {
     pub qdiscs: Vec<&'static str>,
     /// Without it, only what leaves can be shaped.

@@ -5,6 +5,7 @@ use crate::reply::{lines, values};
 use crate::run::{command, start};
 use crate::script;
 use crate::status::{QueueStatus, read_queues};
+use schemars::JsonSchema;
 use serde::Serialize;
 use std::ffi::OsString;
 use std::fmt;
@@ -45,7 +46,7 @@ impl fmt::Display for Target {
 }
 
 /// How a router is told.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum Kind {
     /// By uci, for sqm-scripts.
@@ -55,7 +56,7 @@ pub enum Kind {
 }
 
 /// What a router is and has.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct Look {
     pub kind: Kind,
     pub devices: Vec<String>,

@@ -3,12 +3,13 @@
 use crate::error::ShaperError;
 use crate::local::queues;
 use crate::run::run;
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use unbloat_sqm::{Device, Plan};
 use unbloat_undo::{Journals, UndoError};
 
 /// One queue discipline, with what it has counted.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct QueueStatus {
     pub device: String,
     pub kind: String,
@@ -26,7 +27,7 @@ pub struct QueueStatus {
 }
 
 /// A device, and who shapes it.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct Shaped {
     pub device: Device,
     pub plan: Option<Plan>,

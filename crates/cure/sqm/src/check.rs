@@ -4,6 +4,7 @@ use crate::plan::is_countable;
 use crate::plan::{Device, SHARE_PERCENT};
 use crate::section::{Number, Shaper};
 use crate::uci::Section;
+use schemars::JsonSchema;
 use serde::Serialize;
 use unbloat_units::{Cells, Framing, Rate};
 
@@ -22,7 +23,7 @@ pub struct Facts {
     pub offered: Option<Vec<String>>,
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Severity {
     /// The shaper does not work, or does nothing for delay.
@@ -32,7 +33,7 @@ pub enum Severity {
 }
 
 /// One thing that is wrong.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct Finding {
     pub severity: Severity,
     pub section: String,

@@ -6,10 +6,12 @@
 
 use crate::plan::{Device, Plan, Qdisc};
 use crate::tc::{self, Change};
+use schemars::JsonSchema;
+use serde::Serialize;
 use unbloat_units::{Cells, Direction, Framing, Rate};
 
 /// A file, and where it belongs.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct File {
     pub path: String,
     pub text: String,

@@ -4,6 +4,7 @@ use crate::error::UplinkError;
 use crate::news::{News, Source};
 use crate::report::ReportError;
 use crate::shaper::{OPEN, Shaper};
+use schemars::JsonSchema;
 use serde::Serialize;
 use std::fs;
 use std::path::PathBuf;
@@ -34,7 +35,7 @@ pub struct Options {
 }
 
 /// How it stands, for people and programs.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct State {
     pub device: String,
     pub source: &'static str,

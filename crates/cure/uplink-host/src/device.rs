@@ -2,6 +2,7 @@
 
 use crate::error::UplinkError;
 use crate::shaper::commands;
+use schemars::JsonSchema;
 use serde::Serialize;
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -15,7 +16,7 @@ const NO_MARK: u64 = u32::MAX as u64;
 const ADVISED_MARK: u64 = 131_072;
 
 /// Limits of a device, as they are.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct Layers {
     pub device: String,
     /// Byte queue limits of each transmit queue; none where the driver does not count bytes.
@@ -28,7 +29,7 @@ pub struct Layers {
 }
 
 /// A transmit queue's limits (Documentation/ABI/testing/sysfs-class-net-queues).
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct Bql {
     pub queue: String,
     pub limit_bytes: u64,

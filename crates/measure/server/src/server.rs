@@ -9,6 +9,7 @@ use crate::listen::accept;
 use crate::options::Options;
 use crate::quic;
 use crate::shared::Shared;
+use schemars::JsonSchema;
 use serde::Serialize;
 use socket2::{Domain, Protocol, Socket, Type};
 use std::io;
@@ -26,15 +27,19 @@ const BACKLOG: i32 = 1024;
 const LOOKS: Duration = Duration::from_millis(50);
 
 /// Where a server listens, and as whom.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct Addresses {
     /// TCP with TLS.
+    #[schemars(with = "String")]
     pub tls: SocketAddr,
-    /// TCP without.
+    /// TCP without TLS.
+    #[schemars(with = "Option<String>")]
     pub plain: Option<SocketAddr>,
-    /// UDP, QUIC: the port of `tls`.
+    /// QUIC over UDP: the port of `tls`.
+    #[schemars(with = "String")]
     pub quic: SocketAddr,
-    /// UDP, irtt.
+    /// irtt over UDP.
+    #[schemars(with = "Option<String>")]
     pub echo: Option<SocketAddr>,
     /// SHA-256 of the certificate.
     pub fingerprint: String,

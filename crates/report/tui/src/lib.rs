@@ -14,7 +14,7 @@ mod view;
 mod watch;
 
 pub use history::Live;
-pub use line::line;
+pub use line::{Line, line};
 pub use screen::Screen;
 pub use unbloat_experiment::outcome::Snapshot;
 pub use view::draw;

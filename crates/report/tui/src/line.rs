@@ -1,12 +1,13 @@
 //! A snapshot as one line of JSON, for scripts.
 
 use crate::Live;
+use schemars::JsonSchema;
 use serde::Serialize;
 use unbloat_units::{Bytes, Delta, Rate};
 
 /// Units stand in the names. Counters count from the run's beginning, rates are of the last second; null is unknown.
-#[derive(Serialize)]
-struct Line<'a> {
+#[derive(Serialize, JsonSchema)]
+pub struct Line<'a> {
     time_ns: i64,
     left_ms: Option<f64>,
     down: PathLine,
@@ -15,7 +16,7 @@ struct Line<'a> {
     lateness: Option<LatenessLine>,
 }
 
-#[derive(Serialize)]
+#[derive(Serialize, JsonSchema)]
 struct PathLine {
     backlog_bytes: u64,
     backlog_packets: u64,
@@ -26,7 +27,7 @@ struct PathLine {
     marks: u64,
 }
 
-#[derive(Serialize)]
+#[derive(Serialize, JsonSchema)]
 struct FlowLine<'a> {
     name: &'a str,
     connections: u64,
@@ -38,7 +39,7 @@ struct FlowLine<'a> {
     retransmissions: u64,
 }
 
-#[derive(Serialize)]
+#[derive(Serialize, JsonSchema)]
 struct LatenessLine {
     p50_us: f64,
     p99_us: f64,

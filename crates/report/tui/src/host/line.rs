@@ -1,13 +1,14 @@
 //! Layers as one line of JSON, for scripts.
 
+use schemars::JsonSchema;
 use serde::Serialize;
 use unbloat_units::{Bytes, Delta, Rate};
 use unbloat_watch::layers::{QueueLayer, Rates, RoundTrip, SocketLayer};
 use unbloat_watch::{FlowLayers, InterfaceLayers, Layers, Wait};
 
-/// Units stand in the names; null is unknown.
-#[derive(Serialize)]
-struct Line<'a> {
+/// Layers of this host: units stand in the names; null is unknown.
+#[derive(Serialize, JsonSchema)]
+pub struct HostLine<'a> {
     time_ns: i64,
     span_ms: f64,
     is_measured: bool,
@@ -16,7 +17,7 @@ struct Line<'a> {
     more_flows: u64,
 }
 
-#[derive(Serialize)]
+#[derive(Serialize, JsonSchema)]
 struct InterfaceLine<'a> {
     interface: &'a str,
     index: u32,
@@ -29,7 +30,7 @@ struct InterfaceLine<'a> {
     rates: RatesLine,
 }
 
-#[derive(Serialize)]
+#[derive(Serialize, JsonSchema)]
 struct QueueLine<'a> {
     kind: &'a str,
     backlog_bytes: u64,
@@ -38,7 +39,7 @@ struct QueueLine<'a> {
     drops: u64,
 }
 
-#[derive(Serialize)]
+#[derive(Serialize, JsonSchema)]
 struct FlowLine<'a> {
     protocol: String,
     from: String,
@@ -61,7 +62,7 @@ struct FlowLine<'a> {
     untimed_packets: u64,
 }
 
-#[derive(Serialize)]
+#[derive(Serialize, JsonSchema)]
 struct SocketLine {
     unsent_bytes: u64,
     unsent_ms: Option<f64>,
@@ -70,7 +71,7 @@ struct SocketLine {
     retransmissions: u64,
 }
 
-#[derive(Serialize)]
+#[derive(Serialize, JsonSchema)]
 struct WaitLine {
     is_measured: bool,
     samples: Option<u64>,
@@ -80,7 +81,7 @@ struct WaitLine {
     p99_ms: Option<f64>,
 }
 
-#[derive(Serialize)]
+#[derive(Serialize, JsonSchema)]
 struct RatesLine {
     written_bps: Option<u64>,
     sent_bps: Option<u64>,
@@ -92,7 +93,7 @@ struct RatesLine {
 
 /// Layers as one line of JSON, without a line feed.
 pub fn host_line(layers: &Layers, is_measured: bool) -> String {
-    let whole = Line {
+    let whole = HostLine {
         time_ns: layers.at.as_ns(),
         span_ms: layers.span.as_ms(),
         is_measured,

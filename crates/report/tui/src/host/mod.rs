@@ -5,5 +5,5 @@ mod line;
 mod view;
 
 pub use history::HostLive;
-pub use line::host_line;
+pub use line::{HostLine, host_line};
 pub use view::draw_host;

@@ -1,0 +1,72 @@
+//! What `unbloat sqm` prints with `--json`.
+
+use schemars::JsonSchema;
+use serde::Serialize;
+use unbloat_sqm::networkd::File;
+use unbloat_sqm::{Device, Finding, Plan, Tried};
+use unbloat_sqm_host::{Look, Offered, QueueStatus, Shaped};
+
+/// A plan in all formats.
+#[derive(Serialize, JsonSchema)]
+pub struct Planned<'a> {
+    /// Null: a search that found no rate.
+    pub plan: Option<&'a Plan>,
+    #[serde(flatten)]
+    pub formats: Option<Formats>,
+    #[serde(flatten)]
+    pub search: Option<Searched<'a>>,
+}
+
+#[derive(Serialize, JsonSchema)]
+pub struct Formats {
+    /// The `tc` and `ip` commands that set the shaper up, word by word.
+    pub commands: Vec<Vec<String>>,
+    /// The commands that remove it.
+    pub removal: Vec<Vec<String>>,
+    /// `/etc/config/sqm`; null: UCI cannot express the plan.
+    pub uci: Option<String>,
+    /// Files of systemd-networkd; null: networkd cannot express the plan.
+    pub networkd: Option<Vec<File>>,
+}
+
+/// What `unbloat sqm search` adds.
+#[derive(Serialize, JsonSchema)]
+pub struct Searched<'a> {
+    /// Capacity of the line: down, up.
+    pub measured_bps: [Option<u64>; 2],
+    pub trials: &'a [Tried],
+    /// With `--apply`: how the shaper is kept, and how to remove it.
+    pub state: Option<String>,
+}
+
+/// `unbloat sqm check`.
+#[derive(Serialize, JsonSchema)]
+pub struct Checked<'a> {
+    pub findings: &'a [Finding],
+}
+
+/// `unbloat sqm status`: of this host or of a router.
+#[derive(Serialize, JsonSchema)]
+#[serde(untagged)]
+pub enum Status<'a> {
+    Here {
+        /// What the kernel offers.
+        offered: Offered,
+        devices: &'a [Shaped],
+    },
+    Router {
+        router: &'a Look,
+        device: &'a Device,
+        /// Whether unbloat set the shaper up.
+        ours: bool,
+        queues: &'a [QueueStatus],
+    },
+}
+
+/// `unbloat sqm remove`.
+#[derive(Serialize, JsonSchema)]
+pub struct Removed<'a> {
+    pub device: &'a Device,
+    /// False: unbloat did not shape it.
+    pub removed: bool,
+}
