@@ -41,7 +41,8 @@ fn plans_of_sqm_are_as_their_schema_says() {
 fn findings_of_sqm_are_as_their_schema_says() {
     let folder = tempfile::tempdir().unwrap();
     let config = folder.path().join("sqm");
-    let text = "config queue 'eth1'\n\toption enabled '1'\n\toption download '0'\n\toption upload '0'\n";
+    let text =
+        "config queue 'eth1'\n\toption enabled '1'\n\toption download '0'\n\toption upload '0'\n";
     std::fs::write(&config, text).unwrap();
     let findings = printed(&format!("sqm check {} --json", config.display()));
     assert!(findings.contains("\"reason\""), "{findings}");

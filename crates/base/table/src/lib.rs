@@ -7,10 +7,12 @@
 
 #![warn(clippy::disallowed_methods)]
 
+mod column_view;
 mod rows;
 mod schema;
 mod values;
 
+pub use column_view::ColumnView;
 pub use rows::{ColumnData, Order, RowWriter, Rows};
 pub use schema::{Column, ColumnType, Table};
 pub use values::{Texts, Values};

@@ -76,7 +76,10 @@ pub enum CommandError {
 
 pub fn run(args: &Args) -> Result<Exit, CommandError> {
     let campaign = read(args)?;
-    let only = args.only.iter().map(|text| Only::parse(text, &campaign));
+    let only = args
+        .only
+        .iter()
+        .map(|text| Only::parse(text, &campaign.axes));
     let only: Vec<Only> = only.collect::<Result<_, _>>().map_err(CommandError::Only)?;
     let folder = Folder::open(&place(args))?;
     let left = campaign.left(&folder.done()?, &only);

@@ -7,6 +7,7 @@ mod info;
 mod input;
 mod progress;
 mod rows;
+mod runs;
 mod text;
 
 pub use args::Common;
@@ -19,7 +20,6 @@ pub use rows::{order, queue_rows, tables};
 use crate::exit::Exit;
 use crate::output::{OutputError, Wanted, write_run};
 use crate::print::{self, PrintError};
-use campaign::Campaign;
 use std::path::PathBuf;
 use std::sync::atomic::AtomicBool;
 use unbloat_experiment::scenario::Experiment;
@@ -111,7 +111,7 @@ pub fn run(
     runner: &impl Runner,
     stop: &AtomicBool,
 ) -> Result<(Exit, Option<PathBuf>), ExperimentError> {
-    let campaign = Campaign::run(plan, runner, args.quiet, stop)?;
+    let campaign = runs::run_all(plan, runner, args.quiet, stop)?;
     let all = rows::all(plan, &campaign);
     match args.format {
         Some(kind) => {

@@ -8,6 +8,7 @@
 mod error;
 #[cfg(feature = "fuzz")]
 pub mod fuzz;
+mod kind;
 mod local;
 mod offered;
 mod quote;
@@ -18,8 +19,9 @@ mod script;
 mod status;
 
 pub use error::ShaperError;
+pub use kind::Kind;
 pub use local::{Held, apply, remove};
 pub use offered::{Offered, offered};
 pub use quote::quote;
-pub use router::{Kind, Look, Router, Target};
+pub use router::{Look, Router, Target};
 pub use status::{QueueStatus, Shaped, devices, read_queues, status};

@@ -1,6 +1,7 @@
 //! Shapers on a router, over ssh.
 
 use crate::error::ShaperError;
+use crate::kind::Kind;
 use crate::reply::{lines, values};
 use crate::run::{command, start};
 use crate::script;
@@ -43,16 +44,6 @@ impl fmt::Display for Target {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.0)
     }
-}
-
-/// How a router is told.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, JsonSchema)]
-#[serde(rename_all = "lowercase")]
-pub enum Kind {
-    /// By uci, for sqm-scripts.
-    OpenWrt,
-    /// By tc.
-    Linux,
 }
 
 /// What a router is and has.

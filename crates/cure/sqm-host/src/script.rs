@@ -3,8 +3,8 @@
 //! Each ends by saying [`DONE`]; a connection that is cut, or a router that is none, does not. Each keeps its state in a folder of its own,
 //! `STATE/unbloat-sqm-DEVICE`, which is there as long as the shaper is: `revert` takes the shaper back, `confirmed` stops the timer.
 
+use crate::kind::Kind;
 use crate::quote::{command, quote};
-use crate::router::Kind;
 use std::time::Duration;
 use unbloat_sqm::uci::{self, UciError};
 use unbloat_sqm::{Device, Plan, tc};

@@ -1,9 +1,10 @@
 //! From reports to the rate of the class, a hundred times a second.
 
 use crate::error::UplinkError;
-use crate::news::{News, Source};
+use crate::news::News;
 use crate::report::ReportError;
 use crate::shaper::{OPEN, Shaper};
+use crate::source::Source;
 use schemars::JsonSchema;
 use serde::Serialize;
 use std::fs;

@@ -13,11 +13,12 @@ mod news;
 mod report;
 mod rtnetlink;
 mod shaper;
+mod source;
 mod tap;
 
 pub use control::{Control, Options, State};
 pub use device::{Layers, Limits, layers, set_limits, steps};
 pub use error::UplinkError;
-pub use news::Source;
 pub use report::{Report, ReportError};
 pub use shaper::Shaper;
+pub use source::Source;

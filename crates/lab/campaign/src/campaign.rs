@@ -1,7 +1,7 @@
 //! A campaign as its file says it.
 
 use crate::axis::{Axis, Hooks, axes, hooks};
-use crate::cell::{Cell, cell};
+use crate::cell::Cell;
 use crate::setting::Settings;
 use std::collections::BTreeSet;
 use std::ops::RangeInclusive;
@@ -84,7 +84,18 @@ impl Campaign {
     /// All combinations of values, the last axis varying fastest.
     pub fn cells(&self) -> Vec<Cell> {
         let count: usize = self.axes.iter().map(|axis| axis.values.len()).product();
-        (0..count).map(|index| cell(self, index)).collect()
+        (0..count).map(|index| self.cell(index)).collect()
+    }
+
+    fn cell(&self, index: usize) -> Cell {
+        let mut rest = index;
+        let mut chosen = Vec::new();
+        for axis in self.axes.iter().rev() {
+            chosen.push((axis, &axis.values[rest % axis.values.len()]));
+            rest /= axis.values.len();
+        }
+        chosen.reverse();
+        Cell::new(index, &chosen, &self.settings, &self.hooks)
     }
 
     pub fn runs(&self) -> usize {

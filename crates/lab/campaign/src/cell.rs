@@ -1,7 +1,6 @@
 //! One combination of values.
 
-use crate::axis::Hooks;
-use crate::campaign::Campaign;
+use crate::axis::{Axis, Hooks, Value};
 use crate::setting::Settings;
 
 /// Of a folder's name, besides its hash.
@@ -46,34 +45,34 @@ impl Cell {
     }
 }
 
-/// The combination of that number.
-pub(crate) fn cell(campaign: &Campaign, index: usize) -> Cell {
-    let mut rest = index;
-    let mut chosen = Vec::new();
-    for axis in campaign.axes.iter().rev() {
-        chosen.push((axis, &axis.values[rest % axis.values.len()]));
-        rest /= axis.values.len();
-    }
-    chosen.reverse();
-    let values: Vec<(String, String)> = chosen
-        .iter()
-        .map(|(axis, value)| (axis.name.clone(), value.name.clone()))
-        .collect();
-    let none = Settings::default();
-    let own = chosen
-        .iter()
-        .rev()
-        .fold(none, |own, (_, value)| own.or(&value.settings));
-    let settings = own.or(&campaign.settings);
-    let of_values = chosen.iter().map(|(_, value)| value.hooks.clone());
-    let hooks = std::iter::once(campaign.hooks.clone()).chain(of_values);
-    let id = id(&values, &settings);
-    Cell {
-        index,
-        values,
-        settings,
-        hooks: hooks.filter(|hooks| *hooks != Hooks::default()).collect(),
-        id,
+impl Cell {
+    /// The combination of that number: a value of each axis, and what is in force for all.
+    pub(crate) fn new(
+        index: usize,
+        chosen: &[(&Axis, &Value)],
+        common: &Settings,
+        first: &Hooks,
+    ) -> Cell {
+        let values: Vec<(String, String)> = chosen
+            .iter()
+            .map(|(axis, value)| (axis.name.clone(), value.name.clone()))
+            .collect();
+        let none = Settings::default();
+        let own = chosen
+            .iter()
+            .rev()
+            .fold(none, |own, (_, value)| own.or(&value.settings));
+        let settings = own.or(common);
+        let of_values = chosen.iter().map(|(_, value)| value.hooks.clone());
+        let hooks = std::iter::once(first.clone()).chain(of_values);
+        let id = id(&values, &settings);
+        Cell {
+            index,
+            values,
+            settings,
+            hooks: hooks.filter(|hooks| *hooks != Hooks::default()).collect(),
+            id,
+        }
     }
 }
 
@@ -140,16 +139,12 @@ pub struct Only {
 
 impl Only {
     /// Why it names nothing of the campaign, in words.
-    pub fn parse(text: &str, campaign: &Campaign) -> Result<Only, String> {
+    pub fn parse(text: &str, axes: &[Axis]) -> Result<Only, String> {
         let (axis, value) = text
             .split_once('=')
             .ok_or_else(|| format!("{text:?} is no choice; write it like place=home"))?;
-        let names: Vec<&str> = campaign
-            .axes
-            .iter()
-            .map(|known| known.name.as_str())
-            .collect();
-        let found = campaign.axes.iter().find(|known| known.name == axis);
+        let names: Vec<&str> = axes.iter().map(|known| known.name.as_str()).collect();
+        let found = axes.iter().find(|known| known.name == axis);
         let found = found.ok_or_else(|| {
             format!(
                 "nothing called {axis:?} is varied; there are {}",

@@ -123,8 +123,8 @@ fn what_is_done_is_not_left_and_a_choice_leaves_the_rest_for_later() {
         .map(|job| cells[job.cell].run_name(job.repeat))
         .collect();
     assert_eq!(campaign.left(&done, &[]), jobs[5..]);
-    let office = Only::parse("place=office", &campaign).unwrap();
-    let sqm = Only::parse("queue=sqm", &campaign).unwrap();
+    let office = Only::parse("place=office", &campaign.axes).unwrap();
+    let sqm = Only::parse("queue=sqm", &campaign.axes).unwrap();
     let left = campaign.left(&done, &[office, sqm]);
     assert_eq!(left.len(), 12);
     assert!(left.iter().all(|job| job.cell >= 12));
@@ -133,7 +133,7 @@ fn what_is_done_is_not_left_and_a_choice_leaves_the_rest_for_later() {
         ("plaec=home", "place"),
         ("place=hom", "home, office"),
     ] {
-        let error = Only::parse(text, &campaign).unwrap_err();
+        let error = Only::parse(text, &campaign.axes).unwrap_err();
         assert!(error.contains(why), "{error}");
     }
 }

@@ -26,8 +26,8 @@ pub enum WireError {
     TruncatedParams,
     #[error("parameter {tag} has value {value}, which is unknown to protocol version 1")]
     Param { tag: u64, value: i64 },
-    #[error("fill of {len} bytes exceeds irtt's maximum of {max} bytes", max = crate::wire::FILL_MAX)]
-    LongFill { len: u64 },
+    #[error("fill of {len} bytes exceeds irtt's maximum of {max} bytes")]
+    LongFill { len: u64, max: usize },
 }
 
 /// Why a session did not come about or ended before its time.

@@ -1,7 +1,8 @@
 //! The account that a server of ours keeps of a session: what reached it, and what its kernel says.
 
+use crate::error::root;
 use crate::http;
-use crate::load::{Carrier, root};
+use crate::load::Carrier;
 use crate::measured::{Count, Counter, KernelSample, KernelState, Side};
 use crate::options::Http;
 use crate::service::{ANSWER_TIME, in_time};

@@ -1,9 +1,9 @@
 //! For the fuzz targets: what a server answers, of any bytes.
 
 use crate::account::{Account, Ours};
+use crate::error::root;
 use crate::findings::findings;
 use crate::flow::Flows;
-use crate::load::root;
 use crate::measured::{FlowRun, HostLoad, Measured, Server, StageRun};
 use crate::ndt7;
 use crate::options::Options;

@@ -5,7 +5,7 @@ use crate::error::TestError;
 use crate::held::Held;
 use crate::options::{Http, Options};
 use crate::quic;
-use crate::socket::{self, Settings};
+use crate::socket::{self, PATIENCE, Settings, WINDOW};
 use crate::target::Origin;
 use crate::tls;
 use crate::upload::Body;
@@ -21,18 +21,14 @@ use std::io;
 use std::net::SocketAddr;
 use std::os::fd::OwnedFd;
 use std::sync::Arc;
-use std::time::Duration;
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio_rustls::TlsConnector;
 use tokio_rustls::client::TlsStream;
 use unbloat_os::clock::Clock;
 use unbloat_units::Delta;
 
-/// What may be on its way to us on a connection of HTTP/2 or 3: never what limits it.
-pub const WINDOW: u32 = 16 << 20;
 /// Unsent data of one stream in HTTP/2's own buffer.
 const STREAM_BUFFER: usize = 32 * 1024;
-pub const PATIENCE: Duration = Duration::from_secs(15);
 
 /// The body of an answer: of HTTP/1.1 and 2, or of 3.
 pub type Incoming = Either<hyper::body::Incoming, quic::Download>;
@@ -270,7 +266,10 @@ impl Sender {
                 sender.ready().await.map_err(io::Error::other)?;
                 sender.send_request(request).await
             }
-            Sender::Three(sender) => return quic::send(sender, request).await,
+            Sender::Three(sender) => {
+                let response = quic::send(sender, request).await?;
+                return Ok(response.map(Either::Right));
+            }
         };
         let response = sent.map_err(io::Error::other)?;
         Ok(response.map(Either::Left))

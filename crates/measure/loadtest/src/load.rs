@@ -1,5 +1,6 @@
 //! Load of one stage: connections that carry data as fast as the path lets them.
 
+use crate::error::root;
 use crate::flow::{Flow, Flows};
 use crate::http::{self, Dialer, Incoming, Link, Sender};
 use crate::ndt7::{self, Notes};
@@ -72,7 +73,13 @@ impl Carrier {
 
     async fn carry(&self, flow: &Arc<Flow>) -> io::Result<()> {
         if let Some(notes) = &self.ndt7 {
-            return ndt7::carry(self, notes, flow).await;
+            let path = ndt7::Path {
+                dialer: &self.dialer,
+                service: &self.service,
+                settings: &self.settings,
+                data: &self.data,
+            };
+            return ndt7::carry(path, notes, flow).await;
         }
         let connection = self
             .dialer
@@ -155,39 +162,4 @@ async fn accepted(response: Response<Incoming>) -> io::Result<Incoming> {
     Err(io::Error::other(
         format!("{status} {said}").trim_end().to_owned(),
     ))
-}
-
-/// Libraries name their documentation; users need what happened.
-fn plain(reason: String) -> String {
-    match reason.contains("close_notify") {
-        true => "connection closed by the server (no TLS close_notify)".to_owned(),
-        false => reason,
-    }
-}
-
-/// The innermost reason, which is what says something. It may be the words of the other side: a QUIC connection is closed with a
-/// reason (RFC 9000, 19.19).
-pub fn root(error: &(dyn std::error::Error + 'static)) -> String {
-    let mut inner = error;
-    while let Some(source) = inner.source() {
-        inner = source;
-    }
-    one_line(&plain(inner.to_string()))
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn why_a_server_closed_is_told_without_its_escape_sequences() {
-        let closed = quinn::ConnectionError::ConnectionClosed(quinn::ConnectionClose {
-            error_code: quinn::TransportErrorCode::NO_ERROR,
-            frame_type: None,
-            reason: Bytes::from_static(b"x\x1b]0;OWNED\x07\x1b[2J\x1b[31m grade A+"),
-        });
-        let told = root(&io::Error::other(closed));
-        assert!(told.ends_with("x]0;OWNED[2J[31m grade A+"), "{told:?}");
-        assert!(!told.contains(char::is_control));
-    }
 }

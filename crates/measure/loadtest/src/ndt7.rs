@@ -12,10 +12,10 @@
 //! | the test lasts as long as the server says, 10 s | ended by us a little before | an end that we choose is no failure |
 
 use crate::flow::Flow;
-use crate::http::{Dialer, Duplex, Link, PATIENCE};
-use crate::load::Carrier;
+use crate::http::{Dialer, Duplex, Link};
 use crate::measured::{Count, Counter, KernelSample, KernelState, Side};
 use crate::service::Service;
+use crate::socket::{PATIENCE, Settings};
 use futures_util::{Sink, SinkExt, Stream, StreamExt};
 use serde::Deserialize;
 use std::io;
@@ -35,8 +35,6 @@ use unbloat_os::lock::lock;
 use unbloat_units::{Bytes, Delta, Direction, Time};
 
 const PROTOCOL: &str = "net.measurementlab.ndt.v7";
-pub const DOWNLOAD: &str = "/ndt/v7/download";
-pub const UPLOAD: &str = "/ndt/v7/upload";
 /// Servers end a test after ten seconds.
 pub const LASTS: Delta = Delta::ms(9_500);
 /// The longest message of the spec.
@@ -231,24 +229,33 @@ fn failed(error: Error) -> io::Error {
     }
 }
 
+/// Where flows are carried, and by which sockets.
+pub struct Path<'a> {
+    pub dialer: &'a Dialer,
+    pub service: &'a Service,
+    pub settings: &'a Settings,
+    /// What is uploaded.
+    pub data: &'a bytes::Bytes,
+}
+
 /// Carries one flow until the server ends it.
-pub async fn carry(carrier: &Carrier, notes: &Mutex<Notes>, flow: &Arc<Flow>) -> io::Result<()> {
-    let settings = carrier.settings.for_stack(flow.stack);
-    let (stream, handle) = carrier.dialer.stream(&settings).await?;
+pub async fn carry(path: Path<'_>, notes: &Mutex<Notes>, flow: &Arc<Flow>) -> io::Result<()> {
+    let settings = path.settings.for_stack(flow.stack);
+    let (stream, handle) = path.dialer.stream(&settings).await?;
     flow.give(Link::Tcp(handle));
-    let clock = carrier.dialer.clock;
+    let clock = path.dialer.clock;
     let counted = Counted {
         stream,
         flow: flow.clone(),
         clock,
     };
-    let socket = upgrade(counted, &carrier.dialer, &carrier.service, flow.direction).await?;
+    let socket = upgrade(counted, path.dialer, path.service, flow.direction).await?;
     let (sink, source) = socket.split();
     let heard = listen(source, notes, flow, clock);
     match flow.direction {
         Direction::Down => heard.await,
         Direction::Up => {
-            let data = carrier.data.slice(..PIECE);
+            let data = path.data.slice(..PIECE);
             tokio::select! {
                 ended = heard => ended,
                 ended = pump(sink, data, flow) => ended,

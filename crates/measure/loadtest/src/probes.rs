@@ -2,8 +2,9 @@
 //!
 //! draft-ietf-ippm-responsiveness-09, 4.3: equal counts, interleaved, spread evenly, never more than a share of the capacity.
 
+use crate::error::root;
 use crate::http::{self, Connection};
-use crate::load::{Carrier, root};
+use crate::load::Carrier;
 use crate::measured::{Probe, ProbeKind};
 use crate::options::Probing;
 use crate::upload::Body;

@@ -1,12 +1,12 @@
 //! HTTP/3: connections of QUIC, each from a port of its own, so that routers which keep flows apart keep these apart too.
 
-use crate::http::{Incoming, PATIENCE, WINDOW};
 use crate::retries::Watched;
+use crate::socket::{PATIENCE, WINDOW};
 use crate::upload::Body;
 use bytes::{Buf, Bytes};
 use h3::client::{RequestStream, SendRequest};
 use h3::error::StreamError;
-use http_body_util::{BodyExt, Either};
+use http_body_util::BodyExt;
 use hyper::body::{Body as HttpBody, Frame};
 use hyper::{Request, Response};
 use quinn::crypto::rustls::QuicClientConfig;
@@ -107,7 +107,7 @@ pub fn close(connection: &Connection) {
 }
 
 /// Sends a request; a body without end is sent until the server answers.
-pub async fn send(sender: &mut Sender, request: Request<Body>) -> io::Result<Response<Incoming>> {
+pub async fn send(sender: &mut Sender, request: Request<Body>) -> io::Result<Response<Download>> {
     let (parts, body) = request.into_parts();
     let head = Request::from_parts(parts, ());
     let stream = sender.send_request(head).await;
@@ -122,7 +122,7 @@ pub async fn send(sender: &mut Sender, request: Request<Body>) -> io::Result<Res
         }
     };
     let response = response.map_err(io::Error::other)?;
-    Ok(response.map(|()| Either::Right(Download(receiving))))
+    Ok(response.map(|()| Download(receiving)))
 }
 
 type Sending = RequestStream<h3_quinn::SendStream<Bytes>, Bytes>;
@@ -211,7 +211,7 @@ mod tests {
     }
 
     /// What comes of a request of such a server.
-    async fn asked(control: Vec<u8>, answer: Vec<u8>) -> io::Result<Response<Incoming>> {
+    async fn asked(control: Vec<u8>, answer: Vec<u8>) -> io::Result<Response<Download>> {
         let server = server();
         let to = server.local_addr().unwrap();
         tokio::spawn(lie(server, control, answer));

@@ -1,9 +1,8 @@
 //! What a server of the responsiveness draft offers, and a session where it is ours.
 
-use crate::error::TestError;
+use crate::error::{TestError, root};
 use crate::flow::Flow;
 use crate::http::{self, Sender};
-use crate::ndt7;
 use crate::options::Options;
 use crate::plan::Stack;
 use crate::target::Origin;
@@ -128,8 +127,8 @@ impl Service {
     pub fn ndt7(port: u16, options: &Options) -> Service {
         Service {
             small: String::new(),
-            large: ndt7::DOWNLOAD.to_owned(),
-            upload: ndt7::UPLOAD.to_owned(),
+            large: "/ndt/v7/download".to_owned(),
+            upload: "/ndt/v7/upload".to_owned(),
             port,
             endpoint: None,
             session: None,
@@ -217,7 +216,7 @@ pub async fn describe(
     let (status, text) = answer.map_err(|error| TestError::Http {
         to: origin.authority(),
         wanted: options.http.name(),
-        reason: crate::load::root(&error),
+        reason: root(&error),
     })?;
     if !status.is_success() {
         return Err(TestError::Refused {

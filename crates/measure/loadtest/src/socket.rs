@@ -13,7 +13,9 @@ use unbloat_os::sockopt;
 use unbloat_units::{Bytes, Delta, Rate};
 
 /// Before a path is called dead.
-const PATIENCE: Duration = Duration::from_secs(15);
+pub const PATIENCE: Duration = Duration::from_secs(15);
+/// What may be on its way to us on a connection of HTTP/2 or 3: never what limits it.
+pub const WINDOW: u32 = 16 << 20;
 /// Unsent data of a connection whose rate nobody knows yet.
 const FIRST_UNSENT: u64 = 4 * 1_448;
 /// Small enough not to delay probes, large enough for a gigabit.

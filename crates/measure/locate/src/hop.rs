@@ -1,8 +1,8 @@
 //! What kind of answerer each hop is.
 
+use crate::params::Params;
 use crate::series::{Answers, Sample, Series};
-use crate::statistic::{median, quantile};
-use crate::verdict::Params;
+use crate::statistic::{from_ms, median, quantile};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -198,10 +198,6 @@ impl Hop {
 fn quantile_of(samples: &[Sample], q: f64) -> Option<f64> {
     let mut values: Vec<f64> = samples.iter().map(|s| s.1).collect();
     quantile(&mut values, q)
-}
-
-pub(crate) fn from_ms(ms: f64) -> Delta {
-    Delta::from_secs_f64(ms / 1e3)
 }
 
 fn kind(series: &Series, compared: (&[Sample], &[Sample]), params: &Params) -> HopKind {

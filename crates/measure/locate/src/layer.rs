@@ -1,7 +1,6 @@
 //! Where within this host packets wait, once it is known that they wait before the first hop.
 
-use crate::hop::from_ms;
-use crate::statistic::median;
+use crate::statistic::{from_ms, median};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use unbloat_units::Delta;

@@ -34,6 +34,7 @@ mod envelope;
 mod evidence;
 mod hop;
 mod layer;
+mod params;
 mod resample;
 mod series;
 mod statistic;
@@ -44,4 +45,5 @@ pub use document::{HopDocument, LoadFinding, LoadVerdict, NodeDocument, ReasonNa
 pub use evidence::{Evidence, PEER, Phase, Probe};
 pub use hop::{HopKind, HopReport};
 pub use layer::{Layer, LayerDelay, Layers};
-pub use verdict::{Confidence, Finding, Node, Params, Place, Reason, Step, Verdict, locate};
+pub use params::Params;
+pub use verdict::{Confidence, Finding, Node, Place, Reason, Step, Verdict, locate};

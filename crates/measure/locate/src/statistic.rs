@@ -1,9 +1,14 @@
 //! Statistics that a few odd values do not move.
 
 pub(crate) use unbloat_stats::quantile;
+use unbloat_units::Delta;
 
 pub(crate) fn median(values: &mut [f64]) -> Option<f64> {
     quantile(values, 0.5)
+}
+
+pub(crate) fn from_ms(ms: f64) -> Delta {
+    Delta::from_secs_f64(ms / 1e3)
 }
 
 #[cfg(test)]

@@ -1,18 +1,13 @@
 //! Answers and their bodies.
 
 use crate::account::Lines;
-use crate::large::Large;
+use crate::large::{BrokenOff, Large};
 use bytes::Bytes;
 use http_body::{Body, Frame, SizeHint};
 use hyper::header::{ALLOW, CACHE_CONTROL, CONTENT_TYPE, HeaderMap, HeaderValue, RETRY_AFTER};
 use hyper::{Response, StatusCode};
 use std::pin::Pin;
 use std::task::{Context, Poll};
-
-/// A transfer that is broken off, so that nobody takes it for complete.
-#[derive(Debug, thiserror::Error)]
-#[error("the transfer reached this server's time limit")]
-pub struct BrokenOff;
 
 pub enum Answer {
     Text(Option<Bytes>),

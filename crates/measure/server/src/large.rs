@@ -1,6 +1,5 @@
 //! The large answer: the same random bytes again and again, none of which is ever copied by us.
 
-use crate::answer::BrokenOff;
 use crate::counters::count;
 use crate::gate::Pass;
 use crate::peer::{Busy, Peer};
@@ -34,6 +33,11 @@ const GATED_PIECE: usize = 16 << 10;
 
 /// How often the unsent bound is fitted to the rate.
 const ADAPTS: Duration = Duration::from_millis(20);
+
+/// A transfer that is broken off, so that nobody takes it for complete.
+#[derive(Debug, thiserror::Error)]
+#[error("the transfer reached this server's time limit")]
+pub struct BrokenOff;
 
 pub struct Large {
     left: u64,

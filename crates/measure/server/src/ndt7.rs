@@ -32,10 +32,6 @@ pub const PROTOCOL: &str = "net.measurementlab.ndt.v7";
 /// Of a message that is no load: measurements of clients.
 pub const LONGEST: usize = 1 << 16;
 
-/// Tests at a time, and of one address: a test is one connection, and a page may do several at once.
-pub const MOST: usize = 50;
-pub const MOST_EACH: usize = 4;
-
 const LASTS: Duration = Duration::from_secs(10);
 
 /// A test has to have ended by then.

@@ -11,7 +11,7 @@ use crate::peer::Peer;
 use crate::query::Query;
 use crate::route::{Lost, Route};
 use crate::session::{Id, NoFlow, Session, Transfer};
-use crate::shared::Shared;
+use crate::shared::{NDT7_TESTS, Shared};
 use crate::socket::Handshake;
 use crate::tokens::bearer;
 use crate::upload::upload;
@@ -390,7 +390,7 @@ impl<'a> Asked<'a> {
 
     /// What M-Lab's locate services answer, version 1 (`fqdn`) and 2 (`results`).
     fn ndt7_locate(&self) -> Result<Response<Answer>, Refused> {
-        if self.shared.ndt7.taken() >= ndt7::MOST {
+        if self.shared.ndt7.taken() >= NDT7_TESTS {
             return Ok(answer(StatusCode::NO_CONTENT, JSON, Answer::Text(None)));
         }
         let authority = self.authority()?;

@@ -12,6 +12,10 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Instant;
 
+/// ndt7 tests at a time, and of one address: a test is one connection, and a page may do several at once.
+pub const NDT7_TESTS: usize = 50;
+const NDT7_TESTS_EACH: usize = 4;
+
 /// How many connections beyond the limits are told why they are refused; more are closed without a word.
 const TOLD: usize = 64;
 
@@ -48,7 +52,7 @@ impl Shared {
             connections: Guests::new(limits.connections, limits.connections_per_address),
             lobby: Admission::new(TOLD, TOLD / 4),
             leaving: Admission::new(TOLD, TOLD),
-            ndt7: Admission::new(crate::ndt7::MOST, crate::ndt7::MOST_EACH),
+            ndt7: Admission::new(NDT7_TESTS, NDT7_TESTS_EACH),
             down: Bucket::new(limits.rate, now),
             up: Bucket::new(limits.rate, now),
             echo_port,

@@ -30,7 +30,7 @@ impl CaptureSides {
                 (_, 0) => self.found.only_down += 1,
                 (0, _) => self.found.only_up += 1,
                 _ => {
-                    let sum = |columns: [crate::view::Values<'_>; 2]| {
+                    let sum = |columns: [unbloat_table::ColumnView<'_>; 2]| {
                         let values = columns.iter().filter_map(|column| column.u64(row));
                         values.sum::<u64>()
                     };

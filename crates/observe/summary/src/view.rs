@@ -2,7 +2,7 @@
 
 use std::cell::RefCell;
 use std::collections::{BTreeSet, HashMap};
-use unbloat_table::{ColumnData, Rows, Table};
+use unbloat_table::{ColumnView, Rows, Table};
 
 /// Where each column of a table is. Live capture brings a few rows at a time, so finding a column
 /// must not cost more than reading it.
@@ -21,10 +21,6 @@ pub(crate) struct View<'a> {
     /// Where to note the columns that are asked for.
     asked: Option<&'a RefCell<BTreeSet<&'static str>>>,
 }
-
-/// The values of one column; all unknown when the table has no such column.
-#[derive(Clone, Copy)]
-pub(crate) struct Values<'a>(Option<&'a ColumnData>);
 
 impl<'a> View<'a> {
     pub(crate) fn new(index: &'a Index, rows: &'a Rows) -> View<'a> {
@@ -47,9 +43,9 @@ impl<'a> View<'a> {
         0..self.rows.len()
     }
 
-    pub(crate) fn column(&self, name: &str) -> Values<'a> {
+    pub(crate) fn column(&self, name: &str) -> ColumnView<'a> {
         let found = self.index.0.get_key_value(name);
-        Values(found.and_then(|(&known, &at)| {
+        ColumnView::of(found.and_then(|(&known, &at)| {
             if let Some(asked) = self.asked {
                 asked.borrow_mut().insert(known);
             }
@@ -61,37 +57,5 @@ impl<'a> View<'a> {
     pub(crate) fn tcp_rows(&self) -> impl Iterator<Item = usize> + use<'a> {
         let protocol = self.column("protocol");
         self.rows().filter(move |&row| protocol.is(row, "tcp"))
-    }
-}
-
-impl<'a> Values<'a> {
-    pub(crate) fn f64(&self, row: usize) -> Option<f64> {
-        self.0?.as_f64(row).filter(|x| x.is_finite())
-    }
-
-    pub(crate) fn u64(&self, row: usize) -> Option<u64> {
-        match self.0? {
-            ColumnData::U64(values) => values.get(row),
-            other => other.as_f64(row).map(|x| x as u64),
-        }
-    }
-
-    pub(crate) fn i64(&self, row: usize) -> Option<i64> {
-        match self.0? {
-            ColumnData::I64(values) => values.get(row),
-            other => other.as_f64(row).map(|x| x as i64),
-        }
-    }
-
-    pub(crate) fn text(&self, row: usize) -> Option<&'a str> {
-        self.0?.as_text(row)
-    }
-
-    pub(crate) fn is(&self, row: usize, text: &str) -> bool {
-        self.text(row) == Some(text)
-    }
-
-    pub(crate) fn is_true(&self, row: usize) -> bool {
-        matches!(self.0, Some(ColumnData::Bool(values)) if values.get(row) == Some(true))
     }
 }

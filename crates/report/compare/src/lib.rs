@@ -17,6 +17,7 @@ mod error;
 mod estimate;
 mod metric;
 mod points;
+mod row;
 mod run;
 mod sources;
 mod spread;
@@ -25,13 +26,12 @@ mod tolerance;
 mod verdict;
 
 pub use collect::{Collector, TABLES};
-pub use compare::{
-    Comparison, DistributionRow, FORMAT_VERSION, Interval, Outcome, Row, SeriesRow, Side, compare,
-};
+pub use compare::{Comparison, DistributionRow, FORMAT_VERSION, SeriesRow, compare};
 pub use conditions::{Condition, Facts};
 pub use error::{CompareError, ToleranceError};
 pub use estimate::{Estimate, Noise};
 pub use metric::{Goal, Topic, without_unit};
+pub use row::{Interval, Outcome, Row, Side};
 pub use run::Run;
 pub use tables::{all_rows, all_tables};
 pub use tolerance::{Judgement, Tolerance};

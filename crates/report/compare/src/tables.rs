@@ -1,6 +1,7 @@
 //! A comparison as tables, for files and pipes.
 
-use crate::compare::{Comparison, Interval};
+use crate::compare::Comparison;
+use crate::row::Interval;
 use unbloat_table::{Column, Order, Rows, Table};
 
 /// The tables that only a comparison has.

@@ -5,8 +5,8 @@
 //! subject's result of that name is meant. Of distributions the middle is meant: mean, median or share.
 
 use crate::ToleranceError;
-use crate::compare::Row;
 use crate::metric::without_unit;
+use crate::row::Row;
 use schemars::JsonSchema;
 use serde::Serialize;
 use std::fmt;

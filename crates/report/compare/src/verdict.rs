@@ -1,8 +1,8 @@
 //! What a comparison comes to.
 
-use crate::compare::{Outcome, Row};
 use crate::estimate::Noise;
 use crate::metric::Topic;
+use crate::row::{Outcome, Row};
 use schemars::JsonSchema;
 use serde::Serialize;
 

@@ -1,6 +1,6 @@
 //! A campaign's medians and their spread, as one table: a line for each combination and load.
 
-use crate::columns::{Values, each_batch};
+use crate::columns::{column_of, each_batch};
 use crate::numbers::{human, three_digits};
 use std::collections::BTreeMap;
 use unbloat_run::{RunError, RunReader};
@@ -30,7 +30,7 @@ pub(crate) fn campaign(run: &RunReader) -> Result<Campaign, RunError> {
     ];
     each_batch(run, "campaign", &COLUMNS, |batch| {
         let [point, title, load, subject, metric, runs, median, min, max] =
-            COLUMNS.map(|column| Values::of(batch, column));
+            COLUMNS.map(|column| column_of(batch, column));
         for row in 0..batch.len() {
             let (Some(point), Some(load), Some(subject), Some(metric)) = (
                 point.u64(row),

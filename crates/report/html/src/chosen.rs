@@ -1,10 +1,11 @@
 //! Which flows get a time line.
 
-use crate::columns::{Values, each_batch};
+use crate::columns::{column_of, each_batch};
 use std::cmp::Ordering;
 use std::collections::BTreeSet;
 use unbloat_run::{RunError, RunReader};
 use unbloat_summary::{SummaryParams, Verdict};
+use unbloat_table::ColumnView;
 
 /// The flows with a time line, and how many there are in all.
 pub(crate) struct Chosen {
@@ -38,11 +39,11 @@ pub(crate) fn choose(
     ];
     each_batch(run, "flows", COLUMNS, |batch| {
         let [id, down_n, up_n, down_ms, up_ms, down, up] =
-            std::array::from_fn(|i| Values::of(batch, COLUMNS[i]));
+            std::array::from_fn(|i| column_of(batch, COLUMNS[i]));
         of += batch.len() as u64;
         for row in 0..batch.len() {
             let Some(id) = id.u64(row) else { continue };
-            let judged = |n: &Values, ms: &Values| {
+            let judged = |n: &ColumnView, ms: &ColumnView| {
                 let enough = n.u64(row).is_some_and(|n| n >= min_samples);
                 ms.f64(row).filter(|_| enough).unwrap_or(0.0)
             };

@@ -2,8 +2,9 @@
 
 use crate::ReportError;
 use crate::chosen::Chosen;
-use crate::columns::{Values, each_batch};
-use crate::flows::{FlowRow, five_digits};
+use crate::columns::{column_of, each_batch};
+use crate::curve::Curve;
+use crate::flows::FlowRow;
 use crate::html::script_json;
 use crate::series::FlowSeries;
 use crate::sim::{self, StageMark, SweepFigure};
@@ -12,6 +13,7 @@ use serde::Serialize;
 use std::collections::BTreeMap;
 use unbloat_run::{RunError, RunReader};
 use unbloat_summary::{Metric, Verdict};
+use unbloat_table::ColumnView;
 
 #[derive(Serialize)]
 pub(crate) struct PageData {
@@ -26,50 +28,6 @@ pub(crate) struct PageData {
     pub(crate) flows: Vec<PageFlow>,
     pub(crate) flows_total: u64,
     pub(crate) threshold_ms: Option<f64>,
-}
-
-#[derive(Serialize)]
-pub(crate) struct Curve {
-    series: String,
-    x: Vec<f64>,
-    y: Vec<f64>,
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    weight: Vec<f64>,
-    /// Half widths of the intervals around `y`.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    error: Vec<f64>,
-}
-
-impl Curve {
-    /// The curve of this name, made if there is none.
-    pub(crate) fn of<'a>(curves: &'a mut Vec<Curve>, series: &str) -> &'a mut Curve {
-        let at = curves.iter().position(|c| c.series == series);
-        let at = at.unwrap_or_else(|| {
-            curves.push(Curve {
-                series: series.to_owned(),
-                x: Vec::new(),
-                y: Vec::new(),
-                weight: Vec::new(),
-                error: Vec::new(),
-            });
-            curves.len() - 1
-        });
-        &mut curves[at]
-    }
-
-    pub(crate) fn is_empty(&self) -> bool {
-        self.x.is_empty()
-    }
-
-    pub(crate) fn push(&mut self, x: f64, y: f64) {
-        self.x.push(five_digits(x));
-        self.y.push(five_digits(y));
-    }
-
-    pub(crate) fn push_with_error(&mut self, x: f64, y: f64, error: f64) {
-        self.push(x, y);
-        self.error.push(five_digits(error));
-    }
 }
 
 #[derive(Serialize)]
@@ -132,8 +90,8 @@ pub(crate) fn metrics(run: &RunReader) -> Result<Vec<Metric>, RunError> {
     let mut metrics = Vec::new();
     each_batch(run, "summary", COLUMNS, |batch| {
         let [group, metric, value, unit, paper, samples, doc] =
-            std::array::from_fn(|i| Values::of(batch, COLUMNS[i]));
-        let text = |column: &Values, row| column.text(row).unwrap_or_default().to_owned();
+            std::array::from_fn(|i| column_of(batch, COLUMNS[i]));
+        let text = |column: &ColumnView, row| column.text(row).unwrap_or_default().to_owned();
         metrics.extend((0..batch.len()).map(|row| Metric {
             group: text(&group, row),
             metric: text(&metric, row),
@@ -151,7 +109,7 @@ fn figures(run: &RunReader) -> Result<BTreeMap<String, Vec<Curve>>, RunError> {
     const COLUMNS: &[&str] = &["figure", "series", "x", "y", "weight"];
     let mut figures: BTreeMap<String, Vec<Curve>> = BTreeMap::new();
     each_batch(run, "figures", COLUMNS, |batch| {
-        let [figure, series, x, y, weight] = std::array::from_fn(|i| Values::of(batch, COLUMNS[i]));
+        let [figure, series, x, y, weight] = std::array::from_fn(|i| column_of(batch, COLUMNS[i]));
         for row in 0..batch.len() {
             let (Some(figure), Some(series), Some(x), Some(y)) =
                 (figure.text(row), series.text(row), x.f64(row), y.f64(row))

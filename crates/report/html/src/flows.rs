@@ -1,6 +1,7 @@
 //! All columns of the flows that get a time line.
 
-use crate::columns::Values;
+use crate::columns::column_of;
+use crate::numbers::five_digits;
 use serde_json::Value;
 use std::collections::{BTreeMap, BTreeSet};
 use unbloat_run::{RunError, RunReader};
@@ -25,9 +26,9 @@ pub(crate) fn flow_rows(
     }
     for batch in run.read("flows")? {
         let batch = batch?;
-        let id = Values::of(&batch, "flow_id");
-        let (start, end) = (Values::of(&batch, "start_ns"), Values::of(&batch, "end_ns"));
-        let packets = ["packets_up", "packets_down"].map(|name| Values::of(&batch, name));
+        let id = column_of(&batch, "flow_id");
+        let (start, end) = (column_of(&batch, "start_ns"), column_of(&batch, "end_ns"));
+        let packets = ["packets_up", "packets_down"].map(|name| column_of(&batch, name));
         for row in 0..batch.len() {
             let Some(id) = id.u64(row).filter(|id| ids.contains(id)) else {
                 continue;
@@ -53,27 +54,5 @@ fn json(column: &ColumnData, row: usize) -> Value {
         ColumnData::Bool(values) => values.get(row).into(),
         ColumnData::F64(values) => values.get(row).map(five_digits).into(),
         ColumnData::Text(texts) => texts.get(row).into(),
-    }
-}
-
-pub(crate) fn five_digits(x: f64) -> f64 {
-    if x == 0.0 || !x.is_finite() {
-        return x;
-    }
-    let scale = 10f64.powi(4 - x.abs().log10().floor() as i32);
-    let rounded = (x * scale).round() / scale;
-    if rounded.is_finite() { rounded } else { x }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn five_digits_are_kept() {
-        assert_eq!(five_digits(1_234_567.0), 1_234_600.0);
-        assert_eq!(five_digits(-0.001_234_567), -0.001_234_6);
-        assert_eq!(five_digits(0.0), 0.0);
-        assert_eq!(five_digits(1e-310), 1e-310);
     }
 }

@@ -1,7 +1,7 @@
 //! Where on a path queues stand, from the tables that `unbloat locate` writes.
 
-use crate::columns::{Values, each_batch};
-use crate::data::Curve;
+use crate::columns::{column_of, each_batch};
+use crate::curve::Curve;
 use crate::numbers::human;
 use crate::sim::SweepFigure;
 use std::collections::BTreeMap;
@@ -32,7 +32,7 @@ pub(crate) const HEADS: [&str; 10] = [
 pub(crate) fn location(run: &RunReader) -> Result<Location, RunError> {
     let mut found = Location::default();
     each_batch(run, "locations", &["finding", "text"], |batch| {
-        let [finding, text] = ["finding", "text"].map(|column| Values::of(batch, column));
+        let [finding, text] = ["finding", "text"].map(|column| column_of(batch, column));
         found.verdicts.extend(
             (0..batch.len()).filter_map(|row| {
                 Some((finding.text(row)?.to_owned(), text.text(row)?.to_owned()))
@@ -84,7 +84,7 @@ impl Hop {
     ];
 
     fn read(batch: &Batch, row: usize) -> Hop {
-        let of = |column| Values::of(batch, column);
+        let of = |column| column_of(batch, column);
         let text = |column| of(column).text(row).map(str::to_owned);
         let count = |column| of(column).u64(row).unwrap_or(0);
         let ms = |column| of(column).f64(row);

@@ -1,7 +1,7 @@
 //! Figure 4 of Jiang et al. (CellNet 2012), from the tables that `unbloat model` writes.
 
-use crate::columns::{Values, each_batch};
-use crate::data::Curve;
+use crate::columns::{column_of, each_batch};
+use crate::curve::Curve;
 use std::collections::BTreeMap;
 use unbloat_run::{RunError, RunReader};
 
@@ -27,7 +27,7 @@ fn add_curves(run: &RunReader, figures: &mut BTreeMap<String, Vec<Curve>>) -> Re
     ];
     each_batch(run, "model", COLUMNS, |batch| {
         let [model, load, buffer, delay, throughput, eq4, eq5] =
-            std::array::from_fn(|i| Values::of(batch, COLUMNS[i]));
+            std::array::from_fn(|i| column_of(batch, COLUMNS[i]));
         for row in 0..batch.len() {
             let (Some(key), Some(load), Some(x)) =
                 (model.text(row), load.f64(row), buffer.f64(row))
@@ -60,7 +60,7 @@ fn add_fit(run: &RunReader, figures: &mut BTreeMap<String, Vec<Curve>>) -> Resul
     for (name, columns) in SERIES {
         let mut points = Vec::new();
         each_batch(run, "model_fit", &columns, |batch| {
-            let [x, y] = columns.map(|column| Values::of(batch, column));
+            let [x, y] = columns.map(|column| column_of(batch, column));
             points.extend((0..batch.len()).filter_map(|row| Some((x.f64(row)?, y.f64(row)?))));
         })?;
         if points.is_empty() {

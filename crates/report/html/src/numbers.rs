@@ -42,6 +42,15 @@ fn grouped(whole: f64) -> String {
     text
 }
 
+pub(crate) fn five_digits(x: f64) -> f64 {
+    if x == 0.0 || !x.is_finite() {
+        return x;
+    }
+    let scale = 10f64.powi(4 - x.abs().log10().floor() as i32);
+    let rounded = (x * scale).round() / scale;
+    if rounded.is_finite() { rounded } else { x }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -61,5 +70,13 @@ mod tests {
         ] {
             assert_eq!(human(value, unit), want);
         }
+    }
+
+    #[test]
+    fn five_digits_are_kept() {
+        assert_eq!(five_digits(1_234_567.0), 1_234_600.0);
+        assert_eq!(five_digits(-0.001_234_567), -0.001_234_6);
+        assert_eq!(five_digits(0.0), 0.0);
+        assert_eq!(five_digits(1e-310), 1e-310);
     }
 }

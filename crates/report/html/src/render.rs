@@ -5,6 +5,7 @@ use crate::chosen::{Chosen, choose};
 use crate::data::{PageData, metrics};
 use crate::flows::flow_rows;
 use crate::location::location;
+use crate::options::RenderOptions;
 use crate::series::flow_series;
 use crate::sim::single_results;
 use crate::{ReportError, html, page, tested};
@@ -19,34 +20,6 @@ const SCRIPT: &str = concat!(
 
 /// The rest of the file has a fixed number of rows.
 const LARGEST_DATA: usize = 9_000_000;
-
-/// How much goes into the file.
-#[derive(Clone, Debug, PartialEq)]
-pub struct RenderOptions {
-    /// So many flows get a time line.
-    pub flows: usize,
-    /// Only this flow gets one.
-    pub only_flow: Option<u64>,
-    /// How the run is named in the command that gives another flow's time line.
-    pub run_name: String,
-}
-
-impl Default for RenderOptions {
-    fn default() -> RenderOptions {
-        RenderOptions {
-            flows: 200,
-            only_flow: None,
-            run_name: "RUN".to_owned(),
-        }
-    }
-}
-
-impl RenderOptions {
-    /// No report with the default number of flows is larger, in bytes.
-    pub const LARGEST_FILE: u64 = 10_000_000;
-    /// Points of all time lines together, for each table.
-    const POINTS: u64 = 100_000;
-}
 
 /// What was written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -5,8 +5,9 @@
 //! keeps every row. Rows of one table come in the order in which they were written, which is not always that of
 //! their times: points are put where they belong.
 
-use crate::columns::{Values, each_batch};
-use crate::flows::{FlowRow, five_digits};
+use crate::columns::{column_of, each_batch};
+use crate::flows::FlowRow;
+use crate::numbers::five_digits;
 use serde::{Serialize, Serializer};
 use serde_json::Value;
 use std::collections::BTreeMap;
@@ -234,9 +235,9 @@ fn lines<const N: usize>(
         .chain(columns)
         .collect();
     each_batch(run, table, &wanted, |batch| {
-        let (id, side) = (Values::of(batch, "flow_id"), Values::of(batch, "side"));
-        let time = Values::of(batch, "time_ns");
-        let values = columns.map(|name| Values::of(batch, name));
+        let (id, side) = (column_of(batch, "flow_id"), column_of(batch, "side"));
+        let time = column_of(batch, "time_ns");
+        let values = columns.map(|name| column_of(batch, name));
         for row in 0..batch.len() {
             let Some(id) = id.u64(row) else { continue };
             let (Some(flow), Some(series)) = (flows.get(&id), all.get_mut(&id)) else {
@@ -262,7 +263,7 @@ fn events(
     const COLUMNS: &[&str] = &["flow_id", "side", "time_ns", "kind", "seq_bytes", "value"];
     each_batch(run, "events", COLUMNS, |batch| {
         let [id, side, time, kind, seq, value] =
-            std::array::from_fn(|i| Values::of(batch, COLUMNS[i]));
+            std::array::from_fn(|i| column_of(batch, COLUMNS[i]));
         for row in 0..batch.len() {
             let Some(id) = id.u64(row) else { continue };
             let (Some(flow), Some(series)) = (flows.get(&id), all.get_mut(&id)) else {

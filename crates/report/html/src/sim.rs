@@ -1,7 +1,7 @@
 //! Figures of a simulation or a test, from the tables that `unbloat sim` and its like write: courses of a single run, or results over a sweep.
 
-use crate::columns::{Values, each_batch};
-use crate::data::Curve;
+use crate::columns::{column_of, each_batch};
+use crate::curve::Curve;
 use serde::Serialize;
 use std::collections::BTreeMap;
 use unbloat_run::{Batch, RunError, RunReader};
@@ -68,7 +68,7 @@ const COURSES: [Course; 10] = [
         value: "backlog_bytes",
         series: OF_PATH,
         curve: |batch, row| {
-            let is_whole = Values::of(batch, "place").text(row) == Some("path");
+            let is_whole = column_of(batch, "place").text(row) == Some("path");
             is_whole.then(|| direction(batch, row))?
         },
     },
@@ -78,8 +78,8 @@ const COURSES: [Course; 10] = [
         value: "backlog_bytes",
         series: OF_PATH,
         curve: |batch, row| {
-            let hop = Values::of(batch, "hop").u64(row)?;
-            let place = Values::of(batch, "place").text(row)?;
+            let hop = column_of(batch, "hop").u64(row)?;
+            let place = column_of(batch, "place").text(row)?;
             Some(format!("{} {hop}: {place}", direction(batch, row)?))
         },
     },
@@ -128,7 +128,7 @@ pub(crate) fn stages(run: &RunReader) -> Result<Vec<StageMark>, RunError> {
     const COLUMNS: [&str; 4] = ["load", "stack", "begin_ns", "end_ns"];
     let mut marks = Vec::new();
     each_batch(run, "stages", &COLUMNS, |batch| {
-        let [load, stack, begin, end] = COLUMNS.map(|column| Values::of(batch, column));
+        let [load, stack, begin, end] = COLUMNS.map(|column| column_of(batch, column));
         marks.extend((0..batch.len()).filter_map(|row| {
             let name = match (load.text(row)?, stack.text(row)?) {
                 (load, "as_is") if load != "idle" => format!("{load}, as is"),
@@ -161,12 +161,12 @@ const fn of_flow(figure: &'static str, value: &'static str) -> Course {
         table: "window_series",
         value,
         series: &["flow"],
-        curve: |batch, row| Some(Values::of(batch, "flow").text(row)?.to_owned()),
+        curve: |batch, row| Some(column_of(batch, "flow").text(row)?.to_owned()),
     }
 }
 
 fn direction(batch: &Batch, row: usize) -> Option<String> {
-    Some(Values::of(batch, "direction").text(row)?.to_owned())
+    Some(column_of(batch, "direction").text(row)?.to_owned())
 }
 
 /// Adds the courses of a single run; none for other runs.
@@ -187,7 +187,7 @@ pub(crate) fn add_courses(
 fn curves(run: &RunReader, course: &Course) -> Result<Vec<Curve>, RunError> {
     let mut end = 0;
     each_batch(run, course.table, &["time_ns"], |batch| {
-        let time = Values::of(batch, "time_ns");
+        let time = column_of(batch, "time_ns");
         end = (0..batch.len())
             .filter_map(|row| time.i64(row))
             .fold(end, i64::max);
@@ -196,7 +196,7 @@ fn curves(run: &RunReader, course: &Course) -> Result<Vec<Curve>, RunError> {
     let mut bins: BTreeMap<String, Vec<Option<f64>>> = BTreeMap::new();
     let columns = [&["time_ns", course.value], course.series].concat();
     each_batch(run, course.table, &columns, |batch| {
-        let [time, y] = ["time_ns", course.value].map(|column| Values::of(batch, column));
+        let [time, y] = ["time_ns", course.value].map(|column| column_of(batch, column));
         for row in 0..batch.len() {
             let key = (course.curve)(batch, row);
             let (Some(at), Some(key), Some(y)) = (time.i64(row), key, y.f64(row)) else {
@@ -232,7 +232,7 @@ pub(crate) fn add_sweep(
     let mut found: BTreeMap<(usize, String), Vec<Mean>> = BTreeMap::new();
     const COLUMNS: [&str; 5] = ["point", "subject", "metric", "mean", "ci95"];
     each_batch(run, "averages", &COLUMNS, |batch| {
-        let [point, subject, metric, mean, ci95] = COLUMNS.map(|column| Values::of(batch, column));
+        let [point, subject, metric, mean, ci95] = COLUMNS.map(|column| column_of(batch, column));
         for row in 0..batch.len() {
             let (Some(point), Some(subject), Some(metric), Some(mean)) = (
                 point.u64(row),
@@ -310,7 +310,7 @@ pub(crate) fn single_results(run: &RunReader) -> Result<Vec<SimResult>, RunError
         return Ok(results);
     }
     each_batch(run, "averages", &COLUMNS, |batch| {
-        let [subject, metric, mean] = COLUMNS.map(|column| Values::of(batch, column));
+        let [subject, metric, mean] = COLUMNS.map(|column| column_of(batch, column));
         results.extend((0..batch.len()).filter_map(|row| {
             Some(SimResult {
                 subject: subject.text(row)?.to_owned(),
@@ -331,7 +331,7 @@ struct Place {
 fn points(run: &RunReader) -> Result<(Axis, BTreeMap<u64, Place>), RunError> {
     let mut values: BTreeMap<u64, Vec<(String, String)>> = BTreeMap::new();
     each_batch(run, "points", &["point", "key", "value"], |batch| {
-        let [point, key, value] = ["point", "key", "value"].map(|column| Values::of(batch, column));
+        let [point, key, value] = ["point", "key", "value"].map(|column| column_of(batch, column));
         for row in 0..batch.len() {
             if let (Some(point), Some(key), Some(value)) =
                 (point.u64(row), key.text(row), value.text(row))

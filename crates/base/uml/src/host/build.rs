@@ -1,12 +1,16 @@
 //! Runs the recipe and says how far it is.
 
-use super::kernel::{BUILD, CONFIG, PACKAGE};
 use crate::error::{GuestError, at};
 use std::fs::{self, File};
 use std::io::{BufRead, BufReader, IsTerminal, Write};
 use std::path::Path;
 use std::process::{Command, Stdio};
 use tempfile::TempDir;
+
+/// Debian's package of the kernel's source.
+pub(crate) const PACKAGE: &str = "linux-source-6.12";
+pub(crate) const CONFIG: &str = include_str!("../../recipe/kernel.config");
+pub(crate) const BUILD: &str = include_str!("../../recipe/build.sh");
 
 /// Commands that the recipe calls, and the Debian packages that have them.
 const TOOLS: &[(&str, &str)] = &[

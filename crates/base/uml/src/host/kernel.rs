@@ -1,16 +1,12 @@
 //! The guest's kernel: built once from Debian's source, then kept in the user's cache.
 
-use super::build;
+use super::build::{self, BUILD, CONFIG};
 use crate::error::{GuestError, at};
 use rustix::fs::{FlockOperation, flock};
 use std::fs::{self, File};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-/// Debian's package of the kernel's source.
-pub(crate) const PACKAGE: &str = "linux-source-6.12";
-pub(crate) const CONFIG: &str = include_str!("../../recipe/kernel.config");
-pub(crate) const BUILD: &str = include_str!("../../recipe/build.sh");
 const SHIM: &str = include_str!("../../recipe/shim.c");
 
 /// A kernel that can be run as a process.

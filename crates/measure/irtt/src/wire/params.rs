@@ -230,7 +230,7 @@ fn take_uvarint(bytes: &mut &[u8]) -> Result<u64, WireError> {
 fn take_text(bytes: &mut &[u8]) -> Result<Vec<u8>, WireError> {
     let len = take_uvarint(bytes)?;
     if len > FILL_MAX as u64 {
-        return Err(WireError::LongFill { len });
+        return Err(WireError::LongFill { len, max: FILL_MAX });
     }
     let (text, rest) = bytes
         .split_at_checked(len as usize)

@@ -133,7 +133,7 @@ async fn believed(
     }
     if named.ip() != dialer.address.ip() {
         let opened = dialer.at(named).open_beside(http).await;
-        opened.map_err(|error| refused(crate::load::root(&error)))?;
+        opened.map_err(|error| refused(crate::error::root(&error)))?;
     }
     Ok(named)
 }
@@ -204,7 +204,7 @@ async fn over_quic(dialer: &Dialer, options: &Options) -> Result<Http, TestError
     let opened = opened.map_err(|error| TestError::Http {
         to: dialer.origin.authority(),
         wanted: options.http.name(),
-        reason: crate::load::root(&error),
+        reason: crate::error::root(&error),
     })?;
     Ok(opened.http())
 }

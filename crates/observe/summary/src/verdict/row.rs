@@ -1,7 +1,8 @@
 //! Rows of tables `standing` and `flows` as the judge keeps them.
 
 use super::OtherKind;
-use crate::view::{Values, View};
+use crate::view::View;
+use unbloat_table::ColumnView;
 use unbloat_units::Direction;
 
 /// What series of delays a row is of.
@@ -78,14 +79,14 @@ impl Row {
 
 /// The columns of `standing`.
 pub(super) struct Rows<'a> {
-    ids: [Values<'a>; 3],
-    texts: [Values<'a>; 4],
-    counts: [Values<'a>; 4],
-    times: [Values<'a>; 2],
-    numbers: [Values<'a>; 7],
-    waits: [[Values<'a>; 2]; Row::WAITS.len()],
-    floor_seen: Values<'a>,
-    carrying: [[Values<'a>; 8]; 2],
+    ids: [ColumnView<'a>; 3],
+    texts: [ColumnView<'a>; 4],
+    counts: [ColumnView<'a>; 4],
+    times: [ColumnView<'a>; 2],
+    numbers: [ColumnView<'a>; 7],
+    waits: [[ColumnView<'a>; 2]; Row::WAITS.len()],
+    floor_seen: ColumnView<'a>,
+    carrying: [[ColumnView<'a>; 8]; 2],
 }
 
 impl<'a> Rows<'a> {
@@ -194,7 +195,7 @@ impl<'a> Rows<'a> {
     }
 }
 
-fn carrying(columns: &[Values; 8], at: usize) -> Carrying {
+fn carrying(columns: &[ColumnView; 8], at: usize) -> Carrying {
     let number = |i: usize| columns[i].f64(at).unwrap_or(0.0);
     Carrying {
         peak_bps: number(0),
@@ -230,15 +231,15 @@ pub(super) struct Flow {
 
 /// The columns of `flows`.
 pub(super) struct Flows<'a> {
-    flow_id: Values<'a>,
-    ports: [Values<'a>; 2],
-    texts: [Values<'a>; 4],
-    times: [Values<'a>; 2],
-    payload: [Values<'a>; 2],
-    packets: [Values<'a>; 2],
-    receive_window: [Values<'a>; 2],
-    application: [Values<'a>; 2],
-    handshake: [Values<'a>; 2],
+    flow_id: ColumnView<'a>,
+    ports: [ColumnView<'a>; 2],
+    texts: [ColumnView<'a>; 4],
+    times: [ColumnView<'a>; 2],
+    payload: [ColumnView<'a>; 2],
+    packets: [ColumnView<'a>; 2],
+    receive_window: [ColumnView<'a>; 2],
+    application: [ColumnView<'a>; 2],
+    handshake: [ColumnView<'a>; 2],
 }
 
 impl<'a> Flows<'a> {
@@ -270,9 +271,9 @@ impl<'a> Flows<'a> {
 
     pub(super) fn flow(&self, row: usize) -> Flow {
         let text = |i: usize| self.texts[i].text(row).unwrap_or("?").to_owned();
-        let count = |c: &Values| c.u64(row).unwrap_or(0);
-        let time = |c: &Values| c.i64(row).unwrap_or(0);
-        let number = |both: &[Values; 2]| [both[0].f64(row), both[1].f64(row)];
+        let count = |c: &ColumnView| c.u64(row).unwrap_or(0);
+        let time = |c: &ColumnView| c.i64(row).unwrap_or(0);
+        let number = |both: &[ColumnView; 2]| [both[0].f64(row), both[1].f64(row)];
         Flow {
             flow_id: self.flow_id(row),
             client: text(0),

@@ -1,6 +1,6 @@
 //! Curves of both runs, on the same axes.
 
-use crate::flows::five_digits;
+use crate::numbers::five_digits;
 use serde::Serialize;
 use std::collections::BTreeMap;
 use unbloat_compare::{Comparison, Row};
