@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 use unbloat_autorate::Decision;
 use unbloat_cake_nfqueue::{Counts, Event};
-use unbloat_units::{Direction, Time};
+use unbloat_units::Time;
 
 /// Seconds since the origin of the clock, which is boot.
 fn seconds(at: Time) -> f64 {
@@ -14,8 +14,8 @@ pub fn json(event: &Event) -> String {
     let value = match event {
         Event::Counts { at, sides } => json!({
             "at_s": seconds(*at),
-            "down": sides[0].as_ref().map(counts),
-            "up": sides[1].as_ref().map(counts),
+            "down": sides.down.as_ref().map(counts),
+            "up": sides.up.as_ref().map(counts),
         }),
         Event::Decided(decision) => decision_json(decision),
     };
@@ -68,8 +68,7 @@ pub fn decision_text(decision: &Decision) -> String {
 pub fn text(event: &Event) -> String {
     match event {
         Event::Counts { sides, .. } => {
-            let each = Direction::BOTH.into_iter().zip(sides);
-            let parts = each.filter_map(|(direction, side)| {
+            let parts = sides.entries().filter_map(|(direction, side)| {
                 let counts = side.as_ref()?;
                 let rate = counts
                     .rate

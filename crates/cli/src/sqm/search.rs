@@ -10,7 +10,7 @@ use crate::shaping::{End, Ground, Placed, Search, SearchError};
 use crate::stop::stop_on_ctrl_c;
 use serde_json::json;
 use unbloat_sqm::{KneeParams, Plan};
-use unbloat_units::{Framing, Rate};
+use unbloat_units::{Both, Framing, Rate};
 
 pub fn run(args: &SearchArgs) -> Result<Exit, CommandError> {
     let mut all = args.options.options().map_err(RunTestError::Args)?;
@@ -32,9 +32,9 @@ pub fn run(args: &SearchArgs) -> Result<Exit, CommandError> {
         options: &options,
         stop: &stop,
     };
-    let measured = match known {
-        [None, None] => search.measure()?,
-        known => Some(known),
+    let measured = match known == Both::default() {
+        true => search.measure()?,
+        false => Some(known),
     };
     let Some(measured) = measured else {
         return Ok(Exit::Interrupted);
@@ -71,7 +71,8 @@ pub fn run(args: &SearchArgs) -> Result<Exit, CommandError> {
     let kept = placed.map(Placed::keep).transpose()?;
     if args.options.json {
         let mut document = told(&plan)?;
-        document["measured_bps"] = json!(measured.map(|rate| rate.map(Rate::as_bps)));
+        document["measured_bps"] =
+            json!([measured.down, measured.up].map(|rate| rate.map(Rate::as_bps)));
         document["trials"] = json!(sought.trials);
         document["state"] = json!(kept);
         print_json(&document)?;

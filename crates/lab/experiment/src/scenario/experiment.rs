@@ -4,7 +4,7 @@ use fastrand::Rng;
 use unbloat_link::Config as Element;
 use unbloat_qdisc::{Dscp, Host};
 use unbloat_tcp::{receiver, sender};
-use unbloat_units::{Delta, Rate, Time};
+use unbloat_units::{Both, Delta, Rate, Time};
 use unbloat_workload::Config as Workload;
 
 /// What packets meet on one hop, in order.
@@ -86,7 +86,7 @@ pub enum Rates {
 #[derive(Clone, Debug, PartialEq)]
 pub struct Oracle {
     /// Beside each shaper that there is.
-    pub lines: [Option<unbloat_link::service::Config>; 2],
+    pub lines: Both<Option<unbloat_link::service::Config>>,
     /// Mean over this.
     pub over: Delta,
     /// Which ends so much later than now.
