@@ -2,7 +2,7 @@
 
 use super::OtherKind;
 use crate::view::{Values, View};
-use unbloat_units::Direction;
+use unbloat_units::{Both, Direction};
 
 /// What series of delays a row is of.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -220,12 +220,12 @@ pub(super) struct Flow {
     pub(super) is_tcp: bool,
     pub(super) span_ns: (i64, i64),
     /// By direction of the data.
-    pub(super) payload: [u64; 2],
-    pub(super) packets: [u64; 2],
-    pub(super) receive_window_share: [Option<f64>; 2],
-    pub(super) application_share: [Option<f64>; 2],
+    pub(super) payload: Both<u64>,
+    pub(super) packets: Both<u64>,
+    pub(super) receive_window_share: Both<Option<f64>>,
+    pub(super) application_share: Both<Option<f64>>,
     /// Handshake round trip to the client, and to the server.
-    pub(super) handshake_ms: [Option<f64>; 2],
+    pub(super) handshake_ms: Both<Option<f64>>,
 }
 
 /// The columns of `flows`.
@@ -234,17 +234,17 @@ pub(super) struct Flows<'a> {
     ports: [Values<'a>; 2],
     texts: [Values<'a>; 4],
     times: [Values<'a>; 2],
-    payload: [Values<'a>; 2],
-    packets: [Values<'a>; 2],
-    receive_window: [Values<'a>; 2],
-    application: [Values<'a>; 2],
-    handshake: [Values<'a>; 2],
+    payload: Both<Values<'a>>,
+    packets: Both<Values<'a>>,
+    receive_window: Both<Values<'a>>,
+    application: Both<Values<'a>>,
+    handshake: Both<Values<'a>>,
 }
 
 impl<'a> Flows<'a> {
     pub(super) fn of(view: &View<'a>) -> Flows<'a> {
         let both = |before: &str, after: &str| {
-            ["down", "up"].map(|side| view.column(&format!("{before}{side}{after}")))
+            Both::of(|direction| view.column(&format!("{before}{direction}{after}")))
         };
         Flows {
             flow_id: view.column("flow_id"),
@@ -272,7 +272,8 @@ impl<'a> Flows<'a> {
         let text = |i: usize| self.texts[i].text(row).unwrap_or("?").to_owned();
         let count = |c: &Values| c.u64(row).unwrap_or(0);
         let time = |c: &Values| c.i64(row).unwrap_or(0);
-        let number = |both: &[Values; 2]| [both[0].f64(row), both[1].f64(row)];
+        let counts = |both: &Both<Values>| both.as_ref().map(count);
+        let number = |both: &Both<Values>| both.as_ref().map(|column| column.f64(row));
         Flow {
             flow_id: self.flow_id(row),
             client: text(0),
@@ -282,8 +283,8 @@ impl<'a> Flows<'a> {
             server_port: count(&self.ports[1]),
             is_tcp: self.texts[3].is(row, "tcp"),
             span_ns: (time(&self.times[0]), time(&self.times[1])),
-            payload: [count(&self.payload[0]), count(&self.payload[1])],
-            packets: [count(&self.packets[0]), count(&self.packets[1])],
+            payload: counts(&self.payload),
+            packets: counts(&self.packets),
             receive_window_share: number(&self.receive_window),
             application_share: number(&self.application),
             handshake_ms: number(&self.handshake),
