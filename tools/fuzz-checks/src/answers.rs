@@ -7,7 +7,7 @@ use std::path::{Component, Path};
 use unbloat_loadtest::{Origin, Target};
 use unbloat_os::netlink::{Attributes, attribute};
 use unbloat_responsiveness::document::Test;
-use unbloat_responsiveness::{PageRun, Verdict, judge_page};
+use unbloat_responsiveness::{PageRun, judge_page};
 use unbloat_sqm::Device;
 use unbloat_sqm_host::ShaperError;
 use unbloat_units::{Direction, Rate};
@@ -37,7 +37,7 @@ pub fn ndt7(bytes: &[u8]) {
     let Some((&way, sent)) = bytes.split_first() else {
         return;
     };
-    let direction = [Direction::Down, Direction::Up][usize::from(way & 1)];
+    let direction = Direction::BOTH[usize::from(way & 1)];
     let most = LONGEST_MESSAGE + 8 * sent.len() + (1 << 20);
     let (notes, failure) = within(most, || unbloat_loadtest::fuzz::ndt7(sent, direction));
     assert!(notes.counts.len().max(notes.kernel.len()) <= MOST_NOTES);

@@ -10,7 +10,7 @@ use unbloat_experiment::scenario::text::{Error, Node};
 use unbloat_experiment::scenario::{Amount, Sweep, build, score};
 use unbloat_link::trace::{parse_mahimahi, parse_rates};
 use unbloat_sqm::{Device, Facts, Shaper, uci};
-use unbloat_units::{Bytes, Delta, Rate};
+use unbloat_units::{Both, Bytes, Delta, Rate};
 use unbloat_uplink_host::Report;
 
 /// The bytes are a trace behind its format. What is read is what a file of ours would say, and memory is in proportion.
@@ -124,7 +124,7 @@ pub fn campaign(bytes: &[u8]) {
         is_said(cell.title());
         assert!(ids.insert(cell.id.clone()), "two cells are one");
         for (axis, value) in &cell.values {
-            let only = Only::parse(&format!("{axis}={value}"), &campaign);
+            let only = Only::parse(&format!("{axis}={value}"), &campaign.axes);
             assert!(axis.contains('=') || only.is_ok_and(|only| only.has(cell)));
         }
     }
@@ -147,7 +147,7 @@ pub fn configuration(bytes: &[u8]) {
     assert_eq!(without_lines(again), without_lines(sections.clone()));
     let devices = Some(vec!["eth0".to_owned(), "wan".to_owned()]);
     let facts = Facts {
-        measured: [Some(Rate::mbps(20)), Some(Rate::mbps(2))],
+        measured: Both::new(Some(Rate::mbps(20)), Some(Rate::mbps(2))),
         devices,
         outward: Some("eth0".to_owned()),
         offered: Some(vec!["fq_codel".to_owned()]),

@@ -9,8 +9,8 @@ use std::path::Path;
 use unbloat_analyze::{Control, PipelineError, Settings, run};
 use unbloat_capture::{Input, Trace};
 use unbloat_table::{Rows, Table};
-use unbloat_trace::{Params, Side, all_tables};
-use unbloat_units::Time;
+use unbloat_trace::{Params, all_tables};
+use unbloat_units::{Direction, Time};
 
 /// One of its tables.
 pub(crate) struct Grid {
@@ -113,7 +113,7 @@ impl Analysed {
     /// The tuple of the data that a row with `flow_id` and `side` is about.
     pub(crate) fn data_tuple(&self, row: Row<'_>) -> Option<Tuple> {
         let up = *self.flows.get(&(row.number("flow_id")? as u64))?;
-        let is_up = row.text("side") == Side::Up.name();
+        let is_up = row.text("side") == Direction::Up.name();
         Some(if is_up { up } else { up.reversed() })
     }
 

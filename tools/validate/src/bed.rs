@@ -4,7 +4,7 @@ use crate::analysed::Analysed;
 use crate::error::ValidateError;
 use crate::packets::Packets;
 use crate::scenario::Plan;
-use crate::tools::{Tcptrace, Tshark};
+use crate::tools::{Tcptrace, Tshark, tcptrace};
 use crate::truth::Truth;
 use std::path::Path;
 use unbloat_trace::Params;
@@ -47,7 +47,7 @@ impl Bed {
             at_server: Analysed::read(&server, params)?,
             tshark: ask.then(|| Tshark::read(&monitor)).transpose()?,
             tshark_at_server: ask.then(|| Tshark::read(&server)).transpose()?,
-            tcptrace: ask.then(|| Tcptrace::read(&monitor)).transpose()?,
+            tcptrace: ask.then(|| tcptrace(&monitor)).transpose()?,
             monitor: Packets::read(&monitor, false)?,
             server: Packets::read(&server, true)?,
             plan,

@@ -21,7 +21,7 @@ use std::sync::atomic::AtomicBool;
 use unbloat_capture::{Input, PcapWriter, Record, Source, Trace};
 use unbloat_experiment::scenario::{build, text::Node};
 use unbloat_lab::{Beside, Captures, Options, Ran, Timing};
-use unbloat_units::{Delta, Time};
+use unbloat_units::{Both, Delta, Time};
 use unbloat_wire::LinkType;
 
 const SNAP_LEN: u32 = 128;
@@ -140,7 +140,7 @@ fn connections(ran: &Ran) -> String {
     for closed in &ran.connections {
         let ((client, from), (server, to)) = (closed.client, closed.server);
         let ending = closed.ending.name();
-        let [down, up] = closed.read.map(|bytes| bytes.as_u64());
+        let Both { down, up } = closed.read.map(|bytes| bytes.as_u64());
         text += &format!("{client},{from},{server},{to},{ending},{down},{up}\n");
     }
     text
@@ -167,7 +167,7 @@ fn report(
             (_, missed) => Err(ValidateError::Missed { missed }),
         }
     };
-    let [down, up] = &ran.outcomes.paths;
+    let Both { down, up } = &ran.outcomes.paths;
     let emulator = &ran.verdict.emulator;
     Ok(BedReport {
         bed: params.name.to_owned(),

@@ -8,7 +8,7 @@
 use fastrand::Rng;
 use std::fmt::Write;
 use std::net::Ipv4Addr;
-use unbloat_units::{Bytes, Delta, Rate};
+use unbloat_units::{Both, Bytes, Delta, Rate};
 
 /// A bed that can be asked for by name.
 #[derive(Clone, Copy, Debug)]
@@ -96,13 +96,6 @@ pub(crate) struct Plan {
     pub(crate) radio: Option<Radio>,
     pub(crate) tick: Delta,
     flows: Vec<Flow>,
-}
-
-/// Down is towards the client.
-#[derive(Clone, Debug, Default)]
-struct Both<T> {
-    down: T,
-    up: T,
 }
 
 /// The access link of one client.

@@ -5,6 +5,7 @@ use crate::tuple::Tuple;
 use std::collections::BTreeMap;
 use std::path::Path;
 use std::process::Command;
+use unbloat_units::{Both, Direction};
 
 fn output(command: &'static str, mut ready: Command) -> Result<String, ValidateError> {
     let output = ready
@@ -106,12 +107,8 @@ impl Tshark {
     }
 }
 
-/// tcptrace's counts over both directions of all connections.
-#[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct Tcptrace {
-    pub(crate) down: TcptraceCounts,
-    pub(crate) up: TcptraceCounts,
-}
+/// tcptrace's counts over all connections.
+pub(crate) type Tcptrace = Both<TcptraceCounts>;
 
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct TcptraceCounts {
@@ -120,33 +117,32 @@ pub(crate) struct TcptraceCounts {
     pub(crate) unique_bytes: u64,
 }
 
-impl Tcptrace {
-    pub(crate) fn read(capture: &Path) -> Result<Tcptrace, ValidateError> {
-        let mut command = Command::new("tcptrace");
-        command.args(["-l", "-n"]).arg(capture);
-        let text = output("tcptrace", command)?;
-        let mut sums = Tcptrace::default();
-        // Hosts are printed a, then b; clients open the connections, so a is the client.
-        for line in text.lines() {
-            let numbers = |label: &str| -> Option<[u64; 2]> {
-                let rest = line.trim_start().strip_prefix(label)?;
-                let (a, b) = rest.split_once(label)?;
-                let number = |count: &str| count.trim().trim_start_matches(':').trim().parse().ok();
-                Some([number(a)?, number(b)?])
-            };
-            if let Some([up, down]) = numbers("rexmt data pkts:") {
-                sums.up.retransmitted += up as usize;
-                sums.down.retransmitted += down as usize;
-            } else if let Some([up, down]) = numbers("outoforder pkts:") {
-                sums.up.out_of_order += up as usize;
-                sums.down.out_of_order += down as usize;
-            } else if let Some([up, down]) = numbers("unique bytes sent:") {
-                sums.up.unique_bytes += up;
-                sums.down.unique_bytes += down;
+/// Has tcptrace count.
+pub(crate) fn tcptrace(capture: &Path) -> Result<Tcptrace, ValidateError> {
+    let mut command = Command::new("tcptrace");
+    command.args(["-l", "-n"]).arg(capture);
+    let text = output("tcptrace", command)?;
+    let mut sums = Tcptrace::default();
+    // Hosts are printed a, then b; clients open the connections, so a is the client.
+    for line in text.lines() {
+        let numbers = |label: &str| -> Option<Both<u64>> {
+            let rest = line.trim_start().strip_prefix(label)?;
+            let (a, b) = rest.split_once(label)?;
+            let number = |count: &str| count.trim().trim_start_matches(':').trim().parse().ok();
+            Some(Both::new(number(b)?, number(a)?))
+        };
+        for direction in Direction::BOTH {
+            let sums = &mut sums[direction];
+            if let Some(numbers) = numbers("rexmt data pkts:") {
+                sums.retransmitted += numbers[direction] as usize;
+            } else if let Some(numbers) = numbers("outoforder pkts:") {
+                sums.out_of_order += numbers[direction] as usize;
+            } else if let Some(numbers) = numbers("unique bytes sent:") {
+                sums.unique_bytes += numbers[direction];
             }
         }
-        Ok(sums)
     }
+    Ok(sums)
 }
 
 #[cfg(test)]

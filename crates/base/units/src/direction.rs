@@ -153,6 +153,15 @@ impl<'a, T> IntoIterator for &'a Both<T> {
     }
 }
 
+impl<'a, T> IntoIterator for &'a mut Both<T> {
+    type Item = &'a mut T;
+    type IntoIter = std::array::IntoIter<&'a mut T, 2>;
+
+    fn into_iter(self) -> Self::IntoIter {
+        self.iter_mut()
+    }
+}
+
 impl<T> Index<Direction> for Both<T> {
     type Output = T;
 

@@ -9,7 +9,7 @@ use std::net::Ipv4Addr;
 use std::path::PathBuf;
 use unbloat_autorate::{Config, Policy, Probing, follow};
 use unbloat_autorate_host::{Options, Shaper, Source};
-use unbloat_units::Delta;
+use unbloat_units::{Both, Delta};
 
 /// Adjust the rates of cake or htb shapers to a line whose capacity varies.
 ///
@@ -114,7 +114,9 @@ impl Args {
             check(name)?;
         }
         let policy = match self.algorithm {
-            Algorithm::Follow => Policy::Follow([follow::Params::default(), follow::Params::up()]),
+            Algorithm::Follow => {
+                Policy::Follow(Both::new(follow::Params::default(), follow::Params::up()))
+            }
             Algorithm::CakeAutorate if reflectors.is_empty() => {
                 return Err(CommandError::NoReflector);
             }
@@ -126,7 +128,7 @@ impl Args {
         let shaper = |device: Option<String>| device.map(|device| Shaper::of(&device)).transpose();
         Ok(Options {
             interface,
-            shapers: [shaper(down)?, shaper(up)?],
+            shapers: Both::new(shaper(down)?, shaper(up)?),
             policy,
             source: self.tap.map(Tap::source),
             reflectors,

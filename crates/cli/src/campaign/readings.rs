@@ -46,16 +46,16 @@ pub fn readings(measured: &Measured, found: &Findings) -> Vec<Reading> {
 fn of_load(found: &LoadFindings, list: &mut List) {
     let load = found.load.name();
     for direction in Direction::BOTH {
-        let (name, at) = (direction.name(), direction as usize);
+        let name = direction.name();
         for (metric, rate) in [
-            ("delivered_bps", found.delivered[at]),
-            ("goodput_bps", found.goodput[at]),
+            ("delivered_bps", found.delivered[direction]),
+            ("goodput_bps", found.goodput[direction]),
         ] {
             if let Some(rate) = rate {
                 list.add(load, name, metric, rate.as_bps_f64());
             }
         }
-        if let Some(added) = &found.added[at] {
+        if let Some(added) = &found.added[direction] {
             let quantiles = [
                 ("added_p50_ms", added.p50),
                 ("added_p95_ms", added.p95),
@@ -65,7 +65,7 @@ fn of_load(found: &LoadFindings, list: &mut List) {
                 list.add(load, name, metric, estimate.value.as_ms());
             }
         }
-        if let Some(loss) = found.account.loss()[at] {
+        if let Some(loss) = found.account.loss()[direction] {
             list.add(load, name, "loss_share", loss);
         }
     }

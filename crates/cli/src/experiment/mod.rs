@@ -24,6 +24,7 @@ use std::path::PathBuf;
 use std::sync::atomic::AtomicBool;
 use unbloat_experiment::scenario::Experiment;
 use unbloat_run::Clock;
+use unbloat_units::Direction;
 
 /// Runs experiments, with its own clock.
 pub trait Runner: Sync {
@@ -82,7 +83,7 @@ pub enum ExperimentError {
     )]
     KernelQueue {
         file: String,
-        direction: &'static str,
+        direction: Direction,
         words: String,
     },
     #[error(transparent)]

@@ -5,9 +5,7 @@ use super::campaign::Campaign;
 use super::input::Plan;
 use unbloat_experiment::outcome::Outcomes;
 use unbloat_table::{Column, Order, Rows, Table};
-use unbloat_units::{Bytes, Time};
-
-const DIRECTIONS: [&str; 2] = ["down", "up"];
+use unbloat_units::{Bytes, Direction, Time};
 
 /// The tables that every run of a scenario has.
 pub fn tables() -> [Table; 5] {
@@ -188,24 +186,30 @@ fn points_rows(table: &Table, plan: &Plan) -> Rows {
     rows
 }
 
+/// A direction, the number of a hop if not of all, and the name of a place.
+type Part<'a> = (Direction, Option<u64>, &'a str);
+
 /// The backlog of the path, in both directions.
 pub fn queue_rows(table: &Table, outcomes: &Outcomes) -> Rows {
     let mut rows = Rows::new(table);
     let mut layers = outcomes.layers.iter().peekable();
-    let mut add = |number, at: Time, (direction, hop, place), bytes: Bytes, packets: u32| {
-        let mut row = rows.row(order(number));
-        row.i64(at.as_ns());
-        row.text(DIRECTIONS[usize::from(direction)]);
-        row.u64(hop);
-        row.text(place);
-        row.u64(bytes.as_u64());
-        row.u64(u64::from(packets));
-    };
+    let mut add =
+        |number, at: Time, (direction, hop, place): Part<'_>, bytes: Bytes, packets: u32| {
+            let mut row = rows.row(order(number));
+            row.i64(at.as_ns());
+            row.text(direction.name());
+            row.u64(hop);
+            row.text(place);
+            row.u64(bytes.as_u64());
+            row.u64(u64::from(packets));
+        };
     for (sample, number) in outcomes.samples.iter().zip(0..) {
-        let wholes = sample.queue_bytes.into_iter().zip(sample.queue_packets);
-        for ((bytes, packets), direction) in wholes.zip(0_u8..) {
-            let whole: (u8, Option<u64>, &str) = (direction, None, "path");
-            add(number, sample.at, whole, bytes, packets);
+        for direction in Direction::BOTH {
+            let (bytes, packets) = (
+                sample.queue_bytes[direction],
+                sample.queue_packets[direction],
+            );
+            add(number, sample.at, (direction, None, "path"), bytes, packets);
         }
         while let Some(layer) = layers.next_if(|layer| layer.at == sample.at) {
             let part = (

@@ -24,7 +24,7 @@ use unbloat_loadtest::Options;
 use unbloat_responsiveness::document::Test;
 use unbloat_rwnd::WindowError;
 use unbloat_sqm::{PlanError, Tried};
-use unbloat_units::{Direction, Framing};
+use unbloat_units::{Both, Framing};
 
 #[derive(Debug, thiserror::Error)]
 pub enum FixError {
@@ -207,8 +207,8 @@ impl Cure<'_> {
             return Ok(true);
         };
         let (verdict, shaped) = (&self.before.verdict, self.proposal.shaped);
-        let carried = Direction::BOTH.map(|way| {
-            shaped[way as usize]?;
+        let carried = Both::of(|way| {
+            shaped[way]?;
             Some(verdict.of(way)?.line)
         });
         let search = Search {
@@ -240,7 +240,7 @@ impl Cure<'_> {
                 because: self.proposal.because.clone(),
                 effect: Some(Effect {
                     before: self.before.clone(),
-                    follows: self.proposal.followed != [false; 2],
+                    follows: self.proposal.followed != Both::default(),
                     left: self.proposal.left.clone(),
                     trials: self.trials.clone(),
                     after: proof.after.clone(),

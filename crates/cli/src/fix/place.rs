@@ -8,7 +8,7 @@ use std::fmt;
 use unbloat_fix::Proposal;
 use unbloat_responsiveness::document::Test;
 use unbloat_sqm::{Plan, tc};
-use unbloat_units::{Framing, Rate};
+use unbloat_units::{Both, Framing, Rate};
 
 /// All changes of a proposal.
 pub struct Cures {
@@ -27,8 +27,8 @@ pub struct Placed<'a> {
 impl Cures {
     pub fn of(args: &Args, tested: &Test, proposal: &Proposal) -> Result<Cures, FixError> {
         let (shapes, follows) = (
-            proposal.shaped != [None; 2],
-            proposal.followed != [false; 2],
+            proposal.shaped != Both::default(),
+            proposal.followed != Both::default(),
         );
         let mut cures = Cures {
             ground: (shapes || follows)
@@ -45,7 +45,7 @@ impl Cures {
     }
 
     /// Changes the rates of the shaper.
-    pub fn shape(&mut self, rates: [Option<Rate>; 2]) -> Result<(), FixError> {
+    pub fn shape(&mut self, rates: Both<Option<Rate>>) -> Result<(), FixError> {
         if let Some(ground) = &self.ground {
             let device = ground.device.clone();
             self.plan = Some(Plan::new(device, rates, Framing::NONE, ground.qdisc)?);

@@ -33,12 +33,10 @@ pub fn lines(options: &Options, findings: &Findings) -> Vec<[String; 9]> {
                 window.clone(),
                 found.load.name().to_owned(),
                 direction.name().to_owned(),
-                shown(found.delivered[direction as usize], |rate| {
-                    Rate::to_string(&rate)
-                }),
+                shown(found.delivered[direction], |rate| Rate::to_string(&rate)),
                 shown(added.map(|added| added.p50.value), ms),
                 shown(added.map(|added| added.p95.value), ms),
-                shown(found.in_flight[direction as usize], kb),
+                shown(found.in_flight[direction], kb),
                 shown(found.rpm, |rpm| rpm.to_string()),
             ]);
         }

@@ -5,7 +5,7 @@ use unbloat_autorate::{Policy, follow};
 use unbloat_cake_nfqueue::Options;
 use unbloat_qdisc::discipline::cake::{AckFilter, Isolation, Params};
 use unbloat_sqm::Plan;
-use unbloat_units::{Cells, Delta, Framing, Rate};
+use unbloat_units::{Both, Cells, Delta, Framing, Rate};
 
 /// Shape an interface with CAKE in user space, for kernels without CAKE.
 ///
@@ -90,9 +90,9 @@ impl Args {
             cells: self.cells.into(),
             ..Params::default()
         };
-        let rates = [self.rate_down, self.rate_up];
+        let rates = Both::new(self.rate_down, self.rate_up);
         let shaped = rates.map(|rate| rate.is_some() || self.follow);
-        (shaped != [false; 2]).then(|| {
+        (shaped != Both::default()).then(|| {
             let policy = self.follow.then(policy);
             options(&self.interface, shaped, rates, common, policy)
         })
@@ -101,7 +101,7 @@ impl Args {
 
 /// The options that implement a plan.
 pub fn of_plan(plan: &Plan) -> Options {
-    let rates = [plan.down, plan.up];
+    let rates = Both::new(plan.down, plan.up);
     let common = Params {
         overhead: (plan.framing != Framing::NONE).then_some(plan.framing.overhead_bytes),
         min_packet_unit: plan.framing.minimum_bytes,
@@ -114,36 +114,42 @@ pub fn of_plan(plan: &Plan) -> Options {
 
 /// The options that follow a line with unknown rates.
 pub fn following(interface: &str) -> Options {
-    let policy = Some(policy());
-    options(interface, [true; 2], [None; 2], Params::default(), policy)
+    let (shaped, policy) = (Both::new(true, true), Some(policy()));
+    options(
+        interface,
+        shaped,
+        Both::default(),
+        Params::default(),
+        policy,
+    )
 }
 
 fn policy() -> Policy {
-    Policy::Follow([follow::Params::default(), follow::Params::up()])
+    Policy::Follow(Both::new(follow::Params::default(), follow::Params::up()))
 }
 
 fn options(
     interface: &str,
-    shaped: [bool; 2],
-    rates: [Option<Rate>; 2],
+    shaped: Both<bool>,
+    rates: Both<Option<Rate>>,
     common: Params,
     policy: Option<Policy>,
 ) -> Options {
     let down = Params {
-        rate: rates[0],
+        rate: rates.down,
         ingress: true,
         isolation: Isolation::DualDestination,
         ..common
     };
     let up = Params {
-        rate: rates[1],
+        rate: rates.up,
         isolation: Isolation::DualSource,
         ack_filter: AckFilter::Off,
         ..common
     };
     Options {
         interface: interface.to_owned(),
-        cakes: [shaped[0].then_some(down), shaped[1].then_some(up)],
+        cakes: Both::new(shaped.down.then_some(down), shaped.up.then_some(up)),
         policy,
         every: Delta::secs(1),
     }

@@ -70,8 +70,8 @@ impl Line {
         match event {
             Event::Counts { at, sides } => Line::Counts {
                 at_s: seconds(*at),
-                down: sides[0].as_ref().map(counts),
-                up: sides[1].as_ref().map(counts),
+                down: sides.down.as_ref().map(counts),
+                up: sides.up.as_ref().map(counts),
             },
             Event::Decided(decision) => Line::Decided(DecisionLine::of(decision, None)),
         }
@@ -127,8 +127,7 @@ pub fn decision_text(decision: &Decision) -> String {
 pub fn text(event: &Event) -> String {
     match event {
         Event::Counts { sides, .. } => {
-            let each = Direction::BOTH.into_iter().zip(sides);
-            let parts = each.filter_map(|(direction, side)| {
+            let parts = sides.entries().filter_map(|(direction, side)| {
                 let counts = side.as_ref()?;
                 let rate = counts
                     .rate

@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use unbloat_loadtest::{Options, Stack};
 use unbloat_responsiveness::{LoadedDirection, Verdict};
 use unbloat_sqm::{Asked, Judged, Knee, KneeParams, NoKnee, Plan, PlanError, Trial, Tried};
-use unbloat_units::{Delta, Direction, Framing, Rate};
+use unbloat_units::{Both, Delta, Direction, Framing, Rate};
 
 /// Stage lengths of a trial: idle, and each direction under test.
 const IDLE: Delta = Delta::ms(1_500);
@@ -53,7 +53,7 @@ pub struct Sought {
 
 pub enum End {
     /// The highest rates with low delay, of the requested directions.
-    Found([Option<Rate>; 2]),
+    Found(Both<Option<Rate>>),
     /// A direction has no knee.
     None(Direction, NoKnee),
     Stopped,
@@ -61,13 +61,13 @@ pub enum End {
 
 impl Search<'_> {
     /// Measures the line rates, framing included. None if interrupted.
-    pub fn measure(&self) -> Result<Option<[Option<Rate>; 2]>, SearchError> {
+    pub fn measure(&self) -> Result<Option<Both<Option<Rate>>>, SearchError> {
         note!("unbloat: measuring the line rate");
-        let rates = self.test([FIRST; 2], None)?.map(|tested| {
-            Direction::BOTH.map(|way| Some(self.framing.line_rate(tested.of(way)?.delivered)))
-        });
+        let rates = self
+            .test(Both::new(FIRST, FIRST), None)?
+            .map(|tested| Both::of(|way| Some(self.framing.line_rate(tested.of(way)?.delivered))));
         match rates {
-            Some([None, None]) => Err(SearchError::Unloaded),
+            Some(rates) if rates == Both::default() => Err(SearchError::Unloaded),
             rates => Ok(rates),
         }
     }
@@ -75,7 +75,7 @@ impl Search<'_> {
     /// Finds the highest rate of each direction with a known line rate. Restores the previous configuration.
     pub fn run(
         &self,
-        measured: [Option<Rate>; 2],
+        measured: Both<Option<Rate>>,
         params: impl Fn(Rate) -> KneeParams,
     ) -> Result<Sought, SearchError> {
         let mut knees = measured.map(|one| one.map(|rate| Knee::new(rate, params(rate))));
@@ -98,10 +98,9 @@ impl Search<'_> {
             }
             distrusted = 0;
             for way in Direction::BOTH {
-                let side = way as usize;
-                let is_tried = lengths[side] > Delta::ZERO;
+                let is_tried = lengths[way] > Delta::ZERO;
                 if let (Some(knee), Some(rate), Some(load), true) =
-                    (&mut knees[side], rates[side], tested.of(way), is_tried)
+                    (&mut knees[way], rates[way], tested.of(way), is_tried)
                 {
                     trials.push(self.tell(knee, way, rate, load));
                 }
@@ -144,10 +143,10 @@ impl Search<'_> {
     /// Runs a short test with these stage lengths, down and up, with or without a shaper. None if interrupted.
     fn test(
         &self,
-        [down, up]: [Delta; 2],
-        rates: Option<[Option<Rate>; 2]>,
+        lengths: Both<Delta>,
+        rates: Option<Both<Option<Rate>>>,
     ) -> Result<Option<Verdict>, SearchError> {
-        let lengths = [IDLE, down, up, Delta::ZERO];
+        let lengths = [IDLE, lengths.down, lengths.up, Delta::ZERO];
         let plan = unbloat_loadtest::Plan::of("trial", INTERVAL, lengths, &[Stack::NetworkOnly]);
         let options = Options {
             plan,
@@ -174,8 +173,8 @@ impl Search<'_> {
     }
 }
 
-fn say_tolerated(knees: &[Option<Knee>; 2]) {
-    for (way, knee) in Direction::BOTH.into_iter().zip(knees) {
+fn say_tolerated(knees: &Both<Option<Knee>>) {
+    for (way, knee) in knees.entries() {
         if let Some(knee) = knee
             && let Asked::Tolerable { rate, added_p95 } = knee.asks()
         {
@@ -191,23 +190,22 @@ fn say_tolerated(knees: &[Option<Knee>; 2]) {
 
 enum Next {
     /// Rates, and how long to load each direction.
-    Trial([Option<Rate>; 2], [Delta; 2]),
+    Trial(Both<Option<Rate>>, Both<Delta>),
     End(End),
 }
 
 /// Tries both directions in one test; a direction with a known knee keeps that rate.
-fn next(knees: &[Option<Knee>; 2]) -> Next {
-    let (mut rates, mut lengths) = ([None; 2], [Delta::ZERO; 2]);
+fn next(knees: &Both<Option<Knee>>) -> Next {
+    let (mut rates, mut lengths) = (Both::default(), Both::<Delta>::default());
     for way in Direction::BOTH {
-        let side = way as usize;
-        match knees[side].as_ref().map(Knee::asks) {
+        match knees[way].as_ref().map(Knee::asks) {
             None => {}
-            Some(Asked::Knee(rate) | Asked::Tolerable { rate, .. }) => rates[side] = Some(rate),
+            Some(Asked::Knee(rate) | Asked::Tolerable { rate, .. }) => rates[way] = Some(rate),
             Some(Asked::None(why)) => return Next::End(End::None(way, why)),
-            Some(Asked::Trial(rate)) => (rates[side], lengths[side]) = (Some(rate), LOADED),
+            Some(Asked::Trial(rate)) => (rates[way], lengths[way]) = (Some(rate), LOADED),
         }
     }
-    match lengths == [Delta::ZERO; 2] {
+    match lengths == Both::default() {
         true => Next::End(End::Found(rates)),
         false => Next::Trial(rates, lengths),
     }
@@ -225,8 +223,12 @@ mod tests {
             goodput: line,
         };
         let knee = || Knee::new(line, KneeParams::default());
-        let mut knees = [Some(knee()), Some(knee())];
-        let [Some(down), Some(up)] = &mut knees else {
+        let mut knees = Both::of(|_| Some(knee()));
+        let Both {
+            down: Some(down),
+            up: Some(up),
+        } = &mut knees
+        else {
             unreachable!()
         };
         down.tell(trial(1));
@@ -235,16 +237,16 @@ mod tests {
         let Next::Trial(rates, lengths) = next(&knees) else {
             panic!("up is not at its end");
         };
-        assert_eq!(rates, [Some(line); 2]);
-        assert_eq!(lengths, [Delta::ZERO, LOADED]);
-        let one_way = [None, Some(knee())];
-        assert!(matches!(
-            next(&one_way),
-            Next::Trial([None, Some(_)], [Delta::ZERO, LOADED])
-        ));
-        assert!(matches!(
-            next(&[None, None]),
-            Next::End(End::Found([None, None]))
-        ));
+        assert_eq!(rates, Both::new(Some(line), Some(line)));
+        assert_eq!(lengths, Both::new(Delta::ZERO, LOADED));
+        let Next::Trial(only_up, only_up_lengths) = next(&Both::new(None, Some(knee()))) else {
+            panic!("one way is not at its end");
+        };
+        assert!(only_up.down.is_none() && only_up.up.is_some());
+        assert_eq!(only_up_lengths, Both::new(Delta::ZERO, LOADED));
+        let Next::End(End::Found(none)) = next(&Both::default()) else {
+            panic!("nothing is asked");
+        };
+        assert_eq!(none, Both::default());
     }
 }

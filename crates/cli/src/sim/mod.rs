@@ -44,8 +44,8 @@ fn refuse_kernel_queues(plan: &Plan) -> Result<(), ExperimentError> {
     let directions = plan
         .points
         .iter()
-        .flat_map(|point| point.kernel_queues.iter().zip(["down", "up"]));
-    for (queue, direction) in directions {
+        .flat_map(|point| point.kernel_queues.entries());
+    for (direction, queue) in directions {
         if let Some(queue) = queue {
             return Err(ExperimentError::KernelQueue {
                 file: plan.file.display().to_string(),

@@ -5,6 +5,7 @@ use serde::Serialize;
 use unbloat_sqm::networkd::File;
 use unbloat_sqm::{Device, Finding, Plan, Tried};
 use unbloat_sqm_host::{Look, Offered, QueueStatus, Shaped};
+use unbloat_units::Both;
 
 /// A plan in all formats.
 #[derive(Serialize, JsonSchema)]
@@ -32,8 +33,8 @@ pub struct Formats {
 /// What `unbloat sqm search` adds.
 #[derive(Serialize, JsonSchema)]
 pub struct Searched<'a> {
-    /// Capacity of the line: down, up.
-    pub measured_bps: [Option<u64>; 2],
+    /// Capacity of the line.
+    pub measured_bps: Both<Option<u64>>,
     pub trials: &'a [Tried],
     /// With `--apply`: how the shaper is kept, and how to remove it.
     pub state: Option<String>,

@@ -4,10 +4,10 @@ use super::CommandError;
 use std::path::Path;
 use unbloat_responsiveness::LoadedDirection;
 use unbloat_run::RunReader;
-use unbloat_units::{Direction, Rate};
+use unbloat_units::{Both, Rate};
 
 /// The delivered rate of a test in each direction, and its recommended shaper rate.
-pub fn of_test(run: &Path) -> Result<[Option<LoadedDirection>; 2], CommandError> {
+pub fn of_test(run: &Path) -> Result<Both<Option<LoadedDirection>>, CommandError> {
     let tested = crate::loadtest::read(run)?;
     if let Some(reason) = tested.verdict.fatal().next() {
         return Err(CommandError::Untrusted {
@@ -15,12 +15,12 @@ pub fn of_test(run: &Path) -> Result<[Option<LoadedDirection>; 2], CommandError>
             reason: reason.to_owned(),
         });
     }
-    Ok(Direction::BOTH.map(|way| tested.verdict.of(way).cloned()))
+    Ok(Both::of(|way| tested.verdict.of(way).cloned()))
 }
 
 /// The upper quartile of the bandwidth estimates of all flows, because small and competing flows underestimate the line.
-pub fn of_capture(run: &Path) -> Result<[Option<Rate>; 2], CommandError> {
-    let columns = ["bandwidth_down_bps", "bandwidth_up_bps"];
+pub fn of_capture(run: &Path) -> Result<Both<Option<Rate>>, CommandError> {
+    let columns = Both::new("bandwidth_down_bps", "bandwidth_up_bps");
     let quartile = |values: &mut Vec<f64>| {
         values.sort_by(f64::total_cmp);
         values.get(values.len() * 3 / 4).copied()
@@ -32,14 +32,14 @@ pub fn of_capture(run: &Path) -> Result<[Option<Rate>; 2], CommandError> {
 fn rates(
     run: &Path,
     table: &str,
-    columns: [&str; 2],
+    columns: Both<&str>,
     one: impl Fn(&mut Vec<f64>) -> Option<f64>,
     wants: &'static str,
-) -> Result<[Option<Rate>; 2], CommandError> {
-    let mut values = [Vec::new(), Vec::new()];
-    for batch in RunReader::open(run)?.read_columns(table, &columns)? {
+) -> Result<Both<Option<Rate>>, CommandError> {
+    let mut values = Both::<Vec<f64>>::default();
+    for batch in RunReader::open(run)?.read_columns(table, &[columns.down, columns.up])? {
         let batch = batch?;
-        for (column, known) in columns.iter().zip(&mut values) {
+        for (column, known) in columns.zip(values.as_mut()) {
             let Some(stored) = batch.column(column) else {
                 continue;
             };
@@ -48,11 +48,11 @@ fn rates(
         }
     }
     let rates = values.map(|mut known| one(&mut known).map(Rate::from_bps_f64));
-    match rates {
-        [None, None] => Err(CommandError::NoRate {
+    match rates == Both::default() {
+        true => Err(CommandError::NoRate {
             run: run.display().to_string(),
             wants,
         }),
-        rates => Ok(rates),
+        false => Ok(rates),
     }
 }

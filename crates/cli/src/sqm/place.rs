@@ -11,15 +11,15 @@ use unbloat_responsiveness::{LoadedDirection, SHAPER_DOWN, SHAPER_UP};
 use unbloat_sqm::uci::{self, Section};
 use unbloat_sqm::{Detection, Device, Facts, Plan, Qdisc, detect};
 use unbloat_sqm_host::{Look, Router, offered};
-use unbloat_units::{Direction, Framing, Rate};
+use unbloat_units::{Both, Framing, Rate};
 
 /// The plan for this host, or for a router.
 pub fn plan(given: &Given, router: Option<&Look>) -> Result<Plan, CommandError> {
     let framing = framing(&given.line)?.unwrap_or(Framing::NONE);
     let shares = shares(given);
     let line = rates(&given.line, framing)?;
-    let rates = Direction::BOTH.map(|way| Some(share(line[way as usize]?, shares[way as usize])));
-    if rates == [None; 2] {
+    let rates = line.zip(shares).map(|(rate, of)| Some(share(rate?, of)));
+    if rates == Both::default() {
         return Err(CommandError::NoRates);
     }
     let device = device(given.interface.as_ref(), router)?;
@@ -105,9 +105,9 @@ pub fn framing(line: &Line) -> Result<Option<Framing>, CommandError> {
     }
 }
 
-pub fn rates(given: &Line, framing: Framing) -> Result<[Option<Rate>; 2], CommandError> {
+pub fn rates(given: &Line, framing: Framing) -> Result<Both<Option<Rate>>, CommandError> {
     let of_goodput =
-        |both: [Option<Rate>; 2]| both.map(|one| one.map(|rate| framing.line_rate(rate)));
+        |both: Both<Option<Rate>>| both.map(|one| one.map(|rate| framing.line_rate(rate)));
     match (&given.test, &given.analysis) {
         (Some(run), _) => {
             let delivered = |load: LoadedDirection| load.delivered;
@@ -116,15 +116,18 @@ pub fn rates(given: &Line, framing: Framing) -> Result<[Option<Rate>; 2], Comman
             ))
         }
         (_, Some(run)) => Ok(of_goodput(measured::of_capture(run)?)),
-        _ => Ok([given.rate_down, given.rate_up]),
+        _ => Ok(Both::new(given.rate_down, given.rate_up)),
     }
 }
 
-/// Fraction of the line rate, down and up: as the test recommends, or the same in both directions.
-fn shares(given: &Given) -> [f64; 2] {
+/// Fraction of the line rate: as the test recommends, or the same in both directions.
+fn shares(given: &Given) -> Both<f64> {
     match (given.percent, &given.line.test) {
-        (None, Some(_)) => [SHAPER_DOWN, SHAPER_UP],
-        (percent, _) => [percent.unwrap_or(unbloat_sqm::SHARE_PERCENT) as f64 / 100.0; 2],
+        (None, Some(_)) => Both::new(SHAPER_DOWN, SHAPER_UP),
+        (percent, _) => {
+            let share = percent.unwrap_or(unbloat_sqm::SHARE_PERCENT) as f64 / 100.0;
+            Both::new(share, share)
+        }
     }
 }
 

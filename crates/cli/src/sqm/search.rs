@@ -10,7 +10,7 @@ use crate::recovery;
 use crate::shaping::{End, Ground, Placed, Search, SearchError};
 use crate::stop::stop_on_ctrl_c;
 use unbloat_sqm::{KneeParams, Plan};
-use unbloat_units::{Framing, Rate};
+use unbloat_units::{Both, Framing, Rate};
 
 pub fn run(args: &SearchArgs) -> Result<Exit, CommandError> {
     let mut all = args.options.options().map_err(RunTestError::Args)?;
@@ -32,9 +32,9 @@ pub fn run(args: &SearchArgs) -> Result<Exit, CommandError> {
         options: &options,
         stop: &stop,
     };
-    let measured = match known {
-        [None, None] => search.measure()?,
-        known => Some(known),
+    let measured = match known == Both::default() {
+        true => search.measure()?,
+        false => Some(known),
     };
     let Some(measured) = measured else {
         return Ok(Exit::Interrupted);

@@ -10,15 +10,15 @@ use std::io::Write;
 use std::net::Ipv4Addr;
 use std::sync::atomic::{AtomicBool, Ordering};
 use unbloat_autorate::{Answer, Autorate, Decision, Params, Policy};
-use unbloat_units::{Delta, Direction, Rate, Time};
+use unbloat_units::{Both, Delta, Direction, Rate, Time};
 
 /// What is watched, and what is changed by it.
 #[derive(Clone, Debug)]
 pub struct Options {
     /// The interface towards the line.
     pub interface: String,
-    /// Shapers of what comes in and of what goes out; none leaves a direction alone.
-    pub shapers: [Option<Shaper>; 2],
+    /// None leaves a direction alone.
+    pub shapers: Both<Option<Shaper>>,
     pub policy: Policy,
     /// Where packets are looked at; none: in the kernel if it can, else here.
     pub source: Option<Source>,
@@ -33,10 +33,10 @@ pub struct Steer<'a> {
     tap: Tap,
     pinger: Option<Pinger>,
     autorate: Autorate,
-    shapers: [Option<Shaper>; 2],
+    shapers: Both<Option<Shaper>>,
     lend: Lend<'a>,
     /// What the kernel was told last, and when.
-    told: [Option<(Rate, Time)>; 2],
+    told: Both<Option<(Rate, Time)>>,
     sent: VecDeque<(u16, Time)>,
 }
 
@@ -51,14 +51,14 @@ impl<'a> Steer<'a> {
     pub fn start(options: &Options, lend: Lend<'a>) -> Result<Steer<'a>, SteerError> {
         let params = Params {
             policy: options.policy,
-            shaped: options.shapers.each_ref().map(Option::is_some),
+            shaped: options.shapers.as_ref().map(Option::is_some),
         };
         let pinger = match &options.reflectors[..] {
             [] => None,
             some => Some(Pinger::open(some.to_vec(), clock::now)?),
         };
         let shapers = match options.dry_run {
-            true => [None, None],
+            true => Both::default(),
             false => options.shapers.clone(),
         };
         let steer = Steer {
@@ -67,10 +67,10 @@ impl<'a> Steer<'a> {
             autorate: Autorate::new(params, clock::now()),
             shapers,
             lend,
-            told: [None; 2],
+            told: Both::default(),
             sent: VecDeque::new(),
         };
-        for (shaper, direction) in steer.shapers.iter().zip(Direction::BOTH) {
+        for (direction, shaper) in steer.shapers.entries() {
             if let Some(shaper) = shaper {
                 shaper.set(steer.autorate.rate(direction).unwrap_or(OPEN), lend)?;
             }
@@ -132,16 +132,16 @@ impl<'a> Steer<'a> {
 
     fn set_rates(&mut self, now: Time) -> Result<(), SteerError> {
         for direction in Direction::BOTH {
-            let index = direction as usize;
-            let (Some(shaper), Some(rate)) = (&self.shapers[index], self.autorate.rate(direction))
+            let (Some(shaper), Some(rate)) =
+                (&self.shapers[direction], self.autorate.rate(direction))
             else {
                 continue;
             };
             let is_due =
-                self.told[index].is_none_or(|(told, at)| told != rate && now.since(at) >= CALM);
+                self.told[direction].is_none_or(|(told, at)| told != rate && now.since(at) >= CALM);
             if is_due {
                 shaper.set(rate, self.lend)?;
-                self.told[index] = Some((rate, now));
+                self.told[direction] = Some((rate, now));
             }
         }
         Ok(())

@@ -3,7 +3,7 @@
 use crate::error::ShapeError;
 use crate::held::{Reader, Store, Waiting};
 use crate::queues::{Queues, Verdict};
-use crate::rules::{self, Rules, Ways};
+use crate::rules::{self, Rules};
 use fastrand::Rng;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -12,14 +12,14 @@ use unbloat_os::clock::monotonic;
 use unbloat_os::device;
 use unbloat_qdisc::discipline::cake::{Cake, Params};
 use unbloat_qdisc::{Backlog, Context, Ecn, Observer, Packet, Queue};
-use unbloat_units::{Delta, Rate, Time};
+use unbloat_units::{Both, Delta, Direction, Rate, Time};
 
 /// What is to be shaped, and how.
 #[derive(Clone, Debug)]
 pub struct Options {
     pub interface: String,
-    /// Of each direction, down and up; none leaves it alone.
-    pub cakes: [Option<Params>; 2],
+    /// None leaves a direction alone.
+    pub cakes: Both<Option<Params>>,
     /// Who changes the rates.
     pub policy: Option<Policy>,
     /// How often [`Event::Counts`] is told.
@@ -45,7 +45,7 @@ pub struct Counts {
 pub enum Event {
     Counts {
         at: Time,
-        sides: [Option<Counts>; 2],
+        sides: Both<Option<Counts>>,
     },
     Decided(Decision),
 }
@@ -61,7 +61,7 @@ pub struct Shaper {
     // The rules go first, so that packets pass while queues end.
     _rules: Rules,
     queues: Queues,
-    sides: [Option<Side>; 2],
+    sides: Both<Option<Side>>,
     store: Store,
     reader: Reader,
     arrivals: Vec<(u16, Packet, Seen)>,
@@ -82,12 +82,12 @@ impl Shaper {
     pub fn start(options: &Options) -> Result<Shaper, ShapeError> {
         check(&options.interface)?;
         let mut queues = Queues::open()?;
-        let (mut sides, mut first) = ([None, None], FIRST_QUEUE);
-        for (side, params) in sides.iter_mut().zip(&options.cakes) {
+        let (mut sides, mut first) = (Both::<Option<Side>>::default(), FIRST_QUEUE);
+        for (direction, params) in options.cakes.entries() {
             if let Some(params) = params {
                 let queue = queues.bind(first)?;
                 first = queue + 1;
-                *side = Some(Side {
+                sides[direction] = Some(Side {
                     queue,
                     cake: Cake::new(*params),
                     counts: Counts {
@@ -97,20 +97,18 @@ impl Shaper {
                 });
             }
         }
-        let queue = |side: &Option<Side>| side.as_ref().map(|side| side.queue);
-        let ways = Ways {
-            down: queue(&sides[0]),
-            up: queue(&sides[1]),
-        };
+        let numbers = sides
+            .as_ref()
+            .map(|side| side.as_ref().map(|side| side.queue));
         let now = monotonic();
         let autorate = options.policy.map(|policy| {
-            let shaped = [sides[0].is_some(), sides[1].is_some()];
+            let shaped = sides.as_ref().map(Option::is_some);
             Autorate::new(unbloat_autorate::Params { policy, shaped }, now)
         });
         // Sleeps end when they are due, not 50 us later.
         let _ = rustix::thread::set_current_timer_slack(std::num::NonZeroU64::new(1_000));
         Ok(Shaper {
-            _rules: Rules::install(&options.interface, ways)?,
+            _rules: Rules::install(&options.interface, numbers)?,
             queues,
             sides,
             store: Store::default(),
@@ -178,24 +176,25 @@ impl Shaper {
 
     fn arrive(&mut self, now: Time, queue: u16, packet: Packet, seen: &Seen) {
         let is_of = |side: &Option<Side>| side.as_ref().is_some_and(|side| side.queue == queue);
-        let Some(index) = self.sides.iter().position(is_of) else {
+        let found = self.sides.entries().find(|(_, side)| is_of(side));
+        let Some((direction, _)) = found else {
             self.decide(packet.handle, Verdict::Accept);
             return;
         };
-        if let (Some(autorate), 0) = (&mut self.autorate, index) {
+        if let (Some(autorate), Direction::Down) = (&mut self.autorate, direction) {
             autorate.incoming(now, seen);
         }
-        self.with_cake(index, |cake, cx| cake.enqueue(now, packet, cx));
+        self.with_cake(direction, |cake, cx| cake.enqueue(now, packet, cx));
     }
 
     /// Lets CAKE work; what it drops is dropped.
     fn with_cake<T>(
         &mut self,
-        index: usize,
+        direction: Direction,
         act: impl FnOnce(&mut Cake, &mut Context<'_>) -> T,
     ) -> Option<T> {
         let mut losses = Losses(Vec::new());
-        let side = self.sides[index].as_mut()?;
+        let side = self.sides[direction].as_mut()?;
         let mut cx = Context {
             rng: &mut self.rng,
             observer: &mut losses,
@@ -210,26 +209,27 @@ impl Shaper {
 
     /// Sends what is due.
     fn send_due(&mut self) {
-        for index in 0..self.sides.len() {
+        for direction in Direction::BOTH {
             loop {
                 let now = monotonic();
-                let Some(Some(packet)) = self.with_cake(index, |cake, cx| cake.dequeue(now, cx))
+                let Some(Some(packet)) =
+                    self.with_cake(direction, |cake, cx| cake.dequeue(now, cx))
                 else {
                     break;
                 };
-                self.sent(now, index, &packet);
+                self.sent(now, direction, &packet);
             }
         }
     }
 
-    fn sent(&mut self, now: Time, index: usize, packet: &Packet) {
+    fn sent(&mut self, now: Time, direction: Direction, packet: &Packet) {
         let is_marked = packet.ecn == Ecn::Ce && self.store.get(packet.handle).ecn != Ecn::Ce;
         let verdict = match is_marked {
             true => Verdict::Congested,
             false => Verdict::Accept,
         };
         let waiting = self.decide(packet.handle, verdict);
-        let Some(side) = &mut self.sides[index] else {
+        let Some(side) = &mut self.sides[direction] else {
             return;
         };
         side.counts.packets += 1;
@@ -237,9 +237,9 @@ impl Shaper {
         side.counts.bytes += u64::from(packet.len.as_u32());
         side.counts.longest = side.counts.longest.max(now.since(packet.enqueued));
         if let Some(autorate) = &mut self.autorate {
-            match index {
-                0 => autorate.shaped(now, packet.len.as_u32()),
-                _ => autorate.outgoing(now, &waiting.seen),
+            match direction {
+                Direction::Down => autorate.shaped(now, packet.len.as_u32()),
+                Direction::Up => autorate.outgoing(now, &waiting.seen),
             }
         }
     }
@@ -258,7 +258,7 @@ impl Shaper {
         {
             autorate.tick(now);
             for decision in autorate.decisions() {
-                if let Some(side) = &mut self.sides[decision.direction as usize] {
+                if let Some(side) = &mut self.sides[decision.direction] {
                     side.cake.set_rate(Some(decision.after));
                     side.counts.rate = Some(decision.after);
                 }
@@ -275,8 +275,8 @@ impl Shaper {
     }
 
     /// What happened until now; longest waits begin anew.
-    pub fn counts(&mut self) -> [Option<Counts>; 2] {
-        self.sides.each_mut().map(|side| {
+    pub fn counts(&mut self) -> Both<Option<Counts>> {
+        self.sides.as_mut().map(|side| {
             let side = side.as_mut()?;
             let counts = Counts {
                 backlog: side.cake.backlog(),
@@ -322,15 +322,15 @@ impl Observer for Losses {
 /// What [`Shaper::start`] would do, a step each.
 pub fn steps(options: &Options) -> Result<Vec<String>, ShapeError> {
     check(&options.interface)?;
-    let sides = ["down", "up"].into_iter().zip(&options.cakes);
-    let shaped = sides.filter_map(|(name, params)| Some((name, params.as_ref()?)));
+    let sides = options.cakes.entries();
+    let shaped = sides.filter_map(|(direction, params)| Some((direction, params.as_ref()?)));
     Ok(shaped
-        .map(|(name, params)| {
-            let rule = rules::text(&options.interface, name);
+        .map(|(direction, params)| {
+            let rule = rules::text(&options.interface, direction);
             let rate = params
                 .rate
                 .map_or("no limit at first".to_owned(), |rate| rate.to_string());
-            format!("{rule}; to CAKE, {name}: {rate}, rtt {}", params.rtt)
+            format!("{rule}; to CAKE, {direction}: {rate}, rtt {}", params.rtt)
         })
         .collect())
 }
@@ -355,7 +355,7 @@ mod tests {
     fn names_that_are_none_are_refused_before_anything_is_done() {
         let options = |interface: &str| Options {
             interface: interface.to_owned(),
-            cakes: [None; 2],
+            cakes: Both::default(),
             policy: None,
             every: Delta::secs(1),
         };

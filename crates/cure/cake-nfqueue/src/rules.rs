@@ -12,6 +12,7 @@ use crate::nfnetlink::{APPEND, CREATE, EXCLUSIVE, Nfnetlink, with_answer};
 use crate::queues::CONGESTED;
 use std::io;
 use unbloat_os::netlink::Attributes;
+use unbloat_units::{Both, Direction};
 
 const NFTABLES: u16 = 10 << 8;
 const BATCH_BEGIN: u16 = 16;
@@ -31,17 +32,6 @@ const POSTROUTING: (u32, i32) = (4, 90);
 const IN_NAME: u32 = 6;
 const OUT_NAME: u32 = 7;
 
-/// Names of the chains.
-const DOWN: &str = "down";
-const UP: &str = "up";
-
-/// Which queue, for packets of which way.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Ways {
-    pub down: Option<u16>,
-    pub up: Option<u16>,
-}
-
 /// Rules that stand as long as this lives.
 #[derive(Debug)]
 pub(crate) struct Rules {
@@ -55,11 +45,12 @@ enum Queueing {
 }
 
 impl Rules {
-    pub(crate) fn install(interface: &str, ways: Ways) -> Result<Rules, ShapeError> {
+    /// Packets of a direction go to its queue; a direction without one is left alone.
+    pub(crate) fn install(interface: &str, queues: Both<Option<u16>>) -> Result<Rules, ShapeError> {
         let mut fault = None;
         for queueing in [Queueing::Native, Queueing::Compatible] {
             let mut socket = Nfnetlink::open().map_err(ShapeError::kernel("opening netlink"))?;
-            let batch = batch(&mut socket, interface, ways, queueing);
+            let batch = batch(&mut socket, interface, queues, queueing);
             match socket.tell(&batch) {
                 Ok(()) => return Ok(Rules { _socket: socket }),
                 Err(error) => fault = Some(error),
@@ -85,18 +76,23 @@ impl Rules {
     }
 }
 
-/// The rule of a chain, as nft writes it.
-pub(crate) fn text(interface: &str, chain: &str) -> String {
+/// The rule of a direction's chain, as nft writes it.
+pub(crate) fn text(interface: &str, chain: Direction) -> String {
     let (hook, name, priority) = match chain {
-        DOWN => ("prerouting", "iifname", PREROUTING.1),
-        _ => ("postrouting", "oifname", POSTROUTING.1),
+        Direction::Down => ("prerouting", "iifname", PREROUTING.1),
+        Direction::Up => ("postrouting", "oifname", POSTROUTING.1),
     };
     format!(
         "nftables table unbloat-{interface} (ip, ip6), chain {chain}, hook {hook} priority {priority}: {name} \"{interface}\" queue flags bypass"
     )
 }
 
-fn batch(socket: &mut Nfnetlink, interface: &str, ways: Ways, queueing: Queueing) -> Vec<Vec<u8>> {
+fn batch(
+    socket: &mut Nfnetlink,
+    interface: &str,
+    queues: Both<Option<u16>>,
+    queueing: Queueing,
+) -> Vec<Vec<u8>> {
     let table = format!("unbloat-{interface}");
     let mut messages = vec![socket.message(BATCH_BEGIN, 0, 0, 10, &[])];
     for family in [IPV4, IPV6] {
@@ -110,18 +106,18 @@ fn batch(socket: &mut Nfnetlink, interface: &str, ways: Ways, queueing: Queueing
             &attributes.to_bytes(),
         ));
         let sides = [
-            (DOWN, ways.down, PREROUTING, IN_NAME),
-            (UP, ways.up, POSTROUTING, OUT_NAME),
+            (Direction::Down, queues.down, PREROUTING, IN_NAME),
+            (Direction::Up, queues.up, POSTROUTING, OUT_NAME),
         ];
-        for (name, queue, (hook, priority), key) in sides {
+        for (direction, queue, (hook, priority), key) in sides {
             let Some(queue) = queue else {
                 continue;
             };
             let queued = expressions(interface, key, queue, queueing);
-            let marking = format!("{name}-congested");
+            let marking = format!("{direction}-congested");
             // Behind the queue: a verdict lets a packet go on there.
             let chains = [
-                (name, priority, queued),
+                (direction.name(), priority, queued),
                 (marking.as_str(), priority + 1, congestion(family)),
             ];
             for (chain, order, rule) in chains {

@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use unbloat_cake_nfqueue::{Options, ShapeError, Shaper};
 use unbloat_netns::{Bed, Host};
 use unbloat_qdisc::discipline::cake::Params;
-use unbloat_units::{Delta, Rate};
+use unbloat_units::{Both, Delta, Rate};
 
 fn is_root() -> bool {
     unbloat_testkit::is_root("a bed")
@@ -57,7 +57,7 @@ fn options(rate: Rate) -> Options {
     };
     Options {
         interface: "eth0".to_owned(),
-        cakes: [None, Some(up)],
+        cakes: Both::new(None, Some(up)),
         policy: None,
         every: Delta::secs(1),
     }
@@ -112,7 +112,7 @@ fn packets_leave_in_order_and_not_before_the_rate_lets_them() {
     assert_eq!(numbers, (0..40).collect::<Vec<_>>());
     // 972 bytes and 14 of the frame take 0.986 ms each; the first leaves at once.
     assert!(took >= Duration::from_micros(39 * 986), "{took:?}");
-    let counts = shaper.counts()[1].unwrap();
+    let counts = shaper.counts().up.unwrap();
     assert!(
         counts.packets >= 40 && counts.bytes >= 40 * 972,
         "{counts:?}"
@@ -140,7 +140,7 @@ fn what_can_be_told_of_congestion_is_marked_and_not_dropped() {
     }
     let pair = pair();
     let mut params = options(Rate::mbps(8));
-    if let Some(up) = &mut params.cakes[1] {
+    if let Some(up) = &mut params.cakes.up {
         (up.target, up.rtt) = (Delta::us(100), Delta::ms(1));
     }
     const ECT: u8 = 2;
@@ -149,7 +149,7 @@ fn what_can_be_told_of_congestion_is_marked_and_not_dropped() {
     let mut shaper = pair.client.within(start).unwrap().unwrap();
     let (numbers, _) = while_shaping(&mut shaper, || pair.send(60));
     assert_eq!(numbers.len(), 60);
-    let counts = shaper.counts()[1].unwrap();
+    let counts = shaper.counts().up.unwrap();
     let (congested, wrong) = counted(&pair.server);
     assert!(congested > 0, "{counts:?}");
     assert_eq!((congested, wrong), (counts.marked, 0));

@@ -85,7 +85,7 @@ fn one(is_treated: bool, before: &LoadedDirection, after: &LoadedDirection) -> (
 mod tests {
     use super::*;
     use crate::testing::{doubted, loaded, tested};
-    use unbloat_units::Direction;
+    use unbloat_units::{Both, Direction};
 
     fn both(down: (i64, u64), up: (i64, u64)) -> Vec<LoadedDirection> {
         vec![
@@ -96,7 +96,7 @@ mod tests {
 
     fn judged(after: &Verdict) -> Judgement {
         let proposal = Proposal {
-            shaped: [Some(Rate::mbps(45)), None],
+            shaped: Both::new(Some(Rate::mbps(45)), None),
             ..Proposal::default()
         };
         let before = tested(both((160, 48), (9, 9)));

@@ -1,17 +1,17 @@
 //! What of a test's advice is carried out.
 
 use unbloat_responsiveness::{Advice, Cure, Site, Verdict};
-use unbloat_units::{Direction, Rate};
+use unbloat_units::{Both, Direction, Rate};
 
 /// What to change, and why.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Proposal {
     /// Rates to shape to, down and up.
-    pub shaped: [Option<Rate>; 2],
+    pub shaped: Both<Option<Rate>>,
     /// Hold back what this host's downloads may have on their way.
     pub holds_window: bool,
     /// Directions, down and up, that a shaper whose rates follow the line is for; it shapes both.
-    pub followed: [bool; 2],
+    pub followed: Both<bool>,
     /// A sentence for each.
     pub because: Vec<String>,
     /// Advice that only a person can carry out.
@@ -62,8 +62,8 @@ pub fn propose(verdict: &Verdict, reach: Reach) -> Result<Proposal, Untreated> {
 
 impl Proposal {
     pub fn treats(&self, way: Direction) -> bool {
-        self.shaped[way as usize].is_some()
-            || self.followed[way as usize]
+        self.shaped[way].is_some()
+            || self.followed[way]
             || (way == Direction::Down && self.holds_window)
     }
 
@@ -88,12 +88,12 @@ impl Proposal {
             | (Cure::AdaptiveShaper { .. }, Reach::Router) => return self.leave(advice),
             (Cure::Shaper { down, up, .. }, _) => {
                 for way in untreated {
-                    self.shaped[way as usize] = [down, up][way as usize];
+                    self.shaped[way] = Both::new(down, up)[way];
                 }
             }
             (Cure::AdaptiveShaper { .. }, Reach::ThisHost) => {
                 for way in untreated {
-                    self.followed[way as usize] = true;
+                    self.followed[way] = true;
                 }
             }
             (Cure::ReceiveWindow, _) => self.holds_window = true,
@@ -147,9 +147,9 @@ mod tests {
     #[test]
     fn each_steady_direction_with_a_queue_is_shaped_below_what_it_carried() {
         let one = proposed(vec![down(160, 48), up(12, 10)], HERE).unwrap();
-        assert_eq!(one.shaped, [Some(Rate::kbps(44_751)), None]);
+        assert_eq!(one.shaped, Both::new(Some(Rate::kbps(44_751)), None));
         let both = proposed(vec![down(160, 48), up(240, 10)], HERE).unwrap();
-        assert_eq!(both.shaped[1], Some(Rate::kbps(9_841)));
+        assert_eq!(both.shaped.up, Some(Rate::kbps(9_841)));
         assert!(!both.holds_window);
     }
 
@@ -160,7 +160,7 @@ mod tests {
         let Cure::Shaper { down, up, .. } = tested.verdict.advice[0].cure else {
             panic!("{:?}", tested.verdict.advice);
         };
-        assert_eq!(proposal.shaped, [down, up]);
+        assert_eq!(proposal.shaped, Both::new(down, up));
     }
 
     #[test]
@@ -169,7 +169,7 @@ mod tests {
         assert!(proposal.holds_window);
         assert_eq!(
             (proposal.shaped, proposal.followed),
-            ([None; 2], [false; 2])
+            (Both::default(), Both::default())
         );
     }
 
@@ -177,10 +177,10 @@ mod tests {
     fn an_upload_over_a_changing_path_is_followed_with_its_download_where_that_can_be() {
         let both = || vec![changing(down(4_000, 3)), changing(up(250, 10))];
         let proposal = proposed(both(), HERE).unwrap();
-        assert_eq!(proposal.followed, [true, true]);
-        assert!(!proposal.holds_window && proposal.shaped == [None, None]);
+        assert_eq!(proposal.followed, Both::new(true, true));
+        assert!(!proposal.holds_window && proposal.shaped == Both::default());
         let from_afar = proposed(both(), Reach::Router).unwrap();
-        assert!(from_afar.holds_window && from_afar.followed == [false, false]);
+        assert!(from_afar.holds_window && from_afar.followed == Both::default());
         assert!(from_afar.left[0].contains("autorate"), "{from_afar:?}");
     }
 
@@ -194,7 +194,7 @@ mod tests {
         // Wi-Fi: this host's shaper reaches its own traffic, the router's reaches nothing.
         let wifi = || vec![at(Place::LocalNetwork, down(240, 48))];
         assert_eq!(
-            proposed(wifi(), HERE).unwrap().shaped[0],
+            proposed(wifi(), HERE).unwrap().shaped.down,
             Some(Rate::kbps(44_751))
         );
         let router = proposed(wifi(), Reach::Router).unwrap_err();
@@ -204,7 +204,7 @@ mod tests {
             at(Place::AccessLine, up(240, 10)),
         ];
         let mixed = proposed(mixed, HERE).unwrap();
-        assert_eq!(mixed.shaped, [None, Some(Rate::kbps(9_841))]);
+        assert_eq!(mixed.shaped, Both::new(None, Some(Rate::kbps(9_841))));
         assert!(mixed.left[0].contains("Nothing on this side"), "{mixed:?}");
     }
 

@@ -16,7 +16,7 @@ use unbloat_sqm::{Plan, Qdisc};
 use unbloat_sqm_host::{apply, offered, status};
 use unbloat_uml::{Folders, Guest, GuestError, Kernel, over_host};
 use unbloat_undo::Journals;
-use unbloat_units::{Framing, Rate};
+use unbloat_units::{Both, Framing, Rate};
 
 const QDISCS: [Qdisc; 3] = [Qdisc::Cake, Qdisc::FqCodel, Qdisc::Fifo];
 const FRAMINGS: [Framing; 4] = [Framing::NONE, Framing::ETHERNET, Framing::ATM, Framing::PTM];
@@ -106,7 +106,7 @@ fn shape(qdisc: Qdisc, framing: Framing) -> Result<Tried, Fault> {
     far.offloads_off("eth0")?;
     let folder = tempfile::tempdir()?;
     let device = "eth0".parse()?;
-    let plan = Plan::new(device, [Some(DOWN), Some(UP)], framing, qdisc)?;
+    let plan = Plan::new(device, Both::new(Some(DOWN), Some(UP)), framing, qdisc)?;
     near.within(|| {
         let before = state()?;
         let journals = Journals::at(folder.path().to_owned())?;

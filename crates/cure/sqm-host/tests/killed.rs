@@ -9,7 +9,7 @@ use unbloat_netns::{Bed, Host};
 use unbloat_sqm::{Plan, Qdisc};
 use unbloat_sqm_host::apply;
 use unbloat_undo::Journals;
-use unbloat_units::{Framing, Rate};
+use unbloat_units::{Both, Framing, Rate};
 
 /// Each takes a third of a second; `UNBLOAT_KILLS` asks for more.
 const CYCLES: u64 = 20;
@@ -107,7 +107,7 @@ fn victim() {
         return;
     };
     let folder = std::path::PathBuf::from(folder);
-    let rates = [Some(Rate::mbps(19)), Some(Rate::mbps(4))];
+    let rates = Both::new(Some(Rate::mbps(19)), Some(Rate::mbps(4)));
     let plan = Plan::new("eth0".parse().unwrap(), rates, Framing::ATM, Qdisc::Fifo).unwrap();
     let journals = Journals::at(folder.clone()).unwrap();
     let _held = apply(&journals, &plan, "a test").unwrap();

@@ -7,7 +7,7 @@ use unbloat_os::offload::MERGING;
 use unbloat_sqm::{Device, Plan, Qdisc};
 use unbloat_sqm_host::{ShaperError, apply, offered, remove, status};
 use unbloat_undo::{Journals, UndoError};
-use unbloat_units::{Framing, Rate};
+use unbloat_units::{Both, Framing, Rate};
 
 fn is_root() -> bool {
     unbloat_testkit::is_root("a shaper")
@@ -29,7 +29,7 @@ fn device() -> Device {
 }
 
 fn plan(qdisc: Qdisc) -> Plan {
-    let rates = [Some(Rate::mbps(19)), Some(Rate::mbps(4))];
+    let rates = Both::new(Some(Rate::mbps(19)), Some(Rate::mbps(4)));
     Plan::new(device(), rates, Framing::ATM, qdisc).unwrap()
 }
 

@@ -11,7 +11,7 @@ use unbloat_netns::{Bed, Host};
 use unbloat_os::offload::features;
 use unbloat_sqm::{Device, Plan, Qdisc, check};
 use unbloat_sqm_host::{Kind, Router, ShaperError};
-use unbloat_units::{Framing, Rate};
+use unbloat_units::{Both, Framing, Rate};
 
 const CONFIG: &str = "config queue 'eth1'\n\toption enabled '0'\n\toption interface 'eth1'\n";
 
@@ -87,7 +87,7 @@ fn device() -> Device {
 }
 
 fn plan(qdisc: Qdisc) -> Plan {
-    let rates = [Some(Rate::mbps(19)), Some(Rate::mbps(4))];
+    let rates = Both::new(Some(Rate::mbps(19)), Some(Rate::mbps(4)));
     Plan::new(device(), rates, Framing::ATM, qdisc).unwrap()
 }
 

@@ -6,13 +6,12 @@ use crate::section::{Number, Shaper};
 use crate::uci::Section;
 use schemars::JsonSchema;
 use serde::Serialize;
-use unbloat_units::{Cells, Framing, Rate};
+use unbloat_units::{Both, Cells, Framing, Rate};
 
 /// What is known besides the configuration; what is not is not judged.
 #[derive(Clone, Debug, Default)]
 pub struct Facts {
-    /// Down and up.
-    pub measured: [Option<Rate>; 2],
+    pub measured: Both<Option<Rate>>,
     /// Of the line.
     pub framing: Option<Framing>,
     /// The devices that there are.
@@ -142,7 +141,7 @@ impl Judge<'_> {
     }
 
     fn rates(&mut self) {
-        let [down, up] = self.facts.measured;
+        let Both { down, up } = self.facts.measured;
         let shaper = self.shaper;
         self.rate("download", &shaper.download_kbps, down);
         self.rate("upload", &shaper.upload_kbps, up);
@@ -402,7 +401,7 @@ mod tests {
 
     fn facts() -> Facts {
         Facts {
-            measured: [Some(Rate::mbps(20)), Some(Rate::mbps(1))],
+            measured: Both::new(Some(Rate::mbps(20)), Some(Rate::mbps(1))),
             framing: Some(Framing::ATM),
             devices: Some(vec!["pppoe-wan".to_owned(), "br-lan".to_owned()]),
             outward: Some("pppoe-wan".to_owned()),

@@ -168,9 +168,10 @@ fn unit(device: &Device) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use unbloat_units::Both;
 
     fn plan(qdisc: Qdisc, framing: Framing) -> Plan {
-        let rates = [Some(Rate::mbps(19)), Some(Rate::mbps(1))];
+        let rates = Both::new(Some(Rate::mbps(19)), Some(Rate::mbps(1)));
         Plan::new("pppoe-wan".parse().unwrap(), rates, framing, qdisc).unwrap()
     }
 

@@ -4,7 +4,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::fmt;
 use std::str::FromStr;
-use unbloat_units::{Direction, Framing, Rate};
+use unbloat_units::{Both, Direction, Framing, Rate};
 
 /// Of the measured rate: so much less that the queue stands in the shaper and not in the modem (CACM).
 pub const SHARE_PERCENT: u64 = 95;
@@ -152,7 +152,7 @@ pub enum PlanError {
     #[error("no direction to shape: give a download or an upload rate")]
     Nothing,
     #[error("{rate} {direction} is too slow to shape: the minimum is {LOWEST}")]
-    TooSlow { rate: Rate, direction: &'static str },
+    TooSlow { rate: Rate, direction: Direction },
     #[error(
         "the kernel does not support an overhead of {} B with a minimum packet size of {} B: the overhead must be -64 to 256 B, the minimum at most 256 B",
         framing.overhead_bytes,
@@ -170,14 +170,15 @@ impl Plan {
     /// Rates as they are to be shaped.
     pub fn new(
         device: Device,
-        [down, up]: [Option<Rate>; 2],
+        rates: Both<Option<Rate>>,
         framing: Framing,
         qdisc: Qdisc,
     ) -> Result<Plan, PlanError> {
+        let Both { down, up } = rates;
         if down.is_none() && up.is_none() {
             return Err(PlanError::Nothing);
         }
-        for (rate, direction) in [(down, "down"), (up, "up")] {
+        for (direction, rate) in rates.entries() {
             if let Some(rate) = rate.filter(|rate| *rate < LOWEST) {
                 return Err(PlanError::TooSlow { rate, direction });
             }
@@ -198,7 +199,7 @@ impl Plan {
     /// From rates that were measured: 95 % of each.
     pub fn measured(
         device: Device,
-        measured: [Option<Rate>; 2],
+        measured: Both<Option<Rate>>,
         framing: Framing,
         qdisc: Qdisc,
     ) -> Result<Plan, PlanError> {
@@ -207,10 +208,7 @@ impl Plan {
     }
 
     pub fn rate(&self, direction: Direction) -> Option<Rate> {
-        match direction {
-            Direction::Down => self.down,
-            Direction::Up => self.up,
-        }
+        Both::new(self.down, self.up)[direction]
     }
 }
 
@@ -263,7 +261,7 @@ mod tests {
 
     #[test]
     fn rates_are_95_percent_of_what_was_measured() {
-        let rates = [Some(Rate::mbps(50)), Some(Rate::mbps(10))];
+        let rates = Both::new(Some(Rate::mbps(50)), Some(Rate::mbps(10)));
         let device: Device = "eth0".parse().unwrap();
         let plan = Plan::measured(device, rates, Framing::ATM, Qdisc::Cake).unwrap();
         assert_eq!(plan.down, Some(Rate::kbps(47_500)));
@@ -275,7 +273,13 @@ mod tests {
     #[test]
     fn plans_that_cannot_be_are_refused() {
         let plan = |down, up, framing| {
-            Plan::new("eth0".parse().unwrap(), [down, up], framing, Qdisc::Fifo).unwrap_err()
+            Plan::new(
+                "eth0".parse().unwrap(),
+                Both::new(down, up),
+                framing,
+                Qdisc::Fifo,
+            )
+            .unwrap_err()
         };
         assert_eq!(plan(None, None, Framing::NONE), PlanError::Nothing);
         let slow = plan(Some(Rate::kbps(100)), None, Framing::NONE);

@@ -1,7 +1,7 @@
 //! A section of sqm-scripts, as values.
 
 use crate::uci::Section;
-use unbloat_units::{Cells, Framing};
+use unbloat_units::{Both, Cells, Framing};
 
 /// What sqm-scripts take where none is named (`defaults.sh`). There is no such script.
 const DEFAULT_QDISC: &str = "fq_codel";
@@ -26,7 +26,7 @@ pub struct Shaper {
     pub adaptation: String,
     pub ingress_ecn: Option<String>,
     pub egress_target: Option<String>,
-    pub options: [Option<String>; 2],
+    pub options: Both<Option<String>>,
 }
 
 /// A number in a configuration.
@@ -83,7 +83,7 @@ impl Shaper {
             adaptation: text("linklayer_adaptation_mechanism", "default"),
             ingress_ecn: get("ingress_ecn").map(str::to_owned),
             egress_target: get("etarget").map(str::to_owned),
-            options: ["iqdisc_opts", "eqdisc_opts"].map(|key| get(key).map(str::to_owned)),
+            options: Both::new("iqdisc_opts", "eqdisc_opts").map(|key| get(key).map(str::to_owned)),
         }
     }
 

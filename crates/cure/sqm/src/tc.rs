@@ -328,9 +328,10 @@ fn words(line: &[&str]) -> Words {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use unbloat_units::Both;
 
     fn plan(qdisc: Qdisc) -> Plan {
-        let rates = [Some(Rate::mbps(19)), Some(Rate::mbps(1))];
+        let rates = Both::new(Some(Rate::mbps(19)), Some(Rate::mbps(1)));
         Plan::new("eth0".parse().unwrap(), rates, Framing::ATM, qdisc).unwrap()
     }
 

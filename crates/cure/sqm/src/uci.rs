@@ -324,9 +324,10 @@ pub fn framing_of(section: &Section) -> Option<Framing> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use unbloat_units::Both;
 
     fn plan() -> Plan {
-        let rates = [Some(Rate::mbps(19)), Some(Rate::kbps(950))];
+        let rates = Both::new(Some(Rate::mbps(19)), Some(Rate::kbps(950)));
         let device = "pppoe-wan".parse().unwrap();
         Plan::new(device, rates, Framing::ATM, Qdisc::Cake).unwrap()
     }

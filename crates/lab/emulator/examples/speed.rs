@@ -223,7 +223,7 @@ fn main() {
             let lab = Lab::start(limited(rate, us), delayed(us));
             let goodput = bulk(&lab, Duration::from_secs(3));
             let emulated = lab.finish();
-            let dropped = emulated.paths[0].dropped_packets;
+            let dropped = emulated.paths.down.dropped_packets;
             println!(
                 "bulk {mbps:>6} Mbit/s, {:>4.1} ms: goodput {:>7.0} Mbit/s, {dropped:>5} dropped, {}",
                 us as f64 / 500.0,

@@ -21,7 +21,7 @@ use ipnet::IpNet;
 use std::io;
 use std::sync::atomic::{AtomicBool, Ordering};
 use unbloat_link::{Config, Element};
-use unbloat_units::{Delta, Time};
+use unbloat_units::{Both, Delta, Time};
 
 /// Below this, waking for each packet is no dearer.
 const SHORTEST: Delta = Delta::us(100);
@@ -60,9 +60,9 @@ pub struct Ahead {
     setup: Setup,
     rings: Vec<Ring>,
     sides: Vec<Side>,
-    routes: [Routes; 2],
+    routes: Both<Routes>,
     /// The delays at the ends of the paths, which are the kernel's matter.
-    ends: [Delta; 2],
+    ends: Both<Delta>,
 }
 
 impl Ahead {
@@ -75,7 +75,7 @@ impl Ahead {
         for ring in &mut rings {
             ring.set_zero(setup.clock.zero_ns());
         }
-        let ends = [take_delay(&mut setup.down), take_delay(&mut setup.up)];
+        let ends = Both::new(take_delay(&mut setup.down), take_delay(&mut setup.up));
         Ok(Ahead {
             setup,
             rings,
@@ -106,8 +106,8 @@ impl Ahead {
     fn carrier(self) -> Carrier {
         let (clock, sampled) = (self.setup.clock, self.setup.sample_every.is_some());
         let mut plane = self.setup.plane(self.rings, self.sides, self.routes);
-        let [down, up] = &plane.paths;
-        let base_rtt = down.latency() + up.latency() + self.ends[0] + self.ends[1];
+        let Both { down, up } = &plane.paths;
+        let base_rtt = down.latency() + up.latency() + self.ends.down + self.ends.up;
         for (flight, end) in plane.flights.iter_mut().zip(self.ends) {
             flight.set_delay(end, sampled);
         }
@@ -115,7 +115,7 @@ impl Ahead {
             plane,
             clock,
             base_rtt,
-            lead: self.ends[0].min(self.ends[1]).min(LONGEST_SLEEP),
+            lead: self.ends.down.min(self.ends.up).min(LONGEST_SLEEP),
         }
     }
 }

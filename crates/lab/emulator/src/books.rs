@@ -5,7 +5,7 @@ use unbloat_experiment::outcome::{LayerSample, PathRecord, Route, Sample};
 use unbloat_link::Place;
 use unbloat_qdisc::{Backlog, Event, Packet};
 use unbloat_stats::LogHistogram;
-use unbloat_units::{Delta, Direction, Time};
+use unbloat_units::{Both, Delta, Direction, Time};
 
 /// Sees every packet of the model: writes captures, or a stream of truth. Called on the thread that carries the packets, which
 /// it delays: to be quick is all. Times are logical.
@@ -60,7 +60,7 @@ pub struct Parts<'a> {
 
 /// Records of both directions.
 pub(crate) struct Books {
-    pub paths: [PathRecord; 2],
+    pub paths: Both<PathRecord>,
     pub samples: Vec<Sample>,
     pub layers: Vec<LayerSample>,
     pub counts: Counts,
@@ -71,7 +71,7 @@ pub(crate) struct Books {
 impl Books {
     pub(crate) fn new(warm_at: Time, witness: Option<Box<dyn Witness>>) -> Books {
         Books {
-            paths: [PathRecord::new(warm_at), PathRecord::new(warm_at)],
+            paths: Both::of(|_| PathRecord::new(warm_at)),
             samples: Vec::new(),
             layers: Vec::new(),
             counts: Counts::default(),
@@ -81,8 +81,8 @@ impl Books {
     }
 
     /// `backlogs`: what is on the paths and behind them, all together.
-    pub(crate) fn sample(&mut self, at: Time, backlogs: [Backlog; 2], paths: &[Route; 2]) {
-        for (path, direction) in paths.iter().zip(0..) {
+    pub(crate) fn sample(&mut self, at: Time, backlogs: Both<Backlog>, paths: &Both<Route>) {
+        for (direction, path) in paths.entries() {
             path.each_layer(|hop, place, backlog| {
                 self.layers.push(LayerSample {
                     at,

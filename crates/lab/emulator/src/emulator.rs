@@ -19,7 +19,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use unbloat_experiment::outcome::{LayerSample, PathRecord, Route, Sample};
 use unbloat_link::{Config, Element};
 use unbloat_qdisc::Backlog;
-use unbloat_units::{Delta, Time};
+use unbloat_units::{Both, Delta, Direction, Time};
 
 /// How often the thread looks whether it is to stop.
 const LONGEST_WAIT: Delta = Delta::ms(20);
@@ -73,7 +73,7 @@ impl Setup {
         }
     }
 
-    fn paths(&self) -> [Route; 2] {
+    fn paths(&self) -> Both<Route> {
         let start = Time::from_ns(0);
         let mut rng = Rng::with_seed(self.seed);
         let mut down = Route::new(&self.down, start, self.warm_at, &mut rng);
@@ -81,14 +81,14 @@ impl Setup {
         if self.shares_radio {
             down.share_radio(&mut up);
         }
-        [down, up]
+        Both::new(down, up)
     }
 
     pub(crate) fn plane<D: Device>(
         self,
         devices: Vec<D>,
         sides: Vec<Side>,
-        routes: [Routes; 2],
+        routes: Both<Routes>,
     ) -> Plane<D> {
         let paths = self.paths();
         let books = Books::new(self.warm_at, self.witness);
@@ -104,14 +104,13 @@ impl Setup {
 /// What came of a run.
 pub struct Emulated {
     pub report: Report,
-    /// Downlink, then uplink.
-    pub paths: [PathRecord; 2],
+    pub paths: Both<PathRecord>,
     pub samples: Vec<Sample>,
     pub layers: Vec<LayerSample>,
     /// Each hop of both directions, where a direction has more than one.
-    pub hops: [Vec<PathRecord>; 2],
+    pub hops: Both<Vec<PathRecord>>,
     /// What was on the paths at the end.
-    pub inside: [Backlog; 2],
+    pub inside: Both<Backlog>,
     pub end: Time,
     pub witness: Option<Box<dyn Witness>>,
 }
@@ -121,7 +120,7 @@ pub struct Emulator {
     setup: Setup,
     devices: Vec<Tun>,
     sides: Vec<Side>,
-    routes: [Routes; 2],
+    routes: Both<Routes>,
 }
 
 impl Emulator {
@@ -182,26 +181,24 @@ impl Emulator {
     }
 }
 
-/// The ports of both sides by the addresses behind them: towards clients, towards servers.
+/// The ports by the addresses behind them, of the side that packets of each direction go to.
 pub(crate) fn routes(
     ports: impl Iterator<Item = (Side, Vec<IpNet>)>,
-) -> Result<[Routes; 2], EmulatorError> {
-    let mut routes = [Routes::default(), Routes::default()];
-    let mut is_there = [false; 2];
+) -> Result<Both<Routes>, EmulatorError> {
+    let mut routes = Both::<Routes>::default();
+    let mut is_there = Both::default();
     for ((side, addresses), number) in ports.zip(0_u16..) {
         let towards = match side {
-            Side::Client => 0,
-            Side::Server => 1,
+            Side::Client => Direction::Down,
+            Side::Server => Direction::Up,
         };
         is_there[towards] = true;
         for prefix in addresses {
             routes[towards].add(prefix, number)?;
         }
     }
-    for (has_port, missing) in is_there
-        .iter()
-        .zip(["the client's side", "the server's side"])
-    {
+    let sides = Both::new("the client's side", "the server's side");
+    for (has_port, missing) in is_there.zip(sides) {
         if !has_port {
             return Err(EmulatorError::NoPort { missing });
         }
@@ -230,7 +227,7 @@ impl Watch {
     }
 
     fn report(&self, plane: &mut Plane<Tun>, privileges: Privileges) -> Report {
-        let [down, up] = &plane.paths;
+        let Both { down, up } = &plane.paths;
         Report {
             counts: plane.books.counts,
             lateness_us: std::mem::take(&mut plane.books.lateness_us),

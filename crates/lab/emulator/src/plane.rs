@@ -18,7 +18,7 @@ use crate::ticks::Ticks;
 use unbloat_experiment::outcome::Route;
 use unbloat_link::{Element, Output, Place};
 use unbloat_qdisc::{Backlog, Ecn, Event, Observer, Packet};
-use unbloat_units::{Delta, Direction, Time};
+use unbloat_units::{Both, Delta, Direction, Time};
 
 /// Reads from one device before the others get their turn and departures are looked at.
 const BATCH: usize = 16;
@@ -26,16 +26,15 @@ const BATCH: usize = 16;
 pub(crate) struct Plane<D> {
     pub devices: Vec<D>,
     pub sides: Vec<Side>,
-    /// Towards clients, towards servers.
-    pub routes: [Routes; 2],
-    pub paths: [Route; 2],
+    pub routes: Both<Routes>,
+    pub paths: Both<Route>,
     pub delays: Delays,
     pub books: Books,
     pub sample_every: Option<Delta>,
     pub modem: Option<Modem>,
     pub ticks: Ticks,
     /// What is left of the paths where their last delay is the devices' matter.
-    pub flights: [Flight; 2],
+    pub flights: Both<Flight>,
     next_sample: Time,
     /// What one path does shows on the other, so both are driven in the order of time.
     is_joint: bool,
@@ -48,19 +47,20 @@ impl<D: Device> Plane<D> {
     pub(crate) fn new(
         devices: Vec<D>,
         sides: Vec<Side>,
-        routes: [Routes; 2],
-        paths: [Route; 2],
+        routes: Both<Routes>,
+        paths: Both<Route>,
         books: Books,
     ) -> Plane<D> {
         let base_rtt = paths
             .iter()
             .fold(Delta::ZERO, |sum, path| sum + path.latency());
+        let is_joint = paths.iter().any(Element::is_watched);
         Plane {
             bulk: Bulk::new(base_rtt),
             devices,
             sides,
             routes,
-            is_joint: paths.iter().any(Element::is_watched),
+            is_joint,
             paths,
             delays: Delays::default(),
             books,
@@ -86,7 +86,7 @@ impl<D: Device> Plane<D> {
         while let Some(at) = self.next_look().filter(|at| *at <= now) {
             self.catch_up_paths(at);
             if let Some(modem) = self.modem.as_mut().filter(|modem| modem.next <= at) {
-                modem.report(&self.paths[Direction::Up as usize], now);
+                modem.report(&self.paths.up, now);
             }
             if let Some(every) = self.sample_every
                 && self.next_sample <= at
@@ -127,8 +127,8 @@ impl<D: Device> Plane<D> {
     }
 
     fn next_of_paths(&self) -> Option<(Time, Direction)> {
-        let next = Direction::BOTH
-            .map(|direction| Some((self.paths[direction as usize].next_at()?, direction)));
+        let next =
+            Direction::BOTH.map(|direction| Some((self.paths[direction].next_at()?, direction)));
         next.into_iter().flatten().min_by_key(|(at, _)| *at)
     }
 
@@ -144,15 +144,15 @@ impl<D: Device> Plane<D> {
             egress: &mut self.egress,
             books: &mut self.books,
             bulk: &mut self.bulk,
-            flight: &mut self.flights[direction as usize],
+            flight: &mut self.flights[direction],
         };
-        (&mut self.paths[direction as usize], exit)
+        (&mut self.paths[direction], exit)
     }
 
     /// A packet enters the path.
     fn enter(&mut self, at: Time, direction: Direction, packet: Packet) {
         let books = &mut self.books;
-        books.paths[direction as usize].offered(packet.len.bytes());
+        books.paths[direction].offered(packet.len.bytes());
         if let Some(witness) = &mut books.witness {
             show(&self.store, &packet, |parts| {
                 witness.offered(direction, at, &packet, parts);
@@ -198,7 +198,7 @@ impl<D: Device> Plane<D> {
         };
         self.books.counts.reads += 1;
         let Some((arrival, port)) = arrival.and_then(|arrival| {
-            let routes = &self.routes[direction as usize];
+            let routes = &self.routes[direction];
             Some((arrival, routes.port(arrival.ip.destination)?))
         }) else {
             self.books.counts.foreign += 1;
@@ -251,12 +251,11 @@ impl<D: Device> Plane<D> {
     }
 
     /// What is on the path.
-    pub(crate) fn inside(&mut self, now: Time) -> [Backlog; 2] {
-        let [down, up] = [0, 1].map(|way: usize| {
-            let on_path = self.paths[way].backlog();
-            self.flights[way].add_to(now, on_path)
-        });
-        [down, up]
+    pub(crate) fn inside(&mut self, now: Time) -> Both<Backlog> {
+        Both::of(|direction| {
+            let on_path = self.paths[direction].backlog();
+            self.flights[direction].add_to(now, on_path)
+        })
     }
 
     /// The end of the run.
@@ -286,7 +285,7 @@ struct Exit<'a> {
 
 impl Observer for Exit<'_> {
     fn event(&mut self, now: Time, event: Event) {
-        self.books.paths[self.direction as usize].event(now, &event);
+        self.books.paths[self.direction].event(now, &event);
         if let Some(witness) = &mut self.books.witness {
             witness.event(self.direction, now, &event);
         }
@@ -300,7 +299,7 @@ impl Output for Exit<'_> {
     #[inline]
     fn deliver(&mut self, at: Time, packet: Packet) {
         let at = self.flight.begin(at, packet.len.bytes());
-        self.books.paths[self.direction as usize].delivered(at, packet.len.bytes());
+        self.books.paths[self.direction].delivered(at, packet.len.bytes());
         self.store.depart(packet.handle, at, packet.ecn == Ecn::Ce);
         if let Some(witness) = &mut self.books.witness {
             show(self.store, &packet, |parts| {
@@ -315,7 +314,7 @@ impl Output for Exit<'_> {
 
     #[inline]
     fn waited(&mut self, at: Time, place: Place, packet: &Packet, wait: Delta) {
-        self.books.paths[self.direction as usize].waited(at, place, wait);
+        self.books.paths[self.direction].waited(at, place, wait);
         if let Some(witness) = &mut self.books.witness {
             witness.waited(self.direction, at, place, packet, wait);
         }

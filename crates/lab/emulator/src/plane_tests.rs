@@ -81,14 +81,14 @@ fn a_large_packet_is_so_many_packets_of_the_model() {
         if is_v6 {
             let net = "::ffff:10.45.0.1/128".parse::<ipnet::IpNet>().unwrap();
             assert!(
-                plane.routes[0].add(net, 0).is_err(),
+                plane.routes.down.add(net, 0).is_err(),
                 "the same address in the other form"
             );
         }
         send(&plane, tcp(shape));
         turn(&mut plane, at_us(0));
         assert!(received(&plane).is_empty(), "none has been sent yet");
-        assert_eq!(plane.inside(at_us(0))[0].packets, 11);
+        assert_eq!(plane.inside(at_us(0)).down.packets, 11);
         turn(&mut plane, at_us(20_000));
         let packets = received(&plane);
         assert_eq!(
@@ -103,7 +103,7 @@ fn a_large_packet_is_so_many_packets_of_the_model() {
             .map(|(_, ip, packet)| packet[ip.len + FLAGS]);
         let expected = [ACK; 10].into_iter().chain([ACK | PSH]);
         assert!(flags.eq(expected), "PSH stays with the last");
-        assert_eq!(plane.books.paths[0].delivered_packets, 11);
+        assert_eq!(plane.books.paths.down.delivered_packets, 11);
     }
 }
 
@@ -293,14 +293,14 @@ fn what_is_offered_is_delivered_dropped_or_inside_and_memory_is_given_back() {
         );
         let now = at_us(step * 700);
         turn(&mut plane, now);
-        let inside = plane.inside(now)[0].packets;
-        let [record, _] = &plane.books.paths;
+        let inside = plane.inside(now).down.packets;
+        let record = &plane.books.paths.down;
         let known = record.delivered_packets + record.dropped_packets + u64::from(inside);
         assert_eq!(record.offered_packets, known);
         assert_eq!(plane.kept(), inside as usize);
         plane.devices[0].written.take();
     }
-    let [record, _] = &plane.books.paths;
+    let record = &plane.books.paths.down;
     assert!(record.dropped_packets > 0 && record.delivered_packets > 0);
     turn(&mut plane, at_us(10_000_000));
     assert_eq!(plane.kept(), 0);

@@ -13,7 +13,7 @@ use std::io::{self, ErrorKind, IoSlice};
 use unbloat_experiment::outcome::Route;
 use unbloat_link::Config;
 use unbloat_os::checksum::{fold, sum};
-use unbloat_units::{Delta, Time};
+use unbloat_units::{Both, Delta, Direction, Time};
 
 pub(crate) const CLIENT: &str = "10.45.0.1";
 pub(crate) const SERVER: &str = "10.99.0.1";
@@ -61,11 +61,11 @@ pub(crate) fn plane(configs: &[Config], has_header: bool) -> Plane<Pipe> {
     let mut rng = fastrand::Rng::with_seed(1);
     let start = Time::from_ns(0);
     let hops = [configs.to_vec()];
-    let paths = [(); 2].map(|()| Route::new(&hops, start, start, &mut rng));
-    let mut routes = [Routes::default(), Routes::default()];
-    for (number, address) in [CLIENT, SERVER].into_iter().enumerate() {
+    let paths = Both::of(|_| Route::new(&hops, start, start, &mut rng));
+    let mut routes = Both::<Routes>::default();
+    for (direction, address, number) in [(Direction::Down, CLIENT, 0), (Direction::Up, SERVER, 1)] {
         let net = format!("{address}/32").parse().unwrap();
-        routes[number].add(net, number as u16).unwrap();
+        routes[direction].add(net, number).unwrap();
     }
     let device = || Pipe {
         has_header,

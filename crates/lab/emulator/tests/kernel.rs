@@ -12,7 +12,7 @@ use unbloat_link::service::{self, bucket};
 use unbloat_link::{BottleneckParams, Config};
 use unbloat_netns::{Bed, Host, Route, Tun};
 use unbloat_qdisc::discipline::droptail;
-use unbloat_units::{Bytes, Delta, Framing, Rate};
+use unbloat_units::{Both, Bytes, Delta, Framing, Rate};
 
 const CLIENT: &str = "10.45.0.1";
 const SERVER: &str = "10.99.0.1";
@@ -47,7 +47,7 @@ fn end(bed: &Bed, role: &str, own: &str, other: &str, offload: bool) -> (Host, O
 }
 
 impl Lab {
-    fn start(paths: [Vec<Config>; 2], offload: bool) -> Lab {
+    fn start(paths: Both<Vec<Config>>, offload: bool) -> Lab {
         let bed = Bed::new().unwrap();
         let (client, client_fd) = end(&bed, "client", CLIENT, SERVER, offload);
         let (server, server_fd) = end(&bed, "server", SERVER, CLIENT, offload);
@@ -60,7 +60,7 @@ impl Lab {
             port(client_fd, Side::Client, CLIENT),
             port(server_fd, Side::Server, SERVER),
         ];
-        let [down, up] = paths;
+        let Both { down, up } = paths;
         let setup = Setup {
             sample_every: Some(Delta::ms(10)),
             ..Setup::new(vec![down], vec![up], ports, Timing::Spin)
@@ -142,10 +142,10 @@ fn a_token_bucket_lets_as_many_through_as_the_kernels_and_as_fast() {
 }
 
 fn through_ours() -> (usize, Duration) {
-    let lab = Lab::start([token_bucket(), vec![]], true);
+    let lab = Lab::start(Both::new(token_bucket(), vec![]), true);
     let (through, span) = burst(&lab, 60);
     let emulated = lab.finish();
-    let [record, _] = &emulated.paths;
+    let record = &emulated.paths.down;
     assert_eq!(record.offered_packets, 60);
     assert_eq!(record.delivered_packets as usize, through);
     assert_eq!(record.dropped_packets as usize, 60 - through);
@@ -153,7 +153,7 @@ fn through_ours() -> (usize, Duration) {
 }
 
 fn through_the_kernels() -> (usize, Duration) {
-    let lab = Lab::start([vec![], vec![]], true);
+    let lab = Lab::start(Both::default(), true);
     let words = "tbf rate 8mbit burst 2000 limit 20000";
     lab.server.queue("tun0", words).unwrap();
     let measured = burst(&lab, 60);
@@ -178,7 +178,7 @@ fn a_datagram_and_its_answer_take_the_delays_of_both_directions() {
     if !is_root() {
         return;
     }
-    let lab = Lab::start([delay_ms(30), delay_ms(20)], true);
+    let lab = Lab::start(Both::new(delay_ms(30), delay_ms(20)), true);
     let client = lab
         .client
         .within(|| UdpSocket::bind((CLIENT, 0)))
@@ -205,7 +205,7 @@ fn a_datagram_and_its_answer_take_the_delays_of_both_directions() {
     let counts = emulated
         .paths
         .map(|path| (path.offered_packets, path.delivered_packets));
-    assert_eq!(counts, [(1, 1), (1, 1)]);
+    assert_eq!(counts, Both::new((1, 1), (1, 1)));
     assert_eq!(emulated.report.counts.refused, 0);
     assert_eq!(emulated.report.base_rtt, Delta::ms(50));
 }

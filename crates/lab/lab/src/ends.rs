@@ -12,7 +12,7 @@ use unbloat_emulator::{Port, Side, Wire};
 use unbloat_experiment::scenario::KernelQueue;
 use unbloat_netns::tc::Framing;
 use unbloat_netns::{Bed, Host, Route, Tun};
-use unbloat_units::Rate;
+use unbloat_units::{Both, Direction, Rate};
 
 /// Whom hosts on Ethernet send to; there is nobody else.
 const GATEWAY: Ipv4Addr = Ipv4Addr::new(169, 254, 1, 1);
@@ -30,8 +30,8 @@ pub(crate) struct Ends {
     /// Where the wires end, in virtual time.
     path: Option<Host>,
     has_offloads: bool,
-    /// In front of servers, in front of clients.
-    pub routers: [Option<Router>; 2],
+    /// In front of the hosts that send in a direction.
+    pub routers: Both<Option<Router>>,
 }
 
 /// Where a queue of the kernel's stands, on the device towards the emulator.
@@ -48,7 +48,7 @@ impl Ends {
             wires: Vec::new(),
             path: is_virtual.then(|| bed.host("the-path")).transpose()?,
             has_offloads,
-            routers: [None, None],
+            routers: Both::default(),
         })
     }
 
@@ -67,11 +67,11 @@ impl Ends {
             }
             return Ok(());
         };
-        let (role, index) = match side {
-            Side::Server => ("router-down", 0),
-            Side::Client => ("router-up", 1),
+        let direction = match side {
+            Side::Server => Direction::Down,
+            Side::Client => Direction::Up,
         };
-        let router = bed.host(role)?;
+        let router = bed.host(&format!("router-{direction}"))?;
         router.forward()?;
         let mut hosts = Vec::new();
         for (nth, place) in places.enumerate() {
@@ -87,7 +87,7 @@ impl Ends {
         let framing = Framing(queue.overhead_bytes + on_tun);
         let rate = queue.rate.unwrap_or(Rate::ZERO);
         router.bottleneck(DEVICE, &queue.words, rate, framing)?;
-        self.routers[index] = Some(Router {
+        self.routers[direction] = Some(Router {
             host: router,
             hosts,
         });

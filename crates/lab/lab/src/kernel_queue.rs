@@ -14,7 +14,7 @@ use unbloat_emulator::{Parts, Witness};
 use unbloat_experiment::outcome::{PathRecord, Sample};
 use unbloat_link::Place;
 use unbloat_qdisc::{Event, FlowHash, IpLen, Packet, Reason};
-use unbloat_units::{Bytes, Delta, Direction, Time};
+use unbloat_units::{Both, Bytes, Delta, Direction, Time};
 
 const ETHERNET_HEADER: usize = 14;
 /// Enough for the headers that tell packets apart.
@@ -34,7 +34,7 @@ struct Seen {
 type Behind = Arc<Mutex<Vec<Seen>>>;
 
 /// Writes down what comes out of the queues of the kernel's. Of both directions, though one may have none.
-pub(crate) struct QueueWitness([Behind; 2]);
+pub(crate) struct QueueWitness(Both<Behind>);
 
 impl Witness for QueueWitness {
     fn offered(&mut self, direction: Direction, at: Time, packet: &Packet, bytes: Parts<'_>) {
@@ -46,7 +46,7 @@ impl Witness for QueueWitness {
             .copied()
             .collect();
         if let Some(key) = key(&head) {
-            let mut seen = self.0[direction as usize]
+            let mut seen = self.0[direction]
                 .lock()
                 .unwrap_or_else(PoisonError::into_inner);
             let len = packet.len.as_u32();
@@ -59,7 +59,7 @@ type Tap<'scope> = ScopedJoinHandle<'scope, Result<Vec<Seen>, LabError>>;
 
 /// The watch over the kernel's queues of a run.
 pub(crate) struct QueueWatch<'scope> {
-    behind: [Behind; 2],
+    behind: Both<Behind>,
     taps: Vec<(Direction, Tap<'scope>)>,
 }
 
@@ -83,7 +83,7 @@ impl<'scope> QueueWatch<'scope> {
     ) -> Result<Option<(Self, QueueWitness)>, LabError> {
         let mut taps = Vec::new();
         for direction in Direction::BOTH {
-            let Some(router) = &stage.ends.routers[direction as usize] else {
+            let Some(router) = &stage.ends.routers[direction] else {
                 continue;
             };
             for (device, address) in &router.hosts {
@@ -102,24 +102,24 @@ impl<'scope> QueueWatch<'scope> {
                 taps.push((direction, tap.map_err(LabError::Thread)?));
             }
         }
-        let behind = [Behind::default(), Behind::default()];
+        let behind = Both::<Behind>::default();
         let witness = QueueWitness(behind.clone());
         Ok((!taps.is_empty()).then_some((QueueWatch { behind, taps }, witness)))
     }
 
     /// What the queues did, once `over` is set.
     pub(crate) fn finish(self, stage: &Stage) -> Result<Vec<QueueTruth>, LabError> {
-        let mut tapped = [Vec::new(), Vec::new()];
+        let mut tapped = Both::<Vec<Seen>>::default();
         for (direction, tap) in self.taps {
-            tapped[direction as usize].extend(tap.join().map_err(|_| LabError::Panicked)??);
+            tapped[direction].extend(tap.join().map_err(|_| LabError::Panicked)??);
         }
         let mut truths = Vec::new();
         for (direction, mut before) in Direction::BOTH.into_iter().zip(tapped) {
-            let Some(router) = &stage.ends.routers[direction as usize] else {
+            let Some(router) = &stage.ends.routers[direction] else {
                 continue;
             };
             before.sort_by_key(|seen| seen.at);
-            let behind = self.behind[direction as usize].lock();
+            let behind = self.behind[direction].lock();
             let counters = router.host.queue_counters(crate::stage::DEVICE)?;
             let behind = behind.unwrap_or_else(PoisonError::into_inner);
             let (passed, mut dropped) = pair(&before, &behind);
@@ -138,8 +138,8 @@ impl<'scope> QueueWatch<'scope> {
 
 impl QueueTruth {
     /// Puts it in the place of what the emulator knows: the link behind the queue, where nothing waits.
-    pub(crate) fn tell(&self, paths: &mut [PathRecord; 2], samples: &mut [Sample]) {
-        let path = &mut paths[self.direction as usize];
+    pub(crate) fn tell(&self, paths: &mut Both<PathRecord>, samples: &mut [Sample]) {
+        let path = &mut paths[self.direction];
         path.forget_waits(Place::Queue);
         for (came, went, _) in &self.passed {
             path.waited(*went, Place::Queue, *went - *came);
@@ -154,8 +154,8 @@ impl QueueTruth {
         let went = Course::of(self.passed.iter().map(|(_, went, len)| (*went, *len)));
         for sample in samples {
             let (came, went) = (came.until(sample.at), went.until(sample.at));
-            sample.queue_packets[self.direction as usize] += came.0 - went.0;
-            sample.queue_bytes[self.direction as usize] += Bytes::new(came.1 - went.1);
+            sample.queue_packets[self.direction] += came.0 - went.0;
+            sample.queue_bytes[self.direction] += Bytes::new(came.1 - went.1);
         }
     }
 

@@ -6,7 +6,7 @@ use unbloat_emulator::{Parts, Witness};
 use unbloat_experiment::outcome::PathSnapshot;
 use unbloat_link::Place;
 use unbloat_qdisc::{Event, Packet};
-use unbloat_units::{Bytes, Delta, Direction, Time};
+use unbloat_units::{Both, Bytes, Delta, Direction, Time};
 
 /// One direction's counters, which the thread that carries packets keeps and others read.
 #[derive(Debug, Default)]
@@ -24,12 +24,12 @@ struct Counters {
 /// The state of the path as of now.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct LivePath {
-    directions: Arc<[Counters; 2]>,
+    directions: Arc<Both<Counters>>,
 }
 
 impl LivePath {
-    pub(crate) fn snapshot(&self) -> [PathSnapshot; 2] {
-        self.directions.each_ref().map(|counters| {
+    pub(crate) fn snapshot(&self) -> Both<PathSnapshot> {
+        self.directions.as_ref().as_ref().map(|counters| {
             let get = |counter: &AtomicU64| counter.load(Ordering::Relaxed);
             // What has left is read first, so that it is never more than what has come.
             let left_bytes = get(&counters.delivered_bytes) + get(&counters.dropped_bytes);
@@ -50,13 +50,13 @@ impl LivePath {
 
 impl Witness for LivePath {
     fn offered(&mut self, direction: Direction, _at: Time, packet: &Packet, _bytes: Parts<'_>) {
-        let counters = &self.directions[direction as usize];
+        let counters = &self.directions[direction];
         add(&counters.offered_packets, 1);
         add(&counters.offered_bytes, packet.len.bytes().as_u64());
     }
 
     fn event(&mut self, direction: Direction, _at: Time, event: &Event) {
-        let counters = &self.directions[direction as usize];
+        let counters = &self.directions[direction];
         match event {
             Event::Dropped { packet, .. } => {
                 add(&counters.dropped_packets, 1);
@@ -74,12 +74,12 @@ impl Witness for LivePath {
         _packet: &Packet,
         wait: Delta,
     ) {
-        let counters = &self.directions[direction as usize];
+        let counters = &self.directions[direction];
         counters.wait_ns.store(wait.as_ns(), Ordering::Relaxed);
     }
 
     fn delivered(&mut self, direction: Direction, _at: Time, packet: &Packet, _bytes: Parts<'_>) {
-        let counters = &self.directions[direction as usize];
+        let counters = &self.directions[direction];
         add(&counters.delivered_packets, 1);
         add(&counters.delivered_bytes, packet.len.bytes().as_u64());
     }

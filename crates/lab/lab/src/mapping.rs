@@ -82,16 +82,16 @@ impl Mapping {
         for flow in flows {
             // The one end sends downwards and receives upwards.
             let ends = [
-                (&flow.senders[0], &flow.receivers[1], flow.server.0),
-                (&flow.senders[1], &flow.receivers[0], flow.client.0),
+                (&flow.senders.down, &flow.receivers.up, flow.server.0),
+                (&flow.senders.up, &flow.receivers.down, flow.client.0),
             ];
             let [server, client] = [0, 1].map(|side| {
                 let (sender, receiver, host) = ends[side];
                 mapping.end(&flow.name, sender, receiver, (side, host))
             });
             mapping.tcp.push([server?, client?]);
-            for (side, host) in [flow.server.0, flow.client.0].into_iter().enumerate() {
-                let tick = flow.timestamp_ticks[side];
+            let hosts = [flow.server.0, flow.client.0].into_iter().enumerate();
+            for ((side, host), tick) in hosts.zip(flow.timestamp_ticks) {
                 let before = mapping.ticks.insert((side, host), tick);
                 if before.is_some_and(|before| before != tick) {
                     let text = format!("timestamp_tick is {tick} for all flows of its host");

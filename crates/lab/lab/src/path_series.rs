@@ -7,7 +7,7 @@ use std::sync::mpsc::{Receiver, Sender, channel};
 use unbloat_emulator::{Parts, Witness};
 use unbloat_link::Place;
 use unbloat_qdisc::{Event, Packet};
-use unbloat_units::{Bytes, Delta, Direction, Time};
+use unbloat_units::{Both, Bytes, Delta, Direction, Time};
 
 /// Length of a step.
 const STEP: Delta = Delta::ms(10);
@@ -26,10 +26,10 @@ pub struct PathStep {
     pub drops: u32,
 }
 
-/// Steps of both directions since the run's zero, down first.
+/// Steps of both directions since the run's zero.
 #[derive(Clone, Debug, Default)]
 pub struct PathSeries {
-    directions: [Vec<PathStep>; 2],
+    directions: Both<Vec<PathStep>>,
 }
 
 impl PathSeries {
@@ -38,13 +38,13 @@ impl PathSeries {
         let most = self.directions.iter().map(Vec::len).max().unwrap_or(0);
         let times = (0..most).map(|step| (step, Time::from_ns(step as i64 * STEP.as_ns())));
         times.flat_map(|(step, at)| {
-            let both = Direction::BOTH.into_iter().zip(&self.directions);
+            let both = self.directions.entries();
             both.filter_map(move |(direction, steps)| Some((at, direction, steps.get(step)?)))
         })
     }
 
     fn step(&mut self, direction: Direction, at: Time) -> &mut PathStep {
-        let steps = &mut self.directions[direction as usize];
+        let steps = &mut self.directions[direction];
         let index = (at.as_ns().max(0) / STEP.as_ns()) as usize;
         if index >= steps.len() {
             steps.resize(index + 1, PathStep::default());
@@ -67,8 +67,8 @@ pub(crate) struct Recorder {
     /// By handle.
     under_way: Vec<Under>,
     /// The last step of each direction in which a packet came.
-    came_in: [Option<i64>; 2],
-    in_order: [InOrder; 2],
+    came_in: Both<Option<i64>>,
+    in_order: Both<InOrder>,
     out: Sender<PathSeries>,
 }
 
@@ -78,7 +78,7 @@ pub(crate) fn recorder() -> (Recorder, Receiver<PathSeries>) {
     let recorder = Recorder {
         series: PathSeries::default(),
         under_way: Vec::new(),
-        came_in: [None; 2],
+        came_in: Both::default(),
         in_order: Default::default(),
         out,
     };
@@ -92,8 +92,8 @@ impl Witness for Recorder {
             self.under_way.resize(handle + 1, Under::default());
         }
         let step = Some(at.as_ns() / STEP.as_ns());
-        let is_first = self.came_in[direction as usize] != step;
-        self.came_in[direction as usize] = step;
+        let is_first = self.came_in[direction] != step;
+        self.came_in[direction] = step;
         self.under_way[handle] = Under {
             came: at,
             waited: Delta::ZERO,
@@ -109,7 +109,7 @@ impl Witness for Recorder {
         let dropped = &mut self.under_way[packet.handle as usize];
         // Then the next one speaks for the step.
         if std::mem::take(&mut dropped.is_first) {
-            self.came_in[direction as usize] = None;
+            self.came_in[direction] = None;
         }
     }
 
@@ -123,7 +123,7 @@ impl Witness for Recorder {
             let step = self.series.step(direction, under.came);
             step.wait = step.wait.or(Some(under.waited));
         }
-        let in_order = &mut self.in_order[direction as usize];
+        let in_order = &mut self.in_order[direction];
         let counted = in_order.count(bytes.header, bytes.payload.len());
         let step = self.series.step(direction, at);
         step.bytes += packet.len.bytes();

@@ -21,7 +21,7 @@ use unbloat_emulator::{
 use unbloat_experiment::outcome::{FlowOutcome, Outcomes, Route, Snapshot};
 use unbloat_experiment::scenario::Experiment;
 use unbloat_os::clock::{Clock, monotonic};
-use unbloat_units::{Bytes, Delta, Time};
+use unbloat_units::{Both, Bytes, Delta, Time};
 use unbloat_workload::{Metric, Workload};
 use unbloat_workload_host::{ConnectionEnd, Plan, Report, Settings, Traffic};
 
@@ -143,7 +143,7 @@ impl Crew<'_> {
             let mut taps = Vec::new();
             let mut hosts = None;
             if let Some(captures) = &self.options.captures {
-                let hops = [&self.experiment.down, &self.experiment.up].map(Vec::len);
+                let hops = Both::new(self.experiment.down.len(), self.experiment.up.len());
                 let (witness, files) = path_capture(captures, hops, wall_zero);
                 witnesses.push(Box::new(witness));
                 let tap = thread("path-capture").spawn_scoped(scope, || files.write());

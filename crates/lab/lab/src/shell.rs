@@ -89,7 +89,7 @@ impl Shell {
             seed,
             sample_every: Some(SAMPLE_EVERY),
             witness: witness.map(|witness| Box::new(witness) as Box<dyn Witness>),
-            ..Setup::new(path.down, path.up, ports, Timing::Spin)
+            ..Setup::new(path.hops.down, path.hops.up, ports, Timing::Spin)
         };
         let zero = Time::from_ns(setup.clock.zero_ns());
         let modem = modem

@@ -58,8 +58,8 @@ impl Stage {
         let mut sides = [BTreeMap::new(), BTreeMap::new()];
         let is_virtual = options.timing == Timing::Sleep;
         let mut ends = Ends::new(&bed, is_virtual, options.has_offloads)?;
-        for side in [0, 1] {
-            let queue = experiment.kernel_queues[side].as_ref();
+        for (side, queue) in experiment.kernel_queues.iter().enumerate() {
+            let queue = queue.as_ref();
             let numbers = experiment.flows.iter().map(|flow| match SIDES[side] {
                 Side::Server => flow.server.0,
                 Side::Client => flow.client.0,

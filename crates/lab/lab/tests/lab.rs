@@ -7,7 +7,7 @@ use unbloat_experiment::scenario::text::Node;
 use unbloat_experiment::scenario::{Experiment, build};
 use unbloat_lab::{Beside, Captures, LabError, Options, Ran, Timing, run};
 use unbloat_link::Place;
-use unbloat_units::{Delta, Time};
+use unbloat_units::{Both, Delta, Time};
 
 const LINE: &str = r#"
     [scenario]
@@ -70,7 +70,9 @@ fn a_download_does_as_in_the_simulator() {
     let ours = goodput(&ran.outcomes, 0);
     assert!(is_near(ours, goodput(&simulated, 0)), "{ours}");
     let waits = |outcomes: &Outcomes| {
-        outcomes.paths[0]
+        outcomes
+            .paths
+            .down
             .waits(Place::Queue)
             .unwrap()
             .mean_ms()
@@ -118,7 +120,7 @@ fn a_run_that_is_stopped_tells_what_is_known() {
     let watcher = |snapshot: &Snapshot| {
         told.fetch_add(1, Ordering::Relaxed);
         if snapshot.at > Time::from_ns(0) + Delta::secs(2) {
-            assert!(snapshot.paths[0].delivered_bytes > unbloat_units::Bytes::ZERO);
+            assert!(snapshot.paths.down.delivered_bytes > unbloat_units::Bytes::ZERO);
             stop.store(true, Ordering::Relaxed);
         }
     };
@@ -153,7 +155,7 @@ fn captures_hold_what_passed() {
         names,
         ["server", "client", "path-server-side", "path-client-side"]
     );
-    let [down, up] = &ran.outcomes.paths;
+    let Both { down, up } = &ran.outcomes.paths;
     let path = ran.captures[2].packets;
     assert_eq!(path, down.offered_packets + up.delivered_packets);
     for file in &ran.captures {
@@ -213,7 +215,7 @@ fn the_path_tells_of_every_packet_where_it_was_and_what_became_of_it() {
             .collect::<Vec<_>>()
     };
     let (crossed, lost) = (rows("path-packets.csv"), rows("path-drops.csv"));
-    let [down, up] = &ran.outcomes.paths;
+    let Both { down, up } = &ran.outcomes.paths;
     let delivered = down.delivered_packets + up.delivered_packets;
     let offered = down.offered_packets + up.offered_packets;
     assert_eq!(crossed.len() as u64, delivered);

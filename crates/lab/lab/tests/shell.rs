@@ -7,7 +7,7 @@ use unbloat_experiment::scenario::BothWays;
 use unbloat_lab::Shell;
 use unbloat_link::Config;
 use unbloat_link::element::delay;
-use unbloat_units::Delta;
+use unbloat_units::{Both, Delta};
 
 fn is_root() -> bool {
     unbloat_testkit::is_root("an emulated path")
@@ -20,8 +20,7 @@ fn delayed(ms: i64) -> BothWays {
         })]
     };
     BothWays {
-        down: vec![delay()],
-        up: vec![delay()],
+        hops: Both::of(|_| vec![delay()]),
         shares_radio: false,
     }
 }

@@ -58,7 +58,7 @@ fn measure(name: &str, count: u32, rate: Rate, queue: Queue, repeats: u64) {
     let (mut packets, mut tasks) = (0, 0);
     for _ in 0..repeats {
         let outcomes = run(&plan);
-        packets += outcomes.paths[0].delivered_packets;
+        packets += outcomes.paths.down.delivered_packets;
         tasks += outcomes.tasks;
     }
     let speed = packets as f64 / (cpu_seconds() - begin);

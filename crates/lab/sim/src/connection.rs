@@ -10,7 +10,7 @@ use std::collections::VecDeque;
 use unbloat_experiment::outcome::FlowRecord;
 use unbloat_experiment::scenario::Flow;
 use unbloat_tcp::{Ack, Receiver, Segment, Sender};
-use unbloat_units::{Bytes, Delta, Direction, Time};
+use unbloat_units::{Both, Bytes, Delta, Direction, Time};
 use unbloat_workload::Conn;
 
 /// RFC 6298 section 2: the first timeout; it doubles with each.
@@ -76,7 +76,7 @@ pub(crate) struct Connection {
     /// The server has seen the SYN.
     is_known: bool,
     labels: Labels,
-    halves: [Half; 2],
+    halves: Both<Half>,
     exchanges: VecDeque<Exchange>,
     /// Bytes of all requests and of all responses so far.
     asked: u64,
@@ -104,9 +104,9 @@ impl Connection {
     ) -> Connection {
         let now = wire.now;
         let half = |direction: Direction| {
-            let receiver = Receiver::new(now, plan.receivers[direction as usize].clone());
+            let receiver = Receiver::new(now, plan.receivers[direction].clone());
             let window = receiver.initial_window();
-            let params = plan.senders[direction as usize].clone();
+            let params = plan.senders[direction].clone();
             let is_told = params.notsent_lowat.is_some() || wire.begins_with_device(direction);
             Half {
                 sender: Sender::new(now, params, window),
@@ -127,7 +127,7 @@ impl Connection {
             },
             is_known: false,
             labels,
-            halves: Direction::BOTH.map(half),
+            halves: Both::of(half),
             exchanges: VecDeque::new(),
             asked: 0,
             promised: 0,
@@ -236,7 +236,7 @@ impl Connection {
         record: &mut FlowRecord,
     ) {
         if bytes > 0 {
-            let half = &mut self.halves[direction as usize];
+            let half = &mut self.halves[direction];
             half.waiting += bytes;
             half.fill_socket(wire.now);
             self.transmit(direction, wire, record);
@@ -246,10 +246,10 @@ impl Connection {
     /// Sends what the sender of that direction may send. Where little may wait in the socket, sending makes room for more.
     fn transmit(&mut self, direction: Direction, wire: &mut Wire, record: &mut FlowRecord) {
         self.send(direction, wire, record);
-        while self.halves[direction as usize].fill_socket(wire.now) {
+        while self.halves[direction].fill_socket(wire.now) {
             self.send(direction, wire, record);
         }
-        let half = &mut self.halves[direction as usize];
+        let half = &mut self.halves[direction];
         if let Some(at) = half.sender.poll_timeout()
             && half.sender_armed.is_none_or(|armed| at < armed)
         {
@@ -260,7 +260,7 @@ impl Connection {
     }
 
     fn send(&mut self, direction: Direction, wire: &mut Wire, record: &mut FlowRecord) {
-        let half = &mut self.halves[direction as usize];
+        let half = &mut self.halves[direction];
         while let Some(segment) = half.sender.poll_transmit(wire.now, record) {
             record.segments += 1;
             let unsent = half.unsent.as_mut();
@@ -291,7 +291,7 @@ impl Connection {
         wire: &mut Wire,
         record: &mut FlowRecord,
     ) {
-        let half = &mut self.halves[direction as usize];
+        let half = &mut self.halves[direction];
         if half.sender_armed.is_none_or(|armed| armed > wire.now) {
             return;
         }
@@ -309,7 +309,7 @@ impl Connection {
         wire: &mut Wire,
         record: &mut FlowRecord,
     ) {
-        let half = &mut self.halves[direction as usize];
+        let half = &mut self.halves[direction];
         half.sender.on_ack(wire.now, ack, record);
         half.fill_socket(wire.now);
         self.transmit(direction, wire, record);
@@ -324,11 +324,11 @@ impl Connection {
         record: &mut FlowRecord,
         mut tell: impl FnMut(Outcome),
     ) {
-        self.halves[direction as usize]
+        self.halves[direction]
             .receiver
             .on_segment(wire.now, segment);
         self.acknowledge(direction, wire);
-        let receiver = &mut self.halves[direction as usize].receiver;
+        let receiver = &mut self.halves[direction].receiver;
         let bytes = if receiver.is_worth_reading() {
             receiver.read(wire.now, u64::MAX)
         } else {
@@ -370,7 +370,7 @@ impl Connection {
         self.promised = promised;
         self.write(Direction::Down, more, wire, record);
         // An exchange without response is done as soon as the request is there.
-        let read = self.halves[Direction::Down as usize].receiver.received();
+        let read = self.halves.down.receiver.received();
         self.finish(read, &mut tell);
     }
 
@@ -385,7 +385,7 @@ impl Connection {
     }
 
     fn acknowledge(&mut self, direction: Direction, wire: &mut Wire) {
-        let half = &mut self.halves[direction as usize];
+        let half = &mut self.halves[direction];
         while let Some(ack) = half.receiver.poll_ack(wire.now) {
             let body = Body::Ack {
                 conn: self.id,
@@ -411,7 +411,7 @@ impl Connection {
     }
 
     pub(crate) fn on_receiver_timer(&mut self, direction: Direction, wire: &mut Wire) {
-        let half = &mut self.halves[direction as usize];
+        let half = &mut self.halves[direction];
         if half.receiver_armed.is_none_or(|armed| armed > wire.now) {
             return;
         }
@@ -428,7 +428,7 @@ impl Connection {
 
     /// The sender of the direction that has more to send.
     pub(crate) fn busier_sender(&self) -> &Sender {
-        let [down, up] = &self.halves;
+        let Both { down, up } = &self.halves;
         if up.sender.stats().bytes_sent > down.sender.stats().bytes_sent {
             &up.sender
         } else {

@@ -5,7 +5,7 @@ use crate::wire::Labels;
 use unbloat_autorate::{Answer, Autorate, Seen, Stamps};
 use unbloat_experiment::scenario::{Oracle, Rates};
 use unbloat_qdisc::{Dscp, Host, IpLen, Packet};
-use unbloat_units::{Delta, Direction, Rate, Time};
+use unbloat_units::{Both, Delta, Direction, Rate, Time};
 
 /// What tells the probes' flows from all others.
 pub(crate) const PROBES: u64 = 1 << 41;
@@ -39,7 +39,7 @@ pub(crate) struct Router {
     steered: Steered,
     last_hop_down: usize,
     /// As the shapers have them.
-    rates: [Option<Rate>; 2],
+    rates: Both<Option<Rate>>,
 }
 
 impl Router {
@@ -51,7 +51,7 @@ impl Router {
         Router {
             steered,
             last_hop_down: hops_down.saturating_sub(1),
-            rates: [None; 2],
+            rates: Both::default(),
         }
     }
 
@@ -84,7 +84,7 @@ impl Router {
         let answer = Answer {
             number,
             round_trip: now.since(sent),
-            one_way: Some([now.since(turned), turned.since(sent)]),
+            one_way: Some(Both::new(now.since(turned), turned.since(sent))),
         };
         if let Steered::Law(autorate) = &mut self.steered {
             autorate.answered(now, &answer);
@@ -96,7 +96,7 @@ impl Router {
         let mut changes = Vec::new();
         for direction in Direction::BOTH {
             let rate = self.rate(direction);
-            let known = &mut self.rates[direction as usize];
+            let known = &mut self.rates[direction];
             if let Some(rate) = rate
                 && *known != Some(rate)
             {
@@ -140,7 +140,7 @@ impl Router {
 
 /// What the line beside a shaper carries about a moment.
 fn foreseen(oracle: &Oracle, now: Time, direction: Direction) -> Option<Rate> {
-    let line = oracle.lines[direction as usize].as_ref()?;
+    let line = oracle.lines[direction].as_ref()?;
     let until = now + oracle.ahead - oracle.behind;
     let bytes = line.carried(START, until - oracle.over, until)?;
     let bps = bytes.as_u64() as f64 * 8.0 / oracle.over.as_secs();

@@ -9,7 +9,7 @@ use unbloat_experiment::outcome::{PathRecord, Route};
 use unbloat_experiment::scenario::Rates;
 use unbloat_link::{Element, Output, Place};
 use unbloat_qdisc::{Dscp, Ecn, Event, FlowHash, Host, IpLen, Observer, Packet, PureAck};
-use unbloat_units::{Bytes, Delta, Direction, Time};
+use unbloat_units::{Both, Bytes, Delta, Direction, Time};
 
 /// What is to be done at a time.
 #[derive(Clone, Copy, Debug)]
@@ -53,10 +53,10 @@ pub(crate) struct Wire {
     pub now: Time,
     pub agenda: Agenda<Task>,
     inbox: VecDeque<Arrival>,
-    records: [PathRecord; 2],
-    routes: [Route; 2],
+    records: Both<PathRecord>,
+    routes: Both<Route>,
     /// For each path the earliest wake-up that is planned.
-    armed: [Option<Time>; 2],
+    armed: Both<Option<Time>>,
     /// What packets carry, while they are on their way, by their handles.
     bodies: Slab<Body>,
     /// Packets that wait for their flow's own delay.
@@ -65,14 +65,14 @@ pub(crate) struct Wire {
 }
 
 impl Wire {
-    pub(crate) fn new(routes: [Route; 2], warm_at: Time) -> Wire {
+    pub(crate) fn new(routes: Both<Route>, warm_at: Time) -> Wire {
         Wire {
             now: Time::from_ns(0),
             agenda: Agenda::new(),
             inbox: VecDeque::new(),
-            records: [PathRecord::new(warm_at), PathRecord::new(warm_at)],
+            records: Both::of(|_| PathRecord::new(warm_at)),
             routes,
-            armed: [None; 2],
+            armed: Both::default(),
             bodies: Slab::new(),
             delayed: Slab::new(),
             router: None,
@@ -117,13 +117,13 @@ impl Wire {
 
     /// Whether the layers of the sending device are told apart in that direction.
     pub(crate) fn begins_with_device(&self, direction: Direction) -> bool {
-        self.routes[direction as usize].begins_with_device()
+        self.routes[direction].begins_with_device()
     }
 
     /// A segment has waited in its sender's socket until now.
     #[inline]
     pub(crate) fn waited_in_socket(&mut self, direction: Direction, wait: Delta) {
-        self.records[direction as usize].waited(self.now, Place::Socket, wait);
+        self.records[direction].waited(self.now, Place::Socket, wait);
     }
 
     /// What the next packet that has arrived carries, and whether it is marked.
@@ -135,7 +135,7 @@ impl Wire {
 
     /// Puts the one who changes rates where the shapers are.
     pub(crate) fn shape(&mut self, rates: &Rates) {
-        let hops_down = self.routes[Direction::Down as usize].hops();
+        let hops_down = self.routes.down.hops();
         self.router = Some(Router::new(rates, self.now, hops_down));
         self.shape_anew();
     }
@@ -186,22 +186,20 @@ impl Wire {
             return;
         };
         for (direction, hop, rate) in router.changes() {
-            let index = direction as usize;
             let mut output = Collect {
                 now: self.now,
                 direction,
-                record: &mut self.records[index],
+                record: &mut self.records[direction],
                 inbox: &mut self.inbox,
                 bodies: &mut self.bodies,
                 router: &mut None,
             };
-            self.routes[index].set_rate(hop, self.now, rate, &mut output);
+            self.routes[direction].set_rate(hop, self.now, rate, &mut output);
         }
     }
 
     fn enter(&mut self, direction: Direction, packet: Packet) {
-        let index = direction as usize;
-        let record = &mut self.records[index];
+        let record = &mut self.records[direction];
         record.offered(packet.len.bytes());
         let mut output = Collect {
             now: self.now,
@@ -211,48 +209,46 @@ impl Wire {
             bodies: &mut self.bodies,
             router: &mut self.router,
         };
-        self.routes[index].accept(self.now, packet, &mut output);
+        self.routes[direction].accept(self.now, packet, &mut output);
     }
 
     /// Lets packets leave the path that are due. A wake-up for which there was an earlier one since is void.
     pub(crate) fn wake(&mut self, direction: Direction) {
-        let index = direction as usize;
-        if self.armed[index] != Some(self.now) {
+        if self.armed[direction] != Some(self.now) {
             return;
         }
-        self.armed[index] = None;
+        self.armed[direction] = None;
         let mut output = Collect {
             now: self.now,
             direction,
-            record: &mut self.records[index],
+            record: &mut self.records[direction],
             inbox: &mut self.inbox,
             bodies: &mut self.bodies,
             router: &mut self.router,
         };
-        self.routes[index].advance(self.now, &mut output);
+        self.routes[direction].advance(self.now, &mut output);
     }
 
     /// Plans the next wake-ups of both paths; to be called when all is done that is due now.
     #[inline]
     pub(crate) fn arm(&mut self) {
         for direction in Direction::BOTH {
-            let index = direction as usize;
-            let Some(at) = self.routes[index].next_at() else {
+            let Some(at) = self.routes[direction].next_at() else {
                 continue;
             };
-            if self.armed[index].is_none_or(|armed| at < armed) {
-                self.armed[index] = Some(at);
+            if self.armed[direction].is_none_or(|armed| at < armed) {
+                self.armed[direction] = Some(at);
                 self.agenda.plan(at, Task::Path(direction));
             }
         }
     }
 
     pub(crate) fn route(&self, direction: Direction) -> &Route {
-        &self.routes[direction as usize]
+        &self.routes[direction]
     }
 
     /// What each direction was like as a whole, and hop by hop.
-    pub(crate) fn into_records(self) -> ([PathRecord; 2], [Vec<PathRecord>; 2]) {
+    pub(crate) fn into_records(self) -> (Both<PathRecord>, Both<Vec<PathRecord>>) {
         (self.records, self.routes.map(Route::into_records))
     }
 

@@ -10,7 +10,7 @@ use unbloat_experiment::outcome::{
 };
 use unbloat_experiment::scenario::{Experiment, Flow};
 use unbloat_link::Element;
-use unbloat_units::{Bytes, Delta, Direction, Time};
+use unbloat_units::{Both, Bytes, Delta, Direction, Time};
 use unbloat_workload::{AnyWorkload, Conn, Happening, Network, Workload};
 
 /// Runs an experiment. The same experiment gives the same outcome, to the last bit.
@@ -73,7 +73,7 @@ impl<'e> World<'e> {
         if experiment.shares_radio {
             down.share_radio(&mut up);
         }
-        let mut wire = Wire::new([down, up], warm_at);
+        let mut wire = Wire::new(Both::new(down, up), warm_at);
         if let Some(rates) = &experiment.autorate {
             wire.shape(rates);
             wire.agenda.plan(start, Task::Autorate);
@@ -282,7 +282,7 @@ impl<'e> World<'e> {
 
     fn sample(&mut self) {
         let at = self.wire.now;
-        let backlogs = Direction::BOTH.map(|direction| self.wire.route(direction).backlog());
+        let backlogs = Both::of(|direction| self.wire.route(direction).backlog());
         self.samples.push(Sample {
             at,
             queue_bytes: backlogs.map(|backlog| backlog.bytes),
@@ -294,7 +294,7 @@ impl<'e> World<'e> {
             route.each_layer(|hop, place, backlog| {
                 layers.push(LayerSample {
                     at,
-                    direction: direction as u8,
+                    direction,
                     hop,
                     place,
                     bytes: backlog.bytes,

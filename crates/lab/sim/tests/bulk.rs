@@ -24,7 +24,11 @@ fn one_flow_fills_a_link_whose_buffer_holds_a_bdp() {
             (goodput / expected - 1.0).abs() < 0.01,
             "{control}: {goodput}"
         );
-        let waits = outcomes.paths[0].waits(Place::Queue).expect("packets wait");
+        let waits = outcomes
+            .paths
+            .down
+            .waits(Place::Queue)
+            .expect("packets wait");
         assert!(
             waits.max <= Delta::us(1_200) * 100,
             "{control}: {}",

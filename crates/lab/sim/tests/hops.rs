@@ -4,7 +4,7 @@ mod scenario;
 
 use scenario::{Run, experiment};
 use unbloat_experiment::outcome::PathRecord;
-use unbloat_units::Bytes;
+use unbloat_units::{Both, Bytes, Direction};
 
 /// Three hops down, of which two have queues that fill, and two up.
 const TEXT: &str = r#"
@@ -65,7 +65,7 @@ fn hops_in_a_row_do_what_one_path_of_all_their_elements_does() {
 #[test]
 fn what_leaves_a_hop_enters_the_next_and_each_has_its_own_results() {
     let run = Run::of(TEXT);
-    let [down, up] = &run.outcomes.hops;
+    let Both { down, up } = &run.outcomes.hops;
     assert_eq!((down.len(), up.len()), (3, 2));
     for hops in [down, up] {
         for pair in hops.windows(2) {
@@ -74,7 +74,7 @@ fn what_leaves_a_hop_enters_the_next_and_each_has_its_own_results() {
         }
     }
     let dropped = down.iter().map(|hop| hop.dropped_bytes).sum::<Bytes>();
-    assert_eq!(dropped, run.outcomes.paths[0].dropped_bytes);
+    assert_eq!(dropped, run.outcomes.paths.down.dropped_bytes);
     assert!(down.iter().all(|hop| hop.dropped_packets > 0));
 
     // Of the packets that arrive, so a little off where some are dropped behind the first queue.
@@ -101,7 +101,14 @@ fn samples_tell_every_place_of_every_hop() {
     let named: Vec<_> = places
         .map(|one| (one.direction, one.hop, one.place.name()))
         .collect();
-    assert_eq!(named, [(0, 1, "queue"), (0, 3, "queue"), (1, 1, "queue")]);
+    assert_eq!(
+        named,
+        [
+            (Direction::Down, 1, "queue"),
+            (Direction::Down, 3, "queue"),
+            (Direction::Up, 1, "queue")
+        ]
+    );
     let most = first
         .iter()
         .filter(|one| one.hop == 3)

@@ -49,7 +49,7 @@ impl Fate {
 
     /// Holds a run to it, up to the moment at which the run ends.
     fn assert_is(&self, outcomes: &Outcomes) {
-        let (end, path) = (outcomes.end, &outcomes.paths[0]);
+        let (end, path) = (outcomes.end, &outcomes.paths.down);
         let waits = self.waits.iter().filter(|(at, _)| *at <= end);
         let (mut ms, mut sum, mut max) = (LogHistogram::new(), 0.0, Delta::ZERO);
         for (_, wait) in waits {

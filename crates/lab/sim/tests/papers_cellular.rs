@@ -175,7 +175,7 @@ fn the_window_grows_to_buffer_and_bdp_and_the_round_trip_to_seconds_over_evdo() 
     // It still grows for the round trip in which the loss is on its way.
     assert!((pipe..2.0 * pipe).contains(&window), "{window} of {pipe}");
     let samples = run.outcomes.samples.iter();
-    let fullest = samples.map(|sample| sample.queue_bytes[0].as_u64()).max();
+    let fullest = samples.map(|sample| sample.queue_bytes.down.as_u64()).max();
     assert!(fullest > Some(990_000), "{fullest:?}");
     let [median, high] = ["rtt_p50_ms", "rtt_p95_ms"].map(|rtt| run.get("download", rtt));
     assert!(median > 3_000.0 && high > 10_000.0, "{median} {high}");

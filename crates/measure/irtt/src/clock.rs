@@ -32,7 +32,7 @@ mod floor;
 
 use crate::echo::{Echo, Stamp};
 use floor::{Floor, Point};
-use unbloat_units::{Delta, Time};
+use unbloat_units::{Both, Delta, Time};
 
 /// Both clocks are within 500 ppm of true time, or the kernel would not follow NTP (Linux `MAXFREQ`).
 const MAX_DRIFT: f64 = 1000e-6;
@@ -63,13 +63,6 @@ pub struct Correction {
     /// By how much the shortest round trip exceeds the two least delays: no one request found both directions idle, or the clocks'
     /// rates changed.
     pub slack: Delta,
-}
-
-/// Both directions of one round trip.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct OneWay {
-    pub up: Delta,
-    pub down: Delta,
 }
 
 /// As measured, by clocks that do not agree.
@@ -114,23 +107,20 @@ impl Correction {
     }
 
     /// What the load added in each direction: to the least delay of that direction. Does not depend on how the idle path is split.
-    pub fn added(&self, echo: &Echo) -> Option<OneWay> {
+    pub fn added(&self, echo: &Echo) -> Option<Both<Delta>> {
         let raw = Raw::of(echo)?;
         let (up, down) = (raw.up_since(&self.first), raw.down_since(&self.first));
-        Some(OneWay {
+        Some(Both {
             up: ns(up.delay - self.up_floor - self.drift * up.t),
             down: ns(down.delay - self.down_floor + self.drift * down.t),
         })
     }
 
     /// One-way delays, **if the idle path is as long up as down**.
-    pub fn one_way(&self, echo: &Echo) -> Option<OneWay> {
+    pub fn one_way(&self, echo: &Echo) -> Option<Both<Delta>> {
         let added = self.added(echo)?;
         let half = self.idle_rtt() / 2;
-        Some(OneWay {
-            up: added.up + half,
-            down: added.down + half,
-        })
+        Some(added.map(|added| added + half))
     }
 
     /// The two least delays together.

@@ -27,7 +27,7 @@ pub fn apple_json(measured: &Measured, findings: &Findings) -> Value {
     put("base_rtt", json!(idle.map(Delta::as_ms)));
     for (direction, name) in [(Direction::Down, "dl"), (Direction::Up, "ul")] {
         let found = findings.of(direction);
-        let rate = found.and_then(|found| found.goodput[direction as usize]);
+        let rate = found.and_then(|found| found.goodput[direction]);
         put(
             &format!("{name}_throughput"),
             json!(rate.map(|rate| rate.as_bps())),

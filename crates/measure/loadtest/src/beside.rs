@@ -7,20 +7,20 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::task::{Context, Poll, ready};
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
-use unbloat_units::{Bytes, Time};
+use unbloat_units::{Both, Bytes, Direction, Time};
 
-/// Bytes of all connections that are counted here, down and up.
+/// Bytes of all connections that are counted here.
 #[derive(Clone, Debug, Default)]
-pub struct Tally(Arc<[AtomicU64; 2]>);
+pub struct Tally(Arc<Both<AtomicU64>>);
 
 impl Tally {
     pub fn look(&self, at: Time) -> Beside {
-        let bytes = self.0.each_ref();
+        let bytes = self.0.as_ref().as_ref();
         let bytes = bytes.map(|bytes| Bytes::new(bytes.load(Ordering::Relaxed)));
         Beside { at, bytes }
     }
 
-    fn add(&self, direction: usize, bytes: usize) {
+    fn add(&self, direction: Direction, bytes: usize) {
         self.0[direction].fetch_add(bytes as u64, Ordering::Relaxed);
     }
 }
@@ -32,7 +32,7 @@ pub struct Counted<S> {
 }
 
 impl<S> Counted<S> {
-    fn count(&self, direction: usize, bytes: usize) {
+    fn count(&self, direction: Direction, bytes: usize) {
         if let Some(tally) = &self.tally {
             tally.add(direction, bytes);
         }
@@ -47,7 +47,7 @@ impl<S: AsyncRead + Unpin> AsyncRead for Counted<S> {
     ) -> Poll<io::Result<()>> {
         let before = buffer.filled().len();
         ready!(Pin::new(&mut self.stream).poll_read(context, buffer))?;
-        self.count(0, buffer.filled().len() - before);
+        self.count(Direction::Down, buffer.filled().len() - before);
         Poll::Ready(Ok(()))
     }
 }
@@ -59,7 +59,7 @@ impl<S: AsyncWrite + Unpin> AsyncWrite for Counted<S> {
         bytes: &[u8],
     ) -> Poll<io::Result<usize>> {
         let written = ready!(Pin::new(&mut self.stream).poll_write(context, bytes))?;
-        self.count(1, written);
+        self.count(Direction::Up, written);
         Poll::Ready(Ok(written))
     }
 
@@ -69,7 +69,7 @@ impl<S: AsyncWrite + Unpin> AsyncWrite for Counted<S> {
         bytes: &[io::IoSlice<'_>],
     ) -> Poll<io::Result<usize>> {
         let written = ready!(Pin::new(&mut self.stream).poll_write_vectored(context, bytes))?;
-        self.count(1, written);
+        self.count(Direction::Up, written);
         Poll::Ready(Ok(written))
     }
 
@@ -105,6 +105,6 @@ mod tests {
         stream.tally = None;
         stream.write_all(&[0; 7]).await.unwrap();
         let seen = tally.look(Time::from_ns(0));
-        assert_eq!(seen.bytes, [Bytes::new(20), Bytes::new(7)]);
+        assert_eq!(seen.bytes, Both::new(Bytes::new(20), Bytes::new(7)));
     }
 }

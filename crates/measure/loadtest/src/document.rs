@@ -1,7 +1,7 @@
 //! What was found, as the document that programs read: docs/test.md and docs/schema/test.json have each field.
 
 use crate::applications;
-use crate::findings::{Findings, Idle, LoadFindings};
+use crate::findings::{Findings, Idle, LoadFindings, Standing};
 use crate::measured::{Clocks, Counter, Measured, Server};
 use crate::plan::Direction;
 use unbloat_locate::LoadVerdict;
@@ -74,7 +74,10 @@ fn grade(findings: &Findings) -> document::Grade {
 }
 
 fn idle(idle: &Idle) -> document::Idle {
-    let [standing_down, standing_up, standing_rtt] = idle.standing;
+    let Standing {
+        one_way,
+        round_trip,
+    } = idle.standing;
     document::Idle {
         rtt_p50: idle.rtt.map(|[p50, ..]| p50),
         rtt_p95: idle.rtt.map(|[_, p95, _]| p95),
@@ -82,9 +85,9 @@ fn idle(idle: &Idle) -> document::Idle {
         jitter: idle.jitter,
         base_rtt: idle.base_rtt,
         standing: document::Standing {
-            down: standing_down,
-            up: standing_up,
-            rtt: standing_rtt,
+            down: one_way.down,
+            up: one_way.up,
+            rtt: round_trip,
         },
         datagrams: idle.account.sent,
         coverage: idle.coverage.map(rounded),
@@ -94,7 +97,7 @@ fn idle(idle: &Idle) -> document::Idle {
 
 fn load(measured: &Measured, idle: &Idle, found: &LoadFindings) -> document::Load {
     let stage = &measured.stages[found.stage];
-    let [loss_down, loss_up] = found.account.loss();
+    let loss = found.account.loss();
     let reordered = (found.account.reordered_down, found.account.reordered_up);
     document::Load {
         stage: found.stage,
@@ -103,8 +106,8 @@ fn load(measured: &Measured, idle: &Idle, found: &LoadFindings) -> document::Loa
         begin_s: stage.begin.since(Time::from_ns(0)).as_secs(),
         lasted_s: stage.end.since(stage.begin).as_secs(),
         judged_s: found.to.since(found.from).as_secs(),
-        down: direction((found, idle), Direction::Down, loss_down, reordered.0),
-        up: direction((found, idle), Direction::Up, loss_up, reordered.1),
+        down: direction((found, idle), Direction::Down, loss.down, reordered.0),
+        up: direction((found, idle), Direction::Up, loss.up, reordered.1),
         added_rtt: found.added_rtt.as_ref().map(Added::from),
         datagrams: found.account.sent,
         coverage: found.coverage.map(rounded),
@@ -131,23 +134,22 @@ fn direction(
     loss: Option<f64>,
     reordered: u64,
 ) -> LoadDirection {
-    let at = direction as usize;
     let name = |counter: Counter| counter.name().to_owned();
-    let in_flight = found.in_flight[at].map(Bytes::as_u64);
+    let in_flight = found.in_flight[direction].map(Bytes::as_u64);
     let per_flow = in_flight.zip(found.flows_of(direction));
     LoadDirection {
-        delivered_bps: found.delivered[at].map(Rate::as_bps),
-        delivered_spread: found.spread[at].map(rounded),
-        delivered_by: found.delivered_by[at].map(name),
-        is_steady: found.delivered[at].map(|_| found.is_steady(direction)),
-        goodput_bps: found.goodput[at].map(Rate::as_bps),
-        goodput_by: found.goodput_by[at].map(name),
-        added: found.added[at].as_ref().map(Added::from),
+        delivered_bps: found.delivered[direction].map(Rate::as_bps),
+        delivered_spread: found.spread[direction].map(rounded),
+        delivered_by: found.delivered_by[direction].map(name),
+        is_steady: found.delivered[direction].map(|_| found.is_steady(direction)),
+        goodput_bps: found.goodput[direction].map(Rate::as_bps),
+        goodput_by: found.goodput_by[direction].map(name),
+        added: found.added[direction].as_ref().map(Added::from),
         loss: loss.map(rounded),
         reordered,
         in_flight_bytes: in_flight,
         in_flight_per_flow_bytes: per_flow.map(|(bytes, flows)| bytes / flows),
-        interface_bps: found.interface[at].map(Rate::as_bps),
+        interface_bps: found.interface[direction].map(Rate::as_bps),
         bdp_bytes: found
             .bandwidth_delay_product(idle, direction)
             .map(Bytes::as_u64),

@@ -20,14 +20,14 @@ use crate::options::Http;
 use crate::place;
 use crate::plan::{Load, Plan, Stack};
 pub(crate) use curves::Curves;
-pub use echoes::EchoAccount;
 use echoes::Still;
+pub use echoes::{EchoAccount, Standing};
 use unbloat_responsiveness::{
     Added, Cause, Checks, Confidence, Distrust, Doubt, Facts, LoadChecks, LoadedDirection,
     LoadedRtt, Mark, Means, Params, Passed, Rpm, Rule, ServerGone, Split, StackView, Verdict,
     distrust, grade, line_rate, verdict,
 };
-use unbloat_units::{Bytes, Delta, Direction, Rate, Time};
+use unbloat_units::{Both, Bytes, Delta, Direction, Rate, Time};
 
 /// What a test found.
 #[derive(Clone, Debug)]
@@ -62,8 +62,8 @@ pub struct Idle {
     pub view: StackView,
     /// The round trip of an empty path: the median, or the least of the whole test where the path was not idle.
     pub base_rtt: Option<Delta>,
-    /// By how much nearly all packets were later than the least of the whole test: down, up, round trip. None: they were not.
-    pub standing: [Option<Delta>; 3],
+    /// By how much nearly all packets were later than the least of the whole test.
+    pub standing: Standing,
 }
 
 /// One loaded stage.
@@ -76,16 +76,16 @@ pub struct LoadFindings {
     /// What is judged.
     pub from: Time,
     pub to: Time,
-    /// Down and up: what the path carried, bytes behind holes and duplicates included.
-    pub delivered: [Option<Rate>; 2],
-    pub delivered_by: [Option<Counter>; 2],
+    /// What the path carried, bytes behind holes and duplicates included.
+    pub delivered: Both<Option<Rate>>,
+    pub delivered_by: Both<Option<Counter>>,
     /// What of it receiving applications got: in order.
-    pub goodput: [Option<Rate>; 2],
-    pub goodput_by: [Option<Counter>; 2],
+    pub goodput: Both<Option<Rate>>,
+    pub goodput_by: Both<Option<Counter>>,
     /// Of delivered rates of seconds: what lies between a tenth and nine tenths of them, by their median.
-    pub spread: [Option<f64>; 2],
-    /// Of datagrams, one way: down and up.
-    pub added: [Option<Added>; 2],
+    pub spread: Both<Option<f64>>,
+    /// Of datagrams, one way.
+    pub added: Both<Option<Added>>,
     /// There and back.
     pub added_rtt: Option<Added>,
     pub loaded_rtt: Option<LoadedRtt>,
@@ -100,13 +100,13 @@ pub struct LoadFindings {
     /// What load added to each kind of round trip.
     pub view: StackView,
     pub flows: usize,
-    /// All that passed this host's interface down and up, of other programs and framing included; up, what is dropped later counts as well.
-    pub interface: [Option<Rate>; 2],
+    /// All that passed this host's interface, of other programs and framing included; up, what is dropped later counts as well.
+    pub interface: Both<Option<Rate>>,
     pub failed: usize,
     /// Share of the senders' busy time for which windows held them back.
     pub held_back: Option<f64>,
-    /// Sent and not acknowledged, of all load connections of a direction together: medians, down and up.
-    pub in_flight: [Option<Bytes>; 2],
+    /// Sent and not acknowledged, of all load connections of a direction together: medians.
+    pub in_flight: Both<Option<Bytes>>,
 }
 
 /// Concludes, with marks by `rule`.
@@ -194,14 +194,16 @@ impl Findings {
 impl Idle {
     /// Where the path was not idle, and how much there was; of the round trip only where no direction tells.
     fn standing_by_direction(&self) -> Vec<(Option<Direction>, Delta)> {
-        let [down, up, round] = self.standing;
-        let directions = [(Some(Direction::Down), down), (Some(Direction::Up), up)];
-        let known = directions
-            .into_iter()
-            .filter_map(|(way, late)| Some((way, late?)));
+        let Standing {
+            one_way,
+            round_trip,
+        } = self.standing;
+        let known = one_way
+            .entries()
+            .filter_map(|(way, late)| Some((Some(way), (*late)?)));
         let known: Vec<_> = known.collect();
         match known.is_empty() {
-            true => round.map(|late| (None, late)).into_iter().collect(),
+            true => round_trip.map(|late| (None, late)).into_iter().collect(),
             false => known,
         }
     }
@@ -210,9 +212,7 @@ impl Idle {
 impl LoadFindings {
     /// What the load added to the delay of that direction: one way if that is known, else there and back.
     pub fn added_of(&self, direction: Direction) -> Option<&Added> {
-        self.added[direction as usize]
-            .as_ref()
-            .or(self.added_rtt.as_ref())
+        self.added[direction].as_ref().or(self.added_rtt.as_ref())
     }
 }
 
@@ -230,7 +230,7 @@ impl LoadFindings {
 
     /// The path carried about the same all the time.
     pub fn is_steady(&self, direction: Direction) -> bool {
-        self.spread[direction as usize].map_or(self.is_saturated, |spread| spread < STEADY)
+        self.spread[direction].map_or(self.is_saturated, |spread| spread < STEADY)
     }
 }
 
@@ -261,7 +261,7 @@ fn idle(measured: &Measured) -> Idle {
     };
     let span = (stage.begin, stage.end);
     let standing = Still::of(measured, span).standing;
-    let is_loaded = standing.iter().any(Option::is_some);
+    let is_loaded = standing.is_any();
     let mut view = match is_loaded {
         false => views::medians(measured, span, None),
         true => views::least(measured),
@@ -292,7 +292,7 @@ fn load(measured: &Measured, idle: &Idle, number: usize, stage: &StageRun) -> Lo
         .find(|other| other.load == Load::Idle);
     let still = quiet.map(|other| Still::of(measured, (other.begin, other.end)));
     let of_stage = measured.flows.iter().filter(|flow| flow.stage == number);
-    let carried = Direction::BOTH.map(|direction| {
+    let carried = Both::of(|direction| {
         let is_loaded = stage.load.has(direction);
         is_loaded
             .then(|| goodput::over(measured, number, direction, span))
@@ -311,8 +311,7 @@ fn load(measured: &Measured, idle: &Idle, number: usize, stage: &StageRun) -> Lo
         goodput: carried.map(|found| found.map(|found| found.goodput)),
         goodput_by: carried.map(|found| found.map(|found| found.goodput_by)),
         spread: carried.map(|found| found?.spread),
-        added: Direction::BOTH
-            .map(|direction| echoes::added_one_way(measured, still, span, direction)),
+        added: Both::of(|direction| echoes::added_one_way(measured, still, span, direction)),
         added_rtt: echoes::added_rtt(measured, still, span),
         loaded_rtt: echoes::loaded_rtt(measured, span),
         account: echoes::account(measured, span),
@@ -324,11 +323,10 @@ fn load(measured: &Measured, idle: &Idle, number: usize, stage: &StageRun) -> Lo
         is_saturated: responded.is_saturated,
         view: views::less(&medians, &idle.view),
         flows: of_stage.clone().count(),
-        interface: Direction::BOTH.map(|direction| interface::rate(measured, direction, span)),
+        interface: Both::of(|direction| interface::rate(measured, direction, span)),
         failed: of_stage.filter(|flow| flow.failure.is_some()).count(),
         held_back: views::held_back(measured, number, stage.stack),
-        in_flight: Direction::BOTH
-            .map(|direction| flight::median(measured, number, direction, span)),
+        in_flight: Both::of(|direction| flight::median(measured, number, direction, span)),
     }
 }
 
@@ -376,7 +374,7 @@ fn checks(measured: &Measured, idle: &Idle, loads: &[LoadFindings]) -> Checks {
         idle_spread: idle.rtt.map(|[p50, p95, _]| p95 - p50),
         idle_samples,
         idle_standing: idle.standing_by_direction(),
-        foreign: Direction::BOTH.map(|direction| interface::foreign(measured, direction)),
+        foreign: Both::of(|direction| interface::foreign(measured, direction)),
         loads: loads
             .iter()
             .flat_map(|found| load_checks(measured, found))
@@ -461,8 +459,8 @@ fn facts(idle: &Idle, loads: &[LoadFindings]) -> Facts {
                 .map(|found| &found.account)
                 .chain([&idle.account]),
         ),
-        down: down.and_then(|found| found.delivered[0]),
-        up: up.and_then(|found| found.delivered[1]),
+        down: down.and_then(|found| found.delivered.down),
+        up: up.and_then(|found| found.delivered.up),
         rpm_down: rpm(down),
         rpm_up: rpm(up),
         rpm_both: rpm(both),
@@ -476,13 +474,12 @@ fn directions(
 ) -> Vec<LoadedDirection> {
     let one = |direction: Direction| {
         let found = of(loads, direction)?;
-        let at = direction as usize;
-        let delivered = found.delivered[at]?;
+        let delivered = found.delivered[direction]?;
         let passed = Passed {
-            loaded: found.interface[at],
+            loaded: found.interface[direction],
             idle: interface::idle_rate(measured, direction),
             foreign: interface::foreign(measured, direction),
-            is_shared: idle.standing[at].is_some(),
+            is_shared: idle.standing.one_way[direction].is_some(),
         };
         let mut split = splits.iter().filter(|(of, _)| *of == direction);
         Some(LoadedDirection {

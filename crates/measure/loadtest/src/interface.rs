@@ -4,7 +4,7 @@ use std::fs::File;
 use std::io::{Read, Seek};
 use std::net::{SocketAddr, UdpSocket};
 use unbloat_os::device::Device;
-use unbloat_units::Bytes;
+use unbloat_units::{Both, Bytes};
 
 /// Of this process's network namespace, which /sys may not show.
 const COUNTERS: &str = "/proc/thread-self/net/dev";
@@ -39,7 +39,7 @@ impl Interface {
     }
 
     /// Bytes received and sent so far.
-    pub fn look(&mut self) -> Option<[Bytes; 2]> {
+    pub fn look(&mut self) -> Option<Both<Bytes>> {
         let mut text = String::new();
         self.counters.rewind().ok()?;
         self.counters.read_to_string(&mut text).ok()?;
@@ -47,13 +47,13 @@ impl Interface {
     }
 }
 
-fn counts(text: &str, name: &str) -> Option<[Bytes; 2]> {
+fn counts(text: &str, name: &str) -> Option<Both<Bytes>> {
     let line = text.lines().find_map(|line| {
         let (of, counts) = line.split_once(':')?;
         (of.trim() == name).then_some(counts)
     })?;
     let field = |at: usize| line.split_whitespace().nth(at)?.parse().ok();
-    Some([Bytes::new(field(0)?), Bytes::new(field(SENT)?)])
+    Some(Both::new(Bytes::new(field(0)?), Bytes::new(field(SENT)?)))
 }
 
 #[cfg(test)]
@@ -69,7 +69,7 @@ mod tests {
 ";
         assert_eq!(
             counts(text, "eth0"),
-            Some([Bytes::new(1_077_018), Bytes::new(557_192)])
+            Some(Both::new(Bytes::new(1_077_018), Bytes::new(557_192)))
         );
         assert_eq!(counts(text, "eth1"), None);
         assert_eq!(counts("eth0: 1 2", "eth0"), None);

@@ -2,7 +2,7 @@
 
 use crate::options::{Http, Options};
 use crate::plan::{Load, Stack};
-use unbloat_units::{Bytes, Delta, Direction, Rate, Time};
+use unbloat_units::{Both, Bytes, Delta, Direction, Rate, Time};
 
 /// Everything that one test saw.
 #[derive(Clone, Debug)]
@@ -247,8 +247,7 @@ pub struct Count {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Beside {
     pub at: Time,
-    /// Down and up.
-    pub bytes: [Bytes; 2],
+    pub bytes: Both<Bytes>,
 }
 
 /// What passed the interface towards the server, by the kernel's counters, of all programs.

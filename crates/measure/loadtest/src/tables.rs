@@ -6,7 +6,7 @@ use crate::plan::Load;
 use crate::{applications, flight};
 use unbloat_responsiveness::Added;
 use unbloat_table::{Column, Order, Rows, Table};
-use unbloat_units::{Bytes, Delta, Direction, Rate, Time};
+use unbloat_units::{Both, Bytes, Delta, Direction, Rate, Time};
 
 /// Parts of the goodput series.
 const GOODPUT_EVERY: Delta = Delta::ms(100);
@@ -317,7 +317,7 @@ fn stage_row(
         found.map(|found| found.goodput),
     ] {
         for direction in Direction::BOTH {
-            row.f64(bps(rates.and_then(|rates| rates[direction as usize])));
+            row.f64(bps(rates.and_then(|rates| rates[direction])));
         }
     }
     let is_idle = stage.load == Load::Idle;
@@ -326,8 +326,7 @@ fn stage_row(
         .rtt
         .filter(|_| is_idle)
         .map(|[p50, ..]| p50)));
-    let one_way =
-        Direction::BOTH.map(|direction| found.and_then(|found| found.added[direction as usize]));
+    let one_way = Both::of(|direction| found.and_then(|found| found.added[direction]));
     for added in one_way
         .into_iter()
         .chain([found.and_then(|found| found.added_rtt)])
@@ -338,9 +337,9 @@ fn stage_row(
         row.f64(of(|of_all| of_all.p99.value));
     }
     let account = found.map_or(&findings.idle.account, |found| &found.account);
-    let [loss_down, loss_up] = account.loss();
-    row.f64(loss_down);
-    row.f64(loss_up);
+    let loss = account.loss();
+    row.f64(loss.down);
+    row.f64(loss.up);
     row.f64(found.and_then(|found| found.rpm).map(|rpm| rpm.as_f64()));
     row.f64(
         found

@@ -7,7 +7,7 @@ use crate::plan::{Load, Stack};
 use crate::verdict_text::verdict_text;
 use std::fmt::Write;
 use unbloat_responsiveness::Added;
-use unbloat_units::{Bytes, Delta, Direction};
+use unbloat_units::{Both, Bytes, Delta, Direction};
 
 /// The verdict, then the numbers it rests on in a few lines.
 pub fn text(measured: &Measured, findings: &Findings) -> String {
@@ -70,7 +70,7 @@ fn numbers(findings: &Findings) -> String {
         };
         let _ = write!(text, "{name:<9} {added}");
         for direction in Direction::BOTH {
-            if let Some(rate) = found.delivered[direction as usize] {
+            if let Some(rate) = found.delivered[direction] {
                 let _ = write!(text, "; {rate} delivered {}", direction.name());
             }
         }
@@ -123,7 +123,7 @@ fn loads(text: &mut String, findings: &Findings) {
 fn kernel_view(text: &mut String, found: &LoadFindings, idle: &Idle) {
     for direction in Direction::BOTH {
         let product = found.bandwidth_delay_product(idle, direction);
-        let Some((bytes, product)) = found.in_flight[direction as usize].zip(product) else {
+        let Some((bytes, product)) = found.in_flight[direction].zip(product) else {
             continue;
         };
         let times = bytes.as_u64() as f64 / product.as_u64().max(1) as f64;
@@ -162,7 +162,7 @@ fn kb(bytes: Bytes) -> String {
 fn load(text: &mut String, found: &LoadFindings) {
     let one_way = found.added.iter().any(Option::is_some);
     for direction in Direction::BOTH {
-        if let Some(added) = &found.added[direction as usize] {
+        if let Some(added) = &found.added[direction] {
             let _ = writeln!(text, "  added {:<5} {}", direction.name(), quantiles(added));
         }
     }
@@ -182,11 +182,11 @@ fn load(text: &mut String, found: &LoadFindings) {
         );
     }
     for direction in Direction::BOTH {
-        let at = direction as usize;
-        let Some((delivered, goodput)) = found.delivered[at].zip(found.goodput[at]) else {
+        let Some((delivered, goodput)) = found.delivered[direction].zip(found.goodput[direction])
+        else {
             continue;
         };
-        let counted = match found.goodput_by[at] {
+        let counted = match found.goodput_by[direction] {
             Some(Counter::Acknowledged) => " acknowledged by the server's TCP",
             _ => " in order",
         };
@@ -213,7 +213,10 @@ fn load(text: &mut String, found: &LoadFindings) {
 fn loss(text: &mut String, found: &LoadFindings) {
     let account = &found.account;
     let told = match account.loss() {
-        [Some(down), Some(up)] => format!("{} down, {} up", percent(down), percent(up)),
+        Both {
+            down: Some(down),
+            up: Some(up),
+        } => format!("{} down, {} up", percent(down), percent(up)),
         _ if account.sent > 0 => percent(account.lost as f64 / account.sent as f64),
         _ => return,
     };

@@ -127,7 +127,7 @@ fn a_test_of_our_server_sees_both_directions_from_both_ends() {
     let findings = unbloat_loadtest::findings(&measured, Rule::DslReports);
     assert_eq!(findings.loads.len(), 3);
     let sent = |at: usize| findings.loads[at].in_flight;
-    assert!(sent(0)[0].is_some() && sent(1)[1].is_some() && sent(0)[1].is_none());
+    assert!(sent(0).down.is_some() && sent(1).up.is_some() && sent(0).up.is_none());
     let json = serde_json::to_value(unbloat_loadtest::document(&measured, &findings)).unwrap();
     assert_eq!(json["schema"], "unbloat.test/2");
     let schema = include_str!("../../../../docs/schema/test.json");

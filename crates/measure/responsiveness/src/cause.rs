@@ -10,7 +10,7 @@ use crate::fields::{bps_or_null, ms};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::fmt;
-use unbloat_units::{Delta, Direction, Rate};
+use unbloat_units::{Both, Delta, Direction, Rate};
 
 /// A program that answers later than its kernel by less is a program at work.
 const SLOW: Delta = Delta::ms(50);
@@ -39,8 +39,8 @@ pub struct CauseFacts {
     /// By its kernel: echo requests of ICMP, and TCP's handshakes.
     pub icmp: Option<Late>,
     pub handshake: Option<Late>,
-    /// Median of what the load added, down and up.
-    pub added: [Option<Delta>; 2],
+    /// Median of what the load added.
+    pub added: Both<Option<Delta>>,
     /// What this host sent meanwhile, all of it.
     pub sent: Option<Rate>,
     /// What the uplink delivers when it is loaded.
@@ -115,7 +115,7 @@ fn slow_server(facts: &CauseFacts, direction: Direction) -> Option<Cause> {
 }
 
 fn starved_acks(facts: &CauseFacts, direction: Direction) -> Option<Cause> {
-    let added_up = facts.added[Direction::Up as usize]?;
+    let added_up = facts.added.up?;
     let share = facts.sent.zip(facts.uplink);
     let share = share.map(|(sent, uplink)| sent.as_bps_f64() / uplink.as_bps_f64().max(1.0));
     let is_full = share.is_none_or(|share| share > FULL);
@@ -130,8 +130,7 @@ fn starved_acks(facts: &CauseFacts, direction: Direction) -> Option<Cause> {
 
 fn busy_client(facts: &CauseFacts, direction: Direction) -> Option<Cause> {
     let busy = facts.cpu_busy.filter(|&busy| busy > BUSY)?;
-    let [down, up] = facts.added;
-    let has_queue = down?.max(up?) >= NO_QUEUE;
+    let has_queue = facts.added.down?.max(facts.added.up?) >= NO_QUEUE;
     (!has_queue).then_some(Cause::BusyClient { direction, busy })
 }
 
@@ -198,7 +197,7 @@ mod tests {
             program: late(150, 160),
             icmp: late(150, 160),
             handshake: late(149, 158),
-            added: [Some(Delta::ms(150)), Some(Delta::ZERO)],
+            added: Both::new(Some(Delta::ms(150)), Some(Delta::ZERO)),
             sent: Some(Rate::kbps(900)),
             uplink: Some(Rate::mbps(10)),
             uplink_is_shared: false,
@@ -243,7 +242,7 @@ mod tests {
     #[test]
     fn a_download_whose_uplink_is_full_of_acknowledgements_waits_for_them() {
         let starved = CauseFacts {
-            added: [Some(Delta::ZERO), Some(Delta::ms(298))],
+            added: Both::new(Some(Delta::ZERO), Some(Delta::ms(298))),
             sent: Some(Rate::kbps(980)),
             uplink: Some(Rate::kbps(900)),
             ..bloated()
@@ -278,7 +277,7 @@ mod tests {
     #[test]
     fn a_busy_host_is_a_cause_only_where_the_path_had_no_queue() {
         let limited = CauseFacts {
-            added: [Some(Delta::ms(1)), Some(Delta::ZERO)],
+            added: Both::new(Some(Delta::ms(1)), Some(Delta::ZERO)),
             ..bloated()
         };
         let found = causes(&[limited]);

@@ -1,7 +1,7 @@
 //! Why a run is not to be believed.
 
 use std::fmt;
-use unbloat_units::{Delta, Direction, Rate};
+use unbloat_units::{Both, Delta, Direction, Rate};
 
 /// Beyond, the load may have been this machine's.
 const BUSY: f64 = 0.9;
@@ -42,8 +42,8 @@ pub struct Checks {
     pub idle_spread: Option<Delta>,
     /// How late nearly all idle packets were: down and up, or of the round trip where one-way delays are unknown.
     pub idle_standing: Vec<(Option<Direction>, Delta)>,
-    /// What passed this host's interface in the idle stage and was not the test's: down and up.
-    pub foreign: [Option<Rate>; 2],
+    /// What passed this host's interface in the idle stage and was not the test's.
+    pub foreign: Both<Option<Rate>>,
     pub idle_samples: usize,
     pub loads: Vec<LoadChecks>,
     /// Somebody stopped it.
@@ -200,7 +200,7 @@ pub fn distrust(checks: &Checks) -> Vec<Distrust> {
 }
 
 /// Traffic of others; what is only its acknowledgements goes without saying.
-fn foreign(rates: [Option<Rate>; 2]) -> impl Iterator<Item = Distrust> {
+fn foreign(rates: Both<Option<Rate>>) -> impl Iterator<Item = Distrust> {
     let most = rates.into_iter().flatten().max().unwrap_or(Rate::ZERO);
     let least = FOREIGN.max(Rate::bps(most.as_bps() / ACKS));
     let both = Direction::BOTH.into_iter().zip(rates);
@@ -429,7 +429,7 @@ mod tests {
         let loaded = Checks {
             idle_standing: vec![(Some(Direction::Down), Delta::ms(160))],
             idle_spread: Some(Delta::ms(30)),
-            foreign: [Some(Rate::mbps(30)), Some(Rate::kbps(700))],
+            foreign: Both::new(Some(Rate::mbps(30)), Some(Rate::kbps(700))),
             ..good()
         };
         let reasons = distrust(&loaded);
@@ -438,7 +438,7 @@ mod tests {
         assert!(told[0].contains("160 ms downstream (median)"), "{told:?}");
         assert!(told[1].contains("30.00 Mbit/s"), "{told:?}");
         assert!(!reasons.iter().any(Distrust::is_fatal));
-        let up = [Some(Rate::kbps(10)), Some(Rate::mbps(5))];
+        let up = Both::new(Some(Rate::kbps(10)), Some(Rate::mbps(5)));
         let direction = Direction::Up;
         let rate = Rate::mbps(5);
         let of_up = Distrust::ForeignTraffic { direction, rate };

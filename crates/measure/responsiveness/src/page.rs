@@ -93,7 +93,7 @@ pub fn judge_page(run: &PageRun) -> PageVerdict {
             Direction::Up => PageLoad::Up,
         };
         let stage = stages.iter().find(|stage| stage.name == name)?;
-        let delivered = stage.rates()[direction as usize]?;
+        let delivered = stage.rates()[direction]?;
         Some(LoadedDirection {
             direction,
             delivered,

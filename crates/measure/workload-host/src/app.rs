@@ -10,7 +10,7 @@ use crate::poll::Token;
 use crate::report::FlowReport;
 use crate::traffic::Net;
 use fastrand::Rng;
-use unbloat_units::{Bytes, Delta, Direction, Time};
+use unbloat_units::{Both, Bytes, Delta, Direction, Time};
 use unbloat_workload::{AnyWorkload, Conn, Network};
 
 pub(crate) struct App {
@@ -24,8 +24,8 @@ pub(crate) struct Links {
     rng: Rng,
     /// Numbers in the run of its connections.
     pub(crate) conns: Vec<Option<u32>>,
-    /// Ends that receive downwards (the client's) and upwards.
-    pub(crate) ports: Option<[Port; 2]>,
+    /// Ends that receive in a direction: downwards the client's.
+    pub(crate) ports: Option<Both<Port>>,
     pub(crate) is_stopped: bool,
     /// By how much the wake-up that is being handled came too late.
     pub(crate) late: Delta,
@@ -119,7 +119,7 @@ impl Ports<'_> {
         };
         let down = open(plan.client, (client, server), Direction::Down)?;
         let up = open(plan.server, (server, client), Direction::Up)?;
-        self.links.ports = Some([down, up]);
+        self.links.ports = Some(Both::new(down, up));
         Some(())
     }
 }
@@ -162,10 +162,8 @@ impl Network for Ports<'_> {
         let Some(ports) = &self.links.ports else {
             return;
         };
-        let sender = match direction {
-            Direction::Down => &ports[Direction::Up as usize],
-            Direction::Up => &ports[Direction::Down as usize],
-        };
+        // It receives in the other direction.
+        let sender = &ports[direction.reverse()];
         let (clock, buffer) = (self.net.clock, &mut self.net.buffer);
         let sent = sender
             .send(number, size, clock, buffer)

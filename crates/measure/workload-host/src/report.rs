@@ -3,7 +3,7 @@
 use std::net::Ipv4Addr;
 use unbloat_os::tcp_info::TcpInfo;
 use unbloat_stats::LogHistogram;
-use unbloat_units::{Bytes, Delta, Direction, Time};
+use unbloat_units::{Both, Bytes, Delta, Direction, Time};
 use unbloat_workload::{AnyWorkload, Conn};
 
 /// Is told how connections do while the run goes on.
@@ -27,8 +27,8 @@ pub struct ConnectionEnd {
     pub client: (Ipv4Addr, u16),
     pub server: (Ipv4Addr, u16),
     pub ending: Ending,
-    /// What the applications of the client and of the server have read.
-    pub read: [Bytes; 2],
+    /// What the applications have read that a direction goes to.
+    pub read: Both<Bytes>,
     /// The last state of its server's and its client's end, as far as they are known.
     pub ends: [Option<TcpInfo>; 2],
 }

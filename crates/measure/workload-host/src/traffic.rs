@@ -18,7 +18,7 @@ use std::os::fd::AsFd;
 use unbloat_os::clock::{Clock, thread_cpu};
 use unbloat_os::{limit, priority};
 use unbloat_stats::LogHistogram;
-use unbloat_units::{Bytes, Delta, Direction, Time};
+use unbloat_units::{Both, Bytes, Delta, Direction, Time};
 use unbloat_workload::{AnyWorkload, Happening, Network, Workload};
 
 /// System calls cost more than what they copy.
@@ -222,7 +222,7 @@ impl Traffic {
             return Ok(());
         };
         let happenings = &mut self.net.happenings;
-        let received = ports[direction as usize].receive(self.net.clock, |arrival| {
+        let received = ports[direction].receive(self.net.clock, |arrival| {
             let happening = Happening::Arrived {
                 direction,
                 number: arrival.number,
@@ -317,7 +317,7 @@ impl Traffic {
             client: peer,
             server: (from, server_port(connection.flow)),
             ending,
-            read: [Direction::Up, Direction::Down].map(|sender| Bytes::new(read(sender))),
+            read: Both::of(|direction| Bytes::new(read(direction.reverse()))),
             ends: Direction::BOTH.map(|sender| connection.end(sender).and_then(End::info)),
         };
         watch.ended(now, connection.flow, connection.conn, &closed);

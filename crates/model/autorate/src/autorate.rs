@@ -7,16 +7,16 @@ use crate::meter::Meter;
 use crate::pairing::{Heard, Pairing, Stamps, Tally};
 use crate::passive::Passive;
 use unbloat_stats::WindowedMin;
-use unbloat_units::{Delta, Direction, Rate, Time};
+use unbloat_units::{Both, Delta, Direction, Rate, Time};
 
 /// How rates are decided.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Policy {
-    /// By what the full line carries, seen in the users' own flows; parameters of the downlink and of the uplink.
-    Follow([follow::Params; 2]),
+    /// By what the full line carries, seen in the users' own flows.
+    Follow(Both<follow::Params>),
     /// As cake-autorate does.
     CakeAutorate {
-        sides: [cake_autorate::Params; 2],
+        sides: Both<cake_autorate::Params>,
         probing: Probing,
     },
 }
@@ -44,7 +44,7 @@ impl Policy {
 pub struct Params {
     pub policy: Policy,
     /// Which directions are shaped.
-    pub shaped: [bool; 2],
+    pub shaped: Both<bool>,
 }
 
 /// A packet as it passes.
@@ -63,8 +63,8 @@ pub struct Answer {
     /// The number that the probe was sent under.
     pub number: u32,
     pub round_trip: Delta,
-    /// Down and up, by clocks that need not be set alike.
-    pub one_way: Option<[Delta; 2]>,
+    /// By clocks that need not be set alike.
+    pub one_way: Option<Both<Delta>>,
 }
 
 /// Waits are the least within this: what only some packets met is no queue.
@@ -120,7 +120,7 @@ struct Side {
 /// Decides the rates of a shaper.
 pub struct Autorate {
     params: Params,
-    sides: [Side; 2],
+    sides: Both<Side>,
     pairing: Pairing,
     passive: Passive,
     decisions: Vec<Decision>,
@@ -133,7 +133,7 @@ pub struct Autorate {
 impl Autorate {
     pub fn new(params: Params, start: Time) -> Autorate {
         Autorate {
-            sides: Direction::BOTH.map(|direction| Side::new(&params, direction, start)),
+            sides: Both::of(|direction| Side::new(&params, direction, start)),
             params,
             pairing: Pairing::default(),
             passive: Passive::new(),
@@ -147,7 +147,7 @@ impl Autorate {
 
     /// The rate of a direction; none: not shaped yet.
     pub fn rate(&self, direction: Direction) -> Option<Rate> {
-        self.sides[direction as usize].told
+        self.sides[direction].told
     }
 
     /// A packet leaves the shaper for the line.
@@ -168,7 +168,7 @@ impl Autorate {
     /// What passed from `now` on, both ways, as somebody else counted it: instead of [`Autorate::outgoing`] and
     /// [`Autorate::incoming`], together with [`Autorate::heard`].
     pub fn passed(&mut self, now: Time, tally: &Tally) {
-        let [down, up] = &mut self.sides;
+        let Both { down, up } = &mut self.sides;
         if tally.left > 0 {
             up.passed.add(now, tally.left);
             up.let_in.add(now, tally.left);
@@ -191,7 +191,7 @@ impl Autorate {
     /// What a packet from the line told.
     pub fn heard(&mut self, now: Time, heard: &Heard) {
         let usual = self.usual_waits(now);
-        let [down, up] = &mut self.sides;
+        let Both { down, up } = &mut self.sides;
         let reading = self.passive.heard(now, heard, usual);
         down.waited(now, reading.down);
         up.waited(now, reading.up);
@@ -203,14 +203,13 @@ impl Autorate {
 
     /// A packet from the line has gone through the shaper, or several.
     pub fn shaped(&mut self, now: Time, bytes: u32) {
-        self.sides[Direction::Down as usize]
-            .passed
-            .add(now, bytes.into());
+        self.sides.down.passed.add(now, bytes.into());
     }
 
-    fn usual_waits(&mut self, now: Time) -> [Delta; 2] {
-        let [down, up] = &mut self.sides;
-        [down, up].map(|side| side.waits.at(now).unwrap_or(Delta::ZERO))
+    fn usual_waits(&mut self, now: Time) -> Both<Delta> {
+        self.sides
+            .as_mut()
+            .map(|side| side.waits.at(now).unwrap_or(Delta::ZERO))
     }
 
     /// When the next probe is due, if one is wanted.
@@ -247,7 +246,7 @@ impl Autorate {
                 | Policy::Follow(_),
                 Some(both),
             ) => both,
-            _ => [answer.round_trip / 2; 2],
+            _ => Both::of(|_| answer.round_trip / 2),
         };
         for (side, delay) in self.sides.iter_mut().zip(one_way) {
             let decision = side.probed(now, answer.number, delay);
@@ -279,9 +278,9 @@ impl Autorate {
 impl Side {
     fn new(params: &Params, direction: Direction, start: Time) -> Side {
         let law = match params.policy {
-            Policy::Follow(sides) => Law::Follow(Follow::new(sides[direction as usize])),
+            Policy::Follow(sides) => Law::Follow(Follow::new(sides[direction])),
             Policy::CakeAutorate { sides, .. } => {
-                let law = CakeAutorate::new(sides[direction as usize], start);
+                let law = CakeAutorate::new(sides[direction], start);
                 Law::CakeAutorate(Box::new(law))
             }
         };
@@ -292,7 +291,7 @@ impl Side {
         let mut side = Side {
             direction,
             law,
-            is_shaped: params.shaped[direction as usize],
+            is_shaped: params.shaped[direction],
             passed: Meter::new(load),
             carried: Meter::new(CARRIED),
             let_in: Meter::new(UNDER_WAY),

@@ -3,7 +3,7 @@
 //! They are shell scripts; nothing is executed. Lines of the form `key=value` are read, all others left alone.
 
 use crate::law::cake_autorate::Params;
-use unbloat_units::{Delta, Rate};
+use unbloat_units::{Both, Delta, Direction, Rate};
 
 /// Values of a configuration file. Devices and rates that it does not name are none.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -11,11 +11,11 @@ pub struct Config {
     pub dl_if: Option<String>,
     pub ul_if: Option<String>,
     pub reflectors: Vec<String>,
-    rates_kbps: [[Option<u64>; 3]; 2],
-    thresholds_ms: [[Option<f64>; 3]; 2],
+    rates_kbps: Both<[Option<u64>; 3]>,
+    thresholds_ms: Both<[Option<f64>; 3]>,
 }
 
-const RATES: [[&str; 3]; 2] = [
+const RATES: Both<[&str; 3]> = Both::new(
     [
         "min_dl_shaper_rate_kbps",
         "base_dl_shaper_rate_kbps",
@@ -26,8 +26,8 @@ const RATES: [[&str; 3]; 2] = [
         "base_ul_shaper_rate_kbps",
         "max_ul_shaper_rate_kbps",
     ],
-];
-const THRESHOLDS: [[&str; 3]; 2] = [
+);
+const THRESHOLDS: Both<[&str; 3]> = Both::new(
     [
         "dl_avg_owd_delta_max_adjust_up_thr_ms",
         "dl_owd_delta_delay_thr_ms",
@@ -38,7 +38,7 @@ const THRESHOLDS: [[&str; 3]; 2] = [
         "ul_owd_delta_delay_thr_ms",
         "ul_avg_owd_delta_max_adjust_down_thr_ms",
     ],
-];
+);
 const MOST_REFLECTORS: usize = 256;
 /// Beyond these a value is a slip of the pen.
 const MOST_KBPS: u64 = 1_000_000_000;
@@ -83,17 +83,17 @@ impl Config {
         }
     }
 
-    /// Parameters of the downlink and of the uplink; what is not said is as shipped.
-    pub fn sides(&self) -> [Params; 2] {
-        let shipped = [Params::default(), Params::shipped(Rate::mbps(35))];
-        let mut sides = shipped;
-        for (index, params) in sides.iter_mut().enumerate() {
-            let rates = self.rates_kbps[index];
+    /// Parameters; what is not said is as shipped.
+    pub fn sides(&self) -> Both<Params> {
+        let mut sides = Both::new(Params::default(), Params::shipped(Rate::mbps(35)));
+        for direction in Direction::BOTH {
+            let params = &mut sides[direction];
+            let rates = self.rates_kbps[direction];
             let rate = |at: usize, or: Rate| rates[at].map_or(or, Rate::kbps);
             params.min_shaper_rate = rate(0, params.min_shaper_rate);
             params.base_shaper_rate = rate(1, params.base_shaper_rate).max(params.min_shaper_rate);
             params.max_shaper_rate = rate(2, params.max_shaper_rate).max(params.base_shaper_rate);
-            let spans = self.thresholds_ms[index];
+            let spans = self.thresholds_ms[direction];
             let span =
                 |at: usize, or: Delta| spans[at].map_or(or, |ms| Delta::from_secs_f64(ms / 1e3));
             params.avg_owd_delta_max_adjust_up_thr =
@@ -106,10 +106,11 @@ impl Config {
     }
 }
 
-fn place(keys: &[[&str; 3]; 2], key: &str) -> Option<(usize, usize)> {
-    let side = keys.iter().position(|names| names.contains(&key))?;
-    let at = keys[side].iter().position(|name| *name == key)?;
-    Some((side, at))
+fn place(keys: &Both<[&str; 3]>, key: &str) -> Option<(Direction, usize)> {
+    keys.entries().find_map(|(direction, names)| {
+        let at = names.iter().position(|name| *name == key)?;
+        Some((direction, at))
+    })
 }
 
 #[cfg(test)]
@@ -135,7 +136,7 @@ mod tests {
             (Some("ifb-wan"), Some("wan"))
         );
         assert_eq!(config.reflectors, ["1.1.1.1", "9.9.9.9"]);
-        let [down, up] = config.sides();
+        let Both { down, up } = config.sides();
         assert_eq!(
             (
                 down.min_shaper_rate,
@@ -150,7 +151,7 @@ mod tests {
 
     #[test]
     fn rates_that_contradict_each_other_are_put_in_order() {
-        let [down, _] = Config::read("min_dl_shaper_rate_kbps=90000").sides();
+        let down = Config::read("min_dl_shaper_rate_kbps=90000").sides().down;
         let rates = [
             down.min_shaper_rate,
             down.base_shaper_rate,

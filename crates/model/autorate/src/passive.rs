@@ -12,7 +12,7 @@
 use crate::flows::Flows;
 use crate::pairing::Heard;
 use unbloat_stats::WindowedMin;
-use unbloat_units::{Delta, Seq, Time};
+use unbloat_units::{Both, Delta, Seq, Time};
 
 /// What one packet told. Waits are beyond the least of the flow.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
@@ -50,9 +50,9 @@ impl Passive {
 
     /// A packet came from the line. A flow that was not heard before begins with the waits of the others, `usual`: the queue does not
     /// start anew for it.
-    pub(crate) fn heard(&mut self, now: Time, heard: &Heard, usual: [Delta; 2]) -> Reading {
+    pub(crate) fn heard(&mut self, now: Time, heard: &Heard, usual: Both<Delta>) -> Reading {
         let flow = self.flows.see(heard.flow, now, Flow::new);
-        let down = flow.one_way(now, heard.value, usual[0]);
+        let down = flow.one_way(now, heard.value, usual.down);
         let trip = heard
             .sent
             .map(|sent| flow.round_trip(now, sent, down, usual));
@@ -107,16 +107,16 @@ impl Flow {
         now: Time,
         sent: Time,
         down: Option<Delta>,
-        usual: [Delta; 2],
+        usual: Both<Delta>,
     ) -> Trip {
         let rtt = now.since(sent).as_ns();
         if self.round_trip.at(now).is_none() {
-            let waits = usual[0] + usual[1];
+            let waits = usual.down + usual.up;
             self.round_trip.push(now, rtt - waits.as_ns());
         }
         let least = self.round_trip.push(now, rtt);
         let both = Delta::ns(rtt - least);
-        let up = (both - down.unwrap_or(usual[0])).max(Delta::ZERO);
+        let up = (both - down.unwrap_or(usual.down)).max(Delta::ZERO);
         Trip {
             wait: up,
             least: Delta::ns(least.max(0)),
@@ -141,7 +141,7 @@ mod tests {
         }
     }
 
-    const NONE: [Delta; 2] = [Delta::ZERO; 2];
+    const NONE: Both<Delta> = Both::new(Delta::ZERO, Delta::ZERO);
 
     /// A packet every 10 ms that takes 20 ms each way and waits as told, and its echo.
     fn drive(passive: &mut Passive, ms: i64, up: i64, down: i64) -> Reading {
@@ -163,7 +163,7 @@ mod tests {
     #[test]
     fn a_flow_that_begins_while_others_wait_is_not_taken_for_undelayed() {
         let mut passive = Passive::new();
-        let usual = [Delta::ms(80), Delta::ZERO];
+        let usual = Both::new(Delta::ms(80), Delta::ZERO);
         let first = passive.heard(at(100), &heard(7, 50, None), usual);
         assert_eq!(first.down, Some(Delta::ms(80)));
         let later = passive.heard(at(200), &heard(7, 230, None), usual);

@@ -31,6 +31,6 @@ pub use findings::{
 pub use params::SummaryParams;
 pub use summary::{Outcome, Reads, Summary};
 pub use verdict::{
-    Confidence, DirectionVerdict, Directions, Filler, OtherDelay, OtherKind, Place, Reason,
-    Verdict, VerdictKind, WaitingFlow,
+    Confidence, DirectionVerdict, Filler, OtherDelay, OtherKind, Place, Reason, Verdict,
+    VerdictKind, WaitingFlow,
 };

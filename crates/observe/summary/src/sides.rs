@@ -3,6 +3,7 @@
 
 use crate::view::View;
 use unbloat_health::Flows;
+use unbloat_units::Both;
 
 /// Counts the rows of `flows`.
 #[derive(Clone, Debug, Default)]
@@ -15,13 +16,13 @@ const FEWEST_PACKETS: u64 = 3;
 
 impl CaptureSides {
     pub(crate) fn add(&mut self, view: &View) {
-        let both = |stem: &str| ["down", "up"].map(|side| view.column(&stem.replace('*', side)));
+        let both = |stem: &str| Both::of(|side| view.column(&stem.replace('*', side.name())));
         let packets = both("packets_*");
         let payload = both("payload_*_bytes");
         let missing = both("missing_*_bytes");
         let syn_only = view.column("syn_only");
         for row in view.tcp_rows() {
-            let [down, up] = packets.map(|column| column.u64(row).unwrap_or(0));
+            let Both { down, up } = packets.map(|column| column.u64(row).unwrap_or(0));
             if down + up < FEWEST_PACKETS || syn_only.is_true(row) {
                 continue;
             }
@@ -30,7 +31,7 @@ impl CaptureSides {
                 (_, 0) => self.found.only_down += 1,
                 (0, _) => self.found.only_up += 1,
                 _ => {
-                    let sum = |columns: [unbloat_table::ColumnView<'_>; 2]| {
+                    let sum = |columns: Both<unbloat_table::ColumnView<'_>>| {
                         let values = columns.iter().filter_map(|column| column.u64(row));
                         values.sum::<u64>()
                     };

@@ -1,9 +1,9 @@
 //! A flow: who, when, how much.
 
 use crate::orientation::Evidence;
-use crate::tcp::{Half, Side};
+use crate::tcp::Half;
 use unbloat_dissect::QuicClient;
-use unbloat_units::{Delta, Seq, Time};
+use unbloat_units::{Both, Delta, Direction, Seq, Time};
 use unbloat_wire::{Address, PacketHeader, protocol};
 
 /// Why a flow ended.
@@ -60,14 +60,22 @@ pub struct FlowCore {
     payload_times: (Time, Time),
     /// Longest silence between two packets.
     pub max_gap: Delta,
-    pub packets: [u64; 2],
-    pub payload: [u64; 2],
+    pub packets: Both<u64>,
+    pub payload: Both<u64>,
     pub wire_bytes: u64,
     /// What the client called the server.
     pub(crate) naming: Option<Box<Naming>>,
 }
 
 pub(crate) const RST: u8 = 4;
+
+/// The bit of [`FlowCore::closed`] of a side.
+pub(crate) const fn closed_by(side: Direction) -> u8 {
+    match side {
+        Direction::Down => 1,
+        Direction::Up => 2,
+    }
+}
 
 impl FlowCore {
     pub(crate) fn new(
@@ -96,8 +104,8 @@ impl FlowCore {
             last: header.time,
             payload_times: (Time::MAX, Time::MAX),
             max_gap: Delta::ZERO,
-            packets: [0; 2],
-            payload: [0; 2],
+            packets: Both::default(),
+            payload: Both::default(),
             wire_bytes: 0,
             naming: None,
         }
@@ -126,7 +134,7 @@ impl FlowCore {
 
     #[inline]
     pub(crate) fn count(&mut self, header: &PacketHeader) {
-        let side = side_of(header).index();
+        let side = side_of(header);
         self.packets[side] += 1;
         self.wire_bytes += u64::from(header.wire_len);
         // Captures merged from several interfaces step back in time now and then.
@@ -141,8 +149,8 @@ impl FlowCore {
     }
 
     /// The sender of `side` has sent its FIN.
-    pub(crate) fn is_finished(&self, side: Side) -> bool {
-        self.closed & (1 << side.index()) != 0
+    pub(crate) fn is_finished(&self, side: Direction) -> bool {
+        self.closed & closed_by(side) != 0
     }
 
     pub fn is_tcp(&self) -> bool {
@@ -167,11 +175,11 @@ impl FlowCore {
 
 /// The side that a packet's own data belongs to.
 #[inline]
-pub(crate) fn side_of(header: &PacketHeader) -> Side {
+pub(crate) fn side_of(header: &PacketHeader) -> Direction {
     if header.is_uplink() {
-        Side::Up
+        Direction::Up
     } else {
-        Side::Down
+        Direction::Down
     }
 }
 
@@ -187,12 +195,12 @@ pub(crate) enum Naming {
 pub(crate) struct Flow<'a> {
     pub(crate) core: &'a FlowCore,
     /// State of the data of each side; untouched for flows other than TCP.
-    pub(crate) halves: &'a [Half; 2],
+    pub(crate) halves: &'a Both<Half>,
 }
 
 impl Flow<'_> {
-    pub(crate) fn half(&self, side: Side) -> &Half {
-        &self.halves[side.index()]
+    pub(crate) fn half(&self, side: Direction) -> &Half {
+        &self.halves[side]
     }
 
     pub(crate) fn is_tcp(&self) -> bool {
@@ -200,11 +208,11 @@ impl Flow<'_> {
     }
 
     /// Position of `seq` in the data of `side`, from the first byte seen; bytes before that have none.
-    pub(crate) fn position(&self, side: Side, seq: Seq) -> Option<u64> {
+    pub(crate) fn position(&self, side: Direction, seq: Seq) -> Option<u64> {
         // Flows of more than 4 GB wrap: of all positions that `seq` may stand for, the one nearest
         // to the payload counted so far.
         let low = i64::from(seq.since(self.half(side).base()) as u32);
-        let counted = i64::try_from(self.core.payload[side.index()]).ok()?;
+        let counted = i64::try_from(self.core.payload[side]).ok()?;
         let wraps = (counted - low + (1 << 31)).div_euclid(1 << 32);
         u64::try_from(wraps * (1 << 32) + low).ok()
     }

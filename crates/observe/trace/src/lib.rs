@@ -50,4 +50,3 @@ pub use protocols::Protocols;
 pub use reached::{Cut, Reached};
 pub use shard::{Shard, ShardStats};
 pub use tables::SideTables;
-pub use tcp::Side;

@@ -1,19 +1,19 @@
 //! A live flow: for TCP the state of both directions and of all analyses.
 
 use crate::analysis::{Deep, Light};
-use crate::flow::{FlowCore, RST, side_of};
+use crate::flow::{FlowCore, RST, closed_by, side_of};
 use crate::standing::Spin;
-use crate::tcp::{AckKind, DataKind, Half, Kind, Scale, Segment, Side};
-use unbloat_units::Delta;
+use crate::tcp::{AckKind, DataKind, Half, Kind, Scale, Segment};
+use unbloat_units::{Both, Delta, Direction};
 use unbloat_wire::{PacketHeader, TcpOption, TcpOptions};
 
 /// The direction of a packet's own data, and the one that its ACK is about.
 #[inline]
-fn both(halves: &mut [Half; 2], side: Side) -> (&mut Half, &mut Half) {
-    let [down, up] = halves;
+fn both(halves: &mut Both<Half>, side: Direction) -> (&mut Half, &mut Half) {
+    let Both { down, up } = halves;
     match side {
-        Side::Down => (down, up),
-        Side::Up => (up, down),
+        Direction::Down => (down, up),
+        Direction::Up => (up, down),
     }
 }
 
@@ -49,7 +49,7 @@ impl UdpFlow {
 #[derive(Clone)]
 pub(crate) struct TcpFlow {
     pub(crate) core: FlowCore,
-    pub(crate) halves: [Half; 2],
+    pub(crate) halves: Both<Half>,
     pub(crate) light: Light,
     pub(crate) deep: Option<Box<Deep>>,
 }
@@ -66,7 +66,7 @@ impl TcpFlow {
 
     fn is_opened_anew_by(&self, header: &PacketHeader) -> bool {
         let opening = !header.tcp_flags.ack() && !header.tcp_flags.rst();
-        let half = &self.halves[side_of(header).index()];
+        let half = &self.halves[side_of(header)];
         opening && half.span().is_some() && (!half.is_syn_seen() || half.base() != header.seq)
     }
 
@@ -126,7 +126,7 @@ impl TcpFlow {
             || seg.eifel
             || seg.missed > 0;
         if seg.header.tcp_flags.fin() && seg.data != DataKind::Stray {
-            self.core.closed |= 1 << side.index();
+            self.core.closed |= closed_by(side);
         }
         if seg.header.tcp_flags.rst() {
             self.core.closed |= RST;

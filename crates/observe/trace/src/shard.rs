@@ -23,7 +23,7 @@ use crate::users::Users;
 use beside::Beside;
 use ending::Ending;
 use std::sync::Arc;
-use unbloat_units::{Delta, Time};
+use unbloat_units::{Both, Delta, Time};
 use unbloat_wire::{Batch, PacketFlags, PacketHeader, protocol};
 
 /// What a shard holds and what it had to give up.
@@ -332,7 +332,7 @@ impl Shard {
                 number,
                 summary_only: self.summary_only,
             };
-            let halves = <[Half; 2]>::default();
+            let halves = Both::<Half>::default();
             let view = Flow {
                 core,
                 halves: &halves,
@@ -454,7 +454,7 @@ impl Shard {
             summary_only: self.summary_only,
         };
         let mut row = self.output.flows.row(order(number, core.flow_id));
-        let halves = <[Half; 2]>::default();
+        let halves = Both::<Half>::default();
         let view = Flow {
             core,
             halves: &halves,

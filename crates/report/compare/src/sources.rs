@@ -6,6 +6,7 @@ use crate::estimate::Estimate;
 use crate::run::Name;
 use std::collections::BTreeMap;
 use unbloat_table::ColumnData;
+use unbloat_units::{Both, Direction};
 
 /// A flow's delays count when it has so many round trips, and its rates, losses and windows when it carries so much.
 const FEWEST_RTTS: f64 = 20.0;
@@ -97,22 +98,20 @@ of_flows! {
     "full_window_up_share" Needs::Bytes("payload_up_bytes");
 }
 
-/// Sums over all flows, downlink and uplink.
+/// Sums over all flows.
 #[derive(Default)]
 pub(crate) struct Totals {
     span: Option<(i64, i64)>,
-    payload: [f64; 2],
-    packets: [f64; 2],
-    retransmitted: [f64; 2],
+    payload: Both<f64>,
+    packets: Both<f64>,
+    retransmitted: Both<f64>,
     /// By what limited them.
-    limits: [BTreeMap<String, u64>; 2],
+    limits: Both<BTreeMap<String, u64>>,
     /// The kinds of model that there are; only the first is compared.
     models: BTreeMap<String, u64>,
     /// Points of the model, by load and buffer.
     model_points: BTreeMap<(u64, u64), u64>,
 }
-
-const SIDES: [&str; 2] = ["down", "up"];
 
 pub(crate) fn points(to: &mut Collector, piece: &Piece) -> Result<(), CompareError> {
     let (point, key, value) = (
@@ -299,7 +298,7 @@ fn totals(totals: &mut Totals, piece: &Piece) -> Result<(), CompareError> {
             totals.span = Some((first.min(start), last.max(end)));
         }
     }
-    let names = [
+    let names = Both::new(
         [
             "payload_down_bytes",
             "packets_down",
@@ -312,8 +311,8 @@ fn totals(totals: &mut Totals, piece: &Piece) -> Result<(), CompareError> {
             "retransmitted_up_packets",
             "limit_up",
         ],
-    ];
-    for (side, [payload, packets, retransmitted, limit]) in names.into_iter().enumerate() {
+    );
+    for (side, [payload, packets, retransmitted, limit]) in names.entries() {
         let sum = |column| -> Result<f64, CompareError> {
             let values = piece.maybe(column)?;
             let of_rows = piece.rows().filter_map(|row| values?.as_f64(row));
@@ -409,7 +408,8 @@ pub(crate) fn finish(to: &mut Collector) {
     let seconds = totals
         .span
         .map_or(0.0, |(first, last)| last.saturating_sub(first) as f64 / 1e9);
-    for (side, name) in SIDES.into_iter().enumerate() {
+    for side in Direction::BOTH {
+        let name = side.name();
         if seconds > 0.0 && totals.payload[side] > 0.0 {
             let rate = Estimate::single(totals.payload[side] * 8.0 / seconds, 1);
             to.value("flows", Name::new(name, "goodput_bps"), rate);

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, VecDeque};
 use unbloat_experiment::outcome::Snapshot;
-use unbloat_units::{Bytes, Delta, Rate, Time};
+use unbloat_units::{Both, Bytes, Delta, Direction, Rate, Time};
 
 /// Snapshots that curves show: more than terminals have columns.
 const REMEMBERED: usize = 500;
@@ -21,7 +21,7 @@ const FLOWS: usize = 1_000;
 pub struct Live {
     title: String,
     now: Snapshot,
-    paths: [PathHistory; 2],
+    paths: Both<PathHistory>,
     flows: BTreeMap<String, Meter>,
 }
 
@@ -69,7 +69,7 @@ impl Live {
 
     /// Takes in what is seen now. A snapshot that is no newer than the last one changes nothing.
     pub fn take(&mut self, snapshot: Snapshot) {
-        let is_first = self.paths[0].backlog.is_empty();
+        let is_first = self.paths.down.backlog.is_empty();
         if !is_first && snapshot.at <= self.now.at {
             return;
         }
@@ -109,12 +109,12 @@ impl Live {
     }
 
     /// Of a direction over the last second; none before the second snapshot.
-    pub fn path_rate(&self, direction: usize) -> Option<Rate> {
+    pub fn path_rate(&self, direction: Direction) -> Option<Rate> {
         self.paths[direction].meter.rate()
     }
 
     /// Drops of a direction within the last second.
-    pub fn late_drops(&self, direction: usize) -> u64 {
+    pub fn late_drops(&self, direction: Direction) -> u64 {
         let drops = &self.paths[direction].drops;
         let ends = drops.front().zip(drops.back());
         ends.map_or(0, |((_, before), (_, now))| now.saturating_sub(*before))
@@ -125,12 +125,12 @@ impl Live {
     }
 
     /// Bytes on the path at each snapshot, the newest last.
-    pub fn backlogs(&self, direction: usize) -> &VecDeque<u64> {
+    pub fn backlogs(&self, direction: Direction) -> &VecDeque<u64> {
         &self.paths[direction].backlog
     }
 
     /// Bits per second at each snapshot, the newest last.
-    pub fn rates(&self, direction: usize) -> &VecDeque<u64> {
+    pub fn rates(&self, direction: Direction) -> &VecDeque<u64> {
         &self.paths[direction].rate
     }
 }
@@ -156,7 +156,7 @@ mod tests {
         Snapshot {
             at: Time::from_ns(ms * 1_000_000),
             duration: Some(Delta::secs(10)),
-            paths: [path, PathSnapshot::default()],
+            paths: Both::new(path, PathSnapshot::default()),
             flows: vec![FlowSnapshot {
                 name: "a".into(),
                 delivered_bytes: Bytes::new(delivered / 2),
@@ -169,13 +169,22 @@ mod tests {
     #[test]
     fn rates_and_drops_are_those_of_the_last_second() {
         let mut live = Live::new("x");
-        assert_eq!(live.path_rate(0), None);
+        assert_eq!(live.path_rate(Direction::Down), None);
         for (ms, bytes, drops) in [(0, 0, 0), (1_000, 125_000, 5), (2_000, 1_125_000, 7)] {
             live.take(at(ms, bytes, drops));
         }
-        assert_eq!(live.path_rate(0).map(Rate::as_bps), Some(8_000_000));
+        assert_eq!(
+            live.path_rate(Direction::Down).map(Rate::as_bps),
+            Some(8_000_000)
+        );
         assert_eq!(live.flow_rate("a").map(Rate::as_bps), Some(4_000_000));
-        assert_eq!((live.late_drops(0), live.late_drops(1)), (2, 0));
+        assert_eq!(
+            (
+                live.late_drops(Direction::Down),
+                live.late_drops(Direction::Up)
+            ),
+            (2, 0)
+        );
         assert_eq!(live.left(), Some(Delta::secs(8)));
     }
 
@@ -186,15 +195,15 @@ mod tests {
         live.take(at(500, 2_000_000, 10));
         assert_eq!(live.now().at, Time::from_ns(1_000_000_000));
         live.take(at(1_500, 0, 0));
-        assert_eq!(live.path_rate(0).map(Rate::as_bps), Some(0));
-        assert_eq!(live.late_drops(0), 0);
+        assert_eq!(live.path_rate(Direction::Down).map(Rate::as_bps), Some(0));
+        assert_eq!(live.late_drops(Direction::Down), 0);
     }
 
     #[test]
     fn memory_does_not_grow_with_time() {
         let mut live = Live::new("x");
         (0..5_000).for_each(|ms| live.take(at(ms, 0, 0)));
-        assert_eq!(live.backlogs(0).len(), REMEMBERED);
-        assert!(live.paths[0].meter.0.len() <= 1_002);
+        assert_eq!(live.backlogs(Direction::Down).len(), REMEMBERED);
+        assert!(live.paths.down.meter.0.len() <= 1_002);
     }
 }

@@ -3,7 +3,7 @@
 use crate::Live;
 use schemars::JsonSchema;
 use serde::Serialize;
-use unbloat_units::{Bytes, Delta, Rate};
+use unbloat_units::{Bytes, Delta, Direction, Rate};
 
 /// Units stand in the names. Counters count from the run's beginning, rates are of the last second; null is unknown.
 #[derive(Serialize, JsonSchema)]
@@ -67,8 +67,8 @@ pub fn line(live: &Live) -> String {
     let whole = Line {
         time_ns: now.at.as_ns(),
         left_ms: live.left().map(Delta::as_ms),
-        down: path(live, 0),
-        up: path(live, 1),
+        down: path(live, Direction::Down),
+        up: path(live, Direction::Up),
         flows: flows.collect(),
         lateness: now.lateness.map(|late| LatenessLine {
             p50_us: us(late.p50),
@@ -81,7 +81,7 @@ pub fn line(live: &Live) -> String {
     serde_json::to_string(&whole).unwrap_or_default()
 }
 
-fn path(live: &Live, direction: usize) -> PathLine {
+fn path(live: &Live, direction: Direction) -> PathLine {
     let seen = &live.now().paths[direction];
     PathLine {
         backlog_bytes: seen.backlog_bytes.as_u64(),

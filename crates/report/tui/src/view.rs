@@ -8,9 +8,9 @@ use ratatui::text::{Line, Span};
 use ratatui::widgets::{Block, Cell, Gauge, Paragraph, Row, Sparkline, Table};
 use std::collections::VecDeque;
 use unbloat_experiment::outcome::FlowSnapshot;
-use unbloat_units::{Bytes, Delta, Rate, Time};
+use unbloat_units::{Both, Bytes, Delta, Direction, Rate, Time};
 
-const DIRECTIONS: [(&str, Color); 2] = [("down", Color::Cyan), ("up", Color::Magenta)];
+const COLOURS: Both<Color> = Both::new(Color::Cyan, Color::Magenta);
 
 /// Rows of a direction's panel, its frame included.
 const PANEL: u16 = 9;
@@ -39,10 +39,9 @@ pub fn draw(live: &Live, frame: &mut Frame<'_>) {
     } else {
         Layout::vertical(halves)
     };
-    let sides: [Rect; 2] = split.areas(paths);
-    for (direction, side) in sides.into_iter().enumerate() {
-        panel(live, direction, side, frame);
-    }
+    let [down, up] = split.areas(paths);
+    panel(live, Direction::Down, down, frame);
+    panel(live, Direction::Up, up, frame);
     table(live, flows, frame);
     frame.render_widget(Line::from("q ends the run".dark_gray()), foot);
 }
@@ -92,12 +91,12 @@ fn progress(live: &Live) -> Gauge<'static> {
         .label(label)
 }
 
-fn panel(live: &Live, direction: usize, area: Rect, frame: &mut Frame<'_>) {
-    let (name, colour) = DIRECTIONS[direction];
+fn panel(live: &Live, direction: Direction, area: Rect, frame: &mut Frame<'_>) {
+    let colour = COLOURS[direction];
     let seen = &live.now().paths[direction];
     let block = Block::bordered()
         .title(Span::styled(
-            format!(" {name} "),
+            format!(" {direction} "),
             Style::new().fg(colour).add_modifier(Modifier::BOLD),
         ))
         .border_style(Style::new().fg(Color::DarkGray));

@@ -5,7 +5,7 @@ use ratatui::backend::TestBackend;
 use unbloat_experiment::outcome::{FlowSnapshot, LatenessSnapshot, Outcomes, PathSnapshot};
 use unbloat_experiment::scenario::text::Node;
 use unbloat_tui::{Live, Snapshot, draw};
-use unbloat_units::{Bytes, Delta, Time};
+use unbloat_units::{Both, Bytes, Delta, Direction, Time};
 
 fn frame(live: &Live, width: u16, height: u16) -> String {
     let mut terminal = Terminal::new(TestBackend::new(width, height)).unwrap();
@@ -42,7 +42,7 @@ fn snapshot(tenths: i64, flows: usize) -> Snapshot {
     Snapshot {
         at: Time::from_ns(tenths * 100_000_000),
         duration: Some(Delta::secs(60)),
-        paths: [path(1), path(20)],
+        paths: Both::new(path(1), path(20)),
         flows: (0..flows).map(flow).collect(),
         lateness: Some(LatenessSnapshot {
             p50: Delta::ns(4_200),
@@ -93,13 +93,13 @@ fn no_terminal_is_too_small_or_too_large() {
     live.take(Snapshot {
         at: Time::MAX,
         duration: Some(Delta::ZERO),
-        paths: [PathSnapshot {
+        paths: Both::of(|_| PathSnapshot {
             backlog_bytes: Bytes::new(u64::MAX),
             delivered_bytes: Bytes::new(u64::MAX),
             wait: Some(Delta::MAX),
             drops: u64::MAX,
             ..PathSnapshot::default()
-        }; 2],
+        }),
         ..Snapshot::default()
     });
     frame(&live, 80, 24);
@@ -123,7 +123,7 @@ fn a_run_that_is_too_late_says_so_and_names_cannot_steer_the_terminal() {
 /// Until a bed fills snapshots, a simulation's series do.
 fn snapshots(outcomes: &Outcomes) -> Vec<Snapshot> {
     let of = |sample: &unbloat_experiment::outcome::Sample| {
-        let path = |direction: usize| PathSnapshot {
+        let path = |direction: Direction| PathSnapshot {
             backlog_bytes: sample.queue_bytes[direction],
             backlog_packets: u64::from(sample.queue_packets[direction]),
             ..PathSnapshot::default()
@@ -145,7 +145,7 @@ fn snapshots(outcomes: &Outcomes) -> Vec<Snapshot> {
         Snapshot {
             at: sample.at,
             duration: Some(Delta::secs(5)),
-            paths: [path(0), path(1)],
+            paths: Both::of(path),
             flows: flows.collect(),
             lateness: None,
         }
@@ -182,5 +182,9 @@ fn a_simulation_can_be_watched() {
         drawn.contains("download") && drawn.contains("5.0 s of 5 s, 0 s left"),
         "{drawn}"
     );
-    assert!(live.backlogs(0).iter().any(|bytes| *bytes > 100_000));
+    assert!(
+        live.backlogs(Direction::Down)
+            .iter()
+            .any(|bytes| *bytes > 100_000)
+    );
 }

@@ -7,6 +7,7 @@ use std::collections::BTreeMap;
 use std::net::SocketAddrV4;
 use std::path::Path;
 use unbloat_table::{Rows, Table};
+use unbloat_units::{Both, Direction as Side};
 
 /// `None` for what is no IPv4 TCP connection.
 pub fn read(capture: &Path) -> Result<Flows, BenchError> {
@@ -44,8 +45,8 @@ pub fn read(capture: &Path) -> Result<Flows, BenchError> {
     for flow in found {
         let (key, up) = keys.next(flow.client, flow.server);
         let mut connection = Connection::default();
-        for (side, at) in [("up", up), ("down", 1 - up)] {
-            connection[at] = flow.sides[usize::from(side == "down")];
+        for (side, at) in [(Side::Up, up), (Side::Down, 1 - up)] {
+            connection[at] = flow.sides[side];
             let sum: Option<&(f64, u64)> = rtt.get(&(flow.id, side));
             connection[at].rtt_avg_ms = sum.map(|(ms, n)| ms / *n as f64);
         }
@@ -58,8 +59,7 @@ struct Found {
     id: u64,
     client: SocketAddrV4,
     server: SocketAddrV4,
-    /// Data from the client, data from the server.
-    sides: [Direction; 2],
+    sides: Both<Direction>,
 }
 
 /// One row of a table, columns by name.
@@ -104,11 +104,11 @@ fn flow(row: &View<'_>) -> Option<Found> {
         id: row.count("flow_id"),
         client: end("client")?,
         server: end("server")?,
-        sides: ["up", "down"].map(|side| direction(row, side)),
+        sides: Both::of(|side| direction(row, side)),
     })
 }
 
-fn direction(row: &View<'_>, side: &str) -> Direction {
+fn direction(row: &View<'_>, side: Side) -> Direction {
     let count = |before: &str, after: &str| row.count(&format!("{before}_{side}{after}"));
     Direction {
         packets: count("packets", ""),
@@ -130,14 +130,13 @@ fn direction(row: &View<'_>, side: &str) -> Direction {
 }
 
 /// Sums samples of Karn's kind by flow and side.
-fn add_rtt(sums: &mut BTreeMap<(u64, &'static str), (f64, u64)>, row: &View<'_>) {
+fn add_rtt(sums: &mut BTreeMap<(u64, Side), (f64, u64)>, row: &View<'_>) {
     if row.text("method") != "ack" {
         return;
     }
-    let side = if row.text("side") == "up" {
-        "up"
-    } else {
-        "down"
+    let side = match row.text("side") == Side::Up.name() {
+        true => Side::Up,
+        false => Side::Down,
     };
     let sum = sums.entry((row.count("flow_id"), side)).or_default();
     let samples = row.count("samples");

@@ -8,7 +8,7 @@ use crate::statistics::share;
 use crate::truth::Drop;
 use crate::tuple::Tuple;
 use std::collections::{BTreeMap, BTreeSet};
-use unbloat_trace::Side;
+use unbloat_units::Direction;
 
 pub(super) const QUANTITY: Quantity = Quantity {
     name: "retransmissions",
@@ -22,17 +22,17 @@ pub(super) const QUANTITY: Quantity = Quantity {
 };
 
 fn score(bed: &Bed) -> Vec<Score> {
-    Side::BOTH
+    Direction::BOTH
         .into_iter()
         .filter_map(|side| one_side(bed, side))
         .collect()
 }
 
-fn one_side(bed: &Bed, side: Side) -> Option<Score> {
+fn one_side(bed: &Bed, side: Direction) -> Option<Score> {
     let name = side.name();
     let lost = || {
         let drops = bed.truth.drops.iter();
-        let of_side = drops.filter(move |d| is_down(d.packet.tuple) == (side == Side::Down));
+        let of_side = drops.filter(move |d| is_down(d.packet.tuple) == (side == Direction::Down));
         of_side.filter(|d| d.packet.payload_bytes > 0 && !d.is_before_monitor)
     };
     let dropped = lost().count();
@@ -49,8 +49,8 @@ fn one_side(bed: &Bed, side: Side) -> Option<Score> {
     let told = counted.saturating_sub(spurious);
     let off = told.abs_diff(told.clamp(truth, truth + copies.untold));
     let measure = match side {
-        Side::Down => "downlink, unexplained",
-        Side::Up => "uplink, unexplained",
+        Direction::Down => "downlink, unexplained",
+        Direction::Up => "uplink, unexplained",
     };
     let of_truth = |theirs: usize| match truth + copies.needless {
         0..20 => format!("{theirs} counted"),
@@ -62,13 +62,10 @@ fn one_side(bed: &Bed, side: Side) -> Option<Score> {
             .iter()
             .filter(|p| p.payload_bytes > 0 && p.is_retransmission);
         packets
-            .filter(|p| is_down(p.tuple) == (side == Side::Down))
+            .filter(|p| is_down(p.tuple) == (side == Direction::Down))
             .count()
     });
-    let tcptrace = bed.tcptrace.map(|t| match side {
-        Side::Down => t.down.retransmitted,
-        Side::Up => t.up.retransmitted,
-    });
+    let tcptrace = bed.tcptrace.map(|counts| counts[side].retransmitted);
     let mut score = Score::new(
         measure,
         Unit::Share,
@@ -118,11 +115,12 @@ struct Copies {
     untold: usize,
 }
 
-fn needless_copies(bed: &Bed, side: Side) -> Copies {
+fn needless_copies(bed: &Bed, side: Direction) -> Copies {
     let drops = bed.truth.drops.iter().filter(|d| !d.is_before_monitor);
     let lost: BTreeSet<(Tuple, u32, u16)> = drops.map(|d| d.packet.key()).collect();
     let mut arrived: BTreeMap<(Tuple, u32), &Packet> = BTreeMap::new();
-    let is_data = |p: &&Packet| p.payload_bytes > 0 && is_down(p.tuple) == (side == Side::Down);
+    let is_data =
+        |p: &&Packet| p.payload_bytes > 0 && is_down(p.tuple) == (side == Direction::Down);
     let mut copies = Copies {
         refused: 0,
         needless: 0,

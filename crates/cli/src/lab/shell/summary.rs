@@ -18,8 +18,8 @@ use unbloat_units::{Bytes, Delta, Rate, Time};
 pub fn text(links: &Node, emulated: &Emulated) -> String {
     let report = &emulated.report;
     let mut text = format!("unbloat: path {links}, {}\n", report.wall);
-    for (name, path) in ["down", "up"].into_iter().zip(&emulated.paths) {
-        let _ = writeln!(text, "  {name:<5} {}", direction(path, report.wall));
+    for (way, path) in emulated.paths.entries() {
+        let _ = writeln!(text, "  {:<5} {}", way.name(), direction(path, report.wall));
     }
     if let Some([p50, p99, most]) = report.lateness_us.quantiles([0.5, 0.99, 1.0]) {
         let _ = writeln!(

@@ -1,16 +1,16 @@
 //! What came of a run, whoever ran it: the simulator, or the lab.
 
 use crate::outcome::record::{FlowRecord, LayerSample, PathRecord, Sample, WindowSample};
-use unbloat_units::{Bytes, Time};
+use unbloat_units::{Both, Bytes, Time};
 use unbloat_workload::Metric;
 
 /// What came of a run.
 #[derive(Clone, Debug)]
 pub struct Outcomes {
-    /// Downlink, then uplink. Over several hops a packet's waits are the sums over those, told when it arrives.
-    pub paths: [PathRecord; 2],
+    /// Over several hops a packet's waits are the sums over those, told when it arrives.
+    pub paths: Both<PathRecord>,
     /// Each hop of both directions in the order in which packets meet them, where a direction has more than one.
-    pub hops: [Vec<PathRecord>; 2],
+    pub hops: Both<Vec<PathRecord>>,
     /// In the order of the experiment's flows.
     pub flows: Vec<FlowOutcome>,
     pub samples: Vec<Sample>,

@@ -4,7 +4,7 @@ use unbloat_link::Place;
 use unbloat_qdisc::{Event, Reason};
 use unbloat_stats::LogHistogram;
 use unbloat_tcp::congestion::State;
-use unbloat_units::{Bytes, Delta, Time};
+use unbloat_units::{Both, Bytes, Delta, Direction, Time};
 
 /// One direction of the path. Distributions and rates leave out the warm-up, counts of packets do not.
 #[derive(Clone, Debug)]
@@ -171,17 +171,16 @@ impl unbloat_tcp::Observer for FlowRecord {
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Sample {
     pub at: Time,
-    /// In both directions, all elements together.
-    pub queue_bytes: [Bytes; 2],
-    pub queue_packets: [u32; 2],
+    /// All elements together.
+    pub queue_bytes: Both<Bytes>,
+    pub queue_packets: Both<u32>,
 }
 
 /// What waited at one place at one moment.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct LayerSample {
     pub at: Time,
-    /// 0 for the downlink, 1 for the uplink.
-    pub direction: u8,
+    pub direction: Direction,
     /// Number of the hop, from 1 for the first that packets meet.
     pub hop: u8,
     pub place: Place,

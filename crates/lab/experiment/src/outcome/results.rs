@@ -28,11 +28,10 @@ pub fn results(outcomes: &Outcomes) -> Vec<RunResult> {
         }));
     };
     add("all", overall(outcomes));
-    let directions = outcomes.paths.iter().zip(&outcomes.hops);
-    for ((path, hops), name) in directions.zip(["down", "up"]) {
-        add(name, path_metrics(path, span));
-        for (hop, number) in hops.iter().zip(1..) {
-            add(&format!("{name}.hop{number}"), path_metrics(hop, span));
+    for (direction, path) in outcomes.paths.entries() {
+        add(direction.name(), path_metrics(path, span));
+        for (hop, number) in outcomes.hops[direction].iter().zip(1..) {
+            add(&format!("{direction}.hop{number}"), path_metrics(hop, span));
         }
     }
     for flow in &outcomes.flows {

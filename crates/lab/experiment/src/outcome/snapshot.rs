@@ -3,7 +3,7 @@
 //! Counters count from the beginning of the run and only grow, so that a watcher who misses snapshots loses no event and
 //! can take rates over any span.
 
-use unbloat_units::{Bytes, Delta, Time};
+use unbloat_units::{Both, Bytes, Delta, Time};
 
 /// What a watcher sees at one moment.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -12,8 +12,7 @@ pub struct Snapshot {
     pub at: Time,
     /// How long it is to last; none when it lasts until it is stopped.
     pub duration: Option<Delta>,
-    /// Downlink, then uplink.
-    pub paths: [PathSnapshot; 2],
+    pub paths: Both<PathSnapshot>,
     /// In the order of the experiment's flows; a shell's are those that its command opened.
     pub flows: Vec<FlowSnapshot>,
     /// How late packets were let go; none in virtual time.

@@ -4,7 +4,7 @@ use fastrand::Rng;
 use unbloat_link::Config as Element;
 use unbloat_qdisc::{Dscp, Host};
 use unbloat_tcp::{receiver, sender};
-use unbloat_units::{Delta, Rate, Time};
+use unbloat_units::{Both, Delta, Rate, Time};
 use unbloat_workload::Config as Workload;
 
 /// What packets meet on one hop, in order.
@@ -26,8 +26,8 @@ pub struct Experiment {
     /// What packets towards the client meet, hop by hop in order.
     pub down: Vec<Hop>,
     pub up: Vec<Hop>,
-    /// Queues of the Linux kernel in front of the first elements of `down` and of `up`. Only a kernel can run them.
-    pub kernel_queues: [Option<KernelQueue>; 2],
+    /// Queues of the Linux kernel in front of the first elements of a direction. Only a kernel can run them.
+    pub kernel_queues: Both<Option<KernelQueue>>,
     /// Whether the `rrc` elements of both directions are one radio's.
     pub shares_radio: bool,
     /// Who changes the rates of the shapers in the last hop of `down` and the first of `up`.
@@ -86,7 +86,7 @@ pub enum Rates {
 #[derive(Clone, Debug, PartialEq)]
 pub struct Oracle {
     /// Beside each shaper that there is.
-    pub lines: [Option<unbloat_link::service::Config>; 2],
+    pub lines: Both<Option<unbloat_link::service::Config>>,
     /// Mean over this.
     pub over: Delta,
     /// Which ends so much later than now.
@@ -115,12 +115,12 @@ pub struct Flow {
     pub workload: Workload,
     pub start: Time,
     pub stop: Option<Time>,
-    /// Sender of each side's data: downlink, then uplink.
-    pub senders: [sender::Params; 2],
-    /// Receiver of each side's data: that of the downlink's is the client.
-    pub receivers: [receiver::Params; 2],
-    /// Tick of the TCP timestamps of the server's host, then of the client's, as the wire shows them.
-    pub timestamp_ticks: [Delta; 2],
+    /// Sender of each direction's data.
+    pub senders: Both<sender::Params>,
+    /// Receiver of each direction's data: that of the downlink's is the client.
+    pub receivers: Both<receiver::Params>,
+    /// Tick of the TCP timestamps of the host that sends each direction's data, as the wire shows them.
+    pub timestamp_ticks: Both<Delta>,
     /// One-way delay of this flow besides that of the path, in each direction.
     pub extra_delay: Delta,
     pub client: Host,

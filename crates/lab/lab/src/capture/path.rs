@@ -17,7 +17,7 @@ use unbloat_capture::{PcapWriter, Record};
 use unbloat_emulator::{Parts, Witness};
 use unbloat_link::Place;
 use unbloat_qdisc::{Event, Packet};
-use unbloat_units::{Delta, Direction, Time};
+use unbloat_units::{Both, Delta, Direction, Time};
 use unbloat_wire::LinkType;
 
 /// Packets in a buffer.
@@ -26,6 +26,14 @@ const BATCH: usize = 1_024;
 const DISORDER: Delta = Delta::ms(200);
 /// Ends of the path: server's, client's. Those between hops are numbered behind them.
 const ENDS: [&str; 2] = ["path-server-side", "path-client-side"];
+
+/// The end at which packets of a direction enter.
+const fn entry(direction: Direction) -> usize {
+    match direction {
+        Direction::Down => 0,
+        Direction::Up => 1,
+    }
+}
 
 /// A packet that passed a point of the path, or the end of one.
 struct Passed {
@@ -46,9 +54,8 @@ pub(crate) struct PathCapture {
     buffer: Vec<Passed>,
     passed: u64,
     snap_len: usize,
-    /// Of each direction.
-    hops: [usize; 2],
-    entered: [u64; 2],
+    hops: Both<usize>,
+    entered: Both<u64>,
     /// By handle.
     under_way: Vec<Crossing>,
 }
@@ -63,10 +70,10 @@ pub(crate) struct PathFiles {
     zero: Time,
 }
 
-/// Both ends of the channel between them; `hops` are those of the downlink, then of the uplink.
+/// Both ends of the channel between them.
 pub(crate) fn path_capture(
     captures: &Captures,
-    hops: [usize; 2],
+    hops: Both<usize>,
     zero: Time,
 ) -> (PathCapture, PathFiles) {
     let (out, packets) = channel();
@@ -76,7 +83,7 @@ pub(crate) fn path_capture(
         passed: 0,
         snap_len: captures.snap_len as usize,
         hops,
-        entered: [0; 2],
+        entered: Both::default(),
         under_way: Vec::new(),
     };
     let most = hops.into_iter().max().unwrap_or(0);
@@ -135,7 +142,7 @@ impl PathCapture {
     fn router(&self, direction: Direction, hop: usize) -> usize {
         let number = match direction {
             Direction::Down => hop,
-            Direction::Up => self.hops[direction as usize] - hop,
+            Direction::Up => self.hops[direction] - hop,
         };
         ENDS.len() + number - 1
     }
@@ -159,10 +166,10 @@ impl Witness for PathCapture {
         if handle >= self.under_way.len() {
             self.under_way.resize(handle + 1, Crossing::default());
         }
-        let entered = &mut self.entered[direction as usize];
+        let entered = &mut self.entered[direction];
         *entered += 1;
         self.under_way[handle] = Crossing::begin(direction, *entered, at, bytes);
-        self.pass(direction as usize, at, bytes, None);
+        self.pass(entry(direction), at, bytes, None);
     }
 
     fn came_to(
@@ -199,7 +206,7 @@ impl Witness for PathCapture {
 
     fn delivered(&mut self, direction: Direction, at: Time, packet: &Packet, bytes: Parts<'_>) {
         let end = self.end(packet, Fate::Left);
-        self.pass(1 - direction as usize, at, bytes, end);
+        self.pass(entry(direction.reverse()), at, bytes, end);
     }
 }
 

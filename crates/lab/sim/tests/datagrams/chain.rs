@@ -104,7 +104,7 @@ impl Estimate {
 
 /// A millisecond is the mean time of transmission.
 fn delay_and_loss(outcomes: &Outcomes) -> (f64, f64) {
-    let path = &outcomes.paths[0];
+    let path = &outcomes.paths.down;
     let waits = path.waits(Place::Queue).expect("packets pass");
     let (passed, lost) = (
         waits.ms.count() as f64,

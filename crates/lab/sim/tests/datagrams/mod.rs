@@ -10,7 +10,7 @@ use unbloat_experiment::scenario::Experiment;
 use unbloat_link::service;
 use unbloat_link::{BottleneckParams, Config as Element, Path};
 use unbloat_qdisc::{Config as Queue, discipline::droptail};
-use unbloat_units::{Bytes, Delta, Direction, Framing, Rate, Time};
+use unbloat_units::{Both, Bytes, Delta, Direction, Framing, Rate, Time};
 use unbloat_workload::{
     Config as Workload, Conn, Happening, Network, Workload as _,
     kind::onoff::{self, Sizes},
@@ -85,7 +85,7 @@ pub fn experiment(load: Load, link: Element, seed: u64) -> Experiment {
         up: Vec::new(),
         flows: vec![flow],
         hosts: Vec::new(),
-        kernel_queues: [None, None],
+        kernel_queues: Both::default(),
         shares_radio: false,
         autorate: None,
         sample_every: None,

@@ -9,7 +9,6 @@ use unbloat_experiment::outcome::{Outcomes, WindowSample};
 use unbloat_link::Place;
 use unbloat_sim::run;
 use unbloat_uml::{Scenario, Summary, matrix};
-use unbloat_units::Direction;
 
 /// How often ours draws where the discipline draws lots; the kernel has drawn eight times.
 const DRAWS: u64 = 32;
@@ -104,7 +103,7 @@ fn of_kernel(summary: &Summary) -> Answer {
 }
 
 fn of_sim(outcomes: &Outcomes, scenario: &Scenario) -> Answer {
-    let up = &outcomes.paths[Direction::Up as usize];
+    let up = &outcomes.paths.up;
     let waits = up.waits(Place::Queue).expect("packets wait");
     let [p50, p95, p99] = waits.ms.quantiles([0.5, 0.95, 0.99]).expect("packets wait");
     let series = |of: fn(&WindowSample) -> f64| {

@@ -12,7 +12,7 @@ use unbloat_tcp::receive_window::{self, drs};
 use unbloat_tcp::receiver;
 use unbloat_tcp::sender::EcnMode;
 use unbloat_uml::Scenario;
-use unbloat_units::{Bytes, Delta, Direction, Framing, Rate, Time};
+use unbloat_units::{Both, Bytes, Delta, Direction, Framing, Rate, Time};
 use unbloat_workload::Config as Workload;
 use unbloat_workload::kind::bulk;
 
@@ -52,7 +52,7 @@ pub fn experiment(scenario: &Scenario) -> Option<Experiment> {
         autorate: None,
         flows: flows.collect::<Option<Vec<_>>>()?,
         hosts: Vec::new(),
-        kernel_queues: [None, None],
+        kernel_queues: Both::default(),
         sample_every: Some(delta(scenario.sample_every_ns)),
     })
 }
@@ -67,7 +67,7 @@ fn bulk_flow(control: &str, ecn: bool, end: Time) -> Flow {
         sender.hz = HZ;
         sender.ecn = ecn;
     }
-    flow.receivers = std::array::from_fn(|_| receiver::Params {
+    flow.receivers = Both::of(|_| receiver::Params {
         ecn,
         // The referee's application is woken for 16 KiB.
         low_water: 16 << 10,

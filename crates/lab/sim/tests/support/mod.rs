@@ -7,7 +7,7 @@ use unbloat_link::service::{self, constant};
 use unbloat_link::{BottleneckParams, Config as Element};
 use unbloat_qdisc::{Dscp, Host};
 use unbloat_tcp::{congestion, receiver, sender};
-use unbloat_units::{Delta, Framing, Rate, Time};
+use unbloat_units::{Both, Delta, Framing, Rate, Time};
 use unbloat_workload::Config as Workload;
 
 /// A queue in front of a rate, then a delay.
@@ -46,9 +46,9 @@ pub fn flow(name: &str, workload: Workload, control: &str) -> Flow {
         workload,
         start: Time::from_ns(0),
         stop: None,
-        senders: [sender.clone(), sender],
-        receivers: [receiver.clone(), receiver],
-        timestamp_ticks: [Delta::ms(1); 2],
+        senders: Both::new(sender.clone(), sender),
+        receivers: Both::new(receiver.clone(), receiver),
+        timestamp_ticks: Both::of(|_| Delta::ms(1)),
         extra_delay: Delta::ZERO,
         client: Host(1),
         server: Host(2),
@@ -73,7 +73,7 @@ pub fn experiment(
         up: vec![link(Rate::mbps(1_000), delay, fifo(10_000))],
         flows,
         hosts: Vec::new(),
-        kernel_queues: [None, None],
+        kernel_queues: Both::default(),
         shares_radio: false,
         autorate: None,
         sample_every: None,

@@ -13,7 +13,7 @@ use unbloat_link::service::{self, constant};
 use unbloat_link::{BottleneckParams, Config, Place};
 use unbloat_netns::{Bed, Host, Route, Tun};
 use unbloat_qdisc::discipline::droptail;
-use unbloat_units::{Delta, Framing, Rate};
+use unbloat_units::{Both, Delta, Framing, Rate};
 
 const SERVER: &str = "10.99.0.1";
 const CLIENT: &str = "10.45.0.1";
@@ -33,7 +33,7 @@ pub fn transfer(control: &str, limit: u32, seconds: u64) -> Result<Run, Fault> {
     let bed = Bed::new()?;
     let (server, server_port) = end(&bed, "server", Side::Server, [SERVER, CLIENT])?;
     let (client, client_port) = end(&bed, "client", Side::Client, [CLIENT, SERVER])?;
-    let [down, up] = path(limit);
+    let Both { down, up } = path(limit);
     let ports = vec![server_port, client_port];
     let emulator = Emulator::new(Setup::new(vec![down], vec![up], ports, Timing::Spin))?;
     let over = AtomicBool::new(false);
@@ -61,7 +61,7 @@ fn end(bed: &Bed, role: &str, side: Side, [own, other]: [&str; 2]) -> Result<(Ho
     Ok((host, port))
 }
 
-fn path(limit: u32) -> [Vec<Config>; 2] {
+fn path(limit: u32) -> Both<Vec<Config>> {
     let bottleneck = BottleneckParams {
         queue: unbloat_qdisc::Config::DropTail(droptail::Params {
             limit_packets: Some(limit),
@@ -75,10 +75,10 @@ fn path(limit: u32) -> [Vec<Config>; 2] {
     let delay = delay::Params {
         delay: Delta::ms(40),
     };
-    [
+    Both::new(
         vec![Config::Bottleneck(bottleneck)],
         vec![Config::Delay(delay)],
-    ]
+    )
 }
 
 /// Bytes that reached the client in that time.
@@ -128,14 +128,14 @@ fn receive(mut socket: TcpStream, end: Instant) -> Result<u64, Fault> {
 }
 
 fn summary(goodput_mbps: f64, emulated: &Emulated) -> Result<Run, Fault> {
-    let waits = emulated.paths[0].waits(Place::Queue);
+    let waits = emulated.paths.down.waits(Place::Queue);
     let waits = waits.ok_or("no packet waited")?;
     let late = &emulated.report.lateness_us;
     Ok(Run {
         goodput_mbps,
         mean_ms: waits.mean_ms().unwrap_or(0.0),
         p95_ms: waits.ms.quantile(0.95).unwrap_or(0.0),
-        dropped: emulated.paths[0].dropped_packets as f64,
+        dropped: emulated.paths.down.dropped_packets as f64,
         late_p99_us: late.quantile(0.99).unwrap_or(0.0),
     })
 }

@@ -8,10 +8,10 @@ use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::time::Duration;
 use tokio::io::Interest;
 use tokio::net::UdpSocket;
-use unbloat_irtt::clock::{Correction, OneWay};
+use unbloat_irtt::clock::Correction;
 use unbloat_irtt::wire::Key;
 use unbloat_irtt::{Client, Echo, Fate, Plan, Poll};
-use unbloat_units::{Bytes, Delta, Direction, Time};
+use unbloat_units::{Both, Bytes, Delta, Direction, Time};
 use unbloat_workload::Happening;
 
 /// Headers of IP (without options) and UDP: workloads count them, payloads do not.
@@ -45,7 +45,7 @@ pub(crate) struct Datagrams {
 #[derive(Clone, Copy, Debug)]
 struct Asked {
     seq: u32,
-    wanted: [bool; 2],
+    wanted: Both<bool>,
 }
 
 impl Datagrams {
@@ -128,7 +128,7 @@ impl Datagrams {
             }
             match self.request(size) {
                 Some(seq) => {
-                    let wanted = [false; 2];
+                    let wanted = Both::default();
                     self.echoes.insert(number, Asked { seq, wanted });
                 }
                 None => self.unsent += 1,
@@ -136,7 +136,7 @@ impl Datagrams {
         }
         for (direction, number, _) in self.asked.drain(..) {
             if let Some(asked) = self.echoes.get_mut(&number) {
-                asked.wanted[direction as usize] = true;
+                asked.wanted[direction] = true;
             }
         }
     }
@@ -209,7 +209,7 @@ impl Datagrams {
                     Direction::Up => Some((way.sent + way.up, way.up)),
                     Direction::Down => way.down,
                 };
-                if let Some((at, delay)) = arrived.filter(|_| asked.wanted[direction as usize]) {
+                if let Some((at, delay)) = arrived.filter(|_| asked.wanted[direction]) {
                     let happening = Happening::Arrived {
                         direction,
                         number,
@@ -252,10 +252,7 @@ struct Way {
 
 fn way(echo: &Echo, correction: Option<Correction>) -> Option<Way> {
     let (received, rtt) = (echo.received?, echo.rtt()?);
-    let halves = OneWay {
-        up: rtt / 2,
-        down: rtt / 2,
-    };
+    let halves = Both::new(rtt / 2, rtt / 2);
     let ways = correction
         .and_then(|correction| correction.one_way(echo))
         .unwrap_or(halves);

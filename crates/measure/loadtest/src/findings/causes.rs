@@ -23,7 +23,6 @@ fn facts(
     found: &LoadFindings,
     (direction, loads): (Direction, &[LoadFindings]),
 ) -> CauseFacts {
-    let up = Direction::Up as usize;
     let span = (found.from, found.to);
     let beyond = |rtts: Vec<Delta>, base: Option<Delta>| late(rtts, base?);
     CauseFacts {
@@ -33,8 +32,8 @@ fn facts(
         handshake: beyond(handshakes(measured, span), idle.view.tcp),
         added: found.added.map(|one| Some(one?.p50.value)),
         sent: interface::rate(measured, Direction::Up, span),
-        uplink: of(loads, Direction::Up).and_then(|upload| upload.delivered[up]),
-        uplink_is_shared: idle.standing[up].is_some(),
+        uplink: of(loads, Direction::Up).and_then(|upload| upload.delivered.up),
+        uplink_is_shared: idle.standing.one_way.up.is_some(),
         cpu_busy: measured.stages[found.stage].host.busy,
     }
 }

@@ -4,7 +4,7 @@ use crate::measured::{Echo, Fate, Measured};
 use unbloat_responsiveness::{
     Added, Baseline, LoadedRtt, Sample, Series, Spread, added, quantile, standing,
 };
-use unbloat_units::{Delta, Direction, Time};
+use unbloat_units::{Both, Delta, Direction, Time};
 
 type Span = (Time, Time);
 
@@ -23,14 +23,14 @@ pub struct EchoAccount {
 }
 
 impl EchoAccount {
-    /// Shares of what could be lost there: down and up. None where it is not told apart or nothing was sent.
-    pub fn loss(&self) -> [Option<f64>; 2] {
+    /// Shares of what could be lost there. None where it is not told apart or nothing was sent.
+    pub fn loss(&self) -> Both<Option<f64>> {
         let share =
             |lost: u64, of: u64| (of > 0 && self.lost == 0).then(|| lost as f64 / of as f64);
-        [
+        Both::new(
             share(self.lost_down, self.sent - self.lost_up),
             share(self.lost_up, self.sent),
-        ]
+        )
     }
 }
 
@@ -103,12 +103,25 @@ fn samples(
     samples
 }
 
+/// By how much nearly all packets of a time were later than the least of the whole test. None: they were not.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Standing {
+    pub one_way: Both<Option<Delta>>,
+    pub round_trip: Option<Delta>,
+}
+
+impl Standing {
+    pub fn is_any(&self) -> bool {
+        self.one_way.iter().any(Option::is_some) || self.round_trip.is_some()
+    }
+}
+
 /// What load is compared with.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Still {
     pub(super) span: Span,
-    /// Nearly all packets of it were so late: its baseline is the floor of the whole test. Down, up, round trip.
-    pub(super) standing: [Option<Delta>; 3],
+    /// Where nearly all packets of it were late, its baseline is the floor of the whole test.
+    pub(super) standing: Standing,
     /// Least round trip of the test.
     floor: Option<Delta>,
 }
@@ -123,17 +136,16 @@ impl Still {
         };
         Still {
             span,
-            standing: [
-                late(down, Delta::ZERO),
-                late(up, Delta::ZERO),
-                floor.and_then(|floor| late(round, floor)),
-            ],
+            standing: Standing {
+                one_way: Both::new(late(down, Delta::ZERO), late(up, Delta::ZERO)),
+                round_trip: floor.and_then(|floor| late(round, floor)),
+            },
             floor,
         }
     }
 
     fn one_way(&self, direction: Direction) -> Baseline {
-        match self.standing[direction as usize] {
+        match self.standing.one_way[direction] {
             // One-way delays are told above their floor.
             Some(_) => Baseline::Floor(Delta::ZERO),
             None => Baseline::Idle,
@@ -141,7 +153,7 @@ impl Still {
     }
 
     fn round_trip(&self) -> Baseline {
-        let is_loaded = self.standing.iter().any(Option::is_some);
+        let is_loaded = self.standing.is_any();
         let floor = self.floor.filter(|_| is_loaded);
         floor.map_or(Baseline::Idle, Baseline::Floor)
     }

@@ -72,7 +72,7 @@ impl LoadFindings {
     /// Delivered rate of that direction times the idle round trip.
     pub fn bandwidth_delay_product(&self, idle: &Idle, direction: Direction) -> Option<Bytes> {
         let rtt = idle.base_rtt.or(idle.view.tcp)?;
-        Some(self.delivered[direction as usize]? * rtt)
+        Some(self.delivered[direction]? * rtt)
     }
 }
 

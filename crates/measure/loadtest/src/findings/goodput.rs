@@ -64,7 +64,7 @@ fn spread(curves: &Curves, span: (Time, Time)) -> Option<f64> {
 fn beside(measured: &Measured, direction: Direction, (from, to): (Time, Time)) -> Bytes {
     let curve = measured.beside.iter();
     let curve: Vec<(Time, u64)> = curve
-        .map(|seen| (seen.at, seen.bytes[direction as usize].as_u64()))
+        .map(|seen| (seen.at, seen.bytes[direction].as_u64()))
         .collect();
     Bytes::new((at(&curve, to) - at(&curve, from)).max(0.0).round() as u64)
 }

@@ -49,7 +49,7 @@ fn bytes(counts: &[Beside], direction: Direction, (from, to): (Time, Time)) -> O
     let reaches = counts.first()?.at <= from + ENOUGH / 2 && counts.last()?.at >= to - ENOUGH / 2;
     let curve = counts.iter();
     let curve: Vec<(Time, u64)> = curve
-        .map(|seen| (seen.at, seen.bytes[direction as usize].as_u64()))
+        .map(|seen| (seen.at, seen.bytes[direction].as_u64()))
         .collect();
     let from = from.max(counts.first()?.at);
     reaches.then(|| Bytes::new((at(&curve, to) - at(&curve, from)).max(0.0) as u64))
@@ -73,19 +73,20 @@ mod tests {
     use super::super::sample;
     use super::*;
     use crate::measured::Passed;
+    use unbloat_units::Both;
 
     #[test]
     fn traffic_of_others_is_what_the_interface_counts_beyond_the_probes() {
         let mut measured = sample();
-        let both = |of: &_| Direction::BOTH.map(|direction| foreign(of, direction));
-        assert_eq!(both(&measured), [None, None]);
+        let both = |of: &_| Both::of(|direction| foreign(of, direction));
+        assert_eq!(both(&measured), Both::default());
         let counts = |down: Rate| {
             let count = move |i: i64| Beside {
                 at: Time::from_ns(i * 50_000_000),
-                bytes: [
+                bytes: Both::new(
                     down * Delta::ms(i * 50) + Bytes::new(1 << 40),
                     Bytes::new(1 << 41),
-                ],
+                ),
             };
             (0..=260).map(count).collect::<Vec<_>>()
         };
@@ -93,7 +94,7 @@ mod tests {
             name: "eth0".to_owned(),
             counts: counts(Rate::mbps(9)),
         });
-        let [down, up] = both(&measured);
+        let Both { down, up } = both(&measured);
         // 100 datagrams a second belong to the test.
         let own = echoes(
             &measured,

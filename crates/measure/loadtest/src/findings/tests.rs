@@ -5,7 +5,7 @@ use crate::measured::{
     Beside, Clocks, Count, Echo, Fate, FlowRun, Gone, HostLoad, Probe, ProbeKind, Server,
 };
 use crate::options::Options;
-use unbloat_units::Bytes;
+use unbloat_units::{Both, Bytes};
 
 fn at_ms(ms: i64) -> Time {
     Time::from_ns(ms * 1_000_000)
@@ -118,12 +118,12 @@ fn what_probes_carry_belongs_to_what_the_path_carried() {
     let mut measured = downloaded();
     let beside = (0..=260).map(|i| Beside {
         at: at_ms(i * 50),
-        bytes: [Rate::mbps(1) * Delta::ms(i * 50), Bytes::ZERO],
+        bytes: Both::new(Rate::mbps(1) * Delta::ms(i * 50), Bytes::ZERO),
     });
     measured.beside = beside.collect();
     let found = findings(&measured, Rule::DslReports);
     let down = found.of(Direction::Down).unwrap();
-    assert_eq!(down.goodput, [Some(Rate::mbps(49)), None]);
+    assert_eq!(down.goodput, Both::new(Some(Rate::mbps(49)), None));
 }
 
 /// Others keep 166 ms of the way down filled until 12 s, our load or not.
@@ -150,9 +150,9 @@ fn a_path_that_others_load_is_told_and_compared_with_its_floor() {
     };
     assert!(found.distrust.contains(&loaded), "{:?}", found.distrust);
     let down = found.of(Direction::Down).unwrap();
-    let [added_down, added_up] = down.added.unwrap_both();
-    assert_eq!(added_down.p50.value, Delta::ms(166));
-    assert_eq!(added_up.p50.value, Delta::ZERO);
+    let added = down.added.map(|one| one.expect("it was measured"));
+    assert_eq!(added.down.p50.value, Delta::ms(166));
+    assert_eq!(added.up.p50.value, Delta::ZERO);
     assert_eq!(down.added_rtt.unwrap().p50.value, Delta::ms(166));
     assert_eq!(found.idle.base_rtt, Some(Delta::ms(30)));
     assert_eq!(found.idle.rtt.unwrap()[0], Delta::ms(196));
@@ -163,7 +163,7 @@ fn a_path_that_others_load_is_told_and_compared_with_its_floor() {
 #[test]
 fn an_idle_path_is_compared_with_its_median() {
     let found = findings(&downloaded(), Rule::DslReports);
-    assert_eq!(found.idle.standing, [None; 3]);
+    assert_eq!(found.idle.standing, Standing::default());
     assert_eq!(found.idle.base_rtt, Some(Delta::ms(20)));
 }
 
@@ -171,23 +171,13 @@ fn an_idle_path_is_compared_with_its_median() {
 fn a_full_queue_down_is_found_down_and_not_up() {
     let found = findings(&downloaded(), Rule::DslReports);
     let down = found.of(Direction::Down).unwrap();
-    let [added_down, added_up] = down.added.unwrap_both();
-    assert_eq!(added_down.p50.value, Delta::ms(160));
-    assert_eq!(added_up.p99.value, Delta::ZERO);
+    let added = down.added.map(|one| one.expect("it was measured"));
+    assert_eq!(added.down.p50.value, Delta::ms(160));
+    assert_eq!(added.up.p99.value, Delta::ZERO);
     assert_eq!(down.added_rtt.unwrap().p95.value, Delta::ms(160));
     assert_eq!(found.idle.rtt.unwrap()[0], Delta::ms(20));
-    assert_eq!(down.goodput[0], Some(Rate::mbps(48)));
-    assert_eq!(down.goodput[1], None);
-}
-
-trait UnwrapBoth {
-    fn unwrap_both(self) -> [Added; 2];
-}
-
-impl UnwrapBoth for [Option<Added>; 2] {
-    fn unwrap_both(self) -> [Added; 2] {
-        self.map(|one| one.expect("it was measured"))
-    }
+    assert_eq!(down.goodput.down, Some(Rate::mbps(48)));
+    assert_eq!(down.goodput.up, None);
 }
 
 #[test]
@@ -259,7 +249,7 @@ fn judged_is_only_what_comes_after_the_ramp() {
     let found = findings(&measured, Rule::DslReports);
     let down = found.of(Direction::Down).unwrap();
     assert_eq!(down.from, at_ms(7_000));
-    assert_eq!(down.goodput[0], Some(Rate::mbps(48)));
+    assert_eq!(down.goodput.down, Some(Rate::mbps(48)));
 }
 
 #[test]

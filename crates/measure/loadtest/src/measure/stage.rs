@@ -11,7 +11,7 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use tokio::task::JoinHandle;
-use unbloat_units::{Bytes, Delta, Direction, Rate, Time};
+use unbloat_units::{Both, Bytes, Delta, Direction, Rate, Time};
 
 /// Over which a rate is told.
 const RATE_OVER: Delta = Delta::secs(1);
@@ -19,7 +19,7 @@ const RATE_OVER: Delta = Delta::secs(1);
 /// The connections of one stage and what they carried lately.
 struct Loads {
     carriers: Vec<(Arc<Flow>, JoinHandle<()>)>,
-    lately: VecDeque<(Time, [Bytes; 2])>,
+    lately: VecDeque<(Time, Both<Bytes>)>,
 }
 
 impl Test<'_> {
@@ -59,7 +59,7 @@ impl Test<'_> {
                     self.options.flows.after(intervals as u64),
                 );
             }
-            let [down, up] = loads.rates(now);
+            let Both { down, up } = loads.rates(now);
             if let Some(prober) = &self.prober {
                 prober
                     .rate_bps
@@ -132,9 +132,9 @@ impl Loads {
             .count()
     }
 
-    /// Down and up over the last second.
-    fn rates(&mut self, now: Time) -> [Rate; 2] {
-        let carried = Direction::BOTH.map(|direction| {
+    /// Over the last second.
+    fn rates(&mut self, now: Time) -> Both<Rate> {
+        let carried = Both::of(|direction| {
             let of_direction = self
                 .carriers
                 .iter()
@@ -152,12 +152,11 @@ impl Loads {
             self.lately.pop_front();
         }
         let (at, before) = self.lately.front().copied().unwrap_or((now, carried));
-        let rate = |i: usize| {
-            (carried[i] - before[i])
+        Both::of(|direction| {
+            (carried[direction] - before[direction])
                 .over(now.since(at))
                 .unwrap_or(Rate::ZERO)
-        };
-        [rate(0), rate(1)]
+        })
     }
 
     /// All connections go at once: what they have not sent is thrown away.

@@ -4,7 +4,7 @@ use super::stage::Base;
 use super::{PageLoad, PageRun, StageNumbers, Watched};
 use crate::load::Doubt;
 use std::collections::BTreeSet;
-use unbloat_units::Rate;
+use unbloat_units::{Direction, Rate};
 
 const HIDDEN_MS: f64 = 500.0;
 /// Lateness of the timer that sends: from here on the browser is busy, from there on too busy.
@@ -132,13 +132,9 @@ fn of_answers(stage: &StageNumbers, watched: &Watched) -> Vec<Doubt> {
 
 fn of_loads(stage: &StageNumbers, watched: &Watched) -> Vec<Doubt> {
     let mut all = Vec::new();
-    let loads = stage
-        .name
-        .loads()
-        .into_iter()
-        .zip(stage.rates())
-        .zip(["download", "upload"]);
-    for ((_, rate), word) in loads.filter(|((is_loaded, _), _)| *is_loaded) {
+    let (loads, rates) = (stage.name.loads(), stage.rates());
+    for direction in Direction::BOTH.into_iter().filter(|way| loads[*way]) {
+        let (rate, word) = (rates[direction], direction.load());
         let during = during(stage.name);
         match rate.map(Rate::as_bps_f64) {
             Some(bps) if bps >= 1e3 => {

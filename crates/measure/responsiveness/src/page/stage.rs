@@ -6,7 +6,7 @@ use crate::fields::{bps_or_null, ms_or_null};
 use serde::Serialize;
 use std::collections::BTreeMap;
 use unbloat_stats::quantile;
-use unbloat_units::{Delta, Rate};
+use unbloat_units::{Both, Delta, Rate};
 
 /// What a load needs until its rate and its queue stand: this share of its stage, or this long.
 const RAMP_SHARE: f64 = 0.4;
@@ -73,9 +73,8 @@ impl StageNumbers {
         (beyond > BEYOND_KERNEL.max(mean / BEYOND_KERNEL_PART)).then_some(beyond)
     }
 
-    /// Down and up.
-    pub fn rates(&self) -> [Option<Rate>; 2] {
-        [self.down, self.up]
+    pub fn rates(&self) -> Both<Option<Rate>> {
+        Both::new(self.down, self.up)
     }
 
     pub fn is_steady(&self) -> bool {
@@ -84,12 +83,11 @@ impl StageNumbers {
 }
 
 impl PageLoad {
-    /// Down and up.
-    pub fn loads(self) -> [bool; 2] {
-        [
+    pub fn loads(self) -> Both<bool> {
+        Both::new(
             matches!(self, PageLoad::Down | PageLoad::Both),
             matches!(self, PageLoad::Up | PageLoad::Both),
-        ]
+        )
     }
 }
 
@@ -144,9 +142,9 @@ fn numbers(
     let added = fastest.filter_map(|rtt| Some((rtt - base?).max(0.0)));
     let added: Vec<f64> = added.collect();
     let share = |share| quantile(&mut added.clone(), share).map(delta);
-    let [loads_down, loads_up] = stage.name.loads();
+    let loads = stage.name.loads();
     let of = |is_loaded: bool, readings| is_loaded.then(|| rate(readings, from, to)).flatten();
-    let alone = match (loads_down, loads_up) {
+    let alone = match (loads.down, loads.up) {
         (true, false) => Some(&run.down),
         (false, true) => Some(&run.up),
         _ => None,
@@ -166,10 +164,10 @@ fn numbers(
             .filter(|at| (from..to).contains(*at))
             .count(),
         growing: is_growing(counting, (from, to)),
-        down: of(loads_down, &run.down),
-        up: of(loads_up, &run.up),
+        down: of(loads.down, &run.down),
+        up: of(loads.up, &run.up),
         spread: alone.and_then(|readings| spread(readings, from, to)),
-        kernel: kernel(&run.round_trips, (from, to)).filter(|_| loads_down),
+        kernel: kernel(&run.round_trips, (from, to)).filter(|_| loads.down),
     }
 }
 

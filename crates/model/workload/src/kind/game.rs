@@ -6,7 +6,7 @@
 use crate::metrics::{Metric, Spans};
 use crate::workload::{Happening, Network, Workload};
 use serde::Deserialize;
-use unbloat_units::{Bytes, Delta, Direction, Time};
+use unbloat_units::{Both, Bytes, Delta, Direction, Time};
 
 #[derive(Clone, Debug, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields, default)]
@@ -33,7 +33,7 @@ impl Default for Params {
 pub struct State {
     params: Params,
     sent: u64,
-    delays: [Spans; 2],
+    delays: Both<Spans>,
 }
 
 impl State {
@@ -65,7 +65,7 @@ impl Workload for State {
             Happening::Woke { .. } => self.tick(now, network),
             Happening::Arrived {
                 direction, delay, ..
-            } => self.delays[direction as usize].push(now, delay),
+            } => self.delays[direction].push(now, delay),
             _ => {}
         }
     }
@@ -74,7 +74,7 @@ impl Workload for State {
         Direction::BOTH
             .into_iter()
             .flat_map(|direction| {
-                let delays = &self.delays[direction as usize];
+                let delays = &self.delays[direction];
                 let spans = delays.since(from);
                 let late = spans
                     .iter()

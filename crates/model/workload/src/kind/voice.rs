@@ -8,7 +8,7 @@ use crate::emodel::{Impairments, mos, r_factor};
 use crate::metrics::Metric;
 use crate::workload::{Happening, Network, Workload};
 use serde::Deserialize;
-use unbloat_units::{Bytes, Delta, Direction, Time};
+use unbloat_units::{Both, Bytes, Delta, Direction, Time};
 
 #[derive(Clone, Debug, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields, default)]
@@ -34,7 +34,7 @@ pub struct State {
     params: Params,
     sent: Vec<Time>,
     /// Delay of each packet by its number; no value when it has not come.
-    delays: [Vec<Option<Delta>>; 2],
+    delays: Both<Vec<Option<Delta>>>,
 }
 
 impl State {
@@ -50,7 +50,7 @@ impl State {
         let number = self.sent.len() as u64;
         for direction in Direction::BOTH {
             network.datagram(direction, number, self.params.size);
-            self.delays[direction as usize].push(None);
+            self.delays[direction].push(None);
         }
         self.sent.push(now);
         if self.params.every > Delta::ZERO {
@@ -60,7 +60,7 @@ impl State {
 
     /// What the listener of one direction suffered. Packets that could still be in time at `now` are left out.
     fn impairments(&self, direction: Direction, from: Time, now: Time) -> Option<Impairments> {
-        let delays = &self.delays[direction as usize];
+        let delays = &self.delays[direction];
         let floor = delays.iter().flatten().min()?;
         let deadline = *floor + self.params.playout;
         let judged: Vec<_> = self
@@ -96,7 +96,7 @@ impl Workload for State {
                 number,
                 delay,
             } => {
-                self.delays[direction as usize][number as usize] = Some(delay);
+                self.delays[direction][number as usize] = Some(delay);
             }
             _ => {}
         }

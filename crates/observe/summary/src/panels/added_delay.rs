@@ -5,12 +5,13 @@ use crate::findings::Findings;
 use crate::panel::Panel;
 use crate::view::View;
 use unbloat_stats::LogHistogram;
+use unbloat_units::{Both, Direction};
 
-const SIDES: [(&str, &str); 2] = [("down", "downstream"), ("up", "upstream")];
+const STREAMS: Both<&str> = Both::new("downstream", "upstream");
 
 pub(crate) struct AddedDelay {
     min_samples: u64,
-    sides: [Delays; 2],
+    sides: Both<Delays>,
 }
 
 #[derive(Default)]
@@ -50,7 +51,8 @@ impl Panel for AddedDelay {
     }
 
     fn add(&mut self, _: &str, view: &View) {
-        for (delays, (side, _)) in self.sides.iter_mut().zip(SIDES) {
+        for side in Direction::BOTH {
+            let delays = &mut self.sides[side];
             let samples = view.column(&format!("rtt_{side}_samples"));
             let [p50, p95, p99] =
                 ["p50", "p95", "p99"].map(|p| view.column(&format!("added_{side}_{p}_ms")));
@@ -77,7 +79,7 @@ impl Panel for AddedDelay {
             "RTT over the flow's own floor, of flows with at least {} RTT samples on that side; median over flows.",
             self.min_samples
         );
-        for (delays, (_, side)) in self.sides.iter().zip(SIDES) {
+        for (delays, side) in self.sides.iter().zip(STREAMS) {
             let rows = [
                 ("p50", &delays.p50),
                 ("p95", &delays.p95),

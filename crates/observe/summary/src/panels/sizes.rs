@@ -5,14 +5,12 @@ use crate::findings::{Findings, Group};
 use crate::panel::Panel;
 use crate::view::View;
 use unbloat_stats::LogHistogram;
-use unbloat_units::Bytes;
+use unbloat_units::{Both, Bytes};
 
-pub(crate) struct Sizes {
-    down: Direction,
-    up: Direction,
-}
+pub(crate) struct Sizes(Both<OneWay>);
 
-struct Direction {
+/// Of one direction.
+struct OneWay {
     heavy_above: u64,
     sizes: LogHistogram,
     flows: u64,
@@ -24,16 +22,16 @@ struct Direction {
 
 impl Sizes {
     pub(crate) fn new(params: &SummaryParams) -> Sizes {
-        Sizes {
-            down: Direction::new(params.heavy_down),
-            up: Direction::new(params.heavy_up),
-        }
+        Sizes(Both::new(
+            OneWay::new(params.heavy_down),
+            OneWay::new(params.heavy_up),
+        ))
     }
 }
 
-impl Direction {
-    fn new(heavy: Bytes) -> Direction {
-        Direction {
+impl OneWay {
+    fn new(heavy: Bytes) -> OneWay {
+        OneWay {
             heavy_above: heavy.as_u64(),
             sizes: LogHistogram::new(),
             flows: 0,
@@ -108,18 +106,21 @@ impl Panel for Sizes {
             view.column("payload_down_bytes"),
         );
         for row in view.tcp_rows() {
-            self.down.add(down.u64(row).unwrap_or(0));
-            self.up.add(up.u64(row).unwrap_or(0));
+            self.0.down.add(down.u64(row).unwrap_or(0));
+            self.0.up.add(up.u64(row).unwrap_or(0));
         }
     }
 
     fn finish(&self, found: &mut Findings) {
         let mut group = found.group("Flow size (Fig. 2)");
-        self.down
+        self.0
+            .down
             .finish(&mut group, "down", [35_900.0, 11.3, 0.6, 61.7]);
-        self.up.finish(&mut group, "up", [2_900.0, 10.9, 0.1, 63.9]);
-        found.cdf("2", "downlink", &self.down.sizes);
-        found.cdf("2", "uplink", &self.up.sizes);
+        self.0
+            .up
+            .finish(&mut group, "up", [2_900.0, 10.9, 0.1, 63.9]);
+        found.cdf("2", "downlink", &self.0.down.sizes);
+        found.cdf("2", "uplink", &self.0.up.sizes);
         let down = vec![(35_900.0, 0.9), (85_900.0, 0.95), (1e6, 0.994)];
         found.curve("2", "paper: downlink", down);
         found.curve("2", "paper: uplink", vec![(2_900.0, 0.9), (1e5, 0.999)]);

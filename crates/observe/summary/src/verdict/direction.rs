@@ -38,21 +38,17 @@ pub(super) struct Case<'a> {
 
 impl Flow {
     pub(super) fn is_application_limited(&self, direction: Direction) -> bool {
-        self.application_share[direction as usize].is_some_and(|share| share > 0.5)
+        self.application_share[direction].is_some_and(|share| share > 0.5)
     }
 
     fn is_window_limited(&self, direction: Direction) -> bool {
-        self.receive_window_share[direction as usize].is_some_and(|share| share > 0.5)
+        self.receive_window_share[direction].is_some_and(|share| share > 0.5)
     }
 
     /// The capture point is next to the sender of this direction's data.
     fn is_captured_at_sender(&self, direction: Direction) -> bool {
-        let [to_client, to_server] = self.handshake_ms;
-        let (near, far) = match direction {
-            Direction::Down => (to_server, to_client),
-            Direction::Up => (to_client, to_server),
-        };
-        let far_ms = far.unwrap_or(0.0);
+        let far_ms = self.handshake_ms[direction].unwrap_or(0.0);
+        let near = self.handshake_ms[direction.reverse()];
         near.is_some_and(|near| near < 2.0 || near < far_ms / 20.0)
     }
 }
@@ -283,9 +279,8 @@ impl<'a> Case<'a> {
     /// Payload of the flow in this direction; where only its acknowledgments were captured, what those
     /// acknowledged.
     fn load(&self, flow_id: u64, direction: Direction, row: &Row) -> u64 {
-        let at = direction as usize;
         match self.flows.get(&flow_id) {
-            Some(flow) if flow.packets[at] > 0 => flow.payload[at],
+            Some(flow) if flow.packets[direction] > 0 => flow.payload[direction],
             Some(_) => (row.ahead.peak_bps * row.ahead.busy as f64 * WINDOW_S / 8.0) as u64,
             None => 0,
         }
@@ -420,9 +415,11 @@ impl<'a> Case<'a> {
 
     /// Why nothing is known of a direction.
     fn untested(&self, direction: Direction, loaded: &[&Row]) -> DirectionVerdict {
-        let at = direction as usize;
-        let largest = self.flows.values().max_by_key(|flow| flow.payload[at]);
-        let largest = largest.filter(|flow| flow.payload[at] >= LEAST_LOAD);
+        let largest = self
+            .flows
+            .values()
+            .max_by_key(|flow| flow.payload[direction]);
+        let largest = largest.filter(|flow| flow.payload[direction] >= LEAST_LOAD);
         let is_covered = loaded.iter().any(|row| self.covers(row, direction));
         let other_delays = self.others(direction);
         let (kind, reason) = match largest {
@@ -432,7 +429,9 @@ impl<'a> Case<'a> {
             }
             _ if !loaded.is_empty() => (VerdictKind::CannotTell, Reason::Udp),
             Some(flow) if !flow.is_tcp => (VerdictKind::CannotTell, Reason::Udp),
-            Some(flow) if flow.packets[1 - at] == 0 => (VerdictKind::CannotTell, Reason::OneSided),
+            Some(flow) if flow.packets[direction.reverse()] == 0 => {
+                (VerdictKind::CannotTell, Reason::OneSided)
+            }
             Some(flow) if flow.is_window_limited(direction) => {
                 (VerdictKind::NotTested, Reason::ReceiveWindow)
             }

@@ -1,12 +1,12 @@
 //! Keeps what the tables say that bears on the verdict, in bounded memory.
 
+use super::Verdict;
 use super::direction::Case;
 use super::leaders::Leaders;
 use super::row::{Flow, Flows, Row, Rows};
-use super::{Directions, Verdict};
 use crate::SummaryParams;
 use crate::view::View;
-use unbloat_units::Direction;
+use unbloat_units::Both;
 
 /// So many rows and flows are compared with each other.
 const COMPARED: usize = 512;
@@ -72,7 +72,7 @@ impl Judge {
             self.busy.iter().collect(),
             self.flows.iter().collect(),
         );
-        let [down, up] = Direction::BOTH.map(|direction| case.verdict(direction));
-        Verdict::of(Directions { down, up }, self.params.bloat_threshold)
+        let directions = Both::of(|direction| case.verdict(direction));
+        Verdict::of(directions, self.params.bloat_threshold)
     }
 }

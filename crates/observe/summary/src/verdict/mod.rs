@@ -34,7 +34,7 @@ mod judge;
 mod leaders;
 mod row;
 mod sentences;
-use unbloat_units::Direction;
+use unbloat_units::{Both, Direction};
 
 #[cfg(test)]
 mod tests;
@@ -193,13 +193,6 @@ pub struct DirectionVerdict {
     pub other_delays: Vec<OtherDelay>,
 }
 
-/// Both directions.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Directions {
-    pub down: DirectionVerdict,
-    pub up: DirectionVerdict,
-}
-
 /// What a capture says of queues; see the module's rule.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Verdict {
@@ -210,7 +203,7 @@ pub struct Verdict {
     pub confidence: Option<f64>,
     pub confidence_word: Option<Confidence>,
     pub threshold_ms: f64,
-    pub directions: Directions,
+    pub directions: Both<DirectionVerdict>,
     /// What to keep in mind; whole sentences.
     pub caveats: Vec<String>,
 }
@@ -218,7 +211,7 @@ pub struct Verdict {
 impl Verdict {
     /// Both directions, the one that decides first.
     pub fn by_weight(&self) -> [&DirectionVerdict; 2] {
-        let Directions { down, up } = &self.directions;
+        let Both { down, up } = &self.directions;
         match up.kind.weight() > down.kind.weight() {
             true => [up, down],
             false => [down, up],

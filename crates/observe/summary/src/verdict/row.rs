@@ -3,7 +3,7 @@
 use super::OtherKind;
 use crate::view::View;
 use unbloat_table::ColumnView;
-use unbloat_units::Direction;
+use unbloat_units::{Both, Direction};
 
 /// What series of delays a row is of.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -221,12 +221,12 @@ pub(super) struct Flow {
     pub(super) is_tcp: bool,
     pub(super) span_ns: (i64, i64),
     /// By direction of the data.
-    pub(super) payload: [u64; 2],
-    pub(super) packets: [u64; 2],
-    pub(super) receive_window_share: [Option<f64>; 2],
-    pub(super) application_share: [Option<f64>; 2],
+    pub(super) payload: Both<u64>,
+    pub(super) packets: Both<u64>,
+    pub(super) receive_window_share: Both<Option<f64>>,
+    pub(super) application_share: Both<Option<f64>>,
     /// Handshake round trip to the client, and to the server.
-    pub(super) handshake_ms: [Option<f64>; 2],
+    pub(super) handshake_ms: Both<Option<f64>>,
 }
 
 /// The columns of `flows`.
@@ -235,17 +235,17 @@ pub(super) struct Flows<'a> {
     ports: [ColumnView<'a>; 2],
     texts: [ColumnView<'a>; 4],
     times: [ColumnView<'a>; 2],
-    payload: [ColumnView<'a>; 2],
-    packets: [ColumnView<'a>; 2],
-    receive_window: [ColumnView<'a>; 2],
-    application: [ColumnView<'a>; 2],
-    handshake: [ColumnView<'a>; 2],
+    payload: Both<ColumnView<'a>>,
+    packets: Both<ColumnView<'a>>,
+    receive_window: Both<ColumnView<'a>>,
+    application: Both<ColumnView<'a>>,
+    handshake: Both<ColumnView<'a>>,
 }
 
 impl<'a> Flows<'a> {
     pub(super) fn of(view: &View<'a>) -> Flows<'a> {
         let both = |before: &str, after: &str| {
-            ["down", "up"].map(|side| view.column(&format!("{before}{side}{after}")))
+            Both::of(|direction| view.column(&format!("{before}{direction}{after}")))
         };
         Flows {
             flow_id: view.column("flow_id"),
@@ -273,7 +273,8 @@ impl<'a> Flows<'a> {
         let text = |i: usize| self.texts[i].text(row).unwrap_or("?").to_owned();
         let count = |c: &ColumnView| c.u64(row).unwrap_or(0);
         let time = |c: &ColumnView| c.i64(row).unwrap_or(0);
-        let number = |both: &[ColumnView; 2]| [both[0].f64(row), both[1].f64(row)];
+        let counts = |both: &Both<ColumnView>| both.as_ref().map(count);
+        let number = |both: &Both<ColumnView>| both.as_ref().map(|column| column.f64(row));
         Flow {
             flow_id: self.flow_id(row),
             client: text(0),
@@ -283,8 +284,8 @@ impl<'a> Flows<'a> {
             server_port: count(&self.ports[1]),
             is_tcp: self.texts[3].is(row, "tcp"),
             span_ns: (time(&self.times[0]), time(&self.times[1])),
-            payload: [count(&self.payload[0]), count(&self.payload[1])],
-            packets: [count(&self.packets[0]), count(&self.packets[1])],
+            payload: counts(&self.payload),
+            packets: counts(&self.packets),
             receive_window_share: number(&self.receive_window),
             application_share: number(&self.application),
             handshake_ms: number(&self.handshake),

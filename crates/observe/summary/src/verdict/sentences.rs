@@ -1,16 +1,13 @@
 //! The verdict in plain words.
 
-use super::{
-    Confidence, DirectionVerdict, Directions, Filler, OtherKind, Place, Reason, Verdict,
-    VerdictKind,
-};
-use unbloat_units::{Delta, Direction, Rate};
+use super::{Confidence, DirectionVerdict, Filler, OtherKind, Place, Reason, Verdict, VerdictKind};
+use unbloat_units::{Both, Delta, Direction, Rate};
 
 /// So many flows are named in a sentence; the rest is in the list.
 const NAMED: usize = 3;
 
 impl Verdict {
-    pub(super) fn of(directions: Directions, threshold: Delta) -> Verdict {
+    pub(super) fn of(directions: Both<DirectionVerdict>, threshold: Delta) -> Verdict {
         let mut verdict = Verdict {
             kind: VerdictKind::NotTested,
             sentence: String::new(),

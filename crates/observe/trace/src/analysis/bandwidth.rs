@@ -21,11 +21,11 @@
 use super::{Analysis, Context, Findings, Flow, per_side};
 use crate::params::Params;
 use crate::tables::order;
-use crate::tcp::{AckKind, Kind, Segment, Side};
+use crate::tcp::{AckKind, Kind, Segment};
 use crate::user::clock::{ClockTracker, Estimate, TickEstimator};
 use crate::user::throughput::{Delivery, LENGTHS, Throughput, Window};
 use unbloat_table::{Column, RowWriter};
-use unbloat_units::{Bytes, Delta, Rate, Seq, Time};
+use unbloat_units::{Both, Bytes, Delta, Direction, Rate, Seq, Time};
 use unbloat_wire::PacketFlags;
 
 pub(crate) struct Bandwidth;
@@ -37,7 +37,7 @@ const EVERY: Delta = Delta::ms(50);
 
 #[derive(Clone, Default)]
 pub(crate) struct Deep {
-    sides: [Watch; 2],
+    sides: Both<Watch>,
 }
 
 #[derive(Clone, Default)]
@@ -90,12 +90,12 @@ impl Mean {
 impl Watch {
     /// Follows order and disorder of the side's data; true while windows may grow.
     #[inline]
-    fn is_orderly(&mut self, seg: &Segment<'_>, flow: &Flow<'_>, side: Side) -> bool {
+    fn is_orderly(&mut self, seg: &Segment<'_>, flow: &Flow<'_>, side: Direction) -> bool {
         !seg.is_odd && self.recovering.is_none() || self.is_orderly_again(seg, flow, side)
     }
 
     #[cold]
-    fn is_orderly_again(&mut self, seg: &Segment<'_>, flow: &Flow<'_>, side: Side) -> bool {
+    fn is_orderly_again(&mut self, seg: &Segment<'_>, flow: &Flow<'_>, side: Direction) -> bool {
         let half = flow.half(side);
         let lost = seg.side == side && seg.data.is_disorder();
         let told = seg.side != side && (seg.ack == AckKind::Duplicate || seg.missed > 0);
@@ -117,11 +117,11 @@ impl Watch {
     fn learn_clock(
         &mut self,
         seg: &Segment<'_>,
-        side: Side,
+        side: Direction,
         cx: &mut Context<'_>,
     ) -> Option<ClockTracker> {
         let (now, tsval) = (seg.now, seg.header.tsval);
-        if let Some(tick) = cx.user.tick().filter(|_| side == Side::Down) {
+        if let Some(tick) = cx.user.tick().filter(|_| side == Direction::Down) {
             return Some(ClockTracker::beginning(tick.value, now, tsval));
         }
         self.ticks.push(now, tsval);
@@ -131,7 +131,7 @@ impl Watch {
         }
         self.tried = tried;
         let tick = self.ticks.estimate().and_then(Estimate::tick)?;
-        if side == Side::Down {
+        if side == Direction::Down {
             cx.user.offer_tick(tick);
         }
         let clock = self.ticks.clock(tick.value)?;
@@ -140,7 +140,12 @@ impl Watch {
     }
 
     /// When the receiver sent this ACK; `None` while nothing is known of its clock.
-    fn received(&mut self, seg: &Segment<'_>, side: Side, cx: &mut Context<'_>) -> Option<Time> {
+    fn received(
+        &mut self,
+        seg: &Segment<'_>,
+        side: Direction,
+        cx: &mut Context<'_>,
+    ) -> Option<Time> {
         if !seg.header.flags.has(PacketFlags::TIMESTAMPS) {
             return None;
         }
@@ -160,17 +165,17 @@ impl Watch {
 /// Takes in this packet's data, then the data that it acknowledges.
 #[inline]
 fn follow(deep: Option<&mut Deep>, seg: &Segment<'_>, flow: &Flow<'_>, cx: &mut Context<'_>) {
-    let side = seg.side.other();
+    let side = seg.side.reverse();
     let Some(deep) = deep else {
         if seg.acked > 0 {
             cx.user.add_throughput(side, seg.acked);
         }
         return;
     };
-    if !deep.sides[seg.side.index()].is_orderly(seg, flow, seg.side) {
+    if !deep.sides[seg.side].is_orderly(seg, flow, seg.side) {
         cx.user.throughput(seg.side).interrupt();
     }
-    let watch = &mut deep.sides[side.index()];
+    let watch = &mut deep.sides[side];
     if !watch.is_orderly(seg, flow, side) {
         cx.user.throughput(side).interrupt();
     }
@@ -222,10 +227,10 @@ impl Analysis for Bandwidth {
     ) {
         let mut nothing = Deep::default();
         let deep = deep.unwrap_or(&mut nothing);
-        for side in Side::BOTH {
-            let mean = &mut deep.sides[side.index()].mean;
+        for side in Direction::BOTH {
+            let mean = &mut deep.sides[side].mean;
             mean.settle();
-            let finding = &mut findings.sides[side.index()];
+            let finding = &mut findings.sides[side];
             let bps = (mean.count > 0).then(|| mean.sum / f64::from(mean.count));
             finding.bandwidth = bps.map(Rate::from_bps_f64);
             let bdp = finding
@@ -246,7 +251,13 @@ impl Analysis for Bandwidth {
 }
 
 impl Watch {
-    fn on_ack(&mut self, seg: &Segment<'_>, flow: &Flow<'_>, side: Side, cx: &mut Context<'_>) {
+    fn on_ack(
+        &mut self,
+        seg: &Segment<'_>,
+        flow: &Flow<'_>,
+        side: Direction,
+        cx: &mut Context<'_>,
+    ) {
         let received = self.received(seg, side, cx);
         let (Some(received), Some(sent)) = (received, seg.acked_sent) else {
             cx.user.add_throughput(side, seg.acked);
@@ -280,7 +291,7 @@ impl Watch {
         &mut self,
         window: &Window,
         admitted_by: &str,
-        side: Side,
+        side: Direction,
         flow: &Flow<'_>,
         cx: &mut Context<'_>,
     ) {
@@ -318,8 +329,14 @@ fn admitted(window: &Window, throughput: &Throughput, params: &Params) -> Option
 
 /// §6.3; `None` for flows that are not large, or that shared the link in more than a tenth of the
 /// windows.
-fn utilisation(flow: &Flow<'_>, side: Side, mean: &Mean, bps: f64, params: &Params) -> Option<f64> {
-    let payload = Bytes::new(flow.core.payload[side.index()]);
+fn utilisation(
+    flow: &Flow<'_>,
+    side: Direction,
+    mean: &Mean,
+    bps: f64,
+    params: &Params,
+) -> Option<f64> {
+    let payload = Bytes::new(flow.core.payload[side]);
     let large = payload > params.large_bytes && flow.core.transfer_time() > params.large_duration;
     if !large || mean.competing * 10 > mean.count {
         return None;

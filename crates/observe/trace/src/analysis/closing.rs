@@ -4,9 +4,9 @@
 //! radio's tail has run out switches the radio on again, for one more promotion and one more tail.
 
 use super::{Analysis, Context, Event, Findings, Flow, Sees};
-use crate::tcp::{Kind, Segment, Side};
+use crate::tcp::{Kind, Segment};
 use unbloat_table::{Column, RowWriter};
-use unbloat_units::Time;
+use unbloat_units::{Direction, Time};
 
 pub(crate) struct Closing;
 
@@ -53,7 +53,7 @@ impl Analysis for Closing {
     ) {
         let flags = seg.header.tcp_flags;
         if (flags.fin() || flags.rst()) && light.closed.is_none() {
-            light.closed = Some((seg.now, seg.side == Side::Up));
+            light.closed = Some((seg.now, seg.side == Direction::Up));
         }
     }
 
@@ -79,7 +79,11 @@ impl Analysis for Closing {
         row.bool(late);
         row.f64(delay.map(|d| cx.params.power.late_close_j(d, cx.params.tail) * 1e3));
         if let (Some(true), Some((time, by_client)), Some(delay)) = (late, light.closed, delay) {
-            let side = if by_client { Side::Up } else { Side::Down };
+            let side = if by_client {
+                Direction::Up
+            } else {
+                Direction::Down
+            };
             let value = Some(delay.as_ms());
             cx.event(
                 flow,

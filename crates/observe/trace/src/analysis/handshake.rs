@@ -18,10 +18,10 @@ use super::{Analysis, Context, Findings, Flow};
 use crate::flow::FlowCore;
 use crate::params::Params;
 use crate::tables::order;
-use crate::tcp::{Kind, Segment, Side};
+use crate::tcp::{Kind, Segment};
 use crate::user::waiting::{Answer, Silent};
 use unbloat_table::{Column, RowWriter};
-use unbloat_units::{Delta, Seq, Time};
+use unbloat_units::{Delta, Direction, Seq, Time};
 use unbloat_wire::PacketFlags;
 
 pub(crate) struct Handshake;
@@ -100,19 +100,19 @@ impl Light {
         let flags = seg.header.tcp_flags;
         let since = seg.now.since(self.last_step);
         match (self.stage, seg.side, flags.syn()) {
-            (Stage::Unseen, Side::Up, true) if !flags.ack() => {
+            (Stage::Unseen, Direction::Up, true) if !flags.ack() => {
                 self.stage = Stage::Syn;
                 self.clock = Clock::of_syn(tsval(seg));
                 let silence = cx.user.silence_before().unwrap_or(Delta::ZERO);
                 self.silence_ms = u32::try_from(silence.as_us() / 1000).unwrap_or(u32::MAX);
             }
-            (Stage::Syn | Stage::SynAck, Side::Up, true) => self.stage = Stage::Repeated,
-            (Stage::Syn, Side::Down, true) if flags.ack() => {
+            (Stage::Syn | Stage::SynAck, Direction::Up, true) => self.stage = Stage::Repeated,
+            (Stage::Syn, Direction::Down, true) if flags.ack() => {
                 self.stage = Stage::SynAck;
                 self.upstream = Micros::of(since);
             }
-            (Stage::SynAck, Side::Down, true) => self.stage = Stage::Repeated,
-            (Stage::SynAck, Side::Up, false) if flags.ack() && !flags.rst() => {
+            (Stage::SynAck, Direction::Down, true) => self.stage = Stage::Repeated,
+            (Stage::SynAck, Direction::Up, false) if flags.ack() && !flags.rst() => {
                 self.stage = Stage::Complete;
                 self.downstream = Micros::of(since);
                 self.clock = self.clock.at_ack(tsval(seg));

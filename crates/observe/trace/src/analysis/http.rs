@@ -15,12 +15,12 @@
 
 use super::http_rows::{Request, Response, owned, write};
 use super::{Analysis, Context, Event, Findings, Flow, Sees};
-use crate::tcp::{DataKind, Kind, Segment, Side};
+use crate::tcp::{DataKind, Kind, Segment};
 use crate::user::Rhythm;
 use std::collections::VecDeque;
 use unbloat_dissect::{HttpRequest, HttpResponse};
 use unbloat_table::{Column, RowWriter};
-use unbloat_units::Delta;
+use unbloat_units::{Delta, Direction};
 
 pub(crate) struct Http;
 
@@ -45,7 +45,7 @@ struct Heads {
 impl Heads {
     /// Reads the requests at the beginning of a segment, which may be several.
     fn on_requests(&mut self, seg: &Segment<'_>, flow: &Flow<'_>, cx: &mut Context<'_>) {
-        let Some(begin) = flow.position(Side::Up, seg.header.seq) else {
+        let Some(begin) = flow.position(Direction::Up, seg.header.seq) else {
             return;
         };
         let mut at = begin;
@@ -101,7 +101,7 @@ impl Heads {
         self.period = period.or(self.period);
         if begins {
             let event = Event {
-                side: Side::Up,
+                side: Direction::Up,
                 time: seg.now,
                 kind: "periodic",
                 seq: Some(seg.header.seq),
@@ -166,7 +166,7 @@ impl Exchanges {
 
     /// Reads the responses at the beginning of a segment, which may be several.
     fn on_responses(&mut self, seg: &Segment<'_>, flow: &Flow<'_>, cx: &mut Context<'_>) {
-        let Some(begin) = flow.position(Side::Down, seg.header.seq) else {
+        let Some(begin) = flow.position(Direction::Down, seg.header.seq) else {
             return;
         };
         let mut at = begin;
@@ -225,7 +225,7 @@ impl Exchanges {
 
     fn on_data(&mut self, seg: &Segment<'_>, flow: &Flow<'_>) {
         if let Some(response) = &mut self.response
-            && let Some(at) = flow.position(Side::Down, seg.header.seq)
+            && let Some(at) = flow.position(Direction::Down, seg.header.seq)
             && response.body_end.is_none_or(|end| at < end)
         {
             response.last = response.last.max(seg.now);
@@ -243,8 +243,8 @@ impl Exchanges {
 
 /// Where the data towards the client ends so far.
 fn down_end(flow: &Flow<'_>) -> u64 {
-    let fin = u64::from(flow.core.is_finished(Side::Down));
-    let high = flow.position(Side::Down, flow.half(Side::Down).high());
+    let fin = u64::from(flow.core.is_finished(Direction::Down));
+    let high = flow.position(Direction::Down, flow.half(Direction::Down).high());
     high.unwrap_or(0).saturating_sub(fin)
 }
 
@@ -285,7 +285,7 @@ impl Analysis for Http {
         cx: &mut Context<'_>,
     ) {
         let may_begin_a_head = kind != Kind::Data && !seg.payload.is_empty();
-        let may_go_on = seg.side == Side::Down && !cx.summary_only && light.heads.is_some();
+        let may_go_on = seg.side == Direction::Down && !cx.summary_only && light.heads.is_some();
         if (may_begin_a_head || may_go_on) && seg.header.payload_len > 0 {
             on_payload(light, seg, flow, cx);
         }
@@ -314,7 +314,7 @@ fn on_payload(light: &mut Light, seg: &Segment<'_>, flow: &Flow<'_>, cx: &mut Co
     if !is_first_copy(seg.data) {
         return;
     }
-    if let (Side::Down, Some(heads)) = (seg.side, &mut light.heads)
+    if let (Direction::Down, Some(heads)) = (seg.side, &mut light.heads)
         && let Some(exchanges) = &mut heads.exchanges
     {
         exchanges.on_data(seg, flow);
@@ -325,8 +325,8 @@ fn on_payload(light: &mut Light, seg: &Segment<'_>, flow: &Flow<'_>, cx: &mut Co
     let mut first = Heads::default();
     let heads = light.heads.as_deref_mut().unwrap_or(&mut first);
     match seg.side {
-        Side::Up => heads.on_requests(seg, flow, cx),
-        Side::Down => heads.on_responses(seg, flow, cx),
+        Direction::Up => heads.on_requests(seg, flow, cx),
+        Direction::Down => heads.on_responses(seg, flow, cx),
     }
     if first.requests > 0 || first.has_responses {
         light.heads = Some(Box::new(first));

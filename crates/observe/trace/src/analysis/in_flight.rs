@@ -8,24 +8,24 @@
 use super::bin::BinEnd;
 use super::{Analysis, Context, Findings, Flow, per_side};
 use crate::tables::order;
-use crate::tcp::{Kind, Segment, Side};
+use crate::tcp::{Kind, Segment};
 use unbloat_stats::LogHistogram;
 use unbloat_table::{Column, RowWriter};
-use unbloat_units::{Bytes, Seq, Time};
+use unbloat_units::{Both, Bytes, Direction, Seq, Time};
 
 pub(crate) struct InFlight;
 
 #[derive(Clone, Default)]
 pub(crate) struct Light {
-    max: [Option<u32>; 2],
+    max: Both<Option<u32>>,
     /// For the `in_flight` table, where one is written.
-    series: Option<Box<[Option<Series>; 2]>>,
+    series: Option<Box<Both<Option<Series>>>>,
 }
 
 /// Of large flows, the distribution over data packets.
 #[derive(Clone, Default)]
 pub(crate) struct Deep {
-    sides: [LogHistogram; 2],
+    sides: Both<LogHistogram>,
 }
 
 #[derive(Clone, Default)]
@@ -49,7 +49,7 @@ struct Bin {
 }
 
 impl Series {
-    fn turn(&mut self, side: Side, now: Time, flow: &Flow<'_>, cx: &mut Context<'_>) {
+    fn turn(&mut self, side: Direction, now: Time, flow: &Flow<'_>, cx: &mut Context<'_>) {
         if self.end.is_over(now, cx) {
             self.write(side, flow, cx);
         }
@@ -60,7 +60,7 @@ impl Series {
         self.bin.samples += 1;
     }
 
-    fn write(&mut self, side: Side, flow: &Flow<'_>, cx: &mut Context<'_>) {
+    fn write(&mut self, side: Direction, flow: &Flow<'_>, cx: &mut Context<'_>) {
         let bin = std::mem::take(&mut self.bin);
         if bin.samples == 0 {
             return;
@@ -108,7 +108,7 @@ impl Analysis for InFlight {
         cx: &mut Context<'_>,
     ) {
         if kind == Kind::Data || seg.header.payload_len > 0 {
-            let side = seg.side.index();
+            let side = seg.side;
             light.max[side] = light.max[side].max(seg.in_flight);
             if let (Some(deep), Some(in_flight)) = (deep, seg.in_flight) {
                 deep.sides[side].record(f64::from(in_flight));
@@ -127,14 +127,14 @@ impl Analysis for InFlight {
         cx: &mut Context<'_>,
         row: &mut RowWriter<'_>,
     ) {
-        for side in Side::BOTH {
+        for side in Direction::BOTH {
             if let Some(series) = light.series_of(side) {
                 series.write(side, flow, cx);
             }
-            let max = light.max[side.index()];
-            let all = deep.as_ref().map(|d| &d.sides[side.index()]);
+            let max = light.max[side];
+            let all = deep.as_ref().map(|d| &d.sides[side]);
             let quantiles = all.and_then(|a| a.quantiles([0.50, 0.95]));
-            let finding = &mut findings.sides[side.index()];
+            let finding = &mut findings.sides[side];
             finding.max_in_flight = max.map(|bytes| Bytes::new(u64::from(bytes)));
             finding.plateau_share = all.and_then(plateau_share);
             row.f64(quantiles.map(|[p50, _]| p50));
@@ -145,21 +145,21 @@ impl Analysis for InFlight {
 }
 
 impl Light {
-    fn series_of(&mut self, side: Side) -> Option<&mut Series> {
-        self.series.as_mut()?[side.index()].as_mut()
+    fn series_of(&mut self, side: Direction) -> Option<&mut Series> {
+        self.series.as_mut()?[side].as_mut()
     }
 
     fn follow(&mut self, seg: &Segment<'_>, flow: &Flow<'_>, cx: &mut Context<'_>) {
         if seg.header.payload_len > 0 {
             let both = self.series.get_or_insert_default();
-            let series = both[seg.side.index()].get_or_insert_default();
+            let series = both[seg.side].get_or_insert_default();
             series.turn(seg.side, seg.now, flow, cx);
             series.bin.payload += u64::from(seg.header.payload_len);
             series.bin.in_flight = series.bin.in_flight.max(seg.in_flight);
         }
-        if let Some(series) = self.series_of(seg.side.other()) {
+        if let Some(series) = self.series_of(seg.side.reverse()) {
             if seg.acked > 0 {
-                series.turn(seg.side.other(), seg.now, flow, cx);
+                series.turn(seg.side.reverse(), seg.now, flow, cx);
             }
             if let Some(window) = seg.window {
                 series.window_edge = Some(seg.header.ack + window);

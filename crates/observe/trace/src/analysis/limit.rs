@@ -26,15 +26,15 @@
 use super::known_edge::KnownEdge;
 use super::sender::{delay, round_trip_floor};
 use super::{Analysis, Context, Findings, Flow, per_side};
-use crate::tcp::{AckKind, DataKind, Kind, Segment, Side};
+use crate::tcp::{AckKind, DataKind, Kind, Segment};
 use unbloat_table::{Column, RowWriter};
-use unbloat_units::{Delta, Seq, Time};
+use unbloat_units::{Both, Delta, Direction, Seq, Time};
 
 pub(crate) struct Limit;
 
 #[derive(Clone, Default)]
 pub(crate) struct Deep {
-    sides: [Watch; 2],
+    sides: Both<Watch>,
 }
 
 /// What limits; the order is that of the columns.
@@ -117,7 +117,7 @@ impl Watch {
 
     /// Gives the span since the last packet to what held in it.
     #[inline]
-    fn pass(&mut self, side: Side, now: Time, flow: &Flow<'_>) {
+    fn pass(&mut self, side: Direction, now: Time, flow: &Flow<'_>) {
         let last = self.last.replace(now).unwrap_or_else(|| {
             (self.slot.start, self.run.start, self.last_data) = (now, now, now);
             now
@@ -149,7 +149,7 @@ impl Watch {
 
     /// When the sender learnt of room for a segment, or `now`.
     #[cold]
-    fn opened(&mut self, side: Side, now: Time, flow: &Flow<'_>) -> Time {
+    fn opened(&mut self, side: Direction, now: Time, flow: &Flow<'_>) -> Time {
         let answer = delay(side, flow);
         let before = flow.half(side).high();
         let mss = self.segment();
@@ -177,7 +177,7 @@ impl Watch {
     /// The side was idle, and an ACK of nothing new changes nothing of that: all that the data of
     /// the other direction say to a side that only receives.
     #[inline]
-    fn stays_idle(&self, side: Side, seg: &Segment<'_>, flow: &Flow<'_>) -> bool {
+    fn stays_idle(&self, side: Direction, seg: &Segment<'_>, flow: &Flow<'_>) -> bool {
         let State::IdleFrom(from) = self.state else {
             return false;
         };
@@ -229,7 +229,7 @@ impl Watch {
     }
 
     #[inline(always)]
-    fn settle(&mut self, side: Side, now: Time, flow: &Flow<'_>) {
+    fn settle(&mut self, side: Direction, now: Time, flow: &Flow<'_>) {
         let half = flow.half(side);
         let answer = delay(side, flow);
         if let Some(edge) = &mut self.edge {
@@ -260,7 +260,7 @@ impl Watch {
     }
 
     #[cold]
-    fn close_slot(&mut self, side: Side, now: Time, flow: &Flow<'_>) {
+    fn close_slot(&mut self, side: Direction, now: Time, flow: &Flow<'_>) {
         let slot = std::mem::take(&mut self.slot);
         self.slot.start = now;
         let floor = flow.half(side).rtt_floor().unwrap_or(Delta::ZERO);
@@ -287,7 +287,7 @@ impl Watch {
         }
     }
 
-    fn end_run(&mut self, side: Side, now: Time, flow: &Flow<'_>) {
+    fn end_run(&mut self, side: Direction, now: Time, flow: &Flow<'_>) {
         let run = std::mem::take(&mut self.run);
         let long = FLAT_FOR.max(round_trip_floor(side, flow) * FLAT_ROUND_TRIPS);
         if now.since(run.start) >= long {
@@ -298,7 +298,7 @@ impl Watch {
         }
     }
 
-    fn finish(&mut self, side: Side, flow: &Flow<'_>) {
+    fn finish(&mut self, side: Direction, flow: &Flow<'_>) {
         if self.last.is_some() {
             self.close_slot(side, flow.core.last, flow);
             self.end_run(side, flow.core.last, flow);
@@ -315,7 +315,7 @@ impl Deep {
     /// Takes in the packet's own data.
     #[inline(never)]
     fn on_data(&mut self, seg: &Segment<'_>, flow: &Flow<'_>) {
-        let watch = &mut self.sides[seg.side.index()];
+        let watch = &mut self.sides[seg.side];
         watch.pass(seg.side, seg.now, flow);
         watch.on_data(seg, flow);
         watch.settle(seg.side, seg.now, flow);
@@ -324,8 +324,8 @@ impl Deep {
     /// Takes in its ACK.
     #[inline(never)]
     fn on_ack(&mut self, seg: &Segment<'_>, flow: &Flow<'_>) {
-        let acked = seg.side.other();
-        let watch = &mut self.sides[acked.index()];
+        let acked = seg.side.reverse();
+        let watch = &mut self.sides[acked];
         // The time of a side runs from its first data on, until its last.
         if watch.last.is_none() {
             return;
@@ -375,8 +375,8 @@ impl Analysis for Limit {
             Kind::Data => {
                 let Some(deep) = deep else { return };
                 deep.on_data(seg, flow);
-                let acked = seg.side.other();
-                if !deep.sides[acked.index()].stays_idle(acked, seg, flow) {
+                let acked = seg.side.reverse();
+                if !deep.sides[acked].stays_idle(acked, seg, flow) {
                     deep.on_ack(seg, flow);
                 }
             }
@@ -390,9 +390,9 @@ impl Analysis for Limit {
                 if seg.header.payload_len > 0 {
                     deep.on_data(seg, flow);
                 }
-                let acked = &deep.sides[seg.side.other().index()];
+                let acked = &deep.sides[seg.side.reverse()];
                 if !matches!(seg.ack, AckKind::None | AckKind::Old)
-                    && !acked.stays_idle(seg.side.other(), seg, flow)
+                    && !acked.stays_idle(seg.side.reverse(), seg, flow)
                 {
                     deep.on_ack(seg, flow);
                 }
@@ -409,9 +409,9 @@ impl Analysis for Limit {
         row: &mut RowWriter<'_>,
     ) {
         let mut deep = deep;
-        for side in Side::BOTH {
+        for side in Direction::BOTH {
             let shares = deep.as_mut().and_then(|deep| {
-                let watch = &mut deep.sides[side.index()];
+                let watch = &mut deep.sides[side];
                 watch.finish(side, flow);
                 watch.shares()
             });

@@ -6,8 +6,9 @@
 //! any data of a side there are no counts for it.
 
 use super::{Analysis, Context, Event, Findings, Flow, Sees, per_side};
-use crate::tcp::{AckKind, DataKind, Kind, Segment, Side};
+use crate::tcp::{AckKind, DataKind, Kind, Segment};
 use unbloat_table::{Column, RowWriter};
+use unbloat_units::{Both, Direction};
 use unbloat_wire::SackBlock;
 
 pub(crate) struct Loss;
@@ -15,7 +16,7 @@ pub(crate) struct Loss;
 #[derive(Clone, Default)]
 pub(crate) struct Light {
     /// Present once anything but data in order was seen.
-    counts: Option<Box<[Counts; 2]>>,
+    counts: Option<Box<Both<Counts>>>,
 }
 
 #[derive(Clone, Copy, Default)]
@@ -30,8 +31,8 @@ struct Counts {
 }
 
 impl Light {
-    fn side(&mut self, side: Side) -> &mut Counts {
-        &mut self.counts.get_or_insert_default()[side.index()]
+    fn side(&mut self, side: Direction) -> &mut Counts {
+        &mut self.counts.get_or_insert_default()[side]
     }
 
     #[cold]
@@ -58,7 +59,7 @@ impl Light {
 
     #[cold]
     fn ack(&mut self, seg: &Segment<'_>, flow: &Flow<'_>, cx: &mut Context<'_>) {
-        let side = seg.side.other();
+        let side = seg.side.reverse();
         let counts = self.side(side);
         counts.dup_acks += u32::from(seg.ack == AckKind::Duplicate);
         counts.missing += u64::from(seg.missed);
@@ -96,7 +97,7 @@ impl Light {
 }
 
 /// A DSACK of a FIN alone: no packet with payload was sent again.
-fn is_of_fin(seg: &Segment<'_>, side: Side, flow: &Flow<'_>) -> bool {
+fn is_of_fin(seg: &Segment<'_>, side: Direction, flow: &Flow<'_>) -> bool {
     let high = flow.half(side).high();
     let is_last_number = |block: SackBlock| block.right == high && block.left + 1 == high;
     flow.core.is_finished(side) && seg.sack_blocks().next().is_some_and(is_last_number)
@@ -150,16 +151,16 @@ impl Analysis for Loss {
         _: &mut Context<'_>,
         row: &mut RowWriter<'_>,
     ) {
-        for side in Side::BOTH {
+        for side in Direction::BOTH {
             let known = flow.is_tcp() && flow.half(side).span().is_some();
             let counts = light
                 .counts
                 .as_ref()
-                .map_or_else(Counts::default, |c| c[side.index()]);
-            let finding = &mut findings.sides[side.index()];
+                .map_or_else(Counts::default, |c| c[side]);
+            let finding = &mut findings.sides[side];
             finding.retransmitted = u64::from(counts.retransmitted);
             finding.upstream_losses = u64::from(counts.upstream_lost);
-            let packets = flow.core.packets[side.index()];
+            let packets = flow.core.packets[side];
             let count = |n: u32| known.then_some(u64::from(n));
             row.u64(count(counts.retransmitted));
             row.f64(

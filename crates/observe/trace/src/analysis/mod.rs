@@ -35,10 +35,10 @@ pub(crate) use standing::write_spun;
 use crate::flow::{EndCause, Flow};
 use crate::params::Params;
 use crate::tables::{SideTables, order};
-use crate::tcp::{Kind, Segment, Side};
+use crate::tcp::{Kind, Segment};
 use crate::user::User;
 use unbloat_table::{Column, RowWriter};
-use unbloat_units::{Bytes, Delta, Rate, Seq, Time};
+use unbloat_units::{Both, Bytes, Delta, Direction, Rate, Seq, Time};
 
 /// Kinds of packets.
 pub(crate) struct Sees {
@@ -118,7 +118,7 @@ pub(crate) struct Context<'a> {
 
 /// An entry of the `events` table.
 pub(crate) struct Event<'a> {
-    pub(crate) side: Side,
+    pub(crate) side: Direction,
     pub(crate) time: Time,
     pub(crate) kind: &'static str,
     pub(crate) seq: Option<Seq>,
@@ -171,7 +171,7 @@ pub(crate) struct SideFindings {
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Findings {
     pub(crate) end: EndCause,
-    pub(crate) sides: [SideFindings; 2],
+    pub(crate) sides: Both<SideFindings>,
     pub(crate) upstream_base: Option<Delta>,
     pub(crate) downstream_base: Option<Delta>,
 }

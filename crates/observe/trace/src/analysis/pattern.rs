@@ -15,9 +15,8 @@
 
 use super::sender::round_trip_floor;
 use super::{Analysis, Context, Findings, Flow, Sees, per_side};
-use crate::tcp::Side;
 use unbloat_table::{Column, RowWriter};
-use unbloat_units::Bytes;
+use unbloat_units::{Bytes, Direction};
 
 pub(crate) struct Pattern;
 
@@ -25,18 +24,23 @@ const FLAT_SHARE: f64 = 0.6;
 const LOSSES: f64 = 0.001;
 const ROUND_TRIPS: i64 = 10;
 
-fn pattern(side: Side, flow: &Flow<'_>, findings: &Findings, deep_after: Bytes) -> &'static str {
-    let finding = &findings.sides[side.index()];
+fn pattern(
+    side: Direction,
+    flow: &Flow<'_>,
+    findings: &Findings,
+    deep_after: Bytes,
+) -> &'static str {
+    let finding = &findings.sides[side];
     let (Some(added), Some(plateau)) = (finding.added_p95, finding.plateau_share) else {
         return "short";
     };
     let floor = round_trip_floor(side, flow);
-    let payload = flow.core.payload[side.index()];
+    let payload = flow.core.payload[side];
     if payload < deep_after.as_u64() || flow.core.transfer_time() < floor * ROUND_TRIPS {
         return "short";
     }
     let lost = (finding.retransmitted + finding.upstream_losses) as f64;
-    if plateau >= FLAT_SHARE && lost <= LOSSES * flow.core.packets[side.index()] as f64 {
+    if plateau >= FLAT_SHARE && lost <= LOSSES * flow.core.packets[side] as f64 {
         "flat"
     } else if added >= floor {
         "fat"
@@ -64,8 +68,8 @@ impl Analysis for Pattern {
         cx: &mut Context<'_>,
         row: &mut RowWriter<'_>,
     ) {
-        for side in Side::BOTH {
-            let known = flow.is_tcp() && flow.core.payload[side.index()] > 0;
+        for side in Direction::BOTH {
+            let known = flow.is_tcp() && flow.core.payload[side] > 0;
             row.text(known.then(|| pattern(side, flow, findings, cx.params.deep_after)));
         }
     }

@@ -16,23 +16,23 @@ use super::rto_estimator::RtoEstimator;
 use super::rtt::Bin;
 use super::sender::{Cause, Sender, delay};
 use super::{Analysis, Context, Event, Findings, Flow, per_side};
-use crate::tcp::{AckKind, DataKind, Kind, RttSample, Segment, Side};
+use crate::tcp::{AckKind, DataKind, Kind, RttSample, Segment};
 use unbloat_table::{Column, RowWriter};
-use unbloat_units::{Delta, Seq, Time};
+use unbloat_units::{Both, Delta, Direction, Seq, Time};
 
 pub(crate) struct Rto;
 
 #[derive(Clone, Default)]
 pub(crate) struct Light {
     /// When new bytes were acknowledged last, in microseconds of the flow's life.
-    last_ack_us: [u32; 2],
+    last_ack_us: Both<u32>,
     /// Present from the first duplicate ACK or retransmission on.
-    watch: Option<Box<[Watch; 2]>>,
+    watch: Option<Box<Both<Watch>>>,
 }
 
 #[derive(Clone, Default)]
 pub(crate) struct Deep {
-    sides: [Estimators; 2],
+    sides: Both<Estimators>,
 }
 
 #[derive(Clone, Default)]
@@ -67,7 +67,7 @@ impl Watch {
         self.sender.on_ack(seg);
         let Some(open) = &self.open else { return };
         if seg.dsack || seg.acked > 0 && seg.header.ack.after(open.first) {
-            let side = seg.side.other();
+            let side = seg.side.reverse();
             let floor = flow.half(side).rtt_floor().unwrap_or(Delta::MAX);
             let is_of_earlier_copy = seg.dsack || seg.eifel || seg.now.since(open.at) < floor;
             let needed = (seg.now + delay(side, flow)).since(open.restart);
@@ -136,7 +136,7 @@ impl Estimators {
             return None;
         }
         self.sacked = Some(first.right);
-        let side = seg.side.other();
+        let side = seg.side.reverse();
         let sent_us = flow.half(side).sent_once(first.right)?;
         let rtt = seg.now_us.wrapping_sub(sent_us) as i32;
         (rtt >= 0).then(|| Delta::us(i64::from(rtt)))
@@ -146,7 +146,7 @@ impl Estimators {
     fn on_ack(&mut self, seg: &Segment<'_>, flow: &Flow<'_>) {
         if let Some(sample) = seg.rtt {
             let oldest = sample.from_oldest.unwrap_or(sample.rtt);
-            let rtt = oldest + delay(seg.side.other(), flow);
+            let rtt = oldest + delay(seg.side.reverse(), flow);
             self.acks.add(rtt);
             self.acks_and_sacks.add(rtt);
         }
@@ -154,7 +154,7 @@ impl Estimators {
 
     #[cold]
     fn on_dup_ack(&mut self, seg: &Segment<'_>, flow: &Flow<'_>, cx: &mut Context<'_>) {
-        let side = seg.side.other();
+        let side = seg.side.reverse();
         if let Some(rtt) = self.sack_sample(seg, flow) {
             self.acks_and_sacks.add(rtt + delay(side, flow));
             let in_flight = seg.remaining;
@@ -179,23 +179,23 @@ impl Light {
     ) {
         let last_ack_us = self.last_ack_us;
         let sides = self.watch.get_or_insert_with(|| {
-            let begin = |side: Side| {
-                let us = i64::from(last_ack_us[side.index()]);
+            let begin = |side: Direction| {
+                let us = i64::from(last_ack_us[side]);
                 Sender::begin(side, flow.core.start + Delta::us(us), flow)
             };
-            Box::new(Side::BOTH.map(|side| Watch {
+            Box::new(Both::of(|side| Watch {
                 sender: begin(side),
                 ..Watch::default()
             }))
         });
-        sides[seg.side.other().index()].on_ack(seg, flow);
+        sides[seg.side.reverse()].on_ack(seg, flow);
         if seg.header.seq_len() == 0 || seg.header.tcp_flags.syn() {
             return;
         }
-        let watch = &mut sides[seg.side.index()];
+        let watch = &mut sides[seg.side];
         watch.sender.catch_up(seg, flow);
         if is_sent_again(seg.data) {
-            let estimators = deep.map(|d| &d.sides[seg.side.index()]);
+            let estimators = deep.map(|d| &d.sides[seg.side]);
             watch.on_copy(seg, estimators, flow, cx);
         }
     }
@@ -231,11 +231,11 @@ impl Analysis for Rto {
         match kind {
             Kind::Data => {
                 if let Some(sides) = &mut light.watch {
-                    sides[seg.side.index()].sender.catch_up(seg, flow);
+                    sides[seg.side].sender.catch_up(seg, flow);
                 }
             }
             Kind::Ack => {
-                let acked = seg.side.other().index();
+                let acked = seg.side.reverse();
                 if let Some(deep) = deep {
                     deep.sides[acked].on_ack(seg, flow);
                 }
@@ -245,11 +245,11 @@ impl Analysis for Rto {
                 light.last_ack_us[acked] = seg.now_us;
             }
             Kind::Other => {
-                let acked = seg.side.other();
+                let acked = seg.side.reverse();
                 let is_dup_ack = seg.ack == AckKind::Duplicate;
                 let mut deep = deep;
                 if let Some(deep) = &mut deep {
-                    let estimators = &mut deep.sides[acked.index()];
+                    let estimators = &mut deep.sides[acked];
                     estimators.on_ack(seg, flow);
                     if is_dup_ack {
                         estimators.on_dup_ack(seg, flow, cx);
@@ -260,7 +260,7 @@ impl Analysis for Rto {
                     light.watch(deep.as_deref(), seg, flow, cx);
                 }
                 if matches!(seg.ack, AckKind::First | AckKind::Advance) {
-                    light.last_ack_us[acked.index()] = seg.now_us;
+                    light.last_ack_us[acked] = seg.now_us;
                 }
             }
         }
@@ -275,13 +275,13 @@ impl Analysis for Rto {
         row: &mut RowWriter<'_>,
     ) {
         let mut deep = deep;
-        for side in Side::BOTH {
+        for side in Direction::BOTH {
             if let Some(deep) = &mut deep {
-                let bin = &mut deep.sides[side.index()].bin;
+                let bin = &mut deep.sides[side].bin;
                 bin.write("sack", side, flow, cx);
             }
             let known = flow.is_tcp() && flow.half(side).span().is_some();
-            let watch = light.watch.as_ref().map(|w| &w[side.index()]);
+            let watch = light.watch.as_ref().map(|w| &w[side]);
             let count = |n: Option<u32>| u64::from(n.unwrap_or(0));
             row.u64(known.then(|| count(watch.map(|w| w.timeouts))));
             let avoidable = count(watch.map(|w| w.avoidable));

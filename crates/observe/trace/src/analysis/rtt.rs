@@ -14,19 +14,19 @@
 use super::bin::BinEnd;
 use super::{Analysis, Context, Findings, Flow, Sees, ms, per_side};
 use crate::tables::order;
-use crate::tcp::{Kind, RttSample, Segment, Side};
+use crate::tcp::{Kind, RttSample, Segment};
 use unbloat_stats::LogHistogram;
 use unbloat_table::{Column, RowWriter};
-use unbloat_units::{Delta, Time};
+use unbloat_units::{Both, Delta, Direction, Time};
 
 pub(crate) struct Rtt;
 
 #[derive(Clone, Default)]
 pub(crate) struct Light {
     /// All samples of each side, in microseconds.
-    sides: [LogHistogram; 2],
+    sides: Both<LogHistogram>,
     /// For the `rtt` table, where one is written: the bins that are not over yet.
-    bins: Option<Box<[Bin; 2]>>,
+    bins: Option<Box<Both<Bin>>>,
 }
 
 #[derive(Clone, Copy, Default)]
@@ -49,7 +49,7 @@ impl Bin {
         method: &str,
         sample: RttSample,
         now: Time,
-        side: Side,
+        side: Direction,
         flow: &Flow<'_>,
         cx: &mut Context<'_>,
     ) {
@@ -77,7 +77,7 @@ impl Bin {
     pub(super) fn write(
         &mut self,
         method: &str,
-        side: Side,
+        side: Direction,
         flow: &Flow<'_>,
         cx: &mut Context<'_>,
     ) {
@@ -134,11 +134,11 @@ impl Analysis for Rtt {
         cx: &mut Context<'_>,
     ) {
         let Some(sample) = seg.rtt else { return };
-        let side = seg.side.other();
-        light.sides[side.index()].record(sample.rtt.as_us() as f64);
+        let side = seg.side.reverse();
+        light.sides[side].record(sample.rtt.as_us() as f64);
         if !cx.summary_only {
             let bins = light.bins.get_or_insert_default();
-            bins[side.index()].add("ack", sample, seg.now, side, flow, cx);
+            bins[side].add("ack", sample, seg.now, side, flow, cx);
         }
     }
 
@@ -150,12 +150,12 @@ impl Analysis for Rtt {
         cx: &mut Context<'_>,
         row: &mut RowWriter<'_>,
     ) {
-        for side in Side::BOTH {
-            let all = &light.sides[side.index()];
+        for side in Direction::BOTH {
+            let all = &light.sides[side];
             if let Some(bins) = &mut light.bins {
-                bins[side.index()].write("ack", side, flow, cx);
+                bins[side].write("ack", side, flow, cx);
             }
-            if side == Side::Down {
+            if side == Direction::Down {
                 cx.user.add_rtts(all);
             }
             let micros = |us: f64| Delta::us(us.round() as i64);
@@ -163,7 +163,7 @@ impl Analysis for Rtt {
             let quantiles = all.quantiles([0.50, 0.95, 0.99]);
             let quantiles = quantiles.map_or([None; 3], |qs| qs.map(|q| Some(micros(q))));
             let added = quantiles.map(|q| q.zip(floor).map(|(q, floor)| q - floor));
-            let finding = &mut findings.sides[side.index()];
+            let finding = &mut findings.sides[side];
             finding.rtt_floor = floor;
             finding.rtt_samples = all.count();
             finding.added_p95 = added[1];

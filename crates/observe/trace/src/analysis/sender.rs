@@ -25,9 +25,9 @@
 //! an ACK that the capture lacks made the sender repeat it.
 
 use super::Flow;
-use crate::tcp::{AckKind, Segment, Side};
+use crate::tcp::{AckKind, Segment};
 use std::collections::VecDeque;
-use unbloat_units::{Delta, Seq, Time};
+use unbloat_units::{Delta, Direction, Seq, Time};
 use unbloat_wire::{PacketFlags, SackBlock};
 
 /// Why a segment was sent again.
@@ -108,7 +108,7 @@ impl Sender {
     const SHORTEST_TIMEOUT: Delta = Delta::ms(180);
 
     /// Begins to watch at the first sign of trouble; `last_ack` passed before it.
-    pub(super) fn begin(side: Side, last_ack: Time, flow: &Flow<'_>) -> Sender {
+    pub(super) fn begin(side: Direction, last_ack: Time, flow: &Flow<'_>) -> Sender {
         let half = flow.half(side);
         let restart = last_ack + delay(side, flow);
         Sender {
@@ -311,13 +311,13 @@ impl Sender {
 }
 
 /// The smallest round trip of the sender: what the monitor saw of it below and above.
-pub(super) fn round_trip_floor(side: Side, flow: &Flow<'_>) -> Delta {
+pub(super) fn round_trip_floor(side: Direction, flow: &Flow<'_>) -> Delta {
     flow.half(side).rtt_floor().unwrap_or(Delta::ZERO) + delay(side, flow)
 }
 
 /// From an ACK at the monitor to the data that the sender sends on it.
-pub(super) fn delay(side: Side, flow: &Flow<'_>) -> Delta {
-    flow.half(side.other()).rtt_floor().unwrap_or(Delta::ZERO)
+pub(super) fn delay(side: Direction, flow: &Flow<'_>) -> Delta {
+    flow.half(side.reverse()).rtt_floor().unwrap_or(Delta::ZERO)
 }
 
 fn is_sack_refused(flow: &Flow<'_>) -> bool {

@@ -13,16 +13,16 @@
 //! | nothing passed in both | no verdict | there was nothing to send |
 
 use super::{Analysis, Context, Event, Findings, Flow, per_side};
-use crate::tcp::{AckKind, Kind, Segment, Side};
+use crate::tcp::{AckKind, Kind, Segment};
 use unbloat_table::{Column, RowWriter};
-use unbloat_units::{Delta, Time};
+use unbloat_units::{Both, Delta, Direction, Time};
 
 pub(crate) struct SlowStart;
 
 #[derive(Clone, Default)]
 pub(crate) struct Light {
     /// Present from the first duplicate ACK on.
-    trains: Option<Box<[Trains; 2]>>,
+    trains: Option<Box<Both<Trains>>>,
 }
 
 /// Duplicate ACKs that a sender takes for a loss (RFC 5681 §3.2).
@@ -79,7 +79,7 @@ impl Trains {
     }
 
     /// Judges the train once 200 ms have passed since its last duplicate ACK.
-    fn settle(&mut self, side: Side, now: Time, flow: &Flow<'_>, cx: &mut Context<'_>) {
+    fn settle(&mut self, side: Direction, now: Time, flow: &Flow<'_>, cx: &mut Context<'_>) {
         let Some(train) = self.current else { return };
         if now.since(train.last) < SECOND {
             return;
@@ -109,7 +109,7 @@ impl Trains {
         }
     }
 
-    fn count(&mut self, side: Side, train: &Train, flow: &Flow<'_>, cx: &mut Context<'_>) {
+    fn count(&mut self, side: Direction, train: &Train, flow: &Flow<'_>, cx: &mut Context<'_>) {
         self.trains += 1;
         let span = train.last.since(train.start);
         let detail = format!("over {span}, {} B in flight before", train.in_flight);
@@ -126,15 +126,15 @@ impl Trains {
 }
 
 #[cold]
-fn watch(sides: &mut [Trains; 2], seg: &Segment<'_>, flow: &Flow<'_>, cx: &mut Context<'_>) {
-    for side in Side::BOTH {
-        sides[side.index()].settle(side, seg.now, flow, cx);
+fn watch(sides: &mut Both<Trains>, seg: &Segment<'_>, flow: &Flow<'_>, cx: &mut Context<'_>) {
+    for side in Direction::BOTH {
+        sides[side].settle(side, seg.now, flow, cx);
     }
     if seg.ack == AckKind::Duplicate {
-        sides[seg.side.other().index()].on_dup_ack(seg);
+        sides[seg.side.reverse()].on_dup_ack(seg);
     }
     if seg.header.payload_len > 0 {
-        sides[seg.side.index()].on_data(seg);
+        sides[seg.side].on_data(seg);
     }
 }
 
@@ -178,12 +178,12 @@ impl Analysis for SlowStart {
         cx: &mut Context<'_>,
         row: &mut RowWriter<'_>,
     ) {
-        for side in Side::BOTH {
+        for side in Direction::BOTH {
             let known = flow.is_tcp() && flow.half(side).span().is_some();
             let mut trains = light
                 .trains
                 .as_ref()
-                .map_or_else(Trains::default, |t| t[side.index()]);
+                .map_or_else(Trains::default, |t| t[side]);
             trains.settle(side, flow.core.last, flow, cx);
             // A train so close to the end that its Rss is unknown is a train all the same.
             if let Some(train) = trains.current.filter(|t| t.count >= THRESHOLD) {

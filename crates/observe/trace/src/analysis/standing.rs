@@ -3,9 +3,9 @@
 use super::{Analysis, Context, Findings, Flow};
 use crate::standing::{Carrying, Evidence, Facts, Recorder, Spin, WINDOW, evidence};
 use crate::tables::order;
-use crate::tcp::{Kind, Segment, Side};
+use crate::tcp::{Kind, Segment};
 use unbloat_table::{Column, RowWriter};
-use unbloat_units::Delta;
+use unbloat_units::{Both, Delta, Direction};
 
 pub(crate) struct Standing;
 
@@ -58,10 +58,10 @@ impl Analysis for Standing {
 /// Writes what the recorder's windows say, and takes them.
 #[inline(never)]
 fn write(recorder: &mut Recorder, is_over: bool, flow: &Flow<'_>, cx: &mut Context<'_>) {
-    let floors = Side::BOTH.map(|side| flow.half(side).rtt_floor());
+    let floors = Both::of(|side| flow.half(side).rtt_floor());
     let facts = Facts {
         rtt_floor: floors.into_iter().flatten().reduce(|a, b| a + b),
-        is_begin_seen: Side::BOTH.iter().any(|&s| flow.half(s).is_syn_seen()),
+        is_begin_seen: Direction::BOTH.iter().any(|&s| flow.half(s).is_syn_seen()),
         is_once_a_round_trip: false,
         is_over,
     };

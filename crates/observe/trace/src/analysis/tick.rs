@@ -7,11 +7,11 @@
 //! to one that hosts use, see [`crate::user::waiting`].
 
 use super::{Analysis, Context, Findings, Flow, per_side};
-use crate::tcp::{Kind, Segment, Side};
+use crate::tcp::{Kind, Segment};
 use crate::user::clock::{Estimate, TickEstimator};
 use crate::user::waiting::Answer;
 use unbloat_table::{Column, RowWriter};
-use unbloat_units::{Delta, Seq, Time};
+use unbloat_units::{Both, Delta, Direction, Seq, Time};
 use unbloat_wire::PacketFlags;
 
 pub(crate) struct Tick;
@@ -26,7 +26,7 @@ pub(crate) struct Light {
 /// Of the receiver of each side's data.
 #[derive(Clone, Default)]
 pub(crate) struct Deep {
-    receivers: [TickEstimator; 2],
+    receivers: Both<TickEstimator>,
 }
 
 impl Light {
@@ -88,7 +88,7 @@ impl Analysis for Tick {
             return;
         }
         let tsval = seg.header.tsval;
-        if seg.side == Side::Up && !seg.header.tcp_flags.syn() {
+        if seg.side == Direction::Up && !seg.header.tcp_flags.syn() {
             let end = (seg.now_us, tsval);
             match &mut light.ends {
                 Some([_, last]) => *last = end,
@@ -104,8 +104,8 @@ impl Analysis for Tick {
             }
         }
         if let Some(deep) = deep {
-            let receiver = &mut deep.receivers[seg.side.other().index()];
-            if receiver.is_empty() && seg.side == Side::Up {
+            let receiver = &mut deep.receivers[seg.side.reverse()];
+            if receiver.is_empty() && seg.side == Direction::Up {
                 light.hand_over(receiver, seg.now, flow, cx);
             }
             receiver.push(seg.now, tsval);
@@ -121,15 +121,15 @@ impl Analysis for Tick {
         row: &mut RowWriter<'_>,
     ) {
         let delta_g = cx.params.delta_g;
-        for side in Side::BOTH {
-            let receiver = deep.as_ref().map(|d| &d.receivers[side.index()]);
+        for side in Direction::BOTH {
+            let receiver = deep.as_ref().map(|d| &d.receivers[side]);
             let measured = receiver.filter(|r| r.window() >= delta_g);
             let mut estimate = measured.and_then(TickEstimator::estimate);
-            if side == Side::Down {
+            if side == Direction::Down {
                 estimate = estimate.or_else(|| light.estimate(delta_g));
             }
             let tick = estimate.and_then(Estimate::tick);
-            if let (Side::Down, Some(tick)) = (side, tick) {
+            if let (Direction::Down, Some(tick)) = (side, tick) {
                 cx.user.offer_tick(tick);
             }
             row.f64(tick.map(|t| t.value.as_ms()));

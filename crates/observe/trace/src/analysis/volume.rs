@@ -5,9 +5,8 @@
 
 use super::{Analysis, Context, Findings, Flow, Sees};
 use crate::protocols::protocol_name;
-use crate::tcp::Side;
 use unbloat_table::{Column, RowWriter};
-use unbloat_units::Bytes;
+use unbloat_units::{Bytes, Direction};
 
 pub(crate) struct Volume;
 
@@ -74,7 +73,7 @@ impl Analysis for Volume {
         volumes(flow, row);
         row.f64(core.transfer_time().as_ms());
         row.f64(core.max_gap.as_ms());
-        let large = core.payload[Side::Down.index()] > cx.params.large_bytes.as_u64()
+        let large = core.payload.down > cx.params.large_bytes.as_u64()
             && core.transfer_time() > cx.params.large_duration;
         row.bool(flow.is_tcp().then_some(large));
     }
@@ -82,27 +81,27 @@ impl Analysis for Volume {
 
 fn volumes(flow: &Flow<'_>, row: &mut RowWriter<'_>) {
     let core = flow.core;
-    for side in Side::BOTH {
-        row.u64(core.packets[side.index()]);
+    for side in Direction::BOTH {
+        row.u64(core.packets[side]);
     }
-    for side in Side::BOTH {
-        row.u64(core.payload[side.index()]);
+    for side in Direction::BOTH {
+        row.u64(core.payload[side]);
     }
     row.u64(core.wire_bytes);
-    for side in Side::BOTH {
+    for side in Direction::BOTH {
         row.u64(flow.half(side).unique_payload(core.is_finished(side)));
     }
-    for side in Side::BOTH {
-        let rate = Bytes::new(core.payload[side.index()]).over(core.duration());
+    for side in Direction::BOTH {
+        let rate = Bytes::new(core.payload[side]).over(core.duration());
         row.f64(rate.map(|r| r.as_bps_f64()));
     }
 }
 
 /// The client's SYN, once or more, and nothing that answers it.
 fn is_syn_only(flow: &Flow<'_>) -> bool {
-    flow.core.packets[Side::Down.index()] == 0
-        && flow.half(Side::Up).is_syn_seen()
-        && flow.half(Side::Up).span() == Some(1)
+    flow.core.packets.down == 0
+        && flow.half(Direction::Up).is_syn_seen()
+        && flow.half(Direction::Up).span() == Some(1)
 }
 
 /// Addresses as text without an allocation for each.

@@ -15,9 +15,9 @@
 
 use super::known_edge::KnownEdge;
 use super::{Analysis, Context, Event, Findings, Flow, per_side};
-use crate::tcp::{Kind, Segment, Side};
+use crate::tcp::{Kind, Segment};
 use unbloat_table::{Column, RowWriter};
-use unbloat_units::{Delta, Time};
+use unbloat_units::{Both, Delta, Direction, Time};
 use unbloat_wire::{TcpOption, TcpOptions};
 
 pub(crate) struct Window;
@@ -25,11 +25,11 @@ pub(crate) struct Window;
 #[derive(Clone, Default)]
 pub(crate) struct Light {
     /// Window field of the receiver's first packet after its SYN; zero before it.
-    initial: [u16; 2],
+    initial: Both<u16>,
     mss: u16,
     mss_offered: bool,
     /// Present once half a window was in flight, or the window fell below one segment.
-    watch: Option<Box<[Watch; 2]>>,
+    watch: Option<Box<Both<Watch>>>,
 }
 
 #[derive(Clone, Default)]
@@ -61,7 +61,7 @@ const MAX_ROWS: u32 = 64;
 /// What periods are called in the events table, and where.
 struct Label<'a, 'f> {
     kind: &'static str,
-    side: Side,
+    side: Direction,
     flow: &'a Flow<'f>,
 }
 
@@ -148,7 +148,7 @@ impl Watch {
     /// Takes in a window granted to the data of `side`.
     #[cold]
     fn on_window(&mut self, seg: &Segment<'_>, mss: u16, flow: &Flow<'_>, cx: &mut Context<'_>) {
-        let side = seg.side.other();
+        let side = seg.side.reverse();
         let label = |kind| Label { kind, side, flow };
         if seg.header.window == 0 {
             self.zero.begin(seg.now);
@@ -170,7 +170,7 @@ impl Watch {
     #[inline]
     fn on_time(
         &mut self,
-        side: Side,
+        side: Direction,
         now: Time,
         mss: u16,
         flow: &Flow<'_>,
@@ -179,7 +179,7 @@ impl Watch {
         let high = flow.half(side).high();
         let is_full =
             |edge: &KnownEdge| edge.known().is_some_and(|e| e.since(high) < i32::from(mss));
-        let delay = flow.half(side.other()).rtt_floor().unwrap_or(Delta::ZERO);
+        let delay = flow.half(side.reverse()).rtt_floor().unwrap_or(Delta::ZERO);
         while let Some(known_at) = self.edge.learn(now, delay) {
             if self.full.holds() && !is_full(&self.edge) {
                 let label = Label {
@@ -196,8 +196,8 @@ impl Watch {
 
 /// What was granted so far, the sender is taken to know.
 #[cold]
-fn begin(flow: &Flow<'_>) -> Box<[Watch; 2]> {
-    Box::new(Side::BOTH.map(|side| {
+fn begin(flow: &Flow<'_>) -> Box<Both<Watch>> {
+    Box::new(Both::of(|side| {
         let half = flow.half(side);
         let window = half.window();
         let edge = half.acked().zip(window).map(|(ack, w)| ack + w);
@@ -235,7 +235,7 @@ impl Light {
 
     #[inline]
     fn note_initial(&mut self, seg: &Segment<'_>) {
-        let initial = &mut self.initial[seg.side.other().index()];
+        let initial = &mut self.initial[seg.side.reverse()];
         if *initial == 0 && seg.header.tcp_flags.ack() {
             *initial = seg.header.window;
         }
@@ -261,10 +261,10 @@ impl Light {
         let sides = self.watch.get_or_insert_with(|| begin(flow));
         let flags = seg.header.tcp_flags;
         if flags.ack() && !flags.syn() && !flags.rst() {
-            sides[seg.side.other().index()].on_ack(seg, mss, flow, cx);
+            sides[seg.side.reverse()].on_ack(seg, mss, flow, cx);
         }
         if seg.advanced > 0 {
-            sides[seg.side.index()].on_data(seg, mss, flow, cx);
+            sides[seg.side].on_data(seg, mss, flow, cx);
         }
     }
 }
@@ -307,8 +307,8 @@ impl Analysis for Window {
                 light.note_mss(seg);
                 light.note_initial(seg);
                 if let Some(sides) = &mut light.watch {
-                    sides[seg.side.other().index()].on_ack(seg, light.mss, flow, cx);
-                    sides[seg.side.index()].on_data(seg, light.mss, flow, cx);
+                    sides[seg.side.reverse()].on_ack(seg, light.mss, flow, cx);
+                    sides[seg.side].on_data(seg, light.mss, flow, cx);
                 } else if light.is_closing(seg) || is_half_used(seg, flow) {
                     light.watch(seg, flow, cx);
                 }
@@ -316,7 +316,7 @@ impl Analysis for Window {
             Kind::Ack => {
                 light.note_initial(seg);
                 if let Some(sides) = &mut light.watch {
-                    sides[seg.side.other().index()].on_ack(seg, light.mss, flow, cx);
+                    sides[seg.side.reverse()].on_ack(seg, light.mss, flow, cx);
                 } else if light.is_closing(seg) {
                     light.watch(seg, flow, cx);
                 }
@@ -345,11 +345,11 @@ impl Analysis for Window {
         row: &mut RowWriter<'_>,
     ) {
         let mut sides = light.watch.take();
-        for side in Side::BOTH {
+        for side in Direction::BOTH {
             let half = flow.half(side);
             let shift = half.window_shift();
             let known = flow.is_tcp() && half.span().is_some();
-            let mut watch = sides.as_mut().map(|s| &mut s[side.index()]);
+            let mut watch = sides.as_mut().map(|s| &mut s[side]);
             if let Some(watch) = &mut watch {
                 let end = flow.core.payload_span().map_or(flow.core.last, |(_, l)| l);
                 let label = |kind| Label { kind, side, flow };
@@ -363,8 +363,8 @@ impl Analysis for Window {
             let transfer = flow.core.transfer_time();
             let share = (known && shift.is_some() && transfer > Delta::ZERO)
                 .then(|| (total.as_secs() / transfer.as_secs()).min(1.0));
-            findings.sides[side.index()].full_window_share = share;
-            let initial = Some(light.initial[side.index()]).filter(|&w| w > 0);
+            findings.sides[side].full_window_share = share;
+            let initial = Some(light.initial[side]).filter(|&w| w > 0);
             row.u64(initial.zip(shift).map(|(w, s)| u64::from(w) << s));
             row.f64(share);
             let first = full.and_then(|f| f.first);

@@ -44,7 +44,7 @@ impl Beside<'_> {
         let mut segment = begin_segment(batch, header, flow.core.start);
         let kind = flow.track(&mut segment);
         if flow.deep.is_none()
-            && flow.core.payload[0] + flow.core.payload[1] >= self.params.deep_after.as_u64()
+            && flow.core.payload.down + flow.core.payload.up >= self.params.deep_after.as_u64()
         {
             flow.deep = Some(Box::default());
         }
@@ -74,7 +74,7 @@ impl Beside<'_> {
 #[inline(never)]
 fn read_payload(flow: &mut TcpFlow, seg: &Segment<'_>, lookups: &mut Lookups, out: DnsRows<'_>) {
     observe_names(&mut flow.core, seg.header, seg.payload);
-    let own = &flow.halves[seg.side.index()];
+    let own = &flow.halves[seg.side];
     let is_first = || own.is_syn_seen() && seg.header.seq == own.base() + 1;
     let mut out = out;
     lookups.on_payload(seg.header, seg.payload, is_first, &mut out);

@@ -21,7 +21,7 @@ impl Shard {
             return;
         };
         let side = side_of(header);
-        flow.halves[side.index()].count_copy();
+        flow.halves[side].count_copy();
         let mut cx = Context {
             params: &self.params,
             tables: &mut self.output.side,

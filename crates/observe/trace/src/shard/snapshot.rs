@@ -8,6 +8,7 @@ use crate::output::Output;
 use crate::tables::order;
 use crate::user::User;
 use std::collections::BTreeMap;
+use unbloat_units::Both;
 
 impl Shard {
     /// The rows of `flows` and `users` for what still lives, as the end of the trace would write
@@ -17,7 +18,7 @@ impl Shard {
         let mut flows: Vec<_> = self
             .tcp
             .iter()
-            .filter(|(_, entry)| entry.flow.core.payload != [0; 2])
+            .filter(|(_, entry)| entry.flow.core.payload != Both::default())
             .collect();
         flows.sort_unstable_by_key(|(_, entry)| entry.flow.core.flow_id);
         let mut output = Output::default();

@@ -7,10 +7,9 @@ use super::recorder::Recorder;
 use super::wait::{Wait, WaitFound};
 use super::window::{Series, WINDOW, Window};
 use crate::standing::Load;
-use crate::tcp::Side;
 use std::ops::RangeInclusive;
 use unbloat_stats::quantile;
-use unbloat_units::Delta;
+use unbloat_units::{Both, Delta, Direction};
 
 /// What is known of the flow besides its windows.
 #[derive(Clone, Copy, Debug)]
@@ -104,8 +103,8 @@ pub(crate) fn evidence(recorder: &mut Recorder, facts: &Facts, load: &Load) -> V
     for series in Series::ALL {
         let resolution = match (series, ticks) {
             (Series::Loop(_), _) => Delta::ZERO,
-            (Series::Path(_), Some([down, up])) => down + up,
-            (Series::OneWay(side), Some(ticks)) => ticks[side.index()],
+            (Series::Path(_), Some(Both { down, up })) => down + up,
+            (Series::OneWay(side), Some(ticks)) => ticks[side],
             (_, None) => continue,
         };
         let waits = recorder.waits(series);
@@ -224,7 +223,7 @@ impl Judged<'_> {
             waits: self.told(waits, &states, seen.len()),
             step: self.step(),
             ahead: self.carrying(self.series.side(), &states, &stood),
-            back: self.carrying(self.series.side().other(), &states, &stood),
+            back: self.carrying(self.series.side().reverse(), &states, &stood),
         })
     }
 
@@ -383,8 +382,8 @@ impl Judged<'_> {
         on_levels as f64 / stood.len().max(1) as f64
     }
 
-    fn carrying(&self, side: Side, states: &[State], stood: &[usize]) -> Carrying {
-        let of = |at: usize| &self.windows[at].carried[side.index()];
+    fn carrying(&self, side: Direction, states: &[State], stood: &[usize]) -> Carrying {
+        let of = |at: usize| &self.windows[at].carried[side];
         let rate = |bytes: f64| bytes * 8.0 / WINDOW.as_secs();
         let all = 0..self.windows.len();
         let mut carried: Vec<f64> = all

@@ -1,24 +1,24 @@
 //! What all flows of a user together carry and have in flight, in the windows of `standing`.
 
 use super::{Carried, index_of};
-use unbloat_units::Time;
+use unbloat_units::{Both, Direction, Time};
 use unbloat_wire::PacketHeader;
 
 /// The last windows of a user, by direction of the data.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Load {
     ring: Vec<Slot>,
-    in_flight: [i64; 2],
+    in_flight: Both<i64>,
 }
 
 #[derive(Clone, Copy, Debug, Default)]
 struct Slot {
     /// The window, counted from one, so that zero is none.
     number: u32,
-    bytes: [u32; 2],
+    bytes: Both<u32>,
     /// Of these, what applications sent.
-    payload: [u32; 2],
-    in_flight: [u32; 2],
+    payload: Both<u32>,
+    in_flight: Both<u32>,
 }
 
 impl Load {
@@ -50,21 +50,21 @@ impl Load {
 
     /// A packet of any flow of the user.
     #[inline]
-    pub(crate) fn count(&mut self, side: usize, header: &PacketHeader, origin: Time) {
+    pub(crate) fn count(&mut self, side: Direction, header: &PacketHeader, origin: Time) {
         let in_flight = self
             .in_flight
             .map(|n| n.clamp(0, i64::from(u32::MAX)) as u32);
         let slot = self.slot(index_of(header.time, origin));
         slot.bytes[side] = slot.bytes[side].saturating_add(header.wire_len);
         slot.payload[side] = slot.payload[side].saturating_add(header.payload_len);
-        for at in [0, 1] {
+        for at in Direction::BOTH {
             slot.in_flight[at] = slot.in_flight[at].max(in_flight[at]);
         }
     }
 
     /// Bytes of a window that were not captured themselves.
     #[inline]
-    pub(crate) fn carry(&mut self, index: u32, side: usize, bytes: u32) {
+    pub(crate) fn carry(&mut self, index: u32, side: Direction, bytes: u32) {
         let slot = self.slot(index);
         slot.bytes[side] = slot.bytes[side].saturating_add(bytes);
         slot.payload[side] = slot.payload[side].saturating_add(bytes);
@@ -72,14 +72,14 @@ impl Load {
 
     /// A flow has so much more in flight.
     #[inline]
-    pub(crate) fn in_flight(&mut self, side: usize, more: i64) {
+    pub(crate) fn in_flight(&mut self, side: Direction, more: i64) {
         self.in_flight[side] += more;
     }
 
     /// Nothing of the user's can have made a queue that stands, in the window and the one before: no more was sent
     /// or on its way than a first window (RFC 6928), which an idle path takes at once.
     #[inline]
-    pub(crate) fn is_light(&self, index: u32, side: usize) -> bool {
+    pub(crate) fn is_light(&self, index: u32, side: Direction) -> bool {
         const FIRST_WINDOW: u32 = 14_600;
         let of = |window: u32| {
             let slot = self.known(window);
@@ -89,9 +89,10 @@ impl Load {
     }
 
     /// Adds what is known of the window to a flow's own account of it.
-    pub(crate) fn tell(&self, index: u32, both: &mut [Carried; 2]) {
+    pub(crate) fn tell(&self, index: u32, both: &mut Both<Carried>) {
         let slot = self.known(index);
-        for (at, carried) in both.iter_mut().enumerate() {
+        for at in Direction::BOTH {
+            let carried = &mut both[at];
             let (bytes, in_flight) = slot.map_or((0, 0), |s| (s.bytes[at], s.in_flight[at]));
             carried.user_bytes = bytes.max(carried.own_bytes);
             carried.user_in_flight = in_flight.max(carried.own_in_flight);

@@ -10,27 +10,27 @@ use super::waits::Waits;
 use super::window::{Cell, Series, WINDOW, Window, index_of};
 use crate::flow::Flow;
 use crate::standing::Load;
-use crate::tcp::{DataKind, Segment, Side};
-use unbloat_units::{Delta, Seq, Time};
+use crate::tcp::{DataKind, Segment};
+use unbloat_units::{Both, Delta, Direction, Seq, Time};
 use unbloat_wire::{PacketFlags, PacketHeader};
 
 /// Delays and loads of one flow.
 #[derive(Clone, Default)]
 pub(crate) struct Recorder {
     /// By the side of the data that the host sends.
-    clocks: [HostClock; 2],
-    hosts: [Host; 2],
+    clocks: Both<HostClock>,
+    hosts: Both<Host>,
     /// Of series by clocks, as of now; `floors` are those of windows, in hindsight.
     lows: [RunningFloor; Series::COUNT],
     /// When the last sample of a series was taken that late ones are held against.
     sampled: [Option<Time>; Series::COUNT],
     /// Whose payload was the flow's last packet.
-    asked: Option<Side>,
+    asked: Option<Direction>,
     gap: Gap,
     echoes: Echoes,
     waits: Option<Box<Waits>>,
     /// The ticks that the samples so far were taken by.
-    ticks: Option<[Delta; 2]>,
+    ticks: Option<Both<Delta>>,
     /// Samples of the time before both ticks were known.
     early: Vec<Early>,
     /// The first sample of each series, from which the others count.
@@ -67,7 +67,7 @@ struct Host {
 /// A timestamp with its echo, in ticks.
 #[derive(Clone, Copy)]
 struct Stamped {
-    side: Side,
+    side: Direction,
     seen: Seen,
     own: i64,
     /// Since the host's previous packet.
@@ -93,7 +93,7 @@ struct Seen {
     has_payload: bool,
     answer: Answer,
     /// By direction: the user has no more on the way than an idle path takes at once.
-    is_light: [bool; 2],
+    is_light: Both<bool>,
     /// Since the host's previous packet.
     pause: Delta,
     /// Since the flow's last packet; while one host waits for the other's answer, nobody is silent.
@@ -178,7 +178,7 @@ impl Recorder {
         let index = index_of(seg.now, origin);
         let is_full = self.turn(index, load);
         let side = seg.side;
-        let at = side.index();
+        let at = side;
         let gap = self.hosts[at].last.map(|last| seg.now.since_bounded(last));
         let at_once = AtOnce::of(seg, flow);
         let seen = self.seen(seg, index, flow, load);
@@ -194,7 +194,7 @@ impl Recorder {
                 None => gap.max(stamp_gap),
             };
             let delay = (sample.rtt.as_us(), gap.map(Delta::as_us));
-            self.sample(self.last_place(), Series::Loop(side.other()), delay);
+            self.sample(self.last_place(), Series::Loop(side.reverse()), delay);
             self.on_round_trip(side, sample.rtt, gap, seen, flow);
         }
         if let Some(thought) = self.gap.on_packet(seg) {
@@ -207,14 +207,14 @@ impl Recorder {
     /// Takes in a packet of QUIC. Returns whether the windows are due to be judged.
     pub(super) fn on_spun(
         &mut self,
-        side: Side,
+        side: Direction,
         header: &PacketHeader,
         sample: Option<Spun>,
         (origin, load): (Time, &mut Load),
     ) -> bool {
         let is_full = self.turn(index_of(header.time, origin), load);
         if let Some(window) = self.windows.last_mut() {
-            let bytes = &mut window.carried[side.index()].own_bytes;
+            let bytes = &mut window.carried[side].own_bytes;
             *bytes = bytes.saturating_add(header.wire_len);
         }
         if let Some(spun) = sample {
@@ -232,27 +232,27 @@ impl Recorder {
 
     #[inline]
     fn seen(&self, seg: &Segment<'_>, window: u32, flow: &Flow<'_>, load: &Load) -> Seen {
-        let (own, other) = (seg.side.index(), seg.side.other().index());
+        let (own, other) = (seg.side, seg.side.reverse());
         let since =
             |last: Option<Time>| last.map_or(Delta::ZERO, |last| seg.now.since_bounded(last));
         let before = self.hosts.iter().filter_map(|host| host.last).max();
         let has_payload = seg.header.payload_len > 0;
         let is_captured = flow.core.packets[other] > 0;
-        let is_waiting = |side: Side| self.asked == Some(side);
-        let floors = Side::BOTH.map(|side| flow.half(side).rtt_floor());
+        let is_waiting = |side: Direction| self.asked == Some(side);
+        let floors = Both::of(|side| flow.half(side).rtt_floor());
         Seen {
             now: seg.now,
             has_payload,
             answer: Answer::of(seg),
-            is_light: [0, 1].map(|at| load.is_light(window, at)),
+            is_light: Both::of(|at| load.is_light(window, at)),
             pause: since(self.hosts[own].last),
-            silence: match is_waiting(seg.side.other()) {
+            silence: match is_waiting(seg.side.reverse()) {
                 true => Delta::ZERO,
                 false => since(before),
             },
             silence_before: match (is_captured, is_waiting(seg.side)) {
                 (true, _) => Some(self.hosts[other].silence),
-                (false, true) if seg.side == Side::Up => Some(Delta::ZERO),
+                (false, true) if seg.side == Direction::Up => Some(Delta::ZERO),
                 (false, _) => None,
             },
             is_other_captured: is_captured,
@@ -263,13 +263,13 @@ impl Recorder {
     /// Takes in a round trip of data of the other side, where no timestamps say more.
     fn on_round_trip(
         &mut self,
-        side: Side,
+        side: Direction,
         rtt: Delta,
         held: Option<Delta>,
         seen: Seen,
         flow: &Flow<'_>,
     ) {
-        let acked = side.other();
+        let acked = side.reverse();
         let Some(floor) = flow.half(acked).rtt_floor() else {
             return;
         };
@@ -277,8 +277,8 @@ impl Recorder {
             return;
         }
         let sample = Sample {
-            is_light: seen.is_light == [true; 2],
-            ..seen.sample(rtt - floor, self.hosts[acked.index()].silence)
+            is_light: seen.is_light == Both::new(true, true),
+            ..seen.sample(rtt - floor, self.hosts[acked].silence)
         };
         self.on_answer(side, Series::Loop(acked), &seen, held, sample);
     }
@@ -286,7 +286,7 @@ impl Recorder {
     /// A delay that holds a host's own wait, of `held` at most.
     fn on_answer(
         &mut self,
-        side: Side,
+        side: Direction,
         series: Series,
         seen: &Seen,
         held: Option<Delta>,
@@ -309,7 +309,7 @@ impl Recorder {
             (_, Answer::Spoken) if sample.added > Lateness::LONGEST_HOLD => false,
             // It waited for what there was to say: a server's answer; for a client's next request nobody waits.
             (_, Answer::Spoken) => {
-                if side == Side::Down && sample.is_late() && sample.added >= Gap::LEAST {
+                if side == Direction::Down && sample.is_late() && sample.added >= Gap::LEAST {
                     let waits = self.waits.get_or_insert_default();
                     waits.add_think(sample.added);
                 }
@@ -339,7 +339,7 @@ impl Recorder {
             return Default::default();
         };
         let mut found = waits.late(series);
-        if series == Series::Loop(Side::Up) {
+        if series == Series::Loop(Direction::Up) {
             found[Wait::Think as usize] = waits.think();
         }
         found
@@ -386,7 +386,7 @@ impl Recorder {
         if !header.flags.has(PacketFlags::TIMESTAMPS) {
             return None;
         }
-        let (own, other) = (seg.side.index(), seg.side.other().index());
+        let (own, other) = (seg.side, seg.side.reverse());
         let ticks = self.clocks[own].own_position(header.tsval, seg.now);
         let is_echo = header.tcp_flags.ack() && header.tsecr != Seq::new(0);
         let echo = is_echo.then(|| self.clocks[other].echo_position(header.tsecr, seg.now));
@@ -456,9 +456,9 @@ impl Recorder {
 
     /// Adds what the timestamps of a packet say to the window at `place`.
     #[inline]
-    fn stamped(&mut self, place: usize, packet: Stamped, ticks: [Delta; 2]) {
+    fn stamped(&mut self, place: usize, packet: Stamped, ticks: Both<Delta>) {
         let Stamped { side, seen, .. } = packet;
-        let [own, other] = [ticks[side.index()], ticks[side.other().index()]];
+        let (own, other) = (ticks[side], ticks[side.reverse()]);
         let ns = |count: i64, tick: Delta| count.saturating_mul(tick.as_ns());
         let sent = ns(packet.own, own);
         let one_way = seen.now.as_ns().saturating_sub(sent) / 1_000;
@@ -471,8 +471,8 @@ impl Recorder {
             ..seen
         };
         let on_way = self.on_one_way(side, &seen, one_way);
-        let is_answer_unseen = side == Side::Up && !seen.is_other_captured;
-        let ahead = self.hosts[side.other().index()].ahead;
+        let is_answer_unseen = side == Direction::Up && !seen.is_other_captured;
+        let ahead = self.hosts[side.reverse()].ahead;
         if let Some(echo) = packet.echo.filter(|echo| Some(echo.position) != ahead) {
             let echoed = ns(echo.position, other);
             let path = (sent - echoed) / 1_000;
@@ -482,7 +482,7 @@ impl Recorder {
                 Some(at_once) => gap.map(|gap| at_once.held_us(gap)),
                 None => gap,
             };
-            self.sample(place, Series::Path(side.other()), (path, held));
+            self.sample(place, Series::Path(side.reverse()), (path, held));
             let delay = (path, held.map(Delta::us));
             self.on_path(side, &seen, delay, ns(echo.step, other));
             if is_answer_unseen && seen.answer != Answer::None {
@@ -498,7 +498,7 @@ impl Recorder {
     /// with the time at which the next data may. So one that seems faster than all data of its host, which is sending some, tells nothing.
     #[inline]
     fn is_of_data_to_come(&mut self, packet: &Stamped, one_way: i64, tick: Delta) -> bool {
-        let host = &mut self.hosts[packet.side.index()];
+        let host = &mut self.hosts[packet.side];
         let now = packet.seen.now;
         if packet.seen.has_payload {
             host.data_floor.added(now, one_way);
@@ -517,11 +517,11 @@ impl Recorder {
 
     /// Returns how late the packet was at the capture point.
     #[inline]
-    fn on_one_way(&mut self, side: Side, seen: &Seen, us: i64) -> Delta {
+    fn on_one_way(&mut self, side: Direction, seen: &Seen, us: i64) -> Delta {
         let series = Series::OneWay(side);
         let added = self.lows[series.index()].added(seen.now, us);
         let sample = Sample {
-            is_light: seen.is_light[side.index()],
+            is_light: seen.is_light[side],
             ..seen.sample(added, seen.silence - added)
         };
         self.late(series, sample);
@@ -530,12 +530,18 @@ impl Recorder {
 
     /// `step_ns` after what was echoed before, the other host sent what is echoed now.
     #[inline]
-    fn on_path(&mut self, side: Side, seen: &Seen, (us, held): (i64, Option<Delta>), step_ns: i64) {
-        let series = Series::Path(side.other());
+    fn on_path(
+        &mut self,
+        side: Direction,
+        seen: &Seen,
+        (us, held): (i64, Option<Delta>),
+        step_ns: i64,
+    ) {
+        let series = Series::Path(side.reverse());
         let added = self.lows[series.index()].added(seen.now, us);
         let unseen = Delta::ns(step_ns).min(seen.pause - added);
         let sample = Sample {
-            is_light: seen.is_light[side.other().index()],
+            is_light: seen.is_light[side.reverse()],
             ..seen.sample(added, seen.silence_before.unwrap_or(unseen))
         };
         self.on_answer(side, series, seen, held, sample);
@@ -563,7 +569,7 @@ impl Recorder {
 
     #[inline]
     fn on_bytes(&mut self, seg: &Segment<'_>, flow: &Flow<'_>, load: &mut Load) {
-        let (own, other) = (seg.side.index(), seg.side.other().index());
+        let (own, other) = (seg.side, seg.side.reverse());
         let own_in_flight = seg.in_flight.unwrap_or(self.hosts[own].in_flight);
         let other_in_flight = match seg.acked {
             0 => self.hosts[other].in_flight,
@@ -598,16 +604,16 @@ impl Recorder {
 
     /// The flow is over: nothing of it is in flight any more.
     pub(crate) fn leave(&mut self, load: &mut Load) {
-        for (at, host) in self.hosts.iter_mut().enumerate() {
-            let before = std::mem::take(&mut host.in_flight);
+        for at in Direction::BOTH {
+            let before = std::mem::take(&mut self.hosts[at].in_flight);
             load.in_flight(at, -i64::from(before));
         }
     }
 
     /// The length of a tick of each host's clock, once both are known.
-    pub(super) fn ticks(&self) -> Option<[Delta; 2]> {
-        let [down, up] = &self.clocks;
-        Some([down.tick()?, up.tick()?])
+    pub(super) fn ticks(&self) -> Option<Both<Delta>> {
+        let Both { down, up } = &self.clocks;
+        Some(Both::new(down.tick()?, up.tick()?))
     }
 
     /// The delays of a series above its floor, window by window.
@@ -704,7 +710,7 @@ impl AtOnce {
             return (seg.acked_packets >= 2 && is_full).then_some(AtOnce::Within(spread));
         }
         let segments = seg.acked / Self::USUAL_SEGMENT;
-        let is_unseen = flow.core.packets[seg.side.other().index()] == 0;
+        let is_unseen = flow.core.packets[seg.side.reverse()] == 0;
         (is_unseen && segments >= 2).then_some(AtOnce::Segments(segments))
     }
 

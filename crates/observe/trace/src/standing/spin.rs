@@ -24,8 +24,7 @@ use super::Facts;
 use super::recorder::{Recorder, Spun};
 use super::window::Series;
 use crate::standing::Load;
-use crate::tcp::Side;
-use unbloat_units::{Delta, Time};
+use unbloat_units::{Both, Delta, Direction, Time};
 use unbloat_wire::{PacketFlags, PacketHeader};
 
 /// Delays of one QUIC connection.
@@ -34,9 +33,9 @@ pub(crate) struct Spin {
     recorder: Recorder,
     handshake: Handshake,
     /// By host: its last packet, the bit in it, and when that last changed in turn.
-    last: [Option<Time>; 2],
-    bits: [Option<bool>; 2],
-    edges: [Option<Time>; 2],
+    last: Both<Option<Time>>,
+    bits: Both<Option<bool>>,
+    edges: Both<Option<Time>>,
     turn: Option<Turn>,
     least_period: Option<Delta>,
     periods: u32,
@@ -47,7 +46,7 @@ pub(crate) struct Spin {
 /// The edge that comes next.
 #[derive(Clone, Copy)]
 struct Turn {
-    side: Side,
+    side: Direction,
     bit: bool,
     /// When the one passed that it answers.
     since: Time,
@@ -81,11 +80,11 @@ struct Handshake {
 }
 
 impl Handshake {
-    fn on_packet(&mut self, side: Side, now: Time) {
+    fn on_packet(&mut self, side: Direction, now: Time) {
         match (side, self.begun, self.answered) {
-            (Side::Up, None, _) => self.begun = Some(now),
-            (Side::Down, Some(_), None) => self.answered = Some(now),
-            (Side::Up, Some(begun), Some(_)) if self.round_trip.is_none() => {
+            (Direction::Up, None, _) => self.begun = Some(now),
+            (Direction::Down, Some(_), None) => self.answered = Some(now),
+            (Direction::Up, Some(begun), Some(_)) if self.round_trip.is_none() => {
                 self.round_trip = Some(now.since_bounded(begun));
             }
             _ => {}
@@ -105,14 +104,14 @@ impl Spin {
     /// Takes in a packet. Returns whether the windows are due to be judged.
     pub(crate) fn on_packet(
         &mut self,
-        side: Side,
+        side: Direction,
         header: &PacketHeader,
         origin: Time,
         load: &mut Load,
     ) -> bool {
         let now = header.time;
-        let gap = self.last[side.index()].map(|last| now.since_bounded(last));
-        self.last[side.index()] = Some(now);
+        let gap = self.last[side].map(|last| now.since_bounded(last));
+        self.last[side] = Some(now);
         if let (Some(turn), Some(gap)) = (&mut self.turn, gap)
             && turn.side != side
         {
@@ -124,7 +123,7 @@ impl Spin {
         let is_short = header.flags.has(PacketFlags::QUIC_SHORT);
         let edge = is_short.then(|| self.edge(side, header.flags.has(PacketFlags::SPIN), now));
         let sample = edge.flatten().map(|answered| Spun {
-            series: Series::Loop(side.other()),
+            series: Series::Loop(side.reverse()),
             since: answered.since,
             held: gap.map(|gap| gap.max(answered.maybe_lost(now))),
         });
@@ -132,31 +131,31 @@ impl Spin {
     }
 
     /// The turn that this packet ends, if it answers an edge.
-    fn edge(&mut self, side: Side, bit: bool, now: Time) -> Option<Turn> {
-        let before = self.bits[side.index()].replace(bit);
+    fn edge(&mut self, side: Direction, bit: bool, now: Time) -> Option<Turn> {
+        let before = self.bits[side].replace(bit);
         let turn = self
             .turn
             .filter(|turn| now.since_bounded(turn.since) <= Self::STALE);
         let is_edge = match turn {
             Some(turn) => (turn.side, turn.bit) == (side, bit),
             // The client's next one.
-            None => side == Side::Up && before == Some(!bit),
+            None => side == Direction::Up && before == Some(!bit),
         };
         if !is_edge {
             return None;
         }
         let ended = turn.map(|mut turn| {
-            let silent = self.last[side.other().index()].map(|last| now.since_bounded(last));
+            let silent = self.last[side.reverse()].map(|last| now.since_bounded(last));
             turn.add_silence(silent.unwrap_or_default());
             turn
         });
         self.turn = Some(Turn {
-            side: side.other(),
-            bit: bit == (side == Side::Up),
+            side: side.reverse(),
+            bit: bit == (side == Direction::Up),
             since: now,
             silences: [Delta::ZERO; 4],
         });
-        if let Some(last) = self.edges[side.index()].replace(now) {
+        if let Some(last) = self.edges[side].replace(now) {
             self.on_period(now.since_bounded(last));
         }
         ended
@@ -206,13 +205,17 @@ mod tests {
                 spin: Spin::default(),
                 load: Load::default(),
             };
-            for (ms, side) in [(0.0, Side::Up), (30.0, Side::Down), (40.0, Side::Up)] {
+            for (ms, side) in [
+                (0.0, Direction::Up),
+                (30.0, Direction::Down),
+                (40.0, Direction::Up),
+            ] {
                 connection.packet(ms, side, PacketFlags::QUIC_LONG);
             }
             connection
         }
 
-        fn packet(&mut self, ms: f64, side: Side, flags: u16) {
+        fn packet(&mut self, ms: f64, side: Direction, flags: u16) {
             let header = PacketHeader {
                 time: Time::from_ns((ms * 1e6) as i64),
                 wire_len: 1_200,
@@ -223,7 +226,7 @@ mod tests {
             self.spin.on_packet(side, &header, origin, &mut self.load);
         }
 
-        fn short(&mut self, ms: f64, side: Side, bit: bool) {
+        fn short(&mut self, ms: f64, side: Direction, bit: bool) {
             let spin = if bit { PacketFlags::SPIN } else { 0 };
             self.packet(ms, side, PacketFlags::QUIC_SHORT | spin);
         }
@@ -252,8 +255,8 @@ mod tests {
         let mut ms = 100.0;
         while ms < 10_000.0 {
             let (client, server) = (bits(&up, ms), bits(&down, ms));
-            connection.short(ms, Side::Up, client);
-            connection.short(ms + 0.1, Side::Down, server);
+            connection.short(ms, Direction::Up, client);
+            connection.short(ms + 0.1, Direction::Down, server);
             if passes(ms) && down.last().is_some_and(|(_, bit)| *bit != client) {
                 down.push((ms + 15.0, client));
             }
@@ -265,7 +268,7 @@ mod tests {
         connection
     }
 
-    fn stood(found: &[Evidence], side: Side) -> Option<(u32, f64)> {
+    fn stood(found: &[Evidence], side: Direction) -> Option<(u32, f64)> {
         let of = found.iter().find(|one| one.series == Series::Loop(side))?;
         of.standing
             .map(|standing| (standing.windows, standing.p50_ms))
@@ -278,11 +281,11 @@ mod tests {
             let connection = download(2.0, queue, |_| true);
             assert!(connection.spin.is_spinning());
             let found = connection.found();
-            let (windows, p50_ms) = stood(&found, Side::Down).unwrap();
+            let (windows, p50_ms) = stood(&found, Direction::Down).unwrap();
             assert!(windows >= 16, "{queued_ms}: {windows}");
             let off = p50_ms - queued_ms;
             assert!((-6.0..=2.1).contains(&off), "{queued_ms}: {p50_ms}");
-            assert_eq!(stood(&found, Side::Up), None);
+            assert_eq!(stood(&found, Direction::Up), None);
         }
     }
 
@@ -290,8 +293,8 @@ mod tests {
     fn what_the_answering_host_may_have_held_is_no_queue() {
         // A packet in 200 ms: nothing is known but that.
         let found = download(200.0, |_| 0.0, |_| true).found();
-        assert_eq!(stood(&found, Side::Down), None);
-        assert_eq!(stood(&found, Side::Up), None);
+        assert_eq!(stood(&found, Direction::Down), None);
+        assert_eq!(stood(&found, Direction::Up), None);
     }
 
     #[test]
@@ -302,16 +305,16 @@ mod tests {
         for n in 0..20_000 {
             let ms = 100.0 + f64::from(n);
             if n % 500 == 0 {
-                connection.short(ms, Side::Up, client);
+                connection.short(ms, Direction::Up, client);
                 heard += 1;
                 if heard % 3 == 0 {
                     server = client;
                 }
             }
-            connection.short(ms + 0.1, Side::Down, server);
+            connection.short(ms + 0.1, Direction::Down, server);
             client = !server;
         }
-        assert_eq!(stood(&connection.found(), Side::Up), None);
+        assert_eq!(stood(&connection.found(), Direction::Up), None);
     }
 
     #[test]
@@ -320,12 +323,12 @@ mod tests {
         for n in 0..400_u32 {
             let ms = 100.0 + f64::from(n) * 25.0;
             let bit = n % 2 == 0;
-            connection.short(ms, Side::Up, bit);
-            connection.short(ms + 1.0, Side::Up, !bit);
-            connection.short(ms + 2.0, Side::Up, bit);
-            connection.short(ms + 15.0, Side::Down, bit);
-            connection.short(ms + 16.0, Side::Down, !bit);
-            connection.short(ms + 17.0, Side::Down, bit);
+            connection.short(ms, Direction::Up, bit);
+            connection.short(ms + 1.0, Direction::Up, !bit);
+            connection.short(ms + 2.0, Direction::Up, bit);
+            connection.short(ms + 15.0, Direction::Down, bit);
+            connection.short(ms + 16.0, Direction::Down, !bit);
+            connection.short(ms + 17.0, Direction::Down, bit);
         }
         assert_eq!(connection.spin.least_period, Some(Delta::ms(25)));
     }
@@ -336,7 +339,7 @@ mod tests {
         let mut still = Connection::begun();
         let mut state = 9_u32;
         for n in 0..5_000_u32 {
-            for (side, after) in [(Side::Up, 0.0), (Side::Down, 0.5)] {
+            for (side, after) in [(Direction::Up, 0.0), (Direction::Down, 0.5)] {
                 state = state.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
                 let ms = 100.0 + f64::from(n) + after;
                 random.short(ms, side, state >> 31 == 1);

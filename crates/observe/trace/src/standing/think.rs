@@ -7,8 +7,8 @@
 //! is the way up and the answer's making, up to a constant.
 
 use super::floor::RunningFloor;
-use crate::tcp::{AckKind, Segment, Side};
-use unbloat_units::{Delta, Time};
+use crate::tcp::{AckKind, Segment};
+use unbloat_units::{Delta, Direction, Time};
 
 /// Gaps of a server's own.
 #[derive(Clone, Copy, Default)]
@@ -27,17 +27,17 @@ impl Gap {
     pub(super) fn on_packet(&mut self, seg: &Segment<'_>) -> Option<Delta> {
         let has_payload = seg.header.payload_len > 0;
         match seg.side {
-            Side::Up if has_payload => self.acknowledged = None,
-            Side::Up => {}
-            Side::Down if has_payload => {
+            Direction::Up if has_payload => self.acknowledged = None,
+            Direction::Up => {}
+            Direction::Down if has_payload => {
                 let gap = seg.now.since_bounded(self.acknowledged.take()?);
                 let is_answer = seg.advanced > 0 && gap >= Self::LEAST && gap <= Self::MOST;
                 return is_answer.then_some(gap);
             }
-            Side::Down if seg.is_pure_ack() && seg.ack == AckKind::Advance => {
+            Direction::Down if seg.is_pure_ack() && seg.ack == AckKind::Advance => {
                 self.acknowledged = (seg.remaining == 0).then_some(seg.now);
             }
-            Side::Down => {}
+            Direction::Down => {}
         }
         None
     }

@@ -1,7 +1,6 @@
 //! A quarter of a second of one flow: what its delays were at least and at most, and what was sent.
 
-use crate::tcp::Side;
-use unbloat_units::{Delta, Time};
+use unbloat_units::{Both, Delta, Direction, Time};
 
 /// How long a window lasts. All flows share one grid, so that windows of several can be compared.
 pub(crate) const WINDOW: Delta = Delta::ms(250);
@@ -17,22 +16,22 @@ pub(crate) fn index_of(now: Time, origin: Time) -> u32 {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Series {
     /// The whole path in the direction of the side, by both hosts' clocks.
-    Path(Side),
+    Path(Direction),
     /// From the sender of the side's data to the capture point, by the sender's clock.
-    OneWay(Side),
+    OneWay(Direction),
     /// From the capture point to the receiver of the side's data and back, by the capture clock.
-    Loop(Side),
+    Loop(Direction),
 }
 
 impl Series {
     pub(crate) const COUNT: usize = 6;
     pub(crate) const ALL: [Series; Series::COUNT] = [
-        Series::Path(Side::Down),
-        Series::Path(Side::Up),
-        Series::OneWay(Side::Down),
-        Series::OneWay(Side::Up),
-        Series::Loop(Side::Down),
-        Series::Loop(Side::Up),
+        Series::Path(Direction::Down),
+        Series::Path(Direction::Up),
+        Series::OneWay(Direction::Down),
+        Series::OneWay(Direction::Up),
+        Series::Loop(Direction::Down),
+        Series::Loop(Direction::Up),
     ];
 
     /// Measured by timestamps, so only as well as their ticks are known.
@@ -50,7 +49,7 @@ impl Series {
     }
 
     /// The direction of the data: for loops that of the data that was acknowledged.
-    pub(crate) const fn side(self) -> Side {
+    pub(crate) const fn side(self) -> Direction {
         match self {
             Series::Path(side) | Series::OneWay(side) | Series::Loop(side) => side,
         }
@@ -58,9 +57,9 @@ impl Series {
 
     pub(crate) const fn index(self) -> usize {
         match self {
-            Series::Path(side) => side.index(),
-            Series::OneWay(side) => 2 + side.index(),
-            Series::Loop(side) => 4 + side.index(),
+            Series::Path(side) => side as usize,
+            Series::OneWay(side) => 2 + side as usize,
+            Series::Loop(side) => 4 + side as usize,
         }
     }
 }
@@ -122,7 +121,7 @@ pub(crate) struct Carried {
 pub(super) struct Window {
     pub(super) index: u32,
     pub(super) cells: [Cell; Series::COUNT],
-    pub(super) carried: [Carried; 2],
+    pub(super) carried: Both<Carried>,
 }
 
 impl Window {

@@ -23,4 +23,4 @@ mod ring;
 mod segment;
 
 pub(crate) use half::{Half, Scale, micros};
-pub use segment::{AckKind, DataKind, Kind, RttSample, Segment, Side};
+pub use segment::{AckKind, DataKind, Kind, RttSample, Segment};

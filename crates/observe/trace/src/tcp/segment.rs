@@ -1,39 +1,7 @@
 //! The facts about one packet that every analysis shares.
 
-use unbloat_units::{Delta, Time};
+use unbloat_units::{Delta, Direction, Time};
 use unbloat_wire::{PacketHeader, SackBlock, TcpOption, TcpOptions};
-
-/// A direction of data.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Side {
-    /// Towards the client. Its RTT, seen from the monitor, is the downstream RTT.
-    Down,
-    /// Towards the server. Its RTT is the upstream RTT.
-    Up,
-}
-
-impl Side {
-    pub const BOTH: [Side; 2] = [Side::Down, Side::Up];
-
-    pub const fn index(self) -> usize {
-        self as usize
-    }
-
-    pub const fn other(self) -> Side {
-        match self {
-            Side::Down => Side::Up,
-            Side::Up => Side::Down,
-        }
-    }
-
-    /// As in tables.
-    pub const fn name(self) -> &'static str {
-        match self {
-            Side::Down => "down",
-            Side::Up => "up",
-        }
-    }
-}
 
 /// What most packets are, told once so that each analysis need not ask.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -133,7 +101,7 @@ pub struct Segment<'a> {
     pub payload: &'a [u8],
 
     /// The direction that this packet's own data belongs to. Its ACK is about the other.
-    pub side: Side,
+    pub side: Direction,
     pub data: DataKind,
     /// Bytes of sequence space that this packet took the sender forward.
     pub advanced: u32,
@@ -143,15 +111,15 @@ pub struct Segment<'a> {
     pub since_last_copy: Option<Delta>,
 
     pub ack: AckKind,
-    /// Bytes of `side.other()` that this ACK newly acknowledges.
+    /// Bytes of `side.reverse()` that this ACK newly acknowledges.
     pub acked: u32,
     /// Data packets among them.
     pub acked_packets: u32,
     /// When the newest data packet that it newly acknowledges passed the monitor.
     pub acked_sent: Option<Time>,
-    /// Unacknowledged bytes of `side.other()` after this ACK.
+    /// Unacknowledged bytes of `side.reverse()` after this ACK.
     pub remaining: u32,
-    /// A clean round trip of `side.other()`'s data that this ACK completes.
+    /// A clean round trip of `side.reverse()`'s data that this ACK completes.
     pub rtt: Option<RttSample>,
     /// The ACK reports a segment received twice (RFC 2883).
     pub dsack: bool,
@@ -165,7 +133,7 @@ pub struct Segment<'a> {
     /// Any of: `data` is neither in order nor nothing, the ACK is a duplicate, or `dsack`, `eifel` or
     /// `missed` say something. Most analyses have nothing to do where it is not set.
     pub is_odd: bool,
-    /// Receive window in bytes that this packet grants to `side.other()`'s data, if the scale is
+    /// Receive window in bytes that this packet grants to `side.reverse()`'s data, if the scale is
     /// known.
     pub window: Option<u32>,
 }

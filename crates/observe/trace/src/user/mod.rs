@@ -7,11 +7,10 @@ mod radio;
 pub(crate) mod throughput;
 pub(crate) mod waiting;
 
-use crate::flow::FlowCore;
+use crate::flow::{FlowCore, side_of};
 use crate::params::Params;
 use crate::standing::Load;
 use crate::tables::{SideTables, order};
-use crate::tcp::Side;
 use concurrency::Concurrency;
 use periodic::Periodic;
 pub(crate) use periodic::Rhythm;
@@ -19,7 +18,7 @@ use radio::{Radio, RadioRows};
 use throughput::Throughput;
 use unbloat_stats::LogHistogram;
 use unbloat_table::Rows;
-use unbloat_units::{Delta, Time};
+use unbloat_units::{Both, Delta, Direction, Time};
 use unbloat_wire::{Address, PacketHeader};
 
 /// The tick of a device's timestamp clock, and how sure it is.
@@ -43,13 +42,13 @@ pub(crate) struct User {
     pub(crate) live_flows: u32,
     pub(crate) flows: u32,
     packets: u64,
-    pub(crate) payload: [u64; 2],
+    pub(crate) payload: Both<u64>,
     tick: Option<Tick>,
     /// Of users whose tick is wanted and unknown.
     waiting: Option<Box<waiting::Waiting>>,
     concurrency: Concurrency,
     /// Of users with large flows.
-    throughput: Option<Box<[Throughput; 2]>>,
+    throughput: Option<Box<Both<Throughput>>>,
     /// What all flows carry.
     load: Load,
     radio: Radio,
@@ -76,7 +75,7 @@ impl User {
             live_flows: 0,
             flows: 0,
             packets: 0,
-            payload: [0; 2],
+            payload: Both::default(),
             tick: None,
             waiting: None,
             concurrency: Concurrency::default(),
@@ -94,7 +93,7 @@ impl User {
         self.silence = silence.max(Delta::ZERO);
         self.packets += 1;
         self.last = self.last.max(header.time);
-        self.payload[usize::from(header.is_uplink())] += u64::from(header.payload_len);
+        self.payload[side_of(header)] += u64::from(header.payload_len);
     }
 
     /// How long the user's radio had been silent before the packet that is being looked at; `None`
@@ -113,8 +112,8 @@ impl User {
     }
 
     /// What the user's link delivered to the receivers of `side`.
-    pub(crate) fn throughput(&mut self, side: Side) -> &mut Throughput {
-        &mut self.throughput.get_or_insert_default()[side.index()]
+    pub(crate) fn throughput(&mut self, side: Direction) -> &mut Throughput {
+        &mut self.throughput.get_or_insert_default()[side]
     }
 
     /// What all flows of the user carry.
@@ -124,9 +123,9 @@ impl User {
 
     /// Bytes that small flows delivered; they matter only beside large ones.
     #[inline]
-    pub(crate) fn add_throughput(&mut self, side: Side, bytes: u32) {
+    pub(crate) fn add_throughput(&mut self, side: Direction, bytes: u32) {
         if let Some(sides) = &mut self.throughput {
-            sides[side.index()].add(bytes);
+            sides[side].add(bytes);
         }
     }
 
@@ -148,8 +147,7 @@ impl User {
         if header.payload_len > 0 && !header.is_uplink() && flow.is_tcp() {
             self.concurrency.on_data(flow, header.time, origin);
         }
-        let side = usize::from(header.is_uplink());
-        self.load.count(side, header, origin);
+        self.load.count(side_of(header), header, origin);
         let closes_late = flow.closed != 0 && closes_late(flow, header, params.tail);
         if closes_late || self.radio.is_closing_late() {
             let last = self.last - self.silence;
@@ -206,8 +204,8 @@ impl User {
         row.i64(self.start.since(origin).as_ns());
         row.i64(self.last.since(origin).as_ns());
         row.u64(u64::from(self.flows));
-        row.u64(self.payload[0]);
-        row.u64(self.payload[1]);
+        row.u64(self.payload.down);
+        row.u64(self.payload.up);
         row.f64(self.tick.map(|t| t.value.as_ms()));
         row.u64(radio.promotions);
         row.f64(radio.active.as_secs());

@@ -25,7 +25,7 @@
 use crate::params::Params;
 use crate::tables::order;
 use unbloat_table::Rows;
-use unbloat_units::{Delta, Time};
+use unbloat_units::{Both, Delta, Time};
 
 /// Tails shorter than this are part of the active time around them in the `radio` table, which
 /// bounds it to a few rows per user and second. Sums are exact.
@@ -175,7 +175,7 @@ impl Radio {
     pub(super) fn finish(
         &mut self,
         (start, last): (Time, Time),
-        [down_bytes, up_bytes]: [u64; 2],
+        payload: Both<u64>,
         params: &Params,
         rows: &mut RadioRows<'_>,
     ) -> RadioSums {
@@ -193,7 +193,7 @@ impl Radio {
             active,
             tail,
             idle: self.silent - self.tail - self.promoting,
-            energy_j: promotions_j + on_j + power.transfer_j(down_bytes, up_bytes),
+            energy_j: promotions_j + on_j + power.transfer_j(payload.down, payload.up),
             avoidable_j: late.avoidable_j + late_j,
         }
     }
@@ -248,7 +248,7 @@ mod tests {
             }
             last = at(s);
         }
-        let sums = radio.finish((start, last), [0, 0], &params, &mut rows);
+        let sums = radio.finish((start, last), Both::default(), &params, &mut rows);
         (sums, states(&output.side.radio))
     }
 

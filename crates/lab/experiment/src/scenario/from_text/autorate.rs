@@ -6,7 +6,7 @@ use unbloat_autorate::{Params, Policy, Probing, cake_autorate, follow};
 use unbloat_link::service;
 use unbloat_params::Settings;
 use unbloat_params::range::{PERIOD, RATE, SPAN};
-use unbloat_units::{Delta, Rate, Time};
+use unbloat_units::{Both, Delta, Rate, Time};
 
 /// Kinds of `autorate`; `off` is for sweeps.
 pub const NAMES: &[&str] = &["off", "follow", "cake_autorate", "oracle"];
@@ -20,11 +20,10 @@ pub(super) fn autorate(node: &Node, down: &[Hop], up: &[Hop]) -> Result<Option<R
         let mut elements = hop.into_iter().flatten();
         elements.any(|element| matches!(element, unbloat_link::Config::Bottleneck(one) if matches!(one.queue, unbloat_qdisc::Config::Cake(_))))
     };
-    let several = [down.len() > 1, up.len() > 1];
-    let shaped = [
-        several[0] && has_shaper(down.last()),
-        several[1] && has_shaper(up.first()),
-    ];
+    let shaped = Both::new(
+        down.len() > 1 && has_shaper(down.last()),
+        up.len() > 1 && has_shaper(up.first()),
+    );
     let policy = match kind.as_str() {
         "off" => {
             keys.end()?;
@@ -32,28 +31,30 @@ pub(super) fn autorate(node: &Node, down: &[Hop], up: &[Hop]) -> Result<Option<R
         }
         "follow" => Policy::Follow(follow(&mut keys)?),
         "oracle" => {
-            let beside = [down.iter().rev().nth(1), up.get(1)];
-            let lines = [0, 1].map(|side| beside[side].filter(|_| shaped[side]).and_then(line));
+            let beside = Both::new(down.iter().rev().nth(1), up.get(1));
+            let lines = beside
+                .zip(shaped)
+                .map(|(hop, is_shaped)| hop.filter(|_| is_shaped).and_then(line));
             let oracle = oracle(&mut keys, lines)?;
             keys.end()?;
             return Ok(Some(Rates::Oracle(oracle)));
         }
         _ => Policy::CakeAutorate {
-            sides: [
+            sides: Both::new(
                 side(
                     &mut keys,
                     ["down_min", "down_base", "down_max"],
                     Rate::mbps(80),
                 )?,
                 side(&mut keys, ["up_min", "up_base", "up_max"], Rate::mbps(35))?,
-            ],
+            ),
             probing: match keys.or("one_way", false)? {
                 true => Probing::OneWay,
                 false => Probing::RoundTrip,
             },
         },
     };
-    if shaped == [false; 2] {
+    if shaped == Both::default() {
         return Err(keys.fault("there is no shaper to control; put a cake in the last of several [[link.down.hop]], or in the first of several [[link.up.hop]]"));
     }
     keys.end()?;
@@ -72,8 +73,8 @@ fn line(hop: &Hop) -> Option<service::Config> {
     })
 }
 
-fn oracle(keys: &mut Keys, lines: [Option<service::Config>; 2]) -> Result<Oracle, Error> {
-    if lines == [None, None] {
+fn oracle(keys: &mut Keys, lines: Both<Option<service::Config>>) -> Result<Oracle, Error> {
+    if lines == Both::default() {
         return Err(keys.fault("an oracle needs a rate that is known in advance: give a rate, steps or a trace in the hop next to the shaper's"));
     }
     Ok(Oracle {
@@ -87,7 +88,7 @@ fn oracle(keys: &mut Keys, lines: [Option<service::Config>; 2]) -> Result<Oracle
 
 const MOST_GROWTH: f64 = 100.0;
 
-fn follow(keys: &mut Keys) -> Result<[follow::Params; 2], Error> {
+fn follow(keys: &mut Keys) -> Result<Both<follow::Params>, Error> {
     let default = follow::Params::default();
     let down = follow::Params {
         target: keys.within("target", default.target, &PERIOD)?,
@@ -103,7 +104,7 @@ fn follow(keys: &mut Keys) -> Result<[follow::Params; 2], Error> {
         drain: keys.within("up_drain", up.drain, &(Delta::ms(1)..=Delta::secs(60)))?,
         ..down
     };
-    Ok([down, up])
+    Ok(Both::new(down, up))
 }
 
 fn side(

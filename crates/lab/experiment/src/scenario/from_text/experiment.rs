@@ -13,7 +13,7 @@ use unbloat_link::radio::sleep;
 use unbloat_params::Settings;
 use unbloat_params::range::{PERIOD, SPAN};
 use unbloat_qdisc::Host;
-use unbloat_units::{Delta, Direction};
+use unbloat_units::{Both, Delta, Direction};
 
 /// Makes an experiment of a scenario from which `[sweep]` and `[score]` were taken.
 pub fn build(scenario: &Node, files: Files<'_>) -> Result<Experiment, Error> {
@@ -41,7 +41,7 @@ pub fn build(scenario: &Node, files: Files<'_>) -> Result<Experiment, Error> {
             "a kernel queue is shared by all clients; give [link.clients] queues of unbloat",
         ));
     }
-    let rates = shaped_by.map(|node| autorate(&node, &path.down, &path.up));
+    let rates = shaped_by.map(|node| autorate(&node, &path.hops.down, &path.hops.up));
     let mut experiment = Experiment {
         name: head.or("name", String::new())?,
         about: head.or("about", String::new())?,
@@ -50,8 +50,8 @@ pub fn build(scenario: &Node, files: Files<'_>) -> Result<Experiment, Error> {
         seed: head.or("seed", 1)?,
         start_jitter: head.maybe_within("start_jitter", &SPAN)?,
         sample_every: None,
-        down: path.down,
-        up: path.up,
+        down: path.hops.down,
+        up: path.hops.up,
         kernel_queues,
         shares_radio: path.shares_radio,
         autorate: rates.transpose()?.flatten(),
@@ -87,9 +87,8 @@ fn sample_every(head: &mut Keys, experiment: &Experiment) -> Result<Delta, Error
 /// Both directions of a path.
 #[derive(Clone, Debug)]
 pub struct BothWays {
-    /// What packets towards the client meet, hop by hop in order.
-    pub down: Vec<Hop>,
-    pub up: Vec<Hop>,
+    /// What packets meet, hop by hop in order.
+    pub hops: Both<Vec<Hop>>,
     /// Whether the `rrc` elements of both directions are one radio's.
     pub shares_radio: bool,
 }
@@ -121,7 +120,7 @@ fn per_client(
         let message = "expected a table for each client: [link.clients.NAME.down]";
         return Err(Error::new(clients.origin.clone(), "link.clients", message));
     };
-    let lengths = |path: &BothWays| [path.down.len(), path.up.len()];
+    let lengths = |path: &BothWays| path.hops.as_ref().map(Vec::len);
     let mut own = Vec::new();
     for (name, table) in tables {
         let key = format!("link.clients.{name}");
@@ -137,58 +136,54 @@ fn per_client(
         own.push((Host(number as u32), path));
     }
     let shares_radio = shared.shares_radio || own.iter().any(|(_, path)| path.shares_radio);
-    let split = |direction, hops: Vec<Hop>, of: fn(&BothWays) -> &Vec<Hop>| -> Vec<Hop> {
-        let hops = hops.into_iter().zip(0..);
-        let split = hops.map(|(others, hop): (Hop, usize)| {
+    let split = |direction| -> Vec<Hop> {
+        let hops = shared.hops[direction].iter().enumerate();
+        let split = hops.map(|(hop, others)| {
             let each = own
                 .iter()
-                .map(|(host, path)| (*host, of(path)[hop].clone()));
+                .map(|(host, path)| (*host, path.hops[direction][hop].clone()));
             vec![unbloat_link::Config::PerClient(per_client::Params {
                 direction,
                 clients: each.collect(),
-                others,
+                others: others.clone(),
             })]
         });
         split.collect()
     };
     Ok(BothWays {
-        down: split(Direction::Down, shared.down, |path| &path.down),
-        up: split(Direction::Up, shared.up, |path| &path.up),
+        hops: Both::of(split),
         shares_radio,
     })
 }
 
 fn one_path(mut keys: Keys, files: Files<'_>) -> Result<BothWays, Error> {
-    let mut direction_of = |name: &'static str, direction| -> Result<Vec<Link>, Error> {
+    let links = Both::try_of(|direction| {
         let node = keys
-            .take(name)
+            .take(direction.name())
             .unwrap_or_else(|| Node::table(keys.origin().clone()));
-        Link::hops(&node, &keys.path(name), direction, files)
-    };
-    let (down, up) = (
-        direction_of("down", Direction::Down)?,
-        direction_of("up", Direction::Up)?,
-    );
+        Link::hops(&node, &keys.path(direction.name()), direction, files)
+    })?;
     let rrc = rrc(&mut keys)?;
     keys.end()?;
-    let delays = down.iter().chain(&up).map(|hop| hop.delay);
+    let delays = links.iter().flatten().map(|hop| hop.delay);
     let base_rtt = delays.fold(Delta::ZERO, |sum, delay| sum + delay);
-    let elements = |side: Vec<Link>| -> Result<Vec<Hop>, Error> {
-        let hops = side.into_iter().map(|link| link.elements(base_rtt));
-        hops.collect()
-    };
-    let (mut down, mut up) = (elements(down)?, elements(up)?);
+    let mut links = links;
+    let mut hops = Both::try_of(|direction| -> Result<Vec<Hop>, Error> {
+        let links = std::mem::take(&mut links[direction]).into_iter();
+        links.map(|link| link.elements(base_rtt)).collect()
+    })?;
     if let Some(rrc) = rrc {
         // The phone is at the end of one and at the beginning of the other.
         let asleep = |direction| unbloat_link::Config::Rrc(sleep::Params { rrc, direction });
-        let ends = [down.last_mut(), up.first_mut()].into_iter().flatten();
-        for (hop, direction) in ends.zip([Direction::Down, Direction::Up]) {
-            hop.insert(0, asleep(direction));
+        let ends = Both::new(hops.down.last_mut(), hops.up.first_mut());
+        for (hop, direction) in ends.into_iter().zip(Direction::BOTH) {
+            if let Some(hop) = hop {
+                hop.insert(0, asleep(direction));
+            }
         }
     }
     Ok(BothWays {
-        down,
-        up,
+        hops,
         shares_radio: rrc.is_some(),
     })
 }

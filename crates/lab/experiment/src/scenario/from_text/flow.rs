@@ -56,15 +56,15 @@ pub(super) fn flows(
     if stop.is_some_and(|stop| stop <= start) {
         return Err(keys.fault("\"stop\" must be after \"start\""));
     }
-    let [down, up] = ends_of_both(&mut keys)?;
+    let ends = ends_of_both(&mut keys)?;
     let flow = Flow {
         name,
         workload,
         start: origin + start,
         stop: stop.map(|stop| origin + stop),
-        senders: [down.sender, up.sender],
-        receivers: [down.receiver, up.receiver],
-        timestamp_ticks: [down.tick, up.tick],
+        senders: ends.as_ref().map(|ends| ends.sender.clone()),
+        receivers: ends.as_ref().map(|ends| ends.receiver.clone()),
+        timestamp_ticks: ends.map(|ends| ends.tick),
         extra_delay: keys.within("delay", Delta::ZERO, &SPAN)?,
         client: hosts.host(keys.or("client", "client".to_owned())?),
         server: hosts.host(keys.or("server", "server".to_owned())?),

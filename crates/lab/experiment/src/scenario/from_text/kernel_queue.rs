@@ -3,7 +3,7 @@
 use crate::scenario::experiment::KernelQueue;
 use crate::scenario::text::{Error, Keys, Node, Value, read};
 use serde::de::DeserializeOwned;
-use unbloat_units::Rate;
+use unbloat_units::{Both, Rate};
 
 /// What a kernel's queue cannot stand in front of: it knows one constant rate.
 const REFUSED: [&str; 7] = [
@@ -20,15 +20,14 @@ const SHAPING: [&str; 2] = ["bandwidth", "rate"];
 
 /// Takes the kernel's queues out of `[link.down]` and `[link.up]`. Where one was there remains a link of the same rate with a
 /// queue that never fills: it gives each packet the time of its transmission.
-pub(super) fn take(links: &mut Node) -> Result<[Option<KernelQueue>; 2], Error> {
-    let mut of = |name: &str| match &mut links.value {
-        Value::Table(table) => match table.get_mut(name) {
-            Some(link) => take_one(link, &format!("link.{name}")),
+pub(super) fn take(links: &mut Node) -> Result<Both<Option<KernelQueue>>, Error> {
+    Both::try_of(|direction| match &mut links.value {
+        Value::Table(table) => match table.get_mut(direction.name()) {
+            Some(link) => take_one(link, &format!("link.{direction}")),
             None => Ok(None),
         },
         _ => Ok(None),
-    };
-    Ok([of("down")?, of("up")?])
+    })
 }
 
 fn take_one(link: &mut Node, key: &str) -> Result<Option<KernelQueue>, Error> {
@@ -95,8 +94,9 @@ mod tests {
     fn a_kernels_queue_stands_in_front_of_a_link_of_its_rate() {
         let text = "rate = \"10 Mbit/s\"\ndelay = \"20 ms\"\nqueue = { kernel = \"fq_codel limit 500\" }\nframing = { overhead_bytes = 14 }";
         let experiment = built(text).unwrap();
-        let [Some(down), None] = &experiment.kernel_queues else {
-            panic!("{:?}", experiment.kernel_queues);
+        let queues = &experiment.kernel_queues;
+        let (Some(down), None) = (&queues.down, &queues.up) else {
+            panic!("{queues:?}");
         };
         assert_eq!(down.words, "fq_codel limit 500");
         assert_eq!((down.rate, down.overhead_bytes), (Some(Rate::mbps(10)), 14));
@@ -109,7 +109,7 @@ mod tests {
     #[test]
     fn a_queue_that_shapes_needs_no_rate() {
         let experiment = built("queue = { kernel = \"cake bandwidth 10mbit\" }").unwrap();
-        assert!(experiment.kernel_queues[0].is_some() && experiment.down.concat().is_empty());
+        assert!(experiment.kernel_queues.down.is_some() && experiment.down.concat().is_empty());
     }
 
     #[test]

@@ -38,11 +38,11 @@ fn every_queue_builds_by_its_name_alone() {
 fn every_congestion_control_and_window_rule_builds_by_its_name_alone() {
     for name in unbloat_tcp::congestion::NAMES {
         let experiment = built("", "", "", &format!("cc = \"{name}\""));
-        assert_eq!(experiment.flows[0].senders[0].congestion.name(), *name);
+        assert_eq!(experiment.flows[0].senders.down.congestion.name(), *name);
     }
     for name in unbloat_tcp::receive_window::NAMES {
         let experiment = built("", "", "", &format!("receive_window = \"{name}\""));
-        assert_eq!(experiment.flows[0].receivers[0].rule.name(), *name);
+        assert_eq!(experiment.flows[0].receivers.down.rule.name(), *name);
     }
 }
 

@@ -6,7 +6,7 @@ use unbloat_params::Settings;
 use unbloat_params::range::{COUNT, PERIOD, SIZE};
 use unbloat_tcp::sender::{EcnMode, RtoParams};
 use unbloat_tcp::{congestion, receive_window, receiver, sender};
-use unbloat_units::{Bytes, Delta};
+use unbloat_units::{Both, Bytes, Delta};
 
 /// Of the timestamps of Linux.
 const TICK: Delta = Delta::ms(1);
@@ -31,20 +31,20 @@ pub(super) struct Ends {
 
 /// Ends of the data of each direction: what stands in the flow holds for both, what stands in `[flow.down]` or `[flow.up]` for
 /// that one alone.
-pub(super) fn ends_of_both(keys: &mut Keys) -> Result<[Ends; 2], Error> {
-    let sides = ["down", "up"].map(|name| (keys.path(name), keys.take(name)));
+pub(super) fn ends_of_both(keys: &mut Keys) -> Result<Both<Ends>, Error> {
+    let sides = Both::of(|direction| (keys.path(direction.name()), keys.take(direction.name())));
     let common = keys.rest();
     let both = ends(keys)?;
-    let [down, up] = sides.map(|(path, side)| -> Result<Ends, Error> {
+    Both::try_of(|direction| {
+        let (path, side) = &sides[direction];
         let Some(side) = side else {
             return Ok(both.clone());
         };
-        let mut own = Keys::of(&side, &path)?.or_else_from(common.clone());
+        let mut own = Keys::of(side, path)?.or_else_from(common.clone());
         let ends = ends(&mut own)?;
         own.end()?;
         Ok(ends)
-    });
-    Ok([down?, up?])
+    })
 }
 
 fn ends(keys: &mut Keys) -> Result<Ends, Error> {

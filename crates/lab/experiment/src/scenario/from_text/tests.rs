@@ -2,7 +2,7 @@ use super::build;
 use crate::scenario::text::Node;
 use unbloat_link::Config as Element;
 use unbloat_qdisc::Config as Queue;
-use unbloat_units::{Bytes, Delta, Time};
+use unbloat_units::{Both, Bytes, Delta, Time};
 
 const TEXT: &str = r#"
 [scenario]
@@ -119,14 +119,14 @@ fn data_of_each_direction_may_have_a_tcp_of_its_own() {
     let tables = "[flow.up]\ncc = \"bbr\"\nnotsent_lowat = \"64 kB\"\n[flow.down]\nreceive_window = \"drwa\"";
     let text = format!("{TEXT}cc = \"vegas\"\nmss_bytes = 1400\n{tables}\n");
     let call = &built(&text).unwrap().flows[2];
-    let senders = call.senders.each_ref();
+    let senders = call.senders.as_ref();
     let found = senders.map(|one| (one.congestion.name(), one.mss, one.notsent_lowat));
     assert_eq!(
         found,
-        [("vegas", 1_400, None), ("bbr", 1_400, Some(64_000))]
+        Both::new(("vegas", 1_400, None), ("bbr", 1_400, Some(64_000)))
     );
-    let rules = call.receivers.each_ref().map(|one| one.rule.name());
-    assert_eq!(rules, ["drwa", "drs"]);
+    let rules = call.receivers.as_ref().map(|one| one.rule.name());
+    assert_eq!(rules, Both::new("drwa", "drs"));
     let fault = built(&text.replace("notsent_lowat", "notsent_lowwat")).unwrap_err();
     assert!(
         fault
@@ -177,7 +177,7 @@ fn a_scenario_becomes_paths_and_flows() {
         names,
         [("bulk_1", at(0)), ("bulk_2", at(1)), ("call", at(0))]
     );
-    assert_eq!(experiment.flows[0].senders[1].congestion.name(), "vegas");
+    assert_eq!(experiment.flows[0].senders.up.congestion.name(), "vegas");
 }
 
 #[test]
