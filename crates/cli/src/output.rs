@@ -35,6 +35,44 @@ pub fn format_parser() -> impl TypedValueParser<Value = FormatKind> {
         .map(|name| FormatKind::from_name(&name).expect("a possible value"))
 }
 
+/// Where a command writes its run.
+#[derive(clap::Args, Clone, Debug)]
+pub struct RunArgs {
+    /// Folder for the results; must not exist [default: an unused name in runs/; none with --format]
+    #[arg(long, value_name = "FOLDER")]
+    pub out: Option<PathBuf>,
+
+    /// Do not write a folder with the results
+    #[arg(long, conflicts_with = "out")]
+    pub no_run: bool,
+}
+
+impl RunArgs {
+    pub fn is_wanted(&self, print: &FormatArgs) -> bool {
+        !self.no_run && (print.format.is_none() || self.out.is_some())
+    }
+}
+
+/// How a command prints a table.
+#[derive(clap::Args, Clone, Debug)]
+pub struct FormatArgs {
+    /// Print a table instead of text
+    #[arg(long, value_name = "FORMAT", value_parser = format_parser())]
+    pub format: Option<FormatKind>,
+
+    /// Maximum number of rows that --format table prints
+    #[arg(long, value_name = "N", default_value_t = ROWS, requires = "format")]
+    rows: usize,
+}
+
+impl FormatArgs {
+    /// None: text is printed.
+    pub fn of<'a>(&self, table: &'a str) -> Option<Wanted<'a>> {
+        let rows = self.rows;
+        self.format.map(|kind| Wanted { table, kind, rows })
+    }
+}
+
 /// The table that `--format` prints, and its format.
 pub struct Wanted<'a> {
     pub table: &'a str,

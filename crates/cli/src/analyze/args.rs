@@ -1,12 +1,10 @@
 //! Options of `unbloat analyze`.
 
-use crate::output::{ROWS, format_parser};
+use crate::output::{FormatArgs, RunArgs};
 use clap::Args as ClapArgs;
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
 use std::net::IpAddr;
-use std::path::PathBuf;
-use unbloat_run::format::FormatKind;
 use unbloat_trace::{Network, Params};
 use unbloat_units::{Bytes, Delta, Rate};
 use unbloat_wire::ParserParams;
@@ -53,17 +51,11 @@ pub struct Args {
     #[arg(long, requires = "interface")]
     pub promiscuous: bool,
 
-    /// Folder for the results; must not exist [default: an unused name in runs/]
-    #[arg(long, value_name = "FOLDER")]
-    pub out: Option<PathBuf>,
+    #[command(flatten)]
+    pub run: RunArgs,
 
-    /// Do not write a folder with the results
-    #[arg(long, conflicts_with = "out")]
-    pub no_run: bool,
-
-    /// Print a table instead of text; writes a run folder only with --out
-    #[arg(long, value_name = "FORMAT", value_parser = format_parser())]
-    pub format: Option<FormatKind>,
+    #[command(flatten)]
+    pub print: FormatArgs,
 
     /// Table that --format prints: flows, rtt, in_flight, bandwidth, events, users, radio,
     /// promotions, concurrency, dns, http, protocols, summary or figures
@@ -74,10 +66,6 @@ pub struct Args {
         requires = "format"
     )]
     pub table: String,
-
-    /// Maximum number of rows that --format table prints
-    #[arg(long, value_name = "N", default_value_t = ROWS, requires = "format")]
-    pub rows: usize,
 
     /// Minimum standing delay that counts as bufferbloat; from half of it, as slight bufferbloat
     #[arg(long, value_name = "SPAN", default_value = "60 ms")]

@@ -94,7 +94,7 @@ pub fn run(args: &Args) -> Result<Exit, AnalyzeError> {
     outcome.interrupted &= args.interface.is_none();
     tell(&outcome);
     let stored = store.finish(&outcome)?;
-    if args.format.is_none() {
+    if args.print.format.is_none() {
         print::text(&verdict_text(&stored.found.verdict, terminal_width()))?;
     } else {
         tell_health(&stored.found.health);
@@ -117,14 +117,14 @@ fn settings(args: &Args, store: &mut Store) -> Result<Settings, AnalyzeError> {
         "dns",
         "http",
     ];
-    let printed = args.format.is_some() && series.contains(&args.table.as_str());
+    let printed = args.print.format.is_some() && series.contains(&args.table.as_str());
     Ok(Settings {
         params: args.params.params(),
         parser: args.orientation.parser(),
         client_nets: args.orientation.client_net.clone(),
         threads: usize::from(args.threads),
         hash_seed: getrandom::u64().map_err(AnalyzeError::Random)?,
-        summary_only: args.no_run && !printed,
+        summary_only: args.run.no_run && !printed,
         reads: store.reads(args),
     })
 }

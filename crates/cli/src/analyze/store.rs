@@ -8,7 +8,7 @@ use std::io::BufWriter;
 use std::path::{Path, PathBuf};
 use unbloat_analyze::Outcome;
 use unbloat_health::Health;
-use unbloat_run::format::{FormatKind, TextWriter};
+use unbloat_run::format::TextWriter;
 use unbloat_run::{RunInfo, RunWriter, Status, TraceStart, link_latest};
 use unbloat_summary::{
     Outcome as Found, Reads, Summary, SummaryParams, Verdict, figures_rows, figures_table,
@@ -52,12 +52,11 @@ impl Store {
         };
         let mut tables = traced;
         tables.extend([summary_table(), figures_table()]);
-        let print = args
-            .format
-            .map(|kind| Print::open(args, kind, &tables))
+        let print = args.print.of(&args.table);
+        let print = print
+            .map(|wanted| Print::open(&wanted, &tables))
             .transpose()?;
-        let wanted = !args.no_run && (print.is_none() || args.out.is_some());
-        let run = if wanted {
+        let run = if args.run.is_wanted(&args.print) {
             Some(open_run(args, inputs, &tables)?)
         } else {
             None
@@ -131,16 +130,11 @@ impl Store {
 
 /// Whether the verdict is the only output.
 fn is_verdict_all(args: &Args) -> bool {
-    args.no_run && args.format.is_none()
+    args.run.no_run && args.print.format.is_none()
 }
 
 impl Print {
-    fn open(args: &Args, kind: FormatKind, tables: &[Table]) -> Result<Print, AnalyzeError> {
-        let wanted = Wanted {
-            table: &args.table,
-            kind,
-            rows: args.rows,
-        };
+    fn open(wanted: &Wanted<'_>, tables: &[Table]) -> Result<Print, AnalyzeError> {
         let (table, writer) = wanted.begin(tables.iter())?;
         Ok(Print { table, writer })
     }
@@ -151,7 +145,7 @@ fn open_run(
     inputs: Vec<unbloat_run::Input>,
     tables: &[Table],
 ) -> Result<(RunWriter, RunInfo), AnalyzeError> {
-    let dir = run_dir(args.out.as_deref(), &stem(&inputs))?;
+    let dir = run_dir(args.run.out.as_deref(), &stem(&inputs))?;
     let command = std::env::args().collect();
     let mut info = RunInfo::new("unbloat analyze", env!("CARGO_PKG_VERSION"), command);
     info.inputs = inputs;

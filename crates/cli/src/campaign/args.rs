@@ -1,9 +1,8 @@
 //! Options of `unbloat campaign`.
 
-use crate::output::{ROWS, format_parser};
+use crate::output::FormatArgs;
 use crate::token::TokenArgs;
 use std::path::PathBuf;
-use unbloat_run::format::FormatKind;
 
 /// Measure a matrix of `unbloat test` runs and write one report.
 #[derive(clap::Args, Clone)]
@@ -45,9 +44,8 @@ pub struct Args {
     #[command(flatten)]
     pub token: TokenArgs,
 
-    /// Print a table instead of text
-    #[arg(long, value_name = "FORMAT", value_parser = format_parser())]
-    pub format: Option<FormatKind>,
+    #[command(flatten)]
+    pub print: FormatArgs,
 
     /// Table that --format prints: campaign, averages, results, points
     #[arg(
@@ -57,10 +55,6 @@ pub struct Args {
         requires = "format"
     )]
     pub table: String,
-
-    /// Maximum number of rows that --format table prints
-    #[arg(long, value_name = "N", default_value_t = ROWS, requires = "format")]
-    pub rows: usize,
 
     /// Do not show progress
     #[arg(short, long)]

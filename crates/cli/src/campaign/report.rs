@@ -4,7 +4,7 @@ use super::args::Args;
 use super::folder::Folder;
 use super::{CommandError, text};
 use crate::experiment;
-use crate::output::{OutputError, Wanted, input, tell, write_report, write_tables};
+use crate::output::{OutputError, input, tell, write_report, write_tables};
 use crate::print;
 use serde_json::json;
 use std::path::Path;
@@ -20,15 +20,8 @@ pub fn make(args: &Args, campaign: &Campaign, folder: &Folder) -> Result<(), Com
     let shown = text::columns(campaign, &found);
     info.options.insert("shown".to_owned(), json!(shown));
     replace(&folder.report(), &info, &all)?;
-    match args.format {
-        Some(kind) => {
-            let wanted = Wanted {
-                table: &args.table,
-                kind,
-                rows: args.rows,
-            };
-            wanted.print(&all)?;
-        }
+    match args.print.of(&args.table) {
+        Some(wanted) => wanted.print(&all)?,
         None => print::text(&text::text(campaign, &found, &runs, foreign))?,
     }
     Ok(())

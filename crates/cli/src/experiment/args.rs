@@ -1,8 +1,7 @@
 //! Options of all commands that run scenarios.
 
-use crate::output::{ROWS, format_parser};
+use crate::output::{FormatArgs, RunArgs};
 use std::path::PathBuf;
-use unbloat_run::format::FormatKind;
 
 #[derive(clap::Args, Clone)]
 pub struct Common {
@@ -25,17 +24,11 @@ pub struct Common {
     #[arg(long, value_name = "RESULT", value_delimiter = ',')]
     pub show: Vec<String>,
 
-    /// Folder for the results; must not exist [default: an unused name in runs/]
-    #[arg(long, value_name = "FOLDER")]
-    pub out: Option<PathBuf>,
+    #[command(flatten)]
+    pub run: RunArgs,
 
-    /// Do not write a folder with the results
-    #[arg(long, conflicts_with = "out")]
-    pub no_run: bool,
-
-    /// Print a table instead of text; writes a run folder only with --out
-    #[arg(long, value_name = "FORMAT", value_parser = format_parser())]
-    pub format: Option<FormatKind>,
+    #[command(flatten)]
+    pub print: FormatArgs,
 
     /// Table that --format prints: averages, results, points, queue_series, window_series ...
     #[arg(
@@ -46,18 +39,7 @@ pub struct Common {
     )]
     pub table: String,
 
-    /// Maximum number of rows that --format table prints
-    #[arg(long, value_name = "N", default_value_t = ROWS, requires = "format")]
-    pub rows: usize,
-
     /// Do not show progress
     #[arg(short, long)]
     pub quiet: bool,
-}
-
-impl Common {
-    /// Whether to write a run folder.
-    pub fn writes_run(&self) -> bool {
-        !self.no_run && (self.format.is_none() || self.out.is_some())
-    }
 }

@@ -18,7 +18,7 @@ pub use progress::Progress;
 pub use rows::{order, queue_rows, tables};
 
 use crate::exit::Exit;
-use crate::output::{OutputError, Wanted, write_run};
+use crate::output::{OutputError, write_run};
 use crate::print::{self, PrintError};
 use std::path::PathBuf;
 use std::sync::atomic::AtomicBool;
@@ -114,23 +114,16 @@ pub fn run(
 ) -> Result<(Exit, Option<PathBuf>), ExperimentError> {
     let campaign = runs::run_all(plan, runner, args.quiet, stop)?;
     let all = rows::all(plan, &campaign);
-    match args.format {
-        Some(kind) => {
-            let wanted = Wanted {
-                table: &args.table,
-                kind,
-                rows: args.rows,
-            };
-            wanted.print(&all)?;
-        }
+    match args.print.of(&args.table) {
+        Some(wanted) => wanted.print(&all)?,
         None => print::text(&text::text(plan, &campaign))?,
     }
     let mut dir = None;
-    if args.writes_run() {
+    if args.run.is_wanted(&args.print) {
         let info = info::info(args, plan, &campaign, runner);
         let stem = plan.file.file_stem().unwrap_or_default().to_string_lossy();
         let stem = format!("{}-{stem}", runner.stem());
-        dir = Some(write_run(args.out.as_deref(), &stem, &info, &all)?);
+        dir = Some(write_run(args.run.out.as_deref(), &stem, &info, &all)?);
     }
     let exit = match () {
         () if campaign.is_cut => Exit::Interrupted,

@@ -79,7 +79,7 @@ impl Capture {
 pub fn run(args: &Args) -> Result<Exit, ExperimentError> {
     let plan = experiment::plan(&args.common)?;
     let capture = args.capture.or(args.analyze.then_some(Capture::Headers));
-    if capture.is_some() && (plan.runs() > 1 || !args.common.writes_run()) {
+    if capture.is_some() && (plan.runs() > 1 || !args.common.run.is_wanted(&args.common.print)) {
         return Err(ExperimentError::Captures);
     }
     // Must run before the first thread.
@@ -112,7 +112,7 @@ pub fn run(args: &Args) -> Result<Exit, ExperimentError> {
 /// A temporary folder for captures, on the file system of the run's folder, which is created last.
 fn captures(args: &Common, capture: Capture) -> Result<(TempDir, Captures), ExperimentError> {
     let failed = |error| ExperimentError::Output(OutputError::Write(error));
-    let parent = args.out.as_deref().and_then(Path::parent);
+    let parent = args.run.out.as_deref().and_then(Path::parent);
     let parent = parent.unwrap_or(Path::new("runs"));
     let parent = if parent.as_os_str().is_empty() {
         Path::new(".")

@@ -2,7 +2,7 @@
 
 use super::CommandError;
 use crate::ip::IpArgs;
-use crate::output::{ROWS, format_parser};
+use crate::output::{FormatArgs, RunArgs};
 use crate::span::duration;
 use crate::token::TokenArgs;
 use crate::trust::TrustArgs;
@@ -10,11 +10,9 @@ use clap::builder::{PossibleValuesParser, TypedValueParser};
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
 use std::net::{IpAddr, SocketAddr, ToSocketAddrs};
-use std::path::PathBuf;
 use unbloat_loadtest::{Flows, IpVersion, Target};
 use unbloat_locate::Phase;
 use unbloat_locate_host::{Kind, Options};
-use unbloat_run::format::FormatKind;
 use unbloat_units::Delta;
 
 /// Find the hop of the path where load builds a queue, in each direction.
@@ -91,17 +89,11 @@ pub struct Args {
     #[arg(long, conflicts_with = "format")]
     pub json: bool,
 
-    /// Folder for the results; must not exist [default: an unused name in runs/]
-    #[arg(long, value_name = "FOLDER")]
-    pub out: Option<PathBuf>,
+    #[command(flatten)]
+    pub run: RunArgs,
 
-    /// Do not write a folder with the results
-    #[arg(long, conflicts_with = "out")]
-    no_run: bool,
-
-    /// Print a table instead of text; writes a run folder only with --out
-    #[arg(long, value_name = "FORMAT", value_parser = format_parser())]
-    pub format: Option<FormatKind>,
+    #[command(flatten)]
+    pub print: FormatArgs,
 
     /// Table that --format prints: hops, hop_probes or locations
     #[arg(
@@ -111,10 +103,6 @@ pub struct Args {
         requires = "format"
     )]
     pub table: String,
-
-    /// Maximum number of rows that --format table prints
-    #[arg(long, value_name = "N", default_value_t = ROWS, requires = "format")]
-    pub rows: usize,
 }
 
 /// The evaluated arguments.
@@ -127,10 +115,6 @@ pub struct Wish {
 }
 
 impl Args {
-    pub fn writes_run(&self) -> bool {
-        !self.no_run && (self.format.is_none() || self.out.is_some())
-    }
-
     pub fn wish(&self) -> Result<Wish, CommandError> {
         let target: Target = self.target.parse()?;
         let (host, load_port) = match &target {

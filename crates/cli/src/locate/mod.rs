@@ -9,7 +9,7 @@ mod view;
 pub use args::Args;
 
 use crate::exit::Exit;
-use crate::output::{OutputError, Wanted, write_run};
+use crate::output::{OutputError, write_run};
 use crate::print::{self, PrintError, note};
 use crate::stop::stop_on_ctrl_c;
 use args::Wish;
@@ -82,10 +82,10 @@ pub fn run(args: &Args) -> Result<Exit, CommandError> {
     };
     located.explain(&wish.options.params, |phase| driver.under(phase));
     print(args, &wish, &located)?;
-    if args.writes_run() {
+    if args.run.is_wanted(&args.print) {
         let info = info(args, &wish, &located);
         let all = tables::all(&located);
-        let dir = write_run(args.out.as_deref(), "locate", &info, &all)?;
+        let dir = write_run(args.run.out.as_deref(), "locate", &info, &all)?;
         let document = Document::new(&wish.options, &located);
         let text = print::document(&document)?;
         std::fs::write(dir.join(VERDICTS), text).map_err(OutputError::Write)?;
@@ -101,12 +101,7 @@ pub fn run(args: &Args) -> Result<Exit, CommandError> {
 }
 
 fn print(args: &Args, wish: &Wish, located: &Located) -> Result<(), CommandError> {
-    if let Some(kind) = args.format {
-        let wanted = Wanted {
-            table: &args.table,
-            kind,
-            rows: args.rows,
-        };
+    if let Some(wanted) = args.print.of(&args.table) {
         return Ok(wanted.print(&tables::all(located))?);
     }
     match args.json {

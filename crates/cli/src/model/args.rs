@@ -1,10 +1,9 @@
 //! Options of `unbloat model`.
 
 use super::buffers::Buffers;
-use crate::output::{ROWS, format_parser};
+use crate::output::{FormatArgs, RunArgs};
 use std::path::PathBuf;
 use unbloat_queueing::{Load, Statistic};
-use unbloat_run::format::FormatKind;
 use unbloat_units::{Bytes, Delta, Rate};
 
 /// Compute delay and throughput of a bottleneck from its buffer size, by queueing theory.
@@ -69,17 +68,11 @@ pub struct Args {
     #[arg(long, value_name = "FILE")]
     pub measured: Option<PathBuf>,
 
-    /// Folder for the results; must not exist [default: an unused name in runs/]
-    #[arg(long, value_name = "FOLDER")]
-    pub out: Option<PathBuf>,
+    #[command(flatten)]
+    pub run: RunArgs,
 
-    /// Do not write a folder with the results
-    #[arg(long, conflicts_with = "out")]
-    pub no_run: bool,
-
-    /// Print a table instead of text; writes a run folder only with --out
-    #[arg(long, value_name = "FORMAT", value_parser = format_parser())]
-    pub format: Option<FormatKind>,
+    #[command(flatten)]
+    pub print: FormatArgs,
 
     /// Table that --format prints: model, model_fit or summary
     #[arg(
@@ -89,10 +82,6 @@ pub struct Args {
         requires = "format"
     )]
     pub table: String,
-
-    /// Maximum number of rows that --format table prints
-    #[arg(long, value_name = "N", default_value_t = ROWS, requires = "format")]
-    pub rows: usize,
 }
 
 fn parse_utilisation(text: &str) -> Result<Load, String> {

@@ -14,7 +14,7 @@ pub use args::Args;
 pub use rows::tables;
 
 use crate::exit::Exit;
-use crate::output::{OutputError, Wanted, write_run};
+use crate::output::{OutputError, write_run};
 use crate::print::{self, PrintError};
 use findings::Findings;
 use measured::MeasuredError;
@@ -37,19 +37,13 @@ pub fn run(args: &Args) -> Result<Exit, ModelCommandError> {
     let question = Question::of(args)?;
     let findings = Findings::of(&question)?;
     let all = rows::all(&question, &findings)?;
-    if let Some(kind) = args.format {
-        let wanted = Wanted {
-            table: &args.table,
-            kind,
-            rows: args.rows,
-        };
-        wanted.print(&all)?;
-    } else {
-        print::text(&findings.text(&question))?;
+    match args.print.of(&args.table) {
+        Some(wanted) => wanted.print(&all)?,
+        None => print::text(&findings.text(&question))?,
     }
-    if !args.no_run && (args.format.is_none() || args.out.is_some()) {
+    if args.run.is_wanted(&args.print) {
         let info = info::info(args, &question);
-        write_run(args.out.as_deref(), "model", &info, &all)?;
+        write_run(args.run.out.as_deref(), "model", &info, &all)?;
     }
     Ok(Exit::Complete)
 }
