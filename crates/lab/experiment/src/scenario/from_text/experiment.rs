@@ -167,11 +167,11 @@ fn one_path(mut keys: Keys, files: Files<'_>) -> Result<BothWays, Error> {
     keys.end()?;
     let delays = links.iter().flatten().map(|hop| hop.delay);
     let base_rtt = delays.fold(Delta::ZERO, |sum, delay| sum + delay);
-    let mut links = links;
-    let mut hops = Both::try_of(|direction| -> Result<Vec<Hop>, Error> {
-        let links = std::mem::take(&mut links[direction]).into_iter();
-        links.map(|link| link.elements(base_rtt)).collect()
-    })?;
+    let elements = links.map(|links| -> Result<Vec<Hop>, Error> {
+        let hops = links.into_iter().map(|link| link.elements(base_rtt));
+        hops.collect()
+    });
+    let mut hops = Both::new(elements.down?, elements.up?);
     if let Some(rrc) = rrc {
         // The phone is at the end of one and at the beginning of the other.
         let asleep = |direction| unbloat_link::Config::Rrc(sleep::Params { rrc, direction });
