@@ -174,7 +174,8 @@ macro_rules! main {
     };
 }
 
-/// As [`main!`](crate::main), for a file that has something to do before: an expression of type `ExitCode`.
+/// As [`main!`](crate::main), for a file that has something to do before: an expression of type `ExitCode`. The file must be
+/// `tests/NAME.rs`, because it is searched for `#[test]`.
 #[macro_export]
 macro_rules! run {
     ($($need:expr => [$($test:path),+ $(,)?]),+ $(,)?) => {{
