@@ -15,17 +15,14 @@ build:
 	tools/install build
 	cargo build --release --locked -p unbloat-cli
 
-## Installs what the tests need and runs all of them; tells which were left out, and why.
-test: export UNBLOAT_SKIPPED := $(CURDIR)/target/skipped-tests
+## Installs what the tests need and runs all of them. Tests that cannot run here are ignored, and each reason is told.
 test:
 	tools/install build test
 	cargo fmt --all --check
 	cargo xtask layers
 	cargo clippy --workspace --all-targets --locked -- -D warnings
 	cargo clippy -p unbloat-cli --no-default-features --locked -- -D warnings
-	mkdir -p target && rm -f "$$UNBLOAT_SKIPPED"
 	cargo test --workspace --locked --no-fail-fast
-	@! test -s "$$UNBLOAT_SKIPPED" || (echo "left out: $$(wc -l < "$$UNBLOAT_SKIPPED") tests"; sed 's/^[^:]*: //' "$$UNBLOAT_SKIPPED" | sort | uniq -c)
 
 ## Speed against tcptrace, tshark and tcpdump: see bench/README.md.
 bench: build

@@ -1,4 +1,4 @@
-//! `unbloat autorate` on hosts of its own. Needs root, and says so when it is skipped.
+//! `unbloat autorate` on hosts of its own. Needs root.
 
 use rustix::process::{Pid, Signal, kill_process};
 use std::fs;
@@ -38,10 +38,6 @@ const OTHERS: [&[&str]; 4] = [
 ];
 
 const AT_WORK: &str = "in use by process";
-
-fn is_root() -> bool {
-    unbloat_testkit::is_root("changing hosts")
-}
 
 fn bed() -> (Bed, [Host; 2]) {
     let bed = Bed::new().unwrap();
@@ -124,11 +120,7 @@ fn refused(output: &Output, why: &str) {
     assert!(said.contains(AT_WORK), "{why}: {said}");
 }
 
-#[test]
 fn whoever_has_a_device_refuses_whoever_else_would() {
-    if !is_root() {
-        return;
-    }
     let (_bed, hosts) = bed();
     htb(&hosts[0]);
     let folder = tempfile::tempdir().unwrap();
@@ -144,11 +136,7 @@ fn whoever_has_a_device_refuses_whoever_else_would() {
     assert_eq!(classes(&hosts[0]), seen, "rate and burst");
 }
 
-#[test]
 fn it_leaves_the_devices_of_others_alone() {
-    if !is_root() {
-        return;
-    }
     for other in &OTHERS[1..] {
         let (_bed, hosts) = bed();
         let folder = tempfile::tempdir().unwrap();
@@ -181,11 +169,7 @@ fn guard_of(daemon: &Child) -> Option<Pid> {
     Pid::from_raw(children.split(' ').find(is_guard)?.parse().ok()?)
 }
 
-#[test]
 fn rates_come_back_soon_after_a_kill_and_at_the_next_start_after_two() {
-    if !is_root() {
-        return;
-    }
     let (_bed, hosts) = bed();
     htb(&hosts[0]);
     let folder = tempfile::tempdir().unwrap();
@@ -215,21 +199,16 @@ fn rates_come_back_soon_after_a_kill_and_at_the_next_start_after_two() {
     assert_eq!(classes(&hosts[0]), seen);
 }
 
-#[test]
 fn it_says_where_it_looks_at_packets() {
-    if !is_root() {
-        return;
-    }
     let (_bed, hosts) = bed();
     htb(&hosts[0]);
     let folder = tempfile::tempdir().unwrap();
-    for tap in ["bpf", "packets"] {
+    for tap in ["packets", "bpf"] {
         let words = [FOLLOW, &["--dry-run", "--duration", "100 ms", "--tap", tap]].concat();
         let output = unbloat(&hosts[0], folder.path(), &words).output().unwrap();
         let said = String::from_utf8_lossy(&output.stderr);
         if said.contains("built without clang") {
-            unbloat_testkit::skip(&said);
-            continue;
+            unbloat_testkit::unmet(said);
         }
         assert!(output.status.success(), "{said}");
         assert!(said.contains(&format!("({tap})")), "{said}");
@@ -237,11 +216,7 @@ fn it_says_where_it_looks_at_packets() {
 }
 
 /// The unit is started as systemd would: all but its own folder below `/run` cannot be written to.
-#[test]
 fn the_unit_may_write_what_it_needs() {
-    if !is_root() {
-        return;
-    }
     let unbloat = env!("CARGO_BIN_EXE_unbloat");
     let printed = Command::new(unbloat)
         .args([
@@ -287,11 +262,7 @@ fn the_unit_may_write_what_it_needs() {
     assert_eq!(started.status.code(), Some(0), "{told}");
 }
 
-#[test]
 fn a_device_that_goes_or_has_another_name_ends_it_and_is_told() {
-    if !is_root() {
-        return;
-    }
     for words in ["link set eth0 name wan0", "link del eth0"] {
         let (_bed, hosts) = bed();
         htb(&hosts[0]);
@@ -319,11 +290,7 @@ fn a_device_that_goes_or_has_another_name_ends_it_and_is_told() {
     }
 }
 
-#[test]
 fn a_shaper_of_a_device_that_goes_and_comes_again_says_so() {
-    if !is_root() {
-        return;
-    }
     let (_bed, hosts) = bed();
     let folder = tempfile::tempdir().unwrap();
     let mut command = unbloat(&hosts[0], folder.path(), OTHERS[3]);
@@ -348,4 +315,16 @@ fn a_shaper_of_a_device_that_goes_and_comes_again_says_so() {
     }
     shaper.kill().unwrap();
     shaper.wait().unwrap();
+}
+
+unbloat_testkit::main! {
+    root("changing hosts") => [
+        whoever_has_a_device_refuses_whoever_else_would,
+        it_leaves_the_devices_of_others_alone,
+        rates_come_back_soon_after_a_kill_and_at_the_next_start_after_two,
+        it_says_where_it_looks_at_packets,
+        the_unit_may_write_what_it_needs,
+        a_device_that_goes_or_has_another_name_ends_it_and_is_told,
+        a_shaper_of_a_device_that_goes_and_comes_again_says_so,
+    ],
 }

@@ -1,4 +1,4 @@
-//! `unbloat drwa` killed at any moment: nothing of it stays, nobody's traffic ends. Needs root, and says so when it is skipped.
+//! `unbloat drwa` killed at any moment: nothing of it stays, nobody's traffic ends. Needs root.
 
 use std::fs;
 use std::io::{Read, Write};
@@ -14,10 +14,6 @@ const LONGEST: Duration = Duration::from_secs(20);
 
 fn unbloat() -> Command {
     Command::new(env!("CARGO_BIN_EXE_unbloat"))
-}
-
-fn is_root() -> bool {
-    unbloat_testkit::is_root("holding windows")
 }
 
 /// Groups that commands made for themselves.
@@ -73,11 +69,7 @@ fn held(port: u16) -> Child {
     command.spawn().unwrap()
 }
 
-#[test]
 fn a_kill_at_any_moment_leaves_nothing_and_cuts_nothing() {
-    if !is_root() {
-        return;
-    }
     let before = programs();
     let kills = std::env::var("UNBLOAT_KILLS").map_or(KILLS, |kills| kills.parse().unwrap());
     let mut killed = Vec::new();
@@ -138,11 +130,7 @@ fn offered(stream: &TcpStream) -> u32 {
 }
 
 /// The clamp is the socket's, and would stay.
-#[test]
 fn a_killed_owner_leaves_no_window_small() {
-    if !is_root() {
-        return;
-    }
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let mut child = held(listener.local_addr().unwrap().port());
     let (stream, _) = listener.accept().unwrap();
@@ -160,11 +148,7 @@ fn a_killed_owner_leaves_no_window_small() {
     });
 }
 
-#[test]
 fn the_command_ends_as_what_it_ran_and_a_second_owner_of_a_group_is_refused() {
-    if !is_root() {
-        return;
-    }
     let ended = unbloat()
         .args(["drwa", "--", "sh", "-c", "exit 7"])
         .output()
@@ -201,4 +185,12 @@ fn the_command_ends_as_what_it_ran_and_a_second_owner_of_a_group_is_refused() {
     first.kill().unwrap();
     first.wait().unwrap();
     until("the group stays", || !group.exists());
+}
+
+unbloat_testkit::main! {
+    root("holding windows") => [
+        a_kill_at_any_moment_leaves_nothing_and_cuts_nothing,
+        a_killed_owner_leaves_no_window_small,
+        the_command_ends_as_what_it_ran_and_a_second_owner_of_a_group_is_refused,
+    ],
 }

@@ -1,4 +1,4 @@
-//! `--dry-run` says what a command would do, and changes nothing. Needs root for a host of its own, and says so when it is skipped.
+//! `--dry-run` says what a command would do, and changes nothing. Needs root for a host of its own.
 
 use std::path::Path;
 use std::process::{Command, Output};
@@ -14,20 +14,16 @@ struct Router {
 }
 
 impl Router {
-    /// None without root.
-    fn build() -> Option<Router> {
-        if !unbloat_testkit::is_root("a host of its own") {
-            return None;
-        }
+    fn build() -> Router {
         let bed = Bed::new().unwrap();
         let [host, other] = ["router", "other"].map(|role| bed.host(role).unwrap());
         host.veth("wan0", &other, "eth0").unwrap();
-        Some(Router {
+        Router {
             host,
             _other: other,
             _bed: bed,
             journals: tempfile::tempdir().unwrap(),
-        })
+        }
     }
 
     fn unbloat(&self, words: &[&str]) -> Output {
@@ -68,11 +64,8 @@ fn files(folder: &Path) -> Vec<std::ffi::OsString> {
     names
 }
 
-#[test]
 fn shape_names_its_rules_and_rates() {
-    let Some(router) = Router::build() else {
-        return;
-    };
+    let router = Router::build();
     let words = ["shape", "--interface", "wan0", "--rate-down", "19 Mbit/s"];
     let told = router.would(&words);
     assert!(told.contains("iifname \"wan0\" queue"), "{told}");
@@ -83,11 +76,8 @@ fn shape_names_its_rules_and_rates() {
     assert_eq!(both["would"].as_array().unwrap().len(), 2);
 }
 
-#[test]
 fn uplink_names_its_commands_and_settings() {
-    let Some(router) = Router::build() else {
-        return;
-    };
+    let router = Router::build();
     let words = ["uplink", "--interface", "wan0", "--source", "delay"];
     let told = router.would(&[&words[..], &["--notsent-lowat", "128 kB"]].concat());
     for step in [
@@ -99,11 +89,8 @@ fn uplink_names_its_commands_and_settings() {
     }
 }
 
-#[test]
 fn drwa_names_its_programs() {
-    let Some(router) = Router::build() else {
-        return;
-    };
+    let router = Router::build();
     let told = router.would(&["drwa", "--lan", "wan0"]);
     assert!(told.contains("attach BPF programs to wan0"), "{told}");
     let mut command: Command = router.host.command(UNBLOAT).unwrap();
@@ -114,17 +101,14 @@ fn drwa_names_its_programs() {
         .unwrap();
     let steps = String::from_utf8_lossy(&output.stdout);
     if String::from_utf8_lossy(&output.stderr).contains("no cgroup2 file system") {
-        return unbloat_testkit::skip("no cgroup2 file system");
+        unbloat_testkit::unmet("no cgroup2 file system");
     }
     assert!(steps.contains(": touch made\n"), "{output:?}");
     assert_eq!(files(router.journals.path()).len(), 0);
 }
 
-#[test]
 fn sqm_names_its_commands_and_what_it_would_restore() {
-    let Some(router) = Router::build() else {
-        return;
-    };
+    let router = Router::build();
     let line = [
         "--interface",
         "wan0",
@@ -144,4 +128,13 @@ fn sqm_names_its_commands_and_what_it_would_restore() {
         "restore the previous configuration of wan0\n"
     );
     assert!(router.unbloat(&remove).status.success());
+}
+
+unbloat_testkit::main! {
+    root("a host of its own") => [
+        shape_names_its_rules_and_rates,
+        uplink_names_its_commands_and_settings,
+        drwa_names_its_programs,
+        sqm_names_its_commands_and_what_it_would_restore,
+    ],
 }

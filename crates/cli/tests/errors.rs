@@ -29,7 +29,6 @@ fn run(words: &str) -> Output {
     unbloat(words).output().expect("it runs")
 }
 
-#[test]
 fn usage() {
     let commands = [
         "analize",
@@ -48,7 +47,6 @@ fn usage() {
     insta::assert_snapshot!(transcript(&commands, run));
 }
 
-#[test]
 fn no_such_file() {
     let commands = [
         "analyze nowhere.pcap",
@@ -63,11 +61,7 @@ fn no_such_file() {
     insta::assert_snapshot!(transcript(&commands, run));
 }
 
-#[test]
 fn no_such_interface() {
-    if !unbloat_testkit::is_root("interfaces are looked for after privileges") {
-        return;
-    }
     let commands = [
         "analyze --interface nowhere0",
         "watch --once --interface nowhere0",
@@ -83,7 +77,6 @@ fn no_such_interface() {
     insta::assert_snapshot!(transcript(&commands, run));
 }
 
-#[test]
 fn no_server() {
     // Nobody listens on the port of a listener that is gone.
     let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
@@ -101,7 +94,6 @@ fn no_server() {
 }
 
 /// As the user nobody, if the tests run as root.
-#[test]
 fn no_root() {
     let folder = tempfile::tempdir().expect("a folder");
     let program = folder.path().join("unbloat");
@@ -128,4 +120,16 @@ fn no_root() {
         "demo",
     ];
     insta::assert_snapshot!(transcript(&commands, run));
+}
+
+unbloat_testkit::main! {
+    always() => [
+        usage,
+        no_such_file,
+        no_server,
+        no_root,
+    ],
+    root("looking for interfaces") => [
+        no_such_interface,
+    ],
 }

@@ -3,7 +3,7 @@
 use serde_json::Value;
 use std::io::{BufRead, BufReader};
 use std::net::TcpListener;
-use std::process::{Child, ChildStdout, Command, Stdio};
+use std::process::{Child, ChildStdout, Command, Output, Stdio};
 use std::time::Duration;
 use unbloat_netns::Bed;
 use unbloat_responsiveness::{LoadedDirection, SCHEMA, verdict};
@@ -50,7 +50,6 @@ fn serve() -> (Server, String, String) {
     (Server(child, out), port, text("fingerprint"))
 }
 
-#[test]
 fn a_test_of_another_server_or_of_another_schema_is_no_ground() {
     let dir = tempfile::tempdir().unwrap();
     let file = dir.path().join("test.json");
@@ -109,27 +108,27 @@ fn of_load(
     .to_string()
 }
 
-#[test]
-fn a_healthy_path_is_left_alone_and_a_bloated_one_is_shown_what_would_be_done() {
+/// A command that is given the test of a path with so much added delay.
+fn run_after_test(args: &[&str], added_ms: i64) -> Output {
     let dir = tempfile::tempdir().unwrap();
     let file = dir.path().join("test.json");
-    let run = |args: &[&str], added_ms| {
-        std::fs::write(&file, document(added_ms)).unwrap();
-        let mut command = Command::new(UNBLOAT);
-        command.args(args).arg("--test").arg(&file);
-        command.output().unwrap()
-    };
-    let fix = |added_ms| run(&["fix", "box", "--dry-run"], added_ms);
-    let healthy = fix(9);
+    std::fs::write(&file, document(added_ms)).unwrap();
+    let mut command = Command::new(UNBLOAT);
+    command.args(args).arg("--test").arg(&file);
+    command.output().unwrap()
+}
+
+fn a_healthy_path_is_left_alone() {
+    let healthy = run_after_test(&["fix", "box", "--dry-run"], 9);
     assert_eq!(healthy.status.code(), Some(0));
     assert!(
         String::from_utf8_lossy(&healthy.stdout).contains("Nothing to fix: uploads add 9 ms"),
         "{healthy:?}"
     );
-    if !unbloat_testkit::is_root("finding out what a kernel offers") {
-        return;
-    }
-    let bloated = fix(240);
+}
+
+fn a_bloated_path_is_shown_what_would_be_done() {
+    let bloated = run_after_test(&["fix", "box", "--dry-run"], 240);
     let said = String::from_utf8_lossy(&bloated.stderr).into_owned();
     assert_eq!(bloated.status.code(), Some(0), "{said}");
     assert!(said.contains("shape uploads to 9.84 Mbit/s"), "{said}");
@@ -144,7 +143,7 @@ fn a_healthy_path_is_left_alone_and_a_bloated_one_is_shown_what_would_be_done() 
     );
     assert!(said.contains("nothing was changed"), "{said}");
     // `sqm plan` starts from the same decision.
-    let plan = run(
+    let plan = run_after_test(
         &[
             "sqm",
             "plan",
@@ -160,11 +159,7 @@ fn a_healthy_path_is_left_alone_and_a_bloated_one_is_shown_what_would_be_done() 
     assert_eq!(plan["plan"]["up_bps"], 9_841_000, "{plan}");
 }
 
-#[test]
 fn a_cure_is_judged_by_the_same_test_and_leaves_either_a_shaper_or_nothing() {
-    if !unbloat_testkit::is_root("an emulated path") {
-        return;
-    }
     let dir = tempfile::tempdir().unwrap();
     let script = r#"
         before=$(tc qdisc show dev path)
@@ -244,11 +239,7 @@ fn until(what: &str, is_so: impl Fn() -> bool) {
     panic!("30 s have passed: {what}");
 }
 
-#[test]
 fn a_killed_fix_leaves_neither_a_shaper_nor_a_control_group() {
-    if !unbloat_testkit::is_root("a cure") {
-        return;
-    }
     const SERVER: &str = "10.9.0.2";
     let bed = Bed::new().unwrap();
     let hosts = [bed.host("client").unwrap(), bed.host("server").unwrap()];
@@ -286,4 +277,20 @@ fn a_killed_fix_leaves_neither_a_shaper_nor_a_control_group() {
             queues() == before && groups_of(pid).is_empty()
         });
     }
+}
+
+unbloat_testkit::main! {
+    always() => [
+        a_healthy_path_is_left_alone,
+        a_test_of_another_server_or_of_another_schema_is_no_ground,
+    ],
+    root("finding out what a kernel offers") => [
+        a_bloated_path_is_shown_what_would_be_done,
+    ],
+    root("an emulated path") => [
+        a_cure_is_judged_by_the_same_test_and_leaves_either_a_shaper_or_nothing,
+    ],
+    root("a cure") => [
+        a_killed_fix_leaves_neither_a_shaper_nor_a_control_group,
+    ],
 }

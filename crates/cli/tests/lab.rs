@@ -35,15 +35,7 @@ fn lab(folder: &Path, arguments: &[&str]) -> Output {
     command.current_dir(folder).output().unwrap()
 }
 
-fn is_root() -> bool {
-    unbloat_testkit::is_root("an emulated path")
-}
-
-#[test]
 fn a_run_has_series_captures_analyses_and_bounds() {
-    if !is_root() {
-        return;
-    }
     let folder = tempfile::tempdir().unwrap();
     let beside = "client: echo beside the flows";
     let done = lab(
@@ -92,11 +84,7 @@ fn a_run_has_series_captures_analyses_and_bounds() {
     assert_eq!(settings["net/ipv4/tcp_sack"], "1");
 }
 
-#[test]
 fn captures_of_a_sweep_and_commands_on_unknown_hosts_are_refused() {
-    if !is_root() {
-        return;
-    }
     let folder = tempfile::tempdir().unwrap();
     for (arguments, told) in [
         (
@@ -115,4 +103,11 @@ fn captures_of_a_sweep_and_commands_on_unknown_hosts_are_refused() {
             "{error}"
         );
     }
+}
+
+unbloat_testkit::main! {
+    root("an emulated path") => [
+        a_run_has_series_captures_analyses_and_bounds,
+        captures_of_a_sweep_and_commands_on_unknown_hosts_are_refused,
+    ],
 }

@@ -5,7 +5,7 @@ use serde_json::Value;
 use std::io::{BufRead, BufReader};
 use std::process::{Child, Command, Output, Stdio};
 use unbloat_netns::tc::Framing;
-use unbloat_netns::{Bed, BedError, Host, Route};
+use unbloat_netns::{Bed, Host, Route};
 use unbloat_units::Rate;
 
 const UNBLOAT: &str = env!("CARGO_BIN_EXE_unbloat");
@@ -24,7 +24,6 @@ fn refused(args: &[&str]) -> (Option<i32>, String) {
     (output.status.code(), text(&output.stderr))
 }
 
-#[test]
 fn what_cannot_be_done_is_said_at_once_with_what_would_help() {
     let cases: [(&[&str], &[&str]); 6] = [
         (
@@ -73,13 +72,9 @@ struct Path {
 }
 
 impl Path {
-    /// None without root.
-    fn build() -> Option<Path> {
+    fn build() -> Path {
         let bed = Bed::new().expect("a bed");
-        let host = match bed.host("host") {
-            Err(BedError::NoPrivilege) => return None,
-            other => other.expect("a host"),
-        };
+        let host = bed.host("host").expect("a host");
         let router = bed.host("router").expect("a host");
         let server = bed.host("server").expect("a host");
         for (near, far, net) in [(&host, &router, 1), (&router, &server, 2)] {
@@ -116,12 +111,12 @@ impl Path {
         let said = serving.stdout.take().expect("a pipe");
         BufReader::new(said).read_line(&mut line).expect("a line");
         assert!(line.contains("fingerprint"), "{line}");
-        Some(Path {
+        Path {
             serving,
             host,
             _others: [router, server],
             _bed: bed,
-        })
+        }
     }
 
     fn locate(&self, args: &[&str]) -> Command {
@@ -156,11 +151,8 @@ fn keys(value: &Value) -> Vec<&str> {
         .collect()
 }
 
-#[test]
 fn a_run_gives_one_object_a_folder_and_a_report() {
-    let Some(path) = Path::build() else {
-        return unbloat_testkit::skip("a path of namespaces needs root");
-    };
+    let path = Path::build();
     let dir = tempfile::tempdir().expect("a folder");
     let out = dir.path().join("run").display().to_string();
     let output = path
@@ -225,11 +217,8 @@ fn a_run_gives_one_object_a_folder_and_a_report() {
     }
 }
 
-#[test]
 fn ctrl_c_ends_a_run_in_order_and_says_what_is_known() {
-    let Some(path) = Path::build() else {
-        return unbloat_testkit::skip("a path of namespaces needs root");
-    };
+    let path = Path::build();
     let child = path.locate(&["--json", "--no-run"]).spawn();
     let mut child = child.expect("it starts");
     let said = child.stderr.take().expect("a pipe");
@@ -249,4 +238,14 @@ fn ctrl_c_ends_a_run_in_order_and_says_what_is_known() {
         left.iter().any(|line| line.contains("stopping")),
         "{left:?}"
     );
+}
+
+unbloat_testkit::main! {
+    always() => [
+        what_cannot_be_done_is_said_at_once_with_what_would_help,
+    ],
+    root("a path of namespaces") => [
+        a_run_gives_one_object_a_folder_and_a_report,
+        ctrl_c_ends_a_run_in_order_and_says_what_is_known,
+    ],
 }

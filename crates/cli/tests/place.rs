@@ -5,7 +5,7 @@ use std::io::{BufRead, BufReader};
 use std::net::IpAddr;
 use std::process::{Child, Command, Stdio};
 use unbloat_netns::tc::Framing;
-use unbloat_netns::{Bed, BedError, Host, Route};
+use unbloat_netns::{Bed, Host, Route};
 use unbloat_units::Rate;
 
 const UNBLOAT: &str = env!("CARGO_BIN_EXE_unbloat");
@@ -26,17 +26,10 @@ const CABLES: [[&str; 2]; 3] = [
 ];
 
 impl Path {
-    /// None without root.
-    fn build() -> Option<Path> {
+    fn build() -> Path {
         let bed = Bed::new().expect("a bed");
-        let host = |role| bed.host(role);
-        let first = match host("host") {
-            Err(BedError::NoPrivilege) => return None,
-            other => other.expect("a host"),
-        };
-        let others = ["gateway", "provider", "server"].map(|role| host(role).expect("a host"));
-        let [gateway, provider, server] = others;
-        let hosts = [first, gateway, provider, server];
+        let roles = ["host", "gateway", "provider", "server"];
+        let hosts = roles.map(|role| bed.host(role).expect("a host"));
         for (pair, [near, far]) in hosts.windows(2).zip(CABLES) {
             pair[0].veth("right", &pair[1], "left").expect("a pair");
             for (node, device, address) in [(&pair[0], "right", near), (&pair[1], "left", far)] {
@@ -64,11 +57,11 @@ impl Path {
                 .set("net/ipv4/icmp_ratelimit", "0")
                 .expect("a setting");
         }
-        Some(Path {
+        Path {
             hosts,
             serving: None,
             _bed: bed,
-        })
+        }
     }
 
     /// Some 200 ms at 5 Mbit/s for what this node sends towards the server.
@@ -149,11 +142,8 @@ fn advised(document: &Value) -> Vec<&str> {
         .collect()
 }
 
-#[test]
 fn a_queue_at_the_gateway_is_shaped_and_its_place_is_told() {
-    let Some(mut path) = Path::build() else {
-        return unbloat_testkit::skip("no root: a bed");
-    };
+    let mut path = Path::build();
     path.bloat(1);
     path.serve();
     let (_, document, errors) = path.run(&["test", "--locate"]);
@@ -181,11 +171,8 @@ fn a_queue_at_the_gateway_is_shaped_and_its_place_is_told() {
     assert_eq!(document["located"][1]["load"], "up");
 }
 
-#[test]
 fn a_queue_beyond_the_access_line_is_left_alone_by_fix() {
-    let Some(mut path) = Path::build() else {
-        return unbloat_testkit::skip("no root: a bed");
-    };
+    let mut path = Path::build();
     path.bloat(2);
     path.serve();
     let (code, said, errors) = path.run(&["fix", "--yes"]);
@@ -199,11 +186,8 @@ fn a_queue_beyond_the_access_line_is_left_alone_by_fix() {
     assert!(because.contains("beyond the access line"), "{because}");
 }
 
-#[test]
 fn a_queue_in_this_hosts_discipline_is_cured_here() {
-    let Some(mut path) = Path::build() else {
-        return unbloat_testkit::skip("no root: a bed");
-    };
+    let mut path = Path::build();
     path.bloat(0);
     path.serve();
     let (_, document, errors) = path.run(&["test", "--locate"]);
@@ -218,4 +202,12 @@ fn a_queue_in_this_hosts_discipline_is_cured_here() {
         "{}",
         document["verdict"]["advice"]
     );
+}
+
+unbloat_testkit::main! {
+    root("a bed") => [
+        a_queue_at_the_gateway_is_shaped_and_its_place_is_told,
+        a_queue_beyond_the_access_line_is_left_alone_by_fix,
+        a_queue_in_this_hosts_discipline_is_cured_here,
+    ],
 }

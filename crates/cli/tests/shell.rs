@@ -5,10 +5,6 @@ use std::os::unix::process::ExitStatusExt;
 use std::process::{Child, Command, Output, Stdio};
 use std::time::{Duration, Instant};
 
-fn is_root() -> bool {
-    unbloat_testkit::is_root("an emulated path")
-}
-
 fn shell(options: &[&str], script: &str) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_unbloat"));
     command.args(["lab", "shell"]).args(options);
@@ -56,11 +52,7 @@ fn is_alive(pid: i32) -> bool {
     std::fs::read(format!("/proc/{pid}/cmdline")).is_ok_and(|line| !line.is_empty())
 }
 
-#[test]
 fn exit_codes_and_output_are_the_commands() {
-    if !is_root() {
-        return;
-    }
     let options = [
         "--rate-down",
         "20 Mbit/s",
@@ -82,11 +74,7 @@ fn exit_codes_and_output_are_the_commands() {
     }
 }
 
-#[test]
 fn a_series_tells_what_passed_and_how_long_it_waited() {
-    if !is_root() {
-        return;
-    }
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("series.csv");
     let options = ["--rate-up", "1 Mbit/s", "--output", file.to_str().unwrap()];
@@ -108,7 +96,6 @@ fn a_series_tells_what_passed_and_how_long_it_waited() {
     assert_eq!(bytes, 41, "{series}");
 }
 
-#[test]
 fn faults_are_told_before_anything_is_made() {
     for (options, code, hint) in [
         (&["--rate-down", "20mbps"][..], 2, "Mbit/s"),
@@ -122,22 +109,14 @@ fn faults_are_told_before_anything_is_made() {
     }
 }
 
-#[test]
 fn a_request_to_end_ends_the_command_and_takes_everything_away() {
-    if !is_root() {
-        return;
-    }
     let (mut child, sleeper) = sleeping();
     kill_process(Pid::from_child(&child), Signal::TERM).unwrap();
     assert_eq!(child.wait().unwrap().code(), Some(128 + 15));
     assert!(!is_alive(sleeper));
 }
 
-#[test]
 fn a_killed_shell_leaves_no_device_and_no_command() {
-    if !is_root() {
-        return;
-    }
     let (mut child, sleeper) = sleeping();
     assert!(devices() > 0);
     child.kill().unwrap();
@@ -146,11 +125,7 @@ fn a_killed_shell_leaves_no_device_and_no_command() {
     wait_for("no name is left", || unbloat_names(child.id()).is_empty());
 }
 
-#[test]
 fn a_killed_demo_leaves_no_server() {
-    if !is_root() {
-        return;
-    }
     let folder = tempfile::tempdir().unwrap();
     let mut demo = Command::new(env!("CARGO_BIN_EXE_unbloat"))
         .args(["demo", "--out"])
@@ -187,4 +162,17 @@ fn unbloat_names(pid: u32) -> Vec<String> {
     names
         .filter(|name| name.starts_with(&format!("ub-{pid}-")))
         .collect()
+}
+
+unbloat_testkit::main! {
+    always() => [
+        faults_are_told_before_anything_is_made,
+    ],
+    root("an emulated path") => [
+        exit_codes_and_output_are_the_commands,
+        a_series_tells_what_passed_and_how_long_it_waited,
+        a_request_to_end_ends_the_command_and_takes_everything_away,
+        a_killed_shell_leaves_no_device_and_no_command,
+        a_killed_demo_leaves_no_server,
+    ],
 }

@@ -1,4 +1,4 @@
-//! `unbloat sqm` as its users run it. What changes hosts needs root, and says so when it is skipped.
+//! `unbloat sqm` as its users run it. What changes hosts needs root.
 
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
@@ -22,7 +22,6 @@ fn text(bytes: &[u8]) -> String {
     String::from_utf8(bytes.to_vec()).unwrap()
 }
 
-#[test]
 fn a_plan_is_told_in_the_words_that_are_asked_for() {
     let plan = |more: &[&str]| {
         let given = [
@@ -51,7 +50,6 @@ fn a_plan_is_told_in_the_words_that_are_asked_for() {
     assert_eq!(json["commands"][0][0], "tc");
 }
 
-#[test]
 fn a_configuration_is_judged_and_the_exit_code_says_so() {
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("sqm");
@@ -72,7 +70,6 @@ fn a_configuration_is_judged_and_the_exit_code_says_so() {
     assert!(text(&cut.stderr).contains("line 2: unclosed quote"));
 }
 
-#[test]
 fn names_that_a_shell_would_read_are_usage_errors() {
     for name in ["eth0;reboot", "$(reboot)", "-x", "a b"] {
         let output = sqm(&["remove", &format!("--interface={name}")]);
@@ -101,11 +98,7 @@ fn on(host: &Host, journals: &Path, arguments: &[&str]) -> Output {
     command.stdin(std::process::Stdio::null()).output().unwrap()
 }
 
-#[test]
 fn what_is_applied_is_seen_and_removed() {
-    if !unbloat_testkit::is_root("a shaper") {
-        return;
-    }
     let (_bed, hosts) = line();
     let folder = tempfile::tempdir().unwrap();
     let run = |arguments: &[&str]| on(&hosts[0], folder.path(), arguments);
@@ -165,11 +158,7 @@ fn tell(child: &Child, signal: Signal) {
     kill_process(Pid::from_child(child), signal).unwrap();
 }
 
-#[test]
 fn nothing_stays_of_a_shaper_that_is_held_whatever_ends_it() {
-    if !unbloat_testkit::is_root("a shaper") {
-        return;
-    }
     let (_bed, hosts) = line();
     let folder = tempfile::tempdir().unwrap();
     let before = state(&hosts[0]);
@@ -188,11 +177,7 @@ fn nothing_stays_of_a_shaper_that_is_held_whatever_ends_it() {
     }
 }
 
-#[test]
 fn a_shaper_that_was_to_last_does_not_where_it_is_stopped_before_it_stands() {
-    if !unbloat_testkit::is_root("a shaper") {
-        return;
-    }
     let (_bed, hosts) = line();
     let folder = tempfile::tempdir().unwrap();
     // A tc that is slow, so that the request comes before the shaper stands.
@@ -218,11 +203,7 @@ fn a_shaper_that_was_to_last_does_not_where_it_is_stopped_before_it_stands() {
     assert_eq!(state(&hosts[0]), before);
 }
 
-#[test]
 fn a_shaper_that_somebody_replaces_is_held_no_longer() {
-    if !unbloat_testkit::is_root("a shaper") {
-        return;
-    }
     let (_bed, hosts) = line();
     let folder = tempfile::tempdir().unwrap();
     let before = state(&hosts[0]);
@@ -238,4 +219,18 @@ fn a_shaper_that_somebody_replaces_is_held_no_longer() {
     assert!(said.any(|line| line.unwrap().contains("eth0 is no longer shaped")));
     assert_eq!(held.wait().unwrap().code(), Some(1));
     assert_eq!(state(&hosts[0]), before);
+}
+
+unbloat_testkit::main! {
+    always() => [
+        a_plan_is_told_in_the_words_that_are_asked_for,
+        a_configuration_is_judged_and_the_exit_code_says_so,
+        names_that_a_shell_would_read_are_usage_errors,
+    ],
+    root("a shaper") => [
+        what_is_applied_is_seen_and_removed,
+        nothing_stays_of_a_shaper_that_is_held_whatever_ends_it,
+        a_shaper_that_was_to_last_does_not_where_it_is_stopped_before_it_stands,
+        a_shaper_that_somebody_replaces_is_held_no_longer,
+    ],
 }

@@ -1,4 +1,4 @@
-//! `unbloat uplink` on a device: alone there, and undone when it is killed. Needs root and tc, and says so when it is skipped.
+//! `unbloat uplink` on a device: alone there, and undone when it is killed. Needs root and tc.
 
 use std::fs;
 use std::io::{BufRead, BufReader};
@@ -9,17 +9,6 @@ use std::time::{Duration, Instant};
 use unbloat_netns::{Bed, Host};
 
 const LONGEST: Duration = Duration::from_secs(30);
-
-fn may_run() -> bool {
-    if !unbloat_testkit::is_root("changing hosts") {
-        return false;
-    }
-    let has_tc = Command::new("tc").arg("-V").output().is_ok();
-    if !has_tc {
-        unbloat_testkit::skip("no tc here (tools/install test)");
-    }
-    has_tc
-}
 
 fn tc(host: &Host, words: &str) -> String {
     let mut command = host.command("tc").unwrap();
@@ -55,11 +44,7 @@ fn uplink(host: &Host, folder: &Path) -> Command {
     command
 }
 
-#[test]
 fn a_second_control_is_refused_and_a_killed_one_is_undone_at_once() {
-    if !may_run() {
-        return;
-    }
     let (_bed, [host, _other]) = phone();
     let folder = tempfile::tempdir().unwrap();
     let unbloat = || {
@@ -85,11 +70,7 @@ fn a_second_control_is_refused_and_a_killed_one_is_undone_at_once() {
     }
 }
 
-#[test]
 fn a_device_that_goes_or_has_another_name_ends_it_and_is_told() {
-    if !may_run() {
-        return;
-    }
     for words in ["link del wwan0", "link set wwan0 name other0"] {
         let (_bed, [host, _other]) = phone();
         let folder = tempfile::tempdir().unwrap();
@@ -108,4 +89,11 @@ fn a_device_that_goes_or_has_another_name_ends_it_and_is_told() {
         let left = fs::read_dir(folder.path().join("run")).unwrap();
         assert_eq!(left.count(), 0, "{words}");
     }
+}
+
+unbloat_testkit::main! {
+    root("changing hosts").and(tools(&["tc"])) => [
+        a_second_control_is_refused_and_a_killed_one_is_undone_at_once,
+        a_device_that_goes_or_has_another_name_ends_it_and_is_told,
+    ],
 }

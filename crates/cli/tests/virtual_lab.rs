@@ -2,7 +2,6 @@
 
 use std::path::Path;
 use std::process::{Command, Output};
-use unbloat_testkit::has_kernel;
 
 const PING: &str = r#"
 [scenario]
@@ -66,21 +65,13 @@ fn value(results: &str, subject: &str, metric: &str) -> f64 {
     line.rsplit(',').next().unwrap().parse().unwrap()
 }
 
-#[test]
 fn a_kernel_that_was_built_is_not_built_again() {
-    if !has_kernel() {
-        return;
-    }
     let built = unbloat(&["lab", "kernel", "build"]);
     let message = String::from_utf8_lossy(&built.stderr);
     assert!(built.status.success(), "{message}");
 }
 
-#[test]
 fn a_ping_over_20_ms_takes_20_ms() {
-    if !has_kernel() {
-        return;
-    }
     let results = results(PING, &[]);
     let rtt_ms = value(&results, "ping", "rtt_mean_ms");
     // The application looks at the clock some times, which takes 256 ns.
@@ -88,21 +79,13 @@ fn a_ping_over_20_ms_takes_20_ms() {
     assert_eq!(value(&results, "lab", "lateness_max_us"), 0.0);
 }
 
-#[test]
 fn the_same_seed_gives_the_same_results() {
-    if !has_kernel() {
-        return;
-    }
     let first = results(BULK, &[]);
     assert_eq!(first, results(BULK, &[]));
     assert!(value(&first, "bulk", "goodput_bps") > 9e6, "{first}");
 }
 
-#[test]
 fn queues_of_the_kernel_take_the_place_of_ours() {
-    if !has_kernel() {
-        return;
-    }
     let with = |queue: &str| {
         let set = format!("link.down.queue={{ kernel = \"{queue}\" }}");
         results(BULK, &["--set", &set])
@@ -123,11 +106,7 @@ fn queues_of_the_kernel_take_the_place_of_ours() {
     }
 }
 
-#[test]
 fn a_sweep_gives_a_row_for_each_point_and_the_folder_says_which_clock() {
-    if !has_kernel() {
-        return;
-    }
     let folder = tempfile::tempdir().unwrap();
     let out = folder.path().join("run");
     let out_text = out.to_str().unwrap();
@@ -147,11 +126,7 @@ fn a_sweep_gives_a_row_for_each_point_and_the_folder_says_which_clock() {
     );
 }
 
-#[test]
 fn captures_of_hosts_and_path_come_out_of_the_guest() {
-    if !has_kernel() {
-        return;
-    }
     let folder = tempfile::tempdir().unwrap();
     let out = folder.path().join("run");
     results(
@@ -171,7 +146,6 @@ fn has_packets(path: &Path) -> bool {
     is_pcap && path.metadata().unwrap().len() > 24
 }
 
-#[test]
 fn the_simulator_says_that_it_has_no_kernel() {
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("scenario.toml");
@@ -183,4 +157,18 @@ fn the_simulator_says_that_it_has_no_kernel() {
         !output.status.success() && message.contains("lab run --virtual"),
         "{message}"
     );
+}
+
+unbloat_testkit::main! {
+    always() => [
+        the_simulator_says_that_it_has_no_kernel,
+    ],
+    kernel() => [
+        a_kernel_that_was_built_is_not_built_again,
+        a_ping_over_20_ms_takes_20_ms,
+        the_same_seed_gives_the_same_results,
+        queues_of_the_kernel_take_the_place_of_ours,
+        a_sweep_gives_a_row_for_each_point_and_the_folder_says_which_clock,
+        captures_of_hosts_and_path_come_out_of_the_guest,
+    ],
 }

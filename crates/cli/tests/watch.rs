@@ -15,10 +15,6 @@ use unbloat_netns::{Bed, Host};
 const UNBLOAT: &str = env!("CARGO_BIN_EXE_unbloat");
 const MANUAL: &str = include_str!("../../../docs/watch.md");
 
-fn is_root() -> bool {
-    unbloat_testkit::is_root("measuring within the kernel")
-}
-
 /// A host whose packets wait in a bucket, and what it sends them to.
 struct Slow {
     _bed: Bed,
@@ -101,11 +97,7 @@ fn lines(output: &[u8]) -> Vec<Value> {
     text.lines().map(parse).collect()
 }
 
-#[test]
 fn each_line_has_the_fields_of_the_manual_and_the_flow_that_waits() {
-    if !is_root() {
-        return;
-    }
     let slow = Slow::new();
     for arguments in [
         &["--json", "--duration", "1200 ms", "--interval", "400 ms"][..],
@@ -157,12 +149,8 @@ fn each_line_has_the_fields_of_the_manual_and_the_flow_that_waits() {
     }
 }
 
-#[test]
 fn without_privileges_it_says_so_and_estimates() {
     // Root without any capability is nobody.
-    if !is_root() {
-        return;
-    }
     let tried = Command::new("setpriv")
         .args(["--bounding-set=-all", UNBLOAT, "watch", "--json", "--once"])
         .args(["--interval", "100 ms"])
@@ -197,11 +185,7 @@ fn is_loaded(program: &str) -> bool {
         .success()
 }
 
-#[test]
 fn after_ctrl_c_nothing_is_left_in_the_kernel_and_no_discipline_is_another() {
-    if !is_root() {
-        return;
-    }
     let slow = Slow::new();
     let before = slow.disciplines();
     let mut command = slow.watch(&["--json", "--interval", "100 ms"]);
@@ -266,7 +250,6 @@ fn ends(mut child: std::process::Child) -> std::process::ExitStatus {
     }
 }
 
-#[test]
 fn the_live_view_ends_with_its_terminal() {
     let (master, child) = in_a_terminal();
     drop(master);
@@ -274,11 +257,22 @@ fn the_live_view_ends_with_its_terminal() {
     assert!(matches!(ends(child).code(), Some(0 | 1)));
 }
 
-#[test]
 fn the_live_view_ends_when_it_is_told_to() {
     let (master, child) = in_a_terminal();
     // Somebody reads the terminal.
     std::thread::spawn(move || std::io::copy(&mut &master, &mut std::io::sink()));
     kill_process(Pid::from_child(&child), Signal::TERM).unwrap();
     assert!(ends(child).code().is_some());
+}
+
+unbloat_testkit::main! {
+    always() => [
+        the_live_view_ends_with_its_terminal,
+        the_live_view_ends_when_it_is_told_to,
+    ],
+    root("measuring within the kernel") => [
+        each_line_has_the_fields_of_the_manual_and_the_flow_that_waits,
+        without_privileges_it_says_so_and_estimates,
+        after_ctrl_c_nothing_is_left_in_the_kernel_and_no_discipline_is_another,
+    ],
 }

@@ -1,4 +1,4 @@
-//! The bounds on short beds: needs root, and says so when it is skipped.
+//! The bounds on short beds: needs root.
 //!
 //! The bounds are those of the full run (`docs/truth.md`) except where a comment below says why a
 //! short run needs another.
@@ -65,11 +65,7 @@ fn is_close_enough(score: &Score) -> bool {
     score.quantity == "retransmissions" && score.figure.is_some_and(|figure| figure <= one_packet)
 }
 
-#[test]
 fn the_analyser_keeps_to_the_truth() {
-    if !unbloat_testkit::is_root("a bed") {
-        return;
-    }
     let folder = tempfile::tempdir().expect("a temporary folder can be made");
     let all: Vec<Score> = BEDS
         .iter()
@@ -101,4 +97,10 @@ fn the_analyser_keeps_to_the_truth() {
     let of_rto = |s: &&Score| s.bed == "rto" && s.measure == "recall";
     assert!(all.iter().find(of_rto).expect("it is scored").n >= 100);
     assert!(compared("bandwidth", "mean error, windows of 1.0 s") >= 200);
+}
+
+unbloat_testkit::main! {
+    root("a bed") => [
+        the_analyser_keeps_to_the_truth,
+    ],
 }

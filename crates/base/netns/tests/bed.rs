@@ -1,4 +1,4 @@
-//! What hosts can do. Needs root, and says so when it is skipped.
+//! What hosts can do. Needs root.
 
 use rustix::net::sockopt;
 use rustix::thread::{
@@ -12,10 +12,6 @@ use std::path::PathBuf;
 use std::time::Duration;
 use unbloat_netns::{Bed, BedError, Host, Route, Tun, leftovers};
 
-fn is_root() -> bool {
-    unbloat_testkit::is_root("a bed")
-}
-
 fn joined(bed: &Bed) -> Result<[Host; 2], BedError> {
     let hosts = [bed.host("client")?, bed.host("server")?];
     hosts[0].veth("eth0", &hosts[1], "eth0")?;
@@ -25,11 +21,7 @@ fn joined(bed: &Bed) -> Result<[Host; 2], BedError> {
     Ok(hosts)
 }
 
-#[test]
 fn hosts_joined_by_a_pair_of_devices_talk_tcp() {
-    if !is_root() {
-        return;
-    }
     let bed = Bed::new().unwrap();
     let [client, server] = joined(&bed).unwrap();
     let listener = server.within(|| TcpListener::bind("10.45.0.2:7")).unwrap();
@@ -45,11 +37,7 @@ fn hosts_joined_by_a_pair_of_devices_talk_tcp() {
     assert!(counters.sent_packets > 2 && counters.received_packets > 1);
 }
 
-#[test]
 fn what_a_host_sends_through_a_tun_device_is_read_from_its_descriptor() {
-    if !is_root() {
-        return;
-    }
     let bed = Bed::new().unwrap();
     let host = bed.host("client").unwrap();
     let tun = Tun {
@@ -82,11 +70,7 @@ fn what_a_host_sends_through_a_tun_device_is_read_from_its_descriptor() {
     assert_eq!(from, "10.99.0.1:9".parse().unwrap());
 }
 
-#[test]
 fn a_host_is_known_to_the_system_while_it_is_there() {
-    if !is_root() {
-        return;
-    }
     let bed = Bed::new().unwrap();
     let host = bed.host("only").unwrap();
     let name = host.name().to_owned();
@@ -100,11 +84,7 @@ fn a_host_is_known_to_the_system_while_it_is_there() {
     assert!(!is_left(&name));
 }
 
-#[test]
 fn connections_that_nobody_owns_do_not_keep_a_host_that_goes() {
-    if !is_root() {
-        return;
-    }
     let bed = Bed::new().unwrap();
     let host = bed.host("client").unwrap();
     let held = host.namespace().try_clone_to_owned().unwrap();
@@ -120,11 +100,7 @@ fn connections_that_nobody_owns_do_not_keep_a_host_that_goes() {
     assert_eq!(retries.trim(), "1");
 }
 
-#[test]
 fn a_panic_leaves_no_host_behind() {
-    if !is_root() {
-        return;
-    }
     let bed = Bed::new().unwrap();
     let panicked = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| {
         let host = bed.host("panics").unwrap();
@@ -136,11 +112,7 @@ fn a_panic_leaves_no_host_behind() {
     assert!(!names.iter().any(is_of_bed));
 }
 
-#[test]
 fn what_cannot_be_is_told_in_words() {
-    if !is_root() {
-        return;
-    }
     let bed = Bed::new().unwrap();
     let host = bed.host("a").unwrap();
     let of = |error: BedError| error.to_string();
@@ -156,11 +128,7 @@ fn what_cannot_be_is_told_in_words() {
     assert!(setting.contains("net/ipv4/tcp_sack"), "{setting}");
 }
 
-#[test]
 fn a_socket_of_a_host_may_use_any_congestion_control() {
-    if !is_root() {
-        return;
-    }
     let bed = Bed::new().unwrap();
     let host = bed.host("a").unwrap();
     let available = "/proc/sys/net/ipv4/tcp_available_congestion_control";
@@ -175,11 +143,7 @@ fn a_socket_of_a_host_may_use_any_congestion_control() {
     .unwrap();
 }
 
-#[test]
 fn who_may_not_make_namespaces_is_told_to_run_it_as_root() {
-    if !is_root() {
-        return;
-    }
     let refused = std::thread::spawn(|| {
         // Capabilities are a thread's own.
         let mut sets = capabilities(None).unwrap();
@@ -191,11 +155,7 @@ fn who_may_not_make_namespaces_is_told_to_run_it_as_root() {
     assert!(message.contains("run as root"), "{message}");
 }
 
-#[test]
 fn settings_are_pinned_and_can_be_changed() {
-    if !is_root() {
-        return;
-    }
     let bed = Bed::new().unwrap();
     let host = bed.host("a").unwrap();
     let of = |key: &str| {
@@ -207,11 +167,7 @@ fn settings_are_pinned_and_can_be_changed() {
     assert_eq!(of("net/ipv4/tcp_ecn").unwrap(), "1");
 }
 
-#[test]
 fn a_command_sees_the_network_and_the_names_of_its_host() {
-    if !is_root() {
-        return;
-    }
     let bed = Bed::new().unwrap();
     let [client, _server] = joined(&bed).unwrap();
     let script = "hostname; getent hosts server.lab; getent hosts client; cat /proc/net/dev; cat /etc/resolv.conf";
@@ -228,11 +184,7 @@ fn a_command_sees_the_network_and_the_names_of_its_host() {
     assert!(!outside.contains("client.lab"));
 }
 
-#[test]
 fn commands_end_with_their_host_whatever_they_did_to_escape() {
-    if !is_root() {
-        return;
-    }
     let bed = Bed::new().unwrap();
     let host = bed.host("a").unwrap();
     let mut children = [
@@ -265,11 +217,7 @@ fn processes_of(marker: &str) -> usize {
     environments.filter(has).count()
 }
 
-#[test]
 fn names_are_asked_for_over_the_network() {
-    if !is_root() {
-        return;
-    }
     let bed = Bed::new().unwrap();
     let [client, server] = joined(&bed).unwrap();
     let names = bed.serve_names(&server, "10.45.0.2".parse().unwrap());
@@ -287,11 +235,7 @@ fn names_are_asked_for_over_the_network() {
     drop(names);
 }
 
-#[test]
 fn a_host_that_forwards_joins_two_others() {
-    if !is_root() {
-        return;
-    }
     let bed = Bed::new().unwrap();
     let [client, router, server] = ["client", "router", "server"].map(|r| bed.host(r).unwrap());
     client.veth("eth0", &router, "lan").unwrap();
@@ -319,4 +263,22 @@ fn a_host_that_forwards_joins_two_others() {
     receiver.set_read_timeout(wait).unwrap();
     let (length, from) = receiver.recv_from(&mut [0; 9]).unwrap();
     assert_eq!((length, from), (5, "10.45.0.2:9".parse().unwrap()));
+}
+
+unbloat_testkit::main! {
+    root("a bed") => [
+        hosts_joined_by_a_pair_of_devices_talk_tcp,
+        what_a_host_sends_through_a_tun_device_is_read_from_its_descriptor,
+        a_host_is_known_to_the_system_while_it_is_there,
+        connections_that_nobody_owns_do_not_keep_a_host_that_goes,
+        a_panic_leaves_no_host_behind,
+        what_cannot_be_is_told_in_words,
+        a_socket_of_a_host_may_use_any_congestion_control,
+        who_may_not_make_namespaces_is_told_to_run_it_as_root,
+        settings_are_pinned_and_can_be_changed,
+        a_command_sees_the_network_and_the_names_of_its_host,
+        commands_end_with_their_host_whatever_they_did_to_escape,
+        names_are_asked_for_over_the_network,
+        a_host_that_forwards_joins_two_others,
+    ],
 }

@@ -1,4 +1,4 @@
-//! Beds whose process is killed: 200 of them, at random moments. Needs root, and says so when skipped.
+//! Beds whose process is killed: 200 of them, at random moments. Needs root.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -12,11 +12,7 @@ const CYCLES: u64 = 200;
 /// Says to a copy of this test what it is to be.
 const VICTIM: &str = "UNBLOAT_BED_TEST_VICTIM";
 
-#[test]
 fn what_killed_beds_leave_is_removed_by_the_next_one() {
-    if !unbloat_testkit::is_root("a bed") {
-        return;
-    }
     // Makes /run/netns, as any use of namespaces does.
     drop(Bed::new().and_then(|bed| bed.host("first")).unwrap());
     let longest = time_to_build() * 3 / 2;
@@ -48,11 +44,7 @@ fn what_killed_beds_leave_is_removed_by_the_next_one() {
     );
 }
 
-#[test]
 fn what_lives_or_is_not_ours_is_not_swept() {
-    if !unbloat_testkit::is_root("a bed") {
-        return;
-    }
     let bed = Bed::new().unwrap();
     let host = bed.host("alive").unwrap();
     let mut child = host.command("sleep").unwrap().arg("95").spawn().unwrap();
@@ -69,11 +61,7 @@ fn what_lives_or_is_not_ours_is_not_swept() {
     child.wait().unwrap();
 }
 
-#[test]
 fn a_bed_within_a_bed_goes_with_it() {
-    if !unbloat_testkit::is_root("a bed") {
-        return;
-    }
     let bed = Bed::new().unwrap();
     let outer = bed.host("outer").unwrap();
     let mut command = outer.command(std::env::current_exe().unwrap()).unwrap();
@@ -99,8 +87,6 @@ fn a_bed_within_a_bed_goes_with_it() {
 }
 
 /// Not a test: what is killed in one.
-#[test]
-#[ignore = "runs as a process of its own"]
 fn victim() {
     if std::env::var_os(VICTIM).is_none() {
         return;
@@ -216,4 +202,15 @@ fn marked(killed: &BTreeSet<u32>) -> BTreeSet<String> {
         marks.any(|mark| Maker::of(mark).is_some_and(|maker| killed.contains(&maker.pid())))
     };
     texts.into_iter().filter(is_of_killed).collect()
+}
+
+unbloat_testkit::main! {
+    root("a bed") => [
+        what_killed_beds_leave_is_removed_by_the_next_one,
+        what_lives_or_is_not_ours_is_not_swept,
+        a_bed_within_a_bed_goes_with_it,
+    ],
+    on_request() => [
+        victim,
+    ],
 }

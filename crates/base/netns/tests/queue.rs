@@ -1,14 +1,10 @@
-//! Queues of the kernel on a bed's devices. Needs root, and says so when it is skipped.
+//! Queues of the kernel on a bed's devices. Needs root.
 
 use std::net::UdpSocket;
 use std::time::{Duration, Instant};
 use unbloat_netns::tc::Framing;
 use unbloat_netns::{Bed, Host, Tun};
 use unbloat_units::Rate;
-
-fn is_root() -> bool {
-    unbloat_testkit::is_root("a bed")
-}
 
 fn joined(bed: &Bed) -> [Host; 2] {
     let hosts = ["client", "server"].map(|role| bed.host(role).unwrap());
@@ -46,11 +42,7 @@ fn burst(from: &Host, to: &Host, packets: u32) -> Duration {
     begin.elapsed()
 }
 
-#[test]
 fn a_bottleneck_takes_the_time_of_its_rate_and_counts() {
-    if !is_root() {
-        return;
-    }
     let bed = Bed::new().unwrap();
     let [client, server] = joined(&bed);
     let rate = Rate::mbps(8);
@@ -66,11 +58,7 @@ fn a_bottleneck_takes_the_time_of_its_rate_and_counts() {
     assert_eq!(counters.backlog_packets, 0);
 }
 
-#[test]
 fn a_shaper_of_its_own_stands_by_itself() {
-    if !is_root() {
-        return;
-    }
     let bed = Bed::new().unwrap();
     let [client, server] = joined(&bed);
     let words = "tbf rate 8mbit burst 1000 limit 200000";
@@ -85,11 +73,7 @@ fn a_shaper_of_its_own_stands_by_itself() {
     assert_eq!(client.queue_counters("eth0").unwrap().kind, "pfifo");
 }
 
-#[test]
 fn a_tun_device_has_no_queue_until_it_is_given_one() {
-    if !is_root() {
-        return;
-    }
     let bed = Bed::new().unwrap();
     let host = bed.host("client").unwrap();
     let _tun = host.tun("tun0", &Tun::default()).unwrap();
@@ -104,11 +88,7 @@ fn a_tun_device_has_no_queue_until_it_is_given_one() {
     }
 }
 
-#[test]
 fn a_queue_that_the_kernel_has_not_is_told_with_those_that_it_has() {
-    if !is_root() {
-        return;
-    }
     let bed = Bed::new().unwrap();
     let [client, _server] = joined(&bed);
     let lacks = ["cake", "fq_codel", "codel", "pie", "netem", "red"];
@@ -134,4 +114,13 @@ fn a_queue_that_the_kernel_has_not_is_told_with_those_that_it_has() {
     assert!(wrong.to_string().contains("takes \"limit\""), "{wrong}");
     let missing = client.queue("eth7", "pfifo").unwrap_err();
     assert!(missing.to_string().contains("no device"), "{missing}");
+}
+
+unbloat_testkit::main! {
+    root("a bed") => [
+        a_bottleneck_takes_the_time_of_its_rate_and_counts,
+        a_shaper_of_its_own_stands_by_itself,
+        a_tun_device_has_no_queue_until_it_is_given_one,
+        a_queue_that_the_kernel_has_not_is_told_with_those_that_it_has,
+    ],
 }

@@ -3,21 +3,17 @@
 use std::sync::OnceLock;
 use unbloat_uml::{GuestError, Kernel};
 
-/// Whether there is a kernel to run as a process; builds it if need be. Only what an ordinary user lacks is a reason to skip:
-/// a build that fails is a failure.
-pub fn has_kernel() -> bool {
-    static ABSENCE: OnceLock<Option<String>> = OnceLock::new();
-    let absence = ABSENCE.get_or_init(|| match Kernel::ensure() {
-        Ok(_) => None,
+/// Why there is no kernel to run as a process, as an error; builds it if need be.
+pub(crate) fn absence() -> Result<(), String> {
+    static FOUND: OnceLock<Result<(), String>> = OnceLock::new();
+    let found = FOUND.get_or_init(|| match Kernel::ensure() {
+        Ok(_) => Ok(()),
         Err(
             error @ (GuestError::Missing { .. }
             | GuestError::NoSource { .. }
             | GuestError::Architecture { .. }),
-        ) => Some(error.to_string()),
+        ) => Err(error.to_string()),
         Err(error) => panic!("{error}"),
     });
-    if let Some(reason) = absence {
-        crate::skip(reason);
-    }
-    absence.is_none()
+    found.clone()
 }

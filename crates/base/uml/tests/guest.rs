@@ -3,7 +3,6 @@
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::{Duration, Instant};
-use unbloat_testkit::has_kernel;
 use unbloat_uml::{Guest, GuestError, Kernel, Scenario, Summary, matrix, referee};
 use unbloat_units::{Delta, Rate};
 
@@ -14,11 +13,7 @@ fn scenario(queue: &str, length: Delta) -> Scenario {
     scenario
 }
 
-#[test]
 fn a_quiet_hour_costs_less_than_three_seconds() {
-    if !has_kernel() {
-        return;
-    }
     let mut quiet = scenario("pfifo", Delta::secs(3600));
     quiet.sample_every_ns = 60_000_000_000;
     // The referee's program is built, so that only the guest is timed.
@@ -34,11 +29,7 @@ fn a_quiet_hour_costs_less_than_three_seconds() {
     assert_eq!(outcome.queue.arrived, 0);
 }
 
-#[test]
 fn a_ping_takes_delay_and_transmission_to_the_microsecond() {
-    if !has_kernel() {
-        return;
-    }
     let mut idle = scenario("pfifo", Delta::secs(10));
     idle.ping_every_ns = Some(100_000_000);
     let outcome = referee(&idle).unwrap();
@@ -50,11 +41,7 @@ fn a_ping_takes_delay_and_transmission_to_the_microsecond() {
     }
 }
 
-#[test]
 fn cubic_over_a_long_fifo_gets_the_goodput_of_an_earlier_measurement() {
-    if !has_kernel() {
-        return;
-    }
     let mut bulk = scenario("pfifo limit 1000", Delta::secs(8)).flow("cubic");
     bulk.framing_bytes = 14;
     let outcome = referee(&bulk).unwrap();
@@ -65,11 +52,7 @@ fn cubic_over_a_long_fifo_gets_the_goodput_of_an_earlier_measurement() {
     assert_eq!(outcome.queue.dropped, 0);
 }
 
-#[test]
 fn what_the_taps_saw_is_what_the_kernel_counts() {
-    if !has_kernel() {
-        return;
-    }
     for queue in [
         "pfifo limit 60",
         "codel",
@@ -88,11 +71,7 @@ fn what_the_taps_saw_is_what_the_kernel_counts() {
     }
 }
 
-#[test]
 fn marks_are_those_that_the_kernel_counts() {
-    if !has_kernel() {
-        return;
-    }
     for (queue, counter) in [
         ("codel ecn", "ecn_mark"),
         ("fq_codel", "ecn_mark"),
@@ -106,11 +85,7 @@ fn marks_are_those_that_the_kernel_counts() {
     }
 }
 
-#[test]
 fn the_same_seed_gives_the_same_bytes_and_another_seed_others() {
-    if !has_kernel() {
-        return;
-    }
     let mut drawn = scenario("pie", Delta::secs(10)).flow("cubic");
     drawn.list_packets = true;
     let run = |seed| {
@@ -127,11 +102,7 @@ fn the_same_seed_gives_the_same_bytes_and_another_seed_others() {
     assert!(first != run(2), "seeds make no difference");
 }
 
-#[test]
 fn committed_results_are_those_of_this_kernel() {
-    if !has_kernel() {
-        return;
-    }
     for name in [
         "cubic-over-codel",
         "vegas-over-pfifo-100",
@@ -153,11 +124,7 @@ fn committed_results_are_those_of_this_kernel() {
     }
 }
 
-#[test]
 fn a_guest_that_does_not_end_is_killed_and_leaves_nothing() {
-    if !has_kernel() {
-        return;
-    }
     let (_folder, spinner) = static_program("fn main() { loop { std::hint::spin_loop() } }");
     let guest = Guest::new(Kernel::ensure().unwrap()).limit(Duration::from_millis(500));
     let begin = Instant::now();
@@ -177,11 +144,7 @@ fn processes_of(program: &Path) -> usize {
     inits.filter(|init| *init == wanted).count()
 }
 
-#[test]
 fn a_program_that_fails_says_why() {
-    if !has_kernel() {
-        return;
-    }
     let guest = Guest::new(Kernel::ensure().unwrap());
     let (_folder, failing) =
         static_program(r#"fn main() { std::fs::write("/out/status", "no luck").unwrap(); }"#);
@@ -211,4 +174,18 @@ fn static_program(source: &str) -> (tempfile::TempDir, PathBuf) {
         .status();
     assert!(status.unwrap().success());
     (folder, program)
+}
+
+unbloat_testkit::main! {
+    kernel() => [
+        a_quiet_hour_costs_less_than_three_seconds,
+        a_ping_takes_delay_and_transmission_to_the_microsecond,
+        cubic_over_a_long_fifo_gets_the_goodput_of_an_earlier_measurement,
+        what_the_taps_saw_is_what_the_kernel_counts,
+        marks_are_those_that_the_kernel_counts,
+        the_same_seed_gives_the_same_bytes_and_another_seed_others,
+        committed_results_are_those_of_this_kernel,
+        a_guest_that_does_not_end_is_killed_and_leaves_nothing,
+        a_program_that_fails_says_why,
+    ],
 }

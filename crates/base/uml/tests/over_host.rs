@@ -2,37 +2,22 @@
 //! test, so it has a `main` of its own.
 
 use std::fs;
-use std::process::Command;
+use std::process::{Command, ExitCode};
 use std::sync::atomic::AtomicBool;
 use std::time::{Duration, Instant};
-use unbloat_testkit::has_kernel;
 use unbloat_uml::{Finished, Folders, Guest, GuestError, Kernel, over_host};
 
-fn main() {
+fn main() -> ExitCode {
     over_host(inside);
-    if std::env::args().any(|argument| argument == "--list") || !has_kernel() {
-        return;
-    }
-    let tests: [(&str, fn()); 6] = [
-        ("commands_of_the_host_run", commands_of_the_host_run),
-        (
-            "the_hosts_files_cannot_be_changed",
+    unbloat_testkit::run! {
+        kernel() => [
+            commands_of_the_host_run,
             the_hosts_files_cannot_be_changed,
-        ),
-        ("a_quiet_day_is_soon_over", a_quiet_day_is_soon_over),
-        (
-            "the_same_seed_gives_the_same_random_numbers",
+            a_quiet_day_is_soon_over,
             the_same_seed_gives_the_same_random_numbers,
-        ),
-        (
-            "what_hangs_is_killed_at_its_limit",
             what_hangs_is_killed_at_its_limit,
-        ),
-        ("what_is_stopped_ends", what_is_stopped_ends),
-    ];
-    for (name, test) in tests {
-        test();
-        println!("test {name} ... ok");
+            what_is_stopped_ends,
+        ],
     }
 }
 

@@ -17,7 +17,6 @@ use unbloat_autorate::{Heard, Tally};
 use unbloat_autorate_host::{Ear, KernelError, Source, SteerError, Tap};
 use unbloat_netns::{Bed, Host, Tun};
 use unbloat_os::clock::monotonic;
-use unbloat_testkit::{is_root, skip};
 use unbloat_units::{Delta, Time};
 
 /// What a source told.
@@ -52,8 +51,8 @@ const FAR: usize = 1;
 
 impl Line {
     /// A pair of Ethernet devices.
-    fn cable() -> Option<Line> {
-        let (bed, near) = Line::begun()?;
+    fn cable() -> Line {
+        let (bed, near) = Line::begun();
         let far = bed.host("far").unwrap();
         near.veth("wan0", &far, "wan0").unwrap();
         let other = far.within(|| raw("wan0")).unwrap().unwrap();
@@ -61,43 +60,37 @@ impl Line {
     }
 
     /// A device without a link layer.
-    fn tunnel() -> Option<Line> {
-        let (bed, near) = Line::begun()?;
+    fn tunnel() -> Line {
+        let (bed, near) = Line::begun();
         let other = near.tun("wan0", &Tun::default()).unwrap();
         Line::of(bed, near, None, other.into(), ETHERNET)
     }
 
-    fn begun() -> Option<(Bed, Host)> {
-        if !is_root("a bed") {
-            return None;
-        }
+    fn begun() -> (Bed, Host) {
         let bed = Bed::new().unwrap();
         let near = bed.host("near").unwrap();
         near.set("net/ipv6/conf/default/disable_ipv6", "1").unwrap();
-        Some((bed, near))
+        (bed, near)
     }
 
-    fn of(bed: Bed, near: Host, far: Option<Host>, other: File, cut: usize) -> Option<Line> {
+    fn of(bed: Bed, near: Host, far: Option<Host>, other: File, cut: usize) -> Line {
         stay_on_this_processor();
         let open = |source| near.within(|| Tap::open("wan0", Some(source))).unwrap();
         let bpf = match open(Source::Bpf) {
             Err(SteerError::Kernel(
                 error @ (KernelError::BuiltWithoutClang | KernelError::NoBtf(_)),
-            )) => {
-                skip(&error.to_string());
-                return None;
-            }
+            )) => unbloat_testkit::unmet(error),
             opened => opened.unwrap(),
         };
         let packets = open(Source::Packets).unwrap();
         let devices = [near.within(|| raw("wan0")).unwrap().unwrap(), other];
-        Some(Line {
+        Line {
             ends: Ends { devices, cut },
             taps: [bpf, packets],
             _bed: bed,
             near,
             _far: far,
-        })
+        }
     }
 
     /// What both sources told while something was sent, until that was all.
@@ -268,15 +261,13 @@ fn talk(ends: &mut Ends, flows: &[Frame], round: u32, truth: &mut Tally, spans: 
     }
 }
 
-#[test]
 fn both_sources_tell_the_same_of_the_same_packets_and_the_truth() {
-    let Some(line) = Line::cable() else { return };
+    let line = Line::cable();
     compare(line, &flows());
 }
 
-#[test]
 fn both_sources_tell_the_same_where_there_is_no_link_layer() {
-    let Some(line) = Line::tunnel() else { return };
+    let line = Line::tunnel();
     let plain: Vec<Frame> = flows()
         .into_iter()
         .map(|flow| Frame {
@@ -340,11 +331,8 @@ fn compare(mut line: Line, flows: &[Frame]) {
 const LATE: Duration = Duration::from_secs(2);
 
 /// Whatever headers claim, bytes are counted and nothing else changes.
-#[test]
 fn malformed_packets_are_counted_and_do_no_harm() {
-    let Some(mut line) = Line::cable() else {
-        return;
-    };
+    let mut line = Line::cable();
     let mut frames: Vec<Vec<u8>> = Vec::new();
     for good in flows().into_iter().map(|flow| flow.out()) {
         // Cut anywhere, and every byte of the headers wrong.
@@ -391,11 +379,8 @@ fn malformed_packets_are_counted_and_do_no_harm() {
 }
 
 /// The wait in our own shaper is none of the line's.
-#[test]
 fn a_packet_has_left_when_the_queue_discipline_has_let_it_go() {
-    let Some(mut line) = Line::cable() else {
-        return;
-    };
+    let mut line = Line::cable();
     const BYTES: usize = 1_000;
     const COUNT: u32 = 21;
     let shaper = "tbf rate 800kbit burst 2000 limit 100000";
@@ -437,11 +422,8 @@ fn a_packet_has_left_when_the_queue_discipline_has_let_it_go() {
 }
 
 /// As `sqm apply` does with what comes in: the packet comes again from the other device.
-#[test]
 fn what_comes_is_seen_once_though_it_is_redirected() {
-    let Some(mut line) = Line::cable() else {
-        return;
-    };
+    let mut line = Line::cable();
     let redirect = [
         "ip link add ifb0 type ifb",
         "ip link set ifb0 up",
@@ -474,7 +456,6 @@ fn what_comes_is_seen_once_though_it_is_redirected() {
 /// Tells this program that it is to listen until it is killed.
 const ROLE: &str = "UNBLOAT_STEER_LISTENS";
 
-#[test]
 fn listens_until_it_is_killed() {
     if std::env::var_os(ROLE).is_none() {
         return;
@@ -490,12 +471,11 @@ fn programs(host: &Host) -> usize {
     programs.len()
 }
 
-#[test]
 fn a_killed_listener_leaves_nothing_in_the_kernel() {
-    let Some(line) = Line::cable() else { return };
+    let line = Line::cable();
     let ours = programs(&line.near);
     let mut command = line.near.command(std::env::current_exe().unwrap()).unwrap();
-    command.args(["--exact", "listens_until_it_is_killed", "--nocapture"]);
+    command.args(["--exact", "listens_until_it_is_killed", "--ignored"]);
     let mut child = command
         .env(ROLE, "")
         .stdout(Stdio::piped())
@@ -512,4 +492,18 @@ fn a_killed_listener_leaves_nothing_in_the_kernel() {
         assert!(begun.elapsed() < LONGEST, "its program is still there");
         sleep(Duration::from_millis(1));
     }
+}
+
+unbloat_testkit::main! {
+    root("a bed") => [
+        both_sources_tell_the_same_of_the_same_packets_and_the_truth,
+        both_sources_tell_the_same_where_there_is_no_link_layer,
+        malformed_packets_are_counted_and_do_no_harm,
+        a_packet_has_left_when_the_queue_discipline_has_let_it_go,
+        what_comes_is_seen_once_though_it_is_redirected,
+        a_killed_listener_leaves_nothing_in_the_kernel,
+    ],
+    on_request() => [
+        listens_until_it_is_killed,
+    ],
 }

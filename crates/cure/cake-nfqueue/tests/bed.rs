@@ -1,4 +1,4 @@
-//! Shaping between two hosts. Needs root, and says so when it is skipped.
+//! Shaping between two hosts. Needs root.
 
 use std::net::UdpSocket;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -8,10 +8,6 @@ use unbloat_cake_nfqueue::{Options, ShapeError, Shaper};
 use unbloat_netns::{Bed, Host};
 use unbloat_qdisc::discipline::cake::Params;
 use unbloat_units::{Both, Delta, Rate};
-
-fn is_root() -> bool {
-    unbloat_testkit::is_root("a bed")
-}
 
 struct Pair {
     _bed: Bed,
@@ -101,11 +97,7 @@ fn while_shaping<T>(shaper: &mut Shaper, act: impl FnOnce() -> T) -> T {
     })
 }
 
-#[test]
 fn packets_leave_in_order_and_not_before_the_rate_lets_them() {
-    if !is_root() {
-        return;
-    }
     let pair = pair();
     let mut shaper = pair.shaper(Rate::mbps(8)).unwrap();
     let (numbers, took) = while_shaping(&mut shaper, || pair.send(40));
@@ -133,11 +125,7 @@ fn counted(host: &Host) -> (u64, u64) {
     (value("InCEPkts"), value("InCsumErrors"))
 }
 
-#[test]
 fn what_can_be_told_of_congestion_is_marked_and_not_dropped() {
-    if !is_root() {
-        return;
-    }
     let pair = pair();
     let mut params = options(Rate::mbps(8));
     if let Some(up) = &mut params.cakes.up {
@@ -155,11 +143,7 @@ fn what_can_be_told_of_congestion_is_marked_and_not_dropped() {
     assert_eq!((congested, wrong), (counts.marked, 0));
 }
 
-#[test]
 fn a_second_one_on_the_same_interface_is_refused_and_a_later_one_is_not() {
-    if !is_root() {
-        return;
-    }
     let pair = pair();
     let first = pair.shaper(Rate::mbps(8)).unwrap();
     let refused = pair.shaper(Rate::mbps(8)).err();
@@ -178,11 +162,7 @@ fn a_second_one_on_the_same_interface_is_refused_and_a_later_one_is_not() {
     }
 }
 
-#[test]
 fn what_dies_leaves_no_rule_and_cuts_nothing() {
-    if !is_root() {
-        return;
-    }
     let pair = pair();
     let shaper = pair.shaper(Rate::kbps(8)).unwrap();
     // Nobody gives verdicts: this one is held, and lost when the queue goes.
@@ -191,4 +171,13 @@ fn what_dies_leaves_no_rule_and_cuts_nothing() {
     let (numbers, _) = pair.send(20);
     let last = numbers.last().copied();
     assert!(last == Some(19) || numbers.len() == 20, "{numbers:?}");
+}
+
+unbloat_testkit::main! {
+    root("a bed") => [
+        packets_leave_in_order_and_not_before_the_rate_lets_them,
+        what_can_be_told_of_congestion_is_marked_and_not_dropped,
+        a_second_one_on_the_same_interface_is_refused_and_a_later_one_is_not,
+        what_dies_leaves_no_rule_and_cuts_nothing,
+    ],
 }

@@ -1,4 +1,4 @@
-//! Windows of the kernel's own TCP in beds whose queues are known: needs root, and says so when it is skipped.
+//! Windows of the kernel's own TCP in beds whose queues are known: needs root.
 //!
 //! Bounds are laws (a window that is held bounds what is under way, a queue that is bounded bounds delay), no measured times.
 
@@ -18,20 +18,13 @@ const PORT: u16 = 5_201;
 /// Tells this program that it is to receive, and from where.
 const ROLE: &str = "UNBLOAT_WINDOW_RECEIVES_FROM";
 
-/// One test at a time, none without root.
-fn alone() -> Option<MutexGuard<'static, ()>> {
+/// One test at a time.
+fn alone() -> MutexGuard<'static, ()> {
     static ALONE: Mutex<()> = Mutex::new(());
-    if !unbloat_testkit::is_root("holding windows") {
-        return None;
-    }
-    if std::env::var_os(ROLE).is_some() {
-        return None;
-    }
-    Some(ALONE.lock().unwrap_or_else(PoisonError::into_inner))
+    ALONE.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// In a process of its own, which can be put into a cgroup.
-#[test]
 fn receives_what_it_is_told_to() {
     let Some(from) = std::env::var_os(ROLE) else {
         return;
@@ -85,7 +78,7 @@ impl Course {
             .command(std::env::current_exe().unwrap())
             .unwrap();
         command
-            .args(["--exact", "receives_what_it_is_told_to", "--nocapture"])
+            .args(["--exact", "receives_what_it_is_told_to", "--ignored"])
             .env(ROLE, format!("{SENDER}:{PORT}"))
             .stdout(Stdio::null());
         self.group.admit(&mut command).unwrap();
@@ -197,9 +190,8 @@ fn options(max: u64) -> Options {
 const WHILE: Duration = Duration::from_millis(700);
 const LONGEST: Duration = Duration::from_secs(20);
 
-#[test]
 fn a_window_is_held_and_let_go() {
-    let Some(_guard) = alone() else { return };
+    let _guard = alone();
     let course = Course::new();
     let mut hold = Hold::begin(&course.group, &options(40_000)).unwrap();
     let mut download = course.download();
@@ -227,9 +219,8 @@ fn a_window_is_held_and_let_go() {
     assert_eq!(hold.cookies().map(|left| left.len()), Some(0));
 }
 
-#[test]
 fn the_kernel_takes_the_program_of_the_other_policy_too() {
-    let Some(_guard) = alone() else { return };
+    let _guard = alone();
     let course = Course::new();
     let rledbat = Options {
         law: Config::RLedbat(rledbat::Params {
@@ -246,9 +237,8 @@ fn the_kernel_takes_the_program_of_the_other_policy_too() {
     assert!(flows[0].window <= Bytes::new(40_000), "{flows:?}");
 }
 
-#[test]
 fn other_ports_are_left_alone() {
-    let Some(_guard) = alone() else { return };
+    let _guard = alone();
     let course = Course::new();
     let other = Options {
         ports: vec![PORT + 1],
@@ -260,9 +250,8 @@ fn other_ports_are_left_alone() {
     assert_eq!(hold.flows().unwrap(), []);
 }
 
-#[test]
 fn the_window_of_a_connection_without_timestamps_follows_its_rounds() {
-    let Some(_guard) = alone() else { return };
+    let _guard = alone();
     let course = Course::new();
     course.receiver.set("net/ipv4/tcp_timestamps", "0").unwrap();
     let hold = Hold::begin(&course.group, &options(1_000_000)).unwrap();
@@ -279,9 +268,8 @@ fn the_window_of_a_connection_without_timestamps_follows_its_rounds() {
 }
 
 /// Without the program the clamp would stay in the socket for good.
-#[test]
 fn what_a_dead_owner_left_is_lifted_by_descriptors() {
-    let Some(_guard) = alone() else { return };
+    let _guard = alone();
     let course = Course::new();
     let hold = Hold::begin(&course.group, &options(10_000)).unwrap();
     let mut download = course.download();
@@ -293,9 +281,8 @@ fn what_a_dead_owner_left_is_lifted_by_descriptors() {
     download.send_until_offered(10_000 + 128);
 }
 
-#[test]
 fn a_group_has_one_owner_who_is_named() {
-    let Some(_guard) = alone() else { return };
+    let _guard = alone();
     let course = Course::new();
     course.group.claim().unwrap();
     let again = Cgroup::open(course.group.name()).unwrap();
@@ -303,9 +290,8 @@ fn a_group_has_one_owner_who_is_named() {
     assert!(told.contains(&std::process::id().to_string()), "{told}");
 }
 
-#[test]
 fn groups_of_dead_owners_are_removed_and_those_of_living_ones_are_not() {
-    let Some(_guard) = alone() else { return };
+    let _guard = alone();
     let course = Course::new();
     let mut gone = Command::new("true").spawn().unwrap();
     let name = format!("unbloat-drwa-{}-1", gone.id());
@@ -372,7 +358,7 @@ impl Routed {
             .unwrap();
         let mut command = self.host.command(std::env::current_exe().unwrap()).unwrap();
         command
-            .args(["--exact", "receives_what_it_is_told_to", "--nocapture"])
+            .args(["--exact", "receives_what_it_is_told_to", "--ignored"])
             .env(ROLE, format!("{SENDER}:{PORT}"))
             .stdout(Stdio::null());
         let child = command.spawn().unwrap();
@@ -398,9 +384,8 @@ impl Routed {
     }
 }
 
-#[test]
 fn a_router_lowers_windows_with_right_checksums_and_lets_go_at_once() {
-    let Some(_guard) = alone() else { return };
+    let _guard = alone();
     let course = Routed::new();
     let router = course.route(30_000);
     let mut download = course.download();
@@ -421,9 +406,8 @@ fn a_router_lowers_windows_with_right_checksums_and_lets_go_at_once() {
     assert_eq!(course.bad_checksums(), 0);
 }
 
-#[test]
 fn a_router_leaves_connections_alone_whose_handshake_it_missed() {
-    let Some(_guard) = alone() else { return };
+    let _guard = alone();
     let course = Routed::new();
     let mut download = course.download();
     let router = course.route(10_000);
@@ -433,9 +417,8 @@ fn a_router_leaves_connections_alone_whose_handshake_it_missed() {
 }
 
 /// The kernel calls both for each segment, because one has asked for it.
-#[test]
 fn a_program_that_goes_leaves_the_connections_of_another_alone() {
-    let Some(_guard) = alone() else { return };
+    let _guard = alone();
     let course = Course::new();
     let _hold = Hold::begin(&course.group, &options(10_000)).unwrap();
     let other = Options {
@@ -450,4 +433,22 @@ fn a_program_that_goes_leaves_the_connections_of_another_alone() {
     drop(other);
     download.send(WHILE / 2, |_| {});
     assert!(offered(&download.stream) <= 10_000 + 128);
+}
+
+unbloat_testkit::main! {
+    root("holding windows") => [
+        a_window_is_held_and_let_go,
+        the_kernel_takes_the_program_of_the_other_policy_too,
+        other_ports_are_left_alone,
+        the_window_of_a_connection_without_timestamps_follows_its_rounds,
+        what_a_dead_owner_left_is_lifted_by_descriptors,
+        a_group_has_one_owner_who_is_named,
+        groups_of_dead_owners_are_removed_and_those_of_living_ones_are_not,
+        a_router_lowers_windows_with_right_checksums_and_lets_go_at_once,
+        a_router_leaves_connections_alone_whose_handshake_it_missed,
+        a_program_that_goes_leaves_the_connections_of_another_alone,
+    ],
+    on_request() => [
+        receives_what_it_is_told_to,
+    ],
 }

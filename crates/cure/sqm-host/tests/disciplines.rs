@@ -6,7 +6,7 @@ use std::error::Error;
 use std::fs;
 use std::io::{Read, Write};
 use std::net::{Ipv4Addr, Shutdown, TcpListener, TcpStream, UdpSocket};
-use std::process::Command;
+use std::process::{Command, ExitCode};
 use std::sync::atomic::AtomicBool;
 use std::thread;
 use std::time::{Duration, Instant};
@@ -14,7 +14,7 @@ use unbloat_netns::{Bed, Host};
 use unbloat_os::offload::MERGING;
 use unbloat_sqm::{Plan, Qdisc};
 use unbloat_sqm_host::{apply, offered, status};
-use unbloat_uml::{Folders, Guest, GuestError, Kernel, over_host};
+use unbloat_uml::{Folders, Guest, Kernel, over_host};
 use unbloat_undo::Journals;
 use unbloat_units::{Both, Framing, Rate};
 
@@ -48,21 +48,15 @@ struct Tried {
     is_as_before: bool,
 }
 
-fn main() {
+fn main() -> ExitCode {
     over_host(|folders| inside(folders).map_err(|fault| fault.to_string()));
-    if std::env::args().any(|argument| argument == "--list") {
-        return;
+    unbloat_testkit::run! {
+        kernel() => [every_discipline_and_framing_holds_its_rates],
     }
-    match Kernel::ensure() {
-        Ok(kernel) => hold(&outside(kernel).unwrap()),
-        // Only what an ordinary user lacks is a reason to skip.
-        Err(
-            error @ (GuestError::Missing { .. }
-            | GuestError::NoSource { .. }
-            | GuestError::Architecture { .. }),
-        ) => unbloat_testkit::skip(&error.to_string()),
-        Err(error) => panic!("{error}"),
-    }
+}
+
+fn every_discipline_and_framing_holds_its_rates() {
+    hold(&outside(Kernel::ensure().unwrap()).unwrap());
 }
 
 /// On the host.
@@ -250,7 +244,7 @@ fn hold(all: &[Tried]) {
         assert!(tried.rtt_p95_us < longest_us, "{tried:?}");
         let (qdisc, framing, [down, up]) = (tried.qdisc, tried.framing, tried.goodput_bps);
         println!(
-            "test {qdisc} {framing}: {down} and {up} bit/s, {} us ... ok",
+            "{qdisc} {framing}: {down} and {up} bit/s, {} us",
             tried.rtt_p95_us
         );
     }

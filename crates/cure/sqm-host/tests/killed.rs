@@ -1,4 +1,4 @@
-//! Shapers whose process is killed at random moments. Needs root, and says so when it is skipped.
+//! Shapers whose process is killed at random moments. Needs root.
 
 use std::fs;
 use std::path::Path;
@@ -55,11 +55,7 @@ fn time_to_shape(host: &Host, folder: &Path) -> Duration {
     took
 }
 
-#[test]
 fn what_killed_shapers_leave_is_undone_at_the_next_start() {
-    if !unbloat_testkit::is_root("a shaper") {
-        return;
-    }
     let bed = Bed::new().unwrap();
     let hosts = [bed.host("client").unwrap(), bed.host("server").unwrap()];
     hosts[0].veth("eth0", &hosts[1], "eth0").unwrap();
@@ -100,8 +96,6 @@ fn what_killed_shapers_leave_is_undone_at_the_next_start() {
     assert!(left.all(|file| file.file_name() == READY));
 }
 
-#[test]
-#[ignore = "it is what another test kills"]
 fn victim() {
     let Some(folder) = std::env::var_os(VICTIM) else {
         return;
@@ -113,4 +107,13 @@ fn victim() {
     let _held = apply(&journals, &plan, "a test").unwrap();
     fs::write(folder.join(READY), "").unwrap();
     sleep(Duration::from_secs(60));
+}
+
+unbloat_testkit::main! {
+    root("a shaper") => [
+        what_killed_shapers_leave_is_undone_at_the_next_start,
+    ],
+    on_request() => [
+        victim,
+    ],
 }

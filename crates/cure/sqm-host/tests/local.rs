@@ -1,4 +1,4 @@
-//! Shapers on hosts of a bed. Needs root, and says so when it is skipped.
+//! Shapers on hosts of a bed. Needs root.
 
 use std::path::Path;
 use std::process::Command;
@@ -8,10 +8,6 @@ use unbloat_sqm::{Device, Plan, Qdisc};
 use unbloat_sqm_host::{ShaperError, apply, offered, remove, status};
 use unbloat_undo::{Journals, UndoError};
 use unbloat_units::{Both, Framing, Rate};
-
-fn is_root() -> bool {
-    unbloat_testkit::is_root("a shaper")
-}
 
 fn bed() -> (Bed, [Host; 2]) {
     let bed = Bed::new().unwrap();
@@ -55,9 +51,6 @@ fn state() -> String {
 }
 
 fn in_host(job: impl FnOnce(&Journals) + Send) {
-    if !is_root() {
-        return;
-    }
     let (_bed, hosts) = bed();
     let folder = tempfile::tempdir().unwrap();
     let path: &Path = folder.path();
@@ -66,7 +59,6 @@ fn in_host(job: impl FnOnce(&Journals) + Send) {
         .unwrap();
 }
 
-#[test]
 fn whoever_replaces_a_discipline_or_renames_the_device_is_seen() {
     let tell = |program: &str, words: &str| {
         let status = Command::new(program).args(words.split(' ')).status();
@@ -90,7 +82,6 @@ fn whoever_replaces_a_discipline_or_renames_the_device_is_seen() {
     });
 }
 
-#[test]
 fn what_is_planned_stands_on_the_device_and_leaves_it_as_it_was() {
     in_host(|journals| {
         let before = state();
@@ -122,7 +113,6 @@ fn what_is_planned_stands_on_the_device_and_leaves_it_as_it_was() {
     });
 }
 
-#[test]
 fn what_is_held_goes_with_its_owner() {
     in_host(|journals| {
         let before = state();
@@ -139,7 +129,6 @@ fn what_is_held_goes_with_its_owner() {
     });
 }
 
-#[test]
 fn where_a_command_is_refused_nothing_stays() {
     in_host(|journals| {
         let before = state();
@@ -168,7 +157,6 @@ fn where_a_command_is_refused_nothing_stays() {
     });
 }
 
-#[test]
 fn what_the_kernel_offers_is_found_without_touching_a_device() {
     in_host(|_| {
         let before = state();
@@ -176,4 +164,14 @@ fn what_the_kernel_offers_is_found_without_touching_a_device() {
         assert!(offered.best().is_some(), "{offered:?}");
         assert_eq!(state(), before);
     });
+}
+
+unbloat_testkit::main! {
+    root("a shaper") => [
+        whoever_replaces_a_discipline_or_renames_the_device_is_seen,
+        what_is_planned_stands_on_the_device_and_leaves_it_as_it_was,
+        what_is_held_goes_with_its_owner,
+        where_a_command_is_refused_nothing_stays,
+        what_the_kernel_offers_is_found_without_touching_a_device,
+    ],
 }

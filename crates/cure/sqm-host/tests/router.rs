@@ -1,4 +1,4 @@
-//! Routers behind programs that stand for ssh: one that works, and others. Needs root, and says so when it is skipped.
+//! Routers behind programs that stand for ssh: one that works, and others. Needs root.
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
@@ -14,10 +14,6 @@ use unbloat_sqm_host::{Kind, Router, ShaperError};
 use unbloat_units::{Both, Framing, Rate};
 
 const CONFIG: &str = "config queue 'eth1'\n\toption enabled '0'\n\toption interface 'eth1'\n";
-
-fn is_root() -> bool {
-    unbloat_testkit::is_root("a router, which is a namespace,")
-}
 
 /// A program that was just written cannot be started while another test's child still has it open.
 static TURN: Mutex<()> = Mutex::new(());
@@ -91,11 +87,7 @@ fn plan(qdisc: Qdisc) -> Plan {
     Plan::new(device(), rates, Framing::ATM, qdisc).unwrap()
 }
 
-#[test]
 fn a_linux_router_is_shaped_looked_at_and_as_before() {
-    if !is_root() {
-        return;
-    }
     let world = World::new();
     let router = world.router("exec $ENTER sh -s");
     // One that the switch of all of TCP's segmentation would turn on with the others.
@@ -127,11 +119,7 @@ fn a_linux_router_is_shaped_looked_at_and_as_before() {
     assert!(!router.remove(look.kind, &device()).unwrap());
 }
 
-#[test]
 fn a_router_takes_back_what_nobody_could_confirm() {
-    if !is_root() {
-        return;
-    }
     let world = World::new();
     // The first connection works, the next ones do not.
     let router = world.router("[ -e \"$0.used\" ] && exit 255\n: >\"$0.used\"\nexec $ENTER sh -s");
@@ -150,11 +138,7 @@ fn a_router_takes_back_what_nobody_could_confirm() {
     assert!(!world.path("unbloat-sqm-eth0").exists());
 }
 
-#[test]
 fn what_a_router_refuses_changes_nothing() {
-    if !is_root() {
-        return;
-    }
     let world = World::new();
     let router = world.router("exec $ENTER sh -s");
     let before = world.state();
@@ -170,11 +154,7 @@ fn what_a_router_refuses_changes_nothing() {
     }
 }
 
-#[test]
 fn answers_that_are_none_are_clear_errors() {
-    if !is_root() {
-        return;
-    }
     let world = World::new();
     let garbage = world.router("head -c 2000 /dev/urandom").look();
     assert!(
@@ -226,11 +206,7 @@ fn openwrt(world: &World) -> Router {
     ))
 }
 
-#[test]
 fn an_openwrt_router_is_told_by_uci_and_gets_its_configuration_back() {
-    if !is_root() {
-        return;
-    }
     let world = World::new();
     let router = openwrt(&world);
     let read = |name: &str| fs::read_to_string(world.path(name)).unwrap();
@@ -256,11 +232,7 @@ fn an_openwrt_router_is_told_by_uci_and_gets_its_configuration_back() {
     assert_eq!(read("etc/sqm.log"), "enable\nrestart\nrestart\n");
 }
 
-#[test]
 fn an_openwrt_router_takes_back_what_nobody_could_confirm() {
-    if !is_root() {
-        return;
-    }
     let world = World::new();
     let _ = openwrt(&world);
     let ssh = fs::read_to_string(world.path("ssh")).unwrap();
@@ -289,4 +261,15 @@ fn an_openwrt_router_takes_back_what_nobody_could_confirm() {
         fs::read_to_string(world.path("etc/config/sqm")).unwrap(),
         CONFIG
     );
+}
+
+unbloat_testkit::main! {
+    root("a router in a namespace") => [
+        a_linux_router_is_shaped_looked_at_and_as_before,
+        a_router_takes_back_what_nobody_could_confirm,
+        what_a_router_refuses_changes_nothing,
+        answers_that_are_none_are_clear_errors,
+        an_openwrt_router_is_told_by_uci_and_gets_its_configuration_back,
+        an_openwrt_router_takes_back_what_nobody_could_confirm,
+    ],
 }

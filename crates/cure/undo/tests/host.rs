@@ -1,4 +1,4 @@
-//! Changes to hosts, undone. Needs root, and says so when it is skipped.
+//! Changes to hosts, undone. Needs root.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -11,10 +11,6 @@ use unbloat_undo::{Journals, Left, Purpose, Resource, Step, UndoError};
 /// Says to a copy of this test that it is to change a host and wait to be killed, and where its journals are.
 const VICTIM: &str = "UNBLOAT_UNDO_TEST_VICTIM";
 const READY: &str = "ready";
-
-fn is_root() -> bool {
-    unbloat_testkit::is_root("changing hosts")
-}
 
 fn queues() -> Resource {
     Resource::Queues {
@@ -71,11 +67,7 @@ fn change(journals: &Journals) -> unbloat_undo::Claim {
     claim
 }
 
-#[test]
 fn a_host_is_as_before_whatever_disciplines_it_had() {
-    if !is_root() {
-        return;
-    }
     let (_bed, hosts) = bed();
     let folder = tempfile::tempdir().unwrap();
     let befores = [
@@ -103,11 +95,7 @@ fn a_host_is_as_before_whatever_disciplines_it_had() {
         .unwrap();
 }
 
-#[test]
 fn what_could_not_be_put_back_is_refused_before_anything_is_changed() {
-    if !is_root() {
-        return;
-    }
     let (_bed, hosts) = bed();
     let outcome = hosts[0].within(|| {
         run("tc", "qdisc replace dev eth0 root handle 1: htb default 1");
@@ -122,11 +110,7 @@ fn what_could_not_be_put_back_is_refused_before_anything_is_changed() {
     outcome.unwrap();
 }
 
-#[test]
 fn classes_of_an_htb_have_the_rates_again_that_they_had() {
-    if !is_root() {
-        return;
-    }
     let (_bed, hosts) = bed();
     let folder = tempfile::tempdir().unwrap();
     let classes = || {
@@ -173,11 +157,7 @@ fn classes_of_an_htb_have_the_rates_again_that_they_had() {
     outcome.unwrap();
 }
 
-#[test]
 fn a_second_owner_is_told_who_the_first_one_is() {
-    if !is_root() {
-        return;
-    }
     let folder = tempfile::tempdir().unwrap();
     let journals = Journals::at(folder.path().to_owned()).unwrap();
     let first = journals.take(&queues(), &purpose("the first")).unwrap();
@@ -194,11 +174,7 @@ fn a_second_owner_is_told_who_the_first_one_is() {
     assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 0);
 }
 
-#[test]
 fn what_is_kept_lasts_until_it_is_taken_over() {
-    if !is_root() {
-        return;
-    }
     let (_bed, hosts) = bed();
     let folder = tempfile::tempdir().unwrap();
     hosts[0]
@@ -227,11 +203,7 @@ fn what_is_kept_lasts_until_it_is_taken_over() {
     assert!(elsewhere.unwrap());
 }
 
-#[test]
 fn what_was_kept_and_is_half_undone_is_for_the_next_start() {
-    if !is_root() {
-        return;
-    }
     let (_bed, hosts) = bed();
     let folder = tempfile::tempdir().unwrap();
     hosts[0]
@@ -249,11 +221,7 @@ fn what_was_kept_and_is_half_undone_is_for_the_next_start() {
         .unwrap();
 }
 
-#[test]
 fn what_a_killed_owner_left_is_undone_at_the_next_start_in_its_namespace() {
-    if !is_root() {
-        return;
-    }
     let (_bed, hosts) = bed();
     let folder = tempfile::tempdir().unwrap();
     let seen = hosts[0].within(state).unwrap();
@@ -296,8 +264,6 @@ fn ready_victim(host: &Host, folder: &Path) -> Child {
     victim
 }
 
-#[test]
-#[ignore = "it is what another test kills"]
 fn victim() {
     let Some(folder) = std::env::var_os(VICTIM) else {
         return;
@@ -317,11 +283,7 @@ fn fault(journals: &Journals) -> UndoError {
     one.undone.unwrap_err()
 }
 
-#[test]
 fn a_damaged_journal_is_named_and_nothing_of_it_is_done() {
-    if !is_root() {
-        return;
-    }
     let folder = tempfile::tempdir().unwrap();
     let journals = Journals::at(folder.path().to_owned()).unwrap();
     let path = folder.path().join("queues-x.undo");
@@ -335,11 +297,7 @@ fn a_damaged_journal_is_named_and_nothing_of_it_is_done() {
     assert!(Path::exists(&path));
 }
 
-#[test]
 fn one_damaged_journal_keeps_no_other_from_being_undone() {
-    if !is_root() {
-        return;
-    }
     let (_bed, hosts) = bed();
     let folder = tempfile::tempdir().unwrap();
     fs::write(folder.path().join("a.undo"), "nonsense\n").unwrap();
@@ -374,12 +332,8 @@ fn mark() -> String {
     fs::read_to_string("/proc/sys/net/ipv4/tcp_notsent_lowat").unwrap()
 }
 
-#[test]
 fn what_others_may_have_written_is_not_done() {
     use std::os::unix::fs::{PermissionsExt, chown, symlink};
-    if !is_root() {
-        return;
-    }
     let (_bed, hosts) = bed();
     let outcome = hosts[0].within(|| {
         let before = mark();
@@ -422,11 +376,7 @@ fn what_others_may_have_written_is_not_done() {
     outcome.unwrap();
 }
 
-#[test]
 fn a_device_has_each_of_its_features_again_as_it_was() {
-    if !is_root() {
-        return;
-    }
     let (_bed, hosts) = bed();
     let folder = tempfile::tempdir().unwrap();
     let features = || unbloat_os::offload::features("eth0").unwrap();
@@ -445,4 +395,23 @@ fn a_device_has_each_of_its_features_again_as_it_was() {
         assert_eq!(features(), seen);
     });
     outcome.unwrap();
+}
+
+unbloat_testkit::main! {
+    root("changing hosts") => [
+        a_host_is_as_before_whatever_disciplines_it_had,
+        what_could_not_be_put_back_is_refused_before_anything_is_changed,
+        classes_of_an_htb_have_the_rates_again_that_they_had,
+        a_second_owner_is_told_who_the_first_one_is,
+        what_is_kept_lasts_until_it_is_taken_over,
+        what_was_kept_and_is_half_undone_is_for_the_next_start,
+        what_a_killed_owner_left_is_undone_at_the_next_start_in_its_namespace,
+        a_damaged_journal_is_named_and_nothing_of_it_is_done,
+        one_damaged_journal_keeps_no_other_from_being_undone,
+        what_others_may_have_written_is_not_done,
+        a_device_has_each_of_its_features_again_as_it_was,
+    ],
+    on_request() => [
+        victim,
+    ],
 }

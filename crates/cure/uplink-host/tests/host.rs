@@ -1,4 +1,4 @@
-//! The class in front of a device, put up and taken away. Needs root and tc, and says so when it is skipped.
+//! The class in front of a device, put up and taken away. Needs root and tc.
 
 use std::process::Command;
 use unbloat_netns::Bed;
@@ -6,28 +6,13 @@ use unbloat_undo::UndoError;
 use unbloat_units::Rate;
 use unbloat_uplink_host::{Shaper, UplinkError};
 
-fn may_run() -> bool {
-    if !unbloat_testkit::is_root("changing hosts") {
-        return false;
-    }
-    let has_tc = Command::new("tc").arg("-V").output().is_ok();
-    if !has_tc {
-        unbloat_testkit::skip("no tc here (tools/install test)");
-    }
-    has_tc
-}
-
 fn tc(words: &str) -> String {
     let mut tc = Command::new("tc");
     let output = tc.args(words.split(' ')).output().unwrap();
     String::from_utf8(output.stdout).unwrap()
 }
 
-#[test]
 fn a_device_has_a_class_of_the_rate_that_was_set_and_is_then_as_before() {
-    if !may_run() {
-        return;
-    }
     let bed = Bed::new().unwrap();
     let [host, other] = ["phone", "net"].map(|role| bed.host(role).unwrap());
     host.veth("wwan0", &other, "eth0").unwrap();
@@ -59,4 +44,10 @@ fn a_device_has_a_class_of_the_rate_that_was_set_and_is_then_as_before() {
         assert!(absent.contains("no interface \"wwan7\""), "{absent}");
     })
     .unwrap();
+}
+
+unbloat_testkit::main! {
+    root("changing hosts").and(tools(&["tc"])) => [
+        a_device_has_a_class_of_the_rate_that_was_set_and_is_then_as_before,
+    ],
 }

@@ -17,10 +17,6 @@ use unbloat_units::{Both, Bytes, Delta, Framing, Rate};
 const CLIENT: &str = "10.45.0.1";
 const SERVER: &str = "10.99.0.1";
 
-fn is_root() -> bool {
-    unbloat_testkit::is_root("a path between namespaces")
-}
-
 /// A client and a server with a path between them.
 struct Lab {
     client: Host,
@@ -121,11 +117,7 @@ fn burst(lab: &Lab, count: usize) -> (usize, Duration) {
     (times.len(), *times.last().unwrap() - times[0])
 }
 
-#[test]
 fn a_token_bucket_lets_as_many_through_as_the_kernels_and_as_fast() {
-    if !is_root() {
-        return;
-    }
     // Whoever sends or receives may be held up, and then more goes through, or it seems to take less time. Not time and again.
     let mut tries = Vec::new();
     let is_alike = (0..10).any(|_| {
@@ -173,11 +165,7 @@ fn delay_ms(ms: i64) -> Vec<Config> {
     })]
 }
 
-#[test]
 fn a_datagram_and_its_answer_take_the_delays_of_both_directions() {
-    if !is_root() {
-        return;
-    }
     let lab = Lab::start(Both::new(delay_ms(30), delay_ms(20)), true);
     let client = lab
         .client
@@ -208,4 +196,11 @@ fn a_datagram_and_its_answer_take_the_delays_of_both_directions() {
     assert_eq!(counts, Both::new((1, 1), (1, 1)));
     assert_eq!(emulated.report.counts.refused, 0);
     assert_eq!(emulated.report.base_rtt, Delta::ms(50));
+}
+
+unbloat_testkit::main! {
+    root("a path between namespaces") => [
+        a_token_bucket_lets_as_many_through_as_the_kernels_and_as_fast,
+        a_datagram_and_its_answer_take_the_delays_of_both_directions,
+    ],
 }

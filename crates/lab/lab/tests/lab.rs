@@ -38,13 +38,10 @@ fn options() -> Options<'static> {
     }
 }
 
-/// One experiment after the other: they would take each other's time. None without root.
-fn turn() -> Option<MutexGuard<'static, ()>> {
+/// One experiment after the other: they would take each other's time.
+fn turn() -> MutexGuard<'static, ()> {
     static TURN: Mutex<()> = Mutex::new(());
-    if !unbloat_testkit::is_root("an emulated path") {
-        return None;
-    }
-    Some(TURN.lock().unwrap_or_else(PoisonError::into_inner))
+    TURN.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 fn done(experiment: &Experiment, options: &Options<'_>) -> Ran {
@@ -62,9 +59,8 @@ fn is_near(ours: f64, theirs: f64) -> bool {
     (ours - theirs).abs() < 0.1 * theirs
 }
 
-#[test]
 fn a_download_does_as_in_the_simulator() {
-    let Some(_turn) = turn() else { return };
+    let _turn = turn();
     let experiment = experiment("[[flow]]\napp = \"bulk\"\n[[flow]]\napp = \"ping\"");
     let (ran, simulated) = (done(&experiment, &options()), unbloat_sim::run(&experiment));
     let ours = goodput(&ran.outcomes, 0);
@@ -89,9 +85,8 @@ fn a_download_does_as_in_the_simulator() {
     assert!(ran.differences.is_empty(), "{:?}", ran.differences);
 }
 
-#[test]
 fn uploads_calls_and_pages_of_several_hosts_share_the_path() {
-    let Some(_turn) = turn() else { return };
+    let _turn = turn();
     let experiment = experiment(
         "[[flow]]\napp = { kind = \"bulk\", direction = \"up\" }\nclient = \"phone\"\n\
          [[flow]]\napp = \"voice\"\nclient = \"laptop\"\ndelay = \"5 ms\"\n\
@@ -112,9 +107,8 @@ fn uploads_calls_and_pages_of_several_hosts_share_the_path() {
     assert_eq!(hosts, ["laptop", "phone", "server", "web-1-server-3"]);
 }
 
-#[test]
 fn a_run_that_is_stopped_tells_what_is_known() {
-    let Some(_turn) = turn() else { return };
+    let _turn = turn();
     let experiment = experiment("[[flow]]\napp = \"bulk\"");
     let (stop, told) = (AtomicBool::new(false), AtomicU64::new(0));
     let watcher = |snapshot: &Snapshot| {
@@ -134,9 +128,8 @@ fn a_run_that_is_stopped_tells_what_is_known() {
     assert!(goodput(&ran.outcomes, 0) > 5e6);
 }
 
-#[test]
 fn captures_hold_what_passed() {
-    let Some(_turn) = turn() else { return };
+    let _turn = turn();
     let folder = tempfile::tempdir().unwrap();
     let options = Options {
         captures: Some(Captures {
@@ -191,9 +184,8 @@ const CELL: &str = r#"
     client = "phone"
 "#;
 
-#[test]
 fn the_path_tells_of_every_packet_where_it_was_and_what_became_of_it() {
-    let Some(_turn) = turn() else { return };
+    let _turn = turn();
     let folder = tempfile::tempdir().unwrap();
     let options = Options {
         captures: Some(Captures {
@@ -247,9 +239,8 @@ fn the_path_tells_of_every_packet_where_it_was_and_what_became_of_it() {
     assert!(seen >= (came(&crossed) + came(&lost)) as u64 && seen <= offered);
 }
 
-#[test]
 fn a_command_runs_beside_the_flows_and_ends_with_them() {
-    let Some(_turn) = turn() else { return };
+    let _turn = turn();
     let folder = tempfile::tempdir().unwrap();
     let seen = folder.path().join("seen");
     let beside = |text: String| text.parse::<Beside>().unwrap();
@@ -269,7 +260,6 @@ fn a_command_runs_beside_the_flows_and_ends_with_them() {
     assert!(std::fs::read_to_string(&seen).unwrap().contains("path"));
 }
 
-#[test]
 fn what_no_kernel_does_is_refused_by_name() {
     for (key, told) in [
         ("cc = \"ledbat\"", "cc = \"ledbat\""),
@@ -289,9 +279,8 @@ fn what_no_kernel_does_is_refused_by_name() {
 }
 
 /// The clamp of one flow's client leaves that of the other alone.
-#[test]
 fn a_window_law_is_held_by_a_program_for_its_flow_only() {
-    let Some(_turn) = turn() else { return };
+    let _turn = turn();
     let flows = "[[flow]]\napp = \"bulk\"\nreceive_window = { kind = \"drwa\", initial = \"10 kB\", max = \"10 kB\" }\n\
                  [[flow]]\napp = \"bulk\"";
     let ran = done(&experiment(flows), &options());
@@ -312,7 +301,6 @@ fn a_window_law_is_held_by_a_program_for_its_flow_only() {
     assert!(ran.differences.iter().any(|difference| difference == told));
 }
 
-#[test]
 fn what_the_kernel_cannot_be_told_is_named() {
     let experiment = experiment(
         "[[flow]]\nname = \"odd\"\napp = \"bulk\"\ninitial_window = 4\ncc = { kind = \"cubic\", beta = 500 }",
@@ -324,4 +312,20 @@ fn what_the_kernel_cannot_be_told_is_named() {
         "odd: parameters of cc \"cubic\" are those of the kernel",
     ];
     assert_eq!(named, expected);
+}
+
+unbloat_testkit::main! {
+    always() => [
+        what_no_kernel_does_is_refused_by_name,
+        what_the_kernel_cannot_be_told_is_named,
+    ],
+    root("an emulated path") => [
+        a_download_does_as_in_the_simulator,
+        uploads_calls_and_pages_of_several_hosts_share_the_path,
+        a_run_that_is_stopped_tells_what_is_known,
+        captures_hold_what_passed,
+        the_path_tells_of_every_packet_where_it_was_and_what_became_of_it,
+        a_command_runs_beside_the_flows_and_ends_with_them,
+        a_window_law_is_held_by_a_program_for_its_flow_only,
+    ],
 }

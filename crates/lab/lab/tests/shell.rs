@@ -9,10 +9,6 @@ use unbloat_link::Config;
 use unbloat_link::element::delay;
 use unbloat_units::{Both, Delta};
 
-fn is_root() -> bool {
-    unbloat_testkit::is_root("an emulated path")
-}
-
 fn delayed(ms: i64) -> BothWays {
     let delay = || {
         vec![Config::Delay(delay::Params {
@@ -25,11 +21,7 @@ fn delayed(ms: i64) -> BothWays {
     }
 }
 
-#[test]
 fn the_outermost_network_is_reached_through_every_shell_and_all_their_delays() {
-    if !is_root() {
-        return;
-    }
     let outer = Shell::open(delayed(10), 1).unwrap();
     let inner = outer
         .within(|| Shell::open(delayed(15), 1))
@@ -68,11 +60,7 @@ fn the_outermost_network_is_reached_through_every_shell_and_all_their_delays() {
     }
 }
 
-#[test]
 fn commands_run_inside_and_know_where_the_caller_is() {
-    if !is_root() {
-        return;
-    }
     let shell = Shell::open(delayed(1), 1).unwrap();
     let mut command = shell.command("sh").unwrap();
     command.args(["-c", "echo $UNBLOAT_BASE; cat /proc/net/route; exit 7"]);
@@ -84,4 +72,11 @@ fn commands_run_inside_and_know_where_the_caller_is() {
         text.contains("path\t00000000") && !text.contains("ub-shell"),
         "{text}"
     );
+}
+
+unbloat_testkit::main! {
+    root("an emulated path") => [
+        the_outermost_network_is_reached_through_every_shell_and_all_their_delays,
+        commands_run_inside_and_know_where_the_caller_is,
+    ],
 }

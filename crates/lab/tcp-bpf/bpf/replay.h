@@ -6,7 +6,7 @@
 
 #include "socket.h"
 
-// Read and written by src/replay: same members, same order.
+// Read and written by tests/replay: same members, same order.
 struct call {
 	u32 snd_una;
 	u32 snd_nxt;

@@ -17,6 +17,7 @@ pub(crate) enum Purpose {
     Member { structure: u32, position: u32 },
     /// To be run by [`run`].
     #[cfg(test)]
+    #[allow(dead_code, reason = "for tests/replay.rs")]
     Replay,
 }
 
@@ -147,6 +148,7 @@ pub(crate) fn link(map: BorrowedFd<'_>) -> io::Result<OwnedFd> {
 
 /// Runs a program once; it reads and writes `context`.
 #[cfg(test)]
+#[allow(dead_code, reason = "for tests/replay.rs")]
 pub(crate) fn run(program: BorrowedFd<'_>, context: &mut [u8]) -> io::Result<()> {
     let mut attr = zeroed();
     attr.test.prog_fd = program.as_raw_fd() as u32;

@@ -10,8 +10,6 @@ use std::io;
 pub struct Control {
     name: &'static str,
     object: &'static [u8],
-    #[cfg(test)]
-    pub(crate) replay: &'static [u8],
 }
 
 macro_rules! controls {
@@ -26,8 +24,6 @@ macro_rules! controls {
                     $($name => Some(Control {
                         name: $name,
                         object: include_bytes!(concat!(env!("OUT_DIR"), "/", $name, ".o")),
-                        #[cfg(test)]
-                        replay: include_bytes!(concat!(env!("OUT_DIR"), "/", $name, ".replay.o")),
                     }),)*
                     _ => None,
                 }

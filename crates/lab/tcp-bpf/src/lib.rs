@@ -16,8 +16,6 @@ mod error;
 pub mod fuzz;
 mod loaded;
 mod object;
-#[cfg(test)]
-mod replay;
 
 pub use control::{Control, Provided, available, provide};
 pub use error::ControlError;

@@ -1,5 +1,5 @@
 //! What loaded controls do to a queue of the kernel's own: 8 Mbit/s behind a token bucket with 60 ms of
-//! buffer, and no other delay. Needs root and `tc`, and says so when it is skipped.
+//! buffer, and no other delay. Needs root and `tc`.
 
 use socket2::{Domain, Socket, Type};
 use std::io::{ErrorKind, Read, Write};
@@ -24,11 +24,7 @@ struct Sample {
     ssthresh: u32,
 }
 
-#[test]
 fn each_control_keeps_the_queue_that_it_is_known_for() {
-    if !unbloat_testkit::is_root("loading congestion controls") {
-        return;
-    }
     let names = ["reno", "vegas", "bic", "htcp", "highspeed", "westwood"];
     let threads = names.map(|name| std::thread::spawn(move || drive(name)));
     let [reno, vegas, bic, htcp, highspeed, westwood] =
@@ -180,4 +176,10 @@ fn sample(socket: &TcpStream) -> Sample {
 fn read_all(mut socket: TcpStream) {
     let mut room = vec![0; 64 << 10];
     while socket.read(&mut room).is_ok_and(|count| count > 0) {}
+}
+
+unbloat_testkit::main! {
+    root("loading congestion controls") => [
+        each_control_keeps_the_queue_that_it_is_known_for,
+    ],
 }

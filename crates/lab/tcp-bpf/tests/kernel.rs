@@ -1,4 +1,4 @@
-//! Congestion controls in the running kernel: needs root, and says so when it is skipped.
+//! Congestion controls in the running kernel: needs root.
 
 use socket2::{Domain, Socket, Type};
 use std::io::{BufRead, BufReader, Read, Write};
@@ -9,13 +9,10 @@ use std::time::{Duration, Instant};
 use unbloat_netns::Bed;
 use unbloat_tcp_bpf::{Control, ControlError, Loaded, Provided, available, provide};
 
-/// One test at a time: names that one gives up another would take. None where tests must be skipped.
-fn alone() -> Option<MutexGuard<'static, ()>> {
+/// One test at a time: names that one gives up another would take.
+fn alone() -> MutexGuard<'static, ()> {
     static ALONE: Mutex<()> = Mutex::new(());
-    if !unbloat_testkit::is_root("loading congestion controls") {
-        return None;
-    }
-    Some(ALONE.lock().unwrap_or_else(PoisonError::into_inner))
+    ALONE.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 fn load(name: &str) -> Loaded {
@@ -84,11 +81,8 @@ fn transfer((mut sender, mut receiver): (TcpStream, TcpStream)) {
     assert_eq!(received.len(), BYTES);
 }
 
-#[test]
 fn every_control_is_listed_carries_data_and_goes_when_dropped() {
-    let Some(_alone) = alone() else {
-        return;
-    };
+    let _alone = alone();
     for control in Control::NAMES {
         let loaded = load(control);
         assert!(loaded.name().starts_with(&format!("ub_{control}")));
@@ -100,11 +94,8 @@ fn every_control_is_listed_carries_data_and_goes_when_dropped() {
     }
 }
 
-#[test]
 fn a_control_may_be_loaded_many_times_at_once() {
-    let Some(_alone) = alone() else {
-        return;
-    };
+    let _alone = alone();
     let threads: Vec<_> = (0..4).map(|_| std::thread::spawn(|| load("bic"))).collect();
     let loaded: Vec<Loaded> = threads.into_iter().map(|t| t.join().unwrap()).collect();
     let mut names: Vec<&str> = loaded.iter().map(Loaded::name).collect();
@@ -114,11 +105,8 @@ fn a_control_may_be_loaded_many_times_at_once() {
     assert_eq!(names.len(), 4);
 }
 
-#[test]
 fn sockets_of_any_namespace_choose_it_and_a_namespace_may_default_to_it() {
-    let Some(_alone) = alone() else {
-        return;
-    };
+    let _alone = alone();
     let loaded = load("highspeed");
     let name = loaded.name().to_owned();
     let bed = Bed::new().expect("root may make namespaces");
@@ -140,11 +128,8 @@ fn sockets_of_any_namespace_choose_it_and_a_namespace_may_default_to_it() {
     assert!(becomes(|| !is_kept(&name)));
 }
 
-#[test]
 fn a_socket_keeps_its_control_after_it_was_dropped() {
-    let Some(_alone) = alone() else {
-        return;
-    };
+    let _alone = alone();
     let loaded = load("htcp");
     let name = loaded.name().to_owned();
     let ends = connection(&name);
@@ -166,11 +151,8 @@ fn as_nobody<T: Send + 'static>(run: impl FnOnce() -> T + Send + 'static) -> T {
     thread.join().expect("no panic")
 }
 
-#[test]
 fn an_ordinary_user_may_choose_but_not_load() {
-    let Some(_alone) = alone() else {
-        return;
-    };
+    let _alone = alone();
     let loaded = load("vegas");
     let name = loaded.name().to_owned();
     let error = as_nobody(move || {
@@ -184,11 +166,8 @@ fn an_ordinary_user_may_choose_but_not_load() {
     assert!(error.to_string().contains("needs root"), "{error}");
 }
 
-#[test]
 fn what_the_kernel_has_is_not_loaded() {
-    let Some(_alone) = alone() else {
-        return;
-    };
+    let _alone = alone();
     for name in available().expect("the kernel has TCP") {
         let provided = provide(&name).unwrap_or_else(|error| panic!("{error}"));
         let chosen = socket();
@@ -202,11 +181,8 @@ fn what_the_kernel_has_is_not_loaded() {
 
 const HOLD: &str = "UNBLOAT_TEST_HOLD";
 
-#[test]
 fn nothing_is_left_of_a_process_that_was_killed() {
-    let Some(_alone) = alone() else {
-        return;
-    };
+    let _alone = alone();
     for _ in 0..5 {
         let mut child = Command::new(std::env::current_exe().expect("it runs"))
             .args([
@@ -230,8 +206,6 @@ fn nothing_is_left_of_a_process_that_was_killed() {
     }
 }
 
-#[test]
-#[ignore = "the child of another test"]
 fn holds_a_control_until_killed() {
     let Ok(control) = std::env::var(HOLD) else {
         return;
@@ -240,4 +214,19 @@ fn holds_a_control_until_killed() {
     let _ends = connection(loaded.name());
     println!("\nholding {}", loaded.name());
     std::thread::sleep(Duration::from_secs(60));
+}
+
+unbloat_testkit::main! {
+    root("loading congestion controls") => [
+        every_control_is_listed_carries_data_and_goes_when_dropped,
+        a_control_may_be_loaded_many_times_at_once,
+        sockets_of_any_namespace_choose_it_and_a_namespace_may_default_to_it,
+        a_socket_keeps_its_control_after_it_was_dropped,
+        an_ordinary_user_may_choose_but_not_load,
+        what_the_kernel_has_is_not_loaded,
+        nothing_is_left_of_a_process_that_was_killed,
+    ],
+    on_request() => [
+        holds_a_control_until_killed,
+    ],
 }

@@ -5,7 +5,7 @@ use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 use unbloat_locate::Phase;
 use unbloat_locate_host::{Kind, Load, LocateError, Located, Options, run};
-use unbloat_netns::{Bed, BedError, Host, Route};
+use unbloat_netns::{Bed, Host, Route};
 
 /// This host, two routers, the far end; link k between nodes k-1 and k, with ends .1 and .2.
 struct Path {
@@ -23,16 +23,10 @@ fn address(family: &str, link: usize, last: u8) -> String {
 }
 
 impl Path {
-    /// None without root.
-    fn build() -> Option<Path> {
+    fn build() -> Path {
         let bed = Bed::new().expect("a bed");
-        let nodes: Result<Vec<Host>, BedError> =
-            (0..4).map(|n| bed.host(&format!("n{n}"))).collect();
-        let nodes = match nodes {
-            Ok(nodes) => nodes,
-            Err(BedError::NoPrivilege) => return None,
-            Err(error) => panic!("{error}"),
-        };
+        let host = |n| bed.host(&format!("n{n}")).expect("a host");
+        let nodes: Vec<Host> = (0..4).map(host).collect();
         for node in &nodes {
             node.set("net/ipv4/icmp_ratelimit", "0").unwrap();
             node.set("net/ipv6/icmp/ratelimit", "0").unwrap();
@@ -75,7 +69,7 @@ impl Path {
                     .unwrap();
             }
         }
-        Some(Path { nodes, _bed: bed })
+        Path { nodes, _bed: bed }
     }
 
     fn run(&self, change: impl FnOnce(&mut Options), family: &str) -> Result<Located, LocateError> {
@@ -153,11 +147,8 @@ fn expected(family: &str) -> Vec<(u8, String)> {
         .collect()
 }
 
-#[test]
 fn all_kinds_of_probes_find_all_hops_by_both_versions_of_ip() {
-    let Some(path) = Path::build() else {
-        return unbloat_testkit::skip("a path of namespaces needs root");
-    };
+    let path = Path::build();
     let far_end = &path.nodes[3];
     for family in FAMILIES {
         let at = (address(family, 3, 2).parse::<IpAddr>().unwrap(), 4043);
@@ -200,11 +191,8 @@ fn all_kinds_of_probes_find_all_hops_by_both_versions_of_ip() {
     assert_eq!(closed.unwrap().far_end, Some(3));
 }
 
-#[test]
 fn root_asks_by_echo_requests_where_no_group_may() {
-    let Some(path) = Path::build() else {
-        return unbloat_testkit::skip("a path of namespaces needs root");
-    };
+    let path = Path::build();
     path.nodes[0]
         .set("net/ipv4/ping_group_range", "1 0")
         .unwrap();
@@ -224,11 +212,8 @@ fn root_asks_by_echo_requests_where_no_group_may() {
     }
 }
 
-#[test]
 fn a_load_that_fails_has_no_verdict_and_takes_none_away() {
-    let Some(path) = Path::build() else {
-        return unbloat_testkit::skip("a path of namespaces needs root");
-    };
+    let path = Path::build();
     let run = |loads: &[Phase]| {
         let change = |options: &mut Options| {
             options.loads = loads.to_vec();
@@ -252,11 +237,8 @@ fn a_load_that_fails_has_no_verdict_and_takes_none_away() {
     ));
 }
 
-#[test]
 fn a_peer_is_asked_beside_the_path_and_silence_is_an_error() {
-    let Some(path) = Path::build() else {
-        return unbloat_testkit::skip("a path of namespaces needs root");
-    };
+    let path = Path::build();
     let peer: IpAddr = address(FAMILIES[0], 1, 2).parse().unwrap();
     let located = path
         .run(|options| options.peer = Some(peer), FAMILIES[0])
@@ -275,4 +257,13 @@ fn a_peer_is_asked_beside_the_path_and_silence_is_an_error() {
         matches!(nobody, Err(LocateError::NoAnswer { .. })),
         "{nobody:?}"
     );
+}
+
+unbloat_testkit::main! {
+    root("a path of namespaces") => [
+        all_kinds_of_probes_find_all_hops_by_both_versions_of_ip,
+        root_asks_by_echo_requests_where_no_group_may,
+        a_load_that_fails_has_no_verdict_and_takes_none_away,
+        a_peer_is_asked_beside_the_path_and_silence_is_an_error,
+    ],
 }

@@ -5,7 +5,7 @@ use serde_json::Value;
 use std::fs;
 use std::net::{Ipv4Addr, SocketAddr};
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
+use std::process::Command;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, PoisonError};
 use unbloat_netns::tc::Framing;
@@ -23,32 +23,6 @@ fn folder() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/web")
 }
 
-/// Whether the tools are there. In CI they must be; elsewhere the test says that it was skipped.
-fn have(tools: &[&str]) -> bool {
-    let is_missing = |tool: &&&str| {
-        let mut asked = Command::new(**tool);
-        asked
-            .arg("--version")
-            .stdout(Stdio::null())
-            .stderr(Stdio::null());
-        asked.status().is_err()
-    };
-    let missing: Vec<_> = tools.iter().filter(is_missing).collect();
-    if missing.is_empty() {
-        return true;
-    }
-    assert!(
-        std::env::var_os("CI").is_none(),
-        "CI must have {missing:?}: tools/install test"
-    );
-    unbloat_testkit::skip(&format!("{missing:?} not installed (tools/install test)"));
-    false
-}
-
-fn is_root() -> bool {
-    unbloat_testkit::is_root("a bed")
-}
-
 /// Runs to the end; its words are shown if it fails.
 fn succeed(command: &mut Command) {
     let output = command.output().unwrap();
@@ -56,11 +30,7 @@ fn succeed(command: &mut Command) {
     assert!(output.status.success(), "{command:?}\n{said}{complained}");
 }
 
-#[test]
 fn the_logic_of_the_page_is_right() {
-    if !have(&["node"]) {
-        return;
-    }
     let files = fs::read_dir(folder()).unwrap().map(|f| f.unwrap().path());
     let mut tests: Vec<_> = files
         .filter(|f| f.to_string_lossy().ends_with(".test.mjs"))
@@ -130,11 +100,8 @@ impl Drop for StopAtEnd<'_> {
 
 static ALONE: Mutex<()> = Mutex::new(());
 
-/// One run of the page and one of `unbloat test` on the same path: the page's record, the other's verdict. None: tools or root are missing.
-fn both(control: &str) -> Option<(Value, Verdict)> {
-    if !is_root() || !have(&["node", "chromium", "ip"]) {
-        return None;
-    }
+/// One run of the page and one of `unbloat test` on the same path: the page's record, the other's verdict.
+fn both(control: &str) -> (Value, Verdict) {
     // Two browsers at a time keep each other from measuring.
     let _alone = ALONE.lock().unwrap_or_else(PoisonError::into_inner);
     let bed = Bed::new().unwrap();
@@ -161,7 +128,7 @@ fn both(control: &str) -> Option<(Value, Verdict)> {
         tested = Some(findings.verdict);
     });
     let run = fs::read(kept.join("run.json")).unwrap();
-    Some((serde_json::from_slice(&run).unwrap(), tested.unwrap()))
+    (serde_json::from_slice(&run).unwrap(), tested.unwrap())
 }
 
 /// Whether the page could judge; if not, for a reason that a sound page may have here.
@@ -190,11 +157,8 @@ fn worst(verdict: &Verdict) -> Option<Direction> {
     worst.map(|load| load.direction)
 }
 
-#[test]
 fn in_chromium_the_page_gives_a_bloated_link_the_verdict_of_unbloat_test() {
-    let Some((run, tested)) = both("cubic") else {
-        return;
-    };
+    let (run, tested) = both("cubic");
     load_named(&run, "cubic");
     if !is_judged(&run) || tested.grade.is_none() {
         return;
@@ -211,11 +175,8 @@ fn in_chromium_the_page_gives_a_bloated_link_the_verdict_of_unbloat_test() {
     );
 }
 
-#[test]
 fn in_chromium_the_page_and_unbloat_test_agree_where_bbr_is_the_default() {
-    let Some((run, tested)) = both("bbr") else {
-        return;
-    };
+    let (run, tested) = both("bbr");
     load_named(&run, "bbr");
     if !is_judged(&run) || tested.grade.is_none() {
         return;
@@ -230,4 +191,14 @@ fn in_chromium_the_page_and_unbloat_test_agree_where_bbr_is_the_default() {
             "{direction:?}: {page} {tested}"
         );
     }
+}
+
+unbloat_testkit::main! {
+    tools(&["node"]) => [
+        the_logic_of_the_page_is_right,
+    ],
+    root("a bed").and(tools(&["node", "chromium", "ip"])) => [
+        in_chromium_the_page_gives_a_bloated_link_the_verdict_of_unbloat_test,
+        in_chromium_the_page_and_unbloat_test_agree_where_bbr_is_the_default,
+    ],
 }

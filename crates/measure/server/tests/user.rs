@@ -1,13 +1,9 @@
-//! Giving up root. Needs root, and says so when it is skipped.
+//! Giving up root. Needs root.
 
 use std::process::Command;
 use unbloat_server::{Options, Server, become_user};
 
-#[test]
 fn a_server_that_became_nobody_is_nobody_for_good_and_serves() {
-    if !unbloat_testkit::is_root("becoming another user") {
-        return;
-    }
     let output = Command::new(std::env::current_exe().unwrap())
         .args(["--exact", "nobody", "--ignored", "--nocapture"])
         .output()
@@ -29,8 +25,6 @@ fn a_server_that_became_nobody_is_nobody_for_good_and_serves() {
     assert_eq!(line("NoNewPrivs:"), ["1"]);
 }
 
-#[test]
-#[ignore = "it is what another test runs"]
 fn nobody() {
     let server = Server::bind(&Options::loopback()).unwrap();
     become_user("nobody").unwrap();
@@ -46,4 +40,13 @@ fn nobody() {
         assert!(std::net::TcpStream::connect(at).is_ok());
         stop.store(true, std::sync::atomic::Ordering::Relaxed);
     });
+}
+
+unbloat_testkit::main! {
+    root("becoming another user") => [
+        a_server_that_became_nobody_is_nobody_for_good_and_serves,
+    ],
+    on_request() => [
+        nobody,
+    ],
 }

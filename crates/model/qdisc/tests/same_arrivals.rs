@@ -4,7 +4,6 @@
 //! the arrivals, and asked for a packet whenever one left.
 
 use unbloat_qdisc::{Config, Context, FlowHash, IpLen, Packet, Queue};
-use unbloat_testkit::has_kernel;
 use unbloat_uml::{Arrival, Outcome, PacketFate, Scenario, referee};
 use unbloat_units::{Delta, Rate, Time};
 
@@ -87,9 +86,6 @@ fn departures(packets: &[PacketFate]) -> Vec<(u32, u64)> {
 }
 
 fn agree(name: &str) {
-    if !has_kernel() {
-        return;
-    }
     let outcome = kernels(name);
     let (dropped, sent) = ours(&Config::named(name).unwrap(), &outcome);
     let fates = (0..).zip(&outcome.packets);
@@ -106,12 +102,17 @@ fn agree(name: &str) {
     assert_eq!(sent, left);
 }
 
-#[test]
 fn codel_drops_the_same_packets() {
     agree("codel");
 }
 
-#[test]
 fn fq_codel_drops_the_same_packets_and_sends_in_the_same_order() {
     agree("fq_codel");
+}
+
+unbloat_testkit::main! {
+    kernel() => [
+        codel_drops_the_same_packets,
+        fq_codel_drops_the_same_packets_and_sends_in_the_same_order,
+    ],
 }

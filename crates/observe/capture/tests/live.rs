@@ -21,10 +21,8 @@ const PORT: u16 = 40_000;
 fn in_namespace(test: impl FnOnce() + Send + 'static) {
     let alone = move || {
         // SAFETY: only this thread's view of the network changes.
-        if unsafe { libc::unshare(libc::CLONE_NEWNET) } != 0 {
-            unbloat_testkit::skip("a network namespace needs root");
-            return;
-        }
+        let failed = unsafe { libc::unshare(libc::CLONE_NEWNET) };
+        assert_eq!(failed, 0, "{}", std::io::Error::last_os_error());
         ip("link set lo up");
         test();
     };
@@ -73,7 +71,6 @@ fn seen(source: &mut LiveSource, link_header: usize) -> Vec<Packet> {
     packets
 }
 
-#[test]
 fn each_packet_on_loopback_is_seen_once() {
     in_namespace(|| {
         let mut source = LiveSource::open("lo", &LiveOptions::default()).unwrap();
@@ -93,7 +90,6 @@ fn each_packet_on_loopback_is_seen_once() {
     });
 }
 
-#[test]
 fn packets_on_a_cable_are_cut_to_the_snap_length_and_stamped_with_the_time() {
     in_namespace(|| {
         cable();
@@ -121,7 +117,6 @@ fn since_epoch_ns() -> i64 {
     i64::try_from(now.as_nanos()).unwrap()
 }
 
-#[test]
 fn a_vlan_tag_that_the_kernel_took_off_is_put_back() {
     in_namespace(|| {
         cable();
@@ -145,13 +140,9 @@ fn a_vlan_tag_that_the_kernel_took_off_is_put_back() {
     });
 }
 
-#[test]
 fn an_interface_without_link_layer_gives_raw_ip() {
     in_namespace(|| {
-        let Some(mut tun) = open_tun("tunnel") else {
-            unbloat_testkit::skip("no /dev/net/tun");
-            return;
-        };
+        let mut tun = open_tun("tunnel");
         ip("link set tunnel up");
         let mut source = LiveSource::open("tunnel", &LiveOptions::default()).unwrap();
         for _ in 0..10 {
@@ -201,13 +192,20 @@ fn send_frame(interface: &str, frame: &[u8]) {
     }
 }
 
+fn tun_device() -> std::io::Result<File> {
+    let mut options = File::options();
+    options.read(true).write(true).open("/dev/net/tun")
+}
+
+fn has_tun_device() -> Result<(), String> {
+    tun_device()
+        .map(drop)
+        .map_err(|error| format!("/dev/net/tun: {error}"))
+}
+
 /// A TUN interface: what is written to it is received on it.
-fn open_tun(name: &str) -> Option<File> {
-    let tun = File::options()
-        .read(true)
-        .write(true)
-        .open("/dev/net/tun")
-        .ok()?;
+fn open_tun(name: &str) -> File {
+    let tun = tun_device().unwrap();
     // SAFETY: TUNSETIFF reads one `ifreq`, for which all zeros are valid.
     unsafe {
         let mut request: libc::ifreq = std::mem::zeroed();
@@ -216,11 +214,11 @@ fn open_tun(name: &str) -> Option<File> {
         }
         request.ifr_ifru.ifru_flags = (libc::IFF_TUN | libc::IFF_NO_PI) as i16;
         let done = libc::ioctl(tun.as_raw_fd(), libc::TUNSETIFF, &raw mut request);
-        (done == 0).then_some(tun)
+        assert_eq!(done, 0, "{}", std::io::Error::last_os_error());
     }
+    tun
 }
 
-#[test]
 fn packets_that_find_the_ring_full_are_counted() {
     in_namespace(|| {
         let options = LiveOptions {
@@ -238,7 +236,6 @@ fn packets_that_find_the_ring_full_are_counted() {
     });
 }
 
-#[test]
 fn an_interface_that_goes_down_ends_the_capture_with_an_error() {
     in_namespace(|| {
         cable();
@@ -253,7 +250,6 @@ fn an_interface_that_goes_down_ends_the_capture_with_an_error() {
     });
 }
 
-#[test]
 fn an_interface_that_does_not_exist_is_named_in_the_error() {
     let error = LiveSource::open("nosuch0", &LiveOptions::default())
         .err()
@@ -261,7 +257,6 @@ fn an_interface_that_does_not_exist_is_named_in_the_error() {
     assert!(matches!(error, CaptureError::NoInterface { .. }), "{error}");
 }
 
-#[test]
 fn without_the_capability_the_error_says_which_and_how() {
     let helpless = || {
         // SAFETY: only this thread's capabilities change: user 65534 has none.
@@ -279,4 +274,21 @@ fn without_the_capability_the_error_says_which_and_how() {
         error.contains("CAP_NET_RAW") && error.contains("setcap"),
         "{error}"
     );
+}
+
+unbloat_testkit::main! {
+    always() => [
+        an_interface_that_does_not_exist_is_named_in_the_error,
+        without_the_capability_the_error_says_which_and_how,
+    ],
+    root("a network namespace") => [
+        each_packet_on_loopback_is_seen_once,
+        packets_on_a_cable_are_cut_to_the_snap_length_and_stamped_with_the_time,
+        a_vlan_tag_that_the_kernel_took_off_is_put_back,
+        packets_that_find_the_ring_full_are_counted,
+        an_interface_that_goes_down_ends_the_capture_with_an_error,
+    ],
+    root("a network namespace").and(check(has_tun_device)) => [
+        an_interface_without_link_layer_gives_raw_ip,
+    ],
 }

@@ -15,11 +15,7 @@ fn nanosecond_pcap(packets: &[Packet]) -> Vec<u8> {
     writer.finish().unwrap()
 }
 
-#[test]
 fn editcap_converts_a_capture_to_every_format_and_the_packets_stay() {
-    if !have_tools(&["editcap"]) {
-        return;
-    }
     let folder = tempfile::tempdir().unwrap();
     let source = folder.path().join("source.pcap");
     let expected = packets(50);
@@ -37,11 +33,7 @@ fn editcap_converts_a_capture_to_every_format_and_the_packets_stay() {
     }
 }
 
-#[test]
 fn tcpdump_reads_what_the_writer_writes_and_we_read_what_it_writes() {
-    if !have_tools(&["tcpdump"]) {
-        return;
-    }
     let expected = packets(30);
     let mut tcpdump = Command::new("tcpdump");
     tcpdump.args(["-r", "-", "-w", "-", "--time-stamp-precision=nano"]);
@@ -49,11 +41,7 @@ fn tcpdump_reads_what_the_writer_writes_and_we_read_what_it_writes() {
     assert_eq!(read(&written).0, expected);
 }
 
-#[test]
 fn compressed_captures_of_one_and_of_several_members_are_read() {
-    if !have_tools(&["gzip", "zstd", "lz4"]) {
-        return;
-    }
     let expected = packets(5_000);
     let bytes = pcapng(Order::Little, &expected);
     let (front, back) = bytes.split_at(bytes.len() / 3);
@@ -73,11 +61,7 @@ fn compressed_captures_of_one_and_of_several_members_are_read() {
     }
 }
 
-#[test]
 fn compressed_captures_cut_at_any_byte_are_never_taken_for_whole() {
-    if !have_tools(&["gzip", "zstd", "lz4"]) {
-        return;
-    }
     let expected = packets(100);
     let bytes = pcap(Order::Big, MICROSECONDS, &expected);
     for tool in ["gzip", "zstd", "lz4"] {
@@ -95,11 +79,7 @@ fn compressed_captures_cut_at_any_byte_are_never_taken_for_whole() {
     }
 }
 
-#[test]
 fn mergecap_merges_the_same_packets_in_the_same_order() {
-    if !have_tools(&["mergecap"]) {
-        return;
-    }
     let folder = tempfile::tempdir().unwrap();
     let all = packets(300);
     let paths: Vec<_> = (0..3)
@@ -126,11 +106,7 @@ fn mergecap_merges_the_same_packets_in_the_same_order() {
     assert_eq!(ours, all);
 }
 
-#[test]
 fn capinfos_counts_the_same_packets_and_bytes() {
-    if !have_tools(&["capinfos"]) {
-        return;
-    }
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("c.pcapng");
     std::fs::write(&path, pcapng(Order::Big, &packets(123))).unwrap();
@@ -152,4 +128,23 @@ fn capinfos_counts_the_same_packets_and_bytes() {
         counts,
         [wire_bytes.to_string(), reader.notes().packets.to_string()]
     );
+}
+
+unbloat_testkit::main! {
+    tools(&["editcap"]) => [
+        editcap_converts_a_capture_to_every_format_and_the_packets_stay,
+    ],
+    tools(&["tcpdump"]) => [
+        tcpdump_reads_what_the_writer_writes_and_we_read_what_it_writes,
+    ],
+    tools(&["gzip", "zstd", "lz4"]) => [
+        compressed_captures_of_one_and_of_several_members_are_read,
+        compressed_captures_cut_at_any_byte_are_never_taken_for_whole,
+    ],
+    tools(&["mergecap"]) => [
+        mergecap_merges_the_same_packets_in_the_same_order,
+    ],
+    tools(&["capinfos"]) => [
+        capinfos_counts_the_same_packets_and_bytes,
+    ],
 }

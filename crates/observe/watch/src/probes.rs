@@ -54,7 +54,7 @@ impl Probes {
     }
 
     /// `loads_packets` is that of `bpf/packet.h`.
-    fn load_with(namespace: u32, loads_packets: bool) -> Result<Probes, ProbesError> {
+    pub(crate) fn load_with(namespace: u32, loads_packets: bool) -> Result<Probes, ProbesError> {
         let btf = Btf::from_sys_fs().map_err(ProbesError::NoBtf)?;
         let processors =
             aya::util::nr_cpus().map_err(|(_, source)| ProbesError::Processors(source))?;
@@ -124,18 +124,4 @@ fn attach(bpf: &mut Ebpf, btf: &Btf, name: &'static str) -> Result<(), ProbesErr
     program.load(name, btf)?;
     program.attach()?;
     Ok(())
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::process::namespace;
-
-    #[test]
-    fn kernels_that_forbid_loads_from_packets_take_the_programs_too() {
-        if !unbloat_testkit::is_root("measuring within the kernel") {
-            return;
-        }
-        Probes::load_with(namespace().unwrap(), false).unwrap();
-    }
 }

@@ -1,4 +1,4 @@
-//! Layers of beds whose queues are known: needs root, and says so when it is skipped.
+//! Layers of beds whose queues are known: needs root.
 //!
 //! Bounds are laws of the queues (nothing leaves a bucket before its time) or relations between two measurements of the same
 //! packets, so that they hold on a loaded machine.
@@ -20,14 +20,10 @@ const BURST: u64 = 5_000;
 /// Of UDP and Ethernet, over IPv4 and over IPv6.
 const HEADERS: [u64; 2] = [42, 62];
 
-/// One test at a time: while others come to a tracepoint and go, the kernel does not tell all of it. None where tests must be
-/// skipped.
-fn alone() -> Option<MutexGuard<'static, ()>> {
+/// One test at a time: while others come to a tracepoint and go, the kernel does not tell all of it.
+fn alone() -> MutexGuard<'static, ()> {
     static ALONE: Mutex<()> = Mutex::new(());
-    if !unbloat_testkit::is_root("measuring within the kernel") {
-        return None;
-    }
-    Some(ALONE.lock().unwrap_or_else(PoisonError::into_inner))
+    ALONE.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// Other programs of this machine may come and go at tracepoints, and kernels of hosts say a word of their own. Of packets or bytes.
@@ -145,11 +141,8 @@ fn summed(looks: &[Layers], is_it: impl Fn(&Flow) -> bool) -> (u64, Delta, u64) 
     )
 }
 
-#[test]
 fn udp_waits_in_the_bucket_as_long_as_the_bucket_says() {
-    let Some(_alone) = alone() else {
-        return;
-    };
+    let _alone = alone();
     for (version, headers) in HEADERS.into_iter().enumerate() {
         let bed = Joined::new();
         let mut watch = bed.watch(false);
@@ -191,11 +184,8 @@ fn udp_waits_in_the_bucket_as_long_as_the_bucket_says() {
     }
 }
 
-#[test]
 fn two_flows_are_kept_apart_and_agree_with_tc() {
-    let Some(_alone) = alone() else {
-        return;
-    };
+    let _alone = alone();
     let bed = Joined::new();
     let sent = || {
         let tc = bed
@@ -280,11 +270,8 @@ fn look_of(
     }
 }
 
-#[test]
 fn of_tcp_the_round_trip_is_longer_above_the_queue_by_the_wait_in_it() {
-    let Some(_alone) = alone() else {
-        return;
-    };
+    let _alone = alone();
     for version in [0, 1] {
         let bed = Joined::new();
         let mut watch = bed.watch(false);
@@ -315,11 +302,8 @@ fn of_tcp_the_round_trip_is_longer_above_the_queue_by_the_wait_in_it() {
     }
 }
 
-#[test]
 fn without_programs_waits_are_estimated_and_said_to_be() {
-    let Some(_alone) = alone() else {
-        return;
-    };
+    let _alone = alone();
     let bed = Joined::new();
     let mut watch = bed.watch(true);
     assert_eq!(watch.blind().unwrap().to_string(), "as requested");
@@ -348,11 +332,8 @@ fn slow_driver(mut tun: fs::File, packets: u64, each: Duration) {
     }
 }
 
-#[test]
 fn what_waits_in_the_driver_is_not_said_to_wait_in_the_queue() {
-    let Some(_alone) = alone() else {
-        return;
-    };
+    let _alone = alone();
     let bed = Bed::new().unwrap();
     let host = bed.host("phone").unwrap();
     let tun: OwnedFd = host.tun("modem0", &Tun::default()).unwrap();
@@ -395,11 +376,8 @@ fn what_waits_in_the_driver_is_not_said_to_wait_in_the_queue() {
     assert!(t_q < mean, "{t_q} {mean}");
 }
 
-#[test]
 fn more_flows_than_there_is_room_for_are_forgotten_not_kept() {
-    let Some(_alone) = alone() else {
-        return;
-    };
+    let _alone = alone();
     let bed = Bed::new().unwrap();
     let host = bed.host("busy").unwrap();
     host.up("lo").unwrap();
@@ -420,7 +398,6 @@ fn more_flows_than_there_is_room_for_are_forgotten_not_kept() {
 
 const CHILD: &str = "UNBLOAT_WATCH_CHILD";
 
-#[test]
 fn nothing_is_left_in_the_kernel_when_the_watcher_is_killed() {
     if std::env::var_os(CHILD).is_some() {
         let _watch = Watch::open(&Options::default()).unwrap();
@@ -428,9 +405,7 @@ fn nothing_is_left_in_the_kernel_when_the_watcher_is_killed() {
         std::thread::sleep(Duration::from_secs(120));
         return;
     }
-    let Some(_alone) = alone() else {
-        return;
-    };
+    let _alone = alone();
     let test = "nothing_is_left_in_the_kernel_when_the_watcher_is_killed";
     let mut child = Command::new(std::env::current_exe().unwrap())
         .args(["--exact", test, "--nocapture"])
@@ -483,4 +458,16 @@ fn is_loaded(program: &str) -> bool {
     show.expect("bpftool is installed (tools/install test)")
         .status
         .success()
+}
+
+unbloat_testkit::main! {
+    root("measuring within the kernel") => [
+        udp_waits_in_the_bucket_as_long_as_the_bucket_says,
+        two_flows_are_kept_apart_and_agree_with_tc,
+        of_tcp_the_round_trip_is_longer_above_the_queue_by_the_wait_in_it,
+        without_programs_waits_are_estimated_and_said_to_be,
+        what_waits_in_the_driver_is_not_said_to_wait_in_the_queue,
+        more_flows_than_there_is_room_for_are_forgotten_not_kept,
+        nothing_is_left_in_the_kernel_when_the_watcher_is_killed,
+    ],
 }

@@ -211,29 +211,6 @@ pub fn read_damaged(bytes: &[u8]) -> (Vec<Packet>, Damage) {
     (packets, notes.damage.remove(0))
 }
 
-/// Whether the tools are there. In CI they must be; elsewhere the test says that it was skipped.
-pub fn have_tools(tools: &[&str]) -> bool {
-    let missing: Vec<&&str> = tools
-        .iter()
-        .filter(|tool| {
-            let mut run = Command::new(tool);
-            run.arg("--version")
-                .stdout(Stdio::null())
-                .stderr(Stdio::null());
-            run.status().is_err()
-        })
-        .collect();
-    if missing.is_empty() {
-        return true;
-    }
-    assert!(
-        std::env::var_os("CI").is_none(),
-        "CI must have {missing:?}: apt-get install tcpdump tshark zstd lz4 gzip"
-    );
-    unbloat_testkit::skip(&format!("{missing:?} not installed (tools/install test)"));
-    false
-}
-
 /// Runs a tool on standard input and returns its standard output.
 pub fn pipe(command: &mut Command, input: &[u8]) -> Vec<u8> {
     let mut child = command

@@ -1,8 +1,8 @@
 //! What the replayed functions run on.
 
-use crate::bpf::{self, Purpose};
-use crate::object::{Object, kernel_btf};
-use crate::{Control, ControlError};
+use crate::own::bpf::{self, Purpose};
+use crate::own::error::ControlError;
+use crate::own::object::{Function, Object, kernel_btf};
 use std::collections::BTreeMap;
 use std::ffi::CString;
 use std::os::fd::{AsFd, OwnedFd};
@@ -41,10 +41,10 @@ pub(super) struct InKernel {
 }
 
 impl InKernel {
-    pub(super) fn load(control: &'static str) -> Result<InKernel, ControlError> {
-        let replay = Control::named(control).expect("it is ours").replay;
+    /// `replay` is the control's object that was compiled for this.
+    pub(super) fn load(control: &'static str, replay: &[u8]) -> Result<InKernel, ControlError> {
         let object = Object::relocate(control, replay, &kernel_btf()?, &[])?;
-        let load = |function: crate::object::Function<'_>| {
+        let load = |function: Function<'_>| {
             let program = object.load(&function, Purpose::Replay)?;
             Ok((function.name.to_owned(), program))
         };
