@@ -178,14 +178,15 @@ impl Recorder {
         let index = index_of(seg.now, origin);
         let is_full = self.turn(index, load);
         let side = seg.side;
-        let at = side;
-        let gap = self.hosts[at].last.map(|last| seg.now.since_bounded(last));
+        let gap = self.hosts[side]
+            .last
+            .map(|last| seg.now.since_bounded(last));
         let at_once = AtOnce::of(seg, flow);
         let seen = self.seen(seg, index, flow, load);
         if seen.has_payload {
-            self.hosts[at].silence = seen.silence;
+            self.hosts[side].silence = seen.silence;
         }
-        self.hosts[at].last = Some(seg.now);
+        self.hosts[side].last = Some(seg.now);
         self.asked = seen.has_payload.then_some(side);
         let stamp_gap = self.on_stamp(seg, index, at_once, seen);
         if let Some(sample) = seg.rtt {
