@@ -11,6 +11,7 @@ mod compare;
 mod demo;
 mod drwa;
 mod dry_run;
+mod events;
 mod exit;
 mod experiment;
 mod fix;
@@ -61,7 +62,9 @@ fn main() -> std::process::ExitCode {
             Err(error) => Err(error.to_string()),
         }
     });
-    let exit = match command::parse().run() {
+    let (verbose, command) = command::parse();
+    verbose.begin();
+    let exit = match command.run() {
         Ok(exit) => exit,
         Err(_) if print::reader_is_gone() => Exit::Unread,
         Err(error) => {

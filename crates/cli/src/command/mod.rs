@@ -1,5 +1,6 @@
 //! The tree of commands, grouped by what the user wants.
 
+use crate::events::VerboseArgs;
 use crate::exit::Exit;
 use crate::{
     analyze, autorate, campaign, compare, demo, drwa, fix, lab, loadtest, locate, model, report,
@@ -13,6 +14,9 @@ use std::fmt::Write;
 #[derive(Parser)]
 #[command(name = "unbloat", version, arg_required_else_help = true)]
 struct Cli {
+    #[command(flatten)]
+    verbose: VerboseArgs,
+
     #[command(subcommand)]
     command: Command,
 }
@@ -65,10 +69,12 @@ pub enum Cure {
 }
 
 /// Parses the arguments of this process; prints help and usage errors, and exits.
-pub fn parse() -> Command {
+pub fn parse() -> (VerboseArgs, Command) {
     let matches = tree().get_matches();
-    let parsed = Command::from_arg_matches(&matches);
-    parsed.unwrap_or_else(|error| error.format(&mut tree()).exit())
+    match Cli::from_arg_matches(&matches) {
+        Ok(parsed) => (parsed.verbose, parsed.command),
+        Err(error) => error.format(&mut tree()).exit(),
+    }
 }
 
 pub fn try_parse_from(words: &[String]) -> Result<Command, clap::Error> {

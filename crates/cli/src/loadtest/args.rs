@@ -109,8 +109,8 @@ pub struct Args {
     no_run: bool,
 
     /// Print everything that was measured, not only the verdict and one line per stage
-    #[arg(short, long, conflicts_with_all = ["json", "apple_json"])]
-    verbose: bool,
+    #[arg(long, conflicts_with_all = ["json", "apple_json"])]
+    details: bool,
 
     /// Do not show progress
     #[arg(short, long)]
@@ -164,8 +164,8 @@ impl Args {
 
     /// The text output.
     pub fn text(&self, measured: &Measured, findings: &Findings) -> String {
-        match self.verbose {
-            true => unbloat_loadtest::verbose_text(measured, findings),
+        match self.details {
+            true => unbloat_loadtest::detailed_text(measured, findings),
             false => unbloat_loadtest::text(measured, findings),
         }
     }

@@ -11,6 +11,7 @@ use crate::tokens::Tokens;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Instant;
+use tracing::info;
 
 /// How many connections beyond the limits are told why they are refused; more are closed without a word.
 const TOLD: usize = 64;
@@ -89,7 +90,9 @@ impl Shared {
     pub fn tend(&self, now: Instant) {
         self.sessions.sweep(now);
         let full = crate::memory::resident().is_some_and(|used| used > self.limits.memory);
-        self.memory_is_full.store(full, Ordering::Relaxed);
+        if self.memory_is_full.swap(full, Ordering::Relaxed) != full {
+            info!(full, limit_bytes = self.limits.memory.as_u64(), "memory");
+        }
         if full {
             self.connections.shed();
         }
