@@ -24,6 +24,7 @@ Packets are sent only to the named servers; docs/test.md describes the one excep
 Exit code 5: measured, but not valid; the output gives the reasons.")]
 pub struct Args {
     /// Server: HOST[:PORT] of `unbloat serve`, https://HOST/PATH (responsiveness), ndt7://HOST or irtt://HOST
+    #[allow(rustdoc::broken_intra_doc_links, reason = "brackets of the help text")]
     #[arg(value_name = "HOST|URL")]
     pub target: Target,
 

@@ -52,7 +52,7 @@ pub struct Shell {
 /// What came of a shell.
 pub struct Closed {
     pub emulated: Emulated,
-    /// Where it was [`Shell::recorded`].
+    /// Where the shell was made to record them.
     pub series: Option<PathSeries>,
     /// Zero of all times, on `CLOCK_MONOTONIC`.
     pub zero: Time,
