@@ -6,6 +6,7 @@
 mod analyze;
 mod command;
 mod compare;
+mod events;
 mod exit;
 mod model;
 mod output;
@@ -78,7 +79,9 @@ static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 fn main() -> std::process::ExitCode {
     #[cfg(feature = "full")]
     run_as_guest();
-    let exit = match command::parse().run() {
+    let (verbose, command) = command::parse();
+    verbose.begin();
+    let exit = match command.run() {
         Ok(exit) => exit,
         Err(_) if print::reader_is_gone() => Exit::Unread,
         Err(error) => {

@@ -26,7 +26,7 @@ struct Cli {
 
 #[derive(Subcommand)]
 enum Action {
-    /// Make the captures, run everybody on them in turns, and write bench/runs/<date>-<machine>
+    /// Make the captures, run everybody on them in turns, and write bench/runs/DATE-MACHINE
     Analyze {
         /// How often each contestant has its turn; slow ones have fewer
         #[arg(long, default_value_t = 5, value_parser = clap::value_parser!(u32).range(1..))]

@@ -1,7 +1,7 @@
 //! Scores the analyser against what happened.
 //!
 //! A bed is one run of the lab: kernel TCP over an emulated path that writes down what it did to every packet, beside a log of what
-//! the server's kernel did ([`mod@make`]). Here the analyser reads the captures, knowing nothing of that, and each [`Quantity`]
+//! the server's kernel did (`make`). Here the analyser reads the captures, knowing nothing of that, and each [`Quantity`]
 //! compares what it says with what happened. What tshark and tcptrace say of the same captures stands beside it where they claim
 //! the same thing.
 //!

@@ -19,6 +19,7 @@ use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::process::Command;
 use std::sync::Arc;
 use std::time::Duration;
+use tracing::debug;
 use unbloat_os::netlink::Refusal;
 use unbloat_os::offload::{MERGING, Offload};
 
@@ -64,6 +65,11 @@ impl Host {
             Ok(())
         })??;
         host.up("lo")?;
+        debug!(
+            host = host.role,
+            namespace = host.namespace.name,
+            "host made"
+        );
         Ok(host)
     }
 
@@ -110,6 +116,13 @@ impl Host {
     pub fn veth(&self, name: &str, other: &Host, other_name: &str) -> Result<(), BedError> {
         let macs = [self.mac(name), other.mac(other_name)];
         let there = other.namespace.file.as_fd();
+        debug!(
+            host = self.role,
+            device = name,
+            other = other.role,
+            other_device = other_name,
+            "hosts joined"
+        );
         let pair = link::veth(name, macs[0], other_name, macs[1], there);
         self.tell(pair, Mode::Create, || format!("make {name}"))?;
         self.up(name)?;
@@ -217,6 +230,7 @@ impl Host {
         })?;
         let mut command = Command::new(program);
         command.env(VARIABLE, self.name());
+        debug!(host = self.role, program = %command.get_program().to_string_lossy(), "command on a host");
         let files = self.names.files(&self.role);
         command::enter(&mut command, namespace.into(), &self.role, files);
         Ok(command)

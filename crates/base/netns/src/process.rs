@@ -12,6 +12,7 @@ use std::os::fd::OwnedFd;
 use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 use std::time::{Duration, Instant};
+use tracing::debug;
 
 /// What tells a process whose it is: the name of its host.
 pub(crate) const VARIABLE: &str = "UNBLOAT_BED";
@@ -59,6 +60,9 @@ pub(crate) fn end(is_meant: impl Fn(&Process) -> bool, grace: Duration) -> bool 
             (false, _) => Some(Signal::KILL),
         };
         for process in &found {
+            if let Some(signal) = signal {
+                debug!(pid = process.pid, ?signal, "ending a process of a host");
+            }
             // One that has ended meanwhile needs no signal.
             let _ = signal.map(|signal| pidfd_send_signal(&process.handle, signal));
         }

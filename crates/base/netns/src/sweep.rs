@@ -14,6 +14,7 @@ use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
+use tracing::info;
 
 /// What a sweep found.
 #[derive(Debug, Default)]
@@ -60,7 +61,10 @@ pub fn sweep() -> Swept {
     let mut swept = Swept::default();
     for Found { path, remove, .. } in dead {
         match remove(&path) {
-            Ok(()) => swept.removed.push(path),
+            Ok(()) => {
+                info!(path = %path.display(), "removed what a killed process left");
+                swept.removed.push(path);
+            }
             // Somebody else sweeps at this moment.
             Err(error) if error.kind() == io::ErrorKind::NotFound => {}
             Err(error) => swept.kept.push((path, error)),

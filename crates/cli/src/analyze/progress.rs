@@ -1,7 +1,8 @@
 //! A progress bar with rate and time left, on standard error, for people only.
 
+use crate::events::{self, bar_target};
 use console::Term;
-use indicatif::{HumanCount, ProgressBar, ProgressDrawTarget, ProgressStyle};
+use indicatif::{HumanCount, ProgressBar, ProgressStyle};
 use std::time::{Duration, Instant};
 use unbloat_analyze::Standing;
 
@@ -19,14 +20,10 @@ const EVERY: Duration = Duration::from_millis(100);
 impl Progress {
     /// Draws on a terminal only, and nowhere if `quiet`.
     pub fn new(quiet: bool, live: bool) -> Progress {
-        let target = if quiet {
-            ProgressDrawTarget::hidden()
-        } else {
-            ProgressDrawTarget::stderr()
-        };
-        let bar = ProgressBar::with_draw_target(None, target);
+        let bar = ProgressBar::with_draw_target(None, bar_target(quiet));
         let now = Instant::now();
-        let term = (live && !quiet).then(Term::stderr).filter(Term::is_term);
+        let is_drawn = live && !quiet && !events::are_shown();
+        let term = is_drawn.then(Term::stderr).filter(Term::is_term);
         Progress {
             bar,
             begun: now,

@@ -4,8 +4,9 @@ use super::CommandError;
 use super::folder::Folder;
 use super::hooks;
 use super::measure::{Came, Measure};
+use crate::events::bar_target;
 use crate::print::note;
-use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+use indicatif::{ProgressBar, ProgressStyle};
 use serde_json::json;
 use std::io::{IsTerminal, stdin};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -115,14 +116,10 @@ impl Work<'_> {
     }
 
     fn bar(&self, runs: u64) -> ProgressBar {
-        let target = match self.is_quiet {
-            true => ProgressDrawTarget::hidden(),
-            false => ProgressDrawTarget::stderr(),
-        };
         let style = ProgressStyle::with_template(
             "{elapsed_precise} run {pos} of {len} done, {eta} left  {wide_msg}",
         );
-        let bar = ProgressBar::with_draw_target(Some(runs), target);
+        let bar = ProgressBar::with_draw_target(Some(runs), bar_target(self.is_quiet));
         bar.set_style(style.expect("the template is ours"));
         bar
     }

@@ -1,5 +1,6 @@
 //! The tree of commands, grouped by what the user wants.
 
+use crate::events::VerboseArgs;
 use crate::exit::Exit;
 use crate::print::note;
 use crate::{analyze, compare, model, report, schema};
@@ -17,6 +18,9 @@ use std::fmt::Write;
 #[derive(Parser)]
 #[command(name = "unbloat", version, arg_required_else_help = true)]
 struct Cli {
+    #[command(flatten)]
+    verbose: VerboseArgs,
+
     #[command(subcommand)]
     command: Command,
 }
@@ -77,7 +81,7 @@ pub enum Cure {
 }
 
 /// Parses the arguments of this process; prints help and usage errors, and exits.
-pub fn parse() -> Command {
+pub fn parse() -> (VerboseArgs, Command) {
     let matches = tree().try_get_matches().unwrap_or_else(|error| {
         let _ = error.print();
         if error.kind() == ErrorKind::InvalidSubcommand && cfg!(not(feature = "full")) {
@@ -85,8 +89,10 @@ pub fn parse() -> Command {
         }
         std::process::exit(error.exit_code())
     });
-    let parsed = Command::from_arg_matches(&matches);
-    parsed.unwrap_or_else(|error| error.format(&mut tree()).exit())
+    match Cli::from_arg_matches(&matches) {
+        Ok(parsed) => (parsed.verbose, parsed.command),
+        Err(error) => error.format(&mut tree()).exit(),
+    }
 }
 
 #[cfg(feature = "full")]

@@ -26,6 +26,7 @@ pub struct Args {
 
     /// Tolerance of B minus A, as 'RESULT [SIGN] AMOUNT [or AMOUNT]': in both directions, or with a sign < <= > >= as in
     /// [score]. RESULT is METRIC or SUBJECT.METRIC; may be repeated
+    #[allow(rustdoc::broken_intra_doc_links, reason = "brackets of the help text")]
     #[arg(long, value_name = "TOLERANCE")]
     pub within: Vec<Tolerance>,
 

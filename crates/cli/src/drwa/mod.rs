@@ -7,6 +7,7 @@ pub use args::{Args, standard};
 pub use text::Line;
 
 use crate::dry_run;
+use crate::events;
 use crate::exit::Exit;
 use crate::interface::{self, NoInterface};
 use crate::print::{self, PrintError};
@@ -206,7 +207,7 @@ fn end(child: &mut Child) {
     let _ = child.wait();
 }
 
-/// JSON lines, a table that is redrawn on a terminal, or one table at the end.
+/// JSON lines, a table that is redrawn on a terminal without events, or one table at the end.
 struct View {
     is_json: bool,
     term: Term,
@@ -231,7 +232,7 @@ impl View {
                 written => Ok(written.map(|()| true)?),
             };
         }
-        if self.term.is_term() {
+        if self.term.is_term() && !events::are_shown() {
             self.term.clear_last_lines(self.drawn)?;
         } else if !is_last || flows.is_empty() {
             return Ok(true);

@@ -2,7 +2,8 @@
 
 use super::Runner;
 use super::input::Plan;
-use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+use crate::events::bar_target;
+use indicatif::{ProgressBar, ProgressStyle};
 use std::sync::atomic::{AtomicU64, Ordering};
 use unbloat_units::Time;
 
@@ -24,10 +25,7 @@ impl Progress {
             false => 1,
         };
         let is_short = runs == 1 && steps == 1;
-        let target = match quiet || is_short {
-            true => ProgressDrawTarget::hidden(),
-            false => ProgressDrawTarget::stderr(),
-        };
+        let target = bar_target(quiet || is_short);
         let template = match runner.is_real_time() {
             true => "{bar:30} {percent:>3} %  {pos}/{len} s  {eta} left",
             false => "{bar:30} {percent:>3} %  {pos}/{len} runs  {per_sec}  {eta} left",

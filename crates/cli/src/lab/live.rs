@@ -1,5 +1,6 @@
 //! Live view of a lab run: in the terminal, or as JSON lines.
 
+use crate::events::Silence;
 use crate::print::note;
 use std::fs::File;
 use std::io::{self, LineWriter};
@@ -43,6 +44,7 @@ impl Live {
             let mut place = board.lock().unwrap_or_else(PoisonError::into_inner);
             place.clone_from(snapshot);
         };
+        let _silence = self.live.then(Silence::begin);
         let mut file = self.live_output.as_ref().map(File::create).transpose()?;
         let mut lines = file.as_mut().map(LineWriter::new);
         let face = match (self.live, &mut lines) {

@@ -24,6 +24,7 @@ Packets are sent only to the named servers; docs/test.md describes the one excep
 Exit code 5: measured, but not valid; the output gives the reasons.")]
 pub struct Args {
     /// Server: HOST[:PORT] of `unbloat serve`, https://HOST/PATH (responsiveness), ndt7://HOST or irtt://HOST
+    #[allow(rustdoc::broken_intra_doc_links, reason = "brackets of the help text")]
     #[arg(value_name = "HOST|URL")]
     pub target: Target,
 
@@ -109,8 +110,8 @@ pub struct Args {
     no_run: bool,
 
     /// Print everything that was measured, not only the verdict and one line per stage
-    #[arg(short, long, conflicts_with_all = ["json", "apple_json"])]
-    verbose: bool,
+    #[arg(long, conflicts_with_all = ["json", "apple_json"])]
+    details: bool,
 
     /// Do not show progress
     #[arg(short, long)]
@@ -164,8 +165,8 @@ impl Args {
 
     /// The text output.
     pub fn text(&self, measured: &Measured, findings: &Findings) -> String {
-        match self.verbose {
-            true => unbloat_loadtest::verbose_text(measured, findings),
+        match self.details {
+            true => unbloat_loadtest::detailed_text(measured, findings),
             false => unbloat_loadtest::text(measured, findings),
         }
     }

@@ -1,18 +1,15 @@
 //! Progress of a test: one line on the terminal.
 
-use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+use crate::events::bar_target;
+use indicatif::{ProgressBar, ProgressStyle};
 use unbloat_loadtest::{Load, Progress};
 
 pub struct Line(ProgressBar);
 
 impl Line {
     pub fn new(quiet: bool) -> Line {
-        let target = match quiet {
-            true => ProgressDrawTarget::hidden(),
-            false => ProgressDrawTarget::stderr(),
-        };
         let style = ProgressStyle::with_template("{bar:20} {msg}").expect("a template of ours");
-        Line(ProgressBar::with_draw_target(Some(1_000), target).with_style(style))
+        Line(ProgressBar::with_draw_target(Some(1_000), bar_target(quiet)).with_style(style))
     }
 
     pub fn show(&self, at: &Progress) {

@@ -1,5 +1,6 @@
 //! Live table of the hops, on standard error.
 
+use crate::events;
 use crate::print::note;
 use console::Term;
 use std::fmt::Write;
@@ -7,7 +8,7 @@ use unbloat_locate::{PEER, Phase};
 use unbloat_locate_host::{HopLine, Snapshot, Stage};
 use unbloat_units::Delta;
 
-/// Redraws the table on a terminal; otherwise prints one line per stage.
+/// Redraws the table on a terminal; otherwise, and beside events, prints one line per stage.
 pub struct View {
     terminal: Term,
     is_quiet: bool,
@@ -33,7 +34,7 @@ impl View {
         if self.is_quiet {
             return is_new;
         }
-        if !self.terminal.is_term() {
+        if !self.terminal.is_term() || events::are_shown() {
             if is_new {
                 note!("{}", words(snapshot.stage));
             }

@@ -5,11 +5,12 @@ mod unit;
 
 pub use args::Args;
 
+use crate::events::bar_target;
 use crate::exit::Exit;
 use crate::print::{self, PrintError, note};
 use crate::stop::stop_on_ctrl_c;
 use args::ArgsError;
-use indicatif::{HumanBytes, ProgressBar, ProgressDrawTarget, ProgressStyle};
+use indicatif::{HumanBytes, ProgressBar, ProgressStyle};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 use unbloat_server::{Addresses, Counts, ServeError, Server, become_user};
@@ -77,8 +78,7 @@ fn announce(at: &Addresses) {
 
 /// Redraws a status line, on a terminal only.
 fn show(counts: &(impl Fn() -> Counts + Sync), is_over: &AtomicBool) {
-    let target = ProgressDrawTarget::stderr();
-    let bar = ProgressBar::with_draw_target(None, target);
+    let bar = ProgressBar::with_draw_target(None, bar_target(false));
     let style = ProgressStyle::with_template("{spinner} {msg}").expect("a template of ours");
     bar.set_style(style);
     while !is_over.load(Ordering::Relaxed) {

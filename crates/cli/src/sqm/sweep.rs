@@ -1,5 +1,6 @@
 //! Delay as a function of packet size: measured, or from a CSV file.
 
+use crate::events::bar_target;
 use crate::print::note;
 use indicatif::{ProgressBar, ProgressStyle};
 use serde::Deserialize;
@@ -50,7 +51,7 @@ pub fn measure(host: &str) -> Result<Vec<Sample>, SweepError> {
     note!(
         "unbloat: sending echo requests of 241 sizes to {host}; nothing else should use the line"
     );
-    let bar = ProgressBar::new(1_000).with_style(
+    let bar = ProgressBar::with_draw_target(Some(1_000), bar_target(false)).with_style(
         ProgressStyle::with_template("{bar:20} {percent} %").expect("a template of ours"),
     );
     let never = AtomicBool::new(false);

@@ -5,6 +5,7 @@ mod text;
 
 pub use args::Args;
 
+use crate::events::Silence;
 use crate::exit::Exit;
 use crate::interface::{self, NoInterface};
 use crate::print::{self, PrintError, note};
@@ -129,6 +130,7 @@ fn screen(
     blind: Option<String>,
     stop: &AtomicBool,
 ) -> Result<Exit, CommandError> {
+    let _silence = Silence::begin();
     let mut screen = Screen::open()?;
     let mut live = HostLive::new("unbloat watch", blind);
     screen.draw(|frame| draw_host(&live, frame))?;

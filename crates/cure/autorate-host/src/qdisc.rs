@@ -3,6 +3,7 @@
 use crate::error::SteerError;
 use serde_json::Value;
 use std::process::Command;
+use tracing::debug;
 use unbloat_units::Rate;
 
 /// What a command that changes a shaper is given: what says that the change is still being made, should this process be killed meanwhile.
@@ -235,6 +236,7 @@ fn run(arguments: &[&str], lend: Lend) -> Result<String, SteerError> {
     let mut command = Command::new("tc");
     lend(command.args(arguments));
     let output = command.output().map_err(SteerError::NoTc)?;
+    debug!(?command, code = output.status.code(), "command");
     if output.status.success() {
         return Ok(String::from_utf8_lossy(&output.stdout).into_owned());
     }

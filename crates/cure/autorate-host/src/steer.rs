@@ -9,6 +9,7 @@ use std::collections::VecDeque;
 use std::io::Write;
 use std::net::Ipv4Addr;
 use std::sync::atomic::{AtomicBool, Ordering};
+use tracing::{debug, info};
 use unbloat_autorate::{Answer, Autorate, Decision, Params, Policy};
 use unbloat_units::{Both, Delta, Direction, Rate, Time};
 
@@ -61,6 +62,13 @@ impl<'a> Steer<'a> {
             true => Both::default(),
             false => options.shapers.clone(),
         };
+        info!(
+            interface = options.interface,
+            policy = ?options.policy,
+            probes = options.reflectors.len(),
+            dry_run = options.dry_run,
+            "following the line"
+        );
         let steer = Steer {
             tap: Tap::open(&options.interface, options.source)?,
             pinger,
@@ -95,9 +103,16 @@ impl<'a> Steer<'a> {
             if now >= self.autorate.tick_at() {
                 self.autorate.tick(now);
             }
-            self.autorate
-                .decisions()
-                .for_each(|decision| tell(&decision));
+            for decision in self.autorate.decisions() {
+                debug!(
+                    direction = decision.direction.name(),
+                    before_bps = decision.before.map(Rate::as_bps),
+                    after_bps = decision.after.as_bps(),
+                    reason = ?decision.reason,
+                    "decision"
+                );
+                tell(&decision);
+            }
             self.set_rates(now)?;
         }
         Ok(())
@@ -152,6 +167,7 @@ impl<'a> Steer<'a> {
 impl Drop for Steer<'_> {
     fn drop(&mut self) {
         for shaper in self.shapers.iter().flatten() {
+            info!(device = shaper.device(), "restoring the shaper's rate");
             if let Err(error) = shaper.restore(self.lend) {
                 // A panic here would be one within a drop; who reads may be gone.
                 let _ = writeln!(

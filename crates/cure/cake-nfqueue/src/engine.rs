@@ -7,6 +7,7 @@ use crate::rules::{self, Rules};
 use fastrand::Rng;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use std::sync::atomic::{AtomicBool, Ordering};
+use tracing::{debug, info};
 use unbloat_autorate::{Autorate, Decision, Policy, Seen};
 use unbloat_os::clock::monotonic;
 use unbloat_os::device;
@@ -105,6 +106,15 @@ impl Shaper {
             let shaped = sides.as_ref().map(Option::is_some);
             Autorate::new(unbloat_autorate::Params { policy, shaped }, now)
         });
+        info!(
+            interface = options.interface,
+            queue_down = numbers.down,
+            queue_up = numbers.up,
+            rate_down_bps = rate_bps(options.cakes.down),
+            rate_up_bps = rate_bps(options.cakes.up),
+            follows = options.policy.is_some(),
+            "shaping"
+        );
         // Sleeps end when they are due, not 50 us later.
         let _ = rustix::thread::set_current_timer_slack(std::num::NonZeroU64::new(1_000));
         Ok(Shaper {
@@ -262,15 +272,20 @@ impl Shaper {
                     side.cake.set_rate(Some(decision.after));
                     side.counts.rate = Some(decision.after);
                 }
+                debug!(
+                    direction = decision.direction.name(),
+                    after_bps = decision.after.as_bps(),
+                    reason = ?decision.reason,
+                    "decision"
+                );
                 tell(Event::Decided(decision));
             }
         }
         if now >= self.tell_at {
             self.tell_at = now + self.every;
-            tell(Event::Counts {
-                at: now,
-                sides: self.counts(),
-            });
+            let sides = self.counts();
+            debug!(down = ?sides.down, up = ?sides.up, "counts");
+            tell(Event::Counts { at: now, sides });
         }
     }
 
@@ -333,6 +348,10 @@ pub fn steps(options: &Options) -> Result<Vec<String>, ShapeError> {
             format!("{rule}; to CAKE, {direction}: {rate}, rtt {}", params.rtt)
         })
         .collect())
+}
+
+fn rate_bps(params: Option<Params>) -> Option<u64> {
+    Some(params?.rate?.as_bps())
 }
 
 fn check(interface: &str) -> Result<(), ShapeError> {

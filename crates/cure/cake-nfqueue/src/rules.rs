@@ -11,6 +11,7 @@ use crate::error::ShapeError;
 use crate::nfnetlink::{APPEND, CREATE, EXCLUSIVE, Nfnetlink, with_answer};
 use crate::queues::CONGESTED;
 use std::io;
+use tracing::debug;
 use unbloat_os::netlink::Attributes;
 use unbloat_units::{Both, Direction};
 
@@ -52,8 +53,14 @@ impl Rules {
             let mut socket = Nfnetlink::open().map_err(ShapeError::kernel("opening netlink"))?;
             let batch = batch(&mut socket, interface, queues, queueing);
             match socket.tell(&batch) {
-                Ok(()) => return Ok(Rules { _socket: socket }),
-                Err(error) => fault = Some(error),
+                Ok(()) => {
+                    debug!(interface, ?queueing, ?queues, "rules installed");
+                    return Ok(Rules { _socket: socket });
+                }
+                Err(error) => {
+                    debug!(interface, ?queueing, %error, "rules refused");
+                    fault = Some(error);
+                }
             }
             let code = fault.as_ref().and_then(io::Error::raw_os_error);
             // No such expression: the other way may do.

@@ -8,6 +8,7 @@ use aya::programs::{CgroupAttachMode, SockOps};
 use aya::{Btf, Ebpf, EbpfLoader};
 use std::collections::BTreeSet;
 use std::os::fd::AsFd;
+use tracing::info;
 use unbloat_os::clock::monotonic;
 use unbloat_os::device;
 use unbloat_tcp::receive_window::Config;
@@ -54,6 +55,12 @@ pub struct Hold {
     is_rledbat: bool,
 }
 
+impl Drop for Hold {
+    fn drop(&mut self) {
+        info!("receive windows are no longer held: detaching the program");
+    }
+}
+
 impl Hold {
     /// Loads the programs and attaches them to a cgroup, by its folder.
     pub fn begin(cgroup: impl AsFd, options: &Options) -> Result<Hold, WindowError> {
@@ -78,6 +85,12 @@ impl Hold {
         program.load()?;
         // No flags: as a link it stands beside whatever else is attached.
         program.attach(cgroup, CgroupAttachMode::Single)?;
+        info!(
+            law = options.law.name(),
+            ports = ?options.ports,
+            interface = options.interface,
+            "receive windows are held: program attached to the control group"
+        );
         let mut map = |name| bpf.take_map(name).ok_or(WindowError::Lacks(name));
         Ok(Hold {
             flows: HashMap::try_from(map("flows")?)?,
@@ -110,6 +123,7 @@ impl Hold {
 
     /// Lets windows go: each connection with the next segment that it sends.
     pub fn release(&mut self) -> Result<(), WindowError> {
+        info!("releasing receive windows");
         Ok(self.release.set(0, 1, 0)?)
     }
 

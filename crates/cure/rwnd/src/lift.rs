@@ -7,6 +7,7 @@ use rustix::process::{Pid, PidfdFlags, PidfdGetfdFlags, pidfd_getfd, pidfd_open}
 use std::collections::BTreeSet;
 use std::fs;
 use std::os::fd::AsFd;
+use tracing::debug;
 use unbloat_os::sockopt::set_window_clamp;
 
 /// As the program in the kernel does: more than any buffer.
@@ -19,10 +20,16 @@ pub fn lift(group: &Cgroup, only: Option<&BTreeSet<u64>>) -> usize {
         return 0;
     }
     let processes = group.all_processes();
-    processes
+    let count = processes
         .into_iter()
         .map(|pid| lift_process(pid, only))
-        .sum()
+        .sum();
+    debug!(
+        cgroup = group.name(),
+        connections = count,
+        "windows lifted from outside"
+    );
+    count
 }
 
 fn lift_process(pid: u32, only: Option<&BTreeSet<u64>>) -> usize {

@@ -7,6 +7,7 @@ use crate::law::{Params, RouteKey, Routed};
 use aya::maps::{HashMap, MapData, MapError};
 use aya::programs::{SchedClassifier, TcAttachType};
 use aya::{Btf, Ebpf, EbpfLoader};
+use tracing::{debug, info};
 use unbloat_tcp::receive_window::Config;
 use unbloat_units::{Bytes, Delta};
 
@@ -19,6 +20,12 @@ const MOST_FLOWS: usize = 8_192;
 pub struct Router {
     _bpf: Ebpf,
     routes: HashMap<MapData, RouteKey, Routed>,
+}
+
+impl Drop for Router {
+    fn drop(&mut self) {
+        info!("receive windows are no longer held: detaching the programs");
+    }
 }
 
 impl Router {
@@ -48,7 +55,9 @@ impl Router {
             let program: &mut SchedClassifier = program.try_into()?;
             program.load()?;
             program.attach(device, direction)?;
+            debug!(device, program = name, "program attached");
         }
+        info!(device, law = law.name(), ports = ?chosen, "receive windows of hosts behind the device are held");
         let map = bpf.take_map("routes").ok_or(WindowError::Lacks("routes"))?;
         Ok(Router {
             routes: HashMap::try_from(map)?,

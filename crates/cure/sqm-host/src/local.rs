@@ -2,6 +2,7 @@
 
 use crate::error::ShaperError;
 use crate::run::run_for;
+use tracing::info;
 use unbloat_os::offload::MERGING;
 use unbloat_sqm::tc::{Change, changes};
 use unbloat_sqm::{Device, Plan};
@@ -41,6 +42,7 @@ pub fn apply(journals: &Journals, plan: &Plan, command: &str) -> Result<Held, Sh
         command: command.to_owned(),
         note: serde_json::to_string(plan)?,
     };
+    info!(device = plan.device.as_str(), "shaping on this host");
     let mut claim = journals.take(&queues(&plan.device), &purpose)?;
     for change in changes(plan) {
         claim_for(&mut claim, plan, &change)?;

@@ -12,6 +12,7 @@ use std::ffi::OsString;
 use std::fmt;
 use std::str::FromStr;
 use std::time::Duration;
+use tracing::{debug, info, trace};
 use unbloat_sqm::uci::{self, Section};
 use unbloat_sqm::{Device, Facts, Plan};
 
@@ -159,6 +160,7 @@ impl Router {
     /// Puts a shaper in place, and confirms it over a second connection. Without that the router takes it back by itself.
     pub fn apply(&self, kind: Kind, plan: &Plan) -> Result<(), ShaperError> {
         let folder = self.folder(kind, &plan.device);
+        info!(target = %self.target, device = plan.device.as_str(), ?kind, "shaping on the router");
         self.ask(&script::apply(kind, plan, &folder, self.within)?)?;
         self.ask(&script::confirm(kind, &folder))
             .map(drop)
@@ -171,6 +173,7 @@ impl Router {
 
     /// Takes the shaper back: the router is as before. False: there was none of ours.
     pub fn remove(&self, kind: Kind, device: &Device) -> Result<bool, ShaperError> {
+        info!(target = %self.target, device = device.as_str(), "removing the shaper of the router");
         let lines = self.ask(&script::remove(&self.folder(kind, device)))?;
         Ok(!lines.iter().any(|line| line == "nothing"))
     }
@@ -203,6 +206,8 @@ impl Router {
             "-oServerAliveCountMax=3",
             "--",
         ];
+        debug!(target = %self.target, "asking the router over ssh");
+        trace!(script, "script for the router");
         let mut words = vec![self.ssh.clone()];
         words.extend(OPTIONS.map(OsString::from));
         words.extend([self.target.0.as_str(), "sh -s"].map(OsString::from));

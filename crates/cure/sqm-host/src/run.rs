@@ -7,6 +7,7 @@ use std::io::{Read, Write};
 use std::process::{Child, Command, Stdio};
 use std::thread::{self, sleep};
 use std::time::{Duration, Instant};
+use tracing::debug;
 use unbloat_undo::Claim;
 
 /// Of what a program says, on each of its two ways.
@@ -61,6 +62,7 @@ pub(crate) fn start(
     limit: Duration,
 ) -> Result<Said, ShaperError> {
     let program = command.get_program().to_string_lossy().into_owned();
+    let begun = Instant::now();
     command.stdin(Stdio::piped());
     command.stdout(Stdio::piped()).stderr(Stdio::piped());
     let mut child = command.spawn().map_err(|source| ShaperError::Start {
@@ -74,7 +76,14 @@ pub(crate) fn start(
     thread::spawn(move || stdin.write_all(&input));
     let out = listen(stdout.expect("it is piped"));
     let err = listen(stderr.expect("it is piped"));
-    let code = wait(&mut child, limit).ok_or(ShaperError::Slow { program, limit })?;
+    let code = wait(&mut child, limit);
+    debug!(
+        ?command,
+        code = code.flatten(),
+        took_ms = begun.elapsed().as_secs_f64() * 1e3,
+        "command"
+    );
+    let code = code.ok_or(ShaperError::Slow { program, limit })?;
     let heard = |from: std::sync::mpsc::Receiver<Vec<u8>>| {
         from.recv_timeout(Duration::from_secs(2))
             .unwrap_or_default()

@@ -12,6 +12,7 @@ use std::os::fd::{AsRawFd, BorrowedFd};
 use std::os::unix::fs::FileExt;
 use std::os::unix::process::CommandExt;
 use std::process::Command;
+use tracing::info;
 
 /// What its owner may change, and how that is undone. Dropped, it undoes itself.
 ///
@@ -50,6 +51,7 @@ impl Claim {
     /// Writes down how to undo what is done next.
     pub fn before(&mut self, step: Step) -> Result<(), UndoError> {
         self.write(&Line::Step(step.clone()))?;
+        info!(resource = %self.head.resource, change = step.name(), "journal: how to undo the next change");
         self.steps.push(step);
         Ok(())
     }
@@ -94,6 +96,7 @@ impl Claim {
     /// Lets the change outlast this process: nobody but [`Claim::kept`] takes it over.
     pub fn keep(mut self) -> Result<(), UndoError> {
         self.write(&Line::Kept)?;
+        info!(resource = %self.head.resource, "the change is kept");
         self.is_settled = true;
         Ok(())
     }
@@ -107,8 +110,13 @@ impl Claim {
     fn undo_all(&mut self) -> Result<(), UndoError> {
         let mut failures = Vec::new();
         for step in self.steps.iter().rev() {
-            if let Err(error) = step.undo(&self.netlink) {
-                failures.push(format!("{}: {error}", step.name()));
+            let change = step.name();
+            match step.undo(&self.netlink) {
+                Ok(()) => info!(resource = %self.head.resource, change, "undone"),
+                Err(error) => {
+                    info!(resource = %self.head.resource, change, %error, "not undone");
+                    failures.push(format!("{change}: {error}"));
+                }
             }
         }
         if !failures.is_empty() {

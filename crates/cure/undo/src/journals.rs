@@ -16,6 +16,7 @@ use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::thread::sleep;
 use std::time::Duration;
+use tracing::debug;
 use unbloat_os::namespace::network_cookie;
 use unbloat_os::user::has_more_rights;
 
@@ -109,6 +110,7 @@ impl Journals {
             _ => {
                 file.0.set_len(0).map_err(|error| entry.failed(error))?;
                 let mut claim = claim(entry, file, fresh.clone(), Vec::new())?;
+                debug!(%resource, journal = %claim.entry.path().display(), "claimed");
                 claim.write(&Line::Claim(fresh))?;
                 Ok(claim)
             }
@@ -140,6 +142,7 @@ impl Journals {
         let here = Place::here()?;
         let mut recovered = Vec::new();
         for entry in self.folder.entries(ENDING)? {
+            debug!(journal = %entry.path().display(), "looking for what a killed command left");
             match undo(&entry, &here) {
                 Ok(None) => {}
                 Ok(Some(one)) => recovered.push(one),

@@ -9,6 +9,7 @@ use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::process::Command;
+use tracing::debug;
 use unbloat_os::offload::{MERGING, Offload};
 
 /// How one step is undone. A closed list: nothing else is ever run for a journal.
@@ -314,7 +315,9 @@ fn delete_table(family: Family, name: &str) -> io::Result<()> {
     }
     let nft = |verb: &str| {
         let mut command = Command::new("nft");
-        command.args([verb, "table", family, name]).output()
+        let output = command.args([verb, "table", family, name]).output();
+        debug!(?command, "command");
+        output
     };
     if !nft("list")?.status.success() {
         return Ok(());

@@ -12,6 +12,7 @@ use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, RecvTimeoutError};
 use std::time::{Duration, Instant};
+use tracing::{debug, info, trace};
 use unbloat_units::{Bytes, Delta, Rate, Time};
 use unbloat_uplink::{Params, Valve};
 
@@ -77,6 +78,12 @@ impl Control {
         let begun = Instant::now();
         let hear = options.source.listen(&options.device, begun)?;
         let shaper = Shaper::open(&options.device)?;
+        info!(
+            device = options.device,
+            source = options.source.name(),
+            queue = shaper.queue(),
+            "controlling the uplink"
+        );
         Ok(Control {
             device: options.device.clone(),
             source: options.source.clone(),
@@ -106,11 +113,14 @@ impl Control {
             self.set()?;
             if told.elapsed() >= TELL {
                 told += TELL;
-                tell(&self.state());
+                let state = self.state();
+                debug!(?state, "state");
+                tell(&state);
             }
             // A process that was stopped does not make up for it.
             due = due.max(Instant::now() - EVERY);
         }
+        info!(device = self.device, "putting back the queues");
         self.shaper.remove()
     }
 
@@ -154,12 +164,16 @@ impl Control {
             }
             News::Left(bytes) => self.valve.released(self.now(), bytes),
             News::Refused(fault) => self.refuse(&fault),
-            News::Ended(error) => self.fault = Some(error.to_string()),
+            News::Ended(error) => {
+                info!(%error, "the source ended");
+                self.fault = Some(error.to_string());
+            }
         }
         Ok(())
     }
 
     fn refuse(&mut self, fault: &ReportError) {
+        trace!(%fault, "report refused");
         self.refused += 1;
         self.fault = Some(fault.to_string());
     }
@@ -188,6 +202,11 @@ impl Control {
         // The kernel's work is saved where a change would not be seen.
         let (new, old) = (rate.as_bps_f64(), self.shaper.rate().as_bps_f64());
         if (new - old).abs() > 0.02 * old {
+            trace!(
+                rate_bps = rate.as_bps(),
+                before_bps = self.shaper.rate().as_bps(),
+                "rate"
+            );
             self.shaper.set(rate)?;
         }
         Ok(())

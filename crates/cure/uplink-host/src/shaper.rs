@@ -4,6 +4,7 @@ use crate::error::UplinkError;
 use crate::rtnetlink::Rates;
 use std::io;
 use std::process::Command;
+use tracing::debug;
 use unbloat_undo::{Claim, Purpose, Resource, Step, recover};
 use unbloat_units::Rate;
 
@@ -123,6 +124,7 @@ fn tc(words: &str, device: &str, claim: &Claim) -> Result<(), UplinkError> {
     command.args(arguments);
     claim.lend(&mut command);
     let done = command.output().map_err(UplinkError::NoTc)?;
+    debug!(?command, code = done.status.code(), "command");
     match done.status.success() {
         true => Ok(()),
         false => Err(UplinkError::Tc {

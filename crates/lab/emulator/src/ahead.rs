@@ -20,6 +20,7 @@ use crate::timing::Privileges;
 use ipnet::IpNet;
 use std::io;
 use std::sync::atomic::{AtomicBool, Ordering};
+use tracing::debug;
 use unbloat_link::{Config, Element};
 use unbloat_units::{Both, Delta, Time};
 
@@ -89,6 +90,10 @@ impl Ahead {
     pub fn run(self, stop: &AtomicBool) -> Result<Emulated, EmulatorError> {
         // SAFETY: the call takes numbers and concerns this thread. Timers of poll are exact from then on.
         unsafe { libc::prctl(libc::PR_SET_TIMERSLACK, 1) };
+        debug!(
+            wires = self.rings.len(),
+            "carrying packets ahead of virtual time"
+        );
         let mut carrier = self.carrier();
         let begin = carrier.clock.now();
         let mut now = begin;

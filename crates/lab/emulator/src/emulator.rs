@@ -16,6 +16,7 @@ use fastrand::Rng;
 use ipnet::IpNet;
 use std::os::fd::OwnedFd;
 use std::sync::atomic::{AtomicBool, Ordering};
+use tracing::debug;
 use unbloat_experiment::outcome::{LayerSample, PathRecord, Route, Sample};
 use unbloat_link::{Config, Element};
 use unbloat_qdisc::Backlog;
@@ -148,6 +149,12 @@ impl Emulator {
             Timing::Spin => Privileges::take(),
             Timing::Sleep => Privileges::default(),
         };
+        debug!(
+            ports = plane.devices.len(),
+            ?timing,
+            is_realtime = privileges.is_realtime,
+            "carrying packets"
+        );
         let watch = Watch::start(&plane.devices, clock);
         while !stop.load(Ordering::Relaxed) {
             plane.bulk.update(clock.now());
@@ -173,6 +180,13 @@ impl Emulator {
         plane.catch_up(end);
         plane.flush(&clock);
         let report = watch.report(&mut plane, privileges);
+        debug!(
+            wall_s = report.wall.as_secs(),
+            cpu_s = report.cpu.as_secs(),
+            device_drops = report.device_drops,
+            counts = ?report.counts,
+            "carried"
+        );
         Ok(plane.ended(report, end))
     }
 

@@ -5,6 +5,7 @@ use crate::stage::{Place, Stage};
 use std::io;
 use std::process::{Child, Stdio};
 use std::str::FromStr;
+use tracing::debug;
 
 /// A command, and the host on which it runs while the experiment does.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -59,6 +60,7 @@ impl<'a> Commands<'a> {
             shell.arg("-c").arg(&command.command).stdin(Stdio::null());
             // Standard output is for the run's results.
             shell.stdout(Stdio::from(io::stderr()));
+            debug!(host = command.host, command = command.command, "command");
             let child = shell.spawn().map_err(|source| LabError::Command {
                 command: command.command.clone(),
                 source,
@@ -76,6 +78,13 @@ impl<'a> Commands<'a> {
             .map(|(command, place, mut child)| Ended {
                 command: command.clone(),
                 exit_code: end(place, &mut child),
+            })
+            .inspect(|ended| {
+                debug!(
+                    command = ended.command.command,
+                    exit_code = ended.exit_code,
+                    "command ended"
+                );
             });
         ended.collect()
     }

@@ -3,6 +3,7 @@
 use crate::error::LabError;
 use crate::mapping::{ControlName, Mapping};
 use std::collections::BTreeMap;
+use tracing::debug;
 use unbloat_tcp_bpf::{Provided, provide};
 
 /// What sockets can choose while this lives: the kernel's own, or programs that stand in for those that it lacks.
@@ -19,6 +20,12 @@ impl Controls {
                 scenario: name.scenario,
                 source,
             })?;
+            debug!(
+                wanted = name.scenario,
+                by = control.name(),
+                is_loaded = matches!(control, Provided::Loaded(_)),
+                "congestion control"
+            );
             provided.insert(*name, control);
         }
         for tcp in mapping.tcp.iter_mut().flatten() {

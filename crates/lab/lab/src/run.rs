@@ -15,6 +15,7 @@ use fastrand::Rng;
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::SystemTime;
+use tracing::info;
 use unbloat_emulator::{
     Ahead, Emulated, Emulator, EmulatorError, Monotonic, Setup, Tick, Timing, Witness,
 };
@@ -81,6 +82,19 @@ pub fn run(
     let mut mapping = Mapping::of(&experiment.flows)?;
     let controls = Controls::provide(&mut mapping)?;
     mapping.differences.extend(controls.stand_ins());
+    info!(
+        experiment = experiment.name,
+        flows = experiment.flows.len(),
+        lasts_s = experiment.duration.as_secs(),
+        seed = experiment.seed,
+        "experiment"
+    );
+    for difference in &mapping.differences {
+        info!(
+            difference,
+            "the kernel does otherwise than the scenario says"
+        );
+    }
     let _windows = Windows::hold(&mapping, options.timing)?;
     let told = Windows::told(&mapping);
     mapping.differences.extend(told);
@@ -97,7 +111,13 @@ pub fn run(
         ticks: stage.ticks(&mapping),
     };
     let traffic = traffic(options, experiment, &mapping, &stage)?;
+    info!("traffic begins");
     let carried = crew.carry(traffic, live, &mut keeper)?;
+    info!(
+        took_s = carried.report.end.since(Time::from_ns(0)).as_secs(),
+        is_cut = carried.report.is_cut,
+        "traffic ended"
+    );
     let settings = stage.settings()?;
     Ok(ran(experiment, mapping, carried, keeper, settings))
 }
@@ -361,15 +381,19 @@ fn ran(
         end,
         warm_at,
     };
+    let verdict = Verdict {
+        emulator: emulated.report,
+        app_lateness_us: report.lateness_us,
+        traffic_cpu: report.cpu,
+    };
+    for doubt in verdict.doubts() {
+        info!(%doubt, "not trustworthy");
+    }
     Ran {
         outcomes,
         tcp: keeper.samples,
         connections: keeper.closed,
-        verdict: Verdict {
-            emulator: emulated.report,
-            app_lateness_us: report.lateness_us,
-            traffic_cpu: report.cpu,
-        },
+        verdict,
         differences: mapping.differences.into_iter().collect(),
         controls,
         settings,

@@ -24,6 +24,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::Receiver;
 use std::thread::JoinHandle;
+use tracing::{debug, info};
 use unbloat_emulator::{Emulated, Emulator, EmulatorError, Port, Setup, Side, Timing, Witness};
 use unbloat_experiment::scenario::BothWays;
 use unbloat_netns::{Bed, Here, Host, Route, Tun};
@@ -51,7 +52,7 @@ pub struct Shell {
 /// What came of a shell.
 pub struct Closed {
     pub emulated: Emulated,
-    /// Where it was [`Shell::recorded`].
+    /// Where the shell was made to record them.
     pub series: Option<PathSeries>,
     /// Zero of all times, on `CLOCK_MONOTONIC`.
     pub zero: Time,
@@ -101,6 +102,7 @@ impl Shell {
         let seen = stop.clone();
         let thread = std::thread::Builder::new().name("path".to_owned());
         let carrier = thread.spawn(move || emulator.run(&seen));
+        info!(outside = %ends(net).0, inside = %ends(net).1, "path open");
         Ok(Shell {
             host,
             outside: ends(net).0,
@@ -129,6 +131,7 @@ impl Shell {
             .within(|| File::open("/proc/thread-self/ns/net"))?;
         let namespace = namespace.map_err(LabError::File)?;
         let mut command = Command::new(program);
+        debug!(program = %command.get_program().to_string_lossy(), "command behind the path");
         command.env(BASE_VARIABLE, self.outside.to_string());
         let enter = move || {
             set_parent_process_death_signal(Some(Signal::HUP))?;
@@ -148,6 +151,7 @@ impl Shell {
         // It hands its series over when it goes.
         drop(emulated.witness.take());
         let series = self.series.take();
+        info!("path closed");
         Ok(Closed {
             emulated,
             series: series.and_then(|series| series.recv().ok()),

@@ -11,6 +11,7 @@ use crate::run::Options;
 use std::collections::BTreeMap;
 use std::fs::File;
 use std::net::Ipv4Addr;
+use tracing::{debug, info};
 use unbloat_emulator::{ExtraDelay, Side, Tick, Timing};
 use unbloat_experiment::scenario::{Experiment, Hop};
 use unbloat_link::Config as Element;
@@ -80,6 +81,7 @@ impl Stage {
                     host.set(&key, value)?;
                 }
                 let address = address(NETS[side], nth);
+                debug!(host = name, %address, side, "host stands");
                 let place = Place {
                     host,
                     address,
@@ -89,6 +91,11 @@ impl Stage {
             }
             ends.join(&bed, SIDES[side], sides[side].values(), queue)?;
         }
+        info!(
+            servers = sides[0].len(),
+            clients = sides[1].len(),
+            "hosts made"
+        );
         Ok(Stage {
             sides,
             ends,

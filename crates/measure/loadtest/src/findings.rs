@@ -22,6 +22,7 @@ use crate::plan::{Load, Plan, Stack};
 pub(crate) use curves::Curves;
 use echoes::Still;
 pub use echoes::{EchoAccount, Standing};
+use tracing::info;
 use unbloat_responsiveness::{
     Added, Cause, Checks, Confidence, Distrust, Doubt, Facts, LoadChecks, LoadedDirection,
     LoadedRtt, Mark, Means, Params, Passed, Rpm, Rule, ServerGone, Split, StackView, Verdict,
@@ -135,6 +136,14 @@ pub fn findings(measured: &Measured, rule: Rule) -> Findings {
     downloads.for_each(|one| one.is_starved = is_starved);
     let doubts = reasons.iter().map(Doubt::from);
     let verdict = verdict(directions, causes::doubts(&causes).chain(doubts).collect());
+    for doubt in &verdict.doubts {
+        info!(is_fatal = doubt.is_fatal, reason = doubt.reason, "doubt");
+    }
+    info!(
+        is_valid = verdict.grade.is_some(),
+        headline = verdict.headline,
+        "verdict"
+    );
     // What says nothing has no grade by anybody's rule.
     let is_graded = verdict.grade.is_some();
     let marks = is_graded.then(|| grade(rule, &facts(&idle, &loads)));

@@ -57,6 +57,6 @@ pub use options::{Flows, Http, IpVersion, Options, Probing, Trust};
 pub use plan::{Direction, Load, Plan, Stack, Stage};
 pub use sweep::{Echoed, sweep};
 pub use target::{Origin, PORT, Target, TargetError};
-pub use text::{text, verbose_text};
+pub use text::{detailed_text, text};
 pub use unbloat_responsiveness::{Distrust, Rule, Verdict};
 pub use verdict_text::verdict_text;

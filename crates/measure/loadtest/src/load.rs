@@ -17,9 +17,10 @@ use std::os::fd::AsFd;
 use std::sync::Arc;
 use std::sync::Mutex;
 use tokio::task::JoinHandle;
+use tracing::{debug, info};
 use unbloat_os::lock::lock;
 use unbloat_os::tcp_info::TcpInfo;
-use unbloat_units::Direction;
+use unbloat_units::{Delta, Direction};
 use unbloat_untrusted::one_line;
 
 /// All that carriers of load share.
@@ -66,6 +67,15 @@ impl Carrier {
                 Ok(()) => "the server ended it".to_owned(),
                 Err(error) => root(&error),
             };
+            // The test has ended it if it is not open.
+            if of_task.is_open() {
+                info!(
+                    connection = of_task.number,
+                    direction = direction.name(),
+                    reason = failure,
+                    "load connection failed"
+                );
+            }
             of_task.end(carrier.dialer.clock.now(), Some(failure));
         });
         (flow, task)
@@ -85,6 +95,14 @@ impl Carrier {
             .dialer
             .open(self.http, &self.settings.for_stack(flow.stack))
             .await?;
+        debug!(
+            connection = flow.number,
+            direction = flow.direction.name(),
+            http = connection.http().name(),
+            tcp_ms = connection.tcp.map(Delta::as_ms),
+            tls_ms = connection.tls.map(Delta::as_ms),
+            "load connection opened"
+        );
         let (mut sender, link) = connection.into_parts();
         if let (Stack::NetworkOnly, Link::Tcp(handle)) = (flow.stack, &link) {
             let segment = TcpInfo::of(handle.as_fd())?.mss();

@@ -25,6 +25,7 @@ use std::net::SocketAddr;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use tracing::{debug, info};
 use unbloat_os::clock::{Clock, monotonic};
 use unbloat_units::{Delta, Rate};
 
@@ -114,7 +115,16 @@ impl<'a> Test<'a> {
         clock: Clock,
         stop: &AtomicBool,
     ) -> Result<Test<'a>, TestError> {
+        info!(server = %options.target, "contacting the server");
         let met = meet::meet(options, clock).await?;
+        info!(
+            address = met.server.address.map(display),
+            http = met.server.http.map(Http::name),
+            tls = met.server.tls,
+            echo = met.echo.map(display),
+            has_account = met.server.has_account,
+            "server chosen"
+        );
         let carrier = met.carrier.map(Arc::new);
         let mut test = Test {
             options,
@@ -173,6 +183,7 @@ impl<'a> Test<'a> {
             tokio::time::sleep(TICK).await;
         }
         if echoing.is_open() {
+            debug!(%to, "server echoes datagrams");
             self.server.echo = Some(to);
             self.echoing = Some(echoing);
             return Ok(());
@@ -182,6 +193,7 @@ impl<'a> Test<'a> {
         if self.carrier.is_none() {
             return Err(TestError::NoEcho { to, reason: why });
         }
+        info!(%to, reason = why, "no datagrams");
         self.limitations.push(format!(
             "no datagrams: {to}: {why}; directions and loss cannot be distinguished"
         ));
@@ -194,9 +206,12 @@ impl<'a> Test<'a> {
         };
         match Pinging::begin(to, self.clock) {
             Ok(pinging) => self.pinging = Some(pinging),
-            Err(error) => self.limitations.push(format!(
-                "ICMP: {error}; this user's group is not in net.ipv4.ping_group_range"
-            )),
+            Err(error) => {
+                debug!(%to, %error, "no ICMP echo requests");
+                self.limitations.push(format!(
+                    "ICMP: {error}; this user's group is not in net.ipv4.ping_group_range"
+                ));
+            }
         }
     }
 
@@ -267,6 +282,10 @@ impl<'a> Test<'a> {
                 .is_none_or(|(least, rtt)| rtt <= least + AT_REST);
             let is_over = waited >= PAUSE[0] && is_at_rest || waited >= PAUSE[1];
             if is_over || stop.load(Ordering::Relaxed) {
+                debug!(
+                    waited_ms = waited.as_ms(),
+                    is_at_rest, "paused between stages"
+                );
                 break;
             }
         }

@@ -20,7 +20,7 @@ pub fn text(measured: &Measured, findings: &Findings) -> String {
 }
 
 /// The verdict, then everything that was measured.
-pub fn verbose_text(measured: &Measured, findings: &Findings) -> String {
+pub fn detailed_text(measured: &Measured, findings: &Findings) -> String {
     let mut text = place(measured);
     text += &verdict_text(&findings.verdict);
     text += "\nDetails\n";

@@ -5,6 +5,7 @@ use crate::options::Options;
 use crate::prober::Prober;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
+use tracing::{debug, info};
 
 /// All hops that have not answered are asked so often, far apart in time, then once more one by one.
 const TRIES: u32 = 3;
@@ -84,12 +85,26 @@ pub(crate) fn discover(
         }
     }
     one_by_one(prober, options, &mut known)?;
+    for hop in (1..=known.end(options)).filter(|hop| known.has_answered[usize::from(*hop)]) {
+        debug!(
+            hop,
+            address = prober.book.addresses.get(&hop).map(display),
+            "hop answers"
+        );
+    }
     let last = known.far_end.or_else(|| known.last());
     let last = last.ok_or(LocateError::NoAnswer {
         target: options.target,
         kind: options.kind,
         other: options.kind.other(),
     })?;
+    info!(
+        target = %options.target,
+        last_hop = last,
+        far_end = known.far_end,
+        answering = known.has_answered.iter().filter(|has| **has).count(),
+        "hops found"
+    );
     Ok(Some(Way {
         last,
         far_end: known.far_end,

@@ -9,6 +9,7 @@ use crate::run::{LAST, Located, verdicts};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
+use tracing::info;
 use unbloat_locate::Phase;
 
 /// What is not repeated for so long holds no more: the stage has ended.
@@ -62,6 +63,9 @@ pub fn follow(
             prober.wait(Instant::now() + LOOKS, |_| {})?;
             continue;
         };
+        if before != Some(phase) {
+            info!(?phase, "asking all hops");
+        }
         follower.round(phase, before != Some(phase));
         before = Some(phase);
         let each = options.round(usize::from(way.last)) / u32::from(way.last.max(1));

@@ -9,6 +9,7 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::Errno;
 use std::net::IpAddr;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+use tracing::{debug, info};
 use unbloat_locate::{PEER, Phase};
 use unbloat_units::Time;
 
@@ -34,11 +35,21 @@ impl Prober {
         let peer = options.peer.map(|peer| {
             // All nodes answer echo requests at any rate; not everybody may send them.
             let echo = Kind::Icmp.open(peer, 0);
-            let asker = echo.or_else(|_| Kind::Udp.open(peer, options.port));
+            let asker = echo.or_else(|error| {
+                debug!(%peer, %error, "no echo requests to the peer; it is asked by UDP");
+                Kind::Udp.open(peer, options.port)
+            });
             let asker = asker.map_err(|source| LocateError::unopened(Kind::Udp, peer, source));
             asker.map(|asker| (asker, peer))
         });
         let (kind, target) = (options.kind, options.target);
+        info!(
+            %target,
+            kind = kind.name(),
+            port = options.port,
+            peer = options.peer.map(display),
+            "probing the path"
+        );
         let path = kind.open(target, options.port);
         Ok(Prober {
             path: path.map_err(|source| LocateError::unopened(kind, target, source))?,
@@ -88,8 +99,12 @@ impl Prober {
     /// closed, and echo at any rate.
     pub(crate) fn echo_far_end(&mut self, at: u8) -> Result<(), LocateError> {
         const TRIES: u32 = 3;
-        let Ok(asker) = Kind::Icmp.open(self.target, 0) else {
-            return Ok(());
+        let asker = match Kind::Icmp.open(self.target, 0) {
+            Ok(asker) => asker,
+            Err(error) => {
+                debug!(%error, "no echo requests to the far end; it is asked by UDP");
+                return Ok(());
+            }
         };
         self.far_end = Some((asker, at));
         for _ in 0..TRIES {
@@ -99,9 +114,14 @@ impl Prober {
                 has_answered |= answered.hop == at
             })?;
             if has_answered {
+                debug!(hop = at, "the far end answers echo requests");
                 return Ok(());
             }
         }
+        debug!(
+            hop = at,
+            "the far end does not answer echo requests; it is asked by UDP"
+        );
         self.far_end = None;
         Ok(())
     }

@@ -9,6 +9,7 @@ use crate::record::{Counts, Record};
 use crate::snapshot::{HopLine, Snapshot};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
+use tracing::{debug, info};
 use unbloat_locate::{Evidence, LayerDelay, Layers, PEER, Params, Phase, Verdict, locate};
 
 /// Between two snapshots.
@@ -83,6 +84,7 @@ pub fn run(
             Err(_) if stop.load(Ordering::Relaxed) => break,
             // What is known of other loads stays true.
             Err(error @ LocateError::Load { .. }) if !done.is_empty() => {
+                info!(%error, "load failed");
                 failed = Some(error.to_string());
                 break;
             }
@@ -156,6 +158,12 @@ impl Run<'_> {
             Stage::Measure(phase) => Some(phase),
             _ => None,
         };
+        info!(
+            ?stage,
+            hops = self.way.last,
+            lasts_s = span.as_secs_f64(),
+            "stage begins"
+        );
         let end = Instant::now() + span;
         let mut next = Instant::now();
         while next < end {
@@ -201,6 +209,8 @@ impl Run<'_> {
         // What cannot be read any more is missed, no more.
         let _ = self.prober.wait(Instant::now() + LAST, |_| {});
         let records = self.prober.book.records;
+        let counts = &self.prober.book.counts;
+        debug!(?counts, "probes");
         Located {
             verdicts: verdicts(
                 &records,
@@ -233,7 +243,9 @@ pub(crate) fn verdicts(
     let judge = |&load: &Phase| {
         evidence.layers.qdisc = qdisc(records, load);
         evidence.layers.driver = driver(load);
-        locate(&evidence, load, params)
+        let verdict = locate(&evidence, load, params);
+        info!(?load, far_end, finding = ?verdict.finding, "verdict");
+        verdict
     };
     loads.iter().map(judge).collect()
 }

@@ -83,6 +83,10 @@ pub fn json(status: StatusCode, value: &impl serde::Serialize) -> Response<Answe
     text(status, JSON, line)
 }
 
+/// Why a request was refused, for the log; never sent.
+#[derive(Clone)]
+pub struct Why(pub String);
+
 /// One line that says why.
 pub fn refusal(status: StatusCode, why: &str) -> Response<Answer> {
     let kind = HeaderValue::from_static("text/plain; charset=utf-8");
@@ -95,6 +99,7 @@ pub fn refusal(status: StatusCode, why: &str) -> Response<Answer> {
         let seconds = HeaderValue::from_static("10");
         response.headers_mut().insert(RETRY_AFTER, seconds);
     }
+    response.extensions_mut().insert(Why(why.to_owned()));
     response
 }
 

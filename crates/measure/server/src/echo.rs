@@ -8,6 +8,7 @@ use std::net::{SocketAddr, UdpSocket};
 use std::os::fd::AsFd;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
+use tracing::trace;
 use unbloat_irtt::wire::Key;
 use unbloat_irtt::{Answer, Clocks, Server};
 use unbloat_os::clock::{monotonic, wall};
@@ -65,9 +66,11 @@ pub fn run(socket: &UdpSocket, mut server: Server, shared: &Shared, stops: impl 
         };
         let bytes = &packet[..arrived.length];
         let handled = server.handle(arrived.from, bytes, arrived.at, clocks, &mut answer);
-        if let Ok(Answer::Send { tos }) = handled {
+        match handled {
             // A full queue of this host's drops it, as any queue may.
-            let _ = send(socket, &answer, &arrived, tos);
+            Ok(Answer::Send { tos }) => drop(send(socket, &answer, &arrived, tos)),
+            Ok(_) => {}
+            Err(denial) => trace!(client = %arrived.from, ?denial, "datagram refused"),
         }
         let echoed = server.tally().echoed;
         shared.counters.echoed.store(echoed, Ordering::Relaxed);

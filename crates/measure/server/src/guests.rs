@@ -7,6 +7,7 @@ use std::collections::{BTreeMap, HashMap};
 use std::net::IpAddr;
 use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::{Duration, Instant};
+use tracing::debug;
 use unbloat_os::lock::lock;
 
 /// Who has never asked for anything in so long gives way to anybody: handshakes are over by then on all but the worst of paths.
@@ -61,6 +62,7 @@ type OfOne = BTreeMap<u64, Guest>;
 
 fn send_away(guests: &mut OfOne, number: u64) -> Option<Ticket> {
     let guest = guests.remove(&number)?;
+    debug!(connection = number, client = %guest.peer.from, "connection gives way to another");
     guest.peer.send_away();
     Some(guest.place)
 }

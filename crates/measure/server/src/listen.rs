@@ -20,6 +20,7 @@ use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::time::{sleep, timeout};
 use tokio_rustls::TlsAcceptor;
+use tracing::{debug, info};
 
 /// For a header with all its fields in HTTP/2 and 3. In HTTP/1.1 it is bounded by the buffer that it is read to, which
 /// bodies share and want larger.
@@ -54,10 +55,12 @@ pub async fn accept(shared: Arc<Shared>, listener: TcpListener, tls: Option<TlsA
         };
         let Some((place, refused)) = place(&shared, from.ip()) else {
             count(&shared.counters.refused, 1);
+            info!(client = %from, "connection refused: no place even to say why");
             continue;
         };
         count(&shared.counters.accepted, 1);
         let number = shared.next_number();
+        debug!(connection = number, client = %from, is_encrypted = tls.is_some(), limit = refused.map(debug), "connection accepted");
         let mut peer = Peer::new(number, from, tls.is_some(), refused);
         peer.to = stream.local_addr().ok();
         let connection = connection(
@@ -97,7 +100,7 @@ async fn connection(
     let place = shared.connections.place(&peer, place);
     let known = Known::new(stream, Arc::clone(&peer), place);
     let ended = match tls {
-        None => http(&shared, known, peer).await,
+        None => http(&shared, known, Arc::clone(&peer)).await,
         Some(tls) => {
             let limit = duration(shared.limits.header_time);
             let accepted = tokio::select! {
@@ -105,11 +108,16 @@ async fn connection(
                 () = peer.sent_away() => None,
             };
             match accepted {
-                Some(encrypted) => http(&shared, encrypted, peer).await,
+                Some(encrypted) => http(&shared, encrypted, Arc::clone(&peer)).await,
                 None => Err(Failed),
             }
         }
     };
+    debug!(
+        connection = peer.number,
+        has_failed = ended.is_err(),
+        "connection ended"
+    );
     count(&shared.counters.failed, u64::from(ended.is_err()));
 }
 

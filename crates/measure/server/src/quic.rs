@@ -26,6 +26,7 @@ use std::sync::Arc;
 use std::task::{Context, Poll, ready};
 use std::time::Instant;
 use tokio::time::timeout;
+use tracing::{debug, info};
 use unbloat_h3_limit::{Bounded, BoundedConnection};
 
 /// For uploads: 4 MB a round trip are 640 Mbit/s over 50 ms.
@@ -90,6 +91,7 @@ pub async fn accept(shared: Arc<Shared>, endpoint: Endpoint, config: ServerConfi
         }
         let Some((place, refused)) = place(&shared, incoming.remote_address().ip()) else {
             count(&shared.counters.refused, 1);
+            info!(client = %incoming.remote_address(), "QUIC connection refused: no place even to say why");
             incoming.refuse();
             continue;
         };
@@ -100,6 +102,7 @@ pub async fn accept(shared: Arc<Shared>, endpoint: Endpoint, config: ServerConfi
         tokio::spawn(async move {
             let come = incoming.accept_with(Arc::new(config));
             let ended = connection(&shared, come, (place, refused)).await;
+            debug!(has_failed = ended.is_none(), "QUIC connection ended");
             count(&shared.counters.failed, u64::from(ended.is_none()));
         });
     }
@@ -117,6 +120,7 @@ async fn connection(
     let quic = timeout(limit, connecting).await.ok()?.ok()?;
     let peer = Peer::new(shared.next_number(), from, true, refused).over_quic(quic.clone());
     let peer = Arc::new(peer);
+    debug!(connection = peer.number, client = %from, limit = refused.map(debug), "QUIC connection accepted");
     let _place = shared.connections.place(&peer, place);
     let mut builder = h3::server::builder();
     let builder = builder.max_field_section_size(u64::from(HEADER_BYTES));

@@ -18,7 +18,9 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 use tokio_rustls::TlsAcceptor;
+use tracing::info;
 use unbloat_os::limit::raise_open_files;
+use unbloat_units::Rate;
 
 /// Connections that wait to be accepted.
 const BACKLOG: i32 = 1024;
@@ -106,6 +108,19 @@ impl Server {
 
     /// Serves until `stop` is true, then ends all connections.
     pub fn run(mut self, stop: &AtomicBool) -> Result<(), ServeError> {
+        let limits = &self.shared.limits;
+        info!(
+            tls = %self.addresses.tls,
+            plain = self.addresses.plain.map(display),
+            echo = self.addresses.echo.map(display),
+            needs_token = !self.shared.tokens.is_open(),
+            connections = limits.connections,
+            connections_per_address = limits.connections_per_address,
+            sessions = limits.sessions,
+            sessions_per_address = limits.sessions_per_address,
+            rate_bps = limits.rate.map(Rate::as_bps),
+            "serving"
+        );
         let is_over = AtomicBool::new(false);
         let stops = || stop.load(Ordering::Relaxed) || is_over.load(Ordering::Relaxed);
         std::thread::scope(|scope| {

@@ -2,7 +2,9 @@
 
 use crate::account::Lines;
 use crate::admission::Full;
-use crate::answer::{Answer, BYTES, JSON, LINES, answer, guard, json, no_method, refusal, text};
+use crate::answer::{
+    Answer, BYTES, JSON, LINES, Why, answer, guard, json, no_method, refusal, text,
+};
 use crate::counters::count;
 use crate::large::Large;
 use crate::load_socket::{self, LoadSocket};
@@ -27,6 +29,7 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Instant;
 use tokio::time::timeout;
+use tracing::{info, trace};
 use unbloat_units::Direction;
 
 type Refused = Box<Response<Answer>>;
@@ -43,7 +46,10 @@ pub async fn serve<B: Body<Data = Bytes>>(
     let (parts, body) = request.into_parts();
     let outcome = Asked::of(&shared, &peer, &parts);
     let response = match outcome {
-        Ok(asked) => asked.answer(body).await,
+        Ok(asked) => {
+            trace!(connection = peer.number, route = ?asked.route, "request");
+            asked.answer(body).await
+        }
         Err(refused) => Err(refused),
     };
     drop(busy);
@@ -55,6 +61,14 @@ pub async fn serve<B: Body<Data = Bytes>>(
         count(
             &shared.counters.refused,
             u64::from(full.contains(&refused.status())),
+        );
+        // Not the path, which may hold a session's secret.
+        info!(
+            client = %peer.from,
+            connection = peer.number,
+            status = refused.status().as_u16(),
+            reason = refused.extensions().get().map(|Why(why)| why.as_str()),
+            "request refused"
         );
         *refused
     });
@@ -172,6 +186,7 @@ impl<'a> Asked<'a> {
             Route::Session(_) => self.show_session(StatusCode::OK),
             Route::CloseSession(id) => {
                 self.shared.sessions.close(id);
+                info!(client = %self.peer.from, "session closed");
                 Ok(answer(StatusCode::NO_CONTENT, JSON, Answer::Text(None)))
             }
             Route::Account(_) => self.account(),
@@ -295,7 +310,14 @@ impl<'a> Asked<'a> {
             .sessions
             .open(self.peer.from.ip(), Instant::now());
         match opened {
-            Ok(session) => Ok(self.shown_session(&session, StatusCode::CREATED)),
+            Ok(session) => {
+                info!(
+                    client = %self.peer.from,
+                    sessions = self.shared.sessions.count(),
+                    "session opened"
+                );
+                Ok(self.shown_session(&session, StatusCode::CREATED))
+            }
             Err(why) => full(why, "sessions"),
         }
     }
@@ -377,6 +399,7 @@ impl<'a> Asked<'a> {
             Err(why) => return full(why, "tests by ndt7"),
         };
         let (shared, peer) = (Arc::clone(self.shared), Arc::clone(self.peer));
+        info!(client = %peer.from, ?test, "ndt7 test begins");
         let busy = self.peer.begin(Instant::now() + ndt7::HARD_END);
         tokio::spawn(async move {
             let _held = (place, busy);

@@ -9,6 +9,7 @@ use std::net::IpAddr;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::{Duration, Instant};
+use tracing::{debug, info};
 use unbloat_os::clock::monotonic;
 use unbloat_os::lock::lock;
 use unbloat_units::Direction;
@@ -135,6 +136,9 @@ impl Sessions {
         let mut open = lock(&self.open);
         open.retain(|_, session| {
             let stays = session.is_alive(now);
+            if !stays {
+                info!("session expired");
+            }
             session.ended.fetch_or(!stays, Ordering::Relaxed);
             stays
         });
@@ -185,6 +189,12 @@ impl Session {
             end: Mutex::new(None),
         });
         flows.insert(number, Arc::clone(&flow));
+        debug!(
+            connection = peer.number,
+            flow = number,
+            direction = direction.name(),
+            "transfer begins"
+        );
         self.users.fetch_add(1, Ordering::Relaxed);
         Ok(Transfer {
             session: Arc::clone(self),
@@ -253,6 +263,12 @@ impl Transfer {
 
 impl Drop for Transfer {
     fn drop(&mut self) {
+        debug!(
+            connection = self.flow.peer.number,
+            direction = self.flow.direction.name(),
+            bytes = self.flow.bytes.load(Ordering::Relaxed),
+            "transfer ends"
+        );
         *lock(&self.flow.end) = Some(End {
             at: Instant::now(),
             tcp: self.flow.peer.tcp(),

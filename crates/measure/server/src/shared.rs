@@ -11,6 +11,7 @@ use crate::tokens::Tokens;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Instant;
+use tracing::info;
 
 /// ndt7 tests at a time, and of one address: a test is one connection, and a page may do several at once.
 pub const NDT7_TESTS: usize = 50;
@@ -93,7 +94,9 @@ impl Shared {
     pub fn tend(&self, now: Instant) {
         self.sessions.sweep(now);
         let full = crate::memory::resident().is_some_and(|used| used > self.limits.memory);
-        self.memory_is_full.store(full, Ordering::Relaxed);
+        if self.memory_is_full.swap(full, Ordering::Relaxed) != full {
+            info!(full, limit_bytes = self.limits.memory.as_u64(), "memory");
+        }
         if full {
             self.connections.shed();
         }

@@ -15,6 +15,7 @@ use std::collections::{HashMap, VecDeque};
 use std::io;
 use std::net::Ipv4Addr;
 use std::os::fd::AsFd;
+use tracing::{debug, trace};
 use unbloat_os::clock::{Clock, thread_cpu};
 use unbloat_os::{limit, priority};
 use unbloat_stats::LogHistogram;
@@ -106,6 +107,12 @@ impl Traffic {
         self.net.clock = clock;
         self.looked_at = clock.now();
         self.class = Class::take(self.settings.is_realtime, self.looked_at);
+        debug!(
+            workloads = self.plans.len(),
+            sites = self.net.sites.len(),
+            is_realtime = self.settings.is_realtime,
+            "workloads run"
+        );
         self.plan();
         while !self.is_over {
             self.turn(watch)?;
@@ -238,9 +245,13 @@ impl Traffic {
         self.lateness_us.record(late.as_ns() as f64 / 1e3);
         match task {
             Task::Start(flow) => {
+                debug!(flow = self.plans[flow as usize].name, "workload begins");
                 self.with_app(flow, late, |workload, network| workload.start(now, network))
             }
-            Task::Stop(flow) => self.stop(flow, now, watch),
+            Task::Stop(flow) => {
+                debug!(flow = self.plans[flow as usize].name, "workload stops");
+                self.stop(flow, now, watch);
+            }
             Task::Wake { flow, tag } => self.with_app(flow, late, |workload, network| {
                 workload.on_happening(now, Happening::Woke { tag }, network);
             }),
@@ -320,6 +331,14 @@ impl Traffic {
             read: Both::of(|direction| Bytes::new(read(direction.reverse()))),
             ends: Direction::BOTH.map(|sender| connection.end(sender).and_then(End::info)),
         };
+        trace!(
+            flow = plan.name,
+            connection = connection.conn.0,
+            ?ending,
+            up_bytes = closed.read.up.as_u64(),
+            down_bytes = closed.read.down.as_u64(),
+            "connection ended"
+        );
         watch.ended(now, connection.flow, connection.conn, &closed);
         self.net.by_peer.remove(&peer);
         if !connection.is_shut() {

@@ -5,6 +5,7 @@ use crate::deal::Dealt;
 use crate::threads::{PIECE, Workers};
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
+use tracing::info;
 use unbloat_capture::{CaptureError, Notes, Progress, Source};
 use unbloat_health::Health;
 use unbloat_trace::{Network, Orientation, Output, Params, Protocols, Shard, ShardStats};
@@ -81,6 +82,12 @@ pub fn run<E>(
     let mut first = Batch::default();
     let more = batches.next_into(&mut first)?;
     let origin = first.origin;
+    info!(
+        shards = settings.threads.max(1),
+        max_flows = settings.params.max_flows,
+        summary_only = settings.summary_only,
+        "analysis begins"
+    );
     if settings.threads <= 1 {
         alone(
             &mut batches,
@@ -135,6 +142,7 @@ pub fn run_live<E>(
         more = batches.next_into(&mut first)?;
     }
     let origin = first.origin;
+    info!("analysis of a source that does not end");
     alone(&mut batches, settings, first, more, origin, sink)
 }
 
@@ -320,6 +328,12 @@ fn finish<E>(
             break;
         }
     }
+    info!(
+        packets = number,
+        skipped = batches.skipped().total(),
+        interrupted,
+        "analysis ended"
+    );
     Ok(Outcome {
         packets: number,
         origin: batches.origin(),

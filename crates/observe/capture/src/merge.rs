@@ -9,6 +9,7 @@ use crate::window::Window;
 use crate::{CaptureError, Input, Notes, Progress, Reader, Record, Source};
 use std::cmp::{Ordering, Reverse};
 use std::collections::{BinaryHeap, VecDeque};
+use tracing::{debug, info};
 use unbloat_units::{Bytes, Delta, Time};
 
 /// The packets of several captures, merged by time.
@@ -81,6 +82,12 @@ impl Trace {
         for (rank, waiting) in trace.waiting.iter_mut().enumerate() {
             waiting.rank = rank;
         }
+        info!(
+            inputs = inputs.len(),
+            with_packets = trace.waiting.len(),
+            stored_bytes = trace.total_bytes,
+            "captures in the order of their first packets"
+        );
         Ok(trace)
     }
 
@@ -101,8 +108,17 @@ impl Trace {
 
     fn close(&mut self, reader: Reader) {
         let progress = reader.progress();
+        let notes = reader.notes_so_far();
+        for damage in &notes.damage {
+            info!(input = damage.input, offset = damage.offset, kind = ?damage.kind, "damage");
+        }
+        debug!(
+            packets = notes.packets,
+            backward_steps = notes.backward_steps,
+            "capture closed"
+        );
         self.closed_bytes += progress.total.unwrap_or(progress.done).as_u64();
-        self.closed.absorb(reader.notes_so_far());
+        self.closed.absorb(notes);
     }
 
     /// Makes `current` the input with the next packet; false at the end of the trace. An input
@@ -154,6 +170,7 @@ impl Trace {
                 Ok(reader) => self.add_lane(rank, reader),
                 // It was there a moment ago: rotated away, or replaced.
                 Err(error) => {
+                    info!(%input, %error, "a capture is no longer there");
                     let kind = DamageKind::Read(error.to_string());
                     self.closed.damage.push(damage(&input, kind));
                 }

@@ -11,6 +11,7 @@ use crate::{CaptureError, Notes, Progress, Record, Source, looks};
 use std::io::{self, Read};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use tracing::debug;
 use unbloat_units::{Bytes, Time};
 
 /// The packets of one capture, in the order in which they stand in it.
@@ -87,6 +88,16 @@ impl Reader {
             stored_total: opened.total,
         };
         reader.begin(compression)?;
+        debug!(
+            input = reader.name,
+            format = match reader.decoder {
+                Decoder::Pcap(_) => "pcap",
+                Decoder::Pcapng(_) => "pcapng",
+            },
+            ?compression,
+            stored_bytes = reader.stored_total,
+            "capture opened"
+        );
         Ok(reader)
     }
 

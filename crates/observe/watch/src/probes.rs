@@ -6,6 +6,7 @@ use aya::maps::{Array, HashMap, MapData, MapError, PerCpuHashMap};
 use aya::programs::BtfTracePoint;
 use aya::{Btf, Ebpf, EbpfLoader, Pod};
 use std::collections::{BTreeMap, BTreeSet};
+use tracing::debug;
 
 static OBJECT: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/watch.o"));
 
@@ -50,7 +51,10 @@ impl Probes {
             return Err(ProbesError::BuiltWithoutClang);
         }
         // Older kernels' verifiers refuse the cheaper way.
-        Probes::load_with(namespace, true).or_else(|_| Probes::load_with(namespace, false))
+        Probes::load_with(namespace, true).or_else(|error| {
+            debug!(%error, "programs refused; trying those for older verifiers");
+            Probes::load_with(namespace, false)
+        })
     }
 
     /// `loads_packets` is that of `bpf/packet.h`.

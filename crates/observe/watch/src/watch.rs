@@ -12,6 +12,7 @@ use crate::sockets::{SocketState, Sockets};
 use std::collections::{BTreeMap, HashSet};
 use std::io;
 use std::time::Instant;
+use tracing::{info, trace};
 use unbloat_units::{Delta, Time};
 
 /// Sockets of which is remembered how far they were.
@@ -65,6 +66,10 @@ impl Watch {
             true => Err(Blind::Unwanted),
             false => Probes::load(inode).map_err(Blind::Refused),
         };
+        match &probes {
+            Ok(_) => info!(namespace = inode, "programs in the kernel measure waits"),
+            Err(why) => info!(namespace = inode, %why, "waits are estimated from statistics"),
+        }
         let mut watch = Watch {
             filter: options.filter.clone(),
             opened: Instant::now(),
@@ -106,6 +111,7 @@ impl Watch {
         let way = |to| *known.entry(to).or_insert_with(|| ways.way(to));
         let mut layers = self.account.settle(sight, &self.filter, way);
         self.name(&mut layers);
+        trace!(flows = layers.flows.len(), "looked");
         Ok(layers)
     }
 

@@ -2,7 +2,7 @@
 //!
 //! Whatever produced it, a run is a folder with `run.json` ([`RunInfo`]: what made it) and one
 //! Parquet file per table. [`RunWriter`] writes it in pieces and shows it only when whole,
-//! [`RunReader`] reads it back in pieces. [`format`] prints the same columns for people and pipes.
+//! [`RunReader`] reads it back in pieces. [`mod@format`] prints the same columns for people and pipes.
 //! Nothing here knows a table by name: all follows from [`unbloat_table::Table`].
 
 mod batch;

@@ -6,6 +6,7 @@ mod packets;
 use crate::error::{KernelError, SteerError};
 use kernel::Kernel;
 use packets::Packets;
+use tracing::{debug, info};
 use unbloat_autorate::{Autorate, Heard, Tally};
 use unbloat_units::Time;
 
@@ -70,9 +71,17 @@ impl Tap {
             Some(Source::Bpf) => (Eyes::Kernel(Box::new(Kernel::open(interface)?)), None),
             None => match Kernel::open(interface) {
                 Ok(kernel) => (Eyes::Kernel(Box::new(kernel)), None),
-                Err(error) => (packets()?, Some(error)),
+                Err(error) => {
+                    debug!(%error, "the kernel takes no programs; packets are read here");
+                    (packets()?, Some(error))
+                }
             },
         };
+        let source = match eyes {
+            Eyes::Kernel(_) => Source::Bpf,
+            Eyes::Packets(_) => Source::Packets,
+        };
+        info!(interface, source = source.name(), "listening");
         Ok(Tap { eyes, refused })
     }
 

@@ -6,6 +6,7 @@ use std::io;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 use tokio::net::TcpStream;
+use tracing::debug;
 use unbloat_os::lock::lock;
 use unbloat_units::{Bytes, Delta, Time};
 
@@ -56,6 +57,12 @@ impl Test<'_> {
         let address = self.carrier.as_ref()?.dialer.address;
         let connecting = tokio::time::timeout(PATIENCE, TcpStream::connect(address)).await;
         life.not_before = self.clock.now() + AGAIN;
+        debug!(
+            %address,
+            silent_ms = now.since(life.last).as_ms(),
+            is_there = matches!(connecting, Ok(Ok(_))),
+            "looked whether the server is still there"
+        );
         let refused = match connecting {
             Ok(Ok(_)) => return None,
             Ok(Err(error)) => error.kind() == io::ErrorKind::ConnectionRefused,

@@ -13,6 +13,7 @@ use crate::target::{Origin, Target};
 use std::io;
 use std::net::SocketAddr;
 use std::sync::Mutex;
+use tracing::{debug, info};
 use unbloat_os::clock::Clock;
 use unbloat_units::Direction;
 
@@ -132,6 +133,7 @@ async fn believed(
         return Err(refused(reason.to_owned()));
     }
     if named.ip() != dialer.address.ip() {
+        info!(asked = %dialer.address, %named, "server names another address for its load");
         let opened = dialer.at(named).open_beside(http).await;
         opened.map_err(|error| refused(crate::error::root(&error)))?;
     }
@@ -242,7 +244,9 @@ async fn address(host: &str, port: u16, ip: Option<IpVersion>) -> Result<SocketA
         Some(IpVersion::Four) => address.is_ipv4(),
         Some(IpVersion::Six) => address.is_ipv6(),
     };
-    found.find(is_wanted).ok_or_else(|| TestError::NoAddress {
+    let chosen = found.find(is_wanted).ok_or_else(|| TestError::NoAddress {
         host: host.to_owned(),
-    })
+    })?;
+    debug!(host, address = %chosen, "name resolved");
+    Ok(chosen)
 }

@@ -2,6 +2,7 @@
 
 use super::away::{Life, of_loads};
 use super::{Progress, TICK, Test};
+use crate::echo::Echoing;
 use crate::flow::Flow;
 use crate::host::Ticks;
 use crate::load::Carrier;
@@ -11,6 +12,7 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use tokio::task::JoinHandle;
+use tracing::info;
 use unbloat_units::{Both, Bytes, Delta, Direction, Rate, Time};
 
 /// Over which a rate is told.
@@ -34,6 +36,13 @@ impl Test<'_> {
         let apps = self.start_apps(run, planned.load);
         let before = Ticks::now();
         let begin = self.clock.now();
+        info!(
+            stage = run,
+            load = planned.load.name(),
+            stack = planned.stack.name(),
+            lasts_s = planned.lasts.as_secs(),
+            "stage begins"
+        );
         let probing = self.prober.as_ref().map(|prober| prober.begin());
         let mut loads = Loads {
             carriers: Vec::new(),
@@ -80,12 +89,30 @@ impl Test<'_> {
             tokio::time::sleep(TICK).await;
         }
         probing.inspect(JoinHandle::abort);
+        if let Some(gone) = self.gone {
+            info!(stage = run, refused = gone.refused, "server went away");
+        }
         // What comes after the last sign of a server that went away tells nothing of the path.
         let end = match self.gone {
             Some(gone) => gone.at.max(begin),
             None => self.clock.now(),
         };
         self.end_apps(run, apps);
+        let Both { down, up } = loads.rates(self.clock.now());
+        info!(
+            stage = run,
+            load = planned.load.name(),
+            took_s = end.since(begin).as_secs(),
+            connections = loads.open(),
+            down_bps = down.as_bps(),
+            up_bps = up.as_bps(),
+            rtt_ms = self
+                .echoing
+                .as_ref()
+                .and_then(Echoing::rtt)
+                .map(Delta::as_ms),
+            "stage ends"
+        );
         loads.end(end);
         let spent = before
             .zip(Ticks::now())

@@ -20,6 +20,7 @@ use crate::{CaptureError, Notes, Progress, Record, Source};
 use block::{Packet, Packets};
 use ring::{Ring, RingError};
 use std::io;
+use tracing::{debug, info};
 use unbloat_units::{Bytes, Delta, Time};
 use unbloat_wire::LinkType;
 
@@ -130,6 +131,13 @@ impl LiveSource {
         let with_link_header = kind != Kind::Ip;
         let ring = Ring::open(index, with_link_header, options)
             .map_err(|error| named(interface, error))?;
+        info!(
+            interface,
+            index,
+            ?kind,
+            snap_len = options.snap_len,
+            "capturing"
+        );
         Ok(LiveSource {
             interface: interface.to_owned(),
             ring,
@@ -175,7 +183,14 @@ impl LiveSource {
             }
             self.ring.release();
             if self.ring.take() {
-                self.drops += self.ring.new_drops();
+                let drops = self.ring.new_drops();
+                if drops > 0 {
+                    debug!(
+                        interface = self.interface,
+                        drops, "the kernel dropped packets"
+                    );
+                }
+                self.drops += drops;
                 self.packets = Packets::of(self.ring.block().unwrap_or_default());
             } else if may_wait {
                 may_wait = false;

@@ -17,7 +17,7 @@
 //! | 1 | Linux hashes addresses and ports | `flow`, `source` and `destination` of the packet, mixed with `salt` | the driver knows who they are |
 //! | 2 | the ACK filter reads TCP headers; any segment with ACK triggers it | [`crate::PureAck`], so only ACKs without data trigger, and what is special is never dropped | queues see no headers |
 //! | 3 | SACK blocks are compared one by one | by the bytes they cover | the same for a receiver that forgets nothing |
-//! | 4 | memory is charged by the buffers' true size | by the rule of [`Device::memory`] | |
+//! | 4 | memory is charged by the buffers' true size | by the rule of [`crate::Device::memory`] | |
 //! | 5 | autorate-ingress, NAT lookup, firewall marks, the `precedence` classes | left out | nothing here needs them |
 //! | 6 | aggregates are split into segments | packets come one by one | |
 //!
