@@ -79,8 +79,10 @@ pub fn bar_target(is_quiet: bool) -> ProgressDrawTarget {
 }
 
 /// No event is written until this is dropped: a view has the terminal.
+#[cfg(feature = "full")]
 pub struct Silence(());
 
+#[cfg(feature = "full")]
 impl Silence {
     pub fn begin() -> Silence {
         VIEWS.fetch_add(1, Ordering::Relaxed);
@@ -88,6 +90,7 @@ impl Silence {
     }
 }
 
+#[cfg(feature = "full")]
 impl Drop for Silence {
     fn drop(&mut self) {
         VIEWS.fetch_sub(1, Ordering::Relaxed);
