@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
-use unbloat_experiment::scenario::text::Node;
+use unbloat_experiment::scenario::toml::Node;
 use unbloat_experiment::scenario::{Experiment, Sweep, build, score};
 
 fn folder() -> PathBuf {

@@ -6,7 +6,7 @@ use std::collections::BTreeSet;
 use unbloat_autorate::Config;
 use unbloat_campaign::{Campaign, Only};
 use unbloat_compare::Tolerance;
-use unbloat_experiment::scenario::text::{Error, Node};
+use unbloat_experiment::scenario::toml::{Error, Node};
 use unbloat_experiment::scenario::{Amount, Sweep, build, score};
 use unbloat_link::trace::{parse_mahimahi, parse_rates};
 use unbloat_sqm::{Device, Facts, Shaper, uci};

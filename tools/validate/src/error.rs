@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 use unbloat_capture::CaptureError;
-use unbloat_experiment::scenario::text::Error as ScenarioError;
+use unbloat_experiment::scenario::toml::Error as ScenarioError;
 use unbloat_lab::LabError;
 
 /// Why a bed could not be made or scored.

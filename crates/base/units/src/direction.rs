@@ -63,7 +63,6 @@ impl fmt::Display for Direction {
 
 /// A value for each direction, indexed by [`Direction`].
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
-#[repr(C)]
 pub struct Both<T> {
     pub down: T,
     pub up: T,
@@ -163,35 +162,25 @@ impl<'a, T> IntoIterator for &'a mut Both<T> {
     }
 }
 
-impl<T> Both<T> {
-    /// The layout is that of an array, and indexing it takes no branch.
-    #[inline]
-    const fn array(&self) -> &[T; 2] {
-        const { assert!(size_of::<Both<T>>() == size_of::<[T; 2]>()) }
-        // SAFETY: two fields of one type in C's layout lie as the elements of an array do.
-        unsafe { &*(&raw const *self).cast() }
-    }
-
-    #[inline]
-    const fn array_mut(&mut self) -> &mut [T; 2] {
-        // SAFETY: as above.
-        unsafe { &mut *(&raw mut *self).cast() }
-    }
-}
-
 impl<T> Index<Direction> for Both<T> {
     type Output = T;
 
     #[inline]
     fn index(&self, direction: Direction) -> &T {
-        &self.array()[direction as usize]
+        match direction {
+            Direction::Down => &self.down,
+            Direction::Up => &self.up,
+        }
     }
 }
 
 impl<T> IndexMut<Direction> for Both<T> {
     #[inline]
     fn index_mut(&mut self, direction: Direction) -> &mut T {
-        &mut self.array_mut()[direction as usize]
+        match direction {
+            Direction::Down => &mut self.down,
+            Direction::Up => &mut self.up,
+        }
     }
 }
 

@@ -31,7 +31,7 @@ pub enum CommandError {
     #[error("{file}: {error}")]
     Campaign {
         file: String,
-        error: unbloat_experiment::scenario::text::Error,
+        error: unbloat_experiment::scenario::toml::Error,
     },
     #[error("--only: {0}")]
     Only(String),

@@ -8,7 +8,7 @@ use std::io::Read;
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 use unbloat_experiment::scenario::score::{self, Bound};
-use unbloat_experiment::scenario::text::{Error, Node, Origin, Value};
+use unbloat_experiment::scenario::toml::{Error, Node, Origin, Value};
 use unbloat_experiment::scenario::{Experiment, Sweep, build};
 
 /// Maximum size of a scenario or trace; larger files are rejected.

@@ -64,7 +64,7 @@ pub enum ExperimentError {
     #[error("{file}: {error}")]
     Scenario {
         file: String,
-        error: unbloat_experiment::scenario::text::Error,
+        error: unbloat_experiment::scenario::toml::Error,
     },
     #[error("cannot read {file}: {error}")]
     Read { file: String, error: std::io::Error },

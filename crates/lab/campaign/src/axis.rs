@@ -1,7 +1,7 @@
 //! What is taken in turn: settings of the test, and labels.
 
 use crate::setting::Settings;
-use unbloat_experiment::scenario::text::{Error, Keys, Node, Origin, Value as Written};
+use unbloat_experiment::scenario::toml::{Error, Keys, Node, Origin, Value as Written};
 use unbloat_params::Settings as _;
 
 /// More values of one axis than this are a slip of the pen.

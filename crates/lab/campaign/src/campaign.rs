@@ -5,7 +5,7 @@ use crate::cell::Cell;
 use crate::setting::Settings;
 use std::collections::BTreeSet;
 use std::ops::RangeInclusive;
-use unbloat_experiment::scenario::text::{Error, Keys, Node};
+use unbloat_experiment::scenario::toml::{Error, Keys, Node};
 use unbloat_params::Settings as _;
 use unbloat_units::Delta;
 

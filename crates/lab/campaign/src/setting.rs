@@ -4,7 +4,7 @@
 use serde::Deserialize;
 use std::fmt;
 use std::ops::RangeInclusive;
-use unbloat_experiment::scenario::text::{Error, Keys, Node, Origin, Value, read};
+use unbloat_experiment::scenario::toml::{Error, Keys, Node, Origin, Value, read};
 use unbloat_experiment::scenario::workload_of;
 use unbloat_units::Bytes;
 use unbloat_workload::Config as Workload;

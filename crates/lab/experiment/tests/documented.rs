@@ -3,7 +3,7 @@
 
 use std::path::Path;
 use unbloat_experiment::scenario::build;
-use unbloat_experiment::scenario::text::Node;
+use unbloat_experiment::scenario::toml::Node;
 
 /// The keys allowed in the table that `text` gives the key `zzz`.
 fn allowed(text: &str) -> Vec<String> {

@@ -3,7 +3,7 @@
 use proptest::prelude::*;
 use std::path::Path;
 use std::time::{Duration, Instant};
-use unbloat_experiment::scenario::text::{Error, Node};
+use unbloat_experiment::scenario::toml::{Error, Node};
 use unbloat_experiment::scenario::{Sweep, build, score};
 
 /// The example scenarios of this repository.

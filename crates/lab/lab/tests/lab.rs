@@ -3,7 +3,7 @@
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use unbloat_experiment::outcome::{Outcomes, Snapshot, is_conserved};
-use unbloat_experiment::scenario::text::Node;
+use unbloat_experiment::scenario::toml::Node;
 use unbloat_experiment::scenario::{Experiment, build};
 use unbloat_lab::{Beside, Captures, LabError, Options, Ran, Timing, run};
 use unbloat_link::Place;

@@ -1,7 +1,7 @@
 //! Shapers whose rates follow the line, in virtual time.
 
 use unbloat_experiment::outcome::{RunResult, results};
-use unbloat_experiment::scenario::text::Node;
+use unbloat_experiment::scenario::toml::Node;
 use unbloat_experiment::scenario::{Experiment, build};
 
 /// Behind a 20 Mbit/s line with 300 ms of buffer that falls to 5 Mbit/s for the second of every two times ten seconds.

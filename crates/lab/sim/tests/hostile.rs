@@ -4,7 +4,7 @@
 use fastrand::Rng;
 use std::path::Path;
 use unbloat_experiment::outcome::is_conserved;
-use unbloat_experiment::scenario::text::Node;
+use unbloat_experiment::scenario::toml::Node;
 use unbloat_experiment::scenario::{Experiment, Sweep, build, score};
 use unbloat_sim::run_while;
 use unbloat_units::Delta;

@@ -3,7 +3,7 @@
 use ratatui::Terminal;
 use ratatui::backend::TestBackend;
 use unbloat_experiment::outcome::{FlowSnapshot, LatenessSnapshot, Outcomes, PathSnapshot};
-use unbloat_experiment::scenario::text::Node;
+use unbloat_experiment::scenario::toml::Node;
 use unbloat_tui::{Live, Snapshot, draw};
 use unbloat_units::{Both, Bytes, Delta, Direction, Time};
 

@@ -98,7 +98,7 @@ pub struct Args {
 #[derive(Debug, thiserror::Error)]
 pub enum ShellError {
     #[error(transparent)]
-    Path(#[from] unbloat_experiment::scenario::text::Error),
+    Path(#[from] unbloat_experiment::scenario::toml::Error),
     #[error("--set accepts only keys of the path: link.down.* and link.up.*")]
     OnlyLink,
     #[error(transparent)]

@@ -3,7 +3,7 @@
 use super::{Args, ShellError};
 use crate::experiment::read;
 use std::path::Path;
-use unbloat_experiment::scenario::text::{Node, Origin, Value};
+use unbloat_experiment::scenario::toml::{Node, Origin, Value};
 use unbloat_experiment::scenario::{BothWays, path};
 use unbloat_units::{Delta, Rate};
 

@@ -7,7 +7,7 @@ use serde_json::json;
 use std::fmt::Write;
 use std::path::Path;
 use unbloat_experiment::outcome::{Outcomes, PathRecord, results};
-use unbloat_experiment::scenario::text::Node;
+use unbloat_experiment::scenario::toml::Node;
 use unbloat_lab::{Closed, Emulated};
 use unbloat_link::Place;
 use unbloat_qdisc::Reason;

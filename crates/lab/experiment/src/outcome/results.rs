@@ -213,7 +213,7 @@ pub fn is_conserved(outcomes: &Outcomes) -> bool {
 mod tests {
     use super::*;
     use crate::scenario::score;
-    use crate::scenario::text::Node;
+    use crate::scenario::toml::Node;
 
     fn result(subject: &str, metric: &str, value: f64) -> RunResult {
         RunResult {

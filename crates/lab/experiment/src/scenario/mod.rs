@@ -5,12 +5,12 @@
 
 mod amount;
 mod experiment;
-mod from_text;
+mod from_toml;
 pub mod score;
 mod sweep;
-pub mod text;
+pub mod toml;
 
 pub use amount::Amount;
 pub use experiment::{Experiment, Flow, Hop, KernelQueue, Oracle, Rates};
-pub use from_text::{BothWays, Files, build, path, workload_of};
+pub use from_toml::{BothWays, Files, build, path, workload_of};
 pub use sweep::{Axis, Point, Sweep};

@@ -1,6 +1,6 @@
 //! `[score]`: bounds that a run must keep, as `rtt_p95 = "< 120 ms"`.
 
-use crate::scenario::text::{Error, Node, Value};
+use crate::scenario::toml::{Error, Node, Value};
 use std::fmt;
 use unbloat_units::{Bytes, Delta, Rate};
 

@@ -1,6 +1,6 @@
 //! `[sweep]`: one run for every combination of values, each repeated with seeds of its own.
 
-use crate::scenario::text::{Error, Node, Origin, Value};
+use crate::scenario::toml::{Error, Node, Origin, Value};
 
 /// More runs than this in one sweep are a slip of the pen.
 const MAX_RUNS: usize = 1_000_000;

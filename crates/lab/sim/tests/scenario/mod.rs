@@ -3,7 +3,7 @@
 use flate2::read::GzDecoder;
 use std::io::Read;
 use unbloat_experiment::outcome::{Outcomes, is_conserved, results};
-use unbloat_experiment::scenario::text::Node;
+use unbloat_experiment::scenario::toml::Node;
 use unbloat_experiment::scenario::{Experiment, build};
 use unbloat_sim::run;
 

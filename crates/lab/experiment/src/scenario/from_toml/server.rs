@@ -1,7 +1,7 @@
 //! `rate`, `burst`, `trace`, `steps` and `markov`: how fast a direction of the path sends.
 
 use super::files::Files;
-use crate::scenario::text::{Error, Keys, Node};
+use crate::scenario::toml::{Error, Keys, Node};
 use serde::Deserialize;
 use std::sync::Arc;
 use unbloat_link::service::{self, bucket, chances, constant, markov, steps};

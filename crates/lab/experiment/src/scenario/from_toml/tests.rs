@@ -1,5 +1,5 @@
 use super::build;
-use crate::scenario::text::Node;
+use crate::scenario::toml::Node;
 use unbloat_link::Config as Element;
 use unbloat_qdisc::Config as Queue;
 use unbloat_units::{Both, Bytes, Delta, Time};
@@ -42,7 +42,7 @@ fn files(name: &str) -> Result<Vec<u8>, String> {
     }
 }
 
-fn built(text: &str) -> Result<crate::scenario::Experiment, crate::scenario::text::Error> {
+fn built(text: &str) -> Result<crate::scenario::Experiment, crate::scenario::toml::Error> {
     build(&Node::parse(text)?, &files)
 }
 

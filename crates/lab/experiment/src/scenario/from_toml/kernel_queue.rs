@@ -1,7 +1,7 @@
 //! `queue = { kernel = "fq_codel limit 1000" }`: a queue of the Linux kernel where else one of ours stands.
 
 use crate::scenario::experiment::KernelQueue;
-use crate::scenario::text::{Error, Keys, Node, Value, read};
+use crate::scenario::toml::{Error, Keys, Node, Value, read};
 use serde::de::DeserializeOwned;
 use unbloat_units::{Both, Rate};
 
@@ -81,7 +81,7 @@ fn of_link<T: DeserializeOwned>(link: &Node, key: &str, name: &str) -> Result<Op
 mod tests {
     use super::super::build;
     use crate::scenario::Experiment;
-    use crate::scenario::text::{Error, Node};
+    use crate::scenario::toml::{Error, Node};
     use unbloat_link::Config as Element;
     use unbloat_units::Rate;
 

@@ -7,7 +7,7 @@ use super::flow::{Hosts, flows};
 use super::kernel_queue;
 use super::radio::rrc;
 use crate::scenario::experiment::{Experiment, Flow, Hop};
-use crate::scenario::text::{Error, Keys, Node, Value};
+use crate::scenario::toml::{Error, Keys, Node, Value};
 use unbloat_link::element::per_client;
 use unbloat_link::radio::sleep;
 use unbloat_params::Settings;

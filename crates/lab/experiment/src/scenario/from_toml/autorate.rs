@@ -1,7 +1,7 @@
 //! `[autorate]`: who changes the rates of the router's shapers, and how.
 
 use crate::scenario::experiment::{Hop, Oracle, Rates};
-use crate::scenario::text::{Component, Error, Keys, Node};
+use crate::scenario::toml::{Component, Error, Keys, Node};
 use unbloat_autorate::{Params, Policy, Probing, cake_autorate, follow};
 use unbloat_link::service;
 use unbloat_params::Settings;

@@ -1,6 +1,6 @@
 //! `radio = "lte"` of a direction, and `[link.rrc]` of both.
 
-use crate::scenario::text::{Error, Keys, Node, Value};
+use crate::scenario::toml::{Error, Keys, Node, Value};
 use unbloat_link::radio::rrc;
 use unbloat_link::radio::{AirParams, Rates, downlink, uplink};
 use unbloat_link::service;

@@ -5,7 +5,7 @@ use super::files::Files;
 use super::queue::{Scale, queue, shaped_rate};
 use super::radio::{Radio, radio};
 use super::server::{mean_rate, server};
-use crate::scenario::text::{Component, Error, Keys, Node, Value, read};
+use crate::scenario::toml::{Component, Error, Keys, Node, Value, read};
 use serde::Deserialize;
 use unbloat_link::device::{self, RingLimit, control, modem};
 use unbloat_link::element::{burst, delay, detour, hold, jitter, loss, outage};
@@ -358,7 +358,7 @@ fn losses(keys: &mut Keys) -> Result<Option<Config>, Error> {
     let Some(node) = keys.take("loss") else {
         return Ok(None);
     };
-    if let Ok(share) = crate::scenario::text::read::<f64>(&node, &path) {
+    if let Ok(share) = crate::scenario::toml::read::<f64>(&node, &path) {
         if !(0.0..=1.0).contains(&share) {
             return Err(Error::new(
                 node.origin,

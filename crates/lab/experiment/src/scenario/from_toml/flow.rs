@@ -3,7 +3,7 @@
 use super::tcp::ends_of_both;
 use super::workload::workload;
 use crate::scenario::experiment::Flow;
-use crate::scenario::text::{Error, Keys, Node};
+use crate::scenario::toml::{Error, Keys, Node};
 use std::collections::BTreeMap;
 use unbloat_params::Settings;
 use unbloat_params::range::SPAN;

@@ -1,6 +1,6 @@
 //! The TCP of a flow: `cc`, `receive_window`, `ecn` and what else can be set of a sender.
 
-use crate::scenario::text::{Error, Keys};
+use crate::scenario::toml::{Error, Keys};
 use serde::Deserialize;
 use unbloat_params::Settings;
 use unbloat_params::range::{COUNT, PERIOD, SIZE};

@@ -1,6 +1,6 @@
 //! `app = "voice"` or `app = { kind = "onoff", rate = "2 Mbit/s" }`: what a flow does.
 
-use crate::scenario::text::{At, Component, Error, Keys, Node};
+use crate::scenario::toml::{At, Component, Error, Keys, Node};
 use std::fmt;
 use std::ops::RangeInclusive;
 use unbloat_params::range::{PERIOD, RATE, SIZE, SPAN};

@@ -1,7 +1,7 @@
 //! `queue = "codel"` or `queue = { kind = "codel", target = "5 ms", limit = "1.5 BDP" }`.
 
 use crate::scenario::amount::Amount;
-use crate::scenario::text::{Component, Error, Keys, Node};
+use crate::scenario::toml::{Component, Error, Keys, Node};
 use serde::de::DeserializeOwned;
 use std::fmt;
 use std::ops::RangeInclusive;

@@ -2,7 +2,7 @@
 
 use super::build;
 use crate::scenario::Experiment;
-use crate::scenario::text::Node;
+use crate::scenario::toml::Node;
 
 /// What has to stand in `[link.down]`, `[link.up]`, `[link.rrc]` and `[[flow]]`.
 fn built(down: &str, up: &str, link: &str, flow: &str) -> Experiment {
