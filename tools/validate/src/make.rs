@@ -19,7 +19,7 @@ use std::io::{BufWriter, Write};
 use std::path::Path;
 use std::sync::atomic::AtomicBool;
 use unbloat_capture::{Input, PcapWriter, Record, Source, Trace};
-use unbloat_experiment::scenario::{build, text::Node};
+use unbloat_experiment::scenario::{build, toml::Node};
 use unbloat_lab::{Beside, Captures, Options, Ran, Timing};
 use unbloat_units::{Both, Delta, Time};
 use unbloat_wire::LinkType;
