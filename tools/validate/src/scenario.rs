@@ -525,7 +525,7 @@ fn upload(_: u64) -> Plan {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use unbloat_experiment::scenario::{build, text::Node};
+    use unbloat_experiment::scenario::{build, toml::Node};
 
     #[test]
     fn every_bed_is_a_scenario_and_the_seed_decides_its_rates() {
