@@ -1,7 +1,7 @@
 //! The kernel's monotonic times on the wall clock, which captures are stamped by.
 
 use crate::error::ValidateError;
-use nix::time::{ClockId, clock_gettime};
+use unbloat_os::clock::{monotonic, wall};
 use unbloat_units::{Delta, Time};
 
 /// Wall-clock time that runs like the monotonic clock: the offset between the two is taken once.
@@ -14,10 +14,10 @@ impl Clock {
     /// Takes the offset from the tightest of a few paired readings.
     pub(crate) fn start() -> Clock {
         let pair = |_| {
-            let before = read(ClockId::CLOCK_MONOTONIC);
-            let wall = read(ClockId::CLOCK_REALTIME);
-            let gap = read(ClockId::CLOCK_MONOTONIC) - before;
-            (gap, wall.since(before) - gap / 2)
+            let before = monotonic();
+            let walls = wall();
+            let gap = monotonic() - before;
+            (gap, walls.since(before) - gap / 2)
         };
         let tightest = (0..32).map(pair).min();
         Clock {
@@ -26,7 +26,7 @@ impl Clock {
     }
 
     pub(crate) fn now(self) -> Time {
-        read(ClockId::CLOCK_MONOTONIC) + self.offset
+        monotonic() + self.offset
     }
 
     /// What the wall clock showed at a monotonic time.
@@ -43,9 +43,4 @@ impl Clock {
         }
         Ok(())
     }
-}
-
-fn read(clock: ClockId) -> Time {
-    let now = clock_gettime(clock).expect("Linux has both clocks");
-    Time::from_ns(now.tv_sec() * 1_000_000_000 + now.tv_nsec())
 }

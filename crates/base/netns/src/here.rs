@@ -6,6 +6,7 @@ use crate::netlink::{Mode, Netlink, refused};
 use crate::tun::{self, Tun};
 use ipnet::{IpNet, Ipv4Net};
 use netlink_packet_route::RouteNetlinkMessage;
+use rustix::io::Errno;
 use std::fs;
 use std::net::Ipv4Addr;
 use std::os::fd::OwnedFd;
@@ -33,9 +34,9 @@ impl Here {
     /// the descriptor. None: somebody has a device of that name.
     pub fn tun(&self, name: &str, tun: &Tun, net: IpNet) -> Result<Option<OwnedFd>, BedError> {
         let fd = match tun::make(name, tun) {
-            Err(error) if error.raw_os_error() == Some(libc::EBUSY) => return Ok(None),
-            made => made.map_err(|source| match source.raw_os_error() {
-                Some(libc::EACCES) => BedError::NoPrivilege,
+            Err(error) if Errno::from_io_error(&error) == Some(Errno::BUSY) => return Ok(None),
+            made => made.map_err(|source| match Errno::from_io_error(&source) {
+                Some(Errno::ACCESS) => BedError::NoPrivilege,
                 _ => tun::not_made(name, source),
             })?,
         };

@@ -13,6 +13,7 @@ use crate::tun::{self, Tun};
 use ipnet::IpNet;
 use netlink_packet_route::RouteNetlinkMessage;
 use netlink_packet_route::link::LinkAttribute;
+use rustix::io::Errno;
 use std::ffi::OsStr;
 use std::net::IpAddr;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
@@ -181,8 +182,8 @@ impl Host {
         let all = [Offload::TxChecksum, Offload::RxChecksum];
         let mut all = MERGING.into_iter().chain(all);
         let done = self.within(|| all.try_for_each(|offload| offload.set(device, false)))?;
-        done.map_err(|source| match source.raw_os_error() {
-            Some(libc::ENODEV) => self.no_device(device),
+        done.map_err(|source| match Errno::from_io_error(&source) {
+            Some(Errno::NODEV) => self.no_device(device),
             _ => BedError::Offload {
                 host: self.role.clone(),
                 device: device.to_owned(),

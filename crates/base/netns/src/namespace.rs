@@ -160,9 +160,9 @@ fn in_a_thread<T: Send>(job: impl FnOnce() -> T + Send) -> Result<T, BedError> {
 }
 
 fn refused(name: &str, source: io::Error) -> BedError {
-    match source.raw_os_error() {
-        Some(libc::EPERM) => BedError::NoPrivilege,
-        Some(libc::EINVAL | libc::ENOSYS) => BedError::NoNamespaces { source },
+    match Errno::from_io_error(&source) {
+        Some(Errno::PERM) => BedError::NoPrivilege,
+        Some(Errno::INVAL | Errno::NOSYS) => BedError::NoNamespaces { source },
         _ => BedError::Make {
             name: name.to_owned(),
             source,

@@ -5,6 +5,7 @@ use crate::host::Host;
 use crate::netlink::Mode;
 use crate::queue::{self, CLASS, LEAF, Place, QueueCounters, ROOT};
 use crate::tc::{self, Discipline, Framing, KINDS};
+use rustix::io::Errno;
 use unbloat_units::Rate;
 
 impl Host {
@@ -66,7 +67,7 @@ impl Host {
     fn clear(&self, device: &str) -> Result<(), BedError> {
         let message = queue::remove(self.index(device)?);
         match self.netlink.tell(message, Mode::Change) {
-            Err(refusal) if refusal.source.raw_os_error() != Some(libc::ENOENT) => {
+            Err(refusal) if Errno::from_io_error(&refusal.source) != Some(Errno::NOENT) => {
                 Err(self.refused(format!("remove the queue of {device}"), refusal))
             }
             _ => Ok(()),
@@ -84,8 +85,8 @@ impl Host {
         let index = self.index(device)?;
         let message = queue::discipline(index, place, kind, options, table);
         let told = self.netlink.tell(message, Mode::Create);
-        told.map_err(|refusal| match refusal.source.raw_os_error() {
-            Some(libc::ENOENT) => BedError::NoQueue {
+        told.map_err(|refusal| match Errno::from_io_error(&refusal.source) {
+            Some(Errno::NOENT) => BedError::NoQueue {
                 kind: (*kind).to_owned(),
                 known: self.known_queues(),
             },
@@ -105,8 +106,10 @@ impl Host {
             let told = self.netlink.tell(message, Mode::Create);
             // What could be set is taken away again.
             let _ = self.netlink.tell(queue::remove(index), Mode::Change);
-            let refused = told.err().and_then(|refusal| refusal.source.raw_os_error());
-            refused != Some(libc::ENOENT)
+            let refused = told
+                .err()
+                .and_then(|refusal| Errno::from_io_error(&refusal.source));
+            refused != Some(Errno::NOENT)
         });
         known
     }

@@ -1,6 +1,7 @@
 //! System calls behind safe functions: what rustix and socket2 do not have, and what several crates do alike.
 //!
 //! - [`batch`]: many packets by one system call
+//! - [`bpf`]: the system call
 //! - [`checksum`]: the Internet checksum
 //! - [`clock`]: the kernel's clocks
 //! - [`device`]: network devices
@@ -15,12 +16,16 @@
 //! - [`offload`]: segmentation and merge offloads of an interface
 //! - [`packet`]: packet sockets
 //! - [`priority`]: the scheduling class of a thread
+//! - [`signal`]: signals of a process that waits for another
 //! - [`sockopt`]: socket options
+//! - [`syscall`]: numbers of system calls
 //! - [`tcp`]: what a TCP socket is asked beside its bytes
 //! - [`tcp_info`]: the kernel's view of a TCP connection
+//! - [`tun`]: TUN devices
 //! - [`user`]: whose rights this process has
 
 pub mod batch;
+pub mod bpf;
 pub mod checksum;
 pub mod clock;
 pub mod device;
@@ -35,7 +40,10 @@ pub mod netlink;
 pub mod offload;
 pub mod packet;
 pub mod priority;
+pub mod signal;
 pub mod sockopt;
+pub mod syscall;
 pub mod tcp;
 pub mod tcp_info;
+pub mod tun;
 pub mod user;

@@ -6,9 +6,13 @@
 
 #[cfg(feature = "kernel")]
 mod kernel;
+#[cfg(feature = "library")]
+mod library;
 pub mod needs;
 mod runner;
 mod schema;
 
+#[cfg(feature = "library")]
+pub use library::Library;
 pub use runner::{Outcome, Test, has_test_attribute, run, unmet};
 pub use schema::violations;

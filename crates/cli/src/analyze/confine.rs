@@ -3,9 +3,11 @@
 //! This limits what a hostile capture can do through a bug in a parser: it cannot start a program, open a connection or access another
 //! process. Access to files is not restricted, because captures and the run's folder may be anywhere.
 
+use rustix::io::Errno;
 use seccompiler::{BpfProgram, SeccompAction, SeccompFilter, TargetArch};
 use std::collections::BTreeMap;
 use std::env::consts::ARCH;
+use unbloat_os::syscall;
 
 /// Applies to all threads of this process and cannot be reverted. Has no effect on kernels without seccomp.
 pub fn confine() {
@@ -18,23 +20,23 @@ pub fn confine() {
 /// Rejects system calls that no parser needs with EPERM; `None` on processors that `seccompiler` does not support.
 fn filter() -> Option<BpfProgram> {
     let refused = [
-        libc::SYS_execve,
-        libc::SYS_execveat,
-        libc::SYS_socket,
-        libc::SYS_socketpair,
+        syscall::SYS_execve,
+        syscall::SYS_execveat,
+        syscall::SYS_socket,
+        syscall::SYS_socketpair,
         // io_uring can open sockets as well.
-        libc::SYS_io_uring_setup,
-        libc::SYS_ptrace,
-        libc::SYS_process_vm_readv,
-        libc::SYS_process_vm_writev,
-        libc::SYS_pidfd_getfd,
-        libc::SYS_bpf,
-        libc::SYS_perf_event_open,
-        libc::SYS_userfaultfd,
+        syscall::SYS_io_uring_setup,
+        syscall::SYS_ptrace,
+        syscall::SYS_process_vm_readv,
+        syscall::SYS_process_vm_writev,
+        syscall::SYS_pidfd_getfd,
+        syscall::SYS_bpf,
+        syscall::SYS_perf_event_open,
+        syscall::SYS_userfaultfd,
     ];
     let rules: BTreeMap<i64, Vec<_>> = refused.map(|call| (call, Vec::new())).into();
     let arch = TargetArch::try_from(ARCH).ok()?;
-    let refuse = SeccompAction::Errno(libc::EPERM as u32);
+    let refuse = SeccompAction::Errno(Errno::PERM.raw_os_error().cast_unsigned());
     let filter = SeccompFilter::new(rules, SeccompAction::Allow, refuse, arch).ok()?;
     filter.try_into().ok()
 }

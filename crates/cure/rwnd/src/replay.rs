@@ -2,9 +2,8 @@
 
 use crate::law::Params;
 use fastrand::Rng;
-use std::ffi::CString;
-use std::process::Command;
 use unbloat_tcp::receive_window::{Config, Rule, View, drwa, rledbat};
+use unbloat_testkit::Library;
 use unbloat_units::Delta;
 
 const COURSES: u64 = 300;
@@ -22,51 +21,13 @@ struct Seen {
 }
 
 /// The laws as a library, in which undefined behaviour ends the process.
-struct Library {
-    handle: *mut libc::c_void,
-    _folder: tempfile::TempDir,
+fn library() -> Library {
+    let source = format!("{}/bpf/replay.c", env!("CARGO_MANIFEST_DIR"));
+    Library::build(&source, &[])
 }
 
-impl Library {
-    fn build() -> Library {
-        let folder = tempfile::tempdir().expect("a folder");
-        let path = folder.path().join("laws.so");
-        let source = format!("{}/bpf/replay.c", env!("CARGO_MANIFEST_DIR"));
-        let status = Command::new("cc")
-            .args(["-shared", "-fPIC", "-O1", "-Wall", "-Wextra", "-Werror"])
-            .args(["-fsanitize=undefined", "-fsanitize-undefined-trap-on-error"])
-            .args([&source, "-o"])
-            .arg(&path)
-            .status();
-        assert!(
-            status.is_ok_and(|s| s.success()),
-            "cc could not compile {source}"
-        );
-        let path = CString::new(path.into_os_string().into_encoded_bytes()).expect("no zeros");
-        // SAFETY: the library is ours and runs nothing when it is opened.
-        let handle = unsafe { libc::dlopen(path.as_ptr(), libc::RTLD_NOW | libc::RTLD_LOCAL) };
-        assert!(!handle.is_null(), "{path:?} cannot be opened");
-        Library {
-            handle,
-            _folder: folder,
-        }
-    }
-
-    fn symbol(&self, name: &std::ffi::CStr) -> *mut libc::c_void {
-        // SAFETY: the handle is open.
-        let symbol = unsafe { libc::dlsym(self.handle, name.as_ptr()) };
-        assert!(!symbol.is_null(), "{name:?}");
-        symbol
-    }
-}
-
-impl Drop for Library {
-    fn drop(&mut self) {
-        // SAFETY: nothing of it is in use.
-        unsafe { libc::dlclose(self.handle) };
-    }
-}
-
+type Bytes = unsafe extern "C" fn() -> u64;
+type Start = unsafe extern "C" fn(*mut u64, *const Params, u32);
 type OnSegment = unsafe extern "C" fn(*mut u64, *const Params, *const Seen, u64, i32) -> u32;
 type OnRead = unsafe extern "C" fn(*mut u64, *const Params, *const Seen) -> u32;
 
@@ -81,13 +42,11 @@ impl Foreign<'_> {
     fn start<'a>(library: &'a Library, law: &Config, mss: u32) -> Foreign<'a> {
         let params = Params::of(law).expect("it is one of ours");
         // SAFETY: bpf/replay.c declares it so.
-        let bytes: unsafe extern "C" fn() -> u64 =
-            unsafe { std::mem::transmute(library.symbol(c"state_bytes")) };
+        let bytes = unsafe { library.get::<Bytes>("state_bytes") }.expect("state_bytes");
         // SAFETY: it has no conditions.
         let mut state = vec![0; unsafe { bytes() } as usize / 8];
         // SAFETY: bpf/replay.c declares it so.
-        let begin: unsafe extern "C" fn(*mut u64, *const Params, u32) =
-            unsafe { std::mem::transmute(library.symbol(c"start")) };
+        let begin = unsafe { library.get::<Start>("start") }.expect("start");
         // SAFETY: the state has that size, and all live.
         unsafe { begin(state.as_mut_ptr(), &raw const params, mss) };
         Foreign {
@@ -99,7 +58,7 @@ impl Foreign<'_> {
 
     fn on_segment(&mut self, view: &View, bytes: u32) -> u32 {
         // SAFETY: bpf/replay.c declares it so.
-        let call: OnSegment = unsafe { std::mem::transmute(self.library.symbol(c"on_segment")) };
+        let call = unsafe { self.library.get::<OnSegment>("on_segment") }.expect("on_segment");
         let (state, params) = (self.state.as_mut_ptr(), &raw const self.params);
         let is_loss = view.is_retransmission.into();
         // SAFETY: all live and have the sizes that are declared there.
@@ -108,7 +67,7 @@ impl Foreign<'_> {
 
     fn on_read(&mut self, view: &View) -> u32 {
         // SAFETY: bpf/replay.c declares it so.
-        let call: OnRead = unsafe { std::mem::transmute(self.library.symbol(c"on_read")) };
+        let call = unsafe { self.library.get::<OnRead>("on_read") }.expect("on_read");
         let (state, params) = (self.state.as_mut_ptr(), &raw const self.params);
         // SAFETY: all live and have the sizes that are declared there.
         unsafe { call(state, params, &seen(view)) }
@@ -195,7 +154,7 @@ fn compare(library: &Library, law: &Config, rng: &mut Rng) {
 
 #[test]
 fn laws_for_the_kernel_make_every_step_of_the_pure_ones() {
-    let library = Library::build();
+    let library = library();
     for seed in 0..COURSES {
         let mut rng = Rng::with_seed(seed);
         let drwa = any_drwa(&mut rng);

@@ -177,19 +177,8 @@ fn call_for_fd(command: bpf_cmd, attr: &mut bpf_attr) -> io::Result<OwnedFd> {
     Ok(unsafe { OwnedFd::from_raw_fd(fd) })
 }
 
-fn call(command: bpf_cmd, attr: &mut bpf_attr) -> io::Result<libc::c_long> {
-    // SAFETY: `attr` is live and of the size said; the addresses in it are of live buffers of the sizes
-    // beside them, because every caller borrows them for the time of its call.
-    let result = unsafe {
-        libc::syscall(
-            libc::SYS_bpf,
-            command as libc::c_long,
-            std::ptr::from_mut(attr),
-            size_of::<bpf_attr>(),
-        )
-    };
-    if result < 0 {
-        return Err(io::Error::last_os_error());
-    }
-    Ok(result)
+fn call(command: bpf_cmd, attr: &mut bpf_attr) -> io::Result<i64> {
+    // SAFETY: `attr` is live; the addresses in it are of live buffers of the sizes beside them, because every caller borrows them for the
+    // time of its call.
+    unsafe { unbloat_os::bpf::call(command as u32, attr) }
 }

@@ -99,7 +99,7 @@ impl Structure {
             let name = name(control, n);
             match self.register_as(&name, control, programs) {
                 Err(ControlError::System { source, .. })
-                    if source.raw_os_error() == Some(libc::EEXIST) => {}
+                    if source.kind() == io::ErrorKind::AlreadyExists => {}
                 Err(error) => return Err(error),
                 Ok(link) => return Ok(Loaded { name, _link: link }),
             }
@@ -117,8 +117,8 @@ impl Structure {
         programs: &[(u32, OwnedFd)],
     ) -> Result<OwnedFd, ControlError> {
         let old = |what| {
-            move |source: io::Error| match source.raw_os_error() {
-                Some(libc::EINVAL) => ControlError::TooOld {
+            move |source: io::Error| match source.kind() {
+                io::ErrorKind::InvalidInput => ControlError::TooOld {
                     release: release(),
                     control,
                 },

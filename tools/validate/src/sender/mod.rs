@@ -29,7 +29,6 @@ use event::{COLUMNS, Event};
 use serde::{Deserialize, Serialize};
 use std::fs::{self, File};
 use std::io::{self, BufWriter, Write};
-use std::os::fd::AsRawFd;
 use std::path::Path;
 use std::process::Command;
 use std::sync::Arc;
@@ -151,7 +150,8 @@ fn lost(ebpf: &Ebpf) -> io::Result<u64> {
 }
 
 fn attach(object: &[u8]) -> Result<Ebpf, Box<dyn std::error::Error + Send + Sync>> {
-    let cookie = cookie()?;
+    let cookie = unbloat_os::namespace::network_cookie()?
+        .ok_or("this kernel has no cookies of network namespaces")?;
     let mut ebpf = EbpfLoader::new()
         .override_global("cookie", &cookie, true)
         .load(object)?;
@@ -163,26 +163,4 @@ fn attach(object: &[u8]) -> Result<Ebpf, Box<dyn std::error::Error + Send + Sync
         program.attach()?;
     }
     Ok(ebpf)
-}
-
-/// The number by which the kernel knows the network namespace of this thread, stable while it lives.
-fn cookie() -> io::Result<u64> {
-    const SO_NETNS_COOKIE: libc::c_int = 71;
-    let socket = std::net::UdpSocket::bind("0.0.0.0:0")?;
-    let mut cookie = 0u64;
-    let mut length = size_of::<u64>() as libc::socklen_t;
-    // SAFETY: the socket is open, and `cookie` and `length` are live and of the sizes said.
-    let failed = unsafe {
-        libc::getsockopt(
-            socket.as_raw_fd(),
-            libc::SOL_SOCKET,
-            SO_NETNS_COOKIE,
-            (&raw mut cookie).cast(),
-            &raw mut length,
-        )
-    };
-    if failed < 0 {
-        return Err(io::Error::last_os_error());
-    }
-    Ok(cookie)
 }

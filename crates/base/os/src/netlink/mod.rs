@@ -4,6 +4,7 @@ mod attributes;
 #[cfg(feature = "fuzz")]
 pub mod fuzz;
 mod message;
+pub mod numbers;
 mod socket;
 
 pub use attributes::{Attributes, attribute};

@@ -2,6 +2,7 @@
 
 use super::rtnetlink::statistic;
 use crate::outcome::KernelCounters;
+use unbloat_os::netlink::numbers;
 
 const BASIC: u16 = 1;
 const QUEUE: u16 = 3;
@@ -9,7 +10,7 @@ const APPLICATION: u16 = 4;
 
 /// Reads the attributes of a discipline of that kind.
 pub(crate) fn read(kind: &str, attributes: &[u8]) -> KernelCounters {
-    let part = |which| statistic(attributes, [libc::TCA_STATS2, which]).unwrap_or_default();
+    let part = |which| statistic(attributes, [numbers::TCA_STATS2, which]).unwrap_or_default();
     let (basic, queue, application) = (part(BASIC), part(QUEUE), part(APPLICATION));
     let fields = own_fields(kind).iter();
     KernelCounters {
@@ -84,7 +85,7 @@ mod tests {
             .bytes(BASIC, &words(&[15_000, 0, 10, 0]))
             .bytes(QUEUE, &words(&[2, 3000, 7, 0, 5]))
             .bytes(APPLICATION, &words(&[1500, 4, 3, 0, 0, 6, 8, 1, 0]));
-        let attributes = Attributes::new().nested(libc::TCA_STATS2, &parts);
+        let attributes = Attributes::new().nested(numbers::TCA_STATS2, &parts);
         let counters = read("codel", &attributes.to_bytes());
         assert_eq!(
             (counters.backlog_packets, counters.backlog_bytes),

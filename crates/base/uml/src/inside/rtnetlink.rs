@@ -4,6 +4,7 @@ use super::fault::{Doing, Fault, fault};
 use std::io;
 use std::net::Ipv4Addr;
 use std::os::fd::{AsRawFd, BorrowedFd};
+use unbloat_os::netlink::numbers;
 use unbloat_os::netlink::{Ask, Attributes, Family, Netlink, attribute, u32_at};
 
 const IFLA_ADDRESS: u16 = 1;
@@ -50,26 +51,26 @@ impl Rtnetlink {
             .text(IFLA_INFO_KIND, "veth")
             .nested(IFLA_INFO_DATA, &data);
         let body = end(name, mac).nested(IFLA_LINKINFO, &info);
-        self.change(libc::RTM_NEWLINK, Ask::Create, &[0; 16], &body)
+        self.change(numbers::RTM_NEWLINK, Ask::Create, &[0; 16], &body)
             .doing(|| format!("making {name}"))
     }
 
     pub(crate) fn up(&self, index: u32, is_up: bool) -> Result<(), Fault> {
-        const UP: u32 = libc::IFF_UP as u32;
+        const UP: u32 = numbers::IFF_UP as u32;
         let words = [0, index, if is_up { UP } else { 0 }, UP];
         let link: Vec<u8> = words.iter().flat_map(|word| word.to_ne_bytes()).collect();
-        self.change(libc::RTM_NEWLINK, Ask::One, &link, &Attributes::new())
+        self.change(numbers::RTM_NEWLINK, Ask::One, &link, &Attributes::new())
             .doing(|| format!("switching link {index}"))
     }
 
     /// `address`/24.
     pub(crate) fn address(&self, index: u32, address: Ipv4Addr) -> Result<(), Fault> {
-        let mut body = vec![libc::AF_INET as u8, 24, 0, 0];
+        let mut body = vec![numbers::AF_INET as u8, 24, 0, 0];
         body.extend_from_slice(&index.to_ne_bytes());
         let list = Attributes::new()
             .bytes(1, &address.octets())
             .bytes(2, &address.octets());
-        self.change(libc::RTM_NEWADDR, Ask::Create, &body, &list)
+        self.change(numbers::RTM_NEWADDR, Ask::Create, &body, &list)
             .doing(|| format!("setting address {address}"))
     }
 
@@ -78,11 +79,11 @@ impl Rtnetlink {
         const BOOT: u8 = 3;
         const UNICAST: u8 = 1;
         let header = [
-            libc::AF_INET as u8,
+            numbers::AF_INET as u8,
             24,
             0,
             0,
-            libc::RT_TABLE_MAIN,
+            numbers::RT_TABLE_MAIN,
             BOOT,
             0,
             UNICAST,
@@ -94,18 +95,18 @@ impl Rtnetlink {
         let list = Attributes::new()
             .bytes(1, &network.octets())
             .bytes(5, &gateway.octets());
-        self.change(libc::RTM_NEWROUTE, Ask::Create, &header, &list)
+        self.change(numbers::RTM_NEWROUTE, Ask::Create, &header, &list)
             .doing(|| format!("setting the route to {network}"))
     }
 
     /// A neighbour for good, so that no ARP disturbs the queues.
     pub(crate) fn neighbour(&self, index: u32, address: Ipv4Addr, mac: Mac) -> Result<(), Fault> {
-        let mut body = vec![libc::AF_INET as u8, 0, 0, 0];
+        let mut body = vec![numbers::AF_INET as u8, 0, 0, 0];
         body.extend_from_slice(&index.to_ne_bytes());
-        body.extend_from_slice(&libc::NUD_PERMANENT.to_ne_bytes());
+        body.extend_from_slice(&numbers::NUD_PERMANENT.to_ne_bytes());
         body.extend_from_slice(&[0, 0]);
         let list = Attributes::new().bytes(1, &address.octets()).bytes(2, &mac);
-        self.change(libc::RTM_NEWNEIGH, Ask::Create, &body, &list)
+        self.change(numbers::RTM_NEWNEIGH, Ask::Create, &body, &list)
             .doing(|| format!("setting the neighbour {address}"))
     }
 
@@ -118,15 +119,15 @@ impl Rtnetlink {
         options: &[u8],
         size_table: Option<&[u8]>,
     ) -> Result<(), Fault> {
-        let mut list = Attributes::new().text(libc::TCA_KIND, kind);
+        let mut list = Attributes::new().text(numbers::TCA_KIND, kind);
         if !options.is_empty() {
-            list = list.bytes(libc::TCA_OPTIONS, options);
+            list = list.bytes(numbers::TCA_OPTIONS, options);
         }
         if let Some(table) = size_table {
-            list = list.bytes(libc::TCA_STAB, table);
+            list = list.bytes(numbers::TCA_STAB, table);
         }
         self.change(
-            libc::RTM_NEWQDISC,
+            numbers::RTM_NEWQDISC,
             Ask::Create,
             &traffic_control(index, parent, handle),
             &list,
@@ -142,10 +143,10 @@ impl Rtnetlink {
         options: &[u8],
     ) -> Result<(), Fault> {
         let list = Attributes::new()
-            .text(libc::TCA_KIND, kind)
-            .bytes(libc::TCA_OPTIONS, options);
+            .text(numbers::TCA_KIND, kind)
+            .bytes(numbers::TCA_OPTIONS, options);
         self.change(
-            libc::RTM_NEWTCLASS,
+            numbers::RTM_NEWTCLASS,
             Ask::Create,
             &traffic_control(index, parent, id),
             &list,
@@ -158,7 +159,7 @@ impl Rtnetlink {
         let doing = || "reading the queue's statistics".to_owned();
         let mut found = None;
         let all = traffic_control(index, 0, 0);
-        let listed = self.0.list(libc::RTM_GETQDISC, &all, |body| {
+        let listed = self.0.list(numbers::RTM_GETQDISC, &all, |body| {
             if u32_at(body, 4) == Some(index) && u32_at(body, 8) == Some(handle) {
                 found = body.get(TCMSG..).map(<[u8]>::to_vec);
             }

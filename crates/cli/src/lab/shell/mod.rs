@@ -2,7 +2,6 @@
 
 mod path;
 mod series;
-mod signals;
 mod summary;
 
 pub use series::table;
@@ -16,6 +15,7 @@ use std::os::unix::process::ExitStatusExt;
 use std::path::PathBuf;
 use std::process::ExitStatus;
 use unbloat_lab::{LabError, Shell};
+use unbloat_os::signal;
 use unbloat_undo::UndoError;
 use unbloat_units::{Delta, Rate};
 
@@ -130,7 +130,7 @@ pub fn run(args: &Args) -> Result<Exit, ShellError> {
     let (path, links) = path::of(args)?;
     // Must run before the first thread.
     let _guard = recovery::guarded()?;
-    signals::watch();
+    signal::watch();
     let is_kept = args.out.is_some() || args.output.is_some();
     let shell = Shell::make(path, args.seed, is_kept, args.modem.as_deref())?;
     let status = call(&shell, &args.command)?;
@@ -156,9 +156,9 @@ fn call(shell: &Shell, words: &[OsString]) -> Result<ExitStatus, ShellError> {
     };
     let mut command = shell.command(program)?;
     command.args(arguments);
-    signals::as_usual(&mut command);
+    signal::as_usual(&mut command);
     let mut running = command.spawn().map_err(failed)?;
-    let _passing = signals::PassOn::to(running.id());
+    let _passing = signal::PassOn::to(running.id());
     running.wait().map_err(failed)
 }
 

@@ -4,9 +4,8 @@ use crate::own::bpf::{self, Purpose};
 use crate::own::error::ControlError;
 use crate::own::object::{Function, Object, kernel_btf};
 use std::collections::BTreeMap;
-use std::ffi::CString;
+use std::ffi::c_int;
 use std::os::fd::{AsFd, OwnedFd};
-use std::process::Command;
 
 /// `struct call` of bpf/replay.h: same members, same order.
 #[repr(C)]
@@ -67,64 +66,23 @@ impl Machine for InKernel {
 }
 
 /// The same source as a shared library, in which undefined behaviour ends the process.
-pub(super) struct Library {
-    handle: *mut libc::c_void,
-    _folder: tempfile::TempDir,
-}
+pub(super) struct Library(unbloat_testkit::Library);
 
 impl Library {
     pub(super) fn build(control: &str) -> Library {
-        let folder = tempfile::tempdir().expect("a folder");
-        let path = folder.path().join("control.so");
         let source = format!("{}/bpf/{control}.bpf.c", env!("CARGO_MANIFEST_DIR"));
-        let status = Command::new("cc")
-            .args([
-                "-shared",
-                "-fPIC",
-                "-O1",
-                "-Wall",
-                "-Wextra",
-                "-Werror",
-                "-fno-strict-aliasing",
-            ])
-            .args(["-fsanitize=undefined", "-fsanitize-undefined-trap-on-error"])
-            .args(["-x", "c", &source, "-o"])
-            .arg(&path)
-            .status();
-        assert!(
-            status.is_ok_and(|s| s.success()),
-            "cc could not compile {source}"
-        );
-        let path = CString::new(path.into_os_string().into_encoded_bytes()).expect("no zeros");
-        // SAFETY: the library is ours and runs nothing when it is opened.
-        let handle = unsafe { libc::dlopen(path.as_ptr(), libc::RTLD_NOW | libc::RTLD_LOCAL) };
-        assert!(!handle.is_null(), "{path:?} cannot be opened");
-        Library {
-            handle,
-            _folder: folder,
-        }
+        let flags = ["-fno-strict-aliasing", "-x", "c"];
+        Library(unbloat_testkit::Library::build(&source, &flags))
     }
 }
 
 impl Machine for Library {
     fn call(&mut self, hook: &str, call: &mut Call) {
-        let name = CString::new(hook).expect("no zeros");
-        // SAFETY: the handle is open.
-        let symbol = unsafe { libc::dlsym(self.handle, name.as_ptr()) };
-        if symbol.is_null() {
-            return;
-        }
+        type Hook = unsafe extern "C" fn(*mut Call) -> c_int;
         // SAFETY: bpf/hooks.h declares every function of such a library that is not static so.
-        let function: unsafe extern "C" fn(*mut Call) -> libc::c_int =
-            unsafe { std::mem::transmute(symbol) };
-        // SAFETY: the call is live and is of the structure that is declared there.
-        unsafe { function(call) };
-    }
-}
-
-impl Drop for Library {
-    fn drop(&mut self) {
-        // SAFETY: nothing of it is in use.
-        unsafe { libc::dlclose(self.handle) };
+        if let Some(function) = unsafe { self.0.get::<Hook>(hook) } {
+            // SAFETY: the call is live and is of the structure that is declared there.
+            unsafe { function(call) };
+        }
     }
 }
