@@ -20,6 +20,7 @@ test:
 	tools/install build test
 	cargo fmt --all --check
 	cargo xtask layers
+	tools/check-dependencies
 	cargo clippy --workspace --all-targets --locked -- -D warnings
 	cargo clippy -p unbloat-cli --no-default-features --locked -- -D warnings
 	cargo test --workspace --locked --no-fail-fast
