@@ -52,7 +52,7 @@ struct Unmet(String);
 /// Ends a running test because the machine lacks something that only the test itself could find out. The test counts as ignored,
 /// not as failed. Name what a test needs in [`main!`](crate::main) instead wherever that is possible.
 ///
-/// Only for tests that [`main!`](crate::main) or [`run!`](crate::run) runs, and on the test's own thread.
+/// Only for tests that [`main!`](crate::main!) or [`run!`](crate::run!) runs, and on the test's own thread.
 pub fn unmet(why: impl Display) -> ! {
     resume_unwind(Box::new(Unmet(why.to_string())))
 }
