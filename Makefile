@@ -15,7 +15,7 @@ build:
 	tools/install build
 	cargo build --release --locked -p unbloat-cli
 
-## Installs what the tests need and runs all of them. Tests that cannot run here are ignored, and each reason is told.
+## Installs what the tests need and runs all of them. Tests that cannot run here are ignored; the runner prints why.
 test:
 	tools/install build test
 	cargo fmt --all --check

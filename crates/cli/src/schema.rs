@@ -19,101 +19,74 @@ pub struct Args {
     document: Option<Document>,
 }
 
-#[derive(Clone, Copy, Debug, ValueEnum)]
-enum Document {
-    /// unbloat test --json, test.json of a run
-    #[cfg(feature = "full")]
-    Test,
-    /// unbloat locate --json, locate.json of a run
-    #[cfg(feature = "full")]
-    Locate,
-    /// unbloat fix --json
-    #[cfg(feature = "full")]
-    Fix,
-    /// unbloat compare --json, compare.json of a comparison
-    Compare,
-    /// run.json of a run
-    Run,
-    /// unbloat watch --json, one line
-    #[cfg(feature = "full")]
-    Watch,
-    /// unbloat lab run --live-output, one line
-    #[cfg(feature = "full")]
-    LabLive,
-    /// unbloat serve --json
-    #[cfg(feature = "full")]
-    Serve,
-    /// unbloat shape --json, one line
-    #[cfg(feature = "full")]
-    Shape,
-    /// unbloat autorate --json, one line
-    #[cfg(feature = "full")]
-    Autorate,
-    /// unbloat sqm plan --json, unbloat sqm search --json, unbloat sqm apply --json
-    #[cfg(feature = "full")]
-    SqmPlan,
-    /// unbloat sqm check --json
-    #[cfg(feature = "full")]
-    SqmCheck,
-    /// unbloat sqm status --json
-    #[cfg(feature = "full")]
-    SqmStatus,
-    /// unbloat sqm remove --json
-    #[cfg(feature = "full")]
-    SqmRemove,
-    /// unbloat drwa --json, one line
-    #[cfg(feature = "full")]
-    Drwa,
-    /// unbloat uplink --json, one line
-    #[cfg(feature = "full")]
-    Uplink,
-    /// unbloat uplink --show-limits --json
-    #[cfg(feature = "full")]
-    UplinkLimits,
-    /// COMMAND --dry-run --json
-    #[cfg(feature = "full")]
-    DryRun,
+macro_rules! documents {
+    ($(#[doc = $printed_by:literal] $(#[cfg($gate:meta)])? $name:ident => $type:ty,)*) => {
+        #[derive(Clone, Copy, Debug, ValueEnum)]
+        enum Document {
+            $(#[doc = $printed_by] $(#[cfg($gate)])? $name,)*
+        }
+
+        impl Document {
+            fn schema(self) -> Schema {
+                match self { $($(#[cfg($gate)])? Document::$name => of::<$type>(),)* }
+            }
+        }
+    };
 }
 
-impl Document {
-    fn schema(self) -> Schema {
-        match self {
-            #[cfg(feature = "full")]
-            Document::Test => of::<unbloat_responsiveness::document::Test>(),
-            #[cfg(feature = "full")]
-            Document::Locate => of::<unbloat_locate_host::Document>(),
-            #[cfg(feature = "full")]
-            Document::Fix => of::<unbloat_fix::Document>(),
-            Document::Compare => of::<crate::compare::Document>(),
-            Document::Run => of::<unbloat_run::RunFile>(),
-            #[cfg(feature = "full")]
-            Document::Watch => of::<unbloat_tui::host::HostLine<'_>>(),
-            #[cfg(feature = "full")]
-            Document::LabLive => of::<unbloat_tui::Line<'_>>(),
-            #[cfg(feature = "full")]
-            Document::Serve => of::<unbloat_server::Addresses>(),
-            #[cfg(feature = "full")]
-            Document::Shape => of::<crate::shape::Line>(),
-            #[cfg(feature = "full")]
-            Document::Autorate => of::<crate::shape::DecisionLine>(),
-            #[cfg(feature = "full")]
-            Document::SqmPlan => of::<crate::sqm::Planned<'_>>(),
-            #[cfg(feature = "full")]
-            Document::SqmCheck => of::<crate::sqm::Checked<'_>>(),
-            #[cfg(feature = "full")]
-            Document::SqmStatus => of::<crate::sqm::Status<'_>>(),
-            #[cfg(feature = "full")]
-            Document::SqmRemove => of::<crate::sqm::Removed<'_>>(),
-            #[cfg(feature = "full")]
-            Document::Drwa => of::<crate::drwa::Line>(),
-            #[cfg(feature = "full")]
-            Document::Uplink => of::<unbloat_uplink_host::State>(),
-            #[cfg(feature = "full")]
-            Document::UplinkLimits => of::<unbloat_uplink_host::Layers>(),
-            #[cfg(feature = "full")]
-            Document::DryRun => of::<crate::dry_run::Document<'_>>(),
-        }
-    }
+documents! {
+    /// unbloat test --json, test.json of a run
+    #[cfg(feature = "full")]
+    Test => unbloat_responsiveness::document::Test,
+    /// unbloat locate --json, locate.json of a run
+    #[cfg(feature = "full")]
+    Locate => unbloat_locate_host::Document,
+    /// unbloat fix --json
+    #[cfg(feature = "full")]
+    Fix => unbloat_fix::Document,
+    /// unbloat compare --json, compare.json of a comparison
+    Compare => crate::compare::Document,
+    /// run.json of a run
+    Run => unbloat_run::RunFile,
+    /// unbloat watch --json, one line
+    #[cfg(feature = "full")]
+    Watch => unbloat_tui::host::HostLine<'_>,
+    /// unbloat lab run --live-output, one line
+    #[cfg(feature = "full")]
+    LabLive => unbloat_tui::Line<'_>,
+    /// unbloat serve --json
+    #[cfg(feature = "full")]
+    Serve => unbloat_server::Addresses,
+    /// unbloat shape --json, one line
+    #[cfg(feature = "full")]
+    Shape => crate::shape::Line,
+    /// unbloat autorate --json, one line
+    #[cfg(feature = "full")]
+    Autorate => crate::shape::DecisionLine,
+    /// unbloat sqm plan --json, unbloat sqm search --json, unbloat sqm apply --json
+    #[cfg(feature = "full")]
+    SqmPlan => crate::sqm::Planned<'_>,
+    /// unbloat sqm check --json
+    #[cfg(feature = "full")]
+    SqmCheck => crate::sqm::Checked<'_>,
+    /// unbloat sqm status --json
+    #[cfg(feature = "full")]
+    SqmStatus => crate::sqm::Status<'_>,
+    /// unbloat sqm remove --json
+    #[cfg(feature = "full")]
+    SqmRemove => crate::sqm::Removed<'_>,
+    /// unbloat drwa --json, one line
+    #[cfg(feature = "full")]
+    Drwa => crate::drwa::Line,
+    /// unbloat uplink --json, one line
+    #[cfg(feature = "full")]
+    Uplink => unbloat_uplink_host::State,
+    /// unbloat uplink --show-limits --json
+    #[cfg(feature = "full")]
+    UplinkLimits => unbloat_uplink_host::Layers,
+    /// COMMAND --dry-run --json
+    #[cfg(feature = "full")]
+    DryRun => crate::dry_run::Document<'_>,
 }
 
 /// Of what is written: readers accept more.

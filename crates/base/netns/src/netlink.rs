@@ -17,7 +17,7 @@ pub(crate) enum Mode {
     Replace,
 }
 
-/// As it is told to whoever wanted it done.
+/// The error that the caller reports.
 pub(crate) fn refused(refusal: Refusal, host: &str, doing: String) -> BedError {
     BedError::Netlink {
         host: host.to_owned(),

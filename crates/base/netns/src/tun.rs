@@ -28,7 +28,7 @@ impl Default for Tun {
 }
 
 impl Tun {
-    /// What the device is told once it is there.
+    /// Attributes that are set when the device exists.
     pub(crate) fn attributes(&self) -> Vec<LinkAttribute> {
         vec![
             LinkAttribute::Mtu(self.mtu),

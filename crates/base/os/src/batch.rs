@@ -56,7 +56,7 @@ impl<const PACKETS: usize, const BYTES: usize> Batch<PACKETS, BYTES> {
         if count < 0 {
             let error = io::Error::last_os_error();
             return match error.kind() {
-                // The peer's ICMP errors are told at the next call: nobody listened for what was sent before.
+                // The next call reports an ICMP error of the peer, which may be about an earlier packet.
                 io::ErrorKind::WouldBlock | io::ErrorKind::ConnectionRefused => Ok(0),
                 _ => Err(error),
             };

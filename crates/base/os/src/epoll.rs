@@ -17,7 +17,7 @@ impl Epoll {
         Ok(Epoll(epoll::create(CreateFlags::CLOEXEC)?))
     }
 
-    /// `data` comes back in what is told of this descriptor.
+    /// Events of this descriptor carry `data`.
     pub fn add(&self, what: impl AsFd, flags: EventFlags, data: u64) -> io::Result<()> {
         Ok(epoll::add(&self.0, what, EventData::new_u64(data), flags)?)
     }

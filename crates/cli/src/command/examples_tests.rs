@@ -47,7 +47,7 @@ fn joined(text: &str) -> String {
 }
 
 fn fault(words: &[String]) -> Option<ErrorKind> {
-    // A placeholder whose value is checked.
+    // The parser checks fingerprints: the word FINGERPRINT of an example needs a value of that form.
     let fingerprint = "0".repeat(64);
     let words = words.iter().map(|word| match &word[..] {
         "FINGERPRINT" => fingerprint.as_str(),

@@ -226,7 +226,7 @@ impl View {
     /// Returns whether the output still has a reader.
     fn show(&mut self, flows: &[Flow], is_last: bool) -> Result<bool, CommandError> {
         if self.is_json {
-            return match print::line(text::line(flows)) {
+            return match print::json(&Line::of(flows)) {
                 // Not an error: the windows are released as at any end.
                 Err(_) if print::reader_is_gone() => Ok(false),
                 written => Ok(written.map(|()| true)?),

@@ -62,14 +62,15 @@ struct FlowLine {
     is_dipping: bool,
 }
 
-/// The fields of [`Flow`], with units.
-pub fn line(flows: &[Flow]) -> String {
-    let line = Line {
-        flows: flows.iter().map(flow_line).collect(),
-    };
-    serde_json::to_string(&line).expect("it has no maps and no odd floats")
+impl Line {
+    pub fn of(flows: &[Flow]) -> Line {
+        Line {
+            flows: flows.iter().map(flow_line).collect(),
+        }
+    }
 }
 
+/// The fields of [`Flow`], with units.
 fn flow_line(flow: &Flow) -> FlowLine {
     FlowLine {
         local: flow.local.to_string(),

@@ -23,8 +23,6 @@ pub enum CommandError {
     Args(#[from] ArgsError),
     #[error(transparent)]
     Serve(#[from] ServeError),
-    #[error("cannot print the listening addresses: {0}")]
-    Json(#[from] serde_json::Error),
     #[error("cannot install the Ctrl-C handler: {0}")]
     Stop(#[from] ctrlc::Error),
     #[error(transparent)]
@@ -48,7 +46,7 @@ pub fn run(args: &Args) -> Result<Exit, CommandError> {
     }
     let at = server.addresses();
     if args.is_json() {
-        print::line(serde_json::to_string(at)?)?;
+        print::json(at)?;
     }
     announce(at);
     let stop = stop_on_ctrl_c()?;

@@ -2,11 +2,10 @@
 
 use crate::dry_run;
 use crate::exit::Exit;
-use crate::print::{PrintError, out};
+use crate::print::{self, PrintError};
 use crate::recovery;
 use crate::span::{stop_after, within};
 use crate::stop::stop_on_ctrl_c;
-use std::io::{self, Write};
 use unbloat_units::{Bytes, Delta};
 use unbloat_uplink::Params;
 use unbloat_uplink_host::{
@@ -72,8 +71,6 @@ pub enum CommandError {
     Uplink(#[from] UplinkError),
     #[error("cannot install the Ctrl-C handler: {0}")]
     Signal(#[from] ctrlc::Error),
-    #[error("cannot write the output: {0}")]
-    Write(#[from] io::Error),
     #[error(transparent)]
     Print(#[from] PrintError),
 }
@@ -123,13 +120,11 @@ pub fn run(args: &Args) -> Result<Exit, CommandError> {
     }
 }
 
-fn told(state: &State, is_json: bool) -> io::Result<()> {
-    let mut out = out();
+fn told(state: &State, is_json: bool) -> Result<(), PrintError> {
     match is_json {
-        true => writeln!(out, "{}", serde_json::to_string(state)?)?,
-        false => writeln!(out, "{}", text(state))?,
+        true => print::json(state),
+        false => print::line(text(state)),
     }
-    out.flush()
 }
 
 fn text(state: &State) -> String {
@@ -152,16 +147,10 @@ fn text(state: &State) -> String {
 
 fn show(args: &Args) -> Result<Exit, CommandError> {
     let layers = layers(&args.interface)?;
-    let mut out = out();
     match args.json {
-        true => writeln!(
-            out,
-            "{}",
-            serde_json::to_string(&layers).map_err(io::Error::from)?
-        )?,
-        false => out.write_all(shown(&layers).as_bytes())?,
+        true => print::json(&layers)?,
+        false => print::text(&shown(&layers))?,
     }
-    out.flush()?;
     Ok(Exit::Complete)
 }
 

@@ -28,7 +28,7 @@ pub fn receive(
             let at = got.stamp.map(|wall| wall - clock.wall_ahead());
             Ok(Some((got.length, at.unwrap_or_else(|| clock.now()))))
         }
-        // The peer's ICMP errors are told at the next call.
+        // The next call reports an ICMP error of the peer, which may be about an earlier packet.
         Err(error) => match error.kind() {
             io::ErrorKind::WouldBlock | io::ErrorKind::ConnectionRefused => Ok(None),
             _ => Err(error),

@@ -69,7 +69,7 @@ impl Port {
         buffer[8..LABEL].copy_from_slice(&clock.now().as_ns().to_le_bytes());
         match self.socket.send(buffer) {
             Ok(_) => Ok(true),
-            // The peer's ICMP errors are told at the next call: nobody listened for the last one.
+            // The next call reports an ICMP error of the peer, which may be about an earlier packet.
             Err(error) => match Errno::from_io_error(&error) {
                 Some(Errno::AGAIN | Errno::NOBUFS | Errno::CONNREFUSED) => Ok(false),
                 _ => Err(error),

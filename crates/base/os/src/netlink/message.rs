@@ -118,7 +118,7 @@ fn verdict(body: &[u8]) -> Result<(), Refusal> {
     if code == 0 {
         return Ok(());
     }
-    // The header of what was refused stands in front of what the kernel says of it.
+    // The refused request's header precedes the kernel's explanation.
     let said = body.get(4 + HEADER..);
     Err(Refusal {
         source: io::Error::from_raw_os_error(code.saturating_neg()),

@@ -168,7 +168,7 @@ impl Datagrams {
             match socket.try_io(Interest::READABLE, read) {
                 // Anybody may send anything here.
                 Ok((length, at)) => drop(self.client.on_packet(&buffer[..length], at)),
-                // The peer's ICMP errors are told at the next call.
+                // The next call reports an ICMP error of the peer, which may be about an earlier packet.
                 Err(error) if error.kind() == io::ErrorKind::ConnectionRefused => {}
                 Err(_) => return,
             }
