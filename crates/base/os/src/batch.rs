@@ -6,9 +6,21 @@ use std::io;
 use std::os::fd::{AsRawFd, BorrowedFd};
 use unbloat_units::Time;
 
+/// A packet that was received.
+#[derive(Clone, Copy, Debug)]
+pub struct Received<'a> {
+    /// Its beginning.
+    pub head: &'a [u8],
+    /// Bytes of all of it.
+    pub length: usize,
+    /// By the wall clock, where the socket was asked for it.
+    pub stamp: Option<Time>,
+}
+
 /// Room for so many packets, of which so many bytes are kept.
 pub struct Batch<const PACKETS: usize, const BYTES: usize> {
     heads: [[u8; BYTES]; PACKETS],
+    /// Of the whole packets.
     lengths: [usize; PACKETS],
     stamps: [Option<Time>; PACKETS],
     count: usize,
@@ -49,7 +61,8 @@ impl<const PACKETS: usize, const BYTES: usize> Batch<PACKETS, BYTES> {
                 socket.as_raw_fd(),
                 headers.as_mut_ptr(),
                 PACKETS as u32,
-                libc::MSG_DONTWAIT as _,
+                // With MSG_TRUNC the length is that of the packet, not of what there was room for.
+                (libc::MSG_DONTWAIT | libc::MSG_TRUNC) as _,
                 std::ptr::null_mut(),
             )
         };
@@ -63,7 +76,7 @@ impl<const PACKETS: usize, const BYTES: usize> Batch<PACKETS, BYTES> {
         }
         self.count = count as usize;
         for (i, header) in headers.iter().enumerate().take(self.count) {
-            self.lengths[i] = (header.msg_len as usize).min(BYTES);
+            self.lengths[i] = header.msg_len as usize;
             self.stamps[i] = None;
             let stamp = &mut self.stamps[i];
             // SAFETY: the call above wrote the header's control messages into memory that still lives.
@@ -78,12 +91,16 @@ impl<const PACKETS: usize, const BYTES: usize> Batch<PACKETS, BYTES> {
         Ok(self.count)
     }
 
-    /// The packets of the last call: the beginning of each, and its time by the wall clock where the socket was asked for it.
-    pub fn packets(&self) -> impl Iterator<Item = (&[u8], Option<Time>)> {
+    /// The packets of the last call.
+    pub fn packets(&self) -> impl Iterator<Item = Received<'_>> {
         let heads = self.heads.iter().zip(&self.lengths).zip(&self.stamps);
         heads
             .take(self.count)
-            .map(|((head, length), stamp)| (&head[..*length], *stamp))
+            .map(|((head, length), stamp)| Received {
+                head: &head[..BYTES.min(*length)],
+                length: *length,
+                stamp: *stamp,
+            })
     }
 }
 
@@ -106,10 +123,11 @@ mod tests {
         let mut batch = Batch::<2, 4>::default();
         assert_eq!(batch.receive(socket.as_fd()).unwrap(), 2);
         let got: Vec<_> = batch.packets().collect();
-        assert_eq!([got[0].0, got[1].0], [&b"firs"[..], b"2nd"]);
-        assert!(got.iter().all(|(_, stamp)| stamp.unwrap() >= before));
+        assert_eq!([got[0].head, got[1].head], [&b"firs"[..], b"2nd"]);
+        assert_eq!([got[0].length, got[1].length], [5, 3]);
+        assert!(got.iter().all(|one| one.stamp.unwrap() >= before));
         assert_eq!(batch.receive(socket.as_fd()).unwrap(), 1);
-        assert_eq!(batch.packets().next().unwrap().0, b"thir");
+        assert_eq!(batch.packets().next().unwrap().head, b"thir");
         assert_eq!(batch.receive(socket.as_fd()).unwrap(), 0);
         assert_eq!(batch.packets().count(), 0);
     }

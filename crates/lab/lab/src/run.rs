@@ -348,10 +348,11 @@ fn ran(
         .flows
         .iter()
         .zip(report.flows)
-        .zip(keeper.records);
-    let flows = parts.map(|((plan, flow), mut record)| {
+        .zip(keeper.records)
+        .zip(experiment.ends(end));
+    let flows = parts.map(|(((plan, flow), mut record), until)| {
         record.connections = flow.connections;
-        let mut metrics = flow.workload.metrics(warm_at, end);
+        let mut metrics = flow.workload.metrics(warm_at, until);
         let troubles = [
             ("failed_connections", flow.failed),
             ("unsent_datagrams", flow.unsent),
@@ -360,6 +361,7 @@ fn ran(
         metrics.extend(troubles.map(|(name, count)| Metric::new(name, count as f64)));
         FlowOutcome {
             name: plan.name.clone(),
+            group: plan.group.clone(),
             metrics,
             record,
         }

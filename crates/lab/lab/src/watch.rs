@@ -130,6 +130,10 @@ impl Watch for Keeper<'_> {
         }
     }
 
+    fn read(&mut self, at: Time, flow: u32, direction: Direction, bytes: Bytes) {
+        self.records[flow as usize].read(at, direction, bytes);
+    }
+
     fn ended(&mut self, _at: Time, flow: u32, _conn: Conn, closed: &ConnectionEnd) {
         if self.options.keeps_series {
             self.closed.push(*closed);

@@ -6,6 +6,8 @@ use unbloat_units::{Direction, Seq, Time};
 
 /// IP length of a SYN with the options of today.
 pub(crate) const SYN_BYTES: u32 = 60;
+/// Headers of a datagram: IPv4 and UDP.
+pub(crate) const DATAGRAM_HEADER_BYTES: u32 = 28;
 
 /// The inside of a packet. Directions are those of the data, so an ACK of the downlink travels up.
 #[derive(Clone, Copy, Debug)]
@@ -36,6 +38,7 @@ pub(crate) enum Body {
         flow: u32,
         direction: Direction,
         number: u64,
+        payload: u32,
         sent: Time,
     },
 }

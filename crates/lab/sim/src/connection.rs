@@ -337,6 +337,7 @@ impl Connection {
         if bytes > 0 {
             let received = receiver.received();
             self.acknowledge(direction, wire);
+            record.read(wire.now, direction, Bytes::new(bytes));
             tell(Outcome::Read(direction, Bytes::new(bytes)));
             match direction {
                 Direction::Up => self.answer(received, wire, record, tell),

@@ -1,6 +1,6 @@
 //! The run: one task after the other, in order of time.
 
-use crate::body::{Body, arrived};
+use crate::body::{Body, DATAGRAM_HEADER_BYTES, arrived};
 use crate::connection::{Connection, Outcome};
 use crate::wire::{Labels, Task, Wire};
 use fastrand::Rng;
@@ -222,9 +222,14 @@ impl<'e> World<'e> {
                 flow,
                 direction,
                 number,
+                payload,
                 sent,
             } => {
-                let delay = self.wire.now.since(sent);
+                let now = self.wire.now;
+                let delay = now.since(sent);
+                let app = &mut self.apps[flow as usize];
+                let payload = Bytes::new(payload.into());
+                app.record.read(now, direction, payload);
                 self.happenings.push_back((
                     flow,
                     Happening::Arrived {
@@ -331,8 +336,10 @@ impl<'e> World<'e> {
             .apps
             .into_iter()
             .zip(&self.experiment.flows)
-            .map(|(app, plan)| FlowOutcome {
+            .zip(self.experiment.ends(end))
+            .map(|((app, plan), end)| FlowOutcome {
                 name: plan.name.clone(),
+                group: plan.group.clone(),
                 metrics: app.workload.metrics(warm_at, end),
                 record: app.record,
             });
@@ -425,21 +432,17 @@ impl Network for Ports<'_> {
     }
 
     fn datagram(&mut self, direction: Direction, number: u64, size: Bytes) {
+        let len = size.as_u64() as u32;
         let body = Body::Datagram {
             flow: self.links.flow,
             direction,
             number,
+            payload: len.saturating_sub(DATAGRAM_HEADER_BYTES),
             sent: self.wire.now,
         };
         let key = u64::from(self.links.flow) | 1 << 40;
-        self.wire.send(
-            direction,
-            size.as_u64() as u32,
-            key,
-            None,
-            &self.links.labels,
-            body,
-        );
+        self.wire
+            .send(direction, len, key, None, &self.links.labels, body);
     }
 
     fn wake(&mut self, at: Time, tag: u32) {

@@ -33,6 +33,7 @@ pub(crate) struct Port {
 pub(crate) struct Arrival {
     pub(crate) number: u64,
     pub(crate) sent: Time,
+    pub(crate) payload: Bytes,
     /// When the kernel had it.
     pub(crate) at: Time,
 }
@@ -83,15 +84,18 @@ impl Port {
         loop {
             let count = batch.receive(self.fd())?;
             let ahead = clock.wall_ahead();
-            for (label, stamp) in batch.packets() {
-                let Ok(label) = <&[u8; LABEL]>::try_from(label) else {
+            for received in batch.packets() {
+                let Ok(label) = <&[u8; LABEL]>::try_from(received.head) else {
                     continue;
                 };
                 let (number, sent) = label.split_at(8);
                 take(Arrival {
                     number: u64::from_le_bytes(number.try_into().expect("eight bytes")),
                     sent: Time::from_ns(i64::from_le_bytes(sent.try_into().expect("eight bytes"))),
-                    at: stamp.map_or_else(|| clock.now(), |wall| wall - ahead),
+                    payload: Bytes::new(received.length as u64),
+                    at: received
+                        .stamp
+                        .map_or_else(|| clock.now(), |wall| wall - ahead),
                 });
             }
             if count < BATCH {

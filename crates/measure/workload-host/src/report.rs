@@ -14,6 +14,11 @@ pub trait Watch {
     /// A connection ends.
     fn ended(&mut self, at: Time, flow: u32, conn: Conn, closed: &ConnectionEnd);
 
+    /// An application read what came in that direction: payload of TCP, or of a datagram.
+    fn read(&mut self, at: Time, flow: u32, direction: Direction, bytes: Bytes) {
+        let _ = (at, flow, direction, bytes);
+    }
+
     /// After each round of samples; true asks the run to end now.
     fn tick(&mut self, at: Time) -> bool {
         let _ = at;

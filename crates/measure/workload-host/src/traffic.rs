@@ -152,7 +152,7 @@ impl Traffic {
         let events = self.net.poll.wait(self.time_left())?;
         self.looked_at = self.net.clock.now();
         for event in events {
-            self.handle(event, self.looked_at)?;
+            self.handle(event, self.looked_at, watch)?;
             self.settle(self.looked_at, watch);
         }
         for _ in 0..TASKS {
@@ -182,13 +182,18 @@ impl Traffic {
         next.map_or(LONGEST_WAIT, |at| at.since(now).min(LONGEST_WAIT))
     }
 
-    fn handle(&mut self, event: Event, now: Time) -> Result<(), TrafficError> {
+    fn handle(
+        &mut self,
+        event: Event,
+        now: Time,
+        watch: &mut dyn Watch,
+    ) -> Result<(), TrafficError> {
         match event.token {
             Token::Listener(flow) => self.accept(flow)?,
             Token::End(id, sender) => {
                 self.net.on_event(id, sender, event, now);
             }
-            Token::Datagrams(flow, direction) => self.receive(flow, direction)?,
+            Token::Datagrams(flow, direction) => self.receive(flow, direction, watch)?,
         }
         Ok(())
     }
@@ -223,13 +228,19 @@ impl Traffic {
         Ok(())
     }
 
-    fn receive(&mut self, flow: u32, direction: Direction) -> Result<(), TrafficError> {
+    fn receive(
+        &mut self,
+        flow: u32,
+        direction: Direction,
+        watch: &mut dyn Watch,
+    ) -> Result<(), TrafficError> {
         let links = &self.apps[flow as usize].links;
         let Some(ports) = &links.ports else {
             return Ok(());
         };
         let happenings = &mut self.net.happenings;
         let received = ports[direction].receive(self.net.clock, |arrival| {
+            watch.read(arrival.at, flow, direction, arrival.payload);
             let happening = Happening::Arrived {
                 direction,
                 number: arrival.number,
@@ -269,6 +280,12 @@ impl Traffic {
     fn settle(&mut self, now: Time, watch: &mut dyn Watch) {
         loop {
             if let Some((flow, at, happening)) = self.net.happenings.pop_front() {
+                if let Happening::Read {
+                    direction, bytes, ..
+                } = happening
+                {
+                    watch.read(at, flow, direction, bytes);
+                }
                 self.with_app(flow, Delta::ZERO, |workload, network| {
                     workload.on_happening(at, happening, network);
                 });

@@ -42,9 +42,9 @@ pub(crate) fn receive_all(socket: &Socket, mut take: impl FnMut(u64, &[u8])) -> 
     let mut batch = Batch::<BATCH, HEAD>::default();
     loop {
         let count = batch.receive(socket.as_fd())?;
-        for (head, stamp) in batch.packets() {
-            let at_ns = stamp.map_or(0, |stamp| stamp.as_ns() as u64);
-            take(at_ns.saturating_sub(EPOCH_NS), head);
+        for one in batch.packets() {
+            let at_ns = one.stamp.map_or(0, |stamp| stamp.as_ns() as u64);
+            take(at_ns.saturating_sub(EPOCH_NS), one.head);
         }
         if count < BATCH {
             return Ok(());

@@ -28,6 +28,8 @@ pub struct Outcomes {
 #[derive(Clone, Debug)]
 pub struct FlowOutcome {
     pub name: String,
+    /// The name that it may share with other flows.
+    pub group: String,
     pub record: FlowRecord,
     /// As the workload tells them.
     pub metrics: Vec<Metric>,

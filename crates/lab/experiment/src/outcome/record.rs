@@ -121,6 +121,8 @@ pub struct FlowRecord {
     /// senders only.
     pub timeouts_in_recovery: Option<u64>,
     pub connections: u64,
+    /// What applications read after the warm-up, by the direction of the data: payload of TCP, and of datagrams.
+    pub read: Both<Bytes>,
 }
 
 impl FlowRecord {
@@ -128,6 +130,30 @@ impl FlowRecord {
         FlowRecord {
             warm_at,
             ..FlowRecord::default()
+        }
+    }
+
+    /// An application reads what came in that direction.
+    #[inline]
+    pub fn read(&mut self, at: Time, direction: Direction, bytes: Bytes) {
+        if at >= self.warm_at {
+            self.read[direction] += bytes;
+        }
+    }
+
+    /// Adds what another flow saw.
+    pub fn merge(&mut self, other: &FlowRecord) {
+        self.rtt_ms.merge(&other.rtt_ms);
+        self.rtt_sum_ms += other.rtt_sum_ms;
+        self.segments += other.segments;
+        self.retransmissions += other.retransmissions;
+        self.timeouts += other.timeouts;
+        if let Some(more) = other.timeouts_in_recovery {
+            *self.timeouts_in_recovery.get_or_insert(0) += more;
+        }
+        self.connections += other.connections;
+        for direction in Direction::BOTH {
+            self.read[direction] += other.read[direction];
         }
     }
 

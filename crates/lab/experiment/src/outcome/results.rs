@@ -2,12 +2,14 @@
 
 use crate::outcome::outcomes::{FlowOutcome, Outcomes};
 use crate::outcome::record::{FlowRecord, PathRecord, Waits};
+use std::collections::BTreeMap;
 use unbloat_link::Place;
 use unbloat_qdisc::Reason;
-use unbloat_units::{Bytes, Delta};
+use unbloat_units::{Both, Bytes, Delta};
 use unbloat_workload::Metric;
 
-/// One result: of a flow by its name, of a direction (`down`, `up`) or of one of its hops (`down.hop2`), or of the whole run (`all`).
+/// One result: of a flow by its name, of flows that share a name (`download_*`), of a direction (`down`, `up`) or of one of its hops
+/// (`down.hop2`), or of the whole run (`all`).
 #[derive(Clone, Debug, PartialEq)]
 pub struct RunResult {
     pub subject: String,
@@ -15,6 +17,9 @@ pub struct RunResult {
     pub metric: String,
     pub value: f64,
 }
+
+/// The subject of all flows together.
+const ALL: &str = "all";
 
 /// All results, in a fixed order.
 pub fn results(outcomes: &Outcomes) -> Vec<RunResult> {
@@ -27,12 +32,15 @@ pub fn results(outcomes: &Outcomes) -> Vec<RunResult> {
             value: metric.value,
         }));
     };
-    add("all", overall(outcomes));
+    add(ALL, overall(outcomes, span));
     for (direction, path) in outcomes.paths.entries() {
         add(direction.name(), path_metrics(path, span));
         for (hop, number) in outcomes.hops[direction].iter().zip(1..) {
             add(&format!("{direction}.hop{number}"), path_metrics(hop, span));
         }
+    }
+    for (name, flows) in groups(&outcomes.flows) {
+        add(&name, group_metrics(&flows, span));
     }
     for flow in &outcomes.flows {
         add(&flow.name, flow_metrics(flow));
@@ -40,26 +48,88 @@ pub fn results(outcomes: &Outcomes) -> Vec<RunResult> {
     results
 }
 
-/// Goodput of all flows together, how evenly they share it, and RPM by the first flow that measures round trips itself.
-fn overall(outcomes: &Outcomes) -> Vec<Metric> {
-    let goodputs: Vec<f64> = outcomes
-        .flows
-        .iter()
+/// Ends the subject of flows that share a name.
+const GROUP: &str = "_*";
+
+/// Whether the results of a subject are of other subjects together.
+fn is_sum(subject: &str) -> bool {
+    subject == ALL || subject.ends_with(GROUP)
+}
+
+/// Names that several flows share, in the order of their first flows.
+fn groups(flows: &[FlowOutcome]) -> Vec<(String, Vec<&FlowOutcome>)> {
+    let mut places = BTreeMap::new();
+    let mut groups: Vec<(String, Vec<&FlowOutcome>)> = Vec::new();
+    for flow in flows {
+        let place = *places.entry(&flow.group).or_insert(groups.len());
+        if place == groups.len() {
+            groups.push((format!("{}{GROUP}", flow.group), Vec::new()));
+        }
+        groups[place].1.push(flow);
+    }
+    groups.retain(|(_, members)| members.len() > 1);
+    groups
+}
+
+/// Several flows as if they were one.
+fn merged<'a>(flows: impl IntoIterator<Item = &'a FlowOutcome>) -> FlowRecord {
+    let mut sum = FlowRecord::default();
+    for flow in flows {
+        sum.merge(&flow.record);
+    }
+    sum
+}
+
+fn group_metrics(flows: &[&FlowOutcome], span: Delta) -> Vec<Metric> {
+    let sum = merged(flows.iter().copied());
+    let mut metrics = goodput(&sum, span);
+    metrics.extend(fairness(flows.iter().copied()));
+    metrics.extend(round_trips(&sum));
+    metrics.extend(counts(&sum));
+    metrics
+}
+
+/// What applications read over the time in which they could. (A sum of the flows' own rates would count a short transfer as if it
+/// had gone on all the time.)
+fn goodput(record: &FlowRecord, span: Delta) -> Vec<Metric> {
+    let Both { down, up } = record.read;
+    let rates = [
+        ("goodput_bps", down + up),
+        ("goodput_down_bps", down),
+        ("goodput_up_bps", up),
+    ];
+    let rates = rates.into_iter();
+    rates
+        .filter_map(|(name, bytes)| Some(Metric::new(name, bytes.over(span)?.as_bps_f64())))
+        .collect()
+}
+
+/// How evenly flows share, by the goodput of each over its own time.
+fn fairness<'a>(flows: impl IntoIterator<Item = &'a FlowOutcome>) -> Option<Metric> {
+    let rates = flows.into_iter();
+    let rates: Vec<_> = rates
         .filter_map(|flow| value(&flow.metrics, "goodput_bps"))
         .collect();
+    Some(Metric::new("jain_index", jain_index(&rates)?))
+}
+
+/// All flows together, and RPM by the first flow that measures round trips itself.
+fn overall(outcomes: &Outcomes, span: Delta) -> Vec<Metric> {
+    let sum = merged(&outcomes.flows);
     let mut metrics = Vec::new();
-    if !goodputs.is_empty() {
-        metrics.push(Metric::new("goodput_bps", goodputs.iter().sum()));
-        metrics.extend(jain_index(&goodputs).map(|index| Metric::new("jain_index", index)));
+    if !outcomes.flows.is_empty() {
+        metrics.extend(goodput(&sum, span));
+        metrics.extend(fairness(&outcomes.flows));
     }
-    let rtts = outcomes
+    let mut rtts = outcomes
         .flows
         .iter()
         .filter_map(|flow| value(&flow.metrics, "rtt_mean_ms"));
     metrics.extend(
-        rtts.map(|rtt_ms| Metric::new("rpm", 60_000.0 / rtt_ms))
-            .next(),
+        rtts.next()
+            .map(|rtt_ms| Metric::new("rpm", 60_000.0 / rtt_ms)),
     );
+    metrics.extend(counts(&sum));
     metrics
 }
 
@@ -117,43 +187,45 @@ fn wait_metrics(place: Place, waits: &Waits) -> Vec<Metric> {
 /// The workload's own results, then what its connections saw. A ping's round trips are its own: it has no connections.
 fn flow_metrics(flow: &FlowOutcome) -> Vec<Metric> {
     let mut metrics = flow.metrics.clone();
-    let FlowRecord {
-        rtt_ms,
-        rtt_sum_ms,
-        segments,
-        retransmissions,
-        timeouts,
-        timeouts_in_recovery,
-        connections,
-        ..
-    } = &flow.record;
-    if *connections == 0 {
-        return metrics;
-    }
-    if let Some(values) = rtt_ms.quantiles([0.5, 0.95, 0.99]) {
-        metrics.push(Metric::new(
-            "rtt_mean_ms",
-            rtt_sum_ms / rtt_ms.count() as f64,
-        ));
-        for (what, value) in ["p50", "p95", "p99"].into_iter().zip(values) {
-            metrics.push(Metric::new(format!("rtt_{what}_ms"), value));
-        }
-    }
-    for (name, count) in [
-        ("connections", connections),
-        ("segments", segments),
-        ("retransmissions", retransmissions),
-        ("timeouts", timeouts),
-    ] {
-        metrics.push(Metric::new(name, *count as f64));
-    }
-    if let Some(count) = timeouts_in_recovery {
-        metrics.push(Metric::new("timeouts_in_recovery", *count as f64));
-    }
+    metrics.extend(round_trips(&flow.record));
+    metrics.extend(counts(&flow.record));
     metrics
 }
 
-/// What bounds say of results. A bound without a subject must hold for every subject that has such a result.
+fn round_trips(record: &FlowRecord) -> Vec<Metric> {
+    let rtt_ms = &record.rtt_ms;
+    let Some(values) = rtt_ms.quantiles([0.5, 0.95, 0.99]) else {
+        return Vec::new();
+    };
+    let mean = record.rtt_sum_ms / rtt_ms.count() as f64;
+    let quantiles = ["p50", "p95", "p99"].into_iter().zip(values);
+    let quantiles = quantiles.map(|(what, value)| Metric::new(format!("rtt_{what}_ms"), value));
+    [Metric::new("rtt_mean_ms", mean)]
+        .into_iter()
+        .chain(quantiles)
+        .collect()
+}
+
+/// Nothing without connections.
+fn counts(record: &FlowRecord) -> Vec<Metric> {
+    if record.connections == 0 {
+        return Vec::new();
+    }
+    let counts = [
+        ("connections", Some(record.connections)),
+        ("segments", Some(record.segments)),
+        ("retransmissions", Some(record.retransmissions)),
+        ("timeouts", Some(record.timeouts)),
+        ("timeouts_in_recovery", record.timeouts_in_recovery),
+    ];
+    counts
+        .into_iter()
+        .filter_map(|(name, count)| Some(Metric::new(name, count? as f64)))
+        .collect()
+}
+
+/// What bounds say of results. A bound without a subject must hold for every subject that has such a result; for sums over flows
+/// only if no single subject has it.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Judgement {
     pub bound: String,
@@ -172,9 +244,15 @@ pub fn judge(bounds: &[crate::scenario::score::Bound], results: &[RunResult]) ->
                 Some((subject, metric)) => (Some(subject), metric),
                 None => (None, column.as_str()),
             };
-            let meant = results.iter().filter(|result| {
+            let named = |result: &&RunResult| {
                 result.metric == metric && subject.is_none_or(|name| result.subject == name)
-            });
+            };
+            let single = |result: &&RunResult| subject.is_some() || !is_sum(&result.subject);
+            let has_single = results.iter().filter(named).any(|result| single(&result));
+            let meant = results
+                .iter()
+                .filter(named)
+                .filter(|result| single(result) || !has_single);
             let worst = meant.reduce(|worst, result| {
                 if bound.is_worse(result.value, worst.value) {
                     result

@@ -49,6 +49,16 @@ impl Experiment {
         self.kernel_queues.iter().any(Option::is_some) || !elements.all(passes_at_once)
     }
 
+    /// When each flow ends: with the run at the latest.
+    pub fn ends(&self, end: Time) -> Vec<Time> {
+        let stop = |(flow, late): (&Flow, Delta)| flow.stop.map_or(end, |at| end.min(at + late));
+        self.flows
+            .iter()
+            .zip(self.start_delays())
+            .map(stop)
+            .collect()
+    }
+
     /// How much later than planned each flow begins and ends. Drawn apart from all else, so that it changes no other draw.
     pub fn start_delays(&self) -> Vec<Delta> {
         const STARTS: u64 = 0x7374_6172_7473;
@@ -111,7 +121,10 @@ pub struct KernelQueue {
 /// One workload and the connections that it uses.
 #[derive(Clone, Debug)]
 pub struct Flow {
+    /// Distinct from those of all other flows.
     pub name: String,
+    /// The name that the scenario gives it, which several flows may share.
+    pub group: String,
     pub workload: Workload,
     pub start: Time,
     pub stop: Option<Time>,

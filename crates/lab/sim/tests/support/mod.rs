@@ -43,6 +43,7 @@ pub fn flow(name: &str, workload: Workload, control: &str) -> Flow {
     };
     Flow {
         name: name.into(),
+        group: name.into(),
         workload,
         start: Time::from_ns(0),
         stop: None,

@@ -22,11 +22,15 @@ impl Default for Params {
     }
 }
 
+/// How long an answer may take at least.
+const LINGER: Delta = Delta::secs(10);
+
 #[derive(Debug)]
 pub struct State {
     params: Params,
     sent: Vec<Time>,
-    answered: u64,
+    /// By number.
+    answered: Vec<bool>,
     times: Spans,
 }
 
@@ -35,7 +39,7 @@ impl State {
         State {
             params,
             sent: Vec::new(),
-            answered: 0,
+            answered: Vec::new(),
             times: Spans::default(),
         }
     }
@@ -43,6 +47,7 @@ impl State {
     fn send(&mut self, now: Time, network: &mut dyn Network) {
         network.datagram(Direction::Up, self.sent.len() as u64, self.params.size);
         self.sent.push(now);
+        self.answered.push(false);
         if self.params.every > Delta::ZERO {
             network.wake(now + self.params.every, 0);
         }
@@ -69,20 +74,27 @@ impl Workload for State {
                 number,
                 ..
             } => {
-                self.answered += 1;
+                self.answered[number as usize] = true;
                 self.times.push(now, now.since(self.sent[number as usize]));
             }
             _ => {}
         }
     }
 
-    /// `unanswered` counts those still on their way at the end too.
-    fn metrics(&self, from: Time, _now: Time) -> Vec<Metric> {
+    /// `unanswered` counts the pings since `from` that are lost, as far as can be known: a later one was answered, or they are older
+    /// than `ping` waits for (iputils: twice the longest round trip, and 10 s without any). Others are `in_flight`.
+    fn metrics(&self, from: Time, now: Time) -> Vec<Metric> {
         let mut metrics = self.times.metrics("rtt", from);
-        metrics.push(Metric::new(
-            "unanswered",
-            self.sent.len() as f64 - self.answered as f64,
-        ));
+        let newest = self.answered.iter().rposition(|is_answered| *is_answered);
+        let longest = self.times.since(Time::MIN).into_iter().max();
+        let patience = longest.map_or(LINGER, |rtt| LINGER.max(rtt * 2));
+        let open = self.sent.iter().zip(&self.answered).enumerate();
+        let open = open.filter(|(_, (sent, is_answered))| **sent >= from && !**is_answered);
+        let (lost, in_flight): (Vec<_>, Vec<_>) = open.partition(|(number, (sent, _))| {
+            newest.is_some_and(|newest| *number < newest) || now.since(**sent) > patience
+        });
+        metrics.push(Metric::new("unanswered", lost.len() as f64));
+        metrics.push(Metric::new("in_flight", in_flight.len() as f64));
         metrics
     }
 }

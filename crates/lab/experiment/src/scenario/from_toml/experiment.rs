@@ -3,7 +3,7 @@
 use super::autorate::autorate;
 use super::element::Link;
 use super::files::Files;
-use super::flow::{Hosts, flows};
+use super::flow::{Hosts, flows, number};
 use super::kernel_queue;
 use super::radio::rrc;
 use crate::scenario::experiment::{Experiment, Flow, Hop};
@@ -201,5 +201,6 @@ fn all_flows(entries: &Node) -> Result<(Vec<Flow>, Vec<String>), Error> {
     for (entry, index) in entries.iter().zip(0..) {
         flows(entry, &format!("flow.{index}"), &mut hosts, &mut all)?;
     }
+    number(&mut all);
     Ok((all, hosts.names()))
 }

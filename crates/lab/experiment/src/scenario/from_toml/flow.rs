@@ -58,7 +58,8 @@ pub(super) fn flows(
     }
     let ends = ends_of_both(&mut keys)?;
     let flow = Flow {
-        name,
+        name: name.clone(),
+        group: name,
         workload,
         start: origin + start,
         stop: stop.map(|stop| origin + stop),
@@ -71,22 +72,26 @@ pub(super) fn flows(
         dscp: Dscp(keys.within("dscp", 0, &(0..=63))?),
     };
     keys.end()?;
-    for number in 0..count {
-        flows.push(numbered(&flow, number, count, stagger));
-    }
+    let copies = (0..count as i64).map(|number| Flow {
+        start: flow.start + stagger * number,
+        ..flow.clone()
+    });
+    flows.extend(copies);
     Ok(())
 }
 
-fn numbered(flow: &Flow, number: usize, count: usize, stagger: Delta) -> Flow {
-    let name = if count == 1 {
-        flow.name.clone()
-    } else {
-        format!("{}_{}", flow.name, number + 1)
-    };
-    let start = flow.start + stagger * number as i64;
-    Flow {
-        name,
-        start,
-        ..flow.clone()
+/// Flows that share a name become `NAME_1`, `NAME_2` ..., so that their results can be told apart.
+pub(super) fn number(flows: &mut [Flow]) {
+    let mut counts: BTreeMap<String, [usize; 2]> = BTreeMap::new();
+    for flow in &*flows {
+        counts.entry(flow.group.clone()).or_default()[0] += 1;
+    }
+    for flow in flows {
+        if let Some([all, met]) = counts.get_mut(&flow.group)
+            && *all > 1
+        {
+            *met += 1;
+            flow.name = format!("{}_{met}", flow.group);
+        }
     }
 }
