@@ -1,0 +1,96 @@
+//! What runs gave.
+
+use std::collections::BTreeMap;
+use unbloat_table::{ColumnData, ColumnView, Rows, Table};
+
+/// Results of one run by name, `SUBJECT.METRIC`.
+pub type RunResults = BTreeMap<String, f64>;
+
+/// The outcome of one [`Request`](crate::Request).
+#[derive(Clone, Default)]
+pub struct Evidence {
+    /// The points of its sweep, in order; one without a sweep.
+    pub points: Vec<EvidencePoint>,
+    /// What casts doubt on it, one sentence each.
+    pub notes: Vec<String>,
+}
+
+/// One combination of swept values.
+#[derive(Clone, Default)]
+pub struct EvidencePoint {
+    /// Swept keys and their values.
+    pub values: BTreeMap<String, String>,
+    /// Of each repeat.
+    pub runs: Vec<RunResults>,
+    /// Series of the first repeat, if they were asked for.
+    pub tables: Vec<(Table, Rows)>,
+}
+
+impl Evidence {
+    /// The points at which the sweep has these values.
+    pub fn at<'a>(
+        &'a self,
+        at: &'a BTreeMap<String, String>,
+    ) -> impl Iterator<Item = &'a EvidencePoint> {
+        let fits = |point: &&EvidencePoint| {
+            at.iter().all(|(key, value)| {
+                let here = point.values.get(key);
+                here.is_some_and(|here| here == value)
+            })
+        };
+        self.points.iter().filter(fits)
+    }
+
+    /// The values of a swept key, in the order of the sweep.
+    pub fn values_of(&self, key: &str) -> Vec<&str> {
+        let mut seen = Vec::new();
+        for value in self.points.iter().filter_map(|point| point.values.get(key)) {
+            if !seen.contains(&value.as_str()) {
+                seen.push(value);
+            }
+        }
+        seen
+    }
+}
+
+impl EvidencePoint {
+    /// The rows of a table where all named columns have these texts: numbers of the columns asked for.
+    pub fn rows<const N: usize>(
+        &self,
+        table: &str,
+        columns: [&str; N],
+        only: &BTreeMap<String, String>,
+    ) -> Option<Vec<[f64; N]>> {
+        let (schema, rows) = self.tables.iter().find(|(schema, _)| schema.name == table)?;
+        let column = |name: &str| -> Option<&ColumnData> {
+            Some(&rows.columns()[schema.column(name)?])
+        };
+        let mut numbers = Vec::new();
+        let mut wanted = Vec::new();
+        for name in columns {
+            wanted.push(ColumnView::of(Some(column(name)?)));
+        }
+        let mut filters = Vec::new();
+        for (name, text) in only {
+            filters.push((column(name)?, text));
+        }
+        for row in 0..rows.len() {
+            let fits = filters
+                .iter()
+                .all(|(data, text)| said(data, row).as_deref() == Some(text.as_str()));
+            let values: Vec<f64> = wanted.iter().filter_map(|view| view.f64(row)).collect();
+            if let (true, Ok(values)) = (fits, values.try_into()) {
+                numbers.push(values);
+            }
+        }
+        Some(numbers)
+    }
+}
+
+/// A cell as text.
+fn said(data: &ColumnData, row: usize) -> Option<String> {
+    match data.as_text(row) {
+        Some(text) => Some(text.to_owned()),
+        None => data.as_f64(row).map(|number| number.to_string()),
+    }
+}

@@ -1,0 +1,263 @@
+//! The recipe of one figure or table.
+
+use crate::claim::Claim;
+use crate::quantity::Quantity;
+use crate::unit::Unit;
+use serde::Deserialize;
+use std::collections::BTreeMap;
+
+/// One figure or table of a paper. [`Figure::not_made`] or [`Figure::panels`] is empty.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Figure {
+    /// Name of its file, such as `fig9`.
+    #[serde(skip)]
+    pub id: String,
+    /// As in the paper's text: "Figure 9".
+    pub label: String,
+    pub title: String,
+    /// Section and page of the paper, as printed.
+    pub place: String,
+    /// What the paper's figure shows, in one or two sentences.
+    pub shows: String,
+    /// Why nothing is made of it: a drawing, or data of the authors' own networks.
+    pub not_made: Option<String>,
+    /// Why ours differs; shown if it does.
+    pub because: Option<String>,
+    #[serde(default, rename = "assumption")]
+    pub assumptions: Vec<Assumption>,
+    /// Runs by the name that series and quantities use.
+    #[serde(default, rename = "run")]
+    pub runs: BTreeMap<String, RunRecipe>,
+    #[serde(default, rename = "panel")]
+    pub panels: Vec<Panel>,
+    #[serde(default, rename = "claim")]
+    pub claims: Vec<Claim>,
+}
+
+/// A parameter that the paper does not give.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Assumption {
+    pub parameter: String,
+    /// What we take.
+    pub value: String,
+    /// Why this.
+    pub why: String,
+    /// What changes with other values.
+    pub effect: Option<EffectRecipe>,
+}
+
+/// A run with one key varied, and the quantity that shows what this does.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct EffectRecipe {
+    pub key: String,
+    pub values: Vec<String>,
+    pub on: Quantity,
+    #[serde(default)]
+    pub unit: Unit,
+}
+
+/// Exactly one of `scenario`, `model` and `lte_trace`.
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct RunRecipe {
+    /// Scenario file in the folder of the paper.
+    pub scenario: Option<String>,
+    /// `KEY=VALUE` as `unbloat sim --set` takes it; arrays make a sweep.
+    #[serde(default)]
+    pub set: Vec<String>,
+    /// Seeds per point; 1 unless something is random.
+    pub repeats: Option<u32>,
+    /// Further `KEY=VALUE` for a run with the kernel's TCP; without this the kernel cannot run it.
+    pub kernel: Option<Vec<String>>,
+    pub model: Option<ModelRecipe>,
+    pub lte_trace: Option<LteTraceRecipe>,
+}
+
+/// `unbloat model`.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ModelRecipe {
+    pub rate: String,
+    pub packet: String,
+    pub utilisation: Vec<String>,
+    /// As `unbloat model --buffer` takes it: `1..200`.
+    pub buffer: String,
+}
+
+/// A synthetic capture of an LTE network, analysed.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct LteTraceRecipe {
+    pub users: u32,
+}
+
+/// What a run needs to be run. Figures that need the same share it.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Request {
+    pub source: Source,
+    pub repeats: Option<u32>,
+    /// Whether a panel draws series of each point.
+    pub needs_tables: bool,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Source {
+    /// A scenario of the paper's folder.
+    Scenario {
+        paper: String,
+        file: String,
+        set: Vec<String>,
+        kernel: Option<Vec<String>>,
+    },
+    Model(ModelRecipe),
+    LteTrace(LteTraceRecipe),
+}
+
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Panel {
+    /// "a", "b"; empty for a figure of one panel.
+    #[serde(default)]
+    pub id: String,
+    pub title: String,
+    #[serde(default)]
+    pub kind: PanelKind,
+    pub x: Axis,
+    pub y: Axis,
+    #[serde(default)]
+    pub series: Vec<Series>,
+}
+
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum PanelKind {
+    /// Points joined by lines.
+    #[default]
+    Line,
+    /// Cumulative distribution of the values of a column.
+    Cdf,
+    /// One mark for each name on the x axis.
+    Bars,
+    /// y over x as means of equal bins of x.
+    Binned,
+}
+
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Axis {
+    pub label: String,
+    #[serde(default)]
+    pub unit: Unit,
+    #[serde(default)]
+    pub log: bool,
+    pub min: Option<f64>,
+    pub max: Option<f64>,
+}
+
+/// What one or several curves show. A result over a swept key, two columns of a table, or listed points.
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Series {
+    pub name: Option<String>,
+    #[serde(default)]
+    pub run: String,
+    /// A curve for each value of this key, in place of `name`.
+    pub each: Option<String>,
+    /// How values of `each` are called.
+    #[serde(default)]
+    pub names: BTreeMap<String, String>,
+    /// Only where the sweep has these values.
+    #[serde(default)]
+    pub at: BTreeMap<String, String>,
+    /// Swept key, or column of `table`.
+    pub x: Option<String>,
+    /// Result, `SUBJECT.METRIC`.
+    pub result: Option<String>,
+    pub table: Option<String>,
+    /// Column of `table`.
+    pub y: Option<String>,
+    /// Only rows with these texts.
+    #[serde(default)]
+    pub only: BTreeMap<String, String>,
+    /// Single quantities by their names on the x axis.
+    #[serde(default, rename = "point")]
+    pub points: Vec<NamedQuantity>,
+}
+
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct NamedQuantity {
+    pub name: String,
+    #[serde(flatten)]
+    pub quantity: Quantity,
+}
+
+impl Figure {
+    /// What its runs need, by their names. Assumptions whose effect is shown add `NAME~INDEX`.
+    pub fn requests(&self, paper: &str) -> BTreeMap<String, Request> {
+        let mut requests: BTreeMap<String, Request> = self
+            .runs
+            .iter()
+            .map(|(name, run)| (name.clone(), self.request(paper, name, run, &[])))
+            .collect();
+        for (index, assumption) in self.assumptions.iter().enumerate() {
+            let Some(effect) = &assumption.effect else {
+                continue;
+            };
+            if let Some(run) = self.runs.get(&effect.on.run) {
+                let values: Vec<String> = effect.values.iter().map(|v| quoted(v)).collect();
+                let set = format!("{}=[{}]", effect.key, values.join(", "));
+                let mut request = self.request(paper, &effect.on.run, run, &[set]);
+                request.needs_tables = effect.on.table.is_some();
+                requests.insert(effect_run(index), request);
+            }
+        }
+        requests
+    }
+
+    fn request(&self, paper: &str, name: &str, run: &RunRecipe, more: &[String]) -> Request {
+        let source = match (&run.scenario, &run.model, &run.lte_trace) {
+            (Some(file), ..) => Source::Scenario {
+                paper: paper.to_owned(),
+                file: file.clone(),
+                set: run.set.iter().chain(more).cloned().collect(),
+                kernel: run.kernel.clone(),
+            },
+            (None, Some(model), _) => Source::Model(model.clone()),
+            (None, None, Some(trace)) => Source::LteTrace(trace.clone()),
+            (None, None, None) => unreachable!("a recipe without a source is refused when it is read"),
+        };
+        let series = self.panels.iter().flat_map(|panel| &panel.series);
+        let of_series = series.flat_map(|series| {
+            let points = series.points.iter().map(|point| &point.quantity);
+            let own = series.table.as_ref().map(|_| series.run.as_str());
+            own.into_iter().chain(points.flat_map(Quantity::table_runs))
+        });
+        let of_claims = self.claims.iter().flat_map(Claim::quantities);
+        let mut with_tables = of_series.chain(of_claims.flat_map(Quantity::table_runs));
+        Request {
+            source,
+            repeats: run.repeats,
+            needs_tables: with_tables.any(|run| run == name),
+        }
+    }
+}
+
+/// The run in which the assumption with this number is varied.
+pub(crate) fn effect_run(index: usize) -> String {
+    format!("~{index}")
+}
+
+/// A value of a scenario: text needs quotes unless it is a number, a truth value, a list or a table.
+fn quoted(value: &str) -> String {
+    let is_toml = value.parse::<f64>().is_ok()
+        || matches!(value, "true" | "false")
+        || value.starts_with(['[', '{', '"']);
+    match is_toml {
+        true => value.to_owned(),
+        false => format!("{value:?}"),
+    }
+}

@@ -1,0 +1,218 @@
+//! Whether a figure agrees with the paper.
+
+use crate::claim::{Claim, ClaimKind};
+use crate::evidence::Evidence;
+use crate::figure::{Figure, effect_run};
+use crate::quantity::{Quantity, Spread};
+use std::collections::BTreeMap;
+
+/// A published value agrees if it is this near to ours, as a fraction of the published value. Published figures are read to
+/// two digits at best and come from one network on one day; the same quantity measured twice there differs by more.
+pub const VALUE_TOLERANCE: f64 = 0.2;
+
+/// A figure against its paper.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Verdict {
+    /// All claims hold.
+    Agrees,
+    /// Bounds, orders and signs hold, a value does not.
+    ShapeAgrees,
+    /// A bound, an order or a sign does not hold.
+    Differs,
+    /// The paper gives no number and no order that could be checked.
+    Drawn,
+    /// There is nothing to make.
+    NotMade,
+}
+
+impl Verdict {
+    pub fn name(self) -> &'static str {
+        match self {
+            Verdict::Agrees => "agrees",
+            Verdict::ShapeAgrees => "shape agrees",
+            Verdict::Differs => "differs",
+            Verdict::Drawn => "drawn",
+            Verdict::NotMade => "not made",
+        }
+    }
+}
+
+/// One claim against our runs.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Judgement {
+    pub kind: ClaimKind,
+    /// None: the runs do not have the quantity.
+    pub ours: Option<Spread>,
+    /// What an order compares with, in the order of the recipe.
+    pub others: Vec<Spread>,
+    pub holds: bool,
+}
+
+/// What another value of an assumed parameter does.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Effect {
+    pub value: String,
+    pub ours: Option<Spread>,
+}
+
+#[derive(Clone, Debug, PartialEq)]
+pub struct Judged {
+    pub verdict: Verdict,
+    /// One for each claim.
+    pub claims: Vec<Judgement>,
+    /// One list for each assumption; empty where no effect is shown.
+    pub effects: Vec<Vec<Effect>>,
+}
+
+/// Judges a figure by its runs, each under its name in the recipe.
+pub fn judge(figure: &Figure, evidence: &BTreeMap<String, Evidence>) -> Judged {
+    let claims: Vec<Judgement> = figure
+        .claims
+        .iter()
+        .filter_map(|claim| judgement(claim, evidence))
+        .collect();
+    let fails = |claim: &Judgement| !claim.holds;
+    let verdict = match () {
+        () if figure.panels.is_empty() => Verdict::NotMade,
+        () if claims.is_empty() => Verdict::Drawn,
+        () if !claims.iter().any(fails) => Verdict::Agrees,
+        () if claims
+            .iter()
+            .filter(|claim| fails(claim))
+            .all(|claim| claim.kind == ClaimKind::Value && claim.ours.is_some()) =>
+        {
+            Verdict::ShapeAgrees
+        }
+        () => Verdict::Differs,
+    };
+    let assumptions = figure.assumptions.iter().enumerate();
+    let effects = assumptions.map(|(index, assumption)| {
+        let effect = assumption.effect.iter();
+        effect
+            .flat_map(|effect| {
+                effect.values.iter().map(move |value| Effect {
+                    value: value.clone(),
+                    ours: varied(&effect.on, index, &effect.key, value).of(evidence, effect.unit),
+                })
+            })
+            .collect()
+    });
+    Judged {
+        verdict,
+        effects: effects.collect(),
+        claims,
+    }
+}
+
+/// The quantity in the run where the assumption is varied.
+fn varied(on: &Quantity, index: usize, key: &str, value: &str) -> Quantity {
+    let mut varied = on.clone();
+    varied.run = effect_run(index);
+    varied.at.insert(key.to_owned(), value.to_owned());
+    if let Some(other) = varied.over.as_mut().or(varied.change_from.as_mut())
+        && let Some(at) = &mut other.at
+    {
+        at.insert(key.to_owned(), value.to_owned());
+    }
+    varied
+}
+
+fn judgement(claim: &Claim, evidence: &BTreeMap<String, Evidence>) -> Option<Judgement> {
+    let kind = claim.kind()?;
+    let ours = claim.ours.of(evidence, claim.unit);
+    let of = |quantities: &[Quantity]| -> Option<Vec<Spread>> {
+        let spreads = quantities.iter().map(|one| one.of(evidence, claim.unit));
+        spreads.collect()
+    };
+    let (more_than, less_than) = (of(&claim.more_than), of(&claim.less_than));
+    let holds = ours.is_some_and(|ours| match kind {
+        ClaimKind::Value => claim.value.is_some_and(|value| is_near(ours, value)),
+        ClaimKind::Bound | ClaimKind::Sign => {
+            claim.above.is_none_or(|bound| ours.mean >= bound)
+                && claim.below.is_none_or(|bound| ours.mean <= bound)
+        }
+        ClaimKind::Order => {
+            let all = |spreads: &Option<Vec<Spread>>, fits: fn(f64, f64) -> bool| {
+                spreads
+                    .as_ref()
+                    .is_some_and(|all| all.iter().all(|other| fits(ours.mean, other.mean)))
+            };
+            all(&more_than, |a, b| a > b) && all(&less_than, |a, b| a < b)
+        }
+    });
+    let others = more_than.into_iter().chain(less_than).flatten();
+    Some(Judgement {
+        kind,
+        ours,
+        others: others.collect(),
+        holds,
+    })
+}
+
+fn is_near(ours: Spread, published: f64) -> bool {
+    let reach = VALUE_TOLERANCE * published.abs();
+    (ours.low..=ours.high).contains(&published) || (ours.mean - published).abs() <= reach
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::evidence::EvidencePoint;
+
+    fn figure(claims: &str) -> Figure {
+        let head = "label = \"Figure 1\"\ntitle = \"t\"\nplace = \"1\"\nshows = \"s\"\n[run.main]\nscenario = \"s.toml\"\n\
+            [[panel]]\ntitle = \"p\"\nx = { label = \"x\" }\ny = { label = \"y\" }\n";
+        toml::from_str(&format!("{head}{claims}")).unwrap()
+    }
+
+    /// Result `a.x` of three repeats: 8, 10 and 12; `a.y`: 20.
+    fn evidence() -> BTreeMap<String, Evidence> {
+        let runs = [8.0, 10.0, 12.0].map(|x| {
+            let results = [("a.x", x), ("a.y", 20.0)];
+            results.map(|(name, value)| (name.to_owned(), value)).into()
+        });
+        let point = EvidencePoint {
+            runs: runs.to_vec(),
+            ..EvidencePoint::default()
+        };
+        let evidence = Evidence {
+            points: vec![point],
+            notes: Vec::new(),
+        };
+        BTreeMap::from([("main".to_owned(), evidence)])
+    }
+
+    fn verdict(claims: &[&str]) -> Verdict {
+        let claims = claims.iter().map(|text| {
+            format!("[[claim]]\nsays = \"c\"\nours = {{ run = \"main\", result = \"a.x\" }}\n{text}\n")
+        });
+        judge(&figure(&claims.collect::<String>()), &evidence()).verdict
+    }
+
+    #[test]
+    fn a_value_agrees_within_the_tolerance_or_within_the_repeats() {
+        // 10 is within 20 % of 12.5, not of 12.6; but 8 to 12 are within the repeats.
+        assert_eq!(verdict(&["value = 12.4"]), Verdict::Agrees);
+        assert_eq!(verdict(&["value = 12.6"]), Verdict::ShapeAgrees);
+        assert_eq!(verdict(&["value = 8.0"]), Verdict::Agrees);
+        assert_eq!(verdict(&["value = 7.9"]), Verdict::ShapeAgrees);
+    }
+
+    #[test]
+    fn what_fails_decides_the_verdict() {
+        let (holds, fails) = ("above = 5.0", "below = 5.0");
+        let order = "less_than = [{ run = \"main\", result = \"a.y\" }]";
+        let reverse = "more_than = [{ run = \"main\", result = \"a.y\" }]";
+        assert_eq!(verdict(&[holds, order]), Verdict::Agrees);
+        assert_eq!(verdict(&[holds, "value = 100.0"]), Verdict::ShapeAgrees);
+        assert_eq!(verdict(&[fails, "value = 10.0"]), Verdict::Differs);
+        assert_eq!(verdict(&[reverse]), Verdict::Differs);
+        assert_eq!(verdict(&[]), Verdict::Drawn);
+    }
+
+    #[test]
+    fn a_quantity_that_no_run_has_is_no_agreement() {
+        let claim = "[[claim]]\nsays = \"c\"\nours = { run = \"main\", result = \"a.z\" }\nvalue = 1.0\n";
+        assert_eq!(judge(&figure(claim), &evidence()).verdict, Verdict::Differs);
+    }
+}

@@ -1,0 +1,34 @@
+//! Published figures as recipes. A folder holds a paper: `paper.toml` says which, one TOML file a figure says what to run, what to draw and
+//! what the paper reports, and the other TOML files are scenarios.
+//!
+//! This crate reads recipes, names the runs that they need ([`Request`]), draws curves from the [`Evidence`] that those runs gave
+//! and judges the paper's [`Claim`]s by it. It runs nothing itself.
+//!
+//! # The rule
+//! A claim holds if
+//! - *value*: the published number is within 20 % of ours ([`VALUE_TOLERANCE`]), or between the smallest and the largest of our repeats,
+//! - *bound*: ours is on the published side of the number,
+//! - *order*: the means over repeats are in the published order,
+//! - *sign*: a change has the published direction; this is a bound of zero.
+//!
+//! A figure **agrees** if all its claims hold, its **shape agrees** if only values do not, and it **differs** otherwise.
+
+#![warn(clippy::disallowed_methods)]
+
+mod claim;
+mod curve;
+mod evidence;
+mod figure;
+mod judge;
+mod paper;
+mod quantity;
+mod unit;
+
+pub use claim::{Claim, ClaimKind, Mark};
+pub use curve::{Curve, CurvePoint, Drawn, draw};
+pub use evidence::{Evidence, EvidencePoint, RunResults};
+pub use figure::{Assumption, Axis, Figure, ModelRecipe, Panel, PanelKind, Request, Series, Source};
+pub use judge::{Effect, Judged, Judgement, VALUE_TOLERANCE, Verdict, judge};
+pub use paper::{Paper, PaperError, read_paper};
+pub use quantity::{Quantity, Spread};
+pub use unit::Unit;

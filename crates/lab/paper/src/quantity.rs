@@ -1,0 +1,231 @@
+//! A number that the runs give: a result, or a statistic of a series.
+
+use crate::evidence::{Evidence, EvidencePoint, RunResults};
+use crate::unit::Unit;
+use serde::Deserialize;
+use std::collections::BTreeMap;
+
+/// Where a number comes from. `over` divides it by another, `change_from` is the change from another in percent.
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Quantity {
+    pub run: String,
+    #[serde(default)]
+    pub at: BTreeMap<String, String>,
+    /// Result, `SUBJECT.METRIC`.
+    pub result: Option<String>,
+    /// Instead: a statistic of a column of a table of the first repeat.
+    pub table: Option<String>,
+    pub column: Option<String>,
+    #[serde(default)]
+    pub only: BTreeMap<String, String>,
+    pub statistic: Option<Statistic>,
+    pub over: Option<Other>,
+    pub change_from: Option<Other>,
+}
+
+/// The other number of a ratio or a change: as the first one, but for what is given.
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Other {
+    pub run: Option<String>,
+    pub at: Option<BTreeMap<String, String>>,
+    pub result: Option<String>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Statistic {
+    Mean,
+    Min,
+    Max,
+    Median,
+    P5,
+    P25,
+    P75,
+    P95,
+    Last,
+}
+
+/// Mean and extremes over repeats.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Spread {
+    pub mean: f64,
+    pub low: f64,
+    pub high: f64,
+}
+
+impl Spread {
+    pub(crate) fn of(values: &[f64]) -> Option<Spread> {
+        let count = values.len();
+        (count > 0).then(|| Spread {
+            mean: values.iter().sum::<f64>() / count as f64,
+            low: values.iter().copied().fold(f64::INFINITY, f64::min),
+            high: values.iter().copied().fold(f64::NEG_INFINITY, f64::max),
+        })
+    }
+}
+
+impl Quantity {
+    /// Runs whose tables it reads.
+    pub(crate) fn table_runs(&self) -> impl Iterator<Item = &str> {
+        self.table.iter().map(|_| self.run.as_str())
+    }
+
+    /// In `unit`, over repeats. None if the runs do not have it, or not in this dimension.
+    pub fn of(&self, evidence: &BTreeMap<String, Evidence>, unit: Unit) -> Option<Spread> {
+        let own = self.values(evidence)?;
+        let name = self.name()?;
+        if let Some(other) = self.over.as_ref().or(self.change_from.as_ref()) {
+            let other = self.other(other).values(evidence)?;
+            let derive = |(a, b): (&f64, &f64)| match self.over {
+                Some(_) => a / b,
+                None => 100.0 * (a / b - 1.0),
+            };
+            let derived: Vec<f64> = own.iter().zip(&other).map(derive).collect();
+            // Of a ratio in percent: one is 100.
+            let scale = match (unit, self.over.is_some()) {
+                (Unit::Percent, true) => 100.0,
+                _ => 1.0,
+            };
+            let scaled: Vec<f64> = derived.iter().map(|value| value * scale).collect();
+            return Spread::of(&scaled);
+        }
+        let converted: Option<Vec<f64>> =
+            own.iter().map(|value| unit.convert(name, *value)).collect();
+        Spread::of(&converted?)
+    }
+
+    fn name(&self) -> Option<&str> {
+        self.result.as_deref().or(self.column.as_deref())
+    }
+
+    fn other(&self, other: &Other) -> Quantity {
+        Quantity {
+            run: other.run.clone().unwrap_or_else(|| self.run.clone()),
+            at: other.at.clone().unwrap_or_else(|| self.at.clone()),
+            result: other.result.clone().or_else(|| self.result.clone()),
+            over: None,
+            change_from: None,
+            ..self.clone()
+        }
+    }
+
+    /// One for each repeat, in the units of results.
+    fn values(&self, evidence: &BTreeMap<String, Evidence>) -> Option<Vec<f64>> {
+        let point = evidence.get(&self.run)?.at(&self.at).next()?;
+        self.values_at(point)
+    }
+
+    pub(crate) fn values_at(&self, point: &EvidencePoint) -> Option<Vec<f64>> {
+        match (&self.result, &self.table, &self.column) {
+            (Some(result), ..) => {
+                let values: Vec<f64> = point
+                    .runs
+                    .iter()
+                    .filter_map(|run: &RunResults| run.get(result).copied())
+                    .collect();
+                (!values.is_empty()).then_some(values)
+            }
+            (None, Some(table), Some(column)) => {
+                let rows = point.rows(table, [column], &self.only)?;
+                let values: Vec<f64> = rows.into_iter().map(|[value]| value).collect();
+                Some(vec![self.statistic?.of(values)?])
+            }
+            _ => None,
+        }
+    }
+}
+
+impl Statistic {
+    fn of(self, mut values: Vec<f64>) -> Option<f64> {
+        if values.is_empty() {
+            return None;
+        }
+        let count = values.len();
+        if self == Statistic::Last {
+            return values.pop();
+        }
+        values.sort_by(f64::total_cmp);
+        // The nearest rank.
+        let quantile = |share: f64| values[((share * count as f64).ceil() as usize).clamp(1, count) - 1];
+        Some(match self {
+            Statistic::Mean => values.iter().sum::<f64>() / count as f64,
+            Statistic::Min => values[0],
+            Statistic::Max | Statistic::Last => values[count - 1],
+            Statistic::Median => quantile(0.5),
+            Statistic::P5 => quantile(0.05),
+            Statistic::P25 => quantile(0.25),
+            Statistic::P75 => quantile(0.75),
+            Statistic::P95 => quantile(0.95),
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn evidence() -> BTreeMap<String, Evidence> {
+        let point = |cc: &str, values: [f64; 2]| EvidencePoint {
+            values: BTreeMap::from([("flow.0.cc".to_owned(), cc.to_owned())]),
+            runs: values
+                .map(|v| BTreeMap::from([("a.rtt_mean_ms".to_owned(), v)]))
+                .to_vec(),
+            tables: Vec::new(),
+        };
+        let evidence = Evidence {
+            points: vec![point("vegas", [100.0, 200.0]), point("cubic", [300.0, 900.0])],
+            notes: Vec::new(),
+        };
+        BTreeMap::from([("main".to_owned(), evidence)])
+    }
+
+    fn rtt(cc: &str) -> Quantity {
+        Quantity {
+            run: "main".to_owned(),
+            at: BTreeMap::from([("flow.0.cc".to_owned(), cc.to_owned())]),
+            result: Some("a.rtt_mean_ms".to_owned()),
+            ..Quantity::default()
+        }
+    }
+
+    #[test]
+    fn a_quantity_has_mean_and_extremes_of_its_repeats() {
+        let spread = rtt("cubic").of(&evidence(), Unit::Seconds).unwrap();
+        assert_eq!((spread.mean, spread.low, spread.high), (0.6, 0.3, 0.9));
+        assert_eq!(rtt("reno").of(&evidence(), Unit::Seconds), None);
+        assert_eq!(rtt("cubic").of(&evidence(), Unit::Bytes), None);
+    }
+
+    #[test]
+    fn ratios_and_changes_pair_repeats_of_the_same_seed() {
+        let other = Other {
+            at: Some(rtt("vegas").at),
+            ..Other::default()
+        };
+        let ratio = Quantity {
+            over: Some(other.clone()),
+            ..rtt("cubic")
+        };
+        let spread = ratio.of(&evidence(), Unit::One).unwrap();
+        assert_eq!((spread.low, spread.high), (3.0, 4.5));
+        let change = Quantity {
+            change_from: Some(other),
+            ..rtt("cubic")
+        };
+        let spread = change.of(&evidence(), Unit::Percent).unwrap();
+        assert_eq!((spread.low, spread.high), (200.0, 350.0));
+    }
+
+    #[test]
+    fn statistics_are_those_of_sorted_values() {
+        let values: Vec<f64> = (1..=100).rev().map(f64::from).collect();
+        let of = |statistic: Statistic| statistic.of(values.clone()).unwrap();
+        assert_eq!(of(Statistic::Median), 50.0);
+        assert_eq!(of(Statistic::P95), 95.0);
+        assert_eq!(of(Statistic::Max), 100.0);
+        assert_eq!(of(Statistic::Mean), 50.5);
+        assert_eq!(of(Statistic::Last), 1.0);
+    }
+}
