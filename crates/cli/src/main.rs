@@ -40,6 +40,8 @@ mod loadtest;
 #[cfg(feature = "full")]
 mod locate;
 #[cfg(feature = "full")]
+mod paper;
+#[cfg(feature = "full")]
 mod recovery;
 #[cfg(feature = "full")]
 mod route;

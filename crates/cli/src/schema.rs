@@ -108,6 +108,7 @@ pub fn run(args: &Args) -> Result<Exit, PrintError> {
     {
         tables.extend(crate::experiment::tables());
         tables.extend(crate::lab::tables());
+        tables.extend(crate::paper::tables());
         tables.extend(unbloat_loadtest::tables::tables());
         tables.push(unbloat_campaign::campaign_table());
         tables.push(crate::campaign::readings_table());

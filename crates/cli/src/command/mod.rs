@@ -6,7 +6,7 @@ use crate::print::note;
 use crate::{analyze, compare, model, report, schema};
 #[cfg(feature = "full")]
 use crate::{
-    autorate, campaign, demo, drwa, fix, lab, loadtest, locate, serve, shape, sim, sqm, uplink,
+    autorate, campaign, demo, drwa, fix, lab, loadtest, locate, paper, serve, shape, sim, sqm, uplink,
     watch,
 };
 use clap::builder::StyledStr;
@@ -65,6 +65,8 @@ pub enum Experiment {
     #[cfg(feature = "full")]
     Lab(lab::Args),
     Model(Box<model::Args>),
+    #[cfg(feature = "full")]
+    Paper(Box<paper::Args>),
     #[cfg(feature = "full")]
     Demo(demo::Args),
 }
@@ -194,6 +196,8 @@ impl Experiment {
             #[cfg(feature = "full")]
             Experiment::Lab(args) => run(args, lab::run),
             Experiment::Model(args) => run(&**args, model::run),
+            #[cfg(feature = "full")]
+            Experiment::Paper(args) => run(&**args, paper::run),
             #[cfg(feature = "full")]
             Experiment::Demo(args) => run(args, demo::run),
         }

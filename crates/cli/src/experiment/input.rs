@@ -48,30 +48,50 @@ impl Plan {
     }
 }
 
+/// What options change of a scenario.
+pub struct Changes<'a> {
+    pub set: &'a [String],
+    pub seed: Option<u64>,
+    pub repeats: Option<u32>,
+}
+
 pub fn plan(args: &Common) -> Result<Plan, ExperimentError> {
-    let file = args.scenario.clone();
-    let text = read(&file).map_err(|error| ExperimentError::Read {
+    let file = &args.scenario;
+    let text = read(file).map_err(|error| ExperimentError::Read {
         file: file.display().to_string(),
         error,
     })?;
+    let text = String::from_utf8(text).map_err(|_| ExperimentError::Scenario {
+        file: file.display().to_string(),
+        error: Error::new(
+            Origin::Nowhere,
+            "",
+            "the file is not UTF-8 text; give a scenario in TOML",
+        ),
+    })?;
+    let changes = Changes {
+        set: &args.set,
+        seed: args.seed,
+        repeats: args.repeats,
+    };
+    let mut plan = plan_of(file, &text, &changes)?;
+    plan.show.clone_from(&args.show);
+    Ok(plan)
+}
+
+/// The plan of a scenario's text. Traces are relative to `file`, which need not exist.
+pub fn plan_of(file: &Path, text: &str, changes: &Changes) -> Result<Plan, ExperimentError> {
     let fault = |error: Error| ExperimentError::Scenario {
         file: file.display().to_string(),
         error,
     };
-    let text = String::from_utf8(text).map_err(|_| {
-        fault(Error::new(
-            Origin::Nowhere,
-            "",
-            "the file is not UTF-8 text; give a scenario in TOML",
-        ))
-    })?;
-    let mut scenario = Node::parse(&text).map_err(fault)?;
+    let mut scenario = Node::parse(text).map_err(fault)?;
     let bounds = score::take(&mut scenario).map_err(fault)?;
     let mut sweep = Sweep::take(&mut scenario).map_err(fault)?;
-    for assignment in &args.set {
+    for assignment in changes.set {
         sweep.set(&mut scenario, assignment).map_err(fault)?;
     }
-    if let Some(repeats) = args.repeats {
+    if let Some(repeats) = changes.repeats {
         sweep.repeat(repeats).map_err(fault)?;
     }
     let folder = file.parent().unwrap_or(Path::new("")).to_owned();
@@ -87,18 +107,18 @@ pub fn plan(args: &Common) -> Result<Plan, ExperimentError> {
             let message = "the path has neither \"rate\" nor \"delay\"; set one of them";
             return Err(Error::new(Origin::Nowhere, "link", message));
         }
-        experiment.seed = args.seed.unwrap_or(experiment.seed);
+        experiment.seed = changes.seed.unwrap_or(experiment.seed);
         Ok(experiment)
     });
     let points = points.collect::<Result<_, Error>>().map_err(fault)?;
     Ok(Plan {
         traces: traces(&scenario, &folder),
         scenario: fixed(&scenario, &sweep),
-        file,
+        file: file.to_owned(),
         sweep,
         bounds,
         points,
-        show: args.show.clone(),
+        show: Vec::new(),
     })
 }
 

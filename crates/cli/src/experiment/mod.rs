@@ -13,7 +13,7 @@ mod text;
 pub use args::Common;
 pub use averages::mean_and_interval;
 pub use campaign::Came;
-pub use input::{Plan, plan, read};
+pub use input::{Changes, Plan, plan, plan_of, read};
 pub use progress::Progress;
 pub use rows::{order, queue_rows, tables};
 

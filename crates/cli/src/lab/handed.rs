@@ -72,7 +72,8 @@ pub fn read(folder: &Path, tables: Vec<Table>) -> Result<Came, String> {
     })
 }
 
-fn rows(reader: &RunReader, table: &Table) -> Result<Rows, String> {
+/// A table of a run, with all its rows.
+pub fn rows(reader: &RunReader, table: &Table) -> Result<Rows, String> {
     let mut rows = Rows::new(table);
     let mut number = 0;
     for batch in reader.read(table.name).map_err(|error| error.to_string())? {

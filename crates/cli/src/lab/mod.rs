@@ -8,6 +8,7 @@ mod run;
 mod shell;
 mod virtually;
 
+pub use handed::rows;
 pub use inside::{Job, inside};
 pub use shell::{ShellError, behind};
 

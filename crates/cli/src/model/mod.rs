@@ -16,10 +16,14 @@ pub use rows::tables;
 use crate::exit::Exit;
 use crate::output::{OutputError, write_run};
 use crate::print::{self, PrintError};
+#[cfg(feature = "full")]
+use clap::{Args as _, FromArgMatches};
 use findings::Findings;
 use measured::MeasuredError;
 use question::Question;
 use unbloat_queueing::ModelError;
+#[cfg(feature = "full")]
+use unbloat_table::{Rows, Table};
 
 #[derive(Debug, thiserror::Error)]
 pub enum ModelCommandError {
@@ -31,6 +35,18 @@ pub enum ModelCommandError {
     Output(#[from] OutputError),
     #[error(transparent)]
     Print(#[from] PrintError),
+    #[cfg(feature = "full")]
+    #[error("{}", .0.to_string().trim())]
+    Options(#[from] clap::Error),
+}
+
+/// The tables that the command has for these options.
+#[cfg(feature = "full")]
+pub fn tables_of(words: &[&str]) -> Result<Vec<(Table, Rows)>, ModelCommandError> {
+    let matches = Args::augment_args(clap::Command::new("model").no_binary_name(true))
+        .try_get_matches_from(words)?;
+    let question = Question::of(&Args::from_arg_matches(&matches)?)?;
+    Ok(rows::all(&question, &Findings::of(&question)?)?)
 }
 
 pub fn run(args: &Args) -> Result<Exit, ModelCommandError> {

@@ -100,11 +100,8 @@ fn check(figure: &Figure, files: &[(String, String)]) -> Result<(), String> {
         _ => {}
     }
     for (name, run) in &figure.runs {
-        let sources = [run.scenario.is_some(), run.model.is_some(), run.lte_trace.is_some()];
-        if sources.into_iter().filter(|given| *given).count() != 1 {
-            return Err(format!(
-                "run.{name}: give one of `scenario`, `model` and `lte_trace`"
-            ));
+        if run.scenario.is_some() == run.model.is_some() {
+            return Err(format!("run.{name}: give one of `scenario` and `model`"));
         }
         if let Some(file) = &run.scenario
             && !files.iter().any(|(known, _)| known == file)
@@ -148,10 +145,18 @@ fn check(figure: &Figure, files: &[(String, String)]) -> Result<(), String> {
         for quantity in claim.quantities() {
             known(&quantity.run).map_err(|message| format!("claim {:?}: {message}", claim.says))?;
         }
-        if let Some(mark) = &claim.mark
-            && !figure.panels.iter().any(|panel| panel.id == mark.panel)
-        {
-            return Err(format!("claim {:?}: no panel {:?}", claim.says, mark.panel));
+        if let Some(mark) = &claim.mark {
+            let panel = figure.panels.iter().find(|panel| panel.id == mark.panel);
+            let panel =
+                panel.ok_or_else(|| format!("claim {:?}: no panel {:?}", claim.says, mark.panel))?;
+            if panel.y.unit != claim.unit {
+                return Err(format!(
+                    "claim {:?}: its unit is {:?}, that of the panel {:?}",
+                    claim.says,
+                    claim.unit.name(),
+                    panel.y.unit.name()
+                ));
+            }
         }
     }
     for assumption in &figure.assumptions {
@@ -207,7 +212,7 @@ mod tests {
         let cases = [
             (HEAD.to_owned(), "needs [[panel]]"),
             (format!("{HEAD}colour = 1\n"), "unknown field `colour`"),
-            (format!("{HEAD}[run.main]\n{panel}"), "give one of `scenario`"),
+            (format!("{HEAD}[run.main]\n{panel}"), "give one of `scenario` and `model`"),
             (
                 format!("{HEAD}[run.main]\nscenario = \"other.toml\"\n{panel}"),
                 "no scenario \"other.toml\"",

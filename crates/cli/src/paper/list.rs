@@ -1,0 +1,83 @@
+//! `unbloat paper list`.
+
+use super::PaperCommandError;
+use super::args::Args;
+use crate::exit::Exit;
+use crate::experiment::order;
+use crate::print;
+use std::fmt::Write;
+use unbloat_paper::{Figure, Paper, Source};
+use unbloat_table::{Column, Rows, Table};
+
+pub fn print(args: &Args, papers: &[Paper]) -> Result<Exit, PaperCommandError> {
+    match args.print.of("figures") {
+        Some(wanted) => wanted.print(&[rows(papers)])?,
+        None => print::text(&text(papers))?,
+    }
+    Ok(Exit::Complete)
+}
+
+/// How a figure is made.
+fn made_by(figure: &Figure) -> &'static str {
+    if figure.not_made.is_some() {
+        return "not made";
+    }
+    let requests = figure.requests("");
+    let mut sources = requests.values().map(|request| &request.source);
+    match sources.next() {
+        Some(Source::Model(_)) => "model",
+        Some(Source::Scenario { kernel: Some(_), .. }) => "sim, virtual, lab",
+        _ => "sim",
+    }
+}
+
+fn text(papers: &[Paper]) -> String {
+    let mut text = String::new();
+    for paper in papers {
+        // Writing to a String cannot fail.
+        let _ = writeln!(text, "{}  {}", paper.id, paper.title);
+        let _ = writeln!(text, "  {}, {}", paper.authors, paper.venue);
+        let figures = || paper.figures.iter();
+        let width = figures().map(|figure| figure.id.len()).max().unwrap_or(0);
+        for figure in figures() {
+            let _ = writeln!(
+                text,
+                "  {:<width$}  {:<17}  {}",
+                figure.id,
+                made_by(figure),
+                figure.title
+            );
+        }
+        text.push('\n');
+    }
+    text.push_str("unbloat paper PAPER FIGURE makes a figure, unbloat paper PAPER all of a paper\n");
+    text
+}
+
+fn rows(papers: &[Paper]) -> (Table, Rows) {
+    let table = Table {
+        name: "figures",
+        doc: "one row per figure or table of a paper (unbloat paper list)",
+        columns: vec![
+            Column::text("paper", "name of the paper's folder"),
+            Column::text("figure", "name of the figure or table"),
+            Column::text("title", "what it shows"),
+            Column::text("made_by", "what can make it: model, sim, virtual and lab"),
+            Column::u64("claims", "statements of the paper that it is checked by"),
+            Column::text("not_made", "why nothing is made of it"),
+        ],
+    };
+    let mut rows = Rows::new(&table);
+    for paper in papers {
+        for figure in &paper.figures {
+            let mut row = rows.row(order(rows.len() as u64));
+            row.text(paper.id.as_str());
+            row.text(figure.id.as_str());
+            row.text(figure.title.as_str());
+            row.text(made_by(figure));
+            row.u64(figure.claims.len() as u64);
+            row.text(figure.not_made.as_deref());
+        }
+    }
+    (table, rows)
+}

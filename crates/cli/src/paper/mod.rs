@@ -1,0 +1,139 @@
+//! `unbloat paper`: the figures and tables of published studies, made again and held against what was published.
+
+mod args;
+mod folder;
+mod kernel;
+mod list;
+mod page;
+mod rows;
+mod work;
+
+pub use args::Args;
+pub use rows::tables;
+
+use crate::exit::Exit;
+use crate::experiment::ExperimentError;
+use crate::model::ModelCommandError;
+use crate::output::{OutputError, run_dir, terminal_width, write_tables};
+use crate::print::{self, PrintError, note};
+use crate::stop::stop_on_ctrl_c;
+use args::Clock;
+use folder::FolderError;
+use std::collections::BTreeMap;
+use unbloat_html::{ReportError, paper_text};
+use unbloat_paper::{Evidence, Figure, Made, Paper, Request, Verdict, draw, judge};
+use unbloat_run::{RunInfo, link_latest};
+
+#[derive(Debug, thiserror::Error)]
+pub enum PaperCommandError {
+    #[error(transparent)]
+    Folder(#[from] FolderError),
+    #[error(transparent)]
+    Experiment(#[from] ExperimentError),
+    #[error(transparent)]
+    Model(#[from] ModelCommandError),
+    #[error(transparent)]
+    Output(#[from] OutputError),
+    #[error(transparent)]
+    Report(#[from] ReportError),
+    #[error("cannot install the Ctrl-C handler: {0}")]
+    Signal(#[from] ctrlc::Error),
+    #[error(transparent)]
+    Print(#[from] PrintError),
+    #[error("cannot write {path}: {source}", path = path.display())]
+    Write {
+        path: std::path::PathBuf,
+        source: std::io::Error,
+    },
+    #[error("{0}")]
+    Kernel(String),
+}
+
+pub fn run(args: &Args) -> Result<Exit, PaperCommandError> {
+    let papers = folder::papers(args.papers.as_deref())?;
+    if args.paper == "list" {
+        return list::print(args, &papers);
+    }
+    let chosen = folder::choose(&papers, &args.paper, &args.figures)?;
+    let stop = stop_on_ctrl_c()?;
+    let asked: Vec<(&Paper, &Figure, BTreeMap<String, Request>)> = chosen
+        .into_iter()
+        .map(|(paper, figure)| (paper, figure, figure.requests(&paper.id)))
+        .collect();
+    let requests = asked.iter().flat_map(|(.., requests)| requests.values());
+    let done = work::work(&papers, requests.cloned(), args, &stop)?;
+    let made: Vec<Made> = asked
+        .into_iter()
+        .map(|(paper, figure, requests)| make(paper, figure, requests, &done))
+        .collect();
+    let all = rows::all(&made);
+    match args.print.of(&args.table) {
+        Some(wanted) => wanted.print(&all)?,
+        None => print::text(&paper_text(&made, terminal_width()))?,
+    }
+    if args.run.is_wanted(&args.print) {
+        let dir = run_dir(args.run.out.as_deref(), &format!("paper-{}", args.paper))?;
+        let dir = write_tables(&dir, &info(args), &all).map_err(OutputError::from)?;
+        for page in page::write(&dir, &papers, &made)? {
+            note!("report  {}", page.display());
+        }
+        link_latest(&dir).map_err(OutputError::from)?;
+        note!("tables  {}", dir.display());
+    }
+    let differs = made
+        .iter()
+        .any(|one| one.judged.verdict == Verdict::Differs && one.figure.because.is_none());
+    Ok(match () {
+        () if done.is_cut => Exit::Interrupted,
+        () if differs => Exit::OutOfBounds,
+        () => Exit::Complete,
+    })
+}
+
+fn make<'a>(
+    paper: &'a Paper,
+    figure: &'a Figure,
+    requests: BTreeMap<String, Request>,
+    done: &work::Done,
+) -> Made<'a> {
+    let mut evidence = BTreeMap::new();
+    let mut left_out = Vec::new();
+    for (name, request) in requests {
+        match done.evidence.get(&request) {
+            Some(found) => drop(evidence.insert(name, found.clone())),
+            None => left_out.push(name),
+        }
+    }
+    let mut notes: Vec<String> = evidence
+        .values()
+        .flat_map(|one: &Evidence| one.notes.clone())
+        .collect();
+    notes.sort();
+    notes.dedup();
+    Made {
+        paper,
+        figure,
+        drawn: figure
+            .panels
+            .iter()
+            .map(|panel| draw(panel, &evidence))
+            .collect(),
+        judged: judge(figure, &evidence),
+        notes,
+        left_out,
+    }
+}
+
+fn info(args: &Args) -> RunInfo {
+    let mut info = RunInfo::new(
+        "unbloat paper",
+        env!("CARGO_PKG_VERSION"),
+        std::env::args().collect(),
+    );
+    info.clock = match args.clock {
+        Clock::Sim | Clock::Virtual => unbloat_run::Clock::Virtual,
+        Clock::Lab => unbloat_run::Clock::Real,
+    };
+    info.seed = args.seed;
+    info
+}

@@ -1,0 +1,255 @@
+//! A paper's figures as one self-contained HTML file.
+
+use super::data::{panel_id, panels};
+use super::words::{number, ours, published, sentence, with_label};
+use crate::ReportError;
+use crate::html::{script_json, tiles, warnings, write_document};
+use maud::{Markup, html};
+use std::io::{self, Write};
+use unbloat_paper::{Drawn, Made, Panel, Source, Verdict};
+
+const SCRIPT: &str = concat!(
+    include_str!("../../assets/common.js"),
+    include_str!("../../assets/paper.js")
+);
+
+/// Rows of a panel's table.
+const MOST_ROWS: usize = 60;
+
+/// Writes the page of one paper. All of `made` are its figures.
+pub fn render_paper(made: &[Made], out: &mut dyn Write) -> Result<(), ReportError> {
+    let Some(first) = made.first() else {
+        return Ok(());
+    };
+    let data: Vec<_> = made.iter().flat_map(panels).collect();
+    let json = script_json(&data).map_err(io::Error::from)?;
+    let title = format!("unbloat: {}", first.paper.title);
+    Ok(write_document(out, &title, body(made), &json, SCRIPT)?)
+}
+
+fn body(made: &[Made]) -> Markup {
+    let paper = made[0].paper;
+    html! {
+        main.paper {
+            header {
+                h1 { "unbloat" }
+                p { b { (paper.title) } }
+                p { (paper.authors) ". " (paper.venue) "." @if let Some(doi) = &paper.doi { " doi:" (doi) } }
+                p.note { (paper.about) }
+            }
+            (overview(made))
+            @for one in made { (figure(one)) }
+            (rule())
+        }
+    }
+}
+
+fn overview(made: &[Made]) -> Markup {
+    let count = |verdict: Verdict| made.iter().filter(|one| one.judged.verdict == verdict).count();
+    let all = [
+        Verdict::Agrees,
+        Verdict::ShapeAgrees,
+        Verdict::Differs,
+        Verdict::Drawn,
+        Verdict::NotMade,
+    ];
+    let counts = all.into_iter().filter(|verdict| count(*verdict) > 0);
+    let counts: Vec<(String, String)> = counts
+        .map(|verdict| (count(verdict).to_string(), verdict.name().to_owned()))
+        .collect();
+    html! {
+        section.verdict {
+            h2 { "Figures and tables" }
+            (tiles(&counts))
+            div.scroll {
+                table {
+                    tbody {
+                        @for one in made {
+                            tr {
+                                td.text { a href={ "#" (one.figure.id) } { (one.figure.label) } }
+                                td.text { (one.figure.title) }
+                                td.text { span.badge.(class(one.judged.verdict)) { (one.judged.verdict.name()) } }
+                            }
+                        }
+                    }
+                }
+            }
+        }
+    }
+}
+
+fn class(verdict: Verdict) -> &'static str {
+    match verdict {
+        Verdict::Agrees => "clean",
+        Verdict::Differs => "bloated",
+        Verdict::ShapeAgrees | Verdict::Drawn | Verdict::NotMade => "inconclusive",
+    }
+}
+
+fn figure(made: &Made) -> Markup {
+    let figure = made.figure;
+    let verdict = made.judged.verdict;
+    html! {
+        section.figure-of-paper id=(figure.id) {
+            h2 { (figure.label) ": " (figure.title) }
+            p { (figure.shows) span.note { " (" (figure.place) ")" } }
+            p { span.badge.(class(verdict)) { (verdict.name()) } " " (sentence(made)) }
+            (warnings(made.notes.iter().map(String::as_str)))
+            div.panels {
+                @for (number, (panel, drawn)) in figure.panels.iter().zip(&made.drawn).enumerate() {
+                    div.figure {
+                        h3 { @if !panel.id.is_empty() { "(" (panel.id) ") " } (panel.title) }
+                        div id=(panel_id(made, number)) {}
+                        (values(panel, drawn))
+                    }
+                }
+            }
+            (claims(made))
+            (assumptions(made))
+            (runs(made))
+        }
+    }
+}
+
+/// The drawn points as a table, for those who cannot or will not read the chart.
+fn values(panel: &Panel, drawn: &Drawn) -> Markup {
+    let at = |x: f64| drawn.ticks.get(x as usize).cloned().unwrap_or_else(|| number(x));
+    let rows: Vec<_> = drawn
+        .curves
+        .iter()
+        .flat_map(|curve| {
+            let step = curve.points.len().div_ceil(MOST_ROWS / drawn.curves.len().max(1)).max(1);
+            curve.points.iter().step_by(step).map(move |point| (curve, point))
+        })
+        .collect();
+    html! {
+        @if !rows.is_empty() {
+            details {
+                summary { "Values" }
+                div.scroll {
+                    table {
+                        thead {
+                            tr {
+                                th.text { "series" }
+                                th { (with_label(&panel.x.label, panel.x.unit.name())) }
+                                th { (with_label(&panel.y.label, panel.y.unit.name())) }
+                                th { "min" } th { "max" }
+                            }
+                        }
+                        tbody {
+                            @for (curve, point) in rows {
+                                tr {
+                                    td.text { (curve.name) }
+                                    td { (at(point.x)) }
+                                    td { (number(point.y)) }
+                                    td { (number(point.low)) } td { (number(point.high)) }
+                                }
+                            }
+                        }
+                    }
+                }
+            }
+        }
+    }
+}
+
+fn claims(made: &Made) -> Markup {
+    let all = made.figure.claims.iter().zip(&made.judged.claims);
+    html! {
+        @if !made.judged.claims.is_empty() {
+            div.scroll {
+                table.claims {
+                    thead { tr { th.text { "The paper says" } th.text { "published" } th.text { "ours" } th.text { "holds" } } }
+                    tbody {
+                        @for (claim, judgement) in all {
+                            tr {
+                                td.text { (claim.says) @if let Some(place) = &claim.place { span.note { " (" (place) ")" } } }
+                                td.text { (published(claim)) }
+                                td.text {
+                                    (ours(claim, judgement))
+                                    @if !judgement.others.is_empty() {
+                                        " against "
+                                        @for (index, other) in judgement.others.iter().enumerate() {
+                                            @if index > 0 { ", " }
+                                            (number(other.mean))
+                                        }
+                                    }
+                                }
+                                td.text { @if judgement.holds { "yes" } @else { b { "no" } } }
+                            }
+                        }
+                    }
+                }
+            }
+        }
+    }
+}
+
+fn assumptions(made: &Made) -> Markup {
+    let all = made.figure.assumptions.iter().zip(&made.judged.effects);
+    html! {
+        @if !made.figure.assumptions.is_empty() {
+            h3 { "Not in the paper" }
+            ul {
+                @for (assumption, effects) in all {
+                    li {
+                        (assumption.parameter) ": " (assumption.value) ". " (assumption.why)
+                        @if !effects.is_empty() {
+                            " With "
+                            @for (index, effect) in effects.iter().enumerate() {
+                                @if index > 0 { ", " }
+                                (effect.value) ": "
+                                @match effect.ours {
+                                    Some(ours) => { (number(ours.mean)) " " (assumption.effect.as_ref().map_or("", |one| one.unit.name())) }
+                                    None => { "not measured" }
+                                }
+                            }
+                            "."
+                        }
+                    }
+                }
+            }
+        }
+    }
+}
+
+/// The scenarios behind the figure, whole.
+fn runs(made: &Made) -> Markup {
+    let requests = made.figure.requests(&made.paper.id);
+    let mut files: Vec<(&str, Vec<String>)> = Vec::new();
+    for request in requests.values() {
+        if let Source::Scenario { file, set, .. } = &request.source {
+            let known = made.paper.scenarios.iter().find(|(name, _)| name == file);
+            let Some((name, _)) = known else { continue };
+            let at = files.iter().position(|(one, _)| one == name);
+            let at = at.unwrap_or_else(|| {
+                files.push((name, Vec::new()));
+                files.len() - 1
+            });
+            let words = set.iter().map(|one| format!(" --set '{one}'"));
+            files[at].1.push(format!("unbloat sim {name}{}", words.collect::<String>()));
+        }
+    }
+    html! {
+        @for (name, commands) in files {
+            details {
+                summary { "Scenario " (name) }
+                pre { @for command in &commands { (command) "\n" } }
+                pre { (made.paper.scenarios.iter().find(|(one, _)| one == name).map_or("", |(_, text)| text)) }
+            }
+        }
+    }
+}
+
+fn rule() -> Markup {
+    html! {
+        section {
+            h2 { "The rule" }
+            p {
+                "A value holds if the published number is within 20 % of ours or between the extremes of our repeats, a bound if ours is on its side, "
+                "an order if the means over repeats are in that order. A figure agrees if all its statements hold; its shape agrees if only values do not. "
+                "Rings and dashed lines mark published numbers, bars the extremes over repeats."
+            }
+        }
+    }
+}
