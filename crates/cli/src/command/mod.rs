@@ -6,8 +6,8 @@ use crate::print::note;
 use crate::{analyze, compare, model, report, schema};
 #[cfg(feature = "full")]
 use crate::{
-    autorate, campaign, demo, drwa, fix, lab, loadtest, locate, paper, serve, shape, sim, sqm, uplink,
-    watch,
+    autorate, campaign, demo, drwa, fix, lab, loadtest, locate, paper, serve, shape, sim, sqm,
+    uplink, watch,
 };
 use clap::builder::StyledStr;
 use clap::error::ErrorKind;

@@ -129,7 +129,7 @@ fn fixed(scenario: &Node, sweep: &Sweep) -> Vec<(String, String)> {
         axes.any(|axis| path.starts_with(axis.key.as_str()))
     };
     let mut leaves = scenario.leaves();
-    leaves.retain(|(path, _)| !is_varied(path));
+    leaves.retain(|(path, _)| !is_varied(path) && !path.starts_with("presets."));
     leaves
 }
 

@@ -36,9 +36,7 @@ pub fn papers(folder: Option<&Path>) -> Result<Vec<Paper>, FolderError> {
         None => built_in(),
     };
     folders.sort();
-    let papers = folders
-        .iter()
-        .map(|(id, files)| Ok(read_paper(id, files)?));
+    let papers = folders.iter().map(|(id, files)| Ok(read_paper(id, files)?));
     papers.collect()
 }
 
@@ -59,27 +57,14 @@ fn built_in() -> Vec<Texts> {
 }
 
 fn of_disk(path: &Path) -> Result<Vec<Texts>, FolderError> {
-    let failed = |path: &Path| {
-        let path = path.to_owned();
-        move |source| FolderError::Read { path, source }
-    };
     let mut papers = Vec::new();
     for entry in path.read_dir().map_err(failed(path))? {
         let dir = entry.map_err(failed(path))?.path();
         if !dir.join("paper.toml").is_file() {
             continue;
         }
-        let mut files = Vec::new();
-        for entry in dir.read_dir().map_err(failed(&dir))? {
-            let file = entry.map_err(failed(&dir))?.path();
-            if file.extension().is_some_and(|extension| extension == "toml") {
-                let text = std::fs::read_to_string(&file).map_err(failed(&file))?;
-                let name = file.file_name().unwrap_or_default();
-                files.push((name.to_string_lossy().into_owned(), text));
-            }
-        }
         let id = dir.file_name().unwrap_or_default();
-        papers.push((id.to_string_lossy().into_owned(), files));
+        papers.push((id.to_string_lossy().into_owned(), texts(&dir)?));
     }
     match papers.is_empty() {
         true => Err(FolderError::Empty(path.to_owned())),
@@ -87,23 +72,48 @@ fn of_disk(path: &Path) -> Result<Vec<Texts>, FolderError> {
     }
 }
 
+/// The TOML files of a folder.
+fn texts(dir: &Path) -> Result<Vec<(String, String)>, FolderError> {
+    let mut files = Vec::new();
+    for entry in dir.read_dir().map_err(failed(dir))? {
+        let file = entry.map_err(failed(dir))?.path();
+        if file
+            .extension()
+            .is_some_and(|extension| extension == "toml")
+        {
+            let text = std::fs::read_to_string(&file).map_err(failed(&file))?;
+            let name = file.file_name().unwrap_or_default();
+            files.push((name.to_string_lossy().into_owned(), text));
+        }
+    }
+    Ok(files)
+}
+
+fn failed(path: &Path) -> impl Fn(std::io::Error) -> FolderError {
+    let path = path.to_owned();
+    move |source| FolderError::Read {
+        path: path.clone(),
+        source,
+    }
+}
+
 /// The figures that the words of the command mean, in the order of the papers.
 pub fn choose<'a>(
     papers: &'a [Paper],
-    paper: &str,
+    asked: &str,
     figures: &[String],
 ) -> Result<Vec<(&'a Paper, &'a Figure)>, FolderError> {
     let of = |paper: &'a Paper| paper.figures.iter().map(move |figure| (paper, figure));
-    if paper == "all" {
+    if asked == "all" {
         return match figures.is_empty() {
             true => Ok(papers.iter().flat_map(of).collect()),
             false => Err(FolderError::FiguresOfAll),
         };
     }
     let names = |ids: Vec<&str>| ids.join(", ");
-    let found = papers.iter().find(|one| one.id == paper);
+    let found = papers.iter().find(|one| one.id == asked);
     let found = found.ok_or_else(|| FolderError::NoPaper {
-        name: paper.to_owned(),
+        name: asked.to_owned(),
         known: names(papers.iter().map(|paper| paper.id.as_str()).collect()),
     })?;
     let figure = |name: &String| {

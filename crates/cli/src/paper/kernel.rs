@@ -39,27 +39,35 @@ pub fn run(
 }
 
 /// Series exist only of single runs, so points that need them run one by one.
-fn evidence(
-    planned: &Planned,
-    args: &Args,
-    work: &Path,
-) -> Result<Evidence, PaperCommandError> {
+fn evidence(planned: &Planned, args: &Args, work: &Path) -> Result<Evidence, PaperCommandError> {
     let mut evidence = Evidence::default();
     let points = planned.plan.points.len();
     if !planned.request.needs_tables {
         let mut came = came(planned, args, &[], work)?;
         for point in 0..points {
-            add(&mut evidence, planned, point, came.remove(&point).unwrap_or_default());
+            add(
+                &mut evidence,
+                planned,
+                point,
+                came.remove(&point).unwrap_or_default(),
+            );
         }
         return Ok(evidence);
     }
     for point in 0..points {
         let values = planned.plan.sweep.point(point).values.into_iter();
-        let values: Vec<String> = values.map(|(key, value)| format!("{key}={value}")).collect();
+        let values: Vec<String> = values
+            .map(|(key, value)| format!("{key}={value}"))
+            .collect();
         let work = work.join(point.to_string());
         std::fs::create_dir(&work).map_err(|error| fault(&error))?;
         let came = came(planned, args, &values, &work)?;
-        add(&mut evidence, planned, point, came.into_values().flatten().collect());
+        add(
+            &mut evidence,
+            planned,
+            point,
+            came.into_values().flatten().collect(),
+        );
     }
     Ok(evidence)
 }

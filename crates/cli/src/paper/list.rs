@@ -26,7 +26,9 @@ fn made_by(figure: &Figure) -> &'static str {
     let mut sources = requests.values().map(|request| &request.source);
     match sources.next() {
         Some(Source::Model(_)) => "model",
-        Some(Source::Scenario { kernel: Some(_), .. }) => "sim, virtual, lab",
+        Some(Source::Scenario {
+            kernel: Some(_), ..
+        }) => "sim, virtual, lab",
         _ => "sim",
     }
 }
@@ -50,7 +52,9 @@ fn text(papers: &[Paper]) -> String {
         }
         text.push('\n');
     }
-    text.push_str("unbloat paper PAPER FIGURE makes a figure, unbloat paper PAPER all of a paper\n");
+    text.push_str(
+        "unbloat paper PAPER FIGURE makes a figure, unbloat paper PAPER all of a paper\n",
+    );
     text
 }
 

@@ -60,20 +60,20 @@ pub fn run(args: &Args) -> Result<Exit, PaperCommandError> {
         .into_iter()
         .map(|(paper, figure)| (paper, figure, figure.requests(&paper.id)))
         .collect();
-    let requests = asked.iter().flat_map(|(.., requests)| requests.values());
-    let done = work::work(&papers, requests.cloned(), args, &stop)?;
+    let all = asked.iter().flat_map(|(.., requests)| requests.values());
+    let done = work::work(&papers, all.cloned(), args, &stop)?;
     let made: Vec<Made> = asked
         .into_iter()
         .map(|(paper, figure, requests)| make(paper, figure, requests, &done))
         .collect();
-    let all = rows::all(&made);
+    let tables = rows::all(&made);
     match args.print.of(&args.table) {
-        Some(wanted) => wanted.print(&all)?,
+        Some(wanted) => wanted.print(&tables)?,
         None => print::text(&paper_text(&made, terminal_width()))?,
     }
     if args.run.is_wanted(&args.print) {
         let dir = run_dir(args.run.out.as_deref(), &format!("paper-{}", args.paper))?;
-        let dir = write_tables(&dir, &info(args), &all).map_err(OutputError::from)?;
+        let dir = write_tables(&dir, &info(args), &tables).map_err(OutputError::from)?;
         for page in page::write(&dir, &papers, &made)? {
             note!("report  {}", page.display());
         }

@@ -5,7 +5,12 @@ use unbloat_paper::Made;
 use unbloat_table::{Column, Rows, Table};
 
 pub fn tables() -> [Table; 4] {
-    [verdicts_table(), claims_table(), curves_table(), effects_table()]
+    [
+        verdicts_table(),
+        claims_table(),
+        curves_table(),
+        effects_table(),
+    ]
 }
 
 fn named(mut columns: Vec<Column>) -> Vec<Column> {

@@ -183,19 +183,21 @@ fn simulated(planned: &Planned, &(_, point, repeat): &Task, stop: &AtomicBool) -
 
 /// Adds what the runs of a point gave.
 pub fn add(evidence: &mut Evidence, planned: &Planned, point: usize, runs: Vec<Came>) {
-        let values = planned.plan.sweep.point(point).values.into_iter();
-        let mut here = EvidencePoint {
-            values: values.map(|(key, value)| (key, value.to_string())).collect(),
-            ..EvidencePoint::default()
-        };
-        for came in runs {
-            let results = came.results.into_iter();
-            let named = results.map(|one| (format!("{}.{}", one.subject, one.metric), one.value));
-            here.runs.push(named.collect::<RunResults>());
-            evidence.notes.extend(came.notes);
-            if here.tables.is_empty() {
-                here.tables = came.tables;
-            }
+    let values = planned.plan.sweep.point(point).values.into_iter();
+    let mut here = EvidencePoint {
+        values: values
+            .map(|(key, value)| (key, value.to_string()))
+            .collect(),
+        ..EvidencePoint::default()
+    };
+    for came in runs {
+        let results = came.results.into_iter();
+        let named = results.map(|one| (format!("{}.{}", one.subject, one.metric), one.value));
+        here.runs.push(named.collect::<RunResults>());
+        evidence.notes.extend(came.notes);
+        if here.tables.is_empty() {
+            here.tables = came.tables;
         }
-        evidence.points.push(here);
+    }
+    evidence.points.push(here);
 }

@@ -157,14 +157,17 @@ fn of_table(panel: &Panel, series: &Series, table: &str, point: &EvidencePoint) 
     };
     if panel.kind == PanelKind::Cdf {
         let rows = point.rows(table, [x], &series.only).unwrap_or_default();
-        let values = rows.into_iter().map(|[value]| panel.x.unit.convert(x, value));
+        let values = rows
+            .into_iter()
+            .map(|[value]| panel.x.unit.convert(x, value));
         return distribution(values.collect::<Option<_>>().unwrap_or_default());
     }
     let Some(y) = &series.y else {
         return Vec::new();
     };
     let rows = point.rows(table, [x, y], &series.only).unwrap_or_default();
-    let convert = |[a, b]: [f64; 2]| Some((panel.x.unit.convert(x, a)?, panel.y.unit.convert(y, b)?));
+    let convert =
+        |[a, b]: [f64; 2]| Some((panel.x.unit.convert(x, a)?, panel.y.unit.convert(y, b)?));
     let points: Vec<(f64, f64)> = rows.into_iter().filter_map(convert).collect();
     match panel.kind {
         PanelKind::Binned => binned(&points),
@@ -213,18 +216,21 @@ fn binned(points: &[(f64, f64)]) -> Vec<CurvePoint> {
         bins[bin.min(BINS - 1)].push(*y);
     }
     let width = most / BINS as f64;
-    let filled = bins.into_iter().enumerate().filter_map(|(bin, mut values)| {
-        values.sort_by(f64::total_cmp);
-        let count = values.len();
-        let rank = |share: f64| values.get(((count as f64 - 1.0) * share).round() as usize);
-        let mean = values.iter().sum::<f64>() / count as f64;
-        Some(CurvePoint {
-            x: (bin as f64 + 0.5) * width,
-            y: mean,
-            low: *rank(0.05)?,
-            high: *rank(0.95)?,
-        })
-    });
+    let filled = bins
+        .into_iter()
+        .enumerate()
+        .filter_map(|(bin, mut values)| {
+            values.sort_by(f64::total_cmp);
+            let count = values.len();
+            let rank = |share: f64| values.get(((count as f64 - 1.0) * share).round() as usize);
+            let mean = values.iter().sum::<f64>() / count as f64;
+            Some(CurvePoint {
+                x: (bin as f64 + 0.5) * width,
+                y: mean,
+                low: *rank(0.05)?,
+                high: *rank(0.95)?,
+            })
+        });
     filled.collect()
 }
 
@@ -260,12 +266,17 @@ mod tests {
             .collect();
         let thin = thinned(&points);
         assert!(thin.len() <= POINTS);
-        assert!(thin.iter().any(|point| (point.x, point.y) == (7_777.0, 9.0)));
+        assert!(
+            thin.iter()
+                .any(|point| (point.x, point.y) == (7_777.0, 9.0))
+        );
     }
 
     #[test]
     fn bins_hold_means() {
-        let points: Vec<(f64, f64)> = (1..=100).map(|i| (f64::from(i), 2.0 * f64::from(i))).collect();
+        let points: Vec<(f64, f64)> = (1..=100)
+            .map(|i| (f64::from(i), 2.0 * f64::from(i)))
+            .collect();
         for point in binned(&points) {
             assert!((point.y - 2.0 * point.x).abs() <= 6.0, "{point:?}");
         }

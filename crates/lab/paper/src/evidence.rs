@@ -61,10 +61,12 @@ impl EvidencePoint {
         columns: [&str; N],
         only: &BTreeMap<String, String>,
     ) -> Option<Vec<[f64; N]>> {
-        let (schema, rows) = self.tables.iter().find(|(schema, _)| schema.name == table)?;
-        let column = |name: &str| -> Option<&ColumnData> {
-            Some(&rows.columns()[schema.column(name)?])
-        };
+        let (schema, rows) = self
+            .tables
+            .iter()
+            .find(|(schema, _)| schema.name == table)?;
+        let column =
+            |name: &str| -> Option<&ColumnData> { Some(&rows.columns()[schema.column(name)?]) };
         let mut numbers = Vec::new();
         let mut wanted = Vec::new();
         for name in columns {

@@ -231,7 +231,7 @@ impl Figure {
         Request {
             source,
             repeats: run.repeats,
-            needs_tables: with_tables.any(|run| run == name),
+            needs_tables: with_tables.any(|needed| needed == name),
         }
     }
 }

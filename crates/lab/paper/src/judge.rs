@@ -184,7 +184,9 @@ mod tests {
 
     fn verdict(claims: &[&str]) -> Verdict {
         let claims = claims.iter().map(|text| {
-            format!("[[claim]]\nsays = \"c\"\nours = {{ run = \"main\", result = \"a.x\" }}\n{text}\n")
+            format!(
+                "[[claim]]\nsays = \"c\"\nours = {{ run = \"main\", result = \"a.x\" }}\n{text}\n"
+            )
         });
         judge(&figure(&claims.collect::<String>()), &evidence()).verdict
     }
@@ -212,7 +214,8 @@ mod tests {
 
     #[test]
     fn a_quantity_that_no_run_has_is_no_agreement() {
-        let claim = "[[claim]]\nsays = \"c\"\nours = { run = \"main\", result = \"a.z\" }\nvalue = 1.0\n";
+        let claim =
+            "[[claim]]\nsays = \"c\"\nours = { run = \"main\", result = \"a.z\" }\nvalue = 1.0\n";
         assert_eq!(judge(&figure(claim), &evidence()).verdict, Verdict::Differs);
     }
 }

@@ -28,7 +28,9 @@ mod unit;
 pub use claim::{Claim, ClaimKind, Mark};
 pub use curve::{Curve, CurvePoint, Drawn, draw};
 pub use evidence::{Evidence, EvidencePoint, RunResults};
-pub use figure::{Assumption, Axis, Figure, ModelRecipe, Panel, PanelKind, Request, Series, Source};
+pub use figure::{
+    Assumption, Axis, Figure, ModelRecipe, Panel, PanelKind, Request, Series, Source,
+};
 pub use judge::{Effect, Judged, Judgement, VALUE_TOLERANCE, Verdict, judge};
 pub use made::Made;
 pub use paper::{Paper, PaperError, read_paper};

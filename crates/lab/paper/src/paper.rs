@@ -66,8 +66,8 @@ pub fn read_paper(id: &str, files: &[(String, String)]) -> Result<Paper, PaperEr
     let mut figures = Vec::new();
     for name in &head.figures {
         let file = format!("{name}.toml");
-        let mut figure: Figure = toml::from_str(text(&file)?)
-            .map_err(|error| invalid(&file, error.to_string()))?;
+        let mut figure: Figure =
+            toml::from_str(text(&file)?).map_err(|error| invalid(&file, error.to_string()))?;
         figure.id.clone_from(name);
         check(&figure, files).map_err(|message| invalid(&file, message))?;
         figures.push(figure);
@@ -95,7 +95,9 @@ pub fn read_paper(id: &str, files: &[(String, String)]) -> Result<Paper, PaperEr
 /// Everything that can be wrong before a run.
 fn check(figure: &Figure, files: &[(String, String)]) -> Result<(), String> {
     match (&figure.not_made, figure.panels.is_empty()) {
-        (None, true) => return Err("a figure needs [[panel]], or `not_made` with a reason".to_owned()),
+        (None, true) => {
+            return Err("a figure needs [[panel]], or `not_made` with a reason".to_owned());
+        }
         (Some(_), false) => return Err("a figure with `not_made` has no [[panel]]".to_owned()),
         _ => {}
     }
@@ -115,7 +117,10 @@ fn check(figure: &Figure, files: &[(String, String)]) -> Result<(), String> {
     };
     for (panel, number) in figure.panels.iter().zip(1..) {
         for series in &panel.series {
-            let place = format!("panel {number}, series {:?}", series.name.as_ref().or(series.each.as_ref()));
+            let place = format!(
+                "panel {number}, series {:?}",
+                series.name.as_ref().or(series.each.as_ref())
+            );
             if series.points.is_empty() {
                 known(&series.run).map_err(|message| format!("{place}: {message}"))?;
             }
@@ -147,8 +152,8 @@ fn check(figure: &Figure, files: &[(String, String)]) -> Result<(), String> {
         }
         if let Some(mark) = &claim.mark {
             let panel = figure.panels.iter().find(|panel| panel.id == mark.panel);
-            let panel =
-                panel.ok_or_else(|| format!("claim {:?}: no panel {:?}", claim.says, mark.panel))?;
+            let panel = panel
+                .ok_or_else(|| format!("claim {:?}: no panel {:?}", claim.says, mark.panel))?;
             if panel.y.unit != claim.unit {
                 return Err(format!(
                     "claim {:?}: its unit is {:?}, that of the panel {:?}",
@@ -170,9 +175,10 @@ fn check(figure: &Figure, files: &[(String, String)]) -> Result<(), String> {
 
 fn fits(name: Option<&str>, unit: Unit) -> Result<(), String> {
     match name {
-        Some(name) if unit.convert(name, 1.0).is_none() => {
-            Err(format!("{name} has no unit that converts to {:?}", unit.name()))
-        }
+        Some(name) if unit.convert(name, 1.0).is_none() => Err(format!(
+            "{name} has no unit that converts to {:?}",
+            unit.name()
+        )),
         _ => Ok(()),
     }
 }
@@ -182,10 +188,15 @@ mod tests {
     use super::*;
 
     fn files(figure: &str) -> Vec<(String, String)> {
-        let paper = "title = \"T\"\nauthors = \"A\"\nvenue = \"V\"\nabout = \"a\"\nfigures = [\"fig1\"]";
-        [("paper.toml", paper), ("fig1.toml", figure), ("line.toml", "")]
-            .map(|(name, text)| (name.to_owned(), text.to_owned()))
-            .to_vec()
+        let paper =
+            "title = \"T\"\nauthors = \"A\"\nvenue = \"V\"\nabout = \"a\"\nfigures = [\"fig1\"]";
+        [
+            ("paper.toml", paper),
+            ("fig1.toml", figure),
+            ("line.toml", ""),
+        ]
+        .map(|(name, text)| (name.to_owned(), text.to_owned()))
+        .to_vec()
     }
 
     const HEAD: &str = "label = \"Figure 1\"\ntitle = \"t\"\nplace = \"1\"\nshows = \"s\"\n";
@@ -212,7 +223,10 @@ mod tests {
         let cases = [
             (HEAD.to_owned(), "needs [[panel]]"),
             (format!("{HEAD}colour = 1\n"), "unknown field `colour`"),
-            (format!("{HEAD}[run.main]\n{panel}"), "give one of `scenario` and `model`"),
+            (
+                format!("{HEAD}[run.main]\n{panel}"),
+                "give one of `scenario` and `model`",
+            ),
             (
                 format!("{HEAD}[run.main]\nscenario = \"other.toml\"\n{panel}"),
                 "no scenario \"other.toml\"",
@@ -228,7 +242,9 @@ mod tests {
             ),
         ];
         for (figure, expected) in cases {
-            let error = read_paper("p2012", &files(&figure)).unwrap_err().to_string();
+            let error = read_paper("p2012", &files(&figure))
+                .unwrap_err()
+                .to_string();
             assert!(error.contains(expected), "{error}");
         }
     }

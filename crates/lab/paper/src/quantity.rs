@@ -148,7 +148,8 @@ impl Statistic {
         }
         values.sort_by(f64::total_cmp);
         // The nearest rank.
-        let quantile = |share: f64| values[((share * count as f64).ceil() as usize).clamp(1, count) - 1];
+        let quantile =
+            |share: f64| values[((share * count as f64).ceil() as usize).clamp(1, count) - 1];
         Some(match self {
             Statistic::Mean => values.iter().sum::<f64>() / count as f64,
             Statistic::Min => values[0],
@@ -175,7 +176,10 @@ mod tests {
             tables: Vec::new(),
         };
         let evidence = Evidence {
-            points: vec![point("vegas", [100.0, 200.0]), point("cubic", [300.0, 900.0])],
+            points: vec![
+                point("vegas", [100.0, 200.0]),
+                point("cubic", [300.0, 900.0]),
+            ],
             notes: Vec::new(),
         };
         BTreeMap::from([("main".to_owned(), evidence)])

@@ -123,7 +123,12 @@ mod tests {
     #[test]
     fn results_convert_by_their_suffix_and_only_to_their_own_dimension() {
         let cases = [
-            (Unit::MegabitsPerSecond, "download.goodput_bps", 5e6, Some(5.0)),
+            (
+                Unit::MegabitsPerSecond,
+                "download.goodput_bps",
+                5e6,
+                Some(5.0),
+            ),
             (Unit::Seconds, "time_ns", 2.5e9, Some(2.5)),
             (Unit::Milliseconds, "rtt_p95_ms", 40.0, Some(40.0)),
             (Unit::Segments, "cwnd_bytes", 14_480.0, Some(10.0)),

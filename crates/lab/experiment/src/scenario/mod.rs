@@ -6,6 +6,7 @@
 mod amount;
 mod experiment;
 mod from_toml;
+mod preset;
 pub mod score;
 mod sweep;
 pub mod toml;

@@ -1,5 +1,6 @@
 //! `[sweep]`: one run for every combination of values, each repeated with seeds of its own.
 
+use crate::scenario::preset;
 use crate::scenario::toml::{Error, Node, Origin, Value};
 
 /// More runs than this in one sweep are a slip of the pen.
@@ -152,12 +153,13 @@ impl Sweep {
 }
 
 impl Point {
-    /// The scenario with this point's values in place.
+    /// The scenario with this point's values in place, then those of its presets.
     pub fn apply(&self, scenario: &Node) -> Result<Node, Error> {
         let mut scenario = scenario.clone();
         for (key, value) in &self.values {
             scenario.put(key, value.clone())?;
         }
+        preset::apply(&mut scenario)?;
         Ok(scenario)
     }
 }

@@ -84,7 +84,11 @@ fn axis(axis: &Axis) -> AxisData {
 fn curve(curve: &Curve) -> CurveData {
     let has_spread = curve.points.iter().any(|point| point.low < point.high);
     let column = |of: fn(&unbloat_paper::CurvePoint) -> f64| -> Vec<f64> {
-        curve.points.iter().map(|point| five_digits(of(point))).collect()
+        curve
+            .points
+            .iter()
+            .map(|point| five_digits(of(point)))
+            .collect()
     };
     let spread = |of| match has_spread {
         true => column(of),
@@ -105,7 +109,11 @@ fn marks(made: &Made, panel: &str) -> Vec<MarkData> {
         let Some(mark) = claim.mark.as_ref().filter(|mark| mark.panel == panel) else {
             continue;
         };
-        let given = [("value", claim.value), ("above", claim.above), ("below", claim.below)];
+        let given = [
+            ("value", claim.value),
+            ("above", claim.above),
+            ("below", claim.below),
+        ];
         marks.extend(given.into_iter().filter_map(|(kind, y)| {
             Some(MarkData {
                 x: mark.x,

@@ -45,7 +45,11 @@ fn body(made: &[Made]) -> Markup {
 }
 
 fn overview(made: &[Made]) -> Markup {
-    let count = |verdict: Verdict| made.iter().filter(|one| one.judged.verdict == verdict).count();
+    let count = |verdict: Verdict| {
+        made.iter()
+            .filter(|one| one.judged.verdict == verdict)
+            .count()
+    };
     let all = [
         Verdict::Agrees,
         Verdict::ShapeAgrees,
@@ -113,13 +117,27 @@ fn figure(made: &Made) -> Markup {
 
 /// The drawn points as a table, for those who cannot or will not read the chart.
 fn values(panel: &Panel, drawn: &Drawn) -> Markup {
-    let at = |x: f64| drawn.ticks.get(x as usize).cloned().unwrap_or_else(|| number(x));
+    let at = |x: f64| {
+        drawn
+            .ticks
+            .get(x as usize)
+            .cloned()
+            .unwrap_or_else(|| number(x))
+    };
     let rows: Vec<_> = drawn
         .curves
         .iter()
         .flat_map(|curve| {
-            let step = curve.points.len().div_ceil(MOST_ROWS / drawn.curves.len().max(1)).max(1);
-            curve.points.iter().step_by(step).map(move |point| (curve, point))
+            let step = curve
+                .points
+                .len()
+                .div_ceil(MOST_ROWS / drawn.curves.len().max(1))
+                .max(1);
+            curve
+                .points
+                .iter()
+                .step_by(step)
+                .map(move |point| (curve, point))
         })
         .collect();
     html! {
@@ -227,7 +245,9 @@ fn runs(made: &Made) -> Markup {
                 files.len() - 1
             });
             let words = set.iter().map(|one| format!(" --set '{one}'"));
-            files[at].1.push(format!("unbloat sim {name}{}", words.collect::<String>()));
+            files[at]
+                .1
+                .push(format!("unbloat sim {name}{}", words.collect::<String>()));
         }
     }
     html! {

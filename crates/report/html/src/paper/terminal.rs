@@ -39,9 +39,14 @@ fn figure(text: &mut String, made: &Made, width: usize) {
     }
     for (assumption, effects) in figure.assumptions.iter().zip(&made.judged.effects) {
         let mut line = format!("Assumed: {} {}", assumption.parameter, assumption.value);
-        let unit = assumption.effect.as_ref().map_or("", |effect| effect.unit.name());
+        let unit = assumption
+            .effect
+            .as_ref()
+            .map_or("", |effect| effect.unit.name());
         for effect in effects {
-            let ours = effect.ours.map_or("none".to_owned(), |ours| number(ours.mean));
+            let ours = effect
+                .ours
+                .map_or("none".to_owned(), |ours| number(ours.mean));
             let _ = write!(line, "; with {}: {ours} {unit}", effect.value);
         }
         wrap(text, line.trim_end(), width);
@@ -88,7 +93,9 @@ fn curves(text: &mut String, panel: &Panel, curves: &[Curve], ticks: &[String], 
 }
 
 fn extremes(text: &mut String, curves: &[Curve], x_label: &str, width: usize) {
-    let head = ["", "min", "mean", "max", x_label].map(str::to_owned).to_vec();
+    let head = ["", "min", "mean", "max", x_label]
+        .map(str::to_owned)
+        .to_vec();
     let mut lines = vec![head];
     for curve in curves {
         let ys = || curve.points.iter().map(|point| point.y);
@@ -109,34 +116,38 @@ fn extremes(text: &mut String, curves: &[Curve], x_label: &str, width: usize) {
 
 /// Columns as wide as their widest cell; turned into a list if a line does not fit the terminal.
 fn aligned(text: &mut String, mut lines: Vec<Vec<String>>, width: usize) {
-    let columns = lines.iter().map(Vec::len).max().unwrap_or(0);
-    let widths = |lines: &[Vec<String>]| -> Vec<usize> {
-        let columns = lines.iter().map(Vec::len).max().unwrap_or(0);
-        let width = |column: usize| {
-            let cells = lines.iter().filter_map(|line| line.get(column));
-            cells.map(|cell| cell.chars().count()).max().unwrap_or(0)
-        };
-        (0..columns).map(width).collect()
-    };
-    if widths(&lines).iter().map(|width| width + 2).sum::<usize>() + 4 > width {
+    let taken: usize = column_widths(&lines).iter().map(|cells| cells + 2).sum();
+    if taken + 4 > width {
         // A row becomes a column: few curves, many abscissas.
+        let columns = lines.iter().map(Vec::len).max().unwrap_or(0);
         let cell = |line: &Vec<String>, at: usize| line.get(at).cloned().unwrap_or_default();
         lines = (0..columns)
             .map(|at| lines.iter().map(|line| cell(line, at)).collect())
             .collect();
     }
-    let widths = widths(&lines);
+    let widths = column_widths(&lines);
     for line in &lines {
         let mut out = String::from("    ");
-        for ((column, cell), width) in line.iter().enumerate().zip(&widths) {
+        for ((column, cell), cells) in line.iter().enumerate().zip(&widths) {
             let _ = match column {
-                0 => write!(out, "{cell:<width$}"),
-                _ => write!(out, "  {cell:>width$}"),
+                0 => write!(out, "{cell:<cells$}"),
+                _ => write!(out, "  {cell:>cells$}"),
             };
         }
         text.push_str(out.trim_end());
         text.push('\n');
     }
+}
+
+fn column_widths(lines: &[Vec<String>]) -> Vec<usize> {
+    let mut widths = Vec::new();
+    for line in lines {
+        widths.resize(widths.len().max(line.len()), 0);
+        for (widest, cell) in widths.iter_mut().zip(line) {
+            *widest = cell.chars().count().max(*widest);
+        }
+    }
+    widths
 }
 
 fn summary(text: &mut String, made: &[Made]) {
@@ -148,12 +159,20 @@ fn summary(text: &mut String, made: &[Made]) {
         Verdict::NotMade,
     ]
     .map(|verdict| {
-        let count = made.iter().filter(|one| one.judged.verdict == verdict).count();
+        let count = made
+            .iter()
+            .filter(|one| one.judged.verdict == verdict)
+            .count();
         format!("{count} {}", verdict.name())
     });
     for one in made {
         let name = format!("{} {}", one.paper.id, one.figure.id);
         let _ = writeln!(text, "{name:<24}{}", one.judged.verdict.name());
     }
-    let _ = writeln!(text, "{} figures and tables: {}", made.len(), counted.join(", "));
+    let _ = writeln!(
+        text,
+        "{} figures and tables: {}",
+        made.len(),
+        counted.join(", ")
+    );
 }

@@ -6,7 +6,10 @@ use unbloat_paper::{Claim, ClaimKind, Judgement, Made, Spread, Verdict};
 pub(super) fn sentence(made: &Made) -> String {
     let (held, claims) = made.held();
     let of = |word: &str| match claims {
-        1 => format!("{word}: the statement {}", if held == 1 { "holds" } else { "does not hold" }),
+        1 => format!(
+            "{word}: the statement {}",
+            if held == 1 { "holds" } else { "does not hold" }
+        ),
         _ => format!("{word}: {held} of {claims} statements hold"),
     };
     let mut sentence = match made.judged.verdict {
@@ -34,7 +37,10 @@ pub(super) fn numbers(claim: &Claim, judgement: &Judgement) -> String {
     match judgement.kind {
         ClaimKind::Order => {
             let others: Vec<String> = judgement.others.iter().map(|one| spread(*one)).collect();
-            format!("ours {ours} against {}", with_unit(claim, others.join(", ")))
+            format!(
+                "ours {ours} against {}",
+                with_unit(claim, others.join(", "))
+            )
         }
         _ => format!("published {}, ours {ours}", published(claim)),
     }
@@ -54,7 +60,9 @@ pub(super) fn published(claim: &Claim) -> String {
 
 pub(super) fn ours(claim: &Claim, judgement: &Judgement) -> String {
     let ours = judgement.ours;
-    ours.map_or("not measured".to_owned(), |ours| with_unit(claim, spread(ours)))
+    ours.map_or("not measured".to_owned(), |ours| {
+        with_unit(claim, spread(ours))
+    })
 }
 
 fn with_unit(claim: &Claim, text: String) -> String {
