@@ -25,6 +25,8 @@ pub enum FolderError {
         name: String,
         known: String,
     },
+    #[error("no scenario {0}; a recipe names a file of its own folder, or PAPER/FILE")]
+    NoScenario(String),
     #[error("`all` takes no figures; name a paper")]
     FiguresOfAll,
 }

@@ -25,7 +25,7 @@ pub fn write(
             move |source| PaperCommandError::Write { path, source }
         };
         let mut out = BufWriter::new(File::create(&page).map_err(failed(&page))?);
-        render_paper(figures, &mut out)?;
+        render_paper(papers, figures, &mut out)?;
         out.flush().map_err(failed(&page))?;
         let scenarios = dir.join(&paper.id);
         std::fs::create_dir_all(&scenarios).map_err(failed(&scenarios))?;

@@ -54,7 +54,10 @@ fn claims_table() -> Table {
             Column::f64("ours", "mean over repeats; null if no run has it"),
             Column::f64("low", "smallest of the repeats"),
             Column::f64("high", "largest of the repeats"),
-            Column::bool("holds", "whether it holds, by the rule of the kind"),
+            Column::bool(
+                "holds",
+                "whether it holds, by the rule of the kind; null if a run that it needs was not possible",
+            ),
         ]),
     }
 }

@@ -1,6 +1,7 @@
 //! Runs what figures need: each request once, all runs of all requests in parallel.
 
 use super::args::{Args, Clock};
+use super::folder::FolderError;
 use super::{PaperCommandError, kernel};
 use crate::events::bar_target;
 use crate::experiment::{Came, Changes, Plan, plan_of};
@@ -10,7 +11,9 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
-use unbloat_paper::{Evidence, EvidencePoint, ModelRecipe, Paper, Request, RunResults, Source};
+use unbloat_paper::{
+    Evidence, EvidencePoint, ModelRecipe, Paper, Request, RunResults, Source, scenario,
+};
 
 pub struct Done {
     /// Of the requests that this clock can run.
@@ -59,13 +62,7 @@ fn planned(
     request: Request,
     args: &Args,
 ) -> Result<Option<Planned>, PaperCommandError> {
-    let Source::Scenario {
-        paper,
-        file,
-        set,
-        kernel,
-    } = &request.source
-    else {
+    let Source::Scenario { file, set, kernel } = &request.source else {
         return Ok(None);
     };
     let mut set = set.clone();
@@ -74,20 +71,16 @@ fn planned(
         (_, Some(more)) => set.extend(more.iter().cloned()),
         (_, None) => return Ok(None),
     }
-    let scenarios = papers.iter().filter(|one| one.id == *paper);
-    let mut scenarios = scenarios.flat_map(|one| &one.scenarios);
-    let (_, text) = scenarios
-        .find(|(name, _)| name == file)
-        .expect("a recipe names scenarios of its folder");
+    let text = scenario(papers, file).ok_or_else(|| FolderError::NoScenario(file.clone()))?;
     let repeats = args.repeats.or(request.repeats);
     let changes = Changes {
         set: &set,
         seed: args.seed,
         repeats,
     };
-    let plan = plan_of(&Path::new(paper).join(file), text, &changes)?;
+    let plan = plan_of(Path::new(file), text, &changes)?;
     Ok(Some(Planned {
-        text: text.clone(),
+        text: text.to_owned(),
         repeats: plan.sweep.repeats,
         plan,
         set,

@@ -63,7 +63,7 @@ pub struct EffectRecipe {
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct RunRecipe {
-    /// Scenario file in the folder of the paper.
+    /// Scenario file in the folder of the paper, or `PAPER/FILE`.
     pub scenario: Option<String>,
     /// `KEY=VALUE` as `unbloat sim --set` takes it; arrays make a sweep.
     #[serde(default)]
@@ -97,9 +97,8 @@ pub struct Request {
 
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Source {
-    /// A scenario of the paper's folder.
     Scenario {
-        paper: String,
+        /// `PAPER/FILE`.
         file: String,
         set: Vec<String>,
         kernel: Option<Vec<String>>,
@@ -212,8 +211,10 @@ impl Figure {
     fn request(&self, paper: &str, name: &str, run: &RunRecipe, more: &[String]) -> Request {
         let source = match (&run.scenario, &run.model) {
             (Some(file), _) => Source::Scenario {
-                paper: paper.to_owned(),
-                file: file.clone(),
+                file: match file.contains('/') {
+                    true => file.clone(),
+                    false => format!("{paper}/{file}"),
+                },
                 set: run.set.iter().chain(more).cloned().collect(),
                 kernel: run.kernel.clone(),
             },

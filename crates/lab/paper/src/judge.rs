@@ -21,6 +21,8 @@ pub enum Verdict {
     Differs,
     /// The paper gives no number and no order that could be checked.
     Drawn,
+    /// None of its runs was possible with this clock.
+    NotRun,
     /// There is nothing to make.
     NotMade,
 }
@@ -32,6 +34,7 @@ impl Verdict {
             Verdict::ShapeAgrees => "shape agrees",
             Verdict::Differs => "differs",
             Verdict::Drawn => "drawn",
+            Verdict::NotRun => "not run",
             Verdict::NotMade => "not made",
         }
     }
@@ -45,7 +48,8 @@ pub struct Judgement {
     pub ours: Option<Spread>,
     /// What an order compares with, in the order of the recipe.
     pub others: Vec<Spread>,
-    pub holds: bool,
+    /// None: a run that it needs was not possible.
+    pub holds: Option<bool>,
 }
 
 /// What another value of an assumed parameter does.
@@ -71,10 +75,11 @@ pub fn judge(figure: &Figure, evidence: &BTreeMap<String, Evidence>) -> Judged {
         .iter()
         .filter_map(|claim| judgement(claim, evidence))
         .collect();
-    let fails = |claim: &Judgement| !claim.holds;
+    let fails = |claim: &Judgement| claim.holds == Some(false);
     let verdict = match () {
         () if figure.panels.is_empty() => Verdict::NotMade,
-        () if claims.is_empty() => Verdict::Drawn,
+        () if evidence.is_empty() => Verdict::NotRun,
+        () if claims.iter().all(|claim| claim.holds.is_none()) => Verdict::Drawn,
         () if !claims.iter().any(fails) => Verdict::Agrees,
         () if claims
             .iter()
@@ -125,27 +130,32 @@ fn judgement(claim: &Claim, evidence: &BTreeMap<String, Evidence>) -> Option<Jud
         spreads.collect()
     };
     let (more_than, less_than) = (of(&claim.more_than), of(&claim.less_than));
-    let holds = ours.is_some_and(|ours| match kind {
-        ClaimKind::Value => claim.value.is_some_and(|value| is_near(ours, value)),
-        ClaimKind::Bound | ClaimKind::Sign => {
-            claim.above.is_none_or(|bound| ours.mean >= bound)
-                && claim.below.is_none_or(|bound| ours.mean <= bound)
-        }
-        ClaimKind::Order => {
-            let all = |spreads: &Option<Vec<Spread>>, fits: fn(f64, f64) -> bool| {
-                spreads
-                    .as_ref()
-                    .is_some_and(|all| all.iter().all(|other| fits(ours.mean, other.mean)))
-            };
-            all(&more_than, |a, b| a > b) && all(&less_than, |a, b| a < b)
-        }
+    let has_runs = claim
+        .quantities()
+        .all(|quantity| evidence.contains_key(&quantity.run));
+    let holds = has_runs.then(|| {
+        ours.is_some_and(|ours| match kind {
+            ClaimKind::Value => claim.value.is_some_and(|value| is_near(ours, value)),
+            ClaimKind::Bound | ClaimKind::Sign => {
+                claim.above.is_none_or(|bound| ours.mean >= bound)
+                    && claim.below.is_none_or(|bound| ours.mean <= bound)
+            }
+            ClaimKind::Order => {
+                let all = |spreads: &Option<Vec<Spread>>, fits: fn(f64, f64) -> bool| {
+                    spreads
+                        .as_ref()
+                        .is_some_and(|all| all.iter().all(|other| fits(ours.mean, other.mean)))
+                };
+                all(&more_than, |a, b| a > b) && all(&less_than, |a, b| a < b)
+            }
+        })
     });
     let others = more_than.into_iter().chain(less_than).flatten();
     Some(Judgement {
         kind,
         ours,
-        others: others.collect(),
         holds,
+        others: others.collect(),
     })
 }
 

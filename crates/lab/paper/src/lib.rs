@@ -11,6 +11,8 @@
 //! - *order*: the means over repeats are in the published order,
 //! - *sign*: a change has the published direction; this is a bound of zero.
 //!
+//! A claim of which a run was not possible counts for nothing.
+//!
 //! A figure **agrees** if all its claims hold, its **shape agrees** if only values do not, and it **differs** otherwise.
 
 #![warn(clippy::disallowed_methods)]
@@ -33,6 +35,6 @@ pub use figure::{
 };
 pub use judge::{Effect, Judged, Judgement, VALUE_TOLERANCE, Verdict, judge};
 pub use made::Made;
-pub use paper::{Paper, PaperError, read_paper};
+pub use paper::{Paper, PaperError, read_paper, scenario};
 pub use quantity::{Quantity, Spread};
 pub use unit::Unit;

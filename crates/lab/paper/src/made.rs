@@ -23,14 +23,15 @@ impl Made<'_> {
         match self.judged.verdict {
             Verdict::NotMade => self.figure.not_made.as_deref(),
             Verdict::Differs | Verdict::ShapeAgrees => self.figure.because.as_deref(),
-            Verdict::Agrees | Verdict::Drawn => None,
+            Verdict::Agrees | Verdict::Drawn | Verdict::NotRun => None,
         }
     }
 
-    /// Claims that hold, of how many.
+    /// Claims that hold, of those that could be checked.
     pub fn held(&self) -> (usize, usize) {
-        let claims = &self.judged.claims;
-        let held = claims.iter().filter(|claim| claim.holds).count();
-        (held, claims.len())
+        let checked = self.judged.claims.iter().filter_map(|claim| claim.holds);
+        let checked: Vec<bool> = checked.collect();
+        let held = checked.iter().filter(|holds| **holds).count();
+        (held, checked.len())
     }
 }

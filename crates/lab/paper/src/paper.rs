@@ -92,6 +92,14 @@ pub fn read_paper(id: &str, files: &[(String, String)]) -> Result<Paper, PaperEr
     })
 }
 
+/// The text of the scenario `PAPER/FILE`.
+pub fn scenario<'a>(papers: &'a [Paper], file: &str) -> Option<&'a str> {
+    let (paper, name) = file.split_once('/')?;
+    let paper = papers.iter().find(|one| one.id == paper)?;
+    let found = paper.scenarios.iter().find(|(known, _)| known == name);
+    found.map(|(_, text)| text.as_str())
+}
+
 /// Everything that can be wrong before a run.
 fn check(figure: &Figure, files: &[(String, String)]) -> Result<(), String> {
     match (&figure.not_made, figure.panels.is_empty()) {
@@ -106,6 +114,7 @@ fn check(figure: &Figure, files: &[(String, String)]) -> Result<(), String> {
             return Err(format!("run.{name}: give one of `scenario` and `model`"));
         }
         if let Some(file) = &run.scenario
+            && !file.contains('/')
             && !files.iter().any(|(known, _)| known == file)
         {
             return Err(format!("run.{name}: no scenario {file:?} in this folder"));

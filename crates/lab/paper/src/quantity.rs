@@ -218,8 +218,8 @@ mod tests {
             change_from: Some(other),
             ..rtt("cubic")
         };
-        let spread = change.of(&evidence(), Unit::Percent).unwrap();
-        assert_eq!((spread.low, spread.high), (200.0, 350.0));
+        let changed = change.of(&evidence(), Unit::Percent).unwrap();
+        assert_eq!((changed.low, changed.high), (200.0, 350.0));
     }
 
     #[test]

@@ -5,8 +5,9 @@ use super::words::{number, ours, published, sentence, with_label};
 use crate::ReportError;
 use crate::html::{script_json, tiles, warnings, write_document};
 use maud::{Markup, html};
+use std::collections::BTreeMap;
 use std::io::{self, Write};
-use unbloat_paper::{Drawn, Made, Panel, Source, Verdict};
+use unbloat_paper::{Drawn, Made, Panel, Paper, Source, Verdict, scenario};
 
 const SCRIPT: &str = concat!(
     include_str!("../../assets/common.js"),
@@ -16,18 +17,28 @@ const SCRIPT: &str = concat!(
 /// Rows of a panel's table.
 const MOST_ROWS: usize = 60;
 
-/// Writes the page of one paper. All of `made` are its figures.
-pub fn render_paper(made: &[Made], out: &mut dyn Write) -> Result<(), ReportError> {
+/// Writes the page of one paper. All of `made` are its figures; scenarios may be those of others.
+pub fn render_paper(
+    papers: &[Paper],
+    made: &[Made],
+    out: &mut dyn Write,
+) -> Result<(), ReportError> {
     let Some(first) = made.first() else {
         return Ok(());
     };
     let data: Vec<_> = made.iter().flat_map(panels).collect();
     let json = script_json(&data).map_err(io::Error::from)?;
     let title = format!("unbloat: {}", first.paper.title);
-    Ok(write_document(out, &title, body(made), &json, SCRIPT)?)
+    Ok(write_document(
+        out,
+        &title,
+        body(papers, made),
+        &json,
+        SCRIPT,
+    )?)
 }
 
-fn body(made: &[Made]) -> Markup {
+fn body(papers: &[Paper], made: &[Made]) -> Markup {
     let paper = made[0].paper;
     html! {
         main.paper {
@@ -38,7 +49,7 @@ fn body(made: &[Made]) -> Markup {
                 p.note { (paper.about) }
             }
             (overview(made))
-            @for one in made { (figure(one)) }
+            @for one in made { (figure(papers, one)) }
             (rule())
         }
     }
@@ -55,6 +66,7 @@ fn overview(made: &[Made]) -> Markup {
         Verdict::ShapeAgrees,
         Verdict::Differs,
         Verdict::Drawn,
+        Verdict::NotRun,
         Verdict::NotMade,
     ];
     let counts = all.into_iter().filter(|verdict| count(*verdict) > 0);
@@ -86,11 +98,13 @@ fn class(verdict: Verdict) -> &'static str {
     match verdict {
         Verdict::Agrees => "clean",
         Verdict::Differs => "bloated",
-        Verdict::ShapeAgrees | Verdict::Drawn | Verdict::NotMade => "inconclusive",
+        Verdict::ShapeAgrees | Verdict::Drawn | Verdict::NotRun | Verdict::NotMade => {
+            "inconclusive"
+        }
     }
 }
 
-fn figure(made: &Made) -> Markup {
+fn figure(papers: &[Paper], made: &Made) -> Markup {
     let figure = made.figure;
     let verdict = made.judged.verdict;
     html! {
@@ -110,7 +124,7 @@ fn figure(made: &Made) -> Markup {
             }
             (claims(made))
             (assumptions(made))
-            (runs(made))
+            (runs(papers, made))
         }
     }
 }
@@ -193,7 +207,13 @@ fn claims(made: &Made) -> Markup {
                                         }
                                     }
                                 }
-                                td.text { @if judgement.holds { "yes" } @else { b { "no" } } }
+                                td.text {
+                                    @match judgement.holds {
+                                        Some(true) => { "yes" }
+                                        Some(false) => { b { "no" } }
+                                        None => { "not run" }
+                                    }
+                                }
                             }
                         }
                     }
@@ -231,31 +251,23 @@ fn assumptions(made: &Made) -> Markup {
     }
 }
 
-/// The scenarios behind the figure, whole.
-fn runs(made: &Made) -> Markup {
+/// The scenarios behind the figure, whole, with the commands that run them.
+fn runs(papers: &[Paper], made: &Made) -> Markup {
     let requests = made.figure.requests(&made.paper.id);
-    let mut files: Vec<(&str, Vec<String>)> = Vec::new();
+    let mut files: BTreeMap<&str, Vec<String>> = BTreeMap::new();
     for request in requests.values() {
         if let Source::Scenario { file, set, .. } = &request.source {
-            let known = made.paper.scenarios.iter().find(|(name, _)| name == file);
-            let Some((name, _)) = known else { continue };
-            let at = files.iter().position(|(one, _)| one == name);
-            let at = at.unwrap_or_else(|| {
-                files.push((name, Vec::new()));
-                files.len() - 1
-            });
             let words = set.iter().map(|one| format!(" --set '{one}'"));
-            files[at]
-                .1
-                .push(format!("unbloat sim {name}{}", words.collect::<String>()));
+            let command = format!("unbloat sim {file}{}", words.collect::<String>());
+            files.entry(file).or_default().push(command);
         }
     }
     html! {
-        @for (name, commands) in files {
+        @for (file, commands) in files {
             details {
-                summary { "Scenario " (name) }
+                summary { "Scenario " (file) }
                 pre { @for command in &commands { (command) "\n" } }
-                pre { (made.paper.scenarios.iter().find(|(one, _)| one == name).map_or("", |(_, text)| text)) }
+                pre { (scenario(papers, file).unwrap_or_default()) }
             }
         }
     }

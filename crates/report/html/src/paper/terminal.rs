@@ -30,7 +30,11 @@ fn figure(text: &mut String, made: &Made, width: usize) {
     );
     wrap(text, &sentence(made), width);
     for (claim, judgement) in figure.claims.iter().zip(&made.judged.claims) {
-        let sign = if judgement.holds { '+' } else { '-' };
+        let sign = match judgement.holds {
+            Some(true) => '+',
+            Some(false) => '-',
+            None => '?',
+        };
         wrap(text, &format!("{sign} {}", claim.says), width);
         let _ = writeln!(text, "      {}", numbers(claim, judgement));
     }
@@ -156,6 +160,7 @@ fn summary(text: &mut String, made: &[Made]) {
         Verdict::ShapeAgrees,
         Verdict::Differs,
         Verdict::Drawn,
+        Verdict::NotRun,
         Verdict::NotMade,
     ]
     .map(|verdict| {

@@ -14,6 +14,7 @@ pub(super) fn sentence(made: &Made) -> String {
     };
     let mut sentence = match made.judged.verdict {
         Verdict::NotMade => "Not made".to_owned(),
+        Verdict::NotRun => "Not run".to_owned(),
         Verdict::Drawn => "Drawn; the paper gives no number to compare with".to_owned(),
         Verdict::Agrees => of("Agrees"),
         Verdict::ShapeAgrees => of("Shape agrees"),
