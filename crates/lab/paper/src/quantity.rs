@@ -17,6 +17,8 @@ pub struct Quantity {
     /// Instead: a statistic of a column of a table of the first repeat.
     pub table: Option<String>,
     pub column: Option<String>,
+    /// The other column of a correlation.
+    pub against: Option<String>,
     #[serde(default)]
     pub only: BTreeMap<String, String>,
     pub statistic: Option<Statistic>,
@@ -45,6 +47,8 @@ pub enum Statistic {
     P75,
     P95,
     Last,
+    /// Pearson's, with the column `against`.
+    Correlation,
 }
 
 /// Mean and extremes over repeats.
@@ -91,6 +95,9 @@ impl Quantity {
             let scaled: Vec<f64> = derived.iter().map(|value| value * scale).collect();
             return Spread::of(&scaled);
         }
+        if self.statistic == Some(Statistic::Correlation) {
+            return Spread::of(&own);
+        }
         let converted: Option<Vec<f64>> =
             own.iter().map(|value| unit.convert(name, *value)).collect();
         Spread::of(&converted?)
@@ -127,6 +134,10 @@ impl Quantity {
                     .collect();
                 (!values.is_empty()).then_some(values)
             }
+            (None, Some(table), Some(column)) if self.against.is_some() => {
+                let columns = [column.as_str(), self.against.as_deref()?];
+                Some(vec![correlation(&point.rows(table, columns, &self.only)?)?])
+            }
             (None, Some(table), Some(column)) => {
                 let rows = point.rows(table, [column], &self.only)?;
                 let values: Vec<f64> = rows.into_iter().map(|[value]| value).collect();
@@ -151,6 +162,7 @@ impl Statistic {
         let quantile =
             |share: f64| values[((share * count as f64).ceil() as usize).clamp(1, count) - 1];
         Some(match self {
+            Statistic::Correlation => return None,
             Statistic::Mean => values.iter().sum::<f64>() / count as f64,
             Statistic::Min => values[0],
             Statistic::Max | Statistic::Last => values[count - 1],
@@ -161,6 +173,21 @@ impl Statistic {
             Statistic::P95 => quantile(0.95),
         })
     }
+}
+
+/// Pearson's correlation; none without variation.
+fn correlation(pairs: &[[f64; 2]]) -> Option<f64> {
+    let count = pairs.len() as f64;
+    let mean = |of: usize| pairs.iter().map(|pair| pair[of]).sum::<f64>() / count;
+    let means = [mean(0), mean(1)];
+    let product = |a: usize, b: usize| -> f64 {
+        let parts = pairs
+            .iter()
+            .map(|pair| (pair[a] - means[a]) * (pair[b] - means[b]));
+        parts.sum()
+    };
+    let scale = (product(0, 0) * product(1, 1)).sqrt();
+    (scale > 0.0).then(|| product(0, 1) / scale)
 }
 
 #[cfg(test)]
@@ -220,6 +247,18 @@ mod tests {
         };
         let changed = change.of(&evidence(), Unit::Percent).unwrap();
         assert_eq!((changed.low, changed.high), (200.0, 350.0));
+    }
+
+    #[test]
+    fn correlation_is_one_on_a_rising_line_and_none_without_variation() {
+        let line: Vec<[f64; 2]> = (0..9)
+            .map(|x| [f64::from(x), 3.0 - 2.0 * f64::from(x)])
+            .collect();
+        assert!((correlation(&line).unwrap() + 1.0).abs() < 1e-12);
+        assert_eq!(correlation(&[[1.0, 2.0], [1.0, 3.0]]), None);
+        // Hand: x = 1, 2, 3 and y = 1, 3, 2 have covariance 1 and variances 2 and 2.
+        let half = correlation(&[[1.0, 1.0], [2.0, 3.0], [3.0, 2.0]]).unwrap();
+        assert!((half - 0.5).abs() < 1e-12);
     }
 
     #[test]
