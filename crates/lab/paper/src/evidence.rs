@@ -35,7 +35,7 @@ impl Evidence {
         let fits = |point: &&EvidencePoint| {
             at.iter().all(|(key, value)| {
                 let here = point.values.get(key);
-                here.is_some_and(|here| here == value)
+                here.is_some_and(|here| is_same(here, value))
             })
         };
         self.points.iter().filter(fits)
@@ -87,6 +87,14 @@ impl EvidencePoint {
         }
         Some(numbers)
     }
+}
+
+/// Whether two values are the same but for spaces and quotes: `{ kind = "drwa" }` and `{kind=drwa}`.
+fn is_same(a: &str, b: &str) -> bool {
+    fn plain(text: &str) -> impl Iterator<Item = char> {
+        text.chars().filter(|c| !c.is_whitespace() && *c != '"')
+    }
+    plain(a).eq(plain(b))
 }
 
 /// A cell as text.

@@ -46,6 +46,18 @@ impl Scheduler {
         self.requests.push_back(tti + ANSWER);
     }
 
+    /// The last block was decoded and told nothing of what is left.
+    pub(crate) fn ask(&mut self) {
+        if self.wanted == 0 {
+            self.wanted = self.small();
+        }
+    }
+
+    /// Data of a first grant.
+    fn small(&self) -> u64 {
+        self.first_grant.saturating_sub(OVERHEAD).max(1)
+    }
+
     /// A report was decoded. One that was held up and is older than another counts for nothing.
     pub(crate) fn report(&mut self, report: Report) {
         if report.tti <= self.newest_report {
@@ -72,7 +84,7 @@ impl Scheduler {
         // A phone that was granted a block after it asked has reported in that one.
         let is_news = heard.is_some_and(|due| self.last_grant < due - ANSWER);
         if is_news && self.wanted == 0 {
-            self.wanted = self.first_grant.saturating_sub(OVERHEAD).max(1);
+            self.wanted = self.small();
         }
         if self.wanted == 0 || is_taken {
             return None;

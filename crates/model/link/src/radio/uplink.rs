@@ -16,7 +16,9 @@
 //! 2. Requests and grants are never lost, so there is no random access.
 //! 3. A phone asks at each opportunity until it has a block (sr-ProhibitTimer 0).
 //! 4. The scheduler is ours, the standard leaves it open: as much as was reported and the TTI
-//!    carries, plus the headers; 150,000 bytes for the top level.
+//!    carries, plus the headers; 150,000 bytes for the top level. After a last block that is full and
+//!    has no report it grants as for a request: packets that came since the report filled it, and the
+//!    phone would not ask before retxBSR-Timer runs out.
 
 use super::air::{self, Air, Block, Outcome};
 use super::block::{REPORT, Report};
@@ -256,8 +258,10 @@ impl Station for Uplink {
         match outcome {
             Outcome::Decoded(block) => {
                 self.rlc.received(now, block.contents, out);
-                if let Some(report) = block.report {
-                    self.scheduler.report(report);
+                match block.report {
+                    Some(report) => self.scheduler.report(report),
+                    None if self.grants.is_empty() => self.scheduler.ask(),
+                    None => {}
                 }
             }
             Outcome::Missing(block) => {
@@ -392,6 +396,19 @@ mod tests {
         // Both are reported in TTI 18: 1880, level 35, up to 2127: 1000, 1000, 127 from TTI 26 on.
         assert_eq!(log.departures(), [(at_ms(31), 0), (at_ms(31), 1)]);
         assert_eq!(link.stats().requests, 1);
+    }
+
+    #[test]
+    fn a_last_block_without_a_report_is_followed_by_a_grant() {
+        // Packets that come after a report fill the padding of the last block; none is due in it,
+        // and the rest would wait for 320 ms.
+        for period_us in (1_000..20_000).step_by(300) {
+            let light: Vec<(i64, u32)> = (0..300).map(|k| (2_500 + period_us * k, 700)).collect();
+            let (_, log) = run(&params(10, 5, CLEAN), &light);
+            let waits = log.waits_at(Place::Firmware);
+            let longest = waits.iter().map(|(_, wait)| *wait).max().unwrap();
+            assert!(longest < Delta::ms(100), "{period_us} us: {longest}");
+        }
     }
 
     #[test]

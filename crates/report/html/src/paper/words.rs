@@ -50,8 +50,12 @@ pub(super) fn numbers(claim: &Claim, judgement: &Judgement) -> String {
 /// The published number or bounds.
 pub(super) fn published(claim: &Claim) -> String {
     let value = claim.value.map(number);
-    let above = claim.above.map(|bound| format!("above {}", number(bound)));
-    let below = claim.below.map(|bound| format!("below {}", number(bound)));
+    let above = claim
+        .above
+        .map(|bound| format!("at least {}", number(bound)));
+    let below = claim
+        .below
+        .map(|bound| format!("at most {}", number(bound)));
     let given: Vec<String> = value.into_iter().chain(above).chain(below).collect();
     match given.is_empty() {
         true => "an order".to_owned(),
