@@ -22,21 +22,24 @@ impl<T> Entry<T> {
 
 /// Tasks to come.
 #[derive(Clone, Debug)]
-pub(crate) struct Agenda<T> {
+pub struct Agenda<T> {
     heap: Vec<Entry<T>>,
     planned: u64,
 }
 
-impl<T: Copy> Agenda<T> {
-    pub(crate) fn new() -> Agenda<T> {
+impl<T> Default for Agenda<T> {
+    fn default() -> Agenda<T> {
         Agenda {
             heap: Vec::new(),
             planned: 0,
         }
     }
+}
 
+impl<T: Copy> Agenda<T> {
+    /// Adds a task.
     #[inline]
-    pub(crate) fn plan(&mut self, at: Time, task: T) {
+    pub fn plan(&mut self, at: Time, task: T) {
         let entry = Entry {
             at,
             order: self.planned,
@@ -47,12 +50,14 @@ impl<T: Copy> Agenda<T> {
         self.rise(self.heap.len() - 1, entry);
     }
 
-    pub(crate) fn next_at(&self) -> Option<Time> {
+    /// Time of the first task.
+    pub fn next_at(&self) -> Option<Time> {
         self.heap.first().map(|entry| entry.at)
     }
 
+    /// The first task and its time.
     #[inline]
-    pub(crate) fn take(&mut self) -> Option<(Time, T)> {
+    pub fn take(&mut self) -> Option<(Time, T)> {
         let first = *self.heap.first()?;
         let last = self.heap.pop().expect("there is a first entry");
         if !self.heap.is_empty() {
@@ -106,7 +111,7 @@ mod tests {
     #[test]
     fn tasks_come_by_time_and_then_as_planned() {
         let mut rng = Rng::with_seed(7);
-        let mut agenda = Agenda::new();
+        let mut agenda = Agenda::default();
         let mut expected = Vec::new();
         let mut taken = Vec::new();
         for number in 0..5_000_u32 {

@@ -16,4 +16,6 @@ mod unsent;
 mod wire;
 mod world;
 
+pub use agenda::Agenda;
+pub use slab::Slab;
 pub use world::{run, run_while};

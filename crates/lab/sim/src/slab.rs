@@ -2,21 +2,24 @@
 
 /// A slab; the number of a value stays the same until it is taken.
 #[derive(Clone, Debug)]
-pub(crate) struct Slab<T> {
+pub struct Slab<T> {
     places: Vec<T>,
     free: Vec<u32>,
 }
 
-impl<T: Copy> Slab<T> {
-    pub(crate) fn new() -> Slab<T> {
+impl<T> Default for Slab<T> {
+    fn default() -> Slab<T> {
         Slab {
             places: Vec::new(),
             free: Vec::new(),
         }
     }
+}
 
+impl<T: Copy> Slab<T> {
+    /// The number under which the value is kept.
     #[inline]
-    pub(crate) fn put(&mut self, value: T) -> u32 {
+    pub fn put(&mut self, value: T) -> u32 {
         if let Some(place) = self.free.pop() {
             self.places[place as usize] = value;
             return place;
@@ -25,14 +28,15 @@ impl<T: Copy> Slab<T> {
         (self.places.len() - 1) as u32
     }
 
+    /// The value under a number that was given and not taken since.
     #[inline]
-    pub(crate) fn get(&self, place: u32) -> &T {
+    pub fn get(&self, place: u32) -> &T {
         &self.places[place as usize]
     }
 
     /// Takes the value out. Each number is taken once for each time that it was given.
     #[inline]
-    pub(crate) fn take(&mut self, place: u32) -> T {
+    pub fn take(&mut self, place: u32) -> T {
         self.free.push(place);
         self.places[place as usize]
     }
@@ -44,7 +48,7 @@ mod tests {
 
     #[test]
     fn places_are_used_again() {
-        let mut slab = Slab::new();
+        let mut slab = Slab::default();
         let [a, b] = ["a", "b"].map(|text| slab.put(text));
         assert_eq!(slab.take(a), "a");
         let c = slab.put("c");

@@ -68,13 +68,13 @@ impl Wire {
     pub(crate) fn new(routes: Both<Route>, warm_at: Time) -> Wire {
         Wire {
             now: Time::from_ns(0),
-            agenda: Agenda::new(),
+            agenda: Agenda::default(),
             inbox: VecDeque::new(),
             records: Both::of(|_| PathRecord::new(warm_at)),
             routes,
             armed: Both::default(),
-            bodies: Slab::new(),
-            delayed: Slab::new(),
+            bodies: Slab::default(),
+            delayed: Slab::default(),
             router: None,
         }
     }

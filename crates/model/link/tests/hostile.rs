@@ -264,7 +264,7 @@ fn element(rng: &mut Rng) -> Config {
         }),
         _ => Config::Rrc(sleep::Params {
             rrc: rrc::Params {
-                promotion: (span(rng), span(rng)),
+                promotion: rrc::Promotion::Between(span(rng), span(rng)),
                 tail: span(rng),
                 paging: span(rng),
                 drx: rng.bool().then(|| rrc::Drx {

@@ -17,14 +17,35 @@ use unbloat_units::{Delta, Direction, Time};
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Params {
-    /// From idle to connected, uniform between these.
-    pub promotion: (Delta, Delta),
+    pub promotion: Promotion,
     /// Silence after which a connected phone falls idle.
     pub tail: Delta,
     /// Between occasions at which an idle phone can be paged for a downlink packet.
     pub paging: Delta,
     /// None for a phone that listens all the time while connected.
     pub drx: Option<Drx>,
+}
+
+/// How long a radio takes from idle to connected.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Promotion {
+    /// Uniform between these.
+    Between(Delta, Delta),
+    /// Minimum, quartiles and maximum; uniform between two neighbours.
+    Quartiles([Delta; 5]),
+}
+
+impl Promotion {
+    fn draw(self, rng: &mut Rng) -> Delta {
+        let (shortest, longest) = match self {
+            Promotion::Between(shortest, longest) => (shortest, longest),
+            Promotion::Quartiles(bounds) => {
+                let quarter = rng.usize(0..4);
+                (bounds[quarter], bounds[quarter + 1])
+            }
+        };
+        uniform_between(shortest, longest, rng)
+    }
 }
 
 /// How a connected phone dozes (DRX).
@@ -41,11 +62,14 @@ pub struct Drx {
     pub long: Delta,
 }
 
-/// LTE in the study of 2012: promotion 260 ms, tail 11.58 s, paging each 1.28 s.
+/// Promotion of LTE in the study of 2012 (Table 3).
+pub const PROMOTION: Delta = Delta::ms(260);
+
+/// LTE in the study of 2012: tail 11.58 s, paging each 1.28 s.
 impl Default for Params {
     fn default() -> Params {
         Params {
-            promotion: (Delta::ms(260), Delta::ms(260)),
+            promotion: Promotion::Between(PROMOTION, PROMOTION),
             tail: Delta::ms(11_580),
             paging: Delta::ms(1_280),
             drx: Some(Drx::default()),
@@ -120,8 +144,7 @@ impl Radio {
             Direction::Up => now,
             Direction::Down => next_multiple(self.idle_from, now, self.params.paging),
         };
-        let (shortest, longest) = self.params.promotion;
-        let ends = begins + uniform_between(shortest, longest, &mut self.rng);
+        let ends = begins + self.params.promotion.draw(&mut self.rng);
         self.promotion = (begins, ends);
         ends
     }
@@ -250,7 +273,7 @@ mod tests {
     #[test]
     fn promotions_are_drawn_between_their_bounds() {
         let params = Params {
-            promotion: (Delta::ms(300), Delta::ms(500)),
+            promotion: Promotion::Between(Delta::ms(300), Delta::ms(500)),
             ..Params::default()
         };
         let mut radio = Radio::new(params, at_ms(0), Rng::with_seed(2));
@@ -259,5 +282,21 @@ mod tests {
             let wait = radio.wake(now, Up) - now;
             assert!((Delta::ms(300)..=Delta::ms(500)).contains(&wait));
         }
+    }
+
+    #[test]
+    fn a_quarter_of_promotions_lies_between_each_two_quartiles() {
+        let bounds = [200, 319, 435, 558, 900].map(Delta::ms);
+        let mut rng = Rng::with_seed(3);
+        let mut counts = [0_u32; 4];
+        for _ in 0..4_000 {
+            let promotion = Promotion::Quartiles(bounds).draw(&mut rng);
+            let quarter = bounds[1..4].partition_point(|bound| *bound <= promotion);
+            counts[quarter] += 1;
+        }
+        assert!(
+            counts.iter().all(|count| (920..1_080).contains(count)),
+            "{counts:?}"
+        );
     }
 }

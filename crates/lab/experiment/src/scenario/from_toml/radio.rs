@@ -110,13 +110,13 @@ pub(super) fn rrc(above: &mut Keys) -> Result<Option<rrc::Params>, Error> {
     }
     let mut keys = Keys::of(&node, &path)?;
     let default = rrc::Params::default();
-    let shortest = keys.within("promotion_min", default.promotion.0, &SPAN)?;
-    let longest = keys.within("promotion_max", default.promotion.1.max(shortest), &SPAN)?;
+    let shortest = keys.within("promotion_min", rrc::PROMOTION, &SPAN)?;
+    let longest = keys.within("promotion_max", rrc::PROMOTION.max(shortest), &SPAN)?;
     if shortest > longest {
         return Err(keys.fault("\"promotion_min\" must not be above \"promotion_max\""));
     }
     let params = rrc::Params {
-        promotion: (shortest, longest),
+        promotion: rrc::Promotion::Between(shortest, longest),
         tail: keys.within("tail", default.tail, &SPAN)?,
         paging: keys.within("paging", default.paging, &PERIOD)?,
         drx: drx(&mut keys)?,
