@@ -1,0 +1,412 @@
+//! Where the analysis can be right or wrong by itself: its numbers against the truth, flow by flow.
+
+use super::joined::{Joined, Pair};
+use super::seen::{BandwidthSeen, Seen};
+use super::statistic::{Bound, Check, mean, percent, quantile};
+use crate::truth::{UserTruth, mean_rate};
+use unbloat_units::{Delta, Direction};
+
+/// All checks of a trace.
+pub fn checks(seen: &Seen, users: &[UserTruth]) -> Vec<Check> {
+    let joined = Joined::new(seen, users);
+    let mut list = conserved(seen, &joined);
+    list.extend(handshakes(&joined));
+    list.extend(promotions(seen, &joined));
+    list.extend(losses(&joined));
+    list.extend(slow_starts(&joined));
+    list.extend(ticks(&joined));
+    list.extend(windows(&joined));
+    list.extend(bandwidth(seen, &joined));
+    list
+}
+
+const EXACT: &str = "every packet is in the capture once";
+
+fn conserved(seen: &Seen, joined: &Joined<'_>) -> Vec<Check> {
+    let pairs = &joined.pairs;
+    let equal = pairs
+        .iter()
+        .filter(|pair| pair.seen.packets == pair.truth.packets);
+    let closed = || {
+        pairs
+            .iter()
+            .filter(|pair| pair.seen.is_closed && pair.truth.read.down > 0)
+    };
+    let bytes = closed().filter(|pair| pair.seen.unique_bytes == pair.truth.read);
+    vec![
+        Check {
+            group: "section 3.1",
+            name: "flows found, of flows with packets",
+            unit: "%",
+            value: percent(joined.found, joined.sent),
+            published: None,
+            bound: Some(Bound::AtLeast(100.0, EXACT)),
+            samples: joined.sent as u64,
+        },
+        Check {
+            group: "section 3.1",
+            name: "flows whose packets are counted exactly, both ways",
+            unit: "%",
+            value: percent(equal.count(), joined.sent),
+            published: None,
+            bound: Some(Bound::AtLeast(100.0, EXACT)),
+            samples: joined.sent as u64,
+        },
+        Check {
+            group: "section 4.1",
+            name: "closed flows whose bytes are those that applications read",
+            unit: "%",
+            value: percent(bytes.count(), closed().count()),
+            published: None,
+            bound: Some(Bound::AtLeast(
+                100.0,
+                "a connection closes after all is read",
+            )),
+            samples: closed().count() as u64,
+        },
+        Check {
+            group: "section 3.1",
+            name: "packets that the parser could not read",
+            unit: "",
+            value: Some(seen.skipped as f64),
+            published: None,
+            bound: Some(Bound::AtMost(0.0, EXACT)),
+            samples: seen.packets,
+        },
+    ]
+}
+
+fn handshakes(joined: &Joined<'_>) -> Vec<Check> {
+    let errors = joined.pairs.iter().filter_map(|pair| {
+        let ms = pair.seen.handshake_up_ms?;
+        Some((ms - pair.truth.core_rtt.as_ms()).abs())
+    });
+    let errors: Vec<f64> = errors.collect();
+    vec![Check {
+        group: "Fig. 7, section 4.2",
+        name: "M-S or M-P, largest error",
+        unit: "ms",
+        samples: errors.len() as u64,
+        value: quantile(errors, 1.0),
+        published: None,
+        bound: Some(Bound::AtMost(
+            0.01,
+            "the server's line takes 0.5 us for a SYN-ACK, times are kept to 1 us",
+        )),
+    }]
+}
+
+fn promotions(seen: &Seen, joined: &Joined<'_>) -> Vec<Check> {
+    let errors = seen.promotions.iter().filter_map(|promotion| {
+        let pair = joined.by_id(promotion.flow_id)?;
+        Some(promotion.promotion_ms - pair.truth.promotion.as_ms())
+    });
+    let errors: Vec<f64> = errors.collect();
+    let (bias, samples) = (mean(&errors), errors.len() as u64);
+    let sizes: Vec<f64> = errors.iter().map(|error| error.abs()).collect();
+    vec![
+        Check {
+            group: "section 4.2",
+            name: "promotion delay, mean error",
+            unit: "ms",
+            value: bias,
+            published: None,
+            bound: None,
+            samples,
+        },
+        Check {
+            group: "section 4.2",
+            name: "promotion delay, 90th percentile of errors",
+            unit: "ms",
+            value: quantile(sizes, 0.9),
+            published: None,
+            bound: Some(Bound::AtMost(
+                30.0,
+                "a tick of 10 ms, and a wait of up to 10 ms for a grant of SYN and of ACK",
+            )),
+            samples,
+        },
+    ]
+}
+
+fn losses(joined: &Joined<'_>) -> Vec<Check> {
+    let sum = |of: fn(&Pair<'_>) -> u64| joined.pairs.iter().map(of).sum::<u64>();
+    // A copy whose original was lost before the monitor is the first that passes it.
+    let copies = sum(|pair| {
+        let truth = pair.truth;
+        truth
+            .retransmissions
+            .down
+            .saturating_sub(truth.lost_before.down)
+    });
+    let counted = sum(|pair| pair.seen.retransmitted.down);
+    let lost = sum(|pair| pair.truth.lost_before.down);
+    let upstream = sum(|pair| pair.seen.upstream_loss_down);
+    let disordered = sum(|pair| pair.seen.reordered_down + pair.seen.ambiguous_down);
+    let relative = |ours: u64, truth: u64| {
+        (truth > 0).then(|| 100.0 * (ours as f64 - truth as f64) / truth as f64)
+    };
+    vec![
+        Check {
+            group: "section 4.3",
+            name: "packets sent again, counted more or fewer than sent",
+            unit: "%",
+            value: relative(counted, copies).map(f64::abs),
+            published: None,
+            bound: Some(Bound::AtMost(
+                2.0,
+                "copies that were lost before the monitor, too, are not in the capture",
+            )),
+            samples: copies,
+        },
+        Check {
+            group: "section 4.3",
+            name: "losses before the monitor, found more or fewer than happened",
+            unit: "%",
+            value: relative(upstream, lost).map(f64::abs),
+            published: None,
+            bound: Some(Bound::AtMost(
+                5.0,
+                "a loss at the end of a flow leaves no gap",
+            )),
+            samples: lost,
+        },
+        Check {
+            group: "section 5",
+            name: "packets called reordered or ambiguous; none were",
+            unit: "",
+            value: Some(disordered as f64),
+            published: None,
+            bound: None,
+            samples: lost,
+        },
+    ]
+}
+
+fn slow_starts(joined: &Joined<'_>) -> Vec<Check> {
+    let by_rss = |pair: &&Pair<'_>| pair.seen.slow_starts_down > 0;
+    let happened = |pair: &&Pair<'_>| !pair.truth.undesired.is_empty();
+    let found = joined.large().filter(by_rss).count();
+    let real = joined.large().filter(happened).count();
+    let both = joined.large().filter(by_rss).filter(happened).count();
+    let timeouts: usize = joined.large().map(|pair| pair.truth.timeouts.len()).sum();
+    let rtos: u64 = joined.large().map(|pair| pair.seen.rtos_down).sum();
+    vec![
+        Check {
+            group: "section 5",
+            name: "large flows with Rss > 1.5 in which a timeout did break off a recovery",
+            unit: "%",
+            value: percent(both, found),
+            published: None,
+            bound: None,
+            samples: found as u64,
+        },
+        Check {
+            group: "section 5",
+            name: "large flows with such a timeout that have Rss > 1.5",
+            unit: "%",
+            value: percent(both, real),
+            published: None,
+            bound: None,
+            samples: real as u64,
+        },
+        Check {
+            group: "section 5",
+            name: "timeouts found in large flows, of those that expired",
+            unit: "%",
+            value: percent(rtos as usize, timeouts),
+            published: None,
+            bound: None,
+            samples: timeouts as u64,
+        },
+    ]
+}
+
+fn ticks(joined: &Joined<'_>) -> Vec<Check> {
+    let errors = joined.large().filter_map(|pair| {
+        let truth = 1e3 * pair.user.tick_s?;
+        Some(100.0 * (pair.seen.tick_raw_ms? / truth - 1.0).abs())
+    });
+    let errors: Vec<f64> = errors.collect();
+    vec![Check {
+        group: "Fig. 18, section 6.1",
+        name: "G of large flows, 95th percentile of errors",
+        unit: "%",
+        samples: errors.len() as u64,
+        value: quantile(errors, 0.95),
+        published: Some(0.1),
+        bound: Some(Bound::AtMost(
+            0.1,
+            "the study's own figure for delta_G of 3 s",
+        )),
+    }]
+}
+
+fn windows(joined: &Joined<'_>) -> Vec<Check> {
+    let full = |pair: &&Pair<'_>| pair.truth.window_full.is_some();
+    let found = |pair: &&Pair<'_>| pair.seen.full_window_share > Some(0.0);
+    let known = || {
+        joined
+            .pairs
+            .iter()
+            .filter(|pair| pair.seen.full_window_share.is_some())
+    };
+    let real = known().filter(full).count();
+    let both = known().filter(full).filter(found).count();
+    let seen = known().filter(found).count();
+    vec![
+        Check {
+            group: "section 7.2",
+            name: "flows whose sender met the window's end that are called full",
+            unit: "%",
+            value: percent(both, real),
+            published: None,
+            bound: None,
+            samples: real as u64,
+        },
+        Check {
+            group: "section 7.2",
+            name: "flows called full whose sender met the window's end",
+            unit: "%",
+            value: percent(both, seen),
+            published: None,
+            bound: None,
+            samples: seen as u64,
+        },
+    ]
+}
+
+/// What of a rate at the MAC layer is TCP payload: headers, RLC's and MAC's share of a block, and blocks that are sent again.
+pub fn payload_share(payload: f64) -> f64 {
+    const HEADERS: f64 = 52.0;
+    // A tenth of all transmissions fail, each anew.
+    const AGAIN: f64 = 0.9;
+    payload / (payload + HEADERS) * AGAIN
+}
+
+fn bandwidth(seen: &Seen, joined: &Joined<'_>) -> Vec<Check> {
+    let error_of = |pair: &Pair<'_>, from: Delta, until: Delta, bps: f64| {
+        let rate = mean_rate(&pair.user.rates.down, from, until);
+        bps / (rate.as_bps_f64() * payload_share(f64::from(crate::published::PAYLOAD))) - 1.0
+    };
+    let of_sample = |sample: &BandwidthSeen| {
+        let pair = joined.by_id(sample.flow_id)?;
+        let half = Delta::ns((sample.window_ms * 5e5) as i64);
+        let centre = Delta::ns(seen.first_ns + sample.time_ns);
+        let from = (centre - half).max(Delta::ZERO);
+        Some(error_of(pair, from, centre + half, sample.bandwidth_bps))
+    };
+    let samples: Vec<f64> = seen.bandwidth.iter().filter_map(of_sample).collect();
+    let sizes: Vec<f64> = samples.iter().map(|error| 100.0 * error.abs()).collect();
+    vec![
+        Check {
+            group: "Fig. 19, section 6.2",
+            name: "bandwidth samples against the radio in their window, mean error",
+            unit: "%",
+            value: mean(&sizes),
+            published: None,
+            bound: None,
+            samples: sizes.len() as u64,
+        },
+        Check {
+            group: "Fig. 19, section 6.2",
+            name: "the same, bias",
+            unit: "%",
+            value: mean(&samples).map(|bias| 100.0 * bias),
+            published: None,
+            bound: None,
+            samples: samples.len() as u64,
+        },
+        Check {
+            group: "Fig. 19, section 6.2",
+            name: "the same, median error",
+            unit: "%",
+            samples: sizes.len() as u64,
+            value: quantile(sizes, 0.5),
+            published: None,
+            bound: None,
+        },
+    ]
+}
+
+/// As section 6.2: windows of a bulk download, each with the estimate nearest to its centre, against what the client received in it.
+pub fn against_received(seen: &Seen, users: &[UserTruth], window: Delta) -> Vec<Check> {
+    let joined = Joined::new(seen, users);
+    let mut errors = Vec::new();
+    let mut radio = Vec::new();
+    for pair in &joined.pairs {
+        let mut samples = seen
+            .bandwidth
+            .iter()
+            .filter(|s| s.flow_id == pair.seen.flow_id)
+            .peekable();
+        if samples.peek().is_none() {
+            continue;
+        }
+        let samples: Vec<(i64, f64)> = samples
+            .map(|sample| (seen.first_ns + sample.time_ns, sample.bandwidth_bps))
+            .collect();
+        let every = crate::truth::RECEIVED_EVERY.as_ns();
+        let width = (window.as_ns() / every).max(1) as usize;
+        // The study leaves out the first ten seconds.
+        let first = (Delta::secs(11).as_ns() / every) as usize;
+        let received = &pair.user.received;
+        for (bins, from) in received.windows(width).zip(0_i64..).skip(first) {
+            let bytes: u64 = bins.iter().map(|bytes| u64::from(*bytes)).sum();
+            let throughput = 8.0 * bytes as f64 / window.as_secs();
+            let from = from * every;
+            let centre = from + window.as_ns() / 2;
+            let nearest = samples.iter().min_by_key(|(at, _)| (at - centre).abs());
+            let Some((_, estimate)) =
+                nearest.filter(|(at, _)| (at - centre).abs() < window.as_ns() / 2)
+            else {
+                continue;
+            };
+            if throughput > 0.0 {
+                errors.push(100.0 * (estimate / throughput - 1.0).abs());
+            }
+            let rate = mean_rate(
+                &pair.user.rates.down,
+                Delta::ns(from),
+                Delta::ns(from) + window,
+            );
+            let rate = rate.as_bps_f64() * payload_share(f64::from(crate::published::PAYLOAD));
+            radio.push(100.0 * (estimate / rate - 1.0).abs());
+        }
+    }
+    let check = |name, values: &[f64], published| Check {
+        group: "Fig. 19, section 6.2",
+        name,
+        unit: "%",
+        value: mean(values),
+        published,
+        bound: None,
+        samples: values.len() as u64,
+    };
+    let is_second = window == Delta::secs(1);
+    vec![
+        check(
+            "estimate against what the client received, mean error",
+            &errors,
+            is_second.then_some(7.9),
+        ),
+        check("estimate against the radio, mean error", &radio, None),
+    ]
+}
+
+/// Of bulk downloads: throughput over what the radio could carry, after the first ten seconds (section 6.3).
+pub fn utilisation(users: &[UserTruth], until: Delta) -> Option<f64> {
+    let from = Delta::secs(10);
+    let shares = users.iter().map(|user| {
+        let every = crate::truth::RECEIVED_EVERY.as_ns();
+        let bins = user.received.iter().take((until.as_ns() / every) as usize);
+        let bytes: u64 = bins
+            .skip((from.as_ns() / every) as usize)
+            .map(|b| u64::from(*b))
+            .sum();
+        let rate = mean_rate(&user.rates[Direction::Down], from, until);
+        let could = rate.as_bps_f64() * payload_share(f64::from(crate::published::PAYLOAD));
+        100.0 * 8.0 * bytes as f64 / ((until - from).as_secs() * could)
+    });
+    mean(&shares.collect::<Vec<_>>())
+}
