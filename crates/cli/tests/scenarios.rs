@@ -140,3 +140,44 @@ fn the_report_draws_courses_of_one_run_and_results_of_a_sweep() {
     }
     assert!(single.len().max(sweep.len()) < 1_000_000);
 }
+
+/// Values of a column of a table in CSV.
+fn column(scenario: &str, table: &str, name: &str, more: &[&str]) -> Vec<String> {
+    let set = "--set=scenario.duration=2 s";
+    let table = format!("--table={table}");
+    let output = sim(
+        scenario,
+        &[&["--format=csv", &table, set, "--quiet"], more].concat(),
+    );
+    assert!(output.status.success(), "{output:?}");
+    let text = String::from_utf8(output.stdout).unwrap();
+    let mut lines = text.lines().map(|line| line.split(','));
+    let mut head = lines.next().unwrap();
+    let place = head.position(|one| one == name).unwrap();
+    lines
+        .map(|mut cells| cells.nth(place).unwrap().to_owned())
+        .collect()
+}
+
+#[test]
+fn a_sweep_has_series_of_every_run() {
+    for table in ["queue_series", "window_series", "flow_goodput_series"] {
+        let rates = "--set=link.down.rate=[\"1 Mbit/s\", \"2 Mbit/s\"]";
+        let mut runs = column(
+            "bulk-and-call.toml",
+            table,
+            "run",
+            &[rates, "--repeats=2", "--set=scenario.sample_every=200 ms"],
+        );
+        assert!(runs.is_sorted(), "{table}");
+        runs.dedup();
+        assert_eq!(runs, ["0", "1", "2", "3"], "{table}");
+    }
+}
+
+/// The wanted results of a run do not depend on whether its series are kept.
+#[test]
+fn results_are_the_same_with_and_without_series() {
+    let values = |more: &[&str]| column("web-beside-bulk.toml", "averages", "mean", more);
+    assert_eq!(values(&["--series"]), values(&[]));
+}

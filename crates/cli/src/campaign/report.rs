@@ -64,7 +64,11 @@ fn info(args: &Args, campaign: &Campaign, runs: &[Run]) -> RunInfo {
 /// The tables of a sweep, so that readers of sweeps can read campaigns, and a table of medians.
 fn tables(campaign: &Campaign, found: &[Finding], runs: &[Run]) -> Vec<(Table, Rows)> {
     let cells = campaign.cells();
-    let [averages, results, points, ..] = experiment::tables();
+    let [averages, results, points] = [
+        experiment::averages_table(),
+        experiment::results_table(),
+        experiment::points_table(),
+    ];
     let mut rows = [&averages, &results, &points].map(Rows::new);
     let [of_averages, of_results, of_points] = &mut rows;
     for (finding, number) in found.iter().zip(0..) {

@@ -30,7 +30,7 @@ pub struct Common {
     #[command(flatten)]
     pub print: FormatArgs,
 
-    /// Table that --format prints: averages, results, points, queue_series, window_series ...
+    /// Table that --format prints: averages, results, points, changes, queue_series, window_series ...
     #[arg(
         long,
         value_name = "TABLE",
@@ -38,6 +38,10 @@ pub struct Common {
         requires = "format"
     )]
     pub table: String,
+
+    /// Keep time series of every run of a sweep, not only of a single run
+    #[arg(long)]
+    pub series: bool,
 
     /// Do not show progress
     #[arg(short, long)]

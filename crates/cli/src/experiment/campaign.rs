@@ -10,7 +10,7 @@ pub struct Came {
     pub results: Vec<RunResult>,
     /// Warnings about the run, one sentence each.
     pub notes: Vec<String>,
-    /// Series and other tables that only a single run has.
+    /// Series and other tables besides results.
     pub tables: Vec<(Table, Rows)>,
     /// Conditions, for `run.json`.
     pub facts: Vec<(String, Value)>,
@@ -33,8 +33,10 @@ pub struct Run {
 pub struct Campaign {
     /// In order, without runs that Ctrl-C prevented.
     pub runs: Vec<Run>,
-    /// The results of the only run; `None` if there are several.
-    pub came: Option<Came>,
+    /// Conditions of the only run; none if there are several.
+    pub facts: Vec<(String, Value)>,
+    /// Series of all runs, and what else a single run has.
+    pub tables: Vec<(Table, Rows)>,
     pub is_cut: bool,
 }
 

@@ -39,7 +39,7 @@ pub fn info(args: &Common, plan: &Plan, campaign: &Campaign, runner: &impl Runne
         ("repeats".to_owned(), json!(plan.sweep.repeats)),
         ("points".to_owned(), json!(plan.sweep.points())),
     ]);
-    let facts = campaign.came.iter().flat_map(|came| &came.facts);
+    let facts = campaign.facts.iter();
     info.options
         .extend(facts.map(|(key, value)| (key.clone(), value.clone())));
     info.left_out = campaign.notes();

@@ -1,5 +1,6 @@
 //! Reads files and options into a plan of runs.
 
+use super::series::is_series;
 use super::{Common, ExperimentError};
 use flate2::read::MultiGzDecoder;
 use rustix::fs::OFlags;
@@ -9,7 +10,7 @@ use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 use unbloat_experiment::scenario::score::{self, Bound};
 use unbloat_experiment::scenario::toml::{Error, Node, Origin, Value};
-use unbloat_experiment::scenario::{Experiment, Sweep, build};
+use unbloat_experiment::scenario::{Experiment, MAX_SERIES_ROWS, Sweep, build};
 
 /// Maximum size of a scenario or trace; larger files are rejected.
 const MAX_BYTES: u64 = 256 << 20;
@@ -21,6 +22,8 @@ pub struct Plan {
     pub bounds: Vec<Bound>,
     pub points: Vec<Experiment>,
     pub show: Vec<String>,
+    /// Series are kept of every run.
+    pub keeps_series: bool,
     pub traces: Vec<PathBuf>,
     /// Every value of the scenario by its key path, except those that a sweep varies.
     pub scenario: Vec<(String, String)>,
@@ -41,9 +44,7 @@ impl Plan {
             let jitter = Experiment::REPEATED_START_JITTER;
             experiment.start_jitter.get_or_insert(jitter);
         }
-        if self.runs() > 1 {
-            experiment.sample_every = None;
-        }
+        experiment.keeps_series = self.keeps_series;
         experiment
     }
 }
@@ -76,6 +77,13 @@ pub fn plan(args: &Common) -> Result<Plan, ExperimentError> {
     };
     let mut plan = plan_of(file, &text, &changes)?;
     plan.show.clone_from(&args.show);
+    let is_printed = args.print.format.is_some() && is_series(&args.table);
+    let is_written = args.run.is_wanted(&args.print);
+    plan.keeps_series = args.series || is_printed || plan.runs() == 1 && is_written;
+    bound_series(&plan).map_err(|error| ExperimentError::Scenario {
+        file: file.display().to_string(),
+        error,
+    })?;
     Ok(plan)
 }
 
@@ -110,8 +118,9 @@ pub fn plan_of(file: &Path, text: &str, changes: &Changes) -> Result<Plan, Exper
         experiment.seed = changes.seed.unwrap_or(experiment.seed);
         Ok(experiment)
     });
-    let points = points.collect::<Result<_, Error>>().map_err(fault)?;
+    let points = points.collect::<Result<Vec<_>, Error>>().map_err(fault)?;
     Ok(Plan {
+        keeps_series: false,
         traces: traces(&scenario, &folder),
         scenario: fixed(&scenario, &sweep),
         file: file.to_owned(),
@@ -120,6 +129,20 @@ pub fn plan_of(file: &Path, text: &str, changes: &Changes) -> Result<Plan, Exper
         points,
         show: Vec::new(),
     })
+}
+
+/// Series are kept until the run is written.
+fn bound_series(plan: &Plan) -> Result<(), Error> {
+    let rows: u64 = plan.points.iter().map(Experiment::series_rows).sum();
+    let rows = rows.saturating_mul(u64::from(plan.sweep.repeats));
+    // What a single run may have is checked where it is read.
+    if !plan.keeps_series || plan.runs() == 1 || rows <= MAX_SERIES_ROWS {
+        return Ok(());
+    }
+    let message = format!(
+        "the series of all runs have {rows} rows; the limit is {MAX_SERIES_ROWS}; set a longer \"sample_every\" and \"interval\", or omit --series"
+    );
+    Err(Error::new(Origin::Nowhere, "scenario", message))
 }
 
 /// The values that are the same at every point.

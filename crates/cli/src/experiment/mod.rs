@@ -3,11 +3,13 @@
 mod args;
 mod averages;
 mod campaign;
+mod changes;
 mod info;
 mod input;
 mod progress;
 mod rows;
 mod runs;
+mod series;
 mod text;
 
 pub use args::Common;
@@ -15,7 +17,8 @@ pub use averages::mean_and_interval;
 pub use campaign::Came;
 pub use input::{Changes, Plan, plan, plan_of, read};
 pub use progress::Progress;
-pub use rows::{order, queue_rows, tables};
+pub use rows::{averages_table, order, points_table, results_table, tables};
+pub use series::{queue_rows, queue_table};
 
 use crate::exit::Exit;
 use crate::output::{OutputError, write_run};

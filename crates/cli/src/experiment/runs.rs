@@ -3,19 +3,21 @@
 use super::campaign::{Came, Campaign, Run};
 use super::input::Plan;
 use super::progress::Progress;
-use super::rows::series;
+use super::series;
 use super::{ExperimentError, Runner};
+use serde_json::Value;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use unbloat_experiment::outcome::{Outcomes, judge, results};
+use unbloat_table::{Rows, Table};
 
 impl Came {
     /// The results that all runs have.
-    pub fn of(outcomes: &Outcomes) -> Came {
+    pub fn of(outcomes: &Outcomes, run: usize) -> Came {
         Came {
             results: results(outcomes),
             notes: Vec::new(),
-            tables: series(outcomes),
+            tables: series::of_run(outcomes, run),
             facts: Vec::new(),
             is_cut: false,
         }
@@ -53,12 +55,20 @@ pub fn run_all(
         return Err(error);
     }
     let mut done = done.into_inner().expect("all runs have ended");
-    done.sort_by_key(|(run, _): &(Run, Option<Came>)| run.index);
+    done.sort_by_key(|(run, _): &Done| run.index);
     let is_cut = done.len() < plan.runs() || done.iter().any(|(run, _)| run.is_cut);
-    let (runs, mut came): (Vec<_>, Vec<_>) = done.into_iter().unzip();
+    let (mut facts, mut tables) = (Vec::new(), Vec::new());
+    let runs = done.into_iter().map(|(run, more)| {
+        if plan.runs() == 1 {
+            facts = more.facts;
+        }
+        append(&mut tables, more.tables);
+        run
+    });
     Ok(Campaign {
-        runs,
-        came: came.pop().flatten(),
+        runs: runs.collect(),
+        facts,
+        tables,
         is_cut,
     })
 }
@@ -67,7 +77,23 @@ fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
     mutex.lock().expect("no run panics with the lock held")
 }
 
-type Done = (Run, Option<Came>);
+/// What a run has besides its results.
+struct More {
+    facts: Vec<(String, Value)>,
+    tables: Vec<(Table, Rows)>,
+}
+
+type Done = (Run, More);
+
+/// Puts the rows of one more run behind those of the others.
+fn append(all: &mut Vec<(Table, Rows)>, tables: Vec<(Table, Rows)>) {
+    for (table, rows) in tables {
+        match all.iter_mut().find(|(known, _)| known.name == table.name) {
+            Some((_, known)) => (0..rows.len()).for_each(|row| known.push_from(&rows, row)),
+            None => all.push((table, rows)),
+        }
+    }
+}
 
 fn take_next(
     plan: &Plan,
@@ -94,9 +120,15 @@ fn judged(plan: &Plan, index: usize, seed: u64, came: Came) -> Done {
         repeat: (index % repeats) as u64,
         seed,
         judgements: judge(&plan.bounds, &came.results),
-        results: came.results.clone(),
-        notes: came.notes.clone(),
+        results: came.results,
+        notes: came.notes,
         is_cut: came.is_cut,
     };
-    (run, (plan.runs() == 1).then_some(came))
+    let mut tables = came.tables;
+    if plan.runs() > 1 {
+        // Of others it could not be said to which run a row belongs.
+        tables.retain(|(table, _)| plan.keeps_series && table.columns[0].name == "run");
+    }
+    let facts = came.facts;
+    (run, More { facts, tables })
 }

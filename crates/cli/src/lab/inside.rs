@@ -63,14 +63,14 @@ pub fn inside(args: &Args, job: &Job, folders: &Folders) -> Result<(), String> {
     let options = Options {
         timing: Timing::Sleep,
         has_offloads: true,
-        keeps_series: plan.runs() == 1,
+        keeps_series: experiment.keeps_series,
         captures,
         beside: args.exec.clone(),
         watcher: Some(&|snapshot| teller.at(snapshot.at)),
     };
     let ran = unbloat_lab::run(&experiment, &options, &AtomicBool::new(false));
     let ran = ran.map_err(|error| error.to_string())?;
-    handed::write(&folders.output, &run::came(&experiment, ran))
+    handed::write(&folders.output, &run::came(&experiment, ran, job.index))
 }
 
 /// Reports the progress of the experiment to the host.

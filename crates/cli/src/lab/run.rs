@@ -94,7 +94,6 @@ pub fn run(args: &Args) -> Result<Exit, ExperimentError> {
     } else {
         let lab = Lab {
             live: args.live.clone(),
-            keeps_series: plan.runs() == 1,
             captures: into,
             beside: args.exec.clone(),
         };
@@ -174,7 +173,6 @@ fn analyze_capture(file: &Path, out: &Path) -> std::io::Result<()> {
 
 struct Lab {
     live: Live,
-    keeps_series: bool,
     captures: Option<Captures>,
     beside: Vec<Beside>,
 }
@@ -208,7 +206,7 @@ impl Runner for Lab {
     fn run(
         &self,
         experiment: &Experiment,
-        _index: usize,
+        index: usize,
         stop: &AtomicBool,
         progress: &Progress,
     ) -> Result<Option<Came>, ExperimentError> {
@@ -221,7 +219,7 @@ impl Runner for Lab {
             let options = Options {
                 timing: Timing::Spin,
                 has_offloads: true,
-                keeps_series: self.keeps_series,
+                keeps_series: experiment.keeps_series,
                 captures: self.captures.clone(),
                 beside: self.beside.clone(),
                 watcher: is_watched.then_some(&watcher),
@@ -229,12 +227,12 @@ impl Runner for Lab {
             unbloat_lab::run(experiment, &options, stop)
         });
         let ran = ran.map_err(OutputError::Write)??;
-        Ok(Some(came(experiment, ran)))
+        Ok(Some(came(experiment, ran, index)))
     }
 }
 
 /// For tables and `run.json`.
-pub fn came(experiment: &Experiment, ran: Ran) -> Came {
+pub fn came(experiment: &Experiment, ran: Ran, run: usize) -> Came {
     let doubts = ran.verdict.doubts();
     let notes = doubts
         .iter()
@@ -247,7 +245,7 @@ pub fn came(experiment: &Experiment, ran: Ran) -> Came {
         notes: notes.chain(differences).collect(),
         facts: facts(experiment, &ran),
         is_cut: ran.is_cut,
-        ..Came::of(&ran.outcomes)
+        ..Came::of(&ran.outcomes, run)
     };
     came.results.extend(lab_results(&ran.verdict));
     came.tables

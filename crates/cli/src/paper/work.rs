@@ -161,17 +161,10 @@ fn simulated(planned: &Planned, &(_, point, repeat): &Task, stop: &AtomicBool) -
     let mut experiment = plan.experiment(run);
     // Series of the first repeat of every point, not of a single run only.
     let keeps_series = planned.request.needs_tables && repeat == 0;
-    experiment.sample_every = match keeps_series {
-        true => plan.points[point].sample_every,
-        false => None,
-    };
+    experiment.keeps_series = keeps_series;
     let mut may_go_on = |_| !stop.load(Ordering::Relaxed);
     let outcomes = unbloat_sim::run_while(&experiment, &mut may_go_on)?;
-    let mut came = Came::of(&outcomes);
-    if !keeps_series {
-        came.tables.clear();
-    }
-    Some(came)
+    Some(Came::of(&outcomes, run))
 }
 
 /// Adds what the runs of a point gave.

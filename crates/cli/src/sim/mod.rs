@@ -81,11 +81,12 @@ impl Runner for Simulator {
     fn run(
         &self,
         experiment: &Experiment,
-        _index: usize,
+        index: usize,
         stop: &AtomicBool,
         _progress: &Progress,
     ) -> Result<Option<Came>, ExperimentError> {
         let mut may_go_on = |_| !stop.load(Ordering::Relaxed);
-        Ok(unbloat_sim::run_while(experiment, &mut may_go_on).map(|outcomes| Came::of(&outcomes)))
+        Ok(unbloat_sim::run_while(experiment, &mut may_go_on)
+            .map(|outcomes| Came::of(&outcomes, index)))
     }
 }

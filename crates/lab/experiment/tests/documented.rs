@@ -131,6 +131,7 @@ const IN_WORDS: &[&str] = &[
     "0.4 to 6 Mbit/s",
     "0 s; 100 ms with `repeats`",
     "10 ms, longer for many flows or hours",
+    "1 s, longer for many flows or days",
 ];
 
 /// The default as it is written in a scenario.

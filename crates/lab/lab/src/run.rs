@@ -303,7 +303,11 @@ fn traffic(
     let plans = flows.map(|(((flow, tcp), late), rng)| Plan {
         name: flow.name.clone(),
         workload: flow.workload.clone(),
-        start: flow.start + late,
+        start: if flow.is_enabled {
+            flow.start + late
+        } else {
+            Time::MAX
+        },
         stop: flow.stop.map(|stop| stop + late),
         client: numbers[1][&flow.client.0],
         server: numbers[0][&flow.server.0],
@@ -362,6 +366,10 @@ fn ran(
         FlowOutcome {
             name: plan.name.clone(),
             group: plan.group.clone(),
+            is_enabled: plan.is_enabled,
+            end: until,
+            times: experiment.times(&flow.workload),
+            layers: Both::default(),
             metrics,
             record,
         }

@@ -31,6 +31,8 @@ pub(crate) struct Keeper<'a> {
     options: &'a Options<'a>,
     path: LivePath,
     pub(crate) records: Vec<FlowRecord>,
+    /// By flow: congestion windows and bytes in flight of this round of samples.
+    sums: Vec<Option<(Bytes, Bytes)>>,
     pub(crate) samples: Vec<TcpSample>,
     pub(crate) closed: Vec<ConnectionEnd>,
     /// By connection: segments delivered when last looked.
@@ -56,7 +58,13 @@ impl<'a> Keeper<'a> {
             stop,
             options,
             path,
-            records: vec![FlowRecord::new(start + experiment.warmup); experiment.flows.len()],
+            records: experiment
+                .flows
+                .iter()
+                .zip(experiment.start_delays())
+                .map(|(flow, late)| FlowRecord::new(experiment, flow.start + late))
+                .collect(),
+            sums: vec![None; experiment.flows.len()],
             samples: Vec::new(),
             closed: Vec::new(),
             delivered: Vec::new(),
@@ -98,6 +106,7 @@ impl<'a> Keeper<'a> {
             cwnd_bytes: sample.info.cwnd(),
             in_flight_bytes: sample.info.in_flight(),
             srtt: sample.info.rtt(),
+            acked_segments: sample.info.acked().as_u64() / sample.info.mss().as_u64().max(1),
         };
         self.samples.iter().map(window).collect()
     }
@@ -117,6 +126,9 @@ impl Watch for Keeper<'_> {
                 info: *info,
             });
         }
+        let total = self.sums[flow as usize].get_or_insert_default();
+        total.0 += info.cwnd();
+        total.1 += info.in_flight();
         let state = &mut self.flows[flow as usize];
         state.delivered_bytes += Bytes::new(more * info.mss().as_u64());
         if at >= self.tell_at {
@@ -147,6 +159,11 @@ impl Watch for Keeper<'_> {
     }
 
     fn tick(&mut self, at: Time) -> bool {
+        for (record, sum) in self.records.iter_mut().zip(&mut self.sums) {
+            if let Some((cwnd, in_flight)) = sum.take() {
+                record.window(at, cwnd, in_flight);
+            }
+        }
         if at >= self.tell_at {
             self.tell(at);
             self.tell_at = at + TELL_EVERY;

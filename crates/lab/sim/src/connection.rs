@@ -29,11 +29,11 @@ struct Half {
 }
 
 impl Half {
-    /// The application writes as soon as the socket takes more. Returns whether it did.
+    /// The application writes as soon as the socket takes more. Returns how much it did.
     #[inline]
-    fn fill_socket(&mut self, now: Time) -> bool {
+    fn fill_socket(&mut self, now: Time) -> u64 {
         if self.waiting == 0 {
-            return false;
+            return 0;
         }
         let bytes = self.waiting.min(self.sender.writable());
         if bytes > 0 {
@@ -43,7 +43,7 @@ impl Half {
             }
             self.sender.write(now, bytes);
         }
-        bytes > 0
+        bytes
     }
 }
 
@@ -238,15 +238,25 @@ impl Connection {
         if bytes > 0 {
             let half = &mut self.halves[direction];
             half.waiting += bytes;
-            half.fill_socket(wire.now);
+            self.fill_socket(direction, wire);
             self.transmit(direction, wire, record);
         }
+    }
+
+    /// Returns whether the application wrote.
+    #[inline]
+    fn fill_socket(&mut self, direction: Direction, wire: &mut Wire) -> bool {
+        let bytes = self.halves[direction].fill_socket(wire.now);
+        if bytes > 0 {
+            wire.wrote(direction, self.flow, bytes);
+        }
+        bytes > 0
     }
 
     /// Sends what the sender of that direction may send. Where little may wait in the socket, sending makes room for more.
     fn transmit(&mut self, direction: Direction, wire: &mut Wire, record: &mut FlowRecord) {
         self.send(direction, wire, record);
-        while self.halves[direction].fill_socket(wire.now) {
+        while self.fill_socket(direction, wire) {
             self.send(direction, wire, record);
         }
         let half = &mut self.halves[direction];
@@ -265,7 +275,7 @@ impl Connection {
             record.segments += 1;
             let unsent = half.unsent.as_mut();
             if let Some(wait) = unsent.and_then(|unsent| unsent.sent(wire.now, segment.end())) {
-                wire.waited_in_socket(direction, wait);
+                wire.waited_in_socket(direction, self.flow, wait);
             }
             let body = Body::Data {
                 conn: self.id,
@@ -311,7 +321,7 @@ impl Connection {
     ) {
         let half = &mut self.halves[direction];
         half.sender.on_ack(wire.now, ack, record);
-        half.fill_socket(wire.now);
+        self.fill_socket(direction, wire);
         self.transmit(direction, wire, record);
     }
 

@@ -15,6 +15,7 @@ pub(crate) const PROBE_BYTES: u32 = 84;
 
 /// Of the router itself and of all reflectors.
 pub(crate) const LABELS: Labels = Labels {
+    flow: u32::MAX,
     client: Host(u32::MAX),
     server: Host(u32::MAX - 1),
     dscp: Dscp(0),

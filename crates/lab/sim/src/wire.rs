@@ -5,8 +5,8 @@ use crate::body::{Body, ecn_of};
 use crate::router::{self, Router};
 use crate::slab::Slab;
 use std::collections::VecDeque;
-use unbloat_experiment::outcome::{PathRecord, Route};
-use unbloat_experiment::scenario::Rates;
+use unbloat_experiment::outcome::{FlowLayers, Layer, PathRecord, Route};
+use unbloat_experiment::scenario::{Experiment, Rates};
 use unbloat_link::{Element, Output, Place};
 use unbloat_qdisc::{Dscp, Ecn, Event, FlowHash, Host, IpLen, Observer, Packet, PureAck};
 use unbloat_units::{Both, Bytes, Delta, Direction, Time};
@@ -36,10 +36,56 @@ pub(crate) enum Task {
 /// Where the packets of a flow go and how they are labelled.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Labels {
+    pub flow: u32,
     pub client: Host,
     pub server: Host,
     pub dscp: Dscp,
     pub extra_delay: Delta,
+}
+
+/// Follows the packets of flows through the layers of the devices that send them.
+struct Follower {
+    /// The flow of each packet, by its handle.
+    flow_of: Vec<u32>,
+    /// By flow, in the directions that begin with a device.
+    flows: Vec<Both<Option<FlowLayers>>>,
+    /// Directions of several hops, of which the first is followed.
+    has_hops: Both<bool>,
+}
+
+impl Follower {
+    fn layers(&mut self, flow: u32, direction: Direction) -> Option<&mut FlowLayers> {
+        self.flows.get_mut(flow as usize)?[direction].as_mut()
+    }
+
+    fn follow(&mut self, handle: u32, flow: u32) {
+        let index = handle as usize;
+        if index >= self.flow_of.len() {
+            self.flow_of.resize(index + 1, u32::MAX);
+        }
+        self.flow_of[index] = flow;
+    }
+
+    fn entered(&mut self, at: Time, direction: Direction, packet: &Packet) {
+        let flow = self.flow_of[packet.handle as usize];
+        if let Some(layers) = self.layers(flow, direction) {
+            layers.passed(at, Layer::Tcp, packet.len.bytes());
+        }
+    }
+
+    fn waited(
+        &mut self,
+        at: Time,
+        direction: Direction,
+        place: Place,
+        packet: &Packet,
+        wait: Delta,
+    ) {
+        let flow = self.flow_of[packet.handle as usize];
+        if let Some(layers) = self.layers(flow, direction) {
+            layers.waited(at, place, packet.len.bytes(), wait);
+        }
+    }
 }
 
 /// A packet that has left its path.
@@ -62,6 +108,7 @@ pub(crate) struct Wire {
     /// Packets that wait for their flow's own delay.
     delayed: Slab<Packet>,
     router: Option<Router>,
+    follower: Option<Box<Follower>>,
 }
 
 impl Wire {
@@ -76,7 +123,25 @@ impl Wire {
             bodies: Slab::default(),
             delayed: Slab::default(),
             router: None,
+            follower: None,
         }
+    }
+
+    /// Follows each flow through the layers of the devices that send its packets.
+    pub(crate) fn follow(&mut self, experiment: &Experiment) {
+        let begins = Both::of(|direction| self.begins_with_device(direction));
+        let layers = begins.map(|begins| begins.then(|| FlowLayers::new(experiment)));
+        self.follower = Some(Box::new(Follower {
+            flow_of: Vec::new(),
+            flows: vec![layers; experiment.flows.len()],
+            has_hops: self.routes.as_ref().map(|route| route.hops() > 1),
+        }));
+    }
+
+    /// What each flow met there.
+    pub(crate) fn take_layers(&mut self) -> Vec<Both<Option<FlowLayers>>> {
+        let follower = self.follower.take();
+        follower.map_or_else(Vec::new, |follower| follower.flows)
     }
 
     /// Sends a packet of `len` bytes; `key` tells flows apart.
@@ -100,6 +165,9 @@ impl Wire {
             packet.ecn = ecn_of(segment.ecn);
         }
         packet.handle = self.bodies.put(body);
+        if let Some(follower) = &mut self.follower {
+            follower.follow(packet.handle, labels.flow);
+        }
         if labels.extra_delay > Delta::ZERO {
             let place = self.delayed.put(packet);
             self.agenda
@@ -122,8 +190,23 @@ impl Wire {
 
     /// A segment has waited in its sender's socket until now.
     #[inline]
-    pub(crate) fn waited_in_socket(&mut self, direction: Direction, wait: Delta) {
+    pub(crate) fn waited_in_socket(&mut self, direction: Direction, flow: u32, wait: Delta) {
         self.records[direction].waited(self.now, Place::Socket, wait);
+        if let Some(follower) = &mut self.follower
+            && let Some(layers) = follower.layers(flow, direction)
+        {
+            layers.waited(self.now, Place::Socket, Bytes::ZERO, wait);
+        }
+    }
+
+    /// An application has written into its socket.
+    #[inline]
+    pub(crate) fn wrote(&mut self, direction: Direction, flow: u32, bytes: u64) {
+        if let Some(follower) = &mut self.follower
+            && let Some(layers) = follower.layers(flow, direction)
+        {
+            layers.passed(self.now, Layer::Socket, Bytes::new(bytes));
+        }
     }
 
     /// What the next packet that has arrived carries, and whether it is marked.
@@ -193,6 +276,7 @@ impl Wire {
                 inbox: &mut self.inbox,
                 bodies: &mut self.bodies,
                 router: &mut None,
+                follower: &mut self.follower,
             };
             self.routes[direction].set_rate(hop, self.now, rate, &mut output);
         }
@@ -201,6 +285,9 @@ impl Wire {
     fn enter(&mut self, direction: Direction, packet: Packet) {
         let record = &mut self.records[direction];
         record.offered(packet.len.bytes());
+        if let Some(follower) = &mut self.follower {
+            follower.entered(self.now, direction, &packet);
+        }
         let mut output = Collect {
             now: self.now,
             direction,
@@ -208,6 +295,7 @@ impl Wire {
             inbox: &mut self.inbox,
             bodies: &mut self.bodies,
             router: &mut self.router,
+            follower: &mut self.follower,
         };
         self.routes[direction].accept(self.now, packet, &mut output);
     }
@@ -225,6 +313,7 @@ impl Wire {
             inbox: &mut self.inbox,
             bodies: &mut self.bodies,
             router: &mut self.router,
+            follower: &mut self.follower,
         };
         self.routes[direction].advance(self.now, &mut output);
     }
@@ -273,6 +362,7 @@ struct Collect<'a> {
     inbox: &'a mut VecDeque<Arrival>,
     bodies: &'a mut Slab<Body>,
     router: &'a mut Option<Router>,
+    follower: &'a mut Option<Box<Follower>>,
 }
 
 impl Observer for Collect<'_> {
@@ -300,8 +390,20 @@ impl Output for Collect<'_> {
     }
 
     #[inline]
-    fn waited(&mut self, at: Time, place: Place, _packet: &Packet, wait: Delta) {
+    fn waited(&mut self, at: Time, place: Place, packet: &Packet, wait: Delta) {
         self.record.waited(at, place, wait);
+        if let Some(follower) = self.follower
+            && !follower.has_hops[self.direction]
+        {
+            follower.waited(at, self.direction, place, packet, wait);
+        }
+    }
+
+    #[inline]
+    fn waited_first(&mut self, at: Time, place: Place, packet: &Packet, wait: Delta) {
+        if let Some(follower) = self.follower {
+            follower.waited(at, self.direction, place, packet, wait);
+        }
     }
 
     #[inline]

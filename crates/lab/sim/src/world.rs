@@ -53,6 +53,9 @@ struct World<'e> {
     experiment: &'e Experiment,
     wire: Wire,
     conns: Vec<Option<Box<Connection>>>,
+    /// Numbers of those that were open when last looked at, and of later ones.
+    open: Vec<u32>,
+    known: u32,
     apps: Vec<App>,
     happenings: VecDeque<(u32, Happening)>,
     samples: Vec<Sample>,
@@ -78,13 +81,19 @@ impl<'e> World<'e> {
             wire.shape(rates);
             wire.agenda.plan(start, Task::Autorate);
         }
+        if experiment.flow_layers {
+            wire.follow(experiment);
+        }
         let flows = experiment.flows.iter().zip(experiment.start_delays());
         let apps = flows.zip(0..).map(|((plan, late), flow)| {
-            wire.agenda.plan(plan.start + late, Task::Start(flow));
+            let begin = plan.start + late;
+            if plan.is_enabled {
+                wire.agenda.plan(begin, Task::Start(flow));
+            }
             if let Some(stop) = plan.stop {
                 wire.agenda.plan(stop + late, Task::Stop(flow));
             }
-            App::new(flow, plan, warm_at, rng.fork())
+            App::new(flow, plan, FlowRecord::new(experiment, begin), rng.fork())
         });
         let apps = apps.collect();
         if experiment
@@ -97,6 +106,8 @@ impl<'e> World<'e> {
             experiment,
             wire,
             conns: Vec::new(),
+            open: Vec::new(),
+            known: 0,
             apps,
             happenings: VecDeque::new(),
             samples: Vec::new(),
@@ -287,6 +298,18 @@ impl<'e> World<'e> {
 
     fn sample(&mut self) {
         let at = self.wire.now;
+        if self.experiment.keeps_series {
+            self.sample_path(at);
+        }
+        if self.experiment.keeps_series || at >= self.warm_at {
+            self.sample_windows(at);
+        }
+        if let Some(every) = self.experiment.sample_every {
+            self.wire.agenda.plan(at + every, Task::Sample);
+        }
+    }
+
+    fn sample_path(&mut self, at: Time) {
         let backlogs = Both::of(|direction| self.wire.route(direction).backlog());
         self.samples.push(Sample {
             at,
@@ -307,40 +330,64 @@ impl<'e> World<'e> {
                 });
             });
         }
-        for (connection, conn) in self.conns.iter().zip(0..) {
-            let Some(connection) = connection
-                .as_ref()
-                .filter(|connection| connection.is_established())
-            else {
+    }
+
+    /// Of each connection for the series, of all connections of a flow for its results.
+    fn sample_windows(&mut self, at: Time) {
+        let conns = &self.conns;
+        self.open.extend(self.known..conns.len() as u32);
+        self.known = conns.len() as u32;
+        self.open.retain(|conn| conns[*conn as usize].is_some());
+        let mut sums: Vec<Option<(Bytes, Bytes)>> = vec![None; self.apps.len()];
+        for conn in &self.open {
+            let connection = conns[*conn as usize].as_ref();
+            let Some(connection) = connection.filter(|one| one.is_established()) else {
                 continue;
             };
             let sender = connection.busier_sender();
-            let state = sender.flow();
-            self.windows.push(WindowSample {
-                at,
-                flow: connection.flow,
-                conn,
-                cwnd_bytes: Bytes::new(u64::from(state.cwnd) * u64::from(sender.params().mss)),
-                in_flight_bytes: Bytes::new(sender.unacknowledged() - sender.unsent()),
-                srtt: Delta::us(i64::from(state.srtt_us8 >> 3)),
-            });
+            let (state, mss) = (sender.flow(), u64::from(sender.params().mss));
+            let cwnd_bytes = Bytes::new(u64::from(state.cwnd) * mss);
+            let in_flight_bytes = Bytes::new(sender.unacknowledged() - sender.unsent());
+            let sum = sums[connection.flow as usize].get_or_insert_default();
+            sum.0 += cwnd_bytes;
+            sum.1 += in_flight_bytes;
+            if self.experiment.keeps_series {
+                self.windows.push(WindowSample {
+                    at,
+                    flow: connection.flow,
+                    conn: *conn,
+                    cwnd_bytes,
+                    in_flight_bytes,
+                    srtt: Delta::us(i64::from(state.srtt_us8 >> 3)),
+                    acked_segments: state.snd_una / mss,
+                });
+            }
         }
-        if let Some(every) = self.experiment.sample_every {
-            self.wire.agenda.plan(at + every, Task::Sample);
+        for (app, sum) in self.apps.iter_mut().zip(sums) {
+            if let Some((cwnd, in_flight)) = sum {
+                app.record.window(at, cwnd, in_flight);
+            }
         }
     }
 
-    fn outcomes(self) -> Outcomes {
+    fn outcomes(mut self) -> Outcomes {
+        let mut layers = self.wire.take_layers();
+        layers.resize(self.apps.len(), Both::default());
         let (warm_at, end) = (self.warm_at, self.end);
         let flows = self
             .apps
             .into_iter()
             .zip(&self.experiment.flows)
             .zip(self.experiment.ends(end))
-            .map(|((app, plan), end)| FlowOutcome {
+            .zip(layers)
+            .map(|(((app, plan), until), layers)| FlowOutcome {
+                layers,
                 name: plan.name.clone(),
                 group: plan.group.clone(),
-                metrics: app.workload.metrics(warm_at, end),
+                is_enabled: plan.is_enabled,
+                end: until,
+                metrics: app.workload.metrics(warm_at, until),
+                times: self.experiment.times(&app.workload),
                 record: app.record,
             });
         let flows = flows.collect();
@@ -363,12 +410,13 @@ impl<'e> World<'e> {
 }
 
 impl App {
-    fn new(flow: u32, plan: &Flow, warm_at: Time, rng: Rng) -> App {
+    fn new(flow: u32, plan: &Flow, record: FlowRecord, rng: Rng) -> App {
         App {
             workload: plan.workload.build(),
             links: Links {
                 flow,
                 labels: Labels {
+                    flow,
                     client: plan.client,
                     server: plan.server,
                     dscp: plan.dscp,
@@ -378,7 +426,7 @@ impl App {
                 conns: Vec::new(),
                 is_stopped: false,
             },
-            record: FlowRecord::new(warm_at),
+            record,
         }
     }
 }

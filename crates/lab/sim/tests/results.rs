@@ -4,7 +4,7 @@
 mod scenario;
 
 use scenario::Run;
-use unbloat_experiment::outcome::results;
+use unbloat_experiment::outcome::{Layer, results};
 use unbloat_link::Place;
 use unbloat_qdisc::Reason;
 use unbloat_units::Direction;
@@ -102,7 +102,9 @@ fn a_flow_that_stops_is_rated_over_its_own_time() {
     let run = Run::of(&MIXED.replace("WARMUP", "0 s"));
     let shares = (1..=3).map(|number| run.get(&format!("download_{number}"), "goodput_bps"));
     let read = run.outcomes.flows[..3].iter();
-    let bytes: f64 = read.map(|flow| flow.record.read.down.as_u64() as f64).sum();
+    let bytes: f64 = read
+        .map(|flow| flow.record.read.down.total().as_u64() as f64)
+        .sum();
     let rates: f64 = shares.sum();
     assert!((rates - bytes * 8.0 / 7.0).abs() < 1.0, "{rates}");
     let group = run.get("download_*", "goodput_down_bps");
@@ -146,6 +148,191 @@ fn pings_on_their_way_are_not_lost() {
     assert!(lost <= drops && drops <= lost + 3.0, "{lost} of {drops}");
 }
 
+const PATH: &str = "[link.down]\ndelay = \"50 ms\"\n[link.up]\ndelay = \"50 ms\"\n";
+
+/// A window of 40 full segments on a path that could hold more: that is what is in flight.
+#[test]
+fn percentiles_of_windows_are_those_of_a_constant_window() {
+    let text = format!(
+        "[scenario]\nduration = \"10 s\"\nwarmup = \"2 s\"\n{PATH}[[flow]]\napp = \"bulk\"\nreceive_window = {{ kind = \"static\", window = \"57920 B\" }}\n"
+    );
+    for keeps_series in [true, false] {
+        let mut experiment = scenario::experiment(&text);
+        experiment.keeps_series = keeps_series;
+        let run = Run::from(&experiment);
+        for what in ["p50", "p95", "max"] {
+            let bytes = run.get("bulk", &format!("in_flight_{what}_bytes"));
+            assert!((bytes / 57_920.0 - 1.0).abs() < 0.025, "{what}: {bytes}");
+        }
+        assert!(run.get("bulk", "in_flight_max_bytes") <= 57_920.0);
+        assert_eq!(run.outcomes.windows.is_empty(), !keeps_series);
+        assert_eq!(run.outcomes.samples.is_empty(), !keeps_series);
+        // 40 segments in each of the 98 round trips after the handshake, less those in which the window opened.
+        if let Some(last) = run.outcomes.windows.last() {
+            let acked = last.acked_segments;
+            assert!((3_700..=3_920).contains(&acked), "{acked}");
+        }
+    }
+}
+
+/// Counts of a Poisson process have the variance of their mean: 125 datagrams a second deviate by 1 / sqrt(125).
+#[test]
+fn goodput_of_poisson_traffic_deviates_as_it_must() {
+    let text = format!(
+        "[scenario]\nduration = \"600 s\"\nwarmup = \"10 s\"\n{PATH}[[flow]]\napp = {{ kind = \"onoff\", rate = \"1 Mbit/s\" }}\n"
+    );
+    let rsd = Run::of(&text).get("onoff", "goodput_rsd");
+    assert!((rsd * 125_f64.sqrt() - 1.0).abs() < 0.1, "{rsd}");
+}
+
+/// Nothing but propagation: a round trip for set-up, half of one for the request, half of one for the response.
+#[test]
+fn parts_of_a_load_are_those_of_an_idle_path() {
+    let text = format!(
+        "[scenario]\nduration = \"60 s\"\n{PATH}[[flow]]\napp = {{ kind = \"web\", sizes = [\"8 KiB\"] }}\n[[flow]]\napp = {{ kind = \"page\", levels = [1, 4], connections = 2, object_size = \"5 kB\" }}\n"
+    );
+    let run = Run::of(&text);
+    for subject in ["web", "page"] {
+        for (part, ms) in [("setup", 100.0), ("request", 50.0), ("response", 50.0)] {
+            assert_eq!(run.get(subject, &format!("{part}_time_mean_ms")), ms);
+            assert_eq!(run.get(subject, &format!("{part}_time_p99_ms")), ms);
+        }
+    }
+    assert_eq!(run.get("web", "load_time_mean_ms"), 200.0);
+    let times = &run.outcomes.flows[1].times;
+    let count = |what: &str| times.iter().filter(|time| time.what == what).count();
+    // Two connections and five objects for each page.
+    let pages = count("page_load");
+    assert!(pages > 5);
+    assert_eq!([count("setup"), count("request") / 5], [2 * pages, pages]);
+}
+
+#[test]
+fn a_flow_that_is_not_enabled_is_as_if_it_were_not_there() {
+    let flow = |enabled: &str| {
+        let head = format!("[scenario]\nduration = \"5 s\"\n{PATH}rate = \"2 Mbit/s\"\n");
+        let web = "[[flow]]\napp = { kind = \"web\", every = \"100 ms\" }\n";
+        format!(
+            "{head}{web}[[flow]]\nname = \"upload\"\napp = {{ kind = \"bulk\", direction = \"up\" }}\nenabled = {enabled}\n{web}"
+        )
+    };
+    let of = |enabled: &str, subject: &str| -> Vec<f64> {
+        let found = results(&Run::of(&flow(enabled)).outcomes);
+        let own = found.iter().filter(|result| result.subject == subject);
+        own.map(|result| result.value).collect()
+    };
+    assert_eq!(of("false", "upload"), [0.0; 0]);
+    assert!(!of("true", "upload").is_empty());
+    let run = Run::of(&flow("false"));
+    assert_eq!(
+        run.get("all", "connections"),
+        run.get("web_*", "connections")
+    );
+    // What is random comes out the same: as many objects are asked for.
+    let with = Run::of(&flow("true"));
+    assert_eq!(
+        with.get("web_*", "connections"),
+        run.get("web_*", "connections")
+    );
+    assert!(with.get("web_1", "load_time_mean_ms") > run.get("web_1", "load_time_mean_ms"));
+}
+
+/// A phone that uploads while it downloads.
+const PHONE: &str = r#"
+[scenario]
+duration = "20 s"
+flow_layers = true
+[link.down]
+rate = "20 Mbit/s"
+delay = "20 ms"
+[[link.up.hop]]
+rate = "4 Mbit/s"
+device = { ring_packets = 4, buffer = "30 kB" }
+queue = { kind = "droptail", limit = "200 kB" }
+[[link.up.hop]]
+delay = "20 ms"
+rate = "50 Mbit/s"
+[[flow]]
+name = "download"
+app = "bulk"
+[[flow]]
+name = "upload"
+app = { kind = "bulk", direction = "up" }
+"#;
+
+/// What enters a layer leaves it or is still there; what all flows wait together is what the path tells.
+#[test]
+fn bytes_pass_one_layer_after_the_other() {
+    let one_hop = PHONE
+        .replace(
+            "[[link.up.hop]]\ndelay = \"20 ms\"\nrate = \"50 Mbit/s\"\n",
+            "",
+        )
+        .replace("[[link.up.hop]]", "[link.up]\ndelay = \"20 ms\"");
+    for text in [PHONE, &one_hop] {
+        let run = Run::of(text);
+        let passed = |flow: usize, layer| {
+            let layers = run.outcomes.flows[flow].layers.up.as_ref().unwrap();
+            let total = layers.bytes(layer).total().as_u64();
+            let end = run.outcomes.end;
+            let series: u64 = layers
+                .bytes(layer)
+                .intervals(end)
+                .map(|(_, b)| b.as_u64())
+                .sum();
+            assert_eq!(series, total);
+            total
+        };
+        let mut all = 0;
+        for flow in [0, 1] {
+            let [socket, tcp, qdisc, driver, firmware] =
+                Layer::ALL.map(|layer| passed(flow, layer));
+            assert!(tcp >= qdisc && qdisc >= driver && driver >= firmware && firmware > 0);
+            // The ring holds four packets, the buffer 30 kB.
+            assert!(qdisc - driver <= 4 * 1_500 && driver - firmware <= 30_000 + 1_500);
+            if flow == 1 {
+                // Headers of 52 bytes for 1448 of payload; written, and not all sent.
+                assert!(socket as f64 > tcp as f64 * 1_448.0 / 1_500.0);
+            }
+            all += firmware;
+        }
+        // After the firmware the packets take 20 ms, and nothing is lost.
+        let up = &run.outcomes.paths.up;
+        let delivered = up.delivered_bytes.as_u64();
+        assert!(
+            all >= delivered && all - delivered < 4_000_000 / 8 / 10,
+            "{all} {delivered}"
+        );
+        let records = if text == PHONE {
+            &run.outcomes.hops.up[0]
+        } else {
+            up
+        };
+        for place in [Place::Qdisc, Place::Driver, Place::Firmware] {
+            let count = |waits: &unbloat_experiment::outcome::Waits| waits.ms.count();
+            let flows = run.outcomes.flows.iter();
+            let waits = flows.map(|flow| flow.layers.up.as_ref().unwrap().waits(place));
+            let waits: Vec<_> = waits.flatten().collect();
+            let whole = records.waits(place).unwrap();
+            let counts: u64 = waits.iter().map(|waits| count(waits)).sum();
+            assert_eq!(counts, count(whole), "{place:?}");
+            let sum: f64 = waits
+                .iter()
+                .map(|w| w.mean_ms().unwrap() * count(w) as f64)
+                .sum();
+            let mean = whole.mean_ms().unwrap();
+            assert!(
+                (sum / counts as f64 - mean).abs() < 1e-6 * mean,
+                "{place:?}"
+            );
+        }
+        // The ACKs of the download wait behind the upload, in a queue that takes 0.4 s to drain.
+        let wait = run.get("download", "up_qdisc_delay_p50_ms");
+        assert!((50.0..420.0).contains(&wait), "{wait}");
+        assert!(run.get("download", "rtt_p50_ms") > wait);
+    }
+}
+
 /// Names of the document's tables, with what they stand for in their place.
 fn documented() -> Vec<String> {
     let path = format!("{}/../../../docs/results.md", env!("CARGO_MANIFEST_DIR"));
@@ -173,7 +360,7 @@ fn expand(name: &str, stands: &str, values: &[&str]) -> Vec<String> {
 
 #[test]
 fn every_result_stands_in_the_document() {
-    let head = "[scenario]\nduration = \"20 s\"\n[link.down]\nrate = \"5 Mbit/s\"\ndelay = \"20 ms\"\nqueue = \"fq_codel\"\n[link.up]\nradio = \"lte\"\nrate = \"5 Mbit/s\"\ndevice = {}\n[link.rrc]\n";
+    let head = "[scenario]\nduration = \"20 s\"\nflow_layers = true\n[link.down]\nrate = \"5 Mbit/s\"\ndelay = \"20 ms\"\nqueue = \"fq_codel\"\n[link.up]\nradio = \"lte\"\nrate = \"5 Mbit/s\"\ndevice = {}\n[link.rrc]\n";
     let flows = unbloat_workload::NAMES
         .iter()
         .map(|app| format!("[[flow]]\napp = \"{app}\"\n"));

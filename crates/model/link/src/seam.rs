@@ -57,6 +57,12 @@ pub trait Output: Observer {
         let _ = (at, place, packet, wait);
     }
 
+    /// The packet left a place of the first of several hops; `waited` tells the sum over all hops later.
+    #[inline]
+    fn waited_first(&mut self, at: Time, place: Place, packet: &Packet, wait: Delta) {
+        let _ = (at, place, packet, wait);
+    }
+
     /// The packet came to a hop of a route, from 0, at `at`: what a router there sees of it.
     #[inline]
     fn came_to(&mut self, at: Time, hop: usize, packet: &Packet) {

@@ -8,6 +8,7 @@
 #![warn(clippy::disallowed_methods)]
 
 mod emodel;
+mod fetch;
 pub mod kind;
 mod meter;
 mod metrics;

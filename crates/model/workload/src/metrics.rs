@@ -31,6 +31,13 @@ impl Spans {
         self.samples.push((at, span));
     }
 
+    /// Tells all samples.
+    pub(crate) fn each(&self, what: &'static str, tell: &mut dyn FnMut(&'static str, Time, Delta)) {
+        for (at, span) in &self.samples {
+            tell(what, *at, *span);
+        }
+    }
+
     /// Samples taken from `from` on.
     pub(crate) fn since(&self, from: Time) -> Vec<Delta> {
         let taken = self.samples.iter().filter(|(at, _)| *at >= from);

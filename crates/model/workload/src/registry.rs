@@ -4,7 +4,7 @@ use crate::kind;
 use crate::metrics::Metric;
 use crate::workload::{Happening, Network, Workload};
 use serde::{Deserialize, Deserializer};
-use unbloat_units::Time;
+use unbloat_units::{Delta, Time};
 
 macro_rules! workloads {
     ($($name:literal => $variant:ident($module:ident),)*) => {
@@ -49,6 +49,10 @@ macro_rules! workloads {
 
             fn metrics(&self, from: Time, now: Time) -> Vec<Metric> {
                 match self { $(AnyWorkload::$variant(state) => state.metrics(from, now),)* }
+            }
+
+            fn each_time(&self, tell: &mut dyn FnMut(&'static str, Time, Delta)) {
+                match self { $(AnyWorkload::$variant(state) => state.each_time(tell),)* }
             }
         }
     };

@@ -68,4 +68,10 @@ pub trait Workload {
 
     /// How it went for the user from `from` (the end of the warm-up) to `now`. Names carry their units.
     fn metrics(&self, from: Time, now: Time) -> Vec<Metric>;
+
+    /// Tells every wait of the application that is over: for what it waited (`load`, `setup` ...), when that was over, and how long it
+    /// took.
+    fn each_time(&self, tell: &mut dyn FnMut(&'static str, Time, Delta)) {
+        let _ = tell;
+    }
 }

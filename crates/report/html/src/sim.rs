@@ -169,7 +169,7 @@ fn direction(batch: &Batch, row: usize) -> Option<String> {
     Some(column_of(batch, "direction").text(row)?.to_owned())
 }
 
-/// Adds the courses of a single run; none for other runs.
+/// Adds the courses of a single run, or of the first of several.
 pub(crate) fn add_courses(
     run: &RunReader,
     figures: &mut BTreeMap<String, Vec<Curve>>,
@@ -194,10 +194,11 @@ fn curves(run: &RunReader, course: &Course) -> Result<Vec<Curve>, RunError> {
     })?;
     let step = end / POINTS as i64 + 1;
     let mut bins: BTreeMap<String, Vec<Option<f64>>> = BTreeMap::new();
-    let columns = [&["time_ns", course.value], course.series].concat();
+    let columns = [&["run", "time_ns", course.value], course.series].concat();
     each_batch(run, course.table, &columns, |batch| {
-        let [time, y] = ["time_ns", course.value].map(|column| column_of(batch, column));
-        for row in 0..batch.len() {
+        let [run, time, y] = ["run", "time_ns", course.value].map(|name| column_of(batch, name));
+        // Of several runs the first is drawn.
+        for row in (0..batch.len()).filter(|row| run.u64(*row).unwrap_or(0) == 0) {
             let key = (course.curve)(batch, row);
             let (Some(at), Some(key), Some(y)) = (time.i64(row), key, y.f64(row)) else {
                 continue;

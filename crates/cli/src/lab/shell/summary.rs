@@ -1,7 +1,7 @@
 //! Results of a shell: a short text, and a run folder.
 
 use super::{Args, series};
-use crate::experiment::{order, queue_rows, tables};
+use crate::experiment::{order, queue_rows, queue_table, results_table};
 use crate::output::{OutputError, write_run};
 use serde_json::json;
 use std::fmt::Write;
@@ -85,10 +85,10 @@ pub fn write(args: &Args, out: &Path, links: &Node, closed: Closed) -> Result<()
     .map(|(key, value)| (key.to_owned(), value))
     .into();
     let outcomes = outcomes(emulated);
-    let [_, results, _, queue, _] = tables();
+    let (results, queue) = (results_table(), queue_table());
     let rows = [
         results_rows(&results, args.seed, &outcomes),
-        queue_rows(&queue, &outcomes),
+        queue_rows(&queue, &outcomes, 0),
     ];
     let mut all: Vec<(Table, Rows)> = [results, queue].into_iter().zip(rows).collect();
     all.push(path);

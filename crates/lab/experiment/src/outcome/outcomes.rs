@@ -1,7 +1,8 @@
 //! What came of a run, whoever ran it: the simulator, or the lab.
 
+use crate::outcome::layers::FlowLayers;
 use crate::outcome::record::{FlowRecord, LayerSample, PathRecord, Sample, WindowSample};
-use unbloat_units::{Both, Bytes, Time};
+use unbloat_units::{Both, Bytes, Delta, Time};
 use unbloat_workload::Metric;
 
 /// What came of a run.
@@ -30,7 +31,24 @@ pub struct FlowOutcome {
     pub name: String,
     /// The name that it may share with other flows.
     pub group: String,
+    /// Without it, it did nothing.
+    pub is_enabled: bool,
+    /// When it ended: with the run at the latest.
+    pub end: Time,
     pub record: FlowRecord,
     /// As the workload tells them.
     pub metrics: Vec<Metric>,
+    /// What its packets met at the layers of the device that sends them, where that was asked for.
+    pub layers: Both<Option<FlowLayers>>,
+    /// How long its application waited for what; where series are kept.
+    pub times: Vec<AppTime>,
+}
+
+/// One wait of an application, such as the load of a page or the set-up of a connection.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct AppTime {
+    /// When it was over.
+    pub at: Time,
+    pub what: &'static str,
+    pub took: Delta,
 }

@@ -1,5 +1,7 @@
 //! What is kept of a run: counts, distributions and, if asked for, series.
 
+use crate::outcome::goodput::Goodput;
+use crate::scenario::Experiment;
 use unbloat_link::Place;
 use unbloat_qdisc::{Event, Reason};
 use unbloat_stats::LogHistogram;
@@ -34,6 +36,14 @@ pub struct Waits {
 }
 
 impl Waits {
+    #[inline]
+    pub(super) fn record(&mut self, wait: Delta) {
+        let ms = wait.as_ms();
+        self.ms.record(ms);
+        self.sum += ms;
+        self.max = self.max.max(wait);
+    }
+
     pub fn mean_ms(&self) -> Option<f64> {
         let count = self.ms.count();
         (count > 0).then(|| self.sum / count as f64)
@@ -86,11 +96,7 @@ impl PathRecord {
     #[inline]
     pub fn waited(&mut self, at: Time, place: Place, wait: Delta) {
         if at >= self.warm_at {
-            let waits = &mut self.waits[place as usize];
-            let ms = wait.as_ms();
-            waits.ms.record(ms);
-            waits.sum += ms;
-            waits.max = waits.max.max(wait);
+            self.waits[place as usize].record(wait);
         }
     }
 
@@ -114,6 +120,8 @@ pub struct FlowRecord {
     /// Round-trip times of data that was sent once, in ms, after the warm-up.
     pub rtt_ms: LogHistogram,
     pub rtt_sum_ms: f64,
+    /// Sum of their squares.
+    pub rtt_squares: f64,
     pub segments: u64,
     pub retransmissions: u64,
     pub timeouts: u64,
@@ -121,14 +129,22 @@ pub struct FlowRecord {
     /// senders only.
     pub timeouts_in_recovery: Option<u64>,
     pub connections: u64,
-    /// What applications read after the warm-up, by the direction of the data: payload of TCP, and of datagrams.
-    pub read: Both<Bytes>,
+    /// What applications read, by the direction of the data: payload of TCP, and of datagrams.
+    pub read: Both<Goodput>,
+    /// Congestion windows and bytes in flight of all its connections together, sampled after the warm-up.
+    pub cwnd_bytes: LogHistogram,
+    pub in_flight_bytes: LogHistogram,
 }
 
 impl FlowRecord {
-    pub fn new(warm_at: Time) -> FlowRecord {
+    /// Of a flow that begins at `start`.
+    pub fn new(experiment: &Experiment, start: Time) -> FlowRecord {
+        let warm_at = Time::from_ns(0) + experiment.warmup;
+        let from = warm_at.max(start);
+        let goodput = || Goodput::new(experiment.interval, from, experiment.keeps_series);
         FlowRecord {
             warm_at,
+            read: Both::of(|_| goodput()),
             ..FlowRecord::default()
         }
     }
@@ -136,15 +152,22 @@ impl FlowRecord {
     /// An application reads what came in that direction.
     #[inline]
     pub fn read(&mut self, at: Time, direction: Direction, bytes: Bytes) {
+        self.read[direction].read(at, bytes);
+    }
+
+    /// All its connections together at one moment.
+    pub fn window(&mut self, at: Time, cwnd: Bytes, in_flight: Bytes) {
         if at >= self.warm_at {
-            self.read[direction] += bytes;
+            self.cwnd_bytes.record(cwnd.as_u64() as f64);
+            self.in_flight_bytes.record(in_flight.as_u64() as f64);
         }
     }
 
-    /// Adds what another flow saw.
+    /// Adds what another flow saw. Windows and the deviation of goodput are of one flow, and are not added.
     pub fn merge(&mut self, other: &FlowRecord) {
         self.rtt_ms.merge(&other.rtt_ms);
         self.rtt_sum_ms += other.rtt_sum_ms;
+        self.rtt_squares += other.rtt_squares;
         self.segments += other.segments;
         self.retransmissions += other.retransmissions;
         self.timeouts += other.timeouts;
@@ -153,7 +176,7 @@ impl FlowRecord {
         }
         self.connections += other.connections;
         for direction in Direction::BOTH {
-            self.read[direction] += other.read[direction];
+            self.read[direction].add_total(&other.read[direction]);
         }
     }
 
@@ -164,6 +187,7 @@ impl FlowRecord {
             let ms = rtt.as_ms();
             self.rtt_ms.record(ms);
             self.rtt_sum_ms += ms;
+            self.rtt_squares += ms * ms;
         }
     }
 
@@ -173,6 +197,7 @@ impl FlowRecord {
             let ms = rtt.as_ms();
             self.rtt_ms.record_n(ms, segments);
             self.rtt_sum_ms += ms * segments as f64;
+            self.rtt_squares += ms * ms * segments as f64;
         }
     }
 }
@@ -223,4 +248,6 @@ pub struct WindowSample {
     pub cwnd_bytes: Bytes,
     pub in_flight_bytes: Bytes,
     pub srtt: Delta,
+    /// Acknowledged so far, in full segments.
+    pub acked_segments: u64,
 }

@@ -1,7 +1,9 @@
 //! Named results of a run: what tables hold and bounds speak of.
 
+use crate::outcome::goodput::Goodput;
 use crate::outcome::outcomes::{FlowOutcome, Outcomes};
 use crate::outcome::record::{FlowRecord, PathRecord, Waits};
+use crate::outcome::spread::rsd;
 use std::collections::BTreeMap;
 use unbloat_link::Place;
 use unbloat_qdisc::Reason;
@@ -42,7 +44,7 @@ pub fn results(outcomes: &Outcomes) -> Vec<RunResult> {
     for (name, flows) in groups(&outcomes.flows) {
         add(&name, group_metrics(&flows, span));
     }
-    for flow in &outcomes.flows {
+    for flow in outcomes.flows.iter().filter(|flow| flow.is_enabled) {
         add(&flow.name, flow_metrics(flow));
     }
     results
@@ -68,6 +70,10 @@ fn groups(flows: &[FlowOutcome]) -> Vec<(String, Vec<&FlowOutcome>)> {
         groups[place].1.push(flow);
     }
     groups.retain(|(_, members)| members.len() > 1);
+    for (_, members) in &mut groups {
+        members.retain(|flow| flow.is_enabled);
+    }
+    groups.retain(|(_, members)| !members.is_empty());
     groups
 }
 
@@ -92,7 +98,7 @@ fn group_metrics(flows: &[&FlowOutcome], span: Delta) -> Vec<Metric> {
 /// What applications read over the time in which they could. (A sum of the flows' own rates would count a short transfer as if it
 /// had gone on all the time.)
 fn goodput(record: &FlowRecord, span: Delta) -> Vec<Metric> {
-    let Both { down, up } = record.read;
+    let Both { down, up } = record.read.as_ref().map(Goodput::total);
     let rates = [
         ("goodput_bps", down + up),
         ("goodput_down_bps", down),
@@ -106,7 +112,7 @@ fn goodput(record: &FlowRecord, span: Delta) -> Vec<Metric> {
 
 /// How evenly flows share, by the goodput of each over its own time.
 fn fairness<'a>(flows: impl IntoIterator<Item = &'a FlowOutcome>) -> Option<Metric> {
-    let rates = flows.into_iter();
+    let rates = flows.into_iter().filter(|flow| flow.is_enabled);
     let rates: Vec<_> = rates
         .filter_map(|flow| value(&flow.metrics, "goodput_bps"))
         .collect();
@@ -115,15 +121,17 @@ fn fairness<'a>(flows: impl IntoIterator<Item = &'a FlowOutcome>) -> Option<Metr
 
 /// All flows together, and RPM by the first flow that measures round trips itself.
 fn overall(outcomes: &Outcomes, span: Delta) -> Vec<Metric> {
-    let sum = merged(&outcomes.flows);
+    let enabled = outcomes.flows.iter().filter(|flow| flow.is_enabled);
+    let sum = merged(enabled);
     let mut metrics = Vec::new();
-    if !outcomes.flows.is_empty() {
+    if outcomes.flows.iter().any(|flow| flow.is_enabled) {
         metrics.extend(goodput(&sum, span));
         metrics.extend(fairness(&outcomes.flows));
     }
     let mut rtts = outcomes
         .flows
         .iter()
+        .filter(|flow| flow.is_enabled)
         .filter_map(|flow| value(&flow.metrics, "rtt_mean_ms"));
     metrics.extend(
         rtts.next()
@@ -174,9 +182,13 @@ fn wait_metrics(place: Place, waits: &Waits) -> Vec<Metric> {
         |what: &str, value: f64| Metric::new(format!("{}_delay_{what}_ms", place.name()), value);
     let quantiles = waits
         .ms
-        .quantiles([0.5, 0.95, 0.99])
+        .quantiles([0.05, 0.25, 0.5, 0.75, 0.95, 0.99])
         .into_iter()
-        .flat_map(|values| ["p50", "p95", "p99"].into_iter().zip(values));
+        .flat_map(|values| {
+            ["p5", "p25", "p50", "p75", "p95", "p99"]
+                .into_iter()
+                .zip(values)
+        });
     let mean = waits.mean_ms().map(|mean| named("mean", mean));
     mean.into_iter()
         .chain(quantiles.map(|(what, value)| named(what, value)))
@@ -187,9 +199,48 @@ fn wait_metrics(place: Place, waits: &Waits) -> Vec<Metric> {
 /// The workload's own results, then what its connections saw. A ping's round trips are its own: it has no connections.
 fn flow_metrics(flow: &FlowOutcome) -> Vec<Metric> {
     let mut metrics = flow.metrics.clone();
+    metrics.extend(steadiness(flow));
     metrics.extend(round_trips(&flow.record));
+    metrics.extend(windows(&flow.record));
+    metrics.extend(layers(flow));
     metrics.extend(counts(&flow.record));
     metrics
+}
+
+/// How much its goodput varies from interval to interval, in the direction of more data.
+fn steadiness(flow: &FlowOutcome) -> Option<Metric> {
+    let Both { down, up } = &flow.record.read;
+    let main = if up.total() > down.total() { up } else { down };
+    Some(Metric::new("goodput_rsd", main.rsd(flow.end)?))
+}
+
+/// Waits at the layers of the sending device: `up_qdisc_delay_p50_ms`.
+fn layers(flow: &FlowOutcome) -> Vec<Metric> {
+    let known = flow.layers.entries();
+    let known = known.filter_map(|(direction, layers)| Some((direction, layers.as_ref()?)));
+    let named = known.flat_map(|(direction, layers)| {
+        let waits = Place::ALL
+            .into_iter()
+            .filter_map(|place| Some(wait_metrics(place, layers.waits(place)?)));
+        let add =
+            move |metric: Metric| Metric::new(format!("{direction}_{}", metric.name), metric.value);
+        waits.flatten().map(add).collect::<Vec<_>>()
+    });
+    named.collect()
+}
+
+/// Windows as they were sampled.
+fn windows(record: &FlowRecord) -> Vec<Metric> {
+    let sampled = [
+        ("cwnd", &record.cwnd_bytes),
+        ("in_flight", &record.in_flight_bytes),
+    ];
+    let each = sampled.into_iter().filter_map(|(name, bytes)| {
+        let [p50, p95, max] = bytes.quantiles([0.5, 0.95, 1.0])?;
+        let named = [("p50", p50), ("p95", p95), ("max", max)];
+        Some(named.map(|(what, value)| Metric::new(format!("{name}_{what}_bytes"), value)))
+    });
+    each.flatten().collect()
 }
 
 fn round_trips(record: &FlowRecord) -> Vec<Metric> {
@@ -200,9 +251,12 @@ fn round_trips(record: &FlowRecord) -> Vec<Metric> {
     let mean = record.rtt_sum_ms / rtt_ms.count() as f64;
     let quantiles = ["p50", "p95", "p99"].into_iter().zip(values);
     let quantiles = quantiles.map(|(what, value)| Metric::new(format!("rtt_{what}_ms"), value));
+    let spread = rsd(rtt_ms.count(), record.rtt_sum_ms, record.rtt_squares);
+    let spread = spread.map(|value| Metric::new("rtt_rsd", value));
     [Metric::new("rtt_mean_ms", mean)]
         .into_iter()
         .chain(quantiles)
+        .chain(spread)
         .collect()
 }
 

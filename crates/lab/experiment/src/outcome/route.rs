@@ -161,6 +161,7 @@ impl Parts {
             record: &mut self.records[hop],
             waits: &mut self.waits,
             passing: &mut self.passing,
+            is_first: hop == 0,
             is_last,
             out,
         }
@@ -187,6 +188,7 @@ struct Relay<'a, O> {
     record: &'a mut PathRecord,
     waits: &'a mut Vec<Waits>,
     passing: &'a mut VecDeque<(Time, Packet)>,
+    is_first: bool,
     is_last: bool,
     out: &'a mut O,
 }
@@ -228,6 +230,9 @@ impl<O: Output> Output for Relay<'_, O> {
 
     fn waited(&mut self, at: Time, place: Place, packet: &Packet, wait: Delta) {
         self.record.waited(at, place, wait);
+        if self.is_first {
+            self.out.waited_first(at, place, packet, wait);
+        }
         let sum = &mut self.waits_of(packet)[place as usize];
         *sum = Some(sum.unwrap_or(Delta::ZERO) + wait);
     }

@@ -1,5 +1,6 @@
 //! What is to be run, with nothing left to look up.
 
+use crate::outcome::AppTime;
 use fastrand::Rng;
 use unbloat_link::Config as Element;
 use unbloat_qdisc::{Dscp, Host};
@@ -37,6 +38,12 @@ pub struct Experiment {
     pub hosts: Vec<String>,
     /// How often queues and windows are sampled; no value: never.
     pub sample_every: Option<Delta>,
+    /// Intervals over which goodput is averaged.
+    pub interval: Delta,
+    /// Follows each flow's packets through the layers of the device that sends them.
+    pub flow_layers: bool,
+    /// Keeps series of samples and intervals, not only what results are made of.
+    pub keeps_series: bool,
 }
 
 impl Experiment {
@@ -57,6 +64,38 @@ impl Experiment {
             .zip(self.start_delays())
             .map(stop)
             .collect()
+    }
+
+    /// How long an application waited for what after the warm-up; where series are kept.
+    pub fn times(&self, workload: &impl unbloat_workload::Workload) -> Vec<AppTime> {
+        let warm_at = Time::from_ns(0) + self.warmup;
+        let mut times = Vec::new();
+        if self.keeps_series {
+            workload.each_time(&mut |what, at, took| {
+                if at >= warm_at {
+                    times.push(AppTime { at, what, took });
+                }
+            });
+        }
+        times.sort_by_key(|time| time.at);
+        times
+    }
+
+    /// Rows that the series of a run have at most: of samples (of both directions, the places of each hop, and the flows, most of
+    /// which have one connection at a time) and of intervals.
+    pub fn series_rows(&self) -> u64 {
+        let hops = self.down.len() + self.up.len();
+        let sampled = (2 + 4 * hops + self.flows.len()) as u64;
+        let layers = if self.flow_layers { 5 } else { 0 };
+        let per_interval = 2 * self.flows.len() as u64 * (1 + layers);
+        let times = |every: Delta| {
+            self.duration
+                .as_ns()
+                .checked_div(every.as_ns())
+                .unwrap_or(0)
+        };
+        let samples = self.sample_every.map_or(0, times) as u64;
+        samples * sampled + times(self.interval) as u64 * per_interval
     }
 
     /// How much later than planned each flow begins and ends. Drawn apart from all else, so that it changes no other draw.
@@ -125,6 +164,8 @@ pub struct Flow {
     pub name: String,
     /// The name that the scenario gives it, which several flows may share.
     pub group: String,
+    /// Without it, it does nothing. It still draws what is random, so that the others do not draw otherwise.
+    pub is_enabled: bool,
     pub workload: Workload,
     pub start: Time,
     pub stop: Option<Time>,

@@ -13,5 +13,5 @@ pub mod toml;
 
 pub use amount::Amount;
 pub use experiment::{Experiment, Flow, Hop, KernelQueue, Oracle, Rates};
-pub use from_toml::{BothWays, Files, build, path, workload_of};
+pub use from_toml::{BothWays, Files, MAX_SERIES_ROWS, build, path, workload_of};
 pub use sweep::{Axis, Point, Sweep};

@@ -54,6 +54,9 @@ pub fn experiment(scenario: &Scenario) -> Option<Experiment> {
         hosts: Vec::new(),
         kernel_queues: Both::default(),
         sample_every: Some(delta(scenario.sample_every_ns)),
+        interval: Delta::secs(1),
+        keeps_series: true,
+        flow_layers: false,
     })
 }
 

@@ -44,6 +44,7 @@ pub fn flow(name: &str, workload: Workload, control: &str) -> Flow {
     Flow {
         name: name.into(),
         group: name.into(),
+        is_enabled: true,
         workload,
         start: Time::from_ns(0),
         stop: None,
@@ -78,6 +79,9 @@ pub fn experiment(
         shares_radio: false,
         autorate: None,
         sample_every: None,
+        interval: Delta::secs(1),
+        keeps_series: true,
+        flow_layers: false,
     }
 }
 

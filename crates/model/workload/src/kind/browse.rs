@@ -211,6 +211,10 @@ impl Workload for State {
         metrics.push(Metric::new("unfinished", self.unanswered as f64));
         metrics
     }
+
+    fn each_time(&self, tell: &mut dyn FnMut(&'static str, Time, Delta)) {
+        self.times.each("load", tell);
+    }
 }
 
 /// A tenth nothing, then log-normal with a median of 4 kB up to 36 kB, and beyond that a Pareto tail up to 1 MB.

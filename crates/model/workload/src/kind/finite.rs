@@ -4,7 +4,7 @@ use super::bulk::REQUEST;
 use crate::metrics::Metric;
 use crate::workload::{Conn, Happening, Network, Workload};
 use serde::Deserialize;
-use unbloat_units::{Bytes, Direction, Time};
+use unbloat_units::{Bytes, Delta, Direction, Time};
 
 #[derive(Clone, Debug, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields, default)]
@@ -82,5 +82,11 @@ impl Workload for State {
             Metric::new("unfinished", 0.0),
         ];
         time.into_iter().chain(rate).collect()
+    }
+
+    fn each_time(&self, tell: &mut dyn FnMut(&'static str, Time, Delta)) {
+        if let Some(done) = self.done {
+            tell("completion", done, done.since(self.start));
+        }
     }
 }

@@ -90,4 +90,9 @@ impl Workload for State {
             })
             .collect()
     }
+
+    fn each_time(&self, tell: &mut dyn FnMut(&'static str, Time, Delta)) {
+        self.delays.down.each("lag_down", tell);
+        self.delays.up.each("lag_up", tell);
+    }
 }

@@ -128,4 +128,8 @@ impl Workload for State {
         metrics.push(Metric::new("arrived", self.arrived as f64));
         metrics
     }
+
+    fn each_time(&self, tell: &mut dyn FnMut(&'static str, Time, Delta)) {
+        self.delays.each("delay", tell);
+    }
 }

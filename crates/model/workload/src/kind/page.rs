@@ -4,6 +4,7 @@
 //! A page is done when its last object is (the `load` event without rendering). The next page follows after a pause.
 
 use super::bulk::REQUEST;
+use crate::fetch::Fetches;
 use crate::metrics::{Metric, Spans};
 use crate::workload::{Conn, Happening, Network, Workload};
 use serde::Deserialize;
@@ -40,6 +41,7 @@ pub struct State {
     /// Connections of earlier pages.
     used: u32,
     times: Spans,
+    fetches: Fetches,
 }
 
 #[derive(Debug)]
@@ -58,6 +60,7 @@ impl State {
             page: None,
             used: 0,
             times: Spans::default(),
+            fetches: Fetches::default(),
         }
     }
 
@@ -85,15 +88,16 @@ impl State {
             return self.enter_level(now, level + 1, network);
         }
         for index in 0..self.params.connections.clamp(1, objects) {
-            self.ask(Conn(self.used + index), network);
+            self.ask(now, Conn(self.used + index), network);
         }
     }
 
-    fn ask(&mut self, conn: Conn, network: &mut dyn Network) {
+    fn ask(&mut self, now: Time, conn: Conn, network: &mut dyn Network) {
         if let Some(page) = &mut self.page
             && page.to_ask > 0
         {
             page.to_ask -= 1;
+            self.fetches.asked(now, conn, REQUEST);
             network.exchange(conn, REQUEST, self.params.object_size);
         }
     }
@@ -117,6 +121,7 @@ impl Workload for State {
     }
 
     fn on_happening(&mut self, now: Time, happening: Happening, network: &mut dyn Network) {
+        self.fetches.on_happening(now, &happening);
         match happening {
             Happening::Woke { .. } => self.begin(now, network),
             Happening::Done { conn } => {
@@ -128,7 +133,7 @@ impl Workload for State {
                 if is_complete {
                     self.enter_level(now, level + 1, network);
                 } else {
-                    self.ask(conn, network);
+                    self.ask(now, conn, network);
                 }
             }
             _ => {}
@@ -137,10 +142,16 @@ impl Workload for State {
 
     fn metrics(&self, from: Time, _now: Time) -> Vec<Metric> {
         let mut metrics = self.times.metrics("page_load", from);
+        metrics.extend(self.fetches.metrics(from));
         metrics.push(Metric::new(
             "unfinished",
             f64::from(u8::from(self.page.is_some())),
         ));
         metrics
+    }
+
+    fn each_time(&self, tell: &mut dyn FnMut(&'static str, Time, Delta)) {
+        self.times.each("page_load", tell);
+        self.fetches.each_time(tell);
     }
 }

@@ -97,4 +97,8 @@ impl Workload for State {
         metrics.push(Metric::new("in_flight", in_flight.len() as f64));
         metrics
     }
+
+    fn each_time(&self, tell: &mut dyn FnMut(&'static str, Time, Delta)) {
+        self.times.each("rtt", tell);
+    }
 }

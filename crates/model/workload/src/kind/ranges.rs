@@ -71,4 +71,8 @@ impl Workload for State {
         metrics.push(Metric::new("unfinished", self.open.len() as f64));
         metrics
     }
+
+    fn each_time(&self, tell: &mut dyn FnMut(&'static str, Time, Delta)) {
+        self.times.each("fetch", tell);
+    }
 }

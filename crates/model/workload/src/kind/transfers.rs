@@ -80,4 +80,8 @@ impl Workload for State {
         metrics.push(Metric::new("unfinished", unfinished as f64));
         metrics
     }
+
+    fn each_time(&self, tell: &mut dyn FnMut(&'static str, Time, Delta)) {
+        self.times.each("completion", tell);
+    }
 }

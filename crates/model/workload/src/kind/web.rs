@@ -2,6 +2,7 @@
 //! bulk transfer).
 
 use super::bulk::REQUEST;
+use crate::fetch::Fetches;
 use crate::metrics::{Metric, Spans};
 use crate::workload::{Conn, Happening, Network, Workload};
 use serde::Deserialize;
@@ -32,6 +33,7 @@ pub struct State {
     asked: Vec<Time>,
     done: usize,
     times: Spans,
+    fetches: Fetches,
 }
 
 impl State {
@@ -41,6 +43,7 @@ impl State {
             asked: Vec::new(),
             done: 0,
             times: Spans::default(),
+            fetches: Fetches::default(),
         }
     }
 
@@ -56,6 +59,7 @@ impl State {
         };
         let conn = Conn(self.asked.len() as u32);
         self.asked.push(now);
+        self.fetches.asked(now, conn, REQUEST);
         network.exchange(conn, REQUEST, self.params.sizes[drawn]);
         network.close(conn);
     }
@@ -67,6 +71,7 @@ impl Workload for State {
     }
 
     fn on_happening(&mut self, now: Time, happening: Happening, network: &mut dyn Network) {
+        self.fetches.on_happening(now, &happening);
         match happening {
             Happening::Woke { .. } => {
                 self.fetch(now, network);
@@ -82,11 +87,17 @@ impl Workload for State {
 
     fn metrics(&self, from: Time, _now: Time) -> Vec<Metric> {
         let mut metrics = self.times.metrics("load_time", from);
+        metrics.extend(self.fetches.metrics(from));
         metrics.push(Metric::new(
             "unfinished",
             (self.asked.len() - self.done) as f64,
         ));
         metrics
+    }
+
+    fn each_time(&self, tell: &mut dyn FnMut(&'static str, Time, Delta)) {
+        self.times.each("load", tell);
+        self.fetches.each_time(tell);
     }
 }
 

@@ -50,6 +50,9 @@ pub fn build(scenario: &Node, files: Files<'_>) -> Result<Experiment, Error> {
         seed: head.or("seed", 1)?,
         start_jitter: head.maybe_within("start_jitter", &SPAN)?,
         sample_every: None,
+        interval: Delta::secs(1),
+        flow_layers: head.or("flow_layers", false)?,
+        keeps_series: true,
         down: path.hops.down,
         up: path.hops.up,
         kernel_queues,
@@ -62,24 +65,51 @@ pub fn build(scenario: &Node, files: Files<'_>) -> Result<Experiment, Error> {
         return Err(head.fault("\"duration\" must be longer than \"warmup\""));
     }
     experiment.sample_every = Some(sample_every(&mut head, &experiment)?);
+    experiment.interval = interval(&mut head, &experiment)?;
     head.end()?;
     Ok(experiment)
 }
 
-/// More rows of samples than this are a slip of the pen: they are kept until the run is written.
-const MAX_ROWS: i64 = 10_000_000;
+/// More rows of a series than this are a slip of the pen: they are kept until the run is written.
+pub const MAX_SERIES_ROWS: u64 = 10_000_000;
+/// What the defaults keep to.
+const DEFAULT_ROWS: u64 = 2_000_000;
 
 /// As often as asked for; each 10 ms if nothing is said, or as often as there is room.
 fn sample_every(head: &mut Keys, experiment: &Experiment) -> Result<Delta, Error> {
     let hops = experiment.down.len() + experiment.up.len();
-    // Both directions, the places of each hop, and the flows, most of which have one connection at a time.
-    let rows = (2 + 4 * hops + experiment.flows.len()) as i64;
-    let least = Delta::ns(experiment.duration.as_ns() / (MAX_ROWS / rows));
-    match head.maybe_within("sample_every", &SPAN)? {
-        None => Ok(least.max(Delta::ms(10))),
-        Some(every) if every > Delta::ZERO && every < least => Err(head.fault(format!(
-            "\"sample_every\" must be at least {least} here, or 0 s for never; the limit is {MAX_ROWS} rows"
-        ))),
+    let rows = (2 + 4 * hops + experiment.flows.len()) as u64;
+    bounded(head, "sample_every", Delta::ms(10), rows, experiment)
+}
+
+/// A second if nothing is said, or as often as there is room.
+fn interval(head: &mut Keys, experiment: &Experiment) -> Result<Delta, Error> {
+    let layers = if experiment.flow_layers { 5 } else { 0 };
+    let rows = 2 * experiment.flows.len().max(1) as u64 * (1 + layers);
+    let given = bounded(head, "interval", Delta::secs(1), rows, experiment)?;
+    match given > Delta::ZERO {
+        true => Ok(given),
+        false => Err(head.fault("\"interval\" must be longer than 0 s")),
+    }
+}
+
+/// A span at each of which a series gets so many rows.
+fn bounded(
+    head: &mut Keys,
+    name: &'static str,
+    usual: Delta,
+    rows: u64,
+    experiment: &Experiment,
+) -> Result<Delta, Error> {
+    let least = |most: u64| Delta::ns(experiment.duration.as_ns() / (most / rows) as i64);
+    match head.maybe_within(name, &SPAN)? {
+        None => Ok(least(DEFAULT_ROWS).max(usual)),
+        Some(every) if every > Delta::ZERO && every < least(MAX_SERIES_ROWS) => {
+            Err(head.fault(format!(
+                "\"{name}\" must be at least {} here; the limit is {MAX_SERIES_ROWS} rows",
+                least(MAX_SERIES_ROWS)
+            )))
+        }
         Some(every) => Ok(every),
     }
 }

@@ -60,6 +60,7 @@ pub(super) fn flows(
     let flow = Flow {
         name: name.clone(),
         group: name,
+        is_enabled: keys.or("enabled", true)?,
         workload,
         start: origin + start,
         stop: stop.map(|stop| origin + stop),

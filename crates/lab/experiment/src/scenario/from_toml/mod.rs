@@ -13,7 +13,7 @@ mod server;
 mod tcp;
 mod workload;
 
-pub use experiment::{BothWays, build, path};
+pub use experiment::{BothWays, MAX_SERIES_ROWS, build, path};
 pub use files::Files;
 pub use workload::workload_of;
 
