@@ -143,11 +143,11 @@ fn the_report_draws_courses_of_one_run_and_results_of_a_sweep() {
 
 /// Values of a column of a table in CSV.
 fn column(scenario: &str, table: &str, name: &str, more: &[&str]) -> Vec<String> {
-    let set = "--set=scenario.duration=2 s";
+    let set = ["--set=scenario.duration=2 s", "--set=scenario.warmup=0 s"];
     let table = format!("--table={table}");
     let output = sim(
         scenario,
-        &[&["--format=csv", &table, set, "--quiet"], more].concat(),
+        &[&["--format=csv", &table, "--quiet"], &set[..], more].concat(),
     );
     assert!(output.status.success(), "{output:?}");
     let text = String::from_utf8(output.stdout).unwrap();

@@ -209,11 +209,10 @@ fn layer_rows(table: &Table, outcomes: &Outcomes, run: usize) -> Rows {
     let mut rows = Rows::new(table);
     let mut number = 0;
     for flow in &outcomes.flows {
-        for (direction, layers) in flow.layers.entries() {
-            for (layers, layer) in Layer::ALL
-                .into_iter()
-                .filter_map(|l| Some((layers.as_ref()?, l)))
-            {
+        let known = flow.layers.entries();
+        let known = known.filter_map(|(direction, layers)| Some((direction, layers.as_ref()?)));
+        for (direction, layers) in known {
+            for layer in Layer::ALL {
                 for (at, bytes) in layers.bytes(layer).intervals(flow.end) {
                     let mut row = rows.row(order(number));
                     row.u64(run as u64);

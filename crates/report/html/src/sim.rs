@@ -196,9 +196,9 @@ fn curves(run: &RunReader, course: &Course) -> Result<Vec<Curve>, RunError> {
     let mut bins: BTreeMap<String, Vec<Option<f64>>> = BTreeMap::new();
     let columns = [&["run", "time_ns", course.value], course.series].concat();
     each_batch(run, course.table, &columns, |batch| {
-        let [run, time, y] = ["run", "time_ns", course.value].map(|name| column_of(batch, name));
+        let [number, time, y] = ["run", "time_ns", course.value].map(|name| column_of(batch, name));
         // Of several runs the first is drawn.
-        for row in (0..batch.len()).filter(|row| run.u64(*row).unwrap_or(0) == 0) {
+        for row in (0..batch.len()).filter(|row| number.u64(*row).unwrap_or(0) == 0) {
             let key = (course.curve)(batch, row);
             let (Some(at), Some(key), Some(y)) = (time.i64(row), key, y.f64(row)) else {
                 continue;

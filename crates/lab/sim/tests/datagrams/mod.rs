@@ -89,6 +89,9 @@ pub fn experiment(load: Load, link: Element, seed: u64) -> Experiment {
         shares_radio: false,
         autorate: None,
         sample_every: None,
+        interval: Delta::secs(1),
+        flow_layers: false,
+        keeps_series: true,
     }
 }
 
