@@ -7,6 +7,7 @@ use schemars::generate::SchemaSettings;
 use schemars::{JsonSchema, Schema};
 use unbloat_run::schema_markdown;
 use unbloat_summary::{figures_table, summary_table};
+use unbloat_table::Table;
 use unbloat_trace::all_tables;
 
 /// Print the tables and columns of runs as Markdown, or the JSON Schema of a document.
@@ -100,6 +101,12 @@ pub fn run(args: &Args) -> Result<Exit, PrintError> {
         print::text(&print::document(&document.schema())?)?;
         return Ok(Exit::Complete);
     }
+    print::text(&schema_markdown(&tables()))?;
+    Ok(Exit::Complete)
+}
+
+/// The tables of all commands.
+pub fn tables() -> Vec<Table> {
     let mut tables = all_tables();
     tables.extend([summary_table(), figures_table()]);
     tables.extend(crate::model::tables());
@@ -114,6 +121,5 @@ pub fn run(args: &Args) -> Result<Exit, PrintError> {
         tables.push(crate::campaign::readings_table());
         tables.extend(unbloat_locate_host::tables::all_tables());
     }
-    print::text(&schema_markdown(&tables))?;
-    Ok(Exit::Complete)
+    tables
 }

@@ -16,6 +16,7 @@ Examples:
   unbloat paper cellnet2012                   all figures of a paper
   unbloat paper all --out figures
   unbloat paper imc2012 fig9 --clock virtual  with Linux's TCP
+  unbloat paper sigcomm2013 --with trace.pcap your capture beside the study's figures
   unbloat paper sigcomm2013 --papers my-papers
 A value agrees if it is within 20 % of ours or within the spread of our repeats. With a figure that differs for no known
 reason the exit code is 4.")]
@@ -29,6 +30,10 @@ pub struct Args {
     /// What runs the scenarios: the simulator, or Linux's TCP in virtual time or on this host (needs root)
     #[arg(long, value_enum, default_value = "sim")]
     pub clock: Clock,
+
+    /// Run folder or capture of your own to draw into the figures that have such data
+    #[arg(long, value_name = "FILE")]
+    pub with: Option<PathBuf>,
 
     /// Folder of papers in place of the built-in ones: one folder for each, as papers/README.md of the source describes
     #[arg(long, value_name = "FOLDER")]

@@ -4,6 +4,7 @@ mod args;
 mod folder;
 mod kernel;
 mod list;
+mod own;
 mod page;
 mod rows;
 mod work;
@@ -47,6 +48,8 @@ pub enum PaperCommandError {
     },
     #[error("{0}")]
     Kernel(String),
+    #[error(transparent)]
+    Own(#[from] own::OwnError),
 }
 
 pub fn run(args: &Args) -> Result<Exit, PaperCommandError> {
@@ -62,10 +65,13 @@ pub fn run(args: &Args) -> Result<Exit, PaperCommandError> {
         .collect();
     let all = asked.iter().flat_map(|(.., requests)| requests.values());
     let done = work::work(&papers, all.cloned(), args, &stop)?;
-    let made: Vec<Made> = asked
+    let mut made: Vec<Made> = asked
         .into_iter()
         .map(|(paper, figure, requests)| make(paper, figure, requests, &done))
         .collect();
+    if let Some(path) = &args.with {
+        own::lay_over(path, &mut made)?;
+    }
     let tables = rows::all(&made);
     match args.print.of(&args.table) {
         Some(wanted) => wanted.print(&tables)?,

@@ -53,6 +53,18 @@ pub fn draw(panel: &Panel, evidence: &BTreeMap<String, Evidence>) -> Drawn {
     drawn
 }
 
+/// Adds the curves of a reader's own run to a panel; returns how many.
+pub fn lay_over(panel: &Panel, own: &Evidence, drawn: &mut Drawn) -> usize {
+    let before = drawn.curves.len();
+    for series in &panel.own {
+        let curves = from_run(panel, series, own, &mut drawn.ticks).into_iter();
+        drawn
+            .curves
+            .extend(curves.filter(|curve| !curve.points.is_empty()));
+    }
+    drawn.curves.len() - before
+}
+
 impl Curve {
     fn empty(series: &Series) -> Curve {
         Curve {
@@ -74,7 +86,9 @@ fn from_run(
             (Some(result), _) => swept(panel, series, result, at, evidence, ticks),
             (None, Some(table)) => {
                 let first = evidence.at(at).next();
-                first.map_or_else(Vec::new, |point| of_table(panel, series, table, point))
+                first.map_or_else(Vec::new, |point| {
+                    of_table(panel, series, table, point, ticks)
+                })
             }
             (None, None) => Vec::new(),
         };
@@ -151,7 +165,13 @@ fn listed(
     }
 }
 
-fn of_table(panel: &Panel, series: &Series, table: &str, point: &EvidencePoint) -> Vec<CurvePoint> {
+fn of_table(
+    panel: &Panel,
+    series: &Series,
+    table: &str,
+    point: &EvidencePoint,
+    ticks: &mut Vec<String>,
+) -> Vec<CurvePoint> {
     let Some(x) = &series.x else {
         return Vec::new();
     };
@@ -165,6 +185,14 @@ fn of_table(panel: &Panel, series: &Series, table: &str, point: &EvidencePoint) 
     let Some(y) = &series.y else {
         return Vec::new();
     };
+    if panel.x.unit == Unit::Name {
+        let rows = point.named_rows(table, [x, y], &series.only);
+        let points = rows.into_iter().flatten().filter_map(|(name, value)| {
+            let at = place(&panel.x, &name, ticks)?;
+            Some(CurvePoint::exact(at, panel.y.unit.convert(y, value)?))
+        });
+        return points.collect();
+    }
     let rows = point.rows(table, [x, y], &series.only).unwrap_or_default();
     let convert =
         |[a, b]: [f64; 2]| Some((panel.x.unit.convert(x, a)?, panel.y.unit.convert(y, b)?));

@@ -54,39 +54,58 @@ impl Evidence {
 }
 
 impl EvidencePoint {
-    /// The rows of a table where all named columns have these texts: numbers of the columns asked for.
+    /// The rows of a table where all named columns have these texts: a name, and a number. None without such a table.
+    pub fn named_rows(
+        &self,
+        table: &str,
+        [name, number]: [&str; 2],
+        only: &BTreeMap<String, String>,
+    ) -> Option<Vec<(String, f64)>> {
+        let (schema, rows) = self.tables.iter().find(|(one, _)| one.name == table)?;
+        let column = |one: &str| Some(&rows.columns()[schema.column(one)?]);
+        let (names, numbers) = (column(name)?, ColumnView::of(column(number)));
+        let fits = filter(schema, rows, only)?;
+        let kept = (0..rows.len()).filter(|row| fits(*row));
+        let named = kept.filter_map(|row| Some((said(names, row)?, numbers.f64(row)?)));
+        Some(named.collect())
+    }
+
+    /// The rows of a table where all named columns have these texts: numbers of the columns asked for. None without such a table.
     pub fn rows<const N: usize>(
         &self,
         table: &str,
         columns: [&str; N],
         only: &BTreeMap<String, String>,
     ) -> Option<Vec<[f64; N]>> {
-        let (schema, rows) = self
-            .tables
-            .iter()
-            .find(|(schema, _)| schema.name == table)?;
-        let column =
-            |name: &str| -> Option<&ColumnData> { Some(&rows.columns()[schema.column(name)?]) };
-        let mut numbers = Vec::new();
+        let (schema, rows) = self.tables.iter().find(|(one, _)| one.name == table)?;
         let mut wanted = Vec::new();
         for name in columns {
-            wanted.push(ColumnView::of(Some(column(name)?)));
+            wanted.push(ColumnView::of(Some(&rows.columns()[schema.column(name)?])));
         }
-        let mut filters = Vec::new();
-        for (name, text) in only {
-            filters.push((column(name)?, text));
-        }
-        for row in 0..rows.len() {
-            let fits = filters
-                .iter()
-                .all(|(data, text)| said(data, row).as_deref() == Some(text.as_str()));
+        let fits = filter(schema, rows, only)?;
+        let kept = (0..rows.len()).filter(|row| fits(*row));
+        let numbers = kept.filter_map(|row| {
             let values: Vec<f64> = wanted.iter().filter_map(|view| view.f64(row)).collect();
-            if let (true, Ok(values)) = (fits, values.try_into()) {
-                numbers.push(values);
-            }
-        }
-        Some(numbers)
+            values.try_into().ok()
+        });
+        Some(numbers.collect())
     }
+}
+
+/// Whether a row has these texts. None if the table lacks a column of them.
+fn filter<'a>(
+    schema: &Table,
+    rows: &'a Rows,
+    only: &'a BTreeMap<String, String>,
+) -> Option<impl Fn(usize) -> bool + 'a> {
+    let mut columns = Vec::new();
+    for (name, text) in only {
+        columns.push((&rows.columns()[schema.column(name)?], text));
+    }
+    Some(move |row| {
+        let mut all = columns.iter();
+        all.all(|(data, text)| said(data, row).as_deref() == Some(text.as_str()))
+    })
 }
 
 /// Whether two values are the same but for spaces and quotes: `{ kind = "drwa" }` and `{kind=drwa}`.

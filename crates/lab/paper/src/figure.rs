@@ -119,6 +119,9 @@ pub struct Panel {
     pub y: Axis,
     #[serde(default)]
     pub series: Vec<Series>,
+    /// What of a reader's own run is laid over the panel: tables, without `run`.
+    #[serde(default)]
+    pub own: Vec<Series>,
 }
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]

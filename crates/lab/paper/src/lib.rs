@@ -28,7 +28,7 @@ mod quantity;
 mod unit;
 
 pub use claim::{Claim, ClaimKind, Mark};
-pub use curve::{Curve, CurvePoint, Drawn, draw};
+pub use curve::{Curve, CurvePoint, Drawn, draw, lay_over};
 pub use evidence::{Evidence, EvidencePoint, RunResults};
 pub use figure::{
     Assumption, Axis, Figure, ModelRecipe, Panel, PanelKind, Request, Series, Source,

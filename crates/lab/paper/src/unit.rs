@@ -80,6 +80,10 @@ impl Unit {
 
     /// A value of the result or column `name`, in this unit. None if the two have different dimensions.
     pub fn convert(self, name: &str, value: f64) -> Option<f64> {
+        // Of tables whose unit stands elsewhere: the axis has it.
+        if matches!(name, "x" | "y" | "value" | "median") {
+            return Some(value);
+        }
         let (dimension, factor) = of_suffix(name);
         let (wanted, scale) = self.scale();
         // Results in percent are already that.
