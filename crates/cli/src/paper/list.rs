@@ -26,6 +26,7 @@ fn made_by(figure: &Figure) -> &'static str {
     let mut sources = requests.values().map(|request| &request.source);
     match sources.next() {
         Some(Source::Model(_)) => "model",
+        Some(Source::LteTrace(_)) => "sim, analyze",
         Some(Source::Scenario {
             kernel: Some(_), ..
         }) => "sim, virtual, lab",

@@ -4,6 +4,7 @@ mod args;
 mod folder;
 mod kernel;
 mod list;
+mod lte_trace;
 mod own;
 mod page;
 mod rows;
@@ -48,6 +49,8 @@ pub enum PaperCommandError {
     },
     #[error("{0}")]
     Kernel(String),
+    #[error(transparent)]
+    Trace(#[from] unbloat_capture::CaptureError),
     #[error(transparent)]
     Own(#[from] own::OwnError),
 }

@@ -2,7 +2,7 @@
 
 use super::args::{Args, Clock};
 use super::folder::FolderError;
-use super::{PaperCommandError, kernel};
+use super::{PaperCommandError, kernel, lte_trace};
 use crate::events::bar_target;
 use crate::experiment::{Came, Changes, Plan, plan_of};
 use crate::model;
@@ -32,16 +32,25 @@ pub fn work(
         evidence: BTreeMap::new(),
         is_cut: false,
     };
-    let mut plans = Vec::new();
+    let (mut plans, mut traces) = (Vec::new(), Vec::new());
     for request in requests.collect::<BTreeSet<_>>() {
         match &request.source {
             Source::Model(model) => drop(done.evidence.insert(request.clone(), of_model(model)?)),
+            Source::LteTrace(_) if args.clock != Clock::Sim => {}
+            Source::LteTrace(recipe) => traces.push((request.clone(), recipe.clone())),
             Source::Scenario { .. } => plans.extend(planned(papers, request, args)?),
         }
     }
     match args.clock {
         Clock::Sim => simulate(&plans, args, stop, &mut done),
         Clock::Virtual | Clock::Lab => kernel::run(&plans, args, stop, &mut done)?,
+    }
+    for (request, recipe) in traces {
+        done.is_cut |= stop.load(Ordering::Relaxed);
+        if !done.is_cut {
+            let evidence = lte_trace::evidence(&recipe, request.repeats, args)?;
+            done.evidence.insert(request, evidence);
+        }
     }
     Ok(done)
 }

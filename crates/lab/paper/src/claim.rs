@@ -15,6 +15,9 @@ pub struct Claim {
     pub ours: Quantity,
     #[serde(default)]
     pub unit: Unit,
+    /// What makes the runs was given this: the claim tests the analysis, not the mechanism.
+    #[serde(default)]
+    pub given: bool,
     /// The published number.
     pub value: Option<f64>,
     /// Published bounds.

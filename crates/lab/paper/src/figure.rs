@@ -59,7 +59,7 @@ pub struct EffectRecipe {
     pub unit: Unit,
 }
 
-/// Either `scenario` or `model`.
+/// One of `scenario`, `model` and `lte_trace`.
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct RunRecipe {
@@ -73,6 +73,7 @@ pub struct RunRecipe {
     /// Further `KEY=VALUE` for a run with the kernel's TCP; without this the kernel cannot run it.
     pub kernel: Option<Vec<String>>,
     pub model: Option<ModelRecipe>,
+    pub lte_trace: Option<LteTraceRecipe>,
 }
 
 /// `unbloat model`.
@@ -84,6 +85,19 @@ pub struct ModelRecipe {
     pub utilisation: Vec<String>,
     /// As `unbloat model --buffer` takes it: `1..200`.
     pub buffer: String,
+}
+
+/// A synthetic trace of an LTE network, analysed.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct LteTraceRecipe {
+    pub users: u32,
+    /// One download without a pause in place of flows as the study counts them.
+    #[serde(default)]
+    pub bulk: bool,
+    /// Senders take RTT samples from the SACK blocks of duplicate ACKs.
+    #[serde(default)]
+    pub rtt_from_sacks: bool,
 }
 
 /// What a run needs to be run. Figures that need the same share it.
@@ -104,6 +118,7 @@ pub enum Source {
         kernel: Option<Vec<String>>,
     },
     Model(ModelRecipe),
+    LteTrace(LteTraceRecipe),
 }
 
 #[derive(Clone, Debug, Deserialize)]
@@ -212,8 +227,8 @@ impl Figure {
     }
 
     fn request(&self, paper: &str, name: &str, run: &RunRecipe, more: &[String]) -> Request {
-        let source = match (&run.scenario, &run.model) {
-            (Some(file), _) => Source::Scenario {
+        let source = match (&run.scenario, &run.model, &run.lte_trace) {
+            (Some(file), ..) => Source::Scenario {
                 file: match file.contains('/') {
                     true => file.clone(),
                     false => format!("{paper}/{file}"),
@@ -221,8 +236,11 @@ impl Figure {
                 set: run.set.iter().chain(more).cloned().collect(),
                 kernel: run.kernel.clone(),
             },
-            (None, Some(model)) => Source::Model(model.clone()),
-            (None, None) => unreachable!("a recipe without a source is refused when it is read"),
+            (None, Some(model), _) => Source::Model(model.clone()),
+            (None, None, Some(trace)) => Source::LteTrace(trace.clone()),
+            (None, None, None) => {
+                unreachable!("a recipe without a source is refused when it is read")
+            }
         };
         let series = self.panels.iter().flat_map(|panel| &panel.series);
         let of_series = series.flat_map(|series| {

@@ -31,7 +31,8 @@ pub use claim::{Claim, ClaimKind, Mark};
 pub use curve::{Curve, CurvePoint, Drawn, draw, lay_over};
 pub use evidence::{Evidence, EvidencePoint, RunResults};
 pub use figure::{
-    Assumption, Axis, Figure, ModelRecipe, Panel, PanelKind, Request, Series, Source,
+    Assumption, Axis, Figure, LteTraceRecipe, ModelRecipe, Panel, PanelKind, Request, Series,
+    Source,
 };
 pub use judge::{Effect, Judged, Judgement, VALUE_TOLERANCE, Verdict, judge};
 pub use made::Made;

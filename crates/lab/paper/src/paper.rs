@@ -110,8 +110,15 @@ fn check(figure: &Figure, files: &[(String, String)]) -> Result<(), String> {
         _ => {}
     }
     for (name, run) in &figure.runs {
-        if run.scenario.is_some() == run.model.is_some() {
-            return Err(format!("run.{name}: give one of `scenario` and `model`"));
+        let sources = [
+            run.scenario.is_some(),
+            run.model.is_some(),
+            run.lte_trace.is_some(),
+        ];
+        if sources.into_iter().filter(|is_given| *is_given).count() != 1 {
+            return Err(format!(
+                "run.{name}: give one of `scenario`, `model` and `lte_trace`"
+            ));
         }
         if let Some(file) = &run.scenario
             && !file.contains('/')
@@ -234,7 +241,7 @@ mod tests {
             (format!("{HEAD}colour = 1\n"), "unknown field `colour`"),
             (
                 format!("{HEAD}[run.main]\n{panel}"),
-                "give one of `scenario` and `model`",
+                "give one of `scenario`, `model`",
             ),
             (
                 format!("{HEAD}[run.main]\nscenario = \"other.toml\"\n{panel}"),

@@ -80,8 +80,9 @@ impl Unit {
 
     /// A value of the result or column `name`, in this unit. None if the two have different dimensions.
     pub fn convert(self, name: &str, value: f64) -> Option<f64> {
-        // Of tables whose unit stands elsewhere: the axis has it.
-        if matches!(name, "x" | "y" | "value" | "median") {
+        // Columns whose unit stands elsewhere, and headline numbers of an analysis, which are named in
+        // words: the axis has their unit.
+        if matches!(name, "x" | "y" | "value" | "median") || name.contains(' ') {
             return Some(value);
         }
         let (dimension, factor) = of_suffix(name);
