@@ -47,6 +47,10 @@ fn claims_table() -> Table {
             Column::text("says", "the statement"),
             Column::text("place", "section and page of the paper"),
             Column::text("kind", "value, bound, sign or order"),
+            Column::bool(
+                "tests_analysis",
+                "the runs were given this number, or it compares the analysis with what happened",
+            ),
             Column::text("unit", "unit of the numbers"),
             Column::f64("published", "published value; null for bounds and orders"),
             Column::f64("above", "published lower bound"),
@@ -126,6 +130,7 @@ fn claim_rows(rows: &mut Rows, made: &Made) {
         row.text(claim.says.as_str());
         row.text(claim.place.as_deref().unwrap_or(&made.figure.place));
         row.text(judgement.kind.name());
+        row.bool(judgement.tests_analysis);
         row.text(claim.unit.name());
         row.f64(claim.value);
         row.f64(claim.above);

@@ -15,9 +15,9 @@ pub struct Claim {
     pub ours: Quantity,
     #[serde(default)]
     pub unit: Unit,
-    /// What makes the runs was given this: the claim tests the analysis, not the mechanism.
+    /// It says nothing of the mechanism: the runs were given this number, or it compares the analysis with what happened.
     #[serde(default)]
-    pub given: bool,
+    pub tests_analysis: bool,
     /// The published number.
     pub value: Option<f64>,
     /// Published bounds.

@@ -17,7 +17,7 @@ pub enum Verdict {
     Agrees,
     /// Bounds, orders and signs hold, a value does not.
     ShapeAgrees,
-    /// A bound, an order or a sign does not hold.
+    /// A bound, an order or a sign does not hold, or there are only values and one does not hold.
     Differs,
     /// The paper gives no number and no order that could be checked.
     Drawn,
@@ -44,6 +44,7 @@ impl Verdict {
 #[derive(Clone, Debug, PartialEq)]
 pub struct Judgement {
     pub kind: ClaimKind,
+    pub tests_analysis: bool,
     /// None: the runs do not have the quantity.
     pub ours: Option<Spread>,
     /// What an order compares with, in the order of the recipe.
@@ -81,13 +82,7 @@ pub fn judge(figure: &Figure, evidence: &BTreeMap<String, Evidence>) -> Judged {
         () if evidence.is_empty() => Verdict::NotRun,
         () if claims.iter().all(|claim| claim.holds.is_none()) => Verdict::Drawn,
         () if !claims.iter().any(fails) => Verdict::Agrees,
-        () if claims
-            .iter()
-            .filter(|claim| fails(claim))
-            .all(|claim| claim.kind == ClaimKind::Value && claim.ours.is_some()) =>
-        {
-            Verdict::ShapeAgrees
-        }
+        () if has_shape(&claims) => Verdict::ShapeAgrees,
         () => Verdict::Differs,
     };
     let assumptions = figure.assumptions.iter().enumerate();
@@ -107,6 +102,14 @@ pub fn judge(figure: &Figure, evidence: &BTreeMap<String, Evidence>) -> Judged {
         effects: effects.collect(),
         claims,
     }
+}
+
+/// Whether only values fail, and something of the mechanism is no value and holds.
+fn has_shape(claims: &[Judgement]) -> bool {
+    let is_value = |claim: &Judgement| claim.kind == ClaimKind::Value && claim.ours.is_some();
+    let mut failing = claims.iter().filter(|claim| claim.holds == Some(false));
+    let mut holding = claims.iter().filter(|claim| claim.holds == Some(true));
+    failing.all(is_value) && holding.any(|claim| !is_value(claim) && !claim.tests_analysis)
 }
 
 /// The quantity in the run where the assumption is varied.
@@ -153,6 +156,7 @@ fn judgement(claim: &Claim, evidence: &BTreeMap<String, Evidence>) -> Option<Jud
     let others = more_than.into_iter().chain(less_than).flatten();
     Some(Judgement {
         kind,
+        tests_analysis: claim.tests_analysis,
         ours,
         holds,
         others: others.collect(),
@@ -205,9 +209,9 @@ mod tests {
     fn a_value_agrees_within_the_tolerance_or_within_the_repeats() {
         // 10 is within 20 % of 12.5, not of 12.6; but 8 to 12 are within the repeats.
         assert_eq!(verdict(&["value = 12.4"]), Verdict::Agrees);
-        assert_eq!(verdict(&["value = 12.6"]), Verdict::ShapeAgrees);
+        assert_eq!(verdict(&["value = 12.6"]), Verdict::Differs);
         assert_eq!(verdict(&["value = 8.0"]), Verdict::Agrees);
-        assert_eq!(verdict(&["value = 7.9"]), Verdict::ShapeAgrees);
+        assert_eq!(verdict(&["value = 7.9"]), Verdict::Differs);
     }
 
     #[test]
@@ -218,6 +222,8 @@ mod tests {
         assert_eq!(verdict(&[holds, order]), Verdict::Agrees);
         assert_eq!(verdict(&[holds, "value = 100.0"]), Verdict::ShapeAgrees);
         assert_eq!(verdict(&[fails, "value = 10.0"]), Verdict::Differs);
+        let of_analysis = "above = 5.0\ntests_analysis = true";
+        assert_eq!(verdict(&[of_analysis, "value = 100.0"]), Verdict::Differs);
         assert_eq!(verdict(&[reverse]), Verdict::Differs);
         assert_eq!(verdict(&[]), Verdict::Drawn);
     }

@@ -13,7 +13,8 @@
 //!
 //! A claim of which a run was not possible counts for nothing.
 //!
-//! A figure **agrees** if all its claims hold, its **shape agrees** if only values do not, and it **differs** otherwise.
+//! A figure **agrees** if all its claims hold. Its **shape agrees** if only values do not, and a bound, an order or a sign does that tests the
+//! mechanism, not the analysis. Otherwise it **differs**.
 
 #![warn(clippy::disallowed_methods)]
 

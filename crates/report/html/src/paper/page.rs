@@ -195,7 +195,9 @@ fn claims(made: &Made) -> Markup {
                     tbody {
                         @for (claim, judgement) in all {
                             tr {
-                                td.text { (claim.says) @if let Some(place) = &claim.place { span.note { " (" (place) ")" } } }
+                                td.text { (claim.says)
+                                    @if claim.tests_analysis { span.note { " (tests the analysis)" } }
+                                    @if let Some(place) = &claim.place { span.note { " (" (place) ")" } } }
                                 td.text { (published(claim)) }
                                 td.text {
                                     (ours(claim, judgement))
@@ -279,7 +281,8 @@ fn rule() -> Markup {
             h2 { "The rule" }
             p {
                 "A value holds if the published number is within 20 % of ours or between the extremes of our repeats, a bound if ours is on its side, "
-                "an order if the means over repeats are in that order. A figure agrees if all its statements hold; its shape agrees if only values do not. "
+                "an order if the means over repeats are in that order. A figure agrees if all its statements hold. Its shape agrees if only values do not and "
+                "a bound or an order of the mechanism does. "
                 "Rings and dashed lines mark published numbers, bars the extremes over repeats."
             }
         }

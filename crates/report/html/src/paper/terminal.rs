@@ -35,7 +35,12 @@ fn figure(text: &mut String, made: &Made, width: usize) {
             Some(false) => '-',
             None => '?',
         };
-        wrap(text, &format!("{sign} {}", claim.says), width);
+        let note = if claim.tests_analysis {
+            " (tests the analysis)"
+        } else {
+            ""
+        };
+        wrap(text, &format!("{sign} {}{note}", claim.says), width);
         let _ = writeln!(text, "      {}", numbers(claim, judgement));
     }
     for (panel, drawn) in figure.panels.iter().zip(&made.drawn) {
@@ -172,7 +177,7 @@ fn summary(text: &mut String, made: &[Made]) {
     });
     for one in made {
         let name = format!("{} {}", one.paper.id, one.figure.id);
-        let _ = writeln!(text, "{name:<24}{}", one.judged.verdict.name());
+        let _ = writeln!(text, "{name:<28}{}", one.judged.verdict.name());
     }
     let _ = writeln!(
         text,
