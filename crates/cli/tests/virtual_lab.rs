@@ -146,6 +146,49 @@ fn has_packets(path: &Path) -> bool {
     is_pcap && path.metadata().unwrap().len() > 24
 }
 
+/// 25 downloads with windows of 12 MB over 400 Mbit/s and 100 ms, and a buffer that never drops.
+fn large_windows() -> String {
+    let mut text = r#"
+[scenario]
+duration = "8 s"
+warmup = "4 s"
+[link.down]
+rate = "400 Mbit/s"
+delay = "50 ms"
+queue = { kind = "droptail", limit = "400 MB" }
+[link.up]
+delay = "50 ms"
+"#
+    .to_owned();
+    for number in 0..25 {
+        text.push_str(&format!(
+            r#"[[flow]]
+name = "bulk {number}"
+app = "bulk"
+cc = "cubic"
+receive_window = {{ kind = "static", window = "12 MB" }}
+send_buffer = "12 MB"
+"#
+        ));
+    }
+    text
+}
+
+fn many_large_windows_have_the_memory_that_they_need() {
+    let results = results(&large_windows(), &[]);
+    let goodput = value(&results, "all", "goodput_bps");
+    assert!(goodput > 380e6, "{goodput}");
+    assert_eq!(value(&results, "lab", "trustworthy"), 1.0, "{results}");
+}
+
+fn losses_that_the_path_does_not_explain_are_held_against_a_run() {
+    // Behind the sockets and in front of the path.
+    let lossy = "server: tc qdisc replace dev path root netem limit 10000 loss 1%";
+    let results = results(BULK, &["--exec", lossy]);
+    assert_eq!(value(&results, "lab", "trustworthy"), 0.0, "{results}");
+    assert!(value(&results, "bulk", "retransmissions") > 20.0);
+}
+
 fn the_simulator_says_that_it_has_no_kernel() {
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("scenario.toml");
@@ -170,5 +213,7 @@ unbloat_testkit::main! {
         queues_of_the_kernel_take_the_place_of_ours,
         a_sweep_gives_a_row_for_each_point_and_the_folder_says_which_clock,
         captures_of_hosts_and_path_come_out_of_the_guest,
+        many_large_windows_have_the_memory_that_they_need,
+        losses_that_the_path_does_not_explain_are_held_against_a_run,
     ],
 }

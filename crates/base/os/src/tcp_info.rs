@@ -138,6 +138,11 @@ impl TcpInfo {
         u64::from(self.u32(100))
     }
 
+    /// Segments that reached the peer more than once, as its D-SACKs say.
+    pub fn duplicates(&self) -> u64 {
+        u64::from(self.u32(216))
+    }
+
     pub fn timeouts(&self) -> u64 {
         u64::from(u16::from_ne_bytes([self.0[240], self.0[241]]))
     }

@@ -30,8 +30,8 @@ Examples:
   unbloat lab run --virtual scenarios/bulk-and-call.toml --set 'link.down.queue={ kernel = \"fq_codel\" }'
   unbloat lab run scenarios/home-line-sqm.toml --live
 Scenarios, queues and links are those of `unbloat sim`. The results of the subject `lab` are the emulator's lateness and CPU
-load; a run in which it was too late is reported as not trustworthy. With [score] in the scenario the exit code is 4 if a
-bound is exceeded.")]
+load; a run in which it was too late, or in which hosts lost packets that the path did not drop, is reported as not
+trustworthy. With [score] in the scenario the exit code is 4 if a bound is exceeded.")]
 pub struct Args {
     #[command(flatten)]
     pub common: Common,

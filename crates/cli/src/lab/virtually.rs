@@ -10,7 +10,7 @@ use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 use unbloat_experiment::scenario::Experiment;
-use unbloat_lab::Captures;
+use unbloat_lab::{Captures, Memory};
 use unbloat_run::Clock;
 use unbloat_uml::{Guest, GuestError, Kernel};
 use unbloat_units::Time;
@@ -19,7 +19,7 @@ use unbloat_units::Time;
 const PATIENCE: Duration = Duration::from_secs(120);
 /// Longer than any experiment: a guest is ended for lack of progress, not for its duration.
 const LIMIT: Duration = Duration::from_secs(7 * 86_400);
-/// The host allocates it on demand.
+/// Least memory of a guest; the host allocates it on demand.
 const MEMORY_MIB: u32 = 2048;
 
 /// Runs each experiment in a guest.
@@ -90,9 +90,10 @@ impl Runner for VirtualLab {
             snap_len: self.captures.as_ref().map(|captures| captures.snap_len),
         };
         let job = serde_json::to_vec(&job).expect("a job is plain text");
+        let memory = Memory::of(experiment)?;
         let guest = Guest::new(self.kernel.clone())
             .seed(experiment.seed)
-            .memory_mib(MEMORY_MIB)
+            .memory_mib(memory.guest_mib().max(MEMORY_MIB))
             .limit(LIMIT);
         let watch = Watch::new(stop, progress);
         let finished = guest.run_over_host(&own, &[(JOB, &job)], &watch.end, &|output| {

@@ -83,11 +83,16 @@ impl Report {
         (self.counts.handed > 0).then(|| Delta::ns(self.cpu.as_ns() / self.counts.handed as i64))
     }
 
+    /// Packets that were lost outside the model.
+    pub fn lost(&self) -> u64 {
+        self.device_drops + self.counts.refused + self.counts.unkept
+    }
+
     /// Every reason not to trust the run; none: it may be trusted.
     pub fn doubts(&self) -> Vec<Doubt> {
         let (p99, bound) = (self.lateness_p99(), self.lateness_bound());
         let starved = self.starved.unwrap_or(Delta::ZERO).as_secs() / self.wall.as_secs().max(1e-9);
-        let lost = self.device_drops + self.counts.refused + self.counts.unkept;
+        let lost = self.lost();
         let doubts = [
             (p99 > bound).then_some(Doubt::Late { p99, bound }),
             (starved > Report::MOST_STARVED).then_some(Doubt::Starved { share: starved }),

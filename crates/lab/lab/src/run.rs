@@ -7,6 +7,8 @@ use crate::error::LabError;
 use crate::kernel_queue::{QueueTruth, QueueWatch};
 use crate::live::{LivePath, Witnesses};
 use crate::mapping::Mapping;
+use crate::memory::Memory;
+use crate::shortage::{Repairs, Shortage, shortage};
 use crate::stage::Stage;
 use crate::verdict::Verdict;
 use crate::watch::{Keeper, TcpSample};
@@ -95,6 +97,9 @@ pub fn run(
             "the kernel does otherwise than the scenario says"
         );
     }
+    if options.timing == Timing::Sleep {
+        Memory::of(experiment)?.allow()?;
+    }
     let _windows = Windows::hold(&mapping, options.timing)?;
     let told = Windows::told(&mapping);
     mapping.differences.extend(told);
@@ -118,8 +123,17 @@ pub fn run(
         is_cut = carried.report.is_cut,
         "traffic ended"
     );
-    let settings = stage.settings()?;
-    Ok(ran(experiment, mapping, carried, keeper, settings))
+    let kernel = Kernel {
+        settings: stage.settings()?,
+        shortage: shortage(&stage)?,
+    };
+    Ok(ran(experiment, mapping, carried, keeper, kernel))
+}
+
+/// What the kernel says of the hosts after a run.
+struct Kernel {
+    settings: BTreeMap<String, Vec<(String, String)>>,
+    shortage: Shortage,
 }
 
 /// What the threads of a run brought back.
@@ -329,7 +343,7 @@ fn ran(
     mapping: Mapping,
     carried: Carried,
     keeper: Keeper<'_>,
-    settings: BTreeMap<String, Vec<(String, String)>>,
+    kernel: Kernel,
 ) -> Ran {
     let Carried {
         mut emulated,
@@ -391,7 +405,14 @@ fn ran(
         end,
         warm_at,
     };
+    let paths = outcomes.paths.iter();
+    let on_path: u64 = paths.map(|path| path.dropped_packets).sum();
     let verdict = Verdict {
+        repairs: Repairs {
+            dropped: on_path + emulated.report.lost(),
+            ..keeper.repairs
+        },
+        shortage: kernel.shortage,
         emulator: emulated.report,
         app_lateness_us: report.lateness_us,
         traffic_cpu: report.cpu,
@@ -406,7 +427,7 @@ fn ran(
         verdict,
         differences: mapping.differences.into_iter().collect(),
         controls,
-        settings,
+        settings: kernel.settings,
         captures: carried.captures,
         beside: carried.beside,
         zero: carried.zero,

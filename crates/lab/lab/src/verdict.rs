@@ -1,17 +1,20 @@
 //! Whether a run is to be believed, and what it cost.
 
+use crate::shortage::{Repairs, Shortage};
 use unbloat_emulator::Report;
 use unbloat_experiment::outcome::RunResult;
 use unbloat_stats::LogHistogram;
 use unbloat_units::Delta;
 
-/// How well emulator and workloads kept to time.
+/// How well emulator and workloads kept to time, and whether the kernel did what the path does not explain.
 #[derive(Debug)]
 pub struct Verdict {
     pub emulator: Report,
     /// How late workloads were woken, in µs.
     pub app_lateness_us: LogHistogram,
     pub traffic_cpu: Delta,
+    pub repairs: Repairs,
+    pub shortage: Shortage,
 }
 
 impl Verdict {
@@ -27,7 +30,37 @@ impl Verdict {
                 bound_us / 1e3
             )
         });
-        doubts.iter().map(ToString::to_string).chain(apps).collect()
+        let doubts = doubts.iter().map(ToString::to_string).chain(apps);
+        doubts
+            .chain(self.unexplained())
+            .chain(self.memory())
+            .collect()
+    }
+
+    fn unexplained(&self) -> Option<String> {
+        let count = self.repairs.unexplained()?;
+        let Repairs {
+            retransmissions,
+            duplicates,
+            dropped,
+        } = self.repairs;
+        Some(format!(
+            "{count} of {retransmissions} retransmissions have no cause on the path, which dropped {dropped} packets ({duplicates} \
+             retransmitted segments had arrived before)"
+        ))
+    }
+
+    fn memory(&self) -> Option<String> {
+        let counts = self.shortage.iter();
+        let counts: Vec<_> = counts
+            .map(|(name, count)| format!("{name} {count}"))
+            .collect();
+        (!counts.is_empty()).then(|| {
+            format!(
+                "hosts were short of memory for TCP ({}); raise net.ipv4.tcp_mem, or use fewer flows or smaller windows",
+                counts.join(", ")
+            )
+        })
     }
 
     /// How late applications may be woken: what real ones bear is more than what the path may add.

@@ -2,6 +2,7 @@
 
 use crate::live::LivePath;
 use crate::run::Options;
+use crate::shortage::Repairs;
 use std::sync::atomic::{AtomicBool, Ordering};
 use unbloat_experiment::outcome::{FlowRecord, FlowSnapshot, Snapshot, WindowSample};
 use unbloat_experiment::scenario::Experiment;
@@ -35,6 +36,8 @@ pub(crate) struct Keeper<'a> {
     sums: Vec<Option<(Bytes, Bytes)>>,
     pub(crate) samples: Vec<TcpSample>,
     pub(crate) closed: Vec<ConnectionEnd>,
+    /// Of connections that have ended.
+    pub(crate) repairs: Repairs,
     /// By connection: segments delivered when last looked.
     delivered: Vec<u64>,
     flows: Vec<FlowSnapshot>,
@@ -67,6 +70,7 @@ impl<'a> Keeper<'a> {
             sums: vec![None; experiment.flows.len()],
             samples: Vec::new(),
             closed: Vec::new(),
+            repairs: Repairs::default(),
             delivered: Vec::new(),
             flows: named.collect(),
             tell_at: start,
@@ -155,6 +159,8 @@ impl Watch for Keeper<'_> {
             record.segments += info.data_segments();
             record.retransmissions += info.retransmissions();
             record.timeouts += info.timeouts();
+            self.repairs.retransmissions += info.retransmissions();
+            self.repairs.duplicates += info.duplicates();
         }
     }
 
