@@ -8,14 +8,23 @@ use unbloat_units::{Direction, Seq, Time};
 pub(crate) const SYN_BYTES: u32 = 60;
 /// Headers of a datagram: IPv4 and UDP.
 pub(crate) const DATAGRAM_HEADER_BYTES: u32 = 28;
+/// Of the ACK that ends a handshake, with timestamps.
+pub(crate) const OPENED_BYTES: u32 = 52;
 
 /// The inside of a packet. Directions are those of the data, so an ACK of the downlink travels up.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Body {
     Syn {
         conn: u32,
+        sent: Time,
     },
     SynAck {
+        conn: u32,
+        /// When the SYN was sent that it answers.
+        asked: Time,
+    },
+    /// The client's answer to a SYN-ACK.
+    Opened {
         conn: u32,
     },
     Data {

@@ -3,18 +3,20 @@
 //! Where this differs from TCP on the wire: data of one direction and acknowledgements of the other travel in packets of their
 //! own, and a connection ends without FIN once both ends are through.
 
-use crate::body::{Body, SYN_BYTES, pure_ack};
+use crate::body::{Body, OPENED_BYTES, SYN_BYTES, pure_ack};
 use crate::unsent::Unsent;
 use crate::wire::{Labels, Task, Wire};
 use std::collections::VecDeque;
 use unbloat_experiment::outcome::FlowRecord;
 use unbloat_experiment::scenario::Flow;
-use unbloat_tcp::{Ack, Receiver, Segment, Sender};
+use unbloat_tcp::{Ack, Receiver, Segment, Sender, timer_expiry};
 use unbloat_units::{Both, Bytes, Delta, Direction, Time};
 use unbloat_workload::Conn;
 
-/// RFC 6298 section 2: the first timeout; it doubles with each.
+/// RFC 6298 section 2: the first timeout.
 const SYN_TIMEOUT: Delta = Delta::secs(1);
+/// Timeouts before they begin to double (Linux `tcp_syn_linear_timeouts`, `tcp_retransmit_timer`).
+const LINEAR_SYN_TIMEOUTS: u32 = 4;
 
 /// Sender and receiver of the data of one direction.
 struct Half {
@@ -58,9 +60,8 @@ struct Exchange {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Phase {
-    /// The client has sent its SYN at that time, for the n-th time.
+    /// The client has sent its SYN again so many times.
     Asked {
-        at: Time,
         attempt: u32,
     },
     Established,
@@ -75,6 +76,8 @@ pub(crate) struct Connection {
     phase: Phase,
     /// The server has seen the SYN.
     is_known: bool,
+    /// When it has answered the first one, until the client's answer comes.
+    answered: Option<Time>,
     labels: Labels,
     halves: Both<Half>,
     exchanges: VecDeque<Exchange>,
@@ -121,11 +124,9 @@ impl Connection {
             id,
             flow,
             conn,
-            phase: Phase::Asked {
-                at: now,
-                attempt: 0,
-            },
+            phase: Phase::Asked { attempt: 0 },
             is_known: false,
+            answered: None,
             labels,
             halves: Both::of(half),
             exchanges: VecDeque::new(),
@@ -138,31 +139,37 @@ impl Connection {
     }
 
     fn send_syn(&mut self, attempt: u32, wire: &mut Wire) {
-        self.phase = Phase::Asked {
-            at: wire.now,
-            attempt,
-        };
+        self.phase = Phase::Asked { attempt };
         wire.send(
             Direction::Up,
             SYN_BYTES,
             self.id.into(),
             None,
             &self.labels,
-            Body::Syn { conn: self.id },
+            Body::Syn {
+                conn: self.id,
+                sent: wire.now,
+            },
         );
-        let timeout = Delta::ns(SYN_TIMEOUT.as_ns() << attempt.min(6));
-        wire.agenda
-            .plan(wire.now + timeout, Task::Handshake(self.id));
+        let doublings = attempt.saturating_sub(LINEAR_SYN_TIMEOUTS).min(6);
+        let timeout = Delta::ns(SYN_TIMEOUT.as_ns() << doublings);
+        let hz = self.halves.up.sender.params().hz;
+        let at = timer_expiry(wire.now, timeout, hz);
+        wire.agenda.plan(at, Task::Handshake(self.id));
     }
 
-    pub(crate) fn on_handshake_timeout(&mut self, wire: &mut Wire) {
-        if let Phase::Asked { attempt, .. } = self.phase {
+    /// Counted as Linux does: as a timeout and as a retransmission.
+    pub(crate) fn on_handshake_timeout(&mut self, wire: &mut Wire, record: &mut FlowRecord) {
+        if let Phase::Asked { attempt } = self.phase {
+            record.timeouts += 1;
+            record.retransmissions += 1;
             self.send_syn(attempt + 1, wire);
         }
     }
 
     /// The server answers every SYN.
-    pub(crate) fn on_syn(&mut self, wire: &mut Wire) {
+    pub(crate) fn on_syn(&mut self, asked: Time, wire: &mut Wire) {
+        self.answered = (!self.is_known).then_some(wire.now);
         self.is_known = true;
         wire.send(
             Direction::Down,
@@ -170,29 +177,56 @@ impl Connection {
             self.id.into(),
             None,
             &self.labels,
-            Body::SynAck { conn: self.id },
+            Body::SynAck {
+                conn: self.id,
+                asked,
+            },
         );
     }
 
-    /// The client may write. A round trip is only measured by a SYN that was sent once (Karn's rule).
+    /// The client may write. A SYN that was sent again measures the round trip by timestamps, in whole milliseconds
+    /// (Linux `tcp_ack_update_rtt`), or not at all (Karn's rule).
     pub(crate) fn on_syn_ack(
         &mut self,
+        asked: Time,
         wire: &mut Wire,
         record: &mut FlowRecord,
     ) -> Option<Outcome> {
-        let Phase::Asked { at, attempt } = self.phase else {
+        let Phase::Asked { attempt } = self.phase else {
             return None;
         };
         self.phase = Phase::Established;
-        if attempt == 0 {
-            let rtt = wire.now.since(at);
-            self.halves
-                .iter_mut()
-                .for_each(|half| half.sender.seed_rtt(wire.now, rtt));
+        let rtt = wire.now.since(asked);
+        let has_timestamps = self.halves.up.sender.params().timestamps;
+        let rtt = match attempt {
+            0 => Some(rtt),
+            _ => has_timestamps.then(|| Delta::ms((rtt.as_us() / 1_000).max(1))),
+        };
+        if let Some(rtt) = rtt {
+            for half in self.halves.iter_mut() {
+                half.sender.seed_rtt(wire.now, rtt);
+            }
+            self.halves.down.receiver.seed_rtt(rtt);
         }
-        let asked = self.asked;
-        self.write(Direction::Up, asked, wire, record);
+        self.halves.up.sender.lost_handshakes(attempt);
+        wire.send(
+            Direction::Up,
+            OPENED_BYTES,
+            self.id.into(),
+            None,
+            &self.labels,
+            Body::Opened { conn: self.id },
+        );
+        let waiting = self.asked;
+        self.write(Direction::Up, waiting, wire, record);
         Some(Outcome::Opened)
+    }
+
+    /// The server's socket measures its first round trip (Linux `tcp_synack_rtt_meas`). Data does instead if it is first.
+    pub(crate) fn on_opened(&mut self, now: Time) {
+        if let Some(answered) = self.answered.take() {
+            self.halves.up.receiver.seed_rtt(now.since(answered));
+        }
     }
 
     pub(crate) fn exchange(
@@ -334,6 +368,9 @@ impl Connection {
         record: &mut FlowRecord,
         mut tell: impl FnMut(Outcome),
     ) {
+        if direction == Direction::Up {
+            self.on_opened(wire.now);
+        }
         self.halves[direction]
             .receiver
             .on_segment(wire.now, segment);

@@ -151,8 +151,8 @@ impl<'e> World<'e> {
             Task::Receiver(conn, direction) => self.with_conn(conn, |connection, wire, _| {
                 connection.on_receiver_timer(direction, wire);
             }),
-            Task::Handshake(conn) => self.with_conn(conn, |connection, wire, _| {
-                connection.on_handshake_timeout(wire)
+            Task::Handshake(conn) => self.with_conn(conn, |connection, wire, record| {
+                connection.on_handshake_timeout(wire, record)
             }),
             Task::Start(flow) => {
                 self.with_app(flow, |workload, now, network| workload.start(now, network))
@@ -185,18 +185,21 @@ impl<'e> World<'e> {
 
     fn arrive(&mut self, body: Body, is_marked: bool) {
         match body {
-            Body::Syn { conn } => {
-                self.with_conn(conn, |connection, wire, _| connection.on_syn(wire))
+            Body::Syn { conn, sent } => {
+                self.with_conn(conn, |connection, wire, _| connection.on_syn(sent, wire))
             }
-            Body::SynAck { conn } => {
+            Body::SynAck { conn, asked } => {
                 let Some(connection) = slot(&mut self.conns, conn) else {
                     return;
                 };
                 let record = &mut self.apps[connection.flow as usize].record;
-                if let Some(outcome) = connection.on_syn_ack(&mut self.wire, record) {
+                if let Some(outcome) = connection.on_syn_ack(asked, &mut self.wire, record) {
                     let happening = happening(connection.conn, outcome);
                     self.happenings.push_back((connection.flow, happening));
                 }
+            }
+            Body::Opened { conn } => {
+                self.with_conn(conn, |connection, wire, _| connection.on_opened(wire.now))
             }
             Body::Data {
                 conn,

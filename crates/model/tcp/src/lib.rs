@@ -23,9 +23,11 @@ pub mod receive_window;
 pub mod receiver;
 mod segment;
 pub mod sender;
+mod ticks;
 mod windowed;
 
 pub use event::{Cause, Event, Evidence, Limit, Observer};
 pub use receiver::Receiver;
 pub use segment::{Ack, Block, CeCount, Ecn, SackBlocks, Segment, Timestamps};
 pub use sender::Sender;
+pub use ticks::timer_expiry;

@@ -315,12 +315,10 @@ fn a_closed_window_is_probed_ever_more_slowly_until_it_opens() {
         .collect();
     let gaps: Vec<f64> = probes.windows(2).map(|w| w[1] - w[0]).collect();
     assert!(gaps.len() >= 4, "{probes:?}");
-    // The timer starts anew with the answer, a round trip of 100 ms later.
+    // The timer starts anew with the answer, a round trip of 100 ms later; the kernel's are late by an eighth at most.
     for pair in gaps.windows(2) {
-        assert!(
-            (pair[1] - 0.1 - 2.0 * (pair[0] - 0.1)).abs() < 0.001,
-            "{gaps:?}"
-        );
+        let ratio = (pair[1] - 0.1) / (pair[0] - 0.1);
+        assert!((1.77..2.26).contains(&ratio), "{gaps:?}");
     }
     assert!(pipe.receiver.received() <= 20_000);
     pipe.reads = true;
@@ -487,8 +485,10 @@ fn a_probe_for_a_lost_tail_leaves_two_round_trips_and_two_ms_after_the_last_ack(
                 let (acked, smoothed) = last.expect("ACKs before the probe");
                 let expected = smoothed * 2 + Delta::ms(2);
                 let found = at - acked;
+                // At the end of the tick after the one that it is due in.
+                let late = found - expected;
                 assert!(
-                    (found - expected).as_ns().abs() < 3_000,
+                    late > Delta::ZERO && late <= Delta::ms(8),
                     "{found} for {expected}"
                 );
                 return;

@@ -74,6 +74,7 @@ fn bulk_flow(control: &str, ecn: bool, end: Time) -> Flow {
         ecn,
         // The referee's application is woken for 16 KiB.
         low_water: 16 << 10,
+        hz: HZ,
         rule: receive_window::Config::Drs(drs::Params {
             initial: window(131_072),
             max: window(6_291_456),
@@ -170,10 +171,11 @@ fn queue(scenario: &Scenario, rate: Rate) -> Option<Queue> {
             };
             Queue::Pie(params.at_kernel_hz(HZ))
         }
-        // The matrix asks for the defaults.
+        // Those of the referee are the defaults at another bandwidth.
         ["red", ..] => Queue::Red(red::Params {
             ecn,
             device,
+            bandwidth: rate,
             ..Default::default()
         }),
         ["cake"] => Queue::Cake(cake::Params {

@@ -2,6 +2,7 @@
 
 use super::{Answer, Case};
 use std::fmt;
+use unbloat_stats::LogHistogram;
 
 /// A quantity of a case.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -19,25 +20,31 @@ pub struct Verdict {
 struct Bound {
     relative: f64,
     absolute: f64,
+    /// Besides the absolute one: how far ours is read from the truth, relative to ours.
+    reading: f64,
 }
 
 const GOODPUT: Bound = Bound {
     relative: 0.02,
     absolute: 0.0,
+    reading: 0.0,
 };
 const MEAN: Bound = Bound {
     relative: 0.05,
     absolute: 0.0,
+    reading: 0.0,
 };
-/// Or the time that one packet takes: delays come in such steps.
+/// Or the time that one packet takes, since delays come in such steps, and what a histogram may be off for ours.
 const QUANTILE: Bound = Bound {
     relative: 0.05,
     absolute: 1.2,
+    reading: LogHistogram::RELATIVE_ERROR,
 };
 /// Or three: a tenth of a few is less than one.
 const COUNT: Bound = Bound {
     relative: 0.1,
     absolute: 3.0,
+    reading: 0.0,
 };
 const CURVE: f64 = 0.1;
 
@@ -66,7 +73,8 @@ fn of_values(quantity: &'static str, bound: Bound, values: [f64; 2]) -> Verdict 
     let [kernels, ours] = values;
     let apart = ours - kernels;
     // Rounded as the referee's clock is.
-    let allowed = (bound.relative * kernels).max(bound.absolute) + 0.001;
+    let absolute = bound.absolute + bound.reading * ours;
+    let allowed = (bound.relative * kernels).max(absolute) + 0.001;
     Verdict {
         quantity,
         values: Some(values),

@@ -91,6 +91,10 @@ impl Rule for Drs {
         self.start(view);
     }
 
+    fn counts_memory(&self) -> bool {
+        true
+    }
+
     fn window(&self) -> u32 {
         self.window
     }

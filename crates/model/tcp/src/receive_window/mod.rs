@@ -65,6 +65,11 @@ pub trait Rule {
     /// The application has read.
     fn on_read(&mut self, _view: &View) {}
 
+    /// Whether the window stands for a buffer's memory, of which merged segments take less than single ones.
+    fn counts_memory(&self) -> bool {
+        false
+    }
+
     /// The window to offer while nothing waits to be read, bytes.
     fn window(&self) -> u32;
 }

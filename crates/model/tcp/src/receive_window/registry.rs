@@ -19,6 +19,11 @@ macro_rules! rules {
             }
 
             #[inline]
+            fn counts_memory(&self) -> bool {
+                match self { $(AnyRule::$variant(rule) => rule.counts_memory(),)* }
+            }
+
+            #[inline]
             fn window(&self) -> u32 {
                 match self { $(AnyRule::$variant(rule) => rule.window(),)* }
             }

@@ -8,16 +8,21 @@
 
 use super::{Receiver, clock_us};
 use crate::segment::Segment;
-use unbloat_units::Time;
+use crate::ticks::{expiry_us, tick_us};
+use unbloat_units::{Delta, Time};
 
 pub(super) const MAX_QUICK_ACKS: u32 = 16;
 /// Least and largest delay, microseconds.
 const MIN_DELAY_US: u64 = 40_000;
 const MAX_DELAY_US: u64 = 200_000;
-/// What Linux takes a round trip to be that it has not measured: its initial timeout.
-const LONG_GAP_US: u64 = 1_000_000;
+/// The timeout before a round trip was measured.
+const INITIAL_TIMEOUT_US: u64 = 1_000_000;
+/// What a timeout is longer than the first round trip, at least.
+const MIN_TIMEOUT_US: u64 = 200_000;
 /// Most that an ACK is held back while data arrives out of order.
 const COMPRESSION_US: u64 = 1_000;
+/// So much later the timer may fire (`tcp_comp_sack_slack_ns`), and does where nothing else wakes the kernel.
+const COMPRESSION_SLACK_US: u64 = 100;
 /// Duplicate ACKs that are never held back: those that start recovery.
 const DUPLICATES: u8 = 3;
 /// The size that segments are taken to have at first: never too large.
@@ -34,7 +39,9 @@ pub(super) struct Acking {
     /// ACKs that are still sent one by one.
     pub quick: u32,
     delay_us: u64,
-    timer_us: Option<u64>,
+    timer: Option<DelayTimer>,
+    /// The round trip of the handshake; zero: unknown.
+    handshake_us: u64,
     last_arrival_us: u64,
     /// Size of full segments, as seen.
     pub segment_size: u32,
@@ -48,12 +55,38 @@ pub(super) struct Acking {
     duplicates_of: u64,
 }
 
+/// Of a delayed ACK.
+#[derive(Clone, Copy, Debug)]
+struct DelayTimer {
+    /// What it was set for.
+    due_us: u64,
+    fires_us: u64,
+}
+
 impl Acking {
+    pub(super) fn seed(&mut self, rtt: Delta) {
+        self.handshake_us = rtt.as_us().max(1) as u64;
+    }
+
+    /// The socket's own retransmission timeout, which the handshake has set.
+    fn own_timeout_us(&self) -> u64 {
+        match self.handshake_us {
+            0 => INITIAL_TIMEOUT_US,
+            rtt => rtt + MIN_TIMEOUT_US.max(2 * rtt),
+        }
+    }
+
+    /// The longest delay that the handshake's round trip allows.
+    fn longest_delay_us(&self) -> u64 {
+        match self.handshake_us {
+            0 => u64::MAX,
+            rtt => rtt.max(MIN_DELAY_US),
+        }
+    }
+
     pub(super) fn timeout(&self) -> Option<Time> {
-        let due = [self.timer_us, self.compression_us]
-            .into_iter()
-            .flatten()
-            .min();
+        let delayed = self.timer.map(|timer| timer.fires_us);
+        let due = [delayed, self.compression_us].into_iter().flatten().min();
         due.map(|us| Time::from_ns((us as i64 - 1_000_000) * 1_000))
     }
 
@@ -92,7 +125,7 @@ impl Acking {
         if self.quick == 0 {
             self.delay_us = self.delay_us.max(MIN_DELAY_US);
         }
-        self.timer_us = None;
+        self.timer = None;
         self.compressed = 0;
         self.compression_us = None;
     }
@@ -114,8 +147,9 @@ impl Receiver {
 
     /// Adapts the delay to the spacing of segments.
     pub(super) fn pace_acks(&mut self) {
-        let now = clock_us(self.now);
+        let now = tick_us(clock_us(self.now), self.params.hz);
         let gap = now - self.acking.last_arrival_us;
+        let timeout = self.acking.own_timeout_us();
         let delay = self.acking.delay_us;
         if delay == 0 {
             self.raise_quick_acks(MAX_QUICK_ACKS);
@@ -123,8 +157,8 @@ impl Receiver {
         } else if gap <= MIN_DELAY_US / 2 {
             self.acking.delay_us = delay / 2 + MIN_DELAY_US / 2;
         } else if gap < delay {
-            self.acking.delay_us = (delay / 2 + gap).min(MAX_DELAY_US);
-        } else if gap > LONG_GAP_US {
+            self.acking.delay_us = (delay / 2 + gap).min(timeout).min(MAX_DELAY_US);
+        } else if gap > timeout {
             self.raise_quick_acks(MAX_QUICK_ACKS);
         }
         self.acking.last_arrival_us = now;
@@ -152,22 +186,29 @@ impl Receiver {
     }
 
     fn delay_ack(&mut self) {
-        let now = clock_us(self.now);
+        let (now, hz) = (clock_us(self.now), self.params.hz);
         let mut delay = self.acking.delay_us;
         if delay > MIN_DELAY_US {
-            delay = delay.min(if self.acking.pushed {
+            let longest = if self.acking.pushed {
                 MAX_DELAY_US
             } else {
                 500_000
-            });
+            };
+            delay = delay.min(longest).min(self.acking.longest_delay_us());
         }
         // Never as long as the sender's least timeout.
-        let due = now + delay.min(MAX_DELAY_US - 1_000);
-        match self.acking.timer_us {
-            Some(set) if set <= now + delay / 4 => self.acking.due = true,
-            Some(set) => self.acking.timer_us = Some(set.min(due)),
-            None => self.acking.timer_us = Some(due),
+        let delay = delay.min(MAX_DELAY_US - 1_000);
+        let tick = tick_us(now, hz);
+        let set = self.acking.timer.map(|timer| timer.due_us);
+        if set.is_some_and(|set| set <= tick + delay / 4) {
+            self.acking.due = true;
+            return;
         }
+        let due_us = set.map_or(tick + delay, |set| set.min(tick + delay));
+        self.acking.timer = Some(DelayTimer {
+            due_us,
+            fires_us: expiry_us(tick, due_us - tick, hz),
+        });
     }
 
     fn compress_ack(&mut self) {
@@ -188,7 +229,11 @@ impl Receiver {
         }
         acking.compressed += 1;
         self.stats.acks_compressed += 1;
-        let delay = (u64::from(self.rtt.smoothed_us8()) / 160).min(COMPRESSION_US);
+        let mut rtt = u64::from(self.rtt.smoothed_us8()) / 8;
+        if self.acking.handshake_us > 0 {
+            rtt = rtt.min(self.acking.handshake_us);
+        }
+        let delay = (rtt / 20).min(COMPRESSION_US) + COMPRESSION_SLACK_US;
         let due = clock_us(self.now) + delay;
         self.acking.compression_us.get_or_insert(due);
     }
@@ -198,8 +243,8 @@ impl Receiver {
         if self.acking.compression_us.is_some_and(|due| due <= now) {
             self.acking.due = true;
         }
-        if self.acking.timer_us.is_some_and(|due| due <= now) {
-            self.acking.timer_us = None;
+        if self.acking.timer.is_some_and(|timer| timer.fires_us <= now) {
+            self.acking.timer = None;
             if self.acking.scheduled {
                 // Nothing came to go with it: wait longer next time.
                 self.acking.delay_us = (self.acking.delay_us * 2).min(MAX_DELAY_US);
@@ -251,6 +296,34 @@ mod tests {
             push: false,
             is_retransmission: false,
         }
+    }
+
+    /// Whether a segment is acknowledged at once that comes so long after fifty others.
+    fn is_answered_at_once(handshake: Delta, gap: Delta) -> bool {
+        let mut now = Time::from_ns(0);
+        let mut receiver = Receiver::new(now, Params::default());
+        receiver.seed_rtt(handshake);
+        let mut is_answered = false;
+        for number in 0..51 {
+            now += if number == 50 { gap } else { Delta::ms(1) };
+            receiver.on_segment(now, &segment(number, now, handshake));
+            is_answered = receiver.poll_ack(now).is_some();
+            receiver.read(now, u64::MAX);
+            while receiver.poll_ack(now).is_some() {}
+            if number == 49 && !is_answered {
+                // The fiftieth must not wait for the one in question.
+                now = receiver.poll_timeout().expect("its ACK is delayed");
+                receiver.on_timeout(now);
+                assert!(receiver.poll_ack(now).is_some());
+            }
+        }
+        is_answered
+    }
+
+    #[test]
+    fn a_gap_longer_than_the_timeout_by_the_handshake_brings_quick_acks() {
+        assert!(is_answered_at_once(Delta::ms(8), Delta::ms(300)));
+        assert!(!is_answered_at_once(Delta::ms(200), Delta::ms(300)));
     }
 
     /// Segments of three rounds of slow start, 1.2 ms apart, to an application that waits for 16 KiB. What is

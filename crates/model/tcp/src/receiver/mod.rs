@@ -7,12 +7,13 @@
 //!
 //! # Where we differ
 //! 1. It never sends data, so it is never "interactive" (Linux `pingpong`).
-//! 2. Buffer space is counted in payload bytes, not in memory of packets; nothing that fits the
-//!    offered window is ever dropped for want of memory.
+//! 2. Nothing that fits the offered window is ever dropped for want of memory.
 //! 3. Segments are not merged on arrival (GRO), unless the driver does so.
-//! 4. Timers are exact to the microsecond; Linux rounds that of delayed ACKs to its ticks.
+//! 4. The round-trip time that bounds delayed ACKs is that of the handshake, see [`Receiver::seed_rtt`]: it never sends data
+//!    that would measure another.
 
 mod acking;
+mod packets;
 mod reassembly;
 mod rtt;
 mod sack;
@@ -22,7 +23,7 @@ use crate::receive_window::{AnyRule, Config, Rule, View};
 use crate::segment::{Ack, CeCount, Ecn, Segment, Timestamps};
 use crate::sender::EcnMode;
 use reassembly::{Arrival, Reassembly};
-use unbloat_units::{Seq, Time};
+use unbloat_units::{Delta, Seq, Time};
 
 /// What can be set; the defaults are those of Linux.
 #[derive(Clone, Debug, PartialEq)]
@@ -43,6 +44,8 @@ pub struct Params {
     /// Most ACKs that are held back while data arrives out of order (Linux `tcp_comp_sack_nr`);
     /// zero to send them all.
     pub compressed_acks: u8,
+    /// Ticks per second of timers.
+    pub hz: u32,
 }
 
 impl Default for Params {
@@ -57,6 +60,7 @@ impl Default for Params {
             ack_every_segment: false,
             low_water: 1,
             compressed_acks: 44,
+            hz: 250,
         }
     }
 }
@@ -88,6 +92,7 @@ pub struct Receiver {
     rule: AnyRule,
     now: Time,
     data: Reassembly,
+    packets: packets::Packets,
     /// Bytes that the application has read.
     read: u64,
     window: window::Window,
@@ -120,6 +125,7 @@ impl Receiver {
             params,
             now,
             data: Reassembly::default(),
+            packets: packets::Packets::default(),
             read: 0,
             sacks: sack::Sacks::default(),
             rtt: rtt::Rtt::default(),
@@ -133,6 +139,11 @@ impl Receiver {
     /// The window that is offered before anything has arrived: what a sender starts with.
     pub fn initial_window(&self) -> u32 {
         self.window.offered(self.data.next)
+    }
+
+    /// Takes in the round-trip time that the handshake measured.
+    pub fn seed_rtt(&mut self, rtt: Delta) {
+        self.acking.seed(rtt);
     }
 
     /// Takes in a segment. To be followed by `poll_ack`, then maybe `read`.
@@ -202,6 +213,8 @@ impl Receiver {
     fn in_order(&mut self, segment: &Segment) -> Option<u32> {
         self.acking.scheduled = true;
         self.acking.measure(segment);
+        self.packets
+            .arrived(segment.end(), self.data.next, self.acking.segment_size);
         let round = self.measure_round();
         self.pace_acks();
         self.check_ecn(segment.ecn);
@@ -229,11 +242,18 @@ impl Receiver {
         self.now = now;
         let bytes = bytes.min(self.readable());
         if bytes > 0 {
-            self.read += bytes;
-            self.rule.on_read(&self.view());
+            self.read_packets(self.read + bytes);
             self.ack_after_read();
         }
         bytes
+    }
+
+    /// The rule looks after each packet, when those behind it still wait.
+    fn read_packets(&mut self, end: u64) {
+        while self.read < end {
+            self.read = self.packets.take(end);
+            self.rule.on_read(&self.view());
+        }
     }
 
     /// Bytes that have arrived in order and are not read.

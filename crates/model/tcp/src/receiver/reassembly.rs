@@ -26,6 +26,11 @@ pub(super) struct Reassembly {
 }
 
 impl Reassembly {
+    /// How many ranges lie beyond holes.
+    pub(super) fn holes(&self) -> u64 {
+        self.ranges.len() as u64
+    }
+
     pub(super) fn holes_are_filled(&self) -> bool {
         self.ranges.is_empty()
     }

@@ -4,8 +4,11 @@
 //! RFC 9293 section 3.8.6 (never retract, silly windows), RFC 7323 section 2; Linux 6.12
 //! `__tcp_select_window`, `tcp_select_window`, `tcp_grow_window`.
 
-use super::{Params, Receiver};
+use super::{Params, Receiver, packets};
 use crate::receive_window::Rule;
+
+/// Memory of a packet beyond its payload: a full one takes 2,304 bytes, as the referee's kernel counts.
+const OVERHEAD: u64 = 2_304 - 1_448;
 
 #[derive(Clone, Debug)]
 pub(super) struct Window {
@@ -52,8 +55,24 @@ impl Receiver {
     }
 
     fn free_space(&self) -> u32 {
-        let used = self.readable() + self.data.held;
-        u64::from(self.full_window()).saturating_sub(used) as u32
+        u64::from(self.full_window()).saturating_sub(self.used_space()) as u32
+    }
+
+    /// What the data that waits takes of the window. One that counts memory is the part of a buffer that is payload if no
+    /// two segments are merged (Linux `scaling_ratio`, `tcp_win_from_space`); merged ones take less.
+    fn used_space(&self) -> u64 {
+        let bytes = self.readable() + self.data.held;
+        let size = u64::from(self.acking.segment_size);
+        if size == 0 || !self.rule.counts_memory() {
+            return bytes;
+        }
+        let ratio = size * 256 / (size + OVERHEAD);
+        let held = self
+            .data
+            .held
+            .div_ceil(size * packets::MOST)
+            .max(self.data.holes());
+        (bytes + OVERHEAD * (self.packets.count() + held)) * ratio / 256
     }
 
     /// The window to offer by rule and free space: nothing rather than little.

@@ -10,7 +10,7 @@
 //!    handshake would have measured is given by [`Sender::seed_rtt`].
 //! 2. Every segment is sent, acknowledged and found lost by itself; Linux does so with groups of up
 //!    to 64 kB (GSO), whose segments share one time of transmission.
-//! 3. Timers are exact to the microsecond; Linux rounds most of them to its ticks.
+//! 3. The timeout is computed in microseconds; Linux rounds it up to ticks. Timers fire as Linux' do.
 //! 4. SACK is always used (no RFC 6582 recovery without it), Nagle's algorithm never.
 //! 5. How much waits in the qdisc below (TCP small queues) is for the driver to limit: it stops
 //!    polling. Whether the qdisc holds data is not part of "limited by the application".
@@ -85,7 +85,7 @@ pub struct Params {
     /// Pace also when the congestion control does not ask for it, at 200 % of a window a round in
     /// slow start and 120 % after.
     pub pacing: bool,
-    /// Ticks per second of the coarse clock of congestion controls.
+    /// Ticks per second of timers and of the coarse clock of congestion controls.
     pub hz: u32,
     /// Bytes that the socket takes beyond what is acknowledged: see [`Sender::writable`].
     pub send_buffer: u64,
@@ -223,6 +223,14 @@ impl Sender {
         self.take_rtt(rtt_us, rtt_us, false);
         if self.stats.segments_sent == 0 {
             self.congestion.init(&mut self.flow);
+        }
+    }
+
+    /// Takes in that the handshake was sent again so many times. After more than one the window begins with a single
+    /// segment (RFC 5681 section 3.1; Linux `tcp_init_transfer`).
+    pub fn lost_handshakes(&mut self, count: u32) {
+        if count > 1 {
+            self.flow.cwnd = 1;
         }
     }
 

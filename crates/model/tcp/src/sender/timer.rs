@@ -2,6 +2,7 @@
 
 use super::{Sender, time_of_us};
 use crate::event::Observer;
+use crate::ticks::expiry_us;
 use unbloat_units::Time;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -35,7 +36,7 @@ impl Sender {
         let after = after_us.saturating_add(wait).min(u64::from(u32::MAX));
         self.timer = Some(Timer {
             purpose,
-            at_us: self.flow.now_us + after,
+            at_us: expiry_us(self.flow.now_us, after, self.flow.hz),
         });
     }
 

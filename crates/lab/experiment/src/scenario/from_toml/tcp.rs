@@ -110,6 +110,7 @@ fn receiver_params(keys: &mut Keys, sender: &sender::Params) -> Result<receiver:
     let default = receiver::Params::default();
     let rule = window_rule(keys)?;
     Ok(receiver::Params {
+        hz: sender.hz,
         mss: sender.mss,
         initial_window: initial_window(&rule),
         rule,
