@@ -181,3 +181,25 @@ fn results_are_the_same_with_and_without_series() {
     let values = |more: &[&str]| column("web-beside-bulk.toml", "averages", "mean", more);
     assert_eq!(values(&["--series"]), values(&[]));
 }
+
+#[test]
+fn results_can_be_chosen_and_a_wrong_name_is_an_error() {
+    let show = |name: &str| {
+        let set = ["--set=scenario.duration=2 s", "--set=scenario.warmup=0 s"];
+        let arguments = [&["--no-run", "--quiet", "--show", name], &set[..]].concat();
+        sim("bulk-and-call.toml", &arguments)
+    };
+    let chosen = show("call.mos,all.goodput_bps");
+    let text = String::from_utf8(chosen.stdout).unwrap();
+    assert!(
+        text.contains("mos") && !text.contains("jain_index"),
+        "{text}"
+    );
+    let wrong = show("call.moss");
+    assert_eq!(wrong.status.code(), Some(1));
+    let message = String::from_utf8(wrong.stderr).unwrap();
+    assert!(
+        message.contains("\"call.moss\"") && message.contains("call.mos,"),
+        "{message}"
+    );
+}

@@ -20,7 +20,7 @@ pub struct Common {
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     pub repeats: Option<u32>,
 
-    /// Results to show for each point, as SUBJECT.METRIC, comma-separated
+    /// Results to show, as SUBJECT.METRIC, comma-separated
     #[arg(long, value_name = "RESULT", value_delimiter = ',')]
     pub show: Vec<String>,
 

@@ -104,6 +104,9 @@ pub enum ExperimentError {
     Argument { argument: std::ffi::OsString },
     #[error(transparent)]
     Lab(#[from] unbloat_lab::LabError),
+    /// The results are printed and written nevertheless.
+    #[error("{0}")]
+    Show(String),
     #[error(transparent)]
     Print(#[from] PrintError),
 }
@@ -127,6 +130,11 @@ pub fn run(
         let stem = plan.file.file_stem().unwrap_or_default().to_string_lossy();
         let stem = format!("{}-{stem}", runner.stem());
         dir = Some(write_run(args.run.out.as_deref(), &stem, &info, &all)?);
+    }
+    if !campaign.is_cut
+        && let Some(unknown) = text::unknown(plan, &campaign)
+    {
+        return Err(ExperimentError::Show(unknown));
     }
     let exit = match () {
         () if campaign.is_cut => Exit::Interrupted,

@@ -4,8 +4,9 @@ use super::averages::{Average, averages};
 use super::campaign::Campaign;
 use super::input::Plan;
 use comfy_table::{CellAlignment, Table, presets};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write;
+use unbloat_experiment::scenario::toml::closest;
 use unbloat_units::Rate;
 
 /// Results shown of a sweep without `--show`.
@@ -20,6 +21,9 @@ const HEADLINES: [&str; 8] = [
     "up.drops",
 ];
 
+/// Names that an error lists.
+const CLOSE: usize = 5;
+
 pub fn text(plan: &Plan, campaign: &Campaign) -> String {
     let found = averages(campaign);
     let mut text = match plan.points.first() {
@@ -29,7 +33,7 @@ pub fn text(plan: &Plan, campaign: &Campaign) -> String {
         _ => String::new(),
     };
     text += &if plan.points.len() == 1 {
-        single(&found)
+        single(plan, &found)
     } else {
         sweep(plan, &found)
     };
@@ -41,9 +45,10 @@ pub fn text(plan: &Plan, campaign: &Campaign) -> String {
 }
 
 /// One point: one line per result.
-fn single(found: &[Average]) -> String {
+fn single(plan: &Plan, found: &[Average]) -> String {
     let mut table = table();
-    for average in found {
+    let is_shown = |one: &&Average| plan.show.is_empty() || plan.show.contains(&name(one));
+    for average in found.iter().filter(is_shown) {
         table.add_row([
             average.subject.clone(),
             average.metric.clone(),
@@ -126,6 +131,22 @@ pub fn judgements(plan: &Plan, campaign: &Campaign) -> String {
         };
     }
     text
+}
+
+/// The first name of `--show` that no run has as a result, as an error says it.
+pub fn unknown(plan: &Plan, campaign: &Campaign) -> Option<String> {
+    let runs = campaign.runs.iter();
+    let names: BTreeSet<String> = runs
+        .flat_map(|run| &run.results)
+        .map(|result| format!("{}.{}", result.subject, result.metric))
+        .collect();
+    let wanted = plan.show.iter().find(|name| !names.contains(*name))?;
+    let mut near = closest(wanted, names.iter().map(String::as_str));
+    near.truncate(CLOSE);
+    Some(format!(
+        "--show: no run has a result {wanted:?}; the closest names are {}; --format csv lists all",
+        near.join(", ")
+    ))
 }
 
 fn name(average: &Average) -> String {

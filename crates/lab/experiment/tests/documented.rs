@@ -51,6 +51,10 @@ fn tables() -> Vec<(String, String)> {
             scenario("", "rrc = { drx = { zzz = 1 } }", "", "", BULK),
         ),
     ];
+    tables.push((
+        "promotion".to_owned(),
+        scenario("", "rrc = { promotion = { zzz = 1 } }", "", "", BULK),
+    ));
     let own = "[link.clients.client]\nzzz = 1";
     tables.push((
         "[link.clients.NAME]".to_owned(),

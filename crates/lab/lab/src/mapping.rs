@@ -80,6 +80,12 @@ impl Mapping {
     pub fn of(flows: &[Flow]) -> Result<Mapping, LabError> {
         let mut mapping = Mapping::default();
         for flow in flows {
+            if flow.readers.iter().any(Option::is_some) {
+                return Err(LabError::OnlySim {
+                    flow: flow.name.clone(),
+                    what: "read_rate".to_owned(),
+                });
+            }
             // The one end sends downwards and receives upwards.
             let ends = [
                 (&flow.senders.down, &flow.receivers.up, flow.server.0),

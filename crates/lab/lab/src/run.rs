@@ -388,6 +388,7 @@ fn ran(
             record,
         }
     });
+    experiment.note_carriable(&mut emulated.paths, &mut emulated.hops, end);
     let inside = emulated.inside.iter();
     let outcomes = Outcomes {
         flows: flows.collect(),

@@ -4,6 +4,7 @@
 //! own, and a connection ends without FIN once both ends are through.
 
 use crate::body::{Body, OPENED_BYTES, SYN_BYTES, pure_ack};
+use crate::reading::Reading;
 use crate::unsent::Unsent;
 use crate::wire::{Labels, Task, Wire};
 use std::collections::VecDeque;
@@ -26,6 +27,8 @@ struct Half {
     /// What the socket holds and has not sent, where that is told.
     unsent: Option<Unsent>,
     receiver: Receiver,
+    /// An application that reads slowly.
+    reading: Option<Reading>,
     sender_armed: Option<Time>,
     receiver_armed: Option<Time>,
 }
@@ -116,6 +119,7 @@ impl Connection {
                 waiting: 0,
                 unsent: is_told.then(Unsent::default),
                 receiver,
+                reading: plan.readers[direction].map(|reader| Reading::new(reader, now)),
                 sender_armed: None,
                 receiver_armed: None,
             }
@@ -366,7 +370,7 @@ impl Connection {
         segment: &Segment,
         wire: &mut Wire,
         record: &mut FlowRecord,
-        mut tell: impl FnMut(Outcome),
+        tell: impl FnMut(Outcome),
     ) {
         if direction == Direction::Up {
             self.on_opened(wire.now);
@@ -375,14 +379,51 @@ impl Connection {
             .receiver
             .on_segment(wire.now, segment);
         self.acknowledge(direction, wire);
-        let receiver = &mut self.halves[direction].receiver;
-        let bytes = if receiver.is_worth_reading() {
-            receiver.read(wire.now, u64::MAX)
-        } else {
-            0
+        self.read(direction, wire, record, tell);
+    }
+
+    /// The application looks again at what it left.
+    pub(crate) fn on_reading(
+        &mut self,
+        direction: Direction,
+        wire: &mut Wire,
+        record: &mut FlowRecord,
+        tell: impl FnMut(Outcome),
+    ) {
+        if let Some(reading) = &mut self.halves[direction].reading
+            && reading.armed.take_if(|at| *at <= wire.now).is_some()
+        {
+            self.read(direction, wire, record, tell);
+        }
+    }
+
+    fn read(
+        &mut self,
+        direction: Direction,
+        wire: &mut Wire,
+        record: &mut FlowRecord,
+        mut tell: impl FnMut(Outcome),
+    ) {
+        let Half {
+            receiver, reading, ..
+        } = &mut self.halves[direction];
+        let bytes = match reading {
+            None if receiver.is_worth_reading() => receiver.read(wire.now, u64::MAX),
+            None => 0,
+            Some(reading) => {
+                let wanted = reading.take(wire.now, receiver.readable());
+                let bytes = receiver.read(wire.now, wanted);
+                let left = receiver.readable();
+                if left > 0 && reading.armed.is_none() {
+                    let at = reading.next_at(left).max(wire.now);
+                    reading.armed = Some(at);
+                    wire.agenda.plan(at, Task::Read(self.id, direction));
+                }
+                bytes
+            }
         };
         if bytes > 0 {
-            let received = receiver.received();
+            let received = receiver.received() - receiver.readable();
             self.acknowledge(direction, wire);
             record.read(wire.now, direction, Bytes::new(bytes));
             tell(Outcome::Read(direction, Bytes::new(bytes)));
@@ -418,7 +459,8 @@ impl Connection {
         self.promised = promised;
         self.write(Direction::Down, more, wire, record);
         // An exchange without response is done as soon as the request is there.
-        let read = self.halves.down.receiver.received();
+        let receiver = &self.halves.down.receiver;
+        let read = receiver.received() - receiver.readable();
         self.finish(read, &mut tell);
     }
 

@@ -20,6 +20,8 @@ pub(crate) enum Task {
     Enter(Direction, u32),
     Sender(u32, Direction),
     Receiver(u32, Direction),
+    /// An application reads what it left.
+    Read(u32, Direction),
     /// The SYN of a connection went unanswered.
     Handshake(u32),
     Start(u32),

@@ -151,6 +151,7 @@ impl<'e> World<'e> {
             Task::Receiver(conn, direction) => self.with_conn(conn, |connection, wire, _| {
                 connection.on_receiver_timer(direction, wire);
             }),
+            Task::Read(conn, direction) => self.read(conn, direction),
             Task::Handshake(conn) => self.with_conn(conn, |connection, wire, record| {
                 connection.on_handshake_timeout(wire, record)
             }),
@@ -254,6 +255,18 @@ impl<'e> World<'e> {
                 ));
             }
         }
+    }
+
+    fn read(&mut self, conn: u32, direction: Direction) {
+        let Some(connection) = slot(&mut self.conns, conn) else {
+            return;
+        };
+        let (flow, number) = (connection.flow, connection.conn);
+        let record = &mut self.apps[flow as usize].record;
+        let happenings = &mut self.happenings;
+        connection.on_reading(direction, &mut self.wire, record, |outcome| {
+            happenings.push_back((flow, happening(number, outcome)));
+        });
     }
 
     fn with_conn(
@@ -395,7 +408,8 @@ impl<'e> World<'e> {
             });
         let flows = flows.collect();
         let (under_way, under_way_bytes) = (self.wire.under_way(), self.wire.under_way_bytes());
-        let (paths, hops) = self.wire.into_records();
+        let (mut paths, mut hops) = self.wire.into_records();
+        self.experiment.note_carriable(&mut paths, &mut hops, end);
         Outcomes {
             flows,
             under_way,

@@ -49,7 +49,9 @@ const TEXT: &str = r#"
 
 #[test]
 fn hops_in_a_row_do_what_one_path_of_all_their_elements_does() {
-    let several = experiment(TEXT);
+    let mut several = experiment(TEXT);
+    // At the very time of a sample a packet may leave before it or after.
+    several.sample_every = None;
     let mut one = several.clone();
     (one.down, one.up) = (vec![one.down.concat()], vec![one.up.concat()]);
     let [apart, together] = [&several, &one].map(Run::from);

@@ -333,6 +333,59 @@ fn bytes_pass_one_layer_after_the_other() {
     }
 }
 
+/// The receive window closes: what arrives is what is read, and the rest of the line stays idle.
+#[test]
+fn a_slow_reader_closes_the_window() {
+    let text = r#"
+        [scenario]
+        duration = "12 s"
+        [link.down]
+        rate = "3 Mbit/s"
+        delay = "50 ms"
+        [link.up]
+        delay = "50 ms"
+        [[flow]]
+        app = "bulk"
+        receive_window = { kind = "static", window = "100 kB" }
+        read_rate = "300 kbit/s"
+        read_ahead = "600 kB"
+    "#;
+    let run = Run::of(text);
+    let read = run.outcomes.flows[0].record.read.down.total().as_u64() as f64;
+    // 600 kB take 1.7 s of the line at 2.9 Mbit/s of payload; then 37.5 kB a second.
+    let expected = 600e3 + (12.0 - 1.9) * 37.5e3;
+    assert!((read / expected - 1.0).abs() < 0.03, "{read} of {expected}");
+    let delivered = run.outcomes.paths.down.delivered_bytes.as_u64() as f64;
+    let ahead = delivered * 1_448.0 / 1_500.0 - read;
+    assert!(ahead < 110e3 && ahead > 80e3, "{ahead} wait to be read");
+    let samples = &run.outcomes.windows;
+    let late = samples
+        .iter()
+        .filter(|sample| sample.at.as_ns() > 4_000_000_000);
+    assert!(late.map(|s| s.in_flight_bytes.as_u64()).max().unwrap() < 30_000);
+    // 1 MB in 12 s of a line of 4.5 MB.
+    let utilisation = run.get("down", "utilisation");
+    assert!(
+        (utilisation - delivered / 4.5e6).abs() < 1e-6,
+        "{utilisation}"
+    );
+}
+
+#[test]
+fn a_full_line_is_utilised_and_no_line_beyond_what_it_can() {
+    let text = |rate: &str| {
+        format!(
+            "[scenario]\nduration = \"30 s\"\nwarmup = \"5 s\"\n[link.down]\n{rate}\ndelay = \"20 ms\"\n[link.up]\ndelay = \"20 ms\"\n[[flow]]\napp = \"bulk\"\n"
+        )
+    };
+    let steps = "steps = [{ span = \"500 ms\", rate = \"20 Mbit/s\" }, { span = \"1 s\", rate = \"5 Mbit/s\" }]\nqueue = { kind = \"droptail\", limit = \"2 MB\" }";
+    let markov = "markov = [{ rate = \"20 Mbit/s\", stay = \"500 ms\" }, { rate = \"5 Mbit/s\", stay = \"500 ms\" }]\nqueue = { kind = \"droptail\", limit = \"2 MB\" }";
+    for rate in ["rate = \"10 Mbit/s\"", steps, markov] {
+        let share = Run::of(&text(rate)).get("down", "utilisation");
+        assert!((0.95..1.005).contains(&share), "{rate}: {share}");
+    }
+}
+
 /// Names of the document's tables, with what they stand for in their place.
 fn documented() -> Vec<String> {
     let path = format!("{}/../../../docs/results.md", env!("CARGO_MANIFEST_DIR"));

@@ -61,6 +61,10 @@ impl<S: Service> Bottleneck<AnyQueue, S> {
 }
 
 impl<Q: Queue, S: Service> Bottleneck<Q, S> {
+    pub(crate) fn service(&self) -> &S {
+        &self.service
+    }
+
     pub fn new(queue: Q, service: S, framing: Framing, rng: Rng) -> Self {
         Bottleneck {
             queue,

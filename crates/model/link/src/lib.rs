@@ -42,6 +42,7 @@
 #![warn(clippy::disallowed_methods)]
 
 mod bottleneck;
+mod carriable;
 pub mod device;
 pub mod element;
 mod path;
@@ -54,6 +55,7 @@ mod testing;
 pub mod trace;
 
 pub use bottleneck::{Bottleneck, Params as BottleneckParams};
+pub use carriable::carriable;
 pub use path::Path;
 pub use registry::{AnyElement, Config, NAMES};
 pub use seam::{Element, Output, Place};

@@ -18,6 +18,8 @@ pub struct PathRecord {
     pub delivered_bytes: Bytes,
     /// Delivered after the warm-up.
     pub warm_bytes: Bytes,
+    /// What could have been delivered after the warm-up, where that is known.
+    pub carriable: Option<Bytes>,
     pub dropped_packets: u64,
     pub dropped_bytes: Bytes,
     /// By [`Reason`], after the warm-up.
@@ -59,6 +61,7 @@ impl PathRecord {
             delivered_packets: 0,
             delivered_bytes: Bytes::ZERO,
             warm_bytes: Bytes::ZERO,
+            carriable: None,
             dropped_packets: 0,
             dropped_bytes: Bytes::ZERO,
             drops: [0; Reason::ALL.len()],

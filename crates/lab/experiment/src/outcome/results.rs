@@ -163,6 +163,7 @@ fn path_metrics(path: &PathRecord, span: Delta) -> Vec<Metric> {
         .collect();
     let rate = path.warm_bytes.over(span).map(|rate| rate.as_bps_f64());
     metrics.extend(rate.map(|rate| Metric::new("throughput_bps", rate)));
+    metrics.extend(utilisation(path));
     metrics.push(Metric::new("drops", path.drops.iter().sum::<u64>() as f64));
     metrics.push(Metric::new("marks", path.marks.iter().sum::<u64>() as f64));
     for (kind, counts) in [("drops", &path.drops), ("marks", &path.marks)] {
@@ -175,6 +176,13 @@ fn path_metrics(path: &PathRecord, span: Delta) -> Vec<Metric> {
         }));
     }
     metrics
+}
+
+/// What was carried, of what could have been.
+fn utilisation(path: &PathRecord) -> Option<Metric> {
+    let carriable = path.carriable.filter(|bytes| *bytes > Bytes::ZERO)?;
+    let share = path.warm_bytes.as_u64() as f64 / carriable.as_u64() as f64;
+    Some(Metric::new("utilisation", share))
 }
 
 fn wait_metrics(place: Place, waits: &Waits) -> Vec<Metric> {

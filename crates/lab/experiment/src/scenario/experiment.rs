@@ -1,11 +1,11 @@
 //! What is to be run, with nothing left to look up.
 
-use crate::outcome::AppTime;
+use crate::outcome::{AppTime, PathRecord};
 use fastrand::Rng;
-use unbloat_link::Config as Element;
+use unbloat_link::{Config as Element, carriable};
 use unbloat_qdisc::{Dscp, Host};
 use unbloat_tcp::{receiver, sender};
-use unbloat_units::{Both, Delta, Rate, Time};
+use unbloat_units::{Both, Bytes, Delta, Direction, Rate, Time};
 use unbloat_workload::Config as Workload;
 
 /// What packets meet on one hop, in order.
@@ -50,10 +50,40 @@ impl Experiment {
     /// A round trip or a few, and many packets at any rate of interest; little beside what is measured.
     pub const REPEATED_START_JITTER: Delta = Delta::ms(100);
 
-    /// Whether a packet takes any time there and back. On a path without rate and delay any amount passes at one moment, which then never ends.
+    /// Notes in the records of a run what its path could have carried until `end`. A direction carries what its narrowest hop does.
+    pub fn note_carriable(
+        &self,
+        paths: &mut Both<PathRecord>,
+        hops: &mut Both<Vec<PathRecord>>,
+        end: Time,
+    ) {
+        let start = Time::from_ns(0);
+        let span = (start + self.warmup, end);
+        // As those who run it build the path.
+        let mut rng = Rng::with_seed(self.seed);
+        for (direction, configs) in [(Direction::Down, &self.down), (Direction::Up, &self.up)] {
+            let each: Vec<_> = configs
+                .iter()
+                .map(|hop| carriable(hop, start, span, &mut rng))
+                .collect();
+            paths[direction].carriable = each.iter().flatten().min().copied();
+            for (record, bytes) in hops[direction].iter_mut().zip(each) {
+                record.carriable = bytes;
+            }
+        }
+    }
+
+    /// Whether a packet of any client takes some time there and back. On a path without rate and delay any amount passes at one
+    /// moment, which then never ends.
     pub fn takes_time(&self) -> bool {
-        let mut elements = self.down.iter().chain(&self.up).flatten();
-        self.kernel_queues.iter().any(Option::is_some) || !elements.all(passes_at_once)
+        if self.kernel_queues.iter().any(Option::is_some) {
+            return true;
+        }
+        let mut flows = self.flows.iter();
+        flows.all(|flow| {
+            let mut elements = self.down.iter().chain(&self.up).flatten();
+            elements.any(|element| holds_up(element, flow.client))
+        })
     }
 
     /// When each flow ends: with the run at the latest.
@@ -110,16 +140,31 @@ impl Experiment {
     }
 }
 
-/// Some packets are lost, or not, and the others pass at once.
-fn passes_at_once(element: &Element) -> bool {
+/// Whether every packet of a client takes some time through an element. Losses, outages, detours, holds and sleeping radios leave
+/// packets that pass at once.
+fn holds_up(element: &Element, client: Host) -> bool {
     match element {
-        Element::Loss(_) | Element::Burst(_) => true,
+        Element::Bottleneck(_)
+        | Element::Device(_)
+        | Element::LteDownlink(_)
+        | Element::LteUplink(_) => true,
+        Element::Delay(params) => params.delay > Delta::ZERO,
+        Element::Jitter(params) => params.jitter > Delta::ZERO,
         Element::PerClient(params) => {
-            let clients = params.clients.iter().flat_map(|(_, elements)| elements);
-            clients.chain(&params.others).all(passes_at_once)
+            let own = params.clients.iter().find(|(host, _)| *host == client);
+            let mut elements = own.map_or(&params.others, |(_, own)| own).iter();
+            elements.any(|one| holds_up(one, client))
         }
         _ => false,
     }
+}
+
+/// An application that reads more slowly than data comes, so that the receive window closes.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Reader {
+    pub rate: Rate,
+    /// So much it reads at once before.
+    pub ahead: Bytes,
 }
 
 /// Who changes the rates of a router's shapers.
@@ -173,6 +218,8 @@ pub struct Flow {
     pub senders: Both<sender::Params>,
     /// Receiver of each direction's data: that of the downlink's is the client.
     pub receivers: Both<receiver::Params>,
+    /// How the application reads each direction's data; none: as soon as it can.
+    pub readers: Both<Option<Reader>>,
     /// Tick of the TCP timestamps of the host that sends each direction's data, as the wire shows them.
     pub timestamp_ticks: Both<Delta>,
     /// One-way delay of this flow besides that of the path, in each direction.

@@ -50,6 +50,7 @@ pub fn flow(name: &str, workload: Workload, control: &str) -> Flow {
         stop: None,
         senders: Both::new(sender.clone(), sender),
         receivers: Both::new(receiver.clone(), receiver),
+        readers: Both::default(),
         timestamp_ticks: Both::of(|_| Delta::ms(1)),
         extra_delay: Delta::ZERO,
         client: Host(1),

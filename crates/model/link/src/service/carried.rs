@@ -3,7 +3,7 @@
 use super::chances::CHANCE_BYTES;
 use super::profile::Profile;
 use super::steps::Schedule;
-use super::{Config, work};
+use super::{AnyService, Config, work};
 use unbloat_units::{Bytes, Time};
 
 impl Config {
@@ -24,6 +24,17 @@ impl Config {
             }
             Config::Bucket(_) | Config::Markov(_) => return None,
         };
+        u64::try_from(bytes).ok().map(Bytes::new)
+    }
+}
+
+impl AnyService {
+    /// The same of a server whose rate changes at random, before it has sent anything.
+    pub(crate) fn carried(&self, from: Time, until: Time) -> Option<Bytes> {
+        let AnyService::Markov(markov) = self else {
+            return None;
+        };
+        let bytes = markov.carried(from, until.max(from)) / work::PER_BYTE;
         u64::try_from(bytes).ok().map(Bytes::new)
     }
 }

@@ -38,6 +38,11 @@ impl Markov {
         }
     }
 
+    /// What it can send from one point to a later one; asked before it has sent anything.
+    pub(crate) fn carried(&self, from: Time, until: Time) -> i128 {
+        self.chain.clone().work(from, until)
+    }
+
     pub(crate) fn build(params: &Params, start: Time, rng: &mut Rng) -> Markov {
         Markov::new(params, start, rng.fork())
     }

@@ -66,6 +66,7 @@ pub(super) fn flows(
         stop: stop.map(|stop| origin + stop),
         senders: ends.as_ref().map(|ends| ends.sender.clone()),
         receivers: ends.as_ref().map(|ends| ends.receiver.clone()),
+        readers: ends.as_ref().map(|ends| ends.reader),
         timestamp_ticks: ends.map(|ends| ends.tick),
         extra_delay: keys.within("delay", Delta::ZERO, &SPAN)?,
         client: hosts.host(keys.or("client", "client".to_owned())?),

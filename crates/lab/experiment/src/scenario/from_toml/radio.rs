@@ -110,19 +110,43 @@ pub(super) fn rrc(above: &mut Keys) -> Result<Option<rrc::Params>, Error> {
     }
     let mut keys = Keys::of(&node, &path)?;
     let default = rrc::Params::default();
-    let shortest = keys.within("promotion_min", rrc::PROMOTION, &SPAN)?;
-    let longest = keys.within("promotion_max", rrc::PROMOTION.max(shortest), &SPAN)?;
-    if shortest > longest {
-        return Err(keys.fault("\"promotion_min\" must not be above \"promotion_max\""));
-    }
     let params = rrc::Params {
-        promotion: rrc::Promotion::Between(shortest, longest),
+        promotion: promotion(&mut keys)?,
         tail: keys.within("tail", default.tail, &SPAN)?,
         paging: keys.within("paging", default.paging, &PERIOD)?,
         drx: drx(&mut keys)?,
     };
     keys.end()?;
     Ok(Some(params))
+}
+
+/// Between two bounds, or by quartiles: `promotion = true` stands for those of the study of 2013.
+fn promotion(keys: &mut Keys) -> Result<rrc::Promotion, Error> {
+    let path = keys.path("promotion");
+    let Some(node) = keys.take("promotion") else {
+        let shortest = keys.within("promotion_min", rrc::PROMOTION, &SPAN)?;
+        let longest = keys.within("promotion_max", rrc::PROMOTION.max(shortest), &SPAN)?;
+        if shortest > longest {
+            return Err(keys.fault("\"promotion_min\" must not be above \"promotion_max\""));
+        }
+        return Ok(rrc::Promotion::Between(shortest, longest));
+    };
+    let mut own = match node.value {
+        Value::Boolean(true) => Keys::of(&Node::table(node.origin.clone()), &path)?,
+        _ => Keys::of(&node, &path)?,
+    };
+    let p25 = own.within("p25", Delta::ms(319), &SPAN)?;
+    let p50 = own.within("p50", Delta::ms(435), &SPAN)?;
+    let p75 = own.within("p75", Delta::ms(558), &SPAN)?;
+    // Where nothing is known of the outer quarters, they are as wide as the inner ones.
+    let min = own.within("min", (p25 - (p50 - p25)).max(Delta::ZERO), &SPAN)?;
+    let max = own.within("max", p75 + (p75 - p50), &SPAN)?;
+    let bounds = [min, p25, p50, p75, max];
+    if !bounds.is_sorted() {
+        return Err(own.fault("\"min\", \"p25\", \"p50\", \"p75\" and \"max\" must not fall"));
+    }
+    own.end()?;
+    Ok(rrc::Promotion::Quartiles(bounds))
 }
 
 /// On unless it is `drx = false`.

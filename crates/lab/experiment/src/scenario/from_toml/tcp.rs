@@ -1,12 +1,13 @@
 //! The TCP of a flow: `cc`, `receive_window`, `ecn` and what else can be set of a sender.
 
+use crate::scenario::experiment::Reader;
 use crate::scenario::toml::{Error, Keys};
 use serde::Deserialize;
 use unbloat_params::Settings;
-use unbloat_params::range::{COUNT, PERIOD, SIZE};
+use unbloat_params::range::{COUNT, PERIOD, RATE, SIZE};
 use unbloat_tcp::sender::{EcnMode, RtoParams};
 use unbloat_tcp::{congestion, receive_window, receiver, sender};
-use unbloat_units::{Both, Bytes, Delta};
+use unbloat_units::{Both, Bytes, Delta, Rate};
 
 /// Of the timestamps of Linux.
 const TICK: Delta = Delta::ms(1);
@@ -27,6 +28,7 @@ pub(super) struct Ends {
     pub receiver: receiver::Params,
     /// Of the sender's timestamps.
     pub tick: Delta,
+    pub reader: Option<Reader>,
 }
 
 /// Ends of the data of each direction: what stands in the flow holds for both, what stands in `[flow.down]` or `[flow.up]` for
@@ -64,7 +66,21 @@ fn ends(keys: &mut Keys) -> Result<Ends, Error> {
         sender,
         receiver,
         tick,
+        reader: reader(keys)?,
     })
+}
+
+/// `read_rate`: the application of the receiver reads at this rate.
+fn reader(keys: &mut Keys) -> Result<Option<Reader>, Error> {
+    let rate: Option<Rate> = keys.maybe_within("read_rate", &RATE)?;
+    let ahead: Option<Bytes> = keys.maybe_within("read_ahead", &SIZE)?;
+    match (rate, ahead) {
+        (None, Some(_)) => Err(keys.fault("\"read_ahead\" needs \"read_rate\"")),
+        (rate, ahead) => Ok(rate.map(|rate| Reader {
+            rate,
+            ahead: ahead.unwrap_or(Bytes::ZERO),
+        })),
+    }
 }
 
 fn sender_params(keys: &mut Keys, ecn: EcnMode, mss: u32) -> Result<sender::Params, Error> {

@@ -364,3 +364,43 @@ fn a_client_may_have_a_path_of_its_own() {
     let kernels = "rate = \"1 Mbit/s\"\nqueue = { kernel = \"fq\" }\n[link.clients.phone]";
     assert!(fault(kernels).contains("shared by all clients"));
 }
+
+#[test]
+fn a_path_without_rate_and_delay_takes_no_time_in_any_form() {
+    let takes_time = |links: &str| {
+        let text = format!("{links}\n[[flow]]\napp = \"bulk\"\n");
+        built(&text).unwrap().takes_time()
+    };
+    for links in [
+        "[link.down]\n[link.up]",
+        "[link.down]\nloss = 0.1\nhold = {}\n[link.up]\noutages = { every = \"1 s\" }",
+        "[[link.down.hop]]\n[[link.down.hop]]\nloss = 0.1\n[link.up]",
+        "[link.down]\n[link.rrc]",
+        "[link.down]\ndelay = \"9 ms\"\n[link.clients.client.down]\nloss = 0.1",
+    ] {
+        assert!(!takes_time(links), "{links}");
+    }
+    for links in [
+        "[link.down]\n[[link.up.hop]]\n[[link.up.hop]]\ndelay = \"1 us\"",
+        "[link.down]\n[link.clients.client.up]\nrate = \"1 Mbit/s\"",
+        "[link.down]\njitter = \"1 ms\"\n[link.up]",
+    ] {
+        assert!(takes_time(links), "{links}");
+    }
+}
+
+#[test]
+fn promotions_are_told_by_bounds_or_by_quartiles() {
+    let text = |rrc: &str| {
+        format!(
+            "[link]\nrrc = {{ {rrc} }}\n[link.down]\ndelay = \"9 ms\"\n[[flow]]\napp = \"ping\"\n"
+        )
+    };
+    let told = |rrc: &str| format!("{:?}", built(&text(rrc)).map(|one| one.down));
+    let published = "promotion = { min = \"203 ms\", p25 = \"319 ms\", p50 = \"435 ms\", p75 = \"558 ms\", max = \"681 ms\" }";
+    assert_eq!(told("promotion = true"), told(published));
+    assert_ne!(told("promotion = true"), told(""));
+    let fault = |rrc: &str| built(&text(rrc)).unwrap_err().to_string();
+    assert!(fault("promotion = { p25 = \"500 ms\" }").contains("must not fall"));
+    assert!(fault("promotion = true, promotion_min = \"1 s\"").contains("promotion_min"));
+}

@@ -5,6 +5,7 @@ use std::fmt;
 use std::ops::RangeInclusive;
 use unbloat_params::range::{PERIOD, RATE, SIZE, SPAN};
 use unbloat_units::Bytes;
+use unbloat_workload::kind::web::SizeQuantile;
 use unbloat_workload::{Config as Workload, NAMES};
 
 /// IP lengths of datagrams.
@@ -51,7 +52,8 @@ impl Check<'_> {
             Workload::Finite(params) => self.is_in("size", params.size, &SIZE),
             Workload::Web(params) => {
                 self.is_in("every", params.every, &PERIOD)?;
-                self.are_in("sizes", &params.sizes, &SIZE)
+                self.are_in("sizes", &params.sizes, &SIZE)?;
+                self.quantiles(&params.size_quantiles)
             }
             Workload::Page(params) => {
                 let objects = params.levels.iter().map(|level| *level as usize);
@@ -123,6 +125,25 @@ impl Check<'_> {
                 self.is_in("size", params.size, &DATAGRAM)
             }
         }
+    }
+
+    /// Probabilities from 0 to 1 and sizes, neither of which falls.
+    fn quantiles(&self, quantiles: &[SizeQuantile]) -> Result<(), Error> {
+        let name = "size_quantiles";
+        let [first, .., last] = quantiles else {
+            return match quantiles {
+                [] => Ok(()),
+                _ => Err(self.fault(name, "expected at least 2 points".to_owned())),
+            };
+        };
+        let sizes: Vec<_> = quantiles.iter().map(|one| one.size).collect();
+        self.are_in(name, &sizes, &SIZE)?;
+        let rises = quantiles.is_sorted_by(|a, b| a.p <= b.p && a.size <= b.size);
+        if rises && first.p == 0.0 && last.p == 1.0 {
+            return Ok(());
+        }
+        let message = "\"p\" must rise from 0 to 1, and \"size\" must not fall";
+        Err(self.fault(name, message.to_owned()))
     }
 
     fn is_in<T>(&self, name: &str, value: T, allowed: &RangeInclusive<T>) -> Result<(), Error>

@@ -81,6 +81,16 @@ impl de::Error for Error {
     }
 }
 
+/// The names that are most like this one, most alike first.
+pub fn closest<'a>(found: &str, names: impl IntoIterator<Item = &'a str>) -> Vec<&'a str> {
+    let names = names.into_iter();
+    let mut near: Vec<_> = names
+        .map(|name| (strsim::damerau_levenshtein(found, name), name))
+        .collect();
+    near.sort_unstable();
+    near.into_iter().map(|(_, name)| name).collect()
+}
+
 /// "unknown key "qeue": did you mean "queue"? Allowed: delay, queue, rate".
 pub(crate) fn not_among(what: &str, found: &str, allowed: &[&str]) -> String {
     let nearest = allowed
