@@ -14,6 +14,7 @@ mod analysed;
 mod bed;
 mod clock;
 mod error;
+pub mod lte;
 mod make;
 mod packets;
 pub mod quantity;

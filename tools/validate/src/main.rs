@@ -6,7 +6,8 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use unbloat_units::Delta;
 use unbloat_validate::{
-    BEDS, Bed, BedParams, QUANTITIES, Score, Tools, ValidateError, document, make, sender, table,
+    BEDS, Bed, BedParams, QUANTITIES, Score, Tools, ValidateError, document, lte, make, sender,
+    table,
 };
 
 /// A bed to score.
@@ -63,6 +64,8 @@ enum Action {
     /// Make one bed and leave its captures and its record in a folder
     #[command(after_help = beds())]
     Bed(BedArgs),
+    /// Generate traces of an LTE core, analyse them, and compare with the study of 2013 and the truth (needs no root)
+    Lte(LteArgs),
     /// Log what the kernel of this network namespace does into a folder with the compiled programs; `bed` starts it
     #[command(hide = true)]
     Sender { folder: PathBuf },
@@ -84,6 +87,22 @@ struct ScoreArgs {
     #[arg(long)]
     no_tools: bool,
     /// Where to write the report [none: only the table is printed]
+    #[arg(long)]
+    doc: Option<PathBuf>,
+}
+
+#[derive(clap::Args)]
+struct LteArgs {
+    /// Users of each trace; thousands take minutes
+    #[arg(long, default_value_t = 300)]
+    users: u32,
+    /// Traces, with seeds from 1
+    #[arg(long, default_value_t = 5)]
+    seeds: u64,
+    /// Threads to simulate and to analyse on; the result does not depend on it
+    #[arg(long, default_value_t = 1)]
+    threads: u32,
+    /// Where to write the report
     #[arg(long)]
     doc: Option<PathBuf>,
 }
@@ -121,6 +140,7 @@ fn main() -> ExitCode {
 fn run(action: &Action) -> Result<bool, ValidateError> {
     match action {
         Action::Score(args) => return score(args),
+        Action::Lte(args) => return lte_chain(args),
         Action::Bed(args) => bed(args)?,
         Action::Sender { folder } => sender::log(folder)?,
     }
@@ -139,6 +159,28 @@ fn bed(args: &BedArgs) -> Result<(), ValidateError> {
     println!("{report:#?}");
     println!("written to {}", args.out.display());
     Ok(())
+}
+
+/// Whether every bound was kept.
+fn lte_chain(args: &LteArgs) -> Result<bool, ValidateError> {
+    let plan = lte::Plan {
+        users: args.users,
+        seeds: args.seeds,
+        threads: args.threads,
+    };
+    let command = format!(
+        "cargo run --release -p unbloat-validate -- lte --users {} --seeds {} --doc docs/lte-chain.md",
+        args.users, args.seeds
+    );
+    let (text, is_hit) = lte::lte(plan, &command)?;
+    print!("{text}");
+    if let Some(path) = &args.doc {
+        fs::write(path, text).map_err(|source| ValidateError::File {
+            path: path.clone(),
+            source,
+        })?;
+    }
+    Ok(is_hit)
 }
 
 fn this_program() -> Result<PathBuf, ValidateError> {
