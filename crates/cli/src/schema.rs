@@ -47,6 +47,9 @@ documents! {
     Fix => unbloat_fix::Document,
     /// unbloat compare --json, compare.json of a comparison
     Compare => crate::compare::Document,
+    /// unbloat paper --json, paper.json of its run
+    #[cfg(feature = "full")]
+    Paper => crate::paper::Document,
     /// run.json of a run
     Run => unbloat_run::RunFile,
     /// unbloat watch --json, one line

@@ -31,6 +31,12 @@ fn printed(words: &str) -> String {
 const RATES: &str = "--interface eth0 --rate-down 20Mbit/s --rate-up 5Mbit/s";
 
 #[test]
+fn figures_of_papers_are_as_their_schema_says() {
+    check("paper", &printed("paper cellnet2012 fig4 --json"));
+    check("paper", &printed("paper imc2012 fig9 --json"));
+}
+
+#[test]
 fn plans_of_sqm_are_as_their_schema_says() {
     check("sqm-plan", &printed(&format!("sqm plan {RATES} --json")));
     let tc_only = printed(&format!("sqm plan {RATES} --qdisc fifo --json"));

@@ -57,6 +57,10 @@ pub struct Args {
     #[command(flatten)]
     pub print: FormatArgs,
 
+    /// Print a JSON document instead of text
+    #[arg(long, conflicts_with = "format")]
+    pub json: bool,
+
     /// Table that --format prints: verdicts, claims, curves or effects
     #[arg(
         long,

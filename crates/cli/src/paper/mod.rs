@@ -1,6 +1,7 @@
 //! `unbloat paper`: the figures and tables of published studies, made again and held against what was published.
 
 mod args;
+mod document;
 mod folder;
 mod kernel;
 mod list;
@@ -11,6 +12,7 @@ mod rows;
 mod work;
 
 pub use args::Args;
+pub use document::Document;
 pub use rows::tables;
 
 use crate::exit::Exit;
@@ -78,11 +80,18 @@ pub fn run(args: &Args) -> Result<Exit, PaperCommandError> {
     let tables = rows::all(&made);
     match args.print.of(&args.table) {
         Some(wanted) => wanted.print(&tables)?,
+        None if args.json => print::json(&Document::of(&made))?,
         None => print::text(&paper_text(&made, terminal_width()))?,
     }
-    if args.run.is_wanted(&args.print) {
+    if args.run.is_wanted(&args.print) && (!args.json || args.run.out.is_some()) {
         let dir = run_dir(args.run.out.as_deref(), &format!("paper-{}", args.paper))?;
         let dir = write_tables(&dir, &info(args), &tables).map_err(OutputError::from)?;
+        let document = dir.join("paper.json");
+        let text = print::document(&Document::of(&made))?;
+        std::fs::write(&document, text).map_err(|source| PaperCommandError::Write {
+            path: document,
+            source,
+        })?;
         for page in page::write(&dir, &papers, &made)? {
             note!("report  {}", page.display());
         }

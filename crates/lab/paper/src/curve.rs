@@ -127,7 +127,16 @@ fn swept(
         let text = point.values.get(key)?;
         let shown = series.names.get(text).unwrap_or(text);
         let x = place(&panel.x, shown, ticks)?;
-        let values = quantity.values_at(point)?.into_iter();
+        let values = quantity.values_at(point)?;
+        if let Some(changed) = &series.change_from {
+            let mut first = point.values.clone();
+            first.extend(changed.clone());
+            let before = quantity.values_at(evidence.at(&first).next()?)?;
+            let pairs = values.iter().zip(&before);
+            let changes: Vec<f64> = pairs.map(|(a, b)| 100.0 * (a / b - 1.0)).collect();
+            return CurvePoint::of(x, Spread::of(&changes)?);
+        }
+        let values = values.into_iter();
         let values: Option<Vec<f64>> = values
             .map(|value| panel.y.unit.convert(result, value))
             .collect();
@@ -176,6 +185,10 @@ fn of_table(
         return Vec::new();
     };
     if panel.kind == PanelKind::Cdf {
+        if let Some(reference) = &series.reference {
+            let errors = point.errors(table, x, [&series.only, reference], series.from_s);
+            return distribution(errors.unwrap_or_default());
+        }
         let rows = point.rows(table, [x], &series.only).unwrap_or_default();
         let values = rows
             .into_iter()

@@ -54,6 +54,28 @@ impl Evidence {
 }
 
 impl EvidencePoint {
+    /// A column at each time, relative to that of the reference rows, in percent: 0 where they are equal. Times before `from_s`, and those at
+    /// which the reference has nothing, are left out.
+    pub fn errors(
+        &self,
+        table: &str,
+        column: &str,
+        [only, reference]: [&BTreeMap<String, String>; 2],
+        from_s: f64,
+    ) -> Option<Vec<f64>> {
+        let own = by_time(self.rows(table, ["time_ns", column], only)?);
+        let truth = by_time(self.rows(table, ["time_ns", column], reference)?);
+        let from = (from_s * 1e9) as i64;
+        let known = truth
+            .into_iter()
+            .filter(|(time, value)| *time >= from && *value > 0.0);
+        let errors = known.map(|(time, value)| {
+            let seen = own.get(&time).copied().unwrap_or(0.0);
+            100.0 * (seen / value - 1.0)
+        });
+        Some(errors.collect())
+    }
+
     /// The rows of a table where all named columns have these texts: a name, and a number. None without such a table.
     pub fn named_rows(
         &self,
@@ -90,6 +112,15 @@ impl EvidencePoint {
         });
         Some(numbers.collect())
     }
+}
+
+/// By time, the sum of a column.
+fn by_time(rows: Vec<[f64; 2]>) -> BTreeMap<i64, f64> {
+    let mut sums = BTreeMap::new();
+    for [time, value] in rows {
+        *sums.entry(time as i64).or_insert(0.0) += value;
+    }
+    sums
 }
 
 /// Whether a row has these texts. None if the table lacks a column of them.

@@ -151,6 +151,8 @@ pub enum PanelKind {
     Bars,
     /// y over x as means of equal bins of x.
     Binned,
+    /// A colour for each name on the x axis and each curve.
+    Heatmap,
 }
 
 #[derive(Clone, Debug, Deserialize)]
@@ -190,6 +192,13 @@ pub struct Series {
     /// Only rows with these texts.
     #[serde(default)]
     pub only: BTreeMap<String, String>,
+    /// Of a distribution: the errors of column `x` against these rows, in percent.
+    pub reference: Option<BTreeMap<String, String>>,
+    /// Only rows of this time of the run and later, for errors.
+    #[serde(default)]
+    pub from_s: f64,
+    /// The change in percent from the result at the same point of the sweep but for these values.
+    pub change_from: Option<BTreeMap<String, String>>,
     /// Single quantities by their names on the x axis.
     #[serde(default, rename = "point")]
     pub points: Vec<NamedQuantity>,

@@ -146,11 +146,12 @@ fn check(figure: &Figure, files: &[(String, String)]) -> Result<(), String> {
             for named in &series.points {
                 known(&named.quantity.run).map_err(|message| format!("{place}: {message}"))?;
             }
+            let is_derived = series.change_from.is_some() || series.reference.is_some();
             let axes = [(&series.result, panel.y.unit), (&series.y, panel.y.unit)];
-            for (name, unit) in axes {
+            for (name, unit) in axes.into_iter().filter(|_| !is_derived) {
                 fits(name.as_deref(), unit).map_err(|message| format!("{place}: {message}"))?;
             }
-            if series.table.is_some() {
+            if series.table.is_some() && !is_derived {
                 fits(series.x.as_deref(), panel.x.unit)
                     .map_err(|message| format!("{place}: {message}"))?;
             }

@@ -14,6 +14,9 @@ pub struct Quantity {
     pub at: BTreeMap<String, String>,
     /// Result, `SUBJECT.METRIC`.
     pub result: Option<String>,
+    /// Results that are added to it.
+    #[serde(default)]
+    pub plus: Vec<String>,
     /// Instead: a statistic of a column of a table of the first repeat.
     pub table: Option<String>,
     pub column: Option<String>,
@@ -21,6 +24,11 @@ pub struct Quantity {
     pub against: Option<String>,
     #[serde(default)]
     pub only: BTreeMap<String, String>,
+    /// Rows of the same table and time, by which those of `only` are divided: their errors in percent.
+    pub reference: Option<BTreeMap<String, String>>,
+    /// Only rows of this time of the run and later, for errors.
+    #[serde(default)]
+    pub from_s: f64,
     pub statistic: Option<Statistic>,
     pub over: Option<Other>,
     pub change_from: Option<Other>,
@@ -33,6 +41,7 @@ pub struct Other {
     pub run: Option<String>,
     pub at: Option<BTreeMap<String, String>>,
     pub result: Option<String>,
+    pub plus: Option<Vec<String>>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
@@ -49,6 +58,8 @@ pub enum Statistic {
     Last,
     /// Pearson's, with the column `against`.
     Correlation,
+    /// Root of the mean square.
+    Rms,
 }
 
 /// Mean and extremes over repeats.
@@ -95,7 +106,8 @@ impl Quantity {
             let scaled: Vec<f64> = derived.iter().map(|value| value * scale).collect();
             return Spread::of(&scaled);
         }
-        if self.statistic == Some(Statistic::Correlation) {
+        // Neither has the unit of a column.
+        if self.statistic == Some(Statistic::Correlation) || self.reference.is_some() {
             return Spread::of(&own);
         }
         let converted: Option<Vec<f64>> =
@@ -112,6 +124,7 @@ impl Quantity {
             run: other.run.clone().unwrap_or_else(|| self.run.clone()),
             at: other.at.clone().unwrap_or_else(|| self.at.clone()),
             result: other.result.clone().or_else(|| self.result.clone()),
+            plus: other.plus.clone().unwrap_or_else(|| self.plus.clone()),
             over: None,
             change_from: None,
             ..self.clone()
@@ -130,13 +143,26 @@ impl Quantity {
                 let values: Vec<f64> = point
                     .runs
                     .iter()
-                    .filter_map(|run: &RunResults| run.get(result).copied())
+                    .filter_map(|run: &RunResults| {
+                        let more = self.plus.iter().map(|name| run.get(name).copied());
+                        let more: Option<f64> = more.sum();
+                        Some(run.get(result)? + more?)
+                    })
                     .collect();
                 (!values.is_empty()).then_some(values)
             }
             (None, Some(table), Some(column)) if self.against.is_some() => {
                 let columns = [column.as_str(), self.against.as_deref()?];
                 Some(vec![correlation(&point.rows(table, columns, &self.only)?)?])
+            }
+            (None, Some(table), Some(column)) if self.reference.is_some() => {
+                let errors = point.errors(
+                    table,
+                    column,
+                    [&self.only, self.reference.as_ref()?],
+                    self.from_s,
+                )?;
+                Some(vec![self.statistic?.of(errors)?])
             }
             (None, Some(table), Some(column)) => {
                 let rows = point.rows(table, [column], &self.only)?;
@@ -163,6 +189,7 @@ impl Statistic {
             |share: f64| values[((share * count as f64).ceil() as usize).clamp(1, count) - 1];
         Some(match self {
             Statistic::Correlation => return None,
+            Statistic::Rms => (values.iter().map(|x| x * x).sum::<f64>() / count as f64).sqrt(),
             Statistic::Mean => values.iter().sum::<f64>() / count as f64,
             Statistic::Min => values[0],
             Statistic::Max | Statistic::Last => values[count - 1],
@@ -270,5 +297,6 @@ mod tests {
         assert_eq!(of(Statistic::Max), 100.0);
         assert_eq!(of(Statistic::Mean), 50.5);
         assert_eq!(of(Statistic::Last), 1.0);
+        assert_eq!(Statistic::Rms.of(vec![3.0, -4.0, 0.0, 0.0]), Some(2.5));
     }
 }

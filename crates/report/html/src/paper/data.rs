@@ -52,12 +52,13 @@ pub(super) fn panel_id(made: &Made, number: usize) -> String {
 /// All panels of a figure.
 pub(super) fn panels<'a>(made: &'a Made) -> impl Iterator<Item = PanelData> + 'a {
     let panels = made.figure.panels.iter().zip(&made.drawn).enumerate();
-    panels.map(|(number, (panel, drawn))| PanelData {
+    let charts = panels.filter(|(_, (panel, _))| panel.kind != PanelKind::Heatmap);
+    charts.map(|(number, (panel, drawn))| PanelData {
         id: panel_id(made, number),
         kind: match panel.kind {
             PanelKind::Line => "line",
             PanelKind::Cdf => "cdf",
-            PanelKind::Bars => "bars",
+            PanelKind::Bars | PanelKind::Heatmap => "bars",
             PanelKind::Binned => "binned",
         },
         x: axis(&panel.x),

@@ -7,7 +7,7 @@ use crate::html::{script_json, tiles, warnings, write_document};
 use maud::{Markup, html};
 use std::collections::BTreeMap;
 use std::io::{self, Write};
-use unbloat_paper::{Drawn, Made, Panel, Paper, Source, Verdict, scenario};
+use unbloat_paper::{Drawn, Made, Panel, PanelKind, Paper, Source, Verdict, scenario};
 
 const SCRIPT: &str = concat!(
     include_str!("../../assets/common.js"),
@@ -117,14 +117,49 @@ fn figure(papers: &[Paper], made: &Made) -> Markup {
                 @for (number, (panel, drawn)) in figure.panels.iter().zip(&made.drawn).enumerate() {
                     div.figure {
                         h3 { @if !panel.id.is_empty() { "(" (panel.id) ") " } (panel.title) }
-                        div id=(panel_id(made, number)) {}
-                        (values(panel, drawn))
+                        @if panel.kind == PanelKind::Heatmap {
+                            (heatmap(panel, drawn))
+                        } @else {
+                            div id=(panel_id(made, number)) {}
+                            (values(panel, drawn))
+                        }
                     }
                 }
             }
             (claims(made))
             (assumptions(made))
             (runs(papers, made))
+        }
+    }
+}
+
+/// A table whose cells are the stronger coloured the larger their value; a curve is a row.
+fn heatmap(panel: &Panel, drawn: &Drawn) -> Markup {
+    let values = || drawn.curves.iter().flat_map(|curve| &curve.points);
+    let most = values().map(|point| point.y).fold(0.0, f64::max);
+    let colour = |y: f64| {
+        let share = (100.0 * y / most).clamp(0.0, 100.0);
+        format!("background: color-mix(in srgb, var(--c2) {share:.0}%, transparent)")
+    };
+    html! {
+        p.note { (with_label(&panel.y.label, panel.y.unit.name())) }
+        div.scroll {
+            table {
+                thead { tr { th.text {} @for tick in &drawn.ticks { th { (tick) } } } }
+                tbody {
+                    @for curve in &drawn.curves {
+                        tr {
+                            td.text { (curve.name) }
+                            @for at in 0..drawn.ticks.len() {
+                                @match curve.points.iter().find(|point| point.x == at as f64) {
+                                    Some(point) => { td style=(colour(point.y)) { (number(point.y)) } }
+                                    None => { td {} }
+                                }
+                            }
+                        }
+                    }
+                }
+            }
         }
     }
 }
