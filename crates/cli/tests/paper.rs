@@ -1,0 +1,237 @@
+//! `unbloat paper`: the built-in papers against what was published and against the snapshot, and papers of one's own.
+
+use serde_json::Value;
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+
+fn unbloat(words: &[&str]) -> Output {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_unbloat"));
+    command.args(words).output().unwrap()
+}
+
+fn figures(words: &[&str]) -> Vec<Value> {
+    let printed = unbloat(&[&["paper"], words, &["--json", "--quiet"]].concat());
+    let said = String::from_utf8_lossy(&printed.stderr);
+    assert!(matches!(printed.status.code(), Some(0 | 4)), "{said}");
+    let document: Value = serde_json::from_slice(&printed.stdout).unwrap();
+    document["figures"].as_array().unwrap().clone()
+}
+
+/// Those that need less than some seconds, and no synthetic trace.
+const QUICK: [(&str, &[&str]); 5] = [
+    ("cellnet2012", &[]),
+    (
+        "imc2012",
+        &["fig6", "fig7", "fig8", "fig9", "fig11", "drs", "drwa"],
+    ),
+    ("imc2016", &["fig6b", "fig7", "fig8", "fig9", "fig11"]),
+    ("cacm", &["fig3", "fig4"]),
+    ("sigcomm2013", &["fig11-12", "fig15-16"]),
+];
+
+fn quick() -> Vec<Value> {
+    let of = |(paper, chosen): &(&str, &[&str])| figures(&[&[*paper], *chosen].concat());
+    QUICK.iter().flat_map(of).collect()
+}
+
+#[test]
+fn orders_signs_and_bounds_hold_but_where_a_recipe_says_why_not() {
+    for figure in quick() {
+        let name = format!("{} {}", figure["paper"], figure["figure"]);
+        let fails = |claim: &&Value| claim["holds"] == Value::Bool(false);
+        let failing: Vec<&Value> = figure["claims"]
+            .as_array()
+            .unwrap()
+            .iter()
+            .filter(fails)
+            .collect();
+        let is_explained = figure["because"].is_string();
+        assert!(failing.is_empty() || is_explained, "{name}: {failing:#?}");
+        // A quantity that no run has is a slip of the recipe, not of the paper.
+        for claim in figure["claims"].as_array().unwrap() {
+            assert!(claim["ours"].is_object(), "{name}: {claim:#}");
+        }
+    }
+}
+
+#[test]
+fn figures_are_those_of_the_snapshot() {
+    let snapshot = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../papers/snapshot.csv");
+    let mut rows = csv::Reader::from_path(snapshot).unwrap();
+    let mut kept: BTreeMap<[String; 4], [f64; 5]> = BTreeMap::new();
+    for row in rows.records() {
+        let row = row.unwrap();
+        let key = [0, 1, 2, 3].map(|column| row[column].to_owned());
+        let numbers = [4, 5, 6, 7, 8].map(|column| row[column].parse().unwrap());
+        kept.insert(key, numbers);
+    }
+    let mut compared = 0;
+    for figure in quick() {
+        for panel in figure["panels"].as_array().unwrap() {
+            for series in panel["series"].as_array().unwrap() {
+                let text = |value: &Value| value.as_str().unwrap().to_owned();
+                let key = [
+                    text(&figure["paper"]),
+                    text(&figure["figure"]),
+                    text(&panel["panel"]),
+                    text(&series["name"]),
+                ];
+                let y: Vec<f64> = series["y"]
+                    .as_array()
+                    .unwrap()
+                    .iter()
+                    .map(|y| y.as_f64().unwrap())
+                    .collect();
+                let [points, mean, least, most, spread] = *kept.get(&key).unwrap_or_else(|| {
+                    panic!("{key:?} is not in the snapshot; run bench/papers/run")
+                });
+                assert_eq!(y.len() as f64, points, "{key:?}");
+                let ours = [
+                    y.iter().sum::<f64>() / y.len() as f64,
+                    y.iter().copied().fold(f64::INFINITY, f64::min),
+                    y.iter().copied().fold(f64::NEG_INFINITY, f64::max),
+                ];
+                // What another seed could do, and a tenth of the figure's height for one without repeats.
+                let reach = spread.max(0.1 * most.abs().max(least.abs()));
+                for (ours, then) in ours.into_iter().zip([mean, least, most]) {
+                    assert!(
+                        (ours - then).abs() <= reach,
+                        "{key:?}: {ours} and {then}, +- {reach}"
+                    );
+                }
+                compared += 1;
+            }
+        }
+    }
+    assert!(compared > 60, "{compared} curves");
+}
+
+#[test]
+fn the_list_has_all_papers_with_what_makes_their_figures() {
+    let printed = unbloat(&["paper", "list", "--format", "csv"]);
+    let text = String::from_utf8(printed.stdout).unwrap();
+    for paper in ["cellnet2012", "imc2012", "imc2016", "sigcomm2013", "cacm"] {
+        assert!(text.contains(&format!("{paper},")), "{paper}");
+    }
+    assert!(text.lines().count() > 55, "{text}");
+    let unknown = unbloat(&["paper", "imc2012", "fig99"]);
+    let said = String::from_utf8(unknown.stderr).unwrap();
+    assert_eq!(unknown.status.code(), Some(1));
+    assert!(
+        said.contains("imc2012 has no \"fig99\"; it has fig6, fig7"),
+        "{said}"
+    );
+}
+
+/// A paper in a folder of its own: one figure over one scenario, and an own run laid over it.
+fn own_paper(folder: &Path) -> PathBuf {
+    let paper = folder.join("papers/mine2026");
+    std::fs::create_dir_all(&paper).unwrap();
+    let write = |name: &str, text: &str| std::fs::write(paper.join(name), text).unwrap();
+    write(
+        "paper.toml",
+        "title = \"Mine\"\nauthors = \"Me\"\nvenue = \"2026\"\nabout = \"A test.\"\nfigures = [\"fig1\"]\n",
+    );
+    write(
+        "line.toml",
+        "[scenario]\nduration = \"10 s\"\n[link.down]\nrate = \"4 Mbit/s\"\ndelay = \"20 ms\"\n[link.up]\ndelay = \"20 ms\"\n\
+         [[flow]]\nname = \"download\"\napp = \"bulk\"\n",
+    );
+    write(
+        "fig1.toml",
+        "label = \"Figure 1\"\ntitle = \"Rate\"\nplace = \"1\"\nshows = \"The rate.\"\n\
+         [run.line]\nscenario = \"line.toml\"\nset = ['link.down.rate=[\"2 Mbit/s\", \"4 Mbit/s\"]']\n\
+         [[panel]]\ntitle = \"Throughput\"\nx = { label = \"rate\", unit = \"Mbit/s\" }\ny = { label = \"throughput\", unit = \"Mbit/s\" }\n\
+         [[panel.series]]\nname = \"download\"\nrun = \"line\"\nx = \"link.down.rate\"\nresult = \"download.goodput_bps\"\n\
+         [[panel.own]]\nname = \"yours\"\ntable = \"window_series\"\nx = \"time_ns\"\ny = \"srtt_ms\"\n\
+         [[claim]]\nsays = \"The line carries its rate less headers\"\nunit = \"Mbit/s\"\nvalue = 3.8\n\
+         ours = { run = \"line\", at = { \"link.down.rate\" = \"4 Mbit/s\" }, result = \"download.goodput_bps\" }\n",
+    );
+    paper
+}
+
+#[test]
+fn a_paper_of_ones_own_is_a_folder() {
+    let folder = tempfile::tempdir().unwrap();
+    let paper = own_paper(folder.path());
+    let papers = folder.path().join("papers");
+    let papers = papers.to_str().unwrap();
+    // A series in ms does not fit an axis in Mbit/s.
+    let refused = unbloat(&["paper", "mine2026", "--papers", papers, "--no-run"]);
+    let said = String::from_utf8(refused.stderr).unwrap();
+    assert_eq!(refused.status.code(), Some(1));
+    assert!(
+        said.contains("mine2026/fig1.toml") && said.contains("srtt_ms"),
+        "{said}"
+    );
+
+    let file = paper.join("fig1.toml");
+    let text = std::fs::read_to_string(&file).unwrap();
+    std::fs::write(
+        &file,
+        text.replace("y = \"srtt_ms\"", "y = \"cwnd_bps\"")
+            .replace("cwnd_bps", "goodput_bps")
+            .replace("window_series", "flow_goodput_series")
+            .replace("x = \"time_ns\"\n", "x = \"goodput_bps\"\n"),
+    )
+    .unwrap();
+    let out = folder.path().join("out");
+    let made = unbloat(&[
+        "paper",
+        "mine2026",
+        "--papers",
+        papers,
+        "--out",
+        out.to_str().unwrap(),
+    ]);
+    let text = String::from_utf8(made.stdout).unwrap();
+    assert_eq!(
+        made.status.code(),
+        Some(0),
+        "{text}{}",
+        String::from_utf8_lossy(&made.stderr)
+    );
+    assert!(text.contains("Agrees: the statement holds."), "{text}");
+    for name in [
+        "mine2026.html",
+        "mine2026/line.toml",
+        "paper.json",
+        "verdicts.parquet",
+    ] {
+        assert!(out.join(name).is_file(), "{name}");
+    }
+
+    // A run of the same scenario has a place in the figure; another kind of run has none and is told so.
+    let run = folder.path().join("run");
+    let scenario = paper.join("line.toml");
+    let simulated = unbloat(&[
+        "sim",
+        scenario.to_str().unwrap(),
+        "--quiet",
+        "--out",
+        run.to_str().unwrap(),
+    ]);
+    assert!(simulated.status.success());
+    let with = ["paper", "mine2026", "--papers", papers, "--json", "--with"];
+    let own = unbloat(&[&with[..], &[run.to_str().unwrap()]].concat());
+    let document: Value = serde_json::from_slice(&own.stdout).unwrap();
+    let series = document["figures"][0]["panels"][0]["series"]
+        .as_array()
+        .unwrap();
+    assert_eq!(series[1]["name"], "yours");
+    assert!(series[1]["x"].as_array().unwrap().len() > 5);
+    let other = folder.path().join("model");
+    assert!(
+        unbloat(&["model", "--out", other.to_str().unwrap()])
+            .status
+            .success()
+    );
+    let nothing = unbloat(&[&with[..], &[other.to_str().unwrap()]].concat());
+    let said = String::from_utf8(nothing.stderr).unwrap();
+    assert_eq!(nothing.status.code(), Some(1));
+    assert!(
+        said.contains("no figure here has a place for its tables"),
+        "{said}"
+    );
+}
