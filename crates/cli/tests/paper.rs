@@ -125,7 +125,7 @@ fn the_list_has_all_papers_with_what_makes_their_figures() {
 }
 
 /// A paper in a folder of its own: one figure over one scenario, and an own run laid over it.
-fn own_paper(folder: &Path) -> PathBuf {
+fn own_paper(folder: &Path, own: &str) -> PathBuf {
     let paper = folder.join("papers/mine2026");
     std::fs::create_dir_all(&paper).unwrap();
     let write = |name: &str, text: &str| std::fs::write(paper.join(name), text).unwrap();
@@ -138,26 +138,27 @@ fn own_paper(folder: &Path) -> PathBuf {
         "[scenario]\nduration = \"10 s\"\n[link.down]\nrate = \"4 Mbit/s\"\ndelay = \"20 ms\"\n[link.up]\ndelay = \"20 ms\"\n\
          [[flow]]\nname = \"download\"\napp = \"bulk\"\n",
     );
-    write(
-        "fig1.toml",
-        "label = \"Figure 1\"\ntitle = \"Rate\"\nplace = \"1\"\nshows = \"The rate.\"\n\
+    let figure = "label = \"Figure 1\"\ntitle = \"Rate\"\nplace = \"1\"\nshows = \"The rate.\"\n\
          [run.line]\nscenario = \"line.toml\"\nset = ['link.down.rate=[\"2 Mbit/s\", \"4 Mbit/s\"]']\n\
          [[panel]]\ntitle = \"Throughput\"\nx = { label = \"rate\", unit = \"Mbit/s\" }\ny = { label = \"throughput\", unit = \"Mbit/s\" }\n\
          [[panel.series]]\nname = \"download\"\nrun = \"line\"\nx = \"link.down.rate\"\nresult = \"download.goodput_bps\"\n\
-         [[panel.own]]\nname = \"yours\"\ntable = \"window_series\"\nx = \"time_ns\"\ny = \"srtt_ms\"\n\
+         [[panel.own]]\nname = \"yours\"\nOWN\n\
          [[claim]]\nsays = \"The line carries its rate less headers\"\nunit = \"Mbit/s\"\nvalue = 3.8\n\
-         ours = { run = \"line\", at = { \"link.down.rate\" = \"4 Mbit/s\" }, result = \"download.goodput_bps\" }\n",
-    );
+         ours = { run = \"line\", at = { \"link.down.rate\" = \"4 Mbit/s\" }, result = \"download.goodput_bps\" }\n";
+    write("fig1.toml", &figure.replace("OWN", own));
     paper
 }
 
 #[test]
 fn a_paper_of_ones_own_is_a_folder() {
     let folder = tempfile::tempdir().unwrap();
-    let paper = own_paper(folder.path());
     let papers = folder.path().join("papers");
     let papers = papers.to_str().unwrap();
     // A series in ms does not fit an axis in Mbit/s.
+    own_paper(
+        folder.path(),
+        "table = \"window_series\"\nx = \"srtt_ms\"\ny = \"srtt_ms\"",
+    );
     let refused = unbloat(&["paper", "mine2026", "--papers", papers, "--no-run"]);
     let said = String::from_utf8(refused.stderr).unwrap();
     assert_eq!(refused.status.code(), Some(1));
@@ -166,16 +167,8 @@ fn a_paper_of_ones_own_is_a_folder() {
         "{said}"
     );
 
-    let file = paper.join("fig1.toml");
-    let text = std::fs::read_to_string(&file).unwrap();
-    std::fs::write(
-        &file,
-        text.replace("y = \"srtt_ms\"", "y = \"cwnd_bps\"")
-            .replace("cwnd_bps", "goodput_bps")
-            .replace("window_series", "flow_goodput_series")
-            .replace("x = \"time_ns\"\n", "x = \"goodput_bps\"\n"),
-    )
-    .unwrap();
+    let own = "table = \"flow_goodput_series\"\nx = \"goodput_bps\"\ny = \"goodput_bps\"";
+    let paper = own_paper(folder.path(), own);
     let out = folder.path().join("out");
     let made = unbloat(&[
         "paper",

@@ -17,7 +17,7 @@ Examples:
   unbloat paper all --out figures
   unbloat paper imc2012 fig9 --clock virtual  with Linux's TCP
   unbloat paper sigcomm2013 --with trace.pcap your capture beside the study's figures
-  unbloat paper sigcomm2013 --papers my-papers
+  unbloat paper mine2026 --papers my-papers
 A value agrees if it is within 20 % of ours or within the spread of our repeats. With a figure that differs for no known
 reason the exit code is 4.")]
 pub struct Args {
@@ -25,6 +25,7 @@ pub struct Args {
     pub paper: String,
 
     /// Figures, such as fig9 [default: all of the paper]
+    #[arg(value_name = "FIGURE")]
     pub figures: Vec<String>,
 
     /// What runs the scenarios: the simulator, or Linux's TCP in virtual time or on this host (needs root)
@@ -32,11 +33,11 @@ pub struct Args {
     pub clock: Clock,
 
     /// Run folder or capture of your own to draw into the figures that have such data
-    #[arg(long, value_name = "FILE")]
+    #[arg(long, value_name = "RUN|CAPTURE")]
     pub with: Option<PathBuf>,
 
     /// Folder of papers in place of the built-in ones: one folder for each, as papers/README.md of the source describes
-    #[arg(long, value_name = "FOLDER")]
+    #[arg(long, value_name = "PAPERS")]
     pub papers: Option<PathBuf>,
 
     /// Seed of the random numbers; the following repeats use the next numbers [default: the scenario's]
@@ -57,7 +58,7 @@ pub struct Args {
     #[command(flatten)]
     pub print: FormatArgs,
 
-    /// Print a JSON document instead of text
+    /// Print JSON
     #[arg(long, conflicts_with = "format")]
     pub json: bool,
 

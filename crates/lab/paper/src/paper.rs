@@ -1,6 +1,6 @@
 //! A paper's folder.
 
-use crate::figure::Figure;
+use crate::figure::{Figure, Panel, Series};
 use crate::unit::Unit;
 use serde::Deserialize;
 
@@ -146,15 +146,11 @@ fn check(figure: &Figure, files: &[(String, String)]) -> Result<(), String> {
             for named in &series.points {
                 known(&named.quantity.run).map_err(|message| format!("{place}: {message}"))?;
             }
-            let is_derived = series.change_from.is_some() || series.reference.is_some();
-            let axes = [(&series.result, panel.y.unit), (&series.y, panel.y.unit)];
-            for (name, unit) in axes.into_iter().filter(|_| !is_derived) {
-                fits(name.as_deref(), unit).map_err(|message| format!("{place}: {message}"))?;
-            }
-            if series.table.is_some() && !is_derived {
-                fits(series.x.as_deref(), panel.x.unit)
-                    .map_err(|message| format!("{place}: {message}"))?;
-            }
+            converts(series, panel).map_err(|message| format!("{place}: {message}"))?;
+        }
+        for own in &panel.own {
+            let place = format!("panel {number}, own {:?}", own.name);
+            converts(own, panel).map_err(|message| format!("{place}: {message}"))?;
         }
     }
     for claim in &figure.claims {
@@ -188,6 +184,20 @@ fn check(figure: &Figure, files: &[(String, String)]) -> Result<(), String> {
         }
     }
     Ok(())
+}
+
+/// Whether results and columns have the dimensions of the axes.
+fn converts(series: &Series, panel: &Panel) -> Result<(), String> {
+    if series.change_from.is_some() || series.reference.is_some() {
+        // In percent.
+        return Ok(());
+    }
+    fits(series.result.as_deref(), panel.y.unit)?;
+    fits(series.y.as_deref(), panel.y.unit)?;
+    match series.table {
+        Some(_) if panel.x.unit != Unit::Name => fits(series.x.as_deref(), panel.x.unit),
+        _ => Ok(()),
+    }
 }
 
 fn fits(name: Option<&str>, unit: Unit) -> Result<(), String> {
