@@ -4,6 +4,7 @@ use serde_json::Value;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
+use unbloat_testkit::needs::{always, tools};
 
 fn unbloat(words: &[&str]) -> Output {
     let mut command = Command::new(env!("CARGO_BIN_EXE_unbloat"));
@@ -35,7 +36,6 @@ fn quick() -> Vec<Value> {
     QUICK.iter().flat_map(of).collect()
 }
 
-#[test]
 fn orders_signs_and_bounds_hold_but_where_a_recipe_says_why_not() {
     for figure in quick() {
         let name = format!("{} {}", figure["paper"], figure["figure"]);
@@ -55,7 +55,6 @@ fn orders_signs_and_bounds_hold_but_where_a_recipe_says_why_not() {
     }
 }
 
-#[test]
 fn figures_are_those_of_the_snapshot() {
     let snapshot = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../papers/snapshot.csv");
     let mut rows = csv::Reader::from_path(snapshot).unwrap();
@@ -107,7 +106,6 @@ fn figures_are_those_of_the_snapshot() {
     assert!(compared > 60, "{compared} curves");
 }
 
-#[test]
 fn the_list_has_all_papers_with_what_makes_their_figures() {
     let printed = unbloat(&["paper", "list", "--format", "csv"]);
     let text = String::from_utf8(printed.stdout).unwrap();
@@ -149,7 +147,6 @@ fn own_paper(folder: &Path, own: &str) -> PathBuf {
     paper
 }
 
-#[test]
 fn a_paper_of_ones_own_is_a_folder() {
     let folder = tempfile::tempdir().unwrap();
     let papers = folder.path().join("papers");
@@ -227,4 +224,42 @@ fn a_paper_of_ones_own_is_a_folder() {
         said.contains("no figure here has a place for its tables"),
         "{said}"
     );
+}
+
+fn in_chromium_the_page_fits_a_desk_and_a_phone() {
+    let folder = tempfile::tempdir().unwrap();
+    let out = folder.path().join("out");
+    let made = unbloat(&[
+        "paper",
+        "cellnet2012",
+        "--quiet",
+        "--out",
+        out.to_str().unwrap(),
+    ]);
+    assert!(
+        made.status.success(),
+        "{}",
+        String::from_utf8_lossy(&made.stderr)
+    );
+    let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/paper-page.mjs");
+    let mut node = Command::new("node");
+    let shown = node
+        .arg(script)
+        .arg(out.join("cellnet2012.html"))
+        .arg(folder.path());
+    let shown = shown.output().unwrap();
+    let said = [shown.stdout, shown.stderr].map(|text| String::from_utf8_lossy(&text).into_owned());
+    assert!(shown.status.success(), "{}", said.concat());
+}
+
+unbloat_testkit::main! {
+    always() => [
+        orders_signs_and_bounds_hold_but_where_a_recipe_says_why_not,
+        figures_are_those_of_the_snapshot,
+        the_list_has_all_papers_with_what_makes_their_figures,
+        a_paper_of_ones_own_is_a_folder,
+    ],
+    tools(&["node", "chromium"]) => [
+        in_chromium_the_page_fits_a_desk_and_a_phone,
+    ],
 }

@@ -62,7 +62,10 @@ const SYNTAXES: &[(&str, &str)] = &[
 
 /// Options whose help may begin differently in different commands, with the reason.
 const HELP_MAY_DIFFER: &[(&str, &str)] = &[
-    ("with", "an application beside a load, a run beside a figure"),
+    (
+        "with",
+        "an application beside a load, a run beside a figure",
+    ),
     (
         "interface",
         "always a network interface, but in different roles",

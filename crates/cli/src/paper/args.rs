@@ -6,7 +6,7 @@ use std::path::PathBuf;
 
 /// Make the figures and tables of published studies again, and compare them with what was published.
 ///
-/// Five studies of bufferbloat are built in. Each figure has a scenario with the parameters of its paper, and the statements of the
+/// Six studies are built in. Each figure has a scenario with the parameters of its paper, and the statements of the
 /// paper as values, bounds and orders. A figure agrees if all of them hold.
 #[derive(clap::Args)]
 #[command(after_help = "\

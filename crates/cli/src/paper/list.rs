@@ -5,6 +5,7 @@ use super::args::Args;
 use crate::exit::Exit;
 use crate::experiment::order;
 use crate::print;
+use std::collections::BTreeSet;
 use std::fmt::Write;
 use unbloat_paper::{Figure, Paper, Source};
 use unbloat_table::{Column, Rows, Table};
@@ -34,6 +35,13 @@ fn made_by(figure: &Figure) -> &'static str {
     }
 }
 
+/// The tables of a reader's own run that a figure shows.
+fn own_tables(figure: &Figure) -> String {
+    let own = figure.panels.iter().flat_map(|panel| &panel.own);
+    let tables: BTreeSet<&str> = own.filter_map(|series| series.table.as_deref()).collect();
+    tables.into_iter().collect::<Vec<_>>().join(", ")
+}
+
 fn text(papers: &[Paper]) -> String {
     let mut text = String::new();
     for paper in papers {
@@ -43,18 +51,20 @@ fn text(papers: &[Paper]) -> String {
         let figures = || paper.figures.iter();
         let width = figures().map(|figure| figure.id.len()).max().unwrap_or(0);
         for figure in figures() {
+            let own = own_tables(figure);
+            let own = if own.is_empty() { "" } else { "  *" };
+            let by = made_by(figure);
             let _ = writeln!(
                 text,
-                "  {:<width$}  {:<17}  {}",
-                figure.id,
-                made_by(figure),
-                figure.title
+                "  {:<width$}  {by:<17}  {}{own}",
+                figure.id, figure.title
             );
         }
         text.push('\n');
     }
     text.push_str(
-        "unbloat paper PAPER FIGURE makes a figure, unbloat paper PAPER all of a paper\n",
+        "`unbloat paper PAPER FIGURE` makes a figure, `unbloat paper PAPER` all of a paper.\n\
+         * takes your own data: --with a capture (sigcomm2013) or a run of `unbloat sim` or `unbloat lab` (others).\n",
     );
     text
 }
@@ -69,6 +79,10 @@ fn rows(papers: &[Paper]) -> (Table, Rows) {
             Column::text("title", "what it shows"),
             Column::text("made_by", "what can make it: model, sim, virtual and lab"),
             Column::u64("claims", "statements of the paper that it is checked by"),
+            Column::text(
+                "own_tables",
+                "tables of a run of one's own that it shows (--with)",
+            ),
             Column::text("not_made", "why nothing is made of it"),
         ],
     };
@@ -81,6 +95,7 @@ fn rows(papers: &[Paper]) -> (Table, Rows) {
             row.text(figure.title.as_str());
             row.text(made_by(figure));
             row.u64(figure.claims.len() as u64);
+            row.text(own_tables(figure).as_str());
             row.text(figure.not_made.as_deref());
         }
     }
