@@ -4,7 +4,6 @@ use serde_json::Value;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
-use unbloat_testkit::needs::{always, tools};
 
 fn unbloat(words: &[&str]) -> Output {
     let mut command = Command::new(env!("CARGO_BIN_EXE_unbloat"));
@@ -93,10 +92,10 @@ fn figures_are_those_of_the_snapshot() {
                 ];
                 // What another seed could do, and a tenth of the figure's height for one without repeats.
                 let reach = spread.max(0.1 * most.abs().max(least.abs()));
-                for (ours, then) in ours.into_iter().zip([mean, least, most]) {
+                for (now, then) in ours.into_iter().zip([mean, least, most]) {
                     assert!(
-                        (ours - then).abs() <= reach,
-                        "{key:?}: {ours} and {then}, +- {reach}"
+                        (now - then).abs() <= reach,
+                        "{key:?}: {now} and {then}, +- {reach}"
                     );
                 }
                 compared += 1;
@@ -204,8 +203,8 @@ fn a_paper_of_ones_own_is_a_folder() {
     ]);
     assert!(simulated.status.success());
     let with = ["paper", "mine2026", "--papers", papers, "--json", "--with"];
-    let own = unbloat(&[&with[..], &[run.to_str().unwrap()]].concat());
-    let document: Value = serde_json::from_slice(&own.stdout).unwrap();
+    let beside = unbloat(&[&with[..], &[run.to_str().unwrap()]].concat());
+    let document: Value = serde_json::from_slice(&beside.stdout).unwrap();
     let series = document["figures"][0]["panels"][0]["series"]
         .as_array()
         .unwrap();
@@ -218,11 +217,11 @@ fn a_paper_of_ones_own_is_a_folder() {
             .success()
     );
     let nothing = unbloat(&[&with[..], &[other.to_str().unwrap()]].concat());
-    let said = String::from_utf8(nothing.stderr).unwrap();
+    let refusal = String::from_utf8(nothing.stderr).unwrap();
     assert_eq!(nothing.status.code(), Some(1));
     assert!(
-        said.contains("no figure here has a place for its tables"),
-        "{said}"
+        refusal.contains("no figure here has a place for its tables"),
+        "{refusal}"
     );
 }
 
