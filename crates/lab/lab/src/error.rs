@@ -12,6 +12,10 @@ pub enum LabError {
     #[error("flow {flow:?}: no Linux kernel supports {what}; use unbloat sim")]
     OnlySim { flow: String, what: String },
     #[error(
+        "flow {0:?}: the path of the lab has no routers that could answer app \"traceroute\"; use unbloat sim"
+    )]
+    NoRouters(String),
+    #[error(
         "[autorate] is only supported by unbloat sim; in the lab, run `unbloat autorate` while the lab is running"
     )]
     Autorate,

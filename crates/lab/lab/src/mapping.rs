@@ -11,6 +11,7 @@ use unbloat_tcp::receive_window::Config as Window;
 use unbloat_tcp::receiver::Params as Receiver;
 use unbloat_tcp::sender::{EcnMode, Params as Sender};
 use unbloat_units::{Bytes, Delta};
+use unbloat_workload::Config as Workload;
 use unbloat_workload_host::Tcp;
 
 /// What memory of a socket holds of payload: 1,448 bytes cost 2,434, as measured.
@@ -85,6 +86,9 @@ impl Mapping {
                     flow: flow.name.clone(),
                     what: "read_rate".to_owned(),
                 });
+            }
+            if matches!(flow.workload, Workload::Traceroute(_)) {
+                return Err(LabError::NoRouters(flow.name.clone()));
             }
             // The one end sends downwards and receives upwards.
             let ends = [

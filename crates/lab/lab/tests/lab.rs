@@ -276,6 +276,9 @@ fn what_no_kernel_does_is_refused_by_name() {
         assert!(matches!(error, LabError::OnlySim { .. }), "{error}");
         assert!(error.to_string().contains(told), "{error}");
     }
+    let probes = experiment("[[flow]]\napp = \"traceroute\"");
+    let refused = run(&probes, &options(), &AtomicBool::new(false));
+    assert!(matches!(refused, Err(LabError::NoRouters(_))));
 }
 
 /// The clamp of one flow's client leaves that of the other alone.

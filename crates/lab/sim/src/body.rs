@@ -43,6 +43,20 @@ pub(crate) enum Body {
         sent: Time,
         turned: Option<Time>,
     },
+    /// From a client, along so many hops.
+    Limited {
+        flow: u32,
+        hops: u32,
+        number: u64,
+        /// IP length of the answer.
+        answer: u32,
+    },
+    /// The answer to it, which has as many hops before it.
+    TimeExceeded {
+        flow: u32,
+        hops: u32,
+        number: u64,
+    },
     Datagram {
         flow: u32,
         direction: Direction,

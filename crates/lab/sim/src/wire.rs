@@ -175,14 +175,26 @@ impl Wire {
             self.agenda
                 .plan(self.now + labels.extra_delay, Task::Enter(direction, place));
         } else {
-            self.enter(direction, packet);
+            let hop = self.first_hop(&body);
+            self.enter(direction, hop, packet);
+        }
+    }
+
+    /// The hop, from 0, that a packet meets first: answers of routers have left out those behind them.
+    fn first_hop(&self, body: &Body) -> usize {
+        match body {
+            Body::TimeExceeded { hops, .. } => {
+                self.routes.down.hops().saturating_sub(*hops as usize)
+            }
+            _ => 0,
         }
     }
 
     /// A packet that waited for its flow's own delay enters the path.
     pub(crate) fn enter_delayed(&mut self, direction: Direction, place: u32) {
         let packet = self.delayed.take(place);
-        self.enter(direction, packet);
+        let hop = self.first_hop(self.bodies.get(packet.handle));
+        self.enter(direction, hop, packet);
     }
 
     /// Whether the layers of the sending device are told apart in that direction.
@@ -284,10 +296,12 @@ impl Wire {
         }
     }
 
-    fn enter(&mut self, direction: Direction, packet: Packet) {
+    fn enter(&mut self, direction: Direction, hop: usize, packet: Packet) {
         let record = &mut self.records[direction];
         record.offered(packet.len.bytes());
-        if let Some(follower) = &mut self.follower {
+        if let Some(follower) = &mut self.follower
+            && hop == 0
+        {
             follower.entered(self.now, direction, &packet);
         }
         let mut output = Collect {
@@ -299,7 +313,7 @@ impl Wire {
             router: &mut self.router,
             follower: &mut self.follower,
         };
-        self.routes[direction].accept(self.now, packet, &mut output);
+        self.routes[direction].accept_at(hop, self.now, packet, &mut output);
     }
 
     /// Lets packets leave the path that are due. A wake-up for which there was an earlier one since is void.
@@ -414,6 +428,12 @@ impl Output for Collect<'_> {
             let body = self.bodies.get(packet.handle);
             router.came_to(at, self.direction, hop, packet, body);
         }
+    }
+
+    #[inline]
+    fn ends_before(&mut self, hop: usize, packet: &Packet) -> bool {
+        let body = self.bodies.get(packet.handle);
+        matches!(body, Body::Limited { hops, .. } if *hops as usize == hop)
     }
 }
 

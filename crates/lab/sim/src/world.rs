@@ -233,6 +233,22 @@ impl<'e> World<'e> {
                 sent,
                 turned,
             } => self.wire.probed(number, sent, turned),
+            Body::Limited {
+                flow,
+                hops,
+                number,
+                answer,
+            } => {
+                let exceeded = Body::TimeExceeded { flow, hops, number };
+                let labels = &self.apps[flow as usize].links.labels;
+                let key = datagram_key(flow);
+                self.wire
+                    .send(Direction::Down, answer, key, None, labels, exceeded);
+            }
+            Body::TimeExceeded { flow, number, .. } => {
+                let happening = Happening::Answered { number };
+                self.happenings.push_back((flow, happening));
+            }
             Body::Datagram {
                 flow,
                 direction,
@@ -505,9 +521,27 @@ impl Network for Ports<'_> {
             payload: len.saturating_sub(DATAGRAM_HEADER_BYTES),
             sent: self.wire.now,
         };
-        let key = u64::from(self.links.flow) | 1 << 40;
+        let key = datagram_key(self.links.flow);
         self.wire
             .send(direction, len, key, None, &self.links.labels, body);
+    }
+
+    fn hops(&self) -> u32 {
+        self.wire.route(Direction::Up).hops() as u32
+    }
+
+    fn probe(&mut self, hops: u32, number: u64, size: Bytes, answer: Bytes) {
+        let flow = self.links.flow;
+        let body = Body::Limited {
+            flow,
+            hops,
+            number,
+            answer: answer.as_u64() as u32,
+        };
+        let len = size.as_u64() as u32;
+        let key = datagram_key(flow);
+        self.wire
+            .send(Direction::Up, len, key, None, &self.links.labels, body);
     }
 
     fn wake(&mut self, at: Time, tag: u32) {
@@ -520,6 +554,11 @@ impl Network for Ports<'_> {
     fn rng(&mut self) -> &mut Rng {
         &mut self.links.rng
     }
+}
+
+/// What tells the datagrams of a flow from all connections.
+fn datagram_key(flow: u32) -> u64 {
+    u64::from(flow) | 1 << 40
 }
 
 fn slot(conns: &mut [Option<Box<Connection>>], conn: u32) -> Option<&mut Connection> {

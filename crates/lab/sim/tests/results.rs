@@ -397,6 +397,7 @@ fn documented() -> Vec<String> {
     let expanded = quoted
         .flat_map(|name| expand(name, "PLACE", &places))
         .flat_map(|name| expand(&name, "REASON", &reasons))
+        .flat_map(|name| expand(&name, "hopN", &["hop1", "hop2"]))
         .flat_map(|name| expand(&name, "*", &["mean", "p50", "p95", "p99"]));
     expanded.collect()
 }

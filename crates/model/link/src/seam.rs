@@ -68,6 +68,13 @@ pub trait Output: Observer {
     fn came_to(&mut self, at: Time, hop: usize, packet: &Packet) {
         let _ = (at, hop, packet);
     }
+
+    /// Whether the way of the packet ends in front of a hop of a route, from 0, because its time to live is over. It is then delivered.
+    #[inline]
+    fn ends_before(&mut self, hop: usize, packet: &Packet) -> bool {
+        let _ = (hop, packet);
+        false
+    }
 }
 
 /// A piece of path, one way, in virtual time.

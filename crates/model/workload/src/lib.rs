@@ -7,6 +7,7 @@
 
 #![warn(clippy::disallowed_methods)]
 
+mod answers;
 mod emodel;
 mod fetch;
 pub mod kind;

@@ -71,4 +71,5 @@ workloads! {
     "voice" => Voice(voice),
     "game" => Game(game),
     "ping" => Ping(ping),
+    "traceroute" => Traceroute(traceroute),
 }

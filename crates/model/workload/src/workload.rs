@@ -25,6 +25,17 @@ pub trait Network {
     /// One datagram, `number` counting from 0 in each direction. One that arrives is told, one that is lost is not.
     fn datagram(&mut self, direction: Direction, number: u64, size: Bytes);
 
+    /// How many hops a probe can be sent along; 0 where no router answers.
+    fn hops(&self) -> u32 {
+        0
+    }
+
+    /// The client sends a packet that passes so many hops, at least 1 and at most [`Network::hops`]. Who stands behind them answers with
+    /// `answer` bytes; if that arrives, it is told by the number.
+    fn probe(&mut self, hops: u32, number: u64, size: Bytes, answer: Bytes) {
+        let _ = (hops, number, size, answer);
+    }
+
     /// Calls back with [`Happening::Woke`]; several wake-ups may be outstanding, equal `tag`s tell nothing apart.
     fn wake(&mut self, at: Time, tag: u32);
 
@@ -57,6 +68,10 @@ pub enum Happening {
         direction: Direction,
         number: u64,
         delay: Delta,
+    },
+    /// The answer to a probe is back at the client.
+    Answered {
+        number: u64,
     },
 }
 

@@ -50,6 +50,18 @@ impl Route {
         self.hops.len()
     }
 
+    /// Lets a packet enter in front of a hop, from 0: it comes from the router there.
+    pub fn accept_at(&mut self, hop: usize, now: Time, packet: Packet, out: &mut impl Output) {
+        match &mut self.parts {
+            Some(parts) if hop > 0 => {
+                parts.advance(&mut self.hops, 0, now, out);
+                parts.pass(&mut self.hops, hop, now, packet, out);
+                parts.advance(&mut self.hops, hop, now, out);
+            }
+            _ => self.accept(now, packet, out),
+        }
+    }
+
     /// Whether the layers of the sending device are told apart.
     pub fn begins_with_device(&self) -> bool {
         let mut elements = self.hops.iter().take(1).flat_map(Path::elements);
@@ -64,11 +76,11 @@ impl Route {
         let Some(parts) = &mut self.parts else {
             return path.set_rate(now, rate, out);
         };
-        parts.advance(&mut self.hops, now, out);
+        parts.advance(&mut self.hops, 0, now, out);
         let is_last = hop + 1 == self.hops.len();
         let mut relay = parts.relay(hop, is_last, out);
         let is_shaped = self.hops[hop].set_rate(now, rate, &mut relay);
-        parts.advance(&mut self.hops, now, out);
+        parts.advance(&mut self.hops, 0, now, out);
         is_shaped
     }
 
@@ -101,7 +113,7 @@ impl Element for Route {
             ([only], _) => only.accept(now, packet, out),
             (hops, Some(parts)) => {
                 parts.pass(hops, 0, now, packet, out);
-                parts.advance(hops, now, out);
+                parts.advance(hops, 0, now, out);
             }
             _ => out.deliver(now, packet),
         }
@@ -111,7 +123,7 @@ impl Element for Route {
     fn advance(&mut self, now: Time, out: &mut impl Output) {
         match (&mut self.hops[..], &mut self.parts) {
             ([only], _) => only.advance(now, out),
-            (hops, Some(parts)) => parts.advance(hops, now, out),
+            (hops, Some(parts)) => parts.advance(hops, 0, now, out),
             _ => {}
         }
     }
@@ -146,6 +158,9 @@ impl Parts {
         out: &mut impl Output,
     ) {
         out.came_to(now, hop, &packet);
+        if out.ends_before(hop, &packet) {
+            return self.relay(hop, true, out).leave(now, packet);
+        }
         self.records[hop].offered(packet.len.bytes());
         let is_last = hop + 1 == hops.len();
         hops[hop].accept(now, packet, &mut self.relay(hop, is_last, out));
@@ -167,11 +182,11 @@ impl Parts {
         }
     }
 
-    /// Brings hop after hop up to date: what leaves one enters the next at that very time.
-    fn advance(&mut self, hops: &mut [Path], now: Time, out: &mut impl Output) {
-        for hop in 0..hops.len() {
+    /// Brings hop after hop up to date, from that one on: what leaves one enters the next at that very time.
+    fn advance(&mut self, hops: &mut [Path], from: usize, now: Time, out: &mut impl Output) {
+        for hop in from..hops.len() {
             // All that is passing has left the hop before; what it pushes out of this one is for the next.
-            let came = if hop == 0 { 0 } else { self.passing.len() };
+            let came = if hop == from { 0 } else { self.passing.len() };
             for _ in 0..came {
                 if let Some((at, packet)) = self.passing.pop_front() {
                     self.pass(hops, hop, at, packet, out);
@@ -203,6 +218,19 @@ impl<O> Relay<'_, O> {
     }
 }
 
+impl<O: Output> Relay<'_, O> {
+    /// The packet leaves the route.
+    fn leave(&mut self, at: Time, packet: Packet) {
+        let waits = std::mem::take(self.waits_of(&packet));
+        for (place, wait) in Place::ALL.into_iter().zip(waits) {
+            if let Some(wait) = wait {
+                self.out.waited(at, place, &packet, wait);
+            }
+        }
+        self.out.deliver(at, packet);
+    }
+}
+
 impl<O: Output> Observer for Relay<'_, O> {
     fn event(&mut self, now: Time, event: Event) {
         self.record.event(now, &event);
@@ -219,13 +247,7 @@ impl<O: Output> Output for Relay<'_, O> {
         if !self.is_last {
             return self.passing.push_back((at, packet));
         }
-        let waits = std::mem::take(self.waits_of(&packet));
-        for (place, wait) in Place::ALL.into_iter().zip(waits) {
-            if let Some(wait) = wait {
-                self.out.waited(at, place, &packet, wait);
-            }
-        }
-        self.out.deliver(at, packet);
+        self.leave(at, packet);
     }
 
     fn waited(&mut self, at: Time, place: Place, packet: &Packet, wait: Delta) {

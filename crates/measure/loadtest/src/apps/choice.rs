@@ -26,6 +26,8 @@ pub enum ChoiceError {
     OneWay(String),
     #[error("{0:?} runs in \"sim\" and \"lab\" only; for a live path use web or finite")]
     ExperimentOnly(String),
+    #[error("\"traceroute\" runs in \"sim\" only; for a live path use unbloat locate")]
+    Traceroute,
 }
 
 impl App {
@@ -33,6 +35,7 @@ impl App {
     pub fn new(name: impl Into<String>, config: Config) -> Result<App, ChoiceError> {
         match config {
             Config::Bulk(_) => Err(ChoiceError::Bulk),
+            Config::Traceroute(_) => Err(ChoiceError::Traceroute),
             Config::OnOff(_) => Err(ChoiceError::OneWay(config.name().to_owned())),
             Config::Transfers(_) | Config::Browse(_) => {
                 Err(ChoiceError::ExperimentOnly(config.name().to_owned()))

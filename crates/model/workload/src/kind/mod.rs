@@ -8,6 +8,7 @@ pub mod onoff;
 pub mod page;
 pub mod ping;
 pub mod ranges;
+pub mod traceroute;
 pub mod transfers;
 pub mod video;
 pub mod voice;

@@ -116,6 +116,18 @@ impl Network for Ideal {
         }
     }
 
+    /// Each of three hops has the delay of the path.
+    fn hops(&self) -> u32 {
+        3
+    }
+
+    fn probe(&mut self, hops: u32, number: u64, _size: Bytes, _answer: Bytes) {
+        if self.lose_every.is_none_or(|n| number % n != n - 1) {
+            let at = self.now + self.delay * i64::from(2 * hops);
+            self.plan(at, Happening::Answered { number });
+        }
+    }
+
     fn wake(&mut self, at: Time, tag: u32) {
         self.plan(at, Happening::Woke { tag });
     }
@@ -215,6 +227,27 @@ fn pings_are_answered_after_both_delays_and_losses_are_counted() {
     // The last one, lost as well, could still be answered.
     assert_eq!(metrics["unanswered"], 9.0);
     assert_eq!(metrics["in_flight"], 1.0);
+}
+
+#[test]
+fn every_hop_is_probed_in_turn_and_answers_after_its_own_round_trip() {
+    let mut network = Ideal::new(Delta::ms(20), Rate::mbps(8));
+    network.lose_every = Some(6);
+    // Numbers 0 to 89, 30 for each hop; every second probe of the last hop is lost, number 89 at 8.9 s among them.
+    let metrics = network.run(
+        &Config::Traceroute(Default::default()),
+        Time::from_ns(0) + Delta::ms(8_970),
+    );
+    for hop in 1..=3 {
+        let get = |name: &str| metrics[&format!("hop{hop}_{name}")];
+        for what in ["min", "mean", "p50", "p99"] {
+            assert_eq!(get(&format!("rtt_{what}_ms")), f64::from(hop) * 40.0);
+        }
+    }
+    let counts = |name: &str| [1, 2, 3].map(|hop| metrics[&format!("hop{hop}_{name}")]);
+    assert_eq!(counts("unanswered"), [0.0, 0.0, 14.0]);
+    // Of the second hop the one of 8.8 s is answered at 8.88 s.
+    assert_eq!(counts("in_flight"), [0.0, 0.0, 1.0]);
 }
 
 #[test]

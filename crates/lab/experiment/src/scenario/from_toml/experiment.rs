@@ -14,6 +14,7 @@ use unbloat_params::Settings;
 use unbloat_params::range::{PERIOD, SPAN};
 use unbloat_qdisc::Host;
 use unbloat_units::{Both, Delta, Direction};
+use unbloat_workload::Config as Workload;
 
 /// Makes an experiment of a scenario from which `[sweep]` and `[score]` were taken.
 pub fn build(scenario: &Node, files: Files<'_>) -> Result<Experiment, Error> {
@@ -40,6 +41,15 @@ pub fn build(scenario: &Node, files: Files<'_>) -> Result<Experiment, Error> {
             "link.clients",
             "a kernel queue is shared by all clients; give [link.clients] queues of unbloat",
         ));
+    }
+    if path.hops.down.len() != path.hops.up.len()
+        && let Some(flow) = flows.iter().find(|flow| is_traceroute(flow))
+    {
+        let message = format!(
+            "flow {:?}: app \"traceroute\" needs as many hops in [link.down] as in [link.up], for an answer returns along the hops that its probe passed",
+            flow.name
+        );
+        return Err(Error::new(links.origin.clone(), "link", message));
     }
     let rates = shaped_by.map(|node| autorate(&node, &path.hops.down, &path.hops.up));
     let mut experiment = Experiment {
@@ -68,6 +78,10 @@ pub fn build(scenario: &Node, files: Files<'_>) -> Result<Experiment, Error> {
     experiment.interval = interval(&mut head, &experiment)?;
     head.end()?;
     Ok(experiment)
+}
+
+fn is_traceroute(flow: &Flow) -> bool {
+    matches!(flow.workload, Workload::Traceroute(_))
 }
 
 /// More rows of a series than this are a slip of the pen: they are kept until the run is written.

@@ -390,6 +390,20 @@ fn a_path_without_rate_and_delay_takes_no_time_in_any_form() {
 }
 
 #[test]
+fn hops_are_probed_where_answers_can_return_along_them() {
+    let text = |down: usize, up: usize| {
+        let hops = |direction: &str, count| format!("[[link.{direction}.hop]]\n").repeat(count);
+        let flow = "[[flow]]\napp = \"traceroute\"\n";
+        format!("{}{}{flow}", hops("down", down), hops("up", up))
+    };
+    for hops in [1, 2, 5] {
+        assert!(built(&text(hops, hops)).is_ok());
+    }
+    let fault = built(&text(3, 2)).unwrap_err().to_string();
+    assert!(fault.contains("as many hops") && fault.contains("\"traceroute\""));
+}
+
+#[test]
 fn promotions_are_told_by_bounds_or_by_quartiles() {
     let text = |rrc: &str| {
         format!(

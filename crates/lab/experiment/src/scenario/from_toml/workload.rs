@@ -124,6 +124,10 @@ impl Check<'_> {
                 self.is_in("every", params.every, &PERIOD)?;
                 self.is_in("size", params.size, &DATAGRAM)
             }
+            Workload::Traceroute(params) => {
+                self.is_in("every", params.every, &PERIOD)?;
+                self.is_in("size", params.size, &DATAGRAM)
+            }
         }
     }
 
