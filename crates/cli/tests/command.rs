@@ -32,6 +32,25 @@ fn capture() -> String {
 }
 
 #[test]
+fn figures_and_summary_are_whole_without_a_run_folder() {
+    for table in ["figures", "summary"] {
+        let dir = tempfile::tempdir().expect("a folder for the run");
+        let out = dir.path().join("run").display().to_string();
+        let words = |more: &[&str]| {
+            let output = run(&[
+                &["analyze", &capture(), "--format", "csv", "--table", table],
+                more,
+            ]
+            .concat());
+            text(&output.stdout)
+        };
+        let alone = words(&["--no-run"]);
+        assert!(alone.lines().count() > 40, "{alone}");
+        assert_eq!(alone, words(&["--out", &out]), "{table}");
+    }
+}
+
+#[test]
 fn the_shipped_capture_is_bloated_downstream_and_the_run_is_whole() {
     let dir = tempfile::tempdir().expect("a folder for the run");
     let out = dir.path().join("run");

@@ -46,7 +46,7 @@ fn a_run_has_series_captures_analyses_and_bounds() {
     let told = String::from_utf8_lossy(&done.stderr);
     assert_eq!(done.status.code(), Some(4), "{text}{told}");
     assert!(
-        text.contains("BROKEN  goodput > 1 Gbit/s: all goodput_bps is 9."),
+        text.contains("BROKEN  goodput > 1 Gbit/s: download goodput_bps is 9."),
         "{text}"
     );
     assert!(

@@ -108,7 +108,10 @@ pub fn run(args: &Args) -> Result<Exit, AnalyzeError> {
 }
 
 fn settings(args: &Args, store: &mut Store) -> Result<Settings, AnalyzeError> {
+    // Summary and figures are made of the series too.
     let series = [
+        "summary",
+        "figures",
         "rtt",
         "in_flight",
         "bandwidth",
