@@ -191,7 +191,7 @@ fn a_paper_of_ones_own_is_a_folder() {
         assert!(out.join(name).is_file(), "{name}");
     }
 
-    // A run of the same scenario has a place in the figure; another kind of run has none and is told so.
+    // A run of the same scenario appears in the figure; a run of another kind is refused.
     let run = folder.path().join("run");
     let scenario = paper.join("line.toml");
     let simulated = unbloat(&[

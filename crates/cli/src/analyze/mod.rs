@@ -13,6 +13,8 @@ use crate::output::{self, OutputError, terminal_width};
 use crate::print::{self, PrintError, note};
 use crate::stop::stop_on_ctrl_c;
 use progress::Progress;
+#[cfg(feature = "full")]
+use std::path::Path;
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 use store::{Store, Stored};
@@ -48,6 +50,14 @@ impl From<PipelineError<AnalyzeError>> for AnalyzeError {
             PipelineError::Sink(error) => error,
         }
     }
+}
+
+/// Runs `unbloat analyze` on a capture as a process of its own, into the run folder `out`.
+#[cfg(feature = "full")]
+pub fn as_process(capture: &Path, out: &Path) -> std::io::Result<std::process::Output> {
+    let mut command = std::process::Command::new(std::env::current_exe()?);
+    command.arg("analyze").arg(capture).arg("--out").arg(out);
+    command.stdout(std::process::Stdio::null()).output()
 }
 
 /// Interval at which a live verdict is redrawn.

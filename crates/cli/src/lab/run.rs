@@ -2,6 +2,7 @@
 
 use super::live::Live;
 use super::virtually::VirtualLab;
+use crate::analyze;
 use crate::exit::Exit;
 use crate::experiment::{self, Came, Common, ExperimentError, Progress, Runner, order};
 use crate::output::OutputError;
@@ -158,11 +159,9 @@ fn keep(captures: &Captures, dir: &Path, analyze: bool) -> Result<(), Experiment
     Ok(())
 }
 
-/// Runs `unbloat analyze` on a capture.
+/// Analyses a capture. A damaged one is an error.
 fn analyze_capture(file: &Path, out: &Path) -> std::io::Result<()> {
-    let mut command = std::process::Command::new(std::env::current_exe()?);
-    command.arg("analyze").arg(file).arg("--out").arg(out);
-    let done = command.stdout(std::process::Stdio::null()).output()?;
+    let done = analyze::as_process(file, out)?;
     match done.status.success() {
         true => Ok(()),
         false => Err(std::io::Error::other(

@@ -18,7 +18,7 @@ Examples:
   unbloat paper imc2012 fig9 --clock virtual  with Linux's TCP
   unbloat paper sigcomm2013 --with trace.pcap your capture beside the study's figures
   unbloat paper mine2026 --papers my-papers
-A value agrees if it is within 20 % of ours or within the spread of our repeats. With a figure that differs for no known
+A value agrees if ours is within 20 % of it or our repeats lie on both sides of it. With a figure that differs for no known
 reason the exit code is 4.")]
 pub struct Args {
     /// Paper, such as imc2012; `all`, or `list` for the papers and their figures

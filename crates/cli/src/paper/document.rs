@@ -4,7 +4,7 @@ use schemars::JsonSchema;
 use serde::Serialize;
 use unbloat_paper::{Claim, Judgement, Made, Panel, Spread, Unit};
 
-/// Figures and tables of papers, made again and held against what was published.
+/// Figures and tables of papers, made again and compared with what was published.
 #[derive(Serialize, JsonSchema)]
 pub struct Document {
     figures: Vec<FigureOut>,

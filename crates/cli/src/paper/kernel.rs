@@ -38,7 +38,7 @@ pub fn run(
     Ok(())
 }
 
-/// Series exist only of single runs, so points that need them run one by one.
+/// Points whose series are drawn run one by one: one repeat of each is enough.
 fn evidence(planned: &Planned, args: &Args, work: &Path) -> Result<Evidence, PaperCommandError> {
     let mut evidence = Evidence::default();
     let points = planned.plan.points.len();
@@ -92,7 +92,7 @@ fn came(
         command.arg("--set").arg(assignment);
     }
     if !planned.request.needs_tables {
-        command.arg("--repeats").arg(planned.repeats.to_string());
+        command.arg("--repeats").arg(planned.repeats().to_string());
     }
     if let Some(seed) = args.seed {
         command.arg("--seed").arg(seed.to_string());

@@ -1,4 +1,4 @@
-//! `unbloat paper`: the figures and tables of published studies, made again and held against what was published.
+//! `unbloat paper`: makes the figures and tables of published studies again and compares them with what was published.
 
 mod args;
 mod document;

@@ -1,9 +1,8 @@
 //! A reader's own run or capture, laid over the figures.
 
-use crate::{lab, schema};
+use crate::{analyze, lab, schema};
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
 use unbloat_paper::{Evidence, EvidencePoint, Made, lay_over as draw_over};
 use unbloat_run::{RunError, RunReader};
 
@@ -24,10 +23,10 @@ pub enum OwnError {
 
 /// Draws what a run has into the panels that have a place for it. A capture is analysed first.
 pub fn lay_over(path: &Path, made: &mut [Made]) -> Result<(), OwnError> {
-    let analysed = tempfile::tempdir().map_err(|error| analyze_fault(path, &error))?;
+    let folder = tempfile::tempdir().map_err(|error| analyze_fault(path, &error))?;
     let run = match path.is_dir() {
         true => path.to_owned(),
-        false => analyze(path, &analysed.path().join("run"))?,
+        false => analysed(path, folder.path().join("run"))?,
     };
     let reader = RunReader::open(&run)?;
     let panels = made.iter().flat_map(|one| &one.figure.panels);
@@ -69,14 +68,12 @@ fn names(reader: &RunReader) -> String {
     names.collect::<Vec<_>>().join(", ")
 }
 
-/// `unbloat analyze`; returns the run folder.
-fn analyze(capture: &Path, out: &Path) -> Result<PathBuf, OwnError> {
-    let failed = |error: std::io::Error| analyze_fault(capture, &error);
-    let mut command = Command::new(std::env::current_exe().map_err(failed)?);
-    command.arg("analyze").arg(capture).arg("--out").arg(out);
-    let ended = command.stdout(Stdio::null()).output().map_err(failed)?;
+/// Returns the run folder. What precedes the damage of a capture is enough.
+fn analysed(capture: &Path, out: PathBuf) -> Result<PathBuf, OwnError> {
+    let ended = analyze::as_process(capture, &out);
+    let ended = ended.map_err(|error| analyze_fault(capture, &error))?;
     match out.is_dir() {
-        true => Ok(out.to_owned()),
+        true => Ok(out),
         false => Err(analyze_fault(
             capture,
             &String::from_utf8_lossy(&ended.stderr).trim(),

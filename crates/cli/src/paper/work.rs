@@ -61,8 +61,13 @@ pub struct Planned {
     /// Its scenario's text.
     pub text: String,
     pub set: Vec<String>,
-    pub repeats: u32,
     pub plan: Plan,
+}
+
+impl Planned {
+    pub fn repeats(&self) -> u32 {
+        self.plan.sweep.repeats
+    }
 }
 
 /// None: the kernel cannot run it.
@@ -90,7 +95,6 @@ fn planned(
     let plan = plan_of(Path::new(file), text, &changes)?;
     Ok(Some(Planned {
         text: text.to_owned(),
-        repeats: plan.sweep.repeats,
         plan,
         set,
         request,
@@ -127,7 +131,7 @@ fn simulate(plans: &[Planned], args: &Args, stop: &AtomicBool, done: &mut Done) 
         .enumerate()
         .flat_map(|(number, planned)| {
             let points = 0..planned.plan.points.len();
-            points.flat_map(move |point| (0..planned.repeats).map(move |r| (number, point, r)))
+            points.flat_map(move |point| (0..planned.repeats()).map(move |r| (number, point, r)))
         })
         .collect();
     let template = "{bar:30} {percent:>3} %  {pos}/{len} runs  {eta} left";
@@ -157,7 +161,7 @@ fn simulate(plans: &[Planned], args: &Args, stop: &AtomicBool, done: &mut Done) 
     for (number, planned) in plans.iter().enumerate() {
         let mut evidence = Evidence::default();
         for point in 0..planned.plan.points.len() {
-            let runs = (0..planned.repeats).filter_map(|r| finished.remove(&(number, point, r)));
+            let runs = (0..planned.repeats()).filter_map(|r| finished.remove(&(number, point, r)));
             add(&mut evidence, planned, point, runs.collect());
         }
         done.evidence.insert(planned.request.clone(), evidence);
@@ -166,7 +170,7 @@ fn simulate(plans: &[Planned], args: &Args, stop: &AtomicBool, done: &mut Done) 
 
 fn simulated(planned: &Planned, &(_, point, repeat): &Task, stop: &AtomicBool) -> Option<Came> {
     let plan = &planned.plan;
-    let run = point * planned.repeats as usize + repeat as usize;
+    let run = point * planned.repeats() as usize + repeat as usize;
     let mut experiment = plan.experiment(run);
     // Series of the first repeat of every point, not of a single run only.
     let keeps_series = planned.request.needs_tables && repeat == 0;

@@ -130,7 +130,7 @@ pub fn run(
     Ok(ran(experiment, mapping, carried, keeper, kernel))
 }
 
-/// What the kernel says of the hosts after a run.
+/// Counters of the hosts' kernel after a run.
 struct Kernel {
     settings: BTreeMap<String, Vec<(String, String)>>,
     shortage: Shortage,

@@ -64,7 +64,7 @@ pub struct Repairs {
     pub dropped: u64,
 }
 
-/// Retransmissions without a known reason that are never held against a run: what was sent again at its very end has no
+/// Retransmissions without a known reason that never cast doubt on a run: what was sent again at its very end has no
 /// D-SACK yet.
 const FLOOR: u64 = 10;
 /// The same, as one in so many retransmissions.

@@ -1,4 +1,4 @@
-//! What a paper says of a figure, in a form that a run can confirm or deny.
+//! A statement of a paper about a figure, in a form that runs can confirm or contradict.
 
 use crate::quantity::Quantity;
 use crate::unit::Unit;

@@ -123,7 +123,7 @@ fn by_time(rows: Vec<[f64; 2]>) -> BTreeMap<i64, f64> {
     sums
 }
 
-/// Whether a row has these texts. None if the table lacks a column of them.
+/// A test of rows: do these columns hold these texts? None if the table lacks one of the columns.
 fn filter<'a>(
     schema: &Table,
     rows: &'a Rows,

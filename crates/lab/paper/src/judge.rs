@@ -21,13 +21,22 @@ pub enum Verdict {
     Differs,
     /// The paper gives no number and no order that could be checked.
     Drawn,
-    /// None of its runs was possible with this clock.
+    /// No run that a claim needs was possible with this clock.
     NotRun,
     /// There is nothing to make.
     NotMade,
 }
 
 impl Verdict {
+    pub const ALL: [Verdict; 6] = [
+        Verdict::Agrees,
+        Verdict::ShapeAgrees,
+        Verdict::Differs,
+        Verdict::Drawn,
+        Verdict::NotRun,
+        Verdict::NotMade,
+    ];
+
     pub fn name(self) -> &'static str {
         match self {
             Verdict::Agrees => "agrees",
@@ -80,7 +89,8 @@ pub fn judge(figure: &Figure, evidence: &BTreeMap<String, Evidence>) -> Judged {
     let verdict = match () {
         () if figure.panels.is_empty() => Verdict::NotMade,
         () if evidence.is_empty() => Verdict::NotRun,
-        () if claims.iter().all(|claim| claim.holds.is_none()) => Verdict::Drawn,
+        () if claims.is_empty() => Verdict::Drawn,
+        () if claims.iter().all(|claim| claim.holds.is_none()) => Verdict::NotRun,
         () if !claims.iter().any(fails) => Verdict::Agrees,
         () if has_shape(&claims) => Verdict::ShapeAgrees,
         () => Verdict::Differs,
@@ -226,6 +236,13 @@ mod tests {
         assert_eq!(verdict(&[of_analysis, "value = 100.0"]), Verdict::Differs);
         assert_eq!(verdict(&[reverse]), Verdict::Differs);
         assert_eq!(verdict(&[]), Verdict::Drawn);
+    }
+
+    #[test]
+    fn a_figure_whose_claims_had_no_run_is_not_run() {
+        let claim = "[run.other]\nscenario = \"s.toml\"\n\
+            [[claim]]\nsays = \"c\"\nours = { run = \"other\", result = \"a.x\" }\nvalue = 1.0\n";
+        assert_eq!(judge(&figure(claim), &evidence()).verdict, Verdict::NotRun);
     }
 
     #[test]

@@ -6,7 +6,7 @@
 //!
 //! # The rule
 //! A claim holds if
-//! - *value*: the published number is within 20 % of ours ([`VALUE_TOLERANCE`]), or between the smallest and the largest of our repeats,
+//! - *value*: ours is within 20 % of the published number ([`VALUE_TOLERANCE`]), or that number is between the smallest and the largest of our repeats,
 //! - *bound*: ours is on the published side of the number,
 //! - *order*: the means over repeats are in the published order,
 //! - *sign*: a change has the published direction; this is a bound of zero.

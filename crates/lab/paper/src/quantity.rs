@@ -4,6 +4,7 @@ use crate::evidence::{Evidence, EvidencePoint, RunResults};
 use crate::unit::Unit;
 use serde::Deserialize;
 use std::collections::BTreeMap;
+use unbloat_stats::Correlation;
 
 /// Where a number comes from. `over` divides it by another, `change_from` is the change from another in percent.
 #[derive(Clone, Debug, Default, Deserialize)]
@@ -202,19 +203,11 @@ impl Statistic {
     }
 }
 
-/// Pearson's correlation; none without variation.
+/// None without variation.
 fn correlation(pairs: &[[f64; 2]]) -> Option<f64> {
-    let count = pairs.len() as f64;
-    let mean = |of: usize| pairs.iter().map(|pair| pair[of]).sum::<f64>() / count;
-    let means = [mean(0), mean(1)];
-    let product = |a: usize, b: usize| -> f64 {
-        let parts = pairs
-            .iter()
-            .map(|pair| (pair[a] - means[a]) * (pair[b] - means[b]));
-        parts.sum()
-    };
-    let scale = (product(0, 0) * product(1, 1)).sqrt();
-    (scale > 0.0).then(|| product(0, 1) / scale)
+    let mut correlation = Correlation::new();
+    pairs.iter().for_each(|[x, y]| correlation.record(*x, *y));
+    correlation.coefficient()
 }
 
 #[cfg(test)]

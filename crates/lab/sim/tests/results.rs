@@ -1,4 +1,4 @@
-//! Results by name: totals over flows, held against what can be counted otherwise (sizes of files, what the link carried, the flows
+//! Results by name: totals over flows, compared with what can be counted otherwise (sizes of files, what the link carried, the flows
 //! themselves), and the document that names all results.
 
 mod scenario;

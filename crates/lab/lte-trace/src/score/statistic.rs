@@ -30,7 +30,7 @@ pub struct Statistic {
     pub unit: String,
     pub source: Source,
     pub published: Option<f64>,
-    /// What the analysis says of the trace.
+    /// Result of the analysis.
     pub analysed: Option<f64>,
     /// The same, as the hosts and the radio know it.
     pub truth: Option<f64>,

@@ -61,15 +61,9 @@ fn overview(made: &[Made]) -> Markup {
             .filter(|one| one.judged.verdict == verdict)
             .count()
     };
-    let all = [
-        Verdict::Agrees,
-        Verdict::ShapeAgrees,
-        Verdict::Differs,
-        Verdict::Drawn,
-        Verdict::NotRun,
-        Verdict::NotMade,
-    ];
-    let counts = all.into_iter().filter(|verdict| count(*verdict) > 0);
+    let counts = Verdict::ALL
+        .into_iter()
+        .filter(|verdict| count(*verdict) > 0);
     let counts: Vec<(String, String)> = counts
         .map(|verdict| (count(verdict).to_string(), verdict.name().to_owned()))
         .collect();
@@ -315,7 +309,7 @@ fn rule() -> Markup {
         section {
             h2 { "The rule" }
             p {
-                "A value holds if the published number is within 20 % of ours or between the extremes of our repeats, a bound if ours is on its side, "
+                "A value holds if ours is within 20 % of the published number or our repeats lie on both sides of it, a bound if ours is on its side, "
                 "an order if the means over repeats are in that order. A figure agrees if all its statements hold. Its shape agrees if only values do not and "
                 "a bound or an order of the mechanism does. "
                 "Rings and dashed lines mark published numbers, bars the extremes over repeats."

@@ -160,15 +160,7 @@ fn column_widths(lines: &[Vec<String>]) -> Vec<usize> {
 }
 
 fn summary(text: &mut String, made: &[Made]) {
-    let counted = [
-        Verdict::Agrees,
-        Verdict::ShapeAgrees,
-        Verdict::Differs,
-        Verdict::Drawn,
-        Verdict::NotRun,
-        Verdict::NotMade,
-    ]
-    .map(|verdict| {
+    let counted = Verdict::ALL.map(|verdict| {
         let count = made
             .iter()
             .filter(|one| one.judged.verdict == verdict)
