@@ -85,6 +85,43 @@ fn the_same_seed_gives_the_same_results() {
     assert!(value(&first, "bulk", "goodput_bps") > 9e6, "{first}");
 }
 
+fn clients_share_some_hops_and_not_others() {
+    const LINES: &str = r#"
+        scenario = { duration = "6 s", warmup = "2 s" }
+        link.up = { delay = "20 ms" }
+
+        [[link.down.hop]]
+        rate = "10 Mbit/s"
+        queue = { kind = "fq_codel" }
+
+        [[link.down.hop]]
+        clients = ["slow"]
+        rate = "2 Mbit/s"
+        queue = { kind = "droptail", limit = "30 packets" }
+
+        [[flow]]
+        name = "slow"
+        client = "slow"
+        app = "bulk"
+        cc = "cubic"
+
+        [[flow]]
+        name = "fast"
+        client = "fast"
+        app = "bulk"
+        cc = "cubic"
+        "#;
+    let results = results(LINES, &[]);
+    let [slow, fast] = ["slow", "fast"].map(|flow| value(&results, flow, "goodput_bps") / 1e6);
+    assert!((1.7..=2.0).contains(&slow), "{slow} {results}");
+    // What the slow line leaves of the rate that both share.
+    assert!((7.0..=8.0).contains(&fast), "{fast} {results}");
+    let [core, line] = ["down.hop1", "down.hop2"];
+    let wait_ms = |hop| value(&results, hop, "queue_delay_p50_ms");
+    assert!(wait_ms(line) > 50.0 && wait_ms(core) < 20.0, "{results}");
+    assert!(value(&results, line, "throughput_bps") < 2.05e6);
+}
+
 fn queues_of_the_kernel_take_the_place_of_ours() {
     let with = |queue: &str| {
         let set = format!("link.down.queue={{ kernel = \"{queue}\" }}");
@@ -210,6 +247,7 @@ unbloat_testkit::main! {
         a_kernel_that_was_built_is_not_built_again,
         a_ping_over_20_ms_takes_20_ms,
         the_same_seed_gives_the_same_results,
+        clients_share_some_hops_and_not_others,
         queues_of_the_kernel_take_the_place_of_ours,
         a_sweep_gives_a_row_for_each_point_and_the_folder_says_which_clock,
         captures_of_hosts_and_path_come_out_of_the_guest,

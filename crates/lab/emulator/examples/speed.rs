@@ -56,7 +56,7 @@ impl Lab {
             port(client_fd, Side::Client, CLIENT),
             port(server_fd, Side::Server, SERVER),
         ];
-        let setup = Setup::new(vec![down], vec![up], ports, Timing::Spin);
+        let setup = Setup::new(vec![down.into()], vec![up.into()], ports, Timing::Spin);
         let emulator = Emulator::new(setup).expect("an emulator");
         let stop = Arc::new(AtomicBool::new(false));
         let seen = stop.clone();

@@ -21,6 +21,7 @@ use ipnet::IpNet;
 use std::io;
 use std::sync::atomic::{AtomicBool, Ordering};
 use tracing::debug;
+use unbloat_experiment::scenario::Hop;
 use unbloat_link::{Config, Element};
 use unbloat_units::{Both, Delta, Time};
 
@@ -221,14 +222,15 @@ impl Carrier {
 }
 
 /// Takes the delays from the end of a path's last hop: how long they are together.
-fn take_delay(hops: &mut [Vec<Config>]) -> Delta {
+/// Of the hop at the end of a path, if all packets pass it.
+fn take_delay(hops: &mut [Hop]) -> Delta {
     let mut sum = Delta::ZERO;
-    let Some(hop) = hops.last_mut() else {
+    let Some(hop) = hops.last_mut().filter(|hop| hop.clients.are_all()) else {
         return sum;
     };
-    while let Some(Config::Delay(params)) = hop.last() {
+    while let Some(Config::Delay(params)) = hop.elements.last() {
         sum += params.delay.max(Delta::ZERO);
-        hop.pop();
+        hop.elements.pop();
     }
     sum
 }
@@ -252,7 +254,9 @@ impl Clock for Still {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use unbloat_experiment::scenario::Passers;
     use unbloat_link::element::{delay, loss};
+    use unbloat_qdisc::Host;
 
     #[test]
     fn only_delays_at_the_end_are_taken() {
@@ -262,9 +266,13 @@ mod tests {
             })
         };
         let lossy = Config::Loss(loss::Params { loss: 0.1 });
-        let mut path = [vec![wait(1), lossy.clone(), wait(20), wait(3)]];
+        let mut path = [Hop::from(vec![wait(1), lossy.clone(), wait(20), wait(3)])];
         assert_eq!(take_delay(&mut path), Delta::ms(23));
-        assert_eq!(path, [vec![wait(1), lossy]]);
+        assert_eq!(path, [Hop::from(vec![wait(1), lossy])]);
+        assert_eq!(take_delay(&mut path), Delta::ZERO);
+        // Packets of other clients do not have it.
+        path[0].elements.push(wait(5));
+        path[0].clients = Passers::Only([Host(1)].into());
         assert_eq!(take_delay(&mut path), Delta::ZERO);
     }
 }

@@ -18,7 +18,8 @@ use std::os::fd::OwnedFd;
 use std::sync::atomic::{AtomicBool, Ordering};
 use tracing::debug;
 use unbloat_experiment::outcome::{LayerSample, PathRecord, Route, Sample};
-use unbloat_link::{Config, Element};
+use unbloat_experiment::scenario::Hop;
+use unbloat_link::Element;
 use unbloat_qdisc::Backlog;
 use unbloat_units::{Both, Delta, Direction, Time};
 
@@ -28,8 +29,8 @@ const LONGEST_WAIT: Delta = Delta::ms(20);
 /// What is to be emulated.
 pub struct Setup {
     /// What packets towards the client meet, in order, as of the clock's zero.
-    pub down: Vec<Vec<Config>>,
-    pub up: Vec<Vec<Config>>,
+    pub down: Vec<Hop>,
+    pub up: Vec<Hop>,
     /// Whether the `rrc` elements of both directions are one radio's.
     pub shares_radio: bool,
     /// The same seed draws for the path as it does in the simulator.
@@ -51,12 +52,7 @@ pub struct Setup {
 
 impl Setup {
     /// A path between ports; the clock starts now, nothing is sampled.
-    pub fn new(
-        down: Vec<Vec<Config>>,
-        up: Vec<Vec<Config>>,
-        ports: Vec<Port>,
-        timing: Timing,
-    ) -> Setup {
+    pub fn new(down: Vec<Hop>, up: Vec<Hop>, ports: Vec<Port>, timing: Timing) -> Setup {
         Setup {
             down,
             up,
@@ -77,8 +73,8 @@ impl Setup {
     fn paths(&self) -> Both<Route> {
         let start = Time::from_ns(0);
         let mut rng = Rng::with_seed(self.seed);
-        let mut down = Route::new(&self.down, start, self.warm_at, &mut rng);
-        let mut up = Route::new(&self.up, start, self.warm_at, &mut rng);
+        let mut down = Route::new(Direction::Down, &self.down, start, self.warm_at, &mut rng);
+        let mut up = Route::new(Direction::Up, &self.up, start, self.warm_at, &mut rng);
         if self.shares_radio {
             down.share_radio(&mut up);
         }

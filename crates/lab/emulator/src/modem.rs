@@ -46,6 +46,8 @@ impl Modem {
 mod tests {
     use super::*;
     use std::sync::mpsc::channel;
+    use unbloat_experiment::scenario::Hop;
+    use unbloat_units::Direction;
 
     #[test]
     fn reports_come_on_time_and_those_that_are_too_late_are_left_out() {
@@ -54,7 +56,8 @@ mod tests {
         let mut modem = Modem::new(Delta::ms(5), Box::new(told));
         let at = |ms| Time::from_ns(0) + Delta::ms(ms);
         let route = Route::new(
-            &[Vec::new()],
+            Direction::Up,
+            &[Hop::default()],
             at(0),
             at(0),
             &mut fastrand::Rng::with_seed(1),

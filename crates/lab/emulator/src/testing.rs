@@ -60,8 +60,8 @@ impl Device for Pipe {
 pub(crate) fn plane(configs: &[Config], has_header: bool) -> Plane<Pipe> {
     let mut rng = fastrand::Rng::with_seed(1);
     let start = Time::from_ns(0);
-    let hops = [configs.to_vec()];
-    let paths = Both::of(|_| Route::new(&hops, start, start, &mut rng));
+    let hops = [configs.to_vec().into()];
+    let paths = Both::of(|direction| Route::new(direction, &hops, start, start, &mut rng));
     let mut routes = Both::<Routes>::default();
     for (direction, address, number) in [(Direction::Down, CLIENT, 0), (Direction::Up, SERVER, 1)] {
         let net = format!("{address}/32").parse().unwrap();

@@ -59,7 +59,7 @@ impl Lab {
         let Both { down, up } = paths;
         let setup = Setup {
             sample_every: Some(Delta::ms(10)),
-            ..Setup::new(vec![down], vec![up], ports, Timing::Spin)
+            ..Setup::new(vec![down.into()], vec![up.into()], ports, Timing::Spin)
         };
         let emulator = Emulator::new(setup).unwrap();
         let stop = Arc::new(AtomicBool::new(false));

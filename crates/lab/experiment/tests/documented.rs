@@ -120,6 +120,23 @@ fn every_key_stands_in_the_document() {
     );
 }
 
+#[test]
+fn a_hop_has_the_keys_of_a_direction_and_its_clients() {
+    let hop = format!("[[link.down.hop]]\n{RATE}\nclients = [\"client\"]\nzzz = 1\n");
+    let sorted = |text: &str, but: &str| {
+        let mut keys = allowed(text);
+        keys.retain(|key| key != but);
+        keys.sort();
+        keys
+    };
+    let of_hop = sorted(&format!("{hop}[[flow]]\n{BULK}\n"), "clients");
+    let of_link = sorted(
+        &scenario("", "", &format!("{RATE}\nzzz = 1"), "", BULK),
+        "hop",
+    );
+    assert_eq!(of_hop, of_link);
+}
+
 /// Defaults that are told in words, or that are not a value that could be written.
 const IN_WORDS: &[&str] = &[
     "none",

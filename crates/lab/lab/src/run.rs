@@ -24,7 +24,7 @@ use unbloat_emulator::{
 use unbloat_experiment::outcome::{FlowOutcome, Outcomes, Route, Snapshot};
 use unbloat_experiment::scenario::Experiment;
 use unbloat_os::clock::{Clock, monotonic};
-use unbloat_units::{Both, Bytes, Delta, Time};
+use unbloat_units::{Both, Bytes, Delta, Direction, Time};
 use unbloat_workload::{Metric, Workload};
 use unbloat_workload_host::{ConnectionEnd, Plan, Report, Settings, Traffic};
 
@@ -294,10 +294,21 @@ fn wall(at: Time) -> Time {
 /// A generator for each flow that draws as in the simulator: there the path forks its own from the same one before.
 fn draws(experiment: &Experiment) -> Vec<Rng> {
     let mut rng = Rng::with_seed(experiment.seed);
-    for elements in [&experiment.down, &experiment.up] {
-        let start = Time::from_ns(0);
-        drop(Route::new(elements, start, start, &mut rng));
-    }
+    let start = Time::from_ns(0);
+    drop(Route::new(
+        Direction::Down,
+        &experiment.down,
+        start,
+        start,
+        &mut rng,
+    ));
+    drop(Route::new(
+        Direction::Up,
+        &experiment.up,
+        start,
+        start,
+        &mut rng,
+    ));
     experiment.flows.iter().map(|_| rng.fork()).collect()
 }
 

@@ -13,7 +13,7 @@ use std::fs::File;
 use std::net::Ipv4Addr;
 use tracing::{debug, info};
 use unbloat_emulator::{ExtraDelay, Side, Tick, Timing};
-use unbloat_experiment::scenario::{Experiment, Hop};
+use unbloat_experiment::scenario::{Experiment, Hop, Passers};
 use unbloat_link::Config as Element;
 use unbloat_link::element::per_client;
 use unbloat_netns::Bed;
@@ -145,11 +145,12 @@ impl Stage {
 
     /// What packets of a direction meet, clients by the addresses that they have here.
     pub fn addressed(&self, hops: &[Hop]) -> Vec<Hop> {
-        let addressed = |(client, elements): &(_, Vec<Element>)| {
-            let Host(number) = client;
-            let address = self.sides[1].get(number)?.address;
-            Some((Host(address.to_bits()), elements.clone()))
+        let here = |Host(number): &Host| {
+            let place = self.sides[1].get(number)?;
+            Some(Host(place.address.to_bits()))
         };
+        let addressed =
+            |(client, elements): &(_, Vec<Element>)| Some((here(client)?, elements.clone()));
         let element = |element: &Element| match element {
             Element::PerClient(params) => Element::PerClient(per_client::Params {
                 clients: params.clients.iter().filter_map(addressed).collect(),
@@ -157,7 +158,13 @@ impl Stage {
             }),
             other => other.clone(),
         };
-        let hops = hops.iter().map(|hop| hop.iter().map(element).collect());
+        let hops = hops.iter().map(|hop| Hop {
+            elements: hop.elements.iter().map(element).collect(),
+            clients: match &hop.clients {
+                Passers::All => Passers::All,
+                Passers::Only(clients) => Passers::Only(clients.iter().filter_map(here).collect()),
+            },
+        });
         hops.collect()
     }
 

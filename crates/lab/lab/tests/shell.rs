@@ -16,7 +16,7 @@ fn delayed(ms: i64) -> BothWays {
         })]
     };
     BothWays {
-        hops: Both::of(|_| vec![delay()]),
+        hops: Both::of(|_| vec![delay().into()]),
         shares_radio: false,
     }
 }

@@ -47,6 +47,8 @@ pub(crate) enum Body {
     Limited {
         flow: u32,
         hops: u32,
+        /// The hop, from 0, in front of which it is answered.
+        until: usize,
         number: u64,
         /// IP length of the answer.
         answer: u32,
@@ -54,7 +56,8 @@ pub(crate) enum Body {
     /// The answer to it, which has as many hops before it.
     TimeExceeded {
         flow: u32,
-        hops: u32,
+        /// The hop, from 0, that it meets first.
+        first: usize,
         number: u64,
     },
     Datagram {

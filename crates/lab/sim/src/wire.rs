@@ -183,9 +183,7 @@ impl Wire {
     /// The hop, from 0, that a packet meets first: answers of routers have left out those behind them.
     fn first_hop(&self, body: &Body) -> usize {
         match body {
-            Body::TimeExceeded { hops, .. } => {
-                self.routes.down.hops().saturating_sub(*hops as usize)
-            }
+            Body::TimeExceeded { first, .. } => *first,
             _ => 0,
         }
     }
@@ -433,7 +431,7 @@ impl Output for Collect<'_> {
     #[inline]
     fn ends_before(&mut self, hop: usize, packet: &Packet) -> bool {
         let body = self.bodies.get(packet.handle);
-        matches!(body, Body::Limited { hops, .. } if *hops as usize == hop)
+        matches!(body, Body::Limited { until, .. } if *until == hop)
     }
 }
 

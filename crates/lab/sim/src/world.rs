@@ -71,8 +71,8 @@ impl<'e> World<'e> {
         let start = Time::from_ns(0);
         let warm_at = start + experiment.warmup;
         let mut rng = Rng::with_seed(experiment.seed);
-        let mut down = Route::new(&experiment.down, start, warm_at, &mut rng);
-        let mut up = Route::new(&experiment.up, start, warm_at, &mut rng);
+        let mut down = Route::new(Direction::Down, &experiment.down, start, warm_at, &mut rng);
+        let mut up = Route::new(Direction::Up, &experiment.up, start, warm_at, &mut rng);
         if experiment.shares_radio {
             down.share_radio(&mut up);
         }
@@ -238,9 +238,16 @@ impl<'e> World<'e> {
                 hops,
                 number,
                 answer,
+                ..
             } => {
-                let exceeded = Body::TimeExceeded { flow, hops, number };
                 let labels = &self.apps[flow as usize].links.labels;
+                let down = self.wire.route(Direction::Down).hops_of(labels.client);
+                let first = down.rev().take(hops as usize).last();
+                let exceeded = Body::TimeExceeded {
+                    flow,
+                    first: first.unwrap_or(0),
+                    number,
+                };
                 let key = datagram_key(flow);
                 self.wire
                     .send(Direction::Down, answer, key, None, labels, exceeded);
@@ -527,14 +534,19 @@ impl Network for Ports<'_> {
     }
 
     fn hops(&self) -> u32 {
-        self.wire.route(Direction::Up).hops() as u32
+        let up = self.wire.route(Direction::Up);
+        up.hops_of(self.links.labels.client).count() as u32
     }
 
     fn probe(&mut self, hops: u32, number: u64, size: Bytes, answer: Bytes) {
         let flow = self.links.flow;
+        let up = self.wire.route(Direction::Up);
+        let passed = up.hops_of(self.links.labels.client);
+        let until = passed.skip(hops as usize).min().unwrap_or(up.hops());
         let body = Body::Limited {
             flow,
             hops,
+            until,
             number,
             answer: answer.as_u64() as u32,
         };

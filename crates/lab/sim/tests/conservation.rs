@@ -4,7 +4,7 @@
 mod scenario;
 
 use scenario::{Run, experiment};
-use unbloat_experiment::scenario::Experiment;
+use unbloat_experiment::scenario::{Experiment, Hop};
 use unbloat_link::device::{self, modem};
 use unbloat_link::radio::{AirParams, Rates, downlink, uplink};
 use unbloat_link::service::constant;
@@ -101,15 +101,15 @@ fn phone(text: &str) -> Experiment {
     let rates = Rates::Constant(constant::Params {
         rate: Rate::mbps(10),
     });
-    plan.down = vec![vec![
+    plan.down = vec![Hop::from(vec![
         core.clone(),
         Element::LteDownlink(downlink::Params {
             queue: queue("droptail"),
             rates: rates.clone(),
             air: AirParams::default(),
         }),
-    ]];
-    plan.up = vec![vec![
+    ])];
+    plan.up = vec![Hop::from(vec![
         Element::Device(device::Params {
             qdisc: queue("fq_codel"),
             ring: device::RingLimit::default(),
@@ -117,7 +117,7 @@ fn phone(text: &str) -> Experiment {
             control: None,
         }),
         core,
-    ]];
+    ])];
     plan
 }
 

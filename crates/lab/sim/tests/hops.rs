@@ -4,6 +4,7 @@ mod scenario;
 
 use scenario::{Run, experiment};
 use unbloat_experiment::outcome::PathRecord;
+use unbloat_experiment::scenario::Hop;
 use unbloat_units::{Both, Bytes, Direction};
 
 /// Three hops down, of which two have queues that fill, and two up.
@@ -53,7 +54,11 @@ fn hops_in_a_row_do_what_one_path_of_all_their_elements_does() {
     // At the very time of a sample a packet may leave before it or after.
     several.sample_every = None;
     let mut one = several.clone();
-    (one.down, one.up) = (vec![one.down.concat()], vec![one.up.concat()]);
+    let whole = |hops: Vec<Hop>| {
+        let elements = hops.into_iter().flat_map(|hop| hop.elements);
+        vec![Hop::from(elements.collect::<Vec<_>>())]
+    };
+    (one.down, one.up) = (whole(one.down), whole(one.up));
     let [apart, together] = [&several, &one].map(Run::from);
     assert!(together.outcomes.hops.iter().all(Vec::is_empty));
     let shown = |run: &Run| format!("{:?}", run.outcomes.flows);

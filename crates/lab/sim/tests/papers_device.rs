@@ -49,7 +49,7 @@ fn phone_with(flows: &str) -> Run {
         {flows}
         "#
     ));
-    plan.up[0].insert(0, phone());
+    plan.up[0].elements.insert(0, phone());
     Run::from(&plan)
 }
 

@@ -55,8 +55,10 @@ fn ping_ms(sqm: Option<&str>, load: &str) -> f64 {
         "#
     ));
     if let Some(queue) = sqm {
-        plan.down[0].insert(0, shaper(queue, Rate::mbps(12)));
-        plan.up[0].insert(0, shaper(queue, Rate::mbps(1)));
+        plan.down[0]
+            .elements
+            .insert(0, shaper(queue, Rate::mbps(12)));
+        plan.up[0].elements.insert(0, shaper(queue, Rate::mbps(1)));
     }
     Run::from(&plan).get("ping", "rtt_mean_ms")
 }

@@ -1,21 +1,24 @@
 //! One direction of the network: a hop, or several in a row, each with a record of its own.
 
 use crate::outcome::record::PathRecord;
-use crate::scenario::Hop;
+use crate::scenario::{Hop, Passers};
 use fastrand::Rng;
 use std::collections::VecDeque;
 use unbloat_link::{AnyElement, Element, Output, Path, Place};
-use unbloat_qdisc::{Backlog, Event, Observer, Packet};
-use unbloat_units::{Delta, Rate, Time};
+use unbloat_qdisc::{Backlog, Event, Host, Observer, Packet};
+use unbloat_units::{Delta, Direction, Rate, Time};
 
 /// What packets meet in one direction.
 pub struct Route {
     hops: Vec<Path>,
-    /// What of several hops is to be told apart; a single one has nothing to tell but the whole.
+    /// What of several hops is to be told apart; a single one that all packets pass has nothing to tell but the whole.
     parts: Option<Parts>,
 }
 
 struct Parts {
+    direction: Direction,
+    /// Of each hop.
+    clients: Vec<Passers>,
     records: Vec<PathRecord>,
     /// How long packets under way have waited so far at each place, by their handles.
     waits: Vec<Waits>,
@@ -26,16 +29,27 @@ struct Parts {
 type Waits = [Option<Delta>; Place::ALL.len()];
 
 impl Route {
-    pub fn new(hops: &[Hop], start: Time, warm_at: Time, rng: &mut Rng) -> Route {
+    pub fn new(
+        direction: Direction,
+        hops: &[Hop],
+        start: Time,
+        warm_at: Time,
+        rng: &mut Rng,
+    ) -> Route {
         let parts = || Parts {
+            direction,
+            clients: hops.iter().map(|hop| hop.clients.clone()).collect(),
             records: vec![PathRecord::new(warm_at); hops.len()],
             waits: Vec::new(),
             passing: VecDeque::new(),
         };
-        let paths = hops.iter().map(|hop| Path::build(hop, start, rng));
+        let has_parts = hops.len() > 1 || hops.iter().any(|hop| !hop.clients.are_all());
+        let paths = hops
+            .iter()
+            .map(|hop| Path::build(&hop.elements, start, rng));
         Route {
             hops: paths.collect(),
-            parts: (hops.len() > 1).then(parts),
+            parts: has_parts.then(parts),
         }
     }
 
@@ -44,6 +58,14 @@ impl Route {
         if let (Some(last), Some(first)) = (self.hops.last_mut(), back.hops.first_mut()) {
             last.share_radio(first);
         }
+    }
+
+    /// The hops, by their numbers from 0, that packets of a client pass.
+    pub fn hops_of(&self, client: Host) -> impl DoubleEndedIterator<Item = usize> {
+        (0..self.hops.len()).filter(move |hop| {
+            let parts = self.parts.as_ref();
+            parts.is_none_or(|parts| parts.clients[*hop].include(client))
+        })
     }
 
     pub fn hops(&self) -> usize {
@@ -110,11 +132,11 @@ impl Element for Route {
     #[inline]
     fn accept(&mut self, now: Time, packet: Packet, out: &mut impl Output) {
         match (&mut self.hops[..], &mut self.parts) {
-            ([only], _) => only.accept(now, packet, out),
             (hops, Some(parts)) => {
                 parts.pass(hops, 0, now, packet, out);
                 parts.advance(hops, 0, now, out);
             }
+            ([only], None) => only.accept(now, packet, out),
             _ => out.deliver(now, packet),
         }
     }
@@ -122,8 +144,8 @@ impl Element for Route {
     #[inline]
     fn advance(&mut self, now: Time, out: &mut impl Output) {
         match (&mut self.hops[..], &mut self.parts) {
-            ([only], _) => only.advance(now, out),
             (hops, Some(parts)) => parts.advance(hops, 0, now, out),
+            ([only], None) => only.advance(now, out),
             _ => {}
         }
     }
@@ -136,10 +158,14 @@ impl Element for Route {
         })
     }
 
+    /// That of the hops that all packets pass.
     fn latency(&self) -> Delta {
-        self.hops
-            .iter()
-            .fold(Delta::ZERO, |sum, hop| sum + hop.latency())
+        let is_shared = |hop: usize| {
+            let parts = self.parts.as_ref();
+            parts.is_none_or(|parts| parts.clients[hop].are_all())
+        };
+        let shared = self.hops.iter().zip(0..).filter(|(_, hop)| is_shared(*hop));
+        shared.fold(Delta::ZERO, |sum, (hop, _)| sum + hop.latency())
     }
 
     fn is_watched(&self) -> bool {
@@ -148,7 +174,7 @@ impl Element for Route {
 }
 
 impl Parts {
-    /// Lets a packet enter a hop.
+    /// Lets a packet enter a hop, or go past it.
     fn pass(
         &mut self,
         hops: &mut [Path],
@@ -157,12 +183,23 @@ impl Parts {
         packet: Packet,
         out: &mut impl Output,
     ) {
+        let is_last = hop + 1 == hops.len();
+        let client = match self.direction {
+            Direction::Down => packet.destination,
+            Direction::Up => packet.source,
+        };
+        if !self.clients[hop].include(client) {
+            match is_last {
+                true => self.relay(hop, true, out).leave(now, packet),
+                false => self.passing.push_back((now, packet)),
+            }
+            return;
+        }
         out.came_to(now, hop, &packet);
         if out.ends_before(hop, &packet) {
             return self.relay(hop, true, out).leave(now, packet);
         }
         self.records[hop].offered(packet.len.bytes());
-        let is_last = hop + 1 == hops.len();
         hops[hop].accept(now, packet, &mut self.relay(hop, is_last, out));
     }
 
@@ -185,8 +222,11 @@ impl Parts {
     /// Brings hop after hop up to date, from that one on: what leaves one enters the next at that very time.
     fn advance(&mut self, hops: &mut [Path], from: usize, now: Time, out: &mut impl Output) {
         for hop in from..hops.len() {
-            // All that is passing has left the hop before; what it pushes out of this one is for the next.
+            // All that is passing has left the hop before or gone past it; what it pushes out of this one is for the next.
             let came = if hop == from { 0 } else { self.passing.len() };
+            if hop > from && !self.clients[hop - 1].are_all() {
+                self.passing.make_contiguous().sort_by_key(|(at, _)| *at);
+            }
             for _ in 0..came {
                 if let Some((at, packet)) = self.passing.pop_front() {
                     self.pass(hops, hop, at, packet, out);

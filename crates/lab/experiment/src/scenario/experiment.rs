@@ -2,16 +2,62 @@
 
 use crate::outcome::{AppTime, PathRecord};
 use fastrand::Rng;
+use std::collections::BTreeSet;
 use unbloat_link::{Config as Element, carriable};
 use unbloat_qdisc::{Dscp, Host};
 use unbloat_tcp::{receiver, sender};
 use unbloat_units::{Both, Bytes, Delta, Direction, Rate, Time};
 use unbloat_workload::Config as Workload;
 
-/// What packets meet on one hop, in order.
-pub type Hop = Vec<Element>;
+/// One hop of a direction.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Hop {
+    /// What packets meet, in order.
+    pub elements: Vec<Element>,
+    pub clients: Passers,
+}
 
-/// One path between clients and servers, and what they do on it.
+/// A hop that all packets pass.
+impl From<Vec<Element>> for Hop {
+    fn from(elements: Vec<Element>) -> Hop {
+        Hop {
+            elements,
+            clients: Passers::All,
+        }
+    }
+}
+
+/// The clients whose packets pass a hop. So flows share some links and not others.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub enum Passers {
+    #[default]
+    All,
+    Only(BTreeSet<Host>),
+}
+
+impl Passers {
+    pub fn are_all(&self) -> bool {
+        matches!(self, Passers::All)
+    }
+
+    pub fn include(&self, client: Host) -> bool {
+        match self {
+            Passers::All => true,
+            Passers::Only(clients) => clients.contains(&client),
+        }
+    }
+
+    /// Those that are named.
+    pub fn named(&self) -> impl Iterator<Item = Host> {
+        let named = match self {
+            Passers::All => None,
+            Passers::Only(clients) => Some(clients),
+        };
+        named.into_iter().flatten().copied()
+    }
+}
+
+/// The network between clients and servers, and what they do on it.
 #[derive(Clone, Debug)]
 pub struct Experiment {
     pub name: String,
@@ -50,7 +96,8 @@ impl Experiment {
     /// A round trip or a few, and many packets at any rate of interest; little beside what is measured.
     pub const REPEATED_START_JITTER: Delta = Delta::ms(100);
 
-    /// Notes in the records of a run what its path could have carried until `end`. A direction carries what its narrowest hop does.
+    /// Notes in the records of a run what its path could have carried until `end`. A direction carries what the narrowest of the
+    /// hops that all packets pass does.
     pub fn note_carriable(
         &self,
         paths: &mut Both<PathRecord>,
@@ -64,9 +111,11 @@ impl Experiment {
         for (direction, configs) in [(Direction::Down, &self.down), (Direction::Up, &self.up)] {
             let each: Vec<_> = configs
                 .iter()
-                .map(|hop| carriable(hop, start, span, &mut rng))
+                .map(|hop| carriable(&hop.elements, start, span, &mut rng))
                 .collect();
-            paths[direction].carriable = each.iter().flatten().min().copied();
+            let shared = each.iter().zip(configs);
+            let shared = shared.filter(|(_, hop)| hop.clients.are_all());
+            paths[direction].carriable = shared.filter_map(|(bytes, _)| *bytes).min();
             for (record, bytes) in hops[direction].iter_mut().zip(each) {
                 record.carriable = bytes;
             }
@@ -81,7 +130,10 @@ impl Experiment {
         }
         let mut flows = self.flows.iter();
         flows.all(|flow| {
-            let mut elements = self.down.iter().chain(&self.up).flatten();
+            let hops = self.down.iter().chain(&self.up);
+            let mut elements = hops
+                .filter(|hop| hop.clients.include(flow.client))
+                .flat_map(|hop| &hop.elements);
             elements.any(|element| holds_up(element, flow.client))
         })
     }

@@ -81,7 +81,7 @@ pub fn experiment(load: Load, link: Element, seed: u64) -> Experiment {
         warmup: Delta::ZERO,
         seed,
         start_jitter: None,
-        down: vec![vec![link]],
+        down: vec![vec![link].into()],
         up: Vec::new(),
         flows: vec![flow],
         hosts: Vec::new(),
@@ -104,7 +104,7 @@ pub fn arrivals(experiment: &Experiment) -> Arrivals {
     let start = Time::from_ns(0);
     let mut rng = Rng::with_seed(experiment.seed);
     for hop in experiment.down.iter().chain(&experiment.up) {
-        Path::build(hop, start, &mut rng);
+        Path::build(&hop.elements, start, &mut rng);
     }
     let mut source = experiment.flows[0].workload.build();
     let mut notes = Notes {

@@ -17,7 +17,8 @@ pub(super) fn autorate(node: &Node, down: &[Hop], up: &[Hop]) -> Result<Option<R
     let kind = component.kind.clone();
     let mut keys = Keys::params(component, "autorate");
     let has_shaper = |hop: Option<&Hop>| {
-        let mut elements = hop.into_iter().flatten();
+        let shared = hop.filter(|hop| hop.clients.are_all());
+        let mut elements = shared.into_iter().flat_map(|one| &one.elements);
         elements.any(|element| matches!(element, unbloat_link::Config::Bottleneck(one) if matches!(one.queue, unbloat_qdisc::Config::Cake(_))))
     };
     let shaped = Both::new(
@@ -55,7 +56,7 @@ pub(super) fn autorate(node: &Node, down: &[Hop], up: &[Hop]) -> Result<Option<R
         },
     };
     if shaped == Both::default() {
-        return Err(keys.fault("there is no shaper to control; put a cake in the last of several [[link.down.hop]], or in the first of several [[link.up.hop]]"));
+        return Err(keys.fault("there is no shaper to control; put a cake in the last of several [[link.down.hop]], or in the first of several [[link.up.hop]], and let all clients pass it"));
     }
     keys.end()?;
     Ok(Some(Rates::Law(Params { policy, shaped })))
@@ -64,7 +65,7 @@ pub(super) fn autorate(node: &Node, down: &[Hop], up: &[Hop]) -> Result<Option<R
 /// What serves a hop's packets, if that is settled beforehand.
 fn line(hop: &Hop) -> Option<service::Config> {
     let now = Time::from_ns(0);
-    hop.iter().find_map(|element| match element {
+    hop.elements.iter().find_map(|element| match element {
         unbloat_link::Config::Bottleneck(one) => {
             let is_settled = one.service.carried(now, now, now).is_some();
             is_settled.then(|| one.service.clone())

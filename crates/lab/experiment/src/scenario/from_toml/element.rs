@@ -5,14 +5,17 @@ use super::files::Files;
 use super::queue::{Scale, queue, shaped_rate};
 use super::radio::{Radio, radio};
 use super::server::{mean_rate, server};
+use crate::scenario::experiment::{Hop, Passers};
 use crate::scenario::toml::{Component, Error, Keys, Node, Value, read};
 use serde::Deserialize;
+use std::collections::BTreeSet;
 use unbloat_link::device::{self, RingLimit, control, modem};
 use unbloat_link::element::{burst, delay, detour, hold, jitter, loss, outage};
 use unbloat_link::service::constant;
 use unbloat_link::{BottleneckParams, Config, service};
 use unbloat_params::Settings;
 use unbloat_params::range::{FASTEST, FRAME_BYTES, PERIOD, SIZE, SPAN};
+use unbloat_qdisc::Host;
 use unbloat_units::{Bytes, Cells, Delta, Direction, Framing, Rate};
 
 /// One direction of the path before its queue is known.
@@ -23,6 +26,7 @@ pub(super) struct Link {
     rate: Rate,
     pub delay: Delta,
     behind: Vec<Config>,
+    pub clients: Passers,
 }
 
 /// More hops than this in a direction are a slip of the pen: packets live for 255.
@@ -35,11 +39,12 @@ impl Link {
         key: &str,
         direction: Direction,
         files: Files<'_>,
+        hosts: &[String],
     ) -> Result<Vec<Link>, Error> {
         let mut keys = Keys::of(node, key)?;
         let path = keys.path("hop");
         let Some(list) = keys.take("hop") else {
-            return Ok(vec![Link::read(node, key, direction, files)?]);
+            return Ok(vec![Link::read(Keys::of(node, key)?, direction, files)?]);
         };
         let Value::Array(hops) = &list.value else {
             let message = format!("expected an array; write [[{path}]] once for each hop");
@@ -50,13 +55,16 @@ impl Link {
             return Err(Error::new(list.origin, path, message));
         }
         keys.end()?;
-        let hops = hops.iter().zip(0..);
-        hops.map(|(hop, index)| Link::read(hop, &format!("{path}.{index}"), direction, files))
-            .collect()
+        let read_hop = |(hop, index): (&Node, usize)| {
+            let mut of_hop = Keys::of(hop, &format!("{path}.{index}"))?;
+            let clients = clients(&mut of_hop, hosts)?;
+            let link = Link::read(of_hop, direction, files)?;
+            Ok(Link { clients, ..link })
+        };
+        hops.iter().zip(0..).map(read_hop).collect()
     }
 
-    fn read(node: &Node, key: &str, direction: Direction, files: Files<'_>) -> Result<Link, Error> {
-        let mut keys = Keys::of(node, key)?;
+    fn read(mut keys: Keys, direction: Direction, files: Files<'_>) -> Result<Link, Error> {
         let service = server(&mut keys, files)?;
         let radio = radio(&mut keys, direction, service.as_ref())?;
         let delay = keys.within("delay", Delta::ZERO, &SPAN)?;
@@ -69,11 +77,12 @@ impl Link {
             rate,
             delay,
             behind,
+            clients: Passers::All,
         })
     }
 
-    /// The elements, sizes of the queue taken by the base RTT of the whole path.
-    pub(super) fn elements(mut self, base_rtt: Delta) -> Result<Vec<Config>, Error> {
+    /// The hop, sizes of its queue taken by the base RTT of the whole path.
+    pub(super) fn hop(mut self, base_rtt: Delta) -> Result<Hop, Error> {
         let node = self.keys.take("queue");
         let device = Device::read(&mut self.keys)?;
         let framing = framing(&mut self.keys)?;
@@ -112,7 +121,34 @@ impl Link {
             (None, None, _) => None,
         };
         self.keys.end()?;
-        Ok(first.into_iter().chain(self.behind).collect())
+        Ok(Hop {
+            elements: first.into_iter().chain(self.behind).collect(),
+            clients: self.clients,
+        })
+    }
+}
+
+/// `clients = ["phone", "laptop"]`: whose packets pass a hop.
+fn clients(hop: &mut Keys, hosts: &[String]) -> Result<Passers, Error> {
+    let path = hop.path("clients");
+    let Some(node) = hop.take("clients") else {
+        return Ok(Passers::All);
+    };
+    let names: Vec<String> = read(&node, &path)?;
+    let number = |name: &String| {
+        let number = hosts.iter().position(|host| host == name);
+        number.map(|number| Host(number as u32)).ok_or_else(|| {
+            let message = format!("no flow has the client {name:?}");
+            Error::new(node.origin.clone(), path.clone(), message)
+        })
+    };
+    let clients: BTreeSet<Host> = names.iter().map(number).collect::<Result<_, _>>()?;
+    match clients.is_empty() {
+        true => {
+            let message = "expected the names of one or more clients; without the key, all clients pass the hop";
+            Err(Error::new(node.origin, path, message))
+        }
+        false => Ok(Passers::Only(clients)),
     }
 }
 

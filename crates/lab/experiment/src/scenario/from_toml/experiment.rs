@@ -42,9 +42,13 @@ pub fn build(scenario: &Node, files: Files<'_>) -> Result<Experiment, Error> {
             "a kernel queue is shared by all clients; give [link.clients] queues of unbloat",
         ));
     }
-    if path.hops.down.len() != path.hops.up.len()
-        && let Some(flow) = flows.iter().find(|flow| is_traceroute(flow))
-    {
+    let counts_differ = |flow: &&Flow| {
+        let passed = |hop: &&Hop| hop.clients.include(flow.client);
+        let count = |hops: &Vec<Hop>| hops.iter().filter(passed).count();
+        let counts = path.hops.as_ref().map(count);
+        is_traceroute(flow) && counts.down != counts.up
+    };
+    if let Some(flow) = flows.iter().find(counts_differ) {
         let message = format!(
             "flow {:?}: app \"traceroute\" needs as many hops in [link.down] as in [link.up], for an answer returns along the hops that its probe passed",
             flow.name
@@ -146,8 +150,18 @@ pub fn path(links: &Node, files: Files<'_>) -> Result<BothWays, Error> {
 fn paths(links: &Node, files: Files<'_>, hosts: &[String]) -> Result<BothWays, Error> {
     let mut keys = Keys::of(links, "link")?;
     let clients = keys.take("clients");
-    let shared = one_path(keys, files)?;
+    let shared = one_path(keys, files, hosts)?;
+    let is_divided = shared
+        .hops
+        .iter()
+        .flatten()
+        .any(|hop| !hop.clients.are_all());
     match clients {
+        Some(clients) if is_divided => Err(Error::new(
+            clients.origin,
+            "link.clients",
+            "cannot be combined with \"clients\" of a hop; give each of these clients hops of its own",
+        )),
         Some(clients) => per_client(shared, &clients, files, hosts),
         None => Ok(shared),
     }
@@ -172,7 +186,12 @@ fn per_client(
         let Some(number) = hosts.iter().position(|host| host == name) else {
             return Err(fault(format!("no flow has the client {name:?}")));
         };
-        let path = one_path(Keys::of(table, &key)?, files)?;
+        let path = one_path(Keys::of(table, &key)?, files, hosts)?;
+        if path.hops.iter().flatten().any(|hop| !hop.clients.are_all()) {
+            return Err(fault(
+                "only hops of [link.down] and [link.up] can have \"clients\"".to_owned(),
+            ));
+        }
         if lengths(&path) != lengths(&shared) {
             let message = "needs as many hops as [link.down] and [link.up] have";
             return Err(fault(message.to_owned()));
@@ -185,12 +204,12 @@ fn per_client(
         let split = hops.map(|(hop, others)| {
             let each = own
                 .iter()
-                .map(|(host, path)| (*host, path.hops[direction][hop].clone()));
-            vec![unbloat_link::Config::PerClient(per_client::Params {
+                .map(|(host, path)| (*host, path.hops[direction][hop].elements.clone()));
+            Hop::from(vec![unbloat_link::Config::PerClient(per_client::Params {
                 direction,
                 clients: each.collect(),
-                others: others.clone(),
-            })]
+                others: others.elements.clone(),
+            })])
         });
         split.collect()
     };
@@ -200,29 +219,32 @@ fn per_client(
     })
 }
 
-fn one_path(mut keys: Keys, files: Files<'_>) -> Result<BothWays, Error> {
+fn one_path(mut keys: Keys, files: Files<'_>, hosts: &[String]) -> Result<BothWays, Error> {
     let links = Both::try_of(|direction| {
         let node = keys
             .take(direction.name())
             .unwrap_or_else(|| Node::table(keys.origin().clone()));
-        Link::hops(&node, &keys.path(direction.name()), direction, files)
+        Link::hops(&node, &keys.path(direction.name()), direction, files, hosts)
     })?;
     let rrc = rrc(&mut keys)?;
     keys.end()?;
-    let delays = links.iter().flatten().map(|hop| hop.delay);
-    let base_rtt = delays.fold(Delta::ZERO, |sum, delay| sum + delay);
-    let elements = links.map(|links| -> Result<Vec<Hop>, Error> {
-        let hops = links.into_iter().map(|link| link.elements(base_rtt));
-        hops.collect()
+    let base_rtts = links.as_ref().map(|hops| {
+        let all = hops.iter().map(|hop| base_rtt(&links, hop));
+        all.collect::<Vec<Delta>>()
     });
-    let mut hops = Both::new(elements.down?, elements.up?);
+    let hops = links.zip(base_rtts).map(|(links, base_rtts)| {
+        let hops = links.into_iter().zip(base_rtts);
+        let hops = hops.map(|(link, base_rtt)| link.hop(base_rtt));
+        hops.collect::<Result<Vec<Hop>, Error>>()
+    });
+    let mut hops = Both::new(hops.down?, hops.up?);
     if let Some(rrc) = rrc {
         // The phone is at the end of one and at the beginning of the other.
         let asleep = |direction| unbloat_link::Config::Rrc(sleep::Params { rrc, direction });
         let ends = Both::new(hops.down.last_mut(), hops.up.first_mut());
         for (hop, direction) in ends.into_iter().zip(Direction::BOTH) {
             if let Some(hop) = hop {
-                hop.insert(0, asleep(direction));
+                hop.elements.insert(0, asleep(direction));
             }
         }
     }
@@ -230,6 +252,22 @@ fn one_path(mut keys: Keys, files: Files<'_>) -> Result<BothWays, Error> {
         hops,
         shares_radio: rrc.is_some(),
     })
+}
+
+/// The longest of those whose packets pass a hop.
+fn base_rtt(links: &Both<Vec<Link>>, hop: &Link) -> Delta {
+    let links = || links.iter().flatten();
+    let delay = |passed: &dyn Fn(&Link) -> bool| {
+        let delays = links().filter(|link| passed(link)).map(|link| link.delay);
+        delays.fold(Delta::ZERO, |sum, delay| sum + delay)
+    };
+    let named = links().flat_map(|link| link.clients.named());
+    let passing = named.filter(|client| hop.clients.include(*client));
+    let longest = passing
+        .map(|client| delay(&|link| link.clients.include(client)))
+        .max();
+    // Clients that no hop names pass those that name none.
+    longest.unwrap_or_else(|| delay(&|link| link.clients.are_all()))
 }
 
 /// And the names of their hosts.

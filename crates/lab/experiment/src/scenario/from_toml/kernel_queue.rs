@@ -101,7 +101,7 @@ mod tests {
         assert_eq!(down.words, "fq_codel limit 500");
         assert_eq!((down.rate, down.overhead_bytes), (Some(Rate::mbps(10)), 14));
         assert!(matches!(
-            experiment.down.concat()[..],
+            experiment.down[0].elements[..],
             [Element::Bottleneck(_), Element::Delay(_)]
         ));
     }
@@ -109,7 +109,7 @@ mod tests {
     #[test]
     fn a_queue_that_shapes_needs_no_rate() {
         let experiment = built("queue = { kernel = \"cake bandwidth 10mbit\" }").unwrap();
-        assert!(experiment.kernel_queues.down.is_some() && experiment.down.concat().is_empty());
+        assert!(experiment.kernel_queues.down.is_some() && experiment.down[0].elements.is_empty());
     }
 
     #[test]

@@ -27,7 +27,8 @@ const RATE: &str = "rate = \"10 Mbit/s\"";
 fn every_queue_builds_by_its_name_alone() {
     for name in unbloat_qdisc::NAMES {
         let experiment = built(&format!("{RATE}\nqueue = \"{name}\""), "", "", "");
-        let [unbloat_link::Config::Bottleneck(bottleneck)] = &experiment.down[0][..] else {
+        let [unbloat_link::Config::Bottleneck(bottleneck)] = &experiment.down[0].elements[..]
+        else {
             panic!("{:?}", experiment.down);
         };
         assert_eq!(bottleneck.queue.name(), *name);
@@ -86,7 +87,10 @@ fn every_element_has_a_key() {
             _ => panic!("no key of a link makes the element {name:?}"),
         };
         let experiment = built(&down, &up, link, "");
-        let mut elements = experiment.down[0].iter().chain(&experiment.up[0]);
+        let mut elements = experiment.down[0]
+            .elements
+            .iter()
+            .chain(&experiment.up[0].elements);
         assert!(
             elements.any(|element| element.name() == *name),
             "{name}: {experiment:?}"
@@ -106,7 +110,8 @@ fn every_server_has_a_key() {
             _ => panic!("no key of a link makes the server {name:?}"),
         };
         let experiment = built(&down, "", "", "");
-        let [unbloat_link::Config::Bottleneck(bottleneck)] = &experiment.down[0][..] else {
+        let [unbloat_link::Config::Bottleneck(bottleneck)] = &experiment.down[0].elements[..]
+        else {
             panic!("{:?}", experiment.down);
         };
         assert_eq!(bottleneck.service.name(), *name);
@@ -121,8 +126,8 @@ fn a_shaper_needs_no_rate_of_the_link() {
         "",
         "",
     );
-    assert_eq!(experiment.down[0][0].name(), "bottleneck");
-    assert!(experiment.up[0].is_empty());
+    assert_eq!(experiment.down[0].elements[0].name(), "bottleneck");
+    assert!(experiment.up[0].elements.is_empty());
 }
 
 #[test]
@@ -133,7 +138,7 @@ fn both_directions_of_a_phone_share_its_radio() {
     let names = |elements: &[unbloat_link::Config]| -> Vec<_> {
         elements.iter().map(|element| element.name()).collect()
     };
-    assert_eq!(names(&experiment.down[0]), ["rrc", "lte_downlink"]);
-    assert_eq!(names(&experiment.up[0]), ["rrc", "device"]);
+    assert_eq!(names(&experiment.down[0].elements), ["rrc", "lte_downlink"]);
+    assert_eq!(names(&experiment.up[0].elements), ["rrc", "device"]);
     assert!(experiment.shares_radio);
 }

@@ -66,7 +66,7 @@ fn a_direction_may_have_several_hops() {
         "#;
     let experiment = built(text).unwrap();
     let names = |hops: &[crate::scenario::Hop]| -> Vec<Vec<_>> {
-        let hop = |hop: &crate::scenario::Hop| hop.iter().map(Element::name).collect();
+        let hop = |hop: &crate::scenario::Hop| hop.elements.iter().map(Element::name).collect();
         hops.iter().map(hop).collect()
     };
     let line = ["bottleneck", "delay"];
@@ -75,7 +75,7 @@ fn a_direction_may_have_several_hops() {
         [&line[..], &["rrc", "bottleneck", "delay"]]
     );
     assert_eq!(names(&experiment.up), [&["rrc", "delay"][..], &["delay"]]);
-    let Element::Bottleneck(second) = &experiment.down[1][1] else {
+    let Element::Bottleneck(second) = &experiment.down[1].elements[1] else {
         panic!("{:?}", experiment.down);
     };
     let Queue::DropTail(droptail) = &second.queue else {
@@ -146,7 +146,7 @@ fn a_scenario_becomes_paths_and_flows() {
         (experiment.duration, experiment.warmup),
         (Delta::secs(30), Delta::secs(5))
     );
-    let [Element::Bottleneck(down), Element::Delay(_)] = &experiment.down[0][..] else {
+    let [Element::Bottleneck(down), Element::Delay(_)] = &experiment.down[0].elements[..] else {
         panic!("{:?}", experiment.down);
     };
     let Queue::FqCodel(fq_codel) = &down.queue else {
@@ -157,7 +157,7 @@ fn a_scenario_becomes_paths_and_flows() {
         Element::Bottleneck(up),
         Element::Burst(_),
         Element::Delay(_),
-    ] = &experiment.up[0][..]
+    ] = &experiment.up[0].elements[..]
     else {
         panic!("{:?}", experiment.up);
     };
@@ -345,7 +345,7 @@ fn a_client_may_have_a_path_of_its_own() {
     };
     let own = "[link.clients.phone.down]\nrate = \"8 Mbit/s\"\n[link.clients.phone.rrc]\n";
     let experiment = built(&text(own)).unwrap();
-    let [Element::PerClient(down)] = &experiment.down[0][..] else {
+    let [Element::PerClient(down)] = &experiment.down[0].elements[..] else {
         panic!("{:?}", experiment.down);
     };
     let [(host, elements)] = &down.clients[..] else {
