@@ -71,6 +71,22 @@ fn every_example_runs_and_loses_no_packet_untold() {
     }
 }
 
+/// Where an example's text tells numbers, bounds hold them.
+#[test]
+fn bounds_of_examples_hold() {
+    let scored = examples().into_iter().filter(|file| {
+        let text = std::fs::read_to_string(file).unwrap();
+        text.contains("[score]")
+    });
+    let scored: Vec<PathBuf> = scored.collect();
+    assert!(scored.len() >= 2);
+    for file in scored {
+        let ran = sim(file.to_str().unwrap(), &["--quiet", "--no-run"]);
+        let said = String::from_utf8_lossy(&ran.stdout);
+        assert_eq!(ran.status.code(), Some(0), "{}: {said}", file.display());
+    }
+}
+
 fn sim(scenario: &str, arguments: &[&str]) -> Output {
     let mut command = Command::new(env!("CARGO_BIN_EXE_unbloat"));
     command.arg("sim").arg(folder().join(scenario));

@@ -25,7 +25,7 @@ use args::Clock;
 use folder::FolderError;
 use std::collections::BTreeMap;
 use unbloat_html::{ReportError, paper_text};
-use unbloat_paper::{Evidence, Figure, Made, Paper, Request, Verdict, draw, judge};
+use unbloat_paper::{Evidence, Figure, Made, Paper, Request, Runs, Verdict, draw, judge};
 use unbloat_run::{RunInfo, link_latest};
 
 #[derive(Debug, thiserror::Error)]
@@ -114,17 +114,17 @@ fn make<'a>(
     requests: BTreeMap<String, Request>,
     done: &work::Done,
 ) -> Made<'a> {
-    let mut evidence = BTreeMap::new();
+    let mut evidence = Runs::new();
     let mut left_out = Vec::new();
     for (name, request) in requests {
         match done.evidence.get(&request) {
-            Some(found) => drop(evidence.insert(name, found.clone())),
+            Some(found) => drop(evidence.insert(name, found)),
             None => left_out.push(name),
         }
     }
     let mut notes: Vec<String> = evidence
         .values()
-        .flat_map(|one: &Evidence| one.notes.clone())
+        .flat_map(|one: &&Evidence| one.notes.clone())
         .collect();
     notes.sort();
     notes.dedup();

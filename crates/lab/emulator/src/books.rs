@@ -60,6 +60,7 @@ pub struct Parts<'a> {
 
 /// Records of both directions.
 pub(crate) struct Books {
+    pub warm_at: Time,
     pub paths: Both<PathRecord>,
     pub samples: Vec<Sample>,
     pub layers: Vec<LayerSample>,
@@ -71,6 +72,7 @@ pub(crate) struct Books {
 impl Books {
     pub(crate) fn new(warm_at: Time, witness: Option<Box<dyn Witness>>) -> Books {
         Books {
+            warm_at,
             paths: Both::of(|_| PathRecord::new(warm_at)),
             samples: Vec::new(),
             layers: Vec::new(),

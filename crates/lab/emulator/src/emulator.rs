@@ -17,7 +17,7 @@ use ipnet::IpNet;
 use std::os::fd::OwnedFd;
 use std::sync::atomic::{AtomicBool, Ordering};
 use tracing::debug;
-use unbloat_experiment::outcome::{LayerSample, PathRecord, Route, Sample};
+use unbloat_experiment::outcome::{LayerSample, PathRecord, RadioRecord, Route, Sample};
 use unbloat_experiment::scenario::Hop;
 use unbloat_link::Element;
 use unbloat_qdisc::Backlog;
@@ -106,6 +106,7 @@ pub struct Emulated {
     pub layers: Vec<LayerSample>,
     /// Each hop of both directions, where a direction has more than one.
     pub hops: Both<Vec<PathRecord>>,
+    pub radios: Vec<RadioRecord>,
     /// What was on the paths at the end.
     pub inside: Both<Backlog>,
     pub end: Time,

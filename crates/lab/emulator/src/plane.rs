@@ -264,6 +264,7 @@ impl<D: Device> Plane<D> {
             report,
             inside: self.inside(end),
             paths: self.books.paths,
+            radios: self.paths.down.radios(self.books.warm_at, end),
             hops: self.paths.map(Route::into_records),
             samples: self.books.samples,
             layers: self.books.layers,

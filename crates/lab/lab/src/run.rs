@@ -410,6 +410,7 @@ fn ran(
         under_way_bytes: Bytes::new(inside.map(|backlog| backlog.bytes.as_u64()).sum()),
         paths: emulated.paths,
         hops: emulated.hops,
+        radios: experiment.named_radios(emulated.radios),
         samples: emulated.samples,
         layers: emulated.layers,
         windows,

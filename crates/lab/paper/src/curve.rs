@@ -1,10 +1,11 @@
 //! The curves of a panel.
 
-use crate::evidence::{Evidence, EvidencePoint};
+use crate::evidence::{Evidence, EvidencePoint, Runs};
 use crate::figure::{Axis, Panel, PanelKind, Series};
 use crate::quantity::{Quantity, Spread};
 use crate::unit::Unit;
 use std::collections::BTreeMap;
+use unbloat_stats::quantile;
 
 /// Points of a curve; of more samples the largest of each stretch is kept, so that no peak is lost.
 const POINTS: usize = 600;
@@ -35,7 +36,7 @@ pub struct CurvePoint {
 }
 
 /// Draws a panel. A curve that the runs cannot fill is empty.
-pub fn draw(panel: &Panel, evidence: &BTreeMap<String, Evidence>) -> Drawn {
+pub fn draw(panel: &Panel, evidence: &Runs<'_>) -> Drawn {
     let mut drawn = Drawn {
         curves: Vec::new(),
         ticks: Vec::new(),
@@ -158,12 +159,7 @@ fn place(axis: &Axis, text: &str, ticks: &mut Vec<String>) -> Option<f64> {
     Some(index as f64)
 }
 
-fn listed(
-    panel: &Panel,
-    series: &Series,
-    evidence: &BTreeMap<String, Evidence>,
-    ticks: &mut Vec<String>,
-) -> Curve {
+fn listed(panel: &Panel, series: &Series, evidence: &Runs<'_>, ticks: &mut Vec<String>) -> Curve {
     let points = series.points.iter().filter_map(|named| {
         let x = place(&panel.x, &named.name, ticks)?;
         CurvePoint::of(x, named.quantity.of(evidence, panel.y.unit)?)
@@ -261,15 +257,11 @@ fn binned(points: &[(f64, f64)]) -> Vec<CurvePoint> {
         .into_iter()
         .enumerate()
         .filter_map(|(bin, mut values)| {
-            values.sort_by(f64::total_cmp);
-            let count = values.len();
-            let rank = |share: f64| values.get(((count as f64 - 1.0) * share).round() as usize);
-            let mean = values.iter().sum::<f64>() / count as f64;
             Some(CurvePoint {
                 x: (bin as f64 + 0.5) * width,
-                y: mean,
-                low: *rank(0.05)?,
-                high: *rank(0.95)?,
+                y: values.iter().sum::<f64>() / values.len() as f64,
+                low: quantile(&mut values, 0.05)?,
+                high: quantile(&mut values, 0.95)?,
             })
         });
     filled.collect()

@@ -26,6 +26,9 @@ pub struct EvidencePoint {
     pub tables: Vec<(Table, Rows)>,
 }
 
+/// What the runs of a figure gave, by their names in its recipe.
+pub type Runs<'a> = BTreeMap<String, &'a Evidence>;
+
 impl Evidence {
     /// The points at which the sweep has these values.
     pub fn at<'a>(

@@ -1,10 +1,9 @@
 //! Whether a figure agrees with the paper.
 
 use crate::claim::{Claim, ClaimKind};
-use crate::evidence::Evidence;
+use crate::evidence::Runs;
 use crate::figure::{Figure, effect_run};
 use crate::quantity::{Quantity, Spread};
-use std::collections::BTreeMap;
 
 /// A published value agrees if it is this near to ours, as a fraction of the published value. Published figures are read to
 /// two digits at best and come from one network on one day; the same quantity measured twice there differs by more.
@@ -79,7 +78,7 @@ pub struct Judged {
 }
 
 /// Judges a figure by its runs, each under its name in the recipe.
-pub fn judge(figure: &Figure, evidence: &BTreeMap<String, Evidence>) -> Judged {
+pub fn judge(figure: &Figure, evidence: &Runs<'_>) -> Judged {
     let claims: Vec<Judgement> = figure
         .claims
         .iter()
@@ -135,7 +134,7 @@ fn varied(on: &Quantity, index: usize, key: &str, value: &str) -> Quantity {
     varied
 }
 
-fn judgement(claim: &Claim, evidence: &BTreeMap<String, Evidence>) -> Option<Judgement> {
+fn judgement(claim: &Claim, evidence: &Runs<'_>) -> Option<Judgement> {
     let kind = claim.kind()?;
     let ours = claim.ours.of(evidence, claim.unit);
     let of = |quantities: &[Quantity]| -> Option<Vec<Spread>> {
@@ -181,7 +180,8 @@ fn is_near(ours: Spread, published: f64) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::evidence::EvidencePoint;
+    use crate::evidence::{Evidence, EvidencePoint};
+    use std::collections::BTreeMap;
 
     fn figure(claims: &str) -> Figure {
         let head = "label = \"Figure 1\"\ntitle = \"t\"\nplace = \"1\"\nshows = \"s\"\n[run.main]\nscenario = \"s.toml\"\n\
@@ -190,7 +190,7 @@ mod tests {
     }
 
     /// Result `a.x` of three repeats: 8, 10 and 12; `a.y`: 20.
-    fn evidence() -> BTreeMap<String, Evidence> {
+    fn evidence() -> Evidence {
         let runs = [8.0, 10.0, 12.0].map(|x| {
             let results = [("a.x", x), ("a.y", 20.0)];
             results.map(|(name, value)| (name.to_owned(), value)).into()
@@ -199,11 +199,19 @@ mod tests {
             runs: runs.to_vec(),
             ..EvidencePoint::default()
         };
-        let evidence = Evidence {
+        Evidence {
             points: vec![point],
             notes: Vec::new(),
-        };
-        BTreeMap::from([("main".to_owned(), evidence)])
+        }
+    }
+
+    fn judged(claims: &str) -> Verdict {
+        let runs = evidence();
+        judge(
+            &figure(claims),
+            &BTreeMap::from([("main".to_owned(), &runs)]),
+        )
+        .verdict
     }
 
     fn verdict(claims: &[&str]) -> Verdict {
@@ -212,7 +220,7 @@ mod tests {
                 "[[claim]]\nsays = \"c\"\nours = {{ run = \"main\", result = \"a.x\" }}\n{text}\n"
             )
         });
-        judge(&figure(&claims.collect::<String>()), &evidence()).verdict
+        judged(&claims.collect::<String>())
     }
 
     #[test]
@@ -242,13 +250,13 @@ mod tests {
     fn a_figure_whose_claims_had_no_run_is_not_run() {
         let claim = "[run.other]\nscenario = \"s.toml\"\n\
             [[claim]]\nsays = \"c\"\nours = { run = \"other\", result = \"a.x\" }\nvalue = 1.0\n";
-        assert_eq!(judge(&figure(claim), &evidence()).verdict, Verdict::NotRun);
+        assert_eq!(judged(claim), Verdict::NotRun);
     }
 
     #[test]
     fn a_quantity_that_no_run_has_is_no_agreement() {
         let claim =
             "[[claim]]\nsays = \"c\"\nours = { run = \"main\", result = \"a.z\" }\nvalue = 1.0\n";
-        assert_eq!(judge(&figure(claim), &evidence()).verdict, Verdict::Differs);
+        assert_eq!(judged(claim), Verdict::Differs);
     }
 }

@@ -30,7 +30,7 @@ mod unit;
 
 pub use claim::{Claim, ClaimKind, Mark};
 pub use curve::{Curve, CurvePoint, Drawn, draw, lay_over};
-pub use evidence::{Evidence, EvidencePoint, RunResults};
+pub use evidence::{Evidence, EvidencePoint, RunResults, Runs};
 pub use figure::{
     Assumption, Axis, Figure, LteTraceRecipe, ModelRecipe, Panel, PanelKind, Request, Series,
     Source,

@@ -1,10 +1,10 @@
 //! A number that the runs give: a result, or a statistic of a series.
 
-use crate::evidence::{Evidence, EvidencePoint, RunResults};
+use crate::evidence::{EvidencePoint, RunResults, Runs};
 use crate::unit::Unit;
 use serde::Deserialize;
 use std::collections::BTreeMap;
-use unbloat_stats::Correlation;
+use unbloat_stats::{Correlation, quantile};
 
 /// Where a number comes from. `over` divides it by another, `change_from` is the change from another in percent.
 #[derive(Clone, Debug, Default, Deserialize)]
@@ -89,7 +89,7 @@ impl Quantity {
     }
 
     /// In `unit`, over repeats. None if the runs do not have it, or not in this dimension.
-    pub fn of(&self, evidence: &BTreeMap<String, Evidence>, unit: Unit) -> Option<Spread> {
+    pub fn of(&self, evidence: &Runs<'_>, unit: Unit) -> Option<Spread> {
         let own = self.values(evidence)?;
         let name = self.name()?;
         if let Some(other) = self.over.as_ref().or(self.change_from.as_ref()) {
@@ -133,7 +133,7 @@ impl Quantity {
     }
 
     /// One for each repeat, in the units of results.
-    fn values(&self, evidence: &BTreeMap<String, Evidence>) -> Option<Vec<f64>> {
+    fn values(&self, evidence: &Runs<'_>) -> Option<Vec<f64>> {
         let point = evidence.get(&self.run)?.at(&self.at).next()?;
         self.values_at(point)
     }
@@ -180,26 +180,20 @@ impl Statistic {
         if values.is_empty() {
             return None;
         }
-        let count = values.len();
-        if self == Statistic::Last {
-            return values.pop();
+        let count = values.len() as f64;
+        match self {
+            Statistic::Correlation => None,
+            Statistic::Rms => Some((values.iter().map(|x| x * x).sum::<f64>() / count).sqrt()),
+            Statistic::Mean => Some(values.iter().sum::<f64>() / count),
+            Statistic::Last => values.pop(),
+            Statistic::Min => quantile(&mut values, 0.0),
+            Statistic::Max => quantile(&mut values, 1.0),
+            Statistic::Median => quantile(&mut values, 0.5),
+            Statistic::P5 => quantile(&mut values, 0.05),
+            Statistic::P25 => quantile(&mut values, 0.25),
+            Statistic::P75 => quantile(&mut values, 0.75),
+            Statistic::P95 => quantile(&mut values, 0.95),
         }
-        values.sort_by(f64::total_cmp);
-        // The nearest rank.
-        let quantile =
-            |share: f64| values[((share * count as f64).ceil() as usize).clamp(1, count) - 1];
-        Some(match self {
-            Statistic::Correlation => return None,
-            Statistic::Rms => (values.iter().map(|x| x * x).sum::<f64>() / count as f64).sqrt(),
-            Statistic::Mean => values.iter().sum::<f64>() / count as f64,
-            Statistic::Min => values[0],
-            Statistic::Max | Statistic::Last => values[count - 1],
-            Statistic::Median => quantile(0.5),
-            Statistic::P5 => quantile(0.05),
-            Statistic::P25 => quantile(0.25),
-            Statistic::P75 => quantile(0.75),
-            Statistic::P95 => quantile(0.95),
-        })
     }
 }
 
@@ -213,8 +207,9 @@ fn correlation(pairs: &[[f64; 2]]) -> Option<f64> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::evidence::Evidence;
 
-    fn evidence() -> BTreeMap<String, Evidence> {
+    fn evidence() -> Evidence {
         let point = |cc: &str, values: [f64; 2]| EvidencePoint {
             values: BTreeMap::from([("flow.0.cc".to_owned(), cc.to_owned())]),
             runs: values
@@ -222,14 +217,18 @@ mod tests {
                 .to_vec(),
             tables: Vec::new(),
         };
-        let evidence = Evidence {
+        Evidence {
             points: vec![
                 point("vegas", [100.0, 200.0]),
                 point("cubic", [300.0, 900.0]),
             ],
             notes: Vec::new(),
-        };
-        BTreeMap::from([("main".to_owned(), evidence)])
+        }
+    }
+
+    fn spread(quantity: &Quantity, unit: Unit) -> Option<Spread> {
+        let runs = evidence();
+        quantity.of(&BTreeMap::from([("main".to_owned(), &runs)]), unit)
     }
 
     fn rtt(cc: &str) -> Quantity {
@@ -243,10 +242,10 @@ mod tests {
 
     #[test]
     fn a_quantity_has_mean_and_extremes_of_its_repeats() {
-        let spread = rtt("cubic").of(&evidence(), Unit::Seconds).unwrap();
-        assert_eq!((spread.mean, spread.low, spread.high), (0.6, 0.3, 0.9));
-        assert_eq!(rtt("reno").of(&evidence(), Unit::Seconds), None);
-        assert_eq!(rtt("cubic").of(&evidence(), Unit::Bytes), None);
+        let rtts = spread(&rtt("cubic"), Unit::Seconds).unwrap();
+        assert_eq!((rtts.mean, rtts.low, rtts.high), (0.6, 0.3, 0.9));
+        assert_eq!(spread(&rtt("reno"), Unit::Seconds), None);
+        assert_eq!(spread(&rtt("cubic"), Unit::Bytes), None);
     }
 
     #[test]
@@ -259,13 +258,13 @@ mod tests {
             over: Some(other.clone()),
             ..rtt("cubic")
         };
-        let spread = ratio.of(&evidence(), Unit::One).unwrap();
-        assert_eq!((spread.low, spread.high), (3.0, 4.5));
+        let ratios = spread(&ratio, Unit::One).unwrap();
+        assert_eq!((ratios.low, ratios.high), (3.0, 4.5));
         let change = Quantity {
             change_from: Some(other),
             ..rtt("cubic")
         };
-        let changed = change.of(&evidence(), Unit::Percent).unwrap();
+        let changed = spread(&change, Unit::Percent).unwrap();
         assert_eq!((changed.low, changed.high), (200.0, 350.0));
     }
 
@@ -282,11 +281,12 @@ mod tests {
     }
 
     #[test]
-    fn statistics_are_those_of_sorted_values() {
+    fn percentiles_are_those_of_the_project() {
         let values: Vec<f64> = (1..=100).rev().map(f64::from).collect();
         let of = |statistic: Statistic| statistic.of(values.clone()).unwrap();
-        assert_eq!(of(Statistic::Median), 50.0);
-        assert_eq!(of(Statistic::P95), 95.0);
+        assert_eq!(of(Statistic::Median), 50.5);
+        assert!((of(Statistic::P95) - 95.05).abs() < 1e-9);
+        assert_eq!(of(Statistic::Min), 1.0);
         assert_eq!(of(Statistic::Max), 100.0);
         assert_eq!(of(Statistic::Mean), 50.5);
         assert_eq!(of(Statistic::Last), 1.0);

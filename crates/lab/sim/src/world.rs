@@ -431,6 +431,8 @@ impl<'e> World<'e> {
             });
         let flows = flows.collect();
         let (under_way, under_way_bytes) = (self.wire.under_way(), self.wire.under_way_bytes());
+        let radios = self.wire.route(Direction::Down).radios(warm_at, end);
+        let radios = self.experiment.named_radios(radios);
         let (mut paths, mut hops) = self.wire.into_records();
         self.experiment.note_carriable(&mut paths, &mut hops, end);
         Outcomes {
@@ -439,6 +441,7 @@ impl<'e> World<'e> {
             under_way_bytes,
             paths,
             hops,
+            radios,
             samples: self.samples,
             layers: self.layers,
             windows: self.windows,

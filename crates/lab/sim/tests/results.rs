@@ -371,6 +371,42 @@ fn a_slow_reader_closes_the_window() {
     );
 }
 
+/// Requests each 20 s through a radio whose tail is 5 s, and a client with a radio of its own that is silent after the first second.
+#[test]
+fn a_radio_is_connected_from_each_promotion_to_the_end_of_its_tail() {
+    let text = r#"
+        [scenario]
+        duration = "90 s"
+        [link.down]
+        rate = "10 Mbit/s"
+        delay = "20 ms"
+        [link.up]
+        delay = "20 ms"
+        [link.rrc]
+        tail = "5 s"
+        [link.clients.phone.rrc]
+        [link.clients.phone.down]
+        rate = "10 Mbit/s"
+        [link.clients.phone.up]
+        [[flow]]
+        name = "player"
+        app = { kind = "ranges", size = "1 MB", every = "20 s" }
+        [[flow]]
+        name = "file"
+        client = "phone"
+        app = { kind = "finite", size = "100 kB" }
+    "#;
+    let run = Run::of(text);
+    // Five requests, at 0, 20, 40, 60 and 80 s; each takes 0.8 s of the line after a promotion, and the tail.
+    assert_eq!(run.get("radio", "promotions"), 5.0);
+    let connected = run.get("radio", "connected_ms");
+    assert!((connected - 5.0 * 5_950.0).abs() < 500.0, "{connected}");
+    assert_eq!(run.get("radio", "connected_share"), connected / 90e3);
+    assert_eq!(run.get("radio.phone", "promotions"), 1.0);
+    let phone = run.get("radio.phone", "connected_ms");
+    assert!((11_600.0..12_500.0).contains(&phone), "{phone}");
+}
+
 #[test]
 fn a_full_line_is_utilised_and_no_line_beyond_what_it_can() {
     let text = |rate: &str| {

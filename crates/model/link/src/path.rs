@@ -1,9 +1,10 @@
 //! A row of elements, one way from end to end.
 
+use crate::radio::rrc;
 use crate::registry::{AnyElement, Config};
 use crate::seam::{Element, Output, Place};
 use fastrand::Rng;
-use unbloat_qdisc::{Backlog, Event, Observer, Packet};
+use unbloat_qdisc::{Backlog, Event, Host, Observer, Packet};
 use unbloat_units::{Delta, Rate, Time};
 
 /// Elements in the order in which packets meet them; itself an element.
@@ -51,6 +52,22 @@ impl Path {
         }
         self.latency_behind = latency_behind(&self.elements);
         other.latency_behind = latency_behind(&other.elements);
+    }
+
+    /// What each radio did between two times: that of a client of its own, or that of all others.
+    pub fn each_radio(
+        &self,
+        from: Time,
+        until: Time,
+        tell: &mut dyn FnMut(Option<Host>, rrc::Use),
+    ) {
+        for element in &self.elements {
+            match element {
+                AnyElement::Rrc(sleep) => tell(None, sleep.used(from, until)),
+                AnyElement::PerClient(clients) => clients.each_radio(from, until, tell),
+                _ => {}
+            }
+        }
     }
 
     pub fn elements(&self) -> &[AnyElement] {

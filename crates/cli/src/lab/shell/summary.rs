@@ -98,7 +98,10 @@ pub fn write(args: &Args, out: &Path, links: &Node, closed: Closed) -> Result<()
 
 fn outcomes(emulated: Emulated) -> Outcomes {
     let inside = emulated.inside.iter();
+    // A shell has no flows, so no client with a radio of its own.
+    let radios = emulated.radios.into_iter();
     Outcomes {
+        radios: radios.map(|radio| ("radio".to_owned(), radio)).collect(),
         under_way: inside.clone().map(|b| u64::from(b.packets)).sum(),
         under_way_bytes: inside.fold(Bytes::ZERO, |sum, b| sum + b.bytes),
         paths: emulated.paths,

@@ -13,7 +13,7 @@ mod spread;
 pub use goodput::Goodput;
 pub use layers::{FlowLayers, Layer};
 pub use outcomes::{AppTime, FlowOutcome, Outcomes};
-pub use record::{FlowRecord, LayerSample, PathRecord, Sample, Waits, WindowSample};
+pub use record::{FlowRecord, LayerSample, PathRecord, RadioRecord, Sample, Waits, WindowSample};
 pub use results::{Judgement, RunResult, is_conserved, jain_index, judge, results};
 pub use route::Route;
 pub use snapshot::{FlowSnapshot, LatenessSnapshot, PathSnapshot, Snapshot};

@@ -1,7 +1,9 @@
 //! What came of a run, whoever ran it: the simulator, or the lab.
 
 use crate::outcome::layers::FlowLayers;
-use crate::outcome::record::{FlowRecord, LayerSample, PathRecord, Sample, WindowSample};
+use crate::outcome::record::{
+    FlowRecord, LayerSample, PathRecord, RadioRecord, Sample, WindowSample,
+};
 use unbloat_units::{Both, Bytes, Delta, Time};
 use unbloat_workload::Metric;
 
@@ -12,6 +14,8 @@ pub struct Outcomes {
     pub paths: Both<PathRecord>,
     /// Each hop of both directions in the order in which packets meet them, where a direction has more than one.
     pub hops: Both<Vec<PathRecord>>,
+    /// Radios by their names in results.
+    pub radios: Vec<(String, RadioRecord)>,
     /// In the order of the experiment's flows.
     pub flows: Vec<FlowOutcome>,
     pub samples: Vec<Sample>,

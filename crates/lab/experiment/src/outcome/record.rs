@@ -3,7 +3,8 @@
 use crate::outcome::goodput::Goodput;
 use crate::scenario::Experiment;
 use unbloat_link::Place;
-use unbloat_qdisc::{Event, Reason};
+use unbloat_link::radio::rrc;
+use unbloat_qdisc::{Event, Host, Reason};
 use unbloat_stats::LogHistogram;
 use unbloat_tcp::congestion::State;
 use unbloat_units::{Both, Bytes, Delta, Direction, Time};
@@ -114,6 +115,13 @@ impl PathRecord {
             Event::Marked { reason, .. } => self.marks[*reason as usize] += is_warm,
         }
     }
+}
+
+/// The radio of `[link.rrc]`, or that of a client of its own. The warm-up is left out.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct RadioRecord {
+    pub client: Option<Host>,
+    pub used: rrc::Use,
 }
 
 /// One flow: what its senders saw, downlink and uplink together.

@@ -2,7 +2,7 @@
 
 use crate::outcome::goodput::Goodput;
 use crate::outcome::outcomes::{FlowOutcome, Outcomes};
-use crate::outcome::record::{FlowRecord, PathRecord, Waits};
+use crate::outcome::record::{FlowRecord, PathRecord, RadioRecord, Waits};
 use crate::outcome::spread::rsd;
 use std::collections::BTreeMap;
 use unbloat_link::Place;
@@ -11,7 +11,7 @@ use unbloat_units::{Both, Bytes, Delta};
 use unbloat_workload::Metric;
 
 /// One result: of a flow by its name, of flows that share a name (`download_*`), of a direction (`down`, `up`) or of one of its hops
-/// (`down.hop2`), or of the whole run (`all`).
+/// (`down.hop2`), of a radio (`radio`, `radio.CLIENT`), or of the whole run (`all`).
 #[derive(Clone, Debug, PartialEq)]
 pub struct RunResult {
     pub subject: String,
@@ -40,6 +40,9 @@ pub fn results(outcomes: &Outcomes) -> Vec<RunResult> {
         for (hop, number) in outcomes.hops[direction].iter().zip(1..) {
             add(&format!("{direction}.hop{number}"), path_metrics(hop, span));
         }
+    }
+    for (name, radio) in &outcomes.radios {
+        add(name, radio_metrics(radio, span));
     }
     for (name, flows) in groups(&outcomes.flows) {
         add(&name, group_metrics(&flows, span));
@@ -175,6 +178,17 @@ fn path_metrics(path: &PathRecord, span: Delta) -> Vec<Metric> {
             Metric::new(format!("{kind}_{}", reason.name()), *count as f64)
         }));
     }
+    metrics
+}
+
+fn radio_metrics(radio: &RadioRecord, span: Delta) -> Vec<Metric> {
+    let connected = radio.used.connected;
+    let share = (span > Delta::ZERO).then(|| connected.as_secs() / span.as_secs());
+    let mut metrics = vec![
+        Metric::new("connected_ms", connected.as_ms()),
+        Metric::new("promotions", radio.used.promotions as f64),
+    ];
+    metrics.extend(share.map(|share| Metric::new("connected_share", share)));
     metrics
 }
 

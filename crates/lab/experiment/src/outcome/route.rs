@@ -1,6 +1,6 @@
 //! One direction of the network: a hop, or several in a row, each with a record of its own.
 
-use crate::outcome::record::PathRecord;
+use crate::outcome::record::{PathRecord, RadioRecord};
 use crate::scenario::{Hop, Passers};
 use fastrand::Rng;
 use std::collections::VecDeque;
@@ -111,6 +111,17 @@ impl Route {
         for (hop, number) in self.hops.iter().zip(1..) {
             hop.each_layer(&mut |place, backlog| tell(number, place, backlog));
         }
+    }
+
+    /// What the radios of the phones at its end did between two times: each client's own, and that of all others.
+    pub fn radios(&self, from: Time, until: Time) -> Vec<RadioRecord> {
+        let mut records = Vec::new();
+        for hop in &self.hops {
+            hop.each_radio(from, until, &mut |client, used| {
+                records.push(RadioRecord { client, used });
+            });
+        }
+        records
     }
 
     /// Of each hop, if there are several.

@@ -1,6 +1,6 @@
 //! What is to be run, with nothing left to look up.
 
-use crate::outcome::{AppTime, PathRecord};
+use crate::outcome::{AppTime, PathRecord, RadioRecord};
 use fastrand::Rng;
 use std::collections::BTreeSet;
 use unbloat_link::{Config as Element, carriable};
@@ -120,6 +120,18 @@ impl Experiment {
                 record.carriable = bytes;
             }
         }
+    }
+
+    /// Radios with the names that they have in results: `radio`, and `radio.CLIENT` for one that a client has to itself.
+    pub fn named_radios(&self, records: Vec<RadioRecord>) -> Vec<(String, RadioRecord)> {
+        let name = |record: &RadioRecord| {
+            let client = record
+                .client
+                .and_then(|host| self.hosts.get(host.0 as usize));
+            client.map_or("radio".to_owned(), |client| format!("radio.{client}"))
+        };
+        let named = records.into_iter().map(|record| (name(&record), record));
+        named.collect()
     }
 
     /// Whether a packet of any client takes some time there and back. On a path without rate and delay any amount passes at one

@@ -2,8 +2,9 @@
 
 use super::joined::{Joined, Pair};
 use super::seen::{BandwidthSeen, Seen};
-use super::statistic::{Bound, Check, mean, percent, quantile};
+use super::statistic::{Bound, Check, mean, percent};
 use crate::truth::{UserTruth, mean_rate};
+use unbloat_stats::quantile;
 use unbloat_units::{Delta, Direction};
 
 /// All checks of a trace.
@@ -34,45 +35,41 @@ fn conserved(seen: &Seen, joined: &Joined<'_>) -> Vec<Check> {
     };
     let bytes = closed().filter(|pair| pair.seen.unique_bytes == pair.truth.read);
     vec![
-        Check {
-            group: "section 3.1",
-            name: "flows found, of flows with packets",
-            unit: "%",
-            value: percent(joined.found, joined.sent),
-            published: None,
-            bound: Some(Bound::AtLeast(100.0, EXACT)),
-            samples: joined.sent as u64,
-        },
-        Check {
-            group: "section 3.1",
-            name: "flows whose packets are counted exactly, both ways",
-            unit: "%",
-            value: percent(equal.count(), joined.sent),
-            published: None,
-            bound: Some(Bound::AtLeast(100.0, EXACT)),
-            samples: joined.sent as u64,
-        },
-        Check {
-            group: "section 4.1",
-            name: "closed flows whose bytes are those that applications read",
-            unit: "%",
-            value: percent(bytes.count(), closed().count()),
-            published: None,
-            bound: Some(Bound::AtLeast(
-                100.0,
-                "a connection closes after all is read",
-            )),
-            samples: closed().count() as u64,
-        },
-        Check {
-            group: "section 3.1",
-            name: "packets that the parser could not read",
-            unit: "",
-            value: Some(seen.skipped as f64),
-            published: None,
-            bound: Some(Bound::AtMost(0.0, EXACT)),
-            samples: seen.packets,
-        },
+        Check::new(
+            "section 3.1",
+            "flows found, of flows with packets",
+            "%",
+            percent(joined.found, joined.sent),
+            joined.sent as u64,
+        )
+        .bounded(Bound::AtLeast(100.0, EXACT)),
+        Check::new(
+            "section 3.1",
+            "flows whose packets are counted exactly, both ways",
+            "%",
+            percent(equal.count(), joined.sent),
+            joined.sent as u64,
+        )
+        .bounded(Bound::AtLeast(100.0, EXACT)),
+        Check::new(
+            "section 4.1",
+            "closed flows whose bytes are those that applications read",
+            "%",
+            percent(bytes.count(), closed().count()),
+            closed().count() as u64,
+        )
+        .bounded(Bound::AtLeast(
+            100.0,
+            "a connection closes after all is read",
+        )),
+        Check::new(
+            "section 3.1",
+            "packets that the parser could not read",
+            "",
+            Some(seen.skipped as f64),
+            seen.packets,
+        )
+        .bounded(Bound::AtMost(0.0, EXACT)),
     ]
 }
 
@@ -81,19 +78,20 @@ fn handshakes(joined: &Joined<'_>) -> Vec<Check> {
         let ms = pair.seen.handshake_up_ms?;
         Some((ms - pair.truth.core_rtt.as_ms()).abs())
     });
-    let errors: Vec<f64> = errors.collect();
-    vec![Check {
-        group: "Fig. 7, section 4.2",
-        name: "M-S or M-P, largest error",
-        unit: "ms",
-        samples: errors.len() as u64,
-        value: quantile(errors, 1.0),
-        published: None,
-        bound: Some(Bound::AtMost(
+    let mut errors: Vec<f64> = errors.collect();
+    vec![
+        Check::new(
+            "Fig. 7, section 4.2",
+            "M-S or M-P, largest error",
+            "ms",
+            quantile(&mut errors, 1.0),
+            errors.len() as u64,
+        )
+        .bounded(Bound::AtMost(
             0.01,
             "the server's line takes 0.5 us for a SYN-ACK, times are kept to 1 us",
         )),
-    }]
+    ]
 }
 
 fn promotions(seen: &Seen, joined: &Joined<'_>) -> Vec<Check> {
@@ -104,35 +102,28 @@ fn promotions(seen: &Seen, joined: &Joined<'_>) -> Vec<Check> {
     });
     let judged: Vec<(f64, f64)> = judged.collect();
     let errors: Vec<f64> = judged.iter().map(|(error, _)| *error).collect();
-    let sizes: Vec<f64> = errors.iter().map(|error| error.abs()).collect();
+    let mut sizes: Vec<f64> = errors.iter().map(|error| error.abs()).collect();
     let within = judged
         .iter()
         .filter(|(error, tick)| error.abs() <= tick + GRANTS_MS);
-    let samples = judged.len() as u64;
-    let check = |name, unit, value, bound| Check {
-        group: "section 4.2",
-        name,
-        unit,
-        value,
-        published: None,
-        bound,
-        samples,
-    };
-    let reason = "SYN and ACK wait up to 10 ms each for a grant; a tenth of blocks is sent again";
+    let check =
+        |name, unit, value| Check::new("section 4.2", name, unit, value, judged.len() as u64);
     vec![
-        check("promotion delay, mean error", "ms", mean(&errors), None),
+        check("promotion delay, mean error", "ms", mean(&errors)),
         check(
             "promotion delay, 90th percentile of errors",
             "ms",
-            quantile(sizes, 0.9),
-            None,
+            quantile(&mut sizes, 0.9),
         ),
         check(
             "promotion delays right within a tick of the client's clock and 20 ms",
             "%",
             percent(within.count(), judged.len()),
-            Some(Bound::AtLeast(90.0, reason)),
-        ),
+        )
+        .bounded(Bound::AtLeast(
+            90.0,
+            "SYN and ACK wait up to 10 ms each for a grant; a tenth of blocks is sent again",
+        )),
     ]
 }
 
@@ -157,37 +148,32 @@ fn losses(joined: &Joined<'_>) -> Vec<Check> {
         (truth > 0).then(|| 100.0 * (ours as f64 - truth as f64) / truth as f64)
     };
     vec![
-        Check {
-            group: "section 4.3",
-            name: "packets sent again, counted more or fewer than sent",
-            unit: "%",
-            value: relative(counted, copies).map(f64::abs),
-            published: None,
-            bound: Some(Bound::AtMost(
-                2.0,
-                "copies that were lost before the monitor, too, are not in the capture",
-            )),
-            samples: copies,
-        },
-        Check {
-            group: "section 4.3",
-            name: "losses before the monitor, found more or fewer than happened",
-            unit: "%",
-            value: relative(upstream, lost).map(f64::abs),
-            published: None,
-            // A loss with nothing behind it leaves no gap; how many are such depends on the flows.
-            bound: None,
-            samples: lost,
-        },
-        Check {
-            group: "section 5",
-            name: "packets called reordered or ambiguous; none were",
-            unit: "",
-            value: Some(disordered as f64),
-            published: None,
-            bound: None,
-            samples: lost,
-        },
+        Check::new(
+            "section 4.3",
+            "packets sent again, counted more or fewer than sent",
+            "%",
+            relative(counted, copies).map(f64::abs),
+            copies,
+        )
+        .bounded(Bound::AtMost(
+            2.0,
+            "copies that were lost before the monitor, too, are not in the capture",
+        )),
+        // A loss with nothing behind it leaves no gap; how many are such depends on the flows.
+        Check::new(
+            "section 4.3",
+            "losses before the monitor, found more or fewer than happened",
+            "%",
+            relative(upstream, lost).map(f64::abs),
+            lost,
+        ),
+        Check::new(
+            "section 5",
+            "packets called reordered or ambiguous; none were",
+            "",
+            Some(disordered as f64),
+            lost,
+        ),
     ]
 }
 
@@ -200,33 +186,27 @@ fn slow_starts(joined: &Joined<'_>) -> Vec<Check> {
     let timeouts: usize = joined.large().map(|pair| pair.truth.timeouts.len()).sum();
     let rtos: u64 = joined.large().map(|pair| pair.seen.rtos_down).sum();
     vec![
-        Check {
-            group: "section 5",
-            name: "large flows with Rss > 1.5 in which a timeout did break off a recovery",
-            unit: "%",
-            value: percent(both, found),
-            published: None,
-            bound: None,
-            samples: found as u64,
-        },
-        Check {
-            group: "section 5",
-            name: "large flows with such a timeout that have Rss > 1.5",
-            unit: "%",
-            value: percent(both, real),
-            published: None,
-            bound: None,
-            samples: real as u64,
-        },
-        Check {
-            group: "section 5",
-            name: "timeouts found in large flows, of those that expired",
-            unit: "%",
-            value: percent(rtos as usize, timeouts),
-            published: None,
-            bound: None,
-            samples: timeouts as u64,
-        },
+        Check::new(
+            "section 5",
+            "large flows with Rss > 1.5 in which a timeout did break off a recovery",
+            "%",
+            percent(both, found),
+            found as u64,
+        ),
+        Check::new(
+            "section 5",
+            "large flows with such a timeout that have Rss > 1.5",
+            "%",
+            percent(both, real),
+            real as u64,
+        ),
+        Check::new(
+            "section 5",
+            "timeouts found in large flows, of those that expired",
+            "%",
+            percent(rtos as usize, timeouts),
+            timeouts as u64,
+        ),
     ]
 }
 
@@ -235,19 +215,21 @@ fn ticks(joined: &Joined<'_>) -> Vec<Check> {
         let truth = 1e3 * pair.user.tick_s?;
         Some(100.0 * (pair.seen.tick_raw_ms? / truth - 1.0).abs())
     });
-    let errors: Vec<f64> = errors.collect();
-    vec![Check {
-        group: "Fig. 18, section 6.1",
-        name: "G of large flows, 95th percentile of errors",
-        unit: "%",
-        samples: errors.len() as u64,
-        value: quantile(errors, 0.95),
-        published: Some(0.1),
-        bound: Some(Bound::AtMost(
+    let mut errors: Vec<f64> = errors.collect();
+    vec![
+        Check::new(
+            "Fig. 18, section 6.1",
+            "G of large flows, 95th percentile of errors",
+            "%",
+            quantile(&mut errors, 0.95),
+            errors.len() as u64,
+        )
+        .published(0.1)
+        .bounded(Bound::AtMost(
             0.1,
             "the study's own figure for delta_G of 3 s",
         )),
-    }]
+    ]
 }
 
 fn windows(joined: &Joined<'_>) -> Vec<Check> {
@@ -263,24 +245,20 @@ fn windows(joined: &Joined<'_>) -> Vec<Check> {
     let both = known().filter(full).filter(found).count();
     let seen = known().filter(found).count();
     vec![
-        Check {
-            group: "section 7.2",
-            name: "flows whose sender met the window's end that are called full",
-            unit: "%",
-            value: percent(both, real),
-            published: None,
-            bound: None,
-            samples: real as u64,
-        },
-        Check {
-            group: "section 7.2",
-            name: "flows called full whose sender met the window's end",
-            unit: "%",
-            value: percent(both, seen),
-            published: None,
-            bound: None,
-            samples: seen as u64,
-        },
+        Check::new(
+            "section 7.2",
+            "flows whose sender met the window's end that are called full",
+            "%",
+            percent(both, real),
+            real as u64,
+        ),
+        Check::new(
+            "section 7.2",
+            "flows called full whose sender met the window's end",
+            "%",
+            percent(both, seen),
+            seen as u64,
+        ),
     ]
 }
 
@@ -305,35 +283,29 @@ fn bandwidth(seen: &Seen, joined: &Joined<'_>) -> Vec<Check> {
         Some(error_of(pair, from, centre + half, sample.bandwidth_bps))
     };
     let samples: Vec<f64> = seen.bandwidth.iter().filter_map(of_sample).collect();
-    let sizes: Vec<f64> = samples.iter().map(|error| 100.0 * error.abs()).collect();
+    let mut sizes: Vec<f64> = samples.iter().map(|error| 100.0 * error.abs()).collect();
     vec![
-        Check {
-            group: "Fig. 19, section 6.2",
-            name: "bandwidth samples against the radio in their window, mean error",
-            unit: "%",
-            value: mean(&sizes),
-            published: None,
-            bound: None,
-            samples: sizes.len() as u64,
-        },
-        Check {
-            group: "Fig. 19, section 6.2",
-            name: "the same, bias",
-            unit: "%",
-            value: mean(&samples).map(|bias| 100.0 * bias),
-            published: None,
-            bound: None,
-            samples: samples.len() as u64,
-        },
-        Check {
-            group: "Fig. 19, section 6.2",
-            name: "the same, median error",
-            unit: "%",
-            samples: sizes.len() as u64,
-            value: quantile(sizes, 0.5),
-            published: None,
-            bound: None,
-        },
+        Check::new(
+            "Fig. 19, section 6.2",
+            "bandwidth samples against the radio in their window, mean error",
+            "%",
+            mean(&sizes),
+            sizes.len() as u64,
+        ),
+        Check::new(
+            "Fig. 19, section 6.2",
+            "the same, bias",
+            "%",
+            mean(&samples).map(|bias| 100.0 * bias),
+            samples.len() as u64,
+        ),
+        Check::new(
+            "Fig. 19, section 6.2",
+            "the same, median error",
+            "%",
+            quantile(&mut sizes, 0.5),
+            sizes.len() as u64,
+        ),
     ]
 }
 
@@ -358,9 +330,9 @@ pub fn against_received(seen: &Seen, users: &[UserTruth], window: Delta) -> Vec<
         let width = (window.as_ns() / every).max(1) as usize;
         // The study leaves out the first ten seconds.
         let first = (Delta::secs(11).as_ns() / every) as usize;
-        let received = &pair.user.received;
-        for (bins, from) in received.windows(width).zip(0_i64..).skip(first) {
-            let bytes: u64 = bins.iter().map(|bytes| u64::from(*bytes)).sum();
+        let bins = &pair.user.received;
+        for (received, from) in bins.windows(width).zip(0_i64..).skip(first) {
+            let bytes: u64 = received.iter().map(|bytes| u64::from(*bytes)).sum();
             let throughput = 8.0 * bytes as f64 / window.as_secs();
             let from = from * every;
             let centre = from + window.as_ns() / 2;
@@ -382,24 +354,19 @@ pub fn against_received(seen: &Seen, users: &[UserTruth], window: Delta) -> Vec<
             radio.push(100.0 * (estimate / rate - 1.0).abs());
         }
     }
-    let check = |name, values: &[f64], published| Check {
-        group: "Fig. 19, section 6.2",
-        name,
-        unit: "%",
-        value: mean(values),
-        published,
-        bound: None,
-        samples: values.len() as u64,
+    let check = |name, values: &[f64]| {
+        let samples = values.len() as u64;
+        Check::new("Fig. 19, section 6.2", name, "%", mean(values), samples)
     };
-    let is_second = window == Delta::secs(1);
-    vec![
-        check(
-            "estimate against what the client received, mean error",
-            &errors,
-            is_second.then_some(7.9),
-        ),
-        check("estimate against the radio, mean error", &radio, None),
-    ]
+    let mut of_client = check(
+        "estimate against what the client received, mean error",
+        &errors,
+    );
+    if window == Delta::secs(1) {
+        of_client = of_client.published(7.9);
+    }
+    let of_radio = check("estimate against the radio, mean error", &radio);
+    vec![of_client, of_radio]
 }
 
 /// Of bulk downloads: throughput over what the radio could carry, after the first ten seconds (section 6.3).

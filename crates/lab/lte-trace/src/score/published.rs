@@ -2,8 +2,9 @@
 
 use super::joined::Joined;
 use super::seen::Seen;
-use super::statistic::{Source, Statistic, percent, quantile};
+use super::statistic::{Source, Statistic, percent};
 use crate::truth::UserTruth;
+use unbloat_stats::quantile;
 use unbloat_summary::Metric;
 use unbloat_units::Direction;
 
@@ -76,7 +77,8 @@ fn truth(metric: &Metric, joined: &Joined<'_>, seen: &Seen) -> Option<f64> {
     };
     match (group.split(' ').next()?, name) {
         ("Flow", name) if name.starts_with("90 % of flows carry") => {
-            quantile(read().map(|bytes| bytes as f64).collect(), 0.9)
+            let mut sizes: Vec<f64> = read().map(|bytes| bytes as f64).collect();
+            quantile(&mut sizes, 0.9)
         }
         ("Flow", name) if name.starts_with("flows without") => {
             share(read().filter(|bytes| *bytes == 0).count())
@@ -96,7 +98,8 @@ fn truth(metric: &Metric, joined: &Joined<'_>, seen: &Seen) -> Option<f64> {
             };
             let flows = seen.promotions.iter();
             let judged = flows.filter_map(|promotion| joined.by_id(promotion.flow_id));
-            quantile(judged.map(|pair| pair.truth.promotion.as_ms()).collect(), q)
+            let mut delays: Vec<f64> = judged.map(|pair| pair.truth.promotion.as_ms()).collect();
+            quantile(&mut delays, q)
         }
         ("HTTP", kind) => content(kind, joined),
         ("Receive", name) if name.contains("filled it") => {

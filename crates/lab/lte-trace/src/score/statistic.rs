@@ -60,6 +60,38 @@ pub enum Bound {
 }
 
 impl Check {
+    pub(super) fn new(
+        group: &'static str,
+        name: &'static str,
+        unit: &'static str,
+        value: Option<f64>,
+        samples: u64,
+    ) -> Check {
+        Check {
+            group,
+            name,
+            unit,
+            value,
+            published: None,
+            bound: None,
+            samples,
+        }
+    }
+
+    pub(super) fn published(self, value: f64) -> Check {
+        Check {
+            published: Some(value),
+            ..self
+        }
+    }
+
+    pub(super) fn bounded(self, bound: Bound) -> Check {
+        Check {
+            bound: Some(bound),
+            ..self
+        }
+    }
+
     /// Whether it keeps its bound; none without a bound or a value.
     pub fn is_hit(&self) -> Option<bool> {
         let value = self.value?;
@@ -73,13 +105,6 @@ impl Check {
 /// Share in percent.
 pub(super) fn percent(part: usize, whole: usize) -> Option<f64> {
     (whole > 0).then(|| 100.0 * part as f64 / whole as f64)
-}
-
-/// The value that a share `q` of the list does not exceed.
-pub(super) fn quantile(mut list: Vec<f64>, q: f64) -> Option<f64> {
-    list.sort_by(f64::total_cmp);
-    let index = (q * list.len() as f64).ceil() as usize;
-    list.get(index.saturating_sub(1)).copied()
 }
 
 pub(super) fn mean(list: &[f64]) -> Option<f64> {

@@ -1,6 +1,7 @@
 //! Clients that have a stretch of path each to themselves, as the phones of a cell have their own queues and radios.
 
 use crate::path::Path;
+use crate::radio::rrc;
 use crate::registry::Config;
 use crate::seam::{Element, Output, Place};
 use fastrand::Rng;
@@ -55,6 +56,21 @@ impl PerClient {
         }
         if let (Some(ours), Some(theirs)) = (self.paths.last_mut(), back.paths.last_mut()) {
             ours.share_radio(theirs);
+        }
+    }
+
+    /// As [`Path::each_radio`], with the clients' names.
+    pub(crate) fn each_radio(
+        &self,
+        from: Time,
+        until: Time,
+        tell: &mut dyn FnMut(Option<Host>, rrc::Use),
+    ) {
+        for (host, number) in &self.by_host {
+            self.paths[*number].each_radio(from, until, &mut |_, used| tell(Some(*host), used));
+        }
+        if let Some(others) = self.paths.last() {
+            others.each_radio(from, until, tell);
         }
     }
 

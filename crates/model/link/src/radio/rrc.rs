@@ -100,7 +100,18 @@ pub struct Radio {
     idle_from: Time,
     /// When the current promotion begins and ends.
     promotion: (Time, Time),
+    /// Since when and until when it was connected, before that promotion.
+    before: Vec<(Time, Time)>,
     rng: Rng,
+}
+
+/// What a radio did over some time.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Use {
+    /// From the end of each promotion to the end of the tail behind its last packet.
+    pub connected: Delta,
+    /// That ended in this time.
+    pub promotions: u64,
 }
 
 impl Radio {
@@ -111,6 +122,7 @@ impl Radio {
             active_at: start - params.tail,
             idle_from: start,
             promotion: (start, start),
+            before: Vec::new(),
             rng,
         }
     }
@@ -129,6 +141,20 @@ impl Radio {
         passes
     }
 
+    /// What it does between two times, if no packet comes before the later one.
+    pub fn used(&self, from: Time, until: Time) -> Use {
+        let now = (self.promotion.1, self.idle_from);
+        let mut sum = Use::default();
+        for (begins, ends) in self.before.iter().copied().chain([now]) {
+            let here = ends.min(until) - begins.max(from);
+            sum.connected += here.max(Delta::ZERO);
+            // A radio that was never woken has no promotion, only where one would begin.
+            let is_promoted = begins < ends && (from..until).contains(&begins);
+            sum.promotions += u64::from(is_promoted);
+        }
+        sum
+    }
+
     /// A packet that comes while the radio is on its way to wake.
     fn join(&mut self, now: Time, direction: Direction) -> Time {
         let (begins, ends) = self.promotion;
@@ -140,6 +166,9 @@ impl Radio {
     }
 
     fn promote(&mut self, now: Time, direction: Direction) -> Time {
+        if self.promotion.1 < self.idle_from {
+            self.before.push((self.promotion.1, self.idle_from));
+        }
         let begins = match direction {
             Direction::Up => now,
             Direction::Down => next_multiple(self.idle_from, now, self.params.paging),
@@ -246,6 +275,28 @@ mod tests {
             radio.wake(at_ms(9_000 + tail - 1), Up),
             at_ms(9_000 + tail - 1)
         );
+    }
+
+    #[test]
+    fn it_is_connected_from_the_end_of_a_promotion_to_the_end_of_the_tail() {
+        let used = |radio: &Radio, from, until| {
+            let used = radio.used(at_ms(from), at_ms(until));
+            (used.connected.as_ms(), used.promotions)
+        };
+        assert_eq!(used(&radio(), 0, 60_000), (0.0, 0));
+        // Connected from 1 s, idle from 12.58 s; again from 20.26 s to 31.84 s.
+        let mut radio = awake();
+        assert_eq!(used(&radio, 0, 60_000), (11_580.0, 1));
+        radio.wake(at_ms(20_000), Up);
+        for (from, until, ms, promotions) in [
+            (0, 60_000, 23_160.0, 2),
+            (0, 2_000, 1_000.0, 1),
+            (2_000, 21_000, 10_580.0 + 740.0, 1),
+            (13_000, 20_000, 0.0, 0),
+            (25_000, 60_000, 6_840.0, 0),
+        ] {
+            assert_eq!(used(&radio, from, until), (ms, promotions), "{from}");
+        }
     }
 
     #[test]

@@ -37,6 +37,11 @@ impl Sleep {
         }
     }
 
+    /// What its radio did.
+    pub(crate) fn used(&self, from: Time, until: Time) -> rrc::Use {
+        self.radio.borrow().used(from, until)
+    }
+
     /// Uses the radio of another one from now on.
     pub(crate) fn share(&mut self, other: &Sleep) {
         self.radio = Rc::clone(&other.radio);

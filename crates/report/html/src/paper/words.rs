@@ -1,5 +1,6 @@
 //! Verdicts and numbers in words.
 
+use crate::numbers::three_digits;
 use unbloat_paper::{Claim, ClaimKind, Judgement, Made, Spread, Verdict};
 
 /// The verdict of a figure in one sentence.
@@ -85,14 +86,10 @@ fn spread(spread: Spread) -> String {
     }
 }
 
-/// Three significant digits, whole numbers in full.
+/// Three significant digits, without zeros at the end: a paper that prints 2.6 does not say 2.60.
 pub(super) fn number(value: f64) -> String {
-    if value == 0.0 || value.abs() >= 100.0 {
-        return format!("{value:.0}");
-    }
-    let digits = 2 - value.abs().log10().floor() as i32;
-    let text = format!("{value:.*}", digits.clamp(0, 9) as usize);
-    match text.contains('.') {
+    let text = three_digits(value);
+    match text.contains('.') && !text.contains('e') {
         true => text.trim_end_matches('0').trim_end_matches('.').to_owned(),
         false => text,
     }
@@ -111,12 +108,13 @@ mod tests {
     use super::*;
 
     #[test]
-    fn numbers_have_three_digits() {
+    fn numbers_have_no_zeros_at_the_end() {
         let cases = [
             (0.0, "0"),
             (2.65, "2.65"),
-            (0.012_345_6, "0.0123"),
-            (1449.6, "1450"),
+            (2.6, "2.6"),
+            (0.060, "0.06"),
+            (1449.6, "1,450"),
             (12.0, "12"),
             (-58.94, "-58.9"),
         ];
