@@ -82,7 +82,7 @@ pub fn run(args: &Args) -> Result<Exit, PaperCommandError> {
     let done = work::work(&papers, all.cloned(), args, &stop)?;
     let mut made: Vec<Made> = asked
         .into_iter()
-        .map(|(paper, figure, requests)| make(paper, figure, requests, &done))
+        .map(|(paper, figure, requests)| make((paper, figure), requests, &done, args.clock))
         .collect();
     if let Some(path) = &args.with {
         own::lay_over(path, &mut made)?;
@@ -110,7 +110,7 @@ pub fn run(args: &Args) -> Result<Exit, PaperCommandError> {
     }
     let differs = made
         .iter()
-        .any(|one| one.judged.verdict == Verdict::Differs && one.figure.because.is_none());
+        .any(|one| one.judged.verdict == Verdict::Differs && one.because().is_none());
     Ok(match () {
         () if done.is_cut => Exit::Interrupted,
         () if differs => Exit::OutOfBounds,
@@ -119,10 +119,10 @@ pub fn run(args: &Args) -> Result<Exit, PaperCommandError> {
 }
 
 fn make<'a>(
-    paper: &'a Paper,
-    figure: &'a Figure,
+    (paper, figure): (&'a Paper, &'a Figure),
     requests: Requests,
     done: &work::Done,
+    clock: Clock,
 ) -> Made<'a> {
     let mut evidence = BTreeMap::new();
     let mut left_out = Vec::new();
@@ -141,6 +141,7 @@ fn make<'a>(
     Made {
         paper,
         figure,
+        is_of_kernel: clock != Clock::Sim,
         drawn: figure
             .panels
             .iter()

@@ -24,6 +24,8 @@ pub struct Figure {
     pub not_made: Option<String>,
     /// Why ours differs; shown if it does.
     pub because: Option<String>,
+    /// With the kernel's TCP: why it differs, or what the kernel lacks.
+    pub kernel_because: Option<String>,
     #[serde(default, rename = "assumption")]
     pub assumptions: Vec<Assumption>,
     /// Runs by the name that series and quantities use.
