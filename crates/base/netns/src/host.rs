@@ -192,6 +192,17 @@ impl Host {
         })
     }
 
+    /// Makes TCP queue and send through a device one segment at a time, as kernels did before they segmented late. Else a socket whose
+    /// congestion window lets it send at once takes far more than its send buffer in one call: memory is looked at for each
+    /// new packet of the queue, and the last one there is cut from the front while it grows.
+    pub fn single_segments(&self, device: &str) -> Result<(), BedError> {
+        let attributes = vec![LinkAttribute::GsoMaxSegs(1)];
+        let message = link::change(self.index(device)?, attributes);
+        self.tell(message, Mode::Change, || {
+            format!("bound the segments of {device}")
+        })
+    }
+
     /// Lets the host hand packets on that are for others: makes it a router.
     pub fn forward(&self) -> Result<(), BedError> {
         self.set("net/ipv4/ip_forward", "1")

@@ -17,29 +17,40 @@ pub struct Progress {
 }
 
 impl Progress {
-    pub fn new(plan: &Plan, runner: &impl Runner, quiet: bool) -> Progress {
-        let runs = plan.runs() as u64;
+    pub fn of(plan: &Plan, runner: &impl Runner, quiet: bool) -> Progress {
         let longest = plan.points.iter().map(|point| point.duration).max();
-        let steps = match runner.is_real_time() {
-            true => longest.map_or(1, |longest| (longest.as_secs() as u64).max(1)),
-            false => 1,
-        };
-        let is_short = runs == 1 && steps == 1;
-        let target = bar_target(quiet || is_short);
-        let template = match runner.is_real_time() {
-            true => "{bar:30} {percent:>3} %  {pos}/{len} s  {eta} left",
-            false => "{bar:30} {percent:>3} %  {pos}/{len} runs  {per_sec}  {eta} left",
-        };
+        match runner.is_real_time() {
+            true => {
+                let steps = longest.map_or(1, |longest| (longest.as_secs() as u64).max(1));
+                let template = "{bar:30} {percent:>3} %  {pos}/{len} s  {eta} left";
+                let is_short = plan.runs() == 1 && steps == 1;
+                Progress::new(plan.runs(), steps, template, quiet || is_short)
+            }
+            false => Progress::over_runs(plan.runs(), quiet),
+        }
+    }
+
+    /// One run tells nothing.
+    pub fn over_runs(runs: usize, quiet: bool) -> Progress {
+        let template = "{bar:30} {percent:>3} %  {pos}/{len} runs  {per_sec}  {eta} left";
+        Progress::new(runs, 1, template, quiet || runs < 2)
+    }
+
+    fn new(runs: usize, steps: u64, template: &str, quiet: bool) -> Progress {
         let style = ProgressStyle::with_template(template).expect("a template of ours");
+        let all = Some(runs as u64 * steps);
         Progress {
-            bar: ProgressBar::with_draw_target(Some(runs * steps), target).with_style(style),
+            bar: ProgressBar::with_draw_target(all, bar_target(quiet)).with_style(style),
             steps,
             done: AtomicU64::new(0),
         }
     }
 
-    /// Sets the progress of the current run.
+    /// Sets the progress of the current run, if it has any that is shown.
     pub fn at(&self, at: Time) {
+        if self.steps == 1 {
+            return;
+        }
         let seconds = (at.as_ns() / 1_000_000_000).max(0) as u64;
         let done = self.done.load(Ordering::Relaxed);
         self.bar.set_position(done + seconds.min(self.steps));

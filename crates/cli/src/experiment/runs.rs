@@ -2,12 +2,13 @@
 
 use super::campaign::{Came, Campaign, Run};
 use super::input::Plan;
+use super::pool::all_of;
 use super::progress::Progress;
 use super::series;
 use super::{ExperimentError, Runner};
 use serde_json::Value;
-use std::sync::Mutex;
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::collections::BTreeMap;
+use std::sync::atomic::AtomicBool;
 use unbloat_experiment::outcome::{Outcomes, judge, results};
 use unbloat_table::{Rows, Table};
 
@@ -31,34 +32,18 @@ pub fn run_all(
     quiet: bool,
     stop: &AtomicBool,
 ) -> Result<Campaign, ExperimentError> {
-    let progress = Progress::new(plan, runner, quiet);
-    let next = AtomicUsize::new(0);
-    let done = Mutex::new(Vec::new());
-    let failed = Mutex::new(None);
-    std::thread::scope(|scope| {
-        for _ in 0..runner.at_a_time().min(plan.runs()) {
-            scope.spawn(|| {
-                while let Some(one) = take_next(plan, runner, &progress, &next, stop) {
-                    match one {
-                        Ok(one) => lock(&done).push(one),
-                        Err(error) => {
-                            lock(&failed).get_or_insert(error);
-                            next.store(plan.runs(), Ordering::Relaxed);
-                        }
-                    }
-                }
-            });
-        }
+    let progress = Progress::of(plan, runner, quiet);
+    let done: Result<_, ExperimentError> = all_of(plan.runs(), runner.at_a_time(), stop, |index| {
+        let experiment = plan.experiment(index);
+        let came = runner.run(&experiment, index, stop, &progress)?;
+        progress.done();
+        Ok(came.map(|came| judged(plan, index, experiment.seed, came)))
     });
     progress.finish();
-    if let Some(error) = failed.into_inner().expect("all runs have ended") {
-        return Err(error);
-    }
-    let mut done = done.into_inner().expect("all runs have ended");
-    done.sort_by_key(|(run, _): &Done| run.index);
-    let is_cut = done.len() < plan.runs() || done.iter().any(|(run, _)| run.is_cut);
+    let done: BTreeMap<usize, Done> = done?;
+    let is_cut = done.len() < plan.runs() || done.values().any(|(run, _)| run.is_cut);
     let (mut facts, mut tables) = (Vec::new(), Vec::new());
-    let runs = done.into_iter().map(|(run, more)| {
+    let runs = done.into_values().map(|(run, more)| {
         if plan.runs() == 1 {
             facts = more.facts;
         }
@@ -71,10 +56,6 @@ pub fn run_all(
         tables,
         is_cut,
     })
-}
-
-fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
-    mutex.lock().expect("no run panics with the lock held")
 }
 
 /// What a run has besides its results.
@@ -93,23 +74,6 @@ fn append(all: &mut Vec<(Table, Rows)>, tables: Vec<(Table, Rows)>) {
             None => all.push((table, rows)),
         }
     }
-}
-
-fn take_next(
-    plan: &Plan,
-    runner: &impl Runner,
-    progress: &Progress,
-    next: &AtomicUsize,
-    stop: &AtomicBool,
-) -> Option<Result<Done, ExperimentError>> {
-    let index = next.fetch_add(1, Ordering::Relaxed);
-    if index >= plan.runs() || stop.load(Ordering::Relaxed) {
-        return None;
-    }
-    let experiment = plan.experiment(index);
-    let came = runner.run(&experiment, index, stop, progress).transpose()?;
-    progress.done();
-    Some(came.map(|came| judged(plan, index, experiment.seed, came)))
 }
 
 fn judged(plan: &Plan, index: usize, seed: u64, came: Came) -> Done {

@@ -28,6 +28,7 @@ pub struct Job {
     /// Working directory of the command.
     pub folder: PathBuf,
     pub index: usize,
+    pub keeps_series: bool,
     /// Bytes of each packet to capture, if any.
     pub snap_len: Option<u32>,
 }
@@ -50,7 +51,8 @@ pub fn inside(args: &Args, job: &Job, folders: &Folders) -> Result<(), String> {
     std::env::set_current_dir(&job.folder).map_err(|error| error.to_string())?;
     let plan = experiment::plan(&args.common).map_err(|error| error.to_string())?;
     folders.empty_temporary()?;
-    let experiment = plan.experiment(job.index);
+    let mut experiment = plan.experiment(job.index);
+    experiment.keeps_series = job.keeps_series;
     let captures = job.snap_len.map(|snap_len| Captures {
         folder: folders.output.join(CAPTURES),
         snap_len,

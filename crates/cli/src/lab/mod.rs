@@ -10,7 +10,9 @@ mod virtually;
 
 pub use handed::rows;
 pub use inside::{Job, inside};
+pub use run::Lab;
 pub use shell::{ShellError, behind};
+pub use virtually::VirtualLab;
 
 use crate::exit::Exit;
 use crate::experiment::ExperimentError;

@@ -1,7 +1,7 @@
 //! `unbloat lab run`: runs a scenario with the kernel's TCP.
 
 use super::live::Live;
-use super::virtually::VirtualLab;
+use super::virtually::{VirtualLab, own_arguments};
 use crate::analyze;
 use crate::exit::Exit;
 use crate::experiment::{self, Came, Common, ExperimentError, Progress, Runner, order};
@@ -90,7 +90,7 @@ pub fn run(args: &Args) -> Result<Exit, ExperimentError> {
     let captures = captures.transpose()?;
     let into = captures.as_ref().map(|(_, captures)| captures.clone());
     let (exit, dir) = if args.is_virtual {
-        let lab = VirtualLab::new(&plan, into)?;
+        let lab = VirtualLab::new(&plan, own_arguments()?, into)?;
         experiment::run(&args.common, &plan, &lab, &stop)?
     } else {
         let lab = Lab {
@@ -170,7 +170,9 @@ fn analyze_capture(file: &Path, out: &Path) -> std::io::Result<()> {
     }
 }
 
-struct Lab {
+/// Runs experiments on this host, in real time.
+#[derive(Default)]
+pub struct Lab {
     live: Live,
     captures: Option<Captures>,
     beside: Vec<Beside>,

@@ -31,19 +31,28 @@ pub struct VirtualLab {
 }
 
 impl VirtualLab {
-    /// Builds the guest's kernel if it is missing.
-    pub fn new(plan: &Plan, captures: Option<Captures>) -> Result<VirtualLab, ExperimentError> {
-        let arguments = std::env::args_os().map(|raw| {
-            let text = raw.into_string();
-            text.map_err(|argument| ExperimentError::Argument { argument })
-        });
+    /// Builds the guest's kernel if it is missing. `arguments` are those of a `lab run` with this plan.
+    pub fn new(
+        plan: &Plan,
+        arguments: Vec<String>,
+        captures: Option<Captures>,
+    ) -> Result<VirtualLab, ExperimentError> {
         Ok(VirtualLab {
             kernel: Kernel::ensure()?,
-            arguments: arguments.collect::<Result<_, _>>()?,
+            arguments,
             is_single: plan.runs() == 1,
             captures,
         })
     }
+}
+
+/// Those of this process.
+pub fn own_arguments() -> Result<Vec<String>, ExperimentError> {
+    let arguments = std::env::args_os().map(|raw| {
+        let text = raw.into_string();
+        text.map_err(|argument| ExperimentError::Argument { argument })
+    });
+    arguments.collect()
 }
 
 impl Runner for VirtualLab {
@@ -87,6 +96,7 @@ impl Runner for VirtualLab {
             arguments: self.arguments.clone(),
             folder: std::env::current_dir().map_err(unreadable)?,
             index,
+            keeps_series: experiment.keeps_series,
             snap_len: self.captures.as_ref().map(|captures| captures.snap_len),
         };
         let job = serde_json::to_vec(&job).expect("a job is plain text");

@@ -24,7 +24,7 @@ fn made_by(figure: &Figure) -> &'static str {
         return "not made";
     }
     let requests = figure.requests("");
-    let mut sources = requests.values().map(|request| &request.source);
+    let mut sources = requests.values().map(|(request, _)| &request.source);
     match sources.next() {
         Some(Source::Model(_)) => "model",
         Some(Source::LteTrace(_)) => "sim, analyze",

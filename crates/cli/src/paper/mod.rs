@@ -1,9 +1,9 @@
 //! `unbloat paper`: makes the figures and tables of published studies again and compares them with what was published.
 
 mod args;
+mod clock;
 mod document;
 mod folder;
-mod kernel;
 mod list;
 mod lte_trace;
 mod own;
@@ -20,12 +20,13 @@ use crate::experiment::ExperimentError;
 use crate::model::ModelCommandError;
 use crate::output::{OutputError, run_dir, terminal_width, write_tables};
 use crate::print::{self, PrintError, note};
+use crate::recovery;
 use crate::stop::stop_on_ctrl_c;
 use args::Clock;
 use folder::FolderError;
 use std::collections::BTreeMap;
 use unbloat_html::{ReportError, paper_text};
-use unbloat_paper::{Evidence, Figure, Made, Paper, Request, Runs, Verdict, draw, judge};
+use unbloat_paper::{Evidence, Figure, Made, Paper, Requests, Runs, Verdict, draw, judge};
 use unbloat_run::{RunInfo, link_latest};
 
 #[derive(Debug, thiserror::Error)]
@@ -49,8 +50,13 @@ pub enum PaperCommandError {
         path: std::path::PathBuf,
         source: std::io::Error,
     },
-    #[error("{0}")]
-    Kernel(String),
+    #[error("{file}: {error}", file = file.display())]
+    Scenario {
+        file: std::path::PathBuf,
+        error: Box<ExperimentError>,
+    },
+    #[error(transparent)]
+    Undo(#[from] unbloat_undo::UndoError),
     #[error(transparent)]
     Trace(#[from] unbloat_capture::CaptureError),
     #[error(transparent)]
@@ -63,8 +69,12 @@ pub fn run(args: &Args) -> Result<Exit, PaperCommandError> {
         return list::print(args, &papers);
     }
     let chosen = folder::choose(&papers, &args.paper, &args.figures)?;
+    // Must run before the first thread.
+    let _guard = (args.clock == Clock::Lab)
+        .then(recovery::guarded)
+        .transpose()?;
     let stop = stop_on_ctrl_c()?;
-    let asked: Vec<(&Paper, &Figure, BTreeMap<String, Request>)> = chosen
+    let asked: Vec<(&Paper, &Figure, Requests)> = chosen
         .into_iter()
         .map(|(paper, figure)| (paper, figure, figure.requests(&paper.id)))
         .collect();
@@ -72,7 +82,7 @@ pub fn run(args: &Args) -> Result<Exit, PaperCommandError> {
     let done = work::work(&papers, all.cloned(), args, &stop)?;
     let mut made: Vec<Made> = asked
         .into_iter()
-        .map(|(paper, figure, requests)| make(paper, figure, requests, &done))
+        .map(|(paper, figure, requests)| make((paper, figure), requests, &done, args.clock))
         .collect();
     if let Some(path) = &args.with {
         own::lay_over(path, &mut made)?;
@@ -100,7 +110,7 @@ pub fn run(args: &Args) -> Result<Exit, PaperCommandError> {
     }
     let differs = made
         .iter()
-        .any(|one| one.judged.verdict == Verdict::Differs && one.figure.because.is_none());
+        .any(|one| one.judged.verdict == Verdict::Differs && one.because().is_none());
     Ok(match () {
         () if done.is_cut => Exit::Interrupted,
         () if differs => Exit::OutOfBounds,
@@ -109,14 +119,14 @@ pub fn run(args: &Args) -> Result<Exit, PaperCommandError> {
 }
 
 fn make<'a>(
-    paper: &'a Paper,
-    figure: &'a Figure,
-    requests: BTreeMap<String, Request>,
+    (paper, figure): (&'a Paper, &'a Figure),
+    requests: Requests,
     done: &work::Done,
+    clock: Clock,
 ) -> Made<'a> {
     let mut evidence = Runs::new();
     let mut left_out = Vec::new();
-    for (name, request) in requests {
+    for (name, (request, _)) in requests {
         match done.evidence.get(&request) {
             Some(found) => drop(evidence.insert(name, found)),
             None => left_out.push(name),
@@ -131,6 +141,7 @@ fn make<'a>(
     Made {
         paper,
         figure,
+        is_of_kernel: clock != Clock::Sim,
         drawn: figure
             .panels
             .iter()

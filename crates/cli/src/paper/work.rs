@@ -2,17 +2,15 @@
 
 use super::args::{Args, Clock};
 use super::folder::FolderError;
-use super::{PaperCommandError, kernel, lte_trace};
-use crate::events::bar_target;
-use crate::experiment::{Came, Changes, Plan, plan_of};
+use super::{PaperCommandError, clock, lte_trace};
+use crate::experiment::{Came, Changes, Plan, Progress, Runner, all_of, plan_of};
 use crate::model;
-use indicatif::{ProgressBar, ProgressStyle};
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::path::Path;
-use std::sync::Mutex;
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, Ordering};
+use tempfile::TempDir;
 use unbloat_paper::{
-    Evidence, EvidencePoint, ModelRecipe, Paper, Request, RunResults, Source, scenario,
+    Evidence, EvidencePoint, ModelRecipe, Needs, Paper, Request, RunResults, Source, scenario,
 };
 
 pub struct Done {
@@ -24,7 +22,7 @@ pub struct Done {
 
 pub fn work(
     papers: &[Paper],
-    requests: impl Iterator<Item = Request>,
+    requests: impl Iterator<Item = (Request, Needs)>,
     args: &Args,
     stop: &AtomicBool,
 ) -> Result<Done, PaperCommandError> {
@@ -32,19 +30,23 @@ pub fn work(
         evidence: BTreeMap::new(),
         is_cut: false,
     };
+    let mut joined: BTreeMap<Request, Needs> = BTreeMap::new();
+    for (request, needs) in requests {
+        joined.entry(request).or_default().join(needs);
+    }
+    let scenarios = clock::folder()?;
     let (mut plans, mut traces) = (Vec::new(), Vec::new());
-    for request in requests.collect::<BTreeSet<_>>() {
+    for (request, needs) in joined {
         match &request.source {
             Source::Model(model) => drop(done.evidence.insert(request.clone(), of_model(model)?)),
             Source::LteTrace(_) if args.clock != Clock::Sim => {}
             Source::LteTrace(recipe) => traces.push((request.clone(), recipe.clone())),
-            Source::Scenario { .. } => plans.extend(planned(papers, request, args)?),
+            Source::Scenario { .. } => {
+                plans.extend(planned(papers, (request, needs), args, &scenarios)?);
+            }
         }
     }
-    match args.clock {
-        Clock::Sim => simulate(&plans, args, stop, &mut done),
-        Clock::Virtual | Clock::Lab => kernel::run(&plans, args, stop, &mut done)?,
-    }
+    run_all(plans, args, stop, &mut done)?;
     for (request, recipe) in traces {
         done.is_cut |= stop.load(Ordering::Relaxed);
         if !done.is_cut {
@@ -56,25 +58,27 @@ pub fn work(
 }
 
 /// A request for which the scenario is known.
-pub struct Planned {
-    pub request: Request,
-    /// Its scenario's text.
-    pub text: String,
-    pub set: Vec<String>,
-    pub plan: Plan,
+struct Planned {
+    request: Request,
+    keeps_series: bool,
+    plan: Plan,
+    /// The points that figures read, with the values of the sweep there.
+    points: Vec<(usize, BTreeMap<String, String>)>,
+    runner: Box<dyn Runner>,
 }
 
 impl Planned {
-    pub fn repeats(&self) -> u32 {
-        self.plan.sweep.repeats
+    fn repeats(&self) -> usize {
+        self.plan.sweep.repeats as usize
     }
 }
 
 /// None: the kernel cannot run it.
 fn planned(
     papers: &[Paper],
-    request: Request,
+    (request, needs): (Request, Needs),
     args: &Args,
+    scenarios: &TempDir,
 ) -> Result<Option<Planned>, PaperCommandError> {
     let Source::Scenario { file, set, kernel } = &request.source else {
         return Ok(None);
@@ -93,10 +97,16 @@ fn planned(
         repeats,
     };
     let plan = plan_of(Path::new(file), text, &changes)?;
+    let points = (0..plan.points.len()).map(|number| {
+        let values = plan.sweep.point(number).values.into_iter();
+        let values = values.map(|(key, value)| (key, value.to_string()));
+        (number, values.collect())
+    });
     Ok(Some(Planned {
-        text: text.to_owned(),
+        keeps_series: needs.tables,
+        points: points.filter(|(_, values)| needs.has(values)).collect(),
+        runner: clock::runner(args, &plan, text, &set, scenarios.path())?,
         plan,
-        set,
         request,
     }))
 }
@@ -122,71 +132,73 @@ fn of_model(recipe: &ModelRecipe) -> Result<Evidence, PaperCommandError> {
     })
 }
 
-/// One run: request, point and repeat.
-type Task = (usize, usize, u32);
+/// One run: number of the request, point and repeat.
+type Task = (usize, usize, usize);
 
-fn simulate(plans: &[Planned], args: &Args, stop: &AtomicBool, done: &mut Done) {
+fn run_all(
+    plans: Vec<Planned>,
+    args: &Args,
+    stop: &AtomicBool,
+    done: &mut Done,
+) -> Result<(), PaperCommandError> {
     let tasks: Vec<Task> = plans
         .iter()
         .enumerate()
         .flat_map(|(number, planned)| {
-            let points = 0..planned.plan.points.len();
+            let points = planned.points.iter().map(|(point, _)| *point);
             points.flat_map(move |point| (0..planned.repeats()).map(move |r| (number, point, r)))
         })
         .collect();
-    let template = "{bar:30} {percent:>3} %  {pos}/{len} runs  {eta} left";
-    let style = ProgressStyle::with_template(template).expect("a template of ours");
-    let target = bar_target(args.quiet || tasks.len() < 2);
-    let bar = ProgressBar::with_draw_target(Some(tasks.len() as u64), target).with_style(style);
-    let next = AtomicUsize::new(0);
-    let finished = Mutex::new(BTreeMap::new());
-    std::thread::scope(|scope| {
-        for _ in 0..args.threads().min(tasks.len()) {
-            scope.spawn(|| {
-                while let Some(task) = tasks.get(next.fetch_add(1, Ordering::Relaxed))
-                    && !stop.load(Ordering::Relaxed)
-                {
-                    if let Some(came) = simulated(&plans[task.0], task, stop) {
-                        let mut finished = finished.lock().expect("no run panics with the lock");
-                        finished.insert(*task, came);
-                        bar.inc(1);
-                    }
-                }
-            });
-        }
+    let progress = Progress::over_runs(tasks.len(), args.quiet);
+    let at_a_time = plans.iter().map(|planned| planned.runner.at_a_time()).min();
+    let at_a_time = at_a_time.map_or(1, |most| most.min(args.threads()));
+    let came = all_of(tasks.len(), at_a_time, stop, |task| {
+        let (number, point, repeat) = tasks[task];
+        let came = run(&plans[number], point, repeat, stop, &progress);
+        progress.done();
+        came
     });
-    bar.finish_and_clear();
-    let mut finished = finished.into_inner().expect("all runs have ended");
-    done.is_cut = finished.len() < tasks.len();
-    for (number, planned) in plans.iter().enumerate() {
+    progress.finish();
+    let came = came?;
+    done.is_cut = came.len() < tasks.len() || came.values().any(|one| one.is_cut);
+    let mut came: BTreeMap<Task, Came> = came
+        .into_iter()
+        .map(|(task, came)| (tasks[task], came))
+        .collect();
+    for (number, planned) in plans.into_iter().enumerate() {
+        let repeats = planned.repeats();
         let mut evidence = Evidence::default();
-        for point in 0..planned.plan.points.len() {
-            let runs = (0..planned.repeats()).filter_map(|r| finished.remove(&(number, point, r)));
-            add(&mut evidence, planned, point, runs.collect());
+        for (point, values) in planned.points {
+            let runs = (0..repeats).filter_map(|r| came.remove(&(number, point, r)));
+            add(&mut evidence, values, runs.collect());
         }
-        done.evidence.insert(planned.request.clone(), evidence);
+        done.evidence.insert(planned.request, evidence);
     }
+    Ok(())
 }
 
-fn simulated(planned: &Planned, &(_, point, repeat): &Task, stop: &AtomicBool) -> Option<Came> {
-    let plan = &planned.plan;
-    let run = point * planned.repeats() as usize + repeat as usize;
-    let mut experiment = plan.experiment(run);
+fn run(
+    planned: &Planned,
+    point: usize,
+    repeat: usize,
+    stop: &AtomicBool,
+    progress: &Progress,
+) -> Result<Option<Came>, PaperCommandError> {
+    let index = point * planned.repeats() + repeat;
+    let mut experiment = planned.plan.experiment(index);
     // Series of the first repeat of every point, not of a single run only.
-    let keeps_series = planned.request.needs_tables && repeat == 0;
-    experiment.keeps_series = keeps_series;
-    let mut may_go_on = |_| !stop.load(Ordering::Relaxed);
-    let outcomes = unbloat_sim::run_while(&experiment, &mut may_go_on)?;
-    Some(Came::of(&outcomes, run))
+    experiment.keeps_series = planned.keeps_series && repeat == 0;
+    let came = planned.runner.run(&experiment, index, stop, progress);
+    came.map_err(|error| PaperCommandError::Scenario {
+        file: planned.plan.file.clone(),
+        error: Box::new(error),
+    })
 }
 
 /// Adds what the runs of a point gave.
-pub fn add(evidence: &mut Evidence, planned: &Planned, point: usize, runs: Vec<Came>) {
-    let values = planned.plan.sweep.point(point).values.into_iter();
+fn add(evidence: &mut Evidence, values: BTreeMap<String, String>, runs: Vec<Came>) {
     let mut here = EvidencePoint {
-        values: values
-            .map(|(key, value)| (key, value.to_string()))
-            .collect(),
+        values,
         ..EvidencePoint::default()
     };
     for came in runs {

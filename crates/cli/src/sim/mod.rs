@@ -57,8 +57,9 @@ fn refuse_kernel_queues(plan: &Plan) -> Result<(), ExperimentError> {
     Ok(())
 }
 
-struct Simulator {
-    threads: usize,
+/// Runs experiments in the simulator.
+pub struct Simulator {
+    pub threads: usize,
 }
 
 impl Runner for Simulator {

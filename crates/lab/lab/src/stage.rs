@@ -90,6 +90,11 @@ impl Stage {
                 sides[side].insert(number, place);
             }
             ends.join(&bed, SIDES[side], sides[side].values(), queue)?;
+            for (number, place) in &sides[side] {
+                if mapping.is_bounded((side, *number)) {
+                    place.host.single_segments(DEVICE)?;
+                }
+            }
         }
         info!(
             servers = sides[0].len(),

@@ -9,7 +9,7 @@ pub type RunResults = BTreeMap<String, f64>;
 /// The outcome of one [`Request`](crate::Request).
 #[derive(Clone, Default)]
 pub struct Evidence {
-    /// The points of its sweep, in order; one without a sweep.
+    /// The points of its sweep that were asked for, in order; one without a sweep.
     pub points: Vec<EvidencePoint>,
     /// What casts doubt on it, one sentence each.
     pub notes: Vec<String>,
@@ -35,13 +35,8 @@ impl Evidence {
         &'a self,
         at: &'a BTreeMap<String, String>,
     ) -> impl Iterator<Item = &'a EvidencePoint> {
-        let fits = |point: &&EvidencePoint| {
-            at.iter().all(|(key, value)| {
-                let here = point.values.get(key);
-                here.is_some_and(|here| is_same(here, value))
-            })
-        };
-        self.points.iter().filter(fits)
+        let points = self.points.iter();
+        points.filter(|point| EvidencePoint::is_at(&point.values, at))
     }
 
     /// The values of a swept key, in the order of the sweep.
@@ -57,6 +52,14 @@ impl Evidence {
 }
 
 impl EvidencePoint {
+    /// Whether the point with these values has those.
+    pub(crate) fn is_at(values: &BTreeMap<String, String>, at: &BTreeMap<String, String>) -> bool {
+        at.iter().all(|(key, value)| {
+            let here = values.get(key);
+            here.is_some_and(|here| is_same(here, value))
+        })
+    }
+
     /// A column at each time, relative to that of the reference rows, in percent: 0 where they are equal. Times before `from_s`, and those at
     /// which the reference has nothing, are left out.
     pub fn errors(

@@ -24,6 +24,8 @@ pub struct Figure {
     pub not_made: Option<String>,
     /// Why ours differs; shown if it does.
     pub because: Option<String>,
+    /// With the kernel's TCP: why it differs, or what the kernel lacks.
+    pub kernel_because: Option<String>,
     #[serde(default, rename = "assumption")]
     pub assumptions: Vec<Assumption>,
     /// Runs by the name that series and quantities use.
@@ -100,13 +102,11 @@ pub struct LteTraceRecipe {
     pub rtt_from_sacks: bool,
 }
 
-/// What a run needs to be run. Figures that need the same share it.
+/// What is to be run. Figures that ask for the same share it.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Request {
     pub source: Source,
     pub repeats: Option<u32>,
-    /// Whether a panel draws series of each point.
-    pub needs_tables: bool,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -212,73 +212,7 @@ pub struct NamedQuantity {
     pub quantity: Quantity,
 }
 
-impl Figure {
-    /// What its runs need, by their names. Assumptions whose effect is shown add `NAME~INDEX`.
-    pub fn requests(&self, paper: &str) -> BTreeMap<String, Request> {
-        let mut requests: BTreeMap<String, Request> = self
-            .runs
-            .iter()
-            .map(|(name, run)| (name.clone(), self.request(paper, name, run, &[])))
-            .collect();
-        for (index, assumption) in self.assumptions.iter().enumerate() {
-            let Some(effect) = &assumption.effect else {
-                continue;
-            };
-            if let Some(run) = self.runs.get(&effect.on.run) {
-                let values: Vec<String> = effect.values.iter().map(|v| quoted(v)).collect();
-                let set = format!("{}=[{}]", effect.key, values.join(", "));
-                let mut request = self.request(paper, &effect.on.run, run, &[set]);
-                request.needs_tables = effect.on.table.is_some();
-                requests.insert(effect_run(index), request);
-            }
-        }
-        requests
-    }
-
-    fn request(&self, paper: &str, name: &str, run: &RunRecipe, more: &[String]) -> Request {
-        let source = match (&run.scenario, &run.model, &run.lte_trace) {
-            (Some(file), ..) => Source::Scenario {
-                file: match file.contains('/') {
-                    true => file.clone(),
-                    false => format!("{paper}/{file}"),
-                },
-                set: run.set.iter().chain(more).cloned().collect(),
-                kernel: run.kernel.clone(),
-            },
-            (None, Some(model), _) => Source::Model(model.clone()),
-            (None, None, Some(trace)) => Source::LteTrace(trace.clone()),
-            (None, None, None) => {
-                unreachable!("a recipe without a source is refused when it is read")
-            }
-        };
-        let series = self.panels.iter().flat_map(|panel| &panel.series);
-        let of_series = series.flat_map(|series| {
-            let points = series.points.iter().map(|point| &point.quantity);
-            let own = series.table.as_ref().map(|_| series.run.as_str());
-            own.into_iter().chain(points.flat_map(Quantity::table_runs))
-        });
-        let of_claims = self.claims.iter().flat_map(Claim::quantities);
-        let mut with_tables = of_series.chain(of_claims.flat_map(Quantity::table_runs));
-        Request {
-            source,
-            repeats: run.repeats,
-            needs_tables: with_tables.any(|needed| needed == name),
-        }
-    }
-}
-
 /// The run in which the assumption with this number is varied.
 pub(crate) fn effect_run(index: usize) -> String {
     format!("~{index}")
-}
-
-/// A value of a scenario: text needs quotes unless it is a number, a truth value, a list or a table.
-fn quoted(value: &str) -> String {
-    let is_toml = value.parse::<f64>().is_ok()
-        || matches!(value, "true" | "false")
-        || value.starts_with(['[', '{', '"']);
-    match is_toml {
-        true => value.to_owned(),
-        false => format!("{value:?}"),
-    }
 }

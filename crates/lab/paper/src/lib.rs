@@ -24,6 +24,7 @@ mod evidence;
 mod figure;
 mod judge;
 mod made;
+mod needs;
 mod paper;
 mod quantity;
 mod unit;
@@ -37,6 +38,7 @@ pub use figure::{
 };
 pub use judge::{Effect, Judged, Judgement, VALUE_TOLERANCE, Verdict, judge};
 pub use made::Made;
+pub use needs::{Needs, Requests};
 pub use paper::{Paper, PaperError, read_paper, scenario};
 pub use quantity::{Quantity, Spread};
 pub use unit::Unit;

@@ -239,7 +239,7 @@ mod tests {
         assert_eq!(paper.figures[0].id, "fig1");
         assert_eq!(paper.scenarios, [("line.toml".to_owned(), String::new())]);
         let requests = paper.figures[0].requests("p2012");
-        assert!(requests["main"].needs_tables);
+        assert!(requests["main"].1.tables);
     }
 
     #[test]

@@ -286,7 +286,7 @@ fn assumptions(made: &Made) -> Markup {
 fn runs(papers: &[Paper], made: &Made) -> Markup {
     let requests = made.figure.requests(&made.paper.id);
     let mut files: BTreeMap<&str, Vec<String>> = BTreeMap::new();
-    for request in requests.values() {
+    for (request, _) in requests.values() {
         if let Source::Scenario { file, set, .. } = &request.source {
             let words = set.iter().map(|one| format!(" --set '{one}'"));
             let command = format!("unbloat sim {file}{}", words.collect::<String>());

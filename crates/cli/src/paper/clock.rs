@@ -1,0 +1,52 @@
+//! What runs a scenario: the simulator, or the kernel's TCP in virtual or real time.
+
+use super::PaperCommandError;
+use super::args::{Args, Clock};
+use crate::experiment::{Plan, Runner};
+use crate::lab::{Lab, VirtualLab};
+use crate::sim::Simulator;
+use std::path::Path;
+use tempfile::TempDir;
+
+/// For the scenarios that guests read.
+pub fn folder() -> Result<TempDir, PaperCommandError> {
+    tempfile::tempdir().map_err(|source| PaperCommandError::Write {
+        path: std::env::temp_dir(),
+        source,
+    })
+}
+
+pub fn runner(
+    args: &Args,
+    plan: &Plan,
+    text: &str,
+    set: &[String],
+    scenarios: &Path,
+) -> Result<Box<dyn Runner>, PaperCommandError> {
+    Ok(match args.clock {
+        Clock::Sim => Box::new(Simulator {
+            threads: args.threads(),
+        }),
+        Clock::Lab => Box::new(Lab::default()),
+        Clock::Virtual => {
+            let name = plan.file.to_string_lossy().replace('/', "-");
+            let file = scenarios.join(name);
+            std::fs::write(&file, text).map_err(|source| PaperCommandError::Write {
+                path: file.clone(),
+                source,
+            })?;
+            let mut arguments = ["unbloat", "lab", "run", "--virtual"]
+                .map(str::to_owned)
+                .to_vec();
+            arguments.push(file.to_string_lossy().into_owned());
+            arguments.extend(["--repeats".to_owned(), plan.sweep.repeats.to_string()]);
+            if let Some(seed) = args.seed {
+                arguments.extend(["--seed".to_owned(), seed.to_string()]);
+            }
+            for assignment in set {
+                arguments.extend(["--set".to_owned(), assignment.clone()]);
+            }
+            Box::new(VirtualLab::new(plan, arguments, None)?)
+        }
+    })
+}
