@@ -325,6 +325,7 @@ fn chances() -> Vec<u8> {
     times.collect::<String>().into_bytes()
 }
 
+/// More than the link ever carries, so that a sender who is held up for a while changes nothing.
 const VARIES: &str = r#"
     [scenario]
     duration = "6 s"
@@ -336,7 +337,7 @@ const VARIES: &str = r#"
     [link.up]
     delay = "10 ms"
     [[flow]]
-    app = { kind = "onoff", rate = "9 Mbit/s", size = "1000 B" }
+    app = { kind = "onoff", rate = "30 Mbit/s", size = "1000 B" }
 "#;
 
 fn varying(line: &str, queue: &str) -> Experiment {
@@ -353,10 +354,10 @@ fn a_queue_of_the_kernel_is_emptied_as_the_rate_of_its_link_varies() {
         r#"steps = [{ span = "150 ms", rate = "20 Mbit/s" }, { span = "150 ms", rate = "0 Mbit/s" }, { span = "300 ms", rate = "3 Mbit/s" }]"#,
         r#"markov = [{ rate = "15 Mbit/s", stay = "150 ms" }, { rate = "2 Mbit/s", stay = "150 ms" }]"#,
     ] {
-        let kernels = varying(line, r#"queue = { kernel = "pfifo limit 60" }"#);
+        let kernels = varying(line, r#"queue = { kernel = "pfifo limit 200" }"#);
         let ours = varying(
             line,
-            r#"queue = { kind = "droptail", limit = "60 packets" }"#,
+            r#"queue = { kind = "droptail", limit = "200 packets" }"#,
         );
         let (ran, simulated) = (done(&kernels, &options()), unbloat_sim::run(&ours));
         let [lab, sim] = [&ran.outcomes, &simulated].map(arrived);
