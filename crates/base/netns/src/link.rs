@@ -51,6 +51,15 @@ pub(crate) fn find(netlink: &Netlink, name: &str) -> Option<(u32, Counters)> {
     answers.iter().find_map(read)
 }
 
+/// Whether its packets have Ethernet headers.
+pub(crate) fn is_ethernet(netlink: &Netlink, name: &str) -> bool {
+    /// ARPHRD_ETHER, the type in `struct ifinfomsg`.
+    const ETHERNET: u16 = 1;
+    let answers = netlink.ask(by_name(name)).unwrap_or_default();
+    let kinds = answers.iter().filter_map(|answer| answer.0.get(2..4));
+    kinds.into_iter().any(|kind| kind == ETHERNET.to_ne_bytes())
+}
+
 /// Asks for the device of that name.
 fn by_name(name: &str) -> Message {
     let mut message = LinkMessage::default();

@@ -64,7 +64,7 @@ impl Host {
     }
 
     /// Takes the queue that was set away; the kernel's own ones cannot be.
-    fn clear(&self, device: &str) -> Result<(), BedError> {
+    pub(crate) fn clear(&self, device: &str) -> Result<(), BedError> {
         let message = queue::remove(self.index(device)?);
         match self.netlink.tell(message, Mode::Change) {
             Err(refusal) if Errno::from_io_error(&refusal.source) != Some(Errno::NOENT) => {
@@ -74,7 +74,7 @@ impl Host {
         }
     }
 
-    fn stand(
+    pub(crate) fn stand(
         &self,
         device: &str,
         place: Place,

@@ -116,8 +116,69 @@ fn a_queue_that_the_kernel_has_not_is_told_with_those_that_it_has() {
     assert!(missing.to_string().contains("no device"), "{missing}");
 }
 
+fn a_gate_lets_one_packet_go_at_a_time() {
+    let bed = Bed::new().unwrap();
+    let host = bed.host("client").unwrap();
+    let tun = host.tun("tun0", &Tun::default()).unwrap();
+    host.address("tun0", "10.45.0.1/24".parse().unwrap())
+        .unwrap();
+    let gate = host.gate("tun0", "pfifo limit 3", Framing(14)).unwrap();
+    let sender = host.within(|| UdpSocket::bind("10.45.0.1:9")).unwrap();
+    let sender = sender.unwrap();
+    let send = |len: usize| sender.send_to(&vec![0; len], "10.45.0.2:9");
+    let came = || {
+        let mut bytes = [0; 2000];
+        let mut lengths = Vec::new();
+        while let Ok(len) = rustix::io::read(&tun, &mut bytes) {
+            lengths.push(len - 28);
+        }
+        lengths
+    };
+    // The first one finds it open, and of the others three fit.
+    for len in [0, 1472, 1, 1472, 1472] {
+        let _ = send(len);
+    }
+    assert_eq!(came(), [0]);
+    for waited in [vec![1472], vec![1], vec![1472], vec![]] {
+        gate.open().unwrap();
+        assert_eq!(came(), waited);
+    }
+    // Now it stands open.
+    send(7).unwrap();
+    assert_eq!(came(), [7]);
+    send(8).unwrap();
+    assert!(came().is_empty());
+    let counters = host.queue_counters("tun0").unwrap();
+    assert_eq!((&counters.kind[..], counters.dropped), ("pfifo", 1));
+    let unlimited = host.gate("tun0", "pfifo", Framing(14)).unwrap_err();
+    assert!(unlimited.to_string().contains("\"limit\""), "{unlimited}");
+}
+
+fn a_gate_stands_on_ethernet_too() {
+    let bed = Bed::new().unwrap();
+    let [client, server] = joined(&bed);
+    let gate = client.gate("eth0", "pfifo limit 9", Framing(0)).unwrap();
+    let before = server.counters("eth0").unwrap().received_packets;
+    // Somebody takes them, so that nobody complains.
+    let _taker = server.within(|| UdpSocket::bind("10.45.0.2:9")).unwrap();
+    let sender = client.within(|| UdpSocket::bind("10.45.0.1:9")).unwrap();
+    // Its neighbour is known, so that no packet asks for it.
+    let neighbour = ("10.45.0.2".parse().unwrap(), server.mac("eth0"));
+    client.neighbour("eth0", neighbour.0, neighbour.1).unwrap();
+    for _ in 0..4 {
+        let _ = sender.as_ref().unwrap().send_to(&[0; 1472], "10.45.0.2:9");
+    }
+    let received = || server.counters("eth0").unwrap().received_packets - before;
+    for expected in [1, 2, 3, 4, 4] {
+        assert_eq!(received(), expected);
+        gate.open().unwrap();
+    }
+}
+
 unbloat_testkit::main! {
     root("a bed") => [
+        a_gate_lets_one_packet_go_at_a_time,
+        a_gate_stands_on_ethernet_too,
         a_bottleneck_takes_the_time_of_its_rate_and_counts,
         a_shaper_of_its_own_stands_by_itself,
         a_tun_device_has_no_queue_until_it_is_given_one,

@@ -24,7 +24,6 @@ use crate::recovery;
 use crate::stop::stop_on_ctrl_c;
 use args::Clock;
 use folder::FolderError;
-use std::collections::BTreeMap;
 use unbloat_html::{ReportError, paper_text};
 use unbloat_paper::{Evidence, Figure, Made, Paper, Requests, Runs, Verdict, draw, judge};
 use unbloat_run::{RunInfo, link_latest};

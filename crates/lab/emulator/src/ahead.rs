@@ -12,7 +12,7 @@ use crate::clock::{Clock, Monotonic};
 use crate::emulator::{Emulated, Setup, routes};
 use crate::error::EmulatorError;
 use crate::plane::Plane;
-use crate::port::Side;
+use crate::port::{Device, Side};
 use crate::report::Report;
 use crate::ring::Ring;
 use crate::routes::Routes;
@@ -100,6 +100,7 @@ impl Ahead {
         let mut now = begin;
         while !stop.load(Ordering::Relaxed) {
             let is_busy = carrier.carry(now);
+            carrier.plane.check()?;
             carrier.plane.books.counts.waits += 1;
             now = match is_busy && carrier.lead >= SHORTEST {
                 true => carrier.sleep(now + carrier.lead),
@@ -117,11 +118,16 @@ impl Ahead {
         for (flight, end) in plane.flights.iter_mut().zip(self.ends) {
             flight.set_delay(end, sampled);
         }
+        // A link that asks for its packets must be seen when it does.
+        let lead = match plane.is_gated() {
+            true => Delta::ZERO,
+            false => self.ends.down.min(self.ends.up).min(LONGEST_SLEEP),
+        };
         Carrier {
             plane,
             clock,
             base_rtt,
-            lead: self.ends.down.min(self.ends.up).min(LONGEST_SLEEP),
+            lead,
         }
     }
 }

@@ -17,6 +17,7 @@ const PAUSES: [Delta; 2] = [Delta::us(20), Delta::us(200)];
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Bulk {
     is_on: bool,
+    is_allowed: bool,
     pause: Delta,
     begun: Time,
     bytes: Bytes,
@@ -29,10 +30,16 @@ impl Bulk {
         let [shortest, longest] = PAUSES;
         Bulk {
             is_on: false,
+            is_allowed: true,
             pause: (base_rtt / 250).max(shortest).min(longest),
             begun: Time::from_ns(0),
             bytes: Bytes::ZERO,
         }
+    }
+
+    /// From now on every packet wakes the thread, however many there are.
+    pub(crate) fn forbid(&mut self) {
+        self.is_allowed = false;
     }
 
     #[inline]
@@ -47,7 +54,7 @@ impl Bulk {
             return;
         }
         let rate = self.bytes.over(span).unwrap_or(Rate::ZERO);
-        self.is_on = rate > if self.is_on { ENDS } else { BEGINS };
+        self.is_on = self.is_allowed && rate > if self.is_on { ENDS } else { BEGINS };
         (self.begun, self.bytes) = (now, Bytes::ZERO);
     }
 

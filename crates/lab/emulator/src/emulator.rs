@@ -5,6 +5,7 @@ use crate::clock::{Clock, Monotonic, thread_cpu_ns};
 use crate::delays::{Delays, ExtraDelay};
 use crate::devices::{drops, starved};
 use crate::error::EmulatorError;
+use crate::gate::Gate;
 use crate::modem::Modem;
 use crate::plane::Plane;
 use crate::port::{Device, Port, Side, Tun, TunError};
@@ -48,6 +49,8 @@ pub struct Setup {
     pub witness: Option<Box<dyn Witness>>,
     /// Is told what the firmware of the uplink holds.
     pub modem: Option<Modem>,
+    /// Queues of the kernel's whose packets the first link of a direction asks for.
+    pub gates: Both<Option<Gate>>,
 }
 
 impl Setup {
@@ -67,6 +70,7 @@ impl Setup {
             ticks: Vec::new(),
             witness: None,
             modem: None,
+            gates: Both::default(),
         }
     }
 
@@ -78,7 +82,13 @@ impl Setup {
         if self.shares_radio {
             down.share_radio(&mut up);
         }
-        Both::new(down, up)
+        let mut paths = Both::new(down, up);
+        for (path, gate) in paths.iter_mut().zip(&self.gates) {
+            if gate.is_some() {
+                path.feed();
+            }
+        }
+        paths
     }
 
     pub(crate) fn plane<D: Device>(
@@ -92,6 +102,7 @@ impl Setup {
         let mut plane = Plane::new(devices, sides, routes, paths, books);
         plane.sample_every = self.sample_every.filter(|every| *every > Delta::ZERO);
         plane.delays = Delays::new(&self.extra_delays);
+        plane.set_gates(self.gates);
         plane.modem = self.modem;
         plane.ticks = Ticks::new(&self.ticks);
         plane
@@ -164,6 +175,7 @@ impl Emulator {
             }
             plane.catch_up(clock.now());
             plane.flush(&clock);
+            plane.check()?;
             let now = clock.now();
             let latest = now + LONGEST_WAIT;
             let next = plane.next_at().map_or(latest, |at| at.min(latest));

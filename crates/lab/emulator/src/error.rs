@@ -21,6 +21,8 @@ pub enum EmulatorError {
     NoPort { missing: &'static str },
     #[error("{prefix} is assigned to two ports on the same side; give each port its own address")]
     Ambiguous { prefix: ipnet::IpNet },
+    #[error("port {port}: the kernel's queue did not give out a packet: {source}")]
+    Gate { port: usize, source: io::Error },
     #[error("cannot wait for devices: {0}")]
     Wait(io::Error),
 }

@@ -15,9 +15,9 @@ pub fn passes(read: &[u8], has_header: bool) {
     let mut store = Store::new();
     assert!(store.open(), "nothing is kept yet");
     store.room()[..read.len()].copy_from_slice(read);
-    let room_at = store.room_at();
+    let lot = store.fill(read.len());
     let handles: Vec<u32> = (0..arrival.count())
-        .map(|nth| store.add(arrival.segment(nth, room_at, 0)))
+        .map(|nth| store.add(lot, arrival.segment(nth, lot.at, 0)))
         .collect();
     let mut payload = Vec::new();
     let mut heads = 0;
@@ -43,5 +43,5 @@ pub fn passes(read: &[u8], has_header: bool) {
     let whole = &read[start..start + arrival.ip.total];
     assert_eq!(payload, whole[heads..], "bytes of the payload");
     handles.into_iter().for_each(|handle| store.release(handle));
-    store.close(read.len());
+    store.close(lot);
 }

@@ -21,6 +21,7 @@ mod error;
 mod flight;
 #[cfg(feature = "fuzz")]
 pub mod fuzz;
+mod gate;
 mod ip;
 mod modem;
 mod plane;
@@ -44,6 +45,7 @@ pub use clock::{Clock, Monotonic};
 pub use delays::ExtraDelay;
 pub use emulator::{Emulated, Emulator, Setup};
 pub use error::EmulatorError;
+pub use gate::{Gate, Valve};
 pub use modem::{Modem, Tell};
 pub use port::{Port, Side};
 pub use report::{Counts, Doubt, Report};

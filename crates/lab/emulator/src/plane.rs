@@ -8,13 +8,16 @@ use crate::delays::Delays;
 use crate::departure::Head;
 use crate::egress::Egress;
 use crate::emulator::Emulated;
+use crate::error::EmulatorError;
 use crate::flight::Flight;
+use crate::gate::{Gate, Guarded};
 use crate::modem::Modem;
 use crate::port::{Device, Side};
 use crate::report::Report;
 use crate::routes::Routes;
-use crate::store::Store;
+use crate::store::{Lot, Store};
 use crate::ticks::Ticks;
+use std::io;
 use unbloat_experiment::outcome::Route;
 use unbloat_link::{Element, Output, Place};
 use unbloat_qdisc::{Backlog, Ecn, Event, Observer, Packet};
@@ -35,6 +38,8 @@ pub(crate) struct Plane<D> {
     pub ticks: Ticks,
     /// What is left of the paths where their last delay is the devices' matter.
     pub flights: Both<Flight>,
+    /// Where the packets of a direction wait for its link.
+    gates: Both<Option<Guarded>>,
     next_sample: Time,
     /// What one path does shows on the other, so both are driven in the order of time.
     is_joint: bool,
@@ -68,10 +73,30 @@ impl<D: Device> Plane<D> {
             modem: None,
             ticks: Ticks::default(),
             flights: Default::default(),
+            gates: Both::default(),
             next_sample: Time::from_ns(0),
             store: Store::new(),
             egress: Egress::default(),
         }
+    }
+
+    /// Has the links of some directions ask for their packets. The paths must be fed.
+    pub(crate) fn set_gates(&mut self, gates: Both<Option<Gate>>) {
+        self.gates = gates.map(|gate| gate.map(Guarded::new));
+        if self.is_gated() {
+            // A packet that is asked for late is one that the kernel chose late.
+            self.bulk.forbid();
+        }
+    }
+
+    pub(crate) fn is_gated(&self) -> bool {
+        self.gates.iter().any(Option::is_some)
+    }
+
+    /// Whether the gates still work.
+    pub(crate) fn check(&mut self) -> Result<(), EmulatorError> {
+        let mut gates = self.gates.iter_mut().flatten();
+        gates.try_for_each(Guarded::check)
     }
 
     /// When something is next due.
@@ -137,9 +162,13 @@ impl<D: Device> Plane<D> {
         path.advance(now, &mut exit);
     }
 
-    fn exit(&mut self, direction: Direction) -> (&mut Route, Exit<'_>) {
+    fn exit(&mut self, direction: Direction) -> (&mut Route, Exit<'_, D>) {
         let exit = Exit {
             direction,
+            devices: &self.devices,
+            routes: &self.routes[direction],
+            ticks: &mut self.ticks,
+            gate: self.gates[direction].as_mut(),
             store: &mut self.store,
             egress: &mut self.egress,
             books: &mut self.books,
@@ -151,14 +180,8 @@ impl<D: Device> Plane<D> {
 
     /// A packet enters the path.
     fn enter(&mut self, at: Time, direction: Direction, packet: Packet) {
-        let books = &mut self.books;
-        books.paths[direction].offered(packet.len.bytes());
-        if let Some(witness) = &mut books.witness {
-            show(&self.store, &packet, |parts| {
-                witness.offered(direction, at, &packet, parts);
-            });
-        }
         let (path, mut exit) = self.exit(direction);
+        exit.offered(at, &packet);
         path.accept(at, packet, &mut exit);
     }
 
@@ -170,14 +193,16 @@ impl<D: Device> Plane<D> {
                 continue;
             }
             let read = self.devices[device].read(self.store.room());
-            let Ok(len) = read else {
-                self.store.close(0);
-                return;
-            };
+            let lot = self.store.fill(*read.as_ref().unwrap_or(&0));
+            if read.is_err() {
+                return self.store.close(lot);
+            }
             let now = clock.now();
             self.catch_up(now);
-            let is_kept = self.take_in(device, len, now);
-            self.store.close(if is_kept { len } else { 0 });
+            if !self.take_in(device, lot, now) {
+                self.reopen(device);
+            }
+            self.store.close(lot);
         }
     }
 
@@ -188,32 +213,26 @@ impl<D: Device> Plane<D> {
         self.books.counts.unkept += u64::from(gone);
     }
 
-    /// Whether the open room is in use afterwards.
-    fn take_in(&mut self, device: usize, len: usize, now: Time) -> bool {
-        let has_header = self.devices[device].has_header();
-        let arrival = Arrival::parse(&self.store.room()[..len], has_header);
+    /// A packet that is not for the path took the place of one that is.
+    fn reopen(&mut self, device: usize) {
+        let mut gates = self.gates.iter_mut().flatten();
+        if let Some(gate) = gates.find(|gate| gate.port() == device) {
+            gate.open();
+        }
+    }
+
+    /// Whether it is for the path.
+    fn take_in(&mut self, device: usize, lot: Lot, now: Time) -> bool {
         let direction = match self.sides[device] {
             Side::Client => Direction::Up,
             Side::Server => Direction::Down,
         };
-        self.books.counts.reads += 1;
-        let Some((arrival, port)) = arrival.and_then(|arrival| {
-            let routes = &self.routes[direction];
-            Some((arrival, routes.port(arrival.ip.destination)?))
-        }) else {
-            self.books.counts.foreign += 1;
+        let Some((arrival, port)) = self.exit(direction).1.parse(device, lot) else {
             return false;
         };
-        let bytes = &mut self.store.room()[arrival.bytes()];
-        self.ticks.coarsen(bytes, arrival.is_checked());
         let delay = self.delay(direction, &arrival);
-        let can_merge = self.devices[usize::from(port)].has_header();
-        let room_at = self.store.room_at();
         for nth in 0..arrival.count() {
-            let mut segment = arrival.segment(nth, room_at, port);
-            segment.is_mergeable &= can_merge;
-            let handle = self.store.add(segment);
-            let packet = arrival.packet(&segment, handle);
+            let packet = self.exit(direction).1.keep(&arrival, nth, lot, port);
             match delay {
                 Delta::ZERO => self.enter(now, direction, packet),
                 delay => self.delays.put(now + delay, direction, packet),
@@ -274,9 +293,13 @@ impl<D: Device> Plane<D> {
     }
 }
 
-/// Takes what a path gives out.
-struct Exit<'a> {
+/// Takes what a path gives out, and hands it what it asks for.
+struct Exit<'a, D> {
     direction: Direction,
+    devices: &'a [D],
+    routes: &'a Routes,
+    ticks: &'a mut Ticks,
+    gate: Option<&'a mut Guarded>,
     store: &'a mut Store,
     egress: &'a mut Egress,
     books: &'a mut Books,
@@ -284,7 +307,57 @@ struct Exit<'a> {
     flight: &'a mut Flight,
 }
 
-impl Observer for Exit<'_> {
+impl<D: Device> Exit<'_, D> {
+    /// What was read from a device, and through which port it leaves; none: it is not for the path.
+    fn parse(&mut self, device: usize, lot: Lot) -> Option<(Arrival, u16)> {
+        self.books.counts.reads += 1;
+        let has_header = self.devices[device].has_header();
+        let sound = Arrival::parse(self.store.lot(lot), has_header);
+        let found = sound.and_then(|one| Some((one, self.routes.port(one.ip.destination)?)));
+        let Some((arrival, port)) = found else {
+            self.books.counts.foreign += 1;
+            return None;
+        };
+        let bytes = &mut self.store.lot(lot)[arrival.bytes()];
+        self.ticks.coarsen(bytes, arrival.is_checked());
+        Some((arrival, port))
+    }
+
+    /// A packet of the model for the nth segment of what was read.
+    fn keep(&mut self, arrival: &Arrival, nth: usize, lot: Lot, port: u16) -> Packet {
+        let mut segment = arrival.segment(nth, lot.at, port);
+        segment.is_mergeable &= self.devices[usize::from(port)].has_header();
+        let handle = self.store.add(lot, segment);
+        arrival.packet(&segment, handle)
+    }
+
+    /// A packet enters the path.
+    fn offered(&mut self, at: Time, packet: &Packet) {
+        self.books.paths[self.direction].offered(packet.len.bytes());
+        if let Some(witness) = &mut self.books.witness {
+            show(self.store, packet, |parts| {
+                witness.offered(self.direction, at, packet, parts);
+            });
+        }
+    }
+
+    /// The packet that the gate lets go; an error: none that is for the path.
+    fn let_in(&mut self, port: usize) -> io::Result<Option<Packet>> {
+        let device = &self.devices[port];
+        device.let_read();
+        let read = device.read(self.store.room());
+        let lot = self.store.fill(*read.as_ref().unwrap_or(&0));
+        let packet = read.map(|_| {
+            let (arrival, leaves_by) = self.parse(port, lot)?;
+            // Only what falls into segments is more than one, and no such packet passes a gate.
+            Some(self.keep(&arrival, 0, lot, leaves_by))
+        });
+        self.store.close(lot);
+        packet
+    }
+}
+
+impl<D: Device> Observer for Exit<'_, D> {
     fn event(&mut self, now: Time, event: Event) {
         self.books.paths[self.direction].event(now, &event);
         if let Some(witness) = &mut self.books.witness {
@@ -296,7 +369,22 @@ impl Observer for Exit<'_> {
     }
 }
 
-impl Output for Exit<'_> {
+impl<D: Device> Output for Exit<'_, D> {
+    fn next(&mut self, at: Time) -> Option<Packet> {
+        loop {
+            let gate = self.gate.as_mut()?;
+            let port = gate.port();
+            if !gate.open() || !self.store.open() {
+                return None;
+            }
+            // If nobody waits the gate stays open.
+            if let Some(packet) = self.let_in(port).ok()? {
+                self.offered(at, &packet);
+                return Some(packet);
+            }
+        }
+    }
+
     #[inline]
     fn deliver(&mut self, at: Time, packet: Packet) {
         let at = self.flight.begin(at, packet.len.bytes());

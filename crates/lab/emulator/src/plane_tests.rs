@@ -1,17 +1,19 @@
 //! The plane with devices in memory: what comes in comes out, whole and at its time.
 
+use crate::gate::{Gate, Valve};
 use crate::ip::TCP;
 use crate::plane::Plane;
 use crate::tcp::{FIN, FLAGS, PSH, seq};
 use crate::testing::{Pipe, Tcp, at_us, is_sound, plane, tcp, turn, unpacked};
 use fastrand::Rng;
+use std::io;
 use std::sync::{Arc, Mutex};
 use unbloat_link::element::delay;
 use unbloat_link::service::{self, constant};
 use unbloat_link::{BottleneckParams, Config};
 use unbloat_qdisc::Packet;
 use unbloat_qdisc::discipline::{codel, droptail};
-use unbloat_units::{Bytes, Delta, Direction, Framing, Rate, Time};
+use unbloat_units::{Both, Bytes, Delta, Direction, Framing, Rate, Time};
 
 const ACK: u8 = 0x10;
 const CWR: u8 = 0x80;
@@ -29,6 +31,75 @@ fn fifo(limit: u64) -> unbloat_qdisc::Config {
         limit_packets: None,
         limit_bytes: Some(Bytes::new(limit)),
     })
+}
+
+/// Counts how often it is opened; none: it cannot be.
+struct Counted(Arc<Mutex<Option<u32>>>);
+
+impl Valve for Counted {
+    fn open(&mut self) -> io::Result<()> {
+        let mut count = self.0.lock().unwrap();
+        let opened = count.as_mut().ok_or(io::ErrorKind::NotFound)?;
+        *opened += 1;
+        Ok(())
+    }
+}
+
+/// A plane whose downlink sends 1,500 bytes in 1 ms, each asked for.
+fn gated() -> (Plane<Pipe>, Arc<Mutex<Option<u32>>>) {
+    let mut plane = plane(&[bottleneck(Rate::mbps(12), fifo(100_000))], true);
+    let opened = Arc::new(Mutex::new(Some(0)));
+    let gate = Gate {
+        port: 1,
+        valve: Box::new(Counted(opened.clone())),
+    };
+    plane.paths.down.feed();
+    plane.set_gates(Both::new(Some(gate), None));
+    (plane, opened)
+}
+
+#[test]
+fn a_link_asks_for_the_next_packet_when_it_has_sent_one() {
+    let (mut plane, opened) = gated();
+    let packet = || {
+        let data = Tcp {
+            payload: 1448,
+            ..Tcp::default()
+        };
+        tcp(data)
+    };
+    let opened = || opened.lock().unwrap().unwrap();
+    send(&plane, packet());
+    turn(&mut plane, at_us(0));
+    assert_eq!((opened(), plane.kept()), (0, 1));
+    // Three more stand in front of the gate; a look that is late by much lets all go at their times.
+    for _ in 0..3 {
+        send(&plane, packet());
+    }
+    plane.catch_up(at_us(999));
+    assert_eq!(opened(), 0);
+    plane.catch_up(at_us(3_000));
+    assert_eq!(opened(), 3);
+    turn(&mut plane, at_us(4_000));
+    assert_eq!((received(&plane).len(), plane.kept()), (4, 0));
+    // Nobody is left to pass: it stands open for whoever comes, and is opened anew for who is not for the path.
+    assert_eq!(opened(), 4);
+    send(&plane, vec![0; 40]);
+    turn(&mut plane, at_us(5_000));
+    assert_eq!(opened(), 5);
+    plane.check().unwrap();
+}
+
+#[test]
+fn a_gate_that_fails_is_told() {
+    let (mut plane, opened) = gated();
+    let data = Tcp::default();
+    send(&plane, tcp(data));
+    turn(&mut plane, at_us(0));
+    *opened.lock().unwrap() = None;
+    plane.catch_up(at_us(2_000));
+    let error = plane.check().unwrap_err().to_string();
+    assert!(error.contains("port 1"), "{error}");
 }
 
 fn send(plane: &Plane<Pipe>, packet: Vec<u8>) {

@@ -45,6 +45,8 @@ pub(crate) trait Device {
     /// Whether a vnet header stands before each packet.
     fn has_header(&self) -> bool;
     fn read(&self, room: &mut [u8]) -> io::Result<usize>;
+    /// Lets one packet be read, where packets must be asked for one by one.
+    fn let_read(&self) {}
     /// Whether the device took the packet, which is due then.
     fn write(&self, parts: &[IoSlice<'_>], due: Time) -> bool;
     /// When a packet leaves that is handed over now.

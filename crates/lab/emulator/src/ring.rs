@@ -135,11 +135,6 @@ impl Ring {
         Some(Time::from_ns(at - self.zeros[0]))
     }
 
-    /// Lets one packet be read.
-    pub(crate) fn let_read(&self) {
-        self.may_read.set(true);
-    }
-
     /// When the packet came that was read last.
     pub(crate) fn came(&self) -> Time {
         self.came.get()
@@ -251,6 +246,10 @@ impl Device for Ring {
         self.head.set((self.head.get() + 1) % SLOTS);
         self.came.set(came);
         Ok(len)
+    }
+
+    fn let_read(&self) {
+        self.may_read.set(true);
     }
 
     fn write(&self, parts: &[IoSlice<'_>], due: Time) -> bool {

@@ -65,6 +65,15 @@ impl Segment {
     }
 }
 
+/// What was read, and where it lies.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Lot {
+    chunk: u32,
+    /// Where it begins in its chunk.
+    pub at: u32,
+    len: usize,
+}
+
 struct Chunk {
     bytes: Box<[u8]>,
     users: u32,
@@ -113,10 +122,26 @@ impl Store {
         &mut chunk.bytes[self.at..self.at + ROOM]
     }
 
-    /// Of the open room so many bytes are in use by the segments that were added.
-    pub(crate) fn close(&mut self, len: usize) {
+    /// So many bytes were read into the open room. They stay until they are closed, whatever else is read meanwhile, and after that
+    /// as long as one of their segments.
+    pub(crate) fn fill(&mut self, len: usize) -> Lot {
+        let lot = Lot {
+            chunk: self.current,
+            at: self.at as u32,
+            len,
+        };
         self.at += len;
-        self.leave_chunk(self.current);
+        lot
+    }
+
+    pub(crate) fn lot(&mut self, lot: Lot) -> &mut [u8] {
+        let begin = lot.at as usize;
+        &mut self.chunks[lot.chunk as usize].bytes[begin..begin + lot.len]
+    }
+
+    /// All segments were added.
+    pub(crate) fn close(&mut self, lot: Lot) {
+        self.leave_chunk(lot.chunk);
     }
 
     fn add_chunk(&mut self) -> u32 {
@@ -133,18 +158,13 @@ impl Store {
         (self.current, self.at) = (next, 0);
     }
 
-    /// Where the open room begins in its chunk.
-    pub(crate) fn room_at(&self) -> u32 {
-        self.at as u32
-    }
-
-    /// Adds a segment in the room; its handle.
-    pub(crate) fn add(&mut self, segment: Segment) -> u32 {
+    /// Adds a segment of a lot; its handle.
+    pub(crate) fn add(&mut self, lot: Lot, segment: Segment) -> u32 {
         let segment = Segment {
-            chunk: self.current,
+            chunk: lot.chunk,
             ..segment
         };
-        self.chunks[self.current as usize].users += 1;
+        self.chunks[lot.chunk as usize].users += 1;
         match self.free.pop() {
             Some(handle) => {
                 self.segments[handle as usize] = segment;

@@ -6,10 +6,12 @@
 use crate::error::LabError;
 use crate::stage::{DEVICE, Place};
 use ipnet::{IpNet, Ipv4Net};
+use std::io;
 use std::net::{IpAddr, Ipv4Addr};
 use std::os::fd::OwnedFd;
-use unbloat_emulator::{Port, Side, Wire};
-use unbloat_experiment::scenario::KernelQueue;
+use std::sync::Arc;
+use unbloat_emulator::{Gate, Port, Side, Valve, Wire};
+use unbloat_experiment::scenario::{KernelQueue, Pace};
 use unbloat_netns::tc::Framing;
 use unbloat_netns::{Bed, Host, Route, Tun};
 use unbloat_units::{Both, Direction, Rate};
@@ -39,6 +41,16 @@ pub(crate) struct Router {
     pub host: Host,
     /// The devices towards its hosts, with their addresses.
     pub hosts: Vec<(String, Ipv4Addr)>,
+    /// If its queue waits for the path's link: the number of the device among the emulator's.
+    gate: Option<(usize, Arc<unbloat_netns::Gate>)>,
+}
+
+struct Opener(Arc<unbloat_netns::Gate>);
+
+impl Valve for Opener {
+    fn open(&mut self) -> io::Result<()> {
+        self.0.open()
+    }
 }
 
 impl Ends {
@@ -80,22 +92,41 @@ impl Ends {
             hosts.push((device, place.address));
         }
         let addresses = hosts.iter().map(|(_, address)| *address);
-        self.attach(&router, side, addresses.collect())?;
+        let number = self.attach(&router, side, addresses.collect())?;
         // Cake reads lengths by itself.
         let is_short = self.path.is_none() && !queue.words.starts_with("cake");
         let on_tun = if is_short { ETHERNET_HEADER } else { 0 };
         let framing = Framing(queue.overhead_bytes + on_tun);
-        let rate = queue.rate.unwrap_or(Rate::ZERO);
-        router.bottleneck(DEVICE, &queue.words, rate, framing)?;
+        let constant = match queue.pace {
+            Pace::Own => Some(Rate::ZERO),
+            Pace::Rate(rate) => Some(rate),
+            Pace::Link => None,
+        };
+        let gate = match constant {
+            Some(rate) => {
+                router.bottleneck(DEVICE, &queue.words, rate, framing)?;
+                None
+            }
+            None => {
+                let gate = router.gate(DEVICE, &queue.words, framing)?;
+                Some((number, Arc::new(gate)))
+            }
+        };
         self.routers[direction] = Some(Router {
             host: router,
             hosts,
+            gate,
         });
         Ok(())
     }
 
-    /// Gives a host a device towards the emulator, by which everybody else is reached.
-    fn attach(&mut self, host: &Host, side: Side, behind: Vec<Ipv4Addr>) -> Result<(), LabError> {
+    /// Gives a host a device towards the emulator, by which everybody else is reached; its number among the emulator's.
+    fn attach(
+        &mut self,
+        host: &Host,
+        side: Side,
+        behind: Vec<Ipv4Addr>,
+    ) -> Result<usize, LabError> {
         let everybody = IpNet::from(Ipv4Net::default());
         let Some(path) = &self.path else {
             let tun = Tun {
@@ -105,7 +136,7 @@ impl Ends {
             let fd = host.tun(DEVICE, &tun)?;
             host.route(everybody, Route::Device(DEVICE))?;
             self.tuns.push((side, behind, fd));
-            return Ok(());
+            return Ok(self.tuns.len() - 1);
         };
         let end = format!("wire{}", self.wires.len());
         host.veth(DEVICE, path, &end)?;
@@ -114,7 +145,18 @@ impl Ends {
         path.queue(&end, AT_ITS_TIME)?;
         by_gateway(host, ELSEWHERE)?;
         self.wires.push((side, behind, end, host.mac(DEVICE)));
-        Ok(())
+        Ok(self.wires.len() - 1)
+    }
+
+    /// Queues of the kernel's that wait for the links of the path.
+    pub(crate) fn gates(&self) -> Both<Option<Gate>> {
+        self.routers.as_ref().map(|router| {
+            let (port, gate) = router.as_ref()?.gate.as_ref()?;
+            Some(Gate {
+                port: *port,
+                valve: Box::new(Opener(gate.clone())),
+            })
+        })
     }
 
     /// For an emulator in real time.

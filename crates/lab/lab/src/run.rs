@@ -246,6 +246,7 @@ impl Crew<'_> {
             extra_delays: self.stage.extra_delays(experiment),
             ticks: self.ticks.clone(),
             witness,
+            gates: self.stage.ends.gates(),
             ..Setup::new(down, up, ports, self.options.timing)
         };
         Ok(match self.stage.ends.wires()? {

@@ -317,6 +317,86 @@ fn what_the_kernel_cannot_be_told_is_named() {
     assert_eq!(named, expected);
 }
 
+/// A burst of chances each millisecond, a gap, one chance in 3 ms, and again.
+fn chances() -> Vec<u8> {
+    let burst = (1..=150).flat_map(|ms| [ms; 2]);
+    let slow = (100..=200).map(|third| third * 3);
+    let times = burst.chain(slow).map(|ms| format!("{ms}\n"));
+    times.collect::<String>().into_bytes()
+}
+
+/// More than the link ever carries, so that a sender who is held up for a while changes nothing.
+const VARIES: &str = r#"
+    [scenario]
+    duration = "6 s"
+    interval = "100 ms"
+    [link.down]
+    delay = "10 ms"
+    LINE
+    QUEUE
+    [link.up]
+    delay = "10 ms"
+    [[flow]]
+    app = { kind = "onoff", rate = "30 Mbit/s", size = "1000 B" }
+"#;
+
+fn varying(line: &str, queue: &str) -> Experiment {
+    let text = VARIES.replace("LINE", line).replace("QUEUE", queue);
+    build(&Node::parse(&text).unwrap(), &|_| Ok(chances())).unwrap()
+}
+
+/// The kernel's FIFO over a rate that varies gives each packet out when ours does, and drops as many: bytes that arrived differ at no
+/// time by more than what a late thread moves from one interval to the next.
+fn a_queue_of_the_kernel_is_emptied_as_the_rate_of_its_link_varies() {
+    let _turn = turn();
+    for line in [
+        r#"trace = "a.down""#,
+        r#"steps = [{ span = "150 ms", rate = "20 Mbit/s" }, { span = "150 ms", rate = "0 Mbit/s" }, { span = "300 ms", rate = "3 Mbit/s" }]"#,
+        r#"markov = [{ rate = "15 Mbit/s", stay = "150 ms" }, { rate = "2 Mbit/s", stay = "150 ms" }]"#,
+    ] {
+        let kernels = varying(line, r#"queue = { kernel = "pfifo limit 200" }"#);
+        let ours = varying(
+            line,
+            r#"queue = { kind = "droptail", limit = "200 packets" }"#,
+        );
+        let (ran, simulated) = (done(&kernels, &options()), unbloat_sim::run(&ours));
+        let [lab, sim] = [&ran.outcomes, &simulated].map(arrived);
+        let apart = lab.iter().zip(&sim).map(|(lab, sim)| lab.abs_diff(*sim));
+        let total = *sim.last().unwrap();
+        let most = apart.max().unwrap();
+        assert!(
+            lab.len() == sim.len() && most < total / 50,
+            "{most} of {total}"
+        );
+        let [in_lab, in_sim] = [&ran.outcomes, &simulated].map(|outcomes| {
+            let waits = outcomes.paths.down.waits(Place::Queue).unwrap();
+            (waits.mean_ms().unwrap(), waits.max.as_ms())
+        });
+        assert!(
+            is_near(in_lab.0, in_sim.0),
+            "{in_lab:?} ms, simulated {in_sim:?}"
+        );
+        assert!(
+            is_near(in_lab.1, in_sim.1),
+            "{in_lab:?} ms, simulated {in_sim:?}"
+        );
+        let [lost, expected] =
+            [&ran.outcomes, &simulated].map(|outcomes| outcomes.paths.down.dropped_packets as f64);
+        assert!(is_near(lost, expected), "{lost} lost, simulated {expected}");
+    }
+}
+
+/// Bytes that the first flow had read by the end of each interval.
+fn arrived(outcomes: &Outcomes) -> Vec<u64> {
+    let read = outcomes.flows[0].record.read.down.intervals(outcomes.end);
+    let mut sum = 0;
+    let sums = read.map(|(_, bytes)| {
+        sum += bytes.as_u64();
+        sum
+    });
+    sums.collect()
+}
+
 unbloat_testkit::main! {
     always() => [
         what_no_kernel_does_is_refused_by_name,
@@ -324,6 +404,7 @@ unbloat_testkit::main! {
     ],
     root("an emulated path") => [
         a_download_does_as_in_the_simulator,
+        a_queue_of_the_kernel_is_emptied_as_the_rate_of_its_link_varies,
         uploads_calls_and_pages_of_several_hosts_share_the_path,
         a_run_that_is_stopped_tells_what_is_known,
         captures_hold_what_passed,

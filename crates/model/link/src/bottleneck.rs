@@ -27,6 +27,8 @@ pub struct Bottleneck<Q, S> {
     rng: Rng,
     place: Place,
     server: Server,
+    /// Somebody hands over a packet whenever the server has none.
+    is_fed: bool,
 }
 
 /// What the server does.
@@ -73,7 +75,12 @@ impl<Q: Queue, S: Service> Bottleneck<Q, S> {
             rng,
             place: Place::Queue,
             server: Server::Idle,
+            is_fed: false,
         }
+    }
+
+    pub(crate) fn feed(&mut self) {
+        self.is_fed = true;
     }
 
     /// Calls the queue by another name.
@@ -83,6 +90,20 @@ impl<Q: Queue, S: Service> Bottleneck<Q, S> {
 
     pub fn queue(&self) -> &Q {
         &self.queue
+    }
+
+    /// Asks for the next packet if none waits.
+    fn refill(&mut self, now: Time, out: &mut impl Output) {
+        if self.is_fed
+            && self.queue.backlog().packets == 0
+            && let Some(packet) = out.next(now)
+        {
+            let mut cx = Context {
+                rng: &mut self.rng,
+                observer: out,
+            };
+            self.queue.enqueue(now, packet, &mut cx);
+        }
     }
 
     /// Finds out what a free server does next. `busy`: it sent until this moment.
@@ -163,6 +184,7 @@ impl<Q: Queue, S: Service> Element for Bottleneck<Q, S> {
             match self.server {
                 Server::Sends(at, packet) if at <= now => {
                     out.deliver(at, packet);
+                    self.refill(at, out);
                     self.free(at, true, out);
                 }
                 Server::Begins(at) if at <= now => self.begin(at, out),
@@ -170,6 +192,10 @@ impl<Q: Queue, S: Service> Element for Bottleneck<Q, S> {
                 _ => return,
             }
         }
+    }
+
+    fn is_watched(&self) -> bool {
+        self.is_fed
     }
 
     fn backlog(&self) -> Backlog {

@@ -70,6 +70,22 @@ impl Path {
         }
     }
 
+    /// Has the first bottleneck ask for the next packet ([`Output::next`]) when it has sent one and none waits. The path is then to be
+    /// advanced whenever that may be.
+    pub fn feed(&mut self) {
+        let mut bottlenecks = self
+            .elements
+            .iter_mut()
+            .filter_map(|element| match element {
+                AnyElement::Bottleneck(one) => Some(one),
+                _ => None,
+            });
+        if let Some(first) = bottlenecks.next() {
+            first.feed();
+        }
+        self.latency_behind = latency_behind(&self.elements);
+    }
+
     pub fn elements(&self) -> &[AnyElement] {
         &self.elements
     }
@@ -181,6 +197,10 @@ impl<O: Output> Output for Feed<'_, O> {
     #[inline]
     fn waited(&mut self, at: Time, place: Place, packet: &Packet, wait: Delta) {
         self.out.waited(at, place, packet, wait);
+    }
+
+    fn next(&mut self, at: Time) -> Option<Packet> {
+        self.out.next(at)
     }
 }
 

@@ -69,6 +69,14 @@ pub trait Output: Observer {
         let _ = (at, hop, packet);
     }
 
+    /// A link that is fed ([`crate::Path::feed`]) has sent a packet at `at`, and has no other: who stands in front of it may hand over
+    /// the next one. It then follows the one before without a gap.
+    #[inline]
+    fn next(&mut self, at: Time) -> Option<Packet> {
+        let _ = at;
+        None
+    }
+
     /// Whether the way of the packet ends in front of a hop of a route, from 0, because its time to live is over. It is then delivered.
     #[inline]
     fn ends_before(&mut self, hop: usize, packet: &Packet) -> bool {

@@ -5,7 +5,7 @@ use unbloat_os::netlink::Attributes;
 
 const LINKLAYER_ETHERNET: u8 = 1;
 /// What the kernel counts of a packet on an Ethernet device beyond IP.
-const ETHERNET_HEADER: i32 = 14;
+pub(crate) const ETHERNET_HEADER: u32 = 14;
 /// The kernel's scheduler ticks (PSCHED_SHIFT 6).
 const NS_PER_TICK: u64 = 64;
 /// An HTB may catch up with so much lateness of its own timer; else it would fall behind its rate.
@@ -21,7 +21,12 @@ impl Framing {
     }
 
     pub(super) fn beyond_ethernet(self) -> i32 {
-        self.0 - ETHERNET_HEADER
+        self.0 - ETHERNET_HEADER as i32
+    }
+
+    /// The same, or if that is less a byte more than a frame.
+    pub(crate) fn longer_than_frame(self) -> Framing {
+        Framing(self.0.max(ETHERNET_HEADER as i32 + 1))
     }
 }
 
@@ -72,6 +77,22 @@ pub(super) fn tbf(words: &[&str]) -> Result<Vec<u8>, String> {
         .u64(4, rate)
         .u32(6, burst);
     Ok(list.to_bytes())
+}
+
+/// A TBF that holds one packet, however short, of up to `longest` bytes, and then nothing for hours. `limit` is what it tells a FIFO
+/// in it.
+pub(crate) fn one_packet(longest: u32, limit: u32) -> Vec<u8> {
+    /// What each packet counts for more: a bucket that has let one go does not fill up to this by itself.
+    const EACH: u16 = 60_000;
+    let mut rate = rate_spec(1);
+    rate[2..4].copy_from_slice(&EACH.to_ne_bytes());
+    let mut parameters = rate;
+    parameters.extend_from_slice(&rate_spec(0));
+    for word in [limit, 0, 0] {
+        parameters.extend_from_slice(&u32::to_ne_bytes(word));
+    }
+    let list = Attributes::new().bytes(1, &parameters).u32(6, longest);
+    list.to_bytes()
 }
 
 /// An HTB that puts everything into class 1:1.

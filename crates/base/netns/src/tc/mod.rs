@@ -9,6 +9,7 @@ mod value;
 mod words;
 
 use crate::error::BedError;
+pub(crate) use link::{ETHERNET_HEADER, one_packet};
 pub use link::{Framing, htb, htb_class, size_table};
 pub use netem::Netem;
 

@@ -68,6 +68,13 @@ impl Route {
         })
     }
 
+    /// Has the link of the first hop ask for its packets; see [`Path::feed`].
+    pub fn feed(&mut self) {
+        if let Some(first) = self.hops.first_mut() {
+            first.feed();
+        }
+    }
+
     pub fn hops(&self) -> usize {
         self.hops.len()
     }

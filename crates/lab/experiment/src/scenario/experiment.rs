@@ -260,10 +260,20 @@ pub struct Oracle {
 pub struct KernelQueue {
     /// As `tc` is told it: `fq_codel limit 1000`.
     pub words: String,
-    /// At which it is emptied; none: as fast as it gives packets out, for it keeps to a rate by itself.
-    pub rate: Option<Rate>,
+    pub pace: Pace,
     /// What the rate counts of a packet besides its length at IP level.
     pub overhead_bytes: i32,
+}
+
+/// How fast a queue of the kernel's is emptied.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Pace {
+    /// As fast as it gives packets out, for it keeps to a rate by itself.
+    Own,
+    /// As a link of this rate would do it.
+    Rate(Rate),
+    /// As the first link of the path behind it does, whose rate varies.
+    Link,
 }
 
 /// One workload and the connections that it uses.

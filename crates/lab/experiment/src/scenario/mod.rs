@@ -12,6 +12,6 @@ mod sweep;
 pub mod toml;
 
 pub use amount::Amount;
-pub use experiment::{Experiment, Flow, Hop, KernelQueue, Oracle, Passers, Rates, Reader};
+pub use experiment::{Experiment, Flow, Hop, KernelQueue, Oracle, Pace, Passers, Rates, Reader};
 pub use from_toml::{BothWays, Files, MAX_SERIES_ROWS, build, path, workload_of};
 pub use sweep::{Axis, Point, Sweep};

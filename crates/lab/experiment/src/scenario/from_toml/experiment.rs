@@ -35,13 +35,7 @@ pub fn build(scenario: &Node, files: Files<'_>) -> Result<Experiment, Error> {
     let kernel_queues = kernel_queue::take(&mut links)?;
     let (flows, hosts) = all_flows(&entries)?;
     let path = paths(&links, files, &hosts)?;
-    if kernel_queues.iter().any(Option::is_some) && links.get("clients").is_some() {
-        return Err(Error::new(
-            links.origin.clone(),
-            "link.clients",
-            "a kernel queue is shared by all clients; give [link.clients] queues of unbloat",
-        ));
-    }
+    kernel_queue::check(&kernel_queues, &links, &flows)?;
     let counts_differ = |flow: &&Flow| {
         let passed = |hop: &&Hop| hop.clients.include(flow.client);
         let count = |hops: &Vec<Hop>| hops.iter().filter(passed).count();

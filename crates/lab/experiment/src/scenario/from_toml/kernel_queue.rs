@@ -1,20 +1,14 @@
 //! `queue = { kernel = "fq_codel limit 1000" }`: a queue of the Linux kernel where else one of ours stands.
 
-use crate::scenario::experiment::KernelQueue;
+use crate::scenario::experiment::{Flow, KernelQueue, Pace};
 use crate::scenario::toml::{Error, Keys, Node, Value, read};
 use serde::de::DeserializeOwned;
-use unbloat_units::{Both, Rate};
+use unbloat_units::{Both, Delta, Rate};
 
-/// What a kernel's queue cannot stand in front of: it knows one constant rate.
-const REFUSED: [&str; 7] = [
-    "trace",
-    "steps",
-    "markov",
-    "radio",
-    "device",
-    "burst",
-    "peak_rate",
-];
+/// What a kernel's queue cannot stand in front of: what has a queue of its own, or sends more than one packet at once.
+const REFUSED: [&str; 4] = ["radio", "device", "burst", "peak_rate"];
+/// Rates that vary, of which no discipline of the kernel's knows.
+const VARYING: [&str; 3] = ["trace", "steps", "markov"];
 /// Words of `tc` that say at which rate the queue itself sends.
 const SHAPING: [&str; 2] = ["bandwidth", "rate"];
 
@@ -42,7 +36,9 @@ fn take_one(link: &mut Node, key: &str) -> Result<Option<KernelQueue>, Error> {
     let words: String = keys.need("kernel")?;
     let fault = |message: &str| Error::new(node.origin.clone(), path.clone(), message);
     if let Some(refused) = REFUSED.iter().find(|name| link.get(name).is_some()) {
-        let message = format!("a kernel queue needs a constant rate, not {refused:?}");
+        let message = format!(
+            "a kernel queue cannot stand in front of {refused:?}; use \"rate\", \"trace\", \"steps\" or \"markov\""
+        );
         return Err(fault(&message));
     }
     if link.get("framing.cells").is_some() {
@@ -52,21 +48,60 @@ fn take_one(link: &mut Node, key: &str) -> Result<Option<KernelQueue>, Error> {
     }
     let rate: Option<Rate> = of_link(link, key, "rate")?;
     let overhead: Option<i32> = of_link(link, key, "framing.overhead_bytes")?;
+    let varies = VARYING.iter().any(|name| link.get(name).is_some());
     let is_shaping = words.split_whitespace().any(|word| SHAPING.contains(&word));
     if words.trim().is_empty() {
         return Err(fault("write the queue as for tc: \"fq_codel limit 1000\""));
     }
-    if rate.is_none() && !is_shaping && !words.starts_with("netem") {
-        return Err(fault(
-            "a queue without a rate never fills; give the link a \"rate\", or the queue a bandwidth",
-        ));
-    }
+    let keeps_to_its_own = is_shaping || words.starts_with("netem");
+    let pace = match rate {
+        _ if varies => Pace::Link,
+        Some(rate) => Pace::Rate(rate),
+        None if keeps_to_its_own => Pace::Own,
+        None => {
+            return Err(fault(
+                "a queue without a rate never fills; give the link \"rate\", \"trace\", \"steps\" or \"markov\", or the queue a bandwidth",
+            ));
+        }
+    };
     keys.end()?;
     Ok(Some(KernelQueue {
         words,
-        rate,
+        pace,
         overhead_bytes: overhead.unwrap_or(0),
     }))
+}
+
+/// Refuses what would come between a queue and the link that empties it.
+pub(super) fn check(
+    queues: &Both<Option<KernelQueue>>,
+    links: &Node,
+    flows: &[Flow],
+) -> Result<(), Error> {
+    let waits = |queue: &KernelQueue| queue.pace == Pace::Link;
+    let fault = |key: String, message: &str| Err(Error::new(links.origin.clone(), key, message));
+    if queues.iter().any(Option::is_some) && links.get("clients").is_some() {
+        return fault(
+            "link.clients".to_owned(),
+            "a kernel queue is shared by all clients; give [link.clients] queues of unbloat",
+        );
+    }
+    if !queues.iter().flatten().any(waits) {
+        return Ok(());
+    }
+    if links.get("rrc").is_some() {
+        return fault(
+            "link.rrc".to_owned(),
+            "a kernel queue in front of a rate that varies needs a radio that is always awake; remove [link.rrc], or use a queue of unbloat",
+        );
+    }
+    match flows.iter().find(|flow| flow.extra_delay > Delta::ZERO) {
+        None => Ok(()),
+        Some(flow) => fault(
+            format!("flow {:?}", flow.name),
+            "\"delay\" of a flow would come between a kernel queue and a rate that varies; use \"delay\" of the link, or a queue of unbloat",
+        ),
+    }
 }
 
 /// A value of the link, which stays there.
@@ -80,8 +115,8 @@ fn of_link<T: DeserializeOwned>(link: &Node, key: &str, name: &str) -> Result<Op
 #[cfg(test)]
 mod tests {
     use super::super::build;
-    use crate::scenario::Experiment;
     use crate::scenario::toml::{Error, Node};
+    use crate::scenario::{Experiment, Pace};
     use unbloat_link::Config as Element;
     use unbloat_units::Rate;
 
@@ -99,11 +134,43 @@ mod tests {
             panic!("{queues:?}");
         };
         assert_eq!(down.words, "fq_codel limit 500");
-        assert_eq!((down.rate, down.overhead_bytes), (Some(Rate::mbps(10)), 14));
+        assert_eq!(down.pace, Pace::Rate(Rate::mbps(10)));
+        assert_eq!(down.overhead_bytes, 14);
         assert!(matches!(
             experiment.down[0].elements[..],
             [Element::Bottleneck(_), Element::Delay(_)]
         ));
+    }
+
+    #[test]
+    fn a_rate_that_varies_empties_the_queue_by_itself() {
+        let steps = "steps = [{ span = \"1 s\", rate = \"1 Mbit/s\" }]";
+        for words in ["codel", "cake bandwidth 5mbit"] {
+            let text = format!("queue = {{ kernel = \"{words}\" }}\n{steps}");
+            let experiment = built(&text).unwrap();
+            let down = experiment.kernel_queues.down.unwrap();
+            assert_eq!(down.pace, Pace::Link);
+            assert!(matches!(
+                experiment.down.concat()[..],
+                [Element::Bottleneck(_)]
+            ));
+        }
+    }
+
+    #[test]
+    fn nothing_comes_between_a_queue_and_a_link_that_empties_it() {
+        let link = "[link.down]\nqueue = { kernel = \"codel\" }\nsteps = [{ span = \"1 s\", rate = \"1 Mbit/s\" }]";
+        for (rest, reason) in [
+            ("[link.rrc]\n[[flow]]\napp = \"bulk\"", "always awake"),
+            (
+                "[[flow]]\nname = \"far\"\napp = \"bulk\"\ndelay = \"5 ms\"",
+                "flow \"far\"",
+            ),
+        ] {
+            let node = Node::parse(&format!("{link}\n{rest}\n")).unwrap();
+            let message = build(&node, &|_| Err("no file".into())).unwrap_err();
+            assert!(message.to_string().contains(reason), "{message}");
+        }
     }
 
     #[test]
@@ -125,8 +192,8 @@ mod tests {
                 "limit",
             ),
             (
-                "queue = { kernel = \"codel\" }\ntrace = \"x\"",
-                "constant rate",
+                "queue = { kernel = \"codel\" }\nradio = \"lte\"",
+                "in front of \"radio\"",
             ),
             ("queue = { kernel = 7 }\nrate = \"1 Mbit/s\"", "7"),
         ] {
