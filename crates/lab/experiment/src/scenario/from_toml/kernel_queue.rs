@@ -151,7 +151,7 @@ mod tests {
             let down = experiment.kernel_queues.down.unwrap();
             assert_eq!(down.pace, Pace::Link);
             assert!(matches!(
-                experiment.down.concat()[..],
+                experiment.down[0].elements[..],
                 [Element::Bottleneck(_)]
             ));
         }
