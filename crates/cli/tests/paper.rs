@@ -55,8 +55,35 @@ fn orders_signs_and_bounds_hold_but_where_a_recipe_says_why_not() {
 }
 
 fn figures_are_those_of_the_snapshot() {
-    let snapshot = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../papers/snapshot.csv");
-    let mut rows = csv::Reader::from_path(snapshot).unwrap();
+    let compared = compare(&quick(), "snapshot.csv");
+    assert!(compared > 60, "{compared} curves");
+}
+
+/// Short ones, made with Linux's own TCP.
+fn linux_makes_figures_in_virtual_time() {
+    let clock = ["--clock", "virtual"];
+    let startup = figures(&[&["bbr2016", "fig5"][..], &clock].concat());
+    assert_eq!(
+        startup[0]["verdict"], "agrees",
+        "{:#}",
+        startup[0]["claims"]
+    );
+    let loss = figures(&[&["sigcomm2013", "fig15-16"][..], &clock].concat());
+    // The kernel has no sender without RTT samples from SACKs.
+    let holds = |number: usize| loss[0]["claims"][number]["holds"].clone();
+    assert_eq!(
+        [0, 1, 2].map(holds),
+        [Value::Bool(true), Value::Null, Value::Bool(true)]
+    );
+    assert!(loss[0]["because"].is_string());
+    let compared = compare(&[startup, loss].concat(), "snapshot-linux.csv");
+    assert!(compared > 3, "{compared} curves");
+}
+
+/// Returns the number of curves; all are in the snapshot.
+fn compare(figures: &[Value], snapshot: &str) -> usize {
+    let papers = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../papers");
+    let mut rows = csv::Reader::from_path(papers.join(snapshot)).unwrap();
     let mut kept: BTreeMap<[String; 4], [f64; 5]> = BTreeMap::new();
     for row in rows.records() {
         let row = row.unwrap();
@@ -65,7 +92,7 @@ fn figures_are_those_of_the_snapshot() {
         kept.insert(key, numbers);
     }
     let mut compared = 0;
-    for figure in quick() {
+    for figure in figures {
         for panel in figure["panels"].as_array().unwrap() {
             for series in panel["series"].as_array().unwrap() {
                 let text = |value: &Value| value.as_str().unwrap().to_owned();
@@ -82,7 +109,7 @@ fn figures_are_those_of_the_snapshot() {
                     .map(|y| y.as_f64().unwrap())
                     .collect();
                 let [points, mean, least, most, spread] = *kept.get(&key).unwrap_or_else(|| {
-                    panic!("{key:?} is not in the snapshot; run bench/papers/run")
+                    panic!("{key:?} is not in {snapshot}; run bench/papers/run")
                 });
                 assert_eq!(y.len() as f64, points, "{key:?}");
                 let ours = [
@@ -102,7 +129,7 @@ fn figures_are_those_of_the_snapshot() {
             }
         }
     }
-    assert!(compared > 60, "{compared} curves");
+    compared
 }
 
 fn the_list_has_all_papers_with_what_makes_their_figures() {
@@ -258,6 +285,7 @@ unbloat_testkit::main! {
         the_list_has_all_papers_with_what_makes_their_figures,
         a_paper_of_ones_own_is_a_folder,
     ],
+    kernel() => [linux_makes_figures_in_virtual_time],
     tools(&["node", "chromium"]) => [
         in_chromium_the_page_fits_a_desk_and_a_phone,
     ],

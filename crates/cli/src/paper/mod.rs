@@ -75,7 +75,7 @@ pub fn run(args: &Args) -> Result<Exit, PaperCommandError> {
     let stop = stop_on_ctrl_c()?;
     let asked: Vec<(&Paper, &Figure, Requests)> = chosen
         .into_iter()
-        .map(|(paper, figure)| (paper, figure, figure.requests(&paper.id)))
+        .map(|(paper, figure)| (paper, figure, requests(paper, figure, args.clock)))
         .collect();
     let all = asked.iter().flat_map(|(.., requests)| requests.values());
     let done = work::work(&papers, all.cloned(), args, &stop)?;
@@ -115,6 +115,15 @@ pub fn run(args: &Args) -> Result<Exit, PaperCommandError> {
         () if differs => Exit::OutOfBounds,
         () => Exit::Complete,
     })
+}
+
+/// What other values of an assumption do is simulated only: these are as many runs again.
+fn requests(paper: &Paper, figure: &Figure, clock: Clock) -> Requests {
+    let mut requests = figure.requests(&paper.id);
+    if clock == Clock::Sim {
+        requests.extend(figure.effect_requests(&paper.id));
+    }
+    requests
 }
 
 fn make<'a>(

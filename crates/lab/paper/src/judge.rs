@@ -96,7 +96,9 @@ pub fn judge(figure: &Figure, evidence: &Runs<'_>) -> Judged {
     };
     let assumptions = figure.assumptions.iter().enumerate();
     let effects = assumptions.map(|(index, assumption)| {
-        let effect = assumption.effect.iter();
+        // The kernel runs none.
+        let was_run = evidence.contains_key(&effect_run(index));
+        let effect = assumption.effect.iter().filter(|_| was_run);
         effect
             .flat_map(|effect| {
                 effect.values.iter().map(move |value| Effect {

@@ -36,12 +36,17 @@ impl Needs {
 }
 
 impl Figure {
-    /// What to run, by the names of its runs, and what it reads of that. Assumptions whose effect is shown add `NAME~INDEX`.
+    /// What to run, by the names of its runs, and what it reads of that.
     pub fn requests(&self, paper: &str) -> Requests {
         let runs = self.runs.iter();
-        let mut requests: Requests = runs
-            .map(|(name, run)| (name.clone(), (request(paper, run, &[]), self.needs(name))))
-            .collect();
+        let requests =
+            runs.map(|(name, run)| (name.clone(), (request(paper, run, &[]), self.needs(name))));
+        requests.collect()
+    }
+
+    /// What shows the effects of assumptions.
+    pub fn effect_requests(&self, paper: &str) -> Requests {
+        let mut requests = Requests::new();
         for (index, assumption) in self.assumptions.iter().enumerate() {
             let Some(effect) = &assumption.effect else {
                 continue;
@@ -164,7 +169,8 @@ mod tests {
             [assumption.effect]\nkey = \"k\"\nvalues = [\"3\"]\n\
             on = { run = \"a\", at = { load = \"high\", k = \"1\" }, result = \"r.m\" }\n";
         let figure: Figure = toml::from_str(text).unwrap();
-        let requests = figure.requests("paper");
+        let mut requests = figure.requests("paper");
+        requests.extend(figure.effect_requests("paper"));
         let has = |run: &str, values: &[(&str, &str)]| requests[run].1.has(&place(values));
         assert!(has("a", &[("load", "high"), ("k", "1")]));
         assert!(has("a", &[("load", "low"), ("k", "2")]));

@@ -284,7 +284,8 @@ fn assumptions(made: &Made) -> Markup {
 
 /// The scenarios behind the figure, whole, with the commands that run them.
 fn runs(papers: &[Paper], made: &Made) -> Markup {
-    let requests = made.figure.requests(&made.paper.id);
+    let mut requests = made.figure.requests(&made.paper.id);
+    requests.extend(made.figure.effect_requests(&made.paper.id));
     let mut files: BTreeMap<&str, Vec<String>> = BTreeMap::new();
     for (request, _) in requests.values() {
         if let Source::Scenario { file, set, .. } = &request.source {
