@@ -2,6 +2,7 @@
 
 use super::PaperCommandError;
 use super::args::{Args, Clock};
+use super::results;
 use super::work::{Done, Planned, add};
 use crate::experiment::{self, Came};
 use crate::lab;
@@ -123,15 +124,15 @@ fn read(folder: &Path) -> Result<BTreeMap<usize, Vec<Came>>, String> {
         }
         let rows = lab::rows(&reader, &table)?;
         if table.name == "results" {
-            runs = results(&table, &rows);
+            runs = results::by_run(&table, &rows);
         } else if table.name.ends_with("_series") {
             series.push((table, rows));
         }
     }
     let mut points: BTreeMap<usize, Vec<Came>> = BTreeMap::new();
-    for ((point, _), results) in runs {
+    for ((point, _), named) in runs {
         points.entry(point).or_default().push(Came {
-            results,
+            results: named,
             notes: notes.clone(),
             tables: series.clone(),
             facts: Vec::new(),
@@ -139,31 +140,6 @@ fn read(folder: &Path) -> Result<BTreeMap<usize, Vec<Came>>, String> {
         });
     }
     Ok(points)
-}
-
-/// By point and repeat.
-fn results(table: &Table, rows: &Rows) -> BTreeMap<(usize, u64), Vec<RunResult>> {
-    let column = |name| {
-        let index = table.column(name).expect("a column of this table");
-        &rows.columns()[index]
-    };
-    let [point, repeat, value] = ["point", "repeat", "value"].map(column);
-    let [subject, metric] = ["subject", "metric"].map(column);
-    let mut runs: BTreeMap<(usize, u64), Vec<RunResult>> = BTreeMap::new();
-    for row in 0..rows.len() {
-        let (Some(point), Some(repeat), Some(value)) =
-            (point.as_f64(row), repeat.as_f64(row), value.as_f64(row))
-        else {
-            continue;
-        };
-        let of_run = runs.entry((point as usize, repeat as u64)).or_default();
-        of_run.push(RunResult {
-            subject: subject.as_text(row).unwrap_or_default().to_owned(),
-            metric: metric.as_text(row).unwrap_or_default().to_owned(),
-            value,
-        });
-    }
-    runs
 }
 
 fn fault(error: &dyn std::fmt::Display) -> PaperCommandError {

@@ -8,6 +8,7 @@ mod list;
 mod lte_trace;
 mod own;
 mod page;
+mod results;
 mod rows;
 mod work;
 
@@ -63,6 +64,8 @@ pub fn run(args: &Args) -> Result<Exit, PaperCommandError> {
         return list::print(args, &papers);
     }
     let chosen = folder::choose(&papers, &args.paper, &args.figures)?;
+    let own = args.with.as_deref();
+    let own = own.map(|path| own::read(path, &chosen)).transpose()?;
     let stop = stop_on_ctrl_c()?;
     let asked: Vec<(&Paper, &Figure, BTreeMap<String, Request>)> = chosen
         .into_iter()
@@ -74,8 +77,8 @@ pub fn run(args: &Args) -> Result<Exit, PaperCommandError> {
         .into_iter()
         .map(|(paper, figure, requests)| make(paper, figure, requests, &done))
         .collect();
-    if let Some(path) = &args.with {
-        own::lay_over(path, &mut made)?;
+    if let Some(own) = &own {
+        own::lay_over(own, &mut made);
     }
     let tables = rows::all(&made);
     match args.print.of(&args.table) {
