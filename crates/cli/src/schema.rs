@@ -123,6 +123,7 @@ pub fn tables() -> Vec<Table> {
         tables.push(unbloat_campaign::campaign_table());
         tables.push(crate::campaign::readings_table());
         tables.extend(unbloat_locate_host::tables::all_tables());
+        tables.extend(crate::watch::tables());
     }
     tables
 }

@@ -2,8 +2,9 @@
 
 use serde_json::Value;
 use std::collections::BTreeMap;
+use std::io::{BufRead, BufReader};
 use std::path::{Path, PathBuf};
-use std::process::{Command, Output};
+use std::process::{Command, Output, Stdio};
 
 fn unbloat(words: &[&str]) -> Output {
     let mut command = Command::new(env!("CARGO_BIN_EXE_unbloat"));
@@ -247,7 +248,69 @@ fn a_paper_of_ones_own_is_a_folder() {
     let refusal = String::from_utf8(nothing.stderr).unwrap();
     assert_eq!(nothing.status.code(), Some(1));
     assert!(
-        refusal.contains("no figure here has a place for its tables"),
+        refusal.contains("mine2026 fig1: table flow_goodput_series"),
+        "{refusal}"
+    );
+}
+
+/// A campaign against a server on this host: two states of a router that does nothing, two loads.
+fn a_campaign_is_drawn_beside_the_matrix() {
+    let mut server = Command::new(env!("CARGO_BIN_EXE_unbloat"));
+    server.args([
+        "serve",
+        "--json",
+        "--listen",
+        "127.0.0.1:0",
+        "--listen-echo",
+        "127.0.0.1:0",
+    ]);
+    let mut server = server
+        .stdout(Stdio::piped())
+        .stderr(Stdio::null())
+        .spawn()
+        .unwrap();
+    let mut line = String::new();
+    let read = BufReader::new(server.stdout.take().unwrap()).read_line(&mut line);
+    let folder = tempfile::tempdir().unwrap();
+    let (file, out) = (folder.path().join("matrix.toml"), folder.path().join("out"));
+    let addresses: Value = serde_json::from_str(&line).unwrap();
+    let text = format!(
+        "name = \"m\"\nserver = {}\nplan = \"glance\"\npause = \"0 s\"\ninsecure = true\nworkloads = [\"ping\"]\n[labels]\n\
+         router = [\"shaping off, SQM off\", \"shaping on, SQM on\"]\n\
+         load = [{{ name = \"idle\", loads = \"idle\" }}, {{ name = \"2 x 1080p + speed test\", loads = \"down\" }}]\n",
+        addresses["tls"]
+    );
+    std::fs::write(&file, text).unwrap();
+    let [file, out] = [&file, &out].map(|path| path.to_str().unwrap());
+    let measured = unbloat(&["campaign", file, "--out", out, "--quiet"]);
+    server.kill().unwrap();
+    server.wait().unwrap();
+    assert!(read.unwrap() > 0);
+    let said = String::from_utf8_lossy(&measured.stderr);
+    assert!(measured.status.success(), "{said}");
+
+    let fig5 = figures(&["cacm", "fig5", "--repeats", "1", "--with", out]);
+    let panel = &fig5[0]["panels"][0];
+    let yours = panel["series"].as_array().unwrap().iter();
+    let yours: Vec<&Value> = yours
+        .filter(|series| series["name"].as_str().unwrap().starts_with("yours: "))
+        .collect();
+    assert_eq!(yours.len(), 2, "{panel:#}");
+    for series in yours {
+        // The two loads where they stand in the figure, with round trips over the loopback device.
+        assert_eq!(series["x"], serde_json::json!([0.0, 8.0]), "{series:#}");
+        let rtts = series["y"].as_array().unwrap().iter();
+        assert!(
+            rtts.map(|y| y.as_f64().unwrap())
+                .all(|ms| ms > 0.0 && ms < 50.0)
+        );
+    }
+
+    let refused = unbloat(&["paper", "imc2016", "fig8", "--with", out]);
+    let refusal = String::from_utf8(refused.stderr).unwrap();
+    assert_eq!(refused.status.code(), Some(1));
+    assert!(
+        refusal.contains("imc2016 fig8: table host_waits"),
         "{refusal}"
     );
 }
@@ -284,6 +347,7 @@ unbloat_testkit::main! {
         figures_are_those_of_the_snapshot,
         the_list_has_all_papers_with_what_makes_their_figures,
         a_paper_of_ones_own_is_a_folder,
+        a_campaign_is_drawn_beside_the_matrix,
     ],
     kernel() => [linux_makes_figures_in_virtual_time],
     tools(&["node", "chromium"]) => [

@@ -149,6 +149,46 @@ fn each_line_has_the_fields_of_the_manual_and_the_flow_that_waits() {
     }
 }
 
+fn a_run_of_samples_is_drawn_beside_the_layers_of_the_paper() {
+    let slow = Slow::new();
+    let folder = tempfile::tempdir().unwrap();
+    let out = folder.path().join("run").to_str().unwrap().to_owned();
+    let every = ["--interval", "200 ms", "--duration", "1500 ms"];
+    let kept = ["--port", "9", "--json", "--out", &out];
+    let output = slow.while_sending(|_| slow.watch(&[&every[..], &kept].concat()).output());
+    let output = output.unwrap();
+    let told = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(output.status.code(), Some(0), "{told}");
+    let looks = lines(&output.stdout);
+    let t_q = looks
+        .iter()
+        .filter_map(|look| look["flows"][0]["t_q"]["mean_ms"].as_f64());
+    let t_q: Vec<f64> = t_q.collect();
+    let mean = t_q.iter().sum::<f64>() / t_q.len() as f64;
+
+    let mut paper = Command::new(UNBLOAT);
+    paper.args([
+        "paper", "imc2016", "fig8", "--json", "--quiet", "--with", &out,
+    ]);
+    let made = paper.output().unwrap();
+    assert!(matches!(made.status.code(), Some(0 | 4)), "{made:?}");
+    let document: Value = serde_json::from_slice(&made.stdout).unwrap();
+    let panel = &document["figures"][0]["panels"][0];
+    let series = panel["series"].as_array().unwrap().iter();
+    let yours = series
+        .clone()
+        .find(|one| one["name"] == "your host")
+        .unwrap();
+    // UDP waits in no socket, and a pair of veth devices does not say when a packet was sent.
+    let names = panel["x_names"].as_array().unwrap();
+    let place = names
+        .iter()
+        .position(|name| name == "T_Q, queueing discipline");
+    assert_eq!(yours["x"], serde_json::json!([place.unwrap() as f64]));
+    let drawn = yours["y"][0].as_f64().unwrap();
+    assert!((drawn / mean - 1.0).abs() < 1e-6, "{drawn} {mean}");
+}
+
 fn without_privileges_it_says_so_and_estimates() {
     // Root without any capability is nobody.
     let tried = Command::new("setpriv")
@@ -272,6 +312,7 @@ unbloat_testkit::main! {
     ],
     root("measuring within the kernel") => [
         each_line_has_the_fields_of_the_manual_and_the_flow_that_waits,
+        a_run_of_samples_is_drawn_beside_the_layers_of_the_paper,
         without_privileges_it_says_so_and_estimates,
         after_ctrl_c_nothing_is_left_in_the_kernel_and_no_discipline_is_another,
     ],

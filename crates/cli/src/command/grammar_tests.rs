@@ -45,7 +45,10 @@ const SYNTAXES: &[(&str, &str)] = &[
     ("RATE|learn", "RATE, or the word learn"),
     ("RESULT", "SUBJECT.METRIC of an experiment"),
     ("RUN", "existing run folder"),
-    ("RUN|CAPTURE", "existing run folder, or capture file"),
+    (
+        "RUN|CAPTURE",
+        "existing run or campaign folder, or capture file",
+    ),
     ("SCENARIO", "scenario file, TOML"),
     ("SCHEME", "one of the grading schemes in the help"),
     ("SIZE", "number with unit, such as 1 MB or 64 KiB"),

@@ -17,6 +17,7 @@ Examples:
   unbloat paper all --out figures
   unbloat paper imc2012 fig9 --clock virtual  with Linux's TCP
   unbloat paper sigcomm2013 --with trace.pcap your capture beside the study's figures
+  unbloat paper cacm fig5 --with runs/campaign-MATRIX
   unbloat paper mine2026 --papers my-papers
 A value agrees if ours is within 20 % of it or our repeats lie on both sides of it. With a figure that differs for no known
 reason the exit code is 4.")]
@@ -32,7 +33,7 @@ pub struct Args {
     #[arg(long, value_enum, default_value = "sim")]
     pub clock: Clock,
 
-    /// Run folder or capture of your own to draw into the figures that have such data
+    /// Run, campaign or capture of your own to draw into the figures that have such data
     #[arg(long, value_name = "RUN|CAPTURE")]
     pub with: Option<PathBuf>,
 

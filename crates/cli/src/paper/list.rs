@@ -5,7 +5,6 @@ use super::args::Args;
 use crate::exit::Exit;
 use crate::experiment::order;
 use crate::print;
-use std::collections::BTreeSet;
 use std::fmt::Write;
 use unbloat_paper::{Figure, Paper, Source};
 use unbloat_table::{Column, Rows, Table};
@@ -37,9 +36,8 @@ fn made_by(figure: &Figure) -> &'static str {
 
 /// The tables of a reader's own run that a figure shows.
 fn own_tables(figure: &Figure) -> String {
-    let own = figure.panels.iter().flat_map(|panel| &panel.own);
-    let tables: BTreeSet<&str> = own.filter_map(|series| series.table.as_deref()).collect();
-    tables.into_iter().collect::<Vec<_>>().join(", ")
+    let tables: Vec<&str> = figure.own_tables().into_iter().collect();
+    tables.join(", ")
 }
 
 fn text(papers: &[Paper]) -> String {
@@ -64,7 +62,7 @@ fn text(papers: &[Paper]) -> String {
     }
     text.push_str(
         "`unbloat paper PAPER FIGURE` makes a figure, `unbloat paper PAPER` all of a paper.\n\
-         * takes your own data: --with a capture (sigcomm2013) or a run of `unbloat sim` or `unbloat lab` (others).\n",
+         * takes your own data with --with: a capture (sigcomm2013), a campaign (cacm fig5), a run of `unbloat watch` (imc2016),\n  or a run of `unbloat sim` or `unbloat lab`. --format csv names the tables.\n",
     );
     text
 }

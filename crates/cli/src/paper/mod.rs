@@ -8,6 +8,7 @@ mod list;
 mod lte_trace;
 mod own;
 mod page;
+mod results;
 mod rows;
 mod work;
 
@@ -72,6 +73,8 @@ pub fn run(args: &Args) -> Result<Exit, PaperCommandError> {
     let _guard = (args.clock == Clock::Lab)
         .then(recovery::guarded)
         .transpose()?;
+    let own = args.with.as_deref();
+    let own = own.map(|path| own::read(path, &chosen)).transpose()?;
     let stop = stop_on_ctrl_c()?;
     let asked: Vec<(&Paper, &Figure, Requests)> = chosen
         .into_iter()
@@ -83,8 +86,8 @@ pub fn run(args: &Args) -> Result<Exit, PaperCommandError> {
         .into_iter()
         .map(|(paper, figure, requests)| make((paper, figure), requests, &done, args.clock))
         .collect();
-    if let Some(path) = &args.with {
-        own::lay_over(path, &mut made)?;
+    if let Some(own) = &own {
+        own::lay_over(own, &mut made);
     }
     let tables = rows::all(&made);
     match args.print.of(&args.table) {

@@ -2,6 +2,7 @@
 
 use crate::span::{duration, sample_interval};
 use std::net::IpAddr;
+use std::path::PathBuf;
 use std::time::Duration;
 use unbloat_units::Delta;
 use unbloat_watch::{Filter, Options};
@@ -16,6 +17,7 @@ Examples:
   unbloat watch
   unbloat watch --once --interval '5 s'
   unbloat watch --json --duration '1 min' --port 443 | jq '.flows[] | [.to, .worst, .total_ms]'
+  unbloat watch --interval '100 ms' --duration '1 min' --port 443 --json --out runs/upload
   ip netns exec lab unbloat watch --interface wan0
 docs/watch.md describes the columns and the JSON fields.")]
 pub struct Args {
@@ -46,6 +48,10 @@ pub struct Args {
     /// Network interface; select it and the flows that leave through it
     #[arg(long, value_name = "INTERFACE")]
     interface: Option<String>,
+
+    /// Folder for the results; must not exist. Without it no sample is kept
+    #[arg(long, value_name = "FOLDER")]
+    pub out: Option<PathBuf>,
 
     /// Do not load BPF programs; estimate from kernel statistics
     #[arg(long)]

@@ -1,16 +1,20 @@
 //! `unbloat watch`: shows where packets of this host wait.
 
 mod args;
+mod record;
 mod text;
 
 pub use args::Args;
+pub use record::tables;
 
 use crate::events::Silence;
 use crate::exit::Exit;
 use crate::interface::{self, NoInterface};
+use crate::output::OutputError;
 use crate::print::{self, PrintError, note};
 use crate::span::duration;
 use crate::stop::stop_on_ctrl_c;
+use record::Record;
 use std::io::{self, IsTerminal};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::sleep;
@@ -38,6 +42,8 @@ pub enum CommandError {
     NoTerminal,
     #[error(transparent)]
     Print(#[from] PrintError),
+    #[error(transparent)]
+    Output(#[from] OutputError),
 }
 
 pub fn run(args: &Args) -> Result<Exit, CommandError> {
@@ -57,21 +63,27 @@ pub fn run(args: &Args) -> Result<Exit, CommandError> {
     if let (Some(why), true) = (&blind, args.json || args.once) {
         note!("unbloat: waits are estimated from kernel statistics, not measured: {why}");
     }
-    let looks = Looks {
+    let mut looks = Looks {
         watch,
+        record: args.out.as_deref().map(Record::create).transpose()?,
         every: args.every(),
         end: args.duration.map(|span| Instant::now() + duration(span)),
     };
-    match (args.json, args.once) {
-        (true, _) => lines(looks, args.once, blind.is_none(), &stop),
-        (false, true) => once(looks, &stop),
-        (false, false) => screen(looks, blind, &stop),
+    let exit = match (args.json, args.once) {
+        (true, _) => lines(&mut looks, args.once, blind.is_none(), &stop),
+        (false, true) => once(&mut looks, &stop),
+        (false, false) => screen(&mut looks, blind, &stop),
+    }?;
+    if let Some(record) = looks.record {
+        note!("tables  {}", record.finish()?.display());
     }
+    Ok(exit)
 }
 
 /// The samples, and their schedule.
 struct Looks {
     watch: Watch,
+    record: Option<Record>,
     every: Duration,
     end: Option<Instant>,
 }
@@ -92,7 +104,11 @@ impl Looks {
         loop {
             let left = due.saturating_duration_since(Instant::now());
             if left.is_zero() {
-                return Ok(Some(self.watch.look()?));
+                let layers = self.watch.look()?;
+                if let Some(record) = &mut self.record {
+                    record.take(&layers)?;
+                }
+                return Ok(Some(layers));
             }
             if nap(left.min(NAP))? {
                 return Ok(None);
@@ -103,7 +119,7 @@ impl Looks {
 
 /// Prints one JSON line per sample, until the reader closes the pipe.
 fn lines(
-    mut looks: Looks,
+    looks: &mut Looks,
     once: bool,
     is_measured: bool,
     stop: &AtomicBool,
@@ -117,7 +133,7 @@ fn lines(
     Ok(Exit::Complete)
 }
 
-fn once(mut looks: Looks, stop: &AtomicBool) -> Result<Exit, CommandError> {
+fn once(looks: &mut Looks, stop: &AtomicBool) -> Result<Exit, CommandError> {
     let Some(layers) = looks.next(|span| Ok(rest(span, stop)))? else {
         return Ok(Exit::Interrupted);
     };
@@ -126,7 +142,7 @@ fn once(mut looks: Looks, stop: &AtomicBool) -> Result<Exit, CommandError> {
 }
 
 fn screen(
-    mut looks: Looks,
+    looks: &mut Looks,
     blind: Option<String>,
     stop: &AtomicBool,
 ) -> Result<Exit, CommandError> {

@@ -13,7 +13,7 @@ const POINTS: usize = 600;
 const BINS: usize = 20;
 
 /// A panel with its curves.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, Default, PartialEq)]
 pub struct Drawn {
     pub curves: Vec<Curve>,
     /// Names at 0, 1, 2 ... of the x axis, if it has names.
@@ -54,16 +54,26 @@ pub fn draw(panel: &Panel, evidence: &Runs<'_>) -> Drawn {
     drawn
 }
 
-/// Adds the curves of a reader's own run to a panel; returns how many.
+/// Adds the curves of a reader's own run to a panel; returns how many. Series of one name become one curve: a campaign has the same
+/// result under several loads.
 pub fn lay_over(panel: &Panel, own: &Evidence, drawn: &mut Drawn) -> usize {
-    let before = drawn.curves.len();
+    let runs = Runs::from([(String::new(), own)]);
+    let mut added: Vec<Curve> = Vec::new();
     for series in &panel.own {
-        let curves = from_run(panel, series, own, &mut drawn.ticks).into_iter();
-        drawn
-            .curves
-            .extend(curves.filter(|curve| !curve.points.is_empty()));
+        let curves = match series.points.is_empty() {
+            true => from_run(panel, series, own, &mut drawn.ticks),
+            false => vec![listed(panel, series, &runs, &mut drawn.ticks)],
+        };
+        for curve in curves.into_iter().filter(|curve| !curve.points.is_empty()) {
+            match added.iter_mut().find(|known| known.name == curve.name) {
+                Some(known) => known.points.extend(curve.points),
+                None => added.push(curve),
+            }
+        }
     }
-    drawn.curves.len() - before
+    let count = added.len();
+    drawn.curves.extend(added);
+    count
 }
 
 impl Curve {

@@ -4,7 +4,10 @@ use crate::claim::Claim;
 use crate::quantity::Quantity;
 use crate::unit::Unit;
 use serde::Deserialize;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
+
+/// The table of a run in which its results stand by name.
+const RESULTS: &str = "results";
 
 /// One figure or table of a paper. [`Figure::not_made`] or [`Figure::panels`] is empty.
 #[derive(Clone, Debug, Deserialize)]
@@ -210,6 +213,41 @@ pub struct NamedQuantity {
     pub name: String,
     #[serde(flatten)]
     pub quantity: Quantity,
+}
+
+impl Figure {
+    /// Tables of a reader's own run that it shows.
+    pub fn own_tables(&self) -> BTreeSet<&str> {
+        let own = self.panels.iter().flat_map(|panel| &panel.own);
+        let tables = own.flat_map(|series| {
+            let points = series.points.iter().map(|point| &point.quantity);
+            let results = series.result.iter().map(|_| RESULTS);
+            let of_points = points.filter_map(|quantity| quantity.table.as_deref());
+            series
+                .table
+                .as_deref()
+                .into_iter()
+                .chain(results)
+                .chain(of_points)
+        });
+        tables.collect()
+    }
+
+    /// What a reader's own run needs to appear in it, in words.
+    pub fn own_needs(&self) -> BTreeSet<String> {
+        let own = self.panels.iter().flat_map(|panel| &panel.own);
+        let results = own.filter_map(|series| {
+            let (result, x) = (series.result.as_ref()?, series.x.as_ref()?);
+            let each = series.each.as_ref();
+            let by = each.map_or(String::new(), |key| format!(" and {key}"));
+            Some(format!("result {result} by {x}{by}"))
+        });
+        let tables = self.own_tables().into_iter();
+        let tables = tables.filter(|table| *table != RESULTS);
+        results
+            .chain(tables.map(|table| format!("table {table}")))
+            .collect()
+    }
 }
 
 /// The run in which the assumption with this number is varied.

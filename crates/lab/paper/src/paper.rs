@@ -149,7 +149,13 @@ fn check(figure: &Figure, files: &[(String, String)]) -> Result<(), String> {
             converts(series, panel).map_err(|message| format!("{place}: {message}"))?;
         }
         for own in &panel.own {
-            let place = format!("panel {number}, own {:?}", own.name);
+            let place = format!(
+                "panel {number}, own {:?}",
+                own.name.as_ref().or(own.each.as_ref())
+            );
+            if own.name.is_none() == own.each.is_none() {
+                return Err(format!("{place}: give one of `name` and `each`"));
+            }
             converts(own, panel).map_err(|message| format!("{place}: {message}"))?;
         }
     }

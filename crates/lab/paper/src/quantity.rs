@@ -10,6 +10,8 @@ use unbloat_stats::{Correlation, quantile};
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Quantity {
+    /// Empty for a reader's own run, which has no name.
+    #[serde(default)]
     pub run: String,
     #[serde(default)]
     pub at: BTreeMap<String, String>,

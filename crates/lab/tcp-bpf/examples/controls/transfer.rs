@@ -35,7 +35,12 @@ pub fn transfer(control: &str, limit: u32, seconds: u64) -> Result<Run, Fault> {
     let (client, client_port) = end(&bed, "client", Side::Client, [CLIENT, SERVER])?;
     let Both { down, up } = path(limit);
     let ports = vec![server_port, client_port];
-    let emulator = Emulator::new(Setup::new(vec![down.into()], vec![up.into()], ports, Timing::Spin))?;
+    let emulator = Emulator::new(Setup::new(
+        vec![down.into()],
+        vec![up.into()],
+        ports,
+        Timing::Spin,
+    ))?;
     let over = AtomicBool::new(false);
     let (bytes, emulated) = std::thread::scope(|scope| {
         let path = scope.spawn(|| emulator.run(&over));
