@@ -85,6 +85,20 @@ fn the_same_seed_gives_the_same_results() {
     assert!(value(&first, "bulk", "goodput_bps") > 9e6, "{first}");
 }
 
+/// With free room in the congestion window, sockets once took a megabyte more.
+fn a_send_buffer_bounds_what_is_in_flight() {
+    let more = [
+        "--set",
+        "flow.0.send_buffer=100 kB",
+        "--set",
+        "flow.0.receive_window={ kind = \"static\", window = \"3 MB\" }",
+        "--set",
+        "link.down.queue={ kind = \"droptail\", limit = \"10 MB\" }",
+    ];
+    let most = value(&results(BULK, &more), "bulk", "in_flight_max_bytes");
+    assert!((90e3..105e3).contains(&most), "{most}");
+}
+
 fn queues_of_the_kernel_take_the_place_of_ours() {
     let with = |queue: &str| {
         let set = format!("link.down.queue={{ kernel = \"{queue}\" }}");
@@ -210,6 +224,7 @@ unbloat_testkit::main! {
         a_kernel_that_was_built_is_not_built_again,
         a_ping_over_20_ms_takes_20_ms,
         the_same_seed_gives_the_same_results,
+        a_send_buffer_bounds_what_is_in_flight,
         queues_of_the_kernel_take_the_place_of_ours,
         a_sweep_gives_a_row_for_each_point_and_the_folder_says_which_clock,
         captures_of_hosts_and_path_come_out_of_the_guest,
