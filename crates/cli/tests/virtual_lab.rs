@@ -120,6 +120,18 @@ fn clients_share_some_hops_and_not_others() {
     let wait_ms = |hop| value(&results, hop, "queue_delay_p50_ms");
     assert!(wait_ms(line) > 50.0 && wait_ms(core) < 20.0, "{results}");
     assert!(value(&results, line, "throughput_bps") < 2.05e6);
+/// With free room in the congestion window, sockets once took a megabyte more.
+fn a_send_buffer_bounds_what_is_in_flight() {
+    let more = [
+        "--set",
+        "flow.0.send_buffer=100 kB",
+        "--set",
+        "flow.0.receive_window={ kind = \"static\", window = \"3 MB\" }",
+        "--set",
+        "link.down.queue={ kind = \"droptail\", limit = \"10 MB\" }",
+    ];
+    let most = value(&results(BULK, &more), "bulk", "in_flight_max_bytes");
+    assert!((90e3..105e3).contains(&most), "{most}");
 }
 
 fn queues_of_the_kernel_take_the_place_of_ours() {
@@ -248,6 +260,7 @@ unbloat_testkit::main! {
         a_ping_over_20_ms_takes_20_ms,
         the_same_seed_gives_the_same_results,
         clients_share_some_hops_and_not_others,
+        a_send_buffer_bounds_what_is_in_flight,
         queues_of_the_kernel_take_the_place_of_ours,
         a_sweep_gives_a_row_for_each_point_and_the_folder_says_which_clock,
         captures_of_hosts_and_path_come_out_of_the_guest,

@@ -31,7 +31,7 @@ impl Made<'_> {
         let is_of_trace = || figure.runs.values().all(|run| run.lte_trace.is_some());
         match self.judged.verdict {
             Verdict::NotMade => figure.not_made.as_deref(),
-            Verdict::NotRun if is_of_trace() => Some(OF_TRACE),
+            Verdict::NotRun if figure.kernel_because.is_none() && is_of_trace() => Some(OF_TRACE),
             Verdict::Agrees | Verdict::Drawn if is_whole => None,
             Verdict::Agrees | Verdict::Drawn | Verdict::NotRun => figure.kernel_because.as_deref(),
             Verdict::Differs | Verdict::ShapeAgrees => {
