@@ -120,6 +120,8 @@ fn clients_share_some_hops_and_not_others() {
     let wait_ms = |hop| value(&results, hop, "queue_delay_p50_ms");
     assert!(wait_ms(line) > 50.0 && wait_ms(core) < 20.0, "{results}");
     assert!(value(&results, line, "throughput_bps") < 2.05e6);
+}
+
 /// With free room in the congestion window, sockets once took a megabyte more.
 fn a_send_buffer_bounds_what_is_in_flight() {
     let more = [

@@ -19,8 +19,8 @@ Examples:
   unbloat paper sigcomm2013 --with trace.pcap your capture beside the study's figures
   unbloat paper cacm fig5 --with runs/campaign-MATRIX
   unbloat paper mine2026 --papers my-papers
-A value agrees if ours is within 20 % of it or our repeats lie on both sides of it. With a figure that differs for no known
-reason the exit code is 4.")]
+A value agrees if ours is within 20 % of it or our repeats lie on both sides of it, a change if all repeats have its direction and
+it is 2 % or more. With a figure that differs for no known reason the exit code is 4.")]
 pub struct Args {
     /// Paper, such as imc2012; `all`, or `list` for the papers and their figures
     pub paper: String,

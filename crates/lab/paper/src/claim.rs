@@ -46,7 +46,7 @@ pub struct Mark {
 pub enum ClaimKind {
     Value,
     Bound,
-    /// A bound of zero on a change.
+    /// A bound of zero on a change or a correlation.
     Sign,
     Order,
 }
@@ -70,7 +70,9 @@ impl Claim {
         let is_order = !self.more_than.is_empty() || !self.less_than.is_empty();
         match (self.value.is_some(), is_bound, is_order) {
             (true, false, false) => Some(ClaimKind::Value),
-            (false, true, false) if bounds.iter().flatten().all(|bound| *bound == 0.0) => {
+            (false, true, false)
+                if self.ours.has_sign() && bounds.iter().flatten().all(|bound| *bound == 0.0) =>
+            {
                 Some(ClaimKind::Sign)
             }
             (false, true, false) => Some(ClaimKind::Bound),

@@ -9,6 +9,9 @@ use crate::quantity::{Quantity, Spread};
 /// two digits at best and come from one network on one day; the same quantity measured twice there differs by more.
 pub const VALUE_TOLERANCE: f64 = 0.2;
 
+/// A change has the published sign if all repeats have it and it is this large. Less cannot be seen in a figure.
+pub const VISIBLE_CHANGE_PERCENT: f64 = 2.0;
+
 /// A figure against its paper.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Verdict {
@@ -150,7 +153,17 @@ fn judgement(claim: &Claim, evidence: &Runs<'_>) -> Option<Judgement> {
     let holds = has_runs.then(|| {
         ours.is_some_and(|ours| match kind {
             ClaimKind::Value => claim.value.is_some_and(|value| is_near(ours, value)),
-            ClaimKind::Bound | ClaimKind::Sign => {
+            ClaimKind::Sign => {
+                let visible = match claim.ours.change_from {
+                    Some(_) => VISIBLE_CHANGE_PERCENT,
+                    None => 0.0,
+                };
+                match claim.above {
+                    Some(_) => ours.low > 0.0 && ours.mean >= visible,
+                    None => ours.high < 0.0 && ours.mean <= -visible,
+                }
+            }
+            ClaimKind::Bound => {
                 claim.above.is_none_or(|bound| ours.mean >= bound)
                     && claim.below.is_none_or(|bound| ours.mean <= bound)
             }
@@ -232,6 +245,32 @@ mod tests {
         assert_eq!(verdict(&["value = 12.6"]), Verdict::Differs);
         assert_eq!(verdict(&["value = 8.0"]), Verdict::Agrees);
         assert_eq!(verdict(&["value = 7.9"]), Verdict::Differs);
+    }
+
+    #[test]
+    fn a_change_has_a_sign_if_all_repeats_have_it_and_it_can_be_seen() {
+        // a.x is 8, 10 and 12 in the repeats.
+        let sign = |to: f64, bound: &str| {
+            let mut runs = evidence();
+            for run in &mut runs.points[0].runs {
+                run.insert("a.y".to_owned(), to);
+            }
+            let claim = format!(
+                "[[claim]]\nsays = \"c\"\nours = {{ run = \"main\", result = \"a.x\", change_from = {{ result = \"a.y\" }} }}\nunit = \"%\"\n{bound} = 0.0\n"
+            );
+            let runs = BTreeMap::from([("main".to_owned(), &runs)]);
+            let judged = judge(&figure(&claim), &runs);
+            assert_eq!(judged.claims[0].kind, ClaimKind::Sign);
+            judged.claims[0].holds == Some(true)
+        };
+        assert!(sign(7.0, "above") && !sign(7.0, "below"));
+        assert!(!sign(9.0, "above"), "one repeat is less");
+        assert!(sign(13.0, "below") && !sign(13.0, "above"));
+        assert!(!sign(11.0, "below"), "one repeat is more");
+        let level = "above = 0.0";
+        let bound = "[[claim]]\nsays = \"c\"\nours = { run = \"main\", result = \"a.x\" }\n";
+        let bound: Claim = figure(&format!("{bound}{level}\n")).claims.remove(0);
+        assert_eq!(bound.kind(), Some(ClaimKind::Bound), "no change");
     }
 
     #[test]

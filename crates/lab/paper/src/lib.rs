@@ -9,7 +9,7 @@
 //! - *value*: ours is within 20 % of the published number ([`VALUE_TOLERANCE`]), or that number is between the smallest and the largest of our repeats,
 //! - *bound*: ours is on the published side of the number,
 //! - *order*: the means over repeats are in the published order,
-//! - *sign*: a change has the published direction; this is a bound of zero.
+//! - *sign*: a change or correlation has the published direction in all repeats, a change by 2 % or more.
 //!
 //! A claim of which a run was not possible counts for nothing.
 //!

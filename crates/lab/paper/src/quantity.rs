@@ -118,6 +118,11 @@ impl Quantity {
         Spread::of(&converted?)
     }
 
+    /// Whether what counts is that it is more or less than zero.
+    pub(crate) fn has_sign(&self) -> bool {
+        self.change_from.is_some() || self.statistic == Some(Statistic::Correlation)
+    }
+
     fn name(&self) -> Option<&str> {
         self.result.as_deref().or(self.column.as_deref())
     }
