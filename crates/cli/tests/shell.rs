@@ -4,6 +4,7 @@ use rustix::process::{Pid, Signal, kill_process};
 use std::os::unix::process::ExitStatusExt;
 use std::process::{Child, Command, Output, Stdio};
 use std::time::{Duration, Instant};
+use unbloat_netns::{Bed, Host};
 
 fn shell(options: &[&str], script: &str) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_unbloat"));
@@ -152,6 +153,118 @@ fn a_killed_demo_leaves_no_server() {
     wait_for("no name is left", || unbloat_names(demo.id()).is_empty());
 }
 
+/// A host that forwards for one device only.
+struct Router {
+    host: Host,
+    _other: Host,
+    _bed: Bed,
+    journals: tempfile::TempDir,
+}
+
+impl Router {
+    fn build() -> Router {
+        let bed = Bed::new().unwrap();
+        let [host, other] = ["router", "other"].map(|role| bed.host(role).unwrap());
+        host.veth("wan", &other, "lan").unwrap();
+        host.veth("lan", &other, "wan").unwrap();
+        host.set("net/ipv4/conf/lan/forwarding", "1").unwrap();
+        Router {
+            host,
+            _other: other,
+            _bed: bed,
+            journals: tempfile::tempdir().unwrap(),
+        }
+    }
+
+    fn shell(&self, script: &str) -> Command {
+        let mut command = self.host.command(env!("CARGO_BIN_EXE_unbloat")).unwrap();
+        command.args(["lab", "shell", "-q", "--internet", "--delay", "1ms", "--"]);
+        command.args(["sh", "-c", script]);
+        command.env("UNBLOAT_RUN", self.journals.path());
+        command.stderr(Stdio::piped()).stdout(Stdio::piped());
+        command
+    }
+
+    /// A shell that runs.
+    fn started(&self) -> Child {
+        let mut child = self.shell("echo; exec sleep 60").spawn().unwrap();
+        let stdout = child.stdout.as_mut().unwrap();
+        std::io::Read::read_exact(stdout, &mut [0]).unwrap();
+        assert_eq!(self.forwards(), ["1", "1", "1"]);
+        child
+    }
+
+    /// As a whole, for one device and for the other.
+    fn forwards(&self) -> [String; 3] {
+        let keys = ["ip_forward", "conf/wan/forwarding", "conf/lan/forwarding"];
+        keys.map(|key| {
+            let path = format!("/proc/sys/net/ipv4/{key}");
+            let read = self.host.within(|| std::fs::read_to_string(path));
+            read.unwrap().unwrap().trim().to_owned()
+        })
+    }
+
+    fn is_as_before(&self) -> bool {
+        let table = self
+            .host
+            .within(|| std::fs::read_to_string("/proc/thread-self/net/dev"));
+        let has_device = table.unwrap().unwrap().contains("ub-shell");
+        let is_written_down = self.journals.path().read_dir().unwrap().next().is_some();
+        self.forwards() == ["0", "0", "1"] && !has_device && !is_written_down
+    }
+}
+
+fn what_the_way_out_changes_is_undone_however_the_shell_ends() {
+    let router = Router::build();
+    let ended = router
+        .shell("cat /proc/sys/net/ipv4/ip_forward")
+        .output()
+        .unwrap();
+    assert_eq!(
+        String::from_utf8_lossy(&ended.stdout).trim(),
+        "1",
+        "{ended:?}"
+    );
+    assert!(router.is_as_before());
+
+    let mut asked = router.started();
+    let second = router.shell("true").output().unwrap();
+    let said = String::from_utf8_lossy(&second.stderr).into_owned();
+    assert!(
+        said.contains("IPv4 forwarding: in use by process"),
+        "{said}"
+    );
+    kill_process(Pid::from_child(&asked), Signal::INT).unwrap();
+    asked.wait().unwrap();
+    wait_for("an interrupted shell has undone it", || {
+        router.is_as_before()
+    });
+
+    let mut killed = router.started();
+    killed.kill().unwrap();
+    killed.wait().unwrap();
+    wait_for("the guard of a killed shell has undone it", || {
+        router.is_as_before()
+    });
+
+    // Nobody is left to undo it but the next start. A shell that is stopped does not see that its command has ended.
+    let mut alone = router.started();
+    let (owner, pid) = (Pid::from_child(&alone), alone.id());
+    kill_process(owner, Signal::STOP).unwrap();
+    let children = std::fs::read_to_string(format!("/proc/{pid}/task/{pid}/children")).unwrap();
+    let children = children
+        .split_whitespace()
+        .map(|child| child.parse().unwrap());
+    for child in children.filter_map(Pid::from_raw).chain([owner]) {
+        kill_process(child, Signal::KILL).unwrap();
+    }
+    alone.wait().unwrap();
+    assert_eq!(router.forwards()[0], "1");
+    let next = router.shell("true").output().unwrap();
+    assert!(next.status.success(), "{next:?}");
+    assert!(router.is_as_before());
+}
+
 /// Network namespaces that carry the mark of a process.
 fn unbloat_names(pid: u32) -> Vec<String> {
     let entries = std::path::Path::new("/run/netns")
@@ -174,5 +287,6 @@ unbloat_testkit::main! {
         a_request_to_end_ends_the_command_and_takes_everything_away,
         a_killed_shell_leaves_no_device_and_no_command,
         a_killed_demo_leaves_no_server,
+        what_the_way_out_changes_is_undone_however_the_shell_ends,
     ],
 }

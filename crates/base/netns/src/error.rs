@@ -68,6 +68,10 @@ pub enum BedError {
         kind: String,
         known: Vec<&'static str>,
     },
+    #[error(
+        "{host}: cannot translate addresses: {source}; the kernel needs nftables with nat and masquerade (modules nft_nat and nft_masq, Linux 5.12 or newer)"
+    )]
+    Masquerade { host: String, source: io::Error },
     #[error("cannot start a thread: {source}")]
     Thread { source: io::Error },
     #[error("{}: {source}", path.display())]

@@ -2,7 +2,9 @@
 
 use crate::error::{BedError, at};
 use crate::link;
+use crate::masquerade::Masquerade;
 use crate::netlink::{Mode, Netlink, refused};
+use crate::sysctl;
 use crate::tun::{self, Tun};
 use ipnet::{IpNet, Ipv4Net};
 use netlink_packet_route::RouteNetlinkMessage;
@@ -11,7 +13,7 @@ use std::fs;
 use std::net::Ipv4Addr;
 use std::os::fd::OwnedFd;
 
-const NAME: &str = "this process's network";
+pub(crate) const NAME: &str = "this process's network";
 const ROUTES: &str = "/proc/thread-self/net/route";
 
 /// The network namespace of the calling thread. Only what goes away by itself can be made here, so that nothing
@@ -46,6 +48,24 @@ impl Here {
         self.tell(link::switch(index, true), Mode::Change, name)?;
         self.tell(link::address(index, net), Mode::Create, name)?;
         Ok(Some(fd))
+    }
+
+    /// Gives a device that was made here one more address, with the network behind it.
+    pub fn address(&self, device: &str, net: IpNet) -> Result<(), BedError> {
+        let message = link::address(self.index(device)?, net);
+        self.tell(message, Mode::Create, device)
+    }
+
+    /// Whether a device may have addresses of IPv6.
+    pub fn speaks_ipv6(&self, device: &str) -> bool {
+        let switch = format!("net/ipv6/conf/{device}/disable_ipv6");
+        sysctl::get(&switch).is_ok_and(|is_off| is_off == "0")
+    }
+
+    /// Lets what comes from networks behind a device go on to others under an address of this network's, as long as the result lives.
+    /// This network must be one that forwards.
+    pub fn masquerade(&self, device: &str, nets: &[IpNet]) -> Result<Masquerade, BedError> {
+        Masquerade::begin(device, nets)
     }
 
     /// The networks to which there are routes, but for the default, each with its device.

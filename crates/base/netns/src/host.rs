@@ -208,6 +208,14 @@ impl Host {
         self.set("net/ipv4/ip_forward", "1")
     }
 
+    /// Lets the host's devices have addresses of IPv6, and hand on packets as [`Host::forward`] does. Before they are given addresses.
+    pub fn speak_ipv6(&self) -> Result<(), BedError> {
+        for switch in ["all", "default"] {
+            self.set(&format!("net/ipv6/conf/{switch}/disable_ipv6"), "0")?;
+        }
+        self.set("net/ipv6/conf/all/forwarding", "1")
+    }
+
     /// Sets what is at `key` below /proc/sys.
     pub fn set(&self, key: &str, value: &str) -> Result<(), BedError> {
         let set = self.within(|| sysctl::set(key, value))?;

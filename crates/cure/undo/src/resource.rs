@@ -21,6 +21,8 @@ pub enum Resource {
     Table { name: String },
     /// A router elsewhere, as ssh knows it; one for all namespaces.
     Router { target: String },
+    /// Whether packets of others are handed on.
+    Forwarding,
 }
 
 impl Resource {
@@ -37,6 +39,7 @@ impl Resource {
             Resource::Cgroup { path } => ("cgroup", path.to_string_lossy().into_owned()),
             Resource::Table { name } => ("table", name.clone()),
             Resource::Router { target } => ("router", target.clone()),
+            Resource::Forwarding => ("forwarding", "ipv4".to_owned()),
         };
         format!("{kind}-{}", safe(&name))
     }
@@ -75,6 +78,7 @@ impl fmt::Display for Resource {
             }
             Resource::Table { name } => write!(f, "the nftables table {}", name.escape_debug()),
             Resource::Router { target } => write!(f, "the router {}", target.escape_debug()),
+            Resource::Forwarding => write!(f, "IPv4 forwarding"),
         }
     }
 }

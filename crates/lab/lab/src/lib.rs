@@ -30,7 +30,7 @@ pub use mapping::{ControlName, Mapping, kernel_control};
 pub use memory::Memory;
 pub use path_series::{PathSeries, PathStep};
 pub use run::{Options, Ran, Watcher, kernel, run};
-pub use shell::{Closed, Shell};
+pub use shell::{Closed, Shell, ShellOptions};
 pub use shortage::{Repairs, Shortage};
 pub use unbloat_emulator::{Doubt, Emulated, Report, Timing};
 pub use unbloat_workload_host::{ConnectionEnd, Ending};

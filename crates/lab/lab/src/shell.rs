@@ -4,18 +4,21 @@
 //! A network namespace with a device, and a TUN device in the caller's network. The caller's routes, addresses and settings stay
 //! as they are: the device, its address and the route to the network behind it are the only things there, and they go with the
 //! process, however it ends. Addresses come from 100.64.0.0/10 (RFC 6598), and a shell within a shell has a part of its
-//! parent's: so whoever knows the way to the outer one knows the way to the inner one, and nothing is translated.
+//! parent's: so whoever knows the way to the outer one knows the way to the inner one, and nothing is translated. Each address
+//! of IPv4 has one of IPv6 that ends with it, in a network of unique local addresses (RFC 4193).
+//!
+//! What is beyond the caller's network is reached where that forwards, if it is asked for: under the caller's address.
 
 use crate::error::LabError;
 use crate::modem::reports;
 use crate::path_series::{PathSeries, recorder};
 use crate::stage::DEVICE;
-use ipnet::{IpNet, Ipv4Net};
+use ipnet::{IpNet, Ipv4Net, Ipv6Net};
 use rustix::process::{Signal, set_parent_process_death_signal};
 use rustix::thread::{LinkNameSpaceType, move_into_link_name_space};
 use std::ffi::OsStr;
 use std::fs::File;
-use std::net::Ipv4Addr;
+use std::net::{Ipv4Addr, Ipv6Addr};
 use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::process::CommandExt;
 use std::path::Path;
@@ -27,25 +30,43 @@ use std::thread::JoinHandle;
 use tracing::{debug, info};
 use unbloat_emulator::{Emulated, Emulator, EmulatorError, Port, Setup, Side, Timing, Witness};
 use unbloat_experiment::scenario::BothWays;
-use unbloat_netns::{Bed, Here, Host, Route, Tun};
+use unbloat_netns::{Bed, Here, Host, Masquerade, Route, Tun};
 use unbloat_units::{Delta, Time};
 
 /// Carrier-grade NAT's addresses (RFC 6598): nobody's on the Internet.
 const ALL: Ipv4Net = Ipv4Net::new_assert(Ipv4Addr::new(100, 64, 0, 0), 10);
+/// In front of an address of IPv4: a network at random, whose digits spell a name.
+const BEFORE: Ipv6Addr = Ipv6Addr::new(0xfd75, 0x6e62, 0x6c6f, 0x6174, 0, 0, 0, 0);
 /// Devices of shells in the caller's network; a number follows.
 const OUTSIDE: &str = "ub-shell";
 const SAMPLE_EVERY: Delta = Delta::ms(10);
 /// Tells the command where the caller is.
 const BASE_VARIABLE: &str = "UNBLOAT_BASE";
+/// The same over IPv6, where the caller's network has that.
+const BASE6_VARIABLE: &str = "UNBLOAT_BASE6";
+
+/// What a shell is to have beside a path.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct ShellOptions<'a> {
+    pub seed: u64,
+    /// Series of what the path does.
+    pub is_recorded: bool,
+    /// A socket on which the firmware of the uplink is reported (`docs/uplink.md`).
+    pub modem: Option<&'a Path>,
+    /// What the caller's network reaches is reached from inside, under its address.
+    pub reaches_out: bool,
+}
 
 /// A network behind an emulated path. It goes away when it is dropped, with all that runs in it.
 pub struct Shell {
     host: Host,
     outside: Ipv4Addr,
+    outside6: Option<Ipv6Addr>,
     stop: Arc<AtomicBool>,
     carrier: Option<JoinHandle<Result<Emulated, EmulatorError>>>,
     series: Option<Receiver<PathSeries>>,
     zero: Time,
+    _masquerade: Option<Masquerade>,
     _bed: Bed,
 }
 
@@ -61,39 +82,50 @@ pub struct Closed {
 impl Shell {
     /// Makes the network and begins to carry packets.
     pub fn open(path: BothWays, seed: u64) -> Result<Shell, LabError> {
-        Self::make(path, seed, false, None)
+        let options = ShellOptions {
+            seed,
+            ..ShellOptions::default()
+        };
+        Self::make(path, &options)
     }
 
-    /// Makes the network; `modem` is a socket on which the firmware of the uplink is reported (`docs/uplink.md`).
-    pub fn make(
-        path: BothWays,
-        seed: u64,
-        is_recorded: bool,
-        modem: Option<&Path>,
-    ) -> Result<Shell, LabError> {
+    /// Makes the network.
+    pub fn make(path: BothWays, options: &ShellOptions<'_>) -> Result<Shell, LabError> {
         let bed = Bed::new()?;
-        let (net, outer) = claim(&Here::open()?)?;
+        let here = Here::open()?;
+        let (net, outer) = claim(&here)?;
+        let net6 = claim6(&here, &outer.device, net)?;
+        let nets: Vec<IpNet> = [Some(net.into()), net6.map(IpNet::V6)]
+            .into_iter()
+            .flatten()
+            .collect();
+        let masquerade = options
+            .reaches_out
+            .then(|| here.masquerade(&outer.device, &nets))
+            .transpose()?;
         let host = bed.host("shell")?;
-        let inner = join(&host, net)?;
-        let port = |fd, side, addresses: IpNet| Port {
+        let inner = join(&host, net, net6)?;
+        let port = |fd, side, addresses| Port {
             fd,
             side,
-            addresses: vec![addresses],
+            addresses,
         };
+        let everybody = vec![Ipv4Net::default().into(), Ipv6Net::default().into()];
         let ports = vec![
-            port(inner, Side::Client, net.into()),
-            port(outer, Side::Server, Ipv4Net::default().into()),
+            port(inner, Side::Client, nets),
+            port(outer.fd, Side::Server, everybody),
         ];
-        let (witness, series) = is_recorded.then(recorder).unzip();
+        let (witness, series) = options.is_recorded.then(recorder).unzip();
         let setup = Setup {
             shares_radio: path.shares_radio,
-            seed,
+            seed: options.seed,
             sample_every: Some(SAMPLE_EVERY),
             witness: witness.map(|witness| Box::new(witness) as Box<dyn Witness>),
             ..Setup::new(path.hops.down, path.hops.up, ports, Timing::Spin)
         };
         let zero = Time::from_ns(setup.clock.zero_ns());
-        let modem = modem
+        let modem = options
+            .modem
             .map(|socket| reports(socket, zero.as_ns()))
             .transpose()?;
         let setup = Setup { modem, ..setup };
@@ -106,10 +138,12 @@ impl Shell {
         Ok(Shell {
             host,
             outside: ends(net).0,
+            outside6: net6.map(|_| as_ipv6(ends(net).0)),
             stop,
             carrier: Some(carrier.map_err(LabError::Thread)?),
             series,
             zero,
+            _masquerade: masquerade,
             _bed: bed,
         })
     }
@@ -117,6 +151,11 @@ impl Shell {
     /// The caller's address, as seen from inside.
     pub fn outside(&self) -> Ipv4Addr {
         self.outside
+    }
+
+    /// Its address of IPv6; none: its network has none.
+    pub fn outside6(&self) -> Option<Ipv6Addr> {
+        self.outside6
     }
 
     /// Runs `job` on a thread inside.
@@ -133,6 +172,10 @@ impl Shell {
         let mut command = Command::new(program);
         debug!(program = %command.get_program().to_string_lossy(), "command behind the path");
         command.env(BASE_VARIABLE, self.outside.to_string());
+        match self.outside6 {
+            Some(address) => command.env(BASE6_VARIABLE, address.to_string()),
+            None => command.env_remove(BASE6_VARIABLE),
+        };
         let enter = move || {
             set_parent_process_death_signal(Some(Signal::HUP))?;
             let kind = Some(LinkNameSpaceType::Network);
@@ -169,19 +212,43 @@ impl Drop for Shell {
     }
 }
 
+/// The device towards a shell in the caller's network.
+struct Outer {
+    device: String,
+    fd: OwnedFd,
+}
+
 /// Takes a network that nobody uses, and makes the device towards it in the caller's.
-fn claim(here: &Here) -> Result<(Ipv4Net, OwnedFd), LabError> {
+fn claim(here: &Here) -> Result<(Ipv4Net, Outer), LabError> {
     let known = here.networks()?;
     let tun = device();
     for (net, number) in free(&known)?.zip(0..) {
         let (address, _) = ends(net);
         let own = Ipv4Net::new_assert(address, net.prefix_len());
-        let name = format!("{OUTSIDE}{number}");
-        if let Some(fd) = here.tun(&name, &tun, own.into())? {
-            return Ok((net, fd));
+        let device = format!("{OUTSIDE}{number}");
+        if let Some(fd) = here.tun(&device, &tun, own.into())? {
+            return Ok((net, Outer { device, fd }));
         }
     }
     Err(LabError::NoNetwork { within: ALL })
+}
+
+/// The same network in IPv6, if the caller's has that. Whoever has the one has the other.
+fn claim6(here: &Here, device: &str, net: Ipv4Net) -> Result<Option<Ipv6Net>, LabError> {
+    if !here.speaks_ipv6(device) {
+        return Ok(None);
+    }
+    let own = in_ipv6(Ipv4Net::new_assert(ends(net).0, net.prefix_len()));
+    here.address(device, own.into())?;
+    Ok(Some(own.trunc()))
+}
+
+fn as_ipv6(address: Ipv4Addr) -> Ipv6Addr {
+    Ipv6Addr::from(u128::from(BEFORE) | u128::from(u32::from(address)))
+}
+
+fn in_ipv6(net: Ipv4Net) -> Ipv6Net {
+    Ipv6Net::new_assert(as_ipv6(net.addr()), 96 + net.prefix_len())
 }
 
 /// Networks for a shell, from the routes of the caller; those that overlap one of them are still counted, so that the number of
@@ -227,15 +294,19 @@ fn device() -> Tun {
 }
 
 /// Makes the inside: a router, for shells in it.
-fn join(host: &Host, net: Ipv4Net) -> Result<OwnedFd, LabError> {
+fn join(host: &Host, net: Ipv4Net, net6: Option<Ipv6Net>) -> Result<OwnedFd, LabError> {
+    if net6.is_some() {
+        host.speak_ipv6()?;
+    }
     let fd = host.tun(DEVICE, &device())?;
-    let (_, address) = ends(net);
-    host.address(
-        DEVICE,
-        Ipv4Net::new_assert(address, net.prefix_len()).into(),
-    )?;
+    let own = Ipv4Net::new_assert(ends(net).1, net.prefix_len());
+    host.address(DEVICE, own.into())?;
     host.route(Ipv4Net::default().into(), Route::Device(DEVICE))?;
     host.forward()?;
+    if net6.is_some() {
+        host.address(DEVICE, in_ipv6(own).into())?;
+        host.route(Ipv6Net::default().into(), Route::Device(DEVICE))?;
+    }
     Ok(fd)
 }
 

@@ -1,5 +1,6 @@
 //! `unbloat lab shell`: runs any command behind an emulated path.
 
+mod forwarding;
 mod path;
 mod series;
 mod summary;
@@ -14,20 +15,22 @@ use std::ffi::OsString;
 use std::os::unix::process::ExitStatusExt;
 use std::path::PathBuf;
 use std::process::ExitStatus;
-use unbloat_lab::{LabError, Shell};
+use unbloat_lab::{LabError, Shell, ShellOptions};
 use unbloat_os::signal;
 use unbloat_undo::UndoError;
 use unbloat_units::{Delta, Rate};
 
 /// Run a command in a network namespace behind an emulated path (needs root).
 ///
-/// The command reaches this host at its addresses and at $UNBLOAT_BASE, but nothing beyond it. Shells can be nested; each adds
-/// its part of the path. The only change to this host's network is one device, which is removed when the command ends.
+/// The command reaches this host at its addresses and at $UNBLOAT_BASE ($UNBLOAT_BASE6 over IPv6). With --internet it also reaches
+/// the networks beyond this host. Shells can be nested; each adds its part of the path. The changes to this host's network,
+/// one device and what --internet needs, are undone when the command ends.
 #[derive(clap::Args)]
 #[command(after_help = "\
 Examples:
   unbloat lab shell --rate-down '20 Mbit/s' --rate-up '5 Mbit/s' --delay '20 ms' --queue 'droptail:1 MB' -- bash
   unbloat lab shell --delay '20 ms' -- sh -c 'ping -c 3 $UNBLOAT_BASE'
+  unbloat lab shell --internet --delay '20 ms' -- curl -o /dev/null https://example.org/
   unbloat lab shell --trace-down traces/lte.down --trace-up traces/lte.up --queue codel -- ./client
   unbloat lab shell --delay '10 ms' -- unbloat lab shell --delay '10 ms' -- sh -c 'ping -c 3 $UNBLOAT_BASE'
 Queues are those of scenarios: droptail, codel, fq_codel, pie, red, rem, cake, dualpi2. Keys follow a colon,
@@ -86,6 +89,10 @@ pub struct Args {
     #[arg(long, value_name = "SOCKET")]
     modem: Option<PathBuf>,
 
+    /// Let the command reach what this host reaches over IPv4, under this host's address (NAT)
+    #[arg(long)]
+    internet: bool,
+
     /// Do not print a summary
     #[arg(short, long)]
     quiet: bool,
@@ -108,6 +115,10 @@ pub enum ShellError {
         command: String,
         error: std::io::Error,
     },
+    #[error(
+        "--internet: cannot switch IPv4 forwarding on: {0}; run: sysctl -w net.ipv4.ip_forward=1"
+    )]
+    Forwarding(std::io::Error),
     #[error(transparent)]
     Output(#[from] OutputError),
     #[error(transparent)]
@@ -132,7 +143,14 @@ pub fn run(args: &Args) -> Result<Exit, ShellError> {
     let _guard = recovery::guarded()?;
     signal::watch();
     let is_kept = args.out.is_some() || args.output.is_some();
-    let shell = Shell::make(path, args.seed, is_kept, args.modem.as_deref())?;
+    let _forwarding = args.internet.then(forwarding::on).transpose()?;
+    let options = ShellOptions {
+        seed: args.seed,
+        is_recorded: is_kept,
+        modem: args.modem.as_deref(),
+        reaches_out: args.internet,
+    };
+    let shell = Shell::make(path, &options)?;
     let status = call(&shell, &args.command)?;
     let closed = shell.close()?;
     if !args.quiet {
