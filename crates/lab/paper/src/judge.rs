@@ -5,10 +5,6 @@ use crate::evidence::Runs;
 use crate::figure::{Figure, effect_run};
 use crate::quantity::{Quantity, Spread};
 
-/// A published value agrees if it is this near to ours, as a fraction of the published value. Published figures are read to
-/// two digits at best and come from one network on one day; the same quantity measured twice there differs by more.
-pub const VALUE_TOLERANCE: f64 = 0.2;
-
 /// A change has the published sign if all repeats have it and it is this large. Less cannot be seen in a figure.
 pub const VISIBLE_CHANGE_PERCENT: f64 = 2.0;
 
@@ -152,7 +148,7 @@ fn judgement(claim: &Claim, evidence: &Runs<'_>) -> Option<Judgement> {
         .all(|quantity| evidence.contains_key(&quantity.run));
     let holds = has_runs.then(|| {
         ours.is_some_and(|ours| match kind {
-            ClaimKind::Value => claim.value.is_some_and(|value| is_near(ours, value)),
+            ClaimKind::Value => claim.value.is_some_and(|value| ours.agrees_with(value)),
             ClaimKind::Sign => {
                 let visible = match claim.ours.change_from {
                     Some(_) => VISIBLE_CHANGE_PERCENT,
@@ -185,11 +181,6 @@ fn judgement(claim: &Claim, evidence: &Runs<'_>) -> Option<Judgement> {
         holds,
         others: others.collect(),
     })
-}
-
-fn is_near(ours: Spread, published: f64) -> bool {
-    let reach = VALUE_TOLERANCE * published.abs();
-    (ours.low..=ours.high).contains(&published) || (ours.mean - published).abs() <= reach
 }
 
 #[cfg(test)]

@@ -9,7 +9,7 @@
 //! - *value*: ours is within 20 % of the published number ([`VALUE_TOLERANCE`]), or that number is between the smallest and the largest of our repeats,
 //! - *bound*: ours is on the published side of the number,
 //! - *order*: the means over repeats are in the published order,
-//! - *sign*: a change or correlation has the published direction in all repeats, a change by 2 % or more.
+//! - *sign*: a change or correlation has the published direction in all repeats, a change by 2 % or more ([`VISIBLE_CHANGE_PERCENT`]).
 //!
 //! A claim of which a run was not possible counts for nothing.
 //!
@@ -36,9 +36,9 @@ pub use figure::{
     Assumption, Axis, Figure, LteTraceRecipe, ModelRecipe, Panel, PanelKind, Request, Series,
     Source,
 };
-pub use judge::{Effect, Judged, Judgement, VALUE_TOLERANCE, Verdict, judge};
+pub use judge::{Effect, Judged, Judgement, VISIBLE_CHANGE_PERCENT, Verdict, judge};
 pub use made::Made;
 pub use needs::{Needs, Requests};
 pub use paper::{Paper, PaperError, read_paper, scenario};
-pub use quantity::{Quantity, Spread};
+pub use quantity::{Quantity, Spread, VALUE_TOLERANCE};
 pub use unit::Unit;

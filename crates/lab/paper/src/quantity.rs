@@ -65,6 +65,10 @@ pub enum Statistic {
     Rms,
 }
 
+/// A published value agrees if it is this near to ours, as a fraction of the published value. Published figures are read to
+/// two digits at best and come from one network on one day; the same quantity measured twice there differs by more.
+pub const VALUE_TOLERANCE: f64 = 0.2;
+
 /// Mean and extremes over repeats.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Spread {
@@ -74,13 +78,20 @@ pub struct Spread {
 }
 
 impl Spread {
-    pub(crate) fn of(values: &[f64]) -> Option<Spread> {
+    /// None of no values.
+    pub fn of(values: &[f64]) -> Option<Spread> {
         let count = values.len();
         (count > 0).then(|| Spread {
             mean: values.iter().sum::<f64>() / count as f64,
             low: values.iter().copied().fold(f64::INFINITY, f64::min),
             high: values.iter().copied().fold(f64::NEG_INFINITY, f64::max),
         })
+    }
+
+    /// Whether a published value agrees: it is within [`VALUE_TOLERANCE`], or our repeats lie on both sides of it.
+    pub fn agrees_with(self, published: f64) -> bool {
+        let reach = VALUE_TOLERANCE * published.abs();
+        (self.low..=self.high).contains(&published) || (self.mean - published).abs() <= reach
     }
 }
 

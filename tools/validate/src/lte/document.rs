@@ -99,7 +99,7 @@ pub(super) fn document(made: &Made<'_>) -> String {
             .collect::<Vec<_>>(),
     );
     text += "## Followed from mechanisms\n\n\
-        A number agrees if the published one is within 20 % of the mean of ours or between the smallest and largest of all seeds. `truth` is the same number as the simulated hosts and the radio know it.\n\n";
+        A number agrees if the mean of ours is within 20 % of the published one, or that is between the smallest and largest of all seeds. `truth` is the same number as the simulated hosts and the radio know it.\n\n";
     text += &statistics(
         rows.iter().filter(|row| row.source == Source::Followed),
         true,

@@ -2,9 +2,8 @@
 
 use super::statistic::{Check, Source, Statistic};
 use std::collections::BTreeMap;
+use unbloat_paper::Spread;
 
-/// A published number may be so far from ours, of its value. The same as for all figures that the program makes again.
-const TOLERANCE: f64 = 0.2;
 /// The analysis may be so far from the truth, of its value: sketches of distributions are exact to 0.8 %.
 const EXACT: f64 = 0.01;
 
@@ -89,13 +88,10 @@ impl Row {
     }
 
     pub fn verdict(&self) -> Verdict {
-        let (Some(mean), Some(published)) = (self.mean(), self.published) else {
+        let (Some(ours), Some(published)) = (Spread::of(&self.analysed), self.published) else {
             return Verdict::Open;
         };
-        let is_within = self
-            .range()
-            .is_some_and(|(least, most)| (least..=most).contains(&published));
-        let is_near = is_within || (mean - published).abs() <= TOLERANCE * mean.abs();
+        let is_near = ours.agrees_with(published);
         let is_true = || {
             let pairs = self.analysed.iter().zip(&self.truth);
             let is_exact =

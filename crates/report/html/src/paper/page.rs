@@ -311,7 +311,8 @@ fn rule() -> Markup {
             h2 { "The rule" }
             p {
                 "A value holds if ours is within 20 % of the published number or our repeats lie on both sides of it, a bound if ours is on its side, "
-                "an order if the means over repeats are in that order. A figure agrees if all its statements hold. Its shape agrees if only values do not and "
+                "an order if the means over repeats are in that order, and the sign of a change if all repeats have it and the change is 2 % or more. "
+                "A figure agrees if all its statements hold. Its shape agrees if only values do not and "
                 "a bound or an order of the mechanism does. "
                 "Rings and dashed lines mark published numbers, bars the extremes over repeats."
             }
