@@ -28,6 +28,11 @@ const BECAUSE: &[(&str, &str, &str)] = &[
     ),
     ("Flow rate", "", "size and duration are drawn independently"),
     (
+        "Concurrency",
+        "",
+        "users open their flows less in bursts than browsers do",
+    ),
+    (
         "Bytes in flight",
         "",
         "decided by the receive window of phones: see the last table",

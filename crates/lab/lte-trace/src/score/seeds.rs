@@ -95,7 +95,7 @@ impl Row {
         let is_true = || {
             let pairs = self.analysed.iter().zip(&self.truth);
             let is_exact =
-                |(ours, truth): (&f64, &f64)| (ours - truth).abs() <= EXACT * truth.abs();
+                |(analysed, truth): (&f64, &f64)| (analysed - truth).abs() <= EXACT * truth.abs();
             !self.truth.is_empty() && pairs.into_iter().all(is_exact)
         };
         match self.source {
