@@ -105,6 +105,10 @@ struct LteArgs {
     /// Where to write the report
     #[arg(long)]
     doc: Option<PathBuf>,
+    /// Only write the trace of seed 1 to this file, as the monitor saw it (pcap, compressed if it ends in .zst), and what happened
+    /// to each flow to FILE.truth.csv
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["seeds", "doc"])]
+    capture: Option<PathBuf>,
 }
 
 #[derive(clap::Args)]
@@ -163,6 +167,11 @@ fn bed(args: &BedArgs) -> Result<(), ValidateError> {
 
 /// Whether every bound was kept.
 fn lte_chain(args: &LteArgs) -> Result<bool, ValidateError> {
+    if let Some(path) = &args.capture {
+        let truth = lte::capture::capture(args.users, 1, args.threads, path)?;
+        println!("capture  {}\ntruth    {}", path.display(), truth.display());
+        return Ok(true);
+    }
     let plan = lte::Plan {
         users: args.users,
         seeds: args.seeds,

@@ -1,6 +1,7 @@
 //! The LTE study's chain at scale: traces generated, analysed, and compared with the study and with the truth.
 
 mod bulk;
+pub mod capture;
 mod cost;
 mod document;
 mod vary;
