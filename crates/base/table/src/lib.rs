@@ -7,6 +7,7 @@
 
 #![warn(clippy::disallowed_methods)]
 
+mod bytes;
 mod column_view;
 mod rows;
 mod schema;

@@ -1,5 +1,6 @@
 //! Values, column by column.
 
+use crate::bytes::{Reader, put_u32};
 use crate::{Column, ColumnType, Table, Texts, Values};
 
 /// Where a row stands in its table, whichever shard wrote it: the number of the packet at which
@@ -170,6 +171,56 @@ impl Rows {
         self.order.clear();
     }
 
+    /// Appends the rows with their order as bytes, for [`Rows::read`].
+    pub fn write(&self, to: &mut Vec<u8>) {
+        put_u32(to, self.order.len());
+        for order in &self.order {
+            to.extend(order.written_at.to_le_bytes());
+            to.extend(order.subject.to_le_bytes());
+        }
+        for column in &self.columns {
+            match column {
+                ColumnData::U64(values) => values.write(to, |value| value),
+                ColumnData::I64(values) => values.write(to, |value| value as u64),
+                ColumnData::F64(values) => values.write(to, f64::to_bits),
+                ColumnData::Bool(values) => values.write(to, u64::from),
+                ColumnData::Text(texts) => texts.write(to),
+            }
+        }
+    }
+
+    /// Puts rows of the same table in place of these, from the bytes that [`Rows::write`] made; returns
+    /// the bytes behind them. `None` if these are no such bytes; then no rows are left.
+    pub fn read<'b>(&mut self, bytes: &'b [u8]) -> Option<&'b [u8]> {
+        let mut from = Reader(bytes);
+        let read = self.read_from(&mut from);
+        if read.is_none() {
+            self.clear();
+        }
+        read.map(|()| from.0)
+    }
+
+    fn read_from(&mut self, from: &mut Reader<'_>) -> Option<()> {
+        let len = from.count(16)?;
+        self.order.clear();
+        for _ in 0..len {
+            self.order.push(Order {
+                written_at: from.u64()?,
+                subject: from.u64()?,
+            });
+        }
+        for column in &mut self.columns {
+            match column {
+                ColumnData::U64(values) => values.read(from, len, |word| word)?,
+                ColumnData::I64(values) => values.read(from, len, |word| word as i64)?,
+                ColumnData::F64(values) => values.read(from, len, f64::from_bits)?,
+                ColumnData::Bool(values) => values.read(from, len, |word| word != 0)?,
+                ColumnData::Text(texts) => texts.read(from, len)?,
+            }
+        }
+        Some(())
+    }
+
     /// Copies row `row` of `other`, which belongs to the same table.
     pub fn push_from(&mut self, other: &Rows, row: usize) {
         for (a, b) in self.columns.iter_mut().zip(&other.columns) {
@@ -283,6 +334,46 @@ mod tests {
             (names.as_text(0), names.as_text(1), names.as_text(2)),
             (Some("one"), None, Some(""))
         );
+    }
+
+    #[test]
+    fn rows_come_back_from_their_bytes_and_cut_bytes_are_refused() {
+        let rows = rows(&[
+            (1, Some("eins")),
+            (2, None),
+            (70, Some("\u{fc}")),
+            (71, None),
+        ]);
+        let mut bytes = Vec::new();
+        rows.write(&mut bytes);
+        bytes.extend(*b"behind");
+        let mut read = Rows::new(&table());
+        assert_eq!(read.read(&bytes), Some(&b"behind"[..]));
+        assert_eq!(read, rows);
+        for len in 0..bytes.len() - 6 {
+            assert_eq!(read.read(&bytes[..len]), None, "{len} bytes");
+            assert!(read.is_empty() && read.columns().iter().all(ColumnData::is_empty));
+        }
+    }
+
+    #[test]
+    fn any_changed_byte_gives_rows_that_can_be_read_or_none() {
+        let rows = rows(&[(1, Some("eins")), (2, None), (3, Some("\u{fc}"))]);
+        let mut bytes = Vec::new();
+        rows.write(&mut bytes);
+        let mut read = Rows::new(&table());
+        for at in 0..bytes.len() {
+            for bit in 0..8 {
+                let mut changed = bytes.clone();
+                changed[at] ^= 1 << bit;
+                read.read(&changed);
+                for row in 0..read.len() + 1 {
+                    let texts = read.columns().iter().map(|c| c.as_text(row).map(str::len));
+                    let numbers = read.columns().iter().map(|c| c.as_f64(row).is_some());
+                    assert_eq!(texts.count() + numbers.count(), 4);
+                }
+            }
+        }
     }
 
     #[test]

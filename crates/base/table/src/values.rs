@@ -3,6 +3,8 @@
 //! Most columns of most rows are unknown: a flow of ten packets has no bandwidth. So an unknown
 //! value costs a count; room is made for it when a known one follows.
 
+use crate::bytes::{Reader, put_u32};
+
 /// A list of values of which some are unknown.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Values<T> {
@@ -42,6 +44,27 @@ impl Bits {
     fn get(&self, at: usize) -> bool {
         let word = self.0.get(at / 64);
         word.is_some_and(|word| word >> (at % 64) & 1 == 1)
+    }
+}
+
+impl Bits {
+    fn write(&self, to: &mut Vec<u8>) {
+        put_u32(to, self.0.len());
+        to.extend(self.0.iter().flat_map(|word| word.to_le_bytes()));
+    }
+
+    /// None beyond `len`.
+    fn read(&mut self, from: &mut Reader<'_>, len: usize) -> Option<()> {
+        let words = from.count(8)?;
+        self.0.clear();
+        for _ in 0..words {
+            self.0.push(from.u64()?);
+        }
+        let beyond = match len % 64 {
+            0 => 0,
+            used => self.0.get(len / 64).map_or(0, |word| word >> used),
+        };
+        (words <= len.div_ceil(64) && beyond == 0).then_some(())
     }
 }
 
@@ -98,6 +121,32 @@ impl<T: Copy + Default> Values<T> {
     /// one there are none.
     pub fn plain(&self) -> &[T] {
         &self.values
+    }
+
+    /// Appends it as bytes; `word` makes eight of them of a value.
+    pub(crate) fn write(&self, to: &mut Vec<u8>, word: impl Fn(T) -> u64) {
+        put_u32(to, self.values.len());
+        self.known.write(to);
+        to.extend(self.values.iter().flat_map(|v| word(*v).to_le_bytes()));
+    }
+
+    /// Puts in place of these values `len` others, from bytes that [`write`](Values::write) made.
+    pub(crate) fn read(
+        &mut self,
+        from: &mut Reader<'_>,
+        len: usize,
+        value: impl Fn(u64) -> T,
+    ) -> Option<()> {
+        let count = from.count(8)?;
+        self.known.read(from, count)?;
+        let words = from.take(count * 8)?.chunks_exact(8);
+        self.values.clear();
+        self.values.extend(words.map(|word| {
+            let word = word.try_into().map(u64::from_le_bytes);
+            value(word.unwrap_or_default())
+        }));
+        self.len = len;
+        (count <= len).then_some(())
     }
 
     pub(crate) fn drop_all(&mut self) {
@@ -182,6 +231,33 @@ impl Texts {
     /// All texts, one behind the other.
     pub fn bytes(&self) -> &str {
         &self.bytes
+    }
+
+    /// Appends them as bytes.
+    pub(crate) fn write(&self, to: &mut Vec<u8>) {
+        put_u32(to, self.ends.len());
+        self.known.write(to);
+        to.extend(self.ends.iter().flat_map(|end| end.to_le_bytes()));
+        put_u32(to, self.bytes.len());
+        to.extend(self.bytes.as_bytes());
+    }
+
+    /// Puts in place of these texts `len` others, from bytes that [`write`](Texts::write) made.
+    pub(crate) fn read(&mut self, from: &mut Reader<'_>, len: usize) -> Option<()> {
+        let count = from.count(4)?;
+        self.known.read(from, count)?;
+        self.ends.clear();
+        for _ in 0..count {
+            self.ends.push(from.u32()?);
+        }
+        let size = from.count(1)?;
+        self.bytes.clear();
+        self.bytes
+            .push_str(std::str::from_utf8(from.take(size)?).ok()?);
+        self.len = len;
+        let ends = &self.ends;
+        let is_inside = |end: &u32| self.bytes.is_char_boundary(*end as usize);
+        (count <= len && ends.is_sorted() && ends.iter().all(is_inside)).then_some(())
     }
 
     pub(crate) fn drop_all(&mut self) {

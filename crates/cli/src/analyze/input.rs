@@ -26,11 +26,12 @@ pub fn open(args: &Args) -> Result<(Box<dyn Source>, Vec<unbloat_run::Input>), A
 fn described(input: &Input) -> unbloat_run::Input {
     let size_bytes = match input {
         Input::File(path) => std::fs::metadata(path).ok().map(|m| m.len()),
-        Input::Stdin => None,
+        Input::Stdin | Input::Stored(_) => None,
     };
     let name = match input {
         Input::File(path) => path.display().to_string(),
         Input::Stdin => "-".to_owned(),
+        Input::Stored(stored) => stored.name.clone(),
     };
     unbloat_run::Input { name, size_bytes }
 }

@@ -32,16 +32,36 @@ impl<'s> Batches<'s> {
         }
     }
 
+    /// Of what is left of a source, from packet `next_packet` on; `origin` is the time of the first packet of
+    /// the whole.
+    pub fn resume(
+        source: &'s mut dyn Source,
+        parser: Parser,
+        orientation: Orientation,
+        watch: Watch,
+        (next_packet, origin, watermark): (u64, Time, Time),
+    ) -> Self {
+        Batches {
+            watch,
+            origin: Some(origin),
+            watermark,
+            next_packet,
+            ..Batches::new(source, parser, orientation)
+        }
+    }
+
     /// Fills `batch` with the next packets. Only at the end of the trace it stays short, or, in
     /// live capture, when no packet came within the source's time-out. Returns whether packets may
     /// follow.
     pub fn next_into(&mut self, batch: &mut Batch) -> Result<bool, CaptureError> {
         batch.restart(self.next_packet);
         batch.watermark = self.watermark;
+        // Of a source that was resumed in the middle of a batch, the rest of that batch.
+        let missing = Batch::PACKETS - (self.next_packet % u64::from(Batch::PACKETS)) as u32;
         let (parser, origin) = (&self.parser, &mut self.origin);
         let correction = self.watch.correction();
-        while batch.packets < Batch::PACKETS {
-            let room = (Batch::PACKETS - batch.packets) as usize;
+        while batch.packets < missing {
+            let room = (missing - batch.packets) as usize;
             let filled = self.source.fill(room, &mut |record| {
                 let time = match correction {
                     Delta::ZERO => record.time,
@@ -85,6 +105,19 @@ impl<'s> Batches<'s> {
             damage: notes.damage.iter().map(ToString::to_string).collect(),
             ..self.watch.seen()
         }
+    }
+
+    pub fn orientation(&mut self) -> &mut Orientation {
+        &mut self.orientation
+    }
+
+    pub fn watch(&mut self) -> &mut Watch {
+        &mut self.watch
+    }
+
+    /// The latest time so far.
+    pub fn watermark(&self) -> Time {
+        self.watermark
     }
 
     pub fn source(&mut self) -> &mut dyn Source {

@@ -4,7 +4,8 @@ use unbloat_wire::{Batch, PacketHeader};
 
 /// The shard of the packet's client. Addresses differ little, so they are mixed well; nothing that
 /// an outsider could gain by choosing addresses depends on it but the balance of threads.
-fn shard_of(header: &PacketHeader, shards: usize) -> usize {
+#[inline]
+pub fn shard_of(header: &PacketHeader, shards: usize) -> usize {
     let client = if header.is_uplink() {
         &header.src
     } else {

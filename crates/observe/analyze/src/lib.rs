@@ -11,8 +11,11 @@
 
 mod batches;
 mod deal;
+mod parts;
 mod run;
 mod threads;
 
 pub use batches::Batches;
+pub use deal::shard_of;
+pub use parts::{Moment, Pieces, merge, run_shard};
 pub use run::{Alive, Control, Outcome, PipelineError, Settings, Standing, run, run_live};

@@ -159,7 +159,7 @@ fn batches<'s>(source: &'s mut dyn Source, settings: &Settings) -> Batches<'s> {
     )
 }
 
-fn shard(settings: &Settings, origin: Time) -> Shard {
+pub(crate) fn shard(settings: &Settings, origin: Time) -> Shard {
     let params = Arc::new(Params {
         max_flows: settings.params.max_flows.div_ceil(settings.threads.max(1)),
         ..settings.params.clone()

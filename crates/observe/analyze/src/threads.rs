@@ -1,10 +1,11 @@
 //! Shards on threads of their own.
 
 use crate::deal::Dealt;
+use crate::parts::{Part, merge_parts};
 use crossbeam_channel::{Receiver, Sender, bounded};
 use std::sync::Arc;
 use std::thread::{Scope, ScopedJoinHandle};
-use unbloat_trace::{Output, Reached, Shard};
+use unbloat_trace::{Output, Shard};
 
 /// Batches that may wait for a shard: enough to even out their different pace, few enough to stay
 /// in the cache.
@@ -12,15 +13,6 @@ const QUEUE: usize = 4;
 
 /// Flows and users that end at once: their rows stay in a core's own cache.
 pub(crate) const PIECE: usize = 512;
-
-/// Rows that a shard wrote about a batch.
-struct Part {
-    output: Output,
-    /// Where it stopped, if these are not all.
-    reached: Option<Reached>,
-    /// How far they are merged.
-    taken: Option<Reached>,
-}
 
 struct Worker<'scope> {
     work: Sender<Arc<Dealt>>,
@@ -99,28 +91,29 @@ impl<'scope> Workers<'scope> {
         take: &mut dyn FnMut(&Output) -> Result<(), E>,
     ) -> Option<Result<(), E>> {
         self.in_flight -= 1;
-        let parts = self.workers.iter().map(Worker::next_part);
-        let mut parts: Vec<Part> = parts.collect::<Option<_>>()?;
-        loop {
-            // Beyond this, rows of the shard that has come least far are still to come.
-            let until = parts.iter().filter_map(|part| part.reached).min();
-            let sources: Vec<_> = parts.iter().map(|p| (&p.output, p.taken)).collect();
-            merged.append_merged_until(&sources, until);
-            let result = take(merged);
-            merged.clear();
-            if until.is_none() || result.is_err() {
-                for (worker, part) in self.workers.iter().zip(parts) {
-                    worker.recycle(part.output);
-                }
-                return Some(result);
-            }
-            for (worker, part) in self.workers.iter().zip(&mut parts) {
-                part.taken = until;
-                if part.reached == until {
-                    let old = std::mem::replace(part, worker.next_part()?);
-                    worker.recycle(old.output);
-                }
-            }
+        let workers = &self.workers;
+        let mut parts: Vec<Part> = workers
+            .iter()
+            .map(Worker::next_part)
+            .collect::<Option<_>>()?;
+        let mut next = |number: usize, part: &mut Part| {
+            let worker: &Worker<'_> = &workers[number];
+            let new = worker.next_part().ok_or(None)?;
+            let old = std::mem::replace(part, new);
+            worker.recycle(old.output);
+            Ok(())
+        };
+        let result = merge_parts(&mut parts, merged, &mut next, &mut |rows| {
+            take(rows).map_err(Some)
+        });
+        for (worker, part) in workers.iter().zip(parts) {
+            worker.recycle(part.output);
+        }
+        match result {
+            Ok(()) => Some(Ok(())),
+            Err(Some(error)) => Some(Err(error)),
+            // A shard has died.
+            Err(None) => None,
         }
     }
 

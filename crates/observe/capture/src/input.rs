@@ -3,7 +3,7 @@
 use crate::CaptureError;
 use std::fmt;
 use std::fs::File;
-use std::io::{self, Read};
+use std::io::{self, Read, Seek, SeekFrom};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
@@ -13,7 +13,36 @@ use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 pub enum Input {
     File(PathBuf),
     Stdin,
+    Stored(Stored),
 }
+
+/// A place for captures that is no folder of this machine.
+pub trait Storage: Send + Sync {
+    /// The bytes of what has this name, from byte `from` on, and how many bytes it has in all.
+    fn read(&self, name: &str, from: u64) -> io::Result<(Box<dyn Read + Send>, u64)>;
+}
+
+/// A capture in such a place.
+#[derive(Clone)]
+pub struct Stored {
+    /// As messages and run.json call it.
+    pub name: String,
+    pub storage: Arc<dyn Storage>,
+}
+
+impl fmt::Debug for Stored {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("Stored").field(&self.name).finish()
+    }
+}
+
+impl PartialEq for Stored {
+    fn eq(&self, other: &Stored) -> bool {
+        self.name == other.name
+    }
+}
+
+impl Eq for Stored {}
 
 impl Input {
     /// Makes inputs of a user's words, in their order.
@@ -42,6 +71,7 @@ impl fmt::Display for Input {
         match self {
             Input::File(path) => path.display().fmt(f),
             Input::Stdin => f.write_str("standard input"),
+            Input::Stored(stored) => f.write_str(&stored.name),
         }
     }
 }
@@ -74,13 +104,20 @@ pub(crate) struct Opened {
 }
 
 impl Opened {
-    pub(crate) fn new(input: &Input) -> Result<Opened, CaptureError> {
+    /// The bytes from byte `from` on; standard input has only those from 0 on.
+    pub(crate) fn new(input: &Input, from: u64) -> Result<Opened, CaptureError> {
+        let failed = |source| CaptureError::Open {
+            input: input.to_string(),
+            source,
+        };
         match input {
             Input::Stdin => Ok(Opened::stream(io::stdin(), None)),
-            Input::File(path) => open_file(path).map_err(|source| CaptureError::Open {
-                input: input.to_string(),
-                source,
-            })?,
+            Input::File(path) => open_file(path, from).map_err(failed)?,
+            Input::Stored(stored) => {
+                let read = stored.storage.read(&stored.name, from);
+                let (bytes, total) = read.map_err(failed)?;
+                Ok(Opened::stream(bytes, Some(total)))
+            }
         }
     }
 
@@ -98,14 +135,17 @@ impl Opened {
     }
 }
 
-fn open_file(path: &Path) -> io::Result<Result<Opened, CaptureError>> {
-    let file = File::open(path)?;
+fn open_file(path: &Path, from: u64) -> io::Result<Result<Opened, CaptureError>> {
+    let mut file = File::open(path)?;
     let meta = file.metadata()?;
     if meta.is_dir() {
         let input = path.display().to_string();
         return Ok(Err(CaptureError::Directory { input }));
     }
     let total = meta.is_file().then_some(meta.len());
+    if from > 0 {
+        file.seek(SeekFrom::Start(from))?;
+    }
     Ok(Ok(Opened::stream(file, total)))
 }
 

@@ -30,10 +30,10 @@ mod window;
 mod writer;
 
 pub use error::CaptureError;
-pub use input::Input;
+pub use input::{Input, Storage, Stored};
 #[cfg(target_os = "linux")]
 pub use live::{Interface, LiveHeaders, LiveOptions, LiveSource, Passed};
-pub use merge::Trace;
+pub use merge::{Rest, Trace};
 pub use notes::{Damage, DamageKind, Notes, Progress};
 pub use reader::{Reader, read_all};
 pub use record::Record;

@@ -5,6 +5,7 @@
 //! only when the trace has come to that time: as many files are open as overlap in time.
 
 use crate::notes::{Damage, DamageKind};
+use crate::reader::GLANCE;
 use crate::window::Window;
 use crate::{CaptureError, Input, Notes, Progress, Reader, Record, Source};
 use std::cmp::{Ordering, Reverse};
@@ -38,6 +39,19 @@ struct Waiting {
     input: Input,
     /// Kept where it cannot be opened a second time.
     reader: Option<Reader>,
+    /// Packets before its first, and the byte at which that one begins.
+    behind: (u64, u64),
+}
+
+/// What is left of an input from some packet on, for a trace that is read from its middle.
+#[derive(Clone, Debug)]
+pub struct Rest {
+    pub input: Input,
+    /// Time of the next packet, the latest so far of this input.
+    pub first: Time,
+    /// Packets before it, and the byte at which it begins.
+    pub packets: u64,
+    pub offset: u64,
 }
 
 /// An open input, ordered by its next packet.
@@ -47,9 +61,6 @@ struct Lane {
     /// Boxed because lanes are moved at every change of turn.
     reader: Box<Reader>,
 }
-
-/// A look at the beginning needs little more than the first packet.
-const GLANCE: usize = 8 << 10;
 
 impl Trace {
     /// Looks at the beginning of all inputs. One that cannot be opened or is no capture is an
@@ -91,6 +102,30 @@ impl Trace {
         Ok(trace)
     }
 
+    /// The same trace from a later packet on: what is left of its inputs, in the order of the first packets
+    /// that the inputs have as a whole. No input is opened before its turn.
+    pub fn of_rests(rests: Vec<Rest>) -> Trace {
+        let waiting = rests.into_iter().enumerate().map(|(rank, rest)| Waiting {
+            first: rest.first,
+            rank,
+            input: rest.input,
+            reader: None,
+            behind: (rest.packets, rest.offset),
+        });
+        let mut waiting: Vec<Waiting> = waiting.collect();
+        waiting.sort_by_key(|w| (w.first, w.rank));
+        Trace {
+            waiting: waiting.into(),
+            current: None,
+            until: None,
+            lanes: BinaryHeap::new(),
+            closed: Notes::default(),
+            closed_bytes: 0,
+            total_bytes: None,
+            ended: false,
+        }
+    }
+
     /// Takes in an input by its first packet; one without packets is done with.
     fn glance(&mut self, rank: usize, input: &Input, mut reader: Reader) {
         let size = reader.progress().total.map(Bytes::as_u64);
@@ -102,6 +137,7 @@ impl Trace {
                 rank,
                 input: input.clone(),
                 reader: size.is_none().then_some(reader),
+                behind: (0, 0),
             }),
         }
     }
@@ -161,12 +197,14 @@ impl Trace {
                 input,
                 rank,
                 reader,
+                behind: (packets, offset),
                 ..
             }) = self.waiting.pop_front()
             else {
                 return;
             };
-            match reader.map_or_else(|| Reader::open(&input), Ok) {
+            let open = || Reader::open_behind(&input, packets, offset);
+            match reader.map_or_else(open, Ok) {
                 Ok(reader) => self.add_lane(rank, reader),
                 // It was there a moment ago: rotated away, or replaced.
                 Err(error) => {

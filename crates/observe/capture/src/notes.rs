@@ -1,11 +1,12 @@
 //! What a source could not deliver, kept to the end so that a result never looks more complete
 //! than its capture was.
 
+use serde::{Deserialize, Serialize};
 use std::fmt;
 use unbloat_units::Bytes;
 
 /// What there is to know of a source beside its packets. Final once the source has ended.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Notes {
     /// One entry for each input that ended before its end.
     pub damage: Vec<Damage>,
@@ -21,7 +22,7 @@ pub struct Notes {
 
 impl Notes {
     /// Takes in the notes of another input of the same trace.
-    pub(crate) fn absorb(&mut self, other: Notes) {
+    pub fn absorb(&mut self, other: Notes) {
         self.damage.extend(other.damage);
         self.packets += other.packets;
         self.backward_steps += other.backward_steps;
@@ -32,7 +33,7 @@ impl Notes {
 }
 
 /// Where and how an input ended too early. Everything before was delivered.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Damage {
     /// The file's path, or "standard input".
     pub input: String,
@@ -45,7 +46,7 @@ pub struct Damage {
 }
 
 /// What is wrong at the damaged place.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, thiserror::Error)]
 pub enum DamageKind {
     #[error("the file ends within a record")]
     Cut,

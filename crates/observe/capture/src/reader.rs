@@ -28,7 +28,11 @@ pub struct Reader {
     ended: bool,
     stored_done: Arc<AtomicU64>,
     stored_total: Option<u64>,
+    is_compressed: bool,
 }
+
+/// A look at the beginning needs little more than the first packet.
+pub(crate) const GLANCE: usize = 8 << 10;
 
 enum Decoder {
     Pcap(Pcap),
@@ -49,7 +53,49 @@ impl Reader {
 
     /// Opens with a buffer that begins at `capacity` bytes: small to look at the beginning only.
     pub(crate) fn open_with(input: &Input, capacity: usize) -> Result<Reader, CaptureError> {
-        Reader::new(input.to_string(), Opened::new(input)?, capacity)
+        Reader::new(input.to_string(), Opened::new(input, 0)?, capacity)
+    }
+
+    /// Opens a capture behind its first `packets` packets. Where `offset` says at which byte the next one
+    /// begins, and the file is a pcap that is not compressed, nothing before is read; otherwise they
+    /// are read and passed over.
+    pub(crate) fn open_behind(
+        input: &Input,
+        packets: u64,
+        offset: u64,
+    ) -> Result<Reader, CaptureError> {
+        let capacity = if packets == 0 {
+            Window::CAPACITY
+        } else {
+            GLANCE
+        };
+        let mut reader = Reader::open_with(input, capacity)?;
+        if packets == 0 {
+            return Ok(reader);
+        }
+        if reader.can_seek() {
+            let opened = Opened::new(input, offset)?;
+            reader.window = Window::new(opened.bytes, Window::CAPACITY);
+            reader.stored_done = opened.done;
+            (reader.offset, reader.packets) = (offset, packets);
+            return Ok(reader);
+        }
+        reader.widen(Window::CAPACITY);
+        while reader.packets < packets && !reader.ended {
+            let missing = usize::try_from(packets - reader.packets).unwrap_or(usize::MAX);
+            reader.fill_until(missing, None, &mut |_| {});
+        }
+        Ok(reader)
+    }
+
+    /// Records stand behind one another, and nothing between them has to be known to read them.
+    fn can_seek(&self) -> bool {
+        matches!(self.decoder, Decoder::Pcap(_)) && !self.is_compressed
+    }
+
+    /// Where the next packet begins, in bytes of the capture itself.
+    pub fn offset(&self) -> u64 {
+        self.offset
     }
 
     /// Reads a capture from any stream; `name` is what messages call it.
@@ -86,6 +132,7 @@ impl Reader {
             ended: false,
             stored_done: opened.done,
             stored_total: opened.total,
+            is_compressed: compression.is_some(),
         };
         reader.begin(compression)?;
         debug!(

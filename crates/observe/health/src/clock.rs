@@ -20,6 +20,7 @@
 //! 40 % of a silence: ticks of hosts are known no better.
 
 use crate::stamps::{Compared, Stamp, compare, stamps};
+use crate::state::{Reader, Writer};
 use crate::{ClockHealth, Step};
 use unbloat_units::{Delta, Time};
 use unbloat_wire::PacketHeader;
@@ -63,7 +64,7 @@ const BEFORE: usize = 256;
 const AFTER: usize = 2048;
 const LONGEST_AFTER: Delta = Delta::secs(1);
 /// Steps told one by one.
-const TOLD: usize = 16;
+pub(crate) const TOLD: usize = 16;
 
 impl Clock {
     /// To be added to the time of each packet of the next batch.
@@ -73,6 +74,43 @@ impl Clock {
 
     pub(crate) fn found(&self) -> &ClockHealth {
         &self.found
+    }
+
+    /// The steps since the beginning, or since the last call.
+    pub(crate) fn take_found(&mut self) -> ClockHealth {
+        std::mem::take(&mut self.found)
+    }
+
+    /// All but the correction, which stands for nothing else than a shift of all times.
+    pub(crate) fn write(&self, to: &mut Writer) {
+        to.time(self.last);
+        Stamp::write_all(&self.tail, to);
+        to.u64(u64::from(self.pending.is_some()));
+        if let Some(pending) = &self.pending {
+            to.time(Some(pending.at));
+            Stamp::write_all(&pending.before, to);
+            Stamp::write_all(&pending.after, to);
+        }
+    }
+
+    pub(crate) fn read(from: &mut Reader<'_>, correction: Delta) -> Option<Clock> {
+        let last = from.time()?;
+        let tail = Stamp::read_all(from)?;
+        let pending = match from.u64()? {
+            0 => None,
+            _ => Some(Pending {
+                at: from.time()??,
+                before: Stamp::read_all(from)?,
+                after: Stamp::read_all(from)?,
+            }),
+        };
+        Some(Clock {
+            correction,
+            last,
+            tail,
+            pending,
+            found: ClockHealth::default(),
+        })
     }
 
     /// Takes steps out of the times of the next packets. Says whether there were any.

@@ -20,6 +20,7 @@
 //! copies: one in three of the latest 64 packets with payload came twice. The packets that tell so are few, and not
 //! left out.
 
+use crate::state::{Reader, Writer};
 use unbloat_units::{Delta, Time};
 use unbloat_wire::{PacketFlags, PacketHeader, protocol};
 
@@ -59,6 +60,26 @@ impl Copies {
     const LONGEST: Delta = Delta::secs(2);
     /// A retransmission timer of any common system runs longer.
     const LONGEST_WITHOUT_ID: Delta = Delta::ms(50);
+
+    pub(crate) fn write(&self, to: &mut Writer) {
+        to.u64(self.doubled);
+        for seen in self.latest.iter().flatten() {
+            to.u64(seen.fingerprint);
+            to.time((seen.time != Time::MIN).then_some(seen.time));
+        }
+    }
+
+    pub(crate) fn read(from: &mut Reader<'_>) -> Option<Copies> {
+        let mut copies = Copies {
+            doubled: from.u64()?,
+            ..Copies::default()
+        };
+        for seen in copies.latest.iter_mut().flatten() {
+            seen.fingerprint = from.u64()?;
+            seen.time = from.time()?.unwrap_or(Time::MIN);
+        }
+        Some(copies)
+    }
 
     #[inline]
     pub(crate) fn is_copy(&mut self, header: &PacketHeader) -> bool {

@@ -28,8 +28,10 @@ mod health;
 mod links;
 mod offload;
 mod problems;
+mod seen;
 mod sentences;
 mod stamps;
+mod state;
 #[cfg(test)]
 mod testing;
 mod watch;
@@ -38,4 +40,6 @@ pub use health::{
     ClockHealth, Copied, Flows, Health, Offload, Order, Sides, Snap, Step, UnreadLink,
 };
 pub use problems::{Problem, ProblemKind, Weight};
+pub use seen::Seen;
+pub use state::State;
 pub use watch::Watch;

@@ -6,9 +6,10 @@
 //! of one size, merged segments are of many.
 
 use crate::Offload;
+use serde::{Deserialize, Serialize};
 use unbloat_wire::PacketHeader;
 
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Sizes {
     data_packets: u64,
     beyond_ethernet: u64,
@@ -38,6 +39,18 @@ impl Sizes {
             (self.largest, self.of_largest) = (len, 0);
         }
         self.of_largest += u64::from(len == self.largest);
+    }
+
+    /// Adds those of the part of a capture that follows.
+    pub(crate) fn absorb(&mut self, later: Sizes) {
+        self.data_packets += later.data_packets;
+        self.beyond_ethernet += later.beyond_ethernet;
+        self.beyond_jumbo += later.beyond_jumbo;
+        if later.largest > self.largest {
+            (self.largest, self.of_largest) = (later.largest, later.of_largest);
+        } else if later.largest == self.largest {
+            self.of_largest += later.of_largest;
+        }
     }
 
     pub(crate) fn found(&self) -> Offload {

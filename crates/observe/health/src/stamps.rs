@@ -1,5 +1,6 @@
 //! Timestamp clocks of hosts beside the clock of the capture.
 
+use crate::state::{Reader, Writer};
 use unbloat_units::{Delta, Seq, Time};
 use unbloat_wire::{PacketFlags, PacketHeader};
 
@@ -19,6 +20,35 @@ pub(crate) struct Sender {
 }
 
 impl Stamp {
+    pub(crate) fn write(&self, to: &mut Writer) {
+        to.time(Some(self.time));
+        to.u64(u64::from(self.tsval.raw()) << 1 | u64::from(self.sender.is_uplink));
+        to.u64(self.sender.flow_hash);
+    }
+
+    pub(crate) fn read(from: &mut Reader<'_>) -> Option<Stamp> {
+        let time = from.time()??;
+        let word = from.u64()?;
+        Some(Stamp {
+            time,
+            tsval: Seq::new((word >> 1) as u32),
+            sender: Sender {
+                is_uplink: word & 1 == 1,
+                flow_hash: from.u64()?,
+            },
+        })
+    }
+
+    pub(crate) fn write_all(stamps: &[Stamp], to: &mut Writer) {
+        to.u64(stamps.len() as u64);
+        stamps.iter().for_each(|stamp| stamp.write(to));
+    }
+
+    pub(crate) fn read_all(from: &mut Reader<'_>) -> Option<Vec<Stamp>> {
+        let count = from.count()?;
+        (0..count).map(|_| Stamp::read(from)).collect()
+    }
+
     pub(crate) fn earlier_by(self, step: Delta) -> Stamp {
         Stamp {
             time: self.time - step,

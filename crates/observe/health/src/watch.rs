@@ -2,24 +2,19 @@
 
 use crate::clock::Clock;
 use crate::copies::Copies;
-use crate::offload::Sizes;
-use crate::{Health, Order, Sides, Snap, UnreadLink};
+use crate::seen::Seen;
+use crate::state::{State, Writer};
+use crate::{Health, UnreadLink};
 use unbloat_units::{Delta, Time};
-use unbloat_wire::{Batch, LinkCounts, PacketFlags, PacketHeader, SkipReason, protocol};
+use unbloat_wire::{Batch, PacketFlags, PacketHeader, SkipReason, protocol};
 
 /// Looks at batches in trace order. Memory is constant.
 #[derive(Clone, Debug, Default)]
 pub struct Watch {
     copies: Copies,
     clock: Clock,
-    sizes: Sizes,
-    packets: u64,
-    tcp_packets: u64,
-    copied: Sides<crate::Copied>,
-    order: Order,
-    snap: Snap,
-    unread: LinkCounts,
     latest: Option<Time>,
+    seen: Seen,
 }
 
 impl Watch {
@@ -32,16 +27,16 @@ impl Watch {
     /// Takes in a batch whose directions are known: marks second copies, and takes further steps of
     /// the clock out of its times.
     pub fn look(&mut self, batch: &mut Batch) {
-        self.packets += u64::from(batch.packets);
+        self.seen.packets += u64::from(batch.packets);
         for (number, packets) in batch.unread_links.iter() {
-            self.unread.add(number, packets);
+            self.seen.unread.add(number, packets);
         }
         let cut = [
             SkipReason::LinkCut,
             SkipReason::IpCut,
             SkipReason::TransportCut,
         ];
-        self.snap.headers_cut += cut
+        self.seen.snap.headers_cut += cut
             .map(|reason| batch.skipped.get(reason))
             .iter()
             .sum::<u64>();
@@ -60,11 +55,12 @@ impl Watch {
         if header.time >= latest {
             self.latest = Some(header.time);
         } else {
-            self.order.late_packets += 1;
+            let order = &mut self.seen.order;
+            order.late_packets += 1;
             let late = latest.since(header.time).as_ns();
-            self.order.most_late_ns = self.order.most_late_ns.max(late);
+            order.most_late_ns = order.most_late_ns.max(late);
         }
-        let copied = self.copied.of(header.is_uplink());
+        let copied = self.seen.copied.of(header.is_uplink());
         copied.packets += 1;
         if self.copies.is_copy(header) {
             copied.copies += 1;
@@ -72,27 +68,73 @@ impl Watch {
             return;
         }
         let is_tcp = header.protocol == protocol::TCP;
-        self.tcp_packets += u64::from(is_tcp);
+        let seen = &mut self.seen;
+        seen.tcp_packets += u64::from(is_tcp);
         if header.flags.has(PacketFlags::HEADER_CUT) {
-            self.snap.options_cut += u64::from(is_tcp);
+            seen.snap.options_cut += u64::from(is_tcp);
         }
         if header.payload_len > 0 && (is_tcp || header.protocol == protocol::UDP) {
-            self.snap.payload_packets += 1;
-            self.snap.payload_cut += u64::from(header.flags.has(PacketFlags::PAYLOAD_CUT));
+            seen.snap.payload_packets += 1;
+            seen.snap.payload_cut += u64::from(header.flags.has(PacketFlags::PAYLOAD_CUT));
             if is_tcp {
-                self.sizes.look(header);
+                seen.sizes.look(header);
             }
         }
     }
 
+    /// What the packets since the beginning, or since the last call, told. What is remembered of them to judge later
+    /// ones stays.
+    pub fn take_seen(&mut self) -> Seen {
+        let seen = std::mem::take(&mut self.seen);
+        let clock = self.clock.take_found();
+        Seen { clock, ..seen }
+    }
+
+    /// What is remembered to judge later packets.
+    pub fn state(&self) -> State {
+        let mut writer = Writer::new(self.latest.unwrap_or_default());
+        writer.time(self.latest);
+        self.copies.write(&mut writer);
+        self.clock.write(&mut writer);
+        State {
+            latest_ns: self.latest.unwrap_or_default().as_ns(),
+            correction_ns: self.clock.correction().as_ns(),
+            remembered: writer.finish(),
+        }
+    }
+
+    /// Goes on from a state; `None` if these bytes are none.
+    pub fn resume(state: &State) -> Option<Watch> {
+        let mut reader = state.reader();
+        let latest = reader.time()?;
+        let copies = Copies::read(&mut reader)?;
+        let correction = Delta::ns(state.correction_ns);
+        let clock = Clock::read(&mut reader, correction)?;
+        reader.is_at_end().then(|| Watch {
+            copies,
+            clock,
+            latest,
+            seen: Seen::default(),
+        })
+    }
+
     /// What the packets so far tell; the rest of it is for others to fill in.
     pub fn seen(&self) -> Health {
+        let mut health = self.seen.health();
+        health.clock = self.clock.found().clone();
+        health
+    }
+}
+
+impl Seen {
+    /// As of a whole capture; the rest of it is for others to fill in.
+    pub fn health(&self) -> Health {
         let unread = self.unread.iter();
         Health {
             packets: self.packets,
             tcp_packets: self.tcp_packets,
             copied: self.copied,
-            clock: self.clock.found().clone(),
+            clock: self.clock.clone(),
             order: self.order,
             offload: self.sizes.found(),
             snap: self.snap,

@@ -28,6 +28,7 @@ mod live_flow;
 mod orientation;
 mod output;
 mod params;
+pub mod plain;
 mod power;
 mod protocols;
 mod reached;
@@ -42,7 +43,7 @@ mod user;
 mod users;
 
 pub use flow::EndCause;
-pub use orientation::{Evidence, Network, Orientation};
+pub use orientation::{Evidence, Learnt, Network, Orientation};
 pub use output::{Output, all_tables};
 pub use params::Params;
 pub use power::PowerModel;

@@ -5,12 +5,13 @@
 //! flows whose SYN showed the guess to be wrong.
 
 use hashbrown::HashMap;
+use serde::{Deserialize, Serialize};
 use std::collections::VecDeque;
 use std::net::IpAddr;
 use unbloat_wire::{Address, Batch, PacketFlags, PacketHeader, protocol};
 
 /// A network in CIDR notation.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Network {
     address: Address,
     prefix: u8,
@@ -67,20 +68,63 @@ pub struct Orientation {
     client_nets: Vec<Network>,
     /// Flows, by hash, whose guess from the ports is wrong. Two flows of equal hash share their
     /// fate; hashes are 64 bits and keyed, so nobody can bring that about.
-    reversed: HashMap<u64, ()>,
+    reversed: HashMap<u64, Known>,
     /// Insertion order of `reversed`, so that it stays bounded.
     oldest: VecDeque<u64>,
+    /// What is told of a part of a trace, if that is all that is read.
+    part: Option<Learnt>,
+}
+
+/// From where it is known that a flow is reversed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Known {
+    /// A SYN that was read.
+    Seen,
+    /// The part of the trace before this one, which was not read.
+    Told,
+    /// The same, and a packet was marked by it.
+    Used,
+}
+
+/// What a part of a trace tells of reversed flows, by hash.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Learnt {
+    /// Flows whose SYN contradicts the guess (true), or takes that back, in trace order.
+    pub changes: Vec<(u64, bool)>,
+    /// Flows whose packets were marked by what was told of the part before.
+    pub used: Vec<u64>,
 }
 
 impl Orientation {
     /// Reversed flows remembered; a scan from low to high ports can make them up at will.
-    const MAX_REVERSED: usize = 1 << 20;
+    pub const MAX_REVERSED: usize = 1 << 20;
 
     pub fn new(client_nets: Vec<Network>) -> Orientation {
         Orientation {
             client_nets,
             ..Orientation::default()
         }
+    }
+
+    /// Of a trace from some packet on, before which these flows were reversed.
+    pub fn resume(client_nets: Vec<Network>, reversed: impl IntoIterator<Item = u64>) -> Self {
+        let mut resumed = Orientation::new(client_nets);
+        for flow_hash in reversed {
+            resumed.learn(flow_hash, true);
+        }
+        resumed.begin_part();
+        resumed
+    }
+
+    /// From here on it is told what is [learnt](Orientation::learnt).
+    pub fn begin_part(&mut self) {
+        self.part = Some(Learnt::default());
+        self.reversed.values_mut().for_each(|k| *k = Known::Told);
+    }
+
+    /// What the packets since [`begin_part`](Orientation::begin_part) told.
+    pub fn learnt(&mut self) -> Learnt {
+        self.part.take().unwrap_or_default()
     }
 
     /// Sets `UPLINK` on every packet of the batch whose source is the client.
@@ -111,7 +155,28 @@ impl Orientation {
             self.learn(header.flow_hash, guess != uplink);
             return uplink;
         }
-        guess != (!self.reversed.is_empty() && self.reversed.contains_key(&header.flow_hash))
+        guess != (!self.reversed.is_empty() && self.is_reversed(header.flow_hash))
+    }
+
+    fn is_reversed(&mut self, flow_hash: u64) -> bool {
+        let Some(known) = self.reversed.get_mut(&flow_hash) else {
+            return false;
+        };
+        if let (Known::Told, Some(part)) = (*known, &mut self.part) {
+            *known = Known::Used;
+            part.used.push(flow_hash);
+        }
+        true
+    }
+
+    /// Whether this is a SYN that says who the client is, against the guess from the ports.
+    pub fn is_contradicted(&self, header: &PacketHeader) -> bool {
+        let tunnel = PacketFlags::TUNNEL_UPLINK | PacketFlags::TUNNEL_DOWNLINK;
+        header.protocol == protocol::TCP
+            && header.tcp_flags.syn()
+            && guess_uplink(header) == header.tcp_flags.ack()
+            && !header.flags.has(tunnel)
+            && self.by_client_net(header).is_none()
     }
 
     fn by_client_net(&self, header: &PacketHeader) -> Option<bool> {
@@ -124,9 +189,18 @@ impl Orientation {
     }
 
     fn learn(&mut self, flow_hash: u64, reversed: bool) {
-        if !reversed {
-            self.reversed.remove(&flow_hash);
-        } else if self.reversed.insert(flow_hash, ()).is_none() {
+        let before = match reversed {
+            true => self.reversed.insert(flow_hash, Known::Seen),
+            false => self.reversed.remove(&flow_hash),
+        };
+        let is_news = match reversed {
+            true => before != Some(Known::Seen),
+            false => before.is_some(),
+        };
+        if let (true, Some(part)) = (is_news, &mut self.part) {
+            part.changes.push((flow_hash, reversed));
+        }
+        if reversed && before.is_none() {
             self.oldest.push_back(flow_hash);
             while self.oldest.len() > Self::MAX_REVERSED {
                 let oldest = self.oldest.pop_front().expect("longer than the bound");

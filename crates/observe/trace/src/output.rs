@@ -52,6 +52,34 @@ impl Output {
         }
     }
 
+    pub fn is_empty(&self) -> bool {
+        self.tables().into_iter().all(Rows::is_empty)
+    }
+
+    /// Appends the rows of all tables as bytes, for [`Output::read`].
+    pub fn write(&self, to: &mut Vec<u8>) {
+        let tables = self.tables();
+        let is_written = tables.iter().map(|rows| u8::from(!rows.is_empty()));
+        to.extend(is_written);
+        let written = tables.into_iter().filter(|rows| !rows.is_empty());
+        written.for_each(|rows| rows.write(to));
+    }
+
+    /// Puts those that these bytes tell of in place of the rows. `None` if they are not what [`Output::write`] made.
+    pub fn read(&mut self, bytes: &[u8]) -> Option<()> {
+        self.clear();
+        let mut tables = self.tables_mut();
+        let (is_written, mut rest) = bytes.split_at_checked(tables.len())?;
+        for (rows, _) in tables
+            .iter_mut()
+            .zip(is_written)
+            .filter(|(_, is)| **is == 1)
+        {
+            rest = rows.read(rest)?;
+        }
+        rest.is_empty().then_some(())
+    }
+
     /// Forgets the rows, keeps the memory.
     pub fn clear(&mut self) {
         self.tables_mut().into_iter().for_each(Rows::clear);

@@ -1,45 +1,59 @@
 //! What an analyst may set, under the names of the papers, with the papers' values as defaults.
 
 use crate::power::PowerModel;
+use serde::{Deserialize, Serialize};
 use unbloat_units::{Bytes, Delta, Rate};
 
 /// Parameters of all passive analyses. Sections are those of Huang et al., SIGCOMM 2013.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Params {
     /// A flow silent for this long has ended (§3.1: one hour).
+    #[serde(with = "crate::plain")]
     pub flow_idle: Delta,
     /// A client address silent for this long is another user when it returns (§3.1: one hour).
+    #[serde(with = "crate::plain")]
     pub user_idle: Delta,
     /// A closed flow is kept this long for stray copies of its last packets. Not in the paper;
     /// RFC 9293 §3.4.2 would keep it for two segment lifetimes.
+    #[serde(with = "crate::plain")]
     pub close_linger: Delta,
     /// `T`: a handshake after this much radio silence includes a promotion (§4.2: 13 s).
+    #[serde(with = "crate::plain")]
     pub promotion_silence: Delta,
     /// How long the radio stays on after the last packet (§4.1: 10 s).
+    #[serde(with = "crate::plain")]
     pub tail: Delta,
     /// Packets at most this far apart keep the radio receiving without a break (`T_i` of Huang et
     /// al., MobiSys 2012, Table 2: 100 ms).
+    #[serde(with = "crate::plain")]
     pub radio_active: Delta,
     /// What the radio draws (Huang et al., MobiSys 2012, Tables 3 and 4).
     pub power: PowerModel,
     /// `C`: windows in which the sender was slower tell nothing about the link (§6.1: 30 Mbit/s).
     /// `None` learns it: the fastest rate at which the same user was seen to receive.
+    #[serde(with = "crate::plain")]
     pub c: Option<Rate>,
     /// `delta_G`: packets this far apart give the timestamp tick (§6.1: 3 s).
+    #[serde(with = "crate::plain")]
     pub delta_g: Delta,
     /// `Rss` above which duplicate ACKs were followed by a slow start (§5: 1.5).
     pub rss_threshold: f64,
     /// A large flow carries more than this downlink (§5: 1 MB).
+    #[serde(with = "crate::plain")]
     pub large_bytes: Bytes,
     /// A large flow transfers data for longer than this (§5: 5 s).
+    #[serde(with = "crate::plain")]
     pub large_duration: Delta,
     /// Windows over which utilisation is sampled (§6.3: 250 ms).
+    #[serde(with = "crate::plain")]
     pub utilisation_window: Delta,
     /// Server ports behind the performance-enhancing proxy (§3.1: 80 and 8080).
     pub pep_ports: Vec<u16>,
     /// Width of the bins of the `rtt` and `in_flight` tables; zero keeps every sample.
+    #[serde(with = "crate::plain")]
     pub bin: Delta,
     /// Payload after which a flow gets the analyses that only large flows need.
+    #[serde(with = "crate::plain")]
     pub deep_after: Bytes,
     /// Live flows held at once; beyond it the longest silent ones are closed, and counted.
     pub max_flows: usize,

@@ -1,16 +1,18 @@
 //! What a radio costs.
 
+use serde::{Deserialize, Serialize};
 use unbloat_units::Delta;
 
 /// Power drawn by a device's radio, over that of the device at rest.
 ///
 /// The default is LTE as measured by Huang et al., "A Close Examination of Performance and Power
 /// Characteristics of 4G LTE Networks", MobiSys 2012.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct PowerModel {
     /// Watts while the radio is being switched on (Table 3: 1,210.7 mW).
     pub promotion_w: f64,
     /// How long that takes (Table 3: 260.1 ms).
+    #[serde(with = "crate::plain")]
     pub promotion: Delta,
     /// Watts of a radio that is receiving or about to (Table 4, beta: 1,288.04 mW).
     pub active_w: f64,

@@ -1,10 +1,11 @@
 //! Breakdown by protocol and service port (§4.1).
 
 use crate::flow::FlowCore;
+use serde::{Deserialize, Serialize};
 use unbloat_table::{Order, Rows};
 use unbloat_wire::{PacketHeader, protocol};
 
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 struct Counts {
     flows: u64,
     packets: u64,
@@ -57,7 +58,7 @@ fn transport(number: u8) -> usize {
 }
 
 /// Counts of what passed, whoever sent it. Those of several shards add up.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Protocols {
     counts: [[Counts; APPLICATIONS.len()]; TRANSPORTS.len()],
 }

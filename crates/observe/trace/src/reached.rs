@@ -1,6 +1,7 @@
 //! How far a shard has come in ending flows and users.
 
 use crate::tables::order;
+use serde::{Deserialize, Serialize};
 use unbloat_table::Order;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -12,18 +13,28 @@ pub(crate) enum Life {
 
 /// A point in the order in which things end: flows before users, the first first. In the top bit
 /// whether it is a user, then the id, then whether it is a flow of UDP.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct Cut(u64);
 
 /// How far a shard has come in ending what was silent when packet `number` was the next: all before
 /// `cut` has its rows.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct Reached {
     pub(crate) number: u64,
     pub(crate) cut: Cut,
 }
 
 impl Reached {
+    /// Where a shard stands that has yet to end what comes from `cut` on, when `number` is the next packet.
+    pub fn new(number: u64, cut: Cut) -> Reached {
+        Reached { number, cut }
+    }
+
+    /// The number of the next packet.
+    pub fn number(self) -> u64 {
+        self.number
+    }
+
     /// Rows about flows that are still to come stand here or later.
     pub(crate) fn in_flows(self) -> Order {
         match self.cut.is_user() {

@@ -22,12 +22,13 @@ use crate::tcp::Half;
 use crate::users::Users;
 use beside::Beside;
 use ending::Ending;
+use serde::{Deserialize, Serialize};
 use std::sync::Arc;
 use unbloat_units::{Both, Delta, Time};
 use unbloat_wire::{Batch, PacketFlags, PacketHeader, protocol};
 
 /// What a shard holds and what it had to give up.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ShardStats {
     pub live_flows: usize,
     pub peak_flows: usize,

@@ -1,11 +1,12 @@
 //! What every analysis knows of a packet: 96 bytes, whatever the link layer and tunnels were.
 
+use serde::{Deserialize, Serialize};
 use std::fmt;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use unbloat_units::{Seq, Time};
 
 /// An IP address of either version; IPv4 as IPv4-mapped IPv6 (RFC 4291 §2.5.5.2).
-#[derive(Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct Address(pub [u8; 16]);
 
 impl Address {

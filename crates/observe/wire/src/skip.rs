@@ -1,5 +1,6 @@
 //! Why a packet gave no header. Nothing is dropped silently: each reason is counted and shown.
 
+use serde::{Deserialize, Serialize};
 use std::fmt;
 use std::ops::AddAssign;
 
@@ -48,7 +49,7 @@ skip_reasons! {
 }
 
 /// How many packets were skipped for each reason.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SkipCounts([u64; SkipReason::ALL.len()]);
 
 impl SkipCounts {
@@ -74,7 +75,7 @@ impl SkipCounts {
 }
 
 /// Packets of link types that are not read, by LINKTYPE_ number.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct LinkCounts(Vec<(u16, u64)>);
 
 impl LinkCounts {

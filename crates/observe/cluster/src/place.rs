@@ -1,0 +1,214 @@
+//! Where the steps meet: a folder, or a prefix of an object store.
+
+use crate::ClusterError;
+use crate::remote::Stores;
+use object_store::buffered::BufWriter;
+use object_store::path::Path;
+use object_store::{ObjectStore, ObjectStoreExt, PutMode, PutOptions, PutPayload};
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+use std::io::{self, Read, Write};
+use std::sync::Arc;
+use tokio::io::AsyncWriteExt;
+use tokio::runtime::Runtime;
+
+/// A folder of a file system that all machines share, or a prefix of an object store.
+pub struct Place {
+    name: String,
+    store: Arc<dyn ObjectStore>,
+    root: Path,
+    runtime: Arc<Runtime>,
+}
+
+/// Bytes written to an object store at once.
+const WRITE: usize = 8 << 20;
+
+impl Place {
+    /// Opens a folder, which is created, or an address such as `s3://bucket/prefix`. Credentials and options of stores
+    /// come from the environment, by the names that the stores' own tools use (`AWS_ENDPOINT_URL` and so on).
+    pub fn open(name: &str) -> Result<Place, ClusterError> {
+        let stores = Stores::new()?;
+        if !name.contains("://") {
+            std::fs::create_dir_all(name).map_err(|error| ClusterError::Place {
+                place: name.to_owned(),
+                reason: error.to_string(),
+            })?;
+        }
+        let (store, root) = stores.of(name)?;
+        Ok(Place {
+            name: name.trim_end_matches('/').to_owned(),
+            store,
+            root,
+            runtime: stores.runtime(),
+        })
+    }
+
+    /// As it was named.
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// The name of a file here, for messages.
+    pub(crate) fn file(&self, path: &str) -> String {
+        format!("{}/{path}", self.name)
+    }
+
+    fn at(&self, path: &str) -> Path {
+        path.split('/')
+            .fold(self.root.clone(), |at, part| at.join(part))
+    }
+
+    fn failed(&self, path: &str) -> impl Fn(object_store::Error) -> ClusterError {
+        let place = self.file(path);
+        move |source| ClusterError::Store {
+            place: place.clone(),
+            source,
+        }
+    }
+
+    /// Writes a file that must not exist. False: it exists, and stays as it is.
+    pub(crate) fn create(&self, path: &str, bytes: Vec<u8>) -> Result<bool, ClusterError> {
+        let options = PutOptions::from(PutMode::Create);
+        let payload = PutPayload::from(bytes);
+        let at = self.at(path);
+        let put = self.store.put_opts(&at, payload, options);
+        match self.runtime.block_on(put) {
+            Ok(_) => Ok(true),
+            Err(object_store::Error::AlreadyExists { .. }) => Ok(false),
+            Err(error) => Err(self.failed(path)(error)),
+        }
+    }
+
+    pub(crate) fn put(&self, path: &str, bytes: Vec<u8>) -> Result<(), ClusterError> {
+        let at = self.at(path);
+        let put = self.store.put(&at, PutPayload::from(bytes));
+        self.runtime.block_on(put).map_err(self.failed(path))?;
+        Ok(())
+    }
+
+    /// `None` if there is no such file.
+    pub(crate) fn get(&self, path: &str) -> Result<Option<Vec<u8>>, ClusterError> {
+        let at = self.at(path);
+        let read = async { self.store.get(&at).await?.bytes().await };
+        match self.runtime.block_on(read) {
+            Ok(bytes) => Ok(Some(bytes.into())),
+            Err(object_store::Error::NotFound { .. }) => Ok(None),
+            Err(error) => Err(self.failed(path)(error)),
+        }
+    }
+
+    pub(crate) fn get_range(
+        &self,
+        path: &str,
+        offset: u64,
+        len: u64,
+    ) -> Result<Vec<u8>, ClusterError> {
+        if len == 0 {
+            return Ok(Vec::new());
+        }
+        let at = self.at(path);
+        let read = self.store.get_range(&at, offset..offset + len);
+        let bytes = self.runtime.block_on(read).map_err(self.failed(path))?;
+        Ok(bytes.into())
+    }
+
+    /// Names of the files in a folder here.
+    pub(crate) fn list(&self, folder: &str) -> Result<Vec<String>, ClusterError> {
+        let at = self.at(folder);
+        let listed = self.store.list_with_delimiter(Some(&at));
+        let listed = self.runtime.block_on(listed).map_err(self.failed(folder))?;
+        let names = listed.objects.iter().filter_map(|o| o.location.filename());
+        Ok(names.map(str::to_owned).collect())
+    }
+
+    /// A new file, to be written in pieces and then [finished](Writer::finish).
+    pub(crate) fn writer(&self, path: &str) -> Writer {
+        let writer = BufWriter::with_capacity(Arc::clone(&self.store), self.at(path), WRITE);
+        Writer {
+            writer,
+            runtime: Arc::clone(&self.runtime),
+        }
+    }
+
+    /// The bytes of a file, in steps.
+    pub(crate) fn reader(&self, path: &str, len: u64) -> Box<dyn Read + Send> {
+        let reader = crate::remote::Ranges::new(
+            (Arc::clone(&self.store), self.at(path)),
+            0,
+            len,
+            Arc::clone(&self.runtime),
+        );
+        Box::new(reader)
+    }
+
+    /// Reads a document. `None` if there is none.
+    pub(crate) fn document<T: DeserializeOwned>(
+        &self,
+        path: &str,
+        step: &'static str,
+    ) -> Result<Option<T>, ClusterError> {
+        let Some(bytes) = self.get(path)? else {
+            return Ok(None);
+        };
+        let read = serde_json::from_slice(&bytes);
+        read.map(Some).map_err(|error| ClusterError::Damaged {
+            file: self.file(path),
+            reason: error.to_string(),
+            step,
+        })
+    }
+
+    /// Writes a document that nobody has written before. False: somebody has.
+    pub(crate) fn commit(
+        &self,
+        path: &str,
+        document: &impl Serialize,
+    ) -> Result<bool, ClusterError> {
+        let bytes = serde_json::to_vec(document).map_err(io::Error::from)?;
+        self.create(path, bytes)
+    }
+
+    pub(crate) fn missing(&self, path: &str, step: &'static str) -> ClusterError {
+        ClusterError::Missing {
+            file: self.file(path),
+            step,
+            place: self.name.clone(),
+        }
+    }
+
+    pub(crate) fn damaged(&self, path: &str, step: &'static str, reason: &str) -> ClusterError {
+        ClusterError::Damaged {
+            file: self.file(path),
+            reason: reason.to_owned(),
+            step,
+        }
+    }
+}
+
+/// A file that is being written; it appears when it is finished.
+pub(crate) struct Writer {
+    writer: BufWriter,
+    runtime: Arc<Runtime>,
+}
+
+impl Writer {
+    pub(crate) fn finish(mut self) -> io::Result<()> {
+        self.runtime.block_on(self.writer.shutdown())
+    }
+}
+
+impl Write for Writer {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.runtime.block_on(self.writer.write(bytes))
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+/// A name that no other attempt has.
+pub(crate) fn attempt() -> Result<String, ClusterError> {
+    let number = getrandom::u64().map_err(ClusterError::Random)?;
+    Ok(format!("attempt-{number:016x}"))
+}
