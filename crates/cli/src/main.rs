@@ -20,6 +20,8 @@ mod autorate;
 #[cfg(feature = "full")]
 mod campaign;
 #[cfg(feature = "full")]
+mod cluster;
+#[cfg(feature = "full")]
 mod demo;
 #[cfg(feature = "full")]
 mod drwa;

@@ -2,26 +2,22 @@
 
 use crate::print::{Out, note, out};
 use clap::builder::{PossibleValuesParser, TypedValueParser};
-use std::fs::File;
-use std::io::{BufWriter, Write};
+use std::io::BufWriter;
 use std::path::{Path, PathBuf};
-use unbloat_html::{RenderOptions, ReportError, render};
+use unbloat_api::folder::{FolderError, REPORT, publish, run_dir, write_tables};
 use unbloat_run::format::{Bounds, FormatKind, TextWriter};
-use unbloat_run::{Input, RunError, RunInfo, RunReader, RunWriter, fresh_dir, link_latest};
+use unbloat_run::{RunError, RunInfo};
 use unbloat_table::{Rows, Table};
 
 /// Default of `--rows`.
 pub const ROWS: usize = 40;
-
-/// The name of the report in a run's folder.
-pub const REPORT: &str = "report.html";
 
 #[derive(Debug, thiserror::Error)]
 pub enum OutputError {
     #[error(transparent)]
     Run(#[from] RunError),
     #[error(transparent)]
-    Report(#[from] ReportError),
+    Folder(#[from] FolderError),
     #[error("cannot write the output: {0}")]
     Write(#[from] std::io::Error),
     #[error("unknown table {name:?}; use one of {known}")]
@@ -130,56 +126,13 @@ pub fn write_run(
     all: &[(Table, Rows)],
 ) -> Result<PathBuf, OutputError> {
     let dir = write_tables(&run_dir(out, stem)?, info, all)?;
-    write_report(&dir)?;
-    link_latest(&dir)?;
+    publish(&dir)?;
     tell(&dir);
     Ok(dir)
-}
-
-/// Writes complete tables as a run without a report. Returns the folder.
-pub fn write_tables(
-    place: &Path,
-    info: &RunInfo,
-    all: &[(Table, Rows)],
-) -> Result<PathBuf, RunError> {
-    let tables: Vec<Table> = all.iter().map(|(table, _)| table.clone()).collect();
-    let mut writer = RunWriter::create(place, info, &tables)?;
-    for (index, (_, rows)) in all.iter().enumerate() {
-        writer.append(index, rows)?;
-    }
-    writer.finish(info)
-}
-
-/// The folder for a run: `out`, or `runs/DATE-STEM`.
-pub fn run_dir(out: Option<&Path>, stem: &str) -> Result<PathBuf, OutputError> {
-    if let Some(dir) = out {
-        return Ok(dir.to_owned());
-    }
-    let today = jiff::Timestamp::now().strftime("%Y-%m-%d");
-    Ok(fresh_dir(Path::new("runs"), &format!("{today}-{stem}"))?)
-}
-
-/// Draws the report of a finished run into its folder.
-pub fn write_report(dir: &Path) -> Result<(), OutputError> {
-    let options = RenderOptions {
-        run_name: dir.display().to_string(),
-        ..RenderOptions::default()
-    };
-    let mut out = BufWriter::new(File::create(dir.join(REPORT))?);
-    render(&RunReader::open(dir)?, &mut out, &options)?;
-    Ok(out.flush()?)
 }
 
 /// Prints the paths of report and tables.
 pub fn tell(dir: &Path) {
     note!("report  {}", dir.join(REPORT).display());
     note!("tables  {}", dir.display());
-}
-
-/// An input file of a run.
-pub fn input(path: &Path) -> Input {
-    Input {
-        name: path.display().to_string(),
-        size_bytes: path.metadata().ok().map(|meta| meta.len()),
-    }
 }

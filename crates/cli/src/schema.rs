@@ -6,9 +6,7 @@ use clap::ValueEnum;
 use schemars::generate::SchemaSettings;
 use schemars::{JsonSchema, Schema};
 use unbloat_run::schema_markdown;
-use unbloat_summary::{figures_table, summary_table};
 use unbloat_table::Table;
-use unbloat_trace::all_tables;
 
 /// Print the tables and columns of runs as Markdown, or the JSON Schema of a document.
 #[derive(clap::Args)]
@@ -46,10 +44,13 @@ documents! {
     #[cfg(feature = "full")]
     Fix => unbloat_fix::Document,
     /// unbloat compare --json, compare.json of a comparison
-    Compare => crate::compare::Document,
+    Compare => unbloat_api::compare::Document<'_>,
     /// unbloat paper --json, paper.json of its run
     #[cfg(feature = "full")]
     Paper => crate::paper::Document,
+    /// unbloat cluster plan --json
+    #[cfg(feature = "full")]
+    ClusterPlan => crate::cluster::PlanDocument,
     /// run.json of a run
     Run => unbloat_run::RunFile,
     /// unbloat watch --json, one line
@@ -110,13 +111,12 @@ pub fn run(args: &Args) -> Result<Exit, PrintError> {
 
 /// The tables of all commands.
 pub fn tables() -> Vec<Table> {
-    let mut tables = all_tables();
-    tables.extend([summary_table(), figures_table()]);
+    let mut tables = unbloat_api::analyze::tables();
     tables.extend(crate::model::tables());
     tables.extend(unbloat_compare::all_tables());
     #[cfg(feature = "full")]
     {
-        tables.extend(crate::experiment::tables());
+        tables.extend(unbloat_api::experiment::tables());
         tables.extend(crate::lab::tables());
         tables.extend(crate::paper::tables());
         tables.extend(unbloat_loadtest::tables::tables());

@@ -2,9 +2,7 @@
 
 use crate::output::{FormatArgs, RunArgs};
 use clap::Args as ClapArgs;
-use serde_json::{Value, json};
-use std::collections::BTreeMap;
-use std::net::IpAddr;
+use unbloat_api::analyze::{Options, parse_count, parse_learnt_rate, parse_network};
 use unbloat_trace::{Network, Params};
 use unbloat_units::{Bytes, Delta, Rate};
 use unbloat_wire::ParserParams;
@@ -87,34 +85,14 @@ pub struct Args {
 }
 
 impl Args {
-    /// All options with their effective values, for run.json.
-    pub fn options(&self) -> BTreeMap<String, Value> {
-        let p = self.params.params();
-        let c =
-            p.c.map_or_else(|| "learn".to_owned(), |rate| rate.to_string());
-        [
-            ("min_sending_rate", json!(c)),
-            ("min_tick_interval", json!(p.delta_g.to_string())),
-            ("promotion_idle", json!(p.promotion_silence.to_string())),
-            ("radio_tail", json!(p.tail.to_string())),
-            ("slow_start_ratio", json!(p.rss_threshold)),
-            ("large_bytes", json!(p.large_bytes.to_string())),
-            ("large_duration", json!(p.large_duration.to_string())),
-            (
-                "utilisation_window",
-                json!(p.utilisation_window.to_string()),
-            ),
-            ("pep_ports", json!(p.pep_ports)),
-            ("flow_idle", json!(p.flow_idle.to_string())),
-            ("user_idle", json!(p.user_idle.to_string())),
-            ("bin", json!(p.bin.to_string())),
-            ("max_flows", json!(p.max_flows)),
-            ("bloat_threshold", json!(self.bloat_threshold.to_string())),
-            ("gtp_ports", json!(self.orientation.gtp_port)),
-            ("threads", json!(self.threads)),
-        ]
-        .map(|(name, value)| (name.to_owned(), value))
-        .into()
+    pub fn options(&self) -> Options {
+        Options {
+            params: self.params.params(),
+            parser: self.orientation.parser(),
+            client_nets: self.orientation.client_net.clone(),
+            threads: usize::from(self.threads),
+            bloat_threshold: self.bloat_threshold,
+        }
     }
 }
 
@@ -151,7 +129,7 @@ impl OrientationArgs {
 )]
 pub struct ParamArgs {
     /// Minimum sending rate of a window for a bandwidth estimate (C); "learn": the user's highest observed receive rate
-    #[arg(long, value_name = "RATE|learn", default_value = "30 Mbit/s", value_parser = parse_learnt_rate)]
+    #[arg(long, value_name = "RATE|learn", default_value = "30 Mbit/s", value_parser = parse_rate)]
     min_sending_rate: LearntRate,
 
     /// Minimum interval between packets from which the tick of TCP timestamps is derived (delta_G)
@@ -233,29 +211,20 @@ impl ParamArgs {
     }
 }
 
-fn parse_learnt_rate(text: &str) -> Result<LearntRate, String> {
-    if text == "learn" {
-        return Ok(LearntRate(None));
-    }
-    text.parse()
-        .map(|rate| LearntRate(Some(rate)))
-        .map_err(|e| format!("{e}, or \"learn\""))
+fn parse_rate(text: &str) -> Result<LearntRate, String> {
+    parse_learnt_rate(text).map(LearntRate)
 }
 
-fn parse_count(text: &str) -> Result<usize, String> {
-    let count: usize = text.replace('_', "").parse().map_err(|e| format!("{e}"))?;
-    if count == 0 {
-        Err("must be at least 1".to_owned())
-    } else {
-        Ok(count)
-    }
-}
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use clap::FromArgMatches;
 
-fn parse_network(text: &str) -> Result<Network, String> {
-    let example = "expected a network like 10.0.0.0/8 or 2001:db8::/32";
-    let (ip, prefix) = text.split_once('/').ok_or(example)?;
-    let ip: IpAddr = ip.parse().map_err(|_| example)?;
-    let prefix: u8 = prefix.parse().map_err(|_| example)?;
-    Network::new(ip, prefix)
-        .ok_or_else(|| format!("prefix length /{prefix} exceeds the length of the address"))
+    #[test]
+    fn defaults_are_those_of_the_library() {
+        let command = Args::augment_args(clap::Command::new("analyze"));
+        let matches = command.get_matches_from(["analyze", "a.pcap"]);
+        let args = Args::from_arg_matches(&matches).unwrap();
+        assert_eq!(args.options().options(), Options::default().options());
+    }
 }

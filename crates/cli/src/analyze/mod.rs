@@ -3,53 +3,42 @@
 mod args;
 mod confine;
 mod input;
+mod print;
 mod progress;
-mod store;
 
 pub use args::Args;
+#[cfg(feature = "full")]
+pub use args::{OrientationArgs, ParamArgs};
 
 use crate::exit::Exit;
 use crate::output::{self, OutputError, terminal_width};
-use crate::print::{self, PrintError, note};
+use crate::print::{PrintError, note, text};
 use crate::stop::stop_on_ctrl_c;
+use print::Print;
 use progress::Progress;
 #[cfg(feature = "full")]
 use std::path::Path;
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
-use store::{Store, Stored};
-use unbloat_analyze::{Alive, Control, Outcome, PipelineError, Settings, Standing};
+use unbloat_analyze::{Alive, Control, Outcome, Standing};
+use unbloat_api::analyze::{self, Keep, RowSink, Store, Stored};
+use unbloat_api::folder::NewRun;
 use unbloat_capture::CaptureError;
 use unbloat_health::Health;
 use unbloat_html::verdict_text;
-use unbloat_run::RunError;
-use unbloat_trace::Output;
 
 #[derive(Debug, thiserror::Error)]
 pub enum AnalyzeError {
     #[error(transparent)]
     Capture(#[from] CaptureError),
     #[error(transparent)]
-    Run(#[from] RunError),
+    Analyze(#[from] analyze::AnalyzeError),
     #[error(transparent)]
     Output(#[from] OutputError),
-    #[error("cannot write the output: {0}")]
-    Write(#[from] std::io::Error),
-    #[error("cannot get random numbers from the system: {0}")]
-    Random(getrandom::Error),
     #[error("cannot install the Ctrl-C handler: {0}")]
     Signals(#[from] ctrlc::Error),
     #[error(transparent)]
     Print(#[from] PrintError),
-}
-
-impl From<PipelineError<AnalyzeError>> for AnalyzeError {
-    fn from(error: PipelineError<AnalyzeError>) -> AnalyzeError {
-        match error {
-            PipelineError::Capture(error) => error.into(),
-            PipelineError::Sink(error) => error,
-        }
-    }
 }
 
 /// Runs `unbloat analyze` on a capture as a process of its own, into the run folder `out`.
@@ -67,37 +56,39 @@ pub fn run(args: &Args) -> Result<Exit, AnalyzeError> {
     if args.interface.is_none() {
         confine::confine();
     }
+    let options = args.options();
     let (mut source, inputs) = input::open(args)?;
-    let mut store = Store::open(args, inputs)?;
+    let mut store = Store::open(&options, inputs, keep(args)?)?;
     let stop = stop_on_ctrl_c()?;
     let mut progress = Progress::new(args.quiet, args.interface.is_some());
-    let settings = settings(args, &mut store)?;
     let (begun, mut drawn) = (Instant::now(), Instant::now());
-    let mut sink = |output: &Output, standing: Standing, alive: Option<Alive<'_>>| {
-        store.take(output)?;
-        if let Some(alive) = alive.filter(|_| args.interface.is_some() && drawn.elapsed() > REDRAW)
-        {
-            let living = alive.shard.snapshot(standing.packets);
-            let verdict = store.verdict_now(&living, alive.health);
-            progress.redraw(&verdict_text(&verdict, terminal_width()), &standing);
-            drawn = Instant::now();
-        }
-        progress.show(&standing);
+    let control = || {
         let over = args
             .duration
             .is_some_and(|d| begun.elapsed().as_secs_f64() > d.as_secs());
-        let stopped = over || stop.load(Ordering::Relaxed);
-        Ok(if stopped {
-            Control::Stop
-        } else {
-            Control::Continue
-        })
+        match over || stop.load(Ordering::Relaxed) {
+            true => Control::Stop,
+            false => Control::Continue,
+        }
     };
     let mut outcome = if args.interface.is_some() {
-        unbloat_analyze::run_live::<AnalyzeError>(&mut *source, &settings, &mut sink)?
+        let mut watch = |so_far: &mut Store, standing: &Standing, alive: Option<Alive<'_>>| {
+            if let Some(alive) = alive.filter(|_| drawn.elapsed() > REDRAW) {
+                let living = alive.shard.snapshot(standing.packets);
+                let verdict = so_far.verdict_now(&living, alive.health);
+                progress.redraw(&verdict_text(&verdict, terminal_width()), standing);
+                drawn = Instant::now();
+            }
+            progress.show(standing);
+            control()
+        };
+        analyze::run_live(&mut *source, &options, &mut store, &mut watch)?
     } else {
-        let mut sink = |output: &Output, standing: Standing| sink(output, standing, None);
-        unbloat_analyze::run::<AnalyzeError>(&mut *source, &settings, &mut sink)?
+        let mut watch = |standing: &Standing| {
+            progress.show(standing);
+            control()
+        };
+        analyze::run(&mut *source, &options, &mut store, &mut watch)?
     };
     progress.finish();
     // Ctrl-C is the normal end of a live capture.
@@ -105,7 +96,7 @@ pub fn run(args: &Args) -> Result<Exit, AnalyzeError> {
     tell(&outcome);
     let stored = store.finish(&outcome)?;
     if args.print.format.is_none() {
-        print::text(&verdict_text(&stored.found.verdict, terminal_width()))?;
+        text(&verdict_text(&stored.found.verdict, terminal_width()))?;
     } else {
         tell_health(&stored.found.health);
     }
@@ -117,7 +108,8 @@ pub fn run(args: &Args) -> Result<Exit, AnalyzeError> {
     })
 }
 
-fn settings(args: &Args, store: &mut Store) -> Result<Settings, AnalyzeError> {
+/// What is kept of the analysis: a run folder, a table that is printed.
+fn keep(args: &Args) -> Result<Keep, OutputError> {
     // Summary and figures are made of the series too.
     let series = [
         "summary",
@@ -131,14 +123,17 @@ fn settings(args: &Args, store: &mut Store) -> Result<Settings, AnalyzeError> {
         "http",
     ];
     let printed = args.print.format.is_some() && series.contains(&args.table.as_str());
-    Ok(Settings {
-        params: args.params.params(),
-        parser: args.orientation.parser(),
-        client_nets: args.orientation.client_net.clone(),
-        threads: usize::from(args.threads),
-        hash_seed: getrandom::u64().map_err(AnalyzeError::Random)?,
-        summary_only: args.run.no_run && !printed,
-        reads: store.reads(args),
+    let print = args.print.of(&args.table);
+    let print = print.map(|wanted| Print::open(&wanted)).transpose()?;
+    let run = args.run.is_wanted(&args.print).then(|| NewRun {
+        out: args.run.out.clone(),
+        command: std::env::args().collect(),
+        is_published: true,
+    });
+    Ok(Keep {
+        run,
+        sink: print.map(|print| Box::new(print) as Box<dyn RowSink>),
+        series: !args.run.no_run || printed,
     })
 }
 
@@ -156,7 +151,7 @@ fn tell_health(health: &Health) {
 }
 
 /// What the result does not show: damage, unreadable packets, flows that were closed early.
-fn tell(outcome: &Outcome) {
+pub fn tell(outcome: &Outcome) {
     for damage in &outcome.notes.damage {
         note!("unbloat: {damage}");
     }

@@ -8,13 +8,13 @@
 
 use super::CommandError;
 use super::measure::Came;
-use crate::output::write_tables;
 use rustix::fs::{FlockOperation, flock};
 use std::collections::BTreeSet;
 use std::fs::{self, File};
 use std::io;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
+use unbloat_api::folder::write_tables;
 use unbloat_campaign::{Campaign, Reading, Run};
 use unbloat_run::{RunError, RunInfo, RunReader};
 use unbloat_table::{Column, Order, Rows, Table};

@@ -3,11 +3,12 @@
 use super::args::Args;
 use super::folder::Folder;
 use super::{CommandError, text};
-use crate::experiment;
-use crate::output::{OutputError, input, tell, write_report, write_tables};
+use crate::output::{OutputError, tell};
 use crate::print;
 use serde_json::json;
 use std::path::Path;
+use unbloat_api::experiment;
+use unbloat_api::folder::{input, write_report, write_tables};
 use unbloat_campaign::{Campaign, Finding, Run, findings_table, table1};
 use unbloat_run::{Clock, RunInfo, Status};
 use unbloat_table::{Rows, Table};
@@ -33,7 +34,7 @@ fn replace(place: &Path, info: &RunInfo, all: &[(Table, Rows)]) -> Result<(), Co
         std::fs::remove_dir_all(place).map_err(OutputError::Write)?;
     }
     let dir = write_tables(place, info, all)?;
-    write_report(&dir)?;
+    write_report(&dir).map_err(OutputError::from)?;
     tell(&dir);
     Ok(())
 }

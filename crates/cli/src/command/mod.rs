@@ -6,8 +6,8 @@ use crate::print::note;
 use crate::{analyze, compare, model, report, schema};
 #[cfg(feature = "full")]
 use crate::{
-    autorate, campaign, demo, drwa, fix, lab, loadtest, locate, paper, serve, shape, sim, sqm,
-    uplink, watch,
+    autorate, campaign, cluster, demo, drwa, fix, lab, loadtest, locate, paper, serve, shape, sim,
+    sqm, uplink, watch,
 };
 use clap::builder::StyledStr;
 use clap::error::ErrorKind;
@@ -46,6 +46,8 @@ pub enum Observe {
     Watch(watch::Args),
     Report(report::Args),
     Compare(compare::Args),
+    #[cfg(feature = "full")]
+    Cluster(cluster::Args),
     Schema(schema::Args),
 }
 
@@ -171,6 +173,8 @@ impl Observe {
             Observe::Watch(args) => run(args, watch::run),
             Observe::Report(args) => run(args, report::run),
             Observe::Compare(args) => run(args, compare::run),
+            #[cfg(feature = "full")]
+            Observe::Cluster(args) => run(args, cluster::run),
             Observe::Schema(args) => run(args, schema::run),
         }
     }

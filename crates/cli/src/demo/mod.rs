@@ -2,7 +2,7 @@
 
 use crate::exit::Exit;
 use crate::lab::{ShellError, behind};
-use crate::output::{OutputError, run_dir};
+use crate::output::OutputError;
 use crate::print::{self, PrintError, note};
 use crate::recovery;
 use rustix::process::{Signal, set_parent_process_death_signal};
@@ -11,6 +11,7 @@ use std::io::{self, BufRead, BufReader};
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdout, Command, Stdio};
+use unbloat_api::folder::run_dir;
 use unbloat_lab::{LabError, Shell};
 use unbloat_undo::UndoError;
 
@@ -58,7 +59,7 @@ pub enum DemoError {
 }
 
 pub fn run(args: &Args) -> Result<Exit, DemoError> {
-    let out = run_dir(args.out.as_deref(), "demo")?;
+    let out = run_dir(args.out.as_deref(), "demo").map_err(OutputError::from)?;
     std::fs::create_dir_all(&out).map_err(writing(&out))?;
     let trace = out.join("lte.down.gz");
     std::fs::write(&trace, TRACE).map_err(writing(&trace))?;

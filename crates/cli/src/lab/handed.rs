@@ -1,11 +1,11 @@
 //! Passes the results of an experiment from a guest to the host: tables as a run's folder, everything else as JSON.
 
-use crate::experiment::{Came, order};
-use crate::output::write_tables;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use std::fs;
 use std::path::Path;
+use unbloat_api::experiment::{Came, order};
+use unbloat_api::folder::write_tables;
 use unbloat_experiment::outcome::RunResult;
 use unbloat_run::{RunInfo, RunReader};
 use unbloat_table::{ColumnData, Rows, Table};

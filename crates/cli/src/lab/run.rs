@@ -4,7 +4,7 @@ use super::live::Live;
 use super::virtually::{VirtualLab, own_arguments};
 use crate::analyze;
 use crate::exit::Exit;
-use crate::experiment::{self, Came, Common, ExperimentError, Progress, Runner, order};
+use crate::experiment::{self, Common, ExperimentError};
 use crate::output::OutputError;
 use crate::print::note;
 use crate::recovery;
@@ -13,6 +13,7 @@ use serde_json::{Value, json};
 use std::path::Path;
 use std::sync::atomic::AtomicBool;
 use tempfile::TempDir;
+use unbloat_api::experiment::{Came, Progress, Runner, order};
 use unbloat_experiment::outcome::Snapshot;
 use unbloat_experiment::scenario::Experiment;
 use unbloat_lab::{Beside, Captures, Options, Ran, TcpSample, Timing, lab_results};
@@ -178,7 +179,7 @@ pub struct Lab {
     beside: Vec<Beside>,
 }
 
-impl Runner for Lab {
+impl Runner<ExperimentError> for Lab {
     fn command(&self) -> &'static str {
         "unbloat lab run"
     }
@@ -209,7 +210,7 @@ impl Runner for Lab {
         experiment: &Experiment,
         index: usize,
         stop: &AtomicBool,
-        progress: &Progress,
+        progress: &dyn Progress,
     ) -> Result<Option<Came>, ExperimentError> {
         let is_watched = progress.is_shown() || self.live.is_wanted();
         let ran = self.live.during(&experiment.name, stop, |tell| {

@@ -2,13 +2,14 @@
 
 use super::handed;
 use super::inside::{CAPTURES, JOB, Job, PROGRESS};
-use crate::experiment::{self, Came, ExperimentError, Plan, Progress, Runner};
+use crate::experiment::ExperimentError;
 use std::cell::Cell;
 use std::fs;
 use std::num::NonZeroUsize;
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
+use unbloat_api::experiment::{Came, Plan, Progress, Runner, tables};
 use unbloat_experiment::scenario::Experiment;
 use unbloat_lab::{Captures, Memory};
 use unbloat_run::Clock;
@@ -55,7 +56,7 @@ pub fn own_arguments() -> Result<Vec<String>, ExperimentError> {
     arguments.collect()
 }
 
-impl Runner for VirtualLab {
+impl Runner<ExperimentError> for VirtualLab {
     fn command(&self) -> &'static str {
         "unbloat lab run"
     }
@@ -89,7 +90,7 @@ impl Runner for VirtualLab {
         experiment: &Experiment,
         index: usize,
         stop: &AtomicBool,
-        progress: &Progress,
+        progress: &dyn Progress,
     ) -> Result<Option<Came>, ExperimentError> {
         let own = std::env::current_exe().map_err(unreadable)?;
         let job = Job {
@@ -114,7 +115,7 @@ impl Runner for VirtualLab {
             take_captures(&finished.output().join(CAPTURES), &captures.folder)
                 .map_err(unreadable)?;
         }
-        let tables = experiment::tables().into_iter().chain(super::tables());
+        let tables = tables().into_iter().chain(super::tables());
         let came = handed::read(finished.output(), tables.collect());
         came.map(Some).map_err(ExperimentError::HandedBack)
     }
@@ -136,13 +137,13 @@ fn unreadable(error: std::io::Error) -> ExperimentError {
 /// Watches the progress of a guest, and ends the guest on Ctrl-C or if it makes no progress.
 struct Watch<'a> {
     stop: &'a AtomicBool,
-    progress: &'a Progress,
+    progress: &'a dyn Progress,
     end: AtomicBool,
     seen: Cell<(Time, Instant)>,
 }
 
 impl Watch<'_> {
-    fn new<'a>(stop: &'a AtomicBool, progress: &'a Progress) -> Watch<'a> {
+    fn new<'a>(stop: &'a AtomicBool, progress: &'a dyn Progress) -> Watch<'a> {
         Watch {
             stop,
             progress,

@@ -2,7 +2,7 @@
 
 use super::Args;
 use super::question::Question;
-use crate::output::input;
+use unbloat_api::folder::input;
 use unbloat_run::{Clock, RunInfo};
 
 pub fn info(args: &Args, question: &Question) -> RunInfo {

@@ -2,11 +2,11 @@
 
 use super::PaperCommandError;
 use super::args::{Args, Clock};
-use crate::experiment::{Plan, Runner};
+use crate::experiment::ExperimentError;
 use crate::lab::{Lab, VirtualLab};
-use crate::sim::Simulator;
 use std::path::Path;
 use tempfile::TempDir;
+use unbloat_api::experiment::{Plan, Runner, Simulator};
 
 /// For the scenarios that guests read.
 pub fn folder() -> Result<TempDir, PaperCommandError> {
@@ -22,7 +22,7 @@ pub fn runner(
     text: &str,
     set: &[String],
     scenarios: &Path,
-) -> Result<Box<dyn Runner>, PaperCommandError> {
+) -> Result<Box<dyn Runner<ExperimentError>>, PaperCommandError> {
     Ok(match args.clock {
         Clock::Sim => Box::new(Simulator {
             threads: args.threads(),

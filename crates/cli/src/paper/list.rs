@@ -3,9 +3,9 @@
 use super::PaperCommandError;
 use super::args::Args;
 use crate::exit::Exit;
-use crate::experiment::order;
 use crate::print;
 use std::fmt::Write;
+use unbloat_api::experiment::order;
 use unbloat_paper::{Figure, Paper, Source};
 use unbloat_table::{Column, Rows, Table};
 

@@ -19,12 +19,13 @@ pub use rows::tables;
 use crate::exit::Exit;
 use crate::experiment::ExperimentError;
 use crate::model::ModelCommandError;
-use crate::output::{OutputError, run_dir, terminal_width, write_tables};
+use crate::output::{OutputError, terminal_width};
 use crate::print::{self, PrintError, note};
 use crate::recovery;
 use crate::stop::stop_on_ctrl_c;
 use args::Clock;
 use folder::FolderError;
+use unbloat_api::folder::{run_dir, write_tables};
 use unbloat_html::{ReportError, paper_text};
 use unbloat_paper::{Evidence, Figure, Made, Paper, Requests, Runs, Verdict, draw, judge};
 use unbloat_run::{RunInfo, link_latest};
@@ -96,7 +97,8 @@ pub fn run(args: &Args) -> Result<Exit, PaperCommandError> {
         None => print::text(&paper_text(&made, terminal_width()))?,
     }
     if args.run.is_wanted(&args.print) && (!args.json || args.run.out.is_some()) {
-        let dir = run_dir(args.run.out.as_deref(), &format!("paper-{}", args.paper))?;
+        let dir = run_dir(args.run.out.as_deref(), &format!("paper-{}", args.paper))
+            .map_err(OutputError::from)?;
         let dir = write_tables(&dir, &info(args), &tables).map_err(OutputError::from)?;
         let document = dir.join("paper.json");
         let text = print::document(&Document::of(&made))?;

@@ -1,6 +1,6 @@
 //! The tables of a run of `unbloat paper`.
 
-use crate::experiment::order;
+use unbloat_api::experiment::order;
 use unbloat_paper::Made;
 use unbloat_table::{Column, Rows, Table};
 

@@ -3,12 +3,13 @@
 use super::args::{Args, Clock};
 use super::folder::FolderError;
 use super::{PaperCommandError, clock, lte_trace};
-use crate::experiment::{Came, Changes, Plan, Progress, Runner, all_of, plan_of};
+use crate::experiment::{ExperimentError, ProgressLine};
 use crate::model;
 use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 use tempfile::TempDir;
+use unbloat_api::experiment::{Came, Changes, Plan, Progress, Runner, all_of};
 use unbloat_paper::{
     Evidence, EvidencePoint, ModelRecipe, Needs, Paper, Request, RunResults, Source, scenario,
 };
@@ -64,7 +65,7 @@ struct Planned {
     plan: Plan,
     /// The points that figures read, with the values of the sweep there.
     points: Vec<(usize, BTreeMap<String, String>)>,
-    runner: Box<dyn Runner>,
+    runner: Box<dyn Runner<ExperimentError>>,
 }
 
 impl Planned {
@@ -96,7 +97,7 @@ fn planned(
         seed: args.seed,
         repeats,
     };
-    let plan = plan_of(Path::new(file), text, &changes)?;
+    let plan = Plan::of_text(Path::new(file), text, &changes).map_err(ExperimentError::from)?;
     let points = (0..plan.points.len()).map(|number| {
         let values = plan.sweep.point(number).values.into_iter();
         let values = values.map(|(key, value)| (key, value.to_string()));
@@ -149,7 +150,7 @@ fn run_all(
             points.flat_map(move |point| (0..planned.repeats()).map(move |r| (number, point, r)))
         })
         .collect();
-    let progress = Progress::over_runs(tasks.len(), args.quiet);
+    let progress = ProgressLine::over_runs(tasks.len(), args.quiet);
     let at_a_time = plans.iter().map(|planned| planned.runner.at_a_time()).min();
     let at_a_time = at_a_time.map_or(1, |most| most.min(args.threads()));
     let came = all_of(tasks.len(), at_a_time, stop, |task| {
@@ -182,7 +183,7 @@ fn run(
     point: usize,
     repeat: usize,
     stop: &AtomicBool,
-    progress: &Progress,
+    progress: &dyn Progress,
 ) -> Result<Option<Came>, PaperCommandError> {
     let index = point * planned.repeats() + repeat;
     let mut experiment = planned.plan.experiment(index);

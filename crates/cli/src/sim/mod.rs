@@ -1,12 +1,10 @@
 //! `unbloat sim`: scenarios in virtual time.
 
 use crate::exit::Exit;
-use crate::experiment::{self, Came, Common, ExperimentError, Plan, Progress, Runner};
+use crate::experiment::{self, Common, ExperimentError};
 use crate::stop::stop_on_ctrl_c;
 use std::num::NonZeroUsize;
-use std::sync::atomic::{AtomicBool, Ordering};
-use unbloat_experiment::scenario::Experiment;
-use unbloat_run::Clock;
+use unbloat_api::experiment::{Simulator, refuse_kernel_queues};
 
 /// Simulate a scenario in virtual time and report delay and throughput.
 ///
@@ -38,56 +36,4 @@ pub fn run(args: &Args) -> Result<Exit, ExperimentError> {
         threads: args.threads.map_or_else(all, NonZeroUsize::get),
     };
     experiment::run(&args.common, &plan, &simulator, &stop).map(|(exit, _)| exit)
-}
-
-fn refuse_kernel_queues(plan: &Plan) -> Result<(), ExperimentError> {
-    let directions = plan
-        .points
-        .iter()
-        .flat_map(|point| point.kernel_queues.entries());
-    for (direction, queue) in directions {
-        if let Some(queue) = queue {
-            return Err(ExperimentError::KernelQueue {
-                file: plan.file.display().to_string(),
-                direction,
-                words: queue.words.clone(),
-            });
-        }
-    }
-    Ok(())
-}
-
-/// Runs experiments in the simulator.
-pub struct Simulator {
-    pub threads: usize,
-}
-
-impl Runner for Simulator {
-    fn command(&self) -> &'static str {
-        "unbloat sim"
-    }
-
-    fn stem(&self) -> &'static str {
-        "sim"
-    }
-
-    fn clock(&self) -> Clock {
-        Clock::Virtual
-    }
-
-    fn at_a_time(&self) -> usize {
-        self.threads
-    }
-
-    fn run(
-        &self,
-        experiment: &Experiment,
-        index: usize,
-        stop: &AtomicBool,
-        _progress: &Progress,
-    ) -> Result<Option<Came>, ExperimentError> {
-        let mut may_go_on = |_| !stop.load(Ordering::Relaxed);
-        Ok(unbloat_sim::run_while(experiment, &mut may_go_on)
-            .map(|outcomes| Came::of(&outcomes, index)))
-    }
 }

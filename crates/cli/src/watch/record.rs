@@ -1,8 +1,8 @@
 //! Samples as a run: what `unbloat watch --out` writes.
 
-use crate::experiment::order;
 use crate::output::OutputError;
 use std::path::{Path, PathBuf};
+use unbloat_api::experiment::order;
 use unbloat_run::{Clock, RunInfo, RunWriter};
 use unbloat_table::{Column, RowWriter, Rows, Table};
 use unbloat_units::{Delta, Rate};

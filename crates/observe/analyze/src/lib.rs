@@ -17,5 +17,5 @@ mod threads;
 
 pub use batches::Batches;
 pub use deal::shard_of;
-pub use parts::{Moment, Pieces, merge, run_shard};
+pub use parts::{At, Moment, Pieces, merge, run_shard};
 pub use run::{Alive, Control, Outcome, PipelineError, Settings, Standing, run, run_live};

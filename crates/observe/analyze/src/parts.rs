@@ -60,7 +60,7 @@ pub fn run_shard<E>(
     settings: &Settings,
     origin: Time,
     next: &mut dyn FnMut(&mut Batch) -> Result<bool, E>,
-    sink: &mut dyn FnMut(Moment, Option<Reached>, &Output) -> Result<(), E>,
+    sink: &mut dyn FnMut(At, &Output) -> Result<(), E>,
 ) -> Result<(ShardStats, Protocols), E> {
     let mut shard = shard(settings, origin);
     let mut batch = Batch::default();
@@ -72,7 +72,7 @@ pub fn run_shard<E>(
             let reached = shard.end_batch(&batch, PIECE);
             let output = shard.output();
             if reached.is_some() || !output.is_empty() {
-                sink(Moment::Batch(packets), reached, output)?;
+                sink((Moment::Batch(packets), reached), output)?;
             }
             output.clear();
             if reached.is_none() {
@@ -86,7 +86,7 @@ pub fn run_shard<E>(
         let cut = shard.cut_after(PIECE);
         shard.finish_until(packets, cut);
         let reached = cut.map(|cut| Reached::new(packets, cut));
-        sink(Moment::End, reached, shard.output())?;
+        sink((Moment::End, reached), shard.output())?;
         shard.output().clear();
         if cut.is_none() {
             return Ok((stats, shard.protocols().clone()));
@@ -94,10 +94,13 @@ pub fn run_shard<E>(
     }
 }
 
+/// When the rows of a piece were written, and how far they go where more of that moment follow.
+pub type At = (Moment, Option<Reached>);
+
 /// What [`run_shard`] gave to its sink, read again.
 pub trait Pieces<E> {
     /// Puts the next rows in place of those in `output`; `None` after the last.
-    fn next(&mut self, output: &mut Output) -> Result<Option<(Moment, Option<Reached>)>, E>;
+    fn next(&mut self, output: &mut Output) -> Result<Option<At>, E>;
 }
 
 /// A piece that was read and not merged.

@@ -289,8 +289,8 @@ mod tests {
         writer.push(&batch, &batch.headers[0]);
         writer.end_batch(0).unwrap();
         let bytes = writer.finish().unwrap();
-        let read = |bytes: &[u8]| {
-            let mut reader = BlobReader::new(bytes.to_vec())?;
+        let read = |some: &[u8]| {
+            let mut reader = BlobReader::new(some.to_vec())?;
             reader.fill(&mut Batch::default(), Delta::ZERO)
         };
         assert!(read(&bytes).is_ok());

@@ -145,20 +145,15 @@ pub(crate) fn deal_from(
     };
     let mut batches = Batches::resume(&mut trace, job.parser(), orientation, watch, at);
     let mut batch = Batch::default();
-    let changed = |batch: &Batch| match batch.packets {
+    let changed = |packets| match packets {
         0 => Err(ClusterError::Changed {
-            input: plan
-                .inputs
-                .iter()
-                .map(|i| i.name.as_str())
-                .collect::<Vec<_>>()
-                .join(", "),
+            input: plan.names().join(", "),
         }),
         _ => Ok(()),
     };
     while batches.packets() < slice.first_packet {
         batches.next_into(&mut batch)?;
-        changed(&batch)?;
+        changed(batch.packets)?;
     }
     batches.orientation().begin_part();
     batches.watch().take_seen();
@@ -168,7 +163,7 @@ pub(crate) fn deal_from(
     let mut clock = Vec::new();
     while batches.packets() < slice.end_packet {
         batches.next_into(&mut batch)?;
-        changed(&batch)?;
+        changed(batch.packets)?;
         if is_stopped() {
             return Err(ClusterError::Stopped);
         }

@@ -82,8 +82,8 @@ pub fn index(
             return Ok(own);
         }
         // Another process was quicker.
-        let known = place.document(&file, "index")?;
-        known.ok_or_else(|| place.missing(&file, "index"))
+        let theirs = place.document(&file, "index")?;
+        theirs.ok_or_else(|| place.missing(&file, "index"))
     });
     indexed.collect()
 }

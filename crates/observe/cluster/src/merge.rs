@@ -59,10 +59,7 @@ pub fn merge<E: From<ClusterError>>(
 struct Checked(PartReader);
 
 impl<E: From<ClusterError>> unbloat_analyze::Pieces<E> for Checked {
-    fn next(
-        &mut self,
-        output: &mut Output,
-    ) -> Result<Option<(unbloat_analyze::Moment, Option<unbloat_trace::Reached>)>, E> {
+    fn next(&mut self, output: &mut Output) -> Result<Option<unbloat_analyze::At>, E> {
         Ok(unbloat_analyze::Pieces::next(&mut self.0, output)?)
     }
 }

@@ -43,8 +43,7 @@ impl PartWriter {
 
     pub(crate) fn write(
         &mut self,
-        moment: Moment,
-        reached: Option<Reached>,
+        (moment, reached): unbloat_analyze::At,
         output: &Output,
     ) -> io::Result<()> {
         self.rows.clear();
@@ -146,7 +145,7 @@ impl PartReader {
         }
     }
 
-    fn read(&mut self, output: &mut Output) -> io::Result<Option<(Moment, Option<Reached>)>> {
+    fn read(&mut self, output: &mut Output) -> io::Result<Option<unbloat_analyze::At>> {
         let mut len = [0; 2];
         if self.decoder.read(&mut len[..1])? == 0 {
             return Ok(None);
@@ -174,10 +173,7 @@ impl PartReader {
 }
 
 impl Pieces<ClusterError> for PartReader {
-    fn next(
-        &mut self,
-        output: &mut Output,
-    ) -> Result<Option<(Moment, Option<Reached>)>, ClusterError> {
+    fn next(&mut self, output: &mut Output) -> Result<Option<unbloat_analyze::At>, ClusterError> {
         let read = self.read(output).map_err(|error| self.damaged(error))?;
         if read.is_none() {
             let hashed = self.decoder.get_ref();

@@ -121,6 +121,25 @@ impl Place {
         Ok(names.map(str::to_owned).collect())
     }
 
+    /// Copies the files of a folder here, `run.json` last: what has it is complete.
+    pub fn upload(&self, folder: &std::path::Path) -> Result<(), ClusterError> {
+        let mut files = Vec::new();
+        for entry in std::fs::read_dir(folder)? {
+            let entry = entry?;
+            if entry.file_type()?.is_file() {
+                files.push(entry.file_name().to_string_lossy().into_owned());
+            }
+        }
+        files.sort_by_key(|name| (name == "run.json", name.clone()));
+        for name in files {
+            let mut from = std::fs::File::open(folder.join(&name))?;
+            let mut to = self.writer(&name);
+            io::copy(&mut from, &mut to)?;
+            to.finish()?;
+        }
+        Ok(())
+    }
+
     /// A new file, to be written in pieces and then [finished](Writer::finish).
     pub(crate) fn writer(&self, path: &str) -> Writer {
         let writer = BufWriter::with_capacity(Arc::clone(&self.store), self.at(path), WRITE);

@@ -100,7 +100,8 @@ const FILE: &str = "plan.json";
 pub(crate) const PACKETS: u64 = Batch::PACKETS as u64;
 
 impl Plan {
-    pub(crate) fn of(place: &Place) -> Result<Plan, ClusterError> {
+    /// That of a place.
+    pub fn of(place: &Place) -> Result<Plan, ClusterError> {
         let plan: Option<Plan> = place.document(FILE, "plan")?;
         let plan = plan.ok_or_else(|| place.missing(FILE, "plan"))?;
         check_version(place, FILE, plan.format, &plan.version)?;
@@ -117,11 +118,7 @@ impl Plan {
     }
 
     pub(crate) fn rests(&self, slice: &Slice) -> Result<Vec<Rest>, ClusterError> {
-        let names: Vec<&str> = self
-            .inputs
-            .iter()
-            .map(|input| input.name.as_str())
-            .collect();
+        let names = self.names();
         let stored = slice.rests.iter();
         let wanted: Vec<&str> = stored.map(|rest| names[rest.input as usize]).collect();
         // One name is one input: it was expanded when it was indexed.
@@ -135,6 +132,12 @@ impl Plan {
                 offset: rest.offset,
             })
             .collect())
+    }
+
+    /// Of the captures.
+    pub(crate) fn names(&self) -> Vec<&str> {
+        let inputs = self.inputs.iter();
+        inputs.map(|input| input.name.as_str()).collect()
     }
 
     /// Whether a file is of this plan.
@@ -311,7 +314,7 @@ fn slices_of(plan: &Plan, indexes: &[Index]) -> Result<Vec<Slice>, ClusterError>
         let at = entries.partition_point(|entry| entry.packets <= from);
         let entry = &entries[at.saturating_sub(1)];
         // Those that begin later have no packet of this slice.
-        let after = entries.iter().find(|entry| entry.packets >= end);
+        let after = entries.iter().find(|later| later.packets >= end);
         let is_later = |span: &Span| after.is_some_and(|after| span.3 >= after.time_ns);
         let rests = indexes.iter().enumerate().filter_map(|(input, index)| {
             let span = index.from(entry.time_ns).filter(|span| !is_later(span))?;

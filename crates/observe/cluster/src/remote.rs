@@ -63,11 +63,11 @@ impl Stores {
             .match_indices('/')
             .nth(2)
             .map_or(pattern.len(), |(at, _)| at);
-        let listed = async {
+        let listing = async {
             let mut names = Vec::new();
             let mut folders = vec![path];
-            while let Some(folder) = folders.pop() {
-                let listed = store.list_with_delimiter(Some(&folder)).await?;
+            while let Some(next) = folders.pop() {
+                let listed = store.list_with_delimiter(Some(&next)).await?;
                 let objects = listed.objects.into_iter();
                 names.extend(objects.map(|o| format!("{}/{}", &pattern[..host], o.location)));
                 folders.extend(listed.common_prefixes);
@@ -76,7 +76,7 @@ impl Stores {
         };
         let names: Vec<String> =
             self.runtime
-                .block_on(listed)
+                .block_on(listing)
                 .map_err(|source| ClusterError::Store {
                     place: folder.to_owned(),
                     source,

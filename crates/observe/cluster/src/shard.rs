@@ -64,7 +64,7 @@ pub fn shard(
             true => Err(ClusterError::Stopped),
             false => packets.next(batch, origin),
         },
-        &mut |moment, reached, output| Ok(part.write(moment, reached, output)?),
+        &mut |at, output| Ok(part.write(at, output)?),
     )?;
     let own = Sharded {
         plan: plan.id.clone(),

@@ -1,8 +1,8 @@
 //! Converts the options of a shell to a path, by way of a scenario's keys.
 
 use super::{Args, ShellError};
-use crate::experiment::read;
 use std::path::Path;
+use unbloat_api::experiment::read;
 use unbloat_experiment::scenario::toml::{Node, Origin, Value};
 use unbloat_experiment::scenario::{BothWays, path};
 use unbloat_units::{Delta, Rate};

@@ -1,10 +1,10 @@
 //! Time series of a shell's path, as a table.
 
-use crate::experiment::order;
 use crate::output::OutputError;
 use std::fs::File;
 use std::io::BufWriter;
 use std::path::Path;
+use unbloat_api::experiment::order;
 use unbloat_lab::Closed;
 use unbloat_run::format::{Bounds, FormatKind, TextWriter};
 use unbloat_table::{Column, Rows, Table};

@@ -1,11 +1,11 @@
 //! Results of a shell: a short text, and a run folder.
 
 use super::{Args, series};
-use crate::experiment::{order, queue_rows, queue_table, results_table};
 use crate::output::{OutputError, write_run};
 use serde_json::json;
 use std::fmt::Write;
 use std::path::Path;
+use unbloat_api::experiment::{order, queue_rows, queue_table, results_table};
 use unbloat_experiment::outcome::{Outcomes, PathRecord, results};
 use unbloat_experiment::scenario::toml::Node;
 use unbloat_lab::{Closed, Emulated};

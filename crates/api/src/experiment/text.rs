@@ -2,7 +2,7 @@
 
 use super::averages::{Average, averages};
 use super::campaign::Campaign;
-use super::input::Plan;
+use super::plan::Plan;
 use comfy_table::{CellAlignment, Table, presets};
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write;
@@ -24,6 +24,7 @@ const HEADLINES: [&str; 8] = [
 /// Names that an error lists.
 const CLOSE: usize = 5;
 
+/// A summary of the results for a terminal.
 pub fn text(plan: &Plan, campaign: &Campaign) -> String {
     let found = averages(campaign);
     let mut text = match plan.points.first() {

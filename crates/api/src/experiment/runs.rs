@@ -1,11 +1,10 @@
 //! All runs of a sweep. The results do not depend on the number of parallel runs.
 
 use super::campaign::{Came, Campaign, Run};
-use super::input::Plan;
+use super::plan::Plan;
 use super::pool::all_of;
-use super::progress::Progress;
 use super::series;
-use super::{ExperimentError, Runner};
+use super::{Progress, Runner};
 use serde_json::Value;
 use std::collections::BTreeMap;
 use std::sync::atomic::AtomicBool;
@@ -25,22 +24,22 @@ impl Came {
     }
 }
 
-/// The first run that fails ends it.
-pub fn run_all(
+/// Runs all points of a plan with their repeats, until `stop`.
+///
+/// # Errors
+/// The error of the first run that fails, which ends all.
+pub fn run_all<E: Send>(
     plan: &Plan,
-    runner: &impl Runner,
-    quiet: bool,
+    runner: &impl Runner<E>,
+    progress: &dyn Progress,
     stop: &AtomicBool,
-) -> Result<Campaign, ExperimentError> {
-    let progress = Progress::of(plan, runner, quiet);
-    let done: Result<_, ExperimentError> = all_of(plan.runs(), runner.at_a_time(), stop, |index| {
+) -> Result<Campaign, E> {
+    let done: BTreeMap<usize, Done> = all_of(plan.runs(), runner.at_a_time(), stop, |index| {
         let experiment = plan.experiment(index);
-        let came = runner.run(&experiment, index, stop, &progress)?;
+        let came = runner.run(&experiment, index, stop, progress)?;
         progress.done();
         Ok(came.map(|came| judged(plan, index, experiment.seed, came)))
-    });
-    progress.finish();
-    let done: BTreeMap<usize, Done> = done?;
+    })?;
     let is_cut = done.len() < plan.runs() || done.values().any(|(run, _)| run.is_cut);
     let (mut facts, mut tables) = (Vec::new(), Vec::new());
     let runs = done.into_values().map(|(run, more)| {

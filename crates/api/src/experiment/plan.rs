@@ -1,7 +1,6 @@
 //! Reads files and options into a plan of runs.
 
-use super::series::is_series;
-use super::{Common, ExperimentError};
+use super::PlanError;
 use flate2::read::MultiGzDecoder;
 use rustix::fs::OFlags;
 use std::fs::File;
@@ -17,19 +16,28 @@ const MAX_BYTES: u64 = 256 << 20;
 
 /// Everything that the runs need. Every point has been built once, so errors show before the first run.
 pub struct Plan {
+    /// The scenario.
     pub file: PathBuf,
+    /// Points and repeats.
     pub sweep: Sweep,
+    /// Bounds of `[score]`.
     pub bounds: Vec<Bound>,
+    /// The experiment of each point.
     pub points: Vec<Experiment>,
+    /// Results that the text shows, as SUBJECT.METRIC; all if empty.
     pub show: Vec<String>,
     /// Series are kept of every run.
     pub keeps_series: bool,
+    /// The trace files that the scenario names.
     pub traces: Vec<PathBuf>,
     /// Every value of the scenario by its key path, except those that a sweep varies.
     pub scenario: Vec<(String, String)>,
+    /// The assignments that changed the scenario, as given.
+    pub set: Vec<String>,
 }
 
 impl Plan {
+    /// Number of runs: points times repeats.
     pub fn runs(&self) -> usize {
         self.points.len() * self.sweep.repeats as usize
     }
@@ -50,85 +58,96 @@ impl Plan {
 }
 
 /// What options change of a scenario.
+#[derive(Clone, Copy, Debug, Default)]
 pub struct Changes<'a> {
+    /// Assignments `KEY=VALUE`; an array makes a sweep if the key takes a single value.
     pub set: &'a [String],
+    /// Seed of the random numbers; the following repeats use the next numbers.
     pub seed: Option<u64>,
+    /// Number of runs of each point.
     pub repeats: Option<u32>,
 }
 
-pub fn plan(args: &Common) -> Result<Plan, ExperimentError> {
-    let file = &args.scenario;
-    let text = read(file).map_err(|error| ExperimentError::Read {
-        file: file.display().to_string(),
-        error,
-    })?;
-    let text = String::from_utf8(text).map_err(|_| ExperimentError::Scenario {
-        file: file.display().to_string(),
-        error: Error::new(
-            Origin::Nowhere,
-            "",
-            "the file is not UTF-8 text; give a scenario in TOML",
-        ),
-    })?;
-    let changes = Changes {
-        set: &args.set,
-        seed: args.seed,
-        repeats: args.repeats,
-    };
-    let mut plan = plan_of(file, &text, &changes)?;
-    plan.show.clone_from(&args.show);
-    let is_printed = args.print.format.is_some() && is_series(&args.table);
-    let is_written = args.run.is_wanted(&args.print);
-    plan.keeps_series = args.series || is_printed || plan.runs() == 1 && is_written;
-    bound_series(&plan).map_err(|error| ExperimentError::Scenario {
-        file: file.display().to_string(),
-        error,
-    })?;
-    Ok(plan)
-}
+impl Plan {
+    /// The plan of a scenario file.
+    ///
+    /// # Errors
+    /// The file cannot be read, or what it says cannot be run; the error names the place.
+    pub fn of_file(file: &Path, changes: &Changes<'_>) -> Result<Plan, PlanError> {
+        let text = read(file).map_err(|error| PlanError::Read {
+            file: file.display().to_string(),
+            error,
+        })?;
+        let text = String::from_utf8(text).map_err(|_| PlanError::Scenario {
+            file: file.display().to_string(),
+            error: Error::new(
+                Origin::Nowhere,
+                "",
+                "the file is not UTF-8 text; give a scenario in TOML",
+            ),
+        })?;
+        Plan::of_text(file, &text, changes)
+    }
 
-/// The plan of a scenario's text. Traces are relative to `file`, which need not exist.
-pub fn plan_of(file: &Path, text: &str, changes: &Changes) -> Result<Plan, ExperimentError> {
-    let fault = |error: Error| ExperimentError::Scenario {
-        file: file.display().to_string(),
-        error,
-    };
-    let mut scenario = Node::parse(text).map_err(fault)?;
-    let bounds = score::take(&mut scenario).map_err(fault)?;
-    let mut sweep = Sweep::take(&mut scenario).map_err(fault)?;
-    for assignment in changes.set {
-        sweep.set(&mut scenario, assignment).map_err(fault)?;
-    }
-    if let Some(repeats) = changes.repeats {
-        sweep.repeat(repeats).map_err(fault)?;
-    }
-    let folder = file.parent().unwrap_or(Path::new("")).to_owned();
-    let files = |name: &str| {
-        let path = folder.join(name);
-        let read = plain(&path).and_then(|trace| contents(trace, &path));
-        read.map_err(|error| error.to_string())
-    };
-    let points = (0..sweep.points()).map(|index| {
-        let point = sweep.point(index).apply(&scenario)?;
-        let mut experiment = build(&point, &files)?;
-        if !experiment.takes_time() {
-            let message = "the path has neither \"rate\" nor \"delay\"; set one of them";
-            return Err(Error::new(Origin::Nowhere, "link", message));
+    /// The plan of a scenario's text. Traces are relative to `file`, which need not exist.
+    ///
+    /// # Errors
+    /// As [`Plan::of_file`].
+    pub fn of_text(file: &Path, text: &str, changes: &Changes<'_>) -> Result<Plan, PlanError> {
+        let fault = |error: Error| PlanError::Scenario {
+            file: file.display().to_string(),
+            error,
+        };
+        let mut scenario = Node::parse(text).map_err(fault)?;
+        let bounds = score::take(&mut scenario).map_err(fault)?;
+        let mut sweep = Sweep::take(&mut scenario).map_err(fault)?;
+        for assignment in changes.set {
+            sweep.set(&mut scenario, assignment).map_err(fault)?;
         }
-        experiment.seed = changes.seed.unwrap_or(experiment.seed);
-        Ok(experiment)
-    });
-    let points = points.collect::<Result<Vec<_>, Error>>().map_err(fault)?;
-    Ok(Plan {
-        keeps_series: false,
-        traces: traces(&scenario, &folder),
-        scenario: fixed(&scenario, &sweep),
-        file: file.to_owned(),
-        sweep,
-        bounds,
-        points,
-        show: Vec::new(),
-    })
+        if let Some(repeats) = changes.repeats {
+            sweep.repeat(repeats).map_err(fault)?;
+        }
+        let folder = file.parent().unwrap_or(Path::new("")).to_owned();
+        let files = |name: &str| {
+            let path = folder.join(name);
+            let read = plain(&path).and_then(|trace| contents(trace, &path));
+            read.map_err(|error| error.to_string())
+        };
+        let points = (0..sweep.points()).map(|index| {
+            let point = sweep.point(index).apply(&scenario)?;
+            let mut experiment = build(&point, &files)?;
+            if !experiment.takes_time() {
+                let message = "the path has neither \"rate\" nor \"delay\"; set one of them";
+                return Err(Error::new(Origin::Nowhere, "link", message));
+            }
+            experiment.seed = changes.seed.unwrap_or(experiment.seed);
+            Ok(experiment)
+        });
+        let points = points.collect::<Result<Vec<_>, Error>>().map_err(fault)?;
+        Ok(Plan {
+            keeps_series: false,
+            traces: traces(&scenario, &folder),
+            scenario: fixed(&scenario, &sweep),
+            file: file.to_owned(),
+            sweep,
+            bounds,
+            points,
+            show: Vec::new(),
+            set: changes.set.to_vec(),
+        })
+    }
+
+    /// Keeps the series of all runs, which are in memory until they are written.
+    ///
+    /// # Errors
+    /// They have more rows than fit.
+    pub fn keep_series(&mut self) -> Result<(), PlanError> {
+        self.keeps_series = true;
+        bound_series(self).map_err(|error| PlanError::Scenario {
+            file: self.file.display().to_string(),
+            error,
+        })
+    }
 }
 
 /// Series are kept until the run is written.
@@ -136,7 +155,7 @@ fn bound_series(plan: &Plan) -> Result<(), Error> {
     let rows: u64 = plan.points.iter().map(Experiment::series_rows).sum();
     let rows = rows.saturating_mul(u64::from(plan.sweep.repeats));
     // What a single run may have is checked where it is read.
-    if !plan.keeps_series || plan.runs() == 1 || rows <= MAX_SERIES_ROWS {
+    if plan.runs() == 1 || rows <= MAX_SERIES_ROWS {
         return Ok(());
     }
     let message = format!(
@@ -184,6 +203,9 @@ fn plain(path: &Path) -> Result<File, std::io::Error> {
 }
 
 /// The contents of a file, unpacked if its name ends in `.gz`.
+///
+/// # Errors
+/// The file cannot be read, or is larger than 256 MiB.
 pub fn read(path: &Path) -> Result<Vec<u8>, std::io::Error> {
     contents(File::open(path)?, path)
 }

@@ -5,14 +5,21 @@ use std::collections::BTreeMap;
 
 /// One result of one point over its repeats.
 pub struct Average {
+    /// Number of the point.
     pub point: usize,
+    /// As in table `averages`.
     pub subject: String,
+    /// Name of the result, with its unit.
     pub metric: String,
+    /// Repeats that have the result.
     pub runs: u64,
+    /// Mean over them.
     pub mean: f64,
     /// Half the width of the interval; none from a single run.
     pub ci95: Option<f64>,
+    /// Minimum.
     pub least: f64,
+    /// Maximum.
     pub most: f64,
 }
 

@@ -22,6 +22,10 @@ const NO_SETTINGS: [&str; 6] = [
 /// Maximum number of reported damage sentences.
 const MOST_WARNINGS: usize = 5;
 
+/// Reads what can be compared of the run in `dir`.
+///
+/// # Errors
+/// The folder has no readable run, or a run without a table that can be compared.
 pub fn load(dir: &Path) -> Result<Run, SideBySideError> {
     let reader = RunReader::open(dir)?;
     let info = reader.info();

@@ -2,7 +2,7 @@
 
 use super::averages::{self, Average};
 use super::campaign::Campaign;
-use super::input::Plan;
+use super::plan::Plan;
 use super::{changes, series};
 use unbloat_table::{Column, Order, Rows, Table};
 
@@ -17,6 +17,7 @@ pub fn tables() -> Vec<Table> {
     all.into_iter().chain(series::tables()).collect()
 }
 
+/// Table `averages`.
 pub fn averages_table() -> Table {
     Table {
         name: "averages",
@@ -43,6 +44,7 @@ pub fn averages_table() -> Table {
     }
 }
 
+/// Table `results`.
 pub fn results_table() -> Table {
     Table {
         name: "results",
@@ -62,6 +64,7 @@ pub fn results_table() -> Table {
     }
 }
 
+/// Table `points`.
 pub fn points_table() -> Table {
     Table {
         name: "points",

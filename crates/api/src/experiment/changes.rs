@@ -6,6 +6,7 @@ use std::collections::BTreeMap;
 use unbloat_experiment::scenario::Sweep;
 use unbloat_table::{Column, Rows, Table};
 
+/// Table `changes`.
 pub fn table() -> Table {
     Table {
         name: "changes",

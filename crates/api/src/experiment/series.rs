@@ -41,6 +41,7 @@ fn run_column() -> Column {
     Column::u64("run", "number of the run, from 0")
 }
 
+/// Table `queue_series`.
 pub fn queue_table() -> Table {
     Table {
         name: "queue_series",

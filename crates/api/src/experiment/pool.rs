@@ -5,7 +5,10 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
 /// Does the tasks 0 to `count` - 1, begun in this order, until `stop`. Returns what they gave, by number; a task may give nothing if it was
-/// stopped. The first one that fails ends all.
+/// stopped.
+///
+/// # Errors
+/// The error of the first task that fails, which ends all.
 pub fn all_of<T: Send, E: Send>(
     count: usize,
     threads: usize,

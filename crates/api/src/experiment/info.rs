@@ -1,18 +1,20 @@
 //! The contents of `run.json` for a scenario's run.
 
 use super::campaign::Campaign;
-use super::input::Plan;
-use super::{Common, Runner, text};
-use crate::output::input;
+use super::plan::Plan;
+use super::{Runner, text};
+use crate::folder::input;
 use serde_json::json;
 use unbloat_run::{RunInfo, Status};
 
-pub fn info(args: &Common, plan: &Plan, campaign: &Campaign, runner: &impl Runner) -> RunInfo {
-    let mut info = RunInfo::new(
-        runner.command(),
-        env!("CARGO_PKG_VERSION"),
-        std::env::args().collect(),
-    );
+/// What `run.json` says of the runs of a plan; `command` is the command line, one argument each.
+pub fn info<E>(
+    plan: &Plan,
+    campaign: &Campaign,
+    runner: &impl Runner<E>,
+    command: Vec<String>,
+) -> RunInfo {
+    let mut info = RunInfo::new(runner.command(), env!("CARGO_PKG_VERSION"), command);
     info.clock = runner.clock();
     info.kernel = runner.kernel();
     info.seed = campaign.runs.first().map(|run| run.seed);
@@ -35,7 +37,7 @@ pub fn info(args: &Common, plan: &Plan, campaign: &Campaign, runner: &impl Runne
         }
     }
     info.options.extend([
-        ("set".to_owned(), json!(args.set)),
+        ("set".to_owned(), json!(plan.set)),
         ("repeats".to_owned(), json!(plan.sweep.repeats)),
         ("points".to_owned(), json!(plan.sweep.points())),
     ]);

@@ -1,0 +1,251 @@
+//! Where the rows go: the run folder, the summary, and a sink of the caller.
+
+use super::{AnalyzeError, Options, tables};
+use crate::folder::{NewRun, publish, run_dir};
+use std::collections::BTreeMap;
+use std::io;
+use std::path::{Path, PathBuf};
+use unbloat_analyze::Outcome;
+use unbloat_health::Health;
+use unbloat_run::{RunInfo, RunWriter, Status, TraceStart};
+use unbloat_summary::{
+    Outcome as Found, Reads, Summary, SummaryParams, Verdict, figures_rows, summary_rows,
+};
+use unbloat_table::{Rows, Table};
+use unbloat_trace::{Output, all_tables};
+
+/// Takes the rows of all tables as they are found, for example to print one of them.
+pub trait RowSink {
+    /// Takes rows of the table with this number in [`tables`].
+    ///
+    /// # Errors
+    /// The rows cannot be written; this ends the analysis.
+    fn take(&mut self, table: usize, rows: &Rows) -> io::Result<()>;
+
+    /// Takes note that all rows of all tables have been taken.
+    ///
+    /// # Errors
+    /// The end cannot be written.
+    fn finish(self: Box<Self>) -> io::Result<()>;
+}
+
+/// What is kept of an analysis besides the verdict.
+pub struct Keep {
+    /// A run folder with all tables.
+    pub run: Option<NewRun>,
+    /// The caller's sink.
+    pub sink: Option<Box<dyn RowSink>>,
+    /// Make the rows of series (`rtt`, `in_flight` and the like), which the figures need too.
+    pub series: bool,
+}
+
+impl Keep {
+    /// All tables in a run folder.
+    pub fn run(run: NewRun) -> Keep {
+        Keep {
+            run: Some(run),
+            sink: None,
+            series: true,
+        }
+    }
+
+    /// Whether the verdict is the only result.
+    fn is_verdict_all(&self) -> bool {
+        self.run.is_none() && self.sink.is_none()
+    }
+}
+
+/// Takes what an analysis finds, and makes of it the run folder and the verdict.
+///
+/// [`super::run`] feeds it from one source of packets. What finds the rows elsewhere (many machines) calls [`Store::take`] with them, in
+/// the order in which one machine finds them, and [`Store::finish`] at the end.
+pub struct Store {
+    /// What the trace engine writes, then what the summary adds.
+    tables: Vec<Table>,
+    summary: Summary,
+    run: Option<Writing>,
+    sink: Option<Box<dyn RowSink>>,
+    keeps_series: bool,
+    is_verdict_all: bool,
+}
+
+/// A run folder that is being written.
+struct Writing {
+    writer: RunWriter,
+    info: RunInfo,
+    is_published: bool,
+}
+
+/// The result of an analysis.
+pub struct Stored {
+    /// Headline numbers, figures and the verdict.
+    pub found: Found,
+    /// The run folder, if one was wanted.
+    pub dir: Option<PathBuf>,
+}
+
+impl Store {
+    /// Begins the run folder, if one is wanted. `inputs` describe what is analysed.
+    ///
+    /// # Errors
+    /// The folder exists or cannot be written.
+    pub fn open(
+        options: &Options,
+        inputs: Vec<unbloat_run::Input>,
+        keep: Keep,
+    ) -> Result<Store, AnalyzeError> {
+        let traced = all_tables();
+        let params = SummaryParams {
+            bloat_threshold: options.bloat_threshold,
+            tail: options.params.tail,
+            ..SummaryParams::default()
+        };
+        let is_verdict_all = keep.is_verdict_all();
+        let summary = if is_verdict_all {
+            Summary::of_verdict(&traced, params)
+        } else {
+            Summary::new(&traced, params)
+        };
+        let tables = tables();
+        let run = keep
+            .run
+            .map(|run| Writing::begin(run, options, inputs, &tables))
+            .transpose()?;
+        Ok(Store {
+            tables,
+            summary,
+            run,
+            sink: keep.sink,
+            keeps_series: keep.series,
+            is_verdict_all,
+        })
+    }
+
+    pub(super) fn keeps_series(&self) -> bool {
+        self.keeps_series
+    }
+
+    /// The columns that are read, if not all are.
+    pub(super) fn reads(&mut self) -> Option<Reads> {
+        self.is_verdict_all
+            .then(|| self.summary.reads(&all_tables()))
+    }
+
+    /// Takes the rows of a batch.
+    ///
+    /// # Errors
+    /// The run folder or the sink cannot be written.
+    pub fn take(&mut self, output: &Output) -> Result<(), AnalyzeError> {
+        for (i, rows) in output.tables().into_iter().enumerate() {
+            if !rows.is_empty() {
+                self.summary.add(self.tables[i].name, rows);
+                self.keep(i, rows)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// The verdict on finished and live flows, for a capture of this health.
+    pub fn verdict_now(&mut self, living: &Output, health: &Health) -> Verdict {
+        self.summary.set_health(health.clone());
+        let names = self.tables.iter().map(|table| table.name);
+        self.summary.verdict_with(names.zip(living.tables()))
+    }
+
+    fn keep(&mut self, table: usize, rows: &Rows) -> Result<(), AnalyzeError> {
+        if let Some(run) = &mut self.run {
+            run.writer.append(table, rows)?;
+        }
+        if let Some(sink) = &mut self.sink {
+            sink.take(table, rows)?;
+        }
+        Ok(())
+    }
+
+    /// Adds the summary's tables and completes the run folder.
+    ///
+    /// # Errors
+    /// The run folder or the sink cannot be written.
+    pub fn finish(mut self, outcome: &Outcome) -> Result<Stored, AnalyzeError> {
+        self.summary.set_health(outcome.health.clone());
+        let found = self.summary.finish();
+        let own = self.tables.len() - 2;
+        self.keep(own, &summary_rows(&found.metrics))?;
+        self.keep(own + 1, &figures_rows(&found.figures))?;
+        if let Some(sink) = self.sink {
+            sink.finish()?;
+        }
+        let dir = self
+            .run
+            .map(|run| run.finish(outcome, &found))
+            .transpose()?;
+        Ok(Stored { found, dir })
+    }
+}
+
+impl Writing {
+    fn begin(
+        run: NewRun,
+        options: &Options,
+        inputs: Vec<unbloat_run::Input>,
+        tables: &[Table],
+    ) -> Result<Writing, AnalyzeError> {
+        let dir = run_dir(run.out.as_deref(), &stem(&inputs))?;
+        let mut info = RunInfo::new("unbloat analyze", env!("CARGO_PKG_VERSION"), run.command);
+        info.inputs = inputs;
+        info.options = options.options();
+        Ok(Writing {
+            writer: RunWriter::create(&dir, &info, tables)?,
+            info,
+            is_published: run.is_published,
+        })
+    }
+
+    fn finish(mut self, outcome: &Outcome, found: &Found) -> Result<PathBuf, AnalyzeError> {
+        let info = &mut self.info;
+        complete(info, outcome);
+        info.verdict = serde_json::to_value(&found.verdict).map_err(io::Error::from)?;
+        info.left_out = found.left_out.clone();
+        info.health = Some(found.health.clone());
+        let dir = self.writer.finish(info)?;
+        if self.is_published {
+            publish(&dir)?;
+        }
+        Ok(dir)
+    }
+}
+
+/// The first input's name up to its first dot.
+fn stem(inputs: &[unbloat_run::Input]) -> String {
+    let name = inputs.first().map_or("", |input| input.name.as_str());
+    let name = Path::new(name)
+        .file_name()
+        .unwrap_or_default()
+        .to_string_lossy()
+        .into_owned();
+    let first = name.split('.').next().filter(|n| !n.is_empty());
+    first.unwrap_or("capture").to_owned()
+}
+
+fn complete(info: &mut RunInfo, outcome: &Outcome) {
+    info.trace_start = outcome.origin.map(TraceStart);
+    info.packets = outcome.packets;
+    let skipped = outcome
+        .skipped
+        .iter()
+        .map(|(reason, n)| (reason.name().to_owned(), n));
+    info.skipped = skipped.collect::<BTreeMap<_, _>>();
+    info.damage = outcome
+        .notes
+        .damage
+        .iter()
+        .map(ToString::to_string)
+        .collect();
+    info.lost_packets = outcome.notes.kernel_drops.unwrap_or(0);
+    info.evicted_flows = outcome.stats.evicted_flows;
+    info.status = match outcome {
+        _ if !outcome.notes.damage.is_empty() => Status::Damaged,
+        _ if outcome.interrupted => Status::Interrupted,
+        _ => Status::Complete,
+    };
+}

@@ -1,0 +1,93 @@
+//! Run folders with a report.
+
+use std::fs::File;
+use std::io::{BufWriter, Write};
+use std::path::{Path, PathBuf};
+use unbloat_html::{RenderOptions, ReportError, render};
+use unbloat_run::{Input, RunError, RunInfo, RunReader, RunWriter, fresh_dir, link_latest};
+use unbloat_table::{Rows, Table};
+
+/// The name of the report in a run's folder.
+pub const REPORT: &str = "report.html";
+
+/// Why a run's folder could not be written.
+#[derive(Debug, thiserror::Error)]
+pub enum FolderError {
+    #[error(transparent)]
+    Run(#[from] RunError),
+    #[error(transparent)]
+    Report(#[from] ReportError),
+    #[error("cannot write the output: {0}")]
+    Write(#[from] std::io::Error),
+}
+
+/// Where a run is written, and by which command.
+#[derive(Clone, Debug)]
+pub struct NewRun {
+    /// Folder of the run, which must not exist; without it, an unused name in `runs/`.
+    pub out: Option<PathBuf>,
+    /// The command line, one argument each, for `run.json`.
+    pub command: Vec<String>,
+    /// Draw the report into the folder, and point the link `latest` beside the folder to it.
+    pub is_published: bool,
+}
+
+/// The folder for a run: `out`, or `runs/DATE-STEM`.
+///
+/// # Errors
+/// No folder can be created in `runs/`.
+pub fn run_dir(out: Option<&Path>, stem: &str) -> Result<PathBuf, RunError> {
+    if let Some(dir) = out {
+        return Ok(dir.to_owned());
+    }
+    let today = jiff::Timestamp::now().strftime("%Y-%m-%d");
+    fresh_dir(Path::new("runs"), &format!("{today}-{stem}"))
+}
+
+/// Writes complete tables as a run without a report. Returns the folder.
+///
+/// # Errors
+/// The folder exists or cannot be written.
+pub fn write_tables(
+    place: &Path,
+    info: &RunInfo,
+    all: &[(Table, Rows)],
+) -> Result<PathBuf, RunError> {
+    let tables: Vec<Table> = all.iter().map(|(table, _)| table.clone()).collect();
+    let mut writer = RunWriter::create(place, info, &tables)?;
+    for (index, (_, rows)) in all.iter().enumerate() {
+        writer.append(index, rows)?;
+    }
+    writer.finish(info)
+}
+
+/// Draws the report of a finished run into its folder.
+///
+/// # Errors
+/// The run cannot be read, or the report cannot be written.
+pub fn write_report(dir: &Path) -> Result<(), FolderError> {
+    let mut out = BufWriter::new(File::create(dir.join(REPORT))?);
+    let options = RenderOptions {
+        run_name: dir.display().to_string(),
+        ..RenderOptions::default()
+    };
+    render(&RunReader::open(dir)?, &mut out, &options)?;
+    Ok(out.flush()?)
+}
+
+/// Draws the report of a finished run and points the link `latest` beside its folder to it.
+///
+/// # Errors
+/// As [`write_report`], or the link cannot be set.
+pub fn publish(dir: &Path) -> Result<(), FolderError> {
+    write_report(dir)?;
+    Ok(link_latest(dir)?)
+}
+
+/// An input file of a run.
+pub fn input(path: &Path) -> Input {
+    Input {
+        name: path.display().to_string(),
+        size_bytes: path.metadata().ok().map(|meta| meta.len()),
+    }
+}
