@@ -2,7 +2,7 @@
 
 CAPTURE ?= captures/bloated-link.pcap.zst
 
-.PHONY: demo test check bench build
+.PHONY: demo test check bench build wheel
 
 ## Builds what reads captures and runs, quickly, and analyses a real capture: verdict, report, tables.
 demo:
@@ -15,15 +15,21 @@ build:
 	tools/install build
 	cargo build --release --locked -p unbloat-cli
 
+## The Python package with the program in it: target/wheels/release/unbloat-*.whl (docs/python.md).
+wheel:
+	tools/install build wheel
+	tools/wheel release
+
 ## Installs what the tests need and runs all of them. Tests that cannot run here are ignored; the runner prints why.
 test:
-	tools/install build test
+	tools/install build test wheel
 	cargo fmt --all --check
 	cargo xtask layers
 	tools/check-dependencies
 	cargo clippy --workspace --all-targets --locked -- -D warnings
 	cargo clippy -p unbloat-cli --no-default-features --locked -- -D warnings
 	cargo test --workspace --locked --no-fail-fast
+	tools/test-python
 
 ## Speed against tcptrace, tshark and tcpdump: see bench/README.md.
 bench: build

@@ -9,8 +9,8 @@ use std::path::Path;
 use std::process::{Command, ExitCode};
 
 /// From bottom to top.
-const WINGS: [&str; 10] = [
-    "base", "observe", "model", "measure", "cure", "lab", "report", "api", "cli", "tools",
+const WINGS: [&str; 11] = [
+    "base", "observe", "model", "measure", "cure", "lab", "report", "api", "cli", "python", "tools",
 ];
 
 /// The attribute by which a crate declares that it does no I/O; `clippy.toml` lists what it bans.

@@ -22,6 +22,6 @@ pub use error::RunError;
 pub use folder::{RUN_FILE, fresh_dir, link_latest};
 pub use info::{Clock, Input, RunFile, RunInfo, Status, TraceStart, kernel_release};
 pub use markdown::schema_markdown;
-pub use reader::{Batches, RunReader};
+pub use reader::{ArrowBatches, Batches, RunReader};
 pub use schema::{ColumnSchema, StoredTable, TableSchema, unit_of};
 pub use writer::RunWriter;

@@ -4,6 +4,8 @@
 use crate::folder::RUN_FILE;
 use crate::info::{RunFile, RunVersion};
 use crate::{Batch, RunError, RunInfo, StoredTable};
+use arrow_array::{RecordBatch, RecordBatchReader};
+use arrow_schema::{ArrowError, SchemaRef};
 use parquet::arrow::ProjectionMask;
 use parquet::arrow::arrow_reader::{ParquetRecordBatchReader, ParquetRecordBatchReaderBuilder};
 use parquet::errors::ParquetError;
@@ -96,11 +98,38 @@ impl RunReader {
         self.batches(stored, |name| columns.contains(&name))
     }
 
+    /// All columns of a table as Arrow record batches. Each field's metadata has the column's meaning (`doc`) and, if it has one, its
+    /// `unit`.
+    ///
+    /// # Errors
+    /// The run has no such table, or its file cannot be read.
+    pub fn read_arrow(&self, table: &str) -> Result<ArrowBatches, RunError> {
+        let (path, reader) = self.reader(self.table(table)?, |_| true)?;
+        Ok(ArrowBatches {
+            path,
+            schema: reader.schema(),
+            reader: Some(reader),
+        })
+    }
+
     fn batches(
         &self,
         table: &StoredTable,
         wanted: impl Fn(&str) -> bool,
     ) -> Result<Batches, RunError> {
+        let (path, reader) = self.reader(table, wanted)?;
+        Ok(Batches {
+            table: table.schema.name.clone(),
+            path,
+            reader: Some(reader),
+        })
+    }
+
+    fn reader(
+        &self,
+        table: &StoredTable,
+        wanted: impl Fn(&str) -> bool,
+    ) -> Result<(PathBuf, ParquetRecordBatchReader), RunError> {
         let path = self.path_of(table)?;
         let file = File::open(&path).map_err(RunError::io(&path))?;
         let length = file.metadata().map_err(RunError::io(&path))?.len();
@@ -121,11 +150,7 @@ impl RunReader {
             .with_batch_size(BATCH_ROWS)
             .build()
             .map_err(RunError::parquet(&path))?;
-        Ok(Batches {
-            table: table.schema.name.clone(),
-            path,
-            reader: Some(reader),
-        })
+        Ok((path, reader))
     }
 
     /// run.json may come from others: the file that it names must lie in the run's own folder.
@@ -178,12 +203,44 @@ impl Iterator for Batches {
     type Item = Result<Batch, RunError>;
 
     fn next(&mut self) -> Option<Result<Batch, RunError>> {
-        let reader = self.reader.as_mut()?;
-        let batch = decoded(|| Ok(reader.next().transpose()?)).transpose()?;
-        if batch.is_err() {
-            self.reader = None;
-        }
+        let batch = next_of(&mut self.reader)?;
         let batch = batch.map_err(RunError::parquet(&self.path));
         Some(batch.and_then(|batch| Batch::from_arrow(&self.table, &batch)))
     }
+}
+
+/// The rows of a table as Arrow record batches, some thousand at a time.
+pub struct ArrowBatches {
+    path: PathBuf,
+    schema: SchemaRef,
+    /// None: the table has ended, or cannot be read any further.
+    reader: Option<ParquetRecordBatchReader>,
+}
+
+impl Iterator for ArrowBatches {
+    type Item = Result<RecordBatch, ArrowError>;
+
+    fn next(&mut self) -> Option<Result<RecordBatch, ArrowError>> {
+        let batch = next_of(&mut self.reader)?;
+        let batch = batch.map_err(RunError::parquet(&self.path));
+        Some(batch.map_err(|error| ArrowError::ExternalError(Box::new(error))))
+    }
+}
+
+impl RecordBatchReader for ArrowBatches {
+    fn schema(&self) -> SchemaRef {
+        SchemaRef::clone(&self.schema)
+    }
+}
+
+/// The next batch; after an error there is none.
+fn next_of(
+    source: &mut Option<ParquetRecordBatchReader>,
+) -> Option<Result<RecordBatch, ParquetError>> {
+    let reader = source.as_mut()?;
+    let batch = decoded(|| Ok(reader.next().transpose()?)).transpose()?;
+    if batch.is_err() {
+        *source = None;
+    }
+    Some(batch)
 }

@@ -1,0 +1,126 @@
+"""Runs: folders with ``run.json`` and Parquet tables."""
+
+from __future__ import annotations
+
+import json
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from . import _core
+from ._table import Table
+from ._verdict import Verdict, verdict_of
+
+if TYPE_CHECKING:
+    import os
+
+
+class Place:
+    """Where a run is written: the folder that the caller names, or a temporary one that lives as long as this object."""
+
+    def __init__(self, out: str | os.PathLike[str] | None) -> None:
+        self.is_named = out is not None
+        if out is not None:
+            self.path = Path(out)
+        else:
+            import tempfile
+
+            self._folder = tempfile.TemporaryDirectory(prefix="unbloat-", ignore_cleanup_errors=True)
+            self.path = Path(self._folder.name) / "run"
+
+
+class Run:
+    """A finished run. Each of its tables is an attribute: ``run.flows``, ``run.rtt``; :attr:`tables` lists them.
+
+    Results of functions without ``out`` are in a temporary folder that is removed with the last reference to the run and its tables.
+    """
+
+    def __init__(self, path: str | os.PathLike[str], _keeps: object = None) -> None:
+        self._folder = _core.Folder(path)
+        self._keeps = _keeps
+        self._names = self._folder.tables()
+
+    @property
+    def path(self) -> Path:
+        """The run's folder."""
+        return Path(self._folder.path)
+
+    @property
+    def tables(self) -> list[str]:
+        """Names of the tables."""
+        return list(self._names)
+
+    def table(self, name: str) -> Table:
+        """The table with this name; raises :class:`RunError` if the run has none."""
+        core = self._folder.table(name)
+        return Table(core, self.path / core.file, self._keeps)
+
+    def __getattr__(self, name: str) -> Table:
+        if name.startswith("_") or name not in self._names:
+            raise AttributeError(f"the run has no table {name}; its tables are {', '.join(self.__dict__.get('_names', ()))}")
+        return self.table(name)
+
+    def __dir__(self) -> list[str]:
+        return [*super().__dir__(), *self._names]
+
+    @cached_property
+    def info(self) -> dict[str, Any]:
+        """What ``run.json`` says of the run: inputs, options, status, what was skipped."""
+        info: dict[str, Any] = json.loads(self._folder.info())
+        return info
+
+    @cached_property
+    def verdict(self) -> Verdict | None:
+        """The verdict on a capture; ``None`` for runs that have none."""
+        document = self.info["verdict"]
+        # The verdict on a test is of another kind.
+        is_of_capture = isinstance(document, dict) and "directions" in document and "threshold_ms" in document
+        return verdict_of(document) if is_of_capture else None
+
+    @cached_property
+    def _database(self) -> Any:
+        import duckdb
+
+        database = duckdb.connect()
+        for name in self._names:
+            file = str(self.table(name).path).replace("'", "''")
+            database.execute(f"CREATE VIEW \"{name}\" AS SELECT * FROM read_parquet('{file}')")
+        return database
+
+    def sql(self, query: str) -> Any:
+        """Run a query over the run's tables with DuckDB (needs duckdb); returns a ``duckdb.DuckDBPyRelation``.
+
+        >>> run.sql("select server, sum(bytes_down) from flows group by all")
+        """
+        return self._database.sql(query)
+
+    def report(self) -> Path:
+        """The HTML report of the run; drawn if there is none yet."""
+        file = self.path / "report.html"
+        if not file.exists():
+            _core.write_report(self.path)
+        return file
+
+    def __repr__(self) -> str:
+        return f"<unbloat.{type(self).__name__} {self.path}: {self.info['program']}, {len(self._names)} tables>"
+
+    def __str__(self) -> str:
+        return repr(self) if self.verdict is None else str(self.verdict)
+
+    def _repr_html_(self) -> str:
+        """For notebooks: the text, and the headline numbers."""
+        from html import escape
+
+        return f"<pre>{escape(str(self))}</pre>" + self._headlines()
+
+    def _headlines(self) -> str:
+        from html import escape
+
+        rows = [(escape(name), f"{value:g}", escape(unit)) for name, value, unit in self._folder.headlines()]
+        cells = "".join("<tr>" + "".join(f"<td>{cell}</td>" for cell in row) + "</tr>" for row in rows)
+        return f"<table><tr><th>metric</th><th>value</th><th>unit</th></tr>{cells}</table>" if rows else ""
+
+
+def open(folder: str | os.PathLike[str]) -> Run:
+    """Open the folder of a finished run; raises :class:`RunError` if it has no ``run.json``."""
+    return Run(folder)
