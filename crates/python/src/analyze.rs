@@ -59,7 +59,7 @@ fn analyze_into(
 }
 
 /// The options of the command's names. An option that takes one value has one.
-fn parsed(given: BTreeMap<String, Vec<String>>) -> PyResult<Options> {
+pub(crate) fn parsed(given: BTreeMap<String, Vec<String>>) -> PyResult<Options> {
     let mut options = Options::default();
     let params = &mut options.params;
     for (name, values) in given {

@@ -26,6 +26,12 @@ create_exception!(
 );
 create_exception!(
     unbloat,
+    ClusterError,
+    UnbloatError,
+    "A step of a distributed analysis failed."
+);
+create_exception!(
+    unbloat,
     ScenarioError,
     UnbloatError,
     "A scenario cannot be read or run; the text names the file and the line."
@@ -41,6 +47,7 @@ pub(crate) fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
     let py = module.py();
     module.add("UnbloatError", py.get_type::<UnbloatError>())?;
     module.add("CaptureError", py.get_type::<CaptureError>())?;
+    module.add("ClusterError", py.get_type::<ClusterError>())?;
     module.add("RunError", py.get_type::<RunError>())?;
     module.add("ScenarioError", py.get_type::<ScenarioError>())?;
     module.add("OptionError", py.get_type::<OptionError>())

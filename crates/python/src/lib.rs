@@ -4,6 +4,7 @@
 //! way to other libraries. `_core` is private to it. Each module here registers its own functions.
 
 mod analyze;
+mod cluster;
 mod compare;
 mod error;
 mod folder;
@@ -18,6 +19,7 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add("__version__", env!("CARGO_PKG_VERSION"))?;
     error::register(module)?;
     analyze::register(module)?;
+    cluster::register(module)?;
     compare::register(module)?;
     folder::register(module)?;
     scenario::register(module)?;

@@ -12,6 +12,7 @@ end in their unit (``rtt_ms``, ``rate_bps``); spans, rates and sizes of options 
 from ._compare import Comparison, compare
 from ._core import (
     CaptureError,
+    ClusterError,
     OptionError,
     RunError,
     ScenarioError,
@@ -27,6 +28,7 @@ from ._verdict import Direction, Filler, OtherDelay, Verdict, WaitingFlow
 
 __all__ = [
     "CaptureError",
+    "ClusterError",
     "Column",
     "Comparison",
     "Direction",

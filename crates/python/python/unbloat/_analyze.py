@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from . import _core
 from ._run import Place, Run
@@ -77,7 +77,7 @@ def analyze(
         "bin": bin,
         "max_flows": max_flows,
     }
-    options = {name: _texts(value) for name, value in given.items() if value is not None}
+    options = texts(given)
     inputs = [os.fspath(path) for path in paths]
     place = Place(out)
     words = ["unbloat", "analyze", *inputs]
@@ -88,6 +88,11 @@ def analyze(
         words += ["--out", str(place.path)]
     _core.analyze(inputs, place.path, place.is_named, words, options)
     return Run(place.path, place)
+
+
+def texts(given: Mapping[str, object]) -> dict[str, list[str]]:
+    """Options that were given, as the texts that the command would get."""
+    return {name: _texts(value) for name, value in given.items() if value is not None}
 
 
 def _texts(value: object) -> list[str]:

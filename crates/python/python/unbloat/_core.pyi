@@ -6,6 +6,7 @@ from typing import final
 
 __all__ = [
     "CaptureError",
+    "ClusterError",
     "Folder",
     "OptionError",
     "RunError",
@@ -14,6 +15,13 @@ __all__ = [
     "UnbloatError",
     "__version__",
     "analyze",
+    "cluster_deal",
+    "cluster_expand",
+    "cluster_index",
+    "cluster_merge",
+    "cluster_plan",
+    "cluster_seal",
+    "cluster_shard",
     "compare",
     "simulate",
     "verdict_text",
@@ -24,6 +32,7 @@ __version__: str
 
 class UnbloatError(Exception): ...
 class CaptureError(UnbloatError): ...
+class ClusterError(UnbloatError): ...
 class RunError(UnbloatError): ...
 class ScenarioError(UnbloatError): ...
 class OptionError(UnbloatError): ...
@@ -34,6 +43,27 @@ def analyze(
     publish: bool,
     command: Sequence[str],
     options: Mapping[str, Sequence[str]],
+) -> None: ...
+def cluster_expand(inputs: Sequence[str]) -> list[str]: ...
+def cluster_index(
+    place: str,
+    inputs: Sequence[str],
+    options: Mapping[str, Sequence[str]],
+) -> list[tuple[str, int, list[str]]]: ...
+def cluster_plan(
+    place: str,
+    slices: int | None,
+    buckets: int | None,
+    options: Mapping[str, Sequence[str]],
+) -> tuple[int, int, int, int]: ...
+def cluster_deal(place: str, slice: int) -> int: ...
+def cluster_seal(place: str) -> list[int]: ...
+def cluster_shard(place: str, bucket: int) -> None: ...
+def cluster_merge(
+    place: str,
+    out: str | os.PathLike[str],
+    publish: bool,
+    command: Sequence[str],
 ) -> None: ...
 def verdict_text(verdict: str, width: int) -> str: ...
 def compare(
