@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 from collections.abc import Sequence
 from functools import cached_property
@@ -25,6 +24,8 @@ class Comparison(Run):
     @cached_property
     def document(self) -> dict[str, Any]:
         """The comparison as ``compare --json`` prints it."""
+        import json
+
         document: dict[str, Any] = json.loads(self._document)
         return document
 

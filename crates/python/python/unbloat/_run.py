@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-import json
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from . import _core
 from ._table import Table
-from ._verdict import Verdict, verdict_of
 
 if TYPE_CHECKING:
     import os
+
+    from ._verdict import Verdict
 
 
 class Place:
@@ -66,12 +66,16 @@ class Run:
     @cached_property
     def info(self) -> dict[str, Any]:
         """What ``run.json`` says of the run: inputs, options, status, what was skipped."""
+        import json
+
         info: dict[str, Any] = json.loads(self._folder.info())
         return info
 
     @cached_property
     def verdict(self) -> Verdict | None:
         """The verdict on a capture; ``None`` for runs that have none."""
+        from ._verdict import verdict_of
+
         document = self.info["verdict"]
         # The verdict on a test is of another kind.
         is_of_capture = isinstance(document, dict) and "directions" in document and "threshold_ms" in document

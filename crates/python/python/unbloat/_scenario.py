@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
@@ -133,6 +132,8 @@ def _assignments(changes: Changes | None) -> list[str]:
 
 def _toml(value: Value) -> str:
     """A value as TOML. JSON's text of a string, a number or a flag is TOML's too."""
+    import json
+
     if isinstance(value, Mapping):
         return "{ " + ", ".join(f"{json.dumps(key)} = {_toml(one)}" for key, one in value.items()) + " }"
     if isinstance(value, (str, bool, int, float)):
