@@ -130,7 +130,7 @@ def _each(spark: SparkSession, step: str, items: Sequence[Any], work: Callable[[
     try:
         rows = spark.range(0, len(items), 1, len(items)).mapInArrow(tasks, "number long, done binary").collect()
     except Exception as error:
-        told = re.search(r"\[\[(unbloat .*?)\]\]", str(error), re.S)
+        told = re.search(r"RuntimeError: \[\[(unbloat .*?)\]\]", str(error), re.S)
         if told:
             raise TaskError(told.group(1)) from None
         raise
