@@ -65,7 +65,7 @@ pub struct PlanArgs {
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=100_000))]
     pub buckets: Option<u32>,
 
-    /// Print the plan as JSON
+    /// Print JSON
     #[arg(long)]
     pub json: bool,
 
@@ -112,7 +112,7 @@ pub struct MergeArgs {
     #[command(flatten)]
     pub place: PlaceArgs,
 
-    /// Folder or address for the results; must not exist [default: an unused name in runs/]
+    /// Folder for the results; must not exist [default: an unused name in runs/]
     #[arg(long, value_name = "FOLDER")]
     pub out: Option<PathBuf>,
 }

@@ -36,6 +36,10 @@ const SYNTAXES: &[(&str, &str)] = &[
     ("PAPER", "one of the papers, all or list"),
     ("PAPERS", "folder of papers"),
     ("PERCENT", "whole number of percent"),
+    (
+        "PLACE",
+        "folder that several machines share, or an address as s3://bucket/folder",
+    ),
     ("PORT", "TCP or UDP port"),
     (
         "QUEUE",
