@@ -28,8 +28,8 @@ pub enum MergeError {
 /// A bucket has not been analysed, a file of the place is damaged, or the run cannot be written.
 pub fn merge(place: &Place, run: NewRun) -> Result<(Outcome, Stored), MergeError> {
     let out = run.out.clone();
-    let remote = out.as_deref().and_then(Path::to_str);
-    match remote.filter(|out| out.contains("://")) {
+    let path = out.as_deref().and_then(Path::to_str);
+    match path.filter(|path| path.contains("://")) {
         None => merge_here(place, run),
         Some(address) => {
             let temporary = tempfile::tempdir().map_err(MergeError::Temporary)?;

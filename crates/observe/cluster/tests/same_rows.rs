@@ -159,8 +159,8 @@ fn empty() -> Vec<Rows> {
     all_tables().iter().map(Rows::new).collect()
 }
 
-fn append(all: &mut [Rows], output: &Output) {
-    for (all, rows) in all.iter_mut().zip(output.tables()) {
+fn append(tables: &mut [Rows], output: &Output) {
+    for (all, rows) in tables.iter_mut().zip(output.tables()) {
         (0..rows.len()).for_each(|row| all.push_from(rows, row));
     }
 }
@@ -235,16 +235,13 @@ fn by_steps(files: &[PathBuf], slices: u32, buckets: u32, warm_up: u32) -> (Resu
 
 #[track_caller]
 fn assert_same(name: &str, truth: &Result, found: &Result) {
-    for ((table, a), b) in all_tables().iter().zip(&truth.rows).zip(&found.rows) {
-        assert_eq!(a.len(), b.len(), "{name}: rows of {}", table.name);
-        let places = a.order().iter().zip(b.order());
+    for ((table, wanted), rows) in all_tables().iter().zip(&truth.rows).zip(&found.rows) {
+        assert_eq!(wanted.len(), rows.len(), "{name}: rows of {}", table.name);
+        let places = wanted.order().iter().zip(rows.order());
         let same = places.take_while(|(a, b)| a == b).count();
-        assert_eq!(same, a.len(), "{name}: order in {}", table.name);
-        for (column, (a, b)) in table
-            .columns
-            .iter()
-            .zip(a.columns().iter().zip(b.columns()))
-        {
+        assert_eq!(same, wanted.len(), "{name}: order in {}", table.name);
+        let columns = wanted.columns().iter().zip(rows.columns());
+        for (column, (a, b)) in table.columns.iter().zip(columns) {
             assert!(a == b, "{name}: {}.{}", table.name, column.name);
         }
     }
