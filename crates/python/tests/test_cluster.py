@@ -18,9 +18,8 @@ from pathlib import Path
 import pytest
 
 import unbloat
+from conftest import ROOT, missing
 from unbloat import cluster
-
-REPOSITORY = Path(__file__).resolve().parents[3]
 
 
 def hashes(run: Path) -> dict[str, str]:
@@ -50,7 +49,7 @@ def split(capture: Path, folder: Path, taps: int) -> list[Path]:
 def taps(tmp_path_factory: pytest.TempPathFactory) -> list[Path]:
     folder = tmp_path_factory.mktemp("taps")
     capture = folder / "base.pcap"
-    subprocess.run(["zstd", "-dq", REPOSITORY / "bench/base/base.pcap.zst", "-o", capture], check=True)
+    subprocess.run(["zstd", "-dq", ROOT / "bench/base/base.pcap.zst", "-o", capture], check=True)
     return split(capture, folder, 3)
 
 
@@ -75,7 +74,7 @@ def test_steps_in_any_order_write_the_run_of_one_machine(taps: list[Path], truth
         cluster.shard(place, number)
     run = cluster.merge(place, tmp_path / "run")
     assert hashes(run.path) == truth
-    assert "303,219" in str(run.verdict) or run.info["packets"] == plan.packets
+    assert run.info["packets"] == plan.packets
 
 
 def test_what_is_missing_or_tampered_with_is_named(taps: list[Path], tmp_path: Path) -> None:
@@ -120,8 +119,11 @@ def wait_for(port: int) -> None:
 def test_captures_place_and_run_in_an_object_store(
     taps: list[Path], truth: dict[str, str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    boto3 = pytest.importorskip("boto3")
-    pytest.importorskip("moto.server")
+    try:
+        import boto3
+        import moto.server  # noqa: F401 (started below as a process)
+    except ImportError as error:
+        missing(str(error))
     port = free_port()
     address = f"http://127.0.0.1:{port}"
     for name, value in {
@@ -208,9 +210,12 @@ def kill(process: subprocess.Popen[bytes]) -> None:
 
 @pytest.fixture
 def workers(tmp_path: Path) -> Iterator[Spark]:
-    pytest.importorskip("pyspark")
+    try:
+        import pyspark  # noqa: F401 (is it there?)
+    except ImportError as error:
+        missing(str(error))
     if not shutil.which("java"):
-        pytest.skip("needs Java: tools/install test")
+        missing("needs Java: tools/install test")
     spark = Spark(tmp_path)
     yield spark
     spark.stop()
@@ -260,7 +265,7 @@ def test_spark_cluster_whose_workers_are_killed_in_both_passes(
         # A task that fails for good tells its own error.
         with pytest.raises(unbloat.spark.TaskError, match=r"unbloat index 0: CaptureError: .*nothing\.pcap"):
             unbloat.spark.analyze([str(tmp_path / "nothing.pcap")], str(tmp_path / "other"), str(tmp_path / "no"), spark=spark)
-        scenario = str(REPOSITORY / "scenarios/bulk-and-call.toml")
+        scenario = str(ROOT / "scenarios/bulk-and-call.toml")
         rows = unbloat.spark.sweep(scenario, {"link.down.queue": ["codel", "fq_codel"]}, spark=spark, seeds=[3])
         alone = unbloat.simulate(scenario, {"link.down.queue": "codel"}, seed=3).results
         expected = list(alone.to_pandas()["value"])

@@ -11,7 +11,11 @@ place (:mod:`unbloat.cluster`), never through the JVM. So executors need memory 
 from __future__ import annotations
 
 import argparse
+import pickle
+import re
 import sys
+import threading
+import uuid
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -20,11 +24,8 @@ from ._core import UnbloatError
 
 if TYPE_CHECKING:
     import pyarrow as pa
+    from pyspark import SparkStageInfo, StatusTracker
     from pyspark.sql import SparkSession
-
-Progress = Callable[[str, int, int], None]
-"""Gets the step, how many of its tasks are done, and how many there are."""
-
 
 def analyze(
     captures: Sequence[str],
@@ -103,17 +104,11 @@ def _session() -> SparkSession:
 
 def _each(spark: SparkSession, step: str, items: Sequence[Any], work: Callable[[Any], Any]) -> list[Any]:
     """Does the work for each item in a task of its own; returns what came, in the order of the items."""
-    import pickle
-    import re
-
     import pyarrow as pa
 
     items = list(items)
     if not items:
         return []
-    described = f"unbloat {step}: {len(items)} tasks"
-    spark.sparkContext.setJobDescription(described)
-    print(described, file=sys.stderr, flush=True)
 
     def tasks(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         for batch in batches:
@@ -121,22 +116,71 @@ def _each(spark: SparkSession, step: str, items: Sequence[Any], work: Callable[[
                 try:
                     done = work(items[number])
                 except Exception as error:
-                    raise RuntimeError(f"[[unbloat {step} {number}: {type(error).__name__}: {error}]]") from error
+                    raise RuntimeError(f"{_BEGIN}unbloat {step} {number}: {type(error).__name__}: {error}{_END}") from error
                 yield pa.RecordBatch.from_pydict({"number": [number], "done": [pickle.dumps(done)]})
 
     # One task a partition: adaptive execution would merge them.
     adaptive = spark.conf.get("spark.sql.adaptive.enabled")
     spark.conf.set("spark.sql.adaptive.enabled", "false")
     try:
-        rows = spark.range(0, len(items), 1, len(items)).mapInArrow(tasks, "number long, done binary").collect()
+        with _Progress(spark, step, len(items)):
+            rows = spark.range(0, len(items), 1, len(items)).mapInArrow(tasks, "number long, done binary").collect()
     except Exception as error:
-        told = re.search(r"RuntimeError: \[\[(unbloat .*?)\]\]", str(error), re.S)
+        told = re.search(f"{re.escape(_BEGIN)}(unbloat .*?){re.escape(_END)}", str(error), re.S)
         if told:
             raise TaskError(told.group(1)) from None
         raise
     finally:
         spark.conf.set("spark.sql.adaptive.enabled", adaptive or "true")
     return [pickle.loads(row.done) for row in sorted(rows, key=lambda row: row.number)]
+
+
+# Around a task's own error, which Spark wraps in stack traces of two languages.
+_BEGIN, _END = "[[", "]]"
+
+
+class _Progress:
+    """Prints on standard error how many tasks of a step are done, whenever that changes."""
+
+    def __init__(self, spark: SparkSession, step: str, tasks: int) -> None:
+        self._context = spark.sparkContext
+        self._step = step
+        self._tasks = tasks
+        self._group = f"unbloat {step} {uuid.uuid4()}"
+        self._ended = threading.Event()
+        self._thread = threading.Thread(target=self._follow, daemon=True)
+
+    def __enter__(self) -> None:
+        self._context.setJobGroup(self._group, f"unbloat {self._step}: {self._tasks} tasks", interruptOnCancel=True)
+        self._print(0)
+        self._thread.start()
+
+    def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
+        self._ended.set()
+        self._thread.join()
+        self._context.setLocalProperty("spark.jobGroup.id", None)
+        if kind is None:
+            self._print(self._tasks)
+        elif issubclass(kind, KeyboardInterrupt):
+            self._context.cancelJobGroup(self._group)
+
+    def _print(self, done: int) -> None:
+        print(f"unbloat {self._step}: {done} of {self._tasks}", file=sys.stderr, flush=True)
+
+    def _follow(self) -> None:
+        tracker, last = self._context.statusTracker(), 0
+        while not self._ended.wait(1.0):
+            stages = [stage for job in tracker.getJobIdsForGroup(self._group) for stage in _stages(tracker, job)]
+            done = sum(stage.numCompletedTasks for stage in stages)
+            if last < done < self._tasks:
+                self._print(done)
+                last = done
+
+
+def _stages(tracker: StatusTracker, job: int) -> list[SparkStageInfo]:
+    known = tracker.getJobInfo(job)
+    stages = [tracker.getStageInfo(stage) for stage in known.stageIds] if known else []
+    return [stage for stage in stages if stage]
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
