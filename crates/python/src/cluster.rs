@@ -89,9 +89,12 @@ fn cluster_plan(
         params: options.params,
         bloat_threshold: options.bloat_threshold,
     };
-    let plan = step(py, place, |place, _| {
-        steps::plan(place, &analysis, (slices, buckets, None))
-    })?;
+    let asked = steps::AskedCut {
+        slices,
+        buckets,
+        warm_up_batches: None,
+    };
+    let plan = step(py, place, |place, _| steps::plan(place, &analysis, asked))?;
     Ok((
         plan.inputs.len(),
         plan.packets,

@@ -13,6 +13,7 @@ use args::{DealArgs, IndexArgs, MergeArgs, PlanArgs, ShardArgs, Step};
 use schemars::JsonSchema;
 use serde::Serialize;
 use std::sync::atomic::Ordering;
+use unbloat_api::cluster::steps::AskedCut;
 use unbloat_api::cluster::{MergeError, merge, steps};
 use unbloat_api::folder::NewRun;
 use unbloat_html::verdict_text;
@@ -88,7 +89,12 @@ fn plan(args: &PlanArgs) -> Result<Exit, CommandError> {
         params: args.params.params(),
         bloat_threshold: args.bloat_threshold,
     };
-    let plan = steps::plan(&place, &analysis, (args.slices, args.buckets, None))?;
+    let asked = AskedCut {
+        slices: args.slices,
+        buckets: args.buckets,
+        warm_up_batches: None,
+    };
+    let plan = steps::plan(&place, &analysis, asked)?;
     let document = PlanDocument {
         captures: plan.inputs.len(),
         packets: plan.packets,

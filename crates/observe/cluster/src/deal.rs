@@ -2,8 +2,9 @@
 
 use crate::blob::BlobWriter;
 use crate::edge::{Edge, Remembered};
+use crate::error::Repair;
 use crate::job::Job;
-use crate::place::attempt;
+use crate::place::{OTHER_DIGEST, attempt};
 use crate::plan::{Plan, Slice};
 use crate::{ClusterError, Place};
 use serde::{Deserialize, Serialize};
@@ -50,12 +51,15 @@ impl Segment {
     pub(crate) fn read(
         &self,
         place: &Place,
-        file: &str,
-        step: &'static str,
+        slice: u32,
+        attempt: &str,
     ) -> Result<Vec<u8>, ClusterError> {
-        let bytes = place.get_range(file, self.offset, self.bytes)?;
+        let file = data_file(slice, attempt);
+        let damaged = |reason| place.damaged(&file, Repair::Deal(slice), reason);
+        let bytes = place.get_range(&file, self.offset, self.bytes)?;
+        let bytes = bytes.ok_or_else(|| damaged("it is missing or cut"))?;
         if blake3::hash(&bytes).to_hex().as_str() != self.digest {
-            return Err(place.damaged(file, step, "its digest is not that of its bytes"));
+            return Err(damaged(OTHER_DIGEST));
         }
         Ok(bytes)
     }
@@ -63,11 +67,12 @@ impl Segment {
 
 /// What is truly remembered where a slice begins, if it is known.
 pub(crate) struct Begun {
-    pub(crate) remembered: Remembered,
+    pub(crate) watch: Watch,
+    pub(crate) watermark: Time,
     pub(crate) reversed: Vec<u64>,
 }
 
-fn commit_file(slice: u32) -> String {
+pub(crate) fn commit_file(slice: u32) -> String {
     format!("dealt/{slice:06}.json")
 }
 
@@ -99,11 +104,15 @@ pub fn deal(
 /// What was committed of a slice.
 pub(crate) fn dealt(place: &Place, plan: &Plan, slice: u32) -> Result<Option<Dealt>, ClusterError> {
     let file = commit_file(slice);
-    let dealt: Option<Dealt> = place.document(&file, "deal")?;
+    let dealt: Option<Dealt> = place.document(&file, Repair::Deal(slice))?;
     if let Some(dealt) = &dealt {
         plan.check(place, &file, &dealt.plan)?;
         if dealt.buckets.len() != plan.cut.buckets as usize {
-            return Err(place.damaged(&file, "deal", "it has another number of buckets"));
+            return Err(place.damaged(
+                &file,
+                Repair::Deal(slice),
+                "it has another number of buckets",
+            ));
         }
     }
     Ok(dealt)
@@ -115,7 +124,7 @@ pub(crate) fn deal_from(
     plan: &Plan,
     job: &Job,
     (number, slice): (u32, &Slice),
-    begun: Option<&Begun>,
+    begun: Option<Begun>,
     is_stopped: &dyn Fn() -> bool,
 ) -> Result<Dealt, ClusterError> {
     let mut trace = Trace::of_rests(plan.rests(slice)?);
@@ -129,18 +138,9 @@ pub(crate) fn deal_from(
         }
         Some(begun) => {
             skip(&mut trace, slice.first_packet - slice.read_from)?;
-            let reversed = begun.reversed.iter().copied();
-            let state = &begun.remembered.state;
-            let watch = Watch::resume(state).ok_or_else(|| {
-                let file = data_file(number, "");
-                place.damaged(
-                    &file,
-                    "deal",
-                    "what the slice before remembered cannot be read",
-                )
-            })?;
-            let at = (slice.first_packet, origin, begun.remembered.watermark());
-            (watch, Orientation::resume(nets, reversed), at)
+            let orientation = Orientation::resume(nets, begun.reversed.into_iter());
+            let at = (slice.first_packet, origin, begun.watermark);
+            (begun.watch, orientation, at)
         }
     };
     let mut batches = Batches::resume(&mut trace, job.parser(), orientation, watch, at);

@@ -2,6 +2,49 @@
 
 use unbloat_capture::CaptureError;
 
+/// How a damaged file of a place is replaced.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Repair {
+    /// By indexing captures again.
+    Index,
+    /// By dealing this slice again.
+    Deal(u32),
+    /// By sealing again.
+    Seal,
+    /// By analysing this bucket again.
+    Shard(u32),
+    /// Not: other files depend on it.
+    None,
+}
+
+impl Repair {
+    fn advice(self, place: &str) -> String {
+        let run = |files: &[String], step: &str| {
+            let files: Vec<String> = files.iter().map(|file| format!("{place}/{file}")).collect();
+            format!(
+                "delete {} and run `unbloat cluster {step}` again",
+                files.join(" and ")
+            )
+        };
+        let seal = crate::seal::FILE.to_owned();
+        match self {
+            Repair::Index => format!(
+                "delete it and run `unbloat cluster index {place} CAPTURE...` with all captures again"
+            ),
+            Repair::Deal(slice) => run(
+                &[crate::deal::commit_file(slice), seal],
+                &format!("deal {place} --slice {slice}"),
+            ),
+            Repair::Seal => run(&[seal], &format!("seal {place}")),
+            Repair::Shard(bucket) => run(
+                &[crate::shard::commit_file(bucket)],
+                &format!("shard {place} --bucket {bucket}"),
+            ),
+            Repair::None => format!("delete {place} and begin again"),
+        }
+    }
+}
+
 /// Why a step of a distributed analysis failed.
 #[derive(Debug, thiserror::Error)]
 pub enum ClusterError {
@@ -26,11 +69,12 @@ pub enum ClusterError {
         step: &'static str,
         place: String,
     },
-    #[error("{file} is damaged: {reason}; delete it and run `unbloat cluster {step}` again")]
+    #[error("{place}/{file} is damaged: {reason}; {}", repair.advice(place))]
     Damaged {
+        place: String,
         file: String,
         reason: String,
-        step: &'static str,
+        repair: Repair,
     },
     #[error(
         "{file} was written by unbloat {theirs}, and this is {ours}; use one version for all steps, or another folder"

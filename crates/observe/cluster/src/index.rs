@@ -1,6 +1,7 @@
 //! What the other steps have to know of each capture, without its packets.
 
-use crate::job::{FORMAT, Job, check_version};
+use crate::error::Repair;
+use crate::job::Job;
 use crate::{ClusterError, Place, Reading};
 use serde::{Deserialize, Serialize};
 use unbloat_capture::{CaptureError, Damage, DamageKind, Input, Notes, Reader, Source};
@@ -11,8 +12,6 @@ use unbloat_wire::Batch;
 /// `index/NAME.json`: one capture.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Index {
-    pub format: u32,
-    pub version: String,
     pub input: String,
     /// As stored; `None` if nobody says.
     pub size_bytes: Option<u64>,
@@ -65,9 +64,8 @@ pub fn index(
     let job = Job::begin(place, reading)?;
     let indexed = inputs.iter().map(|input| {
         let file = file_of(&input.to_string());
-        let known: Option<Index> = place.document(&file, "index")?;
+        let known: Option<Index> = place.document(&file, Repair::Index)?;
         if let Some(known) = known {
-            check_version(place, &file, known.format, &known.version)?;
             let is_same = size_of(input)?.is_none_or(|size| known.size_bytes == Some(size));
             return if is_same {
                 Ok(known)
@@ -82,7 +80,7 @@ pub fn index(
             return Ok(own);
         }
         // Another process was quicker.
-        let theirs = place.document(&file, "index")?;
+        let theirs = place.document(&file, Repair::Index)?;
         theirs.ok_or_else(|| place.missing(&file, "index"))
     });
     indexed.collect()
@@ -113,9 +111,8 @@ pub(crate) fn all(place: &Place) -> Result<Vec<Index>, ClusterError> {
     let mut all = Vec::new();
     for name in place.list("index")? {
         let file = format!("index/{name}");
-        let index: Option<Index> = place.document(&file, "index")?;
+        let index: Option<Index> = place.document(&file, Repair::Index)?;
         let index = index.ok_or_else(|| place.missing(&file, "index"))?;
-        check_version(place, &file, index.format, &index.version)?;
         all.push(index);
     }
     if all.is_empty() {
@@ -127,8 +124,6 @@ pub(crate) fn all(place: &Place) -> Result<Vec<Index>, ClusterError> {
 
 fn read(input: &Input, job: &Job, is_stopped: &dyn Fn() -> bool) -> Result<Index, ClusterError> {
     let mut index = Index {
-        format: FORMAT,
-        version: env!("CARGO_PKG_VERSION").to_owned(),
         input: input.to_string(),
         size_bytes: size_of(input)?,
         packets: 0,

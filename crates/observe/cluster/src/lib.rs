@@ -37,12 +37,12 @@ mod seal;
 mod shard;
 
 pub use deal::{Dealt, deal};
-pub use error::ClusterError;
+pub use error::{ClusterError, Repair};
 pub use index::{Index, index};
 pub use job::{Job, Reading};
 pub use merge::merge;
 pub use place::Place;
-pub use plan::{Analysis, Cut, Plan, plan};
+pub use plan::{Analysis, AskedCut, Cut, Plan, plan};
 pub use remote::expand;
 pub use seal::{Sealed, seal};
 pub use shard::{Sharded, shard};

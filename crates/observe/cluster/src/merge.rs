@@ -26,9 +26,9 @@ pub fn merge<E: From<ClusterError>>(
     let sealed = seal(place, &|| false)?;
     let parts = shards
         .iter()
-        .map(|shard| PartReader::new(place, &shard.rows));
-    let parts: Vec<Checked> = parts.map(Checked).collect();
-    unbloat_analyze::merge::<E, Checked>(parts, sink)?;
+        .map(|shard| PartReader::new(place, shard.bucket, &shard.rows));
+    let parts: Vec<Checked<'_>> = parts.map(Checked).collect();
+    unbloat_analyze::merge::<E, Checked<'_>>(parts, sink)?;
     let (mut protocols, mut stats) = (Protocols::default(), ShardStats::default());
     for shard in &shards {
         protocols.merge(&shard.protocols);
@@ -56,9 +56,9 @@ pub fn merge<E: From<ClusterError>>(
 }
 
 /// Part files whose errors become those of the sink.
-struct Checked(PartReader);
+struct Checked<'a>(PartReader<'a>);
 
-impl<E: From<ClusterError>> unbloat_analyze::Pieces<E> for Checked {
+impl<E: From<ClusterError>> unbloat_analyze::Pieces<E> for Checked<'_> {
     fn next(&mut self, output: &mut Output) -> Result<Option<unbloat_analyze::At>, E> {
         Ok(unbloat_analyze::Pieces::next(&mut self.0, output)?)
     }

@@ -1,5 +1,7 @@
 //! Rows of one bucket in bytes, in pieces that can be merged with those of others.
 
+use crate::error::Repair;
+use crate::place::OTHER_DIGEST;
 use crate::{ClusterError, Place};
 use lz4_flex::frame::{FrameDecoder, FrameEncoder};
 use serde::{Deserialize, Serialize};
@@ -116,33 +118,33 @@ impl<T: Read> Read for Hashed<T> {
 }
 
 /// Reads a part file; its last piece is given only if all bytes were right.
-pub(crate) struct PartReader {
+pub(crate) struct PartReader<'a> {
     decoder: FrameDecoder<Hashed<Box<dyn Read + Send>>>,
-    part: PartFile,
-    name: String,
+    place: &'a Place,
+    part: &'a PartFile,
+    bucket: u32,
     rows: Vec<u8>,
 }
 
 /// More than any piece has: rows of 512 flows, or of one batch.
 const LARGEST_PIECE: u64 = 1 << 30;
 
-impl PartReader {
-    pub(crate) fn new(place: &Place, part: &PartFile) -> PartReader {
+impl<'a> PartReader<'a> {
+    pub(crate) fn new(place: &'a Place, bucket: u32, part: &'a PartFile) -> PartReader<'a> {
         let read = place.reader(&part.file, part.bytes);
         PartReader {
             decoder: FrameDecoder::new(Hashed::new(read)),
-            part: part.clone(),
-            name: place.file(&part.file),
+            place,
+            part,
+            bucket,
             rows: Vec::new(),
         }
     }
 
     fn damaged(&self, reason: impl ToString) -> ClusterError {
-        ClusterError::Damaged {
-            file: self.name.clone(),
-            reason: reason.to_string(),
-            step: "shard",
-        }
+        let repair = Repair::Shard(self.bucket);
+        self.place
+            .damaged(&self.part.file, repair, &reason.to_string())
     }
 
     fn read(&mut self, output: &mut Output) -> io::Result<Option<unbloat_analyze::At>> {
@@ -172,14 +174,14 @@ impl PartReader {
     }
 }
 
-impl Pieces<ClusterError> for PartReader {
+impl Pieces<ClusterError> for PartReader<'_> {
     fn next(&mut self, output: &mut Output) -> Result<Option<unbloat_analyze::At>, ClusterError> {
         let read = self.read(output).map_err(|error| self.damaged(error))?;
         if read.is_none() {
             let hashed = self.decoder.get_ref();
             let digest = hashed.hash.finalize().to_hex();
             if hashed.bytes != self.part.bytes || digest.as_str() != self.part.digest {
-                return Err(self.damaged("its digest is not that of its bytes"));
+                return Err(self.damaged(OTHER_DIGEST));
             }
         }
         Ok(read)

@@ -1,12 +1,15 @@
 //! Where the steps meet: a folder, or a prefix of an object store.
 
 use crate::ClusterError;
+use crate::error::Repair;
 use crate::remote::Stores;
 use object_store::buffered::BufWriter;
 use object_store::path::Path;
 use object_store::{ObjectStore, ObjectStoreExt, PutMode, PutOptions, PutPayload};
-use serde::Serialize;
 use serde::de::DeserializeOwned;
+use serde::{Deserialize, Serialize};
+use serde_json::value::RawValue;
+use std::borrow::Cow;
 use std::io::{self, Read, Write};
 use std::sync::Arc;
 use tokio::io::AsyncWriteExt;
@@ -97,19 +100,30 @@ impl Place {
         }
     }
 
+    /// A part of a file; `None` if the file does not exist or ends before.
     pub(crate) fn get_range(
         &self,
         path: &str,
         offset: u64,
         len: u64,
-    ) -> Result<Vec<u8>, ClusterError> {
+    ) -> Result<Option<Vec<u8>>, ClusterError> {
         if len == 0 {
-            return Ok(Vec::new());
+            return Ok(Some(Vec::new()));
         }
         let at = self.at(path);
-        let read = self.store.get_range(&at, offset..offset + len);
-        let bytes = self.runtime.block_on(read).map_err(self.failed(path))?;
-        Ok(bytes.into())
+        let read = async {
+            let size = self.store.head(&at).await?.size;
+            let end = offset.saturating_add(len);
+            match end <= size {
+                true => self.store.get_range(&at, offset..end).await.map(Some),
+                false => Ok(None),
+            }
+        };
+        match self.runtime.block_on(read) {
+            Ok(bytes) => Ok(bytes.map(Into::into)),
+            Err(object_store::Error::NotFound { .. }) => Ok(None),
+            Err(error) => Err(self.failed(path)(error)),
+        }
     }
 
     /// Names of the files in a folder here.
@@ -164,17 +178,29 @@ impl Place {
     pub(crate) fn document<T: DeserializeOwned>(
         &self,
         path: &str,
-        step: &'static str,
+        repair: Repair,
     ) -> Result<Option<T>, ClusterError> {
         let Some(bytes) = self.get(path)? else {
             return Ok(None);
         };
-        let read = serde_json::from_slice(&bytes);
-        read.map(Some).map_err(|error| ClusterError::Damaged {
-            file: self.file(path),
-            reason: error.to_string(),
-            step,
-        })
+        let damaged = |reason: &str| self.damaged(path, repair, reason);
+        let read: Document<'_> =
+            serde_json::from_slice(&bytes).map_err(|error| damaged(&error.to_string()))?;
+        if (read.format, &*read.version) != (FORMAT, VERSION) {
+            return Err(ClusterError::Version {
+                file: self.file(path),
+                theirs: format!("{}, format {}", read.version, read.format),
+                ours: format!("{VERSION}, format {FORMAT}"),
+            });
+        }
+        let text = read.document.get();
+        if blake3::hash(text.as_bytes()).to_hex().as_str() != read.blake3 {
+            return Err(damaged(OTHER_DIGEST));
+        }
+        let document = serde_json::from_str(text);
+        document
+            .map(Some)
+            .map_err(|error| damaged(&error.to_string()))
     }
 
     /// Writes a document that nobody has written before. False: somebody has.
@@ -183,8 +209,16 @@ impl Place {
         path: &str,
         document: &impl Serialize,
     ) -> Result<bool, ClusterError> {
-        let bytes = serde_json::to_vec(document).map_err(io::Error::from)?;
-        self.create(path, bytes)
+        self.create(path, document_bytes(document)?)
+    }
+
+    /// Writes a document under a name that nobody else has.
+    pub(crate) fn put_document(
+        &self,
+        path: &str,
+        document: &impl Serialize,
+    ) -> Result<(), ClusterError> {
+        self.put(path, document_bytes(document)?)
     }
 
     pub(crate) fn missing(&self, path: &str, step: &'static str) -> ClusterError {
@@ -195,14 +229,44 @@ impl Place {
         }
     }
 
-    pub(crate) fn damaged(&self, path: &str, step: &'static str, reason: &str) -> ClusterError {
+    pub(crate) fn damaged(&self, path: &str, repair: Repair, reason: &str) -> ClusterError {
         ClusterError::Damaged {
-            file: self.file(path),
+            place: self.name.clone(),
+            file: path.to_owned(),
             reason: reason.to_owned(),
-            step,
+            repair,
         }
     }
 }
+
+/// Changes whenever the files of a place do.
+const FORMAT: u32 = 1;
+/// Another version may count otherwise.
+const VERSION: &str = env!("CARGO_PKG_VERSION");
+
+/// A JSON document, with who wrote it and the BLAKE3 digest of its text.
+#[derive(Serialize, Deserialize)]
+struct Document<'a> {
+    format: u32,
+    version: Cow<'a, str>,
+    blake3: String,
+    #[serde(borrow)]
+    document: &'a RawValue,
+}
+
+fn document_bytes(document: &impl Serialize) -> io::Result<Vec<u8>> {
+    let document = serde_json::value::to_raw_value(document)?;
+    let blake3 = blake3::hash(document.get().as_bytes()).to_hex().to_string();
+    Ok(serde_json::to_vec(&Document {
+        format: FORMAT,
+        version: VERSION.into(),
+        blake3,
+        document: &document,
+    })?)
+}
+
+/// Why bytes are refused.
+pub(crate) const OTHER_DIGEST: &str = "its digest is not that of its bytes";
 
 /// A file that is being written; it appears when it is finished.
 pub(crate) struct Writer {

@@ -1,7 +1,8 @@
 //! How a trace is cut: into slices of its time, and into buckets of its clients.
 
+use crate::error::Repair;
 use crate::index::{self, Index, Span};
-use crate::job::{FORMAT, Job, check_version};
+use crate::job::Job;
 use crate::{ClusterError, Place, Reading};
 use serde::{Deserialize, Serialize};
 use std::collections::VecDeque;
@@ -36,22 +37,37 @@ impl Cut {
     /// Nearly always enough: after so many packets nothing is remembered of those before. See docs/cluster.md.
     pub const WARM_UP: u32 = 16;
 
-    fn of(packets: u64, slices: Option<u32>, buckets: Option<u32>) -> Cut {
+    fn of(packets: u64, asked: AskedCut) -> Cut {
         let usual = packets.div_ceil(Cut::SLICE).clamp(1, 1 << 20) as u32;
-        let slices = slices.unwrap_or(usual).max(1);
+        let slices = asked.slices.unwrap_or(usual).max(1);
         Cut {
             slices,
-            buckets: buckets.unwrap_or(slices.min(64)).max(1),
-            warm_up_batches: Cut::WARM_UP,
+            buckets: asked.buckets.unwrap_or(slices.min(64)).max(1),
+            warm_up_batches: asked.warm_up_batches.unwrap_or(Cut::WARM_UP),
         }
+    }
+}
+
+/// What is asked of the cut; the rest depends on the number of packets.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct AskedCut {
+    pub slices: Option<u32>,
+    pub buckets: Option<u32>,
+    pub warm_up_batches: Option<u32>,
+}
+
+impl AskedCut {
+    fn is_met_by(&self, cut: &Cut) -> bool {
+        let is_met = |asked: Option<u32>, is: u32| asked.is_none_or(|asked| asked == is);
+        is_met(self.slices, cut.slices)
+            && is_met(self.buckets, cut.buckets)
+            && is_met(self.warm_up_batches, cut.warm_up_batches)
     }
 }
 
 /// `plan.json`: written once.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Plan {
-    pub format: u32,
-    pub version: String,
     /// Told by all files of this plan.
     pub id: String,
     pub reading: Reading,
@@ -102,17 +118,15 @@ pub(crate) const PACKETS: u64 = Batch::PACKETS as u64;
 impl Plan {
     /// That of a place.
     pub fn of(place: &Place) -> Result<Plan, ClusterError> {
-        let plan: Option<Plan> = place.document(FILE, "plan")?;
-        let plan = plan.ok_or_else(|| place.missing(FILE, "plan"))?;
-        check_version(place, FILE, plan.format, &plan.version)?;
-        Ok(plan)
+        let plan: Option<Plan> = place.document(FILE, Repair::None)?;
+        plan.ok_or_else(|| place.missing(FILE, "plan"))
     }
 
     pub(crate) fn slice(&self, place: &Place, number: u32) -> Result<Slice, ClusterError> {
         self.check_number(place, "slice", number, self.cut.slices)?;
         let file = slice_file(&self.id, number);
-        let slice: Option<Slice> = place.document(&file, "plan")?;
-        let slice = slice.ok_or_else(|| place.missing(&file, "plan"))?;
+        let slice: Option<Slice> = place.document(&file, Repair::None)?;
+        let slice = slice.ok_or_else(|| place.damaged(&file, Repair::None, "it is missing"))?;
         self.check(place, &file, &slice.plan)?;
         Ok(slice)
     }
@@ -174,21 +188,14 @@ fn slice_file(plan: &str, number: u32) -> String {
     format!("slices-{plan}/{number:06}.json")
 }
 
-/// Makes the plan of all captures that have an index here, or returns the one that there is. `None` leaves the
-/// number of slices or buckets to their number of packets.
-pub fn plan(
-    place: &Place,
-    analysis: &Analysis,
-    (slices, buckets, warm_up_batches): (Option<u32>, Option<u32>, Option<u32>),
-) -> Result<Plan, ClusterError> {
+/// Makes the plan of all captures that have an index here, or returns the one that there is.
+pub fn plan(place: &Place, analysis: &Analysis, asked: AskedCut) -> Result<Plan, ClusterError> {
     let job = Job::of(place)?;
+    if place.get(FILE)?.is_some() {
+        return same(place, analysis, asked);
+    }
     let mut indexes = index::all(place)?;
     let packets: u64 = indexes.iter().map(|index| index.packets).sum();
-    let mut cut = Cut::of(packets, slices, buckets);
-    cut.warm_up_batches = warm_up_batches.unwrap_or(cut.warm_up_batches);
-    if place.get(FILE)?.is_some() {
-        return same(place, analysis, (slices, buckets));
-    }
     let notes = notes(&indexes);
     indexes.retain(|index| index.packets > 0);
     // Stable: those that begin at once stay in the order of their names.
@@ -198,12 +205,10 @@ pub fn plan(
     })?;
     let id = getrandom::u64().map_err(ClusterError::Random)?;
     let plan = Plan {
-        format: FORMAT,
-        version: env!("CARGO_PKG_VERSION").to_owned(),
         id: format!("{id:016x}"),
         reading: job.reading,
         analysis: analysis.clone(),
-        cut,
+        cut: Cut::of(packets, asked),
         packets,
         origin_ns: first.spans[0].3,
         inputs: indexes.iter().map(planned).collect(),
@@ -211,29 +216,22 @@ pub fn plan(
     };
     // Under the plan's own name: a plan that comes second leaves files that nobody reads.
     for (number, slice) in slices_of(&plan, &indexes)?.iter().enumerate() {
-        let document = serde_json::to_vec(slice).map_err(std::io::Error::from)?;
-        place.put(&slice_file(&plan.id, number as u32), document)?;
+        place.put_document(&slice_file(&plan.id, number as u32), slice)?;
     }
     match place.commit(FILE, &plan)? {
         true => Ok(plan),
-        false => same(place, analysis, (slices, buckets)),
+        false => same(place, analysis, asked),
     }
 }
 
 /// The plan that there is, if it is the one that is asked for.
-fn same(
-    place: &Place,
-    analysis: &Analysis,
-    (slices, buckets): (Option<u32>, Option<u32>),
-) -> Result<Plan, ClusterError> {
+fn same(place: &Place, analysis: &Analysis, asked: AskedCut) -> Result<Plan, ClusterError> {
     let plan = Plan::of(place)?;
-    let is_cut_so = slices.is_none_or(|n| n == plan.cut.slices)
-        && buckets.is_none_or(|n| n == plan.cut.buckets);
     let other = |what| ClusterError::OtherOptions {
         place: place.name().to_owned(),
         what,
     };
-    if !is_cut_so {
+    if !asked.is_met_by(&plan.cut) {
         return Err(other("another number of slices or buckets"));
     }
     if plan.analysis != *analysis {

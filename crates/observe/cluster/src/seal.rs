@@ -1,6 +1,8 @@
 //! All slices put together: whether each began where the one before ended, and where each bucket finds its packets.
 
 use crate::deal::{Begun, Dealt, Segment, data_file, deal_from, dealt};
+use crate::edge::Remembered;
+use crate::error::Repair;
 use crate::job::Job;
 use crate::place::attempt;
 use crate::plan::Plan;
@@ -8,7 +10,7 @@ use crate::{ClusterError, Place};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeSet;
 use tracing::info;
-use unbloat_health::Seen;
+use unbloat_health::{Seen, Watch};
 use unbloat_trace::Orientation;
 use unbloat_units::Delta;
 use unbloat_wire::SkipCounts;
@@ -32,7 +34,8 @@ pub(crate) struct BucketList {
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct BucketSlice {
-    pub(crate) file: String,
+    pub(crate) slice: u32,
+    pub(crate) attempt: String,
     pub(crate) first_packet: u64,
     /// All its times were told too early by so much.
     pub(crate) shift_ns: i64,
@@ -40,11 +43,11 @@ pub(crate) struct BucketSlice {
     pub(crate) packets: Segment,
 }
 
-const FILE: &str = "seal.json";
+pub(crate) const FILE: &str = "seal.json";
 
 impl Sealed {
     fn of(place: &Place, plan: &Plan) -> Result<Option<Sealed>, ClusterError> {
-        let sealed: Option<Sealed> = place.document(FILE, "seal")?;
+        let sealed: Option<Sealed> = place.document(FILE, Repair::Seal)?;
         if let Some(sealed) = &sealed {
             plan.check(place, FILE, &sealed.plan)?;
         }
@@ -53,8 +56,8 @@ impl Sealed {
 
     pub(crate) fn bucket(&self, place: &Place, bucket: u32) -> Result<BucketList, ClusterError> {
         let file = bucket_file(&self.attempt, bucket);
-        let list: Option<BucketList> = place.document(&file, "seal")?;
-        list.ok_or_else(|| place.missing(&file, "seal"))
+        let list: Option<BucketList> = place.document(&file, Repair::Seal)?;
+        list.ok_or_else(|| place.damaged(&file, Repair::Seal, "it is missing"))
     }
 }
 
@@ -84,7 +87,7 @@ pub fn seal(place: &Place, is_stopped: &dyn Fn() -> bool) -> Result<Sealed, Clus
             &plan,
             &job,
             (number, &slice),
-            Some(&begun),
+            Some(begun),
             is_stopped,
         )?;
         chain.take_again(again);
@@ -102,7 +105,8 @@ pub fn seal(place: &Place, is_stopped: &dyn Fn() -> bool) -> Result<Sealed, Clus
     };
     for bucket in 0..plan.cut.buckets {
         let slices = chain.slices.iter().map(|(dealt, shift_ns)| BucketSlice {
-            file: data_file(dealt.slice, &dealt.attempt),
+            slice: dealt.slice,
+            attempt: dealt.attempt.clone(),
             first_packet: dealt.first_packet,
             shift_ns: *shift_ns,
             batches: dealt.batches.clone(),
@@ -111,8 +115,7 @@ pub fn seal(place: &Place, is_stopped: &dyn Fn() -> bool) -> Result<Sealed, Clus
         let list = BucketList {
             slices: slices.collect(),
         };
-        let bytes = serde_json::to_vec(&list).map_err(std::io::Error::from)?;
-        place.put(&bucket_file(&sealed.attempt, bucket), bytes)?;
+        place.put_document(&bucket_file(&sealed.attempt, bucket), &list)?;
     }
     if place.commit(FILE, &sealed)? {
         return Ok(sealed);
@@ -174,12 +177,22 @@ impl Chain {
     fn begun(&self, place: &Place) -> Result<Begun, ClusterError> {
         let before = self.slices.last().map(|(dealt, _)| dealt);
         let before = before.ok_or_else(|| place.missing("the first slice", "deal"))?;
-        let file = data_file(before.slice, &before.attempt);
-        let bytes = before.remembered.read(place, &file, "deal")?;
-        let remembered = serde_json::from_slice(&bytes);
+        let bytes = before
+            .remembered
+            .read(place, before.slice, &before.attempt)?;
+        let remembered: Option<Remembered> = serde_json::from_slice(&bytes).ok();
+        let resumed = remembered.and_then(|remembered| {
+            let watch = Watch::resume(&remembered.state)?;
+            Some((watch, remembered.watermark()))
+        });
+        let (watch, watermark) = resumed.ok_or_else(|| {
+            let file = data_file(before.slice, &before.attempt);
+            let reason = "what it remembered at its end cannot be read";
+            place.damaged(&file, Repair::Deal(before.slice), reason)
+        })?;
         Ok(Begun {
-            remembered: remembered
-                .map_err(|error| place.damaged(&file, "deal", &error.to_string()))?,
+            watch,
+            watermark,
             reversed: self.reversed.iter().copied().collect(),
         })
     }

@@ -1,6 +1,8 @@
 //! One bucket: the packets of its clients, from all slices, to rows.
 
 use crate::blob::BlobReader;
+use crate::deal::{Segment, data_file};
+use crate::error::Repair;
 use crate::parts::{PartFile, PartWriter};
 use crate::place::attempt;
 use crate::plan::Plan;
@@ -22,7 +24,7 @@ pub struct Sharded {
     pub(crate) protocols: Protocols,
 }
 
-fn commit_file(bucket: u32) -> String {
+pub(crate) fn commit_file(bucket: u32) -> String {
     format!("rows/{bucket:06}.json")
 }
 
@@ -86,7 +88,7 @@ pub(crate) fn sharded(
     bucket: u32,
 ) -> Result<Option<Sharded>, ClusterError> {
     let file = commit_file(bucket);
-    let sharded: Option<Sharded> = place.document(&file, "shard")?;
+    let sharded: Option<Sharded> = place.document(&file, Repair::Shard(bucket))?;
     if let Some(sharded) = &sharded {
         plan.check(place, &file, &sharded.plan)?;
     }
@@ -113,18 +115,20 @@ const ENTRY: usize = 12;
 
 impl<'a> Packets<'a> {
     fn open(&self, of: &'a BucketSlice) -> Result<Open<'a>, ClusterError> {
-        let packets = of.packets.read(self.place, &of.file, "deal")?;
+        let read = |segment: &Segment| segment.read(self.place, of.slice, &of.attempt);
         Ok(Open {
             of,
-            blob: BlobReader::new(packets).map_err(|error| self.damaged(of, &error))?,
-            batches: of.batches.read(self.place, &of.file, "deal")?,
+            blob: BlobReader::new(read(&of.packets)?).map_err(|error| self.damaged(of, error))?,
+            batches: read(&of.batches)?,
             at: 0,
             next_packet: of.first_packet,
         })
     }
 
-    fn damaged(&self, of: &BucketSlice, error: &std::io::Error) -> ClusterError {
-        self.place.damaged(&of.file, "deal", &error.to_string())
+    fn damaged(&self, of: &BucketSlice, reason: impl ToString) -> ClusterError {
+        let file = data_file(of.slice, &of.attempt);
+        let repair = Repair::Deal(of.slice);
+        self.place.damaged(&file, repair, &reason.to_string())
     }
 
     fn next(&mut self, batch: &mut Batch, origin: Time) -> Result<bool, ClusterError> {
@@ -137,7 +141,7 @@ impl<'a> Packets<'a> {
                 && !open.blob.is_at_end()
             {
                 let reason = "it has packets beyond its end";
-                return Err(self.place.damaged(&open.of.file, "deal", reason));
+                return Err(self.damaged(open.of, reason));
             }
             let Some(of) = self.slices.next() else {
                 return Ok(false);
@@ -150,7 +154,7 @@ impl<'a> Packets<'a> {
         let entry = open.batches.get(open.at..open.at + ENTRY);
         let Some((packets, latest)) = entry.and_then(|entry| entry.split_first_chunk()) else {
             let reason = "its list of batches is cut";
-            return Err(self.place.damaged(&open.of.file, "deal", reason));
+            return Err(self.damaged(open.of, reason));
         };
         let latest = latest
             .try_into()
@@ -162,7 +166,7 @@ impl<'a> Packets<'a> {
         batch.watermark = Time::from_ns(latest) + shift;
         batch.origin = origin;
         let filled = open.blob.fill(batch, shift);
-        filled.map_err(|error| self.damaged(open.of, &error))?;
+        filled.map_err(|error| self.damaged(open.of, error))?;
         open.at += ENTRY;
         open.next_packet += u64::from(batch.packets);
         self.slice = Some(open);
