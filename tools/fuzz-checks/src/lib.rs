@@ -6,6 +6,7 @@ mod echo;
 mod files;
 mod frames;
 mod heap;
+mod places;
 mod runs;
 mod segments;
 mod words;
@@ -21,6 +22,7 @@ pub use answers::{account, device, journal, kernel, ndt7, page, probe, router, s
 pub use echo::echo;
 pub use files::{campaign, configuration, link, scenario, value};
 pub use frames::{frames, request};
+pub use places::place;
 pub use runs::{run, tables};
 pub use segments::tcp;
 pub use unbloat_server::fuzz::connection as serve;
@@ -30,7 +32,7 @@ pub use words::said;
 pub type Check = fn(&[u8]);
 
 /// All checks.
-pub const ALL: [(&str, Check); 26] = [
+pub const ALL: [(&str, Check); 27] = [
     ("capture", capture),
     ("parse", parse),
     ("tcp", tcp),
@@ -47,6 +49,7 @@ pub const ALL: [(&str, Check); 26] = [
     ("value", value),
     ("run", run),
     ("tables", tables),
+    ("place", place),
     ("router", router),
     ("kernel", kernel),
     ("account", account),

@@ -26,6 +26,8 @@ mod blob;
 mod deal;
 mod edge;
 mod error;
+#[cfg(feature = "fuzz")]
+pub mod fuzz;
 mod index;
 mod job;
 mod merge;
