@@ -39,14 +39,23 @@ fn rows(data: &[u8]) {
     assert_eq!(written, rewritten);
 }
 
+/// The bytes change what is remembered at the beginning of a trace, which has a table of fixed size: numbers of eight bytes, each behind its place in three
+/// bytes. A place beyond the end cuts there, or adds the number.
 fn remembered(data: &[u8]) {
-    let Some((latest, remembered)) = data.split_first_chunk() else {
-        return;
-    };
+    let mut remembered = Watch::default().state().remembered;
+    for change in data.chunks_exact(11) {
+        let (at, number) = change.split_at(3);
+        let at = usize::from(at[0]) << 16 | usize::from(at[1]) << 8 | usize::from(at[2]);
+        match remembered.get_mut(at..at + 8) {
+            Some(old) => old.copy_from_slice(number),
+            None if at > 1 << 22 => remembered.truncate(at & 0xF_FFFF),
+            None => remembered.extend(number),
+        }
+    }
     let state = State {
-        latest_ns: i64::from_le_bytes(*latest),
+        latest_ns: 7,
         correction_ns: 0,
-        remembered: remembered.to_vec(),
+        remembered,
     };
     if let Some(watch) = Watch::resume(&state) {
         let once = watch.state();
