@@ -158,7 +158,7 @@ class _Progress:
     def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
         self._ended.set()
         self._thread.join()
-        self._context.setLocalProperty("spark.jobGroup.id", None)
+        self._context.setLocalProperty("spark.jobGroup.id", None)  # type: ignore[arg-type]  # None removes it
         if kind is None:
             self._print(self._tasks)
         elif issubclass(kind, KeyboardInterrupt):
