@@ -15,10 +15,11 @@ import time
 from collections.abc import Iterator
 from pathlib import Path
 
+import duckdb
 import pytest
 
 import unbloat
-from conftest import ROOT, missing
+from conftest import CAPTURE, ROOT, missing
 from unbloat import cluster
 
 
@@ -271,5 +272,31 @@ def test_spark_cluster_whose_workers_are_killed_in_both_passes(
         expected = list(alone.to_pandas()["value"])
         found = [row["value"] for row in rows if row["link.down.queue"] == "codel"]
         assert len(found) > 10 and str(found) == str(expected)
+        # The same question over two runs, asked by two engines.
+        shutil.copytree(tmp_path / "run", tmp_path / "again")
+        question = "select server, count(*) as flows, sum(wire_bytes) as bytes from flows group by server order by server"
+        files = [str(tmp_path / name / "flows.parquet") for name in ("run", "again")]
+        spark.read.parquet(*files).createOrReplaceTempView("flows")
+        answer = [(row.server, row.flows, int(row.bytes)) for row in spark.sql(question).collect()]
+        flows = duckdb.read_parquet(files)
+        assert answer == duckdb.sql(question).fetchall() and len(answer) > 1 and len(flows.columns) > 20
     finally:
         spark.stop()
+
+
+def test_an_iceberg_table_takes_the_files_of_runs(tmp_path: Path) -> None:
+    from pyiceberg.catalog.sql import SqlCatalog
+
+    files = []
+    for name in ("a", "b"):
+        unbloat.analyze(CAPTURE, out=tmp_path / name)
+        files.append(f"file://{tmp_path / name / 'flows.parquet'}")
+    catalog = SqlCatalog("runs", uri=f"sqlite:///{tmp_path / 'catalog.db'}", warehouse=f"file://{tmp_path}")
+    catalog.create_namespace("unbloat")
+    rows = unbloat.open(tmp_path / "a").flows.to_arrow()
+    flows = catalog.create_table("unbloat.flows", schema=rows.schema)
+    flows.add_files(files)
+    found = flows.scan().to_arrow()
+    assert found.num_rows == 2 * rows.num_rows > 0
+    assert found.column_names == rows.column_names
+    assert sum(found["wire_bytes"].to_pylist()) == 2 * sum(rows["wire_bytes"].to_pylist())
