@@ -114,7 +114,7 @@ fn committed_results_are_those_of_this_kernel() {
         if now.kernel == committed.kernel {
             assert!(
                 now == committed,
-                "{name}: make it anew, and say why it changed"
+                "{name}: make it anew, and say why it changed\n{now:?}\ncommitted: {committed:?}"
             );
         } else {
             // Another update of Debian's source: alike, but not to the packet.

@@ -96,7 +96,7 @@ impl BlobReader {
         Ok(u32::from_le_bytes(number) as usize)
     }
 
-    /// Adds the headers of the batch that begins with its first packet, all told too early by `shift`.
+    /// Adds the headers of the batch with this first packet, and `shift` to their times.
     pub(crate) fn fill(&mut self, batch: &mut Batch, shift: Delta) -> io::Result<()> {
         if self.next != Some(batch.first_packet) {
             return Ok(());

@@ -46,8 +46,8 @@ impl Remembered {
 }
 
 impl Edge {
-    /// By how much the times of what follows were told too early, if `before` is what truly was remembered, itself told
-    /// too early by `shift_ns`. `None`: something else was remembered.
+    /// What must be added to the times of the slice that begins here, if the slice before ended with `before` and
+    /// `shift_ns` must be added to its times. `None` if the slice assumed something else.
     pub(crate) fn shift_from(&self, before: &Edge, shift_ns: i64) -> Option<i64> {
         let shift = before.latest_ns - self.latest_ns + shift_ns;
         let later = |own: i64| own + shift - shift_ns;

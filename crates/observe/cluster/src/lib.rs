@@ -12,7 +12,7 @@
 //! - Order: the merge of captures is a stable sort by (latest time so far within the capture, rank of the capture,
 //!   place in it). So counts of packets by spans of that time give the number of any packet without
 //!   the packets before it ([`index`]).
-//! - Direction: whether a flow's ports mislead is told by SYNs alone. The index collects those that do.
+//! - Direction: only a SYN can contradict the guess from a flow's ports. The index collects the SYNs that do.
 //! - Copies and steps of the capture clock are judged by what came shortly before. A slice begins with packets of the
 //!   slice before, [remembers](unbloat_health::State) them and drops them. [`seal`] compares what it then remembers with
 //!   what the slice before ended with; where they differ it deals that slice again, from the true state.

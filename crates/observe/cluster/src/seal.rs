@@ -37,7 +37,7 @@ pub(crate) struct BucketSlice {
     pub(crate) slice: u32,
     pub(crate) attempt: String,
     pub(crate) first_packet: u64,
-    /// All its times were told too early by so much.
+    /// Is added to its times.
     pub(crate) shift_ns: i64,
     pub(crate) batches: Segment,
     pub(crate) packets: Segment,

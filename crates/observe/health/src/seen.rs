@@ -1,4 +1,4 @@
-//! What the packets of a capture, or of a part of one, told.
+//! Counts for [`Health`](crate::Health), of a capture or of a part of one.
 
 use crate::clock::TOLD;
 use crate::offload::Sizes;
@@ -21,7 +21,7 @@ pub struct Seen {
 }
 
 impl Seen {
-    /// Adds those of the part that follows, all of whose times were told earlier by `shift`.
+    /// Adds the counts of the next part. `shift` is added to its times.
     pub fn absorb(&mut self, later: &Seen, shift: Delta) {
         self.sizes.absorb(later.sizes);
         self.packets += later.packets;

@@ -82,8 +82,7 @@ impl Watch {
         }
     }
 
-    /// What the packets since the beginning, or since the last call, told. What is remembered of them to judge later
-    /// ones stays.
+    /// Counts of the packets since the beginning or the last call. Keeps what it needs to judge later packets.
     pub fn take_seen(&mut self) -> Seen {
         let seen = std::mem::take(&mut self.seen);
         let clock = self.clock.take_found();

@@ -71,27 +71,27 @@ pub struct Orientation {
     reversed: HashMap<u64, Known>,
     /// Insertion order of `reversed`, so that it stays bounded.
     oldest: VecDeque<u64>,
-    /// What is told of a part of a trace, if that is all that is read.
+    /// What this part of a trace adds, if only a part is read.
     part: Option<Learnt>,
 }
 
-/// From where it is known that a flow is reversed.
+/// How it is known that a flow is reversed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Known {
-    /// A SYN that was read.
+    /// From a SYN in this part.
     Seen,
-    /// The part of the trace before this one, which was not read.
+    /// From the part of the trace before this one, which was not read.
     Told,
-    /// The same, and a packet was marked by it.
+    /// The same, and it decided the direction of a packet.
     Used,
 }
 
-/// What a part of a trace tells of reversed flows, by hash.
+/// What a part of a trace adds to the knowledge of reversed flows, by hash.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Learnt {
-    /// Flows whose SYN contradicts the guess (true), or takes that back, in trace order.
+    /// In trace order: true where a SYN contradicts the guess from the ports, false where a later SYN agrees with it.
     pub changes: Vec<(u64, bool)>,
-    /// Flows whose packets were marked by what was told of the part before.
+    /// Flows reversed before this part, with a packet in it whose direction follows from that.
     pub used: Vec<u64>,
 }
 
@@ -106,7 +106,7 @@ impl Orientation {
         }
     }
 
-    /// Of a trace from some packet on, before which these flows were reversed.
+    /// Continues a trace at a packet before which these flows were reversed.
     pub fn resume(client_nets: Vec<Network>, reversed: impl IntoIterator<Item = u64>) -> Self {
         let mut resumed = Orientation::new(client_nets);
         for flow_hash in reversed {
@@ -116,13 +116,13 @@ impl Orientation {
         resumed
     }
 
-    /// From here on it is told what is [learnt](Orientation::learnt).
+    /// Starts to collect what [`learnt`](Orientation::learnt) returns.
     pub fn begin_part(&mut self) {
         self.part = Some(Learnt::default());
         self.reversed.values_mut().for_each(|k| *k = Known::Told);
     }
 
-    /// What the packets since [`begin_part`](Orientation::begin_part) told.
+    /// What the packets since [`begin_part`](Orientation::begin_part) added.
     pub fn learnt(&mut self) -> Learnt {
         self.part.take().unwrap_or_default()
     }

@@ -14,7 +14,7 @@ class Column(NamedTuple):
     """A column of a table."""
 
     name: str
-    """Name; a suffix tells the unit (``_ms``, ``_bps``)."""
+    """Name; the suffix is the unit (``_ms``, ``_bps``)."""
     type: str
     """Arrow type."""
     unit: str | None
