@@ -66,6 +66,6 @@ fn merge_here(place: &Place, run: NewRun) -> Result<(Outcome, Stored), MergeErro
     let mut store = Store::open(&options, inputs.collect(), Keep::run(run))?;
     let (_, outcome) =
         unbloat_cluster::merge::<MergeError>(place, &mut |output| Ok(store.take(output)?))?;
-    let stored = store.finish(&outcome)?;
+    let stored = store.finish(&outcome)?.written()?;
     Ok((outcome, stored))
 }

@@ -17,8 +17,6 @@ pub enum Exit {
     Untrusted,
     /// 130: stopped by Ctrl-C; the result covers what was measured until then.
     Interrupted,
-    /// 141: the reader of standard output is gone; the code that shells report for SIGPIPE.
-    Unread,
     /// The exit code of a command that was run for the user.
     Of(u8),
 }
@@ -32,7 +30,6 @@ impl From<Exit> for ExitCode {
             Exit::OutOfBounds => 4,
             Exit::Untrusted => 5,
             Exit::Interrupted => 130,
-            Exit::Unread => 141,
             Exit::Of(code) => code,
         })
     }

@@ -87,7 +87,8 @@ fn main() -> std::process::ExitCode {
     verbose.begin();
     let exit = match command.run() {
         Ok(exit) => exit,
-        Err(_) if print::reader_is_gone() => Exit::Unread,
+        // `| head` has what it wanted.
+        Err(_) if print::reader_is_gone() => Exit::Complete,
         Err(error) => {
             // Errors may quote a server, a router or a tool: remove control characters.
             note!("unbloat: {}", unbloat_untrusted::harmless(&error));

@@ -1,8 +1,9 @@
 //! The messages of common errors. To accept changes: `INSTA_UPDATE=always cargo test -p unbloat-cli --test errors`.
 
+use std::io::{BufRead, BufReader};
 use std::net::TcpListener;
 use std::os::unix::process::CommandExt;
-use std::process::{Command, Output};
+use std::process::{Command, Output, Stdio};
 
 fn unbloat(words: &str) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_unbloat"));
@@ -36,7 +37,7 @@ fn usage() {
         "analyze --interfaces eth0",
         "analyze a.pcap --format xml",
         "watch --json --duration 5",
-        "shape --interface eth0 --rate-down 20M",
+        "shape --interface eth0 --rate-down 20MB/s",
         "sqm plan --as json",
         "locate box --direction sideways",
         "test box --probe-interval 10",
@@ -93,8 +94,8 @@ fn no_server() {
     insta::assert_snapshot!(said.replace(&server, "SERVER"));
 }
 
-/// As the user nobody, if the tests run as root.
-fn no_root() {
+/// Calls `test` with what runs commands as the user nobody, if the tests run as root.
+fn as_nobody(test: impl Fn(&dyn Fn(&str) -> Output)) {
     let folder = tempfile::tempdir().expect("a folder");
     let program = folder.path().join("unbloat");
     std::fs::copy(env!("CARGO_BIN_EXE_unbloat"), &program).expect("a copy that all may run");
@@ -112,14 +113,65 @@ fn no_root() {
         }
         command.output().expect("it runs")
     };
+    test(&run);
+}
+
+fn no_root() {
     let commands = [
         "analyze --interface lo",
         "shape --interface lo --follow",
         "fix 127.0.0.1 --yes",
         "lab shell -- true",
         "demo",
+        "sqm status --interface lo",
+        "serve --listen 127.0.0.1:80",
     ];
-    insta::assert_snapshot!(transcript(&commands, run));
+    as_nobody(|run| insta::assert_snapshot!(transcript(&commands, run)));
+}
+
+fn every_command_that_needs_root_says_so() {
+    let commands = [
+        "sqm apply --interface lo --rate-up 10mbit",
+        "sqm remove --interface lo",
+        "uplink --interface lo --source delay",
+        "drwa -- true",
+    ];
+    as_nobody(|run| {
+        for words in commands {
+            let output = run(words);
+            let said = String::from_utf8_lossy(&output.stderr);
+            assert_eq!(output.status.code(), Some(1), "{words}: {said}");
+            assert!(said.contains("root"), "{words}: {said}");
+            assert!(said.lines().count() <= 2, "{words}: {said}");
+        }
+    });
+}
+
+fn a_wrong_pin_is_named() {
+    let mut server = unbloat("serve --listen 127.0.0.1:0 --no-echo --json")
+        .stdout(Stdio::piped())
+        .stderr(Stdio::null())
+        .spawn()
+        .expect("a server");
+    let mut line = String::new();
+    let printed = server.stdout.take().expect("its output");
+    BufReader::new(printed)
+        .read_line(&mut line)
+        .expect("a line");
+    let said: serde_json::Value = serde_json::from_str(&line).expect("JSON");
+    let address = said["tls"].as_str().expect("its address");
+    let output = run(&format!(
+        "test {address} --quiet --no-run --pin {}",
+        "0".repeat(64)
+    ));
+    server.kill().expect("it runs");
+    server.wait().expect("it ends");
+    let told = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(output.status.code(), Some(1), "{told}");
+    assert!(
+        told.contains("does not have the fingerprint that --pin"),
+        "{told}"
+    );
 }
 
 unbloat_testkit::main! {
@@ -128,6 +180,8 @@ unbloat_testkit::main! {
         no_such_file,
         no_server,
         no_root,
+        a_wrong_pin_is_named,
+        every_command_that_needs_root_says_so,
     ],
     root("looking for interfaces") => [
         no_such_interface,

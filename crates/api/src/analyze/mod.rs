@@ -61,7 +61,7 @@ pub fn analyze(
     let (mut source, described) = open(inputs)?;
     let mut store = Store::open(options, described, Keep::run(run))?;
     let outcome = self::run(&mut *source, options, &mut store, watch)?;
-    let stored = store.finish(&outcome)?;
+    let stored = store.finish(&outcome)?.written()?;
     Ok((outcome, stored))
 }
 

@@ -64,6 +64,8 @@ pub struct Store {
     tables: Vec<Table>,
     summary: Summary,
     run: Option<Writing>,
+    /// Why there is no run folder, if one was wanted.
+    unwritten: Option<AnalyzeError>,
     sink: Option<Box<dyn RowSink>>,
     keeps_series: bool,
     is_verdict_all: bool,
@@ -80,15 +82,31 @@ struct Writing {
 pub struct Stored {
     /// Headline numbers, figures and the verdict.
     pub found: Found,
-    /// The run folder, if one was wanted.
+    /// The run folder, if one was wanted and could be written.
     pub dir: Option<PathBuf>,
+    /// Why it could not.
+    pub unwritten: Option<AnalyzeError>,
+}
+
+impl Stored {
+    /// Itself, if the run folder that was wanted is there.
+    ///
+    /// # Errors
+    /// It could not be written.
+    pub fn written(mut self) -> Result<Stored, AnalyzeError> {
+        match self.unwritten.take() {
+            Some(error) => Err(error),
+            None => Ok(self),
+        }
+    }
 }
 
 impl Store {
-    /// Begins the run folder, if one is wanted. `inputs` describe what is analysed.
+    /// Begins the run folder, if one is wanted. `inputs` describe what is analysed. An unnamed folder that cannot be written does not stop
+    /// the analysis, nor does a disk that fills up: the verdict is still found, and [`Stored::unwritten`] is the reason.
     ///
     /// # Errors
-    /// The folder exists or cannot be written.
+    /// The named folder exists or cannot be written.
     pub fn open(
         options: &Options,
         inputs: Vec<unbloat_run::Input>,
@@ -107,14 +125,20 @@ impl Store {
             Summary::new(&traced, params)
         };
         let tables = tables();
-        let run = keep
+        let is_named = keep.run.as_ref().is_some_and(|run| run.out.is_some());
+        let begun = keep
             .run
-            .map(|run| Writing::begin(run, options, inputs, &tables))
-            .transpose()?;
+            .map(|run| Writing::begin(run, options, inputs, &tables));
+        let (run, unwritten) = match begun.transpose() {
+            Ok(run) => (run, None),
+            Err(error) if is_named => return Err(error),
+            Err(error) => (None, Some(error)),
+        };
         Ok(Store {
             tables,
             summary,
             run,
+            unwritten,
             sink: keep.sink,
             keeps_series: keep.series,
             is_verdict_all,
@@ -134,7 +158,7 @@ impl Store {
     /// Takes the rows of a batch.
     ///
     /// # Errors
-    /// The run folder or the sink cannot be written.
+    /// The sink cannot be written.
     pub fn take(&mut self, output: &Output) -> Result<(), AnalyzeError> {
         for (i, rows) in output.tables().into_iter().enumerate() {
             if !rows.is_empty() {
@@ -153,8 +177,11 @@ impl Store {
     }
 
     fn keep(&mut self, table: usize, rows: &Rows) -> Result<(), AnalyzeError> {
-        if let Some(run) = &mut self.run {
-            run.writer.append(table, rows)?;
+        if let Some(run) = &mut self.run
+            && let Err(error) = run.writer.append(table, rows)
+        {
+            self.run = None;
+            self.unwritten = Some(error.into());
         }
         if let Some(sink) = &mut self.sink {
             sink.take(table, rows)?;
@@ -165,7 +192,7 @@ impl Store {
     /// Adds the summary's tables and completes the run folder.
     ///
     /// # Errors
-    /// The run folder or the sink cannot be written.
+    /// The sink cannot be written.
     pub fn finish(mut self, outcome: &Outcome) -> Result<Stored, AnalyzeError> {
         self.summary.set_health(outcome.health.clone());
         let found = self.summary.finish();
@@ -175,11 +202,16 @@ impl Store {
         if let Some(sink) = self.sink {
             sink.finish()?;
         }
-        let dir = self
-            .run
-            .map(|run| run.finish(outcome, &found))
-            .transpose()?;
-        Ok(Stored { found, dir })
+        let finished = self.run.map(|run| run.finish(outcome, &found));
+        let (dir, unwritten) = match finished.transpose() {
+            Ok(dir) => (dir, self.unwritten),
+            Err(error) => (None, Some(error)),
+        };
+        Ok(Stored {
+            found,
+            dir,
+            unwritten,
+        })
     }
 }
 

@@ -40,6 +40,7 @@ pub mod netlink;
 pub mod offload;
 pub mod packet;
 pub mod priority;
+pub mod privilege;
 pub mod signal;
 pub mod sockopt;
 pub mod syscall;

@@ -77,10 +77,32 @@ const RATES: &[Scale] = &[
     },
 ];
 
+/// Spellings of `tc` (10mbit), iperf (10M) and others. Not `Mbps`, which is megabits to most and megabytes to `tc`.
+const OTHERS: &[(&str, &str)] = &[
+    ("bit", "bit/s"),
+    ("k", "kbit/s"),
+    ("kbit", "kbit/s"),
+    ("kbit/s", "kbit/s"),
+    ("m", "Mbit/s"),
+    ("mbit", "Mbit/s"),
+    ("mbit/s", "Mbit/s"),
+    ("g", "Gbit/s"),
+    ("gbit", "Gbit/s"),
+    ("gbit/s", "Gbit/s"),
+];
+
 impl FromStr for Rate {
     type Err = ParseUnitError;
     fn from_str(text: &str) -> Result<Rate, ParseUnitError> {
-        Ok(Rate(parse_scaled(text, "20 Mbit/s", RATES)?.round() as u64))
+        let parse = |text: &str| parse_scaled(text, "20 Mbit/s", RATES);
+        let parsed = parse(text).or_else(|error| {
+            let number = text.trim_end_matches(|c: char| c.is_ascii_alphabetic() || c == '/');
+            let unit = text[number.len()..].to_ascii_lowercase();
+            let other = OTHERS.iter().find(|(other, _)| *other == unit);
+            let (_, unit) = other.ok_or(error.clone())?;
+            parse(&format!("{number}{unit}")).map_err(|_| error)
+        });
+        Ok(Rate(parsed?.round() as u64))
     }
 }
 
@@ -92,7 +114,30 @@ mod tests {
     fn rates_parse_and_print_in_bits() {
         assert_eq!("20 Mbit/s".parse(), Ok(Rate::mbps(20)));
         assert_eq!(Rate::mbps(30).to_string(), "30.00 Mbit/s");
-        assert!("20 MB/s".parse::<Rate>().is_err());
+        for text in [
+            "10mbit",
+            "10M",
+            "10 Mbit/s",
+            "10Mbit",
+            "10m",
+            "10000 kbit",
+            "10000k",
+            "0.01G",
+        ] {
+            assert_eq!(text.parse(), Ok(Rate::mbps(10)), "{text}");
+        }
+        for text in [
+            "20 MB/s",
+            "20 Mbps",
+            "20mbps",
+            "20",
+            "M",
+            "mbit",
+            "20 Mbit/s/s",
+            "-1M",
+        ] {
+            assert!(text.parse::<Rate>().is_err(), "{text}");
+        }
     }
 
     #[test]

@@ -33,6 +33,8 @@ pub enum AnalyzeError {
     Capture(#[from] CaptureError),
     #[error(transparent)]
     Analyze(#[from] analyze::AnalyzeError),
+    #[error("no run was written: {0}; give another folder with --out, or --no-run")]
+    Unwritten(#[source] analyze::AnalyzeError),
     #[error(transparent)]
     Output(#[from] OutputError),
     #[error("cannot install the Ctrl-C handler: {0}")]
@@ -101,6 +103,9 @@ pub fn run(args: &Args) -> Result<Exit, AnalyzeError> {
         tell_health(&stored.found.health);
     }
     point_to(&stored);
+    if let Some(error) = stored.unwritten {
+        return Err(AnalyzeError::Unwritten(error));
+    }
     Ok(match &outcome {
         outcome if outcome.interrupted => Exit::Interrupted,
         outcome if !outcome.notes.damage.is_empty() => Exit::Damaged,

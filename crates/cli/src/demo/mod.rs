@@ -7,7 +7,7 @@ use crate::print::{self, PrintError, note};
 use crate::recovery;
 use rustix::process::{Signal, set_parent_process_death_signal};
 use serde::Deserialize;
-use std::io::{self, BufRead, BufReader};
+use std::io::{self, BufRead, BufReader, Write};
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdout, Command, Stdio};
@@ -59,10 +59,12 @@ pub enum DemoError {
 }
 
 pub fn run(args: &Args) -> Result<Exit, DemoError> {
-    let out = run_dir(args.out.as_deref(), "demo").map_err(OutputError::from)?;
-    std::fs::create_dir_all(&out).map_err(writing(&out))?;
-    let trace = out.join("lte.down.gz");
-    std::fs::write(&trace, TRACE).map_err(writing(&trace))?;
+    let mut trace = tempfile::Builder::new()
+        .suffix(".down.gz")
+        .tempfile()
+        .map_err(writing(&std::env::temp_dir()))?;
+    trace.write_all(TRACE).map_err(writing(trace.path()))?;
+    let trace = trace.into_temp_path();
     let trace = trace.display().to_string();
     // The uplink is steady, because the second test meets another part of the recording; only one direction should differ for that reason.
     let path = [
@@ -86,6 +88,8 @@ pub fn run(args: &Args) -> Result<Exit, DemoError> {
     note!(
         "unbloat: emulated path on this machine: LTE recording with a 1 MB buffer (downlink), 10 Mbit/s with a 400 kB buffer (uplink)"
     );
+    let out = run_dir(args.out.as_deref(), "demo").map_err(OutputError::from)?;
+    std::fs::create_dir_all(&out).map_err(writing(&out))?;
     let server = Server::start(&shell)?;
     let status = shell
         .command(program()?)?

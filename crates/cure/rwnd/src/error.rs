@@ -2,6 +2,7 @@
 
 use std::io;
 use std::path::PathBuf;
+use unbloat_os::privilege::advice;
 
 #[derive(Debug, thiserror::Error)]
 pub enum WindowError {
@@ -33,7 +34,7 @@ pub enum WindowError {
         "invalid cgroup name {0:?}: it must not contain empty parts, \"..\" or control characters"
     )]
     Name(String),
-    #[error("{path}: {source}")]
+    #[error("{path}: {source}{}", advice(source))]
     File { path: PathBuf, source: io::Error },
     #[error("there is no interface {0:?}; `ip link` lists them")]
     NoDevice(String),

@@ -2,6 +2,7 @@
 
 use std::io;
 use std::time::Duration;
+use unbloat_os::privilege::advice;
 use unbloat_sqm::uci::UciError;
 use unbloat_undo::UndoError;
 use unbloat_untrusted::one_line;
@@ -23,9 +24,12 @@ pub enum ShaperError {
     },
     #[error("unbloat's own cake runs as a process; pass --hold or run unbloat shape as a service")]
     OwnCakeIsHeld,
-    #[error("cannot disable GSO, TSO and GRO on {device}: {source}")]
+    #[error(
+        "cannot disable GSO, TSO and GRO on {device}: {source}{}",
+        advice(source)
+    )]
     Offloads { device: String, source: io::Error },
-    #[error("cannot determine which queue disciplines the kernel has: {0}")]
+    #[error("cannot determine which queue disciplines the kernel has: {0}{advice}", advice = advice(.0))]
     Probe(io::Error),
     #[error(
         "\"{}\" is not a valid ssh target: give [USER@]HOST of letters, digits and . _ : -, not beginning with -",

@@ -14,7 +14,7 @@ pub enum UndoError {
     },
     #[error("{resource}: permanently changed by \"{command}\"; remove that change first")]
     Kept { resource: Resource, command: String },
-    #[error("{}: {source}; changing this host needs root", path.display())]
+    #[error("{}: {source}; commands that change this host need root", path.display())]
     Folder { path: PathBuf, source: io::Error },
     #[error("{}: {source}", path.display())]
     File { path: PathBuf, source: io::Error },

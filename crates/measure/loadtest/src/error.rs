@@ -23,6 +23,10 @@ pub enum TestError {
         one_line(.reason)
     )]
     Certificate { to: String, reason: String },
+    #[error(
+        "the certificate of {to} does not have the fingerprint that --pin (or UNBLOAT_PIN) gives; if the server got a new certificate, use the fingerprint that it prints now, otherwise another server answers there"
+    )]
+    Pin { to: String },
     #[error("cannot read {path}: {reason}", path = path.display())]
     Authorities { path: PathBuf, reason: String },
     #[error("this system has no certificate authorities; pass --ca FILE or --pin SHA256")]

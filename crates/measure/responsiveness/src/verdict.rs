@@ -62,7 +62,7 @@ pub fn verdict(directions: Vec<LoadedDirection>, doubts: Vec<Doubt>) -> Verdict 
         (None, None) => (
             Kind::Unknown,
             None,
-            "No verdict: no probe measured added delay.".to_owned(),
+            "No verdict: no delay was measured under load.".to_owned(),
         ),
         (None, Some(worst)) => {
             let (kind, grade) = (kind(worst.added), letter(worst.added));

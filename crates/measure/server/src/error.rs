@@ -5,7 +5,7 @@ use std::net::SocketAddr;
 
 #[derive(Debug, thiserror::Error)]
 pub enum ServeError {
-    #[error("cannot listen on {address} ({what}): {source}")]
+    #[error("cannot listen on {address} ({what}): {source}{}", privileged(source))]
     Bind {
         what: &'static str,
         address: SocketAddr,
@@ -25,4 +25,13 @@ pub enum ServeError {
     Quic,
     #[error("cannot start threads: {0}")]
     Threads(io::Error),
+}
+
+fn privileged(error: &io::Error) -> &'static str {
+    match error.kind() {
+        io::ErrorKind::PermissionDenied => {
+            "; ports below 1024 need root or CAP_NET_BIND_SERVICE, other ports do not"
+        }
+        _ => "",
+    }
 }

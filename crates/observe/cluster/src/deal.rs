@@ -138,7 +138,7 @@ pub(crate) fn deal_from(
         }
         Some(begun) => {
             skip(&mut trace, slice.first_packet - slice.read_from)?;
-            let orientation = Orientation::resume(nets, begun.reversed.into_iter());
+            let orientation = Orientation::resume(nets, begun.reversed);
             let at = (slice.first_packet, origin, begun.watermark);
             (begun.watch, orientation, at)
         }

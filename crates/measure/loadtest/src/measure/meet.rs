@@ -10,6 +10,7 @@ use crate::options::{Http, IpVersion, Options};
 use crate::service::{self, ANSWER_TIME, Service};
 use crate::socket::Settings;
 use crate::target::{Origin, Target};
+use rustls::CertificateError;
 use std::io;
 use std::net::SocketAddr;
 use std::sync::Mutex;
@@ -216,6 +217,11 @@ fn refused(dialer: &Dialer, options: &Options, error: io::Error) -> TestError {
         .get_ref()
         .and_then(|inner| inner.downcast_ref::<rustls::Error>());
     match inner {
+        Some(rustls::Error::InvalidCertificate(
+            CertificateError::ApplicationVerificationFailure,
+        )) => TestError::Pin {
+            to: dialer.origin.authority(),
+        },
         Some(rustls::Error::InvalidCertificate(_)) => TestError::Certificate {
             to: dialer.origin.authority(),
             reason: error.to_string(),
