@@ -156,6 +156,8 @@ const unbloat = (() => {
       text(x, y, text, { size = 12, colour = "--ink" } = {}) {
         styled({ colour: css(colour) || colour });
         context.font = `${size}px ${FONT}`;
+        context.textAlign = "left";
+        context.textBaseline = "alphabetic";
         context.fillText(text, x, y);
       },
     };
@@ -235,7 +237,7 @@ const unbloat = (() => {
     }
     const named = drawn.filter((line) => !line.isMarks);
     const summary = named.slice(0, 12).map((line) => `${line.label}: ${rest(line)}`).join("; ");
-    const described = `${spec.title}. ${y.label} against ${x.label}${x.ticks ? "" : ` from ${showX(home[0])} to ${showX(home[1])}`}. ${summary}.`;
+    const described = () => `${spec.title}. ${y.label} against ${x.label}${x.ticks ? "" : ` from ${showX(shared.view[0])} to ${showX(shared.view[1])}`}. ${summary}.`;
 
     // Bars of uncertainty, points that have no neighbour to draw a line to, and what the page adds.
     function over(pen, at) {
@@ -304,6 +306,7 @@ const unbloat = (() => {
       },
       hooks: {
         drawAxes: spec.under ? [paint(spec.under)] : [], draw: [paint(over)], setCursor: [tell], setLegend: [tell],
+        setScale: [(plot, key) => { if (key === "x") plot.root.querySelector(".u-wrap").setAttribute("aria-label", described()); }],
         setSelect: [(plot) => {
           const { left, width } = plot.select;
           if (width < 4) return;
@@ -334,7 +337,7 @@ const unbloat = (() => {
       zoom([from, from + width].map(fromScale));
     }
     const wrap = place.querySelector(".u-wrap");
-    for (const [name, value] of Object.entries({ role: "img", tabindex: "0", "aria-label": described, "aria-keyshortcuts": "+ - ArrowLeft ArrowRight Escape" })) wrap.setAttribute(name, value);
+    for (const [name, value] of Object.entries({ role: "img", tabindex: "0", "aria-label": described(), "aria-keyshortcuts": "+ - ArrowLeft ArrowRight Escape" })) wrap.setAttribute(name, value);
     wrap.addEventListener("keydown", (event) => {
       if (event.ctrlKey || event.metaKey || event.altKey) return;
       const moves = { "+": [0.8, 0.5, 0], "=": [0.8, 0.5, 0], "-": [1.25, 0.5, 0], ArrowLeft: [1, 0, -0.1], ArrowRight: [1, 0, 0.1] };

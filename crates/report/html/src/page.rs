@@ -522,11 +522,9 @@ fn made_by(info: &RunInfo) -> Markup {
     facts.extend(
         skipped.map(|(why, n)| ("skipped packets", format!("{n} {}", why.replace('_', " ")))),
     );
-    facts.extend(
-        info.options
-            .iter()
-            .map(|(name, value)| ("option", format!("{name} = {value}"))),
-    );
+    // Whole findings are no options; the page has them above.
+    let options = info.options.iter().filter(|(_, value)| !value.is_object());
+    facts.extend(options.map(|(name, value)| ("option", format!("{name} = {value}"))));
     facts.retain(|(_, value)| !value.is_empty());
     html! {
         section {
