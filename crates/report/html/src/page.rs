@@ -30,7 +30,13 @@ pub(crate) struct Parts<'a> {
 }
 
 pub(crate) fn title(parts: &Parts) -> String {
-    format!("unbloat: {}", inputs(parts.info))
+    let shown = inputs(parts.info);
+    // Titles go into saved pictures: the folder is nobody's business there.
+    let name = match parts.info.inputs.as_slice() {
+        [one] => one.name.rsplit('/').next().unwrap_or(&shown),
+        _ => &shown,
+    };
+    format!("unbloat: {name}")
 }
 
 /// The verdict as a card, what it rests on, what makes it up, and how it was made.

@@ -298,8 +298,8 @@ fn runs(papers: &[Paper], made: &Made) -> Markup {
         @for (file, commands) in files {
             details {
                 summary { "Scenario " (file) }
-                pre { @for command in &commands { (command) "\n" } }
-                pre { (scenario(papers, file).unwrap_or_default()) }
+                pre tabindex="0" { @for command in &commands { (command) "\n" } }
+                pre tabindex="0" { (scenario(papers, file).unwrap_or_default()) }
             }
         }
     }
