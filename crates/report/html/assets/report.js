@@ -20,7 +20,7 @@
     { id: "20", title: "Estimates over time, flow with most of them", x: ["time", "seconds"], y: ["rate", "mbit"], isTime: true },
     { id: "21", title: "Bandwidth used of that available, large flows", x: ["used / available", "percent"], least: 0, most: 200 },
     { id: "22", title: "Estimates over time, two flows", x: ["time since its first estimate", "seconds"], y: ["rate", "mbit"], isTime: true },
-  ];
+  ].map((figure) => ({ ...figure, title: `Figure ${figure.id}: ${figure.title}` }));
   const course = (id, title, y) => ({ id, title, x: ["time", "seconds"], y, isTime: true, isCourse: true });
   const own = [
     course("test-added", "Added delay, one way", ["added delay", "ms"]),
@@ -96,7 +96,7 @@
         ends: figure.id.startsWith("test-") ? data.stages.map((stage) => stage.end_s) : [],
       };
     });
-    const title = figure.y || figure.ticks ? figure.title : `${figure.title}: distribution`;
+    const title = figure.y || figure.ticks ? figure.title : `${figure.title}, distribution`;
     holder.append(element("h3", {}, title));
     if (figure.note) holder.append(element("p", {}, figure.note));
     const spread = (values) => { const v = values.filter((x) => x > 0); return uPlot.rangeLog(smallest(v) / 1.1, largest(v) * 1.1, 10, false); };
