@@ -22,7 +22,7 @@ try {
     assert.ok(content <= window, `${name}: the page is ${content} px wide in a window of ${window}`);
     const empty = await tab.evaluate(`${PANELS}.filter((panel) => !document.querySelector('#' + CSS.escape(panel.id) + ' canvas')).map((panel) => panel.id)`);
     assert.deepEqual(empty, [], `${name}: panels without a chart`);
-    const unnamed = await tab.evaluate("[...document.querySelectorAll('canvas')].filter((chart) => !chart.getAttribute('aria-label')).length");
+    const unnamed = await tab.evaluate("[...document.querySelectorAll('canvas')].filter((chart) => !chart.closest('[role=img][aria-label]')).length");
     assert.equal(unnamed, 0, `${name}: charts without a name for those who cannot see them`);
     const faint = await tab.evaluate("[...document.querySelectorAll('.badge')].filter((badge) => getComputedStyle(badge).color === getComputedStyle(badge.closest('section')).backgroundColor).length");
     assert.equal(faint, 0, `${name}: words in the colour of their ground`);

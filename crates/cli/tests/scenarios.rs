@@ -142,7 +142,7 @@ fn the_report_draws_courses_of_one_run_and_results_of_a_sweep() {
     for part in [
         "\"sim-backlog\":[",
         "\"sim-srtt\":[",
-        "<td class=\"text\">goodput_bps</td>",
+        "<th scope=\"row\">all goodput</th>",
     ] {
         assert!(single.contains(part), "{part}");
     }

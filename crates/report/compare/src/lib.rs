@@ -30,7 +30,7 @@ pub use compare::{Comparison, DistributionRow, FORMAT_VERSION, SeriesRow, compar
 pub use conditions::{Condition, Facts};
 pub use error::{CompareError, ToleranceError};
 pub use estimate::{Estimate, Noise};
-pub use metric::{Goal, Topic, without_unit};
+pub use metric::{Goal, Meaning, Topic, meaning, unit, without_unit};
 pub use row::{Interval, Outcome, Row, Side};
 pub use run::Run;
 pub use tables::{all_rows, all_tables};

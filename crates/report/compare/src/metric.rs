@@ -68,11 +68,11 @@ impl Margin {
 
 /// All that a name says.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(crate) struct Meaning {
-    pub(crate) topic: Topic,
-    pub(crate) goal: Goal,
+pub struct Meaning {
+    pub topic: Topic,
+    pub goal: Goal,
     /// Whether the verdict speaks of it.
-    pub(crate) is_key: bool,
+    pub is_key: bool,
     pub(crate) margin: Margin,
 }
 
@@ -124,7 +124,8 @@ const RULES: &[(&str, Topic, Goal, bool)] = &[
     ("rate_", Throughput, More, false),
 ];
 
-pub(crate) fn meaning(metric: &str) -> Meaning {
+/// What a result of this name is about.
+pub fn meaning(metric: &str) -> Meaning {
     // Headline numbers have names in words, in which any part of a name may stand by chance.
     let is_in_words = metric.contains(' ');
     let rule = RULES
@@ -146,7 +147,7 @@ pub(crate) fn meaning(metric: &str) -> Meaning {
 }
 
 /// The unit that a name ends with: as a suffix, or of headline numbers in brackets.
-pub(crate) fn unit(metric: &str) -> &str {
+pub fn unit(metric: &str) -> &str {
     if let Some((_, unit)) = metric
         .strip_suffix(']')
         .and_then(|name| name.rsplit_once('['))

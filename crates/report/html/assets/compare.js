@@ -1,38 +1,9 @@
 (() => {
-  const { css, element, digits, format } = unbloat;
+  const { element, smallest, largest, look, group, chart, drawAndRedraw } = unbloat;
   const data = JSON.parse(document.getElementById("data").textContent);
-  const formats = { "ms": format.ms, "s": format.seconds, "bit/s": format.rate, "B": format.bytes, "%": format.percent, "packets": (x) => digits(x) + " packets" };
-  const of = (unit) => formats[unit] || digits;
-
-  function axis(label, show, size) {
-    return {
-      label, size, labelSize: 18, labelFont: "12px system-ui, sans-serif", font: "11px system-ui, sans-serif",
-      stroke: css("--soft"), grid: { stroke: css("--line"), width: 1 }, ticks: { stroke: css("--line"), size: 4 },
-      values: (u, splits) => splits.map((v) => (v === null || v === undefined ? "" : show(v))),
-    };
-  }
-
-  // The hovered value of each curve is that of its own last point before.
-  function nearestOfOwn(u, series, index) {
-    const values = u.data[series];
-    for (let at = index; at >= 0; at--) if (values[at] !== null && values[at] !== undefined) return at;
-    return index;
-  }
-
-  function plot(holder, figure, x, y, options) {
-    const shown = (show) => (u, v) => (v === null || v === undefined ? "–" : show(v));
-    const line = (label, colour, dash) => ({ label, stroke: css(colour), width: 2, dash, spanGaps: true, points: { show: false }, value: shown(y.show), ...options.line });
-    const chart = element("div");
-    holder.append(chart);
-    new uPlot({
-      width: Math.max(260, holder.clientWidth), height: 250,
-      scales: { x: { time: false, ...options.x }, y: { ...options.y } },
-      axes: [{ ...axis(x.label, x.show, 32), ...options.across }, axis(y.label, y.show, 66)],
-      series: [{ label: x.label, value: shown(x.show) }, line("A", "--c1"), line("B", "--c2", [7, 4])],
-      cursor: { dataIdx: nearestOfOwn, points: { size: 6 } },
-      hooks: options.hooks || {},
-    }, options.data, chart);
-  }
+  const kinds = { "ms": "ms", "s": "seconds", "bit/s": "rate", "B": "bytes", "%": "percent", "packets": "packets" };
+  const kindOf = (unit) => kinds[unit] || "plain";
+  const pair = (figure, more) => [["A", figure.a], ["B", figure.b]].map(([label, curve], at) => ({ label, ...look(at), x: curve.x, y: curve.y, ...more(curve) }));
 
   // One ordinate for each abscissa, rising from none at the smallest value.
   function steps(curve, isLog) {
@@ -44,77 +15,53 @@
       if (points[0][last] >= x) points[1][last] = curve.y[i];
       else { points[0].push(x); points[1].push(curve.y[i]); }
     });
-    return points;
+    return { x: points[0], y: points[1] };
   }
 
-  function distribution(holder, figure) {
+  function distribution(figure) {
     const all = [...figure.a.x, ...figure.b.x];
-    const least = Math.min(...all), most = Math.max(...all);
+    const least = smallest(all), most = largest(all);
     const isLog = least > 0 && most / least > 30;
-    const tables = [steps(figure.a, isLog), steps(figure.b, isLog)];
-    plot(holder, figure, { label: figure.title, show: of(figure.unit) }, { label: "share of all", show: digits }, {
-      data: uPlot.join(tables), x: { distr: isLog ? 3 : 1 }, y: { range: [0, 1.02] }, line: { paths: uPlot.paths.stepped({ align: 1 }) },
-    });
-  }
-
-  function course(holder, figure) {
-    const tables = [[figure.a.x, figure.a.y], [figure.b.x, figure.b.y]];
-    plot(holder, figure, { label: "time", show: format.seconds }, { label: figure.title, show: of(figure.unit) }, {
-      data: uPlot.join(tables), y: { range: (u, low, high) => [Math.min(0, low ?? 0), (high || 1) * 1.05] }, line: { width: 1.5, dash: undefined },
-    });
-  }
-
-  function sweep(holder, figure) {
-    const both = [figure.a, figure.b];
-    const last = figure.ticks.length - 1;
-    const ends = both.flatMap((c) => [...c.low, ...c.high]);
-    const low = Math.min(0, ...ends), high = Math.max(...ends, 1e-9);
-    const bars = (u) => {
-      u.ctx.save();
-      u.ctx.lineWidth = 2;
-      both.forEach((curve, at) => {
-        u.ctx.strokeStyle = css(at ? "--c2" : "--c1");
-        u.ctx.beginPath();
-        curve.x.forEach((x, i) => {
-          const left = u.valToPos(x, "x", true) + (at ? 3 : -3);
-          u.ctx.moveTo(left, u.valToPos(curve.low[i], "y", true));
-          u.ctx.lineTo(left, u.valToPos(curve.high[i], "y", true));
-        });
-        u.ctx.stroke();
-      });
-      u.ctx.restore();
+    return {
+      x: { label: figure.title, kind: kindOf(figure.unit), isLog }, y: { label: "fraction of all", kind: "plain", range: [0, 1.02] },
+      lines: pair(figure, (curve) => steps(curve, isLog)), isDistribution: true,
     };
+  }
+
+  function course(figure, times) {
+    return {
+      x: { label: "time", kind: "seconds" }, y: { label: figure.title, kind: kindOf(figure.unit), range: (u, low, high) => [Math.min(0, low ?? 0), (high || 1) * 1.05] },
+      lines: pair(figure, () => ({ width: 1.5 })), isTime: true, group: times,
+    };
+  }
+
+  function sweep(figure) {
+    const ends = [figure.a, figure.b].flatMap((c) => [...c.low, ...c.high]);
     // What all ticks begin with goes without saying.
     const common = figure.ticks.every((t) => t.startsWith(figure.ticks[0].split("=")[0] + "=") && !t.includes(", ")) ? figure.ticks[0].split("=")[0] : "";
-    const label = (i) => { const tick = figure.ticks[i]; return tick === undefined ? "" : common ? tick.slice(common.length + 1) : tick; };
-    plot(holder, figure, { label: common || "point", show: label }, { label: figure.title, show: of(figure.unit) }, {
-      data: uPlot.join(both.map((c) => [c.x, c.y])), x: { range: [-0.3, last + 0.3] }, y: { range: [low, high * 1.05] },
-      line: { points: { show: true, size: 5 } }, hooks: { draw: [bars] }, across: { splits: () => figure.ticks.map((_, i) => i) },
-    });
+    const ticks = figure.ticks.map((tick) => (common ? tick.slice(common.length + 1) : tick));
+    const isCrowded = ticks.join("").length > 45;
+    return {
+      x: { label: common || "point", kind: "plain", ticks, range: [-0.3, ticks.length - 0.7], ...(isCrowded ? { rotate: -30, tickSize: 70 } : {}) },
+      y: { label: figure.title, kind: kindOf(figure.unit), range: [Math.min(0, ...ends), Math.max(...ends, 1e-9) * 1.05] },
+      lines: pair(figure, (curve) => ({ low: curve.low, high: curve.high, hasPoints: true })),
+    };
   }
 
   function draw() {
     const grid = document.getElementById("figures");
     grid.replaceChildren();
-    const kinds = [["Over the sweep", sweep, data.sweeps], ["Over time", course, data.courses], ["Distribution", distribution, data.distributions]];
-    for (const [name, show, figures] of kinds) {
-      for (const figure of figures) {
-        if (!figure.a.x.length || !figure.b.x.length) continue;
-        const holder = element("div", { class: "figure" }, element("h3", {}, `${name}: ${figure.title}`));
+    const times = group(0, largest([0.001, ...data.courses.flatMap((f) => [...f.a.x, ...f.b.x])]));
+    for (const [name, specOf, figures] of [["Over the sweep", sweep, data.sweeps], ["Over time", course, data.courses], ["Distribution", distribution, data.distributions]]) {
+      for (const figure of figures.filter((f) => f.a.x.length && f.b.x.length)) {
+        const title = `${name}: ${figure.title}`;
+        const holder = element("div", { class: "figure" }, element("h3", {}, title));
         grid.append(holder);
-        show(holder, figure);
+        chart(holder, { title, height: 250, ...specOf(figure, times) });
       }
     }
     document.getElementById("figures-section").hidden = grid.children.length === 0;
   }
 
-  draw();
-  matchMedia("(prefers-color-scheme: dark)").addEventListener("change", draw);
-  matchMedia("print").addEventListener("change", draw);
-  let width = innerWidth;
-  addEventListener("resize", () => {
-    if (innerWidth === width) return;
-    width = innerWidth;
-    draw();
-  });
+  drawAndRedraw(draw);
 })();

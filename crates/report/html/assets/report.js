@@ -1,75 +1,46 @@
 (() => {
-  const { css, element, digits, format } = unbloat;
+  const { css, element, format, utc, smallest, largest, look, group, chart, drawAndRedraw } = unbloat;
   const data = JSON.parse(document.getElementById("data").textContent);
 
   // ---- figures ------------------------------------------------------------------------------
-  const CDF = "share of all";
-  const figures = [
-    { id: "2", title: "Flow size", x: ["payload", "bytes"], log: 1, least: 10 },
-    { id: "3", title: "Flow duration, and silence before the end", x: ["time", "seconds"], log: 1, least: 0.001 },
-    { id: "4", title: "Radio of the median late close", x: ["time since the last payload", "seconds"], y: ["radio on", "plain"], radio: true, note: "On for a tail after the last payload, off, and on again for the FIN or RST and another tail." },
-    { id: "5", title: "Flow rate", x: ["rate", "rate"], log: 1, least: 10 },
+  const SHARE = ["fraction of all", "plain"];
+  // Of the study of an LTE network; `least` keeps what is too small for a logarithmic axis on its edge.
+  const study = [
+    { id: "2", title: "Flow size", x: ["payload", "bytes"], isLog: true, least: 10 },
+    { id: "3", title: "Flow duration, and silence before the end", x: ["time", "seconds"], isLog: true, least: 0.001 },
+    { id: "4", title: "Radio of the median late close", x: ["time since the last payload", "seconds"], y: ["radio on", "plain"], isRadio: true, note: "On for a tail after the last payload, off, and on again for the FIN or RST and another tail." },
+    { id: "5", title: "Flow rate", x: ["rate", "rate"], isLog: true, least: 10 },
     { id: "6", title: "Concurrent flows of a user", x: ["flows with downlink data in the last second", "plain"], least: 0 },
-    { id: "7", title: "Handshake RTT and DNS", x: ["time", "ms"], log: 1, least: 0.01 },
-    { id: "8", title: "Handshake RTT to the server over that to the client", x: ["RTT(M-S) / RTT(C-M)", "plain"], least: 0, most: 10 },
-    { id: "10", title: "RTT against bytes in flight, downstream", x: ["bytes in flight", "bytes"], y: ["RTT", "ms"], log: 3, map: true, note: "Stronger colour: more samples." },
-    { id: "13", title: "Bytes in flight of large flows", x: ["bytes in flight", "bytes"], log: 1, least: 1000 },
-    { id: "14", title: "Duplicate ACKs and reordering in large flows", x: ["packets", "plain"], log: 1, least: 1 },
-    { id: "19", title: "Bandwidth estimates", x: ["rate", "rate"], log: 1, least: 10000 },
-    { id: "20", title: "Estimates over time, flow with most of them", x: ["time", "seconds"], y: ["rate", "mbit"] },
+    { id: "7", title: "Handshake RTT and DNS", x: ["time", "ms"], isLog: true, least: 0.01 },
+    { id: "8", title: "Handshake RTT to the server over that to the client", x: ["server-side RTT / client-side RTT", "plain"], least: 0, most: 10 },
+    { id: "10", title: "RTT against bytes in flight, downstream", x: ["bytes in flight", "bytes"], y: ["round-trip time", "ms"], isLog: true, isMap: true, note: "Stronger colour: more samples." },
+    { id: "13", title: "Bytes in flight of large flows", x: ["bytes in flight", "bytes"], isLog: true, least: 1000 },
+    { id: "14", title: "Duplicate ACKs and reordering in large flows", x: ["packets", "plain"], isLog: true, least: 1 },
+    { id: "19", title: "Bandwidth estimates", x: ["rate", "rate"], isLog: true, least: 10000 },
+    { id: "20", title: "Estimates over time, flow with most of them", x: ["time", "seconds"], y: ["rate", "mbit"], isTime: true },
     { id: "21", title: "Bandwidth used of that available, large flows", x: ["used / available", "percent"], least: 0, most: 200 },
-    { id: "22", title: "Estimates over time, two flows", x: ["time since its first estimate", "seconds"], y: ["rate", "mbit"] },
-    { id: "model-delay", of: "model", name: "CellNet 2012, Figure 4", title: "Mean delay", x: ["buffer, packets", "plain"], y: ["delay", "ms"], note: "Dashed: as published." },
-    { id: "model-throughput", of: "model", name: "CellNet 2012, Figure 4", title: "Throughput", x: ["buffer, packets", "plain"], y: ["throughput", "rate"], note: "Dashed: as published." },
-    { id: "model-fit", of: "model", name: "Measured curve", title: "Delay against throughput, and what explains it", x: ["throughput", "rate"], y: ["delay", "ms"] },
-  ];
-  const course = (id, title, y) => ({ id, of: "sim", name: "Over time", title, x: ["time", "seconds"], y, note: "Of samples between two points the largest." });
-  figures.push(
-    course("sim-backlog", "On the path, queued and under way", ["bytes", "bytes"]),
-    course("sim-layers", "Backlog by hop and place", ["bytes", "bytes"]),
-    course("sim-srtt", "Smoothed round-trip time", ["RTT", "ms"]),
+    { id: "22", title: "Estimates over time, two flows", x: ["time since its first estimate", "seconds"], y: ["rate", "mbit"], isTime: true },
+  ].map((figure) => ({ ...figure, title: `Figure ${figure.id}: ${figure.title}` }));
+  const course = (id, title, y) => ({ id, title, x: ["time", "seconds"], y, isTime: true, isCourse: true });
+  const own = [
+    course("test-added", "Added delay, one way", ["added delay", "ms"]),
+    course("test-goodput", "Goodput of the load, stage by stage", ["goodput", "rate"]),
+    course("test-in-flight", "Bytes in flight, all connections of a direction", ["bytes in flight", "bytes"]),
+    course("sim-backlog", "Bytes on the path, queued and in flight", ["bytes", "bytes"]),
+    course("sim-layers", "Backlog by hop and place", ["backlog", "bytes"]),
+    course("sim-srtt", "Smoothed round-trip time", ["round-trip time", "ms"]),
     course("sim-cwnd", "Congestion window", ["window", "bytes"]),
-    course("sim-in-flight", "In flight", ["bytes", "bytes"]),
-    course("test-added", "Delay added one way", ["added delay", "ms"]),
-    course("test-goodput", "Goodput of the load, stage by stage", ["rate", "rate"]),
-    course("test-in-flight", "In flight, all connections of a direction", ["bytes", "bytes"]),
-    ...data.sweep.map((f) => ({ ...f, of: "sim" })),
-  );
-  const colours = ["--c1", "--c2", "--c3", "--c4", "--c5", "--c6"];
+    course("sim-in-flight", "Bytes in flight", ["bytes in flight", "bytes"]),
+    { id: "model-delay", title: "Mean delay (CellNet 2012, Figure 4)", x: ["buffer size, packets", "plain"], y: ["delay", "ms"], note: "Eq.: as published." },
+    { id: "model-throughput", title: "Throughput (CellNet 2012, Figure 4)", x: ["buffer size, packets", "plain"], y: ["throughput", "rate"], note: "Eq.: as published." },
+    { id: "model-fit", title: "Delay against throughput, measured and fitted", x: ["throughput", "rate"], y: ["delay", "ms"] },
+    ...data.sweep,
+  ];
   const isPaper = (curve) => curve.series.startsWith("paper");
-  // The CellNet paper's equations, in the colour of the exact curve.
-  const isPublished = (curve) => /^Eq\. \d/.test(curve.series);
-  // What curves are held against.
-  const isProduct = (curve) => curve.series.startsWith("bandwidth-delay product");
-
-  function axes(figure) {
-    const axis = (label, kind, size) => ({
-      label, size, labelSize: 18, labelFont: "12px system-ui, sans-serif", font: "11px system-ui, sans-serif",
-      stroke: css("--soft"), grid: { stroke: css("--line"), width: 1 }, ticks: { stroke: css("--line"), size: 4 },
-      values: (u, splits) => splits.map((v) => (v === null || v === undefined ? "" : format[kind](v))),
-    });
-    const y = figure.y || [CDF, "plain"];
-    const across = axis(figure.x[0], figure.x[1], 32);
-    if (figure.ticks) {
-      across.splits = () => figure.ticks.map((_, i) => i);
-      across.values = (u, splits) => splits.map((i) => figure.ticks[i]);
-    }
-    return [across, axis(y[0], y[1], 66)];
-  }
-
-  // The hovered value of each curve is that of its own nearest point, not of the common grid.
-  function nearestOfOwn(u, series, index) {
-    const values = u.data[series];
-    for (let reach = 0; reach < values.length; reach++) {
-      if (values[index - reach] !== null && values[index - reach] !== undefined) return index - reach;
-      if (values[index + reach] !== null && values[index + reach] !== undefined) return index + reach;
-    }
-    return index;
-  }
 
   function curveData(figure, curve) {
     const floor = figure.least ?? -Infinity;
-    const points = curve.x.map((x, i) => [Math.max(x, figure.log ? floor : x), curve.y[i]]);
+    const points = curve.x.map((x, i) => [Math.max(x, figure.isLog ? floor : x), curve.y[i]]);
     if (figure.most !== undefined && !figure.y) {
       const inside = points.filter((p) => p[0] <= figure.most);
       const last = inside[inside.length - 1];
@@ -81,138 +52,95 @@
     for (const point of points) {
       const last = kept[kept.length - 1];
       if (last && last[0] >= point[0]) {
-        if (figure.radio) kept.push([last[0] + 1e-6, point[1]]); else last[1] = point[1];
+        if (figure.isRadio) kept.push([last[0] + 1e-6, point[1]]); else last[1] = point[1];
       } else kept.push(point);
     }
     // A distribution rises from nothing at its smallest value.
     if (!figure.y && !isPaper(curve) && kept.length) kept.unshift([kept[0][0] * (1 - 1e-6) - (kept[0][0] === 0 ? 1e-6 : 0), 0]);
-    return [kept.map((p) => p[0]), kept.map((p) => p[1])];
+    return { x: kept.map((p) => p[0]), y: kept.map((p) => p[1]) };
   }
 
-  function drawMap(figure, cells) {
+  function drawMap(cells) {
     const step = 2 ** 0.125;
-    const most = Math.max(...cells.weight);
-    return (u) => {
-      const context = u.ctx;
-      context.save();
-      context.fillStyle = css("--c1");
-      cells.x.forEach((x, i) => {
-        const [left, right] = [x / step, x * step].map((v) => u.valToPos(v, "x", true));
-        const [bottom, top] = [cells.y[i] / step, cells.y[i] * step].map((v) => u.valToPos(v, "y", true));
-        context.globalAlpha = 0.08 + 0.62 * (Math.log1p(cells.weight[i]) / Math.log1p(most));
-        context.fillRect(left, top, right - left, bottom - top);
-      });
-      context.restore();
-    };
-  }
-
-  // What is measured in stages alone has no line from one to the next.
-  function stopAtStages([x, y]) {
-    const stopped = [[], []];
-    x.forEach((at, i) => {
-      const end = i > 0 && data.stages.find((stage) => x[i - 1] < stage.end_s && stage.end_s <= at);
-      if (end) { stopped[0].push((x[i - 1] + at) / 2); stopped[1].push(null); }
-      stopped[0].push(at); stopped[1].push(y[i]);
+    const most = largest(cells.weight);
+    return (pen, at) => cells.x.forEach((x, i) => {
+      const [left, right] = [x / step, x * step].map(at.x);
+      const [bottom, top] = [cells.y[i] / step, cells.y[i] * step].map(at.y);
+      pen.rect(left, top, right - left, bottom - top, { colour: css("--c1"), alpha: 0.08 + 0.62 * (Math.log1p(cells.weight[i]) / Math.log1p(most)) });
     });
-    return stopped;
   }
 
-  // When each stage of a test began and ended, and which it was.
-  function drawStages(u) {
-    const context = u.ctx;
-    const { left, top, width, height } = u.bbox;
-    context.save();
-    context.beginPath(); context.rect(left, top, width, height); context.clip();
-    context.font = `${11 * devicePixelRatio}px system-ui, sans-serif`;
-    context.fillStyle = css("--soft");
-    context.textBaseline = "top";
-    data.stages.forEach((stage) => {
-      const [from, to] = [stage.begin_s, stage.end_s].map((s) => u.valToPos(s, "x", true));
-      context.globalAlpha = 0.08;
-      context.fillRect(from, top, to - from, height);
-      context.globalAlpha = 1;
-      context.fillText(stage.name, Math.max(from, left) + 4 * devicePixelRatio, top + 4 * devicePixelRatio);
+  // When each stage of a test began and ended, and which it was. A name is left out where it has no room.
+  function drawStages(pen, at) {
+    data.stages.forEach((stage, i) => {
+      const [from, to] = [stage.begin_s, stage.end_s].map(at.x);
+      pen.rect(from, at.box.top, to - from, at.box.height, { colour: css("--soft"), alpha: i % 2 ? 0.13 : 0.06 });
+      if (to - from > 7 * stage.name.length) pen.text(Math.max(from, at.box.left) + 4, at.box.top + 14, stage.name, { size: 11, colour: "--soft" });
     });
-    context.restore();
   }
 
-  function drawFigure(figure, holder) {
-    const curves = (data.figures[figure.id] || []).slice();
-    holder.replaceChildren(element("h3", {}, `${figure.name ?? `Figure ${figure.id}`}. ${figure.title}`));
-    const own = curves.filter((c) => !isPaper(c));
-    if (own.length === 0) {
-      holder.append(element("div", { class: "empty" }, "Nothing of the kind in this run."));
-      return;
-    }
+  function drawFigure(figure, holder, times) {
+    const curves = data.figures[figure.id];
+    const measured = curves.filter((c) => !isPaper(c));
+    const cells = figure.isMap ? curves.find((c) => c.weight) : null;
+    const names = measured.filter((c) => c !== cells).map((c) => c.series);
+    const lines = curves.filter((c) => c !== cells && (!isPaper(c) || names.includes(c.series.replace(/^paper: /, "")))).map((curve) => {
+      // What the study gives has the colour of what was measured here.
+      const place = names.indexOf(curve.series.replace(/^paper: /, ""));
+      const { colour, dash } = look(Math.max(place, 0) + (cells ? 1 : 0));
+      return {
+        label: curve.series, colour, dash: isPaper(curve) ? undefined : dash, isMarks: isPaper(curve), ...curveData(figure, curve),
+        ...(curve.error ? { low: curve.y.map((y, i) => y - curve.error[i]), high: curve.y.map((y, i) => y + curve.error[i]) } : {}),
+        hasPoints: Boolean(figure.ticks) || curve.series === "measured",
+        // What is measured in stages alone has no line from one to the next.
+        ends: figure.id.startsWith("test-") ? data.stages.map((stage) => stage.end_s) : [],
+      };
+    });
+    const title = figure.y || figure.ticks ? figure.title : `${figure.title}, distribution`;
+    holder.append(element("h3", {}, title));
     if (figure.note) holder.append(element("p", {}, figure.note));
-    const cells = figure.map ? curves.find((c) => c.weight) : null;
-    const drawn = new Set(own.map((c) => c.series));
-    const lines = curves.filter((c) => c !== cells && (!isPaper(c) || drawn.has(c.series.replace(/^paper: /, ""))));
-    const colour = (curve) => {
-      const name = curve.series.replace(/^paper: /, "").replace(/^Eq\. \d/, "M/M/1/K");
-      const at = own.filter((c) => c !== cells && !isPublished(c)).findIndex((c) => c.series === name);
-      return css(colours[(Math.max(at, 0) + (figure.map ? 1 : 0)) % colours.length]);
-    };
-    const steps = !figure.y;
-    const inStages = figure.id.startsWith("test-");
-    const series = lines.map((curve) => isPaper(curve)
-      ? { label: curve.series, class: "paper", stroke: colour(curve), paths: () => null, points: { show: true, size: 9, width: 2, fill: css("--paper"), stroke: colour(curve) } }
-      : { label: curve.series, stroke: colour(curve), width: 2, spanGaps: !inStages, dash: isPublished(curve) || isProduct(curve) ? [6, 5] : undefined, points: { show: curve.x.length < 2 || !!figure.ticks || curve.series === "measured" }, paths: steps ? uPlot.paths.stepped({ align: 1 }) : undefined });
-    const value = (kind) => (u, v) => (v === null || v === undefined ? "–" : format[kind](v));
-    const yKind = figure.y ? figure.y[1] : "plain";
-    series.forEach((s) => { s.value = value(yKind); });
-    const tables = lines.map((curve) => (inStages ? stopAtStages(curveData(figure, curve)) : curveData(figure, curve)));
-    const joined = tables.length ? uPlot.join(tables) : [[...cells.x].sort((a, b) => a - b), cells.x.map(() => null)];
-    const spread = (values) => { const v = values.filter((x) => x > 0); return uPlot.rangeLog(Math.min(...v) / 1.1, Math.max(...v) * 1.1, 10, false); };
-    const xLog = (figure.log & 1) === 1, yLog = (figure.log & 2) === 2;
-    const scales = {
-      x: { time: false, distr: xLog ? 3 : 1 },
-      y: { distr: yLog ? 3 : 1 },
-    };
-    if (steps) scales.y.range = [0, 1.02];
-    if (figure.radio) scales.y.range = [0, 1.2];
-    if (cells) { scales.x.range = spread(cells.x); scales.y.range = spread(cells.y); }
-    const bars = (u) => {
-      u.ctx.save();
-      u.ctx.lineWidth = 2;
-      for (const curve of lines.filter((c) => c.error)) {
-        u.ctx.strokeStyle = colour(curve);
-        u.ctx.beginPath();
-        curve.error.forEach((half, i) => {
-          const x = u.valToPos(curve.x[i], "x", true);
-          u.ctx.moveTo(x, u.valToPos(curve.y[i] - half, "y", true));
-          u.ctx.lineTo(x, u.valToPos(curve.y[i] + half, "y", true));
-        });
-        u.ctx.stroke();
-      }
-      u.ctx.restore();
-    };
-    if (figure.ticks) {
-      const margin = 0.3, last = figure.ticks.length - 1;
-      const tops = own.flatMap((c) => c.y.map((y, i) => y + (c.error ? c.error[i] : 0)));
-      scales.x.range = [-margin, last + margin];
-      scales.y.range = [0, Math.max(...tops, 1e-9) * 1.05];
+    const spread = (values) => { const v = values.filter((x) => x > 0); return uPlot.rangeLog(smallest(v) / 1.1, largest(v) * 1.1, 10, false); };
+    const [y, kind] = figure.y || SHARE;
+    const spec = { title, x: { label: figure.x[0], kind: figure.x[1], isLog: figure.isLog }, y: { label: y, kind }, lines, isDistribution: !figure.y, isTime: figure.isTime };
+    if (figure.isCourse) Object.assign(spec, { group: times, startMs: data.start_ms });
+    if (figure.id.startsWith("test-")) spec.under = drawStages;
+    if (!figure.y) spec.y.range = [0, 1.02];
+    if (figure.isRadio) spec.y.range = [0, 1.2];
+    if (cells) {
+      Object.assign(spec, { under: drawMap(cells) });
+      Object.assign(spec.x, { range: spread(cells.x) });
+      Object.assign(spec.y, { isLog: true, range: spread(cells.y) });
+      if (!lines.length) lines.push({ label: "", colour: "--c1", isMarks: true, x: [...cells.x].sort((a, b) => a - b), y: cells.x.map(() => null) });
     }
-    const chart = element("div");
-    holder.append(chart);
-    new uPlot({
-      width: Math.max(280, holder.clientWidth), height: 270, scales, axes: axes(figure),
-      series: [{ label: figure.x[0], value: value(figure.x[1]) }, ...series],
-      cursor: { dataIdx: nearestOfOwn, points: { size: 6 } },
-      hooks: cells ? { drawAxes: [drawMap(figure, cells)] } : figure.ticks ? { draw: [bars] } : inStages ? { drawAxes: [drawStages] } : {},
-    }, joined, chart);
+    if (figure.ticks) {
+      const tops = lines.flatMap((line) => line.high || line.y);
+      const isCrowded = figure.ticks.join("").length > 45;
+      Object.assign(spec.x, { ticks: figure.ticks, range: [-0.3, figure.ticks.length - 0.7], ...(isCrowded ? { rotate: -30, tickSize: 70 } : {}) });
+      // An interval may end below 0 where no value can be.
+      spec.y.range = [Math.min(0, ...lines.flatMap((line) => line.y)), Math.max(...tops, 1e-9) * 1.05];
+    }
+    chart(holder, spec);
   }
 
-  function drawFigures() {
-    const grid = document.getElementById("figures");
+  function drawInto(grid, figures) {
+    // Charts of a closed part have no width to be drawn in.
+    if (!grid || (grid.clientWidth === 0 && !grid.closest("section").hidden)) return;
     grid.replaceChildren();
-    // A capture's run shows which of the study's figures it lacks; a model's run has its own only.
-    const shown = figures.filter((f) => data.figures[f.id] || (!f.of && document.getElementById("picker")));
-    for (const figure of shown) {
+    grid.closest("section").hidden = figures.length === 0 && grid.id === "figures";
+    const ends = figures.filter((f) => f.isCourse).flatMap((f) => data.figures[f.id].flatMap((c) => c.x.slice(-1))).concat(data.stages.map((stage) => stage.end_s));
+    const times = group(0, largest([...ends, 0.001]));
+    for (const figure of figures) {
       const holder = element("div", { class: "figure", id: `figure-${figure.id}` });
       grid.append(holder);
-      drawFigure(figure, holder);
+      drawFigure(figure, holder, times);
     }
+  }
+
+  // Nothing that is empty: curves of the study alone, or results that were 0 all the time, are no figure.
+  const hasOwn = (figure) => (data.figures[figure.id] || []).some((c) => !isPaper(c) && c.y.some((y) => y !== 0));
+  function drawFigures() {
+    drawInto(document.getElementById("figures"), own.filter(hasOwn));
+    drawInto(document.getElementById("study-figures"), study.filter(hasOwn));
   }
 
   // ---- the list of flows --------------------------------------------------------------------
@@ -220,7 +148,7 @@
   const cell = (flow, name) => { const v = flow.values[columnAt.get(name)]; return v === undefined ? null : v; };
   const suffering = (flow) => Math.max(cell(flow, "added_down_p95_ms") ?? 0, cell(flow, "added_up_p95_ms") ?? 0);
   const host = (flow) => `${cell(flow, "server_name") ?? cell(flow, "server") ?? "?"}:${cell(flow, "server_port") ?? "?"}`;
-  const listColumns = [
+  const columns = [
     ["flow", (f) => f.id, null, "number of the flow's first packet"],
     ["client", (f) => cell(f, "client"), "text"],
     ["server", host, "text"],
@@ -232,7 +160,9 @@
     ["added p95 upstream", (f) => cell(f, "added_up_p95_ms"), "ms", "RTT over its floor between capture point and server, p95"],
     ["limited by", (f) => (cell(f, "limit_down") ?? "").replace(/_/g, " "), "text"],
   ];
-  const picker = { text: "", sort: null, down: true, flow: null, side: "down" };
+  // A column that is the same for all flows tells nothing.
+  const listColumns = columns.filter(([, get], i) => i === 0 || data.flows.length === 1 || new Set(data.flows.map(get)).size > 1);
+  const picker = { text: "", sort: null, down: true, flow: null, side: "down", hidden: new Set() };
 
   function compare(a, b) {
     if (picker.sort === null) return suffering(b) - suffering(a) || a.id - b.id;
@@ -248,10 +178,12 @@
     const shown = data.flows.filter(matches).sort(compare);
     const rows = shown.map((flow) => element("tr", { "data-flow": flow.id, class: flow === picker.flow ? "picked" : "", onclick: () => pick(flow, true) },
       ...listColumns.map(([name, get, kind]) => {
+        // A button in the row, which the keyboard reaches; the rest of the row is there for pointers.
+        if (name === "flow") return element("td", {}, element("button", { type: "button", class: "link", "aria-label": `Show flow ${flow.id}`, "aria-pressed": String(flow === picker.flow) }, String(flow.id)));
         const value = get(flow);
         const high = name.startsWith("added") && data.threshold_ms !== null && value > data.threshold_ms;
         const text = value === null ? "" : kind && kind !== "text" ? format[kind](value) : String(value);
-        return element("td", { class: (kind === "text" ? "text" : "") + (high ? " high" : ""), title: text }, text);
+        return element("td", { class: (kind === "text" ? "text" : "") + (high ? " high" : ""), title: text }, high ? `${text} ▲` : text);
       })));
     document.querySelector("#picker tbody").replaceChildren(...rows);
     document.querySelectorAll("#picker th").forEach((head, i) => {
@@ -261,13 +193,11 @@
   }
 
   function drawPicker() {
-    const heads = listColumns.map(([name, , kind, doc], i) => element("th", {
-      class: kind === "text" ? "text" : "", title: doc || name,
-      onclick: () => { picker.down = picker.sort === i ? !picker.down : kind !== "text"; picker.sort = i; drawList(); },
-    }, name));
+    const heads = listColumns.map(([name, , kind, doc], i) => element("th", { scope: "col", class: kind === "text" ? "text" : "", title: doc || name },
+      element("button", { type: "button", onclick: () => { picker.down = picker.sort === i ? !picker.down : kind !== "text"; picker.sort = i; drawList(); } }, name)));
     document.getElementById("picker").replaceChildren(
       element("input", { type: "search", placeholder: "search: address, name, number", "aria-label": "search flows", oninput: (e) => { picker.text = e.target.value; drawList(); } }),
-      element("div", { class: "list" }, element("table", {}, element("thead", {}, element("tr", {}, ...heads)), element("tbody", {}))));
+      element("div", { class: "list", tabindex: "0", role: "region", "aria-label": "Flows with a time line" }, element("table", {}, element("thead", {}, element("tr", {}, ...heads)), element("tbody", {}))));
     drawList();
   }
 
@@ -275,67 +205,28 @@
   const kinds = { retransmission: "--c2", spurious: "--c4", reordering: "--c3", upstream_loss: "--c5", fast_retransmit: "--c2", rto: "--bad", slow_start: "--c4", zero_window: "--c5", full_window: "--c6", dup_ack_train: "--c1", hole: "--c6" };
   const kindColour = (kind) => css(kinds[kind] || "--soft");
 
-  function drawEvents(events) {
-    return (u) => {
-      const context = u.ctx;
-      const { left, top, width, height } = u.bbox;
-      context.save();
-      context.setLineDash([]);
-      context.beginPath(); context.rect(left, top, width, height); context.clip();
-      for (const event of events) {
-        const x = u.valToPos(event.t / 1e6, "x", true);
-        if (x < left || x > left + width) continue;
-        context.strokeStyle = context.fillStyle = kindColour(event.kind);
-        context.globalAlpha = 0.35;
-        context.beginPath(); context.moveTo(x, top); context.lineTo(x, top + height); context.stroke();
-        context.globalAlpha = 1;
-        if (u.title_ === "bytes" && event.seq !== null) {
-          const y = u.valToPos(event.seq, "y", true);
-          context.beginPath(); context.arc(x, y, 3 * devicePixelRatio, 0, 7); context.fill();
-        } else {
-          context.fillRect(x - devicePixelRatio, top, 2 * devicePixelRatio, 6 * devicePixelRatio);
-        }
+  function drawEvents(events, isOfBytes) {
+    return (pen, at) => {
+      for (const event of events.filter((e) => !picker.hidden.has(e.kind))) {
+        const x = at.x(event.t / 1e6), { top, height } = at.box;
+        const colour = kindColour(event.kind);
+        pen.path([[x, top], [x, top + height]], { colour, alpha: 0.35 });
+        if (isOfBytes && event.seq !== null) pen.dot(x, at.y(event.seq), 3, { colour });
+        else pen.rect(x - 1, top, 2, 6, { colour });
       }
-      context.restore();
     };
   }
 
   function panels(flow) {
-    const side = flow[picker.side];
-    const line = (label, values, colour, more) => ({ label, values, series: { label, stroke: css(colour), width: 1.5, spanGaps: true, ...more } });
-    const { rtt, in_flight: inFlight, bandwidth } = side;
+    const { rtt, in_flight: inFlight, bandwidth } = flow[picker.side];
+    const line = (series, values, label, colour, more) => ({ label, colour, width: 1.5, x: series.t.map((t) => t / 1e6), y: values, ...more });
+    const window = inFlight.v[2].map((edge, i) => (edge === null || inFlight.v[1][i] === null ? null : edge - inFlight.v[1][i]));
     return [
-      { title: "bytes", name: "sequence and ACKs", kind: "bytes", height: 260, t: inFlight.t, lines: [line("sent", inFlight.v[0], "--c1"), line("acknowledged", inFlight.v[1], "--c3"), line("window edge", inFlight.v[2], "--c6", { dash: [5, 4] })] },
-      { title: "rtt", name: "RTT", kind: "ms", height: 180, t: rtt.t, lines: [line("smallest", rtt.v[0], "--c3"), line("RTT", rtt.v[1], "--c1"), line("largest", rtt.v[2], "--c2")] },
-      { title: "flight", name: "bytes in flight", kind: "bytes", height: 180, t: inFlight.t, lines: [line("in flight", inFlight.v[3], "--c1"), line("window", inFlight.v[2].map((edge, i) => (edge === null || inFlight.v[1][i] === null ? null : edge - inFlight.v[1][i])), "--c6", { dash: [5, 4] })] },
-      { title: "rate", name: "estimated bandwidth", kind: "rate", height: 180, t: bandwidth.t, lines: [line("bandwidth", bandwidth.v[0], "--c1", { points: { show: true, size: 4 } }), line("sending rate", bandwidth.v[1], "--c4")] },
-    ];
-  }
-
-  function drawPanel(panel, events, end, group, holder) {
-    if (panel.t.length === 0) return null;
-    const kind = panel.kind;
-    let busy = false;
-    const plot = new uPlot({
-      width: Math.max(300, holder.clientWidth), height: panel.height,
-      scales: { x: { time: false, range: (u, from, to) => (from === null ? [0, end] : [from, to]) } },
-      axes: axes({ x: ["", "seconds"], y: [panel.name, kind] }).map((axis, i) => ({ ...axis, size: i === 0 ? 24 : 76, labelSize: i === 0 ? 0 : 18, label: i === 0 ? undefined : axis.label })),
-      series: [{ label: "time", value: (u, v) => (v === null || v === undefined ? "–" : format.seconds(v)) }, ...panel.lines.map((l) => ({ ...l.series, value: (u, v) => (v === null || v === undefined ? "–" : format[kind](v)) }))],
-      cursor: { sync: { key: "timeline", scales: ["x", null] }, dataIdx: nearestOfOwn, drag: { x: true, y: false } },
-      hooks: {
-        draw: [drawEvents(events)],
-        init: [(u) => { u.title_ = panel.title; }],
-        setScale: [(u, key) => {
-          if (key !== "x" || busy || group.busy) return;
-          group.busy = true;
-          const { min, max } = u.scales.x;
-          group.plots.filter((p) => p !== u).forEach((p) => p.setScale("x", { min, max }));
-          group.busy = false;
-        }],
-      },
-    }, [panel.t.map((t) => t / 1e6), ...panel.lines.map((l) => l.values)], holder);
-    plot.over.addEventListener("dblclick", () => group.plots.forEach((p) => p.setScale("x", { min: 0, max: end })));
-    return plot;
+      { name: "Round-trip time", label: "round-trip time", kind: "ms", lines: [line(rtt, rtt.v[1], "RTT", "--c1"), line(rtt, rtt.v[0], "smallest of several", "--c3", { dash: [10, 3] }), line(rtt, rtt.v[2], "largest of several", "--c2", { dash: [3, 3] })] },
+      { name: "Bytes in flight", label: "bytes in flight", kind: "bytes", lines: [line(inFlight, inFlight.v[3], "in flight", "--c1"), line(inFlight, window, "receive window", "--c6", { dash: [5, 4] })] },
+      { name: "Bandwidth", label: "bandwidth", kind: "rate", lines: [line(bandwidth, bandwidth.v[0], "estimated bandwidth", "--c1", { hasPoints: bandwidth.t.length < 100 }), line(bandwidth, bandwidth.v[1], "sending rate", "--c4", { dash: [10, 3] })] },
+      { name: "Sequence numbers and ACKs", label: "bytes", kind: "bytes", height: 260, isOfBytes: true, lines: [line(inFlight, inFlight.v[0], "sent", "--c1"), line(inFlight, inFlight.v[1], "acknowledged", "--c3", { dash: [10, 3] }), line(inFlight, inFlight.v[2], "window edge", "--c6", { dash: [3, 3] })] },
+    ].map((panel) => ({ ...panel, lines: panel.lines.filter((l) => l.y.some((y) => y !== null)) }));
   }
 
   function drawTimeline() {
@@ -343,30 +234,38 @@
     const flow = picker.flow;
     if (holder) holder.replaceChildren();
     if (!flow) return;
-    const button = (side, text) => element("button", { "aria-pressed": String(picker.side === side), onclick: () => { picker.side = side; drawTimeline(); } }, text);
-    holder.append(element("div", { class: "bar" },
+    const button = (side, text) => element("button", { type: "button", "aria-pressed": String(picker.side === side), onclick: () => { picker.side = side; drawTimeline(); } }, text);
+    const start = data.start_ms === null ? null : data.start_ms + (cell(flow, "start_ns") ?? 0) / 1e6;
+    holder.append(element("div", { class: "head" },
       element("h3", {}, `Flow ${flow.id}: ${cell(flow, "client")} – ${host(flow)}`),
-      button("down", "data to the client"), button("up", "data to the server"),
-      element("span", { class: "note" }, "Drag to zoom all charts, double-click to zoom out.")));
+      button("down", "data to the client"), button("up", "data to the server")));
+    if (start !== null) holder.append(element("p", { class: "note" }, `Time 0 is ${utc(start)}.`));
     const events = flow.events.filter((e) => e.side === picker.side);
     const counts = new Map();
     events.forEach((e) => counts.set(e.kind, (counts.get(e.kind) || 0) + 1));
     const keys = [...counts].map(([kind, n]) => {
       const mark = element("i", {});
       mark.style.background = kindColour(kind);
-      return element("span", {}, mark, `${kind.replace(/_/g, " ")} (${n})`);
+      const isShown = !picker.hidden.has(kind);
+      return element("button", { type: "button", "aria-pressed": String(isShown), onclick: () => { if (isShown) picker.hidden.add(kind); else picker.hidden.delete(kind); drawTimeline(); } }, mark, `${kind.replace(/_/g, " ")} (${n})`);
     });
+    if (keys.length) keys.unshift(element("span", {}, "Events:"));
     if (flow.events.length < flow.events_total) keys.push(element("span", { class: "note" }, `the first ${flow.events.length} of ${flow.events_total} events`));
-    holder.append(element("div", { class: "keys" }, ...keys));
-    const drawn = panels(flow);
-    const end = Math.max(...drawn.flatMap((p) => p.t.slice(-1)), 1) / 1e6;
-    const group = { plots: [], busy: true };
+    if (keys.length) holder.append(element("div", { class: "keys" }, ...keys));
+    const drawn = panels(flow).filter((panel) => panel.lines.length);
+    const end = Math.max(...drawn.flatMap((panel) => panel.lines.flatMap((l) => l.x.slice(-1))), 0.001);
+    const times = group(0, end);
     for (const panel of drawn) {
-      const plot = drawPanel(panel, events, end, group, holder);
-      if (plot) group.plots.push(plot);
-      else holder.append(element("p", { class: "note" }, `No ${panel.name} on this side.`));
+      const place = element("div", { class: "figure" });
+      holder.append(place);
+      place.append(element("h4", {}, panel.name));
+      chart(place, {
+        title: `${panel.name} of flow ${flow.id}, ${picker.side === "down" ? "data to the client" : "data to the server"}`, height: panel.height || 190,
+        x: { label: "time since the flow began", kind: "seconds" }, y: { label: panel.label, kind: panel.kind }, lines: panel.lines,
+        isTime: true, group: times, startMs: start, over: drawEvents(events, panel.isOfBytes),
+      });
     }
-    group.busy = false;
+    if (!drawn.length) holder.append(element("p", { class: "note" }, "Nothing was measured on this side of the flow."));
     const facts = data.columns.map(([name, doc], i) => [name, doc, flow.values[i]]).filter((f) => f[2] !== null);
     holder.append(element("details", {}, element("summary", {}, "All columns of this flow"),
       element("div", { class: "columns" }, ...facts.map(([name, doc, value]) => element("div", { title: doc }, element("span", {}, name), element("b", {}, String(value)))))));
@@ -376,9 +275,11 @@
     picker.flow = flow;
     const samples = (side) => flow[side].in_flight.t.length;
     picker.side = samples("up") > samples("down") ? "up" : "down";
-    document.querySelectorAll("#picker tr.picked").forEach((row) => row.classList.remove("picked"));
-    const row = document.querySelector(`#picker tr[data-flow="${flow.id}"]`);
-    if (row) row.classList.add("picked");
+    document.querySelectorAll("#picker tbody tr").forEach((row) => {
+      const isPicked = row.dataset.flow === String(flow.id);
+      row.classList.toggle("picked", isPicked);
+      row.querySelector("button").setAttribute("aria-pressed", String(isPicked));
+    });
     if (byHand) history.replaceState(null, "", `#flow=${flow.id}`);
     drawTimeline();
   }
@@ -393,18 +294,10 @@
     return Boolean(flow);
   }
 
-  // ---- beginning, and again when colours or width change --------------------------------------
+  // ---- beginning ----------------------------------------------------------------------------
   if (document.getElementById("picker")) drawPicker();
   if (!pickFromAddress() && data.flows.length) pick([...data.flows].sort(compare)[0], false);
-  drawFigures();
   addEventListener("hashchange", pickFromAddress);
-  const redraw = () => { drawFigures(); drawTimeline(); };
-  matchMedia("(prefers-color-scheme: dark)").addEventListener("change", redraw);
-  matchMedia("print").addEventListener("change", redraw);
-  let width = innerWidth;
-  addEventListener("resize", () => {
-    if (innerWidth === width) return;
-    width = innerWidth;
-    redraw();
-  });
+  document.getElementById("study")?.addEventListener("toggle", drawFigures);
+  drawAndRedraw(() => { drawFigures(); drawTimeline(); });
 })();

@@ -1,6 +1,7 @@
 //! A campaign's medians and their spread, as one table: a line for each combination and load.
 
 use crate::columns::{column_of, each_batch};
+use crate::comparison::words::quantity;
 use crate::numbers::{human, three_digits};
 use std::collections::BTreeMap;
 use unbloat_run::{RunError, RunReader};
@@ -14,6 +15,10 @@ const LOADS: [&str; 4] = ["idle", "down", "up", "both"];
 pub(crate) struct Campaign {
     pub(crate) heads: Vec<String>,
     pub(crate) lines: Vec<Vec<String>>,
+    /// Mean delay in ms that each load adds at each point.
+    pub(crate) added: Vec<(u64, &'static str, f64)>,
+    /// What each point is.
+    pub(crate) titles: BTreeMap<u64, String>,
 }
 
 /// The columns are those that the run itself chose to show (`shown` in its options).
@@ -25,6 +30,7 @@ pub(crate) fn campaign(run: &RunReader) -> Result<Campaign, RunError> {
         .and_then(|shown| serde_json::from_value(shown.clone()).ok())
         .unwrap_or_default();
     let mut lines: BTreeMap<(u64, usize), Line> = BTreeMap::new();
+    let mut found = Campaign::default();
     const COLUMNS: [&str; 9] = [
         "point", "title", "load", "subject", "metric", "runs", "median", "min", "max",
     ];
@@ -40,6 +46,18 @@ pub(crate) fn campaign(run: &RunReader) -> Result<Campaign, RunError> {
             ) else {
                 continue;
             };
+            if let Some(title) = title.text(row).filter(|title| !title.is_empty()) {
+                found.titles.insert(point, title.to_owned());
+            }
+            let direction = match load {
+                "down" => Some("download"),
+                "up" => Some("upload"),
+                _ => None,
+            };
+            let added = median.f64(row).filter(|_| metric == "added_mean_ms");
+            if let Some((direction, ms)) = direction.zip(added) {
+                found.added.push((point, direction, ms));
+            }
             let name = format!("{subject}.{metric}");
             let place = LOADS.iter().position(|known| *known == load);
             let column = shown.iter().position(|known| *known == name);
@@ -62,16 +80,28 @@ pub(crate) fn campaign(run: &RunReader) -> Result<Campaign, RunError> {
         let labels = [line.title, LOADS[load].to_owned(), line.runs.to_string()];
         labels.into_iter().chain(line.values).collect()
     });
-    Ok(Campaign {
-        heads: fixed.into_iter().chain(shown.iter().cloned()).collect(),
-        lines: drawn.collect(),
-    })
+    found.lines = drawn.collect();
+    let heads = shown.iter().map(|name| head(name));
+    found.heads = fixed.into_iter().chain(heads).collect();
+    Ok(found)
 }
 
 struct Line {
     title: String,
     runs: u64,
     values: Vec<String>,
+}
+
+/// "down.added_p95_ms" in words.
+fn head(name: &str) -> String {
+    let (subject, metric) = name.split_once('.').unwrap_or(("", name));
+    let of = match subject {
+        "all" => "",
+        "down" => "download: ",
+        "up" => "upload: ",
+        other => return format!("{other}: {}", quantity(metric)),
+    };
+    format!("{of}{}", quantity(metric))
 }
 
 /// The median, and where repeats differ what they lie between.
@@ -92,6 +122,13 @@ fn cell(metric: &str, median: f64, least: Option<f64>, most: Option<f64>) -> Str
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn columns_are_named_in_words() {
+        assert_eq!(head("down.added_p95_ms"), "download: added p95");
+        assert_eq!(head("all.rtt_p50_ms"), "rtt p50");
+        assert_eq!(head("call.mos"), "call: mos");
+    }
 
     #[test]
     fn spread_is_shown_where_repeats_differ() {

@@ -28,6 +28,8 @@ pub(crate) struct PageData {
     pub(crate) flows: Vec<PageFlow>,
     pub(crate) flows_total: u64,
     pub(crate) threshold_ms: Option<f64>,
+    /// Absolute time of 0 in milliseconds since 1970, if there is one.
+    pub(crate) start_ms: Option<f64>,
 }
 
 #[derive(Serialize)]
@@ -64,6 +66,10 @@ impl PageData {
             flows: flows.into_iter().map(page_flow).collect(),
             flows_total: chosen.of,
             threshold_ms: verdict.map(|v| v.threshold_ms),
+            start_ms: run
+                .info()
+                .trace_start
+                .map(|start| start.0.as_ns() as f64 / 1e6),
         })
     }
 }

@@ -17,6 +17,12 @@ const CHARTS: &str = include_str!("../assets/uPlot.iife.min.js");
 const CHARTS_STYLE: &str = include_str!("../assets/uPlot.min.css");
 const STYLE: &str = include_str!("../assets/report.css");
 
+/// How charts are zoomed.
+pub(crate) const ZOOM: &str = "Zoom: drag, pinch, Ctrl and wheel, or the keys + and − on a chart; arrow keys move, double-click or Escape resets.";
+/// Where charts would be.
+pub(crate) const SCRIPTLESS: &str =
+    "A script in this file draws the charts. Scripts are disabled here.";
+
 /// Writes a whole self-contained file. `json` is what the script finds in the element `data`.
 pub(crate) fn write_document(
     out: &mut dyn Write,

@@ -19,6 +19,7 @@ mod location;
 mod model;
 mod numbers;
 mod options;
+mod outcome;
 mod page;
 mod paper;
 mod render;

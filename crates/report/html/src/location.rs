@@ -193,7 +193,6 @@ const TRIP_NOTE: &str =
 fn figure(id: &str, title: &str, y: &str, note: &'static str) -> SweepFigure {
     SweepFigure {
         id: id.to_owned(),
-        name: "Hop by hop".to_owned(),
         title: title.to_owned(),
         x: ["hop".to_owned(), "plain".to_owned()],
         y: [y.to_owned(), "ms".to_owned()],

@@ -2,15 +2,15 @@
 
 use crate::RenderOptions;
 use crate::campaign::Campaign;
-use crate::html::{list, tiles, warnings};
+use crate::html::{SCRIPTLESS, ZOOM, list, tiles, warnings};
 use crate::location::{HEADS, Location};
 use crate::numbers::{human, three_digits};
-use crate::sim::SimResult;
+use crate::outcome::{self, Outcome};
 use crate::tested;
 use maud::{Markup, Render, html};
 use unbloat_run::{Clock, RunInfo, Status};
-use unbloat_summary::{DirectionVerdict, Metric, Verdict, VerdictKind};
-use unbloat_units::Direction;
+use unbloat_summary::{DirectionVerdict, Metric, Place, Verdict, VerdictKind};
+use unbloat_units::{Direction, Rate};
 
 pub(crate) struct Parts<'a> {
     pub(crate) info: &'a RunInfo,
@@ -18,8 +18,8 @@ pub(crate) struct Parts<'a> {
     /// Of a test.
     pub(crate) tested: Option<&'a unbloat_responsiveness::Verdict>,
     pub(crate) metrics: &'a [Metric],
-    /// Of a single run of a simulation.
-    pub(crate) results: &'a [SimResult],
+    /// Of a simulation, an experiment or a campaign.
+    pub(crate) outcome: &'a Outcome,
     pub(crate) campaign: &'a Campaign,
     pub(crate) location: &'a Location,
     /// A capture was analysed; otherwise there is nothing to say of packets and flows.
@@ -30,9 +30,16 @@ pub(crate) struct Parts<'a> {
 }
 
 pub(crate) fn title(parts: &Parts) -> String {
-    format!("unbloat: {}", inputs(parts.info))
+    let shown = inputs(parts.info);
+    // Titles go into saved pictures: the folder is nobody's business there.
+    let name = match parts.info.inputs.as_slice() {
+        [one] => one.name.rsplit('/').next().unwrap_or(&shown),
+        _ => &shown,
+    };
+    format!("unbloat: {name}")
 }
 
+/// The verdict as a card, what it rests on, what makes it up, and how it was made.
 pub(crate) fn body(parts: &Parts) -> Markup {
     html! {
         main {
@@ -40,32 +47,47 @@ pub(crate) fn body(parts: &Parts) -> Markup {
             @if let Some(found) = parts.verdict { (verdict(found)) }
             @if let Some(found) = parts.tested { (tested::section(found)) }
             (location(parts.location))
-            @if parts.has_flows { (time_lines(parts)) }
-            (key_numbers(parts.metrics))
+            (outcome::card(parts.outcome))
             (bounds(parts.info))
-            (medians(parts.campaign))
-            (figures(parts.has_flows))
-            (results(parts.results))
-            (hops(parts.location))
+            @if parts.has_flows {
+                (evidence(parts))
+                (study(parts.metrics))
+            } @else {
+                (outcome::tables(parts.outcome))
+                (medians(parts.campaign))
+                (figures())
+                (hops(parts.location))
+                @if !parts.metrics.is_empty() { section { h2 { "Key numbers" } (key_numbers(parts.metrics)) } }
+            }
             (left_out(&parts.info.left_out))
             (made_by(parts.info))
         }
     }
 }
 
-fn figures(has_flows: bool) -> Markup {
+fn figures() -> Markup {
     html! {
         section #figures-section {
-            h2 { "Figures" }
-            p.note {
-                @if has_flows {
-                    "As numbered in the SIGCOMM 2013 study. Rings mark values that its text gives. "
-                }
-                "Drag to zoom, double-click to zoom out."
-            }
+            h2 { "Charts" }
+            p.note { (ZOOM) }
             div #figures {}
-            noscript {
-                p { "The figures and time lines are drawn by a script in this file; it is switched off here." }
+            noscript { p { (SCRIPTLESS) } }
+        }
+    }
+}
+
+/// What compares this capture with a study, for those who want it.
+fn study(metrics: &[Metric]) -> Markup {
+    html! {
+        section {
+            details #study {
+                summary { h2 { "All numbers and figures, compared with a study of an LTE network" } }
+                p.note { "The study is that of SIGCOMM 2013. Open a name for its definition. Groups without any value are left out." }
+                (key_numbers(metrics))
+                h3 { "Figures of the study, for this capture" }
+                p.note { "Rings mark values that the text of the study gives. " (ZOOM) }
+                div #study-figures .figures {}
+                noscript { p { (SCRIPTLESS) } }
             }
         }
     }
@@ -127,19 +149,54 @@ fn doubts(info: &RunInfo) -> Markup {
 
 fn verdict(verdict: &Verdict) -> Markup {
     html! {
-        section.verdict.(class(verdict.kind)) {
+        section.card.verdict.(class(verdict.kind)) {
             h2 { (verdict.sentence) }
             (tiles(&numbers(verdict)))
             dl {
                 @for (label, text) in verdict.details() {
+                    // The answer is above.
                     @if label == "Note" {
-                        dt {} dd.note { (text) }
-                    } @else {
+                        dt { "Note" } dd.note { (text) }
+                    } @else if text != verdict.sentence {
                         dt { (label) } dd { (text) }
                     }
                 }
+                dt { "What to do" } dd { (advice(verdict)) }
             }
-            (verdict_tables(verdict))
+        }
+    }
+}
+
+/// The next step, by what was found in the direction that decides.
+fn advice(verdict: &Verdict) -> String {
+    let [main, _] = verdict.by_weight();
+    let transfers = match main.direction {
+        Direction::Down => "downloads",
+        Direction::Up => "uploads",
+    };
+    match main.kind {
+        VerdictKind::Bloated | VerdictKind::Slight if main.place == Some(Place::SendingHost) => {
+            "The queue is in the sending host: use fq_codel or fq on its interface. unbloat watch shows which layer holds the packets.".to_owned()
+        }
+        VerdictKind::Bloated | VerdictKind::Slight => {
+            let rate = main.rate_bps.map(|bps| {
+                let rate = Rate::from_bps_f64(0.95 * bps);
+                format!(" to {rate}, a little below the rate of the link,")
+            });
+            format!(
+                "Shape {transfers}{} with CAKE or fq_codel in front of the slow link, on the router or with unbloat fix. Then capture again under the same load.",
+                rate.unwrap_or_default()
+            )
+        }
+        VerdictKind::Clean => "Nothing, for this load.".to_owned(),
+        VerdictKind::OtherDelay => {
+            "No shaper removes this delay. Look for its cause at the host or link named above.".to_owned()
+        }
+        VerdictKind::NotTested => {
+            "Capture again while the path is loaded: a large download, then a large upload, ten seconds each.".to_owned()
+        }
+        VerdictKind::CannotTell => {
+            "Capture again: begin before the load, load for ten seconds or more, at the host that sends or with TCP timestamps enabled.".to_owned()
         }
     }
 }
@@ -208,15 +265,15 @@ fn verdict_tables(verdict: &Verdict) -> Markup {
         @for direction in verdict.by_weight() {
             @let name = direction.direction.name();
             (folded(
-                &format!("Flows that fill the queue, {name}"),
+                &format!("Flows that fill the queue, {name}load"),
                 &["flow", "sender and receiver", "share"],
-                &fillers(direction),
+                fillers(direction),
                 true,
             ))
             (folded(
-                &format!("Flows that wait, {name}"),
+                &format!("Flows that wait, {name}load"),
                 &["flow", "client", "server", "p50", "p95", "for"],
-                &waiting(direction),
+                waiting(direction),
                 false,
             ))
         }
@@ -238,7 +295,7 @@ fn location(location: &Location) -> Markup {
         _ => ("inconclusive", "Inconclusive"),
     };
     html! {
-        section.verdict.(class) {
+        section.card.verdict.(class) {
             h2 { (headline) }
             @for (_, sentences) in &location.verdicts {
                 p {
@@ -269,27 +326,50 @@ fn open_table(title: &str, heads: &[&str], rows: &[Vec<String>]) -> Markup {
     let row = |cells: &Vec<String>| cells.iter().map(text).collect();
     let rows: Vec<Vec<Markup>> = rows.iter().map(row).collect();
     html! {
-        @if !rows.is_empty() { section { (folded(title, heads, &rows, true)) } }
+        @if !rows.is_empty() { section { (folded(title, heads, rows, true)) } }
     }
 }
 
-/// A table that opens on demand; nothing without rows.
-fn folded(title: &str, heads: &[&str], rows: &[Vec<Markup>], open: bool) -> Markup {
+/// A table that opens on demand; nothing without rows. A column that is the same in all of several rows is said once, above.
+fn folded(title: &str, heads: &[&str], rows: Vec<Vec<Markup>>, open: bool) -> Markup {
+    let Some((first, others)) = rows.split_first() else {
+        return Markup::default();
+    };
+    let is_constant = |at: usize| {
+        let same = |row: &Vec<Markup>| {
+            row.get(at).map(|cell| &cell.0) == first.get(at).map(|cell| &cell.0)
+        };
+        !others.is_empty() && at > 0 && others.iter().all(same)
+    };
+    let (constant, varied): (Vec<usize>, Vec<usize>) =
+        (0..heads.len().min(first.len())).partition(|at| is_constant(*at));
+    let said = constant
+        .iter()
+        .filter(|at| !matches!(first[**at].0.as_str(), "" | "–"));
+    let said: Vec<_> = said.map(|at| (heads[*at], &first[*at])).collect();
     html! {
-        @if !rows.is_empty() {
-            details open[open] {
-                summary { (title) " (" (rows.len()) ")" }
-                div.scroll {
-                    table {
-                        thead {
-                            tr { @for head in heads { th class=[alignment(head)] { (head) } } }
-                        }
-                        tbody {
-                            @for cells in rows {
-                                tr {
-                                    @for (head, cell) in heads.iter().zip(cells) {
-                                        td class=[alignment(head)] { (cell) }
-                                    }
+        details open[open] {
+            summary { (title) " (" (rows.len()) ")" }
+            @if !said.is_empty() {
+                p.note {
+                    "The same in all rows: "
+                    @for (number, (head, cell)) in said.iter().enumerate() {
+                        @if number > 0 { ", " }
+                        (head) " " (cell)
+                    }
+                    "."
+                }
+            }
+            div.scroll tabindex="0" role="region" aria-label=(title) {
+                table {
+                    thead {
+                        tr { @for at in &varied { th scope="col" class=[alignment(heads[*at])] { (heads[*at]) } } }
+                    }
+                    tbody {
+                        @for cells in &rows {
+                            tr {
+                                @for at in &varied {
+                                    td class=[alignment(heads[*at])] { (cells[*at]) }
                                 }
                             }
                         }
@@ -317,7 +397,8 @@ fn alignment(head: &str) -> Option<&'static str> {
     is_text.then_some("text")
 }
 
-fn time_lines(parts: &Parts) -> Markup {
+/// The flows behind the verdict and their time lines.
+fn evidence(parts: &Parts) -> Markup {
     let (embedded, total) = (parts.embedded, parts.flows_total);
     let which = match parts.options.only_flow {
         Some(_) => "the one asked for",
@@ -326,42 +407,44 @@ fn time_lines(parts: &Parts) -> Markup {
     };
     html! {
         section #flows-section {
-            h2 { "Time line of a flow" }
-            p.note {
-                "This file holds " (three_digits(embedded as f64)) " of "
-                (three_digits(total as f64)) " flows: " (which) "."
-                @if embedded != total {
-                    " For any other: "
-                    code { "unbloat report " (parts.options.run_name) " --flow ID" }
-                    "."
+            h2 { "Evidence: flows and their time lines" }
+            @if let Some(found) = parts.verdict { (verdict_tables(found)) }
+            @if embedded > 0 {
+                p.note {
+                    "This file holds the time lines of " (three_digits(embedded as f64)) " of "
+                    (three_digits(total as f64)) " flows: " (which) "."
+                    @if embedded != total {
+                        " For any other: "
+                        code { "unbloat report " (parts.options.run_name) " --flow ID" }
+                        "."
+                    }
+                    " " (ZOOM)
                 }
+                div #picker {}
+                div #timeline {}
+                noscript { p { (SCRIPTLESS) } }
+            } @else {
+                p.note { "The capture has no flows." }
             }
-            div #picker {}
-            div #timeline {}
         }
     }
 }
 
+/// All groups in which something was seen.
 fn key_numbers(metrics: &[Metric]) -> Markup {
     let compared = metrics.iter().any(|metric| metric.paper.is_some());
+    let groups = metrics.chunk_by(|a, b| a.group == b.group);
     html! {
-        @if !metrics.is_empty() {
-            section {
-                h2 { "Key numbers" }
-                p.note {
-                    @if compared {
-                        "Beside each number, where it is comparable, that of the SIGCOMM 2013 study of an LTE network. "
-                    }
-                    "Open a name for its definition."
-                }
-                div.numbers {
-                    @for group in metrics.chunk_by(|a, b| a.group == b.group) {
-                        (number_group(group, compared))
-                    }
-                }
+        div.numbers {
+            @for group in groups.filter(|group| group.iter().any(is_seen)) {
+                (number_group(group, compared))
             }
         }
     }
+}
+
+fn is_seen(metric: &Metric) -> bool {
+    metric.value.is_some() && metric.samples > 0
 }
 
 fn number_group(metrics: &[Metric], compared: bool) -> Markup {
@@ -369,23 +452,17 @@ fn number_group(metrics: &[Metric], compared: bool) -> Markup {
         table {
             thead {
                 tr {
-                    th { @if let Some(first) = metrics.first() { (first.group) } }
-                    th { "this run" }
-                    @if compared { th { "study" } }
-                    th { "samples" }
+                    th scope="col" { @if let Some(first) = metrics.first() { (first.group) } }
+                    th scope="col" { "this run" }
+                    @if compared { th scope="col" { "study" } }
+                    th scope="col" { "samples" }
                 }
             }
             tbody {
-                @for metric in metrics {
+                @for metric in metrics.iter().filter(|metric| metric.value.is_some()) {
                     tr {
                         td { details { summary { (metric.metric) } p { (metric.doc) } } }
-                        td {
-                            @if let Some(value) = metric.value {
-                                (human(value, &metric.unit))
-                            } @else {
-                                span.none { "none seen" }
-                            }
-                        }
+                        td { @if let Some(value) = metric.value { (human(value, &metric.unit)) } }
                         @if compared {
                             td { @if let Some(paper) = metric.paper { (human(paper, &metric.unit)) } }
                         }
@@ -410,25 +487,11 @@ fn bounds(info: &RunInfo) -> Markup {
     }
 }
 
-fn results(results: &[SimResult]) -> Markup {
-    let rows = results.iter().map(|result| {
-        let mean = match result.metric.rsplit_once('_') {
-            Some((_, "ms")) => human(result.mean, "ms"),
-            Some((_, "bps")) => human(result.mean, "bit/s"),
-            Some((_, "bytes")) => human(result.mean, "B"),
-            _ => three_digits(result.mean),
-        };
-        vec![result.subject.clone(), result.metric.clone(), mean]
-    });
-    let rows: Vec<Vec<String>> = rows.collect();
-    open_table("Results", &["subject", "result", "value"], &rows)
-}
-
 /// A campaign's first table: what it was made for.
 fn medians(campaign: &Campaign) -> Markup {
     let heads: Vec<&str> = campaign.heads.iter().map(String::as_str).collect();
     open_table(
-        "Medians over repeats, and what they lie between",
+        "Medians over repeats, with the range of the repeats",
         &heads,
         &campaign.lines,
     )
@@ -437,7 +500,7 @@ fn medians(campaign: &Campaign) -> Markup {
 fn left_out(sentences: &[String]) -> Markup {
     html! {
         @if !sentences.is_empty() {
-            section { h2 { "Left out" } (list(None, sentences.iter().map(String::as_str))) }
+            section { h2 { "Not in this report" } (list(None, sentences.iter().map(String::as_str))) }
         }
     }
 }
@@ -465,18 +528,16 @@ fn made_by(info: &RunInfo) -> Markup {
     facts.extend(
         skipped.map(|(why, n)| ("skipped packets", format!("{n} {}", why.replace('_', " ")))),
     );
-    facts.extend(
-        info.options
-            .iter()
-            .map(|(name, value)| ("option", format!("{name} = {value}"))),
-    );
+    // Whole findings are no options; the page has them above.
+    let options = info.options.iter().filter(|(_, value)| !value.is_object());
+    facts.extend(options.map(|(name, value)| ("option", format!("{name} = {value}"))));
     facts.retain(|(_, value)| !value.is_empty());
     html! {
         section {
             details {
                 summary { "What made this report" }
                 table.facts {
-                    @for (name, value) in &facts { tr { th { (name) } td { (value) } } }
+                    @for (name, value) in &facts { tr { th scope="row" { (name) } td { (value) } } }
                 }
             }
         }

@@ -6,8 +6,8 @@ use crate::data::{PageData, metrics};
 use crate::flows::flow_rows;
 use crate::location::location;
 use crate::options::RenderOptions;
+use crate::outcome::outcome;
 use crate::series::flow_series;
-use crate::sim::single_results;
 use crate::{ReportError, html, page, tested};
 use std::io::{self, Write};
 use unbloat_run::RunReader;
@@ -55,13 +55,14 @@ pub fn render(
     let mut data = PageData::new(run, verdict.as_ref(), &chosen, rows, series)?;
     let mut out = Counted { out, bytes: 0 };
     let tested = tested::verdict_of(run.info())?;
+    let campaign = campaign(run)?;
     let parts = page::Parts {
         info: run.info(),
         verdict: verdict.as_ref(),
         tested: tested.as_ref(),
         metrics: &metrics(run)?,
-        results: &single_results(run)?,
-        campaign: &campaign(run)?,
+        outcome: &outcome(run, &campaign)?,
+        campaign: &campaign,
         location: &location(run)?,
         has_flows: run.table("flows").is_ok(),
         embedded,

@@ -3,7 +3,7 @@
 use crate::columns::{column_of, each_batch};
 use crate::curve::Curve;
 use serde::Serialize;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use unbloat_run::{Batch, RunError, RunReader};
 
 /// Points of a curve over time; of the samples between two points the largest is drawn, so that no peak is lost.
@@ -39,7 +39,6 @@ const HEADLINES: [&str; 16] = [
 #[derive(Serialize)]
 pub(crate) struct SweepFigure {
     pub(crate) id: String,
-    pub(crate) name: String,
     pub(crate) title: String,
     pub(crate) x: [String; 2],
     pub(crate) y: [String; 2],
@@ -257,8 +256,10 @@ pub(crate) fn add_sweep(
             }
         }
     })?;
-    // What never happened needs no figure.
-    found.retain(|_, means| means.iter().any(|one| one.mean != 0.0));
+    let groups: BTreeSet<String> = found.keys().map(|(_, subject)| subject.clone()).collect();
+    found.retain(|(rank, subject), means| {
+        !is_member(subject, &groups) && is_changed(HEADLINES[*rank], means)
+    });
     let mut drawn = Vec::new();
     for ((rank, subject), means) in found.into_iter().take(FIGURES) {
         let id = format!("sweep-{}", drawn.len());
@@ -271,8 +272,10 @@ pub(crate) fn add_sweep(
         let (title, unit) = words(HEADLINES[rank]);
         drawn.push(SweepFigure {
             id,
-            name: subject,
-            title: title.clone(),
+            title: match subject.as_str() {
+                "all" => format!("{title}, all flows"),
+                _ => format!("{title}, {subject}"),
+            },
             x: [axis.key.clone(), "plain".to_owned()],
             y: [title, unit.to_owned()],
             ticks: axis.ticks.clone(),
@@ -280,6 +283,25 @@ pub(crate) fn add_sweep(
         });
     }
     Ok(drawn)
+}
+
+/// Whether a flow is one of several of which the group is a subject, too: "download_2" of "download_*".
+pub(crate) fn is_member(subject: &str, subjects: &BTreeSet<String>) -> bool {
+    let group = subject
+        .rsplit_once('_')
+        .map(|(name, _)| format!("{name}_*"));
+    !subject.ends_with('*') && group.is_some_and(|group| subjects.contains(&group))
+}
+
+/// A result that the sweep changes by less than 1 %, or a delay below 1 ms, needs no figure; the table has it.
+fn is_changed(metric: &str, means: &[Mean]) -> bool {
+    let values = || means.iter().map(|one| one.mean);
+    let (least, most) = (
+        values().fold(f64::INFINITY, f64::min),
+        values().fold(f64::NEG_INFINITY, f64::max),
+    );
+    let is_tiny = metric.ends_with("_ms") && most < 1.0;
+    !is_tiny && most - least > 0.01 * most.abs()
 }
 
 struct Mean {
@@ -294,33 +316,6 @@ struct Mean {
 struct Axis {
     key: String,
     ticks: Vec<String>,
-}
-
-/// One result of a run.
-pub(crate) struct SimResult {
-    pub(crate) subject: String,
-    pub(crate) metric: String,
-    pub(crate) mean: f64,
-}
-
-/// The results of a simulation without a sweep; a sweep is drawn, not listed.
-pub(crate) fn single_results(run: &RunReader) -> Result<Vec<SimResult>, RunError> {
-    const COLUMNS: [&str; 3] = ["subject", "metric", "mean"];
-    let mut results = Vec::new();
-    if run.table("points").is_ok_and(|table| table.rows > 0) {
-        return Ok(results);
-    }
-    each_batch(run, "averages", &COLUMNS, |batch| {
-        let [subject, metric, mean] = COLUMNS.map(|column| column_of(batch, column));
-        results.extend((0..batch.len()).filter_map(|row| {
-            Some(SimResult {
-                subject: subject.text(row)?.to_owned(),
-                metric: metric.text(row)?.to_owned(),
-                mean: mean.f64(row)?,
-            })
-        }));
-    })?;
-    Ok(results)
 }
 
 /// Where a point of the sweep is drawn.
@@ -371,7 +366,11 @@ fn words(metric: &str) -> (String, &'static str) {
         Some((name, "ms")) => (name, "ms"),
         _ => (metric, "plain"),
     };
-    (name.replace('_', " "), unit)
+    let mut words = name.replace('_', " ");
+    if let Some(first) = words.get_mut(..1) {
+        first.make_ascii_uppercase();
+    }
+    (words, unit)
 }
 
 #[cfg(test)]
@@ -382,9 +381,9 @@ mod tests {
     fn a_result_is_named_and_measured_by_its_suffix() {
         let titles = ["goodput_bps", "rtt_p95_ms", "jain_index"].map(words);
         let expected = [
-            ("goodput", "rate"),
-            ("rtt p95", "ms"),
-            ("jain index", "plain"),
+            ("Goodput", "rate"),
+            ("Rtt p95", "ms"),
+            ("Jain index", "plain"),
         ];
         assert_eq!(
             titles,

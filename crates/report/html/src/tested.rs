@@ -1,11 +1,12 @@
 //! The verdict of a test's run, above its figures.
 
 use crate::ReportError;
-use crate::html::{tiles, warnings};
+use crate::html::tiles;
 use crate::numbers::human;
 use maud::{Markup, html};
 use unbloat_responsiveness::{Kind, Verdict};
 use unbloat_run::RunInfo;
+use unbloat_units::Delta;
 
 /// Out of `run.json`; None in runs that are not of `unbloat test`.
 pub(crate) fn verdict_of(info: &RunInfo) -> Result<Option<Verdict>, ReportError> {
@@ -25,24 +26,55 @@ pub(crate) fn section(verdict: &Verdict) -> Markup {
         Kind::Unknown => "inconclusive",
     };
     html! {
-        section.verdict.(class) {
+        section.card.verdict.(class) {
             h2 { (verdict.headline) }
             (grade(verdict))
-            @for place in &verdict.places { p { (place) } }
-            h3 { "What to do" }
-            ul {
-                @for advice in &verdict.advice {
-                    li {
+            dl {
+                @if !verdict.places.is_empty() {
+                    dt { "Where" } dd { @for (at, place) in verdict.places.iter().enumerate() { @if at > 0 { br; } (place) } }
+                }
+                @for (at, advice) in verdict.advice.iter().enumerate() {
+                    dt { @if at == 0 { "What to do" } }
+                    dd {
                         @if advice.is_alternative { "Or: " }
                         (advice.text)
-                        br;
-                        span.note { (advice.evidence.join("; ")) }
+                        @if !advice.evidence.is_empty() { br; span.note { (advice.evidence.join("; ")) } }
                     }
                 }
+                @for (at, doubt) in verdict.doubts.iter().enumerate() {
+                    dt { @if at == 0 { "Warnings" } }
+                    dd.doubt { (doubt.reason) }
+                }
             }
-            @if !verdict.doubts.is_empty() {
-                h3 { "Warnings" }
-                (warnings(verdict.doubts.iter().map(|doubt| doubt.reason.as_str())))
+        }
+        (directions(verdict))
+    }
+}
+
+/// What each load did, side by side.
+fn directions(verdict: &Verdict) -> Markup {
+    let ms = |delay: Delta| human(delay.as_ms(), "ms");
+    html! {
+        @if verdict.grade.is_some() {
+            section {
+                h2 { "Results" }
+                div.scroll tabindex="0" role="region" aria-label="Results" {
+                    table.results {
+                        thead {
+                            tr {
+                                th scope="col" { "result" }
+                                @for load in &verdict.directions { th scope="col" { (load.direction.load()) } }
+                            }
+                        }
+                        tbody {
+                            tr { th scope="row" { "added delay, mean" } @for load in &verdict.directions { td { (ms(load.added)) } } }
+                            tr { th scope="row" { "added delay, p95" } @for load in &verdict.directions { td { (ms(load.added_p95)) } } }
+                            tr { th scope="row" { "idle round-trip time" } @for load in &verdict.directions { td { (ms(load.idle_rtt)) } } }
+                            tr { th scope="row" { "goodput" } @for load in &verdict.directions { td { (load.delivered) } } }
+                            tr { th scope="row" { "rate of the link" } @for load in &verdict.directions { td { (load.line) } } }
+                        }
+                    }
+                }
             }
         }
     }
@@ -70,7 +102,7 @@ fn grade(verdict: &Verdict) -> Markup {
 mod tests {
     use super::*;
     use unbloat_responsiveness::{Doubt, LoadedDirection, verdict};
-    use unbloat_units::{Delta, Direction, Rate};
+    use unbloat_units::{Direction, Rate};
 
     fn info(doubts: Vec<Doubt>) -> RunInfo {
         let up = LoadedDirection {

@@ -3,7 +3,7 @@
 mod figures;
 mod page;
 mod terminal;
-mod words;
+pub(crate) mod words;
 
 pub use page::render_comparison;
 pub use terminal::comparison_text;

@@ -6,7 +6,7 @@ use super::words::{
     topic, value,
 };
 use crate::ReportError;
-use crate::html::{list, script_json, warnings, write_document};
+use crate::html::{SCRIPTLESS, ZOOM, list, script_json, warnings, write_document};
 use crate::numbers::{human, three_digits};
 use maud::{Markup, html};
 use std::io::{self, Write};
@@ -57,10 +57,10 @@ fn curves() -> Markup {
     html! {
         section #figures-section {
             h2 { "Curves" }
-            p.note { "Both runs on the same axes. Drag to zoom, double-click to zoom out." }
+            p.note { "Both runs on the same axes. " (ZOOM) }
             div #figures {}
             noscript {
-                p { "The curves are drawn by a script in this file; it is switched off here." }
+                p { (SCRIPTLESS) }
             }
         }
     }
@@ -94,7 +94,7 @@ fn verdict(comparison: &Comparison) -> Markup {
         .take(TILES)
         .collect();
     html! {
-        section.verdict.(class) {
+        section.card.verdict.(class) {
             h2 { (comparison_headline(comparison)) }
             @if !leading.is_empty() {
                 div.tiles { @for row in leading { (tile(row)) } }
@@ -177,17 +177,17 @@ fn everything(comparison: &Comparison) -> Markup {
 
 fn quantities(rows: &[&Row]) -> Markup {
     html! {
-        div.scroll {
+        div.scroll tabindex="0" role="region" aria-label="Quantities" {
             table.quantities {
                 thead {
                     tr {
-                        th {} th { "A" } th { "B" } th { "B − A" } th {} th {} th.text {}
+                        th scope="col" { "quantity" } th scope="col" { "A" } th scope="col" { "B" } th scope="col" { "B − A" } th scope="col" { "change" } th scope="col" { "interval" } th.text scope="col" { "judged" }
                     }
                 }
                 tbody {
                     @for group in rows.chunk_by(|one, next| one.topic == next.topic) {
                         @if let Some(first) = group.first() {
-                            tr.topic { th colspan="7" { (topic(first.topic)) } }
+                            tr.topic { th scope="colgroup" colspan="7" { (topic(first.topic)) } }
                         }
                         @for row in group { (quantity_row(row)) }
                     }
@@ -200,7 +200,7 @@ fn quantities(rows: &[&Row]) -> Markup {
 fn quantity_row(row: &Row) -> Markup {
     html! {
         tr {
-            td { (name(row)) }
+            th scope="row" { (name(row)) }
             td { (side(row.a, row)) }
             td { (side(row.b, row)) }
             td { (difference(row.difference, &row.unit)) }
@@ -257,13 +257,13 @@ fn conditions(comparison: &Comparison) -> Markup {
                 p.note { "Alike in all that the runs say of it." }
             } @else {
                 h2 { "How they were made differently" }
-                div.scroll {
+                div.scroll tabindex="0" role="region" aria-label="How they were made differently" {
                     table.conditions {
-                        thead { tr { th {} th.text { "A" } th.text { "B" } } }
+                        thead { tr { th scope="col" { "setting" } th.text scope="col" { "A" } th.text scope="col" { "B" } } }
                         tbody {
                             @for one in &comparison.conditions {
                                 tr {
-                                    td { (one.what) }
+                                    th scope="row" { (one.what) }
                                     @for said in [&one.a, &one.b] {
                                         td.text {
                                             @if let Some(said) = said { (said) } @else {
@@ -282,7 +282,7 @@ fn conditions(comparison: &Comparison) -> Markup {
 }
 
 const HEADS: [&str; 12] = [
-    "", "", "values", "p5", "p25", "p50", "p75", "p95", "p99", "KS", "δ", "p",
+    "quantity", "run", "values", "p5", "p25", "p50", "p75", "p95", "p99", "KS", "δ", "p",
 ];
 
 fn distributions(comparison: &Comparison) -> Markup {
@@ -295,9 +295,9 @@ fn distributions(comparison: &Comparison) -> Markup {
                     p.note {
                         "KS: largest distance between the two distribution functions. δ (Cliff): how often a value of B exceeds one of A, less how often it is the other way round. p (Mann and Whitney): how often chance alone does that; not told of courses over time."
                     }
-                    div.scroll {
+                    div.scroll tabindex="0" role="region" aria-label="Distributions" {
                         table {
-                            thead { tr { @for head in HEADS { th { (head) } } } }
+                            thead { tr { @for head in HEADS { th scope="col" { (head) } } } }
                             tbody { @for row in rows.iter().take(MOST_ROWS) { (distribution(row)) } }
                         }
                     }

@@ -59,7 +59,7 @@ fn topics(comparison: &Comparison, outcome: Outcome) -> String {
     }
 }
 
-pub(super) fn topic(topic: Topic) -> &'static str {
+pub(crate) fn topic(topic: Topic) -> &'static str {
     match topic {
         Topic::Throughput => "throughput",
         Topic::Delay => "delay",
@@ -99,7 +99,7 @@ fn is_of_many(row: &Row) -> bool {
 }
 
 /// A metric's name without its unit: "queue delay p95".
-pub(super) fn quantity(metric: &str) -> String {
+pub(crate) fn quantity(metric: &str) -> String {
     let bare = without_unit(metric);
     let bare = bare.rsplit_once(" [").map_or(bare, |(name, _)| name);
     match bare {

@@ -71,7 +71,7 @@ fn overview(made: &[Made]) -> Markup {
         section.verdict {
             h2 { "Figures and tables" }
             (tiles(&counts))
-            div.scroll {
+            div.scroll tabindex="0" role="region" aria-label="Table" {
                 table {
                     tbody {
                         @for one in made {
@@ -137,9 +137,9 @@ fn heatmap(panel: &Panel, drawn: &Drawn) -> Markup {
     };
     html! {
         p.note { (with_label(&panel.y.label, panel.y.unit.name())) }
-        div.scroll {
+        div.scroll tabindex="0" role="region" aria-label="Table" {
             table {
-                thead { tr { th.text {} @for tick in &drawn.ticks { th { (tick) } } } }
+                thead { tr { th.text scope="col" { "series" } @for tick in &drawn.ticks { th scope="col" { (tick) } } } }
                 tbody {
                     @for curve in &drawn.curves {
                         tr {
@@ -187,14 +187,14 @@ fn values(panel: &Panel, drawn: &Drawn) -> Markup {
         @if !rows.is_empty() {
             details {
                 summary { "Values" }
-                div.scroll {
+                div.scroll tabindex="0" role="region" aria-label="Table" {
                     table {
                         thead {
                             tr {
-                                th.text { "series" }
-                                th { (with_label(&panel.x.label, panel.x.unit.name())) }
-                                th { (with_label(&panel.y.label, panel.y.unit.name())) }
-                                th { "min" } th { "max" }
+                                th.text scope="col" { "series" }
+                                th scope="col" { (with_label(&panel.x.label, panel.x.unit.name())) }
+                                th scope="col" { (with_label(&panel.y.label, panel.y.unit.name())) }
+                                th scope="col" { "min" } th scope="col" { "max" }
                             }
                         }
                         tbody {
@@ -218,9 +218,9 @@ fn claims(made: &Made) -> Markup {
     let all = made.figure.claims.iter().zip(&made.judged.claims);
     html! {
         @if !made.judged.claims.is_empty() {
-            div.scroll {
+            div.scroll tabindex="0" role="region" aria-label="Table" {
                 table.claims {
-                    thead { tr { th.text { "The paper says" } th.text { "published" } th.text { "ours" } th.text { "holds" } } }
+                    thead { tr { th.text scope="col" { "The paper says" } th.text scope="col" { "published" } th.text scope="col" { "ours" } th.text scope="col" { "holds" } } }
                     tbody {
                         @for (claim, judgement) in all {
                             tr {
@@ -298,8 +298,8 @@ fn runs(papers: &[Paper], made: &Made) -> Markup {
         @for (file, commands) in files {
             details {
                 summary { "Scenario " (file) }
-                pre { @for command in &commands { (command) "\n" } }
-                pre { (scenario(papers, file).unwrap_or_default()) }
+                pre tabindex="0" { @for command in &commands { (command) "\n" } }
+                pre tabindex="0" { (scenario(papers, file).unwrap_or_default()) }
             }
         }
     }

@@ -57,7 +57,7 @@ const OTHERS: [(&str, &str); 10] = [
     ),
 ];
 
-fn table(name: &'static str, columns: &str) -> Table {
+pub fn table(name: &'static str, columns: &str) -> Table {
     let sides = |text: &str| match text.contains("{s}") {
         true => ["down", "up"].map(|s| text.replace("{s}", s)).to_vec(),
         false => vec![text.to_owned()],
@@ -83,13 +83,13 @@ fn table(name: &'static str, columns: &str) -> Table {
 }
 
 #[derive(Clone)]
-enum Value {
+pub enum Value {
     N(f64),
     B(bool),
     T(String),
 }
 
-fn push(table: &Table, rows: &mut Rows, values: &[(&str, Value)]) {
+pub fn push(table: &Table, rows: &mut Rows, values: &[(&str, Value)]) {
     let order = Order {
         written_at: rows.len() as u64,
         subject: 0,
