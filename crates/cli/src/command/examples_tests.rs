@@ -173,3 +173,46 @@ fn options_in_tables_of_documents_exist() {
     assert!(faults.is_empty(), "\n{}\n", faults.join("\n"));
     assert!(count > 40, "{count} options");
 }
+
+/// The anchor that a Markdown renderer gives to a heading.
+fn anchor(heading: &str) -> String {
+    let kept = heading.trim().to_lowercase();
+    let kept = kept
+        .chars()
+        .filter(|c| c.is_alphanumeric() || " -_".contains(*c));
+    kept.map(|c| if c == ' ' { '-' } else { c }).collect()
+}
+
+#[test]
+fn links_of_documents_lead_somewhere() {
+    let (mut faults, mut count) = (Vec::new(), 0);
+    for (path, text) in documents() {
+        for rest in text.split("](").skip(1) {
+            let target = rest.split(')').next().unwrap_or_default();
+            if target.contains("://") || target.contains(char::is_whitespace) {
+                continue;
+            }
+            count += 1;
+            let (file, fragment) = target.split_once('#').unwrap_or((target, ""));
+            let led = match file {
+                "" => path.clone(),
+                _ => path.parent().expect("a folder").join(file),
+            };
+            let is_there = match fs::read_to_string(&led) {
+                _ if fragment.is_empty() => led.exists(),
+                Ok(text) => text.lines().any(|line| {
+                    let heading = line
+                        .strip_prefix('#')
+                        .map(|rest| rest.trim_start_matches('#'));
+                    heading.is_some_and(|heading| anchor(heading) == fragment)
+                }),
+                Err(_) => false,
+            };
+            if !is_there {
+                faults.push(format!("{}: {target}", path.display()));
+            }
+        }
+    }
+    assert!(faults.is_empty(), "\n{}\n", faults.join("\n"));
+    assert!(count > 100, "{count} links");
+}

@@ -74,11 +74,6 @@ impl Gathered {
         self.rows
     }
 
-    /// Bytes of memory that the gathered rows take.
-    pub(crate) fn bytes(&self) -> usize {
-        self.columns.iter().map(Column::bytes).sum()
-    }
-
     pub(crate) fn append(&mut self, columns: &[ColumnData], rows: Range<usize>) {
         for (column, data) in self.columns.iter_mut().zip(columns) {
             column.append(data, rows.clone());
@@ -110,16 +105,6 @@ impl Column {
         Column {
             values,
             known: NullBufferBuilder::new(0),
-        }
-    }
-
-    fn bytes(&self) -> usize {
-        match &self.values {
-            Values::U64(v) => v.len() * 8,
-            Values::I64(v) => v.len() * 8,
-            Values::F64(v) => v.len() * 8,
-            Values::Bool(v) => v.len() / 8,
-            Values::Text { bytes, offsets } => bytes.len() + offsets.len() * 4,
         }
     }
 

@@ -14,7 +14,8 @@ use std::path::{Path, PathBuf};
 use tempfile::TempDir;
 use unbloat_table::{ColumnData, Rows, Table};
 
-/// Rows go to the encoder in batches of at most so many rows, or bytes.
+/// Rows go to the encoder in batches of at most so many rows, or bytes. Where a batch ends depends on its rows alone, not on the
+/// pieces in which they came, so that equal rows are equal files.
 const BATCH_ROWS: usize = 8192;
 const BATCH_BYTES: usize = 4 << 20;
 
@@ -25,6 +26,8 @@ pub struct RunWriter {
     hidden: TempDir,
     tables: Vec<StoredTable>,
     gathered: Vec<Gathered>,
+    /// Of the gathered rows, by table; see [`bytes_of`].
+    bytes: Vec<usize>,
     /// `None` once it has failed.
     encoder: Option<Encoder>,
 }
@@ -43,6 +46,7 @@ impl RunWriter {
         Ok(RunWriter {
             dir: dir.to_owned(),
             gathered: tables.iter().map(|t| Gathered::new(&t.schema)).collect(),
+            bytes: vec![0; tables.len()],
             hidden,
             tables,
             encoder: Some(encoder),
@@ -57,11 +61,17 @@ impl RunWriter {
         let mut start = 0;
         while start < rows.len() {
             let gathered = &mut self.gathered[table];
-            let space = BATCH_ROWS - gathered.rows();
-            let end = fitting(rows, start, rows.len().min(start + space));
+            let room = BATCH_BYTES.saturating_sub(self.bytes[table]);
+            let most = (BATCH_ROWS - gathered.rows()).min(rows.len() - start);
+            let mut fitting = fitting(rows, start, most, room);
+            if gathered.rows() == 0 {
+                fitting = fitting.max(1);
+            }
+            let end = start + fitting;
             gathered.append(rows.columns(), start..end);
+            self.bytes[table] += bytes_of(rows, start..end);
             start = end;
-            if gathered.rows() == BATCH_ROWS || gathered.bytes() >= BATCH_BYTES {
+            if start < rows.len() {
                 self.encode(table)?;
             }
         }
@@ -89,6 +99,7 @@ impl RunWriter {
     fn encode(&mut self, table: usize) -> Result<(), RunError> {
         let encoder = self.encoder.as_ref().ok_or(RunError::Abandoned)?;
         let gathered = &mut self.gathered[table];
+        self.bytes[table] = 0;
         if gathered.rows() == 0 || encoder.write(table, gathered.take()) {
             return Ok(());
         }
@@ -97,23 +108,29 @@ impl RunWriter {
     }
 }
 
-/// The end of the longest run of rows from `start`, found by halving, whose texts fit a batch; at
-/// least one row.
-fn fitting(rows: &Rows, start: usize, end: usize) -> usize {
-    let mut count = end - start;
-    while count > 1 && text_bytes(rows, start..start + count) > BATCH_BYTES {
-        count /= 2;
+/// How many rows from `start` on take `room` bytes or less, at most `most`; found by halving.
+fn fitting(rows: &Rows, start: usize, most: usize, room: usize) -> usize {
+    let (mut fit, mut too_many) = (0, most + 1);
+    while too_many - fit > 1 {
+        let middle = fit + (too_many - fit) / 2;
+        match bytes_of(rows, start..start + middle) <= room {
+            true => fit = middle,
+            false => too_many = middle,
+        }
     }
-    start + count
+    fit
 }
 
-fn text_bytes(rows: &Rows, range: Range<usize>) -> usize {
-    let texts = rows.columns().iter().filter_map(|column| match column {
-        ColumnData::Text(texts) => Some(texts),
-        _ => None,
+/// Memory of rows: eight bytes a number, one a truth value; of a text its bytes and four.
+fn bytes_of(rows: &Rows, range: Range<usize>) -> usize {
+    let columns = rows.columns().iter().map(|column| match column {
+        ColumnData::Text(texts) => {
+            texts.start(range.end) - texts.start(range.start) + 4 * range.len()
+        }
+        ColumnData::Bool(_) => range.len(),
+        ColumnData::U64(_) | ColumnData::I64(_) | ColumnData::F64(_) => 8 * range.len(),
     });
-    let lengths = texts.map(|texts| texts.start(range.end) - texts.start(range.start));
-    lengths.sum()
+    columns.sum()
 }
 
 fn stored(table: &Table) -> StoredTable {

@@ -110,6 +110,34 @@ fn what_was_written_is_read_whatever_the_pieces() {
 }
 
 #[test]
+fn equal_rows_are_equal_files_whatever_the_pieces() {
+    // So wide that a batch ends by its bytes, at rows that depend on the lengths of texts.
+    let columns = (0..120).map(|_| Column::u64("number", ""));
+    let table = Table {
+        name: "wide",
+        doc: "",
+        columns: columns.chain([Column::text("name", "")]).collect(),
+    };
+    let base = scratch();
+    let files = [1, 511, 512, 8192, 20_000].map(|piece| {
+        let dir = base.path().join(format!("run-{piece}"));
+        let mut writer = RunWriter::create(&dir, &info(), &[table.clone()]).expect("a run");
+        for from in (0..20_000).step_by(piece) {
+            let mut rows = Rows::new(&table);
+            for i in from..20_000.min(from + piece) {
+                let mut row = rows.row(Order::default());
+                (0..120).for_each(|column| row.u64((i * column) as u64));
+                row.text(Some(&*"x".repeat(i * 7 % 900)));
+            }
+            writer.append(0, &rows).expect("room on the disk");
+        }
+        let dir = writer.finish(&info()).expect("a whole run");
+        fs::read(dir.join("wide.parquet")).expect("readable")
+    });
+    assert!(files.iter().all(|file| *file == files[0]));
+}
+
+#[test]
 fn the_parquet_crates_own_row_reader_agrees() {
     let base = scratch();
     let dir = write(&base.path().join("run"), 100, 30, &info());

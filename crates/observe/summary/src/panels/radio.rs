@@ -43,7 +43,10 @@ impl Panel for Radio {
         ];
         for (name, sum) in sums {
             let column = view.column(name);
-            *sum += view.rows().filter_map(|row| column.f64(row)).sum::<f64>();
+            // One by one: a sum of sums would depend on how many rows come at once.
+            view.rows()
+                .filter_map(|row| column.f64(row))
+                .for_each(|value| *sum += value);
         }
         self.users += view.rows().len() as u64;
         self.promotions += view
