@@ -2,12 +2,12 @@
 
 CAPTURE ?= captures/bloated-link.pcap.zst
 
-.PHONY: demo test check bench build wheel
+.PHONY: demo test check bench build wheel dist router
 
 ## Builds what reads captures and runs, quickly, and analyses a real capture: verdict, report, tables.
 demo:
 	tools/install demo
-	cargo build --profile demo --locked -p unbloat-cli --no-default-features
+	cargo build --profile demo --locked -p unbloat-cli --no-default-features --features runs
 	target/demo/unbloat analyze $(CAPTURE)
 
 ## All commands, optimised: target/release/unbloat.
@@ -15,10 +15,21 @@ build:
 	tools/install build
 	cargo build --release --locked -p unbloat-cli
 
-## The Python package with the program in it: target/wheels/release/unbloat-*.whl (docs/python.md).
+## The Python package with the program in it: target/wheels/dist/unbloat-*.whl (docs/python.md).
 wheel:
 	tools/install build wheel
-	tools/wheel release
+	tools/wheel
+
+## The program for routers: target/router/unbloat (docs/install.md).
+router:
+	tools/install build
+	tools/router
+
+## What users install: static program, Debian package, wheel, checksums, in target/dist-files; installed in a bare Debian (docs/install.md).
+dist:
+	tools/install build wheel dist
+	tools/dist
+	tools/test-dist
 
 ## Installs what the tests need and runs all of them. Tests that cannot run here are ignored; the runner prints why.
 test:
@@ -27,7 +38,8 @@ test:
 	cargo xtask layers
 	tools/check-dependencies
 	cargo clippy --workspace --all-targets --locked -- -D warnings
-	cargo clippy -p unbloat-cli --no-default-features --locked -- -D warnings
+	cargo clippy -p unbloat-cli --no-default-features --features runs --locked -- -D warnings
+	cargo clippy -p unbloat-cli --no-default-features --features router --locked -- -D warnings
 	cargo test --workspace --locked --no-fail-fast
 	tools/test-python
 

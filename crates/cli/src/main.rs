@@ -3,20 +3,66 @@
 
 #![warn(clippy::disallowed_methods)]
 
-mod analyze;
 mod command;
-mod compare;
 mod events;
 mod exit;
-mod model;
-mod output;
 mod print;
-mod report;
-mod schema;
 mod stop;
 
-#[cfg(feature = "full")]
+#[cfg(feature = "runs")]
+mod analyze;
+#[cfg(feature = "runs")]
+mod compare;
+#[cfg(feature = "runs")]
+mod model;
+#[cfg(feature = "runs")]
+mod output;
+#[cfg(feature = "runs")]
+mod report;
+#[cfg(feature = "runs")]
+mod schema;
+
+#[cfg(feature = "router")]
 mod autorate;
+#[cfg(feature = "router")]
+mod drwa;
+#[cfg(feature = "router")]
+mod dry_run;
+#[cfg(feature = "router")]
+mod fix;
+#[cfg(feature = "router")]
+mod interface;
+#[cfg(feature = "router")]
+mod ip;
+#[cfg(feature = "router")]
+mod loadtest;
+#[cfg(feature = "router")]
+mod locate;
+#[cfg(feature = "router")]
+mod recovery;
+#[cfg(feature = "router")]
+mod route;
+#[cfg(feature = "router")]
+mod secret;
+#[cfg(feature = "router")]
+mod serve;
+#[cfg(feature = "router")]
+mod shape;
+#[cfg(feature = "router")]
+mod shaping;
+#[cfg(feature = "router")]
+mod span;
+#[cfg(feature = "router")]
+mod sqm;
+#[cfg(feature = "router")]
+mod token;
+#[cfg(feature = "router")]
+mod trust;
+#[cfg(feature = "router")]
+mod unit;
+#[cfg(feature = "router")]
+mod uplink;
+
 #[cfg(feature = "full")]
 mod campaign;
 #[cfg(feature = "full")]
@@ -24,51 +70,15 @@ mod cluster;
 #[cfg(feature = "full")]
 mod demo;
 #[cfg(feature = "full")]
-mod drwa;
-#[cfg(feature = "full")]
-mod dry_run;
-#[cfg(feature = "full")]
 mod experiment;
-#[cfg(feature = "full")]
-mod fix;
-#[cfg(feature = "full")]
-mod interface;
-#[cfg(feature = "full")]
-mod ip;
 #[cfg(feature = "full")]
 mod lab;
 #[cfg(feature = "full")]
-mod loadtest;
-#[cfg(feature = "full")]
-mod locate;
+mod pages;
 #[cfg(feature = "full")]
 mod paper;
 #[cfg(feature = "full")]
-mod recovery;
-#[cfg(feature = "full")]
-mod route;
-#[cfg(feature = "full")]
-mod secret;
-#[cfg(feature = "full")]
-mod serve;
-#[cfg(feature = "full")]
-mod shape;
-#[cfg(feature = "full")]
-mod shaping;
-#[cfg(feature = "full")]
 mod sim;
-#[cfg(feature = "full")]
-mod span;
-#[cfg(feature = "full")]
-mod sqm;
-#[cfg(feature = "full")]
-mod token;
-#[cfg(feature = "full")]
-mod trust;
-#[cfg(feature = "full")]
-mod unit;
-#[cfg(feature = "full")]
-mod uplink;
 #[cfg(feature = "full")]
 mod watch;
 
@@ -77,6 +87,7 @@ use exit::Exit;
 
 /// Each live flow holds a few small buffers, which a trace with millions of flows allocates and frees
 /// all the time. With the system's allocator this took a third of the run time.
+#[cfg(feature = "runs")]
 #[global_allocator]
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 

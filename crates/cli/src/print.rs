@@ -52,13 +52,13 @@ pub fn text(text: &str) -> Result<(), PrintError> {
     Ok(out.flush()?)
 }
 
-#[cfg(feature = "full")]
+#[cfg(feature = "router")]
 pub fn line(text: impl std::fmt::Display) -> Result<(), PrintError> {
     self::text(&format!("{text}\n"))
 }
 
 /// Prints a document for programs as one line.
-#[cfg(feature = "full")]
+#[cfg(feature = "router")]
 pub fn json(document: &impl Serialize) -> Result<(), PrintError> {
     line(serde_json::to_string(document).map_err(io::Error::from)?)
 }

@@ -14,6 +14,7 @@ pub fn sweep() {
     for name in unbloat_rwnd::sweep() {
         note!("unbloat: removed control group {name} of a killed process");
     }
+    #[cfg(feature = "full")]
     for path in unbloat_netns::sweep().removed {
         note!("unbloat: removed {} of a killed process", path.display());
     }

@@ -22,7 +22,7 @@ const SYNTAXES: &[(&str, &str)] = &[
     ("FIGURE", "figure or table of a paper"),
     ("FINGERPRINT", "SHA-256, 64 hexadecimal digits"),
     ("FLOW_ID", "flow_id of the table flows"),
-    ("FOLDER", "path of a run folder to create"),
+    ("FOLDER", "path of a folder to create"),
     ("FORMAT", "table, json, jsonl or csv"),
     ("HOST", "name or address"),
     ("HOST: COMMAND", "name in a scenario, and a shell command"),

@@ -22,7 +22,7 @@ fn check(command: &mut clap::Command, path: &str) {
     };
     insta::assert_snapshot!(path.replace(' ', "_"), text);
     for sub in command.get_subcommands_mut() {
-        if sub.get_name() != "help" {
+        if sub.get_name() != "help" && !sub.is_hide_set() {
             let path = format!("{path} {}", sub.get_name());
             check(sub, &path);
         }

@@ -3,12 +3,12 @@
 use crate::events::VerboseArgs;
 use crate::exit::Exit;
 use crate::print::note;
+#[cfg(feature = "runs")]
 use crate::{analyze, compare, model, report, schema};
+#[cfg(feature = "router")]
+use crate::{autorate, drwa, fix, loadtest, locate, serve, shape, sqm, uplink};
 #[cfg(feature = "full")]
-use crate::{
-    autorate, campaign, cluster, demo, drwa, fix, lab, loadtest, locate, paper, serve, shape, sim,
-    sqm, uplink, watch,
-};
+use crate::{campaign, cluster, demo, lab, pages, paper, sim, watch};
 use clap::builder::StyledStr;
 use clap::error::ErrorKind;
 use clap::{CommandFactory, FromArgMatches, Parser, Subcommand};
@@ -27,18 +27,25 @@ struct Cli {
 
 #[derive(Subcommand)]
 pub enum Command {
+    #[cfg(feature = "runs")]
     #[command(flatten)]
     Observe(Observe),
-    #[cfg(feature = "full")]
+    #[cfg(feature = "router")]
     #[command(flatten)]
     TestPath(TestPath),
+    #[cfg(feature = "runs")]
     #[command(flatten)]
     Experiment(Experiment),
-    #[cfg(feature = "full")]
+    #[cfg(feature = "router")]
     #[command(flatten)]
     Cure(Cure),
+    // For those who make packages.
+    #[cfg(feature = "full")]
+    #[command(hide = true)]
+    Pages(pages::Args),
 }
 
+#[cfg(feature = "runs")]
 #[derive(Subcommand)]
 pub enum Observe {
     Analyze(Box<analyze::Args>),
@@ -51,15 +58,17 @@ pub enum Observe {
     Schema(schema::Args),
 }
 
-#[cfg(feature = "full")]
+#[cfg(feature = "router")]
 #[derive(Subcommand)]
 pub enum TestPath {
     Test(Box<loadtest::Args>),
     Locate(Box<locate::Args>),
+    #[cfg(feature = "full")]
     Campaign(Box<campaign::Args>),
     Serve(Box<serve::Args>),
 }
 
+#[cfg(feature = "runs")]
 #[derive(Subcommand)]
 pub enum Experiment {
     #[cfg(feature = "full")]
@@ -73,7 +82,7 @@ pub enum Experiment {
     Demo(demo::Args),
 }
 
-#[cfg(feature = "full")]
+#[cfg(feature = "router")]
 #[derive(Subcommand)]
 pub enum Cure {
     Fix(Box<fix::Args>),
@@ -89,7 +98,7 @@ pub fn parse() -> (VerboseArgs, Command) {
     let matches = tree().try_get_matches().unwrap_or_else(|error| {
         let _ = error.print();
         if error.kind() == ErrorKind::InvalidSubcommand && cfg!(not(feature = "full")) {
-            note!("\nThis build lacks some commands. `make build` builds all of them.");
+            note!("\nThis build does not have all commands; docs/install.md names the builds.");
         }
         std::process::exit(error.exit_code())
     });
@@ -136,11 +145,13 @@ pub fn tree() -> clap::Command {
 fn groups() -> Vec<(&'static str, clap::Command)> {
     let root = || clap::Command::new("unbloat");
     vec![
+        #[cfg(feature = "runs")]
         ("Observe", Observe::augment_subcommands(root())),
-        #[cfg(feature = "full")]
+        #[cfg(feature = "router")]
         ("Test a path", TestPath::augment_subcommands(root())),
+        #[cfg(feature = "runs")]
         ("Experiment", Experiment::augment_subcommands(root())),
-        #[cfg(feature = "full")]
+        #[cfg(feature = "router")]
         ("Cure", Cure::augment_subcommands(root())),
     ]
 }
@@ -155,16 +166,21 @@ fn run<A, E: std::fmt::Display>(
 impl Command {
     pub fn run(&self) -> Result<Exit, String> {
         match self {
+            #[cfg(feature = "runs")]
             Command::Observe(command) => command.run(),
-            #[cfg(feature = "full")]
+            #[cfg(feature = "router")]
             Command::TestPath(command) => command.run(),
+            #[cfg(feature = "runs")]
             Command::Experiment(command) => command.run(),
-            #[cfg(feature = "full")]
+            #[cfg(feature = "router")]
             Command::Cure(command) => command.run(),
+            #[cfg(feature = "full")]
+            Command::Pages(args) => run(args, pages::run),
         }
     }
 }
 
+#[cfg(feature = "runs")]
 impl Observe {
     fn run(&self) -> Result<Exit, String> {
         match self {
@@ -180,18 +196,20 @@ impl Observe {
     }
 }
 
-#[cfg(feature = "full")]
+#[cfg(feature = "router")]
 impl TestPath {
     fn run(&self) -> Result<Exit, String> {
         match self {
             TestPath::Test(args) => run(&**args, loadtest::run),
             TestPath::Locate(args) => run(&**args, locate::run),
+            #[cfg(feature = "full")]
             TestPath::Campaign(args) => run(&**args, campaign::run),
             TestPath::Serve(args) => run(&**args, serve::run),
         }
     }
 }
 
+#[cfg(feature = "runs")]
 impl Experiment {
     fn run(&self) -> Result<Exit, String> {
         match self {
@@ -208,7 +226,7 @@ impl Experiment {
     }
 }
 
-#[cfg(feature = "full")]
+#[cfg(feature = "router")]
 impl Cure {
     fn run(&self) -> Result<Exit, String> {
         match self {
@@ -232,7 +250,10 @@ mod tests {
         let grouped = all.iter().flat_map(|(_, group)| group.get_subcommands());
         let grouped: Vec<&str> = grouped.map(clap::Command::get_name).collect();
         let cli = Cli::command();
-        let known: Vec<&str> = cli.get_subcommands().map(clap::Command::get_name).collect();
+        let shown = cli
+            .get_subcommands()
+            .filter(|command| !command.is_hide_set());
+        let known: Vec<&str> = shown.map(clap::Command::get_name).collect();
         assert_eq!(grouped, known);
     }
 }

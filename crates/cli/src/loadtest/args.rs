@@ -8,6 +8,11 @@ use std::path::PathBuf;
 use unbloat_loadtest::{Findings, Flows, Http, Measured, Options, Plan, Rule, Stack, Target};
 use unbloat_units::{Bytes, Delta};
 
+#[cfg(feature = "http3")]
+const HTTP: [&str; 3] = ["1.1", "2", "3"];
+#[cfg(not(feature = "http3"))]
+const HTTP: [&str; 2] = ["1.1", "2"];
+
 /// Measure latency under load to a server, in each direction, and recommend a fix.
 #[derive(clap::Args)]
 #[command(after_help = "\
@@ -41,7 +46,7 @@ pub struct Args {
     stages: Vec<Delta>,
 
     /// HTTP version of load and probes; 3 uses QUIC, whose send buffers --stack cannot limit
-    #[arg(long, value_name = "VERSION", default_value = "2", value_parser = ["1.1", "2", "3"])]
+    #[arg(long, value_name = "VERSION", default_value = "2", value_parser = HTTP)]
     http: String,
 
     /// Limit unsent data in the senders: network-only (at most 5 ms), as-is (no limit), both (each load twice)
@@ -102,10 +107,12 @@ pub struct Args {
     pub flent: Option<PathBuf>,
 
     /// Folder for the results; must not exist [default: an unused name in runs/; none with --json and --apple-json]
+    #[cfg(feature = "runs")]
     #[arg(long, value_name = "FOLDER")]
     pub out: Option<PathBuf>,
 
     /// Do not write a folder with the results
+    #[cfg(feature = "runs")]
     #[arg(long, conflicts_with = "out")]
     no_run: bool,
 
@@ -172,6 +179,7 @@ impl Args {
     }
 
     /// Whether to write a run folder.
+    #[cfg(feature = "runs")]
     pub fn writes_run(&self) -> bool {
         !self.no_run && (self.out.is_some() || !self.is_for_programs())
     }

@@ -2,12 +2,14 @@
 
 mod args;
 mod following;
+#[cfg(feature = "runs")]
 mod info;
 mod progress;
 mod stored;
 mod sweep;
 
 use crate::exit::Exit;
+#[cfg(feature = "runs")]
 use crate::output::{OutputError, write_run};
 use crate::print::{self, PrintError, note};
 use crate::stop::stop_on_ctrl_c;
@@ -30,6 +32,7 @@ pub enum RunTestError {
     Args(#[from] args::ArgsError),
     #[error(transparent)]
     Test(#[from] TestError),
+    #[cfg(feature = "runs")]
     #[error(transparent)]
     Output(#[from] OutputError),
     #[error("cannot install the Ctrl-C handler: {0}")]
@@ -158,7 +161,7 @@ impl Finished {
 pub fn once(
     args: &Args,
     options: &Options,
-    name: &str,
+    #[cfg_attr(not(feature = "runs"), expect(unused_variables))] name: &str,
     locating: Locating,
     stop: &AtomicBool,
 ) -> Result<Finished, RunTestError> {
@@ -166,6 +169,7 @@ pub fn once(
     if !args.is_for_programs() {
         print::text(&args.text(&measured, &findings))?;
     }
+    #[cfg(feature = "runs")]
     if args.writes_run() {
         let out = args.out.as_deref().map(|out| out.join(name));
         write_folder(out.as_deref(), &measured, &findings)?;
@@ -183,13 +187,14 @@ fn write(
     args: &Args,
     place: Option<usize>,
     measured: &Measured,
-    findings: &Findings,
+    #[cfg_attr(not(feature = "runs"), expect(unused_variables))] findings: &Findings,
 ) -> Result<(), RunTestError> {
     if let Some(path) = &args.flent {
         let path = numbered(path, place);
         let file = unbloat_loadtest::flent(measured);
         std::fs::write(&path, file).map_err(|source| RunTestError::Write { path, source })?;
     }
+    #[cfg(feature = "runs")]
     if args.writes_run() {
         let out = args.out.as_deref().map(|out| numbered(out, place));
         write_folder(out.as_deref(), measured, findings)?;
@@ -197,6 +202,7 @@ fn write(
     Ok(())
 }
 
+#[cfg(feature = "runs")]
 fn write_folder(
     out: Option<&Path>,
     measured: &Measured,

@@ -2,12 +2,15 @@
 
 use super::CommandError;
 use crate::ip::IpArgs;
+#[cfg(feature = "runs")]
 use crate::output::{FormatArgs, RunArgs};
 use crate::span::duration;
 use crate::token::TokenArgs;
 use crate::trust::TrustArgs;
 use clap::builder::{PossibleValuesParser, TypedValueParser};
+#[cfg(feature = "runs")]
 use serde_json::{Value, json};
+#[cfg(feature = "runs")]
 use std::collections::BTreeMap;
 use std::net::{IpAddr, SocketAddr, ToSocketAddrs};
 use unbloat_loadtest::{Flows, IpVersion, Target};
@@ -86,16 +89,20 @@ pub struct Args {
     pub quiet: bool,
 
     /// Print JSON; one object (docs/locate.md)
-    #[arg(long, conflicts_with = "format")]
+    #[arg(long)]
+    #[cfg_attr(feature = "runs", arg(conflicts_with = "format"))]
     pub json: bool,
 
+    #[cfg(feature = "runs")]
     #[command(flatten)]
     pub run: RunArgs,
 
+    #[cfg(feature = "runs")]
     #[command(flatten)]
     pub print: FormatArgs,
 
     /// Table that --format prints: hops, hop_probes or locations
+    #[cfg(feature = "runs")]
     #[arg(
         long,
         value_name = "TABLE",
@@ -184,6 +191,7 @@ impl Args {
     }
 
     /// For the run's record.
+    #[cfg(feature = "runs")]
     pub fn settings(&self, wish: &Wish) -> BTreeMap<String, Value> {
         let Options {
             target,

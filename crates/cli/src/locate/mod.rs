@@ -9,6 +9,7 @@ mod view;
 pub use args::Args;
 
 use crate::exit::Exit;
+#[cfg(feature = "runs")]
 use crate::output::{OutputError, write_run};
 use crate::print::{self, PrintError, note};
 use crate::stop::stop_on_ctrl_c;
@@ -17,11 +18,15 @@ pub use driver::DriverWatch;
 use load::{ServerLoad, knock};
 use std::net::SocketAddr;
 use unbloat_loadtest::TargetError;
-use unbloat_locate_host::{Document, LocateError, Located, tables};
+#[cfg(feature = "runs")]
+use unbloat_locate_host::tables;
+use unbloat_locate_host::{Document, LocateError, Located};
+#[cfg(feature = "runs")]
 use unbloat_run::{Clock, Input, RunInfo, Status};
 use view::View;
 
 /// File with the verdicts in a run's folder.
+#[cfg(feature = "runs")]
 const VERDICTS: &str = "locate.json";
 
 #[derive(Debug, thiserror::Error)]
@@ -30,6 +35,7 @@ pub enum CommandError {
     Target(#[from] TargetError),
     #[error(transparent)]
     Locate(#[from] LocateError),
+    #[cfg(feature = "runs")]
     #[error(transparent)]
     Output(#[from] OutputError),
     #[error("cannot resolve {host}: {source}; check the name, or give an address")]
@@ -82,14 +88,8 @@ pub fn run(args: &Args) -> Result<Exit, CommandError> {
     };
     located.explain(&wish.options.params, |phase| driver.under(phase));
     print(args, &wish, &located)?;
-    if args.run.is_wanted(&args.print) {
-        let info = info(args, &wish, &located);
-        let all = tables::all(&located);
-        let dir = write_run(args.run.out.as_deref(), "locate", &info, &all)?;
-        let document = Document::new(&wish.options, &located);
-        let text = print::document(&document)?;
-        std::fs::write(dir.join(VERDICTS), text).map_err(OutputError::Write)?;
-    }
+    #[cfg(feature = "runs")]
+    write(args, &wish, &located)?;
     if let Some(failed) = &located.failed {
         note!("unbloat: {failed}");
         return Ok(Exit::Failed);
@@ -101,6 +101,7 @@ pub fn run(args: &Args) -> Result<Exit, CommandError> {
 }
 
 fn print(args: &Args, wish: &Wish, located: &Located) -> Result<(), CommandError> {
+    #[cfg(feature = "runs")]
     if let Some(wanted) = args.print.of(&args.table) {
         return Ok(wanted.print(&tables::all(located))?);
     }
@@ -111,6 +112,20 @@ fn print(args: &Args, wish: &Wish, located: &Located) -> Result<(), CommandError
     Ok(())
 }
 
+#[cfg(feature = "runs")]
+fn write(args: &Args, wish: &Wish, located: &Located) -> Result<(), CommandError> {
+    if args.run.is_wanted(&args.print) {
+        let info = info(args, wish, located);
+        let all = tables::all(located);
+        let dir = write_run(args.run.out.as_deref(), "locate", &info, &all)?;
+        let document = Document::new(&wish.options, located);
+        let text = print::document(&document)?;
+        std::fs::write(dir.join(VERDICTS), text).map_err(OutputError::Write)?;
+    }
+    Ok(())
+}
+
+#[cfg(feature = "runs")]
 fn info(args: &Args, wish: &Wish, located: &Located) -> RunInfo {
     let command = std::env::args().collect();
     let mut info = RunInfo::new("unbloat locate", env!("CARGO_PKG_VERSION"), command);

@@ -64,7 +64,11 @@ pub fn run(args: &Args) -> Result<Exit, CommandError> {
 }
 
 fn announce(at: &Addresses) {
-    note!("listening on {} (TLS over TCP; QUIC over UDP)", at.tls);
+    let quic = match cfg!(feature = "http3") {
+        true => "; QUIC over UDP",
+        false => "",
+    };
+    note!("listening on {} (TLS over TCP{quic})", at.tls);
     if let Some(plain) = at.plain {
         note!("             {plain} (TCP without TLS)");
     }

@@ -31,11 +31,12 @@ pub struct Given {
 #[derive(clap::Args)]
 pub struct Line {
     /// Use this run of `unbloat test`; its delivered rate in each direction
-    #[arg(long, value_name = "RUN", conflicts_with_all = ["analysis", "rate_down", "rate_up"])]
+    #[arg(long, value_name = "RUN", conflicts_with_all = ["rate_down", "rate_up"])]
     pub test: Option<PathBuf>,
 
     /// Use this run of `unbloat analyze`; the bandwidth estimated by its flows
-    #[arg(long, value_name = "RUN", conflicts_with_all = ["rate_down", "rate_up"])]
+    #[cfg(feature = "runs")]
+    #[arg(long, value_name = "RUN", conflicts_with_all = ["test", "rate_down", "rate_up"])]
     pub analysis: Option<PathBuf>,
 
     /// Downlink rate

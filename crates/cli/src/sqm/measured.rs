@@ -3,8 +3,11 @@
 use super::CommandError;
 use std::path::Path;
 use unbloat_responsiveness::LoadedDirection;
+#[cfg(feature = "runs")]
 use unbloat_run::RunReader;
-use unbloat_units::{Both, Rate};
+use unbloat_units::Both;
+#[cfg(feature = "runs")]
+use unbloat_units::Rate;
 
 /// The delivered rate of a test in each direction, and its recommended shaper rate.
 pub fn of_test(run: &Path) -> Result<Both<Option<LoadedDirection>>, CommandError> {
@@ -19,6 +22,7 @@ pub fn of_test(run: &Path) -> Result<Both<Option<LoadedDirection>>, CommandError
 }
 
 /// The upper quartile of the bandwidth estimates of all flows, because small and competing flows underestimate the line.
+#[cfg(feature = "runs")]
 pub fn of_capture(run: &Path) -> Result<Both<Option<Rate>>, CommandError> {
     let columns = Both::new("bandwidth_down_bps", "bandwidth_up_bps");
     let quartile = |values: &mut Vec<f64>| {
@@ -29,6 +33,7 @@ pub fn of_capture(run: &Path) -> Result<Both<Option<Rate>>, CommandError> {
     rates(run, "flows", columns, quartile, wants)
 }
 
+#[cfg(feature = "runs")]
 fn rates(
     run: &Path,
     table: &str,

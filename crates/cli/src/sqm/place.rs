@@ -108,16 +108,17 @@ pub fn framing(line: &Line) -> Result<Option<Framing>, CommandError> {
 pub fn rates(given: &Line, framing: Framing) -> Result<Both<Option<Rate>>, CommandError> {
     let of_goodput =
         |both: Both<Option<Rate>>| both.map(|one| one.map(|rate| framing.line_rate(rate)));
-    match (&given.test, &given.analysis) {
-        (Some(run), _) => {
-            let delivered = |load: LoadedDirection| load.delivered;
-            Ok(of_goodput(
-                measured::of_test(run)?.map(|load| load.map(delivered)),
-            ))
-        }
-        (_, Some(run)) => Ok(of_goodput(measured::of_capture(run)?)),
-        _ => Ok(Both::new(given.rate_down, given.rate_up)),
+    if let Some(run) = &given.test {
+        let delivered = |load: LoadedDirection| load.delivered;
+        return Ok(of_goodput(
+            measured::of_test(run)?.map(|load| load.map(delivered)),
+        ));
     }
+    #[cfg(feature = "runs")]
+    if let Some(run) = &given.analysis {
+        return Ok(of_goodput(measured::of_capture(run)?));
+    }
+    Ok(Both::new(given.rate_down, given.rate_up))
 }
 
 /// Fraction of the line rate: as the test recommends, or the same in both directions.

@@ -103,6 +103,7 @@ mod tests {
     use super::*;
     use bytes::Bytes;
 
+    #[cfg(feature = "http3")]
     #[test]
     fn why_a_server_closed_is_told_without_its_escape_sequences() {
         let closed = quinn::ConnectionError::ConnectionClosed(quinn::ConnectionClose {

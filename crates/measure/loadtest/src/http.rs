@@ -14,7 +14,6 @@ use http_body_util::{BodyExt, Either, Limited};
 use hyper::client::conn::{http1, http2};
 use hyper::{Method, Request, Response};
 use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
-use quinn::crypto::rustls::QuicClientConfig;
 use rustls::ClientConfig;
 use rustls::pki_types::ServerName;
 use std::io;
@@ -48,7 +47,7 @@ pub struct Dialer {
     pub beside: Tally,
     tls: Option<Arc<ClientConfig>>,
     /// Where load is to go over HTTP/3.
-    quic: Option<Arc<QuicClientConfig>>,
+    quic: Option<quic::Crypto>,
 }
 
 impl Dialer {
@@ -210,7 +209,7 @@ impl Dialer {
 pub enum Link {
     /// Another handle of the socket.
     Tcp(OwnedFd),
-    Quic(quinn::Connection),
+    Quic(quic::Connection),
 }
 
 /// A connection that stands, and how long its parts took.

@@ -31,7 +31,12 @@ mod ping;
 mod place;
 mod plan;
 mod probes;
+#[cfg(feature = "http3")]
 mod quic;
+#[cfg(not(feature = "http3"))]
+#[path = "no_quic.rs"]
+mod quic;
+#[cfg(feature = "http3")]
 mod retries;
 mod sampler;
 mod service;

@@ -9,8 +9,9 @@ use h3::error::StreamError;
 use http_body_util::BodyExt;
 use hyper::body::{Body as HttpBody, Frame};
 use hyper::{Request, Response};
+pub use quinn::Connection;
 use quinn::crypto::rustls::QuicClientConfig;
-use quinn::{ClientConfig, Connection, Endpoint, EndpointConfig, TokioRuntime, TransportConfig};
+use quinn::{ClientConfig, Endpoint, EndpointConfig, TokioRuntime, TransportConfig};
 use std::io;
 use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::pin::Pin;
@@ -41,14 +42,16 @@ pub struct Opened {
 }
 
 /// What [`connect`] needs of TLS.
-pub fn crypto(tls: rustls::ClientConfig) -> Option<Arc<QuicClientConfig>> {
+pub type Crypto = Arc<QuicClientConfig>;
+
+pub fn crypto(tls: rustls::ClientConfig) -> Option<Crypto> {
     QuicClientConfig::try_from(tls).ok().map(Arc::new)
 }
 
 /// Connects until requests can be sent: the server's handshake is complete then.
 pub async fn connect(
     (to, host): (SocketAddr, &str),
-    crypto: Arc<QuicClientConfig>,
+    crypto: Crypto,
     receive_window: Option<u32>,
 ) -> io::Result<Opened> {
     let any = match to {

@@ -21,6 +21,7 @@ pub enum ServeError {
     Pem(rustls::pki_types::pem::Error),
     #[error("certificate and key cannot be used: {0}")]
     Tls(#[from] rustls::Error),
+    #[cfg(feature = "http3")]
     #[error("the certificate's key cannot be used for QUIC")]
     Quic,
     #[error("cannot start threads: {0}")]

@@ -29,6 +29,10 @@ mod origin;
 mod page;
 mod peer;
 mod query;
+#[cfg(feature = "http3")]
+mod quic;
+#[cfg(not(feature = "http3"))]
+#[path = "no_quic.rs"]
 mod quic;
 mod route;
 mod server;

@@ -2,6 +2,7 @@
 
 use crate::admission::Full;
 use crate::gate::Gate;
+use crate::quic;
 use serde::Serialize;
 use socket2::SockRef;
 use std::collections::BTreeMap;
@@ -32,7 +33,7 @@ pub struct Peer {
     socket: Mutex<Option<RawFd>>,
     /// Of the socket when it was closed: its transfers end after it.
     last: Mutex<Option<TcpAccount>>,
-    quic: Option<quinn::Connection>,
+    quic: Option<quic::Connection>,
     gate: Gate,
     unsent: Unsent,
     work: Mutex<Work>,
@@ -131,7 +132,8 @@ impl Peer {
         }
     }
 
-    pub fn over_quic(mut self, connection: quinn::Connection) -> Peer {
+    #[cfg(feature = "http3")]
+    pub fn over_quic(mut self, connection: quic::Connection) -> Peer {
         self.quic = Some(connection);
         self
     }
@@ -258,16 +260,7 @@ impl Peer {
     }
 
     pub fn quic(&self) -> Option<QuicAccount> {
-        let path = self.quic.as_ref()?.stats().path;
-        Some(QuicAccount {
-            rtt_ms: path.rtt.as_secs_f64() * 1e3,
-            min_rtt_ms: path.min_rtt.as_secs_f64() * 1e3,
-            cwnd_bytes: path.cwnd,
-            sent_packets: path.sent_packets,
-            lost_packets: path.lost_packets,
-            congestion_events: path.congestion_events,
-            mtu_bytes: path.current_mtu,
-        })
+        self.quic.as_ref().map(quic::account)
     }
 
     pub fn tcp(&self) -> Option<TcpAccount> {
@@ -304,13 +297,13 @@ fn window_rate(info: &TcpInfo) -> Option<Rate> {
 /// The account of a QUIC connection, as `docs/protocol.md` names it.
 #[derive(Clone, Debug, Serialize)]
 pub struct QuicAccount {
-    rtt_ms: f64,
-    min_rtt_ms: f64,
-    cwnd_bytes: u64,
-    sent_packets: u64,
-    lost_packets: u64,
-    congestion_events: u64,
-    mtu_bytes: u16,
+    pub rtt_ms: f64,
+    pub min_rtt_ms: f64,
+    pub cwnd_bytes: u64,
+    pub sent_packets: u64,
+    pub lost_packets: u64,
+    pub congestion_events: u64,
+    pub mtu_bytes: u16,
 }
 
 /// The kernel's account of a socket, as `docs/protocol.md` names it.

@@ -5,7 +5,7 @@ use crate::answer::Answer;
 use crate::counters::count;
 use crate::listen::{HEADER_BYTES, LOOKS, STREAMS, is_over, place};
 use crate::options::duration;
-use crate::peer::Peer;
+use crate::peer::{Peer, QuicAccount};
 use crate::service::serve;
 use crate::shared::Shared;
 use bytes::{Buf, Bytes};
@@ -14,6 +14,7 @@ use h3::server::{RequestResolver, RequestStream};
 use http_body::{Body, Frame};
 use http_body_util::BodyExt;
 use hyper::Response;
+pub use quinn::Connection;
 use quinn::crypto::rustls::QuicServerConfig;
 use quinn::{
     Endpoint, EndpointConfig, IdleTimeout, ServerConfig, TokioRuntime, TransportConfig, VarInt,
@@ -105,6 +106,20 @@ pub async fn accept(shared: Arc<Shared>, endpoint: Endpoint, config: ServerConfi
             debug!(has_failed = ended.is_none(), "QUIC connection ended");
             count(&shared.counters.failed, u64::from(ended.is_none()));
         });
+    }
+}
+
+/// As the library counts.
+pub fn account(connection: &Connection) -> QuicAccount {
+    let path = connection.stats().path;
+    QuicAccount {
+        rtt_ms: path.rtt.as_secs_f64() * 1e3,
+        min_rtt_ms: path.min_rtt.as_secs_f64() * 1e3,
+        cwnd_bytes: path.cwnd,
+        sent_packets: path.sent_packets,
+        lost_packets: path.lost_packets,
+        congestion_events: path.congestion_events,
+        mtu_bytes: path.current_mtu,
     }
 }
 

@@ -7,6 +7,7 @@ use crate::echo;
 use crate::error::ServeError;
 use crate::listen::accept;
 use crate::options::Options;
+#[cfg(feature = "http3")]
 use crate::quic;
 use crate::shared::Shared;
 use schemars::JsonSchema;
@@ -38,6 +39,7 @@ pub struct Addresses {
     #[schemars(with = "Option<String>")]
     pub plain: Option<SocketAddr>,
     /// QUIC over UDP: the port of `tls`.
+    #[cfg(feature = "http3")]
     #[schemars(with = "String")]
     pub quic: SocketAddr,
     /// irtt over UDP.
@@ -51,6 +53,7 @@ pub struct Server {
     shared: Arc<Shared>,
     addresses: Addresses,
     tls: (TcpListener, TlsAcceptor),
+    #[cfg(feature = "http3")]
     quic: (UdpSocket, quinn::ServerConfig),
     plain: Option<TcpListener>,
     echo: Option<(UdpSocket, unbloat_irtt::Server)>,
@@ -61,7 +64,10 @@ impl Server {
     /// Opens all sockets; from now on clients are queued.
     pub fn bind(options: &Options) -> Result<Server, ServeError> {
         raise_open_files();
+        #[cfg(feature = "http3")]
         let (tls, quic) = bind_both(options.listen)?;
+        #[cfg(not(feature = "http3"))]
+        let tls = bind("tls", options.listen, listen)?;
         let plain = options.plain.map(|address| bind("plain", address, listen));
         let plain = plain.transpose()?;
         let identity = Identity::of(&options.certificate, &[options.listen.ip()])?;
@@ -70,9 +76,11 @@ impl Server {
             .echo
             .map(|address| bind("echo", address, echo::bind));
         let echo = echo.transpose()?;
+        #[cfg(feature = "http3")]
         let quic_config = quic::config(identity.config(&[b"h3"])?).ok_or(ServeError::Quic)?;
         let addresses = Addresses {
             tls: tls.1,
+            #[cfg(feature = "http3")]
             quic: quic.1,
             plain: plain.as_ref().map(|(_, address)| *address),
             echo: echo.as_ref().map(|(_, address)| *address),
@@ -89,6 +97,7 @@ impl Server {
             shared: Arc::new(shared),
             addresses,
             tls: (tls.0, TlsAcceptor::from(Arc::new(config))),
+            #[cfg(feature = "http3")]
             quic: (quic.0, quic_config),
             plain: plain.map(|(listener, _)| listener),
             echo,
@@ -157,9 +166,12 @@ impl Server {
         let (listener, acceptor) = self.tls;
         let listener = tokio::net::TcpListener::from_std(listener)?;
         tokio::spawn(accept(Arc::clone(&self.shared), listener, Some(acceptor)));
-        let (socket, config) = self.quic;
-        let endpoint = quic::endpoint(socket, config.clone())?;
-        tokio::spawn(quic::accept(Arc::clone(&self.shared), endpoint, config));
+        #[cfg(feature = "http3")]
+        {
+            let (socket, config) = self.quic;
+            let endpoint = quic::endpoint(socket, config.clone())?;
+            tokio::spawn(quic::accept(Arc::clone(&self.shared), endpoint, config));
+        }
         if let Some(plain) = self.plain {
             let plain = tokio::net::TcpListener::from_std(plain)?;
             tokio::spawn(accept(self.shared, plain, None));
@@ -171,6 +183,7 @@ impl Server {
 type Bound<S> = (S, SocketAddr);
 
 /// One number for TCP and UDP. A port that is free for one may be taken for the other.
+#[cfg(feature = "http3")]
 fn bind_both(address: SocketAddr) -> Result<(Bound<TcpListener>, Bound<UdpSocket>), ServeError> {
     let mut tries = if address.port() == 0 { 20 } else { 1 };
     loop {

@@ -1,0 +1,39 @@
+//! `unbloat pages`: what packages ship beside the program, made from its options.
+
+use crate::command::tree;
+use crate::exit::Exit;
+use clap_complete::Shell;
+use std::io;
+use std::path::PathBuf;
+
+/// Write the manual pages, and the completions of bash, zsh and fish.
+#[derive(clap::Args)]
+pub struct Args {
+    /// Folder to write them to
+    #[arg(value_name = "FOLDER")]
+    out: PathBuf,
+}
+
+#[derive(Debug, thiserror::Error)]
+#[error("cannot write to {folder}: {source}", folder = folder.display())]
+pub struct PagesError {
+    folder: PathBuf,
+    source: io::Error,
+}
+
+pub fn run(args: &Args) -> Result<Exit, PagesError> {
+    write(args).map_err(|source| PagesError {
+        folder: args.out.clone(),
+        source,
+    })?;
+    Ok(Exit::Complete)
+}
+
+fn write(args: &Args) -> io::Result<()> {
+    std::fs::create_dir_all(&args.out)?;
+    clap_mangen::generate_to(tree(), &args.out)?;
+    for shell in [Shell::Bash, Shell::Zsh, Shell::Fish] {
+        clap_complete::generate_to(shell, &mut tree(), "unbloat", &args.out)?;
+    }
+    Ok(())
+}
