@@ -80,8 +80,8 @@ fn the_shell_loop_of_the_documentation_writes_the_tables_of_one_process() {
         tables(&folder.path().join("run-1")),
     );
     assert!(one.len() > 10, "{} tables", one.len());
-    for (one, many) in one.iter().zip(&many) {
-        assert!(one == many, "{} and {} differ", one.0, many.0);
+    for (wanted, found) in one.iter().zip(&many) {
+        assert!(wanted == found, "{} and {} differ", wanted.0, found.0);
     }
     assert_eq!(one.len(), many.len());
     assert!(folder.path().join("run-1/report.html").exists());

@@ -94,12 +94,12 @@ const OTHERS: &[(&str, &str)] = &[
 impl FromStr for Rate {
     type Err = ParseUnitError;
     fn from_str(text: &str) -> Result<Rate, ParseUnitError> {
-        let parse = |text: &str| parse_scaled(text, "20 Mbit/s", RATES);
+        let parse = |quantity: &str| parse_scaled(quantity, "20 Mbit/s", RATES);
         let parsed = parse(text).or_else(|error| {
             let number = text.trim_end_matches(|c: char| c.is_ascii_alphabetic() || c == '/');
-            let unit = text[number.len()..].to_ascii_lowercase();
-            let other = OTHERS.iter().find(|(other, _)| *other == unit);
-            let (_, unit) = other.ok_or(error.clone())?;
+            let spelling = text[number.len()..].to_ascii_lowercase();
+            let known = OTHERS.iter().find(|(other, _)| *other == spelling);
+            let (_, unit) = known.ok_or(error.clone())?;
             parse(&format!("{number}{unit}")).map_err(|_| error)
         });
         Ok(Rate(parsed?.round() as u64))

@@ -200,10 +200,10 @@ fn links_of_documents_lead_somewhere() {
             };
             let is_there = match fs::read_to_string(&led) {
                 _ if fragment.is_empty() => led.exists(),
-                Ok(text) => text.lines().any(|line| {
+                Ok(linked) => linked.lines().any(|line| {
                     let heading = line
                         .strip_prefix('#')
-                        .map(|rest| rest.trim_start_matches('#'));
+                        .map(|behind| behind.trim_start_matches('#'));
                     heading.is_some_and(|heading| anchor(heading) == fragment)
                 }),
                 Err(_) => false,

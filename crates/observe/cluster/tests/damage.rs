@@ -31,8 +31,8 @@ fn steps_from(
     let place = Place::open(place.to_str().unwrap())?;
     let go_on = || false;
     let mut rows = empty();
-    for step in &STEPS[step..] {
-        match *step {
+    for name in &STEPS[step..] {
+        match *name {
             "index" => {
                 let inputs: Vec<Input> = captures.iter().cloned().map(Input::File).collect();
                 index(&place, &inputs, &reading(), &go_on)?;

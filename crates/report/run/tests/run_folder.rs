@@ -121,7 +121,8 @@ fn equal_rows_are_equal_files_whatever_the_pieces() {
     let base = scratch();
     let files = [1, 511, 512, 8192, 20_000].map(|piece| {
         let dir = base.path().join(format!("run-{piece}"));
-        let mut writer = RunWriter::create(&dir, &info(), &[table.clone()]).expect("a run");
+        let mut writer =
+            RunWriter::create(&dir, &info(), std::slice::from_ref(&table)).expect("a run");
         for from in (0..20_000).step_by(piece) {
             let mut rows = Rows::new(&table);
             for i in from..20_000.min(from + piece) {
@@ -131,8 +132,8 @@ fn equal_rows_are_equal_files_whatever_the_pieces() {
             }
             writer.append(0, &rows).expect("room on the disk");
         }
-        let dir = writer.finish(&info()).expect("a whole run");
-        fs::read(dir.join("wide.parquet")).expect("readable")
+        let run = writer.finish(&info()).expect("a whole run");
+        fs::read(run.join("wide.parquet")).expect("readable")
     });
     assert!(files.iter().all(|file| *file == files[0]));
 }
