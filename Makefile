@@ -2,7 +2,7 @@
 
 CAPTURE ?= captures/bloated-link.pcap.zst
 
-.PHONY: demo test check bench build wheel dist router
+.PHONY: demo test check bench build wheel dist router docs
 
 ## Builds what reads captures and runs, quickly, and analyses a real capture: verdict, report, tables.
 demo:
@@ -30,6 +30,11 @@ dist:
 	tools/install build wheel dist
 	tools/dist
 	tools/test-dist
+
+## The documentation as a site, its links checked: target/book/html/index.html.
+docs:
+	tools/install docs
+	tools/docs
 
 ## Installs what the tests need and runs all of them. Tests that cannot run here are ignored; the runner prints why.
 test:

@@ -4,7 +4,9 @@ use std::fs::File;
 use std::io::{BufWriter, Write};
 use std::path::{Path, PathBuf};
 use unbloat_html::{RenderOptions, ReportError, render};
-use unbloat_run::{Input, RunError, RunInfo, RunReader, RunWriter, fresh_dir, link_latest};
+use unbloat_run::{
+    Input, RunError, RunInfo, RunReader, RunWriter, fresh_dir, link_latest, runs_dir,
+};
 use unbloat_table::{Rows, Table};
 
 /// The name of the report in a run's folder.
@@ -24,24 +26,24 @@ pub enum FolderError {
 /// Where a run is written, and by which command.
 #[derive(Clone, Debug)]
 pub struct NewRun {
-    /// Folder of the run, which must not exist; without it, an unused name in `runs/`.
+    /// Folder of the run, which must not exist; without it, an unused name in [`runs_dir`].
     pub out: Option<PathBuf>,
     /// The command line, one argument each, for `run.json`.
     pub command: Vec<String>,
-    /// Draw the report into the folder, and point the link `latest` beside the folder to it.
+    /// Publish it: see [`publish`].
     pub is_published: bool,
 }
 
-/// The folder for a run: `out`, or `runs/DATE-STEM`.
+/// The folder for a run: `out`, or `DATE-STEM` in [`runs_dir`].
 ///
 /// # Errors
-/// No folder can be created in `runs/`.
+/// No folder can be created in [`runs_dir`].
 pub fn run_dir(out: Option<&Path>, stem: &str) -> Result<PathBuf, RunError> {
     if let Some(dir) = out {
         return Ok(dir.to_owned());
     }
     let today = jiff::Timestamp::now().strftime("%Y-%m-%d");
-    fresh_dir(Path::new("runs"), &format!("{today}-{stem}"))
+    fresh_dir(&runs_dir(), &format!("{today}-{stem}"))
 }
 
 /// Writes complete tables as a run without a report. Returns the folder.
@@ -75,13 +77,25 @@ pub fn write_report(dir: &Path) -> Result<(), FolderError> {
     Ok(out.flush()?)
 }
 
-/// Draws the report of a finished run and points the link `latest` beside its folder to it.
+/// Draws the report of a finished run. If the run is in [`runs_dir`], it is `latest` now.
 ///
 /// # Errors
 /// As [`write_report`], or the link cannot be set.
 pub fn publish(dir: &Path) -> Result<(), FolderError> {
     write_report(dir)?;
-    Ok(link_latest(dir)?)
+    Ok(mark_latest(dir)?)
+}
+
+/// Points the link `latest` of [`runs_dir`] to a finished run that is there.
+///
+/// # Errors
+/// The link cannot be set.
+pub fn mark_latest(dir: &Path) -> Result<(), RunError> {
+    match dir.parent() == Some(&runs_dir()) {
+        true => link_latest(dir),
+        // Where the user said; nothing but the run is put there.
+        false => Ok(()),
+    }
 }
 
 /// An input file of a run.

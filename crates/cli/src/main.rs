@@ -6,6 +6,8 @@
 mod command;
 mod events;
 mod exit;
+#[cfg(any(feature = "runs", feature = "router"))]
+mod metrics;
 mod print;
 mod stop;
 
@@ -20,10 +22,17 @@ mod output;
 #[cfg(feature = "runs")]
 mod report;
 #[cfg(feature = "runs")]
+mod runs;
+#[cfg(feature = "runs")]
 mod schema;
+
+#[cfg(any(feature = "runs", feature = "router"))]
+mod run_name;
 
 #[cfg(feature = "router")]
 mod autorate;
+#[cfg(feature = "router")]
+mod doctor;
 #[cfg(feature = "router")]
 mod drwa;
 #[cfg(feature = "router")]
@@ -34,6 +43,8 @@ mod fix;
 mod interface;
 #[cfg(feature = "router")]
 mod ip;
+#[cfg(feature = "router")]
+mod known_servers;
 #[cfg(feature = "router")]
 mod loadtest;
 #[cfg(feature = "router")]
@@ -68,11 +79,15 @@ mod campaign;
 #[cfg(feature = "full")]
 mod cluster;
 #[cfg(feature = "full")]
+mod config;
+#[cfg(feature = "full")]
 mod demo;
 #[cfg(feature = "full")]
 mod experiment;
 #[cfg(feature = "full")]
 mod lab;
+#[cfg(feature = "full")]
+mod monitor;
 #[cfg(feature = "full")]
 mod pages;
 #[cfg(feature = "full")]

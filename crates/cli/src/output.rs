@@ -34,7 +34,7 @@ pub fn format_parser() -> impl TypedValueParser<Value = FormatKind> {
 /// Where a command writes its run.
 #[derive(clap::Args, Clone, Debug)]
 pub struct RunArgs {
-    /// Folder for the results; must not exist [default: an unused name in runs/; none with --format]
+    /// Folder for the results; must not exist [default: an unused name among the runs of this user; none with --format]
     #[arg(long, value_name = "FOLDER")]
     pub out: Option<PathBuf>,
 
@@ -117,8 +117,8 @@ pub fn terminal_width() -> usize {
         .map_or(200, |(_, columns)| usize::from(columns))
 }
 
-/// Writes complete tables as a run with its report to `out`, or to an unused folder in `runs/` whose name contains
-/// `stem`. Prints and returns the folder.
+/// Writes complete tables as a run with its report to `out`, or to an unused folder among the runs of the user whose
+/// name contains `stem`. Prints and returns the folder.
 pub fn write_run(
     out: Option<&Path>,
     stem: &str,

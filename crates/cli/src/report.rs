@@ -2,6 +2,7 @@
 
 use crate::exit::Exit;
 use crate::print::note;
+use crate::run_name::run_parser;
 use std::fs::File;
 use std::io::{BufWriter, Write};
 use std::path::PathBuf;
@@ -12,10 +13,11 @@ use unbloat_run::{RunError, RunReader};
 #[derive(clap::Args)]
 #[command(after_help = "\
 Examples:
-  unbloat report runs/latest --flow 4711         timeline of one flow: report-4711.html
-  unbloat report runs/latest --max-timelines 1000 --output big.html")]
+  unbloat report latest --flow 4711         timeline of one flow: report-4711.html
+  unbloat report latest --max-timelines 1000 --output big.html")]
 pub struct Args {
-    /// Run folder
+    /// Run: its name, `latest`, or its folder
+    #[arg(value_parser = run_parser())]
     run: PathBuf,
 
     /// Draw only the timeline of this flow

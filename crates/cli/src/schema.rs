@@ -51,11 +51,19 @@ documents! {
     /// unbloat cluster plan --json
     #[cfg(feature = "full")]
     ClusterPlan => crate::cluster::PlanDocument,
+    /// unbloat runs list --json
+    Runs => crate::runs::RunsDocument,
+    /// unbloat doctor --json
+    #[cfg(feature = "full")]
+    Doctor => crate::doctor::Diagnosis,
     /// run.json of a run
     Run => unbloat_run::RunFile,
     /// unbloat watch --json, one line
     #[cfg(feature = "full")]
     Watch => unbloat_tui::host::HostLine<'_>,
+    /// unbloat monitor --json, one line
+    #[cfg(feature = "full")]
+    Monitor => unbloat_monitor::Record,
     /// unbloat lab run --live-output, one line
     #[cfg(feature = "full")]
     LabLive => unbloat_tui::Line<'_>,
@@ -116,6 +124,7 @@ pub fn tables() -> Vec<Table> {
     tables.extend(unbloat_compare::all_tables());
     #[cfg(feature = "full")]
     {
+        tables.extend(unbloat_history::tables());
         tables.extend(unbloat_api::experiment::tables());
         tables.extend(crate::lab::tables());
         tables.extend(crate::paper::tables());

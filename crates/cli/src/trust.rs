@@ -1,7 +1,23 @@
 //! Which certificate of a server a client accepts.
 
+use crate::known_servers;
+use crate::print::note;
+use std::io::{self, BufRead, IsTerminal, Write, stderr, stdin};
 use std::path::PathBuf;
-use unbloat_loadtest::Trust;
+use unbloat_loadtest::{Fingerprint, Introduction, IpVersion, Origin, Target, Trust, introduce};
+
+#[derive(Debug, thiserror::Error)]
+pub enum StrangerError {
+    #[error(
+        "the certificate of {server} is not the one that was accepted before; if the server was set up anew, remove its line from {}, otherwise another server answers there",
+        file.display()
+    )]
+    Changed { server: String, file: PathBuf },
+    #[error("the certificate of {server} was not accepted")]
+    Refused { server: String },
+    #[error("cannot read {}: {source}", file.display())]
+    File { file: PathBuf, source: io::Error },
+}
 
 #[derive(clap::Args, Clone)]
 pub struct TrustArgs {
@@ -15,9 +31,9 @@ pub struct TrustArgs {
         value_name = "FINGERPRINT",
         env = "UNBLOAT_PIN",
         hide_env_values = true,
-        value_parser = fingerprint
+        value_parser = known_servers::parse
     )]
-    pin: Option<[u8; 32]>,
+    pin: Option<Fingerprint>,
 
     /// Do not verify the server's certificate
     #[arg(long)]
@@ -25,34 +41,77 @@ pub struct TrustArgs {
 }
 
 impl TrustArgs {
-    pub fn trust(&self) -> Trust {
-        Trust {
+    /// The options as they are typed, for a command of this program.
+    #[cfg(feature = "full")]
+    pub fn words(&self) -> Vec<String> {
+        let ca = self.ca.iter();
+        let mut words: Vec<String> = ca
+            .flat_map(|ca| ["--ca".to_owned(), ca.display().to_string()])
+            .collect();
+        if let Some(pin) = &self.pin {
+            let digits = pin.iter().map(|byte| format!("{byte:02x}"));
+            words.extend(["--pin".to_owned(), digits.collect()]);
+        }
+        words.extend(self.insecure.then(|| "--insecure".to_owned()));
+        words
+    }
+
+    /// Whom to believe that it is `target`. A server for which no authority vouches is believed if the user has accepted its certificate,
+    /// now or before.
+    pub fn trust(&self, target: &Target, ip: Option<IpVersion>) -> Result<Trust, StrangerError> {
+        let given = Trust {
             ca: self.ca.clone(),
             pin: self.pin,
             is_blind: self.insecure,
+        };
+        let is_given = self.ca.is_some() || self.pin.is_some() || self.insecure;
+        match target {
+            Target::Responsiveness(origin) if origin.is_tls && !is_given => {
+                accepted(origin, ip, given)
+            }
+            _ => Ok(given),
         }
     }
 }
 
-fn fingerprint(text: &str) -> Result<[u8; 32], String> {
-    let digits: String = text.chars().filter(|c| *c != ':').collect();
-    if digits.len() != 64 || !digits.bytes().all(|byte| byte.is_ascii_hexdigit()) {
-        return Err("expected 64 hexadecimal digits, as printed by `unbloat serve`".to_owned());
+fn accepted(origin: &Origin, ip: Option<IpVersion>, given: Trust) -> Result<Trust, StrangerError> {
+    // The test says why a server cannot be reached.
+    let Ok(Introduction::Stranger(shown)) = introduce(origin, ip) else {
+        return Ok(given);
+    };
+    let (server, file) = (origin.authority(), known_servers::file());
+    let known = known_servers::look_up(&file, &server).map_err(|source| StrangerError::File {
+        file: file.clone(),
+        source,
+    })?;
+    match known {
+        Some(known) if known == shown => {}
+        Some(_) => return Err(StrangerError::Changed { server, file }),
+        None if !(stdin().is_terminal() && stderr().is_terminal()) => return Ok(given),
+        None => {
+            if !agrees(&server, &shown) {
+                return Err(StrangerError::Refused { server });
+            }
+            if let Err(error) = known_servers::remember(&file, &server, &shown) {
+                note!(
+                    "unbloat: cannot write {}: {error}; the next test asks again",
+                    file.display()
+                );
+            }
+        }
     }
-    let byte =
-        |i: usize| u8::from_str_radix(&digits[2 * i..2 * i + 2], 16).expect("hexadecimal digits");
-    Ok(std::array::from_fn(byte))
+    Ok(Trust {
+        pin: Some(shown),
+        ..given
+    })
 }
 
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_fingerprint_may_have_colons() {
-        let pin = "ab:".repeat(31) + "ab";
-        assert_eq!(fingerprint(&pin), Ok([0xab; 32]));
-        assert!(fingerprint("12").unwrap_err().contains("64 hexadecimal"));
-        assert!(fingerprint(&"+a".repeat(32)).is_err());
-    }
+fn agrees(server: &str, shown: &Fingerprint) -> bool {
+    note!("The certificate of {server} is not signed by an authority that this system trusts.");
+    note!("Its SHA-256 fingerprint: {}", known_servers::digits(shown));
+    note!("`unbloat serve` prints the same fingerprint if this is your server.");
+    let _ = write!(stderr(), "Accept it from now on? [y/N] ");
+    let mut line = String::new();
+    let read = stdin().lock().read_line(&mut line);
+    read.is_ok() && matches!(line.trim(), "y" | "Y" | "yes")
 }

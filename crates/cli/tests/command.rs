@@ -86,9 +86,10 @@ fn the_shipped_capture_is_bloated_downstream_and_the_run_is_whole() {
 #[test]
 fn the_verdict_is_printed_where_no_run_can_be_written() {
     let dir = tempfile::tempdir().expect("a folder to work in");
-    fs::write(dir.path().join("runs"), "not a folder").expect("a file");
+    let runs = dir.path().join("runs");
+    fs::write(&runs, "not a folder").expect("a file");
     let output = unbloat(&["analyze", &capture(), "--quiet"])
-        .current_dir(&dir)
+        .env("UNBLOAT_RUNS", &runs)
         .output()
         .expect("the command starts");
     let (printed, told) = (text(&output.stdout), text(&output.stderr));
@@ -96,7 +97,10 @@ fn the_verdict_is_printed_where_no_run_can_be_written() {
         printed.starts_with("Bufferbloat when downloading"),
         "{printed}"
     );
-    assert!(told.contains("no run was written: runs: "), "{told}");
+    assert!(
+        told.contains(&format!("no run was written: {}: ", runs.display())),
+        "{told}"
+    );
     assert!(told.contains("--out"), "{told}");
     assert_eq!(output.status.code(), Some(1));
 }

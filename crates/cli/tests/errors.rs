@@ -122,11 +122,31 @@ fn no_root() {
         "shape --interface lo --follow",
         "fix 127.0.0.1 --yes",
         "lab shell -- true",
-        "demo",
         "sqm status --interface lo",
         "serve --listen 127.0.0.1:80",
     ];
     as_nobody(|run| insta::assert_snapshot!(transcript(&commands, run)));
+}
+
+fn the_demo_needs_no_root() {
+    as_nobody(|run| {
+        let output = run("demo");
+        let said = String::from_utf8_lossy(&output.stderr);
+        let shown = String::from_utf8_lossy(&output.stdout);
+        assert_eq!(output.status.code(), Some(0), "{said}");
+        assert!(
+            said.contains("simulator") && said.contains("root"),
+            "{said}"
+        );
+        let mean = shown.lines().find(|line| line.contains("ping, mean"));
+        let numbers = mean
+            .expect(&shown)
+            .split_whitespace()
+            .filter_map(|word| word.parse::<f64>().ok());
+        let numbers: Vec<f64> = numbers.collect();
+        // The referee is the line itself: its buffer of 1 MB lasts for more than a second at 5 Mbit/s; without it only its pauses remain.
+        assert!(numbers[0] > 1_000.0 && numbers[1] < 200.0, "{shown}");
+    });
 }
 
 fn every_command_that_needs_root_says_so() {
@@ -181,6 +201,7 @@ unbloat_testkit::main! {
         no_server,
         no_root,
         a_wrong_pin_is_named,
+        the_demo_needs_no_root,
         every_command_that_needs_root_says_so,
     ],
     root("looking for interfaces") => [

@@ -48,6 +48,11 @@ fn a_plan_is_told_in_the_words_that_are_asked_for() {
     let json: Value = serde_json::from_str(&plan(&["--json"])).unwrap();
     assert_eq!(json["plan"]["up_bps"], 3_800_000);
     assert_eq!(json["commands"][0][0], "tc");
+    // For a router elsewhere, the qdiscs of this kernel do not count.
+    let words = ["plan", "--interface", "wan", "--as", "uci"];
+    let output = sqm(&[&words[..], &LINE[..]].concat());
+    assert!(output.status.success(), "{}", text(&output.stderr));
+    assert!(text(&output.stdout).contains("\toption qdisc 'cake'\n"));
 }
 
 fn a_configuration_is_judged_and_the_exit_code_says_so() {

@@ -30,6 +30,7 @@ pub mod checksum;
 pub mod clock;
 pub mod device;
 pub mod epoll;
+pub mod folders;
 pub mod guard;
 pub mod icmp;
 pub mod limit;

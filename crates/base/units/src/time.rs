@@ -209,6 +209,10 @@ const SPANS: &[Scale] = &[
         unit: "h",
         factor: 3600e9,
     },
+    Scale {
+        unit: "d",
+        factor: 86_400e9,
+    },
 ];
 
 impl FromStr for Delta {
@@ -229,6 +233,7 @@ mod tests {
             ("250ms", 250_000_000),
             ("1.5 us", 1_500),
             ("1 h", 3_600_000_000_000),
+            ("30 d", 2_592_000_000_000_000),
         ] {
             assert_eq!(text.parse::<Delta>().unwrap(), Delta::ns(ns), "{text}");
         }

@@ -1,5 +1,6 @@
 //! Options of `unbloat analyze`.
 
+use crate::metrics::MetricsArgs;
 use crate::output::{FormatArgs, RunArgs};
 use clap::Args as ClapArgs;
 use unbloat_api::analyze::{Options, parse_count, parse_learnt_rate, parse_network};
@@ -11,7 +12,7 @@ use unbloat_wire::ParserParams;
 #[derive(ClapArgs)]
 #[command(after_help = "\
 Examples:
-  unbloat analyze capture.pcap                     print a verdict, write a report and tables to runs/
+  unbloat analyze capture.pcap                     print a verdict, write a report and tables
   unbloat analyze 'ring.pcap*' --out run-1         analyse rotated files as one trace
   zcat big.pcap.gz | unbloat analyze -             read from standard input
   unbloat analyze a.pcap --format csv --table flows > flows.csv
@@ -76,6 +77,9 @@ pub struct Args {
     /// Do not show progress
     #[arg(long, short)]
     pub quiet: bool,
+
+    #[command(flatten)]
+    pub metrics: MetricsArgs,
 
     #[command(flatten)]
     pub orientation: OrientationArgs,

@@ -5,12 +5,14 @@ mod confine;
 mod input;
 mod print;
 mod progress;
+mod told;
 
 pub use args::Args;
 #[cfg(feature = "full")]
 pub use args::{OrientationArgs, ParamArgs};
 
 use crate::exit::Exit;
+use crate::metrics::MetricsError;
 use crate::output::{self, OutputError, terminal_width};
 use crate::print::{PrintError, note, text};
 use crate::stop::stop_on_ctrl_c;
@@ -39,6 +41,10 @@ pub enum AnalyzeError {
     Output(#[from] OutputError),
     #[error("cannot install the Ctrl-C handler: {0}")]
     Signals(#[from] ctrlc::Error),
+    #[error("--metrics needs --interface: files are analysed once")]
+    NothingLive,
+    #[error(transparent)]
+    Metrics(#[from] MetricsError),
     #[error(transparent)]
     Print(#[from] PrintError),
 }
@@ -55,7 +61,11 @@ pub fn as_process(capture: &Path, out: &Path) -> std::io::Result<std::process::O
 const REDRAW: Duration = Duration::from_secs(1);
 
 pub fn run(args: &Args) -> Result<Exit, AnalyzeError> {
+    let board = args.metrics.board("analyze")?;
     if args.interface.is_none() {
+        if board.is_some() {
+            return Err(AnalyzeError::NothingLive);
+        }
         confine::confine();
     }
     let options = args.options();
@@ -78,6 +88,9 @@ pub fn run(args: &Args) -> Result<Exit, AnalyzeError> {
             if let Some(alive) = alive.filter(|_| drawn.elapsed() > REDRAW) {
                 let living = alive.shard.snapshot(standing.packets);
                 let verdict = so_far.verdict_now(&living, alive.health);
+                if let Some(board) = &board {
+                    board.put(told::page(&verdict, standing, alive.health));
+                }
                 progress.redraw(&verdict_text(&verdict, terminal_width()), standing);
                 drawn = Instant::now();
             }

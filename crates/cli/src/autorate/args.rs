@@ -2,6 +2,7 @@
 
 use super::CommandError;
 use crate::interface::check;
+use crate::metrics::MetricsArgs;
 use crate::unit::{program, quoted};
 use clap::ValueEnum;
 use std::fmt::Write;
@@ -65,6 +66,9 @@ pub struct Args {
     /// Print JSON; one object per decision
     #[arg(long)]
     pub json: bool,
+
+    #[command(flatten)]
+    pub metrics: MetricsArgs,
 
     /// Print a systemd unit with these options and exit
     #[arg(long)]
@@ -188,6 +192,7 @@ impl Args {
         if self.dry_run {
             line.push_str(" --dry-run");
         }
+        line.push_str(&self.metrics.words());
         UNIT.replace("COMMAND", &line)
     }
 }

@@ -6,9 +6,10 @@ pub use args::Args;
 
 use crate::exit::Exit;
 use crate::interface::NoInterface;
+use crate::metrics::MetricsError;
 use crate::print::{self, PrintError, note};
 use crate::recovery;
-use crate::shape::{DecisionLine, decision_text};
+use crate::shape::{DecisionLine, Told, decision_text};
 use crate::span::stop_after;
 use crate::stop::stop_on_ctrl_c;
 use std::collections::BTreeSet;
@@ -45,6 +46,8 @@ pub enum CommandError {
     #[error("cannot install the Ctrl-C handler: {0}")]
     Signal(#[from] ctrlc::Error),
     #[error(transparent)]
+    Metrics(#[from] MetricsError),
+    #[error(transparent)]
     Print(#[from] PrintError),
 }
 
@@ -63,12 +66,21 @@ pub fn run(args: &Args) -> Result<Exit, CommandError> {
     // Released after the shapers' rates are restored.
     let claims = claims(&options)?;
     let lend = |command: &mut Command| claims.iter().for_each(|claim| claim.lend(command));
+    let board = args.metrics.board("autorate")?;
+    let mut told = Told::default();
+    if let Some(board) = &board {
+        board.put(told.page());
+    }
     let mut steer = Steer::start(&options, &lend)?;
     let source = steer.tap().source();
     note!("unbloat: {}", following(&options.interface, steer.tap()));
     let watched = Arc::clone(&stop);
     let mut unread = None;
     let mut tell = |decision: &Decision| {
+        if let Some(board) = &board {
+            told.decision(decision);
+            board.put(told.page());
+        }
         let printed = match args.json {
             true => print::json(&DecisionLine::of(&shown(decision), Some(source))),
             false => print::line(decision_text(decision)),

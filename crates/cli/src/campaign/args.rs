@@ -17,7 +17,7 @@ pub struct Args {
     /// Campaign file (TOML, docs/campaign.md)
     pub campaign: PathBuf,
 
-    /// Folder for the results; runs that are finished there are not repeated [default: runs/campaign-NAME]
+    /// Folder for the results; runs that are finished there are not repeated [default: campaign-NAME among the runs of this user]
     #[arg(long, value_name = "FOLDER")]
     pub out: Option<PathBuf>,
 

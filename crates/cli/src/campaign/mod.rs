@@ -22,7 +22,7 @@ use folder::Folder;
 use live::Live;
 use std::path::PathBuf;
 use unbloat_campaign::{Campaign, Only};
-use unbloat_run::RunError;
+use unbloat_run::{RunError, runs_dir};
 
 #[derive(Debug, thiserror::Error)]
 pub enum CommandError {
@@ -126,6 +126,6 @@ fn place(args: &Args) -> PathBuf {
         .file_stem()
         .unwrap_or_default()
         .to_string_lossy();
-    let usual = || PathBuf::from("runs").join(format!("campaign-{stem}"));
+    let usual = || runs_dir().join(format!("campaign-{stem}"));
     args.out.clone().unwrap_or_else(usual)
 }

@@ -112,7 +112,7 @@ pub struct MergeArgs {
     #[command(flatten)]
     pub place: PlaceArgs,
 
-    /// Folder for the results; must not exist [default: an unused name in runs/]
+    /// Folder for the results; must not exist [default: an unused name among the runs of this user]
     #[arg(long, value_name = "FOLDER")]
     pub out: Option<PathBuf>,
 }

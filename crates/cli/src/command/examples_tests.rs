@@ -216,3 +216,18 @@ fn links_of_documents_lead_somewhere() {
     assert!(faults.is_empty(), "\n{}\n", faults.join("\n"));
     assert!(count > 100, "{count} links");
 }
+
+#[test]
+fn every_page_of_the_documentation_is_in_its_summary() {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs");
+    let summary = fs::read_to_string(folder.join("SUMMARY.md")).expect("the summary");
+    let names = fs::read_dir(&folder).expect("the documentation");
+    let names = names.map(|entry| entry.expect("a file").file_name().into_string().unwrap());
+    let pages: Vec<String> = names
+        .filter(|name| name.ends_with(".md") && name != "SUMMARY.md")
+        .collect();
+    assert!(pages.len() > 30, "{pages:?}");
+    for page in pages {
+        assert!(summary.contains(&format!("]({page})")), "{page}");
+    }
+}

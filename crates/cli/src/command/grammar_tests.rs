@@ -6,11 +6,15 @@ use std::collections::BTreeMap;
 
 /// Every value name that a help may show, and its syntax. Options whose words clap lists (`[possible values: …]`) may have others.
 const SYNTAXES: &[(&str, &str)] = &[
-    ("A", "run folder, the reference of a comparison"),
+    ("A", "as RUN, the reference of a comparison"),
     ("ADDRESS", "IP address"),
     ("ADDRESS:PORT", "IP address and port to listen on"),
+    (
+        "[ADDRESS:]PORT",
+        "port on 127.0.0.1, or IP address and port to listen on",
+    ),
     ("APP", "one of the applications in the help"),
-    ("B", "run folder, compared with A"),
+    ("B", "as RUN, compared with A"),
     ("BUFFER", "packets or SIZE, as a list or a range"),
     ("BYTES", "whole number of bytes, may be negative"),
     ("CAMPAIGN", "campaign file, TOML"),
@@ -48,7 +52,7 @@ const SYNTAXES: &[(&str, &str)] = &[
     ("RATE", "number with unit, such as 20 Mbit/s"),
     ("RATE|learn", "RATE, or the word learn"),
     ("RESULT", "SUBJECT.METRIC of an experiment"),
-    ("RUN", "existing run folder"),
+    ("RUN", "existing run: folder, or name in the folder of runs"),
     (
         "RUN|CAPTURE",
         "existing run or campaign folder, or capture file",
@@ -63,6 +67,7 @@ const SYNTAXES: &[(&str, &str)] = &[
     ("TABLE", "table of a run"),
     ("TOKEN", "secret text"),
     ("TOLERANCE", "RESULT [SIGN] AMOUNT [or AMOUNT]"),
+    ("URL", "http:// or https:// address"),
     ("USER", "user of this host"),
     ("[USER@]HOST", "host reached over ssh"),
 ];

@@ -4,11 +4,11 @@ use crate::events::VerboseArgs;
 use crate::exit::Exit;
 use crate::print::note;
 #[cfg(feature = "runs")]
-use crate::{analyze, compare, model, report, schema};
+use crate::{analyze, compare, model, report, runs, schema};
 #[cfg(feature = "router")]
-use crate::{autorate, drwa, fix, loadtest, locate, serve, shape, sqm, uplink};
+use crate::{autorate, doctor, drwa, fix, loadtest, locate, serve, shape, sqm, uplink};
 #[cfg(feature = "full")]
-use crate::{campaign, cluster, demo, lab, pages, paper, sim, watch};
+use crate::{campaign, cluster, config, demo, lab, monitor, pages, paper, sim, watch};
 use clap::builder::StyledStr;
 use clap::error::ErrorKind;
 use clap::{CommandFactory, FromArgMatches, Parser, Subcommand};
@@ -51,6 +51,9 @@ pub enum Observe {
     Analyze(Box<analyze::Args>),
     #[cfg(feature = "full")]
     Watch(watch::Args),
+    #[cfg(feature = "full")]
+    Monitor(Box<monitor::Args>),
+    Runs(runs::Args),
     Report(report::Args),
     Compare(compare::Args),
     #[cfg(feature = "full")]
@@ -66,6 +69,7 @@ pub enum TestPath {
     #[cfg(feature = "full")]
     Campaign(Box<campaign::Args>),
     Serve(Box<serve::Args>),
+    Doctor(doctor::Args),
 }
 
 #[cfg(feature = "runs")]
@@ -95,7 +99,7 @@ pub enum Cure {
 
 /// Parses the arguments of this process; prints help and usage errors, and exits.
 pub fn parse() -> (VerboseArgs, Command) {
-    let matches = tree().try_get_matches().unwrap_or_else(|error| {
+    let matches = with_defaults().try_get_matches().unwrap_or_else(|error| {
         let _ = error.print();
         if error.kind() == ErrorKind::InvalidSubcommand && cfg!(not(feature = "full")) {
             note!("\nThis build does not have all commands; docs/install.md names the builds.");
@@ -106,6 +110,22 @@ pub fn parse() -> (VerboseArgs, Command) {
         Ok(parsed) => (parsed.verbose, parsed.command),
         Err(error) => error.format(&mut tree()).exit(),
     }
+}
+
+/// The tree, with the defaults of configuration files.
+#[cfg(feature = "full")]
+fn with_defaults() -> clap::Command {
+    config::with_defaults(tree(), &config::files()).unwrap_or_else(|error| {
+        let told = error.to_string();
+        note!("unbloat: {}", unbloat_untrusted::harmless(&told));
+        std::process::exit(2);
+    })
+}
+
+/// Small builds read no configuration files.
+#[cfg(not(feature = "full"))]
+fn with_defaults() -> clap::Command {
+    tree()
 }
 
 #[cfg(feature = "full")]
@@ -187,6 +207,9 @@ impl Observe {
             Observe::Analyze(args) => run(&**args, analyze::run),
             #[cfg(feature = "full")]
             Observe::Watch(args) => run(args, watch::run),
+            #[cfg(feature = "full")]
+            Observe::Monitor(args) => run(&**args, monitor::run),
+            Observe::Runs(args) => run(args, runs::run),
             Observe::Report(args) => run(args, report::run),
             Observe::Compare(args) => run(args, compare::run),
             #[cfg(feature = "full")]
@@ -205,6 +228,7 @@ impl TestPath {
             #[cfg(feature = "full")]
             TestPath::Campaign(args) => run(&**args, campaign::run),
             TestPath::Serve(args) => run(&**args, serve::run),
+            TestPath::Doctor(args) => run(args, doctor::run),
         }
     }
 }

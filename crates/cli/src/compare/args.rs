@@ -1,6 +1,7 @@
 //! Options of `unbloat compare`.
 
 use crate::output::{ROWS, format_parser};
+use crate::run_name::run_parser;
 use std::path::PathBuf;
 use unbloat_compare::Tolerance;
 use unbloat_run::format::FormatKind;
@@ -9,19 +10,21 @@ use unbloat_run::format::FormatKind;
 #[derive(clap::Args)]
 #[command(after_help = "\
 Examples:
-  unbloat compare runs/before runs/after
-  unbloat compare runs/sim runs/lab --within 'goodput 5 %' --within 'queue_delay_p95 20 % or 3 ms'
-  unbloat compare runs/main runs/branch --within 'goodput >= -2 %' --within 'mos >= -0.1'
-  unbloat compare runs/a runs/b --output a-b.html
-  unbloat compare runs/a runs/b --format csv --table distributions
+  unbloat compare before after
+  unbloat compare sim lab --within 'goodput 5 %' --within 'queue_delay_p95 20 % or 3 ms'
+  unbloat compare main branch --within 'goodput >= -2 %' --within 'mos >= -0.1'
+  unbloat compare a b --output a-b.html
+  unbloat compare a b --format csv --table distributions
 Runs of analyze, sim, lab run and model can be compared in any combination. Intervals have 95 % confidence and are
 computed from repeats (sim --repeats), flows or blocks of time.
 Exit codes: 0 within all tolerances, 1 failed or nothing in common, 2 usage, 4 a tolerance is exceeded")]
 pub struct Args {
-    /// Folder of the reference run
+    /// Reference run: its name, `latest`, or its folder
+    #[arg(value_parser = run_parser())]
     pub a: PathBuf,
 
-    /// Folder of the run to compare with it
+    /// Run to compare with it
+    #[arg(value_parser = run_parser())]
     pub b: PathBuf,
 
     /// Tolerance of B minus A, as 'RESULT [SIGN] AMOUNT [or AMOUNT]': in both directions, or with a sign < <= > >= as in

@@ -1,5 +1,7 @@
 //! `unbloat demo`: test, fix and second test over an emulated path on this machine.
 
+mod simulated;
+
 use crate::exit::Exit;
 use crate::lab::{ShellError, behind};
 use crate::output::OutputError;
@@ -11,6 +13,7 @@ use std::io::{self, BufRead, BufReader, Write};
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdout, Command, Stdio};
+use unbloat_api::experiment::PlanError;
 use unbloat_api::folder::run_dir;
 use unbloat_lab::{LabError, Shell};
 use unbloat_undo::UndoError;
@@ -22,14 +25,14 @@ const PORTS: [u16; 2] = [4043, 2112];
 /// Test, fix and test again over an emulated LTE path on this machine (needs root, about a minute).
 ///
 /// Server and client both run on this machine, with the emulated path between them. The network devices and namespaces that this needs
-/// are temporary.
+/// are temporary. Without root, or on a busy machine, the demo shows the same kind of path in the simulator instead.
 #[derive(clap::Args)]
 #[command(after_help = "\
 Examples:
   unbloat demo
-  unbloat demo --out runs/demo")]
+  unbloat demo --out demo")]
 pub struct Args {
-    /// Folder for the results; must not exist [default: runs/DATE-demo]
+    /// Folder for the results; must not exist [default: DATE-demo among the runs of this user]
     #[arg(long, value_name = "FOLDER")]
     out: Option<PathBuf>,
 
@@ -55,10 +58,33 @@ pub enum DemoError {
     #[error(transparent)]
     Undo(#[from] UndoError),
     #[error(transparent)]
+    Plan(#[from] PlanError),
+    #[error("cannot install the Ctrl-C handler: {0}")]
+    Signal(#[from] ctrlc::Error),
+    #[error(transparent)]
     Print(#[from] PrintError),
 }
 
+/// Falls back to the simulator where hosts cannot be made, or where the machine is too busy for a valid test.
 pub fn run(args: &Args) -> Result<Exit, DemoError> {
+    let reason = match live(args) {
+        Ok(Exit::Untrusted) => "this machine was too busy for a valid test".to_owned(),
+        Err(
+            error @ (DemoError::Shell(_)
+            | DemoError::Lab(_)
+            | DemoError::Undo(_)
+            | DemoError::Server),
+        ) => error.to_string(),
+        done => return done,
+    };
+    note!("unbloat: {reason}");
+    note!(
+        "unbloat: the demo goes on in the simulator, which needs neither root nor an idle machine"
+    );
+    simulated::run()
+}
+
+fn live(args: &Args) -> Result<Exit, DemoError> {
     let mut trace = tempfile::Builder::new()
         .suffix(".down.gz")
         .tempfile()
@@ -106,7 +132,10 @@ pub fn run(args: &Args) -> Result<Exit, DemoError> {
         .map_err(DemoError::Start)?;
     drop(server);
     compare(&out)?;
-    Ok(Exit::Of(status.code().map_or(1, |code| code as u8)))
+    Ok(match status.code() {
+        Some(5) => Exit::Untrusted,
+        code => Exit::Of(code.map_or(1, |code| code as u8)),
+    })
 }
 
 fn program() -> Result<PathBuf, DemoError> {

@@ -1,6 +1,7 @@
 //! Options of `unbloat fix`.
 
 use crate::loadtest;
+use crate::run_name::run_parser;
 use crate::sqm::Choice;
 use std::path::PathBuf;
 use unbloat_sqm::Device;
@@ -12,7 +13,7 @@ use unbloat_sqm_host::Target;
 #[command(after_help = "\
 Examples:
   unbloat fix box                            test, show the change, ask, apply, test again
-  unbloat fix box --test runs/latest --yes   start from an earlier test, apply without asking
+  unbloat fix box --test latest --yes        start from an earlier test, apply without asking
   unbloat fix box --dry-run                  test, show the change, change nothing
   unbloat fix box --router root@192.168.1.1  install the shaper on a router, over ssh
   unbloat fix box --search --yes             search for the highest rates without delay (about two minutes more)
@@ -23,7 +24,7 @@ pub struct Args {
     pub options: loadtest::Args,
 
     /// Use this run of `unbloat test`; instead of the first test
-    #[arg(long, value_name = "RUN")]
+    #[arg(long, value_name = "RUN", value_parser = run_parser())]
     pub test: Option<PathBuf>,
 
     /// Network interface to shape [default: that of the route to the server]

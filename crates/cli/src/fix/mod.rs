@@ -21,6 +21,7 @@ use unbloat_fix::{
     Document, Effect, Judgement, Proposal, Reach, Untreated, judge, propose, searched,
 };
 use unbloat_loadtest::Options;
+use unbloat_os::privilege::{Capability, may};
 use unbloat_responsiveness::document::Test;
 use unbloat_rwnd::WindowError;
 use unbloat_sqm::{PlanError, Tried};
@@ -73,7 +74,7 @@ pub fn run(args: &Args) -> Result<Exit, FixError> {
     let _guard = (!args.dry_run).then(recovery::guarded).transpose()?;
     if !args.dry_run && args.router.is_none() {
         // Fail now, not after a minute of testing.
-        if !may_change_queues() {
+        if !may(Capability::NetAdmin) {
             return Err(FixError::NoRoot);
         }
         recovery::journals()?;
@@ -117,15 +118,6 @@ pub fn run(args: &Args) -> Result<Exit, FixError> {
         }
         ended => ended,
     }
-}
-
-/// Whether this process has CAP_NET_ADMIN (capabilities(7)). Root in a container may not have it.
-fn may_change_queues() -> bool {
-    const NET_ADMIN: u32 = 12;
-    let status = std::fs::read_to_string("/proc/thread-self/status").unwrap_or_default();
-    let effective = status.lines().find_map(|line| line.strip_prefix("CapEff:"));
-    let bits = effective.and_then(|hex| u64::from_str_radix(hex.trim(), 16).ok());
-    bits.is_some_and(|bits| bits & 1 << NET_ADMIN != 0)
 }
 
 /// A fix whose effect is being tested.

@@ -10,14 +10,14 @@ use crate::print::note;
 use crate::recovery;
 use crate::stop::stop_on_ctrl_c;
 use serde_json::{Value, json};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::atomic::AtomicBool;
 use tempfile::TempDir;
 use unbloat_api::experiment::{Came, Progress, Runner, order};
 use unbloat_experiment::outcome::Snapshot;
 use unbloat_experiment::scenario::Experiment;
 use unbloat_lab::{Beside, Captures, Options, Ran, TcpSample, Timing, lab_results};
-use unbloat_run::Clock;
+use unbloat_run::{Clock, runs_dir};
 use unbloat_table::{Column, Rows, Table};
 use unbloat_units::Delta;
 
@@ -113,14 +113,13 @@ pub fn run(args: &Args) -> Result<Exit, ExperimentError> {
 /// A temporary folder for captures, on the file system of the run's folder, which is created last.
 fn captures(args: &Common, capture: Capture) -> Result<(TempDir, Captures), ExperimentError> {
     let failed = |error| ExperimentError::Output(OutputError::Write(error));
-    let parent = args.run.out.as_deref().and_then(Path::parent);
-    let parent = parent.unwrap_or(Path::new("runs"));
-    let parent = if parent.as_os_str().is_empty() {
-        Path::new(".")
-    } else {
-        parent
+    let given = args.run.out.as_deref().and_then(Path::parent);
+    let parent = match given {
+        None => runs_dir(),
+        Some(parent) if parent.as_os_str().is_empty() => PathBuf::from("."),
+        Some(parent) => parent.to_owned(),
     };
-    std::fs::create_dir_all(parent).map_err(failed)?;
+    std::fs::create_dir_all(&parent).map_err(failed)?;
     let folder = tempfile::Builder::new()
         .prefix(".captures-")
         .tempdir_in(parent);

@@ -3,7 +3,7 @@
 use super::Locating;
 use crate::ip::IpArgs;
 use crate::token::{TokenArgs, TokenError};
-use crate::trust::TrustArgs;
+use crate::trust::{StrangerError, TrustArgs};
 use std::path::PathBuf;
 use unbloat_loadtest::{Findings, Flows, Http, Measured, Options, Plan, Rule, Stack, Target};
 use unbloat_units::{Bytes, Delta};
@@ -106,7 +106,7 @@ pub struct Args {
     #[arg(long, value_name = "FILE")]
     pub flent: Option<PathBuf>,
 
-    /// Folder for the results; must not exist [default: an unused name in runs/; none with --json and --apple-json]
+    /// Folder for the results; must not exist [default: an unused name among the runs of this user; none with --json and --apple-json]
     #[cfg(feature = "runs")]
     #[arg(long, value_name = "FOLDER")]
     pub out: Option<PathBuf>,
@@ -137,6 +137,8 @@ pub enum ArgsError {
     With(#[from] unbloat_loadtest::apps::ChoiceError),
     #[error(transparent)]
     Token(#[from] TokenError),
+    #[error(transparent)]
+    Stranger(#[from] StrangerError),
     #[error("--probe-interval is out of range; use 1 ms to 1 s")]
     Interval,
     #[error("--receive-window is out of range; use 2 KiB to 1 GiB")]
@@ -207,13 +209,13 @@ impl Args {
         }
         options.probing.echo_every = self.probe_interval;
         options.echo = self.echo.as_deref().map(host_and_port).transpose()?;
-        options.trust = self.trust.trust();
         options.token = self.token.token()?;
         options.apps = unbloat_loadtest::apps::App::list(self.with.as_deref().unwrap_or_default())?;
         if !options.apps.is_empty() {
             options.plan = options.plan.with_idle_for_apps();
         }
         options.ip = self.ip.version();
+        options.trust = self.trust.trust(&self.target, options.ip)?;
         Ok(options)
     }
 

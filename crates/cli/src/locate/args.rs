@@ -160,8 +160,9 @@ impl Args {
         target: Target,
         address: IpAddr,
     ) -> Result<unbloat_loadtest::Options, CommandError> {
+        let trust = self.trust.trust(&target, self.ip.version())?;
         let mut load = unbloat_loadtest::Options::of(target);
-        load.trust = self.trust.trust();
+        load.trust = trust;
         load.token = self.token.token()?;
         load.flows = Flows::Fixed(self.flows);
         // The load uses the IP version that is probed.

@@ -13,6 +13,7 @@ use crate::exit::Exit;
 use crate::output::{OutputError, write_run};
 use crate::print::{self, PrintError, note};
 use crate::stop::stop_on_ctrl_c;
+use crate::trust::StrangerError;
 use args::Wish;
 pub use driver::DriverWatch;
 use load::{ServerLoad, knock};
@@ -35,6 +36,8 @@ pub enum CommandError {
     Target(#[from] TargetError),
     #[error(transparent)]
     Locate(#[from] LocateError),
+    #[error(transparent)]
+    Stranger(#[from] StrangerError),
     #[cfg(feature = "runs")]
     #[error(transparent)]
     Output(#[from] OutputError),

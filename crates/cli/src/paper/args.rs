@@ -1,6 +1,7 @@
 //! Options of `unbloat paper`.
 
 use crate::output::{FormatArgs, RunArgs};
+use crate::run_name::run_parser;
 use std::num::NonZeroUsize;
 use std::path::PathBuf;
 
@@ -17,7 +18,7 @@ Examples:
   unbloat paper all --out figures
   unbloat paper imc2012 fig9 --clock virtual  with Linux's TCP
   unbloat paper sigcomm2013 --with trace.pcap your capture beside the study's figures
-  unbloat paper cacm fig5 --with runs/campaign-MATRIX
+  unbloat paper cacm fig5 --with campaign-MATRIX
   unbloat paper mine2026 --papers my-papers
 A value agrees if ours is within 20 % of it or our repeats lie on both sides of it, a change if all repeats have its direction and
 it is 2 % or more. With a figure that differs for no known reason the exit code is 4.")]
@@ -34,7 +35,7 @@ pub struct Args {
     pub clock: Clock,
 
     /// Run, campaign or capture of your own to draw into the figures that have such data
-    #[arg(long, value_name = "RUN|CAPTURE")]
+    #[arg(long, value_name = "RUN|CAPTURE", value_parser = run_parser())]
     pub with: Option<PathBuf>,
 
     /// Folder of papers in place of the built-in ones: one folder for each, as papers/README.md of the source describes

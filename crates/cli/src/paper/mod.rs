@@ -25,10 +25,10 @@ use crate::recovery;
 use crate::stop::stop_on_ctrl_c;
 use args::Clock;
 use folder::FolderError;
-use unbloat_api::folder::{run_dir, write_tables};
+use unbloat_api::folder::{mark_latest, run_dir, write_tables};
 use unbloat_html::{ReportError, paper_text};
 use unbloat_paper::{Evidence, Figure, Made, Paper, Requests, Runs, Verdict, draw, judge};
-use unbloat_run::{RunInfo, link_latest};
+use unbloat_run::RunInfo;
 
 #[derive(Debug, thiserror::Error)]
 pub enum PaperCommandError {
@@ -109,7 +109,7 @@ pub fn run(args: &Args) -> Result<Exit, PaperCommandError> {
         for page in page::write(&dir, &papers, &made)? {
             note!("report  {}", page.display());
         }
-        link_latest(&dir).map_err(OutputError::from)?;
+        mark_latest(&dir).map_err(OutputError::from)?;
         note!("tables  {}", dir.display());
     }
     let differs = made

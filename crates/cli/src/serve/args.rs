@@ -1,9 +1,11 @@
 //! Options of `unbloat serve`.
 
 use super::unit;
+use crate::metrics::MetricsArgs;
 use crate::secret::{self, SecretError};
 use std::net::SocketAddr;
 use std::path::PathBuf;
+use unbloat_os::folders;
 use unbloat_server::{Certificate, Limits, Options};
 use unbloat_units::{Bytes, Delta, Rate};
 
@@ -83,6 +85,9 @@ pub struct Args {
     /// Number of threads; in addition to that of the irtt echo [default: one per core]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=256))]
     threads: Option<u16>,
+
+    #[command(flatten)]
+    pub metrics: MetricsArgs,
 
     #[command(flatten)]
     bounds: Bounds,
@@ -180,6 +185,9 @@ impl Args {
                     source,
                 })?,
                 key: secret::read(key)?,
+            }),
+            _ if self.names.is_empty() => Ok(Certificate::Kept {
+                file: folders::data().join("serve.pem"),
             }),
             _ => Ok(Certificate::Made {
                 names: self.names.clone(),

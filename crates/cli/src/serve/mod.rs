@@ -1,12 +1,14 @@
 //! `unbloat serve`: the server for live tests.
 
 mod args;
+mod told;
 mod unit;
 
 pub use args::Args;
 
 use crate::events::bar_target;
 use crate::exit::Exit;
+use crate::metrics::MetricsError;
 use crate::print::{self, PrintError, note};
 use crate::stop::stop_on_ctrl_c;
 use args::ArgsError;
@@ -26,6 +28,8 @@ pub enum CommandError {
     #[error("cannot install the Ctrl-C handler: {0}")]
     Stop(#[from] ctrlc::Error),
     #[error(transparent)]
+    Metrics(#[from] MetricsError),
+    #[error(transparent)]
     Print(#[from] PrintError),
 }
 
@@ -35,6 +39,9 @@ pub fn run(args: &Args) -> Result<Exit, CommandError> {
         return Ok(Exit::Complete);
     }
     let server = Server::bind(&args.options()?)?;
+    let counted = server.counts();
+    args.metrics
+        .serve("serve", move || told::page(&counted()))?;
     match args.user() {
         Some(name) => become_user(name)?,
         None if rustix::process::geteuid().is_root() => {

@@ -62,6 +62,7 @@ Restart=on-failure
 RestartSec=5
 CREDENTIALS
 DynamicUser=yes
+StateDirectory=unbloat-serve
 AmbientCapabilities=CAP_NET_BIND_SERVICE CAP_SYS_NICE
 CapabilityBoundingSet=CAP_NET_BIND_SERVICE CAP_SYS_NICE
 LimitNOFILE=65536

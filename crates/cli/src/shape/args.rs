@@ -1,5 +1,6 @@
 //! Options of `unbloat shape`.
 
+use crate::metrics::MetricsArgs;
 use clap::ValueEnum;
 use unbloat_autorate::{Policy, follow};
 use unbloat_cake_nfqueue::Options;
@@ -61,6 +62,9 @@ pub struct Args {
     /// Print JSON; one object each second and for each change of a rate
     #[arg(long)]
     pub json: bool,
+
+    #[command(flatten)]
+    pub metrics: MetricsArgs,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]

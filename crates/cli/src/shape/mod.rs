@@ -2,12 +2,15 @@
 
 mod args;
 mod line;
+mod told;
 
 pub use args::{Args, following, of_plan};
 pub use line::{DecisionLine, Line, decision_text};
+pub use told::Told;
 
 use crate::dry_run;
 use crate::exit::Exit;
+use crate::metrics::MetricsError;
 use crate::print::{self, PrintError, note};
 use crate::recovery;
 use crate::span::stop_after;
@@ -28,6 +31,8 @@ pub enum CommandError {
     #[error("nothing to do: give --rate-down, --rate-up or --follow")]
     Nothing,
     #[error(transparent)]
+    Metrics(#[from] MetricsError),
+    #[error(transparent)]
     Print(#[from] PrintError),
 }
 
@@ -46,6 +51,11 @@ pub fn run(args: &Args) -> Result<Exit, CommandError> {
     };
     let _claim = Claim::take(&queues, &Purpose::this_command())?;
     let stop = stop_on_ctrl_c()?;
+    let board = args.metrics.board("shape")?;
+    let mut told = Told::default();
+    if let Some(board) = &board {
+        board.put(told.page());
+    }
     let mut shaper = Shaper::start(&options)?;
     note!("unbloat: shaping {} until Ctrl-C", options.interface);
     if let Some(span) = args.duration {
@@ -60,6 +70,10 @@ pub fn run(args: &Args) -> Result<Exit, CommandError> {
         if is_there != was_there {
             was_there = is_there;
             note!("unbloat: {}", change(&options.interface, is_there));
+        }
+        if let Some(board) = &board {
+            told.event(&event);
+            board.put(told.page());
         }
         let printed = match args.json {
             true => print::json(&Line::of(&event)),

@@ -15,13 +15,13 @@ use unbloat_units::Delta;
 #[derive(clap::Args)]
 #[command(after_help = "\
 Examples:
-  unbloat sqm plan --test runs/latest                     tc commands for the rates that a test measured
+  unbloat sqm plan --test latest                          tc commands for the rates that a test measured
   unbloat sqm plan --rate-down '50 Mbit/s' --rate-up '10 Mbit/s' --line atm --as uci
-  unbloat sqm plan --test runs/latest --sweep 192.0.2.1   also detect ATM cells, by echo requests of many sizes
+  unbloat sqm plan --test latest --sweep 192.0.2.1        also detect ATM cells, by echo requests of many sizes
   unbloat sqm search box --apply                          find and apply the highest rates with low delay, by tests against box
-  unbloat sqm check /etc/config/sqm --test runs/latest    find errors in an existing configuration
+  unbloat sqm check /etc/config/sqm --test latest         find errors in an existing configuration
   unbloat sqm apply --interface eth0 --rate-down '50 Mbit/s' --rate-up '10 Mbit/s' --confirm '30 s'
-  unbloat sqm apply --router root@192.168.1.1 --interface pppoe-wan --test runs/latest
+  unbloat sqm apply --router root@192.168.1.1 --interface pppoe-wan --test latest
   unbloat sqm status --json
   unbloat sqm remove --interface eth0
 docs/sqm.md explains how a plan is computed, and how changes are rolled back.")]

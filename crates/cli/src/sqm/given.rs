@@ -1,5 +1,6 @@
 //! Options that describe the line.
 
+use crate::run_name::run_parser;
 use clap::ValueEnum;
 use std::path::PathBuf;
 use unbloat_sqm::{Device, Qdisc};
@@ -31,12 +32,12 @@ pub struct Given {
 #[derive(clap::Args)]
 pub struct Line {
     /// Use this run of `unbloat test`; its delivered rate in each direction
-    #[arg(long, value_name = "RUN", conflicts_with_all = ["rate_down", "rate_up"])]
+    #[arg(long, value_name = "RUN", value_parser = run_parser(), conflicts_with_all = ["rate_down", "rate_up"])]
     pub test: Option<PathBuf>,
 
     /// Use this run of `unbloat analyze`; the bandwidth estimated by its flows
     #[cfg(feature = "runs")]
-    #[arg(long, value_name = "RUN", conflicts_with_all = ["test", "rate_down", "rate_up"])]
+    #[arg(long, value_name = "RUN", value_parser = run_parser(), conflicts_with_all = ["test", "rate_down", "rate_up"])]
     pub analysis: Option<PathBuf>,
 
     /// Downlink rate

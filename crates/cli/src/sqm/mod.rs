@@ -130,7 +130,11 @@ fn print_json(document: &impl Serialize) -> Result<(), CommandError> {
 
 /// Prints the plan in the requested format; changes nothing.
 fn plan(args: &PlanArgs) -> Result<Exit, CommandError> {
-    let plan = place::plan(&args.given, None)?;
+    let site = match args.form {
+        As::Uci => place::Site::Openwrt,
+        As::Tc | As::Networkd => place::Site::Here,
+    };
+    let plan = place::plan(&args.given, site)?;
     if args.json {
         print_json(&planned(&plan))?;
         return Ok(Exit::Complete);
@@ -210,7 +214,7 @@ fn put(args: &ApplyArgs) -> Result<Exit, CommandError> {
 
 fn put_there(router: &Router, args: &ApplyArgs) -> Result<Exit, CommandError> {
     let look = router.look()?;
-    let plan = place::plan(&args.given, Some(&look))?;
+    let plan = place::plan(&args.given, place::Site::Router(&look))?;
     note!("{}", text::plan(&plan));
     if !args.dry_run {
         router.apply(look.kind, &plan)?;
@@ -224,7 +228,7 @@ fn put_there(router: &Router, args: &ApplyArgs) -> Result<Exit, CommandError> {
 }
 
 fn put_here(args: &ApplyArgs) -> Result<Exit, CommandError> {
-    let plan = place::plan(&args.given, None)?;
+    let plan = place::plan(&args.given, place::Site::Here)?;
     note!("{}", text::plan(&plan));
     if plan.qdisc == unbloat_sqm::Qdisc::OwnCake {
         return Err(CommandError::OwnCake(

@@ -13,8 +13,17 @@ use unbloat_sqm::{Detection, Device, Facts, Plan, Qdisc, detect};
 use unbloat_sqm_host::{Look, Router, offered};
 use unbloat_units::{Both, Framing, Rate};
 
+/// Whose queue discipline a plan takes where none is given.
+#[derive(Clone, Copy)]
+pub enum Site<'l> {
+    Here,
+    Router(&'l Look),
+    /// Some OpenWrt, with sqm-scripts, which bring CAKE.
+    Openwrt,
+}
+
 /// The plan for this host, or for a router.
-pub fn plan(given: &Given, router: Option<&Look>) -> Result<Plan, CommandError> {
+pub fn plan(given: &Given, site: Site<'_>) -> Result<Plan, CommandError> {
     let framing = framing(&given.line)?.unwrap_or(Framing::NONE);
     let shares = shares(given);
     let line = rates(&given.line, framing)?;
@@ -22,8 +31,12 @@ pub fn plan(given: &Given, router: Option<&Look>) -> Result<Plan, CommandError> 
     if rates == Both::default() {
         return Err(CommandError::NoRates);
     }
+    let router = match site {
+        Site::Router(look) => Some(look),
+        Site::Here | Site::Openwrt => None,
+    };
     let device = device(given.interface.as_ref(), router)?;
-    let mut plan = Plan::new(device, rates, framing, qdisc(given, router)?)?;
+    let mut plan = Plan::new(device, rates, framing, qdisc(given, site)?)?;
     plan.nat = given.nat;
     Ok(plan)
 }
@@ -138,16 +151,17 @@ fn share(rate: Rate, share: f64) -> Rate {
     Rate::from_bps_f64((bps / 1e3).round() * 1e3)
 }
 
-fn qdisc(given: &Given, router: Option<&Look>) -> Result<Qdisc, CommandError> {
+fn qdisc(given: &Given, site: Site<'_>) -> Result<Qdisc, CommandError> {
     if let Some(choice) = given.qdisc {
         return Ok(choice.into());
     }
-    let best = match router {
-        Some(look) => {
+    let best = match site {
+        Site::Openwrt => Some(Qdisc::Cake),
+        Site::Router(look) => {
             let names: Vec<&str> = look.offered.iter().map(String::as_str).collect();
             Qdisc::best(&names)
         }
-        None => offered()?.best(),
+        Site::Here => offered()?.best(),
     };
     best.ok_or(CommandError::NothingOffered)
 }

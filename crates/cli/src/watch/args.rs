@@ -1,5 +1,6 @@
 //! Options of `unbloat watch`.
 
+use crate::metrics::MetricsArgs;
 use crate::span::{duration, sample_interval};
 use std::net::IpAddr;
 use std::path::PathBuf;
@@ -17,7 +18,7 @@ Examples:
   unbloat watch
   unbloat watch --once --interval '5 s'
   unbloat watch --json --duration '1 min' --port 443 | jq '.flows[] | [.to, .worst, .total_ms]'
-  unbloat watch --interval '100 ms' --duration '1 min' --port 443 --json --out runs/upload
+  unbloat watch --interval '100 ms' --duration '1 min' --port 443 --json --out upload
   ip netns exec lab unbloat watch --interface wan0
 docs/watch.md describes the columns and the JSON fields.")]
 pub struct Args {
@@ -56,6 +57,9 @@ pub struct Args {
     /// Do not load BPF programs; estimate from kernel statistics
     #[arg(long)]
     no_bpf: bool,
+
+    #[command(flatten)]
+    pub metrics: MetricsArgs,
 }
 
 impl Args {

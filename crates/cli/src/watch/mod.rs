@@ -3,6 +3,7 @@
 mod args;
 mod record;
 mod text;
+mod told;
 
 pub use args::Args;
 pub use record::tables;
@@ -10,6 +11,7 @@ pub use record::tables;
 use crate::events::Silence;
 use crate::exit::Exit;
 use crate::interface::{self, NoInterface};
+use crate::metrics::MetricsError;
 use crate::output::OutputError;
 use crate::print::{self, PrintError, note};
 use crate::span::duration;
@@ -19,6 +21,8 @@ use std::io::{self, IsTerminal};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::sleep;
 use std::time::{Duration, Instant};
+use told::Told;
+use unbloat_metrics_host::Board;
 use unbloat_tui::Screen;
 use unbloat_tui::host::{HostLive, draw_host, host_line};
 use unbloat_watch::{Layers, Watch, WatchError};
@@ -40,6 +44,8 @@ pub enum CommandError {
         "the live view needs a terminal on standard input and standard error; use --json or --once instead"
     )]
     NoTerminal,
+    #[error(transparent)]
+    Metrics(#[from] MetricsError),
     #[error(transparent)]
     Print(#[from] PrintError),
     #[error(transparent)]
@@ -66,6 +72,8 @@ pub fn run(args: &Args) -> Result<Exit, CommandError> {
     let mut looks = Looks {
         watch,
         record: args.out.as_deref().map(Record::create).transpose()?,
+        board: args.metrics.board("watch")?,
+        told: Told::default(),
         every: args.every(),
         end: args.duration.map(|span| Instant::now() + duration(span)),
     };
@@ -84,6 +92,8 @@ pub fn run(args: &Args) -> Result<Exit, CommandError> {
 struct Looks {
     watch: Watch,
     record: Option<Record>,
+    board: Option<Board>,
+    told: Told,
     every: Duration,
     end: Option<Instant>,
 }
@@ -107,6 +117,9 @@ impl Looks {
                 let layers = self.watch.look()?;
                 if let Some(record) = &mut self.record {
                     record.take(&layers)?;
+                }
+                if let Some(board) = &self.board {
+                    board.put(self.told.page(&layers));
                 }
                 return Ok(Some(layers));
             }

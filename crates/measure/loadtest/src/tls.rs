@@ -12,21 +12,57 @@ use rustls::{
 };
 use sha2::{Digest, Sha256};
 use std::path::Path;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
+
+/// SHA-256 of a certificate in DER.
+pub type Fingerprint = [u8; 32];
 
 /// Without resumption: each handshake that is timed is a whole one.
 pub fn config(trust: &Trust, alpn: &[&str]) -> Result<ClientConfig, TestError> {
     let provider = Arc::new(ring::default_provider());
-    let verifier: Arc<dyn ServerCertVerifier> = match trust {
-        Trust { is_blind: true, .. } => Arc::new(Chosen::new(None, provider.clone())),
-        Trust { pin: Some(pin), .. } => Arc::new(Chosen::new(Some(*pin), provider.clone())),
-        Trust { ca, .. } => {
-            let roots = Arc::new(roots(ca.as_deref())?);
-            let built =
-                WebPkiServerVerifier::builder_with_provider(roots, provider.clone()).build();
-            built.map_err(|_| TestError::NoAuthorities)?
-        }
+    let chosen = |rule| {
+        Arc::new(Chosen {
+            rule,
+            provider: provider.clone(),
+        })
     };
+    let verifier: Arc<dyn ServerCertVerifier> = match trust {
+        Trust { is_blind: true, .. } => chosen(Rule::Any),
+        Trust { pin: Some(pin), .. } => chosen(Rule::One(*pin)),
+        Trust { ca, .. } => authorities(ca.as_deref(), &provider)?,
+    };
+    Ok(with_verifier(verifier, provider, alpn))
+}
+
+/// Accepts any certificate, and writes down the fingerprint of one that no authority of this system vouches for.
+pub fn recording(stranger: &Arc<Mutex<Option<Fingerprint>>>) -> Result<ClientConfig, TestError> {
+    let provider = Arc::new(ring::default_provider());
+    let rule = Rule::Recorded {
+        // Without authorities, everybody is a stranger.
+        authorities: authorities(None, &provider).ok(),
+        stranger: Arc::clone(stranger),
+    };
+    let verifier = Arc::new(Chosen {
+        rule,
+        provider: provider.clone(),
+    });
+    Ok(with_verifier(verifier, provider, &["http/1.1"]))
+}
+
+fn authorities(
+    ca: Option<&Path>,
+    provider: &Arc<CryptoProvider>,
+) -> Result<Arc<WebPkiServerVerifier>, TestError> {
+    let roots = Arc::new(roots(ca)?);
+    let built = WebPkiServerVerifier::builder_with_provider(roots, provider.clone()).build();
+    built.map_err(|_| TestError::NoAuthorities)
+}
+
+fn with_verifier(
+    verifier: Arc<dyn ServerCertVerifier>,
+    provider: Arc<CryptoProvider>,
+    alpn: &[&str],
+) -> ClientConfig {
     let builder = ClientConfig::builder_with_provider(provider)
         .with_safe_default_protocol_versions()
         .expect("ring speaks TLS 1.2 and 1.3");
@@ -36,7 +72,7 @@ pub fn config(trust: &Trust, alpn: &[&str]) -> Result<ClientConfig, TestError> {
         .with_no_client_auth();
     config.alpn_protocols = alpn.iter().map(|name| name.as_bytes().to_vec()).collect();
     config.resumption = Resumption::disabled();
-    Ok(config)
+    config
 }
 
 fn roots(ca: Option<&Path>) -> Result<RootCertStore, TestError> {
@@ -63,33 +99,52 @@ fn roots(ca: Option<&Path>) -> Result<RootCertStore, TestError> {
     }
 }
 
-/// Believes one certificate, or any. That the server has the key of what it shows is verified all the same.
+/// Which certificates are believed.
 #[derive(Debug)]
-struct Chosen {
-    pin: Option<[u8; 32]>,
-    provider: Arc<CryptoProvider>,
+enum Rule {
+    Any,
+    One(Fingerprint),
+    Recorded {
+        authorities: Option<Arc<WebPkiServerVerifier>>,
+        stranger: Arc<Mutex<Option<Fingerprint>>>,
+    },
 }
 
-impl Chosen {
-    fn new(pin: Option<[u8; 32]>, provider: Arc<CryptoProvider>) -> Chosen {
-        Chosen { pin, provider }
-    }
+/// Believes by a rule. That the server has the key of what it shows is verified all the same.
+#[derive(Debug)]
+struct Chosen {
+    rule: Rule,
+    provider: Arc<CryptoProvider>,
 }
 
 impl ServerCertVerifier for Chosen {
     fn verify_server_cert(
         &self,
         shown: &CertificateDer<'_>,
-        _: &[CertificateDer<'_>],
-        _: &ServerName<'_>,
-        _: &[u8],
-        _: UnixTime,
+        between: &[CertificateDer<'_>],
+        name: &ServerName<'_>,
+        ocsp: &[u8],
+        now: UnixTime,
     ) -> Result<ServerCertVerified, Error> {
-        let is_it = |pin: &[u8; 32]| Sha256::digest(shown.as_ref()).as_slice() == pin;
-        match self.pin.as_ref().is_none_or(is_it) {
-            true => Ok(ServerCertVerified::assertion()),
-            false => Err(CertificateError::ApplicationVerificationFailure.into()),
+        let fingerprint: Fingerprint = Sha256::digest(shown.as_ref()).into();
+        match &self.rule {
+            Rule::Any => {}
+            Rule::One(pin) if *pin == fingerprint => {}
+            Rule::One(_) => return Err(CertificateError::ApplicationVerificationFailure.into()),
+            Rule::Recorded {
+                authorities,
+                stranger,
+            } => {
+                let vouch = |all: &Arc<WebPkiServerVerifier>| {
+                    let verified = all.verify_server_cert(shown, between, name, ocsp, now);
+                    verified.is_ok()
+                };
+                let is_vouched = authorities.as_ref().is_some_and(vouch);
+                let mut seen = stranger.lock().unwrap_or_else(PoisonError::into_inner);
+                *seen = (!is_vouched).then_some(fingerprint);
+            }
         }
+        Ok(ServerCertVerified::assertion())
     }
 
     fn verify_tls12_signature(

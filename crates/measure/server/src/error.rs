@@ -2,6 +2,7 @@
 
 use std::io;
 use std::net::SocketAddr;
+use std::path::PathBuf;
 
 #[derive(Debug, thiserror::Error)]
 pub enum ServeError {
@@ -15,6 +16,8 @@ pub enum ServeError {
     User { name: String, source: io::Error },
     #[error("cannot generate a certificate: {0}")]
     Make(#[from] rcgen::Error),
+    #[error("cannot read the certificate in {}: {source}", file.display())]
+    Kept { file: PathBuf, source: io::Error },
     #[error("the certificate file contains no PEM certificate")]
     NoCertificate,
     #[error("cannot read certificate or key: {0}")]

@@ -1,6 +1,7 @@
 //! Where to listen, as whom, and what strangers may have.
 
 use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr, UdpSocket};
+use std::path::PathBuf;
 use unbloat_units::{Bytes, Delta, Rate};
 
 /// The number of bytes of a large answer: what the draft asks for ("at least 8 GB") and Apple's and others' servers
@@ -12,6 +13,8 @@ pub const LARGE: u64 = 8 << 30;
 pub enum Certificate {
     /// Made at the start and signed by itself, for `localhost`, the addresses it listens on and these names.
     Made { names: Vec<String> },
+    /// That of this file, in PEM, chain and key; made as [`Certificate::Made`] and written there if there is no such file.
+    Kept { file: PathBuf },
     /// Chain and key in PEM.
     Given { chain: Vec<u8>, key: Vec<u8> },
 }

@@ -1,5 +1,6 @@
 //! Packets of a source, parsed, oriented and looked over, in batches.
 
+use std::time::{Duration, Instant};
 use unbloat_capture::{CaptureError, Source};
 use unbloat_health::{Health, Watch};
 use unbloat_trace::Orientation;
@@ -50,9 +51,9 @@ impl<'s> Batches<'s> {
         }
     }
 
-    /// Fills `batch` with the next packets. Only at the end of the trace it stays short, or, in
-    /// live capture, when no packet came within the source's time-out. Returns whether packets may
-    /// follow.
+    /// Fills `batch` with the next packets. Only at the end of the trace it stays short, or, in live capture, when no
+    /// packet came within the source's time-out or the first has waited that long for the others. Returns whether
+    /// packets may follow.
     pub fn next_into(&mut self, batch: &mut Batch) -> Result<bool, CaptureError> {
         batch.restart(self.next_packet);
         batch.watermark = self.watermark;
@@ -60,6 +61,11 @@ impl<'s> Batches<'s> {
         let missing = Batch::PACKETS - (self.next_packet % u64::from(Batch::PACKETS)) as u32;
         let (parser, origin) = (&self.parser, &mut self.origin);
         let correction = self.watch.correction();
+        let patience = self
+            .source
+            .patience()
+            .map(|span| span.as_ns().unsigned_abs());
+        let until = patience.map(|ns| Instant::now() + Duration::from_nanos(ns));
         while batch.packets < missing {
             let room = (missing - batch.packets) as usize;
             let filled = self.source.fill(room, &mut |record| {
@@ -70,7 +76,8 @@ impl<'s> Batches<'s> {
                 origin.get_or_insert(time);
                 parser.push(batch, record.link, record.data, record.wire_len, time);
             })?;
-            if filled == 0 {
+            let is_late = filled < room && until.is_some_and(|until| Instant::now() >= until);
+            if filled == 0 || is_late {
                 break;
             }
         }
@@ -122,5 +129,70 @@ impl<'s> Batches<'s> {
 
     pub fn source(&mut self) -> &mut dyn Source {
         self.source
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use unbloat_capture::{Notes, Progress, Record};
+    use unbloat_units::Bytes;
+    use unbloat_wire::{FlowHasher, LinkType, ParserParams};
+
+    /// An interface with a packet each 10 ms, for ever.
+    struct Trickle;
+
+    impl Source for Trickle {
+        fn next(&mut self) -> Result<Option<Record<'_>>, CaptureError> {
+            std::thread::sleep(Duration::from_millis(10));
+            Ok(Some(Record {
+                time: Time::from_ns(1),
+                link: LinkType::from(1),
+                wire_len: 60,
+                data: &[0; 60],
+            }))
+        }
+
+        fn fill(
+            &mut self,
+            _max: usize,
+            sink: &mut dyn FnMut(Record<'_>),
+        ) -> Result<usize, CaptureError> {
+            self.next()?.into_iter().for_each(sink);
+            Ok(1)
+        }
+
+        fn patience(&self) -> Option<Delta> {
+            Some(Delta::ms(50))
+        }
+
+        fn ended(&self) -> bool {
+            false
+        }
+
+        fn progress(&self) -> Progress {
+            Progress {
+                done: Bytes::ZERO,
+                total: None,
+                dropped: 0,
+            }
+        }
+
+        fn notes(&mut self) -> Notes {
+            Notes::default()
+        }
+    }
+
+    #[test]
+    fn packets_that_trickle_in_do_not_wait_for_a_full_batch() {
+        let parser = Parser::new(ParserParams::default(), FlowHasher::with_seed(1));
+        let orientation = Orientation::default();
+        let mut source = Trickle;
+        let mut batches = Batches::new(&mut source, parser, orientation);
+        let mut batch = Batch::default();
+        for _ in 0..2 {
+            assert!(batches.next_into(&mut batch).unwrap());
+            assert!((1..10).contains(&batch.packets), "{}", batch.packets);
+        }
     }
 }

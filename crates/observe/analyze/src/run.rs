@@ -36,6 +36,8 @@ pub enum Control {
     Continue,
     /// End here: what is known so far becomes the result.
     Stop,
+    /// Go on, and write what the live flows' delays say since they were last judged ([`Shard::judge`]). Of a live run only.
+    Judge,
 }
 
 /// What there is to know of a run beside its tables.
@@ -69,6 +71,8 @@ pub struct Standing {
     pub progress: Progress,
     /// Latest time seen, since the first packet.
     pub elapsed_ns: i64,
+    /// The rows are those for which [`Control::Judge`] asked.
+    pub is_judged: bool,
 }
 
 /// Analyses all packets of `source`; `sink` gets the rows in the order of all tables, again and
@@ -190,6 +194,7 @@ fn standing(batches: &mut Batches<'_>, batch: &Batch) -> Standing {
         packets: batches.packets(),
         progress: batches.source().progress(),
         elapsed_ns: batch.watermark.since(batch.origin).as_ns(),
+        is_judged: false,
     }
 }
 
@@ -208,7 +213,7 @@ fn alone<E>(
         shard.process(&batch, 0..batch.headers.len() as u32);
         let now = standing(batches, &batch);
         let health = batches.health();
-        let mut is_stopped = false;
+        let (mut is_stopped, mut judges) = (false, false);
         loop {
             let reached = shard.end_batch(&batch, PIECE);
             std::mem::swap(shard.output(), &mut output);
@@ -218,10 +223,26 @@ fn alone<E>(
             };
             let control = sink(&output, now, Some(alive)).map_err(PipelineError::Sink)?;
             is_stopped |= control == Control::Stop;
+            judges |= control == Control::Judge;
             output.clear();
             if reached.is_none() {
                 break;
             }
+        }
+        if judges {
+            shard.judge(batch.first_packet + u64::from(batch.packets));
+            std::mem::swap(shard.output(), &mut output);
+            let alive = Alive {
+                shard: &shard,
+                health: &health,
+            };
+            let judged = Standing {
+                is_judged: true,
+                ..now
+            };
+            let control = sink(&output, judged, Some(alive)).map_err(PipelineError::Sink)?;
+            is_stopped |= control == Control::Stop;
+            output.clear();
         }
         if is_stopped || !more {
             break is_stopped;

@@ -1,6 +1,7 @@
 //! What all sources of packets have in common.
 
 use crate::{CaptureError, Notes, Progress, Record};
+use unbloat_units::Delta;
 
 /// Packets one after the other, from files, a stream or an interface.
 pub trait Source: Send {
@@ -16,6 +17,11 @@ pub trait Source: Send {
     /// Returns fewer rather than wait for more, and 0 only where `next` would give `None`.
     fn fill(&mut self, max: usize, sink: &mut dyn FnMut(Record<'_>))
     -> Result<usize, CaptureError>;
+
+    /// In live capture, how long packets may wait for others before they are looked at; `None` of files and streams.
+    fn patience(&self) -> Option<Delta> {
+        None
+    }
 
     /// Whether no packet can follow any more.
     fn ended(&self) -> bool;

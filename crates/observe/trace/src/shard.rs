@@ -4,6 +4,7 @@ mod ahead;
 mod beside;
 mod copy;
 mod ending;
+mod judge;
 mod snapshot;
 
 use crate::analysis::{Context, Light, observe_names, write_spun};

@@ -17,6 +17,7 @@ mod flows;
 mod html;
 mod location;
 mod model;
+mod monitor;
 mod numbers;
 mod options;
 mod outcome;
@@ -30,6 +31,7 @@ mod tested;
 
 pub use comparison::{comparison_headline, comparison_text, render_comparison};
 pub use error::ReportError;
+pub use monitor::{MonitorPage, render_monitor};
 pub use options::RenderOptions;
 pub use paper::{paper_text, render_paper};
 pub use render::{Rendered, render};

@@ -28,7 +28,7 @@ pub enum RunError {
     },
     #[error("an earlier write of this run failed; fix the cause and repeat the run")]
     Abandoned,
-    #[error("{path} has no run.json; give the folder of a finished run", path = .0.display())]
+    #[error("{path} has no run.json; give the folder of a finished run, or a name that `unbloat runs list` prints", path = .0.display())]
     NotARun(PathBuf),
     #[error(
         "{path} has tables of version {found}, but this version of unbloat supports up to {known}; use a newer unbloat",

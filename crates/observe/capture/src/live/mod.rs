@@ -256,6 +256,10 @@ impl Source for LiveSource {
         self.fill_with_way(max, &mut |record, _| sink(record))
     }
 
+    fn patience(&self) -> Option<Delta> {
+        Some(self.timeout)
+    }
+
     fn ended(&self) -> bool {
         false
     }

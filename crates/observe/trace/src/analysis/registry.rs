@@ -172,3 +172,18 @@ analyses! {
     names in light: super::names::Names,
     http in talk: super::http::Http,
 }
+
+impl Light {
+    /// Whether delays were looked at since they were last judged.
+    pub(crate) fn has_windows(&self) -> bool {
+        let talk = self.talk.as_ref();
+        talk.is_some_and(|talk| talk.standing.has_windows())
+    }
+
+    /// Judges the delays so far, which begin anew.
+    pub(crate) fn judge(&mut self, flow: &Flow<'_>, cx: &mut Context<'_>) {
+        if let Some(talk) = &mut self.talk {
+            talk.standing.judge(flow, cx);
+        }
+    }
+}

@@ -15,6 +15,21 @@ pub(crate) struct Light {
     recorder: Option<Box<Recorder>>,
 }
 
+impl Light {
+    /// Whether a window is whole since they were last judged.
+    pub(crate) fn has_windows(&self) -> bool {
+        let recorder = self.recorder.as_ref();
+        recorder.is_some_and(|recorder| recorder.has_windows())
+    }
+
+    /// Writes what the windows say so far, and takes them.
+    pub(crate) fn judge(&mut self, flow: &Flow<'_>, cx: &mut Context<'_>) {
+        if let Some(recorder) = &mut self.recorder {
+            write(recorder, false, flow, cx);
+        }
+    }
+}
+
 impl Analysis for Standing {
     type Light = Light;
     type Deep = ();

@@ -34,7 +34,13 @@ impl Shard {
         output
     }
 
-    fn show(&self, mut flow: TcpFlow, user: &mut User, number: u64, output: &mut Output) {
+    pub(super) fn show(
+        &self,
+        mut flow: TcpFlow,
+        user: &mut User,
+        number: u64,
+        output: &mut Output,
+    ) {
         let mut cx = Context {
             params: &self.params,
             tables: &mut output.side,

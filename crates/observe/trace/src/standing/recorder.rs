@@ -365,6 +365,11 @@ impl Recorder {
         }
     }
 
+    /// Whether a window is whole: the last one is not.
+    pub(crate) fn has_windows(&self) -> bool {
+        self.windows.len() > 1
+    }
+
     /// The windows so far, complete but for the last one unless `is_over`.
     pub(super) fn take(&mut self, is_over: bool, load: &Load) -> Vec<Window> {
         let mut windows = std::mem::take(&mut self.windows);

@@ -183,6 +183,10 @@ impl Spin {
         }
     }
 
+    pub(crate) fn has_windows(&self) -> bool {
+        self.recorder.has_windows()
+    }
+
     pub(crate) fn recorder(&mut self) -> &mut Recorder {
         &mut self.recorder
     }

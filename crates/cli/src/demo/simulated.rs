@@ -1,0 +1,75 @@
+//! The demo without hosts: the same kind of path before and after, in the simulator.
+
+use super::{DemoError, TRACE, writing};
+use crate::exit::Exit;
+use crate::print;
+use crate::stop::stop_on_ctrl_c;
+use std::convert::Infallible;
+use std::io::Write;
+use std::path::Path;
+use unbloat_api::experiment::{Changes, Plan, Run, Simulator, run_all};
+
+const SCENARIO: &str = include_str!("../../../../scenarios/lte-autorate.toml");
+
+/// Simulates the path without and with a shaper, and prints both.
+pub fn run() -> Result<Exit, DemoError> {
+    let mut trace = tempfile::Builder::new()
+        .suffix(".down.gz")
+        .tempfile()
+        .map_err(writing(&std::env::temp_dir()))?;
+    trace.write_all(TRACE).map_err(writing(trace.path()))?;
+    let changes = Changes {
+        set: &[format!(
+            "link.down.hop.0.trace={:?}",
+            trace.path().display().to_string()
+        )],
+        seed: None,
+        repeats: None,
+    };
+    let plan = Plan::of_text(Path::new("lte-autorate.toml"), SCENARIO, &changes)?;
+    let stop = stop_on_ctrl_c()?;
+    let Ok(campaign) = run_all::<Infallible>(&plan, &Simulator { threads: 2 }, &(), &stop);
+    let [before, after] = &campaign.runs[..] else {
+        return Ok(Exit::Interrupted);
+    };
+    if campaign.is_cut {
+        return Ok(Exit::Interrupted);
+    }
+    let row = |label: &str, subject, metric, unit: &dyn Fn(f64) -> String| {
+        let [old, new] =
+            [before, after].map(|run| value(run, subject, metric).map_or("-".to_owned(), unit));
+        format!("  {label:<38}{old:>13}{new:>13}\n")
+    };
+    let millis = |ms: f64| format!("{ms:.0} ms");
+    let rows = [
+        row("round trip of a ping, mean", "ping", "rtt_mean_ms", &millis),
+        row(
+            "round trip of a ping, 95th percentile",
+            "ping",
+            "rtt_p95_ms",
+            &millis,
+        ),
+        row(
+            "call quality downstream (MOS, 1 to 4.4)",
+            "call",
+            "mos_down",
+            &|mos| format!("{mos:.1}"),
+        ),
+        row("downloads", "download_*", "goodput_down_bps", &|bps| {
+            format!("{:.1} Mbit/s", bps / 1e6)
+        }),
+    ];
+    let head = format!("  {:<38}{:>13}{:>13}\n", "", "before", "after");
+    print::text(&format!(
+        "Simulated, 30 s: four downloads and a call over the recorded rate of an LTE downlink with a 1 MB buffer.\n\
+         After: CAKE in front of that buffer, whose rate follows the line (unbloat autorate).\n\n{head}{}",
+        rows.concat()
+    ))?;
+    Ok(Exit::Complete)
+}
+
+fn value(run: &Run, subject: &str, metric: &str) -> Option<f64> {
+    let mut results = run.results.iter();
+    let found = results.find(|result| result.subject == subject && result.metric == metric)?;
+    Some(found.value)
+}

@@ -1,0 +1,70 @@
+//! Servers whose certificate the user has accepted, as ssh knows hosts.
+
+use std::fs::{self, OpenOptions};
+use std::io::{self, ErrorKind, Write};
+use std::os::unix::fs::OpenOptionsExt;
+use std::path::{Path, PathBuf};
+use unbloat_loadtest::Fingerprint;
+use unbloat_os::folders;
+
+/// A line for each: `HOST:PORT FINGERPRINT`.
+pub fn file() -> PathBuf {
+    folders::data().join("known-servers")
+}
+
+/// The certificate that was accepted last for a server.
+pub fn look_up(file: &Path, server: &str) -> io::Result<Option<Fingerprint>> {
+    let text = match fs::read_to_string(file) {
+        Err(error) if error.kind() == ErrorKind::NotFound => return Ok(None),
+        text => text?,
+    };
+    let of_line = |line: &str| {
+        let (name, digits) = line.split_once(' ')?;
+        (name == server).then(|| parse(digits).ok()).flatten()
+    };
+    Ok(text.lines().filter_map(of_line).next_back())
+}
+
+pub fn remember(file: &Path, server: &str, fingerprint: &Fingerprint) -> io::Result<()> {
+    fs::create_dir_all(file.parent().unwrap_or(Path::new(".")))?;
+    let mut options = OpenOptions::new();
+    let mut opened = options.create(true).append(true).mode(0o644).open(file)?;
+    opened.write_all(format!("{server} {}\n", digits(fingerprint)).as_bytes())
+}
+
+pub fn digits(fingerprint: &Fingerprint) -> String {
+    fingerprint
+        .iter()
+        .map(|byte| format!("{byte:02x}"))
+        .collect()
+}
+
+/// Colons between the digits are allowed.
+pub fn parse(text: &str) -> Result<Fingerprint, String> {
+    let digits: String = text.chars().filter(|c| *c != ':').collect();
+    if digits.len() != 64 || !digits.bytes().all(|byte| byte.is_ascii_hexdigit()) {
+        return Err("expected 64 hexadecimal digits, as printed by `unbloat serve`".to_owned());
+    }
+    let byte =
+        |i: usize| u8::from_str_radix(&digits[2 * i..2 * i + 2], 16).expect("hexadecimal digits");
+    Ok(std::array::from_fn(byte))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_server_is_known_by_its_last_certificate() {
+        let folder = std::env::temp_dir().join(format!("known-{}", std::process::id()));
+        let file = folder.join("known-servers");
+        assert_eq!(look_up(&file, "box:4043").unwrap(), None);
+        for (server, byte) in [("box:4043", 1), ("box:4044", 2), ("box:4043", 3)] {
+            remember(&file, server, &[byte; 32]).unwrap();
+        }
+        assert_eq!(look_up(&file, "box:4043").unwrap(), Some([3; 32]));
+        assert_eq!(look_up(&file, "box:4044").unwrap(), Some([2; 32]));
+        assert_eq!(look_up(&file, "box").unwrap(), None);
+        fs::remove_dir_all(folder).unwrap();
+    }
+}

@@ -1,0 +1,86 @@
+//! `unbloat runs clean`.
+
+use super::RunsError;
+use super::list::{Listed, listed};
+use crate::print::{self, note};
+use clap::ArgGroup;
+use jiff::{SignedDuration, Timestamp};
+use std::fs;
+use std::os::unix::fs::symlink;
+use std::path::Path;
+use unbloat_run::runs_dir;
+use unbloat_units::{Bytes, Delta};
+
+/// Remove runs from the folder of runs.
+#[derive(clap::Args)]
+#[command(group(ArgGroup::new("which").required(true).args(["runs", "older_than"])))]
+pub struct Args {
+    /// Runs to remove, by name
+    #[arg(value_name = "NAME")]
+    runs: Vec<String>,
+
+    /// Remove the runs that are older than this
+    #[arg(long, value_name = "SPAN")]
+    older_than: Option<Delta>,
+
+    /// Print what would be done, change nothing
+    #[arg(long)]
+    dry_run: bool,
+}
+
+pub fn run(args: &Args) -> Result<(), RunsError> {
+    let folder = runs_dir();
+    let all = listed(&folder)?;
+    let chosen = chosen(args, all, Timestamp::now())?;
+    let total = chosen.iter().map(|run| run.size_bytes).sum();
+    for run in &chosen {
+        if !args.dry_run {
+            remove(&folder, &run.name)?;
+        }
+        print::text(&format!("{}\n", run.name))?;
+    }
+    if !args.dry_run && !chosen.is_empty() {
+        mend_latest(&folder)?;
+    }
+    let said = match args.dry_run {
+        true => "would remove",
+        false => "removed",
+    };
+    let plural = if chosen.len() == 1 { "" } else { "s" };
+    note!("{said} {} run{plural}, {}", chosen.len(), Bytes::new(total));
+    Ok(())
+}
+
+fn chosen(args: &Args, all: Vec<Listed>, now: Timestamp) -> Result<Vec<Listed>, RunsError> {
+    let unknown = |name: &&String| !all.iter().any(|run| run.name == **name);
+    if let Some(name) = args.runs.iter().find(unknown) {
+        return Err(RunsError::NoRun { name: name.clone() });
+    }
+    let is_chosen = |run: &Listed| match args.older_than {
+        Some(age) => now.duration_since(run.written) > SignedDuration::from_nanos(age.as_ns()),
+        None => args.runs.contains(&run.name),
+    };
+    Ok(all.into_iter().filter(is_chosen).collect())
+}
+
+fn remove(folder: &Path, name: &str) -> Result<(), RunsError> {
+    let path = folder.join(name);
+    fs::remove_dir_all(&path).map_err(|source| RunsError::Remove { path, source })
+}
+
+/// Points `latest` to the newest run that is left.
+fn mend_latest(folder: &Path) -> Result<(), RunsError> {
+    let latest = folder.join("latest");
+    if fs::symlink_metadata(&latest).is_err() || latest.exists() {
+        return Ok(());
+    }
+    let failed = |source| RunsError::Remove {
+        path: latest.clone(),
+        source,
+    };
+    fs::remove_file(&latest).map_err(failed)?;
+    match listed(folder)?.last() {
+        Some(newest) => symlink(&newest.name, &latest).map_err(failed),
+        None => Ok(()),
+    }
+}

@@ -1,0 +1,133 @@
+//! `unbloat runs list`.
+
+use super::RunsError;
+use super::result;
+use crate::output::terminal_width;
+use crate::print;
+use jiff::{Timestamp, tz::TimeZone};
+use schemars::JsonSchema;
+use serde::{Serialize, Serializer};
+use std::fs;
+use std::io::{self, ErrorKind};
+use std::path::{Path, PathBuf};
+use unbloat_run::{RUN_FILE, RunReader, runs_dir};
+use unbloat_units::Bytes;
+use unbloat_untrusted::harmless;
+
+/// List the runs in the folder of runs, the newest last.
+#[derive(clap::Args)]
+pub struct Args {
+    /// Print JSON
+    #[arg(long)]
+    json: bool,
+}
+
+/// The runs in a folder.
+#[derive(Serialize, JsonSchema)]
+pub struct RunsDocument {
+    /// The folder that they are in
+    folder: PathBuf,
+    /// The oldest first
+    runs: Vec<Listed>,
+}
+
+/// A run in a folder of runs.
+#[derive(Serialize, JsonSchema)]
+pub struct Listed {
+    /// Name of its folder
+    pub name: String,
+    /// When it was written
+    #[serde(serialize_with = "rfc_3339")]
+    #[schemars(with = "String")]
+    pub written: Timestamp,
+    /// The command line, one argument each
+    command: Vec<String>,
+    /// Size of its files
+    pub size_bytes: u64,
+    /// What it found; null for runs that conclude nothing
+    result: Option<String>,
+}
+
+fn rfc_3339<S: Serializer>(time: &Timestamp, serializer: S) -> Result<S::Ok, S::Error> {
+    serializer.collect_str(time)
+}
+
+pub fn run(args: &Args) -> Result<(), RunsError> {
+    let folder = runs_dir();
+    let runs = listed(&folder)?;
+    if args.json {
+        let document = RunsDocument { folder, runs };
+        return Ok(print::text(&print::document(&document)?)?);
+    }
+    if runs.is_empty() {
+        crate::print::note!("no runs in {}", folder.display());
+    }
+    Ok(print::text(&text(&runs, terminal_width()))?)
+}
+
+/// The finished runs in `folder`, the oldest first.
+pub fn listed(folder: &Path) -> Result<Vec<Listed>, RunsError> {
+    let failed = |source| RunsError::Read {
+        path: folder.to_owned(),
+        source,
+    };
+    let entries = match fs::read_dir(folder) {
+        Err(error) if error.kind() == ErrorKind::NotFound => return Ok(Vec::new()),
+        entries => entries.map_err(failed)?,
+    };
+    let mut runs = Vec::new();
+    for entry in entries {
+        let entry = entry.map_err(failed)?;
+        // Links, as `latest` is one, are other names of runs. What was removed meanwhile is none.
+        if entry.file_type().is_ok_and(|kind| kind.is_dir()) {
+            runs.extend(one(&entry.path()));
+        }
+    }
+    runs.sort_by(|a, b| (a.written, &a.name).cmp(&(b.written, &b.name)));
+    Ok(runs)
+}
+
+fn one(dir: &Path) -> Option<Listed> {
+    let reader = RunReader::open(dir).ok()?;
+    let written = fs::metadata(dir.join(RUN_FILE)).and_then(|file| file.modified());
+    let info = reader.info();
+    Some(Listed {
+        name: dir.file_name()?.to_str()?.to_owned(),
+        written: Timestamp::try_from(written.ok()?).ok()?,
+        command: info.command.clone(),
+        size_bytes: size_bytes(dir).unwrap_or(0),
+        result: result::line(info),
+    })
+}
+
+/// Of all files in a folder. Links count as nothing and are not followed.
+fn size_bytes(dir: &Path) -> io::Result<u64> {
+    let mut total = 0;
+    for entry in fs::read_dir(dir)? {
+        let entry = entry?;
+        let kind = entry.file_type()?;
+        if kind.is_dir() {
+            total += size_bytes(&entry.path())?;
+        } else if kind.is_file() {
+            total += entry.metadata()?.len();
+        }
+    }
+    Ok(total)
+}
+
+fn text(runs: &[Listed], width: usize) -> String {
+    let widest = runs.iter().map(|run| run.name.chars().count()).max();
+    let widest = widest.unwrap_or(0);
+    let line = |run: &Listed| {
+        let at = run.written.to_zoned(TimeZone::system());
+        let size = Bytes::new(run.size_bytes).to_string();
+        let found = run.result.as_deref().unwrap_or("-");
+        let name = &run.name;
+        let whole = format!(
+            "{name:widest$}  {}  {size:>9}  {found}",
+            at.strftime("%Y-%m-%d %H:%M")
+        );
+        console::truncate_str(&harmless(&whole), width, "…").into_owned() + "\n"
+    };
+    runs.iter().map(line).collect()
+}

@@ -1,0 +1,84 @@
+//! `unbloat runs`: the runs that commands have written.
+
+mod clean;
+mod list;
+mod result;
+
+pub use list::RunsDocument;
+
+use crate::exit::Exit;
+use crate::output::{tell, terminal_width};
+use crate::print::{self, PrintError};
+use crate::run_name::run_parser;
+use clap::Subcommand;
+use std::path::PathBuf;
+use unbloat_run::{RunError, RunReader};
+
+/// List, show and remove the runs that other commands have written.
+#[derive(clap::Args)]
+#[command(after_help = "\
+Examples:
+  unbloat runs list                        all runs, the newest last
+  unbloat runs show latest                 what the newest run found, and where its files are
+  unbloat runs clean --older-than '30 d'   remove older runs
+Runs are in ~/.local/share/unbloat/runs ($XDG_DATA_HOME/unbloat/runs), or in $UNBLOAT_RUNS. Every command that takes a RUN takes its name, or
+`latest`, as well as the path of a folder.")]
+pub struct Args {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Subcommand)]
+enum Command {
+    List(list::Args),
+    Show(ShowArgs),
+    Clean(clean::Args),
+}
+
+/// Print what a run found.
+#[derive(clap::Args)]
+struct ShowArgs {
+    /// Run: its name, `latest`, or its folder
+    #[arg(value_parser = run_parser(), default_value = "latest")]
+    run: PathBuf,
+}
+
+#[derive(Debug, thiserror::Error)]
+pub enum RunsError {
+    #[error(transparent)]
+    Run(#[from] RunError),
+    #[error(transparent)]
+    Print(#[from] PrintError),
+    #[error("cannot read {path}: {source}", path = path.display())]
+    Read {
+        path: PathBuf,
+        source: std::io::Error,
+    },
+    #[error("cannot remove {path}: {source}", path = path.display())]
+    Remove {
+        path: PathBuf,
+        source: std::io::Error,
+    },
+    #[error("no run is named {name:?}; `unbloat runs list` lists them")]
+    NoRun { name: String },
+}
+
+pub fn run(args: &Args) -> Result<Exit, RunsError> {
+    match &args.command {
+        Command::List(args) => list::run(args)?,
+        Command::Show(args) => show(args)?,
+        Command::Clean(args) => clean::run(args)?,
+    }
+    Ok(Exit::Complete)
+}
+
+fn show(args: &ShowArgs) -> Result<(), RunsError> {
+    // The folder itself, where the name is a link such as `latest`.
+    let dir = args.run.canonicalize().unwrap_or(args.run.clone());
+    let reader = RunReader::open(&dir)?;
+    let info = reader.info();
+    print::text(&format!("{}\n", info.command.join(" ")))?;
+    print::text(&result::text(info, terminal_width()))?;
+    tell(&dir);
+    Ok(())
+}

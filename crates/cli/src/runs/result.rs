@@ -1,0 +1,28 @@
+//! What a run found, as its `run.json` has it.
+
+use unbloat_html::verdict_text;
+use unbloat_run::{RunInfo, Status};
+use unbloat_summary::Verdict;
+
+/// In one line; none for runs that conclude nothing, such as those of the simulator.
+pub fn line(info: &RunInfo) -> Option<String> {
+    let of_test = info.verdict.get("headline").and_then(|text| text.as_str());
+    let of_capture = info.verdict.get("sentence").and_then(|text| text.as_str());
+    of_test.or(of_capture).map(str::to_owned)
+}
+
+/// In a few lines.
+pub fn text(info: &RunInfo, width: usize) -> String {
+    let capture: Result<Verdict, _> = serde_json::from_value(info.verdict.clone());
+    let mut text = match (capture, line(info)) {
+        (Ok(verdict), _) => verdict_text(&verdict, width),
+        (Err(_), Some(line)) => line + "\n",
+        (Err(_), None) => "No verdict: the report and the tables have the results.\n".to_owned(),
+    };
+    match info.status {
+        Status::Complete => {}
+        Status::Interrupted => text.push_str("Interrupted: it covers what was done until then.\n"),
+        Status::Damaged => text.push_str("Damaged input: it covers what came before the damage.\n"),
+    }
+    text
+}

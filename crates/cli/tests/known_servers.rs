@@ -1,0 +1,162 @@
+//! A server that no authority vouches for is accepted once, by the user, as ssh does it.
+
+use rustix::fs::{Mode, OFlags};
+use rustix::pty::{OpenptFlags, openpt, ptsname, unlockpt};
+use std::fs::{self, File};
+use std::io::{BufRead, BufReader, Read, Write};
+use std::path::PathBuf;
+use std::process::{Child, Command, Stdio};
+use tempfile::TempDir;
+
+const UNBLOAT: &str = env!("CARGO_BIN_EXE_unbloat");
+
+/// A server, and the homes of its user and of a client's.
+struct World {
+    homes: [TempDir; 2],
+    server: Child,
+    address: String,
+    fingerprint: String,
+}
+
+fn at_home(home: &TempDir) -> Command {
+    let mut command = Command::new(UNBLOAT);
+    for variable in ["XDG_DATA_HOME", "STATE_DIRECTORY", "UNBLOAT_PIN"] {
+        command.env_remove(variable);
+    }
+    command.env("HOME", home.path());
+    command
+}
+
+fn serve(home: &TempDir) -> (Child, String, String) {
+    let mut command = at_home(home);
+    command.args(["serve", "--json", "--no-echo", "--listen", "127.0.0.1:0"]);
+    command.stdout(Stdio::piped()).stderr(Stdio::null());
+    let mut server = command.spawn().unwrap();
+    let mut line = String::new();
+    let printed = server.stdout.as_mut().unwrap();
+    BufReader::new(printed).read_line(&mut line).unwrap();
+    let at: serde_json::Value = serde_json::from_str(&line).unwrap();
+    let text = |name: &str| at[name].as_str().unwrap().to_owned();
+    (server, text("tls"), text("fingerprint"))
+}
+
+impl World {
+    fn new() -> World {
+        let homes = [(); 2].map(|()| tempfile::tempdir().unwrap());
+        let (server, address, fingerprint) = serve(&homes[0]);
+        World {
+            homes,
+            server,
+            address,
+            fingerprint,
+        }
+    }
+
+    fn known(&self) -> PathBuf {
+        self.homes[1]
+            .path()
+            .join(".local/share/unbloat/known-servers")
+    }
+
+    /// As short as can be.
+    fn test(&self) -> Command {
+        let mut command = at_home(&self.homes[1]);
+        command.args(["test", &self.address, "--no-run", "--quiet"]);
+        command.args(["--stages", "100 ms,100 ms,100 ms,100 ms"]);
+        command
+    }
+
+    /// What it says where nobody can be asked.
+    fn told(&self) -> String {
+        let output = self.test().stdin(Stdio::null()).output().unwrap();
+        assert_eq!(output.status.code(), Some(1));
+        String::from_utf8(output.stderr).unwrap()
+    }
+
+    /// Gives this answer in a terminal; returns the terminal and the command.
+    fn asked(&self, answer: &str) -> (File, Child) {
+        let flags = OpenptFlags::RDWR | OpenptFlags::NOCTTY | OpenptFlags::CLOEXEC;
+        let master = openpt(flags).unwrap();
+        unlockpt(&master).unwrap();
+        let name = ptsname(&master, Vec::new()).unwrap();
+        let ours = OFlags::RDWR | OFlags::NOCTTY | OFlags::CLOEXEC;
+        let terminal = rustix::fs::open(name, ours, Mode::empty()).unwrap();
+        let mut command = self.test();
+        command.stdin(terminal.try_clone().unwrap());
+        command.stdout(Stdio::null()).stderr(terminal);
+        let child = command.spawn().unwrap();
+        let mut master = File::from(master);
+        let mut shown = Vec::new();
+        while !String::from_utf8_lossy(&shown).contains("[y/N]") {
+            let mut some = [0; 256];
+            let len = master.read(&mut some).unwrap();
+            shown.extend(&some[..len]);
+        }
+        let shown = String::from_utf8_lossy(&shown).into_owned();
+        assert!(shown.contains(&self.fingerprint), "{shown}");
+        master.write_all(answer.as_bytes()).unwrap();
+        (master, child)
+    }
+}
+
+impl Drop for World {
+    fn drop(&mut self) {
+        let _ = self.server.kill();
+        let _ = self.server.wait();
+    }
+}
+
+#[test]
+fn a_stranger_is_believed_only_when_the_user_says_so_and_then_for_good() {
+    let mut world = World::new();
+    let told = world.told();
+    assert!(
+        told.contains("is not trusted") && told.contains("--pin"),
+        "{told}"
+    );
+
+    let (_terminal, mut refused) = world.asked("n\n");
+    assert_eq!(refused.wait().unwrap().code(), Some(1));
+    assert!(!world.known().exists());
+
+    let (_other, mut accepted) = world.asked("y\n");
+    let line = format!("{} {}\n", world.address, world.fingerprint);
+    let begun = std::time::Instant::now();
+    while fs::read_to_string(world.known()).unwrap_or_default() != line {
+        assert!(begun.elapsed().as_secs() < 60, "it is not remembered");
+        std::thread::sleep(std::time::Duration::from_millis(50));
+    }
+    accepted.kill().unwrap();
+    accepted.wait().unwrap();
+
+    // The same certificate after a restart: nothing is asked, and the test begins.
+    world.server.kill().unwrap();
+    world.server.wait().unwrap();
+    let (server, address, fingerprint) = serve(&world.homes[0]);
+    world.server = server;
+    assert_eq!(fingerprint, world.fingerprint);
+    let text = format!("{address} {fingerprint}\n");
+    fs::write(world.known(), text).unwrap();
+    world.address = address;
+    let mut quick = world.test();
+    quick.arg("--json");
+    let output = quick.stdin(Stdio::null()).output().unwrap();
+    let noted = String::from_utf8_lossy(&output.stderr);
+    assert!(!noted.contains("certificate"), "{noted}");
+    assert!(output.stdout.starts_with(b"{"), "{noted}");
+}
+
+#[test]
+fn another_certificate_than_the_accepted_one_is_refused() {
+    let world = World::new();
+    fs::create_dir_all(world.known().parent().unwrap()).unwrap();
+    let line = format!("{} {}\n", world.address, "ab".repeat(32));
+    fs::write(world.known(), &line).unwrap();
+    let told = world.told();
+    assert!(
+        told.contains("is not the one that was accepted before"),
+        "{told}"
+    );
+    assert!(told.contains("known-servers"), "{told}");
+    assert_eq!(fs::read_to_string(world.known()).unwrap(), line);
+}

@@ -1,0 +1,305 @@
+//! Serves a [`Page`] of metrics at `/metrics`, over HTTP/1.1, one request a connection.
+//!
+//! # Bounds
+//! Whoever reaches the address is a stranger: at most [`CONNECTIONS`] at once (more are closed), a head of at most [`LONGEST_HEAD`]
+//! bytes, and [`PATIENCE`] for all of a connection. No body is read. Only `GET` and `HEAD` of `/metrics` are answered with the page.
+
+mod process;
+
+pub use process::process_page;
+
+use std::io::{self, ErrorKind, Read, Write};
+use std::net::{Ipv4Addr, SocketAddr, TcpListener, TcpStream};
+use std::str::FromStr;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::thread;
+use std::time::{Duration, Instant};
+use tracing::{debug, info};
+use unbloat_metrics::{Format, Page};
+
+/// Served at once; a scrape takes milliseconds.
+const CONNECTIONS: usize = 8;
+const LONGEST_HEAD: usize = 8_192;
+/// For reading a request and writing its answer.
+const PATIENCE: Duration = Duration::from_secs(5);
+/// After an error of `accept`, which is of this process (no descriptors left) or of the client.
+const PAUSE: Duration = Duration::from_millis(100);
+
+/// Where metrics are served: an address, or a port on the loopback address.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Place(SocketAddr);
+
+impl Place {
+    pub fn address(self) -> SocketAddr {
+        self.0
+    }
+}
+
+impl FromStr for Place {
+    type Err = &'static str;
+
+    fn from_str(text: &str) -> Result<Place, &'static str> {
+        if let Ok(port) = text.parse() {
+            return Ok(Place((Ipv4Addr::LOCALHOST, port).into()));
+        }
+        let address = text.parse().map(Place);
+        address.map_err(|_| "expected PORT or ADDRESS:PORT, such as 9910 or 192.0.2.1:9910")
+    }
+}
+
+/// The newest page, which the command puts here and the listener serves.
+#[derive(Clone, Default)]
+pub struct Board(Arc<Mutex<Page>>);
+
+impl Board {
+    pub fn put(&self, page: Page) {
+        *self.0.lock().unwrap_or_else(PoisonError::into_inner) = page;
+    }
+
+    pub fn page(&self) -> Page {
+        self.0
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .clone()
+    }
+}
+
+/// Who makes the page when it is asked for.
+type Source = dyn Fn() -> Page + Send + Sync;
+
+/// Serves until the process ends. Returns the address, whose port the kernel chose if none was given.
+///
+/// # Errors
+/// The address cannot be listened on.
+pub fn serve(
+    place: Place,
+    source: impl Fn() -> Page + Send + Sync + 'static,
+) -> io::Result<SocketAddr> {
+    let listener = TcpListener::bind(place.0)?;
+    let at = listener.local_addr()?;
+    info!(address = %at, "serving metrics");
+    let source: Arc<Source> = Arc::new(source);
+    let name = || thread::Builder::new().name("metrics".to_owned());
+    name().spawn(move || accept(&listener, &source))?;
+    Ok(at)
+}
+
+fn accept(listener: &TcpListener, source: &Arc<Source>) {
+    let open = Arc::new(AtomicUsize::new(0));
+    loop {
+        let Ok((stream, _)) = listener.accept() else {
+            thread::sleep(PAUSE);
+            continue;
+        };
+        if open.fetch_add(1, Ordering::AcqRel) >= CONNECTIONS {
+            open.fetch_sub(1, Ordering::AcqRel);
+            debug!("too many connections for metrics; one is closed");
+            continue;
+        }
+        let (source, held) = (Arc::clone(source), Held(Arc::clone(&open)));
+        let spawned = thread::Builder::new()
+            .name("metrics".to_owned())
+            .stack_size(256 << 10)
+            .spawn(move || {
+                let _held = held;
+                let _ = answer(&stream, &*source, Instant::now() + PATIENCE);
+            });
+        drop(spawned);
+    }
+}
+
+/// A place among the connections, given back however its thread ends.
+struct Held(Arc<AtomicUsize>);
+
+impl Drop for Held {
+    fn drop(&mut self) {
+        self.0.fetch_sub(1, Ordering::AcqRel);
+    }
+}
+
+fn answer(mut stream: &TcpStream, source: &Source, until: Instant) -> io::Result<()> {
+    let head = read_head(stream, until)?;
+    let reply = reply(head.as_deref(), source);
+    let mut rest = reply.as_slice();
+    while !rest.is_empty() {
+        stream.set_write_timeout(Some(left(until)?))?;
+        match stream.write(rest)? {
+            0 => return Err(ErrorKind::WriteZero.into()),
+            written => rest = &rest[written..],
+        }
+    }
+    stream.shutdown(std::net::Shutdown::Write)
+}
+
+fn left(until: Instant) -> io::Result<Duration> {
+    let left = until.saturating_duration_since(Instant::now());
+    match left.is_zero() {
+        true => Err(ErrorKind::TimedOut.into()),
+        false => Ok(left),
+    }
+}
+
+/// The head of a request; `None` if it is too long.
+fn read_head(mut stream: &TcpStream, until: Instant) -> io::Result<Option<Vec<u8>>> {
+    let mut head = Vec::new();
+    let mut piece = [0; 1_024];
+    loop {
+        stream.set_read_timeout(Some(left(until)?))?;
+        let read = stream.read(&mut piece)?;
+        if read == 0 {
+            return Err(ErrorKind::UnexpectedEof.into());
+        }
+        let seen = head.len().saturating_sub(3);
+        head.extend_from_slice(&piece[..read]);
+        if let Some(end) = head[seen..].windows(4).position(|four| four == b"\r\n\r\n") {
+            head.truncate(seen + end);
+            return Ok(Some(head));
+        }
+        if head.len() > LONGEST_HEAD {
+            return Ok(None);
+        }
+    }
+}
+
+fn reply(head: Option<&[u8]>, source: &Source) -> Vec<u8> {
+    let Some(head) = head else {
+        return plain(
+            "431 Request Header Fields Too Large",
+            "the request is too long\n",
+        );
+    };
+    let text = String::from_utf8_lossy(head);
+    let mut lines = text.split("\r\n");
+    let words: Vec<&str> = lines.next().unwrap_or_default().split(' ').collect();
+    let [method, target, version] = words[..] else {
+        return plain("400 Bad Request", "this is no request of HTTP/1\n");
+    };
+    if !version.starts_with("HTTP/1.") {
+        return plain("400 Bad Request", "this is no request of HTTP/1\n");
+    }
+    let path = target.split('?').next().unwrap_or_default();
+    if path != "/metrics" {
+        return plain("404 Not Found", "the metrics are at /metrics\n");
+    }
+    if !matches!(method, "GET" | "HEAD") {
+        return plain("405 Method Not Allowed", "use GET\n");
+    }
+    let fields = lines.filter_map(|line| line.split_once(':'));
+    let accepts = fields.filter(|(name, _)| name.trim().eq_ignore_ascii_case("accept"));
+    let accepts: Vec<&str> = accepts.map(|(_, value)| value).collect();
+    let format = Format::accepted(&accepts.join(","));
+    let body = source().render(format);
+    let mut reply = headed("200 OK", format.content_type(), body.len());
+    if method == "GET" {
+        reply.extend_from_slice(body.as_bytes());
+    }
+    reply
+}
+
+fn plain(status: &str, body: &str) -> Vec<u8> {
+    let mut reply = headed(status, "text/plain; charset=utf-8", body.len());
+    reply.extend_from_slice(body.as_bytes());
+    reply
+}
+
+fn headed(status: &str, kind: &str, length: usize) -> Vec<u8> {
+    format!(
+        "HTTP/1.1 {status}\r\nContent-Type: {kind}\r\nContent-Length: {length}\r\nConnection: close\r\nX-Content-Type-Options: nosniff\r\n\r\n"
+    )
+    .into_bytes()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use unbloat_metrics::Unit;
+
+    fn start() -> SocketAddr {
+        let board = Board::default();
+        let mut page = Page::default();
+        page.gauge("unbloat_delay", Unit::Seconds, "Delay.")
+            .value(0.5);
+        board.put(page);
+        serve("0".parse().unwrap(), move || board.page()).unwrap()
+    }
+
+    fn ask(at: SocketAddr, request: &[u8]) -> String {
+        let mut stream = TcpStream::connect(at).unwrap();
+        // It may be closed meanwhile.
+        let _ = stream.write_all(request);
+        let mut reply = String::new();
+        let _ = stream.read_to_string(&mut reply);
+        reply
+    }
+
+    #[test]
+    fn a_port_alone_is_on_the_loopback_address() {
+        let at: Place = "9910".parse().unwrap();
+        assert_eq!(at.address(), "127.0.0.1:9910".parse().unwrap());
+        let open: Place = "[::]:1".parse().unwrap();
+        assert_eq!(open.address(), "[::]:1".parse().unwrap());
+        assert!("localhost:1".parse::<Place>().is_err() && "70000".parse::<Place>().is_err());
+    }
+
+    #[test]
+    fn the_page_is_served_in_the_format_that_is_asked_for() {
+        let at = start();
+        assert!(at.ip().is_loopback());
+        let text = ask(at, b"GET /metrics HTTP/1.1\r\nHost: x\r\n\r\n");
+        assert!(
+            text.starts_with("HTTP/1.1 200 OK\r\nContent-Type: text/plain; version=0.0.4"),
+            "{text}"
+        );
+        assert!(text.contains("\nunbloat_delay_seconds 0.5\n"));
+        let open = ask(at, b"GET /metrics?x=1 HTTP/1.0\r\naccept: application/openmetrics-text;version=1.0.0\r\n\r\n");
+        assert!(open.ends_with("# EOF\n"), "{open}");
+        let head = ask(at, b"HEAD /metrics HTTP/1.1\r\n\r\n");
+        assert!(head.ends_with("\r\n\r\n"), "{head}");
+    }
+
+    #[test]
+    fn strangers_get_an_answer_and_no_more() {
+        let at = start();
+        for (request, status) in [
+            (&b"GET / HTTP/1.1\r\n\r\n"[..], "404"),
+            (b"POST /metrics HTTP/1.1\r\n\r\n", "405"),
+            (b"\xff\xfe\r\n\r\n", "400"),
+            (b"GET /metrics SPDY/3\r\n\r\n", "400"),
+        ] {
+            let reply = ask(at, request);
+            assert!(reply.starts_with(&format!("HTTP/1.1 {status}")), "{reply}");
+        }
+        let long = [
+            b"GET /metrics HTTP/1.1\r\nx: ",
+            &[b'a'; 2 * LONGEST_HEAD][..],
+        ]
+        .concat();
+        let reply = ask(at, &long);
+        assert!(
+            reply.is_empty() || reply.starts_with("HTTP/1.1 431"),
+            "{reply}"
+        );
+    }
+
+    #[test]
+    fn silent_connections_take_their_places_only_for_a_while() {
+        let at = start();
+        let silent: Vec<TcpStream> = (0..CONNECTIONS)
+            .map(|_| TcpStream::connect(at).unwrap())
+            .collect();
+        thread::sleep(Duration::from_millis(200));
+        assert_eq!(
+            ask(at, b"GET /metrics HTTP/1.1\r\n\r\n"),
+            "",
+            "all places are taken"
+        );
+        // On a busy machine they may be closed later.
+        let begun = Instant::now();
+        while !ask(at, b"GET /metrics HTTP/1.1\r\n\r\n").starts_with("HTTP/1.1 200") {
+            assert!(begun.elapsed() < 20 * PATIENCE, "the silent ones stay");
+            thread::sleep(PATIENCE / 4);
+        }
+        drop(silent);
+    }
+}
