@@ -16,12 +16,15 @@ use crate::print::{self, PrintError, note};
 use crate::stop::stop_on_ctrl_c;
 use args::ArgsError;
 use indicatif::{HumanBytes, ProgressBar, ProgressStyle};
+use std::net::{IpAddr, SocketAddr};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 #[cfg(feature = "acme")]
 use unbloat_acme::{AcmeError, Event};
+use unbloat_discovery::own_addresses;
 #[cfg(feature = "announce")]
 use unbloat_discovery::{AnnounceError, Announcement, announce};
+use unbloat_loadtest::PORT;
 use unbloat_server::{Addresses, Counts, ServeError, Server, become_user};
 
 const REDRAWS: Duration = Duration::from_millis(500);
@@ -161,6 +164,25 @@ fn tell_where(at: &Addresses) {
         note!("             {echo} (irtt over UDP)");
     }
     note!("certificate  SHA-256 {}", at.fingerprint);
+    for words in typed(at) {
+        note!("to test it   {words}");
+    }
+}
+
+/// What is typed on other machines: by the first address of each version that they may reach.
+fn typed(at: &Addresses) -> Vec<String> {
+    let mut addresses = match at.tls.ip() {
+        any if any.is_unspecified() => own_addresses(),
+        one => vec![one],
+    };
+    addresses.retain(|address| at.tls.is_ipv6() || address.is_ipv4());
+    addresses.dedup_by_key(|address| address.is_ipv6());
+    let server = |address: &IpAddr| match at.tls.port() {
+        PORT => address.to_string(),
+        port => SocketAddr::new(*address, port).to_string(),
+    };
+    let test = |address| format!("unbloat test {}", server(address));
+    addresses.iter().map(test).collect()
 }
 
 /// Redraws a status line, on a terminal only.

@@ -10,11 +10,13 @@ mod answers;
 mod find;
 #[cfg(feature = "fuzz")]
 pub mod fuzz;
+mod own;
 
 #[cfg(feature = "announce")]
 pub use announce::{AnnounceError, Announcement, announce};
 pub use answers::Server;
 pub use find::{FindError, find};
+pub use own::own_addresses;
 
 /// The service, below the domain `local`.
 const SERVICE: [&str; 3] = ["_unbloat", "_tcp", "local"];

@@ -117,12 +117,10 @@ async fn connection(
             }
         }
     };
-    debug!(
-        connection = peer.number,
-        has_failed = ended.is_err(),
-        "connection ended"
-    );
-    count(&shared.counters.failed, u64::from(ended.is_err()));
+    // Clients that have what they want often leave without a farewell.
+    let has_failed = ended.is_err() && peer.is_silent();
+    debug!(connection = peer.number, has_failed, "connection ended");
+    count(&shared.counters.failed, u64::from(has_failed));
 }
 
 fn is_proof<S>(encrypted: &TlsStream<S>) -> bool {
