@@ -235,7 +235,10 @@ mod tests {
 
     #[test]
     fn a_server_can_be_a_default() {
-        assert!(parsed("", &["test"]).is_err());
+        let none = parsed("", &["test"]).unwrap();
+        let (_, test) = none.subcommand().unwrap();
+        assert!(test.get_raw("target").is_none());
+        assert!(parsed("", &["locate"]).is_err());
         let matches = parsed("[test]\ntarget = 'box'", &["test"]).unwrap();
         let (_, test) = matches.subcommand().unwrap();
         assert_eq!(test.get_raw("target").unwrap().next().unwrap(), "box");

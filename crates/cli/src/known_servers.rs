@@ -14,15 +14,29 @@ pub fn file() -> PathBuf {
 
 /// The certificate that was accepted last for a server.
 pub fn look_up(file: &Path, server: &str) -> io::Result<Option<Fingerprint>> {
+    let all = read(file)?.into_iter().rev();
+    let mut own = all.filter(|(name, _)| name == server);
+    Ok(own.next().map(|(_, fingerprint)| fingerprint))
+}
+
+/// The server for which this certificate was accepted last: the same one may have another address now.
+pub fn server_with(file: &Path, fingerprint: &Fingerprint) -> io::Result<Option<String>> {
+    let all = read(file)?.into_iter().rev();
+    let mut same = all.filter(|(_, accepted)| accepted == fingerprint);
+    Ok(same.next().map(|(name, _)| name))
+}
+
+/// Lines that are none of ours are passed over.
+fn read(file: &Path) -> io::Result<Vec<(String, Fingerprint)>> {
     let text = match fs::read_to_string(file) {
-        Err(error) if error.kind() == ErrorKind::NotFound => return Ok(None),
+        Err(error) if error.kind() == ErrorKind::NotFound => return Ok(Vec::new()),
         text => text?,
     };
     let of_line = |line: &str| {
         let (name, digits) = line.split_once(' ')?;
-        (name == server).then(|| parse(digits).ok()).flatten()
+        Some((name.to_owned(), parse(digits).ok()?))
     };
-    Ok(text.lines().filter_map(of_line).next_back())
+    Ok(text.lines().filter_map(of_line).collect())
 }
 
 pub fn remember(file: &Path, server: &str, fingerprint: &Fingerprint) -> io::Result<()> {
@@ -65,6 +79,9 @@ mod tests {
         assert_eq!(look_up(&file, "box:4043").unwrap(), Some([3; 32]));
         assert_eq!(look_up(&file, "box:4044").unwrap(), Some([2; 32]));
         assert_eq!(look_up(&file, "box").unwrap(), None);
+        let with = |byte| server_with(&file, &[byte; 32]).unwrap();
+        assert_eq!(with(3), Some("box:4043".to_owned()));
+        assert_eq!(with(4), None);
         fs::remove_dir_all(folder).unwrap();
     }
 }

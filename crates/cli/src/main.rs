@@ -50,6 +50,8 @@ mod loadtest;
 #[cfg(feature = "router")]
 mod locate;
 #[cfg(feature = "router")]
+mod nearby;
+#[cfg(feature = "router")]
 mod recovery;
 #[cfg(feature = "router")]
 mod route;

@@ -56,6 +56,11 @@ impl TrustArgs {
         words
     }
 
+    /// Whether any server is believed.
+    pub fn is_blind(&self) -> bool {
+        self.insecure
+    }
+
     /// Whom to believe that it is `target`. A server for which no authority vouches is believed if the user has accepted its certificate,
     /// now or before.
     pub fn trust(&self, target: &Target, ip: Option<IpVersion>) -> Result<Trust, StrangerError> {
@@ -80,16 +85,18 @@ fn accepted(origin: &Origin, ip: Option<IpVersion>, given: Trust) -> Result<Trus
         return Ok(given);
     };
     let (server, file) = (origin.authority(), known_servers::file());
-    let known = known_servers::look_up(&file, &server).map_err(|source| StrangerError::File {
+    let failed = |source| StrangerError::File {
         file: file.clone(),
         source,
-    })?;
+    };
+    let known = known_servers::look_up(&file, &server).map_err(failed)?;
     match known {
         Some(known) if known == shown => {}
         Some(_) => return Err(StrangerError::Changed { server, file }),
         None if !(stdin().is_terminal() && stderr().is_terminal()) => return Ok(given),
         None => {
-            if !agrees(&server, &shown) {
+            let before = known_servers::server_with(&file, &shown).map_err(failed)?;
+            if !agrees(&server, &shown, before.as_deref()) {
                 return Err(StrangerError::Refused { server });
             }
             if let Err(error) = known_servers::remember(&file, &server, &shown) {
@@ -106,10 +113,13 @@ fn accepted(origin: &Origin, ip: Option<IpVersion>, given: Trust) -> Result<Trus
     })
 }
 
-fn agrees(server: &str, shown: &Fingerprint) -> bool {
+fn agrees(server: &str, shown: &Fingerprint, before: Option<&str>) -> bool {
     note!("The certificate of {server} is not signed by an authority that this system trusts.");
     note!("Its SHA-256 fingerprint: {}", known_servers::digits(shown));
     note!("`unbloat serve` prints the same fingerprint if this is your server.");
+    if let Some(before) = before {
+        note!("You have accepted this certificate before, for {before}.");
+    }
     let _ = write!(stderr(), "Accept it from now on? [y/N] ");
     let mut line = String::new();
     let read = stdin().lock().read_line(&mut line);

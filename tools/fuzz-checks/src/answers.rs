@@ -77,6 +77,26 @@ pub fn service(bytes: &[u8]) {
     }
 }
 
+/// The bytes are datagrams of a neighbour, who may announce servers. They are few, at the neighbour's address, and said in harmless words;
+/// the next question is one that a responder can read.
+pub fn neighbour(bytes: &[u8]) {
+    let datagrams = pieces(bytes);
+    let (servers, question) = within(256 * bytes.len() + (1 << 20), || {
+        unbloat_discovery::fuzz::hear(datagrams)
+    });
+    assert!(servers.len() <= 32);
+    for server in &servers {
+        is_part(&server.name);
+        assert!(server.name.len() <= 3 * 63);
+        assert_eq!(server.address.ip().octets(), [10, 0, 0, 2]);
+        assert_ne!(server.address.port(), 0);
+        let digits = server.fingerprint.iter().flat_map(|print| print.bytes());
+        assert!(digits.clone().all(|byte| byte.is_ascii_hexdigit()));
+        assert!(matches!(digits.count(), 0 | 64));
+    }
+    assert!(simple_dns::Packet::parse(&question).is_ok());
+}
+
 /// Whom a test would ask.
 fn reached(target: Target) -> (String, u16, bool) {
     match target {

@@ -18,7 +18,9 @@ use unbloat_dissect::{
 use unbloat_units::Time;
 use unbloat_wire::{Batch, FlowHasher, LinkType, Parser, ParserParams};
 
-pub use answers::{account, device, journal, kernel, ndt7, page, probe, router, service, tested};
+pub use answers::{
+    account, device, journal, kernel, ndt7, neighbour, page, probe, router, service, tested,
+};
 pub use echo::echo;
 pub use files::{campaign, configuration, link, scenario, value};
 pub use frames::{frames, request};
@@ -32,7 +34,7 @@ pub use words::said;
 pub type Check = fn(&[u8]);
 
 /// All checks.
-pub const ALL: [(&str, Check); 27] = [
+pub const ALL: [(&str, Check); 28] = [
     ("capture", capture),
     ("parse", parse),
     ("tcp", tcp),
@@ -56,6 +58,7 @@ pub const ALL: [(&str, Check); 27] = [
     ("ndt7", ndt7),
     ("service", service),
     ("probe", probe),
+    ("neighbour", neighbour),
     ("journal", journal),
     ("page", page),
     ("tested", tested),

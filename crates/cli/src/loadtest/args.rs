@@ -2,6 +2,7 @@
 
 use super::Locating;
 use crate::ip::IpArgs;
+use crate::nearby::{self, NearbyError};
 use crate::token::{TokenArgs, TokenError};
 use crate::trust::{StrangerError, TrustArgs};
 use std::path::PathBuf;
@@ -18,6 +19,7 @@ const HTTP: [&str; 2] = ["1.1", "2"];
 #[command(after_help = "\
 Examples:
   unbloat test box                          full test against `unbloat serve` on box, about 30 s
+  unbloat test                              the same, against the server on the local network
   unbloat test box --glance --json          short test, about 10 s, JSON output
   unbloat test box --stack both             separate delay in sockets from delay in the network
   unbloat test https://nq.example.net/.well-known/nq --echo box:2112
@@ -29,9 +31,10 @@ Packets are sent only to the named servers; docs/test.md describes the one excep
 Exit code 5: measured, but not valid; the output gives the reasons.")]
 pub struct Args {
     /// Server: HOST[:PORT] of `unbloat serve`, https://HOST/PATH (responsiveness), ndt7://HOST or irtt://HOST
+    /// [default: the server on the local network that runs `unbloat serve --announce`]
     #[allow(rustdoc::broken_intra_doc_links, reason = "brackets of the help text")]
     #[arg(value_name = "HOST|URL")]
-    pub target: Target,
+    target: Option<Target>,
 
     /// Run a short test, about 10 s
     #[arg(long, conflicts_with = "draft")]
@@ -139,6 +142,8 @@ pub enum ArgsError {
     Token(#[from] TokenError),
     #[error(transparent)]
     Stranger(#[from] StrangerError),
+    #[error(transparent)]
+    Nearby(#[from] NearbyError),
     #[error("--probe-interval is out of range; use 1 ms to 1 s")]
     Interval,
     #[error("--receive-window is out of range; use 2 KiB to 1 GiB")]
@@ -192,7 +197,7 @@ impl Args {
     }
 
     fn first(&self) -> Result<Options, ArgsError> {
-        let mut options = Options::of(self.target.clone());
+        let mut options = Options::of(self.server()?);
         options.plan = self.plan()?;
         options.http = match &self.http[..] {
             "1.1" => Http::One,
@@ -215,8 +220,16 @@ impl Args {
             options.plan = options.plan.with_idle_for_apps();
         }
         options.ip = self.ip.version();
-        options.trust = self.trust.trust(&self.target, options.ip)?;
+        options.trust = self.trust.trust(&options.target, options.ip)?;
         Ok(options)
+    }
+
+    fn server(&self) -> Result<Target, ArgsError> {
+        match &self.target {
+            Some(target) => Ok(target.clone()),
+            None if self.trust.is_blind() => Err(NearbyError::Blind.into()),
+            None => Ok(nearby::server()?.to_string().parse().expect("an address")),
+        }
     }
 
     fn plan(&self) -> Result<Plan, ArgsError> {
@@ -297,7 +310,7 @@ mod tests {
     #[test]
     fn what_cannot_be_meant_is_refused_with_what_can() {
         for (words, why) in [
-            ("", "required"),
+            ("--insecure", "needs the name of a server"),
             ("box --pin 12", "64 hexadecimal"),
             ("box --echo there", "HOST:PORT"),
             ("box --stages 1s,2s", "four times"),

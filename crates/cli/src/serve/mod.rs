@@ -1,6 +1,9 @@
 //! `unbloat serve`: the server for live tests.
 
 mod args;
+mod follow;
+#[cfg(feature = "acme")]
+mod renewal;
 mod told;
 mod unit;
 
@@ -13,8 +16,15 @@ use crate::print::{self, PrintError, note};
 use crate::stop::stop_on_ctrl_c;
 use args::ArgsError;
 use indicatif::{HumanBytes, ProgressBar, ProgressStyle};
+use std::net::{IpAddr, SocketAddr};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
+#[cfg(feature = "acme")]
+use unbloat_acme::{AcmeError, Event};
+use unbloat_discovery::own_addresses;
+#[cfg(feature = "announce")]
+use unbloat_discovery::{AnnounceError, Announcement, announce};
+use unbloat_loadtest::PORT;
 use unbloat_server::{Addresses, Counts, ServeError, Server, become_user};
 
 const REDRAWS: Duration = Duration::from_millis(500);
@@ -27,6 +37,12 @@ pub enum CommandError {
     Serve(#[from] ServeError),
     #[error("cannot install the Ctrl-C handler: {0}")]
     Stop(#[from] ctrlc::Error),
+    #[cfg(feature = "acme")]
+    #[error(transparent)]
+    Acme(#[from] AcmeError),
+    #[cfg(feature = "announce")]
+    #[error(transparent)]
+    Announce(#[from] AnnounceError),
     #[error(transparent)]
     Metrics(#[from] MetricsError),
     #[error(transparent)]
@@ -46,7 +62,7 @@ pub fn run(args: &Args) -> Result<Exit, CommandError> {
         Some(name) => become_user(name)?,
         None if rustix::process::geteuid().is_root() => {
             note!(
-                "unbloat: warning: serving untrusted clients as root; drop privileges with --user NAME"
+                "unbloat: warning: serving untrusted clients as root; drop privileges with --user NAME, or run the service that --unit prints"
             );
         }
         None => {}
@@ -55,12 +71,42 @@ pub fn run(args: &Args) -> Result<Exit, CommandError> {
     if args.is_json() {
         print::json(at)?;
     }
-    announce(at);
+    tell_where(at);
+    let known = Known::new(args, at)?;
     let stop = stop_on_ctrl_c()?;
     let counts = server.counts();
+    let certificates = server.certificates();
+    #[cfg(feature = "acme")]
+    let wanted = args.wanted()?;
     let is_over = AtomicBool::new(false);
     let ended = std::thread::scope(|scope| {
         scope.spawn(|| show(&counts, &is_over));
+        if let Some(files) = args.files() {
+            let (known, certificates, is_over) = (&known, &certificates, &is_over);
+            scope.spawn(move || {
+                files.follow(certificates, is_over, |replaced| match replaced {
+                    Ok(()) => known.renew(&certificates.fingerprint()),
+                    Err(error) => note!(
+                        "unbloat: cannot use the changed certificate: {error}; serving the previous one"
+                    ),
+                });
+            });
+        }
+        #[cfg(feature = "acme")]
+        if let Some(wanted) = &wanted {
+            let (known, certificates, is_over) = (&known, &certificates, &is_over);
+            scope.spawn(move || {
+                let mut tell = |event: Event| {
+                    renewal::tell(&event);
+                    if let Event::Renewed { .. } = event {
+                        known.renew(&certificates.fingerprint());
+                    }
+                };
+                if let Err(error) = unbloat_acme::keep(wanted, certificates, is_over, &mut tell) {
+                    note!("unbloat: certificates are not renewed: {error}");
+                }
+            });
+        }
         let ended = server.run(&stop);
         is_over.store(true, Ordering::Relaxed);
         ended
@@ -70,12 +116,47 @@ pub fn run(args: &Args) -> Result<Exit, CommandError> {
     Ok(Exit::Complete)
 }
 
-fn announce(at: &Addresses) {
+/// Whoever knows the server by its certificate: the user, and the local network.
+struct Known {
+    #[cfg(feature = "announce")]
+    announcement: Option<Announcement>,
+}
+
+impl Known {
+    #[cfg(feature = "announce")]
+    fn new(args: &Args, at: &Addresses) -> Result<Known, CommandError> {
+        let wanted = args.announce.then(|| announce(at.tls, &at.fingerprint));
+        let announcement = wanted.transpose()?;
+        if let Some(announcement) = &announcement {
+            let name = unbloat_untrusted::one_line(announcement.name());
+            note!("announced    as {name} on the local network");
+        }
+        Ok(Known { announcement })
+    }
+
+    #[cfg(not(feature = "announce"))]
+    fn new(_: &Args, _: &Addresses) -> Result<Known, CommandError> {
+        Ok(Known {})
+    }
+
+    fn renew(&self, fingerprint: &str) {
+        note!("certificate  SHA-256 {fingerprint}");
+        #[cfg(feature = "announce")]
+        if let Some(Err(error)) = self.announcement.as_ref().map(|one| one.renew(fingerprint)) {
+            note!("unbloat: {error}");
+        }
+    }
+}
+
+fn tell_where(at: &Addresses) {
     let quic = match cfg!(feature = "http3") {
         true => "; QUIC over UDP",
         false => "",
     };
     note!("listening on {} (TLS over TCP{quic})", at.tls);
+    if let Some(also) = at.also_tls {
+        note!("             {also} (TLS over TCP)");
+    }
     if let Some(plain) = at.plain {
         note!("             {plain} (TCP without TLS)");
     }
@@ -83,6 +164,25 @@ fn announce(at: &Addresses) {
         note!("             {echo} (irtt over UDP)");
     }
     note!("certificate  SHA-256 {}", at.fingerprint);
+    for words in typed(at) {
+        note!("to test it   {words}");
+    }
+}
+
+/// What is typed on other machines: by the first address of each version that they may reach.
+fn typed(at: &Addresses) -> Vec<String> {
+    let mut addresses = match at.tls.ip() {
+        any if any.is_unspecified() => own_addresses(),
+        one => vec![one],
+    };
+    addresses.retain(|address| at.tls.is_ipv6() || address.is_ipv4());
+    addresses.dedup_by_key(|address| address.is_ipv6());
+    let server = |address: &IpAddr| match at.tls.port() {
+        PORT => address.to_string(),
+        port => SocketAddr::new(*address, port).to_string(),
+    };
+    let test = |address| format!("unbloat test {}", server(address));
+    addresses.iter().map(test).collect()
 }
 
 /// Redraws a status line, on a terminal only.

@@ -33,7 +33,7 @@ pub fn page(counts: &Counts) -> Page {
         ),
         (
             "unbloat_server_failed_connections",
-            "Connections that ended with an error.",
+            "Connections that ended with an error before they asked for anything.",
             counts.failed,
         ),
         ("unbloat_server_requests", "Requests.", counts.requests),

@@ -5,7 +5,12 @@ use std::fmt::Write;
 use std::path::{Path, PathBuf};
 
 /// `words` are the command's arguments, `files` the options whose files only root may read: systemd passes them as credentials.
-pub fn file(words: impl Iterator<Item = String>, files: &[(&str, &Option<PathBuf>)]) -> String {
+/// A server that announces itself lists the interfaces of the host.
+pub fn file(
+    words: impl Iterator<Item = String>,
+    files: &[(&str, &Option<PathBuf>)],
+    announces: bool,
+) -> String {
     let mut line = program();
     let mut secret = None;
     for word in words.filter(|word| word != "--unit") {
@@ -38,7 +43,12 @@ pub fn file(words: impl Iterator<Item = String>, files: &[(&str, &Option<PathBuf
             );
         }
     }
+    let families = match announces {
+        true => "AF_INET AF_INET6 AF_NETLINK AF_UNIX",
+        false => "AF_INET AF_INET6 AF_UNIX",
+    };
     UNIT.replace("COMMAND", &line)
+        .replace("FAMILIES", families)
         .replace("CREDENTIALS\n", &credentials)
 }
 
@@ -79,7 +89,7 @@ ProtectKernelModules=yes
 ProtectKernelTunables=yes
 PrivateDevices=yes
 PrivateTmp=yes
-RestrictAddressFamilies=AF_INET AF_INET6 AF_UNIX
+RestrictAddressFamilies=FAMILIES
 RestrictNamespaces=yes
 RestrictRealtime=yes
 RestrictSUIDSGID=yes
@@ -112,7 +122,7 @@ mod tests {
         let key = Some(PathBuf::from("/etc/k%.pem"));
         let cert = Some(PathBuf::from("/etc/c.pem"));
         let files = [("--cert", &cert), ("--key", &key), ("--token-file", &None)];
-        let text = file(words.map(str::to_owned).into_iter(), &files);
+        let text = file(words.map(str::to_owned).into_iter(), &files, false);
         let line = text.lines().find(|line| line.starts_with("ExecStart="));
         assert!(line.unwrap().ends_with(
             r#" "serve" --key ${CREDENTIALS_DIRECTORY}/key --cert ${CREDENTIALS_DIRECTORY}/cert "--name" "$$x""#
@@ -120,5 +130,8 @@ mod tests {
         assert!(text.contains(
             "LoadCredential=cert:/etc/c.pem\nLoadCredential=key:/etc/k%%.pem\nDynamicUser=yes\n"
         ));
+        assert!(text.contains("\nRestrictAddressFamilies=AF_INET AF_INET6 AF_UNIX\n"));
+        let announced = file(std::iter::once("serve".to_owned()), &[], true);
+        assert!(announced.contains(" AF_NETLINK "));
     }
 }

@@ -2,55 +2,61 @@
 
 use crate::error::ServeError;
 use crate::options::Certificate;
-use rustls::ServerConfig;
+use rustls::client::verify_server_name;
+use rustls::crypto::ring::default_provider;
 use rustls::pki_types::pem::PemObject;
-use rustls::pki_types::{CertificateDer, PrivateKeyDer};
+use rustls::pki_types::{CertificateDer, PrivateKeyDer, ServerName};
+use rustls::server::ParsedCertificate;
+use rustls::sign::CertifiedKey;
 use sha2::{Digest, Sha256};
 use std::fmt::Write;
 use std::fs;
 use std::io::{self, ErrorKind, Write as _};
 use std::net::IpAddr;
 use std::path::Path;
-use std::sync::Arc;
 use tracing::{info, warn};
 
-pub struct Identity {
-    chain: Vec<CertificateDer<'static>>,
-    key: PrivateKeyDer<'static>,
+/// `addresses` go into a certificate that is made.
+pub fn identity(
+    certificate: &Certificate,
+    addresses: &[IpAddr],
+) -> Result<CertifiedKey, ServeError> {
+    match certificate {
+        Certificate::Made { names } => make(names, addresses)?.identity(),
+        Certificate::Kept { file, names } => kept(file, names, addresses),
+        Certificate::Given { chain, key } => read(chain, key),
+    }
 }
 
-impl Identity {
-    /// `addresses` go into a certificate that is made.
-    pub fn of(certificate: &Certificate, addresses: &[IpAddr]) -> Result<Identity, ServeError> {
-        match certificate {
-            Certificate::Made { names } => make(names, addresses)?.identity(),
-            Certificate::Kept { file } => kept(file, addresses),
-            Certificate::Given { chain, key } => read(chain, key),
-        }
-    }
-
-    /// SHA-256 of the server's own certificate, in hexadecimal.
-    pub fn fingerprint(&self) -> String {
-        let digest = Sha256::digest(&self.chain[0]);
-        digest.iter().fold(String::new(), |mut text, byte| {
+/// SHA-256 of the server's own certificate, in hexadecimal.
+pub fn fingerprint(identity: &CertifiedKey) -> String {
+    let digest = identity.cert.first().map(Sha256::digest);
+    digest
+        .iter()
+        .flatten()
+        .fold(String::new(), |mut text, byte| {
             write!(text, "{byte:02x}").expect("a string takes all");
             text
         })
-    }
+}
 
-    /// For TLS over TCP or within QUIC, speaking `protocols`.
-    ///
-    /// No tickets: each probe of the draft is to be a full handshake, and a ticket is 500 bytes in the path's queue.
-    pub fn config(&self, protocols: &[&[u8]]) -> Result<ServerConfig, ServeError> {
-        let provider = Arc::new(rustls::crypto::ring::default_provider());
-        let mut config = ServerConfig::builder_with_provider(provider)
-            .with_safe_default_protocol_versions()?
-            .with_no_client_auth()
-            .with_single_cert(self.chain.clone(), self.key.clone_key())?;
-        config.alpn_protocols = protocols.iter().map(|p| p.to_vec()).collect();
-        config.send_tls13_tickets = 0;
-        Ok(config)
+/// Chain and key in PEM, which belong together.
+pub fn read(chain: &[u8], key: &[u8]) -> Result<CertifiedKey, ServeError> {
+    let found = unchecked(chain, key)?;
+    found.keys_match()?;
+    Ok(found)
+}
+
+/// The same of a certificate that no client could verify, because it has a critical extension of its own.
+pub fn unchecked(chain: &[u8], key: &[u8]) -> Result<CertifiedKey, ServeError> {
+    let chain: Result<Vec<_>, _> = CertificateDer::pem_slice_iter(chain).collect();
+    let chain = chain.map_err(ServeError::Pem)?;
+    if chain.is_empty() {
+        return Err(ServeError::NoCertificate);
     }
+    let key = PrivateKeyDer::from_pem_slice(key).map_err(ServeError::Pem)?;
+    let key = default_provider().key_provider.load_private_key(key)?;
+    Ok(CertifiedKey::new(chain, key))
 }
 
 /// A certificate and its key, in PEM.
@@ -60,7 +66,7 @@ struct Pem {
 }
 
 impl Pem {
-    fn identity(&self) -> Result<Identity, ServeError> {
+    fn identity(&self) -> Result<CertifiedKey, ServeError> {
         read(self.certificate.as_bytes(), self.key.as_bytes())
     }
 }
@@ -76,24 +82,41 @@ fn make(names: &[String], addresses: &[IpAddr]) -> Result<Pem, ServeError> {
     })
 }
 
-/// Clients remember the fingerprint, so it is to stay the same from start to start. A server that cannot write has a new one each time.
-fn kept(file: &Path, addresses: &[IpAddr]) -> Result<Identity, ServeError> {
-    let failed = |source| ServeError::Kept {
-        file: file.to_owned(),
-        source,
-    };
+/// Clients remember the fingerprint, so it is to stay the same from start to start, as long as it has the wanted names.
+/// A server that cannot write has a new one each time.
+fn kept(file: &Path, names: &[String], addresses: &[IpAddr]) -> Result<CertifiedKey, ServeError> {
     match fs::read(file) {
-        Ok(pem) => read(&pem, &pem),
-        Err(error) if error.kind() == ErrorKind::NotFound => {
-            let made = make(&[], addresses)?;
-            match write(file, &made) {
-                Ok(()) => info!(file = %file.display(), "certificate written"),
-                Err(why) => warn!(file = %file.display(), error = %why, "certificate not kept"),
+        Ok(pem) => {
+            let found = read(&pem, &pem)?;
+            if has_names(&found, names) {
+                return Ok(found);
             }
-            made.identity()
+            info!(file = %file.display(), "the certificate lacks a name and is made anew");
         }
-        Err(error) => Err(failed(error)),
+        Err(error) if error.kind() == ErrorKind::NotFound => {}
+        Err(source) => {
+            let file = file.to_owned();
+            return Err(ServeError::Kept { file, source });
+        }
     }
+    let made = make(names, addresses)?;
+    match write(file, &made) {
+        Ok(()) => info!(file = %file.display(), "certificate written"),
+        Err(why) => warn!(file = %file.display(), error = %why, "certificate not kept"),
+    }
+    made.identity()
+}
+
+fn has_names(identity: &CertifiedKey, names: &[String]) -> bool {
+    let parsed = identity.end_entity_cert().map(ParsedCertificate::try_from);
+    let Ok(Ok(parsed)) = parsed else {
+        return false;
+    };
+    let has = |name: &String| {
+        let name = ServerName::try_from(name.as_str());
+        name.is_ok_and(|name| verify_server_name(&parsed, &name).is_ok())
+    };
+    names.iter().all(has)
 }
 
 /// Whole or not at all, and for nobody else to read.
@@ -104,18 +127,8 @@ fn write(file: &Path, made: &Pem) -> io::Result<()> {
     whole.write_all(made.certificate.as_bytes())?;
     whole.write_all(made.key.as_bytes())?;
     whole.as_file().sync_all()?;
-    whole.persist_noclobber(file)?;
+    whole.persist(file)?;
     Ok(())
-}
-
-fn read(chain: &[u8], key: &[u8]) -> Result<Identity, ServeError> {
-    let chain: Result<Vec<_>, _> = CertificateDer::pem_slice_iter(chain).collect();
-    let chain = chain.map_err(ServeError::Pem)?;
-    if chain.is_empty() {
-        return Err(ServeError::NoCertificate);
-    }
-    let key = PrivateKeyDer::from_pem_slice(key).map_err(ServeError::Pem)?;
-    Ok(Identity { chain, key })
 }
 
 #[cfg(test)]
@@ -123,36 +136,47 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_made_certificate_serves_and_has_a_fingerprint_of_its_own() {
-        let made = || Identity::of(&Certificate::Made { names: vec![] }, &[]).unwrap();
-        let (one, other) = (made(), made());
-        assert_eq!(one.fingerprint().len(), 64);
-        assert_ne!(one.fingerprint(), other.fingerprint());
-        assert_eq!(one.config(&[b"h2"]).unwrap().alpn_protocols, [b"h2"]);
+    fn a_made_certificate_has_a_fingerprint_of_its_own() {
+        let made = || identity(&Certificate::Made { names: vec![] }, &[]).unwrap();
+        let (one, other) = (fingerprint(&made()), fingerprint(&made()));
+        assert_eq!(one.len(), 64);
+        assert_ne!(one, other);
     }
 
     #[test]
     fn a_kept_certificate_is_the_same_at_the_next_start_and_nobody_else_reads_its_key() {
         let folder = tempfile::tempdir().unwrap();
         let file = folder.path().join("unbloat/serve.pem");
-        let start = || Identity::of(&Certificate::Kept { file: file.clone() }, &[]);
-        let first = start().unwrap().fingerprint();
-        assert_eq!(start().unwrap().fingerprint(), first);
+        let start = |names: &[&str]| {
+            let names = names.iter().map(ToString::to_string).collect();
+            let file = file.clone();
+            identity(&Certificate::Kept { file, names }, &[]).map(|found| fingerprint(&found))
+        };
+        let first = start(&[]).unwrap();
+        assert_eq!(start(&[]).unwrap(), first);
         let mode =
             std::os::unix::fs::PermissionsExt::mode(&fs::metadata(&file).unwrap().permissions());
         assert_eq!(mode & 0o077, 0);
+        // Another name needs another certificate, once.
+        let named = start(&["a.example", "10.0.0.1"]).unwrap();
+        assert_ne!(named, first);
+        assert_eq!(start(&["10.0.0.1"]).unwrap(), named);
+        assert_eq!(start(&[]).unwrap(), named);
         // Damaged: an error, not another certificate.
         fs::write(&file, "-----BEGIN").unwrap();
-        assert!(start().is_err());
+        assert!(start(&[]).is_err());
     }
 
     #[test]
-    fn files_that_hold_no_certificate_are_refused_in_words() {
-        let given = Certificate::Given {
-            chain: b"nothing".to_vec(),
-            key: vec![],
+    fn files_that_hold_no_certificate_or_another_key_are_refused_in_words() {
+        let given = |chain: &str, key: &str| {
+            let (chain, key) = (chain.into(), key.into());
+            let refused = identity(&Certificate::Given { chain, key }, &[]);
+            refused.unwrap_err()
         };
-        let refused = Identity::of(&given, &[]).err().unwrap();
-        assert!(matches!(refused, ServeError::NoCertificate));
+        assert!(matches!(given("nothing", ""), ServeError::NoCertificate));
+        let made = || make(&[], &[]).unwrap();
+        let other = given(&made().certificate, &made().key).to_string();
+        assert!(other.contains("cannot be used"), "{other}");
     }
 }

@@ -9,6 +9,7 @@ mod admission;
 mod answer;
 mod bucket;
 mod certificate;
+mod certificates;
 mod control;
 mod counters;
 mod echo;
@@ -46,8 +47,9 @@ mod upload;
 mod user;
 mod wire;
 
+pub use certificates::Certificates;
 pub use counters::Counts;
 pub use error::ServeError;
-pub use options::{Certificate, Limits, Options};
+pub use options::{Certificate, Limits, Options, everywhere};
 pub use server::{Addresses, Server};
 pub use user::become_user;

@@ -13,8 +13,9 @@ pub const LARGE: u64 = 8 << 30;
 pub enum Certificate {
     /// Made at the start and signed by itself, for `localhost`, the addresses it listens on and these names.
     Made { names: Vec<String> },
-    /// That of this file, in PEM, chain and key; made as [`Certificate::Made`] and written there if there is no such file.
-    Kept { file: PathBuf },
+    /// That of this file, in PEM, chain and key; made as [`Certificate::Made`] and written there if there is none with these
+    /// names.
+    Kept { file: PathBuf, names: Vec<String> },
     /// Chain and key in PEM.
     Given { chain: Vec<u8>, key: Vec<u8> },
 }
@@ -40,6 +41,8 @@ fn any(port: u16, can_bind: impl FnOnce(SocketAddr) -> bool) -> SocketAddr {
 pub struct Options {
     /// TCP with TLS, and QUIC at the same port of UDP. Port 0: one that is free for both.
     pub listen: SocketAddr,
+    /// TCP with TLS at a second port.
+    pub also: Option<SocketAddr>,
     /// HTTP without TLS, for test beds.
     pub plain: Option<SocketAddr>,
     /// irtt.
@@ -73,6 +76,7 @@ impl Default for Options {
     fn default() -> Options {
         Options {
             listen: everywhere(PORT),
+            also: None,
             plain: None,
             echo: Some(everywhere(ECHO_PORT)),
             certificate: Certificate::Made { names: Vec::new() },

@@ -1,6 +1,7 @@
 //! The server: bound first, so that it can say where; then run.
 
-use crate::certificate::Identity;
+use crate::certificate::identity;
+use crate::certificates::{Certificates, PROOF_PROTOCOL};
 use crate::control::Controls;
 use crate::counters::Counts;
 use crate::echo;
@@ -35,6 +36,9 @@ pub struct Addresses {
     /// TCP with TLS.
     #[schemars(with = "String")]
     pub tls: SocketAddr,
+    /// TCP with TLS, at a second port.
+    #[schemars(with = "Option<String>")]
+    pub also_tls: Option<SocketAddr>,
     /// TCP without TLS.
     #[schemars(with = "Option<String>")]
     pub plain: Option<SocketAddr>,
@@ -52,7 +56,9 @@ pub struct Addresses {
 pub struct Server {
     shared: Arc<Shared>,
     addresses: Addresses,
+    certificates: Arc<Certificates>,
     tls: (TcpListener, TlsAcceptor),
+    also_tls: Option<TcpListener>,
     #[cfg(feature = "http3")]
     quic: (UdpSocket, quinn::ServerConfig),
     plain: Option<TcpListener>,
@@ -68,23 +74,27 @@ impl Server {
         let (tls, quic) = bind_both(options.listen)?;
         #[cfg(not(feature = "http3"))]
         let tls = bind("tls", options.listen, listen)?;
+        let also_tls = options.also.map(|address| bind("tls", address, listen));
+        let also_tls = also_tls.transpose()?;
         let plain = options.plain.map(|address| bind("plain", address, listen));
         let plain = plain.transpose()?;
-        let identity = Identity::of(&options.certificate, &[options.listen.ip()])?;
-        let config = identity.config(&[b"h2", b"http/1.1"])?;
+        let first = identity(&options.certificate, &[options.listen.ip()])?;
+        let certificates = Arc::new(Certificates::new(first));
+        let config = certificates.config(&[b"h2", b"http/1.1", PROOF_PROTOCOL])?;
         let echo = options
             .echo
             .map(|address| bind("echo", address, echo::bind));
         let echo = echo.transpose()?;
         #[cfg(feature = "http3")]
-        let quic_config = quic::config(identity.config(&[b"h3"])?).ok_or(ServeError::Quic)?;
+        let quic_config = quic::config(certificates.config(&[b"h3"])?).ok_or(ServeError::Quic)?;
         let addresses = Addresses {
             tls: tls.1,
             #[cfg(feature = "http3")]
             quic: quic.1,
+            also_tls: also_tls.as_ref().map(|(_, address)| *address),
             plain: plain.as_ref().map(|(_, address)| *address),
             echo: echo.as_ref().map(|(_, address)| *address),
-            fingerprint: identity.fingerprint(),
+            fingerprint: certificates.fingerprint(),
         };
         let port = addresses.echo.map(|address| address.port());
         let mut shared = Shared::new(options.limits.clone(), &options.tokens, port);
@@ -96,6 +106,8 @@ impl Server {
         Ok(Server {
             shared: Arc::new(shared),
             addresses,
+            certificates,
+            also_tls: also_tls.map(|(listener, _)| listener),
             tls: (tls.0, TlsAcceptor::from(Arc::new(config))),
             #[cfg(feature = "http3")]
             quic: (quic.0, quic_config),
@@ -107,6 +119,11 @@ impl Server {
 
     pub fn addresses(&self) -> &Addresses {
         &self.addresses
+    }
+
+    /// Changes who it is, while it runs too.
+    pub fn certificates(&self) -> Arc<Certificates> {
+        Arc::clone(&self.certificates)
     }
 
     /// Reads what it did, while it runs too.
@@ -164,8 +181,11 @@ impl Server {
 
     fn start(self) -> io::Result<()> {
         let (listener, acceptor) = self.tls;
-        let listener = tokio::net::TcpListener::from_std(listener)?;
-        tokio::spawn(accept(Arc::clone(&self.shared), listener, Some(acceptor)));
+        for listener in [Some(listener), self.also_tls].into_iter().flatten() {
+            let listener = tokio::net::TcpListener::from_std(listener)?;
+            let shared = Arc::clone(&self.shared);
+            tokio::spawn(accept(shared, listener, Some(acceptor.clone())));
+        }
         #[cfg(feature = "http3")]
         {
             let (socket, config) = self.quic;

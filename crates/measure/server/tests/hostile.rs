@@ -331,3 +331,42 @@ fn uploads_that_wait_for_the_rate_wait_at_the_client() {
     });
     assert!(window <= 64 << 10, "{window}");
 }
+
+/// Connections from this address that say nothing.
+fn silent(server: &Running, from: std::net::Ipv4Addr, count: usize) -> Vec<socket2::Socket> {
+    let connect = |_| {
+        let socket = socket2::Socket::new(socket2::Domain::IPV4, socket2::Type::STREAM, None);
+        let socket = socket.unwrap();
+        let from = std::net::SocketAddr::from((from, 0));
+        socket.bind(&from.into()).unwrap();
+        socket.connect(&server.plain().into()).unwrap();
+        socket
+    };
+    (0..count).map(connect).collect()
+}
+
+#[test]
+fn those_who_say_nothing_keep_nobody_out() {
+    let server = Running::new(&Options {
+        limits: Limits {
+            connections: 64,
+            ..Limits::default()
+        },
+        ..Options::loopback()
+    });
+    // Four times as many as there are places, each address in a network of its own.
+    let mut all = Vec::new();
+    for network in 0..64 {
+        all.extend(silent(&server, [127, 2, network, 1].into(), 4));
+    }
+    // Whoever connects has a second to say something.
+    std::thread::sleep(Duration::from_millis(1200));
+    for network in 64..84 {
+        let begun = Instant::now();
+        assert_eq!(server.ask("GET", "/small").status, 200, "{network}");
+        assert!(begun.elapsed() < Duration::from_secs(2), "{network}");
+        // They come back, too.
+        all.extend(silent(&server, [127, 2, network, 1].into(), 1));
+    }
+    assert!(server.counts().connections < all.len());
+}

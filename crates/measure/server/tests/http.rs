@@ -413,3 +413,25 @@ fn connections_are_numbered_within_their_session() {
         .unwrap();
     assert_eq!(flow["connection"], 1);
 }
+
+#[test]
+fn who_was_answered_may_leave_without_a_farewell() {
+    let server = Running::new(&Options::loopback());
+    // Without linger, closing resets the connection.
+    let leave = |stream: std::net::TcpStream| {
+        let stream = socket2::SockRef::from(&stream);
+        stream.set_linger(Some(std::time::Duration::ZERO)).unwrap();
+    };
+    let mut answered = server.connect();
+    answered
+        .write_all(b"GET /small HTTP/1.1\r\nhost: a\r\n\r\n")
+        .unwrap();
+    assert!(answered.read(&mut [0; 1024]).unwrap() > 0);
+    leave(answered);
+    until("it is gone", || server.counts().connections == 0);
+    assert_eq!(server.counts().failed, 0);
+    let mut unheard = server.connect();
+    unheard.write_all(b"GET /small HT").unwrap();
+    leave(unheard);
+    until("it has failed", || server.counts().failed == 1);
+}

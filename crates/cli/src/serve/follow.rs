@@ -1,0 +1,72 @@
+//! A given certificate that is renewed in place, as certbot does: used from then on, without a restart.
+
+use super::args::ArgsError;
+use crate::secret;
+use std::fs;
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread::sleep;
+use std::time::Duration;
+use unbloat_server::{Certificates, ServeError};
+
+/// Changes are taken up when nothing has changed for as long: chain and key are two files.
+const LOOKS: Duration = Duration::from_secs(1);
+
+/// Chain and key, in PEM.
+pub struct Files {
+    pub chain: PathBuf,
+    pub key: PathBuf,
+}
+
+/// Which file it is and when it last changed, its mode included; through symbolic links.
+type Stamp = Option<(u64, u64, i64, i64)>;
+
+#[derive(Debug, thiserror::Error)]
+pub enum FollowError {
+    #[error(transparent)]
+    Read(#[from] ArgsError),
+    #[error(transparent)]
+    Use(#[from] ServeError),
+}
+
+impl Files {
+    pub fn read(&self) -> Result<(Vec<u8>, Vec<u8>), ArgsError> {
+        let chain = fs::read(&self.chain).map_err(|source| ArgsError::File {
+            file: self.chain.display().to_string(),
+            source,
+        })?;
+        Ok((chain, secret::read(&self.key)?))
+    }
+
+    /// Tells of each change whether the server could take it up; if not, it goes on with what it had.
+    pub fn follow(
+        &self,
+        certificates: &Certificates,
+        is_over: &AtomicBool,
+        tell: impl Fn(Result<(), FollowError>),
+    ) {
+        let look = || [&self.chain, &self.key].map(|file| stamp(file));
+        let mut used = look();
+        let mut seen = used;
+        while !is_over.load(Ordering::Relaxed) {
+            sleep(LOOKS);
+            let found = look();
+            if found == seen && found != used {
+                used = found;
+                tell(self.replace(certificates));
+            }
+            seen = found;
+        }
+    }
+
+    fn replace(&self, certificates: &Certificates) -> Result<(), FollowError> {
+        let (chain, key) = self.read()?;
+        Ok(certificates.replace(&chain, &key)?)
+    }
+}
+
+fn stamp(file: &Path) -> Stamp {
+    let of = fs::metadata(file).ok()?;
+    Some((of.dev(), of.ino(), of.ctime(), of.ctime_nsec()))
+}
