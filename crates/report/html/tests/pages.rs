@@ -2,6 +2,8 @@
 
 #[path = "synthetic/comparison.rs"]
 mod comparison;
+#[path = "pages/monitor.rs"]
+mod monitor;
 #[path = "pages/runs.rs"]
 mod runs;
 mod synthetic;
@@ -9,7 +11,7 @@ mod synthetic;
 use std::fs::{self, File};
 use std::path::{Path, PathBuf};
 use std::process::Command;
-use unbloat_html::{RenderOptions, render, render_comparison};
+use unbloat_html::{RenderOptions, render, render_comparison, render_monitor};
 
 /// Pages by name, in a folder that goes away.
 struct Pages {
@@ -38,6 +40,13 @@ impl Pages {
         fs::create_dir(&folder).expect("a folder");
         let (run, _) = synthetic::write_run(&folder, flows);
         self.report(&format!("analyze-{flows}"), &run)
+    }
+
+    fn monitor(&self) -> PathBuf {
+        let file = self.file("monitor");
+        let mut out = File::create(&file).expect("a file");
+        render_monitor(&monitor::page(), &mut out).expect("a page");
+        file
     }
 
     fn comparison(&self) -> PathBuf {
@@ -89,6 +98,7 @@ fn all_pages_fit_can_be_read_and_can_be_used_by_all() {
         pages.report("test", &runs::test(folder)),
         pages.report("locate", &runs::location(folder)),
         pages.comparison(),
+        pages.monitor(),
     ];
     let pictures = Path::new(env!("CARGO_TARGET_TMPDIR")).join("report-pages");
     fs::create_dir_all(&pictures).expect("a folder");
