@@ -98,8 +98,17 @@ fn all_pages_fit_can_be_read_and_can_be_used_by_all() {
         pages.report("test", &runs::test(folder)),
         pages.report("locate", &runs::location(folder)),
         pages.comparison(),
-        pages.monitor(),
     ];
+    look(&files);
+}
+
+fn the_page_of_the_monitor_fits_and_can_be_used_by_all() {
+    let pages = Pages::new();
+    look(&[pages.monitor()]);
+}
+
+/// Pictures of them are in target/tmp/report-pages.
+fn look(files: &[PathBuf]) {
     let pictures = Path::new(env!("CARGO_TARGET_TMPDIR")).join("report-pages");
     fs::create_dir_all(&pictures).expect("a folder");
     let modules = modules();
@@ -162,5 +171,8 @@ unbloat_testkit::main! {
         charts_show_gaps_zoom_and_are_saved,
         flows_are_chosen_by_keyboard,
     ],
-    tools(&["node", "chromium"]).and(check(has_modules)) => [all_pages_fit_can_be_read_and_can_be_used_by_all],
+    tools(&["node", "chromium"]).and(check(has_modules)) => [
+        all_pages_fit_can_be_read_and_can_be_used_by_all,
+        the_page_of_the_monitor_fits_and_can_be_used_by_all,
+    ],
 }
