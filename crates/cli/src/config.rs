@@ -4,7 +4,7 @@
 //!
 //!     [test]
 //!     target = "box"
-//!     duration = "20 s"
+//!     stages = "3 s,20 s,20 s,0 s"
 //!
 //! A value takes the place of the option's default; the command line, and the environment where an option has a variable, come first.
 

@@ -1,9 +1,13 @@
 //! Examples in help texts and documents are valid command lines.
 
+#[path = "../../tests/documents/text.rs"]
+mod text;
+
 use super::tree;
 use clap::error::ErrorKind;
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::Path;
+use text::{documents, joined, root};
 
 /// The words of a command line up to a pipe, a redirection or a remark (two spaces, or `#`). None: not a command of ours.
 fn words(line: &str) -> Option<Vec<String>> {
@@ -36,16 +40,6 @@ fn words(line: &str) -> Option<Vec<String>> {
     Some(words)
 }
 
-/// Joins lines that end with a backslash.
-fn joined(text: &str) -> String {
-    text.replace(" \\\n", " \u{0}")
-        .split('\u{0}')
-        .map(str::trim_start)
-        .collect::<Vec<_>>()
-        .join(" ")
-        .replace("  --", " --")
-}
-
 fn fault(words: &[String]) -> Option<ErrorKind> {
     // The parser checks fingerprints: the word FINGERPRINT of an example needs a value of that form.
     let fingerprint = "0".repeat(64);
@@ -56,25 +50,6 @@ fn fault(words: &[String]) -> Option<ErrorKind> {
     let parsed = tree().try_get_matches_from(words);
     let kind = parsed.err()?.kind();
     (kind != ErrorKind::DisplayHelp).then_some(kind)
-}
-
-fn documents() -> Vec<(PathBuf, String)> {
-    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
-    let mut files = vec![root.join("README.md"), root.join("SECURITY.md")];
-    for folder in ["docs", "scenarios", "campaigns"] {
-        let entries = fs::read_dir(root.join(folder)).expect("a folder of the project");
-        files.extend(entries.map(|entry| entry.expect("an entry").path()));
-    }
-    files.sort();
-    let is_text = |path: &PathBuf| path.extension().is_some_and(|e| e == "md" || e == "toml");
-    files.retain(is_text);
-    files
-        .into_iter()
-        .map(|path| {
-            let text = fs::read_to_string(&path).expect("a text");
-            (path, text)
-        })
-        .collect()
 }
 
 #[test]
@@ -174,6 +149,45 @@ fn options_in_tables_of_documents_exist() {
     assert!(count > 40, "{count} options");
 }
 
+/// The rows of tables with a last column `evidence`, and those of them that name none: no link, or one to a file of tests without a test.
+fn evidence(text: &str) -> (usize, Vec<&str>) {
+    let (mut count, mut unfounded, mut is_evidence) = (0, Vec::new(), false);
+    for line in text.lines() {
+        let cells = line
+            .strip_prefix("| ")
+            .and_then(|row| row.strip_suffix(" |"));
+        let Some(cells) = cells else {
+            is_evidence &= line.starts_with("|--");
+            continue;
+        };
+        let cell = cells.rsplit(" | ").next().unwrap_or(cells);
+        if cell == "evidence" {
+            is_evidence = true;
+        } else if is_evidence {
+            count += 1;
+            if !cell.contains("](") || cell.contains(".rs)") {
+                unfounded.push(line);
+            }
+        }
+    }
+    (count, unfounded)
+}
+
+#[test]
+fn rows_of_comparisons_name_their_evidence() {
+    let mut count = 0;
+    for (path, text) in documents() {
+        let (rows, unfounded) = evidence(&text);
+        count += rows;
+        assert!(unfounded.is_empty(), "{}: {unfounded:#?}", path.display());
+    }
+    assert!(count > 30, "{count} rows");
+    let cells = ["[test](a.rs#b)", "[page](a.md)", "a test", "[test](a.rs)"];
+    let tables = cells.map(|cell| format!("| what | evidence |\n|---|---|\n| x | {cell} |\n"));
+    let unfounded = tables.map(|table| evidence(&table).1.len());
+    assert_eq!(unfounded, [0, 0, 1, 1]);
+}
+
 /// The anchor that a Markdown renderer gives to a heading.
 fn anchor(heading: &str) -> String {
     let kept = heading.trim().to_lowercase();
@@ -195,11 +209,13 @@ fn links_of_documents_lead_somewhere() {
             count += 1;
             let (file, fragment) = target.split_once('#').unwrap_or((target, ""));
             let led = match file {
-                "" => path.clone(),
-                _ => path.parent().expect("a folder").join(file),
+                "" => root().join(&path),
+                _ => root().join(path.parent().expect("a folder")).join(file),
             };
             let is_there = match fs::read_to_string(&led) {
                 _ if fragment.is_empty() => led.exists(),
+                // Of a file of tests, the name of a test.
+                Ok(linked) if file.ends_with(".rs") => linked.contains(&format!("fn {fragment}(")),
                 Ok(linked) => linked.lines().any(|line| {
                     let heading = line
                         .strip_prefix('#')
@@ -219,15 +235,21 @@ fn links_of_documents_lead_somewhere() {
 
 #[test]
 fn every_page_of_the_documentation_is_in_its_summary() {
-    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs");
-    let summary = fs::read_to_string(folder.join("SUMMARY.md")).expect("the summary");
-    let names = fs::read_dir(&folder).expect("the documentation");
-    let names = names.map(|entry| entry.expect("a file").file_name().into_string().unwrap());
-    let pages: Vec<String> = names
-        .filter(|name| name.ends_with(".md") && name != "SUMMARY.md")
+    let summary = fs::read_to_string(root().join("docs/SUMMARY.md")).expect("the summary");
+    let is_page = |page: &&Path| page.extension().is_some_and(|e| e == "md");
+    let documents = documents();
+    let pages = documents
+        .iter()
+        .filter_map(|(path, _)| path.strip_prefix("docs").ok());
+    let pages: Vec<&Path> = pages
+        .filter(is_page)
+        .filter(|page| !page.ends_with("SUMMARY.md"))
         .collect();
-    assert!(pages.len() > 30, "{pages:?}");
+    assert!(pages.len() > 40, "{pages:?}");
     for page in pages {
-        assert!(summary.contains(&format!("]({page})")), "{page}");
+        assert!(
+            summary.contains(&format!("]({})", page.display())),
+            "{page:?}"
+        );
     }
 }

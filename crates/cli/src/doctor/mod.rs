@@ -18,7 +18,7 @@ use unbloat_untrusted::harmless;
 #[command(after_help = "\
 Examples:
   sudo unbloat doctor
-  sudo unbloat doctor --json > doctor.json   for an error report; it holds no addresses and no host names")]
+  sudo unbloat doctor --json > doctor.json   for an error report (no addresses, no names)")]
 pub struct Args {
     /// Print JSON
     #[arg(long)]

@@ -18,7 +18,8 @@ use unbloat_units::{Bytes, Delta};
 Examples:
   unbloat monitor --interface eth0
   unbloat monitor --interface wan0 --history /var/lib/unbloat/wan0 --metrics 9910
-  unbloat monitor --interface wan0 --webhook https://hooks.example.net/bloat --alert 'logger -t bloat'
+  unbloat monitor --interface wan0 --webhook https://hooks.example.net/bloat
+  unbloat monitor --interface wan0 --alert 'logger -t bloat'
   unbloat monitor --interface wan0 --every '6 h' --budget '1 GB' test.example.net
   unbloat monitor --interface wan0 --unit > /etc/systemd/system/unbloat-monitor.service
 docs/monitor.md describes the history, the metrics and the JSON fields.")]

@@ -21,8 +21,8 @@ Examples:
   unbloat runs list                        all runs, the newest last
   unbloat runs show latest                 what the newest run found, and where its files are
   unbloat runs clean --older-than '30 d'   remove older runs
-Runs are in ~/.local/share/unbloat/runs ($XDG_DATA_HOME/unbloat/runs), or in $UNBLOAT_RUNS. Every command that takes a RUN takes its name, or
-`latest`, as well as the path of a folder.")]
+Runs are in ~/.local/share/unbloat/runs ($XDG_DATA_HOME/unbloat/runs), or in $UNBLOAT_RUNS.
+A RUN is a name that `list` prints, `latest`, or the path of a folder.")]
 pub struct Args {
     #[command(subcommand)]
     command: Command,

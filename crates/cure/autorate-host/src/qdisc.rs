@@ -2,6 +2,7 @@
 
 use crate::error::SteerError;
 use serde_json::Value;
+use std::os::unix::process::CommandExt;
 use std::process::Command;
 use tracing::debug;
 use unbloat_units::Rate;
@@ -234,7 +235,8 @@ fn tc(arguments: &[&str]) -> Result<String, SteerError> {
 
 fn run(arguments: &[&str], lend: Lend) -> Result<String, SteerError> {
     let mut command = Command::new("tc");
-    lend(command.args(arguments));
+    // Ctrl-C is for this process, which lets the change be made and then undoes it.
+    lend(command.args(arguments).process_group(0));
     let output = command.output().map_err(SteerError::NoTc)?;
     debug!(?command, code = output.status.code(), "command");
     if output.status.success() {

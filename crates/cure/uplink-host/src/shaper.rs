@@ -3,6 +3,7 @@
 use crate::error::UplinkError;
 use crate::rtnetlink::Rates;
 use std::io;
+use std::os::unix::process::CommandExt;
 use std::process::Command;
 use tracing::debug;
 use unbloat_undo::{Claim, Purpose, Resource, Step, recover};
@@ -121,7 +122,8 @@ fn tc(words: &str, device: &str, claim: &Claim) -> Result<(), UplinkError> {
         .split(' ')
         .map(|word| if word == "DEVICE" { device } else { word });
     let mut command = Command::new("tc");
-    command.args(arguments);
+    // Ctrl-C is for this process, which lets the change be made and then undoes it.
+    command.args(arguments).process_group(0);
     claim.lend(&mut command);
     let done = command.output().map_err(UplinkError::NoTc)?;
     debug!(?command, code = done.status.code(), "command");

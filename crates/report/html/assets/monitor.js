@@ -47,11 +47,10 @@
       y: delayAxis, lines: curves("week", week, DAY), under: shades(week, DAY),
     });
     for (const [label, all] of directions) {
-      const shown = (x) => `${weekday(data.now_ms - 7 * DAY + x * DAY)} ${clock(data.now_ms - 7 * DAY + x * DAY)}`;
       const line = (name, at, part, from) => ({ label: name, ...look(at), width: 1.5, x: all[part].at_ms.map((ms) => (ms - from) / DAY), y: all[part].delay_ms });
       figure(grid, `This week against the last, ${label}`, "Largest delay of 10 minutes, by day of the week and time.", {
-        x: { label: "day", show: shown, range: [0, 7] }, y: delayAxis,
-        lines: [line("this week", 0, "week", data.now_ms - 7 * DAY), line("last week", 5, "before", data.now_ms - 14 * DAY)],
+        x: { label: "day", show: days, range: [(data.now_ms - 7 * DAY - week) / DAY, (data.now_ms - week) / DAY] }, y: delayAxis,
+        lines: [line("this week", 0, "week", week), line("last week", 5, "before", week - 7 * DAY)],
       });
     }
     for (const time of document.querySelectorAll("time")) {

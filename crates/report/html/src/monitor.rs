@@ -204,17 +204,14 @@ fn verdict(page: &MonitorPage, weeks: &Weeks) -> Markup {
     let standing = |week: &Both<Week>| week.down.standing_s + week.up.standing_s;
     let numbers = vec![
         (
-            human(standing(&weeks.this), "s"),
+            lasted(standing(&weeks.this)),
             "standing queue, this week".to_owned(),
         ),
         (
-            human(standing(&weeks.last), "s"),
+            lasted(standing(&weeks.last)),
             "standing queue, last week".to_owned(),
         ),
-        (
-            human(watched / 3_600.0, "h"),
-            "monitored in two weeks".to_owned(),
-        ),
+        (lasted(watched), "monitored in two weeks".to_owned()),
     ];
     html! {
         section.card.verdict.(class) {
@@ -254,6 +251,20 @@ fn table(title: &str, heads: &[&str], rows: Vec<Vec<Markup>>) -> Markup {
 fn cell(text: impl Into<String>) -> Markup {
     let text: String = text.into();
     html! { (text) }
+}
+
+/// A length of time in the unit that people use for it.
+fn lasted(seconds: f64) -> String {
+    match seconds {
+        7_200.0.. => human(seconds / 3_600.0, "h"),
+        120.0.. => human(seconds / 60.0, "min"),
+        _ => human(seconds, "s"),
+    }
+}
+
+/// Text that may take several lines.
+fn prose(text: &str) -> Markup {
+    html! { span.prose { (text) } }
 }
 
 fn number(value: Option<f64>, unit: &str) -> Markup {
@@ -300,13 +311,13 @@ fn episode_table(page: &MonitorPage) -> Markup {
         vec![
             time(event.start_ns),
             cell(event.direction.map_or("", Direction::load)),
-            number(Some((event.end_ns - event.start_ns) as f64 / 1e9), "s"),
+            cell(lasted((event.end_ns - event.start_ns) as f64 / 1e9)),
             number(event.p50_ms, "ms"),
             number(event.p95_ms, "ms"),
-            cell(culprit(event)),
+            prose(&culprit(event)),
             cell(event.place.as_deref().unwrap_or("–").replace('_', " ")),
             cell(event.layer.as_deref().unwrap_or("–")),
-            cell(event.waiting.join(" ")),
+            prose(&event.waiting.join(" ")),
         ]
     });
     table(
@@ -357,8 +368,8 @@ fn network_table(page: &MonitorPage) -> Markup {
             cell(net.network),
             cell(net.direction.load()),
             number(net.sustained_ms, "ms"),
-            number(Some(net.standing_s), "s"),
-            number(Some(net.measured_s), "s"),
+            cell(lasted(net.standing_s)),
+            cell(lasted(net.measured_s)),
         ]
     });
     table(
@@ -382,16 +393,16 @@ fn probe_table(page: &MonitorPage) -> Markup {
     let mut probes: Vec<&Probe> = probes.collect();
     probes.sort_by_key(|probe| std::cmp::Reverse(probe.start_ns));
     let rows = probes.into_iter().take(ROWS).map(|probe| {
-        let result = probe.error.as_ref().or(probe.grade.as_ref());
         vec![
             time(probe.start_ns),
             cell(probe.server.as_str()),
-            cell(result.map_or("–", String::as_str)),
+            cell(probe.grade.as_deref().unwrap_or("–")),
             number(probe.added_down_ms, "ms"),
             number(probe.added_up_ms, "ms"),
             number(probe.down_bps, "bit/s"),
             number(probe.up_bps, "bit/s"),
             number(Some(probe.bytes as f64), "B"),
+            prose(probe.error.as_deref().unwrap_or_default()),
         ]
     });
     table(
@@ -405,6 +416,7 @@ fn probe_table(page: &MonitorPage) -> Markup {
             "download",
             "upload",
             "bytes",
+            "why there is no result",
         ],
         rows.collect(),
     )
@@ -419,7 +431,7 @@ fn event_table(page: &MonitorPage) -> Markup {
         vec![
             time(event.start_ns),
             cell(event.kind.name().replace('_', " ")),
-            cell(event.text.as_str()),
+            prose(&event.text),
         ]
     });
     table("Other events", &["time", "event", "text"], rows.collect())

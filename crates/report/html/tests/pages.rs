@@ -2,6 +2,8 @@
 
 #[path = "synthetic/comparison.rs"]
 mod comparison;
+#[path = "pages/monitor.rs"]
+mod monitor;
 #[path = "pages/runs.rs"]
 mod runs;
 mod synthetic;
@@ -9,7 +11,7 @@ mod synthetic;
 use std::fs::{self, File};
 use std::path::{Path, PathBuf};
 use std::process::Command;
-use unbloat_html::{RenderOptions, render, render_comparison};
+use unbloat_html::{RenderOptions, render, render_comparison, render_monitor};
 
 /// Pages by name, in a folder that goes away.
 struct Pages {
@@ -38,6 +40,13 @@ impl Pages {
         fs::create_dir(&folder).expect("a folder");
         let (run, _) = synthetic::write_run(&folder, flows);
         self.report(&format!("analyze-{flows}"), &run)
+    }
+
+    fn monitor(&self) -> PathBuf {
+        let file = self.file("monitor");
+        let mut out = File::create(&file).expect("a file");
+        render_monitor(&monitor::page(), &mut out).expect("a page");
+        file
     }
 
     fn comparison(&self) -> PathBuf {
@@ -90,6 +99,16 @@ fn all_pages_fit_can_be_read_and_can_be_used_by_all() {
         pages.report("locate", &runs::location(folder)),
         pages.comparison(),
     ];
+    look(&files);
+}
+
+fn the_page_of_the_monitor_fits_and_can_be_used_by_all() {
+    let pages = Pages::new();
+    look(&[pages.monitor()]);
+}
+
+/// Pictures of them are in target/tmp/report-pages.
+fn look(files: &[PathBuf]) {
     let pictures = Path::new(env!("CARGO_TARGET_TMPDIR")).join("report-pages");
     fs::create_dir_all(&pictures).expect("a folder");
     let modules = modules();
@@ -152,5 +171,8 @@ unbloat_testkit::main! {
         charts_show_gaps_zoom_and_are_saved,
         flows_are_chosen_by_keyboard,
     ],
-    tools(&["node", "chromium"]).and(check(has_modules)) => [all_pages_fit_can_be_read_and_can_be_used_by_all],
+    tools(&["node", "chromium"]).and(check(has_modules)) => [
+        all_pages_fit_can_be_read_and_can_be_used_by_all,
+        the_page_of_the_monitor_fits_and_can_be_used_by_all,
+    ],
 }
