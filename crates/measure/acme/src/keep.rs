@@ -41,8 +41,8 @@ pub fn keep(
 ) -> Result<(), AcmeError> {
     let mut runtime = tokio::runtime::Builder::new_current_thread();
     let runtime = runtime.enable_all().build().map_err(AcmeError::Start)?;
-    let stored = wanted.stored()?;
-    let found = stored.and_then(|stored| Validity::of(&stored.chain).ok());
+    let earlier = wanted.stored()?;
+    let found = earlier.and_then(|earlier| Validity::of(&earlier.chain).ok());
     let mut schedule = Schedule::of(found, Now::read());
     let stopped = async {
         while !stop.load(Ordering::Relaxed) {

@@ -34,10 +34,9 @@ impl Validity {
 fn certificate(reader: BERReader<'_, '_>) -> ASN1Result<Validity> {
     reader.read_sequence(|certificate| {
         let validity = certificate.next().read_sequence(|signed| {
-            let version = |reader: BERReader<'_, '_>| {
-                reader.read_tagged(Tag::context(0), |version| version.read_der())
-            };
-            signed.read_optional(version)?;
+            signed.read_optional(|version| {
+                version.read_tagged(Tag::context(0), |number| number.read_der())
+            })?;
             let (_serial, _algorithm, _issuer) = (
                 signed.next().read_der()?,
                 signed.next().read_der()?,

@@ -28,7 +28,8 @@ impl Certificates {
 
     /// SHA-256 of the server's own certificate, in hexadecimal.
     pub fn fingerprint(&self) -> String {
-        fingerprint(&*get(&self.current))
+        let current = get(&self.current);
+        fingerprint(&current)
     }
 
     /// Shows this chain from now on (PEM). What cannot be used changes nothing.

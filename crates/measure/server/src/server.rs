@@ -180,8 +180,8 @@ impl Server {
     }
 
     fn start(self) -> io::Result<()> {
-        let (listener, acceptor) = self.tls;
-        for listener in [Some(listener), self.also_tls].into_iter().flatten() {
+        let (first, acceptor) = self.tls;
+        for listener in [Some(first), self.also_tls].into_iter().flatten() {
             let listener = tokio::net::TcpListener::from_std(listener)?;
             let shared = Arc::clone(&self.shared);
             tokio::spawn(accept(shared, listener, Some(acceptor.clone())));
