@@ -5,7 +5,7 @@ mod simulated;
 use crate::exit::Exit;
 use crate::lab::{ShellError, behind};
 use crate::output::OutputError;
-use crate::print::{self, PrintError, note};
+use crate::print::{PrintError, note};
 use crate::recovery;
 use rustix::process::{Signal, set_parent_process_death_signal};
 use serde::Deserialize;
@@ -131,7 +131,6 @@ fn live(args: &Args) -> Result<Exit, DemoError> {
         .status()
         .map_err(DemoError::Start)?;
     drop(server);
-    compare(&out)?;
     Ok(match status.code() {
         Some(5) => Exit::Untrusted,
         code => Exit::Of(code.map_or(1, |code| code as u8)),
@@ -213,25 +212,4 @@ impl Drop for Server {
         let _ = self.child.kill();
         let _ = self.child.wait();
     }
-}
-
-/// Writes one page that compares both runs, if there are two.
-fn compare(out: &Path) -> Result<(), DemoError> {
-    let [before, after] = ["before", "after"].map(|name| out.join(name));
-    if !after.exists() {
-        return Ok(());
-    }
-    let page = out.join("compare.html");
-    let status = Command::new(program()?)
-        .args(["compare", "--output"])
-        .arg(&page)
-        .args([&before, &after])
-        .stdout(Stdio::null())
-        .stderr(Stdio::null())
-        .status()
-        .map_err(DemoError::Start)?;
-    if status.success() {
-        print::line(format_args!("Comparison of both tests: {}", page.display()))?;
-    }
-    Ok(())
 }

@@ -31,11 +31,11 @@ const PROGRAMS: [&str; 13] = [
 
 /// The command of a line, without its indent, prompt and remark (two spaces, or `#`).
 fn command(line: &str) -> Option<String> {
-    let line = line.trim();
-    let line = line.strip_prefix("# ").unwrap_or(line).trim_start();
-    let line = line.strip_prefix("$ ").unwrap_or(line);
-    let (mut quote, mut last, mut end) = (None, ' ', line.len());
-    for (at, c) in line.char_indices() {
+    let bare = line.trim();
+    let bare = bare.strip_prefix("# ").unwrap_or(bare).trim_start();
+    let bare = bare.strip_prefix("$ ").unwrap_or(bare);
+    let (mut quote, mut last, mut end) = (None, ' ', bare.len());
+    for (at, c) in bare.char_indices() {
         match (quote, c) {
             (Some(open), _) if c == open => quote = None,
             (Some(_), _) => {}
@@ -48,66 +48,67 @@ fn command(line: &str) -> Option<String> {
         }
         last = c;
     }
-    let line = line[..end].trim();
-    let bare = line.strip_prefix("sudo ").unwrap_or(line);
-    let bare = bare.strip_prefix("ip netns exec NAME ").unwrap_or(bare);
-    let is_command = PROGRAMS
-        .iter()
-        .any(|program| match program.strip_suffix('/') {
-            Some(_) => bare.starts_with(program),
-            None => bare
-                .strip_prefix(program)
-                .is_some_and(|rest| rest.starts_with(' ')),
-        });
-    is_command.then(|| line.to_owned())
+    let text = bare[..end].trim();
+    let words = text.strip_prefix("sudo ").unwrap_or(text);
+    let words = words.strip_prefix("ip netns exec NAME ").unwrap_or(words);
+    let is_of = |program: &&str| match program.ends_with('/') {
+        true => words.starts_with(program),
+        false => words
+            .strip_prefix(program)
+            .is_some_and(|rest| rest.starts_with(' ')),
+    };
+    PROGRAMS.iter().any(is_of).then(|| text.to_owned())
+}
+
+/// Lines of shell, other than examples of files and output.
+fn is_shell(line: &str) -> bool {
+    command(line).is_some() || line.contains("'unbloat ")
+}
+
+/// Shown below a command: indented, and no command itself.
+fn is_output(line: &str) -> bool {
+    (line.trim().is_empty() || line.starts_with("    ")) && command(line).is_none()
 }
 
 /// What can be pasted from a document.
-pub fn pasted(path: &Path, text: &str) -> Vec<Pasted> {
+pub fn pasted(path: &Path, document: &str) -> Vec<Pasted> {
     let is_page = path.extension().is_some_and(|e| e == "md");
     let mut found = Vec::new();
     let mut add = |text: String, output: Vec<String>| {
         let path = path.to_owned();
         found.push(Pasted { path, text, output });
     };
-    let text = joined(text);
-    let mut lines = text.lines().peekable();
-    while let Some(line) = lines.next() {
-        if let Some(language) = line.strip_prefix("```").filter(|_| is_page) {
-            let block: Vec<&str> = lines.by_ref().take_while(|line| *line != "```").collect();
-            let is_shell = |line: &&str| command(line).is_some() || line.contains("'unbloat ");
-            if language.is_empty() && block.iter().any(is_shell) {
+    let whole = joined(document);
+    let mut lines = whole.lines().peekable();
+    while let Some(first) = lines.next() {
+        if let Some(language) = first.strip_prefix("```").filter(|_| is_page) {
+            let block: Vec<&str> = lines.by_ref().take_while(|next| *next != "```").collect();
+            if language.is_empty() && block.iter().any(|next| is_shell(next)) {
                 add(block.join("\n"), Vec::new());
             }
             continue;
         }
-        let is_code = if is_page {
-            line.starts_with("    ")
-        } else {
-            line.starts_with("# ")
-        };
-        let Some(text) = command(line).filter(|_| is_code) else {
+        let mark = if is_page { "    " } else { "# " };
+        let Some(one) = command(first).filter(|_| first.starts_with(mark)) else {
             continue;
         };
         let mut output = Vec::new();
-        if line.trim_start().starts_with("$ ") {
-            let is_shown = |line: &&str| line.trim().is_empty() || line.starts_with("    ");
-            let is_next = |line: &&str| command(line).is_some();
-            while let Some(line) = lines.next_if(|line| is_shown(line) && !is_next(line)) {
-                output.push(line.get(4..).unwrap_or_default().to_owned());
+        if first.trim_start().starts_with("$ ") {
+            while let Some(below) = lines.next_if(|next| is_output(next)) {
+                output.push(below.get(4..).unwrap_or_default().to_owned());
             }
             while output.last().is_some_and(String::is_empty) {
                 output.pop();
             }
         }
-        add(text, output);
+        add(one, output);
     }
     found
 }
 
 /// Commands between backticks, which the README's tables name instead of showing them as lines.
-pub fn named(path: &Path, text: &str) -> Vec<Pasted> {
-    let spans = text.split('`').skip(1).step_by(2);
+pub fn named(path: &Path, document: &str) -> Vec<Pasted> {
+    let spans = document.split('`').skip(1).step_by(2);
     let is_whole = |span: &&str| !span.contains('\n') && !span.contains("COMMAND");
     let commands = spans.filter(is_whole).filter_map(command);
     let commands = commands.filter(|command| command.contains("unbloat "));
