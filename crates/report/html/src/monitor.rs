@@ -207,10 +207,13 @@ fn verdict(page: &MonitorPage, weeks: &Weeks) -> Markup {
             lasted(standing(&weeks.this)),
             "standing queue, this week".to_owned(),
         ),
-        (
-            lasted(standing(&weeks.last)),
-            "standing queue, last week".to_owned(),
-        ),
+        match weeks.last.down.watched_s > 0.0 {
+            true => (
+                lasted(standing(&weeks.last)),
+                "standing queue, last week".to_owned(),
+            ),
+            false => ("–".to_owned(), "last week: not monitored".to_owned()),
+        },
         (lasted(watched), "monitored in two weeks".to_owned()),
     ];
     html! {
