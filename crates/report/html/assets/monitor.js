@@ -46,7 +46,8 @@
       x: { label: "day", show: days, range: [(data.now_ms - 7 * DAY - week) / DAY, (data.now_ms - week) / DAY] },
       y: delayAxis, lines: curves("week", week, DAY), under: shades(week, DAY),
     });
-    for (const [label, all] of directions) {
+    // Without a last week they would only repeat the week.
+    for (const [label, all] of directions.filter(([, every]) => every.before.delay_ms.some((ms) => ms !== null))) {
       const line = (name, at, part, from) => ({ label: name, ...look(at), width: 1.5, x: all[part].at_ms.map((ms) => (ms - from) / DAY), y: all[part].delay_ms });
       figure(grid, `This week against the last, ${label}`, "Largest delay of 10 minutes, by day of the week and time.", {
         x: { label: "day", show: days, range: [(data.now_ms - 7 * DAY - week) / DAY, (data.now_ms - week) / DAY] }, y: delayAxis,

@@ -69,9 +69,16 @@ fn ms(ns: i64) -> f64 {
 /// # Errors
 /// It cannot be written.
 pub fn render_monitor(page: &MonitorPage, out: &mut dyn Write) -> Result<(), ReportError> {
-    let json = script_json(&data(page)).map_err(io::Error::from)?;
+    let weeks = Weeks::of(&page.coarse, page.now_ns);
+    let json = script_json(&data(page, &weeks)).map_err(io::Error::from)?;
     let title = format!("unbloat: {}", page.interface);
-    Ok(write_document(out, &title, body(page), &json, SCRIPT)?)
+    Ok(write_document(
+        out,
+        &title,
+        body(page, &weeks),
+        &json,
+        SCRIPT,
+    )?)
 }
 
 fn delays(records: &[Record], direction: Direction) -> impl Iterator<Item = &Delay> {
@@ -119,7 +126,7 @@ fn curve<'a>(delays: impl Iterator<Item = &'a Delay>, from_ns: i64, until_ns: i6
     Curve { at_ms, delay_ms }
 }
 
-fn data(page: &MonitorPage) -> Data {
+fn data(page: &MonitorPage, weeks: &Weeks) -> Data {
     let now = page.now_ns;
     let week = now - WEEK.as_ns();
     let shade = |event: &&Event| Shade {
@@ -132,28 +139,30 @@ fn data(page: &MonitorPage) -> Data {
         directions: Both::of(|way| Side {
             day: curve(delays(&page.fine, way), now - DAY_NS, i64::MAX),
             week: curve(delays(&page.coarse, way), week, i64::MAX),
-            before: curve(delays(&page.coarse, way), week - WEEK.as_ns(), week),
+            before: match has_last(&weeks.this, &weeks.last) {
+                true => curve(delays(&page.coarse, way), week - WEEK.as_ns(), week),
+                false => Curve::default(),
+            },
         }),
         episodes: episodes(page).iter().map(shade).collect(),
     }
 }
 
-fn body(page: &MonitorPage) -> Markup {
-    let weeks = Weeks::of(&page.coarse, page.now_ns);
+fn body(page: &MonitorPage, weeks: &Weeks) -> Markup {
     html! {
         main {
             header {
                 h1 { "unbloat monitor" }
                 p { (page.interface) ", until " (time(page.now_ns)) }
             }
-            (verdict(page, &weeks))
+            (verdict(page, weeks))
             section #figures-section {
                 h2 { "Added delay" }
                 p.note { "Sustained delay: no packet of the worst flow waited less for 1.5 s. " (ZOOM) " " span #zone {} }
                 div #figures {}
                 noscript { p { (SCRIPTLESS) } }
             }
-            (weeks_table(&weeks))
+            (weeks_table(weeks))
             (episode_table(page))
             (network_table(page))
             (probe_table(page))
@@ -207,10 +216,13 @@ fn verdict(page: &MonitorPage, weeks: &Weeks) -> Markup {
             lasted(standing(&weeks.this)),
             "standing queue, this week".to_owned(),
         ),
-        (
-            lasted(standing(&weeks.last)),
-            "standing queue, last week".to_owned(),
-        ),
+        match has_last(&weeks.this, &weeks.last) {
+            true => (
+                lasted(standing(&weeks.last)),
+                "standing queue, last week".to_owned(),
+            ),
+            false => ("–".to_owned(), "last week: hardly monitored".to_owned()),
+        },
         (lasted(watched), "monitored in two weeks".to_owned()),
     ];
     html! {
@@ -251,6 +263,11 @@ fn table(title: &str, heads: &[&str], rows: Vec<Vec<Markup>>) -> Markup {
 fn cell(text: impl Into<String>) -> Markup {
     let text: String = text.into();
     html! { (text) }
+}
+
+/// Whether the last week was monitored for long enough to be shown beside this one.
+fn has_last(this: &Both<Week>, last: &Both<Week>) -> bool {
+    last.down.watched_s > 0.1 * this.down.watched_s
 }
 
 /// A length of time in the unit that people use for it.
