@@ -207,8 +207,8 @@ fn a_certificate_is_had_renewed_and_kept() {
     // The authority is gone: the certificate stays, what is wrong is told, and the next start has it too.
     site.end(authority);
     until("it is told", || site.told().contains("no new certificate"));
-    let told = site.told();
-    assert!(told.contains("Connection refused"), "{told}");
+    let failure = site.told();
+    assert!(failure.contains("Connection refused"), "{failure}");
     site.end(server);
     site.serve(DOMAIN);
     // Once it has expired, openssl says so and nothing else.

@@ -152,7 +152,7 @@ fn a_server_is_found_and_trusted_only_by_its_certificate() {
 
 fn without_being_asked_nothing_is_announced() {
     let lan = Lan::new();
-    let heard = lan.alice.within(|| listener()).unwrap();
+    let heard = lan.alice.within(listener).unwrap();
     let (_server, _) = lan.serve("");
     heard
         .set_read_timeout(Some(Duration::from_secs(3)))
