@@ -27,6 +27,8 @@ app = "ping"
 class Command:
     name = ""
     words = ()
+    # Another path of the program under test.
+    program = None
     # Its whole work is a moment: it ends by itself.
     is_short = False
     # How the host may be afterwards, beside as it was before.
@@ -60,10 +62,49 @@ class Apply(Command):
     is_short = True
 
     def prepare_again(self, host, unbloat):
-        run(unbloat, *Remove.words)
+        host.run(unbloat, *Remove.words)
 
     def is_ready(self, host):
         return self.begins(host)
+
+
+class Keep(Apply):
+    """What returns after a reboot: files, and a unit that systemd starts at once."""
+
+    name = "sqm apply --keep"
+    words = [*Apply.words, "--keep"]
+    program = WORK / "bin/unbloat"
+
+    def prepare(self, host, unbloat):
+        host.systemd(unbloat)
+
+    def begins(self, host):
+        return bool(host.lasting())
+
+    def boot(self, host):
+        host.start_units()
+
+
+class KeptRemove(Keep):
+    """Undoes what lasts: it may not stop half-way."""
+
+    name = "sqm remove (kept)"
+    words = ["sqm", "remove", "--interface", "eth0"]
+
+    def prepare(self, host, unbloat):
+        super().prepare(host, unbloat)
+        self.goals = [host.snapshot()]
+        self.prepare_again(host, unbloat)
+
+    def prepare_again(self, host, unbloat):
+        host.run(self.program, *Keep.words)
+
+    def begins(self, host):
+        return True
+
+    def is_ready(self, host):
+        # One of several steps.
+        return not Path("/sys/class/net/ifb4eth0").exists()
 
 
 class Hold(Command):
@@ -89,7 +130,7 @@ class Remove(Command):
 
     def prepare(self, host, unbloat):
         self.goals = [host.snapshot()]
-        run(unbloat, *Apply.words)
+        host.run(unbloat, *Apply.words)
 
     prepare_again = prepare
 
@@ -123,16 +164,39 @@ class Fix(Served):
     name = "fix (shaper)"
     words = ["fix", FAR, "--insecure", "--yes", "--quiet", "--test", WORK / "test.json", "--interface", "eth0", "--qdisc", "fifo"]
     cure = {"kind": "shaper", "down_bps": 20_000_000, "up_bps": 5_000_000, "site": "anywhere"}
+    delivered_bps = 20_000_000
 
     def prepare(self, host, unbloat):
         super().prepare(host, unbloat)
         advice = {"cure": self.cure, "text": "as told", "is_alternative": False, "directions": ["down", "up"], "evidence": ["downloads wait"]}
-        load = {"direction": "down", "delivered_bps": 20_000_000, "line_bps": 21_000_000, "is_steady": True, "added_ms": 240.0, "added_p95_ms": 240.0,
+        load = {"direction": "down", "delivered_bps": self.delivered_bps, "line_bps": 21_000_000, "is_steady": True, "added_ms": 240.0, "added_p95_ms": 240.0,
                 "idle_rtt_ms": 1.0, "unsent_ms": None, "located": None}
         verdict = {"kind": "bloated", "grade": "D", "headline": "", "places": [], "directions": [load], "doubts": [], "advice": [advice]}
         (WORK / "test.json").write_text(json.dumps({
             "schema": "unbloat.test/2", "target": f"https://{FAR}:4043/.well-known/nq", "is_cut": False, "server": {"address": f"{FAR}:4043"},
             "verdict": verdict}))
+
+
+class FixKeep(Fix):
+    """Killed when it keeps what has helped: short stages, and delays that the shaper cannot add."""
+
+    name = "fix --keep"
+    words = [*Fix.words, "--keep", "--stages", "1 s,3 s,3 s,0 s"]
+    delivered_bps = 10_000_000
+    program = Keep.program
+
+    def prepare(self, host, unbloat):
+        super().prepare(host, unbloat)
+        host.systemd(unbloat)
+
+    def prepare_again(self, host, unbloat):
+        host.run(self.program, *Remove.words)
+
+    def is_ready(self, host):
+        return bool(host.lasting())
+
+    def boot(self, host):
+        host.start_units()
 
 
 class FixFollow(Fix):
@@ -258,6 +322,21 @@ class LabShell(LabRun):
         return any(line == "sleep 77" for line in host.processes().values())
 
 
+class LabInternet(LabShell):
+    name = "lab shell --internet"
+    words = [*LabShell.words[:3], "--internet", *LabShell.words[3:]]
+
+    def prepare(self, host, unbloat):
+        super().prepare(host, unbloat)
+        self.boot(host)
+
+    def boot(self, host):
+        Path("/proc/sys/net/ipv4/ip_forward").write_text("0")
+
+    def is_ready(self, host):
+        return super().is_ready(host) and Path("/proc/sys/net/ipv4/ip_forward").read_text() == "1\n"
+
+
 class Demo(LabRun):
     name = "demo"
     words = ["demo", "--out", WORK / "out/demo"]
@@ -318,5 +397,5 @@ class Serve(Looks):
         pass
 
 
-ALL = [Apply, Hold, Confirm, Remove, Search, Fix, FixFollow, FixWindow, Autorate, Uplink, Shape, DrwaRun, DrwaGroup, DrwaRouter, LabRun, LabShell, Demo,
-       Live, Test, Locate, Watch, Serve]
+ALL = [Apply, Keep, Hold, Confirm, Remove, KeptRemove, Search, Fix, FixKeep, FixFollow, FixWindow, Autorate, Uplink, Shape, DrwaRun, DrwaGroup, DrwaRouter,
+       LabRun, LabShell, LabInternet, Demo, Live, Test, Locate, Watch, Serve]

@@ -19,6 +19,29 @@ RUN_SIZE = "24m"
 WORK = Path("/run/kills")
 JOURNALS = Path("/run/unbloat")
 SETTINGS = ("/etc/systemd/network", "/etc/sysctl.d", "/etc/modules-load.d", "/etc/network")
+# Where files are that return after a reboot. They are on the same small file system.
+LASTING = ("/etc/systemd/system", "/var/lib")
+LASTING_JOURNALS = Path("/var/lib/unbloat")
+# What systemd does with the units of these commands: one job at a time, in a control group of the unit's, and what they say is not for who asks.
+SYSTEMCTL = """#!/bin/sh
+unit=$2
+[ -n "$unit" ] || exit 0
+exec 9</run/systemd/system
+flock 9
+mkdir -p "GROUP/$unit"
+echo 0 >"GROUP/$unit/cgroup.procs"
+lines() { sed -n "s/^$1=//p" "/etc/systemd/system/$unit"; }
+run() { lines "$1" | { while read -r line; do sh -c "$line" </dev/null >/dev/null 2>&1 9<&- || exit 1; done; }; }
+case "$1" in
+start) [ -e "/etc/systemd/system/$unit" ] && run ExecStart && : >"/run/systemd/active-$unit" ;;
+stop) [ -e "/run/systemd/active-$unit" ] || (exit 5) && run ExecStop && rm "/run/systemd/active-$unit" ;;
+is-active) [ -e "/run/systemd/active-$unit" ] ;;
+esac
+code=$?
+echo 0 >GROUP/cgroup.procs
+rmdir "GROUP/$unit" 2>/dev/null
+exit $code
+"""
 BOOT = "/proc/sys/kernel/random/boot_id"
 # Marks the command under test and all that it starts.
 MARK = "UNBLOAT_KILLS"
@@ -61,8 +84,10 @@ class Host:
         for folder in SETTINGS:
             if Path(folder).is_dir():
                 run("mount", "-t", "tmpfs", "tmpfs", folder)
-        for folder in ("tmp", "out"):
-            (WORK / folder).mkdir(parents=True)
+        for folder in ("tmp", "out", "bin", *LASTING):
+            (WORK / folder.lstrip("/")).mkdir(parents=True)
+        for folder in LASTING:
+            run("mount", "--bind", WORK / folder.lstrip("/"), folder)
         self.wire()
         run("mount", "-t", "cgroup2", "cgroup2", "/sys/fs/cgroup")
         self.group = Path(f"/sys/fs/cgroup/unbloat-kills-{self.mark}")
@@ -109,11 +134,35 @@ class Host:
         run("mount", "-t", "cgroup2", "cgroup2", "/sys/fs/cgroup")
         run("mount", "--bind", name, BOOT)
 
+    def systemd(self, unbloat):
+        """Has a systemd, whose part systemctl plays, and the program where it may be started by root."""
+        Path("/run/systemd/system").mkdir(parents=True)
+        (self.group / "systemd").mkdir()
+        # As the folder in /run, the first command makes it for good.
+        LASTING_JOURNALS.mkdir(mode=0o700)
+        systemctl = WORK / "bin/systemctl"
+        systemctl.write_text(SYSTEMCTL.replace("GROUP", str(self.group / "systemd")))
+        systemctl.chmod(0o755)
+        program = WORK / "bin/unbloat"
+        program.touch()
+        run("mount", "--bind", unbloat, program)
+
+    def start_units(self):
+        """As systemd does at boot."""
+        shutil.rmtree("/run/systemd")
+        Path("/run/systemd/system").mkdir(parents=True)
+        for link in sorted(Path("/etc/systemd/system").glob("multi-user.target.wants/*")):
+            subprocess.run([WORK / "bin/systemctl", "start", link.name], env=self.environment(), capture_output=True, check=False)
+
+    def lasting(self):
+        return sorted(path.name for path in LASTING_JOURNALS.glob("*.undo"))
+
     def there(self, command):
         return ["nsenter", f"--net=/proc/{self.far.pid}/ns/net", *map(str, command)]
 
     def environment(self):
-        return {**os.environ, MARK: self.mark, "TMPDIR": str(WORK / "tmp"), "HOME": str(WORK / "out")}
+        path = f"{WORK}/bin:{os.environ['PATH']}"
+        return {**os.environ, MARK: self.mark, "PATH": path, "TMPDIR": str(WORK / "tmp"), "HOME": str(WORK / "out")}
 
     def processes(self):
         """Of the command under test, with all that it started. The dead that nobody waited for have no environment."""
@@ -127,6 +176,11 @@ class Host:
             except OSError:
                 pass
         return found
+
+    def run(self, *command):
+        done = subprocess.run([str(word) for word in command], stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False, env=self.environment())
+        if done.returncode != 0:
+            raise RuntimeError(f"{' '.join(map(str, command))}: {done.stderr.strip()}")
 
     def journals(self):
         return sorted(path.name for path in JOURNALS.glob("*.undo"))
@@ -163,7 +217,7 @@ class Host:
             "nftables": ruleset(),
             "settings": settings(),
             "control groups": sorted(str(path.relative_to(self.group)) for path in self.group.rglob("*") if path.is_dir()),
-            "files": files(["/run", *SETTINGS]),
+            "files": files(["/run", *SETTINGS, *LASTING]),
             "mounts": sorted(mounts()),
             "pinned BPF": sorted(str(path) for path in Path("/sys/fs/bpf").rglob("*")),
             "processes": sorted(self.processes().values()),

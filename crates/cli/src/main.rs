@@ -44,6 +44,8 @@ mod interface;
 #[cfg(feature = "router")]
 mod ip;
 #[cfg(feature = "router")]
+mod keep;
+#[cfg(feature = "router")]
 mod known_servers;
 #[cfg(feature = "router")]
 mod loadtest;

@@ -1,5 +1,6 @@
 //! The checks of `unbloat doctor`, one function each.
 
+use crate::keep;
 use crate::recovery;
 use crate::route::outward;
 use crate::shape::following;
@@ -14,6 +15,7 @@ use unbloat_os::namespace::enter_new_network;
 use unbloat_os::offload::MERGING;
 use unbloat_os::privilege::{Capability, may};
 use unbloat_sqm_host::offered;
+use unbloat_undo::Journals;
 use unbloat_watch::{Options, Watch};
 
 /// What was found about one requirement.
@@ -54,6 +56,7 @@ pub fn all() -> Vec<Check> {
         offloads,
         clock,
         leftovers,
+        after_reboot,
         #[cfg(feature = "runs")]
         runs,
         #[cfg(feature = "full")]
@@ -365,6 +368,34 @@ fn leftovers(_: bool) -> Check {
             "a setting of this host is not what it was",
             "`sudo unbloat sqm remove` restores it, as does every command that changes the host",
         ),
+    }
+}
+
+fn after_reboot(_: bool) -> Check {
+    const NAME: &str = "applied after a reboot";
+    let kept = Journals::system().and_then(|journals| keep::kept(&journals));
+    let kept = match kept {
+        Ok(kept) => kept,
+        Err(error) => return Check::works(NAME, format!("cannot tell: {error}")),
+    };
+    let lines: Vec<String> = kept
+        .iter()
+        .map(|kept| {
+            let files = kept.files.len();
+            format!("{} ({files} files; `sqm status` lists them)", kept.device)
+        })
+        .collect();
+    match kept.iter().find_map(|kept| kept.edited.as_ref()) {
+        Some(edited) => Check::limited(
+            NAME,
+            lines.join(", "),
+            &format!(
+                "{edited} was changed since unbloat wrote it: `sqm remove` will not remove it"
+            ),
+            "move that file away before `sudo unbloat sqm remove`",
+        ),
+        None if lines.is_empty() => Check::works(NAME, "nothing"),
+        None => Check::works(NAME, lines.join(", ")),
     }
 }
 

@@ -17,7 +17,9 @@ Examples:
   unbloat fix box --dry-run                  test, show the change, change nothing
   unbloat fix box --router root@192.168.1.1  install the shaper on a router, over ssh
   unbloat fix box --search --yes             search for the highest rates without delay (about two minutes more)
+  unbloat fix box --keep                     if it helped, apply it after each reboot too
 Both tests use the options of `unbloat test` that are given to `fix`. `unbloat sqm remove` removes a shaper that was kept.
+It also removes the files of --keep.
 Exit codes: 0 it helped or nothing needs a fix, 1 failed, 2 usage, 4 nothing helped, 5 a test is not valid, 130 stopped by Ctrl-C")]
 pub struct Args {
     #[command(flatten)]
@@ -42,6 +44,10 @@ pub struct Args {
     /// Search for the shaper's rates from the start, not only if the first rates did not help
     #[arg(long)]
     pub search: bool,
+
+    /// Apply it after each reboot too; by systemd-networkd, a systemd unit, or OpenWrt's sqm-scripts
+    #[arg(long)]
+    pub keep: bool,
 
     /// Apply without asking
     #[arg(short, long, conflicts_with = "dry_run")]

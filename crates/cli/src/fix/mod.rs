@@ -7,6 +7,7 @@ mod window;
 pub use args::Args;
 
 use crate::exit::Exit;
+use crate::keep::{self, Keep, KeepError, Keeper};
 use crate::loadtest::{self, Locating, RunTestError, StoredError};
 use crate::print::{self, PrintError, note};
 use crate::recovery;
@@ -25,6 +26,7 @@ use unbloat_os::privilege::{Capability, may};
 use unbloat_responsiveness::document::Test;
 use unbloat_rwnd::WindowError;
 use unbloat_sqm::{PlanError, Tried};
+use unbloat_undo::Journals;
 use unbloat_units::{Both, Framing};
 
 #[derive(Debug, thiserror::Error)]
@@ -51,6 +53,8 @@ pub enum FixError {
     Undo(#[from] unbloat_undo::UndoError),
     #[error("the test has no server address to find the device with; give --interface")]
     NoAddress,
+    #[error(transparent)]
+    Keep(#[from] KeepError),
     #[error(transparent)]
     Plan(#[from] PlanError),
     #[error(transparent)]
@@ -96,8 +100,16 @@ pub fn run(args: &Args) -> Result<Exit, FixError> {
         Err(untreated) => return Ok(say_untreated(args, &untreated)?),
     };
     let cures = Cures::of(args, &before, &proposal)?;
+    // Refuses what cannot be kept before anything is changed.
+    let keep = stays(args, &before, &cures)?;
     show(&proposal, &cures, args.search);
-    if args.dry_run || !(args.yes || agrees()) {
+    if let Some(keep) = keep.filter(|_| args.dry_run) {
+        note!("If it helps, these files are written:\n");
+        keep::show(&keep);
+    }
+    if args.dry_run
+        || !(args.yes || agrees("Apply this, test again, and roll back if it does not help?"))
+    {
         note!("unbloat: nothing was changed");
         return Ok(Exit::Complete);
     }
@@ -155,7 +167,7 @@ impl Cure<'_> {
         }
         let stays = proof.judgement.has_helped;
         let state = match stays {
-            true => placed.keep()?,
+            true => self.stay(placed)?,
             false => {
                 placed.release()?;
                 "rolled back: the previous state is restored".to_owned()
@@ -166,6 +178,41 @@ impl Cure<'_> {
             true => Exit::Complete,
             false => Exit::OutOfBounds,
         })
+    }
+
+    /// Leaves the fix in place, with `--keep` after a reboot too. Returns how to remove it, or how to run it.
+    fn stay(&self, placed: Placed<'_>) -> Result<String, FixError> {
+        let Some(keep) = stays(self.args, &self.before, &self.cures)? else {
+            return placed.keep();
+        };
+        keep::show(&keep);
+        note!();
+        if !(self.args.yes
+            || agrees(
+                "The fix helped. Write these files, so that it is applied after each reboot?",
+            ))
+        {
+            note!("unbloat: no file was written");
+            return placed.keep();
+        }
+        let journals = Journals::system()?;
+        let removal = keep.removal();
+        note!("unbloat: writing them; to remove them and the fix: {removal}");
+        match keep.by {
+            Keeper::Networkd => {
+                let written = keep.write(&journals)?;
+                placed.keep()?;
+                written.keep()?;
+            }
+            // The unit puts it in place.
+            Keeper::Systemd => {
+                placed.release()?;
+                keep.write(&journals)?.keep()?;
+            }
+        }
+        Ok(format!(
+            "kept, also after a reboot; to remove it: {removal}"
+        ))
     }
 
     fn is_stopped(&self) -> bool {
@@ -289,6 +336,20 @@ fn read(run: &Path, options: &Options) -> Result<Test, FixError> {
     }
 }
 
+/// With `--keep`: what has the fix return after a reboot.
+fn stays(args: &Args, before: &Test, cures: &Cures) -> Result<Option<Keep>, FixError> {
+    if !args.keep {
+        return Ok(None);
+    }
+    let keep = cures.keep(place::device(args, before).ok())?;
+    if let Some(keep) = &keep
+        && !args.dry_run
+    {
+        keep.check_free(&Journals::system()?)?;
+    }
+    Ok(keep)
+}
+
 fn say_untreated(args: &Args, untreated: &Untreated) -> Result<Exit, PrintError> {
     let text = untreated.to_string();
     if args.options.json {
@@ -326,15 +387,12 @@ fn show(proposal: &Proposal, cures: &Cures, searches: bool) {
 }
 
 /// Asks the user. Without a terminal the answer is no.
-fn agrees() -> bool {
+fn agrees(question: &str) -> bool {
     if !stdin().is_terminal() {
         note!("unbloat: not a terminal: pass --yes to apply without asking");
         return false;
     }
-    let _ = write!(
-        stderr(),
-        "Apply this, test again, and roll back if it does not help? [y/N] "
-    );
+    let _ = write!(stderr(), "{question} [y/N] ");
     let mut line = String::new();
     let read = stdin().lock().read_line(&mut line);
     read.is_ok() && matches!(line.trim(), "y" | "Y" | "yes")

@@ -2,18 +2,22 @@
 
 use super::window::Window;
 use super::{Args, FixError};
+use crate::keep::{self, Cure, Keep, KeepError};
 use crate::route;
 use crate::shaping::{Ground, Placed as Shaped};
 use std::fmt;
 use unbloat_fix::Proposal;
 use unbloat_responsiveness::document::Test;
-use unbloat_sqm::{Plan, tc};
+use unbloat_sqm::{Device, Plan, tc};
+use unbloat_sqm_host::Kind;
 use unbloat_units::{Both, Framing, Rate};
 
 /// All changes of a proposal.
 pub struct Cures {
     ground: Option<Ground>,
     plan: Option<Plan>,
+    /// Offloads of the device before it is shaped.
+    merging: Vec<&'static str>,
     follows: bool,
     holds_window: bool,
 }
@@ -35,9 +39,13 @@ impl Cures {
                 .then(|| ground(args, tested))
                 .transpose()?,
             plan: None,
+            merging: Vec::new(),
             follows,
             holds_window: proposal.holds_window,
         };
+        if let Some(ground) = &cures.ground {
+            cures.merging = keep::merging(&ground.device);
+        }
         if shapes {
             cures.shape(proposal.shaped)?;
         }
@@ -73,6 +81,32 @@ impl Cures {
             lines.push(format!("unbloat drwa --cgroup / {AFTER}"));
         }
         lines
+    }
+
+    /// What has all changes return after a reboot; none where they do without.
+    pub fn keep(&self, device: Option<Device>) -> Result<Option<Keep>, FixError> {
+        if let Some(router) = self.ground.as_ref().and_then(Ground::router) {
+            return match router {
+                (_, Kind::OpenWrt) => Ok(None),
+                (target, Kind::Linux) => Err(KeepError::Router {
+                    target: target.to_string(),
+                }
+                .into()),
+            };
+        }
+        let device = match (&self.ground, device) {
+            (Some(ground), _) => ground.device.clone(),
+            (None, Some(device)) => device,
+            (None, None) => return Err(FixError::NoAddress),
+        };
+        let cure = Cure {
+            device: &device,
+            plan: self.plan(),
+            follows: self.follows,
+            holds_window: self.holds_window,
+            merging: &self.merging,
+        };
+        Ok(Some(Keep::of(&cure)?))
     }
 
     pub fn apply(&self) -> Result<Placed<'_>, FixError> {
@@ -120,15 +154,20 @@ impl Placed<'_> {
     }
 }
 
+/// The device that was named, or that of the route to the server.
+pub fn device(args: &Args, tested: &Test) -> Result<Device, FixError> {
+    match (&args.interface, tested.server.address) {
+        (Some(device), _) => Ok(device.clone()),
+        (None, Some(address)) => Ok(route::device_to(address.ip())?),
+        (None, None) => Err(FixError::NoAddress),
+    }
+}
+
 fn ground(args: &Args, tested: &Test) -> Result<Ground, FixError> {
     if let Some(target) = &args.router {
         return Ok(Ground::there(target, None)?);
     }
-    let device = match (&args.interface, tested.server.address) {
-        (Some(device), _) => device.clone(),
-        (None, Some(address)) => route::device_to(address.ip())?,
-        (None, None) => return Err(FixError::NoAddress),
-    };
+    let device = device(args, tested)?;
     let mut ground = Ground::here(device)?;
     if let Some(choice) = args.qdisc {
         ground.qdisc = choice.into();

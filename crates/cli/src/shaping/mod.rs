@@ -88,6 +88,14 @@ impl Ground {
         })
     }
 
+    /// The router, if it is one.
+    pub fn router(&self) -> Option<(&Target, Kind)> {
+        match &self.side {
+            Side::Here(_) => None,
+            Side::There(router, kind) => Some((router.target(), *kind)),
+        }
+    }
+
     pub fn apply(&self, plan: &Plan) -> Result<Placed<'_>, ShapingError> {
         let command = Purpose::this_command().command;
         Ok(match (&self.side, plan.qdisc) {

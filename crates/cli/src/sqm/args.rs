@@ -21,6 +21,7 @@ Examples:
   unbloat sqm search box --apply                          find and apply the highest rates with low delay, by tests against box
   unbloat sqm check /etc/config/sqm --test latest         find errors in an existing configuration
   unbloat sqm apply --interface eth0 --rate-down '50 Mbit/s' --rate-up '10 Mbit/s' --confirm '30 s'
+  unbloat sqm apply --test latest --keep                  after each reboot too
   unbloat sqm apply --router root@192.168.1.1 --interface pppoe-wan --test latest
   unbloat sqm status --json
   unbloat sqm remove --interface eth0
@@ -38,11 +39,11 @@ pub enum Job {
     Search(Box<SearchArgs>),
     /// Find errors in a configuration of sqm-scripts; exit code 4 if the shaper cannot work
     Check(CheckArgs),
-    /// Apply the shaper until it is removed or the system reboots
+    /// Apply the shaper until it is removed or, without --keep, the system reboots
     Apply(ApplyArgs),
     /// Show the queue disciplines of an interface and their counters
     Status(PlaceArgs),
-    /// Remove the shaper that `apply` installed
+    /// Remove the shaper that `apply` installed, and the files that --keep wrote
     Remove(RemoveArgs),
 }
 
@@ -102,9 +103,20 @@ pub struct SearchArgs {
 }
 
 #[derive(clap::Args)]
+#[command(after_help = "\
+Examples:
+  unbloat sqm apply --interface eth0 --rate-down '50 Mbit/s' --rate-up '10 Mbit/s'
+  unbloat sqm apply --test latest --confirm '30 s'     removed again unless Enter is pressed
+  unbloat sqm apply --test latest --keep --dry-run     the files that would be written
+  unbloat sqm apply --test latest --keep
+`unbloat sqm remove` removes the shaper and the files.")]
 pub struct ApplyArgs {
     #[command(flatten)]
     pub given: Given,
+
+    /// Apply it after each reboot too; by systemd-networkd, a systemd unit, or OpenWrt's sqm-scripts
+    #[arg(long, conflicts_with = "hold")]
+    pub keep: bool,
 
     /// Use this router instead of this host; reached over ssh, without a password
     #[arg(long, value_name = "[USER@]HOST", conflicts_with_all = ["hold", "confirm"])]
@@ -143,9 +155,19 @@ pub struct PlaceArgs {
 }
 
 #[derive(clap::Args)]
+#[command(after_help = "\
+Examples:
+  unbloat sqm remove --interface eth0
+  unbloat sqm remove --interface eth0 --dry-run
+  unbloat sqm remove --interface eth0 --until-reboot     without the shaper until the next reboot
+A file that was edited since unbloat wrote it is not removed: the command names it and stops.")]
 pub struct RemoveArgs {
     #[command(flatten)]
     pub place: PlaceArgs,
+
+    /// Leave the files of --keep in place; the next reboot applies the shaper again
+    #[arg(long, conflicts_with = "router")]
+    pub until_reboot: bool,
 
     /// Print what would be done, change nothing
     #[arg(long)]

@@ -1,5 +1,6 @@
 //! What `unbloat sqm` prints with `--json`.
 
+use crate::keep::{Keep, Kept};
 use schemars::JsonSchema;
 use serde::Serialize;
 use unbloat_sqm::networkd::File;
@@ -16,6 +17,9 @@ pub struct Planned<'a> {
     pub formats: Option<Formats>,
     #[serde(flatten)]
     pub search: Option<Searched<'a>>,
+    /// With `--keep`: what applies the shaper after a reboot.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub keep: Option<&'a Keep>,
 }
 
 #[derive(Serialize, JsonSchema)]
@@ -54,6 +58,8 @@ pub enum Status<'a> {
         /// What the kernel offers.
         offered: Offered,
         devices: &'a [Shaped],
+        /// What is applied after each reboot.
+        kept: &'a [Kept],
     },
     Router {
         router: &'a Look,
@@ -70,4 +76,6 @@ pub struct Removed<'a> {
     pub device: &'a Device,
     /// False: unbloat did not shape it.
     pub removed: bool,
+    /// Whether files were removed that applied the shaper after each reboot.
+    pub was_kept: bool,
 }

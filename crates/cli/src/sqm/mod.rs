@@ -16,6 +16,7 @@ pub use given::Choice;
 use crate::dry_run;
 use crate::exit::Exit;
 use crate::interface::{self, NoInterface};
+use crate::keep::{self, Cure, Keep, KeepError, Keeper, Written};
 use crate::loadtest::{RunTestError, StoredError};
 use crate::print::{self, PrintError, note};
 use crate::recovery;
@@ -25,14 +26,13 @@ use args::{ApplyArgs, As, CheckArgs, Job, PlaceArgs, PlanArgs, RemoveArgs};
 use document::Formats;
 use serde::Serialize;
 use std::io;
-use std::path::Path;
 use std::sync::atomic::Ordering;
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 use unbloat_sqm::networkd::{self, NetworkdError};
 use unbloat_sqm::uci::{self, UciError};
 use unbloat_sqm::{Device, DeviceError, Plan, PlanError, Severity, check, tc};
-use unbloat_sqm_host::{Held, Router, ShaperError, apply, devices, offered, remove, status};
+use unbloat_sqm_host::{Held, Kind, Router, ShaperError, apply, devices, offered, remove, status};
 use unbloat_undo::{Journals, Purpose, UndoError};
 
 /// Interval between checks for a request to stop.
@@ -58,6 +58,8 @@ pub enum CommandError {
     Several,
     #[error(transparent)]
     Undo(#[from] UndoError),
+    #[error(transparent)]
+    Keep(#[from] KeepError),
     #[error(transparent)]
     Plan(#[from] PlanError),
     #[error(transparent)]
@@ -136,7 +138,7 @@ fn plan(args: &PlanArgs) -> Result<Exit, CommandError> {
     };
     let plan = place::plan(&args.given, site)?;
     if args.json {
-        print_json(&planned(&plan))?;
+        print_json(&planned(&plan, None))?;
         return Ok(Exit::Complete);
     }
     note!("{}", text::plan(&plan));
@@ -149,7 +151,7 @@ fn tell(plan: &Plan, form: As) -> Result<(), CommandError> {
         As::Tc => print::text(&tc::text(&tc::commands(plan)))?,
         As::Uci => print::text(&uci::write(&[uci::section_of(plan)?]))?,
         As::Networkd => {
-            let of_device = network_file(plan);
+            let of_device = keep::network_file(&plan.device);
             for file in networkd::files(plan, of_device.as_deref())? {
                 print::text(&format!("# {}\n{}\n", file.path, file.text))?;
             }
@@ -158,23 +160,12 @@ fn tell(plan: &Plan, form: As) -> Result<(), CommandError> {
     Ok(())
 }
 
-/// The file with which systemd-networkd configures the device of this host, if it does.
-fn network_file(plan: &Plan) -> Option<String> {
-    let device = Path::new("/sys/class/net").join(plan.device.as_str());
-    let index = std::fs::read_to_string(device.join("ifindex")).ok()?;
-    let link = Path::new("/run/systemd/netif/links").join(index.trim());
-    let state = std::fs::read_to_string(link).ok()?;
-    let file = state
-        .lines()
-        .find_map(|line| line.strip_prefix("NETWORK_FILE="))?;
-    Some(file.to_owned())
-}
-
-fn planned(plan: &Plan) -> Planned<'_> {
+fn planned<'a>(plan: &'a Plan, keep: Option<&'a Keep>) -> Planned<'a> {
     Planned {
         plan: Some(plan),
         formats: Some(formats(plan)),
         search: None,
+        keep,
     }
 }
 
@@ -184,7 +175,7 @@ fn formats(plan: &Plan) -> Formats {
         commands: tc::commands(plan),
         removal: tc::removal(plan),
         uci: section.map(|section| uci::write(&[section])),
-        networkd: networkd::files(plan, network_file(plan).as_deref()).ok(),
+        networkd: networkd::files(plan, keep::network_file(&plan.device).as_deref()).ok(),
     }
 }
 
@@ -206,44 +197,72 @@ fn judge(args: &CheckArgs) -> Result<Exit, CommandError> {
 }
 
 fn put(args: &ApplyArgs) -> Result<Exit, CommandError> {
-    match &args.router {
-        Some(target) => put_there(&Router::new(target.clone()), args),
+    if let Some(target) = &args.router {
+        return put_there(&Router::new(target.clone()), args);
+    }
+    // OpenWrt keeps its configuration, and applies it at each start.
+    match args.keep.then(Router::here).flatten() {
+        Some(here) => put_there(&here, args),
         None => put_here(args),
     }
 }
 
 fn put_there(router: &Router, args: &ApplyArgs) -> Result<Exit, CommandError> {
     let look = router.look()?;
+    if args.keep && look.kind != Kind::OpenWrt {
+        let target = router.target().to_string();
+        return Err(KeepError::Router { target }.into());
+    }
     let plan = place::plan(&args.given, place::Site::Router(&look))?;
     note!("{}", text::plan(&plan));
+    if args.keep {
+        note!("unbloat: kept after a reboot by OpenWrt's sqm-scripts: they are installed");
+    }
+    if args.dry_run && args.keep && !args.json {
+        let section = uci::write(&[uci::section_of(&plan)?]);
+        print::text(&format!("# /etc/config/sqm\n{section}"))?;
+        return Ok(Exit::Complete);
+    }
     if !args.dry_run {
         router.apply(look.kind, &plan)?;
         note!(
-            "unbloat: {} now shapes {}; to remove it: unbloat sqm remove --router {0}",
+            "unbloat: {} now shapes {}; to remove it: {}",
             router.target(),
-            plan.device
+            plan.device,
+            router.removal(&plan.device)
         );
     }
-    tell_applied(args, &plan)
+    tell_applied(args, &plan, None)
 }
 
 fn put_here(args: &ApplyArgs) -> Result<Exit, CommandError> {
     let plan = place::plan(&args.given, place::Site::Here)?;
     note!("{}", text::plan(&plan));
-    if plan.qdisc == unbloat_sqm::Qdisc::OwnCake {
+    let merging = keep::merging(&plan.device);
+    let cure = Cure {
+        merging: &merging,
+        device: &plan.device,
+        plan: Some(&plan),
+        follows: false,
+        holds_window: false,
+    };
+    let keep = args.keep.then(|| Keep::of(&cure)).transpose()?;
+    if let Some(keep) = &keep {
+        note!("unbloat: {}", keep.reason());
+    } else if plan.qdisc == unbloat_sqm::Qdisc::OwnCake {
         return Err(CommandError::OwnCake(
             tc::text(&tc::commands(&plan)).trim().to_owned(),
         ));
     }
     if args.dry_run {
-        return tell_applied(args, &plan);
+        return tell_applied(args, &plan, keep.as_ref());
     }
     // Must precede threads and claims.
     let _guard = recovery::guarded()?;
     let journals = recovery::journals()?;
     let stop = crate::stop::stop_on_ctrl_c()?;
-    let held = apply(&journals, &plan, &Purpose::this_command().command)?;
-    tell_applied(args, &plan)?;
+    let placed = Placed::begin(&journals, &plan, keep.as_ref())?;
+    tell_applied(args, &plan, keep.as_ref())?;
     let end = args
         .confirm
         .map(|span| Instant::now() + Duration::from_secs_f64(span.as_secs()));
@@ -254,35 +273,77 @@ fn put_here(args: &ApplyArgs) -> Result<Exit, CommandError> {
         while !is_stopped() {
             sleep(NAP);
             naps += 1;
-            if naps % NAPS_TO_LOOK == 0 && !held.stands() {
-                held.release()?;
+            if naps % NAPS_TO_LOOK == 0 && !placed.stands() {
+                placed.release()?;
                 return Err(CommandError::Replaced(plan.device.to_string()));
             }
         }
-        held.release()?;
+        placed.release()?;
         return Ok(Exit::Complete);
     }
     match end {
         None if is_stopped() => {
-            held.release()?;
+            placed.release()?;
             note!("unbloat: stopped; the previous configuration is restored");
             Ok(Exit::Interrupted)
         }
-        None => keep(held, &plan.device),
-        Some(end) => confirmed(held, &plan.device, end, is_stopped),
+        None => placed.keep(&plan.device),
+        Some(end) => confirmed(placed, &plan.device, end, is_stopped),
     }
 }
 
-/// Prints how to remove the shaper before giving up the automatic rollback.
-fn keep(held: Held, device: &Device) -> Result<Exit, CommandError> {
-    note!("unbloat: shaping {device}; to remove it: unbloat sqm remove --interface {device}");
-    held.keep()?;
-    Ok(Exit::Complete)
+/// A shaper, and the files by which it returns after a reboot. Dropped, both are gone.
+struct Placed {
+    /// None: a unit put it in place.
+    held: Option<Held>,
+    written: Option<Written>,
+}
+
+impl Placed {
+    fn begin(
+        journals: &Journals,
+        plan: &Plan,
+        keep: Option<&Keep>,
+    ) -> Result<Placed, CommandError> {
+        let held = match keep.map(|keep| keep.by) {
+            Some(Keeper::Systemd) => None,
+            Some(Keeper::Networkd) | None => {
+                Some(apply(journals, plan, &Purpose::this_command().command)?)
+            }
+        };
+        Ok(Placed {
+            written: keep.map(|keep| keep.write(journals)).transpose()?,
+            held,
+        })
+    }
+
+    fn stands(&self) -> bool {
+        self.held.as_ref().is_none_or(Held::stands)
+    }
+
+    fn release(self) -> Result<(), CommandError> {
+        self.written.map_or(Ok(()), Written::release)?;
+        Ok(self.held.map_or(Ok(()), Held::release)?)
+    }
+
+    /// Prints how to remove the shaper before giving up the automatic rollback.
+    fn keep(self, device: &Device) -> Result<Exit, CommandError> {
+        let also = match self.written {
+            Some(_) => ", also after a reboot",
+            None => "",
+        };
+        note!(
+            "unbloat: shaping {device}{also}; to remove it: unbloat sqm remove --interface {device}"
+        );
+        self.written.map_or(Ok(()), Written::keep)?;
+        self.held.map_or(Ok(()), Held::keep)?;
+        Ok(Exit::Complete)
+    }
 }
 
 /// Keeps the shaper if Enter is pressed in time.
 fn confirmed(
-    held: Held,
+    placed: Placed,
     device: &Device,
     end: Instant,
     is_stopped: impl Fn() -> bool,
@@ -296,19 +357,21 @@ fn confirmed(
     note!("unbloat: press Enter to keep the shaper; otherwise it will be removed");
     while Instant::now() < end && !is_stopped() {
         match lines.recv_timeout(NAP) {
-            Ok(true) => return keep(held, device),
+            Ok(true) => return placed.keep(device),
             Ok(false) => break,
             Err(_) => {}
         }
     }
-    held.release()?;
+    placed.release()?;
     note!("unbloat: not confirmed; the previous configuration is restored");
     Ok(Exit::Interrupted)
 }
 
-fn tell_applied(args: &ApplyArgs, plan: &Plan) -> Result<Exit, CommandError> {
+fn tell_applied(args: &ApplyArgs, plan: &Plan, keep: Option<&Keep>) -> Result<Exit, CommandError> {
     if args.json {
-        print_json(&planned(plan))?;
+        print_json(&planned(plan, keep))?;
+    } else if let Some(keep) = keep {
+        print::text(&keep.text())?;
     } else if args.dry_run {
         print::text(&tc::text(&tc::commands(plan)))?;
     }
@@ -337,12 +400,28 @@ fn look(args: &PlaceArgs) -> Result<Exit, CommandError> {
         return Ok(Exit::Complete);
     }
     let journals = recovery::journals()?;
+    let mut kept = keep::kept(&journals)?;
     let devices = match &args.interface {
         Some(device) => {
-            interface::check(device.as_str())?;
+            kept.retain(|it| it.device == *device);
+            if kept.is_empty() {
+                interface::check(device.as_str())?;
+            }
             vec![device.clone()]
         }
-        None => devices(&journals)?,
+        None => {
+            // What networkd has made of files at the last boot is in no other journal.
+            let mut all = devices(&journals)?;
+            let there = kept.iter().map(|it| &it.device);
+            all.extend(
+                there
+                    .filter(|it| interface::check(it.as_str()).is_ok())
+                    .cloned(),
+            );
+            all.sort();
+            all.dedup();
+            all
+        }
     };
     let mut all = Vec::new();
     for device in &devices {
@@ -352,15 +431,21 @@ fn look(args: &PlaceArgs) -> Result<Exit, CommandError> {
         true => print_json(&Status::Here {
             offered: offered()?,
             devices: &all,
+            kept: &kept,
         })?,
-        false if all.is_empty() => note!("unbloat: unbloat shapes no device of this host"),
+        false if all.is_empty() && kept.is_empty() => {
+            note!("unbloat: unbloat shapes no device of this host");
+        }
         false => {
             for shaped in &all {
-                print::text(&text::queues(
-                    &shaped.device,
-                    shaped.command.as_deref(),
-                    &shaped.queues,
-                ))?;
+                let of_boot = kept.iter().find(|it| it.device == shaped.device);
+                let by = shaped.command.as_ref();
+                let by = by.or(of_boot.map(|it| &it.command));
+                let by = by.map(String::as_str);
+                print::text(&text::queues(&shaped.device, by, &shaped.queues))?;
+            }
+            for it in &kept {
+                print::text(&text::kept(it))?;
             }
         }
     }
@@ -369,58 +454,86 @@ fn look(args: &PlaceArgs) -> Result<Exit, CommandError> {
 
 fn take_away(args: &RemoveArgs) -> Result<Exit, CommandError> {
     if args.dry_run {
-        return would_take_away(&args.place);
+        return would_take_away(args);
     }
-    let args = &args.place;
-    let (device, is_done) = match &args.router {
-        Some(target) => {
-            let router = Router::new(target.clone());
+    let place = &args.place;
+    let (device, is_done, was_kept) = match router_of(args)? {
+        Some(router) => {
             let look = router.look()?;
-            let device = place::device(args.interface.as_ref(), Some(&look))?;
+            let device = place::device(place.interface.as_ref(), Some(&look))?;
             let is_done = router.remove(look.kind, &device)?;
-            (device, is_done)
+            (device, is_done, is_done && look.kind == Kind::OpenWrt)
         }
         None => {
             let _guard = recovery::guarded()?;
             let journals = recovery::journals()?;
-            let device: Device = place::device(args.interface.as_ref(), None)?;
-            let is_done = remove(&journals, &device)?;
-            (device, is_done)
+            let device: Device = place::device(place.interface.as_ref(), None)?;
+            let was_kept = match args.until_reboot {
+                true => keep::pause(&journals, &device)?,
+                false => keep::take_back(&journals, &device)?,
+            };
+            let is_done = remove(&journals, &device)? || was_kept;
+            (device, is_done, was_kept && !args.until_reboot)
         }
     };
-    if args.json {
+    if place.json {
         print_json(&Removed {
             device: &device,
             removed: is_done,
+            was_kept,
         })?;
     }
     match is_done {
         true => note!("unbloat: the previous configuration of {device} is restored"),
         false => note!("unbloat: {device} was not shaped by unbloat"),
     }
+    if was_kept {
+        note!("unbloat: {device} will not be shaped after a reboot");
+    }
     Ok(Exit::Complete)
 }
 
+/// The router that is given; or this host, if its configuration has the shaper.
+fn router_of(args: &RemoveArgs) -> Result<Option<Router>, CommandError> {
+    if let Some(target) = &args.place.router {
+        return Ok(Some(Router::new(target.clone())));
+    }
+    let Some(here) = Router::here().filter(|_| !args.until_reboot) else {
+        return Ok(None);
+    };
+    let device = place::device(args.place.interface.as_ref(), None)?;
+    Ok(here.keeps(&device).then_some(here))
+}
+
 /// Changes nothing, not even what killed commands left.
-fn would_take_away(args: &PlaceArgs) -> Result<Exit, CommandError> {
-    let (device, is_ours) = match &args.router {
-        Some(target) => {
-            let router = Router::new(target.clone());
+fn would_take_away(args: &RemoveArgs) -> Result<Exit, CommandError> {
+    let place = &args.place;
+    let mut steps = Vec::new();
+    let (device, is_ours) = match router_of(args)? {
+        Some(router) => {
             let look = router.look()?;
-            let device = place::device(args.interface.as_ref(), Some(&look))?;
+            let device = place::device(place.interface.as_ref(), Some(&look))?;
             let (is_ours, _) = router.status(look.kind, &device)?;
             (device, is_ours)
         }
         None => {
-            let device = place::device(args.interface.as_ref(), None)?;
-            let is_ours = devices(&Journals::system()?)?.contains(&device);
+            let device = place::device(place.interface.as_ref(), None)?;
+            let journals = Journals::system()?;
+            let mut all = keep::kept(&journals)?.into_iter();
+            let kept = all.find(|kept| kept.device == device);
+            if let Some(kept) = kept.filter(|_| !args.until_reboot) {
+                let files = kept.files.into_iter();
+                steps.extend(files.map(|file| format!("remove {file}")));
+            }
+            let is_ours = devices(&journals)?.contains(&device) || !steps.is_empty();
             (device, is_ours)
         }
     };
     if !is_ours {
         note!("unbloat: {device} was not shaped by unbloat");
     }
-    let steps = is_ours.then(|| format!("restore the previous configuration of {device}"));
-    dry_run::print(&Vec::from_iter(steps), args.json)?;
+    let restore = format!("restore the previous configuration of {device}");
+    steps.extend(is_ours.then_some(restore));
+    dry_run::print(&steps, place.json)?;
     Ok(Exit::Complete)
 }

@@ -145,8 +145,11 @@ fn shares(given: &Given) -> Both<f64> {
     }
 }
 
-/// Rounded to 1 kbit/s.
+/// Rounded to 1 kbit/s; all of it is all of it.
 fn share(rate: Rate, share: f64) -> Rate {
+    if share == 1.0 {
+        return rate;
+    }
     let bps = rate.as_bps_f64() * share;
     Rate::from_bps_f64((bps / 1e3).round() * 1e3)
 }

@@ -69,6 +69,7 @@ pub fn run(args: &SearchArgs) -> Result<Exit, CommandError> {
                     plan: None,
                     formats: None,
                     search: Some(searched(None)),
+                    keep: None,
                 })?;
             }
             return Ok(Exit::OutOfBounds);
@@ -83,6 +84,7 @@ pub fn run(args: &SearchArgs) -> Result<Exit, CommandError> {
             plan: Some(&plan),
             formats: Some(formats(&plan)),
             search: Some(searched(kept)),
+            keep: None,
         })?;
         return Ok(Exit::Complete);
     }

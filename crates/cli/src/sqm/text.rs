@@ -1,5 +1,6 @@
 //! Text output.
 
+use crate::keep::{Keeper, Kept};
 use std::fmt::Write;
 use unbloat_sqm::{Device, Finding, Plan, Severity};
 use unbloat_sqm_host::QueueStatus;
@@ -17,6 +18,27 @@ pub fn plan(plan: &Plan) -> String {
         plan.qdisc,
         plan.framing
     )
+}
+
+/// A line for each file.
+pub fn kept(kept: &Kept) -> String {
+    let by = match kept.by {
+        Keeper::Networkd => "systemd-networkd",
+        Keeper::Systemd => "a systemd unit",
+    };
+    let mut text = format!(
+        "{}, applied after each reboot by {by}: {}\n",
+        kept.device,
+        in_line(&kept.command)
+    );
+    for file in &kept.files {
+        let edited = match kept.edited.as_ref() == Some(file) {
+            true => " (changed since unbloat wrote it; `sqm remove` will not remove it)",
+            false => "",
+        };
+        text += &format!("  {}{edited}\n", in_line(file));
+    }
+    text
 }
 
 pub fn findings(findings: &[Finding]) -> String {

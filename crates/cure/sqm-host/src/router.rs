@@ -10,6 +10,7 @@ use schemars::JsonSchema;
 use serde::Serialize;
 use std::ffi::OsString;
 use std::fmt;
+use std::path::Path;
 use std::str::FromStr;
 use std::time::Duration;
 use tracing::{debug, info, trace};
@@ -17,6 +18,8 @@ use unbloat_sqm::uci::{self, Section};
 use unbloat_sqm::{Device, Facts, Plan};
 
 const LONGEST_TARGET: usize = 255;
+/// Of sqm-scripts.
+const CONFIG: &str = "/etc/config/sqm";
 
 /// `[USER@]HOST` as ssh takes it: a host of its configuration, too.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -97,11 +100,12 @@ impl Look {
     }
 }
 
-/// A router, reached by the system's ssh with the user's keys; nothing is asked for.
+/// A router, reached by the system's ssh with the user's keys; nothing is asked for. Or this host, which is one.
 #[derive(Clone, Debug)]
 pub struct Router {
     target: Target,
-    ssh: OsString,
+    /// None: it is this host.
+    ssh: Option<OsString>,
     /// Where it keeps state, instead of the usual place.
     state: Option<String>,
     /// For one answer.
@@ -114,16 +118,39 @@ impl Router {
     pub fn new(target: Target) -> Router {
         Router {
             target,
-            ssh: "ssh".into(),
+            ssh: Some("ssh".into()),
             state: None,
             patience: Duration::from_secs(30),
             within: Duration::from_secs(60),
         }
     }
 
+    /// This host, if it is an OpenWrt with sqm-scripts.
+    pub fn here() -> Option<Router> {
+        let is_openwrt = Path::new("/etc/init.d/sqm").exists() && Path::new(CONFIG).exists();
+        is_openwrt.then(|| Router {
+            ssh: None,
+            ..Router::new(Target("this host".to_owned()))
+        })
+    }
+
+    /// Whether this host's own configuration has a shaper of ours for the device.
+    pub fn keeps(&self, device: &Device) -> bool {
+        let folder = self.folder(Kind::OpenWrt, device);
+        self.ssh.is_none() && Path::new(&folder).join("revert").exists()
+    }
+
+    /// The command that removes a shaper from it.
+    pub fn removal(&self, device: &Device) -> String {
+        match self.ssh {
+            Some(_) => format!("unbloat sqm remove --router {}", self.target),
+            None => format!("unbloat sqm remove --interface {device}"),
+        }
+    }
+
     /// Another program in place of ssh.
     pub fn by(mut self, ssh: impl Into<OsString>) -> Router {
-        self.ssh = ssh.into();
+        self.ssh = Some(ssh.into());
         self
     }
 
@@ -206,11 +233,17 @@ impl Router {
             "-oServerAliveCountMax=3",
             "--",
         ];
-        debug!(target = %self.target, "asking the router over ssh");
+        debug!(target = %self.target, "asking the router");
         trace!(script, "script for the router");
-        let mut words = vec![self.ssh.clone()];
-        words.extend(OPTIONS.map(OsString::from));
-        words.extend([self.target.0.as_str(), "sh -s"].map(OsString::from));
+        let words = match &self.ssh {
+            Some(ssh) => {
+                let mut words = vec![ssh.clone()];
+                words.extend(OPTIONS.map(OsString::from));
+                words.extend([self.target.0.as_str(), "sh -s"].map(OsString::from));
+                words
+            }
+            None => ["sh", "-s"].map(OsString::from).to_vec(),
+        };
         let said = start(command(&words), script.as_bytes(), self.patience)?;
         lines(&self.target.0, &said)
     }

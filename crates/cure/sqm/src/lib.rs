@@ -17,6 +17,7 @@ mod knee;
 pub mod networkd;
 mod plan;
 mod section;
+pub mod systemd;
 pub mod tc;
 mod tried;
 pub mod uci;

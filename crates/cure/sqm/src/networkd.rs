@@ -1,14 +1,20 @@
 //! A plan for systemd-networkd (systemd.network(5), systemd.netdev(5)).
 //!
-//! networkd shapes what leaves a device: `[CAKE]`, or `[HierarchyTokenBucket]` with a class and `[FairQueueingControlledDelay]`. It makes the IFB device
-//! and shapes what leaves that, but has no setting for the filter that sends arriving packets there: two `tc` commands are left, which are told
-//! with it as a unit.
+//! networkd shapes what leaves a device: `[CAKE]`, or `[HierarchyTokenBucket]` with a class and a queue below. It makes the IFB device
+//! and shapes what leaves that. It has no setting for the filter that sends arriving packets there, none for CAKE's `ingress`, and none for the
+//! offloads of one device: commands of `tc` and `ethtool` are left, which are told with it as a unit.
 
 use crate::plan::{Device, Plan, Qdisc};
-use crate::tc::{self, Change};
+use crate::systemd::{Service, Unit, Work};
+use crate::tc::{self, Change, Words};
 use schemars::JsonSchema;
 use serde::Serialize;
 use unbloat_units::{Cells, Direction, Framing, Rate};
+
+/// Of the root discipline, its class and the queue below: those of [`tc`].
+const ROOT: &str = "756e";
+const CLASS: &str = "756e:1";
+const LEAF: &str = "756f";
 
 /// A file, and where it belongs.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
@@ -20,18 +26,25 @@ pub struct File {
 /// What networkd cannot do.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum NetworkdError {
-    #[error("networkd cannot start a user-space shaper; run unbloat sqm apply --hold as a service")]
+    #[error("networkd cannot start a user-space shaper; run unbloat shape as a service")]
     OwnCake,
     #[error("networkd has no size tables for HTB; on ATM use cake or unbloat sqm apply")]
     SizeTable,
 }
 
-/// The files of a plan.
+/// The files of a plan, and the unit for what networkd cannot do of it.
 ///
 /// networkd takes the first .network file that matches a device and no other, so one of ours would take the device's addresses away, or
 /// never be read. What shapes the device is a drop-in of the file that it has: `of_device` is that file's path, as `networkctl status`
 /// tells it; without, the drop-in's folder is called `FILE.network.d`, to be named after it.
 pub fn files(plan: &Plan, of_device: Option<&str>) -> Result<Vec<File>, NetworkdError> {
+    let mut files = network_files(plan, of_device)?;
+    files.extend(unit(plan, &tc::MERGING).map(|unit| unit.file));
+    Ok(files)
+}
+
+/// The files without the unit.
+pub fn network_files(plan: &Plan, of_device: Option<&str>) -> Result<Vec<File>, NetworkdError> {
     match plan.qdisc {
         Qdisc::OwnCake => return Err(NetworkdError::OwnCake),
         Qdisc::Cake => {}
@@ -49,7 +62,6 @@ pub fn files(plan: &Plan, of_device: Option<&str>) -> Result<Vec<File>, Networkd
             text: format!("[NetDev]\nName={ifb}\nKind=ifb\n"),
         });
         files.push(network(plan, &ifb, rate));
-        files.push(redirection(plan));
     }
     Ok(files)
 }
@@ -105,64 +117,75 @@ fn cake(plan: &Plan, direction: Direction, rate: Rate) -> String {
         }
     };
     format!(
-        "[CAKE]\nParent=root\nBandwidth={}\nPriorityQueueingPreset=besteffort\nNAT={nat}\n{wash}{framing}",
+        "[CAKE]\nParent=root\nHandle={ROOT}\nBandwidth={}\nPriorityQueueingPreset=besteffort\nNAT={nat}\n{wash}{framing}",
         rate.as_bps()
     )
 }
 
+/// As [`tc`] has it.
 fn htb(plan: &Plan, rate: Rate) -> String {
     let speed = rate.as_bps();
+    let burst = tc::burst_bytes(rate);
     let leaf = match plan.qdisc {
         Qdisc::FqCodel => format!(
-            "[FairQueueingControlledDelay]\nParent=1:1\nHandle=0110\nTargetSec={}us\nECN=yes\n",
-            tc::target(rate).as_us()
+            "[FairQueueingControlledDelay]\nParent={CLASS}\nHandle={LEAF}\nPacketLimit={}\nFlows={}\nTargetSec={}us\nIntervalSec={}us\n\
+             MemoryLimitBytes={}\nECN=yes\n",
+            tc::FQ_CODEL_PACKETS,
+            tc::FQ_CODEL_FLOWS,
+            tc::target(rate).as_us(),
+            tc::interval(rate).as_us(),
+            tc::FQ_CODEL_BYTES
         ),
         _ => format!(
-            "[BFIFO]\nParent=1:1\nHandle=0110\nLimitBytes={}\n",
+            "[BFIFO]\nParent={CLASS}\nHandle={LEAF}\nLimitBytes={}\n",
             tc::fifo_bytes(rate)
         ),
     };
     format!(
-        "[HierarchyTokenBucket]\nParent=root\nHandle=0001\nDefaultClass=1\n\n\
-         [HierarchyTokenBucketClass]\nParent=root\nClassId=1:1\nRate={speed}\nCeilRate={speed}\n\n{leaf}"
+        "[HierarchyTokenBucket]\nParent=root\nHandle={ROOT}\nDefaultClass=1\n\n\
+         [HierarchyTokenBucketClass]\nParent=root\nClassId={CLASS}\nRate={speed}\nCeilRate={speed}\nBufferBytes={burst}\n\
+         CeilBufferBytes={burst}\nQuantumBytes=1514\n\n{leaf}"
     )
 }
 
-fn redirection(plan: &Plan) -> File {
-    let device = &plan.device;
+/// What networkd cannot do of a plan; none where it can do all. `merging` are the offloads, as ethtool names them, that are on without a shaper.
+pub fn unit(plan: &Plan, merging: &[&str]) -> Option<Unit> {
+    let (device, ifb) = (&plan.device, plan.device.ifb());
     let changes = tc::changes(plan);
-    let ours = changes
+    let left = changes
         .iter()
         .filter(|change| matches!(change, Change::Split(_) | Change::Redirect(_)));
-    let starts: String = ours
-        .flat_map(Change::words)
-        .map(|words| format!("ExecStart=/usr/bin/env {}\n", words.join(" ")))
-        .collect();
-    File {
-        path: format!(
-            "/etc/systemd/system/unbloat-ingress-{}.service",
-            unit(device)
-        ),
-        text: format!(
-            "[Unit]\nDescription=Send what arrives at {device} to its shaper\n\
-             BindsTo=sys-subsystem-net-devices-{0}.device sys-subsystem-net-devices-{1}.device\n\
-             After=sys-subsystem-net-devices-{0}.device sys-subsystem-net-devices-{1}.device\n\n\
-             [Service]\nType=oneshot\nRemainAfterExit=yes\n{starts}\
-             ExecStop=/usr/bin/env tc qdisc del dev {device} ingress\n\n\
-             [Install]\nWantedBy=multi-user.target\n",
-            unit(device),
-            unit(&device.ifb())
-        ),
+    let mut start: Vec<Words> = left.flat_map(|change| change.words().to_vec()).collect();
+    let mut needs = vec![device.clone()];
+    let mut stop = Vec::new();
+    if plan.down.is_some() {
+        needs.push(ifb.clone());
+        stop.push(tc::unredirect(device));
+        if plan.qdisc == Qdisc::Cake {
+            start.insert(0, tc::cake_ingress(&ifb));
+        }
     }
-}
-
-/// As systemd-escape(1) writes it.
-fn unit(device: &Device) -> String {
-    let escaped = |c: char| match c {
-        c if c.is_ascii_alphanumeric() || "_.:".contains(c) => c.to_string(),
-        other => format!("\\x{:02x}", u32::from(other)),
+    if !plan.qdisc.takes_packets_apart() && !merging.is_empty() {
+        stop.push(tc::offloads(device, merging, "on"));
+    }
+    if start.is_empty() {
+        return None;
+    }
+    let lines = |all: Vec<Words>| {
+        let line = |words: Words| format!("/usr/bin/env {}", words.join(" "));
+        all.into_iter().map(line).collect()
     };
-    device.as_str().chars().map(escaped).collect()
+    let service = Service {
+        kind: "shaper",
+        description: &format!("Shaper of {device}: what systemd-networkd cannot do of it"),
+        device,
+        needs,
+        work: Work::Once {
+            start: lines(start),
+            stop: lines(stop),
+        },
+    };
+    Some(service.unit())
 }
 
 #[cfg(test)]
@@ -186,7 +209,7 @@ mod tests {
                 "/etc/systemd/network/10-netplan-wan.network.d/50-unbloat.conf",
                 "/etc/systemd/network/50-unbloat-ifb4pppoe-wan.netdev",
                 "/etc/systemd/network/50-unbloat-ifb4pppoe-wan.network",
-                "/etc/systemd/system/unbloat-ingress-pppoe\\x2dwan.service",
+                "/etc/systemd/system/unbloat-shaper-pppoe\\x2dwan.service",
             ]
         );
         assert!(files[0].text.contains("Bandwidth=1000000\n"));

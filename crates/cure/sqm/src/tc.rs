@@ -19,10 +19,17 @@ const INTERVAL: Delta = Delta::ms(100);
 /// What a short FIFO holds. With 10 ms and 10 packets four CUBIC flows over round trips of 20 ms lost a sixth of their rate.
 const FIFO: Delta = Delta::ms(20);
 const FIFO_PACKETS: u64 = 16;
+/// What makes several packets one, as ethtool names it.
+pub const MERGING: [&str; 3] = ["tso", "gso", "gro"];
+/// What fq_codel may hold, and how many queues it has.
+pub(crate) const FQ_CODEL_PACKETS: u64 = 1001;
+pub(crate) const FQ_CODEL_BYTES: u64 = 4 << 20;
+pub(crate) const FQ_CODEL_FLOWS: u64 = 1024;
 /// What HTB may send at once.
 const BURST: Delta = Delta::ms(1);
 /// "un" in ASCII. Not `1:`, which scripts give to theirs: a discipline of another kind cannot take over a handle.
 const ROOT: &str = "756e:";
+pub const ROOT_HANDLE: u32 = 0x756e_0000;
 const CLASS: &str = "756e:1";
 const LEAF: &str = "756f:";
 
@@ -60,7 +67,7 @@ pub fn changes(plan: &Plan) -> Vec<Change> {
     }
     let mut changes = Vec::new();
     if !plan.qdisc.takes_packets_apart() {
-        changes.push(Change::Split(offloads(&plan.device, "off")));
+        changes.push(Change::Split(offloads(&plan.device, &MERGING, "off")));
     }
     if let Some(rate) = plan.up {
         changes.push(shape(plan, &plan.device, Direction::Up, rate));
@@ -87,7 +94,7 @@ pub fn commands(plan: &Plan) -> Vec<Words> {
 pub fn removal(plan: &Plan) -> Vec<Words> {
     let mut commands = queues_removal(plan);
     if !plan.qdisc.takes_packets_apart() {
-        commands.push(offloads(&plan.device, "on"));
+        commands.push(offloads(&plan.device, &MERGING, "on"));
     }
     commands
 }
@@ -98,7 +105,7 @@ pub fn queues_removal(plan: &Plan) -> Vec<Words> {
     let mut commands = Vec::new();
     if plan.down.is_some() {
         let ifb = plan.device.ifb();
-        commands.push(words(&["tc", "qdisc", "del", "dev", device, "ingress"]));
+        commands.push(unredirect(&plan.device));
         commands.push(words(&["ip", "link", "del", "dev", ifb.as_str()]));
     }
     if plan.up.is_some() {
@@ -125,18 +132,10 @@ fn shape(plan: &Plan, device: &Device, direction: Direction, rate: Rate) -> Chan
 }
 
 /// By ethtool.
-fn offloads(device: &Device, state: &str) -> Words {
-    words(&[
-        "ethtool",
-        "-K",
-        device.as_str(),
-        "tso",
-        state,
-        "gso",
-        state,
-        "gro",
-        state,
-    ])
+pub(crate) fn offloads(device: &Device, which: &[&str], state: &str) -> Words {
+    let mut line = words(&["ethtool", "-K", device.as_str()]);
+    line.extend(which.iter().flat_map(|which| words(&[which, state])));
+    line
 }
 
 fn cake(plan: &Plan, device: &Device, direction: Direction, rate: Rate) -> Words {
@@ -191,8 +190,7 @@ fn htb(plan: &Plan, device: &Device, rate: Rate) -> Vec<Words> {
     ]);
     root.extend(size_table(plan.framing));
     root.extend(words(&["htb", "default", "1"]));
-    let burst = span_bytes(rate, BURST).max(PACKET_BYTES + 86);
-    let (speed, burst) = (bit(rate), format!("{burst}b"));
+    let (speed, burst) = (bit(rate), format!("{}b", burst_bytes(rate)));
     let class = words(&[
         "tc", "class", "replace", "dev", device, "parent", ROOT, "classid", CLASS, "htb", "rate",
         &speed, "ceil", &speed, "burst", &burst, "cburst", &burst, "quantum", "1514",
@@ -244,21 +242,20 @@ fn size_table(framing: Framing) -> Words {
 }
 
 fn fq_codel(rate: Rate) -> Words {
-    let target = target(rate);
-    let interval = INTERVAL.as_us() + target.as_us() - TARGET.as_us();
-    let (target, interval) = (format!("{}us", target.as_us()), format!("{interval}us"));
+    let span = |span: Delta| format!("{}us", span.as_us());
+    let (target, interval) = (span(target(rate)), span(interval(rate)));
     words(&[
         "fq_codel",
         "limit",
-        "1001",
+        &FQ_CODEL_PACKETS.to_string(),
         "flows",
-        "1024",
+        &FQ_CODEL_FLOWS.to_string(),
         "target",
         &target,
         "interval",
         &interval,
         "memory_limit",
-        "4194304",
+        &FQ_CODEL_BYTES.to_string(),
         "ecn",
     ])
 }
@@ -268,6 +265,14 @@ pub(crate) fn target(rate: Rate) -> Delta {
     let packets = PACKET_BYTES * 8 * 3 / 2;
     let us = packets * 1_000_000 / rate.as_bps().max(1);
     Delta::us(us as i64).max(TARGET)
+}
+
+pub(crate) fn interval(rate: Rate) -> Delta {
+    Delta::us(INTERVAL.as_us() + target(rate).as_us() - TARGET.as_us())
+}
+
+pub(crate) fn burst_bytes(rate: Rate) -> u64 {
+    span_bytes(rate, BURST).max(PACKET_BYTES + 86)
 }
 
 pub(crate) fn fifo_bytes(rate: Rate) -> u64 {
@@ -301,6 +306,27 @@ fn own(plan: &Plan) -> Words {
         Cells::Ptm => line.extend(words(&["--cells", "ptm"])),
     }
     line
+}
+
+/// Has arriving packets pass by the IFB device again.
+pub(crate) fn unredirect(device: &Device) -> Words {
+    words(&["tc", "qdisc", "del", "dev", device.as_str(), "ingress"])
+}
+
+/// Has CAKE, where it is or comes to be, count what it drops: it has come over the line already.
+pub(crate) fn cake_ingress(ifb: &Device) -> Words {
+    words(&[
+        "tc",
+        "qdisc",
+        "replace",
+        "dev",
+        ifb.as_str(),
+        "root",
+        "handle",
+        ROOT,
+        "cake",
+        "ingress",
+    ])
 }
 
 fn redirect(device: &Device, ifb: &Device) -> Change {

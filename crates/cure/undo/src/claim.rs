@@ -11,6 +11,7 @@ use std::io::{self, Write};
 use std::os::fd::{AsRawFd, BorrowedFd};
 use std::os::unix::fs::FileExt;
 use std::os::unix::process::CommandExt;
+use std::path::Path;
 use std::process::Command;
 use tracing::info;
 
@@ -69,6 +70,27 @@ impl Claim {
         unsafe { command.pre_exec(inherit) };
     }
 
+    /// Files of this claim, with their texts. A link has what it points to.
+    pub fn files(&self) -> impl Iterator<Item = (&Path, &str)> {
+        self.steps.iter().filter_map(Step::file_text)
+    }
+
+    /// An error if somebody else has changed a file of this claim, which would then not be removed.
+    pub fn check_unedited(&self) -> Result<(), UndoError> {
+        let edited = self.steps.iter().find_map(Step::edited);
+        edited.map_or(Ok(()), |path| {
+            Err(UndoError::Edited {
+                path: path.to_owned(),
+            })
+        })
+    }
+
+    /// Undoes what is not a file, and stays as it is: the next boot brings it back.
+    pub fn undo_until_boot(&self) -> Result<(), UndoError> {
+        let steps = self.steps.iter().filter(|step| step.is_of_boot());
+        self.undo_each(steps)
+    }
+
     /// Undoes all steps, the last one first, and gives the claim up. Where one cannot be undone the others are, and all
     /// stay written down for [`crate::recover`].
     pub fn undo(mut self) -> Result<(), UndoError> {
@@ -87,10 +109,18 @@ impl Claim {
             return Ok(());
         };
         file.read_exact_at(&mut last, begin)?;
-        match last == kept.as_bytes() {
-            true => file.set_len(begin),
-            false => Ok(()),
+        if last != kept.as_bytes() {
+            return Ok(());
         }
+        file.set_len(begin)?;
+        // Who undoes it now: so others know that its owner lives. A full disk is no reason not to undo it.
+        let owner = Head {
+            pid: std::process::id(),
+            ..self.head.clone()
+        };
+        let mut file = file;
+        let _ = file.write_all(Line::Claim(owner).to_text().as_bytes());
+        Ok(())
     }
 
     /// Lets the change outlast this process: nobody but [`Claim::kept`] takes it over.
@@ -103,13 +133,25 @@ impl Claim {
 
     pub(crate) fn write(&mut self, line: &Line) -> Result<(), UndoError> {
         let text = line.to_text();
-        let written = self.file.0.write_all(text.as_bytes());
+        let mut written = self.file.0.write_all(text.as_bytes());
+        if self.head.resource.outlasts_boot() {
+            written = written.and_then(|()| self.file.0.sync_data());
+        }
         written.map_err(|source| self.entry.failed(source))
     }
 
     fn undo_all(&mut self) -> Result<(), UndoError> {
+        self.undo_each(self.steps.iter())?;
+        // While it is locked: whoever waits for it finds that the name is gone or another file's.
+        self.entry.remove()
+    }
+
+    fn undo_each<'s>(
+        &self,
+        steps: impl DoubleEndedIterator<Item = &'s Step>,
+    ) -> Result<(), UndoError> {
         let mut failures = Vec::new();
-        for step in self.steps.iter().rev() {
+        for step in steps.rev() {
             let change = step.name();
             match step.undo(&self.netlink) {
                 Ok(()) => info!(resource = %self.head.resource, change, "undone"),
@@ -119,11 +161,10 @@ impl Claim {
                 }
             }
         }
-        if !failures.is_empty() {
-            return Err(UndoError::NotUndone { failures });
+        match failures.is_empty() {
+            true => Ok(()),
+            false => Err(UndoError::NotUndone { failures }),
         }
-        // While it is locked: whoever waits for it finds that the name is gone or another file's.
-        self.entry.remove()
     }
 }
 

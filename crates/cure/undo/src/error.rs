@@ -51,6 +51,18 @@ pub enum UndoError {
         kind: String,
         place: &'static str,
     },
+    #[error(
+        "{} exists and was not written by unbloat for this; move it away or remove it, then run the command again",
+        path.display()
+    )]
+    FileExists { path: PathBuf },
+    #[error(
+        "{} was changed since unbloat wrote it, so it is not removed; move it away (mv {0} {0}.mine), then run the command again",
+        path.display()
+    )]
+    Edited { path: PathBuf },
+    #[error("{}: not a place where unbloat writes files", path.display())]
+    NoPlace { path: PathBuf },
     #[error("{}: not a setting that can be restored", path.display())]
     NoSetting { path: PathBuf },
     #[error("cannot read the kernel's tables: {0}")]

@@ -21,6 +21,7 @@ use unbloat_os::namespace::network_cookie;
 use unbloat_os::user::has_more_rights;
 
 const FOLDER: &str = "/run/unbloat";
+const LASTING: &str = "/var/lib/unbloat";
 const VARIABLE: &str = "UNBLOAT_RUN";
 const ENDING: &str = "undo";
 const BOOT: &str = "/proc/sys/kernel/random/boot_id";
@@ -34,6 +35,8 @@ const LOOK: Duration = Duration::from_millis(10);
 #[derive(Clone, Debug)]
 pub struct Journals {
     folder: Folder,
+    /// Of what outlasts a boot; it is made when it is needed.
+    lasting: PathBuf,
 }
 
 /// What a killed command had left, and whether it could be undone.
@@ -69,26 +72,33 @@ pub struct Holding {
 impl Journals {
     /// Those of this system: in `/run/unbloat`, or `$UNBLOAT_RUN`, unless the program has more rights than who started it.
     pub fn system() -> Result<Journals, UndoError> {
-        let folder = std::env::var_os(VARIABLE).filter(|_| !has_more_rights());
-        Journals::at(folder.unwrap_or_else(|| FOLDER.into()).into())
+        match std::env::var_os(VARIABLE).filter(|_| !has_more_rights()) {
+            Some(folder) => Journals::at(folder.into()),
+            None => Ok(Journals {
+                folder: Folder::open(FOLDER.into())?,
+                lasting: LASTING.into(),
+            }),
+        }
     }
 
     /// Those in a folder, which is made if it is not there, and may be nobody else's.
     pub fn at(folder: PathBuf) -> Result<Journals, UndoError> {
-        let folder = Folder::open(folder)?;
-        Ok(Journals { folder })
+        Ok(Journals {
+            lasting: folder.join("lasting"),
+            folder: Folder::open(folder)?,
+        })
     }
 
     /// As [`Claim::take`].
     pub fn take(&self, resource: &Resource, purpose: &Purpose) -> Result<Claim, UndoError> {
         let here = Place::here()?;
-        let entry = self.entry(resource, here.namespace);
+        let entry = self.entry(resource, here.namespace)?;
         let locked = open_locked(&entry, true)?.unwrap_or(Locked::ByAnother);
         let Locked::ByUs(file) = locked else {
             return Err(taken(&entry, resource));
         };
         let record = read(&file.0, &entry)?;
-        if record.is_kept && record.head.as_ref().is_some_and(|h| h.boot == here.boot) {
+        if record.is_kept && record.head.as_ref().is_some_and(|h| here.has(h)) {
             let command = record.head.map_or(String::new(), |h| h.purpose.command);
             let resource = resource.clone();
             return Err(UndoError::Kept { resource, command });
@@ -103,7 +113,7 @@ impl Journals {
         };
         match record.head {
             // The dead owner's file goes with what it had done.
-            Some(head) if head.boot == here.boot => {
+            Some(head) if here.has(&head) => {
                 claim(entry, file, head, record.steps)?.undo()?;
                 self.take(resource, purpose)
             }
@@ -120,7 +130,10 @@ impl Journals {
     /// As [`Claim::kept`].
     pub fn kept(&self, resource: &Resource) -> Result<Option<Claim>, UndoError> {
         let here = Place::here()?;
-        let entry = self.entry(resource, here.namespace);
+        if resource.outlasts_boot() && !self.lasting.exists() {
+            return Ok(None);
+        }
+        let entry = self.entry(resource, here.namespace)?;
         let file = match open_locked(&entry, false)? {
             None => return Ok(None),
             Some(Locked::ByAnother) => return Err(taken(&entry, resource)),
@@ -128,7 +141,7 @@ impl Journals {
         };
         let record = read(&file.0, &entry)?;
         match record.head {
-            Some(head) if record.is_kept && head.boot == here.boot => {
+            Some(head) if record.is_kept && here.has(&head) => {
                 let mut claim = claim(entry, file, head, record.steps)?;
                 claim.is_settled = true;
                 Ok(Some(claim))
@@ -141,7 +154,7 @@ impl Journals {
     pub fn recover(&self) -> Result<Vec<Recovered>, UndoError> {
         let here = Place::here()?;
         let mut recovered = Vec::new();
-        for entry in self.folder.entries(ENDING)? {
+        for entry in self.entries()? {
             debug!(journal = %entry.path().display(), "looking for what a killed command left");
             match undo(&entry, &here) {
                 Ok(None) => {}
@@ -158,17 +171,30 @@ impl Journals {
     /// All claims that hold in this namespace. What cannot be read is left out: [`crate::recover`] tells of it.
     pub fn holdings(&self) -> Result<Vec<Holding>, UndoError> {
         let here = Place::here()?;
-        let entries = self.folder.entries(ENDING)?.into_iter();
+        let entries = self.entries()?.into_iter();
         let holdings = entries.filter_map(|entry| holding(&entry, &here).ok().flatten());
         Ok(holdings.collect())
     }
 
-    fn entry(&self, resource: &Resource, namespace: u64) -> Entry {
+    fn entry(&self, resource: &Resource, namespace: u64) -> Result<Entry, UndoError> {
         let stem = resource.file_stem();
-        self.folder.entry(match resource.is_of_namespace() {
+        let name = match resource.is_of_namespace() {
             true => format!("{namespace:x}-{stem}.{ENDING}"),
             false => format!("{stem}.{ENDING}"),
+        };
+        Ok(match resource.outlasts_boot() {
+            true => Folder::open(self.lasting.clone())?.entry(name),
+            false => self.folder.entry(name),
         })
+    }
+
+    /// Those of what outlasts a boot come last: units that are stopped for them may have journals of this boot.
+    fn entries(&self) -> Result<Vec<Entry>, UndoError> {
+        let mut entries = self.folder.entries(ENDING)?;
+        if self.lasting.exists() {
+            entries.extend(Folder::open(self.lasting.clone())?.entries(ENDING)?);
+        }
+        Ok(entries)
     }
 }
 
@@ -179,7 +205,7 @@ fn undo(entry: &Entry, here: &Place) -> Result<Option<Recovered>, UndoError> {
     };
     let record = read(&file.0, entry)?;
     // Without a head it was killed before it had claimed anything.
-    let Some(head) = record.head.filter(|head| head.boot == here.boot) else {
+    let Some(head) = record.head.filter(|head| here.has(head)) else {
         entry.remove()?;
         return Ok(None);
     };
@@ -211,7 +237,7 @@ fn holding(entry: &Entry, here: &Place) -> Result<Option<Holding>, UndoError> {
     };
     let is_here = |head: &Head| {
         let is_near = !head.resource.is_of_namespace() || head.namespace == here.namespace;
-        head.boot == here.boot && is_near
+        here.has(head) && is_near
     };
     Ok(record.head.filter(is_here).map(|head| Holding {
         resource: head.resource,
@@ -229,6 +255,11 @@ struct Place {
 }
 
 impl Place {
+    /// Whether what was claimed is still there: not what was before the last boot.
+    fn has(&self, head: &Head) -> bool {
+        head.boot == self.boot || head.resource.outlasts_boot()
+    }
+
     fn here() -> Result<Place, UndoError> {
         let boot = fs::read_to_string(BOOT).map_err(at(Path::new(BOOT)))?;
         Ok(Place {

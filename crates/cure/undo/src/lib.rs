@@ -25,7 +25,8 @@
 //! is told of, and keeps no other from being undone. It is locked
 //! (`flock`) by its owner as long as that lives: the lock, not a process id, says who is alive, and a second owner is refused.
 //! Claims on what a network namespace has of its own are told apart by the namespace's cookie, and undone from within it only.
-//! `/run` is empty after a boot, as are the tables of the kernel; a file of an earlier boot is thrown away.
+//! `/run` is empty after a boot, as are the tables of the kernel; a file of an earlier boot is thrown away. Files that outlast a boot
+//! ([`Resource::AfterBoot`]) have journals that do so too, in `/var/lib/unbloat` (`lasting` in `$UNBLOAT_RUN`).
 //!
 //! Better than any step is what dies with its process: BPF links by descriptor, TUN devices, sockets.
 
@@ -33,6 +34,7 @@ mod claim;
 mod class;
 mod discipline;
 mod error;
+mod file;
 mod folder;
 #[cfg(feature = "fuzz")]
 pub mod fuzz;
@@ -42,11 +44,13 @@ mod netlink;
 mod record;
 mod resource;
 mod step;
+mod systemd;
 
 pub use claim::Claim;
 pub use class::Class;
 pub use discipline::Discipline;
 pub use error::UndoError;
+pub use file::{write_link, write_text};
 pub use guard::guard;
 pub use journals::{Holding, Journals, Left, Recovered};
 pub use resource::{Purpose, Resource};

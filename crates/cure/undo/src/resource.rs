@@ -23,12 +23,22 @@ pub enum Resource {
     Router { target: String },
     /// Whether packets of others are handed on.
     Forwarding,
+    /// The files by which a device is shaped again after each boot.
+    AfterBoot { device: String },
 }
 
 impl Resource {
     /// Whether each network namespace has its own.
     pub(crate) fn is_of_namespace(&self) -> bool {
-        !matches!(self, Resource::Cgroup { .. } | Resource::Router { .. })
+        !matches!(
+            self,
+            Resource::Cgroup { .. } | Resource::Router { .. } | Resource::AfterBoot { .. }
+        )
+    }
+
+    /// Whether it outlasts a boot, and its journal with it.
+    pub(crate) fn outlasts_boot(&self) -> bool {
+        matches!(self, Resource::AfterBoot { .. })
     }
 
     /// The name of its claim's file, without whose namespace it is in.
@@ -40,6 +50,7 @@ impl Resource {
             Resource::Table { name } => ("table", name.clone()),
             Resource::Router { target } => ("router", target.clone()),
             Resource::Forwarding => ("forwarding", "ipv4".to_owned()),
+            Resource::AfterBoot { device } => ("after-boot", device.clone()),
         };
         format!("{kind}-{}", safe(&name))
     }
@@ -79,6 +90,11 @@ impl fmt::Display for Resource {
             Resource::Table { name } => write!(f, "the nftables table {}", name.escape_debug()),
             Resource::Router { target } => write!(f, "the router {}", target.escape_debug()),
             Resource::Forwarding => write!(f, "IPv4 forwarding"),
+            Resource::AfterBoot { device } => write!(
+                f,
+                "the files that shape {} after a reboot",
+                device.escape_debug()
+            ),
         }
     }
 }

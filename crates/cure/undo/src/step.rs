@@ -3,7 +3,9 @@
 use crate::class::{self, Class};
 use crate::discipline::{self, Discipline, INGRESS};
 use crate::error::UndoError;
+use crate::file;
 use crate::netlink::{DELETE_FILTER, Netlink};
+use crate::systemd;
 use serde::{Deserialize, Serialize};
 use std::fs;
 use std::io;
@@ -58,6 +60,18 @@ pub enum Step {
     Table { family: Family, name: String },
     /// A cgroup: its processes go to the one above, and it is removed.
     Cgroup { path: PathBuf },
+    /// A folder for files of systemd that is about to be made: removed if it is empty.
+    Folder { path: PathBuf },
+    /// A new file of systemd: removed if it has this text.
+    File { path: PathBuf, text: String },
+    /// A new symbolic link of systemd: removed if it points there.
+    SymbolicLink { path: PathBuf, target: String },
+    /// A device's root discipline, if it has this handle: deleted. For what systemd-networkd makes of files after a boot.
+    Handle { device: String, handle: u32 },
+    /// systemd is to read its units again.
+    Units,
+    /// A unit that is about to be started: stopped.
+    Unit { name: String },
 }
 
 /// Of nftables.
@@ -168,6 +182,53 @@ impl Step {
         })
     }
 
+    /// Before a folder of systemd is made. None: it is there.
+    pub fn folder(path: &Path) -> Result<Option<Step>, UndoError> {
+        let path = path.to_owned();
+        match (path.exists(), file::is_folder_place(&path)) {
+            (true, _) => Ok(None),
+            (false, true) => Ok(Some(Step::Folder { path })),
+            (false, false) => Err(UndoError::NoPlace { path }),
+        }
+    }
+
+    /// Before a file of systemd is written ([`crate::write_text`]); there must be none.
+    pub fn file(path: &Path, text: &str) -> Result<Step, UndoError> {
+        Ok(Step::File {
+            path: new_file(path)?,
+            text: text.to_owned(),
+        })
+    }
+
+    /// Before a symbolic link of systemd is made ([`crate::write_link`]); there must be none.
+    pub fn symbolic_link(path: &Path, target: &str) -> Result<Step, UndoError> {
+        Ok(Step::SymbolicLink {
+            path: new_file(path)?,
+            target: target.to_owned(),
+        })
+    }
+
+    /// A file that outlasts a boot, and its text, or what a link points to.
+    pub(crate) fn file_text(&self) -> Option<(&Path, &str)> {
+        match self {
+            Step::File { path, text } => Some((path, text)),
+            Step::SymbolicLink { path, target } => Some((path, target)),
+            _ => None,
+        }
+    }
+
+    /// Whether the next boot ends it, or makes it anew.
+    pub(crate) fn is_of_boot(&self) -> bool {
+        self.file_text().is_none() && !matches!(self, Step::Folder { .. } | Step::Units)
+    }
+
+    /// The file, if it is not what was written.
+    pub(crate) fn edited(&self) -> Option<&Path> {
+        let is_link = matches!(self, Step::SymbolicLink { .. });
+        let (path, text) = self.file_text()?;
+        file::is_edited(path, text, is_link).then_some(path)
+    }
+
     /// Undoes it; what is there no longer needs no undoing.
     pub(crate) fn undo(&self, netlink: &Netlink) -> io::Result<()> {
         match self {
@@ -214,6 +275,15 @@ impl Step {
             Step::Setting { path, before } => write_back(path, before),
             Step::Table { family, name } => delete_table(*family, name),
             Step::Cgroup { path } => remove_cgroup(path),
+            Step::Folder { path } => file::remove_folder(path),
+            Step::File { path, text } => file::remove(path, text, false),
+            Step::SymbolicLink { path, target } => file::remove(path, target, true),
+            Step::Handle { device, handle } => match netlink.index(device)? {
+                Some(index) => discipline::delete_handle(netlink, index, *handle),
+                None => Ok(()),
+            },
+            Step::Units => systemd::reload(),
+            Step::Unit { name } => systemd::stop(name),
         }
     }
 
@@ -221,7 +291,9 @@ impl Step {
     pub(crate) fn name(&self) -> String {
         match self {
             Step::Link { name, .. } => format!("link {}", name.escape_debug()),
-            Step::Root { device, .. } => format!("qdiscs of {}", device.escape_debug()),
+            Step::Root { device, .. } | Step::Handle { device, .. } => {
+                format!("qdiscs of {}", device.escape_debug())
+            }
             Step::Classes { device, .. } => format!("classes of {}", device.escape_debug()),
             Step::Ingress { device, .. } => format!("ingress of {}", device.escape_debug()),
             Step::Filters { device, .. } => format!("filters of {}", device.escape_debug()),
@@ -230,6 +302,11 @@ impl Step {
                 path.to_string_lossy().escape_debug().to_string()
             }
             Step::Table { name, .. } => format!("nftables table {}", name.escape_debug()),
+            Step::Folder { path } | Step::File { path, .. } | Step::SymbolicLink { path, .. } => {
+                path.to_string_lossy().escape_debug().to_string()
+            }
+            Step::Units => "units of systemd".to_owned(),
+            Step::Unit { name } => format!("unit {}", name.escape_debug()),
         }
     }
 }
@@ -247,6 +324,15 @@ pub fn outgoing(device: &str) -> Result<(u32, Vec<Discipline>), UndoError> {
     let all = discipline::on(&netlink, index).map_err(UndoError::Kernel)?;
     let out = all.into_iter().filter(|d| d.parent != INGRESS);
     Ok((index, out.collect()))
+}
+
+fn new_file(path: &Path) -> Result<PathBuf, UndoError> {
+    let path = path.to_owned();
+    match (file::is_place(&path), path.symlink_metadata().is_ok()) {
+        (false, _) => Err(UndoError::NoPlace { path }),
+        (true, true) => Err(UndoError::FileExists { path }),
+        (true, false) => Ok(path),
+    }
 }
 
 fn open() -> Result<Netlink, UndoError> {

@@ -1,0 +1,482 @@
+//! Cures that return after a reboot: files by which the system itself puts them in place again, written and removed.
+
+mod program;
+mod words;
+
+use crate::print::note;
+use crate::unit::quoted;
+use program::ProgramError;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::thread::sleep;
+use std::time::Duration;
+use unbloat_os::offload::MERGING;
+use unbloat_sqm::networkd::{self, File};
+use unbloat_sqm::systemd::{Link, Service, Unit, Work};
+use unbloat_sqm::{Device, Plan, tc};
+use unbloat_sqm_host::Router;
+use unbloat_undo::{Claim, Journals, Purpose, Resource, Step, UndoError, write_link, write_text};
+
+/// As sd_booted(3) and systemd-detect-virt(1) look for them.
+const SYSTEMD: &str = "/run/systemd/system";
+const CONTAINER: &str = "/run/systemd/container";
+/// A service that fails at its start has done so by then.
+const SETTLED: Duration = Duration::from_secs(1);
+
+#[derive(Debug, thiserror::Error)]
+pub enum KeepError {
+    #[error(
+        "cannot keep the change after a reboot: neither systemd nor OpenWrt's sqm-scripts run here; add `{command}` to the start scripts of this system"
+    )]
+    NoSystem { command: String },
+    #[error(
+        "on this OpenWrt, /etc/config/sqm keeps a shaper after a reboot; run `unbloat sqm apply --keep --test latest`, which writes it"
+    )]
+    OpenWrt,
+    #[error(
+        "cannot keep the shaper of {target} after a reboot: it has no OpenWrt with sqm-scripts; run `unbloat sqm apply --keep` on the router itself, or install the files that `unbloat sqm plan --as networkd` prints"
+    )]
+    Router { target: String },
+    #[error(transparent)]
+    Program(#[from] ProgramError),
+    #[error(transparent)]
+    Undo(#[from] UndoError),
+    #[error("cannot run systemctl: {0}")]
+    Systemctl(io::Error),
+    #[error("`systemctl {words}` failed: {said}; nothing is kept. `journalctl -u {unit}` shows why", said = said.trim())]
+    Refused {
+        words: String,
+        unit: String,
+        said: String,
+    },
+    #[error("{}: {source}", path.display())]
+    Folder { path: PathBuf, source: io::Error },
+    #[error("cannot save the plan: {0}")]
+    Note(#[from] serde_json::Error),
+}
+
+/// What puts a cure in place at each boot.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Keeper {
+    /// systemd-networkd, and a unit for what it cannot do
+    Networkd,
+    /// Units of systemd that run this program
+    Systemd,
+}
+
+/// A cure, as far as it is to return.
+#[derive(Clone, Copy)]
+pub struct Cure<'a> {
+    pub device: &'a Device,
+    pub plan: Option<&'a Plan>,
+    /// CAKE in user space with rates that follow the line.
+    pub follows: bool,
+    /// Receive windows of all downloads.
+    pub holds_window: bool,
+    /// Of the device without a shaper.
+    pub merging: &'a [&'static str],
+}
+
+/// The offloads of a device that make several packets one and are on, as ethtool names them. To be asked before it is shaped.
+pub fn merging(device: &Device) -> Vec<&'static str> {
+    let all = tc::MERGING.into_iter().zip(MERGING);
+    all.filter(|(_, offload)| offload.is_on(device.as_str()).unwrap_or(false))
+        .map(|(name, _)| name)
+        .collect()
+}
+
+/// The files that have a cure return.
+#[derive(Clone, Debug, Serialize, JsonSchema)]
+pub struct Keep {
+    pub by: Keeper,
+    /// Why this one.
+    pub because: String,
+    pub files: Vec<File>,
+    /// Symbolic links, with what they point to: they have units started at boot.
+    pub links: Vec<File>,
+    #[serde(skip)]
+    units: Vec<String>,
+    #[serde(skip)]
+    device: Device,
+    #[serde(skip)]
+    plan: Option<Plan>,
+}
+
+/// What is remembered of it.
+#[derive(Serialize, Deserialize)]
+struct Note {
+    by: Keeper,
+    plan: Option<Plan>,
+}
+
+/// Files that are there, and are removed again unless they are kept.
+pub struct Written {
+    claim: Claim,
+    links: Vec<File>,
+}
+
+/// What an earlier command kept.
+#[derive(Serialize, JsonSchema)]
+pub struct Kept {
+    pub device: Device,
+    pub by: Keeper,
+    /// The command that kept it.
+    pub command: String,
+    pub plan: Option<Plan>,
+    pub files: Vec<String>,
+    /// A file that was changed since, which `sqm remove` refuses to remove.
+    pub edited: Option<String>,
+}
+
+impl Keep {
+    /// Chooses what this system uses. Nothing is changed.
+    pub fn of(cure: &Cure<'_>) -> Result<Keep, KeepError> {
+        if !Path::new(SYSTEMD).exists() {
+            if Router::here().is_some() {
+                return Err(KeepError::OpenWrt);
+            }
+            let commands = words::of(cure).into_iter().map(|words| words.join(" "));
+            return Err(KeepError::NoSystem {
+                command: commands.collect::<Vec<_>>().join("` and `"),
+            });
+        }
+        let file = network_file(cure.device);
+        let because = match &file {
+            None => format!("systemd-networkd does not configure {}", cure.device),
+            Some(file) => match by_networkd(cure, file) {
+                Ok(keep) => return Ok(keep),
+                Err(why) => format!("systemd-networkd configures {}, but {why}", cure.device),
+            },
+        };
+        by_systemd(cure, because)
+    }
+
+    /// The device that has to be free.
+    pub fn check_free(&self, journals: &Journals) -> Result<(), UndoError> {
+        match journals.kept(&resource(&self.device))? {
+            Some(kept) => Err(UndoError::Kept {
+                resource: kept.resource().clone(),
+                command: kept.purpose().command.clone(),
+            }),
+            None => Ok(()),
+        }
+    }
+
+    /// For people: why, and each file with its content.
+    pub fn text(&self) -> String {
+        let file = |file: &File| format!("# {}\n{}\n", file.path, file.text);
+        let link = |link: &File| format!("# {} -> {}\n", link.path, link.text);
+        let files = self.files.iter().map(file);
+        files.chain(self.links.iter().map(link)).collect()
+    }
+
+    pub fn removal(&self) -> String {
+        format!("unbloat sqm remove --interface {}", self.device)
+    }
+
+    pub fn reason(&self) -> String {
+        let by = match self.by {
+            Keeper::Networkd => "systemd-networkd",
+            Keeper::Systemd => "a systemd unit",
+        };
+        format!("kept after a reboot by {by}: {}", self.because)
+    }
+
+    /// Writes the files. Units of this program are started: they put the cure in place now, too. Before files of networkd are written, the
+    /// shaper is to be in place.
+    pub fn write(&self, journals: &Journals) -> Result<Written, KeepError> {
+        let purpose = Purpose {
+            note: serde_json::to_string(&Note {
+                by: self.by,
+                plan: self.plan.clone(),
+            })?,
+            ..Purpose::this_command()
+        };
+        let mut claim = journals.take(&resource(&self.device), &purpose)?;
+        if let (Keeper::Networkd, Some(plan)) = (self.by, &self.plan) {
+            for step in live_steps(plan) {
+                claim.before(step)?;
+            }
+        }
+        claim.before(Step::Units)?;
+        for file in &self.files {
+            let path = Path::new(&file.path);
+            make_folder(&mut claim, path)?;
+            claim.before(Step::file(path, &file.text)?)?;
+            write_text(path, &file.text)?;
+        }
+        ask(&claim, &["daemon-reload"])?;
+        for unit in &self.units {
+            claim.before(Step::Unit { name: unit.clone() })?;
+            if self.by == Keeper::Systemd {
+                start(&claim, unit)?;
+            }
+        }
+        Ok(Written {
+            claim,
+            links: self.links.clone(),
+        })
+    }
+}
+
+impl Written {
+    /// Has the units started at each boot, says how to remove all, and leaves it in place.
+    pub fn keep(mut self) -> Result<(), KeepError> {
+        for link in &self.links {
+            let path = Path::new(&link.path);
+            make_folder(&mut self.claim, path)?;
+            self.claim.before(Step::symbolic_link(path, &link.text)?)?;
+            write_link(path, &link.text)?;
+        }
+        Ok(self.claim.keep()?)
+    }
+
+    pub fn release(self) -> Result<(), KeepError> {
+        Ok(self.claim.undo()?)
+    }
+}
+
+/// What is kept for a device, to be removed: refused where somebody has changed a file of it.
+pub fn take_back(journals: &Journals, device: &Device) -> Result<bool, UndoError> {
+    let Some(claim) = journals.kept(&resource(device))? else {
+        return Ok(false);
+    };
+    claim.check_unedited()?;
+    claim.undo()?;
+    Ok(true)
+}
+
+/// Ends until the next boot what networkd made of files at the last one.
+pub fn pause(journals: &Journals, device: &Device) -> Result<bool, UndoError> {
+    let claim = match journals.kept(&resource(device)) {
+        // Who removes the files, or writes them, has systemd stop or start a unit, which asks this.
+        Err(UndoError::Taken { .. }) => return Ok(false),
+        claim => claim?,
+    };
+    let Some(claim) = claim else {
+        return Ok(false);
+    };
+    let note = serde_json::from_str::<Note>(&claim.purpose().note);
+    match note.is_ok_and(|note| note.by == Keeper::Networkd) {
+        true => claim.undo_until_boot().map(|()| true),
+        false => Ok(false),
+    }
+}
+
+/// What is kept on this host.
+pub fn kept(journals: &Journals) -> Result<Vec<Kept>, UndoError> {
+    let mut found = Vec::new();
+    for holding in journals.holdings()?.into_iter().filter(|held| held.is_kept) {
+        let Resource::AfterBoot { device } = &holding.resource else {
+            continue;
+        };
+        let Ok(device) = device.parse::<Device>() else {
+            continue;
+        };
+        let Some(claim) = journals.kept(&holding.resource)? else {
+            continue;
+        };
+        let Ok(note) = serde_json::from_str::<Note>(&claim.purpose().note) else {
+            continue;
+        };
+        let files = claim.files();
+        found.push(Kept {
+            device,
+            by: note.by,
+            plan: note.plan,
+            command: holding.purpose.command,
+            files: files.map(|(path, _)| path.display().to_string()).collect(),
+            edited: match claim.check_unedited() {
+                Err(UndoError::Edited { path }) => Some(path.display().to_string()),
+                _ => None,
+            },
+        });
+    }
+    Ok(found)
+}
+
+fn resource(device: &Device) -> Resource {
+    Resource::AfterBoot {
+        device: device.to_string(),
+    }
+}
+
+/// The file with which systemd-networkd configures a device of this host, if it does.
+pub fn network_file(device: &Device) -> Option<String> {
+    let device = Path::new("/sys/class/net").join(device.as_str());
+    let index = fs::read_to_string(device.join("ifindex")).ok()?;
+    let link = Path::new("/run/systemd/netif/links").join(index.trim());
+    let state = fs::read_to_string(link).ok()?;
+    let file = state
+        .lines()
+        .find_map(|line| line.strip_prefix("NETWORK_FILE="))?;
+    Some(file.to_owned())
+}
+
+/// Why not, otherwise.
+fn by_networkd(cure: &Cure<'_>, file: &str) -> Result<Keep, String> {
+    let Some(plan) = cure.plan.filter(|_| !cure.holds_window) else {
+        return Err("it cannot start programs".to_owned());
+    };
+    let mut files = networkd::network_files(plan, Some(file)).map_err(|error| error.to_string())?;
+    let unit = networkd::unit(plan, cure.merging);
+    if unit.is_some() && Path::new(CONTAINER).exists() {
+        return Err(
+            "the unit for what it cannot do needs device units, which containers lack".into(),
+        );
+    }
+    if !plan.qdisc.takes_packets_apart() && !is_installed("ethtool") {
+        return Err(
+            "its shaper would need ethtool at each boot, which is not installed".to_owned(),
+        );
+    }
+    let (mut links_of_unit, mut units) = (Vec::new(), Vec::new());
+    if let Some(unit) = unit {
+        files.push(unit.file);
+        links_of_unit = links(unit.links);
+        units.push(unit.name);
+    }
+    Ok(Keep {
+        by: Keeper::Networkd,
+        because: format!("it configures {} ({file})", plan.device),
+        files,
+        links: links_of_unit,
+        units,
+        device: plan.device.clone(),
+        plan: Some(plan.clone()),
+    })
+}
+
+fn by_systemd(cure: &Cure<'_>, because: String) -> Result<Keep, KeepError> {
+    let program = program::safe()?;
+    let line = |words: &[String]| {
+        let all = [std::slice::from_ref(&program), words].concat();
+        all.iter()
+            .map(|word| quoted(word))
+            .collect::<Vec<_>>()
+            .join(" ")
+    };
+    let device = cure.device;
+    let needs = match Path::new(CONTAINER).exists() {
+        true => Vec::new(),
+        false => vec![device.clone()],
+    };
+    let mut all: Vec<Unit> = Vec::new();
+    for words in words::of(cure) {
+        let (kind, work) = match words[0].as_str() {
+            "sqm" => {
+                let stop = [
+                    "sqm",
+                    "remove",
+                    "--interface",
+                    device.as_str(),
+                    "--until-reboot",
+                ];
+                let stop = stop.map(str::to_owned);
+                let (start, stop) = (vec![line(&words)], vec![line(&stop)]);
+                ("shaper", Work::Once { start, stop })
+            }
+            "shape" => ("shaper", Work::Running(line(&words))),
+            _ => ("windows", Work::Running(line(&words))),
+        };
+        let description = match kind {
+            "shaper" => format!("Shaper of {device}"),
+            _ => format!("Receive windows of downloads, for {device}"),
+        };
+        let service = Service {
+            kind,
+            description: &description,
+            device,
+            needs: needs.clone(),
+            work,
+        };
+        all.push(service.unit());
+    }
+    Ok(Keep {
+        by: Keeper::Systemd,
+        because,
+        units: all.iter().map(|unit| unit.name.clone()).collect(),
+        links: all
+            .iter()
+            .flat_map(|unit| links(unit.links.clone()))
+            .collect(),
+        files: all.into_iter().map(|unit| unit.file).collect(),
+        device: device.clone(),
+        plan: cure.plan.cloned(),
+    })
+}
+
+fn links(links: Vec<Link>) -> Vec<File> {
+    let file = |link: Link| File {
+        path: link.path,
+        text: link.target,
+    };
+    links.into_iter().map(file).collect()
+}
+
+/// What networkd makes at each boot, of which no other journal knows then.
+fn live_steps(plan: &Plan) -> Vec<Step> {
+    let root = Step::Handle {
+        device: plan.device.to_string(),
+        handle: tc::ROOT_HANDLE,
+    };
+    let ifb = plan.down.map(|_| Step::Link {
+        name: plan.device.ifb().to_string(),
+        index: None,
+    });
+    [Some(root), ifb].into_iter().flatten().collect()
+}
+
+fn make_folder(claim: &mut Claim, file: &Path) -> Result<(), KeepError> {
+    let Some(folder) = file.parent() else {
+        return Ok(());
+    };
+    // systemd's own folders stay, where a minimal system lacks them.
+    let is_systemds = folder.parent() == Some(Path::new("/etc/systemd"));
+    if !is_systemds && let Some(step) = Step::folder(folder)? {
+        claim.before(step)?;
+    }
+    fs::create_dir_all(folder).map_err(|source| KeepError::Folder {
+        path: folder.to_owned(),
+        source,
+    })
+}
+
+fn start(claim: &Claim, unit: &str) -> Result<(), KeepError> {
+    ask(claim, &["start", unit])?;
+    sleep(SETTLED);
+    ask(claim, &["is-active", unit])
+}
+
+fn ask(claim: &Claim, words: &[&str]) -> Result<(), KeepError> {
+    let mut command = Command::new("systemctl");
+    command.args(words);
+    claim.lend(&mut command);
+    let output = command.output().map_err(KeepError::Systemctl)?;
+    match output.status.success() {
+        true => Ok(()),
+        false => Err(KeepError::Refused {
+            words: words.join(" "),
+            unit: words[words.len() - 1].to_owned(),
+            said: String::from_utf8_lossy(&[output.stdout, output.stderr].concat()).into_owned(),
+        }),
+    }
+}
+
+fn is_installed(program: &str) -> bool {
+    let folders = ["/usr/sbin", "/usr/bin", "/sbin", "/bin"];
+    folders
+        .iter()
+        .any(|folder| Path::new(folder).join(program).exists())
+}
+
+/// Says what is written, before it is.
+pub fn show(keep: &Keep) {
+    note!("unbloat: {}", keep.reason());
+    note!("\n{}", keep.text().trim_end());
+}
