@@ -125,7 +125,7 @@ pub fn run(args: &Args) -> Result<Exit, CommandError> {
 }
 
 fn print_json(document: &impl Serialize) -> Result<(), CommandError> {
-    Ok(print::text(&print::document(document)?)?)
+    Ok(print::raw(&print::document(document)?)?)
 }
 
 /// Prints the plan in the requested format; changes nothing.
@@ -146,12 +146,12 @@ fn plan(args: &PlanArgs) -> Result<Exit, CommandError> {
 
 fn tell(plan: &Plan, form: As) -> Result<(), CommandError> {
     match form {
-        As::Tc => print::text(&tc::text(&tc::commands(plan)))?,
-        As::Uci => print::text(&uci::write(&[uci::section_of(plan)?]))?,
+        As::Tc => print::raw(&tc::text(&tc::commands(plan)))?,
+        As::Uci => print::raw(&uci::write(&[uci::section_of(plan)?]))?,
         As::Networkd => {
             let of_device = network_file(plan);
             for file in networkd::files(plan, of_device.as_deref())? {
-                print::text(&format!("# {}\n{}\n", file.path, file.text))?;
+                print::raw(&format!("# {}\n{}\n", file.path, file.text))?;
             }
         }
     }
@@ -310,7 +310,7 @@ fn tell_applied(args: &ApplyArgs, plan: &Plan) -> Result<Exit, CommandError> {
     if args.json {
         print_json(&planned(plan))?;
     } else if args.dry_run {
-        print::text(&tc::text(&tc::commands(plan)))?;
+        print::raw(&tc::text(&tc::commands(plan)))?;
     }
     Ok(Exit::Complete)
 }
