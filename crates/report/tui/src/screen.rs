@@ -53,8 +53,8 @@ impl Screen {
     /// Waits so long for what the person at the terminal does.
     pub fn input(&mut self, within: Duration) -> io::Result<Input> {
         // Keys that came together are read together: there may be some without anything new from the terminal.
-        for within in [Duration::ZERO, within] {
-            if is_gone(within)? {
+        for wait in [Duration::ZERO, within] {
+            if is_gone(wait)? {
                 return Ok(Input::Gone);
             }
             if event::poll(Duration::ZERO)? {

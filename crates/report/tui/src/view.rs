@@ -132,9 +132,16 @@ fn panel(live: &Live, direction: Direction, area: Rect, frame: &mut Frame<'_>) {
         frame,
     );
     curve(live.backlogs(direction), colour, backlog_curve, frame);
-    let text = per_second(live.path_rate(direction));
-    let scale = |most: u64| per_second(Some(Rate::bps(most)));
-    labelled("rate", text, live.rates(direction), scale, rate, frame);
+    let speed = per_second(live.path_rate(direction));
+    let rate_scale = |most: u64| per_second(Some(Rate::bps(most)));
+    labelled(
+        "rate",
+        speed,
+        live.rates(direction),
+        rate_scale,
+        rate,
+        frame,
+    );
     curve(live.rates(direction), colour, rate_curve, frame);
     let late = live.late_drops(direction);
     let drops = format!(
@@ -264,12 +271,12 @@ pub(crate) fn columns(
     room: u16,
 ) -> Vec<(&'static str, u16)> {
     let mut columns = all.to_vec();
-    for spared in spared {
+    for name in spared {
         let needed: u16 = columns.iter().map(|(_, width)| width + 1).sum();
         if needed <= room.saturating_add(1) {
             break;
         }
-        columns.retain(|(name, _)| name != spared);
+        columns.retain(|(column, _)| column != name);
     }
     columns
 }

@@ -102,9 +102,9 @@ fn a_narrow_terminal_shows_fewer_columns_and_cuts_none() {
 fn keys_pause_and_explain_and_end() {
     let mut view = LiveView::new("bulk");
     view.take(snapshot(10, 1));
-    let shown = |view: &LiveView| {
+    let shown = |seen: &LiveView| {
         let mut terminal = Terminal::new(TestBackend::new(80, 24)).unwrap();
-        terminal.draw(|frame| view.draw(frame)).unwrap();
+        terminal.draw(|frame| seen.draw(frame)).unwrap();
         terminal.backend().to_string()
     };
     assert!(!view.press(KeyCode::Char(' ').into()));

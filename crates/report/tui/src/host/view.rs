@@ -154,8 +154,8 @@ fn legend(room: u16) -> Vec<Line<'static>> {
     });
     let mut lines = vec![Line::default()];
     for item in words.chain(colours) {
-        let line = lines.last().map_or(0, Line::width);
-        if line > 0 && line + GAP.len() + item.width() > usize::from(room) {
+        let used = lines.last().map_or(0, Line::width);
+        if used > 0 && used + GAP.len() + item.width() > usize::from(room) {
             lines.push(Line::default());
         }
         if let Some(line) = lines.last_mut() {
@@ -613,10 +613,10 @@ pub(crate) mod tests {
         assert!(!frame.contains("drops"), "{frame}");
         let mut chosen = HostView::new("wan0", None, true);
         chosen.take(layers);
-        let frame = drawn(&mut chosen, 80, 24);
+        let shown = drawn(&mut chosen, 80, 24);
         assert!(
-            frame.contains("drops") && !frame.contains("idle:"),
-            "{frame}"
+            shown.contains("drops") && !shown.contains("idle:"),
+            "{shown}"
         );
     }
 
