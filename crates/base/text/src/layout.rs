@@ -143,8 +143,8 @@ mod tests {
                     "{columns}: {line:?}"
                 );
             }
-            let words = |text: &str| {
-                let words = text.split_whitespace();
+            let words = |of: &str| {
+                let words = of.split_whitespace();
                 words.map(str::to_owned).collect::<Vec<_>>()
             };
             assert_eq!(words(&laid), words(text));

@@ -162,27 +162,25 @@ fn screen(looks: &mut Looks, mut view: HostView, stop: &AtomicBool) -> Result<Ex
     let _silence = Silence::begin();
     let mut screen = Screen::open()?;
     screen.draw(|frame| view.draw(frame))?;
-    let ends = |screen: &mut Screen, view: &mut HostView, span: Duration| -> io::Result<bool> {
-        let ends = match screen.input(span)? {
-            Input::Gone => true,
-            Input::Nothing => false,
-            Input::Key(key) => {
-                let ends = view.press(key);
-                screen.draw(|frame| view.draw(frame))?;
-                ends
-            }
-            Input::Resized => {
-                screen.draw(|frame| view.draw(frame))?;
-                false
-            }
-        };
-        Ok(ends || stop.load(Ordering::Relaxed))
-    };
-    while let Some(layers) = looks.next(|span| ends(&mut screen, &mut view, span))? {
+    while let Some(layers) = looks
+        .next(|span| Ok(ends(&mut screen, &mut view, span)? || stop.load(Ordering::Relaxed)))?
+    {
         view.take(layers);
         screen.draw(|frame| view.draw(frame))?;
     }
     Ok(Exit::Complete)
+}
+
+/// Waits so long for what the person at the terminal does, and does it; whether that ends the view.
+fn ends(screen: &mut Screen, view: &mut HostView, span: Duration) -> io::Result<bool> {
+    let ends = match screen.input(span)? {
+        Input::Gone => return Ok(true),
+        Input::Nothing => return Ok(false),
+        Input::Key(key) => view.press(key),
+        Input::Resized => false,
+    };
+    screen.draw(|frame| view.draw(frame))?;
+    Ok(ends)
 }
 
 /// Sleeps; returns whether to stop.
