@@ -5,8 +5,8 @@ use std::path::Path;
 use std::sync::atomic::AtomicBool;
 use unbloat_api::compare::{DOCUMENT, Document, PAGE, Pair, side_by_side, write_folder};
 use unbloat_api::experiment::{
-    Campaign, Changes, Plan, PlanError, Simulator, all, averages, info, refuse_kernel_queues,
-    run_all, text, unknown,
+    Campaign, Changes, Layout, Plan, PlanError, Simulator, all, averages, info,
+    refuse_kernel_queues, run_all, text, unknown,
 };
 use unbloat_api::folder::write_tables;
 use unbloat_compare::Overall;
@@ -55,8 +55,8 @@ fn a_sweep_does_not_depend_on_threads_and_is_judged() {
     let plan = plan(&set, Some(2)).unwrap();
     assert_eq!((plan.runs(), plan.set.as_slice()), (4, &set[..]));
     let [one, two] = [1, 2].map(|threads| campaign(&plan, threads, false));
-    let shown = text(&plan, &one);
-    assert_eq!(shown, text(&plan, &two));
+    let shown = text(&plan, &one, Layout::default());
+    assert_eq!(shown, text(&plan, &two, Layout::default()));
     assert!(shown.contains("BROKEN"), "{shown}");
     assert!(!one.keeps_bounds() && !one.is_cut);
     let tables = all(&plan, &one);

@@ -16,5 +16,8 @@ pub fn print(steps: &[String], is_json: bool) -> Result<(), PrintError> {
     if is_json {
         return print::json(&Document { would: steps });
     }
-    steps.iter().try_for_each(print::line)
+    // Commands are copied: they stay on one line each.
+    steps
+        .iter()
+        .try_for_each(|step| print::raw(&format!("{step}\n")))
 }

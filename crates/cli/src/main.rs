@@ -10,6 +10,7 @@ mod exit;
 mod metrics;
 mod print;
 mod stop;
+mod terminal;
 
 #[cfg(feature = "runs")]
 mod analyze;

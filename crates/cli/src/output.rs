@@ -1,6 +1,7 @@
 //! Writes tables to standard output, and to run folders with a report.
 
 use crate::print::{Out, note, out};
+use crate::terminal;
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use std::io::BufWriter;
 use std::path::{Path, PathBuf};
@@ -93,7 +94,7 @@ impl Wanted<'_> {
             }
         })?;
         let bounds = Bounds {
-            width: terminal_width(),
+            width: terminal::width(),
             rows: self.rows,
         };
         let mut writer = TextWriter::new(BufWriter::new(out()), self.kind, bounds);
@@ -108,13 +109,6 @@ impl Wanted<'_> {
         writer.finish()?;
         Ok(())
     }
-}
-
-/// Columns of the terminal; 200 if standard output is not a terminal.
-pub fn terminal_width() -> usize {
-    console::Term::stdout()
-        .size_checked()
-        .map_or(200, |(_, columns)| usize::from(columns))
 }
 
 /// Writes complete tables as a run with its report to `out`, or to an unused folder among the runs of the user whose

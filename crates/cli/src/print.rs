@@ -4,6 +4,7 @@
 //! a message, as after SIGPIPE: see [`reader_is_gone`]. Errors of standard error are ignored, because a closed terminal must not prevent a
 //! command from restoring the host.
 
+use crate::terminal;
 use serde::Serialize;
 use std::io::{self, Write};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -45,8 +46,13 @@ pub fn reader_is_gone() -> bool {
     READER_IS_GONE.load(Ordering::Relaxed)
 }
 
-/// Writes and flushes a text.
+/// Writes and flushes a text, laid out for the terminal if there is one.
 pub fn text(text: &str) -> Result<(), PrintError> {
+    raw(&terminal::stdout().lay(text))
+}
+
+/// Writes and flushes a text for programs as it is.
+pub fn raw(text: &str) -> Result<(), PrintError> {
     let mut out = out();
     out.write_all(text.as_bytes())?;
     Ok(out.flush()?)
@@ -60,7 +66,7 @@ pub fn line(text: impl std::fmt::Display) -> Result<(), PrintError> {
 /// Prints a document for programs as one line.
 #[cfg(feature = "router")]
 pub fn json(document: &impl Serialize) -> Result<(), PrintError> {
-    line(serde_json::to_string(document).map_err(io::Error::from)?)
+    raw(&(serde_json::to_string(document).map_err(io::Error::from)? + "\n"))
 }
 
 /// A document as a file has it.
@@ -69,11 +75,19 @@ pub fn document(document: &impl Serialize) -> Result<String, PrintError> {
     Ok(text + "\n")
 }
 
+/// Writes a line to standard error, laid out for the terminal if there is one; ignores errors.
+pub fn remark(words: std::fmt::Arguments<'_>) {
+    let text = terminal::stderr().lay(&words.to_string());
+    let _ = writeln!(io::stderr(), "{text}");
+}
+
 /// Prints a line to standard error; ignores errors.
 macro_rules! note {
-    ($($words:tt)*) => {{
-        use std::io::Write as _;
-        let _ = writeln!(std::io::stderr(), $($words)*);
-    }};
+    () => {
+        crate::print::remark(format_args!(""))
+    };
+    ($($words:tt)*) => {
+        crate::print::remark(format_args!($($words)*))
+    };
 }
 pub(crate) use note;

@@ -110,10 +110,10 @@ fn of<T: JsonSchema>() -> Schema {
 
 pub fn run(args: &Args) -> Result<Exit, PrintError> {
     if let Some(document) = args.document {
-        print::text(&print::document(&document.schema())?)?;
+        print::raw(&print::document(&document.schema())?)?;
         return Ok(Exit::Complete);
     }
-    print::text(&schema_markdown(&tables()))?;
+    print::raw(&schema_markdown(&tables()))?;
     Ok(Exit::Complete)
 }
 

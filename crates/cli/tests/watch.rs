@@ -1,8 +1,9 @@
 //! `unbloat watch` as its user sees it. What needs root says so and passes without it.
 
-use rustix::fs::{Mode, OFlags};
+mod pty;
+
+use pty::Pty;
 use rustix::process::{Pid, Signal, kill_process};
-use rustix::pty::{OpenptFlags, openpt, ptsname, unlockpt};
 use serde_json::Value;
 use std::collections::BTreeSet;
 use std::io::{BufRead, BufReader};
@@ -252,63 +253,60 @@ fn after_ctrl_c_nothing_is_left_in_the_kernel_and_no_discipline_is_another() {
     assert_eq!(slow.disciplines(), before);
 }
 
-/// A terminal, and a live view in it.
-fn in_a_terminal() -> (std::fs::File, std::process::Child) {
-    // The command must not hold the master: its end is what is tested.
-    let flags = OpenptFlags::RDWR | OpenptFlags::NOCTTY | OpenptFlags::CLOEXEC;
-    let master = openpt(flags).unwrap();
-    unlockpt(&master).unwrap();
-    let name = ptsname(&master, Vec::new()).unwrap();
-    let slave = OFlags::RDWR | OFlags::NOCTTY | OFlags::CLOEXEC;
-    let slave = rustix::fs::open(name, slave, Mode::empty()).unwrap();
-    let master = std::fs::File::from(master);
-    let child = Command::new(UNBLOAT)
-        .args(["watch", "--no-bpf"])
-        .env("TERM", "xterm")
-        .stdin(slave.try_clone().unwrap())
-        .stdout(slave.try_clone().unwrap())
-        .stderr(slave)
-        .spawn()
-        .unwrap();
-    let mut first = [0];
-    std::io::Read::read_exact(&mut &master, &mut first).unwrap();
-    (master, child)
-}
-
-fn ends(mut child: std::process::Child) -> std::process::ExitStatus {
-    let begun = Instant::now();
-    loop {
-        if let Some(status) = child.try_wait().unwrap() {
-            return status;
-        }
-        if begun.elapsed() > Duration::from_secs(60) {
-            child.kill().unwrap();
-            child.wait().unwrap();
-            panic!("it goes on");
-        }
-        std::thread::sleep(Duration::from_millis(20));
-    }
+/// A live view in a terminal of so many columns, once it shows something.
+fn in_a_terminal(columns: u16) -> (Pty, pty::Shown) {
+    let mut command = Command::new(UNBLOAT);
+    command.args(["watch", "--no-bpf"]).env("TERM", "xterm");
+    let pty = Pty::run(&mut command, columns);
+    let shown = pty.shown();
+    // Spaces between words may be moves of the cursor.
+    shown.until(&["devices,", "quit"]);
+    (pty, shown)
 }
 
 fn the_live_view_ends_with_its_terminal() {
-    let (master, child) = in_a_terminal();
-    drop(master);
+    let mut command = Command::new(UNBLOAT);
+    command.args(["watch", "--no-bpf"]).env("TERM", "xterm");
+    let mut pty = Pty::run(&mut command, 80);
+    let mut first = [0];
+    std::io::Read::read_exact(&mut pty.master, &mut first).unwrap();
+    let hung_up = std::fs::File::open("/dev/null").unwrap();
+    drop(std::mem::replace(&mut pty.master, hung_up));
     // No panic, which is 101.
-    assert!(matches!(ends(child).code(), Some(0 | 1)));
+    assert!(matches!(pty.end().code(), Some(0 | 1)));
 }
 
 fn the_live_view_ends_when_it_is_told_to() {
-    let (master, child) = in_a_terminal();
-    // Somebody reads the terminal.
-    std::thread::spawn(move || std::io::copy(&mut &master, &mut std::io::sink()));
-    kill_process(Pid::from_child(&child), Signal::TERM).unwrap();
-    assert!(ends(child).code().is_some());
+    let (mut pty, _shown) = in_a_terminal(80);
+    kill_process(Pid::from_child(&pty.child), Signal::TERM).unwrap();
+    assert!(pty.end().code().is_some());
+}
+
+fn the_live_view_shows_its_keys_explains_itself_and_follows_the_size() {
+    for columns in [60, 80, 200] {
+        let (mut pty, shown) = in_a_terminal(columns);
+        shown.until(&[
+            "devices,", "sort", "filter", "pause", "help", "quit", "nobody",
+        ]);
+        pty.press("?");
+        // On rows that were empty; elsewhere only the letters that differ are written.
+        shown.until(&["acknowledges"]);
+        pty.press("?/nobody");
+        shown.until(&["filter:"]);
+        pty::resize(&pty.master, 100);
+        kill_process(Pid::from_child(&pty.child), Signal::WINCH).unwrap();
+        pty.press("\rp");
+        shown.until(&["PAUSED"]);
+        pty.press("q");
+        assert_eq!(pty.end().code(), Some(0), "{columns}");
+    }
 }
 
 unbloat_testkit::main! {
     always() => [
         the_live_view_ends_with_its_terminal,
         the_live_view_ends_when_it_is_told_to,
+        the_live_view_shows_its_keys_explains_itself_and_follows_the_size,
     ],
     root("measuring within the kernel") => [
         each_line_has_the_fields_of_the_manual_and_the_flow_that_waits,

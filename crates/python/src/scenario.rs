@@ -8,7 +8,8 @@ use std::num::NonZeroUsize;
 use std::path::PathBuf;
 use std::thread::available_parallelism;
 use unbloat_api::experiment::{
-    Campaign, Changes, Plan, PlanError, Simulator, all, info, refuse_kernel_queues, run_all, text,
+    Campaign, Changes, Layout, Plan, PlanError, Simulator, all, info, refuse_kernel_queues,
+    run_all, text,
 };
 use unbloat_api::folder::{self, FolderError, write_tables};
 
@@ -70,7 +71,10 @@ fn simulate(
         if publish {
             folder::publish(&dir)?;
         }
-        Ok((text(&plan, &campaign), judged(&plan, &campaign)))
+        Ok((
+            text(&plan, &campaign, Layout::default()),
+            judged(&plan, &campaign),
+        ))
     })?;
     done.map_err(|error| error::of_run(&error))
 }

@@ -22,6 +22,7 @@ pub use runs::run_all;
 pub use series::{is_series, queue_rows, queue_table};
 pub use simulator::{Simulator, refuse_kernel_queues};
 pub use text::{judgements, text, unknown};
+pub use unbloat_text::Layout;
 
 use std::sync::atomic::AtomicBool;
 use unbloat_experiment::scenario::Experiment;

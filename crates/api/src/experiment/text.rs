@@ -3,10 +3,10 @@
 use super::averages::{Average, averages};
 use super::campaign::Campaign;
 use super::plan::Plan;
-use comfy_table::{CellAlignment, Table, presets};
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write;
 use unbloat_experiment::scenario::toml::closest;
+use unbloat_text::{Layout, Table, Tone};
 use unbloat_units::Rate;
 
 /// Results shown of a sweep without `--show`.
@@ -21,11 +21,14 @@ const HEADLINES: [&str; 8] = [
     "up.drops",
 ];
 
+const KEPT: &str = "kept";
+
 /// Names that an error lists.
 const CLOSE: usize = 5;
 
-/// A summary of the results for a terminal.
-pub fn text(plan: &Plan, campaign: &Campaign) -> String {
+/// A summary of the results, laid out for where it is read. Bounds first: they are the verdict.
+pub fn text(plan: &Plan, campaign: &Campaign, layout: Layout) -> String {
+    let columns = layout.columns;
     let found = averages(campaign);
     let mut text = match plan.points.first() {
         Some(first) if !first.name.is_empty() => {
@@ -33,35 +36,43 @@ pub fn text(plan: &Plan, campaign: &Campaign) -> String {
         }
         _ => String::new(),
     };
+    for line in judgements(plan, campaign).lines() {
+        let tone = match line.starts_with(KEPT) {
+            true => Tone::Good,
+            false => Tone::Bad,
+        };
+        let _ = writeln!(text, "{}", tone.paint(line));
+    }
+    if !plan.bounds.is_empty() {
+        text.push('\n');
+    }
     text += &if plan.points.len() == 1 {
-        single(plan, &found)
+        single(plan, &found, columns)
     } else {
-        sweep(plan, &found)
+        sweep(plan, &found, columns)
     };
     for note in campaign.notes() {
         let _ = writeln!(text, "{note}");
     }
-    text += &judgements(plan, campaign);
-    text
+    layout.lay(&text)
 }
 
 /// One point: one line per result.
-fn single(plan: &Plan, found: &[Average]) -> String {
-    let mut table = table();
+fn single(plan: &Plan, found: &[Average], room: Option<usize>) -> String {
+    let mut table = Table::new(2);
     let is_shown = |one: &&Average| plan.show.is_empty() || plan.show.contains(&name(one));
     for average in found.iter().filter(is_shown) {
-        table.add_row([
+        table.row([
             average.subject.clone(),
             average.metric.clone(),
             shown(average),
         ]);
     }
-    align(&mut table, 2);
-    format!("{table}\n")
+    format!("{}\n", table.text(room))
 }
 
 /// A sweep: one line per point, one column per key and result.
-fn sweep(plan: &Plan, found: &[Average]) -> String {
+fn sweep(plan: &Plan, found: &[Average], room: Option<usize>) -> String {
     let named: BTreeMap<_, _> = found
         .iter()
         .map(|average| ((average.point, name(average)), average))
@@ -81,8 +92,7 @@ fn sweep(plan: &Plan, found: &[Average]) -> String {
         .iter()
         .map(|axis| axis.key.clone())
         .collect();
-    let mut table = table();
-    table.set_header(keys.iter().chain(&columns));
+    let mut table = Table::new(keys.len()).head(keys.iter().chain(&columns));
     for index in 0..plan.sweep.points() {
         let values = plan
             .sweep
@@ -95,10 +105,9 @@ fn sweep(plan: &Plan, found: &[Average]) -> String {
                 .get(&(index, column.clone()))
                 .map_or("-".to_owned(), |average| shown(average))
         });
-        table.add_row(values.chain(results));
+        table.row(values.chain(results));
     }
-    align(&mut table, keys.len());
-    format!("{table}\n")
+    format!("{}\n", table.text(room))
 }
 
 /// One line per bound.
@@ -111,7 +120,7 @@ pub fn judgements(plan: &Plan, campaign: &Campaign) -> String {
             .filter_map(|run| Some((run, run.judgements.get(index)?)));
         let broken: Vec<_> = judged.filter(|(_, judgement)| !judgement.holds).collect();
         let _ = match broken.first() {
-            None => writeln!(text, "kept    {bound}"),
+            None => writeln!(text, "{KEPT}    {bound}"),
             Some((run, judgement)) => {
                 let why = match &judgement.worst {
                     Some(worst) => format!(
@@ -169,17 +178,5 @@ fn number(metric: &str, value: f64) -> String {
         () if value.fract() == 0.0 && value.abs() < 1e15 => format!("{value}"),
         () if value.abs() < 10.0 => format!("{value:.3}"),
         () => format!("{value:.1}"),
-    }
-}
-
-fn table() -> Table {
-    let mut table = Table::new();
-    table.load_preset(presets::NOTHING);
-    table
-}
-
-fn align(table: &mut Table, texts: usize) {
-    for column in table.column_iter_mut().skip(texts) {
-        column.set_cell_alignment(CellAlignment::Right);
     }
 }

@@ -13,9 +13,10 @@ pub use args::{OrientationArgs, ParamArgs};
 
 use crate::exit::Exit;
 use crate::metrics::MetricsError;
-use crate::output::{self, OutputError, terminal_width};
+use crate::output::{self, OutputError};
 use crate::print::{PrintError, note, text};
 use crate::stop::stop_on_ctrl_c;
+use crate::terminal;
 use print::Print;
 use progress::Progress;
 #[cfg(feature = "full")]
@@ -28,6 +29,8 @@ use unbloat_api::folder::NewRun;
 use unbloat_capture::CaptureError;
 use unbloat_health::Health;
 use unbloat_html::verdict_text;
+use unbloat_summary::VerdictKind;
+use unbloat_text::Tone;
 
 #[derive(Debug, thiserror::Error)]
 pub enum AnalyzeError {
@@ -72,7 +75,7 @@ pub fn run(args: &Args) -> Result<Exit, AnalyzeError> {
     let (mut source, inputs) = input::open(args)?;
     let mut store = Store::open(&options, inputs, keep(args)?)?;
     let stop = stop_on_ctrl_c()?;
-    let mut progress = Progress::new(args.quiet, args.interface.is_some());
+    let mut progress = Progress::new(args.quiet, args.interface.as_deref());
     let (begun, mut drawn) = (Instant::now(), Instant::now());
     let control = || {
         let over = args
@@ -91,7 +94,7 @@ pub fn run(args: &Args) -> Result<Exit, AnalyzeError> {
                 if let Some(board) = &board {
                     board.put(told::page(&verdict, standing, alive.health));
                 }
-                progress.redraw(&verdict_text(&verdict, terminal_width()), standing);
+                progress.redraw(&verdict, standing);
                 drawn = Instant::now();
             }
             progress.show(standing);
@@ -111,7 +114,9 @@ pub fn run(args: &Args) -> Result<Exit, AnalyzeError> {
     tell(&outcome);
     let stored = store.finish(&outcome)?;
     if args.print.format.is_none() {
-        text(&verdict_text(&stored.found.verdict, terminal_width()))?;
+        let verdict = &stored.found.verdict;
+        let said = verdict_text(verdict, terminal::width());
+        text(&tone(verdict.kind).paint_first(&said))?;
     } else {
         tell_health(&stored.found.health);
     }
@@ -153,6 +158,18 @@ fn keep(args: &Args) -> Result<Keep, OutputError> {
         sink: print.map(|print| Box::new(print) as Box<dyn RowSink>),
         series: !args.run.no_run || printed,
     })
+}
+
+/// As a terminal shows it.
+pub fn tone(kind: VerdictKind) -> Tone {
+    match kind {
+        VerdictKind::Bloated => Tone::Bad,
+        VerdictKind::Clean => Tone::Good,
+        VerdictKind::Slight
+        | VerdictKind::OtherDelay
+        | VerdictKind::NotTested
+        | VerdictKind::CannotTell => Tone::Fair,
+    }
 }
 
 fn point_to(stored: &Stored) {

@@ -53,7 +53,7 @@ pub enum CommandError {
 
 pub fn run(args: &Args) -> Result<Exit, CommandError> {
     if args.unit {
-        print::text(&args.unit_file())?;
+        print::raw(&args.unit_file())?;
         return Ok(Exit::Complete);
     }
     let options = args.options()?;

@@ -5,6 +5,7 @@ use super::folder::Folder;
 use super::{CommandError, text};
 use crate::output::{OutputError, tell};
 use crate::print;
+use crate::terminal;
 use serde_json::json;
 use std::path::Path;
 use unbloat_api::experiment;
@@ -23,7 +24,13 @@ pub fn make(args: &Args, campaign: &Campaign, folder: &Folder) -> Result<(), Com
     replace(&folder.report(), &info, &all)?;
     match args.print.of(&args.table) {
         Some(wanted) => wanted.print(&all)?,
-        None => print::text(&text::text(campaign, &found, &runs, foreign))?,
+        None => print::text(&text::text(
+            campaign,
+            &found,
+            &runs,
+            foreign,
+            terminal::stdout().columns,
+        ))?,
     }
     Ok(())
 }

@@ -2,11 +2,11 @@
 
 use super::measure::Measure;
 use super::readings::ADDED_MEAN;
-use comfy_table::{CellAlignment, Table, presets};
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write;
 use unbloat_campaign::{Campaign, Finding, Job, Run};
-use unbloat_responsiveness::letter;
+use unbloat_responsiveness::{Kind, letter};
+use unbloat_text::Table;
 use unbloat_units::{Delta, Rate};
 
 /// Columns shown if the campaign does not choose any, as far as they have values.
@@ -72,8 +72,14 @@ fn hours(span: Delta) -> String {
     }
 }
 
-/// Medians, with minimum and maximum where repeats differ.
-pub fn text(campaign: &Campaign, found: &[Finding], runs: &[Run], foreign: usize) -> String {
+/// The grades, then medians, with minimum and maximum where repeats differ. For so many columns of a terminal; none: as wide as it is.
+pub fn text(
+    campaign: &Campaign,
+    found: &[Finding],
+    runs: &[Run],
+    foreign: usize,
+    columns: Option<usize>,
+) -> String {
     let mut text = String::new();
     if !campaign.name.is_empty() {
         let _ = writeln!(text, "{}\n{}\n", campaign.name, campaign.about.trim());
@@ -81,9 +87,10 @@ pub fn text(campaign: &Campaign, found: &[Finding], runs: &[Run], foreign: usize
     match found.is_empty() {
         true => text += "No run is finished yet.\n",
         false => {
-            let _ = writeln!(text, "{}\n", table(campaign, found));
-            text += "Medians over repeats; minimum and maximum in brackets.\n";
             text += &grades(campaign, found);
+            let table = table(campaign, found).text(columns);
+            let _ = writeln!(text, "{table}\n");
+            text += "Medians over repeats; minimum and maximum in brackets.\n";
         }
     }
     let _ = writeln!(
@@ -121,12 +128,14 @@ fn grades(campaign: &Campaign, found: &[Finding]) -> String {
             .collect();
         added.sort_by(|a, b| b.1.total_cmp(&a.1));
         if let Some((_, worst)) = added.first() {
-            let grade = letter(Delta::from_secs_f64(worst / 1e3));
+            let added_mean = Delta::from_secs_f64(worst / 1e3);
+            let grade = letter(added_mean);
             let all: Vec<String> = added
                 .iter()
                 .map(|(name, ms)| format!("{name} add {ms:.0} ms"))
                 .collect();
-            let _ = writeln!(text, "Grade {grade}: {} ({})", all.join(", "), cell.title());
+            let line = format!("Grade {grade}: {} ({})", all.join(", "), cell.title());
+            let _ = writeln!(text, "{}", Kind::of(added_mean).tone().paint(&line));
         }
     }
     text
@@ -236,25 +245,19 @@ pub fn lines(
 
 fn table(campaign: &Campaign, found: &[Finding]) -> Table {
     let (headers, lines) = lines(campaign, found, &columns(campaign, found));
-    let mut table = Table::new();
-    table.load_preset(presets::NOTHING);
-    table.set_header(headers);
-    let mut texts = 0;
+    let texts = lines.first().map_or(0, |line| line.labels.len());
+    let mut table = Table::new(texts).head(headers);
     for line in lines {
-        texts = line.labels.len();
         let values = line
             .values
             .into_iter()
             .map(|value| value.unwrap_or_else(|| "-".to_owned()));
-        table.add_row(
+        table.row(
             line.labels
                 .into_iter()
                 .chain([line.runs.to_string()])
                 .chain(values),
         );
-    }
-    for column in table.column_iter_mut().skip(texts) {
-        column.set_cell_alignment(CellAlignment::Right);
     }
     table
 }
@@ -328,7 +331,7 @@ mod tests {
     #[test]
     fn a_line_is_a_combination_under_a_load() {
         let (campaign, runs) = found();
-        let shown = text(&campaign, &table1(&runs), &runs, 1);
+        let shown = text(&campaign, &table1(&runs), &runs, 1, None);
         let expected = [
             "queue load runs all.rtt_p50_ms up.delivered_bps up.added_p95_ms call.mos",
             "as is idle 2 20.5 - - -",

@@ -4,11 +4,12 @@ mod args;
 
 pub use args::Args;
 
-use crate::analyze::tell;
+use crate::analyze::{self, tell};
 use crate::exit::Exit;
-use crate::output::{self, terminal_width};
+use crate::output;
 use crate::print::{self, PrintError, note};
 use crate::stop::stop_on_ctrl_c;
+use crate::terminal;
 use args::{DealArgs, IndexArgs, MergeArgs, PlanArgs, ShardArgs, Step};
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -157,7 +158,9 @@ fn run_of(args: &MergeArgs) -> Result<Exit, CommandError> {
         },
     )?;
     tell(&outcome);
-    print::text(&verdict_text(&stored.found.verdict, terminal_width()))?;
+    let verdict = &stored.found.verdict;
+    let said = verdict_text(verdict, terminal::width());
+    print::text(&analyze::tone(verdict.kind).paint_first(&said))?;
     if let Some(dir) = &stored.dir {
         output::tell(dir);
     }

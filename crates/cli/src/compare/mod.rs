@@ -5,8 +5,9 @@ mod args;
 pub use args::Args;
 
 use crate::exit::Exit;
-use crate::output::{OutputError, Wanted, terminal_width};
+use crate::output::{OutputError, Wanted};
 use crate::print::{note, out};
+use crate::terminal;
 use std::io::{BufWriter, Write};
 use std::path::Path;
 use unbloat_api::compare::{
@@ -14,6 +15,7 @@ use unbloat_api::compare::{
 };
 use unbloat_compare::{Comparison, Overall, all_rows};
 use unbloat_html::comparison_text;
+use unbloat_text::Tone;
 
 #[derive(Debug, thiserror::Error)]
 pub enum CompareCommandError {
@@ -58,7 +60,14 @@ fn print(args: &Args, comparison: &Comparison) -> Result<(), CompareCommandError
     match args.format {
         None if args.json => out.write_all(Document::of(comparison).text()?.as_bytes())?,
         None => {
-            let text = comparison_text(comparison, terminal_width(), args.rows);
+            let text = comparison_text(comparison, terminal::width(), args.rows);
+            let tone = match comparison.verdict.overall {
+                Overall::Better | Overall::Same => Tone::Good,
+                Overall::Worse => Tone::Bad,
+                Overall::Mixed | Overall::CannotTell | Overall::NothingInCommon => Tone::Fair,
+                Overall::Changed => Tone::Strong,
+            };
+            let text = terminal::stdout().lay(&tone.paint_first(&text));
             out.write_all(text.as_bytes())?;
         }
         Some(kind) => {

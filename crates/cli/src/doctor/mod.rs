@@ -42,7 +42,7 @@ pub struct Diagnosis {
 pub fn run(args: &Args) -> Result<Exit, PrintError> {
     let diagnosis = diagnosis();
     match args.json {
-        true => print::text(&print::document(&diagnosis)?)?,
+        true => print::raw(&print::document(&diagnosis)?)?,
         false => print::text(&text(&diagnosis))?,
     }
     Ok(Exit::Complete)

@@ -14,6 +14,7 @@ use crate::print::{self, PrintError};
 use crate::recovery;
 use crate::span::duration;
 use crate::stop::stop_on_ctrl_c;
+use crate::terminal;
 use console::Term;
 use rustix::process::{Pid, Signal, kill_process};
 use std::io::{self, stderr};
@@ -237,7 +238,7 @@ impl View {
         } else if !is_last || flows.is_empty() {
             return Ok(true);
         }
-        let table = text::table(flows);
+        let table = text::table(flows, terminal::stdout().columns);
         self.drawn = table.lines().count();
         self.term.write_line(&table)?;
         Ok(true)

@@ -1,21 +1,18 @@
 //! Flows as a table and as a JSON line.
 
-use comfy_table::{CellAlignment, Table, presets};
 use schemars::JsonSchema;
 use serde::Serialize;
 use unbloat_rwnd::Flow;
+use unbloat_text::Table;
 use unbloat_units::Delta;
 
-pub fn table(flows: &[Flow]) -> String {
-    let mut table = Table::new();
-    table.load_preset(presets::NOTHING).set_header([
+/// For so many columns of a terminal; none: as wide as it is.
+pub fn table(flows: &[Flow], columns: Option<usize>) -> String {
+    let mut table = Table::new(1).head([
         "flow", "age", "received", "window", "cwnd_est", "RTT", "RTT_min", "dips",
     ]);
-    table.add_rows(flows.iter().map(row));
-    for column in table.column_iter_mut().skip(1) {
-        column.set_cell_alignment(CellAlignment::Right);
-    }
-    table.to_string()
+    flows.iter().for_each(|flow| table.row(row(flow)));
+    table.text(columns)
 }
 
 fn row(flow: &Flow) -> [String; 8] {

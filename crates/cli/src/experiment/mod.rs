@@ -9,6 +9,7 @@ pub use progress::ProgressLine;
 use crate::exit::Exit;
 use crate::output::{OutputError, write_run};
 use crate::print::{self, PrintError};
+use crate::terminal;
 use std::path::PathBuf;
 use std::sync::atomic::AtomicBool;
 use unbloat_api::experiment::{
@@ -82,7 +83,7 @@ pub fn run(
     let all = all(plan, &campaign);
     match args.print.of(&args.table) {
         Some(wanted) => wanted.print(&all)?,
-        None => print::text(&text(plan, &campaign))?,
+        None => print::raw(&text(plan, &campaign, terminal::stdout()))?,
     }
     let mut dir = None;
     if args.run.is_wanted(&args.print) {

@@ -3,6 +3,7 @@
 use super::Locating;
 use crate::ip::IpArgs;
 use crate::nearby::{self, NearbyError};
+use crate::terminal;
 use crate::token::{TokenArgs, TokenError};
 use crate::trust::{StrangerError, TrustArgs};
 use std::path::PathBuf;
@@ -179,9 +180,10 @@ impl Args {
 
     /// The text output.
     pub fn text(&self, measured: &Measured, findings: &Findings) -> String {
+        let layout = terminal::stdout();
         match self.details {
-            true => unbloat_loadtest::detailed_text(measured, findings),
-            false => unbloat_loadtest::text(measured, findings),
+            true => unbloat_loadtest::detailed_text(measured, findings, layout),
+            false => unbloat_loadtest::text(measured, findings, layout),
         }
     }
 

@@ -81,9 +81,9 @@ fn one(
     if args.json {
         print::json(&unbloat_loadtest::document(&measured, &findings))?;
     } else if args.apple_json {
-        print::line(unbloat_loadtest::apple_json(&measured, &findings))?;
+        print::json(&unbloat_loadtest::apple_json(&measured, &findings))?;
     } else {
-        print::text(&args.text(&measured, &findings))?;
+        print::raw(&args.text(&measured, &findings))?;
     }
     write(args, place, &measured, &findings)?;
     let is_fatal =
@@ -167,7 +167,7 @@ pub fn once(
 ) -> Result<Finished, RunTestError> {
     let (measured, findings) = measure(args, options, locating, stop)?;
     if !args.is_for_programs() {
-        print::text(&args.text(&measured, &findings))?;
+        print::raw(&args.text(&measured, &findings))?;
     }
     #[cfg(feature = "runs")]
     if args.writes_run() {

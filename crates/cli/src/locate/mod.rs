@@ -13,6 +13,7 @@ use crate::exit::Exit;
 use crate::output::{OutputError, write_run};
 use crate::print::{self, PrintError, note};
 use crate::stop::stop_on_ctrl_c;
+use crate::terminal;
 use crate::trust::StrangerError;
 use args::Wish;
 pub use driver::DriverWatch;
@@ -110,7 +111,7 @@ fn print(args: &Args, wish: &Wish, located: &Located) -> Result<(), CommandError
     }
     match args.json {
         true => print::json(&Document::new(&wish.options, located))?,
-        false => print::text(&text::text(located))?,
+        false => print::text(&text::text(located, terminal::stdout().columns))?,
     }
     Ok(())
 }

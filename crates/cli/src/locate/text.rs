@@ -1,16 +1,18 @@
 //! Verdicts and the measurements behind them, as text.
 
 use std::fmt::Write;
-use unbloat_locate::{HopKind, HopReport, PEER, Verdict};
+use unbloat_locate::{Finding, HopKind, HopReport, PEER, Verdict};
 use unbloat_locate_host::Located;
+use unbloat_text::{Table, Tone};
 use unbloat_units::Delta;
 
 /// A sentence and a table of hops for each load, then unusual events.
-pub fn text(located: &Located) -> String {
+/// For so many columns of a terminal; none: as wide as it is.
+pub fn text(located: &Located, columns: Option<usize>) -> String {
     let mut text = String::new();
     for verdict in &located.verdicts {
         // Writing to a String cannot fail.
-        let _ = block(&mut text, verdict);
+        let _ = block(&mut text, verdict, columns);
     }
     if located.verdicts.is_empty() {
         text += "No verdict: no load was measured.\n";
@@ -40,22 +42,32 @@ pub fn text(located: &Located) -> String {
     text
 }
 
-fn block(text: &mut String, verdict: &Verdict) -> std::fmt::Result {
-    writeln!(text, "{verdict}")?;
-    writeln!(
-        text,
-        "  hop  address                    idle     load    added  of the path  answered  kind"
-    )?;
-    for hop in &verdict.hops {
-        line(text, hop)?;
-    }
-    writeln!(text)
+fn block(text: &mut String, verdict: &Verdict, columns: Option<usize>) -> std::fmt::Result {
+    let tone = match verdict.finding {
+        Finding::Queue { .. } => Tone::Bad,
+        Finding::NoQueue { .. } => Tone::Good,
+        Finding::Inconclusive(_) => Tone::Fair,
+    };
+    writeln!(text, "{}", tone.paint_first(&verdict.to_string()))?;
+    let mut table = Table::new(3).head([
+        "hop",
+        "address",
+        "kind",
+        "idle",
+        "load",
+        "added",
+        "of the path",
+        "answered",
+    ]);
+    verdict.hops.iter().for_each(|hop| table.row(row(hop)));
+    writeln!(text, "{}\n", table.text(columns))
 }
 
-fn line(text: &mut String, hop: &HopReport) -> std::fmt::Result {
+fn row(hop: &HopReport) -> [String; 8] {
     // Zero has no sign.
     let tenths = |d: Delta| (d.as_ms() * 10.0).round() / 10.0 + 0.0;
-    let ms = |delta: Option<Delta>| delta.map_or("-".to_owned(), |d| format!("{:.1}", tenths(d)));
+    let ms =
+        |delta: Option<Delta>| delta.map_or("-".to_owned(), |d| format!("{:.1} ms", tenths(d)));
     let number = match hop.hop {
         PEER => "peer".to_owned(),
         number => number.to_string(),
@@ -69,13 +81,14 @@ fn line(text: &mut String, hop: &HopReport) -> std::fmt::Result {
     }
     let sent = (hop.idle_sent + hop.loaded_sent).max(1);
     let answered = 100 * (hop.idle_answered + hop.loaded_answered) / sent;
-    writeln!(
-        text,
-        "  {number:>4} {address:<24} {:>7}  {:>7}  {:>7}  {:>11}  {answered:>6} %  {}",
+    [
+        number,
+        address,
+        hop.kind.name().to_owned(),
         ms(hop.idle_p50),
         ms(hop.loaded_p50),
         ms(hop.added),
         ms(hop.persisting),
-        hop.kind.name()
-    )
+        format!("{answered} %"),
+    ]
 }

@@ -2,6 +2,7 @@
 
 use crate::events;
 use crate::print::note;
+use crate::terminal;
 use console::Term;
 use std::fmt::Write;
 use unbloat_locate::{PEER, Phase};
@@ -40,7 +41,8 @@ impl View {
             }
             return is_new;
         }
-        let text = draw(snapshot, self.has_peer);
+        // Rows that the terminal breaks could not be removed again.
+        let text = terminal::stderr().cut(&draw(snapshot, self.has_peer));
         // Best effort: the verdict follows anyway.
         let _ = self.terminal.clear_last_lines(self.lines);
         let _ = self.terminal.write_line(&text);
@@ -69,7 +71,7 @@ fn words(stage: Stage) -> &'static str {
 
 fn draw(snapshot: &Snapshot, has_peer: bool) -> String {
     let mut text = format!(
-        "{} {:.0} of {:.0} s\n hop  address                   answered     last     idle     down       up     both",
+        "{} {:.0} of {:.0} s; Ctrl-C ends with what was measured\n hop  address           answered     last     idle     down       up     both",
         words(snapshot.stage),
         snapshot.elapsed.as_secs_f64(),
         snapshot.length.as_secs_f64()
@@ -102,7 +104,7 @@ fn hop(text: &mut String, line: &HopLine) {
     // Writing to a String cannot fail.
     let _ = write!(
         text,
-        "{number:>4}  {address:<25} {answered:>6} %  {:>7}  {:>7}  {:>7}  {:>7}  {:>7}",
+        "{number:>4}  {address:<17} {answered:>6} %  {:>7}  {:>7}  {:>7}  {:>7}  {:>7}",
         ms(line.last),
         ms(line.idle_p50),
         under(Phase::Down),

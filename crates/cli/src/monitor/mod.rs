@@ -63,7 +63,7 @@ pub enum CommandError {
 
 pub fn run(args: &Args) -> Result<Exit, CommandError> {
     if args.unit {
-        print::text(&Args::unit_file(std::env::args().skip(1)))?;
+        print::raw(&Args::unit_file(std::env::args().skip(1)))?;
         return Ok(Exit::Complete);
     }
     interface::check(&args.interface)?;

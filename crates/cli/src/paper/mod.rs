@@ -19,10 +19,11 @@ pub use rows::tables;
 use crate::exit::Exit;
 use crate::experiment::ExperimentError;
 use crate::model::ModelCommandError;
-use crate::output::{OutputError, terminal_width};
+use crate::output::OutputError;
 use crate::print::{self, PrintError, note};
 use crate::recovery;
 use crate::stop::stop_on_ctrl_c;
+use crate::terminal;
 use args::Clock;
 use folder::FolderError;
 use unbloat_api::folder::{mark_latest, run_dir, write_tables};
@@ -94,7 +95,7 @@ pub fn run(args: &Args) -> Result<Exit, PaperCommandError> {
     match args.print.of(&args.table) {
         Some(wanted) => wanted.print(&tables)?,
         None if args.json => print::json(&Document::of(&made))?,
-        None => print::text(&paper_text(&made, terminal_width()))?,
+        None => print::text(&paper_text(&made, terminal::width()))?,
     }
     if args.run.is_wanted(&args.print) && (!args.json || args.run.out.is_some()) {
         let dir = run_dir(args.run.out.as_deref(), &format!("paper-{}", args.paper))

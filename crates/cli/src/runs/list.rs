@@ -2,8 +2,8 @@
 
 use super::RunsError;
 use super::result;
-use crate::output::terminal_width;
 use crate::print;
+use crate::terminal;
 use jiff::{Timestamp, tz::TimeZone};
 use schemars::JsonSchema;
 use serde::{Serialize, Serializer};
@@ -11,8 +11,12 @@ use std::fs;
 use std::io::{self, ErrorKind};
 use std::path::{Path, PathBuf};
 use unbloat_run::{RUN_FILE, RunReader, runs_dir};
+use unbloat_text::Tone;
 use unbloat_units::Bytes;
 use unbloat_untrusted::harmless;
+
+/// Columns for what a run found beside its name.
+const LEAST_ROOM: usize = 40;
 
 /// List the runs in the folder of runs, the newest last.
 #[derive(clap::Args)]
@@ -46,6 +50,8 @@ pub struct Listed {
     pub size_bytes: u64,
     /// What it found; null for runs that conclude nothing
     result: Option<String>,
+    #[serde(skip)]
+    tone: Tone,
 }
 
 fn rfc_3339<S: Serializer>(time: &Timestamp, serializer: S) -> Result<S::Ok, S::Error> {
@@ -57,12 +63,12 @@ pub fn run(args: &Args) -> Result<(), RunsError> {
     let runs = listed(&folder)?;
     if args.json {
         let document = RunsDocument { folder, runs };
-        return Ok(print::text(&print::document(&document)?)?);
+        return Ok(print::raw(&print::document(&document)?)?);
     }
     if runs.is_empty() {
         crate::print::note!("no runs in {}", folder.display());
     }
-    Ok(print::text(&text(&runs, terminal_width()))?)
+    Ok(print::text(&text(&runs, terminal::width()))?)
 }
 
 /// The finished runs in `folder`, the oldest first.
@@ -97,6 +103,7 @@ fn one(dir: &Path) -> Option<Listed> {
         command: info.command.clone(),
         size_bytes: size_bytes(dir).unwrap_or(0),
         result: result::line(info),
+        tone: result::tone(info),
     })
 }
 
@@ -121,13 +128,24 @@ fn text(runs: &[Listed], width: usize) -> String {
     let line = |run: &Listed| {
         let at = run.written.to_zoned(TimeZone::system());
         let size = Bytes::new(run.size_bytes).to_string();
-        let found = run.result.as_deref().unwrap_or("-");
         let name = &run.name;
-        let whole = format!(
-            "{name:widest$}  {}  {size:>9}  {found}",
+        let run_is = format!(
+            "{name:widest$}  {}  {size:>9}",
             at.strftime("%Y-%m-%d %H:%M")
         );
-        console::truncate_str(&harmless(&whole), width, "…").into_owned() + "\n"
+        let run_is = harmless(&run_is);
+        let found = harmless(run.result.as_deref().unwrap_or("-"));
+        // On a line of its own where little of it would be seen.
+        let (gap, room) = match width.saturating_sub(unbloat_text::width(&run_is) + 2) {
+            room if room < LEAST_ROOM => ("\n    ", width.saturating_sub(4)),
+            room => ("  ", room),
+        };
+        let found = console::truncate_str(&found, room, "…");
+        let found = match run.result {
+            Some(_) => run.tone.paint(&found),
+            None => found.into_owned(),
+        };
+        format!("{run_is}{gap}{found}\n")
     };
     runs.iter().map(line).collect()
 }

@@ -7,9 +7,10 @@ mod result;
 pub use list::RunsDocument;
 
 use crate::exit::Exit;
-use crate::output::{tell, terminal_width};
+use crate::output::tell;
 use crate::print::{self, PrintError};
 use crate::run_name::run_parser;
+use crate::terminal;
 use clap::Subcommand;
 use std::path::PathBuf;
 use unbloat_run::{RunError, RunReader};
@@ -78,7 +79,7 @@ fn show(args: &ShowArgs) -> Result<(), RunsError> {
     let reader = RunReader::open(&dir)?;
     let info = reader.info();
     print::text(&format!("{}\n", info.command.join(" ")))?;
-    print::text(&result::text(info, terminal_width()))?;
+    print::text(&result::text(info, terminal::width()))?;
     tell(&dir);
     Ok(())
 }

@@ -3,6 +3,7 @@
 use unbloat_html::verdict_text;
 use unbloat_run::{RunInfo, Status};
 use unbloat_summary::Verdict;
+use unbloat_text::Tone;
 
 /// In one line; none for runs that conclude nothing, such as those of the simulator.
 pub fn line(info: &RunInfo) -> Option<String> {
@@ -11,12 +12,24 @@ pub fn line(info: &RunInfo) -> Option<String> {
     of_test.or(of_capture).map(str::to_owned)
 }
 
+/// Of a verdict on a capture or on a test: both have the same kinds.
+pub fn tone(info: &RunInfo) -> Tone {
+    match info.verdict.get("kind").and_then(|kind| kind.as_str()) {
+        Some("bloated") => Tone::Bad,
+        Some("clean") => Tone::Good,
+        _ => Tone::Fair,
+    }
+}
+
 /// In a few lines.
 pub fn text(info: &RunInfo, width: usize) -> String {
     let capture: Result<Verdict, _> = serde_json::from_value(info.verdict.clone());
     let mut text = match (capture, line(info)) {
-        (Ok(verdict), _) => verdict_text(&verdict, width),
-        (Err(_), Some(line)) => line + "\n",
+        (Ok(verdict), _) => {
+            let said = verdict_text(&verdict, width);
+            tone(info).paint_first(&said)
+        }
+        (Err(_), Some(line)) => tone(info).paint(&line) + "\n",
         (Err(_), None) => "No verdict: the report and the tables have the results.\n".to_owned(),
     };
     match info.status {

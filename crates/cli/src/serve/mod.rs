@@ -51,7 +51,7 @@ pub enum CommandError {
 
 pub fn run(args: &Args) -> Result<Exit, CommandError> {
     if args.unit {
-        print::text(&args.unit_file(std::env::args().skip(1)))?;
+        print::raw(&args.unit_file(std::env::args().skip(1)))?;
         return Ok(Exit::Complete);
     }
     let server = Server::bind(&args.options()?)?;

@@ -127,7 +127,7 @@ pub fn run(args: &Args) -> Result<Exit, CommandError> {
 }
 
 fn print_json(document: &impl Serialize) -> Result<(), CommandError> {
-    Ok(print::text(&print::document(document)?)?)
+    Ok(print::raw(&print::document(document)?)?)
 }
 
 /// Prints the plan in the requested format; changes nothing.
@@ -148,12 +148,12 @@ fn plan(args: &PlanArgs) -> Result<Exit, CommandError> {
 
 fn tell(plan: &Plan, form: As) -> Result<(), CommandError> {
     match form {
-        As::Tc => print::text(&tc::text(&tc::commands(plan)))?,
-        As::Uci => print::text(&uci::write(&[uci::section_of(plan)?]))?,
+        As::Tc => print::raw(&tc::text(&tc::commands(plan)))?,
+        As::Uci => print::raw(&uci::write(&[uci::section_of(plan)?]))?,
         As::Networkd => {
             let of_device = keep::network_file(&plan.device);
             for file in networkd::files(plan, of_device.as_deref())? {
-                print::text(&format!("# {}\n{}\n", file.path, file.text))?;
+                print::raw(&format!("# {}\n{}\n", file.path, file.text))?;
             }
         }
     }
@@ -373,7 +373,7 @@ fn tell_applied(args: &ApplyArgs, plan: &Plan, keep: Option<&Keep>) -> Result<Ex
     } else if let Some(keep) = keep {
         print::text(&keep.text())?;
     } else if args.dry_run {
-        print::text(&tc::text(&tc::commands(plan)))?;
+        print::raw(&tc::text(&tc::commands(plan)))?;
     }
     Ok(Exit::Complete)
 }

@@ -74,6 +74,20 @@ impl Args {
         }
     }
 
+    /// What is watched, in words.
+    pub fn title(&self) -> String {
+        let device = self.interface.as_ref();
+        let device = device.map_or("all devices".to_owned(), |name| format!("device {name}"));
+        let address = self.address.map(|address| format!(", address {address}"));
+        let port = self.port.map(|port| format!(", port {port}"));
+        format!(
+            "{device}{}{}, every {}",
+            address.unwrap_or_default(),
+            port.unwrap_or_default(),
+            self.interval
+        )
+    }
+
     pub fn every(&self) -> Duration {
         duration(self.interval)
     }

@@ -16,6 +16,7 @@ use crate::output::OutputError;
 use crate::print::{self, PrintError, note};
 use crate::span::duration;
 use crate::stop::stop_on_ctrl_c;
+use crate::terminal;
 use record::Record;
 use std::io::{self, IsTerminal};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -23,8 +24,8 @@ use std::thread::sleep;
 use std::time::{Duration, Instant};
 use told::Told;
 use unbloat_metrics_host::Board;
-use unbloat_tui::Screen;
-use unbloat_tui::host::{HostLive, draw_host, host_line};
+use unbloat_tui::host::{HostView, host_line};
+use unbloat_tui::{Input, Screen};
 use unbloat_watch::{Layers, Watch, WatchError};
 
 /// Interval between checks for a request to stop.
@@ -80,7 +81,10 @@ pub fn run(args: &Args) -> Result<Exit, CommandError> {
     let exit = match (args.json, args.once) {
         (true, _) => lines(&mut looks, args.once, blind.is_none(), &stop),
         (false, true) => once(&mut looks, &stop),
-        (false, false) => screen(&mut looks, blind, &stop),
+        (false, false) => {
+            let view = HostView::new(args.title(), blind, options.filter.interface.is_some());
+            screen(&mut looks, view, &stop)
+        }
     }?;
     if let Some(record) = looks.record {
         note!("tables  {}", record.finish()?.display());
@@ -138,7 +142,7 @@ fn lines(
     stop: &AtomicBool,
 ) -> Result<Exit, CommandError> {
     while let Some(layers) = looks.next(|span| Ok(rest(span, stop)))? {
-        print::line(host_line(&layers, is_measured))?;
+        print::raw(&(host_line(&layers, is_measured) + "\n"))?;
         if once {
             break;
         }
@@ -150,26 +154,33 @@ fn once(looks: &mut Looks, stop: &AtomicBool) -> Result<Exit, CommandError> {
     let Some(layers) = looks.next(|span| Ok(rest(span, stop)))? else {
         return Ok(Exit::Interrupted);
     };
-    print::text(&text::text(&layers))?;
+    print::text(&text::text(&layers, terminal::stdout().columns))?;
     Ok(Exit::Complete)
 }
 
-fn screen(
-    looks: &mut Looks,
-    blind: Option<String>,
-    stop: &AtomicBool,
-) -> Result<Exit, CommandError> {
+fn screen(looks: &mut Looks, mut view: HostView, stop: &AtomicBool) -> Result<Exit, CommandError> {
     let _silence = Silence::begin();
     let mut screen = Screen::open()?;
-    let mut live = HostLive::new("unbloat watch", blind);
-    screen.draw(|frame| draw_host(&live, frame))?;
-    while let Some(layers) =
-        looks.next(|span| Ok(screen.asks_to_end(span)? || stop.load(Ordering::Relaxed)))?
+    screen.draw(|frame| view.draw(frame))?;
+    while let Some(layers) = looks
+        .next(|span| Ok(ends(&mut screen, &mut view, span)? || stop.load(Ordering::Relaxed)))?
     {
-        live.take(layers);
-        screen.draw(|frame| draw_host(&live, frame))?;
+        view.take(layers);
+        screen.draw(|frame| view.draw(frame))?;
     }
     Ok(Exit::Complete)
+}
+
+/// Waits so long for what the person at the terminal does, and does it; whether that ends the view.
+fn ends(screen: &mut Screen, view: &mut HostView, span: Duration) -> io::Result<bool> {
+    let ends = match screen.input(span)? {
+        Input::Gone => return Ok(true),
+        Input::Nothing => return Ok(false),
+        Input::Key(key) => view.press(key),
+        Input::Resized => false,
+    };
+    screen.draw(|frame| view.draw(frame))?;
+    Ok(ends)
 }
 
 /// Sleeps; returns whether to stop.

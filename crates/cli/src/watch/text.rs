@@ -1,12 +1,13 @@
 //! One sample as a table.
 
-use comfy_table::{CellAlignment, Table, presets};
-use unbloat_responsiveness::{Place, watched};
+use unbloat_responsiveness::{Kind, Place, watched};
+use unbloat_text::Table;
 use unbloat_units::{Delta, Rate};
 use unbloat_untrusted::in_line;
 use unbloat_watch::{FlowLayers, InterfaceLayers, Layer, Layers, Wait};
 
-pub fn text(layers: &Layers) -> String {
+/// For so many columns of a terminal; none: as wide as it is.
+pub fn text(layers: &Layers, columns: Option<usize>) -> String {
     let seen = layers.interfaces.iter().map(interface);
     let devices = table(
         &[
@@ -15,6 +16,7 @@ pub fn text(layers: &Layers) -> String {
         2,
         seen,
     );
+    let devices = devices.text(columns);
     let flows = table(
         &[
             "flow", "device", "process", "socket", "T_Q", "p95", "T_D", "below", "RTT_Q", "RTT_F",
@@ -23,6 +25,7 @@ pub fn text(layers: &Layers) -> String {
         3,
         layers.flows.iter().map(flow),
     );
+    let flows = flows.text(columns);
     let more = match layers.more_flows {
         0 => String::new(),
         more => format!("and {more} more flows\n"),
@@ -40,7 +43,10 @@ fn sentence(layers: &Layers) -> String {
         places.map(|(place, wait)| Some((place, in_line(&seen.name), mean(wait?))))
     });
     match waits.flatten().max_by_key(|(.., wait)| *wait) {
-        Some((place, device, wait)) => watched(place, &device, wait),
+        Some((place, device, wait)) => {
+            let sentence = watched(place, &device, wait);
+            Kind::of(wait).tone().paint(&sentence)
+        }
         None => "No verdict: no packet was timed.".to_owned(),
     }
 }
@@ -58,14 +64,8 @@ fn table<const N: usize>(
     right: usize,
     rows: impl Iterator<Item = [String; N]>,
 ) -> Table {
-    let mut table = Table::new();
-    table
-        .load_preset(presets::NOTHING)
-        .set_header(names.iter().copied());
-    table.add_rows(rows);
-    for column in table.column_iter_mut().skip(right) {
-        column.set_cell_alignment(CellAlignment::Right);
-    }
+    let mut table = Table::new(right).head(names.iter().copied());
+    rows.for_each(|row| table.row(row));
     table
 }
 

@@ -62,7 +62,7 @@ pub fn account<'a>(lines: impl Iterator<Item = (u8, &'a [u8])>) -> Told {
         counts: sizes.0,
         kernel: sizes.1,
         failure,
-        text: crate::text(&measured, &findings),
+        text: crate::text(&measured, &findings, unbloat_text::Layout::default()),
     }
 }
 

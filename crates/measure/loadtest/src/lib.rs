@@ -67,4 +67,3 @@ pub use target::{Origin, PORT, Target, TargetError};
 pub use text::{detailed_text, text};
 pub use tls::Fingerprint;
 pub use unbloat_responsiveness::{Distrust, Rule, Verdict};
-pub use verdict_text::verdict_text;

@@ -7,20 +7,21 @@ use crate::plan::{Load, Stack};
 use crate::verdict_text::verdict_text;
 use std::fmt::Write;
 use unbloat_responsiveness::Added;
+use unbloat_text::Layout;
 use unbloat_units::{Both, Bytes, Delta, Direction};
 
 /// The verdict, then the numbers it rests on in a few lines.
-pub fn text(measured: &Measured, findings: &Findings) -> String {
+pub fn text(measured: &Measured, findings: &Findings, layout: Layout) -> String {
     let mut text = place(measured);
     text += &verdict_text(&findings.verdict);
     text.push('\n');
     text += &numbers(findings);
     text += &applications::text(measured);
-    text
+    layout.lay(&text)
 }
 
 /// The verdict, then everything that was measured.
-pub fn detailed_text(measured: &Measured, findings: &Findings) -> String {
+pub fn detailed_text(measured: &Measured, findings: &Findings, layout: Layout) -> String {
     let mut text = place(measured);
     text += &verdict_text(&findings.verdict);
     text += "\nDetails\n";
@@ -34,7 +35,7 @@ pub fn detailed_text(measured: &Measured, findings: &Findings) -> String {
     for limitation in &measured.limitations {
         let _ = writeln!(text, "  {limitation}");
     }
-    text
+    layout.lay(&text)
 }
 
 /// Whom the load met, where that is not the address that was asked.

@@ -3,11 +3,13 @@
 use std::fmt::Write;
 use unbloat_responsiveness::{Doubt, Verdict};
 
-pub fn verdict_text(verdict: &Verdict) -> String {
-    let mut text = format!("{}\n", verdict.headline);
+pub(crate) fn verdict_text(verdict: &Verdict) -> String {
+    let headline = verdict.kind.tone().paint(&verdict.headline);
+    let mut text = format!("{headline}\n");
     for place in &verdict.places {
         let _ = writeln!(text, "{place}");
     }
+    uses(&mut text, verdict);
     text += "\nWhat to do\n";
     for advice in &verdict.advice {
         let or = if advice.is_alternative { "or: " } else { "" };
@@ -22,6 +24,21 @@ pub fn verdict_text(verdict: &Verdict) -> String {
     let others = verdict.doubts.iter().filter(|doubt| !doubt.is_fatal);
     reasons(&mut text, "Warnings", others);
     text
+}
+
+/// What it means, in aligned columns.
+fn uses(text: &mut String, verdict: &Verdict) {
+    let uses = verdict.uses();
+    if !uses.is_empty() {
+        text.push_str("\nWhat it means\n");
+    }
+    for one in uses {
+        let rating = one
+            .rating
+            .tone()
+            .paint(&format!("{:<4}", one.rating.name()));
+        let _ = writeln!(text, "  {:<9}  {rating}  {}", one.name, one.text);
+    }
 }
 
 fn fatal(verdict: &Verdict) -> impl Iterator<Item = &Doubt> {

@@ -206,7 +206,7 @@ fn the_same_certificate_carries_the_load_and_is_named() {
     );
     assert!(!lines(&asked).contains("/large_download"));
     let findings = unbloat_loadtest::findings(&measured, Rule::DslReports);
-    let text = unbloat_loadtest::text(&measured, &findings);
+    let text = unbloat_loadtest::text(&measured, &findings, unbloat_text::Layout::default());
     let first = text.lines().next().unwrap();
     assert!(
         first.contains(&format!("127.0.0.77:{port}"))

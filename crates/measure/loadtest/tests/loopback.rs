@@ -8,6 +8,7 @@ use unbloat_loadtest::{
     TestError, measure,
 };
 use unbloat_server::Server;
+use unbloat_text::Layout;
 use unbloat_units::{Delta, Direction};
 
 struct Served {
@@ -222,7 +223,7 @@ fn ndt7_is_one_connection_each_way_and_what_both_kernels_say() {
     let findings = unbloat_loadtest::findings(&measured, Rule::DslReports);
     assert_eq!(findings.loads.len(), 2);
     assert!(findings.loads.iter().all(|load| load.view.tcp.is_some()));
-    let told = unbloat_loadtest::detailed_text(&measured, &findings);
+    let told = unbloat_loadtest::detailed_text(&measured, &findings, Layout::default());
     assert!(told.contains("TCP_INFO"), "{told}");
     assert!(
         told.starts_with("No verdict: no delay was measured under load"),
@@ -268,7 +269,7 @@ fn a_server_that_goes_away_ends_the_test_at_once_with_what_was_seen() {
     assert!(up.is_cut && up.begin <= gone.at && !measured.is_cut);
     let findings = unbloat_loadtest::findings(&measured, Rule::DslReports);
     assert_eq!(findings.loads.len(), 1);
-    let told = unbloat_loadtest::detailed_text(&measured, &findings);
+    let told = unbloat_loadtest::detailed_text(&measured, &findings, Layout::default());
     assert!(told.contains("the server went away"), "{told}");
     let json = serde_json::to_string(&unbloat_loadtest::document(&measured, &findings)).unwrap();
     assert!(!json.contains("docs.rs"), "{json}");

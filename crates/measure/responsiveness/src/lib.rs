@@ -11,6 +11,7 @@
 //! - [`Split`]: what waits in the end hosts, and what in the network,
 //! - [`advise`]: the one decision of the cure, with its evidence,
 //! - [`document`]: what a test writes and `fix` reads,
+//! - [`uses`]: what that means for calls, games, video and web pages,
 //! - [`verdict`]: grade, headline, places, doubts and advice, as every output prints them.
 
 #![warn(clippy::disallowed_methods)]
@@ -30,6 +31,7 @@ mod place;
 mod rpm;
 mod split;
 mod stability;
+mod uses;
 mod verdict;
 
 pub use added::{Added, Baseline, Estimate, Sample, Series, Spread, added};
@@ -46,4 +48,5 @@ pub use rpm::{Class, Confidence, ForeignProbe, Means, Probes, Rpm, Tls, trimmed_
 pub use split::{Share, Split, StackView};
 pub use stability::{Interval, Phase, Stability};
 pub use unbloat_stats::quantile;
-pub use verdict::{Kind, SCHEMA, Verdict, verdict, watched};
+pub use uses::{Rating, Use, uses};
+pub use verdict::{Kind, MEANINGS, SCHEMA, Verdict, verdict, watched};

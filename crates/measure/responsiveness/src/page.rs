@@ -9,6 +9,7 @@ mod stage;
 
 use crate::fields::ms_or_null;
 use crate::load::{LoadedDirection, Passed, line_rate};
+use crate::uses::Use;
 use crate::verdict::{Verdict, verdict};
 use serde::{Deserialize, Serialize};
 pub use stage::StageNumbers;
@@ -71,6 +72,8 @@ pub struct Watched {
 #[derive(Clone, Debug, Serialize)]
 pub struct PageVerdict {
     pub verdict: Verdict,
+    /// What it means for calls, games, video and web pages.
+    pub uses: Vec<Use>,
     pub summary: Summary,
     /// How the path was loaded, and what a browser cannot do.
     pub limits: Vec<String>,
@@ -107,8 +110,10 @@ pub fn judge_page(run: &PageRun) -> PageVerdict {
             located: None,
         })
     });
+    let verdict = verdict(directions.collect(), doubts::doubts(run, base, &stages));
     PageVerdict {
-        verdict: verdict(directions.collect(), doubts::doubts(run, base, &stages)),
+        uses: verdict.uses(),
+        verdict,
         limits: limits(&run.watched),
         summary: Summary {
             base: base.map(|base| base.rtt),

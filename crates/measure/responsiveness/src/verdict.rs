@@ -4,20 +4,21 @@ use crate::advice::{Advice, advise};
 use crate::grade::letter;
 use crate::load::{Doubt, LoadedDirection};
 use crate::place::Place;
+use crate::uses::{CALLS_BREAK_UP, CALLS_SUFFER, GAMES_LAG, Use, uses};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use unbloat_text::Tone;
 use unbloat_units::{Delta, Direction};
 
 /// Of documents that hold a verdict; raised when a field changes its meaning or goes.
 pub const SCHEMA: &str = "unbloat.test/2";
 
-/// What added delay does to people. Games: DSLReports' A ends at 30 ms. Calls: by ITU-T G.114 nearly all applications are unaffected up to 150 ms
-/// from mouth to ear, and 400 ms is unacceptable.
-const MEANINGS: [(Delta, &str); 4] = [
+/// What added delay does to people, from which delay on, by the thresholds of [`uses`](crate::uses).
+pub const MEANINGS: [(Delta, &str); 4] = [
     (Delta::ZERO, "nobody notices"),
-    (Delta::ms(30), "games lag"),
-    (Delta::ms(150), "calls and games suffer"),
-    (Delta::ms(400), "calls break up"),
+    (GAMES_LAG, "games lag"),
+    (CALLS_SUFFER, "calls and games suffer"),
+    (CALLS_BREAK_UP, "calls break up"),
 ];
 /// Bufferbloat is called slight below: B ends here.
 const SLIGHT: Delta = Delta::ms(60);
@@ -65,7 +66,7 @@ pub fn verdict(directions: Vec<LoadedDirection>, doubts: Vec<Doubt>) -> Verdict 
             "No verdict: no delay was measured under load.".to_owned(),
         ),
         (None, Some(worst)) => {
-            let (kind, grade) = (kind(worst.added), letter(worst.added));
+            let (kind, grade) = (Kind::of(worst.added), letter(worst.added));
             let headline = headline(kind, grade, &worst_first);
             (kind, Some(grade.to_owned()), headline)
         }
@@ -87,6 +88,14 @@ impl Verdict {
         of.find(|load| load.direction == direction)
     }
 
+    /// What it means for calls, games, video and web pages; nothing without a verdict.
+    pub fn uses(&self) -> Vec<Use> {
+        match self.kind {
+            Kind::Unknown => Vec::new(),
+            _ => uses(&self.directions),
+        }
+    }
+
     /// Why the run is worth nothing, if it is.
     pub fn fatal(&self) -> impl Iterator<Item = &str> {
         let fatal = self.doubts.iter().filter(|doubt| doubt.is_fatal);
@@ -94,29 +103,39 @@ impl Verdict {
     }
 }
 
-fn kind(added: Delta) -> Kind {
-    match added {
-        _ if added < MEANINGS[1].0 => Kind::Clean,
-        _ if added < SLIGHT => Kind::Slight,
-        _ => Kind::Bloated,
-    }
-}
-
 /// The same words for a wait that was watched and not tested: `Bufferbloat in this host's queue discipline (eth0): ...`.
 pub fn watched(place: Place, device: &str, wait: Delta) -> String {
-    let during = match kind(wait) {
+    let during = match Kind::of(wait) {
         Kind::Clean => "",
         _ => " while this lasts",
     };
     format!(
         "{} {place} ({device}): packets wait {} on average; {}{during}.",
-        kind(wait).name(),
+        Kind::of(wait).name(),
         ms(wait),
         meaning(wait)
     )
 }
 
 impl Kind {
+    /// Of a mean added delay.
+    pub fn of(added: Delta) -> Kind {
+        match added {
+            _ if added < GAMES_LAG => Kind::Clean,
+            _ if added < SLIGHT => Kind::Slight,
+            _ => Kind::Bloated,
+        }
+    }
+
+    /// As a terminal shows it.
+    pub const fn tone(self) -> Tone {
+        match self {
+            Kind::Clean => Tone::Good,
+            Kind::Slight | Kind::Unknown => Tone::Fair,
+            Kind::Bloated => Tone::Bad,
+        }
+    }
+
     pub const fn name(self) -> &'static str {
         match self {
             Kind::Clean => "No bufferbloat",
@@ -160,7 +179,7 @@ fn who_feels_it(worst_first: &[&LoadedDirection]) -> String {
         return String::new();
     };
     let what = meaning(worst.added);
-    if worst.added < MEANINGS[1].0 {
+    if worst.added < GAMES_LAG {
         return what.to_owned();
     }
     let alike = worst_first
@@ -193,7 +212,7 @@ fn places(worst_first: &[&LoadedDirection]) -> Vec<String> {
 }
 
 /// Less than nothing is nothing.
-fn ms(span: Delta) -> String {
+pub(crate) fn ms(span: Delta) -> String {
     let ms = span.as_ms().max(0.0);
     match ms {
         10.0.. => format!("{ms:.0} ms"),

@@ -3,9 +3,11 @@
 
 use serde_json::Value;
 use std::fs;
+use std::io::{BufRead, BufReader};
 use std::net::{Ipv4Addr, SocketAddr};
 use std::path::{Path, PathBuf};
-use std::process::Command;
+
+use std::process::{Command, Stdio};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, PoisonError};
 use unbloat_netns::tc::Framing;
@@ -115,7 +117,8 @@ fn both(control: &str) -> (Value, Verdict) {
         node.arg(folder().join("browser.mjs"));
         node.arg(format!("https://{host}/?glance"))
             .arg(&kept)
-            .arg(TOKEN);
+            .arg(TOKEN)
+            .arg(modules());
         succeed(&mut node);
         let mut options = unbloat_loadtest::Options::of(host.parse().unwrap());
         options.plan = unbloat_loadtest::Plan::glance(&[unbloat_loadtest::Stack::NetworkOnly]);
@@ -129,6 +132,39 @@ fn both(control: &str) -> (Value, Verdict) {
     });
     let run = fs::read(kept.join("run.json")).unwrap();
     (serde_json::from_slice(&run).unwrap(), tested.unwrap())
+}
+
+/// Where `tools/install test` puts axe-core; without it accessibility is not looked at.
+fn modules() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../target/report-pages/node_modules")
+}
+
+fn in_chromium_a_server_that_goes_away_is_named_and_the_test_ends() {
+    let _alone = ALONE.lock().unwrap_or_else(PoisonError::into_inner);
+    let options = Options {
+        threads: 1,
+        ..Options::loopback()
+    };
+    let server = Server::bind(&options).unwrap();
+    let url = format!("https://{}/", server.addresses().tls);
+    let mut node = Command::new("node");
+    node.arg(folder().join("gone.mjs")).arg(url);
+    node.arg(env!("CARGO_TARGET_TMPDIR"));
+    node.stdout(Stdio::piped()).stderr(Stdio::piped());
+    let mut node = node.spawn().unwrap();
+    let stop = AtomicBool::new(false);
+    std::thread::scope(|scope| {
+        let running = scope.spawn(|| server.run(&stop));
+        let stopping = StopAtEnd(&stop);
+        let mut said = String::new();
+        let lines = node.stdout.as_mut().unwrap();
+        BufReader::new(lines).read_line(&mut said).unwrap();
+        drop(stopping);
+        running.join().unwrap().unwrap();
+    });
+    let output = node.wait_with_output().unwrap();
+    let complained = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success(), "{complained}");
 }
 
 /// Whether the page could judge; if not, for a reason that a sound page may have here.
@@ -196,6 +232,9 @@ fn in_chromium_the_page_and_unbloat_test_agree_where_bbr_is_the_default() {
 unbloat_testkit::main! {
     tools(&["node"]) => [
         the_logic_of_the_page_is_right,
+    ],
+    tools(&["node", "chromium"]) => [
+        in_chromium_a_server_that_goes_away_is_named_and_the_test_ends,
     ],
     root("a bed").and(tools(&["node", "chromium", "ip"])) => [
         in_chromium_the_page_gives_a_bloated_link_the_verdict_of_unbloat_test,

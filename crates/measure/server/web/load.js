@@ -6,7 +6,7 @@
 //
 // In: { begin: { session, token, control } } once, { load: { down, up } } with booleans.
 // Out: { ready } once, { down: { at_ms, bytes } } every so often, { account: { arrived_ms, server_ms, bytes, rtts_ms } }, { connections }, { control: name },
-// { trouble: words }.
+// { trouble: words }, { isAccountOver } when the server says no more.
 
 import { Lines, Received } from "./account.js";
 import { now } from "./clock.js";
@@ -83,7 +83,7 @@ async function account(session) {
     const total = new Received();
     for (;;) {
       const { done, value } = await reader.read();
-      if (done) return;
+      if (done) return postMessage({ isAccountOver: true });
       const arrived_ms = now();
       for (const line of lines.push(value)) {
         const reading = total.read(line);
@@ -91,7 +91,7 @@ async function account(session) {
       }
     }
   } catch (error) {
-    postMessage({ trouble: `the server's account broke off: ${error.message}` });
+    postMessage({ isAccountOver: true, trouble: `the server's account broke off: ${error.message}` });
   }
 }
 

@@ -1,9 +1,13 @@
 // The page: one button, and what follows from it.
 
-import { History } from "./history.js";
+import { card } from "./card.js";
+import { before, compared, History } from "./history.js";
+import { liveNumber } from "./live.js";
+import { delayText } from "./numbers.js";
 import { plotted, record } from "./record.js";
 import { Run } from "./run.js";
-import { element, find, showHistory, showPlot, showResult } from "./show.js";
+import { decoded, encoded } from "./shared.js";
+import { element, find, showHistory, showLive, showPlot, showResult } from "./show.js";
 import { GLANCE, PLAN } from "./stages.js";
 
 const plan = new URLSearchParams(location.search).has("glance") ? GLANCE : PLAN;
@@ -18,7 +22,10 @@ const BETWEEN = "Waiting for queues to run empty…";
 const TOKEN = "unbloat.token";
 const history = new History(stored("localStorage"));
 let run = null;
+/** In the plot. */
 let shown = null;
+/** The result that is shown. */
+let result = null;
 
 /** A browser may forbid its stores: then nothing is kept. */
 function stored(name) {
@@ -37,6 +44,7 @@ function token() {
 async function start() {
   find("token-form").hidden = true;
   find("result").hidden = true;
+  find("plot-block").hidden = true;
   find("start").textContent = "Stop";
   run = new Run({ plan, token: token(), control, on: { stage } });
   status("Calling the server…");
@@ -52,6 +60,7 @@ async function start() {
     awake.then((lock) => lock?.release());
     find("start").textContent = "Start";
     find("progress").hidden = true;
+    showLive(null);
   }
 }
 
@@ -72,7 +81,8 @@ function show() {
   if (!seen || seen.stages.length === 0) return;
   find("progress").hidden = false;
   find("progress").value = Math.min(1, seen.now_ms / length_ms);
-  shown = { seen, end_ms: length_ms, words: "A test is under way" };
+  showLive(liveNumber(seen));
+  shown = { seen, end_ms: length_ms, words: "A test is running" };
   showPlot(seen, length_ms, shown.words);
 }
 
@@ -95,16 +105,59 @@ function finish(measured, { protocol, started }) {
 }
 
 function open(made) {
-  showResult(made);
+  result = made;
+  const earlier = before(history.list(), made);
+  const words = compared(made, earlier);
+  showResult(made, { compared: words && `Compared with your test of ${when(earlier)}: ${words}.` });
   shown = { seen: plotted(made.series), end_ms: 0, words: `Delay and rates over time. ${made.verdict.headline}` };
   showPlot(shown.seen, shown.end_ms, shown.words);
   find("headline").focus();
 }
 
+const when = ({ taken_at }) => new Date(taken_at).toLocaleString([], { dateStyle: "medium", timeStyle: "short" });
+
+/** The code of a result in the address, if there is one. */
+const sharedCode = () => new URLSearchParams(location.hash.slice(1)).get("result");
+
+/** Shows the result that came with the address. */
+function openShared() {
+  const code = sharedCode();
+  if (code === null || run) return;
+  const made = decoded(code);
+  if (made === null) return status("The link holds no result that this page can read.");
+  result = made;
+  showResult(made, { origin: `A shared result: measured to ${made.host} on ${when(made)}. Its numbers are those of the link.` });
+  shown = null;
+  find("plot-block").hidden = true;
+  find("headline").focus();
+}
+
+async function copyLink() {
+  const link = new URL(location.pathname, location.href);
+  link.hash = `result=${encoded(result)}`;
+  try {
+    await navigator.clipboard.writeText(link.href);
+    find("shared").textContent = "Copied.";
+  } catch {
+    location.hash = link.hash;
+    find("shared").textContent = "This browser does not let pages copy. The link is in the address bar.";
+  }
+}
+
+function savePicture() {
+  card(result).toBlob((blob) => save(`unbloat-${result.taken_at.slice(0, 10)}.png`, blob), "image/png");
+}
+
 function fail(error) {
   if (error.name === "AbortError") return status("Stopped. Nothing was kept.");
   if (error.status === 401) return askToken();
+  if (error.name === "Gone") return status(gone(error));
   status(`It did not work: ${error.message}`);
+}
+
+function gone({ at_ms }) {
+  if (at_ms === null) return "The server does not answer.";
+  return `The server went away ${delayText(Math.max(1000, at_ms))} into the test, or the network did. Without the server there is no verdict; nothing was kept.`;
 }
 
 function askToken() {
@@ -124,8 +177,8 @@ function list() {
   });
 }
 
-function download(name, text) {
-  const url = URL.createObjectURL(new Blob([text], { type: "application/json" }));
+function save(name, blob) {
+  const url = URL.createObjectURL(blob);
   element("a", "", { href: url, download: name }).click();
   setTimeout(() => URL.revokeObjectURL(url), 10_000);
 }
@@ -138,7 +191,9 @@ find("token-form").onsubmit = (event) => {
   find("token").value = "";
   start();
 };
-find("export").onclick = () => download("unbloat.json", history.exported());
+find("export").onclick = () => save("unbloat.json", new Blob([history.exported()], { type: "application/json" }));
+find("copy").onclick = copyLink;
+find("picture").onclick = savePicture;
 find("clear").onclick = () => {
   if (!confirm("Delete all earlier tests?")) return;
   history.clear();
@@ -148,4 +203,8 @@ const redraw = () => shown && showPlot(shown.seen, shown.end_ms, shown.words);
 addEventListener("resize", redraw);
 matchMedia("(prefers-color-scheme: dark)").addEventListener("change", redraw);
 addEventListener("pagehide", () => run?.stop());
+addEventListener("hashchange", openShared);
+find("server").textContent = location.host;
+document.title = `unbloat: delay under load to ${location.host}`;
 list();
+openShared();

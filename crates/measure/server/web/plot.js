@@ -91,8 +91,9 @@ function dots(pen, samples, x, y, color) {
   for (const sample of samples) pen.fillRect(x(sample.sent_ms) - 1, y(sample.rtt_ms) - 1, 2, 2);
 }
 
-/** Of a counter's readings: rates over short spans. */
-function steps(readings) {
+/** Of a counter's readings since the run began: rates over short spans. */
+function steps(all) {
+  const readings = all.filter((reading) => reading.at_ms >= 0);
   const found = [];
   let last = readings[0];
   for (const reading of readings) {

@@ -2,6 +2,7 @@
 
 import { byPage } from "./account.js";
 import { now } from "./clock.js";
+import { Life, PATIENCE_MS } from "./life.js";
 import { INTERVAL_MS, LANES } from "./stages.js";
 
 /** Between stages: until delay is what it was, at most so long. */
@@ -19,6 +20,18 @@ export class Refused extends Error {
   }
 }
 
+/** The server does not answer any more; `at_ms`: since the test began, null if it never did. */
+export class Gone extends Error {
+  constructor(at_ms) {
+    super("the server went away");
+    this.name = "Gone";
+    this.at_ms = at_ms;
+  }
+}
+
+/** Between looks for signs that it did. */
+const LOOK_MS = 500;
+
 export class Run {
   #stopping = new AbortController();
   #session = null;
@@ -35,6 +48,10 @@ export class Run {
   #lanesLost = 0;
   #finished = null;
   #networkChanged = false;
+  #life = null;
+  #watching = null;
+  #isAsking = false;
+  #isAccountOver = false;
   #hidden_ms = 0;
   #hiddenSince_ms = document.hidden ? now() : null;
 
@@ -47,7 +64,7 @@ export class Run {
     this.on = on;
   }
 
-  /** Until the end, or rejects: with `Refused`, or an AbortError after `stop()`. */
+  /** Until the end, or rejects: with `Refused` or `Gone`, or an AbortError after `stop()`. */
   async all() {
     document.addEventListener("visibilitychange", this.#seen);
     navigator.connection?.addEventListener("change", this.#changed);
@@ -105,11 +122,38 @@ export class Run {
     this.#start_ms = now();
     this.#samples = [];
     this.#down = [];
+    this.#life = new Life(now());
+    this.#watching = setInterval(() => this.#look(), LOOK_MS);
+  }
+
+  /** Ends the test if the server is not there any more: what follows would be stages without anything in them. */
+  async #look() {
+    const isBroken = this.#lanesLost >= LANES || this.#isAccountOver;
+    if (this.#isAsking || this.#stopping.signal.aborted || !this.#life.doubts(now(), isBroken)) return;
+    this.#isAsking = true;
+    try {
+      await fetch("/", { method: "HEAD", cache: "no-store", signal: AbortSignal.timeout(PATIENCE_MS) });
+      this.#life.answered(now());
+    } catch {
+      this.#stopping.abort(new Gone(this.#time(this.#life.last_ms)));
+    } finally {
+      this.#isAsking = false;
+    }
+  }
+
+  /** A request; that nobody answers it is said in our words. */
+  async #fetch(path, more) {
+    try {
+      return await fetch(path, more);
+    } catch (error) {
+      if (error instanceof TypeError) throw new Gone(this.#session ? this.#time() : null);
+      throw error;
+    }
   }
 
   async #begin() {
     const headers = this.token ? { Authorization: `Bearer ${this.token}` } : {};
-    const response = await fetch("/unbloat/v1/session", { method: "POST", headers, signal: this.#stopping.signal });
+    const response = await this.#fetch("/unbloat/v1/session", { method: "POST", headers, signal: this.#stopping.signal });
     if (!response.ok) throw new Refused(response.status, (await response.text()).trim().slice(0, 300));
     const session = await response.json();
     if (session.version !== 1 || !/^[0-9a-f]{32}$/.test(session.session)) throw new Refused(0, "this page does not know the server's version");
@@ -134,6 +178,7 @@ export class Run {
   }
 
   #fromProbe = (data) => {
+    if (data.sample) this.#life?.heard(data.sample.sent_ms + data.sample.rtt_ms);
     if (data.sample) this.#samples.push({ ...data.sample, sent_ms: this.#time(data.sample.sent_ms) });
     if (data.lost_lane !== undefined) this.#lanesLost += 1;
     if (data.finished) this.#finished = data.finished;
@@ -142,6 +187,7 @@ export class Run {
   #fromLoad = (data) => {
     if (data.down) this.#down.push({ ...data.down, at_ms: this.#time(data.down.at_ms) });
     if (data.account) this.#account.push({ ...data.account, arrived_ms: this.#time(data.account.arrived_ms) });
+    if (data.isAccountOver) this.#isAccountOver = true;
     if (data.trouble) this.#failures.push(data.trouble);
     if (data.control) this.#control = data.control;
     if (data.connections) this.#connections = data.connections;
@@ -169,6 +215,7 @@ export class Run {
   }
 
   async #result() {
+    clearInterval(this.#watching);
     this.#probe.postMessage({ finish: true });
     const end_ms = this.#stages.at(-1).end_ms;
     const accountIsThere = () => this.#account.length === 0 || byPage(this.#account).at(-1).at_ms >= end_ms;
@@ -205,7 +252,7 @@ export class Run {
       watched: this.#watched(),
     };
     const headers = { "Content-Type": "application/json", ...(this.token ? { Authorization: `Bearer ${this.token}` } : {}) };
-    const response = await fetch("/unbloat/v1/verdict", { method: "POST", headers, body: JSON.stringify(run), signal: this.#stopping.signal });
+    const response = await this.#fetch("/unbloat/v1/verdict", { method: "POST", headers, body: JSON.stringify(run), signal: this.#stopping.signal });
     if (!response.ok) throw new Refused(response.status, (await response.text()).trim().slice(0, 300));
     return response.json();
   }
@@ -250,6 +297,7 @@ export class Run {
   /** Whatever happened: transfers and sockets end with their workers, the session by request. */
   #close() {
     this.#stopping.abort();
+    clearInterval(this.#watching);
     this.#load?.terminate();
     this.#probe?.terminate();
     document.removeEventListener("visibilitychange", this.#seen);

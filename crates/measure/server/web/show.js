@@ -13,9 +13,16 @@ export function element(name, text, more = {}) {
 
 const items = (list, texts) => list.replaceChildren(...texts.map((text) => element("li", text)));
 
-/** `record` as `record.js` makes it; the words are the server's. */
-export function showResult({ summary, verdict, limits }) {
+/** `record` as `record.js` makes it; the words are the server's. `origin`: whose result it is, if not of this page; `compared`: with an earlier one. */
+export function showResult({ summary, verdict, limits, uses = [] }, { origin = "", compared = "" } = {}) {
   const result = find("result");
+  find("origin").textContent = origin;
+  find("compared").textContent = compared;
+  find("shared").textContent = "";
+  find("uses").replaceChildren(...uses.map(use));
+  items(find("rules"), uses.map(({ name, rule }) => `${name}: ${rule}.`));
+  find("uses-block").hidden = uses.length === 0;
+  find("limits-block").hidden = limits.length === 0;
   result.className = verdict.kind;
   find("grade").textContent = verdict.grade ?? "";
   find("headline").textContent = verdict.headline;
@@ -26,6 +33,20 @@ export function showResult({ summary, verdict, limits }) {
   items(find("limits"), limits);
   find("numbers").tBodies[0].replaceChildren(...summary.stages.map(row));
   result.hidden = false;
+}
+
+function use({ name, rating, text }) {
+  const group = element("div", "");
+  group.append(element("dt", name), element("dd", rating, { className: `rating ${rating}` }), element("dd", text, { className: "text" }));
+  return group;
+}
+
+/** The large number, or nothing. */
+export function showLive(live) {
+  find("live").hidden = live === null;
+  find("live-number").textContent = live?.number ?? "";
+  find("live-words").textContent = live?.words ?? "";
+  find("live-rates").textContent = live?.rates ?? "";
 }
 
 function row(stage) {

@@ -31,6 +31,8 @@ struct PathHistory {
     drops: VecDeque<(Time, u64)>,
     backlog: VecDeque<u64>,
     rate: VecDeque<u64>,
+    /// Where the path says it.
+    wait: VecDeque<Delta>,
 }
 
 /// Counts of bytes at times, of late.
@@ -77,8 +79,14 @@ impl Live {
             path.meter.push(snapshot.at, seen.delivered_bytes);
             path.drops.push_back((snapshot.at, seen.drops));
             forget(&mut path.drops, snapshot.at);
-            remember(&mut path.backlog, seen.backlog_bytes.as_u64());
-            remember(&mut path.rate, path.meter.rate().map_or(0, Rate::as_bps));
+            remember(&mut path.backlog, seen.backlog_bytes.as_u64().min(LARGEST));
+            remember(
+                &mut path.rate,
+                path.meter.rate().map_or(0, Rate::as_bps).min(LARGEST),
+            );
+            if let Some(wait) = seen.wait {
+                remember(&mut path.wait, wait);
+            }
         }
         let names: Vec<&str> = snapshot
             .flows
@@ -129,17 +137,25 @@ impl Live {
         &self.paths[direction].backlog
     }
 
+    /// 95th percentile of the wait of a direction over the remembered snapshots, the nearest rank.
+    pub fn wait_p95(&self, direction: Direction) -> Option<Delta> {
+        let mut waits: Vec<Delta> = self.paths[direction].wait.iter().copied().collect();
+        waits.sort_unstable();
+        let place = (waits.len() * 95).div_ceil(100);
+        waits.get(place.checked_sub(1)?).copied()
+    }
+
     /// Bits per second at each snapshot, the newest last.
     pub fn rates(&self, direction: Direction) -> &VecDeque<u64> {
         &self.paths[direction].rate
     }
 }
 
-fn remember(history: &mut VecDeque<u64>, value: u64) {
+fn remember<T>(history: &mut VecDeque<T>, value: T) {
     if history.len() == REMEMBERED {
         history.pop_front();
     }
-    history.push_back(value.min(LARGEST));
+    history.push_back(value);
 }
 
 #[cfg(test)]
@@ -197,6 +213,19 @@ mod tests {
         live.take(at(1_500, 0, 0));
         assert_eq!(live.path_rate(Direction::Down).map(Rate::as_bps), Some(0));
         assert_eq!(live.late_drops(Direction::Down), 0);
+    }
+
+    #[test]
+    fn the_percentile_of_waits_is_over_all_that_is_remembered() {
+        let mut live = Live::new("x");
+        assert_eq!(live.wait_p95(Direction::Down), None);
+        for ms in 1..=100 {
+            let mut seen = at(ms, 0, 0);
+            seen.paths.down.wait = Some(Delta::ms(101 - ms));
+            live.take(seen);
+        }
+        assert_eq!(live.wait_p95(Direction::Down), Some(Delta::ms(95)));
+        assert_eq!(live.wait_p95(Direction::Up), None);
     }
 
     #[test]

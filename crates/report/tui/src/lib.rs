@@ -8,14 +8,17 @@
 
 mod history;
 pub mod host;
+mod keys;
 mod line;
 mod screen;
+mod shown;
 mod view;
 mod watch;
 
 pub use history::Live;
 pub use line::{Line, line};
-pub use screen::Screen;
+pub use screen::{Input, Screen};
+pub use shown::LiveView;
 pub use unbloat_experiment::outcome::Snapshot;
 pub use view::draw;
 pub use watch::{Face, watch};

@@ -1,6 +1,5 @@
 //! The terminal, taken over and given back.
 
-use crate::{Live, draw};
 use ratatui::backend::CrosstermBackend;
 use ratatui::crossterm::event::{self, Event, KeyCode, KeyEvent, KeyEventKind, KeyModifiers};
 use ratatui::crossterm::execute;
@@ -46,28 +45,42 @@ impl Screen {
             .inspect_err(|_| restore())
     }
 
-    pub fn show(&mut self, live: &Live) -> io::Result<()> {
-        self.draw(|frame| draw(live, frame))
-    }
-
-    /// Shows a frame that somebody else fills.
+    /// Shows a frame.
     pub fn draw(&mut self, fill: impl FnOnce(&mut Frame<'_>)) -> io::Result<()> {
         self.terminal.draw(fill).map(|_| ())
     }
 
-    /// Waits so long for keys; whether one of them asks to end the run, or nobody is there any more to ask.
-    pub fn asks_to_end(&mut self, within: Duration) -> io::Result<bool> {
-        if is_gone(within)? {
-            return Ok(true);
+    /// Waits so long for what the person at the terminal does.
+    pub fn input(&mut self, within: Duration) -> io::Result<Input> {
+        // Keys that came together are read together: there may be some without anything new from the terminal.
+        for wait in [Duration::ZERO, within] {
+            if is_gone(wait)? {
+                return Ok(Input::Gone);
+            }
+            if event::poll(Duration::ZERO)? {
+                return read();
+            }
         }
-        if !event::poll(Duration::ZERO)? {
-            return Ok(false);
-        }
-        Ok(match event::read()? {
-            Event::Key(key) => key.kind == KeyEventKind::Press && ends(key),
-            _ => false,
-        })
+        Ok(Input::Nothing)
     }
+}
+
+fn read() -> io::Result<Input> {
+    Ok(match event::read()? {
+        Event::Key(key) if key.kind == KeyEventKind::Press => Input::Key(key),
+        Event::Resize(..) => Input::Resized,
+        _ => Input::Nothing,
+    })
+}
+
+/// What the person at the terminal did.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Input {
+    Nothing,
+    Key(KeyEvent),
+    Resized,
+    /// The terminal has hung up: nobody is there any more.
+    Gone,
 }
 
 /// Waits so long for anything from the terminal; whether it has hung up. The library that reads keys would read its end again and again.
@@ -86,7 +99,7 @@ fn is_gone(within: Duration) -> io::Result<bool> {
 }
 
 /// In raw mode Ctrl-C is a key like any other.
-fn ends(key: KeyEvent) -> bool {
+pub(crate) fn ends(key: KeyEvent) -> bool {
     let is_control = key.modifiers.contains(KeyModifiers::CONTROL);
     matches!(
         (key.code, is_control),

@@ -1,6 +1,7 @@
 //! One frame.
 
 use crate::Live;
+use crate::keys::key_line;
 use ratatui::Frame;
 use ratatui::layout::{Alignment, Constraint, Layout, Rect};
 use ratatui::style::{Color, Modifier, Style, Stylize};
@@ -9,8 +10,11 @@ use ratatui::widgets::{Block, Cell, Gauge, Paragraph, Row, Sparkline, Table};
 use std::collections::VecDeque;
 use unbloat_experiment::outcome::FlowSnapshot;
 use unbloat_units::{Both, Bytes, Delta, Direction, Rate, Time};
+use unbloat_untrusted::in_line;
 
 const COLOURS: Both<Color> = Both::new(Color::Cyan, Color::Magenta);
+
+const KEYS: [(&str, &str); 3] = [("space", "pause"), ("?", "help"), ("q", "end the run")];
 
 /// Rows of a direction's panel, its frame included.
 const PANEL: u16 = 9;
@@ -43,11 +47,11 @@ pub fn draw(live: &Live, frame: &mut Frame<'_>) {
     panel(live, Direction::Down, down, frame);
     panel(live, Direction::Up, up, frame);
     table(live, flows, frame);
-    frame.render_widget(Line::from("q ends the run".dark_gray()), foot);
+    frame.render_widget(key_line(&KEYS, foot.width), foot);
 }
 
 fn header(live: &Live) -> Paragraph<'static> {
-    let mut spans = vec![Span::from(printable(live.title())).bold()];
+    let mut spans = vec![Span::from(in_line(live.title())).bold()];
     if let Some(late) = live.now().lateness {
         let text = format!(
             "   late: p50 {}, p99 {}, max {}",
@@ -118,11 +122,25 @@ fn panel(live: &Live, direction: Direction, area: Rect, frame: &mut Frame<'_>) {
         bytes(Some(seen.backlog_bytes)),
         seen.backlog_packets
     );
-    frame.render_widget(labelled("backlog", text), backlog);
+    let scale = |most: u64| bytes(Some(Bytes::new(most)));
+    labelled(
+        "backlog",
+        text,
+        live.backlogs(direction),
+        scale,
+        backlog,
+        frame,
+    );
     curve(live.backlogs(direction), colour, backlog_curve, frame);
-    frame.render_widget(
-        labelled("rate", per_second(live.path_rate(direction))),
+    let speed = per_second(live.path_rate(direction));
+    let rate_scale = |most: u64| per_second(Some(Rate::bps(most)));
+    labelled(
+        "rate",
+        speed,
+        live.rates(direction),
+        rate_scale,
         rate,
+        frame,
     );
     curve(live.rates(direction), colour, rate_curve, frame);
     let late = live.late_drops(direction);
@@ -140,28 +158,52 @@ fn panel(live: &Live, direction: Direction, area: Rect, frame: &mut Frame<'_>) {
     } else {
         Style::new()
     };
-    let line = Line::from(vec![
+    let mut line = Line::from(vec![
         "drops   ".dark_gray(),
         Span::styled(drops, style),
-        "   marks ".dark_gray(),
+        "  marks ".dark_gray(),
         Span::from(seen.marks.to_string()),
     ]);
+    if let Some(p95) = live.wait_p95(direction) {
+        line.push_span("  wait p95 ".dark_gray());
+        line.push_span(span(p95));
+    }
     frame.render_widget(line, lost);
 }
 
-fn labelled(label: &str, text: String) -> Line<'static> {
-    Line::from(vec![
+/// A label and what is so now; at the right, where there is room, the top of the curve below.
+fn labelled(
+    label: &str,
+    text: String,
+    curve: &VecDeque<u64>,
+    scale: impl Fn(u64) -> String,
+    area: Rect,
+    frame: &mut Frame<'_>,
+) {
+    let line = Line::from(vec![
         format!("{label:<8}").dark_gray(),
         Span::from(text).bold(),
-    ])
+    ]);
+    let top = newest(curve, area.width).max().map_or(0, |most| *most);
+    let top = Line::from(format!("top {}", scale(top)).dark_gray());
+    let has_room = line.width() + 2 + top.width() <= usize::from(area.width);
+    frame.render_widget(line, area);
+    if has_room {
+        frame.render_widget(top.alignment(Alignment::Right), area);
+    }
+}
+
+/// The newest values that fit.
+fn newest(values: &VecDeque<u64>, room: u16) -> impl Iterator<Item = &u64> {
+    values
+        .iter()
+        .skip(values.len().saturating_sub(usize::from(room)))
 }
 
 /// The newest values that fit, at the right end.
 fn curve(values: &VecDeque<u64>, colour: Color, area: Rect, frame: &mut Frame<'_>) {
-    let width = usize::from(area.width);
-    let kept = values.len().min(width);
-    let mut shown = vec![0; width - kept];
-    shown.extend(values.iter().skip(values.len() - kept));
+    let mut shown = vec![0; usize::from(area.width).saturating_sub(values.len())];
+    shown.extend(newest(values, area.width));
     let line = Sparkline::default()
         .data(shown)
         .style(Style::new().fg(colour));
@@ -178,8 +220,12 @@ const COLUMNS: [(&str, u16); 7] = [
     ("retransmits", 11),
 ];
 
-/// As many flows as fit, and how many do not.
+/// Columns that narrow terminals do without, in this order.
+const SPARED: [&str; 4] = ["conns", "in flight", "cwnd", "retransmits"];
+
+/// As many flows as fit, and how many do not; on narrow terminals fewer columns.
 fn table(live: &Live, area: Rect, frame: &mut Frame<'_>) {
+    let columns = columns(&COLUMNS, &SPARED, area.width);
     let flows = &live.now().flows;
     let room = usize::from(area.height.saturating_sub(1));
     let shown = if flows.len() > room {
@@ -189,25 +235,25 @@ fn table(live: &Live, area: Rect, frame: &mut Frame<'_>) {
     };
     let right = |text: String| Cell::from(Line::from(text).alignment(Alignment::Right));
     let row = |flow: &FlowSnapshot| {
-        Row::new([
-            Cell::from(printable(&flow.name)),
-            right(flow.connections.to_string()),
-            right(per_second(live.flow_rate(&flow.name))),
-            right(bytes(flow.cwnd_bytes)),
-            right(bytes(flow.in_flight_bytes)),
-            right(flow.srtt.map_or("-".to_owned(), span)),
-            right(flow.retransmissions.to_string()),
-        ])
+        Row::new(columns.iter().map(|(name, _)| match *name {
+            "flow" => Cell::from(in_line(&flow.name)),
+            "conns" => right(flow.connections.to_string()),
+            "rate" => right(per_second(live.flow_rate(&flow.name))),
+            "cwnd" => right(bytes(flow.cwnd_bytes)),
+            "in flight" => right(bytes(flow.in_flight_bytes)),
+            "srtt" => right(flow.srtt.map_or("-".to_owned(), span)),
+            _ => right(flow.retransmissions.to_string()),
+        }))
     };
     let mut rows: Vec<Row<'_>> = flows.iter().take(shown).map(row).collect();
     if shown < flows.len() {
         rows.push(Row::new([format!("and {} more", flows.len() - shown)]));
     }
-    let heads = COLUMNS.iter().enumerate().map(|(at, (name, _))| match at {
+    let heads = columns.iter().enumerate().map(|(at, (name, _))| match at {
         0 => Cell::from(*name),
         _ => right((*name).to_owned()),
     });
-    let widths = COLUMNS.iter().enumerate().map(|(at, (_, width))| match at {
+    let widths = columns.iter().enumerate().map(|(at, (_, width))| match at {
         0 => Constraint::Min(*width),
         _ => Constraint::Length(*width),
     });
@@ -216,6 +262,23 @@ fn table(live: &Live, area: Rect, frame: &mut Frame<'_>) {
         Table::new(rows, widths).header(head).column_spacing(1),
         area,
     );
+}
+
+/// Without those that there is no room for.
+pub(crate) fn columns(
+    all: &[(&'static str, u16)],
+    spared: &[&str],
+    room: u16,
+) -> Vec<(&'static str, u16)> {
+    let mut columns = all.to_vec();
+    for name in spared {
+        let needed: u16 = columns.iter().map(|(_, width)| width + 1).sum();
+        if needed <= room.saturating_add(1) {
+            break;
+        }
+        columns.retain(|(column, _)| column != name);
+    }
+    columns
 }
 
 pub(crate) fn bytes(value: Option<Bytes>) -> String {
@@ -239,10 +302,4 @@ pub(crate) fn span(span: Delta) -> String {
         10.0.. => format!("{value:.1} {unit}"),
         _ => format!("{value:.2} {unit}"),
     }
-}
-
-/// Names come from scenarios and commands: a control character would steer the terminal.
-pub(crate) fn printable(text: &str) -> String {
-    let safe = |c: char| if c.is_control() { '\u{fffd}' } else { c };
-    text.chars().map(safe).collect()
 }

@@ -1,6 +1,6 @@
 //! Looks at a run some times a second until it is over.
 
-use crate::{Live, Screen, Snapshot, line};
+use crate::{Input, LiveView, Screen, Snapshot, line};
 use std::io::{self, Write};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, PoisonError};
@@ -27,16 +27,16 @@ pub fn watch(
     stop: &AtomicBool,
     over: &AtomicBool,
 ) -> io::Result<()> {
-    let mut live = Live::new(title);
+    let mut view = LiveView::new(title);
     loop {
         let is_over = over.load(Ordering::Relaxed);
         let seen = board.lock().unwrap_or_else(PoisonError::into_inner).clone();
-        let is_new = seen.at > live.now().at;
-        live.take(seen);
+        let is_new = seen.at > view.live().now().at;
+        view.take(seen);
         match &mut face {
-            Face::Screen(screen) => screen.show(&live)?,
+            Face::Screen(screen) => screen.draw(|frame| view.draw(frame))?,
             Face::Lines(out) if is_new => {
-                let written = writeln!(out, "{}", line(&live)).and_then(|()| out.flush());
+                let written = writeln!(out, "{}", line(view.live())).and_then(|()| out.flush());
                 match written {
                     Err(error) if error.kind() == io::ErrorKind::BrokenPipe => return Ok(()),
                     written => written?,
@@ -49,7 +49,12 @@ pub fn watch(
         }
         match &mut face {
             Face::Screen(screen) => {
-                if screen.asks_to_end(EVERY)? {
+                let ends = match screen.input(EVERY)? {
+                    Input::Gone => true,
+                    Input::Key(key) => view.press(key),
+                    Input::Nothing | Input::Resized => false,
+                };
+                if ends {
                     stop.store(true, Ordering::Relaxed);
                 }
             }

@@ -2,9 +2,10 @@
 
 use ratatui::Terminal;
 use ratatui::backend::TestBackend;
+use ratatui::crossterm::event::KeyCode;
 use unbloat_experiment::outcome::{FlowSnapshot, LatenessSnapshot, Outcomes, PathSnapshot};
 use unbloat_experiment::scenario::toml::Node;
-use unbloat_tui::{Live, Snapshot, draw};
+use unbloat_tui::{Live, LiveView, Snapshot, draw};
 use unbloat_units::{Both, Bytes, Delta, Direction, Time};
 
 fn frame(live: &Live, width: u16, height: u16) -> String {
@@ -81,6 +82,45 @@ fn flows_that_do_not_fit_are_counted() {
         drawn.contains("flow-0 ") && drawn.contains("and 40 more"),
         "{drawn}"
     );
+}
+
+#[test]
+fn a_narrow_terminal_shows_fewer_columns_and_cuts_none() {
+    let drawn = frame(&watched(3), 60, 40);
+    assert!(
+        drawn.contains("flow-0") && drawn.contains("srtt"),
+        "{drawn}"
+    );
+    assert!(
+        drawn.contains("retransmits") && !drawn.contains("conns"),
+        "{drawn}"
+    );
+    assert!(drawn.contains("end the run"), "{drawn}");
+}
+
+#[test]
+fn keys_pause_and_explain_and_end() {
+    let mut view = LiveView::new("bulk");
+    view.take(snapshot(10, 1));
+    let shown = |seen: &LiveView| {
+        let mut terminal = Terminal::new(TestBackend::new(80, 24)).unwrap();
+        terminal.draw(|frame| seen.draw(frame)).unwrap();
+        terminal.backend().to_string()
+    };
+    assert!(!view.press(KeyCode::Char(' ').into()));
+    let paused = shown(&view);
+    view.take(snapshot(20, 1));
+    assert!(
+        paused.contains("PAUSED") && shown(&view) == paused,
+        "{paused}"
+    );
+    view.press(KeyCode::Char('p').into());
+    assert!(shown(&view).contains("2.0 s of 60 s"));
+    view.press(KeyCode::Char('?').into());
+    assert!(shown(&view).contains("95 of 100 waits"));
+    view.press(KeyCode::Esc.into());
+    assert!(!shown(&view).contains("95 of 100 waits"));
+    assert!(view.press(KeyCode::Char('q').into()));
 }
 
 #[test]

@@ -1,16 +1,17 @@
-// The page in Chromium, used as a person would: node browser.mjs URL FOLDER [TOKEN]
+// The page in Chromium, used as a person would: node browser.mjs URL FOLDER TOKEN MODULES
 //
 // Fails if it does not behave. What it measured goes to FOLDER/run.json, how it looked to FOLDER/*.png; whether the numbers
 // are right is for the caller to say, who knows the path.
 
 import assert from "node:assert/strict";
-import { writeFileSync } from "node:fs";
+import { existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
+import { isAccessible } from "./accessible.mjs";
 import { Chromium, complaints, requests } from "./chromium.mjs";
 
-const [url, folder, token] = process.argv.slice(2);
-const PHONE = { width: 360, height: 740 };
-const DESK = { width: 1100, height: 900 };
+const [url, folder, token, modules] = process.argv.slice(2);
+const PHONE = { width: 390, height: 844 };
+const DESK = { width: 1400, height: 900 };
 const LONGEST_MS = 90_000;
 /** For what happens at once, on a machine that has other things to do. */
 const ANSWER_MS = 30_000;
@@ -24,6 +25,7 @@ try {
   else await press(tab, "Enter");
   await measures(tab);
   await keepsHistory(tab);
+  await shares(tab);
   await stops(tab);
   await looks(tab);
   await forgets(tab);
@@ -70,6 +72,8 @@ async function measures(tab) {
   await tab.until("document.getElementById('start').textContent === 'Stop'", ANSWER_MS);
   await tab.until("document.getElementById('status').textContent.startsWith('Uploading')", LONGEST_MS);
   await fits(tab, "under-way");
+  assert.match(await tab.until("document.getElementById('live-number').textContent", ANSWER_MS), /^\+?[\d.]+\u00a0m?s$/);
+  assert.match(await tab.until("document.getElementById('live-words').textContent.includes('uploading') && document.getElementById('live-rates').textContent", ANSWER_MS), /Mbit\/s up$/);
   await tab.until("document.getElementById('start').textContent === 'Start'", LONGEST_MS);
   assert.equal(await tab.evaluate("document.getElementById('status').textContent"), "Done.");
   const [run] = await kept(tab);
@@ -78,6 +82,10 @@ async function measures(tab) {
   assert.equal(await tab.evaluate("document.getElementById('headline').textContent"), run.verdict.headline);
   assert.equal(await tab.evaluate("document.activeElement.id"), "headline");
   assert.equal(await tab.evaluate("document.querySelectorAll('#numbers tbody tr').length"), run.summary.stages.length);
+  assert.equal(await tab.evaluate("document.getElementById('live').hidden"), true);
+  assert.equal(await tab.evaluate("document.getElementById('server').textContent"), new URL(url).host);
+  const uses = run.verdict.kind === "unknown" ? 0 : 4;
+  assert.equal(await tab.evaluate("document.querySelectorAll('#uses div').length"), uses, JSON.stringify(run.uses));
   assert.match(await tab.evaluate("document.getElementById('plot').getAttribute('aria-label')"), /rade|No verdict/);
 }
 
@@ -92,6 +100,39 @@ async function keepsHistory(tab) {
   assert.equal(await tab.evaluate("document.getElementById('result').hidden"), true);
   await tab.evaluate("document.querySelector('#history button').click()");
   assert.equal(await tab.evaluate("document.getElementById('headline').textContent + document.getElementById('words').textContent"), before);
+}
+
+/** By a link that another browser opens, and as a picture; neither is sent anywhere. */
+async function shares(tab) {
+  const saved = join(folder, "saved");
+  mkdirSync(saved, { recursive: true });
+  await chromium.call("Browser.setDownloadBehavior", { behavior: "allow", downloadPath: saved });
+  await tab.evaluate("document.getElementById('picture').click()");
+  const until = Date.now() + ANSWER_MS;
+  while (!readdirSync(saved).some((name) => name.endsWith(".png"))) {
+    assert.ok(Date.now() < until, "no picture was saved");
+    await new Promise((done) => setTimeout(done, 100));
+  }
+  const picture = readFileSync(join(saved, readdirSync(saved).find((name) => name.endsWith(".png"))));
+  assert.deepEqual([picture.readUInt32BE(16), picture.readUInt32BE(20)], [1200, 630], "its size");
+
+  await chromium.call("Browser.grantPermissions", { origin: new URL(url).origin, permissions: ["clipboardReadWrite", "clipboardSanitizedWrite"] });
+  await tab.call("Page.bringToFront");
+  await tab.evaluate("document.getElementById('copy').click()");
+  const said = await tab.until("document.getElementById('shared').textContent", ANSWER_MS);
+  const link = said === "Copied." ? await tab.evaluate("navigator.clipboard.readText()") : await tab.evaluate("location.href");
+  assert.ok(link.includes("#result=") && !link.includes("token"), link);
+  const headline = await tab.evaluate("document.getElementById('headline').textContent");
+  const other = await chromium.tab(DESK);
+  await other.open(link);
+  await other.until("!document.getElementById('result').hidden", ANSWER_MS);
+  assert.equal(await other.evaluate("document.getElementById('headline').textContent"), headline);
+  assert.match(await other.evaluate("document.getElementById('origin').textContent"), /^A shared result/);
+  await fits(other, "shared");
+  await other.open(link.replace("#result=", "#result=x"));
+  await other.until("document.getElementById('status').textContent.startsWith('The link holds no result')", ANSWER_MS);
+  await other.call("Page.close");
+  await tab.evaluate("history.replaceState(null, '', location.pathname + location.search)");
 }
 
 async function stops(tab) {
@@ -111,6 +152,7 @@ async function looks(tab) {
     await tab.call("Emulation.setEmulatedMedia", { features: [{ name: "prefers-color-scheme", value: scheme }] });
     await new Promise((done) => setTimeout(done, 300));
     await fits(tab, name);
+    if (existsSync(modules)) await isAccessible(tab, modules, name);
   }
 }
 

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { FORMAT, History, thinned } from "../../web/history.js";
+import { before, compared, FORMAT, History, thinned } from "../../web/history.js";
 import { plotted, record } from "../../web/record.js";
 
 class Store {
@@ -49,4 +49,26 @@ test("a record survives the store and is plotted as it was", () => {
   assert.deepEqual(back.samples, [{ sent_ms: 1.2, rtt_ms: 20.1 }]);
   assert.deepEqual(back.down, [{ at_ms: 50, bytes: 10 }]);
   assert.equal(back.now_ms, 4000);
+});
+
+const graded = (id, grade, down, up, more = {}) => ({
+  id,
+  host: "h",
+  taken_at: `2026-01-0${id}T00:00:00Z`,
+  verdict: { grade, directions: [["down", down], ["up", up]].map(([direction, added_ms]) => ({ direction, added_ms })) },
+  ...more,
+});
+
+test("a run is compared with the last one to the same server that has a verdict", () => {
+  const now = graded(5, "A", 4, 12);
+  const runs = [now, graded(4, null, 0, 0), graded(3, "F", 1, 1, { host: "other" }), graded(2, "D", 5, 240), graded(1, "B", 1, 1)];
+  assert.equal(before(runs, now).id, 2);
+  assert.equal(compared(now, before(runs, now)), "grade D then, A now; downloads add about as much; uploads add 228\u00a0ms less");
+  assert.equal(before(runs, runs[4]), null);
+  assert.equal(compared(now, null), "");
+});
+
+test("differences within noise are none", () => {
+  assert.equal(compared(graded(2, "C", 100, 3), graded(1, "C", 80, 0)), "grade C then and now; downloads add about as much; uploads add about as much");
+  assert.match(compared(graded(2, "C", 150, 3), graded(1, "C", 80, 0)), /downloads add 70.ms more/);
 });

@@ -80,6 +80,9 @@ fn made(text: &mut String, comparison: &Comparison, width: usize) {
     }
 }
 
+/// Columns that names need at least.
+const LEAST_ROOM: usize = 16;
+
 /// Key results; of too many those that differ before those that do not.
 fn shown(quantities: &[Row], rows: usize) -> Vec<&Row> {
     let has_key = quantities.iter().any(|row| row.is_key);
@@ -115,16 +118,34 @@ fn numbers(text: &mut String, rows: &[&Row], width: usize) {
         lengths.max().unwrap_or(0)
     });
     let others: usize = widths[1..].iter().map(|cell| cell + 2).sum();
-    widths[0] = widths[0].min(width.saturating_sub(others + 4).max(16));
-    line(text, &head, widths);
+    let room = width.saturating_sub(others + 4);
+    let is_narrow = room < LEAST_ROOM.min(widths[0]);
+    widths[0] = widths[0].min(room);
+    match is_narrow {
+        true => text.push_str("  A -> B, B - A\n"),
+        false => line(text, &head, widths),
+    }
     let mut last = None;
     for (row, of_row) in rows.iter().zip(&lines) {
         if last != Some(row.topic) {
             let _ = writeln!(text, "  {}", topic(row.topic));
             last = Some(row.topic);
         }
-        line(text, of_row, widths);
+        match is_narrow {
+            true => two_lines(text, of_row),
+            false => line(text, of_row, widths),
+        }
     }
+}
+
+/// Where columns have no room: the name, and below it all that is known.
+fn two_lines(text: &mut String, [named, a, b, change, share, said]: &[String; 6]) {
+    let parts = [change, share, said].into_iter();
+    let parts: Vec<&str> = parts
+        .map(|part| part.trim())
+        .filter(|part| !part.is_empty())
+        .collect();
+    let _ = writeln!(text, "    {named}\n      {a} -> {b}, {}", parts.join(", "));
 }
 
 fn cells(row: &Row) -> [String; 6] {

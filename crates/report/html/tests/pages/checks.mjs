@@ -1,8 +1,6 @@
 // What every page must be, whatever it shows.
 
 import assert from "node:assert/strict";
-import { readFileSync } from "node:fs";
-import { join } from "node:path";
 
 /** Desk and phone, by day and at night. */
 export const VIEWS = [[1400, 900], [390, 844]].flatMap(([width, height]) => ["light", "dark"].map((scheme) => ({ name: `${width}-${scheme}`, width, height, scheme })));
@@ -33,11 +31,4 @@ export async function isNamed(tab, name) {
   assert.deepEqual(controls, [], `${name}: controls without a name`);
 }
 
-/** Nothing that axe calls serious or critical; contrast is among it. */
-export async function isAccessible(tab, modules, name) {
-  await tab.evaluate(readFileSync(join(modules, "axe-core/axe.min.js"), "utf8"));
-  const found = await tab.evaluate(`axe.run(document, { resultTypes: ["violations"] }).then(({ violations }) => violations
-    .filter(({ impact }) => impact === "serious" || impact === "critical")
-    .map(({ id, nodes }) => ({ id, nodes: nodes.slice(0, 3).map((node) => node.html + " " + node.any.map((one) => one.message).join("; ")) })))`);
-  assert.deepEqual(found, [], `${name}: axe`);
-}
+export { isAccessible } from "../../../../measure/server/tests/web/accessible.mjs";

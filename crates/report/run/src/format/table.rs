@@ -3,9 +3,6 @@
 //!
 //! Texts come from the wire, so control characters and those that turn the direction of writing
 //! are shown escaped: a server's name must not be able to drive the terminal.
-//!
-//! `comfy-table` would only pad the cells: it wraps what is too wide, while here columns that do not fit are left out and counted, which takes
-//! the widths anyway.
 
 use super::cell::{Cell, row_count};
 use super::{Bounds, Format};

@@ -1,14 +1,19 @@
 //! One frame.
 
-use crate::host::HostLive;
-use crate::view::{bytes, per_second, printable, span};
+use crate::host::controls::{Order, name};
+use crate::host::help::draw_help;
+use crate::host::{HostLive, HostView};
+use crate::keys::key_line;
+use crate::view::{bytes, columns, per_second, span};
 use ratatui::Frame;
 use ratatui::layout::{Alignment, Constraint, Layout, Rect};
-use ratatui::style::{Color, Style, Stylize};
+use ratatui::style::{Color, Modifier, Style, Stylize};
 use ratatui::text::{Line, Span};
-use ratatui::widgets::{Cell, Paragraph, Row, Table};
+use ratatui::widgets::{Cell, Paragraph, Row, Table, Wrap};
 use std::collections::VecDeque;
-use unbloat_units::Delta;
+use unbloat_responsiveness::MEANINGS;
+use unbloat_units::{Delta, Rate};
+use unbloat_untrusted::in_line;
 use unbloat_watch::{FlowLayers, InterfaceLayers, Layer, Wait};
 
 /// Devices that are shown at most, so that flows have room.
@@ -17,8 +22,11 @@ const MOST_INTERFACES: usize = 8;
 /// Curves that stay below this are drawn flat.
 const CURVE_FLOOR: Delta = Delta::ms(10);
 
-/// From here on a layer's wait is drawn in red: a conversation notices it.
-const LONG: Delta = Delta::ms(100);
+/// Between items of the legend.
+const GAP: &str = "   ";
+
+/// Lower terminals have no room for a legend.
+const ROOM_FOR_LEGEND: u16 = 12;
 
 const INTERFACES: [(&str, u16); 8] = [
     ("device", 10),
@@ -30,6 +38,9 @@ const INTERFACES: [(&str, u16); 8] = [
     ("drops", 6),
     ("T_Q so far", 16),
 ];
+
+/// Columns of devices that narrow terminals do without, in this order.
+const SPARED_OF_INTERFACES: [&str; 4] = ["T_Q so far", "drops", "T_D", "queue"];
 
 const FLOWS: [(&str, u16); 10] = [
     ("flow", 30),
@@ -44,99 +55,202 @@ const FLOWS: [(&str, u16); 10] = [
     ("total so far", 12),
 ];
 
-/// Columns of flows that narrow terminals do without, the first ones last.
-const SPARED: [&str; 5] = ["total so far", "device", "acked", "RTT_Q", "T_D"];
+/// Columns of flows that narrow terminals do without, in this order.
+const SPARED: [&str; 7] = [
+    "total so far",
+    "device",
+    "acked",
+    "RTT_Q",
+    "T_D",
+    "out",
+    "socket",
+];
 
-/// Draws what is seen now: devices, then flows, longest wait first.
-pub fn draw_host(live: &HostLive, frame: &mut Frame<'_>) {
-    let interfaces = live.now().interfaces.len().min(MOST_INTERFACES) as u16;
-    let [head, devices, _, flows, foot] = Layout::vertical([
-        Constraint::Length(1),
-        Constraint::Length(interfaces + 1),
+const KEYS: [(&str, &str); 6] = [
+    ("r", "reverse"),
+    ("s", "sort"),
+    ("/", "filter"),
+    ("space", "pause"),
+    ("?", "help"),
+    ("q", "quit"),
+];
+
+const TYPING: [(&str, &str); 2] = [("Esc", "remove"), ("Enter", "done")];
+
+/// Draws what is seen now: devices, then flows in the chosen order; or the help.
+pub(super) fn draw(view: &mut HostView, frame: &mut Frame<'_>) {
+    let area = frame.area();
+    let legend = match area.height >= ROOM_FOR_LEGEND && !view.controls.is_helping {
+        true => legend(area.width),
+        false => Vec::new(),
+    };
+    let [head, body, below, foot] = Layout::vertical([
         Constraint::Length(1),
         Constraint::Min(2),
+        Constraint::Length(legend.len() as u16),
         Constraint::Length(1),
     ])
-    .areas(frame.area());
-    frame.render_widget(header(live), head);
-    interface_table(live, devices, frame);
-    flow_table(live, flows, frame);
-    let foot_text = "~ estimated   - unknown   below: longer than ever behind the driver   q ends";
-    frame.render_widget(Line::from(foot_text.dark_gray()), foot);
+    .areas(area);
+    frame.render_widget(header(view), head);
+    match view.controls.is_helping {
+        true => draw_help(&mut view.controls, body, frame),
+        false => tables(view, body, frame),
+    }
+    frame.render_widget(Paragraph::new(legend), below);
+    let foot_line = match view.controls.is_typing {
+        true => {
+            let typed = format!("filter: {}█  ", view.controls.filter);
+            let mut line = key_line(&TYPING, foot.width.saturating_sub(typed.len() as u16));
+            line.spans.insert(0, Span::from(typed));
+            line
+        }
+        false => key_line(&KEYS, foot.width),
+    };
+    frame.render_widget(foot_line, foot);
 }
 
-fn header(live: &HostLive) -> Paragraph<'static> {
-    let mut spans = vec![Span::from(printable(live.title())).bold()];
-    if live.now().span == Delta::ZERO {
-        spans.push("   looking ...".dark_gray());
+/// What is watched, and what the person at the terminal has chosen.
+fn header(view: &HostView) -> Paragraph<'static> {
+    let live = view.shown();
+    let mut spans = vec![
+        Span::from("unbloat watch  ").bold(),
+        Span::from(in_line(live.title())),
+    ];
+    let mut say = |text: String, colour| {
+        spans.push(Span::styled(format!("  {text}"), Style::new().fg(colour)));
+    };
+    if view.controls.is_paused {
+        say("PAUSED".to_owned(), Color::Yellow);
+    } else if live.now().span == Delta::ZERO {
+        say("waiting for the first sample".to_owned(), Color::DarkGray);
+    }
+    if !view.controls.filter.is_empty() {
+        say(format!("filter: {}", view.controls.filter), Color::Yellow);
     }
     if let Some(why) = live.estimated() {
-        let text = format!("   ESTIMATED: {}", printable(why));
-        spans.push(Span::styled(text, Style::new().fg(Color::Yellow)));
+        say(format!("ESTIMATED: {}", in_line(why)), Color::Yellow);
     }
     Paragraph::new(Line::from(spans))
 }
 
-fn interface_table(live: &HostLive, area: Rect, frame: &mut Frame<'_>) {
-    let row = |seen: &InterfaceLayers| {
-        let queue = seen.queue.as_ref();
-        let drops = seen.dropped + queue.map_or(0, |queue| queue.dropped);
-        Row::new([
-            Cell::from(printable(&seen.name)),
-            Cell::from(queue.map_or("-".to_owned(), |queue| printable(&queue.kind))),
-            right(bytes(queue.map(|queue| queue.backlog))),
-            right(wait(seen.qdisc.as_ref())),
-            right(wait(seen.driver.as_ref())),
-            right(per_second(seen.rates.left.or(seen.rates.done))),
-            right(drops.to_string()),
-            Cell::from(curve(live.of_interface(seen.index), INTERFACES[7].1)),
-        ])
-    };
-    let rows = live.now().interfaces.iter().take(MOST_INTERFACES).map(row);
-    let widths = INTERFACES.map(|(_, width)| Constraint::Length(width));
-    let head = INTERFACES
-        .iter()
-        .enumerate()
-        .map(|(at, (name, _))| match at {
-            0 | 1 | 7 => Cell::from(*name),
-            _ => right((*name).to_owned()),
-        });
-    let head = Row::new(head).style(Style::new().fg(Color::DarkGray));
-    frame.render_widget(
-        Table::new(rows, widths).header(head).column_spacing(1),
-        area,
-    );
+/// What the words and colours mean, in lines of so many columns.
+fn legend(room: u16) -> Vec<Line<'static>> {
+    let words = [
+        "T_Q: wait in the queue discipline",
+        "T_D: in the driver",
+        "below: added behind it",
+        "~ estimated",
+        "- unknown",
+    ];
+    let words = words.iter().map(|words| words.dark_gray());
+    let colours = MEANINGS.iter().zip(1..).map(|((from, meaning), next)| {
+        let text = match MEANINGS.get(next) {
+            Some((to, _)) if *from == Delta::ZERO => {
+                format!("below {:.0} ms: {meaning}", to.as_ms())
+            }
+            _ => format!("{:.0} ms: {meaning}", from.as_ms()),
+        };
+        Span::styled(text, felt(*from))
+    });
+    let mut lines = vec![Line::default()];
+    for item in words.chain(colours) {
+        let used = lines.last().map_or(0, Line::width);
+        if used > 0 && used + GAP.len() + item.width() > usize::from(room) {
+            lines.push(Line::default());
+        }
+        if let Some(line) = lines.last_mut() {
+            if !line.spans.is_empty() {
+                line.push_span(GAP);
+            }
+            line.push_span(item);
+        }
+    }
+    lines
 }
 
-/// As many flows as fit, and how many do not; on narrow terminals fewer columns.
-fn flow_table(live: &HostLive, area: Rect, frame: &mut Frame<'_>) {
-    let columns = columns(area.width);
-    let flows = &live.now().flows;
-    let room = usize::from(area.height.saturating_sub(1));
-    let more = live.now().more_flows + flows.len().saturating_sub(room) as u64;
-    let shown = if more > 0 {
-        room.saturating_sub(1)
-    } else {
-        flows.len()
-    };
-    let mut rows: Vec<Row<'_>> = flows
+fn tables(view: &mut HostView, area: Rect, frame: &mut Frame<'_>) {
+    let live = view.frozen.as_ref().unwrap_or(&view.live);
+    let (busy, idle): (Vec<_>, Vec<_>) = live
+        .now()
+        .interfaces
         .iter()
-        .take(shown)
-        .map(|flow| Row::new(columns.iter().map(|(name, _)| cell(live, flow, name))))
-        .collect();
-    if more > 0 {
-        let hidden = flows.len() - shown.min(flows.len());
-        rows.push(Row::new([format!(
-            "and {} more",
-            hidden as u64 + live.now().more_flows
-        )]));
+        .partition(|seen| view.is_chosen || is_busy(seen));
+    let rows = busy.len().min(MOST_INTERFACES) as u16;
+    let heights = [
+        rows + u16::from(rows > 0),
+        u16::from(!idle.is_empty()),
+        1,
+        2,
+    ];
+    let [devices, idle_devices, _, flows] = Layout::vertical([
+        Constraint::Length(heights[0]),
+        Constraint::Length(heights[1]),
+        Constraint::Length(heights[2]),
+        Constraint::Min(heights[3]),
+    ])
+    .areas(area);
+    if rows > 0 {
+        interface_table(live, &busy, devices, frame);
     }
-    let widths = columns.iter().map(|(name, width)| match *name {
-        "flow" => Constraint::Min(*width),
-        _ => Constraint::Length(*width),
-    });
+    let names: Vec<String> = idle.iter().map(|seen| in_line(&seen.name)).collect();
+    let text = format!("idle: {}", names.join(", "));
+    frame.render_widget(Line::from(text.dark_gray()), idle_devices);
+    let chosen = view.controls.chosen(&live.now().flows);
+    match chosen.is_empty() {
+        true => frame.render_widget(
+            Paragraph::new(nothing(live, &view.controls.filter)).wrap(Wrap { trim: true }),
+            flows,
+        ),
+        false => flow_table(live, &chosen, &view.controls, flows, frame),
+    }
+}
+
+/// It carried or dropped something.
+fn is_busy(seen: &InterfaceLayers) -> bool {
+    let queue = seen.queue.as_ref();
+    let rates = [seen.rates.entered, seen.rates.left, seen.rates.done];
+    rates.iter().flatten().any(|rate| *rate > Rate::bps(0))
+        || seen.dropped > 0
+        || queue.is_some_and(|queue| queue.backlog.as_u64() > 0 || queue.dropped > 0)
+}
+
+/// Why there are no flows, and what to do.
+fn nothing(live: &HostLive, filter: &str) -> String {
+    match live.now() {
+        now if now.span == Delta::ZERO => String::new(),
+        now if !now.flows.is_empty() => format!(
+            "None of {} flows matches \"{filter}\". Esc removes the filter.",
+            now.flows.len()
+        ),
+        _ => "No flow sent anything in the last sample, so nothing can wait here. Start an upload or a download, for example `unbloat test HOST` in another \
+              terminal. This view shows the network namespace in which it runs; `ip netns exec NAME unbloat watch` shows another one."
+            .to_owned(),
+    }
+}
+
+fn interface_table(live: &HostLive, shown: &[&InterfaceLayers], area: Rect, frame: &mut Frame<'_>) {
+    let columns = columns(&INTERFACES, &SPARED_OF_INTERFACES, area.width);
+    let cell = |seen: &InterfaceLayers, column: &str| {
+        let queue = seen.queue.as_ref();
+        match column {
+            "device" => Cell::from(in_line(&seen.name)),
+            "queue" => Cell::from(queue.map_or("-".to_owned(), |queue| in_line(&queue.kind))),
+            "backlog" => right(bytes(queue.map(|queue| queue.backlog))),
+            "T_Q" => waited(seen.qdisc.as_ref()),
+            "T_D" => waited(seen.driver.as_ref()),
+            "out" => right(per_second(seen.rates.left.or(seen.rates.done))),
+            "drops" => {
+                let drops = seen.dropped + queue.map_or(0, |queue| queue.dropped);
+                right(drops.to_string())
+            }
+            _ => Cell::from(curve(live.of_interface(seen.index), INTERFACES[7].1)),
+        }
+    };
+    let rows = shown.iter().take(MOST_INTERFACES);
+    let rows = rows.map(|seen| Row::new(columns.iter().map(|(name, _)| cell(seen, name))));
+    let widths = columns.iter().map(|(_, width)| Constraint::Length(*width));
     let head = columns.iter().map(|(name, _)| match *name {
-        "flow" | "device" | "total so far" => Cell::from(*name),
+        "device" | "queue" | "T_Q so far" => Cell::from(*name),
         _ => right((*name).to_owned()),
     });
     let head = Row::new(head).style(Style::new().fg(Color::DarkGray));
@@ -146,22 +260,57 @@ fn flow_table(live: &HostLive, area: Rect, frame: &mut Frame<'_>) {
     );
 }
 
-fn columns(room: u16) -> Vec<(&'static str, u16)> {
-    let mut columns = FLOWS.to_vec();
-    for spared in SPARED {
-        let needed: u16 = columns.iter().map(|(_, width)| width + 1).sum();
-        if needed <= room.saturating_add(1) {
-            break;
-        }
-        columns.retain(|(name, _)| *name != spared);
+/// As many flows as fit, and how many do not; on narrow terminals fewer columns.
+fn flow_table(
+    live: &HostLive,
+    chosen: &[&FlowLayers],
+    controls: &super::Controls,
+    area: Rect,
+    frame: &mut Frame<'_>,
+) {
+    let columns = columns(&FLOWS, &SPARED, area.width);
+    let room = usize::from(area.height.saturating_sub(1));
+    let rest = chosen.get(controls.skipped..).unwrap_or_default();
+    let unseen = live.now().more_flows;
+    let is_cut = rest.len() > room || unseen > 0;
+    let shown = rest.len().min(room.saturating_sub(usize::from(is_cut)));
+    let row = |flow: &&FlowLayers| Row::new(columns.iter().map(|(name, _)| cell(live, flow, name)));
+    let mut rows: Vec<Row<'_>> = rest.iter().take(shown).map(row).collect();
+    if is_cut {
+        let more = (rest.len() - shown) as u64 + unseen;
+        rows.push(Row::new([format!("and {more} more")]));
     }
-    columns
+    let widths = columns.iter().map(|(name, width)| match *name {
+        "flow" => Constraint::Min(*width),
+        _ => Constraint::Length(*width),
+    });
+    let head = columns.iter().map(|(name, _)| {
+        let sorted = match controls.order {
+            Order::Total => "total so far",
+            order => order.name(),
+        };
+        let (text, style) = match (*name == sorted, controls.is_reversed) {
+            (false, _) => ((*name).to_owned(), Style::new()),
+            (true, false) => (format!("{name}▼"), Style::new().fg(Color::Cyan).bold()),
+            (true, true) => (format!("{name}▲"), Style::new().fg(Color::Cyan).bold()),
+        };
+        match *name {
+            "flow" | "device" | "total so far" => Cell::from(text),
+            _ => right(text),
+        }
+        .style(style)
+    });
+    let head = Row::new(head).style(Style::new().fg(Color::DarkGray));
+    frame.render_widget(
+        Table::new(rows, widths).header(head).column_spacing(1),
+        area,
+    );
 }
 
 fn cell(live: &HostLive, flow: &FlowLayers, column: &str) -> Cell<'static> {
     match column {
-        "flow" => Cell::from(name(flow)),
-        "device" => Cell::from(printable(flow.interface.as_deref().unwrap_or("-"))),
+        "flow" => Cell::from(in_line(&name(flow))),
+        "device" => Cell::from(in_line(flow.interface.as_deref().unwrap_or("-"))),
         "socket" => layer(flow, Layer::Socket, false),
         "T_Q" => layer(flow, Layer::Qdisc, is_estimated(flow.qdisc.as_ref())),
         "T_D" => layer(flow, Layer::Driver, is_estimated(flow.driver.as_ref())),
@@ -180,32 +329,33 @@ fn cell(live: &HostLive, flow: &FlowLayers, column: &str) -> Cell<'static> {
     }
 }
 
-/// The layer's wait, emphasised where it is the longest of the flow's.
+/// The layer's wait, bold where it is the longest of the flow's.
 fn layer(flow: &FlowLayers, which: Layer, is_estimated: bool) -> Cell<'static> {
     let Some(delay) = flow.delay(which) else {
         return right("-".to_owned());
     };
     let text = format!("{}{}", if is_estimated { "~" } else { "" }, span(delay));
     let is_worst = flow.worst().is_some_and(|(worst, _)| worst == which);
-    let style = match (is_worst, delay >= LONG) {
-        (true, true) => Style::new().fg(Color::Red).bold(),
-        (true, false) => Style::new().bold(),
-        _ => Style::new(),
+    let style = match is_worst {
+        true => felt(delay).add_modifier(Modifier::BOLD),
+        false => felt(delay),
     };
     right(text).style(style)
 }
 
-fn name(flow: &FlowLayers) -> String {
-    let process = flow
-        .process
-        .as_ref()
-        .map(|process| format!("{} ", process.name));
-    printable(&format!(
-        "{}{} {}",
-        process.unwrap_or_default(),
-        flow.flow.protocol,
-        flow.flow.to
-    ))
+fn waited(seen: Option<&Wait>) -> Cell<'static> {
+    let style = seen.map_or(Style::new(), |wait| felt(wait.mean()));
+    right(wait(seen)).style(style)
+}
+
+/// The colour of a wait, by what people notice of it.
+fn felt(wait: Delta) -> Style {
+    match MEANINGS.iter().filter(|(from, _)| wait >= *from).count() {
+        0 | 1 => Style::new(),
+        2 => Style::new().fg(Color::Yellow),
+        3 => Style::new().fg(Color::Red),
+        _ => Style::new().fg(Color::White).bg(Color::Red),
+    }
 }
 
 fn is_estimated(wait: Option<&Wait>) -> bool {
@@ -252,6 +402,7 @@ pub(crate) mod tests {
     use super::*;
     use ratatui::Terminal;
     use ratatui::backend::TestBackend;
+    use ratatui::crossterm::event::KeyCode;
     use unbloat_units::{Bytes, Rate, Time};
     use unbloat_watch::layers::{QueueLayer, Rates, RoundTrip, SocketLayer};
     use unbloat_watch::{Flow, Layers, Process, Protocol, Spread};
@@ -328,23 +479,60 @@ pub(crate) mod tests {
         }
     }
 
-    fn drawn(live: &HostLive, width: u16, height: u16) -> String {
+    fn drawn(view: &mut HostView, width: u16, height: u16) -> String {
         let mut terminal = Terminal::new(TestBackend::new(width, height)).unwrap();
-        terminal.draw(|frame| draw_host(live, frame)).unwrap();
+        terminal.draw(|frame| view.draw(frame)).unwrap();
         terminal.backend().to_string()
+    }
+
+    fn view() -> HostView {
+        HostView::new("all devices, every 1 s", None, false)
+    }
+
+    /// The frame as stored; UNBLOAT_BLESS=1 stores it anew.
+    fn is_as_stored(frame: &str, name: &str) {
+        let path = format!("{}/tests/{name}.txt", env!("CARGO_MANIFEST_DIR"));
+        if std::env::var_os("UNBLOAT_BLESS").is_some() {
+            std::fs::write(&path, frame).unwrap();
+        }
+        let stored = std::fs::read_to_string(&path).unwrap_or_default();
+        assert!(stored == frame, "drawn otherwise than {path}:\n{frame}");
+    }
+
+    #[test]
+    fn frames_of_all_widths_are_as_stored() {
+        let mut view = view();
+        let mut layers = example();
+        for ms in [10, 40, 500] {
+            let mut flow = layers.flows[0].clone();
+            flow.flow.to.set_port(9_000 + ms as u16);
+            flow.qdisc = measured(ms);
+            layers.flows.push(flow);
+        }
+        let mut idle = layers.interfaces[0].clone();
+        (idle.name, idle.index) = ("eth1".to_owned(), 9);
+        (idle.queue, idle.rates) = (None, Rates::default());
+        layers.interfaces.push(idle);
+        view.take(layers.clone());
+        view.take(layers);
+        for width in [60, 80, 200] {
+            is_as_stored(&drawn(&mut view, width, 20), &format!("watch-{width}"));
+        }
+        view.press(KeyCode::Char('?').into());
+        is_as_stored(&drawn(&mut view, 80, 24), "watch-help-80");
     }
 
     #[test]
     fn a_frame_names_flow_process_layers_and_curves() {
-        let mut live = HostLive::new("here", None);
-        live.take(Layers {
+        let mut view = view();
+        view.take(Layers {
             flows: Vec::new(),
             ..example()
         });
-        live.take(example());
-        let frame = drawn(&live, 140, 12);
+        view.take(example());
+        let frame = drawn(&mut view, 140, 12);
         for text in [
-            "here",
+            "all devices",
             "wan0",
             "tbf",
             "80.0 ms",
@@ -353,6 +541,7 @@ pub(crate) mod tests {
             "95.0 ms",
             "evil\u{fffd} tcp [fd00::2]:443",
             "█",
+            " q  quit",
         ] {
             assert!(frame.contains(text), "{text} is not in\n{frame}");
         }
@@ -360,19 +549,106 @@ pub(crate) mod tests {
 
     #[test]
     fn narrow_and_low_terminals_show_what_fits() {
-        let mut live = HostLive::new("here", Some("no BTF".to_owned()));
+        let mut view = HostView::new("wan0", Some("no BTF".to_owned()), true);
         let mut layers = example();
         layers.flows = vec![layers.flows[0].clone(); 30];
-        live.take(layers);
-        let frame = drawn(&live, 80, 24);
+        view.take(layers);
+        let frame = drawn(&mut view, 80, 24);
         assert!(
             frame.contains("80.0 ms") && frame.contains("more"),
             "{frame}"
         );
         assert!(frame.contains("ESTIMATED: no BTF"), "{frame}");
-        for (width, height) in [(1, 1), (20, 3), (300, 2)] {
-            drawn(&live, width, height);
+        for key in [KeyCode::Null, KeyCode::Char('?')] {
+            view.press(key.into());
+            for (width, height) in [(1, 1), (20, 3), (300, 2)] {
+                drawn(&mut view, width, height);
+            }
         }
+    }
+
+    /// The colours of a cell that shows this text.
+    fn colours(view: &mut HostView, text: &str) -> (Color, Color) {
+        let mut terminal = Terminal::new(TestBackend::new(140, 20)).unwrap();
+        terminal.draw(|frame| view.draw(frame)).unwrap();
+        let buffer = terminal.backend().buffer();
+        let line = |y| {
+            (0..140)
+                .map(|x| buffer[(x, y)].symbol())
+                .collect::<String>()
+        };
+        let found = (5..15).find_map(|y| Some((line(y).find(text)?, y)));
+        let (byte, y) = found.unwrap();
+        let x = line(y)[..byte].chars().count() as u16;
+        (buffer[(x, y)].fg, buffer[(x, y)].bg)
+    }
+
+    #[test]
+    fn the_colour_of_a_wait_is_what_people_notice_of_it() {
+        for (ms, text, fg, bg) in [
+            (29, "29.0 ms", Color::Reset, Color::Reset),
+            (30, "30.0 ms", Color::Yellow, Color::Reset),
+            (150, "150 ms", Color::Red, Color::Reset),
+            (400, "400 ms", Color::White, Color::Red),
+        ] {
+            let mut view = view();
+            let mut layers = example();
+            layers.flows[0].qdisc = measured(ms);
+            view.take(layers);
+            assert_eq!(colours(&mut view, text), (fg, bg), "{ms}");
+        }
+    }
+
+    #[test]
+    fn an_idle_host_gets_a_hint_instead_of_zeros() {
+        let mut view = view();
+        let mut layers = example();
+        layers.flows.clear();
+        layers.interfaces[0].queue = None;
+        layers.interfaces[0].rates = Rates::default();
+        view.take(layers.clone());
+        let frame = drawn(&mut view, 80, 24);
+        assert!(frame.contains("idle: wan0"), "{frame}");
+        assert!(frame.contains("No flow sent anything"), "{frame}");
+        assert!(!frame.contains("drops"), "{frame}");
+        let mut chosen = HostView::new("wan0", None, true);
+        chosen.take(layers);
+        let shown = drawn(&mut chosen, 80, 24);
+        assert!(
+            shown.contains("drops") && !shown.contains("idle:"),
+            "{shown}"
+        );
+    }
+
+    #[test]
+    fn a_paused_view_stays_as_it_is() {
+        let mut view = view();
+        view.take(example());
+        view.press(KeyCode::Char(' ').into());
+        let before = drawn(&mut view, 80, 24);
+        assert!(before.contains("PAUSED"), "{before}");
+        view.take(Layers {
+            flows: Vec::new(),
+            ..example()
+        });
+        assert_eq!(drawn(&mut view, 80, 24), before);
+        view.press(KeyCode::Char(' ').into());
+        assert!(!drawn(&mut view, 80, 24).contains("evil"));
+    }
+
+    #[test]
+    fn a_filter_that_matches_nothing_says_so() {
+        let mut view = view();
+        view.take(example());
+        for key in "/nowhere".chars().map(KeyCode::Char) {
+            view.press(key.into());
+        }
+        let frame = drawn(&mut view, 80, 24);
+        assert!(
+            frame.contains("None of 1 flows matches \"nowhere\""),
+            "{frame}"
+        );
+        assert!(frame.contains("filter: nowhere█"), "{frame}");
     }
 
     #[test]
