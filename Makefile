@@ -20,12 +20,13 @@ wheel:
 	tools/install build wheel
 	tools/wheel
 
-## The program for routers: target/router/unbloat (docs/install.md).
+## The program for routers, and a test of it: target/router/unbloat (docs/install.md).
 router:
 	tools/install build
 	tools/router
+	tools/test-router
 
-## What users install: static program, Debian package, wheel, checksums, in target/dist-files; installed in a bare Debian (docs/install.md).
+## What users install: static programs, Debian packages, container images, wheel, checksums, in target/dist-files; installed in bare Debians (docs/install.md).
 dist:
 	tools/install build wheel dist
 	tools/dist

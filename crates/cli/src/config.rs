@@ -236,8 +236,8 @@ mod tests {
     #[test]
     fn a_server_can_be_a_default() {
         let none = parsed("", &["test"]).unwrap();
-        let (_, test) = none.subcommand().unwrap();
-        assert!(test.get_raw("target").is_none());
+        let (_, without) = none.subcommand().unwrap();
+        assert!(without.get_raw("target").is_none());
         assert!(parsed("", &["locate"]).is_err());
         let matches = parsed("[test]\ntarget = 'box'", &["test"]).unwrap();
         let (_, test) = matches.subcommand().unwrap();

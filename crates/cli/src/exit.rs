@@ -1,7 +1,5 @@
 //! Exit codes.
 
-use std::process::ExitCode;
-
 /// How a command ended. Usage errors exit with 2, as clap does.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Exit {
@@ -21,9 +19,9 @@ pub enum Exit {
     Of(u8),
 }
 
-impl From<Exit> for ExitCode {
-    fn from(exit: Exit) -> ExitCode {
-        ExitCode::from(match exit {
+impl From<Exit> for u8 {
+    fn from(exit: Exit) -> u8 {
+        match exit {
             Exit::Complete => 0,
             Exit::Failed => 1,
             Exit::Damaged => 3,
@@ -31,6 +29,6 @@ impl From<Exit> for ExitCode {
             Exit::Untrusted => 5,
             Exit::Interrupted => 130,
             Exit::Of(code) => code,
-        })
+        }
     }
 }

@@ -8,6 +8,7 @@ mod cluster;
 mod compare;
 mod error;
 mod folder;
+mod program;
 mod scenario;
 mod table;
 mod work;

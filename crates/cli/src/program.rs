@@ -1,5 +1,5 @@
 //! The `unbloat` command: parses the arguments and runs a subcommand. Results go to standard output,
-//! messages for people to standard error.
+//! messages for people to standard error. The programs that call [`main`] have nothing of their own.
 
 #![warn(clippy::disallowed_methods)]
 
@@ -111,7 +111,8 @@ use exit::Exit;
 #[global_allocator]
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
-fn main() -> std::process::ExitCode {
+/// The program, with the arguments of this process; returns its exit code.
+pub fn main() -> u8 {
     #[cfg(feature = "full")]
     run_as_guest();
     let (verbose, command) = command::parse();
