@@ -2,9 +2,11 @@
 //!
 //! A table for each command, its keys the long options as they are typed, or the arguments without a name:
 //!
-//!     [test]
-//!     target = "box"
-//!     stages = "3 s,20 s,20 s,0 s"
+//! ```toml
+//! [test]
+//! target = "box"
+//! stages = "3 s,20 s,20 s,0 s"
+//! ```
 //!
 //! A value takes the place of the option's default; the command line, and the environment where an option has a variable, come first.
 

@@ -181,7 +181,7 @@ mod tests {
         let painted = Tone::Bad.paint("bad luck");
         assert_eq!(Layout::default().lay(&painted), "bad luck");
         let coloured = Layout {
-            columns: Some(5),
+            columns: Some(6),
             has_colours: true,
         };
         assert_eq!(coloured.lay(&painted), "\u{1b}[1;31mbad\n  luck\u{1b}[0m");

@@ -1,10 +1,12 @@
 //! A campaign on disk. A run is finished when its folder exists: folders are created atomically, so a campaign may be interrupted at any
 //! time.
 //!
-//!     campaign-NAME/
-//!       cells/CELL.REPEAT/   one run: run.json and tables
-//!       report/              the tables of all runs, report.html
-//!       lock                 held by the process that uses the folder
+//! ```text
+//! campaign-NAME/
+//!   cells/CELL.REPEAT/   one run: run.json and tables
+//!   report/              the tables of all runs, report.html
+//!   lock                 held by the process that uses the folder
+//! ```
 
 use super::CommandError;
 use super::measure::Came;
