@@ -146,7 +146,7 @@ impl Monitor {
         };
         monitor.look_at_clocks();
         let text = format!(
-            "monitoring {}; history in {}",
+            "monitoring {} until Ctrl-C; history in {}",
             args.interface,
             monitor.history.folder().display()
         );
