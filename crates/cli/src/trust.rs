@@ -56,12 +56,12 @@ impl TrustArgs {
         words
     }
 
-    /// Whether any server is believed.
+    /// Whether every server is trusted, without a check of its certificate.
     pub fn is_blind(&self) -> bool {
         self.insecure
     }
 
-    /// Whom to believe that it is `target`. A server for which no authority vouches is believed if the user has accepted its certificate,
+    /// What has to prove that a server is `target`. One for which no authority vouches is trusted if the user has accepted its certificate,
     /// now or before.
     pub fn trust(&self, target: &Target, ip: Option<IpVersion>) -> Result<Trust, StrangerError> {
         let given = Trust {

@@ -436,7 +436,7 @@ fn make_folder(claim: &mut Claim, file: &Path) -> Result<(), KeepError> {
     let Some(folder) = file.parent() else {
         return Ok(());
     };
-    // systemd's own folders stay, where a minimal system lacks them.
+    // The folders of systemd itself stay, also those that a minimal system did not have.
     let is_systemds = folder.parent() == Some(Path::new("/etc/systemd"));
     if !is_systemds && let Some(step) = Step::folder(folder)? {
         claim.before(step)?;

@@ -1,4 +1,4 @@
-//! What a person is told of certificates and their authority.
+//! Messages about certificates and their authority.
 
 use crate::print::note;
 use jiff::Timestamp;
