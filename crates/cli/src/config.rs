@@ -12,8 +12,8 @@
 
 use clap::{Arg, ArgAction, Command};
 use rustix::process::geteuid;
-use std::fs;
-use std::io::ErrorKind;
+use std::fs::File;
+use std::io::{ErrorKind, Read};
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use toml::{Table, Value};
@@ -74,12 +74,12 @@ fn read(path: &Path) -> Result<Option<Table>, ConfigError> {
         path: path.to_owned(),
         source,
     };
-    let text = match fs::read_to_string(path) {
+    let mut file = match File::open(path) {
         Err(error) if is_absence(error.kind()) => return Ok(None),
-        text => text.map_err(failed)?,
+        file => file.map_err(failed)?,
     };
-    // An option may name a command that root then runs.
-    let meta = fs::metadata(path).map_err(failed)?;
+    // An option may name a command that root then runs. Asked of the open file: another may take its name in the meantime.
+    let meta = file.metadata().map_err(failed)?;
     let why = match () {
         () if !geteuid().is_root() || !meta.is_file() => None,
         () if meta.uid() != 0 => Some("it belongs to another user"),
@@ -90,6 +90,8 @@ fn read(path: &Path) -> Result<Option<Table>, ConfigError> {
         let path = path.to_owned();
         return Err(ConfigError::Foreign { path, why });
     }
+    let mut text = String::new();
+    file.read_to_string(&mut text).map_err(failed)?;
     let table = text.parse().map_err(|source| ConfigError::Toml {
         path: path.to_owned(),
         source,

@@ -13,6 +13,11 @@ pub const PORT: u16 = 5353;
 /// The longest message (RFC 6762, section 17).
 pub const LONGEST: usize = 9000;
 
+/// The root's name, type and class.
+const SHORTEST_QUESTION: usize = 5;
+/// The same, time to live, and the length of no data.
+const SHORTEST_RECORD: usize = 11;
+
 /// A server that has announced itself.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Server {
@@ -56,6 +61,9 @@ impl Answers {
     /// Takes a datagram that came by this link. What is no answer about our service changes nothing.
     pub fn take(&mut self, datagram: &[u8], from: SocketAddrV4, link: Link) {
         if from.port() != PORT || !link.has(*from.ip()) || datagram.len() > LONGEST {
+            return;
+        }
+        if !has_room_for_its_records(datagram) {
             return;
         }
         let Ok(packet) = Packet::parse(datagram) else {
@@ -151,6 +159,21 @@ impl Answers {
             .build_bytes_vec_compressed()
             .expect("names that were parsed")
     }
+}
+
+/// Whether as many questions and records fit into a datagram as its header claims (RFC 1035, sections 4.1.1 to 4.1.3).
+/// `simple_dns` reserves memory for all of them before it reads the first: 9 MB for twelve bytes.
+fn has_room_for_its_records(datagram: &[u8]) -> bool {
+    let Some((header, rest)) = datagram.split_first_chunk::<12>() else {
+        return false;
+    };
+    let counts = header[4..].as_chunks::<2>().0;
+    let [questions, records @ ..] = counts else {
+        return false;
+    };
+    let shortest = |count: &[u8; 2], one: usize| one * usize::from(u16::from_be_bytes(*count));
+    let records = records.iter().map(|count| shortest(count, SHORTEST_RECORD));
+    shortest(questions, SHORTEST_QUESTION) + records.sum::<usize>() <= rest.len()
 }
 
 fn name(instance: Option<&[u8]>) -> Name<'static> {
@@ -269,6 +292,20 @@ mod tests {
         let mut printer = service(b"box", 631);
         printer.name = Name::new_unchecked("box._ipp._tcp.local");
         assert_eq!(heard(&answer(vec![printer]), BOX), []);
+    }
+
+    #[test]
+    fn claims_that_do_not_fit_are_not_believed() {
+        let whole = answer(vec![service(b"box", 4043)]);
+        let room = |datagram: &[u8]| has_room_for_its_records(datagram);
+        assert!(room(&whole) && room(&Packet::new_query(0).build_bytes_vec().unwrap()));
+        assert!(!room(&whole[..11]) && !room(&whole[..20]));
+        for count in [4, 6, 8, 10] {
+            let mut claims = whole.clone();
+            claims[count] = 0x40;
+            assert!(!room(&claims), "{count}");
+            assert_eq!(heard(&claims, BOX), []);
+        }
     }
 
     #[test]

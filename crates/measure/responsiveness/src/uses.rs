@@ -10,7 +10,9 @@
 
 use crate::load::LoadedDirection;
 use crate::verdict::ms;
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use std::borrow::Cow;
 use unbloat_text::Tone;
 use unbloat_units::{Delta, Direction, Rate};
 
@@ -26,7 +28,9 @@ const VIDEO_HD: Rate = Rate::mbps(5);
 const VIDEO_SD: Rate = Rate::mbps(3);
 
 /// How well something works, the best first.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[derive(
+    Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema,
+)]
 #[serde(rename_all = "snake_case")]
 pub enum Rating {
     Good,
@@ -62,14 +66,14 @@ impl Rating {
 }
 
 /// Something that people do.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Use {
-    pub name: &'static str,
+    pub name: Cow<'static, str>,
     pub rating: Rating,
     /// What it is like, and the number that says so.
     pub text: String,
     /// The thresholds, and whose they are.
-    pub rule: &'static str,
+    pub rule: Cow<'static, str>,
 }
 
 /// Calls, games, video and web pages while the line is busy. What was not measured is not rated.
@@ -96,14 +100,14 @@ fn calls(worst: &LoadedDirection) -> Use {
     });
     let words = ["clear", "people talk over each other", "break up"];
     Use {
-        name: "Calls",
+        name: "Calls".into(),
         rating: loaded.0,
         text: format!(
             "{}: {} one way",
             during(words, loaded.0, idle.0, worst),
             span(loaded.1)
         ),
-        rule: "ITU-T G.114: up to 150 ms one way is unnoticed, 400 ms is unacceptable",
+        rule: "ITU-T G.114: up to 150 ms one way is unnoticed, 400 ms is unacceptable".into(),
     }
 }
 
@@ -115,7 +119,7 @@ fn games(worst: &LoadedDirection) -> Use {
     let loaded = idle.max(Rating::below(worst.added, [GAMES_LAG, CALLS_SUFFER]));
     let words = ["responsive", "lag", "hardly playable"];
     Use {
-        name: "Games",
+        name: "Games".into(),
         rating: loaded,
         text: format!(
             "{}: {} added to a round trip of {}",
@@ -123,7 +127,7 @@ fn games(worst: &LoadedDirection) -> Use {
             ms(worst.added),
             ms(worst.idle_rtt)
         ),
-        rule: "DSLReports: below 30 ms added is an A; goresponsiveness: a round trip of 150 ms is too long",
+        rule: "DSLReports: below 30 ms added is an A; goresponsiveness: a round trip of 150 ms is too long".into(),
     }
 }
 
@@ -135,10 +139,11 @@ fn video(delivered: Rate) -> Use {
         _ => (Rating::Bad, "stops to load"),
     };
     Use {
-        name: "Video",
+        name: "Video".into(),
         rating,
         text: format!("{words}: {delivered} down"),
-        rule: "FCC Broadband Speed Guide: 3 Mbit/s for standard definition, 5 for HD, 25 for 4K",
+        rule: "FCC Broadband Speed Guide: 3 Mbit/s for standard definition, 5 for HD, 25 for 4K"
+            .into(),
     }
 }
 
@@ -149,14 +154,14 @@ fn pages(worst: &LoadedDirection) -> Use {
     });
     let words = ["open promptly", "open late", "seem stuck"];
     Use {
-        name: "Web pages",
+        name: "Web pages".into(),
         rating: loaded.0,
         text: format!(
             "{}: {} until the first byte",
             during(words, loaded.0, idle.0, worst),
             span(loaded.1)
         ),
-        rule: "four round trips to the first byte of a new server; ITU-T G.1030: up to 1 s does not interrupt; web.dev: a first paint after 3 s is poor",
+        rule: "four round trips to the first byte of a new server; ITU-T G.1030: up to 1 s does not interrupt; web.dev: a first paint after 3 s is poor".into(),
     }
 }
 
@@ -196,7 +201,7 @@ mod tests {
         }
     }
 
-    fn rated(directions: &[LoadedDirection]) -> Vec<(&'static str, Rating, String)> {
+    fn rated(directions: &[LoadedDirection]) -> Vec<(Cow<'static, str>, Rating, String)> {
         let all = uses(directions).into_iter();
         all.map(|one| (one.name, one.rating, one.text)).collect()
     }
@@ -225,7 +230,7 @@ mod tests {
                 "seem stuck while anyone uploads: 3.2 s until the first byte",
             ),
         ]
-        .map(|(name, rating, text)| (name, rating, text.to_owned()));
+        .map(|(name, rating, text)| (name.into(), rating, text.to_owned()));
         assert_eq!(rated(&both), expected);
     }
 

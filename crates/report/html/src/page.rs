@@ -176,7 +176,7 @@ fn advice(verdict: &Verdict) -> String {
     };
     match main.kind {
         VerdictKind::Bloated | VerdictKind::Slight if main.place == Some(Place::SendingHost) => {
-            "The queue is in the sending host: use fq_codel or fq on its interface. unbloat watch shows which layer holds the packets.".to_owned()
+            "The queue is in the device on which you captured, above its interface: use fq_codel or fq there. unbloat watch shows which layer holds the packets.".to_owned()
         }
         VerdictKind::Bloated | VerdictKind::Slight => {
             let rate = main.rate_bps.map(|bps| {

@@ -10,7 +10,7 @@ pub use load::{Added, Idle, Load, LoadDirection, Standing};
 pub use place::{Share, Split};
 
 use crate::fields::ms;
-use crate::{Cause, SCHEMA, Verdict};
+use crate::{Cause, SCHEMA, Use, Verdict};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -44,6 +44,9 @@ pub struct Test {
     /// Time of the last sign of the server, if it went away.
     pub server_gone_s: Option<f64>,
     pub verdict: Verdict,
+    /// What the verdict means for calls, games, video and web pages; empty without a verdict.
+    #[serde(default)]
+    pub uses: Vec<Use>,
     /// Null if the server sends no timestamps.
     pub clocks: Option<Clocks>,
     #[serde(default)]
@@ -86,6 +89,7 @@ impl Test {
             receive_window_bytes: None,
             is_cut: false,
             server_gone_s: None,
+            uses: verdict.uses(),
             verdict,
             clocks: None,
             idle: Idle::default(),

@@ -26,6 +26,9 @@ const LEAST_WAITS: u64 = 3;
 /// A step of less than what a short queue is called for is not worth a word.
 const LEAST_STEP_MS: f64 = 30.0;
 
+/// A host and its neighbour by cable answer sooner; a Wi-Fi hop, which may hold a queue, takes longer.
+const NEIGHBOUR_MS: f64 = 1.0;
+
 /// All that bears on a verdict.
 pub(super) struct Case<'a> {
     params: &'a SummaryParams,
@@ -45,11 +48,14 @@ impl Flow {
         self.receive_window_share[direction].is_some_and(|share| share > 0.5)
     }
 
-    /// The capture point is next to the sender of this direction's data.
+    /// The capture was made on the sender of this direction's data or on its neighbour in the network: how the sender answers is
+    /// a small part of the way. On a path that is short as a whole, the times of the handshake do not tell.
     fn is_captured_at_sender(&self, direction: Direction) -> bool {
-        let far_ms = self.handshake_ms[direction].unwrap_or(0.0);
+        let Some(far_ms) = self.handshake_ms[direction] else {
+            return false;
+        };
         let near = self.handshake_ms[direction.reverse()];
-        near.is_some_and(|near| near < 2.0 || near < far_ms / 20.0)
+        near.is_some_and(|near| near < NEIGHBOUR_MS.min(far_ms / 20.0))
     }
 }
 

@@ -103,7 +103,7 @@ pub enum Place {
     BeforeCapture,
     /// Between the capture point and the receiving host.
     AfterCapture,
-    /// In the host on which the capture was made.
+    /// In the sending host or its neighbour, on which the capture was made: packets are captured after they have waited there.
     SendingHost,
 }
 

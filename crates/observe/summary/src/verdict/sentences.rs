@@ -119,7 +119,9 @@ impl DirectionVerdict {
         match place {
             Place::BeforeCapture => format!(" between the {sender} and the capture point"),
             Place::AfterCapture => format!(" between the capture point and the {receiver}"),
-            Place::SendingHost => format!(" in the {sender} itself, where the capture was made"),
+            Place::SendingHost => {
+                format!(" in the {sender} or the device next to it, where the capture was made")
+            }
         }
     }
 

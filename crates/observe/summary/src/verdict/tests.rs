@@ -236,6 +236,27 @@ fn what_the_receiving_end_cannot_see_without_timestamps_is_not_called_clean() {
 }
 
 #[test]
+fn a_queue_is_in_the_sending_host_only_if_the_rest_of_the_path_is_far_longer() {
+    let place = |to_client, to_server| {
+        let times = vec![
+            ("handshake_down_ms", F(to_client)),
+            ("handshake_up_ms", F(to_server)),
+        ];
+        let sender = download(1, "one_way", 60.0);
+        verdict(&[sender], &[with(flow(1), times)])
+            .directions
+            .down
+            .place
+    };
+    assert_eq!(place(40.0, 0.1), Some(Place::SendingHost));
+    // A network without distance, captured at the client: the server is as near.
+    assert_eq!(place(0.05, 0.1), Some(Place::BeforeCapture));
+    // Its Wi-Fi, or the network of its data centre, lies between.
+    assert_eq!(place(100.0, 3.0), Some(Place::BeforeCapture));
+    assert_eq!(place(0.1, 40.0), Some(Place::BeforeCapture));
+}
+
+#[test]
 fn a_transfer_that_its_window_holds_back_tests_nothing() {
     let held = vec![("limit_down_receive_window_share", F(0.9))];
     let verdict = verdict(&[download(1, "path", 0.0)], &[with(flow(1), held)]);
