@@ -1,6 +1,7 @@
 //! Options of `unbloat drwa`.
 
 use crate::span::{duration, sample_interval, within};
+use clap::ArgGroup;
 use std::ffi::OsString;
 use std::time::Duration;
 use unbloat_rwnd::{Options, Whose};
@@ -12,6 +13,7 @@ use unbloat_units::{Bytes, Delta};
 /// A BPF program controls all TCP connections that start in a control group while the command runs. When the command ends or is
 /// killed, the program is removed and the windows are no longer limited.
 #[derive(clap::Args)]
+#[command(group = ArgGroup::new("controlled").required(true).args(["command", "cgroup", "lan"]))]
 #[command(after_help = "\
 Examples:
   unbloat drwa -- curl -O https://example.org/large
@@ -22,7 +24,7 @@ Examples:
 docs/drwa.md describes the algorithms and their limitations.")]
 pub struct Args {
     /// Control connections of this control group (v2, as in /proc/PID/cgroup) and those below it; / is everything
-    #[arg(long, value_name = "CGROUP", required_unless_present_any = ["command", "lan"])]
+    #[arg(long, value_name = "CGROUP")]
     pub cgroup: Option<String>,
 
     /// Select flows from or to this port; may be repeated
@@ -34,7 +36,7 @@ pub struct Args {
     interface: Option<String>,
 
     /// On a router: lower the windows offered by the hosts behind this interface; windows are never raised
-    #[arg(long, value_name = "INTERFACE", conflicts_with_all = ["cgroup", "command", "interface"])]
+    #[arg(long, value_name = "INTERFACE", conflicts_with = "interface")]
     pub lan: Option<String>,
 
     /// Control algorithm
@@ -87,11 +89,7 @@ pub struct Args {
     pub duration: Option<Delta>,
 
     /// Command to run in its own control group, and its arguments; drwa ends with it
-    #[arg(
-        trailing_var_arg = true,
-        value_name = "COMMAND",
-        conflicts_with = "cgroup"
-    )]
+    #[arg(trailing_var_arg = true, value_name = "COMMAND")]
     pub command: Vec<OsString>,
 }
 

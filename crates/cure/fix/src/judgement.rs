@@ -71,7 +71,7 @@ fn one(is_treated: bool, before: &LoadedDirection, after: &LoadedDirection) -> (
         ""
     };
     let sentence = format!(
-        "{}: p95 added delay {:.0} ms before, {:.0} ms now; {} delivered before, {} now{reason}",
+        "{}: delay added in this direction (p95) {:.0} ms before, {:.0} ms now; {} delivered before, {} now{reason}",
         before.direction.name(),
         before.added_p95.as_ms(),
         after.added_p95.as_ms(),
@@ -109,7 +109,7 @@ mod tests {
         assert!(judgement.has_helped, "{judgement:?}");
         assert_eq!(
             judgement.because[0],
-            "down: p95 added delay 160 ms before, 12 ms now; 48.00 Mbit/s delivered before, 43.00 Mbit/s now"
+            "down: delay added in this direction (p95) 160 ms before, 12 ms now; 48.00 Mbit/s delivered before, 43.00 Mbit/s now"
         );
     }
 

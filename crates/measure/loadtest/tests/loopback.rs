@@ -4,8 +4,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::JoinHandle;
 use unbloat_loadtest::{
-    Counter, Fate, Flows, Http, Load, Measured, Options, Plan, ProbeKind, Rule, Side, Stack,
-    TestError, measure,
+    Counter, Fate, Flows, Http, Introduction, Load, Measured, Options, Plan, ProbeKind, Rule, Side,
+    Stack, Target, TestError, introduce, measure,
 };
 use unbloat_server::Server;
 use unbloat_text::Layout;
@@ -43,6 +43,26 @@ impl Drop for Served {
         self.stop.store(true, Ordering::Relaxed);
         let _ = self.thread.take().map(JoinHandle::join);
     }
+}
+
+#[test]
+fn a_server_that_is_asked_who_it_is_sees_no_failure() {
+    let server = Server::bind(&unbloat_server::Options::loopback()).unwrap();
+    let addresses = server.addresses();
+    let target = format!("localhost:{}", addresses.tls.port());
+    let Target::Responsiveness(origin) = target.parse().unwrap() else {
+        panic!("{target}");
+    };
+    let expected = pin(&addresses.fingerprint);
+    let counts = server.counts();
+    let stop = Arc::new(AtomicBool::new(false));
+    let of_server = stop.clone();
+    let thread = std::thread::spawn(move || server.run(&of_server).unwrap());
+    let shown = introduce(&origin, Some(unbloat_loadtest::IpVersion::Four)).unwrap();
+    assert_eq!(shown, Introduction::Stranger(expected));
+    stop.store(true, Ordering::Relaxed);
+    thread.join().unwrap();
+    assert_eq!((counts().accepted, counts().failed), (1, 0));
 }
 
 fn pin(hex: &str) -> [u8; 32] {

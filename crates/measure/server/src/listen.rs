@@ -12,6 +12,7 @@ use hyper::service::service_fn;
 use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
 use hyper_util::server::conn::auto::Builder;
 use std::convert::Infallible;
+use std::io::ErrorKind;
 use std::net::IpAddr;
 use std::pin::pin;
 use std::sync::Arc;
@@ -106,14 +107,16 @@ async fn connection(
         Some(tls) => {
             let limit = duration(shared.limits.header_time);
             let accepted = tokio::select! {
-                accepted = timeout(limit, tls.accept(known)) => accepted.ok().and_then(Result::ok),
+                accepted = timeout(limit, tls.accept(known)) => accepted.ok(),
                 () = peer.sent_away() => None,
             };
             match accepted {
                 // An authority has seen what it asked for.
-                Some(encrypted) if is_proof(&encrypted) => Ok(()),
-                Some(encrypted) => http(&shared, encrypted, Arc::clone(&peer)).await,
-                None => Err(Failed),
+                Some(Ok(encrypted)) if is_proof(&encrypted) => Ok(()),
+                Some(Ok(encrypted)) => http(&shared, encrypted, Arc::clone(&peer)).await,
+                // Somebody wanted to know whether anything listens here.
+                Some(Err(error)) if error.kind() == ErrorKind::UnexpectedEof => Ok(()),
+                Some(Err(_)) | None => Err(Failed),
             }
         }
     };

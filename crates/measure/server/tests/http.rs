@@ -6,6 +6,7 @@ use common::{Reply, Running, until};
 use serde_json::Value;
 use std::collections::BTreeMap;
 use std::io::{BufRead, BufReader, Read, Write};
+use std::net::TcpStream;
 use unbloat_server::{Limits, Options};
 use unbloat_units::{Delta, Rate};
 
@@ -418,7 +419,7 @@ fn connections_are_numbered_within_their_session() {
 fn who_was_answered_may_leave_without_a_farewell() {
     let server = Running::new(&Options::loopback());
     // Without linger, closing resets the connection.
-    let leave = |stream: std::net::TcpStream| {
+    let leave = |stream: TcpStream| {
         let stream = socket2::SockRef::from(&stream);
         stream.set_linger(Some(std::time::Duration::ZERO)).unwrap();
     };
@@ -433,5 +434,19 @@ fn who_was_answered_may_leave_without_a_farewell() {
     let mut unheard = server.connect();
     unheard.write_all(b"GET /small HT").unwrap();
     leave(unheard);
+    until("it has failed", || server.counts().failed == 1);
+}
+
+#[test]
+fn who_only_looks_whether_anything_listens_has_not_failed() {
+    let server = Running::new(&Options::loopback());
+    let tls = || TcpStream::connect(server.at.tls).unwrap();
+    drop(tls());
+    until("it came and went", || {
+        server.counts().accepted == 1 && server.counts().connections == 0
+    });
+    assert_eq!(server.counts().failed, 0);
+    let mut broken = tls();
+    broken.write_all(b"GET / HTTP/1.1\r\n\r\n").unwrap();
     until("it has failed", || server.counts().failed == 1);
 }

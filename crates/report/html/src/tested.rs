@@ -67,10 +67,10 @@ fn directions(verdict: &Verdict) -> Markup {
                             }
                         }
                         tbody {
-                            tr { th scope="row" { "added delay, mean" } @for load in &verdict.directions { td { (ms(load.added)) } } }
-                            tr { th scope="row" { "added delay, p95" } @for load in &verdict.directions { td { (ms(load.added_p95)) } } }
+                            tr { th scope="row" { "added round-trip delay, mean" } @for load in &verdict.directions { td { (ms(load.added)) } } }
+                            tr { th scope="row" { "delay added in this direction, p95" } @for load in &verdict.directions { td { (ms(load.added_p95)) } } }
                             tr { th scope="row" { "idle round-trip time" } @for load in &verdict.directions { td { (ms(load.idle_rtt)) } } }
-                            tr { th scope="row" { "goodput" } @for load in &verdict.directions { td { (load.delivered) } } }
+                            tr { th scope="row" { "delivered" } @for load in &verdict.directions { td { (load.delivered) } } }
                             tr { th scope="row" { "rate of the link" } @for load in &verdict.directions { td { (load.line) } } }
                         }
                     }
