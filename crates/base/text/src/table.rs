@@ -2,6 +2,9 @@
 
 use crate::tone::width;
 
+/// Spaces between two columns.
+const GAP: usize = 2;
+
 /// Columns side by side. Where there is no room for all of them, several tables stand one below the other, each with the columns that name the rows; where
 /// those leave no room, each row is a paragraph.
 #[derive(Clone, Debug, Default)]
@@ -57,9 +60,9 @@ impl Table {
 
     /// The columns of each table; none if the names take more than half of the room.
     fn parts(&self, widths: &[usize], columns: usize) -> Option<Vec<Vec<usize>>> {
-        // A space on each side of a cell; the last one is seen by nobody.
-        let need = |part: &[usize]| part.iter().map(|i| widths[*i] + 2).sum::<usize>();
-        let room = columns + 1;
+        let need = |part: &[usize]| part.iter().map(|i| widths[*i] + GAP).sum::<usize>();
+        // Behind the last column is no gap.
+        let room = columns + GAP;
         let all: Vec<usize> = (0..widths.len()).collect();
         if need(&all) <= room {
             return Some(vec![all]);
@@ -71,7 +74,7 @@ impl Table {
         let mut parts = vec![names.to_vec()];
         for i in numbers {
             let last = parts.last_mut()?;
-            match last.len() > names.len() && need(last) + widths[*i] + 2 > room {
+            match last.len() > names.len() && need(last) + widths[*i] + GAP > room {
                 true => parts.push([names, &[*i]].concat()),
                 false => last.push(*i),
             }
@@ -85,11 +88,12 @@ impl Table {
             let cells = cells.map(|(i, cell)| {
                 let room = " ".repeat(widths[i] - width(cell));
                 match i < self.texts {
-                    true => format!(" {cell}{room} "),
-                    false => format!(" {room}{cell} "),
+                    true => format!("{cell}{room}"),
+                    false => format!("{room}{cell}"),
                 }
             });
-            cells.collect::<String>()
+            let line = cells.collect::<Vec<_>>().join(&" ".repeat(GAP));
+            line.trim_end().to_owned()
         };
         lines.iter().map(line).collect::<Vec<_>>().join("\n")
     }
@@ -115,7 +119,7 @@ impl Table {
             text.push_str(&texts.join("  "));
             let mut used = columns;
             for (i, cell) in (texts.len()..).zip(numbers) {
-                let wide = widest(i) + 2;
+                let wide = widest(i) + GAP;
                 if used + wide > columns {
                     text.push_str("\n  ");
                     used = 2;
@@ -144,17 +148,16 @@ mod tests {
 
     #[test]
     fn words_stand_left_and_numbers_right() {
-        let expected =
-            " device       T_Q  drops \n wan0    80.00 ms      4 \n 漢             -  12345 ";
+        let expected = "device       T_Q  drops\nwan0    80.00 ms      4\n漢             -  12345";
         assert_eq!(table().text(None), expected);
-        assert_eq!(table().text(Some(24)), expected);
+        assert_eq!(table().text(Some(23)), expected);
     }
 
     #[test]
     fn columns_without_room_stand_below_with_the_names_again() {
         assert_eq!(
-            table().text(Some(23)),
-            " device       T_Q \n wan0    80.00 ms \n 漢             - \n\n device  drops \n wan0        4 \n 漢      12345 "
+            table().text(Some(22)),
+            "device       T_Q\nwan0    80.00 ms\n漢             -\n\ndevice  drops\nwan0        4\n漢      12345"
         );
     }
 

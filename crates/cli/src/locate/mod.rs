@@ -74,7 +74,7 @@ pub fn run(args: &Args) -> Result<Exit, CommandError> {
     let at = wish.server;
     knock(at).map_err(|source| CommandError::NoServer { at, source })?;
     let mut load = ServerLoad::new(wish.load.clone(), stop.clone());
-    let mut view = View::new(wish.peer_name.is_some(), args.quiet);
+    let mut view = View::new(&wish.options.loads, wish.peer_name.is_some(), args.quiet);
     let mut driver = DriverWatch::open(wish.options.target);
     let located = unbloat_locate_host::run(
         &wish.options,

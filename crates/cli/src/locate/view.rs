@@ -16,11 +16,14 @@ pub struct View {
     lines: usize,
     stage: Option<Stage>,
     has_peer: bool,
+    loads: Vec<Phase>,
 }
 
 impl View {
-    pub fn new(has_peer: bool, is_quiet: bool) -> View {
+    /// A column for each of `loads`.
+    pub fn new(loads: &[Phase], has_peer: bool, is_quiet: bool) -> View {
         View {
+            loads: loads.to_vec(),
             terminal: Term::stderr(),
             is_quiet,
             lines: 0,
@@ -42,7 +45,7 @@ impl View {
             return is_new;
         }
         // Rows that the terminal breaks could not be removed again.
-        let text = terminal::stderr().cut(&draw(snapshot, self.has_peer));
+        let text = terminal::stderr().cut(&self.draw(snapshot));
         // Best effort: the verdict follows anyway.
         let _ = self.terminal.clear_last_lines(self.lines);
         let _ = self.terminal.write_line(&text);
@@ -54,6 +57,27 @@ impl View {
     pub fn close(&mut self) {
         let _ = self.terminal.clear_last_lines(self.lines);
         self.lines = 0;
+    }
+
+    fn draw(&self, snapshot: &Snapshot) -> String {
+        let mut text = format!(
+            "{} {:.0} of {:.0} s; Ctrl-C ends early\n hop  address           answered     last     idle",
+            words(snapshot.stage),
+            snapshot.elapsed.as_secs_f64(),
+            snapshot.length.as_secs_f64()
+        );
+        for load in &self.loads {
+            let _ = write!(text, "  {:>7}", load.name());
+        }
+        let shown = snapshot
+            .hops
+            .iter()
+            .filter(|line| line.hop != PEER || self.has_peer);
+        for line in shown {
+            text.push('\n');
+            hop(&mut text, line, &self.loads);
+        }
+        text
     }
 }
 
@@ -69,30 +93,8 @@ fn words(stage: Stage) -> &'static str {
     }
 }
 
-fn draw(snapshot: &Snapshot, has_peer: bool) -> String {
-    let mut text = format!(
-        "{} {:.0} of {:.0} s; Ctrl-C ends with what was measured\n hop  address           answered     last     idle     down       up     both",
-        words(snapshot.stage),
-        snapshot.elapsed.as_secs_f64(),
-        snapshot.length.as_secs_f64()
-    );
-    let shown = snapshot
-        .hops
-        .iter()
-        .filter(|line| line.hop != PEER || has_peer);
-    for line in shown {
-        text.push('\n');
-        hop(&mut text, line);
-    }
-    text
-}
-
-fn hop(text: &mut String, line: &HopLine) {
+fn hop(text: &mut String, line: &HopLine, loads: &[Phase]) {
     let ms = |delta: Option<Delta>| delta.map_or("-".to_owned(), |d| format!("{:.1}", d.as_ms()));
-    let under = |phase| {
-        let found = line.loaded_p50.iter().find(|(load, _)| *load == phase);
-        ms(found.map(|(_, p50)| *p50))
-    };
     let number = match line.hop {
         PEER => "peer".to_owned(),
         number => number.to_string(),
@@ -104,11 +106,12 @@ fn hop(text: &mut String, line: &HopLine) {
     // Writing to a String cannot fail.
     let _ = write!(
         text,
-        "{number:>4}  {address:<17} {answered:>6} %  {:>7}  {:>7}  {:>7}  {:>7}  {:>7}",
+        "{number:>4}  {address:<17} {answered:>6} %  {:>7}  {:>7}",
         ms(line.last),
-        ms(line.idle_p50),
-        under(Phase::Down),
-        under(Phase::Up),
-        under(Phase::Both)
+        ms(line.idle_p50)
     );
+    for phase in loads {
+        let found = line.loaded_p50.iter().find(|(load, _)| load == phase);
+        let _ = write!(text, "  {:>7}", ms(found.map(|(_, p50)| *p50)));
+    }
 }

@@ -77,15 +77,15 @@ fn locations_table() -> Table {
                 "of this host, if it holds the queue and somebody measured",
             ),
             Column::f64("added_ms", "what the queue adds; null without one"),
-            Column::f64(
-                "low_ms",
-                "95 of 100 drawings add more than this or as much...",
-            ),
+            Column::f64("low_ms", "95 % of resamples add at least this much..."),
             Column::f64(
                 "high_ms",
-                "... and no more than this; without a queue what load adds at most",
+                "... and at most this much; without a queue, the most that load adds",
             ),
-            Column::f64("agreement", "share of drawings with the same place"),
+            Column::f64(
+                "agreement",
+                "fraction of resamples that give the same place",
+            ),
             Column::bool(
                 "is_certain",
                 "whether that is enough to be sure; null without a queue",

@@ -29,7 +29,7 @@ pub struct Place {
     pub to: Node,
 }
 
-/// Delay that load adds at a place: median, and what 95 of 100 drawings leave.
+/// Delay that load adds at a place: median, and the 95 % interval of the resamples.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Step {
     pub place: Place,

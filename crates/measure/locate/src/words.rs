@@ -161,7 +161,7 @@ impl fmt::Display for Verdict {
                 }
                 write!(
                     f,
-                    ". It adds {step}; {:.0} % of drawings agree",
+                    ". It adds {step}; {:.0} % of resamples agree",
                     agreement * 100.0
                 )?;
                 let mut others = others.iter();
@@ -207,7 +207,7 @@ mod tests {
         assert_eq!(
             queue(first, second, Phase::Up, None),
             "During upload: the queue is between hop 1, your gateway (10.0.0.1) and hop 2 (10.0.0.1); \
-             hop 1, your gateway (10.0.0.1) holds it. It adds 80.0 ms (78.0 to 83.0); 100 % of drawings agree"
+             hop 1, your gateway (10.0.0.1) holds it. It adds 80.0 ms (78.0 to 83.0); 100 % of resamples agree"
         );
         let down = queue(first, second, Phase::Down, None);
         assert!(down.contains("; hop 2 (10.0.0.1) holds it"), "{down}");
