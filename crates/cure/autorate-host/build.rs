@@ -1,10 +1,8 @@
-//! Compiles `bpf/tap.bpf.c` with clang. The program that is built needs no clang.
-//!
-//! Without clang the object is empty: packets are then looked at in user space, and it is said why.
+//! Compiles `bpf/tap.bpf.c`. Without clang the object is empty: packets are then looked at in user space, and it is said why.
 
-include!("../../../bpf/compile.rs");
+use unbloat_bpf_build::{Compiler, out};
 
 fn main() {
-    let has_clang = has_clang("pair packets within the kernel");
-    compile(has_clang, "tap", &[], &out("tap.o"));
+    let compiler = Compiler::find("pair packets within the kernel");
+    compiler.compile("tap", &[], &out("tap.o"));
 }

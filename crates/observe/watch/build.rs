@@ -1,10 +1,8 @@
-//! Compiles `bpf/watch.bpf.c` with clang. The program that is built needs no clang.
-//!
-//! Without clang the object is empty: watching goes by the kernel's statistics alone, and says why.
+//! Compiles `bpf/watch.bpf.c`. Without clang the object is empty: watching goes by the kernel's statistics alone, and says why.
 
-include!("../../../bpf/compile.rs");
+use unbloat_bpf_build::{Compiler, out};
 
 fn main() {
-    let has_clang = has_clang("measure within the kernel");
-    compile(has_clang, "watch", &[], &out("watch.o"));
+    let compiler = Compiler::find("measure within the kernel");
+    compiler.compile("watch", &[], &out("watch.o"));
 }

@@ -19,7 +19,7 @@ use unbloat_lab::{LabError, Shell};
 use unbloat_undo::UndoError;
 
 /// An unmodified recording of the downlink of an LTE network (see traces/README.md).
-const TRACE: &[u8] = include_bytes!("../../../../traces/mahimahi/Verizon-LTE-short.down.gz");
+const TRACE: &[u8] = include_bytes!("../../included/Verizon-LTE-short.down.gz");
 const PORTS: [u16; 2] = [4043, 2112];
 
 /// Test, fix and test again over an emulated LTE path on this machine (needs root, about a minute).

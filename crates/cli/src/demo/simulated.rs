@@ -9,7 +9,7 @@ use std::io::Write;
 use std::path::Path;
 use unbloat_api::experiment::{Changes, Plan, Run, Simulator, run_all};
 
-const SCENARIO: &str = include_str!("../../../../scenarios/lte-autorate.toml");
+const SCENARIO: &str = include_str!("../../included/lte-autorate.toml");
 
 /// Simulates the path without and with a shaper, and prints both.
 pub fn run() -> Result<Exit, DemoError> {

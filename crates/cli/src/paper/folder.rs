@@ -4,7 +4,7 @@ use include_dir::{Dir, include_dir};
 use std::path::{Path, PathBuf};
 use unbloat_paper::{Figure, Paper, PaperError, read_paper};
 
-static BUILT_IN: Dir = include_dir!("$CARGO_MANIFEST_DIR/../../papers");
+static BUILT_IN: Dir = include_dir!("$CARGO_MANIFEST_DIR/included/papers");
 
 #[derive(Debug, thiserror::Error)]
 pub enum FolderError {

@@ -4,8 +4,8 @@
 // read, by the kernel's names. Where they lie in the running kernel is found out when the programs are loaded (CO-RE).
 #pragma once
 
-#include "../../../../bpf/device.h"
-#include "../../../../bpf/helpers.h"
+#include <device.h>
+#include <helpers.h>
 
 static u32 (*bpf_get_prandom_u32)(void) = (void *)7;
 static long (*bpf_skb_load_bytes)(const void *skb, u32 offset, void *to, u32 bytes) = (void *)26;

@@ -5,7 +5,7 @@
 // and, by a test, for this machine.
 #pragma once
 
-#include "../../../../bpf/types.h"
+#include <types.h>
 
 #define NONE 0xffffffffu
 // No round takes longer; keeps products within 64 bits.

@@ -10,7 +10,7 @@
 // A window is never made larger than the host offered, and its right edge, as it was last let through, never moves left:
 // so a window falls by no more than what has been acknowledged since.
 #include "drwa.h"
-#include "../../../../bpf/helpers.h"
+#include <helpers.h>
 
 char LICENSE[] SECTION("license") = "Dual MIT/GPL";
 

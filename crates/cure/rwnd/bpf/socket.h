@@ -3,7 +3,7 @@
 // What a program sees of a socket at the receiver: `struct bpf_sock_ops` of linux/bpf.h, and the kernel's own structures.
 #pragma once
 
-#include "../../../../bpf/helpers.h"
+#include <helpers.h>
 #include "law.h"
 
 static u64 (*bpf_get_socket_cookie)(void *context) = (void *)46;
@@ -112,4 +112,4 @@ struct tcp_sock {
 
 #pragma clang attribute pop
 
-#include "../../../../bpf/field.h"
+#include <field.h>

@@ -23,7 +23,8 @@ struct Seen {
 /// The laws as a library, in which undefined behaviour ends the process.
 fn library() -> Library {
     let source = format!("{}/bpf/replay.c", env!("CARGO_MANIFEST_DIR"));
-    Library::build(&source, &[])
+    let include = format!("-I{}", unbloat_bpf_build::INCLUDE);
+    Library::build(&source, &[&include])
 }
 
 type Bytes = unsafe extern "C" fn() -> u64;

@@ -54,7 +54,7 @@ struct ack_sample {
 #ifdef __bpf__
 #pragma clang attribute pop
 
-#include "../../../../bpf/field.h"
+#include <field.h>
 #else
 #define BIT_FIELD(base, member) ((base)->member)
 #endif

@@ -5,8 +5,8 @@
 // the programs are loaded (CO-RE), so no header of any kernel is needed.
 #pragma once
 
-#include "../../../../bpf/device.h"
-#include "../../../../bpf/helpers.h"
+#include <device.h>
+#include <helpers.h>
 
 #pragma clang attribute push(__attribute__((preserve_access_index)), apply_to = record)
 
@@ -45,4 +45,4 @@ struct tcp_sock {
 
 static struct tcp_sock *(*bpf_skc_to_tcp_sock)(const struct sock *socket) = (void *)137;
 
-#include "../../../../bpf/field.h"
+#include <field.h>

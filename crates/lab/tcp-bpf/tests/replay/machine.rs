@@ -71,7 +71,8 @@ pub(super) struct Library(unbloat_testkit::Library);
 impl Library {
     pub(super) fn build(control: &str) -> Library {
         let source = format!("{}/bpf/{control}.bpf.c", env!("CARGO_MANIFEST_DIR"));
-        let flags = ["-fno-strict-aliasing", "-x", "c"];
+        let include = format!("-I{}", unbloat_bpf_build::INCLUDE);
+        let flags = [&include, "-fno-strict-aliasing", "-x", "c"];
         Library(unbloat_testkit::Library::build(&source, &flags))
     }
 }
