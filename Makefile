@@ -2,7 +2,7 @@
 
 CAPTURE ?= captures/bloated-link.pcap.zst
 
-.PHONY: demo test check bench build wheel dist router docs
+.PHONY: demo test lint bench build wheel dist router docs
 
 ## Builds what reads captures and runs, quickly, and analyses a real capture: verdict, report, tables.
 demo:
@@ -40,14 +40,12 @@ docs:
 ## Installs what the tests need and runs all of them. Tests that cannot run here are ignored; the runner prints why.
 test:
 	tools/install build test wheel
-	cargo fmt --all --check
-	cargo xtask layers
-	tools/check-dependencies
-	cargo clippy --workspace --all-targets --locked -- -D warnings
-	cargo clippy -p unbloat-cli --no-default-features --features runs --locked -- -D warnings
-	cargo clippy -p unbloat-cli --no-default-features --features router --locked -- -D warnings
-	cargo test --workspace --locked --no-fail-fast
-	tools/test-python
+	tools/test
+
+## The lints alone.
+lint:
+	tools/install build
+	tools/lint
 
 ## Speed against tcptrace, tshark and tcpdump: see bench/README.md.
 bench: build

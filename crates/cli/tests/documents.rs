@@ -315,6 +315,9 @@ fn need(run: &Run) -> Need {
     }
 }
 
+/// Lines that run at once; most of them wait for most of their time.
+const AT_ONCE: usize = 4;
+
 fn main() -> ExitCode {
     let checks = vec![
         Test::new("every_line_is_run_or_listed", every_line_is_run_or_listed),
@@ -333,5 +336,5 @@ fn main() -> ExitCode {
             vec![Test::new(name, move || try_line(&run, &all_pasted()))],
         ));
     }
-    unbloat_testkit::run(groups)
+    unbloat_testkit::run_at_once(Some(AT_ONCE), groups)
 }

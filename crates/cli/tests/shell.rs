@@ -1,7 +1,7 @@
 //! `unbloat lab shell` as users call it. Needs root.
 
-use rustix::process::{Pid, Signal, kill_process};
-use std::os::unix::process::ExitStatusExt;
+use rustix::process::{Pid, Signal, kill_process, kill_process_group};
+use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::process::{Child, Command, Output, Stdio};
 use std::time::{Duration, Instant};
 use unbloat_netns::{Bed, Host};
@@ -182,6 +182,7 @@ impl Router {
         command.args(["sh", "-c", script]);
         command.env("UNBLOAT_RUN", self.journals.path());
         command.stderr(Stdio::piped()).stdout(Stdio::piped());
+        command.process_group(0);
         command
     }
 
@@ -234,7 +235,8 @@ fn what_the_way_out_changes_is_undone_however_the_shell_ends() {
         said.contains("IPv4 forwarding: in use by process"),
         "{said}"
     );
-    kill_process(Pid::from_child(&asked), Signal::INT).unwrap();
+    // As a terminal does it: the shell leaves the answer to its command.
+    kill_process_group(Pid::from_child(&asked), Signal::INT).unwrap();
     asked.wait().unwrap();
     wait_for("an interrupted shell has undone it", || {
         router.is_as_before()

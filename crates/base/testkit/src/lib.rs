@@ -14,5 +14,5 @@ mod schema;
 
 #[cfg(feature = "library")]
 pub use library::Library;
-pub use runner::{Outcome, Test, has_test_attribute, run, unmet};
+pub use runner::{Outcome, Test, has_test_attribute, run, run_at_once, unmet};
 pub use schema::violations;

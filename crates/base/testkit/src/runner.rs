@@ -88,10 +88,17 @@ fn one_line(text: &str) -> String {
 
 /// Runs the tests as the arguments of the process say, which are those of Rust's own test runner. Use [`main!`](crate::main).
 pub fn run(groups: Vec<(Need, Vec<Test>)>) -> ExitCode {
+    run_at_once(None, groups)
+}
+
+/// As [`run`], so many tests at once if the arguments and the environment do not say; none: one for each CPU. More are for tests that
+/// mostly wait.
+pub fn run_at_once(threads: Option<usize>, groups: Vec<(Need, Vec<Test>)>) -> ExitCode {
     let mut arguments = Arguments::from_args();
     if arguments.test_threads.is_none() {
-        let threads = std::env::var("RUST_TEST_THREADS").ok();
-        arguments.test_threads = threads.and_then(|number| number.parse().ok());
+        let asked = std::env::var("RUST_TEST_THREADS").ok();
+        let asked = asked.and_then(|number| number.parse().ok());
+        arguments.test_threads = asked.or(threads);
     }
     let left_out = Arc::new(LeftOut::default());
     let mut trials = Vec::new();

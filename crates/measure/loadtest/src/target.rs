@@ -2,6 +2,7 @@
 
 use hyper::Uri;
 use std::fmt;
+use std::net::Ipv6Addr;
 use std::str::FromStr;
 use unbloat_untrusted::without_tokens;
 
@@ -89,7 +90,7 @@ impl FromStr for Target {
     fn from_str(text: &str) -> Result<Target, TargetError> {
         let no_host = || TargetError::NoHost(text.to_owned());
         let (scheme, rest) = text.split_once("://").unwrap_or(("unbloat", text));
-        let full = match rest.parse::<std::net::Ipv6Addr>() {
+        let full = match rest.parse::<Ipv6Addr>() {
             Ok(address) => format!("http://[{address}]"),
             Err(_) => format!("http://{rest}"),
         };
@@ -98,11 +99,7 @@ impl FromStr for Target {
         if authority.as_str().contains('@') {
             return Err(TargetError::Credentials(text.to_owned()));
         }
-        let host = authority.host().trim_matches(['[', ']']).to_owned();
-        // Brackets belong around an address alone.
-        if host.is_empty() || host.contains(['[', ']']) {
-            return Err(no_host());
-        }
+        let host = host_of(authority.host()).ok_or_else(no_host)?.to_owned();
         let path = uri.path_and_query().map(|path| path.as_str());
         let path = path.filter(|path| *path != "/").unwrap_or(CONFIG_PATH);
         let origin = |port: u16, is_tls| Origin {
@@ -127,6 +124,18 @@ impl FromStr for Target {
             }
         })
     }
+}
+
+/// The host of an authority. Brackets belong around an IPv6 address alone, which may name its interface behind a `%`.
+fn host_of(text: &str) -> Option<&str> {
+    let Some(inner) = text
+        .strip_prefix('[')
+        .and_then(|rest| rest.strip_suffix(']'))
+    else {
+        return (!text.is_empty() && !text.contains(['[', ']'])).then_some(text);
+    };
+    let address = inner.split_once('%').map_or(inner, |(address, _)| address);
+    address.parse::<Ipv6Addr>().is_ok().then_some(inner)
 }
 
 #[cfg(test)]
@@ -166,6 +175,8 @@ mod tests {
             ("https://", "is not a server"),
             ("a b", "is not a server"),
             ("ndt7://a[fd00::1]", "is not a server"),
+            ("irtt://[%81]", "is not a server"),
+            ("[box]", "is not a server"),
             ("https://me:secret@h", "password"),
             ("ftp://h", "use https"),
         ] {
