@@ -32,9 +32,20 @@ mkdir -p "GROUP/$unit"
 echo 0 >"GROUP/$unit/cgroup.procs"
 lines() { sed -n "s/^$1=//p" "/etc/systemd/system/$unit"; }
 run() { lines "$1" | { while read -r line; do sh -c "$line" </dev/null >/dev/null 2>&1 9<&- || exit 1; done; }; }
+begin() {
+    if [ "$(lines Type)" = exec ]; then
+        setsid sh -c "exec $(lines ExecStart)" </dev/null >/dev/null 2>&1 9<&- &
+    else
+        run ExecStart
+    fi
+}
+finish() {
+    run ExecStop
+    [ "$(lines Type)" != exec ] || while left=$(grep -vx $$ "GROUP/$unit/cgroup.procs"); do kill $left; sleep 0.1; done 2>/dev/null
+}
 case "$1" in
-start) [ -e "/etc/systemd/system/$unit" ] && run ExecStart && : >"/run/systemd/active-$unit" ;;
-stop) [ -e "/run/systemd/active-$unit" ] || (exit 5) && run ExecStop && rm "/run/systemd/active-$unit" ;;
+start) [ -e "/etc/systemd/system/$unit" ] && begin && : >"/run/systemd/active-$unit" ;;
+stop) [ -e "/run/systemd/active-$unit" ] || (exit 5) && finish && rm "/run/systemd/active-$unit" ;;
 is-active) [ -e "/run/systemd/active-$unit" ] ;;
 esac
 code=$?
@@ -127,6 +138,8 @@ class Host:
         """The kernel forgets all and has another name for it; files stay."""
         self.far.kill()
         self.far.wait()
+        for unit in self.group.glob("systemd/*/cgroup.kill"):
+            unit.write_text("1")
         name = WORK / "boot"
         name.write_text("00000000-0000-4000-8000-000000000000\n")
         run("umount", "--lazy", "/sys/fs/cgroup")
