@@ -19,7 +19,7 @@ use progress::Line;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 pub use stored::{StoredError, read};
-use unbloat_loadtest::{Findings, Measured, Options, TestError};
+use unbloat_loadtest::{Findings, Measured, Options, OwnAddresses, TestError};
 use unbloat_responsiveness::Verdict;
 use unbloat_responsiveness::document::Test;
 
@@ -127,7 +127,9 @@ fn measure(
     });
     let mut findings = unbloat_loadtest::findings(&measured, rule);
     if let Some(located) = located {
-        findings.locate(located);
+        let server = measured.server.address;
+        let own = server.map(OwnAddresses::towards).unwrap_or_default();
+        findings.locate(located, own);
     }
     Ok((measured, findings))
 }

@@ -17,7 +17,7 @@ mod views;
 
 use crate::measured::{Counter, FlowRun, Measured, StageRun};
 use crate::options::Http;
-use crate::place;
+use crate::place::{self, OwnAddresses};
 use crate::plan::{Load, Plan, Stack};
 pub(crate) use curves::Curves;
 use echoes::Still;
@@ -176,7 +176,7 @@ impl Findings {
     }
 
     /// Takes what localisation found during the same loads into verdict and advice.
-    pub fn locate(&mut self, located: Vec<unbloat_locate::Verdict>) {
+    pub fn locate(&mut self, located: Vec<unbloat_locate::Verdict>, own: OwnAddresses) {
         let Verdict {
             mut directions,
             doubts,
@@ -188,7 +188,7 @@ impl Findings {
                 Direction::Up => unbloat_locate::Phase::Up,
             };
             let found = located.iter().find(|verdict| verdict.load == phase);
-            load.located = found.and_then(place::located);
+            load.located = found.and_then(|found| place::located(found, own));
         }
         self.verdict = verdict(directions, doubts);
         self.located = located;

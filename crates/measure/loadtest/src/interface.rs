@@ -2,7 +2,7 @@
 
 use std::fs::File;
 use std::io::{Read, Seek};
-use std::net::{SocketAddr, UdpSocket};
+use std::net::{IpAddr, SocketAddr, UdpSocket};
 use unbloat_os::device::Device;
 use unbloat_units::{Both, Bytes};
 
@@ -19,14 +19,7 @@ pub struct Interface {
 impl Interface {
     /// The one that packets to this address leave by; none of the loopback device, which counts both directions as one.
     pub fn towards(to: SocketAddr) -> Option<Interface> {
-        let any: SocketAddr = match to {
-            SocketAddr::V4(_) => ([0; 4], 0).into(),
-            SocketAddr::V6(_) => ([0; 16], 0).into(),
-        };
-        // Connecting sends nothing: the kernel looks up the route.
-        let socket = UdpSocket::bind(any).ok()?;
-        socket.connect(to).ok()?;
-        let device = Device::with_address(socket.local_addr().ok()?.ip());
+        let device = Device::with_address(own_address(to)?);
         let device = device.ok()?.filter(|device| !device.is_loopback)?;
         Some(Interface {
             name: device.name,
@@ -45,6 +38,18 @@ impl Interface {
         self.counters.read_to_string(&mut text).ok()?;
         counts(&text, &self.name)
     }
+}
+
+/// This host's address on the way to another.
+pub fn own_address(to: SocketAddr) -> Option<IpAddr> {
+    let any: SocketAddr = match to {
+        SocketAddr::V4(_) => ([0; 4], 0).into(),
+        SocketAddr::V6(_) => ([0; 16], 0).into(),
+    };
+    // Connecting sends nothing: the kernel looks up the route.
+    let socket = UdpSocket::bind(any).ok()?;
+    socket.connect(to).ok()?;
+    Some(socket.local_addr().ok()?.ip())
 }
 
 fn counts(text: &str, name: &str) -> Option<Both<Bytes>> {

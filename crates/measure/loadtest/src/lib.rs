@@ -61,6 +61,7 @@ pub use introduction::{Introduction, introduce};
 pub use measure::{Progress, measure};
 pub use measured::*;
 pub use options::{Flows, Http, IpVersion, Options, Probing, Trust};
+pub use place::OwnAddresses;
 pub use plan::{Direction, Load, Plan, Stack, Stage};
 pub use sweep::{Echoed, sweep};
 pub use target::{Origin, PORT, Target, TargetError};

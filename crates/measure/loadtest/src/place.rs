@@ -2,13 +2,49 @@
 //!
 //! The access line begins behind the last of the hops next to this host that have private addresses (RFC 1918, RFC 4193, link-local); two of them are two
 //! routers at home. Where the first hop's address is public or a carrier's (RFC 6598), this host is on the access line itself.
+//!
+//! Over IPv6 a router at home has a public address, which it shares the first 64 bits of with the hosts behind it (RFC 4291, section 2.5.1). It counts as
+//! private unless this host has a public address over IPv4: then the router is the operator's.
 
-use std::net::IpAddr;
+use crate::interface::own_address;
+use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use unbloat_locate::{Confidence, Finding, HopReport, Layer, Node, Phase, Verdict};
 use unbloat_responsiveness::{Located, Place};
 
+/// Stands for everywhere: no packet is sent there (RFC 5737).
+const ANYWHERE: SocketAddr = SocketAddr::new(IpAddr::V4(Ipv4Addr::new(192, 0, 2, 1)), 9);
+
+/// The addresses of this host.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct OwnAddresses {
+    /// On the way to the server.
+    pub towards_server: Option<IpAddr>,
+    /// On the default route over IPv4.
+    pub ipv4: Option<IpAddr>,
+}
+
+impl OwnAddresses {
+    pub fn towards(server: SocketAddr) -> OwnAddresses {
+        OwnAddresses {
+            towards_server: own_address(server),
+            ipv4: own_address(ANYWHERE),
+        }
+    }
+
+    /// Whether this is a router of the network that this host is in.
+    fn has_near(&self, hop: IpAddr) -> bool {
+        let is_behind_a_router = self.ipv4.is_none_or(is_private);
+        match (self.towards_server, hop) {
+            (Some(IpAddr::V6(own)), IpAddr::V6(hop)) if is_behind_a_router => {
+                is_private(hop.into()) || own.segments()[..4] == hop.segments()[..4]
+            }
+            _ => is_private(hop),
+        }
+    }
+}
+
 /// None: no queue was found, or not where.
-pub(crate) fn located(verdict: &Verdict) -> Option<Located> {
+pub(crate) fn located(verdict: &Verdict, own: OwnAddresses) -> Option<Located> {
     let Finding::Queue {
         step,
         confidence,
@@ -22,7 +58,7 @@ pub(crate) fn located(verdict: &Verdict) -> Option<Located> {
         Confidence::Certain => "",
         Confidence::Likely => "probably ",
     };
-    let local = local_hops(&verdict.hops);
+    let local = local_hops(&verdict.hops, own);
     let place = match (step.place.from, number(step.place.to)) {
         (Node::Peer(_), _) => Place::AccessLine,
         (Node::ThisHost, to) => first_link(verdict.load, *layer, to, local)?,
@@ -55,11 +91,12 @@ fn number(node: Node) -> Option<u8> {
     }
 }
 
-/// How many hops next to this host have private addresses.
-fn local_hops(hops: &[HopReport]) -> u8 {
+/// How many hops next to this host are routers of its own network.
+fn local_hops(hops: &[HopReport], own: OwnAddresses) -> u8 {
     let on_path = hops.iter().filter(|hop| hop.hop > 0);
-    let private = on_path.take_while(|hop| hop.addresses.first().copied().is_some_and(is_private));
-    private.last().map_or(0, |hop| hop.hop)
+    let near =
+        on_path.take_while(|hop| hop.addresses.first().is_some_and(|hop| own.has_near(*hop)));
+    near.last().map_or(0, |hop| hop.hop)
 }
 
 fn is_private(address: IpAddr) -> bool {
@@ -85,7 +122,12 @@ mod tests {
     }
 
     /// The place of a queue behind so many hops, found on such a path.
-    fn place(
+    fn place(path: &[&str], at: (u8, u8), load: Phase, layer: Option<Layer>) -> Option<Place> {
+        place_for(OwnAddresses::default(), path, at, load, layer)
+    }
+
+    fn place_for(
+        own: OwnAddresses,
         path: &[&str],
         (from, to): (u8, u8),
         load: Phase,
@@ -126,7 +168,7 @@ mod tests {
             finding,
             hops: hops.collect(),
         };
-        located(&verdict).map(|located| located.place)
+        located(&verdict, own).map(|located| located.place)
     }
 
     #[test]
@@ -150,6 +192,25 @@ mod tests {
         let of = |at| place(&PATH[1..], at, Phase::Down, None);
         assert_eq!(of((0, 1)), Some(Place::AccessLine));
         assert_eq!(of((1, 2)), Some(Place::Beyond));
+    }
+
+    #[test]
+    fn a_router_at_home_has_a_public_address_over_ipv6() {
+        let path = ["2001:db8:1::1", "2001:db8:ffff::1", "2001:db8:fffe::1"];
+        let of = |ipv4: &str, at| {
+            let own = OwnAddresses {
+                towards_server: Some("2001:db8:1::5".parse().unwrap()),
+                ipv4: ipv4.parse().ok(),
+            };
+            place_for(own, &path, at, Phase::Up, None)
+        };
+        for at_home in ["192.168.1.5", "none"] {
+            assert_eq!(of(at_home, (0, 1)), Some(Place::LocalNetwork));
+            assert_eq!(of(at_home, (1, 2)), Some(Place::AccessLine));
+            assert_eq!(of(at_home, (2, 3)), Some(Place::Beyond));
+        }
+        assert_eq!(of("198.51.100.7", (0, 1)), Some(Place::AccessLine));
+        assert_eq!(of("198.51.100.7", (1, 2)), Some(Place::Beyond));
     }
 
     #[test]
