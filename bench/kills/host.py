@@ -41,7 +41,9 @@ begin() {
 }
 finish() {
     run ExecStop
-    [ "$(lines Type)" != exec ] || while left=$(grep -vx $$ "GROUP/$unit/cgroup.procs"); do kill $left; sleep 0.1; done 2>/dev/null
+    echo 0 >GROUP/cgroup.procs
+    while left=$(cat "GROUP/$unit/cgroup.procs") && [ -n "$left" ]; do kill $left; sleep 0.1; done 2>/dev/null
+    true
 }
 case "$1" in
 start) [ -e "/etc/systemd/system/$unit" ] && begin && : >"/run/systemd/active-$unit" ;;
