@@ -5,5 +5,5 @@
     reason = "how a build script speaks to Cargo"
 )]
 fn main() {
-    println!("cargo:rerun-if-changed=../../papers");
+    println!("cargo:rerun-if-changed=included/papers");
 }

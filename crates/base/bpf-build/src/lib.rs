@@ -18,6 +18,7 @@ impl Compiler {
     /// Looks for clang. Without it objects are empty, and a warning says what this build cannot do.
     pub fn find(cannot: &str) -> Compiler {
         println!("cargo::rerun-if-changed=bpf");
+        println!("cargo::rerun-if-changed={INCLUDE}");
         let has_clang = Command::new("clang").arg("--version").output().is_ok();
         if !has_clang {
             println!("cargo::warning=no clang: this build cannot {cannot} (tools/install build)");
