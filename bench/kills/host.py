@@ -40,7 +40,7 @@ begin() {
     fi
 }
 finish() {
-    run ExecStop
+    run ExecStop || return 1
     echo 0 >GROUP/cgroup.procs
     while left=$(cat "GROUP/$unit/cgroup.procs") && [ -n "$left" ]; do kill $left; sleep 0.1; done 2>/dev/null
     true

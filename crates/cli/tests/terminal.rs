@@ -94,9 +94,8 @@ fn results_are_as_wide_as_the_terminal() {
     let scenario = world.scenario();
     let scenario = scenario.to_str().unwrap();
     let sweep = r#"link.down.queue.limit=["50 kB", "200 kB"]"#;
-    let commands: [&[&str]; 9] = [
+    let commands: [&[&str]; 8] = [
         &["sim", scenario, "--no-run", "--quiet"],
-        &["lab", "run", "--virtual", scenario, "--no-run", "--quiet"],
         &["sim", scenario, "--no-run", "--quiet", "--set", sweep],
         &["model", "--rate", "10mbit", "--no-run"],
         &["compare", "a", "b"],

@@ -33,13 +33,11 @@ impl OwnAddresses {
 
     /// Whether this is a router of the network that this host is in.
     fn has_near(&self, hop: IpAddr) -> bool {
-        let is_behind_a_router = self.ipv4.is_none_or(is_private);
-        match (self.towards_server, hop) {
-            (Some(IpAddr::V6(own)), IpAddr::V6(hop)) if is_behind_a_router => {
-                is_private(hop.into()) || own.segments()[..4] == hop.segments()[..4]
-            }
-            _ => is_private(hop),
-        }
+        let is_in_own_64 = match (self.towards_server, hop) {
+            (Some(IpAddr::V6(own)), IpAddr::V6(hop)) => own.segments()[..4] == hop.segments()[..4],
+            _ => false,
+        };
+        is_private(hop) || is_in_own_64 && self.ipv4.is_none_or(is_private)
     }
 }
 
