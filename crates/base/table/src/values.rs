@@ -26,45 +26,55 @@ pub struct Texts {
     is_kept: bool,
 }
 
-/// A bit for each row up to the last one that is set.
+/// A bit for each row up to the last one that is set, as Arrow has them: the first is the least of its byte.
 #[derive(Clone, Debug, Default, PartialEq)]
-struct Bits(Vec<u64>);
+struct Bits(Vec<u8>);
 
 impl Bits {
     #[inline]
     fn set(&mut self, at: usize) {
-        let word = at / 64;
-        if self.0.len() <= word {
-            self.0.resize(word + 1, 0);
+        let byte = at / 8;
+        if self.0.len() <= byte {
+            self.0.resize(byte + 1, 0);
         }
-        self.0[word] |= 1 << (at % 64);
+        self.0[byte] |= 1 << (at % 8);
     }
 
     #[inline]
     fn get(&self, at: usize) -> bool {
-        let word = self.0.get(at / 64);
-        word.is_some_and(|word| word >> (at % 64) & 1 == 1)
+        let byte = self.0.get(at / 8);
+        byte.is_some_and(|byte| byte >> (at % 8) & 1 == 1)
     }
-}
 
-impl Bits {
+    /// Forgets those of the rows from `len` on.
+    fn keep(&mut self, len: usize) {
+        self.0.truncate(len.div_ceil(8));
+        if let Some(last) = self.0.get_mut(len / 8) {
+            *last &= !(u8::MAX << (len % 8));
+        }
+        self.0.truncate(self.len().div_ceil(8));
+    }
+
+    /// How many rows there are up to the last one that is set.
+    fn len(&self) -> usize {
+        let last = self.0.iter().rposition(|byte| *byte != 0);
+        last.map_or(0, |at| at * 8 + 8 - self.0[at].leading_zeros() as usize)
+    }
+
     fn write(&self, to: &mut Vec<u8>) {
-        put_u32(to, self.0.len());
-        to.extend(self.0.iter().flat_map(|word| word.to_le_bytes()));
+        let words = self.0.len().div_ceil(8);
+        put_u32(to, words);
+        to.extend(&self.0);
+        to.extend(std::iter::repeat_n(0, words * 8 - self.0.len()));
     }
 
     /// None beyond `len`.
     fn read(&mut self, from: &mut Reader<'_>, len: usize) -> Option<()> {
         let words = from.count(8)?;
         self.0.clear();
-        for _ in 0..words {
-            self.0.push(from.u64()?);
-        }
-        let beyond = match len % 64 {
-            0 => 0,
-            used => self.0.get(len / 64).map_or(0, |word| word >> used),
-        };
-        (words <= len.div_ceil(64) && beyond == 0).then_some(())
+        self.0.extend(from.take(words * 8)?);
+        self.0.truncate(self.len().div_ceil(8));
+        (words <= len.div_ceil(64) && self.len() <= len).then_some(())
     }
 }
 
@@ -80,6 +90,25 @@ impl<T> Default for Values<T> {
 }
 
 impl<T: Copy + Default> Values<T> {
+    /// Those of Arrow: `known` has a bit for each, the first of them the least of its byte.
+    pub fn of(mut values: Vec<T>, known: Vec<u8>) -> Values<T> {
+        let len = values.len();
+        let mut known = Bits(known);
+        known.keep(len);
+        values.truncate(known.len());
+        for (row, value) in values.iter_mut().enumerate() {
+            if !known.get(row) {
+                *value = T::default();
+            }
+        }
+        Values {
+            values,
+            known,
+            len,
+            is_kept: true,
+        }
+    }
+
     pub fn len(&self) -> usize {
         self.len
     }
@@ -121,6 +150,11 @@ impl<T: Copy + Default> Values<T> {
     /// one there are none.
     pub fn plain(&self) -> &[T] {
         &self.values
+    }
+
+    /// A bit for each row up to the last known one, the first the least of its byte.
+    pub fn known(&self) -> &[u8] {
+        &self.known.0
     }
 
     /// Appends it as bytes; `word` makes eight of them of a value.
@@ -228,6 +262,11 @@ impl Texts {
         }
     }
 
+    /// A bit for each row up to the last known one, the first the least of its byte.
+    pub fn known(&self) -> &[u8] {
+        &self.known.0
+    }
+
     /// All texts, one behind the other.
     pub fn bytes(&self) -> &str {
         &self.bytes
@@ -299,6 +338,27 @@ mod tests {
         let all: Vec<_> = (0..6).map(|row| texts.get(row)).collect();
         assert_eq!(all, pushed);
         assert_eq!((texts.start(5), texts.start(6)), (9, 9));
+    }
+
+    #[test]
+    fn values_of_arrow_are_those_that_were_pushed() {
+        for len in [0, 1, 7, 8, 9, 63, 64, 200] {
+            for last in [0, 3, len, len + 9] {
+                let is_known = |i: usize| i < last && i % 3 != 1;
+                let pushed: Values<u64> = (0..len)
+                    .map(|i| is_known(i).then_some(i as u64 + 1))
+                    .collect();
+                let mut known = vec![0_u8; len.div_ceil(8)];
+                let set = (0..known.len() * 8).filter(|&i| is_known(i));
+                set.for_each(|i| known[i / 8] |= 1 << (i % 8));
+                // Beyond the last row bits mean nothing.
+                if last <= len {
+                    known.push(0);
+                }
+                let read = Values::of((1..=len as u64).collect(), known);
+                assert_eq!(read, pushed, "{len} rows, known to {last}");
+            }
+        }
     }
 
     #[test]

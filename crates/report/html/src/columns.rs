@@ -1,5 +1,6 @@
 //! Columns of a stored table by name, those that are there.
 
+use std::collections::BTreeSet;
 use unbloat_run::{Batch, RunError, RunReader};
 use unbloat_table::ColumnView;
 
@@ -11,15 +12,38 @@ pub(crate) fn each_batch(
     wanted: &[&str],
     mut each: impl FnMut(&Batch),
 ) -> Result<(), RunError> {
-    let Ok(stored) = run.table(table) else {
+    let Some(known) = known(run, table, wanted) else {
         return Ok(());
     };
-    let has = |name: &&str| stored.schema.columns.iter().any(|c| c.name == **name);
-    let known: Vec<&str> = wanted.iter().filter(|n| has(n)).copied().collect();
     for batch in run.read_columns(table, &known)? {
         each(&batch?);
     }
     Ok(())
+}
+
+/// The same of the rows of some flows.
+pub(crate) fn each_batch_of(
+    run: &RunReader,
+    flow_ids: &BTreeSet<u64>,
+    table: &str,
+    wanted: &[&str],
+    mut each: impl FnMut(&Batch),
+) -> Result<(), RunError> {
+    const KEY: &str = "flow_id";
+    let Some(known) = known(run, table, wanted).filter(|known| known.contains(&KEY)) else {
+        return Ok(());
+    };
+    for batch in run.read_rows(table, &known, KEY, flow_ids)? {
+        each(&batch?);
+    }
+    Ok(())
+}
+
+/// Of the wanted columns those that the table has; `None` if there is no such table.
+fn known<'w>(run: &RunReader, table: &str, wanted: &[&'w str]) -> Option<Vec<&'w str>> {
+    let stored = run.table(table).ok()?;
+    let has = |name: &&&str| stored.schema.columns.iter().any(|c| c.name == **name);
+    Some(wanted.iter().filter(has).copied().collect())
 }
 
 /// The column of that name.

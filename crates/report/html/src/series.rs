@@ -5,7 +5,7 @@
 //! keeps every row. Rows of one table come in the order in which they were written, which is not always that of
 //! their times: points are put where they belong.
 
-use crate::columns::{column_of, each_batch};
+use crate::columns::{column_of, each_batch_of};
 use crate::flows::FlowRow;
 use crate::numbers::five_digits;
 use serde::{Serialize, Serializer};
@@ -234,7 +234,8 @@ fn lines<const N: usize>(
         .into_iter()
         .chain(columns)
         .collect();
-    each_batch(run, table, &wanted, |batch| {
+    let ids = flows.keys().copied().collect();
+    each_batch_of(run, &ids, table, &wanted, |batch| {
         let (id, side) = (column_of(batch, "flow_id"), column_of(batch, "side"));
         let time = column_of(batch, "time_ns");
         let values = columns.map(|name| column_of(batch, name));
@@ -261,7 +262,8 @@ fn events(
     all: &mut BTreeMap<u64, FlowSeries>,
 ) -> Result<(), RunError> {
     const COLUMNS: &[&str] = &["flow_id", "side", "time_ns", "kind", "seq_bytes", "value"];
-    each_batch(run, "events", COLUMNS, |batch| {
+    let ids = flows.keys().copied().collect();
+    each_batch_of(run, &ids, "events", COLUMNS, |batch| {
         let [id, side, time, kind, seq, value] =
             std::array::from_fn(|i| column_of(batch, COLUMNS[i]));
         for row in 0..batch.len() {

@@ -71,5 +71,10 @@ fn column_data(array: &dyn Array) -> Option<ColumnData> {
 }
 
 fn plain<T: ArrowPrimitiveType>(array: &dyn Array) -> Values<T::Native> {
-    array.as_primitive::<T>().iter().collect()
+    let array = array.as_primitive::<T>();
+    let known = match array.nulls() {
+        Some(known) => known.inner().sliced().to_vec(),
+        None => vec![u8::MAX; array.len().div_ceil(8)],
+    };
+    Values::of(array.values().to_vec(), known)
 }

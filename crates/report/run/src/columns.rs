@@ -7,8 +7,7 @@ use arrow_array::{
     ArrayRef, BooleanArray, Float64Array, Int64Array, RecordBatch, StringArray, UInt64Array,
 };
 use arrow_buffer::{
-    BooleanBuffer, BooleanBufferBuilder, Buffer, NullBuffer, NullBufferBuilder, OffsetBuffer,
-    ScalarBuffer,
+    BooleanBuffer, BooleanBufferBuilder, Buffer, NullBuffer, OffsetBuffer, ScalarBuffer,
 };
 use arrow_schema::{DataType, Field, Schema, SchemaRef};
 use std::collections::HashMap;
@@ -44,12 +43,14 @@ pub(crate) struct Gathered {
     schema: SchemaRef,
     columns: Vec<Column>,
     rows: usize,
+    /// Of the batch before, for which this one makes room at once.
+    rows_before: usize,
 }
 
 /// One column of them.
 struct Column {
     values: Values,
-    known: NullBufferBuilder,
+    known: BooleanBufferBuilder,
 }
 
 enum Values {
@@ -67,6 +68,7 @@ impl Gathered {
             schema: arrow_schema(table),
             columns: columns.collect(),
             rows: 0,
+            rows_before: 0,
         }
     }
 
@@ -76,6 +78,9 @@ impl Gathered {
 
     pub(crate) fn append(&mut self, columns: &[ColumnData], rows: Range<usize>) {
         for (column, data) in self.columns.iter_mut().zip(columns) {
+            if self.rows == 0 {
+                column.make_room(self.rows_before);
+            }
             column.append(data, rows.clone());
         }
         self.rows += rows.len();
@@ -83,7 +88,7 @@ impl Gathered {
 
     /// All that was gathered, as one batch; gathering begins anew.
     pub(crate) fn take(&mut self) -> RecordBatch {
-        self.rows = 0;
+        self.rows_before = std::mem::take(&mut self.rows);
         let arrays = self.columns.iter_mut().map(Column::take).collect();
         RecordBatch::try_new(self.schema.clone(), arrays)
             .expect("columns are filled alike and have the types of their schema")
@@ -104,7 +109,18 @@ impl Column {
         };
         Column {
             values,
-            known: NullBufferBuilder::new(0),
+            known: BooleanBufferBuilder::new(0),
+        }
+    }
+
+    fn make_room(&mut self, rows: usize) {
+        self.known.reserve(rows);
+        match &mut self.values {
+            Values::U64(values) => values.reserve(rows),
+            Values::I64(values) => values.reserve(rows),
+            Values::F64(values) => values.reserve(rows),
+            Values::Bool(values) => values.reserve(rows),
+            Values::Text { offsets, .. } => offsets.reserve(rows),
         }
     }
 
@@ -115,12 +131,12 @@ impl Column {
             (Values::I64(to), ColumnData::I64(from)) => append_plain(to, known, from, rows),
             (Values::F64(to), ColumnData::F64(from)) => append_plain(to, known, from, rows),
             (Values::Bool(to), ColumnData::Bool(from)) => {
-                append_known(known, &rows, |row| from.is_known(row));
+                append_known(known, from.known(), &rows);
                 let value = |i| from.get(rows.start + i).unwrap_or_default();
                 to.append_buffer(&BooleanBuffer::collect_bool(rows.len(), value));
             }
             (Values::Text { bytes, offsets }, ColumnData::Text(from)) => {
-                append_known(known, &rows, |row| from.is_known(row));
+                append_known(known, from.known(), &rows);
                 append_text(bytes, offsets, from, rows);
             }
             _ => unreachable!("rows of a table have the types of its schema"),
@@ -128,7 +144,8 @@ impl Column {
     }
 
     fn take(&mut self) -> ArrayRef {
-        let known = self.known.finish();
+        let known = NullBuffer::new(self.known.finish());
+        let known = (known.null_count() > 0).then_some(known);
         match &mut self.values {
             Values::U64(v) => Arc::new(UInt64Array::new(take(v).into(), known)),
             Values::I64(v) => Arc::new(Int64Array::new(take(v).into(), known)),
@@ -149,7 +166,7 @@ impl Column {
 
 fn append_plain<T: Copy + Default>(
     to: &mut Vec<T>,
-    known: &mut NullBufferBuilder,
+    known: &mut BooleanBufferBuilder,
     from: &unbloat_table::Values<T>,
     rows: Range<usize>,
 ) {
@@ -157,16 +174,16 @@ fn append_plain<T: Copy + Default>(
     let stored = rows.end.min(from.plain().len());
     to.extend_from_slice(&from.plain()[rows.start.min(stored)..stored]);
     to.resize(wanted, T::default());
-    append_known(known, &rows, |row| from.is_known(row));
+    append_known(known, from.known(), &rows);
 }
 
-fn append_known(
-    known: &mut NullBufferBuilder,
-    rows: &Range<usize>,
-    is_known: impl Fn(usize) -> bool,
-) {
-    let bits = BooleanBuffer::collect_bool(rows.len(), |i| is_known(rows.start + i));
-    known.append_buffer(&NullBuffer::new(bits));
+/// `bits` end with the last known row.
+fn append_known(known: &mut BooleanBufferBuilder, bits: &[u8], rows: &Range<usize>) {
+    let stored = rows.end.min(bits.len() * 8).max(rows.start);
+    if stored > rows.start {
+        known.append_packed_range(rows.start..stored, bits);
+    }
+    known.append_n(rows.end - stored, false);
 }
 
 fn append_text(bytes: &mut Vec<u8>, offsets: &mut Vec<i32>, from: &Texts, rows: Range<usize>) {

@@ -4,14 +4,19 @@
 use crate::folder::RUN_FILE;
 use crate::info::{RunFile, RunVersion};
 use crate::{Batch, RunError, RunInfo, StoredTable};
-use arrow_array::{RecordBatch, RecordBatchReader};
+use arrow_array::cast::AsArray;
+use arrow_array::types::UInt64Type;
+use arrow_array::{BooleanArray, RecordBatch, RecordBatchReader};
 use arrow_schema::{ArrowError, SchemaRef};
 use parquet::arrow::ProjectionMask;
-use parquet::arrow::arrow_reader::{ParquetRecordBatchReader, ParquetRecordBatchReaderBuilder};
+use parquet::arrow::arrow_reader::{
+    ArrowPredicateFn, ParquetRecordBatchReader, ParquetRecordBatchReaderBuilder, RowFilter,
+};
 use parquet::column::page::{Page, PageReader};
 use parquet::errors::ParquetError;
 use parquet::file::metadata::{ColumnChunkMetaData, ParquetMetaData};
 use parquet::file::serialized_reader::SerializedPageReader;
+use std::collections::BTreeSet;
 use std::ffi::OsStr;
 use std::fs::{self, File};
 use std::io::{self, ErrorKind, Read};
@@ -90,15 +95,53 @@ impl RunReader {
 
     /// Only the named columns, in the order of the table; no other is read from the disk.
     pub fn read_columns(&self, table: &str, columns: &[&str]) -> Result<Batches, RunError> {
+        self.batches(self.checked(table, columns)?, |name| {
+            columns.contains(&name)
+        })
+    }
+
+    /// A table that has these columns.
+    fn checked(&self, table: &str, columns: &[&str]) -> Result<&StoredTable, RunError> {
         let stored = self.table(table)?;
         let has = |name: &str| stored.schema.columns.iter().any(|c| c.name == name);
-        if let Some(missing) = columns.iter().find(|name| !has(name)) {
-            return Err(RunError::NoColumn {
+        match columns.iter().find(|name| !has(name)) {
+            None => Ok(stored),
+            Some(missing) => Err(RunError::NoColumn {
                 table: table.to_owned(),
                 column: (*missing).to_owned(),
-            });
+            }),
         }
-        self.batches(stored, |name| columns.contains(&name))
+    }
+
+    /// As [`RunReader::read_columns`], of those rows alone whose value in the column `key`, a whole number, is one of `keys`.
+    pub fn read_rows(
+        &self,
+        table: &str,
+        columns: &[&str],
+        key: &str,
+        keys: &BTreeSet<u64>,
+    ) -> Result<Batches, RunError> {
+        let stored = self.checked(table, columns)?;
+        self.checked(table, &[key])?;
+        let (path, builder) = self.builder(stored, |name| columns.contains(&name))?;
+        let leaves = builder.parquet_schema().columns().iter();
+        let keyed = ProjectionMask::leaves(
+            builder.parquet_schema(),
+            leaves
+                .enumerate()
+                .filter(|(_, c)| c.name() == key)
+                .map(|(leaf, _)| leaf),
+        );
+        let keys: Vec<u64> = keys.iter().copied().collect();
+        let is_wanted = ArrowPredicateFn::new(keyed, move |batch| are_among(&batch, &keys));
+        let builder = builder.with_row_filter(RowFilter::new(vec![Box::new(is_wanted)]));
+        // It looks at all keys at once.
+        let reader = decoded(|| builder.build()).map_err(RunError::parquet(&path))?;
+        Ok(Batches {
+            table: table.to_owned(),
+            path,
+            reader: Some(reader),
+        })
     }
 
     /// All columns of a table as Arrow record batches. Each field's metadata has the column's meaning (`doc`) and, if it has one, its
@@ -133,6 +176,16 @@ impl RunReader {
         table: &StoredTable,
         wanted: impl Fn(&str) -> bool,
     ) -> Result<(PathBuf, ParquetRecordBatchReader), RunError> {
+        let (path, builder) = self.builder(table, wanted)?;
+        let reader = builder.build().map_err(RunError::parquet(&path))?;
+        Ok((path, reader))
+    }
+
+    fn builder(
+        &self,
+        table: &StoredTable,
+        wanted: impl Fn(&str) -> bool,
+    ) -> Result<(PathBuf, ParquetRecordBatchReaderBuilder<File>), RunError> {
         let path = self.path_of(table)?;
         let file = File::open(&path).map_err(RunError::io(&path))?;
         let length = file.metadata().map_err(RunError::io(&path))?.len();
@@ -151,12 +204,10 @@ impl RunReader {
         decoded(|| check_dictionaries(&pages, builder.metadata(), &chosen))
             .map_err(RunError::parquet(&path))?;
         let mask = ProjectionMask::leaves(builder.parquet_schema(), chosen);
-        let reader = builder
-            .with_projection(mask)
-            .with_batch_size(BATCH_ROWS)
-            .build()
-            .map_err(RunError::parquet(&path))?;
-        Ok((path, reader))
+        Ok((
+            path,
+            builder.with_projection(mask).with_batch_size(BATCH_ROWS),
+        ))
     }
 
     /// run.json may come from others: the file that it names must lie in the run's own folder.
@@ -175,6 +226,16 @@ impl RunReader {
             .collect();
         names.join(", ")
     }
+}
+
+/// Of each row, whether the value of its only column is among `keys`, which are sorted.
+fn are_among(batch: &RecordBatch, keys: &[u64]) -> Result<BooleanArray, ArrowError> {
+    let Some(column) = batch.column(0).as_primitive_opt::<UInt64Type>() else {
+        let text = "a column of keys has another type than its schema".to_owned();
+        return Err(ArrowError::SchemaError(text));
+    };
+    let is_among = |key: Option<u64>| key.is_some_and(|key| keys.binary_search(&key).is_ok());
+    Ok(column.iter().map(|key| Some(is_among(key))).collect())
 }
 
 /// Whether all columns lie in a file of that length: the library takes their places on trust.

@@ -80,9 +80,8 @@ fn write(recorder: &mut Recorder, is_over: bool, flow: &Flow<'_>, cx: &mut Conte
         is_once_a_round_trip: false,
         is_over,
     };
-    for found in evidence(recorder, &facts, cx.user.load()) {
-        row(&found, &facts, flow, cx);
-    }
+    let all = evidence(recorder, &facts, cx.user.load());
+    rows(all.iter(), &facts, flow, cx);
 }
 
 /// The same of a QUIC connection, if its spin bit spins.
@@ -90,20 +89,38 @@ pub(crate) fn write_spun(spin: &mut Spin, is_over: bool, flow: &Flow<'_>, cx: &m
     let facts = spin.facts(is_over);
     let is_spinning = spin.is_spinning();
     let all = evidence(spin.recorder(), &facts, cx.user.load());
-    for found in all.iter().filter(|_| is_spinning) {
-        row(found, &facts, flow, cx);
+    rows(all.iter().filter(|_| is_spinning), &facts, flow, cx);
+}
+
+fn rows<'e>(
+    all: impl Iterator<Item = &'e Evidence>,
+    facts: &Facts,
+    flow: &Flow<'_>,
+    cx: &mut Context<'_>,
+) {
+    let mut ends = None;
+    for found in all {
+        let core = flow.core;
+        let ends = ends.get_or_insert_with(|| (core.client.to_string(), core.server.to_string()));
+        row(found, ends, facts, flow, cx);
     }
 }
 
-fn row(found: &Evidence, facts: &Facts, flow: &Flow<'_>, cx: &mut Context<'_>) {
+fn row(
+    found: &Evidence,
+    (client, server): &(String, String),
+    facts: &Facts,
+    flow: &Flow<'_>,
+    cx: &mut Context<'_>,
+) {
     let start = |window: u32| i64::from(window) * WINDOW.as_ns();
     let end = |window: u32| start(window) + WINDOW.as_ns();
     let core = flow.core;
     let mut row = cx.tables.standing.row(order(cx.number, core.flow_id));
     row.u64(core.flow_id);
-    row.text(core.client.to_string().as_str());
+    row.text(client.as_str());
     row.u64(u64::from(core.client_port));
-    row.text(core.server.to_string().as_str());
+    row.text(server.as_str());
     row.u64(u64::from(core.server_port));
     row.text(found.series.side().name());
     row.text(found.series.name());

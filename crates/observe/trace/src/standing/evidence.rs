@@ -99,6 +99,11 @@ pub(crate) struct Carrying {
 pub(crate) fn evidence(recorder: &mut Recorder, facts: &Facts, load: &Load) -> Vec<Evidence> {
     let ticks = recorder.ticks();
     let windows = recorder.take(facts.is_over, load);
+    let legs = match ticks {
+        Some(_) => Both::of(|side| recorder.delays(Series::OneWay(side), &windows)),
+        None => Both::default(),
+    };
+    let loads = Both::of(|side| Carried::of(&windows, side));
     let mut found = Vec::new();
     for series in Series::ALL {
         let resolution = match (series, ticks) {
@@ -108,31 +113,79 @@ pub(crate) fn evidence(recorder: &mut Recorder, facts: &Facts, load: &Load) -> V
             (_, None) => continue,
         };
         let waits = recorder.waits(series);
-        let target = target(facts.rtt_floor) + resolution;
-        let mut delays = recorder.delays(series, &windows);
-        if let Series::Path(side) = series {
-            let before = recorder.delays(Series::OneWay(side), &windows);
-            raise(&mut delays, &before, target);
+        let is_measured = windows.iter().any(|w| w.cell(series).samples > 0);
+        if !is_measured && waits.iter().all(|wait| wait.samples == 0) {
+            continue;
         }
+        let target = target(facts.rtt_floor) + resolution;
+        let own;
+        let delays = match series {
+            Series::OneWay(side) => &legs[side],
+            Series::Path(side) => {
+                let mut delays = recorder.delays(series, &windows);
+                raise(&mut delays, &legs[side], target);
+                own = delays;
+                &own
+            }
+            Series::Loop(_) => {
+                own = recorder.delays(series, &windows);
+                &own
+            }
+        };
         let judged = Judged {
             series,
             windows: &windows,
-            delays: &delays,
+            delays,
+            loads,
             target,
             least_sharp: if facts.is_once_a_round_trip { 1 } else { 2 },
         };
-        found.extend(judged.evidence(facts, waits));
-    }
-    for evidence in &mut found {
-        if let (Series::Path(side), Some(standing)) = (evidence.series, &mut evidence.standing) {
-            let before = recorder.delays(Series::OneWay(side), &windows);
-            standing.before_ms = before_ms(&windows, &before, standing.span);
+        let mut evidence = judged.evidence(facts, waits);
+        if let (Series::Path(side), Some(evidence)) = (series, &mut evidence)
+            && let Some(standing) = &mut evidence.standing
+        {
+            standing.before_ms = before_ms(&windows, &legs[side], standing.span);
         }
+        found.extend(evidence);
     }
     if !facts.is_over {
         recorder.keep_floors(&windows);
     }
     found
+}
+
+/// What a direction carried, whatever delays are looked at.
+#[derive(Clone, Copy)]
+struct Carried {
+    /// Of windows that carried anything of the user's, the bytes above which are bursts that senders put in front of the queue at once.
+    peak_bytes: Option<f64>,
+    busy: u32,
+    lost: u64,
+}
+
+impl Carried {
+    const PEAK: f64 = 0.8;
+
+    fn of(windows: &[Window], side: Direction) -> Carried {
+        let bytes = windows.iter().map(|w| w.carried[side].user_bytes);
+        let carried = bytes.clone().filter(|&n| n > 0).map(f64::from);
+        let mut carried: Vec<f64> = carried.collect();
+        let mut found = Carried {
+            peak_bytes: quantile(&mut carried, Self::PEAK),
+            busy: 0,
+            lost: windows
+                .iter()
+                .map(|w| u64::from(w.carried[side].lost))
+                .sum(),
+        };
+        found.busy = bytes.filter(|&n| found.is_busy(n)).count() as u32;
+        found
+    }
+
+    fn is_busy(&self, bytes: u32) -> bool {
+        self.peak_bytes
+            .is_some_and(|peak| f64::from(bytes) >= peak / 2.0)
+    }
 }
 
 /// What waited before the capture point waited on the path, and no host held it: it raises what the path
@@ -155,6 +208,7 @@ struct Judged<'a> {
     series: Series,
     windows: &'a [Window],
     delays: &'a [Delays],
+    loads: Both<Carried>,
     target: Delta,
     /// With fewer samples that convict, a window says nothing.
     least_sharp: u16,
@@ -186,8 +240,6 @@ impl Judged<'_> {
     const SUSTAINED: RangeInclusive<u32> = 4..=6;
     /// HyStart++ wants eight samples before it takes a minimum for one (RFC 9406, N_RTT_SAMPLE).
     const LEAST_SHARP: u32 = 8;
-    /// Above this quantile of the windows are bursts that senders put in front of the queue at once.
-    const PEAK: f64 = 0.8;
     /// A run goes on over a silence of this many windows.
     const BRIDGED: u32 = 4;
 
@@ -206,6 +258,9 @@ impl Judged<'_> {
             .unwrap_or(self.windows.len().checked_sub(1)?);
         let span = (self.windows[first].index, self.windows[last].index);
         let states: Vec<State> = self.delays.iter().map(|d| self.state(d)).collect();
+        let low: Vec<usize> = (0..states.len())
+            .filter(|&at| states[at] == State::Low)
+            .collect();
         let runs = self.runs(&states);
         let stood = self.stood(&states, &runs);
         let sum =
@@ -218,12 +273,12 @@ impl Judged<'_> {
             samples: sum(|d| d.samples),
             sharp: sum(|d| d.sharp),
             windows: seen.len() as u32,
-            low: lows(&states),
+            low: low.len() as u32,
             standing: self.standing(&states, &runs, &stood),
             waits: self.told(waits, &states, seen.len()),
             step: self.step(),
-            ahead: self.carrying(self.series.side(), &states, &stood),
-            back: self.carrying(self.series.side().reverse(), &states, &stood),
+            ahead: self.carrying(self.series.side(), &low, &stood),
+            back: self.carrying(self.series.side().reverse(), &low, &stood),
         })
     }
 
@@ -382,52 +437,58 @@ impl Judged<'_> {
         on_levels as f64 / stood.len().max(1) as f64
     }
 
-    fn carrying(&self, side: Direction, states: &[State], stood: &[usize]) -> Carrying {
+    /// Over the windows at the places `low` and `stood`.
+    fn carrying(&self, side: Direction, low: &[usize], stood: &[usize]) -> Carrying {
+        let load = &self.loads[side];
         let of = |at: usize| &self.windows[at].carried[side];
         let rate = |bytes: f64| bytes * 8.0 / WINDOW.as_secs();
-        let all = 0..self.windows.len();
-        let mut carried: Vec<f64> = all
-            .clone()
-            .filter(|&at| of(at).user_bytes > 0)
-            .map(|at| f64::from(of(at).user_bytes))
-            .collect();
-        let peak = quantile(&mut carried, Self::PEAK);
-        let is_busy =
-            |at: &usize| peak.is_some_and(|peak| f64::from(of(*at).user_bytes) >= peak / 2.0);
-        let low: Vec<usize> = all.clone().filter(|&at| states[at] == State::Low).collect();
-        let onset = stood.first().copied().unwrap_or(usize::MAX);
-        let before: Vec<usize> = low.iter().copied().filter(|&at| at < onset).collect();
-        let median = |places: &[usize], what: &dyn Fn(usize) -> f64| {
-            let mut values: Vec<f64> = places.iter().map(|&at| what(at)).collect();
+        let mut values: Vec<f64> = Vec::with_capacity(low.len().max(stood.len()));
+        let mut median = |places: &[usize], what: &dyn Fn(usize) -> u32| {
+            values.clear();
+            values.extend(places.iter().map(|&at| f64::from(what(at))));
             quantile(&mut values, 0.5)
         };
-        let pairs: Vec<(f64, f64)> = all
-            .clone()
-            .filter(|&at| self.delays[at].samples > 0 && of(at).user_in_flight > 0)
-            .map(|at| {
-                (
-                    f64::from(of(at).user_in_flight),
-                    self.delays[at].upper as f64,
-                )
-            })
-            .collect();
+        let low_bytes = median(low, &|at| of(at).user_bytes);
+        let carrying = Carrying {
+            peak_bps: load.peak_bytes.map(rate),
+            low_in_flight_bytes: median(low, &|at| of(at).user_in_flight),
+            low_bps: low_bytes.map(rate),
+            before_bps: low_bytes.map(rate),
+            coupling: self.coupling(side),
+            lost: load.lost,
+            busy: load.busy,
+            busy_low: low
+                .iter()
+                .filter(|&&at| load.is_busy(of(at).user_bytes))
+                .count() as u32,
+            ..Carrying::default()
+        };
+        let Some(&onset) = stood.first() else {
+            return carrying;
+        };
+        let before = &low[..low.partition_point(|&at| at < onset)];
         Carrying {
-            peak_bps: peak.map(rate),
-            standing_bps: median(stood, &|at| rate(f64::from(of(at).user_bytes))),
-            own_standing_bps: median(stood, &|at| rate(f64::from(of(at).own_bytes))),
-            in_flight_bytes: median(stood, &|at| f64::from(of(at).user_in_flight)),
-            own_in_flight_bytes: median(stood, &|at| f64::from(of(at).own_in_flight)),
-            low_in_flight_bytes: median(&low, &|at| f64::from(of(at).user_in_flight)),
-            low_bps: median(&low, &|at| rate(f64::from(of(at).user_bytes))),
-            before_bps: median(&before, &|at| rate(f64::from(of(at).user_bytes))),
+            standing_bps: median(stood, &|at| of(at).user_bytes).map(rate),
+            own_standing_bps: median(stood, &|at| of(at).own_bytes).map(rate),
+            in_flight_bytes: median(stood, &|at| of(at).user_in_flight),
+            own_in_flight_bytes: median(stood, &|at| of(at).own_in_flight),
+            before_bps: median(before, &|at| of(at).user_bytes).map(rate),
             steadiness: quartile_ratio(stood.iter().map(|&at| f64::from(of(at).user_bytes))),
-            coupling: (pairs.len() >= 8)
-                .then(|| rank_correlation(&pairs))
-                .flatten(),
-            lost: all.clone().map(|at| u64::from(of(at).lost)).sum(),
-            busy: all.clone().filter(is_busy).count() as u32,
-            busy_low: low.iter().filter(|at| is_busy(at)).count() as u32,
+            ..carrying
         }
+    }
+
+    /// How the delay follows the user's bytes in flight.
+    fn coupling(&self, side: Direction) -> Option<f64> {
+        const LEAST: usize = 8;
+        let in_flight = self.windows.iter().map(|w| w.carried[side].user_in_flight);
+        let pairs = in_flight.zip(self.delays);
+        let pairs = pairs.filter(|(in_flight, delays)| delays.samples > 0 && *in_flight > 0);
+        if self.windows.len() < LEAST || pairs.clone().count() < LEAST {
+            return None;
+        }
+        let pairs = pairs.map(|(in_flight, delays)| (f64::from(in_flight), delays.upper as f64));
+        rank_correlation(&pairs.collect::<Vec<_>>())
     }
 }
 

@@ -31,8 +31,8 @@ pub(crate) struct Recorder {
     waits: Option<Box<Waits>>,
     /// The ticks that the samples so far were taken by.
     ticks: Option<Both<Delta>>,
-    /// Samples of the time before both ticks were known.
-    early: Vec<Early>,
+    /// Samples of the time before both ticks were known, in pieces: most flows have few.
+    early: Vec<Vec<Early>>,
     /// The first sample of each series, from which the others count.
     zeros: [Option<i64>; Series::COUNT],
     windows: Vec<Window>,
@@ -160,7 +160,9 @@ pub(super) struct Spun {
 impl Recorder {
     /// A minute of them; then they are judged and begin anew.
     const WINDOWS: usize = 240;
-    const EARLY: usize = 64;
+    /// Of early samples, eight times eight.
+    const PIECES: usize = 8;
+    const PIECE: usize = 8;
     /// No departure is planned further ahead, but at rates of some 10 kbit/s.
     const SENDING: Delta = Delta::secs(1);
     /// Windows before its last that a round trip counts in.
@@ -245,7 +247,7 @@ impl Recorder {
             now: seg.now,
             has_payload,
             answer: Answer::of(seg),
-            is_light: Both::of(|at| load.is_light(window, at)),
+            is_light: load.is_light(window),
             pause: since(self.hosts[own].last),
             silence: match is_waiting(seg.side.reverse()) {
                 true => Delta::ZERO,
@@ -355,6 +357,9 @@ impl Recorder {
             last => {
                 if let Some(window) = last {
                     load.tell(window.index, &mut window.carried);
+                } else if self.windows.capacity() == 0 {
+                    // Many flows have no second one.
+                    self.windows.reserve_exact(1);
                 }
                 self.windows.push(Window {
                     index,
@@ -426,8 +431,15 @@ impl Recorder {
     }
 
     fn keep_early(&mut self, window: u32, stamped: Stamped) {
-        if self.early.len() < Self::EARLY {
-            self.early.push(Early { window, stamped });
+        let is_full = |piece: &Vec<Early>| piece.len() == Self::PIECE;
+        if self.early.last().is_none_or(is_full) {
+            if self.early.len() == Self::PIECES {
+                return;
+            }
+            self.early.push(Vec::with_capacity(Self::PIECE));
+        }
+        if let Some(piece) = self.early.last_mut() {
+            piece.push(Early { window, stamped });
         }
     }
 
@@ -451,13 +463,14 @@ impl Recorder {
             waits.forget_late();
         }
         let Some(ticks) = self.ticks else { return };
-        for at in 0..self.early.len() {
-            let Early { window, stamped } = self.early[at];
+        let early = std::mem::take(&mut self.early);
+        for &Early { window, stamped } in early.iter().flatten() {
             let place = self.windows.binary_search_by_key(&window, |w| w.index);
             if let Ok(place) = place {
                 self.stamped(place, stamped, ticks);
             }
         }
+        self.early = early;
     }
 
     /// Adds what the timestamps of a packet say to the window at `place`.
