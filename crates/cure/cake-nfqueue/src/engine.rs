@@ -2,17 +2,19 @@
 
 use crate::error::ShapeError;
 use crate::held::{Reader, Store, Waiting};
-use crate::queues::{Queues, Verdict};
+use crate::large::{self, Split};
+use crate::pace;
+use crate::queues::{BATCH, Queues, Verdict};
 use crate::rules::{self, Rules};
 use fastrand::Rng;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use std::sync::atomic::{AtomicBool, Ordering};
 use tracing::{debug, info};
-use unbloat_autorate::{Autorate, Decision, Policy, Seen};
+use unbloat_autorate::{Autorate, Decision, Policy};
 use unbloat_os::clock::monotonic;
-use unbloat_os::device;
+use unbloat_os::{device, priority};
 use unbloat_qdisc::discipline::cake::{Cake, Params};
-use unbloat_qdisc::{Backlog, Context, Ecn, Observer, Packet, Queue};
+use unbloat_qdisc::{Backlog, Context, Ecn, IpLen, Observer, Packet, Queue};
 use unbloat_units::{Both, Delta, Direction, Rate, Time};
 
 /// What is to be shaped, and how.
@@ -65,20 +67,17 @@ pub struct Shaper {
     sides: Both<Option<Side>>,
     store: Store,
     reader: Reader,
-    arrivals: Vec<(u16, Packet, Seen)>,
+    arrivals: Vec<Packet>,
     rng: Rng,
     autorate: Option<Autorate>,
     every: Delta,
     tell_at: Time,
 }
 
-/// Packets between two looks at the clock.
-const BATCH: usize = 64;
 /// Queue numbers below these are in use by others more often.
 const FIRST_QUEUE: u16 = 0x5542;
 /// Longest sleep: a stop is seen after it.
 const NAP: Delta = Delta::ms(100);
-
 impl Shaper {
     pub fn start(options: &Options) -> Result<Shaper, ShapeError> {
         check(&options.interface)?;
@@ -87,6 +86,7 @@ impl Shaper {
         for (direction, params) in options.cakes.entries() {
             if let Some(params) = params {
                 let queue = queues.bind(first)?;
+                queues.keep_large(queue, large::stay_whole(params));
                 first = queue + 1;
                 sides[direction] = Some(Side {
                     queue,
@@ -115,8 +115,6 @@ impl Shaper {
             follows = options.policy.is_some(),
             "shaping"
         );
-        // Sleeps end when they are due, not 50 us later.
-        let _ = rustix::thread::set_current_timer_slack(std::num::NonZeroU64::new(1_000));
         Ok(Shaper {
             _rules: Rules::install(&options.interface, numbers)?,
             queues,
@@ -137,64 +135,77 @@ impl Shaper {
         stop: &AtomicBool,
         tell: &mut dyn FnMut(Event),
     ) -> Result<(), ShapeError> {
+        pace::hurry();
+        let ended = self.turns(stop, tell);
+        priority::take_normal();
+        ended
+    }
+
+    fn turns(&mut self, stop: &AtomicBool, tell: &mut dyn FnMut(Event)) -> Result<(), ShapeError> {
         while !stop.load(Ordering::Relaxed) {
-            let may_be_more = self
-                .take_packets()
+            let now = monotonic();
+            let taken = self
+                .take_packets(now)
                 .map_err(ShapeError::kernel("reading packets"))?;
-            self.think(tell);
-            self.send_due();
+            self.think(now, tell);
+            let sent = self.send_due(now);
             self.queues
                 .flush()
                 .map_err(ShapeError::kernel("sending verdicts"))?;
-            if !may_be_more {
-                self.sleep();
+            match (taken, sent) {
+                (0, 0) => self.sleep(now),
+                // More may wait.
+                (BATCH, _) => pace::rest(),
+                _ => pace::pause_since(now),
             }
         }
         Ok(())
     }
 
-    /// Lets what has come wait in CAKE. Returns whether there may be more.
-    fn take_packets(&mut self) -> std::io::Result<bool> {
-        let now = monotonic();
+    /// Lets what has come wait in CAKE; how many those are.
+    fn take_packets(&mut self, now: Time) -> std::io::Result<usize> {
+        let mut arrivals = std::mem::take(&mut self.arrivals);
         let Shaper {
             queues,
             store,
             reader,
-            arrivals,
             ..
         } = self;
-        let more = queues.receive(BATCH, |held| {
-            let (mut packet, seen) = reader.read(now, held.bytes, held.len);
-            let (queue, id, ecn) = (held.queue, held.id, packet.ecn);
+        let taken = queues.receive(|held| {
+            let (mut packet, waiting) = reader.read(now, &held);
             if held.mark != 0 {
                 // Its mark is somebody's, and ours would take its place: it is dropped where it would be marked.
                 packet.ecn = Ecn::NotEct;
             }
-            packet.handle = store.put(Waiting {
-                queue,
-                id,
-                seen,
-                ecn,
-            });
-            arrivals.push((queue, packet, seen));
+            packet.handle = store.put(waiting);
+            arrivals.push(packet);
         })?;
-        for (queue, packet, seen) in std::mem::take(&mut self.arrivals) {
-            self.arrive(now, queue, packet, &seen);
+        for packet in arrivals.drain(..) {
+            self.arrive(now, packet);
         }
-        Ok(more)
+        self.arrivals = arrivals;
+        Ok(taken)
     }
 
-    fn arrive(&mut self, now: Time, queue: u16, packet: Packet, seen: &Seen) {
-        let is_of = |side: &Option<Side>| side.as_ref().is_some_and(|side| side.queue == queue);
-        let found = self.sides.entries().find(|(_, side)| is_of(side));
-        let Some((direction, _)) = found else {
+    fn arrive(&mut self, now: Time, mut packet: Packet) {
+        let Waiting {
+            queue, seen, split, ..
+        } = *self.store.get(packet.handle);
+        let Some((direction, side)) = self.side_of(queue) else {
             self.decide(packet.handle, Verdict::Accept);
             return;
         };
+        packet.len = IpLen::new(split.charged(side.cake.params()));
         if let (Some(autorate), Direction::Down) = (&mut self.autorate, direction) {
-            autorate.incoming(now, seen);
+            autorate.incoming(now, &seen);
         }
         self.with_cake(direction, |cake, cx| cake.enqueue(now, packet, cx));
+    }
+
+    fn side_of(&self, queue: u16) -> Option<(Direction, &Side)> {
+        let sides = self.sides.entries();
+        let mut shaped = sides.filter_map(|(direction, side)| Some((direction, side.as_ref()?)));
+        shaped.find(|(_, side)| side.queue == queue)
     }
 
     /// Lets CAKE work; what it drops is dropped.
@@ -203,33 +214,32 @@ impl Shaper {
         direction: Direction,
         act: impl FnOnce(&mut Cake, &mut Context<'_>) -> T,
     ) -> Option<T> {
+        let Shaper { sides, rng, .. } = self;
         let mut losses = Losses(Vec::new());
-        let side = self.sides[direction].as_mut()?;
         let mut cx = Context {
-            rng: &mut self.rng,
+            rng,
             observer: &mut losses,
         };
-        let value = act(&mut side.cake, &mut cx);
-        side.counts.dropped += losses.0.len() as u64;
+        let value = act(&mut sides[direction].as_mut()?.cake, &mut cx);
         for handle in losses.0 {
-            self.decide(handle, Verdict::Drop);
+            let lost = self.decide(handle, Verdict::Drop).split.packets;
+            self.sides[direction].as_mut()?.counts.dropped += u64::from(lost);
         }
         Some(value)
     }
 
-    /// Sends what is due.
-    fn send_due(&mut self) {
+    /// Sends what is due; how many packets those are.
+    fn send_due(&mut self, now: Time) -> usize {
+        let mut sent = 0;
         for direction in Direction::BOTH {
-            loop {
-                let now = monotonic();
-                let Some(Some(packet)) =
-                    self.with_cake(direction, |cake, cx| cake.dequeue(now, cx))
-                else {
-                    break;
-                };
+            while let Some(Some(packet)) =
+                self.with_cake(direction, |cake, cx| cake.dequeue(now, cx))
+            {
                 self.sent(now, direction, &packet);
+                sent += 1;
             }
         }
+        sent
     }
 
     fn sent(&mut self, now: Time, direction: Direction, packet: &Packet) {
@@ -242,13 +252,16 @@ impl Shaper {
         let Some(side) = &mut self.sides[direction] else {
             return;
         };
-        side.counts.packets += 1;
-        side.counts.marked += u64::from(is_marked);
-        side.counts.bytes += u64::from(packet.len.as_u32());
+        let Split { packets, bytes } = waiting.split;
+        side.counts.packets += u64::from(packets);
+        side.counts.bytes += u64::from(bytes);
+        if is_marked {
+            side.counts.marked += u64::from(packets);
+        }
         side.counts.longest = side.counts.longest.max(now.since(packet.enqueued));
         if let Some(autorate) = &mut self.autorate {
             match direction {
-                Direction::Down => autorate.shaped(now, packet.len.as_u32()),
+                Direction::Down => autorate.shaped(now, bytes),
                 Direction::Up => autorate.outgoing(now, &waiting.seen),
             }
         }
@@ -261,8 +274,7 @@ impl Shaper {
     }
 
     /// Thinks rates over, and tells what happened.
-    fn think(&mut self, tell: &mut dyn FnMut(Event)) {
-        let now = monotonic();
+    fn think(&mut self, now: Time, tell: &mut dyn FnMut(Event)) {
         if let Some(autorate) = &mut self.autorate
             && now >= autorate.tick_at()
         {
@@ -270,6 +282,8 @@ impl Shaper {
             for decision in autorate.decisions() {
                 if let Some(side) = &mut self.sides[decision.direction] {
                     side.cake.set_rate(Some(decision.after));
+                    let stay_whole = large::stay_whole(side.cake.params());
+                    self.queues.keep_large(side.queue, stay_whole);
                     side.counts.rate = Some(decision.after);
                 }
                 debug!(
@@ -303,8 +317,7 @@ impl Shaper {
     }
 
     /// Until something comes or is due.
-    fn sleep(&self) {
-        let now = monotonic();
+    fn sleep(&self, now: Time) {
         let due = self
             .sides
             .iter()

@@ -1,7 +1,9 @@
 //! What is known of packets that the kernel holds, by the handles that CAKE knows them under.
 
+use crate::large::Split;
+use crate::queues::HeldPacket;
 use unbloat_autorate::{Seen, Stamps};
-use unbloat_qdisc::{Dscp, Ecn, FlowHash, Host, IpLen, Packet};
+use unbloat_qdisc::{Device, Dscp, Ecn, FlowHash, Host, IpLen, Packet};
 use unbloat_units::Time;
 use unbloat_wire::{Address, Batch, FlowHasher, LinkType, Parser, ParserParams};
 
@@ -11,6 +13,7 @@ pub(crate) struct Waiting {
     pub queue: u16,
     pub id: u32,
     pub seen: Seen,
+    pub split: Split,
     /// As it came.
     pub ecn: Ecn,
 }
@@ -57,25 +60,40 @@ impl Reader {
     }
 
     /// What CAKE and those who watch have to know of a packet. What cannot be read shares one flow.
-    pub(crate) fn read(&mut self, now: Time, bytes: &[u8], len: u32) -> (Packet, Seen) {
+    pub(crate) fn read(&mut self, now: Time, held: &HeldPacket<'_>) -> (Packet, Waiting) {
+        let HeldPacket { bytes, len, .. } = *held;
         self.batch.restart(0);
         self.parser
             .push(&mut self.batch, LinkType::RawIp, bytes, len, now);
         let mut packet = Packet::new(0, IpLen::new(len), FlowHash(0));
-        let mut seen = Seen {
-            flow: 0,
-            bytes: len,
-            stamps: None,
+        let mut waiting = Waiting {
+            queue: held.queue,
+            id: held.id,
+            seen: Seen {
+                flow: 0,
+                bytes: len,
+                stamps: None,
+            },
+            split: Split::none(len),
+            ecn: Ecn::NotEct,
         };
         if let Some(header) = self.batch.headers.first() {
             packet.flow = FlowHash(fold(header.flow_hash));
             (packet.source, packet.destination) = (host(header.src), host(header.dst));
             packet.dscp = Dscp(header.tos >> 2);
             packet.ecn = Ecn::of_tos(header.tos);
-            seen.flow = header.flow_hash;
-            seen.stamps = Stamps::of(header);
+            waiting.ecn = packet.ecn;
+            if held.is_large {
+                let headers = len.saturating_sub(header.payload_len);
+                waiting.split = Split::of(len, headers, Device::ETHERNET.mtu);
+            }
+            waiting.seen = Seen {
+                flow: header.flow_hash,
+                bytes: waiting.split.bytes,
+                stamps: Stamps::of(header),
+            };
         }
-        (packet, seen)
+        (packet, waiting)
     }
 }
 

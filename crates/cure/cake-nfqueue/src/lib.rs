@@ -11,7 +11,9 @@
 mod engine;
 mod error;
 mod held;
+mod large;
 mod nfnetlink;
+mod pace;
 mod queues;
 mod rules;
 

@@ -1,8 +1,10 @@
 //! A netlink socket to netfilter, and its messages.
 
 use rustix::io::Errno;
-use rustix::net::{RecvFlags, recv, sockopt};
+use rustix::net::sockopt;
 use std::io;
+use std::os::fd::AsFd;
+use unbloat_os::batch::Batch;
 use unbloat_os::netlink::{Attributes, Family, Netlink, append};
 
 const ACK: u16 = 4;
@@ -67,14 +69,17 @@ impl Nfnetlink {
         self.tell(&[message])
     }
 
-    /// What has come, without waiting for it.
-    pub(crate) fn receive(&self, buffer: &mut [u8]) -> io::Result<Option<usize>> {
-        match recv(&self.socket, buffer, RecvFlags::DONTWAIT) {
-            Ok((len, _)) => Ok(Some(len)),
-            Err(Errno::AGAIN | Errno::INTR) => Ok(None),
-            // Messages were lost; packets behind them passed, or are told of later.
-            Err(Errno::NOBUFS) => Ok(Some(0)),
-            Err(error) => Err(error.into()),
+    /// Takes what has come, without waiting for it, and tells how many datagrams that were.
+    pub(crate) fn receive<const MANY: usize, const BYTES: usize>(
+        &self,
+        batch: &mut Batch<MANY, BYTES>,
+    ) -> io::Result<usize> {
+        loop {
+            match batch.receive(self.socket.as_fd()) {
+                // Messages were lost; packets behind them passed, or are told of later.
+                Err(error) if Errno::from_io_error(&error) == Some(Errno::NOBUFS) => {}
+                received => return received,
+            }
         }
     }
 }

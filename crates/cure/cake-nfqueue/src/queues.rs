@@ -3,18 +3,27 @@
 use crate::error::ShapeError;
 use crate::nfnetlink::{Nfnetlink, header};
 use std::io;
-use unbloat_os::netlink::{Attributes, Netlink, append, attribute, messages};
+use unbloat_os::batch::Batch;
+use unbloat_os::netlink::{Attributes, Netlink, append, attributes, messages};
 
 const QUEUE: u16 = 3 << 8;
 const PACKET: u16 = QUEUE;
 const VERDICT: u16 = QUEUE | 1;
 const CONFIG: u16 = QUEUE | 2;
+/// Attributes with the flags of a queue that are to change, and with their values.
+const MASK: u16 = 4;
+const FLAGS: u16 = 5;
+const FAIL_OPEN: u32 = 1;
 
 /// Headers with all options, IPv6 with an extension or two.
 const COPIED: u32 = 160;
 /// Packets that one queue holds at most; beyond, they pass. CAKE's own limit of memory is reached sooner.
 const HELD: u32 = 16_384;
 const ROOM: usize = 8 << 20;
+/// Packets that are taken by one system call.
+pub(crate) const BATCH: usize = 64;
+/// Of a message about a packet: 300 with the copied bytes.
+const MESSAGE: usize = 512;
 
 /// Of the attribute with the kernel's mark, in packets and verdicts.
 const MARK: u16 = 3;
@@ -49,13 +58,15 @@ pub(crate) struct HeldPacket<'a> {
     pub len: u32,
     /// The kernel's mark of it; somebody's, if it is not 0.
     pub mark: u32,
+    /// The kernel splits it later.
+    pub is_large: bool,
 }
 
 /// Queues that live as long as this.
 pub(crate) struct Queues {
     socket: Nfnetlink,
-    buffer: Vec<u8>,
-    verdicts: Vec<u8>,
+    batch: Box<Batch<BATCH, MESSAGE>>,
+    told: Vec<u8>,
 }
 
 impl Queues {
@@ -66,8 +77,8 @@ impl Queues {
             .map_err(ShapeError::kernel("making room for packets"))?;
         Ok(Queues {
             socket,
-            buffer: vec![0; 1 << 16],
-            verdicts: Vec::new(),
+            batch: Box::default(),
+            told: Vec::new(),
         })
     }
 
@@ -87,7 +98,6 @@ impl Queues {
 
     fn try_bind(&mut self, number: u16) -> io::Result<()> {
         const COPY_PACKET: u8 = 2;
-        const FAIL_OPEN: u32 = 1;
         let command = Attributes::new().bytes(1, &[1, 0, 0, 0]);
         self.socket.ask(CONFIG, number, &command)?;
         let mut copy = COPIED.to_be_bytes().to_vec();
@@ -95,8 +105,8 @@ impl Queues {
         let params = Attributes::new()
             .bytes(2, &copy)
             .bytes(3, &HELD.to_be_bytes())
-            .bytes(4, &FAIL_OPEN.to_be_bytes())
-            .bytes(5, &FAIL_OPEN.to_be_bytes());
+            .bytes(MASK, &FAIL_OPEN.to_be_bytes())
+            .bytes(FLAGS, &FAIL_OPEN.to_be_bytes());
         self.socket.ask(CONFIG, number, &params)
     }
 
@@ -104,17 +114,11 @@ impl Queues {
         self.socket.socket()
     }
 
-    /// Hands on the packets that have come since; at most `most`. Returns whether there may be more.
-    pub(crate) fn receive(
-        &mut self,
-        most: usize,
-        mut take: impl FnMut(HeldPacket<'_>),
-    ) -> io::Result<bool> {
-        for _ in 0..most {
-            let Some(len) = self.socket.receive(&mut self.buffer)? else {
-                return Ok(false);
-            };
-            for (kind, body) in messages(&self.buffer[..len]) {
+    /// Hands on the packets that have come since, and tells how many those are. Fewer than [`BATCH`]: no more waited.
+    pub(crate) fn receive(&mut self, mut take: impl FnMut(HeldPacket<'_>)) -> io::Result<usize> {
+        let count = self.socket.receive(&mut self.batch)?;
+        for datagram in self.batch.packets() {
+            for (kind, body) in messages(datagram.head) {
                 if kind == PACKET
                     && let Some(packet) = packet(body)
                 {
@@ -122,7 +126,18 @@ impl Queues {
                 }
             }
         }
-        Ok(true)
+        Ok(count)
+    }
+
+    /// Whether large packets come as they are, or split; told to the kernel by [`Queues::flush`].
+    pub(crate) fn keep_large(&mut self, queue: u16, keep: bool) {
+        const GSO: u32 = 4;
+        let flags = if keep { GSO } else { 0 };
+        let told = Attributes::new()
+            .bytes(MASK, &GSO.to_be_bytes())
+            .bytes(FLAGS, &flags.to_be_bytes());
+        let body = [&header(0, queue)[..], &told.to_bytes()];
+        append(&mut self.told, CONFIG, 0, 0, &body);
     }
 
     /// Says what becomes of a packet; told to the kernel by [`Queues::flush`].
@@ -142,19 +157,13 @@ impl Queues {
             Verdict::Congested => &attributes[..],
             Verdict::Accept | Verdict::Drop => &attributes[..usize::from(LEN)],
         };
-        append(
-            &mut self.verdicts,
-            VERDICT,
-            0,
-            0,
-            &[&header(0, queue), told],
-        );
+        append(&mut self.told, VERDICT, 0, 0, &[&header(0, queue), told]);
     }
 
     pub(crate) fn flush(&mut self) -> io::Result<()> {
-        if !self.verdicts.is_empty() {
-            self.socket.socket().send(&self.verdicts)?;
-            self.verdicts.clear();
+        if !self.told.is_empty() {
+            self.socket.socket().send(&self.told)?;
+            self.told.clear();
         }
         Ok(())
     }
@@ -164,16 +173,28 @@ fn packet(body: &[u8]) -> Option<HeldPacket<'_>> {
     const PACKET_HEADER: u16 = 1;
     const PAYLOAD: u16 = 10;
     const WHOLE_LEN: u16 = 13;
-    let (header, attributes) = body.split_at_checked(4)?;
+    const STATE: u16 = 14;
+    const IS_LARGE: u32 = 2;
+    let (header, all) = body.split_at_checked(4)?;
     let word = |bytes: &[u8]| Some(u32::from_be_bytes(bytes.get(..4)?.try_into().ok()?));
-    let id = word(attribute(attributes, PACKET_HEADER)?)?;
-    let bytes = attribute(attributes, PAYLOAD).unwrap_or_default();
-    let whole = attribute(attributes, WHOLE_LEN).and_then(word);
+    let (mut id, mut whole, mut bytes) = (None, None, &[][..]);
+    let (mut mark, mut state) = (None, None);
+    for (kind, value) in attributes(all) {
+        match kind {
+            PACKET_HEADER => id = word(value),
+            MARK => mark = word(value),
+            PAYLOAD => bytes = value,
+            WHOLE_LEN => whole = word(value),
+            STATE => state = word(value),
+            _ => {}
+        }
+    }
     Some(HeldPacket {
         queue: u16::from_be_bytes([header[2], header[3]]),
-        id,
+        id: id?,
         bytes,
         len: whole.unwrap_or(bytes.len() as u32),
-        mark: attribute(attributes, MARK).and_then(word).unwrap_or(0),
+        mark: mark.unwrap_or(0),
+        is_large: state.unwrap_or(0) & IS_LARGE != 0,
     })
 }

@@ -1,6 +1,7 @@
 //! Shaping between two hosts. Needs root.
 
-use std::net::UdpSocket;
+use std::io::{self, Write};
+use std::net::{TcpListener, TcpStream, UdpSocket};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
@@ -143,6 +144,32 @@ fn what_can_be_told_of_congestion_is_marked_and_not_dropped() {
     assert_eq!((congested, wrong), (counts.marked, 0));
 }
 
+fn large_packets_that_stay_whole_count_as_what_the_line_carries() {
+    const BYTES: u64 = 4_000_000;
+    let pair = pair();
+    let listen = || TcpListener::bind("10.45.0.2:0");
+    let listener = pair.server.within(listen).unwrap().unwrap();
+    let address = listener.local_addr().unwrap();
+    let mut shaper = pair.shaper(Rate::mbps(1_000)).unwrap();
+    while_shaping(&mut shaper, || {
+        let connect = || TcpStream::connect(address);
+        let mut sender = pair.client.within(connect).unwrap().unwrap();
+        let (mut receiver, _) = listener.accept().unwrap();
+        thread::scope(|scope| {
+            scope.spawn(move || sender.write_all(&[0; BYTES as usize]).unwrap());
+            let received = io::copy(&mut receiver, &mut io::sink()).unwrap();
+            assert_eq!(received, BYTES);
+        });
+    });
+    let counts = shaper.counts().up.unwrap();
+    // 1,460 bytes of data at most in each packet, with headers of 40 at least.
+    let packets = BYTES.div_ceil(1_460);
+    assert!(
+        counts.packets >= packets && counts.bytes >= BYTES + packets * 40,
+        "{counts:?}"
+    );
+}
+
 fn a_second_one_on_the_same_interface_is_refused_and_a_later_one_is_not() {
     let pair = pair();
     let first = pair.shaper(Rate::mbps(8)).unwrap();
@@ -177,6 +204,7 @@ unbloat_testkit::main! {
     root("a bed") => [
         packets_leave_in_order_and_not_before_the_rate_lets_them,
         what_can_be_told_of_congestion_is_marked_and_not_dropped,
+        large_packets_that_stay_whole_count_as_what_the_line_carries,
         a_second_one_on_the_same_interface_is_refused_and_a_later_one_is_not,
         what_dies_leaves_no_rule_and_cuts_nothing,
     ],

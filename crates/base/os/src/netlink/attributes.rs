@@ -1,6 +1,7 @@
 //! Attributes of netlink messages of which the library has no names: a type and bytes.
 
-use netlink_packet_core::{DefaultNla, Emitable, NLA_HEADER_SIZE, NlasIterator};
+use super::u16_at;
+use netlink_packet_core::{DefaultNla, Emitable, NLA_HEADER_SIZE, NLA_TYPE_MASK};
 
 /// A list of attributes in the making.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -42,12 +43,24 @@ impl Attributes {
     }
 }
 
+/// Type and value of each attribute, up to a damaged one.
+#[inline]
+pub fn attributes(mut bytes: &[u8]) -> impl Iterator<Item = (u16, &[u8])> {
+    std::iter::from_fn(move || {
+        let length = usize::from(u16_at(bytes, 0)?);
+        let kind = u16_at(bytes, 2)? & NLA_TYPE_MASK;
+        let value = bytes.get(NLA_HEADER_SIZE..length)?;
+        let padded = length.next_multiple_of(4);
+        bytes = bytes.get(padded..).unwrap_or_default();
+        Some((kind, value))
+    })
+}
+
 /// The value of the first attribute of that type; none behind a damaged one is found.
+#[inline]
 pub fn attribute(bytes: &[u8], kind: u16) -> Option<&[u8]> {
-    let mut whole = NlasIterator::new(bytes).map_while(Result::ok);
-    let found = whole.find(|attribute| attribute.kind() == kind)?;
-    let length = usize::from(found.length());
-    found.into_inner().get(NLA_HEADER_SIZE..length)
+    let (_, value) = attributes(bytes).find(|(of, _)| *of == kind)?;
+    Some(value)
 }
 
 #[cfg(test)]

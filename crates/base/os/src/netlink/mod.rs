@@ -7,7 +7,7 @@ mod message;
 pub mod numbers;
 mod socket;
 
-pub use attributes::{Attributes, attribute};
+pub use attributes::{Attributes, attribute, attributes};
 pub use message::{Ask, Refusal, append, messages};
 pub use socket::{Family, Netlink};
 
@@ -18,6 +18,7 @@ pub fn text(bytes: &[u8]) -> String {
         .to_owned()
 }
 
+#[inline]
 pub fn u16_at(bytes: &[u8], at: usize) -> Option<u16> {
     Some(u16::from_ne_bytes(bytes.get(at..at + 2)?.try_into().ok()?))
 }
