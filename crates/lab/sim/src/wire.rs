@@ -341,7 +341,8 @@ impl Wire {
             };
             if self.armed[direction].is_none_or(|armed| at < armed) {
                 self.armed[direction] = Some(at);
-                self.agenda.plan(at, Task::Path(direction));
+                let seat = direction as usize;
+                self.agenda.plan_in_seat(seat, at, Task::Path(direction));
             }
         }
     }

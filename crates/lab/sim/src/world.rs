@@ -122,12 +122,7 @@ impl<'e> World<'e> {
     /// Returns whether it came to the end.
     #[inline(always)]
     fn run(&mut self, may_go_on: &mut dyn FnMut(u64) -> bool) -> bool {
-        while let Some(at) = self.wire.agenda.next_at()
-            && at <= self.end
-        {
-            let Some((now, task)) = self.wire.agenda.take() else {
-                break;
-            };
+        while let Some((now, task)) = self.wire.agenda.take_until(self.end) {
             self.wire.now = now;
             self.tasks += 1;
             if self.tasks.is_multiple_of(TASKS_BETWEEN) && !may_go_on(self.tasks) {
