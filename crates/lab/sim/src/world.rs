@@ -93,7 +93,9 @@ impl<'e> World<'e> {
             if let Some(stop) = plan.stop {
                 wire.agenda.plan(stop + late, Task::Stop(flow));
             }
-            App::new(flow, plan, FlowRecord::new(experiment, begin), rng.fork())
+            let mut app = App::new(flow, plan, FlowRecord::new(experiment, begin), rng.fork());
+            app.workload.count_from(warm_at);
+            app
         });
         let apps = apps.collect();
         if experiment
