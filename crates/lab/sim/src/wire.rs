@@ -347,6 +347,17 @@ impl Wire {
         }
     }
 
+    /// The packet that leaves that path after so many others, where that is known.
+    #[inline]
+    pub(crate) fn coming(&self, direction: Direction, after: usize) -> Option<&Packet> {
+        self.routes[direction].coming(after)
+    }
+
+    #[inline]
+    pub(crate) fn body(&self, packet: &Packet) -> &Body {
+        self.bodies.get(packet.handle)
+    }
+
     pub(crate) fn route(&self, direction: Direction) -> &Route {
         &self.routes[direction]
     }

@@ -139,6 +139,12 @@ impl Scoreboard {
         (self.head < self.tail).then(|| self.tail - 1)
     }
 
+    /// The slots of the first segment and of the next one to be appended.
+    #[inline]
+    pub(super) fn ends(&self) -> [&Entry; 2] {
+        [self.head, self.tail].map(|i| &self.ring[self.slot(i)])
+    }
+
     /// Appends a segment that is being sent now.
     pub(super) fn push(&mut self, end: u64, len: u16, sent_us: u64, delivered: u32) -> Index {
         if (self.tail - self.head) as usize == self.ring.len() {
