@@ -329,6 +329,7 @@ fn traffic(
     let plans = flows.map(|(((flow, tcp), late), rng)| Plan {
         name: flow.name.clone(),
         workload: flow.workload.clone(),
+        counts_from: Time::from_ns(0) + experiment.warmup,
         start: if flow.is_enabled {
             flow.start + late
         } else {

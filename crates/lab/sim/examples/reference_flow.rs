@@ -2,25 +2,18 @@
 //!
 //! `cargo run --release -p unbloat-sim --example reference_flow [REPEATS [CASE...]]`
 
+#[expect(dead_code, reason = "the other examples use the rest")]
+mod process;
 #[path = "../tests/support/mod.rs"]
 #[expect(dead_code, reason = "the tests use the rest")]
 mod support;
 
+use process::cpu_seconds;
 use support::{experiment, fifo, flow};
 use unbloat_qdisc::Config as Queue;
 use unbloat_sim::run;
 use unbloat_units::{Delta, Rate};
 use unbloat_workload::Config as Workload;
-
-/// What the kernel has given this thread of a processor, in seconds.
-fn cpu_seconds() -> f64 {
-    let schedstat = std::fs::read_to_string("/proc/thread-self/schedstat").expect("Linux");
-    let ns = schedstat
-        .split(' ')
-        .next()
-        .and_then(|ns| ns.parse::<f64>().ok());
-    ns.expect("nanoseconds first") / 1e9
-}
 
 /// Name, flows, rate and queue: both grow with the number of flows.
 fn cases() -> Vec<(&'static str, u32, Rate, Queue)> {

@@ -1,10 +1,14 @@
 //! What happens when: a heap of tasks by time, those of the same time in the order in which they were planned.
 //!
 //! Four children to a node: half the levels of a binary heap, and the children of a node lie in one or two cache lines.
+//!
+//! Beside the heap are seats, one for each task that is planned again and again and is mostly the next one: a heap full of timers
+//! of flows would have to sort it in and out each time.
 
 use unbloat_units::Time;
 
 const CHILDREN: usize = 4;
+const SEATS: usize = 2;
 
 #[derive(Clone, Copy, Debug)]
 struct Entry<T> {
@@ -24,6 +28,7 @@ impl<T> Entry<T> {
 #[derive(Clone, Debug)]
 pub struct Agenda<T> {
     heap: Vec<Entry<T>>,
+    seats: [Option<Entry<T>>; SEATS],
     planned: u64,
 }
 
@@ -31,6 +36,7 @@ impl<T> Default for Agenda<T> {
     fn default() -> Agenda<T> {
         Agenda {
             heap: Vec::new(),
+            seats: [const { None }; SEATS],
             planned: 0,
         }
     }
@@ -40,30 +46,80 @@ impl<T: Copy> Agenda<T> {
     /// Adds a task.
     #[inline]
     pub fn plan(&mut self, at: Time, task: T) {
-        let entry = Entry {
-            at,
-            order: self.planned,
-            task,
-        };
-        self.planned += 1;
-        self.heap.push(entry);
-        self.rise(self.heap.len() - 1, entry);
+        let entry = self.entry(at, task);
+        self.push(entry);
+    }
+
+    /// Adds a task that takes a seat. The one that had it is not forgotten.
+    #[inline]
+    pub fn plan_in_seat(&mut self, seat: usize, at: Time, task: T) {
+        let entry = self.entry(at, task);
+        if let Some(before) = self.seats[seat].replace(entry) {
+            self.push(before);
+        }
     }
 
     /// Time of the first task.
     pub fn next_at(&self) -> Option<Time> {
-        self.heap.first().map(|entry| entry.at)
+        let (entry, _) = self.first()?;
+        Some(entry.at)
     }
 
     /// The first task and its time.
     #[inline]
     pub fn take(&mut self) -> Option<(Time, T)> {
-        let first = *self.heap.first()?;
-        let last = self.heap.pop().expect("there is a first entry");
-        if !self.heap.is_empty() {
+        self.take_until(Time::MAX)
+    }
+
+    /// The first task and its time, if that is not beyond `end`.
+    #[inline]
+    pub fn take_until(&mut self, end: Time) -> Option<(Time, T)> {
+        let (first, seat) = self.first()?;
+        let Entry { at, task, .. } = *first;
+        if at > end {
+            return None;
+        }
+        match seat {
+            Some(seat) => self.seats[seat] = None,
+            None => self.pop(),
+        }
+        Some((at, task))
+    }
+
+    #[inline]
+    fn entry(&mut self, at: Time, task: T) -> Entry<T> {
+        let order = self.planned;
+        self.planned += 1;
+        Entry { at, order, task }
+    }
+
+    /// The first task, and its seat if it has one.
+    #[inline]
+    fn first(&self) -> Option<(&Entry<T>, Option<usize>)> {
+        let mut first = self.heap.first().map(|entry| (entry, None));
+        for (entry, seat) in self.seats.iter().zip(0..) {
+            if let Some(entry) = entry
+                && first.is_none_or(|(other, _)| entry.precedes(other))
+            {
+                first = Some((entry, Some(seat)));
+            }
+        }
+        first
+    }
+
+    #[inline]
+    fn push(&mut self, entry: Entry<T>) {
+        self.heap.push(entry);
+        self.rise(self.heap.len() - 1, entry);
+    }
+
+    /// Takes off the first of the heap.
+    fn pop(&mut self) {
+        if let Some(last) = self.heap.pop()
+            && !self.heap.is_empty()
+        {
             self.sink(last);
         }
-        Some((first.at, first.task))
     }
 
     fn rise(&mut self, mut hole: usize, entry: Entry<T>) {
@@ -116,7 +172,10 @@ mod tests {
         let mut taken = Vec::new();
         for number in 0..5_000_u32 {
             let at = Time::from_ns(rng.i64(0..200) + i64::from(number / 50));
-            agenda.plan(at, number);
+            match rng.usize(0..2 * SEATS) {
+                seat if seat < SEATS => agenda.plan_in_seat(seat, at, number),
+                _ => agenda.plan(at, number),
+            }
             expected.push((at, number));
             if rng.u8(0..3) == 0 {
                 let (next, first) = agenda.take().unwrap();

@@ -69,6 +69,17 @@ pub(crate) enum Body {
     },
 }
 
+impl Body {
+    /// The connection that it is for, if it is data or an acknowledgement.
+    #[inline]
+    pub(crate) fn conn(&self) -> Option<u32> {
+        match self {
+            Body::Data { conn, .. } | Body::Ack { conn, .. } => Some(*conn),
+            _ => None,
+        }
+    }
+}
+
 /// What an ACK filter may know of an acknowledgement.
 pub(crate) fn pure_ack(ack: &Ack) -> unbloat_qdisc::PureAck {
     let sacked: u64 = ack.blocks().map(|block| block.end - block.start).sum();

@@ -4,6 +4,7 @@
 //! own, and a connection ends without FIN once both ends are through.
 
 use crate::body::{Body, OPENED_BYTES, SYN_BYTES, pure_ack};
+use crate::prefetch::prefetch;
 use crate::reading::Reading;
 use crate::unsent::Unsent;
 use crate::wire::{Labels, Task, Wire};
@@ -254,6 +255,35 @@ impl Connection {
 
     pub(crate) fn close(&mut self) {
         self.is_closing = true;
+    }
+
+    /// Has the end fetched for which a packet comes soon.
+    #[inline]
+    pub(crate) fn prefetch(&self, coming: &Body) {
+        prefetch(&self.labels);
+        match coming {
+            Body::Data { direction, .. } => {
+                let half = &self.halves[*direction];
+                prefetch(&half.receiver);
+                prefetch(&half.receiver_armed);
+            }
+            Body::Ack { direction, .. } => {
+                let half = &self.halves[*direction];
+                prefetch(&half.sender);
+                prefetch(&half.sender_armed);
+            }
+            _ => {}
+        }
+    }
+
+    /// Then what lies behind a pointer of that end.
+    #[inline]
+    pub(crate) fn prefetch_window(&self, coming: &Body) {
+        if let Body::Ack { direction, .. } = coming {
+            let [first, next] = self.halves[*direction].sender.ends_of_window();
+            prefetch(first);
+            prefetch(next);
+        }
     }
 
     /// Nothing is left to do.

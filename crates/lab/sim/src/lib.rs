@@ -10,6 +10,7 @@
 mod agenda;
 mod body;
 mod connection;
+mod prefetch;
 mod reading;
 mod router;
 mod slab;

@@ -50,14 +50,14 @@ struct Follower {
     /// The flow of each packet, by its handle.
     flow_of: Vec<u32>,
     /// By flow, in the directions that begin with a device.
-    flows: Vec<Both<Option<FlowLayers>>>,
+    flows: Vec<Both<Option<Box<FlowLayers>>>>,
     /// Directions of several hops, of which the first is followed.
     has_hops: Both<bool>,
 }
 
 impl Follower {
     fn layers(&mut self, flow: u32, direction: Direction) -> Option<&mut FlowLayers> {
-        self.flows.get_mut(flow as usize)?[direction].as_mut()
+        self.flows.get_mut(flow as usize)?[direction].as_deref_mut()
     }
 
     fn follow(&mut self, handle: u32, flow: u32) {
@@ -132,7 +132,7 @@ impl Wire {
     /// Follows each flow through the layers of the devices that send its packets.
     pub(crate) fn follow(&mut self, experiment: &Experiment) {
         let begins = Both::of(|direction| self.begins_with_device(direction));
-        let layers = begins.map(|begins| begins.then(|| FlowLayers::new(experiment)));
+        let layers = begins.map(|begins| begins.then(|| Box::new(FlowLayers::new(experiment))));
         self.follower = Some(Box::new(Follower {
             flow_of: Vec::new(),
             flows: vec![layers; experiment.flows.len()],
@@ -141,7 +141,7 @@ impl Wire {
     }
 
     /// What each flow met there.
-    pub(crate) fn take_layers(&mut self) -> Vec<Both<Option<FlowLayers>>> {
+    pub(crate) fn take_layers(&mut self) -> Vec<Both<Option<Box<FlowLayers>>>> {
         let follower = self.follower.take();
         follower.map_or_else(Vec::new, |follower| follower.flows)
     }
@@ -341,9 +341,21 @@ impl Wire {
             };
             if self.armed[direction].is_none_or(|armed| at < armed) {
                 self.armed[direction] = Some(at);
-                self.agenda.plan(at, Task::Path(direction));
+                let seat = direction as usize;
+                self.agenda.plan_in_seat(seat, at, Task::Path(direction));
             }
         }
+    }
+
+    /// The packet that leaves that path after so many others, where that is known.
+    #[inline]
+    pub(crate) fn coming(&self, direction: Direction, after: usize) -> Option<&Packet> {
+        self.routes[direction].coming(after)
+    }
+
+    #[inline]
+    pub(crate) fn body(&self, packet: &Packet) -> &Body {
+        self.bodies.get(packet.handle)
     }
 
     pub(crate) fn route(&self, direction: Direction) -> &Route {

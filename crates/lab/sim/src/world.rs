@@ -2,6 +2,7 @@
 
 use crate::body::{Body, DATAGRAM_HEADER_BYTES, arrived};
 use crate::connection::{Connection, Outcome};
+use crate::prefetch::prefetch;
 use crate::wire::{Labels, Task, Wire};
 use fastrand::Rng;
 use std::collections::VecDeque;
@@ -10,6 +11,7 @@ use unbloat_experiment::outcome::{
 };
 use unbloat_experiment::scenario::{Experiment, Flow};
 use unbloat_link::Element;
+use unbloat_qdisc::Packet;
 use unbloat_units::{Both, Bytes, Delta, Direction, Time};
 use unbloat_workload::{AnyWorkload, Conn, Happening, Network, Workload};
 
@@ -31,6 +33,9 @@ pub fn run_while(
 
 /// Between two questions whether to go on: a few milliseconds.
 const TASKS_BETWEEN: u64 = 1 << 13;
+
+/// So many connections, of 4 kB each, stay in the cache by themselves.
+const FEW: usize = 64;
 
 /// A workload and what belongs to it.
 struct App {
@@ -93,7 +98,9 @@ impl<'e> World<'e> {
             if let Some(stop) = plan.stop {
                 wire.agenda.plan(stop + late, Task::Stop(flow));
             }
-            App::new(flow, plan, FlowRecord::new(experiment, begin), rng.fork())
+            let mut app = App::new(flow, plan, FlowRecord::new(experiment, begin), rng.fork());
+            app.workload.count_from(warm_at);
+            app
         });
         let apps = apps.collect();
         if experiment
@@ -122,12 +129,7 @@ impl<'e> World<'e> {
     /// Returns whether it came to the end.
     #[inline(always)]
     fn run(&mut self, may_go_on: &mut dyn FnMut(u64) -> bool) -> bool {
-        while let Some(at) = self.wire.agenda.next_at()
-            && at <= self.end
-        {
-            let Some((now, task)) = self.wire.agenda.take() else {
-                break;
-            };
+        while let Some((now, task)) = self.wire.agenda.take_until(self.end) {
             self.wire.now = now;
             self.tasks += 1;
             if self.tasks.is_multiple_of(TASKS_BETWEEN) && !may_go_on(self.tasks) {
@@ -143,7 +145,10 @@ impl<'e> World<'e> {
 
     fn act(&mut self, task: Task) {
         match task {
-            Task::Path(direction) => self.wire.wake(direction),
+            Task::Path(direction) => {
+                self.wire.wake(direction);
+                self.look_ahead(direction);
+            }
             Task::Enter(direction, handle) => self.wire.enter_delayed(direction, handle),
             Task::Sender(conn, direction) => self.with_conn(conn, |connection, wire, record| {
                 connection.on_sender_timer(direction, wire, record);
@@ -167,6 +172,36 @@ impl<'e> World<'e> {
                 }
             }
         }
+    }
+
+    /// Has what the next packets to arrive will need fetched from memory, step by step along pointers. With many flows nothing of it
+    /// is in a cache, and waiting for it would take most of the time.
+    #[inline]
+    fn look_ahead(&self, direction: Direction) {
+        if self.conns.len() <= FEW {
+            return;
+        }
+        let coming = |after| self.wire.coming(direction, after);
+        if let Some(packet) = coming(8) {
+            prefetch(packet);
+        }
+        if let Some(packet) = coming(4) {
+            prefetch(self.wire.body(packet));
+        }
+        if let Some((connection, body)) = self.connection_for(coming(2)) {
+            connection.prefetch(body);
+        }
+        if let Some((connection, body)) = self.connection_for(coming(1)) {
+            connection.prefetch_window(body);
+            prefetch(&self.apps[connection.flow as usize].record);
+        }
+    }
+
+    #[inline]
+    fn connection_for(&self, packet: Option<&Packet>) -> Option<(&Connection, &Body)> {
+        let body = self.wire.body(packet?);
+        let connection = self.conns.get(body.conn()? as usize)?.as_deref()?;
+        Some((connection, body))
     }
 
     /// Handles what arrived and what it means to workloads, until nothing is left to do now.

@@ -11,7 +11,7 @@ use crate::report::FlowReport;
 use crate::traffic::Net;
 use fastrand::Rng;
 use unbloat_units::{Both, Bytes, Delta, Direction, Time};
-use unbloat_workload::{AnyWorkload, Conn, Network};
+use unbloat_workload::{AnyWorkload, Conn, Network, Workload};
 
 pub(crate) struct App {
     pub(crate) workload: AnyWorkload,
@@ -37,8 +37,10 @@ pub(crate) struct Links {
 
 impl App {
     pub(crate) fn new(flow: u32, plan: &Plan) -> App {
+        let mut workload = plan.workload.build();
+        workload.count_from(plan.counts_from);
         App {
-            workload: plan.workload.build(),
+            workload,
             links: Links {
                 flow,
                 rng: plan.rng.clone(),

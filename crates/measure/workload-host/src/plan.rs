@@ -19,6 +19,8 @@ pub struct Site {
 pub struct Plan {
     pub name: String,
     pub workload: Config,
+    /// From when on its metrics will be asked for.
+    pub counts_from: Time,
     pub start: Time,
     pub stop: Option<Time>,
     /// Numbers of its sites.

@@ -31,6 +31,7 @@ fn plan(workload: Config) -> Plan {
     Plan {
         name: workload.name().to_owned(),
         workload,
+        counts_from: Time::from_ns(0),
         start: Time::from_ns(0),
         stop: None,
         client: 0,

@@ -149,6 +149,11 @@ impl Element for Path {
         }
     }
 
+    #[inline]
+    fn coming(&self, after: usize) -> Option<&Packet> {
+        self.elements.last()?.coming(after)
+    }
+
     fn latency(&self) -> Delta {
         self.elements
             .iter()

@@ -63,6 +63,11 @@ macro_rules! elements {
                 match self { $(AnyElement::$variant(one) => one.advance(now, out),)* }
             }
 
+            #[inline]
+            fn coming(&self, after: usize) -> Option<&Packet> {
+                match self { $(AnyElement::$variant(one) => one.coming(after),)* }
+            }
+
             fn latency(&self) -> Delta {
                 match self { $(AnyElement::$variant(one) => one.latency(),)* }
             }

@@ -118,6 +118,12 @@ pub trait Element {
         false
     }
 
+    /// The packet that leaves after so many others, where that is known: a hint what will be needed soon.
+    fn coming(&self, after: usize) -> Option<&Packet> {
+        let _ = after;
+        None
+    }
+
     /// What is inside, in a queue or under way.
     fn backlog(&self) -> Backlog;
 

@@ -1,47 +1,44 @@
-//! Bytes over time.
+//! Bytes since a time.
 
 use crate::metrics::Metric;
 use unbloat_units::{Bytes, Delta, Time};
 
-/// Width of a bin; a span that is asked for is rounded to whole bins.
+/// From where it counts is rounded down to whole bins since the start.
 const BIN: Delta = Delta::ms(10);
 
-/// Bytes by bins of 10 ms since it was made.
+/// Bytes from a time on, in memory that does not grow with the run.
 #[derive(Clone, Debug)]
 pub(crate) struct Meter {
-    start: Time,
-    bins: Vec<u64>,
+    /// The start, or the later time from which bytes count.
+    from: Time,
+    /// The same, rounded.
+    counts_from: Time,
+    bytes: Bytes,
 }
 
 impl Meter {
-    pub(crate) fn new(start: Time) -> Meter {
+    /// Of what starts at `start` and counts from `from` on, if that is later.
+    pub(crate) fn new(start: Time, from: Time) -> Meter {
+        let from = from.max(start);
+        let bins = from.since(start).as_ns() / BIN.as_ns();
         Meter {
-            start,
-            bins: Vec::new(),
+            from,
+            counts_from: start + BIN * bins,
+            bytes: Bytes::ZERO,
         }
     }
 
+    #[inline]
     pub(crate) fn count(&mut self, now: Time, bytes: Bytes) {
-        let bin = self.bin(now);
-        if bin >= self.bins.len() {
-            self.bins.resize(bin + 1, 0);
+        if now >= self.counts_from {
+            self.bytes += bytes;
         }
-        self.bins[bin] += bytes.as_u64();
     }
 
-    /// Bytes counted from `from` on.
-    pub(crate) fn since(&self, from: Time) -> Bytes {
-        Bytes::new(self.bins.iter().skip(self.bin(from)).sum())
-    }
-
-    /// `goodput_bps` between `from`, or the start if that is later, and `now`.
-    pub(crate) fn goodput(&self, from: Time, now: Time) -> Option<Metric> {
-        let rate = self.since(from).over(now.since(from.max(self.start)))?;
+    /// `goodput_bps` until `now`.
+    pub(crate) fn goodput(&self, now: Time) -> Option<Metric> {
+        let rate = self.bytes.over(now.since(self.from))?;
         Some(Metric::new("goodput_bps", rate.as_bps_f64()))
-    }
-
-    fn bin(&self, at: Time) -> usize {
-        (at.since(self.start).as_ns().max(0) / BIN.as_ns()) as usize
     }
 }
 
@@ -52,11 +49,14 @@ mod tests {
     #[test]
     fn goodput_is_bytes_over_the_span_that_is_asked_for() {
         let at = |ms: i64| Time::from_ns(0) + Delta::ms(ms);
-        let mut meter = Meter::new(at(0));
-        (0..1_000)
-            .for_each(|ms| meter.count(at(ms), Bytes::new(if ms < 500 { 1_000 } else { 125 })));
-        assert_eq!(meter.goodput(at(500), at(1_000)).unwrap().value, 1e6);
-        assert_eq!(meter.since(at(0)), Bytes::new(562_500));
-        assert_eq!(meter.goodput(at(1_000), at(1_000)), None);
+        let goodput = |from: i64| {
+            let mut meter = Meter::new(at(0), at(from));
+            let bytes = |ms: i64| Bytes::new(if ms < 500 { 1_000 } else { 125 });
+            (0..1_000).for_each(|ms| meter.count(at(ms), bytes(ms)));
+            meter.goodput(at(1_000)).map(|metric| metric.value)
+        };
+        assert_eq!(goodput(500), Some(1e6));
+        assert_eq!(goodput(-1), Some(4.5e6));
+        assert_eq!(goodput(1_000), None);
     }
 }

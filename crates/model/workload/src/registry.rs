@@ -39,6 +39,10 @@ macro_rules! workloads {
         pub enum AnyWorkload { $($variant(kind::$module::State),)* }
 
         impl Workload for AnyWorkload {
+            fn count_from(&mut self, from: Time) {
+                match self { $(AnyWorkload::$variant(state) => state.count_from(from),)* }
+            }
+
             fn start(&mut self, now: Time, network: &mut dyn Network) {
                 match self { $(AnyWorkload::$variant(state) => state.start(now, network),)* }
             }

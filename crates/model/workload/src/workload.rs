@@ -77,6 +77,12 @@ pub enum Happening {
 
 /// One application and its user.
 pub trait Workload {
+    /// Says from when on [`Workload::metrics`] will be asked for, so that what comes before need not be kept. To be called before the
+    /// start.
+    fn count_from(&mut self, from: Time) {
+        let _ = from;
+    }
+
     fn start(&mut self, now: Time, network: &mut dyn Network);
 
     fn on_happening(&mut self, now: Time, happening: Happening, network: &mut dyn Network);

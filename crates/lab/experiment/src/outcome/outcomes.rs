@@ -43,7 +43,7 @@ pub struct FlowOutcome {
     /// As the workload tells them.
     pub metrics: Vec<Metric>,
     /// What its packets met at the layers of the device that sends them, where that was asked for.
-    pub layers: Both<Option<FlowLayers>>,
+    pub layers: Both<Option<Box<FlowLayers>>>,
     /// How long its application waited for what; where series are kept.
     pub times: Vec<AppTime>,
 }

@@ -168,6 +168,11 @@ impl Element for Route {
         }
     }
 
+    #[inline]
+    fn coming(&self, after: usize) -> Option<&Packet> {
+        self.hops.last()?.coming(after)
+    }
+
     fn backlog(&self) -> Backlog {
         let hops = self.hops.iter().map(Element::backlog);
         hops.fold(Backlog::default(), |sum, one| Backlog {

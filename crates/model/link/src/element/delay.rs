@@ -52,6 +52,11 @@ impl Element for Delay {
         self.under_way.deliver_due(now, out);
     }
 
+    #[inline]
+    fn coming(&self, after: usize) -> Option<&Packet> {
+        self.under_way.get(after)
+    }
+
     fn latency(&self) -> Delta {
         self.delay
     }

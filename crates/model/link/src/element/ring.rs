@@ -36,6 +36,12 @@ impl Ring {
         self.packets.front().map(|(at, _)| *at)
     }
 
+    /// The packet that leaves after so many others.
+    #[inline]
+    pub(crate) fn get(&self, after: usize) -> Option<&Packet> {
+        self.packets.get(after).map(|(_, packet)| packet)
+    }
+
     #[inline]
     pub(crate) fn deliver_due(&mut self, now: Time, out: &mut impl Output) {
         while self.next_at().is_some_and(|at| at <= now)

@@ -304,6 +304,13 @@ impl Sender {
         self.written - self.flow.snd_una
     }
 
+    /// Where the first segment in flight and the next new one are noted: what an acknowledgement will need, for a driver that knows of
+    /// it early.
+    #[inline]
+    pub fn ends_of_window(&self) -> [&impl Sized; 2] {
+        self.board.ends()
+    }
+
     /// What keeps it from sending more, as of the last poll.
     pub fn limit(&self) -> Limit {
         self.stats.limit()

@@ -19,6 +19,9 @@ const LISTED: u8 = 16;
 
 const NONE: u32 = u32::MAX;
 
+/// Slots of a new ring, a power of two: one direction of most connections never needs more.
+const SLOTS: usize = 16;
+
 /// A segment in flight: half a cache line.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Entry {
@@ -79,8 +82,8 @@ pub(super) struct RateMark {
 impl Scoreboard {
     pub(super) fn new(with_marks: bool) -> Scoreboard {
         Scoreboard {
-            marks: with_marks.then(|| vec![RateMark::default(); 64]),
-            ring: vec![Entry::default(); 64],
+            marks: with_marks.then(|| vec![RateMark::default(); SLOTS]),
+            ring: vec![Entry::default(); SLOTS],
             waiting: vec![0; 1],
             waiting_count: 0,
             waiting_from: 0,
@@ -136,6 +139,12 @@ impl Scoreboard {
         (self.head < self.tail).then(|| self.tail - 1)
     }
 
+    /// The slots of the first segment and of the next one to be appended.
+    #[inline]
+    pub(super) fn ends(&self) -> [&Entry; 2] {
+        [self.head, self.tail].map(|i| &self.ring[self.slot(i)])
+    }
+
     /// Appends a segment that is being sent now.
     pub(super) fn push(&mut self, end: u64, len: u16, sent_us: u64, delivered: u32) -> Index {
         if (self.tail - self.head) as usize == self.ring.len() {
@@ -187,7 +196,7 @@ impl Scoreboard {
             self.marks = Some(grown);
         }
         let waiting: Vec<Index> = (self.head..self.tail).filter(|&i| self.waits(i)).collect();
-        self.waiting = vec![0; ring.len() / 64];
+        self.waiting = vec![0; ring.len().div_ceil(64)];
         self.ring = ring;
         (self.oldest, self.newest) = (oldest, newest);
         self.waiting_count = 0;
@@ -288,7 +297,7 @@ impl Scoreboard {
                 self.waiting_from = i;
                 return Some(i);
             }
-            i += 64 - (slot as u64 % 64);
+            i += (64 - slot % 64).min(self.ring.len() - slot) as u64;
         }
         unreachable!("as many bits are set as are counted")
     }
