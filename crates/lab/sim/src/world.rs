@@ -147,7 +147,9 @@ impl<'e> World<'e> {
         match task {
             Task::Path(direction) => {
                 self.wire.wake(direction);
-                self.look_ahead(direction);
+                if self.conns.len() > FEW {
+                    self.look_ahead(direction);
+                }
             }
             Task::Enter(direction, handle) => self.wire.enter_delayed(direction, handle),
             Task::Sender(conn, direction) => self.with_conn(conn, |connection, wire, record| {
@@ -176,11 +178,8 @@ impl<'e> World<'e> {
 
     /// Has what the next packets to arrive will need fetched from memory, step by step along pointers. With many flows nothing of it
     /// is in a cache, and waiting for it would take most of the time.
-    #[inline]
+    #[inline(never)]
     fn look_ahead(&self, direction: Direction) {
-        if self.conns.len() <= FEW {
-            return;
-        }
         let coming = |after| self.wire.coming(direction, after);
         if let Some(packet) = coming(8) {
             prefetch(packet);
