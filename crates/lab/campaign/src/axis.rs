@@ -101,7 +101,7 @@ fn setting(key: &'static str, node: &Node) -> Result<Axis, Error> {
     whole(node, &path, key.to_owned(), values?, false)
 }
 
-/// As it is written, where that is short enough to be a name.
+/// As it is written, where that is fit to be a name.
 fn name_of(item: &Node) -> Option<String> {
     let shown = match &item.value {
         Written::Array(items) => {
@@ -114,7 +114,8 @@ fn name_of(item: &Node) -> Option<String> {
         Written::Table(_) => return None,
         _ => item.to_string(),
     };
-    (shown.len() <= LONGEST_NAME).then_some(shown)
+    let is_fit = shown.len() <= LONGEST_NAME && !shown.chars().any(unbloat_untrusted::acts);
+    is_fit.then_some(shown)
 }
 
 /// `place = ["home", "office"]`, or a table of `values` and whether somebody has to change it by hand.

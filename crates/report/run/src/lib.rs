@@ -14,6 +14,7 @@ pub mod format;
 mod home;
 mod info;
 mod markdown;
+mod pages;
 mod reader;
 mod schema;
 mod writer;

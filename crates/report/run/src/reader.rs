@@ -3,7 +3,7 @@
 
 use crate::folder::RUN_FILE;
 use crate::info::{RunFile, RunVersion};
-use crate::{Batch, RunError, RunInfo, StoredTable};
+use crate::{Batch, RunError, RunInfo, StoredTable, pages};
 use arrow_array::cast::AsArray;
 use arrow_array::types::UInt64Type;
 use arrow_array::{BooleanArray, RecordBatch, RecordBatchReader};
@@ -12,17 +12,14 @@ use parquet::arrow::ProjectionMask;
 use parquet::arrow::arrow_reader::{
     ArrowPredicateFn, ParquetRecordBatchReader, ParquetRecordBatchReaderBuilder, RowFilter,
 };
-use parquet::column::page::{Page, PageReader};
 use parquet::errors::ParquetError;
 use parquet::file::metadata::{ColumnChunkMetaData, ParquetMetaData};
-use parquet::file::serialized_reader::SerializedPageReader;
 use std::collections::BTreeSet;
 use std::ffi::OsStr;
 use std::fs::{self, File};
 use std::io::{self, ErrorKind, Read};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
 use unbloat_table::SCHEMA_VERSION;
 
 /// Rows that are read at a time.
@@ -189,7 +186,7 @@ impl RunReader {
         let path = self.path_of(table)?;
         let file = File::open(&path).map_err(RunError::io(&path))?;
         let length = file.metadata().map_err(RunError::io(&path))?.len();
-        let pages = Arc::new(file.try_clone().map_err(RunError::io(&path))?);
+        let copy = file.try_clone().map_err(RunError::io(&path))?;
         let builder = decoded(|| ParquetRecordBatchReaderBuilder::try_new(file))
             .map_err(RunError::parquet(&path))?;
         if !are_within(builder.metadata(), length) {
@@ -201,8 +198,7 @@ impl RunReader {
             .filter(|(_, c)| wanted(c.name()))
             .map(|(leaf, _)| leaf)
             .collect();
-        decoded(|| check_dictionaries(&pages, builder.metadata(), &chosen))
-            .map_err(RunError::parquet(&path))?;
+        check_pages(&copy, builder.metadata(), &chosen).map_err(RunError::parquet(&path))?;
         let mask = ProjectionMask::leaves(builder.parquet_schema(), chosen);
         Ok((
             path,
@@ -252,28 +248,16 @@ fn are_within(metadata: &ParquetMetaData, length: u64) -> bool {
     groups.all(|group| group.num_rows() >= 0 && group.columns().iter().all(is_within))
 }
 
-/// Refuses dictionaries that claim more values than they have bytes: the library makes room for what they claim.
-fn check_dictionaries(
-    file: &Arc<File>,
+/// Refuses pages of these columns that claim more than they can have: the library makes room for what they claim.
+fn check_pages(
+    file: &File,
     metadata: &ParquetMetaData,
     columns: &[usize],
 ) -> Result<(), ParquetError> {
     for group in metadata.row_groups() {
-        let rows = usize::try_from(group.num_rows()).unwrap_or(usize::MAX);
         for column in columns {
-            let chunk = group.column(*column);
-            let mut pages = SerializedPageReader::new(Arc::clone(file), chunk, rows, None)?;
-            if !pages.peek_next_page()?.is_some_and(|page| page.is_dict) {
-                continue;
-            }
-            if let Some(Page::DictionaryPage {
-                buf, num_values, ..
-            }) = pages.get_next_page()?
-                && num_values as usize > buf.len()
-            {
-                let text = "a dictionary claims more values than it has".to_owned();
-                return Err(ParquetError::General(text));
-            }
+            let (begin, length) = group.column(*column).byte_range();
+            pages::check(file, begin, length)?;
         }
     }
     Ok(())

@@ -2,6 +2,7 @@
 
 use parquet::file::reader::{FileReader, SerializedFileReader};
 use parquet::record::Field;
+use std::collections::BTreeSet;
 use std::fs::{self, File};
 use std::path::{Path, PathBuf};
 use tempfile::{TempDir, tempdir};
@@ -166,6 +167,49 @@ fn the_parquet_crates_own_row_reader_agrees() {
         read += 1;
     }
     assert_eq!(read, 100);
+}
+
+#[test]
+fn rows_by_key_are_those_of_all_that_have_it() {
+    let base = tempdir().unwrap();
+    let dir = base.path().join("run");
+    let mut writer = RunWriter::create(&dir, &info(), &[flows()]).unwrap();
+    writer.append(0, &rows(0, 20_000)).unwrap();
+    writer.finish(&info()).unwrap();
+    let reader = RunReader::open(&dir).unwrap();
+    let keys: BTreeSet<u64> = (0..20_000).step_by(777).map(|i| u64::MAX - i).collect();
+    let columns = ["flow_id", "rtt_ms", "server_name"];
+    let values = |batches: unbloat_run::Batches, wanted: &BTreeSet<u64>| {
+        let mut found = Vec::new();
+        for batch in batches {
+            let batch = batch.unwrap();
+            let [ids, rtt, names] = batch.columns() else {
+                panic!("three columns");
+            };
+            let ColumnData::U64(ids) = ids else {
+                panic!("ids are whole numbers");
+            };
+            for row in 0..batch.len() {
+                let id = ids.get(row).unwrap();
+                let name = names.as_text(row).map(str::to_owned);
+                found.extend(wanted.contains(&id).then(|| (id, rtt.as_f64(row), name)));
+            }
+        }
+        found
+    };
+    let chosen = reader
+        .read_rows("flows", &columns, "flow_id", &keys)
+        .unwrap();
+    let chosen = values(chosen, &keys);
+    let all = reader.read_columns("flows", &columns).unwrap();
+    assert_eq!(chosen, values(all, &keys));
+    assert_eq!(chosen.len(), keys.len());
+    let none = reader.read_rows("flows", &columns, "flow_id", &BTreeSet::new());
+    assert_eq!(none.unwrap().count(), 0);
+    assert!(matches!(
+        reader.read_rows("flows", &columns, "flow", &keys).err(),
+        Some(RunError::NoColumn { .. })
+    ));
 }
 
 #[test]

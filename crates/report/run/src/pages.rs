@@ -1,0 +1,280 @@
+//! What the pages of a column claim, before the library believes it.
+//!
+//! The library makes room for the length that a page says it will have once it is decompressed, and for the values that a dictionary says it has.
+//! A file from others may claim gigabytes in a few bytes. It offers no way to see the claims, so the headers are read here: Thrift's compact
+//! protocol (its specification, "Thrift compact protocol encoding"), of which `PageHeader` of parquet.thrift needs three fields and a nested one.
+
+use parquet::errors::ParquetError;
+use std::fs::File;
+use std::io::{BufRead, BufReader, ErrorKind, Read, Seek, SeekFrom};
+
+/// Our pages have 1 MiB and a batch at most.
+const LONGEST_PAGE: i64 = 32 << 20;
+/// With the least and the largest text of a page, of which the library keeps 64 bytes each.
+const LONGEST_HEADER: u64 = 1 << 20;
+/// Structs within structs.
+const DEEPEST: u32 = 8;
+
+/// Refuses a column chunk that claims more than it can have. It lies at these bytes of the file.
+pub(crate) fn check(file: &File, begin: u64, length: u64) -> Result<(), ParquetError> {
+    let (mut at, end) = (begin, begin + length);
+    while at < end {
+        let mut source = BufReader::with_capacity(256, file);
+        source.seek(SeekFrom::Start(at))?;
+        let (claims, header) = Claims::read(source).ok_or_else(|| damaged("a page header"))?;
+        claims.check()?;
+        at += header + claims.compressed.unsigned_abs();
+    }
+    Ok(())
+}
+
+fn damaged(what: &str) -> ParquetError {
+    ParquetError::General(format!("{what} is invalid"))
+}
+
+/// Of one page.
+#[derive(Debug, Default, PartialEq)]
+struct Claims {
+    uncompressed: i64,
+    compressed: i64,
+    /// Of a dictionary.
+    values: i64,
+}
+
+impl Claims {
+    fn check(&self) -> Result<(), ParquetError> {
+        if !(0..=LONGEST_PAGE).contains(&self.uncompressed) || self.compressed < 0 {
+            return Err(damaged("the length of a page"));
+        }
+        if self.values > self.uncompressed {
+            let text = "a dictionary claims more values than it has".to_owned();
+            return Err(ParquetError::General(text));
+        }
+        Ok(())
+    }
+
+    /// The claims, and how long their header is. `None` if it cannot be read, or names a field twice.
+    fn read(source: impl BufRead) -> Option<(Claims, u64)> {
+        const UNCOMPRESSED: i64 = 2;
+        const COMPRESSED: i64 = 3;
+        const DICTIONARY: i64 = 7;
+        let mut from = Compact {
+            source: source.take(LONGEST_HEADER),
+        };
+        let (mut uncompressed, mut compressed, mut values) = (None, None, None);
+        let mut before = 0;
+        while let Some((id, kind)) = from.field(&mut before)? {
+            let place = match id {
+                UNCOMPRESSED => &mut uncompressed,
+                COMPRESSED => &mut compressed,
+                DICTIONARY => &mut values,
+                _ => {
+                    from.skip(kind, DEEPEST)?;
+                    continue;
+                }
+            };
+            let claimed = match (id, kind) {
+                (DICTIONARY, Compact::STRUCT) => from.values()?,
+                (UNCOMPRESSED | COMPRESSED, Compact::I32) => from.int()?,
+                _ => return None,
+            };
+            if place.replace(claimed).is_some() {
+                return None;
+            }
+        }
+        let claims = Claims {
+            uncompressed: uncompressed?,
+            compressed: compressed?,
+            values: values.unwrap_or(0),
+        };
+        Some((claims, LONGEST_HEADER - from.source.limit()))
+    }
+}
+
+/// Reads the protocol. All functions return `None` at an end that comes too soon.
+struct Compact<R> {
+    source: std::io::Take<R>,
+}
+
+impl Compact<()> {
+    const I32: u8 = 5;
+    const STRUCT: u8 = 12;
+}
+
+impl<R: BufRead> Compact<R> {
+    fn byte(&mut self) -> Option<u8> {
+        let mut byte = [0];
+        self.source.read_exact(&mut byte).ok()?;
+        Some(byte[0])
+    }
+
+    fn varint(&mut self) -> Option<u64> {
+        let mut value = 0;
+        for shift in (0..64).step_by(7) {
+            let byte = self.byte()?;
+            value |= u64::from(byte & 0x7f) << shift;
+            if byte < 0x80 {
+                return Some(value);
+            }
+        }
+        None
+    }
+
+    fn int(&mut self) -> Option<i64> {
+        let value = self.varint()?;
+        Some((value >> 1) as i64 ^ -((value & 1) as i64))
+    }
+
+    /// Number and type of the next field; `None` within it at the end of the struct.
+    fn field(&mut self, before: &mut i64) -> Option<Option<(i64, u8)>> {
+        let byte = self.byte()?;
+        let kind = byte & 0xf;
+        if kind == 0 {
+            return Some(None);
+        }
+        let id = match i64::from(byte >> 4) {
+            0 => self.int()?,
+            step => before.checked_add(step)?,
+        };
+        *before = id;
+        Some(Some((id, kind)))
+    }
+
+    /// Of a dictionary page's header: its first field.
+    fn values(&mut self) -> Option<i64> {
+        const VALUES: i64 = 1;
+        let (mut found, mut before) = (None, 0);
+        while let Some((id, kind)) = self.field(&mut before)? {
+            match (id, kind) {
+                (VALUES, Compact::I32) if found.is_none() => found = Some(self.int()?),
+                (VALUES, _) => return None,
+                _ => self.skip(kind, DEEPEST)?,
+            }
+        }
+        found
+    }
+
+    fn skip(&mut self, kind: u8, deepest: u32) -> Option<()> {
+        let deeper = deepest.checked_sub(1)?;
+        match kind {
+            // A truth value in the type itself.
+            1 | 2 => {}
+            3 => self.pass(1)?,
+            4..=6 => drop(self.varint()?),
+            7 => self.pass(8)?,
+            8 => {
+                let length = self.varint()?;
+                self.pass(length)?;
+            }
+            9 | 10 => {
+                let byte = self.byte()?;
+                let count = match u64::from(byte >> 4) {
+                    15 => self.varint()?,
+                    count => count,
+                };
+                for _ in 0..count {
+                    self.skip_element(byte & 0xf, deeper)?;
+                }
+            }
+            11 => {
+                let count = self.varint()?;
+                let kinds = if count > 0 { self.byte()? } else { 0 };
+                for _ in 0..count {
+                    self.skip_element(kinds >> 4, deeper)?;
+                    self.skip_element(kinds & 0xf, deeper)?;
+                }
+            }
+            Compact::<()>::STRUCT => {
+                let mut before = 0;
+                while let Some((_, kind)) = self.field(&mut before)? {
+                    self.skip(kind, deeper)?;
+                }
+            }
+            _ => return None,
+        }
+        Some(())
+    }
+
+    /// In lists a truth value is a byte.
+    fn skip_element(&mut self, kind: u8, deepest: u32) -> Option<()> {
+        match kind {
+            1 | 2 => self.pass(1),
+            _ => self.skip(kind, deepest),
+        }
+    }
+
+    fn pass(&mut self, bytes: u64) -> Option<()> {
+        let mut rest = bytes;
+        while rest > 0 {
+            let known = match self.source.fill_buf() {
+                Err(error) if error.kind() == ErrorKind::Interrupted => continue,
+                known => known.ok()?.len(),
+            };
+            let passed = rest.min(known as u64);
+            if passed == 0 {
+                return None;
+            }
+            self.source.consume(passed as usize);
+            rest -= passed;
+        }
+        Some(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn read(header: &[u8]) -> Option<(Claims, u64)> {
+        Claims::read(header)
+    }
+
+    #[test]
+    fn claims_are_found_in_any_spelling() {
+        // A data page: type 0, 200 bytes of 100, and a nested header with a statistic; what follows is the page.
+        let page: &[u8] = &[
+            0x15, 0, 0x15, 0x90, 3, 0x15, 0xc8, 1, 0x2c, 0x15, 6, 0x18, 2, 7, 7, 0, 0, 0xff,
+        ];
+        let claims = Claims {
+            uncompressed: 200,
+            compressed: 100,
+            values: 0,
+        };
+        assert_eq!(read(page), Some((claims, 17)));
+        // A dictionary page, its fields numbered in full and in another order.
+        let dictionary: &[u8] = &[
+            0x05, 6, 20, 0x05, 4, 0x90, 3, 0x0c, 14, 0x05, 2, 80, 0x15, 4, 0, 0,
+        ];
+        let claims = Claims {
+            uncompressed: 200,
+            compressed: 10,
+            values: 40,
+        };
+        assert_eq!(read(dictionary), Some((claims, 16)));
+    }
+
+    #[test]
+    fn what_is_said_twice_or_cut_is_refused() {
+        let twice: &[u8] = &[0x15, 0, 0x15, 2, 0x15, 2, 0x05, 4, 0x90, 3, 0];
+        assert_eq!(read(twice), None);
+        let whole: &[u8] = &[0x15, 0, 0x15, 2, 0x15, 2, 0];
+        assert!(read(whole).is_some());
+        (0..whole.len()).for_each(|len| assert_eq!(read(&whole[..len]), None, "{len} bytes"));
+        // A struct within a struct, without end; and a text longer than the file.
+        assert_eq!(read(&[0x1c; 100]), None);
+        assert_eq!(read(&[0x18, 0xff, 0xff, 0xff, 0xff, 0x0f]), None);
+    }
+
+    #[test]
+    fn no_page_claims_more_than_any_of_ours_has() {
+        let claims = |uncompressed, values| Claims {
+            uncompressed,
+            compressed: 10,
+            values,
+        };
+        assert!(claims(LONGEST_PAGE, 100).check().is_ok());
+        for (uncompressed, values) in [(LONGEST_PAGE + 1, 0), (-1, 0), (100, 101)] {
+            assert!(claims(uncompressed, values).check().is_err());
+        }
+    }
+}
