@@ -186,8 +186,8 @@ impl<R: BufRead> Compact<R> {
             }
             Compact::<()>::STRUCT => {
                 let mut before = 0;
-                while let Some((_, kind)) = self.field(&mut before)? {
-                    self.skip(kind, deeper)?;
+                while let Some((_, inner)) = self.field(&mut before)? {
+                    self.skip(inner, deeper)?;
                 }
             }
             _ => return None,
@@ -245,12 +245,12 @@ mod tests {
         let dictionary: &[u8] = &[
             0x05, 6, 20, 0x05, 4, 0x90, 3, 0x0c, 14, 0x05, 2, 80, 0x15, 4, 0, 0,
         ];
-        let claims = Claims {
+        let of_dictionary = Claims {
             uncompressed: 200,
             compressed: 10,
             values: 40,
         };
-        assert_eq!(read(dictionary), Some((claims, 16)));
+        assert_eq!(read(dictionary), Some((of_dictionary, 16)));
     }
 
     #[test]

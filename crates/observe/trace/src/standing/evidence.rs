@@ -481,8 +481,8 @@ impl Judged<'_> {
     /// How the delay follows the user's bytes in flight.
     fn coupling(&self, side: Direction) -> Option<f64> {
         const LEAST: usize = 8;
-        let in_flight = self.windows.iter().map(|w| w.carried[side].user_in_flight);
-        let pairs = in_flight.zip(self.delays);
+        let carried = self.windows.iter().map(|w| w.carried[side].user_in_flight);
+        let pairs = carried.zip(self.delays);
         let pairs = pairs.filter(|(in_flight, delays)| delays.samples > 0 && *in_flight > 0);
         if self.windows.len() < LEAST || pairs.clone().count() < LEAST {
             return None;
