@@ -76,7 +76,7 @@ impl Nfnetlink {
     ) -> io::Result<usize> {
         loop {
             match batch.receive(self.socket.as_fd()) {
-                // Messages were lost; packets behind them passed, or are told of later.
+                // The receive buffer was full. The kernel let these packets pass (fail-open).
                 Err(error) if Errno::from_io_error(&error) == Some(Errno::NOBUFS) => {}
                 received => return received,
             }

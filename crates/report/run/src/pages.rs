@@ -1,8 +1,9 @@
-//! What the pages of a column claim, before the library believes it.
+//! The sizes that page headers claim, checked before the Parquet library allocates memory for them.
 //!
-//! The library makes room for the length that a page says it will have once it is decompressed, and for the values that a dictionary says it has.
-//! A file from others may claim gigabytes in a few bytes. It offers no way to see the claims, so the headers are read here: Thrift's compact
-//! protocol (its specification, "Thrift compact protocol encoding"), of which `PageHeader` of parquet.thrift needs three fields and a nested one.
+//! The library reserves as many bytes as a header claims that the page will have once it is decompressed, and room for as many values as a
+//! dictionary claims. A file from others may claim gigabytes in a few bytes. The library does not show these claims, so the headers are
+//! parsed here: Thrift's compact protocol (its specification, "Thrift compact protocol encoding"), of which `PageHeader` of parquet.thrift
+//! needs two fields and a nested one.
 
 use parquet::errors::ParquetError;
 use std::fs::File;
@@ -15,15 +16,23 @@ const LONGEST_HEADER: u64 = 1 << 20;
 /// Structs within structs.
 const DEEPEST: u32 = 8;
 
-/// Refuses a column chunk that claims more than it can have. It lies at these bytes of the file.
-pub(crate) fn check(file: &File, begin: u64, length: u64) -> Result<(), ParquetError> {
+/// Refuses a column chunk that claims more than it can have. It lies at these bytes of the file; a chunk that is not compressed has no more
+/// than these.
+pub(crate) fn check(
+    file: &File,
+    (begin, length): (u64, u64),
+    is_compressed: bool,
+) -> Result<(), ParquetError> {
     let (mut at, end) = (begin, begin + length);
     while at < end {
         let mut source = BufReader::with_capacity(256, file);
         source.seek(SeekFrom::Start(at))?;
         let (claims, header) = Claims::read(source).ok_or_else(|| damaged("a page header"))?;
-        claims.check()?;
+        claims.check(is_compressed)?;
         at += header + claims.compressed.unsigned_abs();
+        if at > end {
+            return Err(damaged("the length of a page"));
+        }
     }
     Ok(())
 }
@@ -42,11 +51,15 @@ struct Claims {
 }
 
 impl Claims {
-    fn check(&self) -> Result<(), ParquetError> {
+    fn check(&self, is_compressed: bool) -> Result<(), ParquetError> {
         if !(0..=LONGEST_PAGE).contains(&self.uncompressed) || self.compressed < 0 {
             return Err(damaged("the length of a page"));
         }
-        if self.values > self.uncompressed {
+        let bytes = match is_compressed {
+            true => self.uncompressed,
+            false => self.compressed,
+        };
+        if self.values > bytes {
             let text = "a dictionary claims more values than it has".to_owned();
             return Err(ParquetError::General(text));
         }
@@ -136,7 +149,8 @@ impl<R: BufRead> Compact<R> {
             0 => self.int()?,
             step => before.checked_add(step)?,
         };
-        *before = id;
+        // The library has room for 16 bits, and would take a longer one for another.
+        *before = i64::from(i16::try_from(id).ok()?);
         Some(Some((id, kind)))
     }
 
@@ -263,6 +277,11 @@ mod tests {
         // A struct within a struct, without end; and a text longer than the file.
         assert_eq!(read(&[0x1c; 100]), None);
         assert_eq!(read(&[0x18, 0xff, 0xff, 0xff, 0xff, 0x0f]), None);
+        // A field of number 65,538, which is 2 in 16 bits.
+        assert_eq!(
+            read(&[0x15, 0, 0x15, 2, 0x15, 2, 0x05, 0x84, 0x80, 8, 2, 0]),
+            None
+        );
     }
 
     #[test]
@@ -272,9 +291,12 @@ mod tests {
             compressed: 10,
             values,
         };
-        assert!(claims(LONGEST_PAGE, 100).check().is_ok());
+        assert!(claims(LONGEST_PAGE, 100).check(true).is_ok());
         for (uncompressed, values) in [(LONGEST_PAGE + 1, 0), (-1, 0), (100, 101)] {
-            assert!(claims(uncompressed, values).check().is_err());
+            assert!(claims(uncompressed, values).check(true).is_err());
         }
+        // Not compressed: what it claims beyond its bytes is not there.
+        assert!(claims(100, 10).check(false).is_ok());
+        assert!(claims(100, 11).check(false).is_err());
     }
 }

@@ -12,6 +12,7 @@ use parquet::arrow::ProjectionMask;
 use parquet::arrow::arrow_reader::{
     ArrowPredicateFn, ParquetRecordBatchReader, ParquetRecordBatchReaderBuilder, RowFilter,
 };
+use parquet::basic::Compression;
 use parquet::errors::ParquetError;
 use parquet::file::metadata::{ColumnChunkMetaData, ParquetMetaData};
 use std::collections::BTreeSet;
@@ -110,7 +111,7 @@ impl RunReader {
         }
     }
 
-    /// As [`RunReader::read_columns`], of those rows alone whose value in the column `key`, a whole number, is one of `keys`.
+    /// As [`RunReader::read_columns`], of those rows alone whose value in the column `key`, a whole number and one of `columns`, is one of `keys`.
     pub fn read_rows(
         &self,
         table: &str,
@@ -119,7 +120,13 @@ impl RunReader {
         keys: &BTreeSet<u64>,
     ) -> Result<Batches, RunError> {
         let stored = self.checked(table, columns)?;
-        self.checked(table, &[key])?;
+        // The pages of no other column are checked.
+        if !columns.contains(&key) {
+            return Err(RunError::NoColumn {
+                table: table.to_owned(),
+                column: key.to_owned(),
+            });
+        }
         let (path, builder) = self.builder(stored, |name| columns.contains(&name))?;
         let leaves = builder.parquet_schema().columns().iter();
         let keyed = ProjectionMask::leaves(
@@ -256,8 +263,9 @@ fn check_pages(
 ) -> Result<(), ParquetError> {
     for group in metadata.row_groups() {
         for column in columns {
-            let (begin, length) = group.column(*column).byte_range();
-            pages::check(file, begin, length)?;
+            let chunk = group.column(*column);
+            let is_compressed = chunk.compression() != Compression::UNCOMPRESSED;
+            pages::check(file, chunk.byte_range(), is_compressed)?;
         }
     }
     Ok(())
