@@ -4,7 +4,7 @@
 // are right is for the caller to say, who knows the path.
 
 import assert from "node:assert/strict";
-import { existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
+import { existsSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { isAccessible } from "./accessible.mjs";
 import { Chromium, complaints, requests } from "./chromium.mjs";
@@ -106,14 +106,9 @@ async function keepsHistory(tab) {
 async function shares(tab) {
   const saved = join(folder, "saved");
   mkdirSync(saved, { recursive: true });
-  await chromium.call("Browser.setDownloadBehavior", { behavior: "allow", downloadPath: saved });
+  await chromium.saveTo(saved);
   await tab.evaluate("document.getElementById('picture').click()");
-  const until = Date.now() + ANSWER_MS;
-  while (!readdirSync(saved).some((name) => name.endsWith(".png"))) {
-    assert.ok(Date.now() < until, "no picture was saved");
-    await new Promise((done) => setTimeout(done, 100));
-  }
-  const picture = readFileSync(join(saved, readdirSync(saved).find((name) => name.endsWith(".png"))));
+  const picture = await chromium.saved(".png", ANSWER_MS);
   assert.deepEqual([picture.readUInt32BE(16), picture.readUInt32BE(20)], [1200, 630], "its size");
 
   await chromium.call("Browser.grantPermissions", { origin: new URL(url).origin, permissions: ["clipboardReadWrite", "clipboardSanitizedWrite"] });

@@ -1,7 +1,7 @@
 // Chromium without a window, driven by its DevTools protocol over a pipe: messages of JSON, each with a zero byte behind it.
 
 import { spawn } from "node:child_process";
-import { mkdtempSync, rmSync } from "node:fs";
+import { mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 
@@ -57,6 +57,24 @@ export class Chromium {
     await tab.call("Target.setAutoAttach", { autoAttach: true, waitForDebuggerOnStart: true, flatten: true });
     await tab.resize({ width, height });
     return tab;
+  }
+
+  /** Where downloads go from now on. */
+  async saveTo(folder) {
+    this.downloads = folder;
+    await this.call("Browser.setDownloadBehavior", { behavior: "allow", downloadPath: folder, eventsEnabled: true });
+  }
+
+  /** The content of the download whose name ends so. A file of its name exists, empty, before it is complete. */
+  async saved(ending, most_ms) {
+    const events = (method) => this.events.filter((event) => event.method === method).map(({ params }) => params);
+    for (const until = Date.now() + most_ms; Date.now() < until;) {
+      const download = events("Browser.downloadWillBegin").find(({ suggestedFilename }) => suggestedFilename.endsWith(ending));
+      const isComplete = events("Browser.downloadProgress").some(({ guid, state }) => guid === download?.guid && state === "completed");
+      if (isComplete) return readFileSync(join(this.downloads, download.suggestedFilename));
+      await new Promise((done) => setTimeout(done, 50));
+    }
+    throw new Error(`no ${ending} was saved within ${most_ms} ms`);
   }
 
   async close() {

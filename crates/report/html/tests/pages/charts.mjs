@@ -1,7 +1,7 @@
 // Charts of a simulation that measured nothing between 10 and 20 s, used as a person would: node charts.mjs FILE FOLDER
 
 import assert from "node:assert/strict";
-import { existsSync, mkdirSync, readFileSync } from "node:fs";
+import { mkdirSync } from "node:fs";
 import { join, resolve } from "node:path";
 import { pathToFileURL } from "node:url";
 import { Chromium, complaints } from "../../../../measure/server/tests/web/chromium.mjs";
@@ -9,19 +9,20 @@ import { Chromium, complaints } from "../../../../measure/server/tests/web/chrom
 const [file, folder] = process.argv.slice(2);
 const WINDOW = "#figure-sim-cwnd [role=img]";
 const RTT = "#figure-sim-srtt [role=img]";
+const SAVED_MS = 20_000;
 const KEYS = { "+": { text: "+" }, "-": { text: "-" }, Escape: { windowsVirtualKeyCode: 27 }, ArrowRight: { windowsVirtualKeyCode: 39 } };
 
 const chromium = new Chromium();
 try {
   const saved = join(folder, "saved");
   mkdirSync(saved);
-  await chromium.call("Browser.setDownloadBehavior", { behavior: "allow", downloadPath: saved });
+  await chromium.saveTo(saved);
   const tab = await chromium.tab({ width: 1400, height: 900 });
   await tab.open(pathToFileURL(resolve(file)).href);
   await saysWhatItShows(tab);
   await hasGap(tab);
-  await savesChart(tab, saved);
-  await savesCard(tab, saved);
+  await savesChart(tab);
+  await savesCard(tab);
   await zooms(tab);
   assert.deepEqual(complaints(chromium.events), [], "errors in the console");
 } finally {
@@ -60,23 +61,15 @@ async function press(tab, name) {
   await tab.evaluate(`document.querySelector(${JSON.stringify(`button[aria-label="${name}"]`)}).click()`);
 }
 
-async function arrived(path) {
-  for (const until = Date.now() + 20_000; Date.now() < until;) {
-    if (existsSync(path)) return readFileSync(path);
-    await new Promise((done) => setTimeout(done, 50));
-  }
-  throw new Error(`${path} was not saved`);
-}
-
-async function savesChart(tab, saved) {
+async function savesChart(tab) {
   await press(tab, "Save as CSV: Congestion window");
-  const rows = (await arrived(join(saved, "congestion-window.csv"))).toString().split("\r\n");
+  const rows = (await chromium.saved("congestion-window.csv", SAVED_MS)).toString().split("\r\n");
   const { x, y } = await tab.evaluate(`JSON.parse(document.getElementById("data").textContent).figures["sim-cwnd"][0]`);
   assert.equal(x.length, 200);
   assert.deepEqual(rows, ['"time (s)","download (bytes)"', ...x.map((at, i) => `${at},${y[i]}`), ""]);
 
   await press(tab, "Save as SVG: Congestion window");
-  const svg = (await arrived(join(saved, "congestion-window.svg"))).toString();
+  const svg = (await chromium.saved("congestion-window.svg", SAVED_MS)).toString();
   assert.match(svg, /^<svg xmlns="http:\/\/www\.w3\.org\/2000\/svg" width="\d+" height="\d+"/);
   assert.ok(svg.includes(">Congestion window</text>") && svg.includes("median 59.9 kB"));
   const line = [...svg.matchAll(/<path d="([^"]*)"[^>]*stroke-width="2"/g)].map(([, path]) => path).find((path) => path.length > 500);
@@ -84,7 +77,7 @@ async function savesChart(tab, saved) {
 
   await press(tab, "Save as PNG: Congestion window");
   const [, width, height] = svg.match(/width="(\d+)" height="(\d+)"/);
-  isPicture(await arrived(join(saved, "congestion-window.png")), 2 * width, 2 * height);
+  isPicture(await chromium.saved("congestion-window.png", SAVED_MS), 2 * width, 2 * height);
 }
 
 function isPicture(bytes, width, height) {
@@ -97,14 +90,14 @@ function words(svg) {
   return [...svg.matchAll(/<text[^>]*>([^<]*)<\/text>/g)].map(([, text]) => text).join(" ");
 }
 
-async function savesCard(tab, saved) {
+async function savesCard(tab) {
   await press(tab, "Save the card as SVG");
-  const svg = (await arrived(join(saved, "unbloat-verdict.svg"))).toString();
+  const svg = (await chromium.saved("unbloat-verdict.svg", SAVED_MS)).toString();
   for (const said of ["Grade D: downloads wait 338 ms in queues on average.", "338 ms", "mean added delay", "19.40 Mbit/s", "What to do Try CAKE or fq_codel"]) assert.ok(words(svg).includes(said), `${said}: ${words(svg)}`);
   assert.ok(await tab.evaluate(`new DOMParser().parseFromString(${JSON.stringify(svg)}, "image/svg+xml").querySelector("parsererror") === null`), "well-formed");
   await press(tab, "Save the card as PNG");
   const [, width, height] = svg.match(/width="(\d+)" height="(\d+)"/);
-  isPicture(await arrived(join(saved, "unbloat-verdict.png")), 2 * width, 2 * height);
+  isPicture(await chromium.saved("unbloat-verdict.png", SAVED_MS), 2 * width, 2 * height);
 }
 
 async function zooms(tab) {
