@@ -182,7 +182,7 @@ pub struct ParamArgs {
     user_idle: Delta,
 
     /// Bin width of the tables rtt and in_flight; "0 ms" keeps every sample
-    #[arg(long, value_name = "SPAN", default_value = "10 ms")]
+    #[arg(long, value_name = "SPAN", default_value = "100 ms")]
     bin: Delta,
 
     /// Maximum number of concurrent flows; beyond it, the longest idle ones are closed early and counted

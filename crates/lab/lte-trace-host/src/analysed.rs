@@ -11,7 +11,10 @@ use unbloat_lte_trace::{FlowName, Params, UserTruth};
 use unbloat_summary::{Summary, SummaryParams};
 use unbloat_table::{ColumnView, Rows, Table};
 use unbloat_trace::all_tables;
-use unbloat_units::Both;
+use unbloat_units::{Both, Delta};
+
+/// The study counts bytes in flight packet by packet (Fig. 10, 13), so its figures come from bins that are finer than usual.
+const BIN: Delta = Delta::ms(10);
 
 /// Generates a trace on so many threads and analyses it on as many. Returns what the analysis says, and what happened.
 pub fn analyse(
@@ -36,7 +39,10 @@ pub fn analyse_source(
     let mut reads = summary.reads(&tables);
     Collected::ask(&mut reads);
     let settings = Settings {
-        params: analysis,
+        params: unbloat_trace::Params {
+            bin: BIN,
+            ..analysis
+        },
         parser: Default::default(),
         client_nets: Vec::new(),
         threads: threads.max(1) as usize,

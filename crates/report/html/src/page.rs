@@ -418,6 +418,11 @@ fn evidence(parts: &Parts) -> Markup {
                         code { "unbloat report " (parts.options.run_name) " --flow ID" }
                         "."
                     }
+                    @if let Some(bin) = bin(parts.info) {
+                        " Round trips and bytes in flight are in bins of " (bin) "; "
+                        code { "unbloat analyze --bin '0 ms'" }
+                        " keeps every sample."
+                    }
                     " " (ZOOM)
                 }
                 div #picker {}
@@ -428,6 +433,12 @@ fn evidence(parts: &Parts) -> Markup {
             }
         }
     }
+}
+
+/// What the samples of time lines were thinned to.
+fn bin(info: &RunInfo) -> Option<&str> {
+    let bin = info.options.get("bin")?.as_str()?;
+    (bin != "0 s").then_some(bin)
 }
 
 /// All groups in which something was seen.

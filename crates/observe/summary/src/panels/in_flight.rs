@@ -1,7 +1,7 @@
 //! Bytes in flight of large flows (§4.3, Fig. 13).
 //!
 //! Whether a flow is large is known only when it has sent 1 MB, and rows of many flows come mixed. So
-//! a sample of rows is kept until the end: a row is kept when the hash of (flow, 10 ms bin) is below
+//! a sample of rows is kept until the end: a row is kept when the hash of (flow, 10 ms of time) is below
 //! a limit, and the limit is halved whenever more than [`KEPT`] rows are kept. What is kept does not
 //! depend on the order of rows.
 
@@ -99,7 +99,7 @@ impl Panel for InFlight {
 
     fn finish(&self, found: &mut Findings) {
         let large = self.of_large_flows();
-        let doc = "Unacknowledged downlink bytes at the capture point, in bins of 10 ms, of flows that sent more than 1 MB.";
+        let doc = "Unacknowledged downlink bytes at the capture point, the most in each bin, of flows that sent more than 1 MB.";
         let above = large.share_at_most(200_000.0).map(|s| 100.0 * (1.0 - s));
         let mut group = found.group("Bytes in flight (Fig. 10, 13)");
         group.number(

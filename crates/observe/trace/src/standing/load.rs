@@ -13,6 +13,8 @@ pub(crate) struct Load {
     used: u32,
     past: Vec<Slot>,
     in_flight: Both<i64>,
+    /// Whether the window before the newest was light, once somebody asked and until an older window changes.
+    is_before_light: Option<Both<bool>>,
 }
 
 #[derive(Clone, Copy, Debug, Default)]
@@ -26,6 +28,13 @@ struct Slot {
 }
 
 impl Slot {
+    /// No more was sent or on its way than a first window (RFC 6928), which an idle path takes at once.
+    #[inline]
+    fn is_light(&self) -> Both<bool> {
+        const FIRST_WINDOW: u32 = 14_600;
+        Both::of(|side| self.in_flight[side].max(self.payload[side]) <= FIRST_WINDOW)
+    }
+
     fn of(number: u32) -> Slot {
         Slot {
             number,
@@ -55,6 +64,7 @@ impl Load {
     /// That of a window that begins, or of an older one.
     #[cold]
     fn other_slot(&mut self, number: u32) -> &mut Slot {
+        self.is_before_light = None;
         if number > self.now.number {
             let before = std::mem::replace(&mut self.now, Slot::of(number));
             if before.number > 0 {
@@ -127,16 +137,33 @@ impl Load {
         self.in_flight[side] += more;
     }
 
-    /// Nothing of the user's can have made a queue that stands, in the window and the one before: no more was sent
-    /// or on its way than a first window (RFC 6928), which an idle path takes at once.
+    /// Nothing of the user's can have made a queue that stands, in the window and the one before: both were light.
     #[inline]
-    pub(crate) fn is_light(&self, index: u32) -> Both<bool> {
-        const FIRST_WINDOW: u32 = 14_600;
-        let (now, before) = (self.known(index), self.known(index.saturating_sub(1)));
-        Both::of(|side| {
-            let of = |slot: &Slot| slot.in_flight[side].max(slot.payload[side]);
-            now.map_or(0, of).max(before.map_or(0, of)) <= FIRST_WINDOW
-        })
+    pub(crate) fn is_light(&mut self, index: u32) -> Both<bool> {
+        let is_now = self.now.number == index.saturating_add(1);
+        let before = match self.is_before_light {
+            Some(before) if is_now => before,
+            _ => self.look_before(index, is_now),
+        };
+        let now = match is_now {
+            true => self.now.is_light(),
+            false => self.is_known_light(index),
+        };
+        Both::of(|side| now[side] && before[side])
+    }
+
+    #[cold]
+    fn look_before(&mut self, index: u32, is_now: bool) -> Both<bool> {
+        let before = self.is_known_light(index.saturating_sub(1));
+        if is_now {
+            self.is_before_light = Some(before);
+        }
+        before
+    }
+
+    fn is_known_light(&self, index: u32) -> Both<bool> {
+        let known = self.known(index);
+        known.map_or(Both::new(true, true), Slot::is_light)
     }
 
     /// Adds what is known of the window to a flow's own account of it.

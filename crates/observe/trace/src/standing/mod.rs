@@ -44,6 +44,7 @@
 //! bound the host's share of each.
 
 mod delays;
+mod early;
 mod evidence;
 mod floor;
 mod host_clock;

@@ -1,6 +1,7 @@
 //! Windows of a flow as its packets pass.
 
 use super::delays::{Delays, target};
+use super::early::Early;
 use super::floor::{DRIFT_PPM, RunningFloor};
 use super::host_clock::HostClock;
 use super::lateness::{Lateness, Sample};
@@ -20,6 +21,8 @@ pub(crate) struct Recorder {
     /// By the side of the data that the host sends.
     clocks: Both<HostClock>,
     hosts: Both<Host>,
+    /// When the last packet of either passed.
+    last: Option<Time>,
     /// Of series by clocks, as of now; `floors` are those of windows, in hindsight.
     lows: [RunningFloor; Series::COUNT],
     /// When the last sample of a series was taken that late ones are held against.
@@ -65,43 +68,43 @@ struct Host {
 }
 
 /// A timestamp with its echo, in ticks.
-#[derive(Clone, Copy)]
-struct Stamped {
-    side: Direction,
-    seen: Seen,
-    own: i64,
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) struct Stamped {
+    pub(super) side: Direction,
+    pub(super) seen: Seen,
+    pub(super) own: i64,
     /// Since the host's previous packet.
-    gap: Option<i64>,
+    pub(super) gap: Option<i64>,
     /// It answers several full segments at once.
-    at_once: Option<AtOnce>,
+    pub(super) at_once: Option<AtOnce>,
     /// Where it is newer than any before it.
-    echo: Option<Echo>,
+    pub(super) echo: Option<Echo>,
 }
 
 /// An echo, in ticks of the host that is echoed.
-#[derive(Clone, Copy)]
-struct Echo {
-    position: i64,
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) struct Echo {
+    pub(super) position: i64,
     /// Since the newest before it.
-    step: i64,
+    pub(super) step: i64,
 }
 
 /// A packet as far as it bears on what made it late.
-#[derive(Clone, Copy)]
-struct Seen {
-    now: Time,
-    has_payload: bool,
-    answer: Answer,
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) struct Seen {
+    pub(super) now: Time,
+    pub(super) has_payload: bool,
+    pub(super) answer: Answer,
     /// By direction: the user has no more on the way than an idle path takes at once.
-    is_light: Both<bool>,
+    pub(super) is_light: Both<bool>,
     /// Since the host's previous packet.
-    pause: Delta,
+    pub(super) pause: Delta,
     /// Since the flow's last packet; while one host waits for the other's answer, nobody is silent.
-    silence: Delta,
+    pub(super) silence: Delta,
     /// The same of the other host's last payload, where that is known.
-    silence_before: Option<Delta>,
-    is_other_captured: bool,
-    target: Delta,
+    pub(super) silence_before: Option<Delta>,
+    pub(super) is_other_captured: bool,
+    pub(super) target: Delta,
 }
 
 impl Seen {
@@ -120,7 +123,7 @@ impl Seen {
 
 /// What a packet acknowledges, which says why it left when it did.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Answer {
+pub(super) enum Answer {
     /// Nothing new.
     None,
     One,
@@ -139,13 +142,6 @@ impl Answer {
             _ => Answer::One,
         }
     }
-}
-
-/// A stamped packet that waits for the ticks, with its window.
-#[derive(Clone, Copy)]
-struct Early {
-    window: u32,
-    stamped: Stamped,
 }
 
 /// A round trip by a spin bit, that ends with the packet at hand.
@@ -189,6 +185,7 @@ impl Recorder {
             self.hosts[side].silence = seen.silence;
         }
         self.hosts[side].last = Some(seg.now);
+        self.last = self.last.max(Some(seg.now));
         self.asked = seen.has_payload.then_some(side);
         let stamp_gap = self.on_stamp(seg, index, at_once, seen);
         if let Some(sample) = seg.rtt {
@@ -233,12 +230,11 @@ impl Recorder {
         is_full
     }
 
-    #[inline]
-    fn seen(&self, seg: &Segment<'_>, window: u32, flow: &Flow<'_>, load: &Load) -> Seen {
+    #[inline(always)]
+    fn seen(&self, seg: &Segment<'_>, window: u32, flow: &Flow<'_>, load: &mut Load) -> Seen {
         let (own, other) = (seg.side, seg.side.reverse());
         let since =
             |last: Option<Time>| last.map_or(Delta::ZERO, |last| seg.now.since_bounded(last));
-        let before = self.hosts.iter().filter_map(|host| host.last).max();
         let has_payload = seg.header.payload_len > 0;
         let is_captured = flow.core.packets[other] > 0;
         let is_waiting = |side: Direction| self.asked == Some(side);
@@ -251,7 +247,7 @@ impl Recorder {
             pause: since(self.hosts[own].last),
             silence: match is_waiting(seg.side.reverse()) {
                 true => Delta::ZERO,
-                false => since(before),
+                false => since(self.last),
             },
             silence_before: match (is_captured, is_waiting(seg.side)) {
                 (true, _) => Some(self.hosts[other].silence),
@@ -287,6 +283,7 @@ impl Recorder {
     }
 
     /// A delay that holds a host's own wait, of `held` at most.
+    #[inline(always)]
     fn on_answer(
         &mut self,
         side: Direction,
@@ -326,7 +323,7 @@ impl Recorder {
         self.late(series, sample);
     }
 
-    #[inline]
+    #[inline(always)]
     fn late(&mut self, series: Series, sample: Sample) {
         let last = self.sampled[series.index()].replace(sample.now);
         let pause = last.map(|last| sample.now.since_bounded(last));
@@ -439,7 +436,7 @@ impl Recorder {
             self.early.push(Vec::with_capacity(Self::PIECE));
         }
         if let Some(piece) = self.early.last_mut() {
-            piece.push(Early { window, stamped });
+            piece.push(Early::new(window, &stamped));
         }
     }
 
@@ -464,17 +461,19 @@ impl Recorder {
         }
         let Some(ticks) = self.ticks else { return };
         let early = std::mem::take(&mut self.early);
-        for &Early { window, stamped } in early.iter().flatten() {
-            let place = self.windows.binary_search_by_key(&window, |w| w.index);
+        for packet in early.iter().flatten() {
+            let place = self
+                .windows
+                .binary_search_by_key(&packet.window, |w| w.index);
             if let Ok(place) = place {
-                self.stamped(place, stamped, ticks);
+                self.stamped(place, packet.stamped(), ticks);
             }
         }
         self.early = early;
     }
 
     /// Adds what the timestamps of a packet say to the window at `place`.
-    #[inline]
+    #[inline(always)]
     fn stamped(&mut self, place: usize, packet: Stamped, ticks: Both<Delta>) {
         let Stamped { side, seen, .. } = packet;
         let (own, other) = (ticks[side], ticks[side.reverse()]);
@@ -535,7 +534,7 @@ impl Recorder {
     }
 
     /// Returns how late the packet was at the capture point.
-    #[inline]
+    #[inline(always)]
     fn on_one_way(&mut self, side: Direction, seen: &Seen, us: i64) -> Delta {
         let series = Series::OneWay(side);
         let added = self.lows[series.index()].added(seen.now, us);
@@ -548,7 +547,7 @@ impl Recorder {
     }
 
     /// `step_ns` after what was echoed before, the other host sent what is echoed now.
-    #[inline]
+    #[inline(always)]
     fn on_path(
         &mut self,
         side: Direction,
@@ -705,10 +704,10 @@ impl Floor {
 
 /// An acknowledgment of at least two full segments, which is due as soon as the second is there (RFC 5681
 /// §4.2): what it echoes, the oldest of them, waited for the newest and for nothing else.
-#[derive(Clone, Copy, Debug)]
-enum AtOnce {
-    /// They passed the capture point within this time.
-    Within(Delta),
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) enum AtOnce {
+    /// They passed the capture point within so many microseconds.
+    Within { us: i32 },
     /// So many of them, which were not captured; evenly over the time since the last acknowledgment.
     Segments(u32),
 }
@@ -726,7 +725,8 @@ impl AtOnce {
         if let Some(sample) = seg.rtt {
             let is_full = seg.acked >= Self::LEAST_SEGMENT * seg.acked_packets;
             let spread = sample.from_oldest? - sample.rtt;
-            return (seg.acked_packets >= 2 && is_full).then_some(AtOnce::Within(spread));
+            let us = i32::try_from(spread.as_us()).unwrap_or(i32::MAX);
+            return (seg.acked_packets >= 2 && is_full).then_some(AtOnce::Within { us });
         }
         let segments = seg.acked / Self::USUAL_SEGMENT;
         let is_unseen = flow.core.packets[seg.side.reverse()] == 0;
@@ -736,7 +736,7 @@ impl AtOnce {
     /// How long the host held the oldest, which came within `gap_us`.
     fn held_us(self, gap_us: i64) -> i64 {
         match self {
-            AtOnce::Within(spread) => spread.as_us().min(gap_us),
+            AtOnce::Within { us } => i64::from(us).min(gap_us),
             AtOnce::Segments(n) => gap_us * i64::from(n - 1) / i64::from(n),
         }
     }

@@ -179,6 +179,7 @@ pub fn write_run(dir: &Path, flows: u64) -> (PathBuf, Outcome) {
     }];
     info.trace_start = Some(TraceStart(Time::from_ns(1_350_028_800_123_456_789)));
     info.packets = flows * 79;
+    info.options.insert("bin".to_owned(), "10 ms".into());
     info.kernel = Some("6.12.0".to_owned());
     let writer = RunWriter::create(&dir.join("run"), &info, &all).expect("a fresh folder");
     let rows = tables.iter().map(Rows::new).collect();
