@@ -31,6 +31,15 @@ pub struct Packet {
 pub struct Flow {
     pub packets: u32,
     pub tcp: bool,
+    first_ns: i64,
+    last_ns: i64,
+}
+
+impl Flow {
+    /// From its first packet to its last.
+    pub fn lasts_ns(&self) -> i64 {
+        self.last_ns - self.first_ns
+    }
 }
 
 pub const ETHERNET: usize = 14;
@@ -54,9 +63,13 @@ impl Base {
                 base.flows.push(Flow {
                     packets: 0,
                     tcp: place.tcp,
+                    first_ns: record.time.as_ns(),
+                    last_ns: record.time.as_ns(),
                 });
             }
-            base.flows[flow as usize].packets += 1;
+            let known = &mut base.flows[flow as usize];
+            known.packets += 1;
+            known.last_ns = known.last_ns.max(record.time.as_ns());
             base.packets.push(Packet {
                 time_ns: record.time.as_ns(),
                 start: base.bytes.len() as u32,

@@ -4,6 +4,7 @@ mod base;
 mod flood;
 mod gtp;
 mod merge;
+mod quic;
 mod random;
 mod recipe;
 mod rewrite;
@@ -58,6 +59,7 @@ fn write_copies(path: &Path, base: &Base, recipe: &Recipe) -> Result<u64, BenchE
     }
     let mut dresser = Dresser {
         gtpu: recipe.gtpu,
+        quic_pct: recipe.quic_pct,
         ..Dresser::default()
     };
     write(path, |out| {
@@ -74,6 +76,7 @@ fn write_copies(path: &Path, base: &Base, recipe: &Recipe) -> Result<u64, BenchE
 #[derive(Default)]
 struct Dresser {
     gtpu: bool,
+    quic_pct: u8,
     frame: Vec<u8>,
     tunnel: Vec<u8>,
 }
@@ -85,6 +88,12 @@ impl Dresser {
         self.frame.clear();
         self.frame.extend_from_slice(base.data(packet));
         rewrite::move_to_copy(&mut self.frame, copied.copy, packet.up);
+        let chance = random::uniform(u64::from(copied.copy) << 32 | u64::from(packet.flow));
+        let is_quic = chance * 100.0 < f64::from(self.quic_pct);
+        if is_quic && base.flows[packet.flow as usize].tcp {
+            let wire_len = quic::replace(&mut self.frame, packet.wire_len, packet.up);
+            return (&self.frame, wire_len);
+        }
         if !self.gtpu {
             return (&self.frame, packet.wire_len);
         }

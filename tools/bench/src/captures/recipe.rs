@@ -16,6 +16,8 @@ pub struct Recipe {
     pub rounds: u32,
     /// In GTP-U, as between base station and gateway.
     pub gtpu: bool,
+    /// Of so many in a hundred TCP flows QUIC connections are made.
+    pub quic_pct: u8,
     /// No more packets than this.
     pub limit: u64,
 }
@@ -25,13 +27,17 @@ pub struct Recipe {
 pub struct Pick {
     pub least: u32,
     pub most: u32,
+    /// They last no shorter than this.
+    pub least_s: f64,
     /// DNS is left out: "packets a flow" is said of TCP.
     pub tcp_only: bool,
 }
 
 impl Pick {
     pub fn takes(&self, flow: &Flow) -> bool {
-        (self.least..=self.most).contains(&flow.packets) && (flow.tcp || !self.tcp_only)
+        (self.least..=self.most).contains(&flow.packets)
+            && flow.lasts_ns() as f64 >= self.least_s * 1e9
+            && (flow.tcp || !self.tcp_only)
     }
 
     /// Which flows of the base, by index.
@@ -48,11 +54,13 @@ pub const BETWEEN_ROUNDS_S: f64 = 3700.0;
 const PAPER: Pick = Pick {
     least: 1,
     most: 7000,
+    least_s: 0.0,
     tcp_only: true,
 };
 const SHORT: Pick = Pick {
     least: 1,
     most: 20,
+    least_s: 0.0,
     tcp_only: true,
 };
 
@@ -64,11 +72,12 @@ const ONE: Recipe = Recipe {
     spread_s: 60.0,
     rounds: 1,
     gtpu: false,
+    quic_pct: 0,
     limit: u64::MAX,
 };
 
 /// All captures, in the order in which they are measured.
-pub const RECIPES: [Recipe; 10] = [
+pub const RECIPES: [Recipe; 12] = [
     Recipe {
         name: "paper",
         purpose: "TCP flows as the study saw them: 79 packets each",
@@ -106,9 +115,34 @@ pub const RECIPES: [Recipe; 10] = [
         flows: Pick {
             least: 10_000,
             most: u32::MAX,
+            least_s: 0.0,
             tcp_only: true,
         },
         copies: 16,
+        ..ONE
+    },
+    Recipe {
+        name: "users",
+        purpose: "tens of thousands of users, each with a few TCP flows that last for 5 s and more and are silent for most of it",
+        flows: Pick {
+            least: 10,
+            most: 120,
+            least_s: 5.0,
+            tcp_only: true,
+        },
+        copies: 300,
+        spread_s: 5.0,
+        ..ONE
+    },
+    Recipe {
+        name: "quic",
+        purpose: "the paper-like mix with DNS, nine of ten flows QUIC",
+        flows: Pick {
+            tcp_only: false,
+            ..PAPER
+        },
+        copies: 20,
+        quic_pct: 90,
         ..ONE
     },
     Recipe {

@@ -37,9 +37,11 @@ pub const TCPDUMP: &str = "tcpdump -w /dev/null";
 pub const TCPTRACE: &str = "tcptrace -l -r -n";
 
 const ALL: &[&str] = &[
-    "paper", "dns", "many", "million", "few", "gtpu", "nogtpu", "once", "tenfold",
+    "paper", "dns", "many", "million", "few", "users", "quic", "gtpu", "nogtpu", "once", "tenfold",
 ];
-const MAIN: &[&str] = &["paper", "dns", "many", "million", "few", "gtpu", "nogtpu"];
+const MAIN: &[&str] = &[
+    "paper", "dns", "many", "million", "few", "users", "quic", "gtpu", "nogtpu",
+];
 
 pub const CONTESTANTS: [Contestant; 9] = [
     Contestant {
@@ -47,8 +49,8 @@ pub const CONTESTANTS: [Contestant; 9] = [
         program: Program::Unbloat,
         arguments: &["analyze", CAPTURE, "--no-run", "--quiet"],
         captures: &[
-            "paper", "dns", "many", "million", "few", "gtpu", "nogtpu", "cut", "once", "tenfold",
-            "empty",
+            "paper", "dns", "many", "million", "few", "users", "quic", "gtpu", "nogtpu", "cut",
+            "once", "tenfold", "empty",
         ],
         most_rounds: u32::MAX,
     },
@@ -57,7 +59,7 @@ pub const CONTESTANTS: [Contestant; 9] = [
         program: Program::Unbloat,
         arguments: &["analyze", CAPTURE, "--out", FOLDER, "--quiet"],
         captures: ALL,
-        most_rounds: 3,
+        most_rounds: u32::MAX,
     },
     Contestant {
         name: TWO_THREADS,
@@ -91,8 +93,8 @@ pub const CONTESTANTS: [Contestant; 9] = [
         name: TCPTRACE,
         program: Program::Debian("tcptrace", "tcptrace"),
         arguments: &["-l", "-r", "-n", CAPTURE],
-        captures: &["paper", "many", "few"],
-        most_rounds: 3,
+        captures: &["paper", "many", "few", "users"],
+        most_rounds: u32::MAX,
     },
     Contestant {
         name: "tshark -q -z conv,tcp",

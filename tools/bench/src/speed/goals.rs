@@ -15,16 +15,23 @@ pub fn judge(result: &SpeedResult) -> Vec<Goal> {
     let rate = |capture, who| Some(result.row(capture, who)?.packets_per_cpu_s? / 1e6);
     let times = |capture, who| result.row(capture, who)?.times_unbloat;
     let gtpu = ratio(result, ("nogtpu", UNBLOAT), ("gtpu", UNBLOAT));
-    let report = rate("paper", REPORT);
+    let report = |capture| ratio(result, (capture, TCPTRACE), (capture, REPORT));
+    let two_threads = ratio(result, ("paper", TWO_THREADS), ("paper", UNBLOAT));
     vec![
         at_least("paper-like trace", 8.0, " Mpps", rate("paper", UNBLOAT)),
         at_least(
             "paper-like trace, tables and report written",
-            8.0,
+            4.0,
             " Mpps",
-            report,
+            rate("paper", REPORT),
         ),
         at_least("many flows", 4.0, " Mpps", rate("many", UNBLOAT)),
+        at_least(
+            "many flows, tables and report written",
+            2.0,
+            " Mpps",
+            rate("many", REPORT),
+        ),
         at_least("GTP-U over the same without", 0.9, "", gtpu),
         at_least(
             "CPU of tcptrace -l -r -n, paper-like",
@@ -33,10 +40,22 @@ pub fn judge(result: &SpeedResult) -> Vec<Goal> {
             times("paper", TCPTRACE),
         ),
         at_least(
+            "CPU of tcptrace -l -r -n, paper-like, over tables and report",
+            5.0,
+            " x",
+            report("paper"),
+        ),
+        at_least(
             "CPU of tcptrace -l -r -n, many flows",
-            10.0,
+            12.0,
             " x",
             times("many", TCPTRACE),
+        ),
+        at_least(
+            "CPU of tcptrace -l -r -n, many flows, over tables and report",
+            8.0,
+            " x",
+            report("many"),
         ),
         at_least(
             "CPU of tcpdump -w /dev/null, paper-like",
@@ -45,6 +64,7 @@ pub fn judge(result: &SpeedResult) -> Vec<Goal> {
             times("paper", TCPDUMP),
         ),
         two_cores(result),
+        at_most("CPU on two threads over one", 1.05, " x", two_threads),
         at_most(
             "memory a live flow",
             512.0,
