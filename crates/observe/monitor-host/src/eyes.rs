@@ -137,6 +137,7 @@ fn once(
     let settings = Settings {
         params: Params {
             max_flows: options.max_flows,
+            standing_of_all_flows: true,
             ..Params::default()
         },
         parser: options.parser.clone(),

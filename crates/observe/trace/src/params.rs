@@ -53,6 +53,8 @@ pub struct Params {
     /// interval of CoDel (RFC 8289 §3.2); with 10 ms these tables would cost a third of the whole analysis.
     #[serde(with = "crate::plain")]
     pub bin: Delta,
+    /// Rows of `standing` also of flows from which nothing can follow: for a monitor, which counts flows that were measured.
+    pub standing_of_all_flows: bool,
     /// Payload after which a flow gets the analyses that only large flows need.
     #[serde(with = "crate::plain")]
     pub deep_after: Bytes,
@@ -78,6 +80,7 @@ impl Default for Params {
             utilisation_window: Delta::ms(250),
             pep_ports: vec![80, 8080],
             bin: Delta::ms(100),
+            standing_of_all_flows: false,
             deep_after: Bytes::new(65_536),
             max_flows: 1_000_000,
         }

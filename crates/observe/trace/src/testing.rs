@@ -20,10 +20,21 @@ use unbloat_wire::{Address, Batch, PacketFlags, PacketHeader, TcpFlags, protocol
 /// Initial sequence numbers down and up: the first wraps within the first 50 kB.
 const ISN: [u32; 2] = [u32::MAX - 50_000, 7_000];
 
-#[derive(Default)]
 pub(crate) struct Script {
     batch: Batch,
     params: Params,
+}
+
+impl Default for Script {
+    fn default() -> Script {
+        Script {
+            batch: Batch::default(),
+            params: Params {
+                standing_of_all_flows: true,
+                ..Params::default()
+            },
+        }
+    }
 }
 
 impl Script {

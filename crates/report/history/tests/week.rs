@@ -64,6 +64,7 @@ impl Monitor {
     fn new(folder: &std::path::Path) -> Monitor {
         let params = TraceParams {
             max_flows: 4_096,
+            standing_of_all_flows: true,
             ..TraceParams::default()
         };
         let mut shard = Shard::new(Arc::new(params), Vec::new(), Time::from_ns(0));

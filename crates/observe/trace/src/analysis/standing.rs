@@ -79,6 +79,7 @@ fn write(recorder: &mut Recorder, is_over: bool, flow: &Flow<'_>, cx: &mut Conte
         is_begin_seen: Direction::BOTH.iter().any(|&s| flow.half(s).is_syn_seen()),
         is_once_a_round_trip: false,
         is_over,
+        is_told_always: cx.params.standing_of_all_flows,
     };
     let all = evidence(recorder, &facts, cx.user.load());
     rows(all.iter(), &facts, flow, cx);
@@ -86,7 +87,10 @@ fn write(recorder: &mut Recorder, is_over: bool, flow: &Flow<'_>, cx: &mut Conte
 
 /// The same of a QUIC connection, if its spin bit spins.
 pub(crate) fn write_spun(spin: &mut Spin, is_over: bool, flow: &Flow<'_>, cx: &mut Context<'_>) {
-    let facts = spin.facts(is_over);
+    let facts = Facts {
+        is_told_always: cx.params.standing_of_all_flows,
+        ..spin.facts(is_over)
+    };
     let is_spinning = spin.is_spinning();
     let all = evidence(spin.recorder(), &facts, cx.user.load());
     rows(all.iter().filter(|_| is_spinning), &facts, flow, cx);
@@ -205,9 +209,13 @@ mod tests {
     }
 
     impl Download {
+        fn seen(&self, queue_ms: impl Fn(f64) -> f64) -> Results {
+            self.script(queue_ms).run()
+        }
+
         /// The client acknowledges every second segment at once; `queue_ms` is what a segment that is
         /// sent then waits.
-        fn seen(&self, queue_ms: impl Fn(f64) -> f64) -> Results {
+        fn script(&self, queue_ms: impl Fn(f64) -> f64) -> Script {
             let stamps = |own: f64, echo: f64| match self.has_stamps {
                 true => format!(" ts {} {}", 10_000 + own as u32, 10_000 + echo as u32),
                 false => String::new(),
@@ -257,8 +265,55 @@ mod tests {
             for (ms, words) in packets.iter().filter(|(_, words)| seen(words)) {
                 script.packet(*ms, words);
             }
-            script.run()
+            script
         }
+    }
+
+    /// Rows of `standing` by what they are of, and whether anything follows from them.
+    fn told(script: Script) -> Vec<(String, bool)> {
+        let results = script.run();
+        let numbers = |name: &str| results.values("standing", name);
+        let kinds = ["think", "wake", "power_save", "ack", "hold", "jitter"];
+        let samples = kinds.map(|kind| numbers(&format!("{kind}_samples")));
+        let (stood, steps) = (numbers("standing_windows"), numbers("step_ms"));
+        let (directions, series) = (
+            results.texts("standing", "direction"),
+            results.texts("standing", "series"),
+        );
+        let row = |at: usize| {
+            let is_late = samples.iter().any(|of| of[at] > Some(0.0));
+            let follows = is_late || stood[at] > Some(0.0) || steps[at].is_some();
+            (format!("{:?} {:?}", directions[at], series[at]), follows)
+        };
+        (0..stood.len()).map(row).collect()
+    }
+
+    #[test]
+    fn flows_from_which_nothing_follows_have_no_rows() {
+        let queues: [fn(f64) -> f64; 3] = [|_| 0.0, |ms| (ms / 2.0).min(150.0), growing];
+        let mut silent = 0;
+        for segments in [4, 10, 40, 100, 150, 200, 400, 1_000] {
+            for (queue, has_stamps) in queues.iter().flat_map(|q| [(q, true), (q, false)]) {
+                let download = Download {
+                    segments,
+                    has_stamps,
+                    ..Download::default()
+                };
+                let all = told(download.script(queue));
+                let usual = download.script(queue);
+                let usual = told(usual.with(|params| params.standing_of_all_flows = false));
+                if usual.is_empty() {
+                    silent += usize::from(!all.is_empty());
+                    assert!(
+                        all.iter().all(|(_, follows)| !follows),
+                        "{segments}: {all:?}"
+                    );
+                } else {
+                    assert_eq!(usual, all, "{segments} segments");
+                }
+            }
+        }
+        assert!(silent >= 10, "{silent} flows");
     }
 
     /// Windows in which the delay of a series stood, and its median.

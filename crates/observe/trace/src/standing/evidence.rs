@@ -1,7 +1,7 @@
 //! Windows of a flow to evidence: how long a delay stood, and what the path carried meanwhile.
 
 use super::delays::{Delays, target};
-use super::levels::step_us;
+use super::levels::{LEAST_SPANS, step_us};
 use super::ranks::rank_correlation;
 use super::recorder::Recorder;
 use super::wait::{Wait, WaitFound};
@@ -21,6 +21,8 @@ pub(crate) struct Facts {
     /// There are no more samples: what a sample says holds for all windows that it lasted.
     pub(crate) is_once_a_round_trip: bool,
     pub(crate) is_over: bool,
+    /// Also where nothing can follow from it.
+    pub(crate) is_told_always: bool,
 }
 
 /// Evidence of one series of delays over a minute at most.
@@ -99,6 +101,12 @@ pub(crate) struct Carrying {
 pub(crate) fn evidence(recorder: &mut Recorder, facts: &Facts, load: &Load) -> Vec<Evidence> {
     let ticks = recorder.ticks();
     let windows = recorder.take(facts.is_over, load);
+    if !facts.is_told_always && is_silent(recorder, facts, &windows) {
+        if !facts.is_over {
+            recorder.keep_floors(&windows);
+        }
+        return Vec::new();
+    }
     let legs = match ticks {
         Some(_) => Both::of(|side| recorder.delays(Series::OneWay(side), &windows)),
         None => Both::default(),
@@ -138,7 +146,7 @@ pub(crate) fn evidence(recorder: &mut Recorder, facts: &Facts, load: &Load) -> V
             delays,
             loads,
             target,
-            least_sharp: if facts.is_once_a_round_trip { 1 } else { 2 },
+            least_sharp: facts.least_sharp(),
         };
         let mut evidence = judged.evidence(facts, waits);
         if let (Series::Path(side), Some(evidence)) = (series, &mut evidence)
@@ -152,6 +160,50 @@ pub(crate) fn evidence(recorder: &mut Recorder, facts: &Facts, load: &Load) -> V
         recorder.keep_floors(&windows);
     }
     found
+}
+
+/// Nothing can follow from the windows, as of most flows, which are over too soon: no delay can stand or have levels, and nothing made
+/// packets late. Nor is a direction loaded for the three seconds without which the verdict does not call it free of queues.
+fn is_silent(recorder: &Recorder, facts: &Facts, windows: &[Window]) -> bool {
+    /// Three seconds.
+    const LEAST_LOAD: usize = (Delta::secs(3).as_ns() / WINDOW.as_ns()) as usize;
+    let is_late = |series| recorder.waits(series).iter().any(|wait| wait.samples > 0);
+    windows.len() < LEAST_LOAD
+        && !Series::ALL.into_iter().any(|series| {
+            can_stand(series, facts, windows) || can_step(series, windows) || is_late(series)
+        })
+}
+
+/// Whether there may be a run that [`Judged::runs`] keeps. Samples of the leg before the capture point count for the path ([`raise`]).
+fn can_stand(series: Series, facts: &Facts, windows: &[Window]) -> bool {
+    let sharp = |window: &Window| match series {
+        Series::Path(side) => {
+            let leg = window.cell(Series::OneWay(side)).samples;
+            window.cell(series).sharp.max(leg)
+        }
+        _ => window.cell(series).sharp,
+    };
+    let least = facts.least_sharp();
+    let able = windows.iter().filter(|window| sharp(window) >= least);
+    let count = able.clone().count() as u32;
+    let sum: u32 = able.map(|window| u32::from(sharp(window))).sum();
+    count >= Judged::LEAST_WINDOWS && sum >= Judged::LEAST_SHARP
+}
+
+/// Whether there may be two levels ([`step_us`]), which only paths have.
+fn can_step(series: Series, windows: &[Window]) -> bool {
+    let seen = windows.iter().filter(|w| w.cell(series).samples > 0);
+    matches!(series, Series::Path(_)) && seen.count() >= 2 * LEAST_SPANS
+}
+
+impl Facts {
+    /// With fewer samples that convict, a window says nothing.
+    fn least_sharp(&self) -> u16 {
+        match self.is_once_a_round_trip {
+            true => 1,
+            false => 2,
+        }
+    }
 }
 
 /// What a direction carried, whatever delays are looked at.

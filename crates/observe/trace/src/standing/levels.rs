@@ -10,7 +10,7 @@ use unbloat_units::Delta;
 /// Windows of which the least delay is taken: two seconds.
 const SPAN: u32 = (Delta::secs(2).as_ns() / WINDOW.as_ns()) as u32;
 /// So many spans make a level.
-const LEAST_SPANS: usize = 3;
+pub(super) const LEAST_SPANS: usize = 3;
 
 /// A level of the least delays.
 #[derive(Clone, Copy)]

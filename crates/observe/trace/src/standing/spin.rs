@@ -179,6 +179,7 @@ impl Spin {
             rtt_floor: trips.into_iter().flatten().min(),
             is_begin_seen: self.handshake.round_trip.is_some(),
             is_once_a_round_trip: true,
+            is_told_always: false,
             is_over,
         }
     }
