@@ -67,9 +67,9 @@ impl Base {
                     last_ns: record.time.as_ns(),
                 });
             }
-            let known = &mut base.flows[flow as usize];
-            known.packets += 1;
-            known.last_ns = known.last_ns.max(record.time.as_ns());
+            let of_packet = &mut base.flows[flow as usize];
+            of_packet.packets += 1;
+            of_packet.last_ns = of_packet.last_ns.max(record.time.as_ns());
             base.packets.push(Packet {
                 time_ns: record.time.as_ns(),
                 start: base.bytes.len() as u32,

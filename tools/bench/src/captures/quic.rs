@@ -64,13 +64,13 @@ pub fn replace(frame: &mut Vec<u8>, wire_len: u32, up: bool) -> u32 {
         .map_or(0, u64::from_be_bytes);
 
     frame.truncate(ETHERNET + IPV4);
-    let ip = &mut frame[ETHERNET..];
-    ip[0] = 0x45;
-    ip[2..4].copy_from_slice(&((HEADERS as u32 + len) as u16).to_be_bytes());
-    ip[9] = UDP;
-    ip[10..12].fill(0);
-    let sum = checksum::of(ip).to_be_bytes();
-    ip[10..12].copy_from_slice(&sum);
+    let header = &mut frame[ETHERNET..];
+    header[0] = 0x45;
+    header[2..4].copy_from_slice(&((HEADERS as u32 + len) as u16).to_be_bytes());
+    header[9] = UDP;
+    header[10..12].fill(0);
+    let sum = checksum::of(header).to_be_bytes();
+    header[10..12].copy_from_slice(&sum);
     let client_port = if up {
         [ports[0], ports[1]]
     } else {
