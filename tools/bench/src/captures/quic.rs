@@ -139,13 +139,13 @@ mod tests {
             (protocol::UDP, 443, 1242)
         );
         assert!(header.flags.has(PacketFlags::QUIC_LONG));
-        let (data, wire_len) = parsed(0x10, 1_000, false);
-        let header = &data.headers[0];
+        let (data, data_wire_len) = parsed(0x10, 1_000, false);
+        let short = &data.headers[0];
         assert_eq!(
-            (header.src_port, header.payload_len, wire_len),
+            (short.src_port, short.payload_len, data_wire_len),
             (443, 1_027, 1_069)
         );
-        assert!(!header.flags.has(PacketFlags::QUIC_LONG));
+        assert!(!short.flags.has(PacketFlags::QUIC_LONG));
         assert_eq!(parsed(0x10, 0, true).0.headers[0].payload_len, 35);
     }
 }
