@@ -121,8 +121,8 @@ mod tests {
             echo: None,
             ..packet
         };
-        for packet in [packet, bare] {
-            assert_eq!(Early::new(7, &packet).stamped(), packet);
+        for one in [packet, bare] {
+            assert_eq!(Early::new(7, &one).stamped(), one);
         }
     }
 
