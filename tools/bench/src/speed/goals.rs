@@ -8,6 +8,9 @@ pub const STUDY_PACKETS: f64 = 3.8e9;
 
 const GIB: f64 = (1u64 << 30) as f64;
 
+/// Of the goal; more than `--max-flows` allows, so some are given up, and that is told.
+const FLOOD: u32 = 10_000_000;
+
 /// Wall time says something about threads only while nobody else wants the processors.
 const IDLE_LOAD: f64 = 0.7;
 
@@ -113,7 +116,10 @@ fn flood(result: &SpeedResult) -> Goal {
         " GiB, loss reported",
         gib,
     );
-    if goal.met == Met::Hit && flood.said.is_empty() {
+    if flood.flows < FLOOD {
+        goal.met = Met::Untold;
+        goal.found += &format!(", with {} flows only", flood.flows);
+    } else if goal.met == Met::Hit && flood.said.is_empty() {
         goal.met = Met::Miss;
         goal.found += ", but silent about the flows given up";
     }
