@@ -57,6 +57,15 @@ def load_average():
     return float(Path("/proc/loadavg").read_text().split()[0])
 
 
+def cpu_s(pid):
+    """CPU time of a process, user and system; None when it is gone."""
+    try:
+        fields = Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()
+    except (FileNotFoundError, ProcessLookupError):
+        return None
+    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+
+
 class Bed:
     """Open as long as its `with`. `truth` is there afterwards."""
 
