@@ -28,7 +28,7 @@ pub fn analyse(
     Ok((seen, source.into_truth()))
 }
 
-/// Analyses packets of a trace, from wherever they come.
+/// Analyses packets of a trace, from wherever they come. The width of bins is always [`BIN`].
 pub fn analyse_source(
     source: &mut dyn Source,
     threads: u32,

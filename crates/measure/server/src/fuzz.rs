@@ -40,18 +40,18 @@ pub fn connection(bytes: &[u8]) {
             let mut answer = vec![0; READS];
             let _ = timeout(Duration::from_millis(5), client.read_exact(&mut answer)).await;
         };
-        let (ended, ()) = tokio::join!(timeout(ENDS, http(&shared, Pieces(server), peer)), talk);
+        let (ended, ()) =
+            tokio::join!(timeout(ENDS, http(&shared, Unvectored(server), peer)), talk);
         assert!(ended.is_ok(), "the client is gone, the connection is not");
     });
 }
 
-/// A stream that takes one piece of memory at a time.
+/// A stream without vectored writes.
 ///
-/// With vectored writes, hyper 1.12 puts its answer to a malformed request before what is still to be sent of the answer to the request
-/// before it, and a debug assertion of its own fails. Only the client that sent both is affected.
-struct Pieces(DuplexStream);
+/// With them, a malformed request during the response to an earlier one fails a debug assertion of hyper 1.12: see SECURITY.md.
+struct Unvectored(DuplexStream);
 
-impl AsyncRead for Pieces {
+impl AsyncRead for Unvectored {
     fn poll_read(
         mut self: Pin<&mut Self>,
         context: &mut Context<'_>,
@@ -61,7 +61,7 @@ impl AsyncRead for Pieces {
     }
 }
 
-impl AsyncWrite for Pieces {
+impl AsyncWrite for Unvectored {
     fn poll_write(
         mut self: Pin<&mut Self>,
         context: &mut Context<'_>,
