@@ -1,8 +1,8 @@
-//! Connections of QUIC in the place of TCP's: the same sizes at the same times.
+//! QUIC connections made of TCP connections: the same amounts of data at the same times.
 //!
-//! Of what TCP sends, a SYN becomes an Initial packet in a datagram of 1,200 bytes, and everything else a packet with a short header. The client's
-//! Initial begins as that of RFC 9001, Appendix A.2, so that a reader finds a hello to open. Nothing follows the handshake further, and the spin
-//! bit stays zero, as of the many hosts that do not spin it.
+//! A SYN becomes an Initial packet in a datagram of 1,200 bytes, every other segment a packet with a short header. The client's Initial begins as the
+//! one in RFC 9001, Appendix A.2, so that an analyzer can decrypt the beginning of a ClientHello. There are no other handshake packets, and the spin
+//! bit is always zero, as with the many hosts that do not use it.
 //!
 //! # References
 //! RFC 9000 §14.1 (datagrams that hold an Initial), §17.2.2 (Initial), §17.3.1 (short header).
@@ -47,12 +47,8 @@ pub fn replace(frame: &mut Vec<u8>, wire_len: u32, up: bool) -> u32 {
     let (offset, flags) = (ip[segment + 12] >> 4, ip[segment + 13]);
     let total = u32::from(u16::from_be_bytes([ip[2], ip[3]])).max(wire_len - ETHERNET as u32);
     let payload = total.saturating_sub(segment as u32 + u32::from(offset) * 4);
-    let ports: [u8; 4] = [
-        ip[segment],
-        ip[segment + 1],
-        ip[segment + 2],
-        ip[segment + 3],
-    ];
+    let client_port_at = segment + if up { 0 } else { 2 };
+    let client_port = [ip[client_port_at], ip[client_port_at + 1]];
     let is_initial = flags & 2 != 0;
     let len = match (is_initial, payload) {
         (true, _) => INITIAL_LEN,
@@ -71,15 +67,9 @@ pub fn replace(frame: &mut Vec<u8>, wire_len: u32, up: bool) -> u32 {
     header[10..12].fill(0);
     let sum = checksum::of(header).to_be_bytes();
     header[10..12].copy_from_slice(&sum);
-    let client_port = if up {
-        [ports[0], ports[1]]
-    } else {
-        [ports[2], ports[3]]
-    };
-    let (from, to) = if up {
-        (client_port, PORT)
-    } else {
-        (PORT, client_port)
+    let (from, to) = match up {
+        true => (client_port, PORT),
+        false => (PORT, client_port),
     };
     frame.extend(from);
     frame.extend(to);

@@ -16,7 +16,7 @@ pub struct Recipe {
     pub rounds: u32,
     /// In GTP-U, as between base station and gateway.
     pub gtpu: bool,
-    /// Of so many in a hundred TCP flows QUIC connections are made.
+    /// Percentage of the TCP flows that become QUIC connections.
     pub quic_pct: u8,
     /// No more packets than this.
     pub limit: u64,
@@ -27,7 +27,7 @@ pub struct Recipe {
 pub struct Pick {
     pub least: u32,
     pub most: u32,
-    /// They last no shorter than this.
+    /// The least time from first to last packet.
     pub least_s: f64,
     /// DNS is left out: "packets a flow" is said of TCP.
     pub tcp_only: bool,
@@ -57,12 +57,7 @@ const PAPER: Pick = Pick {
     least_s: 0.0,
     tcp_only: true,
 };
-const SHORT: Pick = Pick {
-    least: 1,
-    most: 20,
-    least_s: 0.0,
-    tcp_only: true,
-};
+const SHORT: Pick = Pick { most: 20, ..PAPER };
 
 const ONE: Recipe = Recipe {
     name: "",
@@ -115,8 +110,7 @@ pub const RECIPES: [Recipe; 12] = [
         flows: Pick {
             least: 10_000,
             most: u32::MAX,
-            least_s: 0.0,
-            tcp_only: true,
+            ..PAPER
         },
         copies: 16,
         ..ONE
@@ -128,7 +122,7 @@ pub const RECIPES: [Recipe; 12] = [
             least: 10,
             most: 120,
             least_s: 5.0,
-            tcp_only: true,
+            ..PAPER
         },
         copies: 300,
         spread_s: 5.0,

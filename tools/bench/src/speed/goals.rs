@@ -8,7 +8,7 @@ pub const STUDY_PACKETS: f64 = 3.8e9;
 
 const GIB: f64 = (1u64 << 30) as f64;
 
-/// Of the goal; more than `--max-flows` allows, so some are given up, and that is told.
+/// Flows that the goal is about: more than `--max-flows` allows, so that the program has to close some early and must say so.
 const FLOOD: u32 = 10_000_000;
 
 /// Wall time says something about threads only while nobody else wants the processors.
