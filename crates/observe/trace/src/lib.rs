@@ -50,4 +50,5 @@ pub use power::PowerModel;
 pub use protocols::Protocols;
 pub use reached::{Cut, Reached};
 pub use shard::{Shard, ShardStats};
+pub use standing::ALWAYS_TOLD_WINDOWS;
 pub use tables::SideTables;

@@ -59,7 +59,7 @@ tables! {
         u64 "payload_bytes" "payload that passed in the bin",
         u64 "samples" "packets that the row stands for",
     ];
-    standing: "Delays that no host can have made, and whether they stood: what the verdict rests on. A row for each series of delays of a flow, and one more for each minute that it lasts; in windows of 250 ms. Flows that are over too soon for a queue to stand, and whose packets nothing else made late, have none", [
+    standing: "Delays that no host can have made, and whether they stood: what the verdict rests on. A row for each series of delays of a flow, and one more for each minute that it lasts; in windows of 250 ms. A flow with too few samples to show a standing queue, a step of the path or another delay has no rows", [
         u64 "flow_id" "the flow",
         text "client" "address of the client",
         u64 "client_port" "its port",

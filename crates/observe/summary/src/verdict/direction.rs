@@ -14,7 +14,7 @@ use unbloat_units::Direction;
 const LISTED: usize = 10;
 const WINDOW_S: f64 = 0.25;
 /// A direction is tested from here on: three seconds of load.
-const LEAST_BUSY: u64 = 12;
+pub(super) const LEAST_BUSY: u64 = 12;
 /// Payload below this loads nothing.
 const LEAST_LOAD: u64 = 100_000;
 /// An unexplained delay that stands for less may be anything.

@@ -354,3 +354,9 @@ fn a_verdict_survives_json() {
     assert!(text.contains(r#""kind":"bloated""#));
     assert_eq!(serde_json::from_str::<Verdict>(&text).unwrap(), verdict);
 }
+
+#[test]
+fn flows_that_the_verdict_needs_have_rows() {
+    // Shorter ones may have none, so none of them may be what calls a direction free of queues.
+    const { assert!(unbloat_trace::ALWAYS_TOLD_WINDOWS <= direction::LEAST_BUSY) };
+}

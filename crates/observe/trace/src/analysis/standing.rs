@@ -87,10 +87,7 @@ fn write(recorder: &mut Recorder, is_over: bool, flow: &Flow<'_>, cx: &mut Conte
 
 /// The same of a QUIC connection, if its spin bit spins.
 pub(crate) fn write_spun(spin: &mut Spin, is_over: bool, flow: &Flow<'_>, cx: &mut Context<'_>) {
-    let facts = Facts {
-        is_told_always: cx.params.standing_of_all_flows,
-        ..spin.facts(is_over)
-    };
+    let facts = spin.facts(is_over, cx.params.standing_of_all_flows);
     let is_spinning = spin.is_spinning();
     let all = evidence(spin.recorder(), &facts, cx.user.load());
     rows(all.iter().filter(|_| is_spinning), &facts, flow, cx);

@@ -3,8 +3,8 @@
 use super::recorder::{Answer, AtOnce, Echo, Seen, Stamped};
 use unbloat_units::{Both, Delta, Direction, Time};
 
-/// Every flow with timestamps begins with some of them, so they are small: durations in whole microseconds, as all that
-/// they are held against, and what is beyond an hour or 2^31 ticks as that.
+/// Every flow with timestamps begins with some of them, so they are small. Durations are in whole microseconds, as is everything that they are
+/// compared with. Longer ones than 71 minutes, and steps of more than 2^31 ticks, are stored as these: no comparison needs more.
 #[derive(Clone, Copy)]
 pub(super) struct Early {
     now: Time,

@@ -99,19 +99,24 @@ pub(crate) struct Carrying {
 
 /// Evidence of all series with samples. Takes the recorder's windows.
 pub(crate) fn evidence(recorder: &mut Recorder, facts: &Facts, load: &Load) -> Vec<Evidence> {
-    let ticks = recorder.ticks();
     let windows = recorder.take(facts.is_over, load);
-    if !facts.is_told_always && is_silent(recorder, facts, &windows) {
-        if !facts.is_over {
-            recorder.keep_floors(&windows);
-        }
-        return Vec::new();
+    let found = match !facts.is_told_always && is_silent(recorder, facts, &windows) {
+        true => Vec::new(),
+        false => evidence_of(recorder, facts, &windows),
+    };
+    if !facts.is_over {
+        recorder.keep_floors(&windows);
     }
+    found
+}
+
+fn evidence_of(recorder: &Recorder, facts: &Facts, windows: &[Window]) -> Vec<Evidence> {
+    let ticks = recorder.ticks();
     let legs = match ticks {
-        Some(_) => Both::of(|side| recorder.delays(Series::OneWay(side), &windows)),
+        Some(_) => Both::of(|side| recorder.delays(Series::OneWay(side), windows)),
         None => Both::default(),
     };
-    let loads = Both::of(|side| Carried::of(&windows, side));
+    let loads = Both::of(|side| Carried::of(windows, side));
     let mut found = Vec::new();
     for series in Series::ALL {
         let resolution = match (series, ticks) {
@@ -130,19 +135,19 @@ pub(crate) fn evidence(recorder: &mut Recorder, facts: &Facts, load: &Load) -> V
         let delays = match series {
             Series::OneWay(side) => &legs[side],
             Series::Path(side) => {
-                let mut delays = recorder.delays(series, &windows);
+                let mut delays = recorder.delays(series, windows);
                 raise(&mut delays, &legs[side], target);
                 own = delays;
                 &own
             }
             Series::Loop(_) => {
-                own = recorder.delays(series, &windows);
+                own = recorder.delays(series, windows);
                 &own
             }
         };
         let judged = Judged {
             series,
-            windows: &windows,
+            windows,
             delays,
             loads,
             target,
@@ -152,23 +157,22 @@ pub(crate) fn evidence(recorder: &mut Recorder, facts: &Facts, load: &Load) -> V
         if let (Series::Path(side), Some(evidence)) = (series, &mut evidence)
             && let Some(standing) = &mut evidence.standing
         {
-            standing.before_ms = before_ms(&windows, &legs[side], standing.span);
+            standing.before_ms = before_ms(windows, &legs[side], standing.span);
         }
         found.extend(evidence);
-    }
-    if !facts.is_over {
-        recorder.keep_floors(&windows);
     }
     found
 }
 
-/// Nothing can follow from the windows, as of most flows, which are over too soon: no delay can stand or have levels, and nothing made
-/// packets late. Nor is a direction loaded for the three seconds without which the verdict does not call it free of queues.
+/// A flow with so many windows has evidence, whatever it shows: three seconds. The verdict must not need less load than this to call a direction free
+/// of queues.
+pub const ALWAYS_TOLD_WINDOWS: u64 = (Delta::secs(3).as_ns() / WINDOW.as_ns()) as u64;
+
+/// Nothing can follow from the windows, as of most flows, which are over too soon: no delay can stand or have levels, and nothing made packets
+/// late.
 fn is_silent(recorder: &Recorder, facts: &Facts, windows: &[Window]) -> bool {
-    /// Three seconds.
-    const LEAST_LOAD: usize = (Delta::secs(3).as_ns() / WINDOW.as_ns()) as usize;
     let is_late = |series| recorder.waits(series).iter().any(|wait| wait.samples > 0);
-    windows.len() < LEAST_LOAD
+    (windows.len() as u64) < ALWAYS_TOLD_WINDOWS
         && !Series::ALL.into_iter().any(|series| {
             can_stand(series, facts, windows) || can_step(series, windows) || is_late(series)
         })

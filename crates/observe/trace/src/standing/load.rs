@@ -145,10 +145,7 @@ impl Load {
             Some(before) if is_now => before,
             _ => self.look_before(index, is_now),
         };
-        let now = match is_now {
-            true => self.now.is_light(),
-            false => self.is_known_light(index),
-        };
+        let now = self.is_known_light(index);
         Both::of(|side| now[side] && before[side])
     }
 
@@ -161,6 +158,7 @@ impl Load {
         before
     }
 
+    #[inline]
     fn is_known_light(&self, index: u32) -> Both<bool> {
         let known = self.known(index);
         known.map_or(Both::new(true, true), Slot::is_light)

@@ -59,6 +59,7 @@ mod wait;
 mod waits;
 mod window;
 
+pub use evidence::ALWAYS_TOLD_WINDOWS;
 pub(crate) use evidence::{Carrying, Evidence, Facts, evidence};
 pub(crate) use load::Load;
 pub(crate) use recorder::Recorder;

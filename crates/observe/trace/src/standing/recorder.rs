@@ -21,8 +21,6 @@ pub(crate) struct Recorder {
     /// By the side of the data that the host sends.
     clocks: Both<HostClock>,
     hosts: Both<Host>,
-    /// When the last packet of either passed.
-    last: Option<Time>,
     /// Of series by clocks, as of now; `floors` are those of windows, in hindsight.
     lows: [RunningFloor; Series::COUNT],
     /// When the last sample of a series was taken that late ones are held against.
@@ -185,7 +183,6 @@ impl Recorder {
             self.hosts[side].silence = seen.silence;
         }
         self.hosts[side].last = Some(seg.now);
-        self.last = self.last.max(Some(seg.now));
         self.asked = seen.has_payload.then_some(side);
         let stamp_gap = self.on_stamp(seg, index, at_once, seen);
         if let Some(sample) = seg.rtt {
@@ -235,6 +232,7 @@ impl Recorder {
         let (own, other) = (seg.side, seg.side.reverse());
         let since =
             |last: Option<Time>| last.map_or(Delta::ZERO, |last| seg.now.since_bounded(last));
+        let before = self.hosts.down.last.max(self.hosts.up.last);
         let has_payload = seg.header.payload_len > 0;
         let is_captured = flow.core.packets[other] > 0;
         let is_waiting = |side: Direction| self.asked == Some(side);
@@ -247,7 +245,7 @@ impl Recorder {
             pause: since(self.hosts[own].last),
             silence: match is_waiting(seg.side.reverse()) {
                 true => Delta::ZERO,
-                false => since(self.last),
+                false => since(before),
             },
             silence_before: match (is_captured, is_waiting(seg.side)) {
                 (true, _) => Some(self.hosts[other].silence),

@@ -173,14 +173,14 @@ impl Spin {
         self.periods > 0 && 5 * self.impossible <= self.periods
     }
 
-    pub(crate) fn facts(&self, is_over: bool) -> Facts {
+    pub(crate) fn facts(&self, is_over: bool, is_told_always: bool) -> Facts {
         let trips = [self.least_period, self.handshake.round_trip];
         Facts {
             rtt_floor: trips.into_iter().flatten().min(),
             is_begin_seen: self.handshake.round_trip.is_some(),
             is_once_a_round_trip: true,
-            is_told_always: false,
             is_over,
+            is_told_always,
         }
     }
 
@@ -237,7 +237,7 @@ mod tests {
         }
 
         fn found(mut self) -> Vec<Evidence> {
-            let facts = self.spin.facts(true);
+            let facts = self.spin.facts(true, false);
             evidence(self.spin.recorder(), &facts, &self.load)
         }
     }
