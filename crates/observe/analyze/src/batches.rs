@@ -90,6 +90,12 @@ impl<'s> Batches<'s> {
         Ok(!self.source.ended())
     }
 
+    /// Takes in no more packets. Whether some may follow all the same: those of a live capture that the kernel has already.
+    pub(crate) fn close(&mut self) -> bool {
+        self.source.close();
+        self.source.patience().is_some() && !self.source.ended()
+    }
+
     /// Time of the first packet, once there was one.
     pub fn origin(&self) -> Option<Time> {
         self.origin

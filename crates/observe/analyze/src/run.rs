@@ -140,7 +140,7 @@ pub fn run_live<E>(
             health: &batches.health(),
         };
         let control = sink(&Output::default(), now, Some(alive)).map_err(PipelineError::Sink)?;
-        if control == Control::Stop {
+        if control == Control::Stop && !batches.close() {
             break;
         }
         more = batches.next_into(&mut first)?;
@@ -209,7 +209,8 @@ fn alone<E>(
     let mut shard = shard(settings, origin);
     let mut batch = first;
     let mut output = output(settings);
-    let interrupted = loop {
+    let mut interrupted = false;
+    loop {
         shard.process(&batch, 0..batch.headers.len() as u32);
         let now = standing(batches, &batch);
         let health = batches.health();
@@ -244,11 +245,12 @@ fn alone<E>(
             is_stopped |= control == Control::Stop;
             output.clear();
         }
-        if is_stopped || !more {
-            break is_stopped;
+        interrupted |= is_stopped;
+        if !more || interrupted && !batches.close() {
+            break;
         }
         more = batches.next_into(&mut batch)?;
-    };
+    }
     let end = standing(batches, &batch);
     finish(
         batches,

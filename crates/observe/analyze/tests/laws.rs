@@ -16,9 +16,10 @@ use support::tables::Tables;
 use support::world::{self, Addresses, Packet};
 use support::{Played, play, run, settings, with};
 use unbloat_analyze::{Control, Standing};
-use unbloat_capture::{Input, PcapWriter, Trace};
+use unbloat_capture::{CaptureError, Input, Notes, PcapWriter, Progress, Record, Source, Trace};
 use unbloat_health::Watch;
 use unbloat_trace::{Output, Params};
+use unbloat_units::Delta;
 use unbloat_wire::{
     Batch, FlowHasher, PacketFlags, PacketHeader, Parser, ParserParams, TcpFlags, protocol,
 };
@@ -423,4 +424,72 @@ fn the_shipped_capture_obeys_the_path_that_it_was_taken_on() {
     // Copies that crossed the monitor before the queue dropped them do not cross the link.
     assert!(carried_bits < 2.0 * payload_bps * lasted_s * 1.02);
     assert!(carried_bits > 2.0 * payload_bps * lasted_s * 0.9);
+}
+
+/// An interface whose packets wait until it is closed.
+struct Waiting {
+    packets: Played,
+    is_closed: bool,
+}
+
+impl Source for Waiting {
+    fn next(&mut self) -> Result<Option<Record<'_>>, CaptureError> {
+        match self.is_closed {
+            true => self.packets.next(),
+            false => Ok(None),
+        }
+    }
+
+    fn fill(
+        &mut self,
+        max: usize,
+        sink: &mut dyn FnMut(Record<'_>),
+    ) -> Result<usize, CaptureError> {
+        match self.is_closed {
+            true => self.packets.fill(max, sink),
+            false => Ok(0),
+        }
+    }
+
+    fn patience(&self) -> Option<Delta> {
+        Some(Delta::ms(1))
+    }
+
+    fn close(&mut self) {
+        self.is_closed = true;
+    }
+
+    fn ended(&self) -> bool {
+        self.is_closed && self.packets.ended()
+    }
+
+    fn progress(&self) -> Progress {
+        self.packets.progress()
+    }
+
+    fn notes(&mut self) -> Notes {
+        self.packets.notes()
+    }
+}
+
+#[test]
+fn a_capture_that_is_stopped_holds_what_was_captured_before() {
+    let packets = packets(&long_world(5_000));
+    assert!(packets.len() > Batch::PACKETS as usize);
+    let mut source = Waiting {
+        packets: Played::new(packets.clone(), 700),
+        is_closed: false,
+    };
+    let mut tables = Tables::new();
+    let outcome =
+        unbloat_analyze::run_live::<Infallible>(&mut source, &settings(), &mut |output, _, _| {
+            tables.take(output);
+            Ok(Control::Stop)
+        });
+    assert_eq!(outcome.unwrap().packets, packets.len() as u64);
+    assert!(
+        tables
+            .difference(&play(&packets, &settings()).0, &BTreeMap::new())
+            .is_none()
+    );
 }

@@ -23,6 +23,10 @@ pub trait Source: Send {
         None
     }
 
+    /// Takes in no more packets. In live capture, those that have come are still given before the source has [`ended`](Source::ended); files and
+    /// streams are just left.
+    fn close(&mut self) {}
+
     /// Whether no packet can follow any more.
     fn ended(&self) -> bool;
 

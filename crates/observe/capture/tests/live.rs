@@ -236,6 +236,19 @@ fn packets_that_find_the_ring_full_are_counted() {
     });
 }
 
+fn what_came_before_the_end_is_seen_and_what_comes_after_is_not() {
+    in_namespace(|| {
+        cable();
+        let mut source = LiveSource::open("right", &LiveOptions::default()).unwrap();
+        send("10.9.0.2", 100, 100);
+        source.close();
+        send("10.9.0.2", 10, 100);
+        let packets = seen(&mut source, 14);
+        assert_eq!(packets.len(), 100);
+        assert!(source.ended() && source.next().unwrap().is_none());
+    });
+}
+
 fn an_interface_that_goes_down_ends_the_capture_with_an_error() {
     in_namespace(|| {
         cable();
@@ -286,6 +299,7 @@ unbloat_testkit::main! {
         packets_on_a_cable_are_cut_to_the_snap_length_and_stamped_with_the_time,
         a_vlan_tag_that_the_kernel_took_off_is_put_back,
         packets_that_find_the_ring_full_are_counted,
+        what_came_before_the_end_is_seen_and_what_comes_after_is_not,
         an_interface_that_goes_down_ends_the_capture_with_an_error,
     ],
     root("a network namespace").and(check(has_tun_device)) => [

@@ -48,7 +48,7 @@ impl Default for LiveOptions {
     }
 }
 
-/// An interface being captured. It never ends by itself.
+/// An interface being captured. It ends only after it is closed.
 pub struct LiveSource {
     interface: String,
     ring: Ring,
@@ -61,6 +61,16 @@ pub struct LiveSource {
     last_time: Time,
     backward_steps: u64,
     drops: u64,
+    phase: Phase,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Phase {
+    Open,
+    /// No more packets come into the ring.
+    Closed,
+    /// And none are left in it.
+    Ended,
 }
 
 /// What the frames of an interface are to us, by its hardware type (ARPHRD_).
@@ -149,6 +159,7 @@ impl LiveSource {
             last_time: Time::MIN,
             backward_steps: 0,
             drops: 0,
+            phase: Phase::Open,
         })
     }
 
@@ -194,11 +205,25 @@ impl LiveSource {
                 self.packets = Packets::of(self.ring.block().unwrap_or_default());
             } else if may_wait {
                 may_wait = false;
-                let waited = self.ring.wait(self.timeout);
-                waited.map_err(|error| named(&self.interface, error))?;
+                self.wait()?;
             } else {
+                if wait && self.phase == Phase::Closed {
+                    self.phase = Phase::Ended;
+                }
                 return Ok(None);
             }
+        }
+    }
+
+    fn wait(&self) -> Result<(), CaptureError> {
+        let timeout = match self.phase {
+            Phase::Open => self.timeout,
+            Phase::Closed | Phase::Ended => self.timeout.max(ring::LATEST),
+        };
+        match self.ring.wait(timeout) {
+            Err(error) if self.phase == Phase::Open => Err(named(&self.interface, error)),
+            // An interface that is gone does not matter any more: its packets are in the ring.
+            _ => Ok(()),
         }
     }
 
@@ -260,8 +285,19 @@ impl Source for LiveSource {
         Some(self.timeout)
     }
 
+    fn close(&mut self) {
+        if self.phase != Phase::Open {
+            return;
+        }
+        // Packets that keep coming could keep the ring from ever being empty.
+        self.phase = match self.ring.refuse() {
+            Ok(()) => Phase::Closed,
+            Err(_) => Phase::Ended,
+        };
+    }
+
     fn ended(&self) -> bool {
-        false
+        self.phase == Phase::Ended
     }
 
     fn progress(&self) -> Progress {

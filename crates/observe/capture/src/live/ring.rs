@@ -43,6 +43,8 @@ const MOST_BLOCK: usize = 1 << 20;
 const FRAME_SIZE: usize = 2048;
 /// A block that is not full is handed over after so long: what live display lags behind.
 const RETIRE_MS: u32 = 20;
+/// After so long every packet that came was handed over, even if the timer of its block was late.
+pub(super) const LATEST: Delta = Delta::ms(5 * RETIRE_MS as i64);
 /// Room before each frame for the tag that was taken off.
 const VLAN_TAG: libc::c_uint = 4;
 
@@ -135,6 +137,11 @@ impl Ring {
         let done =
             unsafe { libc::bind(self.socket.as_raw_fd(), (&raw const address).cast(), length) };
         check(done, "binding to the interface").map(|_| ())
+    }
+
+    /// Has the kernel put no more packets into the ring.
+    pub(super) fn refuse(&self) -> Result<(), RingError> {
+        limit_length(&self.socket, 0)
     }
 
     /// Takes the next block if the kernel is done with it.
@@ -265,7 +272,7 @@ fn owned(raw: libc::c_int, action: &'static str) -> Result<OwnedFd, RingError> {
     Ok(unsafe { OwnedFd::from_raw_fd(raw) })
 }
 
-/// Has the kernel keep no more of a packet: a socket filter's result is the length to keep.
+/// Has the kernel keep no more of a packet: a socket filter's result is the length to keep. With zero, it does not take the packet at all.
 fn limit_length(socket: &OwnedFd, snap_len: u32) -> Result<(), RingError> {
     let mut filter = libc::sock_filter {
         code: (libc::BPF_RET | libc::BPF_K) as u16,
