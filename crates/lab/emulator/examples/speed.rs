@@ -217,6 +217,9 @@ fn main() {
     }
     if is_wanted("ping") {
         for rtt_ms in [0, 2, 10, 20, 40] {
+            if wanted.len() > 1 && !wanted.contains(&rtt_ms.to_string()) {
+                continue;
+            }
             let lab = Lab::start(delayed(rtt_ms * 500), delayed(rtt_ms * 500));
             let [least, mean, most, mdev] = pings(&lab);
             let emulated = lab.finish();
