@@ -4,11 +4,12 @@ use crate::beside::{Counted, Tally};
 use crate::error::TestError;
 use crate::held::Held;
 use crate::options::{Http, Options};
+use crate::paced::Paced;
 use crate::quic;
 use crate::socket::{self, PATIENCE, Settings, WINDOW};
 use crate::target::Origin;
 use crate::tls;
-use crate::upload::Body;
+use crate::upload::{Body, Pace};
 use bytes::Bytes;
 use http_body_util::{BodyExt, Either, Limited};
 use hyper::client::conn::{http1, http2};
@@ -22,7 +23,6 @@ use std::os::fd::OwnedFd;
 use std::sync::Arc;
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio_rustls::TlsConnector;
-use tokio_rustls::client::TlsStream;
 use unbloat_os::clock::Clock;
 use unbloat_units::Delta;
 
@@ -123,7 +123,7 @@ impl Dialer {
         let stream = socket::connect(self.address, settings).await?;
         let tcp = self.clock.now().since(begin);
         let handle = socket::handle(&stream)?;
-        let stream = Held::new(stream, settings.tls_buffer.is_some());
+        let stream = Held::new(stream, settings.pace.is_some());
         let mut opened = Connection {
             sender: None,
             link: Link::Tcp(handle),
@@ -137,11 +137,11 @@ impl Dialer {
             None => shake(stream, http).await?,
             Some(config) => {
                 let shaking = self.clock.now();
-                let tls = self
-                    .shake_tls(stream, config.clone(), settings.tls_buffer)
+                let stream = self
+                    .shake_tls(stream, config.clone(), settings.pace.clone())
                     .await?;
                 opened.tls = Some(self.clock.now().since(shaking));
-                let (_, session) = tls.get_ref();
+                let (_, session) = stream.tls.get_ref();
                 let is_13 = session.protocol_version() == Some(rustls::ProtocolVersion::TLSv1_3);
                 opened.tls_round_trips = if is_13 { 1 } else { 2 };
                 opened.tls_version = session
@@ -152,7 +152,7 @@ impl Dialer {
                     Some(_) => Http::One,
                     None => http,
                 };
-                shake(tls, http).await?
+                shake(stream, http).await?
             }
         });
         Ok(opened)
@@ -162,11 +162,11 @@ impl Dialer {
     pub async fn stream(&self, settings: &Settings) -> io::Result<(Box<dyn Duplex>, OwnedFd)> {
         let stream = socket::connect(self.address, settings).await?;
         let handle = socket::handle(&stream)?;
-        let stream = Held::new(stream, settings.tls_buffer.is_some());
+        let stream = Held::new(stream, settings.pace.is_some());
         let Some(config) = &self.tls else {
             return Ok((Box::new(stream), handle));
         };
-        let shaken = self.shake_tls(stream, config.clone(), settings.tls_buffer);
+        let shaken = self.shake_tls(stream, config.clone(), settings.pace.clone());
         Ok((Box::new(shaken.await?), handle))
     }
 
@@ -189,18 +189,15 @@ impl Dialer {
         &self,
         stream: S,
         config: Arc<ClientConfig>,
-        buffer: Option<usize>,
-    ) -> io::Result<TlsStream<S>> {
+        pace: Option<Arc<Pace>>,
+    ) -> io::Result<Paced<S>> {
         let name = ServerName::try_from(self.origin.host.clone())
             .map_err(|error| io::Error::new(io::ErrorKind::InvalidInput, error))?;
-        let limit = |session: &mut rustls::ClientConnection| {
-            if buffer.is_some() {
-                session.set_buffer_limit(buffer);
-            }
-        };
-        let shaking = TlsConnector::from(config).connect_with(name, stream, limit);
-        let shaken = tokio::time::timeout(PATIENCE, shaking).await;
-        shaken.unwrap_or_else(|_| Err(io::ErrorKind::TimedOut.into()))
+        let shaking = TlsConnector::from(config).connect(name, stream);
+        match tokio::time::timeout(PATIENCE, shaking).await {
+            Ok(shaken) => Ok(Paced { tls: shaken?, pace }),
+            Err(_) => Err(io::ErrorKind::TimedOut.into()),
+        }
     }
 }
 

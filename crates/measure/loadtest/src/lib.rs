@@ -28,6 +28,7 @@ mod measure;
 mod measured;
 mod ndt7;
 mod options;
+mod paced;
 mod ping;
 mod place;
 mod plan;

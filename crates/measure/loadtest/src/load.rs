@@ -93,7 +93,7 @@ impl Carrier {
         }
         let connection = self
             .dialer
-            .open(self.http, &self.settings.for_stack(flow.stack))
+            .open(self.http, &self.settings.for_flow(flow))
             .await?;
         debug!(
             connection = flow.number,
@@ -107,7 +107,7 @@ impl Carrier {
         if let (Stack::NetworkOnly, Link::Tcp(handle)) = (flow.stack, &link) {
             let segment = TcpInfo::of(handle.as_fd())?.mss();
             let bytes = socket::limit_unsent(handle.as_fd(), None, segment)?;
-            flow.pace.set_piece(bytes as usize / 2);
+            flow.pace.set_unsent(bytes);
             if flow.direction == Direction::Up {
                 socket::gather(handle.as_fd())?;
             }

@@ -240,7 +240,7 @@ pub struct Path<'a> {
 
 /// Carries one flow until the server ends it.
 pub async fn carry(path: Path<'_>, notes: &Mutex<Notes>, flow: &Arc<Flow>) -> io::Result<()> {
-    let settings = path.settings.for_stack(flow.stack);
+    let settings = path.settings.for_flow(flow);
     let (stream, handle) = path.dialer.stream(&settings).await?;
     flow.give(Link::Tcp(handle));
     let clock = path.dialer.clock;

@@ -151,7 +151,7 @@ fn tune(flow: &Flow, info: &TcpInfo) {
     let rate = [by_window, info.pacing_rate()].into_iter().flatten().min();
     let limited = flow.with_socket(|socket| socket::limit_unsent(socket.as_fd(), rate, info.mss()));
     if let Some(Ok(bytes)) = limited {
-        flow.pace.set_piece(bytes as usize / 2);
+        flow.pace.set_unsent(bytes);
     }
 }
 

@@ -1,12 +1,15 @@
 //! TCP sockets as tests want them: what has to be set before the connection is there, and what is set while it lives.
 
 use crate::error::TestError;
+use crate::flow::Flow;
 use crate::options::Options;
 use crate::plan::Stack;
+use crate::upload::Pace;
 use socket2::{Domain, Protocol, SockRef, Socket, Type};
 use std::io;
 use std::net::SocketAddr;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::sync::Arc;
 use std::time::Duration;
 use tokio::net::{TcpSocket, TcpStream};
 use unbloat_os::sockopt;
@@ -18,8 +21,6 @@ pub const PATIENCE: Duration = Duration::from_secs(15);
 pub const WINDOW: u32 = 16 << 20;
 /// Unsent data of a connection whose rate nobody knows yet.
 const FIRST_UNSENT: u64 = 4 * 1_448;
-/// Small enough not to delay probes, large enough for a gigabit.
-const SMALL_TLS_BUFFER: usize = 4 * 1024;
 /// TCP_REPLENISH_TIME of draft-ietf-ippm-responsiveness-09.
 const REPLENISH: Delta = Delta::ms(5);
 
@@ -28,15 +29,15 @@ const REPLENISH: Delta = Delta::ms(5);
 pub struct Settings {
     congestion_control: Option<String>,
     pub receive_window: Option<u32>,
-    /// Bytes that TLS may hold back while the socket takes none; rustls's own bound where there is none.
-    pub tls_buffer: Option<usize>,
+    /// Of a sender that is held to its rate: what waits above the socket goes by this.
+    pub pace: Option<Arc<Pace>>,
 }
 
 impl Settings {
-    /// The same, for a stack of that kind.
-    pub fn for_stack(&self, stack: Stack) -> Settings {
+    /// The same, for the stack of a flow.
+    pub fn for_flow(&self, flow: &Flow) -> Settings {
         Settings {
-            tls_buffer: (stack == Stack::NetworkOnly).then_some(SMALL_TLS_BUFFER),
+            pace: (flow.stack == Stack::NetworkOnly).then(|| flow.pace.clone()),
             ..self.clone()
         }
     }
@@ -47,7 +48,7 @@ impl Settings {
         let settings = Settings {
             congestion_control: options.congestion_control.clone(),
             receive_window: window.map(|bytes| u32::try_from(bytes).unwrap_or(u32::MAX)),
-            tls_buffer: None,
+            pace: None,
         };
         if let Some(name) = &settings.congestion_control {
             let try_it = || {

@@ -28,8 +28,9 @@ pub fn noise(bytes: usize) -> Bytes {
 /// One piece: several frames of HTTP/2, written at once.
 const PIECE: usize = 64 << 10;
 
-/// One frame of HTTP/2 with what every client takes (RFC 9113, 6.5.2): the gate lets one through at a time.
-const GATED_PIECE: usize = 16 << 10;
+/// The gate lets one through at a time: a frame of HTTP/2 that fills a record of TLS together with its header of nine bytes. Every client takes one
+/// (RFC 9113 §6.5.2).
+const GATED_PIECE: usize = (16 << 10) - 9;
 
 /// How often the unsent bound is fitted to the rate.
 const ADAPTS: Duration = Duration::from_millis(20);

@@ -19,8 +19,8 @@ use tokio_tungstenite::tungstenite::{Error, Message};
 /// Of a message from the page.
 pub const LONGEST: usize = 1 << 20;
 
-/// One record of TLS: little is written at a time, so that little waits unsent.
-const PIECE: usize = 16 << 10;
+/// One record of TLS, with the four bytes in front of a message: little is written at a time, so that little waits unsent.
+const PIECE: usize = (16 << 10) - 4;
 const LEAST_PIECE: usize = 1 << 10;
 
 /// How often the unsent bound is fitted to the rate.
