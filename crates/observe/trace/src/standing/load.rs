@@ -1,6 +1,6 @@
 //! What all flows of a user together carry and have in flight, in the windows of `standing`.
 
-use super::{Carried, index_of};
+use super::{Carried, index_of, make_room};
 use unbloat_units::{Both, Direction, Time};
 use unbloat_wire::PacketHeader;
 
@@ -93,6 +93,7 @@ impl Load {
         let (bit, at) = self.place(number);
         if self.used & bit == 0 {
             self.used |= bit;
+            make_room(&mut self.past);
             self.past.insert(at, Slot::default());
         }
         &mut self.past[at]

@@ -65,3 +65,10 @@ pub(crate) use load::Load;
 pub(crate) use recorder::Recorder;
 pub(crate) use spin::Spin;
 pub(crate) use window::{Carried, WINDOW, index_of};
+
+/// Makes room for one more, and for half as many again: there are millions of these, and most stay short.
+fn make_room<T>(values: &mut Vec<T>) {
+    if values.len() == values.capacity() {
+        values.reserve_exact(1 + values.len() / 2);
+    }
+}

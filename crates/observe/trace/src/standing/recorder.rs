@@ -5,6 +5,7 @@ use super::early::Early;
 use super::floor::{DRIFT_PPM, RunningFloor};
 use super::host_clock::HostClock;
 use super::lateness::{Lateness, Sample};
+use super::make_room;
 use super::think::{Echoes, Gap};
 use super::wait::{Wait, WaitFound};
 use super::waits::Waits;
@@ -352,10 +353,8 @@ impl Recorder {
             last => {
                 if let Some(window) = last {
                     load.tell(window.index, &mut window.carried);
-                } else if self.windows.capacity() == 0 {
-                    // Many flows have no second one.
-                    self.windows.reserve_exact(1);
                 }
+                make_room(&mut self.windows);
                 self.windows.push(Window {
                     index,
                     ..Window::default()
