@@ -7,11 +7,15 @@ import os
 import resource
 import signal
 import subprocess
+import sys
 import threading
 import time
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
+sys.path.insert(0, str(ROOT / "bench/live"))
+from bed import cpu_s
+
 CLONE_NEWNET = 0x40000000
 # RFC 2544's network for benches: all of it is this host's. RFC 5737's for the wire.
 SERVER, STRANGERS, STRANGERS6 = "198.18.0.1", "198.18.0.0/15", "2001:db8::/32"
@@ -91,12 +95,6 @@ class Usage(threading.Thread):
             return
         self.last = pages * os.sysconf("SC_PAGE_SIZE") / MIB
         self.peak = max(self.peak, self.last)
-
-
-def cpu_s(pid):
-    """CPU time of a process, user and system."""
-    fields = Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()
-    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 
 
 class Server:

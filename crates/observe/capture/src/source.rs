@@ -23,8 +23,8 @@ pub trait Source: Send {
         None
     }
 
-    /// Takes in no more packets. In live capture, those that have come are still given before the source has [`ended`](Source::ended); files and
-    /// streams are just left.
+    /// Takes in no more packets. In live capture, those that have come are still given before the source has [`ended`](Source::ended). Files and
+    /// streams do nothing: the caller just stops reading.
     fn close(&mut self) {}
 
     /// Whether no packet can follow any more.
