@@ -55,6 +55,8 @@ pub fn run(args: &Args) -> Result<Exit, CommandError> {
         return Ok(Exit::Complete);
     }
     let server = Server::bind(&args.options()?)?;
+    // Before the first word: who has read it may press Ctrl-C.
+    let stop = stop_on_ctrl_c()?;
     let counted = server.counts();
     args.metrics
         .serve("serve", move || told::page(&counted()))?;
@@ -73,7 +75,6 @@ pub fn run(args: &Args) -> Result<Exit, CommandError> {
     }
     tell_where(at);
     let known = Known::new(args, at)?;
-    let stop = stop_on_ctrl_c()?;
     let counts = server.counts();
     let certificates = server.certificates();
     #[cfg(feature = "acme")]

@@ -1,6 +1,6 @@
 //! All columns of the flows that get a time line.
 
-use crate::columns::column_of;
+use crate::columns::{column_of, each_batch_of};
 use crate::numbers::five_digits;
 use serde_json::Value;
 use std::collections::{BTreeMap, BTreeSet};
@@ -24,11 +24,13 @@ pub(crate) fn flow_rows(
     if ids.is_empty() {
         return Ok(found);
     }
-    for batch in run.read("flows")? {
-        let batch = batch?;
-        let id = column_of(&batch, "flow_id");
-        let (start, end) = (column_of(&batch, "start_ns"), column_of(&batch, "end_ns"));
-        let packets = ["packets_up", "packets_down"].map(|name| column_of(&batch, name));
+    let columns = &run.table("flows")?.schema.columns;
+    let columns: Vec<&str> = columns.iter().map(|column| &column.name[..]).collect();
+    // Of hundreds of thousands of flows only these are decoded, in all their columns.
+    each_batch_of(run, ids, "flows", &columns, |batch| {
+        let id = column_of(batch, "flow_id");
+        let (start, end) = (column_of(batch, "start_ns"), column_of(batch, "end_ns"));
+        let packets = ["packets_up", "packets_down"].map(|name| column_of(batch, name));
         for row in 0..batch.len() {
             let Some(id) = id.u64(row).filter(|id| ids.contains(id)) else {
                 continue;
@@ -42,7 +44,7 @@ pub(crate) fn flow_rows(
             };
             found.insert(id, flow);
         }
-    }
+    })?;
     Ok(found)
 }
 
