@@ -5,7 +5,7 @@
 
 mod clock;
 mod error;
-#[cfg(feature = "fuzz")]
+#[doc(hidden)]
 pub mod fuzz;
 mod pinger;
 mod qdisc;

@@ -6,7 +6,7 @@
 //! timer there that takes all back unless a second connection confirms in time: whoever cuts himself off is let in again.
 
 mod error;
-#[cfg(feature = "fuzz")]
+#[doc(hidden)]
 pub mod fuzz;
 mod kind;
 mod local;

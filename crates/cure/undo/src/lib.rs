@@ -36,7 +36,7 @@ mod discipline;
 mod error;
 mod file;
 mod folder;
-#[cfg(feature = "fuzz")]
+#[doc(hidden)]
 pub mod fuzz;
 mod guard;
 mod journals;

@@ -19,7 +19,7 @@ mod egress;
 mod emulator;
 mod error;
 mod flight;
-#[cfg(feature = "fuzz")]
+#[doc(hidden)]
 pub mod fuzz;
 mod gate;
 mod ip;

@@ -12,7 +12,7 @@ mod bpf;
 mod btf;
 mod control;
 mod error;
-#[cfg(feature = "fuzz")]
+#[doc(hidden)]
 pub mod fuzz;
 mod loaded;
 mod object;

@@ -8,7 +8,7 @@
 mod announce;
 mod answers;
 mod find;
-#[cfg(feature = "fuzz")]
+#[doc(hidden)]
 pub mod fuzz;
 mod own;
 

@@ -5,7 +5,7 @@
 //! and lengths alone (RFC 9114, 7.1). A stream with too long a frame is refused (H3_EXCESSIVE_LOAD, RFC 9114, 10.5.1), and a control
 //! stream with one ends its connection. `h3` would need no more than a bound in its decoder; until it has one this stands before it.
 
-#[cfg(feature = "fuzz")]
+#[doc(hidden)]
 pub mod fuzz;
 
 use bytes::{Buf, Bytes};

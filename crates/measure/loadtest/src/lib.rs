@@ -16,7 +16,7 @@ mod findings;
 mod flent;
 mod flight;
 mod flow;
-#[cfg(feature = "fuzz")]
+#[doc(hidden)]
 pub mod fuzz;
 mod held;
 mod host;

@@ -283,7 +283,6 @@ async fn listen(
 }
 
 /// Hears a server without a handshake before.
-#[cfg(any(test, feature = "fuzz"))]
 pub(crate) async fn hear(
     stream: io::Cursor<Vec<u8>>,
     notes: &Mutex<Notes>,

@@ -26,7 +26,7 @@ mod discover;
 mod document;
 mod error;
 mod follow;
-#[cfg(feature = "fuzz")]
+#[doc(hidden)]
 pub mod fuzz;
 mod options;
 mod probe;

@@ -14,7 +14,7 @@ mod control;
 mod counters;
 mod echo;
 mod error;
-#[cfg(feature = "fuzz")]
+#[doc(hidden)]
 pub mod fuzz;
 mod gate;
 mod guests;

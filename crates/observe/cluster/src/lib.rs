@@ -26,7 +26,7 @@ mod blob;
 mod deal;
 mod edge;
 mod error;
-#[cfg(feature = "fuzz")]
+#[doc(hidden)]
 pub mod fuzz;
 mod index;
 mod job;

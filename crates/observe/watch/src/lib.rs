@@ -28,7 +28,7 @@ mod devices;
 mod differences;
 mod error;
 mod flow;
-#[cfg(feature = "fuzz")]
+#[doc(hidden)]
 pub mod fuzz;
 pub mod layers;
 mod probes;

@@ -56,7 +56,7 @@ fn packet(kind: &str, n: u32) -> Vec<u8> {
             .ack(1)
             .options_raw(options)
             .expect("options fit")
-            .write(&mut bytes, &[])
+            .write_to_vec(&mut bytes, &[])
             .expect("a vector takes all");
         return bytes;
     }
@@ -67,7 +67,7 @@ fn packet(kind: &str, n: u32) -> Vec<u8> {
             .ack(1)
             .options_raw(options)
             .expect("options fit")
-            .write(&mut inner, &[])
+            .write_to_vec(&mut inner, &[])
             .expect("a vector takes all");
         inner
     };
@@ -82,7 +82,7 @@ fn packet(kind: &str, n: u32) -> Vec<u8> {
     ethernet
         .ipv4([172, 16, 0, 1], [172, 16, 0, 2], 64)
         .udp(2152, 2152)
-        .write(&mut bytes, &tunnel)
+        .write_to_vec(&mut bytes, &tunnel)
         .expect("a vector takes all");
     bytes
 }

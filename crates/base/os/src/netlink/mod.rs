@@ -1,7 +1,7 @@
 //! Raw netlink: a socket, and the messages and attributes that the netlink crates do not model.
 
 mod attributes;
-#[cfg(feature = "fuzz")]
+#[doc(hidden)]
 pub mod fuzz;
 mod message;
 pub mod numbers;

@@ -76,13 +76,11 @@ impl Icmp {
     }
 }
 
-#[cfg(feature = "fuzz")]
 pub(super) fn form(target: IpAddr, raw: Option<u16>) -> Box<dyn Form> {
     Box::new(Icmp::new(target, raw).expect("Linux has random numbers"))
 }
 
 /// What the far end makes of a probe.
-#[cfg(feature = "fuzz")]
 pub(super) fn answer(probe: &[u8], reply: u8) -> Vec<u8> {
     [&[reply], &probe[1..]].concat()
 }

@@ -1,6 +1,5 @@
 //! The ways to ask: what a probe looks like, and how its number is found again in what comes back.
 
-#[cfg(feature = "fuzz")]
 pub(crate) mod fuzz;
 mod icmp;
 mod message;

@@ -28,7 +28,6 @@ pub(super) fn open(target: IpAddr, port: u16) -> io::Result<Asker> {
     })
 }
 
-#[cfg(feature = "fuzz")]
 pub(super) fn form() -> Box<dyn Form> {
     Box::new(Udp(Mark::new().expect("Linux has random numbers")))
 }

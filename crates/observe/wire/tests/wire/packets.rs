@@ -77,9 +77,9 @@ prop_compose! {
         };
         let mut bytes = Vec::new();
         if udp {
-            ip.udp(tcp.source_port, tcp.destination_port).write(&mut bytes, &payload)
+            ip.udp(tcp.source_port, tcp.destination_port).write_to_vec(&mut bytes, &payload)
         } else {
-            ip.tcp_header(tcp).write(&mut bytes, &payload)
+            ip.tcp_header(tcp).write_to_vec(&mut bytes, &payload)
         }.expect("a vector takes all");
         bytes.resize(bytes.len().max(60), 0);
         Packet { bytes, udp, payload_len: payload.len() as u32 }
