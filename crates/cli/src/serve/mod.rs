@@ -55,8 +55,6 @@ pub fn run(args: &Args) -> Result<Exit, CommandError> {
         return Ok(Exit::Complete);
     }
     let server = Server::bind(&args.options()?)?;
-    // Before the first word: who has read it may press Ctrl-C.
-    let stop = stop_on_ctrl_c()?;
     let counted = server.counts();
     args.metrics
         .serve("serve", move || told::page(&counted()))?;
@@ -69,6 +67,9 @@ pub fn run(args: &Args) -> Result<Exit, CommandError> {
         }
         None => {}
     }
+    // Before it says where it is: who has read that may press Ctrl-C. After the change of user: that a thread gains no privileges
+    // (`no_new_privs`) is only inherited by those that begin later.
+    let stop = stop_on_ctrl_c()?;
     let at = server.addresses();
     if args.is_json() {
         print::json(at)?;

@@ -32,9 +32,7 @@ pub(crate) fn flow_rows(
         let (start, end) = (column_of(batch, "start_ns"), column_of(batch, "end_ns"));
         let packets = ["packets_up", "packets_down"].map(|name| column_of(batch, name));
         for row in 0..batch.len() {
-            let Some(id) = id.u64(row).filter(|id| ids.contains(id)) else {
-                continue;
-            };
+            let Some(id) = id.u64(row) else { continue };
             let values = batch.columns().iter().map(|column| json(column, row));
             let flow = FlowRow {
                 start_ns: start.i64(row).unwrap_or(0),
