@@ -1,4 +1,4 @@
-// Loaded into the guest's kernel process (LD_PRELOAD). Five things that User Mode Linux of 6.12 lacks:
+// Loaded into the guest's kernel process (LD_PRELOAD). Seven things that User Mode Linux of 6.12 lacks:
 //
 // 1. It saves struct _xstate (832 bytes) of a process, but PTRACE_SETREGSET(NT_X86_XSTATE) of hosts with AVX-512 or AMX
 //    takes nothing but the whole XSAVE area. So the whole area is kept here, one for each of the kernel's buffers. What
@@ -6,8 +6,13 @@
 // 2. Processes of the guest shall die with the kernel (PTRACE_O_EXITKILL), and the kernel with the thread that started
 //    it (PR_SET_PDEATHSIG), so that nothing is left behind, however that ends.
 // 3. Randomness comes from a seed ($UNBLOAT_GUEST_SEED): the same run gives the same result.
-// 4. A crash leaves no core file.
-// 5. Whatever happens in it, it writes to nothing of the host but its own folder (the working one) and $TMPDIR, where its
+// 4. A file was last read when it was last written. Otherwise whoever reads it on the host decides whether the guest
+//    notes its own access (relatime does not, if the noted one is later than the last change), and to write that down
+//    is work with timers of its own.
+// 5. It begins again without random addresses (ADDR_NO_RANDOMIZE): its memory begins behind its heap, so that where that
+//    lies decides how much the guest has.
+// 6. A crash leaves no core file.
+// 7. Whatever happens in it, it writes to nothing of the host but its own folder (the working one) and $TMPDIR, where its
 //    memory is: Landlock (Linux 5.13) sees to it. On hosts without it there remain read-only mounts of the guest.
 //
 // No malloc and no large locals: the kernel calls this on stacks of 16 KiB.
@@ -20,9 +25,11 @@
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/personality.h>
 #include <sys/prctl.h>
 #include <sys/ptrace.h>
 #include <sys/resource.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/types.h>
 #include <sys/uio.h>
@@ -152,6 +159,12 @@ ssize_t getrandom(void *buffer, size_t length, unsigned flags) {
   return length;
 }
 
+int statx(int folder, const char *path, int flags, unsigned mask, struct statx *about) {
+  int failed = syscall(SYS_statx, folder, path, flags, mask, about);
+  if (!failed) about->stx_atime = about->stx_mtime;
+  return failed;
+}
+
 // include/uapi/linux/landlock.h, whose older versions lack some of it
 #define WRITE_FILE (1 << 1)
 #define REMOVE_AND_MAKE (0x1ff << 4)
@@ -186,7 +199,16 @@ static void confine(const char *memory) {
   close(rules);
 }
 
-__attribute__((constructor)) static void prepare(void) {
+static void begin_without_random_addresses(char **arguments, char **environment) {
+  int now = personality(0xffffffff);
+  if (now < 0 || now & ADDR_NO_RANDOMIZE) return;
+  personality(now | ADDR_NO_RANDOMIZE);
+  execve("/proc/self/exe", arguments, environment);
+}
+
+__attribute__((constructor)) static void prepare(int count, char **arguments, char **environment) {
+  (void)count;
+  begin_without_random_addresses(arguments, environment);
   prctl(PR_SET_PDEATHSIG, SIGKILL);
   setrlimit(RLIMIT_CORE, &(struct rlimit){0, 0});
   const char *seed = getenv("UNBLOAT_GUEST_SEED");

@@ -25,7 +25,7 @@ const QUEUES: &[(&str, &str, bool)] = &[
 
 /// Those that draw lots, which one seed says little about.
 const DRAWING: &[&str] = &["pie", "pie-ecn", "red", "red-ecn"];
-const SEEDS: RangeInclusive<u64> = 2..=8;
+const SEEDS: RangeInclusive<u64> = 2..=32;
 
 const RED: &str =
     "red limit 400000 min 30000 max 90000 avpkt 1000 burst 55 probability 0.02 bandwidth 10mbit";

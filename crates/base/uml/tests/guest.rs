@@ -1,7 +1,10 @@
 //! Laws of the guest: its clock, its exactness, its price, and that nothing of it is left behind.
 
+use std::fs::File;
+use std::io::Read;
 use std::path::{Path, PathBuf};
 use std::process::Command;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 use unbloat_uml::{Guest, GuestError, Kernel, Scenario, Summary, matrix, referee};
 use unbloat_units::{Delta, Rate};
@@ -106,7 +109,10 @@ fn committed_results_are_those_of_this_kernel() {
     for name in [
         "cubic-over-codel",
         "vegas-over-pfifo-100",
+        "bbr-over-pfifo-100",
         "cubic-over-cake-ecn",
+        "cubic-over-pie-seed-2",
+        "cubic-over-red-ecn",
     ] {
         let committed = Summary::committed(name).unwrap();
         let (_, scenario) = matrix().into_iter().find(|(n, _)| n == name).unwrap();
@@ -121,6 +127,67 @@ fn committed_results_are_those_of_this_kernel() {
             let ratio = now.goodput_bps() / committed.goodput_bps();
             assert!((ratio - 1.0).abs() < 0.02, "{name}: {ratio}");
         }
+    }
+}
+
+fn a_guest_does_not_see_what_the_host_reads_of_its_files() {
+    let mut one = scenario("pfifo limit 100", Delta::secs(60)).flow("vegas");
+    one.sample_every_ns = 1_000_000_000;
+    let undisturbed = referee(&one).unwrap();
+    let (is_over, reads) = (AtomicBool::new(false), AtomicUsize::new(0));
+    let disturbed = std::thread::scope(|scope| {
+        scope.spawn(|| {
+            while !is_over.load(Ordering::Relaxed) {
+                for init in programs_of_guests() {
+                    // Each read is later than the last change, so the host notes it.
+                    let read = File::open(init).and_then(|mut file| file.read(&mut [0]));
+                    reads.fetch_add(read.unwrap_or(0), Ordering::Relaxed);
+                }
+            }
+        });
+        let disturbed = referee(&one);
+        is_over.store(true, Ordering::Relaxed);
+        disturbed.unwrap()
+    });
+    assert!(reads.into_inner() > 0, "nothing was read");
+    // Without assert_eq, which would print thousands of packets.
+    assert!(
+        undisturbed.queue == disturbed.queue && undisturbed.flows == disturbed.flows,
+        "mean delay {} and {} ms",
+        undisturbed.queue.delay.mean_ms,
+        disturbed.queue.delay.mean_ms,
+    );
+}
+
+/// The programs that this process's guests run, in their folders.
+fn programs_of_guests() -> Vec<PathBuf> {
+    let ours = format!("unbloat-uml-{}-", std::process::id());
+    let entries = std::fs::read_dir(std::env::temp_dir()).unwrap().flatten();
+    let ours = entries.filter(|entry| entry.file_name().to_string_lossy().starts_with(&ours));
+    ours.map(|entry| entry.path().join("root/init")).collect()
+}
+
+fn guests_have_the_same_memory() {
+    // struct sysinfo of sysinfo(2): uptime, three loads, the memory.
+    let (_folder, program) = static_program(
+        r#"extern "C" { fn sysinfo(info: *mut [u64; 14]) -> i32; }
+        fn main() {
+            let mut info = [0; 14];
+            assert_eq!(unsafe { sysinfo(&mut info) }, 0);
+            std::fs::write("/out/memory", info[4].to_string()).unwrap();
+            std::fs::write("/out/status", "ok").unwrap();
+        }"#,
+    );
+    let guest = Guest::new(Kernel::ensure().unwrap()).memory_mib(256);
+    let bytes = || {
+        let finished = guest.run(&program, ("nothing", b"")).unwrap();
+        let text = std::fs::read_to_string(finished.output().join("memory")).unwrap();
+        text.parse::<u64>().unwrap()
+    };
+    let first = bytes();
+    assert!((200 << 20..=256 << 20).contains(&first), "{first}");
+    for _ in 0..3 {
+        assert_eq!(bytes(), first);
     }
 }
 
@@ -185,6 +252,8 @@ unbloat_testkit::main! {
         marks_are_those_that_the_kernel_counts,
         the_same_seed_gives_the_same_bytes_and_another_seed_others,
         committed_results_are_those_of_this_kernel,
+        a_guest_does_not_see_what_the_host_reads_of_its_files,
+        guests_have_the_same_memory,
         a_guest_that_does_not_end_is_killed_and_leaves_nothing,
         a_program_that_fails_says_why,
     ],

@@ -10,7 +10,7 @@ use unbloat_link::Place;
 use unbloat_sim::run;
 use unbloat_uml::{Scenario, Summary, matrix};
 
-/// How often ours draws where the discipline draws lots; the kernel has drawn eight times.
+/// How often ours draws where the discipline draws lots, as often as the kernel has drawn.
 const DRAWS: u64 = 32;
 const MSS: f64 = 1_448.0;
 
