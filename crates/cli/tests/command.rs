@@ -1,7 +1,7 @@
 //! The command as a user meets it: what it prints where, and how it exits.
 
 use std::fs;
-use std::io::{BufRead, BufReader, Read, Write};
+use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 
@@ -492,35 +492,6 @@ fn a_key_that_everybody_can_read_is_refused() {
     ]);
     let told = text(&output.stderr);
     assert!(told.contains("chmod"), "{told}");
-}
-
-#[test]
-fn a_server_can_be_stopped_as_soon_as_it_has_said_where_it_is() {
-    let home = tempfile::tempdir().unwrap();
-    // A signal that comes too early would be lost by chance.
-    for _ in 0..10 {
-        let mut server = unbloat(&["serve", "--json", "--no-echo", "--listen", "127.0.0.1:0"])
-            .env("HOME", home.path())
-            .env_remove("XDG_DATA_HOME")
-            .stdout(Stdio::piped())
-            .stderr(Stdio::piped())
-            .spawn()
-            .unwrap();
-        let mut line = String::new();
-        let printed = server.stdout.take().unwrap();
-        BufReader::new(printed).read_line(&mut line).unwrap();
-        rustix::process::kill_process(
-            rustix::process::Pid::from_child(&server),
-            rustix::process::Signal::INT,
-        )
-        .unwrap();
-        let mut told = String::new();
-        let mut stderr = server.stderr.take().unwrap();
-        stderr.read_to_string(&mut told).unwrap();
-        let status = server.wait().unwrap();
-        assert_eq!(status.code(), Some(0), "{line}{told}");
-        assert!(told.contains("stopping"), "{told}");
-    }
 }
 
 #[test]

@@ -55,9 +55,6 @@ pub fn run(args: &Args) -> Result<Exit, CommandError> {
         return Ok(Exit::Complete);
     }
     let server = Server::bind(&args.options()?)?;
-    let counted = server.counts();
-    args.metrics
-        .serve("serve", move || told::page(&counted()))?;
     match args.user() {
         Some(name) => become_user(name)?,
         None if rustix::process::geteuid().is_root() => {
@@ -67,9 +64,12 @@ pub fn run(args: &Args) -> Result<Exit, CommandError> {
         }
         None => {}
     }
-    // Before it says where it is: who has read that may press Ctrl-C. After the change of user: that a thread gains no privileges
-    // (`no_new_privs`) is only inherited by those that begin later.
+    // Threads begin after the change of user: that one gains no privileges (`no_new_privs`) is only inherited by those that begin
+    // later. Ctrl-C is awaited before the server says where it is: who has read that may press it.
     let stop = stop_on_ctrl_c()?;
+    let counted = server.counts();
+    args.metrics
+        .serve("serve", move || told::page(&counted()))?;
     let at = server.addresses();
     if args.is_json() {
         print::json(at)?;
