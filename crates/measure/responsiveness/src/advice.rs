@@ -2,7 +2,8 @@
 //!
 //! The place of the queue decides what kind of cure fits. On the access line, or where the place is unknown, a shaper makes this side the bottleneck;
 //! its rate is a fixed share of the line's where the line is steady and follows the line where it is not. A queue in this host or on the
-//! local network is cured there. Beyond the access line nothing on this side helps.
+//! local network is cured there. Beyond the access line nothing on this side helps. A download that waits for its own acknowledgements waits in the
+//! uplink's queue, so that one is cured, where it is.
 
 mod cure;
 
@@ -51,7 +52,7 @@ pub fn advise(loads: &[LoadedDirection], doubts: &[Doubt]) -> Vec<Advice> {
         CuredAt::Local,
         CuredAt::Nowhere,
     ] {
-        let here = |load: &&LoadedDirection| load.is_felt() && CuredAt::of(load) == cured_at;
+        let here = |load: &&LoadedDirection| load.is_felt() && CuredAt::of(load, loads) == cured_at;
         let felt: Vec<&LoadedDirection> = loads.iter().filter(here).collect();
         if !felt.is_empty() {
             all.extend(cured_at.cures(&felt, loads));
@@ -77,8 +78,10 @@ enum CuredAt {
 }
 
 impl CuredAt {
-    fn of(load: &LoadedDirection) -> CuredAt {
-        match load.located.as_ref().map(|located| located.place) {
+    fn of(load: &LoadedDirection, loads: &[LoadedDirection]) -> CuredAt {
+        let uplinks = uplink_of(load, loads).and_then(|uplink| uplink.located.as_ref());
+        let located = uplinks.or(load.located.as_ref());
+        match located.map(|located| located.place) {
             None | Some(Place::AccessLine) => CuredAt::Line,
             Some(Place::Qdisc | Place::Driver) => CuredAt::Host,
             Some(Place::LocalNetwork) => CuredAt::Local,
@@ -96,32 +99,58 @@ impl CuredAt {
                 let is_driver = |load: &&LoadedDirection| {
                     load.located.as_ref().map(|located| located.place) == Some(Place::Driver)
                 };
-                let cure = match felt.iter().any(is_driver) {
+                let cure = match queued(felt, loads).iter().any(is_driver) {
                     true => Cure::DriverQueue,
                     false => Cure::DeviceQueue,
                 };
-                either(cure, shaper(felt, Site::ThisHost), felt)
+                at_once(cure, felt, loads)
             }
-            CuredAt::Local => either(Cure::LocalLink, shaper(felt, Site::ThisHost), felt),
-            CuredAt::Nowhere => either(Cure::Elsewhere, None, felt),
+            CuredAt::Local => at_once(Cure::LocalLink, felt, loads),
+            CuredAt::Nowhere => vec![advice(Cure::Elsewhere, felt, because(felt, loads))],
         }
     }
 }
 
+/// The uplink whose queue a download's acknowledgements fill.
+fn uplink_of<'a>(
+    load: &LoadedDirection,
+    loads: &'a [LoadedDirection],
+) -> Option<&'a LoadedDirection> {
+    let mut up = loads.iter().filter(|load| load.direction == Direction::Up);
+    up.next().filter(|_| load.is_starved)
+}
+
+/// Those whose own queues are felt: the uplink in place of a download that waits for it.
+fn queued<'a>(
+    felt: &[&'a LoadedDirection],
+    loads: &'a [LoadedDirection],
+) -> Vec<&'a LoadedDirection> {
+    let one = |load: &&'a LoadedDirection| uplink_of(load, loads).unwrap_or(load);
+    let mut queued: Vec<&LoadedDirection> = felt.iter().map(one).collect();
+    queued.dedup_by_key(|load| load.direction);
+    queued
+}
+
 /// A download whose acknowledgements fill the uplink is not shaped itself: the uplink is, whose queue it is.
 fn starved(felt: &[&LoadedDirection], loads: &[LoadedDirection]) -> Option<Advice> {
-    felt.iter().find(|load| load.is_starved)?;
-    let uplink = loads.iter().find(|load| load.direction == Direction::Up)?;
+    let uplink = felt.iter().find_map(|load| uplink_of(load, loads))?;
     let cure = Cure::Shaper {
         down: None,
         up: Some(uplink.shaper_rate()),
         site: Site::Anywhere,
     };
-    let mut because = evidence(felt, false);
-    because.push("downloads wait for their own acknowledgements in the uplink, where CAKE's ack-filter helps as well".to_owned());
-    let mut advice = advice(cure, felt, because);
+    let mut advice = advice(cure, felt, because(felt, loads));
     advice.directions = Direction::BOTH.to_vec();
     Some(advice)
+}
+
+/// Each direction's delay, and whose queue a download waits in.
+fn because(felt: &[&LoadedDirection], loads: &[LoadedDirection]) -> Vec<String> {
+    let mut because = evidence(felt, false);
+    if felt.iter().any(|load| uplink_of(load, loads).is_some()) {
+        because.push("downloads wait for their own acknowledgements in the uplink, where CAKE's ack-filter helps as well".to_owned());
+    }
+    because
 }
 
 /// A shaper follows the line if an upload's rate changes, for it needs both directions. A download alone is held back by its receive windows.
@@ -169,9 +198,10 @@ fn shaper(felt: &[&LoadedDirection], site: Site) -> Option<Advice> {
     (!steady.is_empty()).then(|| advice(cure, &steady, evidence(&steady, false)))
 }
 
-fn either(cure: Cure, other: Option<Advice>, felt: &[&LoadedDirection]) -> Vec<Advice> {
-    let first = advice(cure, felt, evidence(felt, false));
-    let other = other.map(Advice::into_alternative);
+/// A cure at the queue itself, or else a shaper in this host that keeps it empty.
+fn at_once(cure: Cure, felt: &[&LoadedDirection], loads: &[LoadedDirection]) -> Vec<Advice> {
+    let first = advice(cure, felt, because(felt, loads));
+    let other = shaper(&queued(felt, loads), Site::ThisHost).map(Advice::into_alternative);
     std::iter::once(first).chain(other).collect()
 }
 

@@ -193,3 +193,29 @@ fn a_download_that_waits_for_its_acknowledgements_has_its_uplink_shaped() {
         [Cure::Shaper { down: Some(_), .. }]
     ));
 }
+
+#[test]
+fn an_uplink_for_which_a_download_waits_is_cured_where_its_queue_is() {
+    // Gbit/s of download, whose acknowledgements are more than 5 Mbit/s.
+    let down = LoadedDirection {
+        is_starved: true,
+        ..load(Direction::Down, 900, 210)
+    };
+    let up = at(Place::Qdisc, line(Direction::Up, Rate::mbps(5), 200));
+    let of_up = || shaper(None, Some(Rate::kbps(4_750)), Site::ThisHost);
+    for loads in [[down.clone(), up.clone()], [up.clone(), down.clone()]] {
+        let advice = advise(&loads, &[]);
+        let cures: Vec<_> = advice.iter().map(|one| one.cure.clone()).collect();
+        assert_eq!(cures, [Cure::DeviceQueue, of_up()]);
+        assert_eq!(advice[0].directions.len(), 2);
+        assert!(advice[0].evidence[2].contains("own acknowledgements"));
+    }
+    // Uploads alone are not felt.
+    let quiet = LoadedDirection {
+        added: Delta::ms(1),
+        ..up.clone()
+    };
+    assert_eq!(cures(&[down.clone(), quiet]), [Cure::DeviceQueue, of_up()]);
+    let beyond = at(Place::Beyond, up);
+    assert_eq!(cures(&[down, beyond]), [Cure::Elsewhere]);
+}
