@@ -116,7 +116,7 @@ fn uplink_of<'a>(
     load: &LoadedDirection,
     loads: &'a [LoadedDirection],
 ) -> Option<&'a LoadedDirection> {
-    let mut up = loads.iter().filter(|load| load.direction == Direction::Up);
+    let mut up = loads.iter().filter(|one| one.direction == Direction::Up);
     up.next().filter(|_| load.is_starved)
 }
 

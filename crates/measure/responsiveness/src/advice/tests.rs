@@ -205,7 +205,7 @@ fn an_uplink_for_which_a_download_waits_is_cured_where_its_queue_is() {
     let of_up = || shaper(None, Some(Rate::kbps(4_750)), Site::ThisHost);
     for loads in [[down.clone(), up.clone()], [up.clone(), down.clone()]] {
         let advice = advise(&loads, &[]);
-        let cures: Vec<_> = advice.iter().map(|one| one.cure.clone()).collect();
+        let cures: Vec<_> = advice.iter().map(|one| one.cure).collect();
         assert_eq!(cures, [Cure::DeviceQueue, of_up()]);
         assert_eq!(advice[0].directions.len(), 2);
         assert!(advice[0].evidence[2].contains("own acknowledgements"));
