@@ -6,11 +6,11 @@
 // 2. Processes of the guest shall die with the kernel (PTRACE_O_EXITKILL), and the kernel with the thread that started
 //    it (PR_SET_PDEATHSIG), so that nothing is left behind, however that ends.
 // 3. Randomness comes from a seed ($UNBLOAT_GUEST_SEED): the same run gives the same result.
-// 4. A file was last read when it was last written. Otherwise whoever reads it on the host decides whether the guest
-//    notes its own access (relatime does not, if the noted one is later than the last change), and to write that down
-//    is work with timers of its own.
-// 5. It begins again without random addresses (ADDR_NO_RANDOMIZE): its memory begins behind its heap, so that where that
-//    lies decides how much the guest has.
+// 4. The access time of a file is its modification time. Otherwise a read on the host decides whether the guest updates
+//    the access time (relatime) and later writes it back, which takes timers of its own.
+// 5. It restarts itself without address randomization (ADDR_NO_RANDOMIZE): the gap between the program and its heap is
+//    added to the guest's memory, so with a random one each guest has another amount. Where a sandbox refuses it, it
+//    goes on with random addresses.
 // 6. A crash leaves no core file.
 // 7. Whatever happens in it, it writes to nothing of the host but its own folder (the working one) and $TMPDIR, where its
 //    memory is: Landlock (Linux 5.13) sees to it. On hosts without it there remain read-only mounts of the guest.
@@ -201,8 +201,7 @@ static void confine(const char *memory) {
 
 static void begin_without_random_addresses(char **arguments, char **environment) {
   int now = personality(0xffffffff);
-  if (now < 0 || now & ADDR_NO_RANDOMIZE) return;
-  personality(now | ADDR_NO_RANDOMIZE);
+  if (now < 0 || now & ADDR_NO_RANDOMIZE || personality(now | ADDR_NO_RANDOMIZE) < 0) return;
   execve("/proc/self/exe", arguments, environment);
 }
 
