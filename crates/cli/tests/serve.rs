@@ -37,7 +37,7 @@ impl Server {
         }
     }
 
-    /// What the kernel says of the rights of each thread.
+    /// Name, user, capabilities and `no_new_privs` of each thread, a line each, from /proc.
     fn threads(&self) -> Vec<String> {
         let folder = format!("/proc/{}/task", self.child.id());
         let threads = std::fs::read_dir(folder).unwrap().flatten();

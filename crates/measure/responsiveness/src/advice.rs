@@ -79,9 +79,7 @@ enum CuredAt {
 
 impl CuredAt {
     fn of(load: &LoadedDirection, loads: &[LoadedDirection]) -> CuredAt {
-        let uplinks = uplink_of(load, loads).and_then(|uplink| uplink.located.as_ref());
-        let located = uplinks.or(load.located.as_ref());
-        match located.map(|located| located.place) {
+        match place_of(load, loads) {
             None | Some(Place::AccessLine) => CuredAt::Line,
             Some(Place::Qdisc | Place::Driver) => CuredAt::Host,
             Some(Place::LocalNetwork) => CuredAt::Local,
@@ -91,21 +89,20 @@ impl CuredAt {
 
     fn cures(self, felt: &[&LoadedDirection], loads: &[LoadedDirection]) -> Vec<Advice> {
         match self {
-            CuredAt::Line => match starved(felt, loads) {
+            CuredAt::Line => match starved(felt, loads, Site::Anywhere) {
                 Some(for_acks) => vec![for_acks],
                 None => on_the_line(felt),
             },
             CuredAt::Host => {
-                let is_driver = |load: &&LoadedDirection| {
-                    load.located.as_ref().map(|located| located.place) == Some(Place::Driver)
-                };
-                let cure = match queued(felt, loads).iter().any(is_driver) {
+                let is_driver =
+                    |load: &&LoadedDirection| place_of(load, loads) == Some(Place::Driver);
+                let cure = match felt.iter().any(is_driver) {
                     true => Cure::DriverQueue,
                     false => Cure::DeviceQueue,
                 };
-                at_once(cure, felt, loads)
+                at_the_queue(cure, felt, loads)
             }
-            CuredAt::Local => at_once(Cure::LocalLink, felt, loads),
+            CuredAt::Local => at_the_queue(Cure::LocalLink, felt, loads),
             CuredAt::Nowhere => vec![advice(Cure::Elsewhere, felt, because(felt, loads))],
         }
     }
@@ -120,24 +117,20 @@ fn uplink_of<'a>(
     up.next().filter(|_| load.is_starved)
 }
 
-/// Those whose own queues are felt: the uplink in place of a download that waits for it.
-fn queued<'a>(
-    felt: &[&'a LoadedDirection],
-    loads: &'a [LoadedDirection],
-) -> Vec<&'a LoadedDirection> {
-    let one = |load: &&'a LoadedDirection| uplink_of(load, loads).unwrap_or(load);
-    let mut queued: Vec<&LoadedDirection> = felt.iter().map(one).collect();
-    queued.dedup_by_key(|load| load.direction);
-    queued
+/// Where the queue is in which this direction waits.
+fn place_of(load: &LoadedDirection, loads: &[LoadedDirection]) -> Option<Place> {
+    let uplinks = uplink_of(load, loads).and_then(|uplink| uplink.located.as_ref());
+    let located = uplinks.or(load.located.as_ref());
+    located.map(|located| located.place)
 }
 
 /// A download whose acknowledgements fill the uplink is not shaped itself: the uplink is, whose queue it is.
-fn starved(felt: &[&LoadedDirection], loads: &[LoadedDirection]) -> Option<Advice> {
+fn starved(felt: &[&LoadedDirection], loads: &[LoadedDirection], site: Site) -> Option<Advice> {
     let uplink = felt.iter().find_map(|load| uplink_of(load, loads))?;
     let cure = Cure::Shaper {
         down: None,
         up: Some(uplink.shaper_rate()),
-        site: Site::Anywhere,
+        site,
     };
     let mut advice = advice(cure, felt, because(felt, loads));
     advice.directions = Direction::BOTH.to_vec();
@@ -199,9 +192,10 @@ fn shaper(felt: &[&LoadedDirection], site: Site) -> Option<Advice> {
 }
 
 /// A cure at the queue itself, or else a shaper in this host that keeps it empty.
-fn at_once(cure: Cure, felt: &[&LoadedDirection], loads: &[LoadedDirection]) -> Vec<Advice> {
+fn at_the_queue(cure: Cure, felt: &[&LoadedDirection], loads: &[LoadedDirection]) -> Vec<Advice> {
     let first = advice(cure, felt, because(felt, loads));
-    let other = shaper(&queued(felt, loads), Site::ThisHost).map(Advice::into_alternative);
+    let other = starved(felt, loads, Site::ThisHost).or_else(|| shaper(felt, Site::ThisHost));
+    let other = other.map(Advice::into_alternative);
     std::iter::once(first).chain(other).collect()
 }
 

@@ -10,8 +10,6 @@ use unbloat_link::Place;
 use unbloat_sim::run;
 use unbloat_uml::{Scenario, Summary, matrix};
 
-/// How often ours draws where the discipline draws lots, as often as the kernel has drawn.
-const DRAWS: u64 = 32;
 const MSS: f64 = 1_448.0;
 
 /// What one side says of a scenario.
@@ -54,8 +52,8 @@ pub fn cases() -> (Vec<Case>, Vec<String>) {
     }
     for (name, scenario) in firsts {
         let kernels = &draws[&name];
-        let repeats = if kernels.len() > 1 { DRAWS } else { 1 };
-        match ours(&scenario, repeats) {
+        // Where the discipline draws lots, as often as the kernel has drawn.
+        match ours(&scenario, kernels.len() as u64) {
             Some(ours) => cases.push(Case {
                 kernels: typical(kernels),
                 ours: typical(&ours),

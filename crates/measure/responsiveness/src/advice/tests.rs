@@ -210,12 +210,15 @@ fn an_uplink_for_which_a_download_waits_is_cured_where_its_queue_is() {
         assert_eq!(advice[0].directions.len(), 2);
         assert!(advice[0].evidence[2].contains("own acknowledgements"));
     }
-    // Uploads alone are not felt.
+    // Uploads alone are not felt: what the download waits for is the reason, also for the alternative.
     let quiet = LoadedDirection {
         added: Delta::ms(1),
         ..up.clone()
     };
+    let advice = advise(&[down.clone(), quiet.clone()], &[]);
     assert_eq!(cures(&[down.clone(), quiet]), [Cure::DeviceQueue, of_up()]);
+    assert_eq!(advice[1].directions, Direction::BOTH);
+    assert!(advice[1].evidence[0].contains("210 ms"));
     let beyond = at(Place::Beyond, up);
     assert_eq!(cures(&[down, beyond]), [Cure::Elsewhere]);
 }
