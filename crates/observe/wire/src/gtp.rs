@@ -6,8 +6,8 @@
 //!
 //! # Where we differ
 //! Ports prove nothing: a phone may itself send to port 2152, inside the tunnel or outside. Bytes
-//! count as GTP-U only if version, type and the length (exactly the datagram's) agree and an IP
-//! packet begins where the header ends; else the datagram stays what it is, UDP.
+//! count as GTP-U only if version, type and the length (exactly the datagram's) agree; else the
+//! datagram stays what it is, UDP.
 
 use crate::view::{View, be16};
 use crate::{PacketFlags, SkipReason};
@@ -40,7 +40,9 @@ pub(crate) fn user_packet(payload: View<'_>) -> Result<Option<(View<'_>, u16)>, 
     let body = payload.skip(HEADER as usize).ok_or(SkipReason::IpCut)?;
     let (inner, flags) = past_optional(header[0], body)?;
     match inner.bytes.first() {
-        Some(first) => Ok(matches!(first >> 4, 4 | 6).then_some((inner, flags))),
+        Some(first) if matches!(first >> 4, 4 | 6) => Ok(Some((inner, flags))),
+        // Counted, not taken for a flow between the tunnel's ends.
+        Some(_) => Err(SkipReason::TunnelMalformed),
         None if inner.len == 0 => Ok(None),
         None => Err(SkipReason::IpCut),
     }

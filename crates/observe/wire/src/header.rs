@@ -115,7 +115,7 @@ impl PacketFlags {
     pub const PAYLOAD_CUT: u16 = 1 << 11;
     /// The same packet captured once more; set after parsing, by what compares packets.
     pub const COPY: u16 = 1 << 12;
-    /// The UDP payload begins as a long header of QUIC version 1 or 2 does (RFC 9000 §17.2, RFC 9369 §3.1).
+    /// The UDP payload begins as a long header of QUIC does, whatever its version (RFC 8999 §5.1).
     pub const QUIC_LONG: u16 = 1 << 13;
     /// The UDP payload begins as a short header of QUIC does (RFC 9000 §17.3), and maybe as something else.
     pub const QUIC_SHORT: u16 = 1 << 14;

@@ -60,12 +60,27 @@ impl LinkType {
             LinkType::Pppoe => Ok((Carrier::EtherType(ethertype::PPPOE_SESSION), frame)),
             LinkType::LinuxCooked => cooked::<16>(frame, 14),
             LinkType::LinuxCooked2 => cooked::<20>(frame, 0),
+            LinkType::Other(number) if is_encrypted(number, frame) => Err(SkipReason::Encrypted),
             LinkType::Other(_) => Err(SkipReason::LinkType),
         }
     }
 }
 
 /// The address family is 2 for IPv4 everywhere; for IPv6 each system has its own number.
+/// Whether a frame of IEEE 802.11 (§9.2.4.1) is data whose Protected Frame bit is set, bare (105) or after a radiotap header (127).
+fn is_encrypted(number: u16, frame: View<'_>) -> bool {
+    let bytes = frame.bytes;
+    let begin = match number {
+        105 => Some(0),
+        127 => bytes
+            .get(2..4)
+            .map(|two| usize::from(two[0]) | usize::from(two[1]) << 8),
+        _ => None,
+    };
+    let control = begin.and_then(|at| bytes.get(at..)?.get(..2));
+    control.is_some_and(|control| control[0] & 0x0c == 0x08 && control[1] & 0x40 != 0)
+}
+
 fn loopback(frame: View<'_>) -> Result<(Carrier, View<'_>), SkipReason> {
     let family = frame.bytes.first_chunk().ok_or(SkipReason::LinkCut)?;
     let big = u32::from_be_bytes(*family);

@@ -24,6 +24,8 @@ macro_rules! skip_reasons {
 skip_reasons! {
     /// The capture's link type is none that we read.
     LinkType => "link_type",
+    /// An encrypted frame of IEEE 802.11, as it was on the air.
+    Encrypted => "encrypted",
     /// Too short for the link layer's header.
     LinkCut => "link_cut",
     /// ARP, LLDP, EAPOL and other frames that carry no IP.

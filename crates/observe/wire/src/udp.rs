@@ -28,15 +28,15 @@ pub(crate) fn udp(view: View<'_>, ip_flags: PacketFlags) -> Result<Transport<'_>
         src_port: be16(header, 0),
         dst_port: be16(header, 2),
         header_len: HEADER,
-        flags: PacketFlags(quic(payload.bytes)),
+        flags: PacketFlags(quic(payload.bytes, [be16(header, 0), be16(header, 2)])),
         payload,
         ..Transport::default()
     })
 }
 
-/// Flags of a payload that begins as a packet of QUIC does.
+/// Flags of a payload that begins as a packet of QUIC does, of any version: RFC 8999 §5.1 for long headers.
 #[inline]
-fn quic(payload: &[u8]) -> u16 {
+fn quic(payload: &[u8], ports: [u16; 2]) -> u16 {
     const LONG: u8 = 0x80;
     const FIXED: u8 = 0x40;
     const SPIN: u8 = 0x20;
@@ -44,15 +44,23 @@ fn quic(payload: &[u8]) -> u16 {
     match first & (LONG | FIXED) {
         FIXED if first & SPIN != 0 => PacketFlags::QUIC_SHORT | PacketFlags::SPIN,
         FIXED => PacketFlags::QUIC_SHORT,
-        0xc0 if matches!(
-            payload.get(1..5),
-            Some(&[0, 0, 0, 1] | &[0x6b, 0x33, 0x43, 0xcf])
-        ) =>
-        {
-            PacketFlags::QUIC_LONG
-        }
+        0xc0 if !ports.contains(&DNS) && has_long_header(payload) => PacketFlags::QUIC_LONG,
         _ => 0,
     }
+}
+
+/// A message of DNS may begin as one of QUIC.
+const DNS: u16 = 53;
+
+/// A version that is not that of negotiation, and two connection identifiers.
+fn has_long_header(payload: &[u8]) -> bool {
+    // Versions so far end here (RFC 9000 §17.2).
+    const LONGEST_ID: usize = 20;
+    let version = payload.get(1..5);
+    let id_at = |at: usize| payload.get(at).map(|&len| usize::from(len));
+    let destination = id_at(5).filter(|&len| len <= LONGEST_ID);
+    let source = destination.and_then(|len| id_at(6 + len));
+    version.is_some_and(|version| version != [0; 4]) && source.is_some_and(|len| len <= LONGEST_ID)
 }
 
 #[cfg(test)]
@@ -88,10 +96,14 @@ mod tests {
             ]
             .map(|f| flags.has(f))
         };
-        assert_eq!(of(&[0xc3, 0, 0, 0, 1, 8]), [true, false, false]);
-        assert_eq!(of(&[0xd3, 0x6b, 0x33, 0x43, 0xcf]), [true, false, false]);
-        // Another version, and a header that ends before it.
-        assert_eq!(of(&[0xc3, 0, 0, 0, 7, 8]), [false; 3]);
+        for version in [[0, 0, 0, 1], [0x6b, 0x33, 0x43, 0xcf], [0xff, 0, 0, 29]] {
+            let header = [&[0xc3][..], &version, &[2, 8, 9, 0]].concat();
+            assert_eq!(of(&header), [true, false, false], "{version:?}");
+        }
+        // A negotiation of versions, an identifier that is too long, and headers that end before their identifiers.
+        assert_eq!(of(&[0xc3, 0, 0, 0, 0, 0, 0]), [false; 3]);
+        assert_eq!(of(&[0xc3, 0, 0, 0, 1, 21, 0]), [false; 3]);
+        assert_eq!(of(&[0xc3, 0, 0, 0, 1, 2, 8, 9]), [false; 3]);
         assert_eq!(of(&[0xc3, 0, 0, 0]), [false; 3]);
         assert_eq!(of(&[0x5f]), [false, true, false]);
         assert_eq!(of(&[0x60]), [false, true, true]);
