@@ -12,7 +12,8 @@
 //!
 //! # Other protocols
 //! Nothing else in the headers of UDP tells two datagrams of one length apart, and some senders never count the
-//! identification up. So datagrams count as copies only where TCP shows that the capture holds copies.
+//! identification up. So datagrams count as copies only where TCP shows that the capture holds copies, or where datagrams do: of a capture
+//! that holds each packet twice every second one is a copy, of senders that do not count nearly all seem to be.
 //!
 //! # Without an identification
 //! IPv6 has none and some senders leave it zero. Two equal duplicate ACKs may then be two packets, and so may
@@ -29,8 +30,9 @@ use unbloat_wire::{PacketFlags, PacketHeader, protocol};
 pub(crate) struct Copies {
     /// The latest packets, each among the four latest of its place, newest first.
     latest: Box<[[Seen; 4]; Copies::PLACES]>,
-    /// Whether the latest TCP packets with payload came twice: one bit each.
+    /// Whether the latest TCP packets with payload, and the latest others, came twice: one bit each.
     doubled: u64,
+    doubled_datagrams: u64,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -48,6 +50,7 @@ impl Default for Copies {
         Copies {
             latest: Box::new([[nothing; 4]; Self::PLACES]),
             doubled: 0,
+            doubled_datagrams: 0,
         }
     }
 }
@@ -63,6 +66,7 @@ impl Copies {
 
     pub(crate) fn write(&self, to: &mut Writer) {
         to.u64(self.doubled);
+        to.u64(self.doubled_datagrams);
         for seen in self.latest.iter().flatten() {
             to.u64(seen.fingerprint);
             to.time((seen.time != Time::MIN).then_some(seen.time));
@@ -72,6 +76,7 @@ impl Copies {
     pub(crate) fn read(from: &mut Reader<'_>) -> Option<Copies> {
         let mut copies = Copies {
             doubled: from.u64()?,
+            doubled_datagrams: from.u64()?,
             ..Copies::default()
         };
         for seen in copies.latest.iter_mut().flatten() {
@@ -96,7 +101,9 @@ impl Copies {
         let has_id = header.flags.has(PacketFlags::IP_ID) && header.ip_id != 0;
         let is_soon = is_within(Self::LONGEST_WITHOUT_ID);
         if header.protocol != protocol::TCP {
-            return has_id && is_soon && self.is_usual();
+            let is_copy = has_id && is_soon;
+            self.doubled_datagrams = self.doubled_datagrams << 1 | u64::from(is_copy);
+            return is_copy && (self.is_usual() || self.are_datagrams_doubled());
         }
         let is_same = if has_id {
             is_within(Self::LONGEST)
@@ -107,6 +114,10 @@ impl Copies {
             self.doubled = self.doubled << 1 | u64::from(is_same);
         }
         is_same && (has_id || self.is_usual())
+    }
+
+    fn are_datagrams_doubled(&self) -> bool {
+        (u64::BITS / 3..=u64::BITS * 5 / 8).contains(&self.doubled_datagrams.count_ones())
     }
 
     fn is_usual(&self) -> bool {
@@ -195,6 +206,21 @@ mod tests {
         again.ip_id -= 1;
         again.tsval = first.tsval + 1;
         assert_eq!(copies([first, again]), 0, "another timestamp");
+    }
+
+    #[test]
+    fn datagrams_are_copies_where_every_second_one_is() {
+        let datagram = |i: i64, ip_id: u16| PacketHeader {
+            protocol: protocol::UDP,
+            ip_id,
+            ..data(i * 10, 0, 0)
+        };
+        let counted = |i: i64| datagram(i, i as u16 + 1);
+        assert_eq!(copies((0..500).map(counted)), 0);
+        let found = copies(twice((0..500).map(counted)));
+        assert!((450..=480).contains(&found), "{found}");
+        // A sender that never counts, whose datagrams follow within 10 ms.
+        assert!(copies((0..500).map(|i| datagram(i, 7))) <= 30);
     }
 
     #[test]

@@ -17,6 +17,8 @@ pub struct Health {
     pub offload: Offload,
     pub snap: Snap,
     pub unread_links: Vec<UnreadLink>,
+    /// Of these packets, encrypted frames of Wi-Fi.
+    pub encrypted: u64,
     pub flows: Flows,
     /// Packets that the capturing kernel or interface said it dropped; null when nobody said.
     pub kernel_drops: Option<u64>,

@@ -1,5 +1,10 @@
 //! Names of link types that captures have and nobody here reads.
 
+/// Frames of Wi-Fi as they are on the air.
+pub(crate) fn is_wifi(number: u16) -> bool {
+    matches!(number, 105 | 119 | 127 | 163 | 192)
+}
+
 /// What people call a LINKTYPE_ number.
 pub(crate) fn name(number: u16) -> &'static str {
     match number {

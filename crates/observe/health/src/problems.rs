@@ -150,6 +150,17 @@ impl Health {
         }
     }
 
+    /// Says so where most of the capture could not be read, whatever the reason: there are no conclusions then.
+    pub fn unreadable(&self) -> Option<String> {
+        let (links, cut) = (self.unread(), self.headers_cut());
+        Share(links.0 + cut.0, self.packets)
+            .is(500)
+            .then(|| match links.0 >= cut.0 {
+                true => self.sentence(ProblemKind::UnreadLinkType),
+                false => self.sentence(ProblemKind::HeadersCut),
+            })
+    }
+
     pub(crate) fn unread(&self) -> Share {
         let unread = self.unread_links.iter().map(|link| link.packets);
         Share(unread.sum(), self.packets)

@@ -18,6 +18,7 @@ pub struct Seen {
     pub(crate) order: Order,
     pub(crate) snap: Snap,
     pub(crate) unread: LinkCounts,
+    pub(crate) encrypted: u64,
 }
 
 impl Seen {
@@ -42,6 +43,7 @@ impl Seen {
         self.snap.headers_cut += later.snap.headers_cut;
         self.snap.payload_packets += later.snap.payload_packets;
         self.snap.payload_cut += later.snap.payload_cut;
+        self.encrypted += later.encrypted;
         for (number, packets) in later.unread.iter() {
             self.unread.add(number, packets);
         }

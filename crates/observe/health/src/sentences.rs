@@ -13,9 +13,8 @@ impl Health {
             ProblemKind::MissingBytes => self.missing_bytes(),
             ProblemKind::KernelDrops => self.drops(),
             ProblemKind::HeadersCut => format!(
-                "The snap length cut {} packets ({}) within their headers, so they were not analysed; capture again with at least 128 bytes per packet (tcpdump -s 128).",
-                self.snap.headers_cut,
-                percent(self.headers_cut())
+                "{} of {} packets were cut within their headers, so they were not analysed; capture again with at least 128 bytes per packet (tcpdump -s 128).",
+                self.snap.headers_cut, self.packets
             ),
             ProblemKind::OptionsCut => self.options_cut(),
             ProblemKind::ClockStep => self.clock_steps(),
@@ -48,12 +47,19 @@ impl Health {
             };
             format!("{} {packets} of link type {n} ({name})", link.packets)
         });
+        let encrypted = match self.encrypted {
+            0 => String::new(),
+            n => format!(", {n} of them encrypted"),
+        };
+        let way_out = match self.unread_links.iter().any(|link| links::is_wifi(link.number)) {
+            true => "capture on the host itself or on the wired side of the access point, or decrypt the frames first (airdecap-ng)".to_owned(),
+            false => format!("unbloat reads {}; capture on an interface of one of these types", links::READ),
+        };
         format!(
-            "{} of {} packets could not be read: {}. unbloat reads {}; capture on an interface of one of these types.",
+            "{} of {} packets could not be read: {}{encrypted}; {way_out}.",
             self.unread().0,
             self.packets,
             links.collect::<Vec<_>>().join(", "),
-            links::READ
         )
     }
 
@@ -110,8 +116,8 @@ impl Health {
     }
 
     fn captured_twice(&self) -> String {
-        let [down, up] = [self.copied.down, self.copied.up]
-            .map(|side: Copied| Share(side.copies, side.packets - side.copies));
+        let [down, up] =
+            [self.copied.down, self.copied.up].map(|side: Copied| Share(side.copies, side.packets));
         let which = match (down.percent() >= 1.0, up.percent() >= 1.0) {
             (true, false) => format!("{} of the packets towards the client", percent(down)),
             (false, true) => format!("{} of the packets towards the server", percent(up)),
@@ -122,7 +128,7 @@ impl Health {
             ),
         };
         format!(
-            "{which} were captured twice, as with a mirror port of both directions or `-i any`; the second copies were ignored. Capture on one interface to avoid them."
+            "{which} are copies of packets captured just before, as with a mirror port of both directions or `-i any`; they were ignored. Capture on one interface to avoid them."
         )
     }
 
@@ -163,16 +169,22 @@ mod tests {
     }
 
     #[test]
-    fn an_unread_link_type_is_named_by_number_beside_those_that_are_read() {
-        let sentence = only(Health {
-            packets: 12,
-            unread_links: vec![UnreadLink {
-                number: 127,
+    fn an_unread_link_type_is_named_by_number_with_the_way_out() {
+        let of = |number, encrypted| {
+            only(Health {
                 packets: 12,
-            }],
-            ..Health::default()
-        });
-        assert!(sentence.starts_with("12 of 12 packets could not be read: 12 packets of link type 127 (IEEE 802.11 with radio headers). unbloat reads Ethernet (1), raw IP"), "{sentence}");
+                encrypted,
+                unread_links: vec![UnreadLink {
+                    number,
+                    packets: 12,
+                }],
+                ..Health::default()
+            })
+        };
+        let frame_relay = of(107, 0);
+        assert!(frame_relay.starts_with("12 of 12 packets could not be read: 12 packets of link type 107 (Frame Relay); unbloat reads Ethernet (1), raw IP"), "{frame_relay}");
+        let air = of(127, 9);
+        assert!(air.starts_with("12 of 12 packets could not be read: 12 packets of link type 127 (IEEE 802.11 with radio headers), 9 of them encrypted; capture on the host itself"), "{air}");
     }
 
     #[test]
@@ -213,13 +225,13 @@ mod tests {
         };
         let down = sentence(twice, once);
         assert!(
-            down.starts_with("100 % of the packets towards the client were captured twice"),
+            down.starts_with("50 % of the packets towards the client are copies"),
             "{down}"
         );
         let both = sentence(twice, twice);
         assert!(
             both.starts_with(
-                "100 % of the packets towards the client and 100 % of those towards the server were"
+                "50 % of the packets towards the client and 50 % of those towards the server are"
             ),
             "{both}"
         );

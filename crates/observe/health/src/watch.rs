@@ -31,6 +31,7 @@ impl Watch {
         for (number, packets) in batch.unread_links.iter() {
             self.seen.unread.add(number, packets);
         }
+        self.seen.encrypted += batch.skipped.get(SkipReason::Encrypted);
         let cut = [
             SkipReason::LinkCut,
             SkipReason::IpCut,
@@ -137,6 +138,7 @@ impl Seen {
             order: self.order,
             offload: self.sizes.found(),
             snap: self.snap,
+            encrypted: self.encrypted,
             unread_links: unread
                 .map(|(number, packets)| UnreadLink { number, packets })
                 .collect(),
