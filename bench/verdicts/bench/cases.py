@@ -6,7 +6,7 @@ import os
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
-from . import absent, disguise, lab, label, queues, situation, stacks, truth, vantage  # noqa: F401: families register themselves
+from . import absent, clocks, disguise, lab, label, queues, situation, stacks, truth, vantage  # noqa: F401: families register themselves
 
 SEEDS = {"tune": range(1, 100), "held": range(1001, 1100), "ship": range(5001, 5100)}
 
@@ -23,13 +23,14 @@ def prepared(name, seed):
     files = vantage.files_of(made, folder)
     labels = kept_labels(made, folder)
     return [
-        {"family": name, "seed": seed, "vantage": place, "file": str(files[place]), "label": labels[place]} for place in vantage.NAMES
+        {"family": name, "seed": seed, "vantage": place, "file": str(clocks.file_of(files[place], f"{name}/{seed}")), "label": labels[place]}
+        for place in vantage.NAMES
     ]
 
 
 def kept_labels(made, folder):
     """Labels, made anew when the rules have changed."""
-    rules = [Path(module.__file__).read_text() for module in (label, truth, disguise)]
+    rules = [Path(module.__file__).read_text() for module in (label, truth, disguise, clocks)]
     told = {key: value for key, value in vars(made).items() if key not in ("synthesis", "scenario", "beside")}
     key = hashlib.sha256("\0".join([*rules, repr(told)]).encode()).hexdigest()[:16]
     path = folder / f"labels-{key}.json"

@@ -12,6 +12,7 @@ every packet, not from its settings and not from the analyzer.
 
 {tune} captures have seeds that were used for tuning. {held} have held-out seeds, which were not: same families, but other rates, round trips, buffers and
 random draws.
+The timestamps of all hosts are those of clocks drawn by the seed: from 1 Hz to 1 MHz, up to 5 % off, some slewed, set or moved while the capture ran.
 """
 QUANTITIES = (
     ("right", "verdict correct"),
@@ -19,6 +20,7 @@ QUANTITIES = (
     ("found", "recall: bloated and visible from the vantage point, and recognized"),
     ("direction", "direction correct, if bloated and called bloated"),
     ("culprit", "culprit correct, if bloated and called bloated"),
+    ("amount", "standing delay within a tenth, if bloated, called bloated and visible"),
     ("place", "place relative to the capture point correct, if named"),
     ("limit", "limiting factor of the flows correct, if named"),
     ("abstention", "abstentions that are justified: nothing was loaded, or nothing is visible"),
@@ -36,7 +38,7 @@ def text(command, tune, held, rules, left_out):
         "## By vantage point (held-out seeds)\n", groups(held, "vantage"),
         "## By family (held-out seeds)\n", groups(held, "family"),
         "## Failures (held-out seeds)\n\nThe last column lists the failed checks: `right` (verdict), `true_alarm` (precision), `found` (recall), "
-        "`direction`, `culprit`, `place`, `limit`.\n", failures(held),
+        "`direction`, `culprit`, `place`, `amount`, `limit`.\n", failures(held),
     ]
     return "\n".join(parts)
 

@@ -4,10 +4,12 @@ Which vantage point sees what follows from where packets carry the peers' clocks
 with their reasons.
 """
 
-from . import disguise, truth, vantage
+from . import clocks, disguise, pcap, truth, vantage
 
 ORDER = NONE, WEAK, SIDE, FULL = "none", "weak", "side", "full"
 CULPRIT_SHARE = 0.2
+# Round trips that make a delay stand.
+MARKS = 8
 # What makes a direction one of data.
 DATA_BYTES, DATA_PACKETS = 120, 50
 
@@ -34,7 +36,7 @@ def label(situation, name, true, seen, translate):
     for way, one in true.items():
         shows = visibility(situation, name, way, one, data_ways)
         directions[way] = {
-            **{key: one[key] for key in ("kind", "standing_ms", "floor_ms", "wait_p50_ms", "wait_p95_ms", "loaded")},
+            **{key: one[key] for key in ("kind", "standing_ms", "felt_ms", "felt_s", "floor_ms", "wait_p50_ms", "wait_p95_ms", "loaded")},
             "visible": shows,
             "accept": sorted(words(situation, one, shows)),
             **filled_by(one, hidden, translate if name == "nat" else None),
@@ -57,9 +59,8 @@ def visibility(situation, name, way, one, data_ways):
         # A spin bit gives round trips to anybody, and no direction; nothing else of QUIC tells of delay.
         return WEAK if situation.quic == "spin" else NONE
     seen = seen_from(name, way, situation.has_timestamps, data_ways)
-    if "clock" in situation.disguise and (name, way) == ("mid_up", "up"):
-        # Of what the client's clock tells against the capture's, a step of the latter cannot be told.
-        seen = WEAK
+    if seen == FULL and one["kind"] in ("bloated", "slight"):
+        seen = as_clocks_permit(situation, name, one, data_ways)
     apparent = one["standing_ms"] - one["floor_ms"]
     # What stood from the first packet to the last looks like the path itself.
     if one["kind"] in ("bloated", "slight") and apparent < truth.BLOATED_MS <= one["standing_ms"]:
@@ -67,12 +68,21 @@ def visibility(situation, name, way, one, data_ways):
     return seen
 
 
+def as_clocks_permit(situation, name, one, data_ways):
+    """The leg with the queue is the one to the other host for the client, and that to the client for all others."""
+    near, far = (vantage.CLIENT, vantage.SERVER) if name == "client" else (vantage.SERVER, vantage.PUBLIC if name == "nat" else vantage.CLIENT)
+    clock = {host: clocks.clock_of(f"{situation.family}/{situation.seed}", pcap.packed(host)) for host in (near, far)}
+    # Data and its acknowledgment are a round trip by themselves; else the near host's timestamps mark one, at each tick.
+    if ("up" if name == "client" else "down") not in data_ways and clock[near].hz * one["felt_s"] < MARKS:
+        return WEAK
+    # The far host's clock divides it, if it ticks often enough and is not set meanwhile.
+    return FULL if 2000 / clock[far].hz <= one["felt_ms"] and not any(clock[far].step) else SIDE
+
+
 def seen_from(name, way, has_timestamps, data_ways):
-    # Both queues of the path lie between the capture point in the middle and the client.
-    if name == "mid_down":
-        return FULL if has_timestamps and way == "up" else NONE
-    if name == "mid_up":
-        return FULL if has_timestamps else NONE
+    # A round trip is a packet and its answer. Of one direction there are only the hosts' clocks, which nobody knows.
+    if name in ("mid_down", "mid_up"):
+        return NONE
     if has_timestamps:
         return FULL
     # Data and its acknowledgment are a round trip, which does not tell directions apart, to him before whom both pass the
@@ -85,12 +95,11 @@ def shows_other(situation, name, where, data_ways):
     if where in ("down", "up"):
         return seen_from(name, where, situation.has_timestamps, data_ways) != NONE
     if where == "answers":
-        # Server's ACK and server's answer tell by themselves; to whom sees the client alone, only the stamps that it echoes.
-        return name != "mid_up" or situation.has_timestamps
+        # Server's ACK and server's answer tell by themselves.
+        return name != "mid_up"
     # Who holds an ACK back shows in that ACK alone: which data it answers is in its number, and how late it is takes the data
     # or a stamp.
-    side = {"mid_down": "server", "mid_up": "client"}.get(name)
-    return side is None or side == where and situation.has_timestamps
+    return name not in ("mid_down", "mid_up")
 
 
 def data_ways_of(packets, hidden):

@@ -24,6 +24,7 @@ def judge(case, said):
         "direction": direction_mark(label, said) if is_said and bloated else None,
         "culprit": culprit_mark(label, said) if is_said and bloated else None,
         "place": place_mark(case, said),
+        "amount": amount_mark(label, said),
         "limit": limit_mark(label, said),
         "abstention": said["kind"] in label["accept"] if said["kind"] in ABSTAINS else None,
         "other": bool(set(label["other"]) & {kind for one in said["directions"].values() for kind in one["other"]})
@@ -70,6 +71,18 @@ def culprit_of(label, said):
     return any(is_same(first, flow) for flow in label["fillers"])
 
 
+def amount_mark(label, said):
+    """Within a tenth of what the path's log says, or within what a packet takes on the wire."""
+    marks = []
+    for way, one in label["directions"].items():
+        found = said["directions"].get(way, {})
+        if (one["kind"], found.get("kind"), one["visible"]) == ("bloated", "bloated", "full"):
+            # What stood from the first packet to the last looks like the path itself.
+            true = one["felt_ms"] - one["floor_ms"]
+            marks.append(abs(found["standing_ms"] - true) <= max(0.1 * true, 5))
+    return all(marks) if marks else None
+
+
 def place_mark(case, said):
     """Where the queue lies against the capture point is right wherever it is named; None: nowhere."""
     named = {
@@ -113,13 +126,14 @@ MARKS = (
     ("direction", "direction right"),
     ("culprit", "culprit right"),
     ("place", "place right, where named"),
+    ("amount", "delay within a tenth"),
     ("limit", "what held flows back right, where named"),
     ("abstention", "abstains only where it may"),
     ("other", "other delay named"),
 )
 
 
-FAILS = ("right", "true_alarm", "found", "direction", "culprit", "place", "limit")
+FAILS = ("right", "true_alarm", "found", "direction", "culprit", "place", "amount", "limit")
 
 
 def share_of(judged, mark):

@@ -136,6 +136,7 @@ def direction_truth(packets, rate_bps=None, has_own_queues=False):
     windows = windows_of(judged)
     kind, words = kind_of(windows)
     typical, _ = standing(windows)
+    felt = [wait for span in runs_above(windows, SLIGHT_MS) for wait in span]
     loaded, nearly = load_of(packets, rate_bps)
     if kind == "clean" and not loaded:
         kind, words = "not_tested", {"not_tested"} | ({"clean"} if nearly else set())
@@ -144,6 +145,8 @@ def direction_truth(packets, rate_bps=None, has_own_queues=False):
         "kind": kind,
         "accept": sorted(words),
         "standing_ms": round(typical, 1),
+        "felt_ms": round(median(felt or [0]), 1),
+        "felt_s": len(felt) * WINDOW_NS / 1e9,
         "floor_ms": round(waits[0], 1),
         "wait_p50_ms": round(waits[len(waits) // 2], 1),
         "wait_p95_ms": round(waits[int(len(waits) * 0.95)], 1),
@@ -165,10 +168,11 @@ def add_host_queue(true, folder, situation):
         least[window] = min(wait, least.get(window, wait))
     windows = [least.get(window) for window in range(min(least), max(least) + 1)]
     kind, words = kind_of(windows)
+    felt = [wait for span in runs_above(windows, SLIGHT_MS) for wait in span]
     ordered = sorted(wait for _, wait in waits)
     if ORDER.index(kind) <= ORDER.index(one["kind"]):
         one.update(
-            kind=kind, accept=sorted(words), standing_ms=round(standing(windows)[0], 1), floor_ms=round(ordered[0], 1),
+            kind=kind, accept=sorted(words), standing_ms=round(standing(windows)[0], 1), felt_ms=round(median(felt or [0]), 1), felt_s=len(felt) * WINDOW_NS / 1e9, floor_ms=round(ordered[0], 1),
             wait_p50_ms=round(ordered[len(ordered) // 2], 1), wait_p95_ms=round(ordered[int(len(ordered) * 0.95)], 1), loaded=True,
         )
 

@@ -8,6 +8,7 @@ from . import disguise, pcap
 
 NAMES = ("client", "server", "mid", "mid_down", "mid_up", "nat")
 PUBLIC = "198.51.100.7"
+CLIENT, SERVER = "10.45.0.1", "10.99.0.1"
 CLIENTS, SERVERS = b"\x0a\x2d", b"\x0a\x63"
 SNAP_LEN = 96
 HOSTS = "hosts.json"

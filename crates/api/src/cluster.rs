@@ -54,14 +54,13 @@ fn merge_here(place: &Place, run: NewRun) -> Result<(Outcome, Stored), MergeErro
         size_bytes: input.size_bytes,
     });
     let options = Options {
-        params: plan.analysis.params.clone(),
+        params: plan.params.clone(),
         parser: ParserParams {
             gtp_ports: plan.reading.gtp_ports.clone(),
             ..ParserParams::default()
         },
         client_nets: plan.reading.client_nets.clone(),
         threads: plan.cut.buckets as usize,
-        bloat_threshold: plan.analysis.bloat_threshold,
     };
     let mut store = Store::open(&options, inputs.collect(), Keep::run(run))?;
     let (_, outcome) =

@@ -69,7 +69,7 @@ pub(crate) fn parsed(given: BTreeMap<String, Vec<String>>) -> PyResult<Options> 
             "gtp_port" => options.parser.gtp_ports = each(name, &values, port)?,
             "pep_port" => params.pep_ports = each(name, &values, port)?,
             "threads" => options.threads = usize::from(only(name, &values, threads)?),
-            "bloat_threshold" => options.bloat_threshold = only(name, &values, plain)?,
+            "bloat_threshold" => params.bloat_threshold = only(name, &values, plain)?,
             "min_sending_rate" => params.c = only(name, &values, parse_learnt_rate)?,
             "min_tick_interval" => params.delta_g = only(name, &values, plain)?,
             "promotion_idle" => params.promotion_silence = only(name, &values, plain)?,

@@ -85,16 +85,14 @@ fn cluster_plan(
     options: BTreeMap<String, Vec<String>>,
 ) -> PyResult<(usize, u64, u32, u32)> {
     let options = parsed(options)?;
-    let analysis = steps::Analysis {
-        params: options.params,
-        bloat_threshold: options.bloat_threshold,
-    };
     let asked = steps::AskedCut {
         slices,
         buckets,
         warm_up_batches: None,
     };
-    let plan = step(py, place, |place, _| steps::plan(place, &analysis, asked))?;
+    let plan = step(py, place, |place, _| {
+        steps::plan(place, &options.params, asked)
+    })?;
     Ok((
         plan.inputs.len(),
         plan.packets,

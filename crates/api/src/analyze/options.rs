@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 use std::collections::BTreeMap;
 use std::net::IpAddr;
 use unbloat_trace::{Network, Params};
-use unbloat_units::{Delta, Rate};
+use unbloat_units::Rate;
 use unbloat_wire::ParserParams;
 
 /// How packets are read and judged. The defaults are those of the command.
@@ -18,8 +18,6 @@ pub struct Options {
     pub client_nets: Vec<Network>,
     /// Number of threads; 1 runs everything on the calling thread. Does not affect results.
     pub threads: usize,
-    /// Minimum standing delay that counts as bufferbloat; from half of it, as slight bufferbloat.
-    pub bloat_threshold: Delta,
 }
 
 impl Default for Options {
@@ -29,7 +27,6 @@ impl Default for Options {
             parser: ParserParams::default(),
             client_nets: Vec::new(),
             threads: 1,
-            bloat_threshold: Delta::ms(60),
         }
     }
 }
@@ -57,7 +54,7 @@ impl Options {
             ("user_idle", json!(p.user_idle.to_string())),
             ("bin", json!(p.bin.to_string())),
             ("max_flows", json!(p.max_flows)),
-            ("bloat_threshold", json!(self.bloat_threshold.to_string())),
+            ("bloat_threshold", json!(p.bloat_threshold.to_string())),
             ("gtp_ports", json!(self.parser.gtp_ports)),
             ("threads", json!(self.threads)),
         ]

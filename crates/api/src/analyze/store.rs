@@ -114,7 +114,7 @@ impl Store {
     ) -> Result<Store, AnalyzeError> {
         let traced = all_tables();
         let params = SummaryParams {
-            bloat_threshold: options.bloat_threshold,
+            bloat_threshold: options.params.bloat_threshold,
             tail: options.params.tail,
             ..SummaryParams::default()
         };

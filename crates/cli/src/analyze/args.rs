@@ -66,10 +66,6 @@ pub struct Args {
     )]
     pub table: String,
 
-    /// Minimum standing delay that counts as bufferbloat; from half of it, as slight bufferbloat
-    #[arg(long, value_name = "SPAN", default_value = "60 ms")]
-    pub bloat_threshold: Delta,
-
     /// Number of threads; for files only
     #[arg(long, default_value_t = 1, conflicts_with = "interface", value_name = "N", value_parser = clap::value_parser!(u16).range(1..=256))]
     pub threads: u16,
@@ -95,7 +91,6 @@ impl Args {
             parser: self.orientation.parser(),
             client_nets: self.orientation.client_net.clone(),
             threads: usize::from(self.threads),
-            bloat_threshold: self.bloat_threshold,
         }
     }
 }
@@ -132,6 +127,10 @@ impl OrientationArgs {
     next_help_heading = "Analysis parameters (defaults of Huang et al., SIGCOMM 2013; its symbols in parentheses)"
 )]
 pub struct ParamArgs {
+    /// Minimum standing delay that counts as bufferbloat; from half of it, as slight bufferbloat
+    #[arg(long, value_name = "SPAN", default_value = "60 ms")]
+    bloat_threshold: Delta,
+
     /// Minimum sending rate of a window for a bandwidth estimate (C); "learn": the user's highest observed receive rate
     #[arg(long, value_name = "RATE|learn", default_value = "30 Mbit/s", value_parser = parse_rate)]
     min_sending_rate: LearntRate,
@@ -210,6 +209,7 @@ impl ParamArgs {
             user_idle: self.user_idle,
             bin: self.bin,
             max_flows: self.max_flows,
+            bloat_threshold: self.bloat_threshold,
             ..Params::default()
         }
     }

@@ -127,6 +127,7 @@ pub fn run(args: &Args) -> Result<Exit, AnalyzeError> {
     Ok(match &outcome {
         outcome if outcome.interrupted => Exit::Interrupted,
         outcome if !outcome.notes.damage.is_empty() => Exit::Damaged,
+        _ if stored.found.health.unreadable().is_some() => Exit::Untrusted,
         _ => Exit::Complete,
     })
 }

@@ -2,7 +2,6 @@
 
 use crate::analyze::{OrientationArgs, ParamArgs};
 use std::path::PathBuf;
-use unbloat_units::Delta;
 
 /// Analyse captures that are too many for one machine, in steps that many machines share.
 #[derive(clap::Args)]
@@ -68,10 +67,6 @@ pub struct PlanArgs {
     /// Print JSON
     #[arg(long)]
     pub json: bool,
-
-    /// Minimum standing delay that counts as bufferbloat; from half of it, as slight bufferbloat
-    #[arg(long, value_name = "SPAN", default_value = "60 ms")]
-    pub bloat_threshold: Delta,
 
     #[command(flatten)]
     pub params: ParamArgs,

@@ -86,16 +86,12 @@ pub struct PlanDocument {
 
 fn plan(args: &PlanArgs) -> Result<Exit, CommandError> {
     let place = steps::Place::open(&args.place.place)?;
-    let analysis = steps::Analysis {
-        params: args.params.params(),
-        bloat_threshold: args.bloat_threshold,
-    };
     let asked = AskedCut {
         slices: args.slices,
         buckets: args.buckets,
         warm_up_batches: None,
     };
-    let plan = steps::plan(&place, &analysis, asked)?;
+    let plan = steps::plan(&place, &args.params.params(), asked)?;
     let document = PlanDocument {
         captures: plan.inputs.len(),
         packets: plan.packets,

@@ -44,7 +44,7 @@ pub use index::{Index, index};
 pub use job::{Job, Reading};
 pub use merge::merge;
 pub use place::Place;
-pub use plan::{Analysis, AskedCut, Cut, Plan, plan};
+pub use plan::{AskedCut, Cut, Plan, plan};
 pub use remote::expand;
 pub use seal::{Sealed, seal};
 pub use shard::{Sharded, shard};

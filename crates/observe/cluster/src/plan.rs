@@ -8,17 +8,8 @@ use serde::{Deserialize, Serialize};
 use std::collections::VecDeque;
 use unbloat_capture::{Notes, Rest};
 use unbloat_trace::Params;
-use unbloat_units::{Delta, Time};
+use unbloat_units::Time;
 use unbloat_wire::Batch;
-
-/// What is asked of the analysis.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Analysis {
-    pub params: Params,
-    /// Standing delay that counts as bufferbloat.
-    #[serde(with = "unbloat_trace::plain")]
-    pub bloat_threshold: Delta,
-}
 
 /// How finely a trace is cut.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -71,7 +62,7 @@ pub struct Plan {
     /// Told by all files of this plan.
     pub id: String,
     pub reading: Reading,
-    pub analysis: Analysis,
+    pub params: Params,
     pub cut: Cut,
     pub packets: u64,
     /// Time of the first packet.
@@ -189,10 +180,10 @@ fn slice_file(plan: &str, number: u32) -> String {
 }
 
 /// Makes the plan of all captures that have an index here, or returns the one that there is.
-pub fn plan(place: &Place, analysis: &Analysis, asked: AskedCut) -> Result<Plan, ClusterError> {
+pub fn plan(place: &Place, params: &Params, asked: AskedCut) -> Result<Plan, ClusterError> {
     let job = Job::of(place)?;
     if place.get(FILE)?.is_some() {
-        return same(place, analysis, asked);
+        return same(place, params, asked);
     }
     let mut indexes = index::all(place)?;
     let packets: u64 = indexes.iter().map(|index| index.packets).sum();
@@ -207,7 +198,7 @@ pub fn plan(place: &Place, analysis: &Analysis, asked: AskedCut) -> Result<Plan,
     let plan = Plan {
         id: format!("{id:016x}"),
         reading: job.reading,
-        analysis: analysis.clone(),
+        params: params.clone(),
         cut: Cut::of(packets, asked),
         packets,
         origin_ns: first.spans[0].3,
@@ -220,12 +211,12 @@ pub fn plan(place: &Place, analysis: &Analysis, asked: AskedCut) -> Result<Plan,
     }
     match place.commit(FILE, &plan)? {
         true => Ok(plan),
-        false => same(place, analysis, asked),
+        false => same(place, params, asked),
     }
 }
 
 /// The plan that there is, if it is the one that is asked for.
-fn same(place: &Place, analysis: &Analysis, asked: AskedCut) -> Result<Plan, ClusterError> {
+fn same(place: &Place, params: &Params, asked: AskedCut) -> Result<Plan, ClusterError> {
     let plan = Plan::of(place)?;
     let other = |what| ClusterError::OtherOptions {
         place: place.name().to_owned(),
@@ -234,7 +225,7 @@ fn same(place: &Place, analysis: &Analysis, asked: AskedCut) -> Result<Plan, Clu
     if !asked.is_met_by(&plan.cut) {
         return Err(other("another number of slices or buckets"));
     }
-    if plan.analysis != *analysis {
+    if plan.params != *params {
         return Err(other("other parameters of the analysis"));
     }
     Ok(plan)

@@ -42,7 +42,7 @@ pub fn shard(
     }
     let list = seal(place, is_stopped)?.bucket(place, bucket)?;
     let settings = Settings {
-        params: plan.analysis.params.clone(),
+        params: plan.params.clone(),
         // Packets come parsed.
         parser: ParserParams::default(),
         client_nets: plan.reading.client_nets.clone(),

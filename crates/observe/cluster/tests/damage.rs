@@ -3,8 +3,7 @@
 mod chain;
 
 use chain::{
-    Result, analysis, append, assert_same, by_one_process, empty, reading, real, taps,
-    with_reversed,
+    Result, append, assert_same, by_one_process, empty, reading, real, taps, with_reversed,
 };
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -12,6 +11,7 @@ use unbloat_capture::Input;
 use unbloat_cluster::{
     AskedCut, ClusterError, Place, Repair, deal, index, merge, plan, seal, shard,
 };
+use unbloat_trace::Params;
 
 const CUT: AskedCut = AskedCut {
     slices: Some(3),
@@ -37,7 +37,7 @@ fn steps_from(
                 let inputs: Vec<Input> = captures.iter().cloned().map(Input::File).collect();
                 index(&place, &inputs, &reading(), &go_on)?;
             }
-            "plan" => drop(plan(&place, &analysis(), CUT)?),
+            "plan" => drop(plan(&place, &Params::default(), CUT)?),
             "deal" => (0..3).try_for_each(|slice| deal(&place, slice, &go_on).map(drop))?,
             "seal" => drop(seal(&place, &go_on)?),
             "shard" => (0..2).try_for_each(|bucket| shard(&place, bucket, &go_on).map(drop))?,
@@ -206,7 +206,7 @@ fn steps_until(step: usize, place: &Path, captures: &[PathBuf]) -> Vec<PathBuf> 
             let inputs: Vec<Input> = captures.iter().cloned().map(Input::File).collect();
             index(&opened, &inputs, &reading(), &go_on).map(drop)
         }
-        "plan" => plan(&opened, &analysis(), CUT).map(drop),
+        "plan" => plan(&opened, &Params::default(), CUT).map(drop),
         "deal" => (0..3).try_for_each(|slice| deal(&opened, slice, &go_on).map(drop)),
         "seal" => seal(&opened, &go_on).map(drop),
         _ => (0..2).try_for_each(|bucket| shard(&opened, bucket, &go_on).map(drop)),

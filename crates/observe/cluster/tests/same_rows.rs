@@ -3,12 +3,13 @@
 mod chain;
 
 use chain::{
-    Packet, Result, analysis, append, assert_same, by_one_process, empty, reading, real, taps,
-    with_reversed, write,
+    Packet, Result, append, assert_same, by_one_process, empty, reading, real, taps, with_reversed,
+    write,
 };
 use std::path::PathBuf;
 use unbloat_capture::Input;
 use unbloat_cluster::{AskedCut, ClusterError, Place, deal, index, merge, plan, seal, shard};
+use unbloat_trace::Params;
 use unbloat_units::Delta;
 
 /// By all steps; also how many slices had to be dealt again.
@@ -24,7 +25,7 @@ fn by_steps(files: &[PathBuf], slices: u32, buckets: u32, warm_up: u32) -> (Resu
         buckets: Some(buckets),
         warm_up_batches: Some(warm_up),
     };
-    plan(&place, &analysis(), asked).unwrap();
+    plan(&place, &Params::default(), asked).unwrap();
     // In no particular order, and some twice.
     for slice in (0..slices).rev().chain([0]) {
         deal(&place, slice, &go_on).unwrap();

@@ -137,6 +137,7 @@ fn once(
     let settings = Settings {
         params: Params {
             max_flows: options.max_flows,
+            bloat_threshold: options.threshold,
             standing_of_all_flows: true,
             ..Params::default()
         },

@@ -65,16 +65,18 @@ impl Gather {
     }
 
     /// Columns of `standing` that are read here.
-    const READS: [&'static str; 9] = [
+    const READS: [&'static str; 11] = [
         "flow_id",
         "server",
         "direction",
-        "series",
         "windows",
         "low_windows",
         "standing_windows",
-        "sustained_ms",
+        "standing_p50_ms",
+        "back_share",
         "ahead_peak_bps",
+        "ahead_own_standing_bps",
+        "back_own_standing_bps",
     ];
 
     /// What is read of the analyser's tables; nothing else need be written.
@@ -112,43 +114,57 @@ impl Gather {
             flow,
             server,
             direction,
-            series,
             windows,
             low,
             standing,
-            sustained,
+            delay,
+            back_share,
             peak,
+            ahead,
+            back,
         ] = Self::READS.map(column);
         for row in 0..rows.len() {
-            let way = match direction.is(row, "up") {
+            let leg = match direction.is(row, "up") {
                 true => Direction::Up,
                 false => Direction::Down,
             };
-            let side = &mut self.sides[way];
-            raise(&mut side.peak_bps, peak.f64(row));
+            raise(&mut self.sides[leg].peak_bps, peak.f64(row));
             let id = flow.u64(row).unwrap_or_default();
-            let count = windows.u64(row).unwrap_or(0);
-            // Loops are of both directions; one-way delays are a part of a path.
-            if !series.is(row, "path") || count < LEAST_WINDOWS {
+            let [count, low, standing] =
+                [&windows, &low, &standing].map(|of| of.u64(row).unwrap_or(0));
+            // A round trip without delay acquits both directions; one with a delay is of the one that the far clock or else the load tells.
+            // The client's own leg says nothing of a network unless it has a queue.
+            let is_back = match back_share.f64(row) {
+                Some(share) => share > 0.5,
+                None => back.f64(row) > ahead.f64(row),
+            };
+            let ways: &[Direction] = match (standing > 0, is_back) {
+                (true, true) => &[leg.reverse()],
+                (true, false) => &[leg],
+                (false, _) if leg == Direction::Up => &Direction::BOTH,
+                (false, _) => &[],
+            };
+            if count < LEAST_WINDOWS {
                 continue;
             }
-            side.flows.insert(id);
-            let (low, standing) = (low.u64(row).unwrap_or(0), standing.u64(row).unwrap_or(0));
-            // Without standing windows there is no sustained delay above the target.
-            let sustained_ms = sustained.f64(row).or((low > 0).then_some(0.0));
-            raise(&mut side.sustained_ms, sustained_ms);
-            let named = server.text(row).and_then(network_of);
-            let network = named.unwrap_or_else(|| "other".to_owned());
-            let is_known = self.networks.contains_key(&(way, network.clone()));
-            let network = match is_known || self.networks.len() < MOST_NETWORKS {
-                true => network,
-                false => "other".to_owned(),
-            };
-            let net = self.networks.entry((way, network)).or_default();
-            net.flows.insert(id);
-            net.measured += count;
-            net.standing += standing;
-            raise(&mut net.sustained_ms, sustained_ms);
+            let delay_ms = delay.f64(row).or((low > 0).then_some(0.0));
+            let network = server.text(row).and_then(network_of);
+            for &way in ways {
+                let side = &mut self.sides[way];
+                side.flows.insert(id);
+                raise(&mut side.sustained_ms, delay_ms);
+                let named = network.clone().unwrap_or_else(|| "other".to_owned());
+                let is_known = self.networks.contains_key(&(way, named.clone()));
+                let named = match is_known || self.networks.len() < MOST_NETWORKS {
+                    true => named,
+                    false => "other".to_owned(),
+                };
+                let net = self.networks.entry((way, named)).or_default();
+                net.flows.insert(id);
+                net.measured += count;
+                net.standing += standing;
+                raise(&mut net.sustained_ms, delay_ms);
+            }
         }
     }
 

@@ -53,6 +53,9 @@ pub struct Params {
     /// interval of CoDel (RFC 8289 §3.2); with 10 ms these tables would cost a third of the whole analysis.
     #[serde(with = "crate::plain")]
     pub bin: Delta,
+    /// A standing delay from here on is bufferbloat, from half of it slight. DSLReports' grade C begins at 60 ms.
+    #[serde(with = "crate::plain")]
+    pub bloat_threshold: Delta,
     /// Rows of `standing` also of flows from which nothing can follow: for a monitor, which counts flows that were measured.
     pub standing_of_all_flows: bool,
     /// Payload after which a flow gets the analyses that only large flows need.
@@ -80,6 +83,7 @@ impl Default for Params {
             utilisation_window: Delta::ms(250),
             pep_ports: vec![80, 8080],
             bin: Delta::ms(100),
+            bloat_threshold: Delta::ms(60),
             standing_of_all_flows: false,
             deep_after: Bytes::new(65_536),
             max_flows: 1_000_000,

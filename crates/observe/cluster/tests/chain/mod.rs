@@ -5,7 +5,7 @@ use std::io::Write;
 use std::path::{Path, PathBuf};
 use unbloat_analyze::{Control, Outcome, Settings};
 use unbloat_capture::{Input, PcapWriter, Reader, Record, Source, Trace};
-use unbloat_cluster::{Analysis, ClusterError, Reading};
+use unbloat_cluster::{ClusterError, Reading};
 use unbloat_table::Rows;
 use unbloat_trace::{Output, Params, all_tables};
 use unbloat_units::{Delta, Time};
@@ -183,13 +183,6 @@ pub fn by_one_process(files: &[PathBuf]) -> Result {
     Result {
         rows,
         outcome: outcome.unwrap(),
-    }
-}
-
-pub fn analysis() -> Analysis {
-    Analysis {
-        params: Params::default(),
-        bloat_threshold: Delta::ms(60),
     }
 }
 

@@ -1,6 +1,6 @@
-//! A delay that stood, with its direction and with what explains it.
+//! A delay that stood in the round trips of a leg, with its direction and with what explains it.
 
-use super::row::{Carrying, Row, Series};
+use super::row::{Carrying, Flow, Row};
 use unbloat_units::Direction;
 
 /// A packet or four are no queue: what an idle link holds of a burst.
@@ -9,7 +9,7 @@ const LEAST_QUEUE_BYTES: f64 = 6_000.0;
 const FIRST_WINDOW_BYTES: f64 = 14_600.0;
 /// Seven first windows: no conversation keeps so much on its way.
 const BULK_BYTES: f64 = 100_000.0;
-/// Where only one direction was captured, no round trip is known.
+/// Where only one leg's round trip is known.
 const USUAL_FLOOR_MS: f64 = 40.0;
 /// Fewer losses may be the path's own.
 const LEAST_LOST: u64 = 10;
@@ -17,56 +17,67 @@ const LEAST_LOST: u64 = 10;
 const STEADY: f64 = 0.6;
 /// Rank correlation of bytes in flight and delay.
 const COUPLED: f64 = 0.6;
-
-/// Windows without the delay in which the traffic went as fast: it is no faster because of the queue.
+/// Windows without the delay in which the traffic went as fast.
 const LEAST_ALIKE: u64 = 6;
 /// Rates that differ by less are the same.
-const ALIKE: f64 = 0.05;
+const ALIKE: f64 = 0.15;
+/// Runs that began in one step, as those of a longer route do.
+const STEPS: f64 = 0.5;
+/// From such a share on, one way has all of the delay.
+const ALL: f64 = 0.75;
 
 pub(super) struct Claim<'a> {
     pub(super) row: &'a Row,
     pub(super) direction: Direction,
-    /// Timestamps tell the direction.
+    /// Of the row's delay, what lies in this direction.
+    pub(super) share: f64,
+    /// The answering host's clock tells the direction.
     pub(super) is_direction_told: bool,
     /// The client's captured traffic fills the queue.
     pub(super) is_explained: bool,
 }
 
 impl<'a> Claim<'a> {
-    /// Of a row whose delay stood; `back_ms` is the part of a loop's delay that is known to be of the other
-    /// direction.
-    pub(super) fn of(row: &'a Row, back_ms: Option<f64>) -> Claim<'a> {
-        let [ahead, back] = [&row.ahead, &row.back].map(|carrying| explains(carrying, row));
-        let told = match (row.series, back_ms) {
-            (Series::Path | Series::OneWay, _) => Some(row.direction),
-            (Series::Loop, Some(back_ms)) if 2.0 * back_ms > row.p50_ms => {
-                Some(row.direction.reverse())
-            }
-            (Series::Loop, Some(_)) => Some(row.direction),
-            (Series::Loop, None) => None,
-        };
-        let direction = told.unwrap_or_else(|| match (ahead, back) {
-            (true, false) => row.direction,
-            (false, true) => row.direction.reverse(),
-            _ => busier(row),
-        });
-        let carrying = match direction == row.direction {
-            true => ahead,
-            false => back,
-        };
-        Claim {
+    /// What follows from a row whose delay stood: a queue in one direction, or in both.
+    pub(super) fn of(row: &'a Row, flow: Option<&Flow>) -> Vec<Claim<'a>> {
+        let (out, back) = (row.leg, row.leg.reverse());
+        let explains = |direction| explains(row.carrying(direction), row, direction, flow);
+        let explained = (explains(out), explains(back));
+        let claim = |direction, share| Claim {
             row,
             direction,
-            is_direction_told: told.is_some(),
-            is_explained: carrying,
+            share,
+            is_direction_told: row.back_share.is_some(),
+            is_explained: match direction == out {
+                true => explained.0,
+                false => explained.1,
+            },
+        };
+        let by_load = || match explained {
+            (true, false) => out,
+            (false, true) => back,
+            (both, _) => busier(row, both),
+        };
+        match row.back_share {
+            Some(share) if share >= ALL => vec![claim(back, 1.0)],
+            Some(share) if share <= 1.0 - ALL => vec![claim(out, 1.0)],
+            Some(share) if explained.0 == explained.1 => {
+                vec![claim(out, 1.0 - share), claim(back, share)]
+            }
+            _ => vec![claim(by_load(), 1.0)],
         }
     }
 
     pub(super) fn carrying(&self) -> &Carrying {
-        match self.direction == self.row.direction {
-            true => &self.row.ahead,
-            false => &self.row.back,
-        }
+        self.row.carrying(self.direction)
+    }
+
+    pub(super) fn p50_ms(&self) -> f64 {
+        self.row.p50_ms * self.share
+    }
+
+    pub(super) fn p95_ms(&self) -> f64 {
+        self.row.p95_ms * self.share
     }
 
     /// How much it says: time that the delay stood.
@@ -75,9 +86,10 @@ impl<'a> Claim<'a> {
     }
 }
 
-/// The traffic can have made the queue: it is more than a few packets, it goes at the pace of a full
-/// link, grows with the delay or keeps much on its way, and it did not go at the same pace before.
-fn explains(carrying: &Carrying, row: &Row) -> bool {
+/// The traffic can have made the queue: it is more than a few packets, and it goes at the pace of a full link, grows with the delay or keeps
+/// much on its way. What went as fast before fills a queue only if it filled the link before, as a bulk transfer does whose application always
+/// has more to send, and if the queue grew, which a longer route does not.
+fn explains(carrying: &Carrying, row: &Row, direction: Direction, flow: Option<&Flow>) -> bool {
     let queue_bytes = carrying.standing_bps * row.p50_ms / 8e3;
     let is_paced = carrying.steadiness >= STEADY;
     let is_coupled = carrying.coupling.is_some_and(|rho| rho >= COUPLED);
@@ -86,10 +98,13 @@ fn explains(carrying: &Carrying, row: &Row) -> bool {
         .before_bps
         .is_some_and(|before| (before / carrying.standing_bps - 1.0).abs() < ALIKE);
     let went_before = row.low_before >= LEAST_ALIKE && is_alike;
+    let fills_link = is_bulk
+        && row.step_share < STEPS
+        && flow.is_some_and(|flow| !flow.is_application_limited(direction));
     queue_bytes >= LEAST_QUEUE_BYTES
         && is_load(carrying, carrying.standing_bps, row)
         && (is_paced || is_coupled || is_bulk)
-        && !went_before
+        && (!went_before || fills_link)
 }
 
 /// A sender that never has more on its way than a first window has not looked for the path's limit, unless
@@ -104,20 +119,20 @@ fn in_flight_bytes(rate_bps: f64, row: &Row) -> f64 {
     rate_bps * round_trip_ms / 8e3
 }
 
-/// The direction of a loop that the load leaves open: where bytes in flight follow the delay more closely or,
-/// if that is equal, where the rate is nearer to its peak. Where nothing is known to be in flight, as of QUIC, the one that
-/// carries more of the flow: acknowledgments are as steady as their data.
-fn busier(row: &Row) -> Direction {
-    let is_coupled = row.ahead.coupling.is_some() || row.back.coupling.is_some();
-    let score = |c: &Carrying| match is_coupled {
-        true => (
-            c.coupling.unwrap_or(0.0),
-            c.standing_bps / c.peak_bps.max(1.0),
-        ),
-        false => (0.0, c.own_standing_bps),
+/// The direction of a round trip that neither the far clock tells nor traffic of one direction alone explains: the one that goes more steadily,
+/// as a full link does, or else carries more; acknowledgments are as steady as their data.
+fn busier(row: &Row, is_explained: bool) -> Direction {
+    const STEADIER: f64 = 0.2;
+    let [ahead, back] = [&row.ahead, &row.back];
+    let by = match is_explained {
+        true if (ahead.steadiness - back.steadiness).abs() > STEADIER => {
+            [ahead.steadiness, back.steadiness]
+        }
+        true => [ahead.standing_bps, back.standing_bps],
+        false => [ahead.own_standing_bps, back.own_standing_bps],
     };
-    match score(&row.back) > score(&row.ahead) {
-        true => row.direction.reverse(),
-        false => row.direction,
+    match by[1] > by[0] {
+        true => row.leg.reverse(),
+        false => row.leg,
     }
 }

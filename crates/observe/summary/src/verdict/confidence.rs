@@ -2,7 +2,7 @@
 
 use super::claim::Claim;
 use super::row::Row;
-use super::{Confidence, Verdict};
+use super::{Confidence, Verdict, VerdictKind};
 use unbloat_health::{Health, ProblemKind, Weight};
 
 /// Of 51 verdicts on captures with clock steps 42 were right (held-out seeds of the benchmark).
@@ -14,6 +14,11 @@ impl Verdict {
     /// Adds what ails the capture, and is less sure where that makes verdicts wrong. Most does not: of one direction only, of captures with drops, cut
     /// packets and copies as many verdicts are right as of others, because they say less (the benchmark).
     pub(crate) fn on(mut self, health: &Health) -> Verdict {
+        let is_queue = matches!(self.kind, VerdictKind::Bloated | VerdictKind::Slight);
+        if let Some(sentence) = health.unreadable().filter(|_| !is_queue) {
+            self.unread(&sentence);
+            return self;
+        }
         self.caveats.extend(health.sentences());
         let problems = health.problems();
         let most = problems.iter().filter_map(|problem| match problem.kind {

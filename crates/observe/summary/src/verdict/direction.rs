@@ -1,7 +1,7 @@
 //! The verdict on one direction.
 
 use super::claim::{Claim, is_load};
-use super::row::{Flow, Row, Series};
+use super::row::{Flow, Row};
 use super::{
     DirectionVerdict, Filler, OtherDelay, OtherKind, Place, Reason, VerdictKind, WaitingFlow,
     confidence,
@@ -13,8 +13,8 @@ use unbloat_units::Direction;
 /// So many flows are listed.
 const LISTED: usize = 10;
 const WINDOW_S: f64 = 0.25;
-/// A direction is tested from here on: three seconds of load.
-pub(super) const LEAST_BUSY: u64 = 12;
+/// A direction is tested from here on: two seconds of load.
+pub(super) const LEAST_BUSY: u64 = 8;
 /// Payload below this loads nothing.
 const LEAST_LOAD: u64 = 100_000;
 /// An unexplained delay that stands for less may be anything.
@@ -23,6 +23,8 @@ const LEAST_UNEXPLAINED: u64 = 12;
 const LEVEL: f64 = 0.7;
 /// Fewer late samples are chance; one pause of the path is not.
 const LEAST_WAITS: u64 = 3;
+/// A leg is known by one window in so many: a host's clock may tick once a second.
+const SPARSE: u64 = 5;
 /// A step of less than what a short queue is called for is not worth a word.
 const LEAST_STEP_MS: f64 = 30.0;
 
@@ -77,52 +79,21 @@ impl<'a> Case<'a> {
         }
     }
 
-    /// The row of a flow's series and direction that says most.
-    fn row_of(&self, flow_id: u64, series: Series, direction: Direction) -> Option<&'a Row> {
+    /// The row of a leg of a flow that says most.
+    fn row_of(&self, flow_id: u64, leg: Direction) -> Option<&'a Row> {
         let from = self.all.partition_point(|row| row.flow_id < flow_id);
         let of_flow = self.all[from..]
             .iter()
             .take_while(|row| row.flow_id == flow_id);
-        let rows = of_flow.filter(|row| row.series == series && row.direction == direction);
+        let rows = of_flow.filter(|row| row.leg == leg);
         rows.max_by_key(|row| row.windows).copied()
     }
 
-    /// The path's own delays say what a loop of the flow would.
-    fn is_path_measured(&self, row: &Row) -> bool {
-        let path = Direction::BOTH.map(|way| self.row_of(row.flow_id, Series::Path, way));
-        let decided = path.map(|path| path.is_some_and(|p| 2 * (p.low + p.standing) >= p.windows));
-        decided == [true, true]
-    }
-
-    /// A round trip that stayed low holds no queue in any part of it. What timestamps say else is of a clock
-    /// that does not tick as hosts' clocks do.
-    fn is_acquitted(&self, row: &Row) -> bool {
-        let before_ms = match row.series {
-            Series::Path => row.before_ms.unwrap_or(0.0),
-            Series::OneWay => row.p50_ms,
-            Series::Loop => return false,
-        };
-        // What waits after the capture point is in the loop of its own data, what waits before it in that of
-        // the other direction's.
-        let direction = match 2.0 * before_ms > row.p50_ms {
-            true => row.direction.reverse(),
-            false => row.direction,
-        };
-        let round_trips = self.row_of(row.flow_id, Series::Loop, direction);
-        round_trips.is_some_and(|trips| {
-            let is_seen = 2 * trips.windows >= row.standing;
-            is_seen && trips.standing == 0 && 5 * trips.low >= 4 * trips.windows
-        })
-    }
-
-    /// Of a loop's delay, what the flow's timestamps show to be of the other direction.
-    fn back_ms(&self, row: &Row) -> Option<f64> {
-        let back = self.row_of(row.flow_id, Series::OneWay, row.direction.reverse())?;
-        (2 * back.windows >= row.windows).then_some(back.p50_ms)
-    }
-
     pub(super) fn verdict(&self, direction: Direction) -> DirectionVerdict {
-        let claims = self.claims(direction);
+        let (claims, left_out): (Vec<Claim>, Vec<Claim>) = self
+            .claims(direction)
+            .into_iter()
+            .partition(|claim| claim.is_explained || !self.is_alone(claim));
         let loaded = self.tested(direction);
         let mut verdict = match claims.is_empty() {
             true => self.without_claim(direction),
@@ -130,25 +101,30 @@ impl<'a> Case<'a> {
         };
         let busy = loaded.iter().map(|row| row.ahead.busy).max();
         verdict.loaded_s = busy.unwrap_or(0) as f64 * WINDOW_S;
+        verdict.flows_left_out = distinct(left_out.iter().map(|claim| claim.row.flow_id));
         verdict
     }
 
     /// Delays that stood in this direction.
     fn claims(&self, direction: Direction) -> Vec<Claim<'a>> {
-        let told = |row: &&&Row| match row.series {
-            Series::Path => true,
-            // Of a flow with both clocks it is part of the path.
-            Series::OneWay => self
-                .row_of(row.flow_id, Series::Path, row.direction)
-                .is_none(),
-            Series::Loop => !self.is_path_measured(row),
-        };
-        let rows = self.standing.iter().filter(told);
-        let rows = rows.filter(|row| !self.is_acquitted(row));
-        let claims = rows.map(|row| Claim::of(row, self.back_ms(row)));
-        let mut claims: Vec<Claim> = claims.filter(|c| c.direction == direction).collect();
+        let of_row = |row: &&'a Row| Claim::of(row, self.flows.get(&row.flow_id).copied());
+        let claims = self.standing.iter().flat_map(of_row);
+        let felt_ms = self.params.bloat_threshold.as_ms() / 2.0;
+        let mut claims: Vec<Claim> = claims
+            .filter(|claim| claim.direction == direction && claim.p50_ms() >= felt_ms)
+            .collect();
         claims.sort_by_key(|claim| std::cmp::Reverse(claim.weight()));
         claims
+    }
+
+    /// Another flow between the same hosts went through the same leg meanwhile and did not wait: there is no queue that both share.
+    fn is_alone(&self, claim: &Claim) -> bool {
+        let row = claim.row;
+        self.all.iter().any(|other| {
+            let is_beside = other.flow_id != row.flow_id
+                && (other.leg, &other.client, &other.server) == (row.leg, &row.client, &row.server);
+            is_beside && other.is_low() && other.low >= row.standing && other.overlaps(row)
+        })
     }
 
     fn of_claims(&self, direction: Direction, claims: &[Claim]) -> DirectionVerdict {
@@ -161,24 +137,20 @@ impl<'a> Case<'a> {
         // Flows that begin in a full queue take it for the floor: the one that saw most of it decides.
         let standing = deciding.iter().map(|c| c.weight()).max().unwrap_or(0);
         let long = deciding.iter().filter(|c| 4 * c.weight() >= standing);
-        let main = long.max_by(|a, b| a.row.sustained_ms.total_cmp(&b.row.sustained_ms));
+        let main = long.max_by(|a, b| a.p50_ms().total_cmp(&b.p50_ms()));
         let Some(main) = main.copied() else {
             return self.without_claim(direction);
         };
-        let threshold = self.params.bloat_threshold.as_ms();
-        let (kind, reason) = match main.row.sustained_ms {
-            ms if ms < threshold / 2.0 => return self.without_claim(direction),
-            _ if !is_explained && main.row.level_share >= LEVEL => match main.row.series {
-                // A full queue looks like it as well, to those who see no more than round trips.
-                Series::Loop if !self.has_step(main.row.flow_id) => {
-                    (VerdictKind::CannotTell, Some(Reason::Unexplained))
-                }
-                _ => return self.other_delay(direction, main),
+        let (kind, reason) = match main.p50_ms() {
+            // A full queue looks like it as well, unless the path went from one level to another.
+            _ if !is_explained && main.row.level_share >= LEVEL => match self.has_step(main.row) {
+                true => return self.other_delay(direction, main),
+                false => (VerdictKind::CannotTell, Some(Reason::Unexplained)),
             },
             _ if !is_explained && main.row.standing < LEAST_UNEXPLAINED => {
                 (VerdictKind::CannotTell, Some(Reason::Unexplained))
             }
-            ms if ms >= threshold => (VerdictKind::Bloated, None),
+            ms if ms >= self.params.bloat_threshold.as_ms() => (VerdictKind::Bloated, None),
             _ => (VerdictKind::Slight, None),
         };
         let is_queue = kind != VerdictKind::CannotTell;
@@ -186,15 +158,15 @@ impl<'a> Case<'a> {
             kind,
             reason,
             confidence: Some(confidence::of_queue(main, is_explained)),
-            standing_p50_ms: Some(main.row.p50_ms),
-            standing_p95_ms: Some(main.row.p95_ms),
+            standing_p50_ms: Some(main.p50_ms()),
+            standing_p95_ms: Some(main.p95_ms()),
+            floor_seen: main.row.floor_seen,
             standing_s: standing as f64 * WINDOW_S,
             queue_bdp: bdp(main).filter(|_| is_queue && is_explained),
             rate_bps: Some(main.carrying().standing_bps).filter(|_| is_explained),
             from_ns: deciding.iter().filter_map(|c| Some(c.row.span_ns?.0)).min(),
             until_ns: deciding.iter().filter_map(|c| Some(c.row.span_ns?.1)).max(),
-            series: Some(main.row.series.name().to_owned()),
-            place: self.place(main),
+            place: Some(self.place(main)),
             fillers: match is_explained {
                 true => self.fillers(&deciding),
                 false => Vec::new(),
@@ -211,7 +183,7 @@ impl<'a> Case<'a> {
     fn fillers(&self, claims: &[&Claim]) -> Vec<Filler> {
         let mut queued: BTreeMap<u64, (f64, &Row)> = BTreeMap::new();
         for claim in claims {
-            let own = claim.carrying().own_standing_bps * claim.row.p50_ms;
+            let own = claim.carrying().own_standing_bps * claim.p50_ms();
             let entry = queued.entry(claim.row.flow_id).or_insert((0.0, claim.row));
             entry.0 += own * claim.weight() as f64;
         }
@@ -238,7 +210,7 @@ impl<'a> Case<'a> {
 
     fn waiting(&self, claims: &[Claim]) -> Vec<WaitingFlow> {
         let mut worst: Vec<&Claim> = claims.iter().collect();
-        worst.sort_by(|a, b| b.row.p50_ms.total_cmp(&a.row.p50_ms));
+        worst.sort_by(|a, b| b.p50_ms().total_cmp(&a.p50_ms()));
         let mut seen = BTreeSet::new();
         worst.retain(|claim| seen.insert(claim.row.flow_id));
         let listed = worst.into_iter().take(LISTED);
@@ -248,36 +220,28 @@ impl<'a> Case<'a> {
                 client: claim.row.client.clone(),
                 server: self.server(claim.row),
                 server_port: claim.row.server_port,
-                standing_p50_ms: claim.row.p50_ms,
-                standing_p95_ms: claim.row.p95_ms,
+                standing_p50_ms: claim.p50_ms(),
+                standing_p95_ms: claim.p95_ms(),
                 standing_s: claim.weight() as f64 * WINDOW_S,
             })
             .collect()
     }
 
-    fn place(&self, claim: &Claim) -> Option<Place> {
-        let row = claim.row;
-        let place = match row.series {
-            Series::Loop if claim.direction == row.direction => Place::AfterCapture,
-            Series::Loop | Series::OneWay => Place::BeforeCapture,
-            Series::Path => match row.before_ms? / row.p50_ms {
-                0.7.. => Place::BeforeCapture,
-                ..0.3 => Place::AfterCapture,
-                _ => return None,
-            },
-        };
-        let flow = self.flows.get(&row.flow_id);
+    /// The leg whose round trips are late has the queue.
+    fn place(&self, claim: &Claim) -> Place {
+        let flow = self.flows.get(&claim.row.flow_id);
         let is_here = flow.is_some_and(|flow| flow.is_captured_at_sender(claim.direction));
-        Some(match place {
-            Place::BeforeCapture if is_here => Place::SendingHost,
-            place => place,
-        })
+        match claim.direction == claim.row.leg {
+            true => Place::AfterCapture,
+            false if is_here => Place::SendingHost,
+            false => Place::BeforeCapture,
+        }
     }
 
     /// Rows of flows whose data loaded the direction.
     fn tested(&self, direction: Direction) -> Vec<&'a Row> {
         let rows = self.busy.iter().copied();
-        rows.filter(|row| row.direction == direction && row.ahead.busy > 0)
+        rows.filter(|row| row.leg == direction && row.ahead.busy > 0)
             .filter(|row| self.load(row.flow_id, direction, row) >= LEAST_LOAD)
             .collect()
     }
@@ -304,10 +268,7 @@ impl<'a> Case<'a> {
             .iter()
             .copied()
             .filter(|row| self.covers(row, direction));
-        let threshold = self.params.bloat_threshold.as_ms();
-        let is_low = |row: &&Row| row.sustained_ms < threshold / 2.0;
-        let is_known = |row: &&Row| 2 * (row.low + row.standing) >= row.windows;
-        let low: Vec<&Row> = covered.filter(is_low).filter(is_known).collect();
+        let low: Vec<&Row> = covered.filter(|row| row.is_low()).collect();
         if low.is_empty() {
             return self.untested(direction, &long);
         }
@@ -332,8 +293,8 @@ impl<'a> Case<'a> {
         DirectionVerdict {
             reason,
             confidence: Some(confidence::of_no_queue(row)),
+            floor_seen: row.floor_seen,
             rate_bps: Some(row.ahead.peak_bps),
-            series: Some(row.series.name().to_owned()),
             other_delays: self.others(direction),
             ..nothing(direction, kind)
         }
@@ -345,7 +306,7 @@ impl<'a> Case<'a> {
             confidence: Some(confidence::of_no_queue(claim.row)),
             other_delays: vec![OtherDelay {
                 kind: OtherKind::RouteChange,
-                ms: claim.row.p50_ms,
+                ms: claim.p50_ms(),
             }],
             ..nothing(direction, VerdictKind::OtherDelay)
         }
@@ -358,8 +319,8 @@ impl<'a> Case<'a> {
                 OtherKind::Hold => 1,
                 _ => LEAST_WAITS,
             };
-            let told = self.all.iter().filter(|row| row.direction == direction);
-            let told = told.filter(|row| kind == OtherKind::ThinkTime || self.is_of_one_way(row));
+            let told = self.all.iter().filter(|row| row.leg == direction);
+            let told = told.filter(|_| kind == OtherKind::ThinkTime || self.standing.is_empty());
             let (samples, ms) = told.map(|row| row.waits[at]).max_by_key(|(n, _)| *n)?;
             (samples >= least).then_some(OtherDelay { kind, ms })
         };
@@ -368,10 +329,11 @@ impl<'a> Case<'a> {
             .enumerate()
             .filter_map(of_kind)
             .collect();
+        // A round trip is of both directions: where a queue stands in either, its late samples may be that queue's.
         let told = self
             .all
             .iter()
-            .filter(|row| row.direction == direction && self.is_of_one_way(row));
+            .filter(|row| row.leg == direction && self.standing.is_empty());
         let step = told.filter_map(|row| row.step_ms).max_by(f64::total_cmp);
         others.extend(step.filter(|&ms| ms >= LEAST_STEP_MS).map(|ms| OtherDelay {
             kind: OtherKind::RouteChange,
@@ -380,43 +342,23 @@ impl<'a> Case<'a> {
         others
     }
 
-    /// The path's own delays went from one level to another.
-    fn has_step(&self, flow_id: u64) -> bool {
-        let rows = Direction::BOTH.map(|way| self.row_of(flow_id, Series::Path, way));
-        rows.into_iter()
-            .flatten()
-            .any(|row| row.step_ms >= Some(LEAST_STEP_MS))
+    /// The path went from one level to another, at once.
+    fn has_step(&self, row: &Row) -> bool {
+        row.step_ms >= Some(LEAST_STEP_MS) && row.step_share > 0.0
     }
 
-    /// A loop is of both directions: where a queue stands in either, its late samples may be that queue's.
-    fn is_of_one_way(&self, row: &Row) -> bool {
-        row.series != Series::Loop || self.standing.is_empty()
-    }
-
-    /// The row's delays are of the whole path in its direction.
+    /// No queue before or after the capture point can have hidden from the flow: both legs' round trips are known, or the other leg is as
+    /// short as the way from a host to its own interface.
     fn covers(&self, row: &Row, direction: Direction) -> bool {
         let flow = self.flows.get(&row.flow_id);
-        match row.series {
-            Series::Path => true,
-            Series::OneWay => false,
-            Series::Loop => flow.is_some_and(|flow| match flow.is_tcp {
-                true => flow.is_captured_at_sender(direction),
-                false => self.is_other_loop_low(row),
-            }),
-        }
+        let is_at_sender = flow.is_some_and(|flow| flow.is_captured_at_sender(direction));
+        let other = self.row_of(row.flow_id, row.leg.reverse());
+        is_at_sender
+            || other.is_some_and(|other| other.is_low() && SPARSE * other.low >= row.windows)
     }
 
     fn is_tcp(&self, row: &Row) -> bool {
         self.flows.get(&row.flow_id).is_none_or(|flow| flow.is_tcp)
-    }
-
-    /// A spin bit shows both loops, to either host and back, which together are the whole path.
-    fn is_other_loop_low(&self, row: &Row) -> bool {
-        let other = self.row_of(row.flow_id, Series::Loop, row.direction.reverse());
-        other.is_some_and(|other| {
-            let is_known = 2 * other.low >= other.windows;
-            is_known && other.sustained_ms < self.params.bloat_threshold.as_ms() / 2.0
-        })
     }
 
     /// Why nothing is known of a direction.
@@ -447,7 +389,7 @@ impl<'a> Case<'a> {
                     ..nothing(direction, VerdictKind::OtherDelay)
                 };
             }
-            Some(flow) if flow.span_ns.1 - flow.span_ns.0 < 3_000_000_000 => {
+            Some(flow) if flow.span_ns.1 - flow.span_ns.0 < 2_000_000_000 => {
                 (VerdictKind::NotTested, Reason::Short)
             }
             _ => (VerdictKind::NotTested, Reason::NotLoaded),
@@ -468,16 +410,17 @@ fn nothing(direction: Direction, kind: VerdictKind) -> DirectionVerdict {
         confidence: None,
         standing_p50_ms: None,
         standing_p95_ms: None,
+        floor_seen: false,
         standing_s: 0.0,
         loaded_s: 0.0,
         queue_bdp: None,
         rate_bps: None,
         from_ns: None,
         until_ns: None,
-        series: None,
         place: None,
         fillers: Vec::new(),
         filled_by_unseen: false,
+        flows_left_out: 0,
         waiting_flows: 0,
         waiting_clients: 0,
         waiting: Vec::new(),
@@ -485,10 +428,10 @@ fn nothing(direction: Direction, kind: VerdictKind) -> DirectionVerdict {
     }
 }
 
-/// Standing delay over the flow's smallest round trip.
+/// Standing delay over the flow's smallest round trip, if an empty path was seen.
 fn bdp(claim: &Claim) -> Option<f64> {
     let floor = claim.row.rtt_floor_ms.filter(|&ms| ms > 0.0)?;
-    Some(claim.row.p50_ms / floor)
+    claim.row.floor_seen.then(|| claim.p50_ms() / floor)
 }
 
 fn distinct<T: Ord>(values: impl Iterator<Item = T>) -> u64 {

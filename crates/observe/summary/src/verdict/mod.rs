@@ -2,24 +2,27 @@
 //! that is.
 //!
 //! # The rule
-//! 1. *Evidence* is table `standing`: delays above the floor, less all that the answering host may have
-//!    waited, that stayed in runs of at least a second. Variation alone is none: delayed acknowledgments,
-//!    think time, wake-ups and jitter leave low samples or bound nothing.
-//! 2. *Direction*. Timestamps tell it (series `path`). A round trip does not: there the direction is that of the
-//!    traffic that the delay is explained by, if one direction's is and the other's is not.
-//! 3. *Words*, by the largest delay that stood for a second and a half: from `bloat_threshold` (60 ms) *bloated*, from half of it *slight*,
-//!    else *clean* if the direction was loaded, and *not tested* if it was not. 60 ms is where DSLReports'
+//! 1. *Evidence* is table `standing`: round trips between the capture point and either host, by the capture's own clock, above
+//!    the least of them, less all that the answering host may have waited, that stayed in runs of at least a second. Variation alone is none:
+//!    delayed acknowledgments, think time, wake-ups and jitter leave low samples or bound nothing.
+//! 2. *Place* is the leg whose round trips are late: before or after the capture point.
+//! 3. *Direction*. The clock of the host that answers divides the leg's delay between the way out and the way back, where it fits the round
+//!    trips; it adds nothing to them. Else the direction is that of the traffic that the delay is explained by, if one direction's is and
+//!    the other's is not.
+//! 4. *Words*, by the median of the delay while it stood at half of `bloat_threshold` (60 ms) or more: from the threshold *bloated*, below it
+//!    *slight*; where nothing stood *clean* if the direction was loaded, and *not tested* if it was not. 60 ms is where DSLReports'
 //!    grade C begins.
-//! 4. *Explained*: the client's captured traffic in that direction went at a steady pace or kept its bytes
+//! 5. *Explained*: the client's captured traffic in that direction went at a steady pace or kept its bytes
 //!    in flight with the delay, and made up more than a few packets of queue (rate x delay). Then its flows
 //!    fill the queue, each by its share of the rate. Else the queue is filled by traffic that was not
 //!    captured; that needs more evidence, see `claim`.
-//! 5. *Clean* needs load: three seconds of busy windows in a direction whose whole path was seen, with more on
+//! 6. *Clean* needs load: two seconds of busy windows in a direction whose whole path was seen, with more on
 //!    the way than a first window, of a flow that neither its receive window nor its application limited.
-//! 6. *Other delays* are told apart from queues by `unbloat-trace`, series by series: see table `standing`. They are
+//! 7. *Other delays* are told apart from queues by `unbloat-trace`, leg by leg: see table `standing`. They are
 //!    the answer where nothing else is, and never where a queue stands.
-//! 7. *Cannot tell* comes with the reason: what this capture point, or this capture, does not show.
-//! 8. *Confidence* is the probability that the sentence is right, set by the benchmark in `docs/verdicts.md`.
+//! 8. *Left out* is the delay of a flow that no captured traffic explains and that another flow between the same hosts did not have meanwhile.
+//! 9. *Cannot tell* comes with the reason: what this capture point, or this capture, does not show.
+//! 10. *Confidence* is the probability that the sentence is right, set by the benchmark in `docs/verdicts.md`.
 //!
 //! # References
 //! Nichols and Jacobson 2012 and RFC 8289 for what a standing queue is; Sundaresan and others, "TCP Congestion
@@ -87,12 +90,14 @@ pub enum Reason {
     Samples,
     /// The capture began and ended within the load: what stood all the time looks like the floor.
     Floor,
-    /// Less than three seconds of load.
+    /// Less than two seconds of load.
     Short,
     /// The delay stands, and no captured traffic explains it.
     Unexplained,
     /// The load is UDP, whose delays are not seen.
     Udp,
+    /// Most of the capture could not be read.
+    Unreadable,
 }
 
 /// Where the queue stands.
@@ -170,6 +175,8 @@ pub struct DirectionVerdict {
     /// Median and 95th percentile over windows of the least added delay in each, where a queue stands.
     pub standing_p50_ms: Option<f64>,
     pub standing_p95_ms: Option<f64>,
+    /// The capture has the begin of the flow that tells, and with it the delay of the empty path, unless the queue stood before.
+    pub floor_seen: bool,
     /// How long it stood, and in how much of the load's time windows were measured.
     pub standing_s: f64,
     pub loaded_s: f64,
@@ -179,12 +186,12 @@ pub struct DirectionVerdict {
     pub rate_bps: Option<f64>,
     pub from_ns: Option<i64>,
     pub until_ns: Option<i64>,
-    /// The series that tells: path, one_way or loop.
-    pub series: Option<String>,
     pub place: Option<Place>,
     pub fillers: Vec<Filler>,
     /// A queue stands, and no captured flow fills it.
     pub filled_by_unseen: bool,
+    /// Flows whose delay was left out, because others between the same hosts did not have it meanwhile.
+    pub flows_left_out: u64,
     pub waiting_flows: u64,
     pub waiting_clients: u64,
     /// The worst, worst first.
@@ -212,7 +219,9 @@ impl Verdict {
     /// Both directions, the one that decides first.
     pub fn by_weight(&self) -> [&DirectionVerdict; 2] {
         let Both { down, up } = &self.directions;
-        match up.kind.weight() > down.kind.weight() {
+        // Of two that say as much, the one that was loaded for longer.
+        let weight = |of: &DirectionVerdict| (of.kind.weight(), of.loaded_s);
+        match weight(up) > weight(down) {
             true => [up, down],
             false => [down, up],
         }

@@ -5,24 +5,6 @@ use crate::view::View;
 use unbloat_table::ColumnView;
 use unbloat_units::{Both, Direction};
 
-/// What series of delays a row is of.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Series {
-    Path,
-    OneWay,
-    Loop,
-}
-
-impl Series {
-    pub(super) fn name(self) -> &'static str {
-        match self {
-            Series::Path => "path",
-            Series::OneWay => "one_way",
-            Series::Loop => "loop",
-        }
-    }
-}
-
 /// What a direction carried while the delay stood.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub(super) struct Carrying {
@@ -36,7 +18,7 @@ pub(super) struct Carrying {
     pub(super) busy: u64,
 }
 
-/// Evidence of one series of a flow.
+/// Evidence of the round trips of one leg of a flow.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Row {
     pub(super) flow_id: u64,
@@ -44,29 +26,52 @@ pub(super) struct Row {
     pub(super) client_port: u64,
     pub(super) server: String,
     pub(super) server_port: u64,
-    pub(super) direction: Direction,
-    pub(super) series: Series,
+    /// Down: between capture point and client; up: between capture point and server.
+    pub(super) leg: Direction,
     pub(super) rtt_floor_ms: Option<f64>,
     pub(super) floor_seen: bool,
     pub(super) windows: u64,
     pub(super) low: u64,
     pub(super) standing: u64,
+    /// From the first window to the last, and of those in which the delay stood.
+    pub(super) measured_ns: (i64, i64),
     pub(super) span_ns: Option<(i64, i64)>,
-    /// The largest delay that stood for a second and a half.
-    pub(super) sustained_ms: f64,
     pub(super) p50_ms: f64,
     pub(super) p95_ms: f64,
     pub(super) low_before: u64,
     pub(super) level_share: f64,
+    pub(super) step_share: f64,
+    /// Share of the delay on the way from the answering host, where its clock tells.
+    pub(super) back_share: Option<f64>,
     /// Delays that no queue made, with how many samples: see [`Row::WAITS`].
     pub(super) waits: [(u64, f64); Row::WAITS.len()],
     pub(super) step_ms: Option<f64>,
-    pub(super) before_ms: Option<f64>,
     pub(super) ahead: Carrying,
     pub(super) back: Carrying,
 }
 
 impl Row {
+    /// Whether the row has windows of the time in which the other's delay stood.
+    pub(super) fn overlaps(&self, other: &Row) -> bool {
+        let ((from, until), Some((stood, fell))) = (self.measured_ns, other.span_ns) else {
+            return false;
+        };
+        from < fell && stood < until
+    }
+
+    /// Nothing stood, as far as half of the windows tell.
+    pub(super) fn is_low(&self) -> bool {
+        self.standing == 0 && 2 * self.low >= self.windows
+    }
+
+    /// What the direction of the data carried.
+    pub(super) fn carrying(&self, direction: Direction) -> &Carrying {
+        match direction == self.leg {
+            true => &self.ahead,
+            false => &self.back,
+        }
+    }
+
     pub(super) const WAITS: [(&'static str, OtherKind); 6] = [
         ("think", OtherKind::ThinkTime),
         ("wake", OtherKind::WakeUp),
@@ -80,9 +85,9 @@ impl Row {
 /// The columns of `standing`.
 pub(super) struct Rows<'a> {
     ids: [ColumnView<'a>; 3],
-    texts: [ColumnView<'a>; 4],
+    texts: [ColumnView<'a>; 3],
     counts: [ColumnView<'a>; 4],
-    times: [ColumnView<'a>; 2],
+    times: [ColumnView<'a>; 4],
     numbers: [ColumnView<'a>; 7],
     waits: [[ColumnView<'a>; 2]; Row::WAITS.len()],
     floor_seen: ColumnView<'a>,
@@ -91,7 +96,7 @@ pub(super) struct Rows<'a> {
 
 impl<'a> Rows<'a> {
     pub(super) const NEEDS: &'static [&'static str] =
-        &["flow_id", "direction", "series", "standing_windows"];
+        &["flow_id", "direction", "back_share", "standing_windows"];
 
     pub(super) fn of(view: &View<'a>) -> Rows<'a> {
         let carrying = ["ahead", "back"].map(|way| {
@@ -109,7 +114,7 @@ impl<'a> Rows<'a> {
         });
         Rows {
             ids: ["flow_id", "client_port", "server_port"].map(|n| view.column(n)),
-            texts: ["client", "server", "direction", "series"].map(|n| view.column(n)),
+            texts: ["client", "server", "direction"].map(|n| view.column(n)),
             counts: [
                 "windows",
                 "low_windows",
@@ -117,13 +122,14 @@ impl<'a> Rows<'a> {
                 "low_before_windows",
             ]
             .map(|n| view.column(n)),
-            times: ["standing_start_ns", "standing_end_ns"].map(|n| view.column(n)),
+            times: ["standing_start_ns", "standing_end_ns", "start_ns", "end_ns"]
+                .map(|n| view.column(n)),
             numbers: [
                 "rtt_floor_ms",
                 "standing_p50_ms",
                 "standing_p95_ms",
-                "before_ms",
-                "sustained_ms",
+                "back_share",
+                "step_share",
                 "level_share",
                 "step_ms",
             ]
@@ -156,14 +162,9 @@ impl<'a> Rows<'a> {
         let text = |i: usize| self.texts[i].text(at).unwrap_or("?").to_owned();
         let count = |i: usize| self.counts[i].u64(at).unwrap_or(0);
         let number = |i: usize| self.numbers[i].f64(at);
-        let direction = match self.texts[2].is(at, "up") {
+        let leg = match self.texts[2].is(at, "up") {
             true => Direction::Up,
             false => Direction::Down,
-        };
-        let series = match self.texts[3].text(at) {
-            Some("path") => Series::Path,
-            Some("one_way") => Series::OneWay,
-            _ => Series::Loop,
         };
         Row {
             flow_id: self.flow_id(at),
@@ -171,24 +172,27 @@ impl<'a> Rows<'a> {
             client_port: self.ids[1].u64(at).unwrap_or(0),
             server: text(1),
             server_port: self.ids[2].u64(at).unwrap_or(0),
-            direction,
-            series,
+            leg,
             rtt_floor_ms: number(0),
             floor_seen: self.floor_seen.is_true(at),
             windows: count(0),
             low: count(1),
             standing: count(2),
+            measured_ns: (
+                self.times[2].i64(at).unwrap_or(0),
+                self.times[3].i64(at).unwrap_or(0),
+            ),
             span_ns: self.times[0].i64(at).zip(self.times[1].i64(at)),
-            sustained_ms: number(4).unwrap_or(0.0),
             p50_ms: number(1).unwrap_or(0.0),
             p95_ms: number(2).unwrap_or(0.0),
             low_before: count(3),
             level_share: number(5).unwrap_or(0.0),
+            step_share: number(4).unwrap_or(0.0),
+            back_share: number(3),
             waits: self.waits.map(|[samples, p50_ms]| {
                 (samples.u64(at).unwrap_or(0), p50_ms.f64(at).unwrap_or(0.0))
             }),
             step_ms: number(6),
-            before_ms: number(3),
             ahead: carrying(&self.carrying[0], at),
             back: carrying(&self.carrying[1], at),
         }

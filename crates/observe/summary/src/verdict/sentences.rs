@@ -25,6 +25,18 @@ impl Verdict {
         verdict
     }
 
+    /// Most of the capture could not be read, so that what could says nothing.
+    pub(super) fn unread(&mut self, sentence: &str) {
+        self.kind = VerdictKind::CannotTell;
+        self.sentence = format!("Cannot tell: {sentence}");
+        (self.confidence, self.confidence_word) = (None, None);
+        for direction in [&mut self.directions.down, &mut self.directions.up] {
+            direction.kind = VerdictKind::CannotTell;
+            direction.reason = Some(Reason::Unreadable);
+            direction.confidence = None;
+        }
+    }
+
     /// What was found, in pairs of a label and a sentence: each direction, then how sure.
     pub fn details(&self) -> Vec<(&'static str, String)> {
         let mut details = Vec::new();
@@ -160,12 +172,13 @@ impl DirectionVerdict {
             }
             Some(Reason::Samples) => "too few round trips were measured under load".to_owned(),
             Some(Reason::Floor) => "the capture began and ended under load, so a permanent queue cannot be distinguished from the delay of the path".to_owned(),
-            Some(Reason::Short) => "the load lasted less than three seconds".to_owned(),
+            Some(Reason::Short) => "the load lasted less than two seconds".to_owned(),
             Some(Reason::Unexplained) => format!(
                 "{} were delayed by {} ms, and no captured traffic explains it",
                 packets(self.direction),
                 digits(self.standing_p50_ms.unwrap_or_default())
             ),
+            Some(Reason::Unreadable) => "most of the capture could not be read".to_owned(),
             Some(Reason::Udp) => {
                 "the load is UDP or QUIC: only the spin bit shows round trips, and these do not distinguish the directions".to_owned()
             }
@@ -179,7 +192,18 @@ impl DirectionVerdict {
             details.push(("How much", self.how_much()));
             details.push(("Filled by", self.filled_by()));
             details.push(("Who waits", self.who_waits()));
-        } else if self.kind != VerdictKind::OtherDelay && !self.other_delays.is_empty() {
+        }
+        if self.flows_left_out > 0 {
+            let n = self.flows_left_out;
+            details.push((
+                "Left out",
+                format!(
+                    "the delay of {n} {}: other flows between the same hosts did not have it at the same time.",
+                    plural(n, "flow", "flows")
+                ),
+            ));
+        }
+        if !stands && self.kind != VerdictKind::OtherDelay && !self.other_delays.is_empty() {
             details.push(("Other delay", format!("{}.", self.others())));
         }
         details
@@ -191,8 +215,14 @@ impl DirectionVerdict {
             let rate = Rate::from_bps_f64(bps);
             format!(" at {rate}")
         });
+        let floor = match self.floor_seen {
+            true => "",
+            false => {
+                " above the least delay of a capture that began under load: the empty path was not seen"
+            }
+        };
         format!(
-            "at least {} ms, standing for {} s{}{}.",
+            "at least {} ms{floor}, standing for {} s{}{}.",
             digits(self.standing_p50_ms.unwrap_or_default()),
             digits(self.standing_s),
             rate.unwrap_or_default(),

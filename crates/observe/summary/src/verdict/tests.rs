@@ -32,20 +32,21 @@ fn standing_table() -> Table {
             ("server", "t"),
             ("server_port", "u"),
             ("direction", "t"),
-            ("series", "t"),
             ("rtt_floor_ms", "f"),
             ("floor_seen", "b"),
+            ("start_ns", "i"),
+            ("end_ns", "i"),
             ("windows", "u"),
             ("low_windows", "u"),
             ("standing_windows", "u"),
             ("standing_start_ns", "i"),
             ("standing_end_ns", "i"),
-            ("sustained_ms", "f"),
             ("standing_p50_ms", "f"),
             ("standing_p95_ms", "f"),
             ("level_share", "f"),
             ("low_before_windows", "u"),
-            ("before_ms", "f"),
+            ("step_share", "f"),
+            ("back_share", "f"),
             ("ack_samples", "u"),
             ("ack_p50_ms", "f"),
             ("jitter_samples", "u"),
@@ -76,6 +77,7 @@ fn flows_table() -> Table {
             ("packets_down", "u"),
             ("packets_up", "u"),
             ("limit_down_receive_window_share", "f"),
+            ("limit_down_application_share", "f"),
             ("handshake_down_ms", "f"),
             ("handshake_up_ms", "f"),
         ],
@@ -83,7 +85,7 @@ fn flows_table() -> Table {
 }
 
 /// Evidence of a download of ten seconds at 10 Mbit/s whose delay stood at `ms`.
-fn download(flow_id: u64, series: &'static str, ms: f64) -> Record {
+fn download(flow_id: u64, ms: f64) -> Record {
     let stood = if ms > 0.0 { 38 } else { 0 };
     vec![
         ("flow_id", U(flow_id)),
@@ -92,15 +94,15 @@ fn download(flow_id: u64, series: &'static str, ms: f64) -> Record {
         ("server", T("192.0.2.1")),
         ("server_port", U(80)),
         ("direction", T("down")),
-        ("series", T(series)),
         ("rtt_floor_ms", F(40.0)),
         ("floor_seen", B(true)),
+        ("start_ns", I(0)),
+        ("end_ns", I(10_000_000_000)),
         ("windows", U(40)),
         ("low_windows", U(40 - stood)),
         ("standing_windows", U(stood)),
         ("standing_start_ns", I(500_000_000)),
         ("standing_end_ns", I(10_000_000_000)),
-        ("sustained_ms", F(ms)),
         ("standing_p50_ms", F(ms)),
         ("standing_p95_ms", F(ms * 1.2)),
         ("ahead_peak_bps", F(1e7)),
@@ -139,10 +141,28 @@ fn verdict(standing: &[Record], flows: &[Record]) -> Verdict {
     judge.verdict()
 }
 
+/// The other leg of the same flow, without delay.
+fn server_leg(flow_id: u64) -> Record {
+    with(
+        download(flow_id, 0.0),
+        vec![
+            ("direction", T("up")),
+            ("ahead_peak_bps", F(5_000.0)),
+            ("ahead_busy_windows", U(2)),
+        ],
+    )
+}
+
 #[test]
 fn a_download_that_fills_its_queue_is_named_with_place_and_direction() {
-    let evidence = with(download(1, "path", 200.0), vec![("before_ms", F(195.0))]);
-    let verdict = verdict(&[evidence], &[flow(1)]);
+    let before = vec![
+        ("direction", T("up")),
+        ("back_standing_bps", F(1e7)),
+        ("back_own_standing_bps", F(1e7)),
+        ("back_steadiness", F(0.95)),
+        ("ahead_standing_bps", F(2e5)),
+    ];
+    let verdict = verdict(&[with(download(1, 200.0), before)], &[flow(1)]);
     assert_eq!(verdict.kind, VerdictKind::Bloated);
     let down = &verdict.directions.down;
     assert_eq!(down.fillers[0].flow_id, 1);
@@ -156,23 +176,26 @@ fn a_download_that_fills_its_queue_is_named_with_place_and_direction() {
 }
 
 #[test]
-fn a_low_round_trip_acquits_what_an_odd_clock_accuses() {
-    let odd = with(download(1, "path", 200.0), vec![("before_ms", F(0.0))]);
-    let low = download(1, "loop", 0.0);
-    let kind = |rows: &[Record]| verdict(rows, &[flow(1)]).directions.down.kind;
-    assert_ne!(kind(&[odd.clone(), low.clone()]), VerdictKind::Bloated);
-    assert_eq!(kind(std::slice::from_ref(&odd)), VerdictKind::Bloated);
-    // The queue before the capture point is not in the download's own round trips.
-    let before = with(odd, vec![("before_ms", F(190.0))]);
-    assert_eq!(kind(&[before, low]), VerdictKind::Bloated);
+fn the_far_clock_divides_a_round_trip_and_names_no_other() {
+    let ways = |share| {
+        let told = vec![
+            ("back_share", F(share)),
+            ("back_standing_bps", F(1e7)),
+            ("back_steadiness", F(0.95)),
+        ];
+        let verdict = verdict(&[with(download(1, 200.0), told)], &[flow(1)]);
+        verdict.directions.map(|way| way.standing_p50_ms)
+    };
+    assert_eq!(ways(0.02), Both::new(Some(200.0), None));
+    assert_eq!(ways(0.98), Both::new(None, Some(200.0)));
+    assert_eq!(ways(0.5), Both::new(Some(100.0), Some(100.0)));
 }
 
 #[test]
 fn words_follow_what_stood_for_a_second() {
-    let kind = |ms| verdict(&[download(1, "path", ms)], &[flow(1)]).kind;
+    let kind = |ms| verdict(&[download(1, ms), server_leg(1)], &[flow(1)]).kind;
     assert_eq!(kind(61.0), VerdictKind::Bloated);
     assert_eq!(kind(45.0), VerdictKind::Slight);
-    assert_eq!(kind(12.0), VerdictKind::Clean);
     assert_eq!(kind(0.0), VerdictKind::Clean);
 }
 
@@ -183,18 +206,62 @@ fn a_flow_of_a_few_bytes_fills_no_queue() {
         ("ahead_standing_bps", F(500.0)),
         ("ahead_own_standing_bps", F(500.0)),
     ];
-    let verdict = verdict(&[with(download(1, "path", 200.0), poll)], &[flow(1)]);
+    let verdict = verdict(&[with(download(1, 200.0), poll)], &[flow(1)]);
     let down = &verdict.directions.down;
     assert!(down.fillers.is_empty() && down.queue_bdp.is_none());
     assert!(down.filled_by_unseen);
 }
 
 #[test]
-fn a_talk_that_goes_on_as_before_does_not_fill_the_queue_that_delays_it() {
-    let talk = vec![("low_before_windows", U(8)), ("ahead_before_bps", F(1e7))];
-    let verdict = verdict(&[with(download(1, "path", 200.0), talk)], &[flow(1)]);
-    assert!(verdict.directions.down.filled_by_unseen);
-    assert_eq!(verdict.kind, VerdictKind::Bloated);
+fn what_went_as_fast_before_fills_the_queue_only_if_it_filled_the_link() {
+    let fills = |application_share, step_share| {
+        let before = vec![
+            ("low_before_windows", U(8)),
+            ("ahead_before_bps", F(1e7)),
+            ("step_share", F(step_share)),
+        ];
+        let held = vec![("limit_down_application_share", F(application_share))];
+        let verdict = verdict(&[with(download(1, 200.0), before)], &[with(flow(1), held)]);
+        assert_eq!(verdict.kind, VerdictKind::Bloated);
+        !verdict.directions.down.filled_by_unseen
+    };
+    assert!(fills(0.0, 0.0));
+    // A talk that goes on as before, and a route that became longer.
+    assert!(!fills(0.9, 0.0));
+    assert!(!fills(0.0, 1.0));
+}
+
+#[test]
+fn a_delay_that_a_flow_between_the_same_hosts_does_not_have_is_left_out() {
+    let talk = vec![
+        ("ahead_standing_bps", F(500.0)),
+        ("ahead_own_standing_bps", F(500.0)),
+    ];
+    let waits = with(download(1, 200.0), talk);
+    let alone = verdict(std::slice::from_ref(&waits), &[flow(1)]);
+    assert_eq!(alone.kind, VerdictKind::Bloated);
+    let beside = |changed| {
+        verdict(
+            &[waits.clone(), with(download(2, 0.0), changed)],
+            &[flow(1), flow(2)],
+        )
+    };
+    let shared = beside(vec![]);
+    assert_ne!(shared.kind, VerdictKind::Bloated);
+    assert_eq!(shared.directions.down.flows_left_out, 1);
+    assert!(
+        shared
+            .details()
+            .iter()
+            .any(|(label, _)| *label == "Left out")
+    );
+    // Another server, and another time.
+    for changed in [
+        vec![("server", T("192.0.2.7"))],
+        vec![("end_ns", I(400_000_000))],
+    ] {
+        assert_eq!(beside(changed).kind, VerdictKind::Bloated);
+    }
 }
 
 #[test]
@@ -203,8 +270,10 @@ fn delay_on_a_level_that_no_traffic_explains_is_a_longer_way() {
         ("ahead_standing_bps", F(1e6)),
         ("ahead_steadiness", F(0.1)),
         ("level_share", F(0.95)),
+        ("step_share", F(1.0)),
+        ("step_ms", F(60.0)),
     ];
-    let verdict = verdict(&[with(download(1, "path", 60.0), level)], &[flow(1)]);
+    let verdict = verdict(&[with(download(1, 60.0), level)], &[flow(1)]);
     assert_eq!(verdict.kind, VerdictKind::OtherDelay);
     let other = verdict.directions.down.other_delays[0];
     assert_eq!((other.kind, other.ms), (OtherKind::RouteChange, 60.0));
@@ -218,7 +287,7 @@ fn a_round_trip_belongs_to_the_direction_that_is_full() {
         ("back_standing_bps", F(5e6)),
         ("back_steadiness", F(0.9)),
     ];
-    let verdict = verdict(&[with(download(1, "loop", 300.0), upload)], &[flow(1)]);
+    let verdict = verdict(&[with(download(1, 300.0), upload)], &[flow(1)]);
     assert_eq!(verdict.directions.up.kind, VerdictKind::Bloated);
     assert_eq!(verdict.directions.up.place, Some(Place::BeforeCapture));
     assert_ne!(verdict.directions.down.kind, VerdictKind::Bloated);
@@ -227,11 +296,11 @@ fn a_round_trip_belongs_to_the_direction_that_is_full() {
 #[test]
 fn what_the_receiving_end_cannot_see_without_timestamps_is_not_called_clean() {
     let at_client = vec![("handshake_down_ms", F(0.1)), ("handshake_up_ms", F(40.0))];
-    let seen = verdict(&[download(1, "loop", 0.0)], &[with(flow(1), at_client)]);
+    let seen = verdict(&[download(1, 0.0)], &[with(flow(1), at_client)]);
     assert_eq!(seen.kind, VerdictKind::CannotTell);
     assert_eq!(seen.directions.down.reason, Some(Reason::Vantage));
     let at_server = vec![("handshake_down_ms", F(40.0)), ("handshake_up_ms", F(0.1))];
-    let whole = verdict(&[download(1, "loop", 0.0)], &[with(flow(1), at_server)]);
+    let whole = verdict(&[download(1, 0.0)], &[with(flow(1), at_server)]);
     assert_eq!(whole.kind, VerdictKind::Clean);
 }
 
@@ -242,7 +311,10 @@ fn a_queue_is_in_the_sending_host_only_if_the_rest_of_the_path_is_far_longer() {
             ("handshake_down_ms", F(to_client)),
             ("handshake_up_ms", F(to_server)),
         ];
-        let sender = download(1, "one_way", 60.0);
+        let sender = with(
+            download(1, 60.0),
+            vec![("direction", T("up")), ("back_share", F(1.0))],
+        );
         verdict(&[sender], &[with(flow(1), times)])
             .directions
             .down
@@ -259,7 +331,7 @@ fn a_queue_is_in_the_sending_host_only_if_the_rest_of_the_path_is_far_longer() {
 #[test]
 fn a_transfer_that_its_window_holds_back_tests_nothing() {
     let held = vec![("limit_down_receive_window_share", F(0.9))];
-    let verdict = verdict(&[download(1, "path", 0.0)], &[with(flow(1), held)]);
+    let verdict = verdict(&[download(1, 0.0), server_leg(1)], &[with(flow(1), held)]);
     assert_eq!(verdict.kind, VerdictKind::NotTested);
     assert_eq!(verdict.directions.down.reason, Some(Reason::ReceiveWindow));
 }
@@ -267,7 +339,7 @@ fn a_transfer_that_its_window_holds_back_tests_nothing() {
 #[test]
 fn a_capture_of_the_middle_of_a_load_acquits_nobody() {
     let cut = vec![("floor_seen", B(false))];
-    let verdict = verdict(&[with(download(1, "path", 0.0), cut)], &[flow(1)]);
+    let verdict = verdict(&[with(download(1, 0.0), cut), server_leg(1)], &[flow(1)]);
     assert_eq!(verdict.directions.down.reason, Some(Reason::Floor));
 }
 
@@ -278,7 +350,7 @@ fn delayed_acknowledgments_are_named() {
         ("ack_samples", U(30)),
         ("ack_p50_ms", F(195.0)),
     ];
-    let verdict = verdict(&[with(download(1, "loop", 0.0), few)], &[]);
+    let verdict = verdict(&[with(download(1, 0.0), few)], &[]);
     assert_eq!(
         verdict.sentence,
         "Delay, but no queue: the host delays acknowledgements (195 ms)."
@@ -289,7 +361,10 @@ fn delayed_acknowledgments_are_named() {
 fn other_delays_stand_beside_an_all_clear_and_never_beside_a_queue() {
     let late = vec![("jitter_samples", U(40)), ("jitter_p50_ms", F(30.0))];
     let kinds = |ms| {
-        let verdict = verdict(&[with(download(1, "path", ms), late.clone())], &[flow(1)]);
+        let verdict = verdict(
+            &[with(download(1, ms), late.clone()), server_leg(1)],
+            &[flow(1)],
+        );
         let down = verdict.directions.down.clone();
         let kinds: Vec<OtherKind> = down.other_delays.iter().map(|other| other.kind).collect();
         (
@@ -311,8 +386,8 @@ fn other_delays_stand_beside_an_all_clear_and_never_beside_a_queue() {
 #[test]
 fn a_step_of_the_path_is_named_beside_an_all_clear() {
     let step = |ms| {
-        let evidence = with(download(1, "path", 0.0), vec![("step_ms", F(ms))]);
-        verdict(&[evidence], &[flow(1)])
+        let evidence = with(download(1, 0.0), vec![("step_ms", F(ms))]);
+        verdict(&[evidence, server_leg(1)], &[flow(1)])
             .directions
             .down
             .other_delays
@@ -325,7 +400,7 @@ fn a_step_of_the_path_is_named_beside_an_all_clear() {
 fn load_that_nobody_can_judge_comes_before_other_delays() {
     let at_client = vec![("handshake_down_ms", F(0.1)), ("handshake_up_ms", F(40.0))];
     let late = with(
-        download(2, "loop", 0.0),
+        download(2, 0.0),
         vec![
             ("direction", T("up")),
             ("ack_samples", U(30)),
@@ -333,7 +408,7 @@ fn load_that_nobody_can_judge_comes_before_other_delays() {
             ("ahead_peak_bps", F(5_000.0)),
         ],
     );
-    let rows = [download(1, "loop", 0.0), late];
+    let rows = [download(1, 0.0), late];
     let verdict = verdict(&rows, &[with(flow(1), at_client)]);
     assert_eq!(verdict.kind, VerdictKind::CannotTell);
     assert_eq!(verdict.directions.up.kind, VerdictKind::OtherDelay);
@@ -344,12 +419,12 @@ fn no_column_matters_but_those_that_are_asked_for() {
     let table = standing_table();
     let mut judge = Judge::new(SummaryParams::default());
     let asked = View::asked_by(&table, |view| judge.add("standing", view));
-    assert!(asked.contains("sustained_ms") && !asked.contains("end_ns"));
+    assert!(asked.contains("back_share") && !asked.contains("target_ms"));
 }
 
 #[test]
 fn a_verdict_survives_json() {
-    let verdict = verdict(&[download(1, "path", 200.0)], &[flow(1)]);
+    let verdict = verdict(&[download(1, 200.0)], &[flow(1)]);
     let text = serde_json::to_string(&verdict).unwrap();
     assert!(text.contains(r#""kind":"bloated""#));
     assert_eq!(serde_json::from_str::<Verdict>(&text).unwrap(), verdict);

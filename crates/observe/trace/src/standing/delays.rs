@@ -9,6 +9,8 @@ pub(super) struct Delays {
     pub(super) upper: i64,
     /// It was no shorter than this, if any sample is sharp.
     pub(super) lower: i64,
+    /// What it was as far as the samples between these ends tell, the mean of both halves of the window.
+    pub(super) usual: i64,
     pub(super) samples: u16,
     pub(super) sharp: u16,
 }

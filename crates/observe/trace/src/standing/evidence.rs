@@ -1,13 +1,13 @@
 //! Windows of a flow to evidence: how long a delay stood, and what the path carried meanwhile.
 
 use super::delays::{Delays, target};
+use super::halves::share_back;
 use super::levels::{LEAST_SPANS, step_us};
 use super::ranks::rank_correlation;
 use super::recorder::Recorder;
 use super::wait::{Wait, WaitFound};
-use super::window::{Series, WINDOW, Window};
+use super::window::{WINDOW, Window};
 use crate::standing::Load;
-use std::ops::RangeInclusive;
 use unbloat_stats::quantile;
 use unbloat_units::{Both, Delta, Direction};
 
@@ -18,21 +18,20 @@ pub(crate) struct Facts {
     pub(crate) rtt_floor: Option<Delta>,
     /// The handshake was seen, so the flow's first packets are among the samples.
     pub(crate) is_begin_seen: bool,
-    /// There are no more samples: what a sample says holds for all windows that it lasted.
-    pub(crate) is_once_a_round_trip: bool,
     pub(crate) is_over: bool,
     /// Also where nothing can follow from it.
     pub(crate) is_told_always: bool,
+    /// A delay that stands is evidence from here on.
+    pub(crate) felt: Delta,
 }
 
-/// Evidence of one series of delays over a minute at most.
+/// Evidence of the loops of one leg over a minute at most.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Evidence {
-    pub(crate) series: Series,
+    /// The direction in which the capture point's packets leave for the leg: down is the one to the client.
+    pub(crate) leg: Direction,
     /// First and last window.
     pub(crate) span: (u32, u32),
-    /// A window whose least delay is above this over the floor does not count as low.
-    pub(crate) target: Delta,
     pub(crate) is_floor_seen: bool,
     pub(crate) samples: u64,
     pub(crate) sharp: u64,
@@ -52,23 +51,18 @@ pub(crate) struct Evidence {
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Standing {
     pub(crate) windows: u32,
-    /// First and last window of all runs, and how many windows the longest run spans.
+    /// First and last window of all runs.
     pub(crate) span: (u32, u32),
-    pub(crate) longest: u32,
-    /// The largest delay that stood for [`Judged::SUSTAINED`].
-    pub(crate) sustained_ms: f64,
     pub(crate) p50_ms: f64,
     pub(crate) p95_ms: f64,
-    /// Interquartile range of the windows' delays.
-    pub(crate) iqr_ms: f64,
-    /// Runs that a low window followed.
-    pub(crate) falls: u32,
     /// Low windows before the first of them.
     pub(crate) low_before: u32,
     /// Share of them on levels: two seconds or more in which the delay did not move.
     pub(crate) level_share: f64,
-    /// Of the same windows' delay before the capture point, the median.
-    pub(crate) before_ms: Option<f64>,
+    /// Share of the runs that began in one step: from a low window to the delay at which they stood within half a second.
+    pub(crate) step_share: f64,
+    /// Share of the delay that lies on the way back, by the clock of the host that answers.
+    pub(crate) back_share: Option<f64>,
 }
 
 /// What a direction carried, of the flow and of all flows of its user.
@@ -79,11 +73,7 @@ pub(crate) struct Carrying {
     /// Medians over the windows in which the delay stood.
     pub(crate) standing_bps: Option<f64>,
     pub(crate) own_standing_bps: Option<f64>,
-    pub(crate) in_flight_bytes: Option<f64>,
-    pub(crate) own_in_flight_bytes: Option<f64>,
-    /// Medians over low windows, and over those before the delay first stood.
-    pub(crate) low_in_flight_bytes: Option<f64>,
-    pub(crate) low_bps: Option<f64>,
+    /// Median over low windows before the delay first stood.
     pub(crate) before_bps: Option<f64>,
     /// Of the standing windows' bytes, the 25th percentile over the 75th: near one where a full link
     /// sets the pace.
@@ -93,14 +83,12 @@ pub(crate) struct Carrying {
     pub(crate) lost: u64,
     /// Windows with at least half of the peak.
     pub(crate) busy: u32,
-    /// Low windows among them.
-    pub(crate) busy_low: u32,
 }
 
-/// Evidence of all series with samples. Takes the recorder's windows.
+/// Evidence of both legs, as far as they have samples. Takes the recorder's windows.
 pub(crate) fn evidence(recorder: &mut Recorder, facts: &Facts, load: &Load) -> Vec<Evidence> {
     let windows = recorder.take(facts.is_over, load);
-    let found = match !facts.is_told_always && is_silent(recorder, facts, &windows) {
+    let found = match !facts.is_told_always && is_silent(recorder, &windows) {
         true => Vec::new(),
         false => evidence_of(recorder, facts, &windows),
     };
@@ -111,103 +99,53 @@ pub(crate) fn evidence(recorder: &mut Recorder, facts: &Facts, load: &Load) -> V
 }
 
 fn evidence_of(recorder: &Recorder, facts: &Facts, windows: &[Window]) -> Vec<Evidence> {
-    let ticks = recorder.ticks();
-    let legs = match ticks {
-        Some(_) => Both::of(|side| recorder.delays(Series::OneWay(side), windows)),
-        None => Both::default(),
-    };
     let loads = Both::of(|side| Carried::of(windows, side));
-    let mut found = Vec::new();
-    for series in Series::ALL {
-        let resolution = match (series, ticks) {
-            (Series::Loop(_), _) => Delta::ZERO,
-            (Series::Path(_), Some(Both { down, up })) => down + up,
-            (Series::OneWay(side), Some(ticks)) => ticks[side],
-            (_, None) => continue,
-        };
-        let waits = recorder.waits(series);
-        let is_measured = windows.iter().any(|w| w.cell(series).samples > 0);
+    let of_leg = |leg: Direction| {
+        let waits = recorder.waits(leg);
+        let is_measured = windows.iter().any(|w| w.cells[leg].samples > 0);
         if !is_measured && waits.iter().all(|wait| wait.samples == 0) {
-            continue;
+            return None;
         }
-        let target = target(facts.rtt_floor) + resolution;
-        let own;
-        let delays = match series {
-            Series::OneWay(side) => &legs[side],
-            Series::Path(side) => {
-                let mut delays = recorder.delays(series, windows);
-                raise(&mut delays, &legs[side], target);
-                own = delays;
-                &own
-            }
-            Series::Loop(_) => {
-                own = recorder.delays(series, windows);
-                &own
-            }
-        };
         let judged = Judged {
-            series,
+            leg,
             windows,
-            delays,
+            delays: &recorder.delays(leg, windows),
             loads,
-            target,
-            least_sharp: facts.least_sharp(),
+            target: target(facts.rtt_floor),
+            felt: facts.felt,
         };
-        let mut evidence = judged.evidence(facts, waits);
-        if let (Series::Path(side), Some(evidence)) = (series, &mut evidence)
-            && let Some(standing) = &mut evidence.standing
-        {
-            standing.before_ms = before_ms(windows, &legs[side], standing.span);
-        }
-        found.extend(evidence);
-    }
-    found
+        judged.evidence(facts, waits)
+    };
+    Direction::BOTH.into_iter().filter_map(of_leg).collect()
 }
 
-/// A flow with so many windows has evidence, whatever it shows: three seconds. The verdict must not need less load than this to call a direction free
+/// A flow with so many windows has evidence, whatever it shows: two seconds. The verdict must not need less load than this to call a direction free
 /// of queues.
-pub const ALWAYS_TOLD_WINDOWS: u64 = (Delta::secs(3).as_ns() / WINDOW.as_ns()) as u64;
+pub const ALWAYS_TOLD_WINDOWS: u64 = (Delta::secs(2).as_ns() / WINDOW.as_ns()) as u64;
 
 /// Nothing can follow from the windows, as of most flows, which are over too soon: no delay can stand or have levels, and nothing made packets
 /// late.
-fn is_silent(recorder: &Recorder, facts: &Facts, windows: &[Window]) -> bool {
-    let is_late = |series| recorder.waits(series).iter().any(|wait| wait.samples > 0);
+fn is_silent(recorder: &Recorder, windows: &[Window]) -> bool {
+    let is_late = |leg| recorder.waits(leg).iter().any(|wait| wait.samples > 0);
     (windows.len() as u64) < ALWAYS_TOLD_WINDOWS
-        && !Series::ALL.into_iter().any(|series| {
-            can_stand(series, facts, windows) || can_step(series, windows) || is_late(series)
-        })
+        && !Direction::BOTH
+            .into_iter()
+            .any(|leg| can_stand(leg, windows) || can_step(leg, windows) || is_late(leg))
 }
 
-/// Whether there may be a run that [`Judged::runs`] keeps. Samples of the leg before the capture point count for the path ([`raise`]).
-fn can_stand(series: Series, facts: &Facts, windows: &[Window]) -> bool {
-    let sharp = |window: &Window| match series {
-        Series::Path(side) => {
-            let leg = window.cell(Series::OneWay(side)).samples;
-            window.cell(series).sharp.max(leg)
-        }
-        _ => window.cell(series).sharp,
-    };
-    let least = facts.least_sharp();
-    let able = windows.iter().filter(|window| sharp(window) >= least);
+/// Whether there may be a run that [`Judged::runs`] keeps.
+fn can_stand(leg: Direction, windows: &[Window]) -> bool {
+    let sharp = windows.iter().map(|window| window.cells[leg].sharp);
+    let able = sharp.filter(|&sharp| sharp > 0);
     let count = able.clone().count() as u32;
-    let sum: u32 = able.map(|window| u32::from(sharp(window))).sum();
+    let sum: u32 = able.map(u32::from).sum();
     count >= Judged::LEAST_WINDOWS && sum >= Judged::LEAST_SHARP
 }
 
-/// Whether there may be two levels ([`step_us`]), which only paths have.
-fn can_step(series: Series, windows: &[Window]) -> bool {
-    let seen = windows.iter().filter(|w| w.cell(series).samples > 0);
-    matches!(series, Series::Path(_)) && seen.count() >= 2 * LEAST_SPANS
-}
-
-impl Facts {
-    /// With fewer samples that convict, a window says nothing.
-    fn least_sharp(&self) -> u16 {
-        match self.is_once_a_round_trip {
-            true => 1,
-            false => 2,
-        }
-    }
+/// Whether there may be two levels ([`step_us`]).
+fn can_step(leg: Direction, windows: &[Window]) -> bool {
+    let seen = windows.iter().filter(|w| w.cells[leg].samples > 0);
+    seen.count() >= 2 * LEAST_SPANS
 }
 
 /// What a direction carried, whatever delays are looked at.
@@ -244,30 +182,16 @@ impl Carried {
     }
 }
 
-/// What waited before the capture point waited on the path, and no host held it: it raises what the path
-/// delays are at least. Beyond what they are at most it is the capture's clock that moved.
-fn raise(paths: &mut [Delays], legs: &[Delays], target: Delta) {
-    for (path, before) in paths.iter_mut().zip(legs) {
-        let is_possible = before.upper <= path.upper.saturating_add(target.as_us());
-        if path.samples == 0 || before.samples == 0 || !is_possible {
-            continue;
-        }
-        if path.sharp == 0 || before.upper > path.lower {
-            path.lower = before.upper.min(path.upper);
-            path.sharp = path.sharp.max(before.samples);
-        }
-    }
-}
-
-/// One series of a block of windows.
+/// One leg in a block of windows.
 struct Judged<'a> {
-    series: Series,
+    leg: Direction,
     windows: &'a [Window],
     delays: &'a [Delays],
     loads: Both<Carried>,
+    /// Delays that differ by no more are the same.
     target: Delta,
-    /// With fewer samples that convict, a window says nothing.
-    least_sharp: u16,
+    /// From here on a delay is felt.
+    felt: Delta,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -285,19 +209,16 @@ struct Run {
     last: usize,
     standing: u32,
     sharp: u32,
-    is_ended_by_low: bool,
 }
 
 impl Judged<'_> {
     /// A run is a standing queue only from here on: more than a burst or a pause of the radio.
     const LEAST_SPAN: Delta = Delta::secs(1);
     const LEAST_WINDOWS: u32 = 3;
-    /// How long a delay stands before it counts, in windows: a second. Where samples are few, a longer span shows what a second does not.
-    const SUSTAINED: RangeInclusive<u32> = 4..=6;
     /// HyStart++ wants eight samples before it takes a minimum for one (RFC 9406, N_RTT_SAMPLE).
     const LEAST_SHARP: u32 = 8;
     /// A run goes on over a silence of this many windows.
-    const BRIDGED: u32 = 4;
+    const BRIDGED: u32 = 6;
 
     /// `None` if nothing was measured, neither here nor of the hosts' own waits.
     fn evidence(&self, facts: &Facts, waits: [WaitFound; Wait::COUNT]) -> Option<Evidence> {
@@ -322,19 +243,18 @@ impl Judged<'_> {
         let sum =
             |of: fn(&Delays) -> u16| seen.iter().map(|&at| u64::from(of(&self.delays[at]))).sum();
         Some(Evidence {
-            series: self.series,
+            leg: self.leg,
             span,
-            target: self.target,
             is_floor_seen: facts.is_begin_seen,
             samples: sum(|d| d.samples),
             sharp: sum(|d| d.sharp),
             windows: seen.len() as u32,
             low: low.len() as u32,
-            standing: self.standing(&states, &runs, &stood),
+            standing: self.standing(&low, &runs, &stood),
             waits: self.told(waits, &states, seen.len()),
             step: self.step(),
-            ahead: self.carrying(self.series.side(), &low, &stood),
-            back: self.carrying(self.series.side().reverse(), &low, &stood),
+            ahead: self.carrying(self.leg, &low, &stood),
+            back: self.carrying(self.leg.reverse(), &low, &stood),
         })
     }
 
@@ -364,22 +284,17 @@ impl Judged<'_> {
         waits
     }
 
-    /// Of the path's own delays: a capture clock that is set moves those that it measures, and a round trip holds both
-    /// directions and their hosts.
     fn step(&self) -> Option<Delta> {
-        let step = || step_us(self.windows, self.delays, self.target);
-        matches!(self.series, Series::Path(_))
-            .then(step)?
-            .map(Delta::us)
+        step_us(self.windows, self.delays, self.target).map(Delta::us)
     }
 
     fn state(&self, delays: &Delays) -> State {
-        let target = self.target.as_us();
+        let felt = self.felt.max(self.target).as_us();
         if delays.samples == 0 {
             State::Unknown
-        } else if delays.upper <= target {
+        } else if delays.upper < felt {
             State::Low
-        } else if delays.sharp >= self.least_sharp && delays.lower > target {
+        } else if delays.sharp > 0 && delays.lower >= felt {
             State::Standing
         } else {
             State::Unknown
@@ -393,10 +308,7 @@ impl Judged<'_> {
             match state {
                 State::Unknown => {}
                 State::Low => {
-                    runs.extend(open.take().map(|run| Run {
-                        is_ended_by_low: true,
-                        ..run
-                    }));
+                    runs.extend(open.take());
                 }
                 State::Standing => {
                     let index = self.windows[at].index;
@@ -435,50 +347,47 @@ impl Judged<'_> {
     }
 
     fn delay_ms(&self, at: usize) -> f64 {
-        self.delays[at].lower as f64 / 1e3
+        self.delays[at].usual as f64 / 1e3
     }
 
-    fn standing(&self, states: &[State], runs: &[Run], stood: &[usize]) -> Option<Standing> {
+    fn standing(&self, low: &[usize], runs: &[Run], stood: &[usize]) -> Option<Standing> {
         let mut delays: Vec<f64> = stood.iter().map(|&at| self.delay_ms(at)).collect();
         let mut at = |q| quantile(&mut delays, q);
-        let (p25, p50, p75, p95) = (at(0.25)?, at(0.5)?, at(0.75)?, at(0.95)?);
+        let (p50, p95) = (at(0.5)?, at(0.95)?);
         Some(Standing {
-            windows: stood.len() as u32,
+            windows: runs.iter().map(|run| self.length(run)).sum(),
             span: (
                 self.windows[stood[0]].index,
                 self.windows[*stood.last()?].index,
             ),
-            longest: runs.iter().map(|run| self.length(run)).max()?,
-            sustained_ms: self.sustained_ms(stood),
             p50_ms: p50,
             p95_ms: p95,
-            iqr_ms: p75 - p25,
-            falls: runs.iter().filter(|run| run.is_ended_by_low).count() as u32,
-            low_before: lows(&states[..stood[0]]),
+            low_before: low.partition_point(|&at| at < stood[0]) as u32,
             level_share: self.level_share(stood),
-            before_ms: None,
+            step_share: self.step_share(low, runs),
+            back_share: share_back(self.leg, self.windows, self.delays, stood),
         })
     }
 
-    /// Over spans of that length within runs, the most of the least delay in each.
-    fn sustained_ms(&self, stood: &[usize]) -> f64 {
-        let spans = (0..stood.len()).flat_map(|i| Self::SUSTAINED.map(move |length| (i, length)));
-        let least = |(i, length): (usize, u32)| {
-            let end = self.windows[stood[i]].index + length;
-            let span = stood[i..]
-                .iter()
-                .take_while(|&&at| self.windows[at].index < end);
-            let span: Vec<usize> = span.copied().collect();
-            let is_whole = span.len() as u32 >= Self::LEAST_WINDOWS
-                && self.windows[*span.last()?].index + 1 == end;
-            let delays = span.iter().map(|&at| self.delay_ms(at));
-            delays.min_by(f64::total_cmp).filter(|_| is_whole)
+    /// A longer way adds all of its delay to the packet after the last that went the shorter one. A queue gains it as fast as it fills.
+    fn step_share(&self, low: &[usize], runs: &[Run]) -> f64 {
+        const FULL: f64 = 0.8;
+        let is_step = |run: &&Run| {
+            let before = low.partition_point(|&at| at < run.first).checked_sub(1);
+            let Some(before) = before.map(|at| low[at]) else {
+                return false;
+            };
+            let mut delays: Vec<f64> = (run.first..=run.last).map(|at| self.delay_ms(at)).collect();
+            // The window before the first may hold packets of both ways.
+            let is_next = self.windows[run.first].index - self.windows[before].index <= 2;
+            let usual = quantile(&mut delays, 0.5).unwrap_or_default();
+            let was_empty = self.delays[before].upper <= self.target.as_us();
+            is_next && was_empty && self.delay_ms(run.first) >= FULL * usual
         };
-        let sustained = spans.filter_map(least).max_by(f64::total_cmp);
-        sustained.unwrap_or_default()
+        runs.iter().filter(is_step).count() as f64 / runs.len().max(1) as f64
     }
 
-    /// A queue drains or grows; what stays within the clocks' resolution for two seconds is a longer way.
+    /// A queue drains or grows; what stays within the target for two seconds is a longer way.
     fn level_share(&self, stood: &[usize]) -> f64 {
         let tolerance_ms = self.target.as_ms() / 2.0;
         let level = (2 * Self::LEAST_SPAN.as_ns() / WINDOW.as_ns()) as usize;
@@ -498,39 +407,23 @@ impl Judged<'_> {
         let load = &self.loads[side];
         let of = |at: usize| &self.windows[at].carried[side];
         let rate = |bytes: f64| bytes * 8.0 / WINDOW.as_secs();
-        let mut values: Vec<f64> = Vec::with_capacity(low.len().max(stood.len()));
-        let mut median = |places: &[usize], what: &dyn Fn(usize) -> u32| {
-            values.clear();
-            values.extend(places.iter().map(|&at| f64::from(what(at))));
-            quantile(&mut values, 0.5)
+        let median = |places: &[usize], what: &dyn Fn(usize) -> u32| {
+            let values = places.iter().map(|&at| f64::from(what(at)));
+            quantile(&mut values.collect::<Vec<f64>>(), 0.5)
         };
-        let low_bytes = median(low, &|at| of(at).user_bytes);
-        let carrying = Carrying {
+        let before = match stood.first() {
+            Some(&onset) => &low[..low.partition_point(|&at| at < onset)],
+            None => low,
+        };
+        Carrying {
             peak_bps: load.peak_bytes.map(rate),
-            low_in_flight_bytes: median(low, &|at| of(at).user_in_flight),
-            low_bps: low_bytes.map(rate),
-            before_bps: low_bytes.map(rate),
+            standing_bps: median(stood, &|at| of(at).user_bytes).map(rate),
+            own_standing_bps: median(stood, &|at| of(at).own_bytes).map(rate),
+            before_bps: median(before, &|at| of(at).user_bytes).map(rate),
+            steadiness: quartile_ratio(stood.iter().map(|&at| f64::from(of(at).user_bytes))),
             coupling: self.coupling(side),
             lost: load.lost,
             busy: load.busy,
-            busy_low: low
-                .iter()
-                .filter(|&&at| load.is_busy(of(at).user_bytes))
-                .count() as u32,
-            ..Carrying::default()
-        };
-        let Some(&onset) = stood.first() else {
-            return carrying;
-        };
-        let before = &low[..low.partition_point(|&at| at < onset)];
-        Carrying {
-            standing_bps: median(stood, &|at| of(at).user_bytes).map(rate),
-            own_standing_bps: median(stood, &|at| of(at).own_bytes).map(rate),
-            in_flight_bytes: median(stood, &|at| of(at).user_in_flight),
-            own_in_flight_bytes: median(stood, &|at| of(at).own_in_flight),
-            before_bps: median(before, &|at| of(at).user_bytes).map(rate),
-            steadiness: quartile_ratio(stood.iter().map(|&at| f64::from(of(at).user_bytes))),
-            ..carrying
         }
     }
 
@@ -548,21 +441,9 @@ impl Judged<'_> {
     }
 }
 
-fn lows(states: &[State]) -> u32 {
-    states.iter().filter(|state| **state == State::Low).count() as u32
-}
-
 /// The 25th percentile over the 75th.
 fn quartile_ratio(values: impl Iterator<Item = f64>) -> Option<f64> {
     let mut values: Vec<f64> = values.collect();
     let (low, high) = (quantile(&mut values, 0.25)?, quantile(&mut values, 0.75)?);
     (high > 0.0).then(|| low / high)
-}
-
-/// Median delay of the leg before the capture point while the path's delay stood.
-fn before_ms(windows: &[Window], before: &[Delays], span: (u32, u32)) -> Option<f64> {
-    let within = windows.iter().zip(before);
-    let within = within.filter(|(w, d)| (span.0..=span.1).contains(&w.index) && d.samples > 0);
-    let delays = within.map(|(_, delays)| delays.upper as f64 / 1e3);
-    quantile(&mut delays.collect::<Vec<f64>>(), 0.5)
 }

@@ -90,6 +90,7 @@ mod tests {
                 Delays {
                     upper,
                     lower: upper,
+                    usual: upper,
                     samples: 1,
                     sharp: 0,
                 }

@@ -44,10 +44,9 @@
 //! bound the host's share of each.
 
 mod delays;
-mod early;
+mod echo;
 mod evidence;
-mod floor;
-mod host_clock;
+mod halves;
 mod lateness;
 mod levels;
 mod load;

@@ -1,128 +1,86 @@
 //! Windows of a flow as its packets pass.
 
 use super::delays::{Delays, target};
-use super::early::Early;
-use super::floor::{DRIFT_PPM, RunningFloor};
-use super::host_clock::HostClock;
+use super::echo::Stamps;
 use super::lateness::{Lateness, Sample};
 use super::make_room;
-use super::think::{Echoes, Gap};
+use super::think::Gap;
 use super::wait::{Wait, WaitFound};
 use super::waits::Waits;
-use super::window::{Cell, Series, WINDOW, Window, index_of};
+use super::window::{Answered, WINDOW, Window, index_of, is_late};
 use crate::flow::Flow;
 use crate::standing::Load;
 use crate::tcp::{DataKind, Segment};
 use unbloat_units::{Both, Delta, Direction, Seq, Time};
 use unbloat_wire::{PacketFlags, PacketHeader};
 
-/// Delays and loads of one flow.
+/// Delays and loads of one flow. Loops are told apart by leg: of `Down` those between capture point and client, of `Up` those between it and the
+/// server.
 #[derive(Clone, Default)]
 pub(crate) struct Recorder {
     /// By the side of the data that the host sends.
-    clocks: Both<HostClock>,
     hosts: Both<Host>,
-    /// Of series by clocks, as of now; `floors` are those of windows, in hindsight.
-    lows: [RunningFloor; Series::COUNT],
-    /// When the last sample of a series was taken that late ones are held against.
-    sampled: [Option<Time>; Series::COUNT],
+    /// By leg: the least loop so far, and when the last sample was taken that late ones are compared with.
+    lows: Both<Option<Delta>>,
+    sampled: Both<Option<Time>>,
     /// Whose payload was the flow's last packet.
     asked: Option<Direction>,
     gap: Gap,
-    echoes: Echoes,
     waits: Option<Box<Waits>>,
-    /// The ticks that the samples so far were taken by.
-    ticks: Option<Both<Delta>>,
-    /// Samples of the time before both ticks were known, in pieces: most flows have few.
-    early: Vec<Vec<Early>>,
-    /// The first sample of each series, from which the others count.
-    zeros: [Option<i64>; Series::COUNT],
     windows: Vec<Window>,
-    /// Of windows that were taken: the floor of each series as of which window.
-    floors: [Option<Floor>; Series::COUNT],
+    /// By direction of the data: bytes that were acknowledged in the last window, and the most in any before.
+    acked: Both<u32>,
+    most_acked: Both<u32>,
+    /// By leg: the least loop of windows that were taken.
+    floors: Both<Option<u32>>,
 }
 
-/// The least delay of a series so far.
-#[derive(Clone, Copy, Debug)]
-struct Floor {
-    us: i64,
-    index: u32,
-}
-
-/// What is remembered of the last packet of a host.
-#[derive(Clone, Copy, Default)]
+/// What is remembered of a host.
+#[derive(Clone, Default)]
 struct Host {
+    /// When its last packet passed.
     last: Option<Time>,
-    ticks: Option<i64>,
-    /// Newest echo that it sent, in ticks of the other's clock.
-    echoed: Option<i64>,
-    /// Of the one-way delays of its data, and when it last sent some.
-    data_floor: RunningFloor,
-    data: Option<Time>,
-    /// The newest of its timestamps that are of data to come, in ticks: see [`Recorder::is_of_data_to_come`].
-    ahead: Option<i64>,
+    stamps: Stamps,
+    clock: Option<Clock>,
+    /// The timestamp that it echoed last.
+    echoed: Option<Seq>,
     in_flight: u32,
     /// How long both hosts were silent before its last packet with payload.
     silence: Delta,
 }
 
-/// A timestamp with its echo, in ticks.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub(super) struct Stamped {
-    pub(super) side: Direction,
-    pub(super) seen: Seen,
-    pub(super) own: i64,
-    /// Since the host's previous packet.
-    pub(super) gap: Option<i64>,
-    /// It answers several full segments at once.
-    pub(super) at_once: Option<AtOnce>,
-    /// Where it is newer than any before it.
-    pub(super) echo: Option<Echo>,
+/// About how long a host's timestamps tick, to bound what passes between two of its packets. It decides nothing else.
+#[derive(Clone, Copy)]
+struct Clock {
+    first: (Time, Seq),
+    last: Seq,
 }
 
-/// An echo, in ticks of the host that is echoed.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub(super) struct Echo {
-    pub(super) position: i64,
-    /// Since the newest before it.
-    pub(super) step: i64,
-}
-
-/// A packet as far as it bears on what made it late.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub(super) struct Seen {
-    pub(super) now: Time,
-    pub(super) has_payload: bool,
-    pub(super) answer: Answer,
-    /// By direction: the user has no more on the way than an idle path takes at once.
-    pub(super) is_light: Both<bool>,
-    /// Since the host's previous packet.
-    pub(super) pause: Delta,
-    /// Since the flow's last packet; while one host waits for the other's answer, nobody is silent.
-    pub(super) silence: Delta,
-    /// The same of the other host's last payload, where that is known.
-    pub(super) silence_before: Option<Delta>,
-    pub(super) is_other_captured: bool,
-    pub(super) target: Delta,
-}
-
-impl Seen {
-    fn sample(&self, added: Delta, silence: Delta) -> Sample {
-        Sample {
-            now: self.now,
-            added,
-            target: self.target,
-            pause: None,
-            silence,
-            is_holdable: false,
-            is_light: true,
+impl Clock {
+    /// At least so much time passed between the last packet and this one.
+    fn gap(&self, now: Time, stamp: Seq) -> Delta {
+        let (begin, first) = self.first;
+        let (ticks, of_all) = (stamp.since(self.last) - 1, stamp.since(first));
+        match ticks > 0 && of_all > 0 {
+            true => now.since_bounded(begin) * i64::from(ticks) / i64::from(of_all),
+            false => Delta::ZERO,
         }
     }
 }
 
+/// A packet as far as it bears on what made it late.
+#[derive(Clone, Copy)]
+struct Seen {
+    now: Time,
+    answer: Answer,
+    /// The user has no more on the way than an idle path takes at once, in either direction.
+    is_light: bool,
+    target: Delta,
+}
+
 /// What a packet acknowledges, which says why it left when it did.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Answer {
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Answer {
     /// Nothing new.
     None,
     One,
@@ -146,7 +104,7 @@ impl Answer {
 /// A round trip by a spin bit, that ends with the packet at hand.
 #[derive(Clone, Copy)]
 pub(super) struct Spun {
-    pub(super) series: Series,
+    pub(super) leg: Direction,
     pub(super) since: Time,
     /// Of it, what may be no delay of the path.
     pub(super) held: Option<Delta>,
@@ -155,11 +113,6 @@ pub(super) struct Spun {
 impl Recorder {
     /// A minute of them; then they are judged and begin anew.
     const WINDOWS: usize = 240;
-    /// Of early samples, eight times eight.
-    const PIECES: usize = 8;
-    const PIECE: usize = 8;
-    /// No departure is planned further ahead, but at rates of some 10 kbit/s.
-    const SENDING: Delta = Delta::secs(1);
     /// Windows before its last that a round trip counts in.
     const SPANNED: u32 = 2;
 
@@ -174,29 +127,48 @@ impl Recorder {
     ) -> bool {
         let index = index_of(seg.now, origin);
         let is_full = self.turn(index, load);
-        let side = seg.side;
-        let gap = self.hosts[side]
-            .last
-            .map(|last| seg.now.since_bounded(last));
-        let at_once = AtOnce::of(seg, flow);
-        let seen = self.seen(seg, index, flow, load);
-        if seen.has_payload {
-            self.hosts[side].silence = seen.silence;
+        let (side, leg) = (seg.side, seg.side.reverse());
+        let has_payload = seg.header.payload_len > 0;
+        let before = self.hosts.down.last.max(self.hosts.up.last);
+        // While one host waits for the other's answer, nobody is silent.
+        let silence = match self.asked {
+            Some(asked) if asked != side => Delta::ZERO,
+            _ => before.map_or(Delta::ZERO, |before| seg.now.since_bounded(before)),
+        };
+        let last = self.hosts[side].last.replace(seg.now);
+        if has_payload {
+            self.hosts[side].silence = silence;
         }
-        self.hosts[side].last = Some(seg.now);
-        self.asked = seen.has_payload.then_some(side);
-        let stamp_gap = self.on_stamp(seg, index, at_once, seen);
-        if let Some(sample) = seg.rtt {
-            let gap = match at_once {
-                Some(_) => Some(Delta::ZERO),
-                None => gap.max(stamp_gap),
+        self.asked = has_payload.then_some(side);
+        let stamped = self.on_stamp(seg);
+        let echo = stamped.as_ref().and_then(|stamped| stamped.echo);
+        if let Some(trip) = seg.rtt.map(|sample| sample.rtt).or(echo) {
+            let gap = last.map(|last| seg.now.since_bounded(last));
+            let stamp_gap = stamped.as_ref().and_then(|stamped| stamped.gap);
+            let (trip, held) = match self.at_once(seg) {
+                Some(burst) => (self.without(trip, burst, leg), Some(Delta::ZERO)),
+                None => (trip, gap.max(stamp_gap)),
             };
-            let delay = (sample.rtt.as_us(), gap.map(Delta::as_us));
-            self.sample(self.last_place(), Series::Loop(side.reverse()), delay);
-            self.on_round_trip(side, sample.rtt, gap, seen, flow);
+            let answer = stamped.map(|stamped| stamped.answer);
+            if let Some(window) = self.windows.last_mut() {
+                window.cells[leg].add(is_late(seg.now, origin), trip, held, answer);
+            }
+            let floors = Both::of(|side| flow.half(side).rtt_floor());
+            let seen = Seen {
+                now: seg.now,
+                answer: Answer::of(seg),
+                is_light: load.is_light(index) == Both::new(true, true),
+                target: target(floors.into_iter().flatten().reduce(|a, b| a + b)),
+            };
+            self.on_round_trip(leg, trip, held, &seen);
         }
         if let Some(thought) = self.gap.on_packet(seg) {
             self.waits.get_or_insert_default().add_think(thought);
+        }
+        // What one acknowledgment covers after a loss arrived over a longer time.
+        if seg.rtt.is_some() {
+            let acked = &mut self.acked[leg];
+            *acked = acked.saturating_add(seg.acked);
         }
         self.on_bytes(seg, flow, load);
         is_full
@@ -216,81 +188,43 @@ impl Recorder {
             *bytes = bytes.saturating_add(header.wire_len);
         }
         if let Some(spun) = sample {
-            let us = header.time.since_bounded(spun.since).as_us();
+            let trip = header.time.since_bounded(spun.since);
             // For the windows that it lasted, but one alone is no evidence of seconds.
             let ended = index_of(header.time, origin);
             let begun = index_of(spun.since, origin).max(ended.saturating_sub(Self::SPANNED));
             let first = self.windows.partition_point(|window| window.index < begun);
-            for place in first..self.windows.len() {
-                self.sample(place, spun.series, (us, spun.held.map(Delta::as_us)));
+            for window in &mut self.windows[first..] {
+                window.cells[spun.leg].add(is_late(header.time, origin), trip, spun.held, None);
             }
         }
         is_full
     }
 
-    #[inline(always)]
-    fn seen(&self, seg: &Segment<'_>, window: u32, flow: &Flow<'_>, load: &mut Load) -> Seen {
-        let (own, other) = (seg.side, seg.side.reverse());
-        let since =
-            |last: Option<Time>| last.map_or(Delta::ZERO, |last| seg.now.since_bounded(last));
-        let before = self.hosts.down.last.max(self.hosts.up.last);
-        let has_payload = seg.header.payload_len > 0;
-        let is_captured = flow.core.packets[other] > 0;
-        let is_waiting = |side: Direction| self.asked == Some(side);
-        let floors = Both::of(|side| flow.half(side).rtt_floor());
-        Seen {
-            now: seg.now,
-            has_payload,
-            answer: Answer::of(seg),
-            is_light: load.is_light(window),
-            pause: since(self.hosts[own].last),
-            silence: match is_waiting(seg.side.reverse()) {
-                true => Delta::ZERO,
-                false => since(before),
-            },
-            silence_before: match (is_captured, is_waiting(seg.side)) {
-                (true, _) => Some(self.hosts[other].silence),
-                (false, true) if seg.side == Direction::Up => Some(Delta::ZERO),
-                (false, _) => None,
-            },
-            is_other_captured: is_captured,
-            target: target(floors.into_iter().flatten().reduce(|a, b| a + b)),
+    /// What made round trips of a leg late.
+    pub(super) fn waits(&self, leg: Direction) -> [WaitFound; Wait::COUNT] {
+        let Some(waits) = &self.waits else {
+            return Default::default();
+        };
+        let mut found = waits.late(leg);
+        if leg == Direction::Up {
+            found[Wait::Think as usize] = waits.think();
         }
+        found
     }
 
-    /// Takes in a round trip of data of the other side, where no timestamps say more.
-    fn on_round_trip(
-        &mut self,
-        side: Direction,
-        rtt: Delta,
-        held: Option<Delta>,
-        seen: Seen,
-        flow: &Flow<'_>,
-    ) {
-        let acked = side.reverse();
-        let Some(floor) = flow.half(acked).rtt_floor() else {
-            return;
-        };
-        if self.ticks.is_some() {
-            return;
-        }
+    /// Takes in a round trip that may hold a host's own wait, of `held` at most.
+    fn on_round_trip(&mut self, leg: Direction, trip: Delta, held: Option<Delta>, seen: &Seen) {
+        let low = self.lows[leg].map_or(trip, |low| low.min(trip));
+        self.lows[leg] = Some(low);
         let sample = Sample {
-            is_light: seen.is_light == Both::new(true, true),
-            ..seen.sample(rtt - floor, self.hosts[acked].silence)
+            now: seen.now,
+            added: trip - low,
+            target: seen.target,
+            pause: None,
+            silence: self.hosts[leg].silence,
+            is_holdable: false,
+            is_light: seen.is_light,
         };
-        self.on_answer(side, Series::Loop(acked), &seen, held, sample);
-    }
-
-    /// A delay that holds a host's own wait, of `held` at most.
-    #[inline(always)]
-    fn on_answer(
-        &mut self,
-        side: Direction,
-        series: Series,
-        seen: &Seen,
-        held: Option<Delta>,
-        sample: Sample,
-    ) {
         let is_holdable = match (held, seen.answer) {
             (Some(held), _) if held <= sample.target => false,
             // It left for another reason than that something came.
@@ -301,14 +235,14 @@ impl Recorder {
                     is_light: false,
                     ..sample
                 };
-                return self.late(series, sample);
+                return self.late(leg, sample);
             }
             (_, Answer::One) => true,
             // What is later than any host delays an acknowledgment was not with the host.
             (_, Answer::Spoken) if sample.added > Lateness::LONGEST_HOLD => false,
             // It waited for what there was to say: a server's answer; for a client's next request nobody waits.
             (_, Answer::Spoken) => {
-                if side == Direction::Down && sample.is_late() && sample.added >= Gap::LEAST {
+                if leg == Direction::Up && sample.is_late() && sample.added >= Gap::LEAST {
                     let waits = self.waits.get_or_insert_default();
                     waits.add_think(sample.added);
                 }
@@ -319,29 +253,16 @@ impl Recorder {
             is_holdable,
             ..sample
         };
-        self.late(series, sample);
+        self.late(leg, sample);
     }
 
-    #[inline(always)]
-    fn late(&mut self, series: Series, sample: Sample) {
-        let last = self.sampled[series.index()].replace(sample.now);
+    fn late(&mut self, leg: Direction, sample: Sample) {
+        let last = self.sampled[leg].replace(sample.now);
         let pause = last.map(|last| sample.now.since_bounded(last));
         if self.waits.is_some() || sample.is_late() {
             let waits = self.waits.get_or_insert_default();
-            waits.add(series, &Sample { pause, ..sample });
+            waits.add(leg, &Sample { pause, ..sample });
         }
-    }
-
-    /// What made samples of a series late.
-    pub(super) fn waits(&self, series: Series) -> [WaitFound; Wait::COUNT] {
-        let Some(waits) = &self.waits else {
-            return Default::default();
-        };
-        let mut found = waits.late(series);
-        if series == Series::Loop(Direction::Up) {
-            found[Wait::Think as usize] = waits.think();
-        }
-        found
     }
 
     /// The window of the packet is the last one.
@@ -353,6 +274,9 @@ impl Recorder {
             last => {
                 if let Some(window) = last {
                     load.tell(window.index, &mut window.carried);
+                    for (most, acked) in self.most_acked.iter_mut().zip(&mut self.acked) {
+                        *most = (*most).max(std::mem::take(acked));
+                    }
                 }
                 make_room(&mut self.windows);
                 self.windows.push(Window {
@@ -380,206 +304,63 @@ impl Recorder {
         windows
     }
 
-    fn on_stamp(
-        &mut self,
-        seg: &Segment<'_>,
-        window: u32,
-        at_once: Option<AtOnce>,
-        seen: Seen,
-    ) -> Option<Delta> {
+    #[inline]
+    fn on_stamp(&mut self, seg: &Segment<'_>) -> Option<OnStamp> {
         let header = seg.header;
         if !header.flags.has(PacketFlags::TIMESTAMPS) {
             return None;
         }
-        let (own, other) = (seg.side, seg.side.reverse());
-        let ticks = self.clocks[own].own_position(header.tsval, seg.now);
         let is_echo = header.tcp_flags.ack() && header.tsecr != Seq::new(0);
-        let echo = is_echo.then(|| self.clocks[other].echo_position(header.tsecr, seg.now));
-        let host = &mut self.hosts[own];
-        let gap = host.ticks.map(|last| ticks - last);
-        host.ticks = Some(host.ticks.map_or(ticks, |last| last.max(ticks)));
-        let newest = host.echoed;
-        let echo = echo.filter(|&echo| newest.is_none_or(|newest| echo > newest));
-        host.echoed = echo.or(newest);
-        let echo = echo.map(|position| Echo {
-            position,
-            step: position - newest.unwrap_or(position),
+        let host = &mut self.hosts[seg.side];
+        let clock = host.clock.get_or_insert(Clock {
+            first: (seg.now, header.tsval),
+            last: header.tsval,
         });
-        let stamped = Stamped {
-            side: seg.side,
-            seen,
-            own: ticks,
-            gap,
-            at_once,
-            echo,
+        let before = std::mem::replace(&mut clock.last, header.tsval);
+        let clock = Clock {
+            last: before,
+            ..*clock
         };
-        if self.ticks != self.ticks() {
-            self.on_ticks();
-        }
-        match self.ticks {
-            Some(known) => self.stamped(self.last_place(), stamped, known),
-            None => self.keep_early(window, stamped),
-        }
-        let tick = self.clocks[own].tick()?;
-        Some(tick * (gap?.max(0) + 1))
+        host.stamps.send(header.tsval, seg.now_us);
+        // Only the first packet that echoes a timestamp says when the other host had it.
+        let is_new = is_echo && host.echoed.replace(header.tsecr) != Some(header.tsecr);
+        let other = &mut self.hosts[seg.side.reverse()];
+        let echo = is_new.then(|| other.stamps.echo(header.tsecr, seg.now_us));
+        Some(OnStamp {
+            echo: echo.flatten().map(|us| Delta::us(i64::from(us))),
+            gap: Some(clock.gap(seg.now, header.tsval)),
+            answer: Answered {
+                now_us: seg.now_us,
+                stamp: header.tsval,
+            },
+        })
     }
 
-    fn keep_early(&mut self, window: u32, stamped: Stamped) {
-        let is_full = |piece: &Vec<Early>| piece.len() == Self::PIECE;
-        if self.early.last().is_none_or(is_full) {
-            if self.early.len() == Self::PIECES {
-                return;
-            }
-            self.early.push(Vec::with_capacity(Self::PIECE));
+    /// How long the newest data may have waited behind what its sender sent at once with it and this acknowledgment covers, where the
+    /// acknowledgment was due as soon as it came: RFC 5681 §4.2, after the second full segment.
+    ///
+    /// A stretched acknowledgment makes its sender send as much at once, which spreads at the rate of the bottleneck.
+    fn at_once(&self, seg: &Segment<'_>) -> Option<Delta> {
+        /// A segment with less is not full on any path.
+        const LEAST_SEGMENT: u32 = 1_000;
+        /// With fewer the receiver has not stretched its acknowledgments.
+        const STRETCHED: u32 = 4 * 1_460;
+        seg.rtt?;
+        let is_full = seg.acked >= LEAST_SEGMENT * seg.acked_packets;
+        if seg.header.payload_len > 0 || seg.acked_packets < 2 || !is_full {
+            return None;
         }
-        if let Some(piece) = self.early.last_mut() {
-            piece.push(Early::new(window, &stamped));
+        if seg.acked <= STRETCHED {
+            return Some(Delta::ZERO);
         }
+        let most = i64::from(self.most_acked[seg.side.reverse()].max(1));
+        Some(WINDOW * i64::from(seg.acked) / most)
     }
 
-    /// Both ticks are known, or one turned out to be another: what waited goes to its windows.
-    #[cold]
-    fn on_ticks(&mut self) {
-        self.ticks = self.ticks();
-        for series in Series::ALL.into_iter().filter(|s| s.is_by_clocks()) {
-            let at = series.index();
-            (self.zeros[at], self.floors[at]) = (None, None);
-            self.lows[at] = RunningFloor::default();
-            self.windows
-                .iter_mut()
-                .for_each(|w| w.cells[at] = Cell::default());
-        }
-        self.echoes = Echoes::default();
-        for host in &mut self.hosts {
-            (host.data_floor, host.data, host.ahead) = (RunningFloor::default(), None, None);
-        }
-        if let Some(waits) = &mut self.waits {
-            waits.forget_late();
-        }
-        let Some(ticks) = self.ticks else { return };
-        let early = std::mem::take(&mut self.early);
-        for packet in early.iter().flatten() {
-            let place = self
-                .windows
-                .binary_search_by_key(&packet.window, |w| w.index);
-            if let Ok(place) = place {
-                self.stamped(place, packet.stamped(), ticks);
-            }
-        }
-        self.early = early;
-    }
-
-    /// Adds what the timestamps of a packet say to the window at `place`.
-    #[inline(always)]
-    fn stamped(&mut self, place: usize, packet: Stamped, ticks: Both<Delta>) {
-        let Stamped { side, seen, .. } = packet;
-        let (own, other) = (ticks[side], ticks[side.reverse()]);
-        let ns = |count: i64, tick: Delta| count.saturating_mul(tick.as_ns());
-        let sent = ns(packet.own, own);
-        let one_way = seen.now.as_ns().saturating_sub(sent) / 1_000;
-        if self.is_of_data_to_come(&packet, one_way, own) {
-            return;
-        }
-        self.sample(place, Series::OneWay(side), (one_way, Some(0)));
-        let seen = Seen {
-            target: seen.target + own + other,
-            ..seen
-        };
-        let on_way = self.on_one_way(side, &seen, one_way);
-        let is_answer_unseen = side == Direction::Up && !seen.is_other_captured;
-        let ahead = self.hosts[side.reverse()].ahead;
-        if let Some(echo) = packet.echo.filter(|echo| Some(echo.position) != ahead) {
-            let echoed = ns(echo.position, other);
-            let path = (sent - echoed) / 1_000;
-            // Either end of the gap lies anywhere in its tick.
-            let gap = packet.gap.map(|gap| ns(gap.max(0) + 1, own) / 1_000);
-            let held = match packet.at_once {
-                Some(at_once) => gap.map(|gap| at_once.held_us(gap)),
-                None => gap,
-            };
-            self.sample(place, Series::Path(side.reverse()), (path, held));
-            let delay = (path, held.map(Delta::us));
-            self.on_path(side, &seen, delay, ns(echo.step, other));
-            if is_answer_unseen && seen.answer != Answer::None {
-                self.on_echoed_answer(seen.now, echoed);
-            }
-        }
-        if is_answer_unseen && seen.has_payload {
-            self.echoes.ask(sent, on_way);
-        }
-    }
-
-    /// A sender that paces (Linux, since 4.20) stamps a packet with the time at which it may depart, and an acknowledgment, which does not wait,
-    /// with the time at which the next data may. So one that seems faster than all data of its host, which is sending some, tells nothing.
-    #[inline]
-    fn is_of_data_to_come(&mut self, packet: &Stamped, one_way: i64, tick: Delta) -> bool {
-        let host = &mut self.hosts[packet.side];
-        let now = packet.seen.now;
-        if packet.seen.has_payload {
-            host.data_floor.added(now, one_way);
-            host.data = Some(now);
-            return false;
-        }
-        let tolerance = tick + Delta::ms(1);
-        let is_sending = |at: Time| now.since_bounded(at) <= Self::SENDING;
-        let is_ahead = host.data.is_some_and(is_sending)
-            && host.data_floor.is_undercut(now, one_way, tolerance);
-        if is_ahead {
-            host.ahead = Some(packet.own);
-        }
-        is_ahead
-    }
-
-    /// Returns how late the packet was at the capture point.
-    #[inline(always)]
-    fn on_one_way(&mut self, side: Direction, seen: &Seen, us: i64) -> Delta {
-        let series = Series::OneWay(side);
-        let added = self.lows[series.index()].added(seen.now, us);
-        let sample = Sample {
-            is_light: seen.is_light[side],
-            ..seen.sample(added, seen.silence - added)
-        };
-        self.late(series, sample);
-        added
-    }
-
-    /// `step_ns` after what was echoed before, the other host sent what is echoed now.
-    #[inline(always)]
-    fn on_path(
-        &mut self,
-        side: Direction,
-        seen: &Seen,
-        (us, held): (i64, Option<Delta>),
-        step_ns: i64,
-    ) {
-        let series = Series::Path(side.reverse());
-        let added = self.lows[series.index()].added(seen.now, us);
-        let unseen = Delta::ns(step_ns).min(seen.pause - added);
-        let sample = Sample {
-            is_light: seen.is_light[side.reverse()],
-            ..seen.sample(added, seen.silence_before.unwrap_or(unseen))
-        };
-        self.on_answer(side, series, seen, held, sample);
-    }
-
-    #[inline]
-    fn on_echoed_answer(&mut self, now: Time, stamped_ns: i64) {
-        if let Some(thought) = self.echoes.answer(now, stamped_ns) {
-            self.waits.get_or_insert_default().add_think(thought);
-        }
-    }
-
-    #[inline]
-    fn sample(&mut self, place: usize, series: Series, (us, gap_us): (i64, Option<i64>)) {
-        let at = series.index();
-        let zero = *self.zeros[at].get_or_insert(us);
-        if let Some(window) = self.windows.get_mut(place) {
-            window.cells[at].add(us.saturating_sub(zero), gap_us);
-        }
-    }
-
-    fn last_place(&self) -> usize {
-        self.windows.len().saturating_sub(1)
+    /// The trip of a burst's first packet, which is no shorter than any that was seen.
+    fn without(&self, trip: Delta, burst: Delta, leg: Direction) -> Delta {
+        let low = self.lows[leg].map_or(trip, |low| low.min(trip));
+        (trip - burst).max(low)
     }
 
     #[inline]
@@ -625,20 +406,15 @@ impl Recorder {
         }
     }
 
-    /// The length of a tick of each host's clock, once both are known.
-    pub(super) fn ticks(&self) -> Option<Both<Delta>> {
-        let Both { down, up } = &self.clocks;
-        Some(Both::new(down.tick()?, up.tick()?))
-    }
-
-    /// The delays of a series above its floor, window by window.
-    pub(super) fn delays(&self, series: Series, windows: &[Window]) -> Vec<Delays> {
-        let floors = self.floors(series, windows);
-        let delays = windows.iter().zip(floors).map(|(window, floor)| {
-            let cell = window.cell(series);
+    /// The delays of a leg above its floor, window by window. The floor is the least loop of a minute, before or after.
+    pub(super) fn delays(&self, leg: Direction, windows: &[Window]) -> Vec<Delays> {
+        let floor = i64::from(self.floor(leg, windows).unwrap_or(0));
+        let delays = windows.iter().map(|window| {
+            let cell = &window.cells[leg];
             Delays {
                 upper: i64::from(cell.upper) - floor,
                 lower: i64::from(cell.lower) - floor,
+                usual: cell.usual() - floor,
                 samples: cell.samples,
                 sharp: cell.sharp,
             }
@@ -646,95 +422,23 @@ impl Recorder {
         delays.collect()
     }
 
-    /// The floor of a series at each window: the least sample, from before or after, for each window
-    /// of distance so much more as clocks may drift meanwhile.
-    fn floors(&self, series: Series, windows: &[Window]) -> Vec<i64> {
-        let drift = match series {
-            Series::Loop(_) => 0,
-            _ => WINDOW.as_us() * DRIFT_PPM / 1_000_000,
-        };
-        let mut floors: Vec<i64> = Vec::with_capacity(windows.len());
-        let mut floor = self.floors[series.index()];
-        for window in windows {
-            floor = Floor::least(floor, window, series, drift);
-            floors.push(floor.map_or(0, |floor| floor.us));
-        }
-        let mut later = None;
-        for (window, known) in windows.iter().zip(&mut floors).rev() {
-            later = Floor::least(later, window, series, drift);
-            *known = later.map_or(*known, |least| least.us.min(*known));
-        }
-        floors
+    fn floor(&self, leg: Direction, windows: &[Window]) -> Option<u32> {
+        let seen = windows.iter().map(|window| &window.cells[leg]);
+        let seen = seen.filter(|cell| cell.samples > 0).map(|cell| cell.upper);
+        seen.chain(self.floors[leg]).min()
     }
 
-    /// Remembers the floors where the windows end.
+    /// Remembers the floors of windows that were taken.
     pub(super) fn keep_floors(&mut self, windows: &[Window]) {
-        let Some(last) = windows.last() else { return };
-        for series in Series::ALL {
-            let us = self.floors(series, windows).last().copied();
-            let is_known = self.zeros[series.index()].is_some();
-            self.floors[series.index()] = us.filter(|_| is_known).map(|us| Floor {
-                us,
-                index: last.index,
-            });
-        }
+        self.floors = Both::of(|leg| self.floor(leg, windows));
     }
 }
 
-impl Floor {
-    /// The floor at a window: the one from elsewhere, or the window's own least sample.
-    fn least(from: Option<Floor>, window: &Window, series: Series, drift: i64) -> Option<Floor> {
-        let cell = window.cell(series);
-        let here = (cell.samples > 0).then_some(i64::from(cell.upper));
-        let drifted =
-            from.map(|floor| floor.us + drift * i64::from(window.index.abs_diff(floor.index)));
-        let us = match (here, drifted) {
-            (Some(here), Some(drifted)) => here.min(drifted),
-            (here, drifted) => here.or(drifted)?,
-        };
-        Some(Floor {
-            us,
-            index: window.index,
-        })
-    }
-}
-
-/// An acknowledgment of at least two full segments, which is due as soon as the second is there (RFC 5681
-/// §4.2): what it echoes, the oldest of them, waited for the newest and for nothing else.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub(super) enum AtOnce {
-    /// They passed the capture point within so many microseconds.
-    Within { us: i32 },
-    /// So many of them, which were not captured; evenly over the time since the last acknowledgment.
-    Segments(u32),
-}
-
-impl AtOnce {
-    /// A segment with less is not full on any path.
-    const LEAST_SEGMENT: u32 = 1_000;
-    const USUAL_SEGMENT: u32 = 1_448;
-
-    #[inline]
-    fn of(seg: &Segment<'_>, flow: &Flow<'_>) -> Option<AtOnce> {
-        if seg.header.payload_len > 0 {
-            return None;
-        }
-        if let Some(sample) = seg.rtt {
-            let is_full = seg.acked >= Self::LEAST_SEGMENT * seg.acked_packets;
-            let spread = sample.from_oldest? - sample.rtt;
-            let us = i32::try_from(spread.as_us()).unwrap_or(i32::MAX);
-            return (seg.acked_packets >= 2 && is_full).then_some(AtOnce::Within { us });
-        }
-        let segments = seg.acked / Self::USUAL_SEGMENT;
-        let is_unseen = flow.core.packets[seg.side.reverse()] == 0;
-        (is_unseen && segments >= 2).then_some(AtOnce::Segments(segments))
-    }
-
-    /// How long the host held the oldest, which came within `gap_us`.
-    fn held_us(self, gap_us: i64) -> i64 {
-        match self {
-            AtOnce::Within { us } => i64::from(us).min(gap_us),
-            AtOnce::Segments(n) => gap_us * i64::from(n - 1) / i64::from(n),
-        }
-    }
+/// What the timestamps of a packet say.
+struct OnStamp {
+    /// The loop that it ends.
+    echo: Option<Delta>,
+    /// Since the host's previous packet.
+    gap: Option<Delta>,
+    answer: Answered,
 }

@@ -22,7 +22,7 @@
 
 use super::Facts;
 use super::recorder::{Recorder, Spun};
-use super::window::Series;
+use crate::params::Params;
 use crate::standing::Load;
 use unbloat_units::{Both, Delta, Direction, Time};
 use unbloat_wire::{PacketFlags, PacketHeader};
@@ -123,7 +123,7 @@ impl Spin {
         let is_short = header.flags.has(PacketFlags::QUIC_SHORT);
         let edge = is_short.then(|| self.edge(side, header.flags.has(PacketFlags::SPIN), now));
         let sample = edge.flatten().map(|answered| Spun {
-            series: Series::Loop(side.reverse()),
+            leg: side.reverse(),
             since: answered.since,
             held: gap.map(|gap| gap.max(answered.maybe_lost(now))),
         });
@@ -173,14 +173,14 @@ impl Spin {
         self.periods > 0 && 5 * self.impossible <= self.periods
     }
 
-    pub(crate) fn facts(&self, is_over: bool, is_told_always: bool) -> Facts {
+    pub(crate) fn facts(&self, is_over: bool, params: &Params) -> Facts {
         let trips = [self.least_period, self.handshake.round_trip];
         Facts {
             rtt_floor: trips.into_iter().flatten().min(),
             is_begin_seen: self.handshake.round_trip.is_some(),
-            is_once_a_round_trip: true,
             is_over,
-            is_told_always,
+            is_told_always: params.standing_of_all_flows,
+            felt: params.bloat_threshold / 2,
         }
     }
 
@@ -237,7 +237,7 @@ mod tests {
         }
 
         fn found(mut self) -> Vec<Evidence> {
-            let facts = self.spin.facts(true, false);
+            let facts = self.spin.facts(true, &Params::default());
             evidence(self.spin.recorder(), &facts, &self.load)
         }
     }
@@ -274,7 +274,7 @@ mod tests {
     }
 
     fn stood(found: &[Evidence], side: Direction) -> Option<(u32, f64)> {
-        let of = found.iter().find(|one| one.series == Series::Loop(side))?;
+        let of = found.iter().find(|one| one.leg == side)?;
         of.standing
             .map(|standing| (standing.windows, standing.p50_ms))
     }

@@ -1,6 +1,6 @@
 //! A quarter of a second of one flow: what its delays were at least and at most, and what was sent.
 
-use unbloat_units::{Both, Delta, Direction, Time};
+use unbloat_units::{Both, Delta, Seq, Time};
 
 /// How long a window lasts. All flows share one grid, so that windows of several can be compared.
 pub(crate) const WINDOW: Delta = Delta::ms(250);
@@ -12,95 +12,83 @@ pub(crate) fn index_of(now: Time, origin: Time) -> u32 {
     u32::try_from(since.max(0)).unwrap_or(u32::MAX)
 }
 
-/// A series of delays of a flow.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Series {
-    /// The whole path in the direction of the side, by both hosts' clocks.
-    Path(Direction),
-    /// From the sender of the side's data to the capture point, by the sender's clock.
-    OneWay(Direction),
-    /// From the capture point to the receiver of the side's data and back, by the capture clock.
-    Loop(Direction),
-}
-
-impl Series {
-    pub(crate) const COUNT: usize = 6;
-    pub(crate) const ALL: [Series; Series::COUNT] = [
-        Series::Path(Direction::Down),
-        Series::Path(Direction::Up),
-        Series::OneWay(Direction::Down),
-        Series::OneWay(Direction::Up),
-        Series::Loop(Direction::Down),
-        Series::Loop(Direction::Up),
-    ];
-
-    /// Measured by timestamps, so only as well as their ticks are known.
-    pub(super) const fn is_by_clocks(self) -> bool {
-        !matches!(self, Series::Loop(_))
-    }
-
-    /// As in tables.
-    pub(crate) const fn name(self) -> &'static str {
-        match self {
-            Series::Path(_) => "path",
-            Series::OneWay(_) => "one_way",
-            Series::Loop(_) => "loop",
-        }
-    }
-
-    /// The direction of the data: for loops that of the data that was acknowledged.
-    pub(crate) const fn side(self) -> Direction {
-        match self {
-            Series::Path(side) | Series::OneWay(side) | Series::Loop(side) => side,
-        }
-    }
-
-    pub(crate) const fn index(self) -> usize {
-        match self {
-            Series::Path(side) => side as usize,
-            Series::OneWay(side) => 2 + side as usize,
-            Series::Loop(side) => 4 + side as usize,
-        }
-    }
-}
-
-/// Delays of one series in a window, in microseconds over an arbitrary zero of the flow.
+/// Loops of one side of the capture point in a window, in microseconds.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Cell {
     /// The least sample: what the path delays is no more than this.
-    pub(super) upper: i32,
+    pub(super) upper: u32,
     /// The least lower end of the samples that convict: it is no less than this.
-    pub(super) lower: i32,
+    pub(super) lower: u32,
     pub(super) samples: u16,
     /// Samples whose host cannot have waited long.
     pub(super) sharp: u16,
+    /// Of these, in each half of the window the least middle between both ends; the end of the numbers where there is none.
+    pub(super) middles: [u32; 2],
+    /// Of the packet that ended the least sample.
+    pub(super) answer: Option<Answered>,
+}
+
+/// When an answer passed, by two clocks.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) struct Answered {
+    /// In microseconds of the flow's life, wrapping.
+    pub(super) now_us: u32,
+    /// The timestamp of the host that answers.
+    pub(super) stamp: Seq,
 }
 
 impl Default for Cell {
     fn default() -> Cell {
         Cell {
-            upper: i32::MAX,
-            lower: i32::MAX,
+            upper: u32::MAX,
+            lower: u32::MAX,
             samples: 0,
             sharp: 0,
+            middles: [u32::MAX; 2],
+            answer: None,
         }
     }
 }
 
 impl Cell {
-    /// Beyond this a gap leaves a sample nothing to say of a queue.
-    const SHARP_US: i64 = 100_000;
+    /// Beyond this a host's wait leaves a sample nothing to say of a queue.
+    const SHARP: Delta = Delta::ms(250);
 
+    pub(super) fn usual(&self) -> i64 {
+        let known = self.middles.iter().filter(|&&us| us < u32::MAX);
+        let sum: i64 = known.clone().map(|&us| i64::from(us)).sum();
+        sum / (known.count() as i64).max(1)
+    }
+
+    /// A round trip of which the host may have held back `held`, in the first or in the second half of the window.
     #[inline]
-    pub(super) fn add(&mut self, us: i64, gap_us: Option<i64>) {
-        let bounded = |x: i64| x.clamp(i64::from(i32::MIN) + 1, i64::from(i32::MAX) - 1) as i32;
-        self.upper = self.upper.min(bounded(us));
+    pub(super) fn add(
+        &mut self,
+        is_late: bool,
+        trip: Delta,
+        held: Option<Delta>,
+        answer: Option<Answered>,
+    ) {
+        let micros = |delta: Delta| u32::try_from(delta.as_us().max(0)).unwrap_or(u32::MAX);
+        let us = micros(trip);
+        if us < self.upper {
+            (self.upper, self.answer) = (us, answer);
+        }
         self.samples = self.samples.saturating_add(1);
-        if let Some(gap) = gap_us.filter(|&gap| gap <= Self::SHARP_US) {
-            self.lower = self.lower.min(bounded(us - gap));
+        if let Some(held) = held.filter(|&held| held <= Self::SHARP) {
+            let held = micros(held);
+            self.lower = self.lower.min(us.saturating_sub(held));
+            let middle = &mut self.middles[usize::from(is_late)];
+            *middle = (*middle).min(us.saturating_sub(held / 2));
             self.sharp = self.sharp.saturating_add(1);
         }
     }
+}
+
+/// Whether a time lies in the second half of its window.
+#[inline]
+pub(super) fn is_late(now: Time, origin: Time) -> bool {
+    2 * (now.since_bounded(origin).as_ns() % WINDOW.as_ns()) >= WINDOW.as_ns()
 }
 
 /// What one direction carried in a window.
@@ -120,12 +108,7 @@ pub(crate) struct Carried {
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Window {
     pub(super) index: u32,
-    pub(super) cells: [Cell; Series::COUNT],
+    /// By leg: of `Down` the loops between capture point and client, of `Up` those between it and the server.
+    pub(super) cells: Both<Cell>,
     pub(super) carried: Both<Carried>,
-}
-
-impl Window {
-    pub(super) fn cell(&self, series: Series) -> &Cell {
-        &self.cells[series.index()]
-    }
 }

@@ -46,7 +46,7 @@ const OTHERS: [(&str, &str); 10] = [
     ),
     (
         "standing",
-        "u:flow_id t:client u:client_port t:server u:server_port t:direction t:series f:rtt_floor_ms b:floor_seen u:samples u:sharp_samples u:windows u:low_windows u:standing_windows i:standing_start_ns i:standing_end_ns f:longest_ms f:sustained_ms f:standing_p50_ms f:standing_p95_ms f:ahead_standing_bps f:ahead_own_standing_bps f:ahead_steadiness f:ahead_peak_bps u:ahead_busy_windows",
+        "u:flow_id t:client u:client_port t:server u:server_port t:direction f:rtt_floor_ms b:floor_seen u:samples u:sharp_samples u:windows u:low_windows u:standing_windows i:standing_start_ns i:standing_end_ns f:standing_p50_ms f:standing_p95_ms f:back_share f:ahead_standing_bps f:ahead_own_standing_bps f:ahead_steadiness f:ahead_peak_bps u:ahead_busy_windows",
     ),
     ("promotions", "f:promotion_ms"),
     ("concurrency", "u:user_id u:concurrent_flows u:seconds"),
@@ -229,7 +229,6 @@ fn standing(
     let windows = (secs * 4.0).floor();
     values.extend([
         ("direction", T("down".into())),
-        ("series", T("path".into())),
         ("rtt_floor_ms", N(58.0)),
         ("floor_seen", B(true)),
         ("samples", N(secs * 40.0)),
@@ -238,10 +237,9 @@ fn standing(
         ("standing_windows", N(windows)),
         ("standing_start_ns", N(0.0)),
         ("standing_end_ns", N(secs * 1e9)),
-        ("longest_ms", N(secs * 1e3)),
-        ("sustained_ms", N(added_ms)),
         ("standing_p50_ms", N(added_ms)),
         ("standing_p95_ms", N(added_ms * 1.3)),
+        ("back_share", N(0.0)),
         ("ahead_standing_bps", N(9e6)),
         ("ahead_own_standing_bps", N(9e6)),
         ("ahead_steadiness", N(0.9)),
