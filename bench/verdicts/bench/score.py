@@ -77,9 +77,7 @@ def amount_mark(label, said):
     for way, one in label["directions"].items():
         found = said["directions"].get(way, {})
         if (one["kind"], found.get("kind"), one["visible"]) == ("bloated", "bloated", "full"):
-            # What stood from the first packet to the last looks like the path itself.
-            true = one["felt_ms"] - one["floor_ms"]
-            marks.append(abs(found["standing_ms"] - true) <= max(0.1 * true, 5))
+            marks.append(abs(found["standing_ms"] - one["felt_ms"]) <= max(0.1 * one["felt_ms"], 5))
     return all(marks) if marks else None
 
 

@@ -90,6 +90,11 @@ def standing(windows):
     return median(stood), longest_high
 
 
+def felt_in(windows, floor):
+    """Waits above the least one while they are felt: what stood from the first packet to the last looks like the path itself."""
+    return [wait - floor for span in runs_above(windows, floor + SLIGHT_MS) for wait in span]
+
+
 def kind_of(windows):
     """What the standing delay is called, and the words that pass for it: near a bound both do."""
     typical, held = standing(windows)
@@ -136,11 +141,11 @@ def direction_truth(packets, rate_bps=None, has_own_queues=False):
     windows = windows_of(judged)
     kind, words = kind_of(windows)
     typical, _ = standing(windows)
-    felt = [wait for span in runs_above(windows, SLIGHT_MS) for wait in span]
+    waits = sorted(packet.queued / 1e6 for packet in judged) or [0.0]
+    felt = felt_in(windows, waits[0])
     loaded, nearly = load_of(packets, rate_bps)
     if kind == "clean" and not loaded:
         kind, words = "not_tested", {"not_tested"} | ({"clean"} if nearly else set())
-    waits = sorted(packet.queued / 1e6 for packet in judged) or [0.0]
     return {
         "kind": kind,
         "accept": sorted(words),
@@ -168,8 +173,8 @@ def add_host_queue(true, folder, situation):
         least[window] = min(wait, least.get(window, wait))
     windows = [least.get(window) for window in range(min(least), max(least) + 1)]
     kind, words = kind_of(windows)
-    felt = [wait for span in runs_above(windows, SLIGHT_MS) for wait in span]
     ordered = sorted(wait for _, wait in waits)
+    felt = felt_in(windows, ordered[0])
     if ORDER.index(kind) <= ORDER.index(one["kind"]):
         one.update(
             kind=kind, accept=sorted(words), standing_ms=round(standing(windows)[0], 1), felt_ms=round(median(felt or [0]), 1), felt_s=len(felt) * WINDOW_NS / 1e9, floor_ms=round(ordered[0], 1),

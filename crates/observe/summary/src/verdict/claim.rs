@@ -23,8 +23,6 @@ const LEAST_ALIKE: u64 = 6;
 const ALIKE: f64 = 0.15;
 /// Runs that began in one step, as those of a longer route do.
 const STEPS: f64 = 0.5;
-/// From such a share on, one way has all of the delay.
-const ALL: f64 = 0.75;
 
 pub(super) struct Claim<'a> {
     pub(super) row: &'a Row,
@@ -59,12 +57,13 @@ impl<'a> Claim<'a> {
             (both, _) => busier(row, both),
         };
         match row.back_share {
-            Some(share) if share >= ALL => vec![claim(back, 1.0)],
-            Some(share) if share <= 1.0 - ALL => vec![claim(out, 1.0)],
-            Some(share) if explained.0 == explained.1 => {
+            // Both ways are loaded, and each has its own queue.
+            Some(share) if explained == (true, true) => {
                 vec![claim(out, 1.0 - share), claim(back, share)]
             }
-            _ => vec![claim(by_load(), 1.0)],
+            Some(share) if share > 0.5 => vec![claim(back, 1.0)],
+            Some(_) => vec![claim(out, 1.0)],
+            None => vec![claim(by_load(), 1.0)],
         }
     }
 

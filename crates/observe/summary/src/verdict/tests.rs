@@ -177,18 +177,19 @@ fn a_download_that_fills_its_queue_is_named_with_place_and_direction() {
 
 #[test]
 fn the_far_clock_divides_a_round_trip_and_names_no_other() {
-    let ways = |share| {
+    let ways = |share, back_bps| {
         let told = vec![
             ("back_share", F(share)),
-            ("back_standing_bps", F(1e7)),
+            ("back_standing_bps", F(back_bps)),
             ("back_steadiness", F(0.95)),
         ];
         let verdict = verdict(&[with(download(1, 200.0), told)], &[flow(1)]);
         verdict.directions.map(|way| way.standing_p50_ms)
     };
-    assert_eq!(ways(0.02), Both::new(Some(200.0), None));
-    assert_eq!(ways(0.98), Both::new(None, Some(200.0)));
-    assert_eq!(ways(0.5), Both::new(Some(100.0), Some(100.0)));
+    // The delay is of one way where only one carries enough to have a queue.
+    assert_eq!(ways(0.1, 1e4), Both::new(Some(200.0), None));
+    assert_eq!(ways(0.9, 1e4), Both::new(None, Some(200.0)));
+    assert_eq!(ways(0.25, 1e7), Both::new(Some(150.0), Some(50.0)));
 }
 
 #[test]

@@ -17,15 +17,22 @@ pub(crate) fn index_of(now: Time, origin: Time) -> u32 {
 pub(super) struct Cell {
     /// The least sample: what the path delays is no more than this.
     pub(super) upper: u32,
-    /// The least lower end of the samples that convict: it is no less than this.
+    /// Of each half of the window the sample that says most: least, and of a host that waited least.
+    halves: [Told; 2],
+    /// The least lower end of the samples that convict: the path delays no less than this.
     pub(super) lower: u32,
     pub(super) samples: u16,
     /// Samples whose host cannot have waited long.
     pub(super) sharp: u16,
-    /// Of these, in each half of the window the least middle between both ends; the end of the numbers where there is none.
-    pub(super) middles: [u32; 2],
     /// Of the packet that ended the least sample.
     pub(super) answer: Option<Answered>,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Told {
+    trip_us: u32,
+    /// What its host may have held back of it.
+    held_us: u32,
 }
 
 /// When an answer passed, by two clocks.
@@ -39,12 +46,16 @@ pub(super) struct Answered {
 
 impl Default for Cell {
     fn default() -> Cell {
+        let none = Told {
+            trip_us: u32::MAX,
+            held_us: 0,
+        };
         Cell {
             upper: u32::MAX,
+            halves: [none; 2],
             lower: u32::MAX,
             samples: 0,
             sharp: 0,
-            middles: [u32::MAX; 2],
             answer: None,
         }
     }
@@ -54,10 +65,11 @@ impl Cell {
     /// Beyond this a host's wait leaves a sample nothing to say of a queue.
     const SHARP: Delta = Delta::ms(250);
 
+    /// What the path delayed as far as the samples that say most tell: in the middle between their ends, the mean of both halves.
     pub(super) fn usual(&self) -> i64 {
-        let known = self.middles.iter().filter(|&&us| us < u32::MAX);
-        let sum: i64 = known.clone().map(|&us| i64::from(us)).sum();
-        sum / (known.count() as i64).max(1)
+        let known = self.halves.iter().filter(|told| told.trip_us < u32::MAX);
+        let middle = |told: &Told| i64::from(told.trip_us) - i64::from(told.held_us) / 2;
+        known.clone().map(middle).sum::<i64>() / (known.count() as i64).max(1)
     }
 
     /// A round trip of which the host may have held back `held`, in the first or in the second half of the window.
@@ -70,16 +82,18 @@ impl Cell {
         answer: Option<Answered>,
     ) {
         let micros = |delta: Delta| u32::try_from(delta.as_us().max(0)).unwrap_or(u32::MAX);
-        let us = micros(trip);
-        if us < self.upper {
-            (self.upper, self.answer) = (us, answer);
+        let (trip_us, held) = (micros(trip), held.filter(|&held| held <= Self::SHARP));
+        let held_us = micros(held.unwrap_or(Self::SHARP)).min(trip_us);
+        if trip_us < self.upper {
+            (self.upper, self.answer) = (trip_us, answer);
+        }
+        let told = &mut self.halves[usize::from(is_late)];
+        if trip_us.saturating_add(held_us) < told.trip_us.saturating_add(told.held_us) {
+            *told = Told { trip_us, held_us };
         }
         self.samples = self.samples.saturating_add(1);
-        if let Some(held) = held.filter(|&held| held <= Self::SHARP) {
-            let held = micros(held);
-            self.lower = self.lower.min(us.saturating_sub(held));
-            let middle = &mut self.middles[usize::from(is_late)];
-            *middle = (*middle).min(us.saturating_sub(held / 2));
+        if held.is_some() {
+            self.lower = self.lower.min(trip_us - held_us);
             self.sharp = self.sharp.saturating_add(1);
         }
     }
