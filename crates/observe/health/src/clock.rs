@@ -357,6 +357,23 @@ mod tests {
     }
 
     #[test]
+    fn a_silence_in_which_timestamps_begin_anew_is_no_step() {
+        // 40 minutes, of hosts that count microseconds: more than 2^31 of them.
+        let silence = Delta::secs(2_400);
+        let mut packets = Talk::default().packets();
+        for packet in &mut packets {
+            if packet.time > at_ms(2_000) {
+                packet.time += silence;
+            }
+            packet.tsval = Seq::new((packet.time.as_ns() / 1_000) as u32);
+        }
+        let origin = packets[0].time;
+        let mut looked = Clock::default();
+        looked.look(&mut packets, origin);
+        assert_eq!(looked.found().steps, 0, "{:?}", looked.found());
+    }
+
+    #[test]
     fn silence_is_no_step() {
         let talk = Talk {
             silence: Some((2.0, 3.0)),

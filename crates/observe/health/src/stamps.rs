@@ -112,7 +112,7 @@ pub(crate) fn compare(before: &[Stamp], after: &[Stamp], sender: Sender) -> Opti
     let tick = tick(&before, &after)?;
     let late = |stamp: &Stamp| {
         let ticks = i64::from(stamp.tsval.since(last.tsval));
-        stamp.time.since(last.time) - tick * ticks
+        within(stamp.time.since(last.time) - tick * ticks, tick)
     };
     let latest = before.len().saturating_sub(NEAR);
     let shift =
@@ -143,6 +143,14 @@ pub(crate) fn compare(before: &[Stamp], after: &[Stamp], sender: Sender) -> Opti
         is_steady: is_long && near.iter().all(stays),
         tick,
     })
+}
+
+/// A difference of two clocks, one of which begins anew after 2^32 ticks: after 71 minutes where a tick is a microsecond.
+fn within(difference: Delta, tick: Delta) -> Delta {
+    let round = i128::from(tick.as_ns()) << 32;
+    let ns = i128::from(difference.as_ns());
+    let rest = (ns + round / 2).rem_euclid(round.max(1)) - round / 2;
+    i64::try_from(rest).map_or(difference, Delta::ns)
 }
 
 /// Packets next to a jump, whose median delay counts.
