@@ -35,6 +35,9 @@ def label(situation, name, true, seen, translate):
     directions = {}
     for way, one in true.items():
         shows = visibility(situation, name, way, one, data_ways)
+        if all(of["kind"] in ("bloated", "slight") for of in true.values()):
+            # A round trip has the sum of both queues, which a clock of unknown drift divides roughly at best.
+            shows = min(shows, SIDE, key=ORDER.index)
         directions[way] = {
             **{key: one[key] for key in ("kind", "standing_ms", "felt_ms", "felt_s", "floor_ms", "wait_p50_ms", "wait_p95_ms", "loaded")},
             "visible": shows,

@@ -142,11 +142,13 @@ impl<'a> Case<'a> {
             return self.without_claim(direction);
         };
         let (kind, reason) = match main.p50_ms() {
-            // A full queue looks like it as well, unless the path went from one level to another.
-            _ if !is_explained && main.row.level_share >= LEVEL => match self.has_step(main.row) {
-                true => return self.other_delay(direction, main),
-                false => (VerdictKind::CannotTell, Some(Reason::Unexplained)),
-            },
+            _ if !is_explained && self.has_step(main.row) => {
+                return self.other_delay(direction, main);
+            }
+            // A longer route looks like it as well as a full queue.
+            _ if !is_explained && main.row.level_share >= LEVEL => {
+                (VerdictKind::CannotTell, Some(Reason::Unexplained))
+            }
             _ if !is_explained && main.row.standing < LEAST_UNEXPLAINED => {
                 (VerdictKind::CannotTell, Some(Reason::Unexplained))
             }
