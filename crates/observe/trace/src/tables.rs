@@ -81,7 +81,7 @@ tables! {
         f64 "standing_p95_ms" "95th percentile of it",
         u64 "low_before_windows" "low windows before the first standing one",
         f64 "level_share" "share of standing windows on levels: two seconds or more in which the delay stayed the same within half of an eighth of the round trip",
-        f64 "step_share" "share of the runs that began in one step, as a longer route does, from an empty path to the delay at which they stood",
+        f64 "step_share" "share of the runs that began in one step, as those of a longer route do: from a low window by at least half of the delay at which they stood",
         f64 "back_share" "share of the delay on the way from the answering host to the capture point, by that host's timestamps as far as they agree with the round trips; null if they do not tell",
         f64 "step_ms" "largest step between levels of the least delays: two that lasted for six seconds each, one after the other",
         u64 "think_samples" "delays that no queue made: answers that the server took its time for, beyond what the path takes; direction up",

@@ -371,6 +371,7 @@ impl Judged<'_> {
 
     /// A longer way adds all of its delay to the packet after the last that went the shorter one. A queue gains it as fast as it fills.
     fn step_share(&self, low: &[usize], runs: &[Run]) -> f64 {
+        const JUMP: f64 = 0.5;
         const FULL: f64 = 0.8;
         let is_step = |run: &&Run| {
             let before = low.partition_point(|&at| at < run.first).checked_sub(1);
@@ -381,8 +382,8 @@ impl Judged<'_> {
             // The window before the first may hold packets of both ways.
             let is_next = self.windows[run.first].index - self.windows[before].index <= 2;
             let usual = quantile(&mut delays, 0.5).unwrap_or_default();
-            let was_empty = self.delays[before].upper <= self.target.as_us();
-            is_next && was_empty && self.delay_ms(run.first) >= FULL * usual
+            let (was, is) = (self.delay_ms(before), self.delay_ms(run.first));
+            is_next && is - was >= JUMP * usual && is >= FULL * usual
         };
         runs.iter().filter(is_step).count() as f64 / runs.len().max(1) as f64
     }
