@@ -183,7 +183,8 @@ fn judge(seed: u64, injected: &[Injected], found: &[Episode]) {
                 }
                 let late = hit.start.since(one.start);
                 let over = hit.end.since(one.stop);
-                if late > Delta::secs(5) || over > Delta::secs(5) || over < Delta::secs(-5) {
+                // Reno's last loss may leave a queue that nobody feels, which grows again by a segment a round trip.
+                if late > Delta::secs(5) || over > Delta::secs(5) || over < Delta::secs(-8) {
                     faults.push(format!("begins {late} late, ends {over} late: {one:?}"));
                 }
             }

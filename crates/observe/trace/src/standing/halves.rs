@@ -8,7 +8,7 @@
 //! ```
 //!
 //! where `b` is the tick, as this flow shows it, and `k` the part of the loop's changes that is on the way back. Least squares give all three.
-//! What `a + b T` leaves of `t` is the way back itself, up to a constant. A clock that steps, or that is too coarse, fits badly and says nothing.
+//! What `a + b T` leaves of `t` is the way back itself. A clock that steps, or that is too coarse, fits badly and says nothing.
 
 use super::delays::Delays;
 use super::window::Window;
@@ -36,21 +36,20 @@ pub(super) fn share_back(
     stood: &[usize],
 ) -> Option<f64> {
     let points = points(leg, windows, delays);
-    let tick = tick(&points)?;
-    let back = points.iter().map(|p| p.passed - tick * p.ticks);
-    let least = back.clone().min_by(f64::total_cmp)?;
+    let fit = Fit::of(&points)?;
     let of_standing = points
         .iter()
-        .zip(back)
-        .filter(|(point, _)| stood.binary_search(&point.place).is_ok());
-    // A timestamp is half a tick old as a rule, and in the least of many just read.
-    let least = least + tick / 2.0;
-    let mut of_standing_delays: Vec<f64> =
-        of_standing.clone().map(|(point, _)| point.delay).collect();
+        .filter(|point| stood.binary_search(&point.place).is_ok());
+    let mut delays: Vec<f64> = of_standing.clone().map(|point| point.delay).collect();
     // A tick says nothing of what is shorter.
-    quantile(&mut of_standing_delays, 0.5).filter(|&usual| usual >= 2.0 * tick)?;
-    let shares = of_standing.map(|(point, back)| ((back - least) / point.delay).clamp(0.0, 1.0));
-    quantile(&mut shares.collect::<Vec<f64>>(), 0.5)
+    let usual = quantile(&mut delays, 0.5).filter(|&usual| usual >= 2.0 * fit.tick)?;
+    // The way back of an empty path, where it was seen: hosts' own waits make loops longer and neither way, so the fit alone would
+    // tell too small a part.
+    let is_low = |point: &&Point| 4.0 * point.delay <= usual;
+    let low = points.iter().filter(is_low).map(|point| fit.back(point));
+    let empty = quantile(&mut low.collect::<Vec<f64>>(), 0.5).unwrap_or(0.0);
+    let share = |point: &Point| ((fit.back(point) - empty) / point.delay).clamp(0.0, 1.0);
+    quantile(&mut of_standing.map(share).collect::<Vec<f64>>(), 0.5)
 }
 
 fn points(leg: Direction, windows: &[Window], delays: &[Delays]) -> Vec<Point> {
@@ -74,38 +73,54 @@ fn points(leg: Direction, windows: &[Window], delays: &[Delays]) -> Vec<Point> {
     points
 }
 
-/// The tick in microseconds, if the fit tells on which way delays change.
-fn tick(points: &[Point]) -> Option<f64> {
-    if points.len() < LEAST {
-        return None;
+/// `a` and `b` of the equation, in microseconds.
+struct Fit {
+    begin: f64,
+    tick: f64,
+}
+
+impl Fit {
+    /// `None` if the points do not tell on which way delays change.
+    fn of(points: &[Point]) -> Option<Fit> {
+        if points.len() < LEAST {
+            return None;
+        }
+        let n = points.len() as f64;
+        let mean = |of: fn(&Point) -> f64| points.iter().map(of).sum::<f64>() / n;
+        let means = (mean(|p| p.passed), mean(|p| p.ticks), mean(|p| p.delay));
+        let [mut tt, mut xx, mut ll, mut tx, mut tl, mut xl] = [0.0; 6];
+        for point in points {
+            let (t, x, l) = (
+                point.passed - means.0,
+                point.ticks - means.1,
+                point.delay - means.2,
+            );
+            tt += t * t;
+            xx += x * x;
+            ll += l * l;
+            tx += t * x;
+            tl += t * l;
+            xl += x * l;
+        }
+        let determinant = xx * ll - xl * xl;
+        // Delays that only grow with time are not told from a clock's drift.
+        if determinant <= 0.02 * xx * ll {
+            return None;
+        }
+        let tick = (tx * ll - tl * xl) / determinant;
+        let k = (tl * xx - tx * xl) / determinant;
+        let residual = (tt - tick * tx - k * tl).max(0.0) / (n - 3.0);
+        let error = (residual * xx / determinant).sqrt();
+        (tick > 0.0 && error <= SURE).then_some(Fit {
+            begin: means.0 - tick * means.1 - k * means.2,
+            tick,
+        })
     }
-    let n = points.len() as f64;
-    let mean = |of: fn(&Point) -> f64| points.iter().map(of).sum::<f64>() / n;
-    let means = (mean(|p| p.passed), mean(|p| p.ticks), mean(|p| p.delay));
-    let [mut tt, mut xx, mut ll, mut tx, mut tl, mut xl] = [0.0; 6];
-    for point in points {
-        let (t, x, l) = (
-            point.passed - means.0,
-            point.ticks - means.1,
-            point.delay - means.2,
-        );
-        tt += t * t;
-        xx += x * x;
-        ll += l * l;
-        tx += t * x;
-        tl += t * l;
-        xl += x * l;
+
+    /// The delay on the way back; where the loop is at its floor there is none.
+    fn back(&self, point: &Point) -> f64 {
+        point.passed - self.tick * point.ticks - self.begin
     }
-    let determinant = xx * ll - xl * xl;
-    // Delays that only grow with time are not told from a clock's drift.
-    if determinant <= 0.02 * xx * ll {
-        return None;
-    }
-    let tick = (tx * ll - tl * xl) / determinant;
-    let k = (tl * xx - tx * xl) / determinant;
-    let residual = (tt - tick * tx - k * tl).max(0.0) / (n - 3.0);
-    let error = (residual * xx / determinant).sqrt();
-    (tick > 0.0 && error <= SURE).then_some(tick)
 }
 
 #[cfg(test)]

@@ -89,8 +89,35 @@ struct Conn {
     window: u32,
     /// The client, then the server.
     ends: [End; 2],
-    clocks: [u32; 2],
+    clocks: [HostClock; 2],
     asked: u32,
+}
+
+/// The timestamps of one end of a connection: phones' clocks tick at any rate, are off by up to 1 %, and are set now and then.
+#[derive(Clone, Copy)]
+struct HostClock {
+    begin: u32,
+    hz: f64,
+    set_at: f64,
+    set_by: f64,
+}
+
+impl HostClock {
+    fn drawn(rng: &mut Rng) -> HostClock {
+        let hz = [100.0, 250.0, 300.0, 976.5625, 1_000.0, 1_024.0, 1e6][rng.usize(0..7)];
+        HostClock {
+            begin: rng.u32(..),
+            hz: hz * (0.99 + 0.02 * rng.f64()),
+            set_at: rng.f64() * WEEK_S,
+            set_by: rng.f64() * 4.0 - 2.0,
+        }
+    }
+
+    fn at(&self, now: f64) -> u32 {
+        let set = if now >= self.set_at { self.set_by } else { 0.0 };
+        self.begin
+            .wrapping_add(((now + set) * self.hz) as i64 as u32)
+    }
 }
 
 struct Queue {
@@ -318,7 +345,7 @@ impl World {
         // Slow start ends within the buffer: a loss of a whole window would take Reno minutes to repair.
         let most = |queue: &Queue| queue.bps * (0.03 + 0.6 * queue.buffer_s) / 8.0;
         let ends = [end(most(&self.queues.up)), end(most(&self.queues.down))];
-        let clocks = [self.rng.u32(..) >> 1, self.rng.u32(..) >> 1];
+        let clocks = [(); 2].map(|()| HostClock::drawn(&mut self.rng));
         let port = 20_000 + (id % 40_000) as u16;
         let conn = Conn {
             port,
@@ -389,7 +416,7 @@ impl World {
 
     /// Puts a packet on its way.
     fn emit(&mut self, id: u32, by_client: bool, seq: u32, len: u32, flags: u8) {
-        let now_ms = (self.now * 1e3) as u32;
+        let now = self.now;
         let Some(conn) = self.conns.get_mut(&id) else {
             return;
         };
@@ -402,7 +429,7 @@ impl World {
             len,
             ack: end.received,
             flags,
-            value: clock.wrapping_add(now_ms),
+            value: clock.at(now),
             echo: end.recent,
         };
         if len > 0 {
