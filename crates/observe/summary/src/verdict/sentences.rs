@@ -215,14 +215,15 @@ impl DirectionVerdict {
             let rate = Rate::from_bps_f64(bps);
             format!(" at {rate}")
         });
-        let floor = match self.floor_seen {
-            true => "",
-            false => {
-                " above the least delay of a capture that began under load: the empty path was not seen"
-            }
+        let (about, floor) = match self.floor_seen {
+            true => ("about", ""),
+            false => (
+                "at least",
+                " above the least delay of a capture that began under load, so the empty path was not seen",
+            ),
         };
         format!(
-            "at least {} ms{floor}, standing for {} s{}{}.",
+            "{about} {} ms{floor}, standing for {} s{}{}.",
             digits(self.standing_p50_ms.unwrap_or_default()),
             digits(self.standing_s),
             rate.unwrap_or_default(),
