@@ -117,7 +117,8 @@ mod tests {
 
     #[test]
     fn a_loop_is_measured_whatever_the_clock() {
-        let clocks: [(&str, fn(u32) -> u32); 5] = [
+        type Clock = fn(u32) -> u32;
+        let clocks: [(&str, Clock); 5] = [
             ("1 kHz", |ms| ms),
             ("1 MHz, wraps", |ms| {
                 (u32::MAX - 2_000_000).wrapping_add(ms * 1_000)

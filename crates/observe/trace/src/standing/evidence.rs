@@ -362,7 +362,7 @@ impl Judged<'_> {
             ),
             p50_ms: p50,
             p95_ms: p95,
-            low_before: low.partition_point(|&at| at < stood[0]) as u32,
+            low_before: low.partition_point(|&place| place < stood[0]) as u32,
             level_share: self.level_share(stood),
             step_share: self.step_share(low, runs),
             back_share: share_back(self.leg, self.windows, self.delays, stood),

@@ -40,9 +40,9 @@ pub(super) fn share_back(
     let of_standing = points
         .iter()
         .filter(|point| stood.binary_search(&point.place).is_ok());
-    let mut delays: Vec<f64> = of_standing.clone().map(|point| point.delay).collect();
+    let mut stood_us: Vec<f64> = of_standing.clone().map(|point| point.delay).collect();
     // A tick says nothing of what is shorter.
-    let usual = quantile(&mut delays, 0.5).filter(|&usual| usual >= 2.0 * fit.tick)?;
+    let usual = quantile(&mut stood_us, 0.5).filter(|&usual| usual >= 2.0 * fit.tick)?;
     // The way back of an empty path, where it was seen: hosts' own waits make loops longer and neither way, so the fit alone would
     // tell too small a part.
     let is_low = |point: &&Point| 4.0 * point.delay <= usual;

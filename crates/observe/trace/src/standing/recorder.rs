@@ -153,7 +153,7 @@ impl Recorder {
             if let Some(window) = self.windows.last_mut() {
                 window.cells[leg].add(is_late(seg.now, origin), trip, held, answer);
             }
-            let floors = Both::of(|side| flow.half(side).rtt_floor());
+            let floors = Both::of(|way| flow.half(way).rtt_floor());
             let seen = Seen {
                 now: seg.now,
                 answer: Answer::of(seg),
