@@ -359,6 +359,12 @@ impl<'a> Case<'a> {
             || other.is_some_and(|other| other.is_low() && SPARSE * other.low >= row.windows)
     }
 
+    /// The flow's round trips show the whole path in this direction, whoever fills it.
+    fn is_seen(&self, flow_id: u64, direction: Direction) -> bool {
+        let row = self.row_of(flow_id, direction);
+        row.is_some_and(|row| self.covers(row, direction))
+    }
+
     fn is_tcp(&self, row: &Row) -> bool {
         self.flows.get(&row.flow_id).is_none_or(|flow| flow.is_tcp)
     }
@@ -393,6 +399,9 @@ impl<'a> Case<'a> {
             }
             Some(flow) if flow.span_ns.1 - flow.span_ns.0 < 2_000_000_000 => {
                 (VerdictKind::NotTested, Reason::Short)
+            }
+            Some(flow) if !self.is_seen(flow.flow_id, direction) => {
+                (VerdictKind::CannotTell, Reason::Vantage)
             }
             _ => (VerdictKind::NotTested, Reason::NotLoaded),
         };
