@@ -76,7 +76,7 @@ def amount_mark(label, said):
     marks = []
     for way, one in label["directions"].items():
         found = said["directions"].get(way, {})
-        if (one["kind"], found.get("kind"), one["visible"]) == ("bloated", "bloated", "full"):
+        if (one["kind"], found.get("kind"), one["visible"]) == ("bloated", "bloated", "full") and found.get("standing_ms"):
             marks.append(abs(found["standing_ms"] - one["felt_ms"]) <= max(0.1 * one["felt_ms"], 5))
     return all(marks) if marks else None
 
