@@ -9,6 +9,8 @@ const LEAST_QUEUE_BYTES: f64 = 6_000.0;
 const FIRST_WINDOW_BYTES: f64 = 14_600.0;
 /// Seven first windows: no conversation keeps so much on its way.
 const BULK_BYTES: f64 = 100_000.0;
+/// No call, game or remote desktop sends more.
+const CONVERSATION_BPS: f64 = 4e6;
 /// Where only one leg's round trip is known.
 const USUAL_FLOOR_MS: f64 = 40.0;
 /// Fewer losses may be the path's own.
@@ -86,7 +88,7 @@ impl<'a> Claim<'a> {
 }
 
 /// The traffic can have made the queue: it is more than a few packets, and it goes at the pace of a full link, grows with the delay or keeps
-/// much on its way. What went as fast before fills a queue only if it filled the link before, as a bulk transfer does whose application always
+/// much on its way. What went as fast before fills a queue only if it filled the link before, as a transfer does whose application always
 /// has more to send, and if the queue grew, which a longer route does not.
 fn explains(carrying: &Carrying, row: &Row, direction: Direction, flow: Option<&Flow>) -> bool {
     let queue_bytes = carrying.standing_bps * row.p50_ms / 8e3;
@@ -97,7 +99,8 @@ fn explains(carrying: &Carrying, row: &Row, direction: Direction, flow: Option<&
         .before_bps
         .is_some_and(|before| (before / carrying.standing_bps - 1.0).abs() < ALIKE);
     let went_before = row.low_before >= LEAST_ALIKE && is_alike;
-    let fills_link = is_bulk
+    let is_transfer = is_bulk || carrying.standing_bps >= CONVERSATION_BPS;
+    let fills_link = is_transfer
         && row.step_share < STEPS
         && flow.is_some_and(|flow| !flow.is_application_limited(direction));
     queue_bytes >= LEAST_QUEUE_BYTES
