@@ -63,6 +63,8 @@ class Direction:
     """Median of the added delay in windows in which a queue stands, in ms."""
     standing_p95_ms: float | None
     """95th percentile of the same, in ms."""
+    floor_seen: bool
+    """The capture has the begin of the flow that tells, and with it the delay of the empty path."""
     standing_s: float
     """Seconds for which the queue stood."""
     loaded_s: float
@@ -75,14 +77,14 @@ class Direction:
     """First time at which the queue stood, in ns since the first packet."""
     until_ns: int | None
     """Last time at which the queue stood, in ns since the first packet."""
-    series: str | None
-    """The series of delays that decides: path, one_way or loop."""
     place: str | None
     """Where the queue stands: before_capture, after_capture or sending_host."""
     fillers: tuple[Filler, ...]
     """The flows that fill the queue."""
     filled_by_unseen: bool
     """A queue stands, and no captured flow fills it."""
+    flows_left_out: int
+    """Flows whose delay was left out, because others between the same hosts did not have it."""
     waiting_flows: int
     """Number of flows that wait."""
     waiting_clients: int
