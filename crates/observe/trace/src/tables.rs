@@ -74,7 +74,7 @@ tables! {
         u64 "sharp_samples" "those that bound the host's own wait to 100 ms",
         u64 "windows" "windows with samples",
         u64 "low_windows" "windows with a sample less than half of `bloat_threshold` above the floor: nothing stood",
-        u64 "standing_windows" "windows in which every round trip was at least half of `bloat_threshold` above the floor, less all that the host may have waited; in runs of at least a second, three windows and eight samples",
+        u64 "standing_windows" "windows of runs in which every round trip was at least half of `bloat_threshold` above the floor, less all that the host may have waited; a run lasts at least a second and has three windows with samples and eight samples",
         i64 "standing_start_ns" "first of them, since the trace began",
         i64 "standing_end_ns" "end of the last",
         f64 "standing_p50_ms" "median over standing windows of the least delay, host's wait taken off",

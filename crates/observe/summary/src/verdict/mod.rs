@@ -18,7 +18,7 @@
 //!    captured; that needs more evidence, see `claim`.
 //! 6. *Clean* needs load: two seconds of busy windows in a direction whose whole path was seen, with more on
 //!    the way than a first window, of a flow that neither its receive window nor its application limited.
-//! 7. *Other delays* are told apart from queues by `unbloat-trace`, leg by leg: see table `standing`. They are
+//! 7. *Other delays* are distinguished from queues by `unbloat-trace` for each leg: see table `standing`. They are
 //!    the answer where nothing else is, and never where a queue stands.
 //! 8. *Left out* is the delay of a flow that no captured traffic explains and that another flow between the same hosts did not have meanwhile.
 //! 9. *Cannot tell* comes with the reason: what this capture point, or this capture, does not show.

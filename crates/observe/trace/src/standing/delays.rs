@@ -1,4 +1,4 @@
-//! Delays of a series in windows, above its floor.
+//! Delays of a leg in windows, above its floor.
 
 use unbloat_units::Delta;
 

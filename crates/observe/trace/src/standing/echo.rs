@@ -1,8 +1,8 @@
 //! Loops by echoes: from the first packet with a timestamp to the first packet of the other host that echoes it, both as they passed the
 //! capture point.
 //!
-//! Only the capture's clock measures them. A host's clock may tick at any rate, drift, step or stand still: its timestamps are marks by which a
-//! packet and its answer are told to belong together. They give a loop to each host, whichever of the two sends data.
+//! Only the capture's clock measures them. A host's clock may tick at any rate, drift, step or stand still: its timestamps only
+//! show which packet answers which. They give a loop to each host, whichever of the two sends data.
 //!
 //! # References
 //! RFC 7323 §4.3 (which segment is echoed); Pollere's pping and Strowes, "Passively measuring TCP round-trip times" (CACM 56(10), 2013), for

@@ -252,7 +252,7 @@ impl Judged<'_> {
             low: low.len() as u32,
             standing: self.standing(&low, &runs, &stood),
             waits: self.told(waits, &states, seen.len()),
-            step: self.step(),
+            step: step_us(self.windows, self.delays, self.target).map(Delta::us),
             ahead: self.carrying(self.leg, &low, &stood),
             back: self.carrying(self.leg.reverse(), &low, &stood),
         })
@@ -282,10 +282,6 @@ impl Judged<'_> {
             }
         }
         waits
-    }
-
-    fn step(&self) -> Option<Delta> {
-        step_us(self.windows, self.delays, self.target).map(Delta::us)
     }
 
     fn state(&self, delays: &Delays) -> State {

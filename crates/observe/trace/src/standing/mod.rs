@@ -10,16 +10,16 @@
 //! the gap is a millisecond.
 //!
 //! # Delays
-//! | series | measured on | holds |
+//! Round trips by the capture's own clock, of each *leg*: between the capture point and the client, and between it and the server.
+//!
+//! | round trip | begins with | ends with |
 //! |---|---|---|
-//! | path | packets of one host: own TSval less echoed TSval, in time | the whole path towards that host, and its hold |
-//! | one way | packets of one host: capture time less TSval | the path from that host to the capture point |
-//! | loop | data and its acknowledgment, by the capture clock | capture point to receiver and back, and the receiver's hold |
+//! | acknowledgment | data | its acknowledgment (RFC 6298's rules on copies) |
+//! | echo | the first packet with a timestamp | the first packet that echoes it (`echo`) |
+//! | spin | an edge of QUIC's spin bit | the other host's answer to it ([`spin`]) |
 //!
-//! QUIC gives loops by its spin bit, where it has one ([`spin`]).
-//!
-//! Path and one-way delays are known up to a constant of the flow, which the floor takes off. They need
-//! the ticks of the hosts' clocks, no capture of the other direction, and no particular vantage point.
+//! Hosts' clocks only mark packets. The clock of the host that answers tells which way of a late leg is longer, as far as it fits
+//! the round trips (`halves`).
 //!
 //! # Other delays
 //! What is late and no queue is named by what went before and by how late samples are spread (`lateness`), by what servers
@@ -30,8 +30,7 @@
 //! # References
 //! RFC 7323 §4.3 (which segment is echoed). Nichols and Jacobson, "Controlling Queue Delay", ACM Queue
 //! 10(5), 2012, and RFC 8289 §3: a standing queue is a minimum that stays above a target over an
-//! interval. Veal, Li and Lowenthal, PAM 2005; Chirichella and others, "Passive bufferbloat measurement
-//! exploiting transport layer information", GLOBECOM 2013 (timestamps as one-way delays).
+//! interval. Veal, Li and Lowenthal, "New methods for passive estimation of TCP round-trip times", PAM 2005.
 //!
 //! # Where we differ
 //! A receiver without timestamps can take the time in which a window's worth of data arrives for a round trip (Fisk and
@@ -41,7 +40,8 @@
 //!
 //! CoDel takes the minimum of all packets in 100 ms; we have samples instead of packets, so windows last
 //! 250 ms and count only with enough samples that convict. The published methods count every sample; we
-//! bound the host's share of each.
+//! bound the host's share of each. Chirichella and others ("Passive bufferbloat measurement exploiting transport layer information",
+//! GLOBECOM 2013) take timestamps for one-way delays; clocks that drift, step or tick oddly look like queues then.
 
 mod delays;
 mod echo;

@@ -14,7 +14,7 @@ use crate::tcp::{DataKind, Segment};
 use unbloat_units::{Both, Delta, Direction, Seq, Time};
 use unbloat_wire::{PacketFlags, PacketHeader};
 
-/// Delays and loads of one flow. Loops are told apart by leg: of `Down` those between capture point and client, of `Up` those between it and the
+/// Delays and loads of one flow. Loops are kept for each leg: `Down` is between the capture point and the client, `Up` between it and the
 /// server.
 #[derive(Clone, Default)]
 pub(crate) struct Recorder {
@@ -141,10 +141,10 @@ impl Recorder {
         }
         self.asked = has_payload.then_some(side);
         let stamped = self.on_stamp(seg);
-        let echo = stamped.as_ref().and_then(|stamped| stamped.echo);
+        let echo = stamped.and_then(|stamped| stamped.echo);
         if let Some(trip) = seg.rtt.map(|sample| sample.rtt).or(echo) {
             let gap = last.map(|last| seg.now.since_bounded(last));
-            let stamp_gap = stamped.as_ref().and_then(|stamped| stamped.gap);
+            let stamp_gap = stamped.map(|stamped| stamped.gap);
             let (trip, held) = match self.at_once(seg) {
                 Some(burst) => (self.without(trip, burst, leg), Some(Delta::ZERO)),
                 None => (trip, gap.max(stamp_gap)),
@@ -328,7 +328,7 @@ impl Recorder {
         let echo = is_new.then(|| other.stamps.echo(header.tsecr, seg.now_us));
         Some(OnStamp {
             echo: echo.flatten().map(|us| Delta::us(i64::from(us))),
-            gap: Some(clock.gap(seg.now, header.tsval)),
+            gap: clock.gap(seg.now, header.tsval),
             answer: Answered {
                 now_us: seg.now_us,
                 stamp: header.tsval,
@@ -435,10 +435,11 @@ impl Recorder {
 }
 
 /// What the timestamps of a packet say.
+#[derive(Clone, Copy)]
 struct OnStamp {
     /// The loop that it ends.
     echo: Option<Delta>,
-    /// Since the host's previous packet.
-    gap: Option<Delta>,
+    /// Since the host's previous packet, at least.
+    gap: Delta,
     answer: Answered,
 }
