@@ -136,7 +136,7 @@ impl<'a> Case<'a> {
         };
         // Flows that begin in a full queue take it for the floor: the one that saw most of it decides.
         let standing = deciding.iter().map(|c| c.weight()).max().unwrap_or(0);
-        let long = deciding.iter().filter(|c| 4 * c.weight() >= standing);
+        let long = deciding.iter().filter(|c| 2 * c.weight() >= standing);
         let main = long.max_by(|a, b| a.p50_ms().total_cmp(&b.p50_ms()));
         let Some(main) = main.copied() else {
             return self.without_claim(direction);

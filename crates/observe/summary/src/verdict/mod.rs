@@ -219,8 +219,11 @@ impl Verdict {
     /// Both directions, the one that decides first.
     pub fn by_weight(&self) -> [&DirectionVerdict; 2] {
         let Both { down, up } = &self.directions;
-        // Of two that say as much, the one that was loaded for longer.
-        let weight = |of: &DirectionVerdict| (of.kind.weight(), of.loaded_s);
+        // Of two queues the deeper one, and of two that say as much, the one that was loaded for longer.
+        let weight = |of: &DirectionVerdict| {
+            let depth_ms = of.standing_p50_ms.unwrap_or(0.0);
+            (of.kind.weight(), depth_ms, of.loaded_s)
+        };
         match weight(up) > weight(down) {
             true => [up, down],
             false => [down, up],

@@ -193,6 +193,32 @@ fn the_far_clock_divides_a_round_trip_and_names_no_other() {
 }
 
 #[test]
+fn the_deeper_of_two_queues_is_the_headline() {
+    let told = |share| {
+        vec![
+            ("back_share", F(share)),
+            ("back_standing_bps", F(1e7)),
+            ("back_steadiness", F(0.95)),
+        ]
+    };
+    let sentence = |share| verdict(&[with(download(1, 400.0), told(share))], &[flow(1)]).sentence;
+    assert!(sentence(0.25).starts_with("Bufferbloat when downloading"));
+    assert!(sentence(0.75).starts_with("Bufferbloat when uploading"));
+}
+
+#[test]
+fn a_flow_that_saw_only_the_crest_does_not_decide_how_much() {
+    let crest = |windows| {
+        let short = with(download(2, 140.0), vec![("standing_windows", U(windows))]);
+        let found = verdict(&[download(1, 85.0), short], &[flow(1), flow(2)]);
+        found.directions.down.standing_p50_ms
+    };
+    assert_eq!(crest(10), Some(85.0));
+    // One that saw at least half of it may have seen an emptier path at its begin.
+    assert_eq!(crest(19), Some(140.0));
+}
+
+#[test]
 fn words_follow_what_stood_for_a_second() {
     let kind = |ms| verdict(&[download(1, ms), server_leg(1)], &[flow(1)]).kind;
     assert_eq!(kind(61.0), VerdictKind::Bloated);
