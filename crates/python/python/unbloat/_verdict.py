@@ -42,7 +42,7 @@ class OtherDelay:
     """Delay that something other than a queue made."""
 
     kind: str
-    """think_time, wake_up, power_save, delayed_ack, hold, jitter or route_change."""
+    """think_time, wake_up, power_save, delayed_ack, hold, jitter, route_change or own_queue."""
     ms: float
     """Median in ms; of holds the longest, of a route change the largest step."""
 

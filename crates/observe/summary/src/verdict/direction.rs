@@ -25,6 +25,10 @@ const LEVEL: f64 = 0.7;
 const LEAST_WAITS: u64 = 3;
 /// A leg is known by one window in so many: a host's clock may tick once a second.
 const SPARSE: u64 = 5;
+/// A delay stood nearly all of the time from its begin to its end.
+const DENSE: f64 = 0.8;
+/// Fewer flows may have found the queue empty by chance.
+const LEAST_PASSED: u64 = 3;
 /// A step of less than what a short queue is called for is not worth a word.
 const LEAST_STEP_MS: f64 = 30.0;
 
@@ -94,10 +98,14 @@ impl<'a> Case<'a> {
             .claims(direction)
             .into_iter()
             .partition(|claim| claim.is_explained || !self.is_alone(claim));
+        let (own, shared): (Vec<Claim>, Vec<Claim>) = claims
+            .into_iter()
+            .partition(|claim| claim.is_explained && self.do_others_pass(claim));
         let loaded = self.tested(direction);
-        let mut verdict = match claims.is_empty() {
-            true => self.without_claim(direction),
-            false => self.of_claims(direction, &claims),
+        let mut verdict = match own.first() {
+            _ if !shared.is_empty() => self.of_claims(direction, &shared),
+            Some(claim) => self.other_delay(direction, OtherKind::OwnQueue, claim),
+            None => self.without_claim(direction),
         };
         let busy = loaded.iter().map(|row| row.ahead.busy).max();
         verdict.loaded_s = busy.unwrap_or(0) as f64 * WINDOW_S;
@@ -120,10 +128,41 @@ impl<'a> Case<'a> {
     /// Another flow between the same hosts went through the same leg meanwhile and did not wait: there is no queue that both share.
     fn is_alone(&self, claim: &Claim) -> bool {
         let row = claim.row;
-        self.all.iter().any(|other| {
-            let is_beside = other.flow_id != row.flow_id
-                && (other.leg, &other.client, &other.server) == (row.leg, &row.client, &row.server);
-            is_beside && other.is_low() && other.low >= row.standing && other.overlaps(row)
+        self.beside(row)
+            .any(|other| other.is_low() && other.low >= row.standing && other.overlaps(row))
+    }
+
+    /// Flows that began between the same hosts while the delay stood had the empty path's round trip: the queue is the flow's own, as
+    /// fair queueing gives each flow one. Where all share a queue, few find it empty.
+    fn do_others_pass(&self, claim: &Claim) -> bool {
+        let row = claim.row;
+        let Some(((stood, fell), floor_ms)) = row.span_ns.zip(row.rtt_floor_ms) else {
+            return false;
+        };
+        let stood_s = row.standing as f64 * WINDOW_S;
+        if stood_s < DENSE * (fell - stood) as f64 / 1e9 {
+            return false;
+        }
+        let inside = self.beside(row).filter(|other| {
+            let (from, until) = other.measured_ns;
+            other.floor_seen && from >= stood && until <= fell
+        });
+        let felt_ms = self.params.bloat_threshold.as_ms() / 2.0;
+        let (mut passed, mut waited) = (0, 0);
+        for ms in inside.filter_map(|other| other.rtt_floor_ms) {
+            match ms - floor_ms {
+                late if late < felt_ms / 2.0 => passed += 1,
+                _ => waited += 1,
+            }
+        }
+        passed >= LEAST_PASSED && passed >= 4 * waited
+    }
+
+    /// Rows of the same leg of other flows between the same hosts.
+    fn beside(&self, row: &Row) -> impl Iterator<Item = &&'a Row> {
+        self.all.iter().filter(move |other| {
+            other.flow_id != row.flow_id
+                && (other.leg, &other.client, &other.server) == (row.leg, &row.client, &row.server)
         })
     }
 
@@ -143,7 +182,7 @@ impl<'a> Case<'a> {
         };
         let (kind, reason) = match main.p50_ms() {
             _ if !is_explained && self.has_step(main.row) => {
-                return self.other_delay(direction, main);
+                return self.other_delay(direction, OtherKind::RouteChange, main);
             }
             // A longer route looks like it as well as a full queue.
             _ if !is_explained && main.row.level_share >= LEVEL => {
@@ -302,12 +341,17 @@ impl<'a> Case<'a> {
         }
     }
 
-    /// Delay that stood on levels, with no traffic to explain it: the way became longer.
-    fn other_delay(&self, direction: Direction, claim: &Claim) -> DirectionVerdict {
+    /// Delay that stood and is no shared queue's.
+    fn other_delay(
+        &self,
+        direction: Direction,
+        kind: OtherKind,
+        claim: &Claim,
+    ) -> DirectionVerdict {
         DirectionVerdict {
             confidence: Some(confidence::of_no_queue(claim.row)),
             other_delays: vec![OtherDelay {
-                kind: OtherKind::RouteChange,
+                kind,
                 ms: claim.p50_ms(),
             }],
             ..nothing(direction, VerdictKind::OtherDelay)

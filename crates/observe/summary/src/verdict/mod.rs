@@ -130,6 +130,8 @@ pub enum OtherKind {
     Jitter,
     /// The path became longer or shorter, and stayed so.
     RouteChange,
+    /// A flow filled a queue that only its own packets wait in, as with fair queueing.
+    OwnQueue,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]

@@ -146,6 +146,7 @@ impl DirectionVerdict {
             OtherKind::Hold => "the path paused, then released packets in a burst",
             OtherKind::Jitter => "the delay of the path varies from packet to packet",
             OtherKind::RouteChange => "the route changed",
+            OtherKind::OwnQueue => "each flow waits in a queue of its own, and others pass",
         };
         let others = self.other_delays.iter();
         let others: Vec<String> = others

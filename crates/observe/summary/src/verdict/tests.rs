@@ -292,6 +292,36 @@ fn a_delay_that_a_flow_between_the_same_hosts_does_not_have_is_left_out() {
 }
 
 #[test]
+fn a_queue_that_only_its_own_flow_feels_is_not_the_lines() {
+    let begins = |flow_id, at_ns: i64, floor_ms| {
+        let span = vec![
+            ("start_ns", I(at_ns)),
+            ("end_ns", I(at_ns + 250_000_000)),
+            ("rtt_floor_ms", F(floor_ms)),
+            ("windows", U(1)),
+            ("ahead_peak_bps", F(1e5)),
+            ("ahead_busy_windows", U(1)),
+        ];
+        with(download(flow_id, 0.0), span)
+    };
+    // Five flows begin in ten seconds of which the delay stood for nine, so many of them on the empty path.
+    let verdict = |passed: u64, at_ns| {
+        let floor_ms = |n| if n < passed { 45.0 } else { 240.0 };
+        let mut rows = vec![download(1, 200.0)];
+        rows.extend((0..5).map(|n| begins(n + 2, at_ns + n as i64 * 1_000_000_000, floor_ms(n))));
+        verdict(&rows, &(1..7).map(flow).collect::<Vec<_>>())
+    };
+    let fair = verdict(5, 2_000_000_000);
+    let down = &fair.directions.down;
+    assert_eq!(down.kind, VerdictKind::OtherDelay);
+    assert_eq!(down.other_delays[0].kind, OtherKind::OwnQueue);
+    assert_eq!(verdict(4, 2_000_000_000).kind, VerdictKind::OtherDelay);
+    // Too many waited, and before and after the queue nobody does.
+    assert_eq!(verdict(3, 2_000_000_000).kind, VerdictKind::Bloated);
+    assert_eq!(verdict(5, 8_000_000_000).kind, VerdictKind::Bloated);
+}
+
+#[test]
 fn delay_on_a_level_that_no_traffic_explains_is_a_longer_way() {
     let level = vec![
         ("ahead_standing_bps", F(1e6)),
