@@ -81,8 +81,10 @@ use Topic::{Application, Delay, Loss, Other, Queue, Rtt, Throughput, Window};
 
 /// Part of a name, and what it means; the first that fits holds.
 const RULES: &[(&str, Topic, Goal, bool)] = &[
+    // How far a rate varies, not the rate.
+    ("_rsd", Other, Neither, false),
     ("goodput", Throughput, More, true),
-    ("delivered_bps", Throughput, More, true),
+    ("delivered_", Throughput, More, true),
     // Of acknowledgements and copies, too: more of it is no good by itself.
     ("throughput", Throughput, Neither, false),
     ("retransmi", Loss, Less, true),
@@ -213,6 +215,9 @@ mod tests {
             ("stalled_ms", Application, Less, "ms", true),
             ("rtt_p95_ms", Rtt, Less, "ms", true),
             ("cwnd_bytes", Window, Neither, "B", true),
+            ("goodput_rsd", Other, Neither, "", false),
+            ("delivered_down_bps", Throughput, More, "bit/s", true),
+            ("added_up_ms", Delay, Less, "ms", true),
             ("segments", Other, Neither, "", false),
             ("flows of at most 5 s [%]", Other, Neither, "%", false),
         ] {

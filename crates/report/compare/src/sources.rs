@@ -11,6 +11,8 @@ use unbloat_units::{Both, Direction};
 /// A flow's delays count when it has so many round trips, and its rates, losses and windows when it carries so much.
 const FEWEST_RTTS: f64 = 20.0;
 const FEWEST_BYTES: f64 = 100_000.0;
+/// A test has some ten stages.
+const MOST_STAGES: usize = 1_000;
 
 pub(crate) const POINTS: [&str; 3] = ["point", "key", "value"];
 pub(crate) const RESULTS: [&str; 5] = ["point", "seed", "subject", "metric", "value"];
@@ -45,6 +47,9 @@ pub(crate) const USERS: [&str; 4] = [
 ];
 pub(crate) const RTT: [&str; 4] = ["side", "time_ns", "rtt_ms", "samples"];
 pub(crate) const BANDWIDTH: [&str; 3] = ["side", "time_ns", "bandwidth_bps"];
+pub(crate) const STAGES: [&str; 5] = ["stage", "load", "begin_ns", "judged_from_ns", "end_ns"];
+pub(crate) const ECHOES: [&str; 5] = ["time_ns", "stage", "fate", "added_down_ms", "added_up_ms"];
+pub(crate) const GOODPUT: [&str; 4] = ["time_ns", "stage", "direction", "delivered_bps"];
 pub(crate) const DNS: [&str; 1] = ["latency_ms"];
 pub(crate) const HTTP: [&str; 2] = ["first_byte_ms", "duration_ms"];
 pub(crate) const SUMMARY: [&str; 5] = ["group", "metric", "value", "unit", "samples"];
@@ -111,6 +116,17 @@ pub(crate) struct Totals {
     models: BTreeMap<String, u64>,
     /// Points of the model, by load and buffer.
     model_points: BTreeMap<(u64, u64), u64>,
+    /// Stages of a test, by number.
+    stages: BTreeMap<u64, Stage>,
+}
+
+struct Stage {
+    load: String,
+    /// From the end of its ramp to its own end.
+    judged_ns: (i64, i64),
+    /// Datagrams of the echo, and those that were lost on the way.
+    echoes: u64,
+    lost: Both<u64>,
 }
 
 pub(crate) fn points(to: &mut Collector, piece: &Piece) -> Result<(), CompareError> {
@@ -264,6 +280,91 @@ pub(crate) fn rtt(to: &mut Collector, piece: &Piece) -> Result<(), CompareError>
                 rtt,
                 times,
             );
+        }
+    }
+    Ok(())
+}
+
+/// A test's stages, each by what it loads: a second round of the same load goes on where the first began.
+pub(crate) fn stages(to: &mut Collector, piece: &Piece) -> Result<(), CompareError> {
+    let (number, load) = (piece.whole("stage")?, piece.text("load")?);
+    let [begin, judged_from, end] = [
+        piece.time("begin_ns")?,
+        piece.time("judged_from_ns")?,
+        piece.time("end_ns")?,
+    ];
+    for row in piece.rows() {
+        let (Some(number), Some(load)) = (number.get(row), load.as_text(row)) else {
+            continue;
+        };
+        let (Some(begin), Some(end)) = (begin.get(row), end.get(row)) else {
+            continue;
+        };
+        if to.totals.stages.len() < MOST_STAGES {
+            let stage = Stage {
+                load: short(load),
+                judged_ns: (judged_from.get(row).unwrap_or(begin), end),
+                echoes: 0,
+                lost: Both::default(),
+            };
+            to.totals.stages.insert(number, stage);
+        }
+    }
+    Ok(())
+}
+
+/// What each direction adds to the delay while a stage loads the path, and what it loses.
+pub(crate) fn echoes(to: &mut Collector, piece: &Piece) -> Result<(), CompareError> {
+    let (number, fate) = (piece.whole("stage")?, piece.text("fate")?);
+    for row in piece.rows() {
+        let stage = number.get(row);
+        let stage = stage.and_then(|number| to.totals.stages.get_mut(&number));
+        let (Some(stage), Some(fate)) = (stage, fate.as_text(row)) else {
+            continue;
+        };
+        stage.echoes += 1;
+        match fate {
+            "lost_down" => stage.lost.down += 1,
+            "lost_up" => stage.lost.up += 1,
+            _ => {}
+        }
+    }
+    for metric in ["added_down_ms", "added_up_ms"] {
+        of_stages(to, piece, metric, |_| Some(metric))?;
+    }
+    Ok(())
+}
+
+pub(crate) fn goodput(to: &mut Collector, piece: &Piece) -> Result<(), CompareError> {
+    let directions = piece.text("direction")?;
+    of_stages(to, piece, "delivered_bps", |row| {
+        match directions.as_text(row)? {
+            "down" => Some("delivered_down_bps"),
+            "up" => Some("delivered_up_bps"),
+            _ => None,
+        }
+    })
+}
+
+/// A column over the time of each stage, its ramp left out.
+fn of_stages(
+    to: &mut Collector,
+    piece: &Piece,
+    column: &'static str,
+    metric: impl Fn(usize) -> Option<&'static str>,
+) -> Result<(), CompareError> {
+    let (time, number) = (piece.time("time_ns")?, piece.whole("stage")?);
+    let values = piece.number(column)?;
+    for row in piece.rows() {
+        let stage = number.get(row).and_then(|it| to.totals.stages.get(&it));
+        let (Some(stage), Some(at), Some(value)) = (stage, time.get(row), values.as_f64(row))
+        else {
+            continue;
+        };
+        let (from, until) = stage.judged_ns;
+        if let Some(metric) = metric(row).filter(|_| from <= at && at < until) {
+            let name = Name::new(stage.load.clone(), metric);
+            to.course(piece.table, name, at.saturating_sub(from), value, 1);
         }
     }
     Ok(())
@@ -428,6 +529,7 @@ pub(crate) fn finish(to: &mut Collector) {
             );
         }
     }
+    losses(to, totals.stages.into_values());
     for (side, delay_ms) in to.run.facts.standing_ms.clone() {
         let delay = Estimate::single(delay_ms, 1);
         to.value("flows", Name::new(side, "standing_delay_ms"), delay);
@@ -443,5 +545,22 @@ pub(crate) fn finish(to: &mut Collector) {
         to.run.left_out.push(format!(
             "The model M/M/1/K is compared as the downlink's queue; other models are skipped: {others}."
         ));
+    }
+}
+
+/// Of datagrams of the echo, by what loads the path.
+fn losses(to: &mut Collector, stages: impl Iterator<Item = Stage>) {
+    let mut by_load: BTreeMap<String, (u64, Both<u64>)> = BTreeMap::new();
+    for stage in stages.filter(|stage| stage.echoes > 0) {
+        let (echoes, lost) = by_load.entry(stage.load).or_default();
+        *echoes += stage.echoes;
+        lost.down += stage.lost.down;
+        lost.up += stage.lost.up;
+    }
+    for (load, (echoes, lost)) in by_load {
+        for (side, &lost) in lost.entries() {
+            let name = Name::new(load.clone(), format!("loss_{}_share", side.name()));
+            to.value("echoes", name, Estimate::of_share(lost, echoes));
+        }
     }
 }

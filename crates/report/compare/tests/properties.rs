@@ -244,6 +244,100 @@ fn single_runs_differ_with_a_question_mark() {
     assert_eq!(found.quantities[0].relative, Some(-0.5));
 }
 
+/// A test of two stages of ten seconds: uploads add `ms`, jitter around it.
+fn test(name: &str, ms: f64, jitter_seed: u64) -> Run {
+    let whole = |values: &[u64]| ColumnData::U64(values.iter().copied().map(Some).collect());
+    let times = |values: &[i64]| ColumnData::I64(values.iter().copied().map(Some).collect());
+    let stages = Piece {
+        table: "stages",
+        columns: vec![
+            ("stage", whole(&[0, 1])),
+            ("load", texts(&["idle".to_owned(), "up".to_owned()])),
+            ("begin_ns", times(&[0, 10_000_000_000])),
+            (
+                "judged_from_ns",
+                ColumnData::I64([None, Some(12_000_000_000)].into_iter().collect()),
+            ),
+            ("end_ns", times(&[10_000_000_000, 20_000_000_000])),
+        ],
+    };
+    let at: Vec<i64> = (0..2_000).map(|n| n * 10_000_000).collect();
+    let stage: Vec<u64> = at
+        .iter()
+        .map(|&at| u64::from(at >= 10_000_000_000))
+        .collect();
+    let added = |load_ms: f64| {
+        let of = |(n, &stage): (usize, &u64)| {
+            let jitter = (n as u64 * 7_919 + jitter_seed) % 11;
+            // The ramp counts for nothing.
+            let ramp_ms = if (1_000..1_200).contains(&n) {
+                5_000.0
+            } else {
+                0.0
+            };
+            Some(load_ms * stage as f64 + jitter as f64 / 10.0 + ramp_ms)
+        };
+        ColumnData::F64(stage.iter().enumerate().map(of).collect())
+    };
+    let fates: Vec<String> = (0..2_000)
+        .map(|n| {
+            if n >= 1_000 && n % 20 == 0 {
+                "lost_up"
+            } else {
+                "back"
+            }
+            .to_owned()
+        })
+        .collect();
+    let echoes = Piece {
+        table: "echoes",
+        columns: vec![
+            ("time_ns", times(&at)),
+            ("stage", whole(&stage)),
+            ("fate", texts(&fates)),
+            ("added_down_ms", added(0.0)),
+            ("added_up_ms", added(ms)),
+        ],
+    };
+    let goodput = Piece {
+        table: "goodput_series",
+        columns: vec![
+            ("time_ns", times(&at[1_000..])),
+            ("stage", whole(&stage[1_000..])),
+            ("direction", texts(&vec!["up".to_owned(); 1_000])),
+            (
+                "delivered_bps",
+                ColumnData::F64((0..1_000).map(|n| Some(5e6 + f64::from(n % 7))).collect()),
+            ),
+        ],
+    };
+    run(name, &[stages, echoes, goodput])
+}
+
+#[test]
+fn two_tests_are_compared_stage_by_stage_without_their_ramps() {
+    let (before, after) = (test("before", 200.0, 1), test("after", 5.0, 4));
+    let found = compare(&before, &after, &[]);
+    assert_eq!(found.verdict.overall, Overall::Better, "{found:?}");
+    let leading = &found.quantities[found.verdict.leading[0]];
+    assert_eq!(
+        (&leading.subject[..], &leading.metric[..]),
+        ("up", "added_up_ms")
+    );
+    assert!((leading.difference + 195.0).abs() < 0.5, "{leading:?}");
+    assert_ne!(leading.noise, unbloat_compare::Noise::Unknown);
+    let value = |subject: &str, metric: &str| {
+        let is_it = |row: &&unbloat_compare::Row| row.subject == subject && row.metric == metric;
+        found.quantities.iter().find(is_it).map(|row| row.a.value)
+    };
+    assert_eq!(value("up", "loss_up_share"), Some(0.05));
+    assert_eq!(value("idle", "loss_up_share"), Some(0.0));
+    assert!(value("up", "delivered_up_bps").is_some_and(|bps| (bps - 5e6).abs() < 10.0));
+    // The same again differs in nothing.
+    let again = compare(&before, &test("again", 200.0, 4), &[]);
+    assert_eq!(again.verdict.overall, Overall::Same, "{:?}", again.verdict);
+}
+
 #[test]
 fn a_table_of_wrong_types_is_an_error_that_names_table_and_column() {
     let table = Table {
