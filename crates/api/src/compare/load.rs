@@ -10,7 +10,8 @@ use unbloat_summary::{DirectionVerdict, Verdict, VerdictKind};
 use unbloat_units::Delta;
 
 /// Options that are results or repeat information found elsewhere.
-const NO_SETTINGS: [&str; 6] = [
+const NO_SETTINGS: [&str; 7] = [
+    "findings",
     "set",
     "points",
     "score",
@@ -93,11 +94,11 @@ fn warm_ns(info: &RunInfo) -> i64 {
 }
 
 fn facts(dir: &Path, info: &RunInfo) -> Result<Facts, SideBySideError> {
-    let verdict: Option<Verdict> =
-        serde_json::from_value(info.verdict.clone()).map_err(|error| SideBySideError::Verdict {
-            run: dir.to_owned(),
-            error,
-        })?;
+    let verdict = Verdict::of_run(&info.verdict).map_err(|error| SideBySideError::Verdict {
+        run: dir.to_owned(),
+        error,
+    })?;
+    let of_test = info.verdict.get("headline").and_then(Value::as_str);
     let told = verdict.iter().flat_map(|verdict| {
         let directions = verdict.by_weight().into_iter();
         directions.filter_map(|d| Some((d.direction.name().to_owned(), standing_ms(d)?)))
@@ -108,7 +109,9 @@ fn facts(dir: &Path, info: &RunInfo) -> Result<Facts, SideBySideError> {
         settings: settings(info),
         warnings: warnings(info),
         standing_ms: told.collect(),
-        verdict: verdict.map(|verdict| verdict.sentence),
+        verdict: verdict
+            .map(|verdict| verdict.sentence)
+            .or(of_test.map(str::to_owned)),
     })
 }
 

@@ -36,6 +36,7 @@ pub fn info(measured: &Measured, findings: &Findings) -> RunInfo {
     ]
     .map(|(key, value)| (key.to_owned(), value))
     .into();
+    info.verdict = json!(findings.verdict);
     info.left_out = measured.limitations.clone();
     info
 }

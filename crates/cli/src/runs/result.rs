@@ -23,14 +23,14 @@ pub fn tone(info: &RunInfo) -> Tone {
 
 /// In a few lines.
 pub fn text(info: &RunInfo, width: usize) -> String {
-    let capture: Result<Verdict, _> = serde_json::from_value(info.verdict.clone());
+    let capture = Verdict::of_run(&info.verdict).ok().flatten();
     let mut text = match (capture, line(info)) {
-        (Ok(verdict), _) => {
+        (Some(verdict), _) => {
             let said = verdict_text(&verdict, width);
             tone(info).paint_first(&said)
         }
-        (Err(_), Some(line)) => tone(info).paint(&line) + "\n",
-        (Err(_), None) => "No verdict: the report and the tables have the results.\n".to_owned(),
+        (None, Some(line)) => tone(info).paint(&line) + "\n",
+        (None, None) => "No verdict: the report and the tables have the results.\n".to_owned(),
     };
     match info.status {
         Status::Complete => {}

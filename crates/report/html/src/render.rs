@@ -78,8 +78,7 @@ pub fn render(
 }
 
 fn verdict_of(run: &RunReader) -> Result<Option<Verdict>, ReportError> {
-    let stored = &run.info().verdict;
-    serde_json::from_value(stored.clone()).map_err(ReportError::Verdict)
+    Verdict::of_run(&run.info().verdict).map_err(ReportError::Verdict)
 }
 
 fn write_page(out: &mut dyn Write, parts: &page::Parts, data: &mut PageData) -> io::Result<()> {

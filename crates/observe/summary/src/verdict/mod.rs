@@ -45,6 +45,7 @@ mod tests;
 pub(crate) use judge::Judge;
 
 use serde::{Deserialize, Serialize};
+use serde_json::Value;
 
 /// What was found, of a direction or of all.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -218,6 +219,17 @@ pub struct Verdict {
 }
 
 impl Verdict {
+    /// The verdict of a capture's run; none of a run that concludes nothing or is of another kind, as a test is.
+    ///
+    /// # Errors
+    /// A capture's verdict that this version does not know.
+    pub fn of_run(stored: &Value) -> Result<Option<Verdict>, serde_json::Error> {
+        match stored.get("threshold_ms") {
+            Some(_) => Verdict::deserialize(stored).map(Some),
+            None => Ok(None),
+        }
+    }
+
     /// Both directions, the one that decides first.
     pub fn by_weight(&self) -> [&DirectionVerdict; 2] {
         let Both { down, up } = &self.directions;
