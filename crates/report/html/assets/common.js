@@ -17,26 +17,37 @@ const unbloat = (() => {
 
   // ---- numbers and times --------------------------------------------------------------------
   const isNumber = (x) => x !== null && x !== undefined && Number.isFinite(x);
-  const digits = (x) => {
+  // With so many figures, or as many as its whole part has.
+  const digits = (x, figures = 3) => {
     const size = Math.abs(x);
     if (x === 0) return "0";
-    if (size >= 100) return Math.round(x).toLocaleString("en");
-    if (size < 0.001) return x.toExponential(1);
-    return String(Number(x.toPrecision(3)));
+    const whole = Math.max(figures, Math.floor(Math.log10(size)) + 1);
+    if (size >= 100) return Number(x.toPrecision(whole)).toLocaleString("en", { maximumFractionDigits: 12 });
+    if (size < 0.001) return x.toExponential(figures - 2);
+    return String(Number(x.toPrecision(whole)));
   };
-  const scaled = (units, base) => (x) => {
+  const scaled = (units, base) => (x, figures) => {
     let i = 0;
     while (i + 1 < units.length && Math.abs(x) >= base * 0.9999) { x /= base; i++; }
-    return digits(x) + " " + units[i];
+    return digits(x, figures) + " " + units[i];
   };
+  const within = (unit) => (x, figures) => `${digits(x, figures)} ${unit}`;
+  // Labels of an axis, each with as many figures as tell them all apart.
+  function apart(values, show) {
+    for (let figures = 3; ; figures++) {
+      const labels = values.map((v) => (isNumber(v) ? show(v, figures) : ""));
+      const told = labels.filter((text) => text !== "");
+      if (new Set(told).size === told.length || figures >= 12) return labels;
+    }
+  }
   const format = {
     bytes: scaled(["B", "kB", "MB", "GB", "TB"], 1000),
     rate: scaled(["bit/s", "kbit/s", "Mbit/s", "Gbit/s"], 1000),
-    mbit: (x) => digits(x) + " Mbit/s",
-    seconds: (x) => (x !== 0 && Math.abs(x) < 1 ? digits(x * 1000) + " ms" : x >= 7200 ? digits(x / 3600) + " h" : digits(x) + " s"),
-    ms: (x) => digits(x) + " ms",
-    percent: (x) => digits(x) + " %",
-    packets: (x) => digits(x) + " packets",
+    mbit: within("Mbit/s"),
+    seconds: (x, figures) => (x !== 0 && Math.abs(x) < 1 ? digits(x * 1000, figures) + " ms" : x >= 7200 ? digits(x / 3600, figures) + " h" : digits(x, figures) + " s"),
+    ms: within("ms"),
+    percent: within("%"),
+    packets: within("packets"),
     plain: digits,
   };
   // The unit in which numbers of a kind are written to CSV files.
@@ -189,6 +200,20 @@ const unbloat = (() => {
     return kept;
   }
 
+  // A gap of a line reaches over the times at which only others have points: without them, uPlot would end it at the next of these.
+  function withGaps([times, ...lines]) {
+    for (const values of lines) {
+      let [last, isGap] = [-1, false];
+      values.forEach((value, i) => {
+        isGap ||= value === null;
+        if (!isNumber(value)) return;
+        if (isGap && last >= 0) values.fill(null, last + 1, i);
+        [last, isGap] = [i, false];
+      });
+    }
+    return [times, ...lines];
+  }
+
   // The point of a line that is nearest to the pointer; none in a gap of it.
   function nearest(u, series, index) {
     const values = u.data[series];
@@ -267,7 +292,7 @@ const unbloat = (() => {
     const axis = (of, show, size) => ({
       label: of.label, size: of.tickSize || size, labelSize: 18, labelFont: "12px system-ui, sans-serif", font: "11px system-ui, sans-serif",
       stroke: css("--soft"), grid: { stroke: css("--line"), width: 1 }, ticks: { stroke: css("--line"), size: 4 }, rotate: of.rotate,
-      values: (u, splits) => splits.map((v) => (isNumber(v) ? (of.ticks ? of.ticks[v] ?? "" : show(v)) : "")),
+      values: (u, splits) => (of.ticks ? splits.map((v) => of.ticks[v] ?? "") : apart(splits, show)),
       ...(of.ticks ? { splits: () => of.ticks.map((_, i) => i) } : {}),
     });
     const legend = element("ul", { class: "legend" });
@@ -315,7 +340,7 @@ const unbloat = (() => {
           zoom(ends);
         }],
       },
-    }, uPlot.join(drawn.map((line) => [line.x, line.y])), place);
+    }, withGaps(uPlot.join(drawn.map((line) => [line.x, line.y]))), place);
     shared.plots.push(u);
 
     // ---- zoom ----

@@ -8,6 +8,7 @@ import { Chromium, complaints } from "../../../../measure/server/tests/web/chrom
 
 const [file, folder] = process.argv.slice(2);
 const WINDOW = "#figure-sim-cwnd [role=img]";
+const QUEUES = "#figure-sim-backlog [role=img]";
 const RTT = "#figure-sim-srtt [role=img]";
 const SAVED_MS = 20_000;
 const KEYS = { "+": { text: "+" }, "-": { text: "-" }, Escape: { windowsVirtualKeyCode: 27 }, ArrowRight: { windowsVirtualKeyCode: 39 } };
@@ -38,16 +39,16 @@ async function saysWhatItShows(tab) {
   assert.equal(await tab.evaluate(`document.querySelector("#figure-sim-cwnd .legend").textContent.trim()`), "download median 59.9 kB");
 }
 
-/** Pixels of the line's colour in a column of the chart at this time, of 29.9 s. */
-function inked(tab, second) {
+/** Pixels of the line's colour in a column of the chart at this time, of 29.9 s: the first line is blue, the second red. */
+function inked(tab, second, chart = WINDOW, isRed = false) {
   return tab.evaluate(`(() => {
-  const canvas = document.querySelector("${WINDOW} canvas"), over = document.querySelector("${WINDOW} .u-over");
+  const canvas = document.querySelector("${chart} canvas"), over = document.querySelector("${chart} .u-over");
   const [outer, inner] = [canvas, over].map((one) => one.getBoundingClientRect());
   const ratio = canvas.width / outer.width;
   const [x, y] = [inner.left - outer.left + inner.width * ${second} / 29.9, inner.top - outer.top].map((px) => Math.round(px * ratio));
   const { data } = canvas.getContext("2d").getImageData(x, y, 1, Math.round(inner.height * ratio));
   let count = 0;
-  for (let i = 0; i < data.length; i += 4) if (data[i + 2] - data[i] > 100) count++;
+  for (let i = 0; i < data.length; i += 4) if (${isRed ? -1 : 1} * (data[i + 2] - data[i]) > 100) count++;
   return count;
 })()`);
 }
@@ -55,6 +56,9 @@ function inked(tab, second) {
 async function hasGap(tab) {
   for (const second of [5, 9, 21, 25]) assert.ok(await inked(tab, second) > 0, `a line at ${second} s`);
   for (const second of [10.5, 13, 15, 19]) assert.equal(await inked(tab, second), 0, `no line at ${second} s`);
+  // Beside a line that has points in it.
+  for (const second of [5, 9, 21, 25]) assert.ok(await inked(tab, second, QUEUES, true) > 0, `a second line at ${second} s`);
+  for (const second of [10.5, 13, 15, 19]) assert.equal(await inked(tab, second, QUEUES, true), 0, `no second line at ${second} s`);
 }
 
 async function press(tab, name) {

@@ -65,16 +65,20 @@ pub fn simulation(dir: &Path) -> PathBuf {
             ("srtt_ms", N(40.0 + second)),
         ]
     });
-    let backlog = (0..300).map(|tenth| {
+    let backlog = |direction: &str, second: f64, bytes: f64| {
         vec![
             ("run", N(0.0)),
-            ("time_ns", N(f64::from(tenth) * 1e8)),
-            ("direction", T("down".to_owned())),
+            ("time_ns", N(second * 1e9)),
+            ("direction", T(direction.to_owned())),
             ("hop", N(0.0)),
             ("place", T("path".to_owned())),
-            ("backlog_bytes", N(f64::from(tenth % 70) * 1e4)),
+            ("backlog_bytes", N(bytes)),
         ]
-    });
+    };
+    let down =
+        (0..300).map(|tenth| backlog("down", f64::from(tenth) / 10.0, f64::from(tenth % 70) * 1e4));
+    // At times of its own, with the flow's silence.
+    let up = measured_s().map(|second| backlog("up", second + 0.03, 4e5));
     write(
         dir.join("simulation"),
         info("unbloat sim"),
@@ -97,7 +101,7 @@ pub fn simulation(dir: &Path) -> PathBuf {
             (
                 "queue_series",
                 "u:run i:time_ns t:direction u:hop t:place f:backlog_bytes",
-                backlog.collect(),
+                down.chain(up).collect(),
             ),
         ],
     )
