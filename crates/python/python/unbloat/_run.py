@@ -94,7 +94,7 @@ class Run:
     def sql(self, query: str) -> Any:
         """Run a query over the run's tables with DuckDB (needs duckdb); returns a ``duckdb.DuckDBPyRelation``.
 
-        >>> run.sql("select server, sum(bytes_down) from flows group by all")
+        >>> run.sql("select server, sum(payload_down_bytes) from flows group by all")
         """
         return self._database.sql(query)
 
