@@ -1,6 +1,6 @@
 //! Network devices of this thread's namespace.
 
-use crate::netlink::{Family, Netlink, attribute, text, u32_at};
+use crate::netlink::{Family, Netlink, attribute, text, u16_at, u32_at};
 use rustix::net::netdevice::name_to_index;
 use rustix::net::{AddressFamily, SocketType, socket};
 use std::io;
@@ -39,15 +39,10 @@ impl Device {
     }
 
     fn of_index(netlink: &Netlink, index: u32) -> io::Result<Option<Device>> {
-        const GET_LINK: u16 = 18;
-        /// `struct ifinfomsg`.
-        const LINK: usize = 16;
         const NAME: u16 = 3;
         const LOOPBACK: u32 = 8;
-        let mut body = [0; LINK];
-        body[4..8].copy_from_slice(&index.to_ne_bytes());
         let mut device = None;
-        netlink.get(GET_LINK, &body, |answer| {
+        netlink.get(GET_LINK, &link(index), |answer| {
             let flags = u32_at(answer, 8).unwrap_or(0);
             let name = attribute(answer.get(LINK..).unwrap_or_default(), NAME);
             device = name.map(|name| Device {
@@ -57,6 +52,57 @@ impl Device {
         })?;
         Ok(device)
     }
+}
+
+/// Whether its queue counts Ethernet's header as part of each packet; that of a modem of raw IP, of PPP or of a tunnel does not.
+pub fn is_ethernet(name: &str) -> io::Result<bool> {
+    /// `ARPHRD_ETHER` and `ARPHRD_LOOPBACK`.
+    const KINDS: [u16; 2] = [1, 772];
+    let mut kind = None;
+    let netlink = Netlink::open(Family::Route)?;
+    netlink.get(GET_LINK, &link(index(name)?), |answer| {
+        kind = u16_at(answer, 2);
+    })?;
+    Ok(kind.is_some_and(|kind| KINDS.contains(&kind)))
+}
+
+/// Whether it is a tunnel by which packets go over another device.
+pub fn is_tunnel(name: &str) -> io::Result<bool> {
+    const LINK_INFO: u16 = 18;
+    const KIND: u16 = 1;
+    const TUNNELS: [&str; 12] = [
+        "tun",
+        "wireguard",
+        "ipip",
+        "ip6tnl",
+        "sit",
+        "gre",
+        "ip6gre",
+        "gretap",
+        "vti",
+        "vti6",
+        "xfrm",
+        "vxlan",
+    ];
+    let mut is_tunnel = false;
+    let netlink = Netlink::open(Family::Route)?;
+    netlink.get(GET_LINK, &link(index(name)?), |answer| {
+        let list = answer.get(LINK..).unwrap_or_default();
+        let info = attribute(list, LINK_INFO).unwrap_or_default();
+        is_tunnel = attribute(info, KIND).is_some_and(|kind| TUNNELS.contains(&&*text(kind)));
+    })?;
+    Ok(is_tunnel)
+}
+
+pub(crate) const GET_LINK: u16 = 18;
+/// `struct ifinfomsg`.
+pub(crate) const LINK: usize = 16;
+
+/// One that names a device.
+pub(crate) fn link(index: u32) -> [u8; LINK] {
+    let mut body = [0; LINK];
+    body[4..8].copy_from_slice(&index.to_ne_bytes());
+    body
 }
 
 /// Whether these attributes are of this address: of a device between two points `ADDRESS` is the other end's.
@@ -78,6 +124,7 @@ mod tests {
     #[test]
     fn loopback_is_there_and_others_are_not() {
         assert_eq!(index("lo").unwrap(), 1);
+        assert!(is_ethernet("lo").unwrap());
         let absent = index("no-such-device").unwrap_err();
         assert_eq!(absent.raw_os_error(), Some(libc::ENODEV));
         assert!(index("a-name-that-is-longer-than-any").is_err());

@@ -2,6 +2,8 @@
 //!
 //! Queues see packets as on a wire only where segments are neither put off nor merged.
 
+use crate::device::{self, GET_LINK, LINK, link};
+use crate::netlink::{Attributes, Family, Netlink, attribute, u32_at};
 use serde::{Deserialize, Serialize};
 use std::io;
 use std::net::UdpSocket;
@@ -118,6 +120,29 @@ pub fn set_features(device: &str, wanted: &[u32]) -> io::Result<()> {
     }
 }
 
+/// `IFLA_GSO_MAX_SEGS`.
+const MOST_SEGMENTS: u16 = 40;
+
+/// How many segments one packet of this host's own TCP may have on its way to the device (`ip link`'s `gso_max_segs`). None: the kernel
+/// does not tell. Since Linux 4.17 TCP makes large packets also for devices whose GSO and TSO are off, and only this bounds them.
+pub fn most_segments(device: &str) -> io::Result<Option<u32>> {
+    let index = device::index(device)?;
+    let mut most = None;
+    Netlink::open(Family::Route)?.get(GET_LINK, &link(index), |answer| {
+        let list = answer.get(LINK..).unwrap_or_default();
+        most = attribute(list, MOST_SEGMENTS).and_then(|value| u32_at(value, 0));
+    })?;
+    Ok(most)
+}
+
+/// Sets it. Connections that exist learn of it when they look up their route again.
+pub fn set_most_segments(device: &str, most: u32) -> io::Result<()> {
+    const SET_LINK: u16 = 19;
+    let asked = Attributes::new().u32(MOST_SEGMENTS, most).to_bytes();
+    let body = [&link(device::index(device)?)[..], &asked].concat();
+    Netlink::open(Family::Route)?.tell(SET_LINK, &body)
+}
+
 /// `struct ethtool_value`.
 #[repr(C)]
 struct Value {
@@ -166,5 +191,6 @@ mod tests {
     fn loopback_tells_what_it_merges() {
         assert!(Offload::Gso.is_on("lo").unwrap());
         assert!(features("lo").unwrap().iter().any(|word| *word != 0));
+        assert!(most_segments("lo").unwrap().is_some_and(|most| most > 1));
     }
 }

@@ -41,10 +41,13 @@ pub enum UndoError {
     TooLong { path: PathBuf },
     #[error("there is no device \"{device}\"; `ip link` lists them")]
     NoDevice { device: String },
-    #[error("there is already a device \"{device}\"; remove it (ip link del) if it is not in use")]
+    #[error(
+        "there is already a device \"{device}\", which unbloat did not make; it is left as it is"
+    )]
     DeviceExists { device: String },
     #[error(
-        "{device} has a queue discipline \"{kind}\" that cannot be restored exactly; remove it first (tc qdisc del dev {device} {place})"
+        "{device} has a queue discipline \"{kind}\" that cannot be restored exactly{}",
+        way_out(device, place)
     )]
     CannotSave {
         device: String,
@@ -71,6 +74,16 @@ pub enum UndoError {
     Guard(io::Error),
     #[error("cannot roll back all changes: {}", said(failures))]
     NotUndone { failures: Vec<String> },
+}
+
+/// A root discipline is somebody's settings, which can be made anew. Filters at a device's entry may be a program's that does not look again.
+fn way_out(device: &str, place: &str) -> String {
+    match place {
+        "root" => format!("; remove it first (tc qdisc del dev {device} root)"),
+        place => format!(
+            "; the filters at its {place} may be another program's and are left as they are"
+        ),
+    }
 }
 
 fn said(failures: &[String]) -> String {

@@ -5,7 +5,7 @@ use crate::step::Step;
 use serde::{Deserialize, Serialize};
 
 /// Of what is written here. A step that an older program does not know makes a new one.
-pub(crate) const VERSION: u32 = 2;
+pub(crate) const VERSION: u32 = 3;
 
 /// The first line.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -116,9 +116,9 @@ mod tests {
     #[test]
     fn a_newer_program_s_journal_is_left_to_it_and_an_older_one_s_is_read() {
         let text = Line::Claim(head()).to_text();
-        let newer = text.replace(r#""version":2"#, r#""version":3"#);
-        assert!(matches!(Record::read(&newer), Err(Fault::Newer(3))));
-        let older = text.replace(r#""version":2,"#, "");
+        let newer = text.replace(r#""version":3"#, r#""version":4"#);
+        assert!(matches!(Record::read(&newer), Err(Fault::Newer(4))));
+        let older = text.replace(r#""version":3,"#, "");
         assert_eq!(Record::read(&older).unwrap().head.unwrap().version, 0);
     }
 }

@@ -6,13 +6,14 @@ use crate::error::UndoError;
 use crate::file;
 use crate::netlink::{DELETE_FILTER, Netlink};
 use crate::systemd;
+use rustix::io::Errno;
 use serde::{Deserialize, Serialize};
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use tracing::debug;
-use unbloat_os::offload::{MERGING, Offload};
+use unbloat_os::offload::{self, Offload};
 
 /// How one step is undone. A closed list: nothing else is ever run for a journal.
 ///
@@ -50,9 +51,12 @@ pub enum Step {
         index: u32,
         /// Of journals without `features`.
         were_on: Vec<Offload>,
-        /// Each switch above is several of these, of which some may have been off.
+        /// Each switch above is several of these, of which some may have been off, or cannot be switched.
         #[serde(default)]
         features: Vec<u32>,
+        /// Of one packet of this host's own TCP.
+        #[serde(default)]
+        most_segments: Option<u32>,
     },
     /// A file of the kernel's that commands here write: the number that it held is written back.
     Setting { path: PathBuf, before: String },
@@ -151,18 +155,12 @@ impl Step {
 
     /// Before what makes several packets one is switched off on a device.
     pub fn offloads(device: &str) -> Result<Step, UndoError> {
-        let index = index(&open()?, device)?;
-        let mut were_on = Vec::new();
-        for offload in MERGING {
-            if offload.is_on(device).map_err(UndoError::Kernel)? {
-                were_on.push(offload);
-            }
-        }
         Ok(Step::Offloads {
-            features: unbloat_os::offload::features(device).map_err(UndoError::Kernel)?,
+            index: index(&open()?, device)?,
+            features: offload::features(device).map_err(UndoError::Kernel)?,
+            most_segments: offload::most_segments(device).map_err(UndoError::Kernel)?,
             device: device.to_owned(),
-            index,
-            were_on,
+            were_on: Vec::new(),
         })
     }
 
@@ -264,11 +262,13 @@ impl Step {
                 index,
                 were_on,
                 features,
+                most_segments,
                 ..
             } => match netlink.name(*index)? {
                 Some(name) => {
-                    were_on.iter().try_for_each(|it| it.set(&name, true))?;
-                    unbloat_os::offload::set_features(&name, features)
+                    were_on.iter().try_for_each(|it| switch_on(*it, &name))?;
+                    offload::set_features(&name, features)?;
+                    most_segments.map_or(Ok(()), |most| offload::set_most_segments(&name, most))
                 }
                 None => Ok(()),
             },
@@ -375,6 +375,14 @@ pub(crate) fn is_setting(path: &Path) -> bool {
 
 fn is_number(text: &str) -> bool {
     !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit())
+}
+
+/// What a device cannot switch, nobody has switched off.
+fn switch_on(offload: Offload, device: &str) -> io::Result<()> {
+    match offload.set(device, true) {
+        Err(error) if Errno::from_io_error(&error) == Some(Errno::OPNOTSUPP) => Ok(()),
+        told => told,
+    }
 }
 
 fn delete_filters(netlink: &Netlink, index: u32, parent: u32, priority: u16) -> io::Result<()> {

@@ -377,22 +377,52 @@ fn what_others_may_have_written_is_not_done() {
 }
 
 fn a_device_has_each_of_its_features_again_as_it_was() {
+    use unbloat_os::offload;
     let (_bed, hosts) = bed();
     let folder = tempfile::tempdir().unwrap();
-    let features = || unbloat_os::offload::features("eth0").unwrap();
     let outcome = hosts[0].within(|| {
         // One that the switch of all of TCP's segmentation would turn on with the others.
         run("ethtool", "-K eth0 tx-tcp-mangleid-segmentation off");
-        let seen = features();
+        // A device of which some can be switched by nobody.
+        run("ip", "link add link eth0 name mac0 type macvlan");
+        run("ip", "link set dev mac0 gso_max_segs 40");
+        let journals = Journals::at(folder.path().to_owned()).unwrap();
+        for device in ["eth0", "mac0"] {
+            let state = || {
+                let features = offload::features(device).unwrap();
+                (features, offload::most_segments(device).unwrap())
+            };
+            let before = state();
+            let mut claim = journals.take(&queues(), &purpose("a test")).unwrap();
+            claim.before(Step::offloads(device).unwrap()).unwrap();
+            for offload in offload::MERGING {
+                offload.set(device, false).unwrap();
+            }
+            offload::set_most_segments(device, 1).unwrap();
+            let (features, most) = state();
+            assert_ne!(features, before.0, "{device}");
+            assert_eq!(most, Some(1), "{device}");
+            claim.undo().unwrap();
+            assert_eq!(state(), before, "{device}");
+        }
+    });
+    outcome.unwrap();
+}
+
+/// Journals of version 2 have switches as on that the device has fixed.
+fn a_journal_that_names_what_nobody_can_switch_is_undone() {
+    let (_bed, hosts) = bed();
+    let folder = tempfile::tempdir().unwrap();
+    let outcome = hosts[0].within(|| {
+        run("ip", "link add link eth0 name mac0 type macvlan");
         let journals = Journals::at(folder.path().to_owned()).unwrap();
         let mut claim = journals.take(&queues(), &purpose("a test")).unwrap();
-        claim.before(Step::offloads("eth0").unwrap()).unwrap();
-        for offload in unbloat_os::offload::MERGING {
-            offload.set("eth0", false).unwrap();
-        }
-        assert_ne!(features(), seen);
+        let step = serde_json::to_string(&Step::offloads("mac0").unwrap()).unwrap();
+        let old = step.replace(r#""were_on":[]"#, r#""were_on":["tso","gso","gro"]"#);
+        assert_ne!(old, step);
+        claim.before(serde_json::from_str(&old).unwrap()).unwrap();
         claim.undo().unwrap();
-        assert_eq!(features(), seen);
+        assert!(journals.recover().unwrap().is_empty());
     });
     outcome.unwrap();
 }
@@ -410,6 +440,7 @@ unbloat_testkit::main! {
         one_damaged_journal_keeps_no_other_from_being_undone,
         what_others_may_have_written_is_not_done,
         a_device_has_each_of_its_features_again_as_it_was,
+        a_journal_that_names_what_nobody_can_switch_is_undone,
     ],
     on_request() => [
         victim,
