@@ -31,7 +31,7 @@ pub fn journals() -> Result<Journals, UndoError> {
                 },
                 Ok(()),
             ) => {
-                note!("unbloat: {resource} undone: \"{command}\" was killed");
+                note!("unbloat: {resource} undone: \"{command}\" ended without doing so");
             }
             (
                 Left::Change {
@@ -39,7 +39,7 @@ pub fn journals() -> Result<Journals, UndoError> {
                 },
                 Err(error),
             ) => note!(
-                "unbloat: could not undo {resource}, changed by \"{command}\", which was killed: {error}; fix the cause, or undo the change manually; the next unbloat command that changes this host tries again"
+                "unbloat: could not undo {resource}, changed by \"{command}\", which ended without doing so: {error}; fix the cause, or undo the change manually; the next unbloat command that changes this host tries again"
             ),
             (Left::Unreadable(_), undone) => {
                 let error = undone.err().map(|error| harmless(&error.to_string()));
