@@ -1,13 +1,28 @@
 //! systemd units that run this program.
 
+use crate::print::note;
 use std::fmt::Write;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
-/// This program, as a unit's first word.
+/// Where a program is to be that units start.
+const INSTALLED: &str = "/usr/local/bin/unbloat";
+
+/// This program, as the first word of a unit with `ProtectHome=` and `PrivateTmp=`. One that the unit would not see is to be installed.
 pub fn program() -> String {
-    let program = std::env::current_exe();
-    let program = program.unwrap_or_else(|_| PathBuf::from("/usr/local/bin/unbloat"));
-    quoted(&program.to_string_lossy())
+    let program = std::env::current_exe().unwrap_or_else(|_| PathBuf::from(INSTALLED));
+    if !is_hidden(&program) {
+        return quoted(&program.to_string_lossy());
+    }
+    note!(
+        "unbloat: the unit cannot start {program}, because ProtectHome and PrivateTmp hide it; it starts {INSTALLED}. Install that: sudo install -m 755 {program} {INSTALLED}",
+        program = program.display()
+    );
+    quoted(INSTALLED)
+}
+
+fn is_hidden(program: &Path) -> bool {
+    const HIDDEN: [&str; 5] = ["/home", "/root", "/run/user", "/tmp", "/var/tmp"];
+    HIDDEN.iter().any(|folder| program.starts_with(folder))
 }
 
 /// A word quoted for systemd, without expansion.
@@ -31,6 +46,16 @@ pub fn quoted(word: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn home_folders_and_temporary_files_are_hidden() {
+        for path in ["/home/ann/unbloat", "/root/bin/unbloat", "/tmp/unbloat"] {
+            assert!(is_hidden(Path::new(path)), "{path}");
+        }
+        for path in [INSTALLED, "/homes/unbloat"] {
+            assert!(!is_hidden(Path::new(path)), "{path}");
+        }
+    }
 
     #[test]
     fn names_go_into_a_unit_as_they_are() {

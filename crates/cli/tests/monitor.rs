@@ -585,6 +585,7 @@ fn a_unit_repeats_the_options() {
         .output()
         .unwrap();
     let text = String::from_utf8(output.stdout).unwrap();
+    assert!(text.contains("\nStartLimitIntervalSec=0\n"), "{text}");
     let line = text
         .lines()
         .find(|line| line.starts_with("ExecStart="))

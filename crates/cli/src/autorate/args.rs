@@ -198,20 +198,20 @@ impl Args {
 }
 
 /// `/run/unbloat` holds the claims of all commands and is the only part of `/run` that the unit may write to. It is preserved, because
-/// systemd would otherwise remove other commands' claims when the unit stops. The unit gives up after five failed starts within a minute. A
-/// line that is down does not count, because a start succeeds then. Standard output, one line per decision, is kept out of the journal.
+/// systemd would otherwise remove other commands' claims when the unit stops. At boot interfaces and shapers may come late: the unit tries until
+/// they are there, but not with options that are wrong (exit code 2). Standard output, one line per decision, is kept out of the journal.
 const UNIT: &str = "\
 [Unit]
 Description=Adjust shaper rates to the line (unbloat autorate)
 After=network-online.target
 Wants=network-online.target
-StartLimitIntervalSec=60
-StartLimitBurst=5
+StartLimitIntervalSec=0
 
 [Service]
 ExecStart=COMMAND
 Restart=on-failure
 RestartSec=5
+RestartPreventExitStatus=2
 StandardOutput=null
 CapabilityBoundingSet=CAP_NET_ADMIN CAP_NET_RAW CAP_BPF CAP_PERFMON
 NoNewPrivileges=yes

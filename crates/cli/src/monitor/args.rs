@@ -155,18 +155,19 @@ impl Args {
     }
 }
 
-/// Standard output, one line per episode, is kept out of the journal, which gets the same lines from standard error with their priority.
+/// At boot the interface may come late: the unit tries until it is there, but not with options that are wrong (exit code 2). Standard
+/// output, one line per episode, is kept out of the journal, which gets the same lines from standard error with their priority.
 const UNIT: &str = "\
 [Unit]
 Description=Monitor an interface for bufferbloat (unbloat monitor)
 After=network.target
-StartLimitIntervalSec=60
-StartLimitBurst=5
+StartLimitIntervalSec=0
 
 [Service]
 ExecStart=COMMAND
 Restart=on-failure
 RestartSec=5
+RestartPreventExitStatus=2
 StandardOutput=null
 CapabilityBoundingSet=CAP_NET_ADMIN CAP_NET_RAW CAP_BPF CAP_PERFMON CAP_SYS_PTRACE CAP_DAC_READ_SEARCH
 NoNewPrivileges=yes

@@ -63,13 +63,13 @@ const UNIT: &str = "\
 Description=Server for tests of latency under load (unbloat serve)
 After=network-online.target
 Wants=network-online.target
-StartLimitIntervalSec=60
-StartLimitBurst=5
+StartLimitIntervalSec=0
 
 [Service]
 ExecStart=COMMAND
 Restart=on-failure
 RestartSec=5
+RestartPreventExitStatus=2
 CREDENTIALS
 DynamicUser=yes
 StateDirectory=unbloat-serve
