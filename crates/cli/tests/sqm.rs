@@ -8,7 +8,9 @@ use std::path::Path;
 use std::process::{Child, Command, Output, Stdio};
 use std::thread::sleep;
 use std::time::{Duration, Instant};
-use unbloat_netns::{Bed, Host};
+use unbloat_netns::{Bed, Host, Route, Tun};
+use unbloat_responsiveness::{LoadedDirection, SCHEMA, verdict};
+use unbloat_units::{Delta, Direction, Rate};
 
 const LINE: [&str; 4] = ["--rate-down", "20 Mbit/s", "--rate-up", "4 Mbit/s"];
 const CONFIG: &str = "config queue 'wan'\n option enabled 1\n option interface eth0\n option download 21000\n option upload 3800\n option qdisc cake\n option script piece_of_cake.qos\n option linklayer atm\n option overhead 44\n";
@@ -73,6 +75,80 @@ fn a_configuration_is_judged_and_the_exit_code_says_so() {
     fs::write(&file, "config queue\n option a 'b\n").unwrap();
     let cut = sqm(&["check", path]);
     assert!(text(&cut.stderr).contains("line 2: unclosed quote"));
+}
+
+fn forwarding_in_hardware_is_found_in_the_firewall_beside() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("sqm");
+    fs::write(&file, CONFIG.replace("21000", "19000")).unwrap();
+    let firewall = |hardware: &str| {
+        let text = format!(
+            "config defaults\n option flow_offloading '1'\n option flow_offloading_hw '{hardware}'\n"
+        );
+        fs::write(folder.path().join("firewall"), text).unwrap();
+        sqm(&[&["check", file.to_str().unwrap()][..], &LINE[..]].concat())
+    };
+    assert_eq!(firewall("0").status.code(), Some(0));
+    let found = firewall("1");
+    assert_eq!(found.status.code(), Some(4));
+    let said = text(&found.stdout);
+    assert!(
+        said.contains("past the shaper") && said.contains("flow_offloading_hw=0"),
+        "{said}"
+    );
+}
+
+/// Two ways out; the test ran by the one that is not that of the default route.
+fn the_rates_of_a_test_are_for_the_device_by_which_it_ran() {
+    let bed = Bed::new().unwrap();
+    let [host, near, far] = ["host", "near", "far"].map(|role| bed.host(role).unwrap());
+    host.veth("wan0", &near, "eth0").unwrap();
+    host.veth("wwan0", &far, "eth0").unwrap();
+    host.address("wan0", "10.9.1.1/24".parse().unwrap())
+        .unwrap();
+    host.address("wwan0", "10.9.2.1/24".parse().unwrap())
+        .unwrap();
+    let _tun = host.tun("tun0", &Tun::default()).unwrap();
+    host.address("tun0", "10.9.3.1/24".parse().unwrap())
+        .unwrap();
+    let to = Route::Gateway([10, 9, 1, 2].into());
+    host.route("0.0.0.0/0".parse().unwrap(), to).unwrap();
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("test.json");
+    let plan = |server: &str| {
+        let load = LoadedDirection {
+            direction: Direction::Up,
+            delivered: Rate::mbps(10),
+            line: Rate::kbps(10_359),
+            is_steady: true,
+            added: Delta::ms(240),
+            added_p95: Delta::ms(240),
+            idle_rtt: Delta::ms(20),
+            unsent: None,
+            is_starved: false,
+            located: None,
+        };
+        let verdict = serde_json::to_value(verdict(vec![load], Vec::new())).unwrap();
+        let document = serde_json::json!({
+            "schema": SCHEMA, "target": "https://box:4043/.well-known/nq", "is_cut": false,
+            "server": {"address": format!("{server}:4043")}, "verdict": verdict,
+        });
+        fs::write(&file, document.to_string()).unwrap();
+        let words = ["plan", "--qdisc", "fifo", "--line", "atm", "--test"];
+        let words = [&words[..], &[file.to_str().unwrap()]].concat();
+        let output = on(&host, folder.path(), &words);
+        assert!(output.status.success(), "{}", text(&output.stderr));
+        (text(&output.stdout), text(&output.stderr))
+    };
+    assert!(plan("203.0.113.1").0.contains("dev wan0 root"));
+    let (commands, said) = plan("10.9.2.7");
+    assert!(commands.contains("dev wwan0 root"), "{commands}");
+    assert!(commands.contains("overhead 30"), "{commands}");
+    assert!(!said.contains("tunnel"), "{said}");
+    let (raw, beside) = plan("10.9.3.7");
+    assert!(raw.contains("dev tun0 root"), "{raw}");
+    assert!(raw.contains("overhead 44"), "raw IP: {raw}");
+    assert!(beside.contains("tun0 is a tunnel"), "{beside}");
 }
 
 fn names_that_a_shell_would_read_are_usage_errors() {
@@ -230,10 +306,12 @@ unbloat_testkit::main! {
     always() => [
         a_plan_is_told_in_the_words_that_are_asked_for,
         a_configuration_is_judged_and_the_exit_code_says_so,
+        forwarding_in_hardware_is_found_in_the_firewall_beside,
         names_that_a_shell_would_read_are_usage_errors,
     ],
     root("a shaper") => [
         what_is_applied_is_seen_and_removed,
+        the_rates_of_a_test_are_for_the_device_by_which_it_ran,
         nothing_stays_of_a_shaper_that_is_held_whatever_ends_it,
         a_shaper_that_was_to_last_does_not_where_it_is_stopped_before_it_stands,
         a_shaper_that_somebody_replaces_is_held_no_longer,

@@ -149,7 +149,7 @@ pub fn configuration(bytes: &[u8]) {
     let facts = Facts {
         measured: Both::new(Some(Rate::mbps(20)), Some(Rate::mbps(2))),
         devices,
-        outward: Some("eth0".to_owned()),
+        outward: vec!["eth0".to_owned()],
         offered: Some(vec!["fq_codel".to_owned()]),
         ..Facts::default()
     };

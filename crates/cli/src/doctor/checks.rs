@@ -191,8 +191,23 @@ fn shapers(is_openwrt: bool) -> Check {
     const AFFECTS: &str = "`sqm`, `fix`, `autorate`";
     match offered() {
         Err(_) if !may(Capability::SysAdmin) => unknown(NAME, AFFECTS),
-        Err(error) => Check::missing(NAME, error.to_string(), AFFECTS, mend),
+        Err(error) => {
+            let said = error.to_string();
+            let (found, mend) = said.rsplit_once("; ").unwrap_or((&said, mend));
+            Check::missing(NAME, found, AFFECTS, mend)
+        }
         Ok(offered) => {
+            if !offered.unknown_to_tc.is_empty() {
+                return Check::limited(
+                    NAME,
+                    format!(
+                        "the kernel has {}, but this tc is too old to set it",
+                        offered.unknown_to_tc.join(", ")
+                    ),
+                    AFFECTS,
+                    "install a newer iproute2",
+                );
+            }
             let mut has = offered.qdiscs.clone();
             has.extend(offered.ifb.then_some("ifb"));
             let found = match has.is_empty() {
@@ -364,7 +379,7 @@ fn leftovers(_: bool) -> Check {
         ),
         (_, left) => Check::limited(
             NAME,
-            format!("{left} of commands that were killed"),
+            format!("{left} of commands that ended without undoing them"),
             "a setting of this host is not what it was",
             "`sudo unbloat sqm remove` restores it, as does every command that changes the host",
         ),

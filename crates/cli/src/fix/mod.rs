@@ -83,6 +83,9 @@ pub fn run(args: &Args) -> Result<Exit, FixError> {
         }
         recovery::journals()?;
     }
+    if args.test.is_none() && !args.dry_run {
+        place::foresee(args)?;
+    }
     let stop = stop_on_ctrl_c()?;
     let before = match &args.test {
         Some(run) => Some(read(run, &options)?),

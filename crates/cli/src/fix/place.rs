@@ -3,11 +3,13 @@
 use super::window::Window;
 use super::{Args, FixError};
 use crate::keep::{self, Cure, Keep, KeepError};
+use crate::print::note;
 use crate::route;
-use crate::shaping::{Ground, Placed as Shaped};
+use crate::shaping::{BOTH, Ground, Placed as Shaped};
 use std::fmt;
 use unbloat_fix::Proposal;
 use unbloat_responsiveness::document::Test;
+use unbloat_sqm::tc::Merging;
 use unbloat_sqm::{Device, Plan, tc};
 use unbloat_sqm_host::Kind;
 use unbloat_units::{Both, Framing, Rate};
@@ -17,7 +19,7 @@ pub struct Cures {
     ground: Option<Ground>,
     plan: Option<Plan>,
     /// Offloads of the device before it is shaped.
-    merging: Vec<&'static str>,
+    merging: Merging,
     follows: bool,
     holds_window: bool,
 }
@@ -39,7 +41,7 @@ impl Cures {
                 .then(|| ground(args, tested))
                 .transpose()?,
             plan: None,
-            merging: Vec::new(),
+            merging: Merging::default(),
             follows,
             holds_window: proposal.holds_window,
         };
@@ -165,12 +167,27 @@ pub fn device(args: &Args, tested: &Test) -> Result<Device, FixError> {
 
 fn ground(args: &Args, tested: &Test) -> Result<Ground, FixError> {
     if let Some(target) = &args.router {
-        return Ok(Ground::there(target, None)?);
+        let ground = Ground::there(target, None)?;
+        ground.say_what_may_stay();
+        return Ok(ground);
     }
     let device = device(args, tested)?;
-    let mut ground = Ground::here(device)?;
-    if let Some(choice) = args.qdisc {
-        ground.qdisc = choice.into();
+    Ok(Ground::here(device, args.qdisc.map(Into::into))?)
+}
+
+/// Says before a minute of testing what of others would be in the way of a shaper, where it is known already which one and where.
+pub fn foresee(args: &Args) -> Result<(), FixError> {
+    let device = || args.interface.clone().or(route::outward().ok());
+    let ground = match (&args.router, args.qdisc, device()) {
+        (Some(target), ..) => Ground::there(target, None)?,
+        (None, Some(chosen), Some(device)) => Ground::here(device, Some(chosen.into()))?,
+        // Without a choice, whatever is free is used.
+        _ => return Ok(()),
+    };
+    if let Err(error) = ground.check(BOTH)
+        && error.is_of_others()
+    {
+        note!("unbloat: {error}");
     }
-    Ok(ground)
+    Ok(())
 }

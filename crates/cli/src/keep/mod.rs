@@ -14,9 +14,10 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::thread::sleep;
 use std::time::Duration;
-use unbloat_os::offload::MERGING;
+use unbloat_os::offload::{MERGING, most_segments};
 use unbloat_sqm::networkd::{self, File};
 use unbloat_sqm::systemd::{Link, Service, Unit, Work};
+use unbloat_sqm::tc::Merging;
 use unbloat_sqm::{Device, Plan, tc};
 use unbloat_sqm_host::Router;
 use unbloat_undo::{Claim, Journals, Purpose, Resource, Step, UndoError, write_link, write_text};
@@ -79,15 +80,20 @@ pub struct Cure<'a> {
     /// Receive windows of all downloads.
     pub holds_window: bool,
     /// Of the device without a shaper.
-    pub merging: &'a [&'static str],
+    pub merging: &'a Merging,
 }
 
-/// The offloads of a device that make several packets one and are on, as ethtool names them. To be asked before it is shaped.
-pub fn merging(device: &Device) -> Vec<&'static str> {
+/// What makes several packets one on a device. To be asked before it is shaped.
+pub fn merging(device: &Device) -> Merging {
+    let device = device.as_str();
     let all = tc::MERGING.into_iter().zip(MERGING);
-    all.filter(|(_, offload)| offload.is_on(device.as_str()).unwrap_or(false))
-        .map(|(name, _)| name)
-        .collect()
+    Merging {
+        on: all
+            .filter(|(_, offload)| offload.is_on(device).unwrap_or(false))
+            .map(|(name, _)| name)
+            .collect(),
+        most_segments: most_segments(device).ok().flatten(),
+    }
 }
 
 /// The files that have a cure return.

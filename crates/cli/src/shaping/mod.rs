@@ -11,8 +11,11 @@ use crate::recovery;
 use std::fmt;
 use unbloat_cake_nfqueue::{Options, ShapeError};
 use unbloat_sqm::{Device, DeviceError, Plan, Qdisc};
-use unbloat_sqm_host::{Held, Kind, Router, ShaperError, Target, apply, offered};
+use unbloat_sqm_host::{
+    Held, Kind, Look, Router, ShaperError, Target, apply, check, header_bytes, offered,
+};
 use unbloat_undo::{Journals, Purpose, UndoError};
+use unbloat_units::{Both, Framing, Rate};
 
 #[derive(Debug, thiserror::Error)]
 pub enum ShapingError {
@@ -22,6 +25,10 @@ pub enum ShapingError {
         "the router's kernel supports neither CAKE nor HTB; shape on this host instead (without --router)"
     )]
     NothingOffered,
+    #[error(
+        "the router does not let its queue disciplines be tried ({0}); log in as root, on a kernel with IFB devices"
+    )]
+    RouterRefused(String),
     #[error(transparent)]
     Device(#[from] DeviceError),
     #[error(transparent)]
@@ -32,6 +39,12 @@ pub enum ShapingError {
     Undo(#[from] UndoError),
 }
 
+/// Both directions.
+pub const BOTH: Both<bool> = Both {
+    down: true,
+    up: true,
+};
+
 /// Where to install a shaper.
 pub struct Ground {
     pub device: Device,
@@ -41,7 +54,7 @@ pub struct Ground {
 
 enum Side {
     Here(Journals),
-    There(Router, Kind),
+    There(Router, Look),
 }
 
 /// An installed shaper, until it is kept or released; dropping it restores this host.
@@ -56,43 +69,79 @@ impl Ground {
     pub fn there(target: &Target, device: Option<&Device>) -> Result<Ground, ShapingError> {
         let router = Router::new(target.clone());
         let look = router.look()?;
-        // No process on the router would undo it.
-        note!(
-            "unbloat: if this process is killed, a shaper may stay on {target}; to remove it: unbloat sqm remove --router {target}"
-        );
-        let names: Vec<&str> = look.offered.iter().map(String::as_str).collect();
-        let qdisc = Qdisc::best(&names).ok_or(ShapingError::NothingOffered)?;
-        let device = match (device, look.outward) {
+        let device = match (device, look.outward.first()) {
             (Some(device), _) => device.clone(),
             (None, Some(outward)) => outward.parse()?,
             (None, None) => return Err(ShapingError::NoOutward),
         };
         Ok(Ground {
             device,
-            qdisc,
-            side: Side::There(router, look.kind),
+            qdisc: best_of(&look)?,
+            side: Side::There(router, look),
         })
     }
 
-    /// This host: the kernel's queue discipline if it isolates flows, otherwise our own.
-    pub fn here(device: Device) -> Result<Ground, ShapingError> {
+    /// Says how to remove by hand what no process on a router would undo.
+    pub fn say_what_may_stay(&self) {
+        if let Side::There(router, _) = &self.side {
+            note!(
+                "unbloat: if this process is killed, a shaper may stay on {}; to remove it: {}",
+                router.target(),
+                router.removal(&self.device)
+            );
+        }
+    }
+
+    /// This host: the queue discipline that was chosen; otherwise the kernel's if it isolates flows, or our own.
+    pub fn here(device: Device, chosen: Option<Qdisc>) -> Result<Ground, ShapingError> {
         let journals = recovery::journals()?;
-        let qdisc = match offered()?.best() {
-            Some(Qdisc::Fifo) | None => Qdisc::OwnCake,
-            Some(best) => best,
+        let qdisc = match chosen {
+            Some(chosen) => chosen,
+            None => match offered()?.best() {
+                Some(Qdisc::Fifo) | None => Qdisc::OwnCake,
+                Some(best) => best,
+            },
         };
-        Ok(Ground {
+        let mut ground = Ground {
             device,
             qdisc,
             side: Side::Here(journals),
-        })
+        };
+        if chosen.is_none()
+            && let Err(error) = ground.check(BOTH)
+            && error.is_of_others()
+        {
+            note!("unbloat: {error}; using CAKE in user space");
+            ground.qdisc = Qdisc::OwnCake;
+        }
+        Ok(ground)
+    }
+
+    /// Whether the device has nothing of others that a shaper in the kernel of these directions would need. Nothing is changed.
+    pub fn check(&self, directions: Both<bool>) -> Result<(), ShaperError> {
+        let any = directions.map(|is_shaped| is_shaped.then_some(Rate::mbps(1)));
+        let plan = Plan::new(self.device.clone(), any, Framing::NONE, self.qdisc);
+        let plan = plan.expect("a plan of any rates");
+        match &self.side {
+            _ if self.qdisc == Qdisc::OwnCake => Ok(()),
+            Side::Here(journals) => check(journals, &plan),
+            Side::There(router, look) => router.check(look.kind, &plan),
+        }
+    }
+
+    /// What the device's queue counts before the IP packet.
+    pub fn header_bytes(&self) -> u8 {
+        match &self.side {
+            Side::Here(_) => header_bytes(&self.device),
+            Side::There(_, look) => look.header_bytes(&self.device),
+        }
     }
 
     /// The router, if it is one.
     pub fn router(&self) -> Option<(&Target, Kind)> {
         match &self.side {
             Side::Here(_) => None,
-            Side::There(router, kind) => Some((router.target(), *kind)),
+            Side::There(router, look) => Some((router.target(), look.kind)),
         }
     }
 
@@ -106,9 +155,9 @@ impl Ground {
             (Side::Here(journals), _) => {
                 Placed::Kernels(apply(journals, plan, &command)?, &self.device)
             }
-            (Side::There(router, kind), _) => {
-                router.apply(*kind, plan)?;
-                Placed::There(router, *kind, &self.device)
+            (Side::There(router, look), _) => {
+                router.apply(look, plan)?;
+                Placed::There(router, look.kind, &self.device)
             }
         })
     }
@@ -132,6 +181,16 @@ impl Ground {
     }
 }
 
+/// The best queue discipline of a router.
+pub fn best_of(look: &Look) -> Result<Qdisc, ShapingError> {
+    let names: Vec<&str> = look.offered.iter().map(String::as_str).collect();
+    let refused = || match &look.refused {
+        Some(said) => ShapingError::RouterRefused(said.clone()),
+        None => ShapingError::NothingOffered,
+    };
+    Qdisc::best(&names).ok_or_else(refused)
+}
+
 impl fmt::Display for Ground {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match &self.side {
@@ -149,9 +208,8 @@ impl Placed<'_> {
                 held.keep()?;
                 format!("kept; to remove it: unbloat sqm remove --interface {device}")
             }
-            Placed::There(router, _, _) => {
-                let target = router.target();
-                format!("kept; to remove it: unbloat sqm remove --router {target}")
+            Placed::There(router, _, device) => {
+                format!("kept; to remove it: {}", router.removal(device))
             }
             Placed::Own(own, command) => {
                 own.end()?;

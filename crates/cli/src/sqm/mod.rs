@@ -224,7 +224,7 @@ fn put_there(router: &Router, args: &ApplyArgs) -> Result<Exit, CommandError> {
         return Ok(Exit::Complete);
     }
     if !args.dry_run {
-        router.apply(look.kind, &plan)?;
+        router.apply(&look, &plan)?;
         note!(
             "unbloat: {} now shapes {}; to remove it: {}",
             router.target(),
@@ -382,7 +382,7 @@ fn look(args: &PlaceArgs) -> Result<Exit, CommandError> {
     if let Some(target) = &args.router {
         let router = Router::new(target.clone());
         let look = router.look()?;
-        let device = place::device(args.interface.as_ref(), Some(&look))?;
+        let device = place::of_line(args.interface.as_ref(), Some(&look))?;
         let (is_ours, queues) = router.status(look.kind, &device)?;
         match args.json {
             true => print_json(&Status::Router {
@@ -460,14 +460,14 @@ fn take_away(args: &RemoveArgs) -> Result<Exit, CommandError> {
     let (device, is_done, was_kept) = match router_of(args)? {
         Some(router) => {
             let look = router.look()?;
-            let device = place::device(place.interface.as_ref(), Some(&look))?;
+            let device = place::of_line(place.interface.as_ref(), Some(&look))?;
             let is_done = router.remove(look.kind, &device)?;
             (device, is_done, is_done && look.kind == Kind::OpenWrt)
         }
         None => {
             let _guard = recovery::guarded()?;
             let journals = recovery::journals()?;
-            let device: Device = place::device(place.interface.as_ref(), None)?;
+            let device: Device = place::of_line(place.interface.as_ref(), None)?;
             let was_kept = match args.until_reboot {
                 true => keep::pause(&journals, &device)?,
                 false => keep::take_back(&journals, &device)?,
@@ -501,7 +501,7 @@ fn router_of(args: &RemoveArgs) -> Result<Option<Router>, CommandError> {
     let Some(here) = Router::here().filter(|_| !args.until_reboot) else {
         return Ok(None);
     };
-    let device = place::device(args.place.interface.as_ref(), None)?;
+    let device = place::of_line(args.place.interface.as_ref(), None)?;
     Ok(here.keeps(&device).then_some(here))
 }
 
@@ -512,12 +512,12 @@ fn would_take_away(args: &RemoveArgs) -> Result<Exit, CommandError> {
     let (device, is_ours) = match router_of(args)? {
         Some(router) => {
             let look = router.look()?;
-            let device = place::device(place.interface.as_ref(), Some(&look))?;
+            let device = place::of_line(place.interface.as_ref(), Some(&look))?;
             let (is_ours, _) = router.status(look.kind, &device)?;
             (device, is_ours)
         }
         None => {
-            let device = place::device(place.interface.as_ref(), None)?;
+            let device = place::of_line(place.interface.as_ref(), None)?;
             let journals = Journals::system()?;
             let mut all = keep::kept(&journals)?.into_iter();
             let kept = all.find(|kept| kept.device == device);

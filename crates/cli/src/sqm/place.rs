@@ -6,11 +6,13 @@ use super::given::{Given, Line};
 use super::{measured, sweep};
 use crate::print::note;
 use crate::route;
+use crate::shaping::best_of;
 use std::fs;
+use std::path::Path;
 use unbloat_responsiveness::{LoadedDirection, SHAPER_DOWN, SHAPER_UP};
 use unbloat_sqm::uci::{self, Section};
-use unbloat_sqm::{Detection, Device, Facts, Plan, Qdisc, detect};
-use unbloat_sqm_host::{Look, Router, offered};
+use unbloat_sqm::{Bypass, Detection, Device, Facts, Plan, Qdisc, detect};
+use unbloat_sqm_host::{Look, Router, header_bytes, offered};
 use unbloat_units::{Both, Framing, Rate};
 
 /// Whose queue discipline a plan takes where none is given.
@@ -35,21 +37,48 @@ pub fn plan(given: &Given, site: Site<'_>) -> Result<Plan, CommandError> {
         Site::Router(look) => Some(look),
         Site::Here | Site::Openwrt => None,
     };
-    let device = device(given.interface.as_ref(), router)?;
+    let device = device(given, router)?;
+    let header_bytes = match site {
+        Site::Here => header_bytes(&device),
+        Site::Router(look) => look.header_bytes(&device),
+        // Not known; to count it twice wastes a little, not at all would leave a queue in the modem.
+        Site::Openwrt => 0,
+    };
     let mut plan = Plan::new(device, rates, framing, qdisc(given, site)?)?;
     plan.nat = given.nat;
+    plan.header_bytes = header_bytes;
     Ok(plan)
 }
 
+/// The device that was named, or that by which the test of the rates ran, or that of the default route.
+pub fn device(given: &Given, router: Option<&Look>) -> Result<Device, CommandError> {
+    let named = given.interface.as_ref();
+    let (None, None) = (named, router) else {
+        return of_line(named, router);
+    };
+    let run = given.line.test.as_deref();
+    let tested = run.map(crate::loadtest::read).transpose()?;
+    let device = match tested.and_then(|tested| tested.server.address) {
+        Some(server) => route::device_to(server.ip())?,
+        None => of_line(None, None)?,
+    };
+    if unbloat_os::device::is_tunnel(device.as_str()).unwrap_or(false) {
+        note!(
+            "unbloat: {device} is a tunnel: packets beside it share its line and are not shaped; give --interface to shape the device of the line"
+        );
+    }
+    Ok(device)
+}
+
 /// The device that was named, or that of the default route.
-pub fn device(named: Option<&Device>, router: Option<&Look>) -> Result<Device, CommandError> {
+pub fn of_line(named: Option<&Device>, router: Option<&Look>) -> Result<Device, CommandError> {
     if let Some(device) = named {
         return Ok(device.clone());
     }
     match router {
         Some(look) => Ok(look
             .outward
-            .clone()
+            .first()
             .ok_or(CommandError::NoDevice)?
             .parse()?),
         None => Ok(route::outward()?),
@@ -65,7 +94,13 @@ pub fn config(args: &CheckArgs) -> Result<(Vec<Section>, Facts), CommandError> {
             let router = Router::new(target.clone());
             (router.config()?, router.look()?.facts())
         }
-        None => (read(args)?, Facts::default()),
+        None => (
+            read(&args.file)?,
+            Facts {
+                bypass: bypass(&args.file),
+                ..Facts::default()
+            },
+        ),
     };
     let facts = Facts {
         measured,
@@ -75,13 +110,26 @@ pub fn config(args: &CheckArgs) -> Result<(Vec<Section>, Facts), CommandError> {
     Ok((sections, facts))
 }
 
-fn read(args: &CheckArgs) -> Result<Vec<Section>, CommandError> {
+/// What the firewall's configuration beside that of sqm says of forwarding in hardware. One that cannot be read says nothing.
+fn bypass(of_sqm: &Path) -> Option<Bypass> {
+    let sections = read(&of_sqm.with_file_name("firewall")).ok()?;
+    let defaults = sections.iter().find(|it| it.kind == "defaults")?;
+    let is_on = |key: &str| {
+        let mut entries = defaults.options.iter().rev();
+        entries
+            .find(|it| it.key == key)
+            .is_some_and(|it| it.value == "1")
+    };
+    (is_on("flow_offloading") && is_on("flow_offloading_hw")).then_some(Bypass::Uci)
+}
+
+fn read(path: &Path) -> Result<Vec<Section>, CommandError> {
     use std::io::Read;
     /// More than any configuration that is read.
     const LONGEST: u64 = 1 << 20;
-    let file = args.file.display().to_string();
+    let file = path.display().to_string();
     let mut bytes = Vec::new();
-    let opened = fs::File::open(&args.file);
+    let opened = fs::File::open(path);
     let read = opened.and_then(|open| open.take(LONGEST).read_to_end(&mut bytes));
     read.map_err(|source| CommandError::Read {
         file: file.clone(),
@@ -160,11 +208,17 @@ fn qdisc(given: &Given, site: Site<'_>) -> Result<Qdisc, CommandError> {
     }
     let best = match site {
         Site::Openwrt => Some(Qdisc::Cake),
-        Site::Router(look) => {
-            let names: Vec<&str> = look.offered.iter().map(String::as_str).collect();
-            Qdisc::best(&names)
+        Site::Router(look) => Some(best_of(look)?),
+        Site::Here => {
+            let offered = offered()?;
+            let better = offered.unknown_to_tc.iter();
+            for kind in better.filter(|kind| matches!(**kind, "cake" | "fq_codel")) {
+                note!(
+                    "unbloat: the kernel has {kind}, but this host's tc is too old for it; a newer iproute2 gives a better shaper"
+                );
+            }
+            offered.best()
         }
-        Site::Here => offered()?.best(),
     };
     best.ok_or(CommandError::NothingOffered)
 }

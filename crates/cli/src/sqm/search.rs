@@ -7,7 +7,7 @@ use crate::exit::Exit;
 use crate::loadtest::RunTestError;
 use crate::print::note;
 use crate::recovery;
-use crate::shaping::{End, Ground, Placed, Search, SearchError};
+use crate::shaping::{BOTH, End, Ground, Placed, Search, SearchError};
 use crate::stop::stop_on_ctrl_c;
 use unbloat_sqm::{KneeParams, Plan};
 use unbloat_units::{Both, Framing, Rate};
@@ -23,7 +23,7 @@ pub fn run(args: &SearchArgs) -> Result<Exit, CommandError> {
     let given = &args.given;
     let framing = place::framing(&given.line)?.unwrap_or(Framing::NONE);
     let known = place::rates(&given.line, framing)?;
-    let ground = ground(args)?;
+    let ground = ground(args, known)?;
     let search = Search {
         ground: &ground,
         framing,
@@ -76,6 +76,7 @@ pub fn run(args: &SearchArgs) -> Result<Exit, CommandError> {
         }
     };
     let mut plan = Plan::new(ground.device.clone(), rates, framing, ground.qdisc)?;
+    plan.header_bytes = ground.header_bytes();
     plan.nat = given.nat;
     let placed = args.apply.then(|| ground.apply(&plan)).transpose()?;
     let kept = placed.map(Placed::keep).transpose()?;
@@ -96,14 +97,19 @@ pub fn run(args: &SearchArgs) -> Result<Exit, CommandError> {
     Ok(Exit::Complete)
 }
 
-fn ground(args: &SearchArgs) -> Result<Ground, CommandError> {
+fn ground(args: &SearchArgs, known: Both<Option<Rate>>) -> Result<Ground, CommandError> {
     let named = args.given.interface.as_ref();
+    let chosen = args.given.qdisc.map(Into::into);
     let mut ground = match &args.router {
         Some(target) => Ground::there(target, named)?,
-        None => Ground::here(place::device(named, None)?)?,
+        None => Ground::here(place::device(&args.given, None)?, chosen)?,
     };
-    if let Some(choice) = args.given.qdisc {
-        ground.qdisc = choice.into();
-    }
+    ground.qdisc = chosen.unwrap_or(ground.qdisc);
+    // Now, not after a minute of tests.
+    ground.check(match known == Both::default() {
+        true => BOTH,
+        false => known.map(|rate| rate.is_some()),
+    })?;
+    ground.say_what_may_stay();
     Ok(ground)
 }

@@ -3,6 +3,7 @@
 use std::io;
 use std::time::Duration;
 use unbloat_os::privilege::advice;
+use unbloat_sqm::Device;
 use unbloat_sqm::uci::UciError;
 use unbloat_undo::UndoError;
 use unbloat_untrusted::one_line;
@@ -11,7 +12,7 @@ use unbloat_untrusted::one_line;
 pub enum ShaperError {
     #[error(transparent)]
     Undo(#[from] UndoError),
-    #[error("cannot run {program}: {source}; install iproute2 or openssh-client")]
+    #[error("cannot run {program}: {source}; install {}", package(program))]
     Start { program: String, source: io::Error },
     #[error("`{command}` failed: {said}")]
     Refused { command: String, said: String },
@@ -31,6 +32,34 @@ pub enum ShaperError {
     Offloads { device: String, source: io::Error },
     #[error("cannot determine which queue disciplines the kernel has: {0}{advice}", advice = advice(.0))]
     Probe(io::Error),
+    #[error("tc does not work: {said}; install iproute2 again")]
+    Broken { said: String },
+    #[error(
+        "this process may not change queue disciplines: it lacks CAP_NET_ADMIN; run it as root, in a container with that capability"
+    )]
+    NoRight,
+    #[error(
+        "what arrives on {device} cannot be shaped by the kernel: {device} has a {kind} discipline already, whose filters may be another program's; {WITHOUT_IFB}"
+    )]
+    Entry { device: Device, kind: String },
+    #[error(
+        "{device} has a queue discipline \"{kind}\" already; remove it first (tc qdisc del dev {device} root)"
+    )]
+    Root { device: Device, kind: String },
+    #[error(
+        "what arrives on {device} cannot be shaped by the kernel: {} exists already, {}; {WITHOUT_IFB}",
+        device.ifb(),
+        user(owner.as_ref())
+    )]
+    Ifb {
+        device: Device,
+        owner: Option<Device>,
+    },
+    #[error("{target}: {source}")]
+    There {
+        target: String,
+        source: Box<ShaperError>,
+    },
     #[error(
         "\"{}\" is not a valid ssh target: give [USER@]HOST of letters, digits and . _ : -, not beginning with -",
         target.escape_debug()
@@ -57,4 +86,36 @@ pub enum ShaperError {
     Config { target: String, source: UciError },
     #[error("cannot save or load a plan: {0}")]
     Note(#[from] serde_json::Error),
+}
+
+impl ShaperError {
+    /// Whether something of others is in the way, which nobody may take away.
+    pub fn is_of_others(&self) -> bool {
+        match self {
+            ShaperError::Root { .. }
+            | ShaperError::Entry { .. }
+            | ShaperError::Ifb { .. }
+            | ShaperError::Undo(UndoError::CannotSave { .. }) => true,
+            ShaperError::There { source, .. } => source.is_of_others(),
+            _ => false,
+        }
+    }
+}
+
+/// Ways out that touch nothing of others.
+const WITHOUT_IFB: &str =
+    "shape what leaves alone (--rate-up without --rate-down), or both ways with unbloat shape";
+
+fn package(program: &str) -> &'static str {
+    match program {
+        "ssh" => "openssh-client",
+        _ => "iproute2",
+    }
+}
+
+fn user(owner: Option<&Device>) -> String {
+    match owner {
+        Some(owner) => format!("and what arrives on {owner} is sent there"),
+        None => "and unbloat did not make it".to_owned(),
+    }
 }

@@ -20,7 +20,7 @@ mod status;
 
 pub use error::ShaperError;
 pub use kind::Kind;
-pub use local::{Held, apply, remove};
+pub use local::{Held, apply, check, header_bytes, remove};
 pub use offered::{Offered, offered};
 pub use quote::quote;
 pub use router::{Look, Router, Target};

@@ -7,14 +7,15 @@ use serde::Serialize;
 use std::io;
 use std::thread;
 use unbloat_os::namespace::enter_new_network;
+use unbloat_os::privilege::{Capability, may};
 use unbloat_sqm::Qdisc;
 
-/// Whether a discipline is there is asked by making it.
+/// Whether a discipline is there is asked by making it, with an option: without any, tc makes those too that it does not know.
 const TRIED: [(&str, &[&str]); 6] = [
-    ("cake", &["cake"]),
-    ("fq_codel", &["fq_codel"]),
-    ("codel", &["codel"]),
-    ("htb", &["htb"]),
+    ("cake", &["cake", "bandwidth", "1mbit"]),
+    ("fq_codel", &["fq_codel", "target", "5ms"]),
+    ("codel", &["codel", "target", "5ms"]),
+    ("htb", &["htb", "default", "1"]),
     ("bfifo", &["bfifo", "limit", "10000"]),
     (
         "tbf",
@@ -26,6 +27,8 @@ const TRIED: [(&str, &[&str]); 6] = [
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct Offered {
     pub qdiscs: Vec<&'static str>,
+    /// Disciplines that the kernel has too, but for which this host's `tc` is too old.
+    pub unknown_to_tc: Vec<&'static str>,
     /// Without it, only what leaves can be shaped.
     pub ifb: bool,
 }
@@ -43,28 +46,46 @@ pub fn offered() -> Result<Offered, ShaperError> {
         let inside = scope.spawn(|| -> Result<Offered, ShaperError> {
             // It ends with this thread.
             enter_new_network().map_err(ShaperError::Probe)?;
-            Ok(look())
+            look()
         });
         let died = || ShaperError::Probe(io::Error::other("the probing thread died"));
         inside.join().map_err(|_| died())?
     })
 }
 
-fn look() -> Offered {
-    let works = |line: &[&str]| {
-        let words: Vec<String> = line.iter().map(|word| (*word).to_owned()).collect();
-        run(&words).is_ok()
+fn look() -> Result<Offered, ShaperError> {
+    let words = |line: &[&str]| -> Vec<String> {
+        let words = line.iter();
+        words.map(|word| (*word).to_owned()).collect()
+    };
+    let works = |line: &[&str]| match run(&words(line)) {
+        Ok(_) => Ok(true),
+        Err(ShaperError::Refused { .. }) => Ok(false),
+        Err(error) => Err(error),
     };
     let has = |options: &[&str]| {
         let replace = ["tc", "qdisc", "replace", "dev", "lo", "root"];
         works(&[&replace[..], options].concat())
     };
-    Offered {
-        qdiscs: TRIED
-            .iter()
-            .filter(|(_, options)| has(options))
-            .map(|(kind, _)| *kind)
-            .collect(),
-        ifb: works(&["ip", "link", "add", "name", "ifb4try", "type", "ifb"]),
+    let mut offered = Offered {
+        qdiscs: Vec::new(),
+        unknown_to_tc: Vec::new(),
+        ifb: works(&["ip", "link", "add", "name", "ifb4try", "type", "ifb"])?,
+    };
+    for (kind, options) in TRIED {
+        if has(options)? {
+            offered.qdiscs.push(kind);
+        } else if has(&[kind])? {
+            offered.unknown_to_tc.push(kind);
+        }
     }
+    if offered.qdiscs.is_empty() {
+        if !may(Capability::NetAdmin) {
+            return Err(ShaperError::NoRight);
+        }
+        if let Err(ShaperError::Refused { said, .. }) = run(&words(&["tc", "qdisc", "show"])) {
+            return Err(ShaperError::Broken { said });
+        }
+    }
+    Ok(offered)
 }

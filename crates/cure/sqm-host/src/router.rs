@@ -4,10 +4,11 @@ use crate::error::ShaperError;
 use crate::kind::Kind;
 use crate::reply::{lines, values};
 use crate::run::{command, start};
-use crate::script;
+use crate::script::{self, ENTRY, IFB, OWNER, ROOT};
 use crate::status::{QueueStatus, read_queues};
 use schemars::JsonSchema;
 use serde::Serialize;
+use std::collections::BTreeSet;
 use std::ffi::OsString;
 use std::fmt;
 use std::path::Path;
@@ -15,7 +16,7 @@ use std::str::FromStr;
 use std::time::Duration;
 use tracing::{debug, info, trace};
 use unbloat_sqm::uci::{self, Section};
-use unbloat_sqm::{Device, Facts, Plan};
+use unbloat_sqm::{Bypass, Device, ETHERNET_HEADER_BYTES, Facts, Plan};
 
 const LONGEST_TARGET: usize = 255;
 /// Of sqm-scripts.
@@ -55,10 +56,17 @@ impl fmt::Display for Target {
 pub struct Look {
     pub kind: Kind,
     pub devices: Vec<String>,
-    /// The device of its default route.
-    pub outward: Option<String>,
+    /// Devices of its default routes, the usual one first.
+    pub outward: Vec<String>,
     /// Disciplines, and `ifb`.
     pub offered: Vec<String>,
+    /// Why disciplines could not be tried, in its own words.
+    #[serde(skip)]
+    pub refused: Option<String>,
+    #[serde(skip)]
+    ethernet: Vec<String>,
+    #[serde(skip)]
+    bypass: Option<Bypass>,
 }
 
 impl Look {
@@ -84,9 +92,33 @@ impl Look {
         Ok(Look {
             kind,
             devices: names("device"),
-            outward: names("outward").into_iter().next(),
+            outward: {
+                let mut seen = BTreeSet::new();
+                let mut all = names("outward");
+                all.retain(|name| seen.insert(name.clone()));
+                all
+            },
             offered: names("offers"),
+            refused: values(lines, "refused")
+                .first()
+                .map(|said| crate::quote::shown(said.as_bytes())),
+            ethernet: names("ethernet"),
+            bypass: match values(lines, "bypass").first() {
+                Some(&"uci") => Some(Bypass::Uci),
+                Some(_) => Some(Bypass::Flowtable),
+                None => None,
+            },
         })
+    }
+
+    /// What a device's queue counts before the IP packet.
+    pub fn header_bytes(&self, device: &Device) -> u8 {
+        let is_ethernet = self.ethernet.iter().any(|name| name == device.as_str());
+        if is_ethernet {
+            ETHERNET_HEADER_BYTES
+        } else {
+            0
+        }
     }
 
     /// For judging its configuration.
@@ -94,7 +126,10 @@ impl Look {
         Facts {
             devices: Some(self.devices.clone()),
             outward: self.outward.clone(),
-            offered: Some(self.offered.clone()),
+            ethernet: self.ethernet.clone(),
+            // Where none could be tried, nothing is known.
+            offered: self.refused.is_none().then(|| self.offered.clone()),
+            bypass: self.bypass,
             ..Facts::default()
         }
     }
@@ -143,7 +178,10 @@ impl Router {
     /// The command that removes a shaper from it.
     pub fn removal(&self, device: &Device) -> String {
         match self.ssh {
-            Some(_) => format!("unbloat sqm remove --router {}", self.target),
+            Some(_) => format!(
+                "unbloat sqm remove --router {} --interface {device}",
+                self.target
+            ),
             None => format!("unbloat sqm remove --interface {device}"),
         }
     }
@@ -184,11 +222,33 @@ impl Router {
         })
     }
 
+    /// Whether [`Router::apply`] would find the device free of what cannot be restored. Nothing is changed.
+    pub fn check(&self, kind: Kind, plan: &Plan) -> Result<(), ShaperError> {
+        let folder = self.folder(kind, &plan.device);
+        let lines = self.ask(&script::check(kind, plan, &folder))?;
+        self.free(&plan.device, &lines)
+    }
+
+    fn free(&self, device: &Device, lines: &[String]) -> Result<(), ShaperError> {
+        in_the_way(device, lines).map_or(Ok(()), |source| {
+            Err(ShaperError::There {
+                target: self.target.to_string(),
+                source: Box::new(source),
+            })
+        })
+    }
+
     /// Puts a shaper in place, and confirms it over a second connection. Without that the router takes it back by itself.
-    pub fn apply(&self, kind: Kind, plan: &Plan) -> Result<(), ShaperError> {
+    pub fn apply(&self, look: &Look, plan: &Plan) -> Result<(), ShaperError> {
+        let kind = look.kind;
+        let plan = &Plan {
+            header_bytes: look.header_bytes(&plan.device),
+            ..plan.clone()
+        };
         let folder = self.folder(kind, &plan.device);
         info!(target = %self.target, device = plan.device.as_str(), ?kind, "shaping on the router");
-        self.ask(&script::apply(kind, plan, &folder, self.within)?)?;
+        let lines = self.ask(&script::apply(kind, plan, &folder, self.within)?)?;
+        self.free(&plan.device, &lines)?;
         self.ask(&script::confirm(kind, &folder))
             .map(drop)
             .map_err(|why| ShaperError::LostContact {
@@ -249,15 +309,35 @@ impl Router {
     }
 }
 
+/// Out of a router's answer: what keeps a device from being shaped.
+fn in_the_way(device: &Device, lines: &[String]) -> Option<ShaperError> {
+    let device = device.clone();
+    let first = |word: &str| values(lines, word).first().copied();
+    let shown = |kind: &str| crate::quote::shown(kind.as_bytes());
+    if let Some(kind) = first(ROOT).map(shown) {
+        return Some(ShaperError::Root { device, kind });
+    }
+    if let Some(kind) = first(ENTRY).map(shown) {
+        return Some(ShaperError::Entry { device, kind });
+    }
+    first(IFB).map(|_| ShaperError::Ifb {
+        device,
+        owner: first(OWNER).and_then(|name| name.parse().ok()),
+    })
+}
+
 /// Out of a router's answer: whether the device is shaped by us, and what stands on it.
 pub(crate) fn standing(
     device: &Device,
     lines: &[String],
 ) -> Result<(bool, Vec<QueueStatus>), ShaperError> {
-    let names = [device.to_string(), device.ifb().to_string()];
+    let ifb = values(lines, "ifb")
+        .first()
+        .and_then(|name| name.parse().ok());
+    let names = [Some(device.clone()), ifb].into_iter().flatten();
     let mut queues = Vec::new();
     for (json, name) in values(lines, "queues").into_iter().zip(names) {
-        queues.extend(read_queues(&name, json.as_bytes())?);
+        queues.extend(read_queues(name.as_str(), json.as_bytes())?);
     }
     Ok((lines.iter().any(|line| line == "shaped"), queues))
 }

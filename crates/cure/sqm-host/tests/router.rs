@@ -54,6 +54,13 @@ impl World {
             .times(Duration::from_secs(15), Duration::from_secs(2))
     }
 
+    fn tell(&self, words: &str) {
+        let name = self.hosts[0].name();
+        let mut command = Command::new("ip");
+        let told = command.args(["netns", "exec", name]).args(words.split(' '));
+        assert!(told.status().unwrap().success(), "{words}");
+    }
+
     fn state(&self) -> String {
         let said = |words: &str| {
             let mut command = Command::new("ip");
@@ -68,7 +75,13 @@ impl World {
         let names: Vec<&str> = links.lines().filter_map(|l| l.split(": ").nth(1)).collect();
         let device = device();
         let features = self.hosts[0].within(|| features(device.as_str()).unwrap());
-        format!("{names:?}{:?}{}", features.unwrap(), said("tc qdisc"))
+        let entry = said("tc filter show dev lan0 ingress");
+        let link = said("ip -d link show dev eth0");
+        format!(
+            "{names:?}{:?}{link}{}{entry}",
+            features.unwrap(),
+            said("tc qdisc")
+        )
     }
 }
 
@@ -99,7 +112,7 @@ fn a_linux_router_is_shaped_looked_at_and_as_before() {
     assert_eq!(look.kind, Kind::Linux);
     assert!(look.offered.iter().any(|q| q == "htb"), "{look:?}");
     assert_eq!(world.state(), before, "a look changes nothing");
-    router.apply(look.kind, &plan(Qdisc::Fifo)).unwrap();
+    router.apply(&look, &plan(Qdisc::Fifo)).unwrap();
     sleep(Duration::from_millis(2500));
     let (is_ours, queues) = router.status(look.kind, &device()).unwrap();
     assert!(is_ours, "it is confirmed, and stays");
@@ -109,7 +122,7 @@ fn a_linux_router_is_shaped_looked_at_and_as_before() {
             .any(|q| q.device == "ifb4eth0" && q.kind == "htb"),
         "{queues:?}"
     );
-    let second = router.apply(look.kind, &plan(Qdisc::Fifo));
+    let second = router.apply(&look, &plan(Qdisc::Fifo));
     assert!(
         matches!(second, Err(ShaperError::Router { .. })),
         "{second:?}"
@@ -121,10 +134,11 @@ fn a_linux_router_is_shaped_looked_at_and_as_before() {
 
 fn a_router_takes_back_what_nobody_could_confirm() {
     let world = World::new();
+    let look = world.router("exec $ENTER sh -s").look().unwrap();
     // The first connection works, the next ones do not.
     let router = world.router("[ -e \"$0.used\" ] && exit 255\n: >\"$0.used\"\nexec $ENTER sh -s");
     let before = world.state();
-    let lost = router.apply(Kind::Linux, &plan(Qdisc::Fifo));
+    let lost = router.apply(&look, &plan(Qdisc::Fifo));
     assert!(
         matches!(lost, Err(ShaperError::LostContact { .. })),
         "{lost:?}"
@@ -141,17 +155,115 @@ fn a_router_takes_back_what_nobody_could_confirm() {
 fn what_a_router_refuses_changes_nothing() {
     let world = World::new();
     let router = world.router("exec $ENTER sh -s");
+    let look = router.look().unwrap();
     let before = world.state();
     let elsewhere = Plan {
         device: "eth7".parse().unwrap(),
         ..plan(Qdisc::Fifo)
     };
     for plan in [elsewhere, plan(Qdisc::Cake)] {
-        if let Err(error) = router.apply(Kind::Linux, &plan) {
+        if let Err(error) = router.apply(&look, &plan) {
             assert!(matches!(error, ShaperError::Router { .. }), "{error:?}");
             assert_eq!(world.state(), before);
         }
     }
+}
+
+/// Has what arrives on another device sent to `ifb`.
+fn others_ifb(world: &World, ifb: &str) {
+    world.tell("ip link add lan0 type veth peer name lan1");
+    world.tell(&format!("ip link add {ifb} type ifb"));
+    world.tell("tc qdisc add dev lan0 clsact");
+    world.tell(&format!(
+        "tc filter add dev lan0 ingress protocol all u32 match u32 0 0 action mirred egress redirect dev {ifb}"
+    ));
+}
+
+fn an_ifb_of_others_is_named_and_left_alone() {
+    let world = World::new();
+    let router = world.router("exec $ENTER sh -s");
+    let look = router.look().unwrap();
+    others_ifb(&world, "ifb4eth0");
+    let before = world.state();
+    let expected = "root@router: what arrives on eth0 cannot be shaped by the kernel: ifb4eth0 exists already, and what arrives on lan0 is sent there; ";
+    for refused in [
+        router.check(look.kind, &plan(Qdisc::Fifo)),
+        router.apply(&look, &plan(Qdisc::Fifo)),
+    ] {
+        let said = refused.unwrap_err().to_string();
+        assert!(said.starts_with(expected), "{said}");
+        assert!(
+            said.contains("--rate-up") && !said.contains("del"),
+            "{said}"
+        );
+        assert_eq!(world.state(), before);
+    }
+    let up = Plan {
+        down: None,
+        ..plan(Qdisc::Fifo)
+    };
+    router.apply(&look, &up).unwrap();
+    assert!(router.remove(look.kind, &device()).unwrap());
+    assert_eq!(world.state(), before);
+}
+
+fn filters_of_others_at_the_entry_are_left_alone() {
+    let world = World::new();
+    let router = world.router("exec $ENTER sh -s");
+    let look = router.look().unwrap();
+    world.tell("tc qdisc add dev eth0 clsact");
+    let before = world.state();
+    let said = router.apply(&look, &plan(Qdisc::Fifo)).unwrap_err();
+    let said = said.to_string();
+    assert!(
+        said.contains("eth0 has a clsact discipline already") && !said.contains("tc qdisc del"),
+        "{said}"
+    );
+    assert_eq!(world.state(), before);
+    world.tell("tc qdisc add dev eth0 root handle 7: pfifo limit 50");
+    let root = router.apply(&look, &plan(Qdisc::Fifo)).unwrap_err();
+    assert!(root.to_string().contains("(tc qdisc del dev eth0 root)"));
+}
+
+fn only_what_was_done_is_taken_back() {
+    let world = World::new();
+    // Another program takes the device's entry while the shaper is put in place.
+    let tc = "#!/bin/sh\ncase \"$*\" in 'qdisc add '*ingress) /usr/sbin/tc qdisc add dev eth0 clsact ;; esac\nexec /usr/sbin/tc \"$@\"\n";
+    fs::create_dir(world.path("bin")).unwrap();
+    executable(&world.path("bin/tc"), tc);
+    let path = world.path("bin").display().to_string();
+    let router = world.router(&format!(
+        "exec $ENTER env PATH={path}:/usr/sbin:/usr/bin:/sbin:/bin sh -s"
+    ));
+    let look = router.look().unwrap();
+    let before = world.state();
+    let refused = router.apply(&look, &plan(Qdisc::Fifo));
+    assert!(
+        matches!(refused, Err(ShaperError::Router { .. })),
+        "{refused:?}"
+    );
+    assert!(world.state().contains("clsact"), "{}", world.state());
+    world.tell("tc qdisc del dev eth0 clsact");
+    assert_eq!(world.state(), before);
+}
+
+fn a_router_with_two_ways_out_and_no_right_says_so() {
+    let world = World::new();
+    world.tell("ip link set eth0 up");
+    world.tell("ip address add 10.46.0.1/24 dev eth0");
+    world.tell("ip link add wan1 type veth peer name wan2");
+    world.tell("ip link set wan1 up");
+    world.tell("ip link set wan2 up");
+    world.tell("ip route add default via 10.46.0.2 dev eth0");
+    world.tell("ip route add default dev wan1 table 100");
+    let look = world.router("exec $ENTER sh -s").look().unwrap();
+    assert_eq!(look.outward, ["eth0", "wan1"]);
+    assert_eq!(look.header_bytes(&device()), 14);
+    let bare = "exec $ENTER setpriv --bounding-set=-net_admin --inh-caps=-net_admin sh -s";
+    let unprivileged = world.router(bare).look().unwrap();
+    let refused = unprivileged.refused.clone().unwrap();
+    assert!(refused.contains("Operation not permitted"), "{refused}");
+    assert_eq!(unprivileged.facts().offered, None);
 }
 
 fn answers_that_are_none_are_clear_errors() {
@@ -217,7 +329,7 @@ fn an_openwrt_router_is_told_by_uci_and_gets_its_configuration_back() {
         findings.iter().any(|f| f.option == "enabled"),
         "{findings:?}"
     );
-    router.apply(look.kind, &plan(Qdisc::Cake)).unwrap();
+    router.apply(&look, &plan(Qdisc::Cake)).unwrap();
     let told = read("etc/config/sqm");
     for line in [
         "set sqm.unbloat_eth0=queue",
@@ -234,14 +346,14 @@ fn an_openwrt_router_is_told_by_uci_and_gets_its_configuration_back() {
 
 fn an_openwrt_router_takes_back_what_nobody_could_confirm() {
     let world = World::new();
-    let _ = openwrt(&world);
+    let look = openwrt(&world).look().unwrap();
     let ssh = fs::read_to_string(world.path("ssh")).unwrap();
     let cut = ssh.replace(
         "exec $ENTER",
         "[ -e \"$0.used\" ] && exit 255\n: >\"$0.used\"\nexec $ENTER",
     );
     let router = world.router(&cut);
-    let lost = router.apply(Kind::OpenWrt, &plan(Qdisc::FqCodel));
+    let lost = router.apply(&look, &plan(Qdisc::FqCodel));
     assert!(
         matches!(lost, Err(ShaperError::LostContact { .. })),
         "{lost:?}"
@@ -269,6 +381,10 @@ unbloat_testkit::main! {
         a_router_takes_back_what_nobody_could_confirm,
         what_a_router_refuses_changes_nothing,
         answers_that_are_none_are_clear_errors,
+        an_ifb_of_others_is_named_and_left_alone,
+        filters_of_others_at_the_entry_are_left_alone,
+        only_what_was_done_is_taken_back,
+        a_router_with_two_ways_out_and_no_right_says_so,
         an_openwrt_router_is_told_by_uci_and_gets_its_configuration_back,
         an_openwrt_router_takes_back_what_nobody_could_confirm,
     ],

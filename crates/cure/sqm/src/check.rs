@@ -1,7 +1,7 @@
 //! What is wrong with a configuration of sqm-scripts: each finding with its reason and what to do.
 
 use crate::plan::is_countable;
-use crate::plan::{Device, SHARE_PERCENT};
+use crate::plan::{Device, ETHERNET_HEADER_BYTES, SHARE_PERCENT};
 use crate::section::{Number, Shaper};
 use crate::uci::Section;
 use schemars::JsonSchema;
@@ -16,10 +16,23 @@ pub struct Facts {
     pub framing: Option<Framing>,
     /// The devices that there are.
     pub devices: Option<Vec<String>>,
-    /// The device of the default route.
-    pub outward: Option<String>,
+    /// Devices of default routes, of whichever routing table; the usual one first.
+    pub outward: Vec<String>,
+    /// Devices whose queue counts Ethernet's header as part of a packet.
+    pub ethernet: Vec<String>,
     /// Queue disciplines that the kernel has.
     pub offered: Option<Vec<String>>,
+    /// What has a device's hardware forward packets past the queue disciplines, and how that is switched off.
+    pub bypass: Option<Bypass>,
+}
+
+/// A setting by which hardware forwards packets, which no queue discipline then sees.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Bypass {
+    /// `flow_offloading_hw` of OpenWrt's firewall.
+    Uci,
+    /// A flowtable of nftables with `flags offload`.
+    Flowtable,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, JsonSchema)]
@@ -46,13 +59,14 @@ pub fn check(sections: &[Section], facts: &Facts) -> Vec<Finding> {
     let queues = sections.iter().filter(|section| section.kind == "queue");
     let shapers: Vec<Shaper> = queues.map(Shaper::read).collect();
     let mut findings = Vec::new();
+    let first = || shapers.first().map_or("sqm", |s| s.name.as_str());
+    if let Some(bypass) = facts.bypass {
+        findings.push(bypass.finding(first()));
+    }
     if shapers.iter().all(|shaper| !shaper.enabled) {
         findings.push(Finding {
             severity: Severity::Wrong,
-            section: shapers
-                .first()
-                .map_or("sqm", |s| s.name.as_str())
-                .to_owned(),
+            section: first().to_owned(),
             option: "enabled",
             reason: "no section is enabled: nothing is shaped".to_owned(),
             fix: "set enabled to 1 and restart sqm".to_owned(),
@@ -72,6 +86,30 @@ pub fn check(sections: &[Section], facts: &Facts) -> Vec<Finding> {
     }
     findings.sort_by_key(|finding| finding.severity);
     findings
+}
+
+impl Bypass {
+    fn finding(self, section: &str) -> Finding {
+        let (what, fix) = match self {
+            Bypass::Uci => (
+                "the firewall's flow_offloading_hw is on",
+                "uci set firewall.@defaults[0].flow_offloading_hw=0; uci commit firewall; /etc/init.d/firewall restart",
+            ),
+            Bypass::Flowtable => (
+                "nftables has a flowtable with `flags offload`",
+                "remove `flags offload` from the flowtable (nft list flowtables names it)",
+            ),
+        };
+        Finding {
+            severity: Severity::Wrong,
+            section: section.to_owned(),
+            option: "interface",
+            reason: format!(
+                "{what}: hardware forwards packets past the shaper, which then does not limit them"
+            ),
+            fix: fix.to_owned(),
+        }
+    }
 }
 
 struct Judge<'a> {
@@ -101,8 +139,8 @@ impl Judge<'_> {
 
     fn interface(&mut self, before: &[Shaper]) {
         const OPTION: &str = "interface";
-        let outward = self.facts.outward.as_deref();
-        let to_outward = || match outward {
+        let outward = &self.facts.outward;
+        let to_outward = || match outward.first() {
             Some(device) => format!("set it to {device}, where the default route goes"),
             None => {
                 "set it to the device that faces the provider (ip route show default)".to_owned()
@@ -124,9 +162,9 @@ impl Judge<'_> {
             .is_some_and(|devices| !is_there(devices))
         {
             self.wrong(OPTION, format!("there is no device {name}"), to_outward());
-        } else if outward.is_some_and(|outward| outward != name) {
+        } else if !outward.is_empty() && !outward.contains(name) {
             let reason = format!(
-                "the default route does not use {name}: on a LAN-side device download and upload are swapped, and traffic of other devices is not shaped"
+                "no default route uses {name}: on a LAN-side device download and upload are swapped, and traffic of other devices is not shaped"
             );
             self.wrong(OPTION, reason, to_outward());
         }
@@ -301,7 +339,9 @@ impl Judge<'_> {
             self.wrong("linklayer", reason, fix.to_owned());
             return;
         };
-        if self.shaper.adaptation == "cake" && !self.shaper.qdisc.starts_with("cake") {
+        let is_cake = self.shaper.qdisc.starts_with("cake");
+        self.counted_twice(is_cake);
+        if self.shaper.adaptation == "cake" && !is_cake {
             let reason = format!(
                 "{} cannot account for the link layer, only cake can",
                 self.shaper.qdisc.escape_debug()
@@ -309,8 +349,19 @@ impl Judge<'_> {
             let fix = "set linklayer_adaptation_mechanism to default";
             self.wrong("linklayer_adaptation_mechanism", reason, fix.to_owned());
         }
+        // What sqm-scripts give to the kernel's size table is added to the frame.
+        let is_of_frames = !is_cake && found != Framing::NONE;
+        let interface = self.shaper.interface.as_ref();
+        let header = match interface.is_some_and(|name| self.facts.ethernet.contains(name)) {
+            true if is_of_frames => i32::from(ETHERNET_HEADER_BYTES),
+            _ => 0,
+        };
+        let counted = Framing {
+            overhead_bytes: found.overhead_bytes + header,
+            ..found
+        };
         match self.facts.framing {
-            Some(line) => self.framing_of(found, line),
+            Some(line) => self.framing_of(counted, line, header),
             None if found == Framing::NONE => {
                 let reason = "no overhead is counted: with small packets the line carries more than the shaper counts";
                 let fix = "set linklayer and overhead: ADSL atm 44, VDSL ethernet 34, DOCSIS ethernet 18 (tcMPU 64), fibre ethernet 44";
@@ -320,9 +371,29 @@ impl Judge<'_> {
         }
     }
 
-    fn framing_of(&mut self, found: Framing, line: Framing) {
+    /// By the kernel's size table and by CAKE.
+    fn counted_twice(&mut self, is_cake: bool) {
+        const COUNTS: [&str; 5] = ["overhead", "atm", "ptm", "mpu", "conservative"];
+        let options = self.shaper.options.iter().flatten();
+        let mut words = options.flat_map(|option| option.split_whitespace());
+        let has_table = self.shaper.adaptation == "tc_stab" && self.shaper.linklayer != "none";
+        if is_cake && has_table && words.any(|word| COUNTS.contains(&word)) {
+            self.wrong(
+                "linklayer_adaptation_mechanism",
+                "the overhead is counted twice: by tc_stab, and by cake as iqdisc_opts or eqdisc_opts say"
+                    .to_owned(),
+                "set it to default, and remove the framing from iqdisc_opts and eqdisc_opts".to_owned(),
+            );
+        }
+    }
+
+    /// `header` bytes of what is counted are not told but added by the kernel.
+    fn framing_of(&mut self, found: Framing, line: Framing, header: i32) {
         let told = |framing: Framing| {
-            let options = Shaper::framing_options(framing);
+            let options = Shaper::framing_options(Framing {
+                overhead_bytes: framing.overhead_bytes - header,
+                ..framing
+            });
             let words: Vec<String> = options.iter().map(|(k, v)| format!("{k} {v}")).collect();
             format!("set {}", words.join(", "))
         };
@@ -404,8 +475,9 @@ mod tests {
             measured: Both::new(Some(Rate::mbps(20)), Some(Rate::mbps(1))),
             framing: Some(Framing::ATM),
             devices: Some(vec!["pppoe-wan".to_owned(), "br-lan".to_owned()]),
-            outward: Some("pppoe-wan".to_owned()),
+            outward: vec!["pppoe-wan".to_owned()],
             offered: Some(["cake", "fq_codel", "codel"].map(str::to_owned).to_vec()),
+            ..Facts::default()
         }
     }
 
@@ -472,6 +544,11 @@ mod tests {
                 "linklayer_adaptation_mechanism",
                 "only cake can",
             ),
+            (
+                "option linklayer_adaptation_mechanism tc_stab\n option eqdisc_opts 'overhead 40 atm'",
+                "linklayer_adaptation_mechanism",
+                "counted twice",
+            ),
         ];
         for (line, option, reason) in faults {
             let found = findings(&format!(" {line}\n"));
@@ -494,6 +571,63 @@ mod tests {
             found
                 .iter()
                 .any(|f| f.option == "linklayer" && f.severity == Severity::Weak)
+        );
+    }
+
+    #[test]
+    fn every_way_out_is_one() {
+        let text = GOOD.replace("pppoe-wan", "wwan0");
+        for (ways, is_wrong) in [(&["pppoe-wan"][..], true), (&["pppoe-wan", "wwan0"], false)] {
+            let known = Facts {
+                devices: None,
+                outward: ways.iter().map(|way| (*way).to_owned()).collect(),
+                ..facts()
+            };
+            let found = check(&uci::read(&text).unwrap(), &known);
+            assert_eq!(found.iter().any(|f| f.option == "interface"), is_wrong);
+        }
+    }
+
+    #[test]
+    fn hardware_that_forwards_past_the_queues_is_one_finding() {
+        let twice = format!("{GOOD}{}", GOOD.replace("pppoe-wan", "br-lan"));
+        for (bypass, word) in [
+            (Bypass::Uci, "uci set"),
+            (Bypass::Flowtable, "flags offload"),
+        ] {
+            let known = Facts {
+                bypass: Some(bypass),
+                ..facts()
+            };
+            let found = check(&uci::read(&twice).unwrap(), &known);
+            let of_it: Vec<&Finding> = found
+                .iter()
+                .filter(|f| f.reason.contains("past the shaper"))
+                .collect();
+            assert!(
+                matches!(of_it[..], [one] if one.fix.contains(word)),
+                "{found:#?}"
+            );
+        }
+    }
+
+    #[test]
+    fn a_size_table_counts_the_frame_of_ethernet() {
+        let told = |overhead: &str| {
+            GOOD.replace("'cake'", "'fq_codel'")
+                .replace("piece_of_cake", "simplest")
+                .replace("'44'", overhead)
+        };
+        let known = Facts {
+            ethernet: vec!["pppoe-wan".to_owned()],
+            ..facts()
+        };
+        let found = |overhead| check(&uci::read(&told(overhead)).unwrap(), &known);
+        assert_eq!(found("'30'"), []);
+        let low = found("'8'");
+        assert!(
+            low.iter().any(|f| f.fix.contains("overhead 30")),
+            "{low:#?}"
         );
     }
 

@@ -22,9 +22,9 @@ pub mod tc;
 mod tried;
 pub mod uci;
 
-pub use check::{Facts, Finding, Severity, check};
+pub use check::{Bypass, Facts, Finding, Severity, check};
 pub use detect::{Detection, Inconclusive, Sample, detect};
 pub use knee::{Asked, Judged, Knee, KneeParams, NoKnee, Trial};
-pub use plan::{Device, DeviceError, Plan, PlanError, Qdisc, SHARE_PERCENT};
+pub use plan::{Device, DeviceError, ETHERNET_HEADER_BYTES, Plan, PlanError, Qdisc, SHARE_PERCENT};
 pub use section::Shaper;
 pub use tried::Tried;

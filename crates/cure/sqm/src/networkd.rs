@@ -6,7 +6,7 @@
 
 use crate::plan::{Device, Plan, Qdisc};
 use crate::systemd::{Service, Unit, Work};
-use crate::tc::{self, Change, Words};
+use crate::tc::{self, Change, Merging, Words};
 use schemars::JsonSchema;
 use serde::Serialize;
 use unbloat_units::{Cells, Direction, Framing, Rate};
@@ -39,7 +39,7 @@ pub enum NetworkdError {
 /// tells it; without, the drop-in's folder is called `FILE.network.d`, to be named after it.
 pub fn files(plan: &Plan, of_device: Option<&str>) -> Result<Vec<File>, NetworkdError> {
     let mut files = network_files(plan, of_device)?;
-    files.extend(unit(plan, &tc::MERGING).map(|unit| unit.file));
+    files.extend(unit(plan, &Merging::usual()).map(|unit| unit.file));
     Ok(files)
 }
 
@@ -148,8 +148,8 @@ fn htb(plan: &Plan, rate: Rate) -> String {
     )
 }
 
-/// What networkd cannot do of a plan; none where it can do all. `merging` are the offloads, as ethtool names them, that are on without a shaper.
-pub fn unit(plan: &Plan, merging: &[&str]) -> Option<Unit> {
+/// What networkd cannot do of a plan; none where it can do all. `merging` is of the device without a shaper.
+pub fn unit(plan: &Plan, merging: &Merging) -> Option<Unit> {
     let (device, ifb) = (&plan.device, plan.device.ifb());
     let changes = tc::changes(plan);
     let left = changes
@@ -165,8 +165,8 @@ pub fn unit(plan: &Plan, merging: &[&str]) -> Option<Unit> {
             start.insert(0, tc::cake_ingress(&ifb));
         }
     }
-    if !plan.qdisc.takes_packets_apart() && !merging.is_empty() {
-        stop.push(tc::offloads(device, merging, "on"));
+    if !plan.qdisc.takes_packets_apart() {
+        stop.extend(tc::merge(device, merging));
     }
     if start.is_empty() {
         return None;

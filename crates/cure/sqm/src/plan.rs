@@ -36,11 +36,19 @@ impl Device {
         &self.0
     }
 
-    /// The device through which what arrives is sent to be shaped, named as sqm-scripts does.
+    /// The device through which what arrives is sent to be shaped, named as sqm-scripts does. A name that is too long for that is told
+    /// apart from others alike by a hash.
     pub fn ifb(&self) -> Device {
-        let mut name = format!("ifb4{}", self.0);
-        name.truncate(LONGEST_NAME);
-        Device(name)
+        let name = format!("ifb4{}", self.0);
+        if name.len() <= LONGEST_NAME {
+            return Device(name);
+        }
+        // FNV-1a.
+        let hash = self.0.bytes().fold(0x811c_9dc5_u32, |hash, byte| {
+            (hash ^ u32::from(byte)).wrapping_mul(0x0100_0193)
+        });
+        let end = &self.0[self.0.len() - 5..];
+        Device(format!("ifb4{end}{:06x}", hash >> 8))
     }
 }
 
@@ -145,7 +153,13 @@ pub struct Plan {
     pub qdisc: Qdisc,
     /// The device forwards for others behind address translation: CAKE looks through it.
     pub nat: bool,
+    /// What the device's queue counts of a frame before the IP packet. CAKE leaves it out by itself, HTB's size table has to be told.
+    #[serde(default)]
+    pub header_bytes: u8,
 }
+
+/// Of a frame of Ethernet, as a queue counts it.
+pub const ETHERNET_HEADER_BYTES: u8 = 14;
 
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum PlanError {
@@ -193,6 +207,7 @@ impl Plan {
             framing,
             qdisc,
             nat: false,
+            header_bytes: 0,
         })
     }
 
@@ -205,6 +220,19 @@ impl Plan {
     ) -> Result<Plan, PlanError> {
         let share = |rate: Rate| Rate::bps(rate.as_bps() / 100 * SHARE_PERCENT);
         Plan::new(device, measured.map(|rate| rate.map(share)), framing, qdisc)
+    }
+
+    /// The framing for who counts frames with their header, as HTB's size table does: the header is not on the line, or is part of the
+    /// overhead.
+    pub(crate) fn framing_of_frames(&self) -> Framing {
+        let more = match self.framing {
+            Framing::NONE => 0,
+            _ => i32::from(self.header_bytes),
+        };
+        Framing {
+            overhead_bytes: self.framing.overhead_bytes - more,
+            ..self.framing
+        }
     }
 
     pub fn rate(&self, direction: Direction) -> Option<Rate> {
@@ -254,9 +282,19 @@ mod tests {
     }
 
     #[test]
-    fn ifb_names_fit_the_kernel() {
-        let device: Device = "pppoe-wan-house".parse().unwrap();
-        assert_eq!(device.ifb().as_str(), "ifb4pppoe-wan-h");
+    fn ifb_names_fit_the_kernel_and_differ_as_their_devices_do() {
+        let ifb = |device: &str| device.parse::<Device>().unwrap().ifb().0;
+        assert_eq!(ifb("pppoe-wan-1"), "ifb4pppoe-wan-1");
+        let long = [
+            "enxa0cec812eb2b",
+            "enxa0cec812eb2c",
+            "wan-a-of-a-home",
+            "wan-b-of-a-home",
+        ];
+        let names: std::collections::BTreeSet<String> = long.map(ifb).into();
+        assert_eq!(names.len(), long.len(), "{names:?}");
+        assert!(names.iter().all(|name| name.parse::<Device>().is_ok()));
+        assert_eq!(ifb(long[0]), "ifb42eb2bcdd07c", "the same in each run");
     }
 
     #[test]

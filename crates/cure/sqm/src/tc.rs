@@ -21,6 +21,25 @@ const FIFO: Delta = Delta::ms(20);
 const FIFO_PACKETS: u64 = 16;
 /// What makes several packets one, as ethtool names it.
 pub const MERGING: [&str; 3] = ["tso", "gso", "gro"];
+/// What makes several packets one on a device as it is without a shaper.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Merging {
+    /// Of [`MERGING`].
+    pub on: Vec<&'static str>,
+    /// Of one packet of the host's own TCP, as ip names it (`gso_max_segs`).
+    pub most_segments: Option<u32>,
+}
+
+impl Merging {
+    /// As most devices come.
+    pub fn usual() -> Merging {
+        Merging {
+            on: MERGING.to_vec(),
+            most_segments: Some(65_535),
+        }
+    }
+}
+
 /// What fq_codel may hold, and how many queues it has.
 pub(crate) const FQ_CODEL_PACKETS: u64 = 1001;
 pub(crate) const FQ_CODEL_BYTES: u64 = 4 << 20;
@@ -39,8 +58,9 @@ pub type Words = Vec<String>;
 /// What is done, in order. [`Qdisc::OwnCake`] runs as a program of its own and needs one word of command only.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Change {
-    /// Has packets pass one by one: HTB counts what offloads made one as one, and its size tables the framing of one.
-    Split(Words),
+    /// Has packets pass one by one: HTB counts what offloads made one as one, and its size tables the framing of one. TCP of the host itself
+    /// makes large packets for a device without offloads too.
+    Split(Vec<Words>),
     /// Makes the IFB device.
     MakeIfb(Vec<Words>),
     /// Shapes what leaves by `device`.
@@ -54,8 +74,11 @@ pub enum Change {
 impl Change {
     pub fn words(&self) -> &[Words] {
         match self {
-            Change::MakeIfb(words) | Change::Shape { words, .. } | Change::Redirect(words) => words,
-            Change::Split(words) | Change::Run(words) => std::slice::from_ref(words),
+            Change::Split(words)
+            | Change::MakeIfb(words)
+            | Change::Shape { words, .. }
+            | Change::Redirect(words) => words,
+            Change::Run(words) => std::slice::from_ref(words),
         }
     }
 }
@@ -67,7 +90,10 @@ pub fn changes(plan: &Plan) -> Vec<Change> {
     }
     let mut changes = Vec::new();
     if !plan.qdisc.takes_packets_apart() {
-        changes.push(Change::Split(offloads(&plan.device, &MERGING, "off")));
+        changes.push(Change::Split(vec![
+            offloads(&plan.device, &MERGING, "off"),
+            most_segments(&plan.device, 1),
+        ]));
     }
     if let Some(rate) = plan.up {
         changes.push(shape(plan, &plan.device, Direction::Up, rate));
@@ -92,26 +118,37 @@ pub fn commands(plan: &Plan) -> Vec<Words> {
 
 /// What takes it away again, where the kernel's own disciplines are to come back, and offloads were on, as they come.
 pub fn removal(plan: &Plan) -> Vec<Words> {
-    let mut commands = queues_removal(plan);
+    let changes = changes(plan);
+    let mut commands: Vec<Words> = changes.iter().rev().filter_map(|c| undo(c, plan)).collect();
     if !plan.qdisc.takes_packets_apart() {
-        commands.push(offloads(&plan.device, &MERGING, "on"));
+        commands.extend(merge(&plan.device, &Merging::usual()));
     }
     commands
 }
 
-/// The same without offloads, for who knows which were on.
-pub fn queues_removal(plan: &Plan) -> Vec<Words> {
-    let device = plan.device.as_str();
-    let mut commands = Vec::new();
-    if plan.down.is_some() {
-        let ifb = plan.device.ifb();
-        commands.push(unredirect(&plan.device));
-        commands.push(words(&["ip", "link", "del", "dev", ifb.as_str()]));
+/// What takes one change of the plan away again. None: it goes with another, or it depends on how the device was.
+pub fn undo(change: &Change, plan: &Plan) -> Option<Words> {
+    let (device, ifb) = (&plan.device, plan.device.ifb());
+    match change {
+        Change::Shape { device: of, .. } if of == device => Some(words(&[
+            "tc",
+            "qdisc",
+            "del",
+            "dev",
+            device.as_str(),
+            "root",
+        ])),
+        Change::MakeIfb(_) => Some(words(&["ip", "link", "del", "dev", ifb.as_str()])),
+        Change::Redirect(_) => Some(unredirect(device)),
+        Change::Shape { .. } | Change::Split(_) | Change::Run(_) => None,
     }
-    if plan.up.is_some() {
-        commands.push(words(&["tc", "qdisc", "del", "dev", device, "root"]));
-    }
-    commands
+}
+
+/// Has the device make several packets one as it did.
+pub(crate) fn merge(device: &Device, before: &Merging) -> Vec<Words> {
+    let on = (!before.on.is_empty()).then(|| offloads(device, &before.on, "on"));
+    let most = before.most_segments.map(|most| most_segments(device, most));
+    on.into_iter().chain(most).collect()
 }
 
 /// The commands as lines of a shell: no word needs quoting.
@@ -136,6 +173,11 @@ pub(crate) fn offloads(device: &Device, which: &[&str], state: &str) -> Words {
     let mut line = words(&["ethtool", "-K", device.as_str()]);
     line.extend(which.iter().flat_map(|which| words(&[which, state])));
     line
+}
+
+fn most_segments(device: &Device, most: u32) -> Words {
+    let (device, most) = (device.as_str(), most.to_string());
+    words(&["ip", "link", "set", "dev", device, "gso_max_segs", &most])
 }
 
 fn cake(plan: &Plan, device: &Device, direction: Direction, rate: Rate) -> Words {
@@ -188,7 +230,7 @@ fn htb(plan: &Plan, device: &Device, rate: Rate) -> Vec<Words> {
     let mut root = words(&[
         "tc", "qdisc", "replace", "dev", device, "root", "handle", ROOT,
     ]);
-    root.extend(size_table(plan.framing));
+    root.extend(size_table(plan));
     root.extend(words(&["htb", "default", "1"]));
     let (speed, burst) = (bit(rate), format!("{}b", burst_bytes(rate)));
     let class = words(&[
@@ -214,7 +256,8 @@ pub(crate) fn htb_rate(framing: Framing, rate: Rate) -> Rate {
 }
 
 /// The kernel's table of sizes (`tc-stab(8)`).
-fn size_table(framing: Framing) -> Words {
+fn size_table(plan: &Plan) -> Words {
+    let framing = plan.framing_of_frames();
     if framing == Framing::NONE {
         return Words::new();
     }
@@ -382,7 +425,45 @@ tc filter add dev eth0 parent ffff: protocol all prio 10 u32 match u32 0 0 flowi
         assert_eq!(target(Rate::mbps(1)), Delta::us(18_168));
         let text = text(&commands(&plan(Qdisc::FqCodel)));
         assert!(text.contains("target 18168us interval 113168us"), "{text}");
-        assert!(text.contains("stab mtu 2047 tsize 512 mpu 0 overhead 44 linklayer atm htb"));
+    }
+
+    #[test]
+    fn a_size_table_is_told_what_a_frame_lacks_and_cake_what_a_packet_does() {
+        let on_ethernet = |qdisc, overhead_bytes| {
+            let framing = Framing {
+                overhead_bytes,
+                ..Framing::ATM
+            };
+            text(&commands(&Plan {
+                framing,
+                header_bytes: 14,
+                ..plan(qdisc)
+            }))
+        };
+        let table = |overhead: &str| {
+            format!("stab mtu 2047 tsize 512 mpu 0 overhead {overhead} linklayer atm htb")
+        };
+        assert!(on_ethernet(Qdisc::Fifo, 44).contains(&table("30")));
+        assert!(on_ethernet(Qdisc::FqCodel, 8).contains(&table("-6")));
+        assert!(
+            text(&commands(&plan(Qdisc::Fifo))).contains(&table("44")),
+            "raw IP"
+        );
+        assert!(on_ethernet(Qdisc::Cake, 44).contains("atm overhead 44"));
+    }
+
+    #[test]
+    fn what_htb_needs_of_offloads_is_taken_back() {
+        let of = |commands: Vec<Words>| text(&commands);
+        let htb = plan(Qdisc::Fifo);
+        assert!(of(commands(&htb)).starts_with(
+            "ethtool -K eth0 tso off gso off gro off\nip link set dev eth0 gso_max_segs 1\n"
+        ));
+        assert!(of(removal(&htb)).ends_with(
+            "tc qdisc del dev eth0 root\nethtool -K eth0 tso on gso on gro on\nip link set dev eth0 gso_max_segs 65535\n"
+        ));
+        let none = Merging::default();
+        assert!(merge(&htb.device, &none).is_empty());
     }
 
     #[test]

@@ -129,7 +129,11 @@ pub fn section_of(plan: &Plan) -> Result<Section, UciError> {
         ("qdisc", qdisc.to_owned()),
         ("script", script.to_owned()),
     ];
-    options.extend(Shaper::framing_options(plan.framing));
+    options.extend(Shaper::framing_options(match plan.qdisc {
+        Qdisc::Cake => plan.framing,
+        // They give it to the kernel's size table as it is.
+        _ => plan.framing_of_frames(),
+    }));
     let words = cake_words(plan);
     if plan.qdisc == Qdisc::Cake && !words.is_empty() {
         options.push(("qdisc_advanced", "1".to_owned()));
@@ -360,10 +364,12 @@ mod tests {
         assert!(told.contains("option eqdisc_opts 'ptm'") && told.contains("download '19000'"));
         let other = Plan {
             qdisc: Qdisc::FqCodel,
+            header_bytes: 14,
             ..ptm
         };
-        // 64 of 65.
-        assert!(write(&[section_of(&other).unwrap()]).contains("download '18707'"));
+        let of_table = write(&[section_of(&other).unwrap()]);
+        // 64 of 65; 30 bytes, of which the kernel counts Ethernet's by itself.
+        assert!(of_table.contains("download '18707'") && of_table.contains("overhead '16'"));
     }
 
     #[test]
