@@ -300,7 +300,7 @@ impl Server {
         if len < needed {
             return Err(Denial::Short { len, needed });
         }
-        if !session.earns(echo.received.mono, &self.limits) {
+        if !session.earns(echo.seq, echo.received.mono, &self.limits) {
             let min = self.limits.min_interval;
             return Err(Denial::Interval { min });
         }

@@ -16,8 +16,8 @@ pub(super) struct Session {
     pub(super) last_used: Time,
     /// Requests that came, duplicates included.
     pub(super) count: u32,
-    /// Requests that may come now.
-    earned: f64,
+    /// Requests that may come now: those that are new, and copies that the network made of others.
+    earned: [f64; 2],
     newest: Option<u32>,
     /// Bit k: the request k before the newest came.
     window: u64,
@@ -40,21 +40,25 @@ impl Session {
             first_used: now,
             last_used: now,
             count: 0,
-            earned: f64::from(burst),
+            earned: [f64::from(burst); 2],
             newest: None,
             window: 0,
         }
     }
 
-    /// Takes one of what time has earned it, at most a burst.
-    pub(super) fn earns(&mut self, now: Time, limits: &Limits) -> bool {
+    /// Takes one of what time has earned it, at most a burst. Copies are paid for apart: a client that keeps to its interval is answered whatever
+    /// the network does.
+    pub(super) fn earns(&mut self, seq: u32, now: Time, limits: &Limits) -> bool {
         let span = (now - self.last_used).as_ns().max(0) as f64;
         let interval = limits.min_interval.as_ns().max(1) as f64;
-        self.earned = (self.earned + span / interval).min(f64::from(limits.burst));
+        let most = f64::from(limits.burst);
+        self.earned = self.earned.map(|one| (one + span / interval).min(most));
         self.last_used = self.last_used.max(now);
-        let enough = self.earned >= 1.0;
+        let is_copy = self.window_before(seq) & 1 != 0;
+        let earned = &mut self.earned[usize::from(is_copy)];
+        let enough = *earned >= 1.0;
         if enough {
-            self.earned -= 1.0;
+            *earned -= 1.0;
         }
         enough
     }

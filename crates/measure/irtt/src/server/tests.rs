@@ -248,6 +248,21 @@ fn requests_faster_than_agreed_are_dropped_after_a_burst() {
 }
 
 #[test]
+fn copies_that_the_network_makes_cost_no_request_its_answer() {
+    let mut bed = Bed::new(Limits::default());
+    let token = bed.open(A, 0);
+    for k in 0..500 {
+        let ms = 10 * i64::from(k);
+        assert!(bed.echo(A, token, k, ms).is_ok(), "{k}");
+        let copy = bed.echo(A, token, k, ms + 1);
+        assert!(copy.is_ok(), "{k}: {copy:?}");
+    }
+    // They are no way around the limit.
+    let copies = (0..1_000).filter(|&k| bed.echo(A, token, 499, 5_000 + k).is_ok());
+    assert!(copies.count() <= 110);
+}
+
+#[test]
 fn too_long_and_too_short_requests_are_dropped() {
     let mut bed = Bed::new(Limits::default());
     let token = bed.open(A, 0);
