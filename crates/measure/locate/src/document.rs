@@ -36,7 +36,7 @@ pub enum LoadFinding {
     NoQueue {
         /// Upper bound of the added delay.
         at_most_ms: f64,
-        /// The last node that answered.
+        /// The far end.
         until: NodeDocument,
     },
     Inconclusive {
@@ -50,6 +50,7 @@ pub enum LoadFinding {
 #[serde(rename_all = "snake_case")]
 pub enum ReasonName {
     NoAnswers,
+    FarEndSilent,
     RouteChanged,
     Undecided,
     Noise,
@@ -148,6 +149,7 @@ impl From<&Reason> for ReasonName {
     fn from(reason: &Reason) -> ReasonName {
         match reason {
             Reason::NoAnswers => ReasonName::NoAnswers,
+            Reason::FarEndSilent { .. } => ReasonName::FarEndSilent,
             Reason::RouteChanged { .. } => ReasonName::RouteChanged,
             Reason::Undecided { .. } => ReasonName::Undecided,
             Reason::Noise { .. } => ReasonName::Noise,

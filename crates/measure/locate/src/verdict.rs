@@ -57,7 +57,7 @@ pub enum Finding {
         /// Further places where the path adds delay, in their order.
         others: Vec<Step>,
     },
-    /// Load adds no more than this as far as hops answer.
+    /// Load adds no more than this on the whole path.
     NoQueue {
         at_most: Delta,
         until: Node,
@@ -70,6 +70,8 @@ pub enum Finding {
 pub enum Reason {
     /// No hop answered often enough, idle and under load.
     NoAnswers,
+    /// Load adds no more than this up to the last node that answered; the far end did not, so the rest of the path is unknown.
+    FarEndSilent { at_most: Delta, until: Node },
     /// Most hops have other addresses under load: another path.
     RouteChanged { hops: usize },
     /// Delay was added, but where differs from drawing to drawing: the two likeliest places.
@@ -197,9 +199,10 @@ fn find(evidence: &Evidence, load: Phase, hops: &[Hop], params: &Params) -> Find
     let total = ways.range(usable.len() - 1, |path, at| path[at]);
     let least = params.min_step.as_ms();
     if total.high < 2.0 * least && total.middle < least {
-        return Finding::NoQueue {
-            at_most: from_ms(total.high),
-            until: node(evidence, last),
+        let (at_most, until) = (from_ms(total.high), node(evidence, last));
+        return match until {
+            Node::FarEnd(..) => Finding::NoQueue { at_most, until },
+            _ => Finding::Inconclusive(Reason::FarEndSilent { at_most, until }),
         };
     }
     decide(evidence, load, &usable, &ways, params, &total)

@@ -88,6 +88,11 @@ impl fmt::Display for Reason {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Reason::NoAnswers => f.write_str("no hop answered often enough, idle and under load"),
+            Reason::FarEndSilent { at_most, until } => write!(
+                f,
+                "load adds at most {:.1} ms up to {until}, but the far end did not answer, so a queue behind that node would not be seen",
+                at_most.as_ms()
+            ),
             Reason::RouteChanged { hops } => {
                 write!(
                     f,

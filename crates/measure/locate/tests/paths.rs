@@ -4,7 +4,7 @@
 use fastrand::Rng;
 use std::net::{IpAddr, Ipv4Addr};
 use unbloat_locate::{
-    Confidence, Evidence, Finding, HopKind, Node, Params, Phase, Probe, Verdict, locate,
+    Confidence, Evidence, Finding, HopKind, Node, Params, Phase, Probe, Reason, Verdict, locate,
 };
 use unbloat_units::Delta;
 
@@ -278,6 +278,18 @@ fn a_router_that_is_slow_to_answer_under_load_is_no_queue() {
         "{verdict}"
     );
     assert_eq!(verdict.hops[2].kind, HopKind::SlowPath);
+    // The queue may stand behind the last hop that answers.
+    let silent = |probe: &Probe| probe.hop < 5;
+    let (mut cut, mut unknown) = (evidence.clone(), evidence.clone());
+    cut.probes.retain(silent);
+    unknown.far_end = None;
+    for (seen, last) in [(cut, 4), (unknown, 5)] {
+        let verdict = locate(&seen, Phase::Down, &Params::default());
+        let Finding::Inconclusive(Reason::FarEndSilent { until, .. }) = verdict.finding else {
+            panic!("{verdict}");
+        };
+        assert!(matches!(until, Node::Hop(hop, _) if hop == last), "{until}");
+    }
 }
 
 #[test]
