@@ -1,13 +1,13 @@
 //! Localisation of the queue during the loads of a test.
 
 use crate::locate::DriverWatch;
-use std::net::{IpAddr, ToSocketAddrs};
+use std::net::IpAddr;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{SyncSender, sync_channel};
 use std::thread::JoinHandle;
 use std::time::Duration;
-use unbloat_loadtest::{IpVersion, Load, Progress, Target};
+use unbloat_loadtest::{Load, Progress, Target};
 use unbloat_locate::{Phase, Verdict};
 use unbloat_locate_host::{Follower, LocateError, Options, Signal, Stage};
 use unbloat_units::Delta;
@@ -25,19 +25,14 @@ pub struct Following {
     thread: JoinHandle<Result<Vec<Verdict>, LocateError>>,
 }
 
-/// The options with a long enough idle stage and the IP version of the probed address.
+/// The options with a long enough idle stage and the address that is probed.
 pub fn fitted(options: &unbloat_loadtest::Options) -> unbloat_loadtest::Options {
     let mut options = options.clone();
     let stages = options.plan.stages.iter_mut();
     for stage in stages.filter(|stage| stage.load == Load::Idle) {
         stage.lasts = stage.lasts.max(LEAST_IDLE);
     }
-    options.ip = options.ip.or_else(|| {
-        Some(match address(&options)? {
-            IpAddr::V4(_) => IpVersion::Four,
-            IpAddr::V6(_) => IpVersion::Six,
-        })
-    });
+    options.address = options.address.or_else(|| address(&options));
     options
 }
 
@@ -45,19 +40,15 @@ fn address(options: &unbloat_loadtest::Options) -> Option<IpAddr> {
     let (Target::Responsiveness(origin) | Target::Ndt7(origin)) = &options.target else {
         return None;
     };
-    let is_wanted = |address: &IpAddr| match options.ip {
-        Some(IpVersion::Four) => address.is_ipv4(),
-        Some(IpVersion::Six) => address.is_ipv6(),
-        None => true,
-    };
-    let found = (&origin.host[..], origin.port).to_socket_addrs().ok()?;
-    found.map(|found| found.ip()).find(is_wanted)
+    // The test says why a server cannot be reached.
+    let found = unbloat_loadtest::reachable(origin, options.ip).ok()?;
+    Some(found.ip())
 }
 
 impl Following {
     /// Starts to locate; returns when all hops are known, or after `PATIENCE`. None if there is no path to probe.
     pub fn begin(options: &unbloat_loadtest::Options) -> Option<Following> {
-        let options = Options::new(address(options)?);
+        let options = Options::new(options.address?);
         let (signal, stop) = (
             Arc::new(Signal::default()),
             Arc::new(AtomicBool::new(false)),

@@ -12,8 +12,8 @@ use clap::builder::{PossibleValuesParser, TypedValueParser};
 use serde_json::{Value, json};
 #[cfg(feature = "runs")]
 use std::collections::BTreeMap;
-use std::net::{IpAddr, SocketAddr, ToSocketAddrs};
-use unbloat_loadtest::{Flows, IpVersion, Target};
+use std::net::{IpAddr, SocketAddr};
+use unbloat_loadtest::{Flows, Target};
 use unbloat_locate::Phase;
 use unbloat_locate_host::{Kind, Options};
 use unbloat_units::Delta;
@@ -124,21 +124,21 @@ pub struct Wish {
 impl Args {
     pub fn wish(&self) -> Result<Wish, CommandError> {
         let target: Target = self.target.parse()?;
-        let (host, load_port) = match &target {
-            Target::Responsiveness(origin) | Target::Ndt7(origin) => (&origin.host, origin.port),
-            Target::Irtt { .. } => return Err(CommandError::NoLoad),
+        let (Target::Responsiveness(origin) | Target::Ndt7(origin)) = &target else {
+            return Err(CommandError::NoLoad);
         };
-        let mut options = Options::new(self.resolve(host)?);
+        let server = unbloat_loadtest::reachable(origin, self.ip.version())?;
+        let mut options = Options::new(server.ip());
         options.kind = self.probe;
         let usual = match self.probe {
-            Kind::Tcp => load_port,
+            Kind::Tcp => server.port(),
             _ => options.port,
         };
         options.port = self.probe_port.unwrap_or(usual);
         options.peer = self
             .peer
             .as_ref()
-            .map(|peer| self.resolve(peer))
+            .map(|peer| unbloat_loadtest::answering(peer, self.ip.version()))
             .transpose()?;
         options.interval = duration(self.probe_interval);
         options.most_per_second = self.probes_per_second;
@@ -148,8 +148,8 @@ impl Args {
             (duration(self.stage_duration), duration(self.stage_duration));
         options.check()?;
         Ok(Wish {
-            server: (options.target, load_port).into(),
-            load: self.load_options(target, options.target)?,
+            server,
+            load: self.load_options(target, server.ip())?,
             options,
             peer_name: self.peer.clone(),
         })
@@ -165,30 +165,10 @@ impl Args {
         load.trust = trust;
         load.token = self.token.token()?;
         load.flows = Flows::Fixed(self.flows);
-        // The load uses the IP version that is probed.
-        load.ip = Some(match address {
-            IpAddr::V4(_) => IpVersion::Four,
-            IpAddr::V6(_) => IpVersion::Six,
-        });
+        load.address = Some(address);
         load.probing.pairs_per_s = 1;
         load.probing.echo_every = Delta::ms(200);
         Ok(load)
-    }
-
-    fn resolve(&self, host: &str) -> Result<IpAddr, CommandError> {
-        let found = (host, 0).to_socket_addrs();
-        let mut found = found.map_err(|source| CommandError::Name {
-            host: host.to_owned(),
-            source,
-        })?;
-        let is_wanted = |address: &IpAddr| match address {
-            IpAddr::V4(_) => self.ip.version() != Some(IpVersion::Six),
-            IpAddr::V6(_) => self.ip.version() != Some(IpVersion::Four),
-        };
-        let wanted = found.find_map(|address| Some(address.ip()).filter(is_wanted));
-        wanted.ok_or_else(|| CommandError::NoAddress {
-            host: host.to_owned(),
-        })
     }
 
     /// For the run's record.

@@ -19,7 +19,7 @@ use args::Wish;
 pub use driver::DriverWatch;
 use load::{ServerLoad, knock};
 use std::net::SocketAddr;
-use unbloat_loadtest::TargetError;
+use unbloat_loadtest::{TargetError, TestError};
 #[cfg(feature = "runs")]
 use unbloat_locate_host::tables;
 use unbloat_locate_host::{Document, LocateError, Located};
@@ -42,13 +42,8 @@ pub enum CommandError {
     #[cfg(feature = "runs")]
     #[error(transparent)]
     Output(#[from] OutputError),
-    #[error("cannot resolve {host}: {source}; check the name, or give an address")]
-    Name {
-        host: String,
-        source: std::io::Error,
-    },
-    #[error("{host} has no address of the requested IP version; omit -4 or -6")]
-    NoAddress { host: String },
+    #[error(transparent)]
+    Server(#[from] TestError),
     #[error(
         "cannot connect to the load server at {at}: {source}; start `unbloat serve` there, or give another server or port"
     )]

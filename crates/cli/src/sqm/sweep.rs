@@ -6,7 +6,6 @@ use indicatif::{ProgressBar, ProgressStyle};
 use serde::Deserialize;
 use std::fs::File;
 use std::io::{self, Read};
-use std::net::ToSocketAddrs;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::AtomicBool;
 use unbloat_sqm::Sample;
@@ -19,8 +18,8 @@ const LONGEST_MS: f64 = 1e6;
 
 #[derive(Debug, thiserror::Error)]
 pub enum SweepError {
-    #[error("cannot resolve {0:?}; check the name or give an address")]
-    Nobody(String),
+    #[error(transparent)]
+    Name(#[from] unbloat_loadtest::TestError),
     #[error("{0} does not answer echo requests; give another host behind the line")]
     Silent(String),
     #[error("cannot send echo requests to {host}: {source}")]
@@ -45,9 +44,7 @@ pub enum SweepError {
 
 /// Sends echo requests of many sizes to a host, for 75 s.
 pub fn measure(host: &str) -> Result<Vec<Sample>, SweepError> {
-    let resolved = (host, 0).to_socket_addrs();
-    let address = resolved.ok().and_then(|mut all| all.next());
-    let address = address.ok_or_else(|| SweepError::Nobody(host.to_owned()))?;
+    let address = unbloat_loadtest::answering(host, None)?;
     note!(
         "unbloat: sending echo requests of 241 sizes to {host}; nothing else should use the line"
     );
@@ -56,7 +53,7 @@ pub fn measure(host: &str) -> Result<Vec<Sample>, SweepError> {
     );
     let never = AtomicBool::new(false);
     let mut progress = |share: f64| bar.set_position((share * 1_000.0) as u64);
-    let echoed = unbloat_loadtest::sweep(address.ip(), &never, &mut progress);
+    let echoed = unbloat_loadtest::sweep(address, &never, &mut progress);
     bar.finish_and_clear();
     let echoed = echoed.map_err(|source| SweepError::Echo {
         host: host.to_owned(),

@@ -21,7 +21,8 @@ const LARGEST: usize = 9_216;
 /// An echo that runs.
 pub struct Echoing {
     shared: Arc<Shared>,
-    thread: JoinHandle<Echoed>,
+    /// None once it has ended.
+    thread: Option<JoinHandle<Echoed>>,
 }
 
 struct Shared {
@@ -72,7 +73,10 @@ impl Echoing {
             of_thread.has_ended.store(true, Ordering::Relaxed);
             echoed
         })?;
-        Ok(Echoing { shared, thread })
+        Ok(Echoing {
+            shared,
+            thread: Some(thread),
+        })
     }
 
     /// The server agreed to it.
@@ -103,9 +107,17 @@ impl Echoing {
     }
 
     /// Stops sending; what is under way is awaited.
-    pub fn end(self) -> Echoed {
+    pub fn end(mut self) -> Echoed {
         self.shared.stop.store(true, Ordering::Relaxed);
-        self.thread.join().unwrap_or_default()
+        let ended = self.thread.take().map(JoinHandle::join);
+        ended.and_then(Result::ok).unwrap_or_default()
+    }
+}
+
+/// One that is not wanted any more ends by itself.
+impl Drop for Echoing {
+    fn drop(&mut self) {
+        self.shared.stop.store(true, Ordering::Relaxed);
     }
 }
 

@@ -10,9 +10,9 @@ use unbloat_untrusted::one_line;
 pub enum TestError {
     #[error("cannot start: {0}")]
     Begin(#[source] io::Error),
-    #[error("cannot resolve {host}: {source}")]
+    #[error("cannot resolve {host}: {source}; check the name, or give an address")]
     Name { host: String, source: io::Error },
-    #[error("{host} has no address of the requested IP version")]
+    #[error("{host} has no address of the requested IP version; omit -4 or -6")]
     NoAddress { host: String },
     #[error(
         "cannot connect to {to}: {source}; is `unbloat serve` running there, and is the port open?"

@@ -1,20 +1,18 @@
 //! Who a server says it is, asked before anything but a handshake is sent there.
 
+use crate::addresses::{addresses, blocking, first, patiently};
 use crate::error::TestError;
 use crate::options::IpVersion;
 use crate::target::Origin;
 use crate::tls::{Fingerprint, recording};
-use rustls::ClientConnection;
 use rustls::pki_types::ServerName;
 use std::io;
-use std::net::{SocketAddr, TcpStream, ToSocketAddrs};
+use std::net::SocketAddr;
 use std::sync::{Arc, Mutex};
-use std::time::Duration;
-
-/// For each address, and for the handshake.
-const PATIENCE: Duration = Duration::from_secs(5);
-/// Addresses that are tried.
-const ADDRESSES: usize = 4;
+use tokio::io::AsyncWriteExt;
+use tokio::net::TcpStream;
+use tokio_rustls::TlsConnector;
+use unbloat_os::lock::lock;
 
 /// What a server's certificate is worth to this system.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -30,47 +28,26 @@ pub enum Introduction {
 /// # Errors
 /// It cannot be reached, or does not speak TLS.
 pub fn introduce(origin: &Origin, ip: Option<IpVersion>) -> Result<Introduction, TestError> {
-    let seen = Arc::new(Mutex::new(None));
-    let config = recording(&seen)?;
-    let failed = |source| TestError::Name {
+    let name = ServerName::try_from(origin.host.clone()).map_err(|error| TestError::Name {
         host: origin.host.clone(),
-        source,
-    };
-    let resolved = (origin.host.as_str(), origin.port).to_socket_addrs();
-    let is_wanted = |address: &SocketAddr| match ip {
-        Some(IpVersion::Four) => address.is_ipv4(),
-        Some(IpVersion::Six) => address.is_ipv6(),
-        None => true,
-    };
-    let addresses = resolved.map_err(failed)?.filter(is_wanted).take(ADDRESSES);
-    let name = ServerName::try_from(origin.host.clone());
-    let name = name.map_err(|error| failed(io::Error::other(error)))?;
-    let mut last = TestError::NoAddress {
-        host: origin.host.clone(),
-    };
-    for to in addresses {
-        let session = ClientConnection::new(Arc::new(config.clone()), name.clone());
-        let session = session.map_err(|error| TestError::Begin(io::Error::other(error)))?;
-        match shake(session, to) {
-            Ok(()) => {
-                let shown = seen.lock().ok().and_then(|shown| *shown);
-                return Ok(shown.map_or(Introduction::Vouched, Introduction::Stranger));
-            }
-            Err(source) => last = TestError::Connect { to, source },
-        }
-    }
-    Err(last)
+        source: io::Error::other(error),
+    })?;
+    blocking(async {
+        let all = addresses(&origin.host, origin.port, ip).await?;
+        let shaken = first(&all, |to| patiently(shake(to, name.clone()))).await;
+        let (_, shown) = shaken.map_err(|(to, source)| TestError::Connect { to, source })?;
+        Ok(shown.map_or(Introduction::Vouched, Introduction::Stranger))
+    })
 }
 
-fn shake(mut session: ClientConnection, to: SocketAddr) -> io::Result<()> {
-    let mut stream = TcpStream::connect_timeout(&to, PATIENCE)?;
-    stream.set_read_timeout(Some(PATIENCE))?;
-    stream.set_write_timeout(Some(PATIENCE))?;
-    while session.is_handshaking() {
-        session.complete_io(&mut stream)?;
-    }
+/// What a server shows, if nobody vouches for it.
+async fn shake(to: SocketAddr, name: ServerName<'static>) -> io::Result<Option<Fingerprint>> {
+    let seen = Arc::new(Mutex::new(None));
+    let config = recording(&seen).map_err(io::Error::other)?;
+    let stream = TcpStream::connect(to).await?;
+    let connector = TlsConnector::from(Arc::new(config));
+    let mut stream = connector.connect(name, stream).await?;
     // The server need not count a connection that failed. Whether it hears so changes nothing of what it showed.
-    session.send_close_notify();
-    let _ = session.write_tls(&mut stream);
-    Ok(())
+    let _ = stream.shutdown().await;
+    Ok(*lock(&seen))
 }

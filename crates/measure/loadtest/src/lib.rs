@@ -5,6 +5,7 @@
 //! [`Measured`] and nothing else.
 
 mod account;
+mod addresses;
 mod apple;
 mod applications;
 pub mod apps;
@@ -53,6 +54,7 @@ mod tls;
 mod upload;
 mod verdict_text;
 
+pub use addresses::{answering, reachable};
 pub use apple::apple_json;
 pub use document::document;
 pub use error::TestError;

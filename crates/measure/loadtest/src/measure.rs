@@ -7,6 +7,8 @@ mod endpoint;
 mod meet;
 mod stage;
 
+use crate::account;
+use crate::addresses::first;
 use crate::echo::Echoing;
 use crate::error::TestError;
 use crate::interface::Interface;
@@ -19,8 +21,8 @@ use crate::plan::{Load, Stack};
 use crate::probes::Prober;
 use crate::sampler::Sampler;
 use crate::target::Target;
-use crate::{account, echo};
 use collect::Collected;
+use std::io::ErrorKind;
 use std::net::SocketAddr;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
@@ -121,7 +123,7 @@ impl<'a> Test<'a> {
             address = met.server.address.map(display),
             http = met.server.http.map(Http::name),
             tls = met.server.tls,
-            echo = met.echo.map(display),
+            echo = ?met.echo,
             has_account = met.server.has_account,
             "server chosen"
         );
@@ -153,15 +155,15 @@ impl<'a> Test<'a> {
             let has_session = of_test.service.session.is_some();
             test.account = has_session.then(|| account::read(of_test.clone()));
         }
-        if let Some(to) = met.echo {
-            test.begin_echo(to, stop).await?;
+        if !met.echo.is_empty() {
+            test.begin_echo(&met.echo, stop).await?;
         }
         test.begin_pings();
         Ok(test)
     }
 
     /// Without an echo there is nothing to measure where nothing carries load either.
-    async fn begin_echo(&mut self, to: SocketAddr, stop: &AtomicBool) -> Result<(), TestError> {
+    async fn begin_echo(&mut self, at: &[SocketAddr], stop: &AtomicBool) -> Result<(), TestError> {
         let pauses = PAUSE[1] * (self.options.plan.stages.len() as i64 + 2);
         let plan = unbloat_irtt::Plan {
             duration: self.options.plan.lasts() + pauses + Delta::secs(10),
@@ -174,29 +176,32 @@ impl<'a> Test<'a> {
                 .as_ref()
                 .map(|token| unbloat_irtt::wire::Key::new(token.as_bytes())),
         };
-        let echoing = Echoing::begin(to, plan, self.clock).map_err(TestError::Begin)?;
-        let begin = std::time::Instant::now();
-        while !echoing.is_open() && !echoing.has_ended() && begin.elapsed() < ECHO_PATIENCE {
-            if stop.load(Ordering::Relaxed) {
-                return Err(TestError::Stopped);
+        let stopped = async {
+            while !stop.load(Ordering::Relaxed) {
+                tokio::time::sleep(TICK).await;
             }
-            tokio::time::sleep(TICK).await;
+        };
+        let opened = tokio::select! {
+            opened = first(at, |to| open_echo(to, plan.clone(), self.clock)) => opened,
+            () = stopped => return Err(TestError::Stopped),
+        };
+        match opened {
+            Ok((to, echoing)) => {
+                debug!(%to, "server echoes datagrams");
+                self.server.echo = Some(to);
+                self.echoing = Some(echoing);
+            }
+            Err((to, why)) if self.carrier.is_none() => {
+                let reason = why.to_string();
+                return Err(TestError::NoEcho { to, reason });
+            }
+            Err((to, why)) => {
+                info!(%to, reason = %why, "no datagrams");
+                self.limitations.push(format!(
+                    "no datagrams: {to}: {why}; directions and loss cannot be distinguished"
+                ));
+            }
         }
-        if echoing.is_open() {
-            debug!(%to, "server echoes datagrams");
-            self.server.echo = Some(to);
-            self.echoing = Some(echoing);
-            return Ok(());
-        }
-        let echo::Echoed { failure, .. } = echoing.end();
-        let why = failure.unwrap_or_else(|| "no answer to its request".to_owned());
-        if self.carrier.is_none() {
-            return Err(TestError::NoEcho { to, reason: why });
-        }
-        info!(%to, reason = why, "no datagrams");
-        self.limitations.push(format!(
-            "no datagrams: {to}: {why}; directions and loss cannot be distinguished"
-        ));
         Ok(())
     }
 
@@ -290,4 +295,27 @@ impl<'a> Test<'a> {
             }
         }
     }
+}
+
+/// An echo to which the server at that address agrees.
+async fn open_echo(
+    to: SocketAddr,
+    plan: unbloat_irtt::Plan,
+    clock: Clock,
+) -> std::io::Result<Echoing> {
+    let echoing = Echoing::begin(to, plan, clock)?;
+    let begin = std::time::Instant::now();
+    while !echoing.is_open() && !echoing.has_ended() && begin.elapsed() < ECHO_PATIENCE {
+        tokio::time::sleep(TICK).await;
+    }
+    if echoing.is_open() {
+        return Ok(echoing);
+    }
+    let failure = echoing.end().failure;
+    let kind = match failure {
+        Some(_) => ErrorKind::ConnectionRefused,
+        None => ErrorKind::TimedOut,
+    };
+    let why = failure.unwrap_or_else(|| "no answer to its request".to_owned());
+    Err(std::io::Error::new(kind, why))
 }

@@ -2,6 +2,7 @@
 
 use crate::plan::{Plan, Stack};
 use crate::target::Target;
+use std::net::IpAddr;
 use std::path::PathBuf;
 use unbloat_units::{Bytes, Delta};
 
@@ -118,6 +119,8 @@ pub struct Options {
     pub receive_window: Option<Bytes>,
     /// Keep to one version of IP.
     pub ip: Option<IpVersion>,
+    /// Keep to one address of the target's name.
+    pub address: Option<IpAddr>,
     /// Beside the load of every stage but a first idle one, against which delay is judged.
     pub apps: Vec<crate::apps::App>,
 }
@@ -142,6 +145,7 @@ impl Options {
             congestion_control: None,
             receive_window: None,
             ip: None,
+            address: None,
             apps: Vec::new(),
         }
     }

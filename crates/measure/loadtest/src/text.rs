@@ -15,7 +15,7 @@ pub fn text(measured: &Measured, findings: &Findings, layout: Layout) -> String 
     let mut text = place(measured);
     text += &verdict_text(&findings.verdict);
     text.push('\n');
-    text += &numbers(findings);
+    text += &numbers(measured, findings);
     text += &applications::text(measured);
     layout.lay(&text)
 }
@@ -25,6 +25,7 @@ pub fn detailed_text(measured: &Measured, findings: &Findings, layout: Layout) -
     let mut text = place(measured);
     text += &verdict_text(&findings.verdict);
     text += "\nDetails\n";
+    server(&mut text, measured);
     grades(&mut text, findings);
     loads(&mut text, findings);
     sockets(&mut text, findings);
@@ -47,9 +48,17 @@ fn place(measured: &Measured) -> String {
     })
 }
 
+/// Who was asked.
+fn server(text: &mut String, measured: &Measured) {
+    if let Some(address) = measured.server.address.or(measured.server.echo) {
+        let _ = writeln!(text, "server    {address}");
+    }
+}
+
 /// A line for each stage.
-fn numbers(findings: &Findings) -> String {
+fn numbers(measured: &Measured, findings: &Findings) -> String {
     let mut text = String::new();
+    server(&mut text, measured);
     if let Some([p50, p95, _]) = findings.idle.rtt {
         let _ = writeln!(text, "idle      round trip {}, p95 {}", ms(p50), ms(p95));
     }

@@ -1,12 +1,13 @@
 //! The first contact: addresses, what the server offers, a session.
 
 use super::endpoint;
+use crate::addresses::{addresses, first};
 use crate::error::TestError;
 use crate::http::Dialer;
 use crate::load::Carrier;
 use crate::measured::Server;
 use crate::ndt7::{self, Refusal};
-use crate::options::{Http, IpVersion, Options};
+use crate::options::{Http, Options};
 use crate::service::{self, ANSWER_TIME, Service};
 use crate::socket::Settings;
 use crate::target::{Origin, Target};
@@ -14,7 +15,7 @@ use rustls::CertificateError;
 use std::io;
 use std::net::SocketAddr;
 use std::sync::Mutex;
-use tracing::{debug, info};
+use tracing::info;
 use unbloat_os::clock::Clock;
 use unbloat_units::Direction;
 
@@ -26,7 +27,8 @@ const NDT7_LIMITATION: &str = "probes of HTTP, responsiveness and grades: ndt7 h
 pub(super) struct Met {
     pub(super) server: Server,
     pub(super) carrier: Option<Carrier>,
-    pub(super) echo: Option<SocketAddr>,
+    /// Where datagrams may be echoed, in the order in which to ask.
+    pub(super) echo: Vec<SocketAddr>,
     pub(super) limitations: Vec<String>,
 }
 
@@ -37,7 +39,7 @@ pub(super) async fn meet(options: &Options, clock: Clock) -> Result<Met, TestErr
         Target::Irtt { host, port } => Met {
             server: Server::default(),
             carrier: None,
-            echo: Some(address(host, *port, options.ip).await?),
+            echo: addresses(host, *port, options.ip).await?,
             limitations: vec![
                 "load: an irtt server echoes datagrams and carries nothing else".to_owned(),
             ],
@@ -45,7 +47,7 @@ pub(super) async fn meet(options: &Options, clock: Clock) -> Result<Met, TestErr
         Target::Ndt7(origin) => of_ndt7(options, origin, settings, clock).await?,
     };
     if let Some((host, port)) = &options.echo {
-        met.echo = Some(address(host, *port, options.ip).await?);
+        met.echo = addresses(host, *port, options.ip).await?;
     }
     Ok(met)
 }
@@ -62,15 +64,20 @@ async fn responsiveness(
             reason,
         });
     }
-    let first = address(&origin.host, origin.port, options.ip).await?;
-    let mut dialer = Dialer::new(options, origin.clone(), first, clock)?;
+    let all = asked(options, origin).await?;
+    let mut dialer = Dialer::new(options, origin.clone(), all[0], clock)?;
     // QUIC's service is found over TCP, as browsers do.
     let met_by = match options.http {
         Http::Three => Http::Two,
         http => http,
     };
-    let connection = dialer.open_beside(met_by).await;
-    let connection = connection.map_err(|error| refused(&dialer, options, error))?;
+    let attempt = |to| {
+        let dialer = dialer.at(to);
+        async move { dialer.open_beside(met_by).await }
+    };
+    let opened = first(&all, attempt).await;
+    let (address, connection) = opened.map_err(|failed| refused(origin, options, failed))?;
+    dialer.address = address;
     let mut spoken = connection.http();
     let tls = connection.tls_version.map(str::to_owned);
     let (mut sender, _) = connection.into_parts();
@@ -80,8 +87,8 @@ async fn responsiveness(
     dialer.address.set_port(service.port);
     let asked = dialer.address;
     if let Some(endpoint) = &service.endpoint {
-        let named = address(endpoint, service.port, options.ip).await?;
-        dialer.address = believed(&dialer, (origin, named), met_by, options).await?;
+        let named = addresses(endpoint, service.port, options.ip).await?;
+        dialer.address = believed(&dialer, (origin, &named), met_by, options).await?;
     }
     let mut limitations = Vec::new();
     if options.http == Http::Three {
@@ -94,12 +101,14 @@ async fn responsiveness(
         .and_then(|session| session.echo_port);
     let echo = port.map(|port| SocketAddr::new(dialer.address.ip(), port));
     if service.session.is_none() {
+    let echo: Vec<SocketAddr> = echo.into_iter().collect();
         limitations.push(
             "server statistics: the server has no sessions, so upload goodput is what its TCP acknowledged (over HTTP/3: unknown), and its socket buffers are not limited"
                 .to_owned(),
         );
     }
-    if echo.is_none() && options.echo.is_none() {
+    let has_none = echo.is_empty() && options.echo.is_none();
+    if has_none {
         limitations.push(
             "datagrams: the server has no echo (add an irtt server with --echo HOST:PORT)"
                 .to_owned(),
@@ -125,20 +134,32 @@ async fn responsiveness(
 /// The address that the server named for its load, once a handshake has shown that it serves the same name.
 async fn believed(
     dialer: &Dialer,
-    (origin, named): (&Origin, SocketAddr),
+    (origin, named): (&Origin, &[SocketAddr]),
     http: Http,
     options: &Options,
 ) -> Result<SocketAddr, TestError> {
-    let refused = |reason: String| TestError::Endpoint { named, reason };
-    if let Some(reason) = endpoint::refusal((origin, dialer.address), named, &options.trust) {
-        return Err(refused(reason.to_owned()));
+    if let Some(same) = named.iter().find(|to| to.ip() == dialer.address.ip()) {
+        return Ok(*same);
     }
-    if named.ip() != dialer.address.ip() {
-        info!(asked = %dialer.address, %named, "server names another address for its load");
-        let opened = dialer.at(named).open_beside(http).await;
-        opened.map_err(|error| refused(crate::error::root(&error)))?;
+    let refusal =
+        |to: &SocketAddr| endpoint::refusal((origin, dialer.address), *to, &options.trust);
+    let allowed: Vec<SocketAddr> = named
+        .iter()
+        .filter(|to| refusal(to).is_none())
+        .copied()
+        .collect();
+    let refused = |to: SocketAddr, reason: String| TestError::Endpoint { named: to, reason };
+    if let (true, Some(reason)) = (allowed.is_empty(), refusal(&named[0])) {
+        return Err(refused(named[0], reason.to_owned()));
     }
-    Ok(named)
+    info!(asked = %dialer.address, ?allowed, "server names another address for its load");
+    let attempt = |to| {
+        let dialer = dialer.at(to);
+        async move { dialer.open_beside(http).await }
+    };
+    let opened = first(&allowed, attempt).await;
+    let (to, _) = opened.map_err(|(to, error)| refused(to, crate::error::root(&error)))?;
+    Ok(to)
 }
 
 async fn of_ndt7(
@@ -157,12 +178,17 @@ async fn of_ndt7(
         http: Http::One,
         ..options.clone()
     };
-    let to = address(&origin.host, origin.port, options.ip).await?;
-    let dialer = Dialer::new(options, origin.clone(), to, clock)?;
+    let all = asked(options, origin).await?;
+    let mut dialer = Dialer::new(options, origin.clone(), all[0], clock)?;
     let service = Service::ndt7(origin.port, options);
     // An upload that sends nothing shows whether the server speaks it.
-    let stream = dialer.stream(&Settings::default()).await;
-    let (stream, _) = stream.map_err(|error| refused(&dialer, options, error))?;
+    let attempt = |to| {
+        let dialer = dialer.at(to);
+        async move { dialer.stream(&Settings::default()).await }
+    };
+    let opened = first(&all, attempt).await;
+    let (to, (stream, _)) = opened.map_err(|failed| refused(origin, options, failed))?;
+    dialer.address = to;
     let upgraded = ndt7::upgrade(stream, &dialer, &service, Direction::Up).await;
     upgraded.map_err(|refusal| match refusal {
         Refusal::Status(status) => TestError::Refused {
@@ -170,7 +196,7 @@ async fn of_ndt7(
             status,
             text: String::new(),
         },
-        Refusal::Failed(error) => refused(&dialer, options, error),
+        Refusal::Failed(error) => refused(origin, options, (to, error)),
     })?;
     let mut carrier = Carrier::new(dialer, service, settings, Http::One);
     carrier.ndt7 = Some(Mutex::default());
@@ -181,7 +207,7 @@ async fn of_ndt7(
             ..Server::default()
         },
         carrier: Some(carrier),
-        echo: None,
+        echo: Vec::new(),
         limitations: vec![NDT7_LIMITATION.to_owned()],
     })
 }
@@ -212,7 +238,7 @@ async fn over_quic(dialer: &Dialer, options: &Options) -> Result<Http, TestError
     Ok(opened.http())
 }
 
-fn refused(dialer: &Dialer, options: &Options, error: io::Error) -> TestError {
+fn refused(origin: &Origin, options: &Options, (to, error): (SocketAddr, io::Error)) -> TestError {
     let inner = error
         .get_ref()
         .and_then(|inner| inner.downcast_ref::<rustls::Error>());
@@ -220,39 +246,25 @@ fn refused(dialer: &Dialer, options: &Options, error: io::Error) -> TestError {
         Some(rustls::Error::InvalidCertificate(
             CertificateError::ApplicationVerificationFailure,
         )) => TestError::Pin {
-            to: dialer.origin.authority(),
+            to: origin.authority(),
         },
         Some(rustls::Error::InvalidCertificate(_)) => TestError::Certificate {
-            to: dialer.origin.authority(),
+            to: origin.authority(),
             reason: error.to_string(),
         },
         Some(_) => TestError::Http {
-            to: dialer.origin.authority(),
+            to: origin.authority(),
             wanted: options.http.name(),
             reason: error.to_string(),
         },
-        None => TestError::Connect {
-            to: dialer.address,
-            source: error,
-        },
+        None => TestError::Connect { to, source: error },
     }
 }
 
-/// The first address of a name, of the wanted version of IP.
-async fn address(host: &str, port: u16, ip: Option<IpVersion>) -> Result<SocketAddr, TestError> {
-    let found = tokio::net::lookup_host((host, port)).await;
-    let mut found = found.map_err(|source| TestError::Name {
-        host: host.to_owned(),
-        source,
-    })?;
-    let is_wanted = |address: &SocketAddr| match ip {
-        None => true,
-        Some(IpVersion::Four) => address.is_ipv4(),
-        Some(IpVersion::Six) => address.is_ipv6(),
-    };
-    let chosen = found.find(is_wanted).ok_or_else(|| TestError::NoAddress {
-        host: host.to_owned(),
-    })?;
-    debug!(host, address = %chosen, "name resolved");
-    Ok(chosen)
+/// Where the target may be asked.
+async fn asked(options: &Options, origin: &Origin) -> Result<Vec<SocketAddr>, TestError> {
+    match options.address {
+        Some(address) => Ok(vec![SocketAddr::new(address, origin.port)]),
+        None => addresses(&origin.host, origin.port, options.ip).await,
+    }
 }
