@@ -368,7 +368,7 @@ fn say_untreated(args: &Args, untreated: &Untreated) -> Result<Exit, PrintError>
     Ok(match untreated {
         Untreated::Healthy(_) => Exit::Complete,
         Untreated::Distrusted(_) => Exit::Untrusted,
-        Untreated::OutOfReach(_) | Untreated::Unloaded => Exit::OutOfBounds,
+        Untreated::OutOfReach(_) | Untreated::Unmeasured(_) => Exit::OutOfBounds,
     })
 }
 

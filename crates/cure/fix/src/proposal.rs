@@ -35,10 +35,8 @@ pub enum Untreated {
     Distrusted(String),
     #[error("Nothing was changed, because `fix` cannot apply the remedy. {0}")]
     OutOfReach(String),
-    #[error(
-        "Nothing was changed: the test loaded neither direction alone. Run it with stages down and up."
-    )]
-    Unloaded,
+    #[error("Nothing was changed, because no delay was measured under load. {0}")]
+    Unmeasured(String),
 }
 
 /// Takes of the advice, in its order, what can be carried out: for each direction the first.
@@ -50,7 +48,9 @@ pub fn propose(verdict: &Verdict, reach: Reach) -> Result<Proposal, Untreated> {
     for advice in &verdict.advice {
         match advice.cure {
             Cure::Nothing => return Err(Untreated::Healthy(advice.evidence.join(", "))),
-            Cure::Repeat | Cure::MeasureDelay => return Err(Untreated::Unloaded),
+            Cure::Repeat | Cure::MeasureDelay => {
+                return Err(Untreated::Unmeasured(advice.text.clone()));
+            }
             _ => proposal.take(advice, reach),
         }
     }
@@ -214,7 +214,8 @@ mod tests {
         assert!(matches!(healthy, Err(Untreated::Healthy(_))));
         let changing = proposed(vec![down(4, 50), changing(up(250, 10))], Reach::Router);
         assert!(changing.unwrap_err().to_string().contains("autorate"));
-        assert_eq!(proposed(Vec::new(), HERE), Err(Untreated::Unloaded));
+        let unmeasured = proposed(Vec::new(), HERE).unwrap_err().to_string();
+        assert!(unmeasured.contains("--echo HOST:PORT"), "{unmeasured}");
         let doubted = doubted(vec![down(160, 48)], &["datagrams left late"]);
         let said = propose(&doubted.verdict, HERE).unwrap_err().to_string();
         assert!(said.contains("datagrams left late"), "{said}");

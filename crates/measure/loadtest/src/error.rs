@@ -38,6 +38,11 @@ pub enum TestError {
         reason: String,
     },
     #[error(
+        "UDP port {port} of {ip} gives no answer, and HTTP/3 needs it; open it in the firewalls there and on the way, or take HTTP/1.1 or 2",
+        port = to.port(), ip = to.ip()
+    )]
+    NoQuic { to: SocketAddr },
+    #[error(
         "{request} got no complete answer in {waited_s} s, although the connection is established; check that `unbloat serve` or another test server listens there, without a proxy in between, then try again"
     )]
     Silent { request: String, waited_s: f64 },

@@ -388,6 +388,7 @@ fn checks(measured: &Measured, idle: &Idle, loads: &[LoadFindings]) -> Checks {
             .iter()
             .flat_map(|found| load_checks(measured, found))
             .collect(),
+        echoless: measured.server.echoless,
         is_cut: measured.is_cut,
         gone: measured.gone.map(|gone| ServerGone {
             at: gone.at.since(Time::from_ns(0)),

@@ -29,6 +29,7 @@ use std::sync::{Arc, Mutex};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use tracing::{debug, info};
 use unbloat_os::clock::{Clock, monotonic};
+use unbloat_responsiveness::Echoless;
 use unbloat_units::{Delta, Rate};
 
 /// For the echo's server to agree.
@@ -197,6 +198,7 @@ impl<'a> Test<'a> {
             }
             Err((to, why)) => {
                 info!(%to, reason = %why, "no datagrams");
+                self.server.echoless = Some(Echoless::Silent { port: to.port() });
                 self.limitations.push(format!(
                     "no datagrams: {to}: {why}; directions and loss cannot be distinguished"
                 ));

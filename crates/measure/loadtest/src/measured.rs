@@ -61,6 +61,8 @@ pub struct Server {
     /// It gave a session, so an account of its side.
     pub has_account: bool,
     pub echo: Option<std::net::SocketAddr>,
+    /// Why there is none, where one was to be expected.
+    pub echoless: Option<unbloat_responsiveness::Echoless>,
     /// The echo's receive and send stamps came, so directions are told apart.
     pub echo_has_stamps: bool,
 }

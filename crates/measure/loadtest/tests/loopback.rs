@@ -262,6 +262,24 @@ fn a_certificate_that_is_not_trusted_ends_it_with_the_way_out() {
 }
 
 #[test]
+fn without_datagrams_the_port_is_named_and_there_is_no_verdict() {
+    let mut served = served();
+    // It is there and says nothing, as behind a firewall.
+    let silent = std::net::UdpSocket::bind("127.0.0.1:0").unwrap();
+    let port = silent.local_addr().unwrap().port();
+    served.options.echo = Some(("127.0.0.1".to_owned(), port));
+    let measured = run(&served.options);
+    let findings = unbloat_loadtest::findings(&measured, Rule::DslReports);
+    let told = unbloat_loadtest::text(&measured, &findings, Layout::default());
+    let expected = format!("No verdict: UDP port {port} of the server gives no answer");
+    assert!(told.starts_with(&expected), "{told}");
+    assert!(!told.contains("Test against `unbloat serve`"), "{told}");
+    let address = measured.server.address.unwrap();
+    assert!(told.contains(&format!("server    {address}\n")), "{told}");
+    assert_eq!(findings.verdict.fatal().count(), 1);
+}
+
+#[test]
 fn a_stopped_test_has_what_was_seen_until_then() {
     let served = served();
     let stop = AtomicBool::new(false);

@@ -46,10 +46,21 @@ pub struct Checks {
     pub foreign: Both<Option<Rate>>,
     pub idle_samples: usize,
     pub loads: Vec<LoadChecks>,
+    /// Why no datagrams measure delay, where some should.
+    pub echoless: Option<Echoless>,
     /// Somebody stopped it.
     pub is_cut: bool,
     /// Or the server went away.
     pub gone: Option<ServerGone>,
+}
+
+/// Why a server that can echo datagrams did not.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Echoless {
+    /// Nothing came back from this UDP port.
+    Silent { port: u16 },
+    /// `unbloat serve` runs with `--no-echo`.
+    Off,
 }
 
 /// The server went away during the test.
@@ -85,6 +96,7 @@ pub struct LoadChecks {
 pub enum Distrust {
     Cut,
     ServerGone(ServerGone),
+    Echoless(Echoless),
     /// No fault by itself: load of a fast path takes whole CPUs.
     CpuBusy {
         busy: f64,
@@ -146,7 +158,8 @@ impl Distrust {
     pub fn is_fatal(&self) -> bool {
         match self {
             Distrust::ServerGone(gone) => gone.is_all,
-            Distrust::NoLoad { .. }
+            Distrust::Echoless(_)
+            | Distrust::NoLoad { .. }
             | Distrust::Gaps { .. }
             | Distrust::FewSamples { .. }
             | Distrust::FewIdleSamples { .. } => true,
@@ -162,6 +175,7 @@ pub fn distrust(checks: &Checks) -> Vec<Distrust> {
     let mut reasons = Vec::new();
     reasons.extend(checks.is_cut.then_some(Distrust::Cut));
     reasons.extend(checks.gone.map(Distrust::ServerGone));
+    reasons.extend(checks.echoless.map(Distrust::Echoless));
     let busy = checks.cpu_busy.filter(|&busy| busy > BUSY);
     reasons.extend(busy.map(|busy| Distrust::CpuBusy { busy }));
     let stolen = checks.cpu_stolen.filter(|&stolen| stolen > STOLEN);
@@ -252,6 +266,22 @@ impl fmt::Display for Distrust {
                     "nothing answers any more"
                 }
             ),
+            Distrust::Echoless(echoless) => {
+                match echoless {
+                    Echoless::Silent { port } => write!(
+                        f,
+                        "UDP port {port} of the server gives no answer; open it in the firewalls there and on the way"
+                    ),
+                    Echoless::Off => write!(
+                        f,
+                        "the server echoes no datagrams; start `unbloat serve` without --no-echo"
+                    ),
+                }?;
+                write!(
+                    f,
+                    ", or add an irtt server with --echo HOST:PORT: without datagrams, added delay, its direction and loss are not known"
+                )
+            }
             Distrust::CpuBusy { busy } => write!(
                 f,
                 "this machine's CPUs were {} busy and may have limited the load",
@@ -453,6 +483,24 @@ mod tests {
         assert_eq!(reasons.len(), 1);
         assert!(!reasons[0].is_fatal());
         assert!(reasons[0].to_string().contains("1 of 4"), "{}", reasons[0]);
+    }
+
+    #[test]
+    fn a_blocked_port_is_named_and_leaves_no_verdict() {
+        for (echoless, told) in [
+            (Echoless::Silent { port: 2112 }, "UDP port 2112"),
+            (Echoless::Off, "without --no-echo"),
+        ] {
+            let blocked = Checks {
+                echoless: Some(echoless),
+                ..good()
+            };
+            let reasons = distrust(&blocked);
+            assert_eq!(reasons, [Distrust::Echoless(echoless)]);
+            let said = reasons[0].to_string();
+            assert!(reasons[0].is_fatal() && said.contains(told), "{said}");
+            assert!(said.contains("loss are not known"), "{said}");
+        }
     }
 
     #[test]

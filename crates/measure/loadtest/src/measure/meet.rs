@@ -17,6 +17,7 @@ use std::net::SocketAddr;
 use std::sync::Mutex;
 use tracing::info;
 use unbloat_os::clock::Clock;
+use unbloat_responsiveness::Echoless;
 use unbloat_units::Direction;
 
 const QUIC_LIMITATION: &str = "the kernel's view, and the limit of 5 ms on what waits unsent: QUIC lives in programs, not in the kernel, so senders' buffers are as their libraries have them";
@@ -100,8 +101,8 @@ async fn responsiveness(
         .as_ref()
         .and_then(|session| session.echo_port);
     let echo = port.map(|port| SocketAddr::new(dialer.address.ip(), port));
-    if service.session.is_none() {
     let echo: Vec<SocketAddr> = echo.into_iter().collect();
+    if service.session.is_none() {
         limitations.push(
             "server statistics: the server has no sessions, so upload goodput is what its TCP acknowledged (over HTTP/3: unknown), and its socket buffers are not limited"
                 .to_owned(),
@@ -120,6 +121,7 @@ async fn responsiveness(
         http: Some(spoken),
         tls,
         has_account: service.session.is_some(),
+        echoless: (has_none && service.session.is_some()).then_some(Echoless::Off),
         ..Server::default()
     };
     let carrier = Carrier::new(dialer, service, settings, spoken);
@@ -230,10 +232,13 @@ fn unfit(options: &Options, origin: &Origin) -> Option<&'static str> {
 /// Tries whether the server speaks HTTP/3 where it is to carry load.
 async fn over_quic(dialer: &Dialer, options: &Options) -> Result<Http, TestError> {
     let opened = dialer.open_beside(Http::Three).await;
-    let opened = opened.map_err(|error| TestError::Http {
-        to: dialer.origin.authority(),
-        wanted: options.http.name(),
-        reason: crate::error::root(&error),
+    let opened = opened.map_err(|error| match error.kind() {
+        io::ErrorKind::TimedOut => TestError::NoQuic { to: dialer.address },
+        _ => TestError::Http {
+            to: dialer.origin.authority(),
+            wanted: options.http.name(),
+            reason: crate::error::root(&error),
+        },
     })?;
     Ok(opened.http())
 }
