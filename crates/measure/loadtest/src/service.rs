@@ -83,7 +83,7 @@ struct Urls {
 impl Service {
     /// Reads a description (draft-ietf-ippm-responsiveness-09, 5); why not, in words.
     pub fn parse(text: &[u8], origin: &Origin, options: &Options) -> Result<Service, String> {
-        let config: Config = serde_json::from_slice(text).map_err(|error| error.to_string())?;
+        let config: Config = serde_json::from_slice(text).map_err(|error| unread(text, &error))?;
         if config.version != 1 {
             return Err(format!(
                 "it has version {}, but only version 1 is supported",
@@ -161,6 +161,17 @@ impl Service {
             }
         }
         path
+    }
+}
+
+/// What came in place of a description.
+fn unread(text: &[u8], error: &serde_json::Error) -> String {
+    match text.trim_ascii_start() {
+        [b'<', ..] => {
+            "it is a web page; if this network has a login page, log in with a browser, then test again".to_owned()
+        }
+        [0x1f, 0x8b, ..] => "it is compressed (gzip), which was not asked for".to_owned(),
+        _ => error.to_string(),
     }
 }
 
@@ -273,6 +284,17 @@ async fn get(
     let request = http::request(origin, what, options.token.as_deref(), Body::Empty)?;
     let response = sender.send(http::fit(request, sender)?).await?;
     let status = response.status();
+    let to = response.headers().get(hyper::header::LOCATION);
+    if let (true, Some(to)) = (status.is_redirection(), to) {
+        let to = String::from_utf8_lossy(to.as_bytes());
+        return Ok((
+            status,
+            format!(
+                "it redirects to {to}, which is not followed; give the address of the server itself"
+            )
+            .into(),
+        ));
+    }
     Ok((
         status,
         http::whole(response.into_body(), LARGEST_CONFIG).await?,
@@ -364,6 +386,10 @@ mod tests {
                 "another host",
             ),
             ("[1".to_owned(), "EOF"),
+            (
+                "\n<!doctype html><p>Log in".to_owned(),
+                "log in with a browser",
+            ),
         ] {
             let error = parse(&text).unwrap_err();
             assert!(error.contains(why), "{text}: {error}");

@@ -82,11 +82,30 @@ fn numbers(measured: &Measured, findings: &Findings) -> String {
         for direction in Direction::BOTH {
             if let Some(rate) = found.delivered[direction] {
                 let _ = write!(text, "; {rate} delivered {}", direction.name());
+            } else if let Some(partial) = partial(measured, found, direction) {
+                let _ = write!(text, "; {partial}");
             }
         }
         text.push('\n');
     }
     text
+}
+
+/// What connections carried that broke too early for their stage to be judged.
+fn partial(measured: &Measured, found: &LoadFindings, direction: Direction) -> Option<String> {
+    let broken = measured.flows.iter().filter(|flow| {
+        let is_of_stage = flow.stage == found.stage && flow.direction == direction;
+        is_of_stage && flow.failure.is_some()
+    });
+    let begin = broken.clone().map(|flow| flow.begin).min()?;
+    let lasted = broken.clone().map(|flow| flow.end).max()?.since(begin);
+    let bytes: u64 = broken.map(|flow| flow.bytes.as_u64()).sum();
+    let rate = Bytes::new(bytes).over(lasted).filter(|_| bytes > 0)?;
+    Some(format!(
+        "{rate} {} for {:.1} s, until the connections broke",
+        direction.name(),
+        lasted.as_secs()
+    ))
 }
 
 fn grades(text: &mut String, findings: &Findings) {
