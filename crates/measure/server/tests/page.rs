@@ -3,13 +3,15 @@
 
 use serde_json::Value;
 use std::fs;
-use std::io::{BufRead, BufReader};
-use std::net::{Ipv4Addr, SocketAddr};
+use std::io::{BufRead, BufReader, Write};
+use std::net::{Ipv4Addr, SocketAddr, TcpListener, TcpStream};
 use std::path::{Path, PathBuf};
 
 use std::process::{Command, Stdio};
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::thread::JoinHandle;
+use std::time::Duration;
 use unbloat_netns::tc::Framing;
 use unbloat_netns::{Bed, Host};
 use unbloat_responsiveness::{Kind, Verdict};
@@ -102,13 +104,50 @@ impl Drop for StopAtEnd<'_> {
 
 static ALONE: Mutex<()> = Mutex::new(());
 
-/// One run of the page and one of `unbloat test` on the same path: the page's record, the other's verdict.
-fn both(control: &str) -> (Value, Verdict) {
+/// Somebody else who uploads from before the test until this is dropped.
+struct Other {
+    stop: Arc<AtomicBool>,
+    thread: Option<JoinHandle<()>>,
+}
+
+impl Other {
+    fn uploads(client: &Host, server: &Host) -> Other {
+        let listen = || TcpListener::bind((Ipv4Addr::UNSPECIFIED, 0)).unwrap();
+        let listener = server.within(listen).unwrap();
+        let to = SocketAddr::from(([10, 45, 2, 1], listener.local_addr().unwrap().port()));
+        let mut writer = client.within(|| TcpStream::connect(to)).unwrap().unwrap();
+        let (mut reader, _) = listener.accept().unwrap();
+        let stop = Arc::new(AtomicBool::new(false));
+        let stopped = Arc::clone(&stop);
+        let thread = std::thread::spawn(move || {
+            std::thread::spawn(move || std::io::copy(&mut reader, &mut std::io::sink()));
+            while !stopped.load(Ordering::Relaxed) && writer.write_all(&[7; 1 << 12]).is_ok() {}
+        });
+        // Until its queue stands.
+        std::thread::sleep(Duration::from_secs(3));
+        Other {
+            stop,
+            thread: Some(thread),
+        }
+    }
+}
+
+impl Drop for Other {
+    fn drop(&mut self) {
+        self.stop.store(true, Ordering::Relaxed);
+        let _ = self.thread.take().map(JoinHandle::join);
+    }
+}
+
+/// One run of the page and one of `unbloat test` on the same path: the page's record, the other's verdict. `is_shared`: another uploads all the time.
+fn both(control: &str, is_shared: bool) -> (Value, Verdict) {
     // Two browsers at a time keep each other from measuring.
     let _alone = ALONE.lock().unwrap_or_else(PoisonError::into_inner);
     let bed = Bed::new().unwrap();
     let [client, _router, server] = bloated(&bed, control);
-    let kept = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join(format!("page-{control}"));
+    let name = format!("page-{control}-{is_shared}");
+    let kept = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join(name);
+    let _other = is_shared.then(|| Other::uploads(&client, &server));
     fs::create_dir_all(&kept).unwrap();
     let mut tested = None;
     serving(&server, |address| {
@@ -194,7 +233,7 @@ fn worst(verdict: &Verdict) -> Option<Direction> {
 }
 
 fn in_chromium_the_page_gives_a_bloated_link_the_verdict_of_unbloat_test() {
-    let (run, tested) = both("cubic");
+    let (run, tested) = both("cubic", false);
     load_named(&run, "cubic");
     if !is_judged(&run) || tested.grade.is_none() {
         return;
@@ -212,7 +251,7 @@ fn in_chromium_the_page_gives_a_bloated_link_the_verdict_of_unbloat_test() {
 }
 
 fn in_chromium_the_page_and_unbloat_test_agree_where_bbr_is_the_default() {
-    let (run, tested) = both("bbr");
+    let (run, tested) = both("bbr", false);
     load_named(&run, "bbr");
     if !is_judged(&run) || tested.grade.is_none() {
         return;
@@ -227,6 +266,21 @@ fn in_chromium_the_page_and_unbloat_test_agree_where_bbr_is_the_default() {
             "{direction:?}: {page} {tested}"
         );
     }
+    // Losses leave gaps in what the server reads, and none in what reached it.
+    let [page, tested] = [&page, &tested].map(|verdict| verdict.of(Direction::Up).unwrap());
+    let share = page.delivered.as_bps_f64() / tested.delivered.as_bps_f64();
+    assert!((0.9..1.1).contains(&share), "{page:?} {tested:?}");
+}
+
+fn in_chromium_a_queue_that_others_keep_filled_is_not_taken_for_the_path() {
+    let (run, tested) = both("cubic", true);
+    if !is_judged(&run) || tested.grade.is_none() {
+        return;
+    }
+    let page: Verdict = serde_json::from_value(run["verdict"].clone()).unwrap();
+    let [page, tested] = [&page, &tested].map(|verdict| verdict.of(Direction::Up).unwrap());
+    // 240 ms; of what the other alone leaves in the queue at its least, some 70 are left above.
+    assert!(page.added.as_ms() > 150.0, "{page:?} {tested:?}");
 }
 
 unbloat_testkit::main! {
@@ -239,5 +293,6 @@ unbloat_testkit::main! {
     root("a bed").and(tools(&["node", "chromium", "ip"])) => [
         in_chromium_the_page_gives_a_bloated_link_the_verdict_of_unbloat_test,
         in_chromium_the_page_and_unbloat_test_agree_where_bbr_is_the_default,
+        in_chromium_a_queue_that_others_keep_filled_is_not_taken_for_the_path,
     ],
 }

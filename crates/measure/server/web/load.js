@@ -5,7 +5,7 @@
 // after the other.
 //
 // In: { begin: { session, token, control } } once, { load: { down, up } } with booleans.
-// Out: { ready } once, { down: { at_ms, bytes } } every so often, { account: { arrived_ms, server_ms, bytes, rtts_ms } }, { connections }, { control: name },
+// Out: { ready } once, { down: { at_ms, bytes } } every so often, { account: { arrived_ms, server_ms, bytes, rtts_ms, came } }, { connections }, { control: name },
 // { trouble: words }, { isAccountOver } when the server says no more.
 
 import { Lines, Received } from "./account.js";

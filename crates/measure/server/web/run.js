@@ -1,6 +1,6 @@
 // One run: session, workers, stages, and what was seen meanwhile.
 
-import { byPage } from "./account.js";
+import { byPage, delivered } from "./account.js";
 import { now } from "./clock.js";
 import { Life, PATIENCE_MS } from "./life.js";
 import { INTERVAL_MS, LANES } from "./stages.js";
@@ -11,6 +11,12 @@ const CALM_MS = 400;
 
 /** For answers and account after the last stage. */
 const LAST_MS = 4000;
+
+/**
+ * Messages go on for so long after the load's connections were reset. Others who keep a queue filled had little in it beside the load: for a moment
+ * it is empty, and the least round trip of the run is that of the empty path.
+ */
+const FLOOR_MS = 1000;
 
 /** The server refused: `status` is 401 if it wants a token or another. */
 export class Refused extends Error {
@@ -83,7 +89,7 @@ export class Run {
 
   /** What there is by now, on the page's time from the run's start: for the plot. */
   seen() {
-    const up = this.#account.length > 0 ? byPage(this.#account) : [];
+    const up = this.#account.length > 0 ? delivered(byPage(this.#account)) : [];
     return { stages: this.#stages, samples: this.#samples, down: this.#down, up, now_ms: this.#time() };
   }
 
@@ -216,12 +222,14 @@ export class Run {
 
   async #result() {
     clearInterval(this.#watching);
-    this.#probe.postMessage({ finish: true });
     const end_ms = this.#stages.at(-1).end_ms;
     const accountIsThere = () => this.#account.length === 0 || byPage(this.#account).at(-1).at_ms >= end_ms;
-    await this.#until(() => this.#finished !== null && accountIsThere(), LAST_MS);
-    this.#endHidden();
+    await this.#until(accountIsThere, LAST_MS);
     await this.#endLoad();
+    await this.#sleep(FLOOR_MS);
+    this.#probe.postMessage({ finish: true });
+    await this.#until(() => this.#finished !== null, LAST_MS);
+    this.#endHidden();
     const seen = this.seen();
     const unanswered = (this.#finished?.unanswered ?? []).map((at) => this.#time(at));
     return { judged: await this.#judged(seen, unanswered), seen };

@@ -167,16 +167,14 @@ fn numbers(
         down: of(loads.down, &run.down),
         up: of(loads.up, &run.up),
         spread: alone.and_then(|readings| spread(readings, from, to)),
-        kernel: kernel(&run.round_trips, (from, to)).filter(|_| loads.down),
+        kernel: kernel(&run.round_trips, (from, to), base).filter(|_| loads.down),
     }
 }
 
-/// Mean of the round trips between two times, above the least of the run.
-fn kernel(round_trips: &[(f64, f64)], (from, to): (f64, f64)) -> Option<Delta> {
-    let floor = round_trips
-        .iter()
-        .map(|trip| trip.1)
-        .min_by(f64::total_cmp)?;
+/// Mean of the round trips between two times, above the least of the run: that of the empty path, where the load never met it.
+fn kernel(round_trips: &[(f64, f64)], (from, to): (f64, f64), base: Option<f64>) -> Option<Delta> {
+    let trips = round_trips.iter().map(|trip| trip.1);
+    let floor = trips.chain(base).min_by(f64::total_cmp)?;
     let within = round_trips
         .iter()
         .filter(|trip| (from..to).contains(&trip.0));

@@ -288,3 +288,27 @@ fn messages_that_wait_in_the_browser_and_not_on_the_path_give_no_grade() {
     // A load with a queue of its own waits longer than others.
     assert_eq!(doubt_at(400.0), Vec::<String>::new());
 }
+
+/// Another keeps the queue filled until the load is reset, so that no round trip of the load is that of the empty path.
+#[test]
+fn a_floor_that_only_messages_met_is_the_kernel_s_too() {
+    let mut shared = run(|sent, _| match sent {
+        ..4_000.0 => 210.0,
+        ..25_000.0 => 250.0,
+        _ => 0.0,
+    });
+    shared
+        .samples
+        .extend((0..8).map(|lane| (lane, 25_500.0, 30.0)));
+    shared.round_trips = (0..500).map(|k| (f64::from(k) * 50.0, 245.0)).collect();
+    let found = judge_page(&shared);
+    assert_eq!(
+        found.verdict.fatal().collect::<Vec<_>>(),
+        Vec::<&str>::new()
+    );
+    assert_eq!(found.summary.base, Some(Delta::ms(30)));
+    assert_eq!(
+        found.verdict.of(Direction::Up).unwrap().added,
+        Delta::ms(220)
+    );
+}

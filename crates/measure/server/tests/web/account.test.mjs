@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { byPage, Lines, Received } from "../../web/account.js";
+import { byPage, delivered, Lines, Received } from "../../web/account.js";
 
 const flow = (number, bytes, more = {}) => ({ flow: number, direction: "up", bytes, open: true, ...more });
 const line = (time_ns, flows, bytes) => JSON.stringify({ time_ns, flows, bytes });
@@ -21,15 +21,15 @@ test("a line without end is refused before it fills the memory", () => {
 
 test("uploads that have left the account still count, downloads do not", () => {
   const received = new Received();
-  assert.deepEqual(received.read(line(5e9, [flow(1, 100), flow(2, 50), flow(9, 7000, { direction: "down" })])), { server_ms: 5000, bytes: 150, rtts_ms: [] });
-  assert.deepEqual(received.read(line(6e9, [flow(1, 110, { open: false }), flow(3, 1)], [[2, 80], [9, 8000]])), { server_ms: 6000, bytes: 191, rtts_ms: [] });
-  assert.deepEqual(received.read(line(7e9)), { server_ms: 7000, bytes: 191, rtts_ms: [] });
+  assert.deepEqual(received.read(line(5e9, [flow(1, 100), flow(2, 50), flow(9, 7000, { direction: "down" })])), { server_ms: 5000, bytes: 150, rtts_ms: [], came: [] });
+  assert.deepEqual(received.read(line(6e9, [flow(1, 110, { open: false }), flow(3, 1)], [[2, 80], [9, 8000]])), { server_ms: 6000, bytes: 191, rtts_ms: [], came: [] });
+  assert.deepEqual(received.read(line(7e9)), { server_ms: 7000, bytes: 191, rtts_ms: [], came: [] });
 });
 
 test("what is no line of an account is passed over", () => {
   const received = new Received();
   for (const text of ["", "{", "null", "[]", '{"time_ns":"x","flows":[]}', '{"flows":[]}']) assert.equal(received.read(text), null);
-  assert.deepEqual(received.read('{"time_ns":1000000,"flows":[null,{"flow":1,"direction":"up","bytes":"9"}],"bytes":[null,[1,5]]}'), { server_ms: 1, bytes: 0, rtts_ms: [] });
+  assert.deepEqual(received.read('{"time_ns":1000000,"flows":[null,{"flow":1,"direction":"up","bytes":"9"}],"bytes":[null,[1,5]]}'), { server_ms: 1, bytes: 0, rtts_ms: [], came: [] });
 });
 
 test("round trips are those that a line tells anew", () => {
@@ -43,4 +43,22 @@ test("the fastest line tells the clocks apart, and late lines are placed where t
     { arrived_ms: 700, server_ms: 9200, bytes: 10 },
   ]);
   assert.deepEqual(placed, [{ at_ms: 120, bytes: 0 }, { at_ms: 220, bytes: 10 }]);
+});
+
+test("what arrived behind a hole counts when it arrives, and what was carried twice counts twice", () => {
+  const total = new Received();
+  // A connection of before, 1,000 bytes a segment. The hole of the second reading is filled in the fourth, by a segment that had come already.
+  const said = [
+    { received_bytes: 200_000, received_segments: 200 },
+    { received_segments: 300 },
+    { received_segments: 400 },
+    { received_bytes: 500_000, received_segments: 501 },
+  ];
+  const readings = said.map((tcp, i) => total.read(JSON.stringify({ time_ns: i * 1e9, connections: [{ connection: 7, tcp }] })));
+  assert.deepEqual(delivered(readings).map(({ bytes }) => bytes), [0, 100_000, 200_000, 301_000]);
+});
+
+test("without the kernel's counts there are those of the application", () => {
+  const readings = [1, 2].map((ms) => ({ server_ms: ms, bytes: 100 * ms, rtts_ms: [], came: [] }));
+  assert.deepEqual(delivered(readings), readings);
 });
