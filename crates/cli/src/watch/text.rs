@@ -33,22 +33,41 @@ pub fn text(layers: &Layers, columns: Option<usize>) -> String {
     format!("{}\n\n{devices}\n\n{flows}\n{more}", sentence(layers))
 }
 
-/// Where packets wait longest in this host, in the words of `unbloat test`.
+/// Where packets wait longest, in the words of `unbloat test`; and in which socket data waits even longer.
 fn sentence(layers: &Layers) -> String {
     let waits = layers.interfaces.iter().flat_map(|seen| {
         let places = [
-            (Place::Qdisc, seen.qdisc.as_ref()),
-            (Place::Driver, seen.driver.as_ref()),
+            (Place::Qdisc.to_string(), seen.qdisc.as_ref()),
+            (Place::Driver.to_string(), seen.driver.as_ref()),
         ];
         places.map(|(place, wait)| Some((place, in_line(&seen.name), mean(wait?))))
     });
-    match waits.flatten().max_by_key(|(.., wait)| *wait) {
-        Some((place, device, wait)) => {
-            let sentence = watched(place, &device, wait);
-            Kind::of(wait).tone().paint(&sentence)
-        }
-        None => "No verdict: no packet was timed.".to_owned(),
+    let below = layers.flows.iter().map(|seen| {
+        let device = seen.interface.as_deref().map_or(dash(), in_line);
+        let place = "below this host's network driver, in hardware or on the path".to_owned();
+        Some((place, device, seen.delay(Layer::Below)?))
+    });
+    let longest = waits.chain(below).flatten().max_by_key(|(.., wait)| *wait);
+    let sockets = layers.flows.iter();
+    let sockets = sockets.filter_map(|seen| Some((seen, seen.delay(Layer::Socket)?)));
+    let socket = sockets.max_by_key(|(_, wait)| *wait);
+    let Some((place, device, wait)) = longest else {
+        return "No verdict: no packet was timed.".to_owned();
+    };
+    let mut sentence = watched(place, &device, wait);
+    if let Some((seen, in_socket)) = socket.filter(|(_, in_socket)| *in_socket > wait) {
+        let whose = process(seen).unwrap_or_else(|| seen.flow.to_string());
+        let in_socket = ms(in_socket);
+        sentence += &format!(
+            " Data of {whose} waits {in_socket} in its own socket, which nobody else notices."
+        );
     }
+    Kind::of(wait).tone().paint(&sentence)
+}
+
+fn process(seen: &FlowLayers) -> Option<String> {
+    let process = seen.process.as_ref()?;
+    Some(in_line(&format!("{} ({})", process.name, process.pid)))
 }
 
 fn mean(wait: &Wait) -> Delta {
@@ -85,12 +104,10 @@ fn interface(seen: &InterfaceLayers) -> [String; 8] {
 }
 
 fn flow(seen: &FlowLayers) -> [String; 13] {
-    let process = seen.process.as_ref();
-    let process = process.map(|process| in_line(&format!("{} ({})", process.name, process.pid)));
     [
         seen.flow.to_string(),
         seen.interface.as_deref().map_or(dash(), in_line),
-        process.unwrap_or(dash()),
+        process(seen).unwrap_or(dash()),
         seen.delay(Layer::Socket).map_or(dash(), ms),
         wait(seen.qdisc.as_ref()),
         p95(seen.qdisc.as_ref()),

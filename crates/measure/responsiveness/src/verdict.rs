@@ -3,10 +3,10 @@
 use crate::advice::{Advice, advise};
 use crate::grade::letter;
 use crate::load::{Doubt, LoadedDirection};
-use crate::place::Place;
 use crate::uses::{CALLS_BREAK_UP, CALLS_SUFFER, GAMES_LAG, Use, uses};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use std::fmt;
 use unbloat_text::Tone;
 use unbloat_units::{Delta, Direction};
 
@@ -104,7 +104,7 @@ impl Verdict {
 }
 
 /// The same words for a wait that was watched and not tested: `Bufferbloat in this host's queue discipline (eth0): ...`.
-pub fn watched(place: Place, device: &str, wait: Delta) -> String {
+pub fn watched(place: impl fmt::Display, device: &str, wait: Delta) -> String {
     let during = match Kind::of(wait) {
         Kind::Clean => "",
         _ => " while this lasts",

@@ -1,5 +1,6 @@
 use super::*;
 use crate::place::Located;
+use crate::place::Place;
 use unbloat_units::Rate;
 
 pub(crate) fn load(direction: Direction, added_ms: i64) -> LoadedDirection {
