@@ -5,7 +5,7 @@
 //! as they are: the device, its address and the route to the network behind it are the only things there, and they go with the
 //! process, however it ends. Addresses come from 100.64.0.0/10 (RFC 6598), and a shell within a shell has a part of its
 //! parent's: so whoever knows the way to the outer one knows the way to the inner one, and nothing is translated. Each address
-//! of IPv4 has one of IPv6 that ends with it, in a network of unique local addresses (RFC 4193).
+//! of IPv4 has one of IPv6 that holds it, in 2001:db8::/32 (RFC 3849).
 //!
 //! What is beyond the caller's network is reached where that forwards, if it is asked for: under the caller's address.
 
@@ -35,8 +35,10 @@ use unbloat_units::{Delta, Time};
 
 /// Carrier-grade NAT's addresses (RFC 6598): nobody's on the Internet.
 const ALL: Ipv4Net = Ipv4Net::new_assert(Ipv4Addr::new(100, 64, 0, 0), 10);
-/// In front of an address of IPv4: a network at random, whose digits spell a name.
-const BEFORE: Ipv6Addr = Ipv6Addr::new(0xfd75, 0x6e62, 0x6c6f, 0x6174, 0, 0, 0, 0);
+/// In front of an address of IPv4: a prefix that is nobody's on the Internet (RFC 3849), and no private one, as theirs is none.
+const BEFORE: Ipv6Addr = Ipv6Addr::new(0x2001, 0xdb8, 0, 0, 0, 0, 0, 1);
+/// Its bits. Those of the address of IPv4 follow, so that two hosts have no /64 in common: it would make one the other's router at home.
+const BEFORE_BITS: u8 = 32;
 /// Devices of shells in the caller's network; a number follows.
 const OUTSIDE: &str = "ub-shell";
 const SAMPLE_EVERY: Delta = Delta::ms(10);
@@ -244,11 +246,11 @@ fn claim6(here: &Here, device: &str, net: Ipv4Net) -> Result<Option<Ipv6Net>, La
 }
 
 fn as_ipv6(address: Ipv4Addr) -> Ipv6Addr {
-    Ipv6Addr::from(u128::from(BEFORE) | u128::from(u32::from(address)))
+    Ipv6Addr::from(u128::from(BEFORE) | u128::from(u32::from(address)) << 64)
 }
 
 fn in_ipv6(net: Ipv4Net) -> Ipv6Net {
-    Ipv6Net::new_assert(as_ipv6(net.addr()), 96 + net.prefix_len())
+    Ipv6Net::new_assert(as_ipv6(net.addr()), BEFORE_BITS + net.prefix_len())
 }
 
 /// Networks for a shell, from the routes of the caller; those that overlap one of them are still counted, so that the number of
@@ -330,6 +332,16 @@ mod tests {
         );
         let used = [("ub-shell0", "100.64.0.0/16"), ("vpn", "100.65.3.4/32")];
         assert_eq!(first(&used).unwrap(), "100.66.0.0/16");
+    }
+
+    #[test]
+    fn both_versions_of_ip_lay_the_same_networks() {
+        let net: Ipv4Net = "100.64.17.16/28".parse().unwrap();
+        let own = in_ipv6(Ipv4Net::new_assert(ends(net).0, net.prefix_len()));
+        assert_eq!(own.to_string(), "2001:db8:6440:1111::1/60");
+        let host = as_ipv6(ends(net).1);
+        assert!(own.contains(&host));
+        assert_ne!(host.segments()[..4], own.addr().segments()[..4]);
     }
 
     #[test]
