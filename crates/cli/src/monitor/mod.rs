@@ -218,7 +218,7 @@ impl Monitor {
             };
             let calendar = self.calendar;
             let event = Event::of_episode(episode, is_over, |at| calendar.label(at));
-            self.say(&event);
+            self.say(&event, "began");
             self.alert(&event);
             if is_over {
                 self.keep(Record::Event(event));
@@ -232,7 +232,7 @@ impl Monitor {
     fn event(&mut self, kind: EventKind, text: String) {
         let event = Event::other(kind, self.now_ns(), text);
         self.told.event(&event);
-        self.say(&event);
+        self.say(&event, "began");
         self.keep(Record::Event(event));
         self.publish();
     }
@@ -260,13 +260,12 @@ impl Monitor {
         self.publish();
     }
 
-    /// A line for people: episodes on standard output, all on standard error.
-    fn say(&mut self, event: &Event) {
+    /// A line for people: episodes on standard output, all on standard error. An episode that is not over `open`: it may have ended since.
+    fn say(&mut self, event: &Event, open: &str) {
         let (priority, text) = match (event.kind, event.is_over) {
-            (EventKind::Episode, false) => (
-                Priority::Warning,
-                format!("episode goes on: {}", event.text),
-            ),
+            (EventKind::Episode, false) => {
+                (Priority::Warning, format!("episode {open}: {}", event.text))
+            }
             (EventKind::Episode, true) => {
                 (Priority::Notice, format!("episode ended: {}", event.text))
             }
@@ -388,7 +387,7 @@ impl Monitor {
             let calendar = self.calendar;
             let is_over = monotonic().since(episode.end) > OVER;
             let event = Event::of_episode(&episode, is_over, |at| calendar.label(at));
-            self.say(&event);
+            self.say(&event, "goes on");
             self.keep(Record::Event(event));
         }
         self.event(
