@@ -281,21 +281,12 @@ fn shown(finding: &Finding) -> String {
 
 fn number(metric: &str, value: f64) -> String {
     match () {
-        () if metric.ends_with("_bps") => Rate::from_bps_f64(round(value)).to_string(),
+        () if metric.ends_with("_bps") => Rate::from_bps_f64(value).to_string(),
         () if value.fract() == 0.0 && value.abs() < 1e15 => format!("{value}"),
         () if value.abs() < 0.1 => format!("{value:.4}"),
         () if value.abs() < 10.0 => format!("{value:.2}"),
         () => format!("{value:.1}"),
     }
-}
-
-/// Rounds to three significant digits, the precision of the measurement.
-fn round(value: f64) -> f64 {
-    if value <= 0.0 {
-        return 0.0;
-    }
-    let unit = 10_f64.powf(value.log10().floor() - 2.0);
-    (value / unit).round() * unit
 }
 
 #[cfg(test)]
@@ -317,7 +308,7 @@ mod tests {
             readings: vec![
                 reading("up", "up", "added_p95_ms", value),
                 reading("up", "all", "added_mean_ms", value),
-                reading("up", "up", "delivered_bps", 9_561_234.0),
+                reading("up", "up", "delivered_bps", 11_347_000.0),
                 reading("idle", "all", "rtt_p50_ms", 20.5),
                 reading("up", "call", "mos", 1.23),
                 reading("up", "call", "lost_share_up", 0.5),
@@ -335,9 +326,9 @@ mod tests {
         let expected = [
             "queue load runs all.rtt_p50_ms up.delivered_bps up.added_p95_ms call.mos",
             "as is idle 2 20.5 - - -",
-            "as is up 2 - 9.56 Mbit/s 239.1 [238.2, 240] 1.23",
+            "as is up 2 - 11.35 Mbit/s 239.1 [238.2, 240] 1.23",
             "sqm idle 1 20.5 - - -",
-            "sqm up 1 - 9.56 Mbit/s 5 1.23",
+            "sqm up 1 - 11.35 Mbit/s 5 1.23",
         ];
         assert!(
             shown.contains("Grade D: uploads add 239 ms (queue=as is"),
