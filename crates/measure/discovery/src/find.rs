@@ -23,7 +23,9 @@ const MOST_LINKS: usize = 16;
 pub enum FindError {
     #[error("cannot list the network interfaces: {0}")]
     Interfaces(io::Error),
-    #[error("no network interface has an IPv4 address")]
+    #[error(
+        "a server on the local network is looked for over IPv4, and no network interface has an IPv4 address; name the server: unbloat test HOST"
+    )]
     NoInterface,
     #[error("cannot listen for answers of multicast DNS on UDP port 5353: {0}")]
     Listen(io::Error),

@@ -19,7 +19,7 @@ pub enum TestError {
     )]
     Connect { to: SocketAddr, source: io::Error },
     #[error(
-        "the certificate of {to} is not trusted ({}); pass --pin FINGERPRINT as printed by `unbloat serve` (or set UNBLOAT_PIN), --ca FILE, or --insecure to skip verification",
+        "the certificate of {to} is not trusted ({}); pass --pin FINGERPRINT as printed by `unbloat serve` (or set UNBLOAT_PIN), --ca FILE, or HOST and --insecure to skip verification",
         one_line(.reason)
     )]
     Certificate { to: String, reason: String },
