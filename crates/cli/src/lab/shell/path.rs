@@ -3,7 +3,7 @@
 use super::{Args, ShellError};
 use std::path::Path;
 use unbloat_api::experiment::read;
-use unbloat_experiment::scenario::toml::{Node, Origin, Value};
+use unbloat_experiment::scenario::toml::{Error, Node, Origin, Value};
 use unbloat_experiment::scenario::{BothWays, path};
 use unbloat_units::{Delta, Rate};
 
@@ -50,7 +50,18 @@ pub fn of(args: &Args) -> Result<(BothWays, Node), ShellError> {
         return Err(ShellError::OnlyLink);
     }
     let files = |name: &str| read(Path::new(name)).map_err(|error| error.to_string());
-    Ok((path(&links, &files)?, links))
+    let both = path(&links, &files).map_err(|error| as_typed(args, error))?;
+    Ok((both, links))
+}
+
+/// A fault of a trace, with its option in place of the key.
+fn as_typed(args: &Args, error: Error) -> Error {
+    let option = match error.key.as_str() {
+        "link.down.trace" if args.trace_down.is_some() => "--trace-down",
+        "link.up.trace" if args.trace_up.is_some() => "--trace-up",
+        _ => return error,
+    };
+    Error::new(Origin::Nowhere, option, error.message)
 }
 
 fn put(root: &mut Node, assignment: &str) -> Result<(), ShellError> {
@@ -132,6 +143,8 @@ mod tests {
             fault.contains("link.down.queue") && fault.contains("droptail"),
             "{fault}"
         );
+        let fault = shell("--trace-up /nowhere --rate-down 1Mbit/s").unwrap_err();
+        assert!(fault.starts_with("--trace-up: "), "{fault}");
         let refused = shell("--set flow.cc=reno").unwrap_err();
         assert!(refused.contains("link."), "{refused}");
     }

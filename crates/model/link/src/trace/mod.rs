@@ -16,7 +16,7 @@ use thiserror::Error;
 pub enum TraceError {
     #[error(
         "line {line}: {text:?} is not a time; a mahimahi trace has one whole number of \
-         milliseconds from 0 to {MAX} on each line", MAX = u32::MAX
+         milliseconds from 0 to {MAX} on each line, and a trace of \"seconds,rate\" has a name that ends in .csv", MAX = u32::MAX
     )]
     NotMilliseconds { line: usize, text: String },
     #[error(
