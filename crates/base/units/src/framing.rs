@@ -80,6 +80,12 @@ impl Framing {
         self.cells.wire_bytes(frame)
     }
 
+    /// What a line carries in full packets of IP of that rate.
+    pub fn of_ip(self, rate: Rate) -> Rate {
+        let bps = u128::from(rate.as_bps()) * u128::from(self.wire_bytes(1500));
+        Rate::bps((bps / 1500) as u64)
+    }
+
     /// The rate of a line over which applications got this much by TCP in full packets: a shaper counts what the line carries.
     pub fn line_rate(self, goodput: Rate) -> Rate {
         /// Of a packet of 1500 bytes, with timestamps.

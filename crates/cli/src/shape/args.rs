@@ -110,6 +110,7 @@ pub fn of_plan(plan: &Plan) -> Options {
         overhead: (plan.framing != Framing::NONE).then_some(plan.framing.overhead_bytes),
         min_packet_unit: plan.framing.minimum_bytes,
         cells: plan.framing.cells,
+        rtt: plan.rtt.unwrap_or(Params::default().rtt),
         ..Params::default()
     };
     let shaped = rates.map(|rate| rate.is_some());

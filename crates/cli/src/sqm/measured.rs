@@ -9,7 +9,7 @@ use unbloat_units::Both;
 #[cfg(feature = "runs")]
 use unbloat_units::Rate;
 
-/// The delivered rate of a test in each direction, and its recommended shaper rate.
+/// What a test says of each direction.
 pub fn of_test(run: &Path) -> Result<Both<Option<LoadedDirection>>, CommandError> {
     let tested = crate::loadtest::read(run)?;
     if let Some(reason) = tested.verdict.fatal().next() {

@@ -170,10 +170,8 @@ pub fn rates(given: &Line, framing: Framing) -> Result<Both<Option<Rate>>, Comma
     let of_goodput =
         |both: Both<Option<Rate>>| both.map(|one| one.map(|rate| framing.line_rate(rate)));
     if let Some(run) = &given.test {
-        let delivered = |load: LoadedDirection| load.delivered;
-        return Ok(of_goodput(
-            measured::of_test(run)?.map(|load| load.map(delivered)),
-        ));
+        let framed = |load: LoadedDirection| framing.of_ip(load.line);
+        return Ok(measured::of_test(run)?.map(|load| load.map(framed)));
     }
     #[cfg(feature = "runs")]
     if let Some(run) = &given.analysis {

@@ -97,7 +97,7 @@ pub enum Asked {
 #[derive(Clone, Copy, Debug, PartialEq, thiserror::Error)]
 pub enum NoKnee {
     #[error(
-        "delay stays high at {rate}, {percent} % of the measured rate: the queue is not in front of this shaper; find it with unbloat locate"
+        "no rate down to {rate}, {percent} % of the line's, kept the added delay low; `unbloat locate` finds where the queue is"
     )]
     Elsewhere { rate: Rate, percent: u64 },
     #[error(

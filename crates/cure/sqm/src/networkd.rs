@@ -100,6 +100,9 @@ fn cake(plan: &Plan, direction: Direction, rate: Rate) -> String {
         Direction::Up => "Wash=no\n",
     };
     let nat = if plan.nat { "yes" } else { "no" };
+    let rtt = plan
+        .rtt
+        .map_or_else(String::new, |rtt| format!("RTTSec={}\n", tc::cake_rtt(rtt)));
     let framing = match plan.framing {
         Framing::NONE => "UseRawPacketSize=yes\n".to_owned(),
         framing => {
@@ -117,7 +120,7 @@ fn cake(plan: &Plan, direction: Direction, rate: Rate) -> String {
         }
     };
     format!(
-        "[CAKE]\nParent=root\nHandle={ROOT}\nBandwidth={}\nPriorityQueueingPreset=besteffort\nNAT={nat}\n{wash}{framing}",
+        "[CAKE]\nParent=root\nHandle={ROOT}\nBandwidth={}\nPriorityQueueingPreset=besteffort\nNAT={nat}\n{wash}{rtt}{framing}",
         rate.as_bps()
     )
 }
@@ -133,7 +136,7 @@ fn htb(plan: &Plan, rate: Rate) -> String {
             tc::FQ_CODEL_PACKETS,
             tc::FQ_CODEL_FLOWS,
             tc::target(rate).as_us(),
-            tc::interval(rate).as_us(),
+            tc::interval(rate, plan.rtt).as_us(),
             tc::FQ_CODEL_BYTES
         ),
         _ => format!(

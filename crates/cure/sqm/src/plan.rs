@@ -4,7 +4,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::fmt;
 use std::str::FromStr;
-use unbloat_units::{Both, Direction, Framing, Rate};
+use unbloat_units::{Both, Delta, Direction, Framing, Rate};
 
 /// Of the measured rate: so much less that the queue stands in the shaper and not in the modem (CACM).
 pub const SHARE_PERCENT: u64 = 95;
@@ -156,6 +156,15 @@ pub struct Plan {
     /// What the device's queue counts of a frame before the IP packet. CAKE leaves it out by itself, HTB's size table has to be told.
     #[serde(default)]
     pub header_bytes: u8,
+    /// The usual round trip, if it is longer than the 100 ms for which queue disciplines are made: with those they would drop too early.
+    #[serde(
+        rename = "rtt_us",
+        with = "us",
+        default,
+        skip_serializing_if = "Option::is_none"
+    )]
+    #[schemars(with = "Option<i64>")]
+    pub rtt: Option<Delta>,
 }
 
 /// Of a frame of Ethernet, as a queue counts it.
@@ -208,7 +217,16 @@ impl Plan {
             qdisc,
             nat: false,
             header_bytes: 0,
+            rtt: None,
         })
+    }
+
+    /// For a path of this round trip.
+    pub fn with_rtt(mut self, rtt: Delta) -> Plan {
+        /// Of CAKE and fq_codel (RFC 8289, section 4.2).
+        const USUAL: Delta = Delta::ms(100);
+        self.rtt = (rtt > USUAL).then(|| Delta::ms(rtt.as_ms().ceil() as i64));
+        self
     }
 
     /// From rates that were measured: 95 % of each.
@@ -253,6 +271,22 @@ mod bps {
         from: D,
     ) -> Result<Option<Rate>, D::Error> {
         Ok(Option::<u64>::deserialize(from)?.map(Rate::bps))
+    }
+}
+
+/// A span as a number of microseconds.
+mod us {
+    use super::Delta;
+    use serde::{Deserialize, Deserializer, Serialize, Serializer};
+
+    pub(super) fn serialize<S: Serializer>(span: &Option<Delta>, to: S) -> Result<S::Ok, S::Error> {
+        span.map(Delta::as_us).serialize(to)
+    }
+
+    pub(super) fn deserialize<'de, D: Deserializer<'de>>(
+        from: D,
+    ) -> Result<Option<Delta>, D::Error> {
+        Ok(Option::<i64>::deserialize(from)?.map(Delta::us))
     }
 }
 

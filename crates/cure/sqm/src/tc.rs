@@ -203,7 +203,15 @@ fn cake(plan: &Plan, device: &Device, direction: Direction, rate: Rate) -> Words
         Direction::Up => line.extend(words(&["nowash", "egress"])),
     }
     line.extend(cake_framing(plan.framing));
+    if let Some(rtt) = plan.rtt {
+        line.extend(words(&["rtt", &cake_rtt(rtt)]));
+    }
     line
+}
+
+/// CAKE's and our own word for a round trip.
+pub(crate) fn cake_rtt(rtt: Delta) -> String {
+    format!("{}us", rtt.as_us())
 }
 
 /// CAKE's words for what a packet takes; none for what it sees itself.
@@ -241,7 +249,7 @@ fn htb(plan: &Plan, device: &Device, rate: Rate) -> Vec<Words> {
         "tc", "qdisc", "replace", "dev", device, "parent", CLASS, "handle", LEAF,
     ]);
     leaf.extend(match plan.qdisc {
-        Qdisc::FqCodel => fq_codel(rate),
+        Qdisc::FqCodel => fq_codel(rate, plan.rtt),
         _ => words(&["bfifo", "limit", &format!("{}b", fifo_bytes(rate))]),
     });
     vec![root, class, leaf]
@@ -284,9 +292,9 @@ fn size_table(plan: &Plan) -> Words {
     ])
 }
 
-fn fq_codel(rate: Rate) -> Words {
+fn fq_codel(rate: Rate, rtt: Option<Delta>) -> Words {
     let span = |span: Delta| format!("{}us", span.as_us());
-    let (target, interval) = (span(target(rate)), span(interval(rate)));
+    let (target, interval) = (span(target(rate)), span(interval(rate, rtt)));
     words(&[
         "fq_codel",
         "limit",
@@ -310,8 +318,9 @@ pub(crate) fn target(rate: Rate) -> Delta {
     Delta::us(us as i64).max(TARGET)
 }
 
-pub(crate) fn interval(rate: Rate) -> Delta {
-    Delta::us(INTERVAL.as_us() + target(rate).as_us() - TARGET.as_us())
+/// A round trip, the usual one if none is given, and what the target is longer by.
+pub(crate) fn interval(rate: Rate, rtt: Option<Delta>) -> Delta {
+    rtt.unwrap_or(INTERVAL) + target(rate) - TARGET
 }
 
 pub(crate) fn burst_bytes(rate: Rate) -> u64 {
@@ -333,6 +342,9 @@ fn own(plan: &Plan) -> Words {
         if let Some(rate) = rate {
             line.extend([name.to_owned(), format!("{}bit/s", rate.as_bps())]);
         }
+    }
+    if let Some(rtt) = plan.rtt {
+        line.extend(["--rtt".to_owned(), cake_rtt(rtt)]);
     }
     if plan.framing != Framing::NONE {
         line.extend([
@@ -476,6 +488,22 @@ tc filter add dev eth0 parent ffff: protocol all prio 10 u32 match u32 0 0 flowi
     fn our_own_cake_is_told_as_its_command() {
         let expected = "unbloat shape --interface eth0 --rate-down 19000000bit/s --rate-up 1000000bit/s --overhead 44 --cells atm\n";
         assert_eq!(text(&commands(&plan(Qdisc::OwnCake))), expected);
+    }
+
+    #[test]
+    fn a_long_round_trip_is_told_to_every_discipline_that_knows_one() {
+        let far = |qdisc| text(&commands(&plan(qdisc).with_rtt(Delta::us(301_200))));
+        assert!(far(Qdisc::Cake).contains("overhead 44 rtt 302000us\n"));
+        assert!(far(Qdisc::OwnCake).contains("--rtt 302000us"));
+        assert!(
+            far(Qdisc::FqCodel).contains("interval 315168us"),
+            "{}",
+            far(Qdisc::FqCodel)
+        );
+        let near = |qdisc| text(&commands(&plan(qdisc).with_rtt(Delta::ms(40))));
+        for qdisc in [Qdisc::Cake, Qdisc::OwnCake, Qdisc::FqCodel] {
+            assert_eq!(near(qdisc), text(&commands(&plan(qdisc))));
+        }
     }
 
     #[test]

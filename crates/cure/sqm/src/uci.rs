@@ -160,12 +160,10 @@ pub fn section_of(plan: &Plan) -> Result<Section, UciError> {
 /// What CAKE is told for which sqm-scripts have no option of their own.
 fn cake_words(plan: &Plan) -> String {
     let words = [(plan.nat, "nat"), (plan.framing.cells == Cells::Ptm, PTM)];
-    let said: Vec<&str> = words
-        .iter()
-        .filter(|(is, _)| *is)
-        .map(|(_, word)| *word)
-        .collect();
-    said.join(" ")
+    let said = words.iter().filter(|(is, _)| *is);
+    let rtt = plan.rtt.map(|rtt| format!("rtt {}", tc::cake_rtt(rtt)));
+    let said = said.map(|(_, word)| (*word).to_owned()).chain(rtt);
+    said.collect::<Vec<String>>().join(" ")
 }
 
 /// The lines for `uci batch` that put the plan's section in place of whatever had its name. Nothing is committed: until then a boot has
