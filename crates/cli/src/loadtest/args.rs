@@ -73,9 +73,9 @@ pub struct Args {
     #[arg(long, value_name = "HOST:PORT")]
     echo: Option<String>,
 
-    /// Interval between probe packets; 1 ms to 1 s
-    #[arg(long, value_name = "SPAN", default_value = "10 ms")]
-    probe_interval: Delta,
+    /// Interval between probe packets; 1 ms to 1 s [default: 10 to 100 ms, so that they take 1 % of the slower direction]
+    #[arg(long, value_name = "SPAN")]
+    probe_interval: Option<Delta>,
 
     #[command(flatten)]
     trust: TrustArgs,
@@ -211,7 +211,8 @@ impl Args {
             (None, true) => Flows::DRAFT,
             (None, false) => Flows::STEEP,
         };
-        if !(Delta::ms(1)..=Delta::secs(1)).contains(&self.probe_interval) {
+        let is_usual = |span: Delta| (Delta::ms(1)..=Delta::secs(1)).contains(&span);
+        if !self.probe_interval.is_none_or(is_usual) {
             return Err(ArgsError::Interval);
         }
         options.probing.echo_every = self.probe_interval;

@@ -24,7 +24,7 @@ pub fn info(measured: &Measured, findings: &Findings) -> RunInfo {
             "receive_window_bytes",
             json!(options.receive_window.map(|window| window.as_u64())),
         ),
-        ("echo_every_ms", json!(options.probing.echo_every.as_ms())),
+        ("echo_every_ms", json!(options.probing.shortest().as_ms())),
         (
             "server",
             json!(measured.server.address.map(|address| address.to_string())),

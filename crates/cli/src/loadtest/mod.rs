@@ -22,6 +22,10 @@ pub use stored::{StoredError, read};
 use unbloat_loadtest::{Findings, Measured, Options, OwnAddresses, TestError};
 use unbloat_responsiveness::Verdict;
 use unbloat_responsiveness::document::Test;
+use unbloat_sqm::Plan;
+use unbloat_undo::{Holding, Journals, Resource};
+use unbloat_units::{Both, Rate};
+use unbloat_untrusted::one_line;
 
 /// File of the findings in a run folder.
 pub const FINDINGS: &str = "test.json";
@@ -126,12 +130,32 @@ fn measure(
         None
     });
     let mut findings = unbloat_loadtest::findings(&measured, rule);
+    if let Some((shaped, words)) = own_shaper(&measured) {
+        findings.behind(shaped, &words);
+    }
     if let Some(located) = located {
         let server = measured.server.address;
         let own = server.map(OwnAddresses::towards).unwrap_or_default();
         findings.locate(located, own);
     }
     Ok((measured, findings))
+}
+
+/// The shaper of another command of unbloat on the way to the server: its rates, if it says them, and that command. None if nobody may be asked.
+fn own_shaper(measured: &Measured) -> Option<(Both<Option<Rate>>, String)> {
+    let device = crate::route::device_to(measured.server.address?.ip()).ok()?;
+    let queues = Resource::Queues {
+        device: device.to_string(),
+    };
+    let stands = |one: &Holding| one.is_kept || one.is_alive && one.pid != std::process::id();
+    let mut all = Journals::system().ok()?.holdings().ok()?.into_iter();
+    let held = all.find(|one| one.resource == queues && stands(one))?;
+    let plan: Option<Plan> = serde_json::from_str(&held.purpose.note).ok();
+    let rates = plan.map(|plan| Both::new(plan.down, plan.up));
+    Some((
+        rates.unwrap_or_default(),
+        format!("`{}`", one_line(&held.purpose.command)),
+    ))
 }
 
 /// Whether to find the hop of the queue during the same loads.

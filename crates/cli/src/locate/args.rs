@@ -167,7 +167,7 @@ impl Args {
         load.flows = Flows::Fixed(self.flows);
         load.address = Some(address);
         load.probing.pairs_per_s = 1;
-        load.probing.echo_every = Delta::ms(200);
+        load.probing.echo_every = Some(Delta::ms(200));
         Ok(load)
     }
 

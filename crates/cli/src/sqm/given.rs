@@ -31,7 +31,7 @@ pub struct Given {
 /// Rates and framing.
 #[derive(clap::Args)]
 pub struct Line {
-    /// Use this run of `unbloat test`; its delivered rate in each direction
+    /// Use this run of `unbloat test`; the rate of its line in each direction
     #[arg(long, value_name = "RUN", value_parser = run_parser(), conflicts_with_all = ["rate_down", "rate_up"])]
     pub test: Option<PathBuf>,
 

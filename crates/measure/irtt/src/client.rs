@@ -274,6 +274,11 @@ impl Client {
         }
     }
 
+    /// Sends so often from now on, but never more often than was agreed.
+    pub fn pace_at(&mut self, interval: Delta) {
+        self.session.interval = interval;
+    }
+
     /// Stops sending; replies that are due are still awaited, then the session is closed.
     pub fn stop(&mut self, now: Time) {
         match self.state {

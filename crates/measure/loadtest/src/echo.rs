@@ -34,12 +34,16 @@ struct Shared {
     least_ns: AtomicI64,
     /// When the last reply came; negative before the first.
     heard_ns: AtomicI64,
+    /// Between datagrams, from now on.
+    pace_ns: AtomicI64,
 }
 
 /// All that came of it.
 #[derive(Default)]
 pub struct Echoed {
     pub echoes: Vec<Echo>,
+    /// From when on datagrams left at which interval.
+    pub paces: Vec<(Time, Delta)>,
     /// When datagrams were sent late.
     pub late: Vec<Time>,
     pub missed: u64,
@@ -65,6 +69,7 @@ impl Echoing {
             rtt_ns: AtomicI64::new(-1),
             least_ns: AtomicI64::new(i64::MAX),
             heard_ns: AtomicI64::new(-1),
+            pace_ns: AtomicI64::new(plan.interval.as_ns()),
         });
         let of_thread = shared.clone();
         let builder = std::thread::Builder::new().name("echo".into());
@@ -86,6 +91,13 @@ impl Echoing {
 
     pub fn has_ended(&self) -> bool {
         self.shared.has_ended.load(Ordering::Relaxed)
+    }
+
+    /// Sends so often from now on.
+    pub fn pace_at(&self, interval: Delta) {
+        self.shared
+            .pace_ns
+            .store(interval.as_ns(), Ordering::Relaxed);
     }
 
     /// Of the last reply.
@@ -153,6 +165,7 @@ impl Running<'_> {
             if self.shared.stop.load(Ordering::Relaxed) {
                 self.client.stop(self.clock.now());
             }
+            self.keep_pace();
             match self.client.poll(self.clocks(), &mut packet) {
                 Poll::Send => {
                     self.send(&packet, due);
@@ -176,6 +189,24 @@ impl Running<'_> {
         self.echoed.missed = self.client.pace().missed;
         self.echoed.echoes = self.client.echoes().to_vec();
         self.echoed
+    }
+
+    fn keep_pace(&mut self) {
+        let wanted = Delta::ns(self.shared.pace_ns.load(Ordering::Relaxed));
+        let Some(agreed) = self.client.agreed() else {
+            return;
+        };
+        let pace = wanted.max(agreed.interval);
+        let differs = |last: Delta| (pace - last).as_ns().abs() * 8 > last.as_ns();
+        if self
+            .echoed
+            .paces
+            .last()
+            .is_none_or(|(_, last)| differs(*last))
+        {
+            self.client.pace_at(pace);
+            self.echoed.paces.push((self.clock.now(), pace));
+        }
     }
 
     fn send(&mut self, packet: &[u8], due: Time) {

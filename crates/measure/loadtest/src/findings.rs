@@ -13,20 +13,22 @@ pub(crate) mod flight;
 mod goodput;
 mod interface;
 mod responsiveness;
+mod stalls;
 mod views;
 
 use crate::measured::{Counter, FlowRun, Measured, StageRun};
 use crate::options::Http;
 use crate::place::{self, OwnAddresses};
-use crate::plan::{Load, Plan, Stack};
+use crate::plan::{Load, Plan, Stack, alone};
 pub(crate) use curves::Curves;
 use echoes::Still;
 pub use echoes::{EchoAccount, Standing};
+use stalls::Stall;
 use tracing::info;
 use unbloat_responsiveness::{
     Added, Cause, Checks, Confidence, Distrust, Doubt, Facts, LoadChecks, LoadedDirection,
-    LoadedRtt, Mark, Means, Params, Passed, Rpm, Rule, ServerGone, Split, StackView, Verdict,
-    distrust, grade, line_rate, verdict,
+    LoadedRtt, Mark, Means, Params, Passed, Rpm, Rule, Samples, ServerGone, Split, StackView,
+    Stalled, Verdict, distrust, grade, line_rate, verdict,
 };
 use unbloat_units::{Both, Bytes, Delta, Direction, Rate, Time};
 
@@ -112,14 +114,23 @@ pub struct LoadFindings {
 
 /// Concludes, with marks by `rule`.
 pub fn findings(measured: &Measured, rule: Rule) -> Findings {
-    let idle = idle(measured);
+    let stalls = stalls::find(measured);
+    match stalls.is_empty() {
+        true => conclude((measured, &stalls), rule),
+        false => conclude((&stalls::without(measured, &stalls), &stalls), rule),
+    }
+}
+
+/// From what was seen while no program stood still.
+fn conclude((measured, stalls): (&Measured, &[Stall]), rule: Rule) -> Findings {
+    let idle = idle(measured, stalls);
     let stages = measured.stages.iter().enumerate();
     let loaded = stages.filter(|(_, stage)| stage.load != Load::Idle && !stage.is_cut);
     let loads: Vec<LoadFindings> = loaded
-        .map(|(i, stage)| load(measured, &idle, i, stage))
+        .map(|(i, stage)| load((measured, stalls), &idle, i, stage))
         .collect();
     let splits = splits(&loads);
-    let checks = checks(measured, &idle, &loads);
+    let checks = checks((measured, stalls), &idle, &loads);
     let reasons = distrust(&checks);
     let mut directions = directions((measured, &idle), &loads, &splits);
     if measured.server.http == Some(Http::Three) {
@@ -194,6 +205,27 @@ impl Findings {
         self.located = located;
     }
 
+    /// The test ran behind a shaper of this host, of such rates as far as they are known; `words` say whose.
+    pub fn behind(&mut self, shaped: Both<Option<Rate>>, words: &str) {
+        let Verdict {
+            mut directions,
+            mut doubts,
+            ..
+        } = self.verdict.clone();
+        let is_known = shaped != Both::default();
+        for load in &mut directions {
+            let rate = shaped[load.direction];
+            if rate.is_some() || !is_known {
+                load.behind(rate);
+            }
+        }
+        doubts.push(Doubt {
+            is_fatal: false,
+            reason: format!("{words} shapes this host's traffic: the test tells what is left behind that shaper, and of the line only that it carries as much"),
+        });
+        self.verdict = verdict(directions, doubts);
+    }
+
     /// The worst stage's.
     pub fn confidence(&self) -> Option<Confidence> {
         self.loads.iter().map(|found| found.confidence).min()
@@ -219,6 +251,21 @@ impl Idle {
 }
 
 impl LoadFindings {
+    /// What this load makes others wait, there and back. A queue that stood in the other direction before is not of its making: then that of its own direction.
+    pub fn made(&self, idle: &Idle) -> Option<&Added> {
+        let ways = Direction::BOTH.into_iter();
+        let mut loaded = ways.filter(|way| alone(*way) == self.load);
+        let own = loaded.next().filter(|way| {
+            let other = match way {
+                Direction::Down => Direction::Up,
+                Direction::Up => Direction::Down,
+            };
+            idle.standing.one_way[other].is_some()
+        });
+        own.and_then(|way| self.added[way].as_ref())
+            .or(self.added_rtt.as_ref())
+    }
+
     /// What the load added to the delay of that direction: one way if that is known, else there and back.
     pub fn added_of(&self, direction: Direction) -> Option<&Added> {
         self.added[direction].as_ref().or(self.added_rtt.as_ref())
@@ -253,14 +300,7 @@ impl Plan {
     }
 }
 
-const fn alone(direction: Direction) -> Load {
-    match direction {
-        Direction::Down => Load::Down,
-        Direction::Up => Load::Up,
-    }
-}
-
-fn idle(measured: &Measured) -> Idle {
+fn idle(measured: &Measured, stalls: &[Stall]) -> Idle {
     let Some(stage) = measured
         .stages
         .iter()
@@ -287,12 +327,17 @@ fn idle(measured: &Measured) -> Idle {
         standing,
         jitter: echoes::jitter(measured, span),
         account: echoes::account(measured, span),
-        coverage: echoes::coverage(measured, span),
+        coverage: echoes::coverage(measured, stalls, span),
         view,
     }
 }
 
-fn load(measured: &Measured, idle: &Idle, number: usize, stage: &StageRun) -> LoadFindings {
+fn load(
+    (measured, stalls): (&Measured, &[Stall]),
+    idle: &Idle,
+    number: usize,
+    stage: &StageRun,
+) -> LoadFindings {
     let from = goodput::loaded_from(measured, number, stage);
     let span = (from, stage.end);
     let quiet = measured
@@ -304,7 +349,7 @@ fn load(measured: &Measured, idle: &Idle, number: usize, stage: &StageRun) -> Lo
     let carried = Both::of(|direction| {
         let is_loaded = stage.load.has(direction);
         is_loaded
-            .then(|| goodput::over(measured, number, direction, span))
+            .then(|| goodput::over((measured, stalls), number, direction, span))
             .flatten()
     });
     let responded = responsiveness::of(measured, number, stage);
@@ -324,7 +369,7 @@ fn load(measured: &Measured, idle: &Idle, number: usize, stage: &StageRun) -> Lo
         added_rtt: echoes::added_rtt(measured, still, span),
         loaded_rtt: echoes::loaded_rtt(measured, span),
         account: echoes::account(measured, span),
-        coverage: echoes::coverage(measured, span),
+        coverage: echoes::coverage(measured, stalls, span),
         rpm: responded.rpm,
         rpm_legacy: responded.legacy,
         means: responded.means,
@@ -363,17 +408,42 @@ fn splits(loads: &[LoadFindings]) -> Vec<(Direction, Split)> {
     Direction::BOTH.into_iter().filter_map(split).collect()
 }
 
-fn checks(measured: &Measured, idle: &Idle, loads: &[LoadFindings]) -> Checks {
+/// Times in which a program stood still, of what is judged.
+fn stalled(measured: &Measured, stalls: &[Stall], loads: &[LoadFindings]) -> Vec<Stalled> {
+    let mut stages = measured.stages.iter();
+    let quiet = stages.find(|stage| stage.load == Load::Idle);
+    let quiet = quiet.map(|stage| (stage.load, stage.begin, stage.end));
+    let judged = loads.iter().map(|found| (found.load, found.from, found.to));
+    let judged = quiet.into_iter().chain(judged);
+    let of = |(load, from, to): (Load, Time, Time)| {
+        let within = stalls
+            .iter()
+            .filter(move |stall| stall.from < to && stall.to > from);
+        let left = stalls::outside(stalls, (from, to), Delta::ZERO).into_iter();
+        let left = left.fold(Delta::ZERO, |sum, part| sum + part.1.since(part.0));
+        let share = 1.0 - left.as_secs() / to.since(from).as_secs().max(1e-9);
+        within.map(move |stall| Stalled {
+            share,
+            stage: load.name(),
+            at: stall.from.since(Time::from_ns(0)),
+            lasted: stall.to.since(stall.from),
+            is_server: stall.is_server,
+        })
+    };
+    judged.flat_map(of).collect()
+}
+
+fn checks(
+    (measured, stalls): (&Measured, &[Stall]),
+    idle: &Idle,
+    loads: &[LoadFindings],
+) -> Checks {
     let hosts = || measured.stages.iter().map(|stage| stage.host);
     let most = |share: fn(&crate::measured::HostLoad) -> Option<f64>| {
         hosts().filter_map(|host| share(&host)).reduce(f64::max)
     };
     let has_echo = measured.server.echo.is_some();
-    let idle_samples = match has_echo {
-        true => idle.account.back as usize,
-        // Probes are few by design; then nothing is said of their number.
-        false => usize::MAX,
-    };
+    let idle_samples = samples(has_echo, &idle.account);
     Checks {
         cpu_busy: most(|host| host.busy),
         cpu_stolen: most(|host| host.stolen),
@@ -382,6 +452,7 @@ fn checks(measured: &Measured, idle: &Idle, loads: &[LoadFindings]) -> Checks {
         clock_failed: has_echo && measured.clocks.is_none(),
         idle_spread: idle.rtt.map(|[p50, p95, _]| p95 - p50),
         idle_samples,
+        stalls: stalled(measured, stalls, loads),
         idle_standing: idle.standing_by_direction(),
         foreign: Both::of(|direction| interface::foreign(measured, direction)),
         loads: loads
@@ -395,6 +466,19 @@ fn checks(measured: &Measured, idle: &Idle, loads: &[LoadFindings]) -> Checks {
             refused: gone.refused,
             is_all: loads.is_empty(),
         }),
+    }
+}
+
+/// Probes of HTTP are few by design; without datagrams nothing is said of their number.
+fn samples(has_echo: bool, account: &EchoAccount) -> Samples {
+    let counted = Samples {
+        back: account.back as usize,
+        sent: account.sent as usize,
+    };
+    if has_echo {
+        counted
+    } else {
+        Samples::UNCOUNTED
     }
 }
 
@@ -426,11 +510,8 @@ fn load_checks(measured: &Measured, found: &LoadFindings) -> Vec<LoadChecks> {
             is_stable: found.rpm.map(|_| found.confidence == Confidence::High),
             flows: flows.clone().count(),
             failed: flows.filter(|flow| is_early(flow)).count(),
-            samples: if has_echo {
-                found.account.back as usize
-            } else {
-                usize::MAX
-            },
+            samples: samples(has_echo, &found.account),
+            lost: found.account.loss()[direction],
             held_back: found.held_back,
         }
     };
@@ -450,7 +531,7 @@ fn facts(idle: &Idle, loads: &[LoadFindings]) -> Facts {
             .or(first)
     };
     let [down, up, both] = [Load::Down, Load::Up, Load::Both].map(of);
-    let added = |found: Option<&LoadFindings>| Some(found?.added_rtt?.mean.value);
+    let added = |found: Option<&LoadFindings>| Some(found?.made(idle)?.mean.value);
     let rpm = |found: Option<&LoadFindings>| found?.rpm;
     let worst = loads
         .iter()
@@ -488,6 +569,7 @@ fn directions(
         let passed = Passed {
             loaded: found.interface[direction],
             idle: interface::idle_rate(measured, direction),
+            probes: interface::probes(measured, direction, (found.from, found.to)),
             foreign: interface::foreign(measured, direction),
             is_shared: idle.standing.one_way[direction].is_some(),
         };
@@ -497,7 +579,7 @@ fn directions(
             delivered,
             line: line_rate(direction, delivered, passed),
             is_steady: found.is_steady(direction),
-            added: found.added_rtt?.mean.value,
+            added: found.made(idle)?.mean.value,
             added_p95: found.added_of(direction)?.p95.value,
             idle_rtt: idle.base_rtt.unwrap_or(Delta::ZERO),
             unsent: split

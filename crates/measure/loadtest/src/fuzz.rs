@@ -94,6 +94,7 @@ fn measured(end: Time) -> Measured {
         }],
         flows: (0..FLOWS).map(flow).collect(),
         echoes: Vec::new(),
+        paces: Vec::new(),
         clocks: None,
         probes: Vec::new(),
         counts: Vec::new(),

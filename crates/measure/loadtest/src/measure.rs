@@ -30,7 +30,7 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use tracing::{debug, info};
 use unbloat_os::clock::{Clock, monotonic};
 use unbloat_responsiveness::Echoless;
-use unbloat_units::{Delta, Rate};
+use unbloat_units::{Both, Delta, Rate};
 
 /// For the echo's server to agree.
 const ECHO_PATIENCE: Duration = Duration::from_secs(4);
@@ -108,6 +108,8 @@ struct Test<'a> {
     account: Option<(Arc<Mutex<account::Account>>, tokio::task::JoinHandle<()>)>,
     sampler: Option<Sampler>,
     apps: Vec<AppRun>,
+    /// What each direction carries, as far as it is known yet.
+    carried: Both<Option<Rate>>,
     limitations: Vec<String>,
     gone: Option<Gone>,
 }
@@ -143,6 +145,7 @@ impl<'a> Test<'a> {
             account: None,
             sampler: None,
             apps: Vec::new(),
+            carried: Both::default(),
             limitations: met.limitations,
             gone: None,
         };
@@ -168,7 +171,7 @@ impl<'a> Test<'a> {
         let pauses = PAUSE[1] * (self.options.plan.stages.len() as i64 + 2);
         let plan = unbloat_irtt::Plan {
             duration: self.options.plan.lasts() + pauses + Delta::secs(10),
-            interval: self.options.probing.echo_every,
+            interval: self.options.probing.shortest(),
             length: self.options.probing.echo_bytes,
             tos: 0,
             key: self
@@ -189,6 +192,7 @@ impl<'a> Test<'a> {
         match opened {
             Ok((to, echoing)) => {
                 debug!(%to, "server echoes datagrams");
+                echoing.pace_at(self.options.probing.pace(self.carried));
                 self.server.echo = Some(to);
                 self.echoing = Some(echoing);
             }
@@ -249,6 +253,7 @@ impl<'a> Test<'a> {
         let Collected {
             flows,
             echoes,
+            paces,
             clocks,
             probes,
             counts,
@@ -263,6 +268,7 @@ impl<'a> Test<'a> {
             stages,
             flows,
             echoes,
+            paces,
             clocks,
             probes,
             counts,

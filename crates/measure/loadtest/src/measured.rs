@@ -14,6 +14,8 @@ pub struct Measured {
     pub stages: Vec<StageRun>,
     pub flows: Vec<FlowRun>,
     pub echoes: Vec<Echo>,
+    /// From when on datagrams left at which interval, in order of time.
+    pub paces: Vec<(Time, Delta)>,
     /// How the two clocks were set against each other; None where the server gives no times.
     pub clocks: Option<Clocks>,
     pub probes: Vec<Probe>,

@@ -4,7 +4,7 @@ use crate::plan::{Plan, Stack};
 use crate::target::Target;
 use std::net::IpAddr;
 use std::path::PathBuf;
-use unbloat_units::{Bytes, Delta};
+use unbloat_units::{Both, Bytes, Delta, Rate};
 
 /// Which HTTP the load is carried by.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -75,8 +75,10 @@ impl Flows {
 /// How latency is probed.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Probing {
-    /// Between datagrams of the echo.
-    pub echo_every: Delta,
+    /// Between datagrams of the echo; as the line allows ([`Probing::pace`]) if none is given.
+    pub echo_every: Option<Delta>,
+    /// What each direction carries, as far as an earlier test knows.
+    pub line: Both<Option<Rate>>,
     /// Bytes of an echo's payload, at least; irtt's header needs 60 and more.
     pub echo_bytes: u16,
     /// Pairs of a foreign and a self probe each second, at most; draft-09's MPS allows 50 pairs.
@@ -87,12 +89,47 @@ pub struct Probing {
 
 impl Probing {
     pub const DEFAULT_PAIRS_PER_S: u16 = 20;
+    /// Between datagrams at the least and at the most, where nobody says how many.
+    pub const PACE: [Delta; 2] = [Delta::ms(10), Delta::ms(100)];
+
+    /// The shortest interval at which datagrams are sent.
+    pub fn shortest(&self) -> Delta {
+        self.echo_every.unwrap_or(Probing::PACE[0])
+    }
+
+    /// Between datagrams on a line of which this is known so far. They take a hundredth of the slower direction: where a queue keeps flows apart, sixteen
+    /// load connections leave a datagram a seventeenth, and what is more waits for itself.
+    pub fn pace(&self, carried: Both<Option<Rate>>) -> Delta {
+        /// Of a datagram with its headers.
+        const BITS: f64 = 800.0;
+        const SHARE: f64 = 0.01;
+        /// While a direction is not known: 16 kbit/s.
+        const UNKNOWN: Delta = Delta::ms(50);
+        /// Few lines are slower in one direction by more.
+        const ASYMMETRY: u64 = 20;
+        if let Some(fixed) = self.echo_every {
+            return fixed;
+        }
+        let known = Both::of(|way| {
+            carried[way]
+                .or(self.line[way])
+                .filter(|rate| *rate > Rate::ZERO)
+        });
+        let (slower, most) = match (known.down, known.up) {
+            (Some(down), Some(up)) => (down.min(up), Probing::PACE[1]),
+            (Some(one), None) | (None, Some(one)) => (Rate::bps(one.as_bps() / ASYMMETRY), UNKNOWN),
+            (None, None) => return UNKNOWN,
+        };
+        let fair = Delta::from_secs_f64(BITS / (SHARE * slower.as_bps_f64()).max(1.0));
+        fair.clamp(Probing::PACE[0], most)
+    }
 }
 
 impl Default for Probing {
     fn default() -> Probing {
         Probing {
-            echo_every: Delta::ms(10),
+            echo_every: None,
+            line: Both::default(),
             echo_bytes: 0,
             pairs_per_s: Probing::DEFAULT_PAIRS_PER_S,
             share: 0.05,
@@ -154,6 +191,36 @@ impl Options {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn datagrams_take_a_hundredth_of_the_slower_direction_and_are_never_fewer_than_ten_a_second() {
+        let probing = Probing::default();
+        let pace = |down: Option<u64>, up: Option<u64>| {
+            let known = Both::new(down, up).map(|rate| rate.map(Rate::kbps));
+            probing.pace(known).as_ms()
+        };
+        assert_eq!(pace(Some(100_000), Some(20_000)), 10.0);
+        assert_eq!(pace(Some(50_000), Some(2_000)), 40.0);
+        assert_eq!(pace(Some(12_000), Some(1_000)), 80.0);
+        assert_eq!(pace(Some(300), Some(100)), 100.0);
+        // Of the other direction nothing is known yet.
+        assert_eq!(pace(None, None), 50.0);
+        assert_eq!(pace(Some(12_000), None), 50.0);
+        assert_eq!(pace(Some(100_000), None), 16.0);
+        let told = Probing {
+            line: Both::new(None, Some(Rate::mbps(1))),
+            ..probing
+        };
+        assert_eq!(
+            told.pace(Both::new(Some(Rate::mbps(12)), None)),
+            Delta::ms(80)
+        );
+        let wanted = Probing {
+            echo_every: Some(Delta::ms(1)),
+            ..told
+        };
+        assert_eq!(wanted.pace(Both::default()), Delta::ms(1));
+    }
 
     #[test]
     fn flows_ramp_to_their_most_and_stay() {

@@ -30,6 +30,14 @@ impl Load {
     }
 }
 
+/// What loads one direction alone.
+pub(crate) const fn alone(direction: Direction) -> Load {
+    match direction {
+        Direction::Down => Load::Down,
+        Direction::Up => Load::Up,
+    }
+}
+
 /// How the sending ends of load connections buffer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Stack {

@@ -55,13 +55,29 @@ impl Prober {
             let mut number = 0;
             loop {
                 let rate = Rate::bps(prober.rate_bps.load(Ordering::Relaxed));
-                tokio::time::sleep(prober.probing.pause(rate)).await;
-                if prober.waiting.load(Ordering::Relaxed) < MOST_WAITING {
+                let taken = prober.transfer();
+                let pause = prober.probing.pause(rate, taken.unwrap_or(Delta::ZERO));
+                tokio::time::sleep(pause).await;
+                // While nothing is known of the line, one pair at a time.
+                let most = match (rate, taken) {
+                    (Rate::ZERO, None) => 1,
+                    _ => MOST_WAITING,
+                };
+                if prober.waiting.load(Ordering::Relaxed) < most {
                     prober.pair(number);
                     number += 1;
                 }
             }
         })
+    }
+
+    /// What it took at least to carry the handshake of TLS, beyond its round trips. None before the first.
+    fn transfer(&self) -> Option<Delta> {
+        let done = lock(&self.done);
+        let beyond = done
+            .iter()
+            .filter_map(|probe| Some(probe.tls? - probe.tcp? * i64::from(probe.tls_round_trips)));
+        beyond.min()
     }
 
     fn pair(self: &Arc<Self>, number: usize) {
@@ -140,12 +156,14 @@ impl Prober {
 }
 
 impl Probing {
-    /// Until the next pair, at such a rate of the loaded direction.
-    pub fn pause(&self, rate: Rate) -> Duration {
+    /// Until the next pair, at such a rate of the loaded direction; without load, where a handshake took so long beyond its round trips.
+    pub fn pause(&self, rate: Rate, transfer: Delta) -> Duration {
         let allowed = rate.as_bps_f64() / 8.0 * self.share / PAIR_BYTES;
         let most = f64::from(self.pairs_per_s.max(1));
         let pairs_per_s = match rate {
-            Rate::ZERO => IDLE_PER_S.min(most),
+            Rate::ZERO => (self.share / transfer.as_secs().max(1e-3))
+                .min(IDLE_PER_S)
+                .min(most),
             _ => allowed.clamp(1.0, most),
         };
         Duration::from_secs_f64(1.0 / pairs_per_s)
@@ -197,11 +215,14 @@ mod tests {
     #[test]
     fn probes_never_take_more_than_their_share() {
         let probing = Probing::default();
-        let pause = |rate| probing.pause(rate).as_millis();
+        let pause = |rate| probing.pause(rate, Delta::ZERO).as_millis();
         // 5 % of 10 Mbit/s are 62.5 kB/s, ten pairs.
         assert_eq!(pause(Rate::mbps(10)), 96);
         assert_eq!(pause(Rate::mbps(1000)), 50);
         assert_eq!(pause(Rate::kbps(10)), 1000);
         assert_eq!(pause(Rate::ZERO), 200);
+        // A line on which the handshake alone takes 130 ms, as 1.2 kB do at 100 kbit/s.
+        let idle = probing.pause(Rate::ZERO, Delta::ms(130));
+        assert_eq!(idle.as_millis(), 2_600);
     }
 }

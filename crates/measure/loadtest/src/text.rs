@@ -69,7 +69,7 @@ fn numbers(measured: &Measured, findings: &Findings) -> String {
             Load::Up => "upload",
             Load::Both => "both",
         };
-        let added = match (&found.added_rtt, found.view.foreign) {
+        let added = match (found.made(&findings.idle), found.view.foreign) {
             (Some(added), _) => format!(
                 "adds {} (mean), p95 {}",
                 ms(added.mean.value),

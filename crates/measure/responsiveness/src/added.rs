@@ -13,8 +13,10 @@ use serde::{Deserialize, Serialize};
 use unbloat_stats::quantile;
 use unbloat_units::{Delta, Time};
 
-/// Steps without a packet that are filled from those on both sides.
+/// Steps without a packet that are filled from those on both sides: so many, but where steps are long no more than what takes that time, or than three.
 const LONGEST_GAP: i64 = 100;
+const LONGEST_GAP_TIME: Delta = Delta::secs(1);
+const LEAST_GAP: i64 = 3;
 const LEAST_STEP: Delta = Delta::ms(1);
 
 /// One delay and when it was.
@@ -159,6 +161,7 @@ fn delays(series: Series) -> Vec<Delta> {
         .map(|pair| pair[1].at - pair[0].at)
         .collect();
     let step = quantile(&mut gaps, 0.5).unwrap_or_default().max(LEAST_STEP);
+    let longest = (step * LONGEST_GAP).min(LONGEST_GAP_TIME.max(step * LEAST_GAP));
     let mut read = Vec::with_capacity(series.samples.len());
     let mut next = series
         .samples
@@ -166,7 +169,7 @@ fn delays(series: Series) -> Vec<Delta> {
         .map_or(Time::from_ns(0), |first| first.at);
     for pair in between {
         let gap = pair[1].at - pair[0].at;
-        if gap > step * LONGEST_GAP {
+        if gap > longest {
             if next <= pair[0].at {
                 read.push(pair[0].delay);
             }

@@ -221,12 +221,27 @@ fn rate_of(loads: &[&LoadedDirection], direction: Direction) -> Option<Rate> {
 impl LoadedDirection {
     /// What to shape this direction to, to the kbit/s.
     pub fn shaper_rate(&self) -> Rate {
-        let share = match self.direction {
+        let bps = self.line.as_bps_f64() * self.shaper_share();
+        Rate::from_bps_f64((bps / 1e3).round() * 1e3)
+    }
+
+    fn shaper_share(&self) -> f64 {
+        match self.direction {
             Direction::Up => SHAPER_UP,
             Direction::Down => SHAPER_DOWN,
-        };
-        let bps = self.line.as_bps_f64() * share;
-        Rate::from_bps_f64((bps / 1e3).round() * 1e3)
+        }
+    }
+
+    /// It was measured behind a shaper of this host, of that rate as far as it is known. Where the shaper was full, the line is known from it: to advise a
+    /// share of what it let through would make it slower with each test.
+    pub fn behind(&mut self, shaped: Option<Rate>) {
+        /// Of its rate, what a full shaper lets through at least.
+        const FULL: f64 = 0.85;
+        let shaped = shaped.unwrap_or(self.line).as_bps_f64();
+        let line = self.line.as_bps_f64();
+        if line >= FULL * shaped {
+            self.line = Rate::from_bps_f64(line.max(shaped / self.shaper_share()));
+        }
     }
 }
 

@@ -4,7 +4,7 @@
 //! |---|---|
 //! | slow server | what its program answers is late, what its kernel answers (ICMP, TCP's handshake) on the same path is not |
 //! | starved acknowledgements | during a download the uplink has a queue, or is full, though only acknowledgements use it |
-//! | busy client | this host's CPUs had nothing left and the path had no queue |
+//! | busy client | this host's CPUs, or the one of this program, had nothing left, and nothing shows that the path was full: no queue, not even one that the load has for itself, and no loss |
 
 use crate::fields::{bps_or_null, ms};
 use schemars::JsonSchema;
@@ -20,8 +20,12 @@ const STARVED: Delta = Delta::ms(20);
 const FULL: f64 = 0.7;
 /// Share of all CPUs' time beyond which nothing is left.
 const BUSY: f64 = 0.95;
+/// Of one CPU that this program takes: its busiest thread has nothing left.
+const BUSY_ALONE: f64 = 0.9;
 /// The path had no queue: what loaded it was slower.
 const NO_QUEUE: Delta = Delta::ms(5);
+/// Nor did it lose: of the load's segments, beyond which a shaper, a policer or the line limits it.
+const NO_LOSS: f64 = 0.001;
 
 /// Median and 95th percentile of round trips under load less the idle median.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -48,6 +52,12 @@ pub struct CauseFacts {
     /// The uplink was not idle before: its queue is no sign of acknowledgements.
     pub uplink_is_shared: bool,
     pub cpu_busy: Option<f64>,
+    /// CPUs that this program took, 1 is a whole one.
+    pub own_cpus: Option<f64>,
+    /// Median of what the load's own segments waited.
+    pub added_to_load: Option<Delta>,
+    /// Share of them that was sent again.
+    pub resent: Option<f64>,
 }
 
 /// What else than a queue in the loaded direction made delay, or kept load small.
@@ -77,8 +87,13 @@ pub enum Cause {
         #[schemars(with = "Option<u64>")]
         uplink: Option<Rate>,
     },
-    /// This host had no CPU time left and the path had no queue.
-    BusyClient { direction: Direction, busy: f64 },
+    /// This host, or the CPU of this program (`own_cpus`), had no time left, and nothing shows that the path was full.
+    BusyClient {
+        direction: Direction,
+        busy: f64,
+        #[serde(default)]
+        own_cpus: Option<f64>,
+    },
 }
 
 /// All causes that the facts show.
@@ -129,9 +144,16 @@ fn starved_acks(facts: &CauseFacts, direction: Direction) -> Option<Cause> {
 }
 
 fn busy_client(facts: &CauseFacts, direction: Direction) -> Option<Cause> {
-    let busy = facts.cpu_busy.filter(|&busy| busy > BUSY)?;
-    let has_queue = facts.added.down?.max(facts.added.up?) >= NO_QUEUE;
-    (!has_queue).then_some(Cause::BusyClient { direction, busy })
+    let busy = facts.cpu_busy?;
+    let is_busy = busy > BUSY || facts.own_cpus.is_some_and(|own| own > BUSY_ALONE);
+    let queue = facts.added.down?.max(facts.added.up?);
+    let queue = queue.max(facts.added_to_load.unwrap_or(Delta::ZERO));
+    let is_full = queue >= NO_QUEUE || facts.resent.is_some_and(|share| share > NO_LOSS);
+    (is_busy && !is_full).then_some(Cause::BusyClient {
+        direction,
+        busy,
+        own_cpus: facts.own_cpus,
+    })
 }
 
 impl fmt::Display for Cause {
@@ -169,12 +191,21 @@ impl fmt::Display for Cause {
                     "; more uplink, or a shaper with an ACK filter there (CAKE: ack-filter), makes downloads faster"
                 )
             }
-            Cause::BusyClient { direction, busy } => write!(
-                f,
-                "this host's CPUs were {:.0} % busy during the {} and the path had no queue: the CPU limited the load, so the path may carry more and bloat more",
-                100.0 * busy,
-                direction.load()
-            ),
+            Cause::BusyClient {
+                direction,
+                busy,
+                own_cpus,
+            } => {
+                let whose = match own_cpus.filter(|_| busy <= BUSY) {
+                    Some(own) => format!("this test took {:.0} % of a CPU", 100.0 * own),
+                    None => format!("this host's CPUs were {:.0} % busy", 100.0 * busy),
+                };
+                write!(
+                    f,
+                    "{whose} during the {} and the path had no queue and lost nothing: the CPU limited the load, so the path may carry more and bloat more",
+                    direction.load()
+                )
+            }
         }
     }
 }
@@ -202,6 +233,9 @@ mod tests {
             uplink: Some(Rate::mbps(10)),
             uplink_is_shared: false,
             cpu_busy: Some(0.99),
+            own_cpus: Some(0.2),
+            added_to_load: Some(Delta::ZERO),
+            resent: Some(0.0),
         }
     }
 
@@ -280,7 +314,28 @@ mod tests {
             added: Both::new(Some(Delta::ms(1)), Some(Delta::ZERO)),
             ..bloated()
         };
-        let found = causes(&[limited]);
+        let found = causes(std::slice::from_ref(&limited));
+        // Flows that wait in queues of their own, a policer or a lossy line: the path was full.
+        let isolated = CauseFacts {
+            added_to_load: Some(Delta::ms(17)),
+            ..limited.clone()
+        };
+        let policed = CauseFacts {
+            resent: Some(0.01),
+            ..limited.clone()
+        };
+        let idle = CauseFacts {
+            cpu_busy: Some(0.3),
+            ..limited.clone()
+        };
+        assert_eq!(causes(&[isolated, policed, idle.clone()]), []);
+        // One of many CPUs, and all of it.
+        let alone = CauseFacts {
+            own_cpus: Some(0.97),
+            ..idle
+        };
+        let said = causes(&[alone])[0].to_string();
+        assert!(said.contains("97 % of a CPU"), "{said}");
         assert!(matches!(found[..], [Cause::BusyClient { .. }]), "{found:?}");
         let json = serde_json::to_value(found[0]).unwrap();
         assert_eq!(

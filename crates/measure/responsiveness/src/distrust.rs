@@ -10,10 +10,18 @@ const STOLEN: f64 = 0.05;
 /// Of a stage, the part for which it has to be known what became of datagrams. Beside CPU hogs most runs below were wrong by more than 10 % and
 /// most above right, however late datagrams had left: bench/live/trust.md.
 const COVERED: f64 = 0.7;
-/// Fewer leave the 95th percentile to a handful.
+/// So many are enough however many were sent.
 const ENOUGH: usize = 100;
+/// Of those sent, where they are few by the interval that was wanted or that a slow line allows: fewer are what got through, and no sample of the rest.
+const PART: usize = 4;
+/// Fewer leave the 95th percentile to one of them.
+const FEW: usize = 20;
 /// Of the time that load was sent: beyond, a window or buffer held it back and not the network.
 const HELD_BACK: f64 = 0.5;
+/// Of a stage: what is left of it beyond is too little.
+const STALLED: f64 = 0.4;
+/// Of datagrams: beyond, those that came back are the luckier ones.
+const LOST: f64 = 0.1;
 /// Smaller doubt changes no verdict.
 const CLOCK: Delta = Delta::ms(2);
 /// From median to 95th percentile without load: beyond, something else loads the path.
@@ -44,7 +52,10 @@ pub struct Checks {
     pub idle_standing: Vec<(Option<Direction>, Delta)>,
     /// What passed this host's interface in the idle stage and was not the test's.
     pub foreign: Both<Option<Rate>>,
-    pub idle_samples: usize,
+    /// Without load.
+    pub idle_samples: Samples,
+    /// Times of judged stages in which a program stood still.
+    pub stalls: Vec<Stalled>,
     pub loads: Vec<LoadChecks>,
     /// Why no datagrams measure delay, where some should.
     pub echoless: Option<Echoless>,
@@ -61,6 +72,48 @@ pub enum Echoless {
     Silent { port: u16 },
     /// `unbloat serve` runs with `--no-echo`.
     Off,
+}
+
+/// Datagrams that tell a delay, of those that were sent.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Samples {
+    pub back: usize,
+    pub sent: usize,
+}
+
+impl Samples {
+    /// Nothing is said of their number.
+    pub const UNCOUNTED: Samples = Samples {
+        back: usize::MAX,
+        sent: 0,
+    };
+
+    /// How many there have to be.
+    fn needed(self) -> usize {
+        (self.sent / PART).clamp(2, ENOUGH)
+    }
+
+    fn few(self, direction: Option<Direction>) -> Option<Distrust> {
+        let needed = self.needed();
+        (self.back < needed.max(FEW)).then_some(Distrust::FewSamples {
+            direction,
+            samples: self.back,
+            needed,
+        })
+    }
+}
+
+/// A program stood still; that time is not judged.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Stalled {
+    pub stage: &'static str,
+    /// Since the test began.
+    pub at: Delta,
+    pub lasted: Delta,
+    /// All such times, as a part of what is judged of the stage.
+    pub share: f64,
+    /// The server's; else this one.
+    pub is_server: bool,
 }
 
 /// The server went away during the test.
@@ -85,8 +138,10 @@ pub struct LoadChecks {
     pub flows: usize,
     /// Those that ended before the stage.
     pub failed: usize,
-    /// Delays under load.
-    pub samples: usize,
+    /// Under load.
+    pub samples: Samples,
+    /// Share of datagrams that was lost in the loaded direction.
+    pub lost: Option<f64>,
     /// Share of the time for which load was there that windows and buffers of the end hosts held it back.
     pub held_back: Option<f64>,
 }
@@ -109,6 +164,11 @@ pub enum Distrust {
         stage: &'static str,
         coverage: f64,
     },
+    Stalled(Stalled),
+    DatagramsLost {
+        direction: Direction,
+        share: f64,
+    },
     NoLoad {
         direction: Direction,
     },
@@ -127,12 +187,11 @@ pub enum Distrust {
     Unstable {
         direction: Direction,
     },
+    /// Without load where there is no direction.
     FewSamples {
-        direction: Direction,
+        direction: Option<Direction>,
         samples: usize,
-    },
-    FewIdleSamples {
-        samples: usize,
+        needed: usize,
     },
     ClockFailed,
     ClockUnsure {
@@ -158,11 +217,11 @@ impl Distrust {
     pub fn is_fatal(&self) -> bool {
         match self {
             Distrust::ServerGone(gone) => gone.is_all,
-            Distrust::Echoless(_)
-            | Distrust::NoLoad { .. }
-            | Distrust::Gaps { .. }
-            | Distrust::FewSamples { .. }
-            | Distrust::FewIdleSamples { .. } => true,
+            Distrust::Echoless(_) | Distrust::NoLoad { .. } | Distrust::Gaps { .. } => true,
+            Distrust::Stalled(stalled) => stalled.share > STALLED,
+            Distrust::FewSamples {
+                samples, needed, ..
+            } => samples < needed,
             Distrust::FlowsFailed { failed, of, .. } => failed == of,
             Distrust::IdleNotQuiet { spread } => *spread > RESTLESS,
             _ => false,
@@ -183,10 +242,8 @@ pub fn distrust(checks: &Checks) -> Vec<Distrust> {
     let gaps = checks.coverage.iter();
     let gaps = gaps.filter(|(_, coverage)| *coverage < COVERED);
     reasons.extend(gaps.map(|&(stage, coverage)| Distrust::Gaps { stage, coverage }));
-    if checks.idle_samples < ENOUGH {
-        let samples = checks.idle_samples;
-        reasons.push(Distrust::FewIdleSamples { samples });
-    }
+    reasons.extend(checks.stalls.iter().copied().map(Distrust::Stalled));
+    reasons.extend(checks.idle_samples.few(None));
     reasons.extend(checks.loads.iter().flat_map(of_load));
     reasons.extend(checks.clock_failed.then_some(Distrust::ClockFailed));
     let error = checks.clock_error.filter(|&error| error > CLOCK);
@@ -238,15 +295,14 @@ fn of_load(load: &LoadChecks) -> Vec<Distrust> {
             of,
         });
     }
-    if load.samples < ENOUGH {
-        let samples = load.samples;
-        reasons.push(Distrust::FewSamples { direction, samples });
-    }
+    reasons.extend(load.samples.few(Some(direction)));
     if !load.is_saturated {
         reasons.push(Distrust::NotSaturated { direction });
     } else if load.is_stable == Some(false) {
         reasons.push(Distrust::Unstable { direction });
     }
+    let lost = load.lost.filter(|&share| share > LOST);
+    reasons.extend(lost.map(|share| Distrust::DatagramsLost { direction, share }));
     let held = load.held_back.filter(|&share| share > HELD_BACK);
     reasons.extend(held.map(|share| Distrust::HeldBack { direction, share }));
     reasons
@@ -297,6 +353,37 @@ impl fmt::Display for Distrust {
                 "delays are known for only {} of the stage {stage}: this machine or the server was too busy to send or answer datagrams; close other programs, or test from or against another machine",
                 percent(coverage)
             ),
+            Distrust::Stalled(Stalled {
+                stage,
+                at,
+                lasted,
+                is_server,
+                share,
+            }) => {
+                let (who, how) = match is_server {
+                    true => (
+                        "the server answered",
+                        ", though its kernel did, and then everything at once",
+                    ),
+                    false => ("this machine sent", ""),
+                };
+                let left = match share > STALLED {
+                    true => "too little of the stage is left; test again",
+                    false => "that time is left out of delays and rates",
+                };
+                write!(
+                    f,
+                    "{who} nothing for {:.1} s, {:.1} s into the test (stage {stage}){how}; {left}",
+                    lasted.as_secs(),
+                    at.as_secs()
+                )
+            }
+            Distrust::DatagramsLost { direction, share } => write!(
+                f,
+                "{} of the datagrams were lost during the {}: those that came back may have waited less",
+                percent(share),
+                direction.load()
+            ),
             Distrust::NoLoad { direction } => {
                 write!(
                     f,
@@ -329,15 +416,26 @@ impl fmt::Display for Distrust {
                 "responsiveness during the {} did not stabilise: use longer stages",
                 direction.load()
             ),
-            Distrust::FewSamples { direction, samples } => write!(
-                f,
-                "{samples} delay samples during the {} are too few for a 95th percentile: {ENOUGH} are needed",
-                direction.load()
-            ),
-            Distrust::FewIdleSamples { samples } => write!(
-                f,
-                "{samples} idle delay samples are too few for a comparison: {ENOUGH} are needed"
-            ),
+            Distrust::FewSamples {
+                direction,
+                samples,
+                needed,
+            } => {
+                let when = match direction {
+                    Some(direction) => format!("during the {}", direction.load()),
+                    None => "without load".to_owned(),
+                };
+                match samples < needed {
+                    true => write!(
+                        f,
+                        "{samples} delay samples {when} are too few: {needed} are needed"
+                    ),
+                    false => write!(
+                        f,
+                        "there are only {samples} delay samples {when}, so the 95th percentile is one of them; use longer stages or a shorter --probe-interval"
+                    ),
+                }
+            }
             Distrust::ClockFailed => write!(
                 f,
                 "the server reports no timestamps: directions are distinguished only by which one was loaded"
@@ -388,14 +486,21 @@ mod tests {
     fn good() -> Checks {
         Checks {
             cpu_busy: Some(0.3),
-            idle_samples: 300,
+            idle_samples: Samples {
+                back: 300,
+                sent: 300,
+            },
             loads: vec![LoadChecks {
                 direction: Direction::Up,
                 is_saturated: true,
                 is_stable: Some(true),
                 flows: 4,
                 failed: 0,
-                samples: 1000,
+                samples: Samples {
+                    back: 1_000,
+                    sent: 1_000,
+                },
+                lost: None,
                 held_back: Some(0.1),
             }],
             ..Checks::default()
@@ -429,7 +534,7 @@ mod tests {
         bad.cpu_stolen = Some(0.2);
         bad.cpu_busy = Some(0.99);
         let load = &mut bad.loads[0];
-        (load.is_saturated, load.failed, load.samples) = (false, 4, 20);
+        (load.is_saturated, load.failed, load.samples.back) = (false, 4, 20);
         load.held_back = Some(0.9);
         let reasons = distrust(&bad);
         assert_eq!(reasons.len(), 9);
@@ -473,6 +578,28 @@ mod tests {
         let rate = Rate::mbps(5);
         let of_up = Distrust::ForeignTraffic { direction, rate };
         assert_eq!(foreign(up).collect::<Vec<_>>(), [of_up]);
+    }
+
+    #[test]
+    fn a_wide_interval_needs_fewer_samples_and_says_so_where_they_are_a_handful() {
+        let of = |back, sent| {
+            let mut wide = good();
+            wide.idle_samples = Samples { back, sent };
+            distrust(&wide)
+        };
+        // 3 s every 50 ms, every 100 ms.
+        assert_eq!((of(60, 60), of(28, 30)), (vec![], vec![]));
+        let [handful] = of(3, 3)[..] else {
+            panic!("one reason");
+        };
+        assert!(
+            !handful.is_fatal() && handful.to_string().contains("only 3"),
+            "{handful}"
+        );
+        // What little came back of many is no sample of the others.
+        for (back, sent) in [(70, 300), (5, 30), (0, 0), (1, 3)] {
+            assert!(of(back, sent)[0].is_fatal(), "{back} of {sent}");
+        }
     }
 
     #[test]

@@ -38,7 +38,9 @@ pub use added::{Added, Baseline, Estimate, Sample, Series, Spread, added};
 pub use advice::{Advice, Cure, SHAPER_DOWN, SHAPER_UP, Site, advise};
 pub use baseline::standing;
 pub use cause::{Cause, CauseFacts, Late, causes};
-pub use distrust::{Checks, Distrust, Echoless, LoadChecks, ServerGone, distrust};
+pub use distrust::{
+    Checks, Distrust, Echoless, LoadChecks, Samples, ServerGone, Stalled, distrust,
+};
 pub use grade::{Facts, LoadedRtt, Mark, Rule, grade, letter};
 pub use load::{Doubt, LoadedDirection, Passed, UNNOTICED, line_rate};
 pub use page::{PageRun, PageVerdict, judge_page};

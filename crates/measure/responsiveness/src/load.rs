@@ -60,6 +60,8 @@ pub struct Passed {
     pub loaded: Option<Rate>,
     /// Before it, the test's probes included.
     pub idle: Option<Rate>,
+    /// The test's datagrams and echo requests that arrived during the load.
+    pub probes: Rate,
     /// The part of that which was not the test's.
     pub foreign: Option<Rate>,
     /// A queue stood before the load began, so what was not the test's is on the same line.
@@ -74,18 +76,19 @@ const FOREIGN: f64 = 0.1;
 const MURMUR: Rate = Rate::kbps(64);
 
 /// The rate of a full line, from TCP payload that it delivered and what the interface counted. On a slow line probes and handshakes take a tenth, and
-/// others' traffic may take half of it; the load alone would tell too low a rate. Downloads: all that came. Uploads: the load, and what was there beside
-/// it before.
+/// others' traffic may take half of it; the load alone would tell too low a rate. Downloads: all that came. Uploads: the load, what arrived of the test's
+/// datagrams, and what others sent before where they share the line: what this host sends beyond that may be dropped in front of it.
 pub fn line_rate(direction: Direction, delivered: Rate, passed: Passed) -> Rate {
     let load = delivered.as_bps_f64() * PACKET_SHARE;
     let all = [passed.loaded, passed.idle, passed.foreign].map(|rate| Some(rate?.as_bps_f64()));
     let [Some(loaded), Some(idle), Some(foreign)] = all else {
         return Rate::from_bps_f64(load);
     };
+    let others = if passed.is_shared { foreign } else { 0.0 };
     let counted = match direction {
         Direction::Down if passed.is_shared => loaded,
         Direction::Down => loaded.min(load * (1.0 + FOREIGN) + idle),
-        Direction::Up => loaded.min(load + idle),
+        Direction::Up => loaded.min(load + passed.probes.as_bps_f64() + others),
     };
     let is_line = passed.is_shared || foreign <= (FOREIGN * load).max(MURMUR.as_bps_f64());
     Rate::from_bps_f64(if is_line { counted.max(load) } else { load })
@@ -120,14 +123,22 @@ mod tests {
         let probes = Passed {
             loaded: rate(2_000),
             idle: rate(100),
+            probes: Rate::kbps(100),
             foreign: rate(0),
             is_shared: false,
         };
         assert_eq!(line(Direction::Up, 1_448, probes), Rate::kbps(1_600));
+        // Half of the probes were dropped in front of the line.
+        let dropped = Passed {
+            probes: Rate::kbps(50),
+            ..probes
+        };
+        assert_eq!(line(Direction::Up, 1_448, dropped), Rate::kbps(1_550));
         // An uplink of 300 kbit/s, half of which the probes take.
         let slow = Passed {
             loaded: rate(760),
             idle: rate(142),
+            probes: Rate::kbps(142),
             foreign: rate(30),
             is_shared: false,
         };

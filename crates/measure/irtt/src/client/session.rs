@@ -21,6 +21,8 @@ pub(super) struct Session {
     pub(super) layout: Layout,
     pub(super) echoes: Vec<Echo>,
     pub(super) pace: Pace,
+    /// Longer than the agreed interval where the caller wants fewer requests.
+    pub(super) interval: Delta,
     start: Option<Time>,
     /// When the next request is due.
     next: Time,
@@ -51,6 +53,7 @@ impl Session {
             layout,
             echoes: Vec::new(),
             pace: Pace::default(),
+            interval: Delta::ZERO,
             start: None,
             next: Time::MIN,
             longest_rtt: Delta::ZERO,
@@ -75,7 +78,7 @@ impl Session {
     pub(super) fn request(&mut self, now: Clocks, key: Option<&Key>, out: &mut Vec<u8>) {
         self.book(now, self.params.length, key, out);
         self.pace.worst = self.pace.worst.max(now.mono - self.next);
-        let interval = self.params.interval.max(Delta::ns(1));
+        let interval = self.params.interval.max(self.interval).max(Delta::ns(1));
         let late = (now.mono - self.next).as_ns() + interval.as_ns() / 2;
         let slots = late / interval.as_ns();
         self.pace.missed += slots as u64;

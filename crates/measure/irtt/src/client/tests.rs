@@ -495,3 +495,21 @@ fn any_packets_from_a_server_are_survived() {
         }
     }
 }
+
+#[test]
+fn a_caller_may_want_fewer_requests_than_were_agreed_but_not_more() {
+    let mut client = opened(seconds(10));
+    let mut sent = |from: i64, every: Option<i64>| {
+        let before = client.echoes().len();
+        every
+            .into_iter()
+            .for_each(|span| client.pace_at(Delta::ms(span)));
+        for k in from..from + 1_000 {
+            client.poll(clocks(ms(k)), &mut Vec::new());
+        }
+        client.echoes().len() - before
+    };
+    assert_eq!(sent(0, None), 100);
+    assert!((10..=11).contains(&sent(1_000, Some(100))));
+    assert!((90..=100).contains(&sent(2_000, Some(1))));
+}

@@ -1,6 +1,6 @@
 //! Facts about causes that are no queue of the loaded direction.
 
-use super::{Idle, LoadFindings, echoes, interface, of};
+use super::{Idle, LoadFindings, echoes, interface, of, views};
 use crate::measured::{Measured, Probe, ProbeKind};
 use unbloat_responsiveness::{Cause, CauseFacts, Doubt, Late, causes, quantile};
 use unbloat_units::{Delta, Direction, Time};
@@ -35,6 +35,9 @@ fn facts(
         uplink: of(loads, Direction::Up).and_then(|upload| upload.delivered.up),
         uplink_is_shared: idle.standing.one_way.up.is_some(),
         cpu_busy: measured.stages[found.stage].host.busy,
+        own_cpus: measured.stages[found.stage].host.own_cpus,
+        added_to_load: found.view.tcp,
+        resent: views::resent(measured, found.stage),
     }
 }
 

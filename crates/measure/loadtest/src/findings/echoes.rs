@@ -1,5 +1,6 @@
 //! Datagrams: what load added to their delay, and what became of them.
 
+use super::stalls::{Stall, outside};
 use crate::measured::{Echo, Fate, Measured};
 use unbloat_responsiveness::{
     Added, Baseline, LoadedRtt, Sample, Series, Spread, added, quantile, standing,
@@ -65,25 +66,37 @@ pub(super) fn loss<'a>(accounts: impl Iterator<Item = &'a EchoAccount>) -> Optio
     (sent > 0).then(|| 1.0 - back as f64 / sent as f64)
 }
 
-/// Part of a time for which it is known what happened: of tenths of a second, those in which a datagram left that came back or was lost in a
-/// known direction. None where no datagrams are sent.
-pub(super) fn coverage(measured: &Measured, (from, to): Span) -> Option<f64> {
+/// Part of a time for which it is known what happened: of its tenths of a second, or of two intervals of datagrams where those take longer, those in which one
+/// left that came back or was lost in a known direction. None where no datagrams are sent.
+pub(super) fn coverage(measured: &Measured, stalls: &[Stall], span: Span) -> Option<f64> {
     measured.server.echo?;
-    let bins = (to.since(from).as_ns() / COVERED.as_ns()).max(0) as usize;
-    let mut is_known = vec![false; bins];
-    let told = within(measured, (from, to)).filter(|echo| echo.fate != Fate::Lost);
-    for echo in told {
-        let bin = echo.sent.since(from).as_ns() / COVERED.as_ns();
-        if let Some(known) = is_known.get_mut(bin as usize) {
-            *known = true;
+    let told = within(measured, span).filter(|echo| echo.fate != Fate::Lost);
+    let told: Vec<Time> = told.map(|echo| echo.sent).collect();
+    let (mut all, mut known) = (Delta::ZERO, Delta::ZERO);
+    for (from, to) in outside(stalls, span, Delta::ZERO) {
+        let mut at = from;
+        while at < to {
+            let end = (at + COVERED.max(pace(measured, at) * 2)).min(to);
+            let next = told.partition_point(|sent| *sent < at);
+            if told.get(next).is_some_and(|sent| *sent < end) {
+                known += end.since(at);
+            }
+            at = end;
         }
+        all += to.since(from);
     }
-    let known = is_known.iter().filter(|known| **known).count();
-    Some(known as f64 / bins.max(1) as f64)
+    Some(known.as_secs() / all.as_secs().max(1e-9))
 }
 
 /// Queues of bulk load change little in that time.
 const COVERED: Delta = Delta::ms(100);
+
+/// The interval between datagrams at that time.
+pub(super) fn pace(measured: &Measured, at: Time) -> Delta {
+    let after = measured.paces.partition_point(|(from, _)| *from <= at);
+    let known = measured.paces.get(after.saturating_sub(1));
+    known.map_or(Delta::ZERO, |(_, pace)| *pace)
+}
 
 /// Delays, each at the time that the datagram entered what delayed it.
 fn samples(

@@ -1,6 +1,7 @@
 //! What the path delivered, what of it receiving applications got, and from when on a stage was loaded.
 
 use super::curves::{Curves, at};
+use super::stalls::{RECOVERY, Stall, outside};
 use crate::measured::{Counter, Measured, StageRun};
 use unbloat_units::{Bytes, Delta, Direction, Rate, Time};
 
@@ -21,7 +22,7 @@ pub struct Carried {
 }
 
 pub(super) fn over(
-    measured: &Measured,
+    (measured, stalls): (&Measured, &[Stall]),
     stage: usize,
     direction: Direction,
     span: (Time, Time),
@@ -29,12 +30,13 @@ pub(super) fn over(
     let rate = |curves: &Curves| {
         // Behind the last ACK nothing is known. What is known of too little says nothing of the rest.
         let (from, to) = (span.0, span.1.min(curves.end()?));
-        let is_enough = to.since(from) * 2 > span.1.since(from);
-        if !is_enough {
-            return None;
+        let (mut carried, mut lasted) = (Bytes::ZERO, Delta::ZERO);
+        for (begin, end) in outside(stalls, (from, to), RECOVERY) {
+            carried += curves.bytes(begin, end) + beside(measured, direction, (begin, end));
+            lasted += end.since(begin);
         }
-        let carried = curves.bytes(from, to) + beside(measured, direction, (from, to));
-        carried.over(to.since(from))
+        let is_enough = lasted * 3 > span.1.since(from);
+        carried.over(lasted).filter(|_| is_enough)
     };
     let arrived = Curves::delivered(measured, stage, direction)?;
     let in_order = Curves::in_order(measured, stage, direction)?;
@@ -45,14 +47,15 @@ pub(super) fn over(
         // When a hole is filled, what had come before these times counts as well; that was not delivered in them.
         goodput: rate(&in_order)?.min(delivered),
         goodput_by: in_order.counter,
-        spread: spread(&arrived, span),
+        spread: spread(&arrived, stalls, span),
     })
 }
 
-fn spread(curves: &Curves, span: (Time, Time)) -> Option<f64> {
+fn spread(curves: &Curves, stalls: &[Stall], span: (Time, Time)) -> Option<f64> {
     let to = span.1.min(curves.end()?);
     let each = (to.since(span.0) / 4).clamp(BIN * 2, BIN * 4);
-    let rates = curves.rates((span.0, to), each).into_iter();
+    let parts = outside(stalls, (span.0, to), RECOVERY).into_iter();
+    let rates = parts.flat_map(|part| curves.rates(part, each));
     let mut rates: Vec<Rate> = rates.map(|(_, rate)| rate).collect();
     rates.sort_unstable();
     let at = |share: f64| rates[((rates.len() - 1) as f64 * share).round() as usize].as_bps_f64();
@@ -118,7 +121,7 @@ mod tests {
             }
         }
         let span = [6_000, 13_000].map(|ms| Time::from_ns(ms * 1_000_000));
-        let carried = over(&measured, 1, Direction::Down, span.into()).unwrap();
+        let carried = over((&measured, &[]), 1, Direction::Down, span.into()).unwrap();
         assert!((carried.delivered.as_bps_f64() / 8e6 - 1.0).abs() < 0.01);
         assert_eq!(carried.goodput, carried.delivered);
         assert!(carried.spread.unwrap() < 0.02);

@@ -1,7 +1,7 @@
 //! What of that which passed this host's interface was not the test's.
 
 use super::curves::at;
-use crate::measured::{Beside, Measured};
+use crate::measured::{Beside, Fate, Measured, ProbeKind};
 use crate::plan::Load;
 use unbloat_units::{Bytes, Delta, Direction, Rate, Time};
 
@@ -25,6 +25,24 @@ pub(super) fn foreign(measured: &Measured, direction: Direction) -> Option<Rate>
 /// All that passed in the idle stage, the probes included.
 pub(super) fn idle_rate(measured: &Measured, direction: Direction) -> Option<Rate> {
     rate(measured, direction, idle_span(measured)?)
+}
+
+/// What arrived of the test's datagrams and echo requests, as packets of IP.
+pub(super) fn probes(measured: &Measured, direction: Direction, (from, to): (Time, Time)) -> Rate {
+    const HEADERS: u64 = 28;
+    const PING: u64 = 84;
+    let sent = measured.echoes.iter();
+    let sent = sent.filter(|echo| from <= echo.sent && echo.sent < to);
+    let arrived = sent.filter(|echo| match (direction, echo.fate) {
+        (_, Fate::Back) => true,
+        (way, fate) => way == Direction::Up && fate == Fate::LostDown,
+    });
+    let length = u64::from(measured.options.probing.echo_bytes).max(LEAST_ECHO) + HEADERS;
+    let pings = measured.probes.iter();
+    let pings = pings.filter(|probe| probe.kind == ProbeKind::Icmp && probe.answer.is_some());
+    let pings = pings.filter(|probe| from <= probe.sent && probe.sent < to);
+    let bytes = arrived.count() as u64 * length + pings.count() as u64 * PING;
+    Bytes::new(bytes).over(to.since(from)).unwrap_or(Rate::ZERO)
 }
 
 fn idle_span(measured: &Measured) -> Option<(Time, Time)> {

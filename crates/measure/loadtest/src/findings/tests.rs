@@ -96,6 +96,7 @@ pub(crate) fn downloaded() -> Measured {
             failure: None,
         }],
         echoes: idle.chain(loaded).collect(),
+        paces: vec![(at_ms(0), Delta::ms(10))],
         clocks: Some(Clocks {
             drift_ppm: 0.0,
             error: Delta::us(20),
@@ -344,18 +345,31 @@ fn what_is_unknown_for_half_of_a_stage_has_no_grade_and_late_sends_are_no_fault(
     let busy = findings(&measured, Rule::DslReports);
     assert_eq!(busy.distrust, [Distrust::CpuBusy { busy: 1.0 }]);
     assert!(busy.verdict.grade.is_some());
-    // Nobody got to send in the second half of the download; what was lost on a known way is known.
-    measured
-        .echoes
-        .retain(|echo| echo.seq < 800 || echo.seq >= 1290);
-    for echo in &mut measured.echoes[600..700] {
-        (echo.fate, echo.rtt) = (Fate::LostDown, None);
+    // Nothing is known of the second half of the download; what was lost on a known way is known.
+    for echo in &mut measured.echoes[600..1290] {
+        let fate = if echo.seq < 800 {
+            Fate::LostDown
+        } else {
+            Fate::Lost
+        };
+        (echo.fate, echo.rtt) = (fate, None);
     }
     let found = findings(&measured, Rule::DslReports);
     let coverage = found.of(Direction::Down).unwrap().coverage.unwrap();
     assert!((0.28..0.32).contains(&coverage), "{coverage}");
     assert!(found.distrust[0].is_fatal(), "{:?}", found.distrust);
     assert!(found.verdict.grade.is_none() && found.marks.is_empty());
+    // Nobody got to send in it.
+    measured
+        .echoes
+        .retain(|echo| echo.seq < 800 || echo.seq >= 1290);
+    let silent = findings(&measured, Rule::DslReports);
+    assert!(silent.distrust[0].is_fatal(), "{:?}", silent.distrust);
+    assert!(
+        silent.distrust[0]
+            .to_string()
+            .contains("sent nothing for 4.9 s")
+    );
 }
 
 #[test]
@@ -386,4 +400,50 @@ fn a_program_that_answers_late_beside_a_prompt_kernel_is_the_servers_fault() {
         found.verdict.headline
     );
     assert!(found.verdict.grade.is_none());
+}
+
+#[test]
+fn a_download_is_not_blamed_for_the_upload_of_another_host() {
+    let mut measured = downloaded();
+    // Others keep 200 ms of the way up filled, but for moments at the end; the download adds 40 ms of its own.
+    for echo in &mut measured.echoes {
+        let up = if echo.seq < 1_250 { 200 } else { 0 };
+        let down = if echo.seq >= 300 { 40 } else { 0 };
+        (echo.added_up, echo.added_down) = (Some(Delta::ms(up)), Some(Delta::ms(down)));
+        echo.rtt = Some(Delta::ms(30 + up + down));
+    }
+    let found = findings(&measured, Rule::DslReports);
+    let [down] = &found.verdict.directions[..] else {
+        panic!("one direction was loaded");
+    };
+    assert_eq!(down.added, Delta::ms(40));
+    assert_eq!(found.verdict.grade.as_deref(), Some("B"));
+    assert!(
+        found.verdict.headline.contains("Downloads add 40 ms"),
+        "{}",
+        found.verdict.headline
+    );
+    // Where nothing stood before, what a download does to the way back is of its making.
+    for echo in &mut measured.echoes[..300] {
+        (echo.added_up, echo.rtt) = (Some(Delta::ZERO), Some(Delta::ms(30)));
+    }
+    let alone = findings(&measured, Rule::DslReports);
+    assert!(alone.verdict.directions[0].added > Delta::ms(220));
+}
+
+#[test]
+fn datagrams_at_any_interval_that_can_be_asked_for_give_a_verdict() {
+    for every in [1, 2, 5, 10, 20, 100] {
+        let mut measured = downloaded();
+        measured.paces = vec![(at_ms(0), Delta::ms(10 * every as i64))];
+        measured.echoes.retain(|echo| echo.seq % every == 0);
+        let found = findings(&measured, Rule::DslReports);
+        assert_eq!(
+            found.verdict.grade.as_deref(),
+            Some("C"),
+            "{every}: {:?}",
+            found.distrust
+        );
+        assert!(found.idle.coverage.unwrap() > 0.9, "{every}");
+    }
 }

@@ -115,6 +115,17 @@ fn sender_rtts(measured: &Measured, (from, to): (Time, Time), stage: usize) -> V
     samples.filter_map(|sample| sample.state.rtt).collect()
 }
 
+/// Share of the load's full segments that was sent again.
+pub(super) fn resent(measured: &Measured, stage: usize) -> Option<f64> {
+    const SEGMENT: f64 = 1_448.0;
+    let mut last: BTreeMap<u16, &KernelSample> = BTreeMap::new();
+    last.extend(of_senders(measured, stage).map(|sample| (sample.flow, sample)));
+    let sum = |of: fn(&KernelSample) -> u64| last.values().map(|sample| of(sample)).sum::<u64>();
+    let segments = sum(|sample| sample.state.acked.as_u64()) as f64 / SEGMENT;
+    let again = sum(|sample| sample.state.retransmissions) as f64;
+    (segments > 0.0).then(|| again / (segments + again))
+}
+
 /// Share of all senders' busy time for which the peers' windows held them back; as stacks are, also for which send buffers did. Where we
 /// hold senders short ourselves, the latter is what was wanted.
 pub(super) fn held_back(measured: &Measured, stage: usize, stack: Stack) -> Option<f64> {

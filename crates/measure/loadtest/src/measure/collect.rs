@@ -22,6 +22,7 @@ const PATIENCE: Duration = Duration::from_millis(500);
 pub(super) struct Collected {
     pub(super) flows: Vec<FlowRun>,
     pub(super) echoes: Vec<Echo>,
+    pub(super) paces: Vec<(Time, Delta)>,
     pub(super) clocks: Option<Clocks>,
     pub(super) probes: Vec<Probe>,
     pub(super) counts: Vec<Count>,
@@ -138,6 +139,7 @@ impl Test<'_> {
             error: correction.error(),
             idle_rtt: correction.idle_rtt(),
         });
+        into.paces = echoed.paces;
         into.echoes = echoes(&echoed.echoes, correction.as_ref());
     }
 

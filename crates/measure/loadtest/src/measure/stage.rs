@@ -7,7 +7,7 @@ use crate::flow::Flow;
 use crate::host::Ticks;
 use crate::load::Carrier;
 use crate::measured::{HostLoad, StageRun};
-use crate::plan::Stage;
+use crate::plan::{Load, Stage, alone};
 use std::collections::VecDeque;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -22,6 +22,8 @@ const RATE_OVER: Delta = Delta::secs(1);
 struct Loads {
     carriers: Vec<(Arc<Flow>, JoinHandle<()>)>,
     lately: VecDeque<(Time, Both<Bytes>)>,
+    /// What had been carried when the ramp was over.
+    ramped: Option<(Time, Both<Bytes>)>,
 }
 
 impl Test<'_> {
@@ -47,6 +49,7 @@ impl Test<'_> {
         let mut loads = Loads {
             carriers: Vec::new(),
             lately: VecDeque::new(),
+            ramped: None,
         };
         let mut life = Life::new(begin);
         loop {
@@ -67,6 +70,12 @@ impl Test<'_> {
                     (run, planned),
                     self.options.flows.after(intervals as u64),
                 );
+            }
+            if elapsed >= planned.lasts * 3 / 10 {
+                let known = loads
+                    .since_ramp(now)
+                    .filter(|_| elapsed >= planned.lasts / 2);
+                self.learn(planned.load, known);
             }
             let Both { down, up } = loads.rates(now);
             if let Some(prober) = &self.prober {
@@ -134,6 +143,20 @@ impl Test<'_> {
     }
 }
 
+impl Test<'_> {
+    /// What the line carries in the direction that is loaded alone, and sends datagrams as often as it allows.
+    fn learn(&mut self, load: Load, known: Option<Both<Rate>>) {
+        for direction in Direction::BOTH {
+            if let (Some(rates), true) = (known, load == alone(direction)) {
+                self.carried[direction] = Some(rates[direction]);
+            }
+        }
+        if let Some(echoing) = &self.echoing {
+            echoing.pace_at(self.options.probing.pace(self.carried));
+        }
+    }
+}
+
 impl Loads {
     /// Begins connections until each loaded direction had so many.
     fn grow(&mut self, carrier: &Arc<Carrier>, (run, stage): (usize, Stage), wanted: u16) {
@@ -160,8 +183,8 @@ impl Loads {
     }
 
     /// Over the last second.
-    fn rates(&mut self, now: Time) -> Both<Rate> {
-        let carried = Both::of(|direction| {
+    fn carried(&self) -> Both<Bytes> {
+        Both::of(|direction| {
             let of_direction = self
                 .carriers
                 .iter()
@@ -169,7 +192,25 @@ impl Loads {
             of_direction
                 .map(|(flow, _)| Bytes::new(flow.pace.bytes.load(Ordering::Relaxed)))
                 .sum::<Bytes>()
-        });
+        })
+    }
+
+    /// What starts and what fills buffers is no rate of the line. None when it is asked for the first time.
+    fn since_ramp(&mut self, now: Time) -> Option<Both<Rate>> {
+        let carried = self.carried();
+        let (at, before) = *self.ramped.get_or_insert((now, carried));
+        let lasted = now.since(at);
+        (lasted > Delta::ZERO).then(|| {
+            Both::of(|way| {
+                (carried[way] - before[way])
+                    .over(lasted)
+                    .unwrap_or(Rate::ZERO)
+            })
+        })
+    }
+
+    fn rates(&mut self, now: Time) -> Both<Rate> {
+        let carried = self.carried();
         self.lately.push_back((now, carried));
         while self
             .lately

@@ -222,3 +222,18 @@ fn an_uplink_for_which_a_download_waits_is_cured_where_its_queue_is() {
     let beyond = at(Place::Beyond, up);
     assert_eq!(cures(&[down, beyond]), [Cure::Elsewhere]);
 }
+
+#[test]
+fn a_test_behind_this_hosts_shaper_does_not_shape_slower_and_slower() {
+    let behind = |measured, shaped| {
+        let mut down = line(Direction::Down, Rate::kbps(measured), 40);
+        down.behind(shaped);
+        down.shaper_rate()
+    };
+    let eighteen = Some(Rate::mbps(18));
+    assert_eq!(behind(17_700, eighteen), Rate::mbps(18));
+    // The line itself is slower than the shaper.
+    assert_eq!(behind(10_000, eighteen), Rate::mbps(9));
+    // Nobody knows its rate.
+    assert_eq!(behind(17_700, None), Rate::kbps(17_700));
+}
