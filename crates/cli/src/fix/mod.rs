@@ -12,7 +12,7 @@ use crate::loadtest::{self, Locating, RunTestError, StoredError};
 use crate::print::{self, PrintError, note};
 use crate::recovery;
 use crate::route::RouteError;
-use crate::shaping::{End, Search, SearchError, ShapingError};
+use crate::shaping::{Search, SearchError, ShapingError};
 use crate::stop::stop_on_ctrl_c;
 use place::{Cures, Placed};
 use std::io::{BufRead, IsTerminal, Write, stderr, stdin};
@@ -27,7 +27,7 @@ use unbloat_responsiveness::document::Test;
 use unbloat_rwnd::WindowError;
 use unbloat_sqm::{PlanError, Tried};
 use unbloat_undo::Journals;
-use unbloat_units::{Both, Framing};
+use unbloat_units::{Both, Direction, Framing};
 
 #[derive(Debug, thiserror::Error)]
 pub enum FixError {
@@ -116,6 +116,9 @@ pub fn run(args: &Args) -> Result<Exit, FixError> {
         note!("unbloat: nothing was changed");
         return Ok(Exit::Complete);
     }
+    // Both tests send as many datagrams as the line is known to allow.
+    let mut options = options;
+    options.probing.line = Both::of(|way| Some(before.verdict.of(way)?.line));
     let cure = Cure {
         args,
         options: &options,
@@ -148,39 +151,68 @@ struct Cure<'a> {
 
 impl Cure<'_> {
     fn run(mut self) -> Result<Exit, FixError> {
-        if self.args.search && !self.search()? {
+        if self.args.search && self.search(Both::default())? == Searched::Stopped {
             return Ok(Exit::Interrupted);
         }
         let Some((mut placed, mut proof)) = self.prove("after")? else {
             return Ok(Exit::Interrupted);
         };
         let may_search = !self.args.search && self.cures.searchable().is_some();
-        if may_search && !proof.judgement.has_helped && proof.is_trusted() && !self.is_stopped() {
+        if may_search && !self.has_all(&proof) && proof.is_trusted() && !self.is_stopped() {
             placed.release()?;
             note!(
                 "unbloat: the first rates did not help enough; searching for better ones with short tests"
             );
-            if !self.search()? {
-                return Ok(Exit::Interrupted);
-            }
-            match self.prove("after-search")? {
+            let again = match self.search(proof.judgement.stays)? {
+                Searched::Stopped => return Ok(Exit::Interrupted),
+                Searched::Nothing => Some((self.cures.apply()?, proof)),
+                Searched::Found => self.prove("after-search")?,
+            };
+            match again {
                 Some(again) => (placed, proof) = again,
                 None => return Ok(Exit::Interrupted),
             }
         }
-        let stays = proof.judgement.has_helped;
-        let state = match stays {
-            true => self.stay(placed)?,
+        let stays = proof.judgement.stays;
+        let has_all = self.has_all(&proof);
+        let (placed, undone) = match has_all {
+            true => (Some(placed), ""),
             false => {
                 placed.release()?;
-                "rolled back: the previous state is restored".to_owned()
+                self.proposal = self.proposal.only(stays);
+                match proof.judgement.has_helped() {
+                    true => {
+                        self.cures.carry_out(&self.proposal)?;
+                        (
+                            Some(self.cures.apply()?),
+                            "; the other direction is as it was",
+                        )
+                    }
+                    false => (None, ""),
+                }
             }
         };
-        self.tell(&proof, &state)?;
-        Ok(match stays {
+        let state = match placed {
+            Some(placed) => self.stay(placed)? + undone,
+            None => "rolled back: the previous state is restored".to_owned(),
+        };
+        let helped = match (proof.judgement.has_helped(), has_all) {
+            (true, true) => "The fix helped.",
+            (true, false) => "The fix helped one direction.",
+            (false, _) => "The fix did not help.",
+        };
+        self.tell(&proof, helped, &state)?;
+        Ok(match proof.judgement.has_helped() {
             true => Exit::Complete,
             false => Exit::OutOfBounds,
         })
+    }
+
+    /// Every treatment helped.
+    fn has_all(&self, proof: &Proof) -> bool {
+        let stays = proof.judgement.stays;
+        let mut ways = Direction::BOTH.into_iter();
+        ways.all(|way| stays[way] || !self.proposal.treats(way))
     }
 
     /// Leaves the fix in place, with `--keep` after a reboot too. Returns how to remove it, or how to run it.
@@ -243,38 +275,49 @@ impl Cure<'_> {
         Ok(Some((placed, Proof { after, judgement })))
     }
 
-    /// Searches for other rates of the shaped directions; if there are none, the proposed rates stay. False: stopped.
-    fn search(&mut self) -> Result<bool, FixError> {
+    /// Searches for other rates of the shaped directions, but for those that stay as they are. A direction for which there are none keeps its rate.
+    fn search(&mut self, stays: Both<bool>) -> Result<Searched, FixError> {
         let Some(ground) = self.cures.searchable() else {
-            return Ok(true);
+            return Ok(Searched::Nothing);
         };
         let (verdict, shaped) = (&self.before.verdict, self.proposal.shaped);
         let carried = Both::of(|way| {
-            shaped[way]?;
+            shaped[way].filter(|_| !stays[way])?;
             Some(verdict.of(way)?.line)
         });
         let search = Search {
             ground,
             framing: Framing::NONE,
             nat: false,
+            rtt: place::rtt(&self.before),
+            held: Both::of(|way| shaped[way].filter(|_| stays[way])),
             args: &self.args.options,
             options: self.options,
             stop: self.stop,
         };
         let sought = search.run(carried, |rate| searched(rate, ground.qdisc))?;
         self.trials = sought.trials;
-        match sought.end {
-            End::Stopped => return Ok(false),
-            End::None(way, why) => note!("unbloat: {}: {why}", way.name()),
-            End::Found(rates) => {
-                self.proposal.shaped = rates;
-                self.cures.shape(rates)?;
-            }
+        let Some(found) = sought.found else {
+            return Ok(Searched::Stopped);
+        };
+        for (way, why) in sought.without {
+            let located = verdict.of(way).and_then(|load| load.located.as_ref());
+            let located = located.map(|at| format!(" (the first test found it {at})"));
+            note!(
+                "unbloat: {}: {why}{}",
+                way.name(),
+                located.unwrap_or_default()
+            );
         }
-        Ok(true)
+        if found == Both::default() {
+            return Ok(Searched::Nothing);
+        }
+        self.proposal.shaped = Both::of(|way| found[way].or(shaped[way]));
+        self.cures.carry_out(&self.proposal)?;
+        Ok(Searched::Found)
     }
 
-    fn tell(&self, proof: &Proof, state: &str) -> Result<(), PrintError> {
+    fn tell(&self, proof: &Proof, helped: &str, state: &str) -> Result<(), PrintError> {
         if self.args.options.json {
             return print::json(&Document {
                 shaper: self.cures.plan().cloned(),
@@ -286,20 +329,31 @@ impl Cure<'_> {
                     left: self.proposal.left.clone(),
                     trials: self.trials.clone(),
                     after: proof.after.clone(),
-                    has_helped: proof.judgement.has_helped,
+                    has_helped: proof.judgement.has_helped(),
+                    kept: proof
+                        .judgement
+                        .stays
+                        .entries()
+                        .filter_map(|(way, stays)| stays.then_some(way))
+                        .collect(),
                     judgement: proof.judgement.because.clone(),
                     state: state.to_owned(),
                 }),
             });
         }
-        let helped = match proof.judgement.has_helped {
-            true => "The fix helped.",
-            false => "The fix did not help.",
-        };
         let because = proof.judgement.because.iter();
         let because: String = because.map(|sentence| format!("  {sentence}\n")).collect();
         print::text(&format!("\n{helped}\n{because}  {state}\n"))
     }
+}
+
+/// How a search ended.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Searched {
+    Found,
+    /// There are no better rates.
+    Nothing,
+    Stopped,
 }
 
 /// The test with the fix in place, and its judgement.

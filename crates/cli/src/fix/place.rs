@@ -12,7 +12,7 @@ use unbloat_responsiveness::document::Test;
 use unbloat_sqm::tc::Merging;
 use unbloat_sqm::{Device, Plan, tc};
 use unbloat_sqm_host::Kind;
-use unbloat_units::{Both, Framing, Rate};
+use unbloat_units::{Both, Delta, Framing};
 
 /// All changes of a proposal.
 pub struct Cures {
@@ -22,6 +22,8 @@ pub struct Cures {
     merging: Merging,
     follows: bool,
     holds_window: bool,
+    /// Round trip of the idle path.
+    rtt: Delta,
 }
 
 /// Applied changes, until they are kept or released.
@@ -44,22 +46,26 @@ impl Cures {
             merging: Merging::default(),
             follows,
             holds_window: proposal.holds_window,
+            rtt: rtt(tested),
         };
         if let Some(ground) = &cures.ground {
             cures.merging = keep::merging(&ground.device);
         }
-        if shapes {
-            cures.shape(proposal.shaped)?;
-        }
+        cures.carry_out(proposal)?;
         Ok(cures)
     }
 
-    /// Changes the rates of the shaper.
-    pub fn shape(&mut self, rates: Both<Option<Rate>>) -> Result<(), FixError> {
-        if let Some(ground) = &self.ground {
-            let device = ground.device.clone();
-            self.plan = Some(Plan::new(device, rates, Framing::NONE, ground.qdisc)?);
-        }
+    /// Changes the rates of the shaper, or what is treated at all.
+    pub fn carry_out(&mut self, proposal: &Proposal) -> Result<(), FixError> {
+        self.holds_window = proposal.holds_window;
+        self.plan = match &self.ground {
+            Some(ground) if proposal.shaped != Both::default() => {
+                let (device, rates) = (ground.device.clone(), proposal.shaped);
+                let plan = Plan::new(device, rates, Framing::NONE, ground.qdisc)?;
+                Some(plan.with_rtt(self.rtt))
+            }
+            _ => None,
+        };
         Ok(())
     }
 
@@ -116,8 +122,8 @@ impl Cures {
         let window = self.holds_window.then(Window::begin).transpose()?;
         let shaper = match (&self.ground, &self.plan) {
             (Some(ground), Some(plan)) => Some(ground.apply(plan)?),
-            (Some(ground), None) => ground.follow()?,
-            (None, _) => None,
+            (Some(ground), None) if self.follows => ground.follow()?,
+            (_, None) | (None, _) => None,
         };
         Ok(Placed { shaper, window })
     }
@@ -154,6 +160,12 @@ impl Placed<'_> {
         self.shaper.map_or(Ok(()), Shaped::release)?;
         Ok(window?)
     }
+}
+
+/// The round trip of the idle path.
+pub fn rtt(tested: &Test) -> Delta {
+    let mut known = tested.verdict.directions.iter().map(|load| load.idle_rtt);
+    known.next().unwrap_or(Delta::ZERO)
 }
 
 /// The device that was named, or that of the route to the server.

@@ -4,7 +4,7 @@ mod own;
 mod search;
 
 pub use own::Own;
-pub use search::{End, Search, SearchError};
+pub use search::{Search, SearchError};
 
 use crate::print::note;
 use crate::recovery;

@@ -40,6 +40,10 @@ pub struct Search<'a> {
     /// Framing of the trial shapers.
     pub framing: Framing,
     pub nat: bool,
+    /// Round trip of the path, if it is known.
+    pub rtt: Delta,
+    /// Rates of directions that are shaped and not searched.
+    pub held: Both<Option<Rate>>,
     pub args: &'a loadtest::Args,
     pub options: &'a Options,
     pub stop: &'a AtomicBool,
@@ -47,16 +51,11 @@ pub struct Search<'a> {
 
 /// Result of a search.
 pub struct Sought {
-    pub end: End,
+    /// The highest rates with low delay, of the requested directions. None: interrupted.
+    pub found: Option<Both<Option<Rate>>>,
+    /// Directions that have no such rate.
+    pub without: Vec<(Direction, NoKnee)>,
     pub trials: Vec<Tried>,
-}
-
-pub enum End {
-    /// The highest rates with low delay, of the requested directions.
-    Found(Both<Option<Rate>>),
-    /// A direction has no knee.
-    None(Direction, NoKnee),
-    Stopped,
 }
 
 impl Search<'_> {
@@ -65,7 +64,7 @@ impl Search<'_> {
         note!("unbloat: measuring the line rate");
         let rates = self
             .test(Both::new(FIRST, FIRST), None)?
-            .map(|tested| Both::of(|way| Some(self.framing.line_rate(tested.of(way)?.delivered))));
+            .map(|tested| Both::of(|way| Some(self.framing.of_ip(tested.of(way)?.line))));
         match rates {
             Some(rates) if rates == Both::default() => Err(SearchError::Unloaded),
             rates => Ok(rates),
@@ -80,13 +79,17 @@ impl Search<'_> {
     ) -> Result<Sought, SearchError> {
         let mut knees = measured.map(|one| one.map(|rate| Knee::new(rate, params(rate))));
         let (mut trials, mut distrusted) = (Vec::new(), 0);
-        let end = loop {
-            let (rates, lengths) = match next(&knees) {
-                Next::Trial(rates, lengths) => (rates, lengths),
-                Next::End(end) => break end,
-            };
+        let found = loop {
+            let (rates, lengths) = next(&knees, self.held);
+            if lengths == Both::default() {
+                break Some(
+                    rates
+                        .zip(self.held)
+                        .map(|(rate, held)| rate.filter(|_| held.is_none())),
+                );
+            }
             let Some(tested) = self.test(lengths, Some(rates))? else {
-                break End::Stopped;
+                break None;
             };
             if let Some(reason) = tested.fatal().next() {
                 distrusted += 1;
@@ -106,10 +109,20 @@ impl Search<'_> {
                 }
             }
         };
-        if let End::Found(_) = end {
+        if found.is_some() {
             say_tolerated(&knees);
         }
-        Ok(Sought { end, trials })
+        let ended = knees
+            .entries()
+            .filter_map(|(way, knee)| match knee.as_ref()?.asks() {
+                Asked::None(why) => Some((way, why)),
+                _ => None,
+            });
+        Ok(Sought {
+            found,
+            without: ended.collect(),
+            trials,
+        })
     }
 
     fn tell(&self, knee: &mut Knee, way: Direction, shaped: Rate, load: &LoadedDirection) -> Tried {
@@ -148,10 +161,14 @@ impl Search<'_> {
     ) -> Result<Option<Verdict>, SearchError> {
         let lengths = [IDLE, lengths.down, lengths.up, Delta::ZERO];
         let plan = unbloat_loadtest::Plan::of("trial", INTERVAL, lengths, &[Stack::NetworkOnly]);
-        let options = Options {
+        let mut options = Options {
             plan,
             ..self.options.clone()
         };
+        if let Some(rates) = rates {
+            let known = options.probing.line;
+            options.probing.line = Both::of(|way| rates[way].or(known[way]));
+        }
         let placed = rates.map(|rates| {
             let mut shaper = Plan::new(
                 self.ground.device.clone(),
@@ -160,6 +177,7 @@ impl Search<'_> {
                 self.ground.qdisc,
             )?;
             shaper.nat = self.nat;
+            let shaper = shaper.with_rtt(self.rtt);
             Ok::<_, SearchError>(self.ground.apply(&shaper)?)
         });
         let placed = placed.transpose()?;
@@ -188,27 +206,18 @@ fn say_tolerated(knees: &Both<Option<Knee>>) {
     }
 }
 
-enum Next {
-    /// Rates, and how long to load each direction.
-    Trial(Both<Option<Rate>>, Both<Delta>),
-    End(End),
-}
-
-/// Tries both directions in one test; a direction with a known knee keeps that rate.
-fn next(knees: &Both<Option<Knee>>) -> Next {
-    let (mut rates, mut lengths) = (Both::default(), Both::<Delta>::default());
+/// Rates, and how long to load each direction: not at all at the end. Tries both directions in one test; one whose knee is known keeps that rate, one that
+/// has none is no longer shaped.
+fn next(knees: &Both<Option<Knee>>, held: Both<Option<Rate>>) -> (Both<Option<Rate>>, Both<Delta>) {
+    let (mut rates, mut lengths) = (held, Both::<Delta>::default());
     for way in Direction::BOTH {
         match knees[way].as_ref().map(Knee::asks) {
-            None => {}
+            None | Some(Asked::None(_)) => {}
             Some(Asked::Knee(rate) | Asked::Tolerable { rate, .. }) => rates[way] = Some(rate),
-            Some(Asked::None(why)) => return Next::End(End::None(way, why)),
             Some(Asked::Trial(rate)) => (rates[way], lengths[way]) = (Some(rate), LOADED),
         }
     }
-    match lengths == Both::default() {
-        true => Next::End(End::Found(rates)),
-        false => Next::Trial(rates, lengths),
-    }
+    (rates, lengths)
 }
 
 #[cfg(test)]
@@ -234,19 +243,29 @@ mod tests {
         down.tell(trial(1));
         down.tell(trial(1));
         up.tell(trial(1));
-        let Next::Trial(rates, lengths) = next(&knees) else {
-            panic!("up is not at its end");
-        };
+        let (rates, lengths) = next(&knees, Both::default());
         assert_eq!(rates, Both::new(Some(line), Some(line)));
         assert_eq!(lengths, Both::new(Delta::ZERO, LOADED));
-        let Next::Trial(only_up, only_up_lengths) = next(&Both::new(None, Some(knee()))) else {
-            panic!("one way is not at its end");
-        };
-        assert!(only_up.down.is_none() && only_up.up.is_some());
+        let held = Both::new(Some(Rate::mbps(9)), None);
+        let (only_up, only_up_lengths) = next(&Both::new(None, Some(knee())), held);
+        assert!(only_up.down == held.down && only_up.up.is_some());
         assert_eq!(only_up_lengths, Both::new(Delta::ZERO, LOADED));
-        let Next::End(End::Found(none)) = next(&Both::default()) else {
-            panic!("nothing is asked");
-        };
-        assert_eq!(none, Both::default());
+        assert_eq!(next(&Both::default(), held), (held, Both::default()));
+    }
+
+    #[test]
+    fn a_direction_without_a_good_rate_does_not_end_the_search_of_the_other() {
+        let line = Rate::mbps(20);
+        let mut without = Knee::new(line, KneeParams::default());
+        while let Asked::Trial(_) = without.asks() {
+            without.tell(Trial {
+                added_p95: Delta::ms(200),
+                goodput: line,
+            });
+        }
+        let other = Knee::new(line, KneeParams::default());
+        let (rates, lengths) = next(&Both::new(Some(without), Some(other)), Both::default());
+        assert_eq!(lengths, Both::new(Delta::ZERO, LOADED));
+        assert!(rates.down.is_none() && rates.up.is_some());
     }
 }

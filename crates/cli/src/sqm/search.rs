@@ -7,10 +7,10 @@ use crate::exit::Exit;
 use crate::loadtest::RunTestError;
 use crate::print::note;
 use crate::recovery;
-use crate::shaping::{BOTH, End, Ground, Placed, Search, SearchError};
+use crate::shaping::{BOTH, Ground, Placed, Search, SearchError};
 use crate::stop::stop_on_ctrl_c;
 use unbloat_sqm::{KneeParams, Plan};
-use unbloat_units::{Both, Framing, Rate};
+use unbloat_units::{Both, Delta, Framing, Rate};
 
 pub fn run(args: &SearchArgs) -> Result<Exit, CommandError> {
     let mut all = args.options.options().map_err(RunTestError::Args)?;
@@ -28,6 +28,8 @@ pub fn run(args: &SearchArgs) -> Result<Exit, CommandError> {
         ground: &ground,
         framing,
         nat: given.nat,
+        rtt: Delta::ZERO,
+        held: Both::default(),
         args: &args.options,
         options: &options,
         stop: &stop,
@@ -59,22 +61,21 @@ pub fn run(args: &SearchArgs) -> Result<Exit, CommandError> {
         trials: &sought.trials,
         state,
     };
-    let rates = match sought.end {
-        End::Found(rates) => rates,
-        End::Stopped => return Ok(Exit::Interrupted),
-        End::None(way, why) => {
-            note!("unbloat: {}: {why}", way.name());
-            if args.options.json {
-                print_json(&Planned {
-                    plan: None,
-                    formats: None,
-                    search: Some(searched(None)),
-                    keep: None,
-                })?;
-            }
-            return Ok(Exit::OutOfBounds);
-        }
+    let Some(rates) = sought.found else {
+        return Ok(Exit::Interrupted);
     };
+    if let Some((way, why)) = sought.without.first() {
+        note!("unbloat: {}: {why}", way.name());
+        if args.options.json {
+            print_json(&Planned {
+                plan: None,
+                formats: None,
+                search: Some(searched(None)),
+                keep: None,
+            })?;
+        }
+        return Ok(Exit::OutOfBounds);
+    }
     let mut plan = Plan::new(ground.device.clone(), rates, framing, ground.qdisc)?;
     plan.header_bytes = ground.header_bytes();
     plan.nat = given.nat;

@@ -4,6 +4,7 @@ use schemars::JsonSchema;
 use serde::Serialize;
 use unbloat_responsiveness::document::Test;
 use unbloat_sqm::{Plan, Tried};
+use unbloat_units::Direction;
 
 /// The fix of a test, and its effect.
 #[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
@@ -30,7 +31,10 @@ pub struct Effect {
     /// Trials of the search for better rates.
     pub trials: Vec<Tried>,
     pub after: Test,
+    /// The treatment of a direction at least helped, and stays.
     pub has_helped: bool,
+    /// Directions whose treatment stays.
+    pub kept: Vec<Direction>,
     /// The reasons for that judgement.
     pub judgement: Vec<String>,
     /// The fix stays, or was rolled back.

@@ -67,6 +67,15 @@ impl Proposal {
             || (way == Direction::Down && self.holds_window)
     }
 
+    /// Without the treatment of the other directions. A shaper that follows the line treats both.
+    pub fn only(&self, stays: Both<bool>) -> Proposal {
+        Proposal {
+            shaped: Both::of(|way| self.shaped[way].filter(|_| stays[way])),
+            holds_window: self.holds_window && stays.down,
+            ..self.clone()
+        }
+    }
+
     fn take(&mut self, advice: &Advice, reach: Reach) {
         let untreated: Vec<Direction> = advice
             .directions
