@@ -86,6 +86,61 @@ fn an_oracle_keeps_the_queue_that_it_foresees_off_the_line() {
     assert!(now < 60.0 && late > now + 20.0, "{now} {late}");
 }
 
+/// Somebody types for a minute while the route changes by 25 ms every 8 s; then a download begins.
+fn idle(kind: &str) -> Vec<RunResult> {
+    let detours: Vec<_> = (1..8)
+        .map(|k| {
+            format!(
+                "{{ after = \"{} s\", longer = \"{} ms\" }}",
+                k * 8,
+                k % 2 * 25
+            )
+        })
+        .collect();
+    let detours = detours.join(", ");
+    let text = format!(
+        r#"
+        [scenario]
+        duration = "66 s"
+        sample_every = "0 s"
+        [[link.down.hop]]
+        rate = "60 Mbit/s"
+        delay = "10 ms"
+        detours = [{detours}]
+        queue = {{ kind = "droptail", limit = "300 ms" }}
+        [[link.down.hop]]
+        queue = {{ kind = "cake", rate = "1 Gbit/s", ingress = true }}
+        [[link.up.hop]]
+        queue = {{ kind = "cake", rate = "1 Gbit/s" }}
+        [[link.up.hop]]
+        rate = "10 Mbit/s"
+        delay = "10 ms"
+        detours = [{detours}]
+        queue = {{ kind = "droptail", limit = "300 ms" }}
+        [[flow]]
+        name = "keys"
+        app = {{ kind = "ranges", size = "100 B", every = "200 ms" }}
+        [[flow]]
+        name = "download"
+        app = "bulk"
+        start = "62 s"
+        [autorate]
+        kind = "{kind}"
+        "#
+    );
+    let built = Node::parse(&text).and_then(|node| build(&node, &|_| Err(String::new())));
+    results(&unbloat_sim::run(
+        &built.unwrap_or_else(|error| panic!("{error}")),
+    ))
+}
+
+#[test]
+fn a_line_that_idles_while_routes_change_is_all_there_when_a_download_begins() {
+    let goodput = |kind| value(&idle(kind), "download", "goodput_bps");
+    let (off, follow) = (goodput("off"), goodput("follow"));
+    assert!(off > 45e6 && follow > 0.8 * off, "{follow} of {off}");
+}
+
 #[test]
 fn the_same_seed_gives_the_same_run() {
     let run = || {

@@ -93,7 +93,7 @@ fn with_headers(payload: u64) -> u64 {
 
 enum Law {
     Follow(Follow),
-    CakeAutorate(Box<CakeAutorate>),
+    CakeAutorate(CakeAutorate),
 }
 
 struct Side {
@@ -104,6 +104,8 @@ struct Side {
     passed: Meter,
     /// Was delivered by the line.
     carried: Meter,
+    /// The same over a longer time.
+    sustained: Meter,
     /// Went onto the line, or was called for from beyond it.
     let_in: Meter,
     /// When the packet left whose answer is the newest, and the least round trip of its flow.
@@ -178,13 +180,13 @@ impl Autorate {
         }
         // Nobody acknowledges it to our eyes: taken as delivered.
         if tally.unanswered > 0 {
-            up.carried.add(now, tally.unanswered);
+            up.delivered(now, tally.unanswered);
         }
         if tally.came > 0 {
-            down.carried.add(now, tally.came);
+            down.delivered(now, tally.came);
         }
         if tally.acked > 0 {
-            up.carried.add(now, with_headers(tally.acked));
+            up.delivered(now, with_headers(tally.acked));
         }
     }
 
@@ -196,6 +198,7 @@ impl Autorate {
         down.waited(now, reading.down);
         up.waited(now, reading.up);
         if let (Some(least), Some(left)) = (reading.least, heard.sent) {
+            let least = least + down.longer() + up.longer();
             down.met(least, left);
             up.met(least, left);
         }
@@ -280,8 +283,7 @@ impl Side {
         let law = match params.policy {
             Policy::Follow(sides) => Law::Follow(Follow::new(sides[direction])),
             Policy::CakeAutorate { sides, .. } => {
-                let law = CakeAutorate::new(sides[direction], start);
-                Law::CakeAutorate(Box::new(law))
+                Law::CakeAutorate(CakeAutorate::new(sides[direction], start))
             }
         };
         let load = match &law {
@@ -294,6 +296,7 @@ impl Side {
             is_shaped: params.shaped[direction],
             passed: Meter::new(load),
             carried: Meter::new(CARRIED),
+            sustained: Meter::new(follow::SUSTAINED),
             let_in: Meter::new(UNDER_WAY),
             answered: None,
             waits: WindowedMin::new(WAITS),
@@ -313,6 +316,11 @@ impl Side {
         }
     }
 
+    fn delivered(&mut self, now: Time, bytes: u64) {
+        self.carried.add(now, bytes);
+        self.sustained.add(now, bytes);
+    }
+
     fn waited(&mut self, now: Time, wait: Option<Delta>) {
         if let Some(wait) = wait {
             self.waits.push(now, wait);
@@ -327,6 +335,14 @@ impl Side {
         }
         let known = self.round_trip.unwrap_or(least);
         self.round_trip = Some(known + (least - known) / 8);
+    }
+
+    /// By how much the path is longer than the least delays of its flows.
+    fn longer(&self) -> Delta {
+        match &self.law {
+            Law::Follow(law) => law.longer(),
+            Law::CakeAutorate(_) => Delta::ZERO,
+        }
     }
 
     fn load(&mut self, now: Time) -> f64 {
@@ -370,7 +386,10 @@ impl Side {
         let load = self.load(now);
         let carried = Rate::from_bps_f64(self.carried.bps(now));
         let (delay, threshold) = match &self.law {
-            Law::Follow(law) => (self.waits.at(now), law.threshold()),
+            Law::Follow(law) => {
+                let wait = self.waits.at(now);
+                (wait.map(|wait| wait - law.longer()), law.threshold())
+            }
             Law::CakeAutorate(law) => (Some(law.average()), law.threshold()),
         };
         let under_way = self.answered.map(|(left, least)| UnderWay {
@@ -382,6 +401,7 @@ impl Side {
             delay,
             threshold,
             carried,
+            mean: Rate::from_bps_f64(self.sustained.bps(now)),
             load,
             under_way,
         }

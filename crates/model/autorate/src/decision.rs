@@ -9,6 +9,10 @@ pub enum Reason {
     Full,
     /// The queue on the line is gone: back to what the line carried when it was full.
     Drained,
+    /// A delay that was taken for a queue stands although less came: the path is longer, and the rate is what it was before.
+    Moved,
+    /// Hardly anything passes: back to the most that the line carried.
+    Idle,
     /// The shaper is in the way and nothing waits on the line: perhaps it carries more.
     Pressed,
     /// cake-autorate: more than half of the last samples were late.
@@ -26,6 +30,8 @@ impl Reason {
         match self {
             Reason::Full => "full",
             Reason::Drained => "drained",
+            Reason::Moved => "moved",
+            Reason::Idle => "idle",
             Reason::Pressed => "pressed",
             Reason::Bloat => "bloat",
             Reason::HighLoad => "high_load",
@@ -44,6 +50,8 @@ pub struct Evidence {
     pub threshold: Delta,
     /// What the line delivered of late.
     pub carried: Rate,
+    /// The same over a second.
+    pub mean: Rate,
     /// What went through the shaper of late, as a share of its rate.
     pub load: f64,
     /// What was let in and did not come back yet, if a flow tells.

@@ -14,14 +14,25 @@
 //! For the uplink that is counted, not concluded, and alone decides: packets that come late of a line that had stopped, or
 //! of a queue that has gone since, are no reason to go slow.
 //!
+//! # What is no queue
+//! A delay says that the line is full only if the line is loaded and what is on it can make that delay. Otherwise the path has become
+//! longer: another route, another satellite, a radio that slept. Three rules keep such delays from setting a rate:
+//! - Fewer bytes than [`FEWEST_BYTES`] wait, as with keystrokes: nothing is decided, and a delay that stays meanwhile is the path's
+//!   ([`Floor`]).
+//! - Over the last second ([`SUSTAINED`]) much less was delivered than at its peak ([`LOADED`]), as with pages: nothing is decided.
+//! - The delay stands although less has come since, by as much as a queue of it would hold: the path is longer by it, and the rate is what the
+//!   line delivered before ([`Reason::Moved`]).
+//!
 //! # Where we differ
 //! ABC's router knows its capacity. We know it only while the line is full, so beyond it we grow while the shaper is in the
 //! way and nothing waits: the next wait tells how far was right. Growth is fast, for it is TCP that decides how fast a line that is
 //! wider than thought fills up, and the first wait brings the rate back to what the line carries. (By 1 a second instead of 30, a
 //! download over a recorded LTE line has three quarters of the goodput and four fifths of the delay.)
 
+use super::floor::Floor;
 use super::variation::Variation;
 use crate::decision::{Evidence, Reason};
+use unbloat_stats::WindowedMin;
 use unbloat_units::{Delta, Rate, Time};
 
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -77,8 +88,25 @@ pub(crate) struct Follow {
     is_full: bool,
     ticked: Option<Time>,
     variation: Variation,
+    floor: Floor,
+    /// What was delivered in the last second, below zero.
+    recent: WindowedMin<f64>,
+    /// The most that was delivered, forgotten slowly.
+    best: f64,
 }
 
+/// What has to wait on the line before it can be full: two full packets. Fewer would take a line slower than the lowest rate that is set.
+const FEWEST_BYTES: f64 = 3_000.0;
+/// Over which a load has to go on before a delay says that the line is full.
+pub(crate) const SUSTAINED: Delta = Delta::secs(1);
+/// A line is loaded if it delivered, over a second, at least this share of the most that it did in any tenth of that second. Pages and keystrokes are bursts; a
+/// download on recorded LTE lines has 0.4 and more but for outages.
+const LOADED: f64 = 0.25;
+/// A line that delivers less than this share of the rate idles: its rate goes back to the most that it was seen to deliver. What pages
+/// and changing paths made of it meanwhile says nothing of the line, and a rate that is too high is set right within a second of load.
+const IDLE: f64 = 0.05;
+/// In which the most that was delivered falls to 1/e: people pause for minutes, and radios move on.
+const REMEMBERED: Delta = Delta::secs(600);
 /// The rate never falls below this share of what the line carries, however long its queue is.
 const LEAST: f64 = 0.1;
 /// Growth ends where what is under way would wait for so many times the threshold.
@@ -99,7 +127,15 @@ impl Follow {
             is_full: false,
             ticked: None,
             variation: Variation::default(),
+            floor: Floor::default(),
+            recent: WindowedMin::new(SUSTAINED),
+            best: 0.0,
         }
+    }
+
+    /// By how much the path is longer than the flows' least delays.
+    pub(crate) fn longer(&self) -> Delta {
+        self.floor.longer()
     }
 
     pub(crate) fn rate(&self) -> Option<Rate> {
@@ -114,7 +150,7 @@ impl Follow {
         target + Delta::from_secs_f64(packet_ms / 1e3)
     }
 
-    /// Looks at what was seen of late; why the rate changed, if it did.
+    /// Looks at what was seen of late, delays without [`Follow::longer`]; why the rate changed, if it did.
     pub(crate) fn tick(
         &mut self,
         now: Time,
@@ -125,15 +161,36 @@ impl Follow {
             .ticked
             .replace(now)
             .map_or(0.0, |at| now.since(at).as_secs());
+        let carried = seen.carried.as_bps_f64();
+        // The most, as the least of what is below zero.
+        let most = -self.recent.push(now, -carried);
         let wait = seen.delay?;
+        let is_light = bytes_waiting(wait + self.longer(), seen) < FEWEST_BYTES;
+        let wait = self.floor.see(now, wait, is_light);
+        self.best = (self.best * (-passed / REMEMBERED.as_secs()).exp()).max(carried);
+        let used = self.rate.unwrap_or(f64::MAX);
+        if is_light && most < used * IDLE && used < self.best * self.params.share {
+            self.is_full = false;
+            self.set(self.best * self.params.share);
+            return Some(Reason::Idle);
+        }
         if wait > seen.threshold / 4 {
-            self.variation.see(seen.carried.as_bps_f64());
+            self.variation.see(carried);
         }
         if wait > seen.threshold
             && let Some(excess) = excess(wait, seen)
         {
-            return self.full(excess, seen, round_trip);
+            if let Some(best) = self.floor.stands(wait, carried, passed) {
+                self.is_full = false;
+                self.set(self.rate?.max(best));
+                return Some(Reason::Moved);
+            }
+            let is_loaded = !is_light && seen.mean.as_bps_f64() > most * LOADED;
+            return is_loaded
+                .then(|| self.full(excess, seen, round_trip))
+                .flatten();
         }
+        self.floor.is_met();
         let rate = self.rate?;
         if std::mem::take(&mut self.is_full) && rate < self.line * self.params.share {
             self.set(self.line * self.params.share);
@@ -193,6 +250,13 @@ impl Follow {
     }
 }
 
+/// What waits if packets come late by so much, as far as it is known to be under way.
+fn bytes_waiting(wait: Delta, seen: &Evidence) -> f64 {
+    let waiting = wait.as_secs() * seen.carried.as_bps_f64() / 8.0;
+    let known = seen.under_way.map(|all| all.bytes as f64);
+    known.map_or(waiting, |known| waiting.min(known))
+}
+
 /// By how much packets wait too long; none if what is known to be under way is too little for that: what came late met a pause, or a queue
 /// that is gone.
 fn excess(wait: Delta, seen: &Evidence) -> Option<Delta> {
@@ -215,6 +279,7 @@ mod tests {
             delay: Some(Delta::ms(delay_ms)),
             threshold: Delta::ms(15),
             carried: Rate::mbps(carried_mbps),
+            mean: Rate::mbps(carried_mbps),
             load,
             under_way: None,
         }

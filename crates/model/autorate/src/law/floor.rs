@@ -1,0 +1,103 @@
+//! How much of a delay is the path's and no queue's.
+//!
+//! Flows know their least delay of the last 30 s. A path that has become longer meanwhile looks like a queue until then: a satellite hands
+//! over, a route changes, a radio goes to sleep between packets. Load tells them apart: a queue that nobody feeds is gone.
+
+use unbloat_stats::WindowedMin;
+use unbloat_units::{Delta, Time};
+
+/// A delay that little traffic meets for so long is the path's: several keystrokes have met it.
+const LIGHT: Delta = Delta::secs(1);
+/// A delay stands as long as it varies by no more than this share, or this much.
+const BAND: f64 = 0.1;
+const BAND_LEAST: Delta = Delta::ms(5);
+/// Load is gone if no more than this share of it is left.
+const LEFT: f64 = 0.7;
+
+/// Of one direction.
+#[derive(Clone, Debug)]
+pub(crate) struct Floor {
+    longer: Delta,
+    /// Delays of the last [`LIGHT`], and since when traffic has been light.
+    delays: WindowedMin<Delta>,
+    light_since: Option<Time>,
+    standing: Option<Standing>,
+}
+
+/// A delay that may be a queue's.
+#[derive(Clone, Copy, Debug)]
+struct Standing {
+    least: Delta,
+    most: Delta,
+    /// The most that was delivered meanwhile, in bit/s.
+    carried: f64,
+    /// How long the line would have been idle since if it delivered that always, in seconds.
+    idle: f64,
+}
+
+impl Default for Floor {
+    fn default() -> Floor {
+        Floor {
+            longer: Delta::ZERO,
+            delays: WindowedMin::new(LIGHT),
+            light_since: None,
+            standing: None,
+        }
+    }
+}
+
+impl Floor {
+    /// By how much the path is longer than flows know.
+    pub(crate) fn longer(&self) -> Delta {
+        self.longer
+    }
+
+    /// A delay beyond [`Floor::longer`], and whether too little is under way to make it. What of it is not the path's.
+    pub(crate) fn see(&mut self, now: Time, wait: Delta, is_light: bool) -> Delta {
+        let delay = self.longer + wait;
+        let least = self.delays.push(now, delay);
+        self.longer = self.longer.min(delay);
+        if !is_light {
+            self.light_since = None;
+        } else if now.since(*self.light_since.get_or_insert(now)) > LIGHT {
+            self.longer = self.longer.max(least);
+        }
+        delay - self.longer
+    }
+
+    /// Nothing waits.
+    pub(crate) fn is_met(&mut self) {
+        self.standing = None;
+    }
+
+    /// Packets wait, beyond [`Floor::longer`]. What the line delivered before, once it is clear that they do not: their queue would be gone by
+    /// now.
+    pub(crate) fn stands(&mut self, wait: Delta, carried: f64, passed: f64) -> Option<f64> {
+        let new = Standing {
+            least: wait,
+            most: wait,
+            carried,
+            idle: 0.0,
+        };
+        let known = self.standing.unwrap_or(new);
+        let (least, most) = (known.least.min(wait), known.most.max(wait));
+        let band = Delta::from_secs_f64(least.as_secs() * BAND).max(BAND_LEAST);
+        if most - least > band {
+            self.standing = Some(new);
+            return None;
+        }
+        let best = known.carried.max(carried);
+        let idle = known.idle + passed * (1.0 - carried / best.max(1.0));
+        self.standing = Some(Standing {
+            least,
+            most,
+            carried: best,
+            idle,
+        });
+        (carried < best * LEFT && idle > least.as_secs()).then(|| {
+            self.longer += least;
+            self.standing = None;
+            best
+        })
+    }
+}
