@@ -3,6 +3,7 @@
 use super::CommandError;
 use crate::interface::check;
 use crate::metrics::MetricsArgs;
+use crate::print::note;
 use crate::unit::{program, quoted};
 use clap::ValueEnum;
 use std::fmt::Write;
@@ -10,7 +11,8 @@ use std::net::Ipv4Addr;
 use std::path::PathBuf;
 use unbloat_autorate::{Config, Policy, Probing, follow};
 use unbloat_autorate_host::{Options, Shaper, Source};
-use unbloat_units::{Both, Delta};
+use unbloat_units::{Both, Delta, Direction};
+use unbloat_untrusted::harmless;
 
 /// Adjust the rates of cake or htb shapers to a line whose capacity varies.
 ///
@@ -103,10 +105,17 @@ enum Algorithm {
 impl Args {
     pub fn options(&self) -> Result<Options, CommandError> {
         let config = self.read_config()?;
-        let up = self.interface_up.clone().or_else(|| config.ul_if.clone());
-        let down = self.interface_down.clone().or_else(|| config.dl_if.clone());
+        let adjusted = |direction, given: &Option<String>, named: &Option<String>| {
+            let device = given.clone().or_else(|| named.clone());
+            device.filter(|_| config.adjusts[direction])
+        };
+        let up = adjusted(Direction::Up, &self.interface_up, &config.ul_if);
+        let down = adjusted(Direction::Down, &self.interface_down, &config.dl_if);
         let interface = self.interface.clone().or_else(|| config.ul_if.clone());
         let interface = interface.ok_or(CommandError::NoInterface)?;
+        if config.adjusts == Both::new(false, false) {
+            return Err(CommandError::AdjustsNothing);
+        }
         if down.is_none() && up.is_none() {
             return Err(CommandError::Nothing);
         }
@@ -148,7 +157,19 @@ impl Args {
             file: path.display().to_string(),
             source,
         })?;
-        Ok(Config::read(&text))
+        let config = Config::read(&text);
+        let file = path.display();
+        if let Some(assignment) = config.unreadable.first() {
+            return Err(CommandError::Unreadable {
+                file: file.to_string(),
+                assignment: assignment.clone(),
+            });
+        }
+        if !config.unused.is_empty() {
+            let keys = harmless(&config.unused.join(", "));
+            note!("unbloat: {file}: not used here: {keys}");
+        }
+        Ok(config)
     }
 
     /// Reflectors of the command line; with `cake-autorate`, which needs them, else those of the configuration.

@@ -17,7 +17,7 @@ use std::io;
 use std::process::Command;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
-use unbloat_autorate::Decision;
+use unbloat_autorate::{Decision, Reason};
 use unbloat_autorate_host::{Options, Shaper, Source, Steer, SteerError, Tap, by_wall_clock};
 use unbloat_undo::{Claim, Purpose, Resource, Step, UndoError};
 
@@ -31,6 +31,14 @@ pub enum CommandError {
     Undo(#[from] UndoError),
     #[error("cannot read {file}: {source}")]
     Config { file: String, source: io::Error },
+    #[error(
+        "{file}: cannot read {assignment:?}: only numbers, $((...)) of numbers, words and lists of words are read; write the value itself"
+    )]
+    Unreadable { file: String, assignment: String },
+    #[error(
+        "nothing to adjust: adjust_dl_shaper_rate and adjust_ul_shaper_rate are both 0 in --config"
+    )]
+    AdjustsNothing,
     #[error("no device towards the line: give --interface, or ul_if in --config")]
     NoInterface,
     #[error(
@@ -77,6 +85,9 @@ pub fn run(args: &Args) -> Result<Exit, CommandError> {
     let watched = Arc::clone(&stop);
     let mut unread = None;
     let mut tell = |decision: &Decision| {
+        if decision.reason == Reason::Silence {
+            note!("unbloat: {}", silence(decision));
+        }
         if let Some(board) = &board {
             told.decision(decision);
             board.put(told.page());
@@ -91,8 +102,35 @@ pub fn run(args: &Args) -> Result<Exit, CommandError> {
             watched.store(true, Ordering::Relaxed);
         }
     };
-    steer.run(&stop, &mut tell)?;
+    let ended = steer.run(&stop, &mut tell);
+    drop(steer);
+    if let Err(SteerError::Changed { device }) = &ended {
+        give_up(claims, device)?;
+    }
+    ended?;
     unread.map_or(Ok(Exit::Complete), |error| Err(error.into()))
+}
+
+fn silence(decision: &Decision) -> String {
+    let before = decision
+        .before
+        .map_or("no limit".to_owned(), |rate| rate.to_string());
+    format!(
+        "no reflector answers: {} cut from {before} to the minimum, {}, until one does; check --reflector, or reflectors in --config",
+        decision.direction.name(),
+        decision.after
+    )
+}
+
+/// Gives up what is another program's now, so that nothing of it is put back; the rest is undone.
+fn give_up(claims: Vec<Claim>, device: &str) -> Result<(), UndoError> {
+    for claim in claims {
+        let is_its = matches!(claim.resource(), Resource::Device { device: its } if its == device);
+        if is_its {
+            claim.give_up()?;
+        }
+    }
+    Ok(())
 }
 
 fn following(interface: &str, tap: &Tap) -> String {
@@ -129,7 +167,8 @@ fn claims(options: &Options) -> Result<Vec<Claim>, UndoError> {
     for device in devices {
         claims.push(queues(device)?);
     }
-    for device in shaped() {
+    for shaper in options.shapers.iter().flatten() {
+        let device = shaper.device();
         let resource = Resource::Device {
             device: device.to_owned(),
         };
@@ -137,8 +176,8 @@ fn claims(options: &Options) -> Result<Vec<Claim>, UndoError> {
         for step in [Step::classes(device), Step::root(device)] {
             match step {
                 Ok(step) => claim.before(step)?,
-                // Class trees cannot be recreated; restoring their rates is enough.
-                Err(UndoError::CannotSave { .. }) => {}
+                // Class trees cannot be recreated; restoring their rates is enough. A size table is lost when the rate of its cake changes.
+                Err(UndoError::CannotSave { .. }) if shaper.has_classes() => {}
                 Err(error) => return Err(error),
             }
         }

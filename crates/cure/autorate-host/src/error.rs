@@ -3,6 +3,7 @@
 use aya::programs::ProgramError;
 use std::io;
 use unbloat_capture::CaptureError;
+use unbloat_undo::UndoError;
 
 #[derive(Debug, thiserror::Error)]
 pub enum SteerError {
@@ -20,6 +21,12 @@ pub enum SteerError {
         "{device} has no shaper with a changeable rate: its root qdisc is {found:?}, not cake or htb"
     )]
     NoShaper { device: String, found: String },
+    #[error(transparent)]
+    Undo(#[from] UndoError),
+    #[error(
+        "another program changed or removed the shaper of {device}, which is left as it is now; start autorate again to follow it"
+    )]
+    Changed { device: String },
     #[error("cannot send probes: {0}; run as root or with CAP_NET_RAW")]
     Probe(io::Error),
 }

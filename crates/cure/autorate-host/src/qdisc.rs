@@ -5,6 +5,7 @@ use serde_json::Value;
 use std::os::unix::process::CommandExt;
 use std::process::Command;
 use tracing::debug;
+use unbloat_undo::{Class, Discipline, Step, UndoError};
 use unbloat_units::Rate;
 
 /// What a command that changes a shaper is given: what says that the change is still being made, should this process be killed meanwhile.
@@ -28,6 +29,13 @@ enum Kind {
     },
 }
 
+/// A shaper as the kernel tells of it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum State {
+    Root(Discipline),
+    Class(Class),
+}
+
 /// A FIFO of bytes below the class. Its limit follows the rate, so that it holds packets for as long as before.
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct Fifo {
@@ -48,6 +56,31 @@ impl Shaper {
 
     pub fn device(&self) -> &str {
         &self.device
+    }
+
+    /// Whether it is a tree of classes.
+    pub fn has_classes(&self) -> bool {
+        matches!(self.kind, Kind::Htb { .. })
+    }
+
+    /// What the kernel has of it now, in its own words; none if it is gone.
+    pub(crate) fn state(&self) -> Result<Option<State>, UndoError> {
+        match &self.kind {
+            Kind::Cake => {
+                let (_, all) = unbloat_undo::outgoing(&self.device)?;
+                let root = all.into_iter().find(Discipline::is_root);
+                Ok(root.map(State::Root))
+            }
+            Kind::Htb { class, .. } => {
+                let Step::Classes { before, .. } = Step::classes(&self.device)? else {
+                    return Ok(None);
+                };
+                let own = before
+                    .into_iter()
+                    .find(|one| number(class) == Some(one.handle));
+                Ok(own.map(State::Class))
+            }
+        }
     }
 
     pub fn set(&self, rate: Rate, lend: Lend) -> Result<(), SteerError> {
@@ -224,6 +257,16 @@ fn is_handle(text: &str) -> bool {
     text.contains(':') && text.len() < 16 && text.bytes().all(is_fit)
 }
 
+/// `1:10` as the kernel has it.
+fn number(handle: &str) -> Option<u32> {
+    let (major, minor) = handle.split_once(':')?;
+    let half = |digits: &str| match digits {
+        "" => Some(0),
+        some => u16::from_str_radix(some, 16).ok(),
+    };
+    Some(u32::from(half(major)?) << 16 | u32::from(half(minor)?))
+}
+
 /// A list of JSON; what is none is empty.
 fn entries(text: &str) -> Vec<Value> {
     serde_json::from_str(text).unwrap_or_default()
@@ -269,6 +312,13 @@ mod tests {
         let free = r#"[{"kind":"cake","root":true,"options":{"bandwidth":"unlimited"}}]"#;
         let free = read("eth0", free, no_classes).unwrap();
         assert!(free.words(free.found).ends_with(&["unlimited".to_owned()]));
+    }
+
+    #[test]
+    fn handles_are_hexadecimal() {
+        assert_eq!(number("756e:1"), Some(0x756e_0001));
+        assert_eq!(number("8001:"), Some(0x8001_0000));
+        assert_eq!(number("12345:1"), None);
     }
 
     #[test]

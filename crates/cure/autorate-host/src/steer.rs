@@ -3,7 +3,7 @@
 use crate::clock;
 use crate::error::SteerError;
 use crate::pinger::Pinger;
-use crate::qdisc::{Lend, Shaper};
+use crate::qdisc::{Lend, Shaper, State};
 use crate::tap::{Source, Tap};
 use std::collections::VecDeque;
 use std::io::Write;
@@ -38,11 +38,16 @@ pub struct Steer<'a> {
     lend: Lend<'a>,
     /// What the kernel was told last, and when.
     told: Both<Option<(Rate, Time)>>,
+    /// What the kernel had of the shapers after that.
+    states: Both<Option<State>>,
+    look_at: Time,
     sent: VecDeque<(u16, Time)>,
 }
 
 /// `tc` is not called more often for one direction.
 const CALM: Delta = Delta::ms(100);
+/// How often is looked whether the shapers are still as they were told to be.
+const LOOK: Delta = Delta::secs(1);
 /// Answers to probes older than these are nobody's.
 const PROBES: usize = 256;
 /// Nothing is shaped before the line was seen full: as if there were no limit.
@@ -69,19 +74,20 @@ impl<'a> Steer<'a> {
             dry_run = options.dry_run,
             "following the line"
         );
-        let steer = Steer {
+        let mut steer = Steer {
             tap: Tap::open(&options.interface, options.source)?,
             pinger,
             autorate: Autorate::new(params, clock::now()),
             shapers,
             lend,
             told: Both::default(),
+            states: Both::default(),
+            look_at: clock::now() + LOOK,
             sent: VecDeque::new(),
         };
-        for (direction, shaper) in steer.shapers.entries() {
-            if let Some(shaper) = shaper {
-                shaper.set(steer.autorate.rate(direction).unwrap_or(OPEN), lend)?;
-            }
+        for direction in Direction::BOTH {
+            let rate = steer.autorate.rate(direction).unwrap_or(OPEN);
+            steer.set(direction, rate)?;
         }
         Ok(steer)
     }
@@ -112,6 +118,10 @@ impl<'a> Steer<'a> {
                     "decision"
                 );
                 tell(&decision);
+            }
+            if now >= self.look_at {
+                self.look_at = now + LOOK;
+                self.look()?;
             }
             self.set_rates(now)?;
         }
@@ -147,16 +157,38 @@ impl<'a> Steer<'a> {
 
     fn set_rates(&mut self, now: Time) -> Result<(), SteerError> {
         for direction in Direction::BOTH {
-            let (Some(shaper), Some(rate)) =
-                (&self.shapers[direction], self.autorate.rate(direction))
-            else {
+            let Some(rate) = self.autorate.rate(direction) else {
                 continue;
             };
             let is_due =
                 self.told[direction].is_none_or(|(told, at)| told != rate && now.since(at) >= CALM);
             if is_due {
-                shaper.set(rate, self.lend)?;
+                self.set(direction, rate)?;
                 self.told[direction] = Some((rate, now));
+            }
+        }
+        Ok(())
+    }
+}
+
+impl Steer<'_> {
+    fn set(&mut self, direction: Direction, rate: Rate) -> Result<(), SteerError> {
+        if let Some(shaper) = &self.shapers[direction] {
+            shaper.set(rate, self.lend)?;
+            self.states[direction] = shaper.state()?;
+        }
+        Ok(())
+    }
+
+    /// A shaper that somebody else has changed is theirs: it is not restored.
+    fn look(&mut self) -> Result<(), SteerError> {
+        for direction in Direction::BOTH {
+            if let Some(shaper) = &self.shapers[direction]
+                && shaper.state()? != self.states[direction]
+            {
+                let device = shaper.device().to_owned();
+                self.shapers[direction] = None;
+                return Err(SteerError::Changed { device });
             }
         }
         Ok(())

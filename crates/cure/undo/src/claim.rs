@@ -123,6 +123,12 @@ impl Claim {
         Ok(())
     }
 
+    /// Undoes nothing, and forgets how: what was claimed is another program's by now.
+    pub fn give_up(mut self) -> Result<(), UndoError> {
+        self.is_settled = true;
+        self.entry.remove()
+    }
+
     /// Lets the change outlast this process: nobody but [`Claim::kept`] takes it over.
     pub fn keep(mut self) -> Result<(), UndoError> {
         self.write(&Line::Kept)?;

@@ -49,6 +49,12 @@ pub struct Discipline {
     pub(crate) has_size_table: bool,
 }
 
+impl Discipline {
+    pub fn is_root(&self) -> bool {
+        self.parent == ROOT
+    }
+}
+
 /// All on a device that have a handle.
 pub(crate) fn on(netlink: &Netlink, index: u32) -> io::Result<Vec<Discipline>> {
     let listed = netlink.list(GET_DISCIPLINE, &fixed(index, 0, 0))?;
