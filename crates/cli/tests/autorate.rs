@@ -1,8 +1,10 @@
 //! `unbloat autorate` on hosts of its own. Needs root.
 
 use rustix::process::{Pid, Signal, kill_process};
+use std::env;
 use std::fs;
 use std::io::{BufRead, BufReader, Read};
+use std::os::unix::fs::PermissionsExt;
 use std::os::unix::net::UnixListener;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
@@ -199,6 +201,118 @@ fn rates_come_back_soon_after_a_kill_and_at_the_next_start_after_two() {
     assert_eq!(classes(&hosts[0]), seen);
 }
 
+fn run(host: &Host, words: &str) {
+    let mut all = words.split(' ');
+    let mut command = host.command(all.next().unwrap()).unwrap();
+    assert!(command.args(all).status().unwrap().success(), "{words}");
+}
+
+fn what_another_program_makes_of_a_shaper_is_seen_soon_and_left_alone() {
+    for (change, after) in [
+        (
+            "tc class change dev eth0 classid 1:1 htb rate 3mbit ceil 3mbit burst 4k",
+            "rate 3Mbit",
+        ),
+        ("tc qdisc del dev eth0 root", ""),
+    ] {
+        let (_bed, hosts) = bed();
+        htb(&hosts[0]);
+        let folder = tempfile::tempdir().unwrap();
+        let seen = classes(&hosts[0]);
+        let daemon = started(&hosts[0], folder.path(), FOLLOW);
+        wait_until(|| classes(&hosts[0]) != seen);
+        run(&hosts[0], change);
+        let output = daemon.wait_with_output().unwrap();
+        let said = String::from_utf8_lossy(&output.stderr);
+        assert!(!output.status.success(), "{said}");
+        assert!(said.contains("another program changed"), "{said}");
+        let now = classes(&hosts[0]);
+        assert!(
+            now.contains(after) && now.is_empty() == after.is_empty(),
+            "{now}"
+        );
+        let left = fs::read_dir(journals(folder.path())).unwrap().count();
+        assert_eq!(left, 0, "{change}");
+    }
+}
+
+/// Its rate could only be changed without the size table. This kernel may have no cake: tc says that it has one.
+fn a_cake_with_a_size_table_is_refused() {
+    let (_bed, hosts) = bed();
+    let folder = tempfile::tempdir().unwrap();
+    run(
+        &hosts[0],
+        "tc qdisc add dev eth0 root stab overhead 40 linklayer atm bfifo limit 50000",
+    );
+    let script = "#!/bin/sh\necho \"$@\" >> $(dirname $0)/asked\necho '[{\"kind\":\"cake\",\"root\":true,\"options\":{\"bandwidth\":2500000}}]'\n";
+    let tc = folder.path().join("tc");
+    fs::write(&tc, script).unwrap();
+    fs::set_permissions(&tc, fs::Permissions::from_mode(0o755)).unwrap();
+    let path = format!("{}:{}", folder.path().display(), env::var("PATH").unwrap());
+    let words = [FOLLOW, &["--duration", "100 ms"]].concat();
+    let mut command = unbloat(&hosts[0], folder.path(), &words);
+    let output = command.env("PATH", path).output().unwrap();
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert!(!output.status.success() && said.contains("eth0"), "{said}");
+    let asked = fs::read_to_string(folder.path().join("asked")).unwrap();
+    assert!(!asked.contains("change"), "{asked}");
+}
+
+fn what_a_configuration_forbids_or_hides_is_respected_or_named() {
+    let (_bed, hosts) = bed();
+    htb(&hosts[0]);
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("config");
+    let seen = classes(&hosts[0]);
+    let rates = "ul_if=eth0;base_ul_shaper_rate_kbps=800;min_ul_shaper_rate_kbps=600\nreflectors=(\n\"192.0.2.1\" # one\n)\n";
+    for (more, is_done, told) in [
+        (
+            "adjust_dl_shaper_rate=0\nadjust_ul_shaper_rate=0",
+            false,
+            "nothing to adjust",
+        ),
+        ("adjust_ul_shaper_rate=0", false, "no shaper to adjust"),
+        (
+            "max_ul_shaper_rate_kbps=$(id)",
+            false,
+            "max_ul_shaper_rate_kbps=$(id)",
+        ),
+        (
+            "max_ul_shaper_rate_kbps=$((2*1500))\nlog_to_file=1",
+            true,
+            "not used here: log_to_file",
+        ),
+    ] {
+        fs::write(&file, format!("{rates}{more}\n")).unwrap();
+        let words = "autorate --algorithm cake-autorate --interface eth0 --duration 300ms --config FOLDER/config";
+        let words: Vec<_> = words.split(' ').collect();
+        let output = unbloat(&hosts[0], folder.path(), &words).output().unwrap();
+        let said = String::from_utf8_lossy(&output.stderr);
+        assert_eq!(output.status.success(), is_done, "{said}");
+        assert!(said.contains(told), "{said}");
+        assert_eq!(classes(&hosts[0]), seen, "{more}");
+    }
+}
+
+fn a_device_whose_packets_have_another_name_is_not_shaped_in_silence() {
+    let (_bed, hosts) = bed();
+    let folder = tempfile::tempdir().unwrap();
+    let words = [OTHERS[3], &["--duration", "100 ms"]].concat();
+    let said = || {
+        let output = unbloat(&hosts[0], folder.path(), &words).output().unwrap();
+        let said = String::from_utf8_lossy(&output.stderr).into_owned();
+        (output.status.success(), said)
+    };
+    run(&hosts[0], "ip link add br0 type bridge");
+    run(&hosts[0], "ip link set eth0 master br0");
+    let (is_done, why) = said();
+    assert!(!is_done && why.contains("--interface br0"), "{why}");
+    run(&hosts[0], "ip link set eth0 nomaster");
+    run(&hosts[0], "ip link add mv0 link eth0 type macvlan");
+    let (is_done, why) = said();
+    assert!(is_done && why.contains("traffic of mv0"), "{why}");
+}
+
 fn it_says_where_it_looks_at_packets() {
     let (_bed, hosts) = bed();
     htb(&hosts[0]);
@@ -325,6 +439,10 @@ unbloat_testkit::main! {
         whoever_has_a_device_refuses_whoever_else_would,
         it_leaves_the_devices_of_others_alone,
         rates_come_back_soon_after_a_kill_and_at_the_next_start_after_two,
+        what_another_program_makes_of_a_shaper_is_seen_soon_and_left_alone,
+        a_cake_with_a_size_table_is_refused,
+        what_a_configuration_forbids_or_hides_is_respected_or_named,
+        a_device_whose_packets_have_another_name_is_not_shaped_in_silence,
         it_says_where_it_looks_at_packets,
         the_unit_may_write_what_it_needs,
         a_device_that_goes_or_has_another_name_ends_it_and_is_told,

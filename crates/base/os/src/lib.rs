@@ -44,6 +44,7 @@ pub mod priority;
 pub mod privilege;
 pub mod signal;
 pub mod sockopt;
+pub mod stacked;
 pub mod syscall;
 pub mod tcp;
 pub mod tcp_info;

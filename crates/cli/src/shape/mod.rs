@@ -3,6 +3,7 @@
 mod args;
 mod line;
 mod told;
+mod unseen;
 
 pub use args::{Args, following, of_plan};
 pub use line::{DecisionLine, Line, decision_text};
@@ -15,10 +16,13 @@ use crate::print::{self, PrintError, note};
 use crate::recovery;
 use crate::span::stop_after;
 use crate::stop::stop_on_ctrl_c;
+use std::io;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use unbloat_cake_nfqueue::{Event, ShapeError, Shaper, steps};
+use unbloat_os::stacked::stacked;
 use unbloat_undo::{Claim, Purpose, Resource, UndoError, is_device};
+use unseen::Unseen;
 
 #[derive(Debug, thiserror::Error)]
 pub enum CommandError {
@@ -28,6 +32,15 @@ pub enum CommandError {
     Undo(#[from] UndoError),
     #[error("cannot install the Ctrl-C handler: {0}")]
     Signal(#[from] ctrlc::Error),
+    #[error(
+        "{interface} is a port of {master}: its packets are those of {master} by the time they are shaped; use --interface {master}"
+    )]
+    Port { interface: String, master: String },
+    #[error("cannot ask the kernel about {interface}: {source}")]
+    Kernel {
+        interface: String,
+        source: io::Error,
+    },
     #[error("nothing to do: give --rate-down, --rate-up or --follow")]
     Nothing,
     #[error(transparent)]
@@ -38,6 +51,7 @@ pub enum CommandError {
 
 pub fn run(args: &Args) -> Result<Exit, CommandError> {
     let options = args.options().ok_or(CommandError::Nothing)?;
+    see_all(&options.interface)?;
     if args.dry_run {
         dry_run::print(&steps(&options)?, args.json)?;
         return Ok(Exit::Complete);
@@ -64,12 +78,16 @@ pub fn run(args: &Args) -> Result<Exit, CommandError> {
     let watched = Arc::clone(&stop);
     let mut unread = None;
     let mut was_there = true;
+    let mut unseen = Unseen::new(&options.interface);
     let mut tell = |event: Event| {
         // If the kernel does not answer, assume no change.
         let is_there = is_device(&options.interface).unwrap_or(was_there);
         if is_there != was_there {
             was_there = is_there;
             note!("unbloat: {}", change(&options.interface, is_there));
+        }
+        if let Some(why) = unseen.look(&event) {
+            note!("unbloat: {why}");
         }
         if let Some(board) = &board {
             told.event(&event);
@@ -87,6 +105,31 @@ pub fn run(args: &Args) -> Result<Exit, CommandError> {
     };
     shaper.run(&stop, &mut tell)?;
     unread.map_or(Ok(Exit::Complete), |error| Err(error.into()))
+}
+
+/// Refuses a device whose packets have another name, and names devices whose packets pass beside it.
+fn see_all(interface: &str) -> Result<(), CommandError> {
+    // A device that is not there is refused with its own words later.
+    let Ok(true) = is_device(interface) else {
+        return Ok(());
+    };
+    let stacked = stacked(interface).map_err(|source| CommandError::Kernel {
+        interface: interface.to_owned(),
+        source,
+    })?;
+    if let Some(master) = stacked.master {
+        return Err(CommandError::Port {
+            interface: interface.to_owned(),
+            master,
+        });
+    }
+    if !stacked.above.is_empty() {
+        note!(
+            "unbloat: traffic of {} passes {interface} unshaped; `unbloat sqm` shapes all that passes the device",
+            stacked.above.join(", ")
+        );
+    }
+    Ok(())
 }
 
 /// The rules match by name, so a device that returns or gets the name is shaped.
