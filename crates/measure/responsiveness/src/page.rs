@@ -4,6 +4,7 @@
 //! message that its own connection held back: TCP delivers in order, so behind a lost segment a lane's answers wait for its retransmission.
 //! That is a wait of one lane and not of the queue; such a message was overtaken by later messages of at least half of the other lanes.
 
+mod bounds;
 mod doubts;
 mod stage;
 
@@ -15,19 +16,25 @@ use serde::{Deserialize, Serialize};
 pub use stage::StageNumbers;
 use unbloat_units::{Delta, Direction};
 
-/// What the page measured. Times are of the page, in milliseconds since its run began.
+/// What the page measured. Times are of the page, in milliseconds since its run began. Longer lists than a page has are refused: each is
+/// gone through once for each stage.
 #[derive(Clone, Debug, Default, Deserialize)]
 pub struct PageRun {
+    #[serde(deserialize_with = "bounds::stages")]
     pub stages: Vec<PageStage>,
     /// `[lane, sent_ms, rtt_ms]` of each message that came back.
+    #[serde(deserialize_with = "bounds::samples")]
     pub samples: Vec<(u16, f64, f64)>,
     /// `sent_ms` of those that did not.
+    #[serde(deserialize_with = "bounds::readings")]
     pub unanswered: Vec<f64>,
     /// Counters of received bytes: `[at_ms, bytes]`, ascending.
+    #[serde(deserialize_with = "bounds::readings")]
     pub down: Vec<(f64, f64)>,
+    #[serde(deserialize_with = "bounds::readings")]
     pub up: Vec<(f64, f64)>,
     /// `[at_ms, rtt_ms]` of the load's connections, as the server's kernel measures them: this device's kernel answers those, not the browser.
-    #[serde(default)]
+    #[serde(default, deserialize_with = "bounds::readings")]
     pub round_trips: Vec<(f64, f64)>,
     pub watched: Watched,
 }
@@ -55,6 +62,7 @@ pub struct Watched {
     pub hidden_ms: f64,
     /// Of the timer that sends messages.
     pub late_p95_ms: f64,
+    #[serde(deserialize_with = "bounds::failures")]
     pub failures: Vec<String>,
     pub lanes: u32,
     pub lanes_lost: u32,

@@ -17,7 +17,7 @@ use crate::shared::{NDT7_TESTS, Shared};
 use crate::socket::Handshake;
 use crate::tokens::bearer;
 use crate::upload::upload;
-use crate::{host, judge, ndt7, origin, page, socket};
+use crate::{host, ndt7, origin, page, socket};
 use bytes::Bytes;
 use http_body::Body;
 use hyper::header::{AUTHORIZATION, CONTENT_SECURITY_POLICY, HeaderValue};
@@ -193,8 +193,18 @@ impl<'a> Asked<'a> {
             Route::Echo => self.echo(),
             Route::Load => self.load(),
             Route::Judge => {
+                if self.session.is_none() {
+                    return refuse(
+                        StatusCode::BAD_REQUEST,
+                        "a verdict needs a session: session=ID",
+                    );
+                }
+                let judge = &self.shared.judge;
+                judge
+                    .admit(self.peer.from.ip())
+                    .or_else(|why| full(why, "verdicts a minute"))?;
                 let until = self.shared.transfer_end(Instant::now());
-                Ok(judge::judged(body, until).await)
+                Ok(judge.judged(body, until).await)
             }
             Route::Ndt7Locate => self.ndt7_locate(),
             Route::Ndt7(test) => self.ndt7(test),

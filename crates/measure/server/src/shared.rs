@@ -5,6 +5,7 @@ use crate::bucket::Bucket;
 use crate::control::Controls;
 use crate::counters::{Counters, Counts};
 use crate::guests::Guests;
+use crate::judge::Judge;
 use crate::options::{Limits, duration};
 use crate::session::Sessions;
 use crate::tokens::Tokens;
@@ -35,6 +36,7 @@ pub struct Shared {
     pub leaving: Arc<Admission>,
     /// Tests by ndt7.
     pub ndt7: Arc<Admission>,
+    pub judge: Judge,
     pub down: Bucket,
     pub up: Bucket,
     pub echo_port: Option<u16>,
@@ -54,6 +56,7 @@ impl Shared {
             lobby: Admission::new(TOLD, TOLD / 4),
             leaving: Admission::new(TOLD, TOLD),
             ndt7: Admission::new(NDT7_TESTS, NDT7_TESTS_EACH),
+            judge: Judge::new(),
             down: Bucket::new(limits.rate, now),
             up: Bucket::new(limits.rate, now),
             echo_port,

@@ -88,17 +88,28 @@ fn a_run_of_the_page_is_judged_and_what_is_none_is_refused() {
     let run = r#"{"stages":[{"name":"idle","start_ms":0,"end_ms":4000}],"samples":[[0,10,20]],"unanswered":[],"down":[],"up":[],
         "watched":{"hidden_ms":9000,"late_p95_ms":1,"failures":[],"lanes":8,"lanes_lost":0,"interval_ms":20,
         "network_changed":false,"connections":16,"congestion_control":"cubic","limit_bps":null}}"#;
-    let judged = server.post("/unbloat/v1/verdict", run.as_bytes());
+    assert_eq!(
+        server.post("/unbloat/v1/verdict", run.as_bytes()).status,
+        400
+    );
+    let path = format!("/unbloat/v1/verdict?session={}", server.session());
+    let judged = server.post(&path, run.as_bytes());
     assert_eq!(judged.status, 200, "{}", judged.text());
     let judged = judged.json();
     assert_eq!(judged["verdict"]["kind"], "unknown");
     let headline = judged["verdict"]["headline"].as_str().unwrap();
     assert!(headline.contains("background"), "{headline}");
-    assert_eq!(server.post("/unbloat/v1/verdict", b"[]").status, 400);
-    assert_eq!(
-        server.post("/unbloat/v1/verdict", &[b' '; 2 << 20]).status,
-        413
-    );
+    assert_eq!(server.post(&path, b"[]").status, 400);
+    assert_eq!(server.post(&path, &[b' '; 2 << 20]).status, 413);
+    // A run of 6,000 stages, which would take seconds to judge.
+    let stage = r#"{"name":"down","start_ms":0,"end_ms":1000}"#;
+    let stages = vec![stage; 6_000].join(",");
+    let long = run.replacen(r#"{"name":"idle","start_ms":0,"end_ms":4000}"#, &stages, 1);
+    let refused = server.post(&path, long.as_bytes());
+    assert_eq!(refused.status, 400);
+    assert!(refused.text().contains("at most 8"), "{}", refused.text());
+    let mut others = (0..20).map(|_| server.post(&path, run.as_bytes()).status);
+    assert!(others.any(|status| status == 429));
 }
 
 #[test]

@@ -260,7 +260,9 @@ export class Run {
       watched: this.#watched(),
     };
     const headers = { "Content-Type": "application/json", ...(this.token ? { Authorization: `Bearer ${this.token}` } : {}) };
-    const response = await this.#fetch("/unbloat/v1/verdict", { method: "POST", headers, body: JSON.stringify(run), signal: this.#stopping.signal });
+    // That of the test has ended with its load.
+    this.#session = await this.#begin();
+    const response = await this.#fetch(`/unbloat/v1/verdict?session=${this.#session.session}`, { method: "POST", headers, body: JSON.stringify(run), signal: this.#stopping.signal });
     if (!response.ok) throw new Refused(response.status, (await response.text()).trim().slice(0, 300));
     return response.json();
   }
