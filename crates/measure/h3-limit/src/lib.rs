@@ -15,6 +15,7 @@ use h3::quic::{
     StreamErrorIncoming, StreamId, WriteBuf,
 };
 use quinn::VarInt;
+use std::future::poll_fn;
 use std::task::{Context, Poll, ready};
 
 /// SETTINGS and its like are some dozen bytes.
@@ -25,6 +26,8 @@ const DATA: u64 = 0;
 const WEBTRANSPORT: u64 = 0x41;
 /// RFC 9114, 6.2.1: type of a stream.
 const CONTROL: u64 = 0;
+/// RFC 9204, 4.2: types of the streams of QPACK's encoder and decoder.
+const QPACK: [u64; 2] = [2, 3];
 /// RFC 9114, 8.1.
 const EXCESSIVE_LOAD: u32 = 0x107;
 
@@ -68,7 +71,9 @@ enum At {
     Payload {
         left: u64,
     },
-    /// It has no frames, and nobody here reads it.
+    /// `h3` keeps it and never reads it: it has no dynamic table.
+    Unread,
+    /// It has no frames, and `h3` stops it.
     Beyond,
 }
 
@@ -103,7 +108,7 @@ impl Meter {
     fn take(&mut self, mut bytes: &[u8]) -> Result<(), TooLong> {
         while let Some((first, rest)) = bytes.split_first() {
             match &mut self.at {
-                At::Beyond => return Ok(()),
+                At::Unread | At::Beyond => return Ok(()),
                 At::Payload { left } => {
                     let skipped = usize::try_from(*left).unwrap_or(usize::MAX);
                     let skipped = skipped.min(bytes.len());
@@ -126,12 +131,15 @@ impl Meter {
     fn next(&self, number: u64) -> Result<At, TooLong> {
         match self.at {
             At::Stream if number == CONTROL => Ok(At::Type),
+            At::Stream if QPACK.contains(&number) => Ok(At::Unread),
             At::Stream => Ok(At::Beyond),
             At::Type if number == WEBTRANSPORT => Err(TooLong),
             At::Length { kind } if kind != DATA && number > self.most => Err(TooLong),
             At::Length { .. } if number == 0 => Ok(At::Type),
             At::Length { .. } => Ok(At::Payload { left: number }),
-            At::Type | At::Payload { .. } | At::Beyond => Ok(At::Length { kind: number }),
+            At::Type | At::Payload { .. } | At::Unread | At::Beyond => {
+                Ok(At::Length { kind: number })
+            }
         }
     }
 }
@@ -140,8 +148,6 @@ impl Meter {
 pub struct Bounded<S> {
     inner: S,
     meter: Meter,
-    /// Where a frame that is too long is the end of more than its stream.
-    ends: Option<quinn::Connection>,
 }
 
 impl<S> Bounded<S> {
@@ -149,8 +155,64 @@ impl<S> Bounded<S> {
         Bounded {
             inner,
             meter: Meter::of_request(most),
-            ends: None,
         }
+    }
+}
+
+fn too_long<T>() -> Poll<Result<T, StreamErrorIncoming>> {
+    Poll::Ready(Err(StreamErrorIncoming::StreamTerminated {
+        error_code: EXCESSIVE_LOAD.into(),
+    }))
+}
+
+/// A stream that goes one way. One that `h3` would not read is read here, and what comes is dropped: it would fill the stream's window, and
+/// stay as long as the connection.
+pub struct OneWay {
+    /// `None`: a task reads it.
+    inner: Option<h3_quinn::RecvStream>,
+    id: StreamId,
+    meter: Meter,
+    /// Ends with a frame that is too long.
+    quic: quinn::Connection,
+}
+
+impl RecvStream for OneWay {
+    type Buf = Bytes;
+
+    fn poll_data(
+        &mut self,
+        context: &mut Context<'_>,
+    ) -> Poll<Result<Option<Bytes>, StreamErrorIncoming>> {
+        let Some(inner) = &mut self.inner else {
+            // Nobody asks.
+            return Poll::Pending;
+        };
+        let data = ready!(inner.poll_data(context))?;
+        let taken = data.as_ref().map(|data| self.meter.take(data.chunk()));
+        if taken == Some(Err(TooLong)) {
+            let why = b"a control frame is too long";
+            self.quic.close(VarInt::from_u32(EXCESSIVE_LOAD), why);
+            return too_long();
+        }
+        if matches!(self.meter.at, At::Unread)
+            && let Some(mut unread) = self.inner.take()
+        {
+            tokio::spawn(async move {
+                // To its end, or that of its connection.
+                while let Ok(Some(_)) = poll_fn(|context| unread.poll_data(context)).await {}
+            });
+        }
+        Poll::Ready(Ok(data))
+    }
+
+    fn stop_sending(&mut self, code: u64) {
+        if let Some(inner) = &mut self.inner {
+            inner.stop_sending(code);
+        }
+    }
+
+    fn recv_id(&self) -> StreamId {
+        self.id
     }
 }
 
@@ -168,16 +230,8 @@ impl<S: RecvStream<Buf = Bytes>> RecvStream for Bounded<S> {
         {
             return Poll::Ready(Ok(data));
         }
-        if let Some(connection) = &self.ends {
-            connection.close(
-                VarInt::from_u32(EXCESSIVE_LOAD),
-                b"a control frame is too long",
-            );
-        }
         self.inner.stop_sending(EXCESSIVE_LOAD.into());
-        Poll::Ready(Err(StreamErrorIncoming::StreamTerminated {
-            error_code: EXCESSIVE_LOAD.into(),
-        }))
+        too_long()
     }
 
     fn stop_sending(&mut self, code: u64) {
@@ -224,7 +278,6 @@ where
         let receiving = Bounded {
             inner,
             meter: self.meter,
-            ends: self.ends,
         };
         (sending, receiving)
     }
@@ -251,7 +304,7 @@ impl BoundedConnection {
 type Request = Bounded<h3_quinn::BidiStream<Bytes>>;
 
 impl Connection<Bytes> for BoundedConnection {
-    type RecvStream = Bounded<h3_quinn::RecvStream>;
+    type RecvStream = OneWay;
     type OpenStreams = BoundedOpener;
 
     fn poll_accept_recv(
@@ -262,10 +315,11 @@ impl Connection<Bytes> for BoundedConnection {
             &mut self.inner,
             context
         ))?;
-        Poll::Ready(Ok(Bounded {
-            inner,
+        Poll::Ready(Ok(OneWay {
+            id: inner.recv_id(),
+            inner: Some(inner),
             meter: Meter::of_one_way(),
-            ends: Some(self.quic.clone()),
+            quic: self.quic.clone(),
         }))
     }
 
