@@ -6,7 +6,9 @@
 //! - [`clock`]: the kernel's clocks
 //! - [`device`]: network devices
 //! - [`epoll`]: waiting for many sockets, to the nanosecond
+//! - [`files`]: files in folders that others may have filled
 //! - [`guard`]: a second process that undoes what a killed process left
+//! - [`heap`]: how much of the heap is in use
 //! - [`icmp`]: echo requests and replies
 //! - [`limit`]: limits of this process
 //! - [`lock`]: mutexes that outlive a panic
@@ -30,8 +32,10 @@ pub mod checksum;
 pub mod clock;
 pub mod device;
 pub mod epoll;
+pub mod files;
 pub mod folders;
 pub mod guard;
+pub mod heap;
 pub mod icmp;
 pub mod limit;
 pub mod lock;

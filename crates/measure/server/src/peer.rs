@@ -10,7 +10,7 @@ use std::io;
 use std::net::SocketAddr;
 use std::os::fd::{AsRawFd, BorrowedFd, RawFd};
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Mutex, OnceLock};
 use std::time::{Duration, Instant};
 use tokio::net::TcpStream;
 use tokio::sync::Notify;
@@ -33,7 +33,7 @@ pub struct Peer {
     socket: Mutex<Option<RawFd>>,
     /// Of the socket when it was closed: its transfers end after it.
     last: Mutex<Option<TcpAccount>>,
-    quic: Option<quic::Connection>,
+    quic: OnceLock<quic::Connection>,
     gate: Gate,
     unsent: Unsent,
     work: Mutex<Work>,
@@ -119,7 +119,7 @@ impl Peer {
             is_encrypted,
             socket: Mutex::new(None),
             last: Mutex::new(None),
-            quic: None,
+            quic: OnceLock::new(),
             gate: Gate::default(),
             unsent: Unsent::default(),
             work: Mutex::new(Work {
@@ -133,9 +133,9 @@ impl Peer {
     }
 
     #[cfg(feature = "http3")]
-    pub fn over_quic(mut self, connection: quic::Connection) -> Peer {
-        self.quic = Some(connection);
-        self
+    pub fn know_quic(&self, connection: quic::Connection) {
+        // It is told once.
+        let _ = self.quic.set(connection);
     }
 
     /// Known until [`Peer::forget_socket`].
@@ -260,7 +260,7 @@ impl Peer {
     }
 
     pub fn quic(&self) -> Option<QuicAccount> {
-        self.quic.as_ref().map(quic::account)
+        self.quic.get().map(quic::account)
     }
 
     pub fn tcp(&self) -> Option<TcpAccount> {

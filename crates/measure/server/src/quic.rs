@@ -25,7 +25,7 @@ use std::net::{SocketAddr, UdpSocket};
 use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll, ready};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 use tokio::time::timeout;
 use tracing::{debug, info};
 use unbloat_h3_limit::{Bounded, BoundedConnection};
@@ -41,6 +41,9 @@ const SEND_WINDOW: u64 = 6 << 20;
 
 /// Datagrams of all connections that wait in the kernel.
 const SOCKET_BUFFER: usize = 4 << 20;
+
+/// How long a handshake may take, which begins after the address is proved: two round trips.
+const HANDSHAKE: Duration = Duration::from_secs(3);
 
 pub fn bind(address: SocketAddr) -> io::Result<UdpSocket> {
     let socket = Socket::new(
@@ -90,7 +93,9 @@ pub async fn accept(shared: Arc<Shared>, endpoint: Endpoint, config: ServerConfi
             let _ = incoming.retry();
             continue;
         }
-        let Some((place, refused)) = place(&shared, incoming.remote_address().ip()) else {
+        let address = incoming.remote_address().ip();
+        let handshake = shared.handshakes.admit(address);
+        let (Ok(handshake), Some((place, refused))) = (handshake, place(&shared, address)) else {
             count(&shared.counters.refused, 1);
             info!(client = %incoming.remote_address(), "QUIC connection refused: no place even to say why");
             incoming.refuse();
@@ -102,7 +107,7 @@ pub async fn accept(shared: Arc<Shared>, endpoint: Endpoint, config: ServerConfi
         config.transport_config(Arc::new(transport(&shared)));
         tokio::spawn(async move {
             let come = incoming.accept_with(Arc::new(config));
-            let ended = connection(&shared, come, (place, refused)).await;
+            let ended = connection(&shared, come, (place, refused), handshake).await;
             debug!(has_failed = ended.is_none(), "QUIC connection ended");
             count(&shared.counters.failed, u64::from(ended.is_none()));
         });
@@ -128,15 +133,21 @@ async fn connection(
     shared: &Arc<Shared>,
     come: Result<quinn::Connecting, quinn::ConnectionError>,
     (place, refused): (Ticket, Option<Full>),
+    handshake: Ticket,
 ) -> Option<()> {
     let connecting = come.ok()?;
     let from = connecting.remote_address();
     let limit = duration(shared.limits.header_time);
-    let quic = timeout(limit, connecting).await.ok()?.ok()?;
-    let peer = Peer::new(shared.next_number(), from, true, refused).over_quic(quic.clone());
-    let peer = Arc::new(peer);
+    let peer = Arc::new(Peer::new(shared.next_number(), from, true, refused));
     debug!(connection = peer.number, client = %from, limit = refused.map(debug), "QUIC connection accepted");
+    // From now on it may have to give way.
     let _place = shared.connections.place(&peer, place);
+    let quic = tokio::select! {
+        connected = timeout(limit.min(HANDSHAKE), connecting) => connected.ok()?.ok()?,
+        () = peer.sent_away() => return None,
+    };
+    drop(handshake);
+    peer.know_quic(quic.clone());
     let mut builder = h3::server::builder();
     let builder = builder.max_field_section_size(u64::from(HEADER_BYTES));
     let built = builder.build::<_, Bytes>(BoundedConnection::new(quic.clone(), HEADER_BYTES));

@@ -6,6 +6,7 @@ use crate::control::Controls;
 use crate::counters::{Counters, Counts};
 use crate::guests::Guests;
 use crate::judge::Judge;
+use crate::memory;
 use crate::options::{Limits, duration};
 use crate::session::Sessions;
 use crate::tokens::Tokens;
@@ -13,6 +14,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Instant;
 use tracing::info;
+use unbloat_units::Bytes;
 
 /// ndt7 tests at a time, and of one address: a test is one connection, and a page may do several at once.
 pub const NDT7_TESTS: usize = 50;
@@ -34,6 +36,8 @@ pub struct Shared {
     pub lobby: Arc<Admission>,
     /// Those that were sent away and may say so.
     pub leaving: Arc<Admission>,
+    /// Connections by QUIC that are being made: a share of the places, so that they leave room for who comes over TCP.
+    pub handshakes: Arc<Admission>,
     /// Tests by ndt7.
     pub ndt7: Arc<Admission>,
     pub judge: Judge,
@@ -55,6 +59,10 @@ impl Shared {
             connections: Guests::new(limits.connections, limits.connections_per_address),
             lobby: Admission::new(TOLD, TOLD / 4),
             leaving: Admission::new(TOLD, TOLD),
+            handshakes: Admission::new(
+                limits.connections.div_ceil(4),
+                limits.connections_per_address,
+            ),
             ndt7: Admission::new(NDT7_TESTS, NDT7_TESTS_EACH),
             judge: Judge::new(),
             down: Bucket::new(limits.rate, now),
@@ -96,11 +104,22 @@ impl Shared {
     /// What is done now and then.
     pub fn tend(&self, now: Instant) {
         self.sessions.sweep(now);
-        let full = crate::memory::resident().is_some_and(|used| used > self.limits.memory);
+        let limit = self.limits.memory;
+        let held = memory::held();
+        // Nobody is refused for what was freed: it may stay resident long after those who needed it have gone.
+        let full = held.is_some_and(|held| held > limit);
         if self.memory_is_full.swap(full, Ordering::Relaxed) != full {
-            info!(full, limit_bytes = self.limits.memory.as_u64(), "memory");
+            info!(
+                full,
+                held_bytes = held.map(Bytes::as_u64),
+                limit_bytes = limit.as_u64(),
+                "memory"
+            );
         }
-        if full {
+        // Where little of it is held, what those who are here give back would not help.
+        let much = held.is_some_and(|held| held.as_u64() > limit.as_u64() / 2);
+        let is_resident = || memory::resident().is_some_and(|used| used > limit);
+        if full || much && is_resident() {
             self.connections.shed();
         }
     }

@@ -3,7 +3,7 @@
 mod common;
 
 use bytes::{Buf, Bytes};
-use common::Running;
+use common::{Running, until};
 use quinn::crypto::rustls::QuicClientConfig;
 use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier};
 use rustls::pki_types::{CertificateDer, ServerName, UnixTime};
@@ -11,7 +11,7 @@ use rustls::{DigitallySignedStruct, SignatureScheme};
 use std::net::{SocketAddr, UdpSocket};
 use std::sync::Arc;
 use std::time::Duration;
-use unbloat_server::Options;
+use unbloat_server::{Limits, Options};
 
 /// Who the server is does not matter here.
 #[derive(Debug)]
@@ -55,12 +55,19 @@ impl ServerCertVerifier for Anybody {
 async fn connect(
     to: SocketAddr,
 ) -> Result<(quinn::Endpoint, quinn::Connection), quinn::ConnectionError> {
+    connect_as(to, Arc::new(Anybody)).await
+}
+
+async fn connect_as(
+    to: SocketAddr,
+    verifier: Arc<dyn ServerCertVerifier>,
+) -> Result<(quinn::Endpoint, quinn::Connection), quinn::ConnectionError> {
     let provider = Arc::new(rustls::crypto::ring::default_provider());
     let mut tls = rustls::ClientConfig::builder_with_provider(provider)
         .with_safe_default_protocol_versions()
         .unwrap()
         .dangerous()
-        .with_custom_certificate_verifier(Arc::new(Anybody))
+        .with_custom_certificate_verifier(verifier)
         .with_no_client_auth();
     tls.alpn_protocols = vec![b"h3".to_vec()];
     let crypto = QuicClientConfig::try_from(tls).unwrap();
@@ -239,6 +246,98 @@ fn a_control_frame_of_any_claimed_length_ends_its_connection() {
                 assert_eq!(closed.error_code, 0x107_u32.into());
             }
             other => panic!("{other}"),
+        }
+    });
+}
+
+/// Who never says whether it accepts the server, so that the handshake stays half done.
+#[derive(Debug)]
+struct Undecided;
+
+impl ServerCertVerifier for Undecided {
+    fn verify_server_cert(
+        &self,
+        _: &CertificateDer<'_>,
+        _: &[CertificateDer<'_>],
+        _: &ServerName<'_>,
+        _: &[u8],
+        _: UnixTime,
+    ) -> Result<ServerCertVerified, rustls::Error> {
+        std::thread::sleep(Duration::from_secs(6));
+        Err(rustls::Error::DecryptError)
+    }
+
+    fn verify_tls12_signature(
+        &self,
+        _: &[u8],
+        _: &CertificateDer<'_>,
+        _: &DigitallySignedStruct,
+    ) -> Result<HandshakeSignatureValid, rustls::Error> {
+        Ok(HandshakeSignatureValid::assertion())
+    }
+
+    fn verify_tls13_signature(
+        &self,
+        _: &[u8],
+        _: &CertificateDer<'_>,
+        _: &DigitallySignedStruct,
+    ) -> Result<HandshakeSignatureValid, rustls::Error> {
+        Ok(HandshakeSignatureValid::assertion())
+    }
+
+    fn supported_verify_schemes(&self) -> Vec<SignatureScheme> {
+        vec![SignatureScheme::ECDSA_NISTP256_SHA256]
+    }
+}
+
+#[test]
+fn half_a_handshake_holds_no_place_against_those_who_come() {
+    let limits = Limits {
+        connections: 8,
+        connections_per_address: 8,
+        ..Limits::default()
+    };
+    let server = Running::new(&Options {
+        limits,
+        ..Options::loopback()
+    });
+    let at = server.at.quic;
+    let halves: Vec<_> = (0..8)
+        .map(|_| {
+            std::thread::spawn(move || {
+                block_on(async { connect_as(at, Arc::new(Undecided)).await.is_err() })
+            })
+        })
+        .collect();
+    until("handshakes wait", || server.counts().connections > 0);
+    std::thread::sleep(Duration::from_millis(500));
+    // They leave room for others, and give way once they were silent for a second.
+    assert!(server.counts().connections <= 2, "{:?}", server.counts());
+    let mut others: Vec<_> = (0..8).map(|_| server.connect()).collect();
+    std::thread::sleep(Duration::from_millis(1_500));
+    assert_eq!(server.ask("GET", "/small").status, 200);
+    others.clear();
+    assert!(halves.into_iter().all(|half| half.join().unwrap()));
+}
+
+#[test]
+fn what_comes_on_streams_that_nobody_reads_is_not_kept() {
+    let server = Running::new(&Options::loopback());
+    block_on(async {
+        let (_endpoint, quic) = connect(server.at.quic).await.unwrap();
+        let mut streams = Vec::new();
+        for kind in [0_u8, 2, 3] {
+            let mut stream = quic.open_uni().await.unwrap();
+            stream.write_all(&[kind]).await.unwrap();
+            streams.push(stream);
+        }
+        // SETTINGS without a setting.
+        streams[0].write_all(&[4, 0]).await.unwrap();
+        // More than the window of a stream, and of all of them.
+        let much = vec![0; 12 << 20];
+        for stream in &mut streams[1..] {
+            let written = tokio::time::timeout(Duration::from_secs(30), stream.write_all(&much));
+            written.await.expect("it is read").unwrap();
         }
     });
 }
