@@ -14,6 +14,8 @@
 //! Before anything is written, the oldest days are deleted until it fits [`Retention::disk`]. A day has at most [`MOST_RECORDS`] records,
 //! and its journal at most a quarter of the disk; what is beyond is dropped and counted.
 
+#![cfg_attr(not(test), warn(clippy::disallowed_methods))]
+
 mod store;
 mod tables;
 

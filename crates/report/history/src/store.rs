@@ -3,11 +3,12 @@
 use crate::tables::{read, rows, tables};
 use rustix::fs::FlockOperation;
 use std::collections::BTreeMap;
-use std::fs::{self, File, OpenOptions};
+use std::fs::{self, File};
 use std::io::{self, BufRead, BufReader, Read, Write};
 use std::path::{Path, PathBuf};
 use tracing::{debug, info, warn};
 use unbloat_monitor::{Age, Calendar, Record, Retention, thin};
+use unbloat_os::files;
 use unbloat_run::{RunError, RunInfo, RunReader, RunWriter};
 use unbloat_units::Bytes;
 
@@ -77,11 +78,7 @@ impl History {
         }
         fs::create_dir_all(folder).map_err(named(folder))?;
         let path = folder.join(LOCK);
-        let lock = OpenOptions::new()
-            .create(true)
-            .append(true)
-            .open(&path)
-            .map_err(named(&path))?;
+        let lock = files::append(&path).map_err(named(&path))?;
         if rustix::fs::flock(&lock, FlockOperation::NonBlockingLockExclusive).is_err() {
             return Err(HistoryError::Taken(folder.to_owned()));
         }
@@ -141,7 +138,7 @@ impl History {
         let records = self.day(day)?;
         self.make_room(0, day)?;
         let path = self.journal_path(day);
-        let journal = OpenOptions::new().create(true).append(true).open(&path);
+        let journal = files::append(&path);
         let journal = journal.map_err(named(&path))?;
         let journal_bytes = journal.metadata().map_err(named(&path))?.len();
         debug!(
@@ -272,12 +269,8 @@ impl History {
     /// It cannot be written.
     pub fn put(&mut self, name: &str, bytes: &[u8], now_ns: i64) -> Result<(), HistoryError> {
         self.make_room(bytes.len() as u64, Calendar::day_of(now_ns))?;
-        let (path, new) = (
-            self.folder.join(name),
-            self.folder.join(format!(".new-{name}")),
-        );
-        fs::write(&new, bytes).map_err(named(&new))?;
-        fs::rename(&new, &path).map_err(named(&path))
+        let path = self.folder.join(name);
+        files::replace(&path, bytes).map_err(named(&path))
     }
 
     fn write(&mut self, day: i64, records: &[Record]) -> Result<(), HistoryError> {
@@ -347,14 +340,13 @@ impl History {
         let names = self.names()?;
         for name in &names {
             let path = self.folder.join(name);
-            if let Some(day) = name.strip_prefix(".old-") {
-                let place = self.folder.join(day);
-                match place.exists() {
-                    true => remove(&path).map_err(named(&path))?,
-                    false => fs::rename(&path, &place).map_err(named(&path))?,
+            match Unfinished::of(name) {
+                Some(Unfinished::Old(day)) if !self.folder.join(day).exists() => {
+                    let place = self.folder.join(day);
+                    fs::rename(&path, &place).map_err(named(&path))?;
                 }
-            } else if name.starts_with(".new-") || name.starts_with("..new-") {
-                remove(&path).map_err(named(&path))?;
+                Some(_) => remove(&path).map_err(named(&path))?,
+                None => {}
             }
         }
         for name in names {
@@ -381,7 +373,7 @@ impl History {
     /// The records of a journal, up to the first line that is not whole.
     fn journal(&self, day: i64) -> Result<Vec<Record>, HistoryError> {
         let path = self.journal_path(day);
-        let file = match File::open(&path) {
+        let file = match files::open(&path) {
             Ok(file) => file,
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
             Err(error) => return Err(named(&path)(error)),
@@ -421,6 +413,27 @@ impl History {
 
     fn hidden(&self, what: &str, name: &str) -> PathBuf {
         self.folder.join(format!(".{what}-{name}"))
+    }
+}
+
+/// What a killed process left. Hidden files of others are not among it.
+enum Unfinished<'a> {
+    /// A day that was to be replaced.
+    Old(&'a str),
+    /// A day, a run of a day or a file that was not whole.
+    New,
+}
+
+impl Unfinished<'_> {
+    fn of(name: &str) -> Option<Unfinished<'_>> {
+        let is_day = |day: &&str| Calendar::day_named(day).is_some();
+        if let Some(day) = name.strip_prefix(".old-") {
+            return Some(day).filter(is_day).map(Unfinished::Old);
+        }
+        let run = name.strip_prefix("..new-");
+        let run = run.and_then(|name| Some(name.split_once(".part-")?.0));
+        let day = name.strip_prefix(".new-").or(run).filter(is_day);
+        (day.is_some() || files::is_unfinished(name)).then_some(Unfinished::New)
     }
 }
 

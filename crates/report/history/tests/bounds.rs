@@ -144,6 +144,11 @@ fn what_a_killed_process_left_is_there_once() {
     let mut lines = fs::OpenOptions::new().append(true).open(&journal).unwrap();
     lines.write_all(b"{\"record\":\"event\",\"ki").unwrap();
     fs::create_dir(folder.path().join(".new-2026-11-02")).unwrap();
+    // Of others, whatever they are called.
+    let others = [".git", ".new-house", ".old-photos"];
+    for name in others {
+        fs::create_dir(folder.path().join(name)).unwrap();
+    }
     fs::rename(
         folder.path().join("2026-11-02"),
         folder.path().join(".old-2026-11-02"),
@@ -170,8 +175,9 @@ fn what_a_killed_process_left_is_there_once() {
     let names: Vec<String> = fs::read_dir(folder.path())
         .unwrap()
         .map(|entry| entry.unwrap().file_name().into_string().unwrap())
-        .filter(|name| name.starts_with('.'))
+        .filter(|name| name.starts_with('.') && !others.contains(&&name[..]))
         .collect();
+    assert!(others.iter().all(|name| folder.path().join(name).exists()));
     assert!(names.is_empty(), "{names:?}");
 }
 

@@ -5,6 +5,8 @@
 //! [`RunReader`] reads it back in pieces. [`mod@format`] prints the same columns for people and pipes.
 //! Nothing here knows a table by name: all follows from [`unbloat_table::Table`].
 
+#![cfg_attr(not(test), warn(clippy::disallowed_methods))]
+
 mod batch;
 mod columns;
 mod encoder;
@@ -27,4 +29,4 @@ pub use info::{Clock, Input, RunFile, RunInfo, Status, TraceStart, kernel_releas
 pub use markdown::schema_markdown;
 pub use reader::{ArrowBatches, Batches, RunReader};
 pub use schema::{ColumnSchema, StoredTable, TableSchema, unit_of};
-pub use writer::RunWriter;
+pub use writer::{RunWriter, unfinished_prefix};

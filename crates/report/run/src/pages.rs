@@ -3,7 +3,7 @@
 //! The library reserves as many bytes as a header claims that the page will have once it is decompressed, and room for as many values as a
 //! dictionary claims. A file from others may claim gigabytes in a few bytes. The library does not show these claims, so the headers are
 //! parsed here: Thrift's compact protocol (its specification, "Thrift compact protocol encoding"), of which `PageHeader` of parquet.thrift
-//! needs two fields and a nested one.
+//! needs two fields and three nested ones.
 
 use parquet::errors::ParquetError;
 use std::fs::File;
@@ -17,24 +17,26 @@ const LONGEST_HEADER: u64 = 1 << 20;
 const DEEPEST: u32 = 8;
 
 /// Refuses a column chunk that claims more than it can have. It lies at these bytes of the file; a chunk that is not compressed has no more
-/// than these.
+/// than these. Returns the most bytes that a value has in the mean of a page.
 pub(crate) fn check(
     file: &File,
     (begin, length): (u64, u64),
     is_compressed: bool,
-) -> Result<(), ParquetError> {
+) -> Result<u64, ParquetError> {
     let (mut at, end) = (begin, begin + length);
+    let mut densest = 0;
     while at < end {
         let mut source = BufReader::with_capacity(256, file);
         source.seek(SeekFrom::Start(at))?;
         let (claims, header) = Claims::read(source).ok_or_else(|| damaged("a page header"))?;
         claims.check(is_compressed)?;
+        densest = densest.max(claims.density());
         at += header + claims.compressed.unsigned_abs();
         if at > end {
             return Err(damaged("the length of a page"));
         }
     }
-    Ok(())
+    Ok(densest)
 }
 
 fn damaged(what: &str) -> ParquetError {
@@ -48,9 +50,18 @@ struct Claims {
     compressed: i64,
     /// Of a dictionary.
     values: i64,
+    /// Of a page of rows.
+    rows: i64,
 }
 
 impl Claims {
+    /// Bytes of a value, in the mean; those of a dictionary are looked at themselves.
+    fn density(&self) -> u64 {
+        let is_rows = self.rows > 0;
+        let mean = self.uncompressed / self.rows.max(1);
+        if is_rows { mean.unsigned_abs() } else { 0 }
+    }
+
     fn check(&self, is_compressed: bool) -> Result<(), ParquetError> {
         if !(0..=LONGEST_PAGE).contains(&self.uncompressed) || self.compressed < 0 {
             return Err(damaged("the length of a page"));
@@ -71,23 +82,28 @@ impl Claims {
         const UNCOMPRESSED: i64 = 2;
         const COMPRESSED: i64 = 3;
         const DICTIONARY: i64 = 7;
+        /// Rows, in two versions.
+        const FIRST: i64 = 5;
+        const SECOND: i64 = 8;
         let mut from = Compact {
             source: source.take(LONGEST_HEADER),
         };
         let (mut uncompressed, mut compressed, mut values) = (None, None, None);
+        let mut rows = None;
         let mut before = 0;
         while let Some((id, kind)) = from.field(&mut before)? {
             let place = match id {
                 UNCOMPRESSED => &mut uncompressed,
                 COMPRESSED => &mut compressed,
                 DICTIONARY => &mut values,
+                FIRST | SECOND => &mut rows,
                 _ => {
                     from.skip(kind, DEEPEST)?;
                     continue;
                 }
             };
             let claimed = match (id, kind) {
-                (DICTIONARY, Compact::STRUCT) => from.values()?,
+                (DICTIONARY | FIRST | SECOND, Compact::STRUCT) => from.values()?,
                 (UNCOMPRESSED | COMPRESSED, Compact::I32) => from.int()?,
                 _ => return None,
             };
@@ -99,6 +115,7 @@ impl Claims {
             uncompressed: uncompressed?,
             compressed: compressed?,
             values: values.unwrap_or(0),
+            rows: rows.unwrap_or(0),
         };
         Some((claims, LONGEST_HEADER - from.source.limit()))
     }
@@ -154,7 +171,7 @@ impl<R: BufRead> Compact<R> {
         Some(Some((id, kind)))
     }
 
-    /// Of a dictionary page's header: its first field.
+    /// Of the header of a kind of page: its first field.
     fn values(&mut self) -> Option<i64> {
         const VALUES: i64 = 1;
         let (mut found, mut before) = (None, 0);
@@ -253,6 +270,7 @@ mod tests {
             uncompressed: 200,
             compressed: 100,
             values: 0,
+            rows: 3,
         };
         assert_eq!(read(page), Some((claims, 17)));
         // A dictionary page, its fields numbered in full and in another order.
@@ -263,6 +281,7 @@ mod tests {
             uncompressed: 200,
             compressed: 10,
             values: 40,
+            rows: 0,
         };
         assert_eq!(read(dictionary), Some((of_dictionary, 16)));
     }
@@ -290,6 +309,7 @@ mod tests {
             uncompressed,
             compressed: 10,
             values,
+            rows: 0,
         };
         assert!(claims(LONGEST_PAGE, 100).check(true).is_ok());
         for (uncompressed, values) in [(LONGEST_PAGE + 1, 0), (-1, 0), (100, 101)] {

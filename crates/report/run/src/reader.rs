@@ -12,33 +12,33 @@ use parquet::arrow::ProjectionMask;
 use parquet::arrow::arrow_reader::{
     ArrowPredicateFn, ParquetRecordBatchReader, ParquetRecordBatchReaderBuilder, RowFilter,
 };
-use parquet::basic::Compression;
+use parquet::basic::{Compression, Type};
+use parquet::column::page::{Page, PageReader};
 use parquet::errors::ParquetError;
 use parquet::file::metadata::{ColumnChunkMetaData, ParquetMetaData};
+use parquet::file::serialized_reader::SerializedPageReader;
 use std::collections::BTreeSet;
 use std::ffi::OsStr;
-use std::fs::{self, File};
-use std::io::{self, ErrorKind, Read};
+use std::fs::File;
+use std::io::ErrorKind;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use unbloat_os::files;
 use unbloat_table::SCHEMA_VERSION;
 
-/// Rows that are read at a time.
+/// Rows that are read at a time, and what their texts take at most: fewer rows where texts are long.
 const BATCH_ROWS: usize = 8192;
+const BATCH_TEXTS: u64 = 64 << 20;
+/// Of a text: the longest that we write are some sentences.
+const LONGEST_TEXT: u64 = 64 << 10;
+/// What all texts take that are read of a table: a dictionary may repeat a long one in a few bits. More than so many times its file, or so
+/// many bytes in a small one, was not written by this program.
+const TEXTS_PER_BYTE: u64 = 256;
+const TEXTS: u64 = 256 << 20;
 
 /// Of run.json: what is longer was not written by this program.
 const LONGEST: u64 = 64 << 20;
-
-fn read(path: &Path) -> io::Result<Vec<u8>> {
-    let mut text = Vec::new();
-    fs::File::open(path)?
-        .take(LONGEST + 1)
-        .read_to_end(&mut text)?;
-    match text.len() as u64 > LONGEST {
-        true => Err(io::Error::other("the file is too long to belong to a run")),
-        false => Ok(text),
-    }
-}
 
 /// A finished run.
 pub struct RunReader {
@@ -50,7 +50,7 @@ impl RunReader {
     /// Opens the run in `dir`; refuses tables newer than this program's.
     pub fn open(dir: &Path) -> Result<RunReader, RunError> {
         let path = dir.join(RUN_FILE);
-        let text = read(&path).map_err(|e| match e.kind() {
+        let text = files::read(&path, LONGEST).map_err(|e| match e.kind() {
             ErrorKind::NotFound | ErrorKind::NotADirectory => RunError::NotARun(dir.to_owned()),
             _ => RunError::io(&path)(e),
         })?;
@@ -139,12 +139,11 @@ impl RunReader {
         let keys: Vec<u64> = keys.iter().copied().collect();
         let is_wanted = ArrowPredicateFn::new(keyed, move |batch| are_among(&batch, &keys));
         let builder = builder.with_row_filter(RowFilter::new(vec![Box::new(is_wanted)]));
-        // It looks at all keys at once.
-        let reader = decoded(|| builder.build()).map_err(RunError::parquet(&path))?;
+        let source = Source::of(builder, &path)?;
         Ok(Batches {
             table: table.to_owned(),
             path,
-            reader: Some(reader),
+            source: Some(source),
         })
     }
 
@@ -154,11 +153,12 @@ impl RunReader {
     /// # Errors
     /// The run has no such table, or its file cannot be read.
     pub fn read_arrow(&self, table: &str) -> Result<ArrowBatches, RunError> {
-        let (path, reader) = self.reader(self.table(table)?, |_| true)?;
+        let (path, builder) = self.builder(self.table(table)?, |_| true)?;
+        let source = Source::of(builder, &path)?;
         Ok(ArrowBatches {
             path,
-            schema: reader.schema(),
-            reader: Some(reader),
+            schema: source.reader.schema(),
+            source: Some(source),
         })
     }
 
@@ -167,22 +167,13 @@ impl RunReader {
         table: &StoredTable,
         wanted: impl Fn(&str) -> bool,
     ) -> Result<Batches, RunError> {
-        let (path, reader) = self.reader(table, wanted)?;
+        let (path, builder) = self.builder(table, wanted)?;
+        let source = Source::of(builder, &path)?;
         Ok(Batches {
             table: table.schema.name.clone(),
             path,
-            reader: Some(reader),
+            source: Some(source),
         })
-    }
-
-    fn reader(
-        &self,
-        table: &StoredTable,
-        wanted: impl Fn(&str) -> bool,
-    ) -> Result<(PathBuf, ParquetRecordBatchReader), RunError> {
-        let (path, builder) = self.builder(table, wanted)?;
-        let reader = builder.build().map_err(RunError::parquet(&path))?;
-        Ok((path, reader))
     }
 
     fn builder(
@@ -191,7 +182,7 @@ impl RunReader {
         wanted: impl Fn(&str) -> bool,
     ) -> Result<(PathBuf, ParquetRecordBatchReaderBuilder<File>), RunError> {
         let path = self.path_of(table)?;
-        let file = File::open(&path).map_err(RunError::io(&path))?;
+        let file = files::open(&path).map_err(RunError::io(&path))?;
         let length = file.metadata().map_err(RunError::io(&path))?.len();
         let copy = file.try_clone().map_err(RunError::io(&path))?;
         let builder = decoded(|| ParquetRecordBatchReaderBuilder::try_new(file))
@@ -205,12 +196,12 @@ impl RunReader {
             .filter(|(_, c)| wanted(c.name()))
             .map(|(leaf, _)| leaf)
             .collect();
-        check_pages(&copy, builder.metadata(), &chosen).map_err(RunError::parquet(&path))?;
+        let longest = decoded(|| check_pages(&copy, builder.metadata(), &chosen));
+        let longest = longest.map_err(RunError::parquet(&path))?;
+        let rows = (BATCH_TEXTS / longest.max(1)).clamp(1, BATCH_ROWS as u64);
         let mask = ProjectionMask::leaves(builder.parquet_schema(), chosen);
-        Ok((
-            path,
-            builder.with_projection(mask).with_batch_size(BATCH_ROWS),
-        ))
+        let builder = builder.with_projection(mask);
+        Ok((path, builder.with_batch_size(rows as usize)))
     }
 
     /// run.json may come from others: the file that it names must lie in the run's own folder.
@@ -255,20 +246,55 @@ fn are_within(metadata: &ParquetMetaData, length: u64) -> bool {
     groups.all(|group| group.num_rows() >= 0 && group.columns().iter().all(is_within))
 }
 
-/// Refuses pages of these columns that claim more than they can have: the library makes room for what they claim.
+/// Refuses pages of these columns that claim more than they can have: the library makes room for what they claim. Returns what the texts of
+/// a row take at most, by the longest of each dictionary, or in the mean of the page where there is none.
 fn check_pages(
     file: &File,
     metadata: &ParquetMetaData,
     columns: &[usize],
-) -> Result<(), ParquetError> {
+) -> Result<u64, ParquetError> {
+    let file = Arc::new(file.try_clone()?);
+    let mut longest = 0;
     for group in metadata.row_groups() {
+        let mut of_row = 0;
         for column in columns {
             let chunk = group.column(*column);
             let is_compressed = chunk.compression() != Compression::UNCOMPRESSED;
-            pages::check(file, chunk.byte_range(), is_compressed)?;
+            let mean = pages::check(&file, chunk.byte_range(), is_compressed)?;
+            if chunk.column_type() == Type::BYTE_ARRAY {
+                let text = mean.max(longest_of_dictionary(&file, chunk)?);
+                if text > LONGEST_TEXT {
+                    let why = format!("a text is longer than {LONGEST_TEXT} bytes");
+                    return Err(ParquetError::General(why));
+                }
+                of_row += text;
+            }
         }
+        longest = longest.max(of_row);
     }
-    Ok(())
+    Ok(longest)
+}
+
+/// Zero if the column chunk has no dictionary.
+fn longest_of_dictionary(
+    file: &Arc<File>,
+    chunk: &ColumnChunkMetaData,
+) -> Result<u64, ParquetError> {
+    if chunk.dictionary_page_offset().is_none() {
+        return Ok(0);
+    }
+    let mut pages = SerializedPageReader::new(Arc::clone(file), chunk, 0, None)?;
+    let Some(Page::DictionaryPage { buf, .. }) = pages.get_next_page()? else {
+        return Ok(0);
+    };
+    // Plain: each text after its length.
+    let (mut rest, mut longest) = (&buf[..], 0);
+    while let Some((length, after)) = rest.split_first_chunk() {
+        let length = u32::from_le_bytes(*length);
+        longest = longest.max(length);
+        rest = after.get(length as usize..).unwrap_or_default();
+    }
+    Ok(longest.into())
 }
 
 /// The rows of a table, some thousand at a time.
@@ -276,7 +302,7 @@ pub struct Batches {
     table: String,
     path: PathBuf,
     /// None: the table has ended, or cannot be read any further.
-    reader: Option<ParquetRecordBatchReader>,
+    source: Option<Source>,
 }
 
 /// What the library decodes. It panics at some damaged files; to us they are files that cannot be read.
@@ -289,7 +315,7 @@ impl Iterator for Batches {
     type Item = Result<Batch, RunError>;
 
     fn next(&mut self) -> Option<Result<Batch, RunError>> {
-        let batch = next_of(&mut self.reader)?;
+        let batch = next_of(&mut self.source)?;
         let batch = batch.map_err(RunError::parquet(&self.path));
         Some(batch.and_then(|batch| Batch::from_arrow(&self.table, &batch)))
     }
@@ -300,14 +326,14 @@ pub struct ArrowBatches {
     path: PathBuf,
     schema: SchemaRef,
     /// None: the table has ended, or cannot be read any further.
-    reader: Option<ParquetRecordBatchReader>,
+    source: Option<Source>,
 }
 
 impl Iterator for ArrowBatches {
     type Item = Result<RecordBatch, ArrowError>;
 
     fn next(&mut self) -> Option<Result<RecordBatch, ArrowError>> {
-        let batch = next_of(&mut self.reader)?;
+        let batch = next_of(&mut self.source)?;
         let batch = batch.map_err(RunError::parquet(&self.path));
         Some(batch.map_err(|error| ArrowError::ExternalError(Box::new(error))))
     }
@@ -319,12 +345,43 @@ impl RecordBatchReader for ArrowBatches {
     }
 }
 
+/// A table that is being read.
+struct Source {
+    reader: ParquetRecordBatchReader,
+    /// What its texts may still take.
+    texts: u64,
+}
+
+impl Source {
+    fn of(builder: ParquetRecordBatchReaderBuilder<File>, path: &Path) -> Result<Source, RunError> {
+        let length = path.metadata().map_err(RunError::io(path))?.len();
+        // A filter of rows looks at the first already.
+        let reader = decoded(|| builder.build()).map_err(RunError::parquet(path))?;
+        let texts = length.saturating_mul(TEXTS_PER_BYTE).max(TEXTS);
+        Ok(Source { reader, texts })
+    }
+
+    fn next(&mut self) -> Result<Option<RecordBatch>, ParquetError> {
+        let Some(batch) = self.reader.next().transpose()? else {
+            return Ok(None);
+        };
+        let texts = batch
+            .columns()
+            .iter()
+            .filter_map(|c| c.as_string_opt::<i32>());
+        let bytes: usize = texts.map(|texts| texts.value_data().len()).sum();
+        let left = self.texts.checked_sub(bytes as u64);
+        self.texts = left.ok_or_else(|| {
+            ParquetError::General("its texts are too many for so small a file".to_owned())
+        })?;
+        Ok(Some(batch))
+    }
+}
+
 /// The next batch; after an error there is none.
-fn next_of(
-    source: &mut Option<ParquetRecordBatchReader>,
-) -> Option<Result<RecordBatch, ParquetError>> {
-    let reader = source.as_mut()?;
-    let batch = decoded(|| Ok(reader.next().transpose()?)).transpose()?;
+fn next_of(source: &mut Option<Source>) -> Option<Result<RecordBatch, ParquetError>> {
+    let from = source.as_mut()?;
+    let batch = decoded(|| from.next()).transpose()?;
     if batch.is_err() {
         *source = None;
     }

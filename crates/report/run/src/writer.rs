@@ -5,13 +5,13 @@ use crate::encoder::Encoder;
 use crate::folder::{RUN_FILE, parent_of};
 use crate::info::RunFile;
 use crate::{RunError, RunInfo, StoredTable, TableSchema};
-use std::ffi::OsString;
 use std::fs::{self, Permissions};
 use std::io::{self, ErrorKind};
 use std::ops::Range;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use tempfile::TempDir;
+use unbloat_os::files;
 use unbloat_table::{ColumnData, Rows, Table};
 
 /// Rows go to the encoder in batches of at most so many rows, or bytes. Where a batch ends depends on its rows alone, not on the
@@ -152,13 +152,16 @@ fn refuse_used(dir: &Path) -> Result<(), RunError> {
     }
 }
 
+/// How the names of runs that will be called `name` begin until they are finished.
+pub fn unfinished_prefix(name: &str) -> String {
+    format!(".{name}.part-")
+}
+
 fn hidden_beside(dir: &Path, parent: &Path) -> io::Result<TempDir> {
-    let mut prefix = OsString::from(".");
-    prefix.push(dir.file_name().unwrap_or_default());
-    prefix.push(".part-");
+    let name = dir.file_name().unwrap_or_default().to_string_lossy();
     // The finished folder is as open to others as any: the umask decides.
     tempfile::Builder::new()
-        .prefix(&prefix)
+        .prefix(&unfinished_prefix(&name))
         .permissions(Permissions::from_mode(0o777))
         .tempdir_in(parent)
 }
@@ -166,7 +169,7 @@ fn hidden_beside(dir: &Path, parent: &Path) -> io::Result<TempDir> {
 fn write_run_file(path: &Path, file: &RunFile) -> Result<(), RunError> {
     let mut text = serde_json::to_vec_pretty(file).map_err(RunError::json(path))?;
     text.push(b'\n');
-    fs::write(path, text).map_err(RunError::io(path))
+    files::replace(path, text).map_err(RunError::io(path))
 }
 
 /// A rename replaces an empty folder only: a run that got there first stays, and ours is kept.

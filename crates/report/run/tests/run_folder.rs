@@ -360,3 +360,63 @@ fn damaged_files_are_errors_that_name_them() {
     fs::write(dir.join(RUN_FILE), "{").expect("room");
     assert!(matches!(RunReader::open(&dir), Err(RunError::Json { .. })));
 }
+
+#[test]
+fn texts_that_a_dictionary_repeats_do_not_fill_the_memory() {
+    let base = tempdir().expect("a scratch folder");
+    let table = Table {
+        name: "names",
+        doc: "",
+        columns: vec![Column::text("name", "")],
+    };
+    let stored = |name: &str, length: usize, rows: usize| {
+        let dir = base.path().join(name);
+        let info = RunInfo::new("unbloat", "0", Vec::new());
+        let mut writer = RunWriter::create(&dir, &info, std::slice::from_ref(&table)).unwrap();
+        let text = "x".repeat(length);
+        let mut one = Rows::new(&table);
+        one.row(Order::default()).text(&text[..]);
+        for _ in 0..rows {
+            writer.append(0, &one).unwrap();
+        }
+        writer.finish(&info).unwrap();
+        let file = dir.join("names.parquet");
+        assert!(file.metadata().unwrap().len() < 1 << 20, "it is small");
+        RunReader::open(&dir).unwrap()
+    };
+    let refused = stored("long", 1 << 20, 64).read("names").err().unwrap();
+    assert!(refused.to_string().contains("longer than"), "{refused}");
+    // Each of a length that is allowed: a piece has a bound, and so have all of them.
+    let many = stored("many", 60_000, 6_000);
+    let mut read = 0;
+    let ended = many.read("names").unwrap().find_map(|batch| match batch {
+        Ok(batch) => {
+            read += batch.len();
+            assert!(batch.len() * 60_000 <= 64 << 20, "{} rows", batch.len());
+            None
+        }
+        Err(error) => Some(error.to_string()),
+    });
+    let ended = ended.expect("the rest is refused");
+    assert!(
+        ended.contains("too many") && read > 1_000,
+        "{read}: {ended}"
+    );
+}
+
+#[test]
+fn only_plain_files_are_read() {
+    let base = scratch();
+    let dir = base.path().join("run");
+    write(&dir, 10, 10, &info());
+    for name in [RUN_FILE, "flows.parquet"] {
+        let file = dir.join(name);
+        let kept = base.path().join("kept");
+        fs::rename(&file, &kept).unwrap();
+        std::os::unix::fs::symlink(&kept, &file).unwrap();
+        let read = RunReader::open(&dir).and_then(|run| run.read("flows").map(drop));
+        let error = read.err().expect("a link is refused").to_string();
+        assert!(error.contains("link"), "{error}");
+        fs::rename(&kept, &file).unwrap();
+    }
+}
