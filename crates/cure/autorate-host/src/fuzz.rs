@@ -1,11 +1,12 @@
 //! For the fuzz target: what `tc` and reflectors answer, of any bytes.
 
 use crate::{pinger, qdisc};
+use std::net::Ipv4Addr;
 use unbloat_units::Rate;
 
-/// The number of an echo reply of ours.
+/// The number of an echo reply of ours, which nobody can make who has not seen what it answers.
 pub fn reply(packet: &[u8]) -> Option<u16> {
-    pinger::reply(packet)
+    pinger::Asked::new(vec![Ipv4Addr::LOCALHOST]).reply(packet)
 }
 
 /// What `tc` would be told after it has listed disciplines and classes so; none where that holds no shaper.

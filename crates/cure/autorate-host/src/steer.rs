@@ -133,8 +133,10 @@ impl<'a> Steer<'a> {
             return Ok(());
         };
         for reply in pinger.replies() {
-            let sent = self.sent.iter().find(|(number, _)| *number == reply.number);
-            if let Some((number, sent)) = sent.copied() {
+            let mut sent = self.sent.iter();
+            let at = sent.position(|(number, _)| *number == reply.number);
+            // Each is answered once.
+            if let Some((number, sent)) = at.and_then(|at| self.sent.remove(at)) {
                 let answer = Answer {
                     number: number.into(),
                     round_trip: reply.at.since(sent),
