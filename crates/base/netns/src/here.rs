@@ -63,9 +63,14 @@ impl Here {
     }
 
     /// Lets what comes from networks behind a device go on to others under an address of this network's, as long as the result lives.
-    /// This network must be one that forwards.
-    pub fn masquerade(&self, device: &str, nets: &[IpNet]) -> Result<Masquerade, BedError> {
-        Masquerade::begin(device, nets)
+    /// This network must be one that forwards; with `is_alone` it does so for nobody else meanwhile.
+    pub fn masquerade(
+        &self,
+        device: &str,
+        nets: &[IpNet],
+        is_alone: bool,
+    ) -> Result<Masquerade, BedError> {
+        Masquerade::begin(device, nets, is_alone)
     }
 
     /// The networks to which there are routes, but for the default, each with its device.

@@ -57,6 +57,8 @@ pub struct ShellOptions<'a> {
     pub modem: Option<&'a Path>,
     /// What the caller's network reaches is reached from inside, under its address.
     pub reaches_out: bool,
+    /// The caller's network forwards only for shells: not for its neighbours.
+    pub forwards_alone: bool,
 }
 
 /// A network behind an emulated path. It goes away when it is dropped, with all that runs in it.
@@ -103,7 +105,7 @@ impl Shell {
             .collect();
         let masquerade = options
             .reaches_out
-            .then(|| here.masquerade(&outer.device, &nets))
+            .then(|| here.masquerade(&outer.device, &nets, options.forwards_alone))
             .transpose()?;
         let host = bed.host("shell")?;
         let inner = join(&host, net, net6)?;

@@ -7,7 +7,7 @@ use unbloat_experiment::scenario::BothWays;
 use unbloat_lab::{Shell, ShellOptions};
 use unbloat_link::Config;
 use unbloat_link::element::delay;
-use unbloat_netns::{Bed, Host};
+use unbloat_netns::{Bed, Host, Route};
 use unbloat_units::{Both, Delta};
 
 const PATIENCE: Duration = Duration::from_secs(5);
@@ -144,12 +144,36 @@ fn what_is_beyond_is_reached_under_the_callers_address_if_that_is_asked_for() {
     ] {
         end.address(device, address.parse().unwrap()).unwrap();
     }
+    let neighbour = bed.host("neighbour").unwrap();
+    host.veth("near", &neighbour, "up").unwrap();
+    for (end, device, address) in [
+        (&host, "near", "198.51.100.1/24"),
+        (&neighbour, "up", "198.51.100.2/24"),
+    ] {
+        end.address(device, address.parse().unwrap()).unwrap();
+    }
+    for (end, to, gateway) in [
+        (&neighbour, "192.0.2.0/24", "198.51.100.1"),
+        (&beyond, "198.51.100.0/24", "192.0.2.1"),
+    ] {
+        let gateway = Route::Gateway(gateway.parse().unwrap());
+        end.route(to.parse().unwrap(), gateway).unwrap();
+    }
     host.forward().unwrap();
     let options = ShellOptions {
         seed: 1,
         reaches_out: true,
+        forwards_alone: true,
         ..ShellOptions::default()
     };
+    let server = beyond.within(|| TcpListener::bind("192.0.2.2:0"));
+    let server = server.unwrap().unwrap();
+    let address = server.local_addr().unwrap();
+    let is_forwarded = |patience| {
+        let stream = neighbour.within(|| TcpStream::connect_timeout(&address, patience));
+        stream.unwrap().is_ok()
+    };
+    assert!(is_forwarded(PATIENCE), "it is on the way");
     let outer = host.within(|| Shell::make(delayed(5), &options));
     let outer = outer.unwrap().unwrap();
     let inner = outer.within(|| Shell::open(delayed(5), 1));
@@ -163,8 +187,11 @@ fn what_is_beyond_is_reached_under_the_callers_address_if_that_is_asked_for() {
         said_back(stream.unwrap().unwrap());
         assert_eq!(served.join().unwrap().ip().to_string(), "192.0.2.1");
     }
+    // Nobody else has this host for a router because of a shell.
+    assert!(!is_forwarded(Duration::from_millis(500)));
     // The name of the table is free again as soon as the shell is gone.
     drop((inner, outer));
+    assert!(is_forwarded(PATIENCE), "as before");
     let again = host.within(|| Shell::make(delayed(5), &options));
     again.unwrap().unwrap();
 }

@@ -143,12 +143,13 @@ pub fn run(args: &Args) -> Result<Exit, ShellError> {
     let _guard = recovery::guarded()?;
     signal::watch();
     let is_kept = args.out.is_some() || args.output.is_some();
-    let _forwarding = args.internet.then(forwarding::on).transpose()?;
+    let forwarding = args.internet.then(forwarding::on).transpose()?.flatten();
     let options = ShellOptions {
         seed: args.seed,
         is_recorded: is_kept,
         modem: args.modem.as_deref(),
         reaches_out: args.internet,
+        forwards_alone: forwarding.is_some(),
     };
     let shell = Shell::make(path, &options)?;
     let status = call(&shell, &args.command)?;
