@@ -8,6 +8,7 @@ use crate::terminal;
 use serde::Serialize;
 use std::io::{self, Write};
 use std::sync::atomic::{AtomicBool, Ordering};
+use unbloat_untrusted::styled;
 
 static READER_IS_GONE: AtomicBool = AtomicBool::new(false);
 
@@ -46,9 +47,9 @@ pub fn reader_is_gone() -> bool {
     READER_IS_GONE.load(Ordering::Relaxed)
 }
 
-/// Writes and flushes a text, laid out for the terminal if there is one.
+/// Writes and flushes a text, laid out for the terminal if there is one. What it quotes of others does nothing to that.
 pub fn text(text: &str) -> Result<(), PrintError> {
-    raw(&terminal::stdout().lay(text))
+    raw(&terminal::stdout().lay(&styled(text)))
 }
 
 /// Writes and flushes a text for programs as it is.
@@ -77,7 +78,7 @@ pub fn document(document: &impl Serialize) -> Result<String, PrintError> {
 
 /// Writes a line to standard error, laid out for the terminal if there is one; ignores errors.
 pub fn remark(words: std::fmt::Arguments<'_>) {
-    let text = terminal::stderr().lay(&words.to_string());
+    let text = terminal::stderr().lay(&styled(&words.to_string()));
     let _ = writeln!(io::stderr(), "{text}");
 }
 

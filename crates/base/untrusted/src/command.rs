@@ -2,8 +2,8 @@
 
 const HIDDEN: &str = "…";
 
-/// Options whose value is a secret.
-const SECRETS: [&str; 1] = ["--token"];
+/// Options whose value is a secret, or has one: addresses and headers of webhooks, and commands that call them.
+const SECRETS: [&str; 3] = ["--token", "--webhook", "--alert"];
 
 /// Keys of a URL's query whose value is a secret.
 const KEYS: [&str; 2] = ["token", "access_token"];
@@ -57,6 +57,17 @@ mod tests {
             shown,
             "test --token … box --token=… https://h/nq?a=b&token=… --token-file where --token"
         );
+    }
+
+    #[test]
+    fn webhooks_and_alerts_are_hidden() {
+        let words = [
+            "--webhook",
+            "https://h/PATH?key=KEY",
+            "--alert=curl -H 'Bearer X'",
+        ];
+        let shown = command_line(words.map(str::to_owned)).join(" ");
+        assert_eq!(shown, "--webhook … --alert=…");
     }
 
     #[test]

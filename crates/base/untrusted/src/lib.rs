@@ -9,4 +9,4 @@ mod command;
 mod words;
 
 pub use command::{command_line, without_tokens};
-pub use words::{acts, harmless, in_line, one_line};
+pub use words::{acts, harmless, in_line, one_line, styled};

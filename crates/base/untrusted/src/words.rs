@@ -20,6 +20,29 @@ pub fn in_line(text: &str) -> String {
     text.chars().map(safe).collect()
 }
 
+/// A text of ours that may quote others: what a terminal would act upon becomes U+FFFD, but for line ends, tabs and colours.
+pub fn styled(text: &str) -> String {
+    let mut safe = String::with_capacity(text.len());
+    let mut rest = text;
+    while let Some(c) = rest.chars().next() {
+        let taken = match colour(rest) {
+            Some(length) => length,
+            None => c.len_utf8(),
+        };
+        let is_fit = taken > c.len_utf8() || matches!(c, '\n' | '\t') || !acts(c);
+        safe.push_str(if is_fit { &rest[..taken] } else { "\u{fffd}" });
+        rest = &rest[taken..];
+    }
+    safe
+}
+
+/// How long the sequence is with which a text begins that changes colour or weight (ECMA-48, 8.3.117: SGR).
+fn colour(text: &str) -> Option<usize> {
+    let numbers = text.strip_prefix("\u{1b}[")?;
+    let end = numbers.find(|c: char| !c.is_ascii_digit() && c != ';')?;
+    numbers[end..].starts_with('m').then_some(end + 3)
+}
+
 /// Control characters, and those that turn the direction of what follows (Unicode UAX 9, 2), by which text reads as other text.
 pub fn acts(c: char) -> bool {
     c.is_control()
@@ -42,6 +65,16 @@ mod tests {
         assert_eq!(
             in_line(HOSTILE),
             harmless(HOSTILE).replace('\n', "\u{fffd}")
+        );
+    }
+
+    #[test]
+    fn colours_are_all_that_a_quotation_may_do() {
+        let red = "\u{1b}[1;31mbloated\u{1b}[0m\ta\nb";
+        assert_eq!(styled(red), red);
+        assert_eq!(
+            styled("\u{1b}[2J\u{1b}[31;\u{1b}]0;x\u{7}\u{202e}é\u{1b}"),
+            "\u{fffd}[2J\u{fffd}[31;\u{fffd}]0;x\u{fffd}\u{fffd}é\u{fffd}"
         );
     }
 

@@ -14,6 +14,7 @@ use crate::terminal;
 use clap::Subcommand;
 use std::path::PathBuf;
 use unbloat_run::{RunError, RunReader};
+use unbloat_untrusted::in_line;
 
 /// List, show and remove the runs that other commands have written.
 #[derive(clap::Args)]
@@ -78,7 +79,7 @@ fn show(args: &ShowArgs) -> Result<(), RunsError> {
     let dir = args.run.canonicalize().unwrap_or(args.run.clone());
     let reader = RunReader::open(&dir)?;
     let info = reader.info();
-    print::text(&format!("{}\n", info.command.join(" ")))?;
+    print::text(&format!("{}\n", in_line(&info.command.join(" "))))?;
     print::text(&result::text(info, terminal::width()))?;
     tell(&dir);
     Ok(())

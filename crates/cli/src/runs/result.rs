@@ -4,12 +4,13 @@ use unbloat_html::verdict_text;
 use unbloat_run::{RunInfo, Status};
 use unbloat_summary::Verdict;
 use unbloat_text::Tone;
+use unbloat_untrusted::in_line;
 
 /// In one line; none for runs that conclude nothing, such as those of the simulator.
 pub fn line(info: &RunInfo) -> Option<String> {
     let of_test = info.verdict.get("headline").and_then(|text| text.as_str());
     let of_capture = info.verdict.get("sentence").and_then(|text| text.as_str());
-    of_test.or(of_capture).map(str::to_owned)
+    of_test.or(of_capture).map(in_line)
 }
 
 /// Of a verdict on a capture or on a test: both have the same kinds.
