@@ -1,9 +1,8 @@
 //! Run folders with a report.
 
-use std::fs::File;
-use std::io::{BufWriter, Write};
 use std::path::{Path, PathBuf};
 use unbloat_html::{RenderOptions, ReportError, render};
+use unbloat_os::files::Replacement;
 use unbloat_run::{
     Input, RunError, RunInfo, RunReader, RunWriter, fresh_dir, link_latest, runs_dir,
 };
@@ -68,13 +67,13 @@ pub fn write_tables(
 /// # Errors
 /// The run cannot be read, or the report cannot be written.
 pub fn write_report(dir: &Path) -> Result<(), FolderError> {
-    let mut out = BufWriter::new(File::create(dir.join(REPORT))?);
+    let mut out = Replacement::of(&dir.join(REPORT))?;
     let options = RenderOptions {
         run_name: dir.display().to_string(),
         ..RenderOptions::default()
     };
     render(&RunReader::open(dir)?, &mut out, &options)?;
-    Ok(out.flush()?)
+    Ok(out.put()?)
 }
 
 /// Draws the report of a finished run. If the run is in [`runs_dir`], it is `latest` now.

@@ -3,6 +3,8 @@
 //! The command line and other front ends share what is here. Arguments, progress, Ctrl-C and printing are theirs; a front end stops a
 //! function by the flag or the closure that it hands in. Every function that writes a run takes the words of the command for `run.json`.
 
+#![cfg_attr(not(test), warn(clippy::disallowed_methods))]
+
 pub mod analyze;
 #[cfg(feature = "cluster")]
 pub mod cluster;

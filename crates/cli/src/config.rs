@@ -12,15 +12,19 @@
 
 use clap::{Arg, ArgAction, Command};
 use rustix::process::geteuid;
-use std::fs::File;
+use std::fs;
 use std::io::{ErrorKind, Read};
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use toml::{Table, Value};
-use unbloat_os::folders;
+use unbloat_os::user::has_more_rights;
+use unbloat_os::{files as opened, folders};
 
 /// Names the only file that is read.
 const VARIABLE: &str = "UNBLOAT_CONFIG";
+
+/// Of such a file.
+const LONGEST: u64 = 1 << 20;
 
 const SYSTEM: &str = "/etc/unbloat/config.toml";
 
@@ -31,11 +35,8 @@ pub enum ConfigError {
         path: PathBuf,
         source: std::io::Error,
     },
-    #[error("{path}: {source}", path = path.display())]
-    Toml {
-        path: PathBuf,
-        source: toml::de::Error,
-    },
+    #[error("{path}: {text}", path = path.display())]
+    Toml { path: PathBuf, text: String },
     #[error("{path}: {why}; root reads only files of root that nobody else can write", path = path.display())]
     Foreign { path: PathBuf, why: &'static str },
     #[error("{path}: {key}: {why}", path = path.display())]
@@ -48,7 +49,7 @@ pub enum ConfigError {
 
 /// The files that may be there; the later ones come before the earlier ones.
 pub fn files() -> Vec<PathBuf> {
-    if let Some(only) = std::env::var_os(VARIABLE) {
+    if let Some(only) = std::env::var_os(VARIABLE).filter(|_| !has_more_rights()) {
         return vec![PathBuf::from(only)];
     }
     let own = folders::config().map(|dir| dir.join("config.toml"));
@@ -74,15 +75,21 @@ fn read(path: &Path) -> Result<Option<Table>, ConfigError> {
         path: path.to_owned(),
         source,
     };
-    let mut file = match File::open(path) {
+    if path == Path::new("/dev/null") {
+        return Ok(None);
+    }
+    let file = match opened::open_named(path) {
         Err(error) if is_absence(error.kind()) => return Ok(None),
         file => file.map_err(failed)?,
     };
     // An option may name a command that root then runs. Asked of the open file: another may take its name in the meantime.
     let meta = file.metadata().map_err(failed)?;
+    let is_root = geteuid().is_root();
+    // A link of another user leads to whatever file of root that user likes.
+    let is_link_of_another = || fs::symlink_metadata(path).is_ok_and(|link| link.uid() != 0);
     let why = match () {
-        () if !geteuid().is_root() || !meta.is_file() => None,
-        () if meta.uid() != 0 => Some("it belongs to another user"),
+        () if !is_root => None,
+        () if meta.uid() != 0 || is_link_of_another() => Some("it belongs to another user"),
         () if meta.mode() & 0o022 != 0 => Some("other users can write to it"),
         () => None,
     };
@@ -91,10 +98,16 @@ fn read(path: &Path) -> Result<Option<Table>, ConfigError> {
         return Err(ConfigError::Foreign { path, why });
     }
     let mut text = String::new();
-    file.read_to_string(&mut text).map_err(failed)?;
-    let table = text.parse().map_err(|source| ConfigError::Toml {
-        path: path.to_owned(),
-        source,
+    let read = file.take(LONGEST).read_to_string(&mut text);
+    read.map_err(failed)?;
+    let table = text.parse().map_err(|source: toml::de::Error| {
+        // What root may read is not quoted to others.
+        let text = match is_root {
+            true => source.message().to_owned(),
+            false => source.to_string(),
+        };
+        let path = path.to_owned();
+        ConfigError::Toml { path, text }
     })?;
     Ok(Some(table))
 }

@@ -104,12 +104,17 @@ mod watch;
 
 use crate::print::note;
 use exit::Exit;
+use unbloat_os::heap::Counted;
 
 /// Each live flow holds a few small buffers, which a trace with millions of flows allocates and frees
 /// all the time. With the system's allocator this took a third of the run time.
 #[cfg(feature = "runs")]
 #[global_allocator]
-static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
+static ALLOCATOR: Counted<mimalloc::MiMalloc> = Counted(mimalloc::MiMalloc);
+
+#[cfg(not(feature = "runs"))]
+#[global_allocator]
+static ALLOCATOR: Counted<std::alloc::System> = Counted(std::alloc::System);
 
 /// The program, with the arguments of this process; returns its exit code.
 pub fn main() -> u8 {

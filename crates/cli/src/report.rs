@@ -3,10 +3,10 @@
 use crate::exit::Exit;
 use crate::print::note;
 use crate::run_name::run_parser;
-use std::fs::File;
 use std::io::{BufWriter, Write};
 use std::path::PathBuf;
 use unbloat_html::{RenderOptions, ReportError, render};
+use unbloat_os::files::{self, Replacement};
 use unbloat_run::{RunError, RunReader};
 
 /// Draw the report of a run, or the timeline of one of its flows.
@@ -61,9 +61,21 @@ pub fn run(args: &Args) -> Result<Exit, DrawError> {
         path: path.clone(),
         source,
     };
-    let mut out = BufWriter::new(File::create(&path).map_err(failed)?);
-    let rendered = render(&reader, &mut out, &options)?;
-    out.flush().map_err(failed)?;
+    let rendered = match &args.output {
+        Some(path) => {
+            let mut out = BufWriter::new(files::create_named(path).map_err(failed)?);
+            let rendered = render(&reader, &mut out, &options)?;
+            out.flush().map_err(failed)?;
+            rendered
+        }
+        // The run's folder may be somebody else's.
+        None => {
+            let mut out = Replacement::of(&path).map_err(failed)?;
+            let rendered = render(&reader, &mut out, &options)?;
+            out.put().map_err(failed)?;
+            rendered
+        }
+    };
     note!(
         "{}: {} of {} flows drawn",
         path.display(),

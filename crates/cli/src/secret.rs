@@ -1,9 +1,9 @@
 //! Files with secrets: keys and tokens.
 
-use std::fs::File;
 use std::io::{self, Read};
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
+use unbloat_os::files;
 
 #[derive(Debug, thiserror::Error)]
 pub enum SecretError {
@@ -22,7 +22,7 @@ pub fn read(path: &Path) -> Result<Vec<u8>, SecretError> {
         path: path.to_owned(),
         source,
     };
-    let mut file = File::open(path).map_err(failed)?;
+    let mut file = files::open_any(path).map_err(failed)?;
     let mode = file.metadata().map_err(failed)?.permissions().mode() & 0o777;
     if mode & 0o007 != 0 {
         let path = path.to_owned();

@@ -8,11 +8,11 @@ use crate::folder::write_tables;
 use schemars::JsonSchema;
 use serde::Serialize;
 use serde_json::json;
-use std::fs::File;
 use std::io::{self, BufWriter, Write};
 use std::path::{Path, PathBuf};
 use unbloat_compare::{CompareError, Comparison, Tolerance, all_rows, compare};
 use unbloat_html::{ReportError, comparison_headline, render_comparison};
+use unbloat_os::files::{self, Replacement};
 use unbloat_run::{Clock, Input, RunError, RunInfo};
 
 /// The page in the folder of a comparison.
@@ -111,8 +111,10 @@ pub fn write_folder(
     let within: Vec<String> = pair.within.iter().map(ToString::to_string).collect();
     info.options.insert("within".to_owned(), json!(within));
     let written = write_tables(dir, &info, &all_rows(comparison))?;
-    write_page(&written.join(PAGE), comparison)?;
-    std::fs::write(written.join(DOCUMENT), Document::of(comparison).text()?)?;
+    let mut page = Replacement::of(&written.join(PAGE))?;
+    render_comparison(comparison, &mut page)?;
+    page.put()?;
+    files::replace(&written.join(DOCUMENT), Document::of(comparison).text()?)?;
     Ok(written)
 }
 
@@ -125,7 +127,7 @@ pub fn write_page(path: &Path, comparison: &Comparison) -> Result<(), SideBySide
         path: path.to_owned(),
         source,
     };
-    let mut page = BufWriter::new(File::create(path).map_err(failed)?);
+    let mut page = BufWriter::new(files::create_named(path).map_err(failed)?);
     render_comparison(comparison, &mut page)?;
     page.flush().map_err(failed)
 }

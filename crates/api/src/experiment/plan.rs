@@ -2,14 +2,13 @@
 
 use super::PlanError;
 use flate2::read::MultiGzDecoder;
-use rustix::fs::OFlags;
 use std::fs::File;
 use std::io::Read;
-use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 use unbloat_experiment::scenario::score::{self, Bound};
 use unbloat_experiment::scenario::toml::{Error, Node, Origin, Value};
 use unbloat_experiment::scenario::{Experiment, MAX_SERIES_ROWS, Sweep, build};
+use unbloat_os::files;
 
 /// Maximum size of a scenario or trace; larger files are rejected.
 const MAX_BYTES: u64 = 256 << 20;
@@ -110,7 +109,7 @@ impl Plan {
         let folder = file.parent().unwrap_or(Path::new("")).to_owned();
         let files = |name: &str| {
             let path = folder.join(name);
-            let read = plain(&path).and_then(|trace| contents(trace, &path));
+            let read = files::open_named(&path).and_then(|trace| contents(trace, &path));
             read.map_err(|error| error.to_string())
         };
         let points = (0..sweep.points()).map(|index| {
@@ -189,25 +188,12 @@ fn traces(scenario: &Node, folder: &Path) -> Vec<PathBuf> {
     named.map(|name| folder.join(name)).collect()
 }
 
-/// Opens a regular file. A scenario may come from somebody else, and opening a pipe that it names would block forever.
-fn plain(path: &Path) -> Result<File, std::io::Error> {
-    let mut options = File::options();
-    let options = options
-        .read(true)
-        .custom_flags(OFlags::NONBLOCK.bits() as i32);
-    let file = options.open(path)?;
-    match file.metadata()?.is_file() {
-        true => Ok(file),
-        false => Err(std::io::Error::other("not a plain file")),
-    }
-}
-
 /// The contents of a file, unpacked if its name ends in `.gz`.
 ///
 /// # Errors
 /// The file cannot be read, or is larger than 256 MiB.
 pub fn read(path: &Path) -> Result<Vec<u8>, std::io::Error> {
-    contents(File::open(path)?, path)
+    contents(files::open_any(path)?, path)
 }
 
 fn contents(file: File, path: &Path) -> Result<Vec<u8>, std::io::Error> {

@@ -18,7 +18,8 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 use unbloat_api::folder::write_tables;
 use unbloat_campaign::{Campaign, Reading, Run};
-use unbloat_run::{RunError, RunInfo, RunReader};
+use unbloat_os::files;
+use unbloat_run::{RunError, RunInfo, RunReader, unfinished_prefix};
 use unbloat_table::{Column, Order, Rows, Table};
 
 /// Attempts to take the lock, and the time between them.
@@ -27,11 +28,20 @@ const NAP: Duration = Duration::from_millis(50);
 
 pub struct Folder {
     dir: PathBuf,
-    /// Locked as long as it is open.
-    _lock: File,
+    /// Locked as long as it is open. `None`: nothing is written here.
+    #[expect(dead_code, reason = "its end releases the lock")]
+    lock: Option<File>,
 }
 
 impl Folder {
+    /// What is measured, without making or changing anything.
+    pub fn look(dir: &Path) -> Folder {
+        Folder {
+            dir: dir.to_owned(),
+            lock: None,
+        }
+    }
+
     /// Takes the folder's lock, which the kernel releases when the process ends.
     pub fn open(dir: &Path) -> Result<Folder, CommandError> {
         let failed = |error| CommandError::Folder {
@@ -39,27 +49,34 @@ impl Folder {
             error,
         };
         fs::create_dir_all(dir.join("cells")).map_err(failed)?;
-        let lock = File::create(dir.join("lock")).map_err(failed)?;
+        let lock = files::append(&dir.join("lock")).map_err(failed)?;
         if !is_locked(&lock) {
             return Err(CommandError::Busy(dir.to_owned()));
         }
-        let folder = Folder {
+        Ok(Folder {
             dir: dir.to_owned(),
-            _lock: lock,
-        };
-        folder.clean().map_err(failed)?;
-        Ok(folder)
+            lock: Some(lock),
+        })
     }
 
-    /// Removes hidden folders: unfinished runs of a killed process. The lock excludes other writers.
-    fn clean(&self) -> io::Result<()> {
-        for place in [self.dir.clone(), self.cells()] {
-            for entry in fs::read_dir(place)? {
-                let entry = entry?;
-                let is_hidden = entry.file_name().to_string_lossy().starts_with('.');
-                if is_hidden && entry.file_type()?.is_dir() {
-                    fs::remove_dir_all(entry.path())?;
-                }
+    /// Removes unfinished runs of this campaign, which a killed process left. The lock excludes other writers.
+    pub fn clean(&self, campaign: &Campaign) -> Result<(), CommandError> {
+        let failed = |error| CommandError::Folder {
+            folder: self.cells(),
+            error,
+        };
+        let cells = campaign.cells();
+        let names = cells
+            .iter()
+            .flat_map(|cell| (0..campaign.repeats).map(|repeat| cell.run_name(repeat)));
+        let ours: Vec<String> = names.map(|name| unfinished_prefix(&name)).collect();
+        for entry in fs::read_dir(self.cells()).map_err(failed)? {
+            let entry = entry.map_err(failed)?;
+            let name = entry.file_name();
+            let name = name.to_string_lossy();
+            let is_ours = ours.iter().any(|prefix| name.starts_with(prefix));
+            if is_ours && entry.file_type().map_err(failed)?.is_dir() {
+                fs::remove_dir_all(entry.path()).map_err(failed)?;
             }
         }
         Ok(())
@@ -75,10 +92,13 @@ impl Folder {
 
     /// Names of finished runs.
     pub fn done(&self) -> Result<BTreeSet<String>, CommandError> {
-        let entries = fs::read_dir(self.cells()).map_err(|error| CommandError::Folder {
-            folder: self.cells(),
-            error,
-        })?;
+        let entries = match fs::read_dir(self.cells()) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(BTreeSet::new()),
+            entries => entries.map_err(|error| CommandError::Folder {
+                folder: self.cells(),
+                error,
+            })?,
+        };
         let whole = entries
             .flatten()
             .filter(|entry| RunReader::open(&entry.path()).is_ok());
@@ -217,7 +237,10 @@ mod tests {
                 .keep("of-another.12345678.1", &info, &came(8.0))
                 .unwrap();
             // As a kill in the middle leaves it.
-            fs::create_dir(place.path().join("cells/.half")).unwrap();
+            let half = format!("cells/.{}.part-a1B2c3", cells[0].run_name(0));
+            fs::create_dir(place.path().join(half)).unwrap();
+            fs::create_dir(place.path().join("cells/.git")).unwrap();
+            fs::create_dir(place.path().join(".git")).unwrap();
             fs::create_dir(place.path().join("cells").join(cells[0].run_name(0))).unwrap();
             assert!(matches!(
                 Folder::open(place.path()),
@@ -225,7 +248,15 @@ mod tests {
             ));
         }
         let folder = Folder::open(place.path()).unwrap();
-        assert!(!place.path().join("cells/.half").exists());
+        let hidden = || {
+            let entries = fs::read_dir(place.path().join("cells")).unwrap();
+            let names = entries.map(|entry| entry.unwrap().file_name().into_string().unwrap());
+            names.filter(|name| name.starts_with('.')).count()
+        };
+        assert_eq!(hidden(), 2);
+        folder.clean(&campaign).unwrap();
+        assert_eq!(hidden(), 1);
+        assert!(place.path().join(".git").exists());
         let (runs, foreign) = folder.runs(&campaign).unwrap();
         assert_eq!((runs.len(), foreign), (1, 1));
         assert_eq!((runs[0].cell, runs[0].repeat), (1, 2));

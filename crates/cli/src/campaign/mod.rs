@@ -52,6 +52,11 @@ pub enum CommandError {
     #[error(transparent)]
     Token(#[from] crate::token::TokenError),
     #[error(
+        "{} is not what a report of a campaign consists of; move it away, or give another --out",
+        .0.display()
+    )]
+    NotOurs(PathBuf),
+    #[error(
         "the folder {0} is in use by another unbloat process; wait for its end, or give another --out"
     )]
     Busy(PathBuf),
@@ -81,7 +86,11 @@ pub fn run(args: &Args) -> Result<Exit, CommandError> {
         .iter()
         .map(|text| Only::parse(text, &campaign.axes));
     let only: Vec<Only> = only.collect::<Result<_, _>>().map_err(CommandError::Only)?;
-    let folder = Folder::open(&place(args))?;
+    let place = place(args);
+    let folder = match args.list {
+        true => Folder::look(&place),
+        false => Folder::open(&place)?,
+    };
     let left = campaign.left(&folder.done()?, &only);
     let mut live = Live::new(&campaign, args.token.token()?)?;
     if args.list {
@@ -92,6 +101,7 @@ pub fn run(args: &Args) -> Result<Exit, CommandError> {
     if !args.report && !left.is_empty() {
         hooks::consent(&campaign, args.run_commands)?;
         let stop = stop_on_ctrl_c()?;
+        folder.clean(&campaign)?;
         let now = &left[..left.len().min(args.max_runs.unwrap_or(usize::MAX))];
         let work = work::Work {
             campaign: &campaign,

@@ -7,12 +7,17 @@ use crate::output::{OutputError, tell};
 use crate::print;
 use crate::terminal;
 use serde_json::json;
+use std::fs;
+use std::io::ErrorKind;
 use std::path::Path;
 use unbloat_api::experiment;
-use unbloat_api::folder::{input, write_report, write_tables};
+use unbloat_api::folder::{REPORT, input, write_report, write_tables};
 use unbloat_campaign::{Campaign, Finding, Run, findings_table, table1};
-use unbloat_run::{Clock, RunInfo, Status};
+use unbloat_run::{Clock, RUN_FILE, RunInfo, RunReader, Status};
 use unbloat_table::{Rows, Table};
+
+/// In the run.json of a report.
+const PROGRAM: &str = "unbloat campaign";
 
 pub fn make(args: &Args, campaign: &Campaign, folder: &Folder) -> Result<(), CommandError> {
     let (runs, foreign) = folder.runs(campaign)?;
@@ -35,11 +40,38 @@ pub fn make(args: &Args, campaign: &Campaign, folder: &Folder) -> Result<(), Com
     Ok(())
 }
 
+/// Removes the files of an older report, if that is all that is there.
+fn remove_older(place: &Path) -> Result<(), CommandError> {
+    let foreign = |path: &Path| CommandError::NotOurs(path.to_owned());
+    match fs::symlink_metadata(place) {
+        Err(error) if error.kind() == ErrorKind::NotFound => return Ok(()),
+        found if found.as_ref().is_ok_and(fs::Metadata::is_dir) => {}
+        _ => return Err(foreign(place)),
+    }
+    let entries = fs::read_dir(place).and_then(Iterator::collect::<Result<Vec<_>, _>>);
+    let entries = entries.map_err(OutputError::Write)?;
+    if entries.is_empty() {
+        return Ok(());
+    }
+    let older = RunReader::open(place).map_err(|_| foreign(place))?;
+    let tables = older.tables().iter().map(|table| table.file.as_str());
+    let names: Vec<&str> = tables.chain([RUN_FILE, REPORT]).collect();
+    for entry in &entries {
+        let name = entry.file_name();
+        let is_named = names.iter().any(|known| *known == name);
+        if older.info().program != PROGRAM || !is_named {
+            return Err(foreign(&entry.path()));
+        }
+    }
+    for entry in &entries {
+        fs::remove_file(entry.path()).map_err(OutputError::Write)?;
+    }
+    Ok(())
+}
+
 /// Replaces an older report. Not atomic: the report can be created again at any time.
 fn replace(place: &Path, info: &RunInfo, all: &[(Table, Rows)]) -> Result<(), CommandError> {
-    if place.exists() {
-        std::fs::remove_dir_all(place).map_err(OutputError::Write)?;
-    }
+    remove_older(place)?;
     let dir = write_tables(place, info, all)?;
     write_report(&dir).map_err(OutputError::from)?;
     tell(&dir);
@@ -48,7 +80,7 @@ fn replace(place: &Path, info: &RunInfo, all: &[(Table, Rows)]) -> Result<(), Co
 
 fn info(args: &Args, campaign: &Campaign, runs: &[Run]) -> RunInfo {
     let command = std::env::args().collect();
-    let mut info = RunInfo::new("unbloat campaign", env!("CARGO_PKG_VERSION"), command);
+    let mut info = RunInfo::new(PROGRAM, env!("CARGO_PKG_VERSION"), command);
     info.clock = Clock::Real;
     info.seed = Some(campaign.seed);
     info.inputs = vec![input(&args.campaign)];
@@ -129,4 +161,36 @@ fn tables(campaign: &Campaign, found: &[Finding], runs: &[Run]) -> Vec<(Table, R
 /// For example `up.call`: the call during upload load.
 fn subject(load: &str, subject: &str) -> String {
     format!("{load}.{subject}")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::os::unix::fs::symlink;
+
+    #[test]
+    fn only_our_own_report_is_replaced() {
+        let base = tempfile::tempdir().unwrap();
+        let place = base.path().join("report");
+        let info = RunInfo::new(PROGRAM, "0", Vec::new());
+        let write = |info: &RunInfo| replace(&place, info, &[]);
+        write(&info).unwrap();
+        write(&info).unwrap();
+        // What somebody put into it keeps all of it.
+        let notes = place.join("thesis.txt");
+        fs::write(&notes, "years").unwrap();
+        assert!(matches!(write(&info), Err(CommandError::NotOurs(path)) if path == notes));
+        assert!(place.join(RUN_FILE).exists());
+        fs::remove_file(place.join(RUN_FILE)).unwrap();
+        assert!(write(&info).is_err());
+        assert_eq!(fs::read(&notes).unwrap(), b"years");
+        // A run of another command, and a link.
+        fs::remove_dir_all(&place).unwrap();
+        write(&RunInfo::new("unbloat test", "0", Vec::new())).unwrap();
+        assert!(write(&info).is_err());
+        fs::rename(&place, base.path().join("elsewhere")).unwrap();
+        symlink("elsewhere", &place).unwrap();
+        assert!(write(&info).is_err());
+        assert!(base.path().join("elsewhere").join(RUN_FILE).exists());
+    }
 }

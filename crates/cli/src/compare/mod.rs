@@ -16,6 +16,7 @@ use unbloat_api::compare::{
 use unbloat_compare::{Comparison, Overall, all_rows};
 use unbloat_html::comparison_text;
 use unbloat_text::Tone;
+use unbloat_untrusted::styled;
 
 #[derive(Debug, thiserror::Error)]
 pub enum CompareCommandError {
@@ -67,7 +68,7 @@ fn print(args: &Args, comparison: &Comparison) -> Result<(), CompareCommandError
                 Overall::Mixed | Overall::CannotTell | Overall::NothingInCommon => Tone::Fair,
                 Overall::Changed => Tone::Strong,
             };
-            let text = terminal::stdout().lay(&tone.paint_first(&text));
+            let text = terminal::stdout().lay(&styled(&tone.paint_first(&text)));
             out.write_all(text.as_bytes())?;
         }
         Some(kind) => {

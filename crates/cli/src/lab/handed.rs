@@ -7,6 +7,7 @@ use std::path::Path;
 use unbloat_api::experiment::{Came, order};
 use unbloat_api::folder::write_tables;
 use unbloat_experiment::outcome::RunResult;
+use unbloat_os::files;
 use unbloat_run::{RunInfo, RunReader};
 use unbloat_table::{ColumnData, Rows, Table};
 
@@ -35,7 +36,7 @@ pub fn write(folder: &Path, came: &Came) -> Result<(), String> {
         is_cut: came.is_cut,
     };
     let text = serde_json::to_vec(&rest).map_err(|error| error.to_string())?;
-    fs::write(folder.join(REST), text).map_err(|error| error.to_string())?;
+    files::replace(&folder.join(REST), text).map_err(|error| error.to_string())?;
     let info = RunInfo::new("unbloat lab run", env!("CARGO_PKG_VERSION"), Vec::new());
     let written = write_tables(&folder.join(TABLES), &info, &came.tables);
     written.map(|_| ()).map_err(|error| error.to_string())

@@ -10,6 +10,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Mutex;
 use std::sync::atomic::AtomicBool;
 use unbloat_lab::{Captures, Options, Timing};
+use unbloat_os::files;
 use unbloat_uml::Folders;
 use unbloat_units::{Delta, Time};
 
@@ -80,7 +81,8 @@ struct Teller(Mutex<(File, Cell<Time>)>);
 
 impl Teller {
     fn create(path: &Path) -> Result<Teller, String> {
-        let file = File::create(path).map_err(|error| format!("{}: {error}", path.display()))?;
+        let file =
+            files::create_named(path).map_err(|error| format!("{}: {error}", path.display()))?;
         Ok(Teller(Mutex::new((file, Cell::new(Time::MIN)))))
     }
 

@@ -2,12 +2,12 @@
 
 use crate::events::Silence;
 use crate::print::note;
-use std::fs::File;
 use std::io::{self, LineWriter};
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, PoisonError};
 use unbloat_experiment::outcome::Snapshot;
+use unbloat_os::files;
 use unbloat_tui::{Face, Screen, watch};
 
 /// Options of the live view.
@@ -45,7 +45,8 @@ impl Live {
             place.clone_from(snapshot);
         };
         let _silence = self.live.then(Silence::begin);
-        let mut file = self.live_output.as_ref().map(File::create).transpose()?;
+        let file = self.live_output.as_deref();
+        let mut file = file.map(files::create_named).transpose()?;
         let mut lines = file.as_mut().map(LineWriter::new);
         let face = match (self.live, &mut lines) {
             (true, _) => Some(Face::Screen(Screen::open()?)),

@@ -16,10 +16,12 @@ use crate::stop::stop_on_ctrl_c;
 pub use args::Args;
 use following::Following;
 use progress::Line;
+use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 pub use stored::{StoredError, read};
 use unbloat_loadtest::{Findings, Measured, Options, OwnAddresses, TestError};
+use unbloat_os::files;
 use unbloat_responsiveness::Verdict;
 use unbloat_responsiveness::document::Test;
 use unbloat_sqm::Plan;
@@ -218,7 +220,8 @@ fn write(
     if let Some(path) = &args.flent {
         let path = numbered(path, place);
         let file = unbloat_loadtest::flent(measured);
-        std::fs::write(&path, file).map_err(|source| RunTestError::Write { path, source })?;
+        let made = files::create_named(&path).and_then(|mut out| out.write_all(&file));
+        made.map_err(|source| RunTestError::Write { path, source })?;
     }
     #[cfg(feature = "runs")]
     if args.writes_run() {
@@ -238,7 +241,7 @@ fn write_folder(
     let dir = write_run(out, "test", &info::info(measured, findings), &rows)?;
     let path = dir.join(FINDINGS);
     let text = print::document(&unbloat_loadtest::document(measured, findings))?;
-    std::fs::write(&path, text).map_err(|source| RunTestError::Write { path, source })
+    files::replace(&path, text).map_err(|source| RunTestError::Write { path, source })
 }
 
 /// Files of a sweep get a number before their extension.

@@ -119,7 +119,7 @@ fn write(args: &Args, wish: &Wish, located: &Located) -> Result<(), CommandError
         let dir = write_run(args.run.out.as_deref(), "locate", &info, &all)?;
         let document = Document::new(&wish.options, located);
         let text = print::document(&document)?;
-        std::fs::write(dir.join(VERDICTS), text).map_err(OutputError::Write)?;
+        unbloat_os::files::replace(&dir.join(VERDICTS), text).map_err(OutputError::Write)?;
     }
     Ok(())
 }

@@ -1,8 +1,8 @@
 //! Reads a measured curve from a CSV file.
 
-use std::fs::File;
 use std::io::Read;
 use std::path::{Path, PathBuf};
+use unbloat_os::files;
 use unbloat_queueing::Measured;
 use unbloat_units::{Delta, Rate};
 
@@ -33,7 +33,7 @@ pub enum MeasuredError {
 }
 
 pub fn read(path: &Path) -> Result<Vec<Measured>, MeasuredError> {
-    let file = File::open(path).map_err(|source| MeasuredError::Open {
+    let file = files::open_any(path).map_err(|source| MeasuredError::Open {
         path: path.to_owned(),
         source,
     })?;

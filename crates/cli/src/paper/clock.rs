@@ -31,7 +31,7 @@ pub fn runner(
         Clock::Virtual => {
             let name = plan.file.to_string_lossy().replace('/', "-");
             let file = scenarios.join(name);
-            std::fs::write(&file, text).map_err(|source| PaperCommandError::Write {
+            unbloat_os::files::replace(&file, text).map_err(|source| PaperCommandError::Write {
                 path: file.clone(),
                 source,
             })?;

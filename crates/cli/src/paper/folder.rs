@@ -1,8 +1,13 @@
 //! The papers: those built in, or those of a folder.
 
 use include_dir::{Dir, include_dir};
+use std::io::{self, Read};
 use std::path::{Path, PathBuf};
+use unbloat_os::files;
 use unbloat_paper::{Figure, Paper, PaperError, read_paper};
+
+/// Of a recipe or a scenario.
+const LONGEST: u64 = 16 << 20;
 
 static BUILT_IN: Dir = include_dir!("$CARGO_MANIFEST_DIR/included/papers");
 
@@ -11,10 +16,7 @@ pub enum FolderError {
     #[error(transparent)]
     Paper(#[from] PaperError),
     #[error("cannot read {path}: {source}", path = path.display())]
-    Read {
-        path: PathBuf,
-        source: std::io::Error,
-    },
+    Read { path: PathBuf, source: io::Error },
     #[error("{path}: no paper here; a paper is a folder with paper.toml", path = .0.display())]
     Empty(PathBuf),
     #[error("no paper {name:?}; use one of {known}, or `unbloat paper list`")]
@@ -83,7 +85,9 @@ fn texts(dir: &Path) -> Result<Vec<(String, String)>, FolderError> {
             .extension()
             .is_some_and(|extension| extension == "toml")
         {
-            let text = std::fs::read_to_string(&file).map_err(failed(&file))?;
+            let text = files::open(&file)
+                .and_then(|opened| io::read_to_string(opened.take(LONGEST)))
+                .map_err(failed(&file))?;
             let name = file.file_name().unwrap_or_default();
             files.push((name.to_string_lossy().into_owned(), text));
         }
@@ -91,7 +95,7 @@ fn texts(dir: &Path) -> Result<Vec<(String, String)>, FolderError> {
     Ok(files)
 }
 
-fn failed(path: &Path) -> impl Fn(std::io::Error) -> FolderError {
+fn failed(path: &Path) -> impl Fn(io::Error) -> FolderError {
     let path = path.to_owned();
     move |source| FolderError::Read {
         path: path.clone(),

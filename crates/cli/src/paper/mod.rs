@@ -103,7 +103,7 @@ pub fn run(args: &Args) -> Result<Exit, PaperCommandError> {
         let dir = write_tables(&dir, &info(args), &tables).map_err(OutputError::from)?;
         let document = dir.join("paper.json");
         let text = print::document(&Document::of(&made))?;
-        std::fs::write(&document, text).map_err(|source| PaperCommandError::Write {
+        unbloat_os::files::replace(&document, text).map_err(|source| PaperCommandError::Write {
             path: document,
             source,
         })?;

@@ -1,10 +1,9 @@
 //! One HTML file for each paper, and its scenarios.
 
 use super::PaperCommandError;
-use std::fs::File;
-use std::io::{BufWriter, Write};
 use std::path::{Path, PathBuf};
 use unbloat_html::render_paper;
+use unbloat_os::files::{self, Replacement};
 use unbloat_paper::{Made, Paper};
 
 /// Writes `PAPER.html` and the scenarios `PAPER/*.toml` into a run's folder. Returns the pages.
@@ -24,14 +23,14 @@ pub fn write(
             let path = path.to_owned();
             move |source| PaperCommandError::Write { path, source }
         };
-        let mut out = BufWriter::new(File::create(&page).map_err(failed(&page))?);
+        let mut out = Replacement::of(&page).map_err(failed(&page))?;
         render_paper(papers, figures, &mut out)?;
-        out.flush().map_err(failed(&page))?;
+        out.put().map_err(failed(&page))?;
         let scenarios = dir.join(&paper.id);
         std::fs::create_dir_all(&scenarios).map_err(failed(&scenarios))?;
         for (name, text) in &paper.scenarios {
             let file = scenarios.join(name);
-            std::fs::write(&file, text).map_err(failed(&file))?;
+            files::replace(&file, text).map_err(failed(&file))?;
         }
         pages.push(page);
     }

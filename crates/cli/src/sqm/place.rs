@@ -7,7 +7,6 @@ use super::{measured, sweep};
 use crate::print::note;
 use crate::route;
 use crate::shaping::best_of;
-use std::fs;
 use std::path::Path;
 use unbloat_responsiveness::{LoadedDirection, SHAPER_DOWN, SHAPER_UP};
 use unbloat_sqm::uci::{self, Section};
@@ -129,7 +128,7 @@ fn read(path: &Path) -> Result<Vec<Section>, CommandError> {
     const LONGEST: u64 = 1 << 20;
     let file = path.display().to_string();
     let mut bytes = Vec::new();
-    let opened = fs::File::open(path);
+    let opened = unbloat_os::files::open_any(path);
     let read = opened.and_then(|open| open.take(LONGEST).read_to_end(&mut bytes));
     read.map_err(|source| CommandError::Read {
         file: file.clone(),

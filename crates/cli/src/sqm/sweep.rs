@@ -4,10 +4,10 @@ use crate::events::bar_target;
 use crate::print::note;
 use indicatif::{ProgressBar, ProgressStyle};
 use serde::Deserialize;
-use std::fs::File;
 use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::AtomicBool;
+use unbloat_os::files;
 use unbloat_sqm::Sample;
 use unbloat_units::Delta;
 
@@ -76,7 +76,7 @@ struct Row {
 }
 
 pub fn read(path: &Path) -> Result<Vec<Sample>, SweepError> {
-    let file = File::open(path).map_err(|source| SweepError::Open {
+    let file = files::open_any(path).map_err(|source| SweepError::Open {
         path: path.to_owned(),
         source,
     })?;

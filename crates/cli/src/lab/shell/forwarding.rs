@@ -28,6 +28,7 @@ pub fn on() -> Result<Option<Claim>, ShellError> {
         claim.before(Step::setting(&device)?)?;
     }
     claim.before(Step::setting(Path::new(SWITCH))?)?;
+    #[expect(clippy::disallowed_methods, reason = "a setting of the kernel")]
     fs::write(SWITCH, "1").map_err(ShellError::Forwarding)?;
     Ok(Some(claim))
 }

@@ -1,11 +1,11 @@
 //! Time series of a shell's path, as a table.
 
 use crate::output::OutputError;
-use std::fs::File;
 use std::io::BufWriter;
 use std::path::Path;
 use unbloat_api::experiment::order;
 use unbloat_lab::Closed;
+use unbloat_os::files;
 use unbloat_run::format::{Bounds, FormatKind, TextWriter};
 use unbloat_table::{Column, Rows, Table};
 use unbloat_units::{Delta, Time};
@@ -60,7 +60,7 @@ pub fn rows(closed: &Closed) -> (Table, Rows) {
 /// Writes it as CSV.
 pub fn write(file: &Path, closed: &Closed) -> Result<(), OutputError> {
     let (table, rows) = rows(closed);
-    let out = BufWriter::new(File::create(file)?);
+    let out = BufWriter::new(files::create_named(file)?);
     let bounds = Bounds {
         width: usize::MAX,
         rows: usize::MAX,
