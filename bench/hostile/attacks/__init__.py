@@ -40,6 +40,7 @@ ATTACKS = [
     Attack("h1_bytes_of_chunks"),
     # 1 MiB a judgement, and as much again where its buffer grew.
     Attack("h1_unfinished", mib=96),
+    Attack("verdicts"),
     Attack("h1_pipeline"),
     Attack("h1_unread"),
     Attack("tls_half", seconds=14, closes=True),
@@ -71,6 +72,7 @@ ATTACKS = [
     Attack("h3_empty_data"),
     Attack("h3_qpack"),
     Attack("h3_qpack_bomb"),
+    Attack("h3_unread"),
     Attack("h3_one_way", closes=True),
     Attack("h3_cancel"),
     Attack("h3_silent", seconds=40, closes=True, is_silent=True),
