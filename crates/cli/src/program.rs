@@ -17,6 +17,8 @@ mod analyze;
 #[cfg(feature = "runs")]
 mod compare;
 #[cfg(feature = "runs")]
+mod confine;
+#[cfg(feature = "runs")]
 mod model;
 #[cfg(feature = "runs")]
 mod output;

@@ -1,5 +1,6 @@
 //! `unbloat report`: redraws the report of a run, with a different selection of flows.
 
+use crate::confine::confine;
 use crate::exit::Exit;
 use crate::print::note;
 use crate::run_name::run_parser;
@@ -47,6 +48,7 @@ pub enum DrawError {
 }
 
 pub fn run(args: &Args) -> Result<Exit, DrawError> {
+    confine();
     let reader = RunReader::open(&args.run)?;
     let name = args
         .flow

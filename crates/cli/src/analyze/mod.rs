@@ -1,7 +1,6 @@
 //! `unbloat analyze`: from captures to verdict, report and tables.
 
 mod args;
-mod confine;
 mod input;
 mod print;
 mod progress;
@@ -11,6 +10,7 @@ pub use args::Args;
 #[cfg(feature = "full")]
 pub use args::{OrientationArgs, ParamArgs};
 
+use crate::confine::confine;
 use crate::exit::Exit;
 use crate::metrics::MetricsError;
 use crate::output::{self, OutputError};
@@ -69,10 +69,14 @@ pub fn run(args: &Args) -> Result<Exit, AnalyzeError> {
         if board.is_some() {
             return Err(AnalyzeError::NothingLive);
         }
-        confine::confine();
+        confine();
     }
     let options = args.options();
     let (mut source, inputs) = input::open(args)?;
+    if args.interface.is_some() {
+        // Its socket is open.
+        confine();
+    }
     let mut store = Store::open(&options, inputs, keep(args)?)?;
     let stop = stop_on_ctrl_c()?;
     let mut progress = Progress::new(args.quiet, args.interface.as_deref());

@@ -4,7 +4,7 @@ use super::CommandError;
 use crate::interface::check;
 use crate::metrics::MetricsArgs;
 use crate::print::note;
-use crate::unit::{program, quoted};
+use crate::unit::{HARDENED, program, quoted};
 use clap::ValueEnum;
 use std::fmt::Write;
 use std::net::Ipv4Addr;
@@ -214,7 +214,8 @@ impl Args {
             line.push_str(" --dry-run");
         }
         line.push_str(&self.metrics.words());
-        UNIT.replace("COMMAND", &line)
+        UNIT.replace("HARDENED\n", HARDENED)
+            .replace("COMMAND", &line)
     }
 }
 
@@ -235,9 +236,7 @@ RestartSec=5
 RestartPreventExitStatus=2
 StandardOutput=null
 CapabilityBoundingSet=CAP_NET_ADMIN CAP_NET_RAW CAP_BPF CAP_PERFMON
-NoNewPrivileges=yes
-ProtectSystem=strict
-ProtectHome=yes
+HARDENED
 RuntimeDirectory=unbloat
 RuntimeDirectoryMode=0700
 RuntimeDirectoryPreserve=yes

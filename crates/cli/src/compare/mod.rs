@@ -4,6 +4,7 @@ mod args;
 
 pub use args::Args;
 
+use crate::confine::confine;
 use crate::exit::Exit;
 use crate::output::{OutputError, Wanted};
 use crate::print::{note, out};
@@ -29,6 +30,7 @@ pub enum CompareCommandError {
 }
 
 pub fn run(args: &Args) -> Result<Exit, CompareCommandError> {
+    confine();
     let pair = Pair {
         a: args.a.clone(),
         b: args.b.clone(),

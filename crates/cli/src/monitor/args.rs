@@ -4,7 +4,7 @@ use crate::analyze::OrientationArgs;
 use crate::metrics::MetricsArgs;
 use crate::span::within;
 use crate::trust::TrustArgs;
-use crate::unit::{program, quoted};
+use crate::unit::{HARDENED, program, quoted};
 use std::path::PathBuf;
 use unbloat_monitor_host::{Hook, Options};
 use unbloat_units::{Bytes, Delta};
@@ -151,7 +151,8 @@ impl Args {
             line.push(' ');
             line.push_str(&quoted(&word));
         }
-        UNIT.replace("COMMAND", &line)
+        UNIT.replace("HARDENED\n", HARDENED)
+            .replace("COMMAND", &line)
     }
 }
 
@@ -170,14 +171,12 @@ RestartSec=5
 RestartPreventExitStatus=2
 StandardOutput=null
 CapabilityBoundingSet=CAP_NET_ADMIN CAP_NET_RAW CAP_BPF CAP_PERFMON CAP_SYS_PTRACE CAP_DAC_READ_SEARCH
-NoNewPrivileges=yes
+HARDENED
 MemoryMax=512M
-ProtectSystem=strict
-ProtectHome=yes
 PrivateTmp=yes
+ProtectKernelTunables=yes
 StateDirectory=unbloat
 StateDirectoryMode=0750
-UMask=0027
 
 [Install]
 WantedBy=multi-user.target

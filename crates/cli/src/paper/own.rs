@@ -1,6 +1,7 @@
 //! A reader's own run or capture, laid over the figures.
 
 use super::results;
+use crate::confine::apart;
 use crate::{analyze, lab, schema};
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
@@ -33,7 +34,8 @@ pub fn read(path: &Path, figures: &[(&Paper, &Figure)]) -> Result<Evidence, OwnE
     };
     let reader = RunReader::open(&run)?;
     let tables = figures.iter().flat_map(|(_, figure)| figure.own_tables());
-    let own = evidence(&reader, &tables.collect()).map_err(|message| OwnError::Table {
+    let tables = tables.collect();
+    let own = apart(|| evidence(&reader, &tables)).map_err(|message| OwnError::Table {
         path: run.clone(),
         message,
     })?;

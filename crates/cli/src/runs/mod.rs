@@ -6,6 +6,7 @@ mod result;
 
 pub use list::RunsDocument;
 
+use crate::confine::confine;
 use crate::exit::Exit;
 use crate::output::tell;
 use crate::print::{self, PrintError};
@@ -66,6 +67,7 @@ pub enum RunsError {
 }
 
 pub fn run(args: &Args) -> Result<Exit, RunsError> {
+    confine();
     match &args.command {
         Command::List(args) => list::run(args)?,
         Command::Show(args) => show(args)?,
