@@ -127,7 +127,7 @@ pub(crate) fn deal_from(
     begun: Option<Begun>,
     is_stopped: &dyn Fn() -> bool,
 ) -> Result<Dealt, ClusterError> {
-    let mut trace = Trace::of_rests(plan.rests(slice)?);
+    let mut trace = Trace::of_rests(plan.rests(place, slice)?);
     let nets = job.reading.client_nets.clone();
     let origin = Time::from_ns(plan.origin_ns);
     let (watch, orientation, at) = match begun {

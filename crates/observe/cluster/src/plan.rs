@@ -28,6 +28,13 @@ impl Cut {
     /// Nearly always enough: after so many packets nothing is remembered of those before. See docs/cluster.md.
     pub const WARM_UP: u32 = 16;
 
+    /// Each task has lists of all slices and of all buckets.
+    fn is_bearable(&self) -> bool {
+        self.slices <= 1 << 20
+            && self.buckets <= 1 << 16
+            && u64::from(self.slices) * u64::from(self.buckets) <= 1 << 26
+    }
+
     fn of(packets: u64, asked: AskedCut) -> Cut {
         let usual = packets.div_ceil(Cut::SLICE).clamp(1, 1 << 20) as u32;
         let slices = asked.slices.unwrap_or(usual).max(1);
@@ -104,13 +111,18 @@ pub(crate) struct StoredRest {
 }
 
 const FILE: &str = "plan.json";
+const TOO_FINE: &str = "it has more slices and buckets than can be borne: 65,536 buckets, and 67,108,864 pieces of slices";
 pub(crate) const PACKETS: u64 = Batch::PACKETS as u64;
 
 impl Plan {
     /// That of a place.
     pub fn of(place: &Place) -> Result<Plan, ClusterError> {
         let plan: Option<Plan> = place.document(FILE, Repair::None)?;
-        plan.ok_or_else(|| place.missing(FILE, "plan"))
+        let plan = plan.ok_or_else(|| place.missing(FILE, "plan"))?;
+        match plan.cut.is_bearable() {
+            true => Ok(plan),
+            false => Err(place.damaged(FILE, Repair::None, TOO_FINE)),
+        }
     }
 
     pub(crate) fn slice(&self, place: &Place, number: u32) -> Result<Slice, ClusterError> {
@@ -122,10 +134,14 @@ impl Plan {
         Ok(slice)
     }
 
-    pub(crate) fn rests(&self, slice: &Slice) -> Result<Vec<Rest>, ClusterError> {
+    pub(crate) fn rests(&self, place: &Place, slice: &Slice) -> Result<Vec<Rest>, ClusterError> {
         let names = self.names();
         let stored = slice.rests.iter();
-        let wanted: Vec<&str> = stored.map(|rest| names[rest.input as usize]).collect();
+        let wanted: Option<Vec<&str>> = stored
+            .map(|rest| names.get(rest.input as usize).copied())
+            .collect();
+        let unknown = "a slice names an input that the plan does not have";
+        let wanted = wanted.ok_or_else(|| place.damaged(FILE, Repair::None, unknown))?;
         // One name is one input: it was expanded when it was indexed.
         let inputs = crate::remote::named(&wanted)?;
         let rests = inputs.into_iter().zip(&slice.rests);
@@ -194,12 +210,16 @@ pub fn plan(place: &Place, params: &Params, asked: AskedCut) -> Result<Plan, Clu
     let first = indexes.first().ok_or_else(|| ClusterError::NoPackets {
         place: place.name().to_owned(),
     })?;
+    let cut = Cut::of(packets, asked);
+    if !cut.is_bearable() {
+        return Err(place.damaged(FILE, Repair::None, TOO_FINE));
+    }
     let id = getrandom::u64().map_err(ClusterError::Random)?;
     let plan = Plan {
         id: format!("{id:016x}"),
         reading: job.reading,
         params: params.clone(),
-        cut: Cut::of(packets, asked),
+        cut,
         packets,
         origin_ns: first.spans[0].3,
         inputs: indexes.iter().map(planned).collect(),

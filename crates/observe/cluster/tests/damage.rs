@@ -214,3 +214,49 @@ fn steps_until(step: usize, place: &Path, captures: &[PathBuf]) -> Vec<PathBuf> 
     .unwrap();
     files_of(place)
 }
+
+/// Writes a document anew, with the digest of what it says now.
+fn forge(file: &Path, change: impl FnOnce(&mut serde_json::Value)) {
+    let text = fs::read(file).unwrap();
+    let mut whole: serde_json::Value = serde_json::from_slice(&text).unwrap();
+    change(&mut whole["document"]);
+    let inner = whole["document"].to_string();
+    whole["blake3"] = blake3::hash(inner.as_bytes()).to_hex().as_str().into();
+    fs::write(file, whole.to_string()).unwrap();
+}
+
+/// A digest is no signature: who can write here can make one.
+#[test]
+fn a_plan_that_cannot_be_borne_or_names_what_it_has_not_is_refused() {
+    let base = tempfile::tempdir().unwrap();
+    let place = base.path().join("place");
+    let packets: Vec<_> = real().into_iter().take(16_000).collect();
+    let captures = taps(base.path(), &packets);
+    for step in [1, 2] {
+        steps_until(step, &place, &captures);
+    }
+    let named = |error: ClusterError| match error {
+        ClusterError::Damaged { file, .. } => file,
+        other => panic!("{other}"),
+    };
+    let slices = files_of(&place).into_iter();
+    let slice = slices.filter(|file| file.to_str().unwrap().contains("/slices-"));
+    let slice = slice.min().unwrap();
+    let before = fs::read(&slice).unwrap();
+    forge(&slice, |slice| slice["rests"][0]["input"] = 99.into());
+    assert_eq!(
+        named(steps_from(2, &place, &captures).err().unwrap()),
+        "plan.json"
+    );
+    fs::write(&slice, before).unwrap();
+    forge(&place.join("plan.json"), |plan| {
+        plan["cut"]["slices"] = 4_000_000_000_u32.into();
+        plan["cut"]["buckets"] = 4_000_000_000_u32.into();
+    });
+    for step in 2..STEPS.len() {
+        assert_eq!(
+            named(steps_from(step, &place, &captures).err().unwrap()),
+            "plan.json"
+        );
+    }
+}
