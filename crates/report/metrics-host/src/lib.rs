@@ -1,17 +1,18 @@
 //! Serves a [`Page`] of metrics at `/metrics`, over HTTP/1.1, one request a connection.
 //!
 //! # Bounds
-//! Whoever reaches the address is a stranger: at most [`CONNECTIONS`] at once (more are closed), a head of at most [`LONGEST_HEAD`]
-//! bytes, and [`PATIENCE`] for all of a connection. No body is read. Only `GET` and `HEAD` of `/metrics` are answered with the page.
+//! Whoever reaches the address is a stranger: at most [`CONNECTIONS`] at once (the oldest gives way), a head of at most [`LONGEST_HEAD`]
+//! bytes, and [`PATIENCE`] for all of a connection. On the loopback address a `Host` other than it is refused: a page of another site could
+//! give its own name that address, and read what is there. No body is read. Only `GET` and `HEAD` of `/metrics` are answered with the page.
 
 mod process;
 
 pub use process::process_page;
 
+use std::collections::BTreeMap;
 use std::io::{self, ErrorKind, Read, Write};
-use std::net::{Ipv4Addr, SocketAddr, TcpListener, TcpStream};
+use std::net::{IpAddr, Ipv4Addr, Shutdown, SocketAddr, TcpListener, TcpStream};
 use std::str::FromStr;
-use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
@@ -86,18 +87,31 @@ pub fn serve(
 }
 
 fn accept(listener: &TcpListener, source: &Arc<Source>) {
-    let open = Arc::new(AtomicUsize::new(0));
-    loop {
-        let Ok((stream, _)) = listener.accept() else {
+    let open = Arc::new(Mutex::new(BTreeMap::new()));
+    for number in 0_u64.. {
+        let accepted = listener.accept().and_then(|(stream, _)| {
+            let copy = stream.try_clone()?;
+            Ok((stream, copy))
+        });
+        let Ok((stream, copy)) = accepted else {
             thread::sleep(PAUSE);
             continue;
         };
-        if open.fetch_add(1, Ordering::AcqRel) >= CONNECTIONS {
-            open.fetch_sub(1, Ordering::AcqRel);
-            debug!("too many connections for metrics; one is closed");
-            continue;
+        let mut all = open.lock().unwrap_or_else(PoisonError::into_inner);
+        all.insert(number, copy);
+        // A scrape takes milliseconds: who is here longer than so many others says nothing.
+        if all.len() > CONNECTIONS
+            && let Some((_, oldest)) = all.pop_first()
+        {
+            debug!("too many connections for metrics; the oldest is closed");
+            let _ = oldest.shutdown(Shutdown::Both);
         }
-        let (source, held) = (Arc::clone(source), Held(Arc::clone(&open)));
+        drop(all);
+        let held = Held {
+            open: Arc::clone(&open),
+            number,
+        };
+        let source = Arc::clone(source);
         let spawned = thread::Builder::new()
             .name("metrics".to_owned())
             .stack_size(256 << 10)
@@ -109,18 +123,26 @@ fn accept(listener: &TcpListener, source: &Arc<Source>) {
     }
 }
 
+/// Connections, by number.
+type Open = Arc<Mutex<BTreeMap<u64, TcpStream>>>;
+
 /// A place among the connections, given back however its thread ends.
-struct Held(Arc<AtomicUsize>);
+struct Held {
+    open: Open,
+    number: u64,
+}
 
 impl Drop for Held {
     fn drop(&mut self) {
-        self.0.fetch_sub(1, Ordering::AcqRel);
+        let mut all = self.open.lock().unwrap_or_else(PoisonError::into_inner);
+        all.remove(&self.number);
     }
 }
 
 fn answer(mut stream: &TcpStream, source: &Source, until: Instant) -> io::Result<()> {
     let head = read_head(stream, until)?;
-    let reply = reply(head.as_deref(), source);
+    let is_local = stream.local_addr()?.ip().is_loopback();
+    let reply = reply(head.as_deref(), is_local, source);
     let mut rest = reply.as_slice();
     while !rest.is_empty() {
         stream.set_write_timeout(Some(left(until)?))?;
@@ -129,7 +151,7 @@ fn answer(mut stream: &TcpStream, source: &Source, until: Instant) -> io::Result
             written => rest = &rest[written..],
         }
     }
-    stream.shutdown(std::net::Shutdown::Write)
+    stream.shutdown(Shutdown::Write)
 }
 
 fn left(until: Instant) -> io::Result<Duration> {
@@ -162,7 +184,7 @@ fn read_head(mut stream: &TcpStream, until: Instant) -> io::Result<Option<Vec<u8
     }
 }
 
-fn reply(head: Option<&[u8]>, source: &Source) -> Vec<u8> {
+fn reply(head: Option<&[u8]>, is_local: bool, source: &Source) -> Vec<u8> {
     let Some(head) = head else {
         return plain(
             "431 Request Header Fields Too Large",
@@ -178,6 +200,17 @@ fn reply(head: Option<&[u8]>, source: &Source) -> Vec<u8> {
     if !version.starts_with("HTTP/1.") {
         return plain("400 Bad Request", "this is no request of HTTP/1\n");
     }
+    let fields = lines.filter_map(|line| line.split_once(':'));
+    let fields: Vec<(&str, &str)> = fields.map(|(name, value)| (name.trim(), value)).collect();
+    let of = |wanted: &str| {
+        let all = fields
+            .iter()
+            .filter(move |field| field.0.eq_ignore_ascii_case(wanted));
+        all.map(|field| field.1).collect::<Vec<_>>()
+    };
+    if is_local && !of("host").into_iter().all(is_this_host) {
+        return plain("403 Forbidden", "ask by the address or as localhost\n");
+    }
     let path = target.split('?').next().unwrap_or_default();
     if path != "/metrics" {
         return plain("404 Not Found", "the metrics are at /metrics\n");
@@ -185,16 +218,21 @@ fn reply(head: Option<&[u8]>, source: &Source) -> Vec<u8> {
     if !matches!(method, "GET" | "HEAD") {
         return plain("405 Method Not Allowed", "use GET\n");
     }
-    let fields = lines.filter_map(|line| line.split_once(':'));
-    let accepts = fields.filter(|(name, _)| name.trim().eq_ignore_ascii_case("accept"));
-    let accepts: Vec<&str> = accepts.map(|(_, value)| value).collect();
-    let format = Format::accepted(&accepts.join(","));
+    let format = Format::accepted(&of("accept").join(","));
     let body = source().render(format);
     let mut reply = headed("200 OK", format.content_type(), body.len());
     if method == "GET" {
         reply.extend_from_slice(body.as_bytes());
     }
     reply
+}
+
+/// Names that no other host can have: an address, with or without a port, and `localhost`.
+fn is_this_host(host: &str) -> bool {
+    let host = host.trim();
+    let name = host.rsplit_once(':').map_or(host, |(name, _)| name);
+    let is_address = |text: &str| text.trim_matches(['[', ']']).parse::<IpAddr>().is_ok();
+    name.eq_ignore_ascii_case("localhost") || is_address(name) || is_address(host)
 }
 
 fn plain(status: &str, body: &str) -> Vec<u8> {
@@ -246,7 +284,7 @@ mod tests {
     fn the_page_is_served_in_the_format_that_is_asked_for() {
         let at = start();
         assert!(at.ip().is_loopback());
-        let text = ask(at, b"GET /metrics HTTP/1.1\r\nHost: x\r\n\r\n");
+        let text = ask(at, b"GET /metrics HTTP/1.1\r\nHost: localhost:9910\r\n\r\n");
         assert!(
             text.starts_with("HTTP/1.1 200 OK\r\nContent-Type: text/plain; version=0.0.4"),
             "{text}"
@@ -266,6 +304,12 @@ mod tests {
             (b"POST /metrics HTTP/1.1\r\n\r\n", "405"),
             (b"\xff\xfe\r\n\r\n", "400"),
             (b"GET /metrics SPDY/3\r\n\r\n", "400"),
+            (
+                b"GET /metrics HTTP/1.1\r\nhost: evil.example:9910\r\n\r\n",
+                "403",
+            ),
+            (b"GET /metrics HTTP/1.1\r\nHost: [::1]:9910\r\n\r\n", "200"),
+            (b"GET /metrics HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n", "200"),
         ] {
             let reply = ask(at, request);
             assert!(reply.starts_with(&format!("HTTP/1.1 {status}")), "{reply}");
@@ -283,23 +327,17 @@ mod tests {
     }
 
     #[test]
-    fn silent_connections_take_their_places_only_for_a_while() {
+    fn silent_connections_keep_nobody_out() {
         let at = start();
-        let silent: Vec<TcpStream> = (0..CONNECTIONS)
+        let silent: Vec<TcpStream> = (0..2 * CONNECTIONS)
             .map(|_| TcpStream::connect(at).unwrap())
             .collect();
-        thread::sleep(Duration::from_millis(200));
-        assert_eq!(
-            ask(at, b"GET /metrics HTTP/1.1\r\n\r\n"),
-            "",
-            "all places are taken"
-        );
-        // On a busy machine they may be closed later.
-        let begun = Instant::now();
-        while !ask(at, b"GET /metrics HTTP/1.1\r\n\r\n").starts_with("HTTP/1.1 200") {
-            assert!(begun.elapsed() < 20 * PATIENCE, "the silent ones stay");
-            thread::sleep(PATIENCE / 4);
-        }
+        let reply = ask(at, b"GET /metrics HTTP/1.1\r\n\r\n");
+        assert!(reply.starts_with("HTTP/1.1 200"), "{reply}");
+        // The oldest are gone before their time.
+        let mut first = &silent[0];
+        first.set_read_timeout(Some(PATIENCE / 2)).unwrap();
+        assert_eq!(first.read(&mut [0]).unwrap(), 0);
         drop(silent);
     }
 }
