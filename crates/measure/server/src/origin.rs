@@ -5,7 +5,7 @@
 
 use crate::host;
 use hyper::Uri;
-use hyper::header::ORIGIN;
+use hyper::header::{ORIGIN, REFERER};
 use hyper::http::request::Parts;
 
 /// Whether the request is of no page at all, or of one of this server's.
@@ -17,7 +17,8 @@ pub fn is_own(parts: &Parts) -> bool {
     match (of("sec-fetch-site"), of(ORIGIN.as_str())) {
         (Some("same-origin" | "none"), _) => true,
         (Some(_), _) => false,
-        (None, None) => true,
+        // Without TLS a browser says neither with an image.
+        (None, None) => of(REFERER.as_str()).is_none_or(|page| is_same(page, parts)),
         (None, Some(origin)) => is_same(origin, parts),
     }
 }
@@ -50,6 +51,8 @@ mod tests {
         assert!(told(&[("sec-fetch-site", "none")]));
         assert!(!told(&[("sec-fetch-site", "cross-site")]));
         assert!(!told(&[("sec-fetch-site", "same-site")]));
+        assert!(told(&[("referer", "http://box:4043/?glance")]));
+        assert!(!told(&[("referer", "http://evil.example/page")]));
         assert!(told(&[("origin", "https://box:4043")]));
         assert!(told(&[("origin", "https://BOX:4043")]));
         for other in ["https://evil.example", "https://box", "null", "box:4043"] {
