@@ -10,7 +10,7 @@ use rustix::io::Errno;
 use serde::{Deserialize, Serialize};
 use std::fs;
 use std::io;
-use std::path::{Path, PathBuf};
+use std::path::{Component, Path, PathBuf};
 use std::process::Command;
 use tracing::debug;
 use unbloat_os::offload::{self, Offload};
@@ -437,7 +437,8 @@ fn delete_table(family: Family, name: &str) -> io::Result<()> {
 
 fn remove_cgroup(path: &Path) -> io::Result<()> {
     const PROCESSES: &str = "cgroup.procs";
-    if !path.starts_with("/sys/fs/cgroup") || !path.join(PROCESSES).exists() {
+    let goes_up = path.components().any(|part| part == Component::ParentDir);
+    if goes_up || !path.starts_with("/sys/fs/cgroup") || !path.join(PROCESSES).exists() {
         return Ok(());
     }
     let above = path.parent().unwrap_or(path).join(PROCESSES);
