@@ -199,7 +199,7 @@ impl RecvStream for OneWay {
         {
             tokio::spawn(async move {
                 // To its end, or that of its connection.
-                while let Ok(Some(_)) = poll_fn(|context| unread.poll_data(context)).await {}
+                while let Ok(Some(_)) = poll_fn(|waker| unread.poll_data(waker)).await {}
             });
         }
         Poll::Ready(Ok(data))
