@@ -415,7 +415,7 @@ fn only_plain_files_are_read() {
         fs::rename(&file, &kept).unwrap();
         std::os::unix::fs::symlink(&kept, &file).unwrap();
         let read = RunReader::open(&dir).and_then(|run| run.read("flows").map(drop));
-        let error = read.err().expect("a link is refused").to_string();
+        let error = read.expect_err("a link is refused").to_string();
         assert!(error.contains("link"), "{error}");
         fs::rename(&kept, &file).unwrap();
     }
