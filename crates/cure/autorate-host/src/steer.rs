@@ -133,8 +133,8 @@ impl<'a> Steer<'a> {
             return Ok(());
         };
         for reply in pinger.replies() {
-            let mut sent = self.sent.iter();
-            let at = sent.position(|(number, _)| *number == reply.number);
+            let mut all = self.sent.iter();
+            let at = all.position(|(number, _)| *number == reply.number);
             // Each is answered once.
             if let Some((number, sent)) = at.and_then(|at| self.sent.remove(at)) {
                 let answer = Answer {
