@@ -431,7 +431,7 @@ impl Unfinished<'_> {
             return Some(day).filter(is_day).map(Unfinished::Old);
         }
         let run = name.strip_prefix("..new-");
-        let run = run.and_then(|name| Some(name.split_once(".part-")?.0));
+        let run = run.and_then(|run| Some(run.split_once(".part-")?.0));
         let day = name.strip_prefix(".new-").or(run).filter(is_day);
         (day.is_some() || files::is_unfinished(name)).then_some(Unfinished::New)
     }
