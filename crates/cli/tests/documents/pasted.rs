@@ -13,7 +13,7 @@ pub struct Pasted {
 }
 
 /// First words of lines that are commands. A new one is added here, or its lines are not seen.
-const PROGRAMS: [&str; 13] = [
+const PROGRAMS: [&str; 14] = [
     "unbloat",
     "apt",
     "bench/",
@@ -25,6 +25,7 @@ const PROGRAMS: [&str; 13] = [
     "python",
     "systemctl",
     "tcpdump",
+    "timeout",
     "tools/",
     "zcat",
 ];

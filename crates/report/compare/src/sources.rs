@@ -318,7 +318,7 @@ pub(crate) fn echoes(to: &mut Collector, piece: &Piece) -> Result<(), CompareErr
     let (number, fate) = (piece.whole("stage")?, piece.text("fate")?);
     for row in piece.rows() {
         let stage = number.get(row);
-        let stage = stage.and_then(|number| to.totals.stages.get_mut(&number));
+        let stage = stage.and_then(|it| to.totals.stages.get_mut(&it));
         let (Some(stage), Some(fate)) = (stage, fate.as_text(row)) else {
             continue;
         };
@@ -557,8 +557,8 @@ fn losses(to: &mut Collector, stages: impl Iterator<Item = Stage>) {
         lost.down += stage.lost.down;
         lost.up += stage.lost.up;
     }
-    for (load, (echoes, lost)) in by_load {
-        for (side, &lost) in lost.entries() {
+    for (load, (echoes, losses)) in by_load {
+        for (side, &lost) in losses.entries() {
             let name = Name::new(load.clone(), format!("loss_{}_share", side.name()));
             to.value("echoes", name, Estimate::of_share(lost, echoes));
         }
