@@ -102,12 +102,12 @@ fn read(path: &Path) -> Result<Option<Table>, ConfigError> {
     read.map_err(failed)?;
     let table = text.parse().map_err(|source: toml::de::Error| {
         // What root may read is not quoted to others.
-        let text = match is_root {
+        let fault = match is_root {
             true => source.message().to_owned(),
             false => source.to_string(),
         };
         let path = path.to_owned();
-        ConfigError::Toml { path, text }
+        ConfigError::Toml { path, text: fault }
     })?;
     Ok(Some(table))
 }

@@ -64,8 +64,8 @@ pub fn run(args: &Args) -> Result<Exit, DrawError> {
         source,
     };
     let rendered = match &args.output {
-        Some(path) => {
-            let mut out = BufWriter::new(files::create_named(path).map_err(failed)?);
+        Some(given) => {
+            let mut out = BufWriter::new(files::create_named(given).map_err(failed)?);
             let rendered = render(&reader, &mut out, &options)?;
             out.flush().map_err(failed)?;
             rendered

@@ -309,8 +309,8 @@ fn a_device_whose_packets_have_another_name_is_not_shaped_in_silence() {
     assert!(!is_done && why.contains("--interface br0"), "{why}");
     run(&hosts[0], "ip link set eth0 nomaster");
     run(&hosts[0], "ip link add mv0 link eth0 type macvlan");
-    let (is_done, why) = said();
-    assert!(is_done && why.contains("traffic of mv0"), "{why}");
+    let (is_shaped, beside) = said();
+    assert!(is_shaped && beside.contains("traffic of mv0"), "{beside}");
 }
 
 fn it_says_where_it_looks_at_packets() {

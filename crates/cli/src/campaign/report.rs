@@ -173,7 +173,7 @@ mod tests {
         let base = tempfile::tempdir().unwrap();
         let place = base.path().join("report");
         let info = RunInfo::new(PROGRAM, "0", Vec::new());
-        let write = |info: &RunInfo| replace(&place, info, &[]);
+        let write = |of: &RunInfo| replace(&place, of, &[]);
         write(&info).unwrap();
         write(&info).unwrap();
         // What somebody put into it keeps all of it.

@@ -267,7 +267,7 @@ fn test(name: &str, ms: f64, jitter_seed: u64) -> Run {
         .map(|&at| u64::from(at >= 10_000_000_000))
         .collect();
     let added = |load_ms: f64| {
-        let of = |(n, &stage): (usize, &u64)| {
+        let of = |(n, &in_load): (usize, &u64)| {
             let jitter = (n as u64 * 7_919 + jitter_seed) % 11;
             // The ramp counts for nothing.
             let ramp_ms = if (1_000..1_200).contains(&n) {
@@ -275,7 +275,7 @@ fn test(name: &str, ms: f64, jitter_seed: u64) -> Run {
             } else {
                 0.0
             };
-            Some(load_ms * stage as f64 + jitter as f64 / 10.0 + ramp_ms)
+            Some(load_ms * in_load as f64 + jitter as f64 / 10.0 + ramp_ms)
         };
         ColumnData::F64(stage.iter().enumerate().map(of).collect())
     };

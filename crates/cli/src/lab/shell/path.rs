@@ -143,8 +143,8 @@ mod tests {
             fault.contains("link.down.queue") && fault.contains("droptail"),
             "{fault}"
         );
-        let fault = shell("--trace-up /nowhere --rate-down 1Mbit/s").unwrap_err();
-        assert!(fault.starts_with("--trace-up: "), "{fault}");
+        let no_trace = shell("--trace-up /nowhere --rate-down 1Mbit/s").unwrap_err();
+        assert!(no_trace.starts_with("--trace-up: "), "{no_trace}");
         let refused = shell("--set flow.cc=reno").unwrap_err();
         assert!(refused.contains("link."), "{refused}");
     }
