@@ -103,8 +103,8 @@ fn a_live_capture_is_confined_once_its_socket_is_open() {
     assert!(becomes_confined(command));
     assert!(is_in_the_table("`analyze --interface"));
     // And it does its work.
-    let mut command = unbloat(&words);
-    let done = command.args(["--out", run]).output().expect("it starts");
+    let mut again = unbloat(&words);
+    let done = again.args(["--out", run]).output().expect("it starts");
     assert!(done.status.success(), "{done:?}");
     assert!(Path::new(run).join("run.json").exists());
 }

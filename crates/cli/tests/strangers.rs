@@ -125,7 +125,7 @@ fn a_run_that_has_links_or_fifos_for_files_is_refused_at_once() {
         let kept = victim.home.path().join("kept");
         fs::rename(&file, &kept).expect("a file of the run");
         type Plant = fn(&Path);
-        let to_kept: Plant = |file| symlink("../kept", file).expect("a link");
+        let to_kept: Plant = |at| symlink("../kept", at).expect("a link");
         for plant in [fifo, to_kept] {
             let _ = fs::remove_file(&file);
             plant(&file);
@@ -219,11 +219,11 @@ fn what_a_run_says_does_nothing_to_the_terminal() {
     fs::write(&file, info.to_string()).expect("a file");
     for words in [&["runs", "show", "run"][..], &["compare", "run", "run"]] {
         let output = victim.unbloat(words);
-        for text in [&output.stdout, &output.stderr] {
-            let text = String::from_utf8_lossy(text);
+        for bytes in [&output.stdout, &output.stderr] {
+            let printed = String::from_utf8_lossy(bytes);
             let is_harmful =
                 |c: char| c.is_control() && !matches!(c, '\n' | '\t') || c == '\u{202e}';
-            assert!(!text.contains(is_harmful), "{words:?}: {text:?}");
+            assert!(!printed.contains(is_harmful), "{words:?}: {printed:?}");
         }
     }
     let shown = victim.unbloat(&["runs", "show", "run"]).stdout;

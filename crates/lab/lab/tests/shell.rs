@@ -179,11 +179,11 @@ fn what_is_beyond_is_reached_under_the_callers_address_if_that_is_asked_for() {
     let inner = outer.within(|| Shell::open(delayed(5), 1));
     let inner = inner.unwrap().unwrap();
     for shell in [&outer, &inner] {
-        let server = beyond.within(|| TcpListener::bind("192.0.2.2:0"));
-        let server = server.unwrap().unwrap();
-        let address = server.local_addr().unwrap();
-        let served = echo(server);
-        let stream = shell.within(|| TcpStream::connect_timeout(&address, PATIENCE));
+        let echoing = beyond.within(|| TcpListener::bind("192.0.2.2:0"));
+        let echoing = echoing.unwrap().unwrap();
+        let at = echoing.local_addr().unwrap();
+        let served = echo(echoing);
+        let stream = shell.within(|| TcpStream::connect_timeout(&at, PATIENCE));
         said_back(stream.unwrap().unwrap());
         assert_eq!(served.join().unwrap().ip().to_string(), "192.0.2.1");
     }

@@ -284,9 +284,9 @@ fn a_router_that_is_slow_to_answer_under_load_is_no_queue() {
     cut.probes.retain(silent);
     unknown.far_end = None;
     for (seen, last) in [(cut, 4), (unknown, 5)] {
-        let verdict = locate(&seen, Phase::Down, &Params::default());
-        let Finding::Inconclusive(Reason::FarEndSilent { until, .. }) = verdict.finding else {
-            panic!("{verdict}");
+        let other = locate(&seen, Phase::Down, &Params::default());
+        let Finding::Inconclusive(Reason::FarEndSilent { until, .. }) = other.finding else {
+            panic!("{other}");
         };
         assert!(matches!(until, Node::Hop(hop, _) if hop == last), "{until}");
     }
