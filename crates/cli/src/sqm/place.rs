@@ -166,15 +166,13 @@ pub fn framing(line: &Line) -> Result<Option<Framing>, CommandError> {
 }
 
 pub fn rates(given: &Line, framing: Framing) -> Result<Both<Option<Rate>>, CommandError> {
-    let of_goodput =
-        |both: Both<Option<Rate>>| both.map(|one| one.map(|rate| framing.line_rate(rate)));
     if let Some(run) = &given.test {
         let framed = |load: LoadedDirection| framing.of_ip(load.line);
         return Ok(measured::of_test(run)?.map(|load| load.map(framed)));
     }
     #[cfg(feature = "runs")]
     if let Some(run) = &given.analysis {
-        return Ok(of_goodput(measured::of_capture(run)?));
+        return Ok(measured::of_capture(run)?.map(|rate| rate.map(|rate| framing.line_rate(rate))));
     }
     Ok(Both::new(given.rate_down, given.rate_up))
 }

@@ -37,6 +37,7 @@ pub struct Shared {
     /// Those that were sent away and may say so.
     pub leaving: Arc<Admission>,
     /// Connections by QUIC that are being made: a share of the places, so that they leave room for who comes over TCP.
+    #[cfg(feature = "http3")]
     pub handshakes: Arc<Admission>,
     /// Tests by ndt7.
     pub ndt7: Arc<Admission>,
@@ -59,6 +60,7 @@ impl Shared {
             connections: Guests::new(limits.connections, limits.connections_per_address),
             lobby: Admission::new(TOLD, TOLD / 4),
             leaving: Admission::new(TOLD, TOLD),
+            #[cfg(feature = "http3")]
             handshakes: Admission::new(
                 limits.connections.div_ceil(4),
                 limits.connections_per_address,
