@@ -15,9 +15,13 @@ use unbloat_server::{Limits, Options};
 
 /// Who the server is does not matter here.
 #[derive(Debug)]
-struct Anybody;
+enum Verifier {
+    Accepts,
+    /// Refuses after so long that the handshake stays half done.
+    Undecided,
+}
 
-impl ServerCertVerifier for Anybody {
+impl ServerCertVerifier for Verifier {
     fn verify_server_cert(
         &self,
         _: &CertificateDer<'_>,
@@ -26,7 +30,13 @@ impl ServerCertVerifier for Anybody {
         _: &[u8],
         _: UnixTime,
     ) -> Result<ServerCertVerified, rustls::Error> {
-        Ok(ServerCertVerified::assertion())
+        match self {
+            Verifier::Accepts => Ok(ServerCertVerified::assertion()),
+            Verifier::Undecided => {
+                std::thread::sleep(Duration::from_secs(6));
+                Err(rustls::Error::DecryptError)
+            }
+        }
     }
 
     fn verify_tls12_signature(
@@ -55,19 +65,19 @@ impl ServerCertVerifier for Anybody {
 async fn connect(
     to: SocketAddr,
 ) -> Result<(quinn::Endpoint, quinn::Connection), quinn::ConnectionError> {
-    connect_as(to, Arc::new(Anybody)).await
+    connect_as(to, Verifier::Accepts).await
 }
 
 async fn connect_as(
     to: SocketAddr,
-    verifier: Arc<dyn ServerCertVerifier>,
+    verifier: Verifier,
 ) -> Result<(quinn::Endpoint, quinn::Connection), quinn::ConnectionError> {
     let provider = Arc::new(rustls::crypto::ring::default_provider());
     let mut tls = rustls::ClientConfig::builder_with_provider(provider)
         .with_safe_default_protocol_versions()
         .unwrap()
         .dangerous()
-        .with_custom_certificate_verifier(verifier)
+        .with_custom_certificate_verifier(Arc::new(verifier))
         .with_no_client_auth();
     tls.alpn_protocols = vec![b"h3".to_vec()];
     let crypto = QuicClientConfig::try_from(tls).unwrap();
@@ -250,46 +260,6 @@ fn a_control_frame_of_any_claimed_length_ends_its_connection() {
     });
 }
 
-/// Who never says whether it accepts the server, so that the handshake stays half done.
-#[derive(Debug)]
-struct Undecided;
-
-impl ServerCertVerifier for Undecided {
-    fn verify_server_cert(
-        &self,
-        _: &CertificateDer<'_>,
-        _: &[CertificateDer<'_>],
-        _: &ServerName<'_>,
-        _: &[u8],
-        _: UnixTime,
-    ) -> Result<ServerCertVerified, rustls::Error> {
-        std::thread::sleep(Duration::from_secs(6));
-        Err(rustls::Error::DecryptError)
-    }
-
-    fn verify_tls12_signature(
-        &self,
-        _: &[u8],
-        _: &CertificateDer<'_>,
-        _: &DigitallySignedStruct,
-    ) -> Result<HandshakeSignatureValid, rustls::Error> {
-        Ok(HandshakeSignatureValid::assertion())
-    }
-
-    fn verify_tls13_signature(
-        &self,
-        _: &[u8],
-        _: &CertificateDer<'_>,
-        _: &DigitallySignedStruct,
-    ) -> Result<HandshakeSignatureValid, rustls::Error> {
-        Ok(HandshakeSignatureValid::assertion())
-    }
-
-    fn supported_verify_schemes(&self) -> Vec<SignatureScheme> {
-        vec![SignatureScheme::ECDSA_NISTP256_SHA256]
-    }
-}
-
 #[test]
 fn half_a_handshake_holds_no_place_against_those_who_come() {
     let limits = Limits {
@@ -305,7 +275,7 @@ fn half_a_handshake_holds_no_place_against_those_who_come() {
     let halves: Vec<_> = (0..8)
         .map(|_| {
             std::thread::spawn(move || {
-                block_on(async { connect_as(at, Arc::new(Undecided)).await.is_err() })
+                block_on(async { connect_as(at, Verifier::Undecided).await.is_err() })
             })
         })
         .collect();
