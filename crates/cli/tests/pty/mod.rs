@@ -97,6 +97,14 @@ impl Shown {
             .clone()
     }
 
+    /// What was shown until now counts no longer.
+    pub fn forget(&self) {
+        self.0
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .clear();
+    }
+
     /// Waits until all of this was shown.
     pub fn until(&self, words: &[&str]) -> String {
         let begun = Instant::now();

@@ -9,6 +9,7 @@ use ratatui::crossterm::terminal::{
 use ratatui::{Frame, Terminal};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::Errno;
+use rustix::termios::{OptionalActions, tcgetattr, tcsetattr};
 use std::io::{self, IsTerminal, Stderr, stderr};
 use std::mem::ManuallyDrop;
 use std::panic;
@@ -54,11 +55,15 @@ impl Screen {
     pub fn input(&mut self, within: Duration) -> io::Result<Input> {
         // Keys that came together are read together: there may be some without anything new from the terminal.
         for wait in [Duration::ZERO, within] {
-            if is_gone(wait)? {
+            let waiting = waits(wait)?;
+            if waiting.intersects(PollFlags::HUP | PollFlags::ERR | PollFlags::NVAL) {
                 return Ok(Input::Gone);
             }
             if event::poll(Duration::ZERO)? {
                 return read();
+            }
+            if waiting.contains(PollFlags::IN) {
+                wake()?;
             }
         }
         Ok(Input::Nothing)
@@ -83,19 +88,25 @@ pub enum Input {
     Gone,
 }
 
-/// Waits so long for anything from the terminal; whether it has hung up. The library that reads keys would read its end again and again.
-fn is_gone(within: Duration) -> io::Result<bool> {
+/// Waits so long for anything from the terminal: keys, or that it has hung up. The library that reads keys would read its end again
+/// and again.
+fn waits(within: Duration) -> io::Result<PollFlags> {
     let input = io::stdin();
     let mut terminal = [PollFd::new(&input, PollFlags::IN)];
     match poll(&mut terminal, Timespec::try_from(within).ok().as_ref()) {
         // By a signal: whoever caught it tells.
-        Err(Errno::INTR) => Ok(false),
+        Err(Errno::INTR) => Ok(PollFlags::empty()),
         Err(error) => Err(error.into()),
-        Ok(_) => {
-            let ended = PollFlags::HUP | PollFlags::ERR | PollFlags::NVAL;
-            Ok(terminal[0].revents().intersects(ended))
-        }
+        Ok(_) => Ok(terminal[0].revents()),
     }
+}
+
+/// Makes the kernel announce once more that keys wait. crossterm is told of them once (its epoll is edge-triggered) and forgets
+/// those that came together with a change of size; setting the attributes of a terminal wakes who waits for it.
+fn wake() -> io::Result<()> {
+    let input = io::stdin();
+    let attributes = tcgetattr(&input)?;
+    Ok(tcsetattr(&input, OptionalActions::Now, &attributes)?)
 }
 
 /// In raw mode Ctrl-C is a key like any other.
