@@ -380,6 +380,59 @@ mod tests {
         assert!(stood(&at_sender.seen(growing), "down").0 >= 12.0);
     }
 
+    /// Requests three times a second, captured at the client, whose answers carry their acknowledgments and are late by `late` of the time,
+    /// before the server stamps them or behind it.
+    fn answered(late: impl Fn(f64) -> f64, is_behind_stamp: bool) -> Results {
+        let mut script = Script::default()
+            .at(0.0, "> syn 0+0 mss 1460 ws 7 sackok ts 5000 0")
+            .at(20.0, "< syn 0+0 ack 1 mss 1460 ws 7 sackok ts 90010 5000")
+            .at(20.1, "> 1+0 ack 1 ts 5020 90010");
+        let mut server_stamp = 90_010;
+        for n in 0..60_u32 {
+            let asked = 500.0 + f64::from(n) * 300.0;
+            let late_ms = late(asked);
+            let stamped = asked + 10.0 + if is_behind_stamp { 0.0 } else { late_ms };
+            let ends = [1 + n * 100, 1 + n * 1_000];
+            script.packet(
+                asked,
+                &format!(
+                    "> {}+100 ack {} ts {} {server_stamp}",
+                    ends[0],
+                    ends[1],
+                    5_000.0 + asked
+                ),
+            );
+            server_stamp = 90_000 + stamped as u32;
+            script.packet(
+                asked + 20.0 + late_ms,
+                &format!(
+                    "< {}+1000 ack {} ts {server_stamp} {}",
+                    ends[1],
+                    ends[0] + 100,
+                    5_000.0 + asked
+                ),
+            );
+        }
+        script.run()
+    }
+
+    #[test]
+    fn the_hosts_clock_tells_its_wait_from_a_queue_behind_it() {
+        let sawtooth = |ms: f64| match ms {
+            ..4_000.0 => 0.0,
+            _ => 80.0 + (ms - 4_000.0) % 4_000.0 / 40.0,
+        };
+        let (windows, p50_ms) = stood(&answered(sawtooth, true), "up");
+        assert!(windows >= 40.0, "{windows} windows");
+        assert!((120.0..=140.0).contains(&p50_ms.unwrap()), "{p50_ms:?}");
+        assert_eq!(stood(&answered(sawtooth, false), "up").0, 0.0);
+        // A longer way is late behind the stamp as well, but does not drift; a radio that sleeps does not go on as it was.
+        let longer = |ms: f64| if ms < 4_000.0 { 0.0 } else { 120.0 };
+        assert_eq!(stood(&answered(longer, true), "up").0, 0.0);
+        let asleep = |ms: f64| if ms % 600.0 < 300.0 { 150.0 } else { 40.0 };
+        assert_eq!(stood(&answered(asleep, true), "up").0, 0.0);
+    }
+
     #[test]
     fn bursts_and_short_queues_do_not_stand() {
         let results = Download::default().seen(|ms| 4.0 * (ms / 250.0).sin().abs());

@@ -106,17 +106,51 @@ fn evidence_of(recorder: &Recorder, facts: &Facts, windows: &[Window]) -> Vec<Ev
         if !is_measured && waits.iter().all(|wait| wait.samples == 0) {
             return None;
         }
+        let target = target(facts.rtt_floor);
+        let mut delays = recorder.delays(leg, windows);
+        acquit_host(leg, windows, &mut delays, facts.felt.max(target));
         let judged = Judged {
             leg,
             windows,
-            delays: &recorder.delays(leg, windows),
+            delays: &delays,
             loads,
-            target: target(facts.rtt_floor),
+            target,
             felt: facts.felt,
         };
         judged.evidence(facts, waits)
     };
     Direction::BOTH.into_iter().filter_map(of_leg).collect()
+}
+
+/// Where a host may have waited before it answered, its clock tells whether the delay came after the answer was stamped: then it
+/// is no wait of the host's. It is a queue's if it drifts, as a longer way and a radio that sleeps do not.
+fn acquit_host(leg: Direction, windows: &[Window], delays: &mut [Delays], felt: Delta) {
+    /// The rest may be the clock's: a step of 50 ms hides a part of twice as much.
+    const MOST: f64 = 0.6;
+    let is_open = |d: &Delays| d.upper >= felt.as_us() && (d.sharp == 0 || d.lower < felt.as_us());
+    let open: Vec<usize> = (0..delays.len())
+        .filter(|&at| delays[at].samples > 0 && is_open(&delays[at]))
+        .collect();
+    if (open.len() as u32) < Judged::LEAST_SHARP || !drifts(delays, &open) {
+        return;
+    }
+    if share_back(leg, windows, delays, &open).is_some_and(|share| share >= MOST) {
+        for at in open {
+            let delay = &mut delays[at];
+            (delay.lower, delay.usual, delay.sharp) = (delay.upper, delay.upper, delay.samples);
+        }
+    }
+}
+
+/// Delays in windows that differ, and follow each other. By quartiles, which a repeat after a loss does not move.
+fn drifts(delays: &[Delays], places: &[usize]) -> bool {
+    let us = |place: usize| delays[place].upper as f64;
+    let mut all: Vec<f64> = places.iter().map(|&place| us(place)).collect();
+    let steps = places.windows(2).map(|two| (us(two[1]) - us(two[0])).abs());
+    let mut steps: Vec<f64> = steps.collect();
+    let mut at = |q| quantile(&mut all, q).unwrap_or_default();
+    let (spread, usual) = (at(0.75) - at(0.25), at(0.5));
+    spread >= usual / 4.0 && quantile(&mut steps, 0.75).is_some_and(|step| step <= spread / 2.0)
 }
 
 /// A flow with so many windows has evidence, whatever it shows: two seconds. The verdict must not need less load than this to call a direction free

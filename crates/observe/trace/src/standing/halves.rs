@@ -80,13 +80,39 @@ struct Fit {
 }
 
 impl Fit {
+    /// What was sent again after a loss is late by a timer, on neither way. Few such points would turn the line, so it is fitted first without
+    /// delays of more than so many times their 90th percentile, and then with all that lie no more than so many times the median residual
+    /// off it.
+    const FAR: f64 = 1.5;
+    const OFF: f64 = 4.0;
+    /// At least so many of the points are on the line.
+    const KEPT: f64 = 0.8;
+
     /// `None` if the points do not tell on which way delays change.
     fn of(points: &[Point]) -> Option<Fit> {
+        let mut delays: Vec<f64> = points.iter().map(|point| point.delay).collect();
+        let far = Self::FAR * quantile(&mut delays, 0.9)?;
+        let near: Vec<&Point> = points.iter().filter(|p| p.delay <= far).collect();
+        let (rough, k, _) = Fit::least_squares(&near)?;
+        let off = |point: &Point| (rough.back(point) - k * point.delay).abs();
+        let mut offs: Vec<f64> = points.iter().map(off).collect();
+        let usual = quantile(&mut offs, 0.5)?;
+        let kept: Vec<&Point> = points
+            .iter()
+            .filter(|point| off(point) <= Self::OFF * usual)
+            .collect();
+        let is_enough = kept.len() as f64 >= Self::KEPT * points.len() as f64;
+        let (fit, _, error) = Fit::least_squares(&kept).filter(|_| is_enough)?;
+        (fit.tick > 0.0 && error <= SURE).then_some(fit)
+    }
+
+    /// The line, `k` and its standard error.
+    fn least_squares(points: &[&Point]) -> Option<(Fit, f64, f64)> {
         if points.len() < LEAST {
             return None;
         }
         let n = points.len() as f64;
-        let mean = |of: fn(&Point) -> f64| points.iter().map(of).sum::<f64>() / n;
+        let mean = |of: fn(&Point) -> f64| points.iter().map(|point| of(point)).sum::<f64>() / n;
         let means = (mean(|p| p.passed), mean(|p| p.ticks), mean(|p| p.delay));
         let [mut tt, mut xx, mut ll, mut tx, mut tl, mut xl] = [0.0; 6];
         for point in points {
@@ -111,10 +137,8 @@ impl Fit {
         let k = (tl * xx - tx * xl) / determinant;
         let residual = (tt - tick * tx - k * tl).max(0.0) / (n - 3.0);
         let error = (residual * xx / determinant).sqrt();
-        (tick > 0.0 && error <= SURE).then_some(Fit {
-            begin: means.0 - tick * means.1 - k * means.2,
-            tick,
-        })
+        let begin = means.0 - tick * means.1 - k * means.2;
+        Some((Fit { begin, tick }, k, error))
     }
 
     /// The delay on the way back; where the loop is at its floor there is none.
