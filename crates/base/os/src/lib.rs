@@ -1,7 +1,6 @@
 //! System calls behind safe functions: what rustix and socket2 do not have, and what several crates do alike.
 //!
 //! - [`batch`]: many packets by one system call
-//! - [`bpf`]: the system call
 //! - [`checksum`]: the Internet checksum
 //! - [`clock`]: the kernel's clocks
 //! - [`device`]: network devices
@@ -27,7 +26,6 @@
 //! - [`user`]: whose rights this process has
 
 pub mod batch;
-pub mod bpf;
 pub mod checksum;
 pub mod clock;
 pub mod device;

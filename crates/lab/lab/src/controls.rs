@@ -1,55 +1,43 @@
-//! Congestion controls for the length of a run.
+//! Which congestion controls this kernel has.
 
 use crate::error::LabError;
-use crate::mapping::{ControlName, Mapping};
-use std::collections::BTreeMap;
-use tracing::debug;
-use unbloat_tcp_bpf::{Provided, provide};
+use crate::mapping::ControlName;
+use rustix::io::Errno;
+use rustix::net::sockopt::set_tcp_congestion;
+use rustix::net::{AddressFamily, SocketType, socket};
+use std::collections::BTreeSet;
 
-/// What sockets can choose while this lives: the kernel's own, or programs that stand in for those that it lacks.
-pub(crate) struct Controls {
-    provided: BTreeMap<ControlName, Provided>,
+/// Refuses congestion controls that sockets of this kernel cannot choose, before anything is built.
+///
+/// A socket is asked, because the kernel then loads a module that lies ready, and no list names those.
+pub(crate) fn check(names: &BTreeSet<ControlName>) -> Result<(), LabError> {
+    let socket = socket(AddressFamily::INET, SocketType::STREAM, None)
+        .map_err(|e| LabError::Socket(e.into()))?;
+    for name in names {
+        // Of any other fault the hosts' sockets say more.
+        if set_tcp_congestion(&socket, name.kernel) == Err(Errno::NOENT) {
+            return Err(LabError::NoControl {
+                scenario: name.scenario,
+                kernel: name.kernel,
+            });
+        }
+    }
+    Ok(())
 }
 
-impl Controls {
-    /// Provides what a mapping asks for, and has its sockets choose that.
-    pub(crate) fn provide(mapping: &mut Mapping) -> Result<Controls, LabError> {
-        let mut provided = BTreeMap::new();
-        for name in &mapping.controls {
-            let control = provide(name.kernel).map_err(|source| LabError::NoControl {
-                scenario: name.scenario,
-                source,
-            })?;
-            debug!(
-                wanted = name.scenario,
-                by = control.name(),
-                is_loaded = matches!(control, Provided::Loaded(_)),
-                "congestion control"
-            );
-            provided.insert(*name, control);
-        }
-        for tcp in mapping.tcp.iter_mut().flatten() {
-            let mut wanted = provided.iter();
-            let found =
-                wanted.find(|(name, _)| tcp.congestion_control.as_deref() == Some(name.kernel));
-            tcp.congestion_control = found.map(|(_, control)| control.name().to_owned());
-        }
-        Ok(Controls { provided })
-    }
+#[cfg(test)]
+mod tests {
+    use super::*;
 
-    /// A sentence for each that is not the kernel's own.
-    pub(crate) fn stand_ins(&self) -> impl Iterator<Item = String> {
-        let loaded = self
-            .provided
-            .iter()
-            .filter(|(_, control)| matches!(control, Provided::Loaded(_)));
-        loaded.map(|(name, control)| {
-            format!(
-                "cc {:?} is a BPF program ({}), because this kernel was built without {}",
-                name.scenario,
-                control.name(),
-                name.kernel
-            )
-        })
+    #[test]
+    fn a_control_that_the_kernel_lacks_is_refused_with_its_module() {
+        let asked = |kernel| {
+            let scenario = "newest";
+            check(&[ControlName { scenario, kernel }].into())
+        };
+        assert!(asked("reno").is_ok());
+        let error = asked("nonesuch").unwrap_err().to_string();
+        assert!(error.contains("modprobe tcp_nonesuch"), "{error}");
+        assert!(error.contains("--virtual"), "{error}");
     }
 }

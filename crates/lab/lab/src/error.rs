@@ -4,7 +4,6 @@ use std::path::PathBuf;
 use unbloat_capture::CaptureError;
 use unbloat_emulator::EmulatorError;
 use unbloat_netns::BedError;
-use unbloat_tcp_bpf::ControlError;
 use unbloat_workload_host::TrafficError;
 
 #[derive(Debug, thiserror::Error)]
@@ -20,11 +19,12 @@ pub enum LabError {
     )]
     Autorate,
     #[error(
-        "cc = {scenario:?}: {source}. Use unbloat lab run --virtual or unbloat sim, which support it"
+        "cc = {scenario:?}: this kernel has no congestion control {kernel}; load its module (modprobe tcp_{kernel}), \
+         or use unbloat lab run --virtual or unbloat sim, which have it"
     )]
     NoControl {
         scenario: &'static str,
-        source: ControlError,
+        kernel: &'static str,
     },
     #[error(
         "receive_window = {law:?} needs BPF programs on a cgroup, which the kernel of --virtual does not support; run without --virtual"
@@ -62,6 +62,8 @@ pub enum LabError {
     },
     #[error("cannot open a host's namespace: {0}")]
     File(std::io::Error),
+    #[error("cannot open a socket: {0}")]
+    Socket(std::io::Error),
     #[error("cannot start a thread: {0}")]
     Thread(std::io::Error),
     #[error("a thread of the lab panicked, which is a bug of unbloat")]

@@ -23,7 +23,7 @@ const FULL_MSS: u32 = 1_448;
 /// Receive memory per window with which a window is never short of memory.
 const MEMORY_PER_WINDOW: u64 = 4;
 
-/// A congestion control by its name in the kernel, and by the name of the program that stands in where the kernel lacks it.
+/// A congestion control by its names in scenarios and in the kernel.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct ControlName {
     pub scenario: &'static str,

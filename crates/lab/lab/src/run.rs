@@ -2,7 +2,7 @@
 
 use crate::beside::{Beside, Commands, Ended};
 use crate::capture::{CaptureFile, Captures, HostCaptures, path_capture};
-use crate::controls::Controls;
+use crate::controls;
 use crate::error::LabError;
 use crate::kernel_queue::{QueueTruth, QueueWatch};
 use crate::live::{LivePath, Witnesses};
@@ -82,8 +82,7 @@ pub fn run(
         return Err(LabError::Autorate);
     }
     let mut mapping = Mapping::of(&experiment.flows)?;
-    let controls = Controls::provide(&mut mapping)?;
-    mapping.differences.extend(controls.stand_ins());
+    controls::check(&mapping.controls)?;
     info!(
         experiment = experiment.name,
         flows = experiment.flows.len(),
