@@ -10,7 +10,6 @@ from pathlib import Path
 from host import FAR, JOURNALS, WORK, run
 
 RATES = ["--rate-down", "20 Mbit/s", "--rate-up", "5 Mbit/s"]
-REPORT = '{"buffered_bytes": 300000}\n'
 SCENARIO = """
 [scenario]
 duration = "60 s"
@@ -236,10 +235,7 @@ class Autorate(Command):
 
 class Uplink(Command):
     name = "uplink"
-    words = ["uplink", "--interface", "eth0", "--source", f"modem:{WORK}/reports", "--notsent-lowat", "128kB"]
-
-    def prepare(self, host, unbloat):
-        (WORK / "reports").write_text(REPORT)
+    words = ["uplink", "--interface", "eth0", "--notsent-lowat", "128kB"]
 
     def is_ready(self, host):
         return "1:1 " in run("tc", "class", "show", "dev", "eth0")

@@ -5,7 +5,6 @@ use std::env;
 use std::fs;
 use std::io::{BufRead, BufReader, Read};
 use std::os::unix::fs::PermissionsExt;
-use std::os::unix::net::UnixListener;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
 use std::thread::sleep;
@@ -29,13 +28,7 @@ const OTHERS: [&[&str]; 4] = [
         "fifo",
         "--hold",
     ],
-    &[
-        "uplink",
-        "--interface",
-        "eth0",
-        "--source",
-        "modem:FOLDER/modem",
-    ],
+    &["uplink", "--interface", "eth0"],
     &["shape", "--interface", "eth0", "--rate-up", "5 Mbit/s"],
 ];
 
@@ -126,7 +119,6 @@ fn whoever_has_a_device_refuses_whoever_else_would() {
     let (_bed, hosts) = bed();
     htb(&hosts[0]);
     let folder = tempfile::tempdir().unwrap();
-    let _modem = UnixListener::bind(folder.path().join("modem")).unwrap();
     let seen = classes(&hosts[0]);
     let first = started(&hosts[0], folder.path(), FOLLOW);
     wait_until(|| classes(&hosts[0]) != seen);
@@ -142,7 +134,6 @@ fn it_leaves_the_devices_of_others_alone() {
     for other in &OTHERS[1..] {
         let (_bed, hosts) = bed();
         let folder = tempfile::tempdir().unwrap();
-        let _modem = UnixListener::bind(folder.path().join("modem")).unwrap();
         let mut first = started(&hosts[0], folder.path(), other);
         wait_until(|| !classes(&hosts[0]).is_empty() || other[0] == "shape");
         if other[0] == "shape" {

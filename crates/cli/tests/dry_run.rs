@@ -78,7 +78,7 @@ fn shape_names_its_rules_and_rates() {
 
 fn uplink_names_its_commands_and_settings() {
     let router = Router::build();
-    let words = ["uplink", "--interface", "wan0", "--source", "delay"];
+    let words = ["uplink", "--interface", "wan0"];
     let told = router.would(&[&words[..], &["--notsent-lowat", "128 kB"]].concat());
     for step in [
         "write 128000 to /proc/sys/net/ipv4/tcp_notsent_lowat\n",

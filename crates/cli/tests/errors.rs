@@ -68,8 +68,8 @@ fn no_such_interface() {
         "watch --once --interface nowhere0",
         "shape --interface nowhere0 --follow",
         "shape --interface nowhere0 --follow --dry-run",
-        "uplink --interface nowhere0 --source delay",
-        "uplink --interface nowhere0 --source delay --dry-run",
+        "uplink --interface nowhere0",
+        "uplink --interface nowhere0 --dry-run",
         "drwa --lan nowhere0",
         "drwa --lan nowhere0 --dry-run",
         "autorate --interface nowhere0 --interface-up nowhere0",
@@ -153,7 +153,7 @@ fn every_command_that_needs_root_says_so() {
     let commands = [
         "sqm apply --interface lo --rate-up 10mbit",
         "sqm remove --interface lo",
-        "uplink --interface lo --source delay",
+        "uplink --interface lo",
         "drwa -- true",
     ];
     as_nobody(|run| {

@@ -59,7 +59,7 @@ fn findings_of_sqm_are_as_their_schema_says() {
 fn dry_runs_are_as_their_schema_says() {
     check(
         "dry-run",
-        &printed("uplink --interface lo --source delay --dry-run --json"),
+        &printed("uplink --interface lo --dry-run --json"),
     );
 }
 

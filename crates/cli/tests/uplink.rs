@@ -32,13 +32,10 @@ fn phone() -> (Bed, [Host; 2]) {
     (bed, hosts)
 }
 
-/// The control of its uplink, by a modem's reports in `folder`; journals in `run` there.
+/// The control of its uplink, with journals in `run` of `folder`.
 fn uplink(host: &Host, folder: &Path) -> Command {
-    let reports = folder.join("reports");
-    fs::write(&reports, "{\"buffered_bytes\": 300000}\n").unwrap();
     let mut command = host.command(env!("CARGO_BIN_EXE_unbloat")).unwrap();
-    command.args(["uplink", "--interface", "wwan0", "--source"]);
-    command.arg(format!("modem:{}", reports.display()));
+    command.args(["uplink", "--interface", "wwan0"]);
     command.env("UNBLOAT_RUN", folder.join("run"));
     command.stderr(Stdio::piped());
     command

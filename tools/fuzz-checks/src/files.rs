@@ -11,7 +11,6 @@ use unbloat_experiment::scenario::{Amount, Sweep, build, score};
 use unbloat_link::trace::{parse_mahimahi, parse_rates};
 use unbloat_sqm::{Device, Facts, Shaper, uci};
 use unbloat_units::{Both, Bytes, Delta, Rate};
-use unbloat_uplink_host::Report;
 
 /// The bytes are a trace behind its format. What is read is what a file of ours would say, and memory is in proportion.
 pub fn link(bytes: &[u8]) {
@@ -170,7 +169,7 @@ fn without_lines(mut sections: Vec<uci::Section>) -> Vec<uci::Section> {
     sections
 }
 
-/// The bytes are a value of an option behind its kind, a line of a modem, or a configuration of cake-autorate.
+/// The bytes are a value of an option behind its kind, or a configuration of cake-autorate.
 pub fn value(bytes: &[u8]) {
     let Some((&kind, text)) = bytes.split_first() else {
         return;
@@ -195,7 +194,6 @@ pub fn value(bytes: &[u8]) {
         3 => return amount(text),
         4 => return tolerance(text),
         5 => return shaped(text),
-        6 => return report(text),
         _ => return device(text),
     };
     if let Err(error) = refused {
@@ -234,19 +232,6 @@ fn shaped(text: &str) {
         assert!(side.base_shaper_rate <= side.max_shaper_rate);
         assert!(side.max_shaper_rate <= Rate::bps(1_000_000_000_000));
         assert!(side.owd_delta_delay_thr > Delta::ZERO);
-    }
-}
-
-fn report(line: &str) {
-    match Report::parse(line) {
-        Err(error) => is_said(error.to_string()),
-        Ok(report) => {
-            let written = serde_json::to_string(&report).expect("plain numbers");
-            assert!(Report::parse(&written).is_ok_and(|again| again == report));
-            for refused in [report.bytes().err(), report.level().err()] {
-                refused.iter().for_each(|error| is_said(error.to_string()));
-            }
-        }
     }
 }
 

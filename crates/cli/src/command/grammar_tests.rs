@@ -61,8 +61,6 @@ const SYNTAXES: &[(&str, &str)] = &[
     ("SCENARIO", "scenario file, TOML"),
     ("SCHEME", "one of the grading schemes in the help"),
     ("SIZE", "number with unit, such as 1 MB or 64 KiB"),
-    ("SOCKET", "path of a Unix socket"),
-    ("SOURCE", "modem:FILE, bsr:FILE or delay"),
     ("SPAN", "number with unit, such as 90 s or 5 min"),
     ("STATISTIC", "mean, or a percentile such as p95"),
     ("TABLE", "table of a run"),

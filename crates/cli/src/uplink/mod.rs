@@ -8,25 +8,20 @@ use crate::span::{stop_after, within};
 use crate::stop::stop_on_ctrl_c;
 use unbloat_units::{Bytes, Delta};
 use unbloat_uplink::Params;
-use unbloat_uplink_host::{
-    Control, Layers, Limits, Options, Source, State, UplinkError, layers, set_limits, steps,
-};
+use unbloat_uplink_host::{Control, Layers, Limits, State, UplinkError, layers, set_limits, steps};
 
 /// Keep a modem's buffer short: release packets only as fast as the modem drains.
 ///
-/// The occupancy of the modem is known from its reports (JSON lines, docs/uplink.md), or estimated from the TCP timestamps of this host's
-/// connections. Packets then wait in fq_codel or, without fq_codel in the kernel, in two FIFOs, where packets of less than 128 bytes go first.
+/// The occupancy of the modem is estimated from the TCP timestamps of this host's connections. Packets then wait in fq_codel or, without fq_codel in the kernel, in two FIFOs, where packets of less than 128 bytes go first.
 /// The previous queue discipline of the device is restored at exit, also after a kill. Requires root and tc.
 #[derive(clap::Args)]
 #[command(after_help = "\
 Examples:
   unbloat uplink --show-limits --interface wwan0
-  unbloat uplink --interface wwan0 --target '20 ms' --source modem:/run/modem.sock
-  unbloat uplink --interface wwan0 --source bsr:/run/modem.sock --json
-  unbloat uplink --interface wwan0 --source delay
-  unbloat uplink --interface eth0 --source modem:/run/modem.sock --bql '6 kB' --notsent-lowat '128 kB'
+  unbloat uplink --interface wwan0 --target '50 ms' --json
+  unbloat uplink --interface wwan0 --bql '6 kB' --notsent-lowat '128 kB'
   unbloat lab shell --rate-up '8 Mbit/s' --set link.up.radio=lte --set 'link.up.device={ring_packets=16}' \\
-    --modem /tmp/modem.sock -- unbloat uplink --interface path --source modem:/tmp/modem.sock --duration '1 min'")]
+    -- unbloat uplink --interface path --duration '1 min'")]
 pub struct Args {
     /// Network interface in front of the modem
     #[arg(long, value_name = "INTERFACE")]
@@ -35,10 +30,6 @@ pub struct Args {
     /// Show the limits of driver and sockets (BQL, AQL, tcp_notsent_lowat) and advice; change nothing
     #[arg(long)]
     show_limits: bool,
-
-    /// Source of the modem's occupancy: modem:PATH or bsr:PATH (socket, pipe or file), or delay
-    #[arg(long, value_name = "SOURCE", required_unless_present = "show_limits")]
-    source: Option<Source>,
 
     /// Target delay; in the modem, 5 ms to 1 s [default: 20 ms]
     #[arg(long, value_name = "SPAN", value_parser = target)]
@@ -76,9 +67,9 @@ pub enum CommandError {
 }
 
 pub fn run(args: &Args) -> Result<Exit, CommandError> {
-    let Some(source) = args.source.as_ref().filter(|_| !args.show_limits) else {
+    if args.show_limits {
         return show(args);
-    };
+    }
     let limits = Limits {
         bql: args.bql,
         notsent_lowat: args.notsent_lowat,
@@ -92,18 +83,12 @@ pub fn run(args: &Args) -> Result<Exit, CommandError> {
     recovery::journals().map_err(UplinkError::from)?;
     let stop = stop_on_ctrl_c()?;
     let _limited = set_limits(&args.interface, limits)?;
-    let default = match source {
-        Source::Modem(_) | Source::Bsr(_) => Params::default(),
-        Source::Delay => Params::of_delay(),
+    let default = Params::of_delay();
+    let valve = Params {
+        target: args.target.unwrap_or(default.target),
+        ..default
     };
-    let control = Control::open(&Options {
-        device: args.interface.clone(),
-        source: source.clone(),
-        valve: Params {
-            target: args.target.unwrap_or(default.target),
-            ..default
-        },
-    })?;
+    let control = Control::open(&args.interface, valve)?;
     if let Some(span) = args.duration {
         stop_after(span, &stop);
     }
@@ -129,14 +114,12 @@ fn told(state: &State, is_json: bool) -> Result<(), PrintError> {
 
 fn text(state: &State) -> String {
     let mbit = |bps: u64| format!("{:.2} Mbit/s", bps as f64 / 1e6);
-    let fault = state.fault.as_ref();
-    let fault = fault.map_or(String::new(), |fault| format!("; {fault}"));
     if state.is_open {
-        return format!("{}: no reports, not limited{fault}", state.device);
+        return format!("{}: no reports, not limited", state.device);
     }
     let drain = state.drain_bps.map_or("unknown".to_owned(), mbit);
     format!(
-        "{}: rate {}; modem drains {drain}, holds {} of {} ({} reports){fault}",
+        "{}: rate {}; modem drains {drain}, holds {} of {} ({} reports)",
         state.device,
         mbit(state.rate_bps),
         Bytes::new(state.held_bytes),

@@ -18,10 +18,6 @@ pub enum UplinkError {
     NoDevice { device: String },
     #[error("{}: {source}", path.display())]
     File { path: PathBuf, source: io::Error },
-    #[error(
-        "unknown source {text:?}; use delay, modem:PATH or bsr:PATH, where PATH is a socket, a pipe or a file"
-    )]
-    NoSource { text: String },
     #[error("{device}: cannot observe its packets: {source}")]
     Tap {
         device: String,

@@ -1,18 +1,14 @@
-//! What a source has said of the modem.
+//! What is seen of a device and the modem behind it.
 
-use crate::report::ReportError;
-use std::io;
+use std::error::Error;
 use unbloat_units::Bytes;
 use unbloat_uplink::Occupancy;
 
-/// What a source has said.
 #[derive(Debug)]
 pub(crate) enum News {
     Occupancy(Occupancy),
-    /// So much has left the discipline, says a source that sees it.
+    /// So much has left the queue discipline.
     Left(Bytes),
-    /// A line that is no report of this kind.
-    Refused(ReportError),
-    /// It has ended, and is tried again.
-    Ended(io::Error),
+    /// Nothing more will be seen.
+    Ended(Box<dyn Error + Send + Sync>),
 }

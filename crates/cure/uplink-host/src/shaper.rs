@@ -136,7 +136,7 @@ fn tc(words: &str, device: &str, claim: &Claim) -> Result<(), UplinkError> {
     }
 }
 
-fn index(device: &str) -> Result<u32, UplinkError> {
+pub(crate) fn index(device: &str) -> Result<u32, UplinkError> {
     unbloat_os::device::index(device).map_err(|_| UplinkError::NoDevice {
         device: device.to_owned(),
     })

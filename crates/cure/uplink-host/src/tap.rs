@@ -24,10 +24,6 @@ pub(crate) fn listen(
 ) -> Result<(), UplinkError> {
     let (opened, result) = sync_channel(1);
     let name = device.to_owned();
-    let failed = |source: Box<dyn Error + Send + Sync>| UplinkError::Tap {
-        device: device.to_owned(),
-        source,
-    };
     let thread = std::thread::Builder::new().name("tap".to_owned());
     let run = move || match Tap::open(&name, begun) {
         Err(error) => drop(opened.send(Err(error))),
@@ -37,11 +33,16 @@ pub(crate) fn listen(
         }
     };
     let spawned = thread.spawn(run);
-    spawned.map_err(|source| failed(Box::new(source)))?;
+    spawned.map_err(|source| failed(device, source.into()))?;
     match result.recv() {
-        Ok(Err(error)) => Err(failed(Box::new(error))),
+        Ok(Err(error)) => Err(failed(device, error.into())),
         _ => Ok(()),
     }
+}
+
+pub(crate) fn failed(device: &str, source: Box<dyn Error + Send + Sync>) -> UplinkError {
+    let device = device.to_owned();
+    UplinkError::Tap { device, source }
 }
 
 /// A device that is listened to.
@@ -83,8 +84,7 @@ impl Tap {
             }
         });
         if let Err(error) = filled {
-            let ended = std::io::Error::other(error);
-            let _ = tell.send(News::Ended(ended));
+            let _ = tell.send(News::Ended(error.into()));
             return None;
         }
         let left = (left > Bytes::ZERO).then_some(News::Left(left));

@@ -6,7 +6,6 @@ use crate::delays::{Delays, ExtraDelay};
 use crate::devices::{drops, starved};
 use crate::error::EmulatorError;
 use crate::gate::Gate;
-use crate::modem::Modem;
 use crate::plane::Plane;
 use crate::port::{Device, Port, Side, Tun, TunError};
 use crate::report::Report;
@@ -47,8 +46,6 @@ pub struct Setup {
     pub ticks: Vec<Tick>,
     /// Sees every packet.
     pub witness: Option<Box<dyn Witness>>,
-    /// Is told what the firmware of the uplink holds.
-    pub modem: Option<Modem>,
     /// Queues of the kernel's whose packets the first link of a direction asks for.
     pub gates: Both<Option<Gate>>,
 }
@@ -69,7 +66,6 @@ impl Setup {
             extra_delays: Vec::new(),
             ticks: Vec::new(),
             witness: None,
-            modem: None,
             gates: Both::default(),
         }
     }
@@ -103,7 +99,6 @@ impl Setup {
         plane.sample_every = self.sample_every.filter(|every| *every > Delta::ZERO);
         plane.delays = Delays::new(&self.extra_delays);
         plane.set_gates(self.gates);
-        plane.modem = self.modem;
         plane.ticks = Ticks::new(&self.ticks);
         plane
     }

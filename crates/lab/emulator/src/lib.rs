@@ -23,7 +23,6 @@ mod flight;
 pub mod fuzz;
 mod gate;
 mod ip;
-mod modem;
 mod plane;
 #[cfg(test)]
 mod plane_tests;
@@ -46,7 +45,6 @@ pub use delays::ExtraDelay;
 pub use emulator::{Emulated, Emulator, Setup};
 pub use error::EmulatorError;
 pub use gate::{Gate, Valve};
-pub use modem::{Modem, Tell};
 pub use port::{Port, Side};
 pub use report::{Counts, Doubt, Report};
 pub use ticks::Tick;

@@ -11,7 +11,6 @@ use crate::emulator::Emulated;
 use crate::error::EmulatorError;
 use crate::flight::Flight;
 use crate::gate::{Gate, Guarded};
-use crate::modem::Modem;
 use crate::port::{Device, Side};
 use crate::report::Report;
 use crate::routes::Routes;
@@ -34,7 +33,6 @@ pub(crate) struct Plane<D> {
     pub delays: Delays,
     pub books: Books,
     pub sample_every: Option<Delta>,
-    pub modem: Option<Modem>,
     pub ticks: Ticks,
     /// What is left of the paths where their last delay is the devices' matter.
     pub flights: Both<Flight>,
@@ -70,7 +68,6 @@ impl<D: Device> Plane<D> {
             delays: Delays::default(),
             books,
             sample_every: None,
-            modem: None,
             ticks: Ticks::default(),
             flights: Default::default(),
             gates: Both::default(),
@@ -102,33 +99,21 @@ impl<D: Device> Plane<D> {
     /// When something is next due.
     pub(crate) fn next_at(&self) -> Option<Time> {
         let paths = self.paths.iter().filter_map(Element::next_at);
-        let report = self.modem.as_ref().map(|modem| modem.next);
-        paths.chain(self.delays.next_at()).chain(report).min()
+        paths.chain(self.delays.next_at()).min()
     }
 
     /// Does what is due at or before `now`, in the order of time where that can be seen.
     pub(crate) fn catch_up(&mut self, now: Time) {
-        while let Some(at) = self.next_look().filter(|at| *at <= now) {
+        while let Some(every) = self.sample_every
+            && self.next_sample <= now
+        {
+            let at = self.next_sample;
             self.catch_up_paths(at);
-            if let Some(modem) = self.modem.as_mut().filter(|modem| modem.next <= at) {
-                modem.report(&self.paths.up, now);
-            }
-            if let Some(every) = self.sample_every
-                && self.next_sample <= at
-            {
-                let backlogs = self.inside(at);
-                self.books.sample(at, backlogs, &self.paths);
-                self.next_sample = at + every;
-            }
+            let backlogs = self.inside(at);
+            self.books.sample(at, backlogs, &self.paths);
+            self.next_sample = at + every;
         }
         self.catch_up_paths(now);
-    }
-
-    /// When the paths are looked at next: for a sample, or for a report of the modem.
-    fn next_look(&self) -> Option<Time> {
-        let sample = self.sample_every.map(|_| self.next_sample);
-        let report = self.modem.as_ref().map(|modem| modem.next);
-        sample.into_iter().chain(report).min()
     }
 
     fn catch_up_paths(&mut self, now: Time) {

@@ -13,7 +13,6 @@ mod kernel_queue;
 mod live;
 mod mapping;
 mod memory;
-mod modem;
 mod path_series;
 mod run;
 mod shell;

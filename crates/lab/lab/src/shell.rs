@@ -10,7 +10,6 @@
 //! What is beyond the caller's network is reached where that forwards, if it is asked for: under the caller's address.
 
 use crate::error::LabError;
-use crate::modem::reports;
 use crate::path_series::{PathSeries, recorder};
 use crate::stage::DEVICE;
 use ipnet::{IpNet, Ipv4Net, Ipv6Net};
@@ -21,7 +20,6 @@ use std::fs::File;
 use std::net::{Ipv4Addr, Ipv6Addr};
 use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::process::CommandExt;
-use std::path::Path;
 use std::process::Command;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -49,12 +47,10 @@ const BASE6_VARIABLE: &str = "UNBLOAT_BASE6";
 
 /// What a shell is to have beside a path.
 #[derive(Clone, Copy, Debug, Default)]
-pub struct ShellOptions<'a> {
+pub struct ShellOptions {
     pub seed: u64,
     /// Series of what the path does.
     pub is_recorded: bool,
-    /// A socket on which the firmware of the uplink is reported (`docs/uplink.md`).
-    pub modem: Option<&'a Path>,
     /// What the caller's network reaches is reached from inside, under its address.
     pub reaches_out: bool,
     /// The caller's network forwards only for shells: not for its neighbours.
@@ -94,7 +90,7 @@ impl Shell {
     }
 
     /// Makes the network.
-    pub fn make(path: BothWays, options: &ShellOptions<'_>) -> Result<Shell, LabError> {
+    pub fn make(path: BothWays, options: &ShellOptions) -> Result<Shell, LabError> {
         let bed = Bed::new()?;
         let here = Here::open()?;
         let (net, outer) = claim(&here)?;
@@ -128,11 +124,6 @@ impl Shell {
             ..Setup::new(path.hops.down, path.hops.up, ports, Timing::Spin)
         };
         let zero = Time::from_ns(setup.clock.zero_ns());
-        let modem = options
-            .modem
-            .map(|socket| reports(socket, zero.as_ns()))
-            .transpose()?;
-        let setup = Setup { modem, ..setup };
         let emulator = Emulator::new(setup)?;
         let stop = Arc::new(AtomicBool::new(false));
         let seen = stop.clone();

@@ -27,15 +27,6 @@ impl Bsr {
         Bsr(level as u8)
     }
 
-    /// None beyond the table.
-    pub fn from_index(index: u8) -> Option<Bsr> {
-        (index <= Bsr::TOP.0).then_some(Bsr(index))
-    }
-
-    pub const fn index(self) -> u8 {
-        self.0
-    }
-
     /// The most that this level stands for; none at the top.
     pub fn upper_bound(self) -> Option<Bytes> {
         let bound = BOUNDS.get(usize::from(self.0))?;
@@ -55,12 +46,12 @@ mod tests {
 
     #[test]
     fn every_row_holds_its_bound_and_the_next_row_begins_above() {
-        assert_eq!(Bsr::of(Bytes::ZERO).index(), 0);
+        assert_eq!(Bsr::of(Bytes::ZERO), Bsr(0));
         for (index, bound) in (0u8..).zip(BOUNDS) {
             let bound = Bytes::new(u64::from(bound));
-            assert_eq!(Bsr::of(bound).index(), index);
+            assert_eq!(Bsr::of(bound), Bsr(index));
             assert_eq!(Bsr::of(bound).upper_bound(), Some(bound));
-            assert_eq!(Bsr::of(bound + Bytes::new(1)).index(), index + 1);
+            assert_eq!(Bsr::of(bound + Bytes::new(1)), Bsr(index + 1));
         }
         assert_eq!(Bsr::of(Bytes::new(u64::MAX)), Bsr::TOP);
         assert_eq!(Bsr::TOP.upper_bound(), None);

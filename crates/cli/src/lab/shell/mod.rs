@@ -85,10 +85,6 @@ pub struct Args {
     #[arg(long, value_name = "FILE")]
     output: Option<PathBuf>,
 
-    /// Report the backlog of the emulated uplink firmware on this socket, for `unbloat uplink`
-    #[arg(long, value_name = "SOCKET")]
-    modem: Option<PathBuf>,
-
     /// Let the command reach what this host reaches over IPv4, under this host's address (NAT)
     #[arg(long)]
     internet: bool,
@@ -147,7 +143,6 @@ pub fn run(args: &Args) -> Result<Exit, ShellError> {
     let options = ShellOptions {
         seed: args.seed,
         is_recorded: is_kept,
-        modem: args.modem.as_deref(),
         reaches_out: args.internet,
         forwards_alone: forwarding.is_some(),
     };
