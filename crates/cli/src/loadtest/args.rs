@@ -94,7 +94,7 @@ pub struct Args {
     #[arg(long)]
     locate: bool,
 
-    /// Grading scheme in the details: worst (as in the verdict), dslreports, libreqos_readme, libreqos_shipped, draft_09, aim, qoo
+    /// Grading scheme in the details: worst (as in the verdict), dslreports, draft_09
     #[arg(long, value_name = "SCHEME", default_value = "worst")]
     grade: String,
 

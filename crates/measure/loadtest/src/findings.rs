@@ -26,9 +26,9 @@ pub use echoes::{EchoAccount, Standing};
 use stalls::Stall;
 use tracing::info;
 use unbloat_responsiveness::{
-    Added, Cause, Checks, Confidence, Distrust, Doubt, Facts, LoadChecks, LoadedDirection,
-    LoadedRtt, Mark, Means, Params, Passed, Rpm, Rule, Samples, ServerGone, Split, StackView,
-    Stalled, Verdict, distrust, grade, line_rate, verdict,
+    Added, Cause, Checks, Confidence, Distrust, Doubt, Facts, LoadChecks, LoadedDirection, Mark,
+    Means, Params, Passed, Rpm, Rule, Samples, ServerGone, Split, StackView, Stalled, Verdict,
+    distrust, grade, line_rate, verdict,
 };
 use unbloat_units::{Both, Bytes, Delta, Direction, Rate, Time};
 
@@ -91,7 +91,6 @@ pub struct LoadFindings {
     pub added: Both<Option<Added>>,
     /// There and back.
     pub added_rtt: Option<Added>,
-    pub loaded_rtt: Option<LoadedRtt>,
     pub account: EchoAccount,
     /// Part of the judged time for which it is known what became of datagrams.
     pub coverage: Option<f64>,
@@ -367,7 +366,6 @@ fn load(
         spread: carried.map(|found| found?.spread),
         added: Both::of(|direction| echoes::added_one_way(measured, still, span, direction)),
         added_rtt: echoes::added_rtt(measured, still, span),
-        loaded_rtt: echoes::loaded_rtt(measured, span),
         account: echoes::account(measured, span),
         coverage: echoes::coverage(measured, stalls, span),
         rpm: responded.rpm,
@@ -533,25 +531,9 @@ fn facts(idle: &Idle, loads: &[LoadFindings]) -> Facts {
     let [down, up, both] = [Load::Down, Load::Up, Load::Both].map(of);
     let added = |found: Option<&LoadFindings>| Some(found?.made(idle)?.mean.value);
     let rpm = |found: Option<&LoadFindings>| found?.rpm;
-    let worst = loads
-        .iter()
-        .filter_map(|found| found.loaded_rtt)
-        .max_by_key(|rtt| rtt.p95);
     Facts {
-        idle_rtt: idle.base_rtt,
         added_down: added(down),
         added_up: added(up),
-        added_both: added(both),
-        loaded_rtt: worst,
-        jitter: idle.jitter,
-        loss: echoes::loss(
-            loads
-                .iter()
-                .map(|found| &found.account)
-                .chain([&idle.account]),
-        ),
-        down: down.and_then(|found| found.delivered.down),
-        up: up.and_then(|found| found.delivered.up),
         rpm_down: rpm(down),
         rpm_up: rpm(up),
         rpm_both: rpm(both),

@@ -41,7 +41,7 @@ pub use cause::{Cause, CauseFacts, Late, causes};
 pub use distrust::{
     Checks, Distrust, Echoless, LoadChecks, Samples, ServerGone, Stalled, distrust,
 };
-pub use grade::{Facts, LoadedRtt, Mark, Rule, grade, letter};
+pub use grade::{Facts, Mark, Rule, grade, letter};
 pub use load::{Doubt, LoadedDirection, Passed, UNNOTICED, line_rate};
 pub use page::{PageRun, PageVerdict, judge_page};
 pub use params::Params;

@@ -2,9 +2,7 @@
 
 use super::stalls::{Stall, outside};
 use crate::measured::{Echo, Fate, Measured};
-use unbloat_responsiveness::{
-    Added, Baseline, LoadedRtt, Sample, Series, Spread, added, quantile, standing,
-};
+use unbloat_responsiveness::{Added, Baseline, Sample, Series, Spread, added, quantile, standing};
 use unbloat_units::{Both, Delta, Direction, Time};
 
 type Span = (Time, Time);
@@ -57,13 +55,6 @@ pub(super) fn account(measured: &Measured, span: Span) -> EchoAccount {
         account.duplicates += u64::from(echo.duplicates);
     }
     account
-}
-
-/// Of all together; None of nothing.
-pub(super) fn loss<'a>(accounts: impl Iterator<Item = &'a EchoAccount>) -> Option<f64> {
-    let sum = |(sent, back), account: &EchoAccount| (sent + account.sent, back + account.back);
-    let (sent, back) = accounts.fold((0, 0), sum);
-    (sent > 0).then(|| 1.0 - back as f64 / sent as f64)
 }
 
 /// Part of a time for which it is known what happened: of its tenths of a second, or of two intervals of datagrams where those take longer, those in which one
@@ -236,18 +227,10 @@ pub(super) fn rtts(measured: &Measured, span: Span) -> Vec<Delta> {
     within(measured, span).filter_map(|echo| echo.rtt).collect()
 }
 
-fn quantiles<const N: usize>(measured: &Measured, span: Span, q: [f64; N]) -> Option<[Delta; N]> {
-    let mut rtts = rtts(measured, span);
-    (!rtts.is_empty()).then(|| q.map(|q| quantile(&mut rtts, q).expect("there are some")))
-}
-
 pub(super) fn rtt_quantiles(measured: &Measured, span: Span) -> Option<[Delta; 3]> {
-    quantiles(measured, span, [0.5, 0.95, 0.99])
-}
-
-pub(super) fn loaded_rtt(measured: &Measured, span: Span) -> Option<LoadedRtt> {
-    let [p50, p90, p95, p99] = quantiles(measured, span, [0.5, 0.9, 0.95, 0.99])?;
-    Some(LoadedRtt { p50, p90, p95, p99 })
+    let mut rtts = rtts(measured, span);
+    let all = [0.5, 0.95, 0.99];
+    (!rtts.is_empty()).then(|| all.map(|q| quantile(&mut rtts, q).expect("there are some")))
 }
 
 pub(super) fn jitter(measured: &Measured, span: Span) -> Option<Delta> {
