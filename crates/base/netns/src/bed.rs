@@ -1,12 +1,10 @@
 //! A bed: hosts that belong together.
 
-use crate::dns::NameServer;
 use crate::error::{BedError, at};
 use crate::host::Host;
 use crate::maker::Maker;
 use crate::names::Names;
 use crate::sweep::{Swept, sweep};
-use std::net::IpAddr;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 
@@ -41,12 +39,6 @@ impl Bed {
     /// What was found of dead makers at the beginning.
     pub fn swept(&self) -> &Swept {
         &self.swept
-    }
-
-    /// Lets commands on all hosts ask `host` at `address` for names, over the network: `client.lab` is
-    /// any address that host `client` has at that time. Until the server is dropped.
-    pub fn serve_names(&self, host: &Host, address: IpAddr) -> Result<NameServer, BedError> {
-        NameServer::start(host, address, self.names.clone())
     }
 
     /// A new host, as `ip netns` knows it: `<mark>-<role>`. It goes away when it is dropped.

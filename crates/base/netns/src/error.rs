@@ -1,7 +1,6 @@
 //! What can go wrong around a bed.
 
 use std::io;
-use std::net::IpAddr;
 use std::path::PathBuf;
 
 /// Why a bed could not be built.
@@ -42,14 +41,6 @@ pub enum BedError {
         host: String,
         key: String,
         value: String,
-        source: io::Error,
-    },
-    #[error(
-        "host {host} cannot run a name server at {address}: {source}; assign the address first"
-    )]
-    NameServer {
-        host: String,
-        address: IpAddr,
         source: io::Error,
     },
     #[error("{host}: cannot disable the offloads of {device}: {source}")]

@@ -237,7 +237,7 @@ impl Host {
 
     /// A command as if it ran on this host: in its network and under its name, with files of names of
     /// its own (`client.lab` is the first address of host `client`). Where hosts get addresses later, a
-    /// running command does not learn of it without [`crate::Bed::serve_names`].
+    /// running command does not learn of it.
     ///
     /// Processes of a host end with it. `/sys` is the machine's, so that cgroups and BPF are at hand; for
     /// the same reason, `/sys/class/net` does not show the host's devices. Set another user by the command
@@ -251,7 +251,7 @@ impl Host {
         let mut command = Command::new(program);
         command.env(VARIABLE, self.name());
         debug!(host = self.role, program = %command.get_program().to_string_lossy(), "command on a host");
-        let files = self.names.files(&self.role);
+        let files = self.names.files();
         command::enter(&mut command, namespace.into(), &self.role, files);
         Ok(command)
     }

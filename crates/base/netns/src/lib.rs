@@ -25,7 +25,6 @@
 
 mod bed;
 mod command;
-mod dns;
 mod error;
 mod gate;
 mod here;
@@ -45,7 +44,6 @@ pub mod tc;
 mod tun;
 
 pub use bed::Bed;
-pub use dns::NameServer;
 pub use error::BedError;
 pub use gate::Gate;
 pub use here::Here;

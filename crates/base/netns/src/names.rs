@@ -7,47 +7,29 @@ use std::net::IpAddr;
 use std::sync::{Mutex, MutexGuard};
 
 /// Host `client` is `client.lab`.
-pub(crate) const DOMAIN: &str = "lab";
+const DOMAIN: &str = "lab";
 /// Where programs learn in which order to ask whom, if they use the C library.
 const SWITCH: &str = "/etc/nsswitch.conf";
 
-/// Who has which addresses in a bed, and whom to ask.
+/// The first address of each host in a bed.
 #[derive(Debug, Default)]
-pub(crate) struct Names(Mutex<Known>);
-
-#[derive(Debug, Default)]
-struct Known {
-    addresses: BTreeMap<String, Vec<IpAddr>>,
-    server: Option<IpAddr>,
-}
+pub(crate) struct Names(Mutex<BTreeMap<String, IpAddr>>);
 
 impl Names {
     pub(crate) fn add(&self, role: &str, address: IpAddr) {
-        let mut known = self.known();
-        let addresses = known.addresses.entry(role.to_owned()).or_default();
-        addresses.push(address);
+        self.known().entry(role.to_owned()).or_insert(address);
     }
 
     pub(crate) fn remove(&self, role: &str) {
-        self.known().addresses.remove(role);
+        self.known().remove(role);
     }
 
-    pub(crate) fn ask_at(&self, server: Option<IpAddr>) {
-        self.known().server = server;
-    }
-
-    /// Addresses of `client.lab`; `None` if there is no such host.
-    pub(crate) fn look_up(&self, name: &str) -> Option<Vec<IpAddr>> {
-        let name = name.trim_end_matches('.').to_ascii_lowercase();
-        let role = name.strip_suffix(DOMAIN)?.strip_suffix('.')?;
-        self.known().addresses.get(role).cloned()
-    }
-
-    /// Path and text of each file that a command in the host is to see instead of the system's.
-    pub(crate) fn files(&self, role: &str) -> Vec<(&'static str, String)> {
+    /// Path and text of each file that a command on a host is to see instead of the system's.
+    pub(crate) fn files(&self) -> Vec<(&'static str, String)> {
+        let asks_nobody = "# This bed has no name server: see /etc/hosts.\n".to_owned();
         let mut files = vec![
-            ("/etc/hosts", self.hosts(role)),
-            ("/etc/resolv.conf", self.resolv_conf()),
+            ("/etc/hosts", self.hosts()),
+            ("/etc/resolv.conf", asks_nobody),
         ];
         if let Ok(system) = fs::read_to_string(SWITCH) {
             files.push((SWITCH, switch(&system)));
@@ -55,28 +37,15 @@ impl Names {
         files
     }
 
-    /// All hosts as long as nobody can be asked for them, and always the host itself.
-    fn hosts(&self, own: &str) -> String {
-        let known = self.known();
+    fn hosts(&self) -> String {
         let mut text = "127.0.0.1 localhost\n::1 localhost\n".to_owned();
-        for (role, addresses) in &known.addresses {
-            if known.server.is_none() || role == own {
-                for address in addresses.iter().take(1) {
-                    writeln!(text, "{address} {role}.{DOMAIN} {role}").expect("strings grow");
-                }
-            }
+        for (role, address) in &*self.known() {
+            writeln!(text, "{address} {role}.{DOMAIN} {role}").expect("strings grow");
         }
         text
     }
 
-    fn resolv_conf(&self) -> String {
-        match self.known().server {
-            Some(server) => format!("nameserver {server}\nsearch {DOMAIN}\n"),
-            None => "# This bed has no name server: see /etc/hosts.\n".to_owned(),
-        }
-    }
-
-    fn known(&self) -> MutexGuard<'_, Known> {
+    fn known(&self) -> MutexGuard<'_, BTreeMap<String, IpAddr>> {
         self.0
             .lock()
             .unwrap_or_else(|poisoned| poisoned.into_inner())
@@ -95,43 +64,19 @@ fn switch(system: &str) -> String {
 mod tests {
     use super::*;
 
-    fn names() -> Names {
+    #[test]
+    fn the_file_has_the_first_address_of_each_host_that_is_there() {
         let names = Names::default();
         names.add("client", [10, 45, 0, 1].into());
+        names.add("client", [10, 46, 0, 1].into());
         names.add("server", [10, 99, 0, 1].into());
-        names
-    }
-
-    fn file(names: &Names, path: &str) -> String {
-        let files = names.files("client");
-        files.into_iter().find(|(p, _)| *p == path).unwrap().1
-    }
-
-    #[test]
-    fn hosts_are_looked_up_in_their_domain_only() {
-        let names = names();
-        let server = Some(vec![IpAddr::from([10, 99, 0, 1])]);
-        assert_eq!(names.look_up("Server.lab."), server);
-        assert_eq!(names.look_up("server"), None);
-        assert_eq!(names.look_up("other.lab"), None);
         names.remove("server");
-        assert_eq!(names.look_up("server.lab"), None);
-    }
-
-    #[test]
-    fn without_a_name_server_the_file_names_all_hosts() {
-        let names = names();
-        assert!(file(&names, "/etc/hosts").contains("10.99.0.1 server.lab server\n"));
-        assert!(!file(&names, "/etc/resolv.conf").contains("nameserver"));
-    }
-
-    #[test]
-    fn with_a_name_server_others_are_asked_for() {
-        let names = names();
-        names.ask_at(Some([10, 99, 0, 1].into()));
-        let hosts = file(&names, "/etc/hosts");
-        assert!(hosts.contains("10.45.0.1 client.lab") && !hosts.contains("server"));
-        assert!(file(&names, "/etc/resolv.conf").starts_with("nameserver 10.99.0.1\n"));
+        let (path, text) = names.files().swap_remove(0);
+        assert_eq!(path, "/etc/hosts");
+        assert!(
+            text.ends_with("localhost\n10.45.0.1 client.lab client\n"),
+            "{text}"
+        );
     }
 
     #[test]

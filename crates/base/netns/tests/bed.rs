@@ -217,24 +217,6 @@ fn processes_of(marker: &str) -> usize {
     environments.filter(has).count()
 }
 
-fn names_are_asked_for_over_the_network() {
-    let bed = Bed::new().unwrap();
-    let [client, server] = joined(&bed).unwrap();
-    let names = bed.serve_names(&server, "10.45.0.2".parse().unwrap());
-    let names = names.unwrap();
-    let before = client.counters("eth0").unwrap().sent_packets;
-    let ask = |what: [&str; 2]| {
-        let mut command = client.command("getent").unwrap();
-        command.args(what).output().unwrap()
-    };
-    let output = ask(["ahostsv4", "server"]);
-    assert!(output.stdout.starts_with(b"10.45.0.2 "), "{output:?}");
-    assert!(client.counters("eth0").unwrap().sent_packets > before);
-    let unknown = ask(["hosts", "example.org"]);
-    assert_eq!(unknown.status.code(), Some(2));
-    drop(names);
-}
-
 fn a_host_that_forwards_joins_two_others() {
     let bed = Bed::new().unwrap();
     let [client, router, server] = ["client", "router", "server"].map(|r| bed.host(r).unwrap());
@@ -278,7 +260,6 @@ unbloat_testkit::main! {
         settings_are_pinned_and_can_be_changed,
         a_command_sees_the_network_and_the_names_of_its_host,
         commands_end_with_their_host_whatever_they_did_to_escape,
-        names_are_asked_for_over_the_network,
         a_host_that_forwards_joins_two_others,
     ],
 }

@@ -112,7 +112,6 @@ fn build(then: impl FnOnce()) -> Result<(), BedError> {
         "10.98.0.0/16".parse().expect("a network"),
         Route::Device("tun0"),
     )?;
-    let _names = bed.serve_names(server, [10, 99, 0, 1].into())?;
     let group = group(bed.mark());
     let scripts = [
         "exec sleep 94",
