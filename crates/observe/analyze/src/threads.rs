@@ -2,8 +2,8 @@
 
 use crate::deal::Dealt;
 use crate::parts::{Part, merge_parts};
-use crossbeam_channel::{Receiver, Sender, bounded};
 use std::sync::Arc;
+use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::thread::{Scope, ScopedJoinHandle};
 use unbloat_trace::{Output, Shard};
 
@@ -15,9 +15,9 @@ const QUEUE: usize = 4;
 pub(crate) const PIECE: usize = 512;
 
 struct Worker<'scope> {
-    work: Sender<Arc<Dealt>>,
+    work: SyncSender<Arc<Dealt>>,
     done: Receiver<Part>,
-    spare: Sender<Output>,
+    spare: SyncSender<Output>,
     thread: ScopedJoinHandle<'scope, Shard>,
 }
 
@@ -44,9 +44,9 @@ pub(crate) struct Workers<'scope> {
 impl<'scope> Workers<'scope> {
     pub(crate) fn start(scope: &'scope Scope<'scope, '_>, shards: Vec<Shard>) -> Workers<'scope> {
         let workers = shards.into_iter().enumerate().map(|(number, shard)| {
-            let (work, work_in) = bounded(QUEUE);
-            let (done_out, done) = bounded(QUEUE + 2);
-            let (spare, spare_in) = bounded(QUEUE + 2);
+            let (work, work_in) = sync_channel(QUEUE);
+            let (done_out, done) = sync_channel(QUEUE + 2);
+            let (spare, spare_in) = sync_channel(QUEUE + 2);
             let thread = scope.spawn(move || serve(number, shard, &work_in, &done_out, &spare_in));
             Worker {
                 work,
@@ -135,7 +135,7 @@ fn serve(
     number: usize,
     mut shard: Shard,
     work: &Receiver<Arc<Dealt>>,
-    done: &Sender<Part>,
+    done: &SyncSender<Part>,
     spare: &Receiver<Output>,
 ) -> Shard {
     let blank = shard.output().clone();
