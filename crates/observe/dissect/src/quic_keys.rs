@@ -5,12 +5,9 @@
 //! salt and labels); NIST SP 800-38D §7.2 (AES-GCM is AES-CTR, its counter starting at 2).
 
 use crate::quic_packet::{InitialPacket, QuicVersion};
-use aes::Aes128;
-use aes::cipher::{Block, BlockCipherEncrypt, KeyInit, KeyIvInit, StreamCipher};
-use aes_gcm::aead::AeadInOut;
-use aes_gcm::{Aes128Gcm, Tag};
-use hkdf::Hkdf;
-use sha2::Sha256;
+use ring::aead::quic::{self, HeaderProtectionKey};
+use ring::aead::{AES_128_GCM, Aad, LessSafeKey, Nonce, UnboundKey};
+use ring::hkdf::{HKDF_SHA256, KeyType, Prk, Salt};
 
 /// Length of the tag that ends a protected packet (RFC 9001 §5.3).
 const TAG_LEN: usize = 16;
@@ -39,9 +36,9 @@ impl InitialKeys {
             QuicVersion::V1 => (&SALT_V1, ["quic key", "quic iv", "quic hp"]),
             QuicVersion::V2 => (&SALT_V2, ["quicv2 key", "quicv2 iv", "quicv2 hp"]),
         };
-        let initial = Hkdf::<Sha256>::new(Some(salt), dcid);
+        let initial = Salt::new(HKDF_SHA256, salt).extract(dcid);
         let secret: [u8; 32] = expand_label(&initial, "client in");
-        let client = Hkdf::from_prk(&secret).expect("32 bytes are a SHA-256 key");
+        let client = Prk::new_less_safe(HKDF_SHA256, &secret);
         InitialKeys {
             key: expand_label(&client, key_label),
             iv: expand_label(&client, iv_label),
@@ -55,24 +52,22 @@ impl InitialKeys {
     /// wrong keys show only in what comes out: the caller must doubt it.
     pub(crate) fn open(&self, packet: &InitialPacket<'_>) -> Option<OpenedPacket> {
         let (header, number) = self.unprotect(packet)?;
-        let nonce = self.nonce(number);
         let body_len = packet.sent_len.checked_sub(header.len() + TAG_LEN)?;
-        let sealed = &packet.bytes[header.len()..];
-        let mut payload = sealed[..sealed.len().min(body_len)].to_vec();
+        let mut payload = packet.bytes[header.len()..].to_vec();
         let is_authenticated = packet.bytes.len() == packet.sent_len;
         if is_authenticated {
-            let tag = Tag::try_from(&sealed[body_len..]).ok()?;
-            Aes128Gcm::new(&self.key.into())
-                .decrypt_inout_detached(&nonce.into(), &header, payload.as_mut_slice().into(), &tag)
+            let aad = Aad::from(&header);
+            self.cipher()
+                .open_in_place(self.nonce(number), aad, &mut payload)
                 .ok()?;
-        } else {
-            let counter_block: [u8; 16] = std::array::from_fn(|i| match i {
-                0..12 => nonce[i],
-                15 => 2,
-                _ => 0,
-            });
-            ctr::Ctr32BE::<Aes128>::new(&self.key.into(), &counter_block.into())
-                .apply_keystream(&mut payload);
+        }
+        payload.truncate(body_len);
+        if !is_authenticated {
+            // AES-CTR is its own inverse, so sealing what was sealed opens it. The new tag means nothing.
+            let _tag = self
+                .cipher()
+                .seal_in_place_separate_tag(self.nonce(number), Aad::empty(), &mut payload)
+                .ok()?;
         }
         Some(OpenedPacket {
             payload,
@@ -104,18 +99,22 @@ impl InitialKeys {
     }
 
     /// What covers the first byte and the packet number (RFC 9001 §5.4.3).
-    fn mask(&self, sample: &[u8]) -> Option<Block<Aes128>> {
-        let mut mask = Block::<Aes128>::try_from(sample).ok()?;
-        Aes128::new(&self.header.into()).encrypt_block(&mut mask);
-        Some(mask)
+    fn mask(&self, sample: &[u8]) -> Option<[u8; 5]> {
+        let key = HeaderProtectionKey::new(&quic::AES_128, &self.header);
+        key.expect("16 bytes are a key").new_mask(sample).ok()
     }
 
-    fn nonce(&self, number: u32) -> [u8; 12] {
+    fn cipher(&self) -> LessSafeKey {
+        let key = UnboundKey::new(&AES_128_GCM, &self.key);
+        LessSafeKey::new(key.expect("16 bytes are a key"))
+    }
+
+    fn nonce(&self, number: u32) -> Nonce {
         let mut nonce = self.iv;
         for (byte, n) in nonce[8..].iter_mut().zip(number.to_be_bytes()) {
             *byte ^= n;
         }
-        nonce
+        Nonce::assume_unique_for_key(nonce)
     }
 }
 
@@ -132,23 +131,31 @@ const SALT_V2: [u8; 20] = [
 ];
 
 /// HKDF-Expand-Label with an empty context (RFC 8446 §7.1).
-fn expand_label<const N: usize>(secret: &Hkdf<Sha256>, label: &str) -> [u8; N] {
+fn expand_label<const N: usize>(secret: &Prk, label: &str) -> [u8; N] {
     const PREFIX: &str = "tls13 ";
     let label_len = (PREFIX.len() + label.len()) as u8;
+    let info = [
+        &(N as u16).to_be_bytes(),
+        &[label_len][..],
+        PREFIX.as_bytes(),
+        label.as_bytes(),
+        &[0],
+    ];
     let mut out = [0; N];
     secret
-        .expand_multi_info(
-            &[
-                &(N as u16).to_be_bytes(),
-                &[label_len],
-                PREFIX.as_bytes(),
-                label.as_bytes(),
-                &[0],
-            ],
-            &mut out,
-        )
+        .expand(&info, Length(N))
+        .and_then(|key| key.fill(&mut out))
         .expect("32 bytes are within what HKDF gives");
     out
+}
+
+/// Bytes of a key.
+struct Length(usize);
+
+impl KeyType for Length {
+    fn len(&self) -> usize {
+        self.0
+    }
 }
 
 #[cfg(test)]
@@ -156,14 +163,11 @@ impl InitialKeys {
     /// What a client does: seals `frames` behind a clear header that ends in the packet number.
     pub(crate) fn seal(&self, header: &[u8], number: u32, frames: &[u8]) -> Vec<u8> {
         let mut body = frames.to_vec();
-        let tag = Aes128Gcm::new(&self.key.into())
-            .encrypt_inout_detached(
-                &self.nonce(number).into(),
-                header,
-                body.as_mut_slice().into(),
-            )
+        let tag = self
+            .cipher()
+            .seal_in_place_separate_tag(self.nonce(number), Aad::from(header), &mut body)
             .unwrap();
-        let mut packet = [header, &body, &tag].concat();
+        let mut packet = [header, &body, tag.as_ref()].concat();
         let number_len = usize::from(header[0] & 3) + 1;
         let at = header.len() - number_len;
         let mask = self.mask(&packet[at + 4..at + 20]).unwrap();
