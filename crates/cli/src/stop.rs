@@ -1,21 +1,38 @@
 //! The end of a command by Ctrl-C.
 
 use crate::print::note;
+use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
+use signal_hook::low_level::pipe::register;
+use std::io::{self, Read};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
+/// Signals cannot be caught.
+#[derive(Debug, thiserror::Error)]
+#[error(transparent)]
+pub struct SignalError(#[from] io::Error);
+
 /// Becomes true at the first Ctrl-C (or SIGTERM), which stops the command and keeps its results. A
 /// second one ends the program at once.
-pub fn stop_on_ctrl_c() -> Result<Arc<AtomicBool>, ctrlc::Error> {
+pub fn stop_on_ctrl_c() -> Result<Arc<AtomicBool>, SignalError> {
     let stop = Arc::new(AtomicBool::new(false));
     let flag = Arc::clone(&stop);
-    ctrlc::set_handler(move || {
-        if flag.swap(true, Ordering::Relaxed) {
-            std::process::exit(130);
+    let (mut caught, catch) = io::pipe()?;
+    for signal in [SIGHUP, SIGINT, SIGTERM] {
+        register(signal, catch.try_clone()?)?;
+    }
+    let wait = move || {
+        // Each signal writes a byte.
+        while caught.read_exact(&mut [0]).is_ok() {
+            if flag.swap(true, Ordering::Relaxed) {
+                std::process::exit(130);
+            }
+            note!(
+                "unbloat: stopping and writing results; press Ctrl-C again to exit at once (changes to this host are undone in either case)"
+            );
         }
-        note!(
-            "unbloat: stopping and writing results; press Ctrl-C again to exit at once (changes to this host are undone in either case)"
-        );
-    })?;
+    };
+    let thread = std::thread::Builder::new().name("signals".to_owned());
+    thread.spawn(wait)?;
     Ok(stop)
 }

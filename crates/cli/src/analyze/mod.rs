@@ -43,7 +43,7 @@ pub enum AnalyzeError {
     #[error(transparent)]
     Output(#[from] OutputError),
     #[error("cannot install the Ctrl-C handler: {0}")]
-    Signals(#[from] ctrlc::Error),
+    Signals(#[from] crate::stop::SignalError),
     #[error("--metrics needs --interface: files are analysed once")]
     NothingLive,
     #[error(transparent)]

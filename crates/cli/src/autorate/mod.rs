@@ -52,7 +52,7 @@ pub enum CommandError {
     #[error("invalid reflector {0:?}: expected an IPv4 address")]
     Reflector(String),
     #[error("cannot install the Ctrl-C handler: {0}")]
-    Signal(#[from] ctrlc::Error),
+    Signal(#[from] crate::stop::SignalError),
     #[error(transparent)]
     Metrics(#[from] MetricsError),
     #[error(transparent)]

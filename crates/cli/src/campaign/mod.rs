@@ -70,7 +70,7 @@ pub enum CommandError {
     )]
     ByHand(String),
     #[error("cannot install the Ctrl-C handler: {0}")]
-    Signal(#[from] ctrlc::Error),
+    Signal(#[from] crate::stop::SignalError),
     #[error(transparent)]
     Run(#[from] RunError),
     #[error(transparent)]

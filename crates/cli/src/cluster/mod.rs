@@ -26,7 +26,7 @@ pub enum CommandError {
     #[error(transparent)]
     Merge(#[from] MergeError),
     #[error("cannot install the Ctrl-C handler: {0}")]
-    Signals(#[from] ctrlc::Error),
+    Signals(#[from] crate::stop::SignalError),
     #[error(transparent)]
     Print(#[from] PrintError),
 }

@@ -60,7 +60,7 @@ pub enum DemoError {
     #[error(transparent)]
     Plan(#[from] PlanError),
     #[error("cannot install the Ctrl-C handler: {0}")]
-    Signal(#[from] ctrlc::Error),
+    Signal(#[from] crate::stop::SignalError),
     #[error(transparent)]
     Print(#[from] PrintError),
 }

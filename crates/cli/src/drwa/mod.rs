@@ -39,7 +39,7 @@ pub enum CommandError {
     #[error("cannot start the process that releases the windows if this one is killed: {0}")]
     Guard(#[source] io::Error),
     #[error("cannot install the Ctrl-C handler: {0}")]
-    Signal(#[from] ctrlc::Error),
+    Signal(#[from] crate::stop::SignalError),
     #[error("cannot run {command:?}: {source}")]
     Run { command: String, source: io::Error },
     #[error("input or output failed: {0}")]

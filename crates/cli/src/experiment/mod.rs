@@ -23,7 +23,7 @@ pub enum ExperimentError {
     #[error(transparent)]
     Output(#[from] OutputError),
     #[error("cannot install the Ctrl-C handler: {0}")]
-    Signal(#[from] ctrlc::Error),
+    Signal(#[from] crate::stop::SignalError),
     #[error(transparent)]
     Undo(#[from] unbloat_undo::UndoError),
     #[error(

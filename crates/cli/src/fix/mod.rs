@@ -64,7 +64,7 @@ pub enum FixError {
     #[error(transparent)]
     Window(#[from] WindowError),
     #[error("cannot install the Ctrl-C handler: {0}")]
-    Signal(#[from] ctrlc::Error),
+    Signal(#[from] crate::stop::SignalError),
     #[error(transparent)]
     Print(#[from] PrintError),
 }

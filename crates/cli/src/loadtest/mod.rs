@@ -42,7 +42,7 @@ pub enum RunTestError {
     #[error(transparent)]
     Output(#[from] OutputError),
     #[error("cannot install the Ctrl-C handler: {0}")]
-    Signal(#[from] ctrlc::Error),
+    Signal(#[from] crate::stop::SignalError),
     #[error("cannot write {path}: {source}", path = path.display())]
     Write {
         path: PathBuf,

@@ -56,7 +56,7 @@ pub enum CommandError {
     )]
     NoLoad,
     #[error("cannot install the Ctrl-C handler: {0}")]
-    Signal(#[from] ctrlc::Error),
+    Signal(#[from] crate::stop::SignalError),
     #[error(transparent)]
     Token(#[from] crate::token::TokenError),
     #[error(transparent)]

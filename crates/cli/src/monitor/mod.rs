@@ -56,7 +56,7 @@ pub enum CommandError {
     #[error("cannot start a thread for alerts: {0}")]
     Alerts(std::io::Error),
     #[error("cannot install the Ctrl-C handler: {0}")]
-    Signal(#[from] ctrlc::Error),
+    Signal(#[from] crate::stop::SignalError),
     #[error(transparent)]
     Print(#[from] PrintError),
 }

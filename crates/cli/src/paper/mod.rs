@@ -44,7 +44,7 @@ pub enum PaperCommandError {
     #[error(transparent)]
     Report(#[from] ReportError),
     #[error("cannot install the Ctrl-C handler: {0}")]
-    Signal(#[from] ctrlc::Error),
+    Signal(#[from] crate::stop::SignalError),
     #[error(transparent)]
     Print(#[from] PrintError),
     #[error("cannot write {path}: {source}", path = path.display())]

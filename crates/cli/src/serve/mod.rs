@@ -36,7 +36,7 @@ pub enum CommandError {
     #[error(transparent)]
     Serve(#[from] ServeError),
     #[error("cannot install the Ctrl-C handler: {0}")]
-    Stop(#[from] ctrlc::Error),
+    Stop(#[from] crate::stop::SignalError),
     #[cfg(feature = "acme")]
     #[error(transparent)]
     Acme(#[from] AcmeError),

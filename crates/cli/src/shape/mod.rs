@@ -31,7 +31,7 @@ pub enum CommandError {
     #[error(transparent)]
     Undo(#[from] UndoError),
     #[error("cannot install the Ctrl-C handler: {0}")]
-    Signal(#[from] ctrlc::Error),
+    Signal(#[from] crate::stop::SignalError),
     #[error(
         "{interface} is a port of {master}: its packets are those of {master} by the time they are shaped; use --interface {master}"
     )]

@@ -108,7 +108,7 @@ pub enum CommandError {
     )]
     Replaced(String),
     #[error("cannot install the Ctrl-C handler: {0}")]
-    Signal(#[from] ctrlc::Error),
+    Signal(#[from] crate::stop::SignalError),
     #[error("cannot write the output: {0}")]
     Write(#[from] io::Error),
     #[error(transparent)]

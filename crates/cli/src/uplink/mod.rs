@@ -61,7 +61,7 @@ pub enum CommandError {
     #[error(transparent)]
     Uplink(#[from] UplinkError),
     #[error("cannot install the Ctrl-C handler: {0}")]
-    Signal(#[from] ctrlc::Error),
+    Signal(#[from] crate::stop::SignalError),
     #[error(transparent)]
     Print(#[from] PrintError),
 }

@@ -38,7 +38,7 @@ pub enum CommandError {
     #[error(transparent)]
     Watch(#[from] WatchError),
     #[error("cannot install the Ctrl-C handler: {0}")]
-    Signal(#[from] ctrlc::Error),
+    Signal(#[from] crate::stop::SignalError),
     #[error("cannot use the terminal: {0}")]
     Write(#[from] io::Error),
     #[error(

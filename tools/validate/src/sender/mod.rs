@@ -27,6 +27,7 @@ use aya::programs::BtfTracePoint;
 use aya::{Btf, Ebpf, EbpfLoader};
 use event::{COLUMNS, Event};
 use serde::{Deserialize, Serialize};
+use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 use std::fs::{self, File};
 use std::io::{self, BufWriter, Write};
 use std::path::Path;
@@ -94,9 +95,10 @@ const OBJECT: &str = "sender.bpf.o";
 /// Writes what the kernel of this network namespace does into a folder with compiled programs, until it is told to end.
 pub fn log(folder: &Path) -> Result<(), ValidateError> {
     let stop = Arc::new(AtomicBool::new(false));
-    let flag = Arc::clone(&stop);
-    ctrlc::set_handler(move || flag.store(true, Ordering::Relaxed))
-        .map_err(|source| ValidateError::Ebpf(source.into()))?;
+    for signal in [SIGHUP, SIGINT, SIGTERM] {
+        signal_hook::flag::register(signal, Arc::clone(&stop))
+            .map_err(|source| ValidateError::Ebpf(source.into()))?;
+    }
     let object = fs::read(folder.join(OBJECT)).map_err(at(folder))?;
     let clock = Clock::start();
     let mut ebpf = attach(&object).map_err(ValidateError::Ebpf)?;
