@@ -23,8 +23,9 @@ static VIEWS: AtomicUsize = AtomicUsize::new(0);
 
 #[derive(clap::Args, Clone, Copy, Debug)]
 pub struct VerboseArgs {
-    /// Print events to standard error; -v what is done, -vv also why, -vvv also rare details. Replaces progress displays; full-screen
-    /// views show no events on their terminal
+    /// Print events: -v what is done, -vv why, -vvv rare details
+    ///
+    /// They go to standard error and replace progress displays; full-screen views show none on their terminal.
     #[arg(short, long, global = true, display_order = 900, action = ArgAction::Count)]
     verbose: u8,
 }

@@ -8,7 +8,7 @@ use schemars::{JsonSchema, Schema};
 use unbloat_run::schema_markdown;
 use unbloat_table::Table;
 
-/// Print the tables and columns of runs as Markdown, or the JSON Schema of a document.
+/// Print the columns of tables, or the JSON Schema of a document.
 #[derive(clap::Args)]
 #[command(
     after_help = "Examples:\n  unbloat schema > schema.md\n  unbloat schema test > test.schema.json"

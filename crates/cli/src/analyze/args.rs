@@ -8,7 +8,7 @@ use unbloat_trace::{Network, Params};
 use unbloat_units::{Bytes, Delta, Rate};
 use unbloat_wire::ParserParams;
 
-/// Find standing queues in a packet capture: delay, direction, side of the capture point, responsible flows.
+/// Find queues in a capture: how long, which way, filled by whom.
 #[derive(ClapArgs)]
 #[command(after_help = "\
 Examples:

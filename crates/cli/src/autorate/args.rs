@@ -14,7 +14,7 @@ use unbloat_autorate_host::{Options, Shaper, Source};
 use unbloat_units::{Both, Delta, Direction};
 use unbloat_untrusted::harmless;
 
-/// Adjust the rates of cake or htb shapers to a line whose capacity varies.
+/// Adjust the rates of shapers to a line whose capacity varies.
 ///
 /// By default the rates follow the delay of passing flows, so no line rate has to be configured. Probes go only to hosts given with
 /// --reflector, and only while the flows provide too few samples. On exit the original rates are restored. If the kernel has no

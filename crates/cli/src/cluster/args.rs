@@ -3,7 +3,7 @@
 use crate::analyze::{OrientationArgs, ParamArgs};
 use std::path::PathBuf;
 
-/// Analyse captures that are too many for one machine, in steps that many machines share.
+/// Analyze captures that are too many for one machine, on several.
 #[derive(clap::Args)]
 #[command(after_help = "\
 Examples (the steps in their order; each may run on many machines at once, and be repeated after a failure):

@@ -12,6 +12,18 @@ fn help_of_every_command() {
     check(&mut root, "unbloat");
 }
 
+#[test]
+fn the_first_help_fits_a_terminal_of_80_columns() {
+    let mut root = tree().term_width(80);
+    root.build();
+    let help = root.render_help().to_string();
+    let wide: Vec<&str> = help
+        .lines()
+        .filter(|line| line.chars().count() > 80)
+        .collect();
+    assert!(wide.is_empty(), "{wide:#?}");
+}
+
 fn check(command: &mut clap::Command, path: &str) {
     let (short, long) = (command.render_help(), command.render_long_help());
     let (short, long) = (short.to_string(), long.to_string());

@@ -141,7 +141,10 @@ pub fn tree() -> clap::Command {
     let all = groups();
     let names = all.iter().flat_map(|(_, group)| group.get_subcommands());
     let widest = names.map(|command| command.get_name().len()).max();
-    let mut help = String::from("{before-help}{about-with-newline}\n{usage-heading} {usage}\n");
+    let mut help = String::from(
+        "{before-help}{about-with-newline}\n{usage-heading} {usage}\n\n\
+         To begin: `unbloat serve` on another host, then `unbloat test HOST` here.\n",
+    );
     for (heading, group) in &all {
         let _ = writeln!(help, "\n{header}{heading}:{header:#}");
         for command in group.get_subcommands() {

@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use unbloat_compare::Tolerance;
 use unbloat_run::format::FormatKind;
 
-/// Compare two runs: show what differs, whether it matters, and whether it exceeds the noise.
+/// Compare two runs: what differs, and whether it exceeds the noise.
 #[derive(clap::Args)]
 #[command(after_help = "\
 Examples:

@@ -22,7 +22,7 @@ use unbloat_undo::UndoError;
 const TRACE: &[u8] = include_bytes!("../../included/Verizon-LTE-short.down.gz");
 const PORTS: [u16; 2] = [4043, 2112];
 
-/// Test, fix and test again over an emulated LTE path on this machine (needs root, about a minute).
+/// Test, fix and test again over an emulated path (root, one minute).
 ///
 /// Server and client both run on this machine, with the emulated path between them. The network devices and namespaces that this needs
 /// are temporary. Without root, or on a busy machine, the demo shows the same kind of path in the simulator instead.

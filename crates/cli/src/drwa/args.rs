@@ -8,7 +8,7 @@ use unbloat_rwnd::{Options, Whose};
 use unbloat_tcp::receive_window::{Config, drwa, rledbat};
 use unbloat_units::{Bytes, Delta};
 
-/// Limit the receive windows of TCP downloads to keep queues in front of this host short.
+/// Limit the receive windows of TCP downloads to keep queues short.
 ///
 /// A BPF program controls all TCP connections that start in a control group while the command runs. When the command ends or is
 /// killed, the program is removed and the windows are no longer limited.

@@ -7,7 +7,7 @@ use std::path::PathBuf;
 use unbloat_sqm::Device;
 use unbloat_sqm_host::Target;
 
-/// Test the path, apply a fix, test again, and roll back if it did not help (needs root).
+/// Test, apply a fix, test again, undo what did not help (needs root).
 #[derive(clap::Args)]
 #[group(skip)]
 #[command(after_help = "\

@@ -19,7 +19,7 @@ use crate::experiment::ExperimentError;
 use clap::Subcommand;
 use unbloat_table::Table;
 
-/// Run scenarios with the kernel's TCP and real applications over an emulated path.
+/// Run scenarios with the kernel's TCP over an emulated path.
 #[derive(clap::Args)]
 pub struct Args {
     #[command(subcommand)]

@@ -15,7 +15,7 @@ const HTTP: [&str; 3] = ["1.1", "2", "3"];
 #[cfg(not(feature = "http3"))]
 const HTTP: [&str; 2] = ["1.1", "2"];
 
-/// Measure latency under load to a server, in each direction, and recommend a fix.
+/// Measure latency under load in each direction, and recommend a fix.
 #[derive(clap::Args)]
 #[command(after_help = "\
 Examples:

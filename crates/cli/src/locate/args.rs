@@ -18,7 +18,7 @@ use unbloat_locate::Phase;
 use unbloat_locate_host::{Kind, Options};
 use unbloat_units::Delta;
 
-/// Find the hop of the path where load builds a queue, in each direction.
+/// Find the hop where load builds a queue, in each direction.
 ///
 /// Every hop is probed ten times per second: first while the path is idle, then while a download and an upload run against HOST
 /// (`unbloat serve`, or a server of the responsiveness draft or of ndt7). The queue is at the first hop whose added delay persists at

@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use unbloat_queueing::{Load, Statistic};
 use unbloat_units::{Bytes, Delta, Rate};
 
-/// Compute delay and throughput of a bottleneck from its buffer size, by queueing theory.
+/// Compute delay and throughput from a buffer size, by queueing theory.
 ///
 /// Uses the models of Jiang et al., CellNet 2012, section 3, exactly and as published. Can also find the largest buffer for a delay target,
 /// and the buffer that fits a measured curve.

@@ -9,7 +9,7 @@ use std::path::PathBuf;
 use unbloat_monitor_host::{Hook, Options};
 use unbloat_units::{Bytes, Delta};
 
-/// Monitor an interface for months: find episodes of bufferbloat, keep a history, send alerts.
+/// Monitor an interface for months: episodes, history, alerts.
 ///
 /// Passive by default: added delay per direction, network and layer of this host, measured on passing flows. The history is a folder
 /// with one run per day and a page, index.html. Active tests run only with --every.

@@ -5,7 +5,7 @@ use crate::run_name::run_parser;
 use std::num::NonZeroUsize;
 use std::path::PathBuf;
 
-/// Make the figures and tables of published studies again, and compare them with what was published.
+/// Reproduce figures and tables of published studies, and compare.
 ///
 /// Six studies are built in. Each figure has a scenario with the parameters of its paper, and the statements of the
 /// paper as values, bounds and orders. A figure agrees if all of them hold.

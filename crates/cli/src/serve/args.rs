@@ -14,7 +14,7 @@ use unbloat_server::everywhere;
 use unbloat_server::{Certificate, Limits, Options};
 use unbloat_units::{Bytes, Delta, Rate};
 
-/// Run the server for live tests: `unbloat test`, goresponsiveness, mach, irtt, ndt7 clients and browsers.
+/// Run the server for live tests by `unbloat test`, browsers and others.
 ///
 /// Clients need not be trusted: the limits below bound what they can use. In addition, a connection is limited to headers of
 /// 16 kB (HTTP/1.1: 128 kB) and 64 fields, 128 concurrent requests, 30 s without a request, and 10 s for TLS and a header. The irtt

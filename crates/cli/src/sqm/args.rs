@@ -8,7 +8,7 @@ use unbloat_sqm::Device;
 use unbloat_sqm_host::Target;
 use unbloat_units::Delta;
 
-/// Plan, apply, check or remove a shaper that keeps the queue out of the modem.
+/// Plan, apply, check or remove a shaper in front of the modem.
 ///
 /// Works on this host with tc, or on a router over ssh: OpenWrt's sqm-scripts with uci, other Linux with tc. `remove` restores the previous
 /// configuration.

@@ -10,7 +10,7 @@ use unbloat_units::{Bytes, Delta};
 use unbloat_uplink::Params;
 use unbloat_uplink_host::{Control, Layers, Limits, State, UplinkError, layers, set_limits, steps};
 
-/// Keep a modem's buffer short: release packets only as fast as the modem drains.
+/// Keep a modem's buffer short: send only as fast as it drains.
 ///
 /// The occupancy of the modem is estimated from the TCP timestamps of this host's connections. Packets then wait in fq_codel or, without fq_codel in the kernel, in two FIFOs, where packets of less than 128 bytes go first.
 /// The previous queue discipline of the device is restored at exit, also after a kill. Requires root and tc.

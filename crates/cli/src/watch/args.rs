@@ -8,7 +8,7 @@ use std::time::Duration;
 use unbloat_units::Delta;
 use unbloat_watch::{Filter, Options};
 
-/// Show live where packets of this host wait: socket, queue discipline, driver, or below.
+/// Show live where packets of this host wait, from socket to driver.
 ///
 /// Lists each device and each sending flow, longest wait first. T_Q and T_D are measured per packet in the kernel, which needs root; otherwise
 /// they are estimated from kernel statistics. Observes the network namespace in which it runs.
