@@ -10,7 +10,7 @@ use std::io::Write;
 use std::net::Ipv4Addr;
 use std::sync::atomic::{AtomicBool, Ordering};
 use tracing::{debug, info};
-use unbloat_autorate::{Answer, Autorate, Decision, Params, Policy};
+use unbloat_autorate::{Answer, Autorate, Decision, OPEN, Params, Policy};
 use unbloat_units::{Both, Delta, Direction, Rate, Time};
 
 /// What is watched, and what is changed by it.
@@ -50,8 +50,6 @@ const CALM: Delta = Delta::ms(100);
 const LOOK: Delta = Delta::secs(1);
 /// Answers to probes older than these are nobody's.
 const PROBES: usize = 256;
-/// Nothing is shaped before the line was seen full: as if there were no limit.
-const OPEN: Rate = Rate::mbps(10_000);
 
 impl<'a> Steer<'a> {
     pub fn start(options: &Options, lend: Lend<'a>) -> Result<Steer<'a>, SteerError> {

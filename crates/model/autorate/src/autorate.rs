@@ -67,6 +67,8 @@ pub struct Answer {
     pub one_way: Option<Both<Delta>>,
 }
 
+/// What is not shaped has this rate: as if there were no limit.
+pub const OPEN: Rate = Rate::mbps(10_000);
 /// Waits are the least within this: what only some packets met is no queue.
 const WAITS: Delta = Delta::ms(30);
 /// Over which loads are measured, cake-autorate's and ours, and what the line carries.
@@ -384,13 +386,17 @@ impl Side {
 
     fn evidence(&mut self, now: Time) -> Evidence {
         let load = self.load(now);
-        let carried = Rate::from_bps_f64(self.carried.bps(now));
         let (delay, threshold) = match &self.law {
             Law::Follow(law) => {
                 let wait = self.waits.at(now);
                 (wait.map(|wait| wait - law.longer()), law.threshold())
             }
             Law::CakeAutorate(law) => (Some(law.average()), law.threshold()),
+        };
+        let carried = match delay {
+            // What came within `WAITS` waited so long at least, and what came before it kept the line busy meanwhile.
+            Some(delay) if delay > threshold => self.carried.busy_bps(now, WAITS + delay),
+            _ => self.carried.bps(now),
         };
         let under_way = self.answered.map(|(left, least)| UnderWay {
             bytes: self.let_in.since(left),
@@ -400,7 +406,7 @@ impl Side {
         Evidence {
             delay,
             threshold,
-            carried,
+            carried: Rate::from_bps_f64(carried),
             mean: Rate::from_bps_f64(self.sustained.bps(now)),
             load,
             under_way,
@@ -409,7 +415,10 @@ impl Side {
 
     /// Tells of the law's rate if it is worth a change.
     fn decide(&mut self, now: Time, reason: Reason) -> Option<Decision> {
-        let after = self.rate().filter(|_| self.is_shaped)?;
+        if !self.is_shaped {
+            return None;
+        }
+        let after = self.rate().unwrap_or(OPEN);
         let before = self.told;
         let least = match self.law {
             Law::Follow(_) => WORTH,

@@ -11,7 +11,7 @@ pub enum Reason {
     Drained,
     /// A delay that was taken for a queue stands although less came: the path is longer, and the rate is what it was before.
     Moved,
-    /// Hardly anything passes: back to the most that the line carried.
+    /// No load for seconds: what the line carries is not known any more, and nothing is shaped.
     Idle,
     /// The shaper is in the way and nothing waits on the line: perhaps it carries more.
     Pressed,
@@ -48,7 +48,7 @@ pub struct Evidence {
     pub delay: Option<Delta>,
     /// Beyond which that is too long.
     pub threshold: Delta,
-    /// What the line delivered of late.
+    /// What the line delivered of late; while packets wait too long, what it delivers when it is busy.
     pub carried: Rate,
     /// The same over a second.
     pub mean: Rate,

@@ -18,7 +18,7 @@ mod meter;
 mod pairing;
 mod passive;
 
-pub use autorate::{Answer, Autorate, Params, Policy, Probing, Seen};
+pub use autorate::{Answer, Autorate, OPEN, Params, Policy, Probing, Seen};
 pub use config::Config;
 pub use decision::{Decision, Evidence, Reason, UnderWay};
 pub use law::{cake_autorate, follow};

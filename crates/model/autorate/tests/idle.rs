@@ -1,7 +1,7 @@
 //! Lines that idle: keystrokes on paths that change, in virtual time.
 
 use fastrand::Rng;
-use unbloat_autorate::{Autorate, Params, Policy, Seen, Stamps, follow};
+use unbloat_autorate::{Autorate, OPEN, Params, Policy, Seen, Stamps, follow};
 use unbloat_units::{Both, Direction, Rate, Time};
 
 /// One way from the router to the other end, in µs.
@@ -57,6 +57,13 @@ fn data(number: u32, us: i64, late: i64) -> [Packet; 2] {
 
 /// The lowest rates that were set.
 fn lowest(packets: impl Iterator<Item = [Packet; 2]>) -> Both<Option<Rate>> {
+    lowest_and_last(packets).map(|(lowest, _)| lowest)
+}
+
+/// The lowest rate of each direction, and its last one.
+fn lowest_and_last(
+    packets: impl Iterator<Item = [Packet; 2]>,
+) -> Both<(Option<Rate>, Option<Rate>)> {
     let policy = Policy::Follow(Both::new(follow::Params::default(), follow::Params::up()));
     let shaped = Both::new(true, true);
     let at = |us: i64| Time::from_ns(us * 1_000);
@@ -82,7 +89,7 @@ fn lowest(packets: impl Iterator<Item = [Packet; 2]>) -> Both<Option<Rate>> {
             false => autorate.outgoing(at(packet.us), &seen),
         }
     }
-    lowest
+    Both::of(|direction| (lowest[direction], autorate.rate(direction)))
 }
 
 const NOT_SHAPED: Both<Option<Rate>> = Both::new(None, None);
@@ -112,10 +119,21 @@ fn keystrokes_over_a_radio_with_80_ms_of_jitter_set_no_rate() {
     }
 }
 
+/// 20 Mbit/s arrive for 6 s, and the queue grows by 20 ms each second.
+fn load() -> impl Iterator<Item = [Packet; 2]> {
+    (0..10_000).map(|k| data(k, i64::from(k) * 600, i64::from(k) * 12))
+}
+
 #[test]
 fn a_queue_that_grows_under_load_sets_a_rate_near_that_of_the_line() {
-    // 20 Mbit/s arrive, and the queue grows by 20 ms each second.
-    let load = (0..10_000).map(|k| data(k, i64::from(k) * 600, i64::from(k) * 12));
-    let rate = lowest(load).down.expect("shaped").as_bps_f64();
+    let rate = lowest(load()).down.expect("shaped").as_bps_f64();
     assert!((5e6..20e6).contains(&rate), "{rate}");
+}
+
+#[test]
+fn keystrokes_after_a_load_leave_nothing_shaped() {
+    let keys = (0..50).map(|k| key(6_200_000 + k * 200_000, 0, 0));
+    let (lowest, last) = lowest_and_last(load().chain(keys)).down;
+    assert!(lowest < Some(Rate::mbps(20)), "{lowest:?}");
+    assert_eq!(last, Some(OPEN));
 }

@@ -8,7 +8,7 @@ use unbloat_units::{Delta, Time};
 
 /// A delay that little traffic meets for so long is the path's: several keystrokes have met it.
 const LIGHT: Delta = Delta::secs(1);
-/// A delay stands as long as it varies by no more than this share, or this much.
+/// A delay stands as long as it grows by no more than this share, or this much.
 const BAND: f64 = 0.1;
 const BAND_LEAST: Delta = Delta::ms(5);
 /// Load is gone if no more than this share of it is left.
@@ -27,8 +27,8 @@ pub(crate) struct Floor {
 /// A delay that may be a queue's.
 #[derive(Clone, Copy, Debug)]
 struct Standing {
+    first: Delta,
     least: Delta,
-    most: Delta,
     /// The most that was delivered meanwhile, in bit/s.
     carried: f64,
     /// How long the line would have been idle since if it delivered that always, in seconds.
@@ -74,25 +74,25 @@ impl Floor {
     /// now.
     pub(crate) fn stands(&mut self, wait: Delta, carried: f64, passed: f64) -> Option<f64> {
         let new = Standing {
+            first: wait,
             least: wait,
-            most: wait,
             carried,
             idle: 0.0,
         };
         let known = self.standing.unwrap_or(new);
-        let (least, most) = (known.least.min(wait), known.most.max(wait));
-        let band = Delta::from_secs_f64(least.as_secs() * BAND).max(BAND_LEAST);
-        if most - least > band {
+        let band = Delta::from_secs_f64(known.first.as_secs() * BAND).max(BAND_LEAST);
+        if wait - known.first > band {
             self.standing = Some(new);
             return None;
         }
+        let least = known.least.min(wait);
         let best = known.carried.max(carried);
         let idle = known.idle + passed * (1.0 - carried / best.max(1.0));
         self.standing = Some(Standing {
             least,
-            most,
             carried: best,
             idle,
+            ..known
         });
         (carried < best * LEFT && idle > least.as_secs()).then(|| {
             self.longer += least;

@@ -19,9 +19,14 @@
 //! longer: another route, another satellite, a radio that slept. Three rules keep such delays from setting a rate:
 //! - Fewer bytes than [`FEWEST_BYTES`] wait, as with keystrokes: nothing is decided, and a delay that stays meanwhile is the path's
 //!   ([`Floor`]).
-//! - Over the last second ([`SUSTAINED`]) much less was delivered than at its peak ([`LOADED`]), as with pages: nothing is decided.
-//! - The delay stands although less has come since, by as much as a queue of it would hold: the path is longer by it, and the rate is what the
-//!   line delivered before ([`Reason::Moved`]).
+//! - Over the last second ([`SUSTAINED`]) much less was delivered than at its peak ([`LOADED`]), as with pages: nothing is shaped for it.
+//! - The delay does not grow although less has come since, by as much as a queue of it would hold: the path is longer by it, and the rate is
+//!   what the line delivered before ([`Reason::Moved`]).
+//!
+//! # What is forgotten
+//! A rate is what a load was seen to get. Without a load it says less by the second: the line changes, and the beginning of the next
+//! download would be cut to what a page or the last satellite had, which TCP takes seconds to mend. So after [`FORGOTTEN`] nothing is
+//! shaped until a load makes a queue again.
 //!
 //! # Where we differ
 //! ABC's router knows its capacity. We know it only while the line is full, so beyond it we grow while the shaper is in the
@@ -91,22 +96,19 @@ pub(crate) struct Follow {
     floor: Floor,
     /// What was delivered in the last second, below zero.
     recent: WindowedMin<f64>,
-    /// The most that was delivered, forgotten slowly.
-    best: f64,
+    /// When the line was last in use.
+    used: Option<Time>,
 }
 
 /// What has to wait on the line before it can be full: two full packets. Fewer would take a line slower than the lowest rate that is set.
 const FEWEST_BYTES: f64 = 3_000.0;
-/// Over which a load has to go on before a delay says that the line is full.
+/// Over which a load has to go on before a delay says that a line that is not shaped yet is full.
 pub(crate) const SUSTAINED: Delta = Delta::secs(1);
 /// A line is loaded if it delivered, over a second, at least this share of the most that it did in any tenth of that second. Pages and keystrokes are bursts; a
 /// download on recorded LTE lines has 0.4 and more but for outages.
 const LOADED: f64 = 0.25;
-/// A line that delivers less than this share of the rate idles: its rate goes back to the most that it was seen to deliver. What pages
-/// and changing paths made of it meanwhile says nothing of the line, and a rate that is too high is set right within a second of load.
-const IDLE: f64 = 0.05;
-/// In which the most that was delivered falls to 1/e: people pause for minutes, and radios move on.
-const REMEMBERED: Delta = Delta::secs(600);
+/// A rate is forgotten once the shaper was not in the way and nothing waited for so long: longer than the outages of radios and satellites.
+const FORGOTTEN: Delta = Delta::secs(5);
 /// The rate never falls below this share of what the line carries, however long its queue is.
 const LEAST: f64 = 0.1;
 /// Growth ends where what is under way would wait for so many times the threshold.
@@ -129,7 +131,7 @@ impl Follow {
             variation: Variation::default(),
             floor: Floor::default(),
             recent: WindowedMin::new(SUSTAINED),
-            best: 0.0,
+            used: None,
         }
     }
 
@@ -164,16 +166,17 @@ impl Follow {
         let carried = seen.carried.as_bps_f64();
         // The most, as the least of what is below zero.
         let most = -self.recent.push(now, -carried);
-        let wait = seen.delay?;
-        let is_light = bytes_waiting(wait + self.longer(), seen) < FEWEST_BYTES;
-        let wait = self.floor.see(now, wait, is_light);
-        self.best = (self.best * (-passed / REMEMBERED.as_secs()).exp()).max(carried);
-        let used = self.rate.unwrap_or(f64::MAX);
-        if is_light && most < used * IDLE && used < self.best * self.params.share {
-            self.is_full = false;
-            self.set(self.best * self.params.share);
+        let is_light = seen
+            .delay
+            .is_none_or(|wait| bytes_waiting(wait + self.longer(), seen) < FEWEST_BYTES);
+        let used = self.used.get_or_insert(now);
+        if !is_light || seen.load >= self.params.pressed {
+            *used = now;
+        } else if self.rate.is_some() && now.since(*used) > FORGOTTEN {
+            (self.rate, self.is_full) = (None, false);
             return Some(Reason::Idle);
         }
+        let wait = self.floor.see(now, seen.delay?, is_light);
         if wait > seen.threshold / 4 {
             self.variation.see(carried);
         }
@@ -185,8 +188,8 @@ impl Follow {
                 self.set(self.rate?.max(best));
                 return Some(Reason::Moved);
             }
-            let is_loaded = !is_light && seen.mean.as_bps_f64() > most * LOADED;
-            return is_loaded
+            let is_loaded = self.rate.is_some() || seen.mean.as_bps_f64() > most * LOADED;
+            return (is_loaded && !is_light)
                 .then(|| self.full(excess, seen, round_trip))
                 .flatten();
         }
@@ -351,13 +354,18 @@ mod tests {
     }
 
     #[test]
-    fn a_rate_that_nobody_uses_stays() {
+    fn a_rate_that_nobody_uses_stays_for_seconds_and_is_forgotten() {
         let mut law = Follow::new(Params::default());
         law.tick(at(0), &seen(90, 20, 1.0), None);
         law.tick(at(50), &seen(3, 9, 0.2), None);
         let rate = law.rate();
-        assert_eq!(law.tick(at(9_000), &seen(0, 1, 0.1), None), None);
+        assert_eq!(law.tick(at(4_000), &seen(0, 1, 0.1), None), None);
         assert_eq!(law.rate(), rate);
+        assert_eq!(
+            law.tick(at(9_000), &seen(0, 1, 0.1), None),
+            Some(Reason::Idle)
+        );
+        assert_eq!(law.rate(), None);
     }
 
     #[test]
