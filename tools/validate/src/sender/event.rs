@@ -1,9 +1,9 @@
 //! One event as the BPF programs lay it out, and its row.
 
 use crate::clock::Clock;
-use bytemuck::{Pod, Zeroable};
 use std::io::{self, Write};
 use std::net::Ipv4Addr;
+use zerocopy::FromBytes;
 
 pub(crate) const COLUMNS: &str = "time_ns,kind,source,source_port,destination,\
     destination_port,snd_una,snd_nxt,snd_cwnd,snd_ssthresh,packets_out,retrans_out,sacked_out,\
@@ -12,7 +12,7 @@ pub(crate) const COLUMNS: &str = "time_ns,kind,source,source_port,destination,\
 const KINDS: [&str; 5] = ["rtt", "ack", "ca_state", "retransmit", "synack_retransmit"];
 
 /// `struct event` of `bpf/sender.bpf.c`: same members, same order.
-#[derive(Clone, Copy, Debug, Pod, Zeroable)]
+#[derive(Clone, Copy, Debug, FromBytes)]
 #[repr(C)]
 pub(crate) struct Event {
     time_ns: u64,
@@ -82,10 +82,11 @@ impl Event {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use zerocopy::FromZeros;
 
     #[test]
     fn a_row_has_a_value_for_every_column() {
-        let mut event = Event::zeroed();
+        let mut event = Event::new_zeroed();
         event.kind = 1;
         event.local = [10, 99, 0, 1];
         event.value = 77;

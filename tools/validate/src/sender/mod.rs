@@ -35,6 +35,7 @@ use std::process::Command;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
+use zerocopy::FromBytes;
 
 const SOURCE: &str = include_str!("../../bpf/sender.bpf.c");
 const TRACEPOINTS: [(&str, &str); 4] = [
@@ -133,7 +134,8 @@ fn write(
         // Asked before the last look, so that nothing is left behind.
         let is_over = stop.load(Ordering::Relaxed);
         while let Some(item) = ring.next() {
-            bytemuck::pod_read_unaligned::<Event>(&item).write(clock, rows)?;
+            let event = Event::read_from_bytes(&item).expect("the program writes whole events");
+            event.write(clock, rows)?;
             events += 1;
         }
         if is_over {
