@@ -1,16 +1,15 @@
 //! A connection on which no more is written than its socket's bound on unsent data allows.
 
+use crate::layer::{Hook, Layer};
 use crate::socket::unsent_limit;
 use std::io;
 use std::os::fd::AsFd;
-use std::pin::Pin;
 use std::task::{Context, Poll, ready};
-use tokio::io::{AsyncRead, AsyncWrite, Interest, ReadBuf};
+use tokio::io::Interest;
 use tokio::net::TcpStream;
 use unbloat_os::tcp::wants_more;
 
 pub struct Held {
-    stream: TcpStream,
     is_held: bool,
     /// Bytes that may be written before the socket is asked again.
     room: usize,
@@ -18,88 +17,41 @@ pub struct Held {
 
 impl Held {
     /// Not held, it is a stream as any other.
-    pub fn new(stream: TcpStream, is_held: bool) -> Held {
-        Held {
-            stream,
-            is_held,
-            room: 0,
-        }
+    pub fn new(stream: TcpStream, is_held: bool) -> Layer<TcpStream, Held> {
+        let hook = Held { is_held, room: 0 };
+        Layer { stream, hook }
     }
+}
 
+impl Hook<TcpStream> for Held {
     /// Ready once the kernel would wake a writer, and then for the half of the bound that is free at least.
-    fn poll_room(&mut self, context: &mut Context<'_>) -> Poll<io::Result<()>> {
+    fn poll_room(
+        &mut self,
+        stream: &mut TcpStream,
+        context: &mut Context<'_>,
+    ) -> Poll<io::Result<()>> {
         if !self.is_held || self.room > 0 {
             return Poll::Ready(Ok(()));
         }
         loop {
-            ready!(self.stream.poll_write_ready(context))?;
+            ready!(stream.poll_write_ready(context))?;
             // What is "would block" here makes the next look wait for the kernel.
-            let looked = self.stream.try_io(Interest::WRITABLE, || {
-                match wants_more(self.stream.as_fd())? {
-                    true => Ok(()),
-                    false => Err(io::ErrorKind::WouldBlock.into()),
-                }
+            let looked = stream.try_io(Interest::WRITABLE, || match wants_more(stream.as_fd())? {
+                true => Ok(()),
+                false => Err(io::ErrorKind::WouldBlock.into()),
             });
             match looked {
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
                 looked => {
-                    self.room = unsent_limit(self.stream.as_fd()) as usize / 2;
+                    self.room = unsent_limit(stream.as_fd()) as usize / 2;
                     return Poll::Ready(looked);
                 }
             }
         }
     }
 
-    fn spend(&mut self, written: &Poll<io::Result<usize>>) {
-        if let Poll::Ready(Ok(bytes)) = written {
-            self.room = self.room.saturating_sub(*bytes);
-        }
-    }
-}
-
-impl AsyncRead for Held {
-    fn poll_read(
-        mut self: Pin<&mut Self>,
-        context: &mut Context<'_>,
-        buffer: &mut ReadBuf<'_>,
-    ) -> Poll<io::Result<()>> {
-        Pin::new(&mut self.stream).poll_read(context, buffer)
-    }
-}
-
-impl AsyncWrite for Held {
-    fn poll_write(
-        mut self: Pin<&mut Self>,
-        context: &mut Context<'_>,
-        bytes: &[u8],
-    ) -> Poll<io::Result<usize>> {
-        ready!(self.poll_room(context))?;
-        let written = Pin::new(&mut self.stream).poll_write(context, bytes);
-        self.spend(&written);
-        written
-    }
-
-    fn poll_write_vectored(
-        mut self: Pin<&mut Self>,
-        context: &mut Context<'_>,
-        pieces: &[io::IoSlice<'_>],
-    ) -> Poll<io::Result<usize>> {
-        ready!(self.poll_room(context))?;
-        let written = Pin::new(&mut self.stream).poll_write_vectored(context, pieces);
-        self.spend(&written);
-        written
-    }
-
-    fn is_write_vectored(&self) -> bool {
-        self.stream.is_write_vectored()
-    }
-
-    fn poll_flush(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
-        Pin::new(&mut self.stream).poll_flush(context)
-    }
-
-    fn poll_shutdown(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
-        Pin::new(&mut self.stream).poll_shutdown(context)
+    fn wrote(&mut self, bytes: usize) {
+        self.room = self.room.saturating_sub(bytes);
     }
 }
 

@@ -1,8 +1,9 @@
 //! Connections of HTTP/1.1, 2 and 3, opened step by step so that each step can be timed.
 
-use crate::beside::{Counted, Tally};
+use crate::beside::Tally;
 use crate::error::TestError;
 use crate::held::Held;
+use crate::layer::Layer;
 use crate::options::{Http, Options};
 use crate::paced::Paced;
 use crate::quic;
@@ -23,6 +24,7 @@ use std::os::fd::OwnedFd;
 use std::sync::Arc;
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio_rustls::TlsConnector;
+use tokio_rustls::client::TlsStream;
 use unbloat_os::clock::Clock;
 use unbloat_units::Delta;
 
@@ -132,16 +134,19 @@ impl Dialer {
             tls_round_trips: 0,
             tls_version: None,
         };
-        let stream = Counted { stream, tally };
+        let stream = Layer {
+            stream,
+            hook: tally,
+        };
         opened.sender = Some(match &self.tls {
             None => shake(stream, http).await?,
             Some(config) => {
                 let shaking = self.clock.now();
-                let stream = self
+                let tls = self
                     .shake_tls(stream, config.clone(), settings.pace.clone())
                     .await?;
                 opened.tls = Some(self.clock.now().since(shaking));
-                let (_, session) = stream.tls.get_ref();
+                let (_, session) = tls.stream.get_ref();
                 let is_13 = session.protocol_version() == Some(rustls::ProtocolVersion::TLSv1_3);
                 opened.tls_round_trips = if is_13 { 1 } else { 2 };
                 opened.tls_version = session
@@ -152,7 +157,7 @@ impl Dialer {
                     Some(_) => Http::One,
                     None => http,
                 };
-                shake(stream, http).await?
+                shake(tls, http).await?
             }
         });
         Ok(opened)
@@ -190,12 +195,15 @@ impl Dialer {
         stream: S,
         config: Arc<ClientConfig>,
         pace: Option<Arc<Pace>>,
-    ) -> io::Result<Paced<S>> {
+    ) -> io::Result<Layer<TlsStream<S>, Paced>> {
         let name = ServerName::try_from(self.origin.host.clone())
             .map_err(|error| io::Error::new(io::ErrorKind::InvalidInput, error))?;
         let shaking = TlsConnector::from(config).connect(name, stream);
         match tokio::time::timeout(PATIENCE, shaking).await {
-            Ok(shaken) => Ok(Paced { tls: shaken?, pace }),
+            Ok(shaken) => Ok(Layer {
+                stream: shaken?,
+                hook: Paced(pace),
+            }),
             Err(_) => Err(io::ErrorKind::TimedOut.into()),
         }
     }

@@ -24,6 +24,7 @@ mod host;
 mod http;
 mod interface;
 mod introduction;
+mod layer;
 mod load;
 mod measure;
 mod measured;

@@ -12,18 +12,17 @@
 //! | the test lasts as long as the server says, 10 s | ended by us a little before | an end that we choose is no failure |
 
 use crate::flow::Flow;
-use crate::http::{Dialer, Duplex, Link};
+use crate::http::{Dialer, Link};
+use crate::layer::{Hook, Layer};
 use crate::measured::{Count, Counter, KernelSample, KernelState, Side};
 use crate::service::Service;
 use crate::socket::{PATIENCE, Settings};
 use futures_util::{Sink, SinkExt, Stream, StreamExt};
 use serde::Deserialize;
 use std::io;
-use std::pin::Pin;
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, Mutex};
-use std::task::{Context, Poll, ready};
-use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
+use tokio::io::{AsyncRead, AsyncWrite};
 use tokio_tungstenite::tungstenite::client::IntoClientRequest;
 use tokio_tungstenite::tungstenite::handshake::client::Request;
 use tokio_tungstenite::tungstenite::http::HeaderValue;
@@ -244,11 +243,11 @@ pub async fn carry(path: Path<'_>, notes: &Mutex<Notes>, flow: &Arc<Flow>) -> io
     let (stream, handle) = path.dialer.stream(&settings).await?;
     flow.give(Link::Tcp(handle));
     let clock = path.dialer.clock;
-    let counted = Counted {
-        stream,
+    let hook = Counted {
         flow: flow.clone(),
         clock,
     };
+    let counted = Layer { stream, hook };
     let socket = upgrade(counted, path.dialer, path.service, flow.direction).await?;
     let (sink, source) = socket.split();
     let heard = listen(source, notes, flow, clock);
@@ -310,42 +309,15 @@ async fn pump(
 
 /// Counts what a download reads as it comes: a message may be longer than a second's worth. Frames' heads, a thousandth, are within.
 struct Counted {
-    stream: Box<dyn Duplex>,
     flow: Arc<Flow>,
     clock: Clock,
 }
 
-impl AsyncRead for Counted {
-    fn poll_read(
-        mut self: Pin<&mut Self>,
-        context: &mut Context<'_>,
-        into: &mut ReadBuf<'_>,
-    ) -> Poll<io::Result<()>> {
-        let before = into.filled().len();
-        ready!(Pin::new(&mut self.stream).poll_read(context, into))?;
-        let read = into.filled().len() - before;
-        if self.flow.direction == Direction::Down && read > 0 {
-            self.flow.read(read, self.clock.now());
+impl<S> Hook<S> for Counted {
+    fn read(&mut self, bytes: usize) {
+        if self.flow.direction == Direction::Down && bytes > 0 {
+            self.flow.read(bytes, self.clock.now());
         }
-        Poll::Ready(Ok(()))
-    }
-}
-
-impl AsyncWrite for Counted {
-    fn poll_write(
-        mut self: Pin<&mut Self>,
-        context: &mut Context<'_>,
-        data: &[u8],
-    ) -> Poll<io::Result<usize>> {
-        Pin::new(&mut self.stream).poll_write(context, data)
-    }
-
-    fn poll_flush(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
-        Pin::new(&mut self.stream).poll_flush(context)
-    }
-
-    fn poll_shutdown(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
-        Pin::new(&mut self.stream).poll_shutdown(context)
     }
 }
 
@@ -354,6 +326,9 @@ mod tests {
     use super::*;
     use crate::plan::Stack;
     use futures_util::FutureExt;
+    use std::pin::Pin;
+    use std::task::{Context, Poll};
+    use tokio::io::ReadBuf;
     use tokio_tungstenite::tungstenite::protocol::Role;
 
     fn taken(text: &str) -> Notes {
