@@ -43,12 +43,18 @@ pub fn unacknowledged(socket: BorrowedFd<'_>) -> io::Result<u64> {
     }
 }
 
+/// Ends the connection at once, whoever else has a handle of the socket: the peer gets a reset, and nothing is sent or resent any longer.
+pub fn abort(socket: BorrowedFd<'_>) -> io::Result<()> {
+    // To connect to no address dissolves what is connected (connect(2), `tcp_disconnect`).
+    Ok(rustix::net::connect_unspec(socket)?)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::tcp_info::TcpInfo;
     use socket2::SockRef;
-    use std::io::Write;
+    use std::io::{Read, Write};
     use std::net::{TcpListener, TcpStream};
     use std::os::fd::AsFd;
 
@@ -84,5 +90,16 @@ mod tests {
         stream.write_all(&[7; 150]).unwrap();
         assert_eq!(discard(reader.as_fd(), 100).unwrap(), Some(100));
         assert_eq!(discard(reader.as_fd(), 100).unwrap(), Some(50));
+    }
+
+    #[test]
+    fn a_connection_that_is_aborted_is_gone_though_others_hold_its_socket() {
+        let (stream, mut peer) = pair();
+        let handle = stream.as_fd().try_clone_to_owned().unwrap();
+        peer.write_all(&[7; 100]).unwrap();
+        abort(handle.as_fd()).unwrap();
+        let read = peer.read(&mut [0]).unwrap_err();
+        assert_eq!(read.kind(), io::ErrorKind::ConnectionReset);
+        assert!((&stream).write(&[0]).is_err());
     }
 }

@@ -9,6 +9,7 @@ use std::os::fd::{AsFd, OwnedFd};
 use std::sync::atomic::{AtomicI64, Ordering};
 use std::sync::{Arc, Mutex};
 use unbloat_os::lock::lock;
+use unbloat_os::tcp;
 use unbloat_os::tcp_info::TcpInfo;
 use unbloat_units::{Bytes, Delta, Direction, Time};
 
@@ -60,14 +61,18 @@ impl Flow {
         }
     }
 
-    /// Ends it once. A socket is let go, and its connection closes when its carrier lets go, too; QUIC's closes at once.
+    /// Ends it once, and its connection at once: HTTP/2 would first wait for what goes over it, behind all that the stage has left in queues, and
+    /// the next stage's load would share the line with it.
     pub fn end(&self, at: Time, failure: Option<String>) {
         let mut end = lock(&self.end);
         if end.is_none() {
             let (congestion_control, last) = match lock(&self.link).take() {
                 Some(Link::Tcp(socket)) => {
                     let socket = socket.as_fd();
-                    (socket::congestion_control(socket), TcpInfo::of(socket).ok())
+                    let known = (socket::congestion_control(socket), TcpInfo::of(socket).ok());
+                    // It fails where nothing is connected any longer.
+                    let _ = tcp::abort(socket);
+                    known
                 }
                 Some(Link::Quic(connection)) => {
                     quic::close(&connection);
@@ -156,5 +161,31 @@ impl Flows {
 
     pub fn runs(&self, now: Time) -> Vec<FlowRun> {
         lock(&self.all).iter().map(|flow| flow.run(now)).collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::io::{ErrorKind, Read, Write};
+    use std::net::{TcpListener, TcpStream};
+    use std::time::Duration;
+
+    #[test]
+    fn a_flow_that_ends_resets_its_connection_though_its_carrier_still_holds_it() {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let carrier = TcpStream::connect(listener.local_addr().unwrap()).unwrap();
+        let mut server = listener.accept().unwrap().0;
+        let now = Time::from_ns(0);
+        let flow = Flows::default().begin(0, Direction::Down, Stack::NetworkOnly, now);
+        flow.give(Link::Tcp(carrier.as_fd().try_clone_to_owned().unwrap()));
+        server.write_all(&[0; 1_000]).unwrap();
+        flow.end(now, None);
+        server
+            .set_read_timeout(Some(Duration::from_secs(10)))
+            .unwrap();
+        let error = server.read(&mut [0]).unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::ConnectionReset);
+        drop(carrier);
     }
 }
