@@ -1,6 +1,9 @@
 //! The verdict in plain words.
 
-use super::{Confidence, DirectionVerdict, Filler, OtherKind, Place, Reason, Verdict, VerdictKind};
+use super::{
+    Confidence, DirectionVerdict, Filler, OtherDelay, OtherKind, Place, Reason, Verdict,
+    VerdictKind,
+};
 use unbloat_units::{Both, Delta, Direction, Rate};
 
 /// So many flows are named in a sentence; the rest is in the list.
@@ -108,7 +111,14 @@ impl DirectionVerdict {
                 "No bufferbloat when {activity}: no standing queue during {} s of load.",
                 digits(self.loaded_s)
             ),
-            VerdictKind::OtherDelay => format!("Delay, but no queue: {}.", self.others()),
+            VerdictKind::OtherDelay => {
+                let is_own = |other: &OtherDelay| other.kind == OtherKind::OwnQueue;
+                let queue = match self.other_delays.iter().any(is_own) {
+                    true => "no shared queue",
+                    false => "no queue",
+                };
+                format!("Delay, but {queue}: {}.", self.others())
+            }
             VerdictKind::NotTested => format!("Not tested: {}.", self.why()),
             VerdictKind::CannotTell => format!("Cannot tell: {}.", self.why()),
         }

@@ -315,6 +315,12 @@ fn a_queue_that_only_its_own_flow_feels_is_not_the_lines() {
     let down = &fair.directions.down;
     assert_eq!(down.kind, VerdictKind::OtherDelay);
     assert_eq!(down.other_delays[0].kind, OtherKind::OwnQueue);
+    assert!(
+        fair.sentence
+            .starts_with("Delay, but no shared queue: each flow waits in a queue of its own"),
+        "{}",
+        fair.sentence
+    );
     assert_eq!(verdict(4, 2_000_000_000).kind, VerdictKind::OtherDelay);
     // Too many waited, and before and after the queue nobody does.
     assert_eq!(verdict(3, 2_000_000_000).kind, VerdictKind::Bloated);
