@@ -440,6 +440,10 @@ fn checks(
     let most = |share: fn(&crate::measured::HostLoad) -> Option<f64>| {
         hosts().filter_map(|host| share(&host)).reduce(f64::max)
     };
+    /// The longest flight of a probe's handshake: three full packets.
+    const FLIGHT_BITS: f64 = 36_000.0;
+    let alone = |way| of(loads, way)?.delivered[way];
+    let slower = Direction::BOTH.into_iter().filter_map(alone).min();
     let has_echo = measured.server.echo.is_some();
     let idle_samples = samples(has_echo, &idle.account);
     Checks {
@@ -449,6 +453,7 @@ fn checks(
         clock_error: measured.clocks.map(|clocks| clocks.error),
         clock_failed: has_echo && measured.clocks.is_none(),
         idle_spread: idle.rtt.map(|[p50, p95, _]| p95 - p50),
+        idle_own: slower.map(|rate| Delta::from_secs_f64(FLIGHT_BITS / rate.as_bps_f64().max(1.0))),
         idle_samples,
         stalls: stalled(measured, stalls, loads),
         idle_standing: idle.standing_by_direction(),

@@ -48,6 +48,8 @@ pub struct Checks {
     pub clock_failed: bool,
     /// Of delay without load, from median to 95th percentile.
     pub idle_spread: Option<Delta>,
+    /// What the test's own packets make a packet wait on an idle line, in its slower direction.
+    pub idle_own: Option<Delta>,
     /// How late nearly all idle packets were: down and up, or of the round trip where one-way delays are unknown.
     pub idle_standing: Vec<(Option<Direction>, Delta)>,
     /// What passed this host's interface in the idle stage and was not the test's.
@@ -257,7 +259,8 @@ pub fn distrust(checks: &Checks) -> Vec<Distrust> {
     // A path that is loaded varies as well.
     let is_loaded = !checks.idle_standing.is_empty();
     let spread = checks.idle_spread;
-    let spread = spread.filter(|&spread| spread > QUIET && !is_loaded);
+    let quiet = checks.idle_own.map_or(QUIET, |own| own.max(QUIET));
+    let spread = spread.filter(|&spread| spread > quiet && !is_loaded);
     reasons.extend(spread.map(|spread| Distrust::IdleNotQuiet { spread }));
     reasons.sort_by_key(|reason| !reason.is_fatal());
     // A load that ran with both kinds of stack may give the same reason twice.
@@ -578,6 +581,18 @@ mod tests {
         let rate = Rate::mbps(5);
         let of_up = Distrust::ForeignTraffic { direction, rate };
         assert_eq!(foreign(up).collect::<Vec<_>>(), [of_up]);
+    }
+
+    #[test]
+    fn on_a_slow_line_the_test_s_own_packets_are_no_other_traffic() {
+        let of = |own| Checks {
+            idle_spread: Some(Delta::ms(260)),
+            idle_own: own,
+            ..good()
+        };
+        assert!(distrust(&of(Some(Delta::ms(36))))[0].is_fatal());
+        // At 100 kbit/s.
+        assert_eq!(distrust(&of(Some(Delta::ms(360)))), []);
     }
 
     #[test]
