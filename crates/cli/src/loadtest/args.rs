@@ -73,7 +73,7 @@ pub struct Args {
     #[arg(long, value_name = "HOST:PORT")]
     echo: Option<String>,
 
-    /// Interval between probe packets; 1 ms to 1 s [default: 10 to 100 ms, so that they take 1 % of the slower direction]
+    /// Interval between probe packets; 1 ms to 1 s [default: 10 to 250 ms, so that they take 1 % of the slower direction]
     #[arg(long, value_name = "SPAN")]
     probe_interval: Option<Delta>,
 

@@ -89,8 +89,8 @@ pub struct Probing {
 
 impl Probing {
     pub const DEFAULT_PAIRS_PER_S: u16 = 20;
-    /// Between datagrams at the least and at the most, where nobody says how many.
-    pub const PACE: [Delta; 2] = [Delta::ms(10), Delta::ms(100)];
+    /// Between datagrams at the least and at the most, where nobody says how many: a path that is silent for 300 ms counts as stalled.
+    pub const PACE: [Delta; 2] = [Delta::ms(10), Delta::ms(250)];
 
     /// The shortest interval at which datagrams are sent.
     pub fn shortest(&self) -> Delta {
@@ -193,7 +193,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn datagrams_take_a_hundredth_of_the_slower_direction_and_are_never_fewer_than_ten_a_second() {
+    fn datagrams_take_a_hundredth_of_the_slower_direction_and_are_never_fewer_than_four_a_second() {
         let probing = Probing::default();
         let pace = |down: Option<u64>, up: Option<u64>| {
             let known = Both::new(down, up).map(|rate| rate.map(Rate::kbps));
@@ -202,7 +202,8 @@ mod tests {
         assert_eq!(pace(Some(100_000), Some(20_000)), 10.0);
         assert_eq!(pace(Some(50_000), Some(2_000)), 40.0);
         assert_eq!(pace(Some(12_000), Some(1_000)), 80.0);
-        assert_eq!(pace(Some(300), Some(100)), 100.0);
+        assert_eq!(pace(Some(2_000), Some(400)), 200.0);
+        assert_eq!(pace(Some(300), Some(100)), 250.0);
         // Of the other direction nothing is known yet.
         assert_eq!(pace(None, None), 50.0);
         assert_eq!(pace(Some(12_000), None), 50.0);
