@@ -157,13 +157,32 @@ impl Cure<'_> {
         let Some((mut placed, mut proof)) = self.prove("after")? else {
             return Ok(Exit::Interrupted);
         };
-        let may_search = !self.args.search && self.cures.searchable().is_some();
-        if may_search && !self.has_all(&proof) && proof.is_trusted() && !self.is_stopped() {
+        let (before, dear) = (&self.before.verdict, proof.judgement.dear);
+        if let Some(nearer) = self.proposal.nearer(dear, before)
+            && proof.is_trusted()
+            && !self.is_stopped()
+        {
+            placed.release()?;
+            note!(
+                "unbloat: the shaper costs too much throughput; repeating the test with a rate closer to the line's"
+            );
+            self.proposal = nearer;
+            self.cures.carry_out(&self.proposal)?;
+            match self.prove("after-nearer")? {
+                Some(again) => (placed, proof) = again,
+                None => return Ok(Exit::Interrupted),
+            }
+        }
+        // A search looks for rates with less delay; where throughput is missing, these are not lower.
+        let Judgement { stays, dear, .. } = &proof.judgement;
+        let settled = Both::of(|way| stays[way] || dear[way].is_some());
+        let may_search = !self.args.search && self.is_searchable(settled);
+        if may_search && proof.is_trusted() && !self.is_stopped() {
             placed.release()?;
             note!(
                 "unbloat: the first rates did not help enough; searching for better ones with short tests"
             );
-            let again = match self.search(proof.judgement.stays)? {
+            let again = match self.search(settled)? {
                 Searched::Stopped => return Ok(Exit::Interrupted),
                 Searched::Nothing => Some((self.cures.apply()?, proof)),
                 Searched::Found => self.prove("after-search")?,
@@ -206,6 +225,12 @@ impl Cure<'_> {
             true => Exit::Complete,
             false => Exit::OutOfBounds,
         })
+    }
+
+    /// Whether a direction is shaped whose rate is not settled.
+    fn is_searchable(&self, settled: Both<bool>) -> bool {
+        let mut shaped = self.proposal.shaped.entries();
+        shaped.any(|(way, rate)| rate.is_some() && !settled[way])
     }
 
     /// Every treatment helped.
@@ -275,14 +300,14 @@ impl Cure<'_> {
         Ok(Some((placed, Proof { after, judgement })))
     }
 
-    /// Searches for other rates of the shaped directions, but for those that stay as they are. A direction for which there are none keeps its rate.
-    fn search(&mut self, stays: Both<bool>) -> Result<Searched, FixError> {
+    /// Searches for other rates of the shaped directions, but for those that are settled. A direction for which there are none keeps its rate.
+    fn search(&mut self, settled: Both<bool>) -> Result<Searched, FixError> {
         let Some(ground) = self.cures.searchable() else {
             return Ok(Searched::Nothing);
         };
         let (verdict, shaped) = (&self.before.verdict, self.proposal.shaped);
         let carried = Both::of(|way| {
-            shaped[way].filter(|_| !stays[way])?;
+            shaped[way].filter(|_| !settled[way])?;
             Some(verdict.of(way)?.line)
         });
         let search = Search {
@@ -290,7 +315,7 @@ impl Cure<'_> {
             framing: Framing::NONE,
             nat: false,
             rtt: place::rtt(&self.before),
-            held: Both::of(|way| shaped[way].filter(|_| stays[way])),
+            held: Both::of(|way| shaped[way].filter(|_| settled[way])),
             args: &self.args.options,
             options: self.options,
             stop: self.stop,

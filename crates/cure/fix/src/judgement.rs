@@ -9,7 +9,7 @@ use unbloat_units::{Both, Delta, Direction, Rate};
 const FALLS: f64 = 0.25;
 const FALLS_BY: Delta = Delta::ms(5);
 /// What may be paid for it: a shaper's distance to the line's rate, and its framing.
-const PAYS: f64 = 0.15;
+pub(crate) const PAYS: f64 = 0.15;
 /// Where the rate of the line changes by itself, two tests differ by more.
 const PAYS_UNSTEADY: f64 = 0.30;
 
@@ -29,6 +29,8 @@ pub fn searched(measured: Rate, qdisc: Qdisc) -> KneeParams {
 pub struct Judgement {
     /// Directions whose treatment stays.
     pub stays: Both<bool>,
+    /// Of directions that have clearly less delay, but cost too much throughput: the share of it that they lost.
+    pub dear: Both<Option<f64>>,
     /// A sentence for each direction.
     pub because: Vec<String>,
 }
@@ -58,6 +60,7 @@ pub fn judge(proposal: &Proposal, before: &Verdict, after: &Verdict) -> Judgemen
         .collect();
     let mut is_harmed = !because.is_empty();
     let mut outcomes = Both::of(|_| Outcome::Same);
+    let mut dear = Both::default();
     for was in &before.directions {
         let way = was.direction;
         let Some(is) = after.of(way) else {
@@ -65,9 +68,11 @@ pub fn judge(proposal: &Proposal, before: &Verdict, after: &Verdict) -> Judgemen
             is_harmed |= !proposal.treats(way);
             continue;
         };
-        let (outcome, sentence) = one(proposal.treats(way), was, is);
-        because.push(sentence);
+        let found = Found::of(was, is, proposal.followed != Both::default());
+        let (outcome, reason) = found.judged(proposal.treats(way));
+        because.push(sentence(was, is, reason));
         outcomes[way] = outcome;
+        dear[way] = found.is_dear().then_some(found.paid);
         is_harmed |= !proposal.treats(way) && outcome == Outcome::Harmed;
     }
     let has = |outcome| {
@@ -82,38 +87,64 @@ pub fn judge(proposal: &Proposal, before: &Verdict, after: &Verdict) -> Judgemen
     });
     Judgement {
         stays: Both::of(|way| stays[way] && proposal.treats(way) && !is_harmed),
+        dear,
         because,
     }
 }
 
-fn one(is_treated: bool, before: &LoadedDirection, after: &LoadedDirection) -> (Outcome, String) {
-    let enough = |delay: Delta| FALLS_BY.max(Delta::from_secs_f64(delay.as_secs() * FALLS));
-    let fell = before.added_p95 - after.added_p95;
-    let is_less = fell >= enough(before.added_p95);
-    // What nobody notices may differ: of a direction that was let alone, others have to notice it.
-    let is_noticed = after.is_felt() && after.added - before.added >= enough(before.added);
-    let is_worse = fell <= Delta::ZERO - enough(before.added_p95) && (is_treated || is_noticed);
-    let pays = match before.is_steady && after.is_steady {
-        true => PAYS,
-        false => PAYS_UNSTEADY,
-    };
-    let paid = 1.0 - after.delivered.as_bps_f64() / before.delivered.as_bps_f64().max(1.0);
-    let (outcome, reason) = match is_treated {
-        _ if paid > pays => (Outcome::Harmed, " (costs too much throughput)"),
-        _ if is_worse => (Outcome::Harmed, " (worse)"),
-        true if !is_less => (Outcome::Same, " (not clearly less)"),
-        true => (Outcome::Helped, ""),
-        false => (Outcome::Same, ""),
-    };
-    let sentence = format!(
+/// A direction in both tests.
+struct Found {
+    /// Clearly less delay.
+    is_less: bool,
+    is_more: bool,
+    /// More delay that others notice.
+    is_noticed: bool,
+    /// Share of the delivered rate that is missing now.
+    paid: f64,
+    /// What may be.
+    pays: f64,
+}
+
+impl Found {
+    fn of(before: &LoadedDirection, after: &LoadedDirection, is_changing: bool) -> Found {
+        let enough = |delay: Delta| FALLS_BY.max(Delta::from_secs_f64(delay.as_secs() * FALLS));
+        let fell = before.added_p95 - after.added_p95;
+        let is_steady = before.is_steady && after.is_steady && !is_changing;
+        Found {
+            is_less: fell >= enough(before.added_p95),
+            is_more: fell <= Delta::ZERO - enough(before.added_p95),
+            is_noticed: after.is_felt() && after.added - before.added >= enough(before.added),
+            paid: 1.0 - after.delivered.as_bps_f64() / before.delivered.as_bps_f64().max(1.0),
+            pays: if is_steady { PAYS } else { PAYS_UNSTEADY },
+        }
+    }
+
+    fn is_dear(&self) -> bool {
+        self.is_less && self.paid > self.pays
+    }
+
+    /// What nobody notices may differ: of a direction that was let alone, others have to notice it.
+    fn judged(&self, is_treated: bool) -> (Outcome, &'static str) {
+        let is_worse = self.is_more && (is_treated || self.is_noticed);
+        match is_treated {
+            _ if self.paid > self.pays => (Outcome::Harmed, " (costs too much throughput)"),
+            _ if is_worse => (Outcome::Harmed, " (worse)"),
+            true if !self.is_less => (Outcome::Same, " (not clearly less)"),
+            true => (Outcome::Helped, ""),
+            false => (Outcome::Same, ""),
+        }
+    }
+}
+
+fn sentence(before: &LoadedDirection, after: &LoadedDirection, reason: &str) -> String {
+    format!(
         "{}: delay added in this direction (p95) {:.0} ms before, {:.0} ms now; {} delivered before, {} now{reason}",
         before.direction.name(),
         before.added_p95.as_ms(),
         after.added_p95.as_ms(),
         before.delivered,
         after.delivered,
-    );
-    (outcome, sentence)
+    )
 }
 
 #[cfg(test)]
@@ -191,6 +222,40 @@ mod tests {
         assert!(judge(&shaped(false, true), &before, &after).stays.up);
         let noticed = with(loaded(Direction::Down, 57, 18), 145);
         assert!(!judge(&shaped(false, true), &before, &noticed).has_helped());
+    }
+
+    #[test]
+    fn a_shaper_that_costs_too_much_comes_nearer_to_the_line() {
+        let before = tested(both((160, 48), (9, 9))).verdict;
+        let first = Proposal {
+            shaped: Both::new(Some(Rate::kbps(44_751)), None),
+            ..Proposal::default()
+        };
+        let nearer = |proposal: &Proposal, mbps| {
+            let after = tested(both((12, mbps), (9, 9))).verdict;
+            proposal.nearer(judge(proposal, &before, &after).dear, &before)
+        };
+        // 44.751 * 0.8875 / (40 / 48) Mbit/s.
+        let second = nearer(&first, 40).unwrap();
+        assert_eq!(second.shaped, Both::new(Some(Rate::kbps(47_660)), None));
+        // No nearer than 98 % of the line's 49.724 Mbit/s.
+        let third = nearer(&second, 30).unwrap();
+        assert_eq!(third.shaped.down, Some(Rate::kbps(48_729)));
+        assert_eq!(nearer(&third, 30), None);
+        // What stays does.
+        assert_eq!(nearer(&first, 43), None);
+    }
+
+    #[test]
+    fn a_cure_for_lines_that_change_may_cost_what_these_differ_by() {
+        let followed = Proposal {
+            followed: Both::new(true, true),
+            ..Proposal::default()
+        };
+        let before = tested(both((1_300, 20), (1_200, 10))).verdict;
+        let after = tested(both((270, 15), (300, 9))).verdict;
+        let stays = judge(&followed, &before, &after).stays;
+        assert_eq!(stays, Both::new(true, true));
     }
 
     #[test]

@@ -1,5 +1,6 @@
 //! What of a test's advice is carried out.
 
+use crate::judgement::PAYS;
 use unbloat_responsiveness::{Advice, Cure, Site, Verdict};
 use unbloat_units::{Both, Direction, Rate};
 
@@ -74,6 +75,25 @@ impl Proposal {
             holds_window: self.holds_window && stays.down,
             ..self.clone()
         }
+    }
+
+    /// With shapers nearer to the line's rate, for directions that lost these shares of their throughput. None where no rate would change by much.
+    pub fn nearer(&self, lost: Both<Option<f64>>, before: &Verdict) -> Option<Proposal> {
+        /// Of the line's rate: nearer, and the queue of the line is no longer kept empty.
+        const NEAREST: f64 = 0.98;
+        /// What is to be lost: less than what may be, by what two tests differ.
+        const AIM: f64 = 0.75 * PAYS;
+        let nearer = Both::of(|way| {
+            let rate = self.shaped[way]?.as_bps_f64();
+            let wanted = rate * (1.0 - AIM) / (1.0 - lost[way]?);
+            let most = before.of(way)?.line.as_bps_f64() * NEAREST;
+            let kbps = (wanted.min(most) / 1e3).round();
+            (kbps * 1e3 > rate * 1.01).then(|| Rate::kbps(kbps as u64))
+        });
+        (nearer != Both::default()).then(|| Proposal {
+            shaped: Both::of(|way| nearer[way].or(self.shaped[way])),
+            ..self.clone()
+        })
     }
 
     fn take(&mut self, advice: &Advice, reach: Reach) {
