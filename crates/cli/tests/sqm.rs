@@ -115,7 +115,7 @@ fn the_rates_of_a_test_are_for_the_device_by_which_it_ran() {
     host.route("0.0.0.0/0".parse().unwrap(), to).unwrap();
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("test.json");
-    let plan = |server: &str| {
+    let plan = |server: &str, qdisc: &str| {
         let load = LoadedDirection {
             direction: Direction::Up,
             delivered: Rate::mbps(10),
@@ -123,7 +123,7 @@ fn the_rates_of_a_test_are_for_the_device_by_which_it_ran() {
             is_steady: true,
             added: Delta::ms(240),
             added_p95: Delta::ms(240),
-            idle_rtt: Delta::ms(20),
+            idle_rtt: Delta::ms(160),
             unsent: None,
             is_starved: false,
             located: None,
@@ -134,21 +134,23 @@ fn the_rates_of_a_test_are_for_the_device_by_which_it_ran() {
             "server": {"address": format!("{server}:4043")}, "verdict": verdict,
         });
         fs::write(&file, document.to_string()).unwrap();
-        let words = ["plan", "--qdisc", "fifo", "--line", "atm", "--test"];
+        let words = ["plan", "--qdisc", qdisc, "--line", "atm", "--test"];
         let words = [&words[..], &[file.to_str().unwrap()]].concat();
         let output = on(&host, folder.path(), &words);
         assert!(output.status.success(), "{}", text(&output.stderr));
         (text(&output.stdout), text(&output.stderr))
     };
-    assert!(plan("203.0.113.1").0.contains("dev wan0 root"));
-    let (commands, said) = plan("10.9.2.7");
+    assert!(plan("203.0.113.1", "fifo").0.contains("dev wan0 root"));
+    let (commands, said) = plan("10.9.2.7", "fifo");
     assert!(commands.contains("dev wwan0 root"), "{commands}");
     assert!(commands.contains("overhead 30"), "{commands}");
     assert!(!said.contains("tunnel"), "{said}");
-    let (raw, beside) = plan("10.9.3.7");
+    let (raw, beside) = plan("10.9.3.7", "fifo");
     assert!(raw.contains("dev tun0 root"), "{raw}");
     assert!(raw.contains("overhead 44"), "raw IP: {raw}");
     assert!(beside.contains("tun0 is a tunnel"), "{beside}");
+    let (far, _) = plan("10.9.2.7", "cake");
+    assert!(far.contains("rtt 160000us"), "{far}");
 }
 
 fn names_that_a_shell_would_read_are_usage_errors() {

@@ -232,7 +232,7 @@ fn own_cake(is_openwrt: bool) -> Check {
     const NAME: &str = "netfilter queues";
     const AFFECTS: &str = "`shape`, and `--qdisc own-cake` of `sqm` and `fix`";
     let started = elsewhere(|| {
-        Shaper::start(&following("lo"))
+        Shaper::start(&following("lo", None))
             .map(drop)
             .map_err(|error| error.to_string())
     });

@@ -310,11 +310,11 @@ impl Cure<'_> {
             shaped[way].filter(|_| !settled[way])?;
             Some(verdict.of(way)?.line)
         });
-        let search = Search {
+        let mut search = Search {
             ground,
             framing: Framing::NONE,
             nat: false,
-            rtt: place::rtt(&self.before),
+            rtt: self.before.verdict.idle_rtt(),
             held: Both::of(|way| shaped[way].filter(|_| settled[way])),
             args: &self.args.options,
             options: self.options,

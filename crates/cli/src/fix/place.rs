@@ -23,7 +23,7 @@ pub struct Cures {
     follows: bool,
     holds_window: bool,
     /// Round trip of the idle path.
-    rtt: Delta,
+    rtt: Option<Delta>,
 }
 
 /// Applied changes, until they are kept or released.
@@ -46,7 +46,7 @@ impl Cures {
             merging: Merging::default(),
             follows,
             holds_window: proposal.holds_window,
-            rtt: rtt(tested),
+            rtt: tested.verdict.idle_rtt(),
         };
         if let Some(ground) = &cures.ground {
             cures.merging = keep::merging(&ground.device);
@@ -83,7 +83,7 @@ impl Cures {
         let commands = self.plan().map(tc::commands).unwrap_or_default();
         let mut lines: Vec<String> = tc::text(&commands).lines().map(str::to_owned).collect();
         if let (Some(ground), true) = (&self.ground, self.follows) {
-            lines.push(format!("{} {AFTER}", ground.following()));
+            lines.push(format!("{} {AFTER}", ground.following(self.rtt)));
         }
         if self.holds_window {
             lines.push(format!("unbloat drwa --cgroup / {AFTER}"));
@@ -111,6 +111,7 @@ impl Cures {
             device: &device,
             plan: self.plan(),
             follows: self.follows,
+            rtt: self.rtt,
             holds_window: self.holds_window,
             merging: &self.merging,
         };
@@ -122,7 +123,7 @@ impl Cures {
         let window = self.holds_window.then(Window::begin).transpose()?;
         let shaper = match (&self.ground, &self.plan) {
             (Some(ground), Some(plan)) => Some(ground.apply(plan)?),
-            (Some(ground), None) if self.follows => ground.follow()?,
+            (Some(ground), None) if self.follows => ground.follow(self.rtt)?,
             (_, None) | (None, _) => None,
         };
         Ok(Placed { shaper, window })
@@ -160,12 +161,6 @@ impl Placed<'_> {
         self.shaper.map_or(Ok(()), Shaped::release)?;
         Ok(window?)
     }
-}
-
-/// The round trip of the idle path.
-pub fn rtt(tested: &Test) -> Delta {
-    let mut known = tested.verdict.directions.iter().map(|load| load.idle_rtt);
-    known.next().unwrap_or(Delta::ZERO)
 }
 
 /// The device that was named, or that of the route to the server.

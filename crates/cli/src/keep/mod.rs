@@ -21,6 +21,7 @@ use unbloat_sqm::tc::Merging;
 use unbloat_sqm::{Device, Plan, tc};
 use unbloat_sqm_host::Router;
 use unbloat_undo::{Claim, Journals, Purpose, Resource, Step, UndoError, write_link, write_text};
+use unbloat_units::Delta;
 
 /// As sd_booted(3) and systemd-detect-virt(1) look for them.
 const SYSTEMD: &str = "/run/systemd/system";
@@ -77,6 +78,8 @@ pub struct Cure<'a> {
     pub plan: Option<&'a Plan>,
     /// CAKE in user space with rates that follow the line.
     pub follows: bool,
+    /// Round trip of the idle path, for these.
+    pub rtt: Option<Delta>,
     /// Receive windows of all downloads.
     pub holds_window: bool,
     /// Of the device without a shaper.

@@ -1,12 +1,12 @@
 //! Command lines of this program that put a cure in place.
 
 use super::Cure;
+use crate::shaping::following;
 use unbloat_sqm::{Plan, Qdisc, tc};
 use unbloat_units::{Cells, Framing, Rate};
 
 /// Without the program.
 pub(super) fn of(cure: &Cure<'_>) -> Vec<Vec<String>> {
-    let device = cure.device.as_str();
     let mut all = Vec::new();
     match cure.plan {
         Some(plan) if plan.qdisc == Qdisc::OwnCake => {
@@ -14,7 +14,7 @@ pub(super) fn of(cure: &Cure<'_>) -> Vec<Vec<String>> {
             all.extend(words.map(|words| words[1..].to_vec()));
         }
         Some(plan) => all.push(apply(plan)),
-        None if cure.follows => all.push(owned(&["shape", "--interface", device, "--follow"])),
+        None if cure.follows => all.push(following(cure.device, cure.rtt)),
         None => {}
     }
     if cure.holds_window {
@@ -51,6 +51,9 @@ fn apply(plan: &Plan) -> Vec<String> {
     if plan.nat {
         words.push("--nat".to_owned());
     }
+    if let Some(rtt) = plan.rtt {
+        words.extend(["--rtt".to_owned(), tc::cake_rtt(rtt)]);
+    }
     words
 }
 
@@ -60,4 +63,44 @@ fn bits(rate: Rate) -> String {
 
 fn owned(words: &[&str]) -> Vec<String> {
     words.iter().map(|&word| word.to_owned()).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use unbloat_sqm::Device;
+    use unbloat_sqm::tc::Merging;
+    use unbloat_units::{Both, Delta};
+
+    #[test]
+    fn a_long_round_trip_is_kept_with_the_shaper() {
+        let device: Device = "wan0".parse().unwrap();
+        let rtt = Some(Delta::ms(226));
+        let rates = Both::new(None, Some(Rate::mbps(6)));
+        let plan = |qdisc| {
+            let plan = Plan::new(device.clone(), rates, Framing::NONE, qdisc).unwrap();
+            plan.with_rtt(rtt)
+        };
+        let merging = Merging::default();
+        let line = |plan: Option<&Plan>| {
+            let cure = Cure {
+                device: &device,
+                plan,
+                follows: plan.is_none(),
+                rtt,
+                holds_window: false,
+                merging: &merging,
+            };
+            of(&cure)[0].join(" ")
+        };
+        let lines = [
+            line(Some(&plan(Qdisc::Cake))),
+            line(Some(&plan(Qdisc::OwnCake))),
+            line(None),
+        ];
+        assert!(
+            lines.iter().all(|line| line.contains("--rtt 226000us")),
+            "{lines:?}"
+        );
+    }
 }

@@ -88,11 +88,10 @@ impl Args {
     /// None if neither rates nor `--follow` are given.
     pub fn options(&self) -> Option<Options> {
         let common = Params {
-            rtt: self.rtt,
             overhead: self.overhead,
             min_packet_unit: self.mpu,
             cells: self.cells.into(),
-            ..Params::default()
+            ..Params::of_rtt(self.rtt)
         };
         let rates = Both::new(self.rate_down, self.rate_up);
         let shaped = rates.map(|rate| rate.is_some() || self.follow);
@@ -110,23 +109,20 @@ pub fn of_plan(plan: &Plan) -> Options {
         overhead: (plan.framing != Framing::NONE).then_some(plan.framing.overhead_bytes),
         min_packet_unit: plan.framing.minimum_bytes,
         cells: plan.framing.cells,
-        rtt: plan.rtt.unwrap_or(Params::default().rtt),
-        ..Params::default()
+        ..of_rtt(plan.rtt)
     };
     let shaped = rates.map(|rate| rate.is_some());
     options(plan.device.as_str(), shaped, rates, common, None)
 }
 
 /// The options that follow a line with unknown rates.
-pub fn following(interface: &str) -> Options {
+pub fn following(interface: &str, rtt: Option<Delta>) -> Options {
     let (shaped, policy) = (Both::new(true, true), Some(policy()));
-    options(
-        interface,
-        shaped,
-        Both::default(),
-        Params::default(),
-        policy,
-    )
+    options(interface, shaped, Both::default(), of_rtt(rtt), policy)
+}
+
+fn of_rtt(rtt: Option<Delta>) -> Params {
+    rtt.map_or_else(Params::default, Params::of_rtt)
 }
 
 fn policy() -> Policy {

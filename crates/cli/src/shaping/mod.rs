@@ -10,12 +10,12 @@ use crate::print::note;
 use crate::recovery;
 use std::fmt;
 use unbloat_cake_nfqueue::{Options, ShapeError};
-use unbloat_sqm::{Device, DeviceError, Plan, Qdisc};
+use unbloat_sqm::{Device, DeviceError, Plan, Qdisc, longer_rtt, tc};
 use unbloat_sqm_host::{
     Held, Kind, Look, Router, ShaperError, Target, apply, check, header_bytes, offered,
 };
 use unbloat_undo::{Journals, Purpose, UndoError};
-use unbloat_units::{Both, Framing, Rate};
+use unbloat_units::{Both, Delta, Framing, Rate};
 
 #[derive(Debug, thiserror::Error)]
 pub enum ShapingError {
@@ -163,22 +163,31 @@ impl Ground {
     }
 
     /// Our own shaper, with rates that follow the line. None on a router.
-    pub fn follow(&self) -> Result<Option<Placed<'_>>, ShapingError> {
-        let options = crate::shape::following(self.device.as_str());
+    pub fn follow(&self, rtt: Option<Delta>) -> Result<Option<Placed<'_>>, ShapingError> {
+        let longer = rtt.and_then(longer_rtt);
+        let options = crate::shape::following(self.device.as_str(), longer);
         match self.side {
-            Side::Here(_) => self.own(options, &self.following()).map(Some),
+            Side::Here(_) => self.own(options, &self.following(rtt)).map(Some),
             Side::There(..) => Ok(None),
         }
     }
 
     /// The command that runs it.
-    pub fn following(&self) -> String {
-        format!("unbloat shape --interface {} --follow", self.device)
+    pub fn following(&self, rtt: Option<Delta>) -> String {
+        format!("unbloat {}", following(&self.device, rtt).join(" "))
     }
 
     fn own(&self, options: Options, command: &str) -> Result<Placed<'_>, ShapingError> {
         Ok(Placed::Own(Own::begin(options)?, command.to_owned()))
     }
+}
+
+/// The command line, without the program, of our own shaper whose rates follow the line.
+pub fn following(device: &Device, rtt: Option<Delta>) -> Vec<String> {
+    let mut words = vec!["shape", "--interface", device.as_str(), "--follow"];
+    let longer = rtt.and_then(longer_rtt).map(tc::cake_rtt);
+    words.extend(longer.iter().flat_map(|rtt| ["--rtt", rtt]));
+    words.into_iter().map(str::to_owned).collect()
 }
 
 /// The best queue discipline of a router.

@@ -40,8 +40,8 @@ pub struct Search<'a> {
     /// Framing of the trial shapers.
     pub framing: Framing,
     pub nat: bool,
-    /// Round trip of the path, if it is known.
-    pub rtt: Delta,
+    /// Round trip of the idle path; the first test finds it if it is not known.
+    pub rtt: Option<Delta>,
     /// Rates of directions that are shaped and not searched.
     pub held: Both<Option<Rate>>,
     pub args: &'a loadtest::Args,
@@ -60,7 +60,7 @@ pub struct Sought {
 
 impl Search<'_> {
     /// Measures the line rates, framing included. None if interrupted.
-    pub fn measure(&self) -> Result<Option<Both<Option<Rate>>>, SearchError> {
+    pub fn measure(&mut self) -> Result<Option<Both<Option<Rate>>>, SearchError> {
         note!("unbloat: measuring the line rate");
         let rates = self
             .test(Both::new(FIRST, FIRST), None)?
@@ -73,7 +73,7 @@ impl Search<'_> {
 
     /// Finds the highest rate of each direction with a known line rate. Restores the previous configuration.
     pub fn run(
-        &self,
+        &mut self,
         measured: Both<Option<Rate>>,
         params: impl Fn(Rate) -> KneeParams,
     ) -> Result<Sought, SearchError> {
@@ -155,7 +155,7 @@ impl Search<'_> {
 
     /// Runs a short test with these stage lengths, down and up, with or without a shaper. None if interrupted.
     fn test(
-        &self,
+        &mut self,
         lengths: Both<Delta>,
         rates: Option<Both<Option<Rate>>>,
     ) -> Result<Option<Verdict>, SearchError> {
@@ -186,6 +186,7 @@ impl Search<'_> {
             placed.release()?;
         }
         let verdict = finished?.verdict();
+        self.rtt = self.rtt.or(verdict.as_ref().and_then(Verdict::idle_rtt));
         let is_stopped = self.stop.load(Ordering::Relaxed);
         Ok(verdict.filter(|_| !is_stopped))
     }

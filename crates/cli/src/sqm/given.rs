@@ -4,7 +4,7 @@ use crate::run_name::run_parser;
 use clap::ValueEnum;
 use std::path::PathBuf;
 use unbloat_sqm::{Device, Qdisc};
-use unbloat_units::{Framing, Rate};
+use unbloat_units::{Delta, Framing, Rate};
 
 #[derive(clap::Args)]
 pub struct Given {
@@ -22,6 +22,10 @@ pub struct Given {
     /// Queue discipline of the shaper [default: the best that the kernel supports]
     #[arg(long, value_name = "QDISC", value_enum)]
     pub qdisc: Option<Choice>,
+
+    /// Usual round-trip time, if it is longer than 100 ms [default: that of the test, if there is one]
+    #[arg(long, value_name = "SPAN")]
+    pub rtt: Option<Delta>,
 
     /// The interface translates addresses (NAT): distinguish the hosts behind it (`nat` of CAKE)
     #[arg(long)]

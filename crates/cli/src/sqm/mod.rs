@@ -244,6 +244,7 @@ fn put_here(args: &ApplyArgs) -> Result<Exit, CommandError> {
         device: &plan.device,
         plan: Some(&plan),
         follows: false,
+        rtt: plan.rtt,
         holds_window: false,
     };
     let keep = args.keep.then(|| Keep::of(&cure)).transpose()?;

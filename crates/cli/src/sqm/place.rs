@@ -12,7 +12,7 @@ use unbloat_responsiveness::{LoadedDirection, SHAPER_DOWN, SHAPER_UP};
 use unbloat_sqm::uci::{self, Section};
 use unbloat_sqm::{Bypass, Detection, Device, Facts, Plan, Qdisc, detect};
 use unbloat_sqm_host::{Look, Router, header_bytes, offered};
-use unbloat_units::{Both, Framing, Rate};
+use unbloat_units::{Both, Delta, Framing, Rate};
 
 /// Whose queue discipline a plan takes where none is given.
 #[derive(Clone, Copy)]
@@ -46,7 +46,16 @@ pub fn plan(given: &Given, site: Site<'_>) -> Result<Plan, CommandError> {
     let mut plan = Plan::new(device, rates, framing, qdisc(given, site)?)?;
     plan.nat = given.nat;
     plan.header_bytes = header_bytes;
-    Ok(plan)
+    Ok(plan.with_rtt(rtt(given)?))
+}
+
+/// The round trip that was given, or that of the test.
+fn rtt(given: &Given) -> Result<Option<Delta>, CommandError> {
+    let run = given.line.test.as_deref().filter(|_| given.rtt.is_none());
+    let tested = run.map(crate::loadtest::read).transpose()?;
+    Ok(given
+        .rtt
+        .or(tested.and_then(|tested| tested.verdict.idle_rtt())))
 }
 
 /// The device that was named, or that by which the test of the rates ran, or that of the default route.

@@ -10,7 +10,7 @@ use crate::recovery;
 use crate::shaping::{BOTH, Ground, Placed, Search, SearchError};
 use crate::stop::stop_on_ctrl_c;
 use unbloat_sqm::{KneeParams, Plan};
-use unbloat_units::{Both, Delta, Framing, Rate};
+use unbloat_units::{Both, Framing, Rate};
 
 pub fn run(args: &SearchArgs) -> Result<Exit, CommandError> {
     let mut all = args.options.options().map_err(RunTestError::Args)?;
@@ -24,11 +24,11 @@ pub fn run(args: &SearchArgs) -> Result<Exit, CommandError> {
     let framing = place::framing(&given.line)?.unwrap_or(Framing::NONE);
     let known = place::rates(&given.line, framing)?;
     let ground = ground(args, known)?;
-    let search = Search {
+    let mut search = Search {
         ground: &ground,
         framing,
         nat: given.nat,
-        rtt: Delta::ZERO,
+        rtt: given.rtt,
         held: Both::default(),
         args: &args.options,
         options: &options,
@@ -76,7 +76,8 @@ pub fn run(args: &SearchArgs) -> Result<Exit, CommandError> {
         }
         return Ok(Exit::OutOfBounds);
     }
-    let mut plan = Plan::new(ground.device.clone(), rates, framing, ground.qdisc)?;
+    let plan = Plan::new(ground.device.clone(), rates, framing, ground.qdisc)?;
+    let mut plan = plan.with_rtt(search.rtt);
     plan.header_bytes = ground.header_bytes();
     plan.nat = given.nat;
     let placed = args.apply.then(|| ground.apply(&plan)).transpose()?;

@@ -25,6 +25,8 @@ pub mod uci;
 pub use check::{Bypass, Facts, Finding, Severity, check};
 pub use detect::{Detection, Inconclusive, Sample, detect};
 pub use knee::{Asked, Judged, Knee, KneeParams, NoKnee, Trial};
-pub use plan::{Device, DeviceError, ETHERNET_HEADER_BYTES, Plan, PlanError, Qdisc, SHARE_PERCENT};
+pub use plan::{
+    Device, DeviceError, ETHERNET_HEADER_BYTES, Plan, PlanError, Qdisc, SHARE_PERCENT, longer_rtt,
+};
 pub use section::Shaper;
 pub use tried::Tried;

@@ -221,11 +221,9 @@ impl Plan {
         })
     }
 
-    /// For a path of this round trip.
-    pub fn with_rtt(mut self, rtt: Delta) -> Plan {
-        /// Of CAKE and fq_codel (RFC 8289, section 4.2).
-        const USUAL: Delta = Delta::ms(100);
-        self.rtt = (rtt > USUAL).then(|| Delta::ms(rtt.as_ms().ceil() as i64));
+    /// For a path of this round trip, if it is known.
+    pub fn with_rtt(mut self, rtt: Option<Delta>) -> Plan {
+        self.rtt = rtt.and_then(longer_rtt);
         self
     }
 
@@ -256,6 +254,13 @@ impl Plan {
     pub fn rate(&self, direction: Direction) -> Option<Rate> {
         Both::new(self.down, self.up)[direction]
     }
+}
+
+/// A round trip that queue disciplines have to be told, to the millisecond; none where they are made for it.
+pub fn longer_rtt(rtt: Delta) -> Option<Delta> {
+    /// Of CAKE and fq_codel (RFC 8289, section 4.2).
+    const USUAL: Delta = Delta::ms(100);
+    (rtt > USUAL).then(|| Delta::ms(rtt.as_ms().ceil() as i64))
 }
 
 /// A rate as a number of bits per second.

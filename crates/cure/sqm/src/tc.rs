@@ -210,7 +210,7 @@ fn cake(plan: &Plan, device: &Device, direction: Direction, rate: Rate) -> Words
 }
 
 /// CAKE's and our own word for a round trip.
-pub(crate) fn cake_rtt(rtt: Delta) -> String {
+pub fn cake_rtt(rtt: Delta) -> String {
     format!("{}us", rtt.as_us())
 }
 
@@ -492,7 +492,7 @@ tc filter add dev eth0 parent ffff: protocol all prio 10 u32 match u32 0 0 flowi
 
     #[test]
     fn a_long_round_trip_is_told_to_every_discipline_that_knows_one() {
-        let far = |qdisc| text(&commands(&plan(qdisc).with_rtt(Delta::us(301_200))));
+        let far = |qdisc| text(&commands(&plan(qdisc).with_rtt(Some(Delta::us(301_200)))));
         assert!(far(Qdisc::Cake).contains("overhead 44 rtt 302000us\n"));
         assert!(far(Qdisc::OwnCake).contains("--rtt 302000us"));
         assert!(
@@ -500,7 +500,7 @@ tc filter add dev eth0 parent ffff: protocol all prio 10 u32 match u32 0 0 flowi
             "{}",
             far(Qdisc::FqCodel)
         );
-        let near = |qdisc| text(&commands(&plan(qdisc).with_rtt(Delta::ms(40))));
+        let near = |qdisc| text(&commands(&plan(qdisc).with_rtt(Some(Delta::ms(40)))));
         for qdisc in [Qdisc::Cake, Qdisc::OwnCake, Qdisc::FqCodel] {
             assert_eq!(near(qdisc), text(&commands(&plan(qdisc))));
         }

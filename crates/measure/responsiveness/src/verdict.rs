@@ -88,6 +88,12 @@ impl Verdict {
         of.find(|load| load.direction == direction)
     }
 
+    /// The round trip of the idle path; none where none was measured.
+    pub fn idle_rtt(&self) -> Option<Delta> {
+        let mut known = self.directions.iter().map(|load| load.idle_rtt);
+        known.find(|rtt| *rtt > Delta::ZERO)
+    }
+
     /// What it means for calls, games, video and web pages; nothing without a verdict.
     pub fn uses(&self) -> Vec<Use> {
         match self.kind {

@@ -56,15 +56,25 @@ impl Default for Params {
     }
 }
 
+impl Params {
+    /// As `tc qdisc add ... cake rtt`: an RTT alone sets the target to a twentieth of it.
+    pub fn of_rtt(rtt: Delta) -> Params {
+        Params {
+            rtt,
+            target: rtt / 20,
+            ..Params::default()
+        }
+    }
+}
+
 impl<S: LinkSettings> Read<S> for Params {
     fn read(settings: &mut S) -> Result<Params, S::Error> {
-        let default = Params::default();
-        let rtt = settings.within("rtt", default.rtt, &PERIOD)?;
+        let rtt = settings.within("rtt", Params::default().rtt, &PERIOD)?;
+        let default = Params::of_rtt(rtt);
         Ok(Params {
             rate: settings.maybe_within("rate", &RATE)?,
             rtt,
-            // As tc: an RTT alone sets the target to a twentieth of it.
-            target: settings.within("target", rtt / 20, &SPAN)?,
+            target: settings.within("target", default.target, &SPAN)?,
             diffserv: settings.or("diffserv", default.diffserv)?,
             isolation: settings.or("isolation", default.isolation)?,
             overhead: settings.maybe_within("overhead_bytes", &(-64..=256))?,
