@@ -23,7 +23,7 @@ pub struct Given {
     #[arg(long, value_name = "QDISC", value_enum)]
     pub qdisc: Option<Choice>,
 
-    /// Usual round-trip time, if it is longer than 100 ms [default: that of the test, if there is one]
+    /// Usual round-trip time [default: that of the test, if there is one; at least 100 ms]
     #[arg(long, value_name = "SPAN")]
     pub rtt: Option<Delta>,
 
