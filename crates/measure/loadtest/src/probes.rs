@@ -48,7 +48,7 @@ impl Prober {
         }
     }
 
-    /// Sends pairs until it is aborted; those under way finish.
+    /// Sends pairs until it is aborted; those under way finish, but for self probes, whose connection ends with the load.
     pub fn begin(self: &Arc<Self>) -> JoinHandle<()> {
         let prober = self.clone();
         tokio::spawn(async move {
