@@ -105,23 +105,38 @@ impl Probing {
         const SHARE: f64 = 0.01;
         /// While a direction is not known: 16 kbit/s.
         const UNKNOWN: Delta = Delta::ms(50);
-        /// Few lines are slower in one direction by more.
-        const ASYMMETRY: u64 = 20;
         if let Some(fixed) = self.echo_every {
             return fixed;
         }
-        let known = Both::of(|way| {
-            carried[way]
-                .or(self.line[way])
-                .filter(|rate| *rate > Rate::ZERO)
-        });
-        let (slower, most) = match (known.down, known.up) {
-            (Some(down), Some(up)) => (down.min(up), Probing::PACE[1]),
-            (Some(one), None) | (None, Some(one)) => (Rate::bps(one.as_bps() / ASYMMETRY), UNKNOWN),
-            (None, None) => return UNKNOWN,
+        let known = self.known(carried);
+        let most = match (known.down, known.up) {
+            (Some(_), Some(_)) => Probing::PACE[1],
+            _ => UNKNOWN,
+        };
+        let Some(slower) = self.slower(carried) else {
+            return UNKNOWN;
         };
         let fair = Delta::from_secs_f64(BITS / (SHARE * slower.as_bps_f64()).max(1.0));
         fair.clamp(Probing::PACE[0], most)
+    }
+
+    fn known(&self, carried: Both<Option<Rate>>) -> Both<Option<Rate>> {
+        Both::of(|way| {
+            carried[way]
+                .or(self.line[way])
+                .filter(|rate| *rate > Rate::ZERO)
+        })
+    }
+
+    /// What the slower direction carries, as far as this is known; none if nothing is.
+    pub fn slower(&self, carried: Both<Option<Rate>>) -> Option<Rate> {
+        /// Few lines are slower in one direction by more.
+        const ASYMMETRY: u64 = 20;
+        let Both { down, up } = self.known(carried);
+        match (down, up) {
+            (Some(down), Some(up)) => Some(down.min(up)),
+            (one, other) => Some(Rate::bps(one.or(other)?.as_bps() / ASYMMETRY)),
+        }
     }
 }
 

@@ -21,6 +21,8 @@ use unbloat_units::{Delta, Rate, Time};
 
 /// Of a pair, both ways together (draft-09, 4.3: about 5000 and 1000).
 const PAIR_BYTES: f64 = 6_000.0;
+/// And what this host sends of it: handshakes, requests and acknowledgements.
+const PAIR_REQUEST_BYTES: f64 = 1_300.0;
 /// While nothing loads the path, and nobody knows its capacity.
 const IDLE_PER_S: f64 = 5.0;
 /// Probes that wait for their answers at a time: beyond, the path or the server is so slow that more would tell no more.
@@ -33,6 +35,8 @@ pub struct Prober {
     probing: Probing,
     /// Of the loaded direction, as it is now.
     pub rate_bps: AtomicU64,
+    /// Of the slower direction, as far as it is known.
+    pub slower_bps: AtomicU64,
     waiting: AtomicUsize,
     done: Mutex<Vec<Probe>>,
 }
@@ -43,6 +47,7 @@ impl Prober {
             carrier,
             probing,
             rate_bps: AtomicU64::new(0),
+            slower_bps: AtomicU64::new(0),
             waiting: AtomicUsize::new(0),
             done: Mutex::default(),
         }
@@ -56,7 +61,10 @@ impl Prober {
             loop {
                 let rate = Rate::bps(prober.rate_bps.load(Ordering::Relaxed));
                 let taken = prober.transfer();
-                let pause = prober.probing.pause(rate, taken.unwrap_or(Delta::ZERO));
+                let slower = Rate::bps(prober.slower_bps.load(Ordering::Relaxed));
+                let pause = prober
+                    .probing
+                    .pause(rate, slower, taken.unwrap_or(Delta::ZERO));
                 tokio::time::sleep(pause).await;
                 // While nothing is known of the line, one pair at a time.
                 let most = match (rate, taken) {
@@ -157,8 +165,9 @@ impl Prober {
 
 impl Probing {
     /// Until the next pair, at such a rate of the loaded direction; without load, where a handshake took so long beyond its round trips.
-    pub fn pause(&self, rate: Rate, transfer: Delta) -> Duration {
-        let allowed = rate.as_bps_f64() / 8.0 * self.share / PAIR_BYTES;
+    pub fn pause(&self, rate: Rate, slower: Rate, transfer: Delta) -> Duration {
+        let share = |of: Rate, bytes: f64| of.as_bps_f64() / 8.0 * self.share / bytes;
+        let allowed = share(rate, PAIR_BYTES).min(share(slower, PAIR_REQUEST_BYTES));
         let most = f64::from(self.pairs_per_s.max(1));
         let pairs_per_s = match rate {
             Rate::ZERO => (self.share / transfer.as_secs().max(1e-3))
@@ -215,14 +224,17 @@ mod tests {
     #[test]
     fn probes_never_take_more_than_their_share() {
         let probing = Probing::default();
-        let pause = |rate| probing.pause(rate, Delta::ZERO).as_millis();
+        let pause = |rate| probing.pause(rate, rate, Delta::ZERO).as_millis();
         // 5 % of 10 Mbit/s are 62.5 kB/s, ten pairs.
         assert_eq!(pause(Rate::mbps(10)), 96);
         assert_eq!(pause(Rate::mbps(1000)), 50);
         assert_eq!(pause(Rate::kbps(10)), 1000);
         assert_eq!(pause(Rate::ZERO), 200);
         // A line on which the handshake alone takes 130 ms, as 1.2 kB do at 100 kbit/s.
-        let idle = probing.pause(Rate::ZERO, Delta::ms(130));
+        let idle = probing.pause(Rate::ZERO, Rate::ZERO, Delta::ms(130));
         assert_eq!(idle.as_millis(), 2_600);
+        // A download over a line of 13/0.42 Mbit/s: 5 % of the uplink are two requests a second.
+        let asymmetric = probing.pause(Rate::mbps(13), Rate::kbps(420), Delta::ZERO);
+        assert_eq!(asymmetric.as_millis(), 495);
     }
 }

@@ -82,6 +82,14 @@ impl Test<'_> {
                 prober
                     .rate_bps
                     .store(down.max(up).as_bps(), Ordering::Relaxed);
+                let loaded = Both::of(|way| {
+                    let rate = Both::new(down, up)[way];
+                    self.carried[way].or((rate > Rate::ZERO).then_some(rate))
+                });
+                let slower = self.options.probing.slower(loaded);
+                prober
+                    .slower_bps
+                    .store(slower.unwrap_or(Rate::ZERO).as_bps(), Ordering::Relaxed);
             }
             progress(&Progress {
                 stage: number,
