@@ -149,8 +149,8 @@ fn the_rates_of_a_test_are_for_the_device_by_which_it_ran() {
     assert!(raw.contains("dev tun0 root"), "{raw}");
     assert!(raw.contains("overhead 44"), "raw IP: {raw}");
     assert!(beside.contains("tun0 is a tunnel"), "{beside}");
-    let (far, _) = plan("10.9.2.7", "cake");
-    assert!(far.contains("rtt 160000us"), "{far}");
+    let (told, _) = plan("10.9.2.7", "cake");
+    assert!(told.contains("rtt 160000us"), "{told}");
 }
 
 fn names_that_a_shell_would_read_are_usage_errors() {

@@ -157,8 +157,8 @@ impl Cure<'_> {
         let Some((mut placed, mut proof)) = self.prove("after")? else {
             return Ok(Exit::Interrupted);
         };
-        let (before, dear) = (&self.before.verdict, proof.judgement.dear);
-        if let Some(nearer) = self.proposal.nearer(dear, before)
+        let lost = proof.judgement.dear;
+        if let Some(nearer) = self.proposal.nearer(lost, &self.before.verdict)
             && proof.is_trusted()
             && !self.is_stopped()
         {
@@ -174,8 +174,8 @@ impl Cure<'_> {
             }
         }
         // A search looks for rates with less delay; where throughput is missing, these are not lower.
-        let Judgement { stays, dear, .. } = &proof.judgement;
-        let settled = Both::of(|way| stays[way] || dear[way].is_some());
+        let found = &proof.judgement;
+        let settled = Both::of(|way| found.stays[way] || found.dear[way].is_some());
         let may_search = !self.args.search && self.is_searchable(settled);
         if may_search && proof.is_trusted() && !self.is_stopped() {
             placed.release()?;

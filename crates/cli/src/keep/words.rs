@@ -82,11 +82,11 @@ mod tests {
             plan.with_rtt(rtt)
         };
         let merging = Merging::default();
-        let line = |plan: Option<&Plan>| {
+        let words = |shaper: Option<&Plan>| {
             let cure = Cure {
                 device: &device,
-                plan,
-                follows: plan.is_none(),
+                plan: shaper,
+                follows: shaper.is_none(),
                 rtt,
                 holds_window: false,
                 merging: &merging,
@@ -94,9 +94,9 @@ mod tests {
             of(&cure)[0].join(" ")
         };
         let lines = [
-            line(Some(&plan(Qdisc::Cake))),
-            line(Some(&plan(Qdisc::OwnCake))),
-            line(None),
+            words(Some(&plan(Qdisc::Cake))),
+            words(Some(&plan(Qdisc::OwnCake))),
+            words(None),
         ];
         assert!(
             lines.iter().all(|line| line.contains("--rtt 226000us")),

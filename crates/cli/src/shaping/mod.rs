@@ -186,7 +186,7 @@ impl Ground {
 pub fn following(device: &Device, rtt: Option<Delta>) -> Vec<String> {
     let mut words = vec!["shape", "--interface", device.as_str(), "--follow"];
     let longer = rtt.and_then(longer_rtt).map(tc::cake_rtt);
-    words.extend(longer.iter().flat_map(|rtt| ["--rtt", rtt]));
+    words.extend(longer.iter().flat_map(|span| ["--rtt", span]));
     words.into_iter().map(str::to_owned).collect()
 }
 
