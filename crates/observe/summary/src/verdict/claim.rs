@@ -122,16 +122,21 @@ fn in_flight_bytes(rate_bps: f64, row: &Row) -> f64 {
 }
 
 /// The direction of a round trip that neither the far clock tells nor traffic of one direction alone explains: the one that goes more steadily,
-/// as a full link does, or else carries more; acknowledgments are as steady as their data.
+/// as a full link does, or else carries more. Acknowledgments are as steady as their data, or steadier, and a small part of it.
 fn busier(row: &Row, is_explained: bool) -> Direction {
     const STEADIER: f64 = 0.2;
+    /// One of 66 bytes for each full segment.
+    const ACKNOWLEDGMENTS: f64 = 0.05;
     let [ahead, back] = [&row.ahead, &row.back];
+    let rates = [ahead.standing_bps, back.standing_bps];
+    let is_small = rates[0].min(rates[1]) < ACKNOWLEDGMENTS * rates[0].max(rates[1]);
     let by = match is_explained {
-        true if (ahead.steadiness - back.steadiness).abs() > STEADIER => {
+        true if !is_small && (ahead.steadiness - back.steadiness).abs() > STEADIER => {
             [ahead.steadiness, back.steadiness]
         }
-        true => [ahead.standing_bps, back.standing_bps],
-        false => [ahead.own_standing_bps, back.own_standing_bps],
+        true => rates,
+        // Medians of what comes now and then are zero.
+        false => [ahead.peak_bps, back.peak_bps],
     };
     match by[1] > by[0] {
         true => row.leg.reverse(),

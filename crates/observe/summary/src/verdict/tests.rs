@@ -357,6 +357,30 @@ fn a_round_trip_belongs_to_the_direction_that_is_full() {
 }
 
 #[test]
+fn acknowledgments_that_go_more_steadily_than_their_data_fill_nothing() {
+    let acknowledged = vec![
+        ("ahead_steadiness", F(0.5)),
+        ("ahead_coupling", F(0.9)),
+        ("back_standing_bps", F(2e5)),
+        ("back_steadiness", F(0.95)),
+    ];
+    let found = verdict(&[with(download(1, 300.0), acknowledged)], &[flow(1)]);
+    assert_eq!(found.directions.down.kind, VerdictKind::Bloated);
+    assert_ne!(found.directions.up.kind, VerdictKind::Bloated);
+    // Answers now and then, whose median is nothing, and the few bytes that ask for them.
+    let asked = vec![
+        ("ahead_standing_bps", F(0.0)),
+        ("ahead_own_standing_bps", F(0.0)),
+        ("ahead_peak_bps", F(3e5)),
+        ("back_standing_bps", F(4e3)),
+        ("back_own_standing_bps", F(4e3)),
+        ("back_peak_bps", F(1e4)),
+    ];
+    let found = verdict(&[with(download(1, 300.0), asked)], &[flow(1)]);
+    assert_eq!(found.directions.down.kind, VerdictKind::Bloated);
+}
+
+#[test]
 fn what_the_receiving_end_cannot_see_without_timestamps_is_not_called_clean() {
     let at_client = vec![("handshake_down_ms", F(0.1)), ("handshake_up_ms", F(40.0))];
     let seen = verdict(&[download(1, 0.0)], &[with(flow(1), at_client)]);
