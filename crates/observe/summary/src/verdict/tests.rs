@@ -376,8 +376,8 @@ fn acknowledgments_that_go_more_steadily_than_their_data_fill_nothing() {
         ("back_own_standing_bps", F(4e3)),
         ("back_peak_bps", F(1e4)),
     ];
-    let found = verdict(&[with(download(1, 300.0), asked)], &[flow(1)]);
-    assert_eq!(found.directions.down.kind, VerdictKind::Bloated);
+    let answered = verdict(&[with(download(1, 300.0), asked)], &[flow(1)]);
+    assert_eq!(answered.directions.down.kind, VerdictKind::Bloated);
 }
 
 #[test]
