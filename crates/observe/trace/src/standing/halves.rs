@@ -104,8 +104,7 @@ impl Fit {
         let is_enough = kept.len() as f64 >= Self::KEPT * points.len() as f64;
         let (fit, _, error) = Fit::least_squares(&kept).filter(|_| is_enough)?;
         // What lies off the line by more than any delay is a clock that was set.
-        let mut longest = points.iter().map(|p| p.delay).collect::<Vec<f64>>();
-        let bound = 2.0 * (quantile(&mut longest, 1.0)? + fit.tick.abs());
+        let bound = 2.0 * (quantile(&mut delays, 1.0)? + fit.tick.abs());
         let is_set = points.iter().any(|point| fit.back(point).abs() > bound);
         (!is_set && fit.tick > 0.0 && error <= SURE).then_some(fit)
     }
