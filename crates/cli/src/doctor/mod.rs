@@ -10,7 +10,7 @@ use schemars::JsonSchema;
 use serde::Serialize;
 use unbloat_untrusted::harmless;
 
-/// Check what works on this machine, and what the rest lacks.
+/// Check what works on this machine, and what is missing for the rest.
 ///
 /// Nothing is changed: queue disciplines, rules and programs of the kernel are tried in a network namespace that is removed again. Run it
 /// as root for a complete answer.

@@ -53,7 +53,8 @@ impl Prober {
         }
     }
 
-    /// Sends pairs until it is aborted; those under way finish, but for self probes, whose connection ends with the load.
+    /// Sends pairs of probes until the task is aborted. Probes in progress still finish, except self probes: their connection
+    /// closes with the load.
     pub fn begin(self: &Arc<Self>) -> JoinHandle<()> {
         let prober = self.clone();
         tokio::spawn(async move {

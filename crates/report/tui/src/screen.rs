@@ -101,8 +101,8 @@ fn waits(within: Duration) -> io::Result<PollFlags> {
     }
 }
 
-/// Makes the kernel announce once more that keys wait. crossterm is told of them once (its epoll is edge-triggered) and forgets
-/// those that came together with a change of size; setting the attributes of a terminal wakes who waits for it.
+/// Makes the kernel report pending input again. crossterm gets one event for it (its epoll is edge-triggered) and does not read
+/// input that arrives together with SIGWINCH; setting the attributes of a terminal wakes its readers.
 fn wake() -> io::Result<()> {
     let input = io::stdin();
     let attributes = tcgetattr(&input)?;
