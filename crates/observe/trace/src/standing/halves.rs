@@ -15,8 +15,12 @@ use super::window::Window;
 use unbloat_stats::quantile;
 use unbloat_units::Direction;
 
-/// Standard error of `k` from which the two ways are not told apart.
+/// Standard error of `k` up to which the two ways are told apart.
 const SURE: f64 = 0.1;
+/// With a larger one they still are if `k` is so many errors off a half. Two ways that move against each other put it a little outside 0 to 1,
+/// a clock that was set puts it farther.
+const CLEAR: f64 = 4.0;
+const FARTHEST_OFF_HALF: f64 = 1.0;
 /// Fewer windows fit anything.
 const LEAST: usize = 8;
 
@@ -102,11 +106,13 @@ impl Fit {
             .filter(|point| off(point) <= Self::OFF * usual)
             .collect();
         let is_enough = kept.len() as f64 >= Self::KEPT * points.len() as f64;
-        let (fit, _, error) = Fit::least_squares(&kept).filter(|_| is_enough)?;
+        let (fit, k, error) = Fit::least_squares(&kept).filter(|_| is_enough)?;
+        let is_clear = (CLEAR * error..=FARTHEST_OFF_HALF).contains(&(k - 0.5).abs());
+        let is_sure = error <= SURE || is_clear;
         // What lies off the line by more than any delay is a clock that was set.
         let bound = 2.0 * (quantile(&mut delays, 1.0)? + fit.tick.abs());
         let is_set = points.iter().any(|point| fit.back(point).abs() > bound);
-        (!is_set && fit.tick > 0.0 && error <= SURE).then_some(fit)
+        (!is_set && fit.tick > 0.0 && is_sure).then_some(fit)
     }
 
     /// The line, `k` and its standard error.
@@ -217,6 +223,29 @@ mod tests {
         let clock = |at: f64| at * 1_000.0;
         let both = share(|at| sawtooth(at, 3.7), |at| sawtooth(at, 2.3), clock);
         assert!((0.35..=0.65).contains(&both.unwrap()), "{both:?}");
+    }
+
+    /// Points of a flow whose delays hardly change, with noise that puts the standard error of `k` near 0.12.
+    fn is_sure_of(k: f64) -> bool {
+        let noise = |at: usize| (at as f64 * 77_777.7).sin();
+        let point = |place: usize| {
+            let delay = 200_000.0 + 30_000.0 * noise(3 * place + 1);
+            let passed = place as f64 * 250_000.0 + k * delay + 28_000.0 * noise(place);
+            Point {
+                place,
+                passed,
+                ticks: (place as f64 * 32.0).round(),
+                delay,
+            }
+        };
+        let points: Vec<Point> = (0..60).map(point).collect();
+        Fit::of(&points).is_some()
+    }
+
+    #[test]
+    fn a_rough_fit_tells_only_what_is_far_from_half_and_half() {
+        let told = [-1.5, -0.2, 0.3, 0.5, 0.7, 1.2, 2.5].map(is_sure_of);
+        assert_eq!(told, [false, true, false, false, false, true, false]);
     }
 
     #[test]
