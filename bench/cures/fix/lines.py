@@ -142,6 +142,9 @@ def score(run):
         if sentence:
             named = {when: next(load[way]["added"]["p95"]["ms"] for load in said[when]["loads"] if load["load"] == way and load[way]["added"]) for when in ("before", "after")}
             right = [abs(named[when] - truth[when][way]["p95_ms"]) <= max(OFF_BY_MS[when], OFF * truth[when][way]["p95_ms"]) for when in named]
+            # Queues per flow: the record has what each flow waits in its own, the sentence what others wait at most.
+            if f'link.{way}.queue={{ kind = "fq_codel" }}' in line["options"]:
+                right = [named[when] <= truth[when][way]["p95_ms"] + OFF_BY_MS[when] for when in named]
             # A queue in this host is not in the record.
             points["reason"].append(all(right) if line["kind"] != "here" else True)
             if "not clearly less" in sentence or is_kept:

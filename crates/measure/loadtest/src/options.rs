@@ -36,11 +36,20 @@ pub struct Trust {
     pub is_blind: bool,
 }
 
+/// On the wire.
+const SEGMENT_BYTES: u64 = 1_500;
+
 /// How many connections load one direction, by the draft's names INP, INC an interval, MNP.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Flows {
-    /// So many at first, more at each interval of the plan, and so many at most.
-    Ramp { first: u16, more: u16, most: u16 },
+    /// So many at first, more at each interval of the plan, and so many at most. Beyond the first only as many as have these segments each on
+    /// their way.
+    Ramp {
+        first: u16,
+        more: u16,
+        most: u16,
+        segments: u16,
+    },
     /// So many from the beginning.
     Fixed(u16),
 }
@@ -51,22 +60,41 @@ impl Flows {
         first: 1,
         more: 1,
         most: 16,
+        segments: 0,
     };
-    /// For stages of seconds, in which the draft's ramp has not filled a queue: the same most, four times as steep.
+    /// For stages of seconds, in which the draft's ramp has not filled a queue: the same most, four times as steep. Sixteen connections over a slow
+    /// line with a short round trip have one or two segments each. A queue that is kept short must then drop a quarter of all packets
+    /// (Morris, \"TCP behavior with many flows\", 1997: below four segments a loss takes a timeout), and no cure would help.
     pub const STEEP: Flows = Flows::Ramp {
         first: 4,
         more: 4,
         most: 16,
+        segments: 4,
     };
 
-    /// How many there are to be after so many whole intervals.
-    pub fn after(self, intervals: u64) -> u16 {
+    /// How many there are to be after so many whole intervals, at a rate over an empty path with this round trip, as far as it is known.
+    pub fn after(self, intervals: u64, rate: Rate, round_trip: Option<Delta>) -> u16 {
         match self {
             Flows::Fixed(flows) => flows,
-            Flows::Ramp { first, more, most } => {
-                let grown =
-                    u64::from(first).saturating_add(u64::from(more).saturating_mul(intervals));
-                u16::try_from(grown.min(u64::from(most))).unwrap_or(most)
+            Flows::Ramp {
+                first,
+                more,
+                most,
+                segments,
+            } => {
+                let grown = u64::from(more)
+                    .saturating_mul(intervals)
+                    .saturating_add(u64::from(first))
+                    .min(u64::from(most));
+                // RFC 8289 §4.4: 5 ms of queue keep a link busy.
+                let on_way = round_trip.map(|trip| rate * (trip + Delta::ms(5)));
+                let room = on_way.and_then(|on_way| {
+                    on_way
+                        .as_u64()
+                        .checked_div(u64::from(segments) * SEGMENT_BYTES)
+                });
+                let bounded = grown.min(room.unwrap_or(grown).max(u64::from(first)));
+                u16::try_from(bounded).unwrap_or(most)
             }
         }
     }
@@ -240,11 +268,20 @@ mod tests {
 
     #[test]
     fn flows_ramp_to_their_most_and_stay() {
-        let ramp = Flows::DRAFT;
-        assert_eq!(
-            [0, 1, 15, 16, u64::MAX].map(|n| ramp.after(n)),
-            [1, 2, 16, 16, 16]
-        );
-        assert_eq!(Flows::Fixed(4).after(9), 4);
+        let slow = (Rate::mbps(1), Some(Delta::ms(10)));
+        let draft = |n| Flows::DRAFT.after(n, slow.0, slow.1);
+        assert_eq!([0, 1, 15, 16, u64::MAX].map(draft), [1, 2, 16, 16, 16]);
+        assert_eq!(Flows::Fixed(4).after(9, slow.0, slow.1), 4);
+    }
+
+    #[test]
+    fn connections_beyond_the_first_four_have_four_segments_each() {
+        let after =
+            |mbps, rtt_ms, n| Flows::STEEP.after(n, Rate::mbps(mbps), Some(Delta::ms(rtt_ms)));
+        assert_eq!([0, 1, 9].map(|n| after(5, 10, n)), [4, 4, 4]);
+        assert_eq!([0, 1, 9].map(|n| after(20, 20, n)), [4, 8, 10]);
+        assert_eq!([0, 1, 9].map(|n| after(100, 10, n)), [4, 8, 16]);
+        assert_eq!([0, 1, 9].map(|n| after(2, 500, n)), [4, 8, 16]);
+        assert_eq!(Flows::STEEP.after(3, Rate::ZERO, None), 16);
     }
 }

@@ -63,12 +63,15 @@ impl Test<'_> {
             if elapsed >= planned.lasts || stop.load(Ordering::Relaxed) {
                 break;
             }
+            let rates = loads.rates(now);
             if let Some(carrier) = &self.carrier {
                 let intervals = elapsed.as_ns() / self.options.plan.interval.as_ns().max(1);
+                let least = self.echoing.as_ref().and_then(Echoing::least_rtt);
+                let flows = self.options.flows;
                 loads.grow(
                     carrier,
                     (run, planned),
-                    self.options.flows.after(intervals as u64),
+                    rates.map(|rate| flows.after(intervals as u64, rate, least)),
                 );
             }
             if elapsed >= planned.lasts * 3 / 10 {
@@ -77,7 +80,7 @@ impl Test<'_> {
                     .filter(|_| elapsed >= planned.lasts / 2);
                 self.learn(planned.load, known);
             }
-            let Both { down, up } = loads.rates(now);
+            let Both { down, up } = rates;
             if let Some(prober) = &self.prober {
                 prober
                     .rate_bps
@@ -167,14 +170,14 @@ impl Test<'_> {
 
 impl Loads {
     /// Begins connections until each loaded direction had so many.
-    fn grow(&mut self, carrier: &Arc<Carrier>, (run, stage): (usize, Stage), wanted: u16) {
+    fn grow(&mut self, carrier: &Arc<Carrier>, (run, stage): (usize, Stage), wanted: Both<u16>) {
         for direction in Direction::BOTH {
             let of_direction = self
                 .carriers
                 .iter()
                 .filter(|(flow, _)| flow.direction == direction);
             let had = of_direction.count();
-            for _ in had..usize::from(wanted) {
+            for _ in had..usize::from(wanted[direction]) {
                 if stage.load.has(direction) {
                     self.carriers
                         .push(carrier.begin(run, direction, stage.stack));
