@@ -5,7 +5,7 @@
 
 use crate::error::LabError;
 use crate::stage::Stage;
-use std::collections::{HashMap, VecDeque};
+use std::collections::HashMap;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::{Scope, ScopedJoinHandle};
@@ -29,6 +29,21 @@ struct Seen {
     at: Time,
     key: u64,
     len: u32,
+    /// It carries CE (RFC 3168).
+    is_marked: bool,
+}
+
+impl Seen {
+    /// `None`: it is no IPv4.
+    fn of(ip: &[u8], at: Time, len: u32) -> Option<Seen> {
+        let is_marked = ip.get(1)? & 3 == 3;
+        key(ip).map(|key| Seen {
+            at,
+            key,
+            len,
+            is_marked,
+        })
+    }
 }
 
 type Behind = Arc<Mutex<Vec<Seen>>>;
@@ -45,12 +60,11 @@ impl Witness for QueueWitness {
             .take(80)
             .copied()
             .collect();
-        if let Some(key) = key(&head) {
+        if let Some(one) = Seen::of(&head, at, packet.len.as_u32()) {
             let mut seen = self.0[direction]
                 .lock()
                 .unwrap_or_else(PoisonError::into_inner);
-            let len = packet.len.as_u32();
-            seen.push(Seen { at, key, len });
+            seen.push(one);
         }
     }
 }
@@ -66,8 +80,7 @@ pub(crate) struct QueueWatch<'scope> {
 /// What one queue did.
 pub(crate) struct QueueTruth {
     direction: Direction,
-    /// When each packet that got through came and went, and its length.
-    passed: Passed,
+    passed: Vec<Passed>,
     /// Those that it dropped, as they came.
     dropped: Vec<Seen>,
     kind: String,
@@ -141,17 +154,22 @@ impl QueueTruth {
     pub(crate) fn tell(&self, paths: &mut Both<PathRecord>, samples: &mut [Sample]) {
         let path = &mut paths[self.direction];
         path.forget_waits(Place::Queue);
-        for (came, went, _) in &self.passed {
-            path.waited(*went, Place::Queue, *went - *came);
+        let packet = |len| Packet::new(0, IpLen::new(len), FlowHash(0));
+        let reason = self.reason();
+        for one in &self.passed {
+            path.waited(one.went, Place::Queue, one.went - one.came);
+            if one.is_marked {
+                let packet = packet(one.len);
+                path.event(one.went, &Event::Marked { packet, reason });
+            }
         }
         for dropped in &self.dropped {
-            let packet = Packet::new(0, IpLen::new(dropped.len), FlowHash(0));
-            let reason = self.reason();
+            let packet = packet(dropped.len);
             path.offered(packet.len.bytes());
             path.event(dropped.at, &Event::Dropped { packet, reason });
         }
-        let came = Course::of(self.passed.iter().map(|(came, _, len)| (*came, *len)));
-        let went = Course::of(self.passed.iter().map(|(_, went, len)| (*went, *len)));
+        let came = Course::of(self.passed.iter().map(|one| (one.came, one.len)));
+        let went = Course::of(self.passed.iter().map(|one| (one.went, one.len)));
         for sample in samples {
             let (came, went) = (came.until(sample.at), went.until(sample.at));
             sample.queue_packets[self.direction] += came.0 - went.0;
@@ -159,7 +177,7 @@ impl QueueTruth {
         }
     }
 
-    /// For what the discipline is made to drop; the kernel does not say.
+    /// For what the discipline is made to drop and mark; the kernel does not say.
     fn reason(&self) -> Reason {
         match self.kind.as_str() {
             "codel" | "fq_codel" | "cake" => Reason::Sojourn,
@@ -205,14 +223,10 @@ fn read(
         let is_over = over.load(Ordering::Relaxed);
         let taken = source.fill(BATCH, &mut |record| {
             let ip = record.data.get(ETHERNET_HEADER..).unwrap_or_default();
-            if ip.get(12..16) == Some(&from)
-                && let Some(key) = key(ip)
-            {
-                seen.push(Seen {
-                    at: Time::from_ns(0) + record.time.since(zero),
-                    key,
-                    len: record.wire_len.saturating_sub(ETHERNET_HEADER as u32),
-                });
+            if ip.get(12..16) == Some(&from) {
+                let at = Time::from_ns(0) + record.time.since(zero);
+                let len = record.wire_len.saturating_sub(ETHERNET_HEADER as u32);
+                seen.extend(Seen::of(ip, at, len));
             }
         })?;
         if is_over && taken == 0 {
@@ -221,7 +235,7 @@ fn read(
     }
 }
 
-/// IP's number of the packet, protocol, addresses, and what comes first behind the header: ports, and TCP's sequence number.
+/// IP's number of the packet, protocol, addresses, and what comes first behind the header: of TCP the ports, both numbers, flags and window.
 fn key(ip: &[u8]) -> Option<u64> {
     if *ip.first()? >> 4 != 4 {
         return None;
@@ -232,6 +246,7 @@ fn key(ip: &[u8]) -> Option<u64> {
         ip.get(9..10)?,
         ip.get(12..20)?,
         ip.get(header..header + 8)?,
+        &ip[header + 8..ip.len().min(header + 16)],
     ];
     // FNV-1a.
     let bytes = parts.iter().flat_map(|part| part.iter());
@@ -240,21 +255,43 @@ fn key(ip: &[u8]) -> Option<u64> {
     }))
 }
 
-type Passed = Vec<(Time, Time, u32)>;
+/// A packet that got through.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Passed {
+    came: Time,
+    went: Time,
+    len: u32,
+    /// In the queue.
+    is_marked: bool,
+}
 
-/// When each packet came and went, and those that never went, both by their coming. Equal packets keep their order.
-fn pair(before: &[Seen], behind: &[Seen]) -> (Passed, Vec<Seen>) {
-    let mut waiting: HashMap<u64, VecDeque<Seen>> = HashMap::new();
+/// Packets that got through and those that never went, both by their coming. Equal packets keep their order; where some of them never went, as
+/// acknowledgments whose IP number has come round, the wait is the shortest that is possible.
+fn pair(before: &[Seen], behind: &[Seen]) -> (Vec<Passed>, Vec<Seen>) {
+    // Two clocks tell when.
+    const APART: Delta = Delta::ms(1);
+    let mut waiting: HashMap<u64, Vec<Seen>> = HashMap::new();
     for seen in before {
-        waiting.entry(seen.key).or_default().push_back(*seen);
+        waiting.entry(seen.key).or_default().push(*seen);
     }
-    let went = behind.iter().filter_map(|out| {
-        let came = waiting.get_mut(&out.key)?.pop_front()?;
-        Some((came.at, out.at.max(came.at), out.len))
-    });
-    let mut passed: Vec<_> = went.collect();
-    passed.sort_by_key(|(came, ..)| *came);
-    let mut lost: Vec<_> = waiting.into_values().flatten().collect();
+    let (mut passed, mut lost) = (Vec::new(), Vec::new());
+    for out in behind.iter().rev() {
+        let Some(equal) = waiting.get_mut(&out.key) else {
+            continue;
+        };
+        let until = out.at + APART;
+        while let Some(last) = equal.pop_if(|last| last.at > until) {
+            lost.push(last);
+        }
+        passed.extend(equal.pop().map(|last| Passed {
+            came: last.at,
+            went: out.at.max(last.at),
+            len: out.len,
+            is_marked: out.is_marked && !last.is_marked,
+        }));
+    }
+    passed.sort_by_key(|one| one.came);
+    lost.extend(waiting.into_values().flatten());
     lost.sort_by_key(|seen| (seen.at, seen.key));
     (passed, lost)
 }
@@ -263,19 +300,46 @@ fn pair(before: &[Seen], behind: &[Seen]) -> (Passed, Vec<Seen>) {
 mod tests {
     use super::*;
 
-    #[test]
-    fn packets_are_paired_by_what_they_are_and_those_that_never_went_are_left() {
-        let seen = |ms: i64, key| Seen {
+    fn seen(ms: i64, key: u64) -> Seen {
+        Seen {
             at: Time::from_ns(ms * 1_000_000),
             key,
             len: 100,
-        };
+            is_marked: false,
+        }
+    }
+
+    fn waits(passed: &[Passed]) -> Vec<Delta> {
+        passed.iter().map(|one| one.went - one.came).collect()
+    }
+
+    #[test]
+    fn packets_are_paired_by_what_they_are_and_those_that_never_went_are_left() {
         let before = [seen(0, 1), seen(1, 2), seen(2, 3), seen(3, 1)];
         let behind = [seen(5, 3), seen(6, 1), seen(9, 1)];
         let (passed, lost) = pair(&before, &behind);
-        let waits: Vec<_> = passed.iter().map(|(came, went, _)| *went - *came).collect();
-        assert_eq!(waits, [6, 3, 6].map(Delta::ms));
+        assert_eq!(waits(&passed), [6, 3, 6].map(Delta::ms));
         assert_eq!(lost, [before[1]]);
+    }
+
+    #[test]
+    fn a_packet_that_was_dropped_is_not_the_equal_one_that_came_later() {
+        let before = [seen(0, 1), seen(31_700, 1), seen(63_400, 1)];
+        let (passed, lost) = pair(&before, &[seen(31_726, 1)]);
+        assert_eq!(waits(&passed), [Delta::ms(26)]);
+        assert_eq!(lost, [before[0], before[2]]);
+    }
+
+    #[test]
+    fn marks_are_those_of_the_queue() {
+        let marked = |ms, key| Seen {
+            is_marked: true,
+            ..seen(ms, key)
+        };
+        let before = [seen(0, 1), seen(1, 2), marked(2, 3)];
+        let (passed, _) = pair(&before, &[marked(5, 1), seen(6, 2), marked(7, 3)]);
+        let marks: Vec<bool> = passed.iter().map(|one| one.is_marked).collect();
+        assert_eq!(marks, [true, false, false]);
     }
 
     #[test]

@@ -86,20 +86,21 @@ pub(super) fn check(
             "a kernel queue is shared by all clients; give [link.clients] queues of unbloat",
         );
     }
-    if !queues.iter().flatten().any(waits) {
-        return Ok(());
-    }
-    if links.get("rrc").is_some() {
+    if queues.iter().flatten().any(waits) && links.get("rrc").is_some() {
         return fault(
             "link.rrc".to_owned(),
             "a kernel queue in front of a rate that varies needs a radio that is always awake; remove [link.rrc], or use a queue of unbloat",
         );
     }
-    match flows.iter().find(|flow| flow.extra_delay > Delta::ZERO) {
+    let mut delayed = flows.iter().filter(|flow| flow.extra_delay > Delta::ZERO);
+    match delayed
+        .next()
+        .filter(|_| queues.iter().any(Option::is_some))
+    {
         None => Ok(()),
         Some(flow) => fault(
             format!("flow {:?}", flow.name),
-            "\"delay\" of a flow would come between a kernel queue and a rate that varies; use \"delay\" of the link, or a queue of unbloat",
+            "\"delay\" of a flow would count as waiting in the kernel queue; use \"delay\" of the link, or a queue of unbloat",
         ),
     }
 }
@@ -171,6 +172,13 @@ mod tests {
             let message = build(&node, &|_| Err("no file".into())).unwrap_err();
             assert!(message.to_string().contains(reason), "{message}");
         }
+    }
+
+    #[test]
+    fn the_delay_of_a_flow_counts_as_no_wait_of_a_kernels_queue() {
+        let link = "rate = \"20 Mbit/s\"\nqueue = { kernel = \"fq_codel\" }";
+        let message = built(&format!("{link}\n[[flow]]\nname = \"far\"\napp = \"bulk\"\ndelay = \"40 ms\""));
+        assert!(message.unwrap_err().to_string().contains("flow \"far\""));
     }
 
     #[test]
