@@ -117,7 +117,7 @@ mod tests {
         let steps = [step(500, 20_000), step(2_000, 0), step(2_000, 1_500)];
         assert_eq!(parse_rates(text).unwrap(), steps);
         assert_eq!(parse_rates(b"0,8 kbit/s").unwrap(), [step(1_000, 8)]);
-        let named = b"seconds,rate_kbps\n0,20000\n0.5,0\n2.5,1500\n";
+        let named = b"\xef\xbb\xbfseconds,rate_kbps\n0,20000\n0.5,0\n2.5,1500\n";
         assert_eq!(parse_rates(named).unwrap(), steps);
     }
 

@@ -51,8 +51,9 @@ pub enum TraceError {
     AllZero,
 }
 
-/// Lines with their numbers, without line ends and outer space, blank ones left out.
+/// Lines with their numbers, without byte order mark, line ends and outer space, blank ones left out.
 fn lines(bytes: &[u8]) -> impl Iterator<Item = (usize, &[u8])> {
+    let bytes = bytes.strip_prefix(b"\xef\xbb\xbf").unwrap_or(bytes);
     let numbered = bytes.split(|byte| *byte == b'\n').zip(1..);
     numbered
         .map(|(line, number)| (number, line.trim_ascii()))

@@ -72,10 +72,27 @@ pub fn build(scenario: &Node, files: Files<'_>) -> Result<Experiment, Error> {
     if experiment.warmup >= experiment.duration {
         return Err(head.fault("\"duration\" must be longer than \"warmup\""));
     }
+    if connections(&experiment) > MAX_CONNECTIONS {
+        return Err(head.fault(format!(
+            "flows of app \"web\" would open more than {MAX_CONNECTIONS} connections in all; make \"every\" longer, or \"duration\" shorter"
+        )));
+    }
     experiment.sample_every = Some(sample_every(&mut head, &experiment)?);
     experiment.interval = interval(&mut head, &experiment)?;
     head.end()?;
     Ok(experiment)
+}
+
+/// A full link keeps all of them open, at some 10 kB each.
+const MAX_CONNECTIONS: f64 = 200_000.0;
+
+/// How many are opened on average by what does not wait for the one before.
+fn connections(experiment: &Experiment) -> f64 {
+    let of = |flow: &Flow| match &flow.workload {
+        Workload::Web(params) => experiment.duration.as_secs() / params.every.as_secs(),
+        _ => 0.0,
+    };
+    experiment.flows.iter().map(of).sum()
 }
 
 fn is_traceroute(flow: &Flow) -> bool {

@@ -43,6 +43,11 @@ pub(super) fn flows(
     let mut keys = Keys::of(node, key)?;
     let workload = workload(&mut keys)?;
     let name: String = keys.or("name", workload.name().to_owned())?;
+    if ["", "all"].contains(&&*name) {
+        return Err(
+            keys.fault("\"name\" must not be empty or \"all\", which is all flows together")
+        );
+    }
     let count: usize = keys.or("count", 1)?;
     if count == 0 || count > MAX_FLOWS - flows.len() {
         return Err(keys.fault(format!(

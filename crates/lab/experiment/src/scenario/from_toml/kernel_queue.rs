@@ -177,7 +177,9 @@ mod tests {
     #[test]
     fn the_delay_of_a_flow_counts_as_no_wait_of_a_kernels_queue() {
         let link = "rate = \"20 Mbit/s\"\nqueue = { kernel = \"fq_codel\" }";
-        let message = built(&format!("{link}\n[[flow]]\nname = \"far\"\napp = \"bulk\"\ndelay = \"40 ms\""));
+        let message = built(&format!(
+            "{link}\n[[flow]]\nname = \"far\"\napp = \"bulk\"\ndelay = \"40 ms\""
+        ));
         assert!(message.unwrap_err().to_string().contains("flow \"far\""));
     }
 

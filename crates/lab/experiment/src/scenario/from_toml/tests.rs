@@ -230,6 +230,16 @@ fn every_fault_is_one_message_with_line_key_and_what_is_allowed() {
         ),
         ("app = \"voice\"", "", "line 25: flow.1: \"app\" is missing"),
         (
+            "name = \"call\"",
+            "name = \"all\"",
+            "line 25: flow.1: \"name\" must not be empty or \"all\"",
+        ),
+        (
+            "app = \"voice\"",
+            "app = { kind = \"web\", every = \"1 us\" }",
+            "line 2: scenario: flows of app \"web\" would open more than 200000 connections",
+        ),
+        (
             "direction = \"up\"",
             "direction = \"left\"",
             "line 20: flow.0.app.direction: unknown value \"left\"",
