@@ -3,7 +3,7 @@
 //! The place of the queue decides what kind of cure fits. On the access line, or where the place is unknown, a shaper makes this side the bottleneck;
 //! its rate is a fixed share of the line's where the line is steady and follows the line where it is not. A queue in this host or on the
 //! local network is cured there. Beyond the access line nothing on this side helps. A download that waits for its own acknowledgements waits in the
-//! uplink's queue, so that one is cured, where it is.
+//! uplink's queue, so that one is cured, where it is, and its own as well if it is felt by itself: it fills when acknowledgements no longer wait.
 
 mod cure;
 
@@ -124,11 +124,15 @@ fn place_of(load: &LoadedDirection, loads: &[LoadedDirection]) -> Option<Place> 
     located.map(|located| located.place)
 }
 
-/// A download whose acknowledgements fill the uplink is not shaped itself: the uplink is, whose queue it is.
+/// A download whose acknowledgements fill the uplink: the uplink is shaped, whose queue it is. The download is where packets wait on its way, too.
 fn starved(felt: &[&LoadedDirection], loads: &[LoadedDirection], site: Site) -> Option<Advice> {
-    let uplink = felt.iter().find_map(|load| uplink_of(load, loads))?;
+    let (download, uplink) = felt
+        .iter()
+        .find_map(|&load| Some((load, uplink_of(load, loads)?)))?;
+    // One way, for what its acknowledgements wait is known.
+    let is_bloated = download.added_p95 >= UNNOTICED && download.is_steady;
     let cure = Cure::Shaper {
-        down: None,
+        down: is_bloated.then(|| download.shaper_rate()),
         up: Some(uplink.shaper_rate()),
         site,
     };

@@ -177,16 +177,27 @@ fn advice_survives_a_file() {
 fn a_download_that_waits_for_its_acknowledgements_has_its_uplink_shaped() {
     let down = LoadedDirection {
         is_starved: true,
+        added_p95: Delta::ms(9),
         ..line(Direction::Down, Rate::mbps(30), 298)
     };
     let up = line(Direction::Up, Rate::kbps(300), 12);
-    let advice = advise(&[down.clone(), up], &[]);
+    let advice = advise(&[down.clone(), up.clone()], &[]);
     assert_eq!(advice.len(), 1);
     assert_eq!(
         advice[0].cure,
         shaper(None, Some(Rate::kbps(285)), Site::Anywhere)
     );
     assert_eq!(advice[0].directions, Direction::BOTH);
+    // Its own queue fills as soon as acknowledgements no longer wait.
+    let bloated = LoadedDirection {
+        added_p95: Delta::ms(299),
+        ..down.clone()
+    };
+    let (of_down, of_up) = (Rate::mbps(27), Rate::kbps(285));
+    assert_eq!(
+        cures(&[bloated, up]),
+        [shaper(Some(of_down), Some(of_up), Site::Anywhere)]
+    );
     // Nothing is known of the uplink: a shaper of the download is what is left.
     assert!(matches!(
         cures(&[down])[..],
@@ -199,6 +210,7 @@ fn an_uplink_for_which_a_download_waits_is_cured_where_its_queue_is() {
     // Gbit/s of download, whose acknowledgements are more than 5 Mbit/s.
     let down = LoadedDirection {
         is_starved: true,
+        added_p95: Delta::ms(9),
         ..load(Direction::Down, 900, 210)
     };
     let up = at(Place::Qdisc, line(Direction::Up, Rate::mbps(5), 200));
