@@ -238,7 +238,9 @@ fn judge(before: &[Stamp], after: &[Stamp]) -> Jump {
             if clock.is_no_step(SMALLEST / 2) {
                 return Jump::Silence;
             }
-            clocks.push(clock);
+            if clock.is_fine_enough() {
+                clocks.push(clock);
+            }
         }
         if clocks.len() == MOST_CLOCKS || i == MOST_LOOKED_AT {
             break;
@@ -425,6 +427,27 @@ mod tests {
         let origin = packets[0].time;
         clock.look(&mut packets, origin);
         assert_eq!(clock.found.steps, 0);
+    }
+
+    #[test]
+    fn a_pause_shorter_than_ticks_can_tell_is_no_step() {
+        for pause_ms in [60, 80, 100, 130, 170, 190] {
+            for from_ms in (1_000..1_100).step_by(7) {
+                let mut packets = Talk {
+                    tick_ms: 100,
+                    ..Talk::default()
+                }
+                .packets();
+                packets.retain(|packet| {
+                    let at = packet.time.since(at_ms(0)).as_ms() as i64;
+                    !(from_ms..from_ms + pause_ms).contains(&at)
+                });
+                let mut clock = Clock::default();
+                let origin = packets[0].time;
+                clock.look(&mut packets, origin);
+                assert_eq!(clock.found.steps, 0, "{pause_ms} ms from {from_ms}");
+            }
+        }
     }
 
     #[test]

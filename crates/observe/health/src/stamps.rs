@@ -93,6 +93,11 @@ impl Compared {
         size < smallest || size * 10 < self.across * 4
     }
 
+    /// Both ends of the jump may be a tick off.
+    pub(crate) fn is_fine_enough(self) -> bool {
+        self.shift.max(Delta::ZERO - self.shift) > self.tick * 2
+    }
+
     /// Queues in one direction move its packets by some milliseconds meanwhile.
     pub(crate) fn agrees_on(self, step: Delta) -> bool {
         let tolerance = Delta::ms(10) + self.tick * 2;
