@@ -228,6 +228,8 @@ impl Sides<'_> {
         for (name, left, right) in self.both(&a.courses, &b.courses, "") {
             let quantiles: &[(&'static str, f64)] = match name.metric.as_str() {
                 "rtt_ms" => &[("p50", 0.5), ("p95", 0.95), ("p99", 0.99)],
+                // Of shares the mean is the share of all.
+                metric if metric.ends_with("_share") => &[],
                 _ => &[("p95", 0.95)],
             };
             if let (Some(x), Some(y)) = (mean_of(left), mean_of(right)) {

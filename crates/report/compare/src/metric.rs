@@ -79,67 +79,91 @@ pub struct Meaning {
 use Goal::{Less, More, Neither};
 use Topic::{Application, Delay, Loss, Other, Queue, Rtt, Throughput, Window};
 
-/// Part of a name, and what it means; the first that fits holds.
+/// A [`base`], and what it means. `*_` stands for any words before, `_*` for any words behind. What is not here is neither good nor bad:
+/// `goodput_rsd`, how far a rate varies, is no rate.
 const RULES: &[(&str, Topic, Goal, bool)] = &[
-    // How far a rate varies, not the rate.
-    ("_rsd", Other, Neither, false),
     ("goodput", Throughput, More, true),
-    ("delivered_", Throughput, More, true),
+    ("delivered", Throughput, More, true),
     // Of acknowledgements and copies, too: more of it is no good by itself.
     ("throughput", Throughput, Neither, false),
-    ("retransmi", Loss, Less, true),
+    ("jain_index", Throughput, More, false),
+    ("bandwidth", Throughput, More, false),
+    ("utilisation", Throughput, More, false),
+    ("rate", Throughput, More, false),
     ("late_share", Application, Less, true),
-    ("limit_", Other, Neither, false),
     ("mos", Application, More, true),
     ("rpm", Application, More, true),
     ("load_time", Application, Less, true),
     ("page_load", Application, Less, true),
     ("fetch", Application, Less, true),
-    ("stall", Application, Less, true),
+    ("stalls", Application, Less, true),
+    ("stalled", Application, Less, true),
     ("startup", Application, Less, true),
     ("completion", Application, Less, true),
     ("unfinished", Application, Less, true),
     ("quality_changes", Application, Less, false),
     ("bitrate", Application, More, true),
     ("first_byte", Application, Less, true),
-    ("dns", Application, Less, true),
+    ("dns_latency", Application, Less, true),
+    ("retransmissions", Loss, Less, true),
+    ("retransmission_rate", Loss, Less, true),
+    ("retransmitted_share", Loss, Less, true),
     ("drops", Loss, Less, true),
-    ("loss", Loss, Less, true),
+    ("drops_*", Loss, Less, false),
+    ("loss_share", Loss, Less, true),
+    ("lost_share", Loss, Less, true),
     ("marks", Loss, Neither, false),
+    ("marks_*", Loss, Neither, false),
     ("timeouts", Loss, Less, true),
+    ("timeouts_in_recovery", Loss, Less, true),
     ("rtos", Loss, Less, true),
     ("delay", Delay, Less, true),
+    ("*_delay", Delay, Less, true),
     ("added", Delay, Less, true),
+    ("standing_share", Delay, Less, true),
     ("wait", Delay, Less, false),
     ("jitter", Delay, Less, false),
     ("srtt", Rtt, Less, false),
     ("rtt", Rtt, Less, true),
     ("handshake", Rtt, Less, false),
-    ("path_", Queue, Less, true),
-    ("_backlog", Queue, Less, false),
-    ("full_window", Window, Neither, false),
+    ("path", Queue, Less, true),
+    ("*_backlog", Queue, Less, false),
+    ("full_window_share", Window, Neither, false),
     ("in_flight", Window, Neither, false),
     ("cwnd", Window, Neither, true),
-    ("jain", Throughput, More, false),
-    ("bandwidth", Throughput, More, false),
-    ("utilisation", Throughput, More, false),
-    ("rate_", Throughput, More, false),
 ];
+
+/// Words that say which value of a quantity, or which way, and not what it is of.
+fn is_statistic(word: &str) -> bool {
+    let quantile = word.strip_prefix('p').unwrap_or_default();
+    matches!(word, "mean" | "max" | "min" | "down" | "up")
+        || (!quantile.is_empty() && quantile.bytes().all(|byte| byte.is_ascii_digit()))
+}
+
+/// What a name is of: `queue_delay` of `queue_delay_p95_ms`.
+fn base(metric: &str) -> String {
+    let words = without_unit(metric).split('_');
+    let words: Vec<&str> = words.filter(|word| !is_statistic(word)).collect();
+    words.join("_")
+}
+
+fn fits(pattern: &str, base: &str) -> bool {
+    match (pattern.strip_prefix('*'), pattern.strip_suffix('*')) {
+        (Some(end), _) => base.ends_with(end),
+        (_, Some(start)) => base.starts_with(start),
+        _ => pattern == base,
+    }
+}
 
 /// What a result of this name is about.
 pub fn meaning(metric: &str) -> Meaning {
-    // Headline numbers have names in words, in which any part of a name may stand by chance.
-    let is_in_words = metric.contains(' ');
-    let rule = RULES
-        .iter()
-        .find(|(part, ..)| !is_in_words && metric.contains(part));
+    let base = base(metric);
+    let rule = RULES.iter().find(|(pattern, ..)| fits(pattern, &base));
     let &(_, topic, goal, is_key) = rule.unwrap_or(&("", Other, Neither, false));
     // Quantiles and wholes say it better.
-    let is_minor = [
-        "_mean", "_max", "_min", "drops_", "marks_", "mos_", "_packets",
-    ]
-    .iter()
-    .any(|part| metric.contains(part));
+    let mut words = metric.split('_');
+    let is_minor = metric.starts_with("mos_")
+        || words.any(|word| matches!(word, "mean" | "max" | "min" | "packets"));
     Meaning {
         topic,
         goal,
@@ -216,6 +240,14 @@ mod tests {
             ("rtt_p95_ms", Rtt, Less, "ms", true),
             ("cwnd_bytes", Window, Neither, "B", true),
             ("goodput_rsd", Other, Neither, "", false),
+            ("goodput_down_bps", Throughput, More, "bit/s", true),
+            ("rtt_rsd", Other, Neither, "", false),
+            ("socket_0_backlog_bytes", Queue, Less, "B", false),
+            ("drops_overflow", Loss, Less, "", false),
+            ("wifi_delay_p50_ms", Delay, Less, "ms", true),
+            // Parts of other words.
+            ("atmospheric_rtt_drift", Other, Neither, "", false),
+            ("limit_down_rwnd_share", Other, Neither, "", false),
             ("delivered_down_bps", Throughput, More, "bit/s", true),
             ("added_up_ms", Delay, Less, "ms", true),
             ("segments", Other, Neither, "", false),

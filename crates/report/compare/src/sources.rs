@@ -50,6 +50,13 @@ pub(crate) const BANDWIDTH: [&str; 3] = ["side", "time_ns", "bandwidth_bps"];
 pub(crate) const STAGES: [&str; 5] = ["stage", "load", "begin_ns", "judged_from_ns", "end_ns"];
 pub(crate) const ECHOES: [&str; 5] = ["time_ns", "stage", "fate", "added_down_ms", "added_up_ms"];
 pub(crate) const GOODPUT: [&str; 4] = ["time_ns", "stage", "direction", "delivered_bps"];
+pub(crate) const MONITOR: [&str; 5] = [
+    "start_ns",
+    "direction",
+    "standing_s",
+    "loaded_s",
+    "standing_p50_ms",
+];
 pub(crate) const DNS: [&str; 1] = ["latency_ms"];
 pub(crate) const HTTP: [&str; 2] = ["first_byte_ms", "duration_ms"];
 pub(crate) const SUMMARY: [&str; 5] = ["group", "metric", "value", "unit", "samples"];
@@ -344,6 +351,34 @@ pub(crate) fn goodput(to: &mut Collector, piece: &Piece) -> Result<(), CompareEr
             _ => None,
         }
     })
+}
+
+/// A day of the monitor, hour beside the same hour: how much of the loaded time a queue stood, and how deep it was.
+pub(crate) fn monitor(to: &mut Collector, piece: &Piece) -> Result<(), CompareError> {
+    const DAY_NS: i64 = 86_400_000_000_000;
+    let (start, directions) = (piece.time("start_ns")?, piece.text("direction")?);
+    let [standing, loaded, delay] =
+        ["standing_s", "loaded_s", "standing_p50_ms"].map(|column| piece.number(column));
+    let (standing, loaded, delay) = (standing?, loaded?, delay?);
+    for row in piece.rows() {
+        let (Some(at), Some(direction)) = (start.get(row), directions.as_text(row)) else {
+            continue;
+        };
+        let both = standing.as_f64(row).zip(loaded.as_f64(row));
+        let share = both.filter(|(_, loaded)| *loaded > 0.0);
+        let share = share.map(|(standing, loaded)| (standing / loaded).min(1.0));
+        let values = [
+            ("standing_share", share),
+            ("standing_delay_ms", delay.as_f64(row)),
+        ];
+        for (metric, value) in values {
+            if let Some(value) = value {
+                let name = Name::new(short(direction), metric);
+                to.course(piece.table, name, at.rem_euclid(DAY_NS), value, 1);
+            }
+        }
+    }
+    Ok(())
 }
 
 /// A column over the time of each stage, its ramp left out.

@@ -338,6 +338,66 @@ fn two_tests_are_compared_stage_by_stage_without_their_ramps() {
     assert_eq!(again.verdict.overall, Overall::Same, "{:?}", again.verdict);
 }
 
+/// A day of the monitor, in minutes, of which in every other one a queue of so many ms stood.
+fn day(name: &str, number: i64, standing_ms: f64) -> Run {
+    let table = Table {
+        name: "monitor_delays",
+        doc: "",
+        columns: vec![
+            Column::i64("start_ns", ""),
+            Column::text("direction", ""),
+            Column::f64("standing_s", ""),
+            Column::f64("loaded_s", ""),
+            Column::f64("standing_p50_ms", ""),
+        ],
+    };
+    let mut rows = Rows::new(&table);
+    for minute in 0..1_440_i64 {
+        let stands = standing_ms > 0.0 && minute % 2 == 0;
+        let mut row = rows.row(Order::default());
+        row.i64((number * 1_440 + minute) * 60_000_000_000);
+        row.text("up");
+        row.f64(if stands { 30.0 } else { 0.0 });
+        row.f64(30.0);
+        row.f64(stands.then_some(standing_ms));
+    }
+    let names: Vec<String> = table.columns.iter().map(|c| c.name.to_owned()).collect();
+    let facts = Facts {
+        name: name.to_owned(),
+        ..Facts::default()
+    };
+    let mut collector = Collector::new(facts, 0);
+    let added = collector.add("monitor_delays", &names, rows.columns());
+    added.expect("columns of these types");
+    collector.finish()
+}
+
+#[test]
+fn two_days_of_the_monitor_are_compared() {
+    let found = compare(
+        &day("monday", 20_000, 200.0),
+        &day("tuesday", 20_001, 80.0),
+        &[],
+    );
+    assert_eq!(
+        found.verdict.overall,
+        Overall::Better,
+        "{:?}",
+        found.verdict
+    );
+    let leading = &found.quantities[found.verdict.leading[0]];
+    assert_eq!(leading.metric, "standing_delay_ms");
+    assert!((leading.difference + 120.0).abs() < 2.0, "{leading:?}");
+    let cured = compare(
+        &day("monday", 20_000, 200.0),
+        &day("cured", 20_002, 0.0),
+        &[],
+    );
+    let leading = &cured.quantities[cured.verdict.leading[0]];
+    assert_eq!(leading.metric, "standing_share");
+    assert_eq!((leading.a.value, leading.b.value), (0.5, 0.0));
+}
+
 #[test]
 fn a_table_of_wrong_types_is_an_error_that_names_table_and_column() {
     let table = Table {
