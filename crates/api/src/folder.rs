@@ -1,7 +1,7 @@
 //! Run folders with a report.
 
 use std::path::{Path, PathBuf};
-use unbloat_html::{RenderOptions, ReportError, render};
+use unbloat_html::{RenderOptions, ReportError, outcome_headline, render};
 use unbloat_os::files::Replacement;
 use unbloat_run::{
     Input, RunError, RunInfo, RunReader, RunWriter, fresh_dir, link_latest, runs_dir,
@@ -45,7 +45,8 @@ pub fn run_dir(out: Option<&Path>, stem: &str) -> Result<PathBuf, RunError> {
     fresh_dir(&runs_dir(), &format!("{today}-{stem}"))
 }
 
-/// Writes complete tables as a run without a report. Returns the folder.
+/// Writes complete tables as a run without a report. Returns the folder. Where `info` has no verdict, the delays in results of an
+/// experiment or of a campaign give one.
 ///
 /// # Errors
 /// The folder exists or cannot be written.
@@ -59,7 +60,13 @@ pub fn write_tables(
     for (index, (_, rows)) in all.iter().enumerate() {
         writer.append(index, rows)?;
     }
-    writer.finish(info)
+    let mut info = info.clone();
+    if info.verdict.is_null()
+        && let Some((kind, headline)) = outcome_headline(&info, all)?
+    {
+        info.conclude(kind, &headline);
+    }
+    writer.finish(&info)
 }
 
 /// Draws the report of a finished run into its folder.

@@ -94,6 +94,53 @@ fn runs_are_kept_in_the_home_and_known_by_name() {
     assert!(is_empty(user.here.path()));
 }
 
+/// Simulations and comparisons conclude something, too.
+#[test]
+fn the_list_has_the_verdict_of_every_kind_of_run() {
+    let user = User::new();
+    let scenario = concat!(
+        env!("CARGO_MANIFEST_DIR"),
+        "/../../scenarios/bulk-and-call.toml"
+    );
+    let short = |queue: &str| {
+        user.printed(&[
+            "sim",
+            scenario,
+            "--quiet",
+            "--set",
+            &format!("link.down.queue.kind={queue:?}"),
+        ])
+    };
+    short("droptail");
+    short("fq_codel");
+    let names = user.names();
+    user.printed(&["compare", &names[0], "latest", "--out", "both"]);
+    let shown = |run: &str| user.printed(&["runs", "show", run]);
+    assert!(
+        shown(&names[0]).contains("\nGrade "),
+        "{}",
+        shown(&names[0])
+    );
+    let compared = shown("both");
+    assert!(compared.contains("\nB is better in "), "{compared}");
+    let listed = user.list();
+    for run in listed["runs"].as_array().expect("an array") {
+        assert!(
+            run["result"]
+                .as_str()
+                .expect("a result")
+                .starts_with("Grade ")
+        );
+    }
+    let page = fs::read_to_string(
+        user.home
+            .path()
+            .join(".local/share/unbloat/runs/latest/report.html"),
+    );
+    let result = listed["runs"][1]["result"].as_str().expect("a result");
+    assert!(page.expect("a report").contains(result), "{result}");
+}
+
 #[test]
 fn only_the_chosen_runs_are_removed_and_latest_is_the_newest_that_is_left() {
     let user = User::new();

@@ -98,7 +98,6 @@ fn facts(dir: &Path, info: &RunInfo) -> Result<Facts, SideBySideError> {
         run: dir.to_owned(),
         error,
     })?;
-    let of_test = info.verdict.get("headline").and_then(Value::as_str);
     let told = verdict.iter().flat_map(|verdict| {
         let directions = verdict.by_weight().into_iter();
         directions.filter_map(|d| Some((d.direction.name().to_owned(), standing_ms(d)?)))
@@ -109,9 +108,7 @@ fn facts(dir: &Path, info: &RunInfo) -> Result<Facts, SideBySideError> {
         settings: settings(info),
         warnings: warnings(info),
         standing_ms: told.collect(),
-        verdict: verdict
-            .map(|verdict| verdict.sentence)
-            .or(of_test.map(str::to_owned)),
+        verdict: info.headline().map(str::to_owned),
     })
 }
 

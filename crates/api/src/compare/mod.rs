@@ -110,6 +110,11 @@ pub fn write_folder(
         .into();
     let within: Vec<String> = pair.within.iter().map(ToString::to_string).collect();
     info.options.insert("within".to_owned(), json!(within));
+    let kind = json!(comparison.verdict.overall);
+    info.conclude(
+        kind.as_str().unwrap_or_default(),
+        &comparison_headline(comparison),
+    );
     let written = write_tables(dir, &info, &all_rows(comparison))?;
     let mut page = Replacement::of(&written.join(PAGE))?;
     render_comparison(comparison, &mut page)?;

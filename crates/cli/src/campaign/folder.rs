@@ -218,6 +218,7 @@ mod tests {
             readings: vec![reading],
             notes: Vec::new(),
             tables: Vec::new(),
+            verdict: serde_json::Value::Null,
         }
     }
 

@@ -4,6 +4,7 @@ use super::CommandError;
 use super::measure::{Came, Measure};
 use super::readings::readings;
 use super::settings::options;
+use serde_json::json;
 use std::error::Error;
 use std::sync::atomic::AtomicBool;
 use unbloat_campaign::{Campaign, Cell};
@@ -83,6 +84,7 @@ impl Measure for Live {
             readings: readings(&measured, &found),
             notes: notes.collect(),
             tables: tables::rows(&measured, &found),
+            verdict: json!(found.verdict),
         }))
     }
 }

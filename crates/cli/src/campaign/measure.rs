@@ -1,5 +1,6 @@
 //! The interface between a campaign and the code that measures.
 
+use serde_json::Value;
 use std::error::Error;
 use std::sync::atomic::AtomicBool;
 use unbloat_campaign::{Cell, Reading};
@@ -12,6 +13,8 @@ pub struct Came {
     /// Warnings and limitations, one sentence each.
     pub notes: Vec<String>,
     pub tables: Vec<(Table, Rows)>,
+    /// As a test writes it to `run.json`.
+    pub verdict: Value,
 }
 
 /// Measures cells.

@@ -132,7 +132,7 @@ fn grades(campaign: &Campaign, found: &[Finding]) -> String {
             let grade = letter(added_mean);
             let all: Vec<String> = added
                 .iter()
-                .map(|(name, ms)| format!("{name} add {ms:.0} ms"))
+                .map(|(name, ms)| format!("{name} add {:.0} ms", ms.max(0.0)))
                 .collect();
             let line = format!("Grade {grade}: {} ({})", all.join(", "), cell.title());
             let _ = writeln!(text, "{}", Kind::of(added_mean).tone().paint(&line));

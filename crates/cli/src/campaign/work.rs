@@ -130,6 +130,7 @@ impl Work<'_> {
         info.clock = Clock::Real;
         info.seed = Some(self.campaign.seed);
         info.left_out.clone_from(&came.notes);
+        info.verdict.clone_from(&came.verdict);
         let values = cell
             .values
             .iter()
@@ -186,6 +187,7 @@ mod tests {
                 readings: vec![reading],
                 notes: vec!["noisy".to_owned()],
                 tables: Vec::new(),
+                verdict: json!(null),
             }))
         }
     }

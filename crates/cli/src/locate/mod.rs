@@ -21,6 +21,8 @@ use load::{ServerLoad, knock};
 use std::net::SocketAddr;
 use unbloat_loadtest::{TargetError, TestError};
 #[cfg(feature = "runs")]
+use unbloat_locate::Finding;
+#[cfg(feature = "runs")]
 use unbloat_locate_host::tables;
 use unbloat_locate_host::{Document, LocateError, Located};
 #[cfg(feature = "runs")]
@@ -139,5 +141,17 @@ fn info(args: &Args, wish: &Wish, located: &Located) -> RunInfo {
         info.status = Status::Interrupted;
     }
     info.left_out.extend(located.failed.clone());
+    let (mut queues, mut others) = (located.verdicts.iter())
+        .partition::<Vec<_>, _>(|verdict| matches!(verdict.finding, Finding::Queue { .. }));
+    queues.append(&mut others);
+    if let Some(first) = queues.first() {
+        let text = first.to_string();
+        let kind = match first.finding {
+            Finding::Queue { .. } => "bloated",
+            Finding::NoQueue { .. } => "clean",
+            Finding::Inconclusive(_) => "unknown",
+        };
+        info.conclude(kind, text.lines().next().unwrap_or_default());
+    }
     info
 }

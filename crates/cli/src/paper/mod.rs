@@ -27,7 +27,7 @@ use crate::terminal;
 use args::Clock;
 use folder::FolderError;
 use unbloat_api::folder::{mark_latest, run_dir, write_tables};
-use unbloat_html::{ReportError, paper_text};
+use unbloat_html::{ReportError, paper_headline, paper_text};
 use unbloat_paper::{Evidence, Figure, Made, Paper, Requests, Runs, Verdict, draw, judge};
 use unbloat_run::RunInfo;
 
@@ -97,10 +97,16 @@ pub fn run(args: &Args) -> Result<Exit, PaperCommandError> {
         None if args.json => print::json(&Document::of(&made))?,
         None => print::text(&paper_text(&made, terminal::width()))?,
     }
+    let differs = made
+        .iter()
+        .any(|one| one.judged.verdict == Verdict::Differs && one.because().is_none());
     if args.run.is_wanted(&args.print) && (!args.json || args.run.out.is_some()) {
         let dir = run_dir(args.run.out.as_deref(), &format!("paper-{}", args.paper))
             .map_err(OutputError::from)?;
-        let dir = write_tables(&dir, &info(args), &tables).map_err(OutputError::from)?;
+        let mut info = info(args);
+        let kind = if differs { "worse" } else { "same" };
+        info.conclude(kind, &paper_headline(&made));
+        let dir = write_tables(&dir, &info, &tables).map_err(OutputError::from)?;
         let document = dir.join("paper.json");
         let text = print::document(&Document::of(&made))?;
         unbloat_os::files::replace(&document, text).map_err(|source| PaperCommandError::Write {
@@ -113,9 +119,6 @@ pub fn run(args: &Args) -> Result<Exit, PaperCommandError> {
         mark_latest(&dir).map_err(OutputError::from)?;
         note!("tables  {}", dir.display());
     }
-    let differs = made
-        .iter()
-        .any(|one| one.judged.verdict == Verdict::Differs && one.because().is_none());
     Ok(match () {
         () if done.is_cut => Exit::Interrupted,
         () if differs => Exit::OutOfBounds,

@@ -10,7 +10,7 @@ use serde::{Serialize, Serializer};
 use std::fs;
 use std::io::{self, ErrorKind};
 use std::path::{Path, PathBuf};
-use unbloat_run::{RUN_FILE, RunReader, runs_dir};
+use unbloat_run::{RUN_FILE, RunReader, find_run, runs_dir};
 use unbloat_text::Tone;
 use unbloat_units::Bytes;
 use unbloat_untrusted::harmless;
@@ -94,8 +94,9 @@ pub fn listed(folder: &Path) -> Result<Vec<Listed>, RunsError> {
 }
 
 fn one(dir: &Path) -> Option<Listed> {
-    let reader = RunReader::open(dir).ok()?;
-    let written = fs::metadata(dir.join(RUN_FILE)).and_then(|file| file.modified());
+    let run = find_run(dir);
+    let reader = RunReader::open(&run).ok()?;
+    let written = fs::metadata(run.join(RUN_FILE)).and_then(|file| file.modified());
     let info = reader.info();
     Some(Listed {
         name: dir.file_name()?.to_str()?.to_owned(),

@@ -21,9 +21,12 @@ use unbloat_untrusted::in_line;
 #[derive(clap::Args)]
 #[command(after_help = "\
 Examples:
-  unbloat runs list                        all runs, the newest last
-  unbloat runs show latest                 what the newest run found, and where its files are
-  unbloat runs clean --older-than '30 d'   remove older runs
+  # all runs, the newest last
+  unbloat runs list
+  # what the newest run found, and where its files are
+  unbloat runs show latest
+  # remove older runs
+  unbloat runs clean --older-than '30 d'
 Runs are in ~/.local/share/unbloat/runs ($XDG_DATA_HOME/unbloat/runs), or in $UNBLOAT_RUNS.
 A RUN is a name that `list` prints, `latest`, or the path of a folder.")]
 pub struct Args {

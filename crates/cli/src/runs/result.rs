@@ -6,18 +6,16 @@ use unbloat_summary::Verdict;
 use unbloat_text::Tone;
 use unbloat_untrusted::in_line;
 
-/// In one line; none for runs that conclude nothing, such as those of the simulator.
+/// In one line; none for runs that conclude nothing, such as those of `model`.
 pub fn line(info: &RunInfo) -> Option<String> {
-    let of_test = info.verdict.get("headline").and_then(|text| text.as_str());
-    let of_capture = info.verdict.get("sentence").and_then(|text| text.as_str());
-    of_test.or(of_capture).map(in_line)
+    info.headline().map(in_line)
 }
 
-/// Of a verdict on a capture or on a test: both have the same kinds.
+/// All verdicts have the same kinds.
 pub fn tone(info: &RunInfo) -> Tone {
     match info.verdict.get("kind").and_then(|kind| kind.as_str()) {
-        Some("bloated") => Tone::Bad,
-        Some("clean") => Tone::Good,
+        Some("bloated" | "worse") => Tone::Bad,
+        Some("clean" | "better" | "same") => Tone::Good,
         _ => Tone::Fair,
     }
 }

@@ -27,7 +27,9 @@ pub use calendar::{Calendar, Step};
 pub use episode::{Change, Episode, Episodes, Params};
 pub use gather::Gather;
 pub use network::network_of;
-pub use record::{Culprit, Delay, Event, EventKind, LayerDelay, NetworkDelay, Probe, Record};
+pub use record::{
+    Culprit, Delay, Event, EventKind, LayerDelay, NetworkDelay, Probe, Record, headline,
+};
 pub use span::{DirectionSpan, Filler, LayerSpan, NetworkSpan, Queue, Span};
 pub use thin::{Age, Retention, thin};
 pub use week::{WEEK, Week, WeekVerdict, Weeks};

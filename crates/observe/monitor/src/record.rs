@@ -285,6 +285,34 @@ impl Record {
     }
 }
 
+/// Kind of verdict on some records, and its sentence.
+pub fn headline<'a>(records: impl IntoIterator<Item = &'a Record>) -> (&'static str, String) {
+    let (mut episodes, mut is_watched) = (Vec::new(), false);
+    for record in records {
+        match record {
+            Record::Event(event) if event.kind == EventKind::Episode => episodes.push(event),
+            Record::Delay(delay) => is_watched |= delay.span_ms > 0,
+            _ => {}
+        }
+    }
+    let p95_ms = |event: &Event| event.p95_ms.unwrap_or(0.0);
+    let worst = episodes.iter().map(|event| (p95_ms(event), event));
+    let worst = worst.max_by(|(a, _), (b, _)| a.total_cmp(b));
+    match (worst, is_watched) {
+        (Some((ms, event)), _) => {
+            let way = event.direction.map_or("", |way| way.load());
+            let count = match episodes.len() {
+                1 => "1 episode".to_owned(),
+                n => format!("{n} episodes"),
+            };
+            let text = format!("{count} of bufferbloat; worst p95 added delay {ms:.0} ms ({way})");
+            ("bloated", text)
+        }
+        (None, true) => ("clean", "No episode of bufferbloat".to_owned()),
+        (None, false) => ("unknown", "Nothing was monitored yet".to_owned()),
+    }
+}
+
 impl Event {
     /// Something other than an episode.
     pub fn other(kind: EventKind, at_ns: i64, text: String) -> Event {

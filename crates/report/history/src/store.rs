@@ -7,7 +7,7 @@ use std::fs::{self, File};
 use std::io::{self, BufRead, BufReader, Read, Write};
 use std::path::{Path, PathBuf};
 use tracing::{debug, info, warn};
-use unbloat_monitor::{Age, Calendar, Record, Retention, thin};
+use unbloat_monitor::{Age, Calendar, Record, Retention, headline, thin};
 use unbloat_os::files;
 use unbloat_run::{RunError, RunInfo, RunReader, RunWriter};
 use unbloat_units::Bytes;
@@ -285,11 +285,14 @@ impl History {
         let name = Calendar::day_name(day);
         let (new, old) = (self.hidden("new", &name), self.hidden("old", &name));
         remove(&new).map_err(named(&new))?;
-        let mut writer = RunWriter::create(&new, &self.info, &tables)?;
+        let mut info = self.info.clone();
+        let (kind, headline) = headline(records);
+        info.conclude(kind, &headline);
+        let mut writer = RunWriter::create(&new, &info, &tables)?;
         for (number, rows) in rows(records).iter().enumerate() {
             writer.append(number, rows)?;
         }
-        writer.finish(&self.info)?;
+        writer.finish(&info)?;
         let path = self.day_path(day);
         remove(&old).map_err(named(&old))?;
         if path.exists() {

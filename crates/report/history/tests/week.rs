@@ -12,8 +12,10 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use unbloat_health::Health;
 use unbloat_history::{History, Retention};
-use unbloat_monitor::{Change, Episode, Episodes, Event, EventKind, Gather, Params, Record, Weeks};
-use unbloat_run::RunInfo;
+use unbloat_monitor::{
+    Calendar, Change, Episode, Episodes, Event, EventKind, Gather, Params, Record, Weeks,
+};
+use unbloat_run::{RunInfo, RunReader};
 use unbloat_trace::{Output, Params as TraceParams, Shard};
 use unbloat_units::{Bytes, Delta, Direction, Time};
 use world::{Injected, MINUTE, World};
@@ -210,6 +212,10 @@ fn kept(seed: u64, history: &History, injected: &[Injected]) {
         |record| matches!(record, Record::Event(event) if event.kind == EventKind::Episode),
     );
     assert_eq!(episodes.count(), injected.len(), "seed {seed}");
+    let first = Calendar::day_name(history.days().unwrap()[0]);
+    let run = RunReader::open(&history.folder().join(first)).unwrap();
+    let headline = run.info().headline().unwrap();
+    assert!(headline.contains(" of bufferbloat"), "{headline}");
     let weeks = Weeks::of(&records, START_NS + 7 * 86_400_000_000_000 - 1);
     for direction in Direction::BOTH {
         let week = &weeks.this[direction];

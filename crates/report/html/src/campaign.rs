@@ -1,10 +1,10 @@
 //! A campaign's medians and their spread, as one table: a line for each combination and load.
 
-use crate::columns::{column_of, each_batch};
+use crate::columns::{Tables, column_of, each_batch};
 use crate::comparison::words::quantity;
 use crate::numbers::{human, three_digits};
 use std::collections::BTreeMap;
-use unbloat_run::{RunError, RunReader};
+use unbloat_run::{RunError, RunInfo};
 
 /// Lines of the table; all medians are in the run's tables.
 const MOST: usize = 2_000;
@@ -22,9 +22,8 @@ pub(crate) struct Campaign {
 }
 
 /// The columns are those that the run itself chose to show (`shown` in its options).
-pub(crate) fn campaign(run: &RunReader) -> Result<Campaign, RunError> {
-    let shown: Vec<String> = run
-        .info()
+pub(crate) fn campaign(run: &(impl Tables + ?Sized), info: &RunInfo) -> Result<Campaign, RunError> {
+    let shown: Vec<String> = info
         .options
         .get("shown")
         .and_then(|shown| serde_json::from_value(shown.clone()).ok())

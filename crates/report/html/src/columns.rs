@@ -1,24 +1,53 @@
-//! Columns of a stored table by name, those that are there.
+//! Columns of a table by name, those that are there.
 
 use std::collections::BTreeSet;
 use unbloat_run::{Batch, RunError, RunReader};
-use unbloat_table::ColumnView;
+use unbloat_table::{ColumnView, Rows, Table};
 
-/// Hands every batch of `table` to `each`, with only the wanted columns read from the disk. A table
-/// that the run does not have has no rows.
+/// What has tables: a run, or the rows that become one.
+pub(crate) trait Tables {
+    /// As [`each_batch`].
+    fn each(
+        &self,
+        table: &str,
+        wanted: &[&str],
+        each: &mut dyn FnMut(&Batch),
+    ) -> Result<(), RunError>;
+}
+
+impl Tables for RunReader {
+    fn each(
+        &self,
+        table: &str,
+        wanted: &[&str],
+        each: &mut dyn FnMut(&Batch),
+    ) -> Result<(), RunError> {
+        let Some(known) = known(self, table, wanted) else {
+            return Ok(());
+        };
+        for batch in self.read_columns(table, &known)? {
+            each(&batch?);
+        }
+        Ok(())
+    }
+}
+
+impl Tables for [(Table, Rows)] {
+    fn each(&self, table: &str, _: &[&str], each: &mut dyn FnMut(&Batch)) -> Result<(), RunError> {
+        let of_name = self.iter().filter(|(known, _)| known.name == table);
+        of_name.for_each(|(table, rows)| each(&Batch::of(table, rows)));
+        Ok(())
+    }
+}
+
+/// Hands every batch of `table` to `each`; from a run, only the wanted columns are read. A table that is not there has no rows.
 pub(crate) fn each_batch(
-    run: &RunReader,
+    of: &(impl Tables + ?Sized),
     table: &str,
     wanted: &[&str],
     mut each: impl FnMut(&Batch),
 ) -> Result<(), RunError> {
-    let Some(known) = known(run, table, wanted) else {
-        return Ok(());
-    };
-    for batch in run.read_columns(table, &known)? {
-        each(&batch?);
-    }
-    Ok(())
+    of.each(table, wanted, &mut each)
 }
 
 /// The same of the rows of some flows.

@@ -33,6 +33,7 @@ pub use comparison::{comparison_headline, comparison_text, render_comparison};
 pub use error::ReportError;
 pub use monitor::{MonitorPage, render_monitor};
 pub use options::RenderOptions;
-pub use paper::{paper_text, render_paper};
+pub use outcome::outcome_headline;
+pub use paper::{paper_headline, paper_text, render_paper};
 pub use render::{Rendered, render};
 pub use terminal::verdict_text;

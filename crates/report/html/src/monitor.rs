@@ -7,7 +7,7 @@ use maud::{Markup, html};
 use serde::Serialize;
 use std::io::{self, Write};
 use unbloat_monitor::{
-    Delay, Event, EventKind, NetworkDelay, Probe, Record, WEEK, Week, WeekVerdict, Weeks,
+    Delay, Event, EventKind, NetworkDelay, Probe, Record, WEEK, Week, WeekVerdict, Weeks, headline,
 };
 use unbloat_units::{Both, Direction};
 
@@ -187,28 +187,17 @@ fn verdict(page: &MonitorPage, weeks: &Weeks) -> Markup {
         .map(|week| week.watched_s)
         .iter()
         .sum();
-    let load = |way| match way {
-        Direction::Down => "download",
-        Direction::Up => "upload",
-    };
     let worst = day
         .iter()
         .max_by(|a, b| a.p95_ms.unwrap_or(0.0).total_cmp(&b.p95_ms.unwrap_or(0.0)));
-    let (class, headline) = match (worst, watched > 0.0) {
-        (Some(worst), _) => {
-            let way = worst.direction.map_or("", load);
-            let count = match day.len() {
-                1 => "1 episode".to_owned(),
-                n => format!("{n} episodes"),
-            };
-            let ms = human(worst.p95_ms.unwrap_or(0.0), "ms");
-            (
-                "bloated",
-                format!("{count} of bufferbloat in 24 h; worst p95 added delay {ms} ({way})"),
-            )
-        }
-        (None, true) => ("clean", "No episode of bufferbloat in 24 h".to_owned()),
-        (None, false) => ("inconclusive", "Nothing was monitored yet".to_owned()),
+    let since = page.now_ns - DAY_NS;
+    let (kind, found) = headline(page.coarse.iter().filter(|record| match record {
+        Record::Event(event) => event.end_ns >= since,
+        other => other.start_ns() >= since,
+    }));
+    let (class, headline) = match kind {
+        "unknown" => ("inconclusive", found),
+        kind => (kind, format!("{found}, in the last 24 h")),
     };
     let standing = |week: &Both<Week>| week.down.standing_s + week.up.standing_s;
     let numbers = vec![

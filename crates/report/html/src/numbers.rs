@@ -9,6 +9,8 @@ pub(crate) fn human(value: f64, unit: &str) -> String {
         "bit/s" => Rate::from_bps_f64(value).to_string(),
         "kbit/s" => Rate::from_bps_f64(value * 1e3).to_string(),
         "" | "r" => three_digits(value),
+        // What is measured in ms is not known to the nanosecond.
+        "ms" => format!("{} ms", three_digits((value * 1e3).round() / 1e3)),
         "%" => format!("{} %", three_digits(value)),
         unit => format!("{} {unit}", three_digits(value)),
     }
@@ -66,6 +68,8 @@ mod tests {
             (1_234_567.0, "flows", "1,234,567 flows"),
             (435.4, "ms", "435 ms"),
             (12.34, "ms", "12.3 ms"),
+            (7e-4, "ms", "0.001 ms"),
+            (-9e-5, "ms", "0 ms"),
             (0.00001, "s", "1.0e-5 s"),
         ] {
             assert_eq!(human(value, unit), want);

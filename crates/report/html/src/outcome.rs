@@ -1,7 +1,7 @@
 //! What a simulation, an experiment or a campaign came to: one sentence, its numbers, and a table of results by topic.
 
-use crate::campaign::Campaign;
-use crate::columns::{column_of, each_batch};
+use crate::campaign::{Campaign, campaign};
+use crate::columns::{Tables, column_of, each_batch};
 use crate::comparison::words::{quantity, topic};
 use crate::html::tiles;
 use crate::numbers::human;
@@ -10,7 +10,8 @@ use maud::{Markup, html};
 use std::collections::{BTreeMap, BTreeSet};
 use unbloat_compare::{Topic, meaning, unit};
 use unbloat_responsiveness::letter;
-use unbloat_run::{RunError, RunReader};
+use unbloat_run::{RunError, RunInfo};
+use unbloat_table::{Rows, Table};
 use unbloat_units::Delta;
 
 /// Points of a sweep that are columns of the table.
@@ -47,7 +48,10 @@ struct Line {
     values: BTreeMap<u64, f64>,
 }
 
-pub(crate) fn outcome(run: &RunReader, campaign: &Campaign) -> Result<Outcome, RunError> {
+pub(crate) fn outcome(
+    run: &(impl Tables + ?Sized),
+    campaign: &Campaign,
+) -> Result<Outcome, RunError> {
     let (axes, titles) = points(run)?;
     let results = results(run)?;
     let mut points: BTreeMap<u64, Point> = BTreeMap::new();
@@ -86,7 +90,9 @@ pub(crate) fn outcome(run: &RunReader, campaign: &Campaign) -> Result<Outcome, R
 }
 
 impl Point {
+    /// Noise may make less of an idle line's delay than of none; load takes no delay away.
     fn add(&mut self, ms: f64, direction: &'static str) {
+        let ms = ms.max(0.0);
         if self.added.is_none_or(|(worse, _)| ms > worse) {
             self.added = Some((ms, direction));
         }
@@ -102,7 +108,7 @@ fn grade(ms: f64) -> &'static str {
 }
 
 /// Names of the axes, and what each point of the sweep is.
-fn points(run: &RunReader) -> Result<(Vec<String>, BTreeMap<u64, String>), RunError> {
+fn points(run: &(impl Tables + ?Sized)) -> Result<(Vec<String>, BTreeMap<u64, String>), RunError> {
     const COLUMNS: [&str; 3] = ["point", "key", "value"];
     let mut axes: Vec<String> = Vec::new();
     let mut titles: BTreeMap<u64, Vec<String>> = BTreeMap::new();
@@ -126,7 +132,7 @@ fn points(run: &RunReader) -> Result<(Vec<String>, BTreeMap<u64, String>), RunEr
 }
 
 /// Means over repeats, by topic; key results first.
-fn results(run: &RunReader) -> Result<Vec<Line>, RunError> {
+fn results(run: &(impl Tables + ?Sized)) -> Result<Vec<Line>, RunError> {
     const COLUMNS: [&str; 4] = ["point", "subject", "metric", "mean"];
     let mut lines: Vec<Line> = Vec::new();
     let mut places: BTreeMap<(String, String), usize> = BTreeMap::new();
@@ -173,59 +179,83 @@ fn is_minor(metric: &str) -> bool {
         .any(|part| metric.contains(part))
 }
 
-/// The verdict; nothing where neither delay nor goodput is known.
-pub(crate) fn card(outcome: &Outcome) -> Markup {
-    let judged: Vec<&Point> = outcome
-        .points
-        .iter()
-        .filter(|point| point.added.is_some())
-        .collect();
-    let least = judged
-        .iter()
-        .min_by(|a, b| a.added_ms().total_cmp(&b.added_ms()));
-    let most = judged
-        .iter()
-        .max_by(|a, b| a.added_ms().total_cmp(&b.added_ms()));
-    let (Some(least), Some(most)) = (least, most) else {
-        return Markup::default();
-    };
-    let varied = match outcome.axes.as_slice() {
-        [] => String::new(),
-        axes => format!(", by {}", axes.join(" and ")),
-    };
+/// What all points come to in a sentence, which kind of verdict that is, and its ends.
+struct Judged<'a> {
+    kind: &'static str,
+    headline: String,
+    least: &'a Point,
+    most: &'a Point,
+}
+
+/// Kind and sentence of the run that these tables become; none where no load added a delay.
+///
+/// # Errors
+/// None of rows in memory.
+pub fn outcome_headline(
+    info: &RunInfo,
+    tables: &[(Table, Rows)],
+) -> Result<Option<(&'static str, String)>, RunError> {
+    let outcome = outcome(tables, &campaign(tables, info)?)?;
+    Ok(judged(&outcome).map(|judged| (judged.kind, judged.headline)))
+}
+
+fn judged(outcome: &Outcome) -> Option<Judged<'_>> {
+    let known = outcome.points.iter().filter(|point| point.added.is_some());
+    let by_delay = |a: &&Point, b: &&Point| a.added_ms().total_cmp(&b.added_ms());
+    let (least, most) = (known.clone().min_by(by_delay)?, known.max_by(by_delay)?);
     let (worst, best) = (grade(most.added_ms()), grade(least.added_ms()));
+    let kind = match (GOOD.contains(&best), GOOD.contains(&worst)) {
+        (_, true) => "clean",
+        (true, false) => "mixed",
+        (false, false) => "bloated",
+    };
     let ms = |point: &Point| human(point.added_ms(), "ms");
-    let direction = most.added.map_or("", |(_, direction)| direction);
-    let (class, headline) = if judged.len() == 1 {
-        let class = if GOOD.contains(&worst) {
-            "clean"
-        } else {
-            "bloated"
-        };
-        let headline = format!(
+    let headline = if least.number == most.number {
+        let direction = most.added.map_or("", |(_, direction)| direction);
+        format!(
             "Grade {worst}: {direction}s wait {} in queues on average.",
             ms(most)
-        );
-        (class, headline)
+        )
     } else {
-        let class = match (GOOD.contains(&best), GOOD.contains(&worst)) {
-            (_, true) => "clean",
-            (true, false) => "inconclusive",
-            (false, false) => "bloated",
+        let varied = match outcome.axes.as_slice() {
+            [] => String::new(),
+            axes => format!(", by {}", axes.join(" and ")),
         };
-        let headline = format!(
+        format!(
             "Added delay from {} (grade {best}) to {} (grade {worst}){varied}.",
             ms(least),
             ms(most),
-        );
-        (class, headline)
+        )
+    };
+    Some(Judged {
+        kind,
+        headline,
+        least,
+        most,
+    })
+}
+
+/// The verdict; nothing where neither delay nor goodput is known.
+pub(crate) fn card(outcome: &Outcome) -> Markup {
+    let Some(Judged {
+        kind,
+        headline,
+        least,
+        most,
+    }) = judged(outcome)
+    else {
+        return Markup::default();
+    };
+    let class = match kind {
+        "mixed" => "inconclusive",
+        kind => kind,
     };
     html! {
         section.card.verdict.(class) {
             h2 { (headline) }
             (numbers(least, most))
             dl {
-                @if judged.len() > 1 {
+                @if least.number != most.number {
                     dt { "Least delay" } dd { (sentence(least)) }
                     dt { "Most delay" } dd { (sentence(most)) }
                 }
@@ -244,7 +274,7 @@ fn numbers(least: &Point, most: &Point) -> Markup {
         "" => what.to_owned(),
         title => format!("{what}, {title}"),
     };
-    let is_one = std::ptr::eq(least, most);
+    let is_one = least.number == most.number;
     for point in if is_one {
         vec![most]
     } else {

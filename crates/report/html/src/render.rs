@@ -55,7 +55,7 @@ pub fn render(
     let mut data = PageData::new(run, verdict.as_ref(), &chosen, rows, series)?;
     let mut out = Counted { out, bytes: 0 };
     let tested = tested::verdict_of(run.info())?;
-    let campaign = campaign(run)?;
+    let campaign = campaign(run, run.info())?;
     let parts = page::Parts {
         info: run.info(),
         verdict: verdict.as_ref(),

@@ -5,7 +5,7 @@ use arrow_array::cast::AsArray;
 use arrow_array::types::{Float64Type, Int64Type, UInt64Type};
 use arrow_array::{Array, ArrowPrimitiveType, RecordBatch};
 use arrow_schema::DataType;
-use unbloat_table::{ColumnData, Values};
+use unbloat_table::{ColumnData, Rows, Table, Values};
 
 /// Some consecutive rows of a stored table; columns are found by name.
 #[derive(Clone, Debug, PartialEq)]
@@ -16,6 +16,16 @@ pub struct Batch {
 }
 
 impl Batch {
+    /// Rows that no run has yet.
+    pub fn of(table: &Table, rows: &Rows) -> Batch {
+        let names = table.columns.iter().map(|column| column.name.to_string());
+        Batch {
+            names: names.collect(),
+            columns: rows.columns().to_vec(),
+            rows: rows.len(),
+        }
+    }
+
     pub(crate) fn from_arrow(table: &str, batch: &RecordBatch) -> Result<Batch, RunError> {
         let schema = batch.schema_ref();
         let mut columns = Vec::with_capacity(batch.num_columns());

@@ -1,5 +1,6 @@
 //! Where the runs of a user are, and their short names.
 
+use crate::RUN_FILE;
 use std::path::{Component, Path, PathBuf};
 use unbloat_os::folders;
 
@@ -12,7 +13,8 @@ pub fn runs_dir() -> PathBuf {
     given.map_or_else(|| folders::data().join("runs"), PathBuf::from)
 }
 
-/// The run that `name` means: the folder with this path, else the run with this name in [`runs_dir`], `latest` included.
+/// The run that `name` means: the folder with this path, else the run with this name in [`runs_dir`], `latest` included. Of a campaign it
+/// is the report.
 /// Without either it is `name`, so that opening it tells what is missing.
 pub fn find_run(name: &Path) -> PathBuf {
     found(name, &runs_dir())
@@ -25,9 +27,14 @@ fn found(name: &Path, runs: &Path) -> PathBuf {
         (Some(Component::Normal(_)), None)
     );
     let run = runs.join(name);
-    match is_name && !name.exists() && run.exists() {
+    let place = match is_name && !name.exists() && run.exists() {
         true => run,
         false => name.to_owned(),
+    };
+    let report = place.join("report");
+    match !place.join(RUN_FILE).exists() && report.join(RUN_FILE).exists() {
+        true => report,
+        false => place,
     }
 }
 
@@ -45,5 +52,9 @@ mod tests {
         for path in ["nothing", "./2026-11-02-test", "..", "a/b", "src"] {
             assert_eq!(find(path), Path::new(path));
         }
+        let report = runs.path().join("campaign-nights/report");
+        std::fs::create_dir_all(&report).unwrap();
+        std::fs::write(report.join(RUN_FILE), "{}").unwrap();
+        assert_eq!(find("campaign-nights"), report);
     }
 }

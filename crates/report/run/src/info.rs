@@ -4,7 +4,7 @@ use crate::StoredTable;
 use jiff::{SignedDuration, Timestamp};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use serde_json::Value;
+use serde_json::{Value, json};
 use std::collections::BTreeMap;
 use unbloat_health::Health;
 use unbloat_table::SCHEMA_VERSION;
@@ -43,7 +43,8 @@ pub struct RunInfo {
     pub health: Option<Health>,
     /// Flows closed early because of the memory limit.
     pub evicted_flows: u64,
-    /// What the program concluded, in its own form; null when it concludes nothing.
+    /// What the program concluded: `kind` in a word and `headline` in a sentence (of captures `sentence`), with what they rest on; null
+    /// when it concludes nothing.
     #[serde(default)]
     pub verdict: Value,
     /// A sentence for each thing that the summary and the verdict lack.
@@ -145,6 +146,17 @@ impl RunInfo {
             verdict: Value::Null,
             left_out: Vec::new(),
         }
+    }
+
+    /// Sets a verdict that is a kind and a sentence.
+    pub fn conclude(&mut self, kind: &str, headline: &str) {
+        self.verdict = json!({ "kind": kind, "headline": headline });
+    }
+
+    /// What it found, in a sentence.
+    pub fn headline(&self) -> Option<&str> {
+        let keys = ["headline", "sentence"];
+        keys.iter().find_map(|key| self.verdict.get(key)?.as_str())
     }
 }
 

@@ -6,4 +6,4 @@ mod terminal;
 mod words;
 
 pub use page::render_paper;
-pub use terminal::paper_text;
+pub use terminal::{paper_headline, paper_text};

@@ -159,7 +159,8 @@ fn column_widths(lines: &[Vec<String>]) -> Vec<usize> {
     widths
 }
 
-fn summary(text: &mut String, made: &[Made]) {
+/// How many figures there are, and how many agree.
+pub fn paper_headline(made: &[Made]) -> String {
     let counted = Verdict::ALL.map(|verdict| {
         let count = made
             .iter()
@@ -167,14 +168,17 @@ fn summary(text: &mut String, made: &[Made]) {
             .count();
         format!("{count} {}", verdict.name())
     });
+    let noun = match made.len() {
+        1 => "figure or table",
+        _ => "figures and tables",
+    };
+    format!("{} {noun}: {}", made.len(), counted.join(", "))
+}
+
+fn summary(text: &mut String, made: &[Made]) {
     for one in made {
         let name = format!("{} {}", one.paper.id, one.figure.id);
         let _ = writeln!(text, "{name:<28}{}", one.judged.verdict.name());
     }
-    let _ = writeln!(
-        text,
-        "{} figures and tables: {}",
-        made.len(),
-        counted.join(", ")
-    );
+    let _ = writeln!(text, "{}", paper_headline(made));
 }
