@@ -17,6 +17,7 @@ use std::io::{ErrorKind, Read};
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use toml::{Table, Value};
+use unbloat_experiment::scenario::toml::did_you_mean;
 use unbloat_os::user::has_more_rights;
 use unbloat_os::{files as opened, folders};
 
@@ -78,8 +79,9 @@ fn read(path: &Path) -> Result<Option<Table>, ConfigError> {
     if path == Path::new("/dev/null") {
         return Ok(None);
     }
+    let is_named = std::env::var_os(VARIABLE).is_some_and(|only| only == path);
     let file = match opened::open_named(path) {
-        Err(error) if is_absence(error.kind()) => return Ok(None),
+        Err(error) if is_absence(error.kind()) && !is_named => return Ok(None),
         file => file.map_err(failed)?,
     };
     // An option may name a command that root then runs. Asked of the open file: another may take its name in the meantime.
@@ -154,10 +156,9 @@ fn of_commands(
                 changed
             }
             Value::Table(_) => {
-                return Err(wrong(format!(
-                    "no such command; known are {}",
-                    known.join(", ")
-                )));
+                let near = did_you_mean(name, &known);
+                let known = known.join(", ");
+                return Err(wrong(format!("no such command{near} (known: {known})")));
             }
             _ if above.is_empty() => {
                 return Err(wrong(
@@ -165,9 +166,13 @@ fn of_commands(
                 ));
             }
             value => {
-                let found = tree.get_arguments().find(|arg| is_named(arg, name));
+                let found = tree
+                    .get_arguments()
+                    .find(|arg| key_of(arg) == name.as_str());
                 let Some(arg) = found else {
-                    return Err(wrong("no such option of this command".to_owned()));
+                    let known: Vec<&str> = tree.get_arguments().map(key_of).collect();
+                    let near = did_you_mean(name, &known);
+                    return Err(wrong(format!("no such option of this command{near}")));
                 };
                 let id = arg.get_id().clone();
                 let given = words(arg, value).map_err(wrong)?;
@@ -181,11 +186,9 @@ fn of_commands(
     Ok(tree)
 }
 
-fn is_named(arg: &Arg, name: &str) -> bool {
-    match arg.get_long() {
-        Some(long) => long == name,
-        None => arg.is_positional() && arg.get_id() == name,
-    }
+/// The key of an argument: its long option, or its name where it has none.
+fn key_of(arg: &Arg) -> &str {
+    arg.get_long().unwrap_or(arg.get_id().as_str())
 }
 
 /// The values of an option; none for a switch that is off.
@@ -264,7 +267,14 @@ mod tests {
     #[test]
     fn what_is_wrong_is_named() {
         for (config, part) in [
-            ("[tset]\n", "config.toml: tset: no such command; known are "),
+            (
+                "[tset]\n",
+                "config.toml: tset: no such command; did you mean \"test\"? (known: ",
+            ),
+            (
+                "[test]\nstage = '3 s'",
+                "test.stage: no such option of this command; did you mean \"stages\"?",
+            ),
             (
                 "[test]\nrat = 1",
                 "config.toml: test.rat: no such option of this command",

@@ -25,7 +25,7 @@ static VIEWS: AtomicUsize = AtomicUsize::new(0);
 pub struct VerboseArgs {
     /// Print events: -v what is done, -vv why, -vvv rare details
     ///
-    /// They go to standard error and replace progress displays; full-screen views show none on their terminal.
+    /// They go to standard error and replace progress displays. Full-screen views show none on their terminal.
     #[arg(short, long, global = true, display_order = 900, action = ArgAction::Count)]
     verbose: u8,
 }

@@ -1,15 +1,17 @@
 //! Exit codes.
 
-/// How a command ended. Usage errors exit with 2, as clap does.
+/// How a command ended; docs/usage.md has the table.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Exit {
     /// 0: complete.
     Complete,
     /// 1: failed.
     Failed,
+    /// 2: wrong usage that only the command itself can find; clap exits so, too.
+    Usage,
     /// 3: done, but an input was cut or corrupt; the result covers the part before the damage.
     Damaged,
-    /// 4: done, but a bound or tolerance was exceeded, or a fix did not help.
+    /// 4: done, and the answer is no: out of bounds, wrongly configured, not confirmed, or not helped.
     OutOfBounds,
     /// 5: done, but the measurement is not valid; the output gives the reason.
     Untrusted,
@@ -19,11 +21,22 @@ pub enum Exit {
     Of(u8),
 }
 
+/// Wrong usage, as the message says.
+#[cfg(feature = "router")]
+pub fn usage(error: &impl std::fmt::Display) -> Exit {
+    crate::print::note!(
+        "unbloat: {}",
+        unbloat_untrusted::harmless(&error.to_string())
+    );
+    Exit::Usage
+}
+
 impl From<Exit> for u8 {
     fn from(exit: Exit) -> u8 {
         match exit {
             Exit::Complete => 0,
             Exit::Failed => 1,
+            Exit::Usage => 2,
             Exit::Damaged => 3,
             Exit::OutOfBounds => 4,
             Exit::Untrusted => 5,

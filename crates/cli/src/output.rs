@@ -35,7 +35,7 @@ pub fn format_parser() -> impl TypedValueParser<Value = FormatKind> {
 /// Where a command writes its run.
 #[derive(clap::Args, Clone, Debug)]
 pub struct RunArgs {
-    /// Folder for the results; must not exist [default: an unused name among the runs of this user; none with --format]
+    /// Folder for the results (must not exist) [default: an unused name among the runs of this user; none with --format]
     #[arg(long, value_name = "FOLDER")]
     pub out: Option<PathBuf>,
 

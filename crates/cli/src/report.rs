@@ -14,7 +14,8 @@ use unbloat_run::{RunError, RunReader};
 #[derive(clap::Args)]
 #[command(after_help = "\
 Examples:
-  unbloat report latest --flow 4711         timeline of one flow: report-4711.html
+  # timeline of one flow: report-4711.html
+  unbloat report latest --flow 4711
   unbloat report latest --max-timelines 1000 --output big.html")]
 pub struct Args {
     /// Run: its name, `latest`, or its folder
@@ -25,7 +26,7 @@ pub struct Args {
     #[arg(long, value_name = "FLOW_ID")]
     flow: Option<u64>,
 
-    /// Maximum number of flows with a timeline; flows that suffered or caused bufferbloat come first
+    /// Maximum number of flows with a timeline. Flows that suffered or caused bufferbloat come first
     #[arg(long, value_name = "N", default_value_t = 200)]
     max_timelines: usize,
 

@@ -14,7 +14,7 @@ use unbloat_table::Table;
     after_help = "Examples:\n  unbloat schema > schema.md\n  unbloat schema test > test.schema.json"
 )]
 pub struct Args {
-    /// Document whose JSON Schema to print; without it, the tables
+    /// Document whose JSON Schema to print. Without it, the tables are printed
     document: Option<Document>,
 }
 
@@ -97,7 +97,7 @@ documents! {
     /// unbloat uplink --show-limits --json
     #[cfg(feature = "full")]
     UplinkLimits => unbloat_uplink_host::Layers,
-    /// COMMAND --dry-run --json
+    /// COMMAND --dry-run --json, but for sqm apply and fix
     #[cfg(feature = "full")]
     DryRun => crate::dry_run::Document<'_>,
 }

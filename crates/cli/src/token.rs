@@ -5,7 +5,7 @@ use std::path::PathBuf;
 
 #[derive(clap::Args, Clone)]
 pub struct TokenArgs {
-    /// Token for the server; other users of this machine can see it, so prefer --token-file
+    /// Token for the server. Other users of this machine can see it, so prefer --token-file
     #[arg(
         long,
         value_name = "TOKEN",
@@ -14,7 +14,7 @@ pub struct TokenArgs {
     )]
     token: Option<String>,
 
-    /// File whose first line is the token; overrides --token and UNBLOAT_TOKEN
+    /// File whose first line is the token. It overrides --token and UNBLOAT_TOKEN
     #[arg(long, value_name = "FILE")]
     token_file: Option<PathBuf>,
 }

@@ -12,12 +12,15 @@ use unbloat_wire::ParserParams;
 #[derive(ClapArgs)]
 #[command(after_help = "\
 Examples:
-  unbloat analyze capture.pcap                     print a verdict, write a report and tables
-  unbloat analyze 'ring.pcap*' --out run-1         analyse rotated files as one trace
+  # print a verdict, write a report and tables
+  unbloat analyze capture.pcap
+  # analyse rotated files as one trace
+  unbloat analyze 'ring.pcap*' --out run-1
   zcat big.pcap.gz | unbloat analyze -             read from standard input
   unbloat analyze a.pcap --format csv --table flows > flows.csv
   sudo unbloat analyze --interface eth0 --duration '1 min'
-  unbloat analyze a.pcap --client-net 10.0.0.0/8 --min-sending-rate '100 Mbit/s'
+  unbloat analyze a.pcap --client-net 10.0.0.0/8 \\
+    --min-sending-rate '100 Mbit/s'
 Exit codes: 0 complete, 1 failed, 2 usage, 3 an input was cut or corrupt, 130 stopped by Ctrl-C")]
 pub struct Args {
     /// Captures (pcap or pcapng; plain, gzip, zstd or lz4), patterns like 'cap*.pcap', or - for standard input; several
@@ -37,7 +40,7 @@ pub struct Args {
     #[arg(long, value_name = "SPAN", requires = "interface")]
     pub duration: Option<Delta>,
 
-    /// Bytes captured of each packet with --interface; 256 include all headers, also of tunnels
+    /// Bytes captured of each packet with --interface. 256 include all headers, also of tunnels
     #[arg(
         long,
         value_name = "BYTES",
@@ -66,7 +69,7 @@ pub struct Args {
     )]
     pub table: String,
 
-    /// Number of threads; for files only
+    /// Number of threads (for files only)
     #[arg(long, default_value_t = 1, conflicts_with = "interface", value_name = "N", value_parser = clap::value_parser!(u16).range(1..=256))]
     pub threads: u16,
 
@@ -98,7 +101,7 @@ impl Args {
 #[derive(ClapArgs)]
 #[command(next_help_heading = "Reading packets")]
 pub struct OrientationArgs {
-    /// Network whose addresses are clients, regardless of who sent the SYN; may be repeated
+    /// Network whose addresses are clients, regardless of who sent the SYN (may be repeated)
     #[arg(long, value_name = "CIDR", value_parser = parse_network)]
     pub client_net: Vec<Network>,
 
@@ -127,11 +130,11 @@ impl OrientationArgs {
     next_help_heading = "Analysis parameters (defaults of Huang et al., SIGCOMM 2013; its symbols in parentheses)"
 )]
 pub struct ParamArgs {
-    /// Minimum standing delay that counts as bufferbloat; from half of it, as slight bufferbloat
+    /// Minimum standing delay that counts as bufferbloat. From half of it, it is slight
     #[arg(long, value_name = "SPAN", default_value = "60 ms")]
     bloat_threshold: Delta,
 
-    /// Minimum sending rate of a window for a bandwidth estimate (C); "learn": the user's highest observed receive rate
+    /// Minimum sending rate of a window for a bandwidth estimate (C), or "learn": the user's highest observed receive rate
     #[arg(long, value_name = "RATE|learn", default_value = "30 Mbit/s", value_parser = parse_rate)]
     min_sending_rate: LearntRate,
 
@@ -180,11 +183,11 @@ pub struct ParamArgs {
     #[arg(long, value_name = "SPAN", default_value = "1 h")]
     user_idle: Delta,
 
-    /// Bin width of the tables rtt and in_flight; "0 ms" keeps every sample
+    /// Bin width of the tables rtt and in_flight. "0 ms" keeps every sample
     #[arg(long, value_name = "SPAN", default_value = "100 ms")]
     bin: Delta,
 
-    /// Maximum number of concurrent flows; beyond it, the longest idle ones are closed early and counted
+    /// Maximum number of concurrent flows. Beyond it, the longest idle ones are closed early and counted
     #[arg(long, value_name = "N", default_value_t = 1_000_000, value_parser = parse_count)]
     max_flows: usize,
 }

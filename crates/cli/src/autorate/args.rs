@@ -22,14 +22,18 @@ use unbloat_untrusted::harmless;
 #[derive(clap::Args)]
 #[command(after_help = "\
 Examples:
-  unbloat autorate --interface wan0 --interface-down ifb4wan0 --interface-up wan0 --json | tee decisions.jsonl
-  unbloat autorate --interface wan0 --interface-down ifb4wan0 --interface-up wan0 --dry-run
+  unbloat autorate --interface wan0 --interface-down ifb4wan0 \\
+    --interface-up wan0 --json | tee decisions.jsonl
+  unbloat autorate --interface wan0 --interface-down ifb4wan0 \\
+    --interface-up wan0 --dry-run
   unbloat autorate --interface wan0 --interface-up wan0 --tap packets
-  unbloat autorate --config /root/cake-autorate/config.primary.sh --algorithm cake-autorate
-  unbloat autorate --interface wan0 --interface-down ifb4wan0 --interface-up wan0 --unit > /etc/systemd/system/unbloat-autorate.service
+  unbloat autorate --config /root/cake-autorate/config.primary.sh \\
+    --algorithm cake-autorate
+  unbloat autorate --interface wan0 --interface-down ifb4wan0 \\
+    --interface-up wan0 --unit > /etc/systemd/system/unbloat-autorate.service
 docs/autorate.md describes the algorithms and the JSON fields.")]
 pub struct Args {
-    /// Network interface towards the line; autorate observes the packets that pass it
+    /// Network interface towards the line, whose packets autorate observes
     #[arg(long, value_name = "INTERFACE")]
     interface: Option<String>,
 
@@ -45,11 +49,11 @@ pub struct Args {
     #[arg(long, value_name = "ALGORITHM", value_enum, default_value = "follow")]
     algorithm: Algorithm,
 
-    /// Configuration file of cake-autorate (devices, rates, thresholds, reflectors); read, never executed
+    /// Configuration file of cake-autorate (devices, rates, thresholds, reflectors) (read, never executed)
     #[arg(long, value_name = "FILE")]
     config: Option<PathBuf>,
 
-    /// IPv4 host that answers echo requests; may be repeated
+    /// IPv4 host that answers echo requests (may be repeated)
     #[arg(long, value_name = "ADDRESS")]
     reflector: Vec<Ipv4Addr>,
 
@@ -57,7 +61,7 @@ pub struct Args {
     #[arg(long, value_name = "TAP", value_enum)]
     tap: Option<Tap>,
 
-    /// Print what would be done, change nothing; decides as usual
+    /// Print what would be done, change nothing, but decide as usual
     #[arg(long)]
     dry_run: bool,
 
@@ -65,7 +69,7 @@ pub struct Args {
     #[arg(long, value_name = "SPAN")]
     pub duration: Option<Delta>,
 
-    /// Print JSON; one object per decision
+    /// Print JSON, one object per decision
     #[arg(long)]
     pub json: bool,
 

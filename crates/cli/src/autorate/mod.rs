@@ -4,7 +4,7 @@ mod args;
 
 pub use args::Args;
 
-use crate::exit::Exit;
+use crate::exit::{Exit, usage};
 use crate::interface::NoInterface;
 use crate::metrics::MetricsError;
 use crate::print::{self, PrintError, note};
@@ -64,7 +64,13 @@ pub fn run(args: &Args) -> Result<Exit, CommandError> {
         print::raw(&args.unit_file())?;
         return Ok(Exit::Complete);
     }
-    let options = args.options()?;
+    use CommandError::{NoInterface, NoReflector, Nothing, Reflector};
+    let options = match args.options() {
+        Err(error @ (NoInterface | NoReflector | Nothing | Reflector(_))) => {
+            return Ok(usage(&error));
+        }
+        options => options?,
+    };
     // Must run before the first thread and the first claim.
     let _guard = (!options.dry_run).then(recovery::guarded).transpose()?;
     let stop = stop_on_ctrl_c()?;

@@ -8,20 +8,24 @@ use std::path::PathBuf;
 #[derive(clap::Args, Clone)]
 #[command(after_help = "\
 Examples:
-  unbloat campaign campaigns/home-line.toml --list       list what is left, in which order, and how long it takes
-  unbloat campaign campaigns/home-line.toml              measure what is left, then report
-  unbloat campaign carriers.toml --only place=office     only combinations with this value
-  unbloat campaign carriers.toml --report                report finished runs, measure nothing
+  # list what is left, in which order, and how long it takes
+  unbloat campaign campaigns/home-line.toml --list
+  # measure what is left, then report
+  unbloat campaign campaigns/home-line.toml
+  # only combinations with this value
+  unbloat campaign carriers.toml --only place=office
+  # report finished runs, measure nothing
+  unbloat campaign carriers.toml --report
 An interrupted campaign continues with the missing runs when the command is run again.")]
 pub struct Args {
     /// Campaign file (TOML, docs/campaign.md)
     pub campaign: PathBuf,
 
-    /// Folder for the results; runs that are finished there are not repeated [default: campaign-NAME among the runs of this user]
+    /// Folder for the results. Runs that are finished there are not repeated [default: campaign-NAME among the runs of this user]
     #[arg(long, value_name = "FOLDER")]
     pub out: Option<PathBuf>,
 
-    /// Use only combinations with this value; may be repeated
+    /// Use only combinations with this value (may be repeated)
     #[arg(long, value_name = "KEY=VALUE")]
     pub only: Vec<String>,
 
@@ -29,11 +33,11 @@ pub struct Args {
     #[arg(long, value_name = "N")]
     pub max_runs: Option<usize>,
 
-    /// List what is left, in which order, and how long it takes; measure nothing
+    /// List what is left, in which order, and how long it takes, and measure nothing
     #[arg(long)]
     pub list: bool,
 
-    /// Report finished runs; measure nothing
+    /// Report finished runs, and measure nothing
     #[arg(long, conflicts_with = "list")]
     pub report: bool,
 

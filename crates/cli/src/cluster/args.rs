@@ -3,15 +3,19 @@
 use crate::analyze::{OrientationArgs, ParamArgs};
 use std::path::PathBuf;
 
-/// Analyze captures that are too many for one machine, on several.
+/// Analyze captures too large for one machine, on several.
 #[derive(clap::Args)]
 #[command(after_help = "\
 Examples (the steps in their order; each may run on many machines at once, and be repeated after a failure):
-  unbloat cluster index /shared/job 'caps/*.pcap'       once for each capture, or with all of them
+  # once for each capture, or with all of them
+  unbloat cluster index /shared/job 'caps/*.pcap'
   unbloat cluster plan /shared/job --slices 64 --buckets 64
-  unbloat cluster deal /shared/job --slice 0            once for each slice
-  unbloat cluster shard /shared/job --bucket 0          once for each bucket
-  unbloat cluster merge /shared/job --out run-1         writes the run that `unbloat analyze` writes
+  # once for each slice
+  unbloat cluster deal /shared/job --slice 0
+  # once for each bucket
+  unbloat cluster shard /shared/job --bucket 0
+  # writes the run that `unbloat analyze` writes
+  unbloat cluster merge /shared/job --out run-1
 docs/cluster.md has examples for a shell loop, Slurm, Kubernetes and Spark.")]
 pub struct Args {
     #[command(subcommand)]
@@ -30,7 +34,7 @@ pub enum Step {
 
 #[derive(clap::Args)]
 pub struct PlaceArgs {
-    /// Folder that all machines share, or an address such as s3://bucket/folder; the steps keep their files in it
+    /// Folder that all machines share, or an address such as s3://bucket/folder. The steps keep their files in it
     #[arg(value_name = "PLACE")]
     pub place: String,
 }
@@ -56,11 +60,11 @@ pub struct PlanArgs {
     #[command(flatten)]
     pub place: PlaceArgs,
 
-    /// Number of parts of the time; a task each [default: one for each 4 million packets]
+    /// Number of parts of the time (a task each) [default: one for each 4 million packets]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1_000_000))]
     pub slices: Option<u32>,
 
-    /// Number of parts of the clients; a task each [default: as many as slices, at most 64]
+    /// Number of parts of the clients (a task each) [default: as many as slices, at most 64]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=100_000))]
     pub buckets: Option<u32>,
 
@@ -78,12 +82,12 @@ pub struct DealArgs {
     #[command(flatten)]
     pub place: PlaceArgs,
 
-    /// Number of a slice, from 0; may be repeated [default: all]
+    /// Number of a slice, from 0 (may be repeated) [default: all]
     #[arg(long, value_name = "N")]
     pub slice: Vec<u32>,
 }
 
-/// Check that the slices fit together; `shard` does it if nobody has.
+/// Check that the slices fit together. `shard` does it if nobody has.
 #[derive(clap::Args)]
 pub struct SealArgs {
     #[command(flatten)]
@@ -96,7 +100,7 @@ pub struct ShardArgs {
     #[command(flatten)]
     pub place: PlaceArgs,
 
-    /// Number of a bucket, from 0; may be repeated [default: all]
+    /// Number of a bucket, from 0 (may be repeated) [default: all]
     #[arg(long, value_name = "N")]
     pub bucket: Vec<u32>,
 }
@@ -107,7 +111,7 @@ pub struct MergeArgs {
     #[command(flatten)]
     pub place: PlaceArgs,
 
-    /// Folder for the results; must not exist [default: an unused name among the runs of this user]
+    /// Folder for the results (must not exist) [default: an unused name among the runs of this user]
     #[arg(long, value_name = "FOLDER")]
     pub out: Option<PathBuf>,
 }

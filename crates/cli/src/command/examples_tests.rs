@@ -56,6 +56,10 @@ fn fault(words: &[String]) -> Option<ErrorKind> {
 fn examples_of_help_are_valid() {
     fn check(command: &clap::Command, faults: &mut Vec<String>, count: &mut usize) {
         let help = command.get_after_help().map(ToString::to_string);
+        // A longer line is broken in a terminal, and cannot be pasted.
+        let lines = help.iter().flat_map(|text| text.lines());
+        let wide = lines.filter(|line| line.starts_with("  ") && line.chars().count() > 80);
+        faults.extend(wide.map(|line| format!("{line}: more than 80 columns")));
         for line in joined(&help.unwrap_or_default()).lines() {
             if let Some(words) = words(line) {
                 *count += 1;

@@ -61,6 +61,7 @@ const SYNTAXES: &[(&str, &str)] = &[
     ("SCENARIO", "scenario file, TOML"),
     ("SCHEME", "one of the grading schemes in the help"),
     ("SIZE", "number with unit, such as 1 MB or 64 KiB"),
+    ("SPANS", "four times, comma-separated"),
     ("SPAN", "number with unit, such as 90 s or 5 min"),
     ("STATISTIC", "mean, or a percentile such as p95"),
     ("TABLE", "table of a run"),
@@ -144,7 +145,7 @@ fn help(arg: &Arg) -> String {
 
 /// Up to the first detail, default or second sentence.
 fn first_sentence(help: &str) -> &str {
-    let ends = ["; ", ". ", ": ", " ["];
+    let ends = [". ", ": ", ", ", " [", " ("];
     let end = ends.iter().filter_map(|end| help.find(end)).min();
     &help[..end.unwrap_or(help.len())]
 }

@@ -10,7 +10,7 @@ use crate::{autorate, doctor, drwa, fix, loadtest, locate, serve, shape, sqm, up
 #[cfg(feature = "full")]
 use crate::{campaign, cluster, config, demo, lab, monitor, pages, paper, sim, watch};
 use clap::builder::StyledStr;
-use clap::error::ErrorKind;
+use clap::error::{ContextKind, ContextValue, ErrorKind};
 use clap::{CommandFactory, FromArgMatches, Parser, Subcommand};
 use std::fmt::Write;
 
@@ -99,23 +99,51 @@ pub enum Cure {
 
 /// Parses the arguments of this process; prints help and usage errors, and exits.
 pub fn parse() -> (VerboseArgs, Command) {
-    let matches = with_defaults().try_get_matches().unwrap_or_else(|error| {
-        let _ = error.print();
-        if error.kind() == ErrorKind::InvalidSubcommand && cfg!(not(feature = "full")) {
-            note!("\nThis build does not have all commands; docs/install.md names the builds.");
-        }
-        std::process::exit(error.exit_code())
-    });
+    let matches = with_defaults()
+        .try_get_matches()
+        .unwrap_or_else(|mut error| {
+            say_what_prints_json(&mut error);
+            let _ = error.print();
+            if error.kind() == ErrorKind::InvalidSubcommand && cfg!(not(feature = "full")) {
+                note!("\nThis build does not have all commands; docs/install.md names the builds.");
+            }
+            std::process::exit(error.exit_code())
+        });
     match Cli::from_arg_matches(&matches) {
         Ok(parsed) => (parsed.verbose, parsed.command),
         Err(error) => error.format(&mut tree()).exit(),
     }
 }
 
+/// Tables are printed as JSON by `--format json`; documents by `--json`.
+fn say_what_prints_json(error: &mut clap::Error) {
+    let is_json = matches!(error.get(ContextKind::InvalidArg), Some(ContextValue::String(arg)) if arg == "--json");
+    if !is_json {
+        return;
+    }
+    let mut command = &tree();
+    for word in std::env::args().skip(1) {
+        command = command.find_subcommand(&word).unwrap_or(command);
+    }
+    let has_tables = command
+        .get_arguments()
+        .any(|arg| arg.get_long() == Some("format"));
+    let tip = match has_tables {
+        true => "`--format json` prints a table as JSON",
+        false => "this command prints no JSON",
+    };
+    let tips = ContextValue::StyledStrs(vec![StyledStr::from(tip)]);
+    error.insert(ContextKind::Suggested, tips);
+}
+
 /// The tree, with the defaults of configuration files.
 #[cfg(feature = "full")]
 fn with_defaults() -> clap::Command {
     config::with_defaults(tree(), &config::files()).unwrap_or_else(|error| {
+        // It says what is wrong with the file, among other things.
+        if std::env::args().skip(1).any(|word| word == "doctor") {
+            return tree();
+        }
         let told = error.to_string();
         note!("unbloat: {}", unbloat_untrusted::harmless(&told));
         std::process::exit(2);

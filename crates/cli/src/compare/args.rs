@@ -11,8 +11,10 @@ use unbloat_run::format::FormatKind;
 #[command(after_help = "\
 Examples:
   unbloat compare before after
-  unbloat compare sim lab --within 'goodput 5 %' --within 'queue_delay_p95 20 % or 3 ms'
-  unbloat compare main branch --within 'goodput >= -2 %' --within 'mos >= -0.1'
+  unbloat compare sim lab --within 'goodput 5 %' \\
+    --within 'queue_delay_p95 20 % or 3 ms'
+  unbloat compare main branch --within 'goodput >= -2 %' \\
+    --within 'mos >= -0.1'
   unbloat compare a b --output a-b.html
   unbloat compare a b --format csv --table distributions
 Runs of analyze, sim, lab run and model can be compared in any combination. Intervals have 95 % confidence and are
@@ -28,20 +30,20 @@ pub struct Args {
     pub b: PathBuf,
 
     /// Tolerance of B minus A, as 'RESULT [SIGN] AMOUNT [or AMOUNT]': in both directions, or with a sign < <= > >= as in
-    /// [score]. RESULT is METRIC or SUBJECT.METRIC; may be repeated
+    /// [score]. RESULT is METRIC or SUBJECT.METRIC (may be repeated)
     #[allow(rustdoc::broken_intra_doc_links, reason = "brackets of the help text")]
     #[arg(long, value_name = "TOLERANCE")]
     pub within: Vec<Tolerance>,
 
-    /// Folder for the results; must not exist; gets the HTML page, the tables and the JSON document
+    /// Folder for the results (must not exist): the HTML page, the tables and the JSON document
     #[arg(long, value_name = "FOLDER")]
     pub out: Option<PathBuf>,
 
-    /// File to write; gets the HTML page
+    /// File to write: the HTML page
     #[arg(long, value_name = "FILE")]
     pub output: Option<PathBuf>,
 
-    /// Print JSON; one object with the whole comparison (docs/compare.md)
+    /// Print JSON, one object with the whole comparison (docs/compare.md)
     #[arg(long, conflicts_with = "format")]
     pub json: bool,
 
@@ -58,7 +60,7 @@ pub struct Args {
     )]
     pub table: String,
 
-    /// Maximum number of rows that --format table prints; also of the summary
+    /// Maximum number of rows that --format table prints, and of the summary
     #[arg(long, value_name = "N", default_value_t = ROWS)]
     pub rows: usize,
 }

@@ -9,18 +9,15 @@ use crate::print::{PrintError, note};
 use crate::recovery;
 use rustix::process::{Signal, set_parent_process_death_signal};
 use serde::Deserialize;
-use std::io::{self, BufRead, BufReader, Write};
+use std::io::{self, BufRead, BufReader, Read};
+use std::net::SocketAddr;
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
-use std::process::{Child, ChildStdout, Command, Stdio};
+use std::process::{Child, ChildStderr, ChildStdout, Command, Stdio};
 use unbloat_api::experiment::PlanError;
 use unbloat_api::folder::run_dir;
 use unbloat_lab::{LabError, Shell};
 use unbloat_undo::UndoError;
-
-/// An unmodified recording of the downlink of an LTE network (see traces/README.md).
-const TRACE: &[u8] = include_bytes!("../../included/Verizon-LTE-short.down.gz");
-const PORTS: [u16; 2] = [4043, 2112];
 
 /// Test, fix and test again over an emulated path (root, one minute).
 ///
@@ -32,7 +29,7 @@ Examples:
   unbloat demo
   unbloat demo --out demo")]
 pub struct Args {
-    /// Folder for the results; must not exist [default: DATE-demo among the runs of this user]
+    /// Folder for the results (must not exist) [default: DATE-demo among the runs of this user]
     #[arg(long, value_name = "FOLDER")]
     out: Option<PathBuf>,
 
@@ -51,8 +48,8 @@ pub enum DemoError {
     Output(#[from] OutputError),
     #[error("cannot start another unbloat process: {0}")]
     Start(#[source] io::Error),
-    #[error("the demo's server ended before it accepted connections")]
-    Server,
+    #[error("the demo's server did not start: {0}")]
+    Server(String),
     #[error("cannot write {path}: {source}", path = path.display())]
     Write { path: PathBuf, source: io::Error },
     #[error(transparent)]
@@ -73,7 +70,7 @@ pub fn run(args: &Args) -> Result<Exit, DemoError> {
             error @ (DemoError::Shell(_)
             | DemoError::Lab(_)
             | DemoError::Undo(_)
-            | DemoError::Server),
+            | DemoError::Server(_)),
         ) => error.to_string(),
         done => return done,
     };
@@ -85,22 +82,14 @@ pub fn run(args: &Args) -> Result<Exit, DemoError> {
 }
 
 fn live(args: &Args) -> Result<Exit, DemoError> {
-    let mut trace = tempfile::Builder::new()
-        .suffix(".down.gz")
-        .tempfile()
-        .map_err(writing(&std::env::temp_dir()))?;
-    trace.write_all(TRACE).map_err(writing(trace.path()))?;
-    let trace = trace.into_temp_path();
-    let trace = trace.display().to_string();
-    // The uplink is steady, because the second test meets another part of the recording; only one direction should differ for that reason.
     let path = [
         "shell",
-        "--trace-down",
-        &trace,
+        "--rate-down",
+        "20 Mbit/s",
         "--queue",
         "droptail:1 MB",
         "--rate-up",
-        "10 Mbit/s",
+        "5 Mbit/s",
         "--queue-up",
         "droptail:400 kB",
         "--delay",
@@ -112,19 +101,16 @@ fn live(args: &Args) -> Result<Exit, DemoError> {
     let _guard = recovery::guarded()?;
     let shell = behind(&path)?;
     note!(
-        "unbloat: emulated path on this machine: LTE recording with a 1 MB buffer (downlink), 10 Mbit/s with a 400 kB buffer (uplink)"
+        "unbloat: emulated path on this machine: 20 Mbit/s down with a buffer of 1 MB, 5 Mbit/s up with 400 kB"
     );
+    let server = Server::start(&shell)?;
     let out = run_dir(args.out.as_deref(), "demo").map_err(OutputError::from)?;
     std::fs::create_dir_all(&out).map_err(writing(&out))?;
-    let server = Server::start(&shell)?;
     let status = shell
         .command(program()?)?
         .args(["fix", &server.name, "--pin", &server.fingerprint, "--yes"])
         .args(["--congestion-control", "cubic", "--flows", "4"])
-        .args(["--stages", "2 s,10 s,8 s,0 s"])
-        // Acknowledgements return over a radio that pauses for 100 ms at a time. With CoDel's target of 5 ms, uploads lose a fifth of
-        // their throughput there.
-        .args(["--qdisc", "fifo"])
+        .args(["--stages", "2 s,10 s,8 s,0 s", "--passing"])
         .args(args.quiet.then_some("--quiet"))
         .arg("--out")
         .arg(&out)
@@ -152,18 +138,20 @@ struct Server {
     name: String,
     fingerprint: String,
     /// Kept open and not read any further, so that the server can write.
-    _said: BufReader<ChildStdout>,
+    _said: (BufReader<ChildStdout>, ChildStderr),
 }
 
 /// What a server prints when it listens.
 #[derive(Deserialize)]
 struct Said {
+    tls: SocketAddr,
     fingerprint: String,
 }
 
 impl Server {
     fn start(shell: &Shell) -> Result<Server, DemoError> {
-        let [listen, echo] = PORTS.map(|port| format!("{}:{port}", shell.outside()));
+        // Any port that is free: this host may run a server of its own.
+        let listen = SocketAddr::from((shell.outside(), 0)).to_string();
         let mut server = Command::new(program()?);
         // SAFETY: between fork and program it makes one system call.
         unsafe { server.pre_exec(end_with_parent) };
@@ -174,12 +162,12 @@ impl Server {
                 "--listen",
                 &listen,
                 "--listen-echo",
-                &echo,
+                &listen,
             ])
             .args(["--allow-congestion-control", "cubic"])
             .stdin(Stdio::null())
             .stdout(Stdio::piped())
-            .stderr(Stdio::null())
+            .stderr(Stdio::piped())
             .spawn()
             .map_err(DemoError::Start)?;
         let mut said = BufReader::new(child.stdout.take().expect("it is piped"));
@@ -188,16 +176,21 @@ impl Server {
         let told = read
             .ok()
             .and_then(|_| serde_json::from_str::<Said>(&line).ok());
-        let Some(Said { fingerprint }) = told else {
+        let mut reasons = child.stderr.take().expect("it is piped");
+        let Some(Said { tls, fingerprint }) = told else {
             let _ = child.kill();
+            let mut reason = String::new();
+            let _ = reasons.read_to_string(&mut reason);
             let _ = child.wait();
-            return Err(DemoError::Server);
+            let last = reason.lines().last().unwrap_or("it gave no reason");
+            let last = last.trim_start_matches("unbloat: ").to_owned();
+            return Err(DemoError::Server(last));
         };
         Ok(Server {
             child,
-            name: listen,
+            name: tls.to_string(),
             fingerprint,
-            _said: said,
+            _said: (said, reasons),
         })
     }
 }

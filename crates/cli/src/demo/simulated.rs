@@ -1,32 +1,26 @@
 //! The demo without hosts: the same kind of path before and after, in the simulator.
 
-use super::{DemoError, TRACE, writing};
+use super::DemoError;
 use crate::exit::Exit;
 use crate::print;
 use crate::stop::stop_on_ctrl_c;
 use std::convert::Infallible;
-use std::io::Write;
 use std::path::Path;
 use unbloat_api::experiment::{Changes, Plan, Run, Simulator, run_all};
 
-const SCENARIO: &str = include_str!("../../included/lte-autorate.toml");
+const SCENARIO: &str = include_str!("../../included/bulk-and-call.toml");
+/// The buffer of the scenario, and CAKE at 95 % of its rate.
+const QUEUES: &str =
+    r#"link.down.queue=[{kind="droptail",limit="1 MB"},{kind="cake",rate="19 Mbit/s"}]"#;
 
 /// Simulates the path without and with a shaper, and prints both.
 pub fn run() -> Result<Exit, DemoError> {
-    let mut trace = tempfile::Builder::new()
-        .suffix(".down.gz")
-        .tempfile()
-        .map_err(writing(&std::env::temp_dir()))?;
-    trace.write_all(TRACE).map_err(writing(trace.path()))?;
     let changes = Changes {
-        set: &[format!(
-            "link.down.hop.0.trace={:?}",
-            trace.path().display().to_string()
-        )],
+        set: &[QUEUES.to_owned()],
         seed: None,
         repeats: None,
     };
-    let plan = Plan::of_text(Path::new("lte-autorate.toml"), SCENARIO, &changes)?;
+    let plan = Plan::of_text(Path::new("bulk-and-call.toml"), SCENARIO, &changes)?;
     let stop = stop_on_ctrl_c()?;
     let Ok(campaign) = run_all::<Infallible>(&plan, &Simulator { threads: 2 }, &(), &stop);
     let [before, after] = &campaign.runs[..] else {
@@ -55,14 +49,14 @@ pub fn run() -> Result<Exit, DemoError> {
             "mos_down",
             &|mos| format!("{mos:.1}"),
         ),
-        row("downloads", "download_*", "goodput_down_bps", &|bps| {
+        row("download", "download", "goodput_bps", &|bps| {
             format!("{:.1} Mbit/s", bps / 1e6)
         }),
     ];
     let head = format!("  {:<38}{:>13}{:>13}\n", "", "before", "after");
     print::text(&format!(
-        "Simulated, 30 s: four downloads and a call over the recorded rate of an LTE downlink with a 1 MB buffer.\n\
-         After: CAKE in front of that buffer, whose rate follows the line (unbloat autorate).\n\n{head}{}",
+        "Simulated, 60 s: a download and a call over a line of 20 Mbit/s with a buffer of 1 MB.\n\
+         After: CAKE in front of that buffer, at 95 % of the rate (unbloat fix).\n\n{head}{}",
         rows.concat()
     ))?;
     Ok(Exit::Complete)

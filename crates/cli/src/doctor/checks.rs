@@ -116,6 +116,15 @@ fn unknown(name: &'static str, affects: &str) -> Check {
     }
 }
 
+/// What the journals would say.
+fn untold(name: &'static str, error: &impl std::fmt::Display) -> Check {
+    let affects = "changes that unbloat made to this host, if there are any";
+    Check {
+        found: format!("cannot tell: {error}"),
+        ..unknown(name, affects)
+    }
+}
+
 /// What `job` returns in a network namespace of its own, which ends with it.
 fn elsewhere<T: Send>(job: impl FnOnce() -> T + Send) -> Result<T, String> {
     thread::scope(|scope| {
@@ -154,7 +163,7 @@ fn privileges(_: bool) -> Check {
             NAME,
             "not root",
             "live captures, `locate` by TCP and all commands that change this host",
-            "run them with sudo. For captures alone: `sudo setcap cap_net_raw+ep $(command -v unbloat)`",
+            "run them with sudo; `unbloat analyze --interface` says how to allow captures alone to a group",
         ),
     }
 }
@@ -253,7 +262,7 @@ fn own_cake(is_openwrt: bool) -> Check {
 
 fn bpf(_: bool) -> Check {
     const NAME: &str = "BPF";
-    const AFFECTS: &str = "`watch` and `monitor` estimate where packets wait; `drwa` and `autorate --passive` do not work";
+    const AFFECTS: &str = "`watch` and `monitor` estimate where packets wait; `autorate` reads packets instead (`--tap packets`); `drwa` does not work";
     let blind = match Watch::open(&Options::default()) {
         Ok(watch) => watch.blind().map(ToString::to_string),
         Err(error) => Some(error.to_string()),
@@ -366,7 +375,7 @@ fn leftovers(_: bool) -> Check {
     let holdings = recovery::journals().and_then(|journals| journals.holdings());
     let holdings = match holdings {
         Ok(holdings) => holdings,
-        Err(error) => return Check::works(NAME, format!("cannot tell: {error}")),
+        Err(error) => return untold(NAME, &error),
     };
     let of_killed = holdings
         .iter()
@@ -391,7 +400,7 @@ fn after_reboot(_: bool) -> Check {
     let kept = Journals::system().and_then(|journals| keep::kept(&journals));
     let kept = match kept {
         Ok(kept) => kept,
-        Err(error) => return Check::works(NAME, format!("cannot tell: {error}")),
+        Err(error) => return untold(NAME, &error),
     };
     let lines: Vec<String> = kept
         .iter()
@@ -438,8 +447,18 @@ fn config(_: bool) -> Check {
     let all = crate::config::files();
     let there = all.iter().filter(|file| file.exists());
     let there: Vec<String> = there.map(|file| file.display().to_string()).collect();
+    const NAME: &str = "configuration";
+    if let Err(error) = crate::config::with_defaults(crate::command::tree(), &all) {
+        let affects = "all commands but `doctor` and `pages`: they refuse to run";
+        return Check::missing(
+            NAME,
+            error.to_string(),
+            affects,
+            "correct or remove this line",
+        );
+    }
     Check::works(
-        "configuration",
+        NAME,
         match there.is_empty() {
             true => "none".to_owned(),
             false => there.join(", "),

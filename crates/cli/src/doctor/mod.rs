@@ -18,7 +18,8 @@ use unbloat_untrusted::harmless;
 #[command(after_help = "\
 Examples:
   sudo unbloat doctor
-  sudo unbloat doctor --json > doctor.json   for an error report (no addresses, no names)")]
+  # for an error report (no addresses, no names)
+  sudo unbloat doctor --json > doctor.json")]
 pub struct Args {
     /// Print JSON
     #[arg(long)]

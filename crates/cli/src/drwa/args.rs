@@ -18,24 +18,25 @@ use unbloat_units::{Bytes, Delta};
 Examples:
   unbloat drwa -- curl -O https://example.org/large
   unbloat drwa --cgroup /user.slice --port 443 --interface wwan0
-  unbloat drwa --cgroup / --json | jq '.flows[] | [.remote, .window_bytes, .rtt_ms]'
+  unbloat drwa --cgroup / --json \\
+    | jq '.flows[] | [.remote, .window_bytes, .rtt_ms]'
   unbloat drwa --lan br-lan
   unbloat drwa --algorithm rledbat --target '30 ms' -- apt-get upgrade
 docs/drwa.md describes the algorithms and their limitations.")]
 pub struct Args {
-    /// Control connections of this control group (v2, as in /proc/PID/cgroup) and those below it; / is everything
+    /// Control connections of this control group (v2, as in /proc/PID/cgroup) and those below it. / is everything
     #[arg(long, value_name = "CGROUP")]
     pub cgroup: Option<String>,
 
-    /// Select flows from or to this port; may be repeated
+    /// Select flows from or to this port (may be repeated)
     #[arg(long, value_name = "PORT")]
     port: Vec<u16>,
 
-    /// Network interface; select connections that receive through it
+    /// Network interface. Select connections that receive through it
     #[arg(long, value_name = "INTERFACE")]
     interface: Option<String>,
 
-    /// On a router: lower the windows offered by the hosts behind this interface; windows are never raised
+    /// On a router: lower the windows offered by the hosts behind this interface. Windows are never raised
     #[arg(long, value_name = "INTERFACE", conflicts_with = "interface")]
     pub lan: Option<String>,
 
@@ -52,7 +53,7 @@ pub struct Args {
     #[arg(long, value_name = "NUMBER", default_value_t = 0.875, value_parser = alpha)]
     alpha: f64,
 
-    /// DRWA: interval at which all flows drain the queue to measure the minimum round-trip time; 0 s: never
+    /// DRWA: interval at which all flows drain the queue to measure the minimum round-trip time (0 s: never)
     #[arg(long, value_name = "SPAN", default_value = "10 s", value_parser = span)]
     dip_every: Delta,
 
@@ -64,7 +65,7 @@ pub struct Args {
     #[arg(long)]
     as_published: bool,
 
-    /// Target delay; of the queue, for rLEDBAT
+    /// Target delay, of rLEDBAT's queue
     #[arg(long, value_name = "SPAN", default_value = "60 ms", value_parser = span)]
     target: Delta,
 
@@ -76,11 +77,11 @@ pub struct Args {
     #[arg(long)]
     pub dry_run: bool,
 
-    /// Print JSON; one object per sample, the output of COMMAND then goes to standard error
+    /// Print JSON, one object per sample. The output of COMMAND then goes to standard error
     #[arg(long)]
     pub json: bool,
 
-    /// Interval between samples; 100 ms to 1 h
+    /// Interval between samples, 100 ms to 1 h
     #[arg(long, value_name = "SPAN", default_value = "1 s", value_parser = sample_interval)]
     interval: Delta,
 
@@ -88,7 +89,7 @@ pub struct Args {
     #[arg(long, value_name = "SPAN")]
     pub duration: Option<Delta>,
 
-    /// Command to run in its own control group, and its arguments; drwa ends with it
+    /// Command to run in its own control group, and its arguments. drwa ends with it
     #[arg(trailing_var_arg = true, value_name = "COMMAND")]
     pub command: Vec<OsString>,
 }

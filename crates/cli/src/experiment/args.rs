@@ -8,11 +8,11 @@ pub struct Common {
     /// Scenario file (TOML)
     pub scenario: PathBuf,
 
-    /// Set a key of the scenario; an array makes a sweep if the key takes a single value; may be repeated
+    /// Set a key of the scenario (may be repeated). An array makes a sweep if the key takes a single value
     #[arg(long, value_name = "KEY=VALUE")]
     pub set: Vec<String>,
 
-    /// Seed of the random numbers; the following repeats use the next numbers [default: the scenario's]
+    /// Seed of the random numbers. The following repeats use the next numbers [default: the scenario's]
     #[arg(long, value_name = "N")]
     pub seed: Option<u64>,
 

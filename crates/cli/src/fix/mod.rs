@@ -114,6 +114,9 @@ pub fn run(args: &Args) -> Result<Exit, FixError> {
         || !(args.yes || agrees("Apply this, test again, and roll back if it does not help?"))
     {
         note!("unbloat: nothing was changed");
+        if args.options.json {
+            print::json(&document(&proposal, &cures, None))?;
+        }
         return Ok(Exit::Complete);
     }
     // Both tests send as many datagrams as the line is known to allow.
@@ -242,6 +245,10 @@ impl Cure<'_> {
 
     /// Leaves the fix in place, with `--keep` after a reboot too. Returns how to remove it, or how to run it.
     fn stay(&self, placed: Placed<'_>) -> Result<String, FixError> {
+        if self.args.passing {
+            placed.release()?;
+            return Ok("removed again, with the path of the demo".to_owned());
+        }
         let Some(keep) = stays(self.args, &self.before, &self.cures)? else {
             return placed.keep();
         };
@@ -291,7 +298,12 @@ impl Cure<'_> {
             }
             Err(error) => {
                 placed.release()?;
-                note!("unbloat: the second test failed, so the change was rolled back");
+                let ended = if self.is_stopped() {
+                    "was stopped"
+                } else {
+                    "failed"
+                };
+                note!("unbloat: the second test {ended}, so the change was rolled back");
                 return Err(error);
             }
         };
@@ -344,31 +356,34 @@ impl Cure<'_> {
 
     fn tell(&self, proof: &Proof, helped: &str, state: &str) -> Result<(), PrintError> {
         if self.args.options.json {
-            return print::json(&Document {
-                shaper: self.cures.plan().cloned(),
-                holds_window: self.proposal.holds_window,
-                because: self.proposal.because.clone(),
-                effect: Some(Effect {
-                    before: self.before.clone(),
-                    follows: self.proposal.followed != Both::default(),
-                    left: self.proposal.left.clone(),
-                    trials: self.trials.clone(),
-                    after: proof.after.clone(),
-                    has_helped: proof.judgement.has_helped(),
-                    kept: proof
-                        .judgement
-                        .stays
-                        .entries()
-                        .filter_map(|(way, stays)| stays.then_some(way))
-                        .collect(),
-                    judgement: proof.judgement.because.clone(),
-                    state: state.to_owned(),
-                }),
-            });
+            let stays = proof.judgement.stays.entries();
+            let effect = Effect {
+                before: self.before.clone(),
+                follows: self.proposal.followed != Both::default(),
+                left: self.proposal.left.clone(),
+                trials: self.trials.clone(),
+                after: proof.after.clone(),
+                has_helped: proof.judgement.has_helped(),
+                kept: stays
+                    .filter_map(|(way, stays)| stays.then_some(way))
+                    .collect(),
+                judgement: proof.judgement.because.clone(),
+                state: state.to_owned(),
+            };
+            return print::json(&document(&self.proposal, &self.cures, Some(effect)));
         }
         let because = proof.judgement.because.iter();
         let because: String = because.map(|sentence| format!("  {sentence}\n")).collect();
         print::text(&format!("\n{helped}\n{because}  {state}\n"))
+    }
+}
+
+fn document(proposal: &Proposal, cures: &Cures, effect: Option<Effect>) -> Document {
+    Document {
+        shaper: cures.plan().cloned(),
+        holds_window: proposal.holds_window,
+        because: proposal.because.clone(),
+        effect,
     }
 }
 

@@ -28,8 +28,10 @@ Examples:
   unbloat lab run scenarios/bulk-and-call.toml
   unbloat lab run scenarios/bulk-and-call.toml --set link.down.queue=fq_codel
   unbloat lab run scenarios/lte-download.toml --capture headers --analyze
-  unbloat lab run scenarios/bulk-and-call.toml --exec 'client: ping -i 0.2 server.lab'
-  unbloat lab run --virtual scenarios/bulk-and-call.toml --set 'link.down.queue={ kernel = \"fq_codel\" }'
+  unbloat lab run scenarios/bulk-and-call.toml \\
+    --exec 'client: ping -i 0.2 server.lab'
+  unbloat lab run --virtual scenarios/bulk-and-call.toml \\
+    --set 'link.down.queue={ kernel = \"fq_codel\" }'
   unbloat lab run scenarios/home-line-sqm.toml --live
 Scenarios, queues and links are those of `unbloat sim`. The results of the subject `lab` are the emulator's lateness and CPU
 load; a run in which it was too late, or in which hosts lost packets that the path did not drop, is reported as not
@@ -43,7 +45,7 @@ pub struct Args {
     #[arg(long = "virtual", conflicts_with_all = ["live", "live_output"])]
     is_virtual: bool,
 
-    /// Run a command in the network of a host during the whole run; other hosts are called NAME.lab; may be repeated
+    /// Run a command in the network of a host during the whole run; other hosts are called NAME.lab (may be repeated)
     #[arg(long, value_name = "HOST: COMMAND")]
     pub exec: Vec<Beside>,
 

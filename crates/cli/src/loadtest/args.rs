@@ -6,7 +6,9 @@ use crate::nearby::{self, NearbyError};
 use crate::terminal;
 use crate::token::{TokenArgs, TokenError};
 use crate::trust::{StrangerError, TrustArgs};
+use clap::builder::{PossibleValuesParser, TypedValueParser};
 use std::path::PathBuf;
+use unbloat_loadtest::apps::{App, ChoiceError};
 use unbloat_loadtest::{Findings, Flows, Http, Measured, Options, Plan, Rule, Stack, Target};
 use unbloat_units::{Bytes, Delta};
 
@@ -19,14 +21,21 @@ const HTTP: [&str; 2] = ["1.1", "2"];
 #[derive(clap::Args)]
 #[command(after_help = "\
 Examples:
-  unbloat test box                          full test against `unbloat serve` on box, about 30 s
-  unbloat test                              the same, against the server on the local network
-  unbloat test box --glance --json          short test, about 10 s, JSON output
-  unbloat test box --stack both             separate delay in sockets from delay in the network
+  # full test against `unbloat serve` on box, about 30 s
+  unbloat test box
+  # the same, against the server on the local network
+  unbloat test
+  # short test, about 10 s, JSON output
+  unbloat test box --glance --json
+  # separate delay in sockets from delay in the network
+  unbloat test box --stack both
   unbloat test https://nq.example.net/.well-known/nq --echo box:2112
-  unbloat test ndt7://ndt.example.net       goodput in each direction, and TCP's round-trip time
-  unbloat test irtt://box                   idle path only
-  unbloat test box --congestion-control cubic,bbr,reno   one test for each, and a table of all
+  # goodput in each direction, and TCP's round-trip time
+  unbloat test ndt7://ndt.example.net
+  # idle path only
+  unbloat test irtt://box
+  # one test for each, and a table of all
+  unbloat test box --congestion-control cubic,bbr,reno
   unbloat test box --receive-window 64KiB,256KiB,1MiB
 Packets are sent only to the named servers; docs/test.md describes the one exception.
 Exit code 5: measured, but not valid; the output gives the reasons.")]
@@ -34,22 +43,22 @@ pub struct Args {
     /// Server: HOST[:PORT] of `unbloat serve`, https://HOST/PATH (responsiveness), ndt7://HOST or irtt://HOST
     /// [default: the server on the local network that runs `unbloat serve --announce`]
     #[allow(rustdoc::broken_intra_doc_links, reason = "brackets of the help text")]
-    #[arg(value_name = "HOST|URL")]
+    #[arg(value_name = "HOST|URL", help_heading = None)]
     target: Option<Target>,
 
     /// Run a short test, about 10 s
     #[arg(long, conflicts_with = "draft")]
     glance: bool,
 
-    /// Use the stages, intervals and ramp of draft-ietf-ippm-responsiveness-09; about 90 s
+    /// Use the stages, intervals and ramp of draft-ietf-ippm-responsiveness-09 (about 90 s)
     #[arg(long)]
     draft: bool,
 
-    /// Length of each stage, in the order idle,down,up,both; '0 s' skips a stage
-    #[arg(long, value_name = "SPAN", value_delimiter = ',', conflicts_with_all = ["glance", "draft"])]
-    stages: Vec<Delta>,
+    /// Length of each stage, in the order idle,down,up,both. '0 s' skips a stage
+    #[arg(long, value_name = "SPANS", value_parser = four_spans, conflicts_with_all = ["glance", "draft"])]
+    stages: Option<[Delta; 4]>,
 
-    /// HTTP version of load and probes; 3 uses QUIC, whose send buffers --stack cannot limit
+    /// HTTP version of load and probes. 3 uses QUIC, whose send buffers --stack cannot limit
     #[arg(long, value_name = "VERSION", default_value = "2", value_parser = HTTP)]
     http: String,
 
@@ -57,24 +66,24 @@ pub struct Args {
     #[arg(long, value_name = "KIND", default_value = "network-only", value_parser = ["as-is", "network-only", "both"])]
     stack: String,
 
-    /// Number of load connections per direction; opened at once, instead of a ramp to 16
+    /// Number of load connections per direction, opened at once instead of a ramp to 16
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=256))]
     flows: Option<u16>,
 
-    /// Congestion control of the load at both ends; comma-separated values are tested in turn
+    /// Congestion control of the load at both ends. Comma-separated values are tested in turn
     #[arg(long, value_name = "NAME", value_delimiter = ',')]
     pub congestion_control: Vec<String>,
 
-    /// Static receive window of each download connection, 2 KiB to 1 GiB; comma-separated values are tested in turn
-    #[arg(long, value_name = "SIZE", value_delimiter = ',')]
+    /// Static receive window of each download connection, 2 KiB to 1 GiB. Comma-separated values are tested in turn
+    #[arg(long, value_name = "SIZE", value_delimiter = ',', value_parser = window)]
     pub receive_window: Vec<Bytes>,
 
     /// irtt server for datagrams, if the tested server has none
-    #[arg(long, value_name = "HOST:PORT")]
-    echo: Option<String>,
+    #[arg(long, value_name = "HOST:PORT", value_parser = host_and_port)]
+    echo: Option<(String, u16)>,
 
-    /// Interval between probe packets; 1 ms to 1 s [default: 10 to 250 ms, so that they take 1 % of the slower direction]
-    #[arg(long, value_name = "SPAN")]
+    /// Interval between probe packets, 1 ms to 1 s [default: 10 to 250 ms, so that they take 1 % of the slower direction]
+    #[arg(long, value_name = "SPAN", value_parser = interval)]
     probe_interval: Option<Delta>,
 
     #[command(flatten)]
@@ -86,19 +95,19 @@ pub struct Args {
     #[command(flatten)]
     ip: IpArgs,
 
-    /// Run applications during the load, and once without load; comma-separated: web, page, video, voice, game, finite, ranges, ping
-    #[arg(long, value_name = "APP")]
-    with: Option<String>,
+    /// Run applications during the load, and once without load (comma-separated): web, page, video, voice, game, finite, ranges, ping
+    #[arg(long, value_name = "APP", value_parser = apps)]
+    with: Option<Apps>,
 
-    /// Find the hop of the queue during the same loads; lengthens the idle stage to 6 s
+    /// Find the hop of the queue during the same loads. Lengthens the idle stage to 6 s
     #[arg(long)]
     locate: bool,
 
-    /// Grading scheme in the details: worst (as in the verdict), dslreports, draft_09
-    #[arg(long, value_name = "SCHEME", default_value = "worst")]
-    grade: String,
+    /// Grading scheme in the details (worst: as in the verdict)
+    #[arg(long, value_name = "SCHEME", default_value = "worst", value_parser = rule_parser())]
+    pub grade: Rule,
 
-    /// Print JSON; one object of schema unbloat.test/2 (docs/test.md)
+    /// Print JSON, one object (`unbloat schema` has its fields)
     #[arg(long)]
     pub json: bool,
 
@@ -110,7 +119,7 @@ pub struct Args {
     #[arg(long, value_name = "FILE")]
     pub flent: Option<PathBuf>,
 
-    /// Folder for the results; must not exist [default: an unused name among the runs of this user; none with --json and --apple-json]
+    /// Folder for the results (must not exist) [default: an unused name among the runs of this user; none with --json and --apple-json]
     #[cfg(feature = "runs")]
     #[arg(long, value_name = "FOLDER")]
     pub out: Option<PathBuf>,
@@ -131,34 +140,18 @@ pub struct Args {
 
 #[derive(Debug, thiserror::Error)]
 pub enum ArgsError {
-    #[error("invalid --echo: expected HOST:PORT")]
-    Echo,
-    #[error("invalid --stages: expected four times, idle,down,up,both")]
-    Stages,
-    #[error("unknown grading scheme {0:?}; use one of {1}")]
-    Rule(String, String),
-    #[error("--with: {0}")]
-    With(#[from] unbloat_loadtest::apps::ChoiceError),
     #[error(transparent)]
     Token(#[from] TokenError),
     #[error(transparent)]
     Stranger(#[from] StrangerError),
     #[error(transparent)]
     Nearby(#[from] NearbyError),
-    #[error("--probe-interval is out of range; use 1 ms to 1 s")]
-    Interval,
-    #[error("--receive-window is out of range; use 2 KiB to 1 GiB")]
-    Window,
 }
 
 impl Args {
     /// One test for each combination of congestion control and receive window.
     pub fn options(&self) -> Result<Vec<Options>, ArgsError> {
         let first = self.first()?;
-        let is_fit = |window: &Bytes| (Bytes::kib(2)..=Bytes::mib(1024)).contains(window);
-        if !self.receive_window.iter().all(is_fit) {
-            return Err(ArgsError::Window);
-        }
         let controls = some_or_none(&self.congestion_control);
         let windows = some_or_none(&self.receive_window);
         let all = controls.iter().flat_map(|control| {
@@ -200,7 +193,7 @@ impl Args {
 
     fn first(&self) -> Result<Options, ArgsError> {
         let mut options = Options::of(self.server()?);
-        options.plan = self.plan()?;
+        options.plan = self.plan();
         options.http = match &self.http[..] {
             "1.1" => Http::One,
             "3" => Http::Three,
@@ -211,14 +204,10 @@ impl Args {
             (None, true) => Flows::DRAFT,
             (None, false) => Flows::STEEP,
         };
-        let is_usual = |span: Delta| (Delta::ms(1)..=Delta::secs(1)).contains(&span);
-        if !self.probe_interval.is_none_or(is_usual) {
-            return Err(ArgsError::Interval);
-        }
         options.probing.echo_every = self.probe_interval;
-        options.echo = self.echo.as_deref().map(host_and_port).transpose()?;
+        options.echo = self.echo.clone();
         options.token = self.token.token()?;
-        options.apps = unbloat_loadtest::apps::App::list(self.with.as_deref().unwrap_or_default())?;
+        options.apps = self.with.clone().unwrap_or_default().0;
         if !options.apps.is_empty() {
             options.plan = options.plan.with_idle_for_apps();
         }
@@ -235,32 +224,18 @@ impl Args {
         }
     }
 
-    fn plan(&self) -> Result<Plan, ArgsError> {
+    fn plan(&self) -> Plan {
         let stacks: &[Stack] = match &self.stack[..] {
             "as-is" => &[Stack::AsIs],
             "both" => &[Stack::NetworkOnly, Stack::AsIs],
             _ => &[Stack::NetworkOnly],
         };
-        if !self.stages.is_empty() {
-            let lengths: [Delta; 4] = self
-                .stages
-                .clone()
-                .try_into()
-                .map_err(|_| ArgsError::Stages)?;
-            return Ok(Plan::of("stages", Delta::secs(1), lengths, stacks));
-        }
-        Ok(match (self.glance, self.draft) {
-            (true, _) => Plan::glance(stacks),
-            (_, true) => Plan::draft(stacks),
+        match (self.stages, self.glance, self.draft) {
+            (Some(lengths), ..) => Plan::of("stages", Delta::secs(1), lengths, stacks),
+            (_, true, _) => Plan::glance(stacks),
+            (.., true) => Plan::draft(stacks),
             _ => Plan::usual(stacks),
-        })
-    }
-
-    pub fn rule(&self) -> Result<Rule, ArgsError> {
-        Rule::named(&self.grade).ok_or_else(|| {
-            let known: Vec<&str> = Rule::ALL.iter().map(|rule| rule.name()).collect();
-            ArgsError::Rule(self.grade.clone(), known.join(", "))
-        })
+        }
     }
 }
 
@@ -271,10 +246,48 @@ fn some_or_none<T: Clone>(values: &[T]) -> Vec<Option<T>> {
     }
 }
 
-fn host_and_port(text: &str) -> Result<(String, u16), ArgsError> {
-    let (host, port) = text.rsplit_once(':').ok_or(ArgsError::Echo)?;
-    let port = port.parse().map_err(|_| ArgsError::Echo)?;
+/// What `--with` asks for; a type of its own, since a list would be many values.
+#[derive(Clone, Default)]
+struct Apps(Vec<App>);
+
+fn apps(names: &str) -> Result<Apps, ChoiceError> {
+    App::list(names).map(Apps)
+}
+
+fn host_and_port(text: &str) -> Result<(String, u16), &'static str> {
+    let expected = "expected HOST:PORT";
+    let (host, port) = text.rsplit_once(':').ok_or(expected)?;
+    let port = port.parse().map_err(|_| expected)?;
     Ok((host.trim_matches(['[', ']']).to_owned(), port))
+}
+
+fn four_spans(text: &str) -> Result<[Delta; 4], String> {
+    let spans = text.split(',').map(|span| span.trim().parse::<Delta>());
+    let spans = spans.collect::<Result<Vec<_>, _>>();
+    let spans = spans.map_err(|error| error.to_string())?;
+    let four = spans.try_into();
+    four.map_err(|_| "expected four times, idle,down,up,both".to_owned())
+}
+
+fn interval(text: &str) -> Result<Delta, String> {
+    let span: Delta = text.parse().map_err(|error| format!("{error}"))?;
+    match (Delta::ms(1)..=Delta::secs(1)).contains(&span) {
+        true => Ok(span),
+        false => Err("out of range; use 1 ms to 1 s".to_owned()),
+    }
+}
+
+fn window(text: &str) -> Result<Bytes, String> {
+    let size: Bytes = text.parse().map_err(|error| format!("{error}"))?;
+    match (Bytes::kib(2)..=Bytes::mib(1024)).contains(&size) {
+        true => Ok(size),
+        false => Err("out of range; use 2 KiB to 1 GiB".to_owned()),
+    }
+}
+
+fn rule_parser() -> impl TypedValueParser<Value = Rule> {
+    PossibleValuesParser::new(Rule::ALL.map(Rule::name))
+        .map(|name| Rule::named(&name).expect("a possible value"))
 }
 
 #[cfg(test)]

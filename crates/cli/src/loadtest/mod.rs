@@ -54,7 +54,6 @@ pub enum RunTestError {
 
 pub fn run(args: &Args) -> Result<Exit, RunTestError> {
     let all = args.options()?;
-    args.rule()?;
     let stop = stop_on_ctrl_c()?;
     let mut exit = Exit::Complete;
     let mut lines = Vec::new();
@@ -108,7 +107,7 @@ fn measure(
     locating: Locating,
     stop: &AtomicBool,
 ) -> Result<(Measured, Findings), RunTestError> {
-    let rule = args.rule()?;
+    let rule = args.grade;
     let fitted = match locating {
         Locating::Yes => following::fitted(options),
         Locating::No => options.clone(),

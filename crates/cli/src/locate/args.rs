@@ -27,19 +27,22 @@ use unbloat_units::Delta;
 #[command(after_help = "\
 Examples:
   unbloat locate server.example
-  unbloat locate server.example --peer 192.168.1.20    distinguish Wi-Fi from the access line
+  # distinguish Wi-Fi from the access line
+  unbloat locate server.example --peer 192.168.1.20
   unbloat locate server.example --direction up --probe icmp
-  unbloat locate https://rpm.example/config --no-run --json | jq '.verdicts[].text'
+  unbloat locate https://rpm.example/config --no-run --json \\
+    | jq '.verdicts[].text'
 Example of a verdict:
-  During upload: the queue is between hop 1, your gateway (192.168.1.1) and hop 2 (10.64.0.1); hop 1, your
-  gateway (192.168.1.1) holds it. It adds 214.3 ms (205.1 to 220.7); 100 % of resamples agree
+  During upload: the queue is between hop 1, your gateway (192.168.1.1) and
+  hop 2 (10.64.0.1); hop 1, your gateway (192.168.1.1) holds it. It adds
+  214.3 ms (205.1 to 220.7); 100 % of resamples agree
 docs/locate.md describes the method and the verdicts.")]
 pub struct Args {
     /// Server at the end of the path, used for the load: HOST, HOST:PORT, https://HOST/PATH or ndt7://HOST
     #[arg(value_name = "HOST|URL")]
     pub target: String,
 
-    /// Type of probe packets; tcp needs root
+    /// Type of probe packets (tcp needs root)
     #[arg(long, value_name = "PROBE", default_value = "udp", value_parser = probe())]
     probe: Kind,
 
@@ -59,7 +62,7 @@ pub struct Args {
     #[arg(long, value_name = "SPAN", default_value = "8 s")]
     stage_duration: Delta,
 
-    /// Interval between probe packets; to one hop
+    /// Interval between probe packets, to one hop
     #[arg(long, value_name = "SPAN", default_value = "100 ms")]
     probe_interval: Delta,
 
@@ -88,7 +91,7 @@ pub struct Args {
     #[arg(short, long)]
     pub quiet: bool,
 
-    /// Print JSON; one object (docs/locate.md)
+    /// Print JSON, one object (docs/locate.md)
     #[arg(long)]
     #[cfg_attr(feature = "runs", arg(conflicts_with = "format"))]
     pub json: bool,

@@ -13,16 +13,20 @@ use unbloat_units::{Bytes, Delta, Rate};
 #[derive(clap::Args)]
 #[command(after_help = "\
 Examples:
-  unbloat model                                            the paper's Figure 4, at 4 Mbit/s
+  # the paper's Figure 4, at 4 Mbit/s
+  unbloat model
   unbloat model --rate '10 Mbit/s' --utilisation 0.95 --buffer 20..1000
-  unbloat model --utilisation 0.9 --on '200 ms' --off '300 ms'   on-off source instead of a steady one
-  unbloat model --rate '20 Mbit/s' --utilisation 1.1 --target '100 ms' --at p95
-  unbloat model --measured curve.csv                       buffer and rate that fit a measured curve
+  # on-off source instead of a steady one
+  unbloat model --utilisation 0.9 --on '200 ms' --off '300 ms'
+  unbloat model --rate '20 Mbit/s' --utilisation 1.1 --target '100 ms' \\
+    --at p95
+  # buffer and rate that fit a measured curve
+  unbloat model --measured curve.csv
   unbloat model --buffer 10,100,1000 --format table
 Models: mm1k (M/M/1/K: Poisson arrivals, exponential sizes; the paper's), md1k (M/D/1/K: packets of
 equal size) and, with --on and --off, ipp_m1k (IPP/M/1/K: on-off source).")]
 pub struct Args {
-    /// Rate of the bottleneck [default: 4 Mbit/s, as in Figure 4; with --measured: fitted]
+    /// Rate of the bottleneck [default: 4 Mbit/s, as in Figure 4, or fitted with --measured]
     #[arg(long, value_name = "RATE")]
     pub rate: Option<Rate>,
 
@@ -30,7 +34,7 @@ pub struct Args {
     #[arg(long, value_name = "SIZE", default_value = "1500 B")]
     pub packet: Bytes,
 
-    /// Offered rate divided by the bottleneck rate; comma-separated
+    /// Offered rate divided by the bottleneck rate (comma-separated)
     #[arg(long, value_name = "NUMBER", value_delimiter = ',', default_value = "0.95,0.99", value_parser = parse_utilisation)]
     pub utilisation: Vec<Load>,
 
@@ -43,11 +47,11 @@ pub struct Args {
     #[arg(long, value_name = "SPAN", requires = "off")]
     pub on: Option<Delta>,
 
-    /// Mean duration of the source's off periods; --utilisation is the mean over both periods
+    /// Mean duration of the source's off periods. --utilisation is the mean over both periods
     #[arg(long, value_name = "SPAN", requires = "on")]
     pub off: Option<Delta>,
 
-    /// Rate of a link before the bottleneck (Eq. 1); may be repeated
+    /// Rate of a link before the bottleneck (Eq. 1) (may be repeated)
     #[arg(long, value_name = "RATE")]
     pub hop: Vec<Rate>,
 
@@ -55,7 +59,7 @@ pub struct Args {
     #[arg(long, value_name = "SPAN", default_value = "0 ms")]
     pub propagation: Delta,
 
-    /// Target delay; find the largest buffer with at most this delay
+    /// Target delay, for which to find the largest buffer
     #[arg(long, value_name = "SPAN")]
     pub target: Option<Delta>,
 

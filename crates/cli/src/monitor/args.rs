@@ -17,11 +17,14 @@ use unbloat_units::{Bytes, Delta};
 #[command(after_help = "\
 Examples:
   unbloat monitor --interface eth0
-  unbloat monitor --interface wan0 --history /var/lib/unbloat/wan0 --metrics 9910
+  unbloat monitor --interface wan0 --history /var/lib/unbloat/wan0 \\
+    --metrics 9910
   unbloat monitor --interface wan0 --webhook https://hooks.example.net/bloat
   unbloat monitor --interface wan0 --alert 'logger -t bloat'
-  unbloat monitor --interface wan0 --every '6 h' --budget '1 GB' test.example.net
-  unbloat monitor --interface wan0 --unit > /etc/systemd/system/unbloat-monitor.service
+  unbloat monitor --interface wan0 --every '6 h' \\
+    --budget '1 GB' test.example.net
+  unbloat monitor --interface wan0 --unit \\
+    > /etc/systemd/system/unbloat-monitor.service
 docs/monitor.md describes the history, the metrics and the JSON fields.")]
 pub struct Args {
     /// Server for active tests
@@ -32,23 +35,23 @@ pub struct Args {
     #[arg(long, value_name = "INTERFACE")]
     pub interface: String,
 
-    /// Folder of the history; created if missing [default: /var/lib/unbloat/INTERFACE]
+    /// Folder of the history (created if missing) [default: /var/lib/unbloat/INTERFACE]
     #[arg(long, value_name = "FOLDER")]
     history: Option<PathBuf>,
 
-    /// Maximum disk space of the history, at least 4 MiB; the oldest days are deleted first
+    /// Maximum disk space of the history, at least 4 MiB. The oldest days are deleted first
     #[arg(long, value_name = "SIZE", default_value = "64 MiB")]
     pub disk: Bytes,
 
-    /// Interval between samples; 5 s to 10 min
+    /// Interval between samples, 5 s to 10 min
     #[arg(long, value_name = "SPAN", default_value = "1 min", value_parser = interval)]
     interval: Delta,
 
-    /// Minimum standing delay that counts as bufferbloat; from half of it, as slight bufferbloat
+    /// Minimum standing delay that counts as bufferbloat. From half of it, it is slight
     #[arg(long, value_name = "SPAN", default_value = "60 ms")]
     bloat_threshold: Delta,
 
-    /// Do not load BPF programs; layers of this host are not monitored
+    /// Do not load BPF programs. Layers of this host are then not monitored
     #[arg(long)]
     no_bpf: bool,
 
@@ -59,7 +62,7 @@ pub struct Args {
     #[arg(long, value_name = "SPAN")]
     pub duration: Option<Delta>,
 
-    /// Print JSON; one object per record of the history
+    /// Print JSON, one object per record of the history
     #[arg(long)]
     pub json: bool,
 
@@ -82,7 +85,7 @@ pub struct Args {
     next_help_heading = "Alerts: at the start and the end of each episode, at most 12 per hour"
 )]
 struct AlertArgs {
-    /// Run this shell command for each alert; it gets the event on standard input, as JSON
+    /// Run this shell command for each alert, with the event as JSON on its standard input
     #[arg(long, value_name = "COMMAND")]
     alert: Option<String>,
 
@@ -94,11 +97,11 @@ struct AlertArgs {
 #[derive(clap::Args)]
 #[command(next_help_heading = "Active tests (unbloat test HOST --glance)")]
 pub struct TestArgs {
-    /// Interval between active tests; 10 min to 7 days
+    /// Interval between active tests, 10 min to 7 days
     #[arg(long, value_name = "SPAN", requires = "host", value_parser = every)]
     pub every: Option<Delta>,
 
-    /// Maximum bytes of active tests within 24 h; a test that reaches it is stopped
+    /// Maximum bytes of active tests within 24 h. A test that reaches it is stopped
     #[arg(long, value_name = "SIZE", default_value = "500 MB")]
     pub budget: Bytes,
 

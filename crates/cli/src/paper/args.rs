@@ -12,18 +12,22 @@ use std::path::PathBuf;
 #[derive(clap::Args)]
 #[command(after_help = "\
 Examples:
-  unbloat paper list                          all papers and figures
+  # all papers and figures
+  unbloat paper list
   unbloat paper imc2012 fig9
-  unbloat paper cellnet2012                   all figures of a paper
+  # all figures of a paper
+  unbloat paper cellnet2012
   unbloat paper all --out figures
-  unbloat paper imc2012 fig9 --clock virtual  with Linux's TCP
-  unbloat paper sigcomm2013 --with trace.pcap your capture beside the study's figures
+  # with Linux's TCP
+  unbloat paper imc2012 fig9 --clock virtual
+  # your capture beside the study's figures
+  unbloat paper sigcomm2013 --with trace.pcap
   unbloat paper cacm fig5 --with campaign-MATRIX
   unbloat paper mine2026 --papers my-papers
 A value agrees if ours is within 20 % of it or our repeats lie on both sides of it, a change if all repeats have its direction and
 it is 2 % or more. With a figure that differs for no known reason the exit code is 4.")]
 pub struct Args {
-    /// Paper, such as imc2012; `all`, or `list` for the papers and their figures
+    /// Paper, such as imc2012, or `all`, or `list` for the papers and their figures
     pub paper: String,
 
     /// Figures, such as fig9 [default: all of the paper]
@@ -42,7 +46,7 @@ pub struct Args {
     #[arg(long, value_name = "PAPERS")]
     pub papers: Option<PathBuf>,
 
-    /// Seed of the random numbers; the following repeats use the next numbers [default: the scenario's]
+    /// Seed of the random numbers. The following repeats use the next numbers [default: the scenario's]
     #[arg(long, value_name = "N")]
     pub seed: Option<u64>,
 
@@ -50,7 +54,7 @@ pub struct Args {
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     pub repeats: Option<u32>,
 
-    /// Number of threads; does not affect results [default: one per core]
+    /// Number of threads (does not affect results) [default: one per core]
     #[arg(long, value_name = "N")]
     pub threads: Option<NonZeroUsize>,
 

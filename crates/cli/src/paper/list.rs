@@ -3,7 +3,7 @@
 use super::PaperCommandError;
 use super::args::Args;
 use crate::exit::Exit;
-use crate::print;
+use crate::print::{self, note};
 use std::fmt::Write;
 use unbloat_api::experiment::order;
 use unbloat_paper::{Figure, Paper, Source};
@@ -12,6 +12,10 @@ use unbloat_table::{Column, Rows, Table};
 pub fn print(args: &Args, papers: &[Paper]) -> Result<Exit, PaperCommandError> {
     match args.print.of("figures") {
         Some(wanted) => wanted.print(&[rows(papers)])?,
+        None if args.json => {
+            note!("unbloat: the list is a table: --format json prints it as JSON");
+            return Ok(Exit::Usage);
+        }
         None => print::text(&text(papers))?,
     }
     Ok(Exit::Complete)

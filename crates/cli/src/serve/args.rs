@@ -23,7 +23,8 @@ use unbloat_units::{Bytes, Delta, Rate};
 #[command(after_help = "\
 Examples:
   unbloat serve
-  unbloat serve --name test.example.net --token-file tokens --max-rate '200 Mbit/s'
+  unbloat serve --name test.example.net --token-file tokens \\
+    --max-rate '200 Mbit/s'
   unbloat serve --cert chain.pem --key key.pem --listen 0.0.0.0:443
   unbloat serve --listen 10.0.0.1:4043 --listen-plain 10.0.0.1:4080 --json
 On another host:
@@ -45,7 +46,7 @@ pub struct Args {
     #[arg(long, conflicts_with = "listen_echo", help = "Do not serve irtt")]
     no_echo: bool,
 
-    /// Certificate chain, PEM; read again when it changes [default: generated at the first start, and its fingerprint printed]
+    /// Certificate chain, PEM, read again when it changes [default: generated at the first start, and its fingerprint printed]
     #[arg(long, value_name = "FILE", requires = "key")]
     cert: Option<PathBuf>,
 
@@ -53,13 +54,13 @@ pub struct Args {
     #[arg(long, value_name = "FILE", requires = "cert")]
     key: Option<PathBuf>,
 
-    /// Get a certificate for this domain from an authority that speaks ACME, and renew it in time; agrees to the authority's
+    /// Get a certificate for this domain from an authority that speaks ACME, and renew it in time. This agrees to the authority's
     /// terms of service. The authority connects to TCP port 443 of the domain: unless --listen is given, serve there too
     #[cfg(feature = "acme")]
     #[arg(long, value_name = "DOMAIN", conflicts_with_all = ["cert", "names", "user"])]
     acme: Option<String>,
 
-    /// ACME directory of the authority; nothing else is contacted
+    /// ACME directory of the authority (nothing else is contacted)
     #[cfg(feature = "acme")]
     #[arg(long, value_name = "URL", requires = "acme", default_value = LETS_ENCRYPT)]
     acme_directory: String,
@@ -69,11 +70,11 @@ pub struct Args {
     #[arg(long)]
     pub announce: bool,
 
-    /// Additional name or address in the generated certificate, besides localhost and the listening address; may be repeated
+    /// Additional name or address in the generated certificate, besides localhost and the listening address (may be repeated)
     #[arg(long = "name", value_name = "HOST", conflicts_with = "cert")]
     names: Vec<String>,
 
-    /// Accept only clients with this token; may be repeated. Other users of this machine can see it, so prefer --token-file
+    /// Accept only clients with this token (may be repeated). Other users of this machine can see it, so prefer --token-file
     #[arg(long = "token", value_name = "TOKEN")]
     tokens: Vec<String>,
 
@@ -95,15 +96,15 @@ pub struct Args {
     #[arg(long, value_name = "USER")]
     user: Option<String>,
 
-    /// Print a systemd unit with these options and exit; sandboxed, with a dynamic user
+    /// Print a systemd unit with these options and exit (sandboxed, with a dynamic user)
     #[arg(long, conflicts_with = "user")]
     pub unit: bool,
 
-    /// Print JSON; one object with the listening addresses and the fingerprint
+    /// Print JSON, one object with the listening addresses and the fingerprint
     #[arg(long)]
     json: bool,
 
-    /// Number of threads; in addition to that of the irtt echo [default: one per core]
+    /// Number of threads, besides that of the irtt echo [default: one per core]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=256))]
     threads: Option<u16>,
 
@@ -145,7 +146,7 @@ struct Bounds {
     #[arg(long, value_name = "RATE")]
     max_rate: Option<Rate>,
 
-    /// Maximum memory of the server; above it, refuse new connections and close some of the address with the most
+    /// Maximum memory of the server. Above it, refuse new connections and close some of the address with the most
     #[arg(long, value_name = "SIZE", default_value = "1024 MiB")]
     max_memory: Bytes,
 }

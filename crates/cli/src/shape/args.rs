@@ -10,7 +10,7 @@ use unbloat_units::{Both, Cells, Delta, Framing, Rate};
 
 /// Shape an interface with CAKE in user space, for kernels without CAKE.
 ///
-/// Packets wait in the kernel; only their headers are copied to this process. Ctrl-C stops shaping and removes the rules. If the process is
+/// Packets wait in the kernel. Only their headers are copied to this process. Ctrl-C stops shaping and removes the rules. If the process is
 /// killed, the kernel removes the rules, and packets pass unshaped.
 #[derive(clap::Args)]
 #[command(after_help = "\
@@ -18,6 +18,7 @@ Examples:
   unbloat shape --interface wan0 --rate-down '19 Mbit/s' --rate-up '4.75 Mbit/s'
   unbloat shape --interface wwan0 --follow --json | jq 'select(.reason)'
 docs/shape.md describes the JSON fields and the CPU cost.")]
+#[command(group = clap::ArgGroup::new("shaped").args(["rate_down", "rate_up", "follow"]).required(true).multiple(true))]
 pub struct Args {
     /// Network interface towards the line
     #[arg(long, value_name = "INTERFACE")]
@@ -31,7 +32,7 @@ pub struct Args {
     #[arg(long, value_name = "RATE")]
     rate_up: Option<Rate>,
 
-    /// Adjust the rates to a changing line, from the delay of passing flows; rates are then optional
+    /// Adjust the rates to a changing line, from the delay of passing flows. Rates are then optional
     #[arg(long)]
     follow: bool,
 
@@ -59,7 +60,7 @@ pub struct Args {
     #[arg(long, value_name = "SPAN")]
     pub duration: Option<Delta>,
 
-    /// Print JSON; one object each second and for each change of a rate
+    /// Print JSON, one object each second and for each change of a rate
     #[arg(long)]
     pub json: bool,
 
@@ -85,8 +86,7 @@ impl From<Link> for Cells {
 }
 
 impl Args {
-    /// None if neither rates nor `--follow` are given.
-    pub fn options(&self) -> Option<Options> {
+    pub fn options(&self) -> Options {
         let common = Params {
             overhead: self.overhead,
             min_packet_unit: self.mpu,
@@ -95,10 +95,8 @@ impl Args {
         };
         let rates = Both::new(self.rate_down, self.rate_up);
         let shaped = rates.map(|rate| rate.is_some() || self.follow);
-        (shaped != Both::default()).then(|| {
-            let policy = self.follow.then(policy);
-            options(&self.interface, shaped, rates, common, policy)
-        })
+        let policy = self.follow.then(policy);
+        options(&self.interface, shaped, rates, common, policy)
     }
 }
 

@@ -41,8 +41,6 @@ pub enum CommandError {
         interface: String,
         source: io::Error,
     },
-    #[error("nothing to do: give --rate-down, --rate-up or --follow")]
-    Nothing,
     #[error(transparent)]
     Metrics(#[from] MetricsError),
     #[error(transparent)]
@@ -50,7 +48,7 @@ pub enum CommandError {
 }
 
 pub fn run(args: &Args) -> Result<Exit, CommandError> {
-    let options = args.options().ok_or(CommandError::Nothing)?;
+    let options = args.options();
     see_all(&options.interface)?;
     if args.dry_run {
         dry_run::print(&steps(&options)?, args.json)?;

@@ -10,11 +10,12 @@ use crate::print::note;
 use crate::recovery;
 use std::fmt;
 use unbloat_cake_nfqueue::{Options, ShapeError};
+use unbloat_os::privilege::{Capability, may};
 use unbloat_sqm::{Device, DeviceError, Plan, Qdisc, longer_rtt, tc};
 use unbloat_sqm_host::{
     Held, Kind, Look, Router, ShaperError, Target, apply, check, header_bytes, offered,
 };
-use unbloat_undo::{Journals, Purpose, UndoError};
+use unbloat_undo::{Purpose, UndoError};
 use unbloat_units::{Both, Delta, Framing, Rate};
 
 #[derive(Debug, thiserror::Error)]
@@ -53,7 +54,7 @@ pub struct Ground {
 }
 
 enum Side {
-    Here(Journals),
+    Here,
     There(Router, Look),
 }
 
@@ -94,10 +95,9 @@ impl Ground {
 
     /// This host: the queue discipline that was chosen; otherwise the kernel's if it isolates flows, or our own.
     pub fn here(device: Device, chosen: Option<Qdisc>) -> Result<Ground, ShapingError> {
-        let journals = recovery::journals()?;
         let qdisc = match chosen {
             Some(chosen) => chosen,
-            None => match offered()?.best() {
+            None => match best_here()? {
                 Some(Qdisc::Fifo) | None => Qdisc::OwnCake,
                 Some(best) => best,
             },
@@ -105,7 +105,7 @@ impl Ground {
         let mut ground = Ground {
             device,
             qdisc,
-            side: Side::Here(journals),
+            side: Side::Here,
         };
         if chosen.is_none()
             && let Err(error) = ground.check(BOTH)
@@ -124,7 +124,9 @@ impl Ground {
         let plan = plan.expect("a plan of any rates");
         match &self.side {
             _ if self.qdisc == Qdisc::OwnCake => Ok(()),
-            Side::Here(journals) => check(journals, &plan),
+            // What is unbloat's own, only root can tell.
+            Side::Here if !may(Capability::NetAdmin) => Ok(()),
+            Side::Here => check(&recovery::journals()?, &plan),
             Side::There(router, look) => router.check(look.kind, &plan),
         }
     }
@@ -132,7 +134,7 @@ impl Ground {
     /// What the device's queue counts before the IP packet.
     pub fn header_bytes(&self) -> u8 {
         match &self.side {
-            Side::Here(_) => header_bytes(&self.device),
+            Side::Here => header_bytes(&self.device),
             Side::There(_, look) => look.header_bytes(&self.device),
         }
     }
@@ -140,7 +142,7 @@ impl Ground {
     /// The router, if it is one.
     pub fn router(&self) -> Option<(&Target, Kind)> {
         match &self.side {
-            Side::Here(_) => None,
+            Side::Here => None,
             Side::There(router, look) => Some((router.target(), look.kind)),
         }
     }
@@ -148,12 +150,13 @@ impl Ground {
     pub fn apply(&self, plan: &Plan) -> Result<Placed<'_>, ShapingError> {
         let command = Purpose::this_command().command;
         Ok(match (&self.side, plan.qdisc) {
-            (Side::Here(_), Qdisc::OwnCake) => {
+            (Side::Here, Qdisc::OwnCake) => {
                 let how = unbloat_sqm::tc::text(&unbloat_sqm::tc::commands(plan));
                 self.own(crate::shape::of_plan(plan), how.trim())?
             }
-            (Side::Here(journals), _) => {
-                Placed::Kernels(apply(journals, plan, &command)?, &self.device)
+            (Side::Here, _) => {
+                let held = apply(&recovery::journals()?, plan, &command)?;
+                Placed::Kernels(held, &self.device)
             }
             (Side::There(router, look), _) => {
                 router.apply(look, plan)?;
@@ -167,7 +170,7 @@ impl Ground {
         let longer = rtt.and_then(longer_rtt);
         let options = crate::shape::following(self.device.as_str(), longer);
         match self.side {
-            Side::Here(_) => self.own(options, &self.following(rtt)).map(Some),
+            Side::Here => self.own(options, &self.following(rtt)).map(Some),
             Side::There(..) => Ok(None),
         }
     }
@@ -190,6 +193,24 @@ pub fn following(device: &Device, rtt: Option<Delta>) -> Vec<String> {
     words.into_iter().map(str::to_owned).collect()
 }
 
+/// The best queue discipline of this host's kernel; where only root could try them, the one that a plan for most hosts names.
+pub fn best_here() -> Result<Option<Qdisc>, ShaperError> {
+    if !may(Capability::SysAdmin) {
+        note!(
+            "unbloat: only root can try which queue disciplines this kernel has; this plan uses CAKE (--qdisc names another)"
+        );
+        return Ok(Some(Qdisc::Cake));
+    }
+    let offered = offered()?;
+    let better = offered.unknown_to_tc.iter();
+    for kind in better.filter(|kind| matches!(**kind, "cake" | "fq_codel")) {
+        note!(
+            "unbloat: the kernel has {kind}, but this host's tc is too old for it; a newer iproute2 gives a better shaper"
+        );
+    }
+    Ok(offered.best())
+}
+
 /// The best queue discipline of a router.
 pub fn best_of(look: &Look) -> Result<Qdisc, ShapingError> {
     let names: Vec<&str> = look.offered.iter().map(String::as_str).collect();
@@ -203,7 +224,7 @@ pub fn best_of(look: &Look) -> Result<Qdisc, ShapingError> {
 impl fmt::Display for Ground {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match &self.side {
-            Side::Here(_) => f.write_str("on this host"),
+            Side::Here => f.write_str("on this host"),
             Side::There(router, _) => write!(f, "on {}", router.target()),
         }
     }

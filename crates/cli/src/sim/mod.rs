@@ -14,15 +14,18 @@ use unbloat_api::experiment::{Simulator, refuse_kernel_queues};
 Examples:
   unbloat sim scenarios/bulk-and-call.toml
   unbloat sim scenarios/bulk-and-call.toml --set link.down.queue=fq_codel
-  unbloat sim scenarios/bulk-and-call.toml --set 'link.down.queue.limit=[\"0.5 BDP\", \"4 BDP\"]'
-  unbloat sim scenarios/buffer-sweep.toml --repeats 10 --format csv > results.csv
-  unbloat sim scenarios/buffer-sweep.toml --show down.queue_delay_p95_ms,call.mos
+  unbloat sim scenarios/bulk-and-call.toml \\
+    --set 'link.down.queue.limit=[\"0.5 BDP\", \"4 BDP\"]'
+  unbloat sim scenarios/buffer-sweep.toml --repeats 10 --format csv \\
+    > results.csv
+  unbloat sim scenarios/buffer-sweep.toml \\
+    --show down.queue_delay_p95_ms,call.mos
 If the scenario has [score], the exit code is 4 when a bound is violated.")]
 pub struct Args {
     #[command(flatten)]
     common: Common,
 
-    /// Number of threads; does not affect results [default: one per core]
+    /// Number of threads (does not affect results) [default: one per core]
     #[arg(long, value_name = "N")]
     threads: Option<NonZeroUsize>,
 }

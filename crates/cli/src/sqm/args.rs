@@ -15,14 +15,22 @@ use unbloat_units::Delta;
 #[derive(clap::Args)]
 #[command(after_help = "\
 Examples:
-  unbloat sqm plan --test latest                          tc commands for the rates that a test measured
-  unbloat sqm plan --rate-down '50 Mbit/s' --rate-up '10 Mbit/s' --line atm --as uci
-  unbloat sqm plan --test latest --sweep 192.0.2.1        also detect ATM cells, by echo requests of many sizes
-  unbloat sqm search box --apply                          find and apply the highest rates with low delay, by tests against box
-  unbloat sqm check /etc/config/sqm --test latest         find errors in an existing configuration
-  unbloat sqm apply --interface eth0 --rate-down '50 Mbit/s' --rate-up '10 Mbit/s' --confirm '30 s'
-  unbloat sqm apply --test latest --keep                  after each reboot too
-  unbloat sqm apply --router root@192.168.1.1 --interface pppoe-wan --test latest
+  # tc commands for the rates that a test measured
+  unbloat sqm plan --test latest
+  unbloat sqm plan --rate-down '50 Mbit/s' --rate-up '10 Mbit/s' --line atm \\
+    --as uci
+  # also detect ATM cells, by echo requests of many sizes
+  unbloat sqm plan --test latest --sweep 192.0.2.1
+  # find and apply the highest rates with low delay, by tests against box
+  unbloat sqm search box --apply
+  # find errors in an existing configuration
+  unbloat sqm check /etc/config/sqm --test latest
+  unbloat sqm apply --interface eth0 --rate-down '50 Mbit/s' \\
+    --rate-up '10 Mbit/s' --confirm '30 s'
+  # after each reboot too
+  unbloat sqm apply --test latest --keep
+  unbloat sqm apply --router root@192.168.1.1 --interface pppoe-wan \\
+    --test latest
   unbloat sqm status --json
   unbloat sqm remove --interface eth0
 docs/sqm.md explains how a plan is computed, and how changes are rolled back.")]
@@ -33,11 +41,11 @@ pub struct Args {
 
 #[derive(Subcommand)]
 pub enum Job {
-    /// Print the shaper configuration for a line; change nothing
+    /// Print the shaper configuration for a line, and change nothing
     Plan(PlanArgs),
     /// Find the highest rate with low delay in each direction, by short tests, and print its configuration
     Search(Box<SearchArgs>),
-    /// Find errors in a configuration of sqm-scripts; exit code 4 if the shaper cannot work
+    /// Find errors in a configuration of sqm-scripts (exit code 4 if the shaper cannot work)
     Check(CheckArgs),
     /// Apply the shaper until it is removed or, without --keep, the system reboots
     Apply(ApplyArgs),
@@ -55,16 +63,29 @@ pub enum As {
     Networkd,
 }
 
+/// What a plan needs: rates, or a run that has them.
+fn rates() -> clap::ArgGroup {
+    #[cfg(feature = "runs")]
+    const FROM: &[&str] = &["test", "analysis", "rate_down", "rate_up"];
+    #[cfg(not(feature = "runs"))]
+    const FROM: &[&str] = &["test", "rate_down", "rate_up"];
+    clap::ArgGroup::new("rates")
+        .args(FROM)
+        .required(true)
+        .multiple(true)
+}
+
 #[derive(clap::Args)]
+#[command(group = rates())]
 pub struct PlanArgs {
     #[command(flatten)]
     pub given: Given,
 
-    /// Form of the plan; tc commands, OpenWrt's /etc/config/sqm, or systemd-networkd files
+    /// Form of the plan: tc commands, OpenWrt's /etc/config/sqm, or systemd-networkd files
     #[arg(long = "as", value_name = "FORM", value_enum, default_value = "tc")]
     pub form: As,
 
-    /// Print JSON; one object with the plan in all forms
+    /// Print JSON, one object with the plan in all forms
     #[arg(long)]
     pub json: bool,
 }
@@ -73,23 +94,23 @@ pub struct PlanArgs {
 #[group(skip)]
 #[command(after_help = "\
 Examples:
-  unbloat sqm search box                          plan for this host, after about two minutes of tests against unbloat serve on box
-  unbloat sqm search box --rate-down '50 Mbit/s' --rate-up '10 Mbit/s' --line docsis --apply
-  unbloat sqm search box --with video --json      with a video player, whose bursts require a lower rate; trials and plan as JSON
+  # plan for this host, after two minutes of tests against box
+  unbloat sqm search box
+  unbloat sqm search box --rate-down '50 Mbit/s' --rate-up '10 Mbit/s' \\
+    --line docsis --apply
+  # with a video player, whose bursts require a lower rate
+  unbloat sqm search box --with video --json
   unbloat sqm search box --router root@192.168.1.1
 During the search the line is shaped and loaded. Afterwards the previous configuration is restored, unless --apply is given.")]
 pub struct SearchArgs {
     #[command(flatten)]
-    pub options: loadtest::Args,
-
-    #[command(flatten)]
     pub given: Given,
 
-    /// Use this router instead of this host; reached over ssh, without a password
+    /// Use this router instead of this host, over ssh and without a password
     #[arg(long, value_name = "[USER@]HOST")]
     pub router: Option<Target>,
 
-    /// Target delay; maximum added delay (p95) [default: 5 ms, or three packets on slow lines; 30 ms for a FIFO]
+    /// Target delay, the maximum added delay (p95) [default: 5 ms, or three packets on slow lines; 30 ms for a FIFO]
     #[arg(long = "target", value_name = "SPAN")]
     pub target_delay: Option<Delta>,
 
@@ -97,28 +118,35 @@ pub struct SearchArgs {
     #[arg(long)]
     pub apply: bool,
 
-    /// Form of the plan; tc commands, OpenWrt's /etc/config/sqm, or systemd-networkd files
+    /// Form of the plan: tc commands, OpenWrt's /etc/config/sqm, or systemd-networkd files
     #[arg(long = "as", value_name = "FORM", value_enum, default_value = "tc")]
     pub form: As,
+
+    #[command(flatten, next_help_heading = "Options of the tests")]
+    pub options: loadtest::Args,
 }
 
 #[derive(clap::Args)]
 #[command(after_help = "\
 Examples:
-  unbloat sqm apply --interface eth0 --rate-down '50 Mbit/s' --rate-up '10 Mbit/s'
-  unbloat sqm apply --test latest --confirm '30 s'     removed again unless Enter is pressed
-  unbloat sqm apply --test latest --keep --dry-run     the files that would be written
+  unbloat sqm apply --interface eth0 --rate-down '50 Mbit/s' \\
+    --rate-up '10 Mbit/s'
+  # removed again unless Enter is pressed
+  unbloat sqm apply --test latest --confirm '30 s'
+  # the files that would be written
+  unbloat sqm apply --test latest --keep --dry-run
   unbloat sqm apply --test latest --keep
 `unbloat sqm remove` removes the shaper and the files.")]
+#[command(group = rates())]
 pub struct ApplyArgs {
     #[command(flatten)]
     pub given: Given,
 
-    /// Apply it after each reboot too; by systemd-networkd, a systemd unit, or OpenWrt's sqm-scripts
+    /// Apply it after each reboot too, by systemd-networkd, a systemd unit, or OpenWrt's sqm-scripts
     #[arg(long, conflicts_with = "hold")]
     pub keep: bool,
 
-    /// Use this router instead of this host; reached over ssh, without a password
+    /// Use this router instead of this host, over ssh and without a password
     #[arg(long, value_name = "[USER@]HOST", conflicts_with_all = ["hold", "confirm"])]
     pub router: Option<Target>,
 
@@ -134,7 +162,7 @@ pub struct ApplyArgs {
     #[arg(long)]
     pub dry_run: bool,
 
-    /// Print JSON; one object with the plan and its commands
+    /// Print JSON, one object with the plan and its commands
     #[arg(long)]
     pub json: bool,
 }
@@ -145,11 +173,11 @@ pub struct PlaceArgs {
     #[arg(long, value_name = "INTERFACE")]
     pub interface: Option<Device>,
 
-    /// Use this router instead of this host; reached over ssh, without a password
+    /// Use this router instead of this host, over ssh and without a password
     #[arg(long, value_name = "[USER@]HOST")]
     pub router: Option<Target>,
 
-    /// Print JSON; one object
+    /// Print JSON, one object
     #[arg(long)]
     pub json: bool,
 }
@@ -159,13 +187,14 @@ pub struct PlaceArgs {
 Examples:
   unbloat sqm remove --interface eth0
   unbloat sqm remove --interface eth0 --dry-run
-  unbloat sqm remove --interface eth0 --until-reboot     without the shaper until the next reboot
+  # without the shaper until the next reboot
+  unbloat sqm remove --interface eth0 --until-reboot
 A file that was edited since unbloat wrote it is not removed: the command names it and stops.")]
 pub struct RemoveArgs {
     #[command(flatten)]
     pub place: PlaceArgs,
 
-    /// Leave the files of --keep in place; the next reboot applies the shaper again
+    /// Leave the files of --keep in place. The next reboot applies the shaper again
     #[arg(long, conflicts_with = "router")]
     pub until_reboot: bool,
 
@@ -180,14 +209,14 @@ pub struct CheckArgs {
     #[arg(value_name = "FILE", default_value = "/etc/config/sqm")]
     pub file: PathBuf,
 
-    /// Use this router instead of this host; check its configuration over ssh, not a file
+    /// Use this router instead of this host, and check its configuration over ssh, not a file
     #[arg(long, value_name = "[USER@]HOST", conflicts_with = "file")]
     pub router: Option<Target>,
 
     #[command(flatten)]
     pub line: Line,
 
-    /// Print JSON; one object
+    /// Print JSON, one object
     #[arg(long)]
     pub json: bool,
 }

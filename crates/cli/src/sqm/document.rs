@@ -55,8 +55,8 @@ pub struct Checked<'a> {
 #[serde(untagged)]
 pub enum Status<'a> {
     Here {
-        /// What the kernel offers.
-        offered: Offered,
+        /// What the kernel offers; null: only root can try it.
+        offered: Option<Offered>,
         devices: &'a [Shaped],
         /// What is applied after each reboot.
         kept: &'a [Kept],

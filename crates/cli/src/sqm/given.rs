@@ -35,11 +35,11 @@ pub struct Given {
 /// Rates and framing.
 #[derive(clap::Args)]
 pub struct Line {
-    /// Use this run of `unbloat test`; the rate of its line in each direction
+    /// Use this run of `unbloat test`, the rate of its line in each direction
     #[arg(long, value_name = "RUN", value_parser = run_parser(), conflicts_with_all = ["rate_down", "rate_up"])]
     pub test: Option<PathBuf>,
 
-    /// Use this run of `unbloat analyze`; the bandwidth estimated by its flows
+    /// Use this run of `unbloat analyze`, the bandwidth estimated by its flows
     #[cfg(feature = "runs")]
     #[arg(long, value_name = "RUN", value_parser = run_parser(), conflicts_with_all = ["test", "rate_down", "rate_up"])]
     pub analysis: Option<PathBuf>,
@@ -52,7 +52,7 @@ pub struct Line {
     #[arg(long, value_name = "RATE")]
     pub rate_up: Option<Rate>,
 
-    /// Detect ATM cells by echo requests of many sizes to a host behind the line; takes about 75 s, the line must be idle
+    /// Detect ATM cells by echo requests of many sizes to a host behind the line. It takes about 75 s, and the line must be idle
     #[arg(long, value_name = "HOST", conflicts_with_all = ["line", "overhead"])]
     pub sweep: Option<String>,
 

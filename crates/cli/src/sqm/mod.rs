@@ -16,7 +16,7 @@ pub use given::Choice;
 use crate::dry_run;
 use crate::exit::Exit;
 use crate::interface::{self, NoInterface};
-use crate::keep::{self, Cure, Keep, KeepError, Keeper, Written};
+use crate::keep::{self, Cure, Keep, KeepError, Keeper, Kept, Written};
 use crate::loadtest::{RunTestError, StoredError};
 use crate::print::{self, PrintError, note};
 use crate::recovery;
@@ -29,6 +29,7 @@ use std::io;
 use std::sync::atomic::Ordering;
 use std::thread::sleep;
 use std::time::{Duration, Instant};
+use unbloat_os::privilege::{Capability, may};
 use unbloat_sqm::networkd::{self, NetworkdError};
 use unbloat_sqm::uci::{self, UciError};
 use unbloat_sqm::{Device, DeviceError, Plan, PlanError, Severity, check, tc};
@@ -236,6 +237,9 @@ fn put_there(router: &Router, args: &ApplyArgs) -> Result<Exit, CommandError> {
 }
 
 fn put_here(args: &ApplyArgs) -> Result<Exit, CommandError> {
+    if !args.dry_run && !may(Capability::NetAdmin) {
+        return Err(ShaperError::NoRight.into());
+    }
     let plan = place::plan(&args.given, place::Site::Here)?;
     note!("{}", text::plan(&plan));
     let merging = keep::merging(&plan.device);
@@ -365,7 +369,10 @@ fn confirmed(
     }
     placed.release()?;
     note!("unbloat: not confirmed; the previous configuration is restored");
-    Ok(Exit::Interrupted)
+    Ok(match is_stopped() {
+        true => Exit::Interrupted,
+        false => Exit::OutOfBounds,
+    })
 }
 
 fn tell_applied(args: &ApplyArgs, plan: &Plan, keep: Option<&Keep>) -> Result<Exit, CommandError> {
@@ -394,43 +401,35 @@ fn look(args: &PlaceArgs) -> Result<Exit, CommandError> {
             })?,
             false => print::text(&text::queues(
                 &device,
-                is_ours.then_some("unbloat"),
+                if is_ours {
+                    "shaped by unbloat"
+                } else {
+                    text::NOT_OURS
+                },
                 &queues,
             ))?,
         }
         return Ok(Exit::Complete);
     }
-    let journals = recovery::journals()?;
-    let mut kept = keep::kept(&journals)?;
-    let devices = match &args.interface {
-        Some(device) => {
-            kept.retain(|it| it.device == *device);
-            if kept.is_empty() {
-                interface::check(device.as_str())?;
-            }
-            vec![device.clone()]
-        }
+    // What unbloat made, only root can tell.
+    let journals = may(Capability::NetAdmin)
+        .then(recovery::journals)
+        .transpose()?;
+    let (devices, kept) = match &journals {
+        Some(journals) => shaped_here(journals, args.interface.as_ref())?,
         None => {
-            // What networkd has made of files at the last boot is in no other journal.
-            let mut all = devices(&journals)?;
-            let there = kept.iter().map(|it| &it.device);
-            all.extend(
-                there
-                    .filter(|it| interface::check(it.as_str()).is_ok())
-                    .cloned(),
-            );
-            all.sort();
-            all.dedup();
-            all
+            let device = place::of_line(args.interface.as_ref(), None)?;
+            interface::check(device.as_str())?;
+            (vec![device], Vec::new())
         }
     };
     let mut all = Vec::new();
     for device in &devices {
-        all.push(status(&journals, device)?);
+        all.push(status(journals.as_ref(), device)?);
     }
     match args.json {
         true => print_json(&Status::Here {
-            offered: offered()?,
+            offered: may(Capability::SysAdmin).then(offered).transpose()?,
             devices: &all,
             kept: &kept,
         })?,
@@ -442,8 +441,12 @@ fn look(args: &PlaceArgs) -> Result<Exit, CommandError> {
                 let of_boot = kept.iter().find(|it| it.device == shaped.device);
                 let by = shaped.command.as_ref();
                 let by = by.or(of_boot.map(|it| &it.command));
-                let by = by.map(String::as_str);
-                print::text(&text::queues(&shaped.device, by, &shaped.queues))?;
+                let by = match (by, &journals) {
+                    (Some(by), _) => text::shaped_by(by),
+                    (None, Some(_)) => text::NOT_OURS.to_owned(),
+                    (None, None) => "only root can tell by whom it is shaped".to_owned(),
+                };
+                print::text(&text::queues(&shaped.device, &by, &shaped.queues))?;
             }
             for it in &kept {
                 print::text(&text::kept(it))?;
@@ -451,6 +454,32 @@ fn look(args: &PlaceArgs) -> Result<Exit, CommandError> {
         }
     }
     Ok(Exit::Complete)
+}
+
+/// The devices to show, and what is applied after a reboot.
+fn shaped_here(
+    journals: &Journals,
+    named: Option<&Device>,
+) -> Result<(Vec<Device>, Vec<Kept>), CommandError> {
+    let mut kept = keep::kept(journals)?;
+    if let Some(device) = named {
+        kept.retain(|it| it.device == *device);
+        if kept.is_empty() {
+            interface::check(device.as_str())?;
+        }
+        return Ok((vec![device.clone()], kept));
+    }
+    // What networkd has made of files at the last boot is in no other journal.
+    let mut all = devices(journals)?;
+    let there = kept.iter().map(|it| &it.device);
+    all.extend(
+        there
+            .filter(|it| interface::check(it.as_str()).is_ok())
+            .cloned(),
+    );
+    all.sort();
+    all.dedup();
+    Ok((all, kept))
 }
 
 fn take_away(args: &RemoveArgs) -> Result<Exit, CommandError> {

@@ -6,12 +6,12 @@ use super::given::{Given, Line};
 use super::{measured, sweep};
 use crate::print::note;
 use crate::route;
-use crate::shaping::best_of;
+use crate::shaping::{best_here, best_of};
 use std::path::Path;
 use unbloat_responsiveness::{LoadedDirection, SHAPER_DOWN, SHAPER_UP};
 use unbloat_sqm::uci::{self, Section};
 use unbloat_sqm::{Bypass, Detection, Device, Facts, Plan, Qdisc, detect};
-use unbloat_sqm_host::{Look, Router, header_bytes, offered};
+use unbloat_sqm_host::{Look, Router, header_bytes};
 use unbloat_units::{Both, Delta, Framing, Rate};
 
 /// Whose queue discipline a plan takes where none is given.
@@ -213,16 +213,7 @@ fn qdisc(given: &Given, site: Site<'_>) -> Result<Qdisc, CommandError> {
     let best = match site {
         Site::Openwrt => Some(Qdisc::Cake),
         Site::Router(look) => Some(best_of(look)?),
-        Site::Here => {
-            let offered = offered()?;
-            let better = offered.unknown_to_tc.iter();
-            for kind in better.filter(|kind| matches!(**kind, "cake" | "fq_codel")) {
-                note!(
-                    "unbloat: the kernel has {kind}, but this host's tc is too old for it; a newer iproute2 gives a better shaper"
-                );
-            }
-            offered.best()
-        }
+        Site::Here => best_here()?,
     };
     best.ok_or(CommandError::NothingOffered)
 }

@@ -60,10 +60,13 @@ pub fn findings(findings: &[Finding]) -> String {
     findings.iter().map(line).collect()
 }
 
-pub fn queues(device: &Device, by: Option<&str>, queues: &[QueueStatus]) -> String {
-    let by = by.map_or("not shaped by unbloat".to_owned(), |who| {
-        format!("shaped by {}", in_line(who))
-    });
+pub const NOT_OURS: &str = "not shaped by unbloat";
+
+pub fn shaped_by(command: &str) -> String {
+    format!("shaped by {}", in_line(command))
+}
+
+pub fn queues(device: &Device, by: &str, queues: &[QueueStatus]) -> String {
     let mut text = format!("{device}, {by}\n");
     for queue in queues {
         let rate = queue

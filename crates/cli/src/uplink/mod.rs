@@ -20,18 +20,19 @@ Examples:
   unbloat uplink --show-limits --interface wwan0
   unbloat uplink --interface wwan0 --target '50 ms' --json
   unbloat uplink --interface wwan0 --bql '6 kB' --notsent-lowat '128 kB'
-  unbloat lab shell --rate-up '8 Mbit/s' --set link.up.radio=lte --set 'link.up.device={ring_packets=16}' \\
+  unbloat lab shell --rate-up '8 Mbit/s' --set link.up.radio=lte \\
+    --set 'link.up.device={ring_packets=16}' \\
     -- unbloat uplink --interface path --duration '1 min'")]
 pub struct Args {
     /// Network interface in front of the modem
     #[arg(long, value_name = "INTERFACE")]
     interface: String,
 
-    /// Show the limits of driver and sockets (BQL, AQL, tcp_notsent_lowat) and advice; change nothing
+    /// Show the limits of driver and sockets (BQL, AQL, tcp_notsent_lowat) and advice, and change nothing
     #[arg(long)]
     show_limits: bool,
 
-    /// Target delay; in the modem, 5 ms to 1 s [default: 20 ms]
+    /// Target delay, in the modem, 5 ms to 1 s [default: 20 ms]
     #[arg(long, value_name = "SPAN", value_parser = target)]
     target: Option<Delta>,
 
@@ -51,7 +52,7 @@ pub struct Args {
     #[arg(long, value_name = "SPAN")]
     duration: Option<Delta>,
 
-    /// Print JSON; one object each second
+    /// Print JSON, one object each second
     #[arg(long)]
     json: bool,
 }

@@ -17,12 +17,14 @@ use unbloat_watch::{Filter, Options};
 Examples:
   unbloat watch
   unbloat watch --once --interval '5 s'
-  unbloat watch --json --duration '1 min' --port 443 | jq '.flows[] | [.to, .worst, .total_ms]'
-  unbloat watch --interval '100 ms' --duration '1 min' --port 443 --json --out upload
+  unbloat watch --json --duration '1 min' --port 443 \\
+    | jq '.flows[] | [.to, .worst, .total_ms]'
+  unbloat watch --interval '100 ms' --duration '1 min' --port 443 --json \\
+    --out upload
   ip netns exec lab unbloat watch --interface wan0
 docs/watch.md describes the columns and the JSON fields.")]
 pub struct Args {
-    /// Print JSON; one object per sample
+    /// Print JSON, one object per sample
     #[arg(long)]
     pub json: bool,
 
@@ -34,7 +36,7 @@ pub struct Args {
     #[arg(long, value_name = "SPAN")]
     pub duration: Option<Delta>,
 
-    /// Interval between samples; 100 ms to 1 h
+    /// Interval between samples, 100 ms to 1 h
     #[arg(long, value_name = "SPAN", default_value = "1 s", value_parser = sample_interval)]
     interval: Delta,
 
@@ -46,15 +48,15 @@ pub struct Args {
     #[arg(long, value_name = "PORT")]
     port: Option<u16>,
 
-    /// Network interface; select it and the flows that leave through it
+    /// Network interface. Select it and the flows that leave through it
     #[arg(long, value_name = "INTERFACE")]
     interface: Option<String>,
 
-    /// Folder for the results; must not exist. Without it no sample is kept
+    /// Folder for the results (must not exist). Without it, no sample is kept
     #[arg(long, value_name = "FOLDER")]
     pub out: Option<PathBuf>,
 
-    /// Do not load BPF programs; estimate from kernel statistics
+    /// Do not load BPF programs, but estimate from kernel statistics
     #[arg(long)]
     no_bpf: bool,
 

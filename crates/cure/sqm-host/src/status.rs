@@ -37,10 +37,11 @@ pub struct Shaped {
     pub queues: Vec<QueueStatus>,
 }
 
-/// What stands on a device and on its IFB device, whoever made it.
-pub fn status(journals: &Journals, device: &Device) -> Result<Shaped, ShaperError> {
+/// What stands on a device and on its IFB device, whoever made it; without journals, nobody knows who.
+pub fn status(journals: Option<&Journals>, device: &Device) -> Result<Shaped, ShaperError> {
     let resource = queues(device);
-    let mut holdings = journals.holdings()?.into_iter();
+    let holdings = journals.map_or(Ok(Vec::new()), Journals::holdings)?;
+    let mut holdings = holdings.into_iter();
     let held = holdings.find(|held| held.resource == resource);
     let mut found = of(device)?;
     match of(&device.ifb()) {

@@ -105,7 +105,7 @@ fn shape(qdisc: Qdisc, framing: Framing) -> Result<Tried, Fault> {
         let before = state()?;
         let journals = Journals::at(folder.path().to_owned())?;
         let held = apply(&journals, &plan, "a test")?;
-        let shaped = status(&journals, &plan.device)?;
+        let shaped = status(Some(&journals), &plan.device)?;
         let (goodput_bps, rtt_p95_us) = load(&far)?;
         held.release()?;
         Ok(Tried {

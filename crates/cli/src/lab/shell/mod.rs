@@ -28,16 +28,20 @@ use unbloat_units::{Delta, Rate};
 #[derive(clap::Args)]
 #[command(after_help = "\
 Examples:
-  unbloat lab shell --rate-down '20 Mbit/s' --rate-up '5 Mbit/s' --delay '20 ms' --queue 'droptail:1 MB' -- bash
+  unbloat lab shell --rate-down '20 Mbit/s' --rate-up '5 Mbit/s' \\
+    --delay '20 ms' --queue 'droptail:1 MB' -- bash
   unbloat lab shell --delay '20 ms' -- sh -c 'ping -c 3 $UNBLOAT_BASE'
-  unbloat lab shell --internet --delay '20 ms' -- curl -o /dev/null https://example.org/
-  unbloat lab shell --trace-down traces/lte.down --trace-up traces/lte.up --queue codel -- ./client
-  unbloat lab shell --delay '10 ms' -- unbloat lab shell --delay '10 ms' -- sh -c 'ping -c 3 $UNBLOAT_BASE'
+  unbloat lab shell --internet --delay '20 ms' \\
+    -- curl -o /dev/null https://example.org/
+  unbloat lab shell --trace-down traces/lte.down --trace-up traces/lte.up \\
+    --queue codel -- ./client
+  unbloat lab shell --delay '10 ms' -- unbloat lab shell --delay '10 ms' \\
+    -- sh -c 'ping -c 3 $UNBLOAT_BASE'
 Queues are those of scenarios: droptail, codel, fq_codel, pie, red, rem, cake, dualpi2. Keys follow a colon,
 as in fq_codel:target=10ms,limit=\"500 packets\"; a value without a key is the limit.
 The exit code is that of the command.")]
 pub struct Args {
-    /// Trace of the downlink (towards the command); mahimahi format, or rates as .csv
+    /// Trace of the downlink (towards the command), in mahimahi's format or as rates in a .csv
     #[arg(long, value_name = "FILE", conflicts_with = "rate_down")]
     trace_down: Option<PathBuf>,
 
@@ -69,19 +73,19 @@ pub struct Args {
     #[arg(long, value_name = "NUMBER")]
     loss: Option<f64>,
 
-    /// Set a key of the scenario; only of link.down and link.up; may be repeated
+    /// Set a key of the scenario, only of link.down and link.up (may be repeated)
     #[arg(long, value_name = "KEY=VALUE")]
     set: Vec<String>,
 
-    /// Seed of the random numbers; of the path
+    /// Seed of the random numbers
     #[arg(long, value_name = "N", default_value_t = 1)]
     seed: u64,
 
-    /// Folder for the results; must not exist [default: none]
+    /// Folder for the results (must not exist) [default: none]
     #[arg(long, value_name = "FOLDER")]
     out: Option<PathBuf>,
 
-    /// File to write; gets waits, bytes and drops of each direction per 10 ms, as CSV
+    /// File to write: waits, bytes and drops of each direction per 10 ms, as CSV
     #[arg(long, value_name = "FILE")]
     output: Option<PathBuf>,
 

@@ -91,17 +91,21 @@ pub fn closest<'a>(found: &str, names: impl IntoIterator<Item = &'a str>) -> Vec
     near.into_iter().map(|(_, name)| name).collect()
 }
 
-/// "unknown key "qeue": did you mean "queue"? Allowed: delay, queue, rate".
-pub(crate) fn not_among(what: &str, found: &str, allowed: &[&str]) -> String {
+/// "; did you mean "queue"?", if there is a name that is meant.
+pub fn did_you_mean(found: &str, allowed: &[&str]) -> String {
     let nearest = allowed
         .iter()
         .map(|name| (strsim::damerau_levenshtein(found, name), name))
         .filter(|(distance, name)| *distance <= 1 + name.len() / 3)
         .min();
-    let mut message = format!("unknown {what} {found:?}");
-    if let Some((_, name)) = nearest {
-        message += &format!("; did you mean {name:?}?");
-    }
+    nearest.map_or(String::new(), |(_, name)| {
+        format!("; did you mean {name:?}?")
+    })
+}
+
+/// "unknown key "qeue": did you mean "queue"? Allowed: delay, queue, rate".
+pub(crate) fn not_among(what: &str, found: &str, allowed: &[&str]) -> String {
+    let message = format!("unknown {what} {found:?}") + &did_you_mean(found, allowed);
     if allowed.is_empty() {
         return message + "; nothing is allowed here";
     }

@@ -7,7 +7,7 @@ mod node;
 mod read;
 
 pub use component::Component;
-pub use error::{Error, Origin, closest};
+pub use error::{Error, Origin, closest, did_you_mean};
 pub use keys::Keys;
 pub use node::{Node, Value};
 pub use read::{At, read};
