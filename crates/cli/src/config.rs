@@ -170,8 +170,8 @@ fn of_commands(
                     .get_arguments()
                     .find(|arg| key_of(arg) == name.as_str());
                 let Some(arg) = found else {
-                    let known: Vec<&str> = tree.get_arguments().map(key_of).collect();
-                    let near = did_you_mean(name, &known);
+                    let options: Vec<&str> = tree.get_arguments().map(key_of).collect();
+                    let near = did_you_mean(name, &options);
                     return Err(wrong(format!("no such option of this command{near}")));
                 };
                 let id = arg.get_id().clone();

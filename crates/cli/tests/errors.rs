@@ -192,9 +192,9 @@ fn a_configuration_that_cannot_be_used_is_named() {
     assert_eq!(code, Some(2), "{said}");
     assert!(said.contains("cannot read /nowhere/c.toml"), "{said}");
     // It is what one calls to find out what is wrong.
-    let (code, said) = with("/nowhere/c.toml", "doctor");
-    assert_eq!(code, Some(0), "{said}");
-    assert!(said.contains("cannot read /nowhere/c.toml"), "{said}");
+    let (ended, found) = with("/nowhere/c.toml", "doctor");
+    assert_eq!(ended, Some(0), "{found}");
+    assert!(found.contains("cannot read /nowhere/c.toml"), "{found}");
 }
 
 fn the_demo_needs_no_root() {

@@ -7,6 +7,7 @@ use std::path::PathBuf;
 use unbloat_api::compare::{Document, Pair, SideBySideError, side_by_side, write_folder};
 use unbloat_compare::{Comparison, Tolerance};
 use unbloat_html::comparison_text;
+use unbloat_run::find_run;
 
 /// Columns of the text, and the most rows of a table in it, as the command has them where it does not write to a terminal.
 const WIDTH: usize = 200;
@@ -31,8 +32,8 @@ fn compare(
         parsed.map_err(|why| error::invalid("within", text, &why))
     });
     let pair = Pair {
-        a,
-        b,
+        a: find_run(&a),
+        b: find_run(&b),
         within: within.collect::<PyResult<_>>()?,
     };
     let done = interruptible(py, |_| {

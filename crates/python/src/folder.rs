@@ -6,7 +6,7 @@ use crate::work::interruptible;
 use pyo3::prelude::*;
 use std::path::{Path, PathBuf};
 use unbloat_api::folder::write_report;
-use unbloat_run::RunReader;
+use unbloat_run::{RunReader, find_run};
 
 pub(crate) fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<Folder>()?;
@@ -24,6 +24,7 @@ struct Folder {
 impl Folder {
     #[new]
     fn new(path: PathBuf) -> PyResult<Folder> {
+        let path = find_run(&path);
         let reader = RunReader::open(&path).map_err(|error| error::of_run(&error))?;
         Ok(Folder { path, reader })
     }

@@ -53,6 +53,12 @@ def test_options_have_the_effect_of_the_command(tmp_path):
     assert hashes(tmp_path / "again") == hashes(run.path)
 
 
+def test_a_run_is_opened_by_its_name(scenario, tmp_path, monkeypatch):
+    monkeypatch.setenv("UNBLOAT_RUNS", str(tmp_path / "runs"))
+    command("sim", scenario, folder=tmp_path)
+    assert unbloat.open("latest").info["program"] == "unbloat sim"
+
+
 def test_simulate_writes_the_same_tables(scenario, tmp_path):
     sets = ["--set", 'link.down.queue.limit=["20 packets", "200 packets"]']
     code, printed, _ = command("sim", scenario, *sets, "--repeats", 2, "--out", "command", folder=tmp_path)

@@ -365,7 +365,7 @@ impl Cure<'_> {
                 after: proof.after.clone(),
                 has_helped: proof.judgement.has_helped(),
                 kept: stays
-                    .filter_map(|(way, stays)| stays.then_some(way))
+                    .filter_map(|(way, is_kept)| is_kept.then_some(way))
                     .collect(),
                 judgement: proof.judgement.because.clone(),
                 state: state.to_owned(),

@@ -136,7 +136,7 @@ fn video(delivered: Rate) -> Use {
         _ if delivered >= VIDEO_4K => (Rating::Good, "enough for 4K"),
         _ if delivered >= VIDEO_HD => (Rating::Good, "enough for HD"),
         _ if delivered >= VIDEO_SD => (Rating::Fair, "enough for standard definition only"),
-        _ => (Rating::Bad, "stops to load"),
+        _ => (Rating::Bad, "keeps buffering"),
     };
     Use {
         name: "Video".into(),
@@ -152,7 +152,7 @@ fn pages(worst: &LoadedDirection) -> Use {
         let wait = (worst.idle_rtt + added) * ROUND_TRIPS_OF_A_PAGE;
         (Rating::below(wait, [PAGES_LATE, PAGES_POOR]), wait)
     });
-    let words = ["open promptly", "open late", "seem stuck"];
+    let words = ["open promptly", "open slowly", "seem stuck"];
     Use {
         name: "Web pages".into(),
         rating: loaded.0,
@@ -171,7 +171,7 @@ fn during(words: [&str; 3], rating: Rating, idle: Rating, worst: &LoadedDirectio
     match rating {
         Rating::Good => words.to_owned(),
         _ if idle == rating => format!("{words} even without load"),
-        _ => format!("{words} while anyone {}s", worst.direction.load()),
+        _ => format!("{words} while someone {}s", worst.direction.load()),
     }
 }
 
@@ -216,18 +216,18 @@ mod tests {
             (
                 "Calls",
                 Rating::Bad,
-                "break up while anyone uploads: 788 ms one way",
+                "break up while someone uploads: 788 ms one way",
             ),
             (
                 "Games",
                 Rating::Bad,
-                "hardly playable while anyone uploads: 778 ms added to a round trip of 20 ms",
+                "hardly playable while someone uploads: 778 ms added to a round trip of 20 ms",
             ),
             ("Video", Rating::Good, "enough for HD: 19.00 Mbit/s down"),
             (
                 "Web pages",
                 Rating::Bad,
-                "seem stuck while anyone uploads: 3.2 s until the first byte",
+                "seem stuck while someone uploads: 3.2 s until the first byte",
             ),
         ]
         .map(|(name, rating, text)| (name.into(), rating, text.to_owned()));

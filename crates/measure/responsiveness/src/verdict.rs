@@ -194,7 +194,7 @@ fn who_feels_it(worst_first: &[&LoadedDirection]) -> String {
     let loads: Vec<String> = alike
         .map(|load| format!("{}s", load.direction.load()))
         .collect();
-    format!("{what} while anyone {}", loads.join(" or "))
+    format!("{what} while someone {}", loads.join(" or "))
 }
 
 fn meaning(added: Delta) -> &'static str {

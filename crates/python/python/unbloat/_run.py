@@ -126,5 +126,5 @@ class Run:
 
 
 def open(folder: str | os.PathLike[str]) -> Run:
-    """Open the folder of a finished run; raises :class:`RunError` if it has no ``run.json``."""
+    """Open a finished run: its folder, its name in the folder of runs, or ``"latest"``, as in the command; raises :class:`RunError` if it has no ``run.json``."""
     return Run(folder)

@@ -365,8 +365,8 @@ pub(crate) fn monitor(to: &mut Collector, piece: &Piece) -> Result<(), CompareEr
             continue;
         };
         let both = standing.as_f64(row).zip(loaded.as_f64(row));
-        let share = both.filter(|(_, loaded)| *loaded > 0.0);
-        let share = share.map(|(standing, loaded)| (standing / loaded).min(1.0));
+        let share = both.filter(|(_, whole)| *whole > 0.0);
+        let share = share.map(|(part, whole)| (part / whole).min(1.0));
         let values = [
             ("standing_share", share),
             ("standing_delay_ms", delay.as_f64(row)),

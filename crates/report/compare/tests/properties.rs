@@ -393,9 +393,9 @@ fn two_days_of_the_monitor_are_compared() {
         &day("cured", 20_002, 0.0),
         &[],
     );
-    let leading = &cured.quantities[cured.verdict.leading[0]];
-    assert_eq!(leading.metric, "standing_share");
-    assert_eq!((leading.a.value, leading.b.value), (0.5, 0.0));
+    let most = &cured.quantities[cured.verdict.leading[0]];
+    assert_eq!(most.metric, "standing_share");
+    assert_eq!((most.a.value, most.b.value), (0.5, 0.0));
 }
 
 #[test]

@@ -234,7 +234,7 @@ const unbloat = (() => {
 
   // Draws `spec` at the end of `holder`, with its legend, the buttons that save it and its values as a table.
   //
-  // spec: title, height, x and y of { label, kind or show, isLog, range, ticks }, lines of { label, x, y, colour, dash, width, low, high, isMarks, hasPoints, ends },
+  // spec: title, height, x and y of { label, kind or show, isLog, range, ticks }, lines of { label, x, y, colour, dash, width, low, high, isMarks, hasPoints, isTotal (only grows), ends },
   // isDistribution (share of all over x), isTime (lines break, and zoom together if `group` is given), startMs (absolute time of x = 0),
   // under and over (draw with a pen below and above the lines), keepsTable (the page has a table already).
   function chart(holder, spec) {
@@ -256,7 +256,9 @@ const unbloat = (() => {
         const at = line.y.findIndex((share) => share >= 0.5);
         return at < 0 ? "" : `median ${showX(line.x[at])}`;
       }
-      if (spec.isTime) return `median ${showY(median(values))}`;
+      // Of what is loaded for a part of the time, the median says nothing; of what only grows, nothing but its end does.
+      if (spec.isTime && line.isTotal) return `${showY(values.at(-1))} at the end`;
+      if (spec.isTime) return `p95 ${showY([...values].sort((a, b) => a - b)[Math.ceil(0.95 * values.length) - 1])}`;
       const [low, high] = [smallest(values), largest(values)];
       return low === high ? showY(low) : `${showY(low)} to ${showY(high)}`;
     }

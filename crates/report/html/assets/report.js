@@ -23,6 +23,8 @@
   ].map((figure) => ({ ...figure, title: `Figure ${figure.id}: ${figure.title}` }));
   const course = (id, title, y) => ({ id, title, x: ["time", "seconds"], y, isTime: true, isCourse: true });
   const own = [
+    course("link-delay", "Delay added on the link", ["added delay", "ms"]),
+    course("link-rate", "Rate by flow", ["rate", "rate"]),
     course("test-added", "Added delay, one way", ["added delay", "ms"]),
     course("test-goodput", "Goodput of the load, stage by stage", ["goodput", "rate"]),
     course("test-in-flight", "Bytes in flight, all connections of a direction", ["bytes in flight", "bytes"]),
@@ -103,7 +105,15 @@
     const [y, kind] = figure.y || SHARE;
     const spec = { title, x: { label: figure.x[0], kind: figure.x[1], isLog: figure.isLog }, y: { label: y, kind }, lines, isDistribution: !figure.y, isTime: figure.isTime };
     if (figure.isCourse) Object.assign(spec, { group: times, startMs: data.start_ms });
-    if (figure.id.startsWith("test-")) spec.under = drawStages;
+    if (figure.id.startsWith("test-") || figure.id.startsWith("link-")) spec.under = drawStages;
+    if (figure.id === "link-delay") {
+      spec.y.range = [0, 1.05 * Math.max(data.threshold_ms, ...lines.flatMap((line) => line.y))];
+      spec.over = (pen, at) => {
+        const y = at.y(data.threshold_ms);
+        pen.path([[at.box.left, y], [at.box.left + at.box.width, y]], { colour: css("--bad"), dash: [4, 4] });
+        pen.text(at.box.left + 4, y - 4, "bufferbloat from here", { size: 11, colour: "--bad" });
+      };
+    }
     if (!figure.y) spec.y.range = [0, 1.02];
     if (figure.isRadio) spec.y.range = [0, 1.2];
     if (cells) {
@@ -201,6 +211,48 @@
     drawList();
   }
 
+  // ---- the link -----------------------------------------------------------------------------
+  const SIDES = { down: "download", up: "upload" };
+  const FILLERS = 5;
+  const begin = (flow) => (cell(flow, "start_ns") ?? 0) / 1e9;
+  // Bytes that passed between points, as [seconds since the flow began, bytes].
+  const passed = ({ t, v }) => t.map((at, i) => [at / 1e6, i === 0 ? 0 : Math.max(0, (v[0][i] ?? 0) - (v[0][i - 1] ?? 0))]);
+
+  // Of all flows of this report, in bins of one time: in the median how late their round trips were, and how fast the largest ones were.
+  function linkFigures() {
+    const sides = Object.keys(SIDES);
+    const points = data.flows.flatMap((flow) => sides.flatMap((side) => [flow[side].rtt, flow[side].in_flight].flatMap(({ t }) => t.slice(-1).map((at) => begin(flow) + at / 1e6))));
+    const end = largest(points);
+    if (!(end > 0)) return;
+    const width = Math.max(end / 300, 0.5), count = Math.ceil(end / width) + 1;
+    const bin = (flow, at) => Math.floor((begin(flow) + at) / width);
+    const x = Array.from({ length: count }, (_, i) => (i + 0.5) * width);
+    const known = (series, values) => {
+      const kept = x.map((_, i) => i).filter((i) => values[i] !== null);
+      return { series, x: kept.map((i) => x[i]), y: kept.map((i) => values[i]) };
+    };
+    data.figures["link-delay"] = sides.map((side) => {
+      const bins = x.map(() => []);
+      for (const flow of data.flows) {
+        const { t, v } = flow[side].rtt;
+        const floor = cell(flow, `rtt_${side}_min_ms`) ?? smallest(v[0]);
+        t.forEach((at, i) => { if (v[0][i] !== null) bins[bin(flow, at / 1e6)].push(v[0][i] - floor); });
+      }
+      return known(SIDES[side], bins.map((values) => (values.length ? values.sort((a, b) => a - b)[values.length >> 1] : null)));
+    }).filter((curve) => curve.x.length);
+    const bytes = (flow, side) => cell(flow, `payload_${side}_bytes`) ?? 0;
+    const total = (side) => data.flows.reduce((sum, flow) => sum + bytes(flow, side), 0);
+    const side = total("up") > total("down") ? "up" : "down";
+    const rates = (flows) => {
+      const bins = x.map(() => 0);
+      for (const flow of flows) for (const [at, size] of passed(flow[side].in_flight)) bins[bin(flow, at)] += (8 * size) / width;
+      return bins;
+    };
+    const fillers = [...data.flows].sort((a, b) => bytes(b, side) - bytes(a, side)).slice(0, FILLERS).filter((flow) => bytes(flow, side) > 0);
+    const all = data.flows.length > fillers.length || fillers.length > 1 ? [known(`${SIDES[side]}, all`, rates(data.flows))] : [];
+    data.figures["link-rate"] = [...all, ...fillers.map((flow) => known(`flow ${flow.id}`, rates([flow])))];
+  }
+
   // ---- the time line of one flow ------------------------------------------------------------
   const kinds = { retransmission: "--c2", spurious: "--c4", reordering: "--c3", upstream_loss: "--c5", fast_retransmit: "--c2", rto: "--bad", slow_start: "--c4", zero_window: "--c5", full_window: "--c6", dup_ack_train: "--c1", hole: "--c6" };
   const kindColour = (kind) => css(kinds[kind] || "--soft");
@@ -217,15 +269,23 @@
     };
   }
 
+  // By second.
+  function throughput(inFlight) {
+    const seconds = [];
+    for (const [at, size] of passed(inFlight)) seconds[Math.floor(at)] = (seconds[Math.floor(at)] ?? 0) + 8 * size;
+    const y = Array.from(seconds, (bits) => bits ?? 0);
+    return { label: "throughput", colour: "--c3", width: 1.5, isSteps: true, x: y.map((_, i) => i), y };
+  }
+
   function panels(flow) {
     const { rtt, in_flight: inFlight, bandwidth } = flow[picker.side];
     const line = (series, values, label, colour, more) => ({ label, colour, width: 1.5, x: series.t.map((t) => t / 1e6), y: values, ...more });
     const window = inFlight.v[2].map((edge, i) => (edge === null || inFlight.v[1][i] === null ? null : edge - inFlight.v[1][i]));
     return [
-      { name: "Round-trip time", label: "round-trip time", kind: "ms", lines: [line(rtt, rtt.v[1], "RTT", "--c1"), line(rtt, rtt.v[0], "smallest of several", "--c3", { dash: [10, 3] }), line(rtt, rtt.v[2], "largest of several", "--c2", { dash: [3, 3] })] },
+      { name: "Round-trip time", label: "round-trip time", kind: "ms", lines: [line(rtt, rtt.v[1], "RTT", "--c1"), line(rtt, rtt.v[0], "RTT min in bin", "--c3", { dash: [10, 3] }), line(rtt, rtt.v[2], "RTT max in bin", "--c2", { dash: [3, 3] })] },
       { name: "Bytes in flight", label: "bytes in flight", kind: "bytes", lines: [line(inFlight, inFlight.v[3], "in flight", "--c1"), line(inFlight, window, "receive window", "--c6", { dash: [5, 4] })] },
-      { name: "Bandwidth", label: "bandwidth", kind: "rate", lines: [line(bandwidth, bandwidth.v[0], "estimated bandwidth", "--c1", { hasPoints: bandwidth.t.length < 100 }), line(bandwidth, bandwidth.v[1], "sending rate", "--c4", { dash: [10, 3] })] },
-      { name: "Sequence numbers and ACKs", label: "bytes", kind: "bytes", height: 260, isOfBytes: true, lines: [line(inFlight, inFlight.v[0], "sent", "--c1"), line(inFlight, inFlight.v[1], "acknowledged", "--c3", { dash: [10, 3] }), line(inFlight, inFlight.v[2], "window edge", "--c6", { dash: [3, 3] })] },
+      { name: "Throughput and bandwidth", label: "rate", kind: "rate", lines: [throughput(inFlight), line(bandwidth, bandwidth.v[0], "estimated bandwidth", "--c1", { hasPoints: bandwidth.t.length < 100 }), line(bandwidth, bandwidth.v[1], "sending rate", "--c4", { dash: [10, 3] })] },
+      { name: "Sequence numbers and ACKs", label: "bytes", kind: "bytes", height: 260, isOfBytes: true, lines: [line(inFlight, inFlight.v[0], "sent", "--c1", { isTotal: true }), line(inFlight, inFlight.v[1], "acknowledged", "--c3", { isTotal: true, dash: [10, 3] }), line(inFlight, inFlight.v[2], "window edge", "--c6", { isTotal: true, dash: [3, 3] })] },
     ].map((panel) => ({ ...panel, lines: panel.lines.filter((l) => l.y.some((y) => y !== null)) }));
   }
 
@@ -294,6 +354,7 @@
     return Boolean(flow);
   }
 
+  if (data.flows.length) linkFigures();
   // ---- beginning ----------------------------------------------------------------------------
   if (document.getElementById("picker")) drawPicker();
   if (!pickFromAddress() && data.flows.length) pick([...data.flows].sort(compare)[0], false);

@@ -35,7 +35,7 @@ impl Tables for RunReader {
 impl Tables for [(Table, Rows)] {
     fn each(&self, table: &str, _: &[&str], each: &mut dyn FnMut(&Batch)) -> Result<(), RunError> {
         let of_name = self.iter().filter(|(known, _)| known.name == table);
-        of_name.for_each(|(table, rows)| each(&Batch::of(table, rows)));
+        of_name.for_each(|(found, rows)| each(&Batch::of(found, rows)));
         Ok(())
     }
 }

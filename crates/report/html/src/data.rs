@@ -2,7 +2,7 @@
 
 use crate::ReportError;
 use crate::chosen::Chosen;
-use crate::columns::{column_of, each_batch};
+use crate::columns::{column_of, each_batch, each_batch_of};
 use crate::curve::Curve;
 use crate::flows::FlowRow;
 use crate::html::script_json;
@@ -10,7 +10,7 @@ use crate::series::FlowSeries;
 use crate::sim::{self, StageMark, SweepFigure};
 use crate::{location, model};
 use serde::Serialize;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use unbloat_run::{RunError, RunReader};
 use unbloat_summary::{Metric, Verdict};
 use unbloat_table::ColumnView;
@@ -21,7 +21,7 @@ pub(crate) struct PageData {
     pub(crate) figures: BTreeMap<String, Vec<Curve>>,
     /// What the figures are that the page does not know beforehand: of a simulation's sweep, of a path's hops.
     pub(crate) sweep: Vec<SweepFigure>,
-    /// What a test did when.
+    /// What a test did when, or when a queue stood.
     pub(crate) stages: Vec<StageMark>,
     /// Name and meaning of the columns of table flows.
     pub(crate) columns: Vec<(String, String)>,
@@ -61,7 +61,10 @@ impl PageData {
         Ok(PageData {
             figures,
             sweep,
-            stages: sim::stages(run)?,
+            stages: match verdict {
+                Some(verdict) => standing(run, verdict)?,
+                None => sim::stages(run)?,
+            },
             columns: columns.map(|c| (c.name.clone(), c.doc.clone())).collect(),
             flows: flows.into_iter().map(page_flow).collect(),
             flows_total: chosen.of,
@@ -86,6 +89,31 @@ impl PageData {
         }
         Ok(json)
     }
+}
+
+/// When a queue stood for a flow that the verdict names; what overlaps is one.
+fn standing(run: &RunReader, verdict: &Verdict) -> Result<Vec<StageMark>, RunError> {
+    const COLUMNS: [&str; 3] = ["standing_start_ns", "standing_end_ns", "flow_id"];
+    let named: BTreeSet<u64> = verdict.named_flows().collect();
+    let mut all: Vec<(i64, i64)> = Vec::new();
+    each_batch_of(run, &named, "standing", &COLUMNS, |batch| {
+        let [start, end, _] = COLUMNS.map(|column| column_of(batch, column));
+        all.extend((0..batch.len()).filter_map(|row| start.i64(row).zip(end.i64(row))));
+    })?;
+    all.sort_unstable();
+    let mut marks: Vec<StageMark> = Vec::new();
+    for (start, end) in all {
+        let [begin_s, end_s] = [start, end].map(|ns| ns as f64 / 1e9);
+        match marks.last_mut() {
+            Some(last) if begin_s <= last.end_s => last.end_s = last.end_s.max(end_s),
+            _ => marks.push(StageMark {
+                begin_s,
+                end_s,
+                name: "a queue stands".to_owned(),
+            }),
+        }
+    }
+    Ok(marks)
 }
 
 /// The rows of table `summary`.

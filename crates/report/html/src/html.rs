@@ -70,6 +70,15 @@ pub(crate) fn tiles(tiles: &[(String, String)]) -> Markup {
     }
 }
 
+/// A sentence in which backticks enclose what is typed.
+pub(crate) fn coded(sentence: &str) -> Markup {
+    html! {
+        @for (at, part) in sentence.split('`').enumerate() {
+            @if at % 2 == 1 { code { (part) } } @else { (part) }
+        }
+    }
+}
+
 /// What casts doubt on the numbers; nothing without any.
 pub(crate) fn warnings<'a>(lines: impl IntoIterator<Item = &'a str>) -> Markup {
     list(Some("warnings"), lines)
@@ -80,7 +89,7 @@ pub(crate) fn list<'a>(class: Option<&str>, lines: impl IntoIterator<Item = &'a 
     let mut lines = lines.into_iter().peekable();
     html! {
         @if lines.peek().is_some() {
-            ul class=[class] { @for line in lines { li { (line) } } }
+            ul class=[class] { @for line in lines { li { (coded(line)) } } }
         }
     }
 }

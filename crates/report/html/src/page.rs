@@ -30,6 +30,9 @@ pub(crate) struct Parts<'a> {
 }
 
 pub(crate) fn title(parts: &Parts) -> String {
+    if let Some(test) = test_of(parts.info) {
+        return format!("unbloat: {test}");
+    }
     let shown = inputs(parts.info);
     // Titles go into saved pictures: the folder is nobody's business there.
     let name = match parts.info.inputs.as_slice() {
@@ -50,26 +53,27 @@ pub(crate) fn body(parts: &Parts) -> Markup {
             (outcome::card(parts.outcome))
             (bounds(parts.info))
             @if parts.has_flows {
+                (figures("The link", "Round trips above each flow's smallest, and what the flows of this report delivered. Shaded: a queue stands. "))
                 (evidence(parts))
                 (study(parts.metrics))
             } @else {
                 (outcome::tables(parts.outcome))
                 (medians(parts.campaign))
-                (figures())
+                (figures("Charts", ""))
                 (hops(parts.location))
                 @if !parts.metrics.is_empty() { section { h2 { "Key numbers" } (key_numbers(parts.metrics)) } }
             }
-            (left_out(&parts.info.left_out))
+            (left_out(parts))
             (made_by(parts.info))
         }
     }
 }
 
-fn figures() -> Markup {
+fn figures(title: &str, note: &str) -> Markup {
     html! {
         section #figures-section {
-            h2 { "Charts" }
-            p.note { (ZOOM) }
+            h2 { (title) }
+            p.note { (note) (ZOOM) }
             div #figures {}
             noscript { p { (SCRIPTLESS) } }
         }
@@ -81,8 +85,8 @@ fn study(metrics: &[Metric]) -> Markup {
     html! {
         section {
             details #study {
-                summary { h2 { "All numbers and figures, compared with a study of an LTE network" } }
-                p.note { "The study is that of SIGCOMM 2013. Open a name for its definition. Groups without any value are left out." }
+                summary { h2 { "Statistics, beside Huang et al. (SIGCOMM 2013)" } }
+                p.note { "The study is of an LTE network. Open a name for its definition. Groups without any value are left out." }
                 (key_numbers(metrics))
                 h3 { "Figures of the study, for this capture" }
                 p.note { "Rings mark values that the text of the study gives. " (ZOOM) }
@@ -99,7 +103,7 @@ fn header(parts: &Parts) -> Markup {
         header {
             h1 { "unbloat" }
             p {
-                (inputs(info))
+                (test_of(info).unwrap_or_else(|| inputs(info)))
                 @if parts.has_flows {
                     ": " (three_digits(info.packets as f64)) " packets, "
                     (three_digits(parts.flows_total as f64)) " flows"
@@ -118,6 +122,16 @@ fn second(rfc3339: &str) -> String {
         "{} UTC",
         date_and_time.replace('T', " ").trim_end_matches('Z')
     )
+}
+
+/// What was tested, from where, and when; none of other runs.
+fn test_of(info: &RunInfo) -> Option<String> {
+    let target = info.options.get("target")?.as_str()?;
+    let target = target.trim_start_matches("https://");
+    let target = target.trim_end_matches("/.well-known/nq");
+    let begun = info.trace_start.map(|start| second(&start.rfc3339()));
+    let begun = begun.map_or(String::new(), |begun| format!(", {begun}"));
+    Some(format!("test of {target}{begun}"))
 }
 
 fn inputs(info: &RunInfo) -> String {
@@ -402,19 +416,19 @@ fn evidence(parts: &Parts) -> Markup {
     let (embedded, total) = (parts.embedded, parts.flows_total);
     let which = match parts.options.only_flow {
         Some(_) => "the one asked for",
-        None if embedded == total => "all of them",
         None => "those the verdict names, those with the largest added delay, and the largest",
     };
     html! {
         section #flows-section {
-            h2 { "Evidence: flows and their time lines" }
+            h2 { "Evidence: flows" }
             @if let Some(found) = parts.verdict { (verdict_tables(found)) }
             @if embedded > 0 {
                 p.note {
-                    "This file holds the time lines of " (three_digits(embedded as f64)) " of "
-                    (three_digits(total as f64)) " flows: " (which) "."
-                    @if embedded != total {
-                        " For any other: "
+                    @if embedded == total && parts.options.only_flow.is_none() {
+                        "All " (three_digits(total as f64)) " flows are included."
+                    } @else {
+                        (three_digits(embedded as f64)) " of " (three_digits(total as f64)) " flows are included: "
+                        (which) ". For any other: "
                         code { "unbloat report " (parts.options.run_name) " --flow ID" }
                         "."
                     }
@@ -508,10 +522,16 @@ fn medians(campaign: &Campaign) -> Markup {
     )
 }
 
-fn left_out(sentences: &[String]) -> Markup {
+/// Of captures what the verdict lacks; what measures adds its warnings.
+fn left_out(parts: &Parts) -> Markup {
+    let sentences = &parts.info.left_out;
+    let title = match parts.has_flows {
+        true => "Not in this report",
+        false => "Notes",
+    };
     html! {
         @if !sentences.is_empty() {
-            section { h2 { "Not in this report" } (list(None, sentences.iter().map(String::as_str))) }
+            section { h2 { (title) } (list(None, sentences.iter().map(String::as_str))) }
         }
     }
 }

@@ -117,9 +117,9 @@ const fn of_senders(value: &'static str, curve: fn(&Batch, usize) -> Option<Stri
 /// A stage of a test, to be marked in figures over time.
 #[derive(Serialize)]
 pub(crate) struct StageMark {
-    begin_s: f64,
-    end_s: f64,
-    name: String,
+    pub(crate) begin_s: f64,
+    pub(crate) end_s: f64,
+    pub(crate) name: String,
 }
 
 /// The stages of a test in their order; none of other runs.

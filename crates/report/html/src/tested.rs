@@ -1,7 +1,7 @@
 //! The verdict of a test's run, above its figures.
 
 use crate::ReportError;
-use crate::html::tiles;
+use crate::html::{coded, tiles};
 use crate::numbers::human;
 use maud::{Markup, html};
 use unbloat_responsiveness::{Kind, Verdict};
@@ -27,7 +27,7 @@ pub(crate) fn section(verdict: &Verdict) -> Markup {
     };
     html! {
         section.card.verdict.(class) {
-            h2 { (verdict.headline) }
+            h2 { (coded(&verdict.headline)) }
             (grade(verdict))
             dl {
                 @if !verdict.places.is_empty() {
@@ -37,13 +37,13 @@ pub(crate) fn section(verdict: &Verdict) -> Markup {
                     dt { @if at == 0 { "What to do" } }
                     dd {
                         @if advice.is_alternative { "Or: " }
-                        (advice.text)
-                        @if !advice.evidence.is_empty() { br; span.note { (advice.evidence.join("; ")) } }
+                        (coded(&advice.text))
+                        @if !advice.evidence.is_empty() { br; span.note { (coded(&advice.evidence.join("; "))) } }
                     }
                 }
                 @for (at, doubt) in verdict.doubts.iter().enumerate() {
                     dt { @if at == 0 { "Warnings" } }
-                    dd.doubt { (doubt.reason) }
+                    dd.doubt { (coded(&doubt.reason)) }
                 }
             }
         }
@@ -134,6 +134,7 @@ mod tests {
             "<b>F</b>",
             "5.00 Mbit/s",
             "Shape uploads to 4.92 Mbit/s",
+            "<code>unbloat fix</code>",
         ];
         for part in parts {
             assert!(html.contains(part), "{part}: {html}");

@@ -103,7 +103,7 @@ fn the_flows_of_the_verdict_have_time_lines_and_the_rest_is_counted() {
     let (html, rendered, outcome) = report(1500, &options);
     assert_eq!((rendered.flows, rendered.flows_total), (30, 1500));
     assert_eq!(rendered.bytes, html.len() as u64);
-    assert!(html.contains("This file holds the time lines of 30 of 1,500 flows"));
+    assert!(html.contains("30 of 1,500 flows are included"));
     assert!(html.contains("in bins of 10 ms"));
     let data = data(&html);
     let flows = data["flows"].as_array().unwrap();

@@ -68,7 +68,7 @@ fn the_page_gets_the_verdict_of_the_same_code() {
     let found = judge_page(&bloated());
     assert_eq!(
         found.verdict.headline,
-        "Bufferbloat: grade F. Uploads add 400 ms, downloads 100 ms; calls break up while anyone uploads."
+        "Bufferbloat: grade F. Uploads add 400 ms, downloads 100 ms; calls break up while someone uploads."
     );
     assert_eq!(
         found.verdict.advice[0].text,

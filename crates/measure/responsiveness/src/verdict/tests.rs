@@ -27,15 +27,15 @@ fn both(down_ms: i64, up_ms: i64) -> Verdict {
 fn the_headline_says_grade_directions_amounts_and_who_feels_it() {
     assert_eq!(
         both(177, 778).headline,
-        "Bufferbloat: grade F. Uploads add 778 ms, downloads 177 ms; calls break up while anyone uploads."
+        "Bufferbloat: grade F. Uploads add 778 ms, downloads 177 ms; calls break up while someone uploads."
     );
     assert_eq!(
         both(220, 180).headline,
-        "Bufferbloat: grade D. Downloads add 220 ms, uploads 180 ms; calls and games suffer while anyone downloads or uploads."
+        "Bufferbloat: grade D. Downloads add 220 ms, uploads 180 ms; calls and games suffer while someone downloads or uploads."
     );
     assert_eq!(
         both(3, 45).headline,
-        "Slight bufferbloat: grade B. Uploads add 45 ms, downloads 3.0 ms; games lag while anyone uploads."
+        "Slight bufferbloat: grade B. Uploads add 45 ms, downloads 3.0 ms; games lag while someone uploads."
     );
 }
 

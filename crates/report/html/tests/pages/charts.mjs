@@ -35,8 +35,8 @@ function label(tab, chart) {
 }
 
 async function saysWhatItShows(tab) {
-  assert.equal(await label(tab, WINDOW), "Congestion window. window against time from 0 s to 29.9 s. download: median 59.9 kB.");
-  assert.equal(await tab.evaluate(`document.querySelector("#figure-sim-cwnd .legend").textContent.trim()`), "download median 59.9 kB");
+  assert.equal(await label(tab, WINDOW), "Congestion window. window against time from 0 s to 29.9 s. download: p95 78.9 kB.");
+  assert.equal(await tab.evaluate(`document.querySelector("#figure-sim-cwnd .legend").textContent.trim()`), "download p95 78.9 kB");
 }
 
 /** Pixels of the line's colour in a column of the chart at this time, of 29.9 s: the first line is blue, the second red. */
@@ -75,7 +75,7 @@ async function savesChart(tab) {
   await press(tab, "Save as SVG: Congestion window");
   const svg = (await chromium.saved("congestion-window.svg", SAVED_MS)).toString();
   assert.match(svg, /^<svg xmlns="http:\/\/www\.w3\.org\/2000\/svg" width="\d+" height="\d+"/);
-  assert.ok(svg.includes(">Congestion window</text>") && svg.includes("median 59.9 kB"));
+  assert.ok(svg.includes(">Congestion window</text>") && svg.includes("p95 78.9 kB"));
   const line = [...svg.matchAll(/<path d="([^"]*)"[^>]*stroke-width="2"/g)].map(([, path]) => path).find((path) => path.length > 500);
   assert.equal(line.split("M").length - 1, 2, "a line of two pieces");
 

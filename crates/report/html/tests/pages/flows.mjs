@@ -11,6 +11,10 @@ const chromium = new Chromium();
 try {
   const tab = await chromium.tab({ width: 1400, height: 900 });
   await tab.open(pathToFileURL(resolve(file)).href);
+  // The link comes first, with the threshold on its scale.
+  const shows = (id) => tab.evaluate(`document.querySelector("#figure-${id} [role=img]").getAttribute("aria-label")`);
+  assert.match(await shows("link-delay"), /^Delay added on the link\. added delay against time .*download: p95 [\d,.]+ ms/);
+  assert.match(await shows("link-rate"), /^Rate by flow\. .*download, all: p95 .*bit\/s; flow \d+: p95 /);
   const enter = async () => {
     for (const type of ["keyDown", "keyUp"]) await tab.call("Input.dispatchKeyEvent", { type, key: "Enter", windowsVirtualKeyCode: 13, text: "\r" });
   };
