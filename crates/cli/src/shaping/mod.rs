@@ -50,12 +50,8 @@ pub const BOTH: Both<bool> = Both {
 pub struct Ground {
     pub device: Device,
     pub qdisc: Qdisc,
-    side: Side,
-}
-
-enum Side {
-    Here,
-    There(Router, Look),
+    /// The router, and what it has; none: this host.
+    there: Option<(Router, Look)>,
 }
 
 /// An installed shaper, until it is kept or released; dropping it restores this host.
@@ -78,13 +74,13 @@ impl Ground {
         Ok(Ground {
             device,
             qdisc: best_of(&look)?,
-            side: Side::There(router, look),
+            there: Some((router, look)),
         })
     }
 
     /// Says how to remove by hand what no process on a router would undo.
     pub fn say_what_may_stay(&self) {
-        if let Side::There(router, _) = &self.side {
+        if let Some((router, _)) = &self.there {
             note!(
                 "unbloat: if this process is killed, a shaper may stay on {}; to remove it: {}",
                 router.target(),
@@ -105,7 +101,7 @@ impl Ground {
         let mut ground = Ground {
             device,
             qdisc,
-            side: Side::Here,
+            there: None,
         };
         if chosen.is_none()
             && let Err(error) = ground.check(BOTH)
@@ -122,43 +118,43 @@ impl Ground {
         let any = directions.map(|is_shaped| is_shaped.then_some(Rate::mbps(1)));
         let plan = Plan::new(self.device.clone(), any, Framing::NONE, self.qdisc);
         let plan = plan.expect("a plan of any rates");
-        match &self.side {
+        match &self.there {
             _ if self.qdisc == Qdisc::OwnCake => Ok(()),
             // What is unbloat's own, only root can tell.
-            Side::Here if !may(Capability::NetAdmin) => Ok(()),
-            Side::Here => check(&recovery::journals()?, &plan),
-            Side::There(router, look) => router.check(look.kind, &plan),
+            None if !may(Capability::NetAdmin) => Ok(()),
+            None => check(&recovery::journals()?, &plan),
+            Some((router, look)) => router.check(look.kind, &plan),
         }
     }
 
     /// What the device's queue counts before the IP packet.
     pub fn header_bytes(&self) -> u8 {
-        match &self.side {
-            Side::Here => header_bytes(&self.device),
-            Side::There(_, look) => look.header_bytes(&self.device),
+        match &self.there {
+            None => header_bytes(&self.device),
+            Some((_, look)) => look.header_bytes(&self.device),
         }
     }
 
     /// The router, if it is one.
     pub fn router(&self) -> Option<(&Target, Kind)> {
-        match &self.side {
-            Side::Here => None,
-            Side::There(router, look) => Some((router.target(), look.kind)),
+        match &self.there {
+            None => None,
+            Some((router, look)) => Some((router.target(), look.kind)),
         }
     }
 
     pub fn apply(&self, plan: &Plan) -> Result<Placed<'_>, ShapingError> {
         let command = Purpose::this_command().command;
-        Ok(match (&self.side, plan.qdisc) {
-            (Side::Here, Qdisc::OwnCake) => {
+        Ok(match (&self.there, plan.qdisc) {
+            (None, Qdisc::OwnCake) => {
                 let how = unbloat_sqm::tc::text(&unbloat_sqm::tc::commands(plan));
                 self.own(crate::shape::of_plan(plan), how.trim())?
             }
-            (Side::Here, _) => {
+            (None, _) => {
                 let held = apply(&recovery::journals()?, plan, &command)?;
                 Placed::Kernels(held, &self.device)
             }
-            (Side::There(router, look), _) => {
+            (Some((router, look)), _) => {
                 router.apply(look, plan)?;
                 Placed::There(router, look.kind, &self.device)
             }
@@ -169,9 +165,9 @@ impl Ground {
     pub fn follow(&self, rtt: Option<Delta>) -> Result<Option<Placed<'_>>, ShapingError> {
         let longer = rtt.and_then(longer_rtt);
         let options = crate::shape::following(self.device.as_str(), longer);
-        match self.side {
-            Side::Here => self.own(options, &self.following(rtt)).map(Some),
-            Side::There(..) => Ok(None),
+        match self.there {
+            None => self.own(options, &self.following(rtt)).map(Some),
+            Some(_) => Ok(None),
         }
     }
 
@@ -223,9 +219,9 @@ pub fn best_of(look: &Look) -> Result<Qdisc, ShapingError> {
 
 impl fmt::Display for Ground {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match &self.side {
-            Side::Here => f.write_str("on this host"),
-            Side::There(router, _) => write!(f, "on {}", router.target()),
+        match &self.there {
+            None => f.write_str("on this host"),
+            Some((router, _)) => write!(f, "on {}", router.target()),
         }
     }
 }
