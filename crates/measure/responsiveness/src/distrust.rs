@@ -151,7 +151,10 @@ pub struct LoadChecks {
 /// One reason.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Distrust {
-    Cut,
+    Cut {
+        /// Before any load.
+        is_all: bool,
+    },
     ServerGone(ServerGone),
     Echoless(Echoless),
     /// No fault by itself: load of a fast path takes whole CPUs.
@@ -219,6 +222,7 @@ impl Distrust {
     pub fn is_fatal(&self) -> bool {
         match self {
             Distrust::ServerGone(gone) => gone.is_all,
+            Distrust::Cut { is_all } => *is_all,
             Distrust::Echoless(_) | Distrust::NoLoad { .. } | Distrust::Gaps { .. } => true,
             Distrust::Stalled(stalled) => stalled.share > STALLED,
             Distrust::FewSamples {
@@ -234,7 +238,8 @@ impl Distrust {
 /// All reasons that there are, the fatal ones first.
 pub fn distrust(checks: &Checks) -> Vec<Distrust> {
     let mut reasons = Vec::new();
-    reasons.extend(checks.is_cut.then_some(Distrust::Cut));
+    let is_all = checks.loads.is_empty();
+    reasons.extend(checks.is_cut.then_some(Distrust::Cut { is_all }));
     reasons.extend(checks.gone.map(Distrust::ServerGone));
     reasons.extend(checks.echoless.map(Distrust::Echoless));
     let busy = checks.cpu_busy.filter(|&busy| busy > BUSY);
@@ -314,7 +319,7 @@ fn of_load(load: &LoadChecks) -> Vec<Distrust> {
 impl fmt::Display for Distrust {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match *self {
-            Distrust::Cut => write!(f, "the test was stopped before its end"),
+            Distrust::Cut { .. } => write!(f, "the test was stopped before its end"),
             Distrust::ServerGone(ServerGone { at, refused, .. }) => write!(
                 f,
                 "the server went away {:.1} s into the test ({}); later stages were not run",
@@ -544,6 +549,23 @@ mod tests {
         let fatal: Vec<bool> = reasons.iter().map(Distrust::is_fatal).collect();
         assert_eq!(fatal[..3], [true; 3]);
         assert_eq!(fatal[3..], [false; 6]);
+    }
+
+    #[test]
+    fn a_test_that_was_stopped_before_any_load_says_so_and_no_more() {
+        let stopped = Checks {
+            is_cut: true,
+            loads: Vec::new(),
+            ..good()
+        };
+        let reasons = distrust(&stopped);
+        assert_eq!(reasons[0], Distrust::Cut { is_all: true });
+        assert!(reasons[0].is_fatal());
+        let later = Checks {
+            is_cut: true,
+            ..good()
+        };
+        assert!(!distrust(&later)[0].is_fatal());
     }
 
     #[test]

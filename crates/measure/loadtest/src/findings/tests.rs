@@ -260,7 +260,7 @@ fn failed_flows_and_a_stopped_test_are_reasons_for_distrust() {
     measured.flows[0].end = at_ms(9_000);
     measured.is_cut = true;
     let found = findings(&measured, Rule::DslReports);
-    assert!(found.distrust.contains(&Distrust::Cut));
+    assert!(found.distrust.contains(&Distrust::Cut { is_all: false }));
     let failed = Distrust::FlowsFailed {
         direction: Direction::Down,
         failed: 1,
