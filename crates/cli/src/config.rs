@@ -13,7 +13,7 @@
 use clap::{Arg, ArgAction, Command};
 use rustix::process::geteuid;
 use std::fs;
-use std::io::{ErrorKind, Read};
+use std::io::ErrorKind;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use toml::{Table, Value};
@@ -99,9 +99,7 @@ fn read(path: &Path) -> Result<Option<Table>, ConfigError> {
         let path = path.to_owned();
         return Err(ConfigError::Foreign { path, why });
     }
-    let mut text = String::new();
-    let read = file.take(LONGEST).read_to_string(&mut text);
-    read.map_err(failed)?;
+    let text = opened::text(file, LONGEST).map_err(failed)?;
     let table = text.parse().map_err(|source: toml::de::Error| {
         // What root may read is not quoted to others.
         let fault = match is_root {

@@ -3,7 +3,6 @@
 use super::PlanError;
 use flate2::read::MultiGzDecoder;
 use std::fs::File;
-use std::io::Read;
 use std::path::{Path, PathBuf};
 use unbloat_experiment::scenario::score::{self, Bound};
 use unbloat_experiment::scenario::toml::{Error, Node, Origin, Value};
@@ -197,18 +196,8 @@ pub fn read(path: &Path) -> Result<Vec<u8>, std::io::Error> {
 }
 
 fn contents(file: File, path: &Path) -> Result<Vec<u8>, std::io::Error> {
-    let mut bytes = Vec::new();
-    let size = match path.extension() {
-        Some(ending) if ending == "gz" => MultiGzDecoder::new(file)
-            .take(MAX_BYTES + 1)
-            .read_to_end(&mut bytes)?,
-        _ => file.take(MAX_BYTES + 1).read_to_end(&mut bytes)?,
-    };
-    if size as u64 > MAX_BYTES {
-        return Err(std::io::Error::other(format!(
-            "larger than {} MiB",
-            MAX_BYTES >> 20
-        )));
+    match path.extension() {
+        Some(ending) if ending == "gz" => files::all(MultiGzDecoder::new(file), MAX_BYTES),
+        _ => files::all(file, MAX_BYTES),
     }
-    Ok(bytes)
 }

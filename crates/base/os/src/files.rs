@@ -48,12 +48,29 @@ pub fn create_named(path: &Path) -> io::Result<File> {
 /// # Errors
 /// As [`open`]; or it is longer than `most` bytes.
 pub fn read(path: &Path, most: u64) -> io::Result<Vec<u8>> {
+    all(open(path)?, most)
+}
+
+/// All that is left of a file that is open.
+///
+/// # Errors
+/// It cannot be read, or is longer than `most` bytes: it is not cut.
+pub fn all(file: impl Read, most: u64) -> io::Result<Vec<u8>> {
     let mut bytes = Vec::new();
-    open(path)?.take(most + 1).read_to_end(&mut bytes)?;
+    file.take(most + 1).read_to_end(&mut bytes)?;
     match bytes.len() as u64 > most {
         true => Err(io::Error::other(format!("longer than {most} bytes"))),
         false => Ok(bytes),
     }
+}
+
+/// As [`all`], of text.
+///
+/// # Errors
+/// As [`all`]; or it is not UTF-8.
+pub fn text(file: impl Read, most: u64) -> io::Result<String> {
+    String::from_utf8(all(file, most)?)
+        .map_err(|error| io::Error::new(io::ErrorKind::InvalidData, error.utf8_error()))
 }
 
 /// Opens a file of such a folder to lock it or to add to its end. It is made if it is missing; what it has stays.

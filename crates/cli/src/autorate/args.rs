@@ -11,6 +11,7 @@ use std::net::Ipv4Addr;
 use std::path::PathBuf;
 use unbloat_autorate::{Config, Policy, Probing, follow};
 use unbloat_autorate_host::{Options, Shaper, Source};
+use unbloat_os::files;
 use unbloat_units::{Both, Delta, Direction};
 use unbloat_untrusted::harmless;
 
@@ -157,7 +158,10 @@ impl Args {
         let Some(path) = &self.config else {
             return Ok(Config::default());
         };
-        let text = std::fs::read_to_string(path).map_err(|source| CommandError::Config {
+        /// More than any configuration of cake-autorate.
+        const LONGEST: u64 = 1 << 20;
+        let read = files::open_any(path).and_then(|file| files::text(file, LONGEST));
+        let text = read.map_err(|source| CommandError::Config {
             file: path.display().to_string(),
             source,
         })?;

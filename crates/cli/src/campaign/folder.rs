@@ -48,7 +48,12 @@ impl Folder {
             folder: dir.to_owned(),
             error,
         };
-        fs::create_dir_all(dir.join("cells")).map_err(failed)?;
+        let cells = dir.join("cells");
+        fs::create_dir_all(&cells).map_err(failed)?;
+        // Runs are written and removed there, not where somebody has it lead.
+        if fs::symlink_metadata(&cells).map_err(failed)?.is_symlink() {
+            return Err(failed(io::Error::other("its cells are a symbolic link")));
+        }
         let lock = files::append(&dir.join("lock")).map_err(failed)?;
         if !is_locked(&lock) {
             return Err(CommandError::Busy(dir.to_owned()));
@@ -82,7 +87,7 @@ impl Folder {
         Ok(())
     }
 
-    fn cells(&self) -> PathBuf {
+    pub fn cells(&self) -> PathBuf {
         self.dir.join("cells")
     }
 

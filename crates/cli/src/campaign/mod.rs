@@ -22,6 +22,7 @@ use folder::Folder;
 use live::Live;
 use std::path::PathBuf;
 use unbloat_campaign::{Campaign, Only};
+use unbloat_os::files;
 use unbloat_run::{RunError, runs_dir};
 
 #[derive(Debug, thiserror::Error)]
@@ -120,9 +121,13 @@ pub fn run(args: &Args) -> Result<Exit, CommandError> {
     })
 }
 
+/// Of a campaign file, in bytes.
+const LONGEST: u64 = 4 << 20;
+
 fn read(args: &Args) -> Result<Campaign, CommandError> {
     let file = args.campaign.display().to_string();
-    let text = std::fs::read_to_string(&args.campaign).map_err(|error| CommandError::Read {
+    let read = files::open_any(&args.campaign).and_then(|opened| files::text(opened, LONGEST));
+    let text = read.map_err(|error| CommandError::Read {
         file: file.clone(),
         error,
     })?;

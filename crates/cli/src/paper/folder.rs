@@ -1,7 +1,7 @@
 //! The papers: those built in, or those of a folder.
 
 use include_dir::{Dir, include_dir};
-use std::io::{self, Read};
+use std::io;
 use std::path::{Path, PathBuf};
 use unbloat_os::files;
 use unbloat_paper::{Figure, Paper, PaperError, read_paper};
@@ -86,7 +86,7 @@ fn texts(dir: &Path) -> Result<Vec<(String, String)>, FolderError> {
             .is_some_and(|extension| extension == "toml")
         {
             let text = files::open(&file)
-                .and_then(|opened| io::read_to_string(opened.take(LONGEST)))
+                .and_then(|opened| files::text(opened, LONGEST))
                 .map_err(failed(&file))?;
             let name = file.file_name().unwrap_or_default();
             files.push((name.to_string_lossy().into_owned(), text));

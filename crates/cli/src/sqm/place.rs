@@ -8,6 +8,7 @@ use crate::print::note;
 use crate::route;
 use crate::shaping::{best_here, best_of};
 use std::path::Path;
+use unbloat_os::files;
 use unbloat_responsiveness::{LoadedDirection, SHAPER_DOWN, SHAPER_UP};
 use unbloat_sqm::uci::{self, Section};
 use unbloat_sqm::{Bypass, Detection, Device, Facts, Plan, Qdisc, detect};
@@ -132,14 +133,11 @@ fn bypass(of_sqm: &Path) -> Option<Bypass> {
 }
 
 fn read(path: &Path) -> Result<Vec<Section>, CommandError> {
-    use std::io::Read;
     /// More than any configuration that is read.
     const LONGEST: u64 = 1 << 20;
     let file = path.display().to_string();
-    let mut bytes = Vec::new();
-    let opened = unbloat_os::files::open_any(path);
-    let read = opened.and_then(|open| open.take(LONGEST).read_to_end(&mut bytes));
-    read.map_err(|source| CommandError::Read {
+    let read = files::open_any(path).and_then(|opened| files::all(opened, LONGEST));
+    let bytes = read.map_err(|source| CommandError::Read {
         file: file.clone(),
         source,
     })?;

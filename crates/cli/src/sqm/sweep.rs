@@ -76,11 +76,12 @@ struct Row {
 }
 
 pub fn read(path: &Path) -> Result<Vec<Sample>, SweepError> {
-    let file = files::open_any(path).map_err(|source| SweepError::Open {
+    let read = files::open_any(path).and_then(|file| files::all(file, LONGEST));
+    let bytes = read.map_err(|source| SweepError::Open {
         path: path.to_owned(),
         source,
     })?;
-    samples(file.take(LONGEST), path)
+    samples(&*bytes, path)
 }
 
 fn samples(text: impl Read, path: &Path) -> Result<Vec<Sample>, SweepError> {

@@ -161,6 +161,7 @@ impl RunInfo {
 }
 
 /// The release of the running kernel (`uname -r`), if it tells.
+#[expect(clippy::disallowed_methods, reason = "the kernel's own file")]
 pub fn kernel_release() -> Option<String> {
     let release = std::fs::read_to_string("/proc/sys/kernel/osrelease").ok()?;
     Some(release.trim().to_owned())
