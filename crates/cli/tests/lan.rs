@@ -150,6 +150,32 @@ fn a_server_is_found_and_trusted_only_by_its_certificate() {
     assert!(target.starts_with("https://10.86.0.2:4043"), "{target}");
 }
 
+fn through_an_interface_with_a_public_address_nobody_is_answered() {
+    let lan = Lan::new();
+    lan.bob.veth("eth1", &lan.carol, "eth1").unwrap();
+    for (host, address) in [
+        (&lan.bob, "198.51.100.1/24"),
+        (&lan.carol, "198.51.100.2/24"),
+    ] {
+        host.address("eth1", address.parse().unwrap()).unwrap();
+    }
+    let (_server, _) = lan.serve("--announce");
+    let words = told(&lan.test(""));
+    assert!(words.contains("found bob at 10.86.0.2:4043"), "{words}");
+    let asked = |to: &str| {
+        let socket = lan.carol.within(|| UdpSocket::bind("0.0.0.0:0").unwrap());
+        let socket = socket.unwrap();
+        let most = Some(Duration::from_secs(2));
+        socket.set_read_timeout(most).unwrap();
+        // One question: PTR of _unbloat._tcp.local.
+        let question = b"\0\x01\0\0\0\x01\0\0\0\0\0\0\x08_unbloat\x04_tcp\x05local\0\0\x0c\0\x01";
+        socket.send_to(question, (to, 5353)).unwrap();
+        socket.recv(&mut [0; 9000]).is_ok()
+    };
+    assert!(asked("10.86.0.2"), "a neighbour is answered");
+    assert!(!asked("198.51.100.1"), "a stranger is not");
+}
+
 fn without_being_asked_nothing_is_announced() {
     let lan = Lan::new();
     let heard = lan.alice.within(listener).unwrap();
@@ -336,6 +362,7 @@ fn a_changed_certificate_is_announced() {
 unbloat_testkit::main! {
     root("a bed").and(tools(&["ip", "openssl"])) => [
         a_server_is_found_and_trusted_only_by_its_certificate,
+        through_an_interface_with_a_public_address_nobody_is_answered,
         without_being_asked_nothing_is_announced,
         hostile_answers_are_harmless,
     ],

@@ -1,7 +1,8 @@
 //! Makes a server known on the networks of this host.
 
+use crate::own::{has_public_address, is_public, own_addresses};
 use crate::{FINGERPRINT, SERVICE};
-use mdns_sd::{ServiceDaemon, ServiceInfo};
+use mdns_sd::{IfKind, IfPredicate, ServiceDaemon, ServiceInfo};
 use std::net::{IpAddr, SocketAddr};
 use std::time::Duration;
 use tracing::info;
@@ -15,6 +16,10 @@ pub enum AnnounceError {
         "a server on the loopback address {0} cannot be announced; give --listen another address"
     )]
     Loopback(IpAddr),
+    #[error(
+        "a server that has public addresses alone cannot be announced: it would answer questions of strangers from anywhere; tell its address to those who need it"
+    )]
+    Public,
     #[error("cannot announce the server by multicast DNS: {0}")]
     Daemon(#[from] mdns_sd::Error),
 }
@@ -31,11 +36,22 @@ pub fn announce(at: SocketAddr, fingerprint: &str) -> Result<Announcement, Annou
     if at.ip().is_loopback() {
         return Err(AnnounceError::Loopback(at.ip()));
     }
+    let reached = match at.ip().is_unspecified() {
+        true => own_addresses(),
+        false => vec![at.ip()],
+    };
+    if !reached.is_empty() && reached.iter().all(is_public) {
+        return Err(AnnounceError::Public);
+    }
+    let daemon = ServiceDaemon::new()?;
+    // The library answers by unicast whoever asks, from beyond the link, too.
+    let is_exposed = |one: &if_addrs::Interface| has_public_address(&one.name, one.ip().is_ipv6());
+    daemon.disable_interface(IfKind::Predicate(IfPredicate::new(is_exposed)))?;
     let host = rustix::system::uname();
     let host = host.nodename().to_string_lossy();
     let name = host.split('.').next().filter(|name| !name.is_empty());
     let announcement = Announcement {
-        daemon: ServiceDaemon::new()?,
+        daemon,
         at,
         name: name.unwrap_or("unbloat").to_owned(),
     };
@@ -81,6 +97,19 @@ impl Drop for Announcement {
         }
         if let Ok(ended) = self.daemon.shutdown() {
             let _ = ended.recv_timeout(FAREWELL);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_server_for_the_whole_internet_is_not_announced() {
+        for at in ["8.8.8.8:4043", "100.64.0.1:4043", "[2606:4700::1111]:4043"] {
+            let refused = announce(at.parse().unwrap(), "aa");
+            assert!(matches!(refused, Err(AnnounceError::Public)), "{at}");
         }
     }
 }
