@@ -16,7 +16,11 @@ mod terminal;
 mod analyze;
 #[cfg(feature = "runs")]
 mod compare;
-#[cfg(feature = "runs")]
+#[cfg(feature = "confined")]
+#[cfg_attr(
+    not(feature = "full"),
+    allow(dead_code, reason = "small builds have fewer readers")
+)]
 mod confine;
 #[cfg(feature = "runs")]
 mod model;

@@ -1,6 +1,6 @@
 //! `unbloat report`: redraws the report of a run, with a different selection of flows.
 
-use crate::confine::confine;
+use crate::confine::{May, confine};
 use crate::exit::Exit;
 use crate::print::note;
 use crate::run_name::run_parser;
@@ -49,7 +49,8 @@ pub enum DrawError {
 }
 
 pub fn run(args: &Args) -> Result<Exit, DrawError> {
-    confine();
+    let writes = args.output.as_deref().unwrap_or(&args.run);
+    confine(&[(May::Read, args.run.as_path()), (May::Write, writes)]);
     let reader = RunReader::open(&args.run)?;
     let name = args
         .flow

@@ -1,9 +1,13 @@
 //! Who runs with which rights: by the kernel for commands, by systemd for units. The table in SECURITY.md is held to it.
 
+use seccompiler::{BpfProgram, SeccompAction, SeccompFilter, TargetArch};
 use std::fs;
+use std::io::{BufRead, BufReader};
+use std::net::TcpStream;
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
+use unbloat_netns::Bed;
 
 const CAPTURE: &str = concat!(
     env!("CARGO_MANIFEST_DIR"),
@@ -16,24 +20,54 @@ fn unbloat(words: &[&str]) -> Command {
     command
 }
 
-/// What the kernel says of a process: `CapEff`, `NoNewPrivs` and `Seccomp`.
-fn rights(child: &Child) -> Option<[String; 3]> {
-    let status = fs::read_to_string(format!("/proc/{}/status", child.id())).ok()?;
-    let of = |key: &str| {
-        let found = status.lines().find_map(|line| line.strip_prefix(key));
-        found.map(|value| value.trim().to_owned())
-    };
-    Some([of("CapEff:")?, of("NoNewPrivs:")?, of("Seccomp:")?])
+/// What the kernel says of each thread of a process: `CapEff`, `NoNewPrivs` and `Seccomp`.
+fn rights(child: &Child) -> Option<Vec<[String; 3]>> {
+    let threads = fs::read_dir(format!("/proc/{}/task", child.id())).ok()?;
+    let mut all = Vec::new();
+    for thread in threads {
+        let status = fs::read_to_string(thread.ok()?.path().join("status")).ok()?;
+        let of = |key: &str| {
+            let found = status.lines().find_map(|line| line.strip_prefix(key));
+            found.map(|value| value.trim().to_owned())
+        };
+        all.push([of("CapEff:")?, of("NoNewPrivs:")?, of("Seccomp:")?]);
+    }
+    (!all.is_empty()).then_some(all)
 }
 
-/// Nothing but CAP_DAC_OVERRIDE, no program with more rights, and a filter.
-fn is_confined([capabilities, no_new, filter]: &[String; 3]) -> bool {
+/// CAP_DAC_OVERRIDE at most, and a filter.
+fn is_confined(thread: &[String; 3]) -> bool {
+    has_at_most(thread, &[]) && thread[2] == "2"
+}
+
+/// Of capabilities none but CAP_DAC_OVERRIDE and these, and no program with more rights.
+fn has_at_most([capabilities, no_new, _]: &[String; 3], more: &[Capability]) -> bool {
     let capabilities = u64::from_str_radix(capabilities, 16).expect("hexadecimal digits");
-    capabilities & !0b10 == 0 && no_new == "1" && filter == "2"
+    let more = more.iter().map(|one| 1 << *one as u32);
+    let allowed = more.fold(1 << Capability::DacOverride as u32, |all, one: u64| {
+        all | one
+    });
+    capabilities & !allowed == 0 && no_new == "1"
 }
 
-/// Whether a command is confined before it ends.
-fn becomes_confined(mut command: Command) -> bool {
+/// As capability.h numbers them.
+#[derive(Clone, Copy)]
+enum Capability {
+    DacOverride = 1,
+    DacReadSearch = 2,
+    NetAdmin = 12,
+    NetRaw = 13,
+    SysPtrace = 19,
+    Perfmon = 38,
+    Bpf = 39,
+}
+
+fn becomes_confined(command: Command) -> bool {
+    becomes(command, is_confined)
+}
+
+/// Whether all threads of a command are so before it ends.
+fn becomes(mut command: Command, is_so: impl Fn(&[String; 3]) -> bool) -> bool {
     let mut child = command
         .stdin(Stdio::piped())
         .stdout(Stdio::null())
@@ -43,7 +77,7 @@ fn becomes_confined(mut command: Command) -> bool {
     let begun = Instant::now();
     let mut found = false;
     while !found && begun.elapsed() < Duration::from_secs(20) {
-        found = rights(&child).is_some_and(|rights| is_confined(&rights));
+        found = rights(&child).is_some_and(|threads| threads.iter().all(&is_so));
         if child.try_wait().expect("a child").is_some() {
             break;
         }
@@ -55,15 +89,16 @@ fn becomes_confined(mut command: Command) -> bool {
     found
 }
 
-/// A row of the table, by the words of the command.
-fn is_in_the_table(row: &str) -> bool {
+/// Whether SECURITY.md has a row for the command, which says what was seen.
+fn is_in_the_table(command: &str) -> bool {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../SECURITY.md");
     let text = fs::read_to_string(path).expect("SECURITY.md");
     let mut rows = text
         .lines()
         .filter(|line| line.trim_start().starts_with('|'));
-    rows.any(|line| {
-        line.contains(row) && line.contains("CAP_DAC_OVERRIDE") && line.contains("seccomp")
+    rows.any(|row| {
+        let says = |words: &str| row.contains(words);
+        says(command) && says("CAP_DAC_OVERRIDE") && says("no_new_privs, seccomp, Landlock")
     })
 }
 
@@ -86,6 +121,89 @@ fn readers_of_strangers_files_have_few_rights() {
     }
 }
 
+fn servers_have_few_rights() {
+    let folder = tempfile::tempdir().expect("a folder");
+    for more in [&[][..], &["--user", "nobody"]] {
+        let mut command = unbloat(&["serve", "--listen", "127.0.0.1:0", "--no-echo"]);
+        command.args(more).args(["--metrics", "127.0.0.1:0"]);
+        command.env("XDG_DATA_HOME", folder.path());
+        assert!(becomes_confined(command), "{more:?}");
+    }
+    assert!(is_in_the_table("`serve`"));
+}
+
+/// As the unit of a server does, which ends it for what only the privileged may do.
+fn a_unit_that_ends_who_gives_up_rights_serves_on() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let filtered = || {
+        let ended = [
+            libc::SYS_capset,
+            libc::SYS_seccomp,
+            libc::SYS_landlock_create_ruleset,
+        ];
+        let rules = ended.map(|call| (call, Vec::new())).into();
+        let arch = TargetArch::try_from(std::env::consts::ARCH).expect("a known processor");
+        let (others, these) = (SeccompAction::Allow, SeccompAction::KillProcess);
+        let filter = SeccompFilter::new(rules, others, these, arch).expect("a filter");
+        let filter: BpfProgram = filter.try_into().expect("a program");
+        seccompiler::apply_filter(&filter).expect("a kernel with seccomp");
+        // A child has the filter of this thread.
+        let mut command = unbloat(&["serve", "--json", "--no-echo", "--listen", "127.0.0.1:0"]);
+        command
+            .env("STATE_DIRECTORY", folder.path())
+            .env("INVOCATION_ID", "0");
+        let child = command.stdout(Stdio::piped()).stderr(Stdio::null());
+        child.spawn().expect("it starts")
+    };
+    let started = std::thread::scope(|scope| scope.spawn(filtered).join());
+    let mut server = started.expect("a thread");
+    let said = server.stdout.take().expect("a pipe");
+    let line = BufReader::new(said).lines().next();
+    let at: serde_json::Value =
+        serde_json::from_str(&line.expect("a line").expect("text")).expect("JSON");
+    let address = at["tls"].as_str().expect("an address");
+    std::thread::sleep(Duration::from_millis(300));
+    assert!(TcpStream::connect(address).is_ok(), "{at}");
+    assert!(server.try_wait().expect("a child").is_none());
+    server.kill().expect("it runs");
+    server.wait().expect("it ends");
+}
+
+fn daemons_have_the_capabilities_of_their_units() {
+    use Capability::{Bpf, DacReadSearch, NetAdmin, NetRaw, Perfmon, SysPtrace};
+    let folder = tempfile::tempdir().expect("a folder");
+    let mut monitor = unbloat(&["monitor", "--interface", "lo", "--history"]);
+    monitor.arg(folder.path().join("history"));
+    let of_monitor = [NetAdmin, NetRaw, Bpf, Perfmon, SysPtrace, DacReadSearch];
+    assert!(becomes(monitor, |thread| has_at_most(thread, &of_monitor)));
+    let bed = Bed::new().expect("a bed");
+    let host = bed.host("box").expect("a host");
+    for words in [
+        "link set lo up",
+        "qdisc add dev lo root handle 1: htb default 1",
+        "class add dev lo parent 1: classid 1:1 htb rate 50mbit quantum 1514",
+    ] {
+        let program = if words.starts_with("link") {
+            "ip"
+        } else {
+            "tc"
+        };
+        let mut command = host.command(program).expect("a command");
+        let done = command.args(words.split(' ')).status();
+        assert!(done.expect("it starts").success(), "{words}");
+    }
+    let mut autorate = host
+        .command(env!("CARGO_BIN_EXE_unbloat"))
+        .expect("a command");
+    autorate.args(AUTORATE.iter().filter(|word| **word != "--unit"));
+    autorate.env("UNBLOAT_RUN", folder.path().join("run"));
+    let of_autorate = [NetAdmin, NetRaw, Bpf, Perfmon];
+    assert!(becomes(autorate, |thread| has_at_most(
+        thread,
+        &of_autorate
+    )));
+}
+
 fn a_live_capture_is_confined_once_its_socket_is_open() {
     let folder = tempfile::tempdir().expect("a folder");
     let run = folder.path().join("run");
@@ -97,6 +215,8 @@ fn a_live_capture_is_confined_once_its_socket_is_open() {
         "--duration",
         "5 s",
         "--quiet",
+        "--metrics",
+        "127.0.0.1:0",
     ];
     let mut command = unbloat(&words);
     command.args(["--out", run]);
@@ -144,7 +264,14 @@ const AUTORATE: &[&str] = &[
 ];
 
 unbloat_testkit::main! {
-    always() => [readers_of_strangers_files_have_few_rights],
-    root("a packet socket") => [a_live_capture_is_confined_once_its_socket_is_open],
+    always() => [
+        readers_of_strangers_files_have_few_rights,
+        a_unit_that_ends_who_gives_up_rights_serves_on,
+    ],
+    root("a packet socket, and rights to lose") => [
+        a_live_capture_is_confined_once_its_socket_is_open,
+        servers_have_few_rights,
+        daemons_have_the_capabilities_of_their_units,
+    ],
     tools(&["systemd-analyze"]) => [units_have_few_rights],
 }

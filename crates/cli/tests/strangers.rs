@@ -196,6 +196,36 @@ fn a_campaign_does_not_empty_what_its_lock_is_a_link_to() {
 }
 
 #[test]
+fn a_campaign_does_not_work_where_a_link_of_its_folder_leads() {
+    let victim = campaign();
+    let folder = victim.home.path().join("theirs");
+    fs::create_dir(&folder).expect("a folder");
+    symlink("../.git", folder.join("cells")).expect("a link");
+    let output = victim.unbloat(&["campaign", "c.toml", "--out", "theirs"]);
+    let told = String::from_utf8_lossy(&output.stderr);
+    assert!(told.contains("link"), "{told}");
+}
+
+#[test]
+fn a_stored_test_is_a_plain_file_of_its_folder_and_is_not_cut() {
+    let victim = Victim::new();
+    let test = victim.run().join("test.json");
+    fs::create_dir(victim.run()).expect("a folder");
+    let refused = |why: &str| {
+        let output = victim.unbloat(&["sqm", "plan", "--test", "run"]);
+        let told = String::from_utf8_lossy(&output.stderr);
+        assert!(told.contains(why), "{told}");
+    };
+    symlink("../.ssh/authorized_keys", &test).expect("a link");
+    refused("symbolic link");
+    fifo(&test);
+    refused("not a plain file");
+    fs::remove_file(&test).expect("a FIFO");
+    fs::write(&test, " ".repeat((16 << 20) + 1)).expect("a file");
+    refused("longer than 16777216 bytes");
+}
+
+#[test]
 fn a_configuration_that_is_a_fifo_is_refused_at_once() {
     let victim = Victim::new();
     let folder = victim.home.path().join(".config/unbloat");

@@ -145,6 +145,11 @@ impl Store {
         })
     }
 
+    /// Where the files of its run are until it is finished.
+    pub fn unfinished(&self) -> Option<&Path> {
+        self.run.as_ref().map(|run| run.writer.unfinished())
+    }
+
     pub(super) fn keeps_series(&self) -> bool {
         self.keeps_series
     }

@@ -19,7 +19,6 @@
 //! - [`priority`]: the scheduling class of a thread
 //! - [`signal`]: signals of a process that waits for another
 //! - [`sockopt`]: socket options
-//! - [`syscall`]: numbers of system calls
 //! - [`tcp`]: what a TCP socket is asked beside its bytes
 //! - [`tcp_info`]: the kernel's view of a TCP connection
 //! - [`tun`]: TUN devices
@@ -47,7 +46,6 @@ pub mod privilege;
 pub mod signal;
 pub mod sockopt;
 pub mod stacked;
-pub mod syscall;
 pub mod tcp;
 pub mod tcp_info;
 pub mod tun;

@@ -10,7 +10,7 @@ pub use args::Args;
 #[cfg(feature = "full")]
 pub use args::{OrientationArgs, ParamArgs};
 
-use crate::confine::confine;
+use crate::confine::{CapabilitySet, May, confine_calls, confine_files, drop_capabilities};
 use crate::exit::Exit;
 use crate::metrics::MetricsError;
 use crate::output::{self, OutputError};
@@ -19,8 +19,7 @@ use crate::stop::stop_on_ctrl_c;
 use crate::terminal;
 use print::Print;
 use progress::Progress;
-#[cfg(feature = "full")]
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 use unbloat_analyze::{Alive, Control, Outcome, Standing};
@@ -64,20 +63,32 @@ pub fn as_process(capture: &Path, out: &Path) -> std::io::Result<std::process::O
 const REDRAW: Duration = Duration::from_secs(1);
 
 pub fn run(args: &Args) -> Result<Exit, AnalyzeError> {
-    let board = args.metrics.board("analyze")?;
-    if args.interface.is_none() {
-        if board.is_some() {
+    let is_live = args.interface.is_some();
+    if !is_live {
+        if args.metrics.is_wanted() {
             return Err(AnalyzeError::NothingLive);
         }
-        confine();
+        drop_capabilities(CapabilitySet::empty());
+        confine_calls();
     }
     let options = args.options();
     let (mut source, inputs) = input::open(args)?;
-    if args.interface.is_some() {
-        // Its socket is open.
-        confine();
-    }
+    let reads: Vec<PathBuf> = inputs.iter().map(|one| one.name.clone().into()).collect();
     let mut store = Store::open(&options, inputs, keep(args)?)?;
+    let mut files: Vec<(May, &Path)> = Vec::new();
+    files.extend(reads.iter().map(|path| (May::Read, path.as_path())));
+    if let Some(folder) = store.unfinished() {
+        files.push((May::Write, folder));
+        // Where it gets its name, and becomes `latest`.
+        files.extend(folder.parent().map(|parent| (May::Rename, parent)));
+    }
+    drop_capabilities(CapabilitySet::empty());
+    confine_files(&files);
+    let board = args.metrics.board("analyze")?;
+    if is_live {
+        // Its sockets are open.
+        confine_calls();
+    }
     let stop = stop_on_ctrl_c()?;
     let mut progress = Progress::new(args.quiet, args.interface.as_deref());
     let (begun, mut drawn) = (Instant::now(), Instant::now());

@@ -4,6 +4,7 @@ mod args;
 
 pub use args::Args;
 
+use crate::confine::{SEES_PACKETS, drop_capabilities};
 use crate::exit::{Exit, usage};
 use crate::interface::NoInterface;
 use crate::metrics::MetricsError;
@@ -73,6 +74,7 @@ pub fn run(args: &Args) -> Result<Exit, CommandError> {
     };
     // Must run before the first thread and the first claim.
     let _guard = (!options.dry_run).then(recovery::guarded).transpose()?;
+    drop_capabilities(SEES_PACKETS);
     let stop = stop_on_ctrl_c()?;
     if let Some(span) = args.duration {
         stop_after(span, &stop);

@@ -3,6 +3,7 @@
 use super::args::Args;
 use super::folder::Folder;
 use super::{CommandError, text};
+use crate::confine::apart;
 use crate::output::{OutputError, tell};
 use crate::print;
 use crate::terminal;
@@ -20,7 +21,7 @@ use unbloat_table::{Rows, Table};
 const PROGRAM: &str = "unbloat campaign";
 
 pub fn make(args: &Args, campaign: &Campaign, folder: &Folder) -> Result<(), CommandError> {
-    let (runs, foreign) = folder.runs(campaign)?;
+    let (runs, foreign) = apart(&folder.cells(), || folder.runs(campaign))?;
     let found = table1(&runs);
     let all = tables(campaign, &found, &runs);
     let mut info = info(args, campaign, &runs);

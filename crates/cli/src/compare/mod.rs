@@ -4,7 +4,7 @@ mod args;
 
 pub use args::Args;
 
-use crate::confine::confine;
+use crate::confine::{May, confine};
 use crate::exit::Exit;
 use crate::output::{OutputError, Wanted};
 use crate::print::{note, out};
@@ -30,7 +30,14 @@ pub enum CompareCommandError {
 }
 
 pub fn run(args: &Args) -> Result<Exit, CompareCommandError> {
-    confine();
+    let mut files = vec![(May::Read, &args.a), (May::Read, &args.b)];
+    files.extend(
+        [&args.out, &args.output]
+            .into_iter()
+            .flatten()
+            .map(|path| (May::Write, path)),
+    );
+    confine(&files);
     let pair = Pair {
         a: args.a.clone(),
         b: args.b.clone(),

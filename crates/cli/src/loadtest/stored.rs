@@ -1,7 +1,8 @@
 //! Reads an earlier test from its run folder.
 
 use super::FINDINGS;
-use std::io::{self, Read};
+use crate::confine::apart;
+use std::io;
 use std::path::{Path, PathBuf};
 use unbloat_fix::NotATest;
 use unbloat_os::files;
@@ -20,11 +21,19 @@ pub enum StoredError {
 
 /// Reads a run folder, or its `test.json`.
 pub fn read(run: &Path) -> Result<Test, StoredError> {
-    let path = match run.is_dir() {
-        true => run.join(FINDINGS),
-        false => run.to_owned(),
+    apart(run, || document(run))
+}
+
+fn document(run: &Path) -> Result<Test, StoredError> {
+    let (path, opened) = match run.is_dir() {
+        true => {
+            let path = run.join(FINDINGS);
+            let opened = files::open(&path);
+            (path, opened)
+        }
+        false => (run.to_owned(), files::open_named(run)),
     };
-    let read = files::open_named(&path).and_then(|file| io::read_to_string(file.take(LONGEST)));
+    let read = opened.and_then(|file| files::text(file, LONGEST));
     let text = read.map_err(|source| StoredError::Read {
         path: path.clone(),
         source,

@@ -6,6 +6,7 @@ mod told;
 
 pub use args::Args;
 
+use crate::confine::{CapabilitySet, SEES_PACKETS, drop_capabilities};
 use crate::exit::Exit;
 use crate::interface::{self, NoInterface};
 use crate::metrics::MetricsError;
@@ -67,6 +68,8 @@ pub fn run(args: &Args) -> Result<Exit, CommandError> {
         return Ok(Exit::Complete);
     }
     interface::check(&args.interface)?;
+    // The last two: names of the processes that send.
+    drop_capabilities(SEES_PACKETS | CapabilitySet::SYS_PTRACE | CapabilitySet::DAC_READ_SEARCH);
     let stop = stop_on_ctrl_c()?;
     let mut monitor = Monitor::start(args, &stop)?;
     if let Some(span) = args.duration {

@@ -35,7 +35,7 @@ pub fn read(path: &Path, figures: &[(&Paper, &Figure)]) -> Result<Evidence, OwnE
     let reader = RunReader::open(&run)?;
     let tables = figures.iter().flat_map(|(_, figure)| figure.own_tables());
     let tables = tables.collect();
-    let own = apart(|| evidence(&reader, &tables)).map_err(|message| OwnError::Table {
+    let own = apart(&run, || evidence(&reader, &tables)).map_err(|message| OwnError::Table {
         path: run.clone(),
         message,
     })?;

@@ -6,7 +6,7 @@ mod result;
 
 pub use list::RunsDocument;
 
-use crate::confine::confine;
+use crate::confine::{May, confine};
 use crate::exit::Exit;
 use crate::output::tell;
 use crate::print::{self, PrintError};
@@ -14,7 +14,7 @@ use crate::run_name::run_parser;
 use crate::terminal;
 use clap::Subcommand;
 use std::path::PathBuf;
-use unbloat_run::{RunError, RunReader};
+use unbloat_run::{RunError, RunReader, runs_dir};
 use unbloat_untrusted::in_line;
 
 /// List, show and remove the runs that other commands have written.
@@ -70,7 +70,12 @@ pub enum RunsError {
 }
 
 pub fn run(args: &Args) -> Result<Exit, RunsError> {
-    confine();
+    let files = match &args.command {
+        Command::List(_) => (May::Read, runs_dir()),
+        Command::Show(args) => (May::Read, args.run.clone()),
+        Command::Clean(_) => (May::Write, runs_dir()),
+    };
+    confine(&[files]);
     match &args.command {
         Command::List(args) => list::run(args)?,
         Command::Show(args) => show(args)?,

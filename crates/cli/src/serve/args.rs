@@ -2,6 +2,7 @@
 
 use super::follow::Files;
 use super::unit;
+use crate::confine::{CapabilitySet, May};
 use crate::metrics::MetricsArgs;
 use crate::secret::{self, SecretError};
 use std::net::SocketAddr;
@@ -210,6 +211,39 @@ impl Args {
 
     #[cfg(not(feature = "announce"))]
     fn announces(&self) -> bool {
+        false
+    }
+
+    /// By an announcement, or for a certificate of an authority.
+    pub fn opens_sockets_later(&self) -> bool {
+        self.announces() || self.asks_authority()
+    }
+
+    /// What root keeps while it serves.
+    pub fn capabilities(&self) -> CapabilitySet {
+        match self.allow_congestion_control.is_empty() {
+            true => CapabilitySet::empty(),
+            false => CapabilitySet::NET_ADMIN,
+        }
+    }
+
+    /// Folders of the files that are read while it serves: of a certificate that is renewed, also where its links lead.
+    pub fn reads(&self) -> Vec<(May, PathBuf)> {
+        let files = [&self.cert, &self.key].into_iter().flatten();
+        let places = files.flat_map(|file| [Some(file.clone()), file.canonicalize().ok()]);
+        let folders = places
+            .flatten()
+            .filter_map(|mut file| file.pop().then_some(file));
+        folders.map(|folder| (May::Read, folder)).collect()
+    }
+
+    #[cfg(feature = "acme")]
+    fn asks_authority(&self) -> bool {
+        self.acme.is_some()
+    }
+
+    #[cfg(not(feature = "acme"))]
+    fn asks_authority(&self) -> bool {
         false
     }
 

@@ -9,6 +9,7 @@ mod unit;
 
 pub use args::Args;
 
+use crate::confine::{confine_calls, confine_files, drop_capabilities};
 use crate::events::bar_target;
 use crate::exit::Exit;
 use crate::metrics::MetricsError;
@@ -65,8 +66,13 @@ pub fn run(args: &Args) -> Result<Exit, CommandError> {
         }
         None => {}
     }
-    // Threads begin after the change of user: that one gains no privileges (`no_new_privs`) is only inherited by those that begin
-    // later. Ctrl-C is awaited before the server says where it is: who has read that may press it.
+    // An authority and the local network are spoken to by sockets that are opened later.
+    let is_confined = !args.opens_sockets_later();
+    if is_confined {
+        drop_capabilities(args.capabilities());
+        confine_files(&args.reads());
+    }
+    // Threads begin after this: what a thread may do is only inherited by those that begin later. Ctrl-C is awaited before the server says where it is: who has read that may press it.
     let stop = stop_on_ctrl_c()?;
     let counted = server.counts();
     args.metrics
@@ -110,7 +116,11 @@ pub fn run(args: &Args) -> Result<Exit, CommandError> {
                 }
             });
         }
-        let ended = server.run(&stop);
+        let ended = server.run(&stop, || {
+            if is_confined {
+                confine_calls();
+            }
+        });
         is_over.store(true, Ordering::Relaxed);
         ended
     });

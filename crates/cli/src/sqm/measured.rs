@@ -1,10 +1,12 @@
 //! Rates from runs.
 
 use super::CommandError;
+#[cfg(feature = "runs")]
+use crate::confine::apart;
 use std::path::Path;
 use unbloat_responsiveness::LoadedDirection;
 #[cfg(feature = "runs")]
-use unbloat_run::RunReader;
+use unbloat_run::{RunError, RunReader};
 use unbloat_units::Both;
 #[cfg(feature = "runs")]
 use unbloat_units::Rate;
@@ -41,6 +43,19 @@ fn rates(
     one: impl Fn(&mut Vec<f64>) -> Option<f64>,
     wants: &'static str,
 ) -> Result<Both<Option<Rate>>, CommandError> {
+    let values = apart(run, || read(run, table, columns))?;
+    let rates = values.map(|mut known| one(&mut known).map(Rate::from_bps_f64));
+    match rates == Both::default() {
+        true => Err(CommandError::NoRate {
+            run: run.display().to_string(),
+            wants,
+        }),
+        false => Ok(rates),
+    }
+}
+
+#[cfg(feature = "runs")]
+fn read(run: &Path, table: &str, columns: Both<&str>) -> Result<Both<Vec<f64>>, RunError> {
     let mut values = Both::<Vec<f64>>::default();
     for batch in RunReader::open(run)?.read_columns(table, &[columns.down, columns.up])? {
         let batch = batch?;
@@ -52,12 +67,5 @@ fn rates(
             known.extend(all.filter(|bps| bps.is_finite() && *bps > 0.0));
         }
     }
-    let rates = values.map(|mut known| one(&mut known).map(Rate::from_bps_f64));
-    match rates == Both::default() {
-        true => Err(CommandError::NoRate {
-            run: run.display().to_string(),
-            wants,
-        }),
-        false => Ok(rates),
-    }
+    Ok(values)
 }

@@ -20,7 +20,7 @@ impl Served {
         let addresses = bound.addresses().clone();
         let stop = Arc::new(AtomicBool::new(false));
         let stopped = stop.clone();
-        let thread = std::thread::spawn(move || bound.run(&stopped).unwrap());
+        let thread = std::thread::spawn(move || bound.run(&stopped, || {}).unwrap());
         let server = Server {
             address: addresses.plain.unwrap(),
             host: "localhost".to_owned(),

@@ -30,7 +30,7 @@ fn served() -> Served {
     options.flows = Flows::Fixed(2);
     let stop = Arc::new(AtomicBool::new(false));
     let of_server = stop.clone();
-    let thread = std::thread::spawn(move || server.run(&of_server).unwrap());
+    let thread = std::thread::spawn(move || server.run(&of_server, || {}).unwrap());
     Served {
         options,
         stop,
@@ -57,7 +57,7 @@ fn a_server_that_is_asked_who_it_is_sees_no_failure() {
     let counts = server.counts();
     let stop = Arc::new(AtomicBool::new(false));
     let of_server = stop.clone();
-    let thread = std::thread::spawn(move || server.run(&of_server).unwrap());
+    let thread = std::thread::spawn(move || server.run(&of_server, || {}).unwrap());
     let shown = introduce(&origin, Some(unbloat_loadtest::IpVersion::Four)).unwrap();
     assert_eq!(shown, Introduction::Stranger(expected));
     stop.store(true, Ordering::Relaxed);

@@ -11,6 +11,7 @@ use crate::options::Options;
 #[cfg(feature = "http3")]
 use crate::quic;
 use crate::shared::Shared;
+use crate::user::keep_priority;
 use schemars::JsonSchema;
 use serde::Serialize;
 use socket2::{Domain, Protocol, Socket, Type};
@@ -70,6 +71,7 @@ impl Server {
     /// Opens all sockets; from now on clients are queued.
     pub fn bind(options: &Options) -> Result<Server, ServeError> {
         raise_open_files();
+        keep_priority();
         #[cfg(feature = "http3")]
         let (tls, quic) = bind_both(options.listen)?;
         #[cfg(not(feature = "http3"))]
@@ -132,8 +134,8 @@ impl Server {
         move || shared.counts()
     }
 
-    /// Serves until `stop` is true, then ends all connections.
-    pub fn run(mut self, stop: &AtomicBool) -> Result<(), ServeError> {
+    /// Serves until `stop` is true, then ends all connections. `ready` is called once no more sockets are opened.
+    pub fn run(mut self, stop: &AtomicBool, ready: impl FnOnce()) -> Result<(), ServeError> {
         let limits = &self.shared.limits;
         info!(
             tls = %self.addresses.tls,
@@ -154,13 +156,13 @@ impl Server {
                 let shared = Arc::clone(&self.shared);
                 scope.spawn(move || echo::run(&socket, server, &shared, stops));
             }
-            let ended = self.run_http(stop);
+            let ended = self.run_http(stop, ready);
             is_over.store(true, Ordering::Relaxed);
             ended
         })
     }
 
-    fn run_http(self, stop: &AtomicBool) -> Result<(), ServeError> {
+    fn run_http(self, stop: &AtomicBool, ready: impl FnOnce()) -> Result<(), ServeError> {
         let runtime = tokio::runtime::Builder::new_multi_thread()
             .worker_threads(self.threads)
             .enable_all()
@@ -169,6 +171,7 @@ impl Server {
         let shared = Arc::clone(&self.shared);
         let ended = runtime.block_on(async move {
             self.start().map_err(ServeError::Threads)?;
+            ready();
             while !stop.load(Ordering::Relaxed) {
                 shared.tend(Instant::now());
                 tokio::time::sleep(LOOKS).await;

@@ -7,6 +7,16 @@ use unbloat_os::user::User;
 /// `20 - NICE` of the echo: it may still run before the threads of load.
 const NICE_LIMIT: u64 = 30;
 
+/// Without rights of root, too, the echo has the priority that it asks for.
+pub(crate) fn keep_priority() {
+    let limit = Rlimit {
+        current: Some(NICE_LIMIT),
+        maximum: Some(NICE_LIMIT),
+    };
+    // Where it is refused the echo has the priority of all others.
+    let _ = setrlimit(Resource::Nice, limit);
+}
+
 /// Becomes that user, with that user's group and no other, for good. To be called once the server is bound, before it runs.
 ///
 /// # Errors
@@ -17,12 +27,6 @@ pub fn become_user(name: &str) -> Result<(), ServeError> {
         source,
     };
     let user = User::named(name).map_err(failed)?;
-    let limit = Rlimit {
-        current: Some(NICE_LIMIT),
-        maximum: Some(NICE_LIMIT),
-    };
-    // Where it is refused the echo has the priority of all others.
-    let _ = setrlimit(Resource::Nice, limit);
     user.become_for_good().map_err(failed)
 }
 

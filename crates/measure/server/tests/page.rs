@@ -85,7 +85,7 @@ fn serving(host: &Host, job: impl FnOnce(SocketAddr)) {
     let address = server.addresses().tls;
     let stop = AtomicBool::new(false);
     std::thread::scope(|scope| {
-        let running = scope.spawn(|| server.run(&stop));
+        let running = scope.spawn(|| server.run(&stop, || {}));
         let stopping = StopAtEnd(&stop);
         job(address);
         drop(stopping);
@@ -193,7 +193,7 @@ fn in_chromium_a_server_that_goes_away_is_named_and_the_test_ends() {
     let mut node = node.spawn().unwrap();
     let stop = AtomicBool::new(false);
     std::thread::scope(|scope| {
-        let running = scope.spawn(|| server.run(&stop));
+        let running = scope.spawn(|| server.run(&stop, || {}));
         let stopping = StopAtEnd(&stop);
         let mut said = String::new();
         let lines = node.stdout.as_mut().unwrap();

@@ -36,7 +36,7 @@ fn nobody() {
     let at = server.addresses().plain.unwrap();
     let stop = std::sync::atomic::AtomicBool::new(false);
     std::thread::scope(|scope| {
-        scope.spawn(|| server.run(&stop).unwrap());
+        scope.spawn(|| server.run(&stop, || {}).unwrap());
         assert!(std::net::TcpStream::connect(at).is_ok());
         stop.store(true, std::sync::atomic::Ordering::Relaxed);
     });

@@ -53,6 +53,11 @@ impl RunWriter {
         })
     }
 
+    /// Where its files are until it is finished.
+    pub fn unfinished(&self) -> &Path {
+        self.hidden.path()
+    }
+
     /// Appends rows to table number `table` of those given to [`RunWriter::create`].
     ///
     /// # Panics

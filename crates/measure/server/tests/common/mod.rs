@@ -24,7 +24,7 @@ impl Running {
         let counts = Box::new(server.counts());
         let stop = Arc::new(AtomicBool::new(false));
         let flag = Arc::clone(&stop);
-        let thread = std::thread::spawn(move || server.run(&flag).unwrap());
+        let thread = std::thread::spawn(move || server.run(&flag, || {}).unwrap());
         Running {
             at,
             counts,
