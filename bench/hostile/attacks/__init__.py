@@ -4,6 +4,8 @@ import importlib
 from dataclasses import dataclass
 
 MOST_MIB = 64
+# Where a server that is asked for them has its metrics.
+METRICS = 9464
 
 
 @dataclass(frozen=True)
@@ -90,6 +92,7 @@ ATTACKS = [
     Attack("silent_customer", is_silent=True, waits=True, mib=256),
     Attack("silent_many", is_silent=True, waits=True, mib=256),
     Attack("silent_botnet", is_silent=True, waits=True, mib=256),
+    Attack("everything", seconds=20, waits=True, mib=480, options=("--metrics", f"127.0.0.1:{METRICS}")),
     Attack("sessions_all", waits=True),
     Attack("account_unread", seconds=45, closes=True),
     Attack("uploads_paused", options=("--max-rate", "20 Mbit/s"), shares=True, waits=True),
