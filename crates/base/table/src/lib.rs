@@ -9,13 +9,19 @@
 
 mod bytes;
 mod column_view;
+mod row;
 mod rows;
 mod schema;
 mod values;
 
 pub use column_view::ColumnView;
+#[doc(hidden)]
+pub use row::plain_name;
+pub use row::{Cell, Columns, Names, Row, SideColumns};
 pub use rows::{ColumnData, Order, RowWriter, Rows};
 pub use schema::{Column, ColumnType, Table};
+#[doc(hidden)]
+pub use unbloat_units::Direction;
 pub use values::{Texts, Values};
 
 /// Version of the set of tables; raised when a column changes its meaning or goes.

@@ -1,7 +1,7 @@
 //! Values, column by column.
 
 use crate::bytes::{Reader, put_u32};
-use crate::{Column, ColumnType, Table, Texts, Values};
+use crate::{Cell, Column, ColumnType, Columns, Table, Texts, Values};
 
 /// Where a row stands in its table, whichever shard wrote it: the number of the packet at which
 /// it was written, then the number of the packet that began what it tells of.
@@ -9,6 +9,16 @@ use crate::{Column, ColumnType, Table, Texts, Values};
 pub struct Order {
     pub written_at: u64,
     pub subject: u64,
+}
+
+impl Order {
+    /// That of the row at this place of a table which one writer fills.
+    pub const fn nth(row: usize) -> Order {
+        Order {
+            written_at: row as u64,
+            subject: 0,
+        }
+    }
 }
 
 /// The values of one column.
@@ -153,12 +163,15 @@ impl Rows {
         &self.order
     }
 
-    /// Begins a row; every column must be pushed once, in the table's order.
+    /// Appends a row.
+    #[inline]
+    pub fn push(&mut self, order: Order, row: impl Columns) {
+        row.write(&mut self.row(order));
+    }
+
+    /// Begins a row; every column must be written once, in the table's order.
+    #[inline]
     pub fn row(&mut self, order: Order) -> RowWriter<'_> {
-        debug_assert!(
-            self.columns.iter().all(|c| c.len() == self.order.len()),
-            "the row before this one was not finished"
-        );
         self.order.push(order);
         RowWriter {
             columns: self.columns.iter_mut(),
@@ -264,7 +277,7 @@ impl Rows {
     }
 }
 
-/// Writes one row, column by column.
+/// Writes one row, column by column. A row that is shorter or longer than its table is our own bug: it panics.
 pub struct RowWriter<'a> {
     columns: std::slice::IterMut<'a, ColumnData>,
 }
@@ -281,7 +294,27 @@ macro_rules! pushers {
     };
 }
 
+impl Drop for RowWriter<'_> {
+    #[inline]
+    fn drop(&mut self) {
+        let left = self.columns.len();
+        assert!(
+            left == 0 || std::thread::panicking(),
+            "{left} columns of the row have no value"
+        );
+    }
+}
+
 impl RowWriter<'_> {
+    #[inline]
+    pub fn cell<T: Cell>(&mut self, value: T) {
+        let is_put = match self.columns.next() {
+            Some(column) => T::put(Some(value), column),
+            None => false,
+        };
+        assert!(is_put, "the schema has no {:?} column here", T::KIND);
+    }
+
     pushers! { u64, U64, u64; i64, I64, i64; f64, F64, f64; bool, Bool, bool; }
 
     #[inline]
@@ -416,6 +449,23 @@ mod tests {
         };
         assert_eq!((numbers.as_f64(0), names.as_text(0)), (Some(7.0), None));
         assert_eq!(names.len(), 1);
+    }
+
+    #[test]
+    #[should_panic(expected = "1 columns of the row have no value")]
+    fn a_row_that_is_too_short_is_refused() {
+        let mut rows = Rows::new(&table());
+        rows.row(Order::default()).u64(1);
+    }
+
+    #[test]
+    #[should_panic(expected = "no U64 column here")]
+    fn a_row_that_is_too_long_is_refused() {
+        let mut rows = rows(&[]);
+        let mut row = rows.row(Order::default());
+        row.cell(1_u64);
+        row.cell("one");
+        row.cell(2_u64);
     }
 
     #[test]

@@ -1,5 +1,7 @@
 //! What a table's columns are.
 
+use crate::Cell;
+
 /// The type of a column's values. Every column may hold nulls, which mean "unknown".
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ColumnType {
@@ -19,6 +21,15 @@ pub struct Column {
 }
 
 impl Column {
+    /// One that holds values of this type.
+    pub const fn of<T: Cell>(name: &'static str, doc: &'static str) -> Column {
+        Column {
+            name,
+            kind: T::KIND,
+            doc,
+        }
+    }
+
     pub const fn u64(name: &'static str, doc: &'static str) -> Column {
         Column {
             name,
