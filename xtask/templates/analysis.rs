@@ -5,7 +5,7 @@
 
 use super::{Analysis, Context, Findings, Flow, Sees};
 use crate::tcp::{Kind, Segment};
-use unbloat_table::{Column, RowWriter};
+use unbloat_table::{Columns, RowWriter, columns};
 
 pub(crate) struct TYPE;
 
@@ -15,14 +15,17 @@ pub(crate) struct Light {
     bytes: u64,
 }
 
+columns! {
+    pub struct TYPEColumns {
+        NAME: Option<u64> = "payload bytes; null for flows other than TCP",
+    }
+}
+
 impl Analysis for TYPE {
     type Light = Light;
     type Deep = ();
+    type Columns = TYPEColumns;
     const SEES: Sees = Sees::ALL;
-
-    fn columns(columns: &mut Vec<Column>) {
-        columns.push(Column::u64("NAME", "payload bytes; null for flows other than TCP"));
-    }
 
     #[inline]
     fn on_packet(
@@ -44,7 +47,10 @@ impl Analysis for TYPE {
         _: &mut Context<'_>,
         row: &mut RowWriter<'_>,
     ) {
-        row.u64(flow.is_tcp().then_some(light.bytes));
+        let columns = TYPEColumns {
+            NAME: flow.is_tcp().then_some(light.bytes),
+        };
+        columns.write(row);
     }
 }
 

@@ -69,6 +69,12 @@ pub trait Columns {
     fn write(self, to: &mut RowWriter<'_>);
 }
 
+/// None at all.
+impl Columns for () {
+    fn columns(_: &mut Vec<Column>) {}
+    fn write(self, _: &mut RowWriter<'_>) {}
+}
+
 /// Columns that exist once for each direction. [`side_columns!`](crate::side_columns) makes it of a struct.
 pub trait SideColumns {
     fn columns(side: Direction, to: &mut Vec<Column>);
@@ -114,7 +120,7 @@ pub trait Row: Columns + Sized {
     }
 }
 
-/// Makes a struct whose fields are columns. A field's name is the column's, its type gives the column's,
+/// Makes a struct, or several, whose fields are columns. A field's name is the column's, its type gives the column's,
 /// `Option` holds nulls, and the text is the column's meaning:
 ///
 /// ```
@@ -137,11 +143,13 @@ pub trait Row: Columns + Sized {
 /// struct is such a part of tables. Each column's name is a constant of the struct, for who reads it.
 #[macro_export]
 macro_rules! columns {
+    () => {};
     (
         $(#[$attribute:meta])*
         $vis:vis struct $name:ident $(<$life:lifetime>)? $(: $table:ident = $about:literal)? {
             $($field:ident: $type:ty $(= $doc:literal)?),* $(,)?
         }
+        $($more:tt)*
     ) => {
         $(#[$attribute])*
         $(#[doc = $about])?
@@ -164,6 +172,7 @@ macro_rules! columns {
         }
 
         $crate::__row!([$name $(<$life>)?] $($table $about)?);
+        $crate::columns! { $($more)* }
     };
 }
 
@@ -272,9 +281,7 @@ mod tests {
             sides: Both<Side>,
             r#type: String = "a word of Rust",
         }
-    }
 
-    columns! {
         #[derive(Default)]
         struct Part<'a> {
             count: u32 = "a count",

@@ -14,7 +14,7 @@
 //! no end of patience, takes a message in fragments or several segments at its last, and reads TCP
 //! connections whose beginning the capture missed.
 
-use crate::tables::{SideTables, order};
+use crate::tables::{DnsRow, SideTables, order};
 use hashbrown::HashMap;
 use std::collections::BTreeMap;
 use unbloat_dissect::{DnsMessage, DnsName, DnsType};
@@ -88,18 +88,17 @@ impl<'a> DnsRows<'a> {
         let message = answer.map(|(message, _)| message);
         let name = question.name.or(message.and_then(|m| m.name));
         let record_type = question.record_type.or(message.and_then(|m| m.record_type));
-        let text = |value: Option<String>, row: &mut unbloat_table::RowWriter<'_>| {
-            row.text(value.as_deref());
+        let row = DnsRow {
+            time_ns: time.since(self.origin).as_ns(),
+            client: key.asker.to_string(),
+            server: key.resolver.to_string(),
+            name: name.map(|n| n.to_string()),
+            r#type: record_type.map(|t| t.to_string()),
+            rcode: message.map(|m| m.rcode.to_string()),
+            latency_ms: answer.map(|(_, at)| at.since(*time).as_ms()),
+            retries: question.retries,
         };
-        let mut row = rows.row(order(self.number, asked));
-        row.i64(time.since(self.origin).as_ns());
-        text(Some(key.asker.to_string()), &mut row);
-        text(Some(key.resolver.to_string()), &mut row);
-        text(name.map(|n| n.to_string()), &mut row);
-        text(record_type.map(|t| t.to_string()), &mut row);
-        text(message.map(|m| m.rcode.to_string()), &mut row);
-        row.f64(answer.map(|(_, at)| at.since(*time).as_ms()));
-        row.u64(question.retries);
+        rows.push(order(self.number, asked), row);
     }
 }
 

@@ -35,13 +35,14 @@ mod reached;
 mod shard;
 mod slab;
 mod standing;
-mod tables;
+pub mod tables;
 mod tcp;
 #[cfg(test)]
 mod testing;
 mod user;
 mod users;
 
+pub use analysis::flows;
 pub use flow::EndCause;
 pub use orientation::{Evidence, Learnt, Network, Orientation};
 pub use output::{Output, all_tables};

@@ -1,6 +1,7 @@
 //! Breakdown by protocol and service port (§4.1).
 
 use crate::flow::FlowCore;
+use crate::tables::ProtocolRow;
 use serde::{Deserialize, Serialize};
 use unbloat_table::{Order, Rows};
 use unbloat_wire::{PacketHeader, protocol};
@@ -121,13 +122,15 @@ impl Protocols {
                     written_at: u64::MAX,
                     subject: (t * APPLICATIONS.len() + a) as u64,
                 };
-                let mut row = rows.row(order);
-                row.text(protocol_name(TRANSPORTS[t]));
-                row.text(APPLICATIONS[a]);
-                row.u64(counts.flows);
-                row.u64(counts.packets);
-                row.u64(counts.wire_bytes);
-                row.u64(counts.payload_bytes);
+                let row = ProtocolRow {
+                    protocol: protocol_name(TRANSPORTS[t]),
+                    application: APPLICATIONS[a],
+                    flows: counts.flows,
+                    packets: counts.packets,
+                    wire_bytes: counts.wire_bytes,
+                    payload_bytes: counts.payload_bytes,
+                };
+                rows.push(order, row);
             }
         }
     }

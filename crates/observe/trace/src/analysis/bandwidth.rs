@@ -18,13 +18,13 @@
 //! | C is given | or learnt: the fastest that the user was seen to receive | |
 //! | one window per estimate, a few RTTs | windows of 100 ms, 250 ms and 1 s that end together, at most one of each per 50 ms | what is averaged over is for the reader to choose; `window_ms` says it |
 
-use super::{Analysis, Context, Findings, Flow, per_side};
+use super::{Analysis, Context, Findings, Flow};
 use crate::params::Params;
-use crate::tables::order;
+use crate::tables::{BandwidthRow, order};
 use crate::tcp::{AckKind, Kind, Segment};
 use crate::user::clock::{ClockTracker, Estimate, TickEstimator};
 use crate::user::throughput::{Delivery, LENGTHS, Throughput, Window};
-use unbloat_table::{Column, RowWriter};
+use unbloat_table::{RowWriter, SideColumns, side_columns};
 use unbloat_units::{Both, Bytes, Delta, Direction, Rate, Seq, Time};
 use unbloat_wire::PacketFlags;
 
@@ -184,19 +184,20 @@ fn follow(deep: Option<&mut Deep>, seg: &Segment<'_>, flow: &Flow<'_>, cx: &mut 
     }
 }
 
+side_columns! {
+    pub struct BandwidthColumns {
+        bandwidth_bps ["bandwidth_" "_bps"]: Option<f64> = "mean of the estimates nearest to the centre of each utilisation_window, in payload bits (section 6.3)",
+        bandwidth_samples ["bandwidth_" "_samples"]: Option<u32> = "windows with an estimate",
+        bdp_bytes ["bdp_" "_bytes"]: Option<f64> = "bandwidth times the smallest RTT of this side: what fits between monitor and receiver without a queue",
+        in_flight_max_bdp ["in_flight_" "_max_bdp"]: Option<f64> = "most bytes in flight, in BDPs",
+        utilisation ["utilisation_" ""]: Option<f64> = "payload over duration, divided by the mean estimate; of large flows that had the user's link to themselves (Fig. 21)",
+    }
+}
+
 impl Analysis for Bandwidth {
     type Light = ();
     type Deep = Deep;
-
-    fn columns(columns: &mut Vec<Column>) {
-        per_side!(columns,
-            f64 "bandwidth_" "_bps" "mean of the estimates nearest to the centre of each utilisation_window, in payload bits (section 6.3)",
-            u64 "bandwidth_" "_samples" "windows with an estimate",
-            f64 "bdp_" "_bytes" "bandwidth times the smallest RTT of this side: what fits between monitor and receiver without a queue",
-            f64 "in_flight_" "_max_bdp" "most bytes in flight, in BDPs",
-            f64 "utilisation_" "" "payload over duration, divided by the mean estimate; of large flows that had the user's link to themselves (Fig. 21)",
-        );
-    }
+    type Columns = Both<BandwidthColumns>;
 
     #[inline]
     fn on_packet(
@@ -241,11 +242,14 @@ impl Analysis for Bandwidth {
                 .filter(|&bytes| bytes > Bytes::ZERO)
                 .map(|b| b.as_u64() as f64);
             let most = finding.max_in_flight.map(|b| b.as_u64() as f64);
-            row.f64(bps);
-            row.u64(flow.is_tcp().then_some(u64::from(mean.count)));
-            row.f64(bdp);
-            row.f64(most.zip(bdp).map(|(most, bdp)| most / bdp));
-            row.f64(bps.and_then(|bps| utilisation(flow, side, mean, bps, cx.params)));
+            let columns = BandwidthColumns {
+                bandwidth_bps: bps,
+                bandwidth_samples: flow.is_tcp().then_some(mean.count),
+                bdp_bytes: bdp,
+                in_flight_max_bdp: most.zip(bdp).map(|(most, bdp)| most / bdp),
+                utilisation: bps.and_then(|bps| utilisation(flow, side, mean, bps, cx.params)),
+            };
+            columns.write(row);
         }
     }
 }
@@ -301,18 +305,20 @@ impl Watch {
         if cx.summary_only {
             return;
         }
-        let time_ns = cx.since_origin(window.centre);
         let tick = self.clock.as_ref().map_or(Delta::ZERO, ClockTracker::tick);
-        let mut row = cx.tables.bandwidth.row(order(cx.number, flow.core.flow_id));
-        row.u64(flow.core.flow_id);
-        row.text(side.name());
-        row.i64(time_ns);
-        row.f64(window.length.as_ms());
-        row.f64(window.received.as_bps_f64());
-        row.f64(window.sent.map(Rate::as_bps_f64));
-        row.f64(tick.as_secs() / window.length.as_secs());
-        row.text(admitted_by);
-        row.u64(window.flows);
+        let row = BandwidthRow {
+            flow_id: flow.core.flow_id,
+            side,
+            time_ns: cx.since_origin(window.centre),
+            window_ms: window.length.as_ms(),
+            bandwidth_bps: window.received.as_bps_f64(),
+            sending_bps: window.sent.map(Rate::as_bps_f64),
+            resolution: tick.as_secs() / window.length.as_secs(),
+            admitted_by,
+            flows: window.flows,
+        };
+        let order = order(cx.number, flow.core.flow_id);
+        cx.tables.bandwidth.push(order, row);
     }
 }
 

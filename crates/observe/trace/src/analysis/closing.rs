@@ -5,7 +5,7 @@
 
 use super::{Analysis, Context, Event, Findings, Flow, Sees};
 use crate::tcp::{Kind, Segment};
-use unbloat_table::{Column, RowWriter};
+use unbloat_table::{Columns, RowWriter, columns};
 use unbloat_units::{Direction, Time};
 
 pub(crate) struct Closing;
@@ -16,31 +16,20 @@ pub(crate) struct Light {
     closed: Option<(Time, bool)>,
 }
 
+columns! {
+    pub struct ClosingColumns {
+        last_payload_gap_ms: Option<f64> = "last packet with payload to last packet (Fig. 3)",
+        close_delay_ms: Option<f64> = "last packet with payload before it to first FIN or RST",
+        delayed_close: Option<bool> = "close_delay longer than the radio's tail (section 4.1)",
+        close_energy_mj: Option<f64> = "radio energy of the late close: a promotion and a tail (Fig. 4)",
+    }
+}
+
 impl Analysis for Closing {
     type Light = Light;
     type Deep = ();
+    type Columns = ClosingColumns;
     const SEES: Sees = Sees::OTHER;
-
-    fn columns(columns: &mut Vec<Column>) {
-        columns.extend([
-            Column::f64(
-                "last_payload_gap_ms",
-                "last packet with payload to last packet (Fig. 3)",
-            ),
-            Column::f64(
-                "close_delay_ms",
-                "last packet with payload before it to first FIN or RST",
-            ),
-            Column::bool(
-                "delayed_close",
-                "close_delay longer than the radio's tail (section 4.1)",
-            ),
-            Column::f64(
-                "close_energy_mj",
-                "radio energy of the late close: a promotion and a tail (Fig. 4)",
-            ),
-        ]);
-    }
 
     #[inline]
     fn on_packet(
@@ -67,17 +56,20 @@ impl Analysis for Closing {
     ) {
         let core = flow.core;
         let last_payload = core.payload_span().map(|(_, last)| last);
-        row.f64(last_payload.map(|last| core.last.since(last).as_ms()));
         let delay = light
             .closed
             .zip(last_payload)
             .map(|((closed, _), last)| closed.since(last));
         // Payload after the first FIN: the connection was half closed, not closed late.
         let delay = delay.filter(|d| !d.is_negative());
-        row.f64(delay.map(|d| d.as_ms()));
         let late = delay.map(|d| d > cx.params.tail);
-        row.bool(late);
-        row.f64(delay.map(|d| cx.params.power.late_close_j(d, cx.params.tail) * 1e3));
+        let columns = ClosingColumns {
+            last_payload_gap_ms: last_payload.map(|last| core.last.since(last).as_ms()),
+            close_delay_ms: delay.map(|d| d.as_ms()),
+            delayed_close: late,
+            close_energy_mj: delay.map(|d| cx.params.power.late_close_j(d, cx.params.tail) * 1e3),
+        };
+        columns.write(row);
         if let (Some(true), Some((time, by_client)), Some(delay)) = (late, light.closed, delay) {
             let side = if by_client {
                 Direction::Up

@@ -17,10 +17,10 @@
 use super::{Analysis, Context, Findings, Flow};
 use crate::flow::FlowCore;
 use crate::params::Params;
-use crate::tables::order;
+use crate::tables::{PromotionRow, order};
 use crate::tcp::{Kind, Segment};
 use crate::user::waiting::{Answer, Silent};
-use unbloat_table::{Column, RowWriter};
+use unbloat_table::{Columns, RowWriter, columns};
 use unbloat_units::{Delta, Direction, Seq, Time};
 use unbloat_wire::PacketFlags;
 
@@ -162,13 +162,15 @@ fn write_promotions(flow_id: u64, cx: &mut Context<'_>) {
     };
     for silent in kept {
         let (delay, error) = silent.promotion(tick);
-        let begun_ns = cx.since_origin(silent.begun);
-        let mut row = cx.tables.promotions.row(order(cx.number, flow_id));
-        row.u64(cx.user.user_id);
-        row.u64(silent.flow_id);
-        row.i64(begun_ns);
-        row.f64(delay.as_ms());
-        row.f64(error.as_ms());
+        let row = PromotionRow {
+            user_id: cx.user.user_id,
+            flow_id: silent.flow_id,
+            time_ns: cx.since_origin(silent.begun),
+            promotion_ms: delay.as_ms(),
+            promotion_error_ms: error.as_ms(),
+        };
+        let order = order(cx.number, flow_id);
+        cx.tables.promotions.push(order, row);
     }
 }
 
@@ -179,42 +181,22 @@ fn tsval(seg: &Segment<'_>) -> Option<Seq> {
         .then_some(seg.header.tsval)
 }
 
+columns! {
+    pub struct HandshakeColumns<'a> {
+        handshake: Option<&'a str> = "complete, retransmitted, unanswered, incomplete or unseen",
+        handshake_up_ms: Option<f64> = "t2-t1: monitor to server and back (section 4.2)",
+        handshake_down_ms: Option<f64> = "t3-t2: monitor to client and back (section 4.2)",
+        pep: Option<bool> = "the server port is one of pep_ports: upstream ends at the proxy",
+        silence_before_s: Option<f64> = "radio silence of the user before the SYN; null at the user's first packet",
+        promotion_ms: Option<f64> = "promotion delay of the radio, for handshakes after T of silence (Fig. 9); null if the client's tick is not known by the flow's end: the table promotions may still tell it",
+        promotion_error_ms: Option<f64> = "its error from the tick and its estimate",
+    }
+}
+
 impl Analysis for Handshake {
     type Light = Light;
     type Deep = ();
-
-    fn columns(columns: &mut Vec<Column>) {
-        columns.extend([
-            Column::text(
-                "handshake",
-                "complete, retransmitted, unanswered, incomplete or unseen",
-            ),
-            Column::f64(
-                "handshake_up_ms",
-                "t2-t1: monitor to server and back (section 4.2)",
-            ),
-            Column::f64(
-                "handshake_down_ms",
-                "t3-t2: monitor to client and back (section 4.2)",
-            ),
-            Column::bool(
-                "pep",
-                "the server port is one of pep_ports: upstream ends at the proxy",
-            ),
-            Column::f64(
-                "silence_before_s",
-                "radio silence of the user before the SYN; null at the user's first packet",
-            ),
-            Column::f64(
-                "promotion_ms",
-                "promotion delay of the radio, for handshakes after T of silence (Fig. 9); null if the client's tick is not known by the flow's end: the table promotions may still tell it",
-            ),
-            Column::f64(
-                "promotion_error_ms",
-                "its error from the tick and its estimate",
-            ),
-        ]);
-    }
+    type Columns = HandshakeColumns<'static>;
 
     #[inline]
     fn on_packet(
@@ -263,24 +245,26 @@ impl Analysis for Handshake {
             Stage::Complete => "complete",
             Stage::Repeated => "retransmitted",
         };
-        row.text(flow.is_tcp().then_some(name));
         if complete {
             findings.upstream_base = Some(light.upstream.span());
             findings.downstream_base = Some(light.downstream.span());
         }
-        row.f64(complete.then(|| light.upstream.span().as_ms()));
-        row.f64(complete.then(|| light.downstream.span().as_ms()));
-        row.bool(
-            flow.is_tcp()
-                .then(|| cx.params.pep_ports.contains(&flow.core.server_port)),
-        );
-        row.f64(light.silence().map(Delta::as_secs));
         let silent = light.silent(flow.core, cx.params);
         let promotion = silent
             .zip(cx.user.tick())
             .map(|(s, tick)| s.promotion(tick));
-        row.f64(promotion.map(|(delay, _)| delay.as_ms()));
-        row.f64(promotion.map(|(_, error)| error.as_ms()));
+        let columns = HandshakeColumns {
+            handshake: flow.is_tcp().then_some(name),
+            handshake_up_ms: complete.then(|| light.upstream.span().as_ms()),
+            handshake_down_ms: complete.then(|| light.downstream.span().as_ms()),
+            pep: flow
+                .is_tcp()
+                .then(|| cx.params.pep_ports.contains(&flow.core.server_port)),
+            silence_before_s: light.silence().map(Delta::as_secs),
+            promotion_ms: promotion.map(|(delay, _)| delay.as_ms()),
+            promotion_error_ms: promotion.map(|(_, error)| error.as_ms()),
+        };
+        columns.write(row);
         if let Some(silent) = silent {
             cx.user.keep(silent);
         }

@@ -19,7 +19,7 @@ use crate::tcp::{DataKind, Kind, Segment};
 use crate::user::Rhythm;
 use std::collections::VecDeque;
 use unbloat_dissect::{HttpRequest, HttpResponse};
-use unbloat_table::{Column, RowWriter};
+use unbloat_table::{Columns, RowWriter, columns};
 use unbloat_units::{Delta, Direction};
 
 pub(crate) struct Http;
@@ -260,20 +260,18 @@ fn is_first_copy(data: DataKind) -> bool {
     )
 }
 
+columns! {
+    pub struct HttpColumns {
+        http_requests: Option<u64> = "HTTP/1 requests seen; null if no head was",
+        period_s: Option<f64> = "period of the range requests of this user to this host (Fig. 24), if there is one",
+    }
+}
+
 impl Analysis for Http {
     type Light = Light;
     type Deep = ();
+    type Columns = HttpColumns;
     const SEES: Sees = Sees::NOT_ACK;
-
-    fn columns(columns: &mut Vec<Column>) {
-        columns.extend([
-            Column::u64("http_requests", "HTTP/1 requests seen; null if no head was"),
-            Column::f64(
-                "period_s",
-                "period of the range requests of this user to this host (Fig. 24), if there is one",
-            ),
-        ]);
-    }
 
     #[inline]
     fn on_packet(
@@ -301,8 +299,11 @@ impl Analysis for Http {
     ) {
         let heads = light.heads.take();
         let period = heads.as_ref().and_then(|h| h.period);
-        row.u64(heads.as_ref().map(|h| h.requests));
-        row.f64(period.map(Delta::as_secs));
+        let columns = HttpColumns {
+            http_requests: heads.as_ref().map(|h| h.requests),
+            period_s: period.map(Delta::as_secs),
+        };
+        columns.write(row);
         if let Some(mut exchanges) = heads.and_then(|h| h.exchanges) {
             exchanges.finish(flow, cx);
         }

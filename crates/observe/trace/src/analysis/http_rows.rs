@@ -1,7 +1,7 @@
 //! The two halves of an HTTP/1 exchange, and its row.
 
 use super::{Context, Flow, ms};
-use crate::tables::order;
+use crate::tables::{HttpRow, order};
 use std::borrow::Cow;
 use unbloat_dissect::{ByteRange, ContentClass, HttpRequest, HttpResponse, Text};
 use unbloat_units::Time;
@@ -130,19 +130,22 @@ pub(super) fn write(
         Some(request) => request.range,
         None => (sent.map(|(first, _)| first), sent.map(|(_, last)| last)),
     };
-    let mut row = cx.tables.http.row(order(cx.number, flow.core.flow_id));
-    row.u64(flow.core.flow_id);
-    row.i64(asked.map(|time| time.since(origin).as_ns()));
-    row.text(request.map(|r| r.method.as_ref()));
-    row.text(request.and_then(|r| r.host.as_deref()));
-    row.text(request.and_then(|r| r.path.as_deref()));
-    row.u64(response.map(|r| u64::from(r.status)));
-    row.text(content_type);
-    row.text(response.map(|_| class.name()));
-    row.u64(response.and_then(|r| r.content_length));
-    row.u64(range.0);
-    row.u64(range.1);
-    row.f64(ms(since(response.map(|r| r.time))));
-    row.u64(response.and_then(|r| r.body_bytes(down_end)));
-    row.f64(ms(since(response.map(|r| r.last))));
+    let row = HttpRow {
+        flow_id: flow.core.flow_id,
+        time_ns: asked.map(|time| time.since(origin).as_ns()),
+        method: request.map(|r| r.method.as_ref()),
+        host: request.and_then(|r| r.host.as_deref()),
+        path: request.and_then(|r| r.path.as_deref()),
+        status: response.map(|r| r.status),
+        content_type,
+        content_class: response.map(|_| class.name()),
+        content_length: response.and_then(|r| r.content_length),
+        range_first: range.0,
+        range_last: range.1,
+        first_byte_ms: ms(since(response.map(|r| r.time))),
+        body_bytes: response.and_then(|r| r.body_bytes(down_end)),
+        duration_ms: ms(since(response.map(|r| r.last))),
+    };
+    let order = order(cx.number, flow.core.flow_id);
+    cx.tables.http.push(order, row);
 }

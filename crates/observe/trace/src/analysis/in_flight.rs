@@ -6,11 +6,11 @@
 //! paper; tshark leaves them out. Where no ACK of the other end was captured, nothing is known of it.
 
 use super::bin::BinEnd;
-use super::{Analysis, Context, Findings, Flow, per_side};
-use crate::tables::order;
+use super::{Analysis, Context, Findings, Flow};
+use crate::tables::{InFlightRow, order};
 use crate::tcp::{Kind, Segment};
 use unbloat_stats::LogHistogram;
-use unbloat_table::{Column, RowWriter};
+use unbloat_table::{RowWriter, SideColumns, side_columns};
 use unbloat_units::{Both, Bytes, Direction, Seq, Time};
 
 pub(crate) struct InFlight;
@@ -66,17 +66,19 @@ impl Series {
             return;
         }
         let position = |seq| flow.position(side, seq);
-        let time_ns = cx.since_origin(bin.last);
-        let mut row = cx.tables.in_flight.row(order(cx.number, flow.core.flow_id));
-        row.u64(flow.core.flow_id);
-        row.text(side.name());
-        row.i64(time_ns);
-        row.u64(bin.high.and_then(position));
-        row.u64(bin.acked.and_then(position));
-        row.u64(self.window_edge.and_then(position));
-        row.u64(bin.in_flight.map(u64::from));
-        row.u64(bin.payload);
-        row.u64(u64::from(bin.samples));
+        let row = InFlightRow {
+            flow_id: flow.core.flow_id,
+            side,
+            time_ns: cx.since_origin(bin.last),
+            seq_bytes: bin.high.and_then(position),
+            ack_bytes: bin.acked.and_then(position),
+            window_edge_bytes: self.window_edge.and_then(position),
+            in_flight_bytes: bin.in_flight.map(u64::from),
+            payload_bytes: bin.payload,
+            samples: bin.samples,
+        };
+        let order = order(cx.number, flow.core.flow_id);
+        cx.tables.in_flight.push(order, row);
     }
 }
 
@@ -86,17 +88,18 @@ fn plateau_share(all: &LogHistogram) -> Option<f64> {
     Some(all.share_at_most(1.05 * level)? - all.share_at_most(0.95 * level)?)
 }
 
+side_columns! {
+    pub struct InFlightColumns {
+        in_flight_p50_bytes ["in_flight_" "_p50_bytes"]: Option<f64> = "median over data packets of a flow beyond deep_after, within 0.8 %",
+        in_flight_p95_bytes ["in_flight_" "_p95_bytes"]: Option<f64> = "95th percentile of it, within 0.8 %",
+        in_flight_max_bytes ["in_flight_" "_max_bytes"]: Option<u32> = "the most, of any flow",
+    }
+}
+
 impl Analysis for InFlight {
     type Light = Light;
     type Deep = Deep;
-
-    fn columns(columns: &mut Vec<Column>) {
-        per_side!(columns,
-            f64 "in_flight_" "_p50_bytes" "median over data packets of a flow beyond deep_after, within 0.8 %",
-            f64 "in_flight_" "_p95_bytes" "95th percentile of it, within 0.8 %",
-            u64 "in_flight_" "_max_bytes" "the most, of any flow",
-        );
-    }
+    type Columns = Both<InFlightColumns>;
 
     #[inline]
     fn on_packet(
@@ -137,9 +140,12 @@ impl Analysis for InFlight {
             let finding = &mut findings.sides[side];
             finding.max_in_flight = max.map(|bytes| Bytes::new(u64::from(bytes)));
             finding.plateau_share = all.and_then(plateau_share);
-            row.f64(quantiles.map(|[p50, _]| p50));
-            row.f64(quantiles.map(|[_, p95]| p95));
-            row.u64(max.map(u64::from));
+            let columns = InFlightColumns {
+                in_flight_p50_bytes: quantiles.map(|[p50, _]| p50),
+                in_flight_p95_bytes: quantiles.map(|[_, p95]| p95),
+                in_flight_max_bytes: max,
+            };
+            columns.write(row);
         }
     }
 }

@@ -25,9 +25,9 @@
 
 use super::known_edge::KnownEdge;
 use super::sender::{delay, round_trip_floor};
-use super::{Analysis, Context, Findings, Flow, per_side};
+use super::{Analysis, Context, Findings, Flow};
 use crate::tcp::{AckKind, DataKind, Kind, Segment};
-use unbloat_table::{Column, RowWriter};
+use unbloat_table::{RowWriter, SideColumns, side_columns};
 use unbloat_units::{Both, Delta, Direction, Seq, Time};
 
 pub(crate) struct Limit;
@@ -37,7 +37,7 @@ pub(crate) struct Deep {
     sides: Both<Watch>,
 }
 
-/// What limits; the order is that of the columns.
+/// What limits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Cause {
     ReceiveWindow,
@@ -347,20 +347,21 @@ fn strongest(shares: [f64; CAUSES.len()]) -> &'static str {
         .map_or("unknown", |(_, name)| name)
 }
 
+side_columns! {
+    pub struct LimitColumns<'a> {
+        limit ["limit_" ""]: Option<&'a str> = "what limited the sender most: receive_window, sender_buffer, application, loss, path or unknown; null within deep_after",
+        limit_receive_window_share ["limit_" "_receive_window_share"]: Option<f64> = "share of the transfer time",
+        limit_sender_buffer_share ["limit_" "_sender_buffer_share"]: Option<f64> = "share of the transfer time",
+        limit_application_share ["limit_" "_application_share"]: Option<f64> = "share of the transfer time",
+        limit_loss_share ["limit_" "_loss_share"]: Option<f64> = "share of the transfer time",
+        limit_path_share ["limit_" "_path_share"]: Option<f64> = "share of the transfer time",
+    }
+}
+
 impl Analysis for Limit {
     type Light = ();
     type Deep = Deep;
-
-    fn columns(columns: &mut Vec<Column>) {
-        per_side!(columns,
-            text "limit_" "" "what limited the sender most: receive_window, sender_buffer, application, loss, path or unknown; null within deep_after",
-            f64 "limit_" "_receive_window_share" "share of the transfer time",
-            f64 "limit_" "_sender_buffer_share" "share of the transfer time",
-            f64 "limit_" "_application_share" "share of the transfer time",
-            f64 "limit_" "_loss_share" "share of the transfer time",
-            f64 "limit_" "_path_share" "share of the transfer time",
-        );
-    }
+    type Columns = Both<LimitColumns<'static>>;
 
     #[inline]
     fn on_packet(
@@ -415,10 +416,16 @@ impl Analysis for Limit {
                 watch.finish(side, flow);
                 watch.shares()
             });
-            row.text(shares.map(strongest));
-            for (cause, _) in CAUSES.iter().filter(|(c, _)| *c != Cause::Unknown) {
-                row.f64(shares.map(|s| s[*cause as usize]));
-            }
+            let share = |cause: Cause| shares.map(|shares| shares[cause as usize]);
+            let columns = LimitColumns {
+                limit: shares.map(strongest),
+                limit_receive_window_share: share(Cause::ReceiveWindow),
+                limit_sender_buffer_share: share(Cause::SenderBuffer),
+                limit_application_share: share(Cause::Application),
+                limit_loss_share: share(Cause::Loss),
+                limit_path_share: share(Cause::Path),
+            };
+            columns.write(row);
         }
     }
 }

@@ -5,9 +5,9 @@
 //! retransmitted packets over all packets of the side. What the monitor cannot know is null: without
 //! any data of a side there are no counts for it.
 
-use super::{Analysis, Context, Event, Findings, Flow, Sees, per_side};
+use super::{Analysis, Context, Event, Findings, Flow, Sees};
 use crate::tcp::{AckKind, DataKind, Kind, Segment};
-use unbloat_table::{Column, RowWriter};
+use unbloat_table::{RowWriter, SideColumns, side_columns};
 use unbloat_units::{Both, Direction};
 use unbloat_wire::SackBlock;
 
@@ -103,25 +103,26 @@ fn is_of_fin(seg: &Segment<'_>, side: Direction, flow: &Flow<'_>) -> bool {
     flow.core.is_finished(side) && seg.sack_blocks().next().is_some_and(is_last_number)
 }
 
+side_columns! {
+    pub struct LossColumns {
+        retransmitted_packets ["retransmitted_" "_packets"]: Option<u32> = "packets with bytes seen before: lost after the monitor, or sent again for nothing",
+        retransmission_rate ["retransmission_rate_" ""]: Option<f64> = "retransmitted packets over all packets of the side (section 4.3)",
+        spurious_packets ["spurious_" "_packets"]: Option<u32> = "copies that the receiver did not need: DSACK, or Eifel by timestamps",
+        reordered_packets ["reordered_" "_packets"]: Option<u32> = "overtaken before the monitor",
+        upstream_loss_packets ["upstream_loss_" "_packets"]: Option<u32> = "lost before the monitor and sent again",
+        ambiguous_packets ["ambiguous_" "_packets"]: Option<u32> = "one of the two, nothing tells which",
+        duplicated_packets ["duplicated_" "_packets"]: Option<u32> = "second copies of packets that were captured twice; no other count holds them",
+        missing_bytes ["missing_" "_bytes"]: Option<u64> = "acknowledged by the receiver and not in the capture",
+        dup_acks ["dup_acks_" ""]: Option<u32> = "duplicate ACKs about this side's data (section 5)",
+        dup_ack_ratio ["dup_ack_ratio_" ""]: Option<f64> = "duplicate ACKs per out-of-order packet, any kind (Fig. 14)",
+    }
+}
+
 impl Analysis for Loss {
     type Light = Light;
     type Deep = ();
+    type Columns = Both<LossColumns>;
     const SEES: Sees = Sees::OTHER;
-
-    fn columns(columns: &mut Vec<Column>) {
-        per_side!(columns,
-            u64 "retransmitted_" "_packets" "packets with bytes seen before: lost after the monitor, or sent again for nothing",
-            f64 "retransmission_rate_" "" "retransmitted packets over all packets of the side (section 4.3)",
-            u64 "spurious_" "_packets" "copies that the receiver did not need: DSACK, or Eifel by timestamps",
-            u64 "reordered_" "_packets" "overtaken before the monitor",
-            u64 "upstream_loss_" "_packets" "lost before the monitor and sent again",
-            u64 "ambiguous_" "_packets" "one of the two, nothing tells which",
-            u64 "duplicated_" "_packets" "second copies of packets that were captured twice; no other count holds them",
-            u64 "missing_" "_bytes" "acknowledged by the receiver and not in the capture",
-            u64 "dup_acks_" "" "duplicate ACKs about this side's data (section 5)",
-            f64 "dup_ack_ratio_" "" "duplicate ACKs per out-of-order packet, any kind (Fig. 14)",
-        );
-    }
 
     #[inline]
     fn on_packet(
@@ -161,22 +162,24 @@ impl Analysis for Loss {
             finding.retransmitted = u64::from(counts.retransmitted);
             finding.upstream_losses = u64::from(counts.upstream_lost);
             let packets = flow.core.packets[side];
-            let count = |n: u32| known.then_some(u64::from(n));
-            row.u64(count(counts.retransmitted));
-            row.f64(
-                (known && packets > 0).then(|| f64::from(counts.retransmitted) / packets as f64),
-            );
-            row.u64(count(counts.spurious));
-            row.u64(count(counts.reordered));
-            row.u64(count(counts.upstream_lost));
-            row.u64(count(counts.ambiguous));
-            row.u64(count(flow.half(side).copies()));
-            row.u64(known.then_some(counts.missing));
-            row.u64(count(counts.dup_acks));
+            let count = |n: u32| known.then_some(n);
             let disorder =
                 counts.retransmitted + counts.reordered + counts.upstream_lost + counts.ambiguous;
             let ratio = f64::from(counts.dup_acks) / f64::from(disorder);
-            row.f64((known && disorder > 0).then_some(ratio));
+            let columns = LossColumns {
+                retransmitted_packets: count(counts.retransmitted),
+                retransmission_rate: (known && packets > 0)
+                    .then(|| f64::from(counts.retransmitted) / packets as f64),
+                spurious_packets: count(counts.spurious),
+                reordered_packets: count(counts.reordered),
+                upstream_loss_packets: count(counts.upstream_lost),
+                ambiguous_packets: count(counts.ambiguous),
+                duplicated_packets: count(flow.half(side).copies()),
+                missing_bytes: known.then_some(counts.missing),
+                dup_acks: count(counts.dup_acks),
+                dup_ack_ratio: (known && disorder > 0).then_some(ratio),
+            };
+            columns.write(row);
         }
     }
 }

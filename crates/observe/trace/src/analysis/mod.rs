@@ -28,16 +28,35 @@ mod tick;
 mod volume;
 mod window;
 
+/// The columns of `flows`, by analysis.
+pub mod flows {
+    pub use super::bandwidth::BandwidthColumns;
+    pub use super::closing::ClosingColumns;
+    pub use super::handshake::HandshakeColumns;
+    pub use super::http::HttpColumns;
+    pub use super::in_flight::InFlightColumns;
+    pub use super::limit::LimitColumns;
+    pub use super::loss::LossColumns;
+    pub use super::names::NamesColumns;
+    pub use super::pattern::PatternColumns;
+    pub use super::rto::RtoColumns;
+    pub use super::rtt::RttColumns;
+    pub use super::slow_start::SlowStartColumns;
+    pub use super::tick::TickColumns;
+    pub use super::volume::VolumeColumns;
+    pub use super::window::WindowColumns;
+}
+
 pub(crate) use names::observe as observe_names;
 pub(crate) use registry::{Deep, Light, columns};
 pub(crate) use standing::write_spun;
 
 use crate::flow::{EndCause, Flow};
 use crate::params::Params;
-use crate::tables::{SideTables, order};
+use crate::tables::{EventRow, SideTables, order};
 use crate::tcp::{Kind, Segment};
 use crate::user::User;
-use unbloat_table::{Column, RowWriter};
+use unbloat_table::{Columns, RowWriter};
 use unbloat_units::{Both, Bytes, Delta, Direction, Rate, Seq, Time};
 
 /// Kinds of packets.
@@ -74,8 +93,8 @@ pub(crate) trait Analysis {
     /// Kept for flows that carried more than `deep_after`.
     type Deep: Default;
 
-    /// The columns that `finish` writes, in its order.
-    fn columns(columns: &mut Vec<Column>);
+    /// The columns of `flows` that `finish` writes.
+    type Columns: Columns;
 
     /// The packets that it is shown: half of all say nothing to most analyses.
     const SEES: Sees = Sees::ALL;
@@ -136,18 +155,17 @@ impl Context<'_> {
         if self.summary_only {
             return;
         }
-        let time_ns = self.since_origin(event.time);
-        let mut row = self
-            .tables
-            .events
-            .row(order(self.number, flow.core.flow_id));
-        row.u64(flow.core.flow_id);
-        row.text(event.side.name());
-        row.i64(time_ns);
-        row.text(event.kind);
-        row.u64(event.seq.and_then(|seq| flow.position(event.side, seq)));
-        row.f64(event.value);
-        row.text(event.detail);
+        let row = EventRow {
+            flow_id: flow.core.flow_id,
+            side: event.side,
+            time_ns: self.since_origin(event.time),
+            kind: event.kind,
+            seq_bytes: event.seq.and_then(|seq| flow.position(event.side, seq)),
+            value: event.value,
+            detail: event.detail,
+        };
+        let order = order(self.number, flow.core.flow_id);
+        self.tables.events.push(order, row);
     }
 }
 
@@ -180,13 +198,3 @@ pub(crate) struct Findings {
 pub(crate) fn ms(delta: Option<Delta>) -> Option<f64> {
     delta.map(Delta::as_ms)
 }
-
-/// Declares a column for each side: `per_side!(columns, u64, "dup_acks_", "", "duplicate ACKs")`
-/// makes `dup_acks_down` and `dup_acks_up`.
-macro_rules! per_side {
-    ($columns:expr, $($kind:ident $before:literal $after:literal $doc:literal,)*) => {
-        $($columns.push(unbloat_table::Column::$kind(concat!($before, "down", $after), $doc));)*
-        $($columns.push(unbloat_table::Column::$kind(concat!($before, "up", $after), $doc));)*
-    };
-}
-pub(crate) use per_side;

@@ -7,7 +7,7 @@
 use super::{Analysis, Context, Findings, Flow, Sees};
 use crate::flow::{FlowCore, Naming};
 use unbloat_dissect::{ClientHello, HttpRequest};
-use unbloat_table::{Column, RowWriter};
+use unbloat_table::{Columns, RowWriter, columns};
 use unbloat_wire::{PacketHeader, protocol};
 
 /// Takes in a packet whose payload was kept. Called for the few packets that have one, of TCP and
@@ -65,15 +65,17 @@ fn greet(core: &mut FlowCore, datagram: &[u8]) -> Option<String> {
 
 pub(crate) struct Names;
 
+columns! {
+    pub struct NamesColumns<'a> {
+        server_name: Option<&'a str> = "host that the client asked for: TLS or QUIC server name, else HTTP host",
+    }
+}
+
 impl Analysis for Names {
     type Light = ();
     type Deep = ();
+    type Columns = NamesColumns<'static>;
     const SEES: Sees = Sees::NONE;
-
-    fn columns(columns: &mut Vec<Column>) {
-        let doc = "host that the client asked for: TLS or QUIC server name, else HTTP host";
-        columns.push(Column::text("server_name", doc));
-    }
 
     fn finish(
         (): &mut (),
@@ -83,10 +85,11 @@ impl Analysis for Names {
         _: &mut Context<'_>,
         row: &mut RowWriter<'_>,
     ) {
-        row.text(match flow.core.naming.as_deref() {
+        let server_name = match flow.core.naming.as_deref() {
             Some(Naming::Known(name)) => Some(name.as_ref()),
             _ => None,
-        });
+        };
+        NamesColumns { server_name }.write(row);
     }
 }
 

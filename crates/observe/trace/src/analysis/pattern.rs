@@ -14,9 +14,9 @@
 //! A flat transfer may stand beyond the BDP as well: see `added_*`. Why, says `limit_*`.
 
 use super::sender::round_trip_floor;
-use super::{Analysis, Context, Findings, Flow, Sees, per_side};
-use unbloat_table::{Column, RowWriter};
-use unbloat_units::{Bytes, Direction};
+use super::{Analysis, Context, Findings, Flow, Sees};
+use unbloat_table::{RowWriter, SideColumns, side_columns};
+use unbloat_units::{Both, Bytes, Direction};
 
 pub(crate) struct Pattern;
 
@@ -49,16 +49,17 @@ fn pattern(
     }
 }
 
+side_columns! {
+    pub struct PatternColumns<'a> {
+        pattern ["pattern_" ""]: Option<&'a str> = "flat, fat, mixed or short: the course of the bytes in flight (CellNet'12 section 5)",
+    }
+}
+
 impl Analysis for Pattern {
     type Light = ();
     type Deep = ();
+    type Columns = Both<PatternColumns<'static>>;
     const SEES: Sees = Sees::NONE;
-
-    fn columns(columns: &mut Vec<Column>) {
-        per_side!(columns,
-            text "pattern_" "" "flat, fat, mixed or short: the course of the bytes in flight (CellNet'12 section 5)",
-        );
-    }
 
     fn finish(
         _: &mut (),
@@ -70,7 +71,10 @@ impl Analysis for Pattern {
     ) {
         for side in Direction::BOTH {
             let known = flow.is_tcp() && flow.core.payload[side] > 0;
-            row.text(known.then(|| pattern(side, flow, findings, cx.params.deep_after)));
+            let columns = PatternColumns {
+                pattern: known.then(|| pattern(side, flow, findings, cx.params.deep_after)),
+            };
+            columns.write(row);
         }
     }
 }

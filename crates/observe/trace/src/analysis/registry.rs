@@ -5,7 +5,7 @@ use super::{Analysis, Context, Findings, Flow};
 use crate::flow::EndCause;
 use crate::index::prefetch;
 use crate::tcp::{DataKind, Kind, Segment};
-use unbloat_table::{Column, RowWriter};
+use unbloat_table::{Column, Columns, RowWriter};
 
 /// The type of an analysis' state in [`Light`] itself.
 macro_rules! in_light {
@@ -69,7 +69,7 @@ macro_rules! analyses {
         /// The columns of `flows`.
         pub(crate) fn columns() -> Vec<Column> {
             let mut columns = Vec::new();
-            $(<$analysis>::columns(&mut columns);)*
+            $(<$analysis as Analysis>::Columns::columns(&mut columns);)*
             columns
         }
 

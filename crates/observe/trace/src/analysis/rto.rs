@@ -15,9 +15,9 @@
 use super::rto_estimator::RtoEstimator;
 use super::rtt::Bin;
 use super::sender::{Cause, Sender, delay};
-use super::{Analysis, Context, Event, Findings, Flow, per_side};
+use super::{Analysis, Context, Event, Findings, Flow};
 use crate::tcp::{AckKind, DataKind, Kind, RttSample, Segment};
-use unbloat_table::{Column, RowWriter};
+use unbloat_table::{RowWriter, SideColumns, side_columns};
 use unbloat_units::{Both, Delta, Direction, Seq, Time};
 
 pub(crate) struct Rto;
@@ -208,16 +208,17 @@ fn is_sent_again(data: DataKind) -> bool {
     )
 }
 
+side_columns! {
+    pub struct RtoColumns {
+        rtos ["rtos_" ""]: Option<u32> = "retransmission timeouts of this side's sender (section 5), of at least 180 ms: sooner ones are events of kind early_retransmission",
+        avoidable_rtos ["avoidable_rtos_" ""]: Option<u32> = "of them, those that a timer fed by SACK samples would have avoided; null for flows within deep_after",
+    }
+}
+
 impl Analysis for Rto {
     type Light = Light;
     type Deep = Deep;
-
-    fn columns(columns: &mut Vec<Column>) {
-        per_side!(columns,
-            u64 "rtos_" "" "retransmission timeouts of this side's sender (section 5), of at least 180 ms: sooner ones are events of kind early_retransmission",
-            u64 "avoidable_rtos_" "" "of them, those that a timer fed by SACK samples would have avoided; null for flows within deep_after",
-        );
-    }
+    type Columns = Both<RtoColumns>;
 
     #[inline]
     fn on_packet(
@@ -282,10 +283,11 @@ impl Analysis for Rto {
             }
             let known = flow.is_tcp() && flow.half(side).span().is_some();
             let watch = light.watch.as_ref().map(|w| &w[side]);
-            let count = |n: Option<u32>| u64::from(n.unwrap_or(0));
-            row.u64(known.then(|| count(watch.map(|w| w.timeouts))));
-            let avoidable = count(watch.map(|w| w.avoidable));
-            row.u64((known && deep.is_some()).then_some(avoidable));
+            let columns = RtoColumns {
+                rtos: known.then(|| watch.map_or(0, |w| w.timeouts)),
+                avoidable_rtos: (known && deep.is_some()).then(|| watch.map_or(0, |w| w.avoidable)),
+            };
+            columns.write(row);
         }
     }
 }

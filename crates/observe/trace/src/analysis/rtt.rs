@@ -12,11 +12,11 @@
 //! columns of `flows` are of the second kind, which says more of the path; the `rtt` table has both.
 
 use super::bin::BinEnd;
-use super::{Analysis, Context, Findings, Flow, Sees, ms, per_side};
-use crate::tables::order;
+use super::{Analysis, Context, Findings, Flow, Sees, ms};
+use crate::tables::{RttRow, order};
 use crate::tcp::{Kind, RttSample, Segment};
 use unbloat_stats::LogHistogram;
-use unbloat_table::{Column, RowWriter};
+use unbloat_table::{RowWriter, SideColumns, side_columns};
 use unbloat_units::{Both, Delta, Direction, Time};
 
 pub(crate) struct Rtt;
@@ -90,39 +90,42 @@ impl Bin {
             return;
         }
         let n = f64::from(bin.samples);
-        let time_ns = cx.since_origin(bin.last);
-        let mut row = cx.tables.rtt.row(order(cx.number, flow.core.flow_id));
-        row.u64(flow.core.flow_id);
-        row.text(side.name());
-        row.text(method);
-        row.i64(time_ns);
-        row.f64(bin.sum.as_ms() / n);
-        row.f64(bin.min.as_ms());
-        row.f64(bin.max.as_ms());
-        row.f64(bin.sum_from_oldest.map(|sum| sum.as_ms() / n));
-        row.f64(bin.in_flight as f64 / n);
-        row.u64(u64::from(bin.samples));
+        let row = RttRow {
+            flow_id: flow.core.flow_id,
+            side,
+            method,
+            time_ns: cx.since_origin(bin.last),
+            rtt_ms: bin.sum.as_ms() / n,
+            rtt_min_ms: bin.min.as_ms(),
+            rtt_max_ms: bin.max.as_ms(),
+            rtt_from_oldest_ms: bin.sum_from_oldest.map(|sum| sum.as_ms() / n),
+            in_flight_bytes: bin.in_flight as f64 / n,
+            samples: bin.samples,
+        };
+        let order = order(cx.number, flow.core.flow_id);
+        cx.tables.rtt.push(order, row);
+    }
+}
+
+side_columns! {
+    pub struct RttColumns {
+        rtt_samples ["rtt_" "_samples"]: Option<u64> = "round trips measured",
+        rtt_min_ms ["rtt_" "_min_ms"]: Option<f64> = "the smallest: the floor",
+        rtt_p50_ms ["rtt_" "_p50_ms"]: Option<f64> = "median, within 0.8 %",
+        rtt_p95_ms ["rtt_" "_p95_ms"]: Option<f64> = "95th percentile, within 0.8 %",
+        rtt_p99_ms ["rtt_" "_p99_ms"]: Option<f64> = "99th percentile, within 0.8 %",
+        rtt_max_ms ["rtt_" "_max_ms"]: Option<f64> = "the largest",
+        added_p50_ms ["added_" "_p50_ms"]: Option<f64> = "median delay over the floor",
+        added_p95_ms ["added_" "_p95_ms"]: Option<f64> = "95th percentile of it",
+        added_p99_ms ["added_" "_p99_ms"]: Option<f64> = "99th percentile of it",
     }
 }
 
 impl Analysis for Rtt {
     type Light = Light;
     type Deep = ();
+    type Columns = Both<RttColumns>;
     const SEES: Sees = Sees::NOT_DATA;
-
-    fn columns(columns: &mut Vec<Column>) {
-        per_side!(columns,
-            u64 "rtt_" "_samples" "round trips measured",
-            f64 "rtt_" "_min_ms" "the smallest: the floor",
-            f64 "rtt_" "_p50_ms" "median, within 0.8 %",
-            f64 "rtt_" "_p95_ms" "95th percentile, within 0.8 %",
-            f64 "rtt_" "_p99_ms" "99th percentile, within 0.8 %",
-            f64 "rtt_" "_max_ms" "the largest",
-            f64 "added_" "_p50_ms" "median delay over the floor",
-            f64 "added_" "_p95_ms" "95th percentile of it",
-            f64 "added_" "_p99_ms" "99th percentile of it",
-        );
-    }
 
     #[inline]
     fn on_packet(
@@ -168,11 +171,18 @@ impl Analysis for Rtt {
             finding.rtt_samples = all.count();
             finding.added_p95 = added[1];
 
-            row.u64(flow.is_tcp().then_some(finding.rtt_samples));
-            row.f64(ms(floor));
-            quantiles.into_iter().for_each(|q| row.f64(ms(q)));
-            row.f64(ms(all.max().map(micros)));
-            added.into_iter().for_each(|a| row.f64(ms(a)));
+            let columns = RttColumns {
+                rtt_samples: flow.is_tcp().then_some(finding.rtt_samples),
+                rtt_min_ms: ms(floor),
+                rtt_p50_ms: ms(quantiles[0]),
+                rtt_p95_ms: ms(quantiles[1]),
+                rtt_p99_ms: ms(quantiles[2]),
+                rtt_max_ms: ms(all.max().map(micros)),
+                added_p50_ms: ms(added[0]),
+                added_p95_ms: ms(added[1]),
+                added_p99_ms: ms(added[2]),
+            };
+            columns.write(row);
         }
     }
 }

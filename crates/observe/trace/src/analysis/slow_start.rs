@@ -12,9 +12,9 @@
 //! | nothing passed in the first 100 ms: not said | a slow start if anything passed in the second | the sender stopped and began again; `rss_max` leaves it out, being infinite |
 //! | nothing passed in both | no verdict | there was nothing to send |
 
-use super::{Analysis, Context, Event, Findings, Flow, per_side};
+use super::{Analysis, Context, Event, Findings, Flow};
 use crate::tcp::{AckKind, Kind, Segment};
-use unbloat_table::{Column, RowWriter};
+use unbloat_table::{RowWriter, SideColumns, side_columns};
 use unbloat_units::{Both, Delta, Direction, Time};
 
 pub(crate) struct SlowStart;
@@ -138,17 +138,18 @@ fn watch(sides: &mut Both<Trains>, seg: &Segment<'_>, flow: &Flow<'_>, cx: &mut 
     }
 }
 
+side_columns! {
+    pub struct SlowStartColumns {
+        dup_ack_trains ["dup_ack_trains_" ""]: Option<u32> = "trains of at least three duplicate ACKs about this side's data (section 5)",
+        slow_starts ["slow_starts_" ""]: Option<u32> = "trains with Rss above rss_threshold: an undesired slow start",
+        rss_max ["rss_" "_max"]: Option<f64> = "largest finite Rss: rate in 100 to 200 ms over rate in 0 to 100 ms after a train",
+    }
+}
+
 impl Analysis for SlowStart {
     type Light = Light;
     type Deep = ();
-
-    fn columns(columns: &mut Vec<Column>) {
-        per_side!(columns,
-            u64 "dup_ack_trains_" "" "trains of at least three duplicate ACKs about this side's data (section 5)",
-            u64 "slow_starts_" "" "trains with Rss above rss_threshold: an undesired slow start",
-            f64 "rss_" "_max" "largest finite Rss: rate in 100 to 200 ms over rate in 0 to 100 ms after a train",
-        );
-    }
+    type Columns = Both<SlowStartColumns>;
 
     #[inline]
     fn on_packet(
@@ -189,9 +190,12 @@ impl Analysis for SlowStart {
             if let Some(train) = trains.current.filter(|t| t.count >= THRESHOLD) {
                 trains.count(side, &train, flow, cx);
             }
-            row.u64(known.then_some(u64::from(trains.trains)));
-            row.u64(known.then_some(u64::from(trains.slow_starts)));
-            row.f64(trains.rss_max);
+            let columns = SlowStartColumns {
+                dup_ack_trains: known.then_some(trains.trains),
+                slow_starts: known.then_some(trains.slow_starts),
+                rss_max: trains.rss_max,
+            };
+            columns.write(row);
         }
     }
 }

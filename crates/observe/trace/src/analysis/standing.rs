@@ -1,10 +1,10 @@
 //! Evidence of standing queues, for the verdict: see [`crate::standing`].
 
 use super::{Analysis, Context, Findings, Flow};
-use crate::standing::{Carrying, Evidence, Facts, Recorder, Spin, WINDOW, evidence};
-use crate::tables::order;
+use crate::standing::{Evidence, Facts, Recorder, Spin, WINDOW, evidence};
+use crate::tables::{StandingRow, order};
 use crate::tcp::{Kind, Segment};
-use unbloat_table::{Column, RowWriter};
+use unbloat_table::RowWriter;
 use unbloat_units::{Both, Delta, Direction};
 
 pub(crate) struct Standing;
@@ -33,8 +33,7 @@ impl Light {
 impl Analysis for Standing {
     type Light = Light;
     type Deep = ();
-
-    fn columns(_: &mut Vec<Column>) {}
+    type Columns = ();
 
     #[inline]
     fn on_packet(
@@ -117,54 +116,65 @@ fn row(
     let start = |window: u32| i64::from(window) * WINDOW.as_ns();
     let end = |window: u32| start(window) + WINDOW.as_ns();
     let core = flow.core;
-    let mut row = cx.tables.standing.row(order(cx.number, core.flow_id));
-    row.u64(core.flow_id);
-    row.text(client.as_str());
-    row.u64(u64::from(core.client_port));
-    row.text(server.as_str());
-    row.u64(u64::from(core.server_port));
-    row.text(found.leg.name());
-    row.i64(start(found.span.0));
-    row.i64(end(found.span.1));
-    row.f64(facts.rtt_floor.map(Delta::as_ms));
-    row.bool(found.is_floor_seen);
-    row.u64(found.samples);
-    row.u64(found.sharp);
-    row.u64(u64::from(found.windows));
-    row.u64(u64::from(found.low));
     let standing = found.standing;
-    row.u64(u64::from(standing.map_or(0, |s| s.windows)));
-    row.i64(standing.map(|s| start(s.span.0)));
-    row.i64(standing.map(|s| end(s.span.1)));
-    row.f64(standing.map(|s| s.p50_ms));
-    row.f64(standing.map(|s| s.p95_ms));
-    row.u64(standing.map(|s| u64::from(s.low_before)));
-    row.f64(standing.map(|s| s.level_share));
-    row.f64(standing.map(|s| s.step_share));
-    row.f64(standing.and_then(|s| s.back_share));
-    waits(&mut row, found);
-    carrying(&mut row, &found.ahead);
-    carrying(&mut row, &found.back);
-}
-
-/// Delays that no queue made, by kind.
-fn waits(row: &mut RowWriter<'_>, found: &Evidence) {
-    row.f64(found.step.map(Delta::as_ms));
-    for wait in found.waits {
-        row.u64(u64::from(wait.samples));
-        row.f64(wait.median_ms);
-    }
-}
-
-fn carrying(row: &mut RowWriter<'_>, carrying: &Carrying) {
-    row.f64(carrying.peak_bps);
-    row.f64(carrying.standing_bps);
-    row.f64(carrying.own_standing_bps);
-    row.f64(carrying.before_bps);
-    row.f64(carrying.steadiness);
-    row.f64(carrying.coupling);
-    row.u64(carrying.lost);
-    row.u64(u64::from(carrying.busy));
+    let [think, wake, power_save, ack, hold, jitter] = found.waits;
+    let Evidence { ahead, back, .. } = found;
+    let row = StandingRow {
+        flow_id: core.flow_id,
+        client,
+        client_port: core.client_port,
+        server,
+        server_port: core.server_port,
+        direction: found.leg,
+        start_ns: start(found.span.0),
+        end_ns: end(found.span.1),
+        rtt_floor_ms: facts.rtt_floor.map(Delta::as_ms),
+        floor_seen: found.is_floor_seen,
+        samples: found.samples,
+        sharp_samples: found.sharp,
+        windows: found.windows,
+        low_windows: found.low,
+        standing_windows: standing.map_or(0, |s| s.windows),
+        standing_start_ns: standing.map(|s| start(s.span.0)),
+        standing_end_ns: standing.map(|s| end(s.span.1)),
+        standing_p50_ms: standing.map(|s| s.p50_ms),
+        standing_p95_ms: standing.map(|s| s.p95_ms),
+        low_before_windows: standing.map(|s| s.low_before),
+        level_share: standing.map(|s| s.level_share),
+        step_share: standing.map(|s| s.step_share),
+        back_share: standing.and_then(|s| s.back_share),
+        step_ms: found.step.map(Delta::as_ms),
+        think_samples: think.samples,
+        think_p50_ms: think.median_ms,
+        wake_samples: wake.samples,
+        wake_p50_ms: wake.median_ms,
+        power_save_samples: power_save.samples,
+        power_save_p50_ms: power_save.median_ms,
+        ack_samples: ack.samples,
+        ack_p50_ms: ack.median_ms,
+        hold_samples: hold.samples,
+        hold_p50_ms: hold.median_ms,
+        jitter_samples: jitter.samples,
+        jitter_p50_ms: jitter.median_ms,
+        ahead_peak_bps: ahead.peak_bps,
+        ahead_standing_bps: ahead.standing_bps,
+        ahead_own_standing_bps: ahead.own_standing_bps,
+        ahead_before_bps: ahead.before_bps,
+        ahead_steadiness: ahead.steadiness,
+        ahead_coupling: ahead.coupling,
+        ahead_lost_packets: ahead.lost,
+        ahead_busy_windows: ahead.busy,
+        back_peak_bps: back.peak_bps,
+        back_standing_bps: back.standing_bps,
+        back_own_standing_bps: back.own_standing_bps,
+        back_before_bps: back.before_bps,
+        back_steadiness: back.steadiness,
+        back_coupling: back.coupling,
+        back_lost_packets: back.lost,
+        back_busy_windows: back.busy,
+    };
+    let order = order(cx.number, core.flow_id);
+    cx.tables.standing.push(order, row);
 }
 
 #[cfg(test)]

@@ -6,11 +6,11 @@
 //! has it from its first packet, and promotions need it. Where they do, shorter flows may limit it
 //! to one that hosts use, see [`crate::user::waiting`].
 
-use super::{Analysis, Context, Findings, Flow, per_side};
+use super::{Analysis, Context, Findings, Flow};
 use crate::tcp::{Kind, Segment};
 use crate::user::clock::{Estimate, TickEstimator};
 use crate::user::waiting::Answer;
-use unbloat_table::{Column, RowWriter};
+use unbloat_table::{RowWriter, SideColumns, side_columns};
 use unbloat_units::{Both, Delta, Direction, Seq, Time};
 use unbloat_wire::PacketFlags;
 
@@ -63,17 +63,18 @@ impl Light {
     }
 }
 
+side_columns! {
+    pub struct TickColumns {
+        tick_ms ["tick_" "_ms"]: Option<f64> = "tick G of the clock of this side's receiver; exactly 0.001, 1, 4, 10 or 100 where the measured value agrees within its bound",
+        tick_raw_ms ["tick_" "_raw_ms"]: Option<f64> = "as measured (Formula 3, in seconds per tick)",
+        tick_error ["tick_" "_error"]: Option<f64> = "bound on the relative error of the measured value",
+    }
+}
+
 impl Analysis for Tick {
     type Light = Light;
     type Deep = Deep;
-
-    fn columns(columns: &mut Vec<Column>) {
-        per_side!(columns,
-            f64 "tick_" "_ms" "tick G of the clock of this side's receiver; exactly 0.001, 1, 4, 10 or 100 where the measured value agrees within its bound",
-            f64 "tick_" "_raw_ms" "as measured (Formula 3, in seconds per tick)",
-            f64 "tick_" "_error" "bound on the relative error of the measured value",
-        );
-    }
+    type Columns = Both<TickColumns>;
 
     #[inline]
     fn on_packet(
@@ -132,9 +133,12 @@ impl Analysis for Tick {
             if let (Direction::Down, Some(tick)) = (side, tick) {
                 cx.user.offer_tick(tick);
             }
-            row.f64(tick.map(|t| t.value.as_ms()));
-            row.f64(estimate.map(|e| e.raw_ns / 1e6));
-            row.f64(estimate.map(|e| e.error));
+            let columns = TickColumns {
+                tick_ms: tick.map(|t| t.value.as_ms()),
+                tick_raw_ms: estimate.map(|e| e.raw_ns / 1e6),
+                tick_error: estimate.map(|e| e.error),
+            };
+            columns.write(row);
         }
         cx.user.try_limits();
     }

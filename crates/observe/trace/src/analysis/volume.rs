@@ -5,46 +5,47 @@
 
 use super::{Analysis, Context, Findings, Flow, Sees};
 use crate::protocols::protocol_name;
-use unbloat_table::{Column, RowWriter};
-use unbloat_units::{Bytes, Direction};
+use unbloat_table::{Columns, RowWriter, columns};
+use unbloat_units::{Bytes, Direction, Rate};
 
 pub(crate) struct Volume;
+
+columns! {
+    pub struct VolumeColumns<'a> {
+        flow_id: u64 = "number in the trace of the flow's first packet",
+        user_id: u64 = "number of the user's first packet",
+        client: &'a str = "client address",
+        client_port: u16 = "client port",
+        server: &'a str = "server address",
+        server_port: u16 = "server port",
+        protocol: &'a str = "tcp or udp",
+        ip_version: u8 = "4 or 6",
+        orientation: &'a str = "how client and server were told apart: client_net, tunnel, syn, syn_ack or port",
+        start_ns: i64 = "first packet, since the trace began",
+        end_ns: i64 = "last packet, since the trace began",
+        duration_ms: f64 = "first to last packet (section 4.1)",
+        end_cause: &'a str = "fin, rst, idle, reuse, evicted or trace_end",
+        syn_only: Option<bool> = "nothing but SYN packets from the client (section 4.1)",
+        packets_down: u64 = "packets towards the client",
+        packets_up: u64 = "packets towards the server",
+        payload_down_bytes: u64 = "payload towards the client, copies included (section 4.1)",
+        payload_up_bytes: u64 = "payload towards the server, copies included",
+        wire_bytes: u64 = "both directions, all framing included",
+        unique_down_bytes: Option<u64> = "sequence space seen or acknowledged towards the client, SYN and FIN excluded; modulo 4 GB",
+        unique_up_bytes: Option<u64> = "the same towards the server",
+        rate_down_bps: Option<f64> = "payload_down over duration (section 4.1)",
+        rate_up_bps: Option<f64> = "payload_up over duration",
+        transfer_ms: f64 = "first to last packet with payload",
+        max_gap_ms: f64 = "longest silence between two packets",
+        large_down: Option<bool> = "more than large_bytes of downlink payload in more than large_duration (section 5)",
+    }
+}
 
 impl Analysis for Volume {
     type Light = ();
     type Deep = ();
+    type Columns = VolumeColumns<'static>;
     const SEES: Sees = Sees::NONE;
-
-    fn columns(columns: &mut Vec<Column>) {
-        columns.extend([
-            Column::u64("flow_id", "number in the trace of the flow's first packet"),
-            Column::u64("user_id", "number of the user's first packet"),
-            Column::text("client", "client address"),
-            Column::u64("client_port", "client port"),
-            Column::text("server", "server address"),
-            Column::u64("server_port", "server port"),
-            Column::text("protocol", "tcp or udp"),
-            Column::u64("ip_version", "4 or 6"),
-            Column::text("orientation", "how client and server were told apart: client_net, tunnel, syn, syn_ack or port"),
-            Column::i64("start_ns", "first packet, since the trace began"),
-            Column::i64("end_ns", "last packet, since the trace began"),
-            Column::f64("duration_ms", "first to last packet (section 4.1)"),
-            Column::text("end_cause", "fin, rst, idle, reuse, evicted or trace_end"),
-            Column::bool("syn_only", "nothing but SYN packets from the client (section 4.1)"),
-            Column::u64("packets_down", "packets towards the client"),
-            Column::u64("packets_up", "packets towards the server"),
-            Column::u64("payload_down_bytes", "payload towards the client, copies included (section 4.1)"),
-            Column::u64("payload_up_bytes", "payload towards the server, copies included"),
-            Column::u64("wire_bytes", "both directions, all framing included"),
-            Column::u64("unique_down_bytes", "sequence space seen or acknowledged towards the client, SYN and FIN excluded; modulo 4 GB"),
-            Column::u64("unique_up_bytes", "the same towards the server"),
-            Column::f64("rate_down_bps", "payload_down over duration (section 4.1)"),
-            Column::f64("rate_up_bps", "payload_up over duration"),
-            Column::f64("transfer_ms", "first to last packet with payload"),
-            Column::f64("max_gap_ms", "longest silence between two packets"),
-            Column::bool("large_down", "more than large_bytes of downlink payload in more than large_duration (section 5)"),
-        ]);
-    }
 
     fn finish(
         (): &mut (),
@@ -55,45 +56,47 @@ impl Analysis for Volume {
         row: &mut RowWriter<'_>,
     ) {
         let core = flow.core;
-        let mut address = address_text::Buffer::default();
-        row.u64(core.flow_id);
-        row.u64(core.user_id);
-        row.text(address.format(core.client));
-        row.u64(u64::from(core.client_port));
-        row.text(address.format(core.server));
-        row.u64(u64::from(core.server_port));
-        row.text(protocol_name(core.protocol));
-        row.u64(if core.is_ipv6 { 6 } else { 4 });
-        row.text(core.evidence.name());
-        row.i64(cx.since_origin(core.start));
-        row.i64(cx.since_origin(core.last));
-        row.f64(core.duration().as_ms());
-        row.text(findings.end.name());
-        row.bool(flow.is_tcp().then(|| is_syn_only(flow)));
-        volumes(flow, row);
-        row.f64(core.transfer_time().as_ms());
-        row.f64(core.max_gap.as_ms());
         let large = core.payload.down > cx.params.large_bytes.as_u64()
             && core.transfer_time() > cx.params.large_duration;
-        row.bool(flow.is_tcp().then_some(large));
-    }
-}
-
-fn volumes(flow: &Flow<'_>, row: &mut RowWriter<'_>) {
-    let core = flow.core;
-    for side in Direction::BOTH {
-        row.u64(core.packets[side]);
-    }
-    for side in Direction::BOTH {
-        row.u64(core.payload[side]);
-    }
-    row.u64(core.wire_bytes);
-    for side in Direction::BOTH {
-        row.u64(flow.half(side).unique_payload(core.is_finished(side)));
-    }
-    for side in Direction::BOTH {
-        let rate = Bytes::new(core.payload[side]).over(core.duration());
-        row.f64(rate.map(|r| r.as_bps_f64()));
+        let [mut client, mut server] = [
+            address_text::Buffer::default(),
+            address_text::Buffer::default(),
+        ];
+        let unique = |side| flow.half(side).unique_payload(core.is_finished(side));
+        let rate = |bytes| {
+            Bytes::new(bytes)
+                .over(core.duration())
+                .map(Rate::as_bps_f64)
+        };
+        let columns = VolumeColumns {
+            flow_id: core.flow_id,
+            user_id: core.user_id,
+            client: client.format(core.client),
+            client_port: core.client_port,
+            server: server.format(core.server),
+            server_port: core.server_port,
+            protocol: protocol_name(core.protocol),
+            ip_version: if core.is_ipv6 { 6 } else { 4 },
+            orientation: core.evidence.name(),
+            start_ns: cx.since_origin(core.start),
+            end_ns: cx.since_origin(core.last),
+            duration_ms: core.duration().as_ms(),
+            end_cause: findings.end.name(),
+            syn_only: flow.is_tcp().then(|| is_syn_only(flow)),
+            packets_down: core.packets.down,
+            packets_up: core.packets.up,
+            payload_down_bytes: core.payload.down,
+            payload_up_bytes: core.payload.up,
+            wire_bytes: core.wire_bytes,
+            unique_down_bytes: unique(Direction::Down),
+            unique_up_bytes: unique(Direction::Up),
+            rate_down_bps: rate(core.payload.down),
+            rate_up_bps: rate(core.payload.up),
+            transfer_ms: core.transfer_time().as_ms(),
+            max_gap_ms: core.max_gap.as_ms(),
+            large_down: flow.is_tcp().then_some(large),
+        };
+        columns.write(row);
     }
 }
 

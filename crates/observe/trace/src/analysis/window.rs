@@ -14,9 +14,9 @@
 //! The segment size is the smaller one of what the two ends offered, or the largest payload seen.
 
 use super::known_edge::KnownEdge;
-use super::{Analysis, Context, Event, Findings, Flow, per_side};
+use super::{Analysis, Context, Event, Findings, Flow};
 use crate::tcp::{Kind, Segment};
-use unbloat_table::{Column, RowWriter};
+use unbloat_table::{RowWriter, SideColumns, side_columns};
 use unbloat_units::{Both, Delta, Direction, Time};
 use unbloat_wire::{TcpOption, TcpOptions};
 
@@ -278,20 +278,21 @@ fn is_half_used(seg: &Segment<'_>, flow: &Flow<'_>) -> bool {
         .is_some_and(|(in_flight, window)| in_flight > window / 2)
 }
 
+side_columns! {
+    pub struct WindowColumns {
+        window_initial_bytes ["window_" "_initial_bytes"]: Option<u64> = "receive window for this side's data, as granted first after the SYNs (section 7.2)",
+        full_window_share ["full_window_" "_share"]: Option<f64> = "share of the transfer time in which less than one segment of it was left; null if the scale is unknown",
+        full_window_first_pct ["full_window_" "_first_pct"]: Option<f64> = "when that was so first, in % of the flow's duration",
+        zero_windows ["zero_windows_" ""]: Option<u64> = "times that the receiver closed the window",
+        reader_stalls ["reader_stalls_" ""]: Option<u64> = "times that it fell below one segment while data came: the application did not read",
+        window_scale_known ["window_scale_" "_known"]: Option<bool> = "both SYNs were seen",
+    }
+}
+
 impl Analysis for Window {
     type Light = Light;
     type Deep = ();
-
-    fn columns(columns: &mut Vec<Column>) {
-        per_side!(columns,
-            u64 "window_" "_initial_bytes" "receive window for this side's data, as granted first after the SYNs (section 7.2)",
-            f64 "full_window_" "_share" "share of the transfer time in which less than one segment of it was left; null if the scale is unknown",
-            f64 "full_window_" "_first_pct" "when that was so first, in % of the flow's duration",
-            u64 "zero_windows_" "" "times that the receiver closed the window",
-            u64 "reader_stalls_" "" "times that it fell below one segment while data came: the application did not read",
-            bool "window_scale_" "_known" "both SYNs were seen",
-        );
-    }
+    type Columns = Both<WindowColumns>;
 
     #[inline]
     fn on_packet(
@@ -365,17 +366,20 @@ impl Analysis for Window {
                 .then(|| (total.as_secs() / transfer.as_secs()).min(1.0));
             findings.sides[side].full_window_share = share;
             let initial = Some(light.initial[side]).filter(|&w| w > 0);
-            row.u64(initial.zip(shift).map(|(w, s)| u64::from(w) << s));
-            row.f64(share);
             let first = full.and_then(|f| f.first);
             let duration = flow.core.duration().as_secs();
             let pct = |time: Time| 100.0 * time.since(flow.core.start).as_secs() / duration;
-            row.f64(first.map(pct).filter(|p| p.is_finite()));
             let count = |n: Option<u32>| known.then(|| u64::from(n.unwrap_or(0)));
-            row.u64(count(watch.as_ref().map(|w| w.zero.count)));
             let stalls = count(watch.as_ref().map(|w| w.stalled.count));
-            row.u64(stalls.filter(|_| shift.is_some()));
-            row.bool(flow.is_tcp().then_some(shift.is_some()));
+            let columns = WindowColumns {
+                window_initial_bytes: initial.zip(shift).map(|(w, s)| u64::from(w) << s),
+                full_window_share: share,
+                full_window_first_pct: first.map(pct).filter(|p| p.is_finite()),
+                zero_windows: count(watch.as_ref().map(|w| w.zero.count)),
+                reader_stalls: stalls.filter(|_| shift.is_some()),
+                window_scale_known: flow.is_tcp().then_some(shift.is_some()),
+            };
+            columns.write(row);
         }
     }
 }

@@ -85,6 +85,7 @@ impl Shard {
             };
             let mut row = scratch.flows.row(order(number, core.flow_id));
             Light::default().finish(None, &view, EndCause::TraceEnd, &mut cx, &mut row);
+            drop(row);
             let mut own = Context {
                 params: &self.params,
                 tables: &mut self.output.side,

@@ -59,7 +59,7 @@ mod waits;
 mod window;
 
 pub use evidence::ALWAYS_TOLD_WINDOWS;
-pub(crate) use evidence::{Carrying, Evidence, Facts, evidence};
+pub(crate) use evidence::{Evidence, Facts, evidence};
 pub(crate) use load::Load;
 pub(crate) use recorder::Recorder;
 pub(crate) use spin::Spin;

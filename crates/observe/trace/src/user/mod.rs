@@ -10,7 +10,7 @@ pub(crate) mod waiting;
 use crate::flow::{FlowCore, side_of};
 use crate::params::Params;
 use crate::standing::Load;
-use crate::tables::{SideTables, order};
+use crate::tables::{ConcurrencyRow, SideTables, UserRow, order};
 use concurrency::Concurrency;
 use periodic::Periodic;
 pub(crate) use periodic::Rhythm;
@@ -198,34 +198,38 @@ impl User {
             .finish(span, self.payload, params, &mut radio_rows);
         let floor = self.rtts.min();
         let added_ms = |q| Some((self.rtts.quantile(q)? - floor?) / 1e3);
-        let mut row = tables.users.row(order(number, self.user_id));
-        row.u64(self.user_id);
-        row.text(self.address.to_string().as_str());
-        row.i64(self.start.since(origin).as_ns());
-        row.i64(self.last.since(origin).as_ns());
-        row.u64(u64::from(self.flows));
-        row.u64(self.payload.down);
-        row.u64(self.payload.up);
-        row.f64(self.tick.map(|t| t.value.as_ms()));
-        row.u64(radio.promotions);
-        row.f64(radio.active.as_secs());
-        row.f64(radio.tail.as_secs());
-        row.f64(radio.idle.as_secs());
-        row.f64(radio.energy_j);
-        row.f64(radio.avoidable_j);
-        row.f64(added_ms(0.50));
-        row.f64(added_ms(0.95));
-        row.f64(added_ms(0.99));
-        row.u64(self.rtts.count());
+        let row = UserRow {
+            user_id: self.user_id,
+            client: self.address.to_string(),
+            start_ns: self.start.since(origin).as_ns(),
+            end_ns: self.last.since(origin).as_ns(),
+            flows: self.flows,
+            payload_down_bytes: self.payload.down,
+            payload_up_bytes: self.payload.up,
+            tick_ms: self.tick.map(|t| t.value.as_ms()),
+            promotions: radio.promotions,
+            active_s: radio.active.as_secs(),
+            tail_s: radio.tail.as_secs(),
+            idle_s: radio.idle.as_secs(),
+            energy_j: radio.energy_j,
+            avoidable_energy_j: radio.avoidable_j,
+            added_down_p50_ms: added_ms(0.50),
+            added_down_p95_ms: added_ms(0.95),
+            added_down_p99_ms: added_ms(0.99),
+            added_down_samples: self.rtts.count(),
+        };
+        tables.users.push(order(number, self.user_id), row);
         self.write_concurrency(number, tables);
     }
 
     fn write_concurrency(&mut self, number: u64, tables: &mut SideTables) {
         for (flows, seconds) in self.concurrency.finish() {
-            let mut row = tables.concurrency.row(order(number, self.user_id));
-            row.u64(self.user_id);
-            row.u64(flows);
-            row.u64(seconds);
+            let row = ConcurrencyRow {
+                user_id: self.user_id,
+                concurrent_flows: flows,
+                seconds,
+            };
+            tables.concurrency.push(order(number, self.user_id), row);
         }
     }
 }

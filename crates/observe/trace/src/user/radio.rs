@@ -23,7 +23,7 @@
 //!    users is less than that of `close_energy_mj` over flows.
 
 use crate::params::Params;
-use crate::tables::order;
+use crate::tables::{RadioRow, order};
 use unbloat_table::Rows;
 use unbloat_units::{Both, Delta, Time};
 
@@ -45,11 +45,13 @@ impl RadioRows<'_> {
         let Some(rows) = self.rows.as_deref_mut().filter(|_| until > from) else {
             return;
         };
-        let mut row = rows.row(order(self.number, self.user_id));
-        row.u64(self.user_id);
-        row.i64(from.since(self.origin).as_ns());
-        row.text(state);
-        row.f64(until.since(from).as_ms());
+        let row = RadioRow {
+            user_id: self.user_id,
+            time_ns: from.since(self.origin).as_ns(),
+            state,
+            duration_ms: until.since(from).as_ms(),
+        };
+        rows.push(order(self.number, self.user_id), row);
     }
 }
 
