@@ -1,10 +1,10 @@
 //! How applications beside the load went: as text, document and table.
 
 use crate::measured::{AppRun, Measured};
+use crate::tables::ApplicationRow;
 use std::collections::BTreeMap;
 use std::fmt::Write;
 use unbloat_responsiveness::document::Application;
-use unbloat_table::{Column, Order, Rows, Table};
 use unbloat_units::Rate;
 
 /// What is worth a line each, of whichever application has it.
@@ -106,36 +106,15 @@ pub fn document(measured: &Measured) -> Vec<Application> {
     measured.apps.iter().map(one).collect()
 }
 
-pub fn table() -> Table {
-    Table {
-        name: "applications",
-        doc: "one row per stage, application and result",
-        columns: vec![
-            Column::u64("stage", "number of the stage"),
-            Column::text("load", "idle, down, up, both"),
-            Column::text("application", "its name"),
-            Column::text("workload", "which workload it is (docs/scenario.md)"),
-            Column::text("metric", "name of the result, with its unit"),
-            Column::f64("value", "the result"),
-        ],
-    }
-}
-
-pub fn rows(table: &Table, measured: &Measured) -> Rows {
-    let mut rows = Rows::new(table);
-    for run in &measured.apps {
-        for metric in &run.report.metrics {
-            let mut row = rows.row(Order {
-                written_at: run.stage as u64,
-                subject: 0,
-            });
-            row.u64(run.stage as u64);
-            row.text(load(measured, run));
-            row.text(&run.report.name[..]);
-            row.text(run.report.kind);
-            row.text(&metric.name[..]);
-            row.f64(metric.value);
-        }
-    }
-    rows
+pub fn rows(measured: &Measured) -> impl Iterator<Item = ApplicationRow<'_>> {
+    measured.apps.iter().flat_map(|run| {
+        run.report.metrics.iter().map(|metric| ApplicationRow {
+            stage: run.stage,
+            load: load(measured, run),
+            application: &run.report.name,
+            workload: run.report.kind,
+            metric: &metric.name,
+            value: metric.value,
+        })
+    })
 }

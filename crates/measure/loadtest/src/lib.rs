@@ -15,7 +15,6 @@ mod echo;
 mod error;
 mod findings;
 mod flent;
-mod flight;
 mod flow;
 #[doc(hidden)]
 pub mod fuzz;
