@@ -2,146 +2,87 @@
 
 use unbloat_monitor::{Culprit, Delay, Event, EventKind, LayerDelay, NetworkDelay, Probe, Record};
 use unbloat_run::{Batch, RunError, RunReader};
-use unbloat_table::{Column, ColumnView, Order, RowWriter, Rows, Table};
+use unbloat_table::{ColumnView, Order, Row as _, Rows, Table, columns};
 use unbloat_units::Direction;
+
+columns! {
+    /// What most tables begin with.
+    #[derive(Clone, Copy)]
+    pub struct SpanColumns {
+        start_ns: i64 = "start of the span, since 1970",
+        span_ms: u64 = "time that was watched; a row of several spans has their sum",
+    }
+
+    pub struct DelayRow: monitor_delays = "one row per span and direction (unbloat monitor); of older days, of 10 minutes or an hour" {
+        span: SpanColumns,
+        direction: Direction = "down or up, seen from the client",
+        verdict: String = "bloated, slight, clean, other_delay, not_tested or cannot_tell; of several spans the worst",
+        standing_s: f64 = "time for which a queue stood",
+        loaded_s: f64 = "time in which traffic loaded the direction",
+        sustained_ms: Option<f64> = "largest delay above the floor that a flow's delay stayed above for 1.5 s; flows with timestamps in both directions",
+        standing_p50_ms: Option<f64> = "median delay while a queue stood",
+        standing_p95_ms: Option<f64> = "95th percentile of it; of several spans the largest",
+        peak_bps: Option<f64> = "rate of the client's traffic in busy windows",
+        flows: u64 = "flows whose delay was measured; of several spans the most",
+    }
+
+    pub struct NetworkRow<'a>: monitor_networks = "one row per span, direction and network of peers (IPv4 /24, IPv6 /48), the 8 with most delay (unbloat monitor)" {
+        span: SpanColumns,
+        direction: Direction = "down or up, seen from the client",
+        network: &'a str = "network of the servers, or other",
+        flows: u64 = "flows whose delay was measured",
+        measured_s: f64 = "time with samples, summed over flows",
+        standing_s: f64 = "time for which the delay stood, summed over flows",
+        sustained_ms: Option<f64> = "largest delay above the floor that a flow's delay stayed above for 1.5 s",
+    }
+
+    pub struct LayerRow<'a>: monitor_layers = "one row per span and layer of this host on the way out, as unbloat watch measures it (unbloat monitor)" {
+        span: SpanColumns,
+        layer: &'a str = "socket, qdisc, driver or below; of socket and below the worst flow",
+        mean_ms: f64 = "mean wait",
+        p95_ms: Option<f64> = "95th percentile of the worst sample of 10 s; of socket and below the largest mean",
+        is_measured: bool = "false for estimates from kernel statistics",
+    }
+
+    pub struct EventRow<'a>: monitor_events = "one row per event: episodes of bufferbloat, and what happened to the monitor (unbloat monitor)" {
+        start_ns: i64 = "its start, since 1970",
+        end_ns: i64 = "its end",
+        kind: &'a str = "episode, started, stopped, interface_lost, interface_back or clock_step",
+        is_over: bool = "false for an episode that went on when the monitor stopped",
+        direction: Option<Direction> = "of an episode: down or up, seen from the client",
+        standing_s: Option<f64> = "of an episode: time for which the queue stood",
+        p50_ms: Option<f64> = "of an episode: median delay while it stood",
+        p95_ms: Option<f64> = "of an episode: largest 95th percentile of a span",
+        place: Option<&'a str> = "of an episode: before_capture, after_capture or sending_host",
+        culprit: Option<String> = "of an episode: who filled most of the queue; null if that traffic was not captured",
+        culprit_share: Option<f64> = "its fraction of the captured bytes that waited",
+        culprits: String = "all of them, as JSON",
+        waiting: String = "networks whose flows waited, separated by spaces",
+        layer: Option<&'a str> = "layer of this host with the longest mean wait, with the wait",
+        text: &'a str = "the event in words",
+    }
+
+    pub struct ProbeRow<'a>: monitor_tests = "one row per active test (unbloat monitor --every)" {
+        start_ns: i64 = "its start, since 1970",
+        server: &'a str = "its server",
+        error: Option<&'a str> = "why it has no result",
+        grade: Option<&'a str> = "its grade",
+        added_down_ms: Option<f64> = "added delay under download load",
+        added_up_ms: Option<f64> = "added delay under upload load",
+        down_bps: Option<f64> = "download throughput",
+        up_bps: Option<f64> = "upload throughput",
+        bytes: u64 = "bytes that passed the interface meanwhile",
+    }
+}
 
 /// The tables of a day.
 pub fn tables() -> [Table; 5] {
-    let span = || {
-        vec![
-            Column::i64("start_ns", "start of the span, since 1970"),
-            Column::u64(
-                "span_ms",
-                "time that was watched; a row of several spans has their sum",
-            ),
-        ]
-    };
-    let with = |more: Vec<Column>| [span(), more].concat();
     [
-        Table {
-            name: "monitor_delays",
-            doc: "one row per span and direction (unbloat monitor); of older days, of 10 minutes or an hour",
-            columns: with(vec![
-                Column::text("direction", "down or up, seen from the client"),
-                Column::text(
-                    "verdict",
-                    "bloated, slight, clean, other_delay, not_tested or cannot_tell; of several spans the worst",
-                ),
-                Column::f64("standing_s", "time for which a queue stood"),
-                Column::f64("loaded_s", "time in which traffic loaded the direction"),
-                Column::f64(
-                    "sustained_ms",
-                    "largest delay above the floor that a flow's delay stayed above for 1.5 s; flows with timestamps in both directions",
-                ),
-                Column::f64("standing_p50_ms", "median delay while a queue stood"),
-                Column::f64(
-                    "standing_p95_ms",
-                    "95th percentile of it; of several spans the largest",
-                ),
-                Column::f64("peak_bps", "rate of the client's traffic in busy windows"),
-                Column::u64(
-                    "flows",
-                    "flows whose delay was measured; of several spans the most",
-                ),
-            ]),
-        },
-        Table {
-            name: "monitor_networks",
-            doc: "one row per span, direction and network of peers (IPv4 /24, IPv6 /48), the 8 with most delay (unbloat monitor)",
-            columns: with(vec![
-                Column::text("direction", "down or up, seen from the client"),
-                Column::text("network", "network of the servers, or other"),
-                Column::u64("flows", "flows whose delay was measured"),
-                Column::f64("measured_s", "time with samples, summed over flows"),
-                Column::f64(
-                    "standing_s",
-                    "time for which the delay stood, summed over flows",
-                ),
-                Column::f64(
-                    "sustained_ms",
-                    "largest delay above the floor that a flow's delay stayed above for 1.5 s",
-                ),
-            ]),
-        },
-        Table {
-            name: "monitor_layers",
-            doc: "one row per span and layer of this host on the way out, as unbloat watch measures it (unbloat monitor)",
-            columns: with(vec![
-                Column::text(
-                    "layer",
-                    "socket, qdisc, driver or below; of socket and below the worst flow",
-                ),
-                Column::f64("mean_ms", "mean wait"),
-                Column::f64(
-                    "p95_ms",
-                    "95th percentile of the worst sample of 10 s; of socket and below the largest mean",
-                ),
-                Column::bool("is_measured", "false for estimates from kernel statistics"),
-            ]),
-        },
-        Table {
-            name: "monitor_events",
-            doc: "one row per event: episodes of bufferbloat, and what happened to the monitor (unbloat monitor)",
-            columns: vec![
-                Column::i64("start_ns", "its start, since 1970"),
-                Column::i64("end_ns", "its end"),
-                Column::text(
-                    "kind",
-                    "episode, started, stopped, interface_lost, interface_back or clock_step",
-                ),
-                Column::bool(
-                    "is_over",
-                    "false for an episode that went on when the monitor stopped",
-                ),
-                Column::text(
-                    "direction",
-                    "of an episode: down or up, seen from the client",
-                ),
-                Column::f64(
-                    "standing_s",
-                    "of an episode: time for which the queue stood",
-                ),
-                Column::f64("p50_ms", "of an episode: median delay while it stood"),
-                Column::f64("p95_ms", "of an episode: largest 95th percentile of a span"),
-                Column::text(
-                    "place",
-                    "of an episode: before_capture, after_capture or sending_host",
-                ),
-                Column::text(
-                    "culprit",
-                    "of an episode: who filled most of the queue; null if that traffic was not captured",
-                ),
-                Column::f64(
-                    "culprit_share",
-                    "its fraction of the captured bytes that waited",
-                ),
-                Column::text("culprits", "all of them, as JSON"),
-                Column::text(
-                    "waiting",
-                    "networks whose flows waited, separated by spaces",
-                ),
-                Column::text(
-                    "layer",
-                    "layer of this host with the longest mean wait, with the wait",
-                ),
-                Column::text("text", "the event in words"),
-            ],
-        },
-        Table {
-            name: "monitor_tests",
-            doc: "one row per active test (unbloat monitor --every)",
-            columns: vec![
-                Column::i64("start_ns", "its start, since 1970"),
-                Column::text("server", "its server"),
-                Column::text("error", "why it has no result"),
-                Column::text("grade", "its grade"),
-                Column::f64("added_down_ms", "added delay under download load"),
-                Column::f64("added_up_ms", "added delay under upload load"),
-                Column::f64("down_bps", "download throughput"),
-                Column::f64("up_bps", "upload throughput"),
-                Column::u64("bytes", "bytes that passed the interface meanwhile"),
-            ],
-        },
+        DelayRow::table(),
+        NetworkRow::table(),
+        LayerRow::table(),
+        EventRow::table(),
+        ProbeRow::table(),
     ]
 }
 
@@ -154,84 +95,90 @@ fn verdict_name(delay: &Delay) -> String {
 /// The rows of records, in the order of [`tables`].
 pub(crate) fn rows(records: &[Record]) -> [Rows; 5] {
     let mut all = tables().map(|table| Rows::new(&table));
+    let [delays, networks, layers, events, probes] = &mut all;
     for (number, record) in records.iter().enumerate() {
-        let order = Order {
-            written_at: number as u64,
-            subject: 0,
-        };
+        let order = Order::nth(number);
         match record {
-            Record::Delay(one) => {
-                let mut row = begin(&mut all[0], order, one.start_ns, one.span_ms);
-                row.text(one.direction.name());
-                row.text(verdict_name(one).as_str());
-                row.f64(one.standing_s);
-                row.f64(one.loaded_s);
-                row.f64(one.sustained_ms);
-                row.f64(one.standing_p50_ms);
-                row.f64(one.standing_p95_ms);
-                row.f64(one.peak_bps);
-                row.u64(one.flows);
-            }
-            Record::Network(one) => {
-                let mut row = begin(&mut all[1], order, one.start_ns, one.span_ms);
-                row.text(one.direction.name());
-                row.text(one.network.as_str());
-                row.u64(one.flows);
-                row.f64(one.measured_s);
-                row.f64(one.standing_s);
-                row.f64(one.sustained_ms);
-            }
-            Record::Layer(one) => {
-                let mut row = begin(&mut all[2], order, one.start_ns, one.span_ms);
-                row.text(one.layer.as_str());
-                row.f64(one.mean_ms);
-                row.f64(one.p95_ms);
-                row.bool(one.is_measured);
-            }
-            Record::Event(one) => event_row(&mut all[3], order, one),
-            Record::Probe(one) => {
-                let mut row = all[4].row(order);
-                row.i64(one.start_ns);
-                row.text(one.server.as_str());
-                row.text(one.error.as_deref());
-                row.text(one.grade.as_deref());
-                row.f64(one.added_down_ms);
-                row.f64(one.added_up_ms);
-                row.f64(one.down_bps);
-                row.f64(one.up_bps);
-                row.u64(one.bytes);
-            }
+            Record::Delay(one) => delays.push(
+                order,
+                DelayRow {
+                    span: span(one.start_ns, one.span_ms),
+                    direction: one.direction,
+                    verdict: verdict_name(one),
+                    standing_s: one.standing_s,
+                    loaded_s: one.loaded_s,
+                    sustained_ms: one.sustained_ms,
+                    standing_p50_ms: one.standing_p50_ms,
+                    standing_p95_ms: one.standing_p95_ms,
+                    peak_bps: one.peak_bps,
+                    flows: one.flows,
+                },
+            ),
+            Record::Network(one) => networks.push(
+                order,
+                NetworkRow {
+                    span: span(one.start_ns, one.span_ms),
+                    direction: one.direction,
+                    network: &one.network,
+                    flows: one.flows,
+                    measured_s: one.measured_s,
+                    standing_s: one.standing_s,
+                    sustained_ms: one.sustained_ms,
+                },
+            ),
+            Record::Layer(one) => layers.push(
+                order,
+                LayerRow {
+                    span: span(one.start_ns, one.span_ms),
+                    layer: &one.layer,
+                    mean_ms: one.mean_ms,
+                    p95_ms: one.p95_ms,
+                    is_measured: one.is_measured,
+                },
+            ),
+            Record::Event(one) => events.push(order, event_row(one)),
+            Record::Probe(one) => probes.push(
+                order,
+                ProbeRow {
+                    start_ns: one.start_ns,
+                    server: &one.server,
+                    error: one.error.as_deref(),
+                    grade: one.grade.as_deref(),
+                    added_down_ms: one.added_down_ms,
+                    added_up_ms: one.added_up_ms,
+                    down_bps: one.down_bps,
+                    up_bps: one.up_bps,
+                    bytes: one.bytes,
+                },
+            ),
         }
     }
     all
 }
 
-fn begin(rows: &mut Rows, order: Order, start_ns: i64, span_ms: u64) -> RowWriter<'_> {
-    let mut row = rows.row(order);
-    row.i64(start_ns);
-    row.u64(span_ms);
-    row
+fn span(start_ns: i64, span_ms: u64) -> SpanColumns {
+    SpanColumns { start_ns, span_ms }
 }
 
-fn event_row(rows: &mut Rows, order: Order, one: &Event) {
-    let mut row = rows.row(order);
+fn event_row(one: &Event) -> EventRow<'_> {
     let first = one.culprits.first().zip(one.direction);
-    let culprits = serde_json::to_string(&one.culprits).unwrap_or_default();
-    row.i64(one.start_ns);
-    row.i64(one.end_ns);
-    row.text(one.kind.name());
-    row.bool(one.is_over);
-    row.text(one.direction.map(Direction::name));
-    row.f64(one.standing_s);
-    row.f64(one.p50_ms);
-    row.f64(one.p95_ms);
-    row.text(one.place.as_deref());
-    row.text(first.map(|(first, way)| first.arrow(way)).as_deref());
-    row.f64(first.map(|(first, _)| first.share));
-    row.text(culprits.as_str());
-    row.text(one.waiting.join(" ").as_str());
-    row.text(one.layer.as_deref());
-    row.text(one.text.as_str());
+    EventRow {
+        start_ns: one.start_ns,
+        end_ns: one.end_ns,
+        kind: one.kind.name(),
+        is_over: one.is_over,
+        direction: one.direction,
+        standing_s: one.standing_s,
+        p50_ms: one.p50_ms,
+        p95_ms: one.p95_ms,
+        place: one.place.as_deref(),
+        culprit: first.map(|(first, way)| first.arrow(way)),
+        culprit_share: first.map(|(first, _)| first.share),
+        culprits: serde_json::to_string(&one.culprits).unwrap_or_default(),
+        waiting: one.waiting.join(" "),
+        layer: one.layer.as_deref(),
+        text: &one.text,
+    }
 }
 
 /// The records of a day's run.
@@ -279,7 +226,7 @@ impl Row<'_> {
     }
 
     fn direction(&self) -> Option<Direction> {
-        match self.column("direction").text(self.at)? {
+        match self.column(DelayRow::direction).text(self.at)? {
             "up" => Some(Direction::Up),
             "down" => Some(Direction::Down),
             _ => None,
@@ -289,69 +236,69 @@ impl Row<'_> {
 
 /// `None` for a row that no version wrote.
 fn row(table: &str, row: &Row<'_>) -> Option<Record> {
-    let start_ns = row.i64("start_ns")?;
-    let span_ms = row.u64("span_ms");
+    let start_ns = row.i64(SpanColumns::start_ns)?;
+    let span_ms = row.u64(SpanColumns::span_ms);
     Some(match table {
-        "monitor_delays" => Record::Delay(Delay {
+        DelayRow::NAME => Record::Delay(Delay {
             start_ns,
             span_ms,
             direction: row.direction()?,
-            verdict: serde_json::from_value(row.text("verdict")?.into()).ok()?,
-            standing_s: row.f64("standing_s")?,
-            loaded_s: row.f64("loaded_s")?,
-            sustained_ms: row.f64("sustained_ms"),
-            standing_p50_ms: row.f64("standing_p50_ms"),
-            standing_p95_ms: row.f64("standing_p95_ms"),
-            peak_bps: row.f64("peak_bps"),
-            flows: row.u64("flows"),
+            verdict: serde_json::from_value(row.text(DelayRow::verdict)?.into()).ok()?,
+            standing_s: row.f64(DelayRow::standing_s)?,
+            loaded_s: row.f64(DelayRow::loaded_s)?,
+            sustained_ms: row.f64(DelayRow::sustained_ms),
+            standing_p50_ms: row.f64(DelayRow::standing_p50_ms),
+            standing_p95_ms: row.f64(DelayRow::standing_p95_ms),
+            peak_bps: row.f64(DelayRow::peak_bps),
+            flows: row.u64(DelayRow::flows),
         }),
-        "monitor_networks" => Record::Network(NetworkDelay {
+        NetworkRow::NAME => Record::Network(NetworkDelay {
             start_ns,
             span_ms,
             direction: row.direction()?,
-            network: row.text("network")?,
-            flows: row.u64("flows"),
-            measured_s: row.f64("measured_s")?,
-            standing_s: row.f64("standing_s")?,
-            sustained_ms: row.f64("sustained_ms"),
+            network: row.text(NetworkRow::network)?,
+            flows: row.u64(NetworkRow::flows),
+            measured_s: row.f64(NetworkRow::measured_s)?,
+            standing_s: row.f64(NetworkRow::standing_s)?,
+            sustained_ms: row.f64(NetworkRow::sustained_ms),
         }),
-        "monitor_layers" => Record::Layer(LayerDelay {
+        LayerRow::NAME => Record::Layer(LayerDelay {
             start_ns,
             span_ms,
-            layer: row.text("layer")?,
-            mean_ms: row.f64("mean_ms")?,
-            p95_ms: row.f64("p95_ms"),
-            is_measured: row.column("is_measured").is_true(row.at),
+            layer: row.text(LayerRow::layer)?,
+            mean_ms: row.f64(LayerRow::mean_ms)?,
+            p95_ms: row.f64(LayerRow::p95_ms),
+            is_measured: row.column(LayerRow::is_measured).is_true(row.at),
         }),
-        "monitor_events" => Record::Event(Event {
-            kind: serde_json::from_value::<EventKind>(row.text("kind")?.into()).ok()?,
+        EventRow::NAME => Record::Event(Event {
+            kind: serde_json::from_value::<EventKind>(row.text(EventRow::kind)?.into()).ok()?,
             start_ns,
-            end_ns: row.i64("end_ns")?,
-            is_over: row.column("is_over").is_true(row.at),
+            end_ns: row.i64(EventRow::end_ns)?,
+            is_over: row.column(EventRow::is_over).is_true(row.at),
             direction: row.direction(),
-            standing_s: row.f64("standing_s"),
-            p50_ms: row.f64("p50_ms"),
-            p95_ms: row.f64("p95_ms"),
-            place: row.text("place"),
-            culprits: serde_json::from_str::<Vec<Culprit>>(&row.text("culprits")?).ok()?,
+            standing_s: row.f64(EventRow::standing_s),
+            p50_ms: row.f64(EventRow::p50_ms),
+            p95_ms: row.f64(EventRow::p95_ms),
+            place: row.text(EventRow::place),
+            culprits: serde_json::from_str::<Vec<Culprit>>(&row.text(EventRow::culprits)?).ok()?,
             waiting: row
-                .text("waiting")?
+                .text(EventRow::waiting)?
                 .split_whitespace()
                 .map(str::to_owned)
                 .collect(),
-            layer: row.text("layer"),
-            text: row.text("text")?,
+            layer: row.text(EventRow::layer),
+            text: row.text(EventRow::text)?,
         }),
-        "monitor_tests" => Record::Probe(Probe {
+        ProbeRow::NAME => Record::Probe(Probe {
             start_ns,
-            server: row.text("server")?,
-            error: row.text("error"),
-            grade: row.text("grade"),
-            added_down_ms: row.f64("added_down_ms"),
-            added_up_ms: row.f64("added_up_ms"),
-            down_bps: row.f64("down_bps"),
-            up_bps: row.f64("up_bps"),
-            bytes: row.u64("bytes"),
+            server: row.text(ProbeRow::server)?,
+            error: row.text(ProbeRow::error),
+            grade: row.text(ProbeRow::grade),
+            added_down_ms: row.f64(ProbeRow::added_down_ms),
+            added_up_ms: row.f64(ProbeRow::added_up_ms),
+            down_bps: row.f64(ProbeRow::down_bps),
+            up_bps: row.f64(ProbeRow::up_bps),
+            bytes: row.u64(ProbeRow::bytes),
         }),
         _ => return None,
     })
