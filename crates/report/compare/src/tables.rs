@@ -1,232 +1,154 @@
 //! A comparison as tables, for files and pipes.
 
 use crate::compare::Comparison;
-use crate::row::Interval;
-use unbloat_table::{Column, Order, Rows, Table};
+use crate::row::{Interval, Row as Quantity};
+use unbloat_table::{Row, Rows, Table, columns};
+
+columns! {
+    pub struct QuantityColumns<'a>: quantities = "one row per quantity that both runs have (unbloat compare)" {
+        topic: &'a str = "throughput, delay, application, loss, rtt, queue, window or other",
+        point: &'a str = "what the point of a sweep sets; empty without a sweep",
+        subject: &'a str = "a flow by its name, a direction (down, up), the whole run (all), or flows, users",
+        metric: &'a str = "name of the quantity, with its unit",
+        statistic: &'a str = "mean (over repeats or time), p50, p95, p99, share or value",
+        a: f64 = "value in A",
+        a_low: Option<f64> = "lower end of its 95 % confidence interval",
+        a_high: Option<f64> = "upper end of it",
+        a_count: u64 = "repeats, flows or samples that it rests on",
+        b: f64 = "value in B",
+        b_low: Option<f64> = "lower end of its 95 % confidence interval",
+        b_high: Option<f64> = "upper end of it",
+        b_count: u64 = "repeats, flows or samples that it rests on",
+        difference: f64 = "B less A",
+        difference_low: Option<f64> = "lower end of its 95 % confidence interval",
+        difference_high: Option<f64> = "upper end of it",
+        relative: Option<f64> = "the difference over A's value; null where that is 0",
+        margin: f64 = "a difference up to this does not matter",
+        noise: &'a str = "what the intervals rest on: pairs (repeats with the same seeds), repeats, one_side (repeats of one run only), samples, blocks (of time) or unknown",
+        outcome: &'a str = "worse, better, changed (neither good nor bad), cannot_tell or same",
+        key: bool = "whether the verdict speaks of it",
+    }
+
+    pub struct DistributionColumns<'a>: distributions = "one row per distribution that both runs have, over flows, look-ups or time (unbloat compare)" {
+        subject: &'a str = "flows, users, a flow by its name, or a direction",
+        metric: &'a str = "name of the quantity, with its unit",
+        run: &'a str = "a or b",
+        count: u64 = "values",
+        p1: f64 = "1st percentile",
+        p5: f64 = "5th percentile",
+        p25: f64 = "25th percentile",
+        p50: f64 = "median",
+        p75: f64 = "75th percentile",
+        p90: f64 = "90th percentile",
+        p95: f64 = "95th percentile",
+        p99: f64 = "99th percentile",
+        ks: f64 = "largest distance between both distribution functions (Kolmogorov, Smirnov)",
+        ks_p: Option<f64> = "how often chance makes it so large; null over time, where samples depend on each other",
+        delta: f64 = "how often a value of B exceeds one of A, less how often it is the other way round (Cliff)",
+        mann_whitney_p: Option<f64> = "how often chance makes that so large; null over time",
+    }
+
+    pub struct ConditionColumns<'a>: conditions = "one row per setting in which the runs differ (unbloat compare)" {
+        what: &'a str = "name of the setting",
+        a: Option<&'a str> = "in A; null where it says nothing of it",
+        b: Option<&'a str> = "in B",
+    }
+
+    pub struct JudgementColumns<'a>: judgements = "one row per tolerance given with --within (unbloat compare)" {
+        tolerance: &'a str = "as given",
+        holds: bool = "whether the difference stays within it",
+        sure: Option<bool> = "whether all of the difference's 95 % confidence interval says the same; null where its noise is not known",
+        worst: Option<&'a str> = "the result that is furthest off; null where none has that name and unit",
+        difference: Option<f64> = "its difference, B less A",
+    }
+}
 
 /// The tables that only a comparison has.
 pub fn all_tables() -> [Table; 4] {
-    [quantities(), distributions(), conditions(), judgements()]
+    [
+        QuantityColumns::table(),
+        DistributionColumns::table(),
+        ConditionColumns::table(),
+        JudgementColumns::table(),
+    ]
 }
 
 /// All of them with their rows.
 pub fn all_rows(comparison: &Comparison) -> Vec<(Table, Rows)> {
-    let [quantities, distributions, conditions, judgements] = all_tables();
-    let rows = [
-        quantity_rows(&quantities, comparison),
-        distribution_rows(&distributions, comparison),
-        condition_rows(&conditions, comparison),
-        judgement_rows(&judgements, comparison),
-    ];
-    [quantities, distributions, conditions, judgements]
-        .into_iter()
-        .zip(rows)
-        .collect()
+    let conditions = comparison.conditions.iter();
+    let judgements = comparison.judgements.iter();
+    vec![
+        QuantityColumns::filled(comparison.quantities.iter().map(quantity_row)),
+        DistributionColumns::filled(distribution_rows(comparison)),
+        ConditionColumns::filled(conditions.map(|condition| ConditionColumns {
+            what: &condition.what,
+            a: condition.a.as_deref(),
+            b: condition.b.as_deref(),
+        })),
+        JudgementColumns::filled(judgements.map(|judgement| JudgementColumns {
+            tolerance: &judgement.tolerance,
+            holds: judgement.holds,
+            sure: judgement.is_sure,
+            worst: judgement.worst.as_deref(),
+            difference: judgement.difference,
+        })),
+    ]
 }
 
-fn quantities() -> Table {
-    Table {
-        name: "quantities",
-        doc: "one row per quantity that both runs have (unbloat compare)",
-        columns: vec![
-            Column::text(
-                "topic",
-                "throughput, delay, application, loss, rtt, queue, window or other",
-            ),
-            Column::text(
-                "point",
-                "what the point of a sweep sets; empty without a sweep",
-            ),
-            Column::text(
-                "subject",
-                "a flow by its name, a direction (down, up), the whole run (all), or flows, users",
-            ),
-            Column::text("metric", "name of the quantity, with its unit"),
-            Column::text(
-                "statistic",
-                "mean (over repeats or time), p50, p95, p99, share or value",
-            ),
-            Column::f64("a", "value in A"),
-            Column::f64("a_low", "lower end of its 95 % confidence interval"),
-            Column::f64("a_high", "upper end of it"),
-            Column::u64("a_count", "repeats, flows or samples that it rests on"),
-            Column::f64("b", "value in B"),
-            Column::f64("b_low", "lower end of its 95 % confidence interval"),
-            Column::f64("b_high", "upper end of it"),
-            Column::u64("b_count", "repeats, flows or samples that it rests on"),
-            Column::f64("difference", "B less A"),
-            Column::f64(
-                "difference_low",
-                "lower end of its 95 % confidence interval",
-            ),
-            Column::f64("difference_high", "upper end of it"),
-            Column::f64(
-                "relative",
-                "the difference over A's value; null where that is 0",
-            ),
-            Column::f64("margin", "a difference up to this does not matter"),
-            Column::text(
-                "noise",
-                "what the intervals rest on: pairs (repeats with the same seeds), repeats, one_side (repeats of one run only), samples, blocks (of time) or unknown",
-            ),
-            Column::text(
-                "outcome",
-                "worse, better, changed (neither good nor bad), cannot_tell or same",
-            ),
-            Column::bool("key", "whether the verdict speaks of it"),
-        ],
+fn quantity_row(quantity: &Quantity) -> QuantityColumns<'_> {
+    let (a, b) = (quantity.a, quantity.b);
+    let low = |interval: Option<Interval>| interval.map(|ends| ends.low);
+    let high = |interval: Option<Interval>| interval.map(|ends| ends.high);
+    QuantityColumns {
+        topic: quantity.topic.name(),
+        point: &quantity.point,
+        subject: &quantity.subject,
+        metric: &quantity.metric,
+        statistic: quantity.statistic,
+        a: a.value,
+        a_low: low(a.interval),
+        a_high: high(a.interval),
+        a_count: a.count,
+        b: b.value,
+        b_low: low(b.interval),
+        b_high: high(b.interval),
+        b_count: b.count,
+        difference: quantity.difference,
+        difference_low: low(quantity.interval),
+        difference_high: high(quantity.interval),
+        relative: quantity.relative,
+        margin: quantity.margin,
+        noise: quantity.noise.name(),
+        outcome: quantity.outcome.name(),
+        key: quantity.is_key,
     }
 }
 
-fn distributions() -> Table {
-    Table {
-        name: "distributions",
-        doc: "one row per distribution that both runs have, over flows, look-ups or time (unbloat compare)",
-        columns: vec![
-            Column::text(
-                "subject",
-                "flows, users, a flow by its name, or a direction",
-            ),
-            Column::text("metric", "name of the quantity, with its unit"),
-            Column::text("run", "a or b"),
-            Column::u64("count", "values"),
-            Column::f64("p1", "1st percentile"),
-            Column::f64("p5", "5th percentile"),
-            Column::f64("p25", "25th percentile"),
-            Column::f64("p50", "median"),
-            Column::f64("p75", "75th percentile"),
-            Column::f64("p90", "90th percentile"),
-            Column::f64("p95", "95th percentile"),
-            Column::f64("p99", "99th percentile"),
-            Column::f64(
-                "ks",
-                "largest distance between both distribution functions (Kolmogorov, Smirnov)",
-            ),
-            Column::f64(
-                "ks_p",
-                "how often chance makes it so large; null over time, where samples depend on each other",
-            ),
-            Column::f64(
-                "delta",
-                "how often a value of B exceeds one of A, less how often it is the other way round (Cliff)",
-            ),
-            Column::f64(
-                "mann_whitney_p",
-                "how often chance makes that so large; null over time",
-            ),
-        ],
-    }
-}
-
-fn conditions() -> Table {
-    Table {
-        name: "conditions",
-        doc: "one row per setting in which the runs differ (unbloat compare)",
-        columns: vec![
-            Column::text("what", "name of the setting"),
-            Column::text("a", "in A; null where it says nothing of it"),
-            Column::text("b", "in B"),
-        ],
-    }
-}
-
-fn judgements() -> Table {
-    Table {
-        name: "judgements",
-        doc: "one row per tolerance given with --within (unbloat compare)",
-        columns: vec![
-            Column::text("tolerance", "as given"),
-            Column::bool("holds", "whether the difference stays within it"),
-            Column::bool(
-                "sure",
-                "whether all of the difference's 95 % confidence interval says the same; null where its noise is not known",
-            ),
-            Column::text(
-                "worst",
-                "the result that is furthest off; null where none has that name and unit",
-            ),
-            Column::f64("difference", "its difference, B less A"),
-        ],
-    }
-}
-
-fn quantity_rows(table: &Table, comparison: &Comparison) -> Rows {
-    let mut rows = Rows::new(table);
-    for (quantity, number) in comparison.quantities.iter().zip(0..) {
-        let mut row = rows.row(order(number));
-        row.text(quantity.topic.name());
-        row.text(quantity.point.as_str());
-        row.text(quantity.subject.as_str());
-        row.text(quantity.metric.as_str());
-        row.text(quantity.statistic);
-        for side in [quantity.a, quantity.b] {
-            row.f64(side.value);
-            row.f64(side.interval.map(|ends| ends.low));
-            row.f64(side.interval.map(|ends| ends.high));
-            row.u64(side.count);
-        }
-        row.f64(quantity.difference);
-        let ends = |of: fn(Interval) -> f64| quantity.interval.map(of);
-        row.f64(ends(|ends| ends.low));
-        row.f64(ends(|ends| ends.high));
-        row.f64(quantity.relative);
-        row.f64(quantity.margin);
-        row.text(quantity.noise.name());
-        row.text(quantity.outcome.name());
-        row.bool(quantity.is_key);
-    }
-    rows
-}
-
-fn distribution_rows(table: &Table, comparison: &Comparison) -> Rows {
-    let mut rows = Rows::new(table);
-    for (one, number) in comparison.distributions.iter().zip(0..) {
-        for (run, count, quantiles) in [
+fn distribution_rows(comparison: &Comparison) -> impl Iterator<Item = DistributionColumns<'_>> {
+    comparison.distributions.iter().flat_map(|one| {
+        let sides = [
             ("a", one.count_a, one.quantiles_a),
             ("b", one.count_b, one.quantiles_b),
-        ] {
-            let mut row = rows.row(order(number));
-            row.text(one.subject.as_str());
-            row.text(one.metric.as_str());
-            row.text(run);
-            row.u64(count);
-            quantiles.into_iter().for_each(|value| row.f64(value));
-            row.f64(one.ks);
-            row.f64(one.ks_p);
-            row.f64(one.delta);
-            row.f64(one.mann_whitney_p);
-        }
-    }
-    rows
-}
-
-fn condition_rows(table: &Table, comparison: &Comparison) -> Rows {
-    let mut rows = Rows::new(table);
-    for (condition, number) in comparison.conditions.iter().zip(0..) {
-        let mut row = rows.row(order(number));
-        row.text(condition.what.as_str());
-        row.text(condition.a.as_deref());
-        row.text(condition.b.as_deref());
-    }
-    rows
-}
-
-fn judgement_rows(table: &Table, comparison: &Comparison) -> Rows {
-    let mut rows = Rows::new(table);
-    for (judgement, number) in comparison.judgements.iter().zip(0..) {
-        let mut row = rows.row(order(number));
-        row.text(judgement.tolerance.as_str());
-        row.bool(judgement.holds);
-        row.bool(judgement.is_sure);
-        row.text(judgement.worst.as_deref());
-        row.f64(judgement.difference);
-    }
-    rows
-}
-
-fn order(number: u64) -> Order {
-    Order {
-        written_at: number,
-        subject: 0,
-    }
+        ];
+        sides.map(
+            |(run, count, [p1, p5, p25, p50, p75, p90, p95, p99])| DistributionColumns {
+                subject: &one.subject,
+                metric: &one.metric,
+                run,
+                count,
+                p1,
+                p5,
+                p25,
+                p50,
+                p75,
+                p90,
+                p95,
+                p99,
+                ks: one.ks,
+                ks_p: one.ks_p,
+                delta: one.delta,
+                mann_whitney_p: one.mann_whitney_p,
+            },
+        )
+    })
 }

@@ -2,7 +2,7 @@
 
 use proptest::prelude::*;
 use unbloat_compare::{Collector, Comparison, Facts, Outcome, Overall, Run, Tolerance, compare};
-use unbloat_table::{Column, ColumnData, Order, Rows, Table};
+use unbloat_table::{ColumnData, Row, columns};
 
 /// Rows of a table by column: (name, values).
 #[derive(Debug)]
@@ -400,15 +400,17 @@ fn two_days_of_the_monitor_are_compared() {
 
 #[test]
 fn a_table_of_wrong_types_is_an_error_that_names_table_and_column() {
-    let table = Table {
-        name: "results",
-        doc: "",
-        columns: vec![Column::text("point", ""), Column::u64("seed", "")],
+    columns! {
+        struct Wrong<'a>: results = "" {
+            point: &'a str = "",
+            seed: u64 = "",
+        }
+    }
+    let wrong_row = Wrong {
+        point: "zero",
+        seed: 1,
     };
-    let mut rows = Rows::new(&table);
-    let mut row = rows.row(Order::default());
-    row.text("zero");
-    row.u64(1);
+    let (_, rows) = Wrong::filled([wrong_row]);
     let names = ["point".to_owned(), "seed".to_owned()];
     let mut collector = Collector::new(Facts::default(), 0);
     let wrong = collector
