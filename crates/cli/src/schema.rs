@@ -124,13 +124,14 @@ pub fn tables() -> Vec<Table> {
     tables.extend(unbloat_compare::all_tables());
     #[cfg(feature = "full")]
     {
+        use unbloat_table::Row;
         tables.extend(unbloat_history::tables());
         tables.extend(unbloat_api::experiment::tables());
         tables.extend(crate::lab::tables());
         tables.extend(crate::paper::tables());
         tables.extend(unbloat_loadtest::tables::tables());
-        tables.push(unbloat_campaign::campaign_table());
-        tables.push(crate::campaign::readings_table());
+        tables.push(unbloat_campaign::CampaignRow::table());
+        tables.push(crate::campaign::ReadingRow::table());
         tables.extend(unbloat_locate_host::tables::all_tables());
         tables.extend(crate::watch::tables());
     }

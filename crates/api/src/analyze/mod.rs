@@ -12,8 +12,8 @@ use crate::folder::{FolderError, NewRun};
 use unbloat_analyze::{Alive, Control, Outcome, PipelineError, Settings, Standing};
 use unbloat_capture::{CaptureError, Source};
 use unbloat_run::RunError;
-use unbloat_summary::{figures_table, summary_table};
-use unbloat_table::Table;
+use unbloat_summary::{FigureRow, SummaryRow};
+use unbloat_table::{Row, Table};
 use unbloat_trace::{Output, all_tables};
 
 /// Why an analysis failed.
@@ -43,7 +43,7 @@ impl From<PipelineError<AnalyzeError>> for AnalyzeError {
 /// The tables of an analysis: what the trace engine writes, then `summary` and `figures`.
 pub fn tables() -> Vec<Table> {
     let mut tables = all_tables();
-    tables.extend([summary_table(), figures_table()]);
+    tables.extend([SummaryRow::table(), FigureRow::table()]);
     tables
 }
 

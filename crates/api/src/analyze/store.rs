@@ -202,8 +202,8 @@ impl Store {
         self.summary.set_health(outcome.health.clone());
         let found = self.summary.finish();
         let own = self.tables.len() - 2;
-        self.keep(own, &summary_rows(&found.metrics))?;
-        self.keep(own + 1, &figures_rows(&found.figures))?;
+        self.keep(own, &summary_rows(&found.metrics).1)?;
+        self.keep(own + 1, &figures_rows(&found.figures).1)?;
         if let Some(sink) = self.sink {
             sink.finish()?;
         }

@@ -1,61 +1,45 @@
 //! What each value of a sweep changes: every point against the one that differs from it in one key, which there has its first value.
 
 use super::averages::Average;
-use super::rows::order;
 use std::collections::BTreeMap;
 use unbloat_experiment::scenario::Sweep;
-use unbloat_table::{Column, Rows, Table};
+use unbloat_table::columns;
 
-/// Table `changes`.
-pub fn table() -> Table {
-    Table {
-        name: "changes",
-        doc: "one row per point of a sweep, key in which it differs from the key's first value, and result: the change against the point that has that value",
-        columns: vec![
-            Column::u64("point", "number of the point"),
-            Column::u64(
-                "reference",
-                "number of the point with which it is compared: all other keys are the same",
-            ),
-            Column::text("key", "path of the key that differs"),
-            Column::text("subject", "as in `averages`"),
-            Column::text("metric", "as in `averages`"),
-            Column::f64("mean", "mean of the point"),
-            Column::f64(
-                "reference_mean",
-                "mean of the point with which it is compared",
-            ),
-            Column::f64(
-                "change_percent",
-                "difference of the means, by that of the reference; null if that is 0",
-            ),
-        ],
+columns! {
+    pub struct ChangeRow<'a>: changes = "one row per point of a sweep, key in which it differs from the key's first value, and result: the change against the point that has that value" {
+        point: usize = "number of the point",
+        reference: usize = "number of the point with which it is compared: all other keys are the same",
+        key: &'a str = "path of the key that differs",
+        subject: &'a str = "as in `averages`",
+        metric: &'a str = "as in `averages`",
+        mean: f64 = "mean of the point",
+        reference_mean: f64 = "mean of the point with which it is compared",
+        change_percent: Option<f64> = "difference of the means, by that of the reference; null if that is 0",
     }
 }
 
-pub fn rows(table: &Table, sweep: &Sweep, found: &[Average]) -> Rows {
-    let mut rows = Rows::new(table);
+pub fn rows<'a>(sweep: &'a Sweep, found: &'a [Average]) -> Vec<ChangeRow<'a>> {
     let key = |one: &Average, point| (point, one.subject.clone(), one.metric.clone());
     let means: BTreeMap<_, _> = found
         .iter()
         .map(|one| (key(one, one.point), one.mean))
         .collect();
-    let mut number = 0;
+    let mut rows = Vec::new();
     for one in found {
         for (axis, reference) in references(sweep, one.point) {
-            let Some(before) = means.get(&key(one, reference)) else {
+            let Some(&before) = means.get(&key(one, reference)) else {
                 continue;
             };
-            let mut row = rows.row(order(number));
-            row.u64(one.point as u64);
-            row.u64(reference as u64);
-            row.text(sweep.axes[axis].key.as_str());
-            row.text(one.subject.as_str());
-            row.text(one.metric.as_str());
-            row.f64(one.mean);
-            row.f64(*before);
-            row.f64((*before != 0.0).then(|| (one.mean - before) / before.abs() * 100.0));
-            number += 1;
+            rows.push(ChangeRow {
+                point: one.point,
+                reference,
+                key: &sweep.axes[axis].key,
+                subject: &one.subject,
+                metric: &one.metric,
+                mean: one.mean,
+                reference_mean: before,
+                change_percent: (before != 0.0).then(|| (one.mean - before) / before.abs() * 100.0),
+            });
         }
     }
     rows

@@ -234,6 +234,15 @@ impl Rows {
         Some(())
     }
 
+    /// Appends rows of the same table, column by column.
+    pub fn append(&mut self, columns: &[ColumnData]) {
+        let (first, count) = (self.len(), columns.first().map_or(0, ColumnData::len));
+        for (to, from) in self.columns.iter_mut().zip(columns) {
+            to.extend_picked(&[from], (0..count).map(|row| (0, row)));
+        }
+        self.order.extend((first..first + count).map(Order::nth));
+    }
+
     /// Copies row `row` of `other`, which belongs to the same table.
     pub fn push_from(&mut self, other: &Rows, row: usize) {
         for (a, b) in self.columns.iter_mut().zip(&other.columns) {
@@ -282,18 +291,6 @@ pub struct RowWriter<'a> {
     columns: std::slice::IterMut<'a, ColumnData>,
 }
 
-macro_rules! pushers {
-    ($($method:ident, $variant:ident, $type:ty;)*) => {
-        $(#[inline]
-        pub fn $method(&mut self, value: impl Into<Option<$type>>) {
-            match self.columns.next() {
-                Some(ColumnData::$variant(values)) => values.push(value.into()),
-                _ => panic!(concat!("the schema has no ", stringify!($method), " column here")),
-            }
-        })*
-    };
-}
-
 impl Drop for RowWriter<'_> {
     #[inline]
     fn drop(&mut self) {
@@ -313,16 +310,6 @@ impl RowWriter<'_> {
             None => false,
         };
         assert!(is_put, "the schema has no {:?} column here", T::KIND);
-    }
-
-    pushers! { u64, U64, u64; i64, I64, i64; f64, F64, f64; bool, Bool, bool; }
-
-    #[inline]
-    pub fn text<'t>(&mut self, value: impl Into<Option<&'t str>>) {
-        match self.columns.next() {
-            Some(ColumnData::Text(texts)) => texts.push(value.into()),
-            _ => panic!("the schema has no text column here"),
-        }
     }
 }
 
@@ -350,8 +337,8 @@ mod tests {
                 written_at: n,
                 subject: 0,
             });
-            row.u64(n);
-            row.text(name);
+            row.cell(n);
+            row.cell(name);
         }
         rows
     }
@@ -455,7 +442,7 @@ mod tests {
     #[should_panic(expected = "1 columns of the row have no value")]
     fn a_row_that_is_too_short_is_refused() {
         let mut rows = Rows::new(&table());
-        rows.row(Order::default()).u64(1);
+        rows.row(Order::default()).cell(1_u64);
     }
 
     #[test]
@@ -466,14 +453,5 @@ mod tests {
         row.cell(1_u64);
         row.cell("one");
         row.cell(2_u64);
-    }
-
-    #[test]
-    #[should_panic(expected = "no u64 column here")]
-    fn a_value_of_the_wrong_type_is_our_own_bug() {
-        let mut rows = rows(&[]);
-        let mut row = rows.row(Order::default());
-        row.u64(1);
-        row.u64(2);
     }
 }

@@ -20,7 +20,7 @@ use unbloat_api::folder::write_tables;
 use unbloat_campaign::{Campaign, Reading, Run};
 use unbloat_os::files;
 use unbloat_run::{RunError, RunInfo, RunReader, unfinished_prefix};
-use unbloat_table::{Column, Order, Rows, Table};
+use unbloat_table::{Row, Rows, Table, columns};
 
 /// Attempts to take the lock, and the time between them.
 const PATIENCE: u32 = 20;
@@ -152,41 +152,28 @@ fn is_locked(lock: &File) -> bool {
     })
 }
 
-const READINGS: &str = "readings";
-
-/// The table that a campaign's run has in addition to those of a test.
-pub fn readings_table() -> Table {
-    Table {
-        name: READINGS,
-        doc: "one row per number that the run found",
-        columns: vec![
-            Column::text("load", "what loaded the path: idle, down, up or both"),
-            Column::text("subject", "a direction, an application by its name, or all"),
-            Column::text("metric", "which number, with its unit as suffix"),
-            Column::f64("value", "in the metric's unit"),
-        ],
+columns! {
+    /// The table that a campaign's run has in addition to those of a test.
+    pub struct ReadingRow<'a>: readings = "one row per number that the run found" {
+        load: &'a str = "what loaded the path: idle, down, up or both",
+        subject: &'a str = "a direction, an application by its name, or all",
+        metric: &'a str = "which number, with its unit as suffix",
+        value: f64 = "in the metric's unit",
     }
 }
 
 fn with_rows(readings: &[Reading]) -> (Table, Rows) {
-    let table = readings_table();
-    let mut rows = Rows::new(&table);
-    for (reading, number) in readings.iter().zip(0..) {
-        let mut row = rows.row(Order {
-            written_at: number,
-            subject: 0,
-        });
-        row.text(&reading.load[..]);
-        row.text(&reading.subject[..]);
-        row.text(&reading.metric[..]);
-        row.f64(reading.value);
-    }
-    (table, rows)
+    ReadingRow::filled(readings.iter().map(|reading| ReadingRow {
+        load: &reading.load,
+        subject: &reading.subject,
+        metric: &reading.metric,
+        value: reading.value,
+    }))
 }
 
 fn read_readings(run: &RunReader) -> Result<Vec<Reading>, RunError> {
     let mut readings = Vec::new();
-    for batch in run.read_columns(READINGS, &["load", "subject", "metric", "value"])? {
+    for batch in run.read(ReadingRow::NAME)? {
         let batch = batch?;
         let [load, subject, metric, value] = batch.columns() else {
             continue;

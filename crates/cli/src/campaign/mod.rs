@@ -12,7 +12,7 @@ mod text;
 mod work;
 
 pub use args::Args;
-pub use folder::readings_table;
+pub use folder::ReadingRow;
 
 use crate::exit::Exit;
 use crate::output::OutputError;

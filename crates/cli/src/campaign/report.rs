@@ -11,11 +11,11 @@ use serde_json::json;
 use std::fs;
 use std::io::ErrorKind;
 use std::path::Path;
-use unbloat_api::experiment;
+use unbloat_api::experiment::{self, AverageRow, PointRow, ResultRow};
 use unbloat_api::folder::{REPORT, input, write_report, write_tables};
 use unbloat_campaign::{Campaign, Finding, Run, findings_table, table1};
 use unbloat_run::{Clock, RUN_FILE, RunInfo, RunReader, Status};
-use unbloat_table::{Rows, Table};
+use unbloat_table::{Row, Rows, Table};
 
 /// In the run.json of a report.
 const PROGRAM: &str = "unbloat campaign";
@@ -105,57 +105,44 @@ fn info(args: &Args, campaign: &Campaign, runs: &[Run]) -> RunInfo {
 /// The tables of a sweep, so that readers of sweeps can read campaigns, and a table of medians.
 fn tables(campaign: &Campaign, found: &[Finding], runs: &[Run]) -> Vec<(Table, Rows)> {
     let cells = campaign.cells();
-    let [averages, results, points] = [
-        experiment::averages_table(),
-        experiment::results_table(),
-        experiment::points_table(),
-    ];
-    let mut rows = [&averages, &results, &points].map(Rows::new);
-    let [of_averages, of_results, of_points] = &mut rows;
-    for (finding, number) in found.iter().zip(0..) {
+    let averages = found.iter().map(|finding| {
         let (mean, ci95) = experiment::mean_and_interval(&finding.values);
-        let mut row = of_averages.row(experiment::order(number));
-        row.u64(finding.cell as u64);
-        row.text(&subject(&finding.load, &finding.subject)[..]);
-        row.text(&finding.metric[..]);
-        row.u64(finding.values.len() as u64);
-        row.f64(mean);
-        row.f64(ci95);
-        row.f64(finding.least());
-        row.f64(finding.most());
-    }
-    let readings = runs.iter().enumerate();
-    let readings =
-        readings.flat_map(|(index, run)| run.readings.iter().map(move |one| (index, run, one)));
-    for ((index, run, reading), number) in readings.zip(0..) {
-        let mut row = of_results.row(experiment::order(number));
-        row.u64(index as u64);
-        row.u64(run.cell as u64);
-        row.u64(u64::from(run.repeat));
-        row.u64(campaign.seed);
-        row.text(&subject(&reading.load, &reading.subject)[..]);
-        row.text(&reading.metric[..]);
-        row.f64(reading.value);
-    }
-    for cell in &cells {
-        let varied = cell
-            .values
-            .iter()
-            .zip(&campaign.axes)
-            .filter(|(_, axis)| axis.values.len() > 1);
-        for ((key, value), _) in varied {
-            let mut row = of_points.row(experiment::order(cell.index as u64));
-            row.u64(cell.index as u64);
-            row.text(&key[..]);
-            row.text(&value[..]);
+        AverageRow {
+            point: finding.cell,
+            subject: subject(&finding.load, &finding.subject),
+            metric: &finding.metric,
+            runs: finding.values.len() as u64,
+            mean,
+            ci95,
+            min: finding.least(),
+            max: finding.most(),
         }
-    }
-    let [mean_rows, run_rows, point_rows] = rows;
+    });
+    let results = runs.iter().enumerate().flat_map(|(index, run)| {
+        run.readings.iter().map(move |reading| ResultRow {
+            run: index,
+            point: run.cell,
+            repeat: u64::from(run.repeat),
+            seed: campaign.seed,
+            subject: subject(&reading.load, &reading.subject),
+            metric: &reading.metric,
+            value: reading.value,
+        })
+    });
+    let points = cells.iter().flat_map(|cell| {
+        let values = cell.values.iter().zip(&campaign.axes);
+        let varied = values.filter(|(_, axis)| axis.values.len() > 1);
+        varied.map(|((key, value), _)| PointRow {
+            point: cell.index,
+            key: key.to_string(),
+            value: value.to_string(),
+        })
+    });
     vec![
         findings_table(&cells, found),
-        (averages, mean_rows),
-        (results, run_rows),
-        (points, point_rows),
+        AverageRow::filled(averages),
+        ResultRow::filled(results),
+        PointRow::filled(points),
     ]
 }
 

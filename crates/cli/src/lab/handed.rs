@@ -4,12 +4,12 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use std::fs;
 use std::path::Path;
-use unbloat_api::experiment::{Came, order};
+use unbloat_api::experiment::Came;
 use unbloat_api::folder::write_tables;
 use unbloat_experiment::outcome::RunResult;
 use unbloat_os::files;
 use unbloat_run::{RunInfo, RunReader};
-use unbloat_table::{ColumnData, Rows, Table};
+use unbloat_table::{Rows, Table};
 
 const TABLES: &str = "tables";
 const REST: &str = "came.json";
@@ -76,22 +76,9 @@ pub fn read(folder: &Path, tables: Vec<Table>) -> Result<Came, String> {
 /// A table of a run, with all its rows.
 pub fn rows(reader: &RunReader, table: &Table) -> Result<Rows, String> {
     let mut rows = Rows::new(table);
-    let mut number = 0;
     for batch in reader.read(table.name).map_err(|error| error.to_string())? {
         let batch = batch.map_err(|error| error.to_string())?;
-        for at in 0..batch.len() {
-            let mut row = rows.row(order(number));
-            for column in batch.columns() {
-                match column {
-                    ColumnData::U64(values) => row.u64(values.get(at)),
-                    ColumnData::I64(values) => row.i64(values.get(at)),
-                    ColumnData::F64(values) => row.f64(values.get(at)),
-                    ColumnData::Bool(values) => row.bool(values.get(at)),
-                    ColumnData::Text(texts) => row.text(texts.get(at)),
-                }
-            }
-            number += 1;
-        }
+        rows.append(batch.columns());
     }
     Ok(rows)
 }
@@ -99,24 +86,17 @@ pub fn rows(reader: &RunReader, table: &Table) -> Result<Rows, String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use unbloat_table::Column;
+    use unbloat_table::{Row, columns};
 
     #[test]
     fn what_was_handed_over_is_read_back() {
-        let table = || Table {
-            name: "numbers",
-            doc: "one row per number",
-            columns: vec![
-                Column::u64("n", "a number"),
-                Column::text("name", "its name"),
-            ],
-        };
-        let mut rows = Rows::new(&table());
-        for (n, name) in [(Some(1), Some("one")), (None, None)] {
-            let mut row = rows.row(order(0));
-            row.u64(n);
-            row.text(name);
+        columns! {
+            struct NumberRow<'a>: numbers = "one row per number" {
+                n: Option<u64> = "a number",
+                name: Option<&'a str> = "its name",
+            }
         }
+        let rows = [(Some(1), Some("one")), (None, None)];
         let came = Came {
             results: vec![RunResult {
                 subject: "all".to_owned(),
@@ -124,13 +104,15 @@ mod tests {
                 value: f64::INFINITY,
             }],
             notes: vec!["a note".to_owned()],
-            tables: vec![(table(), rows)],
+            tables: vec![NumberRow::filled(
+                rows.map(|(n, name)| NumberRow { n, name }),
+            )],
             facts: vec![("a".to_owned(), Value::Bool(true))],
             is_cut: true,
         };
         let folder = tempfile::tempdir().unwrap();
         write(folder.path(), &came).unwrap();
-        let back = read(folder.path(), vec![table()]).unwrap();
+        let back = read(folder.path(), vec![NumberRow::table()]).unwrap();
         assert_eq!(back.results, came.results);
         assert_eq!(
             (back.notes, back.facts, back.is_cut),

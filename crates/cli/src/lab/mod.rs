@@ -17,7 +17,7 @@ pub use virtually::VirtualLab;
 use crate::exit::Exit;
 use crate::experiment::ExperimentError;
 use clap::Subcommand;
-use unbloat_table::Table;
+use unbloat_table::{Row, Table};
 
 /// Run scenarios with the kernel's TCP over an emulated path.
 #[derive(clap::Args)]
@@ -44,7 +44,7 @@ pub enum LabError {
 /// The tables that only a lab has.
 pub fn tables() -> Vec<Table> {
     let mut tables = run::tables().to_vec();
-    tables.push(shell::table());
+    tables.push(shell::PathRow::table());
     tables
 }
 

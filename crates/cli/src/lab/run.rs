@@ -13,13 +13,13 @@ use serde_json::{Value, json};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::AtomicBool;
 use tempfile::TempDir;
-use unbloat_api::experiment::{Came, Progress, Runner, order};
+use unbloat_api::experiment::{Came, Progress, Runner};
 use unbloat_experiment::outcome::Snapshot;
 use unbloat_experiment::scenario::Experiment;
 use unbloat_lab::{Beside, Captures, Options, Ran, TcpSample, Timing, lab_results};
 use unbloat_run::{Clock, runs_dir};
-use unbloat_table::{Column, Rows, Table};
-use unbloat_units::Delta;
+use unbloat_table::{Row, Table, columns};
+use unbloat_units::{Delta, Direction};
 
 /// Run a scenario with the kernel's TCP over emulated links: in real time (needs root) or virtual time.
 #[derive(clap::Args)]
@@ -251,8 +251,10 @@ pub fn came(experiment: &Experiment, ran: Ran, run: usize) -> Came {
         ..Came::of(&ran.outcomes, run)
     };
     came.results.extend(lab_results(&ran.verdict));
-    came.tables
-        .extend([tcp_rows(experiment, &ran.tcp), lateness_rows(&ran)]);
+    came.tables.extend([
+        TcpInfoRow::filled(ran.tcp.iter().map(|sample| tcp_row(experiment, sample))),
+        LatenessRow::filled(lateness_rows(&ran)),
+    ]);
     came
 }
 
@@ -289,108 +291,72 @@ fn facts(experiment: &Experiment, ran: &Ran) -> Vec<(String, Value)> {
     facts
 }
 
+columns! {
+    pub struct TcpInfoRow<'a>: tcp_info_series = "one row per sample and connection: what the kernel says of its sender (TCP_INFO; a single run of the lab only)" {
+        time_ns: i64 = "time of the sample since the run began",
+        flow: &'a str = "name of the flow",
+        connection: u32 = "number of the connection in the run",
+        direction: Direction = "direction of the data: down or up",
+        state: &'a str = "of congestion avoidance: open, disorder, cwr, recovery or loss",
+        cwnd_bytes: u64 = "congestion window",
+        ssthresh_bytes: Option<u64> = "slow start threshold; null while there is none",
+        in_flight_bytes: u64 = "sent and not acknowledged",
+        unsent_bytes: u64 = "written and not sent",
+        peer_window_bytes: u64 = "window that the receiver offers",
+        srtt_ms: f64 = "smoothed round-trip time",
+        rtt_variation_ms: f64 = "its mean deviation",
+        min_rtt_ms: Option<f64> = "minimum of the recent round-trip times; null before the first",
+        rto_ms: f64 = "retransmission timeout",
+        delivery_rate_bps: Option<f64> = "of the last round; null before the first",
+        pacing_rate_bps: Option<f64> = "null where it does not pace",
+        delivered_segments: u64 = "so far",
+        retransmissions: u64 = "so far",
+        marks: u64 = "segments that the receiver reported as ECN-marked, so far",
+        busy_ms: f64 = "time with something to send, so far",
+        window_limited_ms: f64 = "part of it in which the peer's receive window was the limit",
+    }
+
+    pub struct LatenessRow<'a>: lateness = "one row per thread of the lab and step of its distribution: how late it was (a single run of the lab only)" {
+        thread: &'a str = "path: packets behind their logical departures; apps: wake-ups of workloads",
+        up_to_us: f64 = "this late, or less",
+        count: u64 = "so often, since the step before",
+    }
+}
+
 /// The tables that only a lab run has.
 pub fn tables() -> [Table; 2] {
-    [tcp_table(), lateness_table()]
+    [TcpInfoRow::table(), LatenessRow::table()]
 }
 
-fn tcp_table() -> Table {
-    Table {
-        name: "tcp_info_series",
-        doc: "one row per sample and connection: what the kernel says of its sender (TCP_INFO; a single run of the lab only)",
-        columns: vec![
-            Column::i64("time_ns", "time of the sample since the run began"),
-            Column::text("flow", "name of the flow"),
-            Column::u64("connection", "number of the connection in the run"),
-            Column::text("direction", "direction of the data: down or up"),
-            Column::text(
-                "state",
-                "of congestion avoidance: open, disorder, cwr, recovery or loss",
-            ),
-            Column::u64("cwnd_bytes", "congestion window"),
-            Column::u64(
-                "ssthresh_bytes",
-                "slow start threshold; null while there is none",
-            ),
-            Column::u64("in_flight_bytes", "sent and not acknowledged"),
-            Column::u64("unsent_bytes", "written and not sent"),
-            Column::u64("peer_window_bytes", "window that the receiver offers"),
-            Column::f64("srtt_ms", "smoothed round-trip time"),
-            Column::f64("rtt_variation_ms", "its mean deviation"),
-            Column::f64(
-                "min_rtt_ms",
-                "minimum of the recent round-trip times; null before the first",
-            ),
-            Column::f64("rto_ms", "retransmission timeout"),
-            Column::f64(
-                "delivery_rate_bps",
-                "of the last round; null before the first",
-            ),
-            Column::f64("pacing_rate_bps", "null where it does not pace"),
-            Column::u64("delivered_segments", "so far"),
-            Column::u64("retransmissions", "so far"),
-            Column::u64(
-                "marks",
-                "segments that the receiver reported as ECN-marked, so far",
-            ),
-            Column::f64("busy_ms", "time with something to send, so far"),
-            Column::f64(
-                "window_limited_ms",
-                "part of it in which the peer's receive window was the limit",
-            ),
-        ],
+fn tcp_row<'a>(experiment: &'a Experiment, sample: &TcpSample) -> TcpInfoRow<'a> {
+    let info = &sample.info;
+    TcpInfoRow {
+        time_ns: sample.at.as_ns(),
+        flow: &experiment.flows[sample.flow as usize].name,
+        connection: sample.conn,
+        direction: sample.sender,
+        state: info.congestion_state(),
+        cwnd_bytes: info.cwnd().as_u64(),
+        ssthresh_bytes: info.ssthresh().map(|bytes| bytes.as_u64()),
+        in_flight_bytes: info.in_flight().as_u64(),
+        unsent_bytes: info.unsent().as_u64(),
+        peer_window_bytes: info.peer_window().as_u64(),
+        srtt_ms: info.rtt().as_ms(),
+        rtt_variation_ms: info.rtt_variation().as_ms(),
+        min_rtt_ms: info.min_rtt().map(Delta::as_ms),
+        rto_ms: info.retransmission_timeout().as_ms(),
+        delivery_rate_bps: info.delivery_rate().map(|rate| rate.as_bps_f64()),
+        pacing_rate_bps: info.pacing_rate().map(|rate| rate.as_bps_f64()),
+        delivered_segments: info.delivered_segments(),
+        retransmissions: info.retransmissions(),
+        marks: info.marked_segments(),
+        busy_ms: info.busy().as_ms(),
+        window_limited_ms: info.window_limited().as_ms(),
     }
 }
 
-fn tcp_rows(experiment: &Experiment, samples: &[TcpSample]) -> (Table, Rows) {
-    let table = tcp_table();
-    let mut rows = Rows::new(&table);
-    for (sample, number) in samples.iter().zip(0..) {
-        let info = &sample.info;
-        let mut row = rows.row(order(number));
-        row.i64(sample.at.as_ns());
-        row.text(experiment.flows[sample.flow as usize].name.as_str());
-        row.u64(u64::from(sample.conn));
-        row.text(sample.sender.name());
-        row.text(info.congestion_state());
-        row.u64(info.cwnd().as_u64());
-        row.u64(info.ssthresh().map(|bytes| bytes.as_u64()));
-        row.u64(info.in_flight().as_u64());
-        row.u64(info.unsent().as_u64());
-        row.u64(info.peer_window().as_u64());
-        row.f64(info.rtt().as_ms());
-        row.f64(info.rtt_variation().as_ms());
-        row.f64(info.min_rtt().map(Delta::as_ms));
-        row.f64(info.retransmission_timeout().as_ms());
-        row.f64(info.delivery_rate().map(|rate| rate.as_bps_f64()));
-        row.f64(info.pacing_rate().map(|rate| rate.as_bps_f64()));
-        row.u64(info.delivered_segments());
-        row.u64(info.retransmissions());
-        row.u64(info.marked_segments());
-        row.f64(info.busy().as_ms());
-        row.f64(info.window_limited().as_ms());
-    }
-    (table, rows)
-}
-
-fn lateness_table() -> Table {
-    Table {
-        name: "lateness",
-        doc: "one row per thread of the lab and step of its distribution: how late it was (a single run of the lab only)",
-        columns: vec![
-            Column::text(
-                "thread",
-                "path: packets behind their logical departures; apps: wake-ups of workloads",
-            ),
-            Column::f64("up_to_us", "this late, or less"),
-            Column::u64("count", "so often, since the step before"),
-        ],
-    }
-}
-
-fn lateness_rows(ran: &Ran) -> (Table, Rows) {
-    let table = lateness_table();
-    let mut rows = Rows::new(&table);
+fn lateness_rows(ran: &Ran) -> Vec<LatenessRow<'static>> {
+    let mut rows = Vec::new();
     let threads = [
         ("path", &ran.verdict.emulator.lateness_us),
         ("apps", &ran.verdict.app_lateness_us),
@@ -398,12 +364,13 @@ fn lateness_rows(ran: &Ran) -> (Table, Rows) {
     for (thread, lateness) in threads {
         let mut before = 0;
         for (up_to_us, count) in lateness.steps() {
-            let mut row = rows.row(order(0));
-            row.text(thread);
-            row.f64(up_to_us);
-            row.u64(count - before);
+            rows.push(LatenessRow {
+                thread,
+                up_to_us,
+                count: count - before,
+            });
             before = count;
         }
     }
-    (table, rows)
+    rows
 }

@@ -5,9 +5,8 @@ use super::args::Args;
 use crate::exit::Exit;
 use crate::print::{self, note};
 use std::fmt::Write;
-use unbloat_api::experiment::order;
 use unbloat_paper::{Figure, Paper, Source};
-use unbloat_table::{Column, Rows, Table};
+use unbloat_table::{Row, Rows, Table, columns};
 
 pub fn print(args: &Args, papers: &[Paper]) -> Result<Exit, PaperCommandError> {
     match args.print.of("figures") {
@@ -71,35 +70,30 @@ fn text(papers: &[Paper]) -> String {
     text
 }
 
-fn rows(papers: &[Paper]) -> (Table, Rows) {
-    let table = Table {
-        name: "figures",
-        doc: "one row per figure or table of a paper (unbloat paper list)",
-        columns: vec![
-            Column::text("paper", "name of the paper's folder"),
-            Column::text("figure", "name of the figure or table"),
-            Column::text("title", "what it shows"),
-            Column::text("made_by", "what can make it: model, sim, virtual and lab"),
-            Column::u64("claims", "statements of the paper that it is checked by"),
-            Column::text(
-                "own_tables",
-                "tables of a run of one's own that it shows (--with)",
-            ),
-            Column::text("not_made", "why nothing is made of it"),
-        ],
-    };
-    let mut rows = Rows::new(&table);
-    for paper in papers {
-        for figure in &paper.figures {
-            let mut row = rows.row(order(rows.len() as u64));
-            row.text(paper.id.as_str());
-            row.text(figure.id.as_str());
-            row.text(figure.title.as_str());
-            row.text(made_by(figure));
-            row.u64(figure.claims.len() as u64);
-            row.text(own_tables(figure).as_str());
-            row.text(figure.not_made.as_deref());
-        }
+columns! {
+    struct FigureRow<'a>: figures = "one row per figure or table of a paper (unbloat paper list)" {
+        paper: &'a str = "name of the paper's folder",
+        figure: &'a str = "name of the figure or table",
+        title: &'a str = "what it shows",
+        made_by: &'a str = "what can make it: model, sim, virtual and lab",
+        claims: usize = "statements of the paper that it is checked by",
+        own_tables: String = "tables of a run of one's own that it shows (--with)",
+        not_made: Option<&'a str> = "why nothing is made of it",
     }
-    (table, rows)
+}
+
+fn rows(papers: &[Paper]) -> (Table, Rows) {
+    let figures = papers.iter().flat_map(|paper| {
+        let figures = paper.figures.iter();
+        figures.map(|figure| (&paper.id, figure))
+    });
+    FigureRow::filled(figures.map(|(paper, figure)| FigureRow {
+        paper,
+        figure: &figure.id,
+        title: &figure.title,
+        made_by: made_by(figure),
+        claims: figure.claims.len(),
+        own_tables: own_tables(figure),
+        not_made: figure.not_made.as_deref(),
+    }))
 }

@@ -10,7 +10,7 @@ use unbloat_lte_trace::score::{Seen, checks, statistics};
 use unbloat_lte_trace::{Params, Use, UserTruth};
 use unbloat_lte_trace_host::analyse;
 use unbloat_paper::{Evidence, EvidencePoint, LteTraceRecipe, RunResults};
-use unbloat_summary::{figures_rows, figures_table};
+use unbloat_summary::figures_rows;
 
 /// Results are named `GROUP.NAME` as in table `summary`, `truth.GROUP.NAME` as the hosts know the same, and `check.GROUP.NAME` for a
 /// comparison of the two.
@@ -41,8 +41,7 @@ pub fn evidence(
         let (seen, truth) = analyse(&params, seed, threads, Default::default())?;
         point.runs.push(results(&seen, &truth));
         if point.tables.is_empty() {
-            let rows = figures_rows(&seen.summary.figures);
-            point.tables.push((figures_table(), rows));
+            point.tables.push(figures_rows(&seen.summary.figures));
         }
     }
     bar.finish_and_clear();

@@ -24,7 +24,7 @@ pub use cell::{Cell, Only};
 pub use finding::{Finding, Reading, Run, table1};
 pub use order::Job;
 pub use setting::{Flows, Http, Load, PlanName, Settings, Stack};
-pub use tables::{findings_table, table as campaign_table};
+pub use tables::{CampaignRow, findings_table};
 
 #[cfg(test)]
 mod tests;

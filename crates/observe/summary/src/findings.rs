@@ -1,7 +1,7 @@
 //! What panels find: rows of the `summary` and `figures` tables.
 
 use unbloat_stats::{Cdf, LogHistogram};
-use unbloat_table::{Column, Order, Rows, Table};
+use unbloat_table::{Row, Rows, Table, columns};
 
 /// A curve keeps so many steps of its distribution; the share it shows is off by at most 1/256.
 const CURVE_PARTS: usize = 256;
@@ -141,87 +141,48 @@ impl Group<'_> {
     }
 }
 
-/// The table of headline numbers.
-pub fn summary_table() -> Table {
-    Table {
-        name: "summary",
-        doc: "one row per headline number, with the study's own beside it",
-        columns: vec![
-            Column::text(
-                "group",
-                "what the number is about, with the study's section or figure",
-            ),
-            Column::text("metric", "the number's name"),
-            Column::f64(
-                "value",
-                "the value in this run; null when nothing of the kind was seen",
-            ),
-            Column::text("unit", "unit of value and paper"),
-            Column::f64(
-                "paper",
-                "the value in the SIGCOMM 2013 study; null when not comparable",
-            ),
-            Column::u64(
-                "samples",
-                "how many flows, pairs or bins the value rests on",
-            ),
-            Column::text("doc", "definition"),
-        ],
+columns! {
+    pub struct SummaryRow<'a>: summary = "one row per headline number, with the study's own beside it" {
+        group: &'a str = "what the number is about, with the study's section or figure",
+        metric: &'a str = "the number's name",
+        value: Option<f64> = "the value in this run; null when nothing of the kind was seen",
+        unit: &'a str = "unit of value and paper",
+        paper: Option<f64> = "the value in the SIGCOMM 2013 study; null when not comparable",
+        samples: u64 = "how many flows, pairs or bins the value rests on",
+        doc: &'a str = "definition",
     }
+
+    pub struct FigureRow<'a>: figures = "one row per point of a curve, in the order of drawing" {
+        figure: &'a str = "number of the figure in the SIGCOMM 2013 study",
+        series: &'a str = "the curve; names that begin with 'paper' are the study's values",
+        x: f64 = "abscissa, in the figure's unit",
+        y: f64 = "ordinate, in the figure's unit",
+        weight: Option<f64> = "count at this place, in maps of counts",
+    }
+}
+
+/// The table of headline numbers.
+pub fn summary_rows(metrics: &[Metric]) -> (Table, Rows) {
+    SummaryRow::filled(metrics.iter().map(|metric| SummaryRow {
+        group: &metric.group,
+        metric: &metric.metric,
+        value: metric.value,
+        unit: &metric.unit,
+        paper: metric.paper,
+        samples: metric.samples,
+        doc: &metric.doc,
+    }))
 }
 
 /// The table of the figures' curves.
-pub fn figures_table() -> Table {
-    Table {
-        name: "figures",
-        doc: "one row per point of a curve, in the order of drawing",
-        columns: vec![
-            Column::text("figure", "number of the figure in the SIGCOMM 2013 study"),
-            Column::text(
-                "series",
-                "the curve; names that begin with 'paper' are the study's values",
-            ),
-            Column::f64("x", "abscissa, in the figure's unit"),
-            Column::f64("y", "ordinate, in the figure's unit"),
-            Column::f64("weight", "count at this place, in maps of counts"),
-        ],
-    }
-}
-
-pub fn summary_rows(metrics: &[Metric]) -> Rows {
-    let mut rows = Rows::new(&summary_table());
-    for (metric, order) in metrics.iter().zip(orders()) {
-        let mut row = rows.row(order);
-        row.text(metric.group.as_str());
-        row.text(metric.metric.as_str());
-        row.f64(metric.value);
-        row.text(metric.unit.as_str());
-        row.f64(metric.paper);
-        row.u64(metric.samples);
-        row.text(metric.doc.as_str());
-    }
-    rows
-}
-
-pub fn figures_rows(figures: &[Figure]) -> Rows {
-    let mut rows = Rows::new(&figures_table());
-    let points = figures
-        .iter()
-        .flat_map(|f| f.points.iter().map(move |p| (f, p)));
-    for ((figure, point), order) in points.zip(orders()) {
-        let mut row = rows.row(order);
-        row.text(figure.figure.as_str());
-        row.text(figure.series.as_str());
-        row.f64(point.x);
-        row.f64(point.y);
-        row.f64(point.weight);
-    }
-    rows
-}
-
-fn orders() -> impl Iterator<Item = Order> {
-    (0..).map(|written_at| Order {
-        written_at,
-        subject: 0,
-    })
+pub fn figures_rows(figures: &[Figure]) -> (Table, Rows) {
+    FigureRow::filled(figures.iter().flat_map(|figure| {
+        figure.points.iter().map(|point| FigureRow {
+            figure: &figure.figure,
+            series: &figure.series,
+            x: point.x,
+            y: point.y,
+            weight: point.weight,
+        })
+    }))
 }

@@ -25,9 +25,7 @@ mod testing;
 mod verdict;
 mod view;
 
-pub use findings::{
-    Figure, Metric, Point, figures_rows, figures_table, summary_rows, summary_table,
-};
+pub use findings::{Figure, FigureRow, Metric, Point, SummaryRow, figures_rows, summary_rows};
 pub use params::SummaryParams;
 pub use summary::{Outcome, Reads, Summary};
 pub use verdict::{

@@ -6,12 +6,10 @@ use crate::panels::*;
 use crate::view::View;
 
 pub(crate) trait Panel {
-    /// As in a sentence: "Left out: {title}, because ...".
-    fn title(&self) -> &'static str;
-    /// The tables it reads, each with the columns that it cannot do without.
-    fn needs(&self) -> &'static [(&'static str, &'static [&'static str])];
-    /// More rows of one of its tables.
-    fn add(&mut self, table: &str, view: &View);
+    /// The name of the table that it reads.
+    fn table(&self) -> &'static str;
+    /// More rows of it.
+    fn add(&mut self, view: &View);
     fn finish(&self, found: &mut Findings);
 }
 

@@ -3,6 +3,8 @@
 
 use crate::view::View;
 use unbloat_health::Flows;
+use unbloat_table::Names;
+use unbloat_trace::flows::{LossColumns, VolumeColumns};
 use unbloat_units::Both;
 
 /// Counts the rows of `flows`.
@@ -16,11 +18,17 @@ const FEWEST_PACKETS: u64 = 3;
 
 impl CaptureSides {
     pub(crate) fn add(&mut self, view: &View) {
-        let both = |stem: &str| Both::of(|side| view.column(&stem.replace('*', side.name())));
-        let packets = both("packets_*");
-        let payload = both("payload_*_bytes");
-        let missing = both("missing_*_bytes");
-        let syn_only = view.column("syn_only");
+        let both = |names: Names| names.map(|name| view.column(name));
+        let packets = both(Both::new(
+            VolumeColumns::packets_down,
+            VolumeColumns::packets_up,
+        ));
+        let payload = both(Both::new(
+            VolumeColumns::payload_down_bytes,
+            VolumeColumns::payload_up_bytes,
+        ));
+        let missing = both(LossColumns::missing_bytes);
+        let syn_only = view.column(VolumeColumns::syn_only);
         for row in view.tcp_rows() {
             let Both { down, up } = packets.map(|column| column.u64(row).unwrap_or(0));
             if down + up < FEWEST_PACKETS || syn_only.is_true(row) {

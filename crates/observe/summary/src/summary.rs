@@ -17,7 +17,6 @@ pub struct Summary {
     judge: Judge,
     sides: CaptureSides,
     health: Health,
-    left_out: Vec<String>,
 }
 
 /// What a summary found.
@@ -28,7 +27,7 @@ pub struct Outcome {
     pub verdict: Verdict,
     /// What is wrong with the capture.
     pub health: Health,
-    /// A sentence for each thing that is missing or drawn from a sample only.
+    /// A sentence for each thing that is drawn from a sample only.
     pub left_out: Vec<String>,
 }
 
@@ -38,25 +37,12 @@ pub type Reads = BTreeMap<&'static str, BTreeSet<&'static str>>;
 impl Summary {
     /// `tables` are the tables whose rows will come.
     pub fn new(tables: &[Table], params: SummaryParams) -> Summary {
-        let mut left_out = Vec::new();
-        let mut kept = panels(&params);
-        kept.retain(|panel| match missing(tables, panel.needs()) {
-            None => true,
-            Some(what) => {
-                left_out.push(format!("Left out: {}, because {what}.", panel.title()));
-                false
-            }
-        });
-        if let Some(what) = missing(tables, Judge::NEEDS) {
-            left_out.push(format!("Inconclusive: the verdict, because {what}."));
-        }
         Summary {
             tables: tables.iter().map(|t| (t.name, Index::of(t))).collect(),
-            panels: kept,
+            panels: panels(&params),
             judge: Judge::new(params),
             sides: CaptureSides::default(),
             health: Health::default(),
-            left_out,
         }
     }
 
@@ -133,37 +119,22 @@ impl Summary {
     pub fn finish(&self) -> Outcome {
         let mut found = Findings::default();
         self.panels.iter().for_each(|p| p.finish(&mut found));
-        let mut left_out = self.left_out.clone();
-        left_out.append(&mut found.notes);
         let health = self.health_with(&self.sides);
         Outcome {
             metrics: found.metrics,
             figures: found.figures,
             verdict: self.verdict_of(&self.judge, &health),
             health,
-            left_out,
+            left_out: found.notes,
         }
     }
 }
 
 fn show(panels: &mut [Box<dyn Panel>], judge: &mut Judge, name: &str, view: &View) {
-    let reads = |panel: &dyn Panel| panel.needs().iter().any(|(needed, _)| *needed == name);
-    for panel in panels.iter_mut().filter(|p| reads(p.as_ref())) {
-        panel.add(name, view);
+    for panel in panels.iter_mut().filter(|panel| panel.table() == name) {
+        panel.add(view);
     }
     judge.add(name, view);
-}
-
-/// The first table or columns that are needed and not there, as half a sentence.
-fn missing(tables: &[Table], needs: &[(&str, &[&str])]) -> Option<String> {
-    needs.iter().find_map(|(name, columns)| {
-        let Some(table) = tables.iter().find(|t| t.name == *name) else {
-            return Some(format!("the run has no table {name}"));
-        };
-        let lacking = columns.iter().filter(|c| table.column(c).is_none());
-        let lacking: Vec<&str> = lacking.copied().collect();
-        (!lacking.is_empty()).then(|| format!("table {name} has no column {}", lacking.join(", ")))
-    })
 }
 
 #[cfg(test)]
@@ -172,7 +143,6 @@ mod tests {
     use crate::testing::Value::{B, F, T, U};
     use crate::testing::{Record, flows_table, rows};
     use crate::{figures_rows, summary_rows};
-    use unbloat_table::Column;
 
     fn value(outcome: &Outcome, group: &str, metric: &str) -> Option<f64> {
         let found = outcome
@@ -256,39 +226,6 @@ mod tests {
     }
 
     #[test]
-    fn a_missing_column_leaves_one_figure_out_and_says_which() {
-        let mut table = flows_table();
-        table.columns.retain(|c| c.name != "payload_up_bytes");
-        table.columns.push(Column::u64("something_else", ""));
-        let outcome = Summary::new(&[table], SummaryParams::default()).finish();
-        let sentence =
-            "Left out: Figure 2 (flow sizes), because table flows has no column payload_up_bytes.";
-        assert!(
-            outcome.left_out.iter().any(|s| s == sentence),
-            "{:?}",
-            outcome.left_out
-        );
-        assert!(
-            outcome
-                .left_out
-                .iter()
-                .any(|s| s.contains("the run has no table dns"))
-        );
-        assert!(
-            !outcome
-                .metrics
-                .iter()
-                .any(|m| m.group.starts_with("Flow size"))
-        );
-        assert!(
-            outcome
-                .metrics
-                .iter()
-                .any(|m| m.group.starts_with("Flow duration"))
-        );
-    }
-
-    #[test]
     fn an_empty_run_gives_nulls_and_no_invented_number() {
         let outcome = outcome(&[]);
         let numbers = outcome
@@ -317,8 +254,11 @@ mod tests {
                 .all(|w| w[0].x < w[1].x && w[0].y < w[1].y)
         );
         assert_eq!(cdf.points.last().unwrap().y, 1.0);
-        assert_eq!(summary_rows(&outcome.metrics).len(), outcome.metrics.len());
+        assert_eq!(
+            summary_rows(&outcome.metrics).1.len(),
+            outcome.metrics.len()
+        );
         let points: usize = outcome.figures.iter().map(|f| f.points.len()).sum();
-        assert_eq!(figures_rows(&outcome.figures).len(), points);
+        assert_eq!(figures_rows(&outcome.figures).1.len(), points);
     }
 }

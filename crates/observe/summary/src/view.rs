@@ -3,6 +3,7 @@
 use std::cell::RefCell;
 use std::collections::{BTreeSet, HashMap};
 use unbloat_table::{ColumnView, Rows, Table};
+use unbloat_trace::flows::VolumeColumns;
 
 /// Where each column of a table is. Live capture brings a few rows at a time, so finding a column
 /// must not cost more than reading it.
@@ -55,7 +56,7 @@ impl<'a> View<'a> {
 
     /// The numbers of the rows of TCP flows.
     pub(crate) fn tcp_rows(&self) -> impl Iterator<Item = usize> + use<'a> {
-        let protocol = self.column("protocol");
+        let protocol = self.column(VolumeColumns::protocol);
         self.rows().filter(move |&row| protocol.is(row, "tcp"))
     }
 }

@@ -1,6 +1,6 @@
 //! What a shard writes: `flows` and the tables beside it.
 
-use crate::analysis;
+use crate::analysis::{self, flows};
 use crate::reached::Reached;
 use crate::tables::{SideTables, side_tables};
 use unbloat_table::{Column, Order, Rows, Table};
@@ -8,7 +8,7 @@ use unbloat_table::{Column, Order, Rows, Table};
 /// All tables, `flows` first: the fixed order in which outputs list them.
 pub fn all_tables() -> Vec<Table> {
     let flows = Table {
-        name: "flows",
+        name: flows::NAME,
         doc: "One row per flow, in the order in which flows ended",
         columns: analysis::columns(),
     };
@@ -100,7 +100,7 @@ impl Output {
         until: Option<Reached>,
     ) {
         let sources: Vec<Vec<&Rows>> = parts.iter().map(|(part, _)| part.tables()).collect();
-        let names = std::iter::once("flows").chain(SideTables::NAMES.iter().copied());
+        let names = std::iter::once(flows::NAME).chain(SideTables::NAMES.iter().copied());
         for (i, (name, rows)) in names.zip(self.tables_mut()).enumerate() {
             let taken = parts.iter().map(|&(_, taken)| bound(name, taken));
             let sources = sources.iter().map(|tables| tables[i]);

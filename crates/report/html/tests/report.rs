@@ -7,7 +7,7 @@ use synthetic::HOSTILE;
 use unbloat_html::{RenderOptions, Rendered, ReportError, render, verdict_text};
 use unbloat_run::{RunInfo, RunReader, RunWriter};
 use unbloat_summary::{Outcome, Verdict};
-use unbloat_table::{Column, Order, Rows, Table};
+use unbloat_table::{Row, columns};
 
 fn report(flows: u64, options: &RenderOptions) -> (String, Rendered, Outcome) {
     let dir = tempfile::tempdir().expect("a temporary folder");
@@ -181,47 +181,43 @@ fn the_terminal_text_is_short_aligned_and_cannot_steer_the_terminal() {
     );
 }
 
+columns! {
+    struct HopRow<'a>: hops = "" {
+        load: &'a str = "",
+        hop: u64 = "",
+        address: &'a str = "",
+        kind: &'a str = "",
+        is_far_end: bool = "",
+        idle_p50_ms: f64 = "",
+        loaded_p50_ms: f64 = "",
+        persisting_ms: f64 = "",
+    }
+
+    struct LocationRow<'a>: locations = "" {
+        finding: &'a str = "",
+        text: &'a str = "",
+    }
+}
+
 /// A path of a peer, two routers, of which one is silent, and the far end, as `unbloat locate` writes it.
 fn located(dir: &Path) -> RunReader {
-    let hops = Table {
-        name: "hops",
-        doc: "",
-        columns: vec![
-            Column::text("load", ""),
-            Column::u64("hop", ""),
-            Column::text("address", ""),
-            Column::text("kind", ""),
-            Column::bool("is_far_end", ""),
-            Column::f64("idle_p50_ms", ""),
-            Column::f64("loaded_p50_ms", ""),
-            Column::f64("persisting_ms", ""),
-        ],
+    let hops = [(0, 1.0, 1.5), (1, 1.0, 1.25), (3, 9.0, 89.0)];
+    let hops = hops.map(|(hop, idle_p50_ms, loaded_p50_ms)| HopRow {
+        load: "up",
+        hop,
+        address: "10.0.0.1",
+        kind: "plain",
+        is_far_end: hop == 3,
+        idle_p50_ms,
+        loaded_p50_ms,
+        persisting_ms: loaded_p50_ms - idle_p50_ms,
+    });
+    let location = LocationRow {
+        finding: "queue",
+        text: "During upload: the queue is <here>\n  also there",
     };
-    let locations = Table {
-        name: "locations",
-        doc: "",
-        columns: vec![Column::text("finding", ""), Column::text("text", "")],
-    };
-    let order = |written_at| Order {
-        written_at,
-        subject: 0,
-    };
-    let mut hop_rows = Rows::new(&hops);
-    for (hop, idle_ms, loaded_ms) in [(0, 1.0, 1.5), (1, 1.0, 1.25), (3, 9.0, 89.0)] {
-        let mut row = hop_rows.row(order(hop));
-        row.text("up");
-        row.u64(hop);
-        row.text("10.0.0.1");
-        row.text("plain");
-        row.bool(hop == 3);
-        row.f64(idle_ms);
-        row.f64(loaded_ms);
-        row.f64(loaded_ms - idle_ms);
-    }
-    let mut location_rows = Rows::new(&locations);
-    let mut row = location_rows.row(order(0));
-    row.text("queue");
-    row.text("During upload: the queue is <here>\n  also there");
+    let (hops, hop_rows) = HopRow::filled(hops);
+    let (locations, location_rows) = LocationRow::filled([location]);
     let info = RunInfo::new("unbloat locate", "0.1.0", Vec::new());
     let tables = [hops, locations];
     let mut writer = RunWriter::create(&dir.join("run"), &info, &tables).expect("a fresh folder");

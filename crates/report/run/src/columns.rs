@@ -219,14 +219,14 @@ mod tests {
         let mut rows = Rows::new(&table());
         for i in 0..n {
             let mut row = rows.row(Order::default());
-            row.u64((i % 3 != 0).then_some(i as u64));
-            row.bool((i % 5 != 0).then_some(i % 2 == 0));
-            row.text(
+            row.cell((i % 3 != 0).then_some(i as u64));
+            row.cell((i % 5 != 0).then_some(i % 2 == 0));
+            row.cell(
                 (i % 7 != 0)
                     .then(|| "ünicode".get(..i % 4 * 2 + 1))
                     .flatten(),
             );
-            row.f64((i % 2 == 0).then_some(i as f64 / 3.0));
+            row.cell((i % 2 == 0).then_some(i as f64 / 3.0));
         }
         rows
     }

@@ -24,7 +24,7 @@ fn rows(n: u64, state: &mut u64) -> Rows {
             *state = state
                 .wrapping_mul(6_364_136_223_846_793_005)
                 .wrapping_add(1);
-            row.u64(*state ^ (*state >> 29));
+            row.cell(*state ^ (*state >> 29));
         }
     }
     rows

@@ -46,12 +46,12 @@ fn rows(from: u64, to: u64) -> Rows {
     let mut rows = Rows::new(&flows());
     for i in from..to {
         let mut row = rows.row(Order::default());
-        row.u64(u64::MAX - i);
-        row.i64((i % 3 != 0).then_some(i64::MIN + i as i64));
-        row.f64((i % 2 == 0).then_some(i as f64 / 7.0));
-        row.bool((i % 5 != 0).then_some(i % 2 == 0));
-        row.text((i % 4 != 0).then(|| HOSTILE[i as usize % HOSTILE.len()]));
-        row.f64(None);
+        row.cell(u64::MAX - i);
+        row.cell((i % 3 != 0).then_some(i64::MIN + i as i64));
+        row.cell((i % 2 == 0).then_some(i as f64 / 7.0));
+        row.cell((i % 5 != 0).then_some(i % 2 == 0));
+        row.cell((i % 4 != 0).then(|| HOSTILE[i as usize % HOSTILE.len()]));
+        row.cell(None::<f64>);
     }
     rows
 }
@@ -128,8 +128,8 @@ fn equal_rows_are_equal_files_whatever_the_pieces() {
             let mut rows = Rows::new(&table);
             for i in from..20_000.min(from + piece) {
                 let mut row = rows.row(Order::default());
-                (0..120).for_each(|column| row.u64((i * column) as u64));
-                row.text(Some(&*"x".repeat(i * 7 % 900)));
+                (0..120).for_each(|column| row.cell((i * column) as u64));
+                row.cell(Some(&*"x".repeat(i * 7 % 900)));
             }
             writer.append(0, &rows).expect("room on the disk");
         }
@@ -375,7 +375,7 @@ fn texts_that_a_dictionary_repeats_do_not_fill_the_memory() {
         let mut writer = RunWriter::create(&dir, &info, std::slice::from_ref(&table)).unwrap();
         let text = "x".repeat(length);
         let mut one = Rows::new(&table);
-        one.row(Order::default()).text(&text[..]);
+        one.row(Order::default()).cell(&text[..]);
         for _ in 0..rows {
             writer.append(0, &one).unwrap();
         }

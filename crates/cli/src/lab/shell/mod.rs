@@ -5,7 +5,7 @@ mod path;
 mod series;
 mod summary;
 
-pub use series::table;
+pub use series::PathRow;
 
 use crate::exit::Exit;
 use crate::output::OutputError;

@@ -5,14 +5,14 @@ use crate::output::{OutputError, write_run};
 use serde_json::json;
 use std::fmt::Write;
 use std::path::Path;
-use unbloat_api::experiment::{order, queue_rows, queue_table, results_table};
+use unbloat_api::experiment::{QueueRow, ResultRow, queue_rows};
 use unbloat_experiment::outcome::{Outcomes, PathRecord, results};
 use unbloat_experiment::scenario::toml::Node;
 use unbloat_lab::{Closed, Emulated};
 use unbloat_link::Place;
 use unbloat_qdisc::Reason;
 use unbloat_run::{Clock, RunInfo};
-use unbloat_table::{Rows, Table};
+use unbloat_table::Row;
 use unbloat_units::{Bytes, Delta, Rate, Time};
 
 pub fn text(links: &Node, emulated: &Emulated) -> String {
@@ -85,13 +85,19 @@ pub fn write(args: &Args, out: &Path, links: &Node, closed: Closed) -> Result<()
     .map(|(key, value)| (key.to_owned(), value))
     .into();
     let outcomes = outcomes(emulated);
-    let (results, queue) = (results_table(), queue_table());
-    let rows = [
-        results_rows(&results, args.seed, &outcomes),
-        queue_rows(&queue, &outcomes, 0),
+    let all = [
+        ResultRow::filled(results(&outcomes).iter().map(|result| ResultRow {
+            run: 0,
+            point: 0,
+            repeat: 0,
+            seed: args.seed,
+            subject: result.subject.clone(),
+            metric: &result.metric,
+            value: result.value,
+        })),
+        QueueRow::filled(queue_rows(&outcomes, 0)),
+        path,
     ];
-    let mut all: Vec<(Table, Rows)> = [results, queue].into_iter().zip(rows).collect();
-    all.push(path);
     write_run(Some(out), "lab-shell", &info, &all)?;
     Ok(())
 }
@@ -114,18 +120,4 @@ fn outcomes(emulated: Emulated) -> Outcomes {
         end: emulated.end,
         warm_at: Time::from_ns(0),
     }
-}
-
-fn results_rows(table: &Table, seed: u64, outcomes: &Outcomes) -> Rows {
-    let mut rows = Rows::new(table);
-    for (result, place) in results(outcomes).iter().zip(0..) {
-        let mut row = rows.row(order(place));
-        for number in [0, 0, 0, seed] {
-            row.u64(number);
-        }
-        row.text(result.subject.as_str());
-        row.text(result.metric.as_str());
-        row.f64(result.value);
-    }
-    rows
 }

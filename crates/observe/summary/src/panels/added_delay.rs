@@ -5,6 +5,7 @@ use crate::findings::Findings;
 use crate::panel::Panel;
 use crate::view::View;
 use unbloat_stats::LogHistogram;
+use unbloat_trace::flows::{self, RttColumns};
 use unbloat_units::{Both, Direction};
 
 const STREAMS: Both<&str> = Both::new("downstream", "upstream");
@@ -31,31 +32,20 @@ impl AddedDelay {
 }
 
 impl Panel for AddedDelay {
-    fn title(&self) -> &'static str {
-        "the added delay (§4.3)"
+    fn table(&self) -> &'static str {
+        flows::NAME
     }
 
-    fn needs(&self) -> &'static [(&'static str, &'static [&'static str])] {
-        const COLUMNS: &[&str] = &[
-            "protocol",
-            "rtt_down_samples",
-            "added_down_p50_ms",
-            "added_down_p95_ms",
-            "added_down_p99_ms",
-            "rtt_up_samples",
-            "added_up_p50_ms",
-            "added_up_p95_ms",
-            "added_up_p99_ms",
-        ];
-        &[("flows", COLUMNS)]
-    }
-
-    fn add(&mut self, _: &str, view: &View) {
+    fn add(&mut self, view: &View) {
         for side in Direction::BOTH {
             let delays = &mut self.sides[side];
-            let samples = view.column(&format!("rtt_{side}_samples"));
-            let [p50, p95, p99] =
-                ["p50", "p95", "p99"].map(|p| view.column(&format!("added_{side}_{p}_ms")));
+            let samples = view.column(RttColumns::rtt_samples[side]);
+            let [p50, p95, p99] = [
+                RttColumns::added_p50_ms,
+                RttColumns::added_p95_ms,
+                RttColumns::added_p99_ms,
+            ]
+            .map(|names| view.column(names[side]));
             for row in view.tcp_rows() {
                 if samples.u64(row).unwrap_or(0) < self.min_samples {
                     continue;

@@ -5,6 +5,8 @@ use crate::panel::Panel;
 use crate::view::View;
 use std::collections::BTreeMap;
 use unbloat_stats::LogHistogram;
+use unbloat_table::Row;
+use unbloat_trace::tables::BandwidthRow;
 
 /// Flows followed at once, and points kept of each.
 const FLOWS: usize = 128;
@@ -96,23 +98,21 @@ impl Bandwidth {
 }
 
 impl Panel for Bandwidth {
-    fn title(&self) -> &'static str {
-        "Figures 19, 20 and 22 (bandwidth estimates)"
+    fn table(&self) -> &'static str {
+        BandwidthRow::NAME
     }
 
-    fn needs(&self) -> &'static [(&'static str, &'static [&'static str])] {
-        const COLUMNS: &[&str] = &["flow_id", "side", "time_ns", "bandwidth_bps", "sending_bps"];
-        &[("bandwidth", COLUMNS)]
-    }
-
-    fn add(&mut self, _: &str, view: &View) {
+    fn add(&mut self, view: &View) {
         let (flow, side, time) = (
-            view.column("flow_id"),
-            view.column("side"),
-            view.column("time_ns"),
+            view.column(BandwidthRow::flow_id),
+            view.column(BandwidthRow::side),
+            view.column(BandwidthRow::time_ns),
         );
-        let (bandwidth, sending) = (view.column("bandwidth_bps"), view.column("sending_bps"));
-        let resolution = view.column("resolution");
+        let (bandwidth, sending) = (
+            view.column(BandwidthRow::bandwidth_bps),
+            view.column(BandwidthRow::sending_bps),
+        );
+        let resolution = view.column(BandwidthRow::resolution);
         for row in view.rows().filter(|&row| side.is(row, "down")) {
             let (Some(flow), Some(time_ns), Some(bandwidth_bps)) =
                 (flow.u64(row), time.i64(row), bandwidth.f64(row))

@@ -5,6 +5,8 @@ use crate::panel::Panel;
 use crate::view::View;
 use std::collections::BTreeMap;
 use unbloat_stats::Cdf;
+use unbloat_table::Row;
+use unbloat_trace::tables::ConcurrencyRow;
 
 /// More concurrent flows than this are counted as this many.
 const MOST: u64 = 4096;
@@ -15,16 +17,15 @@ pub(crate) struct Concurrency {
 }
 
 impl Panel for Concurrency {
-    fn title(&self) -> &'static str {
-        "Figure 6 (concurrent flows)"
+    fn table(&self) -> &'static str {
+        ConcurrencyRow::NAME
     }
 
-    fn needs(&self) -> &'static [(&'static str, &'static [&'static str])] {
-        &[("concurrency", &["concurrent_flows", "seconds"])]
-    }
-
-    fn add(&mut self, _: &str, view: &View) {
-        let (flows, seconds) = (view.column("concurrent_flows"), view.column("seconds"));
+    fn add(&mut self, view: &View) {
+        let (flows, seconds) = (
+            view.column(ConcurrencyRow::concurrent_flows),
+            view.column(ConcurrencyRow::seconds),
+        );
         for row in view.rows() {
             if let Some(n @ 1..) = flows.u64(row) {
                 *self.seconds.entry(n.min(MOST)).or_default() += seconds.u64(row).unwrap_or(0);

@@ -4,6 +4,8 @@ use crate::findings::Findings;
 use crate::panel::Panel;
 use crate::view::View;
 use unbloat_stats::LogHistogram;
+use unbloat_table::Row;
+use unbloat_trace::tables::DnsRow;
 
 #[derive(Default)]
 pub(crate) struct Dns {
@@ -13,16 +15,12 @@ pub(crate) struct Dns {
 }
 
 impl Panel for Dns {
-    fn title(&self) -> &'static str {
-        "the DNS latency (Fig. 7)"
+    fn table(&self) -> &'static str {
+        DnsRow::NAME
     }
 
-    fn needs(&self) -> &'static [(&'static str, &'static [&'static str])] {
-        &[("dns", &["latency_ms"])]
-    }
-
-    fn add(&mut self, _: &str, view: &View) {
-        let latency = view.column("latency_ms");
+    fn add(&mut self, view: &View) {
+        let latency = view.column(DnsRow::latency_ms);
         for row in view.rows() {
             match latency.f64(row) {
                 Some(ms) => {

@@ -4,6 +4,7 @@ use crate::findings::Findings;
 use crate::panel::Panel;
 use crate::view::View;
 use unbloat_stats::LogHistogram;
+use unbloat_trace::flows::{self, LossColumns, VolumeColumns};
 
 #[derive(Default)]
 pub(crate) struct DupAcks {
@@ -14,29 +15,23 @@ pub(crate) struct DupAcks {
 }
 
 impl Panel for DupAcks {
-    fn title(&self) -> &'static str {
-        "Figure 14 (duplicate ACKs and reordering)"
+    fn table(&self) -> &'static str {
+        flows::NAME
     }
 
-    fn needs(&self) -> &'static [(&'static str, &'static [&'static str])] {
-        const COLUMNS: &[&str] = &[
-            "protocol",
-            "large_down",
-            "dup_acks_down",
-            "dup_ack_ratio_down",
-            "retransmitted_down_packets",
-            "reordered_down_packets",
-            "upstream_loss_down_packets",
-            "ambiguous_down_packets",
-        ];
-        &[("flows", COLUMNS)]
-    }
-
-    fn add(&mut self, _: &str, view: &View) {
-        let (large, dup_acks) = (view.column("large_down"), view.column("dup_acks_down"));
-        let ratio = view.column("dup_ack_ratio_down");
-        let causes = ["retransmitted", "reordered", "upstream_loss", "ambiguous"];
-        let causes = causes.map(|cause| view.column(&format!("{cause}_down_packets")));
+    fn add(&mut self, view: &View) {
+        let (large, dup_acks) = (
+            view.column(VolumeColumns::large_down),
+            view.column(LossColumns::dup_acks.down),
+        );
+        let ratio = view.column(LossColumns::dup_ack_ratio.down);
+        let causes = [
+            LossColumns::retransmitted_packets,
+            LossColumns::reordered_packets,
+            LossColumns::upstream_loss_packets,
+            LossColumns::ambiguous_packets,
+        ]
+        .map(|names| view.column(names.down));
         for row in view.tcp_rows().filter(|&row| large.is_true(row)) {
             let dup_acks = dup_acks.u64(row).unwrap_or(0);
             let out_of_order: u64 = causes.iter().filter_map(|c| c.u64(row)).sum();

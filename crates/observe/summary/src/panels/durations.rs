@@ -5,6 +5,7 @@ use crate::findings::Findings;
 use crate::panel::Panel;
 use crate::view::View;
 use unbloat_stats::LogHistogram;
+use unbloat_trace::flows::{self, ClosingColumns, VolumeColumns};
 
 pub(crate) struct Durations {
     tail_s: f64,
@@ -49,32 +50,24 @@ impl Durations {
 }
 
 impl Panel for Durations {
-    fn title(&self) -> &'static str {
-        "Figures 3 and 4 (durations and delayed FINs)"
+    fn table(&self) -> &'static str {
+        flows::NAME
     }
 
-    fn needs(&self) -> &'static [(&'static str, &'static [&'static str])] {
-        const COLUMNS: &[&str] = &[
-            "protocol",
-            "duration_ms",
-            "end_cause",
-            "syn_only",
-            "last_payload_gap_ms",
-            "close_delay_ms",
-            "delayed_close",
-            "close_energy_mj",
-        ];
-        &[("flows", COLUMNS)]
-    }
-
-    fn add(&mut self, _: &str, view: &View) {
+    fn add(&mut self, view: &View) {
         let (duration, gap) = (
-            view.column("duration_ms"),
-            view.column("last_payload_gap_ms"),
+            view.column(VolumeColumns::duration_ms),
+            view.column(ClosingColumns::last_payload_gap_ms),
         );
-        let (end, syn_only) = (view.column("end_cause"), view.column("syn_only"));
-        let (late, delay) = (view.column("delayed_close"), view.column("close_delay_ms"));
-        let energy = view.column("close_energy_mj");
+        let (end, syn_only) = (
+            view.column(VolumeColumns::end_cause),
+            view.column(VolumeColumns::syn_only),
+        );
+        let (late, delay) = (
+            view.column(ClosingColumns::delayed_close),
+            view.column(ClosingColumns::close_delay_ms),
+        );
+        let energy = view.column(ClosingColumns::close_energy_mj);
         for row in view.tcp_rows() {
             self.flows += 1;
             if let Some(ms) = duration.f64(row) {

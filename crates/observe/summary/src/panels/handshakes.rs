@@ -4,6 +4,7 @@ use crate::findings::Findings;
 use crate::panel::Panel;
 use crate::view::View;
 use unbloat_stats::LogHistogram;
+use unbloat_trace::flows::{self, HandshakeColumns};
 
 #[derive(Default)]
 pub(crate) struct Handshakes {
@@ -16,27 +17,19 @@ pub(crate) struct Handshakes {
 }
 
 impl Panel for Handshakes {
-    fn title(&self) -> &'static str {
-        "Figures 7 and 8 (handshake RTT)"
+    fn table(&self) -> &'static str {
+        flows::NAME
     }
 
-    fn needs(&self) -> &'static [(&'static str, &'static [&'static str])] {
-        const COLUMNS: &[&str] = &[
-            "protocol",
-            "handshake",
-            "handshake_up_ms",
-            "handshake_down_ms",
-            "pep",
-        ];
-        &[("flows", COLUMNS)]
-    }
-
-    fn add(&mut self, _: &str, view: &View) {
+    fn add(&mut self, view: &View) {
         let (up, down) = (
-            view.column("handshake_up_ms"),
-            view.column("handshake_down_ms"),
+            view.column(HandshakeColumns::handshake_up_ms),
+            view.column(HandshakeColumns::handshake_down_ms),
         );
-        let (state, pep) = (view.column("handshake"), view.column("pep"));
+        let (state, pep) = (
+            view.column(HandshakeColumns::handshake),
+            view.column(HandshakeColumns::pep),
+        );
         for row in view.tcp_rows().filter(|&row| state.is(row, "complete")) {
             let (Some(up), Some(down)) = (up.f64(row), down.f64(row)) else {
                 continue;

@@ -3,6 +3,8 @@
 use crate::findings::Findings;
 use crate::panel::Panel;
 use crate::view::View;
+use unbloat_table::Row;
+use unbloat_trace::tables::HttpRow;
 
 /// The classes in the study's order, with its share of HTTP bytes.
 const CLASSES: [(&str, f64); 7] = [
@@ -22,17 +24,16 @@ pub(crate) struct Http {
 }
 
 impl Panel for Http {
-    fn title(&self) -> &'static str {
-        "the HTTP content classes (§7.1)"
+    fn table(&self) -> &'static str {
+        HttpRow::NAME
     }
 
-    fn needs(&self) -> &'static [(&'static str, &'static [&'static str])] {
-        &[("http", &["status", "content_class", "body_bytes"])]
-    }
-
-    fn add(&mut self, _: &str, view: &View) {
-        let (class, bytes) = (view.column("content_class"), view.column("body_bytes"));
-        let status = view.column("status");
+    fn add(&mut self, view: &View) {
+        let (class, bytes) = (
+            view.column(HttpRow::content_class),
+            view.column(HttpRow::body_bytes),
+        );
+        let status = view.column(HttpRow::status);
         // A request that nobody answered has no status.
         for row in view.rows().filter(|&row| status.u64(row).is_some()) {
             let known = CLASSES.iter().position(|(name, _)| class.is(row, name));

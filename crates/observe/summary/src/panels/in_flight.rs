@@ -11,6 +11,8 @@ use crate::panel::Panel;
 use crate::view::View;
 use std::collections::BTreeMap;
 use unbloat_stats::LogHistogram;
+use unbloat_table::Row;
+use unbloat_trace::tables::InFlightRow;
 
 const KEPT: usize = 1 << 18;
 const BIN_NS: i64 = 10_000_000;
@@ -70,22 +72,20 @@ impl InFlight {
 }
 
 impl Panel for InFlight {
-    fn title(&self) -> &'static str {
-        "Figure 13 (bytes in flight)"
+    fn table(&self) -> &'static str {
+        InFlightRow::NAME
     }
 
-    fn needs(&self) -> &'static [(&'static str, &'static [&'static str])] {
-        const COLUMNS: &[&str] = &["flow_id", "side", "time_ns", "seq_bytes", "in_flight_bytes"];
-        &[("in_flight", COLUMNS)]
-    }
-
-    fn add(&mut self, _: &str, view: &View) {
+    fn add(&mut self, view: &View) {
         let (flow, side, time) = (
-            view.column("flow_id"),
-            view.column("side"),
-            view.column("time_ns"),
+            view.column(InFlightRow::flow_id),
+            view.column(InFlightRow::side),
+            view.column(InFlightRow::time_ns),
         );
-        let (in_flight, sent) = (view.column("in_flight_bytes"), view.column("seq_bytes"));
+        let (in_flight, sent) = (
+            view.column(InFlightRow::in_flight_bytes),
+            view.column(InFlightRow::seq_bytes),
+        );
         for row in view.rows().filter(|&row| side.is(row, "down")) {
             if let (Some(flow), Some(time)) = (flow.u64(row), time.i64(row)) {
                 let bytes = Bytes {

@@ -3,6 +3,7 @@
 use crate::findings::Findings;
 use crate::panel::Panel;
 use crate::view::View;
+use unbloat_trace::flows::{self, LimitColumns, PatternColumns, VolumeColumns};
 
 const PATTERNS: [(&str, &str); 4] = [
     (
@@ -36,20 +37,16 @@ pub(crate) struct Limits {
 }
 
 impl Panel for Limits {
-    fn title(&self) -> &'static str {
-        "the limiting causes"
+    fn table(&self) -> &'static str {
+        flows::NAME
     }
 
-    fn needs(&self) -> &'static [(&'static str, &'static [&'static str])] {
-        &[(
-            "flows",
-            &["protocol", "large_down", "pattern_down", "limit_down"],
-        )]
-    }
-
-    fn add(&mut self, _: &str, view: &View) {
-        let large = view.column("large_down");
-        let (pattern, limit) = (view.column("pattern_down"), view.column("limit_down"));
+    fn add(&mut self, view: &View) {
+        let large = view.column(VolumeColumns::large_down);
+        let (pattern, limit) = (
+            view.column(PatternColumns::pattern.down),
+            view.column(LimitColumns::limit.down),
+        );
         for row in view.tcp_rows().filter(|&row| large.is_true(row)) {
             self.large += 1;
             if let Some(i) = PATTERNS.iter().position(|(name, _)| pattern.is(row, name)) {

@@ -4,6 +4,8 @@ use crate::findings::Findings;
 use crate::panel::Panel;
 use crate::view::View;
 use unbloat_stats::LogHistogram;
+use unbloat_table::Row;
+use unbloat_trace::tables::PromotionRow;
 
 #[derive(Default)]
 pub(crate) struct Promotion {
@@ -11,16 +13,12 @@ pub(crate) struct Promotion {
 }
 
 impl Panel for Promotion {
-    fn title(&self) -> &'static str {
-        "the promotion delay (§4.2)"
+    fn table(&self) -> &'static str {
+        PromotionRow::NAME
     }
 
-    fn needs(&self) -> &'static [(&'static str, &'static [&'static str])] {
-        &[("promotions", &["promotion_ms"])]
-    }
-
-    fn add(&mut self, _: &str, view: &View) {
-        let delay = view.column("promotion_ms");
+    fn add(&mut self, view: &View) {
+        let delay = view.column(PromotionRow::promotion_ms);
         for row in view.rows() {
             if let Some(ms) = delay.f64(row) {
                 self.delays_ms.record(ms);

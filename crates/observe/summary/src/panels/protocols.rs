@@ -3,6 +3,8 @@
 use crate::findings::Findings;
 use crate::panel::Panel;
 use crate::view::View;
+use unbloat_table::Row;
+use unbloat_trace::tables::ProtocolRow;
 
 #[derive(Default)]
 pub(crate) struct Protocols {
@@ -20,21 +22,20 @@ struct Traffic {
 }
 
 impl Panel for Protocols {
-    fn title(&self) -> &'static str {
-        "the protocol breakdown (§4.1)"
+    fn table(&self) -> &'static str {
+        ProtocolRow::NAME
     }
 
-    fn needs(&self) -> &'static [(&'static str, &'static [&'static str])] {
-        &[(
-            "protocols",
-            &["protocol", "application", "flows", "packets", "wire_bytes"],
-        )]
-    }
-
-    fn add(&mut self, _: &str, view: &View) {
-        let (protocol, application) = (view.column("protocol"), view.column("application"));
-        let (flows, packets) = (view.column("flows"), view.column("packets"));
-        let bytes = view.column("wire_bytes");
+    fn add(&mut self, view: &View) {
+        let (protocol, application) = (
+            view.column(ProtocolRow::protocol),
+            view.column(ProtocolRow::application),
+        );
+        let (flows, packets) = (
+            view.column(ProtocolRow::flows),
+            view.column(ProtocolRow::packets),
+        );
+        let bytes = view.column(ProtocolRow::wire_bytes);
         for row in view.rows() {
             let mut into = vec![&mut self.all];
             if protocol.is(row, "tcp") {

@@ -3,6 +3,8 @@
 use crate::findings::Findings;
 use crate::panel::Panel;
 use crate::view::View;
+use unbloat_table::Row;
+use unbloat_trace::tables::UserRow;
 
 #[derive(Default)]
 pub(crate) struct Radio {
@@ -16,30 +18,18 @@ pub(crate) struct Radio {
 }
 
 impl Panel for Radio {
-    fn title(&self) -> &'static str {
-        "the radio's time and energy"
+    fn table(&self) -> &'static str {
+        UserRow::NAME
     }
 
-    fn needs(&self) -> &'static [(&'static str, &'static [&'static str])] {
-        const COLUMNS: &[&str] = &[
-            "promotions",
-            "active_s",
-            "tail_s",
-            "idle_s",
-            "energy_j",
-            "avoidable_energy_j",
-        ];
-        &[("users", COLUMNS)]
-    }
-
-    fn add(&mut self, _: &str, view: &View) {
-        let promotions = view.column("promotions");
+    fn add(&mut self, view: &View) {
+        let promotions = view.column(UserRow::promotions);
         let sums = [
-            ("active_s", &mut self.active_s),
-            ("tail_s", &mut self.tail_s),
-            ("idle_s", &mut self.idle_s),
-            ("energy_j", &mut self.energy_j),
-            ("avoidable_energy_j", &mut self.avoidable_j),
+            (UserRow::active_s, &mut self.active_s),
+            (UserRow::tail_s, &mut self.tail_s),
+            (UserRow::idle_s, &mut self.idle_s),
+            (UserRow::energy_j, &mut self.energy_j),
+            (UserRow::avoidable_energy_j, &mut self.avoidable_j),
         ];
         for (name, sum) in sums {
             let column = view.column(name);

@@ -4,6 +4,7 @@ use crate::findings::{Findings, Group};
 use crate::panel::Panel;
 use crate::view::View;
 use unbloat_stats::{Correlation, LogHistogram};
+use unbloat_trace::flows::{self, VolumeColumns};
 
 /// The classes of downlink size that Figure 5 draws apart.
 const CLASSES: [(u64, &str); 4] = [
@@ -58,29 +59,20 @@ impl Logs {
 }
 
 impl Panel for Rates {
-    fn title(&self) -> &'static str {
-        "Figure 5 (flow rates)"
+    fn table(&self) -> &'static str {
+        flows::NAME
     }
 
-    fn needs(&self) -> &'static [(&'static str, &'static [&'static str])] {
-        const COLUMNS: &[&str] = &[
-            "protocol",
-            "duration_ms",
-            "payload_up_bytes",
-            "payload_down_bytes",
-            "rate_up_bps",
-            "rate_down_bps",
-        ];
-        &[("flows", COLUMNS)]
-    }
-
-    fn add(&mut self, _: &str, view: &View) {
+    fn add(&mut self, view: &View) {
         let (up_bytes, down_bytes) = (
-            view.column("payload_up_bytes"),
-            view.column("payload_down_bytes"),
+            view.column(VolumeColumns::payload_up_bytes),
+            view.column(VolumeColumns::payload_down_bytes),
         );
-        let (up_rate, down_rate) = (view.column("rate_up_bps"), view.column("rate_down_bps"));
-        let duration = view.column("duration_ms");
+        let (up_rate, down_rate) = (
+            view.column(VolumeColumns::rate_up_bps),
+            view.column(VolumeColumns::rate_down_bps),
+        );
+        let duration = view.column(VolumeColumns::duration_ms);
         for row in view.tcp_rows() {
             let ms = duration.f64(row).unwrap_or(0.0);
             if let (Some(size @ 1..), Some(rate)) = (down_bytes.u64(row), down_rate.f64(row)) {

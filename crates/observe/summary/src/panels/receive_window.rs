@@ -4,6 +4,7 @@ use crate::findings::Findings;
 use crate::panel::Panel;
 use crate::view::View;
 use unbloat_stats::LogHistogram;
+use unbloat_trace::flows::{self, VolumeColumns, WindowColumns};
 
 #[derive(Default)]
 pub(crate) struct ReceiveWindow {
@@ -15,31 +16,19 @@ pub(crate) struct ReceiveWindow {
 }
 
 impl Panel for ReceiveWindow {
-    fn title(&self) -> &'static str {
-        "the receive window (§7.2)"
+    fn table(&self) -> &'static str {
+        flows::NAME
     }
 
-    fn needs(&self) -> &'static [(&'static str, &'static [&'static str])] {
-        const COLUMNS: &[&str] = &[
-            "protocol",
-            "payload_down_bytes",
-            "window_scale_down_known",
-            "window_down_initial_bytes",
-            "full_window_down_share",
-            "full_window_down_first_pct",
-        ];
-        &[("flows", COLUMNS)]
-    }
-
-    fn add(&mut self, _: &str, view: &View) {
+    fn add(&mut self, view: &View) {
         let (payload, known) = (
-            view.column("payload_down_bytes"),
-            view.column("window_scale_down_known"),
+            view.column(VolumeColumns::payload_down_bytes),
+            view.column(WindowColumns::window_scale_known.down),
         );
-        let initial = view.column("window_down_initial_bytes");
+        let initial = view.column(WindowColumns::window_initial_bytes.down);
         let (share, first) = (
-            view.column("full_window_down_share"),
-            view.column("full_window_down_first_pct"),
+            view.column(WindowColumns::full_window_share.down),
+            view.column(WindowColumns::full_window_first_pct.down),
         );
         for row in view.tcp_rows().filter(|&row| payload.u64(row) > Some(0)) {
             if !known.is_true(row) {

@@ -4,6 +4,7 @@ use crate::findings::Findings;
 use crate::panel::Panel;
 use crate::view::View;
 use unbloat_stats::LogHistogram;
+use unbloat_trace::flows::{self, LossColumns, VolumeColumns};
 
 #[derive(Default)]
 pub(crate) struct Retransmissions {
@@ -12,21 +13,14 @@ pub(crate) struct Retransmissions {
 }
 
 impl Panel for Retransmissions {
-    fn title(&self) -> &'static str {
-        "the retransmission rate (§4.3)"
+    fn table(&self) -> &'static str {
+        flows::NAME
     }
 
-    fn needs(&self) -> &'static [(&'static str, &'static [&'static str])] {
-        &[(
-            "flows",
-            &["protocol", "payload_down_bytes", "retransmission_rate_down"],
-        )]
-    }
-
-    fn add(&mut self, _: &str, view: &View) {
+    fn add(&mut self, view: &View) {
         let (rate, payload) = (
-            view.column("retransmission_rate_down"),
-            view.column("payload_down_bytes"),
+            view.column(LossColumns::retransmission_rate.down),
+            view.column(VolumeColumns::payload_down_bytes),
         );
         for row in view.tcp_rows().filter(|&row| payload.u64(row) > Some(0)) {
             if let Some(rate) = rate.f64(row) {

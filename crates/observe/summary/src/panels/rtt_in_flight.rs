@@ -4,6 +4,8 @@ use crate::findings::{Findings, Point};
 use crate::panel::Panel;
 use crate::view::View;
 use unbloat_stats::Histogram2d;
+use unbloat_table::Row;
+use unbloat_trace::tables::RttRow;
 
 const BINS_PER_DOUBLING: u8 = 4;
 
@@ -20,17 +22,13 @@ impl RttInFlight {
 }
 
 impl Panel for RttInFlight {
-    fn title(&self) -> &'static str {
-        "Figure 10 (RTT against bytes in flight)"
+    fn table(&self) -> &'static str {
+        RttRow::NAME
     }
 
-    fn needs(&self) -> &'static [(&'static str, &'static [&'static str])] {
-        &[("rtt", &["side", "rtt_ms", "in_flight_bytes"])]
-    }
-
-    fn add(&mut self, _: &str, view: &View) {
-        let (side, rtt) = (view.column("side"), view.column("rtt_ms"));
-        let in_flight = view.column("in_flight_bytes");
+    fn add(&mut self, view: &View) {
+        let (side, rtt) = (view.column(RttRow::side), view.column(RttRow::rtt_ms));
+        let in_flight = view.column(RttRow::in_flight_bytes);
         for row in view.rows().filter(|&row| side.is(row, "down")) {
             if let (Some(bytes), Some(ms)) = (in_flight.f64(row), rtt.f64(row)) {
                 self.map.record(bytes, ms);

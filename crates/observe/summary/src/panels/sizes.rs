@@ -5,6 +5,7 @@ use crate::findings::{Findings, Group};
 use crate::panel::Panel;
 use crate::view::View;
 use unbloat_stats::LogHistogram;
+use unbloat_trace::flows::{self, VolumeColumns};
 use unbloat_units::{Both, Bytes};
 
 pub(crate) struct Sizes(Both<OneWay>);
@@ -89,21 +90,14 @@ impl OneWay {
 }
 
 impl Panel for Sizes {
-    fn title(&self) -> &'static str {
-        "Figure 2 (flow sizes)"
+    fn table(&self) -> &'static str {
+        flows::NAME
     }
 
-    fn needs(&self) -> &'static [(&'static str, &'static [&'static str])] {
-        &[(
-            "flows",
-            &["protocol", "payload_up_bytes", "payload_down_bytes"],
-        )]
-    }
-
-    fn add(&mut self, _: &str, view: &View) {
+    fn add(&mut self, view: &View) {
         let (up, down) = (
-            view.column("payload_up_bytes"),
-            view.column("payload_down_bytes"),
+            view.column(VolumeColumns::payload_up_bytes),
+            view.column(VolumeColumns::payload_down_bytes),
         );
         for row in view.tcp_rows() {
             self.0.down.add(down.u64(row).unwrap_or(0));

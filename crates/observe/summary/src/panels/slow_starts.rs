@@ -3,6 +3,7 @@
 use crate::findings::Findings;
 use crate::panel::Panel;
 use crate::view::View;
+use unbloat_trace::flows::{self, LossColumns, RtoColumns, SlowStartColumns, VolumeColumns};
 
 #[derive(Default)]
 pub(crate) struct SlowStarts {
@@ -14,29 +15,20 @@ pub(crate) struct SlowStarts {
 }
 
 impl Panel for SlowStarts {
-    fn title(&self) -> &'static str {
-        "the undesired slow starts (§5)"
+    fn table(&self) -> &'static str {
+        flows::NAME
     }
 
-    fn needs(&self) -> &'static [(&'static str, &'static [&'static str])] {
-        const COLUMNS: &[&str] = &[
-            "protocol",
-            "large_down",
-            "retransmitted_down_packets",
-            "slow_starts_down",
-            "rtos_down",
-            "avoidable_rtos_down",
-        ];
-        &[("flows", COLUMNS)]
-    }
-
-    fn add(&mut self, _: &str, view: &View) {
+    fn add(&mut self, view: &View) {
         let (large, lost) = (
-            view.column("large_down"),
-            view.column("retransmitted_down_packets"),
+            view.column(VolumeColumns::large_down),
+            view.column(LossColumns::retransmitted_packets.down),
         );
-        let slow_starts = view.column("slow_starts_down");
-        let (rtos, avoidable) = (view.column("rtos_down"), view.column("avoidable_rtos_down"));
+        let slow_starts = view.column(SlowStartColumns::slow_starts.down);
+        let (rtos, avoidable) = (
+            view.column(RtoColumns::rtos.down),
+            view.column(RtoColumns::avoidable_rtos.down),
+        );
         for row in view.tcp_rows().filter(|&row| large.is_true(row)) {
             let has = |n: Option<u64>| u64::from(n > Some(0));
             self.large += 1;

@@ -4,6 +4,7 @@ use crate::findings::Findings;
 use crate::panel::Panel;
 use crate::view::View;
 use unbloat_stats::LogHistogram;
+use unbloat_trace::flows::{self, HandshakeColumns, VolumeColumns};
 
 const PEP: &str = "flows not on ports 80 and 8080";
 
@@ -15,37 +16,27 @@ pub(crate) struct Table1 {
 }
 
 impl Panel for Table1 {
-    fn title(&self) -> &'static str {
-        "Table 1 (throughput and RTT)"
+    fn table(&self) -> &'static str {
+        flows::NAME
     }
 
-    fn needs(&self) -> &'static [(&'static str, &'static [&'static str])] {
-        const COLUMNS: &[&str] = &[
-            "protocol",
-            "pep",
-            "max_gap_ms",
-            "payload_up_bytes",
-            "payload_down_bytes",
-            "rate_up_bps",
-            "rate_down_bps",
-            "handshake",
-            "handshake_up_ms",
-            "handshake_down_ms",
-        ];
-        &[("flows", COLUMNS)]
-    }
-
-    fn add(&mut self, _: &str, view: &View) {
-        let (pep, gap) = (view.column("pep"), view.column("max_gap_ms"));
-        let (up, down) = (
-            view.column("payload_up_bytes"),
-            view.column("payload_down_bytes"),
+    fn add(&mut self, view: &View) {
+        let (pep, gap) = (
+            view.column(HandshakeColumns::pep),
+            view.column(VolumeColumns::max_gap_ms),
         );
-        let (up_rate, down_rate) = (view.column("rate_up_bps"), view.column("rate_down_bps"));
-        let handshake = view.column("handshake");
+        let (up, down) = (
+            view.column(VolumeColumns::payload_up_bytes),
+            view.column(VolumeColumns::payload_down_bytes),
+        );
+        let (up_rate, down_rate) = (
+            view.column(VolumeColumns::rate_up_bps),
+            view.column(VolumeColumns::rate_down_bps),
+        );
+        let handshake = view.column(HandshakeColumns::handshake);
         let (hs_up, hs_down) = (
-            view.column("handshake_up_ms"),
-            view.column("handshake_down_ms"),
+            view.column(HandshakeColumns::handshake_up_ms),
+            view.column(HandshakeColumns::handshake_down_ms),
         );
         for row in view.tcp_rows().filter(|&row| !pep.is_true(row)) {
             if gap.f64(row).is_some_and(|ms| ms < 1000.0) {

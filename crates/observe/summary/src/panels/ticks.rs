@@ -3,6 +3,7 @@
 use crate::findings::Findings;
 use crate::panel::Panel;
 use crate::view::View;
+use unbloat_trace::flows::{self, TickColumns, VolumeColumns};
 
 #[derive(Default)]
 pub(crate) struct Ticks {
@@ -13,16 +14,15 @@ pub(crate) struct Ticks {
 }
 
 impl Panel for Ticks {
-    fn title(&self) -> &'static str {
-        "the timestamp ticks (§6.1)"
+    fn table(&self) -> &'static str {
+        flows::NAME
     }
 
-    fn needs(&self) -> &'static [(&'static str, &'static [&'static str])] {
-        &[("flows", &["protocol", "large_down", "tick_down_ms"])]
-    }
-
-    fn add(&mut self, _: &str, view: &View) {
-        let (large, tick) = (view.column("large_down"), view.column("tick_down_ms"));
+    fn add(&mut self, view: &View) {
+        let (large, tick) = (
+            view.column(VolumeColumns::large_down),
+            view.column(TickColumns::tick_ms.down),
+        );
         for row in view.tcp_rows().filter(|&row| large.is_true(row)) {
             self.large += 1;
             let near = |ms: f64, to: f64| (ms / to - 1.0).abs() < 0.05;

@@ -4,6 +4,7 @@ use crate::findings::Findings;
 use crate::panel::Panel;
 use crate::view::View;
 use unbloat_stats::LogHistogram;
+use unbloat_trace::flows::{self, BandwidthColumns, VolumeColumns};
 
 #[derive(Default)]
 pub(crate) struct Utilisation {
@@ -14,16 +15,15 @@ pub(crate) struct Utilisation {
 }
 
 impl Panel for Utilisation {
-    fn title(&self) -> &'static str {
-        "Figure 21 (bandwidth utilisation)"
+    fn table(&self) -> &'static str {
+        flows::NAME
     }
 
-    fn needs(&self) -> &'static [(&'static str, &'static [&'static str])] {
-        &[("flows", &["protocol", "large_down", "utilisation_down"])]
-    }
-
-    fn add(&mut self, _: &str, view: &View) {
-        let (large, used) = (view.column("large_down"), view.column("utilisation_down"));
+    fn add(&mut self, view: &View) {
+        let (large, used) = (
+            view.column(VolumeColumns::large_down),
+            view.column(BandwidthColumns::utilisation.down),
+        );
         for row in view.tcp_rows().filter(|&row| large.is_true(row)) {
             if let Some(ratio) = used.f64(row) {
                 self.percent.record(100.0 * ratio);

@@ -360,7 +360,7 @@ impl<'a> Case<'a> {
 
     /// Delays of this direction's data that no queue made, by kind.
     fn others(&self, direction: Direction) -> Vec<OtherDelay> {
-        let of_kind = |(at, (_, kind)): (usize, (&str, OtherKind))| {
+        let of_kind = |(at, (_, kind)): (usize, ([&str; 2], OtherKind))| {
             let least = match kind {
                 OtherKind::Hold => 1,
                 _ => LEAST_WAITS,

@@ -6,6 +6,9 @@ use super::leaders::Leaders;
 use super::row::{Flow, Flows, Row, Rows};
 use crate::SummaryParams;
 use crate::view::View;
+use unbloat_table::Row as _;
+use unbloat_trace::flows;
+use unbloat_trace::tables::StandingRow;
 use unbloat_units::Both;
 
 /// So many rows and flows are compared with each other.
@@ -23,9 +26,6 @@ pub(crate) struct Judge {
 }
 
 impl Judge {
-    pub(crate) const NEEDS: &[(&str, &[&str])] =
-        &[("standing", Rows::NEEDS), ("flows", &["flow_id"])];
-
     pub(crate) fn new(params: SummaryParams) -> Judge {
         Judge {
             params,
@@ -37,8 +37,8 @@ impl Judge {
 
     pub(crate) fn add(&mut self, table: &str, view: &View) {
         match table {
-            "standing" => self.add_standing(view),
-            "flows" => self.add_flows(view),
+            StandingRow::NAME => self.add_standing(view),
+            flows::NAME => self.add_flows(view),
             _ => {}
         }
     }

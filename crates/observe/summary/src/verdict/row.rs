@@ -2,7 +2,9 @@
 
 use super::OtherKind;
 use crate::view::View;
-use unbloat_table::ColumnView;
+use unbloat_table::{ColumnView, Names};
+use unbloat_trace::flows::{HandshakeColumns, LimitColumns, NamesColumns, VolumeColumns};
+use unbloat_trace::tables::StandingRow;
 use unbloat_units::{Both, Direction};
 
 /// What a direction carried while the delay stood.
@@ -72,13 +74,35 @@ impl Row {
         }
     }
 
-    pub(super) const WAITS: [(&'static str, OtherKind); 6] = [
-        ("think", OtherKind::ThinkTime),
-        ("wake", OtherKind::WakeUp),
-        ("power_save", OtherKind::PowerSave),
-        ("ack", OtherKind::DelayedAck),
-        ("hold", OtherKind::Hold),
-        ("jitter", OtherKind::Jitter),
+    /// The columns of each kind: samples and median.
+    pub(super) const WAITS: [([&'static str; 2], OtherKind); 6] = [
+        (
+            [StandingRow::think_samples, StandingRow::think_p50_ms],
+            OtherKind::ThinkTime,
+        ),
+        (
+            [StandingRow::wake_samples, StandingRow::wake_p50_ms],
+            OtherKind::WakeUp,
+        ),
+        (
+            [
+                StandingRow::power_save_samples,
+                StandingRow::power_save_p50_ms,
+            ],
+            OtherKind::PowerSave,
+        ),
+        (
+            [StandingRow::ack_samples, StandingRow::ack_p50_ms],
+            OtherKind::DelayedAck,
+        ),
+        (
+            [StandingRow::hold_samples, StandingRow::hold_p50_ms],
+            OtherKind::Hold,
+        ),
+        (
+            [StandingRow::jitter_samples, StandingRow::jitter_p50_ms],
+            OtherKind::Jitter,
+        ),
     ];
 }
 
@@ -95,50 +119,69 @@ pub(super) struct Rows<'a> {
 }
 
 impl<'a> Rows<'a> {
-    pub(super) const NEEDS: &'static [&'static str] =
-        &["flow_id", "direction", "back_share", "standing_windows"];
-
     pub(super) fn of(view: &View<'a>) -> Rows<'a> {
-        let carrying = ["ahead", "back"].map(|way| {
+        let [ahead, back] = [
             [
-                "peak_bps",
-                "standing_bps",
-                "own_standing_bps",
-                "before_bps",
-                "steadiness",
-                "coupling",
-                "lost_packets",
-                "busy_windows",
-            ]
-            .map(|name| view.column(&format!("{way}_{name}")))
-        });
+                StandingRow::ahead_peak_bps,
+                StandingRow::ahead_standing_bps,
+                StandingRow::ahead_own_standing_bps,
+                StandingRow::ahead_before_bps,
+                StandingRow::ahead_steadiness,
+                StandingRow::ahead_coupling,
+                StandingRow::ahead_lost_packets,
+                StandingRow::ahead_busy_windows,
+            ],
+            [
+                StandingRow::back_peak_bps,
+                StandingRow::back_standing_bps,
+                StandingRow::back_own_standing_bps,
+                StandingRow::back_before_bps,
+                StandingRow::back_steadiness,
+                StandingRow::back_coupling,
+                StandingRow::back_lost_packets,
+                StandingRow::back_busy_windows,
+            ],
+        ];
         Rows {
-            ids: ["flow_id", "client_port", "server_port"].map(|n| view.column(n)),
-            texts: ["client", "server", "direction"].map(|n| view.column(n)),
+            ids: [
+                StandingRow::flow_id,
+                StandingRow::client_port,
+                StandingRow::server_port,
+            ]
+            .map(|n| view.column(n)),
+            texts: [
+                StandingRow::client,
+                StandingRow::server,
+                StandingRow::direction,
+            ]
+            .map(|n| view.column(n)),
             counts: [
-                "windows",
-                "low_windows",
-                "standing_windows",
-                "low_before_windows",
+                StandingRow::windows,
+                StandingRow::low_windows,
+                StandingRow::standing_windows,
+                StandingRow::low_before_windows,
             ]
             .map(|n| view.column(n)),
-            times: ["standing_start_ns", "standing_end_ns", "start_ns", "end_ns"]
-                .map(|n| view.column(n)),
+            times: [
+                StandingRow::standing_start_ns,
+                StandingRow::standing_end_ns,
+                StandingRow::start_ns,
+                StandingRow::end_ns,
+            ]
+            .map(|n| view.column(n)),
             numbers: [
-                "rtt_floor_ms",
-                "standing_p50_ms",
-                "standing_p95_ms",
-                "back_share",
-                "step_share",
-                "level_share",
-                "step_ms",
+                StandingRow::rtt_floor_ms,
+                StandingRow::standing_p50_ms,
+                StandingRow::standing_p95_ms,
+                StandingRow::back_share,
+                StandingRow::step_share,
+                StandingRow::level_share,
+                StandingRow::step_ms,
             ]
             .map(|n| view.column(n)),
-            waits: Row::WAITS.map(|(kind, _)| {
-                ["samples", "p50_ms"].map(|what| view.column(&format!("{kind}_{what}")))
-            }),
-            floor_seen: view.column("floor_seen"),
-            carrying,
+            waits: Row::WAITS.map(|(names, _)| names.map(|n| view.column(n))),
+            floor_seen: view.column(StandingRow::floor_seen),
+            carrying: [ahead, back].map(|names| names.map(|n| view.column(n))),
         }
     }
 
@@ -248,19 +291,32 @@ pub(super) struct Flows<'a> {
 
 impl<'a> Flows<'a> {
     pub(super) fn of(view: &View<'a>) -> Flows<'a> {
-        let both = |before: &str, after: &str| {
-            Both::of(|direction| view.column(&format!("{before}{direction}{after}")))
-        };
+        let both = |names: Names| names.map(|name| view.column(name));
         Flows {
-            flow_id: view.column("flow_id"),
-            ports: ["client_port", "server_port"].map(|n| view.column(n)),
-            texts: ["client", "server", "server_name", "protocol"].map(|n| view.column(n)),
-            times: ["start_ns", "end_ns"].map(|n| view.column(n)),
-            payload: both("payload_", "_bytes"),
-            packets: both("packets_", ""),
-            receive_window: both("limit_", "_receive_window_share"),
-            application: both("limit_", "_application_share"),
-            handshake: both("handshake_", "_ms"),
+            flow_id: view.column(VolumeColumns::flow_id),
+            ports: [VolumeColumns::client_port, VolumeColumns::server_port].map(|n| view.column(n)),
+            texts: [
+                VolumeColumns::client,
+                VolumeColumns::server,
+                NamesColumns::server_name,
+                VolumeColumns::protocol,
+            ]
+            .map(|n| view.column(n)),
+            times: [VolumeColumns::start_ns, VolumeColumns::end_ns].map(|n| view.column(n)),
+            payload: both(Both::new(
+                VolumeColumns::payload_down_bytes,
+                VolumeColumns::payload_up_bytes,
+            )),
+            packets: both(Both::new(
+                VolumeColumns::packets_down,
+                VolumeColumns::packets_up,
+            )),
+            receive_window: both(LimitColumns::limit_receive_window_share),
+            application: both(LimitColumns::limit_application_share),
+            handshake: both(Both::new(
+                HandshakeColumns::handshake_down_ms,
+                HandshakeColumns::handshake_up_ms,
+            )),
         }
     }
 

@@ -30,6 +30,8 @@ mod window;
 
 /// The columns of `flows`, by analysis.
 pub mod flows {
+    pub const NAME: &str = "flows";
+
     pub use super::bandwidth::BandwidthColumns;
     pub use super::closing::ClosingColumns;
     pub use super::handshake::HandshakeColumns;

@@ -4,9 +4,9 @@
 use std::path::{Path, PathBuf};
 use unbloat_run::{Input, RunInfo, RunReader, RunWriter, TraceStart};
 use unbloat_summary::{
-    Outcome, Summary, SummaryParams, figures_rows, figures_table, summary_rows, summary_table,
+    FigureRow, Outcome, Summary, SummaryParams, SummaryRow, figures_rows, summary_rows,
 };
-use unbloat_table::{Column, ColumnType, Order, Rows, Table};
+use unbloat_table::{Column, ColumnType, Order, Row, Rows, Table};
 use unbloat_units::Time;
 
 /// What breaks pages that paste text into HTML or into a script.
@@ -98,16 +98,16 @@ pub fn push(table: &Table, rows: &mut Rows, values: &[(&str, Value)]) {
     for column in &table.columns {
         let value = values.iter().find(|(name, _)| *name == column.name);
         match (column.kind, value.map(|(_, v)| v)) {
-            (ColumnType::U64, Some(Value::N(x))) => row.u64(*x as u64),
-            (ColumnType::U64, _) => row.u64(None),
-            (ColumnType::I64, Some(Value::N(x))) => row.i64(*x as i64),
-            (ColumnType::I64, _) => row.i64(None),
-            (ColumnType::F64, Some(Value::N(x))) => row.f64(*x),
-            (ColumnType::F64, _) => row.f64(None),
-            (ColumnType::Bool, Some(Value::B(x))) => row.bool(*x),
-            (ColumnType::Bool, _) => row.bool(None),
-            (ColumnType::Text, Some(Value::T(x))) => row.text(x.as_str()),
-            (ColumnType::Text, _) => row.text(None),
+            (ColumnType::U64, Some(Value::N(x))) => row.cell(*x as u64),
+            (ColumnType::U64, _) => row.cell(None::<u64>),
+            (ColumnType::I64, Some(Value::N(x))) => row.cell(*x as i64),
+            (ColumnType::I64, _) => row.cell(None::<i64>),
+            (ColumnType::F64, Some(Value::N(x))) => row.cell(*x),
+            (ColumnType::F64, _) => row.cell(None::<f64>),
+            (ColumnType::Bool, Some(Value::B(x))) => row.cell(*x),
+            (ColumnType::Bool, _) => row.cell(None::<bool>),
+            (ColumnType::Text, Some(Value::T(x))) => row.cell(x.as_str()),
+            (ColumnType::Text, _) => row.cell(None::<&str>),
         }
     }
 }
@@ -167,7 +167,7 @@ pub fn write_run(dir: &Path, flows: u64) -> (PathBuf, Outcome) {
     tables.extend(OTHERS.map(|(name, columns)| table(name, columns)));
     let summary = Summary::new(&tables, SummaryParams::default());
     let mut all = tables.clone();
-    all.extend([summary_table(), figures_table()]);
+    all.extend([SummaryRow::table(), FigureRow::table()]);
     let mut info = RunInfo::new(
         "unbloat",
         "0.1.0",
@@ -196,8 +196,8 @@ pub fn write_run(dir: &Path, flows: u64) -> (PathBuf, Outcome) {
     let outcome = sink.summary.finish();
     let own = sink.tables.len();
     let written = [
-        summary_rows(&outcome.metrics),
-        figures_rows(&outcome.figures),
+        summary_rows(&outcome.metrics).1,
+        figures_rows(&outcome.figures).1,
     ];
     for (i, last) in written.iter().enumerate() {
         sink.writer

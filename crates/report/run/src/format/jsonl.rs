@@ -74,11 +74,11 @@ mod tests {
         let mut rows = Rows::new(&table());
         for float in [f64::NAN, f64::INFINITY, f64::NEG_INFINITY] {
             let mut row = rows.row(Order::default());
-            row.text(None);
-            row.u64(1);
-            row.i64(1);
-            row.f64(float);
-            row.bool(false);
+            row.cell(None::<&str>);
+            row.cell(1_u64);
+            row.cell(1_i64);
+            row.cell(float);
+            row.cell(false);
         }
         let text = print(FormatKind::Jsonl, WIDE, &[rows]);
         assert_eq!(text.matches("\"rtt_ms\":null").count(), 3);

@@ -149,11 +149,11 @@ pub(crate) mod tests {
         let mut rows = Rows::new(&table());
         for &(text, known) in texts {
             let mut row = rows.row(Order::default());
-            row.text(text);
-            row.u64(known.then_some(u64::MAX));
-            row.i64(known.then_some(i64::MIN));
-            row.f64(known.then_some(0.1));
-            row.bool(known.then_some(true));
+            row.cell(text);
+            row.cell(known.then_some(u64::MAX));
+            row.cell(known.then_some(i64::MIN));
+            row.cell(known.then_some(0.1));
+            row.cell(known.then_some(true));
         }
         rows
     }
