@@ -343,6 +343,9 @@ mod tests {
     #[test]
     fn the_address_of_a_webhook_is_checked_and_its_path_not_shown() {
         assert!(Hook::web("ftp://host/x").is_err() && Hook::web("nonsense").is_err());
+        // Names in other scripts are given as the DNS has them.
+        assert!(Hook::web("https://bücher.example/x").is_err());
+        assert!(Hook::web("https://xn--bcher-kva.example/x").is_ok());
         let hook = Hook::web("https://hooks.example/SECRET?token=SECRET").unwrap();
         assert_eq!(hook.shown(), "https://hooks.example");
     }
