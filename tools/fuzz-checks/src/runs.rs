@@ -128,12 +128,13 @@ fn rows(known: u8, mut bytes: &[u8]) -> (Table, Rows) {
         let is_known = |column: u8| known.rotate_left(rows.len() as u32) >> column & 1 != 0;
         let is_there = [0, 1, 2, 3, 4].map(is_known);
         let name = String::from_utf8_lossy(name).into_owned();
-        let mut row = rows.row(Order::default());
-        row.cell(is_there[0].then_some(number));
-        row.cell(is_there[1].then_some(number as i64));
-        row.cell(is_there[2].then_some(f64::from_bits(number)));
-        row.cell(is_there[3].then_some(number & 1 != 0));
-        row.cell(is_there[4].then_some(&*name));
+        rows.row(Order::default(), |row| {
+            row.cell(is_there[0].then_some(number));
+            row.cell(is_there[1].then_some(number as i64));
+            row.cell(is_there[2].then_some(f64::from_bits(number)));
+            row.cell(is_there[3].then_some(number & 1 != 0));
+            row.cell(is_there[4].then_some(&*name));
+        });
     }
     (table, rows)
 }

@@ -1,5 +1,6 @@
 //! Tables as types: a struct whose fields are the columns.
 
+use crate::rows::misplaced;
 use crate::{Column, ColumnData, ColumnType, Order, RowWriter, Rows, Table};
 use unbloat_units::{Both, Direction};
 
@@ -7,9 +8,8 @@ use unbloat_units::{Both, Direction};
 pub trait Cell: Sized {
     const KIND: ColumnType;
 
-    /// Appends it, or a null; whether the column is of its kind.
-    #[must_use]
-    fn put(value: Option<Self>, column: &mut ColumnData) -> bool;
+    /// Appends it, or a null.
+    fn put(value: Option<Self>, column: &mut ColumnData);
 }
 
 macro_rules! cells {
@@ -17,13 +17,12 @@ macro_rules! cells {
         $(impl Cell for $type {
             const KIND: ColumnType = ColumnType::$variant;
 
-            #[inline]
-            fn put(value: Option<Self>, column: &mut ColumnData) -> bool {
-                let ColumnData::$variant(values) = column else {
-                    return false;
-                };
-                values.push(value.map(|$value| $plain));
-                true
+            #[inline(always)]
+            fn put(value: Option<Self>, column: &mut ColumnData) {
+                match column {
+                    ColumnData::$variant(values) => values.push(value.map(|$value| $plain)),
+                    _ => misplaced(Self::KIND),
+                }
             }
         })*
     };
@@ -45,8 +44,8 @@ cells! {
 impl Cell for String {
     const KIND: ColumnType = ColumnType::Text;
 
-    fn put(value: Option<Self>, column: &mut ColumnData) -> bool {
-        Cell::put(value.as_deref(), column)
+    fn put(value: Option<Self>, column: &mut ColumnData) {
+        <&str as Cell>::put(value.as_deref(), column);
     }
 }
 
@@ -54,9 +53,9 @@ impl Cell for String {
 impl<T: Cell> Cell for Option<T> {
     const KIND: ColumnType = T::KIND;
 
-    #[inline]
-    fn put(value: Option<Self>, column: &mut ColumnData) -> bool {
-        T::put(value.flatten(), column)
+    #[inline(always)]
+    fn put(value: Option<Self>, column: &mut ColumnData) {
+        T::put(value.flatten(), column);
     }
 }
 
@@ -88,7 +87,7 @@ impl<T: SideColumns> Columns for Both<T> {
         T::columns(Direction::Up, to);
     }
 
-    #[inline]
+    #[inline(always)]
     fn write(self, to: &mut RowWriter<'_>) {
         self.down.write(to);
         self.up.write(to);
@@ -165,7 +164,7 @@ macro_rules! columns {
                 $($crate::__column!(declare to $field [$type] $($doc)?);)*
             }
 
-            #[inline]
+            #[inline(always)]
             fn write(self, to: &mut $crate::RowWriter<'_>) {
                 $($crate::__column!(write to (self.$field) $($doc)?);)*
             }
@@ -215,7 +214,7 @@ macro_rules! side_columns {
                 $(to.push($crate::Column::of::<$type>(Self::$field[side], $doc));)*
             }
 
-            #[inline]
+            #[inline(always)]
             fn write(self, to: &mut $crate::RowWriter<'_>) {
                 $(to.cell(self.$field);)*
             }

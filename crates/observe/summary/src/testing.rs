@@ -80,23 +80,24 @@ pub(crate) fn rows(table: &Table, records: &[Record]) -> Rows {
             written_at: n as u64,
             subject: 0,
         };
-        let mut row = rows.row(order);
-        for column in &table.columns {
-            let value = record.iter().find(|(name, _)| *name == column.name);
-            match (column.kind, value.map(|(_, v)| *v)) {
-                (ColumnType::U64, Some(Value::U(x))) => row.cell(x),
-                (ColumnType::U64, _) => row.cell(None::<u64>),
-                (ColumnType::I64, Some(Value::I(x))) => row.cell(x),
-                (ColumnType::I64, _) => row.cell(None::<i64>),
-                (ColumnType::F64, Some(Value::F(x))) => row.cell(x),
-                (ColumnType::F64, _) => row.cell(None::<f64>),
-                (ColumnType::Bool, Some(Value::B(x))) => row.cell(x),
-                (ColumnType::Bool, _) => row.cell(None::<bool>),
-                (ColumnType::Text, Some(Value::T(x))) => row.cell(x),
-                (ColumnType::Text, _) if column.name == "protocol" => row.cell("tcp"),
-                (ColumnType::Text, _) => row.cell(None::<&str>),
+        rows.row(order, |row| {
+            for column in &table.columns {
+                let value = record.iter().find(|(name, _)| *name == column.name);
+                match (column.kind, value.map(|(_, v)| *v)) {
+                    (ColumnType::U64, Some(Value::U(x))) => row.cell(x),
+                    (ColumnType::U64, _) => row.cell(None::<u64>),
+                    (ColumnType::I64, Some(Value::I(x))) => row.cell(x),
+                    (ColumnType::I64, _) => row.cell(None::<i64>),
+                    (ColumnType::F64, Some(Value::F(x))) => row.cell(x),
+                    (ColumnType::F64, _) => row.cell(None::<f64>),
+                    (ColumnType::Bool, Some(Value::B(x))) => row.cell(x),
+                    (ColumnType::Bool, _) => row.cell(None::<bool>),
+                    (ColumnType::Text, Some(Value::T(x))) => row.cell(x),
+                    (ColumnType::Text, _) if column.name == "protocol" => row.cell("tcp"),
+                    (ColumnType::Text, _) => row.cell(None::<&str>),
+                }
             }
-        }
+        });
     }
     rows
 }

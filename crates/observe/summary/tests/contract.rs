@@ -7,22 +7,22 @@ use unbloat_table::{ColumnType, Order, Rows, Table};
 fn rows(table: &Table, numbers: std::ops::Range<u64>) -> Rows {
     let mut rows = Rows::new(table);
     for number in numbers {
-        let mut row = rows.row(Order::default());
-        for (column, place) in table.columns.iter().zip(1u64..) {
-            let value = (number * 31 + place).wrapping_mul(0x9E37_79B9_7F4A_7C15) >> 40;
-            let is_known = value % 7 != 0;
-            match column.kind {
-                ColumnType::U64 => row.cell(is_known.then_some(value % 1000)),
-                ColumnType::I64 => {
-                    row.cell(is_known.then_some((number * 1000 + value % 1000) as i64))
-                }
-                ColumnType::F64 => row.cell(is_known.then_some(value as f64 / 7.0)),
-                ColumnType::Bool => row.cell(is_known.then_some(value % 2 == 0)),
-                ColumnType::Text => {
-                    row.cell(is_known.then_some(["down", "tcp", "10.0.0.1"][value as usize % 3]))
+        rows.row(Order::default(), |row| {
+            for (column, place) in table.columns.iter().zip(1u64..) {
+                let value = (number * 31 + place).wrapping_mul(0x9E37_79B9_7F4A_7C15) >> 40;
+                let is_known = value % 7 != 0;
+                match column.kind {
+                    ColumnType::U64 => row.cell(is_known.then_some(value % 1000)),
+                    ColumnType::I64 => {
+                        row.cell(is_known.then_some((number * 1000 + value % 1000) as i64))
+                    }
+                    ColumnType::F64 => row.cell(is_known.then_some(value as f64 / 7.0)),
+                    ColumnType::Bool => row.cell(is_known.then_some(value % 2 == 0)),
+                    ColumnType::Text => row
+                        .cell(is_known.then_some(["down", "tcp", "10.0.0.1"][value as usize % 3])),
                 }
             }
-        }
+        });
     }
     rows
 }

@@ -429,14 +429,10 @@ impl Shard {
             number,
             summary_only: self.summary_only,
         };
-        let mut row = self.output.flows.row(order(number, core.flow_id));
-        light.finish(
-            deep.as_deref_mut(),
-            &Flow { core, halves },
-            cause,
-            &mut cx,
-            &mut row,
-        );
+        let view = Flow { core, halves };
+        self.output.flows.row(order(number, core.flow_id), |row| {
+            light.finish(deep.as_deref_mut(), &view, cause, &mut cx, row);
+        });
         self.protocols.flow(core);
         self.users.leave(*user);
         self.tcp.remove(slot);
@@ -455,7 +451,6 @@ impl Shard {
             number,
             summary_only: self.summary_only,
         };
-        let mut row = self.output.flows.row(order(number, core.flow_id));
         let halves = Both::<Half>::default();
         let view = Flow {
             core,
@@ -464,7 +459,9 @@ impl Shard {
         if let Some(spin) = spin {
             write_spun(spin, true, &view, &mut cx);
         }
-        Light::default().finish(None, &view, cause, &mut cx, &mut row);
+        self.output.flows.row(order(number, core.flow_id), |row| {
+            Light::default().finish(None, &view, cause, &mut cx, row);
+        });
         self.protocols.flow(core);
         self.users.leave(*user);
         self.udp.remove(slot);

@@ -218,15 +218,16 @@ mod tests {
     fn rows(n: usize) -> Rows {
         let mut rows = Rows::new(&table());
         for i in 0..n {
-            let mut row = rows.row(Order::default());
-            row.cell((i % 3 != 0).then_some(i as u64));
-            row.cell((i % 5 != 0).then_some(i % 2 == 0));
-            row.cell(
-                (i % 7 != 0)
-                    .then(|| "ünicode".get(..i % 4 * 2 + 1))
-                    .flatten(),
-            );
-            row.cell((i % 2 == 0).then_some(i as f64 / 3.0));
+            rows.row(Order::default(), |row| {
+                row.cell((i % 3 != 0).then_some(i as u64));
+                row.cell((i % 5 != 0).then_some(i % 2 == 0));
+                row.cell(
+                    (i % 7 != 0)
+                        .then(|| "ünicode".get(..i % 4 * 2 + 1))
+                        .flatten(),
+                );
+                row.cell((i % 2 == 0).then_some(i as f64 / 3.0));
+            });
         }
         rows
     }

@@ -19,13 +19,14 @@ fn table() -> Table {
 fn rows(n: u64, state: &mut u64) -> Rows {
     let mut rows = Rows::new(&table());
     for _ in 0..n {
-        let mut row = rows.row(Order::default());
-        for _ in 0..COLUMNS {
-            *state = state
-                .wrapping_mul(6_364_136_223_846_793_005)
-                .wrapping_add(1);
-            row.cell(*state ^ (*state >> 29));
-        }
+        rows.row(Order::default(), |row| {
+            for _ in 0..COLUMNS {
+                *state = state
+                    .wrapping_mul(6_364_136_223_846_793_005)
+                    .wrapping_add(1);
+                row.cell(*state ^ (*state >> 29));
+            }
+        });
     }
     rows
 }

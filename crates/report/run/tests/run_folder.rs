@@ -45,13 +45,14 @@ fn empty() -> Table {
 fn rows(from: u64, to: u64) -> Rows {
     let mut rows = Rows::new(&flows());
     for i in from..to {
-        let mut row = rows.row(Order::default());
-        row.cell(u64::MAX - i);
-        row.cell((i % 3 != 0).then_some(i64::MIN + i as i64));
-        row.cell((i % 2 == 0).then_some(i as f64 / 7.0));
-        row.cell((i % 5 != 0).then_some(i % 2 == 0));
-        row.cell((i % 4 != 0).then(|| HOSTILE[i as usize % HOSTILE.len()]));
-        row.cell(None::<f64>);
+        rows.row(Order::default(), |row| {
+            row.cell(u64::MAX - i);
+            row.cell((i % 3 != 0).then_some(i64::MIN + i as i64));
+            row.cell((i % 2 == 0).then_some(i as f64 / 7.0));
+            row.cell((i % 5 != 0).then_some(i % 2 == 0));
+            row.cell((i % 4 != 0).then(|| HOSTILE[i as usize % HOSTILE.len()]));
+            row.cell(None::<f64>);
+        });
     }
     rows
 }
@@ -127,9 +128,10 @@ fn equal_rows_are_equal_files_whatever_the_pieces() {
         for from in (0..20_000).step_by(piece) {
             let mut rows = Rows::new(&table);
             for i in from..20_000.min(from + piece) {
-                let mut row = rows.row(Order::default());
-                (0..120).for_each(|column| row.cell((i * column) as u64));
-                row.cell(Some(&*"x".repeat(i * 7 % 900)));
+                rows.row(Order::default(), |row| {
+                    (0..120).for_each(|column| row.cell((i * column) as u64));
+                    row.cell(Some(&*"x".repeat(i * 7 % 900)));
+                });
             }
             writer.append(0, &rows).expect("room on the disk");
         }
@@ -375,7 +377,7 @@ fn texts_that_a_dictionary_repeats_do_not_fill_the_memory() {
         let mut writer = RunWriter::create(&dir, &info, std::slice::from_ref(&table)).unwrap();
         let text = "x".repeat(length);
         let mut one = Rows::new(&table);
-        one.row(Order::default()).cell(&text[..]);
+        one.row(Order::default(), |row| row.cell(&text[..]));
         for _ in 0..rows {
             writer.append(0, &one).unwrap();
         }

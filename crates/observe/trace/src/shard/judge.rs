@@ -83,9 +83,9 @@ impl Shard {
                 number,
                 summary_only: true,
             };
-            let mut row = scratch.flows.row(order(number, core.flow_id));
-            Light::default().finish(None, &view, EndCause::TraceEnd, &mut cx, &mut row);
-            drop(row);
+            scratch.flows.row(order(number, core.flow_id), |row| {
+                Light::default().finish(None, &view, EndCause::TraceEnd, &mut cx, row);
+            });
             let mut own = Context {
                 params: &self.params,
                 tables: &mut self.output.side,

@@ -49,17 +49,14 @@ impl Shard {
             number,
             summary_only: true,
         };
-        let mut row = output.flows.row(order(number, flow.core.flow_id));
         let view = Flow {
             core: &flow.core,
             halves: &flow.halves,
         };
-        flow.light.finish(
-            flow.deep.as_deref_mut(),
-            &view,
-            EndCause::TraceEnd,
-            &mut cx,
-            &mut row,
-        );
+        let deep = flow.deep.as_deref_mut();
+        output.flows.row(order(number, flow.core.flow_id), |row| {
+            let end = EndCause::TraceEnd;
+            flow.light.finish(deep, &view, end, &mut cx, row);
+        });
     }
 }

@@ -94,22 +94,23 @@ pub fn push(table: &Table, rows: &mut Rows, values: &[(&str, Value)]) {
         written_at: rows.len() as u64,
         subject: 0,
     };
-    let mut row = rows.row(order);
-    for column in &table.columns {
-        let value = values.iter().find(|(name, _)| *name == column.name);
-        match (column.kind, value.map(|(_, v)| v)) {
-            (ColumnType::U64, Some(Value::N(x))) => row.cell(*x as u64),
-            (ColumnType::U64, _) => row.cell(None::<u64>),
-            (ColumnType::I64, Some(Value::N(x))) => row.cell(*x as i64),
-            (ColumnType::I64, _) => row.cell(None::<i64>),
-            (ColumnType::F64, Some(Value::N(x))) => row.cell(*x),
-            (ColumnType::F64, _) => row.cell(None::<f64>),
-            (ColumnType::Bool, Some(Value::B(x))) => row.cell(*x),
-            (ColumnType::Bool, _) => row.cell(None::<bool>),
-            (ColumnType::Text, Some(Value::T(x))) => row.cell(x.as_str()),
-            (ColumnType::Text, _) => row.cell(None::<&str>),
+    rows.row(order, |row| {
+        for column in &table.columns {
+            let value = values.iter().find(|(name, _)| *name == column.name);
+            match (column.kind, value.map(|(_, v)| v)) {
+                (ColumnType::U64, Some(Value::N(x))) => row.cell(*x as u64),
+                (ColumnType::U64, _) => row.cell(None::<u64>),
+                (ColumnType::I64, Some(Value::N(x))) => row.cell(*x as i64),
+                (ColumnType::I64, _) => row.cell(None::<i64>),
+                (ColumnType::F64, Some(Value::N(x))) => row.cell(*x),
+                (ColumnType::F64, _) => row.cell(None::<f64>),
+                (ColumnType::Bool, Some(Value::B(x))) => row.cell(*x),
+                (ColumnType::Bool, _) => row.cell(None::<bool>),
+                (ColumnType::Text, Some(Value::T(x))) => row.cell(x.as_str()),
+                (ColumnType::Text, _) => row.cell(None::<&str>),
+            }
         }
-    }
+    });
 }
 
 /// A counter hashed: the same numbers every time.

@@ -73,12 +73,13 @@ mod tests {
     fn a_float_that_is_no_number_is_null() {
         let mut rows = Rows::new(&table());
         for float in [f64::NAN, f64::INFINITY, f64::NEG_INFINITY] {
-            let mut row = rows.row(Order::default());
-            row.cell(None::<&str>);
-            row.cell(1_u64);
-            row.cell(1_i64);
-            row.cell(float);
-            row.cell(false);
+            rows.row(Order::default(), |row| {
+                row.cell(None::<&str>);
+                row.cell(1_u64);
+                row.cell(1_i64);
+                row.cell(float);
+                row.cell(false);
+            });
         }
         let text = print(FormatKind::Jsonl, WIDE, &[rows]);
         assert_eq!(text.matches("\"rtt_ms\":null").count(), 3);

@@ -148,12 +148,13 @@ pub(crate) mod tests {
     pub(crate) fn rows(texts: &[(&str, bool)]) -> Rows {
         let mut rows = Rows::new(&table());
         for &(text, known) in texts {
-            let mut row = rows.row(Order::default());
-            row.cell(text);
-            row.cell(known.then_some(u64::MAX));
-            row.cell(known.then_some(i64::MIN));
-            row.cell(known.then_some(0.1));
-            row.cell(known.then_some(true));
+            rows.row(Order::default(), |row| {
+                row.cell(text);
+                row.cell(known.then_some(u64::MAX));
+                row.cell(known.then_some(i64::MIN));
+                row.cell(known.then_some(0.1));
+                row.cell(known.then_some(true));
+            });
         }
         rows
     }
