@@ -107,10 +107,9 @@ mod tests {
             .zip(0..)
             .map(|(mean, point)| average(point, mean))
             .collect();
-        let rows = rows(&table(), &sweep(), &found);
-        let percents: Vec<_> = (0..rows.len())
-            .map(|row| rows.columns()[7].as_f64(row))
-            .collect();
+        let sweep = sweep();
+        let rows = rows(&sweep, &found);
+        let percents: Vec<_> = rows.iter().map(|row| row.change_percent).collect();
         // 1: 1 of 4. 2: 0 of 4. 3: 8 of 4. 4: 3 of 1 along a, 3 of 8 along b. 5: 5 of 0, 5 of 8.
         let expected = [
             Some(-75.0),

@@ -349,7 +349,7 @@ fn what_is_planned_stands_on_the_device_and_leaves_it_as_it_was() {
             .unwrap()
             .keep()
             .unwrap();
-        let shaped = status(journals, &device()).unwrap();
+        let shaped = status(Some(journals), &device()).unwrap();
         let of_ethernet = Plan {
             header_bytes: 14,
             ..plan(Qdisc::Fifo)
@@ -381,7 +381,7 @@ fn what_is_held_goes_with_its_owner() {
     in_host(|journals| {
         let before = state();
         let held = apply(journals, &plan(Qdisc::Fifo), "a test").unwrap();
-        let shaped = status(journals, &device()).unwrap();
+        let shaped = status(Some(journals), &device()).unwrap();
         assert_eq!(shaped.pid, Some(std::process::id()));
         let second = apply(journals, &plan(Qdisc::Fifo), "a test");
         assert!(matches!(

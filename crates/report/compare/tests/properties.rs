@@ -340,27 +340,26 @@ fn two_tests_are_compared_stage_by_stage_without_their_ramps() {
 
 /// A day of the monitor, in minutes, of which in every other one a queue of so many ms stood.
 fn day(name: &str, number: i64, standing_ms: f64) -> Run {
-    let table = Table {
-        name: "monitor_delays",
-        doc: "",
-        columns: vec![
-            Column::i64("start_ns", ""),
-            Column::text("direction", ""),
-            Column::f64("standing_s", ""),
-            Column::f64("loaded_s", ""),
-            Column::f64("standing_p50_ms", ""),
-        ],
-    };
-    let mut rows = Rows::new(&table);
-    for minute in 0..1_440_i64 {
-        let stands = standing_ms > 0.0 && minute % 2 == 0;
-        let mut row = rows.row(Order::default());
-        row.i64((number * 1_440 + minute) * 60_000_000_000);
-        row.text("up");
-        row.f64(if stands { 30.0 } else { 0.0 });
-        row.f64(30.0);
-        row.f64(stands.then_some(standing_ms));
+    columns! {
+        struct Minute: monitor_delays = "" {
+            start_ns: i64 = "",
+            direction: &'static str = "",
+            standing_s: f64 = "",
+            loaded_s: f64 = "",
+            standing_p50_ms: Option<f64> = "",
+        }
     }
+    let minutes = (0..1_440_i64).map(|minute| {
+        let stands = standing_ms > 0.0 && minute % 2 == 0;
+        Minute {
+            start_ns: (number * 1_440 + minute) * 60_000_000_000,
+            direction: "up",
+            standing_s: if stands { 30.0 } else { 0.0 },
+            loaded_s: 30.0,
+            standing_p50_ms: stands.then_some(standing_ms),
+        }
+    });
+    let (table, rows) = Minute::filled(minutes);
     let names: Vec<String> = table.columns.iter().map(|c| c.name.to_owned()).collect();
     let facts = Facts {
         name: name.to_owned(),

@@ -126,7 +126,10 @@ fn in_flight_bytes(rate_bps: f64, row: &Row) -> f64 {
 fn acknowledges(row: &Row) -> [bool; 2] {
     const ACKNOWLEDGMENTS: f64 = 0.05;
     let [ahead, back] = [row.ahead.standing_bps, row.back.standing_bps];
-    [ahead < ACKNOWLEDGMENTS * back, back < ACKNOWLEDGMENTS * ahead]
+    [
+        ahead < ACKNOWLEDGMENTS * back,
+        back < ACKNOWLEDGMENTS * ahead,
+    ]
 }
 
 /// The direction of a round trip that neither the far clock tells nor traffic of one direction alone explains: the one that goes more steadily,
