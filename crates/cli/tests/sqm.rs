@@ -199,7 +199,7 @@ fn what_is_applied_is_seen_and_removed() {
 
     // Nobody presses Enter: standard input is at its end.
     let unconfirmed = apply(&["--confirm", "20s"]);
-    assert_eq!(unconfirmed.status.code(), Some(130));
+    assert_eq!(unconfirmed.status.code(), Some(4));
     assert_eq!(state(&hosts[0]), before);
 
     let kept = apply(&[]);

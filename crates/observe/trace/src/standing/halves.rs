@@ -106,8 +106,8 @@ impl Fit {
             .filter(|point| off(point) <= Self::OFF * usual)
             .collect();
         let is_enough = kept.len() as f64 >= Self::KEPT * points.len() as f64;
-        let (fit, k, error) = Fit::least_squares(&kept).filter(|_| is_enough)?;
-        let is_clear = (CLEAR * error..=FARTHEST_OFF_HALF).contains(&(k - 0.5).abs());
+        let (fit, way_back, error) = Fit::least_squares(&kept).filter(|_| is_enough)?;
+        let is_clear = (CLEAR * error..=FARTHEST_OFF_HALF).contains(&(way_back - 0.5).abs());
         let is_sure = error <= SURE || is_clear;
         // What lies off the line by more than any delay is a clock that was set.
         let bound = 2.0 * (quantile(&mut delays, 1.0)? + fit.tick.abs());
