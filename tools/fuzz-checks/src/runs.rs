@@ -113,11 +113,11 @@ fn rows(known: u8, mut bytes: &[u8]) -> (Table, Rows) {
         name: "t",
         doc: "one row per piece",
         columns: vec![
-            Column::u64("count", ""),
-            Column::i64("start_ns", ""),
-            Column::f64("rtt_ms", ""),
-            Column::bool("is_up", ""),
-            Column::text("name", ""),
+            Column::of::<u64>("count", ""),
+            Column::of::<i64>("start_ns", ""),
+            Column::of::<f64>("rtt_ms", ""),
+            Column::of::<bool>("is_up", ""),
+            Column::of::<&str>("name", ""),
         ],
     };
     let mut rows = Rows::new(&table);

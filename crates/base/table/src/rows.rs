@@ -323,8 +323,8 @@ mod tests {
 
     fn table() -> Table {
         let columns = vec![
-            Column::u64("n", "a number"),
-            Column::text("name", "its name"),
+            Column::of::<u64>("n", "a number"),
+            Column::of::<&str>("name", "its name"),
         ];
         Table {
             name: "numbers",

@@ -29,46 +29,6 @@ impl Column {
             doc,
         }
     }
-
-    pub const fn u64(name: &'static str, doc: &'static str) -> Column {
-        Column {
-            name,
-            kind: ColumnType::U64,
-            doc,
-        }
-    }
-
-    pub const fn i64(name: &'static str, doc: &'static str) -> Column {
-        Column {
-            name,
-            kind: ColumnType::I64,
-            doc,
-        }
-    }
-
-    pub const fn f64(name: &'static str, doc: &'static str) -> Column {
-        Column {
-            name,
-            kind: ColumnType::F64,
-            doc,
-        }
-    }
-
-    pub const fn bool(name: &'static str, doc: &'static str) -> Column {
-        Column {
-            name,
-            kind: ColumnType::Bool,
-            doc,
-        }
-    }
-
-    pub const fn text(name: &'static str, doc: &'static str) -> Column {
-        Column {
-            name,
-            kind: ColumnType::Text,
-            doc,
-        }
-    }
 }
 
 /// A table: its name (also its file's stem), what one row is, and its columns.

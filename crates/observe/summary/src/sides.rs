@@ -70,9 +70,9 @@ mod tests {
             "payload_down_bytes",
             "missing_down_bytes",
         ];
-        let mut columns: Vec<Column> = numbers.map(|name| Column::u64(name, "")).into();
-        columns.push(Column::text("protocol", ""));
-        columns.push(Column::bool("syn_only", ""));
+        let mut columns: Vec<Column> = numbers.map(|name| Column::of::<u64>(name, "")).into();
+        columns.push(Column::of::<&str>("protocol", ""));
+        columns.push(Column::of::<bool>("syn_only", ""));
         let table = Table {
             name: "flows",
             doc: "",

@@ -16,35 +16,35 @@ pub(crate) type Record = Vec<(&'static str, Value)>;
 /// The flows table with the columns that the panels read.
 pub(crate) fn flows_table() -> Table {
     let mut columns = vec![
-        Column::u64("flow_id", ""),
-        Column::text("client", ""),
-        Column::text("server", ""),
-        Column::u64("server_port", ""),
-        Column::text("server_name", ""),
-        Column::text("protocol", ""),
-        Column::i64("start_ns", ""),
-        Column::i64("end_ns", ""),
-        Column::f64("duration_ms", ""),
-        Column::text("end_cause", ""),
-        Column::bool("syn_only", ""),
-        Column::u64("payload_up_bytes", ""),
-        Column::u64("payload_down_bytes", ""),
-        Column::f64("rate_up_bps", ""),
-        Column::f64("rate_down_bps", ""),
-        Column::f64("last_payload_gap_ms", ""),
-        Column::f64("close_delay_ms", ""),
-        Column::bool("delayed_close", ""),
-        Column::f64("close_energy_mj", ""),
-        Column::text("handshake", ""),
-        Column::bool("pep", ""),
-        Column::f64("handshake_up_ms", ""),
-        Column::f64("handshake_down_ms", ""),
+        Column::of::<u64>("flow_id", ""),
+        Column::of::<&str>("client", ""),
+        Column::of::<&str>("server", ""),
+        Column::of::<u64>("server_port", ""),
+        Column::of::<&str>("server_name", ""),
+        Column::of::<&str>("protocol", ""),
+        Column::of::<i64>("start_ns", ""),
+        Column::of::<i64>("end_ns", ""),
+        Column::of::<f64>("duration_ms", ""),
+        Column::of::<&str>("end_cause", ""),
+        Column::of::<bool>("syn_only", ""),
+        Column::of::<u64>("payload_up_bytes", ""),
+        Column::of::<u64>("payload_down_bytes", ""),
+        Column::of::<f64>("rate_up_bps", ""),
+        Column::of::<f64>("rate_down_bps", ""),
+        Column::of::<f64>("last_payload_gap_ms", ""),
+        Column::of::<f64>("close_delay_ms", ""),
+        Column::of::<bool>("delayed_close", ""),
+        Column::of::<f64>("close_energy_mj", ""),
+        Column::of::<&str>("handshake", ""),
+        Column::of::<bool>("pep", ""),
+        Column::of::<f64>("handshake_up_ms", ""),
+        Column::of::<f64>("handshake_down_ms", ""),
     ];
     for name in SIDE_NAMES {
         let column = if name.ends_with("samples") {
-            Column::u64
+            Column::of::<u64>
         } else {
-            Column::f64
+            Column::of::<f64>
         };
         columns.push(column(name, ""));
     }

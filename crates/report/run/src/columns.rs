@@ -207,10 +207,10 @@ mod tests {
             name: "t",
             doc: "",
             columns: vec![
-                Column::u64("count", ""),
-                Column::bool("yes", ""),
-                Column::text("name", ""),
-                Column::f64("rtt_ms", "the round trip"),
+                Column::of::<u64>("count", ""),
+                Column::of::<bool>("yes", ""),
+                Column::of::<&str>("name", ""),
+                Column::of::<f64>("rtt_ms", "the round trip"),
             ],
         }
     }

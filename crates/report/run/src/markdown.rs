@@ -44,8 +44,8 @@ mod tests {
             name: "rtt",
             doc: "one row per\n sample",
             columns: vec![
-                Column::f64("rtt_ms", "round trip; a|b"),
-                Column::text("side", "down or up"),
+                Column::of::<f64>("rtt_ms", "round trip; a|b"),
+                Column::of::<&str>("side", "down or up"),
             ],
         };
         let page = schema_markdown(&[table]);

@@ -128,7 +128,7 @@ mod tests {
             let mut table = Table {
                 name: "t",
                 doc: "",
-                columns: vec![Column::u64("c", "")],
+                columns: vec![Column::of::<u64>("c", "")],
             };
             table.columns[0].kind = kind;
             let json = serde_json::to_value(TableSchema::from(&table)).expect("plain data");

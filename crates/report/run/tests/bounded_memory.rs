@@ -7,7 +7,7 @@ use unbloat_table::{Column, Order, Rows, Table};
 const COLUMNS: usize = 20;
 
 fn table() -> Table {
-    let columns = (0..COLUMNS).map(|c| Column::u64(format!("c{c}").leak(), ""));
+    let columns = (0..COLUMNS).map(|c| Column::of::<u64>(format!("c{c}").leak(), ""));
     Table {
         name: "numbers",
         doc: "",

@@ -24,12 +24,12 @@ fn flows() -> Table {
         name: "flows",
         doc: "one row per flow",
         columns: vec![
-            Column::u64("flow_id", "number of its first packet"),
-            Column::i64("start_ns", "first packet"),
-            Column::f64("rtt_ms", "round trip"),
-            Column::bool("pep", "proxied"),
-            Column::text("server_name", "as the client asked for it"),
-            Column::f64("period_s", "never known here"),
+            Column::of::<u64>("flow_id", "number of its first packet"),
+            Column::of::<i64>("start_ns", "first packet"),
+            Column::of::<f64>("rtt_ms", "round trip"),
+            Column::of::<bool>("pep", "proxied"),
+            Column::of::<&str>("server_name", "as the client asked for it"),
+            Column::of::<f64>("period_s", "never known here"),
         ],
     }
 }
@@ -38,7 +38,7 @@ fn empty() -> Table {
     Table {
         name: "dns",
         doc: "one row per query",
-        columns: vec![Column::text("name", "what was asked")],
+        columns: vec![Column::of::<&str>("name", "what was asked")],
     }
 }
 
@@ -114,11 +114,11 @@ fn what_was_written_is_read_whatever_the_pieces() {
 #[test]
 fn equal_rows_are_equal_files_whatever_the_pieces() {
     // So wide that a batch ends by its bytes, at rows that depend on the lengths of texts.
-    let columns = (0..120).map(|_| Column::u64("number", ""));
+    let columns = (0..120).map(|_| Column::of::<u64>("number", ""));
     let table = Table {
         name: "wide",
         doc: "",
-        columns: columns.chain([Column::text("name", "")]).collect(),
+        columns: columns.chain([Column::of::<&str>("name", "")]).collect(),
     };
     let base = scratch();
     let files = [1, 511, 512, 8192, 20_000].map(|piece| {
@@ -369,7 +369,7 @@ fn texts_that_a_dictionary_repeats_do_not_fill_the_memory() {
     let table = Table {
         name: "names",
         doc: "",
-        columns: vec![Column::text("name", "")],
+        columns: vec![Column::of::<&str>("name", "")],
     };
     let stored = |name: &str, length: usize, rows: usize| {
         let dir = base.path().join(name);

@@ -9,11 +9,11 @@ use unbloat_table::{Column, Table};
 
 fn table(name: &'static str, columns: &[(&'static str, &str)]) -> Table {
     let column = |(column, kind): &(&'static str, &str)| match *kind {
-        "u" => Column::u64(column, ""),
-        "i" => Column::i64(column, ""),
-        "b" => Column::bool(column, ""),
-        "t" => Column::text(column, ""),
-        _ => Column::f64(column, ""),
+        "u" => Column::of::<u64>(column, ""),
+        "i" => Column::of::<i64>(column, ""),
+        "b" => Column::of::<bool>(column, ""),
+        "t" => Column::of::<&str>(column, ""),
+        _ => Column::of::<f64>(column, ""),
     };
     Table {
         name,

@@ -67,11 +67,11 @@ pub fn table(name: &'static str, columns: &str) -> Table {
         // Column names live as long as the program; a test may leak a few.
         let name_of_column: &'static str = rest.to_owned().leak();
         match kind {
-            "u" => Column::u64(name_of_column, "a <count>"),
-            "i" => Column::i64(name_of_column, "a time"),
-            "f" => Column::f64(name_of_column, "a measured value"),
-            "b" => Column::bool(name_of_column, "yes or no"),
-            _ => Column::text(name_of_column, "a text"),
+            "u" => Column::of::<u64>(name_of_column, "a <count>"),
+            "i" => Column::of::<i64>(name_of_column, "a time"),
+            "f" => Column::of::<f64>(name_of_column, "a measured value"),
+            "b" => Column::of::<bool>(name_of_column, "yes or no"),
+            _ => Column::of::<&str>(name_of_column, "a text"),
         }
     };
     let columns = columns.split_whitespace().flat_map(sides).map(column);

@@ -135,11 +135,11 @@ pub(crate) mod tests {
             name: "t",
             doc: "one row per value",
             columns: vec![
-                Column::text("name", ""),
-                Column::u64("size_bytes", ""),
-                Column::i64("time_ns", ""),
-                Column::f64("rtt_ms", ""),
-                Column::bool("pep", ""),
+                Column::of::<&str>("name", ""),
+                Column::of::<u64>("size_bytes", ""),
+                Column::of::<i64>("time_ns", ""),
+                Column::of::<f64>("rtt_ms", ""),
+                Column::of::<bool>("pep", ""),
             ],
         }
     }
