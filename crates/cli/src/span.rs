@@ -1,6 +1,8 @@
 //! Spans of the command line.
 
+use std::fmt::Display;
 use std::ops::RangeInclusive;
+use std::str::FromStr;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
@@ -16,11 +18,14 @@ pub fn sample_interval(text: &str) -> Result<Delta, String> {
     within(text, Delta::ms(100)..=Delta::secs(3_600), "100 ms to 1 h")
 }
 
-/// Parses a span that has bounds; `said` says which.
-pub fn within(text: &str, bounds: RangeInclusive<Delta>, said: &str) -> Result<Delta, String> {
-    let span: Delta = text.parse().map_err(|error| format!("{error}"))?;
-    match bounds.contains(&span) {
-        true => Ok(span),
+/// Parses a span, or a size, that has bounds; `said` says which.
+pub fn within<T>(text: &str, bounds: RangeInclusive<T>, said: &str) -> Result<T, String>
+where
+    T: FromStr<Err: Display> + PartialOrd,
+{
+    let value: T = text.parse().map_err(|error| format!("{error}"))?;
+    match bounds.contains(&value) {
+        true => Ok(value),
         false => Err(format!("out of range; use {said}")),
     }
 }

@@ -3,6 +3,7 @@
 use super::Locating;
 use crate::ip::IpArgs;
 use crate::nearby::{self, NearbyError};
+use crate::span::within;
 use crate::terminal;
 use crate::token::{TokenArgs, TokenError};
 use crate::trust::{StrangerError, TrustArgs};
@@ -270,19 +271,11 @@ fn four_spans(text: &str) -> Result<[Delta; 4], String> {
 }
 
 fn interval(text: &str) -> Result<Delta, String> {
-    let span: Delta = text.parse().map_err(|error| format!("{error}"))?;
-    match (Delta::ms(1)..=Delta::secs(1)).contains(&span) {
-        true => Ok(span),
-        false => Err("out of range; use 1 ms to 1 s".to_owned()),
-    }
+    within(text, Delta::ms(1)..=Delta::secs(1), "1 ms to 1 s")
 }
 
 fn window(text: &str) -> Result<Bytes, String> {
-    let size: Bytes = text.parse().map_err(|error| format!("{error}"))?;
-    match (Bytes::kib(2)..=Bytes::mib(1024)).contains(&size) {
-        true => Ok(size),
-        false => Err("out of range; use 2 KiB to 1 GiB".to_owned()),
-    }
+    within(text, Bytes::kib(2)..=Bytes::mib(1024), "2 KiB to 1 GiB")
 }
 
 fn rule_parser() -> impl TypedValueParser<Value = Rule> {
