@@ -1,5 +1,6 @@
 //! Who runs with which rights: by the kernel for commands, by systemd for units. The table in SECURITY.md is held to it.
 
+use rustix::thread::CapabilitySet;
 use seccompiler::{BpfProgram, SeccompAction, SeccompFilter, TargetArch};
 use std::fs;
 use std::io::{BufRead, BufReader};
@@ -20,7 +21,7 @@ fn unbloat(words: &[&str]) -> Command {
     command
 }
 
-/// What the kernel says of each thread of a process: `CapEff`, `NoNewPrivs` and `Seccomp`.
+/// `CapEff`, `NoNewPrivs` and `Seccomp` of each thread of a process, from /proc.
 fn rights(child: &Child) -> Option<Vec<[String; 3]>> {
     let threads = fs::read_dir(format!("/proc/{}/task", child.id())).ok()?;
     let mut all = Vec::new();
@@ -37,29 +38,14 @@ fn rights(child: &Child) -> Option<Vec<[String; 3]>> {
 
 /// CAP_DAC_OVERRIDE at most, and a filter.
 fn is_confined(thread: &[String; 3]) -> bool {
-    has_at_most(thread, &[]) && thread[2] == "2"
+    has_at_most(thread, CapabilitySet::empty()) && thread[2] == "2"
 }
 
-/// Of capabilities none but CAP_DAC_OVERRIDE and these, and no program with more rights.
-fn has_at_most([capabilities, no_new, _]: &[String; 3], more: &[Capability]) -> bool {
-    let capabilities = u64::from_str_radix(capabilities, 16).expect("hexadecimal digits");
-    let more = more.iter().map(|one| 1 << *one as u32);
-    let allowed = more.fold(1 << Capability::DacOverride as u32, |all, one: u64| {
-        all | one
-    });
-    capabilities & !allowed == 0 && no_new == "1"
-}
-
-/// As capability.h numbers them.
-#[derive(Clone, Copy)]
-enum Capability {
-    DacOverride = 1,
-    DacReadSearch = 2,
-    NetAdmin = 12,
-    NetRaw = 13,
-    SysPtrace = 19,
-    Perfmon = 38,
-    Bpf = 39,
+/// No capabilities but CAP_DAC_OVERRIDE and these, and no program with more rights.
+fn has_at_most([capabilities, no_new, _]: &[String; 3], more: CapabilitySet) -> bool {
+    let held = u64::from_str_radix(capabilities, 16).expect("hexadecimal digits");
+    let allowed = CapabilitySet::DAC_OVERRIDE | more;
+    allowed.contains(CapabilitySet::from_bits_retain(held)) && no_new == "1"
 }
 
 fn becomes_confined(command: Command) -> bool {
@@ -170,12 +156,15 @@ fn a_unit_that_ends_who_gives_up_rights_serves_on() {
 }
 
 fn daemons_have_the_capabilities_of_their_units() {
-    use Capability::{Bpf, DacReadSearch, NetAdmin, NetRaw, Perfmon, SysPtrace};
+    let of_autorate = CapabilitySet::NET_ADMIN
+        | CapabilitySet::NET_RAW
+        | CapabilitySet::BPF
+        | CapabilitySet::PERFMON;
+    let of_monitor = of_autorate | CapabilitySet::SYS_PTRACE | CapabilitySet::DAC_READ_SEARCH;
     let folder = tempfile::tempdir().expect("a folder");
     let mut monitor = unbloat(&["monitor", "--interface", "lo", "--history"]);
     monitor.arg(folder.path().join("history"));
-    let of_monitor = [NetAdmin, NetRaw, Bpf, Perfmon, SysPtrace, DacReadSearch];
-    assert!(becomes(monitor, |thread| has_at_most(thread, &of_monitor)));
+    assert!(becomes(monitor, |thread| has_at_most(thread, of_monitor)));
     let bed = Bed::new().expect("a bed");
     let host = bed.host("box").expect("a host");
     for words in [
@@ -197,11 +186,7 @@ fn daemons_have_the_capabilities_of_their_units() {
         .expect("a command");
     autorate.args(AUTORATE.iter().filter(|word| **word != "--unit"));
     autorate.env("UNBLOAT_RUN", folder.path().join("run"));
-    let of_autorate = [NetAdmin, NetRaw, Bpf, Perfmon];
-    assert!(becomes(autorate, |thread| has_at_most(
-        thread,
-        &of_autorate
-    )));
+    assert!(becomes(autorate, |thread| has_at_most(thread, of_autorate)));
 }
 
 fn a_live_capture_is_confined_once_its_socket_is_open() {
