@@ -89,13 +89,16 @@ pub(crate) struct Compared {
 impl Compared {
     /// Less than `smallest`, or than a tick that was told wrong makes of a silence: see [`tick`].
     pub(crate) fn is_no_step(self, smallest: Delta) -> bool {
-        let size = self.shift.max(Delta::ZERO - self.shift);
-        size < smallest || size * 10 < self.across * 4
+        self.size() < smallest || self.size() * 10 < self.across * 4
     }
 
     /// Both ends of the jump may be a tick off.
     pub(crate) fn is_fine_enough(self) -> bool {
-        self.shift.max(Delta::ZERO - self.shift) > self.tick * 2
+        self.size() > self.tick * 2
+    }
+
+    fn size(self) -> Delta {
+        self.shift.max(Delta::ZERO - self.shift)
     }
 
     /// Queues in one direction move its packets by some milliseconds meanwhile.

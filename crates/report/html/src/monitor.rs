@@ -179,18 +179,15 @@ fn time(ns: i64) -> Markup {
 }
 
 fn verdict(page: &MonitorPage, weeks: &Weeks) -> Markup {
-    let day: Vec<&Event> = episodes(page)
+    let since = page.now_ns - DAY_NS;
+    let day = episodes(page)
         .into_iter()
-        .filter(|event| event.end_ns >= page.now_ns - DAY_NS)
-        .collect();
+        .filter(|event| event.end_ns >= since);
     let watched: f64 = [&weeks.this.down, &weeks.last.down]
         .map(|week| week.watched_s)
         .iter()
         .sum();
-    let worst = day
-        .iter()
-        .max_by(|a, b| a.p95_ms.unwrap_or(0.0).total_cmp(&b.p95_ms.unwrap_or(0.0)));
-    let since = page.now_ns - DAY_NS;
+    let worst = day.max_by(|a, b| a.p95_ms.unwrap_or(0.0).total_cmp(&b.p95_ms.unwrap_or(0.0)));
     let (kind, found) = headline(page.coarse.iter().filter(|record| match record {
         Record::Event(event) => event.end_ns >= since,
         other => other.start_ns() >= since,

@@ -41,9 +41,10 @@ impl<'a> Claim<'a> {
     /// What follows from a row whose delay stood: a queue in one direction, or in both.
     pub(super) fn of(row: &'a Row, flow: Option<&Flow>) -> Vec<Claim<'a>> {
         let (out, back) = (row.leg, row.leg.reverse());
-        let explains = |direction| explains(row.carrying(direction), row, direction, flow);
-        let [of_out, of_back] = acknowledges(row).map(|is_small| !is_small);
-        let explained = (of_out && explains(out), of_back && explains(back));
+        let explains = |direction| {
+            !acknowledges(row, direction) && explains(row.carrying(direction), row, direction, flow)
+        };
+        let explained = (explains(out), explains(back));
         let claim = |direction, share| Claim {
             row,
             direction,
@@ -122,14 +123,11 @@ fn in_flight_bytes(rate_bps: f64, row: &Row) -> f64 {
     rate_bps * round_trip_ms / 8e3
 }
 
-/// Whether a direction, ahead and back, carries no more than the acknowledgments of the other: one of 66 bytes for each full segment.
-fn acknowledges(row: &Row) -> [bool; 2] {
+/// Whether a direction carries no more than the acknowledgments of the other: one of 66 bytes for each full segment.
+fn acknowledges(row: &Row, direction: Direction) -> bool {
     const ACKNOWLEDGMENTS: f64 = 0.05;
-    let [ahead, back] = [row.ahead.standing_bps, row.back.standing_bps];
-    [
-        ahead < ACKNOWLEDGMENTS * back,
-        back < ACKNOWLEDGMENTS * ahead,
-    ]
+    let [own, other] = [direction, direction.reverse()].map(|way| row.carrying(way).standing_bps);
+    own < ACKNOWLEDGMENTS * other
 }
 
 /// The direction of a round trip that neither the far clock tells nor traffic of one direction alone explains: the one that goes more steadily,
@@ -138,7 +136,7 @@ fn busier(row: &Row, is_explained: bool) -> Direction {
     const STEADIER: f64 = 0.2;
     let [ahead, back] = [&row.ahead, &row.back];
     let rates = [ahead.standing_bps, back.standing_bps];
-    let is_small = acknowledges(row) != [false, false];
+    let is_small = Direction::BOTH.iter().any(|way| acknowledges(row, *way));
     let by = match is_explained {
         true if !is_small && (ahead.steadiness - back.steadiness).abs() > STEADIER => {
             [ahead.steadiness, back.steadiness]

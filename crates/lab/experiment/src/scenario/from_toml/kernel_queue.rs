@@ -80,7 +80,10 @@ pub(super) fn check(
 ) -> Result<(), Error> {
     let waits = |queue: &KernelQueue| queue.pace == Pace::Link;
     let fault = |key: String, message: &str| Err(Error::new(links.origin.clone(), key, message));
-    if queues.iter().any(Option::is_some) && links.get("clients").is_some() {
+    if queues.iter().all(Option::is_none) {
+        return Ok(());
+    }
+    if links.get("clients").is_some() {
         return fault(
             "link.clients".to_owned(),
             "a kernel queue is shared by all clients; give [link.clients] queues of unbloat",
@@ -92,11 +95,7 @@ pub(super) fn check(
             "a kernel queue in front of a rate that varies needs a radio that is always awake; remove [link.rrc], or use a queue of unbloat",
         );
     }
-    let mut delayed = flows.iter().filter(|flow| flow.extra_delay > Delta::ZERO);
-    match delayed
-        .next()
-        .filter(|_| queues.iter().any(Option::is_some))
-    {
+    match flows.iter().find(|flow| flow.extra_delay > Delta::ZERO) {
         None => Ok(()),
         Some(flow) => fault(
             format!("flow {:?}", flow.name),
