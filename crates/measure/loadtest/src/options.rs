@@ -64,7 +64,7 @@ impl Flows {
     };
     /// For stages of seconds, in which the draft's ramp has not filled a queue: the same most, four times as steep. Sixteen connections over a slow
     /// line with a short round trip have one or two segments each. A queue that is kept short must then drop a quarter of all packets
-    /// (Morris, \"TCP behavior with many flows\", 1997: below four segments a loss takes a timeout), and no cure would help.
+    /// (R. Morris, "TCP behavior with many flows", ICNP 1997: below four segments a loss takes a timeout), and no cure would help.
     pub const STEEP: Flows = Flows::Ramp {
         first: 4,
         more: 4,

@@ -522,7 +522,7 @@ fn medians(campaign: &Campaign) -> Markup {
     )
 }
 
-/// Of captures what the verdict lacks; what measures adds its warnings.
+/// What the run could not tell (captures), or its warnings (tests and experiments).
 fn left_out(parts: &Parts) -> Markup {
     let sentences = &parts.info.left_out;
     let title = match parts.has_flows {

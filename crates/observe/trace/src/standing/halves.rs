@@ -15,10 +15,10 @@ use super::window::Window;
 use unbloat_stats::quantile;
 use unbloat_units::Direction;
 
-/// Standard error of `k` up to which the two ways are told apart.
+/// The largest standard error of `k` at which any `k` counts.
 const SURE: f64 = 0.1;
-/// With a larger one they still are if `k` is so many errors off a half. Two ways that move against each other put it a little outside 0 to 1,
-/// a clock that was set puts it farther.
+/// With a larger error only a `k` this many errors away from one half counts. Where both directions queue and their delays move against each
+/// other, `k` lies slightly outside 0 to 1. A clock that was set puts it much farther out.
 const CLEAR: f64 = 4.0;
 const FARTHEST_OFF_HALF: f64 = 1.0;
 /// Fewer windows fit anything.
