@@ -39,8 +39,6 @@ pub(crate) struct Deep {
 struct Estimators {
     acks: RtoEstimator,
     acks_and_sacks: RtoEstimator,
-    /// Highest byte that a SACK block reported.
-    sacked: Option<Seq>,
     bin: Bin,
 }
 
@@ -125,23 +123,6 @@ impl Estimators {
         })
     }
 
-    /// The round trip of the packet that a duplicate ACK answers: the last one of the bytes that
-    /// its first SACK block (RFC 2018 §4: the most recent) reports and none before it did.
-    fn sack_sample(&mut self, seg: &Segment<'_>, flow: &Flow<'_>) -> Option<Delta> {
-        let first = seg.sack_blocks().next()?;
-        let is_new = self
-            .sacked
-            .is_none_or(|sacked| first.right.after(sacked) || sacked.before(seg.header.ack));
-        if !is_new || seg.dsack {
-            return None;
-        }
-        self.sacked = Some(first.right);
-        let side = seg.side.reverse();
-        let sent_us = flow.half(side).sent_once(first.right)?;
-        let rtt = seg.now_us.wrapping_sub(sent_us) as i32;
-        (rtt >= 0).then(|| Delta::us(i64::from(rtt)))
-    }
-
     #[inline]
     fn on_ack(&mut self, seg: &Segment<'_>, flow: &Flow<'_>) {
         if let Some(sample) = seg.rtt {
@@ -155,7 +136,7 @@ impl Estimators {
     #[cold]
     fn on_dup_ack(&mut self, seg: &Segment<'_>, flow: &Flow<'_>, cx: &mut Context<'_>) {
         let side = seg.side.reverse();
-        if let Some(rtt) = self.sack_sample(seg, flow) {
+        if let Some(rtt) = seg.sacked_rtt {
             self.acks_and_sacks.add(rtt + delay(side, flow));
             let in_flight = seg.remaining;
             let sample = RttSample {

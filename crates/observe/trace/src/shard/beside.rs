@@ -108,6 +108,7 @@ fn begin_segment<'a>(batch: &'a Batch, header: &'a PacketHeader, start: Time) ->
         acked_sent: None,
         remaining: 0,
         rtt: None,
+        sacked_rtt: None,
         dsack: false,
         dsack_repeats: false,
         eifel: false,

@@ -7,10 +7,10 @@ use unbloat_units::Delta;
 pub(super) struct Delays {
     /// No queue was longer than this.
     pub(super) upper: i64,
-    /// It was no shorter than this, if any sample is sharp.
+    /// It was no shorter than this, zero where no sample says.
     pub(super) lower: i64,
-    /// What it was as far as the samples between these ends tell, the mean of both halves of the window.
-    pub(super) usual: i64,
+    /// What it was in each half of the window, as far as the samples between these ends tell.
+    pub(super) usual: [i64; 2],
     pub(super) samples: u16,
     pub(super) sharp: u16,
 }

@@ -127,7 +127,7 @@ fn evidence_of(recorder: &Recorder, facts: &Facts, windows: &[Window]) -> Vec<Ev
 fn acquit_host(leg: Direction, windows: &[Window], delays: &mut [Delays], felt: Delta) {
     /// The rest may be the clock's: a step of 50 ms hides a part of twice as much.
     const MOST: f64 = 0.6;
-    let is_open = |d: &Delays| d.upper >= felt.as_us() && (d.sharp == 0 || d.lower < felt.as_us());
+    let is_open = |d: &Delays| d.upper >= felt.as_us() && d.lower < felt.as_us();
     let open: Vec<usize> = (0..delays.len())
         .filter(|&at| delays[at].samples > 0 && is_open(&delays[at]))
         .collect();
@@ -137,7 +137,8 @@ fn acquit_host(leg: Direction, windows: &[Window], delays: &mut [Delays], felt: 
     if share_back(leg, windows, delays, &open).is_some_and(|share| share >= MOST) {
         for at in open {
             let delay = &mut delays[at];
-            (delay.lower, delay.usual, delay.sharp) = (delay.upper, delay.upper, delay.samples);
+            (delay.lower, delay.usual, delay.sharp) =
+                (delay.upper, [delay.upper; 2], delay.samples);
         }
     }
 }
@@ -324,7 +325,7 @@ impl Judged<'_> {
             State::Unknown
         } else if delays.upper < felt {
             State::Low
-        } else if delays.sharp > 0 && delays.lower >= felt {
+        } else if delays.lower >= felt {
             State::Standing
         } else {
             State::Unknown
@@ -337,6 +338,8 @@ impl Judged<'_> {
         for (at, state) in states.iter().enumerate() {
             match state {
                 State::Unknown => {}
+                // SACKs alone begin no run and convict nothing.
+                State::Standing if self.delays[at].sharp == 0 && open.is_none() => {}
                 State::Low => {
                     runs.extend(open.take());
                 }
@@ -351,7 +354,7 @@ impl Judged<'_> {
                         ..Run::default()
                     });
                     run.last = at;
-                    run.standing += 1;
+                    run.standing += u32::from(self.delays[at].sharp > 0);
                     run.sharp += u32::from(self.delays[at].sharp);
                 }
             }
@@ -377,11 +380,12 @@ impl Judged<'_> {
     }
 
     fn delay_ms(&self, at: usize) -> f64 {
-        self.delays[at].usual as f64 / 1e3
+        self.delays[at].usual.iter().sum::<i64>() as f64 / 2e3
     }
 
     fn standing(&self, low: &[usize], runs: &[Run], stood: &[usize]) -> Option<Standing> {
-        let mut delays: Vec<f64> = stood.iter().map(|&at| self.delay_ms(at)).collect();
+        let halves = stood.iter().flat_map(|&at| self.delays[at].usual);
+        let mut delays: Vec<f64> = halves.map(|us| us as f64 / 1e3).collect();
         let mut at = |q| quantile(&mut delays, q);
         let (p50, p95) = (at(0.5)?, at(0.95)?);
         Some(Standing {

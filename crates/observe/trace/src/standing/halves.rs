@@ -192,7 +192,7 @@ mod tests {
             .map(|window| Delays {
                 upper: i64::from(window.cells.down.upper) - 20_000,
                 lower: 0,
-                usual: 0,
+                usual: [0; 2],
                 samples: 1,
                 sharp: 1,
             })

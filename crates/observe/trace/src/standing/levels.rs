@@ -90,7 +90,7 @@ mod tests {
                 Delays {
                     upper,
                     lower: upper,
-                    usual: upper,
+                    usual: [upper; 2],
                     samples: 1,
                     sharp: 0,
                 }

@@ -142,16 +142,24 @@ impl Recorder {
         self.asked = has_payload.then_some(side);
         let stamped = self.on_stamp(seg);
         let echo = stamped.and_then(|stamped| stamped.echo);
-        if let Some(trip) = seg.rtt.map(|sample| sample.rtt).or(echo) {
+        let rtt = seg.rtt.map(|sample| sample.rtt);
+        if let Some(trip) = rtt.or(seg.sacked_rtt).or(echo) {
             let gap = last.map(|last| seg.now.since_bounded(last));
             let stamp_gap = stamped.map(|stamped| stamped.gap);
+            let is_sacked = rtt.is_none() && seg.sacked_rtt.is_some();
             let (trip, held) = match self.at_once(seg) {
                 Some(burst) => (self.without(trip, burst, leg), Some(Delta::ZERO)),
+                // RFC 5681 §4.2: what comes out of order is acknowledged at once.
+                None if is_sacked => (trip, Some(Delta::ZERO)),
                 None => (trip, gap.max(stamp_gap)),
             };
             let answer = stamped.map(|stamped| stamped.answer);
             if let Some(window) = self.windows.last_mut() {
-                window.cells[leg].add(is_late(seg.now, origin), trip, held, answer);
+                let (cell, is_late) = (&mut window.cells[leg], is_late(seg.now, origin));
+                match is_sacked {
+                    true => cell.add_sacked(is_late, trip, answer),
+                    false => cell.add(is_late, trip, held, answer),
+                }
             }
             let floors = Both::of(|way| flow.half(way).rtt_floor());
             let seen = Seen {
@@ -413,8 +421,8 @@ impl Recorder {
             let cell = &window.cells[leg];
             Delays {
                 upper: i64::from(cell.upper) - floor,
-                lower: i64::from(cell.lower) - floor,
-                usual: cell.usual() - floor,
+                lower: cell.lower.map_or(0, |lower| i64::from(lower) - floor),
+                usual: cell.usual().map(|us| us - floor),
                 samples: cell.samples,
                 sharp: cell.sharp,
             }

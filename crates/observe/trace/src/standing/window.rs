@@ -19,8 +19,8 @@ pub(super) struct Cell {
     pub(super) upper: u32,
     /// Of each half of the window the sample that says most: least, and of a host that waited least.
     halves: [Told; 2],
-    /// The least lower end of the samples that convict: the path delays no less than this.
-    pub(super) lower: u32,
+    /// The least lower end of the samples that have one: the path delays no less than this.
+    pub(super) lower: Option<u32>,
     pub(super) samples: u16,
     /// Samples whose host cannot have waited long.
     pub(super) sharp: u16,
@@ -53,7 +53,7 @@ impl Default for Cell {
         Cell {
             upper: u32::MAX,
             halves: [none; 2],
-            lower: u32::MAX,
+            lower: None,
             samples: 0,
             sharp: 0,
             answer: None,
@@ -65,11 +65,15 @@ impl Cell {
     /// Beyond this a host's wait leaves a sample nothing to say of a queue.
     const SHARP: Delta = Delta::ms(250);
 
-    /// What the path delayed as far as the samples that say most tell: in the middle between their ends, the mean of both halves.
-    pub(super) fn usual(&self) -> i64 {
-        let known = self.halves.iter().filter(|told| told.trip_us < u32::MAX);
-        let middle = |told: &Told| i64::from(told.trip_us) - i64::from(told.held_us) / 2;
-        known.clone().map(middle).sum::<i64>() / (known.count() as i64).max(1)
+    /// What the path delayed in each half as far as the sample that says most tells: in the middle between its ends. A half
+    /// without one was as the other.
+    pub(super) fn usual(&self) -> [i64; 2] {
+        let middle = |told: Told| i64::from(told.trip_us) - i64::from(told.held_us) / 2;
+        let known = self
+            .halves
+            .map(|told| (told.trip_us < u32::MAX).then(|| middle(told)));
+        let one = known[0].or(known[1]).unwrap_or_default();
+        [one, known[1].unwrap_or(one)]
     }
 
     /// A round trip of which the host may have held back `held`, in the first or in the second half of the window.
@@ -81,8 +85,26 @@ impl Cell {
         held: Option<Delta>,
         answer: Option<Answered>,
     ) {
+        let held = held.filter(|&held| held <= Self::SHARP);
+        self.sharp = self.sharp.saturating_add(u16::from(held.is_some()));
+        self.measure(is_late, trip, held, answer);
+    }
+
+    /// A round trip of a packet that came while others were missing. It measures a queue but does not convict one, because the
+    /// losses may just be draining it.
+    pub(super) fn add_sacked(&mut self, is_late: bool, trip: Delta, answer: Option<Answered>) {
+        self.measure(is_late, trip, Some(Delta::ZERO), answer);
+    }
+
+    fn measure(
+        &mut self,
+        is_late: bool,
+        trip: Delta,
+        held: Option<Delta>,
+        answer: Option<Answered>,
+    ) {
         let micros = |delta: Delta| u32::try_from(delta.as_us().max(0)).unwrap_or(u32::MAX);
-        let (trip_us, held) = (micros(trip), held.filter(|&held| held <= Self::SHARP));
+        let trip_us = micros(trip);
         let held_us = micros(held.unwrap_or(Self::SHARP)).min(trip_us);
         if trip_us < self.upper {
             (self.upper, self.answer) = (trip_us, answer);
@@ -93,8 +115,8 @@ impl Cell {
         }
         self.samples = self.samples.saturating_add(1);
         if held.is_some() {
-            self.lower = self.lower.min(trip_us - held_us);
-            self.sharp = self.sharp.saturating_add(1);
+            let lower = trip_us - held_us;
+            self.lower = Some(self.lower.map_or(lower, |least| least.min(lower)));
         }
     }
 }

@@ -74,6 +74,8 @@ struct Trouble {
     /// Ends of copies that an echoed timestamp showed to be needless: they may still arrive, and
     /// the DSACK then tells of the same copy again.
     needless: Vec<Seq>,
+    /// The highest byte that a SACK block reported.
+    sacked: Option<Seq>,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -475,7 +477,21 @@ impl Half {
                 let trouble = self.trouble.as_mut();
                 trouble.is_some_and(|trouble| !trouble.is_first_told(copy.right))
             });
+            seg.sacked_rtt = self.sacked_rtt(seg);
         }
+    }
+
+    /// The round trip of the packet that an ACK with SACK answers: the last one of the bytes that its first block (RFC 2018 §4: the
+    /// most recent) reports and none before it did.
+    fn sacked_rtt(&mut self, seg: &Segment<'_>) -> Option<Delta> {
+        let right = seg.sack_blocks().next()?.right;
+        let is_new = |sacked: Seq| right.after(sacked) || sacked.before(seg.header.ack);
+        if seg.dsack || !self.trouble().sacked.is_none_or(is_new) {
+            return None;
+        }
+        self.trouble().sacked = Some(right);
+        let rtt = seg.now_us.wrapping_sub(self.sent_once(right)?) as i32;
+        (rtt >= 0).then(|| Delta::us(i64::from(rtt)))
     }
 
     fn first_ack(&mut self, seg: &mut Segment<'_>, ack: Seq) {

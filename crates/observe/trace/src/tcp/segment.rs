@@ -121,6 +121,8 @@ pub struct Segment<'a> {
     pub remaining: u32,
     /// A clean round trip of `side.reverse()`'s data that this ACK completes.
     pub rtt: Option<RttSample>,
+    /// The round trip of a packet that came while others were missing, by the SACK block that reports it.
+    pub sacked_rtt: Option<Delta>,
     /// The ACK reports a segment received twice (RFC 2883).
     pub dsack: bool,
     /// That segment is a copy which an earlier ACK showed to be needless already (`eifel`).
