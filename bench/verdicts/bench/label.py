@@ -20,7 +20,7 @@ def labels(situation, folder, translate):
     hidden = vantage.hidden_hosts(situation, folder)
     if "cut" in situation.disguise:
         begin, end = disguise.cut_span((min(p.came for p in packets), max(p.left for p in packets)))
-        packets = [p for p in packets if begin <= p.came < end]
+        packets = [p for p in packets if begin <= p.came and p.left < end]
     true = {
         way: truth.direction_truth([p for p in packets if p.direction == way], situation.rates.get(way), situation.has_own_queues)
         for way in ("down", "up")

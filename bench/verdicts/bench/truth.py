@@ -52,7 +52,7 @@ def crossing(row):
 
 
 def windows_of(packets):
-    """Least wait in ms by number of window; what nobody crossed had no queue to show: None."""
+    """Least wait in ms of the packets that came, by number of window. Where none came, of those that still waited; None without any."""
     least = {}
     for packet in packets:
         window = packet.came // WINDOW_NS
@@ -60,7 +60,11 @@ def windows_of(packets):
         least[window] = min(wait, least.get(window, wait))
     if not least:
         return []
-    return [least.get(window) for window in range(min(least), max(least) + 1)]
+    waiting = {}
+    for packet in packets:
+        for window in range(packet.came // WINDOW_NS + 1, min((packet.came + packet.queued) // WINDOW_NS, max(least)) + 1):
+            waiting[window] = min(packet.queued / 1e6, waiting.get(window, packet.queued / 1e6))
+    return [least.get(window, waiting.get(window)) for window in range(min(least), max(least) + 1)]
 
 
 def runs_above(windows, bound):
