@@ -24,6 +24,11 @@ pub enum TestError {
     )]
     Certificate { to: String, reason: String },
     #[error(
+        "what answers for {to} does not have that service's certificate ({}): a login page or a proxy of this network may stand before it; log in with a browser, then test again",
+        one_line(.reason)
+    )]
+    Impostor { to: String, reason: String },
+    #[error(
         "the certificate of {to} does not have the fingerprint that --pin (or UNBLOAT_PIN) gives; if the server got a new certificate, use the fingerprint that it prints now, otherwise another server answers there"
     )]
     Pin { to: String },

@@ -15,6 +15,7 @@ mod interface;
 mod responsiveness;
 mod stalls;
 mod views;
+mod witness;
 
 use crate::measured::{Counter, FlowRun, Measured, StageRun};
 use crate::options::Http;
@@ -31,6 +32,7 @@ use unbloat_responsiveness::{
     distrust, grade, line_rate, verdict,
 };
 use unbloat_units::{Both, Bytes, Delta, Direction, Rate, Time};
+use witness::StandIn;
 
 /// What a test found.
 #[derive(Clone, Debug)]
@@ -113,24 +115,40 @@ pub struct LoadFindings {
 
 /// Concludes, with marks by `rule`.
 pub fn findings(measured: &Measured, rule: Rule) -> Findings {
+    let (stand_in, with) = StandIn::of(measured);
+    let measured = with.as_ref().unwrap_or(measured);
     let stalls = stalls::find(measured);
     match stalls.is_empty() {
-        true => conclude((measured, &stalls), rule),
-        false => conclude((&stalls::without(measured, &stalls), &stalls), rule),
+        true => conclude((measured, &stalls), &stand_in, rule),
+        false => {
+            let kept = stalls::without(measured, &stalls);
+            conclude((&kept, &stalls), &stand_in, rule)
+        }
     }
 }
 
 /// From what was seen while no program stood still.
-fn conclude((measured, stalls): (&Measured, &[Stall]), rule: Rule) -> Findings {
+fn conclude((measured, stalls): (&Measured, &[Stall]), stand_in: &StandIn, rule: Rule) -> Findings {
     let idle = idle(measured, stalls);
     let stages = measured.stages.iter().enumerate();
     let loaded = stages.filter(|(_, stage)| stage.load != Load::Idle && !stage.is_cut);
-    let loads: Vec<LoadFindings> = loaded
+    let mut loads: Vec<LoadFindings> = loaded
         .map(|(i, stage)| load((measured, stalls), &idle, i, stage))
         .collect();
-    let splits = splits(&loads);
-    let checks = checks((measured, stalls), &idle, &loads);
+    // A probe that is late by itself waits in no place of the path.
+    let splits = match stand_in.odd.is_empty() {
+        true => splits(&loads),
+        false => Vec::new(),
+    };
+    let checks = Checks {
+        standing_in: stand_in.told,
+        odd: stand_in.odd.clone(),
+        ..checks((measured, stalls), &idle, &loads)
+    };
     let reasons = distrust(&checks);
+    for found in &mut loads {
+        found.confidence = stand_in.confidence(found.confidence);
+    }
     let mut directions = directions((measured, &idle), &loads, &splits);
     if measured.server.http == Some(Http::Three) {
         // What waits in senders is cured by options of TCP's sockets, which QUIC does not have.
@@ -445,7 +463,7 @@ fn checks(
     let alone = |way| of(loads, way)?.delivered[way];
     let slower = Direction::BOTH.into_iter().filter_map(alone).min();
     let has_echo = measured.server.echo.is_some();
-    let idle_samples = samples(has_echo, &idle.account);
+    let idle_samples = samples(has_echo || !measured.echoes.is_empty(), &idle.account);
     Checks {
         cpu_busy: most(|host| host.busy),
         cpu_stolen: most(|host| host.stolen),
@@ -463,10 +481,12 @@ fn checks(
             .flat_map(|found| load_checks(measured, found))
             .collect(),
         echoless: measured.server.echoless,
+        standing_in: None,
+        odd: Vec::new(),
         is_cut: measured.is_cut,
         gone: measured.gone.map(|gone| ServerGone {
             at: gone.at.since(Time::from_ns(0)),
-            refused: gone.refused,
+            how: gone.how,
             is_all: loads.is_empty(),
         }),
     }
@@ -497,7 +517,7 @@ fn coverage(idle: &Idle, loads: &[LoadFindings]) -> Vec<(&'static str, f64)> {
 const SIMULTANEOUS: Delta = Delta::ms(200);
 
 fn load_checks(measured: &Measured, found: &LoadFindings) -> Vec<LoadChecks> {
-    let has_echo = measured.server.echo.is_some();
+    let has_echo = measured.server.echo.is_some() || !measured.echoes.is_empty();
     let is_early = |flow: &FlowRun| {
         let is_before = flow.end + SIMULTANEOUS < measured.stages[found.stage].end;
         flow.failure.is_some() && is_before

@@ -20,12 +20,14 @@ use rustls::ClientConfig;
 use rustls::pki_types::ServerName;
 use std::io;
 use std::net::SocketAddr;
-use std::os::fd::OwnedFd;
+use std::os::fd::{AsFd, OwnedFd};
 use std::sync::Arc;
 use tokio::io::{AsyncRead, AsyncWrite};
+use tokio::net::TcpStream;
 use tokio_rustls::TlsConnector;
 use tokio_rustls::client::TlsStream;
 use unbloat_os::clock::Clock;
+use unbloat_os::tcp_info::TcpInfo;
 use unbloat_units::Delta;
 
 /// Unsent data of one stream in HTTP/2's own buffer.
@@ -61,6 +63,7 @@ impl Dialer {
     ) -> Result<Dialer, TestError> {
         let alpn: &[&str] = match options.http {
             Http::One => &["http/1.1"],
+            Http::Two if !origin.is_well_known() => &["h2", "http/1.1"],
             Http::Two => &["h2"],
             Http::Three => &["h2", "http/1.1"],
         };
@@ -112,6 +115,21 @@ impl Dialer {
             .await
     }
 
+    /// A connection of TCP, and nothing over it.
+    pub async fn connect(&self, settings: &Settings) -> io::Result<Connected> {
+        let begin = self.clock.now();
+        let stream = socket::connect(self.address, settings).await?;
+        let took = self.clock.now().since(begin);
+        let handle = socket::handle(&stream)?;
+        let info = TcpInfo::of(handle.as_fd());
+        Ok(Connected {
+            stream,
+            handle,
+            took,
+            is_resent: info.is_ok_and(|info| info.retransmissions() > 0),
+        })
+    }
+
     async fn open_counted(
         &self,
         http: Http,
@@ -121,15 +139,18 @@ impl Dialer {
         if http == Http::Three {
             return self.open_quic(settings).await;
         }
-        let begin = self.clock.now();
-        let stream = socket::connect(self.address, settings).await?;
-        let tcp = self.clock.now().since(begin);
-        let handle = socket::handle(&stream)?;
+        let Connected {
+            stream,
+            handle,
+            took,
+            is_resent,
+        } = self.connect(settings).await?;
         let stream = Held::new(stream, settings.pace.is_some());
         let mut opened = Connection {
             sender: None,
             link: Link::Tcp(handle),
-            tcp: Some(tcp),
+            tcp: Some(took),
+            tcp_resent: is_resent,
             tls: None,
             tls_round_trips: 0,
             tls_version: None,
@@ -155,6 +176,8 @@ impl Dialer {
                 let http = match session.alpn_protocol() {
                     Some(b"h2") => Http::Two,
                     Some(_) => Http::One,
+                    // Who chooses none knows of none.
+                    None if !self.origin.is_well_known() => Http::One,
                     None => http,
                 };
                 shake(tls, http).await?
@@ -184,6 +207,7 @@ impl Dialer {
             sender: Some(Sender::Three(opened.sender)),
             link: Link::Quic(opened.connection),
             tcp: None,
+            tcp_resent: false,
             tls: Some(self.clock.now().since(begin)),
             tls_round_trips: opened.round_trips,
             tls_version: Some("TLSv1_3"),
@@ -209,6 +233,15 @@ impl Dialer {
     }
 }
 
+/// A connection of TCP that stands.
+pub struct Connected {
+    stream: TcpStream,
+    handle: OwnedFd,
+    pub took: Delta,
+    /// The first packet was lost.
+    pub is_resent: bool,
+}
+
 /// What carries a connection, for those who ask or end it.
 #[derive(Debug)]
 pub enum Link {
@@ -223,6 +256,8 @@ pub struct Connection {
     link: Link,
     /// None where QUIC does the handshakes of both in one: that is `tls`.
     pub tcp: Option<Delta>,
+    /// The first packet was lost.
+    pub tcp_resent: bool,
     pub tls: Option<Delta>,
     pub tls_round_trips: u8,
     pub tls_version: Option<&'static str>,

@@ -34,6 +34,7 @@ mod ping;
 mod place;
 mod plan;
 mod probes;
+mod public;
 #[cfg(feature = "http3")]
 mod quic;
 #[cfg(not(feature = "http3"))]
@@ -66,6 +67,7 @@ pub use measured::*;
 pub use options::{Flows, Http, IpVersion, Options, Probing, Trust};
 pub use place::OwnAddresses;
 pub use plan::{Direction, Load, Plan, Stack, Stage};
+pub use public::{PUBLIC, Public, notice};
 pub use sweep::{Echoed, sweep};
 pub use target::{Origin, PORT, Target, TargetError};
 pub use text::{detailed_text, text};

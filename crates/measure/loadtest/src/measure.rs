@@ -15,10 +15,11 @@ use crate::interface::Interface;
 use crate::load::Carrier;
 use crate::measured::{AppRun, Gone, Measured, Server, StageRun};
 use crate::ndt7;
-use crate::options::{Flows, Http, Options};
+use crate::options::{Flows, Http, Options, Probing};
 use crate::ping::Pinging;
 use crate::plan::{Load, Stack};
 use crate::probes::Prober;
+use crate::public::{self, Public};
 use crate::sampler::Sampler;
 use crate::target::Target;
 use collect::Collected;
@@ -86,6 +87,10 @@ pub fn measure(
 /// As the server's protocol lets it be measured.
 fn fitted(options: &Options) -> Options {
     let mut fitted = options.clone();
+    if Public::of(&options.target).is_some() {
+        // It is for the user's own servers.
+        fitted.token = None;
+    }
     if let Target::Ndt7(_) = options.target {
         fitted.flows = Flows::Fixed(1);
         fitted.plan = options.plan.clone().as_is().one_way(ndt7::LASTS);
@@ -98,6 +103,7 @@ fn fitted(options: &Options) -> Options {
 /// A test under way.
 struct Test<'a> {
     options: &'a Options,
+    flows: Flows,
     clock: Clock,
     server: Server,
     /// None where nothing carries load.
@@ -131,14 +137,27 @@ impl<'a> Test<'a> {
             "server chosen"
         );
         let carrier = met.carrier.map(Arc::new);
+        let is_public = carrier
+            .as_ref()
+            .is_some_and(|carrier| carrier.service.bound.is_some() || carrier.ndt7.is_some());
+        let probing = match is_public {
+            true => Probing {
+                pairs_per_s: options.probing.pairs_per_s.min(public::PAIRS_PER_S),
+                ..options.probing
+            },
+            false => options.probing,
+        };
         let mut test = Test {
             options,
+            flows: match options.flows {
+                Flows::Ramp { .. } if is_public => public::FLOWS,
+                flows => flows,
+            },
             clock,
             server: met.server,
             prober: carrier
                 .as_ref()
-                .filter(|carrier| carrier.ndt7.is_none())
-                .map(|carrier| Arc::new(Prober::new(carrier.clone(), options.probing))),
+                .map(|carrier| Arc::new(Prober::new(carrier.clone(), probing))),
             carrier,
             echoing: None,
             pinging: None,
@@ -235,7 +254,7 @@ impl<'a> Test<'a> {
         let mut stages: Vec<StageRun> = Vec::new();
         for number in 0..self.options.plan.stages.len() {
             let planned = self.options.plan.stages[number];
-            if planned.load != Load::Idle && self.carrier.is_none() {
+            if planned.load != Load::Idle && !self.carries(planned.load) {
                 continue;
             }
             if stop.load(Ordering::Relaxed) || self.gone.is_some() {
@@ -282,17 +301,28 @@ impl<'a> Test<'a> {
         }
     }
 
+    fn carries(&self, load: Load) -> bool {
+        let carrier = self.carrier.as_ref();
+        carrier.is_some_and(|carrier| carrier.service.carries(load) && !carrier.is_spent(load))
+    }
+
+    /// The least round trip, and the last one: of datagrams, else of ICMP.
+    fn round_trips(&self) -> Option<[Delta; 2]> {
+        match &self.echoing {
+            Some(echoing) => Some([echoing.least_rtt()?, echoing.rtt()?]),
+            None => self.pinging.as_ref()?.seen(),
+        }
+    }
+
     /// Until the path is at rest again.
     async fn pause(&self, stop: &AtomicBool) {
         let begin = self.clock.now();
-        let least = self.echoing.as_ref().and_then(Echoing::least_rtt);
         loop {
             tokio::time::sleep(TICK).await;
             let waited = self.clock.now().since(begin);
-            let rtt = self.echoing.as_ref().and_then(Echoing::rtt);
-            let is_at_rest = least
-                .zip(rtt)
-                .is_none_or(|(least, rtt)| rtt <= least + AT_REST);
+            let is_at_rest = self
+                .round_trips()
+                .is_none_or(|[least, last]| last <= least + AT_REST);
             let is_over = waited >= PAUSE[0] && is_at_rest || waited >= PAUSE[1];
             if is_over || stop.load(Ordering::Relaxed) {
                 debug!(

@@ -38,8 +38,7 @@ pub struct Measured {
 pub struct Gone {
     /// When the last sign of it came.
     pub at: Time,
-    /// Its host answers and refuses connections; else nothing answers.
-    pub refused: bool,
+    pub how: unbloat_responsiveness::Leaving,
 }
 
 /// How an application went during one stage.
@@ -196,6 +195,8 @@ pub struct Probe {
     pub flow: Option<u16>,
     /// Of a foreign probe: until the connection stood. None with HTTP/3.
     pub tcp: Option<Delta>,
+    /// Its first packet was sent again: that time is more TCP's clock than the path.
+    pub tcp_resent: bool,
     /// And TLS on it (with HTTP/3: QUIC's handshake, both in one).
     pub tls: Option<Delta>,
     /// Round trips that this handshake takes.

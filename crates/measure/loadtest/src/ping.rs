@@ -10,7 +10,7 @@ use std::io;
 use std::net::SocketAddr;
 use std::os::fd::AsFd;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicI64, Ordering};
 use std::thread::JoinHandle;
 use unbloat_os::clock::Clock;
 use unbloat_os::icmp::{Echo, PAYLOAD};
@@ -26,8 +26,13 @@ const LARGEST: usize = 2_048;
 /// Requests under way.
 pub struct Pinging {
     stop: Arc<AtomicBool>,
+    seen: Arc<Seen>,
     thread: JoinHandle<Vec<Probe>>,
 }
+
+/// The least round trip, and the last one; zero before the first.
+#[derive(Debug, Default)]
+struct Seen([AtomicI64; 2]);
 
 impl Pinging {
     pub fn begin(to: SocketAddr, clock: Clock) -> io::Result<Pinging> {
@@ -35,8 +40,16 @@ impl Pinging {
         let stop = Arc::new(AtomicBool::new(false));
         let stopped = stop.clone();
         let builder = std::thread::Builder::new().name("ping".into());
+        let seen = pinger.seen.clone();
         let thread = builder.spawn(move || pinger.run(&stopped))?;
-        Ok(Pinging { stop, thread })
+        Ok(Pinging { stop, seen, thread })
+    }
+
+    /// The least round trip, and the last one.
+    pub fn seen(&self) -> Option<[Delta; 2]> {
+        let both = self.seen.0.each_ref();
+        let both = both.map(|ns| Delta::ns(ns.load(Ordering::Relaxed)));
+        (both[1] > Delta::ZERO).then_some(both)
     }
 
     /// All requests; those whose answers have not come by now stay without.
@@ -51,6 +64,7 @@ pub(crate) struct Pinger {
     form: Form,
     clock: Clock,
     sent: Vec<Probe>,
+    seen: Arc<Seen>,
 }
 
 impl Pinger {
@@ -69,6 +83,7 @@ impl Pinger {
             },
             clock,
             sent: Vec::new(),
+            seen: Arc::default(),
         })
     }
 
@@ -104,6 +119,7 @@ impl Pinger {
             sent: at,
             flow: None,
             tcp: None,
+            tcp_resent: false,
             tls: None,
             tls_round_trips: 0,
             answer: None,
@@ -144,7 +160,13 @@ impl Pinger {
     fn take(&mut self, number: u32, at: Time) {
         let probe = self.sent.get_mut(number as usize);
         if let Some(probe) = probe.filter(|probe| probe.answer.is_none()) {
-            probe.answer = Some(at.since(probe.sent).max(Delta::ZERO));
+            let took = at.since(probe.sent).max(Delta::ZERO);
+            probe.answer = Some(took);
+            let [least, last] = &self.seen.0;
+            if last.swap(took.as_ns(), Ordering::Relaxed) == 0 {
+                least.store(took.as_ns(), Ordering::Relaxed);
+            }
+            least.fetch_min(took.as_ns(), Ordering::Relaxed);
         }
     }
 }

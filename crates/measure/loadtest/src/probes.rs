@@ -7,8 +7,8 @@ use crate::http::{self, Connection};
 use crate::load::Carrier;
 use crate::measured::{Probe, ProbeKind};
 use crate::options::Probing;
+use crate::socket::Settings;
 use crate::upload::Body;
-use hyper::Method;
 use std::io;
 use std::os::fd::AsFd;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
@@ -90,7 +90,12 @@ impl Prober {
     }
 
     fn pair(self: &Arc<Self>, number: usize) {
-        for kind in [ProbeKind::Foreign, ProbeKind::SelfHttp] {
+        // A server of ndt7 has nothing small to ask for: there are handshakes alone.
+        let kinds: &[ProbeKind] = match self.carrier.ndt7 {
+            Some(_) => &[ProbeKind::Foreign],
+            None => &[ProbeKind::Foreign, ProbeKind::SelfHttp],
+        };
+        for &kind in kinds {
             let prober = self.clone();
             prober.waiting.fetch_add(1, Ordering::Relaxed);
             tokio::spawn(async move {
@@ -109,14 +114,20 @@ impl Prober {
         let sent = clock.now();
         let mut probe = blank(ProbeKind::Foreign, sent);
         let asking = async {
+            if self.carrier.ndt7.is_some() {
+                let connected = self.carrier.dialer.connect(&Settings::default()).await?;
+                (probe.tcp, probe.tcp_resent) = (Some(connected.took), connected.is_resent);
+                return Ok(None);
+            }
             let connection = self.carrier.dialer.open_beside(self.carrier.http).await?;
             probe.tcp = connection.tcp;
+            probe.tcp_resent = connection.tcp_resent;
             probe.tls = connection.tls;
             probe.tls_round_trips = connection.tls_round_trips;
-            self.small(connection).await
+            self.small(connection).await.map(Some)
         };
         match in_time(asking).await {
-            Ok(answer) => probe.answer = Some(answer),
+            Ok(answer) => probe.answer = answer,
             Err(error) => probe.failure = Some(root(&error)),
         }
         probe
@@ -186,6 +197,7 @@ fn blank(kind: ProbeKind, sent: Time) -> Probe {
         sent,
         flow: None,
         tcp: None,
+        tcp_resent: false,
         tls: None,
         tls_round_trips: 0,
         answer: None,
@@ -199,17 +211,15 @@ async fn ask_small(carrier: &Carrier, sender: &mut http::Sender) -> io::Result<D
     let path = &carrier.service.small;
     let request = http::request(
         &carrier.dialer.origin,
-        (Method::GET, path),
+        (carrier.service.small_method.clone(), path),
         token,
         Body::Empty,
     )?;
     let request = http::fit(request, sender)?;
     let sent = clock.now();
     let response = sender.send(request).await?;
-    if !response.status().is_success() {
-        return Err(io::Error::other(response.status().to_string()));
-    }
-    http::whole(response.into_body(), 4_096).await?;
+    let body = carrier.accepted(response).await?;
+    http::whole(body, 4_096).await?;
     Ok(clock.now().since(sent))
 }
 

@@ -4,15 +4,17 @@ use crate::error::{TestError, root};
 use crate::flow::Flow;
 use crate::http::{self, Sender};
 use crate::options::Options;
-use crate::plan::Stack;
-use crate::target::Origin;
+use crate::plan::{Load, Stack};
+use crate::public::{BOUND, Public};
+use crate::target::{Origin, Target};
 use crate::upload::Body;
+use hyper::body::Body as _;
 use hyper::{Method, StatusCode, Uri};
 use serde::Deserialize;
 use std::fmt::Write;
 use std::io;
 use std::time::Duration;
-use unbloat_units::Direction;
+use unbloat_units::{Bytes, Direction};
 
 /// For the whole answer to a request of the service, however it comes: a few hundred bytes.
 pub const ANSWER_TIME: Duration = Duration::from_secs(10);
@@ -27,15 +29,22 @@ const SESSION_VERSION: u32 = 1;
 pub struct Service {
     /// Empty where there is no such thing.
     pub small: String,
+    pub small_method: Method,
     pub large: String,
     pub upload: String,
+    /// Bytes of each download; one that has more or less is no answer to what was asked.
+    pub object: Option<u64>,
+    /// Bytes of each upload; endless if none is given.
+    pub piece: Option<u64>,
+    /// Of a server of others: what a test may receive from it and send to it, each.
+    pub bound: Option<Bytes>,
     /// Of all three.
     pub port: u16,
     /// Connect there instead, and keep the URLs.
     pub endpoint: Option<String>,
     pub session: Option<Session>,
     pub token: Option<String>,
-    congestion_control: Option<String>,
+    pub(crate) congestion_control: Option<String>,
 }
 
 /// A session on a server of ours.
@@ -81,6 +90,34 @@ struct Urls {
 }
 
 impl Service {
+    /// What stands in place of a description, or of any other answer.
+    pub(crate) const LOGIN: &str = "it is a web page; if this network has a login page, log in with a browser, then test again";
+
+    /// Without paths.
+    pub(crate) fn of_paths(port: u16, options: &Options) -> Service {
+        Service {
+            small: String::new(),
+            small_method: Method::GET,
+            large: String::new(),
+            upload: String::new(),
+            object: None,
+            piece: None,
+            bound: None,
+            port,
+            endpoint: None,
+            session: None,
+            token: options.token.clone(),
+            congestion_control: None,
+        }
+    }
+
+    /// Whether it has what such a load needs. A server of others carries one direction at a time: from one end alone, both at once tell no direction.
+    pub fn carries(&self, load: Load) -> bool {
+        let has = |path: &str, way| !load.has(way) || !path.is_empty();
+        let has_all = has(&self.large, Direction::Down) && has(&self.upload, Direction::Up);
+        has_all && (load != Load::Both || self.bound.is_none())
+    }
+
     /// Reads a description (draft-ietf-ippm-responsiveness-09, 5); why not, in words.
     pub fn parse(text: &[u8], origin: &Origin, options: &Options) -> Result<Service, String> {
         let config: Config = serde_json::from_slice(text).map_err(|error| unread(text, &error))?;
@@ -115,25 +152,19 @@ impl Service {
             small,
             large,
             upload,
-            port,
             endpoint: config.test_endpoint.filter(|endpoint| is_name(endpoint)),
-            session: None,
-            token: options.token.clone(),
+            bound: Public::of(&options.target).map(|_| BOUND),
             congestion_control: options.congestion_control.clone(),
+            ..Service::of_paths(port, options)
         })
     }
 
     /// What a server of ndt7 has: all paths are the protocol's.
     pub fn ndt7(port: u16, options: &Options) -> Service {
         Service {
-            small: String::new(),
             large: "/ndt/v7/download".to_owned(),
             upload: "/ndt/v7/upload".to_owned(),
-            port,
-            endpoint: None,
-            session: None,
-            token: options.token.clone(),
-            congestion_control: None,
+            ..Service::of_paths(port, options)
         }
     }
 
@@ -167,9 +198,7 @@ impl Service {
 /// What came in place of a description.
 fn unread(text: &[u8], error: &serde_json::Error) -> String {
     match text.trim_ascii_start() {
-        [b'<', ..] => {
-            "it is a web page; if this network has a login page, log in with a browser, then test again".to_owned()
-        }
+        [b'<', ..] => Service::LOGIN.to_owned(),
         [0x1f, 0x8b, ..] => "it is compressed (gzip), which was not asked for".to_owned(),
         _ => error.to_string(),
     }
@@ -224,19 +253,21 @@ pub async fn describe(
     let url = origin.url(&origin.path);
     let asking = get(sender, origin, (Method::GET, &origin.path), options);
     let answer = in_time(patience, (Method::GET, &url), asking).await?;
-    let (status, text) = answer.map_err(|error| TestError::Http {
+    let (status, said) = answer.map_err(|error| TestError::Http {
         to: origin.authority(),
         wanted: options.http.name(),
         reason: root(&error),
     })?;
-    if !status.is_success() {
-        return Err(TestError::Refused {
-            url,
-            status: status.as_u16(),
-            text: String::from_utf8_lossy(&text).into_owned(),
-        });
-    }
-    Service::parse(&text, origin, options).map_err(|reason| TestError::Config { url, reason })
+    let service = match (said, &options.target) {
+        (said, _) if !status.is_success() => return Err(refused(url, status, said)),
+        (Said::Text(text), Target::Cloudflare(_)) => Service::cloudflare(&text, origin, options),
+        (Said::Text(text), _) => Service::parse(&text, origin, options),
+        (Said::More(length), Target::Responsiveness(_)) if !origin.is_well_known() => {
+            Service::file(length, origin, options)
+        }
+        (Said::More(length), _) => Err(format!("it is of {}", Bytes::new(length))),
+    };
+    service.map_err(|reason| TestError::Config { url, reason })
 }
 
 /// Asks for a session; none where the server knows of no such thing.
@@ -254,7 +285,7 @@ pub async fn session(
     let url = origin.url(SESSION_PATH);
     let asking = get(sender, origin, (Method::POST, &path), options);
     let answer = in_time(patience, (Method::POST, &url), asking).await?;
-    let Ok((status, text)) = answer else {
+    let Ok((status, said)) = answer else {
         return Ok(None);
     };
     let is_unknown_control = status == StatusCode::BAD_REQUEST && control.is_some();
@@ -266,13 +297,31 @@ pub async fn session(
                 | StatusCode::SERVICE_UNAVAILABLE
         )
     {
-        return Err(TestError::Refused {
-            url,
-            status: status.as_u16(),
-            text: String::from_utf8_lossy(&text).into_owned(),
-        });
+        return Err(refused(url, status, said));
     }
-    Ok(Session::read(&text).filter(|_| status.is_success()))
+    match said {
+        Said::Text(text) => Ok(Session::read(&text).filter(|_| status.is_success())),
+        Said::More(_) => Ok(None),
+    }
+}
+
+fn refused(url: String, status: StatusCode, said: Said) -> TestError {
+    let text = match said {
+        Said::Text(text) => String::from_utf8_lossy(&text).into_owned(),
+        Said::More(_) => String::new(),
+    };
+    TestError::Refused {
+        url,
+        status: status.as_u16(),
+        text,
+    }
+}
+
+/// The body of an answer.
+enum Said {
+    Text(bytes::Bytes),
+    /// It is so many bytes long, and was not read.
+    More(u64),
 }
 
 async fn get(
@@ -280,31 +329,29 @@ async fn get(
     origin: &Origin,
     what: (Method, &str),
     options: &Options,
-) -> io::Result<(StatusCode, bytes::Bytes)> {
+) -> io::Result<(StatusCode, Said)> {
     let request = http::request(origin, what, options.token.as_deref(), Body::Empty)?;
     let response = sender.send(http::fit(request, sender)?).await?;
     let status = response.status();
     let to = response.headers().get(hyper::header::LOCATION);
     if let (true, Some(to)) = (status.is_redirection(), to) {
         let to = String::from_utf8_lossy(to.as_bytes());
-        return Ok((
-            status,
-            format!(
-                "it redirects to {to}, which is not followed; give the address of the server itself"
-            )
-            .into(),
-        ));
+        let said = format!(
+            "it redirects to {to}, which is not followed; give the address of the server itself, or log in with a browser if that is a login page of this network"
+        );
+        return Ok((status, Said::Text(said.into())));
     }
-    Ok((
-        status,
-        http::whole(response.into_body(), LARGEST_CONFIG).await?,
-    ))
+    let length = response.body().size_hint().exact();
+    if let Some(length) = length.filter(|length| *length > LARGEST_CONFIG as u64) {
+        return Ok((status, Said::More(length)));
+    }
+    let text = http::whole(response.into_body(), LARGEST_CONFIG).await?;
+    Ok((status, Said::Text(text)))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::target::Target;
 
     fn parse(text: &str) -> Result<Service, String> {
         let target: Target = "box".parse().unwrap();

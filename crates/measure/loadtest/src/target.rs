@@ -1,5 +1,6 @@
 //! Whom to ask: what a user types, and what it means.
 
+use crate::public::Public;
 use hyper::Uri;
 use std::fmt;
 use std::net::Ipv6Addr;
@@ -14,12 +15,26 @@ const CONFIG_PATH: &str = "/.well-known/nq";
 /// The other end of a test.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Target {
-    /// Speaks the responsiveness draft, with our sessions if it is `unbloat serve`.
+    /// Speaks the responsiveness draft, with our sessions if it is `unbloat serve`; or has a large file there.
     Responsiveness(Origin),
     /// Echoes datagrams as irtt does, and nothing more.
     Irtt { host: String, port: u16 },
     /// Speaks ndt7.
     Ndt7(Origin),
+    /// Answers as Cloudflare's speed test does.
+    Cloudflare(Origin),
+}
+
+impl Target {
+    /// None of what has no HTTP.
+    pub fn origin(&self) -> Option<&Origin> {
+        match self {
+            Target::Responsiveness(origin) | Target::Ndt7(origin) | Target::Cloudflare(origin) => {
+                Some(origin)
+            }
+            Target::Irtt { .. } => None,
+        }
+    }
 }
 
 /// A server of HTTP and where its description lies.
@@ -36,6 +51,11 @@ impl Origin {
     /// Host and port as a URL has them.
     pub fn authority(&self) -> String {
         authority(&self.host, self.port)
+    }
+
+    /// Where the draft puts its description: nothing else is there.
+    pub fn is_well_known(&self) -> bool {
+        self.path.starts_with(CONFIG_PATH)
     }
 
     fn scheme(&self) -> &'static str {
@@ -59,7 +79,7 @@ fn authority(host: &str, port: u16) -> String {
 impl fmt::Display for Target {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Target::Responsiveness(origin) => {
+            Target::Responsiveness(origin) | Target::Cloudflare(origin) => {
                 f.write_str(&without_tokens(&origin.url(&origin.path)))
             }
             Target::Irtt { host, port } => write!(f, "irtt://{}", authority(host, *port)),
@@ -75,7 +95,7 @@ impl fmt::Display for Target {
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum TargetError {
     #[error(
-        "{0:?} is not a server; give HOST, HOST:PORT, https://HOST/PATH, ndt7://HOST or irtt://HOST"
+        "{0:?} is not a server; give HOST, HOST:PORT, https://HOST/PATH, ndt7://HOST, irtt://HOST, cloudflare or apple"
     )]
     NoHost(String),
     #[error("{0:?} contains a user name or password, which unbloat does not send; remove it")]
@@ -88,6 +108,9 @@ impl FromStr for Target {
     type Err = TargetError;
 
     fn from_str(text: &str) -> Result<Target, TargetError> {
+        if let Some(known) = Public::named(text) {
+            return Ok(known);
+        }
         let no_host = || TargetError::NoHost(text.to_owned());
         let (scheme, rest) = text.split_once("://").unwrap_or(("unbloat", text));
         let full = match rest.parse::<Ipv6Addr>() {

@@ -1,7 +1,7 @@
 //! What requests carry: nothing, or data without end.
 
 use bytes::Bytes;
-use hyper::body::{Body as HttpBody, Frame};
+use hyper::body::{Body as HttpBody, Frame, SizeHint};
 use std::convert::Infallible;
 use std::pin::Pin;
 use std::sync::Arc;
@@ -59,15 +59,36 @@ impl Pace {
 pub enum Body {
     #[default]
     Empty,
-    Endless {
+    Data {
         pace: Arc<Pace>,
         data: Bytes,
+        /// Bytes of this body that are still to come; endless if none is given.
+        rest: Option<u64>,
+        /// Bytes that all may carry together.
+        allowance: Arc<Allowance>,
     },
 }
 
-impl Body {
-    pub fn endless(pace: Arc<Pace>, data: Bytes) -> Body {
-        Body::Endless { pace, data }
+/// Bytes that a test may still receive, or send.
+#[derive(Debug)]
+pub struct Allowance(AtomicU64);
+
+impl Allowance {
+    pub fn new(bytes: u64) -> Allowance {
+        Allowance(AtomicU64::new(bytes))
+    }
+
+    /// Takes so many; false, and then always, if there are fewer.
+    pub fn take(&self, bytes: u64) -> bool {
+        let take = |left: u64| Some(left.saturating_sub(bytes));
+        let taken = self
+            .0
+            .fetch_update(Ordering::Relaxed, Ordering::Relaxed, take);
+        taken.is_ok_and(|left| left >= bytes)
+    }
+
+    pub fn is_spent(&self) -> bool {
+        self.0.load(Ordering::Relaxed) == 0
     }
 }
 
@@ -88,22 +109,57 @@ impl HttpBody for Body {
     ) -> Poll<Option<Result<Frame<Bytes>, Infallible>>> {
         Poll::Ready(match self.get_mut() {
             Body::Empty => None,
-            Body::Endless { pace, data } => {
-                let piece = data.slice(..pace.piece().min(data.len()));
-                pace.bytes.fetch_add(piece.len() as u64, Ordering::Relaxed);
+            Body::Data { rest: Some(0), .. } => None,
+            Body::Data {
+                pace,
+                data,
+                rest,
+                allowance,
+            } => {
+                let most = rest.map_or(usize::MAX, |rest| {
+                    usize::try_from(rest).unwrap_or(usize::MAX)
+                });
+                let piece = data.slice(..pace.piece().min(data.len()).min(most));
+                let bytes = piece.len() as u64;
+                if !allowance.take(bytes) {
+                    // The stage ends with it.
+                    return Poll::Pending;
+                }
+                *rest = rest.map(|rest| rest - bytes);
+                pace.bytes.fetch_add(bytes, Ordering::Relaxed);
                 Some(Ok(Frame::data(piece)))
             }
         })
     }
 
     fn is_end_stream(&self) -> bool {
-        matches!(self, Body::Empty)
+        matches!(self, Body::Empty | Body::Data { rest: Some(0), .. })
+    }
+
+    fn size_hint(&self) -> SizeHint {
+        match self {
+            Body::Empty => SizeHint::with_exact(0),
+            Body::Data {
+                rest: Some(rest), ..
+            } => SizeHint::with_exact(*rest),
+            Body::Data { rest: None, .. } => SizeHint::default(),
+        }
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn no_more_is_taken_than_is_allowed_and_nothing_after_that() {
+        let allowance = Allowance::new(10);
+        assert_eq!(
+            [7, 4, 1].map(|bytes| allowance.take(bytes)),
+            [true, false, false]
+        );
+        assert!(allowance.is_spent());
+    }
 
     #[test]
     fn what_waits_above_the_socket_goes_by_the_rate() {

@@ -1,5 +1,6 @@
 //! Why a run is not to be believed.
 
+use crate::agreement::{Agreement, Heard, Odd};
 use std::fmt;
 use unbloat_units::{Both, Delta, Direction, Rate};
 
@@ -61,6 +62,10 @@ pub struct Checks {
     pub loads: Vec<LoadChecks>,
     /// Why no datagrams measure delay, where some should.
     pub echoless: Option<Echoless>,
+    /// What stands for them where none are to be expected.
+    pub standing_in: Option<Result<Agreement, Heard>>,
+    /// Probes that say something else.
+    pub odd: Vec<Odd>,
     /// Somebody stopped it.
     pub is_cut: bool,
     /// Or the server went away.
@@ -123,8 +128,7 @@ pub struct Stalled {
 pub struct ServerGone {
     /// Since the test began.
     pub at: Delta,
-    /// Its host refuses connections; else nothing answers.
-    pub refused: bool,
+    pub how: Leaving,
     /// No loaded stage could be judged before.
     pub is_all: bool,
 }
@@ -148,6 +152,17 @@ pub struct LoadChecks {
     pub held_back: Option<f64>,
 }
 
+/// How a server ends a test.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Leaving {
+    /// Nothing answers.
+    Silent,
+    /// Its host refuses connections.
+    Refused,
+    /// It wants no more of this client's requests: 429 or 503 (RFC 6585, 4; RFC 9110, 15.6.4).
+    Asked { status: u16 },
+}
+
 /// One reason.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Distrust {
@@ -157,6 +172,9 @@ pub enum Distrust {
     },
     ServerGone(ServerGone),
     Echoless(Echoless),
+    StandingIn(Agreement),
+    Disagreement(Heard),
+    Odd(Odd),
     /// No fault by itself: load of a fast path takes whole CPUs.
     CpuBusy {
         busy: f64,
@@ -223,7 +241,10 @@ impl Distrust {
         match self {
             Distrust::ServerGone(gone) => gone.is_all,
             Distrust::Cut { is_all } => *is_all,
-            Distrust::Echoless(_) | Distrust::NoLoad { .. } | Distrust::Gaps { .. } => true,
+            Distrust::Echoless(_)
+            | Distrust::Disagreement(_)
+            | Distrust::NoLoad { .. }
+            | Distrust::Gaps { .. } => true,
             Distrust::Stalled(stalled) => stalled.share > STALLED,
             Distrust::FewSamples {
                 samples, needed, ..
@@ -242,6 +263,11 @@ pub fn distrust(checks: &Checks) -> Vec<Distrust> {
     reasons.extend(checks.is_cut.then_some(Distrust::Cut { is_all }));
     reasons.extend(checks.gone.map(Distrust::ServerGone));
     reasons.extend(checks.echoless.map(Distrust::Echoless));
+    reasons.extend(checks.standing_in.map(|told| match told {
+        Ok(agreement) => Distrust::StandingIn(agreement),
+        Err(heard) => Distrust::Disagreement(heard),
+    }));
+    reasons.extend(checks.odd.iter().copied().map(Distrust::Odd));
     let busy = checks.cpu_busy.filter(|&busy| busy > BUSY);
     reasons.extend(busy.map(|busy| Distrust::CpuBusy { busy }));
     let stolen = checks.cpu_stolen.filter(|&stolen| stolen > STOLEN);
@@ -320,16 +346,24 @@ impl fmt::Display for Distrust {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match *self {
             Distrust::Cut { .. } => write!(f, "the test was stopped before its end"),
-            Distrust::ServerGone(ServerGone { at, refused, .. }) => write!(
-                f,
-                "the server went away {:.1} s into the test ({}); later stages were not run",
-                at.as_secs(),
-                if refused {
-                    "its host refuses connections"
-                } else {
-                    "nothing answers any more"
-                }
-            ),
+            Distrust::ServerGone(ServerGone { at, how, .. }) => {
+                let what = match how {
+                    Leaving::Silent | Leaving::Refused => "the server went away",
+                    Leaving::Asked { .. } => "the server wants no more requests,",
+                };
+                write!(f, "{what} {:.1} s into the test (", at.as_secs())?;
+                match how {
+                    Leaving::Silent => f.write_str("nothing answers any more"),
+                    Leaving::Refused => f.write_str("its host refuses connections"),
+                    Leaving::Asked { status } => {
+                        write!(f, "it answered {status}; test again later")
+                    }
+                }?;
+                f.write_str("); later stages were not run")
+            }
+            Distrust::StandingIn(agreement) => agreement.fmt(f),
+            Distrust::Disagreement(heard) => heard.fmt(f),
+            Distrust::Odd(odd) => odd.fmt(f),
             Distrust::Echoless(echoless) => {
                 match echoless {
                     Echoless::Silent { port } => write!(

@@ -7,6 +7,7 @@
 //! - [`added`]: series of delays without and with load to added delay, with intervals of confidence,
 //! - [`grade`]: marks by the named rule of others, with the rule in words,
 //! - [`causes`]: what else than a queue in the loaded direction made delay or kept load small,
+//! - [`Agreement`]: whose delay is the path's where no datagrams are echoed,
 //! - [`distrust`]: why a run is not to be believed,
 //! - [`Split`]: what waits in the end hosts, and what in the network,
 //! - [`advise`]: the one decision of the cure, with its evidence,
@@ -18,6 +19,7 @@
 
 mod added;
 mod advice;
+mod agreement;
 mod baseline;
 mod cause;
 mod distrust;
@@ -36,10 +38,11 @@ mod verdict;
 
 pub use added::{Added, Baseline, Estimate, Sample, Series, Spread, added};
 pub use advice::{Advice, Cure, SHAPER_DOWN, SHAPER_UP, Site, advise};
+pub use agreement::{Agreement, Heard, Odd, Witness};
 pub use baseline::standing;
 pub use cause::{Cause, CauseFacts, Late, causes};
 pub use distrust::{
-    Checks, Distrust, Echoless, LoadChecks, Samples, ServerGone, Stalled, distrust,
+    Checks, Distrust, Echoless, Leaving, LoadChecks, Samples, ServerGone, Stalled, distrust,
 };
 pub use grade::{Facts, Mark, Rule, grade, letter};
 pub use load::{Doubt, LoadedDirection, Passed, UNNOTICED, line_rate};

@@ -58,9 +58,11 @@ pub(super) fn account(measured: &Measured, span: Span) -> EchoAccount {
 }
 
 /// Part of a time for which it is known what happened: of its tenths of a second, or of two intervals of datagrams where those take longer, those in which one
-/// left that came back or was lost in a known direction. None where no datagrams are sent.
+/// left that came back or was lost in a known direction. None where neither datagrams are sent nor anything stands for them.
 pub(super) fn coverage(measured: &Measured, stalls: &[Stall], span: Span) -> Option<f64> {
-    measured.server.echo?;
+    if measured.server.echo.is_none() && measured.echoes.is_empty() {
+        return None;
+    }
     let told = within(measured, span).filter(|echo| echo.fate != Fate::Lost);
     let told: Vec<Time> = told.map(|echo| echo.sent).collect();
     let (mut all, mut known) = (Delta::ZERO, Delta::ZERO);

@@ -31,7 +31,9 @@ pub(super) fn idle_rate(measured: &Measured, direction: Direction) -> Option<Rat
 pub(super) fn probes(measured: &Measured, direction: Direction, (from, to): (Time, Time)) -> Rate {
     const HEADERS: u64 = 28;
     const PING: u64 = 84;
-    let sent = measured.echoes.iter();
+    // Else they are the pings.
+    let has_echo = measured.server.echo.is_some();
+    let sent = measured.echoes.iter().filter(|_| has_echo);
     let sent = sent.filter(|echo| from <= echo.sent && echo.sent < to);
     let arrived = sent.filter(|echo| match (direction, echo.fate) {
         (_, Fate::Back) => true,

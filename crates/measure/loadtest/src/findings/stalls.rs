@@ -39,7 +39,10 @@ pub(super) fn find(measured: &Measured) -> Vec<Stall> {
     let own = measured.echoes.windows(2).filter_map(|pair| {
         let (from, to) = (pair[0].sent, pair[1].sent);
         let least = OWN_LEAST.max(pace(measured, from) * OWN_INTERVALS);
-        (to.since(from) > least).then_some(Stall {
+        // Probes of HTTP, which may stand for datagrams, rest between stages.
+        let is_meant =
+            measured.server.echo.is_none() && measured.stage_at(from) != measured.stage_at(to);
+        (to.since(from) > least && !is_meant).then_some(Stall {
             from,
             to,
             is_server: false,
@@ -189,6 +192,7 @@ mod tests {
             flow: None,
             tcp: None,
             tls: None,
+            tcp_resent: false,
             tls_round_trips: 0,
             answer: Some(Delta::ms(20)),
             failure: None,

@@ -5,6 +5,7 @@ use crate::measured::{
     Beside, Clocks, Count, Echo, Fate, FlowRun, Gone, HostLoad, Probe, ProbeKind, Server,
 };
 use crate::options::Options;
+use unbloat_responsiveness::Leaving;
 use unbloat_units::{Both, Bytes};
 
 fn at_ms(ms: i64) -> Time {
@@ -45,6 +46,7 @@ fn probe(kind: ProbeKind, at: Time, ms: i64) -> Probe {
         flow: None,
         tcp: is_foreign.then(|| Delta::ms(ms)),
         tls: is_foreign.then(|| Delta::ms(ms)),
+        tcp_resent: false,
         tls_round_trips: 1,
         answer: Some(Delta::ms(ms)),
         failure: None,
@@ -286,7 +288,7 @@ fn a_server_that_goes_away_takes_only_the_stage_that_it_cut() {
     });
     measured.gone = Some(Gone {
         at: at_ms(14_500),
-        refused: true,
+        how: Leaving::Refused,
     });
     let found = findings(&measured, Rule::DslReports);
     let [gone] = found.distrust[..] else {
@@ -446,4 +448,64 @@ fn datagrams_at_any_interval_that_can_be_asked_for_give_a_verdict() {
         );
         assert!(found.idle.coverage.unwrap() > 0.9, "{every}");
     }
+}
+
+/// The sample without datagrams, with a ping every 100 ms: both kinds of answers of the kernel wait in the queue, and requests for the server, too.
+fn without_datagrams(ping_ms: i64, handshake_ms: i64, request_ms: i64) -> Measured {
+    let mut measured = downloaded();
+    (measured.echoes, measured.clocks) = (Vec::new(), None);
+    measured.server.echo = None;
+    for probe in &mut measured.probes {
+        if probe.sent >= at_ms(3_000) && probe.kind == ProbeKind::Foreign {
+            probe.tcp = Some(Delta::ms(handshake_ms));
+            probe.answer = Some(Delta::ms(request_ms));
+        }
+    }
+    let pings = (0..130).map(|i| {
+        let ms = if i < 30 { 20 } else { ping_ms };
+        probe(ProbeKind::Icmp, at_ms(i * 100), ms)
+    });
+    measured.probes.extend(pings);
+    measured
+        .probes
+        .sort_by_key(|probe| (probe.sent, probe.kind));
+    measured
+}
+
+#[test]
+fn without_datagrams_delay_is_what_two_kinds_of_probes_agree_on() {
+    for (said, added, odd) in [
+        ([180, 184, 600], Some(160), "the server is slow"),
+        ([22, 21, 600], Some(2), "the server is slow"),
+        ([180, 22, 23], Some(2), "treats ICMP differently"),
+        ([22, 180, 600], None, "do not agree"),
+    ] {
+        let [ping, handshake, request] = said;
+        let found = findings(
+            &without_datagrams(ping, handshake, request),
+            Rule::DslReports,
+        );
+        let doubts = format!("{:?}", found.verdict.doubts);
+        assert!(doubts.contains(odd), "{said:?} {doubts}");
+        let down = found.of(Direction::Down).unwrap();
+        let mean = down.added_rtt.map(|of| of.mean.value);
+        assert_eq!(mean, added.map(Delta::ms), "{said:?}");
+        assert_eq!(found.verdict.grade.is_some(), added.is_some(), "{said:?}");
+        assert!(down.confidence <= Confidence::Medium && down.view.udp.is_none());
+    }
+}
+
+#[test]
+fn a_handshake_whose_first_packet_was_lost_tells_nothing_of_the_queue() {
+    let mut measured = without_datagrams(0, 180, 180);
+    measured
+        .probes
+        .retain(|probe| probe.kind == ProbeKind::Foreign);
+    for probe in measured.probes.iter_mut().skip(40).step_by(10) {
+        (probe.tcp, probe.tcp_resent) = (Some(Delta::ms(1_180)), true);
+    }
+    let found = findings(&measured, Rule::DslReports);
+    let down = found.of(Direction::Down).unwrap();
+    let added = down.added_rtt.unwrap();
+    assert_eq!((added.max, down.account.lost), (Delta::ms(160), 7));
 }

@@ -45,7 +45,10 @@ pub(super) fn medians(measured: &Measured, span: (Time, Time), stage: Option<usi
     let pings = probes().filter(|probe| probe.kind == ProbeKind::Icmp);
     let pings: Vec<Delta> = pings.filter_map(|probe| probe.answer).collect();
     StackView {
-        udp: rtt_quantiles(measured, span).map(|[p50, ..]| p50),
+        udp: measured
+            .server
+            .echo
+            .and_then(|_| Some(rtt_quantiles(measured, span)?[0])),
         foreign: median(trips.collect()),
         tcp: median(tcp),
         own: median(own),
@@ -63,7 +66,7 @@ pub(super) fn least(measured: &Measured) -> StackView {
     };
     let foreigns = || of(ProbeKind::Foreign).filter_map(foreign);
     StackView {
-        udp: floor(measured),
+        udp: measured.server.echo.and_then(|_| floor(measured)),
         foreign: foreigns().map(|probe| probe.tcp).min(),
         tcp: least_tcp(measured),
         own: foreigns().map(|probe| probe.http).min(),

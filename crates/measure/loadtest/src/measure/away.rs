@@ -8,6 +8,7 @@ use std::time::Duration;
 use tokio::net::TcpStream;
 use tracing::debug;
 use unbloat_os::lock::lock;
+use unbloat_responsiveness::Leaving;
 use unbloat_units::{Bytes, Delta, Time};
 
 /// For so long neither a datagram nor a byte of load came: longer than the deepest buffers hold.
@@ -42,6 +43,10 @@ impl Test<'_> {
         now: Time,
         (carried, has_ended): (Bytes, bool),
     ) -> Option<Gone> {
+        if let Some(status) = self.carrier.as_ref().and_then(|carrier| carrier.asked()) {
+            let how = Leaving::Asked { status };
+            return Some(Gone { at: now, how });
+        }
         let heard = self.echoing.as_ref().and_then(|echoing| echoing.heard());
         if carried > life.carried {
             (life.carried, life.last) = (carried, now);
@@ -63,15 +68,12 @@ impl Test<'_> {
             is_there = matches!(connecting, Ok(Ok(_))),
             "looked whether the server is still there"
         );
-        let refused = match connecting {
+        let how = match connecting {
             Ok(Ok(_)) => return None,
-            Ok(Err(error)) => error.kind() == io::ErrorKind::ConnectionRefused,
-            Err(_) => false,
+            Ok(Err(error)) if error.kind() == io::ErrorKind::ConnectionRefused => Leaving::Refused,
+            Ok(Err(_)) | Err(_) => Leaving::Silent,
         };
-        Some(Gone {
-            at: life.last,
-            refused,
-        })
+        Some(Gone { at: life.last, how })
     }
 }
 

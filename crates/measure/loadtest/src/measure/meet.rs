@@ -8,6 +8,8 @@ use crate::load::Carrier;
 use crate::measured::Server;
 use crate::ndt7::{self, Refusal};
 use crate::options::{Http, Options};
+use crate::plan::Load;
+use crate::public::Public;
 use crate::service::{self, ANSWER_TIME, Service};
 use crate::socket::Settings;
 use crate::target::{Origin, Target};
@@ -22,7 +24,7 @@ use unbloat_units::Direction;
 
 const QUIC_LIMITATION: &str = "the kernel's view, and the limit of 5 ms on what waits unsent: QUIC lives in programs, not in the kernel, so senders' buffers are as their libraries have them";
 
-const NDT7_LIMITATION: &str = "probes of HTTP, responsiveness and grades: ndt7 has none of them, so added delay is TCP's own round trip (TCP_INFO) under load less its least, which holds what waits in the load's own queue, too; one connection, one way at a time (--echo HOST:PORT adds datagrams)";
+const NDT7_LIMITATION: &str = "probes of HTTP and responsiveness: ndt7 has none of them, so added delay is that of ICMP and of TCP handshakes; one connection, one way at a time (--echo HOST:PORT adds datagrams)";
 
 /// Whom a test deals with.
 pub(super) struct Met {
@@ -36,7 +38,9 @@ pub(super) struct Met {
 pub(super) async fn meet(options: &Options, clock: Clock) -> Result<Met, TestError> {
     let settings = Settings::of(options)?;
     let mut met = match &options.target {
-        Target::Responsiveness(origin) => responsiveness(options, origin, settings, clock).await?,
+        Target::Responsiveness(origin) | Target::Cloudflare(origin) => {
+            responsiveness(options, origin, settings, clock).await?
+        }
         Target::Irtt { host, port } => Met {
             server: Server::default(),
             carrier: None,
@@ -70,6 +74,8 @@ async fn responsiveness(
     // QUIC's service is found over TCP, as browsers do.
     let met_by = match options.http {
         Http::Three => Http::Two,
+        // Without TLS, only servers that were set up for tests speak HTTP/2.
+        Http::Two if !origin.is_tls && !origin.is_well_known() => Http::One,
         http => http,
     };
     let attempt = |to| {
@@ -83,7 +89,9 @@ async fn responsiveness(
     let tls = connection.tls_version.map(str::to_owned);
     let (mut sender, _) = connection.into_parts();
     let mut service = service::describe(&mut sender, origin, options, ANSWER_TIME).await?;
-    service.session = service::session(&mut sender, origin, options, ANSWER_TIME).await?;
+    if service.bound.is_none() {
+        service.session = service::session(&mut sender, origin, options, ANSWER_TIME).await?;
+    }
     dialer.origin.port = service.port;
     dialer.address.set_port(service.port);
     let asked = dialer.address;
@@ -102,6 +110,9 @@ async fn responsiveness(
         .and_then(|session| session.echo_port);
     let echo = port.map(|port| SocketAddr::new(dialer.address.ip(), port));
     let echo: Vec<SocketAddr> = echo.into_iter().collect();
+    if !service.carries(Load::Up) {
+        limitations.push("upload: a file can only be downloaded".to_owned());
+    }
     if service.session.is_none() {
         limitations.push(
             "server statistics: the server has no sessions, so upload goodput is what its TCP acknowledged (over HTTP/3: unknown), and its socket buffers are not limited"
@@ -253,6 +264,12 @@ fn refused(origin: &Origin, options: &Options, (to, error): (SocketAddr, io::Err
         )) => TestError::Pin {
             to: origin.authority(),
         },
+        Some(rustls::Error::InvalidCertificate(_)) if Public::of(&options.target).is_some() => {
+            TestError::Impostor {
+                to: origin.authority(),
+                reason: error.to_string(),
+            }
+        }
         Some(rustls::Error::InvalidCertificate(_)) => TestError::Certificate {
             to: origin.authority(),
             reason: error.to_string(),

@@ -2,7 +2,6 @@
 
 use super::away::{Life, of_loads};
 use super::{Progress, TICK, Test};
-use crate::echo::Echoing;
 use crate::flow::Flow;
 use crate::host::Ticks;
 use crate::load::Carrier;
@@ -63,11 +62,24 @@ impl Test<'_> {
             if elapsed >= planned.lasts || stop.load(Ordering::Relaxed) {
                 break;
             }
+            if let Some(carrier) = self
+                .carrier
+                .as_ref()
+                .filter(|one| one.is_spent(planned.load))
+            {
+                let bound = carrier.service.bound.unwrap_or_default();
+                self.limitations.push(format!(
+                    "the {} after {:.1} s: it had carried {bound}",
+                    planned.load.name(),
+                    elapsed.as_secs()
+                ));
+                break;
+            }
             let rates = loads.rates(now);
             if let Some(carrier) = &self.carrier {
                 let intervals = elapsed.as_ns() / self.options.plan.interval.as_ns().max(1);
-                let least = self.echoing.as_ref().and_then(Echoing::least_rtt);
-                let flows = self.options.flows;
+                let least = self.round_trips().map(|[least, _]| least);
+                let flows = self.flows;
                 loads.grow(
                     carrier,
                     (run, planned),
@@ -104,13 +116,13 @@ impl Test<'_> {
                 flows: loads.open(),
                 down,
                 up,
-                rtt: self.echoing.as_ref().and_then(|echoing| echoing.rtt()),
+                rtt: self.round_trips().map(|[_, last]| last),
             });
             tokio::time::sleep(TICK).await;
         }
         probing.inspect(JoinHandle::abort);
         if let Some(gone) = self.gone {
-            info!(stage = run, refused = gone.refused, "server went away");
+            info!(stage = run, how = ?gone.how, "server went away");
         }
         // What comes after the last sign of a server that went away tells nothing of the path.
         let end = match self.gone {
@@ -126,11 +138,7 @@ impl Test<'_> {
             connections = loads.open(),
             down_bps = down.as_bps(),
             up_bps = up.as_bps(),
-            rtt_ms = self
-                .echoing
-                .as_ref()
-                .and_then(Echoing::rtt)
-                .map(Delta::as_ms),
+            rtt_ms = self.round_trips().map(|[_, last]| last.as_ms()),
             "stage ends"
         );
         loads.end(end);
