@@ -4,7 +4,9 @@ use crate::known_servers;
 use crate::print::note;
 use std::io::{self, BufRead, IsTerminal, Write, stderr, stdin};
 use std::path::PathBuf;
-use unbloat_loadtest::{Fingerprint, Introduction, IpVersion, Origin, Target, Trust, introduce};
+use unbloat_loadtest::{
+    Fingerprint, Introduction, IpVersion, Origin, Public, Target, Trust, introduce,
+};
 
 #[derive(Debug, thiserror::Error)]
 pub enum StrangerError {
@@ -71,6 +73,8 @@ impl TrustArgs {
         };
         let is_given = self.ca.is_some() || self.pin.is_some() || self.insecure;
         match target {
+            // Authorities vouch for a service that is known by its name.
+            _ if Public::of(target).is_some() => Ok(given),
             Target::Responsiveness(origin) if origin.is_tls && !is_given => {
                 accepted(origin, ip, given)
             }

@@ -30,8 +30,10 @@ Examples:
   unbloat test box --glance --json
   # separate delay in sockets from delay in the network
   unbloat test box --stack both
+  # no server of your own: a public service, or any large file
+  unbloat test cloudflare
+  unbloat test https://example.net/large.iso
   unbloat test https://nq.example.net/.well-known/nq --echo box:2112
-  # goodput in each direction, and TCP's round-trip time
   unbloat test ndt7://ndt.example.net
   # idle path only
   unbloat test irtt://box
@@ -41,7 +43,7 @@ Examples:
 Packets are sent only to the named servers; docs/test.md describes the one exception.
 Exit code 5: measured, but not valid; the output gives the reasons.")]
 pub struct Args {
-    /// Server: HOST[:PORT] of `unbloat serve`, https://HOST/PATH (responsiveness), ndt7://HOST or irtt://HOST
+    /// Server: HOST[:PORT] of `unbloat serve`, cloudflare, apple, https://HOST/PATH (responsiveness, or a large file), ndt7://HOST or irtt://HOST
     /// [default: the server on the local network that runs `unbloat serve --announce`]
     #[allow(rustdoc::broken_intra_doc_links, reason = "brackets of the help text")]
     #[arg(value_name = "HOST|URL", help_heading = None)]

@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{SyncSender, sync_channel};
 use std::thread::JoinHandle;
 use std::time::Duration;
-use unbloat_loadtest::{Load, Progress, Target};
+use unbloat_loadtest::{Load, Progress};
 use unbloat_locate::{Phase, Verdict};
 use unbloat_locate_host::{Follower, LocateError, Options, Signal, Stage};
 use unbloat_units::Delta;
@@ -37,11 +37,8 @@ pub fn fitted(options: &unbloat_loadtest::Options) -> unbloat_loadtest::Options 
 }
 
 fn address(options: &unbloat_loadtest::Options) -> Option<IpAddr> {
-    let (Target::Responsiveness(origin) | Target::Ndt7(origin)) = &options.target else {
-        return None;
-    };
     // The test says why a server cannot be reached.
-    let found = unbloat_loadtest::reachable(origin, options.ip).ok()?;
+    let found = unbloat_loadtest::reachable(options.target.origin()?, options.ip).ok()?;
     Some(found.ip())
 }
 

@@ -18,9 +18,10 @@ use following::Following;
 use progress::Line;
 use std::io::Write;
 use std::path::{Path, PathBuf};
+use std::sync::Once;
 use std::sync::atomic::{AtomicBool, Ordering};
 pub use stored::{StoredError, read};
-use unbloat_loadtest::{Findings, Measured, Options, OwnAddresses, TestError};
+use unbloat_loadtest::{Findings, Measured, Options, OwnAddresses, Target, TestError};
 use unbloat_os::files;
 use unbloat_responsiveness::Verdict;
 use unbloat_responsiveness::document::Test;
@@ -116,6 +117,7 @@ fn measure(
         Locating::Yes => Following::begin(&fitted),
         Locating::No => None,
     };
+    announce(&options.target);
     let line = Line::new(args.quiet);
     let measured = unbloat_loadtest::measure(&fitted, stop, &mut |at| {
         line.show(at);
@@ -140,6 +142,14 @@ fn measure(
         findings.locate(located, own);
     }
     Ok((measured, findings))
+}
+
+/// Says, before anything is sent to a server of others, how much that will be at most and what its operator learns; once, however many tests there are.
+pub fn announce(target: &Target) {
+    static SAID: Once = Once::new();
+    if let Some(words) = unbloat_loadtest::notice(target) {
+        SAID.call_once(|| note!("unbloat: {words}"));
+    }
 }
 
 /// The shaper of another command of unbloat on the way to the server: its rates, if it says them, and that command. None if nobody may be asked.

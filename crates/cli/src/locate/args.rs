@@ -127,9 +127,8 @@ pub struct Wish {
 impl Args {
     pub fn wish(&self) -> Result<Wish, CommandError> {
         let target: Target = self.target.parse()?;
-        let (Target::Responsiveness(origin) | Target::Ndt7(origin)) = &target else {
-            return Err(CommandError::NoLoad);
-        };
+        let origin = target.origin().ok_or(CommandError::NoLoad)?;
+        crate::loadtest::announce(&target);
         let server = unbloat_loadtest::reachable(origin, self.ip.version())?;
         let mut options = Options::new(server.ip());
         options.kind = self.probe;

@@ -38,7 +38,7 @@ pub struct StackView {
     #[serde(rename = "self_ms", with = "ms_or_null")]
     #[schemars(with = "Option<f64>")]
     pub own: Option<Delta>,
-    /// Echo requests of ICMP. Nothing is concluded from them: networks may treat them otherwise than all else.
+    /// Echo requests of ICMP. Networks may treat them otherwise than all else, so other probes have to agree.
     #[serde(rename = "icmp_ms", with = "ms_or_null")]
     #[schemars(with = "Option<f64>")]
     pub icmp: Option<Delta>,
