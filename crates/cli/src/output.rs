@@ -105,7 +105,8 @@ impl Wanted<'_> {
     /// Prints it from complete tables.
     pub fn print(&self, all: &[(Table, Rows)]) -> Result<(), OutputError> {
         let (index, mut writer) = self.begin(all.iter().map(|(table, _)| table))?;
-        writer.append(all[index].1.columns())?;
+        let rows = &all[index].1;
+        writer.append(rows.columns(), rows.len())?;
         writer.finish()?;
         Ok(())
     }

@@ -68,7 +68,7 @@ fn add(
     let known: Vec<&str> = columns.iter().filter(has).copied().collect();
     for batch in reader.read_columns(table, &known)? {
         let batch = batch?;
-        let added = collector.add(table, batch.names(), batch.columns());
+        let added = collector.add(table, batch.names(), batch.columns(), batch.len());
         added.map_err(|error| SideBySideError::Compare {
             run: dir.to_owned(),
             error,

@@ -8,8 +8,8 @@ use unbloat_units::{Both, Direction};
 pub trait Cell: Sized {
     const KIND: ColumnType;
 
-    /// Appends it, or a null.
-    fn put(value: Option<Self>, column: &mut ColumnData);
+    /// Puts it at `row`, or a null.
+    fn put(value: Option<Self>, row: usize, column: &mut ColumnData);
 }
 
 macro_rules! cells {
@@ -18,10 +18,12 @@ macro_rules! cells {
             const KIND: ColumnType = ColumnType::$variant;
 
             #[inline(always)]
-            fn put(value: Option<Self>, column: &mut ColumnData) {
-                match column {
-                    ColumnData::$variant(values) => values.push(value.map(|$value| $plain)),
-                    _ => misplaced(Self::KIND),
+            fn put(value: Option<Self>, row: usize, column: &mut ColumnData) {
+                if let Some($value) = value {
+                    match column {
+                        ColumnData::$variant(values) => values.put(row, $plain),
+                        _ => misplaced(Self::KIND),
+                    }
                 }
             }
         })*
@@ -44,8 +46,8 @@ cells! {
 impl Cell for String {
     const KIND: ColumnType = ColumnType::Text;
 
-    fn put(value: Option<Self>, column: &mut ColumnData) {
-        <&str as Cell>::put(value.as_deref(), column);
+    fn put(value: Option<Self>, row: usize, column: &mut ColumnData) {
+        <&str as Cell>::put(value.as_deref(), row, column);
     }
 }
 
@@ -54,13 +56,15 @@ impl<T: Cell> Cell for Option<T> {
     const KIND: ColumnType = T::KIND;
 
     #[inline(always)]
-    fn put(value: Option<Self>, column: &mut ColumnData) {
-        T::put(value.flatten(), column);
+    fn put(value: Option<Self>, row: usize, column: &mut ColumnData) {
+        T::put(value.flatten(), row, column);
     }
 }
 
 /// Some columns of a table with a value for each, in this order. [`columns!`](crate::columns) makes it of a struct.
 pub trait Columns {
+    const COUNT: usize;
+
     /// Appends what the columns are.
     fn columns(to: &mut Vec<Column>);
 
@@ -70,18 +74,22 @@ pub trait Columns {
 
 /// None at all.
 impl Columns for () {
+    const COUNT: usize = 0;
     fn columns(_: &mut Vec<Column>) {}
     fn write(self, _: &mut RowWriter<'_>) {}
 }
 
 /// Columns that exist once for each direction. [`side_columns!`](crate::side_columns) makes it of a struct.
 pub trait SideColumns {
+    const COUNT: usize;
     fn columns(side: Direction, to: &mut Vec<Column>);
     fn write(self, to: &mut RowWriter<'_>);
 }
 
 /// Those of down, then those of up.
 impl<T: SideColumns> Columns for Both<T> {
+    const COUNT: usize = 2 * T::COUNT;
+
     fn columns(to: &mut Vec<Column>) {
         T::columns(Direction::Down, to);
         T::columns(Direction::Up, to);
@@ -160,6 +168,8 @@ macro_rules! columns {
         }
 
         impl $(<$life>)? $crate::Columns for $name $(<$life>)? {
+            const COUNT: usize = 0 $(+ $crate::__column!(count [$type] $($doc)?))*;
+
             fn columns(to: &mut Vec<$crate::Column>) {
                 $($crate::__column!(declare to $field [$type] $($doc)?);)*
             }
@@ -210,6 +220,8 @@ macro_rules! side_columns {
         }
 
         impl $(<$life>)? $crate::SideColumns for $name $(<$life>)? {
+            const COUNT: usize = [$($before),*].len();
+
             fn columns(side: $crate::Direction, to: &mut Vec<$crate::Column>) {
                 $(to.push($crate::Column::of::<$type>(Self::$field[side], $doc));)*
             }
@@ -243,6 +255,12 @@ macro_rules! __column {
         $vis const $field: &'static str = $crate::plain_name(stringify!($field));
     };
     (const $vis:vis $field:ident) => {};
+    (count [$type:ty] $doc:literal) => {
+        1
+    };
+    (count [$type:ty]) => {
+        <$type as $crate::Columns>::COUNT
+    };
     (declare $to:ident $field:ident [$type:ty] $doc:literal) => {
         $to.push($crate::Column::of::<$type>(Self::$field, $doc))
     };

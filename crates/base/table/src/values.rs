@@ -1,7 +1,8 @@
 //! Values of one column, some of them unknown.
 //!
 //! Most columns of most rows are unknown: a flow of ten packets has no bandwidth. So an unknown
-//! value costs a count; room is made for it when a known one follows.
+//! value costs nothing; room is made for it when a known one follows. How many rows there are is
+//! known to the table alone.
 
 use crate::bytes::{Reader, put_u32};
 
@@ -11,7 +12,6 @@ pub struct Values<T> {
     /// Up to the last known value; meaningless where it is not known.
     values: Vec<T>,
     known: Bits,
-    len: usize,
     is_kept: bool,
 }
 
@@ -22,7 +22,6 @@ pub struct Texts {
     /// Where each text ends, up to the last known one; an unknown one is empty.
     ends: Vec<u32>,
     known: Bits,
-    len: usize,
     is_kept: bool,
 }
 
@@ -83,7 +82,6 @@ impl<T> Default for Values<T> {
         Values {
             values: Vec::new(),
             known: Bits::default(),
-            len: 0,
             is_kept: true,
         }
     }
@@ -104,31 +102,21 @@ impl<T: Copy + Default> Values<T> {
         Values {
             values,
             known,
-            len,
             is_kept: true,
         }
     }
 
-    pub fn len(&self) -> usize {
-        self.len
-    }
-
-    pub fn is_empty(&self) -> bool {
-        self.len == 0
-    }
-
+    /// Puts the value at `row`, behind all that were put before.
     #[inline]
-    pub fn push(&mut self, value: Option<T>) {
-        if let Some(value) = value
-            && self.is_kept
-        {
-            if self.values.len() < self.len {
-                self.values.resize(self.len, T::default());
-            }
-            self.values.push(value);
-            self.known.set(self.len);
+    pub fn put(&mut self, row: usize, value: T) {
+        if !self.is_kept {
+            return;
         }
-        self.len += 1;
+        if self.values.len() < row {
+            self.values.resize(row, T::default());
+        }
+        self.values.push(value);
+        self.known.set(row);
     }
 
     /// The value at `row`; `None` if it is unknown or there is no such row.
@@ -140,10 +128,6 @@ impl<T: Copy + Default> Values<T> {
     #[inline]
     pub fn is_known(&self, row: usize) -> bool {
         self.known.get(row)
-    }
-
-    pub fn iter(&self) -> impl Iterator<Item = Option<T>> {
-        (0..self.len).map(|row| self.get(row))
     }
 
     /// The values from the first on; those that are unknown mean nothing, and after the last known
@@ -179,7 +163,6 @@ impl<T: Copy + Default> Values<T> {
             let word = word.try_into().map(u64::from_le_bytes);
             value(word.unwrap_or_default())
         }));
-        self.len = len;
         (count <= len).then_some(())
     }
 
@@ -190,14 +173,17 @@ impl<T: Copy + Default> Values<T> {
     pub(crate) fn clear(&mut self) {
         self.values.clear();
         self.known.0.clear();
-        self.len = 0;
     }
 }
 
 impl<T: Copy + Default> FromIterator<Option<T>> for Values<T> {
     fn from_iter<I: IntoIterator<Item = Option<T>>>(values: I) -> Values<T> {
         let mut list = Values::default();
-        values.into_iter().for_each(|value| list.push(value));
+        for (row, value) in values.into_iter().enumerate() {
+            if let Some(value) = value {
+                list.put(row, value);
+            }
+        }
         list
     }
 }
@@ -208,34 +194,24 @@ impl Default for Texts {
             bytes: String::new(),
             ends: Vec::new(),
             known: Bits::default(),
-            len: 0,
             is_kept: true,
         }
     }
 }
 
 impl Texts {
-    pub fn len(&self) -> usize {
-        self.len
-    }
-
-    pub fn is_empty(&self) -> bool {
-        self.len == 0
-    }
-
+    /// Puts the text at `row`, behind all that were put before.
     #[inline]
-    pub fn push(&mut self, text: Option<&str>) {
-        if let Some(text) = text
-            && self.is_kept
-        {
-            if self.ends.len() < self.len {
-                self.ends.resize(self.len, self.bytes.len() as u32);
-            }
-            self.bytes.push_str(text);
-            self.ends.push(self.bytes.len() as u32);
-            self.known.set(self.len);
+    pub fn put(&mut self, row: usize, text: &str) {
+        if !self.is_kept {
+            return;
         }
-        self.len += 1;
+        if self.ends.len() < row {
+            self.ends.resize(row, self.bytes.len() as u32);
+        }
+        self.bytes.push_str(text);
+        self.ends.push(self.bytes.len() as u32);
+        self.known.set(row);
     }
 
     /// The text at `row`; `None` if it is unknown or there is no such row.
@@ -293,7 +269,6 @@ impl Texts {
         self.bytes.clear();
         self.bytes
             .push_str(std::str::from_utf8(from.take(size)?).ok()?);
-        self.len = len;
         let ends = &self.ends;
         let is_inside = |end: &u32| self.bytes.is_char_boundary(*end as usize);
         (count <= len && ends.is_sorted() && ends.iter().all(is_inside)).then_some(())
@@ -307,14 +282,17 @@ impl Texts {
         self.bytes.clear();
         self.ends.clear();
         self.known.0.clear();
-        self.len = 0;
     }
 }
 
 impl<'t> FromIterator<Option<&'t str>> for Texts {
     fn from_iter<I: IntoIterator<Item = Option<&'t str>>>(texts: I) -> Texts {
         let mut list = Texts::default();
-        texts.into_iter().for_each(|text| list.push(text));
+        for (row, text) in texts.into_iter().enumerate() {
+            if let Some(text) = text {
+                list.put(row, text);
+            }
+        }
         list
     }
 }
@@ -327,8 +305,8 @@ mod tests {
     fn values_and_unknowns_come_back_as_pushed() {
         let pushed: Vec<Option<u64>> = (0..200).map(|i| (i % 67 == 3).then_some(i)).collect();
         let values: Values<u64> = pushed.iter().copied().collect();
-        assert_eq!(values.iter().collect::<Vec<_>>(), pushed);
-        assert_eq!((values.len(), values.get(200)), (200, None));
+        let all: Vec<_> = (0..200).map(|row| values.get(row)).collect();
+        assert_eq!((all, values.get(200)), (pushed, None));
     }
 
     #[test]
@@ -364,14 +342,14 @@ mod tests {
     #[test]
     fn unknown_values_take_no_room() {
         let values: Values<f64> = (0..100_000).map(|_| None).collect();
-        assert_eq!((values.len(), values.plain().len()), (100_000, 0));
+        assert_eq!(values.plain().len(), 0);
     }
 
     #[test]
     fn what_is_not_kept_is_unknown() {
         let mut values = Values::default();
         values.drop_all();
-        values.push(Some(1.0));
-        assert_eq!((values.len(), values.get(0)), (1, None));
+        values.put(0, 1.0);
+        assert_eq!(values.get(0), None);
     }
 }

@@ -22,7 +22,7 @@ impl Print {
 impl RowSink for Print {
     fn take(&mut self, table: usize, rows: &Rows) -> io::Result<()> {
         match table == self.table {
-            true => self.writer.append(rows.columns()),
+            true => self.writer.append(rows.columns(), rows.len()),
             false => Ok(()),
         }
     }

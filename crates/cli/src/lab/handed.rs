@@ -78,7 +78,7 @@ pub fn rows(reader: &RunReader, table: &Table) -> Result<Rows, String> {
     let mut rows = Rows::new(table);
     for batch in reader.read(table.name).map_err(|error| error.to_string())? {
         let batch = batch.map_err(|error| error.to_string())?;
-        rows.append(batch.columns());
+        rows.append(batch.columns(), batch.len());
     }
     Ok(rows)
 }

@@ -199,33 +199,35 @@ pub(crate) struct EventRow {
 }
 
 impl Results {
-    fn column(&self, table: &str, name: &str) -> &ColumnData {
+    /// A column, and how many rows its table has.
+    fn column(&self, table: &str, name: &str) -> (usize, &ColumnData) {
         let tables = all_tables();
         let at = tables.iter().position(|t| t.name == table);
         let at = at.unwrap_or_else(|| panic!("no table {table}"));
         let column = tables[at].columns.iter().position(|c| c.name == name);
         let column = column.unwrap_or_else(|| panic!("no column {name} in {table}"));
-        &self.0.tables()[at].columns()[column]
+        let rows = self.0.tables()[at];
+        (rows.len(), &rows.columns()[column])
     }
 
     /// A numeric column of the flow; `None` is null.
     pub(crate) fn flow(&self, column: &str) -> Option<f64> {
-        self.column("flows", column).as_f64(0)
+        self.column("flows", column).1.as_f64(0)
     }
 
     pub(crate) fn flow_text(&self, column: &str) -> Option<&str> {
-        self.column("flows", column).as_text(0)
+        self.column("flows", column).1.as_text(0)
     }
 
     /// All values of a numeric column of any table.
     pub(crate) fn values(&self, table: &str, column: &str) -> Vec<Option<f64>> {
-        let column = self.column(table, column);
-        (0..column.len()).map(|row| column.as_f64(row)).collect()
+        let (rows, column) = self.column(table, column);
+        (0..rows).map(|row| column.as_f64(row)).collect()
     }
 
     pub(crate) fn texts(&self, table: &str, column: &str) -> Vec<Option<&str>> {
-        let column = self.column(table, column);
-        (0..column.len()).map(|row| column.as_text(row)).collect()
+        let (rows, column) = self.column(table, column);
+        (0..rows).map(|row| column.as_text(row)).collect()
     }
 
     pub(crate) fn events(&self, kind: &str) -> Vec<EventRow> {

@@ -73,6 +73,7 @@ impl Collector {
         table: &str,
         names: &[String],
         columns: &[ColumnData],
+        rows: usize,
     ) -> Result<(), CompareError> {
         let Some((known, _)) = TABLES.iter().find(|(name, _)| *name == table) else {
             return Ok(());
@@ -81,6 +82,7 @@ impl Collector {
             table: known,
             names,
             columns,
+            rows,
         };
         match *known {
             "points" => sources::points(self, &piece),
@@ -210,11 +212,12 @@ pub(crate) struct Piece<'a> {
     pub(crate) table: &'static str,
     names: &'a [String],
     columns: &'a [ColumnData],
+    rows: usize,
 }
 
 impl<'a> Piece<'a> {
     pub(crate) fn rows(&self) -> std::ops::Range<usize> {
-        0..self.columns.first().map_or(0, ColumnData::len)
+        0..self.rows
     }
 
     pub(crate) fn text(&self, column: &'static str) -> Result<&'a ColumnData, CompareError> {

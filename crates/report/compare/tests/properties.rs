@@ -12,6 +12,16 @@ struct Piece {
 }
 
 impl Piece {
+    fn rows(&self) -> usize {
+        let is_known = |row| {
+            let of_column = |(_, data): &(&str, ColumnData)| {
+                data.as_f64(row).is_some() || data.as_text(row).is_some()
+            };
+            self.columns.iter().any(of_column)
+        };
+        (0..).take_while(|&row| is_known(row)).count()
+    }
+
     fn permuted(&self, order: &[usize]) -> Piece {
         let permute = |data: &ColumnData| match data {
             ColumnData::U64(v) => ColumnData::U64(order.iter().map(|i| v.get(*i)).collect()),
@@ -46,7 +56,7 @@ fn run(name: &str, pieces: &[Piece]) -> Run {
             .unzip();
         collector.has_table(piece.table);
         collector
-            .add(piece.table, &names, &columns)
+            .add(piece.table, &names, &columns, piece.rows())
             .expect("our own tables");
     }
     collector.finish()
@@ -179,7 +189,7 @@ proptest! {
     #[test]
     fn the_order_of_rows_does_not_matter(pieces in any_run(), seed in any::<u64>()) {
         let shuffled: Vec<Piece> = pieces.iter().map(|piece| {
-            let mut order: Vec<usize> = (0..piece.columns[0].1.len()).collect();
+            let mut order: Vec<usize> = (0..piece.rows()).collect();
             order.sort_by_key(|i| (*i as u64 ^ seed).wrapping_mul(0x9e37_79b9_7f4a_7c15));
             piece.permuted(&order)
         }).collect();
@@ -366,7 +376,7 @@ fn day(name: &str, number: i64, standing_ms: f64) -> Run {
         ..Facts::default()
     };
     let mut collector = Collector::new(facts, 0);
-    let added = collector.add("monitor_delays", &names, rows.columns());
+    let added = collector.add("monitor_delays", &names, rows.columns(), rows.len());
     added.expect("columns of these types");
     collector.finish()
 }
@@ -413,14 +423,17 @@ fn a_table_of_wrong_types_is_an_error_that_names_table_and_column() {
     let names = ["point".to_owned(), "seed".to_owned()];
     let mut collector = Collector::new(Facts::default(), 0);
     let wrong = collector
-        .add("results", &names, rows.columns())
+        .add("results", &names, rows.columns(), rows.len())
         .unwrap_err()
         .to_string();
     assert!(
         wrong.contains("table results, column point contains text"),
         "{wrong}"
     );
-    let missing = collector.add("results", &[], &[]).unwrap_err().to_string();
+    let missing = collector
+        .add("results", &[], &[], 0)
+        .unwrap_err()
+        .to_string();
     assert!(
         missing.contains("table results has no column point"),
         "{missing}"

@@ -46,7 +46,7 @@ pub fn write(file: &Path, closed: &Closed) -> Result<(), OutputError> {
     };
     let mut writer = TextWriter::new(out, FormatKind::Csv, bounds);
     writer.begin(&table)?;
-    writer.append(rows.columns())?;
+    writer.append(rows.columns(), rows.len())?;
     writer.finish()?;
     Ok(())
 }

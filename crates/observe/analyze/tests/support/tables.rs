@@ -35,7 +35,7 @@ impl Tables {
     /// Sum of a column of whole numbers; nulls count as nothing.
     pub fn sum(&self, table: &str, column: &str) -> u64 {
         match self.column(table, column) {
-            ColumnData::U64(values) => values.iter().flatten().sum(),
+            ColumnData::U64(values) => (0..self.len(table)).filter_map(|row| values.get(row)).sum(),
             other => panic!("{table}.{column} is {other:?}"),
         }
     }
@@ -43,7 +43,7 @@ impl Tables {
     /// Rows whose text in this column is `text`.
     pub fn count(&self, table: &str, column: &str, text: &str) -> usize {
         let column = self.column(table, column);
-        (0..column.len())
+        (0..self.len(table))
             .filter(|&row| column.as_text(row) == Some(text))
             .count()
     }
@@ -78,7 +78,8 @@ impl Tables {
                     .zip(rows.columns())
                     .find_map(|(column, data)| match data {
                         ColumnData::F64(values) => {
-                            let bad = values.iter().flatten().find(|v| !v.is_finite())?;
+                            let mut known = (0..rows.len()).filter_map(|row| values.get(row));
+                            let bad = known.find(|v| !v.is_finite())?;
                             Some(format!("{}.{} is {bad}", table.name, column.name))
                         }
                         _ => None,

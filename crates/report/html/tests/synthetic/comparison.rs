@@ -46,7 +46,7 @@ fn simulated(name: &str, factor: f64) -> Run {
     let mut collector = Collector::new(facts, 0);
     collector.has_table("results");
     collector
-        .add("results", &names, &data)
+        .add("results", &names, &data, rows.len())
         .expect("our own table");
     collector.finish()
 }

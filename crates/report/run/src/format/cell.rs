@@ -33,8 +33,3 @@ impl<'a> Cell<'a> {
         Ok(serde_json::to_writer(to, &self)?)
     }
 }
-
-/// How many rows `columns` have.
-pub(super) fn row_count(columns: &[ColumnData]) -> usize {
-    columns.first().map_or(0, ColumnData::len)
-}

@@ -13,7 +13,7 @@
 //! # Why no library
 //! `csv` and `arrow-csv` (60.1) choose quotes for a whole file, so a null and the empty text come out alike, and `arrow-csv` writes `NaN`.
 
-use super::cell::{Cell, row_count};
+use super::cell::Cell;
 use super::{Bounds, Format};
 use crate::TableSchema;
 use std::io::{self, Write};
@@ -67,8 +67,13 @@ impl Format for Csv {
         self.hand_on(out)
     }
 
-    fn append(&mut self, out: &mut dyn Write, columns: &[ColumnData]) -> io::Result<()> {
-        for row in 0..row_count(columns) {
+    fn append(
+        &mut self,
+        out: &mut dyn Write,
+        columns: &[ColumnData],
+        rows: usize,
+    ) -> io::Result<()> {
+        for row in 0..rows {
             self.line(columns.iter().map(|column| Cell::of(column, row)))?;
             if self.text.len() >= PIECE_BYTES {
                 self.hand_on(out)?;

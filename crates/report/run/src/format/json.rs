@@ -1,6 +1,6 @@
 //! JSON: one object, `{"schema_version":1,"tables":{"flows":[{...},...],...}}`, written as it comes.
 
-use super::cell::{Cell, row_count};
+use super::cell::Cell;
 use super::object::RowText;
 use super::{Bounds, Format};
 use crate::TableSchema;
@@ -42,16 +42,21 @@ impl Format for Json {
         out.write_all(&name)
     }
 
-    fn append(&mut self, out: &mut dyn Write, columns: &[ColumnData]) -> io::Result<()> {
+    fn append(
+        &mut self,
+        out: &mut dyn Write,
+        columns: &[ColumnData],
+        rows: usize,
+    ) -> io::Result<()> {
         let earlier = self.rows;
-        self.rows += row_count(columns);
+        self.rows += rows;
         let before = |row: usize| -> &'static [u8] {
             match earlier + row {
                 0 => b"\n",
                 _ => b",\n",
             }
         };
-        self.row.write_rows(out, columns, before, b"")
+        self.row.write_rows(out, columns, rows, before, b"")
     }
 
     fn finish_table(&mut self, out: &mut dyn Write) -> io::Result<()> {

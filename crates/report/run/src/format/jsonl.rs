@@ -26,8 +26,13 @@ impl Format for JsonLines {
         Ok(())
     }
 
-    fn append(&mut self, out: &mut dyn Write, columns: &[ColumnData]) -> io::Result<()> {
-        self.row.write_rows(out, columns, |_| b"", b"\n")
+    fn append(
+        &mut self,
+        out: &mut dyn Write,
+        columns: &[ColumnData],
+        rows: usize,
+    ) -> io::Result<()> {
+        self.row.write_rows(out, columns, rows, |_| b"", b"\n")
     }
 
     fn finish_table(&mut self, _: &mut dyn Write) -> io::Result<()> {

@@ -19,7 +19,12 @@ use unbloat_table::{ColumnData, Table};
 trait Format {
     fn begin_table(&mut self, out: &mut dyn Write, table: &TableSchema) -> io::Result<()>;
     /// Writes the rows of `columns`, which all have the same length.
-    fn append(&mut self, out: &mut dyn Write, columns: &[ColumnData]) -> io::Result<()>;
+    fn append(
+        &mut self,
+        out: &mut dyn Write,
+        columns: &[ColumnData],
+        rows: usize,
+    ) -> io::Result<()>;
     fn finish_table(&mut self, out: &mut dyn Write) -> io::Result<()>;
     fn finish(&mut self, out: &mut dyn Write) -> io::Result<()>;
 }
@@ -103,9 +108,9 @@ impl<W: Write> TextWriter<W> {
     ///
     /// # Panics
     /// If no table was begun.
-    pub fn append(&mut self, columns: &[ColumnData]) -> io::Result<()> {
+    pub fn append(&mut self, columns: &[ColumnData], rows: usize) -> io::Result<()> {
         assert!(self.in_table, "rows belong to a table");
-        self.format.append(&mut self.out, columns)
+        self.format.append(&mut self.out, columns, rows)
     }
 
     /// Ends the text and gives the output back, flushed.
@@ -163,7 +168,7 @@ pub(crate) mod tests {
         let mut writer = TextWriter::new(Vec::new(), kind, bounds);
         writer.begin(&table()).expect("memory");
         for rows in pieces {
-            writer.append(rows.columns()).expect("memory");
+            writer.append(rows.columns(), rows.len()).expect("memory");
         }
         String::from_utf8(writer.finish().expect("memory")).expect("text")
     }

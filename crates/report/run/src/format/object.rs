@@ -3,7 +3,7 @@
 //! Values are by `serde_json`. `arrow-json` (60.1) writes 15 Gbit/s as `1.5e10` and not as `15000000000.0`, and takes `arrow-cast`, `arrow-ord`,
 //! `lexical-core` and what they need along.
 
-use super::cell::{Cell, row_count};
+use super::cell::Cell;
 use crate::TableSchema;
 use std::io::{self, Write};
 use unbloat_table::ColumnData;
@@ -41,11 +41,12 @@ impl RowText {
         &self,
         out: &mut dyn Write,
         columns: &[ColumnData],
+        rows: usize,
         before: impl Fn(usize) -> &'static [u8],
         after: &[u8],
     ) -> io::Result<()> {
         let mut text = Vec::new();
-        for row in 0..row_count(columns) {
+        for row in 0..rows {
             text.extend_from_slice(before(row));
             for (key, column) in self.before.iter().zip(columns) {
                 text.extend_from_slice(key);

@@ -4,7 +4,7 @@
 //! Texts come from the wire, so control characters and those that turn the direction of writing
 //! are shown escaped: a server's name must not be able to drive the terminal.
 
-use super::cell::{Cell, row_count};
+use super::cell::Cell;
 use super::{Bounds, Format};
 use crate::TableSchema;
 use crate::schema::without_unit;
@@ -79,8 +79,7 @@ impl Format for Aligned {
         Ok(())
     }
 
-    fn append(&mut self, _: &mut dyn Write, columns: &[ColumnData]) -> io::Result<()> {
-        let rows = row_count(columns);
+    fn append(&mut self, _: &mut dyn Write, columns: &[ColumnData], rows: usize) -> io::Result<()> {
         let shown = rows.min(self.bounds.rows.saturating_sub(self.rows));
         for (column, data) in self.columns.iter_mut().zip(columns) {
             let cells = (0..shown).map(|row| shown_as(Cell::of(data, row)));
