@@ -12,6 +12,9 @@ use unbloat_trace::{Network, Orientation, Output, Params, Protocols, Shard, Shar
 use unbloat_units::Time;
 use unbloat_wire::{Batch, FlowHasher, Parser, ParserParams, SkipCounts};
 
+/// Tables by name, each with columns of it.
+type Reads = BTreeMap<&'static str, BTreeSet<&'static str>>;
+
 /// How to run.
 #[derive(Clone, Debug)]
 pub struct Settings {
@@ -27,7 +30,7 @@ pub struct Settings {
     pub summary_only: bool,
     /// Tables by name, each with the columns of it that are read: others stay unknown. `None` reads
     /// all.
-    pub reads: Option<BTreeMap<&'static str, BTreeSet<&'static str>>>,
+    pub reads: Option<Reads>,
 }
 
 /// Whether to go on.
@@ -172,7 +175,9 @@ pub(crate) fn shard(settings: &Settings, origin: Time) -> Shard {
     if settings.summary_only {
         shard.set_summary_only();
     }
-    *shard.output() = output(settings);
+    if let Some(reads) = &settings.reads {
+        shard.keep_only(|table, column| is_read(reads, table, column));
+    }
     shard
 }
 
@@ -180,13 +185,14 @@ pub(crate) fn shard(settings: &Settings, origin: Time) -> Shard {
 fn output(settings: &Settings) -> Output {
     let mut output = Output::default();
     if let Some(reads) = &settings.reads {
-        let is_read = |table: &str, column: &str| {
-            let columns = reads.get(table);
-            columns.is_some_and(|columns| columns.contains(column))
-        };
-        output.keep_only(|table, column| is_read(table.name, column.name));
+        output.keep_only(|table, column| is_read(reads, table.name, column.name));
     }
     output
+}
+
+fn is_read(reads: &Reads, table: &str, column: &str) -> bool {
+    let columns = reads.get(table);
+    columns.is_some_and(|columns| columns.contains(column))
 }
 
 fn standing(batches: &mut Batches<'_>, batch: &Batch) -> Standing {

@@ -6,7 +6,7 @@ mod support;
 use proptest::prelude::*;
 use proptest::strategy::ValueTree;
 use proptest::test_runner::TestRunner;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::convert::Infallible;
 use std::net::IpAddr;
 use std::path::Path;
@@ -18,7 +18,7 @@ use support::{Played, play, run, settings, with};
 use unbloat_analyze::{Control, Standing};
 use unbloat_capture::{CaptureError, Input, Notes, PcapWriter, Progress, Record, Source, Trace};
 use unbloat_health::Watch;
-use unbloat_trace::{Output, Params};
+use unbloat_trace::{Output, Params, all_tables};
 use unbloat_units::Delta;
 use unbloat_wire::{
     Batch, FlowHasher, PacketFlags, PacketHeader, Parser, ParserParams, TcpFlags, protocol,
@@ -213,6 +213,19 @@ proptest! {
     }
 
     #[test]
+    fn a_column_is_the_same_whatever_else_is_read(steps in steps(0..300), nth in any::<usize>()) {
+        let packets = packets(&steps);
+        let tables = all_tables();
+        let all = tables.iter().flat_map(|table| table.columns.iter().map(|c| (table.name, c.name)));
+        let all: Vec<_> = all.collect();
+        let (table, column) = all[nth % all.len()];
+        let read = BTreeMap::from([(table, BTreeSet::from([column]))]);
+        let (few, _) = play(&packets, &with(|s| s.reads = Some(read)));
+        let (whole, _) = play(&packets, &settings());
+        prop_assert_eq!(few.column(table, column), whole.column(table, column), "{}.{}", table, column);
+    }
+
+    #[test]
     fn tables_do_not_depend_on_when_the_trace_was_taken(
         steps in steps(0..300),
         shift_s in -3_000_000_000i64..3_000_000_000,
@@ -390,7 +403,7 @@ fn the_shipped_capture_obeys_the_path_that_it_was_taken_on() {
     let (tables, _) = run(&mut trace, &settings);
     let values = |table: &str, column: &str| -> Vec<f64> {
         let column = tables.column(table, column);
-        (0..column.len())
+        (0..tables.len(table))
             .filter_map(|row| column.as_f64(row))
             .collect()
     };

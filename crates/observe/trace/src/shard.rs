@@ -7,7 +7,7 @@ mod ending;
 mod judge;
 mod snapshot;
 
-use crate::analysis::{Context, Light, observe_names, write_spun};
+use crate::analysis::{Built, Context, Light, observe_names, write_spun};
 use crate::dns::{DnsRows, Lookups};
 use crate::flow::{EndCause, Flow, FlowCore, RST, side_of};
 use crate::flow_table::{Entry, FlowTable};
@@ -66,6 +66,7 @@ pub struct Shard {
     output: Output,
     stats: ShardStats,
     summary_only: bool,
+    built: Built,
     /// What is lined up for its end, the first last.
     ending: Vec<Ending>,
 }
@@ -85,6 +86,7 @@ impl Shard {
             output: Output::default(),
             stats: ShardStats::default(),
             summary_only: false,
+            built: Built::ALL,
             ending: Vec::new(),
         }
     }
@@ -93,6 +95,13 @@ impl Shard {
     pub fn set_summary_only(&mut self) {
         self.summary_only = true;
         self.users.set_summary_only();
+    }
+
+    /// Finds out and writes what `is_read` is true of, by table and column; the rest stays unknown.
+    pub fn keep_only(&mut self, is_read: impl Fn(&str, &str) -> bool) {
+        self.built = Built::for_readers(&is_read);
+        self.output
+            .keep_only(|table, column| is_read(table.name, column.name));
     }
 
     /// Ends at most `n` of the flows and users that have been silent for too long, in the order in
@@ -218,6 +227,7 @@ impl Shard {
                     origin: self.origin,
                     number,
                     summary_only: self.summary_only,
+                    built: self.built,
                 };
                 if beside.packet_closes(entry, batch, header) {
                     let deadline = header.time + self.params.close_linger;
@@ -333,6 +343,7 @@ impl Shard {
                 origin: self.origin,
                 number,
                 summary_only: self.summary_only,
+                built: self.built,
             };
             let halves = Both::<Half>::default();
             let view = Flow {
@@ -428,6 +439,7 @@ impl Shard {
             origin: self.origin,
             number,
             summary_only: self.summary_only,
+            built: self.built,
         };
         let view = Flow { core, halves };
         self.output.flows.row(order(number, core.flow_id), |row| {
@@ -450,6 +462,7 @@ impl Shard {
             origin: self.origin,
             number,
             summary_only: self.summary_only,
+            built: self.built,
         };
         let halves = Both::<Half>::default();
         let view = Flow {

@@ -30,6 +30,7 @@ impl Analysis for Closing {
     type Deep = ();
     type Columns = ClosingColumns;
     const SEES: Sees = Sees::OTHER;
+    const IS_OF_ALL: bool = true;
 
     #[inline]
     fn on_packet(

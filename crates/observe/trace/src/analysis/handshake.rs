@@ -197,6 +197,12 @@ impl Analysis for Handshake {
     type Light = Light;
     type Deep = ();
     type Columns = HandshakeColumns<'static>;
+    // Promotions of the user wait for any flow's end.
+    const IS_OF_ALL: bool = true;
+
+    fn is_alone(column: &str) -> bool {
+        !column.starts_with("promotion")
+    }
 
     #[inline]
     fn on_packet(

@@ -363,6 +363,10 @@ impl Analysis for Limit {
     type Deep = Deep;
     type Columns = Both<LimitColumns<'static>>;
 
+    fn is_alone(_: &str) -> bool {
+        true
+    }
+
     #[inline]
     fn on_packet(
         kind: Kind,

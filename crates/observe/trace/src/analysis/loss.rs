@@ -124,6 +124,10 @@ impl Analysis for Loss {
     type Columns = Both<LossColumns>;
     const SEES: Sees = Sees::OTHER;
 
+    fn is_alone(_: &str) -> bool {
+        true
+    }
+
     #[inline]
     fn on_packet(
         _: Kind,

@@ -50,7 +50,7 @@ pub mod flows {
 }
 
 pub(crate) use names::observe as observe_names;
-pub(crate) use registry::{Deep, Light, columns};
+pub(crate) use registry::{Built, Deep, Light, columns};
 pub(crate) use standing::write_spun;
 
 use crate::flow::{EndCause, Flow};
@@ -101,6 +101,14 @@ pub(crate) trait Analysis {
     /// The packets that it is shown: half of all say nothing to most analyses.
     const SEES: Sees = Sees::ALL;
 
+    /// It says something of flows that are not TCP; else their columns are unknown.
+    const IS_OF_ALL: bool = false;
+
+    /// The column rests on this analysis and on no other, which can then be left out.
+    fn is_alone(_column: &str) -> bool {
+        false
+    }
+
     /// Called for each TCP packet of the flow that it [`SEES`](Analysis::SEES), after it was classified. The kind is a constant where this is inlined.
     fn on_packet(
         _: Kind,
@@ -112,7 +120,7 @@ pub(crate) trait Analysis {
     ) {
     }
 
-    /// Called once at the end of a flow, of any protocol: columns that make no sense for it are
+    /// Called once at the end of a flow: columns that make no sense for it are
     /// written as nulls. Analyses later in the registry read what earlier ones put in `findings`.
     fn finish(
         light: &mut Self::Light,
@@ -135,6 +143,7 @@ pub(crate) struct Context<'a> {
     pub(crate) number: u64,
     /// Nobody reads the rows of the tables other than `flows`.
     pub(crate) summary_only: bool,
+    pub(crate) built: Built,
 }
 
 /// An entry of the `events` table.

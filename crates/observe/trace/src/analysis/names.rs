@@ -76,6 +76,11 @@ impl Analysis for Names {
     type Deep = ();
     type Columns = NamesColumns<'static>;
     const SEES: Sees = Sees::NONE;
+    const IS_OF_ALL: bool = true;
+
+    fn is_alone(_: &str) -> bool {
+        true
+    }
 
     fn finish(
         (): &mut (),

@@ -1,11 +1,12 @@
 //! The list of analyses: their order is that of the columns of `flows`, and what they keep lies
 //! `in light` if a SYN alone says something to them, else `in talk`.
 
-use super::{Analysis, Context, Findings, Flow};
+use super::{Analysis, Context, Findings, Flow, flows};
 use crate::flow::EndCause;
 use crate::index::prefetch;
+use crate::tables::{StandingRow, side_tables};
 use crate::tcp::{DataKind, Kind, Segment};
-use unbloat_table::{Column, Columns, RowWriter};
+use unbloat_table::{Column, Columns, Row, RowWriter};
 
 /// The type of an analysis' state in [`Light`] itself.
 macro_rules! in_light {
@@ -39,11 +40,24 @@ macro_rules! state {
 /// Shows an analysis a packet of a kind that it sees.
 macro_rules! show {
     ($kind:ident, $analysis:ty, $light:expr, $deep:ident, $name:ident, $seg:ident, $flow:ident, $cx:ident) => {
-        if const { <$analysis>::SEES.has(Kind::$kind) } {
+        if const { <$analysis>::SEES.has(Kind::$kind) } && $cx.built.has(Place::$name) {
             let deep = $deep.as_deref_mut().map(|deep| &mut deep.$name);
             <$analysis>::on_packet(Kind::$kind, $light, deep, $seg, $flow, $cx);
         }
     };
+}
+
+/// Which analyses there are in a shard: a bit for each.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Built(u32);
+
+impl Built {
+    pub(crate) const ALL: Built = Built(u32::MAX);
+
+    #[inline(always)]
+    const fn has(self, place: Place) -> bool {
+        self.0 & 1 << place as u32 != 0
+    }
 }
 
 macro_rules! analyses {
@@ -65,6 +79,37 @@ macro_rules! analyses {
         /// State of all analyses for one large flow.
         #[derive(Clone, Default)]
         pub(crate) struct Deep { $($name: <$analysis as Analysis>::Deep,)* }
+
+        #[expect(non_camel_case_types, reason = "the fields' names")]
+        #[derive(Clone, Copy)]
+        enum Place { $($name,)* }
+
+        impl Built {
+            /// What is needed for the columns that `is_read` is true of, by table and column.
+            pub(crate) fn for_readers(is_read: impl Fn(&str, &str) -> bool) -> Built {
+                let mut built = Built(0);
+                for table in side_tables() {
+                    let read = table.columns.iter().any(|column| is_read(table.name, column.name));
+                    match table.name {
+                        _ if !read => {}
+                        StandingRow::NAME => built.0 |= 1 << Place::standing as u32,
+                        // Users and others know of flows by all analyses.
+                        _ => return Built::ALL,
+                    }
+                }
+                $(
+                    let mut columns = Vec::new();
+                    <$analysis as Analysis>::Columns::columns(&mut columns);
+                    for column in columns.iter().filter(|column| is_read(flows::NAME, column.name)) {
+                        if !<$analysis>::is_alone(column.name) {
+                            return Built::ALL;
+                        }
+                        built.0 |= 1 << Place::$name as u32;
+                    }
+                )*
+                built
+            }
+        }
 
         /// The columns of `flows`.
         pub(crate) fn columns() -> Vec<Column> {
@@ -133,11 +178,15 @@ macro_rules! analyses {
                 let mut findings = Findings { end, ..Findings::default() };
                 let mut nothing = Talk::default();
                 let talk = self.talk.as_deref_mut().unwrap_or(&mut nothing);
-                $(<$analysis>::finish(
-                    state!($place self talk $name),
-                    deep.as_deref_mut().map(|d| &mut d.$name),
-                    flow, &mut findings, cx, row,
-                );)*
+                $(if cx.built.has(Place::$name) && (<$analysis>::IS_OF_ALL || flow.is_tcp()) {
+                    <$analysis>::finish(
+                        state!($place self talk $name),
+                        deep.as_deref_mut().map(|d| &mut d.$name),
+                        flow, &mut findings, cx, row,
+                    );
+                } else {
+                    row.skip::<<$analysis as Analysis>::Columns>();
+                })*
             }
         }
     };

@@ -75,6 +75,8 @@ impl Analysis for Tick {
     type Light = Light;
     type Deep = Deep;
     type Columns = Both<TickColumns>;
+    // What is known of the user's clock grows at any flow's end.
+    const IS_OF_ALL: bool = true;
 
     #[inline]
     fn on_packet(

@@ -46,6 +46,11 @@ impl Analysis for Volume {
     type Deep = ();
     type Columns = VolumeColumns<'static>;
     const SEES: Sees = Sees::NONE;
+    const IS_OF_ALL: bool = true;
+
+    fn is_alone(_: &str) -> bool {
+        true
+    }
 
     fn finish(
         (): &mut (),

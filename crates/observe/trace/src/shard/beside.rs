@@ -1,7 +1,7 @@
 //! What a packet of a TCP flow does to the flow and to all that is beside it.
 
 use super::is_closed;
-use crate::analysis::{Context, observe_names};
+use crate::analysis::{Built, Context, observe_names};
 use crate::dns::{DnsRows, Lookups};
 use crate::flow::Flow;
 use crate::flow::side_of;
@@ -23,6 +23,7 @@ pub(super) struct Beside<'a> {
     pub(super) origin: Time,
     pub(super) number: u64,
     pub(super) summary_only: bool,
+    pub(super) built: Built,
 }
 
 impl Beside<'_> {
@@ -60,6 +61,7 @@ impl Beside<'_> {
             origin: self.origin,
             number: self.number,
             summary_only: self.summary_only,
+            built: self.built,
         };
         let view = Flow {
             core: &flow.core,

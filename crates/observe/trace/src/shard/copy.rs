@@ -29,6 +29,7 @@ impl Shard {
             origin: self.origin,
             number,
             summary_only: self.summary_only,
+            built: self.built,
         };
         let TcpFlow { core, halves, .. } = flow;
         let event = Event {

@@ -46,6 +46,7 @@ impl Shard {
                 origin: self.origin,
                 number,
                 summary_only: self.summary_only,
+                built: self.built,
             };
             light.judge(&Flow { core, halves }, &mut cx);
             copy_flow(&scratch, &mut self.output);
@@ -82,6 +83,7 @@ impl Shard {
                 origin: self.origin,
                 number,
                 summary_only: true,
+                built: self.built,
             };
             scratch.flows.row(order(number, core.flow_id), |row| {
                 Light::default().finish(None, &view, EndCause::TraceEnd, &mut cx, row);
@@ -93,6 +95,7 @@ impl Shard {
                 origin: self.origin,
                 number,
                 summary_only: self.summary_only,
+                built: self.built,
             };
             if let Some(spin) = spin {
                 write_spun(spin, false, &view, &mut own);

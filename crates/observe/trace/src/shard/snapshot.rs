@@ -48,6 +48,7 @@ impl Shard {
             origin: self.origin,
             number,
             summary_only: true,
+            built: self.built,
         };
         let view = Flow {
             core: &flow.core,
