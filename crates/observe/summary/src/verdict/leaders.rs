@@ -4,7 +4,8 @@
 #[derive(Clone, Debug)]
 pub(crate) struct Leaders<T> {
     limit: usize,
-    entries: Vec<(f64, u64, T)>,
+    /// Boxed, because many are moved when one comes in between.
+    entries: Vec<(f64, u64, Box<T>)>,
 }
 
 impl<T> Leaders<T> {
@@ -17,17 +18,21 @@ impl<T> Leaders<T> {
 
     /// Adds an entry; `make` is called only if the key is among the largest so far.
     pub(crate) fn offer(&mut self, key: f64, id: u64, make: impl FnOnce() -> T) {
-        let before = |&(k, i, _): &(f64, u64, T)| k > key || (k == key && i < id);
+        let before = |(k, i, _): &(f64, u64, Box<T>)| *k > key || (*k == key && *i < id);
+        let is_full = self.entries.len() == self.limit;
+        if is_full && self.entries.last().is_some_and(before) {
+            return;
+        }
         let at = self.entries.partition_point(before);
         if at < self.limit {
             self.entries.truncate(self.limit - 1);
-            self.entries.insert(at, (key, id, make()));
+            self.entries.insert(at, (key, id, Box::new(make())));
         }
     }
 
     /// Largest first.
     pub(crate) fn iter(&self) -> impl Iterator<Item = &T> {
-        self.entries.iter().map(|(_, _, entry)| entry)
+        self.entries.iter().map(|(_, _, entry)| &**entry)
     }
 }
 
