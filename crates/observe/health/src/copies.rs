@@ -92,11 +92,12 @@ impl Copies {
         let latest = &mut self.latest[place];
         let seen = latest.iter().find(|seen| seen.fingerprint == fingerprint);
         let since = seen.map(|seen| apart(header, *seen));
-        latest.rotate_right(1);
-        latest[0] = Seen {
+        let newest = Seen {
             fingerprint,
             time: header.time,
         };
+        // In registers: to rotate them in place costs a quarter of all that is done here.
+        *latest = [newest, latest[0], latest[1], latest[2]];
         let is_within = |longest| since.is_some_and(|since| since <= longest);
         let has_id = header.flags.has(PacketFlags::IP_ID) && header.ip_id != 0;
         let is_soon = is_within(Self::LONGEST_WITHOUT_ID);
