@@ -74,12 +74,17 @@ pub fn write_tables(
 /// # Errors
 /// The run cannot be read, or the report cannot be written.
 pub fn write_report(dir: &Path) -> Result<(), FolderError> {
+    report_on(&RunReader::open(dir)?)
+}
+
+fn report_on(run: &RunReader) -> Result<(), FolderError> {
+    let dir = run.dir();
     let mut out = Replacement::of(&dir.join(REPORT))?;
     let options = RenderOptions {
         run_name: dir.display().to_string(),
         ..RenderOptions::default()
     };
-    render(&RunReader::open(dir)?, &mut out, &options)?;
+    render(run, &mut out, &options)?;
     Ok(out.put()?)
 }
 
@@ -88,8 +93,16 @@ pub fn write_report(dir: &Path) -> Result<(), FolderError> {
 /// # Errors
 /// As [`write_report`], or the link cannot be set.
 pub fn publish(dir: &Path) -> Result<(), FolderError> {
-    write_report(dir)?;
-    Ok(mark_latest(dir)?)
+    publish_run(&RunReader::open(dir)?)
+}
+
+/// As [`publish`], of a run that is open.
+///
+/// # Errors
+/// As [`publish`].
+pub fn publish_run(run: &RunReader) -> Result<(), FolderError> {
+    report_on(run)?;
+    Ok(mark_latest(run.dir())?)
 }
 
 /// Points the link `latest` of [`runs_dir`] to a finished run that is there.

@@ -112,6 +112,56 @@ fn a_sink_sees_the_rows_without_a_folder() {
     assert!(seen.get() > 1_000, "{}", seen.get());
 }
 
+/// Rows of `standing`: all, and those that have two seconds of windows or say that something stood.
+struct Stood([usize; 2], std::sync::mpsc::Sender<[usize; 2]>);
+
+impl RowSink for Stood {
+    fn take(&mut self, table: usize, rows: &Rows) -> std::io::Result<()> {
+        let table = &tables()[table];
+        if table.name == "standing" {
+            let [windows, stood] = ["windows", "standing_windows"].map(|name| {
+                let at = table.column(name).unwrap();
+                &rows.columns()[at]
+            });
+            let says =
+                |row: &usize| windows.as_f64(*row) >= Some(8.0) || stood.as_f64(*row) > Some(0.0);
+            self.0[0] += rows.len();
+            self.0[1] += (0..rows.len()).filter(says).count();
+        }
+        Ok(())
+    }
+
+    fn finish(self: Box<Self>) -> std::io::Result<()> {
+        self.1.send(self.0).unwrap();
+        Ok(())
+    }
+}
+
+/// With every flow of a second or more told, most rows say nothing.
+#[test]
+fn rows_that_say_nothing_of_a_queue_are_not_kept() {
+    let told = |standing_of_all_flows| {
+        let (send, told) = std::sync::mpsc::channel();
+        let keep = Keep {
+            run: None,
+            sink: Some(Box::new(Stood([0; 2], send))),
+            series: true,
+        };
+        let mut options = Options::default();
+        options.params.standing_of_all_flows = standing_of_all_flows;
+        let (mut source, inputs) = open(&capture()).unwrap();
+        let mut store = Store::open(&options, inputs, keep).unwrap();
+        let outcome = run(&mut *source, &options, &mut store, &mut |_| {
+            Control::Continue
+        });
+        store.finish(&outcome.unwrap()).unwrap();
+        told.recv().unwrap()
+    };
+    let all = told(true);
+    assert_eq!(all, told(false));
+    assert!(all[0] > 0 && all[0] == all[1], "{all:?}");
+}
+
 #[test]
 fn a_capture_that_is_missing_is_an_error_and_leaves_no_folder() {
     let folder = tempfile::tempdir().unwrap();

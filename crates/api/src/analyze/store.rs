@@ -11,8 +11,9 @@ use unbloat_run::{RunInfo, RunWriter, Status, TraceStart};
 use unbloat_summary::{
     Outcome as Found, Reads, Summary, SummaryParams, Verdict, figures_rows, summary_rows,
 };
-use unbloat_table::{Rows, Table};
-use unbloat_trace::{Output, all_tables};
+use unbloat_table::{ColumnView, Row, Rows, Table};
+use unbloat_trace::tables::StandingRow;
+use unbloat_trace::{ALWAYS_TOLD_WINDOWS, Output, all_tables};
 
 /// Takes the rows of all tables as they are found, for example to print one of them.
 pub trait RowSink {
@@ -166,9 +167,17 @@ impl Store {
     /// The sink cannot be written.
     pub fn take(&mut self, output: &Output) -> Result<(), AnalyzeError> {
         for (i, rows) in output.tables().into_iter().enumerate() {
-            if !rows.is_empty() {
-                self.summary.add(self.tables[i].name, rows);
-                self.keep(i, rows)?;
+            if rows.is_empty() {
+                continue;
+            }
+            self.summary.add(self.tables[i].name, rows);
+            if self.is_verdict_all {
+                continue;
+            }
+            let table = &self.tables[i];
+            match table.name == StandingRow::NAME {
+                true => self.keep(i, &telling(table, rows))?,
+                false => self.keep(i, rows)?,
             }
         }
         Ok(())
@@ -250,6 +259,28 @@ impl Writing {
         }
         Ok(dir)
     }
+}
+
+/// The rows of `standing` from which something follows, or that are long enough to show that nothing does: a small part of them.
+/// The verdict counts the others too; nobody reads them.
+fn telling(table: &Table, rows: &Rows) -> Rows {
+    let column = |name| ColumnView::of(table.column(name).map(|at| &rows.columns()[at]));
+    let (windows, step) = (column(StandingRow::windows), column(StandingRow::step_ms));
+    let counts = [
+        StandingRow::standing_windows,
+        StandingRow::think_samples,
+        StandingRow::wake_samples,
+        StandingRow::power_save_samples,
+        StandingRow::ack_samples,
+        StandingRow::hold_samples,
+        StandingRow::jitter_samples,
+    ];
+    let counts = counts.map(column);
+    rows.filtered(table, |row| {
+        windows.u64(row) >= Some(ALWAYS_TOLD_WINDOWS)
+            || step.f64(row).is_some()
+            || counts.iter().any(|count| count.u64(row) > Some(0))
+    })
 }
 
 /// The first input's name up to its first dot.

@@ -248,6 +248,14 @@ impl Rows {
         self.order.extend((first..first + count).map(Order::nth));
     }
 
+    /// The rows that `is_kept` is true of.
+    pub fn filtered(&self, table: &Table, is_kept: impl Fn(usize) -> bool) -> Rows {
+        let mut kept = Rows::new(table);
+        let rows = (0..self.len()).filter(|&row| is_kept(row));
+        rows.for_each(|row| kept.push_from(self, row));
+        kept
+    }
+
     /// Copies row `row` of `other`, which belongs to the same table.
     pub fn push_from(&mut self, other: &Rows, row: usize) {
         for (a, b) in self.columns.iter_mut().zip(&other.columns) {

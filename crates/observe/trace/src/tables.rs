@@ -72,7 +72,7 @@ columns! {
         samples: u32 = "packets that the row stands for",
     }
 
-    pub struct StandingRow<'a>: standing = "Delays that no host can have made, and whether they stood: what the verdict rests on. A row for the round trips between capture point and client and one for those between capture point and server, of each flow and of each minute that it lasts; in windows of 250 ms. A flow with too few samples to show a standing queue, a step of the path or another delay has no rows" {
+    pub struct StandingRow<'a>: standing = "Delays that no host can have made, and whether they stood: what the verdict rests on. A row for the round trips between capture point and client and one for those between capture point and server, of each flow and of each minute that it lasts; in windows of 250 ms. Less than two seconds of windows in which nothing stood, stepped or was late have no row, though the verdict counts them" {
         flow_id: u64 = "the flow",
         client: &'a str = "address of the client",
         client_port: u16 = "its port",
