@@ -1,7 +1,7 @@
 //! Where the rows go: the run folder, the summary, and a sink of the caller.
 
 use super::{AnalyzeError, Options, tables};
-use crate::folder::{NewRun, publish, run_dir};
+use crate::folder::{NewRun, publish_run, run_dir};
 use std::collections::BTreeMap;
 use std::io;
 use std::path::{Path, PathBuf};
@@ -240,8 +240,12 @@ impl Writing {
         let mut info = RunInfo::new("unbloat analyze", env!("CARGO_PKG_VERSION"), run.command);
         info.inputs = inputs;
         info.options = options.options();
+        let mut writer = RunWriter::create(&dir, &info, tables)?;
+        if run.is_published {
+            writer.keep();
+        }
         Ok(Writing {
-            writer: RunWriter::create(&dir, &info, tables)?,
+            writer,
             info,
             is_published: run.is_published,
         })
@@ -253,11 +257,11 @@ impl Writing {
         info.verdict = serde_json::to_value(&found.verdict).map_err(io::Error::from)?;
         info.left_out = found.left_out.clone();
         info.health = Some(found.health.clone());
-        let dir = self.writer.finish(info)?;
+        let run = self.writer.finish_read(info)?;
         if self.is_published {
-            publish(&dir)?;
+            publish_run(&run)?;
         }
-        Ok(dir)
+        Ok(run.dir().to_owned())
     }
 }
 

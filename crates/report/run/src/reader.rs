@@ -8,16 +8,15 @@ use arrow_array::cast::AsArray;
 use arrow_array::types::UInt64Type;
 use arrow_array::{BooleanArray, RecordBatch, RecordBatchReader};
 use arrow_schema::{ArrowError, SchemaRef};
+use arrow_select::filter::filter_record_batch;
 use parquet::arrow::ProjectionMask;
-use parquet::arrow::arrow_reader::{
-    ArrowPredicateFn, ParquetRecordBatchReader, ParquetRecordBatchReaderBuilder, RowFilter,
-};
+use parquet::arrow::arrow_reader::{ArrowPredicateFn, ParquetRecordBatchReaderBuilder, RowFilter};
 use parquet::basic::{Compression, Type};
 use parquet::column::page::{Page, PageReader};
 use parquet::errors::ParquetError;
 use parquet::file::metadata::{ColumnChunkMetaData, ParquetMetaData};
 use parquet::file::serialized_reader::SerializedPageReader;
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::OsStr;
 use std::fs::File;
 use std::io::ErrorKind;
@@ -44,7 +43,11 @@ const LONGEST: u64 = 64 << 20;
 pub struct RunReader {
     dir: PathBuf,
     file: RunFile,
+    kept: Kept,
 }
+
+/// Tables, by name, that the process which wrote them still has in memory.
+pub(crate) type Kept = BTreeMap<String, Vec<RecordBatch>>;
 
 impl RunReader {
     /// Opens the run in `dir`; refuses tables newer than this program's.
@@ -66,7 +69,17 @@ impl RunReader {
         Ok(RunReader {
             dir: dir.to_owned(),
             file,
+            kept: Kept::new(),
         })
+    }
+
+    /// Takes these tables for those of the files.
+    pub(crate) fn with_kept(self, kept: Kept) -> RunReader {
+        RunReader { kept, ..self }
+    }
+
+    pub fn dir(&self) -> &Path {
+        &self.dir
     }
 
     pub fn info(&self) -> &RunInfo {
@@ -120,12 +133,22 @@ impl RunReader {
         keys: &BTreeSet<u64>,
     ) -> Result<Batches, RunError> {
         let stored = self.checked(table, columns)?;
+        let sorted: Vec<u64> = keys.iter().copied().collect();
         // The pages of no other column are checked.
         if !columns.contains(&key) {
             return Err(RunError::NoColumn {
                 table: table.to_owned(),
                 column: key.to_owned(),
             });
+        }
+        if let Some(kept) = self.kept.get(table) {
+            let wanted = kept.iter().map(|batch| -> Result<RecordBatch, ArrowError> {
+                let keyed = batch.project(&[batch.schema_ref().index_of(key)?])?;
+                let rows = are_among(&keyed, &sorted)?;
+                filter_record_batch(&projected(batch, |name| columns.contains(&name))?, &rows)
+            });
+            let wanted: Vec<_> = wanted.collect();
+            return Ok(self.of_kept(stored, wanted));
         }
         let (path, builder) = self.builder(stored, |name| columns.contains(&name))?;
         let leaves = builder.parquet_schema().columns().iter();
@@ -136,8 +159,7 @@ impl RunReader {
                 .filter(|(_, c)| c.name() == key)
                 .map(|(leaf, _)| leaf),
         );
-        let keys: Vec<u64> = keys.iter().copied().collect();
-        let is_wanted = ArrowPredicateFn::new(keyed, move |batch| are_among(&batch, &keys));
+        let is_wanted = ArrowPredicateFn::new(keyed, move |batch| are_among(&batch, &sorted));
         let builder = builder.with_row_filter(RowFilter::new(vec![Box::new(is_wanted)]));
         let source = Source::of(builder, &path)?;
         Ok(Batches {
@@ -154,12 +176,28 @@ impl RunReader {
     /// The run has no such table, or its file cannot be read.
     pub fn read_arrow(&self, table: &str) -> Result<ArrowBatches, RunError> {
         let (path, builder) = self.builder(self.table(table)?, |_| true)?;
+        let schema = SchemaRef::clone(builder.schema());
         let source = Source::of(builder, &path)?;
         Ok(ArrowBatches {
             path,
-            schema: source.reader.schema(),
+            schema,
             source: Some(source),
         })
+    }
+
+    fn of_kept(
+        &self,
+        table: &StoredTable,
+        batches: Vec<Result<RecordBatch, ArrowError>>,
+    ) -> Batches {
+        Batches {
+            table: table.schema.name.clone(),
+            path: self.dir.join(&table.file),
+            source: Some(Source {
+                reader: Box::new(batches.into_iter()),
+                texts: u64::MAX,
+            }),
+        }
     }
 
     fn batches(
@@ -167,6 +205,11 @@ impl RunReader {
         table: &StoredTable,
         wanted: impl Fn(&str) -> bool,
     ) -> Result<Batches, RunError> {
+        if let Some(kept) = self.kept.get(&table.schema.name) {
+            let kept = kept.iter().map(|batch| projected(batch, &wanted));
+            let kept: Vec<_> = kept.collect();
+            return Ok(self.of_kept(table, kept));
+        }
         let (path, builder) = self.builder(table, wanted)?;
         let source = Source::of(builder, &path)?;
         Ok(Batches {
@@ -220,6 +263,16 @@ impl RunReader {
             .collect();
         names.join(", ")
     }
+}
+
+fn projected(
+    batch: &RecordBatch,
+    wanted: impl Fn(&str) -> bool,
+) -> Result<RecordBatch, ArrowError> {
+    let fields = batch.schema_ref().fields().iter().enumerate();
+    let chosen = fields.filter(|(_, field)| wanted(field.name()));
+    let chosen: Vec<usize> = chosen.map(|(at, _)| at).collect();
+    batch.project(&chosen)
 }
 
 /// Of each row, whether the value of its only column is among `keys`, which are sorted.
@@ -347,7 +400,7 @@ impl RecordBatchReader for ArrowBatches {
 
 /// A table that is being read.
 struct Source {
-    reader: ParquetRecordBatchReader,
+    reader: Box<dyn Iterator<Item = Result<RecordBatch, ArrowError>> + Send>,
     /// What its texts may still take.
     texts: u64,
 }
@@ -358,7 +411,10 @@ impl Source {
         // A filter of rows looks at the first already.
         let reader = decoded(|| builder.build()).map_err(RunError::parquet(path))?;
         let texts = length.saturating_mul(TEXTS_PER_BYTE).max(TEXTS);
-        Ok(Source { reader, texts })
+        Ok(Source {
+            reader: Box::new(reader),
+            texts,
+        })
     }
 
     fn next(&mut self) -> Result<Option<RecordBatch>, ParquetError> {

@@ -4,7 +4,9 @@ use crate::columns::Gathered;
 use crate::encoder::Encoder;
 use crate::folder::{RUN_FILE, parent_of};
 use crate::info::RunFile;
-use crate::{RunError, RunInfo, StoredTable, TableSchema};
+use crate::reader::Kept;
+use crate::{RunError, RunInfo, RunReader, StoredTable, TableSchema};
+use arrow_array::RecordBatch;
 use std::fs::{self, Permissions};
 use std::io::{self, ErrorKind};
 use std::ops::Range;
@@ -18,6 +20,8 @@ use unbloat_table::{ColumnData, Rows, Table};
 /// pieces in which they came, so that equal rows are equal files.
 const BATCH_ROWS: usize = 8192;
 const BATCH_BYTES: usize = 4 << 20;
+/// Of what is read at once when a run is finished.
+const KEPT_BYTES: usize = 32 << 20;
 
 /// Writes a run folder. Until [`RunWriter::finish`] it lies beside its place under a hidden name;
 /// dropped before that, it vanishes.
@@ -30,6 +34,10 @@ pub struct RunWriter {
     bytes: Vec<usize>,
     /// `None` once it has failed.
     encoder: Option<Encoder>,
+    /// Of each table what [`RunWriter::finish_read`] need not read; `None` of those that were too long.
+    kept: Vec<Option<Vec<RecordBatch>>>,
+    /// How many bytes more that may be.
+    room: usize,
 }
 
 impl RunWriter {
@@ -50,7 +58,14 @@ impl RunWriter {
             hidden,
             tables,
             encoder: Some(encoder),
+            kept: Vec::new(),
+            room: KEPT_BYTES,
         })
+    }
+
+    /// Keeps tables in memory as far as they are short, for [`RunWriter::finish_read`].
+    pub fn keep(&mut self) {
+        self.kept = vec![Some(Vec::new()); self.tables.len()];
     }
 
     /// Where its files are until it is finished.
@@ -85,11 +100,25 @@ impl RunWriter {
 
     /// Writes what is left, then run.json, and puts the folder in its place, which it returns.
     /// `info` tells how it ended; an interrupted run is as readable as a complete one.
-    pub fn finish(mut self, info: &RunInfo) -> Result<PathBuf, RunError> {
+    pub fn finish(self, info: &RunInfo) -> Result<PathBuf, RunError> {
+        Ok(self.put(info)?.0)
+    }
+
+    /// As [`RunWriter::finish`]; opens the run.
+    pub fn finish_read(self, info: &RunInfo) -> Result<RunReader, RunError> {
+        let (dir, kept) = self.put(info)?;
+        Ok(RunReader::open(&dir)?.with_kept(kept))
+    }
+
+    fn put(mut self, info: &RunInfo) -> Result<(PathBuf, Kept), RunError> {
         for table in 0..self.tables.len() {
             self.encode(table)?;
         }
         let counts = self.encoder.take().ok_or(RunError::Abandoned)?.finish()?;
+        let names = self.tables.iter().map(|table| table.schema.name.clone());
+        let kept = names.zip(self.kept);
+        let kept = kept.filter_map(|(name, batches)| Some((name, batches?)));
+        let kept: Kept = kept.collect();
         for (table, rows) in self.tables.iter_mut().zip(counts) {
             table.rows = rows;
         }
@@ -98,14 +127,28 @@ impl RunWriter {
             tables: self.tables,
         };
         write_run_file(&self.hidden.path().join(RUN_FILE), &file)?;
-        put_in_place(self.hidden, self.dir)
+        let dir = put_in_place(self.hidden, self.dir)?;
+        Ok((dir, kept))
     }
 
     fn encode(&mut self, table: usize) -> Result<(), RunError> {
         let encoder = self.encoder.as_ref().ok_or(RunError::Abandoned)?;
         let gathered = &mut self.gathered[table];
-        self.bytes[table] = 0;
-        if gathered.rows() == 0 || encoder.write(table, gathered.take()) {
+        let bytes = std::mem::take(&mut self.bytes[table]);
+        if gathered.rows() == 0 {
+            return Ok(());
+        }
+        let batch = gathered.take();
+        if let Some(kept) = self.kept.get_mut(table) {
+            match (&mut *kept, self.room.checked_sub(bytes)) {
+                (Some(batches), Some(left)) => {
+                    batches.push(batch.clone());
+                    self.room = left;
+                }
+                _ => *kept = None,
+            }
+        }
+        if encoder.write(table, batch) {
             return Ok(());
         }
         let failed = self.encoder.take().ok_or(RunError::Abandoned)?;

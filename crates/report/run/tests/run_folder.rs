@@ -215,6 +215,63 @@ fn rows_by_key_are_those_of_all_that_have_it() {
 }
 
 #[test]
+fn what_is_kept_in_memory_is_what_the_files_hold() {
+    let base = scratch();
+    let dir = base.path().join("run");
+    let mut writer = RunWriter::create(&dir, &info(), &[flows(), empty()]).expect("a run");
+    writer.keep();
+    for from in (0..20_000).step_by(5_000) {
+        let part = rows(from, from + 5_000);
+        writer.append(0, &part).expect("room on the disk");
+    }
+    let kept = writer.finish_read(&info()).expect("a whole run");
+    let keys = (0..20_000).step_by(7).map(|i| u64::MAX - i).collect();
+    let columns = ["flow_id", "rtt_ms", "server_name"];
+    let read = |reader: &RunReader| -> Vec<String> {
+        let all = reader.read("flows").expect("a table");
+        let few = reader.read_columns("flows", &columns).expect("a table");
+        let some = reader.read_rows("flows", &columns, "flow_id", &keys);
+        let batches = all.chain(few).chain(some.expect("a table"));
+        let of_batch = |batch: Batch| {
+            let row = |row| {
+                format!(
+                    "{:?}",
+                    batch
+                        .columns()
+                        .iter()
+                        .map(|c| (c.as_f64(row), c.as_text(row)))
+                        .collect::<Vec<_>>()
+                )
+            };
+            (0..batch.len()).map(row).collect::<Vec<_>>()
+        };
+        batches
+            .flat_map(|batch| of_batch(batch.expect("sound")))
+            .collect()
+    };
+    let of_files = read(&RunReader::open(&dir).expect("a run"));
+    fs::remove_file(dir.join("flows.parquet")).expect("there");
+    assert_eq!(of_files.len(), 40_000 + keys.len());
+    assert!(read(&kept) == of_files);
+}
+
+#[test]
+fn a_table_that_is_long_is_not_kept() {
+    let base = scratch();
+    let dir = base.path().join("run");
+    let mut writer = RunWriter::create(&dir, &info(), &[empty()]).expect("a run");
+    writer.keep();
+    let (text, mut long) = ("x".repeat(60_000), Rows::new(&empty()));
+    (0..100).for_each(|i| long.row(Order::nth(i), |row| row.cell(&text[i..])));
+    (0..8).for_each(|_| writer.append(0, &long).expect("room on the disk"));
+    let reader = writer.finish_read(&info()).expect("a whole run");
+    let rows: usize = read_all(&reader, "dns").iter().map(Batch::len).sum();
+    assert_eq!(rows, 800);
+    fs::remove_file(dir.join("dns.parquet")).expect("there");
+    assert!(reader.read("dns").is_err());
+}
+
+#[test]
 fn only_the_columns_asked_for_are_read() {
     let base = scratch();
     let dir = write(&base.path().join("run"), 10, 10, &info());
