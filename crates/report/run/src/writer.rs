@@ -34,10 +34,8 @@ pub struct RunWriter {
     bytes: Vec<usize>,
     /// `None` once it has failed.
     encoder: Option<Encoder>,
-    /// Of each table what [`RunWriter::finish_read`] need not read; `None` of those that were too long.
-    kept: Vec<Option<Vec<RecordBatch>>>,
-    /// How many bytes more that may be.
-    room: usize,
+    /// Of each table what [`RunWriter::finish_read`] need not read, with its bytes; `None` of those that were too long.
+    kept: Vec<Option<(usize, Vec<RecordBatch>)>>,
 }
 
 impl RunWriter {
@@ -59,13 +57,12 @@ impl RunWriter {
             tables,
             encoder: Some(encoder),
             kept: Vec::new(),
-            room: KEPT_BYTES,
         })
     }
 
     /// Keeps tables in memory as far as they are short, for [`RunWriter::finish_read`].
     pub fn keep(&mut self) {
-        self.kept = vec![Some(Vec::new()); self.tables.len()];
+        self.kept = vec![Some((0, Vec::new())); self.tables.len()];
     }
 
     /// Where its files are until it is finished.
@@ -117,7 +114,7 @@ impl RunWriter {
         let counts = self.encoder.take().ok_or(RunError::Abandoned)?.finish()?;
         let names = self.tables.iter().map(|table| table.schema.name.clone());
         let kept = names.zip(self.kept);
-        let kept = kept.filter_map(|(name, batches)| Some((name, batches?)));
+        let kept = kept.filter_map(|(name, batches)| Some((name, batches?.1)));
         let kept: Kept = kept.collect();
         for (table, rows) in self.tables.iter_mut().zip(counts) {
             table.rows = rows;
@@ -139,20 +136,28 @@ impl RunWriter {
             return Ok(());
         }
         let batch = gathered.take();
-        if let Some(kept) = self.kept.get_mut(table) {
-            match (&mut *kept, self.room.checked_sub(bytes)) {
-                (Some(batches), Some(left)) => {
-                    batches.push(batch.clone());
-                    self.room = left;
-                }
-                _ => *kept = None,
-            }
+        if let Some(Some((size, batches))) = self.kept.get_mut(table) {
+            *size += bytes;
+            batches.push(batch.clone());
+            forget_longest(&mut self.kept);
         }
         if encoder.write(table, batch) {
             return Ok(());
         }
         let failed = self.encoder.take().ok_or(RunError::Abandoned)?;
         failed.finish().and(Err(RunError::Abandoned))
+    }
+}
+
+/// Keeps less if it is too much.
+fn forget_longest(kept: &mut [Option<(usize, Vec<RecordBatch>)>]) {
+    let sizes = kept
+        .iter()
+        .map(|kept| kept.as_ref().map_or(0, |(size, _)| *size));
+    if sizes.clone().sum::<usize>() > KEPT_BYTES
+        && let Some((_, longest)) = sizes.zip(0..).max()
+    {
+        kept[longest] = None;
     }
 }
 
