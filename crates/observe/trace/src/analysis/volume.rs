@@ -117,8 +117,13 @@ mod address_text {
     use std::fmt::Write;
     use unbloat_wire::Address;
 
-    #[derive(Clone, Default)]
     pub(super) struct Buffer(String);
+
+    impl Default for Buffer {
+        fn default() -> Buffer {
+            Buffer(String::with_capacity("255.255.255.255".len()))
+        }
+    }
 
     impl Buffer {
         pub(super) fn format(&mut self, address: Address) -> &str {
