@@ -27,6 +27,11 @@ impl Timestamps {
     pub fn clock(now: Time) -> Seq {
         Seq::new((now.as_ns() / 1_000_000 + 1_000) as u32)
     }
+
+    /// Older than what was accepted last, by more than the tick that Linux grants (RFC 7323 section 5, `TCP_PAWS_WINDOW`).
+    pub(crate) fn is_out_of_date(&self, accepted: Seq) -> bool {
+        accepted.since(self.value) > 1
+    }
 }
 
 /// Bytes of IPv4 and TCP header without options.

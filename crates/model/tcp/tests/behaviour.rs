@@ -6,7 +6,9 @@ use pipe::{Fate, Pipe};
 use unbloat_tcp::congestion::{Config, State};
 use unbloat_tcp::receive_window::{self, drs, drwa, fixed, rledbat};
 use unbloat_tcp::sender::{EcnMode, Params};
-use unbloat_tcp::{Event, Limit, receiver};
+use unbloat_tcp::{
+    Ack, Block, Ecn, Event, Limit, Receiver, SackBlocks, Segment, Sender, Timestamps, receiver,
+};
 use unbloat_units::{Bytes, Delta, Rate, Time};
 
 fn params(name: &str) -> Params {
@@ -457,6 +459,89 @@ fn late_segments_are_waited_for_as_long_as_reordering_was_seen_to_take() {
         assert_eq!(stats.retransmissions, needless, "{late_ms} ms late");
         assert_eq!(stats.undone, needless, "{late_ms} ms late");
         assert_eq!(stats.duplicates_reported, needless, "{late_ms} ms late");
+    }
+}
+
+/// RFC 7323 section 5: a timestamp older than the last accepted one marks an old duplicate, although the segment may be one that a
+/// retransmission has overtaken. A tick is granted (Linux `TCP_PAWS_WINDOW`).
+#[test]
+fn what_a_retransmission_overtakes_by_more_than_a_tick_is_dropped_and_sent_again() {
+    for (timestamps, late_ms, rejected) in [(true, 2, 1), (true, 1, 0), (false, 2, 0)] {
+        let mut now = at_ms(0);
+        let taken = receiver::Params {
+            timestamps,
+            ..wide()
+        };
+        let mut end = Receiver::new(now, taken);
+        let mut arrive = |to: &mut Receiver, number: u64, sent: Time| {
+            now += Delta::us(100);
+            to.on_segment(now, &segment(number, sent, timestamps));
+            to.poll_ack(now)
+        };
+        arrive(&mut end, 0, at_ms(0));
+        arrive(&mut end, 2, at_ms(2));
+        arrive(&mut end, 1, at_ms(20));
+        let ack = arrive(&mut end, 4, at_ms(20 - late_ms)).expect("an answer at once");
+        let stats = end.stats();
+        assert_eq!(stats.out_of_date, rejected, "{late_ms} ms");
+        assert_eq!(ack.ack, 3 * 1_448);
+        assert_eq!(ack.sack.is_empty(), rejected == 1, "{late_ms} ms");
+        // One below what has arrived is reported as a duplicate all the same.
+        let last = arrive(&mut end, 1, at_ms(1)).expect("an answer at once");
+        let duplicate = last.blocks().next().expect("a D-SACK");
+        assert_eq!((duplicate.start, duplicate.end), (1_448, 2 * 1_448));
+    }
+}
+
+/// Linux `tcp_disordered_ack`: duplicates are of use however late, an older ACK is not.
+#[test]
+fn an_overtaken_ack_is_ignored_unless_it_is_a_duplicate() {
+    let block = Block {
+        start: 5 * 1_448,
+        end: 6 * 1_448,
+    };
+    for (acked, sent_ms, sacked) in [(3, 0, 0), (3, 9, 1), (4, 0, 1), (4, -999, 0)] {
+        let mut sender = Sender::new(at_ms(0), params("newreno"), 1 << 20);
+        let mut events: Vec<(Time, Event)> = Vec::new();
+        sender.seed_rtt(at_ms(0), Delta::ms(40));
+        sender.write(at_ms(0), 10 * 1_448);
+        while sender.poll_transmit(at_ms(0), &mut events).is_some() {}
+        let mut take = |up_to: u64, value_ms: i64, held: Option<Block>| {
+            let mut sack = SackBlocks::default();
+            if let Some(held) = held {
+                sack.push(up_to * 1_448, held);
+            }
+            let ack = Ack {
+                ack: up_to * 1_448,
+                window: 1 << 20,
+                timestamps: Some(Timestamps {
+                    value: Timestamps::clock(at_ms(value_ms)),
+                    echo: Timestamps::clock(at_ms(0)),
+                }),
+                sack,
+                ece: false,
+                ce: None,
+            };
+            sender.on_ack(at_ms(50), &ack, &mut events);
+        };
+        take(4, 10, None);
+        take(acked, sent_ms, Some(block));
+        assert_eq!(sender.flow().sacked_out, sacked, "{acked} of {sent_ms} ms");
+    }
+}
+
+fn segment(number: u64, sent: Time, timestamps: bool) -> Segment {
+    Segment {
+        seq: number * 1_448,
+        len: 1_448,
+        timestamps: timestamps.then(|| Timestamps {
+            value: Timestamps::clock(sent),
+            echo: Timestamps::clock(sent),
+        }),
+        ecn: Ecn::NotEct,
+        cwr: false,
+        push: false,
+        is_retransmission: false,
     }
 }
 

@@ -5,7 +5,7 @@
 
 mod pipe;
 
-use pipe::Pipe;
+use pipe::{Fate, Pipe};
 use unbloat_tcp::congestion::Config;
 use unbloat_tcp::receiver;
 use unbloat_tcp::sender::Params;
@@ -94,4 +94,43 @@ fn westwood_is_within_the_bounds_of_the_kernel() {
 #[test]
 fn bbr_is_within_the_bounds_of_the_kernel() {
     compare("bbr", [(100, 9.457, 7.74, 0), (1_000, 9.457, 7.74, 0)]);
+}
+
+/// Rate in Mbit/s, round-trip time and most that a segment is late in ms, limit of the queue.
+type Line = (u64, i64, i64, usize);
+
+/// 40 s over a path that delays each segment at random, so that later ones overtake it: means of twelve draws of ours beside the mean
+/// goodput and delay of six of the kernel's, which vary by 2 and by 13 % (standard errors). Retransmissions overtake too, and the
+/// receiver drops what they overtake for its timestamp.
+fn compare_reordering(name: &str, (mbps, rtt_ms, late_ms, limit): Line, kernels: [f64; 2]) {
+    const DRAWS: u64 = 12;
+    let mut sums = [0.0; 2];
+    for seed in 0..DRAWS {
+        let params = Params {
+            congestion: Config::named(name).unwrap(),
+            ..Params::default()
+        };
+        let mut rng = fastrand::Rng::with_seed(seed);
+        let (receiver, delay) = (receiver::Params::default(), Delta::ms(rtt_ms / 2));
+        let mut pipe = Pipe::new(params, receiver, Rate::mbps(mbps), delay, limit)
+            .fate(move |_| Fate::Late(Delta::us(rng.i64(0..late_ms * 1_000))));
+        pipe.writes = true;
+        pipe.write(pipe.sender.writable());
+        pipe.run_until(Time::from_ns(40_000_000_000));
+        sums[0] += pipe.receiver.received() as f64 * 8.0 / 40e6;
+        sums[1] += pipe.waited.as_ms() / pipe.departed as f64;
+    }
+    let found = sums.map(|sum| sum / DRAWS as f64);
+    let ratios = [0, 1].map(|n| found[n] / kernels[n] - 1.0);
+    let text = format!("{name}: {found:.2?}, kernel {kernels:?}");
+    println!("{text}");
+    assert!(ratios[0].abs() < 0.06 && ratios[1].abs() < 0.35, "{text}");
+}
+
+#[test]
+fn reordering_costs_as_much_of_queue_and_goodput_as_it_costs_the_kernel() {
+    compare_reordering("cubic", (15, 40, 6, 150), [14.30, 50.9]);
+    compare_reordering("cubic", (15, 40, 16, 150), [13.70, 43.9]);
+    compare_reordering("newreno", (15, 40, 16, 150), [13.86, 64.5]);
+    compare_reordering("cubic", (30, 100, 30, 300), [16.92, 23.2]);
 }

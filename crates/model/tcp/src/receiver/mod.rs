@@ -2,8 +2,8 @@
 //!
 //! # References
 //! RFC 9293 (windows), RFC 2018 and RFC 2883 (SACK), RFC 1122 section 4.2.3.2 and RFC 5681 section 4.2
-//! (delayed ACKs), RFC 7323 (scaling, timestamps), RFC 3168 (ECN); where they leave a choice, Linux
-//! 6.12 (`tcp_data_queue`, `__tcp_ack_snd_check`, `__tcp_select_window`).
+//! (delayed ACKs), RFC 7323 (scaling, timestamps and PAWS), RFC 3168 (ECN); where they leave a choice, Linux
+//! 6.12 (`tcp_validate_incoming`, `tcp_data_queue`, `__tcp_ack_snd_check`, `__tcp_select_window`).
 //!
 //! # Where we differ
 //! 1. It never sends data, so it is never "interactive" (Linux `pingpong`).
@@ -20,7 +20,7 @@ mod sack;
 mod window;
 
 use crate::receive_window::{AnyRule, Config, Rule, View};
-use crate::segment::{Ack, CeCount, Ecn, Segment, Timestamps};
+use crate::segment::{Ack, Block, CeCount, Ecn, Segment, Timestamps};
 use crate::sender::EcnMode;
 use reassembly::{Arrival, Reassembly};
 use unbloat_units::{Delta, Seq, Time};
@@ -77,6 +77,8 @@ pub struct Stats {
     pub out_of_order: u64,
     /// Segments beyond the window.
     pub out_of_window: u64,
+    /// Segments dropped because their timestamp was older than one already accepted (PAWS): overtaken by a retransmission.
+    pub out_of_date: u64,
     /// ACKs held back until a later one.
     pub acks_compressed: u64,
     /// ACKs that the timer sent.
@@ -151,6 +153,40 @@ impl Receiver {
         self.now = now;
         self.stats.segments_received += 1;
         self.stats.bytes_received += u64::from(segment.len);
+        if !self.is_acceptable(segment) {
+            self.reject(segment);
+        } else {
+            self.accept(segment);
+        }
+        self.decide_to_ack();
+    }
+
+    /// Before anything of a segment counts: its timestamp, then its place.
+    fn is_acceptable(&mut self, segment: &Segment) -> bool {
+        let echo = self.echo;
+        let is_late = segment
+            .timestamps
+            .is_some_and(|own| own.is_out_of_date(echo));
+        self.stats.out_of_date += u64::from(is_late);
+        !is_late && segment.end() >= self.window.updated
+    }
+
+    /// Answers at once, so that the sender learns what is still missing.
+    fn reject(&mut self, segment: &Segment) {
+        self.sacks.duplicate = None;
+        if segment.len > 0 && segment.seq < self.data.next {
+            self.stats.duplicates += u64::from(segment.end() <= self.data.next);
+            self.sacks.duplicate = Some(Block {
+                start: segment.seq,
+                end: segment.end().min(self.data.next),
+            });
+            self.want_quick_acks(acking::MAX_QUICK_ACKS);
+        }
+        self.acking.now = true;
+        self.acking.scheduled = true;
+    }
+
+    fn accept(&mut self, segment: &Segment) {
         self.take_timestamps(segment);
         if segment.cwr {
             self.ecn.echo = false;
@@ -163,7 +199,6 @@ impl Receiver {
         } else {
             self.take_data(segment);
         }
-        self.decide_to_ack();
     }
 
     fn take_data(&mut self, segment: &Segment) {

@@ -1,8 +1,8 @@
 //! Taking in an acknowledgement.
 //!
 //! # References
-//! Linux 6.12 `tcp_ack`, `tcp_clean_rtx_queue`, `tcp_ack_update_rtt`; RFC 7323 section 4 (round-trip
-//! time by timestamps, used only where data was sent again).
+//! Linux 6.12 `tcp_ack`, `tcp_clean_rtx_queue`, `tcp_ack_update_rtt`, `tcp_disordered_ack`; RFC 7323 sections 4 (round-trip
+//! time by timestamps, used only where data was sent again) and 5 (PAWS).
 
 use super::scoreboard::{Entry, Index, LOST, RETRANS, SACKED};
 use super::{EcnMode, Resend, Sender};
@@ -74,7 +74,7 @@ impl Sender {
         self.enter(now);
         self.end_burst();
         self.stats.acks_received += 1;
-        if ack.ack > self.flow.snd_nxt {
+        if ack.ack > self.flow.snd_nxt || self.is_out_of_date(ack) {
             return;
         }
         let before = (self.flow.cwnd, self.flow.ssthresh);
@@ -86,6 +86,18 @@ impl Sender {
             self.take_ack(ack, observer);
         }
         self.report_window(before, observer);
+    }
+
+    /// One that a later one has overtaken (PAWS). Duplicates, which bring SACK blocks, may be older by a timeout.
+    fn is_out_of_date(&self, ack: &Ack) -> bool {
+        let Some(own) = ack.timestamps.filter(|_| self.params.timestamps) else {
+            return false;
+        };
+        let age_us = i64::from(self.peer_clock.since(own.value)) * 1_000;
+        let is_duplicate = ack.ack == self.flow.snd_una
+            && (1..=self.peer_window).contains(&ack.window)
+            && age_us <= i64::from(self.rto.rto) * 6 / 5;
+        own.is_out_of_date(self.peer_clock) && !is_duplicate
     }
 
     fn take_timestamps(&mut self, ack: &Ack) {
