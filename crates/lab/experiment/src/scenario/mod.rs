@@ -15,3 +15,6 @@ pub use amount::Amount;
 pub use experiment::{Experiment, Flow, Hop, KernelQueue, Oracle, Pace, Passers, Rates, Reader};
 pub use from_toml::{BothWays, Files, MAX_SERIES_ROWS, build, path, workload_of};
 pub use sweep::{Axis, Point, Sweep};
+
+/// Parts of a scenario that say which experiments are made of it and how they are judged.
+const PARTS_AROUND: [&str; 4] = ["preset", "presets", "score", "sweep"];

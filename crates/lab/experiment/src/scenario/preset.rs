@@ -1,6 +1,7 @@
 //! Presets: named sets of values. `[presets.carrier.evdo]` gives keys values, `[preset] carrier = "evdo"` or a sweep over `preset.carrier` chooses
 //! them. A value given by `--set` or `[sweep]` goes before that of a preset.
 
+use crate::scenario::PARTS_AROUND;
 use crate::scenario::toml::{Error, Node, Origin, Value};
 
 /// Puts the values of the chosen presets into a scenario, and takes `[preset]` and `[presets]` out of it.
@@ -24,6 +25,18 @@ pub(super) fn apply(scenario: &mut Node) -> Result<(), Error> {
             let names: Vec<_> = of_group.keys().map(String::as_str).collect();
             fault(format!("use one of {}", names.join(", ")))
         })?;
+        if let Some((part, node)) = PARTS_AROUND
+            .iter()
+            .find_map(|part| Some((part, preset.get(part)?)))
+        {
+            let message = format!("a preset has no [{part}] of its own");
+            let name = name.as_text().unwrap_or_default();
+            return Err(Error::new(
+                node.origin.clone(),
+                format!("presets.{group}.{name}.{part}"),
+                message,
+            ));
+        }
         put_all(scenario, "", preset)?;
     }
     Ok(())
@@ -120,5 +133,10 @@ mod tests {
         assert_eq!(unknown, "--set: preset.carrier: use one of evdo, lte");
         let missing = error("preset.phone=s3");
         assert_eq!(missing, "--set: preset.phone: [presets.phone] is missing");
+        let within = error("presets.carrier.evdo.preset.carrier=lte");
+        assert_eq!(
+            within,
+            "presets.carrier.evdo.preset: a preset has no [preset] of its own"
+        );
     }
 }

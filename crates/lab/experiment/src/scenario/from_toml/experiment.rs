@@ -6,6 +6,7 @@ use super::files::Files;
 use super::flow::{Hosts, flows, number};
 use super::kernel_queue;
 use super::radio::rrc;
+use crate::scenario::PARTS_AROUND;
 use crate::scenario::experiment::{Experiment, Flow, Hop};
 use crate::scenario::toml::{Error, Keys, Node, Value};
 use unbloat_link::element::per_client;
@@ -22,14 +23,17 @@ pub fn build(scenario: &Node, files: Files<'_>) -> Result<Experiment, Error> {
     let head = keys
         .take("scenario")
         .unwrap_or_else(|| Node::table(keys.origin().clone()));
-    let mut links = keys
-        .take("link")
-        .ok_or_else(|| keys.fault("[link.down] and [link.up] are missing: the path"))?;
-    let entries = keys
-        .take("flow")
-        .ok_or_else(|| keys.fault("[[flow]] is missing; at least one flow is needed"))?;
-    let shaped_by = keys.take("autorate");
+    let (links, entries, shaped_by) = (keys.take("link"), keys.take("flow"), keys.take("autorate"));
+    // Taken before, but they belong among what is allowed.
+    for part in PARTS_AROUND {
+        keys.take(part);
+    }
+    let missing = |message| Error::new(keys.origin().clone(), "", message);
+    let no_links = missing("[link.down] and [link.up] are missing: the path");
+    let no_flow = missing("[[flow]] is missing; at least one flow is needed");
     keys.end()?;
+    let mut links = links.ok_or(no_links)?;
+    let entries = entries.ok_or(no_flow)?;
 
     let mut head = Keys::of(&head, "scenario")?;
     let kernel_queues = kernel_queue::take(&mut links)?;

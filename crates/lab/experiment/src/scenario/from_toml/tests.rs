@@ -255,6 +255,11 @@ fn every_fault_is_one_message_with_line_key_and_what_is_allowed() {
             "line 2: scenari: unknown key \"scenari\"; did you mean \"scenario\"?",
         ),
         (
+            "[[flow]]",
+            "[[flows]]",
+            "line 19: flows: unknown key \"flows\"; did you mean \"flow\"? (allowed: autorate, flow, link, preset, presets, scenario, score, sweep)",
+        ),
+        (
             "\"5 s\"",
             "\"30 s\"",
             "line 2: scenario: \"duration\" must be longer than \"warmup\"",
