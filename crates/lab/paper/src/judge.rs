@@ -5,7 +5,8 @@ use crate::evidence::Runs;
 use crate::figure::{Figure, effect_run};
 use crate::quantity::{Quantity, Spread};
 
-/// A change has the published sign if all repeats have it and it is this large. Less cannot be seen in a figure.
+/// A change has the published sign if all repeats have it and it is this large; of two numbers in order, one is so much larger.
+/// Less cannot be seen in a figure.
 pub const VISIBLE_CHANGE_PERCENT: f64 = 2.0;
 
 /// A figure against its paper.
@@ -169,7 +170,7 @@ fn judgement(claim: &Claim, evidence: &Runs<'_>) -> Option<Judgement> {
                         .as_ref()
                         .is_some_and(|all| all.iter().all(|other| fits(ours.mean, other.mean)))
                 };
-                all(&more_than, |a, b| a > b) && all(&less_than, |a, b| a < b)
+                all(&more_than, is_visibly_more) && all(&less_than, |a, b| is_visibly_more(b, a))
             }
         })
     });
@@ -181,6 +182,10 @@ fn judgement(claim: &Claim, evidence: &Runs<'_>) -> Option<Judgement> {
         holds,
         others: others.collect(),
     })
+}
+
+fn is_visibly_more(a: f64, b: f64) -> bool {
+    a > b && a - b >= VISIBLE_CHANGE_PERCENT / 100.0 * b.abs()
 }
 
 #[cfg(test)]
@@ -276,6 +281,24 @@ mod tests {
         assert_eq!(verdict(&[of_analysis, "value = 100.0"]), Verdict::Differs);
         assert_eq!(verdict(&[reverse]), Verdict::Differs);
         assert_eq!(verdict(&[]), Verdict::Drawn);
+    }
+
+    #[test]
+    fn an_order_that_no_figure_could_show_is_none() {
+        let order = |than: f64, by: &str| {
+            let mut runs = evidence();
+            for run in &mut runs.points[0].runs {
+                run.insert("a.y".to_owned(), than);
+            }
+            let ours = "[[claim]]\nsays = \"c\"\nours = { run = \"main\", result = \"a.x\" }\n";
+            let claim = format!("{ours}{by} = [{{ run = \"main\", result = \"a.y\" }}]\n");
+            let runs = BTreeMap::from([("main".to_owned(), &runs)]);
+            judge(&figure(&claim), &runs).claims[0].holds == Some(true)
+        };
+        // The mean of a.x is 10.
+        assert!(order(9.8, "more_than") && !order(9.9, "more_than"));
+        assert!(order(10.3, "less_than") && !order(10.1, "less_than"));
+        assert!(order(-9.0, "more_than") && order(0.0, "more_than"));
     }
 
     #[test]

@@ -8,7 +8,7 @@
 //! A claim holds if
 //! - *value*: ours is within 20 % of the published number ([`VALUE_TOLERANCE`]), or that number is between the smallest and the largest of our repeats,
 //! - *bound*: ours is on the published side of the number,
-//! - *order*: the means over repeats are in the published order,
+//! - *order*: the means over repeats are in the published order, by as much as a change must have,
 //! - *sign*: a change or correlation has the published direction in all repeats, a change by 2 % or more ([`VISIBLE_CHANGE_PERCENT`]).
 //!
 //! A claim of which a run was not possible counts for nothing.

@@ -133,26 +133,20 @@ fn check(figure: &Figure, files: &[(String, String)]) -> Result<(), String> {
     };
     for (panel, number) in figure.panels.iter().zip(1..) {
         for series in &panel.series {
-            let place = format!(
-                "panel {number}, series {:?}",
-                series.name.as_ref().or(series.each.as_ref())
-            );
+            let place = format!("panel {number}, series {:?}", named(series));
             if series.points.is_empty() {
                 known(&series.run).map_err(|message| format!("{place}: {message}"))?;
             }
             if series.name.is_none() == series.each.is_none() {
                 return Err(format!("{place}: give one of `name` and `each`"));
             }
-            for named in &series.points {
-                known(&named.quantity.run).map_err(|message| format!("{place}: {message}"))?;
+            for point in &series.points {
+                known(&point.quantity.run).map_err(|message| format!("{place}: {message}"))?;
             }
             converts(series, panel).map_err(|message| format!("{place}: {message}"))?;
         }
         for own in &panel.own {
-            let place = format!(
-                "panel {number}, own {:?}",
-                own.name.as_ref().or(own.each.as_ref())
-            );
+            let place = format!("panel {number}, own {:?}", named(own));
             if own.name.is_none() == own.each.is_none() {
                 return Err(format!("{place}: give one of `name` and `each`"));
             }
@@ -190,6 +184,11 @@ fn check(figure: &Figure, files: &[(String, String)]) -> Result<(), String> {
         }
     }
     Ok(())
+}
+
+fn named(series: &Series) -> &str {
+    let name = series.name.as_ref().or(series.each.as_ref());
+    name.map_or("", String::as_str)
 }
 
 /// Whether results and columns have the dimensions of the axes.

@@ -33,6 +33,8 @@ pub struct Quantity {
     #[serde(default)]
     pub from_s: f64,
     pub statistic: Option<Statistic>,
+    /// Of the points that `at` leaves open, the one where this is least or most: what a paper calls "from" and "up to".
+    pub among: Option<Extreme>,
     pub over: Option<Other>,
     pub change_from: Option<Other>,
 }
@@ -63,6 +65,13 @@ pub enum Statistic {
     Correlation,
     /// Root of the mean square.
     Rms,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Extreme {
+    Least,
+    Most,
 }
 
 /// A published value agrees if it is this near to ours, as a fraction of the published value. Published figures are read to
@@ -103,6 +112,15 @@ impl Quantity {
 
     /// In `unit`, over repeats. None if the runs do not have it, or not in this dimension.
     pub fn of(&self, evidence: &Runs<'_>, unit: Unit) -> Option<Spread> {
+        if let Some(extreme) = self.among {
+            let points = evidence.get(&self.run)?.at(&self.at);
+            let all = points.filter_map(|point| self.at_point(&point.values).of(evidence, unit));
+            let by_mean = |a: &Spread, b: &Spread| a.mean.total_cmp(&b.mean);
+            return match extreme {
+                Extreme::Least => all.min_by(by_mean),
+                Extreme::Most => all.max_by(by_mean),
+            };
+        }
         let own = self.values(evidence)?;
         let name = self.name()?;
         if let Some(other) = self.over.as_ref().or(self.change_from.as_ref()) {
@@ -127,6 +145,21 @@ impl Quantity {
         let converted: Option<Vec<f64>> =
             own.iter().map(|value| unit.convert(name, *value)).collect();
         Spread::of(&converted?)
+    }
+
+    /// The same at one point of the sweep, and compared with what differs from it in what the other number names.
+    fn at_point(&self, values: &BTreeMap<String, String>) -> Quantity {
+        let mut here = Quantity {
+            at: values.clone(),
+            among: None,
+            ..self.clone()
+        };
+        let others = here.over.iter_mut().chain(&mut here.change_from);
+        for at in others.filter_map(|other| other.at.as_mut()) {
+            let own = values.clone().into_iter().chain(std::mem::take(at));
+            *at = own.collect();
+        }
+        here
     }
 
     /// Whether what counts is that it is more or less than zero.
@@ -284,6 +317,46 @@ mod tests {
         };
         let changed = spread(&change, Unit::Percent).unwrap();
         assert_eq!((changed.low, changed.high), (200.0, 350.0));
+    }
+
+    #[test]
+    fn the_least_and_the_most_are_over_the_points_left_open_each_compared_at_its_own() {
+        let runs = {
+            let point = |site: &str, loaded: &str, value: f64| EvidencePoint {
+                values: [("site", site), ("loaded", loaded)]
+                    .map(|(key, text)| (key.to_owned(), text.to_owned()))
+                    .into(),
+                runs: vec![BTreeMap::from([("a.x".to_owned(), value)])],
+                tables: Vec::new(),
+            };
+            Evidence {
+                points: vec![
+                    point("1", "false", 10.0),
+                    point("1", "true", 15.0),
+                    point("2", "false", 100.0),
+                    point("2", "true", 120.0),
+                ],
+                notes: Vec::new(),
+            }
+        };
+        let at = |loaded: &str| BTreeMap::from([("loaded".to_owned(), loaded.to_owned())]);
+        let change = |among| Quantity {
+            run: "main".to_owned(),
+            at: at("true"),
+            result: Some("a.x".to_owned()),
+            among: Some(among),
+            change_from: Some(Other {
+                at: Some(at("false")),
+                ..Other::default()
+            }),
+            ..Quantity::default()
+        };
+        let of = |among| {
+            let evidence = BTreeMap::from([("main".to_owned(), &runs)]);
+            change(among).of(&evidence, Unit::Percent).unwrap().mean
+        };
+        assert!((of(Extreme::Least) - 20.0).abs() < 1e-9);
+        assert!((of(Extreme::Most) - 50.0).abs() < 1e-9);
     }
 
     #[test]
