@@ -63,7 +63,7 @@ fn read(run: &Path, table: &str, columns: Both<&str>) -> Result<Both<Vec<f64>>, 
             let Some(stored) = batch.column(column) else {
                 continue;
             };
-            let all = (0..stored.len()).filter_map(|row| stored.as_f64(row));
+            let all = (0..batch.len()).filter_map(|row| stored.as_f64(row));
             known.extend(all.filter(|bps| bps.is_finite() && *bps > 0.0));
         }
     }
