@@ -416,7 +416,9 @@ impl Judged<'_> {
             // The window before the first may hold packets of both ways.
             let is_next = self.windows[run.first].index - self.windows[before].index <= 2;
             let usual = quantile(&mut delays, 0.5).unwrap_or_default();
-            let (was, is) = (self.delay_ms(before), self.delay_ms(run.first));
+            // All of the first window went the longer way.
+            let is = self.delays[run.first].usual.into_iter().min();
+            let (was, is) = (self.delay_ms(before), is.unwrap_or_default() as f64 / 1e3);
             is_next && is - was >= JUMP * usual && is >= FULL * usual
         };
         runs.iter().filter(is_step).count() as f64 / runs.len().max(1) as f64
