@@ -1,7 +1,7 @@
 //! Echo requests of ICMP at a slow pace, on a thread of their own.
 //!
-//! Networks may treat ICMP otherwise than anything else, and hosts may answer it late. So it is told beside the rest. Where the server echoes no
-//! datagrams it stands for them, if other probes agree.
+//! Networks may treat ICMP differently from other traffic, and hosts may answer it late. So it is reported separately. Where the server echoes no
+//! datagrams, it replaces them if other probes agree.
 
 use crate::measured::{Probe, ProbeKind};
 use crate::stamped;

@@ -35,7 +35,7 @@ pub struct Heard {
     pub request: Option<Delta>,
 }
 
-/// Whose delay is told, and who says the same in every direction.
+/// The kind of probe whose delay is reported, and the kind that confirms it in every direction.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Agreement {
     pub by: Witness,
@@ -202,7 +202,7 @@ mod tests {
         }
     }
 
-    /// Whose delay is told, and who is left out.
+    /// The kind whose delay is reported, and the kinds that are left out.
     fn told(all: &[Heard]) -> Option<(Witness, Vec<Witness>)> {
         let agreement = Agreement::of(all)?.ok()?;
         let odd = agreement.odd(all).map(|odd| odd.who).collect();

@@ -63,7 +63,7 @@ impl StandIn {
     }
 }
 
-/// What each kind of probe says of each stage that loads one direction alone.
+/// Median added delay by kind of probe, for each stage that loads one direction alone.
 fn heard(measured: &Measured) -> Vec<Heard> {
     let mut stages = measured.stages.iter();
     let Some(quiet) = stages.find(|stage| stage.load == Load::Idle) else {
