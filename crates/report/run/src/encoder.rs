@@ -27,60 +27,81 @@ const GROUP_BYTES: usize = 16 << 20;
 /// Batches that may wait for the thread before the giver has to.
 const WAITING_BATCHES: usize = 2;
 
-/// The thread and the way to it.
-pub(crate) struct Encoder {
-    batches: SyncSender<(usize, RecordBatch)>,
-    thread: JoinHandle<Result<Vec<u64>, RunError>>,
+/// The files of a run. Their thread starts with the first rows: a process gives up rights after it has made its folder, and a thread that
+/// it started before would keep them.
+pub(crate) enum Encoder {
+    Idle(Vec<TableFile>),
+    Busy {
+        batches: SyncSender<(usize, RecordBatch)>,
+        thread: JoinHandle<Result<Vec<u64>, RunError>>,
+    },
 }
 
 impl Encoder {
     /// Makes one file per table in `dir`.
-    pub(crate) fn start(
+    pub(crate) fn create(
         dir: &Path,
         info: &RunInfo,
         tables: &[StoredTable],
     ) -> Result<Encoder, RunError> {
-        let files: Result<Vec<TableFile>, RunError> = tables
+        let files = tables
             .iter()
-            .map(|table| TableFile::create(dir.join(&table.file), info, &table.schema))
-            .collect();
-        let mut files = files?;
-        let (batches, received) = sync_channel(WAITING_BATCHES);
-        let thread = std::thread::Builder::new()
-            .name("parquet".to_owned())
-            .spawn(move || write_all(&mut files, &received))
-            .map_err(RunError::io(dir))?;
-        Ok(Encoder { batches, thread })
+            .map(|table| TableFile::create(dir.join(&table.file), info, &table.schema));
+        Ok(Encoder::Idle(files.collect::<Result<_, _>>()?))
     }
 
     /// Hands over rows of table `table`; false once the thread has failed, [`Encoder::finish`]
     /// then tells why.
-    pub(crate) fn write(&self, table: usize, batch: RecordBatch) -> bool {
-        self.batches.send((table, batch)).is_ok()
+    pub(crate) fn write(&mut self, table: usize, batch: RecordBatch) -> Result<bool, RunError> {
+        loop {
+            match self {
+                Encoder::Busy { batches, .. } => return Ok(batches.send((table, batch)).is_ok()),
+                Encoder::Idle(files) => *self = Encoder::start(std::mem::take(files))?,
+            }
+        }
+    }
+
+    fn start(files: Vec<TableFile>) -> Result<Encoder, RunError> {
+        let first = files.first().map(|file| file.path.clone());
+        let (batches, received) = sync_channel(WAITING_BATCHES);
+        let thread = std::thread::Builder::new()
+            .name("parquet".to_owned())
+            .spawn(move || write_all(files, &received))
+            .map_err(RunError::io(&first.unwrap_or_default()))?;
+        Ok(Encoder::Busy { batches, thread })
     }
 
     /// Waits for all that was handed over, closes the files and gives the rows of each.
     pub(crate) fn finish(self) -> Result<Vec<u64>, RunError> {
-        drop(self.batches);
-        match self.thread.join() {
-            Ok(rows) => rows,
-            Err(panic) => std::panic::resume_unwind(panic),
+        match self {
+            Encoder::Idle(files) => close_all(files),
+            Encoder::Busy { batches, thread } => {
+                drop(batches);
+                match thread.join() {
+                    Ok(rows) => rows,
+                    Err(panic) => std::panic::resume_unwind(panic),
+                }
+            }
         }
     }
 }
 
 fn write_all(
-    files: &mut Vec<TableFile>,
+    mut files: Vec<TableFile>,
     batches: &Receiver<(usize, RecordBatch)>,
 ) -> Result<Vec<u64>, RunError> {
     for (table, batch) in batches {
         files[table].write(&batch)?;
     }
-    files.drain(..).map(TableFile::close).collect()
+    close_all(files)
+}
+
+fn close_all(files: Vec<TableFile>) -> Result<Vec<u64>, RunError> {
+    files.into_iter().map(TableFile::close).collect()
 }
 
 /// One Parquet file.
-struct TableFile {
+pub(crate) struct TableFile {
     path: PathBuf,
     writer: ArrowWriter<File>,
     rows: u64,

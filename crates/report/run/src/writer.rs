@@ -48,7 +48,7 @@ impl RunWriter {
         fs::create_dir_all(parent).map_err(RunError::io(parent))?;
         let hidden = hidden_beside(dir, parent).map_err(RunError::io(dir))?;
         let tables: Vec<StoredTable> = tables.iter().map(stored).collect();
-        let encoder = Encoder::start(hidden.path(), info, &tables)?;
+        let encoder = Encoder::create(hidden.path(), info, &tables)?;
         Ok(RunWriter {
             dir: dir.to_owned(),
             gathered: tables.iter().map(|t| Gathered::new(&t.schema)).collect(),
@@ -129,7 +129,7 @@ impl RunWriter {
     }
 
     fn encode(&mut self, table: usize) -> Result<(), RunError> {
-        let encoder = self.encoder.as_ref().ok_or(RunError::Abandoned)?;
+        let encoder = self.encoder.as_mut().ok_or(RunError::Abandoned)?;
         let gathered = &mut self.gathered[table];
         let bytes = std::mem::take(&mut self.bytes[table]);
         if gathered.rows() == 0 {
@@ -141,7 +141,7 @@ impl RunWriter {
             batches.push(batch.clone());
             forget_longest(&mut self.kept);
         }
-        if encoder.write(table, batch) {
+        if encoder.write(table, batch)? {
             return Ok(());
         }
         let failed = self.encoder.take().ok_or(RunError::Abandoned)?;
