@@ -50,12 +50,17 @@ impl Stamps {
 
     #[inline]
     fn send_another(&mut self, value: Seq, now_us: u32) {
-        if self.newest.is_some_and(|newest| value.before(newest)) && self.older < Self::STEPPED {
+        let is_older = self.newest.is_some_and(|newest| value.before(newest));
+        if is_older && self.older < Self::STEPPED {
             self.older += 1;
             return;
         }
         self.older = 0;
         self.newest = Some(value);
+        if is_older {
+            // Packets before this one may have had the same timestamp.
+            return;
+        }
         if let Some(last) = self.waiting.last()
             && now_us.wrapping_sub(last.sent_us) < self.apart_us
         {
@@ -136,6 +141,17 @@ mod tests {
                 "{name}: {found:?}"
             );
             assert!(found.last() > Some(&220), "{name}: {found:?}");
+        }
+    }
+
+    #[test]
+    fn a_coarse_clock_that_steps_back_makes_no_loop_shorter() {
+        for tick_ms in [100, 500, 1_000] {
+            let clock = |ms| (if ms < 3_050 { 900_000 } else { 0 } + ms) / tick_ms;
+            let packets = (0..20_000).step_by(20).map(|ms| (ms, clock(ms)));
+            let found = loops(packets, |_| 160);
+            assert!(found.len() as u32 + 8 > 20_000 / tick_ms, "{tick_ms} ms");
+            assert!(found.iter().all(|&ms| ms == 160), "{tick_ms} ms: {found:?}");
         }
     }
 
