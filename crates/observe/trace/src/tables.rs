@@ -94,7 +94,7 @@ columns! {
         standing_p95_ms: Option<f64> = "95th percentile of it",
         low_before_windows: Option<u32> = "low windows before the first standing one",
         level_share: Option<f64> = "share of standing windows on levels: two seconds or more in which the delay stayed the same within half of an eighth of the round trip",
-        step_share: Option<f64> = "share of the runs that began in one step, as those of a longer route do: from a low window by at least half of the delay at which they stood",
+        step_share: Option<f64> = "share of the runs seen to begin that did so in one step, as those of a longer route do: from a low window by at least half of the delay at which they stood",
         back_share: Option<f64> = "share of the delay on the way from the answering host to the capture point, by that host's timestamps as far as they agree with the round trips; null if they do not tell",
         step_ms: Option<f64> = "largest step between levels of the least delays: two that lasted for six seconds each, one after the other",
         think_samples: u32 = "delays that no queue made: answers that the server took its time for, beyond what the path takes; direction up",

@@ -103,7 +103,7 @@ fn explains(carrying: &Carrying, row: &Row, direction: Direction, flow: Option<&
     let went_before = row.low_before >= LEAST_ALIKE && is_alike;
     let is_transfer = is_bulk || carrying.standing_bps >= CONVERSATION_BPS;
     let fills_link = is_transfer
-        && row.step_share < STEPS
+        && row.step_share.is_none_or(|share| share < STEPS)
         && flow.is_some_and(|flow| !flow.is_application_limited(direction));
     queue_bytes >= LEAST_QUEUE_BYTES
         && is_load(carrying, carrying.standing_bps, row)

@@ -184,11 +184,9 @@ impl<'a> Case<'a> {
             _ if !is_explained && self.has_step(main.row) => {
                 return self.other_delay(direction, OtherKind::RouteChange, main);
             }
-            // A longer route looks like it as well as a full queue.
-            _ if !is_explained && main.row.level_share >= LEVEL => {
-                (VerdictKind::CannotTell, Some(Reason::Unexplained))
-            }
-            _ if !is_explained && main.row.standing < LEAST_UNEXPLAINED => {
+            _ if !is_explained
+                && (self.may_be_longer_way(main.row) || main.row.standing < LEAST_UNEXPLAINED) =>
+            {
                 (VerdictKind::CannotTell, Some(Reason::Unexplained))
             }
             ms if ms >= self.params.bloat_threshold.as_ms() => (VerdictKind::Bloated, None),
@@ -390,7 +388,12 @@ impl<'a> Case<'a> {
 
     /// The path went from one level to another, at once.
     fn has_step(&self, row: &Row) -> bool {
-        row.step_ms >= Some(LEAST_STEP_MS) && row.step_share > 0.0
+        row.step_ms >= Some(LEAST_STEP_MS) && row.step_share > Some(0.0)
+    }
+
+    /// Its delay stayed, as a full queue's and a longer route's do, and was not seen to grow, as only a queue's does.
+    fn may_be_longer_way(&self, row: &Row) -> bool {
+        row.level_share >= LEVEL && row.step_share != Some(0.0)
     }
 
     /// No queue before or after the capture point can have hidden from the flow: both legs' round trips are known, or the other leg is as
@@ -409,6 +412,12 @@ impl<'a> Case<'a> {
         row.is_some_and(|row| self.covers(row, direction))
     }
 
+    /// The other leg has round trips too, whatever they bound.
+    fn has_both_legs(&self, row: &Row) -> bool {
+        let other = self.row_of(row.flow_id, row.leg.reverse());
+        other.is_some_and(|other| SPARSE * other.windows >= row.windows)
+    }
+
     fn is_tcp(&self, row: &Row) -> bool {
         self.flows.get(&row.flow_id).is_none_or(|flow| flow.is_tcp)
     }
@@ -423,7 +432,9 @@ impl<'a> Case<'a> {
         let is_covered = loaded.iter().any(|row| self.covers(row, direction));
         let other_delays = self.others(direction);
         let (kind, reason) = match largest {
-            _ if is_covered => (VerdictKind::CannotTell, Reason::Samples),
+            _ if is_covered || loaded.iter().any(|row| self.has_both_legs(row)) => {
+                (VerdictKind::CannotTell, Reason::Samples)
+            }
             _ if loaded.iter().any(|row| self.is_tcp(row)) => {
                 (VerdictKind::CannotTell, Reason::Vantage)
             }
@@ -445,7 +456,11 @@ impl<'a> Case<'a> {
                 (VerdictKind::NotTested, Reason::Short)
             }
             Some(flow) if !self.is_seen(flow.flow_id, direction) => {
-                (VerdictKind::CannotTell, Reason::Vantage)
+                let row = self.row_of(flow.flow_id, direction);
+                match row.is_some_and(|row| self.has_both_legs(row)) {
+                    true => (VerdictKind::CannotTell, Reason::Samples),
+                    false => (VerdictKind::CannotTell, Reason::Vantage),
+                }
             }
             _ => (VerdictKind::NotTested, Reason::NotLoaded),
         };

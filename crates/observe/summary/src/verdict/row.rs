@@ -42,7 +42,7 @@ pub(super) struct Row {
     pub(super) p95_ms: f64,
     pub(super) low_before: u64,
     pub(super) level_share: f64,
-    pub(super) step_share: f64,
+    pub(super) step_share: Option<f64>,
     /// Share of the delay on the way from the answering host, where its clock tells.
     pub(super) back_share: Option<f64>,
     /// Delays that no queue made, with how many samples: see [`Row::WAITS`].
@@ -230,7 +230,7 @@ impl<'a> Rows<'a> {
             p95_ms: number(2).unwrap_or(0.0),
             low_before: count(3),
             level_share: number(5).unwrap_or(0.0),
-            step_share: number(4).unwrap_or(0.0),
+            step_share: number(4),
             back_share: number(3),
             waits: self.waits.map(|[samples, p50_ms]| {
                 (samples.u64(at).unwrap_or(0), p50_ms.f64(at).unwrap_or(0.0))

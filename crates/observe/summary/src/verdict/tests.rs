@@ -328,18 +328,23 @@ fn a_queue_that_only_its_own_flow_feels_is_not_the_lines() {
 }
 
 #[test]
-fn delay_on_a_level_that_no_traffic_explains_is_a_longer_way() {
-    let level = vec![
-        ("ahead_standing_bps", F(1e6)),
-        ("ahead_steadiness", F(0.1)),
-        ("level_share", F(0.95)),
-        ("step_share", F(1.0)),
-        ("step_ms", F(60.0)),
-    ];
-    let verdict = verdict(&[with(download(1, 60.0), level)], &[flow(1)]);
-    assert_eq!(verdict.kind, VerdictKind::OtherDelay);
-    let other = verdict.directions.down.other_delays[0];
+fn delay_on_a_level_that_no_traffic_explains_is_a_queue_only_if_it_grew() {
+    let verdict = |changed| {
+        let level = vec![
+            ("ahead_standing_bps", F(1e6)),
+            ("ahead_steadiness", F(0.1)),
+            ("level_share", F(0.95)),
+        ];
+        verdict(&[with(with(download(1, 60.0), level), changed)], &[flow(1)])
+    };
+    let longer_way = verdict(vec![("step_share", F(1.0)), ("step_ms", F(60.0))]);
+    assert_eq!(longer_way.kind, VerdictKind::OtherDelay);
+    let other = longer_way.directions.down.other_delays[0];
     assert_eq!((other.kind, other.ms), (OtherKind::RouteChange, 60.0));
+    assert_eq!(verdict(vec![]).kind, VerdictKind::CannotTell);
+    let grown = verdict(vec![("step_share", F(0.0))]);
+    assert_eq!(grown.kind, VerdictKind::Bloated);
+    assert!(grown.directions.down.filled_by_unseen);
 }
 
 #[test]

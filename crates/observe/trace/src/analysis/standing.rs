@@ -141,7 +141,7 @@ fn row(
         standing_p95_ms: standing.map(|s| s.p95_ms),
         low_before_windows: standing.map(|s| s.low_before),
         level_share: standing.map(|s| s.level_share),
-        step_share: standing.map(|s| s.step_share),
+        step_share: standing.and_then(|s| s.step_share),
         back_share: standing.and_then(|s| s.back_share),
         step_ms: found.step.map(Delta::as_ms),
         think_samples: think.samples,
@@ -413,6 +413,42 @@ mod tests {
             assert!((185.0..=201.0).contains(&p50_ms.unwrap()), "{p50_ms:?}");
             assert_eq!(stood(&results, without).0, 0.0);
         }
+    }
+
+    #[test]
+    fn a_delay_that_grew_is_told_from_one_that_came_in_a_step() {
+        let begin = |queue_ms: &dyn Fn(f64) -> f64| {
+            let ten_seconds = Download {
+                segments: 2_000,
+                ..Download::default()
+            };
+            let results = ten_seconds.seen(queue_ms);
+            let legs = results.texts("standing", "direction");
+            let row = legs.iter().position(|leg| *leg == Some("down")).unwrap();
+            let of = |column| results.values("standing", column)[row];
+            (of("step_share"), of("level_share").unwrap() > 0.5)
+        };
+        // In a second to where it stays, as a neighbour's transfer fills a queue up to its receive window.
+        assert_eq!(begin(&growing), (Some(0.0), true));
+        let longer_way = |ms| if ms < 1_500.0 { 0.0 } else { 100.0 };
+        assert_eq!(begin(&longer_way), (Some(1.0), true));
+        // Two of them.
+        let twice = |ms| longer_way(ms) + if ms < 4_000.0 { 0.0 } else { 100.0 };
+        assert_eq!(begin(&twice), (None, true));
+    }
+
+    #[test]
+    fn a_level_that_few_samples_show_is_one() {
+        // Two segments in 600 ms.
+        let sparse = Download {
+            every_ms: 300.0,
+            segments: 60,
+            ..Download::default()
+        };
+        let results = sparse.seen(|ms| if ms < 3_000.0 { 0.0 } else { 100.0 });
+        assert!(stood(&results, "down").0 > 0.0);
+        let share = results.values("standing", "level_share");
+        assert_eq!(share.into_iter().flatten().next(), Some(1.0));
     }
 
     #[test]

@@ -8,6 +8,8 @@ use super::recorder::Recorder;
 use super::wait::{Wait, WaitFound};
 use super::window::{WINDOW, Window};
 use crate::standing::Load;
+use std::collections::BTreeSet;
+use std::ops::Range;
 use unbloat_stats::quantile;
 use unbloat_units::{Both, Delta, Direction};
 
@@ -59,8 +61,9 @@ pub(crate) struct Standing {
     pub(crate) low_before: u32,
     /// Share of them on levels: two seconds or more in which the delay did not move.
     pub(crate) level_share: f64,
-    /// Share of the runs that began in one step: from a low window to the delay at which they stood within half a second.
-    pub(crate) step_share: f64,
+    /// Of the runs that were seen to begin, the share that began in one step: from a low window to the delay at which they stood within half
+    /// a second. `None` where no begin was seen.
+    pub(crate) step_share: Option<f64>,
     /// Share of the delay that lies on the way back, by the clock of the host that answers.
     pub(crate) back_share: Option<f64>,
 }
@@ -252,14 +255,14 @@ impl Judged<'_> {
     const LEAST_WINDOWS: u32 = 3;
     /// HyStart++ wants eight samples before it takes a minimum for one (RFC 9406, N_RTT_SAMPLE).
     const LEAST_SHARP: u32 = 8;
+    /// Windows for which a delay does not move on a level: two seconds.
+    const LEVEL: u32 = (2 * Self::LEAST_SPAN.as_ns() / WINDOW.as_ns()) as u32;
     /// A run goes on over a silence of this many windows.
     const BRIDGED: u32 = 6;
 
     /// `None` if nothing was measured, neither here nor of the hosts' own waits.
     fn evidence(&self, facts: &Facts, waits: [WaitFound; Wait::COUNT]) -> Option<Evidence> {
-        let seen: Vec<usize> = (0..self.windows.len())
-            .filter(|&at| self.delays[at].samples > 0)
-            .collect();
+        let seen: Vec<usize> = self.sampled(0..self.windows.len()).collect();
         if seen.is_empty() && waits.iter().all(|wait| wait.samples == 0) {
             return None;
         }
@@ -388,6 +391,9 @@ impl Judged<'_> {
         let mut delays: Vec<f64> = halves.map(|us| us as f64 / 1e3).collect();
         let mut at = |q| quantile(&mut delays, q);
         let (p50, p95) = (at(0.5)?, at(0.95)?);
+        let seen: Vec<usize> = self.sampled(0..self.windows.len()).collect();
+        let levels = self.on_levels(&seen);
+        let on_levels = stood.iter().filter(|at| levels.contains(at)).count();
         Some(Standing {
             windows: runs.iter().map(|run| self.length(run)).sum(),
             span: (
@@ -397,46 +403,73 @@ impl Judged<'_> {
             p50_ms: p50,
             p95_ms: p95,
             low_before: low.partition_point(|&place| place < stood[0]) as u32,
-            level_share: self.level_share(stood),
-            step_share: self.step_share(low, runs),
+            level_share: on_levels as f64 / stood.len() as f64,
+            step_share: self.step_share(low, runs, stood),
             back_share: share_back(self.leg, self.windows, self.delays, stood),
         })
     }
 
     /// A longer way adds all of its delay to the packet after the last that went the shorter one. A queue gains it as fast as it fills.
-    fn step_share(&self, low: &[usize], runs: &[Run]) -> f64 {
-        const JUMP: f64 = 0.5;
-        const FULL: f64 = 0.8;
-        let is_step = |run: &&Run| {
-            let before = low.partition_point(|&at| at < run.first).checked_sub(1);
-            let Some(before) = before.map(|at| low[at]) else {
-                return false;
-            };
-            let mut delays: Vec<f64> = (run.first..=run.last).map(|at| self.delay_ms(at)).collect();
-            // The window before the first may hold packets of both ways.
-            let is_next = self.windows[run.first].index - self.windows[before].index <= 2;
-            let usual = quantile(&mut delays, 0.5).unwrap_or_default();
-            // All of the first window went the longer way.
-            let is = self.delays[run.first].usual.into_iter().min();
-            let (was, is) = (self.delay_ms(before), is.unwrap_or_default() as f64 / 1e3);
-            is_next && is - was >= JUMP * usual && is >= FULL * usual
-        };
-        runs.iter().filter(is_step).count() as f64 / runs.len().max(1) as f64
+    fn step_share(&self, low: &[usize], runs: &[Run], stood: &[usize]) -> Option<f64> {
+        let begins = runs
+            .iter()
+            .filter_map(|run| self.begins_in_a_step(run, low, stood));
+        let begins: Vec<bool> = begins.collect();
+        let steps = begins.iter().filter(|is_step| **is_step).count();
+        (!begins.is_empty()).then(|| steps as f64 / begins.len() as f64)
     }
 
-    /// A queue drains or grows; what stays within the target for two seconds is a longer way.
-    fn level_share(&self, stood: &[usize]) -> f64 {
-        let tolerance_ms = self.target.as_ms() / 2.0;
-        let level = (2 * Self::LEAST_SPAN.as_ns() / WINDOW.as_ns()) as usize;
-        let (mut on_levels, mut from) = (0, 0);
-        while from < stood.len() {
-            let first = self.delay_ms(stood[from]);
-            let is_same = |&&at: &&usize| (self.delay_ms(at) - first).abs() <= tolerance_ms;
-            let length = stood[from..].iter().take_while(is_same).count();
-            on_levels += if length >= level { length } else { 0 };
-            from += length.max(1);
+    /// `None` where a run was not seen to begin: no low window is near and no delay between low and full, or one that stayed, so that
+    /// several steps may have made it.
+    fn begins_in_a_step(&self, run: &Run, low: &[usize], stood: &[usize]) -> Option<bool> {
+        const JUMP: f64 = 0.5;
+        const FULL: f64 = 0.8;
+        let before = low.partition_point(|&at| at < run.first).checked_sub(1)?;
+        let before = low[before];
+        let of_run = stood
+            .iter()
+            .filter(|at| (run.first..=run.last).contains(at));
+        let mut delays: Vec<f64> = of_run.map(|&at| self.delay_ms(at)).collect();
+        let usual = quantile(&mut delays, 0.5)?;
+        // The window before the first may hold packets of both ways.
+        let is_next = self.windows[run.first].index - self.windows[before].index <= 2;
+        // All of the first window went the longer way.
+        let is = self.delays[run.first].usual.into_iter().min()? as f64 / 1e3;
+        if is_next && is - self.delay_ms(before) >= JUMP * usual && is >= FULL * usual {
+            return Some(true);
         }
-        on_levels as f64 / stood.len().max(1) as f64
+        let rise = self.sampled(before + 1..run.last + 1);
+        let rise = rise.take_while(|&at| self.delay_ms(at) < FULL * usual);
+        let rise: Vec<usize> = rise.collect();
+        let is_between = |&at: &usize| {
+            let [upper, lower] = [self.delays[at].upper, self.delays[at].lower];
+            upper as f64 / 1e3 < FULL * usual && lower as f64 / 1e3 > (1.0 - FULL) * usual
+        };
+        let has_grown = rise.iter().any(is_between) && self.on_levels(&rise).is_empty();
+        has_grown.then_some(false)
+    }
+
+    /// Those of these windows in which anything was measured.
+    fn sampled(&self, places: Range<usize>) -> impl Iterator<Item = usize> {
+        places.filter(|&at| self.delays[at].samples > 0)
+    }
+
+    /// Those of these windows on levels: a queue drains or grows; what stays within the target for two seconds is a longer way.
+    fn on_levels(&self, places: &[usize]) -> BTreeSet<usize> {
+        let tolerance_ms = self.target.as_ms() / 2.0;
+        let (mut found, mut rest) = (BTreeSet::new(), places);
+        while let Some(&begin) = rest.first() {
+            let first = self.delay_ms(begin);
+            let is_same = |&&at: &&usize| (self.delay_ms(at) - first).abs() <= tolerance_ms;
+            let same = rest.iter().take_while(is_same).count().max(1);
+            let (level, after) = rest.split_at(same);
+            let lasts = self.windows[level[same - 1]].index - self.windows[begin].index + 1;
+            if lasts >= Self::LEVEL && same >= Self::LEAST_WINDOWS as usize {
+                found.extend(level);
+            }
+            rest = after;
+        }
+        found
     }
 
     /// Over the windows at the places `low` and `stood`.
